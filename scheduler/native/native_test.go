@@ -1,0 +1,135 @@
+package native_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+	"mlplatform.example.com/trainingjob-operator/scheduler/native"
+	"mlplatform.example.com/trainingjob-operator/scheduler/schedulertest"
+)
+
+func TestContract(t *testing.T) { schedulertest.Run(t, native.New(native.Options{}), dialect()) }
+
+func TestGolden(t *testing.T) { schedulertest.Golden(t, native.New(native.Options{})) }
+
+func dialect() schedulertest.Dialect {
+	return schedulertest.Dialect{
+		MinMember: func(o client.Object) int32 {
+			return o.(*schedulingv1alpha2.PodGroup).Spec.SchedulingPolicy.Gang.MinCount
+		},
+		GroupOf: func(p *corev1.Pod) string {
+			if p.Spec.SchedulingGroup == nil || p.Spec.SchedulingGroup.PodGroupName == nil {
+				return ""
+			}
+			return *p.Spec.SchedulingGroup.PodGroupName
+		},
+		PerAttempt: true,
+		PodsFirst:  true,
+		Sayings: []schedulertest.Saying{
+			saying("nothing"),
+			saying("scheduled", metav1.Condition{Type: schedulingv1alpha2.PodGroupScheduled, Status: metav1.ConditionTrue, Reason: "Scheduled"}),
+			saying("unschedulable", noVictims),
+			saying("unschedulable without a message", unschedulable),
+			saying("error", metav1.Condition{
+				Type: schedulingv1alpha2.PodGroupScheduled, Status: metav1.ConditionFalse,
+				Reason: schedulingv1alpha2.PodGroupReasonSchedulerError, Message: "failed to list node infos: no snapshot",
+			}),
+			saying("preempted", metav1.Condition{
+				Type: schedulingv1alpha2.DisruptionTarget, Status: metav1.ConditionTrue,
+				Reason: schedulingv1alpha2.PodGroupReasonPreemptionByScheduler, Message: "preempting to accommodate a higher priority podgroup",
+			}),
+		},
+		Refusals: []schedulertest.Refusal{
+			{Name: "queue", Change: func(g *scheduler.Gang) { g.Queue = "research" }, Path: scheduler.PathQueue},
+			{Name: "queue named default", Change: func(g *scheduler.Gang) { g.Queue = "default" }, Path: scheduler.PathQueue},
+			{Name: "fewer than all ranks of several roles", Path: scheduler.PathMinAvailable, Change: func(g *scheduler.Gang) {
+				g.Roles = []scheduler.Role{{Name: "Master", Replicas: 1, MinAvailable: 1}, {Name: "Worker", Replicas: 3, MinAvailable: 1}}
+				g.MinAvailable = 2
+			}},
+			{Name: "name without room for an attempt", Change: func(g *scheduler.Gang) { g.Name = strings.Repeat("n", 58) }, Path: scheduler.PathName},
+		},
+	}
+}
+
+var (
+	unschedulable = metav1.Condition{
+		Type: schedulingv1alpha2.PodGroupScheduled, Status: metav1.ConditionFalse, Reason: schedulingv1alpha2.PodGroupReasonUnschedulable,
+	}
+	noVictims = metav1.Condition{
+		Type: schedulingv1alpha2.PodGroupScheduled, Status: metav1.ConditionFalse, Reason: schedulingv1alpha2.PodGroupReasonUnschedulable,
+		Message: "No preemption victims found for incoming preemptor",
+	}
+)
+
+func saying(name string, conditions ...metav1.Condition) schedulertest.Saying {
+	return schedulertest.Saying{Name: name, Write: func(o client.Object, n int) {
+		for _, c := range conditions {
+			c.LastTransitionTime = metav1.NewTime(time.Date(2026, 11, 1, 12, 0, n, 0, time.UTC))
+			o.(*schedulingv1alpha2.PodGroup).Status.Conditions = append(o.(*schedulingv1alpha2.PodGroup).Status.Conditions, c)
+		}
+	}}
+}
+
+func TestRead(t *testing.T) {
+	const events = "kubectl get events -n team-a --field-selector reason=FailedScheduling shows what each rank lacks on the nodes"
+	deleted := metav1.NewTime(time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC))
+	cases := map[string]struct {
+		reason  string
+		hasPods bool
+		deleted *metav1.Time
+		said    []metav1.Condition
+		want    scheduler.Verdict
+	}{
+		"no condition": {
+			reason: "pods must exist to be judged", want: scheduler.Verdict{Admission: scheduler.Go},
+		},
+		"unschedulable": {
+			reason: "kube-scheduler names no cause for a gang", hasPods: true, said: []metav1.Condition{unschedulable},
+			want: scheduler.Verdict{
+				Admission: scheduler.Go, Judged: true, Reason: "Unschedulable",
+				Message: "the nodes have no room for 4 ranks at once", NextStep: events,
+			},
+		},
+		"unschedulable without victims": {
+			reason: "what preemption says is kept", hasPods: true, said: []metav1.Condition{noVictims},
+			want: scheduler.Verdict{
+				Admission: scheduler.Go, Judged: true, Reason: "Unschedulable",
+				Message:  "the nodes have no room for 4 ranks at once: No preemption victims found for incoming preemptor",
+				NextStep: events,
+			},
+		},
+		"deleted, no pods": {
+			reason: "a pod that joins it keeps it alive by its finalizer", deleted: &deleted,
+			want: scheduler.Verdict{
+				Admission: scheduler.Hold, Reason: "Terminating", Message: "the gang's group is being deleted; it is made anew once it is gone",
+			},
+		},
+		"deleted with pods": {
+			reason: "pods that exist are not held back by it", deleted: &deleted, hasPods: true,
+			want: scheduler.Verdict{Admission: scheduler.Go},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b, g := native.New(native.Options{}), schedulertest.Gang()
+			g.HasPods = tc.hasPods
+			objs, err := b.Objects(g)
+			if err != nil {
+				t.Fatal(err)
+			}
+			objs[0].SetDeletionTimestamp(tc.deleted)
+			objs[0].(*schedulingv1alpha2.PodGroup).Status.Conditions = tc.said
+			if diff := cmp.Diff(tc.want, b.Read(g, objs)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,103 @@
+// Package scheduler is the seam between a training gang and the gang scheduler of a cluster. It answers one question:
+// what does a gang look like in a scheduler's dialect, and what does that scheduler say of it?
+//
+// It is a leaf: it knows no TrainingJob, no client, no context and no clock. The packages below it (volcano, native, ...)
+// speak one dialect each and import nothing of ours but this package; schedulertest holds the contract that each of
+// them passes.
+//
+//	TrainingJob ──trainingjob.NewGang──▶ Gang ──Backend.Objects──▶ what the scheduler reads
+//	                                     Gang ◀──Backend.Read────── what the scheduler wrote  ──▶ Verdict
+package scheduler
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Gang is what every scheduler must know of one attempt of a training job.
+type Gang struct {
+	// Name and Namespace of the job; names of a dialect's objects derive from them (see the Backend's GroupName).
+	Name, Namespace string
+	// Owner is the job as the controlling owner of everything made for it.
+	Owner metav1.OwnerReference
+	// Labels for every object made for it.
+	Labels map[string]string
+	// Attempt numbers the gang's starts from 1. Dialects whose groups cannot be used twice put it into the group's name.
+	Attempt int32
+	// Queue in the scheduler's sense; empty: the scheduler's default.
+	Queue string
+	// PriorityClass of the group and its pods; empty: the cluster's default.
+	PriorityClass string
+	// Roles in rank order: the leader first.
+	Roles []Role
+	// MinAvailable ranks start together or none does; 1 <= MinAvailable <= Ranks().
+	MinAvailable int32
+	// MinResources is what the first MinAvailable ranks request together.
+	MinResources corev1.ResourceList
+	// MinResourcesGiven: the user wrote them; they were not summed from the ranks. A dialect without a place for them must
+	// refuse them then, for nothing that a user writes is ignored.
+	MinResourcesGiven bool
+	// HasPods says whether ranks of this attempt exist. Where a group outlives an attempt its phase may be stale, and only
+	// this tells the two apart.
+	HasPods bool
+}
+
+// Role is a set of identical ranks.
+type Role struct {
+	Name string
+	// Replicas is the number of ranks; MinAvailable how many of them are among the gang's first MinAvailable.
+	Replicas, MinAvailable int32
+}
+
+// Ranks is the number of ranks over all roles.
+func (g Gang) Ranks() int32 {
+	var n int32
+	for _, r := range g.Roles {
+		n += r.Replicas
+	}
+	return n
+}
+
+// Admission is what a scheduler lets a gang do.
+type Admission string
+
+const (
+	// Hold: create no pods; those that exist stay.
+	Hold Admission = "Hold"
+	// Go: create the ranks that are missing, keep the others.
+	Go Admission = "Go"
+	// Yield: give every pod back.
+	Yield Admission = "Yield"
+)
+
+// Verdict is what a scheduler says of a gang.
+type Verdict struct {
+	Admission Admission
+	// Judged: the scheduler has looked at this gang, so its silence is a decision and not a delay.
+	Judged bool
+	// Reason is one CamelCase word and Message the scheduler's own sentence, without anything that changes at every
+	// scheduling cycle (ids, ages); both empty when there is nothing to say.
+	Reason, Message string
+	// NextStep is what somebody can do about it, if anything.
+	NextStep string
+}
+
+// Backend speaks one scheduler's dialect. It is pure: no client, no clock.
+type Backend interface {
+	// Name as in spec.runPolicy.schedulingPolicy.scheduler.
+	Name() string
+	// Kinds that the cluster must serve for this backend to be available; the gang's objects are of these kinds.
+	Kinds() []schema.GroupVersionKind
+	// Validate says what of the gang this dialect cannot express, by the path of the TrainingJob's field.
+	Validate(Gang) field.ErrorList
+	// Objects are the whole objects that must exist for the gang. The first is the group itself. Deterministic.
+	Objects(Gang) ([]client.Object, error)
+	// Read tells what the scheduler says, from those of the gang's objects that exist (found by UID of the owner; they may
+	// be leftovers of an earlier attempt, be edited or missing).
+	Read(Gang, []client.Object) Verdict
+	// Join makes a rendered pod a member of the gang: schedulerName, labels, annotations, scheduling group.
+	Join(*corev1.Pod, Gang, Verdict)
+}

@@ -1,0 +1,269 @@
+package schedulertest_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+	"mlplatform.example.com/trainingjob-operator/scheduler/schedulertest"
+)
+
+// model is the smallest backend that keeps every promise, in an invented dialect on ConfigMaps: data.min is the minimum,
+// data.said what the scheduler said. Its hooks break one promise each.
+type model struct {
+	kinds    func() []schema.GroupVersionKind
+	objects  func(scheduler.Gang, *corev1.ConfigMap)
+	read     func(scheduler.Gang, []client.Object, scheduler.Verdict) scheduler.Verdict
+	join     func(*corev1.Pod, scheduler.Gang)
+	validate func(scheduler.Gang) field.ErrorList
+}
+
+const groupAnnotation = "model.example.com/group"
+
+func (model) Name() string { return "model" }
+
+func (m model) Kinds() []schema.GroupVersionKind {
+	if m.kinds != nil {
+		return m.kinds()
+	}
+	return []schema.GroupVersionKind{{Version: "v1", Kind: "ConfigMap"}}
+}
+
+func (m model) Validate(g scheduler.Gang) field.ErrorList {
+	if m.validate != nil {
+		return m.validate(g)
+	}
+	if g.Queue != "" {
+		return field.ErrorList{field.Forbidden(field.NewPath(scheduler.PathQueue), "there are no queues: remove it")}
+	}
+	return nil
+}
+
+func (m model) Objects(g scheduler.Gang) ([]client.Object, error) {
+	group := &corev1.ConfigMap{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: g.ObjectMeta(g.Name),
+		Data:       map[string]string{"min": fmt.Sprint(g.MinAvailable)},
+	}
+	if m.objects != nil {
+		m.objects(g, group)
+	}
+	return []client.Object{group}, nil
+}
+
+func (m model) Read(g scheduler.Gang, objs []client.Object) scheduler.Verdict {
+	v := scheduler.Verdict{Admission: scheduler.Hold}
+	for _, o := range objs {
+		group, ok := o.(*corev1.ConfigMap)
+		if !ok || len(group.Data) == 0 {
+			continue
+		}
+		switch {
+		case g.HasPods || group.Data["said"] == "come":
+			v = scheduler.Verdict{Admission: scheduler.Go, Judged: true}
+		default:
+			v.Reason, v.Message = "Full", "the cluster is full"
+		}
+	}
+	if m.read != nil {
+		return m.read(g, objs, v)
+	}
+	return v
+}
+
+func (m model) Join(pod *corev1.Pod, g scheduler.Gang, _ scheduler.Verdict) {
+	pod.Spec.SchedulerName = "model"
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, groupAnnotation, g.Name)
+	g.JoinPriority(pod)
+	if m.join != nil {
+		m.join(pod, g)
+	}
+}
+
+func dialect() schedulertest.Dialect {
+	says := func(said string, invites bool) schedulertest.Saying {
+		return schedulertest.Saying{Name: said, Invites: invites, Write: func(o client.Object, n int) {
+			o.(*corev1.ConfigMap).Data["said"] = said
+			o.(*corev1.ConfigMap).Data["session"] = fmt.Sprint(n)
+		}}
+	}
+	return schedulertest.Dialect{
+		MinMember: func(o client.Object) int32 {
+			var n int32
+			fmt.Sscan(o.(*corev1.ConfigMap).Data["min"], &n)
+			return n
+		},
+		GroupOf:  func(p *corev1.Pod) string { return p.Annotations[groupAnnotation] },
+		Sayings:  []schedulertest.Saying{says("full", false), says("come", true), says("runs", false)},
+		Refusals: []schedulertest.Refusal{{Name: "queue", Path: scheduler.PathQueue, Change: func(g *scheduler.Gang) { g.Queue = "q" }}},
+	}
+}
+
+func TestTheModelKeepsEveryPromise(t *testing.T) { schedulertest.Run(t, model{}, dialect()) }
+
+// Each promise is broken by some backend, and the check of that very promise says so.
+func TestEachCheckCanFail(t *testing.T) {
+	cases := map[schedulertest.Promise]struct {
+		reason string
+		broken model
+		change func(*schedulertest.Dialect)
+	}{
+		schedulertest.DeclaredKinds: {
+			reason: "declares another kind than it makes",
+			broken: model{kinds: func() []schema.GroupVersionKind { return []schema.GroupVersionKind{{Version: "v1", Kind: "Secret"}} }},
+		},
+		schedulertest.Deterministic: {
+			reason: "joins the roles in the order of a Go map",
+			broken: model{objects: func(_ scheduler.Gang, c *corev1.ConfigMap) { c.Data["roles"] = fmt.Sprint(rand.Int()) }},
+		},
+		schedulertest.LeavesGangAlone: {
+			reason: "hands out the gang's own label map",
+			broken: model{objects: func(g scheduler.Gang, c *corev1.ConfigMap) { c.Labels = g.Labels }},
+		},
+		schedulertest.Owned: {
+			reason: "forgets the owner",
+			broken: model{objects: func(_ scheduler.Gang, c *corev1.ConfigMap) { c.OwnerReferences = nil }},
+		},
+		schedulertest.ShortNames: {
+			reason: "appends a word that the longest job name has no room for",
+			broken: model{
+				objects: func(_ scheduler.Gang, c *corev1.ConfigMap) { c.Name += "-gang-of-ranks" },
+				join:    func(p *corev1.Pod, g scheduler.Gang) { p.Annotations[groupAnnotation] = g.Name + "-gang-of-ranks" },
+			},
+		},
+		schedulertest.SpecOnly: {
+			reason: "applies what the API server writes",
+			broken: model{objects: func(_ scheduler.Gang, c *corev1.ConfigMap) { c.ResourceVersion = "1" }},
+		},
+		schedulertest.WholeMinimum: {
+			reason: "demands all ranks whatever minAvailable says",
+			broken: model{objects: func(g scheduler.Gang, c *corev1.ConfigMap) { c.Data["min"] = fmt.Sprint(g.Ranks()) }},
+		},
+		schedulertest.Attempts: {
+			reason: "names its group by the attempt and says it does not",
+			broken: model{
+				objects: func(g scheduler.Gang, c *corev1.ConfigMap) { c.Name = ofAttempt(g) },
+				join:    func(p *corev1.Pod, g scheduler.Gang) { p.Annotations[groupAnnotation] = ofAttempt(g) },
+			},
+		},
+		schedulertest.JoinIdempotent: {
+			reason: "appends a toleration at every join",
+			broken: model{join: func(p *corev1.Pod, _ scheduler.Gang) {
+				p.Spec.Tolerations = append(p.Spec.Tolerations, corev1.Toleration{Key: "gpu", Operator: "Exists"})
+			}},
+		},
+		schedulertest.JoinModest: {
+			reason: "changes what the rank does when it fails",
+			broken: model{join: func(p *corev1.Pod, _ scheduler.Gang) { p.Spec.RestartPolicy = corev1.RestartPolicyAlways }},
+		},
+		schedulertest.JoinsGroup: {
+			reason: "joins a group that nobody applies",
+			broken: model{join: func(p *corev1.Pod, g scheduler.Gang) { p.Annotations[groupAnnotation] = g.Name + "-group" }},
+		},
+		schedulertest.JoinPriority: {
+			reason: "overwrites the class of the pod's template",
+			broken: model{join: func(p *corev1.Pod, g scheduler.Gang) { p.Spec.PriorityClassName = g.PriorityClass }},
+		},
+		schedulertest.ReadsNothing: {
+			reason: "takes silence for admission",
+			broken: model{read: func(_ scheduler.Gang, objs []client.Object, v scheduler.Verdict) scheduler.Verdict {
+				if c, ok := first(objs).(*corev1.ConfigMap); !ok || len(c.Data) == 0 {
+					v.Admission = scheduler.Go
+				}
+				return v
+			}},
+		},
+		schedulertest.ReadsLeftover: {
+			reason: "takes that the last attempt ran for leave to start the next",
+			broken: model{read: func(_ scheduler.Gang, objs []client.Object, v scheduler.Verdict) scheduler.Verdict {
+				if said(objs) == "runs" {
+					return scheduler.Verdict{Admission: scheduler.Go, Judged: true}
+				}
+				return v
+			}},
+		},
+		schedulertest.ReadsStrange: {
+			reason: "trusts that its objects have data",
+			broken: model{read: func(_ scheduler.Gang, objs []client.Object, v scheduler.Verdict) scheduler.Verdict {
+				for _, o := range objs {
+					if c, ok := o.(*corev1.ConfigMap); ok {
+						c.Data["read"] = "yes" // panics on a nil map
+					}
+				}
+				return v
+			}},
+		},
+		schedulertest.ReadsStable: {
+			reason: "repeats the session's id",
+			broken: model{read: func(_ scheduler.Gang, objs []client.Object, v scheduler.Verdict) scheduler.Verdict {
+				if c, ok := first(objs).(*corev1.ConfigMap); ok && v.Message != "" {
+					v.Message += " in session " + c.Data["session"]
+				}
+				return v
+			}},
+		},
+		schedulertest.ReadsPlain: {
+			reason: "gives a sentence for a reason",
+			broken: model{read: func(_ scheduler.Gang, _ []client.Object, v scheduler.Verdict) scheduler.Verdict {
+				if v.Reason != "" {
+					v.Reason = "cluster is full"
+				}
+				return v
+			}},
+		},
+		schedulertest.ValidateHelps: {
+			reason: "refuses without saying what to do",
+			broken: model{validate: func(g scheduler.Gang) field.ErrorList {
+				if g.Queue == "" {
+					return nil
+				}
+				return field.ErrorList{field.Forbidden(field.NewPath(scheduler.PathQueue), "there are no queues")}
+			}},
+		},
+		schedulertest.ValidateAgrees: {
+			reason: "refuses everything, so that nothing is checked",
+			broken: model{validate: func(scheduler.Gang) field.ErrorList {
+				return field.ErrorList{field.Forbidden(field.NewPath(scheduler.PathQueue), "use another scheduler")}
+			}},
+		},
+	}
+	for _, p := range schedulertest.Promises() {
+		t.Run(string(p), func(t *testing.T) {
+			tc, ok := cases[p]
+			if !ok {
+				t.Fatal("no backend breaks this promise: nobody knows whether its check can fail")
+			}
+			broken := map[schedulertest.Promise]bool{}
+			for _, v := range schedulertest.Verify(tc.broken, dialect()) {
+				broken[v.Promise] = true
+			}
+			if diff := cmp.Diff(map[schedulertest.Promise]bool{p: true}, broken); diff != "" {
+				t.Errorf("a backend that %s (-want +got broken):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func ofAttempt(g scheduler.Gang) string { return fmt.Sprintf("%s-%d", g.Name, g.Attempt) }
+
+func first(objs []client.Object) client.Object {
+	if len(objs) == 0 {
+		return nil
+	}
+	return objs[0]
+}
+
+func said(objs []client.Object) string {
+	if c, ok := first(objs).(*corev1.ConfigMap); ok {
+		return c.Data["said"]
+	}
+	return ""
+}

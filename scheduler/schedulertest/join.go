@@ -1,0 +1,89 @@
+package schedulertest
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+)
+
+var admitted = scheduler.Verdict{Admission: scheduler.Go, Judged: true}
+
+func (v *verifier) joined(g scheduler.Gang, role scheduler.Role, index int32) *corev1.Pod {
+	pod := Pod(g, role, index)
+	v.backend.Join(pod, g, admitted)
+	return pod
+}
+
+func joinIdempotent(v *verifier) {
+	v.ranks(func(g scheduler.Gang, role scheduler.Role, index int32) {
+		once := v.joined(g, role, index)
+		twice := once.DeepCopy()
+		v.backend.Join(twice, g, admitted)
+		if diff := cmp.Diff(document(once), document(twice)); diff != "" {
+			v.failf("%s (-once +twice):\n%s", once.Name, diff)
+		}
+	})
+}
+
+// A scheduler decides where a pod runs, never what it runs, what it is called or who owns it.
+func joinModest(v *verifier) {
+	v.ranks(func(g scheduler.Gang, role scheduler.Role, index int32) {
+		before, after := Pod(g, role, index), v.joined(g, role, index)
+		for what, kept := range map[string][2]map[string]string{
+			"label":         {before.Labels, after.Labels},
+			"annotation":    {before.Annotations, after.Annotations},
+			"node selector": {before.Spec.NodeSelector, after.Spec.NodeSelector},
+		} {
+			for _, key := range slices.Sorted(maps.Keys(kept[0])) {
+				if kept[0][key] != kept[1][key] {
+					v.failf("%s: %s %s=%q became %q", after.Name, what, key, kept[0][key], kept[1][key])
+				}
+			}
+		}
+		if diff := cmp.Diff(document(withoutSchedulers(before)), document(withoutSchedulers(after))); diff != "" {
+			v.failf("%s (-before +after):\n%s", after.Name, diff)
+		}
+	})
+}
+
+// withoutSchedulers blanks what a Join may set.
+func withoutSchedulers(pod *corev1.Pod) *corev1.Pod {
+	p := pod.DeepCopy()
+	p.Labels, p.Annotations = nil, nil
+	p.Spec.SchedulerName, p.Spec.PriorityClassName, p.Spec.SchedulingGroup = "", "", nil
+	p.Spec.NodeSelector, p.Spec.Tolerations, p.Spec.SchedulingGates = nil, nil, nil
+	return p
+}
+
+func joinsGroup(v *verifier) {
+	v.ranks(func(g scheduler.Gang, role scheduler.Role, index int32) {
+		for _, attempt := range []int32{1, 2} {
+			g.Attempt = attempt
+			pod, want := v.joined(g, role, index), v.objects(g)[0].GetName()
+			if got := v.dialect.GroupOf(pod); got != want {
+				v.failf("%s of attempt %d joins group %q, applied is %q", pod.Name, attempt, got, want)
+			}
+			if pod.Spec.SchedulerName == "" {
+				v.failf("%s names no scheduler", pod.Name)
+			}
+		}
+	})
+}
+
+func joinPriority(v *verifier) {
+	v.ranks(func(g scheduler.Gang, role scheduler.Role, index int32) {
+		if got := v.joined(g, role, index).Spec.PriorityClassName; got != g.PriorityClass {
+			v.failf("a pod without a class got %q, want %q", got, g.PriorityClass)
+		}
+		pod := Pod(g, role, index)
+		pod.Spec.PriorityClassName = "its-own"
+		v.backend.Join(pod, g, admitted)
+		if got := pod.Spec.PriorityClassName; got != "its-own" {
+			v.failf("a pod of class its-own got %q", got)
+		}
+	})
+}

@@ -1,0 +1,120 @@
+package schedulertest
+
+import (
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+)
+
+// Before a group exists no scheduler has said anything, whether or not it needs pods to speak.
+func readsNothing(v *verifier) {
+	want := scheduler.Hold
+	if v.dialect.PodsFirst {
+		want = scheduler.Go
+	}
+	v.samples(func(g scheduler.Gang) {
+		for _, objs := range [][]client.Object{nil, {}} {
+			got := v.backend.Read(g, objs)
+			if got.Admission != want || got.Judged {
+				v.failf("got %s, judged %t, want %s and not judged", got.Admission, got.Judged, want)
+			}
+		}
+	})
+}
+
+// Attempt 2 has no pods yet and finds what the scheduler wrote about attempt 1.
+func readsLeftover(v *verifier) {
+	if len(v.dialect.Sayings) == 0 {
+		v.failf("the dialect declares nothing that its scheduler writes")
+	}
+	v.sayings(func(g scheduler.Gang, s Saying) {
+		leftover := v.said(g, s, 1)
+		g.Attempt = 2
+		got := v.backend.Read(g, leftover)
+		if v.dialect.PerAttempt {
+			// The group of another attempt says nothing at all of this one.
+			if diff := cmp.Diff(v.backend.Read(g, nil), got); diff != "" {
+				v.failf("(-nothing read +leftover read):\n%s", diff)
+			}
+			return
+		}
+		if got.Admission == scheduler.Go && !s.Invites {
+			v.failf("got Go (%s)", got.Message)
+		}
+	})
+}
+
+// The cache may hold objects that somebody edited, or of kinds that are not the dialect's.
+func readsStrange(v *verifier) {
+	v.samples(func(g scheduler.Gang) {
+		strange := []client.Object{&corev1.ConfigMap{}, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: g.Name}}, nil}
+		for _, o := range v.objects(g) {
+			strange = append(strange, zeroOf(o))
+		}
+		if diff := cmp.Diff(v.backend.Read(g, nil), v.backend.Read(g, strange)); diff != "" {
+			v.failf("(-nothing read +strange read):\n%s", diff)
+		}
+	})
+}
+
+func zeroOf(o client.Object) client.Object {
+	if u, ok := o.(*unstructured.Unstructured); ok {
+		zero := &unstructured.Unstructured{}
+		zero.SetGroupVersionKind(u.GroupVersionKind())
+		return zero
+	}
+	return reflect.New(reflect.TypeOf(o).Elem()).Interface().(client.Object)
+}
+
+// Schedulers write ids, times and the first rank they stumbled over. A verdict that repeats them is a status write per
+// session and job.
+func readsStable(v *verifier) {
+	v.sayings(func(g scheduler.Gang, s Saying) {
+		for _, hasPods := range []bool{false, true} {
+			g.HasPods = hasPods
+			first := v.backend.Read(g, v.said(g, s, 1))
+			for n := 2; n <= 4; n++ {
+				objs := v.said(g, s, n)
+				slices.Reverse(objs) // a cache lists in no particular order
+				if diff := cmp.Diff(first, v.backend.Read(g, objs)); diff != "" {
+					v.failf("with pods %t (-session 1 +session %d):\n%s", hasPods, n, diff)
+				}
+			}
+		}
+	})
+}
+
+var camelCase = regexp.MustCompile(`^([A-Z][A-Za-z0-9]*)?$`)
+
+func readsPlain(v *verifier) {
+	v.sayings(func(g scheduler.Gang, s Saying) {
+		for _, hasPods := range []bool{false, true} {
+			g.HasPods = hasPods
+			got := v.backend.Read(g, v.said(g, s, 1))
+			if !slices.Contains([]scheduler.Admission{scheduler.Hold, scheduler.Go, scheduler.Yield}, got.Admission) {
+				v.failf("admission %q", got.Admission)
+			}
+			if !camelCase.MatchString(got.Reason) {
+				v.failf("reason %q", got.Reason)
+			}
+			if (got.Reason == "") != (got.Message == "") {
+				v.failf("reason %q with message %q: give both or neither", got.Reason, got.Message)
+			}
+			if strings.ContainsAny(got.Message+got.NextStep, "\n\t") {
+				v.failf("message of several lines: %q", got.Message+got.NextStep)
+			}
+			if got.Admission == scheduler.Hold && got.Message == "" {
+				v.failf("Hold without a message: nobody can tell why the job waits")
+			}
+		}
+	})
+}

@@ -1,0 +1,57 @@
+package schedulertest
+
+import (
+	"regexp"
+	"strings"
+
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+)
+
+// remedy: a refusal names in the imperative what to change.
+var remedy = regexp.MustCompile(`\b(use|set|remove|choose|leave out)\b`)
+
+func validateHelps(v *verifier) {
+	for _, r := range v.dialect.Refusals {
+		v.about = "refusal " + r.Name
+		v.guarded(func() {
+			errs := v.backend.Validate(with(r.Change))
+			if len(errs) == 0 {
+				v.failf("accepted")
+			}
+			for _, err := range errs {
+				if err.Field != r.Path {
+					v.failf("path %q, want %q", err.Field, r.Path)
+				}
+				if !remedy.MatchString(err.Detail) {
+					v.failf("no remedy in %q", err.Detail)
+				}
+			}
+		})
+	}
+	// What is refused without being declared is refused by some rule that nobody looked at.
+	for _, s := range Samples() {
+		v.about = "sample " + s.Name
+		v.guarded(func() {
+			for _, err := range v.backend.Validate(s.Gang) {
+				if !strings.HasPrefix(err.Field, "spec.") && !strings.HasPrefix(err.Field, "metadata.") {
+					v.failf("path %q is no path of a TrainingJob", err.Field)
+				}
+				if !remedy.MatchString(err.Detail) {
+					v.failf("no remedy in %q", err.Detail)
+				}
+			}
+		})
+	}
+}
+
+// Checks on a dialect that refuses every sample would check nothing.
+func validateAgrees(v *verifier) {
+	if errs := v.backend.Validate(Gang()); len(errs) > 0 {
+		v.failf("%v", errs.ToAggregate())
+	}
+	for _, err := range v.backend.Validate(scheduler.Gang{}) {
+		if err.Field == "" {
+			v.failf("an error without a path on the zero gang: %v", err)
+		}
+	}
+}
