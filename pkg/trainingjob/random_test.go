@@ -1,0 +1,183 @@
+package trainingjob
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+)
+
+// TestInvariantsHoldInRandomHistories lets schedulers, kubelets, users and nodes do what they want in seeded random order,
+// with an operator that dies before any of its effects, and checks the invariants after every pass. At the end the world turns
+// kind, and the job must end in success or, where its failures allow no other end, in Failed.
+func TestInvariantsHoldInRandomHistories(t *testing.T) {
+	ends := map[v1alpha1.Phase]int{}
+	for seed := range uint64(400) {
+		w := randomHistory(t, seed)
+		ends[w.job.Status.Phase]++
+		if t.Failed() {
+			t.Fatalf("seed %d:\n%s", seed, w.log.String())
+		}
+	}
+	t.Logf("ends: %v", ends)
+	if ends[v1alpha1.PhaseSucceeded] == 0 || ends[v1alpha1.PhaseFailed] == 0 {
+		t.Errorf("ends %v: the histories no longer reach both ends, they prove little", ends)
+	}
+}
+
+func randomHistory(t *testing.T, seed uint64) *world {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	job := newJob(2 + rng.Int32N(4))
+	if rng.IntN(3) == 0 {
+		job.Spec.RunPolicy.SchedulingPolicy.MinAvailable = ptr(1 + rng.Int32N(*job.Spec.Replicas))
+	}
+	if rng.IntN(4) == 0 {
+		job.Spec.RunPolicy.RestartScope = v1alpha1.ScopeRank
+	}
+	if rng.IntN(3) == 0 {
+		job.Spec.BackoffLimit = ptr(rng.Int32N(2))
+	}
+	w := newWorld(t, job)
+	failures := int32(0)
+	for range 40 {
+		w.lingers = rng.IntN(2) == 0
+		switch rng.IntN(4) {
+		case 0: // the operator is away
+			w.departed = nil
+		default:
+			w.crash = func() bool { return rng.IntN(6) == 0 }
+			for range rng.IntN(12) {
+				w.pass()
+			}
+		}
+		failures += w.happen(rng)
+	}
+	w.kind(failures)
+	return w
+}
+
+// happen is one thing that is done to the job; it returns the number of failures that it caused.
+func (w *world) happen(rng *rand.Rand) int32 {
+	var pending, bound, running []string
+	for _, p := range w.pods {
+		switch {
+		case p.DeletionTimestamp != nil || ended(p):
+		case p.Spec.NodeName == "":
+			pending = append(pending, p.Name)
+		case p.Status.Phase == corev1.PodPending:
+			bound = append(bound, p.Name)
+		default:
+			running = append(running, p.Name)
+		}
+	}
+	one := func(names []string) string { return names[rng.IntN(len(names))] }
+	held := slices.Concat(bound, running)
+	switch n := rng.IntN(12); {
+	case n < 3 && len(pending) > 0 && int32(len(w.pods)) >= MinAvailable(w.job) && w.job.Status.Phase != v1alpha1.PhaseDraining:
+		w.bind(pending...)
+	case n < 5 && len(bound) > 0:
+		w.start(bound...)
+	case n == 5 && len(held) > 0:
+		w.preempt(one(held))
+	case (n == 6 || n == 11) && len(running) > 0:
+		w.exit(1+rng.Int32N(200), one(running))
+		return 1
+	case n == 7 && len(w.pods) > 0: // somebody deletes a pod, or a kubelet is through with one
+		pod := w.pods[rng.IntN(len(w.pods))]
+		w.say("somebody deletes %s", pod.Name)
+		w.deletePod(pod)
+	case n == 8:
+		w.verdict.Admission = []scheduler.Admission{scheduler.Go, scheduler.Hold}[rng.IntN(2)]
+		w.say("verdict %s", w.verdict.Admission)
+	case n == 9:
+		suspend(w, rng.IntN(3) == 0)
+		w.say("suspend %t", *w.job.Spec.RunPolicy.Suspend)
+	case n == 10:
+		for _, p := range slices.Clone(w.pods) {
+			if p.DeletionTimestamp != nil {
+				w.remove(p.Name)
+			}
+		}
+	default:
+		w.advance(time.Duration(rng.IntN(20)) * time.Second)
+	}
+	return 0
+}
+
+// kind is a world in which everything works: the job must come to its end.
+func (w *world) kind(failures int32) {
+	w.say("(the world turns kind)")
+	w.crash = func() bool { return false }
+	w.lingers = false
+	w.verdict = scheduler.Verdict{Admission: scheduler.Go}
+	suspend(w, false)
+	for range 60 {
+		for _, p := range slices.Clone(w.pods) {
+			if p.DeletionTimestamp != nil {
+				w.remove(p.Name)
+			}
+		}
+		w.converge()
+		if w.job.Status.Phase.Finished() {
+			break
+		}
+		for _, p := range slices.Clone(w.pods) {
+			switch {
+			case ended(p):
+			case p.Spec.NodeName == "" && int32(len(w.pods)) >= MinAvailable(w.job):
+				w.bind(p.Name)
+			case p.Status.Phase == corev1.PodPending:
+				w.start(p.Name)
+			case w.job.Status.Phase == v1alpha1.PhaseRunning:
+				w.exit(0, p.Name)
+			}
+		}
+		if !w.wake.IsZero() && w.wake.After(w.now) {
+			w.advance(w.wake.Sub(w.now))
+		}
+	}
+	w.converge()
+	st := w.job.Status
+	switch {
+	case !st.Phase.Finished():
+		w.t.Errorf("the job never ended: %s, %s", st.Phase, st.Message)
+	case st.Phase == v1alpha1.PhaseFailed && Scope(w.job) == v1alpha1.ScopeGang && failures <= BackoffLimit(w.job):
+		w.t.Errorf("failed after %d failures with backoffLimit %d: %s", failures, BackoffLimit(w.job), st.Message)
+	case w.group:
+		w.t.Errorf("invariant 5: the group is still there")
+	case st.Restarts > failures && Scope(w.job) == v1alpha1.ScopeGang:
+		w.t.Errorf("invariant 4: %d restarts for %d failures", st.Restarts, failures)
+	case slices.ContainsFunc(w.pods, func(p *corev1.Pod) bool { return !ended(p) }):
+		w.t.Errorf("invariant 5: live pods are left: %v", w.names())
+	}
+	if t := w.t; t.Failed() {
+		w.say("end: %s", fmt.Sprint(st.Phase, " ", st.Message))
+	}
+}
+
+// BenchmarkDecide is one pass over a running job of 5,000 ranks, and BenchmarkDecideCreate the one that creates them all.
+func BenchmarkDecide(b *testing.B) {
+	for name, up := range map[string]bool{"create": false, "running": true} {
+		b.Run(name, func(b *testing.B) {
+			w := newWorld(b, newJob(5000))
+			w.pass()
+			if up {
+				w.converge()
+				w.bind()
+				w.start()
+				w.converge()
+			}
+			s := w.snapshot()
+			b.ResetTimer()
+			for b.Loop() {
+				Decide(s)
+			}
+		})
+	}
+}

@@ -1,0 +1,387 @@
+package trainingjob
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+)
+
+// maxReplicas of one role, as the CRD's schema has it: a slip of the finger must not become a million pods.
+const maxReplicas = 10000
+
+// Validate says what is wrong with a job, every error with the field and what to change. It repeats the invariants of
+// the CRD (api/v1alpha1/rules.yaml) for clusters that do not enforce them, and adds what CEL cannot see: the job's labels
+// and annotations, and what in a pod template every API server refuses. It knows neither the cluster nor the job's past:
+// changes of a running job are the CRD's business. The order of errors is fixed.
+func Validate(job *v1alpha1.TrainingJob) field.ErrorList {
+	spec := field.NewPath("spec")
+	errs := validateForm(&job.Spec, spec)
+	errs = append(errs, validateReplicas(&job.Spec, spec)...)
+	errs = append(errs, validateRoles(&job.Spec, spec)...)
+	errs = append(errs, validateRestarts(job, spec)...)
+	errs = append(errs, validateRunPolicy(&job.Spec.RunPolicy, spec.Child("runPolicy"))...)
+	errs = append(errs, validateScheduling(job, spec.Child("runPolicy", "schedulingPolicy"))...)
+	errs = append(errs, validateQueue(job, spec.Child("runPolicy", "schedulingPolicy", "queue"))...)
+	errs = append(errs, validateName(job)...)
+	return append(errs, validateTemplates(job, spec)...)
+}
+
+// validateForm: the simple form or replicaSpecs, one of them whole.
+func validateForm(s *v1alpha1.TrainingJobSpec, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if s.Framework != v1alpha1.FrameworkPyTorch && s.Framework != v1alpha1.FrameworkCustom {
+		errs = append(errs, field.NotSupported(path.Child("framework"), s.Framework,
+			[]v1alpha1.Framework{v1alpha1.FrameworkPyTorch, v1alpha1.FrameworkCustom}))
+	}
+	if len(s.ReplicaSpecs) == 0 {
+		if s.Image == "" {
+			errs = append(errs, field.Required(path.Child("image"),
+				"the simple form needs the ranks' container image: set spec.image, or give spec.replicaSpecs instead"))
+		}
+		if len(s.Command) == 0 {
+			errs = append(errs, field.Required(path.Child("command"),
+				"the simple form needs the program to run: set spec.command, or give spec.replicaSpecs instead"))
+		}
+		return errs
+	}
+	r := s.Resources
+	for _, f := range []struct {
+		name  string
+		given bool
+	}{
+		{"image", s.Image != ""}, {"command", s.Command != nil}, {"args", s.Args != nil}, {"env", s.Env != nil},
+		{"envFrom", s.EnvFrom != nil}, {"replicas", s.Replicas != nil},
+		{"resources", r.Limits != nil || r.Requests != nil || r.Claims != nil},
+		{"volumes", s.Volumes != nil}, {"volumeMounts", s.VolumeMounts != nil}, {"nodeSelector", s.NodeSelector != nil},
+		{"tolerations", s.Tolerations != nil}, {"affinity", s.Affinity != nil},
+		{"imagePullSecrets", s.ImagePullSecrets != nil}, {"serviceAccountName", s.ServiceAccountName != ""},
+		{"securityContext", s.SecurityContext != nil},
+	} {
+		if f.given {
+			errs = append(errs, field.Forbidden(path.Child(f.name), "belongs to the simple form and cannot stand beside "+
+				"replicaSpecs: move it into replicaSpecs, or remove replicaSpecs"))
+		}
+	}
+	return errs
+}
+
+func validateReplicas(s *v1alpha1.TrainingJobSpec, path *field.Path) field.ErrorList {
+	errs := inRange(path.Child("replicas"), s.Replicas, 1, maxReplicas)
+	for _, name := range slices.Sorted(maps.Keys(s.ReplicaSpecs)) {
+		at := path.Child("replicaSpecs").Key(string(name)).Child("replicas")
+		errs = append(errs, inRange(at, s.ReplicaSpecs[name].Replicas, 1, maxReplicas)...)
+	}
+	return errs
+}
+
+// validateRoles: known roles, one leader at most, and somebody whose exit decides the job's success.
+func validateRoles(s *v1alpha1.TrainingJobSpec, path *field.Path) field.ErrorList {
+	if len(s.ReplicaSpecs) == 0 {
+		return nil
+	}
+	path = path.Child("replicaSpecs")
+	var errs field.ErrorList
+	var leaders int64
+	deciding := false
+	for _, name := range slices.Sorted(maps.Keys(s.ReplicaSpecs)) {
+		if !slices.Contains(roleOrder, name) {
+			errs = append(errs, field.NotSupported(path, name, roleOrder))
+			continue
+		}
+		if Leads(name) {
+			leaders += int64(orOne(s.ReplicaSpecs[name].Replicas))
+		}
+		deciding = deciding || Leads(name) || name == v1alpha1.RoleWorker
+		if s.Framework == v1alpha1.FrameworkPyTorch && name != v1alpha1.RoleMaster && name != v1alpha1.RoleWorker {
+			errs = append(errs, field.Invalid(path, name, "framework pytorch knows the roles Master and Worker: rename or "+
+				"remove the others, or set spec.framework to custom"))
+		}
+	}
+	if leaders > 1 {
+		errs = append(errs, field.Invalid(path, leaders,
+			"a job has one leader: give only one of Master, Chief and Launcher, with replicas 1"))
+	}
+	if !deciding {
+		errs = append(errs, field.Required(path,
+			"no role decides when the job has succeeded: add a Worker, Master, Chief or Launcher"))
+	}
+	return errs
+}
+
+func validateRestarts(job *v1alpha1.TrainingJob, path *field.Path) field.ErrorList {
+	s := &job.Spec
+	known := []v1alpha1.RestartPolicy{v1alpha1.RestartNever, v1alpha1.RestartOnFailure, v1alpha1.RestartAlways, v1alpha1.RestartExitCode}
+	errs := oneOf(path.Child("restartPolicy"), s.RestartPolicy, known)
+	for _, name := range slices.Sorted(maps.Keys(s.ReplicaSpecs)) {
+		at := path.Child("replicaSpecs").Key(string(name)).Child("restartPolicy")
+		errs = append(errs, oneOf(at, s.ReplicaSpecs[name].RestartPolicy, known)...)
+	}
+	errs = append(errs, inRange(path.Child("backoffLimit"), s.BackoffLimit, 0, math.MaxInt32)...)
+	if s.BackoffLimit != nil && s.RunPolicy.BackoffLimit != nil {
+		errs = append(errs, field.Forbidden(path.Child("backoffLimit"),
+			"backoffLimit is given twice: remove spec.backoffLimit or spec.runPolicy.backoffLimit"))
+	}
+	var policies []v1alpha1.RestartPolicy
+	for _, role := range Roles(job) {
+		if !slices.Contains(policies, role.RestartPolicy) {
+			policies = append(policies, role.RestartPolicy)
+		}
+	}
+	if s.RunPolicy.RestartScope == v1alpha1.ScopeGang && slices.Contains(policies, v1alpha1.RestartAlways) {
+		errs = append(errs, field.Invalid(path.Child("runPolicy", "restartScope"), s.RunPolicy.RestartScope,
+			"restartPolicy Always restarts single ranks in place, which restartScope Gang rules out: "+
+				"set spec.runPolicy.restartScope to Rank, or choose another restartPolicy"))
+	}
+	if Scope(job) == v1alpha1.ScopeGang && len(policies) > 1 {
+		errs = append(errs, field.Invalid(path.Child("replicaSpecs"), policies,
+			"the roles' restartPolicy differ, but a gang restarts as one: give them the same restartPolicy, "+
+				"or set spec.runPolicy.restartScope to Rank"))
+	}
+	return errs
+}
+
+func validateRunPolicy(p *v1alpha1.RunPolicy, path *field.Path) field.ErrorList {
+	return slices.Concat(
+		oneOf(path.Child("cleanPodPolicy"), p.CleanPodPolicy,
+			[]v1alpha1.CleanPodPolicy{v1alpha1.CleanPodAll, v1alpha1.CleanPodRunning, v1alpha1.CleanPodNone}),
+		inRange(path.Child("ttlSecondsAfterFinished"), p.TTLSecondsAfterFinished, 0, math.MaxInt32),
+		inRange(path.Child("activeDeadlineSeconds"), p.ActiveDeadlineSeconds, 1, math.MaxInt64),
+		inRange(path.Child("backoffLimit"), p.BackoffLimit, 0, math.MaxInt32),
+		oneOf(path.Child("restartScope"), p.RestartScope, []v1alpha1.RestartScope{v1alpha1.ScopeGang, v1alpha1.ScopeRank}))
+}
+
+func validateScheduling(job *v1alpha1.TrainingJob, path *field.Path) field.ErrorList {
+	p := job.Spec.RunPolicy.SchedulingPolicy
+	errs := slices.Concat(
+		oneOf(path.Child("scheduler"), p.Scheduler, []v1alpha1.SchedulerName{v1alpha1.SchedulerVolcano, v1alpha1.SchedulerNative}),
+		inRange(path.Child("minAvailable"), p.MinAvailable, 1, math.MaxInt32),
+		inRange(path.Child("scheduleTimeoutSeconds"), p.ScheduleTimeoutSeconds, 1, math.MaxInt32))
+	if ranks := Ranks(job); p.MinAvailable != nil && *p.MinAvailable > ranks {
+		errs = append(errs, field.Invalid(path.Child("minAvailable"), *p.MinAvailable, fmt.Sprintf(
+			"minAvailable %d exceeds the %d ranks: set it to at most %d, or raise replicas", *p.MinAvailable, ranks, ranks)))
+	}
+	if p.PriorityClass != "" && len(validation.IsDNS1123Subdomain(p.PriorityClass)) > 0 {
+		errs = append(errs, field.Invalid(path.Child("priorityClass"), p.PriorityClass, notAName("PriorityClass")))
+	}
+	if p.Scheduler == v1alpha1.SchedulerNative && p.MinResources != nil {
+		errs = append(errs, field.Forbidden(path.Child("minResources"),
+			"scheduler native takes no notice of minResources: remove it, or use scheduler volcano"))
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.MinResources)) {
+		if q := p.MinResources[name]; q.Sign() < 0 {
+			errs = append(errs, field.Invalid(path.Child("minResources").Key(string(name)), q.String(),
+				"is negative: remove it, to have it computed from the pods"))
+		}
+	}
+	return errs
+}
+
+// validateQueue: one queue, whichever of the three places names it, and none in the pods' own metadata.
+func validateQueue(job *v1alpha1.TrainingJob, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	first, firstPath := "", (*field.Path)(nil)
+	for _, source := range []struct {
+		path  *field.Path
+		queue string
+	}{
+		{path, job.Spec.RunPolicy.SchedulingPolicy.Queue},
+		{field.NewPath("metadata", "labels").Key(v1alpha1.LabelKueueQueue), job.Labels[v1alpha1.LabelKueueQueue]},
+		{field.NewPath("metadata", "annotations").Key(v1alpha1.AnnotationVolcanoQueue), job.Annotations[v1alpha1.AnnotationVolcanoQueue]},
+	} {
+		switch {
+		case source.queue == "":
+			continue
+		case len(validation.IsDNS1123Subdomain(source.queue)) > 0:
+			errs = append(errs, field.Invalid(source.path, source.queue, notAName("queue")))
+		case first != "" && source.queue != first:
+			errs = append(errs, field.Invalid(source.path, source.queue, fmt.Sprintf(
+				"the queue is given twice, and %s says %q: remove one of the two", firstPath, first)))
+		}
+		if first == "" {
+			first, firstPath = source.queue, source.path
+		}
+	}
+	if first != "" && job.Spec.RunPolicy.SchedulingPolicy.Scheduler == v1alpha1.SchedulerNative {
+		errs = append(errs, field.Forbidden(firstPath, "scheduler native has no queues: remove the queue, or use scheduler volcano"))
+	}
+	return errs
+}
+
+// validateName: the name is the first part of host names.
+func validateName(job *v1alpha1.TrainingJob) field.ErrorList {
+	path := field.NewPath("metadata", "name")
+	var errs field.ErrorList
+	// The length is looked at below: the longest derived name is always longer than the name itself.
+	if len(validation.IsDNS1035Label(job.Name[:min(len(job.Name), validation.DNS1035LabelMaxLength)])) > 0 {
+		errs = append(errs, field.Invalid(path, job.Name, "metadata.name becomes host names: use lower-case letters, digits "+
+			"and '-', beginning with a letter and ending with a letter or digit"))
+	}
+	longest := 0
+	for _, role := range Roles(job) {
+		longest = max(longest, len(PodName("", RankRef{Role: role.Name, Index: role.Replicas - 1})))
+	}
+	if limit := validation.DNS1035LabelMaxLength - longest; len(job.Name) > limit {
+		errs = append(errs, field.Invalid(path, job.Name, fmt.Sprintf("metadata.name: the longest pod name made of it, "+
+			"<name>-<role>-<index>, exceeds 63 characters: shorten it to %d", limit)))
+	}
+	return errs
+}
+
+// notAName is the CRD's sentence for the same error.
+func notAName(what string) string {
+	return "not the name of a " + what + ": use lower-case letters, digits, '-' and '.', beginning and ending with a letter or digit"
+}
+
+func inRange[N int32 | int64](path *field.Path, value *N, least, most N) field.ErrorList {
+	switch {
+	case value == nil:
+		return nil
+	case *value < least:
+		return field.ErrorList{field.Invalid(path, *value, fmt.Sprintf("must be at least %d", least))}
+	case *value > most:
+		return field.ErrorList{field.Invalid(path, *value, fmt.Sprintf("must be at most %d", most))}
+	}
+	return nil
+}
+
+// oneOf: absent, or one of the known values.
+func oneOf[T ~string](path *field.Path, value T, known []T) field.ErrorList {
+	if value == "" || slices.Contains(known, value) {
+		return nil
+	}
+	return field.ErrorList{field.NotSupported(path, value, known)}
+}
+
+// validateTemplates finds what every API server refuses in a pod, so that a job fails with the field's name and not with
+// the first pod's.
+func validateTemplates(job *v1alpha1.TrainingJob, path *field.Path) field.ErrorList {
+	s := &job.Spec
+	if len(s.ReplicaSpecs) == 0 {
+		errs := validateResources(s.Resources, path.Child("resources"))
+		return append(errs, validateMounts(s.VolumeMounts, s.Volumes, path.Child("volumeMounts"))...)
+	}
+	var errs field.ErrorList
+	for _, name := range slices.Sorted(maps.Keys(s.ReplicaSpecs)) {
+		at := path.Child("replicaSpecs").Key(string(name)).Child("template")
+		errs = append(errs, validateTemplate(s.ReplicaSpecs[name].Template, at)...)
+	}
+	return errs
+}
+
+func validateTemplate(t corev1.PodTemplateSpec, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, m := range []struct {
+		values map[string]string
+		key    string
+		path   *field.Path
+	}{
+		{t.Labels, v1alpha1.LabelKueueQueue, path.Child("metadata", "labels")},
+		{t.Annotations, v1alpha1.AnnotationVolcanoQueue, path.Child("metadata", "annotations")},
+	} {
+		if _, ok := m.values[m.key]; ok {
+			errs = append(errs, field.Forbidden(m.path.Key(m.key), "a pod template names a queue, but a gang queues as one: "+
+				"remove that label or annotation and set spec.runPolicy.schedulingPolicy.queue"))
+		}
+	}
+	path = path.Child("spec")
+	for _, ours := range []struct{ name, value, remedy string }{
+		{"schedulerName", t.Spec.SchedulerName, "set spec.runPolicy.schedulingPolicy.scheduler"},
+		{"restartPolicy", string(t.Spec.RestartPolicy), "set restartPolicy beside the template"},
+		{"hostname", t.Spec.Hostname, "ranks are named after the job"},
+		{"subdomain", t.Spec.Subdomain, "ranks share the job's Service"},
+	} {
+		if ours.value != "" {
+			errs = append(errs, field.Forbidden(path.Child(ours.name),
+				fmt.Sprintf("a pod template sets %s, which the operator decides: remove it (%s)", ours.name, ours.remedy)))
+		}
+	}
+	if len(t.Spec.Containers) == 0 {
+		errs = append(errs, field.Required(path.Child("containers"), "the template has no container: add one"))
+	}
+	names := map[string]bool{}
+	for _, list := range []struct {
+		name       string
+		containers []corev1.Container
+	}{{"initContainers", t.Spec.InitContainers}, {"containers", t.Spec.Containers}} {
+		for i, c := range list.containers {
+			errs = append(errs, validateContainer(c, names, t.Spec.Volumes, path.Child(list.name).Index(i))...)
+			names[c.Name] = true
+		}
+	}
+	return errs
+}
+
+func validateContainer(c corev1.Container, taken map[string]bool, volumes []corev1.Volume, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if c.Name == "" {
+		errs = append(errs, field.Required(path.Child("name"), "a container needs a name"))
+	} else if taken[c.Name] {
+		errs = append(errs, field.Duplicate(path.Child("name"), c.Name))
+		errs[len(errs)-1].Detail = "another container of the template has this name: rename one"
+	}
+	if c.Image == "" {
+		errs = append(errs, field.Required(path.Child("image"), "a container needs an image"))
+	}
+	errs = append(errs, validateResources(c.Resources, path.Child("resources"))...)
+	return append(errs, validateMounts(c.VolumeMounts, volumes, path.Child("volumeMounts"))...)
+}
+
+// validateResources: requests within limits, and equal to them for extended resources.
+func validateResources(r corev1.ResourceRequirements, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, list := range []struct {
+		name   string
+		values corev1.ResourceList
+	}{{"limits", r.Limits}, {"requests", r.Requests}} {
+		for _, name := range slices.Sorted(maps.Keys(list.values)) {
+			q := list.values[name]
+			if problem := badQuantity(name, q); problem != "" {
+				errs = append(errs, field.Invalid(path.Child(list.name).Key(string(name)), q.String(), problem))
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Requests)) {
+		request, at := r.Requests[name], path.Child("requests").Key(string(name))
+		limit, limited := r.Limits[name]
+		switch {
+		case !limited:
+		case extended(name) && request.Cmp(limit) != 0:
+			errs = append(errs, field.Invalid(at, request.String(), fmt.Sprintf(
+				"must equal the limit %s, since %s cannot be shared: give it in one of the two only", limit.String(), name)))
+		case request.Cmp(limit) > 0:
+			errs = append(errs, field.Invalid(at, request.String(), fmt.Sprintf(
+				"exceeds the limit %s: lower it, or raise the limit", limit.String())))
+		}
+	}
+	return errs
+}
+
+func badQuantity(name corev1.ResourceName, q resource.Quantity) string {
+	switch {
+	case q.Sign() < 0:
+		return "is negative: give 0 or more"
+	case extended(name) && q.MilliValue()%1000 != 0:
+		return "must be a whole number: " + string(name) + " cannot be divided"
+	}
+	return ""
+}
+
+// validateMounts: every mount has its volume.
+func validateMounts(mounts []corev1.VolumeMount, volumes []corev1.Volume, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, m := range mounts {
+		if !slices.ContainsFunc(volumes, func(v corev1.Volume) bool { return v.Name == m.Name }) {
+			errs = append(errs, field.NotFound(path.Index(i).Child("name"), m.Name))
+			errs[len(errs)-1].Detail = "no volume has this name: add it to volumes"
+		}
+	}
+	return errs
+}
