@@ -1,0 +1,101 @@
+package config
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const head = "apiVersion: config.mlplatform.example.com/v1alpha1\nkind: OperatorConfiguration\n"
+
+func with(change func(*OperatorConfiguration)) OperatorConfiguration {
+	c := Default()
+	change(&c)
+	return c
+}
+
+func TestParse(t *testing.T) {
+	tests := map[string]struct {
+		reason, yaml string
+		want         OperatorConfiguration
+	}{
+		"empty": {"what is not said has its default", head, Default()},
+		"switched off": {"false must be told from absent", head + `
+leaderElection: {enabled: false}
+metrics: {secure: false}
+schedulers: {volcano: {waitForInqueue: false}}
+`, with(func(c *OperatorConfiguration) {
+			c.LeaderElection.Enabled, c.Metrics.Secure, c.Schedulers.Volcano.WaitForInqueue = false, false, false
+		})},
+		"everything": {"every key of the documentation is read", head + `
+leaderElection: {enabled: true, namespace: ml}
+metrics: {bindAddress: "0", secure: true}
+health: {bindAddress: "127.0.0.1:9000"}
+defaultScheduler: native
+schedulers:
+  volcano: {waitForInqueue: true, schedulerName: vc}
+  native: {schedulerName: gangs}
+workers: 3
+`, with(func(c *OperatorConfiguration) {
+			c.LeaderElection.Namespace, c.Metrics.BindAddress, c.Health.BindAddress = "ml", "0", "127.0.0.1:9000"
+			c.DefaultScheduler, c.Workers = "native", 3
+			c.Schedulers.Volcano.SchedulerName, c.Schedulers.Native.SchedulerName = "vc", "gangs"
+		})},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := Parse([]byte(tc.yaml))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	tests := map[string]struct{ yaml, says string }{
+		"an unknown key, by name":         {head + "metrics: {bindAdress: ':1'}", "bindAdress"},
+		"an unknown scheduler's settings": {head + "schedulers: {slurm: {}}", "slurm"},
+		"a key given twice":               {head + "workers: 1\nworkers: 2", "workers"},
+		"another kind":                    {strings.Replace(head, "OperatorConfiguration", "Pod", 1), "kind"},
+		"no apiVersion":                   {"kind: OperatorConfiguration", "apiVersion"},
+		"an unknown scheduler":            {head + "defaultScheduler: slurm", `defaultScheduler: Unsupported value: "slurm"`},
+		"an address without a port":       {head + "health: {bindAddress: localhost}", "health.bindAddress"},
+		"too many workers":                {head + "workers: 1000", "workers"},
+		"no workers":                      {head + "workers: 0", "workers"},
+		"a bad namespace":                 {head + "leaderElection: {namespace: A_B}", "leaderElection.namespace"},
+		"a bad scheduler name":            {head + "schedulers: {native: {schedulerName: A_B}}", "schedulers.native.schedulerName"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := Parse([]byte(tc.yaml))
+			if err == nil || !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("want an error that names %q, got %v", tc.says, err)
+			}
+		})
+	}
+}
+
+func TestLoad(t *testing.T) {
+	if c, err := Load(""); err != nil || c != Default() {
+		t.Errorf("no file means the defaults, got %+v, %v", c, err)
+	}
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(path, []byte(head+"nonsense: 1"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(path); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("an error must name the file, got %v", err)
+	}
+	if _, err := Load(path + ".missing"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("want not exist, got %v", err)
+	}
+}

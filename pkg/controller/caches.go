@@ -1,0 +1,84 @@
+package controller
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+)
+
+// CacheOptions keep the manager's caches small: of everything but jobs and nodes only what carries our label, and of
+// each object only what is decided upon.
+func CacheOptions() cache.Options {
+	ours, err := labels.NewRequirement(v1alpha1.LabelJobName, selection.Exists, nil)
+	if err != nil {
+		panic(err) // a constant label
+	}
+	return cache.Options{
+		DefaultLabelSelector: labels.NewSelector().Add(*ours),
+		DefaultTransform:     cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			&v1alpha1.TrainingJob{}: {Label: labels.Everything(), Transform: transformJob},
+			&corev1.Node{}:          {Label: labels.Everything(), Transform: transformNode},
+			&corev1.Pod{}:           {Transform: transformPod},
+		},
+	}
+}
+
+// transformJob drops kubectl's copy of the whole spec. A patch of the status is made from two trimmed objects and does
+// not touch it.
+func transformJob(in any) (any, error) {
+	if job, ok := in.(*v1alpha1.TrainingJob); ok {
+		job.ManagedFields = nil
+		delete(job.Annotations, corev1.LastAppliedConfigAnnotation)
+	}
+	return in, nil
+}
+
+// transformNode keeps a node's name and whether it is ready.
+func transformNode(in any) (any, error) {
+	node, ok := in.(*corev1.Node)
+	if !ok {
+		return in, nil
+	}
+	trimmed := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+		Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion,
+	}}
+	for _, c := range node.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			// Without the heartbeat, which would make every update a change.
+			trimmed.Status.Conditions = []corev1.NodeCondition{{Type: c.Type, Status: c.Status}}
+		}
+	}
+	return trimmed, nil
+}
+
+func transformPod(in any) (any, error) {
+	if pod, ok := in.(*corev1.Pod); ok {
+		trimPod(pod)
+	}
+	return in, nil
+}
+
+// trimPod drops what nobody decides upon: most of a pod's bytes are its containers' environment, mounts and probes.
+func trimPod(pod *corev1.Pod) {
+	pod.ManagedFields = nil
+	pod.Spec.Volumes = nil
+	pod.Spec.Affinity = nil
+	pod.Spec.Tolerations = nil
+	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range list {
+			list[i] = corev1.Container{Name: list[i].Name, RestartPolicy: list[i].RestartPolicy}
+		}
+	}
+	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+		for i := range list {
+			list[i].Resources, list[i].AllocatedResources, list[i].AllocatedResourcesStatus = nil, nil, nil
+			list[i].VolumeMounts = nil
+		}
+	}
+}

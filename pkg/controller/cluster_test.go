@@ -1,0 +1,264 @@
+//go:build cluster
+
+package controller
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	schedulingv1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/localcluster"
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+	"mlplatform.example.com/trainingjob-operator/scheduler/fake"
+	"mlplatform.example.com/trainingjob-operator/scheduler/native"
+	"mlplatform.example.com/trainingjob-operator/scheduler/volcano"
+)
+
+// TestOperatorOnRealSchedulers proves the wiring against a real control plane with both schedulers.
+func TestOperatorOnRealSchedulers(t *testing.T) {
+	cluster, err := localcluster.Up(t.Context(), localcluster.Options{
+		Dir: t.TempDir() + "/cluster", Attached: true, Progress: os.Stderr,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cluster.Down(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	s := newStage(t, cluster)
+	t.Run("a scheduler that is installed later", s.schedulerAppears)
+
+	backends := []scheduler.Backend{volcano.New(volcano.DefaultOptions()), native.New(native.Options{})}
+	s.operator = s.startOperator(t, backends...)
+	for _, name := range []v1alpha1.SchedulerName{v1alpha1.SchedulerVolcano, v1alpha1.SchedulerNative} {
+		s := s.on(name)
+		t.Run(string(name), func(t *testing.T) {
+			t.Run("a gang costs at most 14 writes and a settled job none", s.writes)
+			t.Run("a foreign pod holds the name", s.foreignPod)
+			t.Run("a job recreated under the same name", s.recreated)
+			t.Run("a quota in the middle of a gang", s.quota)
+			t.Run("a priority class that does not exist", s.priorityClass)
+		})
+	}
+	t.Run("a field of the group that is not wanted any more goes", s.removedField)
+	t.Run("an operator that is started anew writes nothing", func(t *testing.T) { s.startedAnew(t, backends) })
+}
+
+// later is fake.Backend under a name that a job may ask for.
+type later struct{ fake.Backend }
+
+func (later) Name() string { return string(v1alpha1.SchedulerNative) }
+
+func (s stage) schedulerAppears(t *testing.T) {
+	o := s.startOperator(t, later{})
+	defer o.stop()
+	job := s.on(v1alpha1.SchedulerNative).job(s.namespace(t), "early", 1)
+	s.create(t, job)
+	s.reaches(t, job, v1alpha1.PhasePending)
+	kind := later{}.Kinds()[0]
+	if b := s.blocked(t, job, v1alpha1.ReasonSchedulerMissing); !strings.Contains(b.Message, kind.GroupVersion().String()+" "+kind.Kind) {
+		t.Errorf("the missing kind must be named, got %+v", b)
+	}
+	s.install(t, "../../scheduler/fake/crd.yaml")
+	s.reaches(t, job, v1alpha1.PhaseQueued)
+	s.eventually(t, "the group exists", func(context.Context) (bool, string) {
+		w := o.written(job.Namespace)
+		return slices.ContainsFunc(w, func(w string) bool { return strings.HasSuffix(w, "201") && strings.Contains(w, kind.Group) }), fmt.Sprint(w)
+	})
+}
+
+func (s stage) writes(t *testing.T) {
+	job := s.job(s.namespace(t), "bert", 8)
+	s.create(t, job)
+	s.reaches(t, job, v1alpha1.PhaseRunning)
+	// The event and counts that stand for 5 s come after the phase.
+	s.eventually(t, "nothing is pending any more", func(context.Context) (bool, string) {
+		got := s.reaches(t, job, v1alpha1.PhaseRunning)
+		return got.Status.ReadyReplicas == 8 && len(s.operator.written(job.Namespace)) >= 14, fmt.Sprint(s.operator.written(job.Namespace))
+	})
+	before := s.operator.written(job.Namespace)
+	if len(before) > 14 {
+		t.Errorf("%d writes:\n%s", len(before), strings.Join(before, "\n"))
+	}
+	for range 10 {
+		if _, err := s.operator.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(job)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after := s.operator.written(job.Namespace); len(after) != len(before) {
+		t.Errorf("ten passes over a settled job wrote:\n%s", strings.Join(after[len(before):], "\n"))
+	}
+}
+
+func (s stage) foreignPod(t *testing.T) {
+	ns := s.namespace(t)
+	foreign := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "bert-worker-1", Namespace: ns}}
+	foreign.Spec.Containers = []corev1.Container{{Name: "c", Image: "foreign"}}
+	foreign.Spec.NodeSelector = map[string]string{"no": "such-node"}
+	s.create(t, foreign)
+	job := s.job(ns, "bert", 3)
+	s.create(t, job)
+	b := s.blocked(t, job, v1alpha1.ReasonNameTaken)
+	if !strings.Contains(b.Message, "Pod bert-worker-1") {
+		t.Errorf("got %+v", b)
+	}
+	s.eventually(t, "the other ranks are given back", func(ctx context.Context) (bool, string) {
+		pods := s.pods(ctx, t, ns)
+		return len(pods) == 1 && pods[0].UID == foreign.UID && len(pods[0].OwnerReferences) == 0, fmt.Sprint(len(pods))
+	})
+	if err := s.client.Delete(t.Context(), foreign); err != nil {
+		t.Fatal(err)
+	}
+	s.reaches(t, job, v1alpha1.PhaseRunning)
+}
+
+func (s stage) recreated(t *testing.T) {
+	job := s.job(s.namespace(t), "bert", 2)
+	s.create(t, job)
+	s.reaches(t, job, v1alpha1.PhaseRunning)
+	if err := s.client.Delete(t.Context(), job, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
+		t.Fatal(err)
+	}
+	next := s.job(job.Namespace, "bert", 2)
+	s.eventually(t, "the name is free", func(ctx context.Context) (bool, string) {
+		err := s.client.Create(ctx, next)
+		return err == nil, fmt.Sprint(err)
+	})
+	s.reaches(t, next, v1alpha1.PhaseRunning)
+	for _, pod := range s.pods(t.Context(), t, job.Namespace) {
+		if owner, _ := ownerUID(&pod); owner != next.UID && pod.DeletionTimestamp == nil {
+			t.Errorf("pod %s belongs to %s, the job is %s", pod.Name, owner, next.UID)
+		}
+	}
+}
+
+func (s stage) quota(t *testing.T) {
+	ns := s.namespace(t)
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "team", Namespace: ns}}
+	quota.Spec.Hard = corev1.ResourceList{"pods": *quantity("2")}
+	s.create(t, quota)
+	s.eventually(t, "the quota is known", func(ctx context.Context) (bool, string) {
+		if err := s.client.Get(ctx, client.ObjectKeyFromObject(quota), quota); err != nil {
+			return false, err.Error()
+		}
+		return len(quota.Status.Hard) > 0, "no status"
+	})
+	job := s.job(ns, "bert", 4)
+	s.create(t, job)
+	if b := s.blocked(t, job, v1alpha1.ReasonQuotaExceeded); !strings.Contains(b.Message, "quota team") {
+		t.Errorf("got %+v", b)
+	}
+	s.eventually(t, "part of a gang holds nothing", func(ctx context.Context) (bool, string) {
+		n := len(s.pods(ctx, t, ns))
+		return n == 0, fmt.Sprint(n)
+	})
+	if err := s.client.Get(t.Context(), client.ObjectKeyFromObject(quota), quota); err != nil {
+		t.Fatal(err)
+	}
+	quota.Spec.Hard["pods"] = *quantity("4")
+	if err := s.client.Update(t.Context(), quota); err != nil {
+		t.Fatal(err)
+	}
+	got := s.reaches(t, job, v1alpha1.PhaseRunning)
+	if got.Status.Attempt != 1 || got.Status.Preemptions != 0 || got.Status.Restarts != 0 {
+		t.Errorf("a quota ends no attempt, got %+v", got.Status)
+	}
+}
+
+func (s stage) priorityClass(t *testing.T) {
+	job := s.job(s.namespace(t), "bert", 2)
+	job.Spec.RunPolicy.SchedulingPolicy.PriorityClass = "nonesuch-" + string(s.scheduler)
+	s.create(t, job)
+	var b v1alpha1.Blocker
+	s.eventually(t, "the job says that the class is missing", func(ctx context.Context) (bool, string) {
+		got := &v1alpha1.TrainingJob{}
+		if err := s.client.Get(ctx, client.ObjectKeyFromObject(job), got); err != nil {
+			return false, err.Error()
+		}
+		if sch := got.Status.Scheduling; sch != nil && sch.Blocker != nil {
+			b = *sch.Blocker
+		}
+		rejected := b.Reason == v1alpha1.ReasonPodRejected || b.Reason == v1alpha1.ReasonGroupRejected
+		return rejected && strings.Contains(b.Message, "nonesuch"), fmt.Sprintf("%+v", b)
+	})
+	t.Logf("%s: %s", b.Reason, b.Message)
+}
+
+func (s stage) removedField(t *testing.T) {
+	s = s.on(v1alpha1.SchedulerVolcano)
+	job := s.job(s.namespace(t), "wide", 100) // more than the cluster has: it stays Queued
+	job.Spec.RunPolicy.SchedulingPolicy.Queue = "nowhere"
+	s.create(t, job)
+	group := &schedulingv1beta1.PodGroup{}
+	queueOf := func(ctx context.Context) string {
+		if err := s.client.Get(ctx, types.NamespacedName{Namespace: job.Namespace, Name: "wide"}, group); err != nil {
+			return err.Error()
+		}
+		return group.Spec.Queue
+	}
+	s.eventually(t, "the group names the queue", func(ctx context.Context) (bool, string) {
+		q := queueOf(ctx)
+		return q == "nowhere", q
+	})
+	uid := group.UID
+	before := s.reaches(t, job, v1alpha1.PhaseQueued)
+	changed := before.DeepCopy()
+	changed.Spec.RunPolicy.SchedulingPolicy.Queue = ""
+	if err := s.client.Patch(t.Context(), changed, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+	s.eventually(t, "the group does not name it any more", func(ctx context.Context) (bool, string) {
+		q := queueOf(ctx)
+		return q != "nowhere", q
+	})
+	if group.UID != uid {
+		t.Error("the group was made anew, and lost its place")
+	}
+	var list []string
+	for _, w := range s.operator.written(job.Namespace) {
+		if strings.Contains(w, "/podgroups") {
+			list = append(list, strings.Fields(w)[0]+" "+path.Base(strings.Fields(w)[1]))
+		}
+	}
+	t.Logf("writes of the group: %v", list)
+}
+
+func (s stage) startedAnew(t *testing.T, backends []scheduler.Backend) {
+	ns := s.namespace(t)
+	var jobs []*v1alpha1.TrainingJob
+	for _, name := range []v1alpha1.SchedulerName{v1alpha1.SchedulerVolcano, v1alpha1.SchedulerNative} {
+		job := s.on(name).job(ns, string(name), 2)
+		s.create(t, job)
+		jobs = append(jobs, s.reaches(t, job, v1alpha1.PhaseRunning))
+	}
+	s.operator.stop()
+	next := s.startOperator(t, backends...)
+	s.eventually(t, "it knows the jobs", func(context.Context) (bool, string) {
+		n := len(next.reconciler.ledger.jobsOnNode(s.pods(t.Context(), t, ns)[0].Spec.NodeName))
+		return n > 0, fmt.Sprint(n)
+	})
+	for range 3 {
+		for _, job := range jobs {
+			if _, err := next.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(job)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if w := next.written(ns); len(w) > 0 {
+		t.Errorf("it wrote:\n%s", strings.Join(w, "\n"))
+	}
+}

@@ -1,0 +1,249 @@
+package controller
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+)
+
+var pods = schema.GroupResource{Resource: "pods"}
+
+func overQuota(used int) error {
+	return apierrors.NewForbidden(pods, "bert-worker-1",
+		fmt.Errorf("exceeded quota: team, requested: pods=1,requests.cpu=2, used: pods=%d, limited: pods=4", used))
+}
+
+func TestRefusedPod(t *testing.T) {
+	tests := map[string]struct {
+		err    error
+		reason string
+		says   string
+	}{
+		"quota":            {overQuota(4), v1alpha1.ReasonQuotaExceeded, "resource quota team of namespace ml is used up: a rank requests pods=1,requests.cpu=2, the limit is pods=4"},
+		"priority class":   {apierrors.NewForbidden(pods, "p", errors.New("no PriorityClass with name high was found")), v1alpha1.ReasonPodRejected, "no PriorityClass with name high"},
+		"invalid":          {apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "p", nil), v1alpha1.ReasonPodRejected, "is invalid"},
+		"timeout":          {apierrors.NewTimeoutError("slow", 1), "", ""},
+		"too many":         {apierrors.NewTooManyRequests("later", 1), "", ""},
+		"webhook is down":  {apierrors.NewInternalError(errors.New("failed calling webhook")), "", ""},
+		"quota conflict":   {apierrors.NewConflict(schema.GroupResource{Resource: "resourcequotas"}, "team", errors.New("changed")), "", ""},
+		"no connection":    {errors.New("connection refused"), "", ""},
+		"namespace ending": {terminating(), "", ""},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, refused := refusedPod(fmt.Errorf("wrapped: %w", tc.err), "ml")
+			if refused != (tc.reason != "") {
+				t.Fatalf("refused = %v", refused)
+			}
+			if refused && (got.blocker.Reason != tc.reason || !strings.Contains(got.blocker.Message, tc.says) || got.blocker.NextStep == "" || !got.giveBack) {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+	a, _ := refusedPod(overQuota(3), "ml")
+	b, _ := refusedPod(overQuota(4), "ml")
+	if a.blocker != b.blocker {
+		t.Errorf("what is used changes all the time and must not show:\n%+v\n%+v", a.blocker, b.blocker)
+	}
+}
+
+func terminating() error {
+	err := apierrors.NewForbidden(pods, "p", errors.New("because it is being terminated"))
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	return err
+}
+
+func TestQuotaInTheMiddleOfAGangGivesEverythingBack(t *testing.T) {
+	w := newWorld(t, bert(2))
+	w.wants("queued", queued...)
+	w.refuse = func(write string) error {
+		if write == "create Pod bert-worker-1" {
+			return overQuota(1)
+		}
+		return nil
+	}
+	if result := w.wants("the quota stops the gang", append(created[:3:3], "create Pod bert-worker-1: refused")...); result.RequeueAfter != atOnce {
+		t.Errorf("the refusal is decided upon at once, got %v", result)
+	}
+	w.sync()
+	w.wants("part of a gang holds nothing", "delete Pod bert-worker-0")
+	w.sync()
+	w.clock.Step(4 * time.Second)
+	w.wants("nothing is tried before its time")
+	w.clock.Step(2 * time.Second)
+	w.refuse = func(write string) error {
+		if strings.HasPrefix(write, "create Pod ") {
+			return overQuota(2)
+		}
+		return nil
+	}
+	did, _, err := w.pass(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := count(did, "create Pod"); n != 1 {
+		t.Errorf("a quota that is still used up costs one write, got %q", did)
+	}
+	if b := w.blocker(); b.Reason != v1alpha1.ReasonQuotaExceeded {
+		t.Errorf("the job must say what it waits for, got %+v", b)
+	}
+	w.refuse = nil
+	w.clock.Step(5 * time.Second)
+	if did, _, _ := w.pass(t.Context()); count(did, "create Pod") != 0 {
+		t.Errorf("the delay doubles, got %q", did)
+	}
+	w.clock.Step(6 * time.Second)
+	if did, _, _ := w.pass(t.Context()); count(did, "create Pod") != 2 {
+		t.Errorf("the gang is made when there is room, got %q", did)
+	}
+	if o := w.r.ledger.obstacleOf(w.job()); o != nil {
+		t.Errorf("what is overcome is forgotten, got %+v", o)
+	}
+}
+
+func TestChangedJobIsTriedAtOnce(t *testing.T) {
+	w := newWorld(t, bert(2))
+	w.wants("queued", queued...)
+	w.refuse = func(write string) error {
+		if strings.HasPrefix(write, "create PodGroup") {
+			return apierrors.NewInvalid(schema.GroupKind{Kind: "PodGroup"}, "bert-1", nil)
+		}
+		return nil
+	}
+	w.wants("without a group no pod", "create PodGroup bert-1: refused", "create Service bert")
+	job := w.job()
+	if o := w.r.ledger.obstacleOf(job); o == nil || o.Blocker.Reason != v1alpha1.ReasonGroupRejected || o.GiveBack {
+		t.Fatalf("got %+v", o)
+	}
+	job.Generation++
+	if o := w.r.ledger.obstacleOf(job); o != nil {
+		t.Errorf("an obstacle belongs to one generation, got %+v", o)
+	}
+}
+
+func TestForeignNameIsNeverAdopted(t *testing.T) {
+	elder := bert(1)
+	elder.UID = "uid-elder"
+	tests := map[string]struct {
+		holder *corev1.Pod
+		says   string
+	}{
+		"nobody's":     {&corev1.Pod{}, "it belongs to nobody"},
+		"an old job's": {&corev1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(elder, jobKind)}}}, "the former job of this name"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			tc.holder.Name, tc.holder.Namespace, tc.holder.UID = "bert-worker-1", "default", "uid-foreign"
+			w := newWorld(t, bert(2), tc.holder)
+			w.sync()
+			w.wants("queued", queued...)
+			w.wants("the name is taken", created...)
+			o := w.r.ledger.obstacleOf(w.job())
+			if o == nil || o.Blocker.Reason != v1alpha1.ReasonNameTaken || !strings.Contains(o.Blocker.Message, tc.says) {
+				t.Fatalf("got %+v", o)
+			}
+			w.sync()
+			w.wants("the rank that got its name holds nothing", "delete Pod bert-worker-0")
+			if err := w.store.Delete(t.Context(), tc.holder); err != nil {
+				t.Fatal(err)
+			}
+			w.sync()
+			w.clock.Step(10 * time.Second)
+			if did, _, _ := w.pass(t.Context()); count(did, "create Pod") != 2 {
+				t.Errorf("a freed name is used, got %q", did)
+			}
+		})
+	}
+}
+
+func TestNameOfTheFormerJobIsFreeAtOnce(t *testing.T) {
+	former := bert(1)
+	former.UID = "uid-former"
+	group := &schedulingv1alpha2.PodGroup{ObjectMeta: metav1.ObjectMeta{
+		Name: "bert-1", Namespace: "default", UID: "uid-group",
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(former, jobKind)},
+	}}
+	w := newWorld(t, bert(2), group)
+	w.sync()
+	w.wants("queued", queued...)
+	w.wants("the former job's group has the name", "create PodGroup bert-1", "create Service bert")
+	if err := w.store.Delete(t.Context(), group); err != nil {
+		t.Fatal(err)
+	}
+	w.sync()
+	w.wants("its deletion is what the job waits for, not the clock", "create PodGroup bert-1", "create Pod bert-worker-0", "create Pod bert-worker-1")
+}
+
+// A pod of ours whose label was taken off is invisible to the watch, and still ours.
+func TestOwnPodThatTheWatchDoesNotShow(t *testing.T) {
+	w := newWorld(t, bert(1))
+	w.wants("queued", queued...)
+	mine := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Name: "bert-worker-0", Namespace: "default", UID: "uid-mine",
+		Labels:          map[string]string{v1alpha1.LabelAttempt: "1"},
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(bert(1), jobKind)},
+	}}
+	if err := w.store.Create(t.Context(), mine); err != nil {
+		t.Fatal(err)
+	}
+	w.wants("it is found by its name", created[:3]...)
+	w.wants("and remembered")
+	w.clock.Step(overdue)
+	w.wants("also when the watch does not show it for long; it is counted by now", "patch TrainingJob/status bert")
+	if err := w.store.Delete(t.Context(), mine); err != nil {
+		t.Fatal(err)
+	}
+	w.clock.Step(overdue)
+	if did, _, err := w.pass(t.Context()); err != nil || count(did, "create Pod bert-worker-0") != 1 {
+		t.Errorf("until it is gone, got %q, %v", did, err)
+	}
+}
+
+func (w *world) blocker() v1alpha1.Blocker {
+	if s := w.job().Status.Scheduling; s != nil && s.Blocker != nil {
+		return *s.Blocker
+	}
+	return v1alpha1.Blocker{}
+}
+
+func count(did []string, prefix string) int {
+	n := 0
+	for _, d := range did {
+		if strings.HasPrefix(d, prefix) {
+			n++
+		}
+	}
+	return n
+}
+
+func TestForeignGroupIsTriedAgainInTime(t *testing.T) {
+	foreign := &schedulingv1alpha2.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "bert-1", Namespace: "default", UID: "uid-foreign"}}
+	w := newWorld(t, bert(2), foreign)
+	w.wants("queued", queued...)
+	if result := w.wants("the name is taken; no pod without a group", "create PodGroup bert-1", "create Service bert"); result.RequeueAfter != atOnce {
+		t.Errorf("got %v", result)
+	}
+	if result := w.wants("and not tried again at once"); result.RequeueAfter < time.Second {
+		t.Errorf("got %v", result)
+	}
+	if err := w.store.Delete(t.Context(), foreign); err != nil {
+		t.Fatal(err)
+	}
+	w.wants("nor before its time")
+	w.clock.Step(6 * time.Second)
+	w.wants("then everything is made", "create PodGroup bert-1", "create Pod bert-worker-0", "create Pod bert-worker-1",
+		"patch TrainingJob/status bert")
+	if o := w.r.ledger.obstacleOf(w.job()); o != nil {
+		t.Errorf("what is overcome is forgotten, got %+v", o)
+	}
+}

@@ -1,0 +1,109 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
+)
+
+// createPods creates the ranks of a plan, in rank order and bounded in parallel. After a refusal no further create is
+// begun. Where the last try was refused the first rank goes alone, so that a quota that is still used up costs one write.
+func (r *Reconciler) createPods(ctx context.Context, s *scene, plan trainingjob.Plan) error {
+	if s.Backend == nil {
+		return nil
+	}
+	if err := r.confirm(ctx, s.Job); err != nil {
+		return err
+	}
+	ranks := plan.Create
+	if s.Obstacle != nil {
+		if err := r.createPod(ctx, s, ranks[0], plan.Status.Attempt); err != nil {
+			return err
+		}
+		ranks = ranks[1:]
+	}
+	errs := make([]error, len(ranks))
+	var stop atomic.Bool
+	workqueue.ParallelizeUntil(ctx, r.parallel, len(ranks), func(i int) {
+		if stop.Load() || ctx.Err() != nil { // a lost lease cancels creates
+			return
+		}
+		if errs[i] = r.createPod(ctx, s, ranks[i], plan.Status.Attempt); errs[i] != nil {
+			stop.Store(true)
+		}
+	})
+	return firstOf(errs)
+}
+
+// createPod creates one rank.
+func (r *Reconciler) createPod(ctx context.Context, s *scene, rank trainingjob.RankRef, attempt int32) error {
+	pod := trainingjob.RenderPod(s.Job, rank, attempt)
+	s.Backend.Join(pod, s.gang, s.Verdict)
+	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(s.Job, jobKind)}
+	err := r.client.Create(ctx, pod, client.FieldOwner(v1alpha1.OperatorName))
+	if apierrors.IsAlreadyExists(err) {
+		return r.occupied(ctx, s.Job, podKind, pod.Name)
+	}
+	if err != nil {
+		if refused, ok := refusedPod(err, s.Job.Namespace); ok {
+			return refused
+		}
+		return fmt.Errorf("creating pod %s: %w", pod.Name, err)
+	}
+	r.metrics.podsCreated.Inc()
+	trimPod(pod)
+	r.ledger.wrote(s.Job.UID, podKind, pod)
+	return nil
+}
+
+// deletePods deletes the pods of a plan by UID.
+func (r *Reconciler) deletePods(ctx context.Context, job *v1alpha1.TrainingJob, deletions []trainingjob.PodDeletion) error {
+	errs := make([]error, len(deletions))
+	workqueue.ParallelizeUntil(ctx, r.parallel, len(deletions), func(i int) {
+		errs[i] = r.deletePod(ctx, job, deletions[i].Pod)
+	})
+	return firstOf(errs)
+}
+
+func (r *Reconciler) deletePod(ctx context.Context, job *v1alpha1.TrainingJob, pod *corev1.Pod) error {
+	if pod.DeletionTimestamp != nil {
+		return nil
+	}
+	uid := pod.UID
+	target := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace}}
+	err := r.client.Delete(ctx, target, client.Preconditions{UID: &uid})
+	if err != nil && !goneOrReplaced(err) {
+		return fmt.Errorf("deleting pod %s: %w", pod.Name, err)
+	}
+	if err == nil {
+		r.metrics.podsDeleted.Inc()
+	}
+	r.ledger.deleted(job.UID, uid)
+	return nil
+}
+
+// firstOf is the error of the first rank, a refusal before any other: the same cause gives the same message whatever
+// the order of the answers was.
+func firstOf(errs []error) error {
+	var first error
+	for _, err := range errs {
+		var refused *refusal
+		if errors.As(err, &refused) {
+			return err
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return first
+}

@@ -1,0 +1,27 @@
+package controller
+
+// What the operator may do: least privilege, generated into deploy/rbac/role.yaml.
+//
+// TrainingJobs are the users'; the operator writes their status, and deletes one when its time to live is over. Updating
+// their finalizers is what blockOwnerDeletion needs where OwnerReferencesPermissionEnforcement is on.
+// +kubebuilder:rbac:groups=mlplatform.example.com,resources=trainingjobs,verbs=get;list;watch;delete
+// +kubebuilder:rbac:groups=mlplatform.example.com,resources=trainingjobs/status,verbs=patch
+// +kubebuilder:rbac:groups=mlplatform.example.com,resources=trainingjobs/finalizers,verbs=update
+//
+// Ranks are created and deleted, never changed.
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+//
+// The schedulers' groups.
+// +kubebuilder:rbac:groups=scheduling.volcano.sh,resources=podgroups,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=scheduling.k8s.io,resources=podgroups,verbs=get;list;watch;create;patch;delete
+//
+// Whoever reads the metrics is authenticated and authorized by the API server.
+// +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
+// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
+//
+// The lease of the leader and the events about it, in the operator's own namespace.
+// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,namespace=trainingjob-system,verbs=get;create;update
+// +kubebuilder:rbac:groups="",resources=events,namespace=trainingjob-system,verbs=create;patch

@@ -1,0 +1,262 @@
+//go:build cluster
+
+package controller
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/yaml"
+	schedulingv1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/localcluster"
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+)
+
+// stage is one cluster with an operator in this process.
+type stage struct {
+	cluster   *localcluster.Cluster
+	client    client.Client
+	scheme    *runtime.Scheme
+	scheduler v1alpha1.SchedulerName
+	operator  *operator
+}
+
+func (s stage) on(name v1alpha1.SchedulerName) stage {
+	s.scheduler = name
+	return s
+}
+
+// operator in process, with everything that it wrote.
+type operator struct {
+	reconciler *Reconciler
+	stop       func()
+
+	mu     sync.Mutex
+	writes []string
+}
+
+// RoundTrip notes writes, whatever client they come from.
+type countWrites struct {
+	*operator
+	next http.RoundTripper
+}
+
+func (c countWrites) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := c.next.RoundTrip(req)
+	if req.Method != http.MethodGet && err == nil {
+		c.mu.Lock()
+		c.writes = append(c.writes, fmt.Sprintf("%s %s %d", req.Method, req.URL.Path, resp.StatusCode))
+		c.mu.Unlock()
+	}
+	return resp, err
+}
+
+func (o *operator) written(namespace string) []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(o.writes), func(w string) bool { return !strings.Contains(w, "/namespaces/"+namespace+"/") })
+}
+
+func newStage(t *testing.T, cluster *localcluster.Cluster) stage {
+	t.Helper()
+	ctrl.SetLogger(logr.Discard()) // each operator logs for itself
+	s := stage{cluster: cluster, scheme: runtime.NewScheme()}
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, v1alpha1.AddToScheme, schedulingv1beta1.AddToScheme, apiextensionsv1.AddToScheme,
+	} {
+		if err := add(s.scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var err error
+	if s.client, err = client.New(cluster.RESTConfig(), client.Options{Scheme: s.scheme}); err != nil {
+		t.Fatal(err)
+	}
+	crds, err := filepath.Glob("../../deploy/crd/*.yaml")
+	if err != nil || len(crds) == 0 {
+		t.Fatal("no CRD in deploy/crd", err)
+	}
+	for _, file := range crds {
+		s.install(t, file)
+	}
+	return s
+}
+
+// install creates a CRD and waits until it is served.
+func (s stage) install(t *testing.T, file string) {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := yaml.Unmarshal(data, crd); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.client.Create(t.Context(), crd); err != nil {
+		t.Fatal(err)
+	}
+	s.eventually(t, "CRD "+crd.Name+" is established", func(ctx context.Context) (bool, string) {
+		if err := s.client.Get(ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
+			return false, err.Error()
+		}
+		for _, c := range crd.Status.Conditions {
+			if c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue {
+				return true, ""
+			}
+		}
+		return false, "not yet"
+	})
+}
+
+// startOperator runs an operator until the test ends or it is stopped.
+func (s stage) startOperator(t *testing.T, backends ...scheduler.Backend) *operator {
+	t.Helper()
+	o := &operator{}
+	var log bytes.Buffer
+	var mu sync.Mutex
+	logger := funcr.New(func(prefix, args string) {
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Fprintln(&log, prefix, args)
+	}, funcr.Options{LogTimestamp: true, Verbosity: 1})
+	config := s.cluster.RESTConfig()
+	config.QPS = -1
+	config.WrapTransport = func(next http.RoundTripper) http.RoundTripper { return countWrites{o, next} }
+	mgr, err := ctrl.NewManager(rest.CopyConfig(config), ctrl.Options{
+		Scheme: s.scheme, Cache: CacheOptions(), Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logger,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	if o.reconciler, err = setup(ctx, mgr, Options{Backends: backends, Registry: prometheus.NewRegistry()}.withDefaults(mgr)); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	o.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if t.Failed() {
+			mu.Lock()
+			defer mu.Unlock()
+			t.Logf("the operator's log:\n%s", log.String())
+		}
+	})
+	t.Cleanup(o.stop)
+	return o
+}
+
+func (s stage) eventually(t *testing.T, what string, is func(context.Context) (bool, string)) {
+	t.Helper()
+	var last string
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 120*time.Second, true, func(ctx context.Context) (bool, error) {
+		var ok bool
+		ok, last = is(ctx)
+		return ok, nil
+	})
+	if err != nil {
+		t.Fatalf("waiting until %s: %v; last: %s", what, err, last)
+	}
+}
+
+// namespace of one test; its own objects are deleted by the end, so that GPUs are free again.
+func (s stage) namespace(t *testing.T) string {
+	t.Helper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "t-"}}
+	if err := s.client.Create(t.Context(), ns); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx := context.Background()
+		err := s.client.DeleteAllOf(ctx, &v1alpha1.TrainingJob{}, client.InNamespace(ns.Name), client.PropagationPolicy(metav1.DeletePropagationBackground))
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	return ns.Name
+}
+
+func (s stage) job(namespace, name string, ranks int32) *v1alpha1.TrainingJob {
+	job := bert(ranks)
+	job.ObjectMeta = metav1.ObjectMeta{Name: name, Namespace: namespace}
+	job.Spec.Resources.Requests = corev1.ResourceList{"cpu": *quantity("1"), "nvidia.com/gpu": *quantity("1")}
+	job.Spec.RunPolicy.SchedulingPolicy.Scheduler = s.scheduler
+	return job
+}
+
+func (s stage) create(t *testing.T, obj client.Object) {
+	t.Helper()
+	if err := s.client.Create(t.Context(), obj); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// reaches waits for a phase and returns the job.
+func (s stage) reaches(t *testing.T, job *v1alpha1.TrainingJob, phase v1alpha1.Phase) *v1alpha1.TrainingJob {
+	t.Helper()
+	got := &v1alpha1.TrainingJob{}
+	s.eventually(t, fmt.Sprintf("%s is %s", job.Name, phase), func(ctx context.Context) (bool, string) {
+		if err := s.client.Get(ctx, client.ObjectKeyFromObject(job), got); err != nil {
+			return false, err.Error()
+		}
+		return got.Status.Phase == phase, fmt.Sprintf("%s: %s %+v", got.Status.Phase, got.Status.Message, got.Status.Scheduling)
+	})
+	return got
+}
+
+// blocked waits until the job names a reason why it waits.
+func (s stage) blocked(t *testing.T, job *v1alpha1.TrainingJob, reason string) v1alpha1.Blocker {
+	t.Helper()
+	var b v1alpha1.Blocker
+	s.eventually(t, job.Name+" says "+reason, func(ctx context.Context) (bool, string) {
+		got := &v1alpha1.TrainingJob{}
+		if err := s.client.Get(ctx, client.ObjectKeyFromObject(job), got); err != nil {
+			return false, err.Error()
+		}
+		if sch := got.Status.Scheduling; sch != nil && sch.Blocker != nil {
+			b = *sch.Blocker
+		}
+		return b.Reason == reason, fmt.Sprintf("%s %+v", got.Status.Phase, b)
+	})
+	return b
+}
+
+func (s stage) pods(ctx context.Context, t *testing.T, namespace string) []corev1.Pod {
+	t.Helper()
+	list := &corev1.PodList{}
+	if err := s.client.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		t.Fatal(err)
+	}
+	return list.Items
+}
+
+func quantity(s string) *resource.Quantity { return new(resource.MustParse(s)) }
