@@ -1,0 +1,34 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/localcluster"
+)
+
+func buildCommand() *cobra.Command {
+	options := localcluster.BuildOptions{}
+	cmd := &cobra.Command{
+		Use:   "build",
+		Short: "Build the cluster's binaries into the cache and start nothing",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			options.Progress = cmd.ErrOrStderr()
+			built, err := localcluster.Build(cmd.Context(), options)
+			if err != nil {
+				return err
+			}
+			for _, component := range slices.Sorted(maps.Keys(built)) {
+				fmt.Fprintf(cmd.OutOrStdout(), "%-12s %s\n", component, built[component])
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringSliceVar(&options.Schedulers, "scheduler", nil, "gang schedulers to build (default: all)")
+	addModulesFlag(cmd, &options.Modules)
+	return cmd
+}

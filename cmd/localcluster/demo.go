@@ -1,0 +1,85 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/demo"
+	"mlplatform.example.com/trainingjob-operator/pkg/localcluster"
+)
+
+// exitStory: demo: the story came to its end and did not hold.
+const exitStory = 2
+
+func demoCommand() *cobra.Command {
+	options := demo.Options{In: os.Stdin, Out: os.Stdout, Progress: os.Stderr}
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Play a story with three gangs: one waits whole, one preempts, all finish",
+		Long: fmt.Sprintf(`Play the story of examples/demo on a local cluster of 4 nodes with 8 GPUs: a gang
+waits whole while some of its ranks would fit, starts whole when there is room, is
+preempted as a whole by a gang of higher priority, and runs again.
+
+A cluster that is up is used, otherwise one is brought up. It stays, with the
+operator, until "localcluster down".
+
+Exit codes: 0 the story held, %d it did not, %d it could not be played.`, exitStory, exitError),
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if options.Operator == "" {
+				self, err := os.Executable()
+				if err != nil {
+					return fmt.Errorf("finding the operator's binary: %w", err)
+				}
+				options.Operator = filepath.Join(filepath.Dir(self), "operator")
+			}
+			err := demo.Run(cmd.Context(), options)
+			if errors.Is(err, demo.ErrNotHeld) {
+				fmt.Fprintln(os.Stderr, "localcluster:", err)
+				return exitCode(exitStory)
+			}
+			return err
+		},
+	}
+	addDirFlag(cmd, &options.Dir)
+	addModulesFlag(cmd, &options.Modules)
+	flags := cmd.Flags()
+	flags.StringVar(&options.Scheduler, "scheduler", localcluster.SchedulerVolcano, "gang scheduler to play on: volcano or native")
+	flags.StringVar(&options.Operator, "operator", "", "the operator's binary (default: beside this one)")
+	flags.BoolVar(&options.Down, "down", false, "end what the demo started when the story is over")
+	return cmd
+}
+
+// withOperator lets a command look after the operator that a demo left running, before it does its own work.
+func withOperator(cmd *cobra.Command, look func(*cobra.Command, *localcluster.Cluster) error) *cobra.Command {
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		cluster, err := localcluster.Open(cmd.Flag("dir").Value.String())
+		if errors.Is(err, localcluster.ErrNoCluster) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return look(cmd, cluster)
+	}
+	return cmd
+}
+
+// stopOperator: it is a client of the API server, and ends before it.
+func stopOperator(cmd *cobra.Command, cluster *localcluster.Cluster) error {
+	return demo.StopOperator(cmd.Context(), cluster)
+}
+
+// tellOperator says whether the operator runs.
+func tellOperator(cmd *cobra.Command, cluster *localcluster.Cluster) error {
+	pid, err := demo.OperatorPID(cluster)
+	if err != nil || pid == 0 {
+		return err
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "The operator runs (pid %d); its log: %s\n\n", pid, filepath.Join(cluster.LogDir(), "operator.log"))
+	return err
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/localcluster"
+)
+
+func upCommand() *cobra.Command {
+	options := localcluster.Options{}
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Build what is missing and bring a cluster up",
+		Long: `Build what is missing and bring a cluster up.
+
+The first build takes about a quarter of an hour on two cores, and is kept in the
+user's cache folder; after that a cluster is ready within seconds. The processes
+stay until "localcluster down".`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			options.Progress = cmd.ErrOrStderr()
+			cluster, err := localcluster.Up(cmd.Context(), options)
+			if errors.Is(err, localcluster.ErrRunning) {
+				fmt.Fprintf(cmd.OutOrStdout(), "The cluster in %s is already up; nothing was changed.\n", cluster.Dir())
+			} else if err != nil {
+				return err
+			}
+			return tellNextSteps(cmd.OutOrStdout(), cluster)
+		},
+	}
+	addDirFlag(cmd, &options.Dir)
+	flags := cmd.Flags()
+	flags.StringSliceVar(&options.Schedulers, "scheduler", []string{localcluster.SchedulerVolcano, localcluster.SchedulerNative}, "gang schedulers to run")
+	flags.IntVar(&options.Nodes, "nodes", 4, "number of fake nodes")
+	flags.IntVar(&options.GPUsPerNode, "gpus", 8, "GPUs of each node (nvidia.com/gpu)")
+	flags.StringVar(&options.CPUPerNode, "cpu", "96", "CPUs of each node")
+	flags.StringVar(&options.MemoryPerNode, "memory", "1Ti", "memory of each node")
+	flags.DurationVar(&options.NodeGracePeriod, "node-grace-period", 12*time.Second, "how long after its last heartbeat a node is NotReady")
+	flags.BoolVar(&options.Audit, "audit", false, "write each write request to an audit log")
+	addModulesFlag(cmd, &options.Modules)
+	return cmd
+}
+
+// addModulesFlag gives a command the flag for the folder deploy/local.
+func addModulesFlag(cmd *cobra.Command, modules *string) {
+	cmd.Flags().StringVar(modules, "modules", "", "the folder deploy/local (default: found from the working directory)")
+}
+
+func tellNextSteps(out io.Writer, cluster *localcluster.Cluster) error {
+	_, err := fmt.Fprintf(out, `
+Use it:    export KUBECONFIG=%s
+           alias kubectl=%s
+           kubectl get nodes
+Logs:      %s
+`, cluster.Kubeconfig(), cluster.Kubectl(), cluster.LogDir())
+	if audit := cluster.AuditLog(); audit != "" {
+		fmt.Fprintf(out, "Audit:     %s\n", audit)
+	}
+	fmt.Fprintf(out, "Stop it:   localcluster down --dir %s\n", cluster.Dir())
+	return err
+}

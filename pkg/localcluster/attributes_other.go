@@ -1,0 +1,9 @@
+//go:build !linux
+
+package localcluster
+
+import "syscall"
+
+// processAttributes exists so that the package compiles elsewhere; Up refuses
+// to run there, since it identifies processes by /proc.
+func processAttributes(bool) *syscall.SysProcAttr { return &syscall.SysProcAttr{} }

@@ -1,0 +1,135 @@
+package localcluster
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"time"
+
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
+)
+
+// Files of the pki folder. Every server shares one serving certificate and every
+// client the administrator's: one user owns the cluster and all its processes.
+const (
+	fileCA          = "ca.crt"
+	fileServerCert  = "server.crt"
+	fileServerKey   = "server.key"
+	fileAdminCert   = "admin.crt"
+	fileAdminKey    = "admin.key"
+	fileAccountsKey = "service-accounts.key"
+)
+
+// certificateLife is far longer than any throw-away cluster's.
+const certificateLife = 365 * 24 * time.Hour
+
+// authority signs certificates; its key is never written down.
+type authority struct {
+	cert *x509.Certificate
+	key  crypto.Signer
+}
+
+func newAuthority() (authority, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return authority{}, fmt.Errorf("generating the authority's key: %w", err)
+	}
+	ca, err := cert.NewSelfSignedCACert(cert.Config{CommonName: "localcluster"}, key)
+	if err != nil {
+		return authority{}, fmt.Errorf("creating the authority's certificate: %w", err)
+	}
+	return authority{ca, key}, nil
+}
+
+// issue signs a certificate for a new key and returns both as PEM.
+func (a authority) issue(subject pkix.Name, names cert.AltNames, usages ...x509.ExtKeyUsage) (certPEM, keyPEM []byte, err error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, nil, fmt.Errorf("generating a key: %w", err)
+	}
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+	if err != nil {
+		return nil, nil, fmt.Errorf("choosing a serial number: %w", err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: serial,
+		Subject:      subject,
+		DNSNames:     names.DNSNames,
+		IPAddresses:  names.IPs,
+		NotBefore:    a.cert.NotBefore,
+		NotAfter:     time.Now().Add(certificateLife),
+		KeyUsage:     x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:  usages,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
+	if err != nil {
+		return nil, nil, fmt.Errorf("signing the certificate of %s: %w", subject.CommonName, err)
+	}
+	signed, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading the certificate of %s: %w", subject.CommonName, err)
+	}
+	if certPEM, err = cert.EncodeCertificates(signed); err != nil {
+		return nil, nil, fmt.Errorf("encoding the certificate of %s: %w", subject.CommonName, err)
+	}
+	if keyPEM, err = keyutil.MarshalPrivateKeyToPEM(key); err != nil {
+		return nil, nil, fmt.Errorf("encoding the key of %s: %w", subject.CommonName, err)
+	}
+	return certPEM, keyPEM, nil
+}
+
+// writePKI makes every certificate and key of the cluster.
+func writePKI(l layout) error {
+	ca, err := newAuthority()
+	if err != nil {
+		return err
+	}
+	files := map[string][]byte{}
+	if files[fileCA], err = cert.EncodeCertificates(ca.cert); err != nil {
+		return fmt.Errorf("encoding the authority's certificate: %w", err)
+	}
+	// etcd's peers use their serving certificate as clients, too.
+	files[fileServerCert], files[fileServerKey], err = ca.issue(
+		pkix.Name{CommonName: "localcluster-server"},
+		cert.AltNames{
+			DNSNames: []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"},
+			IPs:      []net.IP{net.IPv4(127, 0, 0, 1), serviceIP()},
+		},
+		x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth)
+	if err != nil {
+		return err
+	}
+	files[fileAdminCert], files[fileAdminKey], err = ca.issue(
+		pkix.Name{CommonName: "localcluster-admin", Organization: []string{user.SystemPrivilegedGroup}},
+		cert.AltNames{}, x509.ExtKeyUsageClientAuth)
+	if err != nil {
+		return err
+	}
+	if files[fileAccountsKey], err = keyutil.MakeEllipticPrivateKeyPEM(); err != nil {
+		return fmt.Errorf("generating the service accounts' key: %w", err)
+	}
+	if err := os.MkdirAll(l.pki(), 0o700); err != nil {
+		return fmt.Errorf("creating the pki folder: %w", err)
+	}
+	for name, content := range files {
+		if err := os.WriteFile(l.pkiFile(name), content, 0o600); err != nil {
+			return fmt.Errorf("writing %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// serviceRange is the range of cluster IPs, and serviceIP the first of it: the
+// address of the Service "kubernetes".
+const serviceRange = "10.96.0.0/16"
+
+func serviceIP() net.IP { return net.IPv4(10, 96, 0, 1) }

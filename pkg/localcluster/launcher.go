@@ -1,0 +1,79 @@
+package localcluster
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// launcher starts processes. For an attached cluster it does so from one thread
+// that it keeps until close: the kernel sends a child's Pdeathsig when the
+// thread that forked it ends, not the process, and Go ends idle threads at will.
+type launcher struct {
+	attached bool
+	requests chan launch // nil unless attached
+	close    func()      // gives the thread back; no child may be left
+}
+
+type launch struct {
+	cmd    *exec.Cmd
+	result chan error
+}
+
+func newLauncher(attached bool) *launcher {
+	if !attached {
+		return &launcher{close: func() {}}
+	}
+	requests := make(chan launch)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		for request := range requests {
+			request.result <- request.cmd.Start()
+		}
+	}()
+	return &launcher{attached: true, requests: requests, close: sync.OnceFunc(func() { close(requests) })}
+}
+
+// fork starts the command from the thread that it is to be started from.
+func (l *launcher) fork(cmd *exec.Cmd) error {
+	if !l.attached {
+		return cmd.Start()
+	}
+	result := make(chan error)
+	l.requests <- launch{cmd, result}
+	return <-result
+}
+
+// start starts the process with its log and fills in which one it is.
+func (l *launcher) start(p *process) error {
+	if port := p.takenPort(); port != 0 {
+		return fmt.Errorf("starting %s: port %d is taken by another process", p.Name, port)
+	}
+	log, err := os.OpenFile(p.Log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return fmt.Errorf("opening the log of %s: %w", p.Name, err)
+	}
+	defer log.Close()
+	cmd := exec.Command(p.Path, p.Args...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = processAttributes(l.attached)
+	if err := l.fork(cmd); err != nil {
+		return fmt.Errorf("starting %s: %w", p.Name, err)
+	}
+	stat, err := readStat(cmd.Process.Pid)
+	if err != nil {
+		// Not to be recognised later, so not to be left running.
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		return fmt.Errorf("identifying %s: %w", p.Name, err)
+	}
+	p.PID, p.StartTime, p.Started, p.Stopped = cmd.Process.Pid, stat.startTime, time.Now(), false
+	// Reaping is all that the wait is for: whether a process lives, /proc says,
+	// the same for our children and for those of an earlier command.
+	go func() { _ = cmd.Wait() }()
+	return nil
+}

@@ -1,0 +1,56 @@
+package localcluster
+
+import (
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+)
+
+func TestDefaults(t *testing.T) {
+	got, err := Options{Dir: "/d"}.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Options{
+		Dir: "/d", Schedulers: []string{"native", "volcano"}, Nodes: 4, GPUsPerNode: 8, CPUPerNode: "96", MemoryPerNode: "1Ti",
+		NodeGracePeriod: 12 * time.Second, Progress: io.Discard,
+	}
+	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b io.Writer) bool { return a == b })); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	none, err := Options{Dir: "/d", Nodes: -1, GPUsPerNode: -1}.withDefaults()
+	if err != nil || none.Nodes != 0 || none.GPUsPerNode != 0 {
+		t.Errorf("none of either: %+v, %v", none, err)
+	}
+}
+
+func TestWrongOptionsAreNamed(t *testing.T) {
+	for want, options := range map[string]Options{
+		"Options.Dir is empty":    {},
+		"unknown scheduler":       {Dir: "/d", Schedulers: []string{"slurm"}},
+		"at least 3s":             {Dir: "/d", NodeGracePeriod: time.Second},
+		`reading quantity "lots"`: {Dir: "/d", MemoryPerNode: "lots"},
+	} {
+		if _, err := options.withDefaults(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+func TestFakeNodes(t *testing.T) {
+	nodes := fakeNodes(Options{Nodes: 2, GPUsPerNode: 8, CPUPerNode: "96", MemoryPerNode: "1Ti"})
+	if len(nodes) != 2 || nodes[0].Name != "node-0" || nodes[1].Name != "node-1" {
+		t.Fatalf("got %v", nodes)
+	}
+	gpus, cpu := nodes[1].Status.Allocatable[resourceGPU], nodes[1].Status.Capacity[corev1.ResourceCPU]
+	if gpus.Value() != 8 || cpu.Value() != 96 {
+		t.Errorf("status is %+v", nodes[1].Status)
+	}
+	if _, has := fakeNodes(Options{Nodes: 1, CPUPerNode: "1", MemoryPerNode: "1Gi"})[0].Status.Capacity[resourceGPU]; has {
+		t.Error("a node without GPUs names the resource")
+	}
+}

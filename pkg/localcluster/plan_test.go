@@ -1,0 +1,86 @@
+package localcluster
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The command lines are data: what is changed in them shall be seen in review.
+// Regenerate with -update.
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func TestCommandLines(t *testing.T) {
+	cases := map[string]struct {
+		reason  string
+		options Options
+	}{
+		"native-only": {"no Volcano process, no audit", Options{Schedulers: []string{SchedulerNative}}},
+		"all":         {"everything that there is", Options{Schedulers: []string{SchedulerNative, SchedulerVolcano}, Audit: true}},
+		"volcano-only": {
+			"no alpha API is served: an operator must find that native gangs are not to be had",
+			Options{Schedulers: []string{SchedulerVolcano}},
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			golden := filepath.Join("testdata", "commands-"+name+".golden")
+			c.options.NodeGracePeriod = 12 * time.Second
+			got := renderCommands(testPlan(c.options))
+			if *update {
+				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
+			}
+		})
+	}
+}
+
+// testPlan has readable paths and ports counted from 20001.
+func testPlan(options Options) plan {
+	ports := map[string]int{}
+	for i, name := range portNames(options.Schedulers) {
+		ports[name] = 20001 + i
+	}
+	return plan{
+		options: options,
+		files:   layout{"/DIR"},
+		modules: "/MODULES",
+		binaries: Binaries{
+			componentEtcd: "/CACHE/etcd", componentKubernetes: "/CACHE/kubernetes",
+			componentKwok: "/CACHE/kwok", componentVolcano: "/CACHE/volcano",
+		},
+		ports: ports,
+	}
+}
+
+func renderCommands(p plan) string {
+	processes := []process{p.etcd(), p.apiserver(), p.controllerManager(), p.kubeScheduler(), p.kwok()}
+	for _, name := range p.options.Schedulers {
+		if extra := schedulers()[name].processes; extra != nil {
+			processes = append(processes, extra(p)...)
+		}
+	}
+	var out strings.Builder
+	for _, p := range processes {
+		fmt.Fprintf(&out, "%s  ports %v  health %s  log %s\n%s\n", p.Name, p.Ports, p.Health, p.Log, p.Path)
+		for _, arg := range p.Args {
+			fmt.Fprintf(&out, "  %s\n", arg)
+		}
+		fmt.Fprintln(&out)
+	}
+	return out.String()
+}
