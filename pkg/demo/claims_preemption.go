@@ -1,0 +1,163 @@
+package demo
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+)
+
+// releaseWithin bounds how long a preempted gang may keep GPUs: a pod's default grace, and as much again for a slow
+// machine. What it is to catch is "for ever".
+const releaseWithin = time.Minute
+
+// victim is the attempt that the story has preempted.
+func victim() attempt { return attempt{second, 1} }
+
+// preemption is what a history says of the victim's end.
+type preemption struct {
+	// ranks held GPUs when the first of them was picked by the scheduler.
+	ranks int64
+	// picked by the scheduler, by UID; the others are the operator's to end.
+	picked map[string]bool
+	began  time.Time
+	// released is when the last GPU came back, zero if never.
+	released time.Time
+	// outlived is a rank that ended by itself after the preemption, "" for none.
+	outlived string
+	// replaced is true when all ranks of the preemptor were bound before any of the victim's next attempt.
+	replaced bool
+	left     int64 // GPUs that the victim holds in the end
+}
+
+func findPreemption(h History) preemption {
+	p := preemption{picked: map[string]bool{}}
+	a, next, by := victim(), attempt{second, 2}, attempt{urgent, 1}
+	returned := false
+	_ = h.each(func(w *World, r Record) error {
+		if r.Pod == nil {
+			return nil
+		}
+		if a.has(*r.Pod) && r.Pod.Disrupted != "" {
+			if len(p.picked) == 0 {
+				p.began = r.Time
+				p.ranks = count(w.Ranks(a.job, a.number), PodState.Holds)
+			}
+			p.picked[r.Pod.UID] = true
+		}
+		if len(p.picked) == 0 {
+			return nil
+		}
+		if a.has(*r.Pod) && r.Pod.Phase == corev1.PodSucceeded && p.outlived == "" {
+			p.outlived = r.Pod.Name
+		}
+		p.left = w.Held(a.has)
+		if p.left == 0 && p.released.IsZero() {
+			p.released = r.Time
+		}
+		returned = returned || w.Held(next.has) > 0
+		ranks := w.Jobs[by.job].Ranks
+		if !returned && ranks > 0 && count(w.Ranks(by.job, by.number), PodState.Holds) == ranks {
+			p.replaced = true
+		}
+		return nil
+	})
+	return p
+}
+
+// preemptedWhole: once the scheduler had picked the first rank, every rank gave its GPUs back, also those that it had not
+// picked, and urgent ran in their place.
+func preemptedWhole(h History) (string, error) {
+	p := findPreemption(h)
+	if len(p.picked) == 0 {
+		return "", notShown("the scheduler picked no rank of it (condition DisruptionTarget)")
+	}
+	if want := h.end().Jobs[second].Ranks; p.ranks < want {
+		return "", notShown("only %d of its %d ranks held GPUs when the first was picked", p.ranks, want)
+	}
+	if p.outlived != "" {
+		return "", fmt.Errorf("%s kept its GPUs until it ended by itself", p.outlived)
+	}
+	if p.released.IsZero() {
+		return "", fmt.Errorf("ranks that the scheduler did not pick (it picked %d of %d) hold %d GPUs to the end", len(p.picked), p.ranks, p.left)
+	}
+	if took := p.released.Sub(p.began); took > releaseWithin {
+		return "", fmt.Errorf("its last GPU came back %s after the first rank was picked; %s is allowed", seconds(took), seconds(releaseWithin))
+	}
+	if !p.replaced {
+		return "", fmt.Errorf("not all ranks of %s were bound before %s was started again", urgent, second)
+	}
+	others := p.ranks - int64(len(p.picked))
+	if others == 0 {
+		return fmt.Sprintf("the scheduler picked all %d ranks", p.ranks), nil
+	}
+	return fmt.Sprintf("the scheduler picked %d of its %d ranks, the operator ended the other %d", len(p.picked), p.ranks, others), nil
+}
+
+// saidSo: when a rank of a running gang is lost the status must not go on saying Running.
+func saidSo(h History) (string, error) {
+	a := victim()
+	var lost, told time.Time
+	err := h.each(func(w *World, r Record) error {
+		job := w.Jobs[second]
+		stale := job.Phase == v1alpha1.PhaseRunning && job.Attempt == a.number
+		if p := r.Pod; p != nil && a.has(*p) && (p.Terminating || p.Deleted) && !lostNothing(*p) && stale && lost.IsZero() {
+			lost = r.Time
+		}
+		if !lost.IsZero() && told.IsZero() && !stale {
+			told = r.Time
+		}
+		if !lost.IsZero() && told.IsZero() && w.Jobs[urgent].Phase == v1alpha1.PhaseRunning {
+			return fmt.Errorf("%s ran already, and %s still said Running with ranks lost", urgent, second)
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return "", err
+	case lost.IsZero():
+		return "", notShown("it lost no rank while it said Running")
+	case told.IsZero():
+		return "", fmt.Errorf("it lost a rank and said Running to the end")
+	case told.Sub(lost) > releaseWithin:
+		return "", fmt.Errorf("it lost a rank and said Running for %s more", seconds(told.Sub(lost)))
+	}
+	return fmt.Sprintf("%s after the first rank was lost", seconds(told.Sub(lost))), nil
+}
+
+// lostNothing: its work was done when it went.
+func lostNothing(p PodState) bool { return p.Phase == corev1.PodSucceeded }
+
+// runningIsWhole: when a job begins to say Running, each of its ranks has run.
+func runningIsWhole(h History) (string, error) {
+	ran := map[attempt]map[string]bool{}
+	said := map[attempt]bool{}
+	err := h.each(func(w *World, r Record) error {
+		if p := r.Pod; p != nil && p.Phase == corev1.PodRunning {
+			a := attempt{p.Job, p.Attempt}
+			if ran[a] == nil {
+				ran[a] = map[string]bool{}
+			}
+			ran[a][p.UID] = true
+		}
+		j := r.Job
+		if j == nil || j.Phase != v1alpha1.PhaseRunning {
+			return nil
+		}
+		a := attempt{j.Name, j.Attempt}
+		if n := int64(len(ran[a])); !said[a] && n < j.Ranks {
+			return fmt.Errorf("%s said Running when %d of %d ranks ran", a, n, j.Ranks)
+		}
+		said[a] = true
+		return nil
+	})
+	if err == nil && len(said) == 0 {
+		err = notShown("no job said Running")
+	}
+	return fmt.Sprintf("%d times, each with all ranks", len(said)), err
+}
+
+// seconds shows a duration as the demo's texts do.
+func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }

@@ -1,0 +1,197 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/yaml"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/config"
+)
+
+// operator is the operator's process beside a cluster. It outlives the demo, for the user to go on with.
+//
+// Its identity is a lock: the process inherits a descriptor of pidFile on which an flock stands, and the kernel gives that
+// back only when the process is gone. A pid alone may be somebody else's by now, and a signal would hit a stranger.
+type operator struct {
+	// folder for its log, configuration and lock: the cluster's folder of logs, which goes with the cluster.
+	folder string
+	path   string // of the binary
+}
+
+func (o operator) log() string     { return filepath.Join(o.folder, "operator.log") }
+func (o operator) config() string  { return filepath.Join(o.folder, "operator.yaml") }
+func (o operator) pidFile() string { return filepath.Join(o.folder, "operator.pid") }
+
+// configure writes the configuration and begins the log anew: no leader election, since a killed operator's successor would wait for its lease.
+func (o operator) configure(scheduler, healthAddress string) error {
+	if err := os.Remove(o.log()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("removing the log of an earlier operator: %w", err)
+	}
+	c := config.Default()
+	c.LeaderElection.Enabled = false
+	c.Metrics = config.Metrics{BindAddress: config.Off}
+	c.Health.BindAddress = healthAddress
+	c.DefaultScheduler = scheduler
+	content, err := yaml.Marshal(c)
+	if err != nil {
+		return fmt.Errorf("encoding the operator's configuration: %w", err)
+	}
+	if err := os.WriteFile(o.config(), content, 0o600); err != nil {
+		return fmt.Errorf("writing the operator's configuration: %w", err)
+	}
+	return nil
+}
+
+// start starts a process that keeps running when the demo ends. The lock stays open in it alone.
+func (o operator) start(kubeconfig string) (*exec.Cmd, error) {
+	log, err := os.OpenFile(o.log(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("opening the operator's log: %w", err)
+	}
+	defer log.Close()
+	lock, err := tryLock(o.pidFile())
+	if err != nil {
+		return nil, fmt.Errorf("starting the operator: %w", err)
+	}
+	defer lock.Close()
+	cmd := exec.Command(o.path, "--kubeconfig="+kubeconfig, "--config="+o.config())
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.ExtraFiles = []*os.File{lock}
+	// A session of its own: the terminal's interrupt is for the demo alone.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("starting the operator: %w", err)
+	}
+	if err := writePID(lock, cmd.Process.Pid); err != nil {
+		// Not to be found later, so not to be left running.
+		_ = cmd.Process.Kill()
+		return nil, errors.Join(err, cmd.Wait())
+	}
+	return cmd, nil
+}
+
+// pid is that of the process that runs, 0 when none does.
+func (o operator) pid() (int, error) {
+	lock, err := tryLock(o.pidFile())
+	if err == nil {
+		return 0, lock.Close()
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		return 0, nil
+	}
+	if !errors.Is(err, errLocked) {
+		return 0, err
+	}
+	content, err := os.ReadFile(o.pidFile())
+	if err != nil {
+		return 0, err
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(content)))
+	if err != nil {
+		return 0, fmt.Errorf("reading the operator's pid from %s: %w", o.pidFile(), err)
+	}
+	return pid, nil
+}
+
+// stop ends the process: SIGTERM, and SIGKILL when it takes too long. Nothing happens when none runs.
+func (o operator) stop(ctx context.Context) error {
+	const grace = 15 * time.Second
+	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+		pid, err := o.pid()
+		if pid == 0 || err != nil {
+			return err
+		}
+		if err := syscall.Kill(pid, signal); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return fmt.Errorf("stopping the operator (pid %d): %w", pid, err)
+		}
+		err = wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, grace, true, func(context.Context) (bool, error) {
+			now, err := o.pid()
+			return now == 0, err
+		})
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+	}
+	return errors.New("the operator does not end")
+}
+
+// writePID notes who holds the lock.
+func writePID(lock *os.File, pid int) error {
+	if err := lock.Truncate(0); err != nil {
+		return fmt.Errorf("writing the operator's pid: %w", err)
+	}
+	if _, err := lock.WriteAt([]byte(strconv.Itoa(pid)+"\n"), 0); err != nil {
+		return fmt.Errorf("writing the operator's pid: %w", err)
+	}
+	return nil
+}
+
+var errLocked = errors.New("locked by another process")
+
+// tryLock takes an exclusive lock on a file, which the kernel gives back when the last descriptor is closed.
+func tryLock(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if err != nil {
+		file.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, errLocked
+		}
+		return nil, fmt.Errorf("locking %s: %w", path, err)
+	}
+	return file, nil
+}
+
+// freeAddress is a loopback address that nobody listens on. Should somebody take it before the operator does, the
+// operator ends and its log says so.
+func freeAddress() (string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("choosing a port: %w", err)
+	}
+	defer listener.Close()
+	return listener.Addr().String(), nil
+}
+
+// waitReady waits until the operator's caches are filled.
+func waitReady(ctx context.Context, address string) error {
+	const probeTimeout = 2 * time.Second
+	probe := http.Client{Timeout: probeTimeout}
+	return wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/readyz", nil)
+		if err != nil {
+			return false, err
+		}
+		response, err := probe.Do(request)
+		if err != nil {
+			return false, nil // it does not listen yet
+		}
+		response.Body.Close()
+		return response.StatusCode == http.StatusOK, nil
+	})
+}
+
+// tail is the last lines of a log.
+func tail(path string, lines int) string {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	all := strings.Split(strings.TrimRight(string(content), "\n"), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}

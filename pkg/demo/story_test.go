@@ -1,0 +1,85 @@
+package demo
+
+import (
+	"testing"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+)
+
+// Each act is over with the step that it waits for, and not before.
+func TestActsEndWithWhatTheyShow(t *testing.T) {
+	ends := []string{"first starts", "second waits", "second starts", "urgent starts", "second starts again", "second ends"}
+	acts := Story()
+	if len(acts) != len(ends) {
+		t.Fatalf("%d acts, %d ends", len(acts), len(ends))
+	}
+	tp := newTape()
+	now := 0
+	for _, s := range steps() {
+		if now < len(acts) && acts[now].Over(tp.world) {
+			t.Errorf("act %q is over before %q", acts[now].Title, ends[now])
+		}
+		s.play(tp)
+		if now < len(acts) && s.name == ends[now] {
+			if !acts[now].Over(tp.world) {
+				t.Errorf("act %q is not over after %q", acts[now].Title, s.name)
+			}
+			now++
+		}
+	}
+	if now != len(acts) {
+		t.Errorf("%d of %d acts were over in the end", now, len(acts))
+	}
+}
+
+// A story that has gone wrong must not wait for what can no longer come.
+func TestActsEndWhenTheStoryHasGoneWrong(t *testing.T) {
+	failed := func(job string) *World {
+		w := upTo("urgent starts")
+		j := w.Jobs[job]
+		j.Phase = v1alpha1.PhaseFailed
+		w.Jobs[job] = j
+		return w
+	}
+	tests := map[string]struct {
+		act    int
+		world  *World
+		reason string
+	}{
+		"first failed":            {0, failed(first), "it will not run any more"},
+		"second ran unjudged":     {1, upTo("second starts"), "it will not be judged any more"},
+		"second failed":           {2, failed(second), "it will not run any more"},
+		"urgent failed":           {3, failed(urgent), "it will not run any more"},
+		"second failed, not lost": {3, failed(second), "it will not come back"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if !Story()[test.act].Over(test.world) {
+				t.Errorf("the act goes on, but %s", test.reason)
+			}
+		})
+	}
+}
+
+func TestFigures(t *testing.T) {
+	got := measure(told(nil))
+	want := []attempt{{first, 1}, {second, 1}, {urgent, 1}, {second, 2}}
+	if len(got) != len(want) {
+		t.Fatalf("figures of %d attempts, want %d: %+v", len(got), len(want), got)
+	}
+	for i, f := range got {
+		if (attempt{f.Job, f.Attempt}) != want[i] {
+			t.Errorf("figure %d is of %s attempt %d, want %s", i, f.Job, f.Attempt, want[i])
+		}
+		if f.Preempted != (want[i] == victim()) {
+			t.Errorf("%s: preempted is %v", want[i], f.Preempted)
+		}
+		if f.ToBound <= 0 || f.RoomToBound <= 0 || f.RoomToBound > f.ToBound || f.Ran <= 0 {
+			t.Errorf("%s: %+v", want[i], f)
+		}
+	}
+	// second was queued long before it had room, first had room when it came.
+	if got[0].ToBound != got[0].RoomToBound || got[1].ToBound <= got[1].RoomToBound {
+		t.Errorf("time in the queue and time since there was room: %+v", got)
+	}
+}

@@ -1,0 +1,281 @@
+package demo
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+)
+
+const (
+	claimCapacity  = "no more GPUs were bound than there are"
+	claimWhole     = "no gang started in part"
+	claimRunning   = "Running was said of whole gangs only"
+	claimWaited    = "second waited whole"
+	claimWhy       = "second said why it waited"
+	claimPreempted = "urgent preempted second as a whole"
+	claimSaidSo    = "second stopped saying Running"
+	claimApart     = "two attempts never ran together"
+	claimCounters  = "a preemption is no failure"
+	claimFinished  = "all jobs finished and gave their GPUs back"
+)
+
+func TestTheStoryAsItShouldGoHolds(t *testing.T) {
+	findings := Verdict(told(nil))
+	for _, f := range findings {
+		if !f.Held {
+			t.Errorf("%s: %s", f.Claim, f.Detail)
+		}
+	}
+	if !Held(findings) {
+		t.Error("the verdict is not that it held")
+	}
+}
+
+func TestNothingSeenIsNothingShown(t *testing.T) {
+	for _, f := range Verdict(History{}) {
+		if f.Held {
+			t.Errorf("%s: held in an empty history", f.Claim)
+		}
+	}
+	if Held(nil) {
+		t.Error("no findings hold")
+	}
+}
+
+// Each case breaks the story in one way, and names every claim that must notice, with a part of what it says.
+func TestViolations(t *testing.T) {
+	nothing := func(*tape) {}
+	onNode0 := func(p *PodState) { p.Node = "node-0" }
+	running := func(p *tape, job string) { p.phase(job, v1alpha1.PhaseRunning) }
+	tests := map[string]struct {
+		reason  string
+		instead map[string]func(*tape)
+		want    map[string]string
+	}{
+		"one node for all": {
+			"a node has 8 GPUs, whatever the cluster has",
+			map[string]func(*tape){"first starts": func(t *tape) {
+				t.job(first, func(*JobState) {})
+				t.each(first, 1, 0, 6, onNode0, runs)
+				running(t, first)
+			}},
+			map[string]string{claimCapacity: "node-0 has 8 GPUs and 12 were bound when first-worker-2 came"},
+		},
+		"a waiting gang starts two ranks": {
+			"the peers' failure that gangs are for: 8 GPUs held for nothing",
+			map[string]func(*tape){"second waits": func(t *tape) {
+				t.job(second, func(*JobState) {})
+				t.each(second, 1, 0, 6, created, judged)
+				t.explains(second, "no room")
+				t.each(second, 1, 0, 2, t.bind)
+			}},
+			map[string]string{claimWaited: "second-worker-0 was bound to node-3 when only 8 of the gang's 24 GPUs were free"},
+		},
+		"a gang starts in part and never wholly": {
+			"five of six ranks are no gang",
+			map[string]func(*tape){"second starts again": func(t *tape) {
+				t.each(second, 2, 0, 5, t.bind, runs)
+			}, "second ends": func(t *tape) { t.each(second, 2, 0, 5, succeeded); t.phase(second, v1alpha1.PhaseSucceeded) }},
+			map[string]string{claimWhole: "second attempt 2 had only 5 of 6 ranks bound"},
+		},
+		"Running with five ranks": {
+			"Running means that the gang runs (kubeflow#1617)",
+			map[string]func(*tape){"first starts": func(t *tape) {
+				t.job(first, func(*JobState) {})
+				t.each(first, 1, 0, 6, t.bind)
+				t.each(first, 1, 0, 5, runs)
+				running(t, first)
+				t.each(first, 1, 5, 6, runs)
+			}},
+			map[string]string{claimRunning: "first attempt 1 said Running when 5 of 6 ranks ran"},
+		},
+		"never judged": {
+			"a gang that nobody tried to place has not waited whole",
+			map[string]func(*tape){"second waits": func(t *tape) {
+				t.job(second, func(*JobState) {})
+				t.each(second, 1, 0, 6, created)
+			}},
+			map[string]string{claimWaited: "not shown", claimWhy: "no status of it had the reason Unschedulable"},
+		},
+		"nothing was free": {
+			"where no rank would have fitted, waiting whole is no merit",
+			map[string]func(*tape){
+				"nodes": func(t *tape) { t.nodes(3, 8) },
+				// urgent then needs the GPUs of all six ranks.
+				"the scheduler picks four": func(t *tape) { t.each(second, 1, 0, 6, picked, terminates, gone) },
+				"second drains":            func(t *tape) { t.phase(second, v1alpha1.PhaseDraining) },
+			},
+			map[string]string{claimWaited: "not shown"},
+		},
+		"a wait without a reason": {
+			"why is my job pending? must be answered",
+			map[string]func(*tape){"second waits": func(t *tape) {
+				t.job(second, func(*JobState) {})
+				t.each(second, 1, 0, 6, created, judged)
+			}},
+			map[string]string{claimWhy: "no status"},
+		},
+		"the others keep their GPUs for ever": {
+			"what Kubeflow on Volcano does: two of six ranks stay, and the job says Running",
+			map[string]func(*tape){
+				"second drains": nil, "second returns": nil, "second waits again": nil, "second starts again": nil, "second ends": nil,
+			},
+			map[string]string{
+				claimPreempted: "the scheduler did not pick (it picked 4 of 6) hold 8 GPUs to the end",
+				claimSaidSo:    "urgent ran already, and second still said Running",
+				claimApart:     "not shown", claimCounters: "second ended with attempt 1, preemptions 0",
+				claimFinished: `second ended as "Running"; second still holds 8 GPUs`,
+			},
+		},
+		"the others keep their GPUs until they end by themselves": {
+			"bounded, and still 8 GPUs for a gang that cannot run",
+			map[string]func(*tape){
+				"second drains": func(t *tape) {
+					t.phase(second, v1alpha1.PhaseDraining)
+					t.each(second, 1, 4, 6, succeeded)
+				},
+			},
+			map[string]string{claimPreempted: "second-worker-4 kept its GPUs until it ended by itself"},
+		},
+		"the others keep their GPUs for minutes": {
+			"longer than any grace",
+			map[string]func(*tape){"second drains": func(t *tape) {
+				t.phase(second, v1alpha1.PhaseDraining)
+				t.time = t.time.Add(2 * time.Minute)
+				t.each(second, 1, 4, 6, terminates, gone)
+			}},
+			map[string]string{claimPreempted: "its last GPU came back 121."},
+		},
+		"nobody was picked": {
+			"a gang that its operator ends by itself was not preempted",
+			map[string]func(*tape){"the scheduler picks four": func(t *tape) { t.each(second, 1, 0, 4, terminates, gone) }},
+			map[string]string{claimPreempted: "not shown"},
+		},
+		"picked when it did not run whole": {
+			"then there was nothing to preempt as a whole",
+			map[string]func(*tape){"second starts": func(t *tape) {
+				t.starts(second, 1)
+				t.each(second, 1, 5, 6, gone)
+			}, "second drains": func(t *tape) {
+				t.phase(second, v1alpha1.PhaseDraining)
+				t.each(second, 1, 4, 5, terminates, gone)
+			}},
+			map[string]string{claimPreempted: "not shown: only 5 of its 6 ranks"},
+		},
+		"the victim is first again": {
+			"the preemptor must have what it preempted for",
+			map[string]func(*tape){
+				"urgent starts": nothing, "urgent ends": nothing,
+				"second waits again": func(t *tape) { t.each(second, 2, 0, 6, created) },
+				"second ends":        func(t *tape) { t.ends(second, 2); t.starts(urgent, 1); t.ends(urgent, 1) },
+			},
+			map[string]string{claimPreempted: "not all ranks of urgent were bound before second was started again"},
+		},
+		"Running for two minutes after the loss": {
+			"a status that is minutes late misleads",
+			map[string]func(*tape){"second drains": func(t *tape) {
+				t.each(second, 1, 4, 6, terminates, gone)
+				t.time = t.time.Add(2 * time.Minute)
+				t.phase(second, v1alpha1.PhaseDraining)
+			}},
+			map[string]string{claimSaidSo: "said Running for 12"},
+		},
+		"two attempts meet": {
+			"a rank of attempt 2 beside one of attempt 1 writes to the same checkpoint",
+			map[string]func(*tape){"the scheduler picks four": func(t *tape) {
+				t.each(second, 1, 0, 4, picked, terminates, gone)
+				t.pod(second, 2, 0, created)
+			}},
+			map[string]string{claimApart: "second-worker-0 of attempt 2 was created while second-worker-4 of attempt 1 was there"},
+		},
+		"a preemption spends backoffLimit": {
+			"volcano#2560, jobset#1117",
+			map[string]func(*tape){"second ends": func(t *tape) {
+				t.ends(second, 2)
+				t.job(second, func(j *JobState) { j.Restarts = 1 })
+			}},
+			map[string]string{claimCounters: "second ended with attempt 2, preemptions 1, restarts 1; 2, 1, 0 are right"},
+		},
+		"a bystander is preempted too": {
+			"only second is in the way",
+			map[string]func(*tape){"urgent ends": func(t *tape) {
+				t.job(urgent, func(j *JobState) { j.Preemptions, j.Attempt = 1, 2 })
+				t.ends(urgent, 1)
+			}},
+			map[string]string{claimCounters: "urgent ended with attempt 2, preemptions 1", claimRunning: ""},
+		},
+		"a job fails": {
+			"the story ends well or it does not hold",
+			map[string]func(*tape){"second ends": func(t *tape) {
+				t.each(second, 2, 0, 6, succeeded)
+				t.phase(second, v1alpha1.PhaseFailed)
+			}},
+			map[string]string{claimFinished: `second ended as "Failed"`},
+		},
+		"a finished job keeps a rank": {
+			"a rank that is left behind holds quota for ever",
+			map[string]func(*tape){"second ends": func(t *tape) {
+				t.each(second, 2, 0, 5, succeeded)
+				t.phase(second, v1alpha1.PhaseSucceeded)
+			}},
+			map[string]string{claimFinished: "second still holds 4 GPUs"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			broken := map[string]string{}
+			for _, f := range Verdict(told(test.instead)) {
+				if !f.Held {
+					broken[f.Claim] = f.Detail
+				}
+			}
+			for claim, part := range test.want {
+				detail, ok := broken[claim]
+				if !ok {
+					t.Errorf("%s: not noticed; %s", claim, test.reason)
+				} else if !strings.Contains(detail, part) {
+					t.Errorf("%s: says %q, without %q", claim, detail, part)
+				}
+				delete(broken, claim)
+			}
+			for claim, detail := range broken {
+				t.Errorf("%s: broken too: %s", claim, detail)
+			}
+		})
+	}
+}
+
+// Watches of different kinds are delivered in any order; revisions bring them into the one in which they happened.
+func TestTheOrderOfDeliveryDoesNotMatter(t *testing.T) {
+	want := Verdict(told(nil))
+	for seed := range uint64(20) {
+		h := told(nil)
+		rand.New(rand.NewPCG(seed, 0)).Shuffle(len(h.Records), func(i, j int) {
+			h.Records[i], h.Records[j] = h.Records[j], h.Records[i]
+		})
+		h.sort()
+		if diff := cmp.Diff(want, Verdict(h)); diff != "" {
+			t.Fatalf("seed %d (-want +got):\n%s", seed, diff)
+		}
+	}
+}
+
+// The world that the acts look at takes records as they come, so an old one must not undo a newer.
+func TestAnOlderRecordDoesNotUndoANewer(t *testing.T) {
+	h := told(nil)
+	w := NewWorld()
+	for i := len(h.Records) - 1; i >= 0; i-- {
+		w.Apply(h.Records[i])
+	}
+	if diff := cmp.Diff(h.end().Jobs, w.Jobs); diff != "" {
+		t.Errorf("jobs (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(h.end().Pods, w.Pods); diff != "" {
+		t.Errorf("pods (-want +got):\n%s", diff)
+	}
+}
