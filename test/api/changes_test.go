@@ -1,0 +1,314 @@
+//go:build cluster
+
+package api_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/test/api/apitest"
+)
+
+const suspendFirst = "suspend the job first (spec.runPolicy.suspend: true)"
+
+// stored creates a job and puts it into a phase.
+func (s server) stored(t *testing.T, job *v1alpha1.TrainingJob, phase v1alpha1.Phase) *v1alpha1.TrainingJob {
+	t.Helper()
+	job.Name, job.GenerateName = "", "job-"
+	if err := s.client.Create(t.Context(), job); err != nil {
+		t.Fatal(err)
+	}
+	return s.inPhase(t, job, phase)
+}
+
+func (s server) inPhase(t *testing.T, job *v1alpha1.TrainingJob, phase v1alpha1.Phase) *v1alpha1.TrainingJob {
+	t.Helper()
+	job.Status.Phase = phase
+	if err := s.client.Status().Update(t.Context(), job); err != nil {
+		t.Fatal(err)
+	}
+	return job
+}
+
+// change tries an update, and forgets it.
+func (s server) change(t *testing.T, job *v1alpha1.TrainingJob, edit func(*v1alpha1.TrainingJob)) error {
+	t.Helper()
+	job = job.DeepCopy()
+	edit(job)
+	return s.client.Update(t.Context(), job, client.DryRunAll)
+}
+
+func (s server) changesByPhase(t *testing.T) {
+	image := func(j *v1alpha1.TrainingJob) { j.Spec.Image = "trainer:2" }
+	replicas := func(j *v1alpha1.TrainingJob) { j.Spec.Replicas = ptr.To[int32](4) }
+	scheduler := scheduling(func(p *v1alpha1.SchedulingPolicy) { p.Scheduler = v1alpha1.SchedulerNative })
+	ttl := func(j *v1alpha1.TrainingJob) { j.Spec.RunPolicy.TTLSecondsAfterFinished = ptr.To[int32](9) }
+	framework := func(j *v1alpha1.TrainingJob) { j.Spec.Framework = v1alpha1.FrameworkCustom }
+	// A client that sends an emptied status must not get around the rules: the old object's status counts.
+	imageAndStatus := func(j *v1alpha1.TrainingJob) { image(j); j.Status = v1alpha1.TrainingJobStatus{} }
+	const schedulerField = "spec.runPolicy.schedulingPolicy.scheduler"
+	const finished = "has finished: create a new job"
+
+	type refusal struct{ field, says string }
+	idle := map[string]*refusal{"image": nil, "replicas": nil, "scheduler": nil, "ttl": nil, "framework": nil, "image and status": nil}
+	queued := map[string]*refusal{"image": nil, "replicas": nil, "scheduler": {schedulerField, suspendFirst}, "ttl": nil, "framework": nil}
+	running := map[string]*refusal{
+		"image": {"spec.image", suspendFirst}, "replicas": nil, "scheduler": {schedulerField, suspendFirst}, "ttl": nil,
+		"framework": {"spec.framework", suspendFirst}, "image and status": {"spec.image", suspendFirst},
+	}
+	over := map[string]*refusal{
+		"image": {"spec.image", finished}, "replicas": {"spec.replicas", finished}, "scheduler": {schedulerField, finished}, "ttl": nil,
+		"framework": {"spec.framework", finished}, "image and status": {"spec.image", finished},
+	}
+	edits := map[string]func(*v1alpha1.TrainingJob){
+		"image": image, "replicas": replicas, "scheduler": scheduler, "ttl": ttl, "framework": framework, "image and status": imageAndStatus,
+	}
+	for phase, want := range map[v1alpha1.Phase]map[string]*refusal{
+		"": idle, v1alpha1.PhasePending: idle, v1alpha1.PhaseSuspended: idle, v1alpha1.PhaseQueued: queued,
+		v1alpha1.PhaseStarting: running, v1alpha1.PhaseRunning: running, v1alpha1.PhaseDraining: running, v1alpha1.PhaseRestarting: running,
+		v1alpha1.PhaseSucceeded: over, v1alpha1.PhaseFailed: over,
+	} {
+		job := s.stored(t, simple(), phase)
+		for name, r := range want {
+			t.Run(fmt.Sprintf("%s/%s", phase, name), func(t *testing.T) {
+				err := s.change(t, job, edits[name])
+				switch {
+				case r == nil && err != nil:
+					t.Errorf("refused: %v", err)
+				case r != nil:
+					says := strings.Replace(r.says, suspendFirst, "is "+string(phase)+": "+suspendFirst, 1)
+					wantRefusal(t, err, says, r.field)
+				}
+			})
+		}
+	}
+}
+
+// everyField: each field of the spec is either listed here as changeable while the job runs, or refused by its name.
+func (s server) everyField(t *testing.T) {
+	changeable := []string{
+		"replicas", "backoffLimit", "runPolicy.suspend", "runPolicy.cleanPodPolicy", "runPolicy.ttlSecondsAfterFinished",
+		"runPolicy.activeDeadlineSeconds", "runPolicy.backoffLimit", "runPolicy.schedulingPolicy.minAvailable",
+	}
+	job := s.stored(t, everything(), v1alpha1.PhaseRunning)
+	other := everything()
+	other.Spec.BackoffLimit, other.Spec.RunPolicy.BackoffLimit = nil, ptr.To[int32](4)
+	other = s.stored(t, other, v1alpha1.PhaseRunning)
+	for _, path := range specFields(t) {
+		if path == "replicaSpecs" {
+			continue // roleChanges
+		}
+		t.Run(path, func(t *testing.T) {
+			at := append([]string{"spec"}, strings.Split(path, ".")...)
+			u := asUnstructured(t, job)
+			if _, found, _ := unstructured.NestedFieldNoCopy(u.Object, at...); !found {
+				u = asUnstructured(t, other)
+			}
+			if _, found, _ := unstructured.NestedFieldNoCopy(u.Object, at...); !found {
+				t.Fatalf("everything() does not set %s", path)
+			}
+			unstructured.RemoveNestedField(u.Object, at...)
+			err := s.client.Update(t.Context(), u, client.DryRunAll)
+			switch {
+			case slices.Contains(changeable, path):
+				if err != nil {
+					t.Errorf("refused: %v", err)
+				}
+			case path == "framework": // required: the schema speaks first; changesByPhase changes it
+			default:
+				wantRefusal(t, err, path+" cannot change while the job is Running: "+suspendFirst, "spec."+path)
+			}
+		})
+	}
+}
+
+// everything sets every field of the simple form that can stand beside the others.
+func everything() *v1alpha1.TrainingJob {
+	j := simple()
+	s := &j.Spec
+	s.Args = []string{"--epochs=1"}
+	s.Env = []corev1.EnvVar{{Name: "A", Value: "b"}}
+	s.EnvFrom = []corev1.EnvFromSource{{Prefix: "P_", ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "c"}}}}
+	s.Resources.Limits = gpus("1")
+	s.Volumes = []corev1.Volume{{Name: "data"}}
+	s.VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/data"}}
+	s.NodeSelector = map[string]string{"a": "b"}
+	s.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+	s.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{}}
+	s.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "registry"}}
+	s.ServiceAccountName = "trainer"
+	s.SecurityContext = &corev1.PodSecurityContext{RunAsUser: ptr.To[int64](1)}
+	s.RestartPolicy, s.BackoffLimit = v1alpha1.RestartOnFailure, ptr.To[int32](4)
+	s.RunPolicy = v1alpha1.RunPolicy{
+		Suspend: ptr.To(false), CleanPodPolicy: v1alpha1.CleanPodAll, TTLSecondsAfterFinished: ptr.To[int32](1),
+		ActiveDeadlineSeconds: ptr.To[int64](1), RestartScope: v1alpha1.ScopeGang,
+		SchedulingPolicy: v1alpha1.SchedulingPolicy{
+			Scheduler: v1alpha1.SchedulerVolcano, Queue: "research", MinAvailable: ptr.To[int32](1), MinResources: gpus("1"),
+			PriorityClass: "high", ScheduleTimeoutSeconds: ptr.To[int32](1),
+		},
+	}
+	return j
+}
+
+// specFields lists the fields of the spec from the CRD, policies replaced by their own.
+func specFields(t *testing.T) []string {
+	t.Helper()
+	objects, err := apitest.Objects("../../deploy/crd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	versions, _, _ := unstructured.NestedSlice(objects[0].Object, "spec", "versions")
+	schema, _, _ := unstructured.NestedMap(versions[0].(map[string]any), "schema", "openAPIV3Schema", "properties", "spec", "properties")
+	var walk func(properties map[string]any, prefix string) []string
+	walk = func(properties map[string]any, prefix string) []string {
+		var paths []string
+		for name, p := range properties {
+			if name == "runPolicy" || name == "schedulingPolicy" {
+				paths = append(paths, walk(p.(map[string]any)["properties"].(map[string]any), prefix+name+".")...)
+				continue
+			}
+			paths = append(paths, prefix+name)
+		}
+		slices.Sort(paths)
+		return paths
+	}
+	return walk(schema, "")
+}
+
+func asUnstructured(t *testing.T, job *v1alpha1.TrainingJob) *unstructured.Unstructured {
+	t.Helper()
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &unstructured.Unstructured{Object: object}
+	u.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("TrainingJob"))
+	return u
+}
+
+func (s server) roleChanges(t *testing.T) {
+	const field = "spec.replicaSpecs"
+	scaled := editRole(v1alpha1.RoleWorker, func(r *v1alpha1.ReplicaSpec) { r.Replicas = ptr.To[int32](3) })
+	template := editRole(v1alpha1.RoleWorker, func(r *v1alpha1.ReplicaSpec) { r.Template.Spec.Containers[0].Image = "trainer:2" })
+	policies := func(j *v1alpha1.TrainingJob) {
+		j.Spec.ReplicaSpecs = map[v1alpha1.Role]v1alpha1.ReplicaSpec{"Master": role(1, "Never"), "Worker": role(7, "Never")}
+	}
+	removed := func(j *v1alpha1.TrainingJob) { delete(j.Spec.ReplicaSpecs, v1alpha1.RoleMaster) }
+	toSimple := func(j *v1alpha1.TrainingJob) { j.Spec = simple().Spec }
+	for name, c := range map[string]struct {
+		reason string
+		phase  v1alpha1.Phase
+		edit   func(*v1alpha1.TrainingJob)
+		says   string // empty: accepted
+	}{
+		"replicas while running":     {"a resize", v1alpha1.PhaseRunning, scaled, ""},
+		"template while running":     {"ranks would differ", v1alpha1.PhaseRunning, template, suspendFirst},
+		"policies while running":     {"gang-defining", v1alpha1.PhaseRunning, policies, suspendFirst},
+		"template while queued":      {"no rank exists", v1alpha1.PhaseQueued, template, ""},
+		"template while suspended":   {"no rank exists", v1alpha1.PhaseSuspended, template, ""},
+		"replicas when finished":     {"nothing would happen", v1alpha1.PhaseSucceeded, scaled, "create a new job"},
+		"a role less while new":      {"pods are named after roles", "", removed, "delete the job"},
+		"a role less while running":  {"pods are named after roles", v1alpha1.PhaseRunning, removed, "delete the job"},
+		"the simple form, suspended": {"the Master would go", v1alpha1.PhaseSuspended, toSimple, "delete the job"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := s.change(t, s.stored(t, full(), c.phase), c.edit)
+			if c.says != "" {
+				wantRefusal(t, err, c.says, field)
+			} else if err != nil {
+				t.Errorf("%s\nrefused: %v", c.reason, err)
+			}
+		})
+	}
+	toFull := roles(v1alpha1.FrameworkPyTorch, map[v1alpha1.Role]int32{"Worker": 8})
+	form := func(j *v1alpha1.TrainingJob) {
+		j.Spec = v1alpha1.TrainingJobSpec{}
+		toFull(j)
+	}
+	t.Run("the other form of the same roles, suspended", func(t *testing.T) {
+		if err := s.change(t, s.stored(t, simple(), v1alpha1.PhaseSuspended), form); err != nil {
+			t.Errorf("refused, though every name stays: %v", err)
+		}
+	})
+	t.Run("the other form of the same roles, running", func(t *testing.T) {
+		wantRefusal(t, s.change(t, s.stored(t, simple(), v1alpha1.PhaseRunning), form), suspendFirst, field, "spec.image")
+	})
+}
+
+// suspendThenChange: the way that the refusals point to, step by step.
+func (s server) suspendThenChange(t *testing.T) {
+	suspend := func(on bool) func(*v1alpha1.TrainingJob) {
+		return func(j *v1alpha1.TrainingJob) { j.Spec.RunPolicy.Suspend = &on }
+	}
+	image := func(j *v1alpha1.TrainingJob) { j.Spec.Image = "trainer:2" }
+	job := s.stored(t, simple(), v1alpha1.PhaseRunning)
+
+	// The ranks of the running attempt are still to be ended by what they were made from, so not both at once.
+	wantRefusal(t, s.change(t, job, func(j *v1alpha1.TrainingJob) { suspend(true)(j); image(j) }), suspendFirst, "spec.image")
+	suspend(true)(job)
+	if err := s.client.Update(t.Context(), job); err != nil {
+		t.Fatal(err)
+	}
+	s.inPhase(t, job, v1alpha1.PhaseDraining)
+	wantRefusal(t, s.change(t, job, image), "wait until its phase is Suspended", "spec.image")
+	s.inPhase(t, job, v1alpha1.PhaseSuspended)
+	image(job)
+	suspend(false)(job)
+	if err := s.client.Update(t.Context(), job); err != nil {
+		t.Errorf("changing and resuming at once: %v", err)
+	}
+}
+
+func (s server) scale(t *testing.T) {
+	scaleTo := func(t *testing.T, job *v1alpha1.TrainingJob, n int32) error {
+		t.Helper()
+		body := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: n}}
+		return s.client.SubResource("scale").Update(t.Context(), job, client.WithSubResourceBody(body))
+	}
+	running := s.stored(t, simple(), v1alpha1.PhaseRunning)
+	if err := scaleTo(t, running, 4); err != nil {
+		t.Errorf("scaling a running job: %v", err)
+	}
+	wantRefusal(t, scaleTo(t, running, 0), "1", "spec.replicas")
+	if err := scaleTo(t, s.stored(t, full(), v1alpha1.PhaseRunning), 4); err == nil {
+		t.Error("the full form was scaled, though it has no one number of replicas")
+	}
+	wantRefusal(t, scaleTo(t, s.stored(t, simple(), v1alpha1.PhaseFailed), 4), "create a new job", "spec.replicas")
+}
+
+func (s server) queueByLabel(t *testing.T) {
+	job := simple()
+	queues("", "research", "")(job)
+	other := func(j *v1alpha1.TrainingJob) { j.Labels[v1alpha1.LabelKueueQueue] = "other" }
+	job = s.stored(t, job, v1alpha1.PhaseRunning)
+	wantRefusal(t, s.change(t, job, other), suspendFirst, queueLabel)
+	if err := s.change(t, job, func(j *v1alpha1.TrainingJob) { j.Labels["team"] = "a" }); err != nil {
+		t.Errorf("another label of a running job: %v", err)
+	}
+	s.inPhase(t, job, v1alpha1.PhaseSuspended)
+	if err := s.change(t, job, other); err != nil {
+		t.Errorf("the label of a suspended job: %v", err)
+	}
+}
+
+// nothingIsDefaulted: what takes part in an "only one of" rule must come back as it was written.
+func (s server) nothingIsDefaulted(t *testing.T) {
+	job := simple()
+	job.Spec.Replicas = nil
+	if err := s.client.Create(t.Context(), job, client.DryRunAll); err != nil {
+		t.Fatal(err)
+	}
+	if job.Spec.Replicas != nil || job.Spec.BackoffLimit != nil || job.Spec.RunPolicy.BackoffLimit != nil {
+		t.Errorf("defaults were filled in: %+v", job.Spec)
+	}
+}

@@ -1,0 +1,79 @@
+//go:build cluster
+
+package api_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mlplatform.example.com/trainingjob-operator/test/api/apitest"
+)
+
+// One API server for all: bringing it up is what takes the time.
+func TestAPIServer(t *testing.T) {
+	s := server{apitest.Start(t, "../..")}
+	t.Run("specs", s.specs)
+	t.Run("changes by phase", s.changesByPhase)
+	t.Run("every field while running", s.everyField)
+	t.Run("changes of roles", s.roleChanges)
+	t.Run("change in two steps", s.suspendThenChange)
+	t.Run("scale", s.scale)
+	t.Run("queue by label", s.queueByLabel)
+	t.Run("defaults", s.nothingIsDefaulted)
+}
+
+type server struct{ client client.Client }
+
+// specs: the API server judges every job as Validate does.
+func (s server) specs(t *testing.T) {
+	for name, c := range allSpecs() {
+		t.Run(name, func(t *testing.T) {
+			// A rule that depends on the order of a map's keys, which CEL shuffles, judges differently from call to call.
+			for range 5 {
+				err := s.client.Create(t.Context(), c.job(), client.DryRunAll)
+				switch {
+				case len(c.fields) > 0 && !c.goOnly:
+					wantRefusal(t, err, c.says, c.fields...)
+				case err != nil:
+					t.Errorf("%s\nrefused: %v", c.reason, err)
+				}
+			}
+		})
+	}
+}
+
+// wantRefusal: the error names each of the fields, and says what to change.
+func wantRefusal(t *testing.T, err error, says string, fields ...string) {
+	t.Helper()
+	var status apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
+		t.Errorf("want a refusal of %v, got %v", fields, err)
+		return
+	}
+	if !strings.Contains(err.Error(), says) {
+		t.Errorf("want %q in\n%v", says, err)
+	}
+	causes := status.Status().Details.Causes
+	for _, field := range fields {
+		if !slices.ContainsFunc(causes, func(c metav1.StatusCause) bool { return names(c, field) }) {
+			t.Errorf("%s is not named in %v", field, err)
+		}
+	}
+}
+
+// names says whether a cause is about a field. The CRD's rules cannot point into a map or the metadata: they point at the
+// nearest field above. An admission policy has its message only.
+func names(c metav1.StatusCause, field string) bool {
+	if c.Field == "" {
+		key := strings.TrimPrefix(strings.TrimPrefix(field, "metadata.labels."), "metadata.annotations.")
+		return strings.Contains(c.Message, key)
+	}
+	at := plain(c.Field)
+	return at == field || at != "spec" && strings.HasPrefix(field, at+".")
+}

@@ -1,0 +1,109 @@
+package conformance
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Ability is something that one scheduler can do and another cannot.
+type Ability string
+
+const (
+	// HoldsPods: it keeps the operator from creating pods until there is room.
+	HoldsPods Ability = "holds pods until there is room"
+	// PreemptsWhole: a gang is evicted whole or not at all.
+	PreemptsWhole Ability = "preempts gangs whole"
+	// KeepsPlace: a gang that was preempted returns before gangs of its priority that came later.
+	KeepsPlace Ability = "keeps the place of a preempted gang"
+	// CountsRoles: minAvailable below the ranks still includes each role's share.
+	CountsRoles Ability = "counts roles towards the minimum"
+	// RefusesRoles: it cannot count roles, and a job that needs it is refused by name.
+	RefusesRoles Ability = "refuses roles below the minimum"
+	// LimitsQueues: jobs name a queue, and a queue has a quota of GPUs.
+	LimitsQueues Ability = "limits queues"
+)
+
+// Abilities lists all of them.
+func Abilities() []Ability {
+	return []Ability{HoldsPods, PreemptsWhole, KeepsPlace, CountsRoles, RefusesRoles, LimitsQueues}
+}
+
+// Faculty says whether a scheduler has an ability, and why.
+type Faculty struct {
+	Has bool
+	Why string
+}
+
+// Faculties of one scheduler: every Ability is a key.
+type Faculties map[Ability]Faculty
+
+// With returns a copy in which one faculty differs.
+func (f Faculties) With(a Ability, has bool, why string) Faculties {
+	out := Faculties{}
+	for k, v := range f {
+		out[k] = v
+	}
+	out[a] = Faculty{has, why}
+	return out
+}
+
+// Check says what is forgotten: a scheduler about which nothing is said must not pass by having nothing to do.
+func (f Faculties) Check() error {
+	for _, a := range Abilities() {
+		if f[a].Why == "" {
+			return fmt.Errorf("ability %q: it is not said whether the scheduler has it, and why", a)
+		}
+	}
+	for a := range f {
+		if !slices.Contains(Abilities(), a) {
+			return fmt.Errorf("ability %q is unknown", a)
+		}
+	}
+	return nil
+}
+
+// Lacks is the first of the needs that the scheduler does not meet; "" when it meets all.
+func (f Faculties) Lacks(needs []Ability) (Ability, string) {
+	for _, a := range needs {
+		if !f[a].Has {
+			return a, f[a].Why
+		}
+	}
+	return "", ""
+}
+
+// OnFake are those of scheduler/fake.
+func OnFake() Faculties {
+	return Faculties{
+		HoldsPods:     {true, "a group without room stays Queued"},
+		PreemptsWhole: {true, "without its option EvictsPart"},
+		KeepsPlace:    {true, "one group serves all attempts, and groups are served by age"},
+		CountsRoles:   {true, "its group has a minimum per role"},
+		RefusesRoles:  {false, "it counts roles"},
+		LimitsQueues:  {false, "its queues have no quota"},
+	}
+}
+
+// OnVolcano are those of Volcano with the configuration that ships with the operator.
+func OnVolcano() Faculties {
+	return Faculties{
+		HoldsPods:     {false, "without the action enqueue, which would rule out preemption, every group is Inqueue at once"},
+		PreemptsWhole: {false, "preempt picks ranks node by node (volcano#4607); the operator ends the rest"},
+		KeepsPlace:    {true, "one group serves all attempts, and groups of a priority are served by age"},
+		CountsRoles:   {true, "minTaskMember"},
+		RefusesRoles:  {false, "it counts roles"},
+		LimitsQueues:  {true, "a queue's capability"},
+	}
+}
+
+// OnNative are those of Kubernetes' own gang scheduling.
+func OnNative() Faculties {
+	return Faculties{
+		HoldsPods:     {false, "kube-scheduler judges pods, so they must exist"},
+		PreemptsWhole: {true, "disruptionMode PodGroup"},
+		KeepsPlace:    {false, "a group cannot be used twice, so the gang returns with a new one"},
+		CountsRoles:   {false, "minCount counts any ranks"},
+		RefusesRoles:  {true, "minCount counts any ranks, so such a job is refused"},
+		LimitsQueues:  {false, "it has no queues"},
+	}
+}

@@ -1,0 +1,158 @@
+//go:build cluster
+
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mlplatform.example.com/trainingjob-operator/scheduler/fake"
+)
+
+// Every scheduler has as many nodes, with as many GPUs.
+const (
+	nodeCount   = 4
+	gpusPerNode = 8
+)
+
+const (
+	cellPrefix = "cell-"
+	cellLabel  = "conformance.mlplatform.example.com/cell"
+)
+
+// cells are sets of nodes on which fake schedulers work side by side: each sees its own nodes and one namespace. A taint
+// keeps the real schedulers away from them.
+type cells struct {
+	mu   sync.Mutex
+	free chan map[string]int64
+	made int
+}
+
+var theCells = &cells{free: make(chan map[string]int64, 64)}
+
+// take a set of nodes; put it back when every pod is gone. There are as many as are in use at once.
+func (c *cells) take(ctx context.Context, w *world) (map[string]int64, error) {
+	select {
+	case cell := <-c.free:
+		return cell, nil
+	default:
+	}
+	c.mu.Lock()
+	number := c.made
+	c.made++
+	c.mu.Unlock()
+	cell := map[string]int64{}
+	for i := range nodeCount {
+		name := fmt.Sprintf("%s%d-node-%d", cellPrefix, number, i)
+		cell[name] = gpusPerNode
+		if err := w.client.Create(ctx, cellNode(name, number)); err != nil {
+			return nil, err
+		}
+	}
+	return cell, waitForNodes(ctx, w, cell)
+}
+
+func (c *cells) put(cell map[string]int64) { c.free <- cell }
+
+func cellNode(name string, cell int) *corev1.Node {
+	capacity := corev1.ResourceList{
+		GPU:                   *resource.NewQuantity(gpusPerNode, resource.DecimalSI),
+		corev1.ResourceCPU:    resource.MustParse("96"),
+		corev1.ResourceMemory: resource.MustParse("1Ti"),
+		corev1.ResourcePods:   resource.MustParse("1000"),
+	}
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Labels: map[string]string{cellLabel: strconv.Itoa(cell)},
+			Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"}, // KWOK plays its kubelet
+		},
+		Spec:   corev1.NodeSpec{Taints: []corev1.Taint{{Key: cellLabel, Effect: corev1.TaintEffectNoSchedule}}},
+		Status: corev1.NodeStatus{Capacity: capacity, Allocatable: capacity},
+	}
+}
+
+// waitForNodes waits until they are Ready and rid of the other taint, which every new node has.
+func waitForNodes(ctx context.Context, w *world, names map[string]int64) error {
+	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
+	defer cancel()
+	return wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		for name := range names {
+			node := &corev1.Node{}
+			if err := w.client.Get(ctx, client.ObjectKey{Name: name}, node); err != nil {
+				return false, err
+			}
+			ready := false
+			for _, c := range node.Status.Conditions {
+				ready = ready || c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+			}
+			if !ready || len(node.Spec.Taints) > 1 {
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+}
+
+// cellClient shows a fake scheduler its own nodes, without their taint, and its own namespace only.
+type cellClient struct {
+	client.Client
+	namespace string
+	nodes     map[string]int64
+}
+
+func (c cellClient) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	switch l := list.(type) {
+	case *corev1.NodeList:
+		for name := range c.nodes {
+			cell := strings.Split(strings.TrimPrefix(name, cellPrefix), "-")[0]
+			if err := c.Client.List(ctx, l, append(opts, client.MatchingLabels{cellLabel: cell})...); err != nil {
+				return err
+			}
+			break
+		}
+		for i := range l.Items {
+			l.Items[i].Spec.Taints = nil
+		}
+		return nil
+	case *corev1.PodList, *unstructured.UnstructuredList:
+		opts = append(opts, client.InNamespace(c.namespace))
+	}
+	return c.Client.List(ctx, list, opts...)
+}
+
+// Steps of the fake scheduler: at once when something has changed, but never in a tight loop, and from time to time
+// because nodes are not watched.
+const (
+	fakeRest = 25 * time.Millisecond
+	fakeIdle = time.Second
+)
+
+// runFake steps until the context ends.
+func runFake(ctx context.Context, s *fake.Scheduler, r *recorder) {
+	for ctx.Err() == nil {
+		changed := r.next()
+		if _, err := s.Step(ctx); err != nil && ctx.Err() == nil {
+			r.remark("the fake scheduler: %v", err)
+		}
+		idle, cancel := context.WithTimeout(ctx, fakeIdle)
+		select {
+		case <-changed:
+		case <-idle.Done():
+		}
+		cancel()
+		rest, cancel := context.WithTimeout(ctx, fakeRest)
+		<-rest.Done()
+		cancel()
+	}
+}

@@ -1,0 +1,127 @@
+package conformance
+
+import (
+	"errors"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// What reaches the API server, and when the operator dies.
+func TestMortal(t *testing.T) {
+	requests := []string{
+		"GET /pods", "POST /pods", "POST /events", "PATCH /jobs", "DELETE /pods", "PUT /leases/l", "GET /pods",
+	}
+	cases := map[string]struct {
+		crash   Crash
+		arrives []string
+		deaths  int
+	}{
+		"it lives": {Crash{}, requests, 0},
+		"before its second write": {
+			Crash{Before, 2}, []string{"GET /pods", "POST /pods", "POST /events"}, 1,
+		},
+		"after its second write": {
+			Crash{After, 2}, []string{"GET /pods", "POST /pods", "POST /events", "PATCH /jobs"}, 1,
+		},
+		"a write that it never makes": {Crash{After, 9}, requests, 0},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var arrived []string
+			deaths := 0
+			m := NewMortal(tc.crash, func() { deaths++ })
+			transport := m.Wrap(roundTripper(func(req *http.Request) (*http.Response, error) {
+				arrived = append(arrived, req.Method+" "+req.URL.Path)
+				return &http.Response{Body: http.NoBody}, nil
+			}))
+			for _, line := range requests {
+				method, path, _ := strings.Cut(line, " ")
+				req, err := http.NewRequest(method, "http://server"+path, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				resp, err := transport.RoundTrip(req)
+				if err == nil {
+					resp.Body.Close()
+				}
+				if err != nil && !errors.Is(err, ErrDead) {
+					t.Error(err)
+				}
+			}
+			if diff := cmp.Diff(tc.arrives, arrived); diff != "" {
+				t.Errorf("what arrives (-want +got):\n%s", diff)
+			}
+			if deaths != tc.deaths || m.Dead() != (deaths > 0) {
+				t.Errorf("died %d times, want %d; dead is %t", deaths, tc.deaths, m.Dead())
+			}
+		})
+	}
+}
+
+func TestCrashes(t *testing.T) {
+	all := AllCrashes(2)
+	if diff := cmp.Diff([]Crash{{Before, 1}, {After, 1}, {Before, 2}, {After, 2}}, all); diff != "" {
+		t.Error(diff)
+	}
+	some := SomeCrashes("a", 20, 3)
+	if diff := cmp.Diff(some, SomeCrashes("a", 20, 3)); diff != "" {
+		t.Errorf("not the same at the second time:\n%s", diff)
+	}
+	sum := 0
+	for _, c := range append(some, SomeCrashes("b", 1, 3)...) {
+		if c.Write < 1 {
+			t.Errorf("%v is no write", c)
+		}
+	}
+	for _, c := range some {
+		sum += c.Write
+	}
+	if len(some) != 3 || sum > 20 {
+		t.Errorf("%v are not three lives within 20 writes", some)
+	}
+}
+
+func TestCompareList(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "list.txt")
+	ran := []Outcome{{Scenario: "b"}, {Scenario: "a", Lacking: "it cannot"}}
+	if err := CompareList(path, ran, false); err == nil {
+		t.Error("a list that is not committed passes")
+	}
+	if err := CompareList(path, ran, true); err != nil {
+		t.Fatal(err)
+	}
+	if err := CompareList(path, ran, false); err != nil {
+		t.Error(err)
+	}
+	err := CompareList(path, ran[:1], false)
+	if err == nil || !strings.Contains(err.Error(), "committed, and did not happen: a: not applicable: it cannot") {
+		t.Errorf("a scenario that is missing: %v", err)
+	}
+	err = CompareList(path, append(ran, Outcome{Scenario: "c"}), false)
+	if err == nil || !strings.Contains(err.Error(), "happened, and is not committed: c: ran") {
+		t.Errorf("a scenario more: %v", err)
+	}
+}
+
+func TestFaculties(t *testing.T) {
+	for name, f := range map[string]Faculties{"fake": OnFake(), "volcano": OnVolcano(), "native": OnNative()} {
+		if err := f.Check(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	silent := OnFake()
+	delete(silent, KeepsPlace)
+	if silent.Check() == nil {
+		t.Error("an ability of which nothing is said passes")
+	}
+	if a, why := OnNative().Lacks([]Ability{PreemptsWhole, LimitsQueues}); a != LimitsQueues || why == "" {
+		t.Errorf("native lacks %q: %q", a, why)
+	}
+	if a, _ := OnFake().With(HoldsPods, false, "x").Lacks([]Ability{HoldsPods}); a != HoldsPods || !OnFake()[HoldsPods].Has {
+		t.Error("With changes the original, or nothing")
+	}
+}

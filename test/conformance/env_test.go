@@ -1,0 +1,178 @@
+//go:build cluster
+
+package conformance
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+	"mlplatform.example.com/trainingjob-operator/scheduler/fake"
+)
+
+// stepTimeout bounds one step: the machine is slow at times, and a backoff is 10 s.
+const stepTimeout = 2 * time.Minute
+
+// Env is what a scenario is played in: a namespace of its own, nodes that nobody else uses meanwhile, an operator and a
+// recorder.
+type Env struct {
+	world     *world
+	dialect   *dialect
+	namespace string
+	nodes     map[string]int64
+	recorder  *recorder
+	operator  *operator
+	// undo what was made, in reverse order.
+	undo []func(context.Context) error
+}
+
+var namespaces atomic.Int64
+
+// newEnv makes one; close it in any case. The operator dies at the given crashes, one life after the other.
+func newEnv(ctx context.Context, w *world, d *dialect, crashes []Crash) (*Env, error) {
+	e := &Env{world: w, dialect: d, namespace: fmt.Sprintf("scenario-%d", namespaces.Add(1))}
+	if err := e.open(ctx, crashes); err != nil {
+		return nil, errors.Join(err, e.close(ctx))
+	}
+	return e, nil
+}
+
+func (e *Env) open(ctx context.Context, crashes []Crash) (err error) {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.namespace}}
+	if err := e.world.client.Create(ctx, namespace); err != nil {
+		return err
+	}
+	// Its end is not waited for: nothing in it is left by then.
+	e.later(func(ctx context.Context) error { return e.world.client.Delete(ctx, namespace) })
+	if err := e.takeNodes(ctx); err != nil {
+		return err
+	}
+	e.recorder, err = newRecorder(ctx, e.world.client, e.namespace, e.dialect.backend.Kinds()[0])
+	if err != nil {
+		return err
+	}
+	e.later(func(context.Context) error { e.recorder.close(); return nil })
+	if e.dialect.habits != nil {
+		e.startFake()
+	}
+	e.operator = &operator{
+		config: e.world.RESTConfig(), namespace: e.namespace, backends: []scheduler.Backend{e.dialect.backend},
+		fallback: e.dialect.name, remark: e.recorder.remark,
+	}
+	if e.dialect.habits != nil {
+		e.operator.fallback = fake.Name
+	}
+	e.operator.start(crashes)
+	e.later(func(context.Context) error { e.operator.end(); return nil })
+	e.later(e.empty)
+	return nil
+}
+
+func (e *Env) later(f func(context.Context) error) { e.undo = append(e.undo, f) }
+
+func (e *Env) takeNodes(ctx context.Context) (err error) {
+	if e.dialect.habits == nil {
+		e.nodes, err = e.world.realNodes(ctx)
+		return err
+	}
+	if e.nodes, err = theCells.take(ctx, e.world); err != nil {
+		return err
+	}
+	e.later(func(context.Context) error { theCells.put(e.nodes); return nil })
+	return nil
+}
+
+func (e *Env) startFake() {
+	ctx, stop := context.WithCancel(context.Background())
+	s := fake.New(cellClient{e.world.client, e.namespace, e.nodes}, fake.Config{Habits: *e.dialect.habits})
+	done := make(chan struct{})
+	go func() { defer close(done); runFake(ctx, s, e.recorder) }()
+	e.later(func(context.Context) error { stop(); <-done; return nil })
+}
+
+// empty deletes every job and waits until nothing of them is left, so that the next scenario has all GPUs. What the
+// garbage collector alone does not get rid of is an error of the scenario.
+func (e *Env) empty(ctx context.Context) error {
+	e.recorder.remark("the scenario is over: every job is deleted")
+	if err := e.world.client.DeleteAllOf(ctx, &v1alpha1.TrainingJob{}, client.InNamespace(e.namespace)); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
+	defer cancel()
+	err := e.recorder.until(ctx, func(v *view) string {
+		if len(v.jobs)+len(v.pods)+len(v.groups) == 0 {
+			return ""
+		}
+		return fmt.Sprintf("%d jobs, %d pods and %d groups are left after the deletion of every job", len(v.jobs), len(v.pods), len(v.groups))
+	})
+	if err == nil {
+		return nil
+	}
+	// The next scenario is not to suffer for it.
+	now := client.GracePeriodSeconds(0)
+	return errors.Join(err, e.world.client.DeleteAllOf(context.WithoutCancel(ctx), &corev1.Pod{}, client.InNamespace(e.namespace), now))
+}
+
+// close undoes everything.
+func (e *Env) close(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
+	var errs []error
+	for len(e.undo) > 0 {
+		last := e.undo[len(e.undo)-1]
+		e.undo = e.undo[:len(e.undo)-1]
+		errs = append(errs, last(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// Step of a scenario: something that the test does, or waits for.
+type Step struct {
+	say string
+	do  func(context.Context, *Env) error
+}
+
+// play the steps one after the other, and hold the whole history against the rules.
+func (e *Env) play(ctx context.Context, steps []Step) error {
+	for i, step := range steps {
+		e.recorder.remark("step %d: %s", i+1, step.say)
+		if err := e.playStep(ctx, step); err != nil {
+			return fmt.Errorf("step %d: %s: %w", i+1, step.say, err)
+		}
+		if err := e.operator.problem(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *Env) playStep(ctx context.Context, step Step) error {
+	patience := cmp.Or(e.dialect.patience, stepTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not within %s", patience))
+	defer cancel()
+	return step.do(ctx, e)
+}
+
+// violations of the rules by what happened so far.
+func (e *Env) violations() error {
+	rules := Rules{Capacity: e.nodes, Backend: e.dialect.backend}
+	if found := rules.Violations(e.recorder.soFar()); len(found) > 0 {
+		return fmt.Errorf("invariants are broken:\n  %s", strings.Join(found, "\n  "))
+	}
+	return nil
+}
+
+// story is everything that can be told when a scenario has failed.
+func (e *Env) story() string {
+	return fmt.Sprintf("history:\n%s\nwrites of the operator:\n  %s\nthe end of its log:\n%s",
+		e.recorder.soFar(), strings.Join(e.operator.writes(), "\n  "), e.operator.logs())
+}

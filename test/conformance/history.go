@@ -1,0 +1,146 @@
+package conformance
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+)
+
+// Entry is one change that the API server told of, or a remark of the test.
+type Entry struct {
+	At time.Time
+	// Revision is the object's resourceVersion. All kinds lie in one etcd, whose revisions order them all; a remark has
+	// that of the entry before it.
+	Revision int64
+	// Object is a *TrainingJob, a *Pod or a scheduler's group; nil for a remark.
+	Object client.Object
+	// Gone: this is the object's deletion.
+	Gone   bool
+	Remark string
+}
+
+// History of a scenario.
+type History []Entry
+
+// InOrder sorts what several watches delivered by the revisions.
+func (h History) InOrder() History {
+	h = slices.Clone(h)
+	slices.SortStableFunc(h, func(a, b Entry) int { return cmp.Compare(a.Revision, b.Revision) })
+	return h
+}
+
+// NewEntry of an object that a watch delivered.
+func NewEntry(obj client.Object, gone bool, at time.Time) (Entry, error) {
+	revision, err := strconv.ParseInt(obj.GetResourceVersion(), 10, 64)
+	if err != nil {
+		return Entry{}, fmt.Errorf("reading the resourceVersion of %s: %w", obj.GetName(), err)
+	}
+	return Entry{At: at, Revision: revision, Object: obj, Gone: gone}, nil
+}
+
+// String tells the history line by line: what changed of each object, and nothing twice.
+func (h History) String() string {
+	var b strings.Builder
+	last := map[types.UID]string{}
+	for _, e := range h {
+		line := e.Remark
+		if e.Object != nil {
+			line = describe(e.Object)
+			if e.Gone {
+				line = fmt.Sprintf("%s %s is gone", kindOf(e.Object), e.Object.GetName())
+			}
+			if last[e.Object.GetUID()] == line {
+				continue
+			}
+			last[e.Object.GetUID()] = line
+		} else {
+			line = "# " + line
+		}
+		fmt.Fprintf(&b, "%8.3fs %s\n", e.At.Sub(h[0].At).Seconds(), line)
+	}
+	return b.String()
+}
+
+func kindOf(obj client.Object) string {
+	switch obj.(type) {
+	case *v1alpha1.TrainingJob:
+		return "job"
+	case *corev1.Pod:
+		return "pod"
+	}
+	return "group"
+}
+
+func describe(obj client.Object) string {
+	switch o := obj.(type) {
+	case *v1alpha1.TrainingJob:
+		st := o.Status
+		line := fmt.Sprintf("job %s: %s attempt=%d gang=%s restarts=%d preemptions=%d", o.Name,
+			cmp.Or(string(st.Phase), "new"), st.Attempt, cmp.Or(st.Gang, "-"), st.Restarts, st.Preemptions)
+		if s := st.Scheduling; s != nil && s.Blocker != nil {
+			line += " blocker=" + s.Blocker.Reason
+		}
+		return line + " | " + st.Message
+	case *corev1.Pod:
+		line := fmt.Sprintf("pod %s of attempt %s: %s", o.Name, cmp.Or(o.Labels[v1alpha1.LabelAttempt], "?"), o.Status.Phase)
+		if o.Spec.NodeName != "" {
+			line += " on " + o.Spec.NodeName
+		}
+		if o.DeletionTimestamp != nil {
+			line += ", ending"
+		}
+		for _, c := range o.Status.Conditions {
+			if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
+				line += ", " + c.Reason
+			}
+		}
+		return line
+	}
+	line := "group " + obj.GetName()
+	if obj.GetDeletionTimestamp() != nil {
+		line += ", ending"
+	}
+	return line
+}
+
+// GPU is the resource that scenarios are about.
+const GPU corev1.ResourceName = "nvidia.com/gpu"
+
+// GPUsOf a pod's containers.
+func GPUsOf(pod *corev1.Pod) int64 {
+	var n int64
+	for i := range pod.Spec.Containers {
+		q := pod.Spec.Containers[i].Resources.Requests[GPU]
+		n += q.Value()
+	}
+	return n
+}
+
+// Live pods have not ended.
+func Live(pod *corev1.Pod) bool {
+	return pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
+}
+
+// AttemptOf a pod; 0 where its label says none.
+func AttemptOf(pod *corev1.Pod) int32 {
+	n, _ := strconv.ParseInt(pod.Labels[v1alpha1.LabelAttempt], 10, 32)
+	return int32(n)
+}
+
+// JobOf is the UID of the job that owns an object.
+func JobOf(obj client.Object) types.UID {
+	if ref := metav1.GetControllerOf(obj); ref != nil && ref.Kind == "TrainingJob" {
+		return ref.UID
+	}
+	return ""
+}

@@ -1,0 +1,158 @@
+package conformance
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/scheduler/fake"
+)
+
+// violationCase is a history in the order of its revisions, and what is wrong with it.
+type violationCase struct {
+	reason  string
+	history []client.Object
+	// gone: the entries that are deletions.
+	gone map[int]bool
+	want []string
+}
+
+func violationCases() map[string]violationCase {
+	running, queued := v1alpha1.PhaseRunning, v1alpha1.PhaseQueued
+	invited := aGroup(1, fake.Invited)
+	return map[string]violationCase{
+		"a gang that runs": {
+			reason:  "nothing to complain about",
+			history: []client.Object{aJob(queued, 1), invited, aPod("0", 1, ""), aPod("1", 1, ""), aPod("0", 1, "n"), aPod("1", 1, "n")},
+		},
+		"a pod before the attempt is persisted": {
+			reason:  "after a crash nobody would know whose it is",
+			history: []client.Object{aJob(queued, 1), aGroup(2, fake.Invited), aPod("0", 2, "")},
+			want:    []string{"pod bert-worker-0 is created for attempt 2 while attempt 1 is persisted"},
+		},
+		"a pod while the job drains": {
+			reason:  "the attempt is over",
+			history: []client.Object{aJob(v1alpha1.PhaseDraining, 1), invited, aPod("0", 1, "")},
+			want:    []string{"pod bert-worker-0 is created while job bert is Draining"},
+		},
+		"two attempts side by side": {
+			reason: "ranks of both would train against each other",
+			history: []client.Object{aJob(queued, 1), invited, aPod("0", 1, "n"),
+				aJob(queued, 2), aGroup(2, fake.Invited), aPod("1", 2, "")},
+			want: []string{"pod bert-worker-1 of attempt 2 is created while pod bert-worker-0 of attempt 1 lives"},
+		},
+		"the next attempt after the last": {
+			reason: "the pod of the last attempt is gone",
+			history: []client.Object{aJob(queued, 1), invited, aPod("0", 1, "n"), aPod("0", 1, "n"),
+				aJob(queued, 2), aGroup(2, fake.Invited), aPod("1", 2, "")},
+			gone: map[int]bool{3: true},
+		},
+		"a pod under Hold": {
+			reason:  "a queued job costs nothing",
+			history: []client.Object{aJob(queued, 1), aGroup(1, fake.Queued), aPod("0", 1, "")},
+			want:    []string{"pod bert-worker-0 is created though fake says Hold: the scheduler's words"},
+		},
+		"a pod without a group": {
+			reason:  "the scheduler must know the gang first",
+			history: []client.Object{aJob(queued, 1), aPod("0", 1, "")},
+			want:    []string{"pod bert-worker-0 is created though fake says Hold: it has no group"},
+		},
+		"more GPUs than the node has": {
+			reason: "three pods of 4 on a node of 8",
+			history: []client.Object{aJob(running, 1), invited, aPod("0", 1, "n"), aPod("1", 1, "n"),
+				aPod("2", 1, "n")},
+			want: []string{"pod bert-worker-2 is bound to n: 12 of its 8 GPUs are in use"},
+		},
+		"suspended with a pod": {
+			reason:  "it holds quota",
+			history: []client.Object{aJob(running, 1), invited, aPod("0", 1, "n"), aJob(v1alpha1.PhaseSuspended, 1)},
+			want:    []string{"job bert is Suspended while pod bert-worker-0 lives"},
+		},
+		"back from the dead": {
+			reason:  "final phases absorb",
+			history: []client.Object{aJob(v1alpha1.PhaseFailed, 2), aJob(running, 1)},
+			want: []string{
+				"job bert was Failed and is Running: a final phase is not final",
+				"job bert falls back from attempt 2 to 1",
+			},
+		},
+	}
+}
+
+// A rule that nothing can break proves nothing: each is broken here.
+func TestViolations(t *testing.T) {
+	for name, tc := range violationCases() {
+		t.Run(name, func(t *testing.T) {
+			var h History
+			for i, obj := range tc.history {
+				obj = obj.DeepCopyObject().(client.Object)
+				obj.SetResourceVersion(fmt.Sprint(100 + i))
+				e, err := NewEntry(obj, tc.gone[i], time.Time{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				h = append(History{e}, h...) // the order of arrival does not matter
+			}
+			rules := Rules{Capacity: map[string]int64{"n": 8}, Backend: fake.Backend{}}
+			if diff := cmp.Diff(tc.want, rules.Violations(h)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s\n%s", tc.reason, diff, h.InOrder())
+			}
+		})
+	}
+}
+
+func TestEverBound(t *testing.T) {
+	var h History
+	for _, obj := range []client.Object{aPod("0", 1, "n"), aPod("1", 2, "n"), aPod("2", 2, ""), aPod("1", 2, "n")} {
+		h = append(h, Entry{Object: obj})
+	}
+	if diff := cmp.Diff([]string{"bert-worker-1"}, h.EverBound(jobUID, 2)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+const jobUID types.UID = "job"
+
+func aJob(phase v1alpha1.Phase, attempt int32) *v1alpha1.TrainingJob {
+	return &v1alpha1.TrainingJob{
+		ObjectMeta: metav1.ObjectMeta{Name: "bert", Namespace: "ns", UID: jobUID},
+		Spec:       v1alpha1.TrainingJobSpec{Framework: v1alpha1.FrameworkCustom, Image: "i", Command: []string{"c"}},
+		Status:     v1alpha1.TrainingJobStatus{Phase: phase, Attempt: attempt},
+	}
+}
+
+func owned(name string, uid types.UID) metav1.ObjectMeta {
+	owner := metav1.NewControllerRef(aJob("", 0), v1alpha1.GroupVersion.WithKind("TrainingJob"))
+	return metav1.ObjectMeta{Name: name, Namespace: "ns", UID: uid, OwnerReferences: []metav1.OwnerReference{*owner}}
+}
+
+func aPod(index string, attempt int, node string) *corev1.Pod {
+	p := &corev1.Pod{ObjectMeta: owned("bert-worker-"+index, types.UID(fmt.Sprint("pod-", index, "-", attempt)))}
+	p.Labels = map[string]string{v1alpha1.LabelAttempt: fmt.Sprint(attempt)}
+	p.Spec.NodeName = node
+	p.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{GPU: resource.MustParse("4")},
+	}}}
+	return p
+}
+
+func aGroup(attempt int64, phase fake.Phase) client.Object {
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	u.SetGroupVersionKind(fake.Backend{}.Kinds()[0])
+	meta := owned("bert", "group")
+	u.SetName(meta.Name)
+	u.SetNamespace(meta.Namespace)
+	u.SetUID(meta.UID)
+	u.SetOwnerReferences(meta.OwnerReferences)
+	fake.SetStatus(u, fake.Status{Attempt: attempt, Phase: phase, Reason: "R", Message: "the scheduler's words"})
+	return u
+}

@@ -1,0 +1,85 @@
+//go:build cluster
+
+package conformance
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+)
+
+// asked is a job to be submitted, as a user would write it.
+type asked struct {
+	name        string
+	ranks, gpus int32 // gpus of each rank
+	// roles instead of ranks, for the full form.
+	roles        []askedRole
+	class, queue string
+	minAvailable int32
+	timeout      int32
+	suspended    bool
+	cleanPods    v1alpha1.CleanPodPolicy
+	backoffLimit *int32
+}
+
+type askedRole struct {
+	role        v1alpha1.Role
+	ranks, gpus int32
+}
+
+// job that is asked for. Its ranks run until they are told to end: the command is none that a fake node ends.
+func (a asked) job(e *Env) *v1alpha1.TrainingJob {
+	j := &v1alpha1.TrainingJob{
+		ObjectMeta: metav1.ObjectMeta{Name: a.name, Namespace: e.namespace},
+		Spec: v1alpha1.TrainingJobSpec{
+			Framework:    v1alpha1.FrameworkCustom,
+			BackoffLimit: a.backoffLimit,
+			RunPolicy: v1alpha1.RunPolicy{
+				CleanPodPolicy: a.cleanPods,
+				SchedulingPolicy: v1alpha1.SchedulingPolicy{
+					PriorityClass: a.class, Queue: a.queue,
+				},
+			},
+		},
+	}
+	if a.suspended {
+		j.Spec.RunPolicy.Suspend = ptr.To(true)
+	}
+	policy := &j.Spec.RunPolicy.SchedulingPolicy
+	if e.dialect.named {
+		policy.Scheduler = v1alpha1.SchedulerName(e.dialect.name)
+	}
+	if a.minAvailable > 0 {
+		policy.MinAvailable = ptr.To(a.minAvailable)
+	}
+	if a.timeout > 0 {
+		policy.ScheduleTimeoutSeconds = ptr.To(a.timeout)
+	}
+	if len(a.roles) > 0 {
+		j.Spec.ReplicaSpecs = map[v1alpha1.Role]v1alpha1.ReplicaSpec{}
+		for _, r := range a.roles {
+			j.Spec.ReplicaSpecs[r.role] = v1alpha1.ReplicaSpec{Replicas: ptr.To(r.ranks), Template: template(r.gpus)}
+		}
+		return j
+	}
+	j.Spec.Image, j.Spec.Command, j.Spec.Replicas = image, command, ptr.To(a.ranks)
+	j.Spec.Resources = gpuRequests(a.gpus)
+	return j
+}
+
+const image = "example.com/trainer:1"
+
+var command = []string{"python", "train.py"}
+
+func gpuRequests(n int32) corev1.ResourceRequirements {
+	return corev1.ResourceRequirements{Requests: corev1.ResourceList{GPU: *resource.NewQuantity(int64(n), resource.DecimalSI)}}
+}
+
+func template(gpus int32) corev1.PodTemplateSpec {
+	return corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{
+		Name: "trainer", Image: image, Command: command, Resources: gpuRequests(gpus),
+	}}}}
+}

@@ -1,0 +1,196 @@
+//go:build cluster
+
+package conformance
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kruntime "k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+	volcanov1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/localcluster"
+	"mlplatform.example.com/trainingjob-operator/scheduler/fake"
+)
+
+var (
+	update = flag.Bool("update", false, "write testdata/scenarios-*.txt instead of comparing it")
+	// make test takes a few crash points of each scenario; make crash takes all.
+	crashPoints = flag.String("crash-points", "some", "some|all: the writes at which the operator is killed in each scenario")
+	crashOn     = flag.String("crash-on", "fake", "the schedulers on which the preempt-and-return cycle is killed at every write: fake,volcano,native")
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	// Reflectors of a dead operator complain to whoever listens; what matters of the operator's log is in the history.
+	ctrl.SetLogger(logr.Discard())
+	klog.SetLogger(logr.Discard())
+	// Scenarios on the fake mostly wait, so that more of them than processors run beside each other.
+	if parallel := flag.Lookup("test.parallel").Value; parallel.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
+		if err := parallel.Set("8"); err != nil {
+			panic(err)
+		}
+	}
+	code := m.Run()
+	if err := stopWorld(); err != nil {
+		fmt.Fprintln(os.Stderr, "taking the cluster down:", err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// world is the one cluster of the package.
+type world struct {
+	*localcluster.Cluster
+	client client.WithWatch
+	dir    string
+}
+
+var startWorld = sync.OnceValues(newWorld)
+
+// started tells stopWorld whether there is a cluster; TestMain is alone by then.
+var started *world
+
+func theWorld(t *testing.T) *world {
+	t.Helper()
+	w, err := startWorld()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func newWorld() (*world, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Minute) // the first build takes its time
+	defer cancel()
+	dir, err := os.MkdirTemp("", "conformance-")
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := localcluster.Up(ctx, localcluster.Options{Dir: filepath.Join(dir, "cluster"), Attached: true})
+	if err != nil {
+		return nil, err
+	}
+	w := &world{Cluster: cluster, dir: dir}
+	started = w
+	if err := installCRDs(ctx, cluster, filepath.Join(dir, "crds")); err != nil {
+		return nil, err
+	}
+	if w.client, err = client.NewWithWatch(cluster.RESTConfig(), client.Options{Scheme: scheme()}); err != nil {
+		return nil, err
+	}
+	for name, value := range priorityClasses {
+		class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value}
+		if err := w.client.Create(ctx, class); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+func stopWorld() error {
+	if started == nil {
+		return nil
+	}
+	if err := started.Down(context.Background()); err != nil {
+		return err
+	}
+	return os.RemoveAll(started.dir)
+}
+
+// scheme knows every kind that the operator and the tests use, but for the fake's groups, which are unstructured.
+var scheme = sync.OnceValue(func() *kruntime.Scheme {
+	s := kruntime.NewScheme()
+	for _, add := range []func(*kruntime.Scheme) error{
+		clientgoscheme.AddToScheme, v1alpha1.AddToScheme, volcanov1beta1.AddToScheme, schedulingv1alpha2.AddToScheme,
+	} {
+		utilruntime.Must(add(s))
+	}
+	return s
+})
+
+// installCRDs installs ours and the fake's. The fake is no choice of users, so its name is no value of the CRD's
+// enumerations: here it is added to them.
+func installCRDs(ctx context.Context, cluster *localcluster.Cluster, folder string) error {
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		return err
+	}
+	content, err := os.ReadFile("../../deploy/crd/mlplatform.example.com_trainingjobs.yaml")
+	if err != nil {
+		return err
+	}
+	ours := &apiextensionsv1.CustomResourceDefinition{}
+	if err := yaml.Unmarshal(content, ours); err != nil {
+		return err
+	}
+	for i := range ours.Spec.Versions {
+		allowFake(ours.Spec.Versions[i].Schema.OpenAPIV3Schema.Properties)
+	}
+	for name, crd := range map[string]any{"trainingjobs.yaml": ours, "fake.yaml": fake.CRD().Object} {
+		data, err := yaml.Marshal(crd)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(folder, name), data, 0o600); err != nil {
+			return err
+		}
+	}
+	return cluster.InstallCRDs(ctx, folder)
+}
+
+func allowFake(properties map[string]apiextensionsv1.JSONSchemaProps) {
+	for name, p := range properties {
+		if name == "scheduler" && len(p.Enum) > 0 {
+			p.Enum = append(p.Enum, apiextensionsv1.JSON{Raw: []byte(`"` + fake.Name + `"`)})
+			properties[name] = p
+		}
+		allowFake(p.Properties)
+	}
+}
+
+// Priority classes by name; jobs that name none have 0.
+const (
+	low  = "conformance-low"
+	high = "conformance-high"
+	top  = "conformance-top"
+)
+
+var priorityClasses = map[string]int32{low: 10, high: 100, top: 1000}
+
+// realNodes are the nodes that real schedulers place ranks on, with their GPUs.
+func (w *world) realNodes(ctx context.Context) (map[string]int64, error) {
+	nodes := &corev1.NodeList{}
+	if err := w.client.List(ctx, nodes); err != nil {
+		return nil, err
+	}
+	capacity := map[string]int64{}
+	for i := range nodes.Items {
+		n := &nodes.Items[i]
+		if !strings.HasPrefix(n.Name, cellPrefix) {
+			capacity[n.Name] = n.Status.Allocatable.Name(GPU, "").Value()
+		}
+	}
+	return capacity, nil
+}

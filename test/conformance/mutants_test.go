@@ -1,0 +1,54 @@
+//go:build cluster
+
+package conformance
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"mlplatform.example.com/trainingjob-operator/scheduler/fake"
+)
+
+// mutantPatience: several times what the scenarios' steps take.
+const mutantPatience = 30 * time.Second
+
+// A suite that cannot fail proves nothing: on a scheduler with a named defect the named scenario must.
+func TestMutants(t *testing.T) {
+	t.Parallel()
+	w := theWorld(t)
+	caughtBy, err := ReadMap("testdata/mutants.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	byName := map[string]Scenario{}
+	for _, s := range scenarios() {
+		byName[s.name] = s
+	}
+	t.Run("caught", func(t *testing.T) {
+		for _, mutant := range fake.Mutants() {
+			t.Run(string(mutant), func(t *testing.T) {
+				t.Parallel()
+				name, because, _ := strings.Cut(caughtBy[string(mutant)], ": ")
+				s, ok := byName[name]
+				if !ok || because == "" {
+					t.Fatal("testdata/mutants.txt does not name a scenario, and how it fails, for it")
+				}
+				d := fakeDialect(fake.Habits{Mutants: []fake.Mutant{mutant}})
+				d.patience = mutantPatience
+				_, err := attemptScenario(t.Context(), w, d, s.steps, nil)
+				if err == nil {
+					t.Fatalf("scenario %s passes on a scheduler that %s", s.name, mutant)
+				}
+				why, _, _ := strings.Cut(err.Error(), "\n")
+				if !strings.Contains(why, because) {
+					t.Fatalf("scenario %s fails, but not because of %q: %v", s.name, because, err)
+				}
+				t.Logf("%s: %s", s.name, why)
+			})
+		}
+	})
+	if len(caughtBy) != len(fake.Mutants()) {
+		t.Errorf("testdata/mutants.txt names %d mutants, the fake has %d", len(caughtBy), len(fake.Mutants()))
+	}
+}

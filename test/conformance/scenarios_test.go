@@ -1,0 +1,308 @@
+//go:build cluster
+
+package conformance
+
+import (
+	"k8s.io/utils/ptr"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+)
+
+// Scenario is one promise of the operator.
+type Scenario struct {
+	name string
+	// claim in one sentence.
+	claim string
+	needs []Ability
+	steps []Step
+}
+
+// Scenarios in the order in which they run. The cluster has 4 nodes of 8 GPUs: 32.
+func scenarios() []Scenario {
+	return []Scenario{
+		wholeGangWait, twoGangsOf60Percent, priorityOrder, preemptAndReturn, keepsItsPlace, belowReplicas,
+		eachRoleHasItsShare, refusesWhatItCannotSay, scheduleTimeout, suspendAndResume, suspendedFromTheStart,
+		deletionLeavesNothing, lostRank, failedRank, queueQuota,
+	}
+}
+
+var wholeGangWait = Scenario{
+	name:  "whole-gang-wait",
+	claim: "a gang of which one rank does not fit starts no rank at all, keeps its place, and runs whole when there is room",
+	steps: []Step{
+		submit(asked{name: "filler", ranks: 1, gpus: 8}),
+		until("filler", runsWhole(1)),
+		submit(asked{name: "gang", ranks: 4, gpus: 8}),
+		judged("gang"),
+		until("gang", waits(), attempt(1)),
+		neverBound("gang"),
+		now("gang", waits(), holds(0), hasOneGroup()),
+		now("filler", runsWhole(1), attempt(1)), // of equal priority: it is not pushed out
+		complete("filler"),
+		until("filler", is(v1alpha1.PhaseSucceeded), holds(0), hasNoGroup()),
+		until("gang", runsWhole(4), holds(32)),
+		now("gang", attempt(1), spent(0, 0), neverFailed(), hasOneGroup()),
+	},
+}
+
+var twoGangsOf60Percent = Scenario{
+	name:  "two-gangs-of-60-percent",
+	claim: "of two gangs that need 60% of the GPUs each one runs, the other holds no GPU, and then runs too",
+	steps: []Step{
+		submit(asked{name: "a", ranks: 5, gpus: 4}),
+		submit(asked{name: "b", ranks: 5, gpus: 4}),
+		untilOne([2]string{"a", "b"}, []Claim{runsWhole(5)}, func(first, other string) []Step {
+			return []Step{
+				judged(other),
+				neverBound(other),
+				now(other, waits(), holds(0), attempt(1)),
+				now(first, runsWhole(5), holds(20), attempt(1)),
+				complete(first),
+				until(first, is(v1alpha1.PhaseSucceeded), holds(0), hasNoGroup()),
+				until(other, runsWhole(5), holds(20), attempt(1), spent(0, 0)),
+				complete(other),
+				until(other, is(v1alpha1.PhaseSucceeded), holds(0), hasNoGroup()),
+			}
+		}),
+	},
+}
+
+var priorityOrder = Scenario{
+	name:  "priority-order",
+	claim: "when room comes the waiting gang of higher priority runs first, whoever came first",
+	steps: []Step{
+		submit(asked{name: "filler", ranks: 4, gpus: 8, class: top}),
+		until("filler", runsWhole(4)),
+		submit(asked{name: "early-low", ranks: 3, gpus: 8, class: low}),
+		judged("early-low"),
+		submit(asked{name: "late-high", ranks: 3, gpus: 8, class: high}),
+		judged("late-high"),
+		neverBound("early-low"),
+		neverBound("late-high"),
+		complete("filler"),
+		until("late-high", runsWhole(3), attempt(1)),
+		judged("early-low"),
+		now("early-low", waits(), holds(0)),
+		complete("late-high"),
+		until("early-low", runsWhole(3), attempt(1), spent(0, 0), neverFailed()), // it was not let in and thrown out
+	},
+}
+
+// cycle of a preemption: crash_test.go kills the operator at each of its writes.
+var preemptAndReturn = Scenario{
+	name:  "preempt-and-return",
+	claim: "a preempted gang gives everything back, spends no restart, and returns whole as its next attempt",
+	steps: cycle(asked{name: "low", ranks: 4, gpus: 8, class: low}, asked{name: "high", ranks: 2, gpus: 8, class: high}),
+}
+
+// cycle in which victim runs, is preempted by winner, waits whole, and runs again. They do not fit side by side.
+func cycle(victim, winner asked) []Step {
+	return []Step{
+		submit(victim),
+		until(victim.name, runsWhole(victim.ranks), attempt(1)),
+		submit(winner),
+		until(winner.name, runsWhole(winner.ranks)),
+		until(victim.name, is(v1alpha1.PhaseQueued), attempt(2), holds(0), condition(v1alpha1.ConditionPreempted, "True")),
+		judged(victim.name),
+		neverBound(victim.name),
+		now(victim.name, waits(), holds(0), spent(0, 1)),
+		complete(winner.name),
+		until(winner.name, is(v1alpha1.PhaseSucceeded), holds(0), hasNoGroup()),
+		until(victim.name, runsWhole(victim.ranks), attempt(2), condition(v1alpha1.ConditionPreempted, "False")),
+		now(victim.name, spent(0, 1), neverFailed(), passed(v1alpha1.PhaseDraining)),
+		now(winner.name, attempt(1), spent(0, 0), neverFailed()),
+	}
+}
+
+var keepsItsPlace = Scenario{
+	name:  "keeps-its-place",
+	claim: "a preempted gang returns before a gang of its priority that came after it",
+	needs: []Ability{KeepsPlace},
+	steps: []Step{
+		submit(asked{name: "victim", ranks: 4, gpus: 8, class: low}),
+		until("victim", runsWhole(4)),
+		aSecondLater(),
+		submit(asked{name: "later", ranks: 4, gpus: 8, class: low}),
+		judged("later"),
+		submit(asked{name: "winner", ranks: 2, gpus: 8, class: high}),
+		until("winner", runsWhole(2)),
+		until("victim", is(v1alpha1.PhaseQueued), attempt(2), holds(0)),
+		judged("victim"),
+		complete("winner"),
+		until("victim", runsWhole(4), attempt(2), spent(0, 1)),
+		judged("later"),
+		neverBound("later"),
+	},
+}
+
+var belowReplicas = Scenario{
+	name:  "min-available-below-replicas",
+	claim: "a gang starts when minAvailable of its ranks fit, and the others join when there is room",
+	steps: []Step{
+		submit(asked{name: "filler", ranks: 2, gpus: 8, class: top}),
+		until("filler", runsWhole(2)),
+		submit(asked{name: "elastic", ranks: 4, gpus: 8, minAvailable: 2}),
+		until("elastic", is(v1alpha1.PhaseRunning), gang("2/4"), holds(16)),
+		submit(asked{name: "rigid", ranks: 3, gpus: 8}),
+		judged("rigid"),
+		neverBound("rigid"),
+		remove("rigid"),
+		complete("filler"),
+		until("elastic", runsWhole(4), holds(32)),
+		now("elastic", attempt(1), spent(0, 0), neverFailed()),
+	},
+}
+
+// A master and three workers, and a worker and three evaluators; the first of each needs a node of its own.
+var (
+	led = asked{name: "led", minAvailable: 2, roles: []askedRole{{v1alpha1.RoleMaster, 1, 8}, {v1alpha1.RoleWorker, 3, 2}}}
+	// The fake and Volcano try ranks by name: here those that fit come first.
+	judgedLast = asked{name: "evaluated", minAvailable: 2, roles: []askedRole{{v1alpha1.RoleWorker, 1, 8}, {v1alpha1.RoleEvaluator, 3, 2}}}
+)
+
+var eachRoleHasItsShare = Scenario{
+	name:  "each-role-has-its-share",
+	claim: "a gang with minAvailable below its ranks does not start without its leader, although enough other ranks fit",
+	needs: []Ability{CountsRoles},
+	steps: []Step{
+		submit(asked{name: "filler", ranks: 4, gpus: 5, class: top}),
+		until("filler", runsWhole(4)),
+		// 3 GPUs are free on every node, 12 together: more than each minimum needs, but its first rank fits nowhere.
+		submit(led),
+		judged("led"),
+		neverBound("led"),
+		now("led", waits(), holds(0)),
+		remove("led"),
+		nothingLeft("led"),
+		submit(judgedLast),
+		judged("evaluated"),
+		neverBound("evaluated"),
+		now("evaluated", waits(), holds(0)),
+		complete("filler"),
+		until("evaluated", runsWhole(4), attempt(1), spent(0, 0)),
+	},
+}
+
+var refusesWhatItCannotSay = Scenario{
+	name:  "refuses-what-it-cannot-say",
+	claim: "a job that its scheduler has no words for fails with the field's name, and nothing is made for it",
+	needs: []Ability{RefusesRoles},
+	steps: []Step{
+		submit(led),
+		until("led", is(v1alpha1.PhaseFailed), reason(v1alpha1.ReasonInvalidSpec)),
+		now("led", hasNoPods(), hasNoGroup(), neverFailed()),
+	},
+}
+
+var scheduleTimeout = Scenario{
+	name:  "schedule-timeout",
+	claim: "a gang that is not placed in time gives its place and its pods back, and queues again after a backoff",
+	steps: []Step{
+		submit(asked{name: "filler", ranks: 4, gpus: 8, class: top}),
+		until("filler", runsWhole(4)),
+		submit(asked{name: "hasty", ranks: 2, gpus: 8, timeout: 8}), // time enough to see it judged on a busy machine
+		judged("hasty"),
+		neverBound("hasty"),
+		until("hasty", is(v1alpha1.PhaseRestarting), attempt(2), reason(v1alpha1.ReasonScheduleTimeout), hasNoPods(), hasNoGroup()),
+		complete("filler"),
+		until("hasty", runsWhole(2), attempt(2)), // 10 s later
+		now("hasty", spent(0, 0), neverFailed(), holds(16)),
+	},
+}
+
+var suspendAndResume = Scenario{
+	name:  "suspend-and-resume",
+	claim: "a suspended gang holds nothing, whether it ran or waited, and resumes whole",
+	steps: []Step{
+		submit(asked{name: "runner", ranks: 4, gpus: 8}),
+		until("runner", runsWhole(4)),
+		submit(asked{name: "waiter", ranks: 3, gpus: 8}),
+		judged("waiter"),
+		suspend("waiter", true),
+		until("waiter", is(v1alpha1.PhaseSuspended), hasNoPods(), hasNoGroup()),
+		suspend("runner", true),
+		until("runner", is(v1alpha1.PhaseSuspended), hasNoPods(), hasNoGroup(), holds(0)),
+		suspend("waiter", false), // what the runner gave back is there for others
+		until("waiter", runsWhole(3), spent(0, 0)),
+		complete("waiter"),
+		until("waiter", is(v1alpha1.PhaseSucceeded)),
+		suspend("runner", false),
+		until("runner", runsWhole(4), attempt(2), spent(0, 0), condition(v1alpha1.ConditionSuspended, "False")),
+	},
+}
+
+var suspendedFromTheStart = Scenario{
+	name:  "suspended-from-the-start",
+	claim: "a job that is submitted suspended makes nothing until it is resumed",
+	steps: []Step{
+		submit(asked{name: "later", ranks: 2, gpus: 8, suspended: true}),
+		until("later", is(v1alpha1.PhaseSuspended)),
+		submit(asked{name: "witness", ranks: 1, gpus: 8}), // the operator and the scheduler have been through since
+		until("witness", runsWhole(1)),
+		now("later", is(v1alpha1.PhaseSuspended), hasNoPods(), hasNoGroup()),
+		suspend("later", false),
+		until("later", runsWhole(2), attempt(1), spent(0, 0)),
+	},
+}
+
+var deletionLeavesNothing = Scenario{
+	name:  "deletion-leaves-nothing",
+	claim: "a deleted job leaves neither pod, group nor Service, whether it ran or waited, and its name can be used again",
+	steps: []Step{
+		submit(asked{name: "runner", ranks: 4, gpus: 8}),
+		until("runner", runsWhole(4)),
+		submit(asked{name: "waiter", ranks: 3, gpus: 8}),
+		judged("waiter"),
+		remove("waiter"),
+		nothingLeft("waiter"),
+		remove("runner"),
+		submit(asked{name: "runner", ranks: 3, gpus: 8}), // at once: the first one's pods are still there
+		until("runner", runsWhole(3), ownsItsPods(), attempt(1), spent(0, 0)),
+		remove("runner"),
+		nothingLeft("runner"),
+	},
+}
+
+var lostRank = Scenario{
+	name:  "lost-rank",
+	claim: "a gang that loses one rank is ended whole and starts again whole, at no cost to backoffLimit",
+	steps: []Step{
+		submit(asked{name: "gang", ranks: 3, gpus: 8, backoffLimit: ptr.To[int32](0)}),
+		until("gang", runsWhole(3)),
+		deletePod("gang-worker-1"),
+		until("gang", attempt(2), spent(0, 1)),
+		until("gang", runsWhole(3), attempt(2), spent(0, 1), neverFailed(), holds(24)),
+	},
+}
+
+var failedRank = Scenario{
+	name:  "failed-rank",
+	claim: "a failed rank restarts the whole gang and spends one restart; the next one over backoffLimit fails the job",
+	steps: []Step{
+		submit(asked{name: "gang", ranks: 3, gpus: 8, backoffLimit: ptr.To[int32](1), cleanPods: v1alpha1.CleanPodNone}),
+		until("gang", runsWhole(3)),
+		exit("gang-worker-1", 3),
+		until("gang", attempt(2), spent(1, 0), lastFailed("gang-worker-1", 3), holds(0)),
+		until("gang", runsWhole(3), attempt(2)), // 10 s later
+		exit("gang-worker-0", 4),
+		until("gang", is(v1alpha1.PhaseFailed), reason(v1alpha1.ReasonBackoffLimit), lastFailed("gang-worker-0", 4), holds(0), hasNoGroup()),
+		now("gang", spent(1, 0), attempt(2)),
+	},
+}
+
+var queueQuota = Scenario{
+	name:  "queue-quota",
+	claim: "a gang that exceeds its queue's GPUs waits whole, although the nodes have room",
+	needs: []Ability{LimitsQueues},
+	steps: []Step{
+		makeQueue("conformance-small", "16"),
+		submit(asked{name: "first", ranks: 2, gpus: 4, queue: "conformance-small"}),
+		until("first", runsWhole(2)),
+		submit(asked{name: "second", ranks: 3, gpus: 4, queue: "conformance-small"}),
+		judged("second"),
+		neverBound("second"),
+		now("second", waits(), holds(0)),
+		complete("first"),
+		until("second", runsWhole(3), attempt(1)),
+	},
+}

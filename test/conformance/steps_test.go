@@ -1,0 +1,252 @@
+//go:build cluster
+
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/localcluster"
+)
+
+func submit(a asked) Step {
+	return Step{fmt.Sprintf("%s is submitted", a.name), func(ctx context.Context, e *Env) error {
+		return e.world.client.Create(ctx, a.job(e))
+	}}
+}
+
+func remove(name string) Step {
+	return Step{name + " is deleted", func(ctx context.Context, e *Env) error {
+		job := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: name}}
+		return e.world.client.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	}}
+}
+
+// makeQueue with a quota; it lies outside of the namespace and ends with the scenario.
+func makeQueue(name, gpus string) Step {
+	return Step{fmt.Sprintf("queue %s has %s GPUs", name, gpus), func(ctx context.Context, e *Env) error {
+		queue := e.dialect.queue(name, gpus)
+		// The last thing to go: jobs name it until they are gone.
+		e.undo = slices.Insert(e.undo, 0, func(ctx context.Context) error { return e.world.client.Delete(ctx, queue) })
+		return e.world.client.Create(ctx, queue)
+	}}
+}
+
+// aSecondLater: objects' ages have whole seconds, and who came first can be told by them alone.
+func aSecondLater() Step {
+	return Step{"a second passes", func(ctx context.Context, _ *Env) error {
+		select {
+		case <-time.After(time.Second):
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}}
+}
+
+func suspend(name string, is bool) Step {
+	return Step{fmt.Sprintf("suspend of %s is set to %t", name, is), func(ctx context.Context, e *Env) error {
+		return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+			job := &v1alpha1.TrainingJob{}
+			if err := e.world.client.Get(ctx, client.ObjectKey{Namespace: e.namespace, Name: name}, job); err != nil {
+				return err
+			}
+			job.Spec.RunPolicy.Suspend = ptr.To(is)
+			return e.world.client.Update(ctx, job)
+		})
+	}}
+}
+
+// complete lets every rank of the job exit 0.
+func complete(name string) Step {
+	return Step{"the ranks of " + name + " exit 0", func(ctx context.Context, e *Env) error {
+		return e.endPods(ctx, 0, func(p *corev1.Pod) bool { return p.Labels[v1alpha1.LabelJobName] == name })
+	}}
+}
+
+// exit ends one rank with an exit code.
+func exit(pod string, code int) Step {
+	return Step{fmt.Sprintf("%s exits with %d", pod, code), func(ctx context.Context, e *Env) error {
+		return e.endPods(ctx, code, func(p *corev1.Pod) bool { return p.Name == pod })
+	}}
+}
+
+// endPods plays the trainer: a fake node ends a pod as its annotations say.
+func (e *Env) endPods(ctx context.Context, code int, chosen func(*corev1.Pod) bool) error {
+	pods := &corev1.PodList{}
+	if err := e.world.client.List(ctx, pods, client.InNamespace(e.namespace)); err != nil {
+		return err
+	}
+	n := 0
+	for i := range pods.Items {
+		p := &pods.Items[i]
+		if !chosen(p) || !Live(p) {
+			continue
+		}
+		n++
+		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"0",%q:"%d"}}}`,
+			localcluster.AnnotationRunSeconds, localcluster.AnnotationExitCode, code)
+		if err := e.world.client.Patch(ctx, p, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
+			return err
+		}
+	}
+	if n == 0 {
+		return errors.New("there is no such pod that lives")
+	}
+	return nil
+}
+
+// deletePod by hand, as somebody with kubectl does.
+func deletePod(name string) Step {
+	return Step{name + " is deleted by hand", func(ctx context.Context, e *Env) error {
+		return e.world.client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: name}})
+	}}
+}
+
+// until all claims are true of a job at once.
+func until(name string, claims ...Claim) Step {
+	return Step{"until " + name + " " + sayAll(claims), func(ctx context.Context, e *Env) error {
+		return e.recorder.until(ctx, func(v *view) string { return missing(e, v, name, claims) })
+	}}
+}
+
+// now all claims are true of a job, by an answer of the API server and not by what a watch has told.
+func now(name string, claims ...Claim) Step {
+	return Step{"now " + name + " " + sayAll(claims), func(ctx context.Context, e *Env) error {
+		v, err := e.look(ctx)
+		if err != nil {
+			return err
+		}
+		if what := missing(e, v, name, claims); what != "" {
+			return errors.New(what)
+		}
+		return nil
+	}}
+}
+
+// either of two jobs makes the claims true; the other is told to the steps that follow.
+func untilOne(names [2]string, claims []Claim, then func(first, other string) []Step) Step {
+	return Step{fmt.Sprintf("until one of %s and %s %s", names[0], names[1], sayAll(claims)), func(ctx context.Context, e *Env) error {
+		first, other := names[0], names[1]
+		err := e.recorder.until(ctx, func(v *view) string {
+			why := missing(e, v, names[0], claims)
+			if first, other = names[0], names[1]; why != "" && missing(e, v, names[1], claims) == "" {
+				first, other, why = names[1], names[0], ""
+			}
+			return why
+		})
+		if err != nil {
+			return err
+		}
+		return e.play(context.WithoutCancel(ctx), then(first, other))
+	}}
+}
+
+// judged waits until the scheduler has looked at the gang's current attempt and let it wait. A rank that is bound
+// meanwhile ends the wait: it did not let it wait.
+func judged(name string) Step {
+	return Step{"until the scheduler has judged " + name, func(ctx context.Context, e *Env) error {
+		var bound error
+		err := e.recorder.until(ctx, func(v *view) string {
+			if job := v.jobs[name]; job != nil {
+				if bound = noneBound(v, job); bound != nil {
+					return ""
+				}
+			}
+			return e.dialect.judged(v, v.jobs[name])
+		})
+		return errors.Join(err, bound)
+	}}
+}
+
+func noneBound(v *view, job *v1alpha1.TrainingJob) error {
+	for _, p := range v.podsOf(job.Name) {
+		if p.Spec.NodeName != "" && JobOf(p) == job.UID && AttemptOf(p) == job.Status.Attempt {
+			return fmt.Errorf("%s is bound", p.Name)
+		}
+	}
+	return nil
+}
+
+// neverBound: no rank of the job's current attempt has held a node at any time. Only after judged is it worth anything.
+func neverBound(name string) Step {
+	return Step{"no rank of " + name + " was ever bound", func(ctx context.Context, e *Env) error {
+		v, err := e.look(ctx)
+		if err != nil {
+			return err
+		}
+		job := v.jobs[name]
+		if job == nil {
+			return errors.New("there is no such job")
+		}
+		if err := noneBound(v, job); err != nil {
+			return err
+		}
+		if bound := e.recorder.soFar().EverBound(job.UID, job.Status.Attempt); len(bound) > 0 {
+			return fmt.Errorf("%s held a node", strings.Join(bound, ", "))
+		}
+		return nil
+	}}
+}
+
+// nothingLeft of a job that is gone: neither pod, group nor Service.
+func nothingLeft(name string) Step {
+	return Step{"until nothing is left of " + name, func(ctx context.Context, e *Env) error {
+		err := e.recorder.until(ctx, func(v *view) string {
+			if v.jobs[name] != nil {
+				return "the job exists"
+			}
+			return missing(e, v, name, []Claim{hasNoPods(), hasNoGroup()})
+		})
+		if err != nil {
+			return err
+		}
+		return e.untilNoService(ctx, name)
+	}}
+}
+
+// look at what the API server holds now.
+func (e *Env) look(ctx context.Context) (*view, error) {
+	v := newView()
+	jobs, pods := &v1alpha1.TrainingJobList{}, &corev1.PodList{}
+	for _, list := range []client.ObjectList{jobs, pods} {
+		if err := e.world.client.List(ctx, list, client.InNamespace(e.namespace)); err != nil {
+			return nil, err
+		}
+	}
+	for i := range jobs.Items {
+		v.take(&jobs.Items[i], false)
+	}
+	for i := range pods.Items {
+		v.take(&pods.Items[i], false)
+	}
+	e.recorder.mu.Lock()
+	defer e.recorder.mu.Unlock()
+	for _, g := range e.recorder.view.groups {
+		v.take(g, false)
+	}
+	v.dropped = slices.Clone(e.recorder.view.dropped)
+	return v, nil
+}
+
+func (e *Env) untilNoService(ctx context.Context, name string) error {
+	return poll(ctx, func(ctx context.Context) (string, error) {
+		err := e.world.client.Get(ctx, client.ObjectKey{Namespace: e.namespace, Name: name}, &corev1.Service{})
+		if apierrors.IsNotFound(err) {
+			return "", nil
+		}
+		return "its Service exists", err
+	})
+}

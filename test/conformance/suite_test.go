@@ -1,0 +1,191 @@
+//go:build cluster
+
+package conformance
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/scheduler/fake"
+)
+
+// How often the operator is killed in the second run of each scenario.
+const (
+	crashesOnFake = 3
+	crashesOnReal = 1
+)
+
+func TestScenariosOnFake(t *testing.T) {
+	t.Parallel()
+	runSuite(t, fakeDialect(fake.Habits{}), crashesOnFake)
+}
+
+// The habits that real schedulers have: the suite must pass with them, or it would demand what nobody gives.
+func TestScenariosOnFakeWithHabits(t *testing.T) {
+	t.Parallel()
+	runSuite(t, fakeDialect(fake.Habits{Options: fake.Options()}), 0)
+}
+
+func TestScenariosOnNative(t *testing.T) {
+	t.Parallel()
+	runSuite(t, nativeDialect(), crashesOnReal)
+}
+
+func TestScenariosOnVolcano(t *testing.T) {
+	t.Parallel()
+	runSuite(t, volcanoDialect(), crashesOnReal)
+}
+
+// realNodes belong to one real scheduler at a time, and to one scenario of it. The fake's scenarios have nodes of their
+// own and run beside.
+var realNodes sync.Mutex
+
+// runSuite runs every scenario that the scheduler can play, once undisturbed and once with so many deaths of the
+// operator. Nothing is skipped: what does not apply is in the committed list, with the reason.
+func runSuite(t *testing.T, d *dialect, crashes int) {
+	w := theWorld(t)
+	if err := d.faculties.Check(); err != nil {
+		t.Fatal(err)
+	}
+	if d.habits == nil {
+		realNodes.Lock()
+		defer realNodes.Unlock()
+	}
+	var outcomes []Outcome
+	t.Run("scenarios", func(t *testing.T) {
+		for _, s := range scenarios() {
+			if _, why := d.faculties.Lacks(s.needs); why != "" {
+				outcomes = append(outcomes, Outcome{s.name, why})
+				continue
+			}
+			outcomes = append(outcomes, Outcome{Scenario: s.name})
+			t.Run(s.name, func(t *testing.T) {
+				if d.habits != nil {
+					t.Parallel()
+				}
+				runScenario(t, w, d, s, crashes)
+			})
+		}
+	})
+	if strings.Contains(flag.Lookup("test.run").Value.String(), "/") {
+		t.Log("-run chooses scenarios: the list of those that ran is not compared")
+		return
+	}
+	if err := CompareList("testdata/scenarios-"+d.name+".txt", outcomes, *update); err != nil {
+		t.Error(err)
+	}
+}
+
+func runScenario(t *testing.T, w *world, d *dialect, s Scenario, crashes int) {
+	t.Log(s.claim)
+	begin := time.Now()
+	undisturbed, err := attemptScenario(t.Context(), w, d, s.steps, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("undisturbed, with %d writes of the operator: %.1f s", undisturbed.writes, time.Since(begin).Seconds())
+	if crashes == 0 {
+		return
+	}
+	runs := [][]Crash{SomeCrashes(d.name+"/"+s.name, undisturbed.writes, crashes)}
+	if *crashPoints == "all" && crashesOn(d) {
+		runs = nil
+		for _, c := range AllCrashes(undisturbed.writes) {
+			runs = append(runs, []Crash{c})
+		}
+	}
+	for _, run := range runs {
+		begin := time.Now()
+		if _, err := attemptScenario(t.Context(), w, d, s.steps, run); err != nil {
+			t.Errorf("with the operator killed %v: %v", run, err)
+			continue
+		}
+		t.Logf("the same with the operator killed %v: %.1f s", run, time.Since(begin).Seconds())
+	}
+}
+
+// end of a scenario.
+type end struct {
+	// writes of the operator until then.
+	writes int
+	// state of every job, and what is left of it.
+	state string
+}
+
+// attemptScenario plays the steps once. The error tells the whole story.
+func attemptScenario(ctx context.Context, w *world, d *dialect, steps []Step, crashes []Crash) (outcome end, err error) {
+	e, err := newEnv(ctx, w, d, crashes)
+	if err != nil {
+		return end{}, fmt.Errorf("preparing: %w", err)
+	}
+	if err = e.play(ctx, steps); err == nil {
+		outcome.writes = len(e.operator.writes())
+		outcome.state, err = e.afterCrashes(ctx, len(crashes))
+	}
+	if closed := e.close(ctx); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = e.violations()
+	}
+	if err != nil {
+		err = fmt.Errorf("%w\n%s", err, e.story())
+	}
+	return outcome, err
+}
+
+// afterCrashes is the state that a scenario has come to, once the operator has died as often as it should and lives
+// again. Where the last crash is at the scenario's very last write, or just behind it since two runs differ by a write
+// or two, jobs that are suspended from the start give the operator something to write until it dies; and one more shows
+// that the next life has begun.
+func (e *Env) afterCrashes(ctx context.Context, crashes int) (string, error) {
+	const most = 8
+	for i, last := 0, crashes == 0; !last; i++ {
+		if i == most {
+			return "", fmt.Errorf("the operator died %d times, not %d", e.operator.deaths(), crashes)
+		}
+		last = e.operator.deaths() >= crashes
+		witness := fmt.Sprintf("%s%d", witnessPrefix, i)
+		steps := []Step{submit(asked{name: witness, ranks: 1, suspended: true}), until(witness, is(v1alpha1.PhaseSuspended))}
+		if err := e.play(ctx, steps); err != nil {
+			return "", err
+		}
+	}
+	return e.state(ctx)
+}
+
+const witnessPrefix = "witness-of-life-"
+
+// state of every job that a scenario leaves, and of what the job holds.
+func (e *Env) state(ctx context.Context) (string, error) {
+	v, err := e.look(ctx)
+	if err != nil {
+		return "", err
+	}
+	var lines []string
+	for name, job := range v.jobs {
+		if strings.HasPrefix(name, witnessPrefix) {
+			continue
+		}
+		st, live, failure := job.Status, 0, "none"
+		for _, p := range v.podsOf(name) {
+			if Live(p) {
+				live++
+			}
+		}
+		if st.LastFailure != nil {
+			failure = st.LastFailure.PodName
+		}
+		lines = append(lines, fmt.Sprintf("%s: %s, attempt %d, restarts %d, preemptions %d, last failure %s, %d live pods, %d groups",
+			name, st.Phase, st.Attempt, st.Restarts, st.Preemptions, failure, live, len(v.groupsOf(name))))
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n"), nil
+}
