@@ -1,0 +1,89 @@
+// Package measure reads what happened from outside: the API server's audit log and watches.
+package measure
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+)
+
+// Writes counts API writes by what was written: "create pods", "patch trainingjobs/status".
+type Writes map[string]int
+
+// Total is the number of all writes.
+func (w Writes) Total() int {
+	n := 0
+	for _, c := range w {
+		n += c
+	}
+	return n
+}
+
+// AuditLog reads an API server's audit log from where it last stopped.
+type AuditLog struct {
+	path   string
+	offset int64
+}
+
+// NewAuditLog starts at the log's present end.
+func NewAuditLog(path string) (*AuditLog, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("finding the audit log: %w", err)
+	}
+	return &AuditLog{path: path, offset: info.Size()}, nil
+}
+
+// Since returns the writes that were answered since the last call, by the first part of the client's user agent ("operator" of
+// "operator/v1"). Refused writes count too: they cost as much.
+func (l *AuditLog) Since() (map[string]Writes, error) {
+	f, err := os.Open(l.path)
+	if err != nil {
+		return nil, fmt.Errorf("opening the audit log: %w", err)
+	}
+	defer f.Close()
+	if _, err := f.Seek(l.offset, io.SeekStart); err != nil {
+		return nil, fmt.Errorf("seeking in the audit log: %w", err)
+	}
+	writes, read, err := count(f)
+	l.offset += read
+	return writes, err
+}
+
+// count reads whole lines; one that is still being written stays for the next time.
+func count(r io.Reader) (map[string]Writes, int64, error) {
+	byAgent := map[string]Writes{}
+	var read int64
+	lines := bufio.NewReaderSize(r, 1<<20)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if err == io.EOF {
+			return byAgent, read, nil
+		}
+		if err != nil {
+			return byAgent, read, fmt.Errorf("reading the audit log: %w", err)
+		}
+		read += int64(len(line))
+		var e auditv1.Event
+		if err := json.Unmarshal(line, &e); err != nil {
+			return byAgent, read, fmt.Errorf("reading an audit event: %w", err)
+		}
+		if e.Stage != auditv1.StageResponseComplete || e.ObjectRef == nil {
+			continue
+		}
+		agent, _, _ := strings.Cut(e.UserAgent, "/")
+		if byAgent[agent] == nil {
+			byAgent[agent] = Writes{}
+		}
+		what := e.Verb + " " + e.ObjectRef.Resource
+		if e.ObjectRef.Subresource != "" {
+			what += "/" + e.ObjectRef.Subresource
+		}
+		byAgent[agent][what]++
+	}
+}
