@@ -1,0 +1,67 @@
+# make help lists the targets.
+SHELL     := /bin/bash
+SCHEDULER ?= volcano
+VERSION   := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS   := -s -w -X main.version=$(VERSION)
+TOOLS     := bin/tools
+# Where `generate` writes; `verify` sets it to a temporary directory.
+OUT       ?= .
+
+.PHONY: help
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-14s %s\n", $$1, $$2}' Makefile
+
+.PHONY: build
+build: ## bin/operator and bin/localcluster
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/operator ./cmd/localcluster
+
+.PHONY: generate
+generate: $(TOOLS)/built ## deepcopy code, CRD, RBAC role and API reference from the types and markers
+	@mkdir -p $(OUT)/api/v1alpha1 $(OUT)/deploy/crd $(OUT)/deploy/rbac $(OUT)/docs
+	$(TOOLS)/controller-gen paths=./api/... object crd:generateEmbeddedObjectMeta=true \
+		output:object:dir=$(OUT)/api/v1alpha1 output:crd:dir=$(OUT)/deploy/crd
+	$(TOOLS)/controller-gen paths=./pkg/... rbac:roleName=trainingjob-operator output:rbac:dir=$(OUT)/deploy/rbac
+	$(TOOLS)/crd-ref-docs --log-level ERROR --max-depth 25 --source-path api --config deploy/tools/crd-ref-docs.yaml \
+		--templates-dir deploy/tools/api-docs --renderer markdown --output-path $(OUT)/docs/api.md
+	$(TOOLS)/finishcrd --rules api/v1alpha1/rules.yaml $(OUT)/deploy/crd/mlplatform.example.com_trainingjobs.yaml $(OUT)/docs/api.md
+
+$(TOOLS)/built: deploy/tools/go.mod deploy/tools/go.sum $(wildcard deploy/tools/finishcrd/*.go)
+	@mkdir -p $(TOOLS)
+	go -C deploy/tools build -trimpath -o $(CURDIR)/$(TOOLS)/ tool
+	@touch $@
+
+.PHONY: verify
+verify: $(TOOLS)/built ## formatting, go vet, staticcheck, generated files, direction of imports
+	@files=$$(gofmt -l $$(go list -f '{{.Dir}}' -tags cluster ./...) deploy/tools/finishcrd); \
+		if [ -n "$$files" ]; then echo "run gofmt -w on:" $$files; exit 1; fi
+	go vet ./... && go vet -tags cluster ./... && go -C deploy/tools vet ./...
+	$(TOOLS)/staticcheck ./... && $(TOOLS)/staticcheck -tags cluster ./...
+	@tmp=$$(mktemp -d) && trap 'rm -rf "$$tmp"' EXIT && $(MAKE) --silent generate OUT="$$tmp" && \
+		for f in $$(cd "$$tmp" && find . -type f); do diff -u "$$f" "$$tmp/$$f" || { echo "$$f is out of date: run make generate"; exit 1; }; done
+	go test -count=1 ./api/... # what go list says is no part of the test cache's key
+
+.PHONY: test-unit
+test-unit: ## tests that need nothing but Go
+	go test ./...
+	@echo; echo "Left out: the tests of these packages against a real control plane (make test runs them)"
+	@grep -rl --include='*_test.go' '^//go:build cluster' . | xargs -r -n1 dirname | sort -u | sed 's/^/  /'
+
+.PHONY: test
+test: build ## every test, also those against a real control plane, built from Go modules at the first run
+	bin/localcluster build
+	go test ./...
+	go test -tags cluster -p 1 -timeout 40m ./...
+	@for s in volcano native; do bin/localcluster demo --scheduler $$s --dir bin/test-demo --down </dev/null || exit 1; done
+
+.PHONY: demo
+demo: build ## a gang that waits whole, preempts, and runs again, in a local cluster (SCHEDULER=volcano|native)
+	bin/localcluster demo --scheduler $(SCHEDULER)
+
+.PHONY: bench-burst
+bench-burst: build ## time and writes for a burst of gangs
+	go run ./bench/burst
+
+.PHONY: crash
+crash: build ## the operator killed before and after each of its writes, on the fake and on the real schedulers
+	go test -tags cluster -run '^Test(Scenarios|CrashAtEveryWrite)' -count 1 -v -timeout 120m ./test/conformance \
+		-args -crash-points=all -crash-on=fake,volcano,native
