@@ -40,6 +40,11 @@ type Gang struct {
 	// MinResourcesGiven: the user wrote them; they were not summed from the ranks. A dialect without a place for them must
 	// refuse them then, for nothing that a user writes is ignored.
 	MinResourcesGiven bool
+	// ScheduleTimeoutSeconds that the user allows the gang to wait for its places; nil or 0: for ever. The operator carries it
+	// out on every dialect; one whose scheduler has such a limit of its own passes it on.
+	ScheduleTimeoutSeconds *int32
+	// JobLabels and JobAnnotations are the job's own, for dialects that keep settings there. Not to be changed.
+	JobLabels, JobAnnotations map[string]string
 	// HasPods says whether ranks of this attempt exist. Where a group outlives an attempt its phase may be stale, and only
 	// this tells the two apart.
 	HasPods bool
@@ -50,6 +55,9 @@ type Role struct {
 	Name string
 	// Replicas is the number of ranks; MinAvailable how many of them are among the gang's first MinAvailable.
 	Replicas, MinAvailable int32
+	// Template is what the role's pods have in common, as they will be asked for: nothing in it differs between ranks or
+	// attempts. Not to be changed.
+	Template *corev1.PodTemplateSpec
 }
 
 // Ranks is the number of ranks over all roles.
@@ -83,6 +91,20 @@ type Verdict struct {
 	Reason, Message string
 	// NextStep is what somebody can do about it, if anything.
 	NextStep string
+	// Admitted is how many ranks of each role were let in, where the scheduler let in fewer than the role has (from index
+	// 0, never fewer than minAvailable in all); a role that is not named has all of its ranks. It stays the same for as
+	// long as the gang has pods.
+	Admitted map[string]int32
+	// Placement by role, where the scheduler decides on what nodes a rank may run; Join carries it out.
+	Placement map[string]Placement
+}
+
+// Placement is what a scheduler adds to the pods of one role.
+type Placement struct {
+	NodeSelector        map[string]string
+	Tolerations         []corev1.Toleration
+	Labels, Annotations map[string]string
+	SchedulingGates     []corev1.PodSchedulingGate
 }
 
 // Backend speaks one scheduler's dialect. It is pure: no client, no clock.
@@ -100,4 +122,50 @@ type Backend interface {
 	Read(Gang, []client.Object) Verdict
 	// Join makes a rendered pod a member of the gang: schedulerName, labels, annotations, scheduling group.
 	Join(*corev1.Pod, Gang, Verdict)
+}
+
+// Reporter is a Backend whose scheduler must be told what becomes of a gang: that its pods are ready, that it has ended,
+// that the last pod of an evicted gang is gone. Without it a scheduler reads the pods itself.
+//
+// A job that has finished keeps the objects of such a dialect, for what they say is part of its history; a job that is
+// suspended or backs off does not.
+type Reporter interface {
+	Backend
+	// Report is what must be written, in this order, to those of the gang's objects that exist; none when they say it
+	// already. Pure and crash-safe: it is asked again at every pass, and what was written and read back is not asked for
+	// again. An object that is being deleted, or whose job is gone, is let go here by taking our finalizer off.
+	Report(Gang, Life, []client.Object) []Write
+}
+
+// Life is what has become of a gang.
+type Life struct {
+	// Gone: the job does not exist any more, or another one has its name. The Gang then holds no more than Name,
+	// Namespace and Owner.
+	Gone bool
+	// PodsLeft counts the pods, of any attempt, that may still run.
+	PodsLeft int32
+	// Running says that at least MinAvailable ranks run or have succeeded, and Ready that all ranks that were let in do.
+	Running, Ready bool
+	// Succeeded ranks by role that will not run again.
+	Succeeded map[string]int32
+	// Finished: the job is over, and Success says how; Message is its last word.
+	Finished, Success bool
+	Message           string
+	// Failures is how many restarts the job has spent on failures of its own.
+	Failures int32
+	// Now in whole seconds, for the times that conditions carry.
+	Now metav1.Time
+}
+
+// Write is one write to an object of the gang, beside the spec that Objects asks for.
+type Write struct {
+	// Base is the object as it was read and Object as it should be; what differs is sent as a merge patch that fails when
+	// the object has changed meanwhile. Without Base, Object is sent whole by server-side apply, by FieldOwner.
+	Base, Object client.Object
+	// Subresource, e.g. "status"; empty: the object itself.
+	Subresource string
+	// FieldOwner, empty: the operator's own name.
+	FieldOwner string
+	// Why in a few words, for the log.
+	Why string
 }

@@ -29,15 +29,21 @@ func NewGang(job *v1alpha1.TrainingJob, attempt int32, hasPods bool) scheduler.G
 		MinAvailable:  MinAvailable(job),
 		MinResources:  policy.MinResources,
 		HasPods:       hasPods,
+
+		ScheduleTimeoutSeconds: policy.ScheduleTimeoutSeconds,
+		JobLabels:              job.Labels,
+		JobAnnotations:         job.Annotations,
 	}
 	left := g.MinAvailable
 	for _, r := range roles {
 		first := min(left, r.Replicas)
 		left -= first
-		g.Roles = append(g.Roles, scheduler.Role{Name: strings.ToLower(string(r.Name)), Replicas: r.Replicas, MinAvailable: first})
+		g.Roles = append(g.Roles, scheduler.Role{
+			Name: strings.ToLower(string(r.Name)), Replicas: r.Replicas, MinAvailable: first, Template: renderTemplate(job, r),
+		})
 	}
 	if g.MinResourcesGiven = len(g.MinResources) > 0; !g.MinResourcesGiven {
-		g.MinResources = minResources(job, roles, g.Roles)
+		g.MinResources = minResources(g.Roles)
 	}
 	return g
 }
@@ -49,13 +55,12 @@ func Owner(job *v1alpha1.TrainingJob) metav1.OwnerReference {
 
 // minResources is what the gang's first minAvailable ranks request together, from the pods as they will be: with init
 // containers, sidecars and overhead (k8s.io/component-helpers/resource, the scheduler's own sum).
-func minResources(job *v1alpha1.TrainingJob, roles []Role, shares []scheduler.Role) corev1.ResourceList {
+func minResources(roles []scheduler.Role) corev1.ResourceList {
 	sum := corev1.ResourceList{}
-	for i, role := range roles {
-		pod := RenderPod(job, RankRef{Role: role.Name}, 1)
-		for name, q := range resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}) {
+	for _, role := range roles {
+		for name, q := range requestsOf(role.Template) {
 			total := sum[name]
-			total.Add(times(q, shares[i].MinAvailable))
+			total.Add(times(q, role.MinAvailable))
 			sum[name] = total
 		}
 	}
@@ -65,6 +70,10 @@ func minResources(job *v1alpha1.TrainingJob, roles []Role, shares []scheduler.Ro
 		}
 	}
 	return sum
+}
+
+func requestsOf(template *corev1.PodTemplateSpec) corev1.ResourceList {
+	return resourcehelper.PodRequests(&corev1.Pod{Spec: template.Spec}, resourcehelper.PodResourcesOptions{})
 }
 
 func times(q resource.Quantity, n int32) resource.Quantity {
@@ -77,8 +86,7 @@ func times(q resource.Quantity, n int32) resource.Quantity {
 func GPUs(job *v1alpha1.TrainingJob) int64 {
 	var n int64
 	for _, role := range Roles(job) {
-		pod := RenderPod(job, RankRef{Role: role.Name}, 1)
-		for name, q := range resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}) {
+		for name, q := range requestsOf(renderTemplate(job, role)) {
 			if strings.HasSuffix(string(name), "/gpu") {
 				n += q.Value() * int64(role.Replicas)
 			}

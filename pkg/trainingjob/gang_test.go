@@ -64,6 +64,12 @@ func TestNewGangSharesAndResources(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			g := NewGang(c.job, 1, false)
+			for i := range g.Roles {
+				if g.Roles[i].Template == nil {
+					t.Errorf("role %s has no template", g.Roles[i].Name)
+				}
+				g.Roles[i].Template = nil // TestRenderTemplate looks at them
+			}
 			if diff := cmp.Diff(c.roles, g.Roles); diff != "" {
 				t.Errorf("%s: roles (-want +got):\n%s", c.reason, diff)
 			}
@@ -196,4 +202,24 @@ func setGPUs(j *v1alpha1.TrainingJob, role v1alpha1.Role, n string) {
 
 func requests(name corev1.ResourceName, n string) corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{Requests: corev1.ResourceList{name: resource.MustParse(n)}}
+}
+
+// A scheduler is given templates once and asked about them in every attempt: nothing in them may differ.
+func TestRenderTemplate(t *testing.T) {
+	job := newJob(2, func(j *v1alpha1.TrainingJob) { j.Spec.RunPolicy.SchedulingPolicy.PriorityClass = "high" })
+	first, second := NewGang(job, 1, false).Roles[0].Template, NewGang(job, 2, true).Roles[0].Template
+	if diff := cmp.Diff(first, second); diff != "" {
+		t.Errorf("the template differs between attempts (-first +second):\n%s", diff)
+	}
+	if first.Spec.PriorityClassName != "high" || first.Spec.RestartPolicy != corev1.RestartPolicyNever {
+		t.Errorf("priority class %q, restart policy %q", first.Spec.PriorityClassName, first.Spec.RestartPolicy)
+	}
+	pod := RenderPod(job, RankRef{Role: v1alpha1.RoleWorker, Index: 1}, 3)
+	if len(pod.Spec.Containers[0].Env) <= len(first.Spec.Containers[0].Env) {
+		t.Error("a rank's environment adds nothing to its template's")
+	}
+	pod.Spec.Hostname, pod.Spec.Subdomain, pod.Spec.Containers[0].Env = "", "", first.Spec.Containers[0].Env
+	if diff := cmp.Diff(first.Spec, pod.Spec); diff != "" {
+		t.Errorf("a rank differs from its template in more than its environment and host name (-template +rank):\n%s", diff)
+	}
 }

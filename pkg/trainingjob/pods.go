@@ -30,37 +30,44 @@ func RenderPod(job *v1alpha1.TrainingJob, ref RankRef, attempt int32) *corev1.Po
 		}
 		before += role.Replicas
 	}
-	template := role.Template.DeepCopy()
-	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: PodName(job.Name, ref), Namespace: job.Namespace,
-			Labels: template.Labels, Annotations: template.Annotations,
-			OwnerReferences: []metav1.OwnerReference{Owner(job)},
-		},
-		Spec: template.Spec,
-	}
-	if pod.Labels == nil {
-		pod.Labels = map[string]string{}
-	}
-	// A queue label would make Kueue's pod integration queue the rank as a job of its own.
-	delete(pod.Labels, v1alpha1.LabelKueueQueue)
+	template := renderTemplate(job, role)
+	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
+	pod.Name, pod.Namespace = PodName(job.Name, ref), job.Namespace
+	pod.OwnerReferences = []metav1.OwnerReference{Owner(job)}
 	maps.Copy(pod.Labels, PodLabels(job, ref, attempt))
 
 	// Stable host names: <pod>.<service>, also before a rank is ready (see RenderService).
 	pod.Spec.Hostname, pod.Spec.Subdomain = pod.Name, ServiceName(job.Name)
-	pod.Spec.RestartPolicy = kubeletPolicy(Scope(job), role.RestartPolicy)
-	if class := job.Spec.RunPolicy.SchedulingPolicy.PriorityClass; class != "" {
-		pod.Spec.PriorityClassName = class
-	}
 	env := append(rendezvousEnv(job, roles, &pod.Spec, ref, before+ref.Index),
 		corev1.EnvVar{Name: EnvAttempt, Value: strconv.Itoa(int(attempt))})
-	for i := range pod.Spec.InitContainers {
-		finishContainer(&pod.Spec.InitContainers[i], nil)
-	}
 	for i := range pod.Spec.Containers {
-		finishContainer(&pod.Spec.Containers[i], env)
+		pod.Spec.Containers[i].Env = withEnv(pod.Spec.Containers[i].Env, env)
 	}
 	return pod
+}
+
+// renderTemplate is what the pods of a role have in common in all attempts.
+func renderTemplate(job *v1alpha1.TrainingJob, role Role) *corev1.PodTemplateSpec {
+	user := role.Template.DeepCopy()
+	// Of the metadata, labels and annotations alone are the template's.
+	template := &corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: user.Labels, Annotations: user.Annotations}, Spec: user.Spec,
+	}
+	if template.Labels == nil {
+		template.Labels = map[string]string{}
+	}
+	// A queue label would make Kueue's pod integration queue the rank as a job of its own.
+	delete(template.Labels, v1alpha1.LabelKueueQueue)
+	template.Spec.RestartPolicy = kubeletPolicy(Scope(job), role.RestartPolicy)
+	if class := job.Spec.RunPolicy.SchedulingPolicy.PriorityClass; class != "" {
+		template.Spec.PriorityClassName = class
+	}
+	for _, containers := range [][]corev1.Container{template.Spec.InitContainers, template.Spec.Containers} {
+		for i := range containers {
+			finishContainer(&containers[i])
+		}
+	}
+	return template
 }
 
 // kubeletPolicy: under scope Gang the operator alone restarts, so that no rank comes back into a gang that is gone.
@@ -111,24 +118,27 @@ func rendezvousPort(roles []Role) int32 {
 	return rendezvous.Port
 }
 
+// withEnv puts ours first, since the user's may refer to them as $(RANK); what the user sets stays.
+func withEnv(own, ours []corev1.EnvVar) []corev1.EnvVar {
+	set := make(map[string]struct{}, len(own))
+	for _, e := range own {
+		set[e.Name] = struct{}{}
+	}
+	var env []corev1.EnvVar
+	for _, e := range ours {
+		if _, is := set[e.Name]; !is {
+			env = append(env, e)
+		}
+	}
+	return append(env, own...)
+}
+
 // finishContainer adds what every container of a rank has; what the user set stays.
-func finishContainer(c *corev1.Container, env []corev1.EnvVar) {
+func finishContainer(c *corev1.Container) {
 	if c.TerminationMessagePolicy == "" {
 		// The tail of the log becomes status.lastFailure.message, which outlives the pod.
 		c.TerminationMessagePolicy = corev1.TerminationMessageFallbackToLogsOnError
 	}
-	own := make(map[string]struct{}, len(c.Env))
-	for _, e := range c.Env {
-		own[e.Name] = struct{}{}
-	}
-	// Ours first: the user's may refer to them as $(RANK).
-	var ours []corev1.EnvVar
-	for _, e := range env {
-		if _, set := own[e.Name]; !set {
-			ours = append(ours, e)
-		}
-	}
-	c.Env = append(ours, c.Env...)
 	for name, q := range c.Resources.Requests {
 		if !extended(name) {
 			continue

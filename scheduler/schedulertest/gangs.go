@@ -48,7 +48,7 @@ func Samples() []Sample {
 // Gang is the plainest sample: job bert, four workers of two GPUs each, first attempt, no pods yet.
 func Gang() scheduler.Gang {
 	controller := true
-	return scheduler.Gang{
+	g := scheduler.Gang{
 		Name: "bert", Namespace: "team-a",
 		Owner: metav1.OwnerReference{
 			APIVersion: "mlplatform.example.com/v1alpha1", Kind: "TrainingJob", Name: "bert",
@@ -60,6 +60,8 @@ func Gang() scheduler.Gang {
 		MinAvailable: 4,
 		MinResources: requests(4),
 	}
+	g.Roles[0].Template = template(true)
+	return g
 }
 
 // with a change; minResources follow minAvailable unless the change takes them away.
@@ -69,7 +71,26 @@ func with(change func(*scheduler.Gang)) scheduler.Gang {
 	if g.MinResources != nil {
 		g.MinResources = requests(g.MinAvailable)
 	}
+	for i := range g.Roles {
+		g.Roles[i].Template = template(g.MinResources != nil)
+	}
 	return g
+}
+
+// template of a role's pods.
+func template(requesting bool) *corev1.PodTemplateSpec {
+	var resources corev1.ResourceRequirements
+	if requesting {
+		resources = corev1.ResourceRequirements{Requests: requests(1), Limits: requests(1)}
+	}
+	return &corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{}, Annotations: map[string]string{"example.com/kept": "yes"}},
+		Spec: corev1.PodSpec{
+			RestartPolicy: corev1.RestartPolicyNever,
+			NodeSelector:  map[string]string{"example.com/kept": "yes"},
+			Containers:    []corev1.Container{{Name: "trainer", Image: "trainer:1", Resources: resources}},
+		},
+	}
 }
 
 // requests of n ranks.
@@ -85,11 +106,8 @@ func requests(n int32) corev1.ResourceList {
 // Pod is a rank as the operator renders it before Join.
 func Pod(g scheduler.Gang, role scheduler.Role, index int32) *corev1.Pod {
 	kind := strings.ToLower(role.Name)
-	var resources corev1.ResourceRequirements
-	if g.MinResources != nil {
-		resources = corev1.ResourceRequirements{Requests: requests(1), Limits: requests(1)}
-	}
-	return &corev1.Pod{
+	common := template(g.MinResources != nil)
+	pod := &corev1.Pod{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name: fmt.Sprintf("%s-%s-%d", g.Name, kind, index), Namespace: g.Namespace,
@@ -97,16 +115,11 @@ func Pod(g scheduler.Gang, role scheduler.Role, index int32) *corev1.Pod {
 				"trainingjob": g.Name, scheduler.LabelRole: kind,
 				"training.kubeflow.org/replica-index": fmt.Sprint(index),
 			},
-			Annotations:     map[string]string{"example.com/kept": "yes"},
+			Annotations:     common.Annotations,
 			OwnerReferences: []metav1.OwnerReference{*g.Owner.DeepCopy()},
 		},
-		Spec: corev1.PodSpec{
-			RestartPolicy: corev1.RestartPolicyNever,
-			Hostname:      fmt.Sprintf("%s-%s-%d", g.Name, kind, index), Subdomain: g.Name,
-			NodeSelector: map[string]string{"example.com/kept": "yes"},
-			Containers: []corev1.Container{{
-				Name: "trainer", Image: "trainer:1", Resources: resources,
-			}},
-		},
+		Spec: common.Spec,
 	}
+	pod.Spec.Hostname, pod.Spec.Subdomain = pod.Name, g.Name
+	return pod
 }
