@@ -146,13 +146,13 @@ type Life struct {
 	PodsLeft int32
 	// Running says that at least MinAvailable ranks run or have succeeded, and Ready that all ranks that were let in do.
 	Running, Ready bool
-	// Succeeded ranks by role that will not run again.
-	Succeeded map[string]int32
-	// Finished: the job is over, and Success says how; Message is its last word.
+	// Over: how the job ends is settled, no rank will be started again. Ended then counts by role the ranks that have no
+	// pod that may still run; it never falls.
+	Over  bool
+	Ended map[string]int32
+	// Finished: the job is over and no pod is left. Success says how it ended, and Message is its last word.
 	Finished, Success bool
 	Message           string
-	// Failures is how many restarts the job has spent on failures of its own.
-	Failures int32
 	// Now in whole seconds, for the times that conditions carry.
 	Now metav1.Time
 }
@@ -168,4 +168,11 @@ type Write struct {
 	FieldOwner string
 	// Why in a few words, for the log.
 	Why string
+}
+
+// Consulting is a Backend that must see objects beside the gang's own to read what its scheduler says, such as the
+// flavours that a quota is divided into. All objects of these cluster-scoped kinds are passed to Read and Report too.
+type Consulting interface {
+	Backend
+	Consults() []schema.GroupVersionKind
 }

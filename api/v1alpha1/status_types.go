@@ -158,7 +158,7 @@ type Blocker struct {
 }
 
 // DrainCause is what ends an attempt.
-// +kubebuilder:validation:Enum=Failure;Disruption;ScheduleTimeout;SpecChange;RestartRequested;Suspend
+// +kubebuilder:validation:Enum=Failure;Disruption;Eviction;ScheduleTimeout;SpecChange;RestartRequested;Suspend
 type DrainCause string
 
 const (
@@ -166,7 +166,9 @@ const (
 	CauseFailure DrainCause = "Failure"
 	// CauseDisruption: preemption, drain, node loss, a pod deleted by others. It outranks CauseFailure: when a node dies,
 	// its peers exit 1 long before the node is known to be lost.
-	CauseDisruption       DrainCause = "Disruption"
+	CauseDisruption DrainCause = "Disruption"
+	// CauseEviction: the scheduler asked for the gang's places back and waits until it has them all.
+	CauseEviction         DrainCause = "Eviction"
 	CauseScheduleTimeout  DrainCause = "ScheduleTimeout"
 	CauseSpecChange       DrainCause = "SpecChange"
 	CauseRestartRequested DrainCause = "RestartRequested"

@@ -71,12 +71,14 @@ const (
 )
 
 // SchedulerName names a gang scheduler dialect.
-// +kubebuilder:validation:Enum=volcano;native
+// +kubebuilder:validation:Enum=volcano;kueue;coscheduling;native
 type SchedulerName string
 
 const (
-	SchedulerVolcano SchedulerName = "volcano"
-	SchedulerNative  SchedulerName = "native"
+	SchedulerVolcano      SchedulerName = "volcano"
+	SchedulerKueue        SchedulerName = "kueue"
+	SchedulerCoscheduling SchedulerName = "coscheduling"
+	SchedulerNative       SchedulerName = "native"
 )
 
 // TrainingJobSpec is given in one of two forms: the simple one (image, command, replicas, ...: identical ranks of role

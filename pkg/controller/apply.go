@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
+	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
 // errWaiting: not now. An object of ours that must exist is still going, and its deletion event starts the next pass; or
@@ -29,7 +32,8 @@ func (r *Reconciler) apply(ctx context.Context, s *scene, plan trainingjob.Plan)
 	if ready == nil && len(plan.Create) > 0 {
 		created = r.createPods(ctx, s, plan)
 	}
-	err := errors.Join(withoutWaiting(ready), deleted, created)
+	// Before the status: quota that others wait for is handed back whatever becomes of our own bookkeeping.
+	err := errors.Join(withoutWaiting(ready), deleted, created, r.report(ctx, s, plan.Life))
 	var refused *refusal
 	switch {
 	case errors.As(err, &refused):
@@ -73,8 +77,16 @@ func (r *Reconciler) applyGroup(ctx context.Context, s *scene, action trainingjo
 		return r.ensure(ctx, s.Job, s.desired, s.groups)
 	case trainingjob.Remove:
 		return r.ensure(ctx, s.Job, nil, s.groups)
+	case trainingjob.Finish:
+		return r.ensure(ctx, s.Job, nil, slices.DeleteFunc(slices.Clone(s.groups), func(h holding) bool { return keptFinished(s.Backend, h.gvk) }))
 	}
 	return nil
+}
+
+// keptFinished says whether a group of the kind stays with its finished job, as part of its history.
+func keptFinished(b scheduler.Backend, gvk schema.GroupVersionKind) bool {
+	_, reports := b.(scheduler.Reporter)
+	return reports && gvk == b.Kinds()[0]
 }
 
 // applyService makes the headless Service as the plan says.

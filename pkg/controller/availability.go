@@ -80,12 +80,17 @@ func (a *availability) choose(job *v1alpha1.TrainingJob) (scheduler.Backend, *v1
 // missing kinds of a backend, as a reader knows them. The caller holds the lock.
 func (a *availability) missing(b scheduler.Backend) []string {
 	var names []string
-	for _, gvk := range b.Kinds() {
+	for _, gvk := range needed(b) {
 		if !a.served[gvk] {
 			names = append(names, gvk.GroupVersion().String()+" "+gvk.Kind)
 		}
 	}
 	return names
+}
+
+// needed kinds must be served for a backend to be available.
+func needed(b scheduler.Backend) []schema.GroupVersionKind {
+	return slices.Concat(b.Kinds(), consultedBy(b))
 }
 
 func noScheduler(kinds []string) *v1alpha1.Blocker {
@@ -119,7 +124,7 @@ func unknownScheduler(name string, backends []scheduler.Backend) *v1alpha1.Block
 // discover asks once for each kind that is not served yet, and starts to watch what has appeared.
 func (a *availability) discover(ctx context.Context) error {
 	for _, b := range a.backends {
-		for _, gvk := range b.Kinds() {
+		for _, gvk := range needed(b) {
 			if a.has(gvk) {
 				continue
 			}

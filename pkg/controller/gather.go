@@ -22,6 +22,9 @@ var (
 	serviceKind = corev1.SchemeGroupVersion.WithKind("Service")
 )
 
+// secondOfStatus is the precision of times in a status.
+const secondOfStatus = time.Second
+
 // scene is the Snapshot together with what apply needs to carry out a plan for it.
 type scene struct {
 	trainingjob.Snapshot
@@ -31,6 +34,8 @@ type scene struct {
 	// desired objects of the scheduler's dialect; desiredErr where it has no words for this gang.
 	desired    []client.Object
 	desiredErr error
+	// consulted are objects beside the gang's own that the dialect must see.
+	consulted []client.Object
 	// obstacle of the ledger that Snapshot.Obstacle is the face of.
 	obstacle *obstacle
 	// due is when a write of ours is invisible to the watch for too long.
@@ -52,7 +57,7 @@ func (r *Reconciler) gather(ctx context.Context, job *v1alpha1.TrainingJob) (*sc
 	s := &scene{due: due, Snapshot: trainingjob.Snapshot{
 		Job: job,
 		// Times in status have whole seconds: what is decided from Now must be the same after a round trip.
-		Now: r.clock.Now().Truncate(time.Second),
+		Now: r.clock.Now().Truncate(secondOfStatus),
 	}}
 	for _, h := range all {
 		switch pod, ok := asPod(h); {
@@ -72,10 +77,14 @@ func (r *Reconciler) gather(ctx context.Context, job *v1alpha1.TrainingJob) (*sc
 	if s.obstacle = r.ledger.obstacleOf(job); s.obstacle != nil {
 		s.Obstacle = &s.obstacle.Obstacle
 	}
-	if err := r.gatherNodes(ctx, s); err != nil {
+	err := r.gatherNodes(ctx, s)
+	if err != nil {
 		return nil, err
 	}
 	s.Backend, s.SchedulerProblem = r.availability.choose(job)
+	if s.consulted, err = r.consult(ctx, s.Backend); err != nil {
+		return nil, err
+	}
 	gatherVerdict(s)
 	return s, nil
 }
@@ -88,13 +97,20 @@ func gatherVerdict(s *scene) {
 	attempt := max(s.Job.Status.Attempt, 1)
 	s.gang = trainingjob.NewGang(s.Job, attempt, hasPods(s.Pods, attempt))
 	s.desired, s.desiredErr = s.Backend.Objects(s.gang)
+	s.Verdict = s.Backend.Read(s.gang, append(s.groupObjects(), s.consulted...))
+}
+
+// groupObjects are the gang's objects that are of its scheduler's kinds.
+func (s *scene) groupObjects() []client.Object { return objectsOf(s.Backend, s.groups) }
+
+func objectsOf(b scheduler.Backend, holdings []holding) []client.Object {
 	var objects []client.Object
-	for _, h := range s.groups {
-		if slices.Contains(s.Backend.Kinds(), h.gvk) {
+	for _, h := range holdings {
+		if slices.Contains(b.Kinds(), h.gvk) {
 			objects = append(objects, h.object)
 		}
 	}
-	s.Verdict = s.Backend.Read(s.gang, objects)
+	return objects
 }
 
 // gatherNodes reads the nodes that the pods name.

@@ -37,10 +37,14 @@ type ledger struct {
 	// accounts by job UID; one exists while anything of the job does, or while the job is known.
 	accounts map[types.UID]*account
 	names    map[types.NamespacedName]types.UID
+	// owners are the accounts by the name that their job has or had: more than one where a job was deleted and made anew.
+	owners map[types.NamespacedName][]types.UID
 }
 
 // account is what this process knows of one job.
 type account struct {
+	// name of the job, once anything told it.
+	name types.NamespacedName
 	// known: the job itself was seen under its name and is not gone.
 	known bool
 	// seen is what the informers delivered last.
@@ -73,7 +77,8 @@ type aheadOf struct {
 }
 
 func newLedger(c clock.PassiveClock) *ledger {
-	return &ledger{clock: c, accounts: map[types.UID]*account{}, names: map[types.NamespacedName]types.UID{}}
+	return &ledger{clock: c, accounts: map[types.UID]*account{}, names: map[types.NamespacedName]types.UID{},
+		owners: map[types.NamespacedName][]types.UID{}}
 }
 
 // account of a job UID, made when missing. The caller holds the lock.
@@ -100,7 +105,39 @@ func (l *ledger) identify(name types.NamespacedName, uid types.UID) {
 		l.close(former)
 	}
 	l.names[name] = uid
-	l.account(uid).known = true
+	l.named(uid, name).known = true
+}
+
+// named is the account of a job whose name is known. The caller holds the lock.
+func (l *ledger) named(uid types.UID, name types.NamespacedName) *account {
+	a := l.account(uid)
+	if a.name != name {
+		a.name = name
+		l.owners[name] = append(l.owners[name], uid)
+	}
+	return a
+}
+
+// drop an account. The caller holds the lock.
+func (l *ledger) drop(uid types.UID) {
+	a, ok := l.accounts[uid]
+	if !ok {
+		return
+	}
+	delete(l.accounts, uid)
+	left := slices.DeleteFunc(l.owners[a.name], func(u types.UID) bool { return u == uid })
+	if len(left) == 0 {
+		delete(l.owners, a.name)
+		return
+	}
+	l.owners[a.name] = left
+}
+
+// ownersOf are the jobs that have or had the name and of which something exists.
+func (l *ledger) ownersOf(name types.NamespacedName) []types.UID {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.owners[name])
 }
 
 // forget notes that no job bears the name any more.
@@ -119,10 +156,9 @@ func (l *ledger) close(uid types.UID) {
 	if !ok {
 		return
 	}
-	seen := a.seen
-	delete(l.accounts, uid)
-	if len(seen) > 0 {
-		l.account(uid).seen = seen
+	l.drop(uid)
+	if len(a.seen) > 0 {
+		l.named(uid, a.name).seen = a.seen
 	}
 }
 
@@ -134,7 +170,7 @@ func (l *ledger) observe(gvk schema.GroupVersionKind, obj client.Object) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	a := l.account(owner)
+	a := l.named(owner, types.NamespacedName{Namespace: obj.GetNamespace(), Name: metav1.GetControllerOfNoCopy(obj).Name})
 	a.seen[obj.GetUID()] = holding{gvk: gvk, object: obj}
 	if w, ok := a.ahead[obj.GetUID()]; ok && !olderThan(obj.GetResourceVersion(), w.object.GetResourceVersion()) {
 		delete(a.ahead, obj.GetUID())
@@ -166,7 +202,7 @@ func (l *ledger) observeGone(obj client.Object) {
 		a.departed[uid] = trimDeparted(pod)
 	}
 	if !a.known && len(a.seen) == 0 {
-		delete(l.accounts, owner)
+		l.drop(owner)
 	}
 }
 

@@ -1,6 +1,8 @@
 package controller
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -84,6 +86,13 @@ func (l *ledger) lift(gone client.Object) {
 		lifted.RetryTime = time.Time{}
 		a.obstacle = &lifted
 	}
+}
+
+// everyone names all jobs that are known.
+func (l *ledger) everyone() []types.NamespacedName {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Collect(maps.Keys(l.names))
 }
 
 // jobsOnNode names the jobs, known by name, that have a pod on the node.

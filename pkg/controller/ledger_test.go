@@ -134,7 +134,7 @@ func TestLedgerForgetsWhatIsGone(t *testing.T) {
 		t.Error("nothing of the old job is left")
 	}
 	l.forget(bertName)
-	if len(l.accounts) != 0 || len(l.names) != 0 {
+	if len(l.accounts) != 0 || len(l.names) != 0 || len(l.owners) != 0 {
 		t.Errorf("want an empty ledger, got %v, %v", l.accounts, l.names)
 	}
 }

@@ -16,6 +16,7 @@ type metrics struct {
 	podsCreated  prometheus.Counter
 	podsDeleted  prometheus.Counter
 	statusWrites prometheus.Counter
+	reports      prometheus.Counter
 	passes       prometheus.Counter
 }
 
@@ -30,6 +31,7 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 		podsCreated:  counter("trainingjob_pods_created_total", "Pods created."),
 		podsDeleted:  counter("trainingjob_pods_deleted_total", "Pods deleted by the operator."),
 		statusWrites: counter("trainingjob_status_writes_total", "Writes of a TrainingJob's status."),
+		reports:      counter("trainingjob_scheduler_reports_total", "Writes that told a scheduler what became of a gang."),
 		passes:       counter("trainingjob_passes_total", "Passes of the reconciler, with or without an effect."),
 	}
 	var e error

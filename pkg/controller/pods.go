@@ -47,7 +47,7 @@ func (r *Reconciler) createPods(ctx context.Context, s *scene, plan trainingjob.
 
 // createPod creates one rank.
 func (r *Reconciler) createPod(ctx context.Context, s *scene, rank trainingjob.RankRef, attempt int32) error {
-	pod := trainingjob.RenderPod(s.Job, rank, attempt)
+	pod := trainingjob.RenderPod(s.Job, rank, attempt, s.Verdict.Admitted)
 	s.Backend.Join(pod, s.gang, s.Verdict)
 	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(s.Job, jobKind)}
 	err := r.client.Create(ctx, pod, client.FieldOwner(v1alpha1.OperatorName))

@@ -38,7 +38,9 @@ type Reconciler struct {
 	jitter       func(time.Duration) time.Duration
 	ledger       *ledger
 	availability *availability
-	metrics      *metrics
+	// consultations is nil where no dialect consults anything.
+	consultations *consultations
+	metrics       *metrics
 	// parallel bounds the creates, and the deletes, of one pass.
 	parallel int
 }
@@ -50,14 +52,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.client.Get(ctx, req.NamespacedName, job); apierrors.IsNotFound(err) {
 		r.ledger.forget(req.NamespacedName)
 		r.availability.forget(req.NamespacedName)
-		return reconcile.Result{}, nil
+		return settleGone(r.letGo(ctx, req.NamespacedName, ""))
 	} else if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading the job: %w", err)
 	}
 	r.ledger.identify(req.NamespacedName, job.UID)
-	if !job.DeletionTimestamp.IsZero() || !r.ledger.current(job) {
-		// The garbage collector owns a job that goes. A job older than our own last write comes back with its watch event.
-		return reconcile.Result{}, nil
+	if !job.DeletionTimestamp.IsZero() {
+		// The garbage collector owns a job that goes, but for what a scheduler must be told.
+		return settleGone(r.letGo(ctx, req.NamespacedName, ""))
+	}
+	if err := r.letGo(ctx, req.NamespacedName, job.UID); err != nil {
+		return settleGone(err)
+	}
+	if !r.ledger.current(job) {
+		return reconcile.Result{}, nil // a job older than our own last write comes back with its watch event
 	}
 	scene, err := r.gather(ctx, job)
 	if err != nil {
@@ -95,6 +103,14 @@ func (r *Reconciler) settle(s *scene, plan trainingjob.Plan, err error) (reconci
 		return reconcile.Result{RequeueAfter: soon}, nil
 	case isOnly(err, isNamespaceTerminating):
 		return reconcile.Result{}, nil // the job goes too
+	}
+	return reconcile.Result{}, err
+}
+
+// settleGone says what happens next to a job of which nothing is left to decide.
+func settleGone(err error) (reconcile.Result, error) {
+	if err != nil && isOnly(err, func(e error) bool { return apierrors.IsConflict(e) || errors.Is(e, errStale) }) {
+		return reconcile.Result{RequeueAfter: soon}, nil
 	}
 	return reconcile.Result{}, err
 }

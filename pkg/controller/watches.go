@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -71,6 +72,9 @@ type watches struct {
 	controller controller.Controller
 	ledger     *ledger
 	enqueue    handler.EventHandler
+	// consultations is nil where no dialect consults anything; consulted are their kinds.
+	consultations *consultations
+	consulted     []schema.GroupVersionKind
 	// woken carries jobs to enqueue that no object's event tells of.
 	woken chan event.GenericEvent
 }
@@ -111,6 +115,13 @@ func setup(ctx context.Context, mgr manager.Manager, o Options) (*Reconciler, er
 		mgr: mgr, controller: c, ledger: r.ledger, woken: make(chan event.GenericEvent),
 		enqueue: handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha1.TrainingJob{}, handler.OnlyControllerOwner()),
 	}
+	if w.consulted = consulted(o.Backends); len(w.consulted) > 0 {
+		if w.consultations, err = newConsultations(mgr); err != nil {
+			return nil, err
+		}
+		w.consultations.everyone = r.ledger.everyone
+		r.consultations = w.consultations
+	}
 	if err := w.start(); err != nil {
 		return nil, err
 	}
@@ -140,6 +151,9 @@ func (w *watches) start() error {
 
 // source of a kind that jobs own.
 func (w *watches) source(gvk schema.GroupVersionKind) (*startedSource, error) {
+	if slices.Contains(w.consulted, gvk) {
+		return w.consultations.source(gvk, w.mgr.GetScheme())
+	}
 	empty, err := newObject(w.mgr.GetScheme(), gvk)
 	if err != nil {
 		return nil, err

@@ -48,7 +48,7 @@ func (p *pass) setPreempted(phase v1alpha1.Phase) {
 	d := p.job.Status.Drain
 	left := p.job.Status.Phase == v1alpha1.PhaseDraining && phase != v1alpha1.PhaseDraining
 	switch {
-	case left && d != nil && d.Cause == v1alpha1.CauseDisruption:
+	case left && d != nil && (d.Cause == v1alpha1.CauseDisruption || d.Cause == v1alpha1.CauseEviction):
 		p.condition(v1alpha1.ConditionPreempted, true, d.Reason, d.Message)
 	case phase == v1alpha1.PhaseRunning, phase.Finished():
 		p.condition(v1alpha1.ConditionPreempted, false, string(phase), p.plan.Status.Message)

@@ -46,6 +46,7 @@ func Decide(s Snapshot) Plan {
 	}
 	p.act()
 	p.refresh()
+	p.plan.Life = p.life()
 	return p.plan
 }
 
@@ -60,7 +61,7 @@ func newPass(s Snapshot) *pass {
 	if p.mustValidate() {
 		if p.invalid = Validate(s.Job); len(p.invalid) > 0 {
 			// Nothing can be said of the ranks of a job that makes no sense, but its pods must go.
-			p.obs = observation{live: slices.DeleteFunc(slices.Clone(s.Pods), ended)}
+			p.obs = observation{live: slices.DeleteFunc(slices.Clone(s.Pods), Ended)}
 			return p
 		}
 		if s.Backend != nil {
@@ -198,7 +199,7 @@ func (p *pass) replaceRanks() {
 
 // cleanUp is all that a finished job still needs: it holds no quota, whatever its cleanPodPolicy.
 func (p *pass) cleanUp() {
-	p.plan.Group = Remove
+	p.plan.Group = Finish
 	p.deleteLive("the job has finished")
 	policy := p.job.Spec.RunPolicy.CleanPodPolicy
 	if policy != v1alpha1.CleanPodNone {
@@ -206,7 +207,7 @@ func (p *pass) cleanUp() {
 	}
 	if policy == v1alpha1.CleanPodAll {
 		for _, pod := range p.Pods {
-			if ended(pod) {
+			if Ended(pod) {
 				p.deletePod(pod, "cleanPodPolicy is All")
 			}
 		}

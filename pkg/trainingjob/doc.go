@@ -42,7 +42,7 @@
 //	Queued, Starting, Running
 //	    → Draining   when containers were restarted more often than backoffLimit (scope Rank)
 //	Queued, Starting, Running
-//	    → Draining   when the scheduler takes the gang back
+//	    → Draining   when the scheduler asks for the places of the gang's pods back
 //	Queued
 //	    → Suspended  when suspend is true and there is no pod
 //	Queued, Starting, Running

@@ -1,6 +1,7 @@
 package trainingjob
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -181,8 +182,8 @@ func (p *pass) drainRestartsSpent() {
 	p.event(true, p.reason, "Drain", "%s", p.message)
 }
 
-func (p *pass) drainYield() {
-	p.drain(v1alpha1.CauseDisruption, v1alpha1.ReasonPreempted, "%s takes the gang back: %s", p.where(), p.Verdict.Message)
+func (p *pass) drainEviction() {
+	p.drain(v1alpha1.CauseEviction, cmp.Or(p.Verdict.Reason, v1alpha1.ReasonEvicted), "%s takes the gang's places back: %s", p.where(), p.Verdict.Message)
 	p.event(true, p.reason, "Drain", "%s", p.message)
 }
 
@@ -220,7 +221,7 @@ func (p *pass) nextAttempt() {
 	switch d.Cause {
 	case v1alpha1.CauseFailure:
 		st.Restarts++
-	case v1alpha1.CauseDisruption:
+	case v1alpha1.CauseDisruption, v1alpha1.CauseEviction:
 		st.Preemptions++
 	}
 }

@@ -75,7 +75,7 @@ func (p *pass) drainEvidence() []loss {
 // onLostNode: the pod was told to end, its grace is over, and its node does not answer. (DeletionTimestamp is the end of
 // the grace.)
 func (p *pass) onLostNode(pod *corev1.Pod) bool {
-	return pod.DeletionTimestamp != nil && !ended(pod) && !p.Now.Before(pod.DeletionTimestamp.Time) &&
+	return pod.DeletionTimestamp != nil && !Ended(pod) && !p.Now.Before(pod.DeletionTimestamp.Time) &&
 		!p.Nodes[pod.Spec.NodeName].Ready
 }
 

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -113,8 +114,8 @@ func Revision(job *v1alpha1.TrainingJob) string {
 }
 
 // ChooseScheduler names the scheduler of a job: the one that its status recorded, for as long as it is queued or runs; else the
-// spec's; else the operator's default; else the first of available, which the caller orders by preference. "" where there is
-// none.
+// spec's; else the operator's default; else Kueue where the job carries its queue label, since nobody else reads that; else the
+// first other one of available, which the caller orders by preference. "" where there is none.
 func ChooseScheduler(job *v1alpha1.TrainingJob, operatorDefault string, available []string) string {
 	switch job.Status.Phase {
 	case "", v1alpha1.PhasePending, v1alpha1.PhaseSuspended:
@@ -129,8 +130,14 @@ func ChooseScheduler(job *v1alpha1.TrainingJob, operatorDefault string, availabl
 	if operatorDefault != "" {
 		return operatorDefault
 	}
-	if len(available) > 0 {
-		return available[0]
+	const kueue = string(v1alpha1.SchedulerKueue)
+	if job.Labels[v1alpha1.LabelKueueQueue] != "" && slices.Contains(available, kueue) {
+		return kueue
+	}
+	for _, name := range available {
+		if name != kueue {
+			return name
+		}
 	}
 	return ""
 }

@@ -214,7 +214,7 @@ func TestRenderTemplate(t *testing.T) {
 	if first.Spec.PriorityClassName != "high" || first.Spec.RestartPolicy != corev1.RestartPolicyNever {
 		t.Errorf("priority class %q, restart policy %q", first.Spec.PriorityClassName, first.Spec.RestartPolicy)
 	}
-	pod := RenderPod(job, RankRef{Role: v1alpha1.RoleWorker, Index: 1}, 3)
+	pod := RenderPod(job, RankRef{Role: v1alpha1.RoleWorker, Index: 1}, 3, nil)
 	if len(pod.Spec.Containers[0].Env) <= len(first.Spec.Containers[0].Env) {
 		t.Error("a rank's environment adds nothing to its template's")
 	}

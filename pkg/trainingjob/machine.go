@@ -48,7 +48,7 @@ var machine = []transition{
 	{placing, lostRank, v1alpha1.PhaseDraining, (*pass).drainLoss},
 	{placing, failedRank, v1alpha1.PhaseDraining, (*pass).drainFailure},
 	{placing, restartsSpent, v1alpha1.PhaseDraining, (*pass).drainRestartsSpent},
-	{placing, yields, v1alpha1.PhaseDraining, (*pass).drainYield},
+	{placing, evicted, v1alpha1.PhaseDraining, (*pass).drainEviction},
 	{queued, wantsSuspendIdle, v1alpha1.PhaseSuspended, (*pass).suspend},
 	{placing, wantsSuspend, v1alpha1.PhaseDraining, (*pass).drainSuspend},
 	{placing, specChanged, v1alpha1.PhaseDraining, (*pass).drainSpecChange},
@@ -99,7 +99,9 @@ var (
 	restartsSpent = guard{"containers were restarted more often than backoffLimit (scope Rank)", func(p *pass) bool {
 		return p.scope == v1alpha1.ScopeRank && p.restartsNow() > BackoffLimit(p.job)
 	}}
-	yields = guard{"the scheduler takes the gang back", func(p *pass) bool { return p.Verdict.Admission == scheduler.Yield }}
+	evicted = guard{"the scheduler asks for the places of the gang's pods back", func(p *pass) bool {
+		return p.Verdict.Admission == scheduler.Yield && len(p.obs.live) > 0
+	}}
 
 	specChanged = guard{"the spec is not the one the attempt was made from (a resize)", func(p *pass) bool {
 		return p.job.Status.Revision != p.revision

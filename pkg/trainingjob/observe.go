@@ -47,12 +47,12 @@ type observation struct {
 
 // observe sorts a job's pods by the ranks of its current attempt.
 func observe(s Snapshot) observation {
-	o := observation{roles: Roles(s.Job)}
+	o := observation{roles: admittedRoles(Roles(s.Job), s.Verdict.Admitted)}
 	attempt := strconv.Itoa(int(s.Job.Status.Attempt))
 	byName := make(map[string]*corev1.Pod, len(s.Pods))
 	for _, pod := range s.Pods {
 		byName[pod.Name] = pod
-		if !ended(pod) {
+		if !Ended(pod) {
 			o.live = append(o.live, pod)
 		}
 		if t := lastChange(pod); t.After(o.changed) {
@@ -129,8 +129,8 @@ func (o *observation) up() int32 { return o.count(rankRunning, rankSucceeded) }
 // present ranks have a pod, in whatever state, or have done their part.
 func (o *observation) present() int32 { return int32(len(o.ranks)) - o.count(rankMissing) }
 
-// ended says whether a pod's containers are through: it holds no resources any more.
-func ended(pod *corev1.Pod) bool {
+// Ended says whether a pod's containers are through: it holds no resources any more.
+func Ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 

@@ -19,9 +19,10 @@ const EnvAttempt = "TRAININGJOB_ATTEMPT"
 // portNames under which a template's container may name the rendezvous port; the second is Kubeflow's.
 var portNames = []string{"rendezvous", "pytorchjob-port"}
 
-// RenderPod is the whole pod of a rank of an attempt, as it is before it joins a scheduler's group.
-func RenderPod(job *v1alpha1.TrainingJob, ref RankRef, attempt int32) *corev1.Pod {
-	roles := Roles(job)
+// RenderPod is the whole pod of a rank of an attempt, as it is before it joins a scheduler's group. Ranks that the
+// scheduler did not admit (see scheduler.Verdict) are no part of the world that it meets.
+func RenderPod(job *v1alpha1.TrainingJob, ref RankRef, attempt int32, admitted map[string]int32) *corev1.Pod {
+	roles := admittedRoles(Roles(job), admitted)
 	var role Role
 	var before int32
 	for _, role = range roles {

@@ -28,10 +28,10 @@ func TestRender(t *testing.T) {
 		j.Spec.RunPolicy.RestartScope = v1alpha1.ScopeRank
 	})
 	objects := map[string]client.Object{
-		"simple-worker-3": RenderPod(newJob(4), RankRef{v1alpha1.RoleWorker, 3}, 1),
-		"roles-master-0":  RenderPod(roles, RankRef{v1alpha1.RoleMaster, 0}, 2),
-		"roles-worker-1":  RenderPod(roles, RankRef{v1alpha1.RoleWorker, 1}, 2),
-		"custom-worker-0": RenderPod(elastic, RankRef{v1alpha1.RoleWorker, 0}, 1),
+		"simple-worker-3": RenderPod(newJob(4), RankRef{v1alpha1.RoleWorker, 3}, 1, nil),
+		"roles-master-0":  RenderPod(roles, RankRef{v1alpha1.RoleMaster, 0}, 2, nil),
+		"roles-worker-1":  RenderPod(roles, RankRef{v1alpha1.RoleWorker, 1}, 2, nil),
+		"custom-worker-0": RenderPod(elastic, RankRef{v1alpha1.RoleWorker, 0}, 1, nil),
 		"service":         RenderService(newJob(4)),
 	}
 	for name, obj := range objects {
@@ -60,7 +60,7 @@ func TestRender(t *testing.T) {
 func TestRenderLeavesTheSpecAlone(t *testing.T) {
 	job := newJob(2)
 	before := job.DeepCopy()
-	RenderPod(job, RankRef{v1alpha1.RoleWorker, 0}, 1)
+	RenderPod(job, RankRef{v1alpha1.RoleWorker, 0}, 1, nil)
 	NewGang(job, 1, false)
 	if diff := cmp.Diff(before, job); diff != "" {
 		t.Errorf("the job was changed (-before +after):\n%s", diff)

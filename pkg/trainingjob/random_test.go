@@ -67,7 +67,7 @@ func (w *world) happen(rng *rand.Rand) int32 {
 	var pending, bound, running []string
 	for _, p := range w.pods {
 		switch {
-		case p.DeletionTimestamp != nil || ended(p):
+		case p.DeletionTimestamp != nil || Ended(p):
 		case p.Spec.NodeName == "":
 			pending = append(pending, p.Name)
 		case p.Status.Phase == corev1.PodPending:
@@ -129,7 +129,7 @@ func (w *world) kind(failures int32) {
 		}
 		for _, p := range slices.Clone(w.pods) {
 			switch {
-			case ended(p):
+			case Ended(p):
 			case p.Spec.NodeName == "" && int32(len(w.pods)) >= MinAvailable(w.job):
 				w.bind(p.Name)
 			case p.Status.Phase == corev1.PodPending:
@@ -153,7 +153,7 @@ func (w *world) kind(failures int32) {
 		w.t.Errorf("invariant 5: the group is still there")
 	case st.Restarts > failures && Scope(w.job) == v1alpha1.ScopeGang:
 		w.t.Errorf("invariant 4: %d restarts for %d failures", st.Restarts, failures)
-	case slices.ContainsFunc(w.pods, func(p *corev1.Pod) bool { return !ended(p) }):
+	case slices.ContainsFunc(w.pods, func(p *corev1.Pod) bool { return !Ended(p) }):
 		w.t.Errorf("invariant 5: live pods are left: %v", w.names())
 	}
 	if t := w.t; t.Failed() {

@@ -2,6 +2,7 @@ package trainingjob
 
 import (
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -51,6 +52,16 @@ func Roles(job *v1alpha1.TrainingJob) []Role {
 			RestartPolicy: restartPolicy(job, spec.RestartPolicy),
 			Template:      spec.Template,
 		})
+	}
+	return roles
+}
+
+// admittedRoles are the roles without the ranks that the scheduler did not let in: those with the highest indexes.
+func admittedRoles(roles []Role, admitted map[string]int32) []Role {
+	for i := range roles {
+		if n, limited := admitted[strings.ToLower(string(roles[i].Name))]; limited {
+			roles[i].Replicas = min(roles[i].Replicas, n)
+		}
 	}
 	return roles
 }

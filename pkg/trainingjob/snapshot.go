@@ -54,6 +54,8 @@ type Plan struct {
 	Transition bool
 	// Group says whether the gang's objects must exist.
 	Group GroupAction
+	// Life is what a scheduler that must be told learns of the gang, once the group is as planned.
+	Life scheduler.Life
 	// Service says whether the headless Service must exist.
 	Service GroupAction
 	// Delete these pods, by name and UID.
@@ -80,6 +82,8 @@ const (
 	Apply GroupAction = "Apply"
 	// Remove: none may exist.
 	Remove GroupAction = "Remove"
+	// Finish: none may exist but what a scheduler keeps of a finished gang.
+	Finish GroupAction = "Finish"
 )
 
 // RankRef names one rank.

@@ -126,6 +126,9 @@ func (p *pass) runningMessage() string {
 	if done > 0 {
 		msg += fmt.Sprintf(", %d succeeded", done)
 	}
+	if out := Ranks(p.job) - int32(len(p.obs.ranks)); out > 0 {
+		msg += fmt.Sprintf("; %d of %d were not admitted", out, Ranks(p.job))
+	}
 	return msg
 }
 

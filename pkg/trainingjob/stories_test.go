@@ -71,6 +71,35 @@ var stories = map[string]struct {
 		w.up()
 		w.tell("all ranks run again")
 	}},
+	"evicted-by-its-scheduler": {newJob(3), func(w *world) {
+		running(w)
+		w.lingers = true
+		for range 2 {
+			w.verdict = scheduler.Verdict{Admission: scheduler.Yield, Judged: true, Reason: "QueueStopped", Message: "the queue is stopped"}
+			w.tell("the scheduler asks for the places back")
+			for _, name := range w.names() {
+				w.remove(name)
+			}
+			w.verdict = scheduler.Verdict{Admission: scheduler.Hold, Judged: true, Reason: "QueueStopped", Message: "the queue is stopped"}
+			w.tell("the last pod is gone: the gang is queued again, without a backoff")
+			w.advance(5 * time.Second)
+			w.tell("and says why it waits")
+			w.verdict = scheduler.Verdict{Admission: scheduler.Go, Judged: true}
+			w.tell("the queue is open again")
+		}
+		w.up()
+		w.tell("all ranks run")
+	}},
+	"admitted-in-part": {newJob(4, func(j *v1alpha1.TrainingJob) {
+		j.Spec.RunPolicy.SchedulingPolicy.MinAvailable = ptr[int32](2)
+	}), func(w *world) {
+		w.verdict = scheduler.Verdict{Admission: scheduler.Go, Judged: true, Admitted: map[string]int32{"worker": 3}}
+		w.tell("the scheduler lets three of four ranks in")
+		w.up()
+		w.tell("the three run: they are the gang")
+		w.exit(0, "bert-worker-0", "bert-worker-1", "bert-worker-2")
+		w.tell("and finish")
+	}},
 	"fails-until-the-limit": {newJob(2, func(j *v1alpha1.TrainingJob) { j.Spec.BackoffLimit = ptr[int32](1) }), func(w *world) {
 		running(w)
 		w.exit(1, "bert-worker-1")

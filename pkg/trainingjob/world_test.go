@@ -115,7 +115,7 @@ func (w *world) pass() bool {
 	case plan.Group == Apply && !w.group:
 		w.group, changed = true, true
 		w.say("  apply the group")
-	case plan.Group == Remove && w.group:
+	case (plan.Group == Remove || plan.Group == Finish) && w.group:
 		w.group, changed = false, true
 		w.say("  remove the group")
 	}
@@ -165,7 +165,7 @@ func (w *world) write(plan Plan) bool {
 }
 
 func (w *world) createPod(ref RankRef) {
-	pod := RenderPod(w.job, ref, w.job.Status.Attempt)
+	pod := RenderPod(w.job, ref, w.job.Status.Attempt, w.verdict.Admitted)
 	if w.find(pod.Name) != nil {
 		w.t.Fatalf("pod %s exists already", pod.Name)
 	}
@@ -189,7 +189,7 @@ func (w *world) deletePod(old *corev1.Pod) {
 		pod.DeletionTimestamp = &t
 	}
 	w.pods[i] = pod
-	if !w.lingers || ended(pod) || pod.Spec.NodeName == "" {
+	if !w.lingers || Ended(pod) || pod.Spec.NodeName == "" {
 		w.remove(pod.Name)
 	}
 }
@@ -341,7 +341,7 @@ func (w *world) checkPlan(plan Plan) {
 		w.t.Errorf("invariant 1: creates pods for attempt %d, persisted is %d", plan.Status.Attempt, st.Attempt)
 	}
 	for _, pod := range w.pods {
-		if pod.Labels[v1alpha1.LabelAttempt] != fmt.Sprint(st.Attempt) && !ended(pod) {
+		if pod.Labels[v1alpha1.LabelAttempt] != fmt.Sprint(st.Attempt) && !Ended(pod) {
 			w.t.Errorf("invariant 2: creates pods beside %s of attempt %s", pod.Name, pod.Labels[v1alpha1.LabelAttempt])
 		}
 	}

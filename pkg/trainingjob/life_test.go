@@ -1,0 +1,69 @@
+package trainingjob
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+)
+
+func TestLife(t *testing.T) {
+	never := func(j *v1alpha1.TrainingJob) { j.Spec.RestartPolicy = v1alpha1.RestartNever }
+	cases := map[string]struct {
+		reason string
+		happen func(*world)
+		want   scheduler.Life
+	}{
+		"running": {
+			"all ranks that were let in run", func(*world) {},
+			scheduler.Life{PodsLeft: 2, Running: true, Ready: true},
+		},
+		"draining for good": {
+			"no restart follows a permanent failure: what has ended is free", func(w *world) {
+				w.exit(1, "bert-worker-0")
+				w.pass()
+			},
+			scheduler.Life{PodsLeft: 1, Over: true, Ended: map[string]int32{"worker": 1}},
+		},
+		"preempted": {
+			"a restart follows: nothing is free until the scheduler takes it", func(w *world) {
+				w.lingers = true
+				w.preempt("bert-worker-0")
+				w.pass()
+			},
+			scheduler.Life{PodsLeft: 2},
+		},
+		"failed, one pod hangs": {
+			"a job is not finished for its scheduler while a pod of it may run", func(w *world) {
+				w.exit(0)
+				w.converge()
+				w.job.Status.Phase = v1alpha1.PhaseFailed
+				w.pods[0] = w.pods[0].DeepCopy()
+				w.pods[0].Status.Phase = "Running"
+			},
+			scheduler.Life{PodsLeft: 1, Over: true, Ended: map[string]int32{"worker": 1}},
+		},
+		"succeeded": {
+			"the end", func(w *world) { w.exit(0); w.converge() },
+			scheduler.Life{Over: true, Ended: map[string]int32{"worker": 2}, Finished: true, Success: true},
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, newJob(2, never))
+			running(w)
+			c.happen(w)
+			got := Decide(w.snapshot()).Life
+			if got.Now == (metav1.Time{}) || got.Message != w.job.Status.Message {
+				t.Errorf("it lacks the time or the job's last word: %+v", got)
+			}
+			if diff := cmp.Diff(c.want, got, cmpopts.IgnoreFields(scheduler.Life{}, "Now", "Message")); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
+			}
+		})
+	}
+}
