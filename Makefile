@@ -62,6 +62,11 @@ bench-burst: build ## time and writes for a burst of gangs
 	go run ./bench/burst
 
 .PHONY: crash
-crash: build ## the operator killed before and after each of its writes, on the fake and on the real schedulers
-	go test -tags cluster -run '^Test(Scenarios|CrashAtEveryWrite)' -count 1 -v -timeout 120m ./test/conformance \
-		-args -crash-points=all -crash-on=fake,volcano,native
+crash: build ## the operator killed before and after each write of a preempt-and-return cycle, on the fake and on every real scheduler
+	go test -tags cluster -run '^TestCrashAtEveryWrite$$' -count 1 -v -timeout 120m ./test/conformance \
+		-args -crash-on=fake,volcano,native
+
+.PHONY: crash-matrix
+crash-matrix: build ## the same in every scenario, on the fake (hours)
+	go test -tags cluster -run '^TestScenariosOnFake$$' -count 1 -v -timeout 480m ./test/conformance \
+		-args -crash-points=all -crash-on=fake

@@ -44,6 +44,8 @@ type run struct {
 	Seconds float64
 	// Writes by user agent, until all ranks ran.
 	Writes map[string]measure.Writes
+	// CPU seconds by program, until all ranks ran.
+	CPU map[string]float64
 }
 
 func (b *burst) runAll(ctx context.Context) ([]run, error) {
@@ -105,11 +107,19 @@ func (b *burst) measure(ctx context.Context, namespace, way string, write, look 
 	if err != nil {
 		return run{}, err
 	}
+	before, err := measure.CPU()
+	if err != nil {
+		return run{}, err
+	}
 	start := time.Now()
 	if err := write(ctx); err != nil {
 		return run{}, err
 	}
 	end, err := running.Until(ctx, func(_, n int) bool { return n == b.gangs*b.ranks })
+	if err != nil {
+		return run{}, err
+	}
+	after, err := measure.CPU()
 	if err != nil {
 		return run{}, err
 	}
@@ -127,7 +137,7 @@ func (b *burst) measure(ctx context.Context, namespace, way string, write, look 
 		return run{}, err
 	}
 	_, err = running.Until(ctx, func(pods, _ int) bool { return pods == 0 })
-	return run{Way: way, Seconds: end.Sub(start).Seconds(), Writes: writes}, err
+	return run{Way: way, Seconds: end.Sub(start).Seconds(), Writes: writes, CPU: measure.Minus(after, before)}, err
 }
 
 // awaitStatus waits until the operator has said of every job that it runs: those writes are its own too.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -60,8 +61,9 @@ func (r *report) print(w io.Writer) {
 	}
 	t.Flush() //nolint:errcheck // a terminal that is gone
 	for _, s := range r.Schedulers {
-		fmt.Fprintf(w, "\nWrites by client on %s, last pair:\n", s.Scheduler)
+		fmt.Fprintf(w, "\nWrites and CPU by client on %s, last pair:\n", s.Scheduler)
 		for _, run := range s.Runs[max(0, len(s.Runs)-2):] {
+			fmt.Fprintf(w, "  %-9s CPU seconds: %s\n", run.Way, describeCPU(run.CPU))
 			for _, agent := range slices.Sorted(maps.Keys(run.Writes)) {
 				fmt.Fprintf(w, "  %-9s %-26s %s\n", run.Way, agent, describe(run.Writes[agent]))
 			}
@@ -85,6 +87,16 @@ func describe(w measure.Writes) string {
 		parts = append(parts, fmt.Sprintf("%s %d", what, w[what]))
 	}
 	return fmt.Sprintf("%d: %s", w.Total(), strings.Join(parts, ", "))
+}
+
+func describeCPU(used map[string]float64) string {
+	names := slices.SortedFunc(maps.Keys(used), func(a, b string) int { return cmp.Compare(used[b], used[a]) })
+	var sum float64
+	for i, name := range names {
+		sum += used[name]
+		names[i] = fmt.Sprintf("%s %.1f", name, used[name])
+	}
+	return fmt.Sprintf("%.1f: %s", sum, strings.Join(names, ", "))
 }
 
 func (r *report) save(dir string) error {

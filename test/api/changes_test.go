@@ -241,7 +241,7 @@ func (s server) roleChanges(t *testing.T) {
 		}
 	})
 	t.Run("the other form of the same roles, running", func(t *testing.T) {
-		wantRefusal(t, s.change(t, s.stored(t, simple(), v1alpha1.PhaseRunning), form), suspendFirst, field, "spec.image")
+		wantRefusal(t, s.change(t, s.stored(t, simple(), v1alpha1.PhaseRunning), form), suspendFirst, field, "spec.command")
 	})
 }
 

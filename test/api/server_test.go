@@ -68,12 +68,15 @@ func wantRefusal(t *testing.T, err error, says string, fields ...string) {
 }
 
 // names says whether a cause is about a field. The CRD's rules cannot point into a map or the metadata: they point at the
-// nearest field above. An admission policy has its message only.
+// nearest field above. A rule over many fields names those that are meant in its message, and an admission policy has its
+// message only.
 func names(c metav1.StatusCause, field string) bool {
 	if c.Field == "" {
 		key := strings.TrimPrefix(strings.TrimPrefix(field, "metadata.labels."), "metadata.annotations.")
 		return strings.Contains(c.Message, key)
 	}
 	at := plain(c.Field)
-	return at == field || at != "spec" && strings.HasPrefix(field, at+".")
+	return at == field || at != "spec" && strings.HasPrefix(field, at+".") ||
+		slices.Contains(strings.FieldsFunc(c.Message, func(r rune) bool { return r == ' ' || r == ':' }), strings.TrimPrefix(field, "spec.")) ||
+		slices.Contains(strings.Fields(c.Message), field)
 }

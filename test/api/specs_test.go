@@ -119,7 +119,7 @@ func formSpecs() map[string]spec {
 		"both forms": {
 			reason: "which one would be run?", full: true,
 			edit:   func(j *v1alpha1.TrainingJob) { j.Spec.Image, j.Spec.Replicas = "trainer:1", ptr.To[int32](4) },
-			fields: []string{"spec.image", "spec.replicas"}, says: "move it into replicaSpecs, or remove replicaSpecs",
+			fields: []string{"spec.image", "spec.replicas"}, says: "into replicaSpecs, or remove replicaSpecs",
 		},
 		"a node selector beside roles": {
 			reason: "every field of the simple form is named", full: true,

@@ -1,0 +1,68 @@
+package measure
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// ticksPerSecond of /proc's times: USER_HZ, which Linux fixes at 100 for all that user space sees (man 5 proc).
+const ticksPerSecond = 100
+
+// CPU is the processor time in seconds that each child process of this one has used so far, by the name of its program.
+// Where the machine is what limits a run, this says whose work it was; unlike times it depends little on what else runs.
+func CPU() (map[string]float64, error) {
+	files, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		return nil, fmt.Errorf("listing processes: %w", err)
+	}
+	used := map[string]float64{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue // it has ended
+		}
+		name, parent, ticks, err := parseStat(text)
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", file, err)
+		}
+		if parent == os.Getpid() {
+			used[name] += float64(ticks) / ticksPerSecond
+		}
+	}
+	return used, nil
+}
+
+// parseStat reads the name (which the kernel cuts at 15 characters), the parent and the ticks in user and kernel mode.
+func parseStat(text []byte) (name string, parent, ticks int, err error) {
+	begin, end := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
+	if begin < 0 || end < begin {
+		return "", 0, 0, fmt.Errorf("no name in %q", text)
+	}
+	const ppid, utime, stime = 1, 11, 12 // counted from the state, which follows the name
+	fields := strings.Fields(string(text[end+1:]))
+	if len(fields) <= stime {
+		return "", 0, 0, fmt.Errorf("too few fields in %q", text)
+	}
+	var numbers [3]int
+	for i, at := range []int{ppid, utime, stime} {
+		if numbers[i], err = strconv.Atoi(fields[at]); err != nil {
+			return "", 0, 0, err
+		}
+	}
+	return string(text[begin+1 : end]), numbers[0], numbers[1] + numbers[2], nil
+}
+
+// Minus is what was used since an earlier reading; programs that used less than a hundredth of a second are left out.
+func Minus(now, before map[string]float64) map[string]float64 {
+	used := map[string]float64{}
+	for name, t := range now {
+		if d := t - before[name]; d >= 0.01 {
+			used[name] = d
+		}
+	}
+	return used
+}
