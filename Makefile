@@ -51,10 +51,10 @@ test: build ## every test, also those against a real control plane, built from G
 	bin/localcluster build
 	go test ./...
 	go test -tags cluster -p 1 -timeout 40m ./...
-	@for s in volcano native; do bin/localcluster demo --scheduler $$s --dir bin/test-demo --down </dev/null || exit 1; done
+	@for s in volcano native coscheduling; do bin/localcluster demo --scheduler $$s --dir bin/test-demo --down </dev/null || exit 1; done
 
 .PHONY: demo
-demo: build ## a gang that waits whole, preempts, and runs again, in a local cluster (SCHEDULER=volcano|native)
+demo: build ## a gang that waits whole, preempts, and runs again, in a local cluster (SCHEDULER=volcano|native|coscheduling)
 	bin/localcluster demo --scheduler $(SCHEDULER)
 
 .PHONY: bench-burst
@@ -64,7 +64,7 @@ bench-burst: build ## time and writes for a burst of gangs
 .PHONY: crash
 crash: build ## the operator killed before and after each write of a preempt-and-return cycle, on the fake and on every real scheduler
 	go test -tags cluster -run '^TestCrashAtEveryWrite$$' -count 1 -v -timeout 120m ./test/conformance \
-		-args -crash-on=fake,volcano,native
+		-args -crash-on=fake,volcano,native,coscheduling
 
 .PHONY: crash-matrix
 crash-matrix: build ## the same in every scenario, on the fake (hours)

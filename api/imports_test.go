@@ -28,7 +28,11 @@ var rules = map[string]struct {
 	},
 	"scheduler/volcano": {reason: "one dialect", ours: []string{"scheduler"}, never: []string{"context", "k8s.io/client-go"}},
 	"scheduler/native":  {reason: "one dialect", ours: []string{"scheduler"}, never: []string{"context", "k8s.io/client-go"}},
-	"scheduler/fake":    {reason: "a scheduler for tests: it has a client of its own", ours: []string{"scheduler"}},
+	"scheduler/coscheduling": {
+		reason: "one dialect, of the module's API alone", ours: []string{"scheduler"},
+		never: []string{"context", "k8s.io/client-go", "sigs.k8s.io/scheduler-plugins/pkg", "sigs.k8s.io/scheduler-plugins/apis/config"},
+	},
+	"scheduler/fake": {reason: "a scheduler for tests: it has a client of its own", ours: []string{"scheduler"}},
 	"scheduler/schedulertest": {
 		reason: "the contract of a dialect", ours: []string{"scheduler"},
 	},
@@ -43,7 +47,7 @@ var rules = map[string]struct {
 	"pkg/demo":         {reason: "drives the operator through the API and its file", ours: []string{"api", "pkg/config", "pkg/localcluster"}},
 	"cmd/operator": {
 		reason: "the only importer of concrete backends",
-		ours:   []string{"api", "scheduler", "scheduler/volcano", "scheduler/native", "pkg/config", "pkg/controller"},
+		ours:   []string{"api", "scheduler", "scheduler/volcano", "scheduler/native", "scheduler/coscheduling", "pkg/config", "pkg/controller"},
 	},
 	"cmd/localcluster": {reason: "a command", ours: []string{"pkg/localcluster", "pkg/demo"}},
 	"bench":            {reason: "drives the operator through the API and its file", ours: []string{"api", "bench", "pkg/config", "pkg/localcluster"}},

@@ -18,7 +18,9 @@ func TestExamplesPassTheAPIServer(t *testing.T) {
 	}
 	for _, o := range objects {
 		t.Run(o.Path+"/"+o.GetName(), func(t *testing.T) {
-			if o.GetNamespace() == "" && o.GetKind() == "TrainingJob" {
+			if namespaced, err := c.IsObjectNamespaced(o.Unstructured); err != nil {
+				t.Fatal(err)
+			} else if namespaced && o.GetNamespace() == "" {
 				o.SetNamespace("default")
 			}
 			if err := c.Create(t.Context(), o.Unstructured, client.DryRunAll); err != nil {

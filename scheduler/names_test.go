@@ -18,6 +18,7 @@ func TestNamesEqualTheAPIs(t *testing.T) {
 		"reason NotJudged":                       {v1alpha1.ReasonNotJudged, scheduler.ReasonNotJudged},
 		"reason WaitingInQueue":                  {v1alpha1.ReasonWaitingInQueue, scheduler.ReasonWaitingInQueue},
 		"reason Unschedulable":                   {v1alpha1.ReasonUnschedulable, scheduler.ReasonUnschedulable},
+		"reason QuotaExceeded":                   {v1alpha1.ReasonQuotaExceeded, scheduler.ReasonQuotaExceeded},
 		"reason Terminating":                     {v1alpha1.ReasonTerminating, scheduler.ReasonTerminating},
 		"no role without a label":                {"", roleOf(nil)},
 		"role by Kubeflow's lower-case label":    {"Worker", roleOf(map[string]string{scheduler.LabelRole: "worker"})},

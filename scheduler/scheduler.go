@@ -48,6 +48,10 @@ type Gang struct {
 	// HasPods says whether ranks of this attempt exist. Where a group outlives an attempt its phase may be stale, and only
 	// this tells the two apart.
 	HasPods bool
+	// Refusals are what the scheduler has written on ranks of this attempt that it has tried and could not place (the message
+	// of PodScheduled=False, reason Unschedulable), by the ranks' names. Dialects whose scheduler says nothing on the group
+	// read them; their words change with every try.
+	Refusals []string
 }
 
 // Role is a set of identical ranks.

@@ -206,8 +206,8 @@ type RunPolicy struct {
 
 // SchedulingPolicy is what the gang asks of the cluster's scheduler.
 type SchedulingPolicy struct {
-	// Scheduler: volcano or native; default: the operator's configuration, else what the cluster serves. The choice is
-	// recorded in status and does not change while the job is queued or runs.
+	// Scheduler: volcano, native or coscheduling; default: the operator's configuration, else what the cluster serves. The
+	// choice is recorded in status and does not change while the job is queued or runs.
 	// +optional
 	Scheduler SchedulerName `json:"scheduler,omitempty"`
 	// Queue; else the label kueue.x-k8s.io/queue-name, else the annotation scheduling.volcano.sh/queue-name.

@@ -23,8 +23,9 @@ import (
 
 // groupsOf a scheduler are what a raw client writes before its pods.
 var groupsOf = map[string]schema.GroupVersionResource{
-	localcluster.SchedulerVolcano: {Group: "scheduling.volcano.sh", Version: "v1beta1", Resource: "podgroups"},
-	localcluster.SchedulerNative:  {Group: "scheduling.k8s.io", Version: "v1alpha2", Resource: "podgroups"},
+	localcluster.SchedulerVolcano:      {Group: "scheduling.volcano.sh", Version: "v1beta1", Resource: "podgroups"},
+	localcluster.SchedulerNative:       {Group: "scheduling.k8s.io", Version: "v1alpha2", Resource: "podgroups"},
+	localcluster.SchedulerCoscheduling: {Group: "scheduling.x-k8s.io", Version: "v1alpha1", Resource: "podgroups"},
 }
 
 // deadline for everything to run, and for everything to be gone.

@@ -35,7 +35,7 @@ stay until "localcluster down".`,
 	}
 	addDirFlag(cmd, &options.Dir)
 	flags := cmd.Flags()
-	flags.StringSliceVar(&options.Schedulers, "scheduler", []string{localcluster.SchedulerVolcano, localcluster.SchedulerNative}, "gang schedulers to run")
+	flags.StringSliceVar(&options.Schedulers, "scheduler", []string{localcluster.SchedulerVolcano, localcluster.SchedulerNative, localcluster.SchedulerCoscheduling}, "gang schedulers to run")
 	flags.IntVar(&options.Nodes, "nodes", 4, "number of fake nodes")
 	flags.IntVar(&options.GPUsPerNode, "gpus", 8, "GPUs of each node (nvidia.com/gpu)")
 	flags.StringVar(&options.CPUPerNode, "cpu", "96", "CPUs of each node")

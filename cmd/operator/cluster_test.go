@@ -70,7 +70,7 @@ func TestInstalledOperatorIsAllowedWhatItDoes(t *testing.T) {
 	})
 	o := start(t, cluster, c)
 	o.ready(t)
-	for _, scheduler := range []v1alpha1.SchedulerName{v1alpha1.SchedulerVolcano, v1alpha1.SchedulerNative} {
+	for _, scheduler := range []v1alpha1.SchedulerName{v1alpha1.SchedulerVolcano, v1alpha1.SchedulerNative, v1alpha1.SchedulerCoscheduling} {
 		t.Run(string(scheduler), func(t *testing.T) { lives(t, c, scheduler) })
 	}
 	t.Run("the leader holds a lease", func(t *testing.T) {
@@ -257,7 +257,7 @@ func (p *process) metrics(t *testing.T, c client.Client) {
 	}
 	eventually(t, "the metrics are served", func(ctx context.Context) (bool, string) {
 		code, body := get(ctx, t, url, token)
-		return code == http.StatusOK && strings.Contains(body, `trainingjob_transitions_total{phase="Running",reason="GangRunning"} 2`), fmt.Sprint(code)
+		return code == http.StatusOK && strings.Contains(body, `trainingjob_transitions_total{phase="Running",reason="GangRunning"} 3`), fmt.Sprint(code)
 	})
 }
 

@@ -25,6 +25,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/config"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
+	"mlplatform.example.com/trainingjob-operator/scheduler/coscheduling"
 	"mlplatform.example.com/trainingjob-operator/scheduler/native"
 	"mlplatform.example.com/trainingjob-operator/scheduler/volcano"
 )
@@ -82,19 +83,20 @@ func restConfig(base *rest.Config) *rest.Config {
 // newScheme knows every kind that the operator reads or writes.
 func newScheme() (*runtime.Scheme, error) {
 	s := runtime.NewScheme()
-	err := errors.Join(clientgoscheme.AddToScheme(s), v1alpha1.AddToScheme(s), schedulingv1beta1.AddToScheme(s))
+	err := errors.Join(clientgoscheme.AddToScheme(s), v1alpha1.AddToScheme(s), schedulingv1beta1.AddToScheme(s), coscheduling.AddToScheme(s))
 	if err != nil {
 		return nil, fmt.Errorf("registering types: %w", err)
 	}
 	return s, nil
 }
 
-// backends in the order of preference: what a job gets that names none, where the cluster serves both. Volcano, where it
-// is installed, was installed for gangs.
+// backends in the order of preference: what a job gets that names none, where the cluster serves several. Volcano, where it
+// is installed, was installed for gangs; Kubernetes' own scheduler preempts gangs whole, scheduler-plugins does not.
 func backends(c config.Schedulers) []scheduler.Backend {
 	return []scheduler.Backend{
 		volcano.New(volcano.Options{WaitForInqueue: c.Volcano.WaitForInqueue, SchedulerName: c.Volcano.SchedulerName}),
 		native.New(native.Options{SchedulerName: c.Native.SchedulerName}),
+		coscheduling.New(coscheduling.Options{SchedulerName: c.Coscheduling.SchedulerName}),
 	}
 }
 

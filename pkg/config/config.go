@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -34,7 +35,7 @@ type OperatorConfiguration struct {
 	LeaderElection LeaderElection `json:"leaderElection"`
 	Metrics        Metrics        `json:"metrics"`
 	Health         Health         `json:"health"`
-	// DefaultScheduler of jobs that name none: volcano or native; default: the first of these that the cluster serves.
+	// DefaultScheduler of jobs that name none: volcano, native or coscheduling; default: the first of these that the cluster serves.
 	DefaultScheduler string     `json:"defaultScheduler,omitempty"`
 	Schedulers       Schedulers `json:"schedulers"`
 	// Workers is how many jobs are reconciled at once, 1 to 100, default 10.
@@ -65,8 +66,9 @@ type Health struct {
 
 // Schedulers holds what each scheduler's dialect can be told.
 type Schedulers struct {
-	Volcano Volcano `json:"volcano"`
-	Native  Native  `json:"native"`
+	Volcano      Volcano      `json:"volcano"`
+	Native       Native       `json:"native"`
+	Coscheduling Coscheduling `json:"coscheduling"`
 }
 
 // Volcano is how the operator speaks to Volcano.
@@ -81,6 +83,12 @@ type Volcano struct {
 // Native is how the operator speaks to kube-scheduler.
 type Native struct {
 	// SchedulerName of the kube-scheduler profile that places gangs, default default-scheduler.
+	SchedulerName string `json:"schedulerName,omitempty"`
+}
+
+// Coscheduling is how the operator speaks to scheduler-plugins.
+type Coscheduling struct {
+	// SchedulerName of the profile that runs Coscheduling, default scheduler-plugins-scheduler.
 	SchedulerName string `json:"schedulerName,omitempty"`
 }
 
@@ -135,15 +143,14 @@ func (c OperatorConfiguration) Validate() field.ErrorList {
 	errs = append(errs, name(field.NewPath("leaderElection", "namespace"), c.LeaderElection.Namespace, validation.IsDNS1123Label)...)
 	errs = append(errs, address(field.NewPath("metrics", "bindAddress"), c.Metrics.BindAddress)...)
 	errs = append(errs, address(field.NewPath("health", "bindAddress"), c.Health.BindAddress)...)
-	known := []v1alpha1.SchedulerName{v1alpha1.SchedulerVolcano, v1alpha1.SchedulerNative}
-	switch v1alpha1.SchedulerName(c.DefaultScheduler) {
-	case "", v1alpha1.SchedulerVolcano, v1alpha1.SchedulerNative:
-	default:
-		errs = append(errs, field.NotSupported(field.NewPath("defaultScheduler"), v1alpha1.SchedulerName(c.DefaultScheduler), known))
+	known := []v1alpha1.SchedulerName{v1alpha1.SchedulerVolcano, v1alpha1.SchedulerNative, v1alpha1.SchedulerCoscheduling}
+	if s := v1alpha1.SchedulerName(c.DefaultScheduler); s != "" && !slices.Contains(known, s) {
+		errs = append(errs, field.NotSupported(field.NewPath("defaultScheduler"), s, known))
 	}
 	schedulers := field.NewPath("schedulers")
 	errs = append(errs, name(schedulers.Child("volcano", "schedulerName"), c.Schedulers.Volcano.SchedulerName, validation.IsDNS1123Subdomain)...)
 	errs = append(errs, name(schedulers.Child("native", "schedulerName"), c.Schedulers.Native.SchedulerName, validation.IsDNS1123Subdomain)...)
+	errs = append(errs, name(schedulers.Child("coscheduling", "schedulerName"), c.Schedulers.Coscheduling.SchedulerName, validation.IsDNS1123Subdomain)...)
 	if c.Workers < 1 || c.Workers > 100 {
 		errs = append(errs, field.Invalid(field.NewPath("workers"), c.Workers, "must be from 1 to 100"))
 	}

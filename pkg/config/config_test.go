@@ -40,11 +40,13 @@ defaultScheduler: native
 schedulers:
   volcano: {waitForInqueue: true, schedulerName: vc}
   native: {schedulerName: gangs}
+  coscheduling: {schedulerName: plugins}
 workers: 3
 `, with(func(c *OperatorConfiguration) {
 			c.LeaderElection.Namespace, c.Metrics.BindAddress, c.Health.BindAddress = "ml", "0", "127.0.0.1:9000"
 			c.DefaultScheduler, c.Workers = "native", 3
 			c.Schedulers.Volcano.SchedulerName, c.Schedulers.Native.SchedulerName = "vc", "gangs"
+			c.Schedulers.Coscheduling.SchedulerName = "plugins"
 		})},
 	}
 	for name, tc := range tests {
@@ -62,17 +64,18 @@ workers: 3
 
 func TestParseRefuses(t *testing.T) {
 	tests := map[string]struct{ yaml, says string }{
-		"an unknown key, by name":         {head + "metrics: {bindAdress: ':1'}", "bindAdress"},
-		"an unknown scheduler's settings": {head + "schedulers: {slurm: {}}", "slurm"},
-		"a key given twice":               {head + "workers: 1\nworkers: 2", "workers"},
-		"another kind":                    {strings.Replace(head, "OperatorConfiguration", "Pod", 1), "kind"},
-		"no apiVersion":                   {"kind: OperatorConfiguration", "apiVersion"},
-		"an unknown scheduler":            {head + "defaultScheduler: slurm", `defaultScheduler: Unsupported value: "slurm"`},
-		"an address without a port":       {head + "health: {bindAddress: localhost}", "health.bindAddress"},
-		"too many workers":                {head + "workers: 1000", "workers"},
-		"no workers":                      {head + "workers: 0", "workers"},
-		"a bad namespace":                 {head + "leaderElection: {namespace: A_B}", "leaderElection.namespace"},
-		"a bad scheduler name":            {head + "schedulers: {native: {schedulerName: A_B}}", "schedulers.native.schedulerName"},
+		"an unknown key, by name":          {head + "metrics: {bindAdress: ':1'}", "bindAdress"},
+		"an unknown scheduler's settings":  {head + "schedulers: {slurm: {}}", "slurm"},
+		"a key given twice":                {head + "workers: 1\nworkers: 2", "workers"},
+		"another kind":                     {strings.Replace(head, "OperatorConfiguration", "Pod", 1), "kind"},
+		"no apiVersion":                    {"kind: OperatorConfiguration", "apiVersion"},
+		"an unknown scheduler":             {head + "defaultScheduler: slurm", `defaultScheduler: Unsupported value: "slurm"`},
+		"an address without a port":        {head + "health: {bindAddress: localhost}", "health.bindAddress"},
+		"too many workers":                 {head + "workers: 1000", "workers"},
+		"no workers":                       {head + "workers: 0", "workers"},
+		"a bad namespace":                  {head + "leaderElection: {namespace: A_B}", "leaderElection.namespace"},
+		"a bad name of a second scheduler": {head + "schedulers: {coscheduling: {schedulerName: A_B}}", "schedulers.coscheduling.schedulerName"},
+		"a bad scheduler name":             {head + "schedulers: {native: {schedulerName: A_B}}", "schedulers.native.schedulerName"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

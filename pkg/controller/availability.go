@@ -97,7 +97,7 @@ func noScheduler(kinds []string) *v1alpha1.Blocker {
 	return &v1alpha1.Blocker{
 		Reason:   v1alpha1.ReasonSchedulerMissing,
 		Message:  "the cluster has no gang scheduler: it serves none of " + strings.Join(kinds, ", "),
-		NextStep: "install Volcano, or turn on Kubernetes' own gang scheduling; the job is queued when it is there",
+		NextStep: "install Volcano or scheduler-plugins, or turn on Kubernetes' own gang scheduling; the job is queued when it is there",
 	}
 }
 

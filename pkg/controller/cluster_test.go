@@ -21,6 +21,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/localcluster"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
+	"mlplatform.example.com/trainingjob-operator/scheduler/coscheduling"
 	"mlplatform.example.com/trainingjob-operator/scheduler/fake"
 	"mlplatform.example.com/trainingjob-operator/scheduler/native"
 	"mlplatform.example.com/trainingjob-operator/scheduler/volcano"
@@ -42,9 +43,12 @@ func TestOperatorOnRealSchedulers(t *testing.T) {
 	s := newStage(t, cluster)
 	t.Run("a scheduler that is installed later", s.schedulerAppears)
 
-	backends := []scheduler.Backend{volcano.New(volcano.DefaultOptions()), native.New(native.Options{})}
+	backends := []scheduler.Backend{
+		volcano.New(volcano.DefaultOptions()), native.New(native.Options{}), coscheduling.New(coscheduling.Options{}),
+	}
+	names := []v1alpha1.SchedulerName{v1alpha1.SchedulerVolcano, v1alpha1.SchedulerNative, v1alpha1.SchedulerCoscheduling}
 	s.operator = s.startOperator(t, backends...)
-	for _, name := range []v1alpha1.SchedulerName{v1alpha1.SchedulerVolcano, v1alpha1.SchedulerNative} {
+	for _, name := range names {
 		s := s.on(name)
 		t.Run(string(name), func(t *testing.T) {
 			t.Run("a gang costs at most 14 writes and a settled job none", s.writes)
@@ -240,7 +244,7 @@ func (s stage) removedField(t *testing.T) {
 func (s stage) startedAnew(t *testing.T, backends []scheduler.Backend) {
 	ns := s.namespace(t)
 	var jobs []*v1alpha1.TrainingJob
-	for _, name := range []v1alpha1.SchedulerName{v1alpha1.SchedulerVolcano, v1alpha1.SchedulerNative} {
+	for _, name := range []v1alpha1.SchedulerName{v1alpha1.SchedulerVolcano, v1alpha1.SchedulerNative, v1alpha1.SchedulerCoscheduling} {
 		job := s.on(name).job(ns, string(name), 2)
 		s.create(t, job)
 		jobs = append(jobs, s.reaches(t, job, v1alpha1.PhaseRunning))

@@ -96,6 +96,7 @@ func gatherVerdict(s *scene) {
 	}
 	attempt := max(s.Job.Status.Attempt, 1)
 	s.gang = trainingjob.NewGang(s.Job, attempt, hasPods(s.Pods, attempt))
+	s.gang.Refusals = trainingjob.Refusals(s.Pods, attempt)
 	s.desired, s.desiredErr = s.Backend.Objects(s.gang)
 	s.Verdict = s.Backend.Read(s.gang, append(s.groupObjects(), s.consulted...))
 }

@@ -35,6 +35,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/localcluster"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
+	"mlplatform.example.com/trainingjob-operator/scheduler/coscheduling"
 )
 
 // stage is one cluster with an operator in this process.
@@ -87,7 +88,8 @@ func newStage(t *testing.T, cluster *localcluster.Cluster) stage {
 	ctrl.SetLogger(logr.Discard()) // each operator logs for itself
 	s := stage{cluster: cluster, scheme: runtime.NewScheme()}
 	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, v1alpha1.AddToScheme, schedulingv1beta1.AddToScheme, apiextensionsv1.AddToScheme,
+		clientgoscheme.AddToScheme, v1alpha1.AddToScheme, schedulingv1beta1.AddToScheme, coscheduling.AddToScheme,
+		apiextensionsv1.AddToScheme,
 	} {
 		if err := add(s.scheme); err != nil {
 			t.Fatal(err)

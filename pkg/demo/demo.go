@@ -34,7 +34,7 @@ type Options struct {
 	Dir string
 	// Modules is localcluster's option of that name.
 	Modules string
-	// Scheduler is volcano or native.
+	// Scheduler is volcano, native or coscheduling.
 	Scheduler string
 	// Operator is the path of the operator's binary.
 	Operator string

@@ -110,8 +110,11 @@ func OperatorPID(cluster *localcluster.Cluster) (int, error) {
 }
 
 func schedulerTitle(name string) string {
-	if name == localcluster.SchedulerVolcano {
+	switch name {
+	case localcluster.SchedulerVolcano:
 		return "Volcano"
+	case localcluster.SchedulerCoscheduling:
+		return "scheduler-plugins' Coscheduling"
 	}
 	return "Kubernetes' own scheduler"
 }

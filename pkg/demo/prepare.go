@@ -21,6 +21,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	pluginsv1alpha1 "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
 	volcanov1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
@@ -35,8 +36,9 @@ const storyGPUs = 32
 // Schedulers that the story can be played on: the kind that shows that the cluster has it.
 func schedulerKinds() map[string]schema.GroupVersionKind {
 	return map[string]schema.GroupVersionKind{
-		string(v1alpha1.SchedulerVolcano): volcanov1beta1.SchemeGroupVersion.WithKind("PodGroup"),
-		string(v1alpha1.SchedulerNative):  schedulingv1alpha2.SchemeGroupVersion.WithKind("PodGroup"),
+		string(v1alpha1.SchedulerVolcano):      volcanov1beta1.SchemeGroupVersion.WithKind("PodGroup"),
+		string(v1alpha1.SchedulerNative):       schedulingv1alpha2.SchemeGroupVersion.WithKind("PodGroup"),
+		string(v1alpha1.SchedulerCoscheduling): pluginsv1alpha1.SchemeGroupVersion.WithKind("PodGroup"),
 	}
 }
 

@@ -30,6 +30,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	pluginsv1alpha1 "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
 	volcanov1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
 
 	"mlplatform.example.com/trainingjob-operator/pkg/localcluster"
@@ -54,6 +55,7 @@ func TestCluster(t *testing.T) {
 	t.Run("a second up changes nothing", s.upTwice)
 	t.Run("a Volcano gang runs and its sleep ends", s.volcanoGang)
 	t.Run("a higher Volcano gang preempts", s.volcanoPreempts)
+	t.Run("a coscheduling gang waits whole and is bound", s.coschedulingGang)
 	t.Run("a native gang is bound", s.nativeGang)
 	t.Run("a native PodGroup can be deleted", s.nativeGroupGoes)
 	t.Run("a pod fails with the exit code it is told", s.exitCode)
@@ -77,6 +79,7 @@ func newClient(t *testing.T, cluster *localcluster.Cluster) client.Client {
 	utilruntime.Must(corev1.AddToScheme(scheme))
 	utilruntime.Must(schedulingv1alpha2.AddToScheme(scheme))
 	utilruntime.Must(volcanov1beta1.AddToScheme(scheme))
+	utilruntime.Must(pluginsv1alpha1.AddToScheme(scheme))
 	c, err := client.New(cluster.RESTConfig(), client.Options{Scheme: scheme})
 	if err != nil {
 		t.Fatal(err)
@@ -188,6 +191,31 @@ func (s suite) volcanoPreempts(t *testing.T) {
 	s.deleteAll(t, &volcanov1beta1.PodGroup{})
 }
 
+func (s suite) coschedulingGang(t *testing.T) {
+	const group = "plugins-gang"
+	s.create(t, &pluginsv1alpha1.PodGroup{ObjectMeta: inDefault(group), Spec: pluginsv1alpha1.PodGroupSpec{MinMember: 2}})
+	rank := func(i int) *corev1.Pod {
+		pod := newPod(fmt.Sprintf("%s-%d", group, i), "8")
+		pod.Labels = map[string]string{pluginsv1alpha1.PodGroupLabel: group}
+		pod.Spec.SchedulerName = "scheduler-plugins-scheduler"
+		return pod
+	}
+	first, second := rank(0), rank(1)
+	s.create(t, first)
+	s.waitForPod(t, first, "judged", func(p *corev1.Pod) bool {
+		return p.Spec.NodeName == "" && len(p.Status.Conditions) > 0 && p.Status.Conditions[0].Reason == corev1.PodReasonUnschedulable
+	})
+	s.create(t, second)
+	for _, pod := range []*corev1.Pod{first, second} {
+		s.waitForPod(t, pod, "Running", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodRunning })
+	}
+	for _, pod := range []*corev1.Pod{first, second} {
+		if err := s.client.Delete(t.Context(), pod); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func (s suite) nativeGang(t *testing.T) {
 	const group = "native-gang"
 	s.create(t, &schedulingv1alpha2.PodGroup{
@@ -280,7 +308,7 @@ func (s suite) audit(t *testing.T) {
 	if err := lines.Err(); err != nil {
 		t.Error(err)
 	}
-	for _, agent := range []string{"kube-scheduler", "vc-scheduler", "kwok", "kube-controller-manager"} {
+	for _, agent := range []string{"kube-scheduler", "vc-scheduler", "scheduler-plugins-scheduler", "kwok", "kube-controller-manager"} {
 		if agents[agent] == 0 {
 			t.Errorf("no write of %s among %v", agent, agents)
 		}

@@ -39,6 +39,7 @@ const (
 	componentKubernetes = "kubernetes"
 	componentKwok       = "kwok"
 	componentVolcano    = "volcano"
+	componentPlugins    = "scheduler-plugins"
 )
 
 // Folders inside a built component.
@@ -84,6 +85,12 @@ func components() []component {
 				{"volcano.sh/volcano", "config/crd/volcano/bases", crdFolder},
 				{"volcano.sh/volcano", "config/crd/jobflow/bases", crdFolder},
 			},
+		},
+		{
+			name:       componentPlugins,
+			binaries:   map[string]string{"sigs.k8s.io/scheduler-plugins/cmd/scheduler": processPlugins},
+			kubernetes: true,
+			files:      []moduleFiles{{"sigs.k8s.io/scheduler-plugins", "config/crd/bases", crdFolder}},
 		},
 	}
 }

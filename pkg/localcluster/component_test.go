@@ -71,6 +71,7 @@ func TestComponentsFor(t *testing.T) {
 		want       []string
 	}{
 		"native needs nothing more": {[]string{SchedulerNative}, []string{"etcd", "kubernetes", "kwok"}},
+		"coscheduling is its own":   {[]string{SchedulerCoscheduling}, []string{"etcd", "kubernetes", "kwok", "scheduler-plugins"}},
 		"volcano is its own":        {[]string{SchedulerVolcano, SchedulerNative}, []string{"etcd", "kubernetes", "kwok", "volcano"}},
 	}
 	for name, c := range cases {

@@ -20,6 +20,9 @@ func (l layout) logs() string       { return filepath.Join(l.dir, "logs") }
 func (l layout) pki() string        { return filepath.Join(l.dir, "pki") }
 func (l layout) audit() string      { return filepath.Join(l.dir, "audit.jsonl") }
 
+// plugins is the configuration of scheduler-plugins, made from ours.
+func (l layout) plugins() string { return filepath.Join(l.dir, "scheduler-plugins.yaml") }
+
 func (l layout) log(process string) string { return filepath.Join(l.logs(), process+".log") }
 
 // pkiFile is a file of the pki folder, such as "ca.crt".
@@ -43,7 +46,7 @@ func (l layout) create() error {
 
 // clean removes what a cluster left behind; the logs only if asked to.
 func (l layout) clean(logs bool) error {
-	paths := []string{l.etcdData(), l.pki(), l.kubeconfig(), l.audit(), l.state(), l.stateDraft()}
+	paths := []string{l.etcdData(), l.pki(), l.kubeconfig(), l.audit(), l.plugins(), l.state(), l.stateDraft()}
 	if logs {
 		paths = append(paths, l.logs())
 	}

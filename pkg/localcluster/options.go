@@ -13,9 +13,11 @@ import (
 
 // Schedulers that Up knows. The default kube-scheduler always runs, since plain
 // pods need it; Native turns on its gang scheduling and the API for it.
+// Coscheduling is a second kube-scheduler, with scheduler-plugins.
 const (
-	SchedulerVolcano = "volcano"
-	SchedulerNative  = "native"
+	SchedulerVolcano      = "volcano"
+	SchedulerNative       = "native"
+	SchedulerCoscheduling = "coscheduling"
 )
 
 // Annotations on a pod that say how it behaves on a fake node.
@@ -39,7 +41,8 @@ type Options struct {
 	// Cache is where built binaries are kept between clusters.
 	// Default: os.UserCacheDir()/trainingjob-operator.
 	Cache string
-	// Schedulers to run: SchedulerVolcano, SchedulerNative. Default: both.
+	// Schedulers to run: SchedulerVolcano, SchedulerNative,
+	// SchedulerCoscheduling. Default: all.
 	Schedulers []string
 	// Nodes is the number of fake nodes, default 4. Negative means none.
 	Nodes int
@@ -74,7 +77,7 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	o.Dir = dir
 	if len(o.Schedulers) == 0 {
-		o.Schedulers = []string{SchedulerVolcano, SchedulerNative}
+		o.Schedulers = sets.List(sets.KeySet(schedulers()))
 	}
 	o.Schedulers = sets.List(sets.New(o.Schedulers...))
 	for _, name := range o.Schedulers {

@@ -16,7 +16,7 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Options{
-		Dir: "/d", Schedulers: []string{"native", "volcano"}, Nodes: 4, GPUsPerNode: 8, CPUPerNode: "96", MemoryPerNode: "1Ti",
+		Dir: "/d", Schedulers: []string{"coscheduling", "native", "volcano"}, Nodes: 4, GPUsPerNode: 8, CPUPerNode: "96", MemoryPerNode: "1Ti",
 		NodeGracePeriod: 12 * time.Second, Progress: io.Discard,
 	}
 	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b io.Writer) bool { return a == b })); diff != "" {

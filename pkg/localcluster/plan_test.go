@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
 )
 
 // The command lines are data: what is changed in them shall be seen in review.
@@ -22,7 +23,11 @@ func TestCommandLines(t *testing.T) {
 		options Options
 	}{
 		"native-only": {"no Volcano process, no audit", Options{Schedulers: []string{SchedulerNative}}},
-		"all":         {"everything that there is", Options{Schedulers: []string{SchedulerNative, SchedulerVolcano}, Audit: true}},
+		"all":         {"everything that there is", Options{Schedulers: []string{SchedulerCoscheduling, SchedulerNative, SchedulerVolcano}, Audit: true}},
+		"coscheduling-only": {
+			"the normal scheduler runs beside it, without its configuration",
+			Options{Schedulers: []string{SchedulerCoscheduling}},
+		},
 		"volcano-only": {
 			"no alpha API is served: an operator must find that native gangs are not to be had",
 			Options{Schedulers: []string{SchedulerVolcano}},
@@ -62,6 +67,7 @@ func testPlan(options Options) plan {
 		binaries: Binaries{
 			componentEtcd: "/CACHE/etcd", componentKubernetes: "/CACHE/kubernetes",
 			componentKwok: "/CACHE/kwok", componentVolcano: "/CACHE/volcano",
+			componentPlugins: "/CACHE/scheduler-plugins",
 		},
 		ports: ports,
 	}
@@ -83,4 +89,39 @@ func renderCommands(p plan) string {
 		fmt.Fprintln(&out)
 	}
 	return out.String()
+}
+
+// What runs is our file, and it talks to this cluster.
+func TestPluginsConfiguration(t *testing.T) {
+	modules, err := findModules("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := plan{files: layout{t.TempDir()}, modules: modules}
+	if err := p.writePluginsConfiguration(); err != nil {
+		t.Fatal(err)
+	}
+	read := func(path string) map[string]any {
+		t.Helper()
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := map[string]any{}
+		if err := yaml.UnmarshalStrict(content, &read); err != nil {
+			t.Fatal(err)
+		}
+		return read
+	}
+	want := read(p.configuration("scheduler-plugins", "scheduler.yaml"))
+	want["clientConnection"].(map[string]any)["kubeconfig"] = p.files.kubeconfig()
+	if diff := cmp.Diff(want, read(p.files.plugins())); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if err := p.files.clean(false); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(p.files.plugins()); !os.IsNotExist(err) {
+		t.Errorf("it is left behind: %v", err)
+	}
 }

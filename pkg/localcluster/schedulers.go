@@ -3,8 +3,7 @@ package localcluster
 import "context"
 
 // scheduler is what one choice of Options.Schedulers adds to the plain control
-// plane. A new one (Kueue, coscheduling) is a component and an entry in
-// schedulers.
+// plane. A new one (Kueue) is a component and an entry in schedulers.
 type scheduler struct {
 	components    []string            // to build beside the base
 	ports         []string            // to choose, by name
@@ -21,7 +20,8 @@ type scheduler struct {
 // schedulers are the choices that Up knows.
 func schedulers() map[string]scheduler {
 	return map[string]scheduler{
-		SchedulerVolcano: volcano(),
-		SchedulerNative:  nativeGangs(),
+		SchedulerVolcano:      volcano(),
+		SchedulerNative:       nativeGangs(),
+		SchedulerCoscheduling: coscheduling(),
 	}
 }

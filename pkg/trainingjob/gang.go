@@ -4,7 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -47,6 +49,23 @@ func NewGang(job *v1alpha1.TrainingJob, attempt int32, hasPods bool) scheduler.G
 		g.MinResources = minResources(g.Roles)
 	}
 	return g
+}
+
+// Refusals of an attempt's pods, for Gang.Refusals.
+func Refusals(pods []*corev1.Pod, attempt int32) []string {
+	label := strconv.Itoa(int(attempt))
+	said := map[string]string{}
+	for _, pod := range pods {
+		c := condition(pod, corev1.PodScheduled)
+		if c != nil && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable && pod.Labels[v1alpha1.LabelAttempt] == label {
+			said[pod.Name] = c.Message
+		}
+	}
+	var refusals []string
+	for _, name := range slices.Sorted(maps.Keys(said)) {
+		refusals = append(refusals, said[name])
+	}
+	return refusals
 }
 
 // Owner is the job as the controlling owner of everything made for it.

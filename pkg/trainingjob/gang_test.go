@@ -103,6 +103,29 @@ func TestRevision(t *testing.T) {
 	}
 }
 
+func TestRefusals(t *testing.T) {
+	pod := func(name, attempt string, c corev1.PodCondition) *corev1.Pod {
+		return &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1alpha1.LabelAttempt: attempt}},
+			Status:     corev1.PodStatus{Conditions: []corev1.PodCondition{c}},
+		}
+	}
+	says := func(status corev1.ConditionStatus, reason, message string) corev1.PodCondition {
+		return corev1.PodCondition{Type: corev1.PodScheduled, Status: status, Reason: reason, Message: message}
+	}
+	got := Refusals([]*corev1.Pod{
+		pod("c", "2", says(corev1.ConditionFalse, corev1.PodReasonUnschedulable, "no room for c")),
+		pod("a", "2", says(corev1.ConditionFalse, corev1.PodReasonUnschedulable, "no room for a")),
+		pod("b", "2", says(corev1.ConditionTrue, "", "")),
+		pod("d", "2", says(corev1.ConditionFalse, corev1.PodReasonSchedulingGated, "not asked yet")),
+		pod("e", "1", says(corev1.ConditionFalse, corev1.PodReasonUnschedulable, "of another attempt")),
+		{ObjectMeta: metav1.ObjectMeta{Name: "f", Labels: map[string]string{v1alpha1.LabelAttempt: "2"}}},
+	}, 2)
+	if diff := cmp.Diff([]string{"no room for a", "no room for c"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestChooseScheduler(t *testing.T) {
 	recorded := func(phase v1alpha1.Phase) func(*v1alpha1.TrainingJob) {
 		return func(j *v1alpha1.TrainingJob) {

@@ -161,7 +161,7 @@ func validateRunPolicy(p *v1alpha1.RunPolicy, path *field.Path) field.ErrorList 
 func validateScheduling(job *v1alpha1.TrainingJob, path *field.Path) field.ErrorList {
 	p := job.Spec.RunPolicy.SchedulingPolicy
 	errs := slices.Concat(
-		oneOf(path.Child("scheduler"), p.Scheduler, []v1alpha1.SchedulerName{v1alpha1.SchedulerVolcano, v1alpha1.SchedulerNative}),
+		oneOf(path.Child("scheduler"), p.Scheduler, []v1alpha1.SchedulerName{v1alpha1.SchedulerVolcano, v1alpha1.SchedulerNative, v1alpha1.SchedulerCoscheduling}),
 		inRange(path.Child("minAvailable"), p.MinAvailable, 1, math.MaxInt32),
 		inRange(path.Child("scheduleTimeoutSeconds"), p.ScheduleTimeoutSeconds, 1, math.MaxInt32))
 	if ranks := Ranks(job); p.MinAvailable != nil && *p.MinAvailable > ranks {
@@ -171,9 +171,15 @@ func validateScheduling(job *v1alpha1.TrainingJob, path *field.Path) field.Error
 	if p.PriorityClass != "" && len(validation.IsDNS1123Subdomain(p.PriorityClass)) > 0 {
 		errs = append(errs, field.Invalid(path.Child("priorityClass"), p.PriorityClass, notAName("PriorityClass")))
 	}
-	if p.Scheduler == v1alpha1.SchedulerNative && p.MinResources != nil {
-		errs = append(errs, field.Forbidden(path.Child("minResources"),
-			"scheduler native takes no notice of minResources: remove it, or use scheduler volcano"))
+	if p.MinResources != nil {
+		switch p.Scheduler {
+		case v1alpha1.SchedulerNative:
+			errs = append(errs, field.Forbidden(path.Child("minResources"),
+				"scheduler native takes no notice of minResources: remove it, or use scheduler volcano"))
+		case v1alpha1.SchedulerCoscheduling:
+			errs = append(errs, field.Forbidden(path.Child("minResources"),
+				"scheduler coscheduling neither preempts for minResources nor tries them again when GPUs become free: remove it, or use scheduler volcano"))
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.MinResources)) {
 		if q := p.MinResources[name]; q.Sign() < 0 {
@@ -209,8 +215,9 @@ func validateQueue(job *v1alpha1.TrainingJob, path *field.Path) field.ErrorList 
 			first, firstPath = source.queue, source.path
 		}
 	}
-	if first != "" && job.Spec.RunPolicy.SchedulingPolicy.Scheduler == v1alpha1.SchedulerNative {
-		errs = append(errs, field.Forbidden(firstPath, "scheduler native has no queues: remove the queue, or use scheduler volcano"))
+	queueless := []v1alpha1.SchedulerName{v1alpha1.SchedulerNative, v1alpha1.SchedulerCoscheduling}
+	if s := job.Spec.RunPolicy.SchedulingPolicy.Scheduler; first != "" && slices.Contains(queueless, s) {
+		errs = append(errs, field.Forbidden(firstPath, fmt.Sprintf("scheduler %s has no queues: remove the queue, or use scheduler volcano", s)))
 	}
 	return errs
 }

@@ -73,6 +73,26 @@ func schedulingSpecs() map[string]spec {
 			edit:   scheduling(func(p *v1alpha1.SchedulingPolicy) { p.Scheduler, p.MinResources = v1alpha1.SchedulerNative, gpus("8") }),
 			fields: []string{"spec.runPolicy.schedulingPolicy.minResources"}, says: "remove it, or use scheduler volcano",
 		},
+		"a queue at scheduler coscheduling": {
+			reason: "it has no queues",
+			edit:   scheduling(func(p *v1alpha1.SchedulingPolicy) { p.Scheduler, p.Queue = v1alpha1.SchedulerCoscheduling, "research" }),
+			fields: []string{queueField}, says: "has no queues: remove the queue, or use scheduler volcano",
+		},
+		"a queue label at scheduler coscheduling": {
+			reason: "it has no queues",
+			edit: func(j *v1alpha1.TrainingJob) {
+				queues("", "research", "")(j)
+				j.Spec.RunPolicy.SchedulingPolicy.Scheduler = v1alpha1.SchedulerCoscheduling
+			},
+			fields: []string{queueLabel}, says: "scheduler coscheduling has no queues",
+		},
+		"minResources at scheduler coscheduling": {
+			reason: "they would do harm",
+			edit: scheduling(func(p *v1alpha1.SchedulingPolicy) {
+				p.Scheduler, p.MinResources = v1alpha1.SchedulerCoscheduling, gpus("8")
+			}),
+			fields: []string{"spec.runPolicy.schedulingPolicy.minResources"}, says: "remove it, or use scheduler volcano",
+		},
 		"negative minResources": {
 			reason: "means nothing", edit: scheduling(func(p *v1alpha1.SchedulingPolicy) { p.MinResources = gpus("-8") }),
 			fields: []string{"spec.runPolicy.schedulingPolicy.minResources.nvidia.com/gpu"}, says: "is negative", goOnly: true,

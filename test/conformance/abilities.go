@@ -96,6 +96,18 @@ func OnVolcano() Faculties {
 	}
 }
 
+// OnCoscheduling are those of scheduler-plugins with the configuration that ships with the operator.
+func OnCoscheduling() Faculties {
+	return Faculties{
+		HoldsPods:     {false, "kube-scheduler judges pods, so they must exist"},
+		PreemptsWhole: {false, "it preempts rank by rank and knows no gang among the victims; the operator ends the rest"},
+		KeepsPlace:    {false, "it counts a group's ranks by name, so the gang returns with a new group, whose age decides"},
+		CountsRoles:   {false, "minMember counts any ranks"},
+		RefusesRoles:  {true, "minMember counts any ranks, so such a job is refused"},
+		LimitsQueues:  {false, "it has no queues; an ElasticQuota limits a namespace (examples/quotas)"},
+	}
+}
+
 // OnNative are those of Kubernetes' own gang scheduling.
 func OnNative() Faculties {
 	return Faculties{

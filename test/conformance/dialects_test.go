@@ -13,6 +13,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
+	"mlplatform.example.com/trainingjob-operator/scheduler/coscheduling"
 	"mlplatform.example.com/trainingjob-operator/scheduler/fake"
 	"mlplatform.example.com/trainingjob-operator/scheduler/native"
 	"mlplatform.example.com/trainingjob-operator/scheduler/volcano"
@@ -45,6 +46,12 @@ func volcanoDialect() *dialect {
 func nativeDialect() *dialect {
 	return &dialect{
 		name: native.Name, backend: native.New(native.Options{}), faculties: OnNative(), named: true, marksPods: true,
+	}
+}
+
+func coschedulingDialect() *dialect {
+	return &dialect{
+		name: coscheduling.Name, backend: coscheduling.New(coscheduling.Options{}), faculties: OnCoscheduling(), named: true, marksPods: true,
 	}
 }
 
@@ -91,7 +98,9 @@ func (d *dialect) judged(v *view, job *v1alpha1.TrainingJob) string {
 			}
 		}
 	}
-	verdict := d.backend.Read(trainingjob.NewGang(job, attempt, pods > 0), v.groupsOf(job.Name))
+	gang := trainingjob.NewGang(job, attempt, pods > 0)
+	gang.Refusals = trainingjob.Refusals(v.podsOf(job.Name), attempt)
+	verdict := d.backend.Read(gang, v.groupsOf(job.Name))
 	switch {
 	case !verdict.Judged || verdict.Reason == "":
 		return strings.TrimSpace("the scheduler has not said that the gang must wait: " + verdict.Message)

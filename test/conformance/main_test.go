@@ -27,6 +27,7 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	pluginsv1alpha1 "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
 	"sigs.k8s.io/yaml"
 	volcanov1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
 
@@ -39,7 +40,7 @@ var (
 	update = flag.Bool("update", false, "write testdata/scenarios-*.txt instead of comparing it")
 	// make test takes a few crash points of each scenario; make crash takes all.
 	crashPoints = flag.String("crash-points", "some", "some|all: the writes at which the operator is killed in each scenario")
-	crashOn     = flag.String("crash-on", "fake", "the schedulers on which the preempt-and-return cycle is killed at every write: fake,volcano,native")
+	crashOn     = flag.String("crash-on", "fake", "the schedulers on which the preempt-and-return cycle is killed at every write: fake,volcano,native,coscheduling")
 )
 
 func TestMain(m *testing.M) {
@@ -125,6 +126,7 @@ var scheme = sync.OnceValue(func() *kruntime.Scheme {
 	s := kruntime.NewScheme()
 	for _, add := range []func(*kruntime.Scheme) error{
 		clientgoscheme.AddToScheme, v1alpha1.AddToScheme, volcanov1beta1.AddToScheme, schedulingv1alpha2.AddToScheme,
+		pluginsv1alpha1.AddToScheme,
 	} {
 		utilruntime.Must(add(s))
 	}

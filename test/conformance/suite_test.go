@@ -43,6 +43,11 @@ func TestScenariosOnVolcano(t *testing.T) {
 	runSuite(t, volcanoDialect(), crashesOnReal)
 }
 
+func TestScenariosOnCoscheduling(t *testing.T) {
+	t.Parallel()
+	runSuite(t, coschedulingDialect(), crashesOnReal)
+}
+
 // realNodes belong to one real scheduler at a time, and to one scenario of it. The fake's scenarios have nodes of their
 // own and run beside.
 var realNodes sync.Mutex

@@ -32,7 +32,8 @@ import (
 func Start(t *testing.T, root string) client.Client {
 	t.Helper()
 	cluster, err := localcluster.Up(t.Context(), localcluster.Options{
-		Dir: filepath.Join(t.TempDir(), "cluster"), Schedulers: []string{localcluster.SchedulerVolcano}, Nodes: -1, Attached: true,
+		Dir: filepath.Join(t.TempDir(), "cluster"), Nodes: -1, Attached: true,
+		Schedulers: []string{localcluster.SchedulerVolcano, localcluster.SchedulerCoscheduling}, // examples have their kinds
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,192 @@
+//go:build cluster
+
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	pluginsv1alpha1 "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
+	"sigs.k8s.io/yaml"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/scheduler/coscheduling"
+)
+
+// elasticQuota is the file that an admin applies: 16 GPUs.
+const elasticQuota = "../../examples/quotas/coscheduling/elasticquota.yaml"
+
+// CapacityScheduling counts ranks one by one (pkg/capacityscheduling, Reserve), also those that wait for the rest of their
+// gang. So the first ranks of a gang that exceeds the quota take what is left of it, and give it back when the next one is
+// refused: Coscheduling's PostFilter sends them away. None is ever bound.
+func TestElasticQuotaOnCoscheduling(t *testing.T) {
+	t.Parallel()
+	w := theWorld(t)
+	realNodes.Lock()
+	defer realNodes.Unlock()
+	_, err := attemptScenario(t.Context(), w, coschedulingDialect(), []Step{
+		applyQuota(),
+		untilQuotaCounts(),
+		submitWithCPU(asked{name: "first", ranks: 2, gpus: 4}),
+		until("first", runsWhole(2), holds(8)),
+		// 8 GPUs are left of the quota, enough for two of its ranks, and 24 on the nodes.
+		submitWithCPU(asked{name: "second", ranks: 3, gpus: 4}),
+		judged("second"),
+		until("second", waits(), blockedBy(v1alpha1.ReasonQuotaExceeded)),
+		free(24),
+		neverBound("second"),
+		// What it tried holds nothing of the quota either.
+		submitWithCPU(asked{name: "small", ranks: 2, gpus: 4}),
+		until("small", runsWhole(2)),
+		complete("small"),
+		until("small", is(v1alpha1.PhaseSucceeded)),
+		judged("second"),
+		neverBound("second"),
+		now("second", waits(), holds(0), attempt(1)),
+		now("first", runsWhole(2), attempt(1)),
+		raiseQuota("20"),
+		until("second", runsWhole(3), attempt(1), spent(0, 0), holds(12)),
+		now("first", runsWhole(2), attempt(1)),
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func readQuota(namespace string) (*pluginsv1alpha1.ElasticQuota, error) {
+	content, err := os.ReadFile(elasticQuota)
+	if err != nil {
+		return nil, err
+	}
+	quota := &pluginsv1alpha1.ElasticQuota{}
+	if err := yaml.UnmarshalStrict(content, quota); err != nil {
+		return nil, err
+	}
+	quota.Namespace = namespace
+	return quota, nil
+}
+
+func applyQuota() Step {
+	return Step{"the namespace is given " + elasticQuota, func(ctx context.Context, e *Env) error {
+		quota, err := readQuota(e.namespace)
+		if err != nil {
+			return err
+		}
+		return e.world.client.Create(ctx, quota)
+	}}
+}
+
+func raiseQuota(gpus string) Step {
+	return Step{"the quota is raised to " + gpus + " GPUs", func(ctx context.Context, e *Env) error {
+		quota, err := readQuota(e.namespace)
+		if err != nil {
+			return err
+		}
+		raised := quota.DeepCopy()
+		raised.Spec.Min[GPU], raised.Spec.Max[GPU] = resource.MustParse(gpus), resource.MustParse(gpus)
+		return e.world.client.Patch(ctx, raised, client.MergeFrom(quota))
+	}}
+}
+
+// untilQuotaCounts waits until the scheduler knows the quota, which says so nowhere: by the reason why it refuses a pod of
+// more CPUs than either the quota or any node has. One that it has refused for the nodes it does not try again, so each
+// probe is a new pod.
+func untilQuotaCounts() Step {
+	return Step{"until the scheduler knows the quota", func(ctx context.Context, e *Env) error {
+		for n := 0; ; n++ {
+			probe := &corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: fmt.Sprintf("probe-%d", n)},
+				Spec: corev1.PodSpec{SchedulerName: coscheduling.DefaultSchedulerName, Containers: []corev1.Container{{
+					Name: "probe", Image: image,
+					Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2M")}},
+				}}},
+			}
+			said, err := e.refusal(ctx, probe)
+			if err != nil || strings.Contains(said, "is more than Max") {
+				return err
+			}
+		}
+	}}
+}
+
+// refusal is what the scheduler says of a pod that it cannot place; the pod is gone when it returns.
+func (e *Env) refusal(ctx context.Context, pod *corev1.Pod) (said string, err error) {
+	if err := e.world.client.Create(ctx, pod); err != nil {
+		return "", err
+	}
+	err = poll(ctx, func(ctx context.Context) (string, error) {
+		if err := e.world.client.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
+			return "", err
+		}
+		for _, c := range pod.Status.Conditions {
+			if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+				said = c.Message
+				return "", nil
+			}
+		}
+		return "the scheduler has not tried " + pod.Name, nil
+	})
+	if err != nil {
+		return "", err
+	}
+	if err := e.world.client.Delete(ctx, pod, client.GracePeriodSeconds(0)); err != nil {
+		return "", err
+	}
+	return said, poll(ctx, func(ctx context.Context) (string, error) {
+		err := e.world.client.Get(ctx, client.ObjectKeyFromObject(pod), pod)
+		if apierrors.IsNotFound(err) {
+			return "", nil
+		}
+		return pod.Name + " is still there", err
+	})
+}
+
+// submitWithCPU: ranks that request what real ones do, and not GPUs alone.
+func submitWithCPU(a asked) Step {
+	return Step{fmt.Sprintf("%s is submitted", a.name), func(ctx context.Context, e *Env) error {
+		job := a.job(e)
+		job.Spec.Resources.Requests[corev1.ResourceCPU] = resource.MustParse("2")
+		job.Spec.Resources.Requests[corev1.ResourceMemory] = resource.MustParse("4Gi")
+		return e.world.client.Create(ctx, job)
+	}}
+}
+
+func blockedBy(reason string) Claim {
+	return ofStatus("is blocked by "+reason, func(st *v1alpha1.TrainingJobStatus) string {
+		if st.Scheduling == nil || st.Scheduling.Blocker == nil {
+			return "there is no blocker"
+		}
+		return differs("the blocker's reason", st.Scheduling.Blocker.Reason, reason)
+	})
+}
+
+// free GPUs on the nodes.
+func free(gpus int64) Step {
+	return Step{fmt.Sprintf("%d GPUs are free", gpus), func(ctx context.Context, e *Env) error {
+		v, err := e.look(ctx)
+		if err != nil {
+			return err
+		}
+		var n int64
+		for _, has := range e.nodes {
+			n += has
+		}
+		for _, p := range v.pods {
+			if p.Spec.NodeName != "" && Live(p) {
+				n -= GPUsOf(p)
+			}
+		}
+		if n != gpus {
+			return fmt.Errorf("%d GPUs are free, not %d", n, gpus)
+		}
+		return nil
+	}}
+}
