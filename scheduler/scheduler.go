@@ -45,6 +45,9 @@ type Gang struct {
 	ScheduleTimeoutSeconds *int32
 	// JobLabels and JobAnnotations are the job's own, for dialects that keep settings there. Not to be changed.
 	JobLabels, JobAnnotations map[string]string
+	// Consulted are all objects of the cluster of the kinds that a Consulting backend names; nil for the others. Not to be
+	// changed.
+	Consulted []client.Object
 	// HasPods says whether ranks of this attempt exist. Where a group outlives an attempt its phase may be stale, and only
 	// this tells the two apart.
 	HasPods bool
@@ -122,6 +125,14 @@ type Backend interface {
 	Read(Gang, []client.Object) Verdict
 	// Join makes a rendered pod a member of the gang: schedulerName, labels, annotations, scheduling group.
 	Join(*corev1.Pod, Gang, Verdict)
+}
+
+// Consulting is a Backend that must know objects of the cluster that belong to no gang: priority classes, flavours of nodes.
+// Its gangs carry them in Consulted, and Read is given them among its objects too.
+type Consulting interface {
+	Backend
+	// Consults names cluster-scoped kinds of which all objects are given.
+	Consults() []schema.GroupVersionKind
 }
 
 // Reporter is a Backend whose scheduler must be told what becomes of a gang: that its pods are ready, that it has ended,
