@@ -63,7 +63,7 @@ func reportsPurely(v *verifier) {
 		if diff := cmp.Diff(before, document(given)); diff != "" {
 			v.failf("the objects changed (-before +after):\n%s", diff)
 		}
-		for range 5 {
+		for range 2 {
 			if diff := cmp.Diff(want, document(r.Report(g, life, objs()))); diff != "" {
 				v.failf("(-first +again):\n%s", diff)
 				return
