@@ -39,12 +39,14 @@ const (
 	componentKubernetes = "kubernetes"
 	componentKwok       = "kwok"
 	componentVolcano    = "volcano"
+	componentKueue      = "kueue"
 )
 
 // Folders inside a built component.
 const (
-	crdFolder   = "crds"
-	stageFolder = "stages"
+	crdFolder     = "crds"
+	stageFolder   = "stages"
+	webhookFolder = "webhooks"
 )
 
 // components lists everything that can be built, the base of all clusters first.
@@ -83,6 +85,14 @@ func components() []component {
 			files: []moduleFiles{
 				{"volcano.sh/volcano", "config/crd/volcano/bases", crdFolder},
 				{"volcano.sh/volcano", "config/crd/jobflow/bases", crdFolder},
+			},
+		},
+		{
+			name:     componentKueue,
+			binaries: map[string]string{"sigs.k8s.io/kueue/cmd/kueue": processKueue},
+			files: []moduleFiles{
+				{"sigs.k8s.io/kueue", "config/components/crd/bases", crdFolder},
+				{"sigs.k8s.io/kueue", "config/components/webhook", webhookFolder},
 			},
 		},
 	}

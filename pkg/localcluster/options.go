@@ -12,10 +12,12 @@ import (
 )
 
 // Schedulers that Up knows. The default kube-scheduler always runs, since plain
-// pods need it; Native turns on its gang scheduling and the API for it.
+// pods need it; Native turns on its gang scheduling and the API for it, and so does
+// Kueue, which admits gangs and leaves it to others to bind them.
 const (
 	SchedulerVolcano = "volcano"
 	SchedulerNative  = "native"
+	SchedulerKueue   = "kueue"
 )
 
 // Annotations on a pod that say how it behaves on a fake node.
@@ -39,7 +41,8 @@ type Options struct {
 	// Cache is where built binaries are kept between clusters.
 	// Default: os.UserCacheDir()/trainingjob-operator.
 	Cache string
-	// Schedulers to run: SchedulerVolcano, SchedulerNative. Default: both.
+	// Schedulers to run: SchedulerVolcano, SchedulerNative, SchedulerKueue.
+	// Default: the first two.
 	Schedulers []string
 	// Nodes is the number of fake nodes, default 4. Negative means none.
 	Nodes int

@@ -23,6 +23,7 @@ func TestCommandLines(t *testing.T) {
 	}{
 		"native-only": {"no Volcano process, no audit", Options{Schedulers: []string{SchedulerNative}}},
 		"all":         {"everything that there is", Options{Schedulers: []string{SchedulerNative, SchedulerVolcano}, Audit: true}},
+		"kueue-only":  {"its gangs are bound natively", Options{Schedulers: []string{SchedulerKueue}}},
 		"volcano-only": {
 			"no alpha API is served: an operator must find that native gangs are not to be had",
 			Options{Schedulers: []string{SchedulerVolcano}},
@@ -61,7 +62,7 @@ func testPlan(options Options) plan {
 		modules: "/MODULES",
 		binaries: Binaries{
 			componentEtcd: "/CACHE/etcd", componentKubernetes: "/CACHE/kubernetes",
-			componentKwok: "/CACHE/kwok", componentVolcano: "/CACHE/volcano",
+			componentKwok: "/CACHE/kwok", componentVolcano: "/CACHE/volcano", componentKueue: "/CACHE/kueue",
 		},
 		ports: ports,
 	}
@@ -77,6 +78,9 @@ func renderCommands(p plan) string {
 	var out strings.Builder
 	for _, p := range processes {
 		fmt.Fprintf(&out, "%s  ports %v  health %s  log %s\n%s\n", p.Name, p.Ports, p.Health, p.Log, p.Path)
+		if p.Etc != "" {
+			fmt.Fprintf(&out, "  with %s as /etc\n", p.Etc)
+		}
 		for _, arg := range p.Args {
 			fmt.Fprintf(&out, "  %s\n", arg)
 		}

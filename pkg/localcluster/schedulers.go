@@ -3,7 +3,7 @@ package localcluster
 import "context"
 
 // scheduler is what one choice of Options.Schedulers adds to the plain control
-// plane. A new one (Kueue, coscheduling) is a component and an entry in
+// plane. A new one is a component and an entry in
 // schedulers.
 type scheduler struct {
 	components    []string            // to build beside the base
@@ -14,6 +14,8 @@ type scheduler struct {
 	prepare func(context.Context, *Cluster, plan) error
 	// processes to start.
 	processes func(plan) []process
+	// configure runs once the processes are healthy.
+	configure func(context.Context, *Cluster, plan) error
 	// ready waits until it can schedule.
 	ready func(context.Context, *Cluster) error
 }
@@ -23,5 +25,6 @@ func schedulers() map[string]scheduler {
 	return map[string]scheduler{
 		SchedulerVolcano: volcano(),
 		SchedulerNative:  nativeGangs(),
+		SchedulerKueue:   kueue(),
 	}
 }
