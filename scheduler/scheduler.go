@@ -127,14 +127,6 @@ type Backend interface {
 	Join(*corev1.Pod, Gang, Verdict)
 }
 
-// Consulting is a Backend that must know objects of the cluster that belong to no gang: priority classes, flavours of nodes.
-// Its gangs carry them in Consulted, and Read is given them among its objects too.
-type Consulting interface {
-	Backend
-	// Consults names cluster-scoped kinds of which all objects are given.
-	Consults() []schema.GroupVersionKind
-}
-
 // Reporter is a Backend whose scheduler must be told what becomes of a gang: that its pods are ready, that it has ended,
 // that the last pod of an evicted gang is gone. Without it a scheduler reads the pods itself.
 //
@@ -182,7 +174,8 @@ type Write struct {
 }
 
 // Consulting is a Backend that must see objects beside the gang's own to read what its scheduler says, such as the
-// flavours that a quota is divided into. All objects of these cluster-scoped kinds are passed to Read and Report too.
+// flavours that a quota is divided into. All objects of these cluster-scoped kinds are in the gang's Consulted and are
+// passed to Read and Report too.
 type Consulting interface {
 	Backend
 	Consults() []schema.GroupVersionKind

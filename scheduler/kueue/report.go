@@ -74,11 +74,11 @@ func letGo(wl *kueuev1beta2.Workload) *scheduler.Write {
 	return &scheduler.Write{Base: wl.DeepCopy(), Object: without, Why: "letting the Workload go"}
 }
 
-// reclaim tells Kueue of ranks that have succeeded for good. While quota is reserved the numbers may only grow
+// reclaim tells Kueue of ranks that have ended for good while others still do. While quota is reserved the numbers may only grow
 // (pkg/webhooks, validateReclaimablePodsUpdate). Under partial admission nothing is told: Kueue counts from the full size,
 // and after an eviction it would admit the gang with the ranks that are left of a part.
 func reclaim(g scheduler.Gang, life scheduler.Life, wl *kueuev1beta2.Workload) *scheduler.Write {
-	if wl.Status.Admission == nil || len(admittedCounts(g, wl)) > 0 {
+	if !life.Over || wl.Status.Admission == nil || len(admittedCounts(g, wl)) > 0 {
 		return nil
 	}
 	told := map[kueuev1beta2.PodSetReference]int32{}
@@ -89,7 +89,7 @@ func reclaim(g scheduler.Gang, life scheduler.Life, wl *kueuev1beta2.Workload) *
 	news := false
 	for _, r := range g.Roles {
 		name := podSetName(r)
-		n := max(min(life.Succeeded[r.Name], r.Replicas), told[name])
+		n := max(min(life.Ended[r.Name], r.Replicas), told[name])
 		if n == 0 && !slices.ContainsFunc(wl.Status.ReclaimablePods, func(p kueuev1beta2.ReclaimablePod) bool { return p.Name == name }) {
 			continue
 		}

@@ -19,9 +19,9 @@ func lives() []scheduler.Life {
 		{},
 		{PodsLeft: 4},
 		{PodsLeft: 4, Running: true, Ready: true},
-		{PodsLeft: 3, Running: true, Succeeded: map[string]int32{"Worker": 1}},
-		{Finished: true, Success: true, Message: "4/4 ranks succeeded"},
-		{Finished: true, PodsLeft: 1, Message: "rank 2 failed"},
+		{PodsLeft: 3, Over: true, Ended: map[string]int32{"Worker": 1}},
+		{Over: true, Finished: true, Success: true, Message: "4/4 ranks succeeded"},
+		{Over: true, Finished: true, Message: "rank 2 failed"},
 		{Gone: true},
 		{Gone: true, PodsLeft: 2},
 	}
