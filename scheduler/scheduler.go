@@ -45,6 +45,9 @@ type Gang struct {
 	ScheduleTimeoutSeconds *int32
 	// JobLabels and JobAnnotations are the job's own, for dialects that keep settings there. Not to be changed.
 	JobLabels, JobAnnotations map[string]string
+	// Consulted are all objects of the cluster of the kinds that a Consulting backend names; nil for the others. Not to be
+	// changed.
+	Consulted Objects
 	// HasPods says whether ranks of this attempt exist. Where a group outlives an attempt its phase may be stale, and only
 	// this tells the two apart.
 	HasPods bool
@@ -53,6 +56,9 @@ type Gang struct {
 	// read them; their words change with every try.
 	Refusals []string
 }
+
+// Objects of the cluster, for callers that may not know clients.
+type Objects = []client.Object
 
 // Role is a set of identical ranks.
 type Role struct {
@@ -175,7 +181,8 @@ type Write struct {
 }
 
 // Consulting is a Backend that must see objects beside the gang's own to read what its scheduler says, such as the
-// flavours that a quota is divided into. All objects of these cluster-scoped kinds are passed to Read and Report too.
+// flavours that a quota is divided into. All objects of these cluster-scoped kinds are in the gang's Consulted and are
+// passed to Read and Report too.
 type Consulting interface {
 	Backend
 	Consults() []schema.GroupVersionKind

@@ -34,8 +34,6 @@ type scene struct {
 	// desired objects of the scheduler's dialect; desiredErr where it has no words for this gang.
 	desired    []client.Object
 	desiredErr error
-	// consulted are objects beside the gang's own that the dialect must see.
-	consulted []client.Object
 	// obstacle of the ledger that Snapshot.Obstacle is the face of.
 	obstacle *obstacle
 	// due is when a write of ours is invisible to the watch for too long.
@@ -82,7 +80,7 @@ func (r *Reconciler) gather(ctx context.Context, job *v1alpha1.TrainingJob) (*sc
 		return nil, err
 	}
 	s.Backend, s.SchedulerProblem = r.availability.choose(job)
-	if s.consulted, err = r.consult(ctx, s.Backend); err != nil {
+	if s.Consulted, err = r.consult(ctx, s.Backend); err != nil {
 		return nil, err
 	}
 	gatherVerdict(s)
@@ -96,9 +94,10 @@ func gatherVerdict(s *scene) {
 	}
 	attempt := max(s.Job.Status.Attempt, 1)
 	s.gang = trainingjob.NewGang(s.Job, attempt, hasPods(s.Pods, attempt))
+	s.gang.Consulted = s.Consulted
 	s.gang.Refusals = trainingjob.Refusals(s.Pods, attempt)
 	s.desired, s.desiredErr = s.Backend.Objects(s.gang)
-	s.Verdict = s.Backend.Read(s.gang, append(s.groupObjects(), s.consulted...))
+	s.Verdict = s.Backend.Read(s.gang, append(s.groupObjects(), s.Consulted...))
 }
 
 // groupObjects are the gang's objects that are of its scheduler's kinds.

@@ -34,7 +34,7 @@ func (r *Reconciler) report(ctx context.Context, s *scene, life scheduler.Life) 
 	if gang.Name == "" { // the job makes no sense or has finished: its group is let go all the same
 		gang = scheduler.Gang{Name: s.Job.Name, Namespace: s.Job.Namespace, Owner: trainingjob.Owner(s.Job)}
 	}
-	return r.write(ctx, s.Job.UID, reporter.Report(gang, life, append(objs, s.consulted...)))
+	return r.write(ctx, s.Job.UID, reporter.Report(gang, life, append(objs, s.Consulted...)))
 }
 
 // write carries out what a scheduler must be told.

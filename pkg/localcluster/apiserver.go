@@ -1,6 +1,10 @@
 package localcluster
 
-import "strconv"
+import (
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+)
 
 // apiserver is the command line of kube-apiserver.
 func (p plan) apiserver() process {
@@ -34,10 +38,14 @@ func (p plan) apiserver() process {
 	}
 	args = append(args, p.servingFlags()...)
 	args = p.withFeatureGates(args, processAPIServer)
+	apis := sets.New[string]()
 	for _, name := range p.options.Schedulers {
 		if api := schedulers()[name].runtimeConfig; api != "" {
-			args = append(args, "--runtime-config="+api)
+			apis.Insert(api)
 		}
+	}
+	for _, api := range sets.List(apis) {
+		args = append(args, "--runtime-config="+api)
 	}
 	if p.options.Audit {
 		args = append(args,

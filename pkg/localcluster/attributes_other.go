@@ -7,3 +7,5 @@ import "syscall"
 // processAttributes exists so that the package compiles elsewhere; Up refuses
 // to run there, since it identifies processes by /proc.
 func processAttributes(bool) *syscall.SysProcAttr { return &syscall.SysProcAttr{} }
+
+func mountAttributes(bool) []*syscall.SysProcAttr { return []*syscall.SysProcAttr{{}} }

@@ -40,12 +40,14 @@ const (
 	componentKwok       = "kwok"
 	componentVolcano    = "volcano"
 	componentPlugins    = "scheduler-plugins"
+	componentKueue      = "kueue"
 )
 
 // Folders inside a built component.
 const (
-	crdFolder   = "crds"
-	stageFolder = "stages"
+	crdFolder     = "crds"
+	stageFolder   = "stages"
+	webhookFolder = "webhooks"
 )
 
 // components lists everything that can be built, the base of all clusters first.
@@ -91,6 +93,14 @@ func components() []component {
 			binaries:   map[string]string{"sigs.k8s.io/scheduler-plugins/cmd/scheduler": processPlugins},
 			kubernetes: true,
 			files:      []moduleFiles{{"sigs.k8s.io/scheduler-plugins", "config/crd/bases", crdFolder}},
+		},
+		{
+			name:     componentKueue,
+			binaries: map[string]string{"sigs.k8s.io/kueue/cmd/kueue": processKueue},
+			files: []moduleFiles{
+				{"sigs.k8s.io/kueue", "config/components/crd/bases", crdFolder},
+				{"sigs.k8s.io/kueue", "config/components/webhook", webhookFolder},
+			},
 		},
 	}
 }

@@ -1,11 +1,13 @@
 package localcluster
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -48,6 +50,32 @@ func (l *launcher) fork(cmd *exec.Cmd) error {
 	return <-result
 }
 
+// inOwnEtc runs the command after its first argument, which it sees as /etc. The
+// shell becomes the command, so that its pid is the process's.
+const inOwnEtc = `mount --bind "$0" /etc && exec "$@"`
+
+// launch starts the command, in whichever way this machine lets it have an /etc
+// of its own.
+func (l *launcher) launch(p *process, log *os.File) (*exec.Cmd, error) {
+	path, args := p.Path, p.Args
+	ways := []*syscall.SysProcAttr{processAttributes(l.attached)}
+	if p.Etc != "" {
+		path, args = "/bin/sh", append([]string{"-c", inOwnEtc, p.Etc, p.Path}, p.Args...)
+		ways = mountAttributes(l.attached)
+	}
+	var errs []error
+	for _, attributes := range ways {
+		cmd := exec.Command(path, args...)
+		cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = log, log, attributes
+		err := l.fork(cmd)
+		if err == nil {
+			return cmd, nil
+		}
+		errs = append(errs, err)
+	}
+	return nil, errors.Join(errs...)
+}
+
 // start starts the process with its log and fills in which one it is.
 func (l *launcher) start(p *process) error {
 	if port := p.takenPort(); port != 0 {
@@ -58,10 +86,8 @@ func (l *launcher) start(p *process) error {
 		return fmt.Errorf("opening the log of %s: %w", p.Name, err)
 	}
 	defer log.Close()
-	cmd := exec.Command(p.Path, p.Args...)
-	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = processAttributes(l.attached)
-	if err := l.fork(cmd); err != nil {
+	cmd, err := l.launch(p, log)
+	if err != nil {
 		return fmt.Errorf("starting %s: %w", p.Name, err)
 	}
 	stat, err := readStat(cmd.Process.Pid)

@@ -19,6 +19,7 @@ func (l layout) etcdData() string   { return filepath.Join(l.dir, "etcd") }
 func (l layout) logs() string       { return filepath.Join(l.dir, "logs") }
 func (l layout) pki() string        { return filepath.Join(l.dir, "pki") }
 func (l layout) audit() string      { return filepath.Join(l.dir, "audit.jsonl") }
+func (l layout) kueue() string      { return filepath.Join(l.dir, "kueue") }
 
 // plugins is the configuration of scheduler-plugins, made from ours.
 func (l layout) plugins() string { return filepath.Join(l.dir, "scheduler-plugins.yaml") }
@@ -46,7 +47,7 @@ func (l layout) create() error {
 
 // clean removes what a cluster left behind; the logs only if asked to.
 func (l layout) clean(logs bool) error {
-	paths := []string{l.etcdData(), l.pki(), l.kubeconfig(), l.audit(), l.plugins(), l.state(), l.stateDraft()}
+	paths := []string{l.etcdData(), l.pki(), l.kubeconfig(), l.audit(), l.plugins(), l.kueue(), l.state(), l.stateDraft()}
 	if logs {
 		paths = append(paths, l.logs())
 	}

@@ -13,11 +13,13 @@ import (
 
 // Schedulers that Up knows. The default kube-scheduler always runs, since plain
 // pods need it; Native turns on its gang scheduling and the API for it.
-// Coscheduling is a second kube-scheduler, with scheduler-plugins.
+// Coscheduling is a second kube-scheduler, with scheduler-plugins. Kueue, which
+// admits gangs and leaves it to others to bind them, turns Native on too.
 const (
 	SchedulerVolcano      = "volcano"
 	SchedulerNative       = "native"
 	SchedulerCoscheduling = "coscheduling"
+	SchedulerKueue        = "kueue"
 )
 
 // Annotations on a pod that say how it behaves on a fake node.
@@ -42,7 +44,7 @@ type Options struct {
 	// Default: os.UserCacheDir()/trainingjob-operator.
 	Cache string
 	// Schedulers to run: SchedulerVolcano, SchedulerNative,
-	// SchedulerCoscheduling. Default: all.
+	// SchedulerCoscheduling, SchedulerKueue. Default: all.
 	Schedulers []string
 	// Nodes is the number of fake nodes, default 4. Negative means none.
 	Nodes int

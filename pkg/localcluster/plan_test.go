@@ -23,11 +23,12 @@ func TestCommandLines(t *testing.T) {
 		options Options
 	}{
 		"native-only": {"no Volcano process, no audit", Options{Schedulers: []string{SchedulerNative}}},
-		"all":         {"everything that there is", Options{Schedulers: []string{SchedulerCoscheduling, SchedulerNative, SchedulerVolcano}, Audit: true}},
+		"all":         {"everything that there is", Options{Schedulers: []string{SchedulerCoscheduling, SchedulerKueue, SchedulerNative, SchedulerVolcano}, Audit: true}},
 		"coscheduling-only": {
 			"the normal scheduler runs beside it, without its configuration",
 			Options{Schedulers: []string{SchedulerCoscheduling}},
 		},
+		"kueue-only": {"its gangs are bound natively", Options{Schedulers: []string{SchedulerKueue}}},
 		"volcano-only": {
 			"no alpha API is served: an operator must find that native gangs are not to be had",
 			Options{Schedulers: []string{SchedulerVolcano}},
@@ -67,7 +68,7 @@ func testPlan(options Options) plan {
 		binaries: Binaries{
 			componentEtcd: "/CACHE/etcd", componentKubernetes: "/CACHE/kubernetes",
 			componentKwok: "/CACHE/kwok", componentVolcano: "/CACHE/volcano",
-			componentPlugins: "/CACHE/scheduler-plugins",
+			componentPlugins: "/CACHE/scheduler-plugins", componentKueue: "/CACHE/kueue",
 		},
 		ports: ports,
 	}
@@ -83,6 +84,9 @@ func renderCommands(p plan) string {
 	var out strings.Builder
 	for _, p := range processes {
 		fmt.Fprintf(&out, "%s  ports %v  health %s  log %s\n%s\n", p.Name, p.Ports, p.Health, p.Log, p.Path)
+		if p.Etc != "" {
+			fmt.Fprintf(&out, "  with %s as /etc\n", p.Etc)
+		}
 		for _, arg := range p.Args {
 			fmt.Fprintf(&out, "  %s\n", arg)
 		}

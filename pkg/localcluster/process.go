@@ -22,6 +22,9 @@ type process struct {
 	Ports []int `json:"ports,omitempty"`
 	// Health is the URL that answers 200 once the process does its work.
 	Health string `json:"health"`
+	// Etc is a folder that the process sees as /etc, and nobody else does: for
+	// what has the path of its certificates built in. Empty: the machine's own.
+	Etc string `json:"etc,omitempty"`
 
 	PID int `json:"pid,omitempty"`
 	// StartTime is field 22 of /proc/<pid>/stat, in clock ticks since the boot.

@@ -3,7 +3,8 @@ package localcluster
 import "context"
 
 // scheduler is what one choice of Options.Schedulers adds to the plain control
-// plane. A new one (Kueue) is a component and an entry in schedulers.
+// plane. A new one is a component and an entry in
+// schedulers.
 type scheduler struct {
 	components    []string            // to build beside the base
 	ports         []string            // to choose, by name
@@ -13,6 +14,8 @@ type scheduler struct {
 	prepare func(context.Context, *Cluster, plan) error
 	// processes to start.
 	processes func(plan) []process
+	// configure runs once the processes are healthy.
+	configure func(context.Context, *Cluster, plan) error
 	// ready waits until it can schedule.
 	ready func(context.Context, *Cluster) error
 }
@@ -23,5 +26,6 @@ func schedulers() map[string]scheduler {
 		SchedulerVolcano:      volcano(),
 		SchedulerNative:       nativeGangs(),
 		SchedulerCoscheduling: coscheduling(),
+		SchedulerKueue:        kueue(),
 	}
 }

@@ -178,6 +178,11 @@ func (c *Cluster) startScheduler(ctx context.Context, s scheduler, p plan) error
 	if err := group.Wait(); err != nil {
 		return err
 	}
+	if s.configure != nil {
+		if err := s.configure(ctx, c, p); err != nil {
+			return err
+		}
+	}
 	if s.ready == nil {
 		return nil
 	}

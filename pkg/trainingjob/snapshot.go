@@ -24,6 +24,8 @@ type Snapshot struct {
 	Backend          scheduler.Backend
 	SchedulerProblem *v1alpha1.Blocker
 	Verdict          scheduler.Verdict
+	// Consulted is what the backend must see of the cluster to say what a gang looks like (see scheduler.Consulting).
+	Consulted scheduler.Objects
 	// Obstacle is what the API server answered to the last attempt to create something, if that was a refusal.
 	Obstacle *Obstacle
 	Now      time.Time

@@ -88,6 +88,19 @@ func (m model) Join(pod *corev1.Pod, g scheduler.Gang, _ scheduler.Verdict) {
 	}
 }
 
+// reporting is a model that is told of its gangs.
+type reporting struct {
+	model
+	report func([]client.Object) []scheduler.Write
+}
+
+func (r reporting) Report(_ scheduler.Gang, _ scheduler.Life, objs []client.Object) []scheduler.Write {
+	if r.report != nil {
+		return r.report(objs)
+	}
+	return nil
+}
+
 func dialect() schedulertest.Dialect {
 	says := func(said string, invites bool) schedulertest.Saying {
 		return schedulertest.Saying{Name: said, Invites: invites, Write: func(o client.Object, n int) {
@@ -109,12 +122,15 @@ func dialect() schedulertest.Dialect {
 
 func TestTheModelKeepsEveryPromise(t *testing.T) { schedulertest.Run(t, model{}, dialect()) }
 
+func TestAModelThatReportsKeepsEveryPromise(t *testing.T) {
+	schedulertest.Run(t, reporting{}, dialect())
+}
+
 // Each promise is broken by some backend, and the check of that very promise says so.
 func TestEachCheckCanFail(t *testing.T) {
 	cases := map[schedulertest.Promise]struct {
 		reason string
-		broken model
-		change func(*schedulertest.Dialect)
+		broken scheduler.Backend
 	}{
 		schedulertest.DeclaredKinds: {
 			reason: "declares another kind than it makes",
@@ -226,6 +242,23 @@ func TestEachCheckCanFail(t *testing.T) {
 					return nil
 				}
 				return field.ErrorList{field.Forbidden(field.NewPath(scheduler.PathQueue), "there are no queues")}
+			}},
+		},
+		schedulertest.ReportsPurely: {
+			reason: "writes into what it was given",
+			broken: reporting{report: func(objs []client.Object) []scheduler.Write {
+				for _, o := range objs {
+					if c, ok := o.(*corev1.ConfigMap); ok && len(c.Data) > 0 {
+						c.Data["told"] = "yes"
+					}
+				}
+				return nil
+			}},
+		},
+		schedulertest.ReportsWhatIs: {
+			reason: "tells a group that nobody has made",
+			broken: reporting{report: func(objs []client.Object) []scheduler.Write {
+				return []scheduler.Write{{Why: "it is ready", Object: &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "bert", ResourceVersion: "1"}}}}
 			}},
 		},
 		schedulertest.ValidateAgrees: {

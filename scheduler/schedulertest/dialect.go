@@ -12,6 +12,9 @@ import (
 // Dialect is what the contract must be told of a backend: where its objects keep what every dialect has, and what its
 // scheduler writes.
 type Dialect struct {
+	// Prepare adds to a sample what every gang of this dialect must have, such as a queue; nil: nothing. It changes no map or
+	// list in place.
+	Prepare func(*scheduler.Gang)
 	// MinMember reads the gang's minimum from its group, the first of its objects.
 	MinMember func(group client.Object) int32
 	// GroupOf reads from a joined pod the name of its group.
@@ -43,6 +46,22 @@ type Refusal struct {
 	Change func(*scheduler.Gang)
 	// Path of the TrainingJob's field.
 	Path string
+}
+
+// samples as the dialect needs them.
+func (d Dialect) samples() []Sample {
+	all := Samples()
+	for i := range all {
+		all[i].Gang = d.prepared(all[i].Gang)
+	}
+	return all
+}
+
+func (d Dialect) prepared(g scheduler.Gang) scheduler.Gang {
+	if d.Prepare != nil {
+		d.Prepare(&g)
+	}
+	return g
 }
 
 // Run checks every promise in a subtest of its name.

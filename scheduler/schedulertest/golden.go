@@ -22,10 +22,13 @@ var update = flag.Bool("update", false, "rewrite the golden files of the schedul
 
 // Golden compares what a backend makes of every sample (its objects and the last rank's pod, joined; or why it refuses)
 // with testdata/<sample>.yaml. go test -update writes them; a file without a sample is an error.
-func Golden(t *testing.T, b scheduler.Backend) {
+func Golden(t *testing.T, b scheduler.Backend) { GoldenOf(t, b, Dialect{}) }
+
+// GoldenOf is Golden on samples as the dialect needs them.
+func GoldenOf(t *testing.T, b scheduler.Backend, d Dialect) {
 	t.Helper()
 	var names []string
-	for _, s := range Samples() {
+	for _, s := range d.samples() {
 		names = append(names, s.Name+".yaml")
 		t.Run(s.Name, func(t *testing.T) {
 			compare(t, filepath.Join("testdata", s.Name+".yaml"), Render(t, b, s))

@@ -14,7 +14,7 @@ func validateHelps(v *verifier) {
 	for _, r := range v.dialect.Refusals {
 		v.about = "refusal " + r.Name
 		v.guarded(func() {
-			errs := v.backend.Validate(with(r.Change))
+			errs := v.backend.Validate(v.dialect.prepared(with(r.Change)))
 			if len(errs) == 0 {
 				v.failf("accepted")
 			}
@@ -29,7 +29,7 @@ func validateHelps(v *verifier) {
 		})
 	}
 	// What is refused without being declared is refused by some rule that nobody looked at.
-	for _, s := range Samples() {
+	for _, s := range v.dialect.samples() {
 		v.about = "sample " + s.Name
 		v.guarded(func() {
 			for _, err := range v.backend.Validate(s.Gang) {
@@ -46,7 +46,7 @@ func validateHelps(v *verifier) {
 
 // Checks on a dialect that refuses every sample would check nothing.
 func validateAgrees(v *verifier) {
-	if errs := v.backend.Validate(Gang()); len(errs) > 0 {
+	if errs := v.backend.Validate(v.dialect.prepared(Gang())); len(errs) > 0 {
 		v.failf("%v", errs.ToAggregate())
 	}
 	for _, err := range v.backend.Validate(scheduler.Gang{}) {

@@ -32,6 +32,8 @@ const (
 	ReadsPlain      Promise = "reasons are one CamelCase word, messages one line"
 	ValidateHelps   Promise = "refusals carry a path and a remedy"
 	ValidateAgrees  Promise = "the plainest gang is accepted"
+	ReportsPurely   Promise = "a report is the same every time and leaves its objects alone"
+	ReportsWhatIs   Promise = "a report writes to nothing but objects of the gang that exist"
 )
 
 // Violation is a broken promise.
@@ -53,6 +55,7 @@ func checks() []check {
 		{JoinIdempotent, joinIdempotent}, {JoinModest, joinModest}, {JoinsGroup, joinsGroup}, {JoinPriority, joinPriority},
 		{ReadsNothing, readsNothing}, {ReadsLeftover, readsLeftover}, {ReadsStrange, readsStrange},
 		{ReadsStable, readsStable}, {ReadsPlain, readsPlain}, {ValidateHelps, validateHelps}, {ValidateAgrees, validateAgrees},
+		{ReportsPurely, reportsPurely}, {ReportsWhatIs, reportsWhatIs},
 	}
 }
 
@@ -99,7 +102,7 @@ func (v *verifier) guarded(f func()) {
 
 // samples that the dialect accepts, each named in what is found about it.
 func (v *verifier) samples(f func(scheduler.Gang)) {
-	for _, s := range Samples() {
+	for _, s := range v.dialect.samples() {
 		v.about = "sample " + s.Name
 		v.guarded(func() {
 			if len(v.backend.Validate(s.Gang)) == 0 {

@@ -1,0 +1,165 @@
+package kueue
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+)
+
+// placement by role of an admitted Workload, as Kueue injects it into the jobs that it starts itself
+// (pkg/controller/jobframework/reconciler.go, getPodSetsInfoFromStatus; pkg/podset). A verdict instead where it cannot be
+// said.
+func placement(g scheduler.Gang, wl *kueuev1beta2.Workload, objs []client.Object) (map[string]scheduler.Placement, *scheduler.Verdict) {
+	places := map[string]scheduler.Placement{}
+	for _, r := range g.Roles {
+		name := podSetName(r)
+		a := assignment(wl, name)
+		if a == nil {
+			continue // a role without ranks
+		}
+		p, missing := ofAssignment(r, a, objs)
+		if missing != "" {
+			return nil, &scheduler.Verdict{
+				Reason:   ReasonFlavorMissing,
+				Message:  fmt.Sprintf("the gang is admitted on ResourceFlavor %q, which does not exist", missing),
+				NextStep: "kubectl get resourceflavors.kueue.x-k8s.io lists those that do; an admin must create it again or take it out of the ClusterQueue",
+			}
+		}
+		p.Labels = queueLabels(wl)
+		for _, check := range wl.Status.AdmissionChecks {
+			for _, u := range check.PodSetUpdates {
+				if u.Name != name {
+					continue
+				}
+				if key := merge(&p, u); key != "" {
+					return nil, contradiction(fmt.Sprintf("admission check %s", check.Name), key)
+				}
+			}
+		}
+		if key := conflict(p, r.Template); key != "" {
+			return nil, contradiction("what Kueue adds", key)
+		}
+		places[r.Name] = p
+	}
+	return places, nil
+}
+
+// contradiction: for a job of its own Kueue gives up on it (FailedToStart); we hold it, for an admin can resolve it.
+func contradiction(who, key string) *scheduler.Verdict {
+	return &scheduler.Verdict{
+		Reason:   ReasonPlacementConflict,
+		Message:  fmt.Sprintf("%s sets %s to another value than it has", who, key),
+		NextStep: "set one value for it in the job's pods, the ResourceFlavor and the admission checks",
+	}
+}
+
+// ofAssignment is what the flavours say, and the name of one that does not exist.
+func ofAssignment(r scheduler.Role, a *kueuev1beta2.PodSetAssignment, objs []client.Object) (p scheduler.Placement, missing string) {
+	flavors := slices.Compact(slices.Sorted(maps.Values(a.Flavors)))
+	for _, name := range flavors {
+		f := flavor(name, objs)
+		if f == nil {
+			return p, string(name)
+		}
+		p.NodeSelector = with(p.NodeSelector, f.Spec.NodeLabels)
+		for _, t := range f.Spec.Tolerations {
+			if !slices.Contains(p.Tolerations, t) {
+				p.Tolerations = append(p.Tolerations, *t.DeepCopy())
+			}
+		}
+	}
+	if a.TopologyAssignment == nil {
+		return p, ""
+	}
+	// Kueue lifts the gate when it has written the rank's place into the pod.
+	p.SchedulingGates = []corev1.PodSchedulingGate{{Name: kueuev1beta2.TopologySchedulingGate}}
+	if t := topologyRequest(annotationsOf(r)); t.Required == nil && t.Preferred == nil && t.Unconstrained == nil {
+		p.Annotations = map[string]string{kueuev1beta2.PodSetUnconstrainedTopologyAnnotation: "true"}
+	}
+	return p, ""
+}
+
+func annotationsOf(r scheduler.Role) map[string]string {
+	if r.Template == nil {
+		return nil
+	}
+	return r.Template.Annotations
+}
+
+func flavor(name kueuev1beta2.ResourceFlavorReference, objs []client.Object) *kueuev1beta2.ResourceFlavor {
+	for _, o := range objs {
+		if f, ok := o.(*kueuev1beta2.ResourceFlavor); ok && f != nil && f.Name == string(name) {
+			return f
+		}
+	}
+	return nil
+}
+
+// queueLabels by which the use of a queue can be summed up over pods.
+func queueLabels(wl *kueuev1beta2.Workload) map[string]string {
+	labels := map[string]string{localQueueLabel: string(wl.Spec.QueueName)}
+	if name := string(wl.Status.Admission.ClusterQueue); len(validation.IsDNS1123Label(name)) == 0 {
+		labels[clusterQueueLabel] = name
+	}
+	return labels
+}
+
+// merge an admission check's update; the key that it contradicts, if any.
+func merge(p *scheduler.Placement, u kueuev1beta2.PodSetUpdate) string {
+	template := &corev1.PodTemplateSpec{}
+	template.Labels, template.Annotations, template.Spec.NodeSelector = p.Labels, p.Annotations, p.NodeSelector
+	if key := conflict(scheduler.Placement{Labels: u.Labels, Annotations: u.Annotations, NodeSelector: u.NodeSelector}, template); key != "" {
+		return key
+	}
+	p.Labels, p.Annotations, p.NodeSelector = with(p.Labels, u.Labels), with(p.Annotations, u.Annotations), with(p.NodeSelector, u.NodeSelector)
+	for _, t := range u.Tolerations {
+		if !slices.Contains(p.Tolerations, t) {
+			p.Tolerations = append(p.Tolerations, *t.DeepCopy())
+		}
+	}
+	return ""
+}
+
+// conflict is the first key that the role's own template sets to something else.
+func conflict(p scheduler.Placement, t *corev1.PodTemplateSpec) string {
+	if t == nil {
+		return ""
+	}
+	if key := differing(t.Labels, p.Labels); key != "" {
+		return "label " + key
+	}
+	if key := differing(t.Annotations, p.Annotations); key != "" {
+		return "annotation " + key
+	}
+	if key := differing(t.Spec.NodeSelector, p.NodeSelector); key != "" {
+		return "node selector " + key
+	}
+	return ""
+}
+
+// differing is the first key, in order, that both have with different values.
+func differing(a, b map[string]string) string {
+	for _, key := range slices.Sorted(maps.Keys(b)) {
+		if have, ok := a[key]; ok && have != b[key] {
+			return key
+		}
+	}
+	return ""
+}
+
+func with(m, more map[string]string) map[string]string {
+	if len(more) == 0 {
+		return m
+	}
+	all := map[string]string{}
+	maps.Copy(all, m)
+	maps.Copy(all, more)
+	return all
+}

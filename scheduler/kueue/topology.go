@@ -1,0 +1,41 @@
+package kueue
+
+import (
+	"encoding/json"
+	"strconv"
+
+	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+)
+
+// topologyRequest of a role from its pods' annotations, as Kueue's job integrations make it
+// (pkg/controller/jobframework/tas.go). The index label is named always: a flavour with a topology places ranks also of a
+// role that asks for nothing, and then in their order.
+func topologyRequest(annotations map[string]string) *kueuev1beta2.PodSetTopologyRequest {
+	request := &kueuev1beta2.PodSetTopologyRequest{PodIndexLabel: new(replicaIndexLabel)}
+	required, isRequired := annotations[kueuev1beta2.PodSetRequiredTopologyAnnotation]
+	preferred, isPreferred := annotations[kueuev1beta2.PodSetPreferredTopologyAnnotation]
+	switch {
+	case isRequired:
+		request.Required = &required
+	case isPreferred:
+		request.Preferred = &preferred
+	default:
+		if free, err := strconv.ParseBool(annotations[kueuev1beta2.PodSetUnconstrainedTopologyAnnotation]); err == nil {
+			request.Unconstrained = &free
+		}
+	}
+	if layers, ok := annotations[kueuev1beta2.PodSetSliceRequiredTopologyConstraintsAnnotation]; ok {
+		var constraints []kueuev1beta2.PodsetSliceRequiredTopologyConstraint
+		if json.Unmarshal([]byte(layers), &constraints) == nil { // Validate refuses what is none
+			request.PodsetSliceRequiredTopologyConstraints = constraints
+		}
+	} else if slice, ok := annotations[kueuev1beta2.PodSetSliceRequiredTopologyAnnotation]; ok {
+		if size, err := strconv.ParseInt(annotations[kueuev1beta2.PodSetSliceSizeAnnotation], 10, 32); err == nil {
+			request.PodSetSliceRequiredTopology, request.PodSetSliceSize = &slice, new(int32(size))
+		}
+	}
+	if group, ok := annotations[kueuev1beta2.PodSetGroupName]; ok && (isRequired || isPreferred) {
+		request.PodSetGroupName = &group
+	}
+	return request
+}

@@ -1,0 +1,151 @@
+package kueue
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+)
+
+// mostPodSets of a Workload (its CRD).
+const mostPodSets = 18
+
+// Validate implements scheduler.Backend. Whether the queue, its flavours and the priority class exist is not known here.
+func (b Backend) Validate(g scheduler.Gang) field.ErrorList {
+	errs := validateQueue(g)
+	if g.MinResourcesGiven {
+		errs = append(errs, field.Forbidden(field.NewPath(scheduler.PathMinResources),
+			"Kueue charges the quota with the pods' own requests: remove minResources, or use scheduler volcano"))
+	}
+	errs = append(errs, validateMinimum(g)...)
+	if value, set := g.JobLabels[MaxExecTimeLabel]; set && maxExecutionTime(g) == nil {
+		errs = append(errs, field.Invalid(field.NewPath("metadata", "labels").Key(MaxExecTimeLabel), value,
+			"must be a number of seconds above 0: set one, or remove the label"))
+	}
+	for _, r := range g.Roles {
+		errs = append(errs, validateTopology(r)...)
+	}
+	if b.binder != nil {
+		errs = append(errs, b.binder.Validate(withoutMinResources(forBinder(g)))...)
+	}
+	return errs
+}
+
+func withoutMinResources(g scheduler.Gang) scheduler.Gang {
+	g.MinResourcesGiven = false // refused already
+	return g
+}
+
+// validateQueue demands the queue also as a label of the job. Kueue's pod integration, which is on by default, otherwise
+// takes each rank for a job of its own wherever a LocalQueue "default" exists in the namespace or manageJobsWithoutQueueName
+// is set: it gates the pods and charges them to a quota a second time. It leaves them alone only where their owner is of a
+// kind in integrations.externalFrameworks and carries the label (pkg/controller/jobs/pod/pod_webhook.go, Default;
+// jobframework, FindAncestorJobManagedByKueue). A policy of the operator's cannot see which of these a cluster has.
+func validateQueue(g scheduler.Gang) field.ErrorList {
+	path := field.NewPath("metadata", "labels").Key(QueueLabel)
+	label := g.JobLabels[QueueLabel]
+	switch {
+	case g.Queue == "":
+		return field.ErrorList{field.Required(field.NewPath(scheduler.PathQueue), fmt.Sprintf(
+			"Kueue lets in through a LocalQueue only: set the job's label %s to one that `kubectl get localqueues.kueue.x-k8s.io` lists, or use another scheduler", QueueLabel))}
+	case len(validation.IsDNS1123Subdomain(g.Queue)) > 0 || len(validation.IsValidLabelValue(g.Queue)) > 0:
+		return field.ErrorList{field.Invalid(field.NewPath(scheduler.PathQueue), g.Queue,
+			"no LocalQueue can have this name: use the name of one that `kubectl get localqueues.kueue.x-k8s.io` lists")}
+	case label != g.Queue:
+		return field.ErrorList{field.Invalid(path, label, fmt.Sprintf(
+			"Kueue knows a job's queue by this label, and without it takes each rank for a job of its own: set it to %q, beside or instead of schedulingPolicy.queue", g.Queue))}
+	}
+	return nil
+}
+
+// validateMinimum: what pod sets cannot say.
+func validateMinimum(g scheduler.Gang) field.ErrorList {
+	path := field.NewPath(scheduler.PathMinAvailable)
+	var short []string
+	sets := 0
+	for _, r := range g.Roles {
+		if r.Replicas == 0 {
+			continue
+		}
+		sets++
+		if r.MinAvailable >= r.Replicas {
+			continue
+		}
+		short = append(short, r.Name)
+		if r.MinAvailable < 1 {
+			return field.ErrorList{field.Invalid(path, g.MinAvailable, fmt.Sprintf(
+				"Kueue lets in no gang without any %s: set it to %d (all ranks), or use scheduler volcano", r.Name, g.Ranks()))}
+		}
+	}
+	if len(short) > 1 {
+		return field.ErrorList{field.Invalid(path, g.MinAvailable, fmt.Sprintf(
+			"Kueue lets in fewer ranks of one role only, and this leaves out some of %s: set it to %d (all ranks), or use scheduler volcano",
+			strings.Join(short, " and "), g.Ranks()))}
+	}
+	if sets > mostPodSets {
+		return field.ErrorList{field.Forbidden(field.NewPath("spec", "replicaSpecs"), fmt.Sprintf(
+			"Kueue knows at most %d roles of a job and these are %d: use fewer", mostPodSets, sets))}
+	}
+	return nil
+}
+
+// validateTopology refuses what would not become part of the Workload: Kueue would then place the ranks anywhere.
+func validateTopology(r scheduler.Role) field.ErrorList {
+	if r.Template == nil {
+		return nil
+	}
+	// The simple form has no template to name; its annotations come from nowhere else either.
+	path := field.NewPath("spec", "replicaSpecs").Key(r.Name).Child("template", "metadata", "annotations")
+	all := r.Template.Annotations
+	refuse := func(key, why string) field.ErrorList {
+		return field.ErrorList{field.Invalid(path.Key(key), all[key], why)}
+	}
+	var asked []string
+	for _, key := range []string{
+		kueuev1beta2.PodSetRequiredTopologyAnnotation, kueuev1beta2.PodSetPreferredTopologyAnnotation, kueuev1beta2.PodSetUnconstrainedTopologyAnnotation,
+	} {
+		if _, set := all[key]; set {
+			asked = append(asked, key)
+		}
+	}
+	if len(asked) > 1 {
+		return refuse(asked[1], fmt.Sprintf("says another thing than %s: remove one of them", asked[0]))
+	}
+	if v, set := all[kueuev1beta2.PodSetUnconstrainedTopologyAnnotation]; set {
+		if _, err := strconv.ParseBool(v); err != nil {
+			return refuse(kueuev1beta2.PodSetUnconstrainedTopologyAnnotation, "must be true or false: set one of them, or remove it")
+		}
+	}
+	return validateSlices(all, refuse)
+}
+
+func validateSlices(all map[string]string, refuse func(key, why string) field.ErrorList) field.ErrorList {
+	const (
+		slice, size = kueuev1beta2.PodSetSliceRequiredTopologyAnnotation, kueuev1beta2.PodSetSliceSizeAnnotation
+		layers      = kueuev1beta2.PodSetSliceRequiredTopologyConstraintsAnnotation
+	)
+	_, hasSlice := all[slice]
+	n, hasSize := all[size]
+	if hasSlice != hasSize {
+		return refuse(size, fmt.Sprintf("goes with %s alone: set both or remove both", slice))
+	}
+	if parsed, err := strconv.ParseInt(n, 10, 32); hasSize && (err != nil || parsed < 1) {
+		return refuse(size, "must be a number above 0: set one")
+	}
+	if text, set := all[layers]; set {
+		var constraints []kueuev1beta2.PodsetSliceRequiredTopologyConstraint
+		if err := json.Unmarshal([]byte(text), &constraints); err != nil || len(constraints) < 1 || len(constraints) > 3 {
+			return refuse(layers, "must be a JSON list of one to three {topology, size}: set such a list, or remove it")
+		}
+		if hasSlice {
+			return refuse(layers, fmt.Sprintf("says another thing than %s: remove one of them", slice))
+		}
+	}
+	return nil
+}
