@@ -37,6 +37,8 @@ func (p plan) pluginsScheduler() process {
 		"--config=" + p.files.plugins(),
 		"--bind-address=127.0.0.1",
 		"--secure-port=" + strconv.Itoa(port),
+		// The configuration says why.
+		"--feature-gates=SchedulerPopFromBackoffQ=false",
 	}
 	return process{
 		Name:   processPlugins,

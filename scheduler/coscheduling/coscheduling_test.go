@@ -59,15 +59,19 @@ func saying(phase schedulingv1alpha1.PodGroupPhase) schedulertest.Saying {
 	}}
 }
 
-// What v0.34.7 wrote on the ranks of a gang of four on a cluster with room for two, and under a quota.
+// What v0.34.7 wrote on the ranks of gangs of four, on a cluster with room for two and under a quota; shortened at "...".
 const (
-	full = "0/4 nodes are available: 4 Insufficient nvidia.com/gpu. preemption: 0/4 nodes are available: 4 No victims found on node " +
-		"node-0 for preemptor pod bert-worker-2. PodGroup team-a/bert-1 gets rejected due to Pod bert-worker-2 is unschedulable even after PostFilter"
-	tainted     = "0/4 nodes are available: 1 node(s) had untolerated taint {a: b}, 3 Insufficient nvidia.com/gpu. no new claims to deallocate"
-	away        = "optimistic rejection in PostFilter"
-	siblingless = "0/4 nodes are available: pre-filter pod bert-worker-0 cannot find enough sibling pods, current pods number: 1, minMember of group: 4."
-	quota       = "0/4 nodes are available: Pod team-a/bert-worker-2 is rejected in PreFilter because ElasticQuota team-a is more than Max."
-	total       = "0/4 nodes are available: Pod team-a/bert-worker-2 is rejected in PreFilter because total ElasticQuota used is more than min."
+	full = "0/4 nodes are available: 4 Insufficient nvidia.com/gpu. no new claims to deallocate, 0/4 nodes are available: 1 No victims " +
+		"found on node node-0 for preemptor pod bert-worker-1, ..., PodGroup team-a/bert-1 gets rejected due to Pod bert-worker-1 is " +
+		"unschedulable even after PostFilter"
+	tainted     = "0/4 nodes are available: 1 node(s) had untolerated taint {a: b}, 3 Insufficient nvidia.com/gpu. no new claims to deallocate, ..."
+	away        = "0/1 nodes are available: 1 optimistic rejection in PostFilter."
+	apart       = "0/1 nodes are available: 1 rejection in Unreserve."
+	late        = "0/1 nodes are available: 1 rejected due to timeout after waiting 10s at plugin Coscheduling."
+	recently    = "0/4 nodes are available: podGroup team-a/bert-1 failed recently. no new claims to deallocate, ..."
+	siblingless = "0/4 nodes are available: pre-filter pod bert-worker-0 cannot find enough sibling pods, current pods number: 1, minMember of group: 4. ..."
+	quota       = "0/4 nodes are available: Pod team-a/bert-worker-2 is rejected in PreFilter because ElasticQuota team-a is more than Max. ..."
+	total       = "0/4 nodes are available: Pod team-a/bert-worker-2 is rejected in PreFilter because total ElasticQuota used is more than min. ..."
 )
 
 func TestRead(t *testing.T) {
@@ -92,11 +96,11 @@ func TestRead(t *testing.T) {
 			want: scheduler.Verdict{Admission: scheduler.Go},
 		},
 		"no room": {
-			reason: "without the numbers and names that change", hasPods: true, refusals: []string{away, siblingless, full, away},
+			reason: "without the numbers and names that change", hasPods: true, refusals: []string{away, siblingless, full, recently},
 			want: unschedulable("the nodes have no room for 4 ranks at once: Insufficient nvidia.com/gpu"),
 		},
 		"sent away only": {
-			reason: "the rank that did not fit is told by its word, when it is there", hasPods: true, refusals: []string{away},
+			reason: "the rank that did not fit is told by its word, when it is there", hasPods: true, refusals: []string{away, apart, late, recently},
 			want: unschedulable("the nodes have no room for 4 ranks at once"),
 		},
 		"several causes": {

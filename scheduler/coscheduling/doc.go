@@ -14,7 +14,9 @@
 //	PostFilter  when a rank finds no node and more than a tenth of the quorum is missing, sends those that wait away; a
 //	            smaller gap is waited out: the group's scheduleTimeoutSeconds, else the profile's permitWaitingTimeSeconds
 //	Less        orders ranks by priority, then by their group's age, or by its last failure once it has had one: a gang that
-//	            did not fit goes behind younger ones
+//	            did not fit goes behind younger ones. It is the order of ranks that are ready to be tried: one that found no
+//	            node is not for a while, and when room comes meanwhile a gang of lower priority may take it, and is then
+//	            preempted (measured)
 //
 // minResources are never written, and refused where a user gives them. PreFilter compares them with what is free at that
 // moment and turns the rank away as UnschedulableAndUnresolvable, which rules out preemption by it, whatever its priority
@@ -28,6 +30,11 @@
 // pods' condition PodScheduled: Read takes it from Gang.Refusals.
 //
 // Preemption is kube-scheduler's own, rank by rank: each rank of a higher gang evicts as many pods as it needs, from any
-// gang, and nobody looks whether the higher gang will fit as a whole. The operator ends the rest of a gang that loses a rank. An
-// evicted pod carries DisruptionTarget=True, reason PreemptionByScheduler.
+// gang, and nobody looks whether the higher gang will fit as a whole. The operator ends the rest of a gang that loses a rank: in
+// the demo urgent's ranks picked 2 of second's 6, and the others found the room that the operator made (measured). The ranks
+// of the higher gang that have found nodes keep them meanwhile, for CapacityScheduling or DefaultPreemption, asked first,
+// ends the round before PostFilter sends them away. An evicted pod carries DisruptionTarget=True, reason PreemptionByScheduler.
+//
+// A gang that fits in part is tried without a pause, as often as the scheduler can, unless its configuration keeps it from
+// that; deploy/local/scheduler-plugins/scheduler.yaml says how and why.
 package coscheduling

@@ -83,17 +83,21 @@ func refused(g scheduler.Gang) scheduler.Verdict {
 // count in front.
 var cause = regexp.MustCompile(`^\d+ (.+)$`)
 
+// sentAway ranks had found a node, and another of the gang had not (pkg/coscheduling/coscheduling.go, PostFilter and
+// Unreserve; kube-scheduler's waiting_pods_map.go).
+var sentAway = regexp.MustCompile(`^(optimistic rejection in |rejection in |rejected due to timeout )`)
+
 // causes that any rank was refused for, each once.
 func causes(refusals []string) []string {
 	found := map[string]bool{}
 	for _, r := range refusals {
 		_, text, ok := strings.Cut(r, " nodes are available: ")
 		if !ok {
-			continue // sent away because of another rank
+			continue
 		}
 		text, _, _ = strings.Cut(text, ". ")
 		for _, part := range strings.Split(strings.TrimSuffix(text, "."), ", ") {
-			if m := cause.FindStringSubmatch(part); m != nil {
+			if m := cause.FindStringSubmatch(part); m != nil && !sentAway.MatchString(m[1]) {
 				found[m[1]] = true
 			}
 		}

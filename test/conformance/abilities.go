@@ -13,6 +13,8 @@ const (
 	HoldsPods Ability = "holds pods until there is room"
 	// PreemptsWhole: a gang is evicted whole or not at all.
 	PreemptsWhole Ability = "preempts gangs whole"
+	// ServesByPriority: when room comes, of the gangs that wait for it the highest goes first.
+	ServesByPriority Ability = "lets the higher of two waiting gangs go first"
 	// KeepsPlace: a gang that was preempted returns before gangs of its priority that came later.
 	KeepsPlace Ability = "keeps the place of a preempted gang"
 	// CountsRoles: minAvailable below the ranks still includes each role's share.
@@ -25,7 +27,7 @@ const (
 
 // Abilities lists all of them.
 func Abilities() []Ability {
-	return []Ability{HoldsPods, PreemptsWhole, KeepsPlace, CountsRoles, RefusesRoles, LimitsQueues}
+	return []Ability{HoldsPods, PreemptsWhole, ServesByPriority, KeepsPlace, CountsRoles, RefusesRoles, LimitsQueues}
 }
 
 // Faculty says whether a scheduler has an ability, and why.
@@ -75,47 +77,51 @@ func (f Faculties) Lacks(needs []Ability) (Ability, string) {
 // OnFake are those of scheduler/fake.
 func OnFake() Faculties {
 	return Faculties{
-		HoldsPods:     {true, "a group without room stays Queued"},
-		PreemptsWhole: {true, "without its option EvictsPart"},
-		KeepsPlace:    {true, "one group serves all attempts, and groups are served by age"},
-		CountsRoles:   {true, "its group has a minimum per role"},
-		RefusesRoles:  {false, "it counts roles"},
-		LimitsQueues:  {false, "its queues have no quota"},
+		HoldsPods:        {true, "a group without room stays Queued"},
+		PreemptsWhole:    {true, "without its option EvictsPart"},
+		ServesByPriority: {true, "groups are served by priority"},
+		KeepsPlace:       {true, "one group serves all attempts, and groups are served by age"},
+		CountsRoles:      {true, "its group has a minimum per role"},
+		RefusesRoles:     {false, "it counts roles"},
+		LimitsQueues:     {false, "its queues have no quota"},
 	}
 }
 
 // OnVolcano are those of Volcano with the configuration that ships with the operator.
 func OnVolcano() Faculties {
 	return Faculties{
-		HoldsPods:     {false, "without the action enqueue, which would rule out preemption, every group is Inqueue at once"},
-		PreemptsWhole: {false, "preempt picks ranks node by node (volcano#4607); the operator ends the rest"},
-		KeepsPlace:    {true, "one group serves all attempts, and groups of a priority are served by age"},
-		CountsRoles:   {true, "minTaskMember"},
-		RefusesRoles:  {false, "it counts roles"},
-		LimitsQueues:  {true, "a queue's capability"},
+		HoldsPods:        {false, "without the action enqueue, which would rule out preemption, every group is Inqueue at once"},
+		PreemptsWhole:    {false, "preempt picks ranks node by node (volcano#4607); the operator ends the rest"},
+		ServesByPriority: {true, "a session orders jobs by priority"},
+		KeepsPlace:       {true, "one group serves all attempts, and groups of a priority are served by age"},
+		CountsRoles:      {true, "minTaskMember"},
+		RefusesRoles:     {false, "it counts roles"},
+		LimitsQueues:     {true, "a queue's capability"},
 	}
 }
 
 // OnCoscheduling are those of scheduler-plugins with the configuration that ships with the operator.
 func OnCoscheduling() Faculties {
 	return Faculties{
-		HoldsPods:     {false, "kube-scheduler judges pods, so they must exist"},
-		PreemptsWhole: {false, "it preempts rank by rank and knows no gang among the victims; the operator ends the rest"},
-		KeepsPlace:    {false, "it counts a group's ranks by name, so the gang returns with a new group, whose age decides"},
-		CountsRoles:   {false, "minMember counts any ranks"},
-		RefusesRoles:  {true, "minMember counts any ranks, so such a job is refused"},
-		LimitsQueues:  {false, "it has no queues; an ElasticQuota limits a namespace (examples/quotas)"},
+		HoldsPods:        {false, "kube-scheduler judges pods, so they must exist"},
+		PreemptsWhole:    {false, "it preempts rank by rank and knows no gang among the victims; the operator ends the rest"},
+		ServesByPriority: {false, "a rank that found no node is tried again after a pause of its own: a lower gang whose pause ends first takes the room, and is then preempted"},
+		KeepsPlace:       {false, "it counts a group's ranks by name, so the gang returns with a new group, whose age decides"},
+		CountsRoles:      {false, "minMember counts any ranks"},
+		RefusesRoles:     {true, "minMember counts any ranks, so such a job is refused"},
+		LimitsQueues:     {false, "it has no queues; an ElasticQuota limits a namespace (examples/quotas)"},
 	}
 }
 
 // OnNative are those of Kubernetes' own gang scheduling.
 func OnNative() Faculties {
 	return Faculties{
-		HoldsPods:     {false, "kube-scheduler judges pods, so they must exist"},
-		PreemptsWhole: {true, "disruptionMode PodGroup"},
-		KeepsPlace:    {false, "a group cannot be used twice, so the gang returns with a new one"},
-		CountsRoles:   {false, "minCount counts any ranks"},
-		RefusesRoles:  {true, "minCount counts any ranks, so such a job is refused"},
-		LimitsQueues:  {false, "it has no queues"},
+		HoldsPods:        {false, "kube-scheduler judges pods, so they must exist"},
+		PreemptsWhole:    {true, "disruptionMode PodGroup"},
+		ServesByPriority: {true, "its queue orders groups by priority"},
+		KeepsPlace:       {false, "a group cannot be used twice, so the gang returns with a new one"},
+		CountsRoles:      {false, "minCount counts any ranks"},
+		RefusesRoles:     {true, "minCount counts any ranks, so such a job is refused"},
+		LimitsQueues:     {false, "it has no queues"},
 	}
 }

@@ -23,7 +23,7 @@ func TestCrashAtEveryWrite(t *testing.T) {
 			crashEverywhere(t, w, fakeDialect(fake.Habits{Options: []fake.Option{fake.EvictsPart}}))
 		})
 	}
-	for _, d := range []*dialect{nativeDialect(), volcanoDialect()} {
+	for _, d := range []*dialect{nativeDialect(), volcanoDialect(), coschedulingDialect()} {
 		if crashesOn(d) {
 			t.Run(d.name, func(t *testing.T) {
 				realNodes.Lock()

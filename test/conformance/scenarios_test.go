@@ -70,6 +70,7 @@ var twoGangsOf60Percent = Scenario{
 var priorityOrder = Scenario{
 	name:  "priority-order",
 	claim: "when room comes the waiting gang of higher priority runs first, whoever came first",
+	needs: []Ability{ServesByPriority},
 	steps: []Step{
 		submit(asked{name: "filler", ranks: 4, gpus: 8, class: top}),
 		until("filler", runsWhole(4)),
