@@ -250,6 +250,9 @@ func checkNumber(tok json.Token, r rule, whole bool) (problem, remedy string) {
 		if err != nil {
 			return "is " + shorten(n.String(), 40), fmt.Sprintf("give a whole number up to %s, without a point or an exponent", strconv.FormatFloat(r.max, 'f', -1, 64))
 		}
+		if i > int64(r.max) { // a float64 would round it down to the bound
+			return "is " + n.String(), "give a whole number up to " + strconv.FormatInt(int64(r.max), 10)
+		}
 		return r.checkNumber(float64(i), true)
 	}
 	f, err := strconv.ParseFloat(n.String(), 64)

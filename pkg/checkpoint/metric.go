@@ -3,7 +3,6 @@ package checkpoint
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
 )
 
 // Metric is a number as text, so that it is not rounded on its way and may be NaN or infinite.
@@ -26,11 +25,6 @@ func (m *Metric) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// isMetric: ParseFloat also takes hexadecimal and underscores, but those stay within the same alphabet.
 func isMetric(text string) bool {
-	if text == "" || len(text) > maxMetricLen {
-		return false
-	}
-	_, err := strconv.ParseFloat(text, 64)
-	return err == nil || (err.(*strconv.NumError)).Err == strconv.ErrRange
+	return len(text) <= maxMetricLen && patterns["number"].MatchString(text)
 }

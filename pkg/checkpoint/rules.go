@@ -25,8 +25,10 @@ type rule struct {
 var patterns = map[string]*regexp.Regexp{
 	"id":        regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]*$`),
 	"metric":    regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_./-]{0,62}$`),
-	"printable": regexp.MustCompile(`^[^\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]*$`),
-	"sha256":    regexp.MustCompile(`^[0-9a-f]{64}$`),
+	"printable": regexp.MustCompile("^[^\\x00-\\x1f\\x7f-\u009f\u2028-\u202e\u2066-\u2069]*$"),
+	// number as JSON, Python and Go print one.
+	"number": regexp.MustCompile(`^(-?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|NaN|nan|[+-]?(Infinity|Inf|inf))$`),
+	"sha256": regexp.MustCompile(`^[0-9a-f]{64}$`),
 	// A path below the manifest. What it cannot say, "..", is refused by isFile.
 	"file": regexp.MustCompile(`^[^/\\\x00-\x1f\x7f][^\\\x00-\x1f\x7f]*$`),
 }
