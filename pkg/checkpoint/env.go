@@ -20,4 +20,19 @@ const (
 	EnvCommandFile = "TRAININGJOB_COMMAND_FILE"
 	// EnvGrace is how many seconds the trainer has between SIGTERM and SIGKILL.
 	EnvGrace = "TRAININGJOB_GRACE_SECONDS"
+
+	// EnvJobUID for the manifest, so that two jobs that share a directory are kept apart.
+	EnvJobUID = "TRAININGJOB_UID"
+)
+
+// The environment of the agent alone; each has a flag too.
+const (
+	// EnvURI is the URI of the job's checkpoint path: of the directory that holds the attempt-<N> directories.
+	EnvURI = "TRAININGJOB_CHECKPOINT_URI"
+	// EnvReportURL is where reports go, https. Empty: nowhere.
+	EnvReportURL = "TRAININGJOB_REPORT_URL"
+	// EnvTokenFile holds the projected token that a report carries. It is read anew for every report, since it rotates.
+	EnvTokenFile = "TRAININGJOB_TOKEN_FILE"
+	// EnvCA are the certificates, in PEM, of those that may sign the server's. More than one while they rotate.
+	EnvCA = "TRAININGJOB_REPORT_CA"
 )

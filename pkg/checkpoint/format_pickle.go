@@ -213,7 +213,7 @@ func (p *pickleReader) stepData(op byte) error {
 	case 'X', 'U', 'T', 0x8c, 0x8d, 'V', 'S':
 		return p.text(op)
 	case 'B', 'C', 0x8e, 0x96:
-		n, err := p.length(map[byte]int{'C': 1, 'B': 4, 0x8e: 8, 0x96: 8}[op])
+		n, err := p.length(pickleWidth(op))
 		if err != nil {
 			return err
 		}
@@ -356,7 +356,7 @@ func (p *pickleReader) integer(op byte) error {
 		}
 		v.n = n
 	case 'K', 'M', 'J':
-		b, err := p.bytes(map[byte]int{'K': 1, 'M': 2, 'J': 4}[op])
+		b, err := p.bytes(pickleWidth(op))
 		if err != nil {
 			return err
 		}
@@ -365,7 +365,7 @@ func (p *pickleReader) integer(op byte) error {
 			v.n = int64(int32(n))
 		}
 	default: // LONG1, LONG4: little endian two's complement
-		n, err := p.length(map[byte]int{0x8a: 1, 0x8b: 4}[op])
+		n, err := p.length(pickleWidth(op))
 		if err != nil {
 			return err
 		}
@@ -396,7 +396,7 @@ func (p *pickleReader) text(op byte) error {
 		}
 		s = strings.Trim(line, `'"`)
 	} else {
-		n, err := p.length(map[byte]int{'U': 1, 0x8c: 1, 'X': 4, 'T': 4, 0x8d: 8}[op])
+		n, err := p.length(pickleWidth(op))
 		if err != nil {
 			return err
 		}
@@ -443,7 +443,7 @@ func (p *pickleReader) memoise(op byte) error {
 	case 0x94:
 		at = p.puts
 	default:
-		n, err := p.length(map[byte]int{'q': 1, 'h': 1, 'r': 4, 'j': 4}[op])
+		n, err := p.length(pickleWidth(op))
 		if err != nil {
 			return err
 		}
@@ -464,6 +464,19 @@ func (p *pickleReader) memoise(op byte) error {
 		}
 	}
 	return nil
+}
+
+// pickleWidth is how many bytes an opcode's number or length has.
+func pickleWidth(op byte) int {
+	switch op {
+	case 'K', 'U', 'C', 'q', 'h', 0x8a, 0x8c:
+		return 1
+	case 'M':
+		return 2
+	case 0x8d, 0x8e, 0x96:
+		return 8
+	}
+	return 4
 }
 
 func (p *pickleReader) bytes(n int) ([]byte, error) {
