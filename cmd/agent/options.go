@@ -64,7 +64,7 @@ func parseRun(args []string, env func(string) string, stderr io.Writer) (*option
 	f.StringVar(&uri, "uri", env(checkpoint.EnvURI), "URI of the directory that holds the attempts' directories")
 	f.StringVar(&o.statusFile, "status-file", env(checkpoint.EnvStatusFile), "file that the trainer writes its status to")
 	f.StringVar(&o.commandFile, "command-file", env(checkpoint.EnvCommandFile), "file that the trainer reads commands from")
-	f.StringVar(&o.terminationLog, "termination-log", "/dev/termination-log", "where the last word goes; empty: nowhere")
+	f.StringVar(&o.terminationLog, "termination-log", defaultTerminationLog, "where the last word goes; empty: nowhere")
 	f.StringVar(&o.jobUID, "job-uid", env(checkpoint.EnvJobUID), "the job's UID: manifests with another one are not ours")
 	f.StringVar(&o.pinned, "resume-from", env(checkpoint.EnvResume), "the resume point, which retention never deletes")
 	f.StringVar(&attemptText, "attempt", env(checkpoint.EnvAttempt), "the attempt's number")

@@ -63,7 +63,7 @@ func parseResolve(args []string, env func(string) string, stderr io.Writer) (*re
 	f.StringVar(&r.jobUID, "job-uid", env(checkpoint.EnvJobUID), "the job's UID: manifests with another one are not ours")
 	f.StringVar(&attempt, "attempt", env(checkpoint.EnvAttempt), "the attempt that asks")
 	f.BoolVar(&r.sums, "sums", true, "compare the SHA-256 of the chosen checkpoint's files, where a manifest has them")
-	f.StringVar(&r.terminationLog, "termination-log", "/dev/termination-log", "where the result goes too; empty: nowhere")
+	f.StringVar(&r.terminationLog, "termination-log", defaultTerminationLog, "where the result goes too; empty: nowhere")
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}

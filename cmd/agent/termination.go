@@ -11,6 +11,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 )
 
+const defaultTerminationLog = "/dev/termination-log"
+
 // lastWord is what the termination message says of a trainer that has ended.
 func lastWord(v *view, o *options, w syscall.WaitStatus, killed bool, log string) checkpoint.Termination {
 	v.mu.Lock()
@@ -84,6 +86,9 @@ func fit(t checkpoint.Termination) ([]byte, error) {
 func writeTermination(path string, t checkpoint.Termination) error {
 	if path == "" {
 		return nil
+	}
+	if _, err := os.Stat(path); path == defaultTerminationLog && err != nil {
+		return nil // no kubelet has put it there
 	}
 	if own, err := readBounded(path, checkpoint.MaxTerminationBytes); err == nil && len(bytes.TrimSpace(own)) > 0 && t.ExitCode != 0 {
 		if _, err := checkpoint.ParseTermination(own); err != nil { // not one of ours, from before a restart
