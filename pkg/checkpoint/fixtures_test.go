@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"hash/crc32"
 	"maps"
@@ -338,12 +337,4 @@ func orbaxTree() tree {
 		"params/ocdbt.process_0/manifest.ocdbt": ocdbtOf(), "params/ocdbt.process_0/d/77": weights,
 		"state/_METADATA": []byte("{}"), "state/manifest.ocdbt": ocdbtOf(), "state/d/99": weights,
 	}
-}
-
-func jsonOf(v any) []byte {
-	data, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return data
 }
