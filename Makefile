@@ -12,8 +12,8 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-14s %s\n", $$1, $$2}' Makefile
 
 .PHONY: build
-build: ## bin/operator and bin/localcluster
-	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/operator ./cmd/localcluster
+build: ## bin/operator, bin/localcluster and bin/agent, each a static binary
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/operator ./cmd/localcluster ./cmd/agent
 
 .PHONY: generate
 generate: $(TOOLS)/built ## deepcopy code, CRD, RBAC role and API reference from the types and markers

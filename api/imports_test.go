@@ -41,6 +41,10 @@ var rules = map[string]struct {
 		reason: "the pure core", ours: []string{"api", "scheduler", "pkg/rendezvous"},
 		never: []string{"context", "k8s.io/client-go", "sigs.k8s.io/controller-runtime"},
 	},
+	"pkg/checkpoint": {
+		reason: "pure: the contract between trainer, agent and operator",
+		never:  []string{"context", "os", "net", "k8s.io", "sigs.k8s.io"},
+	},
 	"pkg/config":       {reason: "the operator's file", ours: []string{"api"}},
 	"pkg/controller":   {reason: "the shell knows no dialect", ours: []string{"api", "scheduler", "pkg/trainingjob"}},
 	"pkg/localcluster": {reason: "knows clusters, not jobs"},
@@ -48,6 +52,10 @@ var rules = map[string]struct {
 	"cmd/operator": {
 		reason: "the only importer of concrete backends",
 		ours:   []string{"api", "scheduler", "scheduler/volcano", "scheduler/native", "scheduler/coscheduling", "pkg/config", "pkg/controller"},
+	},
+	"cmd/agent": {
+		reason: "a small binary: the standard library and the contract", ours: []string{"pkg/checkpoint"},
+		never: []string{"k8s.io", "sigs.k8s.io", "github.com", "golang.org"},
 	},
 	"cmd/localcluster": {reason: "a command", ours: []string{"pkg/localcluster", "pkg/demo"}},
 	"bench":            {reason: "drives the operator through the API and its file", ours: []string{"api", "bench", "pkg/config", "pkg/localcluster"}},

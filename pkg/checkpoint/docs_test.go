@@ -1,0 +1,104 @@
+package checkpoint
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const page = "../../docs/checkpoints.md"
+
+func readPage(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestLayoutsAreDocumented writes the table of layouts from Rules, which name every layout that is recognised.
+func TestLayoutsAreDocumented(t *testing.T) {
+	const begin, end = "TestLayoutsAreDocumented -update -->\n", "<!-- end of layouts -->\n"
+	text := readPage(t)
+	head, rest, ok := strings.Cut(text, begin)
+	_, foot, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		t.Fatal("the page has lost the place of its table")
+	}
+	var b strings.Builder
+	b.WriteString("| Layout | Looks like | Complete when | Step | Agent may delete |\n| --- | --- | --- | --- | --- |\n")
+	for _, r := range Rules {
+		deletes := "no"
+		if r.Removable {
+			deletes = "yes"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.Layout, r.Looks, r.Complete, r.Step, deletes)
+	}
+	want := head + begin + b.String() + end + foot
+	if *update {
+		if err := os.WriteFile(page, []byte(want), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(text, want); diff != "" {
+		t.Errorf("the page has another table; run with -update (-page +code):\n%s", diff)
+	}
+	covered := map[Layout]bool{LayoutTorchSave: true} // never complete
+	for _, fx := range fixtures() {
+		covered[fx.layout] = true
+	}
+	for _, r := range Rules {
+		if !covered[r.Layout] {
+			t.Errorf("%s has a rule and no fixture", r.Layout)
+		}
+	}
+}
+
+// TestEnvironmentIsDocumented: every variable that a trainer sees is on the page.
+func TestEnvironmentIsDocumented(t *testing.T) {
+	text := readPage(t)
+	file, err := parser.ParseFile(token.NewFileSet(), "env.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	group := file.Decls[0].(*ast.GenDecl) // the first group is the trainer's, the second the agent's
+	for _, spec := range group.Specs {
+		value := spec.(*ast.ValueSpec)
+		name, err := strconv.Unquote(value.Values[0].(*ast.BasicLit).Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen++; !strings.Contains(text, "| `"+name+"` |") {
+			t.Errorf("%s is not in the page's table", name)
+		}
+	}
+	if seen < 8 {
+		t.Errorf("only %d variables were looked at", seen)
+	}
+}
+
+// TestExamplesOfThePageAreRight: every JSON object on it is read by the parser it is meant for.
+func TestExamplesOfThePageAreRight(t *testing.T) {
+	text, n := readPage(t), 0
+	for _, part := range strings.Split(text, "```json\n")[1:] {
+		example, _, _ := strings.Cut(part, "```")
+		_, statusErr := ParseStatus([]byte(example))
+		_, commandErr := ParseCommand([]byte(example))
+		if n++; statusErr != nil && commandErr != nil {
+			t.Errorf("%s\nis no status (%v) and no command (%v)", example, statusErr, commandErr)
+		}
+	}
+	if n != 2 {
+		t.Errorf("%d examples were found", n)
+	}
+}

@@ -1,0 +1,45 @@
+package checkpoint
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestThePageSavesACompleteCheckpoint runs the lines of docs/checkpoints.md, with a stand-in for torch, and looks at what they leave.
+func TestThePageSavesACompleteCheckpoint(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("no python3 here: the lines of docs/checkpoints.md are not run")
+	}
+	_, rest, ok := strings.Cut(readPage(t), "<!-- example: a test runs these lines -->\n```python\n")
+	lines, _, ok2 := strings.Cut(rest, "```")
+	if !ok || !ok2 {
+		t.Fatal("the page has lost its example")
+	}
+	dir := t.TempDir()
+	const torch = "import json\ndef save(s, p):\n  open(p, 'w').write(json.dumps(s))\ndef load(p):\n  return json.loads(open(p).read())\n"
+	if err := os.WriteFile(filepath.Join(dir, "torch.py"), []byte(torch), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := func(resume, script string) string {
+		t.Helper()
+		cmd := exec.Command(python, "-c", "def new_state(): return {'step': 0}\n"+lines+script)
+		cmd.Env = append(os.Environ(), "PYTHONPATH="+dir, EnvDir+"="+filepath.Join(dir, "attempt-1"), EnvResume+"="+resume)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	run("", "save(100, {'step': 100}); save(200, {'step': 200})")
+	c, err := Resolve(os.DirFS(dir), ".", Options{Sums: true}, nil)
+	if err != nil || c.Point == nil || c.Point.Step != 200 || c.Found.Layout != LayoutManifest {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	if got := run(filepath.Join(dir, c.Point.Path), "print(state['step'])"); got != "200" {
+		t.Errorf("resumed at step %s", got)
+	}
+}

@@ -1,0 +1,140 @@
+package checkpoint
+
+import (
+	"fmt"
+	"io"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const dsTracker = "latest"
+
+var (
+	dsModel = regexp.MustCompile(`^(zero_pp_rank_[0-9]+_)?mp_rank_[0-9]+_model_states\.pt$`)
+	dsOptim = regexp.MustCompile(`^((?:bf16_|fp16_)?zero_pp_rank_)([0-9]+)(_mp_rank_)([0-9]+)(_?optim_states\.pt)$`)
+)
+
+func looksDeepSpeed(d *listing) bool {
+	return slices.ContainsFunc(d.files, func(f string) bool { return dsModel.MatchString(f) || dsOptim.MatchString(f) })
+}
+
+// deepSpeed finds tags and the tracker beside them.
+func (l *look) deepSpeed(d *listing, taken map[string]bool) error {
+	found := 0
+	for _, name := range d.dirs {
+		if taken[name] {
+			continue
+		}
+		sub, err := l.list(d.at(name))
+		if err != nil {
+			return err
+		}
+		if sub.has(ManifestName) || !looksDeepSpeed(sub) {
+			continue
+		}
+		taken[name] = true
+		found++
+		f := Found{Path: sub.path, Layout: LayoutDeepSpeed, Step: stepOf(name)}
+		f.judge(l.checkDeepSpeed(sub, d))
+		if err := l.add(f); err != nil {
+			return err
+		}
+	}
+	tag, _ := l.tag(d)
+	if found > 0 && tag != "" && !d.hasDir(tag) && isFile(tag) {
+		return l.add(Found{Path: d.at(tag), Layout: LayoutDeepSpeed, State: Torn, Step: stepOf(tag), Why: dsTracker + " names it, and it is not there"})
+	}
+	return nil
+}
+
+func (l *look) tag(d *listing) (string, error) {
+	if !d.has(dsTracker) {
+		return "", torn("%s is missing beside it: it is written last", dsTracker)
+	}
+	data, err := l.read(d.at(dsTracker), 1024)
+	tag := strings.TrimSpace(string(data))
+	if err == nil && tag == "" {
+		err = torn("%s is empty", dsTracker)
+	}
+	return Printable(tag, 200), err
+}
+
+// checkDeepSpeed: DeepSpeedEngine.save_checkpoint (deepspeed/runtime/engine.py) writes each rank's shards and then, on rank 0 alone and
+// before the barrier, `latest`: so it may be ahead of the other ranks' data, and the shards are counted. How many there are
+// stands in the model states that every save has: dp_world_size and mp_world_size.
+func (l *look) checkDeepSpeed(d, parent *listing) error {
+	tag, err := l.tag(parent)
+	if err != nil {
+		return err
+	}
+	name := path.Base(d.path)
+	if step, reached := stepOf(name), stepOf(tag); tag != name && (step < 0 || reached < step) {
+		return torn("%s still names %s", dsTracker, tag)
+	}
+	first := ""
+	for _, n := range []string{"mp_rank_00_model_states.pt", "zero_pp_rank_0_mp_rank_00_model_states.pt"} {
+		if d.has(n) {
+			first = n
+		}
+	}
+	if first == "" {
+		return torn("mp_rank_00_model_states.pt is missing")
+	}
+	var sizes map[string]int64
+	if err := l.wholeFile(d.at(first), func(r io.ReaderAt, size int64) (err error) {
+		sizes, err = torchInts(r, size, "dp_world_size", "mp_world_size")
+		return err
+	}); err != nil {
+		return err
+	}
+	dp, mp := sizes["dp_world_size"], sizes["mp_world_size"]
+	if dp < 1 || mp < 1 || dp > 1<<20 || mp > 1<<20 || dp*mp > 1<<20 {
+		return unknown("%s does not say how many shards there are", first)
+	}
+	for _, shard := range dsShards(d, first, int(dp), int(mp)) {
+		if err := l.wholeFile(d.at(shard), checkZip); err != nil {
+			return err
+		}
+	}
+	for _, f := range d.files { // layers and experts, which are not counted, must at least be whole
+		if strings.HasSuffix(f, "_states.pt") && (strings.HasPrefix(f, "layer_") || strings.HasPrefix(f, "exp")) {
+			if err := l.wholeFile(d.at(f), checkZip); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// dsShards is every file that must be there. The optimizer is cut into dp x mp only with ZeRO; without it, its state is part of
+// the model states. Rank 0 writes its own part before `latest`, so one is there if any must be.
+func dsShards(d *listing, first string, dp, mp int) []string {
+	var out []string
+	zero3 := strings.HasPrefix(first, "zero_")
+	var optim []string
+	for _, f := range d.files {
+		if m := dsOptim.FindStringSubmatch(f); m != nil {
+			optim = m
+			break
+		}
+	}
+	for m := range mp {
+		if !zero3 {
+			out = append(out, fmt.Sprintf("mp_rank_%02d_model_states.pt", m))
+		}
+		for p := range dp {
+			if zero3 {
+				out = append(out, fmt.Sprintf("zero_pp_rank_%d_mp_rank_%02d_model_states.pt", p, m))
+			}
+			if optim != nil {
+				out = append(out, fmt.Sprintf("%s%d%s%02d%s", optim[1], p, optim[3], m, optim[5]))
+			}
+		}
+	}
+	return out
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }

@@ -1,0 +1,141 @@
+package checkpoint
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"hash/crc32"
+	"io"
+	"path"
+	"slices"
+	"strings"
+)
+
+const (
+	orbaxTmp      = ".orbax-checkpoint-tmp"
+	orbaxMetadata = "_CHECKPOINT_METADATA"
+	orbaxSuccess  = "commit_success.txt"
+	ocdbtManifest = "manifest.ocdbt"
+)
+
+func looksOrbax(d *listing) bool {
+	return strings.Contains(path.Base(d.path), orbaxTmp) || d.has(orbaxMetadata) || d.has(orbaxSuccess)
+}
+
+// checkOrbax: Orbax writes into <step>.orbax-checkpoint-tmp-<n>, sets commit_timestamp_nsecs in _CHECKPOINT_METADATA and renames; where a
+// rename is not atomic it writes commit_success.txt last (orbax/checkpoint/_src/path/atomicity.py, metadata/checkpoint.py).
+// Which files below d/ an OCDBT tree needs stands in compressed nodes that are not read here: after a commit nothing but
+// damage takes one away.
+func (l *look) checkOrbax(d *listing, f *Found) error {
+	if base, tmp, _ := strings.Cut(path.Base(d.path), orbaxTmp); tmp != "" || strings.HasSuffix(d.path, orbaxTmp) {
+		f.Step = stepOf(base)
+		return torn("a temporary directory that a save left over, or is writing")
+	}
+	items, err := l.orbaxCommit(d)
+	if err != nil {
+		return err
+	}
+	for _, item := range items {
+		if !isFile(item) {
+			return unknown("%s names an item outside of its directory", orbaxMetadata)
+		}
+		if !d.hasDir(item) {
+			return torn("item %s is missing", item)
+		}
+	}
+	return l.orbaxTree(d, 0)
+}
+
+// orbaxCommit reads the commit and, where it is written down, which items there are.
+func (l *look) orbaxCommit(d *listing) ([]string, error) {
+	if !d.has(orbaxMetadata) {
+		if d.sizes[orbaxSuccess] == 0 {
+			return nil, torn("%s is empty", orbaxSuccess)
+		}
+		return nil, nil
+	}
+	data, err := l.read(d.at(orbaxMetadata), 1<<20)
+	if err != nil {
+		return nil, err
+	}
+	var meta struct {
+		Commit   *int64          `json:"commit_timestamp_nsecs"`
+		Handlers json.RawMessage `json:"item_handlers"`
+	}
+	if err := json.Unmarshal(data, &meta); err != nil {
+		return nil, torn("%s cannot be read", orbaxMetadata)
+	}
+	if meta.Commit == nil || *meta.Commit <= 0 {
+		return nil, torn("%s has no commit time", orbaxMetadata)
+	}
+	var byItem map[string]json.RawMessage
+	if json.Unmarshal(meta.Handlers, &byItem) != nil {
+		return nil, nil // one handler for all, by its name
+	}
+	items := make([]string, 0, len(byItem))
+	for item := range byItem {
+		items = append(items, item)
+	}
+	slices.Sort(items)
+	return items, nil
+}
+
+// orbaxTree looks at every file below: none may be temporary, no data file empty, every OCDBT manifest whole.
+func (l *look) orbaxTree(d *listing, depth int) error {
+	if depth > maxDepth {
+		return nil
+	}
+	data := path.Base(d.path) == "d"
+	for _, name := range d.files {
+		switch {
+		case strings.Contains(name, orbaxTmp):
+			return torn("%s was left over", name)
+		case data && d.sizes[name] == 0:
+			return torn("d/%s is empty", name)
+		case name == ocdbtManifest:
+			if err := l.wholeFile(d.at(name), checkOCDBT); err != nil {
+				return err
+			}
+		case name == "_METADATA" && d.sizes[name] == 0:
+			return torn("_METADATA is empty")
+		}
+	}
+	for _, name := range d.dirs {
+		if strings.Contains(name, orbaxTmp) {
+			return torn("%s was left over", name)
+		}
+		sub, err := l.list(d.at(name))
+		if err != nil {
+			return err
+		}
+		if name == "d" && d.has(ocdbtManifest) && len(sub.files) == 0 {
+			return torn("%s/d has no data", path.Base(d.path))
+		}
+		if err := l.orbaxTree(sub, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkOCDBT: magic 0x0cdb3a2a (big endian), the whole length (64 bits little endian), ..., CRC-32C of all before it (little endian).
+// Source: tensorstore/kvstore/ocdbt/index.rst.
+func checkOCDBT(r io.ReaderAt, size int64) error {
+	if size > 16<<20 {
+		return unknown("has %d bytes", size)
+	}
+	b := make([]byte, size)
+	if _, err := r.ReadAt(b, 0); err != nil {
+		return err
+	}
+	switch {
+	case size < 16:
+		return torn("is cut")
+	case binary.BigEndian.Uint32(b) != 0x0cdb3a2a:
+		return unknown("is no OCDBT manifest")
+	case binary.LittleEndian.Uint64(b[4:]) != uint64(size):
+		return torn("has %d bytes, its header says %d", size, binary.LittleEndian.Uint64(b[4:]))
+	case crc32.Checksum(b[:size-4], crc32.MakeTable(crc32.Castagnoli)) != binary.LittleEndian.Uint32(b[size-4:]):
+		return torn("has another checksum than its content")
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+package checkpoint
+
+import (
+	"fmt"
+	"io/fs"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// rule is what a field's tag says about its value.
+type rule struct {
+	required           bool
+	min, max           float64
+	maxLen             int
+	minItems, maxItems int
+	enum               []string
+	pattern, keys      string
+}
+
+// patterns by their name in a rule. RE2 and ECMA 262 both read them, for they stand in the schemas too.
+var patterns = map[string]*regexp.Regexp{
+	"id":        regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]*$`),
+	"metric":    regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_./-]{0,62}$`),
+	"printable": regexp.MustCompile("^[^\\x00-\\x1f\\x7f-\u009f\u2028-\u202e\u2066-\u2069]*$"),
+	// number as JSON, Python and Go print one.
+	"number": regexp.MustCompile(`^(-?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|NaN|nan|[+-]?(Infinity|Inf|inf))$`),
+	"sha256": regexp.MustCompile(`^[0-9a-f]{64}$`),
+	// A path below the manifest. What it cannot say, "..", is refused by isFile.
+	"file": regexp.MustCompile(`^[^/\\\x00-\x1f\x7f][^\\\x00-\x1f\x7f]*$`),
+}
+
+// remedies in words, by pattern.
+var remedies = map[string]string{
+	"id":        "use letters, digits and ._:-",
+	"metric":    "use a letter first, then letters, digits and _./-, at most 63",
+	"printable": "leave control characters out",
+	"sha256":    "give 64 lower-case hexadecimal digits",
+	"file":      "give a path below the manifest with / and without ..",
+}
+
+func parseRule(tag string) rule {
+	r := rule{max: -1}
+	for part := range strings.SplitSeq(tag, ",") {
+		key, val, _ := strings.Cut(part, "=")
+		number := func() float64 { n, _ := strconv.ParseFloat(val, 64); return n }
+		switch key {
+		case "required":
+			r.required = true
+		case "min":
+			r.min = number()
+		case "max":
+			r.max = number()
+		case "maxLen":
+			r.maxLen = int(number())
+		case "minItems":
+			r.minItems = int(number())
+		case "maxItems":
+			r.maxItems = int(number())
+		case "enum":
+			r.enum = strings.Split(val, "|")
+		case "pattern":
+			r.pattern = val
+		case "keys":
+			r.keys = val
+		}
+	}
+	return r
+}
+
+// field of a message, by its JSON name.
+type field struct {
+	name string
+	typ  reflect.Type
+	rule rule
+}
+
+// shapes are computed once: a report server decodes thousands a second.
+var shapes = shapesOf(reflect.TypeFor[Status](), reflect.TypeFor[Command](), reflect.TypeFor[Manifest](),
+	reflect.TypeFor[Report](), reflect.TypeFor[Answer](), reflect.TypeFor[Termination]())
+
+func shapesOf(types ...reflect.Type) map[reflect.Type][]field {
+	out := map[reflect.Type][]field{}
+	var add func(reflect.Type)
+	add = func(t reflect.Type) {
+		for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+			t = t.Elem()
+		}
+		if t.Kind() != reflect.Struct || t == timeType || out[t] != nil {
+			return
+		}
+		for f := range t.Fields() {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			out[t] = append(out[t], field{name, f.Type, parseRule(f.Tag.Get("rule"))})
+		}
+		for f := range t.Fields() {
+			add(f.Type)
+		}
+	}
+	for _, t := range types {
+		add(t)
+	}
+	return out
+}
+
+var (
+	timeType   = reflect.TypeFor[time.Time]()
+	metricType = reflect.TypeFor[Metric]()
+)
+
+// checkText is the rule for strings; problem is empty when it holds.
+func (r rule) checkText(s string) (problem, remedy string) {
+	switch {
+	case len(r.enum) > 0:
+		for _, e := range r.enum {
+			if s == e {
+				return "", ""
+			}
+		}
+		return fmt.Sprintf("is %.40q", s), "use one of " + strings.Join(r.enum, ", ")
+	case r.maxLen > 0 && utf8.RuneCountInString(s) > r.maxLen: // as JSON schema counts
+		return fmt.Sprintf("has %d characters", utf8.RuneCountInString(s)), fmt.Sprintf("at most %d are allowed", r.maxLen)
+	case r.pattern != "" && !patterns[r.pattern].MatchString(s), r.pattern == "file" && !isFile(s):
+		return fmt.Sprintf("is %.60q", s), remedies[r.pattern]
+	}
+	return "", ""
+}
+
+func (r rule) checkNumber(n float64, whole bool) (problem, remedy string) {
+	if n >= r.min && n <= r.max { // NaN fails both
+		return "", ""
+	}
+	kind := "a number"
+	if whole {
+		kind = "a whole number"
+	}
+	return "is " + strconv.FormatFloat(n, 'g', -1, 64),
+		fmt.Sprintf("give %s from %s to %s", kind, strconv.FormatFloat(r.min, 'f', -1, 64), strconv.FormatFloat(r.max, 'f', -1, 64))
+}
+
+func isFile(name string) bool { return fs.ValidPath(name) && name != "." }
+
+// instants that a message may name: a clock that is off by more is broken, and dates beyond year 9999 cannot be written.
+var earliest, latest = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -1,0 +1,188 @@
+package checkpoint
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+)
+
+// URI of a checkpoint or of the place that holds them. It names a thing; nobody here dials it.
+//
+//	pvc://<claim>/<path>      a PersistentVolumeClaim in the job's namespace
+//	s3://<bucket>/<key>       gs://<bucket>/<key>
+//	az://<account>/<container>/<key>      abfss://<container>@<account>.dfs.core.windows.net/<key>
+type URI struct {
+	Scheme string
+	// Place is the claim, the bucket, the account or <container>@<account's host>.
+	Place string
+	// Path without slashes at its ends; empty: the whole place.
+	Path string
+}
+
+const maxURILen = 1024
+
+// places by scheme. Sources: Kubernetes DNS-1123 subdomains; the naming rules of S3 and GCS buckets, of Azure storage accounts
+// (3-24 letters and digits) and containers (3-63).
+var places = map[string]struct {
+	pattern *regexp.Regexp
+	what    string
+}{
+	"pvc": {regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`), "a claim's name"},
+	"s3":  {regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`), "a bucket's name"},
+	"gs":  {regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]$`), "a bucket's name"},
+	"az":  {regexp.MustCompile(`^[a-z0-9]{3,24}$`), "a storage account's name"},
+	"abfss": {
+		regexp.MustCompile(`^[a-z0-9][a-z0-9-]{1,61}[a-z0-9]@[a-z0-9]{3,24}\.dfs\.core\.windows\.net$`),
+		"<container>@<account>.dfs.core.windows.net",
+	},
+}
+
+// A segment has no %, so nothing is encoded; no \ : ? # so that no reader sees an escape, a port or a query in it.
+var segment = regexp.MustCompile(`^[A-Za-z0-9._=+@,~-]+$`)
+
+// ParseURI reads a URI, or says what is wrong and what to write.
+func ParseURI(s string) (URI, error) {
+	refuse := func(problem, remedy string) (URI, error) {
+		return URI{}, &FormatError{"URI", shorten(Printable(hideCredentials(s), 120), 120), problem, remedy}
+	}
+	if len(s) > maxURILen {
+		return refuse(fmt.Sprintf("has %d bytes", len(s)), fmt.Sprintf("at most %d are allowed", maxURILen))
+	}
+	for _, c := range []byte(s) {
+		if c <= ' ' || c >= 0x7f {
+			return refuse("has a space, a control character or one beyond ASCII", "use letters, digits and ._=+@,~-")
+		}
+	}
+	scheme, rest, ok := strings.Cut(s, "://")
+	if !ok {
+		return refuse("has no scheme", "write pvc://<claim>/<path>, s3://, gs://, az:// or abfss://")
+	}
+	kind, ok := places[scheme]
+	if !ok {
+		return refuse("has the scheme "+shorten(scheme, 16), "use pvc, s3, gs, az or abfss")
+	}
+	place, key, _ := strings.Cut(rest, "/")
+	if user, _, at := strings.Cut(place, "@"); at && (scheme != "abfss" || strings.Contains(user, ":")) {
+		return refuse("has credentials in it", "take them out and give them to the trainer as a secret")
+	}
+	if !kind.pattern.MatchString(place) || (scheme == "pvc" && strings.Contains(place, "..")) {
+		return refuse("does not begin with "+kind.what, "write "+scheme+"://<"+kind.what+">/<path>")
+	}
+	u := URI{Scheme: scheme, Place: place, Path: strings.TrimSuffix(key, "/")}
+	if problem, remedy := checkPath(u.Path); problem != "" {
+		return refuse(problem, remedy)
+	}
+	if container, _, _ := strings.Cut(u.Path, "/"); scheme == "az" && !azContainer.MatchString(container) {
+		return refuse("names no container", "write az://<account>/<container>/<path>")
+	}
+	return u, nil
+}
+
+var azContainer = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{1,61}[a-z0-9]$`)
+
+func checkPath(p string) (problem, remedy string) {
+	if p == "" {
+		return "", ""
+	}
+	for s := range strings.SplitSeq(p, "/") {
+		switch {
+		case s == "":
+			return "has an empty part (//)", "write single slashes"
+		case s == "." || s == "..":
+			return "has " + s + " in its path", "write the path without it"
+		case strings.Contains(s, "%"):
+			return "has an encoded character (%) in its path", "write the character itself"
+		case !segment.MatchString(s):
+			return "has a character in its path that is not allowed", "use letters, digits and ._=+@,~-"
+		}
+	}
+	return "", ""
+}
+
+// hideCredentials, for a message that refuses them must not print them.
+func hideCredentials(s string) string {
+	scheme, rest, ok := strings.Cut(s, "://")
+	if !ok {
+		return s
+	}
+	place, key, _ := strings.Cut(rest, "/")
+	if user, host, at := cutLast(place, "@"); at && strings.Contains(user, ":") {
+		place = "…@" + host
+	}
+	if before, _, query := strings.Cut(key, "?"); query { // signed URLs carry theirs there
+		key = before + "?…"
+	}
+	return scheme + "://" + place + "/" + key
+}
+
+func cutLast(s, sep string) (before, after string, ok bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
+}
+
+func (u URI) String() string {
+	if u.Path == "" {
+		return u.Scheme + "://" + u.Place
+	}
+	return u.Scheme + "://" + u.Place + "/" + u.Path
+}
+
+// Under says whether u is base or lies below it. Both are parsed, so neither has a way out of its place.
+func (u URI) Under(base URI) bool {
+	_, ok := u.Rel(base)
+	return ok
+}
+
+// Rel is u's path below base; "." when they are the same.
+func (u URI) Rel(base URI) (string, bool) {
+	switch {
+	case u.Scheme != base.Scheme || u.Place != base.Place:
+		return "", false
+	case u.Path == base.Path:
+		return ".", true
+	case base.Path == "":
+		return u.Path, true
+	}
+	rel, ok := strings.CutPrefix(u.Path, base.Path+"/")
+	return rel, ok
+}
+
+// Join is the URI of a path below u, as fs.FS names it.
+func (u URI) Join(rel string) (URI, error) {
+	if rel == "." || rel == "" {
+		return u, nil
+	}
+	return ParseURI(URI{u.Scheme, u.Place, strings.TrimPrefix(u.Path+"/"+rel, "/")}.String())
+}
+
+// Mount is a volume's directory as a trainer sees it, and its URI as everybody else does.
+type Mount struct {
+	// Dir is absolute and clean.
+	Dir string
+	URI URI
+}
+
+// PathOf a URI below the mount.
+func (m Mount) PathOf(u URI) (string, error) {
+	rel, ok := u.Rel(m.URI)
+	if !ok {
+		return "", &FormatError{"URI", u.String(), "does not lie under " + m.URI.String(), "give one that does"}
+	}
+	return path.Join(m.Dir, rel), nil
+}
+
+// URIOf a path below the mount's directory. It is compared as text: links are for the caller to refuse.
+func (m Mount) URIOf(p string) (URI, error) {
+	clean := path.Clean(p)
+	rel, ok := strings.CutPrefix(clean, strings.TrimSuffix(m.Dir, "/")+"/")
+	switch {
+	case clean == path.Clean(m.Dir):
+		return m.URI, nil
+	case !ok || !path.IsAbs(p) || p != clean:
+		return URI{}, &FormatError{"path", Printable(p, 120), "does not lie under " + m.Dir, "give a clean absolute path that does"}
+	}
+	return m.URI.Join(rel)
+}
