@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -34,7 +35,7 @@ type OperatorConfiguration struct {
 	LeaderElection LeaderElection `json:"leaderElection"`
 	Metrics        Metrics        `json:"metrics"`
 	Health         Health         `json:"health"`
-	// DefaultScheduler of jobs that name none: volcano or native; default: the first of these that the cluster serves.
+	// DefaultScheduler of jobs that name none: volcano, kueue or native; default: the first of these that the cluster serves.
 	DefaultScheduler string     `json:"defaultScheduler,omitempty"`
 	Schedulers       Schedulers `json:"schedulers"`
 	// Workers is how many jobs are reconciled at once, 1 to 100, default 10.
@@ -66,6 +67,7 @@ type Health struct {
 // Schedulers holds what each scheduler's dialect can be told.
 type Schedulers struct {
 	Volcano Volcano `json:"volcano"`
+	Kueue   Kueue   `json:"kueue"`
 	Native  Native  `json:"native"`
 }
 
@@ -77,6 +79,24 @@ type Volcano struct {
 	// SchedulerName that Volcano serves (its flag --scheduler-name), default volcano.
 	SchedulerName string `json:"schedulerName,omitempty"`
 }
+
+// Kueue is how the operator speaks to Kueue.
+type Kueue struct {
+	// Binder places the pods of a gang that Kueue has let in: Kueue guarantees quota, not that all of them find nodes. One of
+	// default: the cluster's default scheduler, one pod after the other; native: kube-scheduler's gang scheduling, all or
+	// none, as under Native, and Kueue is then available only where the cluster serves that too. Default: default, which
+	// every cluster has; set native where it is served.
+	Binder string `json:"binder,omitempty"`
+}
+
+// Binders of Kueue.
+const (
+	BinderDefault = "default"
+	BinderNative  = "native"
+)
+
+// binders that are known.
+func binders() []string { return []string{BinderDefault, BinderNative} }
 
 // Native is how the operator speaks to kube-scheduler.
 type Native struct {
@@ -92,7 +112,7 @@ func Default() OperatorConfiguration {
 		LeaderElection: LeaderElection{Enabled: true},
 		Metrics:        Metrics{BindAddress: ":8443", Secure: true},
 		Health:         Health{BindAddress: ":8081"},
-		Schedulers:     Schedulers{Volcano: Volcano{WaitForInqueue: true}},
+		Schedulers:     Schedulers{Volcano: Volcano{WaitForInqueue: true}, Kueue: Kueue{Binder: BinderDefault}},
 		Workers:        10,
 	}
 }
@@ -135,14 +155,15 @@ func (c OperatorConfiguration) Validate() field.ErrorList {
 	errs = append(errs, name(field.NewPath("leaderElection", "namespace"), c.LeaderElection.Namespace, validation.IsDNS1123Label)...)
 	errs = append(errs, address(field.NewPath("metrics", "bindAddress"), c.Metrics.BindAddress)...)
 	errs = append(errs, address(field.NewPath("health", "bindAddress"), c.Health.BindAddress)...)
-	known := []v1alpha1.SchedulerName{v1alpha1.SchedulerVolcano, v1alpha1.SchedulerNative}
-	switch v1alpha1.SchedulerName(c.DefaultScheduler) {
-	case "", v1alpha1.SchedulerVolcano, v1alpha1.SchedulerNative:
-	default:
+	known := []v1alpha1.SchedulerName{v1alpha1.SchedulerVolcano, v1alpha1.SchedulerKueue, v1alpha1.SchedulerNative}
+	if c.DefaultScheduler != "" && !slices.Contains(known, v1alpha1.SchedulerName(c.DefaultScheduler)) {
 		errs = append(errs, field.NotSupported(field.NewPath("defaultScheduler"), v1alpha1.SchedulerName(c.DefaultScheduler), known))
 	}
 	schedulers := field.NewPath("schedulers")
 	errs = append(errs, name(schedulers.Child("volcano", "schedulerName"), c.Schedulers.Volcano.SchedulerName, validation.IsDNS1123Subdomain)...)
+	if !slices.Contains(binders(), c.Schedulers.Kueue.Binder) {
+		errs = append(errs, field.NotSupported(schedulers.Child("kueue", "binder"), c.Schedulers.Kueue.Binder, binders()))
+	}
 	errs = append(errs, name(schedulers.Child("native", "schedulerName"), c.Schedulers.Native.SchedulerName, validation.IsDNS1123Subdomain)...)
 	if c.Workers < 1 || c.Workers > 100 {
 		errs = append(errs, field.Invalid(field.NewPath("workers"), c.Workers, "must be from 1 to 100"))

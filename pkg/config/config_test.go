@@ -39,12 +39,14 @@ health: {bindAddress: "127.0.0.1:9000"}
 defaultScheduler: native
 schedulers:
   volcano: {waitForInqueue: true, schedulerName: vc}
+  kueue: {binder: native}
   native: {schedulerName: gangs}
 workers: 3
 `, with(func(c *OperatorConfiguration) {
 			c.LeaderElection.Namespace, c.Metrics.BindAddress, c.Health.BindAddress = "ml", "0", "127.0.0.1:9000"
 			c.DefaultScheduler, c.Workers = "native", 3
 			c.Schedulers.Volcano.SchedulerName, c.Schedulers.Native.SchedulerName = "vc", "gangs"
+			c.Schedulers.Kueue.Binder = "native"
 		})},
 	}
 	for name, tc := range tests {
@@ -72,6 +74,7 @@ func TestParseRefuses(t *testing.T) {
 		"too many workers":                {head + "workers: 1000", "workers"},
 		"no workers":                      {head + "workers: 0", "workers"},
 		"a bad namespace":                 {head + "leaderElection: {namespace: A_B}", "leaderElection.namespace"},
+		"an unknown binder":               {head + "schedulers: {kueue: {binder: volcano}}", `schedulers.kueue.binder: Unsupported value: "volcano"`},
 		"a bad scheduler name":            {head + "schedulers: {native: {schedulerName: A_B}}", "schedulers.native.schedulerName"},
 	}
 	for name, tc := range tests {
