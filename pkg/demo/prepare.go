@@ -21,6 +21,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 	volcanov1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
@@ -36,6 +37,7 @@ const storyGPUs = 32
 func schedulerKinds() map[string]schema.GroupVersionKind {
 	return map[string]schema.GroupVersionKind{
 		string(v1alpha1.SchedulerVolcano): volcanov1beta1.SchemeGroupVersion.WithKind("PodGroup"),
+		string(v1alpha1.SchedulerKueue):   kueuev1beta2.SchemeGroupVersion.WithKind("Workload"),
 		string(v1alpha1.SchedulerNative):  schedulingv1alpha2.SchemeGroupVersion.WithKind("PodGroup"),
 	}
 }

@@ -5,6 +5,8 @@ package kueue_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -161,7 +163,7 @@ type stage struct {
 
 func newStage(t *testing.T) *stage {
 	c, err := localcluster.Up(t.Context(), localcluster.Options{
-		Dir: t.TempDir(), Schedulers: []string{localcluster.SchedulerKueue}, Attached: true, Progress: t.Output(),
+		Dir: filepath.Join(t.TempDir(), "cluster"), Schedulers: []string{localcluster.SchedulerKueue}, Attached: true, Progress: t.Output(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -498,4 +500,15 @@ func isReady(pod corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 	})
+}
+
+// logs shows the end of Kueue's log, which goes with the cluster.
+func logs(t *testing.T, c *localcluster.Cluster) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(c.LogDir(), "kueue.log"))
+	if err != nil {
+		t.Log(err)
+		return
+	}
+	t.Logf("the end of Kueue's log:\n%s", text[max(0, len(text)-8<<10):])
 }
