@@ -5,16 +5,24 @@ package examples_test
 import (
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"mlplatform.example.com/trainingjob-operator/pkg/localcluster"
 	"mlplatform.example.com/trainingjob-operator/test/api/apitest"
 )
 
 func TestExamplesPassTheAPIServer(t *testing.T) {
-	c := client.WithFieldValidation(apitest.Start(t, ".."), "Strict")
+	c := client.WithFieldValidation(apitest.Start(t, "..", localcluster.SchedulerKueue, localcluster.SchedulerCoscheduling), "Strict")
 	objects, err := apitest.Objects(".")
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, team := range []string{"team-a", "team-b"} { // an example may name a namespace
+		if err := c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: team}}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, o := range objects {
 		t.Run(o.Path+"/"+o.GetName(), func(t *testing.T) {

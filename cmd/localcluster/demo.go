@@ -48,7 +48,7 @@ Exit codes: 0 the story held, %d it did not, %d it could not be played.`, exitSt
 	addDirFlag(cmd, &options.Dir)
 	addModulesFlag(cmd, &options.Modules)
 	flags := cmd.Flags()
-	flags.StringVar(&options.Scheduler, "scheduler", localcluster.SchedulerVolcano, "gang scheduler to play on: volcano, native or coscheduling")
+	flags.StringVar(&options.Scheduler, "scheduler", localcluster.SchedulerVolcano, "gang scheduler to play on: volcano, native, coscheduling or kueue")
 	flags.StringVar(&options.Operator, "operator", "", "the operator's binary (default: beside this one)")
 	flags.BoolVar(&options.Down, "down", false, "end what the demo started when the story is over")
 	return cmd

@@ -26,6 +26,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/controller"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 	"mlplatform.example.com/trainingjob-operator/scheduler/coscheduling"
+	"mlplatform.example.com/trainingjob-operator/scheduler/kueue"
 	"mlplatform.example.com/trainingjob-operator/scheduler/native"
 	"mlplatform.example.com/trainingjob-operator/scheduler/volcano"
 )
@@ -83,7 +84,7 @@ func restConfig(base *rest.Config) *rest.Config {
 // newScheme knows every kind that the operator reads or writes.
 func newScheme() (*runtime.Scheme, error) {
 	s := runtime.NewScheme()
-	err := errors.Join(clientgoscheme.AddToScheme(s), v1alpha1.AddToScheme(s), schedulingv1beta1.AddToScheme(s), coscheduling.AddToScheme(s))
+	err := errors.Join(clientgoscheme.AddToScheme(s), v1alpha1.AddToScheme(s), schedulingv1beta1.AddToScheme(s), coscheduling.AddToScheme(s), kueue.AddToScheme(s))
 	if err != nil {
 		return nil, fmt.Errorf("registering types: %w", err)
 	}
@@ -95,9 +96,21 @@ func newScheme() (*runtime.Scheme, error) {
 func backends(c config.Schedulers) []scheduler.Backend {
 	return []scheduler.Backend{
 		volcano.New(volcano.Options{WaitForInqueue: c.Volcano.WaitForInqueue, SchedulerName: c.Volcano.SchedulerName}),
+		kueue.New(kueue.Options{Binder: binder(c)}),
 		native.New(native.Options{SchedulerName: c.Native.SchedulerName}),
 		coscheduling.New(coscheduling.Options{SchedulerName: c.Coscheduling.SchedulerName}),
 	}
+}
+
+// binder of the pods that Kueue lets in; nil is the cluster's default scheduler.
+func binder(c config.Schedulers) scheduler.Backend {
+	switch c.Kueue.Binder {
+	case config.BinderNative:
+		return native.New(native.Options{SchedulerName: c.Native.SchedulerName})
+	case config.BinderCoscheduling:
+		return coscheduling.New(coscheduling.Options{SchedulerName: c.Coscheduling.SchedulerName})
+	}
+	return nil
 }
 
 func metricsOptions(c config.Metrics) metricsserver.Options {

@@ -35,7 +35,8 @@ type OperatorConfiguration struct {
 	LeaderElection LeaderElection `json:"leaderElection"`
 	Metrics        Metrics        `json:"metrics"`
 	Health         Health         `json:"health"`
-	// DefaultScheduler of jobs that name none: volcano, native or coscheduling; default: the first of these that the cluster serves.
+	// DefaultScheduler of jobs that name none: volcano, native, coscheduling or kueue; default: kueue for jobs
+	// that carry its queue label, else the first of the others that the cluster serves.
 	DefaultScheduler string     `json:"defaultScheduler,omitempty"`
 	Schedulers       Schedulers `json:"schedulers"`
 	// Workers is how many jobs are reconciled at once, 1 to 100, default 10.
@@ -67,6 +68,7 @@ type Health struct {
 // Schedulers holds what each scheduler's dialect can be told.
 type Schedulers struct {
 	Volcano      Volcano      `json:"volcano"`
+	Kueue        Kueue        `json:"kueue"`
 	Native       Native       `json:"native"`
 	Coscheduling Coscheduling `json:"coscheduling"`
 }
@@ -79,6 +81,26 @@ type Volcano struct {
 	// SchedulerName that Volcano serves (its flag --scheduler-name), default volcano.
 	SchedulerName string `json:"schedulerName,omitempty"`
 }
+
+// Kueue is how the operator speaks to Kueue.
+type Kueue struct {
+	// Binder places the pods of a gang that Kueue has let in: Kueue guarantees quota, not that all of them find nodes. One of
+	// default: the cluster's default scheduler, one pod after the other; native: kube-scheduler's gang scheduling, all or
+	// none, as under Native, and Kueue is then available only where the cluster serves that too. Default: default, which
+	// every cluster has; set native where it is served.
+	Binder string `json:"binder,omitempty"`
+}
+
+// Binders of Kueue.
+const (
+	BinderDefault = "default"
+	BinderNative  = "native"
+	// BinderCoscheduling: scheduler-plugins.
+	BinderCoscheduling = "coscheduling"
+)
+
+// binders that are known.
+func binders() []string { return []string{BinderDefault, BinderNative, BinderCoscheduling} }
 
 // Native is how the operator speaks to kube-scheduler.
 type Native struct {
@@ -100,7 +122,7 @@ func Default() OperatorConfiguration {
 		LeaderElection: LeaderElection{Enabled: true},
 		Metrics:        Metrics{BindAddress: ":8443", Secure: true},
 		Health:         Health{BindAddress: ":8081"},
-		Schedulers:     Schedulers{Volcano: Volcano{WaitForInqueue: true}},
+		Schedulers:     Schedulers{Volcano: Volcano{WaitForInqueue: true}, Kueue: Kueue{Binder: BinderDefault}},
 		Workers:        10,
 	}
 }
@@ -143,12 +165,15 @@ func (c OperatorConfiguration) Validate() field.ErrorList {
 	errs = append(errs, name(field.NewPath("leaderElection", "namespace"), c.LeaderElection.Namespace, validation.IsDNS1123Label)...)
 	errs = append(errs, address(field.NewPath("metrics", "bindAddress"), c.Metrics.BindAddress)...)
 	errs = append(errs, address(field.NewPath("health", "bindAddress"), c.Health.BindAddress)...)
-	known := []v1alpha1.SchedulerName{v1alpha1.SchedulerVolcano, v1alpha1.SchedulerNative, v1alpha1.SchedulerCoscheduling}
+	known := []v1alpha1.SchedulerName{v1alpha1.SchedulerVolcano, v1alpha1.SchedulerKueue, v1alpha1.SchedulerNative, v1alpha1.SchedulerCoscheduling}
 	if s := v1alpha1.SchedulerName(c.DefaultScheduler); s != "" && !slices.Contains(known, s) {
 		errs = append(errs, field.NotSupported(field.NewPath("defaultScheduler"), s, known))
 	}
 	schedulers := field.NewPath("schedulers")
 	errs = append(errs, name(schedulers.Child("volcano", "schedulerName"), c.Schedulers.Volcano.SchedulerName, validation.IsDNS1123Subdomain)...)
+	if !slices.Contains(binders(), c.Schedulers.Kueue.Binder) {
+		errs = append(errs, field.NotSupported(schedulers.Child("kueue", "binder"), c.Schedulers.Kueue.Binder, binders()))
+	}
 	errs = append(errs, name(schedulers.Child("native", "schedulerName"), c.Schedulers.Native.SchedulerName, validation.IsDNS1123Subdomain)...)
 	errs = append(errs, name(schedulers.Child("coscheduling", "schedulerName"), c.Schedulers.Coscheduling.SchedulerName, validation.IsDNS1123Subdomain)...)
 	if c.Workers < 1 || c.Workers > 100 {

@@ -39,6 +39,7 @@ health: {bindAddress: "127.0.0.1:9000"}
 defaultScheduler: native
 schedulers:
   volcano: {waitForInqueue: true, schedulerName: vc}
+  kueue: {binder: native}
   native: {schedulerName: gangs}
   coscheduling: {schedulerName: plugins}
 workers: 3
@@ -47,6 +48,7 @@ workers: 3
 			c.DefaultScheduler, c.Workers = "native", 3
 			c.Schedulers.Volcano.SchedulerName, c.Schedulers.Native.SchedulerName = "vc", "gangs"
 			c.Schedulers.Coscheduling.SchedulerName = "plugins"
+			c.Schedulers.Kueue.Binder = "native"
 		})},
 	}
 	for name, tc := range tests {
@@ -74,6 +76,7 @@ func TestParseRefuses(t *testing.T) {
 		"too many workers":                 {head + "workers: 1000", "workers"},
 		"no workers":                       {head + "workers: 0", "workers"},
 		"a bad namespace":                  {head + "leaderElection: {namespace: A_B}", "leaderElection.namespace"},
+		"an unknown binder":                {head + "schedulers: {kueue: {binder: volcano}}", `schedulers.kueue.binder: Unsupported value: "volcano"`},
 		"a bad name of a second scheduler": {head + "schedulers: {coscheduling: {schedulerName: A_B}}", "schedulers.coscheduling.schedulerName"},
 		"a bad scheduler name":             {head + "schedulers: {native: {schedulerName: A_B}}", "schedulers.native.schedulerName"},
 	}

@@ -34,7 +34,7 @@ type Options struct {
 	Dir string
 	// Modules is localcluster's option of that name.
 	Modules string
-	// Scheduler is volcano, native or coscheduling.
+	// Scheduler is volcano, native, coscheduling or kueue.
 	Scheduler string
 	// Operator is the path of the operator's binary.
 	Operator string
@@ -58,7 +58,9 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	cluster, err := localcluster.Up(ctx, localcluster.Options{Dir: o.Dir, Modules: o.Modules, Audit: true, Progress: o.Progress})
+	cluster, err := localcluster.Up(ctx, localcluster.Options{
+		Dir: o.Dir, Modules: o.Modules, Audit: true, Progress: o.Progress, Schedulers: clusterSchedulers(o.Scheduler),
+	})
 	found := errors.Is(err, localcluster.ErrRunning)
 	if err != nil && !found {
 		return fmt.Errorf("bringing the cluster up: %w", err)
@@ -133,6 +135,15 @@ func (s *stage) perform(ctx context.Context) error {
 		return s.explain(p, err)
 	}
 	return s.conclude(p)
+}
+
+// clusterSchedulers of a cluster that is brought up. One with Volcano and native gangs serves two stories; Kueue comes alone,
+// since its webhooks look at every pod.
+func clusterSchedulers(scheduler string) []string {
+	if scheduler == localcluster.SchedulerKueue {
+		return []string{scheduler}
+	}
+	return nil // localcluster's default
 }
 
 func (s *stage) storyFolder() string { return filepath.Join(s.root, storyFolder, s.Scheduler) }

@@ -44,6 +44,8 @@ func (o operator) configure(scheduler, healthAddress string) error {
 	c.Metrics = config.Metrics{BindAddress: config.Off}
 	c.Health.BindAddress = healthAddress
 	c.DefaultScheduler = scheduler
+	// The local cluster serves it, and gangs that Kueue lets in start whole.
+	c.Schedulers.Kueue.Binder = config.BinderNative
 	content, err := yaml.Marshal(c)
 	if err != nil {
 		return fmt.Errorf("encoding the operator's configuration: %w", err)

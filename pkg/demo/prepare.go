@@ -21,6 +21,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 	pluginsv1alpha1 "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
 	volcanov1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
 
@@ -39,6 +40,7 @@ func schedulerKinds() map[string]schema.GroupVersionKind {
 		string(v1alpha1.SchedulerVolcano):      volcanov1beta1.SchemeGroupVersion.WithKind("PodGroup"),
 		string(v1alpha1.SchedulerNative):       schedulingv1alpha2.SchemeGroupVersion.WithKind("PodGroup"),
 		string(v1alpha1.SchedulerCoscheduling): pluginsv1alpha1.SchemeGroupVersion.WithKind("PodGroup"),
+		string(v1alpha1.SchedulerKueue):        kueuev1beta2.SchemeGroupVersion.WithKind("Workload"),
 	}
 }
 

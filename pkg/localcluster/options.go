@@ -44,7 +44,8 @@ type Options struct {
 	// Default: os.UserCacheDir()/trainingjob-operator.
 	Cache string
 	// Schedulers to run: SchedulerVolcano, SchedulerNative,
-	// SchedulerCoscheduling, SchedulerKueue. Default: all.
+	// SchedulerCoscheduling, SchedulerKueue. Default: all but Kueue, which needs
+	// root or user namespaces.
 	Schedulers []string
 	// Nodes is the number of fake nodes, default 4. Negative means none.
 	Nodes int
@@ -79,7 +80,7 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	o.Dir = dir
 	if len(o.Schedulers) == 0 {
-		o.Schedulers = sets.List(sets.KeySet(schedulers()))
+		o.Schedulers = []string{SchedulerVolcano, SchedulerNative, SchedulerCoscheduling}
 	}
 	o.Schedulers = sets.List(sets.New(o.Schedulers...))
 	for _, name := range o.Schedulers {

@@ -161,7 +161,7 @@ func validateRunPolicy(p *v1alpha1.RunPolicy, path *field.Path) field.ErrorList 
 func validateScheduling(job *v1alpha1.TrainingJob, path *field.Path) field.ErrorList {
 	p := job.Spec.RunPolicy.SchedulingPolicy
 	errs := slices.Concat(
-		oneOf(path.Child("scheduler"), p.Scheduler, []v1alpha1.SchedulerName{v1alpha1.SchedulerVolcano, v1alpha1.SchedulerNative, v1alpha1.SchedulerCoscheduling}),
+		oneOf(path.Child("scheduler"), p.Scheduler, []v1alpha1.SchedulerName{v1alpha1.SchedulerVolcano, v1alpha1.SchedulerKueue, v1alpha1.SchedulerCoscheduling, v1alpha1.SchedulerNative}),
 		inRange(path.Child("minAvailable"), p.MinAvailable, 1, math.MaxInt32),
 		inRange(path.Child("scheduleTimeoutSeconds"), p.ScheduleTimeoutSeconds, 1, math.MaxInt32))
 	if ranks := Ranks(job); p.MinAvailable != nil && *p.MinAvailable > ranks {

@@ -28,12 +28,11 @@ import (
 )
 
 // Start brings a cluster without nodes up and installs deploy/crd and deploy/admission of the module at root; it is gone
-// when the test has ended. The client is an administrator's.
-func Start(t *testing.T, root string) client.Client {
+// when the test has ended. The client is an administrator's. Further schedulers bring their own kinds along, beside Volcano's.
+func Start(t *testing.T, root string, schedulers ...string) client.Client {
 	t.Helper()
 	cluster, err := localcluster.Up(t.Context(), localcluster.Options{
-		Dir: filepath.Join(t.TempDir(), "cluster"), Nodes: -1, Attached: true,
-		Schedulers: []string{localcluster.SchedulerVolcano, localcluster.SchedulerCoscheduling}, // examples have their kinds
+		Dir: filepath.Join(t.TempDir(), "cluster"), Schedulers: append([]string{localcluster.SchedulerVolcano}, schedulers...), Nodes: -1, Attached: true,
 	})
 	if err != nil {
 		t.Fatal(err)
