@@ -51,10 +51,10 @@ test: build ## every test, also those against a real control plane, built from G
 	bin/localcluster build
 	go test ./...
 	go test -tags cluster -p 1 -timeout 40m ./...
-	@for s in volcano native coscheduling; do bin/localcluster demo --scheduler $$s --dir bin/test-demo --down </dev/null || exit 1; done
+	@for s in volcano native coscheduling kueue; do bin/localcluster demo --scheduler $$s --dir bin/test-demo --down </dev/null || exit 1; done
 
 .PHONY: demo
-demo: build ## a gang that waits whole, preempts, and runs again, in a local cluster (SCHEDULER=volcano|native|coscheduling)
+demo: build ## a gang that waits whole, preempts, and runs again, in a local cluster (SCHEDULER=volcano|native|coscheduling|kueue)
 	bin/localcluster demo --scheduler $(SCHEDULER)
 
 .PHONY: bench-burst
