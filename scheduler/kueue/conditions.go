@@ -59,7 +59,7 @@ func handBack(wl *kueuev1beta2.Workload, now metav1.Time) *scheduler.Write {
 		requeued = metav1.ConditionTrue
 	}
 	set(after, kueuev1beta2.WorkloadRequeued, requeued, why.Reason, why.Message, now)
-	set(after, kueuev1beta2.WorkloadQuotaReserved, metav1.ConditionFalse, kueuev1beta2.WorkloadPending, why.Message, now) //nolint:staticcheck // what Kueue writes unless the gate UnadmittedWorkloadsObservability is on
+	set(after, kueuev1beta2.WorkloadQuotaReserved, metav1.ConditionFalse, reasonPending, why.Message, now)
 	after.Status.Admission = nil
 	unadmit(after, now)
 	return admissionWrite(after, "handing the quota of the evicted gang back")
@@ -136,9 +136,6 @@ func admissionWrite(wl *kueuev1beta2.Workload, why string) *scheduler.Write {
 	}
 	is.ClusterName, is.NominatedClusterNames = was.ClusterName, was.NominatedClusterNames
 	is.UnhealthyNodes, is.PreemptionGates = was.UnhealthyNodes, was.PreemptionGates
-	for _, check := range was.AdmissionChecks {
-		// As Kueue copies them: a check that is new to the list comes whole.
-		is.AdmissionChecks = append(is.AdmissionChecks, check)
-	}
+	is.AdmissionChecks = was.AdmissionChecks
 	return &scheduler.Write{Object: patch, Subresource: subresourceStatus, FieldOwner: ownerAdmission, Why: why}
 }

@@ -15,6 +15,7 @@ import (
 	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"mlplatform.example.com/trainingjob-operator/scheduler"
+	"mlplatform.example.com/trainingjob-operator/scheduler/coscheduling"
 	"mlplatform.example.com/trainingjob-operator/scheduler/kueue"
 	"mlplatform.example.com/trainingjob-operator/scheduler/native"
 	"mlplatform.example.com/trainingjob-operator/scheduler/schedulertest"
@@ -32,6 +33,7 @@ func backends() map[string]kueue.Backend {
 	return map[string]kueue.Backend{
 		"default binder": kueue.New(kueue.Options{}),
 		"native binder":  kueue.New(kueue.Options{Binder: native.New(native.Options{})}),
+		"coscheduling":   kueue.New(kueue.Options{Binder: coscheduling.New(coscheduling.Options{})}),
 	}
 }
 
@@ -49,7 +51,10 @@ func cluster() []client.Object {
 		},
 		&kueuev1beta2.ResourceFlavor{
 			ObjectMeta: metav1.ObjectMeta{Name: "default"},
-			Spec:       kueuev1beta2.ResourceFlavorSpec{NodeLabels: map[string]string{"example.com/pool": "training"}},
+			Spec: kueuev1beta2.ResourceFlavorSpec{
+				NodeLabels:  map[string]string{"example.com/pool": "training"},
+				Tolerations: []corev1.Toleration{{Key: "example.com/pool", Operator: corev1.TolerationOpExists}},
+			},
 		},
 	}
 }
@@ -225,6 +230,12 @@ func check(state kueuev1beta2.CheckState, message string) func(*kueuev1beta2.Wor
 	}
 }
 
+// handedBack repeats the eviction's words, as Report does.
+func handedBack(wl *kueuev1beta2.Workload, n int) {
+	evicted := meta.FindStatusCondition(wl.Status.Conditions, kueuev1beta2.WorkloadEvicted)
+	cond(kueuev1beta2.WorkloadQuotaReserved, metav1.ConditionFalse, "Pending", evicted.Message)(wl, n)
+}
+
 func deactivated(wl *kueuev1beta2.Workload, _ int) { wl.Spec.Active = new(false) }
 
 func sayings() []schedulertest.Saying {
@@ -239,10 +250,7 @@ func sayings() []schedulertest.Saying {
 		invites(saying("admitted, ready", reserved, admitted, on, cond(kueuev1beta2.WorkloadPodsReady, metav1.ConditionTrue, "Started", "All pods reached readiness and the workload is running"))),
 		saying("admitted on a flavour that is gone", reserved, admitted, admission("gone", 0)),
 		saying("preempted", reserved, admitted, on, preempted),
-		saying("preempted, handed back", preempted, func(wl *kueuev1beta2.Workload, n int) {
-			noted := meta.FindStatusCondition(wl.Status.Conditions, kueuev1beta2.WorkloadEvicted)
-			cond(kueuev1beta2.WorkloadQuotaReserved, metav1.ConditionFalse, "Pending", noted.Message)(wl, n)
-		}),
+		saying("preempted, handed back", preempted, handedBack),
 		saying("preempted, waiting again", preempted, noQuota),
 		saying("timed out", reserved, admitted, on, cond(kueuev1beta2.WorkloadEvicted, metav1.ConditionTrue, "PodsReadyTimeout", "Exceeded the PodsReady timeout team-a/bert")),
 		saying("stopped", reserved, admitted, on, cond(kueuev1beta2.WorkloadEvicted, metav1.ConditionTrue, "LocalQueueStopped", "The LocalQueue is stopped")),

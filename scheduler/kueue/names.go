@@ -32,6 +32,13 @@ const (
 	ownerReclaimable = "kueue-reclaimable-pods"
 )
 
+// Reasons that Kueue writes unless its gate UnadmittedWorkloadsObservability is on, which it is not by default. The API
+// package has them, and has deprecated them.
+const (
+	reasonPending = "Pending"
+	reasonWaiting = "Waiting"
+)
+
 // replicaIndexLabel numbers the ranks of a role: Kubeflow's, which Kueue's own Kubeflow integration names too.
 const replicaIndexLabel = "training.kubeflow.org/replica-index"
 

@@ -34,6 +34,10 @@ func TestRead(t *testing.T) {
 		"preempted without pods":  {"the quota is not handed back yet", none, said(reserved, admitted, on, preempted), "Hold Preempted: Preempted to accommodate a workload due to prioritization in the ClusterQueue", ""},
 		"evicted before, let in":  {"Kueue clears the condition when it reserves again", none, said(cond(kueuev1beta2.WorkloadEvicted, metav1.ConditionFalse, "QuotaReserved", "x"), reserved, admitted, on), "Go : ", ""},
 		"queued after preemption": {"what it waits for now", none, said(preempted, noQuota), "Hold WaitingInQueue: couldn't assign flavors to pod set worker: insufficient unused quota for nvidia.com/gpu in flavor h100, 4 more needed", ""},
+		"handed back":             {"Kueue has said nothing new since", none, said(preempted, handedBack), "Hold Preempted: Preempted to accommodate a workload due to prioritization in the ClusterQueue", ""},
+		"being deleted":           {"its place is being given up", none, said(deleting, reserved, admitted, on), "Hold Terminating: the gang's Workload is being deleted; it is made anew once it is gone", ""},
+		"being deleted with pods": {"they hold it up", pods, said(deleting, reserved, admitted, on), "Yield Terminating: the gang's Workload is being deleted; the ranks are given back and queue anew", ""},
+		"two checks":              {"in the order of their names", none, said(reserved, on, check(kueuev1beta2.CheckStatePending, ""), secondCheck), "Hold AdmissionCheckPending: quota is reserved; admission check budget is Retry (too dear), provision is Pending", ""},
 		"deactivated":             {"only a person gets it out of that", none, said(deactivated, cond(kueuev1beta2.WorkloadEvicted, metav1.ConditionTrue, "DeactivatedDueToRequeuingLimitExceeded", "The workload is deactivated due to exceeding the maximum number of re-queuing retries")), "Hold Deactivated: The workload is deactivated due to exceeding the maximum number of re-queuing retries", `{"spec":{"active":true}}`},
 		"deactivated with pods":   {"they must go", pods, said(deactivated, reserved, admitted, on), "Yield Deactivated: The workload is deactivated", ""},
 		"flavour gone":            {"nobody knows where the pods may run", none, said(reserved, admitted, admission("gone", 0)), `Hold ResourceFlavorMissing: the gang is admitted on ResourceFlavor "gone", which does not exist`, "get resourceflavors"},
@@ -51,6 +55,14 @@ func TestRead(t *testing.T) {
 			}
 		})
 	}
+}
+
+func deleting(wl *kueuev1beta2.Workload, _ int) { wl.DeletionTimestamp = &now }
+
+func secondCheck(wl *kueuev1beta2.Workload, _ int) {
+	wl.Status.AdmissionChecks = append(wl.Status.AdmissionChecks, kueuev1beta2.AdmissionCheckState{
+		Name: "budget", State: kueuev1beta2.CheckStateRetry, Message: "too dear",
+	})
 }
 
 func read(t *testing.T, b kueue.Backend, g scheduler.Gang, said ...func(*kueuev1beta2.Workload, int)) scheduler.Verdict {
@@ -89,7 +101,7 @@ func TestPlacement(t *testing.T) {
 	if diff := cmp.Diff(want, pod.Spec.NodeSelector); diff != "" {
 		t.Errorf("node selector (-want +got):\n%s", diff)
 	}
-	tolerations := []corev1.Toleration{{Key: "example.com/gpu", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}}
+	tolerations := []corev1.Toleration{{Key: "example.com/pool", Operator: corev1.TolerationOpExists}, {Key: "example.com/gpu", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}}
 	if diff := cmp.Diff(tolerations, pod.Spec.Tolerations); diff != "" {
 		t.Errorf("tolerations (-want +got):\n%s", diff)
 	}

@@ -31,8 +31,7 @@ func waiting(g scheduler.Gang, wl *kueuev1beta2.Workload) scheduler.Verdict {
 	}
 	v := scheduler.Verdict{Judged: true, Reason: c.Reason, Message: stable(c.Message), NextStep: waitingStep(g, wl, c.Reason)}
 	switch c.Reason {
-	case kueuev1beta2.WorkloadPending, //nolint:staticcheck // Kueue writes it unless the gate UnadmittedWorkloadsObservability is on
-		kueuev1beta2.WorkloadWaiting, //nolint:staticcheck // likewise
+	case reasonPending, reasonWaiting,
 		kueuev1beta2.WorkloadQuotaReservedReasonWaitingForQuota,
 		kueuev1beta2.WorkloadQuotaReservedReasonPendingEvaluation:
 		v.Reason = scheduler.ReasonWaitingInQueue // the word of every dialect for it

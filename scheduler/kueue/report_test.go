@@ -138,6 +138,7 @@ func TestReport(t *testing.T) {
 		"job gone":                     {"Kueue never frees what has an owner reference", said(reserved, admitted, on), gone, "status kueue-admission: Finished=True OwnerNotFound"},
 		"job gone, being deleted":      {"nobody reads a condition of it", said(deleted, reserved, admitted, on), gone, "let go"},
 		"some ranks ended for good":    {"no restart follows", said(reserved, admitted, on, ready), scheduler.Life{PodsLeft: 3, Running: true, Ready: true, Over: true, Ended: map[string]int32{"Worker": 1}, Now: now}, "status kueue-reclaimable-pods: worker 1"},
+		"some ranks ended, not over":   {"a restart may follow, and then the number could not fall again", said(reserved, admitted, on, ready), scheduler.Life{PodsLeft: 3, Running: true, Ready: true, Ended: map[string]int32{"Worker": 1}, Now: now}, ""},
 		"fewer ended than was told":    {"the number may not fall", said(reserved, admitted, on, ready, reclaimed(2)), scheduler.Life{PodsLeft: 3, Running: true, Ready: true, Over: true, Ended: map[string]int32{"Worker": 1}, Now: now}, ""},
 		"let in in part, some ended":   {"Kueue counts from the full size", said(reserved, admitted, admission("h100", 2), ready), scheduler.Life{PodsLeft: 1, Running: true, Ready: true, Over: true, Ended: map[string]int32{"Worker": 3}, Now: now}, ""},
 	}
