@@ -103,7 +103,7 @@ func secondWaitedWhole(h History) (string, error) {
 // whole: that GPUs are free for a moment between the ends of its ranks tempts nobody.
 func isTempted(w *World, a attempt) bool {
 	job, blocking := w.Jobs[a.job], attempt{first, 1}
-	judged := job.Reason == v1alpha1.ReasonUnschedulable ||
+	judged := job.foundNoRoom() ||
 		slices.ContainsFunc(w.Ranks(a.job, a.number), func(p PodState) bool { return p.Unschedulable })
 	free := w.Free()
 	return judged && job.Phase == v1alpha1.PhaseQueued && job.Attempt == a.number && w.Held(a.has) == 0 &&
@@ -127,13 +127,13 @@ func secondSaidWhy(h History) (string, error) {
 	message := ""
 	_ = h.each(func(w *World, r Record) error {
 		j := r.Job
-		if message == "" && j != nil && j.Name == second && j.Attempt == 1 && j.Phase == v1alpha1.PhaseQueued && j.Reason == v1alpha1.ReasonUnschedulable {
+		if message == "" && j != nil && j.Name == second && j.Attempt == 1 && j.foundNoRoom() {
 			message = j.Message
 		}
 		return nil
 	})
 	if message == "" {
-		return "", fmt.Errorf("no status of it had the reason %s with a message", v1alpha1.ReasonUnschedulable)
+		return "", errors.New("no status of it had a reason that names the lack of room, with a message")
 	}
 	return message, nil
 }

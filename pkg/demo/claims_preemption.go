@@ -22,6 +22,8 @@ type preemption struct {
 	ranks int64
 	// picked by the scheduler, by UID; the others are the operator's to end.
 	picked map[string]bool
+	// evicted: the scheduler picked no rank and asked for the whole gang's places.
+	evicted bool
 	began  time.Time
 	// released is when the last GPU came back, zero if never.
 	released time.Time
@@ -37,17 +39,24 @@ func findPreemption(h History) preemption {
 	a, next, by := victim(), attempt{second, 2}, attempt{urgent, 1}
 	returned := false
 	_ = h.each(func(w *World, r Record) error {
+		begin := func() {
+			if !p.evicted && len(p.picked) == 0 {
+				p.began = r.Time
+				p.ranks = count(w.Ranks(a.job, a.number), PodState.Holds)
+			}
+		}
+		if j := r.Job; j != nil && j.Name == a.job && j.Attempt == a.number && j.Evicted {
+			begin()
+			p.evicted = true
+		}
 		if r.Pod == nil {
 			return nil
 		}
 		if a.has(*r.Pod) && r.Pod.Disrupted != "" {
-			if len(p.picked) == 0 {
-				p.began = r.Time
-				p.ranks = count(w.Ranks(a.job, a.number), PodState.Holds)
-			}
+			begin()
 			p.picked[r.Pod.UID] = true
 		}
-		if len(p.picked) == 0 {
+		if !p.evicted && len(p.picked) == 0 {
 			return nil
 		}
 		if a.has(*r.Pod) && r.Pod.Phase == corev1.PodSucceeded && p.outlived == "" {
@@ -71,8 +80,8 @@ func findPreemption(h History) preemption {
 // picked, and urgent ran in their place.
 func preemptedWhole(h History) (string, error) {
 	p := findPreemption(h)
-	if len(p.picked) == 0 {
-		return "", notShown("the scheduler picked no rank of it (condition DisruptionTarget)")
+	if !p.evicted && len(p.picked) == 0 {
+		return "", notShown("the scheduler picked no rank of it (condition DisruptionTarget), nor did it ask for the whole gang's places")
 	}
 	if want := h.end().Jobs[second].Ranks; p.ranks < want {
 		return "", notShown("only %d of its %d ranks held GPUs when the first was picked", p.ranks, want)
@@ -90,6 +99,9 @@ func preemptedWhole(h History) (string, error) {
 		return "", fmt.Errorf("not all ranks of %s were bound before %s was started again", urgent, second)
 	}
 	others := p.ranks - int64(len(p.picked))
+	if p.evicted && len(p.picked) == 0 {
+		return fmt.Sprintf("the scheduler asked for all its places back, the operator ended its %d ranks", p.ranks), nil
+	}
 	if others == 0 {
 		return fmt.Sprintf("the scheduler picked all %d ranks", p.ranks), nil
 	}
@@ -100,8 +112,10 @@ func preemptedWhole(h History) (string, error) {
 func saidSo(h History) (string, error) {
 	a := victim()
 	var lost, told time.Time
+	first := false // it said so before it lost anything
 	err := h.each(func(w *World, r Record) error {
 		job := w.Jobs[second]
+		first = first || lost.IsZero() && job.Attempt == a.number && job.Evicted && w.Held(a.has) == job.GPUs
 		stale := job.Phase == v1alpha1.PhaseRunning && job.Attempt == a.number
 		if p := r.Pod; p != nil && a.has(*p) && (p.Terminating || p.Deleted) && !lostNothing(*p) && stale && lost.IsZero() {
 			lost = r.Time
@@ -117,6 +131,8 @@ func saidSo(h History) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
+	case lost.IsZero() && first:
+		return "it said Draining before its first rank was ended", nil
 	case lost.IsZero():
 		return "", notShown("it lost no rank while it said Running")
 	case told.IsZero():

@@ -46,6 +46,8 @@ type JobState struct {
 	Queue                          string
 	// Reason and Message say why it waits or drains.
 	Reason, Message string
+	// Evicted: its scheduler asks for its places back, and leaves it to the operator to end its ranks.
+	Evicted bool
 }
 
 // PodState is one rank.
@@ -149,8 +151,18 @@ func jobState(job *v1alpha1.TrainingJob, deleted bool) *JobState {
 	}
 	if drain := status.Drain; drain != nil {
 		s.Reason = drain.Reason
+		s.Evicted = drain.Cause == v1alpha1.CauseEviction
 	}
 	return s
+}
+
+// foundNoRoom says whether a job's status tells that its scheduler has looked and found no room, on the nodes or in the quota.
+func (j JobState) foundNoRoom() bool {
+	switch j.Reason {
+	case v1alpha1.ReasonUnschedulable, v1alpha1.ReasonInsufficientResources, v1alpha1.ReasonQuotaExceeded:
+		return j.Phase == v1alpha1.PhaseQueued
+	}
+	return false
 }
 
 func ranks(job *v1alpha1.TrainingJob) int64 {

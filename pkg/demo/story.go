@@ -78,6 +78,5 @@ func past(w *World, job string, phase v1alpha1.Phase) bool {
 
 // explained is true when a queued job says that its scheduler found no room.
 func explained(w *World, job string) bool {
-	j := w.Jobs[job]
-	return j.Phase == v1alpha1.PhaseQueued && j.Reason == v1alpha1.ReasonUnschedulable
+	return w.Jobs[job].foundNoRoom()
 }

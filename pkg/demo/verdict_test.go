@@ -100,7 +100,7 @@ func TestViolations(t *testing.T) {
 				t.job(second, func(*JobState) {})
 				t.each(second, 1, 0, 6, created)
 			}},
-			map[string]string{claimWaited: "not shown", claimWhy: "no status of it had the reason Unschedulable"},
+			map[string]string{claimWaited: "not shown", claimWhy: "no status of it had a reason that names the lack of room"},
 		},
 		"nothing was free": {
 			"where no rank would have fitted, waiting whole is no merit",

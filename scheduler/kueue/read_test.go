@@ -26,14 +26,14 @@ func TestRead(t *testing.T) {
 		want, step string
 	}{
 		"nothing said":            {"a queue that does not exist may never be judged", none, nil, `Hold NotJudged: Kueue has not judged the Workload; it names LocalQueue "research"`, "describe localqueues"},
-		"over quota":              {"Kueue's sentence", none, said(noQuota), "Hold WaitingInQueue: couldn't assign flavors to pod set worker: insufficient unused quota for nvidia.com/gpu in flavor h100, 4 more needed", "quota is in use"},
+		"over quota":              {"Kueue's sentence", none, said(noQuota), "Hold QuotaExceeded: couldn't assign flavors to pod set worker: insufficient unused quota for nvidia.com/gpu in flavor h100, 4 more needed", "quota is in use"},
 		"no such queue":           {"Kueue's word", none, said(cond(kueuev1beta2.WorkloadQuotaReserved, metav1.ConditionFalse, "Inadmissible", "LocalQueue research doesn't exist")), "Hold Inadmissible: LocalQueue research doesn't exist", "describe localqueues"},
 		"reserved is not let in":  {"a check may still say no", none, said(reserved, on, check(kueuev1beta2.CheckStatePending, "waiting for nodes")), "Hold AdmissionCheckPending: quota is reserved; admission check provision is Pending (waiting for nodes)", "describe workloads"},
-		"pods without admission":  {"they run on nobody's quota", pods, said(noQuota), "Yield WaitingInQueue: couldn't assign flavors to pod set worker: insufficient unused quota for nvidia.com/gpu in flavor h100, 4 more needed", ""},
+		"pods without admission":  {"they run on nobody's quota", pods, said(noQuota), "Yield QuotaExceeded: couldn't assign flavors to pod set worker: insufficient unused quota for nvidia.com/gpu in flavor h100, 4 more needed", ""},
 		"preempted":               {"without the ids of the preemptor", pods, said(reserved, admitted, on, preempted), "Yield Preempted: Preempted to accommodate a workload due to prioritization in the ClusterQueue", ""},
 		"preempted without pods":  {"the quota is not handed back yet", none, said(reserved, admitted, on, preempted), "Hold Preempted: Preempted to accommodate a workload due to prioritization in the ClusterQueue", ""},
 		"evicted before, let in":  {"Kueue clears the condition when it reserves again", none, said(cond(kueuev1beta2.WorkloadEvicted, metav1.ConditionFalse, "QuotaReserved", "x"), reserved, admitted, on), "Go : ", ""},
-		"queued after preemption": {"what it waits for now", none, said(preempted, noQuota), "Hold WaitingInQueue: couldn't assign flavors to pod set worker: insufficient unused quota for nvidia.com/gpu in flavor h100, 4 more needed", ""},
+		"queued after preemption": {"what it waits for now", none, said(preempted, noQuota), "Hold QuotaExceeded: couldn't assign flavors to pod set worker: insufficient unused quota for nvidia.com/gpu in flavor h100, 4 more needed", ""},
 		"handed back":             {"Kueue has said nothing new since", none, said(preempted, handedBack), "Hold Preempted: Preempted to accommodate a workload due to prioritization in the ClusterQueue", ""},
 		"being deleted":           {"its place is being given up", none, said(deleting, reserved, admitted, on), "Hold Terminating: the gang's Workload is being deleted; it is made anew once it is gone", ""},
 		"being deleted with pods": {"they hold it up", pods, said(deleting, reserved, admitted, on), "Yield Terminating: the gang's Workload is being deleted; the ranks are given back and queue anew", ""},

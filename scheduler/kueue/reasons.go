@@ -34,9 +34,26 @@ func waiting(g scheduler.Gang, wl *kueuev1beta2.Workload) scheduler.Verdict {
 	case reasonPending, reasonWaiting,
 		kueuev1beta2.WorkloadQuotaReservedReasonWaitingForQuota,
 		kueuev1beta2.WorkloadQuotaReservedReasonPendingEvaluation:
-		v.Reason = scheduler.ReasonWaitingInQueue // the word of every dialect for it
+		v.Reason = quotaReason(c.Message)
 	}
 	return v
+}
+
+// Kueue's words for a quota that is too small (pkg/scheduler/flavorassigner/flavorassigner.go, fitsResourceQuota).
+const (
+	quotaInUse    = "insufficient unused quota"
+	quotaTooSmall = "> maximum capacity"
+)
+
+// quotaReason tells a gang that is too large for its quota from one that must wait until there is some left.
+func quotaReason(message string) string {
+	switch {
+	case strings.Contains(message, quotaInUse): // another flavour may be too small besides
+		return scheduler.ReasonQuotaExceeded
+	case strings.Contains(message, quotaTooSmall):
+		return scheduler.ReasonExceedsQuota
+	}
+	return scheduler.ReasonWaitingInQueue
 }
 
 func waitingStep(g scheduler.Gang, wl *kueuev1beta2.Workload, reason string) string {

@@ -21,13 +21,15 @@ const (
 	CountsRoles Ability = "counts roles towards the minimum"
 	// RefusesRoles: it cannot count roles, and a job that needs it is refused by name.
 	RefusesRoles Ability = "refuses roles below the minimum"
+	// AddsRanks: ranks above the minimum join a gang that runs, as there is room.
+	AddsRanks Ability = "adds ranks above the minimum later"
 	// LimitsQueues: jobs name a queue, and a queue has a quota of GPUs.
 	LimitsQueues Ability = "limits queues"
 )
 
 // Abilities lists all of them.
 func Abilities() []Ability {
-	return []Ability{HoldsPods, PreemptsWhole, ServesByPriority, KeepsPlace, CountsRoles, RefusesRoles, LimitsQueues}
+	return []Ability{HoldsPods, PreemptsWhole, ServesByPriority, KeepsPlace, CountsRoles, RefusesRoles, AddsRanks, LimitsQueues}
 }
 
 // Faculty says whether a scheduler has an ability, and why.
@@ -83,6 +85,7 @@ func OnFake() Faculties {
 		KeepsPlace:       {true, "one group serves all attempts, and groups are served by age"},
 		CountsRoles:      {true, "its group has a minimum per role"},
 		RefusesRoles:     {false, "it counts roles"},
+		AddsRanks:        {true, "it binds every rank that finds a node"},
 		LimitsQueues:     {false, "its queues have no quota"},
 	}
 }
@@ -96,6 +99,7 @@ func OnVolcano() Faculties {
 		KeepsPlace:       {true, "one group serves all attempts, and groups of a priority are served by age"},
 		CountsRoles:      {true, "minTaskMember"},
 		RefusesRoles:     {false, "it counts roles"},
+		AddsRanks:        {true, "a session places what is left of a gang that runs"},
 		LimitsQueues:     {true, "a queue's capability"},
 	}
 }
@@ -109,6 +113,7 @@ func OnCoscheduling() Faculties {
 		KeepsPlace:       {false, "it counts a group's ranks by name, so the gang returns with a new group, whose age decides"},
 		CountsRoles:      {false, "minMember counts any ranks"},
 		RefusesRoles:     {true, "minMember counts any ranks, so such a job is refused"},
+		AddsRanks:        {true, "a group that has its minimum lets single ranks pass"},
 		LimitsQueues:     {false, "it has no queues; an ElasticQuota limits a namespace (examples/quotas)"},
 	}
 }
@@ -122,6 +127,21 @@ func OnNative() Faculties {
 		KeepsPlace:       {false, "a group cannot be used twice, so the gang returns with a new one"},
 		CountsRoles:      {false, "minCount counts any ranks"},
 		RefusesRoles:     {true, "minCount counts any ranks, so such a job is refused"},
+		AddsRanks:        {true, "a group that has its minimum lets single ranks pass"},
 		LimitsQueues:     {false, "it has no queues"},
+	}
+}
+
+// OnKueue are those of Kueue with Kubernetes' own gang scheduling as the binder.
+func OnKueue() Faculties {
+	return Faculties{
+		HoldsPods:        {true, "a Workload that is not admitted has no pods"},
+		PreemptsWhole:    {true, "a Workload is evicted whole"},
+		ServesByPriority: {true, "a queue is ordered by priority"},
+		KeepsPlace:       {true, "one Workload serves all attempts, and those of a priority are served by age"},
+		CountsRoles:      {false, "the binder's minCount counts any ranks"},
+		RefusesRoles:     {true, "the binder's minCount counts any ranks, so such a job is refused"},
+		AddsRanks:        {false, "it admits a number of ranks once (minCount), and this number is the gang"},
+		LimitsQueues:     {true, "a ClusterQueue's nominalQuota"},
 	}
 }

@@ -7,14 +7,19 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 	"mlplatform.example.com/trainingjob-operator/scheduler/coscheduling"
 	"mlplatform.example.com/trainingjob-operator/scheduler/fake"
+	"mlplatform.example.com/trainingjob-operator/scheduler/kueue"
 	"mlplatform.example.com/trainingjob-operator/scheduler/native"
 	"mlplatform.example.com/trainingjob-operator/scheduler/volcano"
 )
@@ -28,8 +33,14 @@ type dialect struct {
 	named bool
 	// marksPods: it writes PodScheduled=False on pods that it has tried and could not place.
 	marksPods bool
-	// queue is an object that makes a queue with a quota of GPUs; nil without LimitsQueues.
-	queue func(name string, gpus string) client.Object
+	// queue are the objects that make a queue with a quota of GPUs for a namespace; nil without LimitsQueues.
+	queue func(namespace, name, gpus string) []client.Object
+	// queueLabel: jobs must name a queue by this label; those that name none get defaultQueue, which has every GPU.
+	queueLabel string
+	// consulted is what the backend must see of the cluster beside its groups (scheduler.Consulting).
+	consulted []client.Object
+	// letGo says of a group that it holds nothing any more and stays as a record; nil: a group that exists holds something.
+	letGo func(client.Object) bool
 	// habits of the fake, nil for real schedulers.
 	habits *fake.Habits
 	// patience with one step; 0: stepTimeout.
@@ -70,13 +81,52 @@ func fakeDialect(h fake.Habits) *dialect {
 	return d
 }
 
-func volcanoQueue(name, gpus string) client.Object {
+// defaultQueue of jobs on schedulers that let nobody in without a queue.
+const defaultQueue = "everything"
+
+// kueueDialect: Kueue decides who may start, kube-scheduler's gang scheduling places all ranks or none.
+func kueueDialect() *dialect {
+	flavor := &kueuev1beta2.ResourceFlavor{ObjectMeta: metav1.ObjectMeta{Name: "conformance"}}
+	return &dialect{
+		name: kueue.Name, backend: kueue.New(kueue.Options{Binder: native.New(native.Options{})}), faculties: OnKueue(), named: true,
+		queue: kueueQueue, queueLabel: kueue.QueueLabel, consulted: []client.Object{flavor},
+		letGo: func(o client.Object) bool {
+			wl, ok := o.(*kueuev1beta2.Workload)
+			return ok && meta.IsStatusConditionTrue(wl.Status.Conditions, kueuev1beta2.WorkloadFinished)
+		},
+	}
+}
+
+// kueueQueue is a ClusterQueue of its own for each namespace, and the LocalQueue that leads to it.
+func kueueQueue(namespace, name, gpus string) []client.Object {
+	cluster := &kueuev1beta2.ClusterQueue{
+		ObjectMeta: metav1.ObjectMeta{Name: namespace + "-" + name},
+		Spec: kueuev1beta2.ClusterQueueSpec{
+			NamespaceSelector: &metav1.LabelSelector{},
+			Preemption:        &kueuev1beta2.ClusterQueuePreemption{WithinClusterQueue: kueuev1beta2.PreemptionPolicyLowerPriority},
+			ResourceGroups: []kueuev1beta2.ResourceGroup{{
+				CoveredResources: []corev1.ResourceName{GPU},
+				Flavors: []kueuev1beta2.FlavorQuotas{{
+					Name:      "conformance",
+					Resources: []kueuev1beta2.ResourceQuota{{Name: GPU, NominalQuota: resource.MustParse(gpus)}},
+				}},
+			}},
+		},
+	}
+	local := &kueuev1beta2.LocalQueue{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec:       kueuev1beta2.LocalQueueSpec{ClusterQueue: kueuev1beta2.ClusterQueueReference(cluster.Name)},
+	}
+	return []client.Object{cluster, local}
+}
+
+func volcanoQueue(_, name, gpus string) []client.Object {
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue",
 		"spec": map[string]any{"reclaimable": true, "weight": int64(1), "capability": map[string]any{string(GPU): gpus}},
 	}}
 	u.SetName(name)
-	return u
+	return []client.Object{u}
 }
 
 // judged says what is missing to show that the scheduler has looked at the gang and decided to let it wait: its word on
@@ -99,8 +149,9 @@ func (d *dialect) judged(v *view, job *v1alpha1.TrainingJob) string {
 		}
 	}
 	gang := trainingjob.NewGang(job, attempt, pods > 0)
+	gang.Consulted = d.consulted
 	gang.Refusals = trainingjob.Refusals(v.podsOf(job.Name), attempt)
-	verdict := d.backend.Read(gang, v.groupsOf(job.Name))
+	verdict := d.backend.Read(gang, append(v.groupsOf(job.Name), d.consulted...))
 	switch {
 	case !verdict.Judged || verdict.Reason == "":
 		return strings.TrimSpace("the scheduler has not said that the gang must wait: " + verdict.Message)

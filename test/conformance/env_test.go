@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -65,6 +66,11 @@ func (e *Env) open(ctx context.Context, crashes []Crash) (err error) {
 	if e.dialect.habits != nil {
 		e.startFake()
 	}
+	if e.dialect.queueLabel != "" {
+		if err := e.prepareQueues(ctx); err != nil {
+			return err
+		}
+	}
 	e.operator = &operator{
 		config: e.world.RESTConfig(), namespace: e.namespace, backends: []scheduler.Backend{e.dialect.backend},
 		fallback: e.dialect.name, remark: e.recorder.remark,
@@ -76,6 +82,20 @@ func (e *Env) open(ctx context.Context, crashes []Crash) (err error) {
 	e.later(func(context.Context) error { e.operator.end(); return nil })
 	e.later(e.empty)
 	return nil
+}
+
+// prepareQueues makes what lets every gang in that the nodes have room for.
+func (e *Env) prepareQueues(ctx context.Context) error {
+	for _, o := range e.dialect.consulted {
+		if err := e.world.client.Create(ctx, o.DeepCopyObject().(client.Object)); err != nil && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+	}
+	var gpus int64
+	for _, n := range e.nodes {
+		gpus += n
+	}
+	return e.makeQueue(ctx, defaultQueue, fmt.Sprint(gpus))
 }
 
 func (e *Env) later(f func(context.Context) error) { e.undo = append(e.undo, f) }
@@ -164,7 +184,7 @@ func (e *Env) playStep(ctx context.Context, step Step) error {
 
 // violations of the rules by what happened so far.
 func (e *Env) violations() error {
-	rules := Rules{Capacity: e.nodes, Backend: e.dialect.backend}
+	rules := Rules{Capacity: e.nodes, Backend: e.dialect.backend, Consulted: e.dialect.consulted}
 	if found := rules.Violations(e.recorder.soFar()); len(found) > 0 {
 		return fmt.Errorf("invariants are broken:\n  %s", strings.Join(found, "\n  "))
 	}

@@ -3,6 +3,8 @@
 package conformance
 
 import (
+	"cmp"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,6 +51,10 @@ func (a asked) job(e *Env) *v1alpha1.TrainingJob {
 		j.Spec.RunPolicy.Suspend = ptr.To(true)
 	}
 	policy := &j.Spec.RunPolicy.SchedulingPolicy
+	if label := e.dialect.queueLabel; label != "" {
+		j.Labels = map[string]string{label: cmp.Or(a.queue, defaultQueue)}
+		policy.Queue = ""
+	}
 	if e.dialect.named {
 		policy.Scheduler = v1alpha1.SchedulerName(e.dialect.name)
 	}

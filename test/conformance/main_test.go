@@ -4,6 +4,7 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -34,13 +35,14 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/localcluster"
 	"mlplatform.example.com/trainingjob-operator/scheduler/fake"
+	"mlplatform.example.com/trainingjob-operator/scheduler/kueue"
 )
 
 var (
 	update = flag.Bool("update", false, "write testdata/scenarios-*.txt instead of comparing it")
 	// make test takes a few crash points of each scenario; make crash takes all.
 	crashPoints = flag.String("crash-points", "some", "some|all: the writes at which the operator is killed in each scenario")
-	crashOn     = flag.String("crash-on", "fake", "the schedulers on which the preempt-and-return cycle is killed at every write: fake,volcano,native,coscheduling")
+	crashOn     = flag.String("crash-on", "fake", "the schedulers on which the preempt-and-return cycle is killed at every write: fake,volcano,native,coscheduling,kueue")
 )
 
 func TestMain(m *testing.M) {
@@ -55,7 +57,7 @@ func TestMain(m *testing.M) {
 		}
 	}
 	code := m.Run()
-	if err := stopWorld(); err != nil {
+	if err := stopWorlds(); err != nil {
 		fmt.Fprintln(os.Stderr, "taking the cluster down:", err)
 		code = 1
 	}
@@ -69,33 +71,57 @@ type world struct {
 	dir    string
 }
 
-var startWorld = sync.OnceValues(newWorld)
+// Kueue has a cluster of its own: its webhooks look at every pod.
+var (
+	startWorld      = sync.OnceValues(func() (*world, error) { return newWorld() })
+	startKueueWorld = sync.OnceValues(func() (*world, error) { return newWorld(localcluster.SchedulerKueue) })
+)
 
-// started tells stopWorld whether there is a cluster; TestMain is alone by then.
-var started *world
+// started tells stopWorlds what there is; TestMain is alone by then.
+var (
+	startedMu sync.Mutex
+	started   []*world
+)
 
 func theWorld(t *testing.T) *world {
 	t.Helper()
-	w, err := startWorld()
+	return running(t, startWorld)
+}
+
+// worldOf a dialect.
+func worldOf(t *testing.T, d *dialect) *world {
+	t.Helper()
+	if d.name == kueue.Name {
+		return running(t, startKueueWorld)
+	}
+	return theWorld(t)
+}
+
+func running(t *testing.T, start func() (*world, error)) *world {
+	t.Helper()
+	w, err := start()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return w
 }
 
-func newWorld() (*world, error) {
+// newWorld starts a cluster with the schedulers; none: the local cluster's default.
+func newWorld(schedulers ...string) (*world, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Minute) // the first build takes its time
 	defer cancel()
 	dir, err := os.MkdirTemp("", "conformance-")
 	if err != nil {
 		return nil, err
 	}
-	cluster, err := localcluster.Up(ctx, localcluster.Options{Dir: filepath.Join(dir, "cluster"), Attached: true})
+	cluster, err := localcluster.Up(ctx, localcluster.Options{Dir: filepath.Join(dir, "cluster"), Attached: true, Schedulers: schedulers})
 	if err != nil {
 		return nil, err
 	}
 	w := &world{Cluster: cluster, dir: dir}
-	started = w
+	startedMu.Lock()
+	started = append(started, w)
+	startedMu.Unlock()
 	if err := installCRDs(ctx, cluster, filepath.Join(dir, "crds")); err != nil {
 		return nil, err
 	}
@@ -111,14 +137,12 @@ func newWorld() (*world, error) {
 	return w, nil
 }
 
-func stopWorld() error {
-	if started == nil {
-		return nil
+func stopWorlds() error {
+	var errs []error
+	for _, w := range started {
+		errs = append(errs, w.Down(context.Background()), os.RemoveAll(w.dir))
 	}
-	if err := started.Down(context.Background()); err != nil {
-		return err
-	}
-	return os.RemoveAll(started.dir)
+	return errors.Join(errs...)
 }
 
 // scheme knows every kind that the operator and the tests use, but for the fake's groups, which are unstructured.
@@ -126,7 +150,7 @@ var scheme = sync.OnceValue(func() *kruntime.Scheme {
 	s := kruntime.NewScheme()
 	for _, add := range []func(*kruntime.Scheme) error{
 		clientgoscheme.AddToScheme, v1alpha1.AddToScheme, volcanov1beta1.AddToScheme, schedulingv1alpha2.AddToScheme,
-		pluginsv1alpha1.AddToScheme,
+		pluginsv1alpha1.AddToScheme, kueue.AddToScheme,
 	} {
 		utilruntime.Must(add(s))
 	}

@@ -139,6 +139,7 @@ var keepsItsPlace = Scenario{
 var belowReplicas = Scenario{
 	name:  "min-available-below-replicas",
 	claim: "a gang starts when minAvailable of its ranks fit, and the others join when there is room",
+	needs: []Ability{AddsRanks},
 	steps: []Step{
 		submit(asked{name: "filler", ranks: 2, gpus: 8, class: top}),
 		until("filler", runsWhole(2)),

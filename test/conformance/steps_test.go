@@ -37,11 +37,21 @@ func remove(name string) Step {
 // makeQueue with a quota; it lies outside of the namespace and ends with the scenario.
 func makeQueue(name, gpus string) Step {
 	return Step{fmt.Sprintf("queue %s has %s GPUs", name, gpus), func(ctx context.Context, e *Env) error {
-		queue := e.dialect.queue(name, gpus)
-		// The last thing to go: jobs name it until they are gone.
-		e.undo = slices.Insert(e.undo, 0, func(ctx context.Context) error { return e.world.client.Delete(ctx, queue) })
-		return e.world.client.Create(ctx, queue)
+		return e.makeQueue(ctx, name, gpus)
 	}}
+}
+
+func (e *Env) makeQueue(ctx context.Context, name, gpus string) error {
+	for _, o := range e.dialect.queue(e.namespace, name, gpus) {
+		// The last thing to go: jobs name it until they are gone.
+		e.undo = slices.Insert(e.undo, 0, func(ctx context.Context) error {
+			return client.IgnoreNotFound(e.world.client.Delete(ctx, o)) // or the namespace took it along
+		})
+		if err := e.world.client.Create(ctx, o); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // aSecondLater: objects' ages have whole seconds, and who came first can be told by them alone.

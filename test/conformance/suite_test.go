@@ -48,6 +48,11 @@ func TestScenariosOnCoscheduling(t *testing.T) {
 	runSuite(t, coschedulingDialect(), crashesOnReal)
 }
 
+func TestScenariosOnKueue(t *testing.T) {
+	t.Parallel()
+	runSuite(t, kueueDialect(), crashesOnReal)
+}
+
 // realNodes belong to one real scheduler at a time, and to one scenario of it. The fake's scenarios have nodes of their
 // own and run beside.
 var realNodes sync.Mutex
@@ -55,7 +60,7 @@ var realNodes sync.Mutex
 // runSuite runs every scenario that the scheduler can play, once undisturbed and once with so many deaths of the
 // operator. Nothing is skipped: what does not apply is in the committed list, with the reason.
 func runSuite(t *testing.T, d *dialect, crashes int) {
-	w := theWorld(t)
+	w := worldOf(t, d)
 	if err := d.faculties.Check(); err != nil {
 		t.Fatal(err)
 	}
