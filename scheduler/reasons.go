@@ -13,6 +13,26 @@ const (
 	ReasonQuotaExceeded = "QuotaExceeded"
 	// ReasonTerminating: the group is being deleted; nothing joins it.
 	ReasonTerminating = "Terminating"
+	// ReasonQueueNotFound and ReasonQueueClosed: nothing is admitted from the queue that the gang names.
+	ReasonQueueNotFound = "QueueNotFound"
+	ReasonQueueClosed   = "QueueClosed"
+	// ReasonQuotaExceeded: the quota is used up; ReasonExceedsQuota: the gang is larger than the whole quota.
+	ReasonQuotaExceeded = "QuotaExceeded"
+	ReasonExceedsQuota  = "ExceedsQuota"
+	// ReasonAdmissionCheckPending: quota is reserved, and something else has yet to agree.
+	ReasonAdmissionCheckPending = "AdmissionCheckPending"
+	// ReasonNoNodeMatches: a node selector, an affinity or a taint leaves no node.
+	ReasonNoNodeMatches = "NoNodeMatches"
+	// ReasonNoNodeLargeEnough: a rank asks for more than any node has.
+	ReasonNoNodeLargeEnough = "NoNodeLargeEnough"
+	// ReasonExceedsCluster: the gang asks for more than all nodes have.
+	ReasonExceedsCluster = "ExceedsCluster"
+	// ReasonInsufficientResources: too little is free on the nodes, in sum or in one piece.
+	ReasonInsufficientResources = "InsufficientResources"
+	// ReasonVolumeUnbound: a volume claim is missing or not bound.
+	ReasonVolumeUnbound = "VolumeUnbound"
+	// ReasonWaitingBehind: there is room, and others are served first.
+	ReasonWaitingBehind = "WaitingBehind"
 )
 
 // Paths of the TrainingJob's fields that a Backend's Validate speaks of.

@@ -46,10 +46,38 @@ const (
 	ReasonSchedulerMissing = "SchedulerNotInstalled"
 	ReasonSchedulerReady   = "SchedulerInstalled"
 	ReasonNameTaken        = "NameTaken"
-	ReasonQuotaExceeded    = "QuotaExceeded"
 	ReasonPodRejected      = "PodRejected"
 	ReasonGroupRejected    = "GroupRejected"
 	ReasonNotJudged        = "NotJudged"
 	ReasonUnschedulable    = "Unschedulable"
 	ReasonWaitingInQueue   = "WaitingInQueue"
+)
+
+// Reasons why a job waits, beside NameTaken, PodRejected, GroupRejected, SchedulerNotInstalled, NodeLost, Terminating,
+// NotJudged, WaitingInQueue, Unschedulable and whatever word a scheduler has of its own.
+const (
+	// ReasonQueueNotFound: no queue of that name exists; ReasonQueueClosed: it takes no jobs.
+	ReasonQueueNotFound = "QueueNotFound"
+	ReasonQueueClosed   = "QueueClosed"
+	// ReasonQuotaExceeded: what is left of a queue's or namespace's quota is too little; ReasonExceedsQuota: so is the whole.
+	ReasonQuotaExceeded = "QuotaExceeded"
+	ReasonExceedsQuota  = "ExceedsQuota"
+	// ReasonAdmissionCheckPending: quota is reserved, and something else has yet to agree.
+	ReasonAdmissionCheckPending = "AdmissionCheckPending"
+	// ReasonPriorityClassNotFound: no priority class of that name exists.
+	ReasonPriorityClassNotFound = "PriorityClassNotFound"
+	// ReasonNoNodeMatches: a node selector, an affinity or a taint leaves no node.
+	ReasonNoNodeMatches = "NoNodeMatches"
+	// ReasonNoNodeLargeEnough: a rank asks for more than any node has.
+	ReasonNoNodeLargeEnough = "NoNodeLargeEnough"
+	// ReasonExceedsCluster: the gang asks for more than all nodes have.
+	ReasonExceedsCluster = "ExceedsCluster"
+	// ReasonInsufficientResources: too little is free on the nodes, in sum or in one piece.
+	ReasonInsufficientResources = "InsufficientResources"
+	// ReasonVolumeUnbound: a volume claim is missing or not bound.
+	ReasonVolumeUnbound = "VolumeUnbound"
+	// ReasonImagePullFailed: ranks hold nodes, and an image cannot be pulled there.
+	ReasonImagePullFailed = "ImagePullFailed"
+	// ReasonWaitingBehind: there is room, and others are served first.
+	ReasonWaitingBehind = "WaitingBehind"
 )

@@ -1,6 +1,9 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // Phase is where the gang is in its life. pkg/trainingjob's documentation has the table of transitions.
 // +kubebuilder:validation:Enum=Pending;Queued;Starting;Running;Draining;Restarting;Suspended;Succeeded;Failed
@@ -143,12 +146,22 @@ type SchedulingStatus struct {
 	Blocker *Blocker `json:"blocker,omitempty"`
 }
 
-// Blocker is the one reason why a job waits.
+// Blocker is the one reason why a job waits. Two are the same when reason and object are: the rest is words and numbers,
+// refreshed at most once a minute.
 type Blocker struct {
 	// Reason in one CamelCase word.
 	Reason string `json:"reason"`
+	// Object that the reason is about, as kubectl takes it: queues.scheduling.volcano.sh/research.
+	// +optional
+	Object string `json:"object,omitempty"`
+	// Message with its numbers, and who holds what is short where that is known.
 	// +optional
 	Message string `json:"message,omitempty"`
+	// Need is how much the gang lacks of the resource that is short; free how much of it there is.
+	// +optional
+	Need corev1.ResourceList `json:"need,omitempty"`
+	// +optional
+	Free corev1.ResourceList `json:"free,omitempty"`
 	// NextStep is what somebody can do about it.
 	// +optional
 	NextStep string `json:"nextStep,omitempty"`

@@ -1,0 +1,151 @@
+package volcano_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	schedulingv1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
+
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+	"mlplatform.example.com/trainingjob-operator/scheduler/volcano"
+)
+
+const gpu corev1.ResourceName = "nvidia.com/gpu"
+
+func queue(name, parent string, state schedulingv1beta1.QueueState, capability, allocated string) *schedulingv1beta1.Queue {
+	q := &schedulingv1beta1.Queue{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       schedulingv1beta1.QueueSpec{Parent: parent},
+		Status:     schedulingv1beta1.QueueStatus{State: state},
+	}
+	if capability != "" {
+		q.Spec.Capability = corev1.ResourceList{gpu: resource.MustParse(capability)}
+		q.Status.Allocated = corev1.ResourceList{gpu: resource.MustParse(allocated)}
+	}
+	return q
+}
+
+func TestExplain(t *testing.T) {
+	const open = schedulingv1beta1.QueueStateOpen
+	holder := func(name, queue string) scheduler.Holder {
+		return scheduler.Holder{Namespace: "team-b", Name: name, Queue: queue, Held: scheduler.Amounts{gpu: 4}}
+	}
+	cases := map[string]struct {
+		why    string
+		queue  string
+		queues []client.Object
+		known  bool
+		want   scheduler.Explanation
+	}{
+		"queues not known": {why: "the watch has delivered nothing yet", queue: "research"},
+		"open": {
+			why: "no reason of its own", queue: "research", known: true, queues: []client.Object{queue("research", "", open, "", "")},
+		},
+		"missing": {
+			why: "Volcano says nothing at all of it", queue: "research", known: true, queues: []client.Object{queue("default", "", open, "", "")},
+			want: scheduler.Explanation{
+				Reason: scheduler.ReasonQueueNotFound, Object: "queues.scheduling.volcano.sh/research", Message: "Volcano has no queue research",
+			},
+		},
+		"no queue named": {
+			why: "Volcano takes default", known: true, queues: []client.Object{queue("default", "", schedulingv1beta1.QueueStateClosed, "", "")},
+			want: scheduler.Explanation{
+				Reason: scheduler.ReasonQueueClosed, Object: "queues.scheduling.volcano.sh/default", Message: "queue default is Closed: it starts no jobs",
+			},
+		},
+		"closing": {
+			why: "it starts nothing either", queue: "research", known: true,
+			queues: []client.Object{queue("research", "", schedulingv1beta1.QueueStateClosing, "", "")},
+			want: scheduler.Explanation{
+				Reason: scheduler.ReasonQueueClosed, Object: "queues.scheduling.volcano.sh/research", Message: "queue research is Closing: it starts no jobs",
+			},
+		},
+		"without a state": {
+			why: "its controller manager is not there", queue: "research", known: true, queues: []client.Object{queue("research", "", "", "", "")},
+			want: scheduler.Explanation{
+				Reason: scheduler.ReasonQueueClosed, Object: "queues.scheduling.volcano.sh/research", Message: "queue research is not open yet",
+			},
+		},
+		"used up": {
+			why: "with who holds it", queue: "research", known: true, queues: []client.Object{queue("research", "", open, "10", "8")},
+			want: scheduler.Explanation{
+				Reason: scheduler.ReasonQuotaExceeded, Object: "queues.scheduling.volcano.sh/research",
+				Message: "it needs 8 nvidia.com/gpu; queue research has 2 nvidia.com/gpu free of 10; held by team-b/a (4), team-b/b (4)",
+			},
+		},
+		"never": {
+			why: "more than the whole", queue: "research", known: true, queues: []client.Object{queue("research", "", open, "4", "0")},
+			want: scheduler.Explanation{
+				Reason: scheduler.ReasonExceedsQuota, Object: "queues.scheduling.volcano.sh/research",
+				Message: "it can never start: it needs 8 nvidia.com/gpu and the whole of queue research is 4 nvidia.com/gpu",
+			},
+		},
+		"the parent is used up": {
+			why: "its children share it", queue: "research", known: true,
+			queues: []client.Object{queue("research", "org", open, "16", "0"), queue("org", "root", open, "20", "16"), queue("other", "org", open, "20", "16")},
+			want: scheduler.Explanation{
+				Reason: scheduler.ReasonQuotaExceeded, Object: "queues.scheduling.volcano.sh/org",
+				Message: "it needs 8 nvidia.com/gpu; queue org has 4 nvidia.com/gpu free of 20; held by team-b/a (4), team-b/b (4), team-b/c (4)",
+			},
+		},
+		"a circle of parents": {
+			why: "must not hang", queue: "research", known: true,
+			queues: []client.Object{queue("research", "org", open, "", ""), queue("org", "research", open, "", "")},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := gangOf8()
+			g.Queue = tc.queue
+			f := scheduler.Facts{Complete: true, Holders: []scheduler.Holder{
+				holder("b", "research"), holder("a", "research"), holder("c", "other"), holder("d", "somewhere"),
+			}}
+			if tc.known {
+				f.Objects = map[schema.GroupVersionKind][]client.Object{volcano.New(volcano.Options{}).FactKinds()[0]: tc.queues}
+			}
+			got, ok := volcano.New(volcano.Options{}).Explain(g, nil, f)
+			if ok != (tc.want.Reason != "") {
+				t.Errorf("%s: explained: %t", tc.why, ok)
+			}
+			words := cmpopts.IgnoreFields(scheduler.Explanation{}, "NextStep", "Need", "Free")
+			if diff := cmp.Diff(tc.want, got, words); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.why, diff)
+			}
+			if ok && got.NextStep == "" {
+				t.Error("it does not say what to do")
+			}
+		})
+	}
+}
+
+func gangOf8() scheduler.Gang {
+	return scheduler.Gang{Name: "bert", Namespace: "team-a", MinAvailable: 4, MinResources: corev1.ResourceList{gpu: resource.MustParse("8")}}
+}
+
+func TestMatters(t *testing.T) {
+	b := volcano.New(volcano.Options{})
+	q := queue("research", "", schedulingv1beta1.QueueStateOpen, "10", "8")
+	busier, closed, larger := q.DeepCopy(), q.DeepCopy(), q.DeepCopy()
+	busier.Status.Allocated[gpu], busier.Status.Running = resource.MustParse("9"), 3
+	closed.Status.State = schedulingv1beta1.QueueStateClosed
+	larger.Spec.Capability[gpu] = resource.MustParse("20")
+	cases := map[string]struct {
+		before, after client.Object
+		want          bool
+	}{
+		"new": {nil, q, true}, "gone": {q, nil, true}, "counts": {q, busier, false}, "state": {q, closed, true}, "capability": {q, larger, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := b.Matters(tc.before, tc.after); got != tc.want {
+				t.Errorf("got %t", got)
+			}
+		})
+	}
+}
