@@ -26,6 +26,9 @@ type Snapshot struct {
 	Verdict          scheduler.Verdict
 	// Consulted is what the backend must see of the cluster to say what a gang looks like (see scheduler.Consulting).
 	Consulted scheduler.Objects
+	// Why explains from the state of the cluster why the gang waits; false where nothing is known. It costs more than all
+	// the rest, so it is asked only while the job waits, at most once. Pure: it speaks of what was gathered. May be nil.
+	Why func() (scheduler.Explanation, bool)
 	// Obstacle is what the API server answered to the last attempt to create something, if that was a refusal.
 	Obstacle *Obstacle
 	Now      time.Time
@@ -108,4 +111,6 @@ type Event struct {
 	// Action in the sense of events.k8s.io: what the operator did.
 	Action  string
 	Message string
+	// Once, where it is set, names what is told: it is not told again in the same attempt.
+	Once string
 }

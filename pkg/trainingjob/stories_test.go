@@ -3,6 +3,7 @@ package trainingjob
 import (
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
@@ -36,6 +38,56 @@ var stories = map[string]struct {
 		w.tell("all ranks run")
 		w.exit(0)
 		w.tell("the training ends")
+	}},
+	"why-it-waits": {newJob(4), func(w *world) {
+		short := func(free int64) *scheduler.Explanation {
+			return &scheduler.Explanation{
+				Reason: scheduler.ReasonInsufficientResources, Message: fmt.Sprintf("needs 8 GPUs, %d free", free), NextStep: "wait",
+				Need: corev1.ResourceList{"nvidia.com/gpu": *resource.NewQuantity(8, resource.DecimalSI)},
+				Free: corev1.ResourceList{"nvidia.com/gpu": *resource.NewQuantity(free, resource.DecimalSI)},
+			}
+		}
+		w.verdict = scheduler.Verdict{Admission: scheduler.Hold, Judged: true, Reason: "Unschedulable", Message: "no room"}
+		w.why = short(6)
+		w.tell("a job is applied; there is too little room")
+		w.advance(6 * time.Second)
+		w.tell("it still waits, and says why in numbers: the facts outrank the scheduler's own sentence")
+		w.why = short(2)
+		w.advance(59 * time.Second)
+		w.tell("other numbers within a minute: nothing is written")
+		w.advance(time.Second)
+		w.tell("after a minute they are, without an event")
+		w.advance(time.Minute)
+		w.tell("the same numbers: nothing is written")
+		w.why = &scheduler.Explanation{Reason: scheduler.ReasonQueueClosed, Object: "queues/research", Message: "queue research is Closed", NextStep: "open it"}
+		w.advance(time.Second)
+		w.tell("another reason is written at once, and somebody must act")
+		w.why = &scheduler.Explanation{Reason: scheduler.ReasonQueueClosed, Object: "queues/org", Message: "queue org is Closed"}
+		w.advance(time.Second)
+		w.tell("the same reason, about another object, is another reason")
+		w.obstacle = &Obstacle{Blocker: v1alpha1.Blocker{Reason: v1alpha1.ReasonNameTaken, Message: "the name is taken"}}
+		w.advance(time.Second)
+		w.tell("what the API server refuses outranks all of it")
+		w.obstacle, w.why = nil, nil
+		w.verdict = scheduler.Verdict{Admission: scheduler.Go, Judged: true}
+		w.tell("room comes")
+		w.up()
+		w.tell("all ranks run, and nothing of it is left")
+	}},
+	"image-cannot-be-pulled": {newJob(2), func(w *world) {
+		w.tell("a job is applied")
+		w.bind()
+		w.cannotPull("bert-worker-1", "ErrImagePull")
+		w.tell("one image cannot be pulled")
+		w.advance(6 * time.Second)
+		w.tell("the gang has its nodes and does not start")
+		w.advance(6 * time.Second)
+		w.tell("it says why")
+		w.cannotPull("bert-worker-1", "ImagePullBackOff")
+		w.advance(time.Minute)
+		w.tell("the kubelet's other word for it is no news")
+		w.start()
+		w.tell("the image is there")
 	}},
 	"loses-two-ranks-and-returns": {newJob(4), func(w *world) {
 		running(w)

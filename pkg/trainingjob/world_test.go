@@ -29,6 +29,7 @@ type world struct {
 	nodes    map[string]NodeState
 	group    bool
 	verdict  scheduler.Verdict
+	why      *scheduler.Explanation
 	backend  scheduler.Backend
 	problem  *v1alpha1.Blocker
 	obstacle *Obstacle
@@ -41,6 +42,8 @@ type world struct {
 	// crash is asked before every single effect; true ends the pass there, as a crash of the operator would.
 	crash func() bool
 
+	// asked counts how often the world was asked why the gang waits.
+	asked        int
 	uid          int
 	statusWrites int
 	created      int
@@ -72,10 +75,14 @@ func newJob(n int32, edit ...func(*v1alpha1.TrainingJob)) *v1alpha1.TrainingJob 
 }
 
 func (w *world) snapshot() Snapshot {
-	return Snapshot{
+	s := Snapshot{
 		Job: w.job.DeepCopy(), Pods: slices.Clone(w.pods), Departed: w.departed, Nodes: w.nodes, Backend: w.backend,
 		SchedulerProblem: w.problem, Verdict: w.verdict, Obstacle: w.obstacle, Now: w.now,
 	}
+	if w.why != nil {
+		s.Why = func() (scheduler.Explanation, bool) { w.asked++; return *w.why, true }
+	}
+	return s
 }
 
 // converge runs passes until one changes nothing, and logs what they did.
@@ -282,6 +289,17 @@ func (w *world) restarts(name string, n int32) {
 		p.Status.ContainerStatuses = slices.Clone(p.Status.ContainerStatuses)
 		p.Status.ContainerStatuses[0].RestartCount = n
 	})
+}
+
+// cannotPull lets a kubelet fail to get the image of a rank.
+func (w *world) cannotPull(name, reason string) {
+	w.change(name, func(p *corev1.Pod) {
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{
+			Name: p.Spec.Containers[0].Name, Image: p.Spec.Containers[0].Image,
+			State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: "changes all the time"}},
+		}}
+	})
+	w.say("the kubelet of %s says %s", name, reason)
 }
 
 // preempt marks and deletes pods as schedulers do.
