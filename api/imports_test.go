@@ -46,7 +46,8 @@ var rules = map[string]struct {
 		never:  []string{"context", "os", "net", "k8s.io", "sigs.k8s.io"},
 	},
 	"pkg/config":       {reason: "the operator's file", ours: []string{"api"}},
-	"pkg/controller":   {reason: "the shell knows no dialect", ours: []string{"api", "scheduler", "pkg/trainingjob"}},
+	"pkg/controller":   {reason: "the shell knows no dialect", ours: []string{"api", "scheduler", "pkg/trainingjob", "pkg/clusterfacts"}},
+	"pkg/clusterfacts": {reason: "knows clusters and gangs, not jobs", ours: []string{"scheduler"}},
 	"pkg/localcluster": {reason: "knows clusters, not jobs"},
 	"pkg/demo":         {reason: "drives the operator through the API and its file", ours: []string{"api", "pkg/config", "pkg/localcluster"}},
 	"cmd/operator": {

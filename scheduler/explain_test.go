@@ -201,7 +201,9 @@ func TestExplain(t *testing.T) {
 		},
 		"no such resource": {
 			why: "a device plugin does not run", gang: gang(1, "1"),
-			facts: func() scheduler.Facts { return facts(node("a", 0, func(n *scheduler.Node) { delete(n.Allocatable, gpu) })) },
+			facts: func() scheduler.Facts {
+				return facts(node("a", 0, func(n *scheduler.Node) { delete(n.Allocatable, gpu) }))
+			},
 			want: scheduler.Explanation{
 				Reason:   scheduler.ReasonNoNodeLargeEnough,
 				Message:  "it can never start: a rank of role worker asks for 1 nvidia.com/gpu and the largest of 1 node that it may run on has 0",

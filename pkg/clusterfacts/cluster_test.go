@@ -1,0 +1,299 @@
+package clusterfacts
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+)
+
+const gpu corev1.ResourceName = "nvidia.com/gpu"
+
+func newNode(name string) *corev1.Node {
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Status: corev1.NodeStatus{
+			Allocatable: corev1.ResourceList{gpu: resource.MustParse("8"), corev1.ResourceCPU: resource.MustParse("96"), corev1.ResourcePods: resource.MustParse("110")},
+			Conditions:  []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
+		},
+	}
+}
+
+// newPod on a node with so many GPUs, controlled by the job of a name; "": by nobody.
+func newPod(uid, node, gpus, job string) *corev1.Pod {
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: uid, Namespace: "team-a", UID: types.UID(uid)},
+		Spec: corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{
+			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m")},
+		}}}},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning},
+	}
+	if gpus != "" {
+		p.Spec.Containers[0].Resources.Requests[gpu] = resource.MustParse(gpus)
+	}
+	if job != "" {
+		p.OwnerReferences = []metav1.OwnerReference{{Kind: "TrainingJob", Name: job, UID: types.UID("job-" + job), Controller: new(true)}}
+	}
+	return p
+}
+
+func ended(p *corev1.Pod) *corev1.Pod {
+	p.Status.Phase = corev1.PodSucceeded
+	return p
+}
+
+func TestSums(t *testing.T) {
+	c := New("TrainingJob")
+	for _, name := range []string{"b", "a"} {
+		c.SetNode(newNode(name))
+	}
+	c.NodesWhole()
+	if c.Facts().Complete {
+		t.Error("complete before any pod is known: what is free would be everything")
+	}
+	c.SetJob(types.NamespacedName{Namespace: "team-a", Name: "bert"}, Job{Queue: "research"})
+	alone := newPod("alone", "b", "1", "")
+	alone.Annotations = map[string]string{"volcano.sh/queue-name": "default"}
+	c.SetPods([]*corev1.Pod{
+		newPod("p1", "a", "4", "bert"), newPod("p2", "a", "2", "bert"), alone,
+		newPod("cpu", "a", "", ""), ended(newPod("done", "a", "8", "bert")), newPod("elsewhere", "unknown", "1", "bert"),
+	})
+	want := scheduler.Facts{
+		Complete: true,
+		Nodes:    []scheduler.Node{shown(newNode("a"), 6, 1500, 3), shown(newNode("b"), 1, 500, 1)},
+		Holders: []scheduler.Holder{
+			{Kind: "Pod", Namespace: "team-a", Name: "alone", Queue: "default", Pods: 1, Held: scheduler.Amounts{gpu: 1, corev1.ResourceCPU: 500}},
+			{Kind: "TrainingJob", Namespace: "team-a", Name: "bert", Queue: "research", Pods: 3, Held: scheduler.Amounts{gpu: 7, corev1.ResourceCPU: 1500}},
+		},
+	}
+	if diff := cmp.Diff(want, c.Facts()); diff != "" {
+		t.Fatalf("(-want +got):\n%s", diff)
+	}
+	before := c.Facts()
+	c.DropPod("p1")
+	c.SetPod(ended(newPod("p2", "a", "2", "bert")))
+	c.DropPod("elsewhere")
+	c.DropPod("alone")
+	if diff := cmp.Diff(want, before); diff != "" {
+		t.Errorf("what was returned has changed (-want +got):\n%s", diff)
+	}
+	want.Nodes = []scheduler.Node{shown(newNode("a"), 0, 500, 1), shown(newNode("b"), 0, 0, 0)}
+	want.Holders = []scheduler.Holder{}
+	if diff := cmp.Diff(want, c.Facts()); diff != "" {
+		t.Errorf("after all have gone (-want +got):\n%s", diff)
+	}
+}
+
+func shown(n *corev1.Node, gpus, cpu, pods int64) scheduler.Node {
+	requested := scheduler.Amounts{gpu: gpus, corev1.ResourceCPU: cpu, corev1.ResourcePods: pods}
+	for name, n := range requested {
+		if n == 0 {
+			delete(requested, name)
+		}
+	}
+	return scheduler.Node{Node: n, Allocatable: scheduler.AmountsOf(n.Status.Allocatable), Requested: requested}
+}
+
+// Events in any order, repeated, with nodes that come and go: the sums are those of a new aggregate of what is left.
+func TestSumsAfterAnyHistory(t *testing.T) {
+	for seed := range uint64(50) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		c := New("TrainingJob")
+		nodes, pods := map[string]*corev1.Node{}, map[string]*corev1.Pod{}
+		for range 300 {
+			node, uid := fmt.Sprint("n", random.IntN(3)), fmt.Sprint("p", random.IntN(10))
+			switch random.IntN(7) {
+			case 0:
+				nodes[node] = newNode(node)
+				c.SetNode(nodes[node])
+			case 1:
+				delete(nodes, node)
+				c.DropNode(node)
+			case 2, 3, 4:
+				p := newPod(uid, node, fmt.Sprint(random.IntN(4)), fmt.Sprint("job", random.IntN(3)))
+				if old := pods[uid]; old != nil { // a pod keeps its node and its owner, and may be resized in place
+					p.Spec.NodeName, p.OwnerReferences = old.Spec.NodeName, old.OwnerReferences
+				}
+				pods[uid] = p
+				c.SetPod(p)
+			case 5:
+				delete(pods, uid)
+				c.DropPod(types.UID(uid))
+			case 6:
+				var all []*corev1.Pod
+				for _, p := range pods {
+					all = append(all, p)
+				}
+				c.SetPods(all)
+			}
+			if random.IntN(3) == 0 {
+				c.Facts()
+			}
+		}
+		fresh := New("TrainingJob")
+		for _, n := range nodes {
+			fresh.SetNode(n)
+		}
+		for _, p := range pods {
+			fresh.SetPod(p)
+		}
+		got, want := c.Facts(), fresh.Facts()
+		got.Complete = false
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("seed %d (-fresh +got):\n%s", seed, diff)
+		}
+		for uid := range pods {
+			c.DropPod(types.UID(uid))
+		}
+		for name := range nodes {
+			c.DropNode(name)
+		}
+		if n := len(c.nodes) + len(c.pods) + len(c.owners) + len(c.needs); n != 0 {
+			t.Fatalf("seed %d: %d entries are left of nothing", seed, n)
+		}
+	}
+}
+
+func TestWaiting(t *testing.T) {
+	c := New("TrainingJob")
+	name := func(n string) types.NamespacedName { return types.NamespacedName{Namespace: "team-a", Name: n} }
+	c.SetJob(name("b"), Job{Scheduler: "volcano", Queue: "q", PriorityClass: "high", Waiting: true})
+	c.SetJob(name("a"), Job{Scheduler: "volcano", Queue: "q", Waiting: true})
+	c.SetJob(name("runs"), Job{Scheduler: "volcano", Queue: "q"})
+	c.SetClasses([]schedulingv1.PriorityClass{
+		{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 100}, {ObjectMeta: metav1.ObjectMeta{Name: "usual"}, Value: 7, GlobalDefault: true},
+	})
+	w := func(n string, priority int32) scheduler.Waiter {
+		return scheduler.Waiter{Namespace: "team-a", Name: n, Scheduler: "volcano", Queue: "q", Priority: priority}
+	}
+	if diff := cmp.Diff([]scheduler.Waiter{w("a", 7), w("b", 100)}, c.Facts().Waiting); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	c.DropClass("usual")
+	c.DropJob(name("b"))
+	if diff := cmp.Diff([]scheduler.Waiter{w("a", 0)}, c.Facts().Waiting); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	c.SetJob(name("a"), Job{Scheduler: "volcano", Queue: "q"})
+	if got := c.Waiting(); len(got) != 0 || len(c.Facts().Waiting) != 0 {
+		t.Errorf("it waits no more, got %v", got)
+	}
+}
+
+func TestObjects(t *testing.T) {
+	c := New("TrainingJob")
+	gvk := schema.GroupVersionKind{Group: "scheduling.volcano.sh", Version: "v1beta1", Kind: "Queue"}
+	if _, known := c.Facts().Objects[gvk]; known {
+		t.Error("a kind is known before its list is in")
+	}
+	c.SetObjects(gvk, nil)
+	if list, known := c.Facts().Objects[gvk]; !known || len(list) != 0 {
+		t.Error("an empty list is known to be empty")
+	}
+	q := func(name, version string) client.Object {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: version}}
+	}
+	if old := c.SetObject(gvk, q("b", "1")); old != nil {
+		t.Errorf("it is new, got %v", old)
+	}
+	if old := c.SetObject(gvk, q("b", "2")); old.GetResourceVersion() != "1" {
+		t.Errorf("got %v", old)
+	}
+	c.SetObject(gvk, q("a", "1"))
+	c.SetObject(gvk, q("c", "1"))
+	c.DropObject(gvk, q("c", "1"))
+	var names []string
+	for _, o := range c.Facts().Objects[gvk] {
+		names = append(names, o.GetName()+o.GetResourceVersion())
+	}
+	if diff := cmp.Diff([]string{"a1", "b2"}, names); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// filled with so many nodes and pods; one pod in ten has GPUs, eight of which make a gang.
+func filled(nodes, pods int) *Cluster {
+	c := New("TrainingJob")
+	for i := range nodes {
+		n := newNode(fmt.Sprint("node-", i))
+		n.Labels = map[string]string{"kubernetes.io/hostname": n.Name, "zone": fmt.Sprint("z", i%3), "kubernetes.io/os": "linux"}
+		c.SetNode(n)
+	}
+	c.NodesWhole()
+	c.SetPods(nil)
+	for i := range pods {
+		c.SetPod(somePod(i, nodes))
+	}
+	return c
+}
+
+func somePod(i, nodes int) *corev1.Pod {
+	gpus := ""
+	if i%10 == 0 {
+		gpus = "1"
+	}
+	p := newPod(fmt.Sprintf("%08d-aaaa-bbbb-cccc-ddddeeeeffff", i), fmt.Sprint("node-", i%nodes), gpus, fmt.Sprint("job", i/80))
+	p.Spec.Containers[0].Resources.Requests[corev1.ResourceMemory] = *resource.NewQuantity(int64(i%50)<<20, resource.BinarySI)
+	return p
+}
+
+// A pass of one job that waits, in a cluster of 1,000 nodes and 10,000 pods: what it costs when nothing has changed since
+// the last one, and when pods have come and gone on 100 nodes.
+func BenchmarkExplain(b *testing.B) {
+	c := filled(1000, 10000)
+	g := scheduler.Gang{Name: "bert", Namespace: "team-a", MinAvailable: 64, Roles: []scheduler.Role{{
+		Name: "worker", Replicas: 64, MinAvailable: 64, Template: &corev1.PodTemplateSpec{Spec: newPod("x", "", "8", "").Spec},
+	}}}
+	g.Roles[0].Template.Spec.NodeSelector = map[string]string{"zone": "z1"}
+	for name, churn := range map[string]int{"unchanged": 0, "100 pods changed": 100} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				for i := range churn {
+					p := somePod(i, 1000)
+					c.DropPod(p.UID)
+					c.SetPod(p)
+				}
+				if _, ok := scheduler.Explain(mute{}, g, nil, scheduler.Verdict{}, c.Facts()); ok {
+					b.Fatal("there is room")
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkBytesPerPod reports what a bound pod costs for as long as it exists.
+func BenchmarkBytesPerPod(b *testing.B) {
+	const pods = 10000
+	for b.Loop() {
+		c := filled(1000, 0)
+		before := heap()
+		for i := range pods {
+			c.SetPod(somePod(i, 1000))
+		}
+		b.ReportMetric(float64(heap()-before)/pods, "B/pod")
+		runtime.KeepAlive(c)
+	}
+}
+
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+type mute struct{ scheduler.Backend }
+
+func (mute) Name() string { return "mute" }

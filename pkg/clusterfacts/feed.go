@@ -1,0 +1,300 @@
+package clusterfacts
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	resourcehelper "k8s.io/component-helpers/resource"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+)
+
+// Queues that pods of others name, by annotation or label; those of training jobs name none, their job does.
+var queueKeys = []string{"scheduling.volcano.sh/queue-name", "volcano.sh/queue-name", "kueue.x-k8s.io/queue-name"}
+
+// NodesWhole says that every node that exists has been set.
+func (c *Cluster) NodesWhole() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.wholeNodes = true
+}
+
+// SetNode as it is now. The object is kept: it must be trimmed, and nobody may change it.
+func (c *Cluster) SetNode(object *corev1.Node) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := c.node(object.Name)
+	n.object, n.allocatable, n.shown = object, scheduler.AmountsOf(object.Status.Allocatable), nil
+	c.stale.nodes = true
+}
+
+// DropNode that is gone. Its pods are still counted until they go too: they may come back with it.
+func (c *Cluster) DropNode(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n := c.nodes[name]; n != nil {
+		n.object, n.shown = nil, nil
+		c.release(name, n)
+		c.stale.nodes = true
+	}
+}
+
+// node of a name, made when missing. The caller holds the lock, here and below.
+func (c *Cluster) node(name string) *node {
+	n := c.nodes[name]
+	if n == nil {
+		n = &node{requested: scheduler.Amounts{}}
+		c.nodes[strings.Clone(name)] = n
+	}
+	return n
+}
+
+func (c *Cluster) release(name string, n *node) {
+	if n.object == nil && n.pods == 0 {
+		delete(c.nodes, name)
+	}
+}
+
+// SetPod as it is now; one that is not bound or has ended holds nothing.
+func (c *Cluster) SetPod(p *corev1.Pod) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.setPod(p)
+}
+
+// DropPod that is gone.
+func (c *Cluster) DropPod(uid types.UID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.dropPod(uid)
+}
+
+// SetPods replaces all: a watch was begun anew.
+func (c *Cluster) SetPods(all []*corev1.Pod) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	exist := make(map[types.UID]bool, len(all))
+	for _, p := range all {
+		exist[p.UID] = true
+		c.setPod(p)
+	}
+	for uid := range c.pods {
+		if !exist[uid] {
+			c.dropPod(uid)
+		}
+	}
+	c.wholePods = true
+}
+
+func (c *Cluster) setPod(p *corev1.Pod) {
+	if p.Spec.NodeName == "" || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+		c.dropPod(p.UID)
+		return
+	}
+	// As the scheduler counts: a pod that is resized in place holds the larger of what it has and what it wants.
+	amounts := scheduler.AmountsOf(resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{UseStatusResources: true}))
+	key := keyOf(amounts)
+	old, known := c.pods[p.UID]
+	if known && old.need.key == key {
+		return // most events of a pod change nothing here
+	}
+	c.dropPod(p.UID)
+	entry := pod{node: c.node(p.Spec.NodeName), need: c.needs[key]}
+	if entry.need == nil {
+		entry.need = &need{key: key, amounts: interned(amounts)}
+		c.needs[key] = entry.need
+	}
+	if holdsExtended(amounts) {
+		entry.owner = c.owner(p)
+	}
+	c.pods[types.UID(strings.Clone(string(p.UID)))] = entry
+	c.count(entry, 1)
+}
+
+func (c *Cluster) dropPod(uid types.UID) {
+	entry, known := c.pods[uid]
+	if !known {
+		return
+	}
+	delete(c.pods, uid)
+	c.count(entry, -1)
+	if entry.need.pods == 0 {
+		delete(c.needs, entry.need.key)
+	}
+}
+
+// count a pod in or out of the sums.
+func (c *Cluster) count(p pod, sign int) {
+	p.need.pods += sign
+	p.node.pods += sign
+	add(p.node.requested, p.need.amounts, int64(sign))
+	add(p.node.requested, scheduler.Amounts{corev1.ResourcePods: 1}, int64(sign))
+	p.node.shown = nil
+	c.stale.nodes = true
+	if p.node.pods == 0 && p.node.object == nil {
+		maps.DeleteFunc(c.nodes, func(_ string, n *node) bool { return n == p.node })
+	}
+	if p.owner == nil {
+		return
+	}
+	p.owner.pods += sign
+	add(p.owner.held, p.need.amounts, int64(sign))
+	c.stale.holders = true
+	if p.owner.pods == 0 {
+		maps.DeleteFunc(c.owners, func(_ types.UID, o *owner) bool { return o == p.owner })
+	}
+}
+
+func add(sum, amounts scheduler.Amounts, sign int64) {
+	for name, n := range amounts {
+		if sum[name] += sign * n; sum[name] == 0 {
+			delete(sum, name)
+		}
+	}
+}
+
+// owner of a pod that holds extended resources.
+func (c *Cluster) owner(p *corev1.Pod) *owner {
+	uid, kind, name := p.UID, "Pod", p.Name
+	if ref := metav1.GetControllerOf(p); ref != nil {
+		uid, kind, name = ref.UID, ref.Kind, ref.Name
+	}
+	o := c.owners[uid]
+	if o == nil {
+		o = &owner{
+			kind: strings.Clone(kind), queue: strings.Clone(queueOf(p)), held: scheduler.Amounts{},
+			name: types.NamespacedName{Namespace: strings.Clone(p.Namespace), Name: strings.Clone(name)},
+		}
+		c.owners[types.UID(strings.Clone(string(uid)))] = o
+	}
+	return o
+}
+
+func queueOf(p *corev1.Pod) string {
+	for _, key := range queueKeys {
+		if q := p.Annotations[key]; q != "" {
+			return q
+		}
+		if q := p.Labels[key]; q != "" {
+			return q
+		}
+	}
+	return ""
+}
+
+func holdsExtended(a scheduler.Amounts) bool {
+	for name := range a {
+		if strings.Contains(string(name), "/") {
+			return true
+		}
+	}
+	return false
+}
+
+// keyOf amounts is the same for the same amounts.
+func keyOf(a scheduler.Amounts) string {
+	var s strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(a)) {
+		fmt.Fprintf(&s, "%s=%d ", name, a[name])
+	}
+	return s.String()
+}
+
+// interned amounts share nothing with the object that they were read from.
+func interned(a scheduler.Amounts) scheduler.Amounts {
+	out := make(scheduler.Amounts, len(a))
+	for name, n := range a {
+		out[corev1.ResourceName(strings.Clone(string(name)))] = n
+	}
+	return out
+}
+
+// SetJob as it is now.
+func (c *Cluster) SetJob(name types.NamespacedName, job Job) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	old, known := c.jobs[name]
+	if known && old == job {
+		return
+	}
+	c.jobs[name] = job
+	c.stale.waiting = c.stale.waiting || old.Waiting || job.Waiting
+	c.stale.holders = c.stale.holders || old.Queue != job.Queue
+}
+
+// DropJob that is gone.
+func (c *Cluster) DropJob(name types.NamespacedName) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.jobs, name)
+	c.stale.waiting = true
+}
+
+// SetClasses replaces all priority classes.
+func (c *Cluster) SetClasses(all []schedulingv1.PriorityClass) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.classes)
+	for i := range all {
+		c.classes[all[i].Name] = schedulingv1.PriorityClass{Value: all[i].Value, GlobalDefault: all[i].GlobalDefault}
+	}
+	c.stale.waiting = true
+}
+
+// SetClass as it is now.
+func (c *Cluster) SetClass(p *schedulingv1.PriorityClass) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.classes[p.Name] = schedulingv1.PriorityClass{Value: p.Value, GlobalDefault: p.GlobalDefault}
+	c.stale.waiting = true
+}
+
+// DropClass that is gone.
+func (c *Cluster) DropClass(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.classes, name)
+	c.stale.waiting = true
+}
+
+// SetObjects replaces all objects of a kind, which from now on is known.
+func (c *Cluster) SetObjects(gvk schema.GroupVersionKind, all []client.Object) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	of := make(map[string]client.Object, len(all))
+	for _, o := range all {
+		of[client.ObjectKeyFromObject(o).String()] = o
+	}
+	c.objects[gvk] = of
+	c.stale.objects = true
+}
+
+// SetObject as it is now, and return what it was; nil: it is new. Nobody may change it afterwards.
+func (c *Cluster) SetObject(gvk schema.GroupVersionKind, o client.Object) client.Object {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.objects[gvk] == nil {
+		c.objects[gvk] = map[string]client.Object{}
+	}
+	key := client.ObjectKeyFromObject(o).String()
+	old := c.objects[gvk][key]
+	c.objects[gvk][key] = o
+	c.stale.objects = true
+	return old
+}
+
+// DropObject that is gone.
+func (c *Cluster) DropObject(gvk schema.GroupVersionKind, o client.Object) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.objects[gvk], client.ObjectKeyFromObject(o).String())
+	c.stale.objects = true
+}

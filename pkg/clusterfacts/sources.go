@@ -1,0 +1,269 @@
+package clusterfacts
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+)
+
+// Sources feed a Cluster with what the manager's caches do not hold: bound pods, priority classes, and the objects that
+// Explainers ask for. It is a manager.Runnable.
+type Sources struct {
+	cluster *Cluster
+	client  client.WithWatch
+	// changed is told of a change that may change a reason. It must not block.
+	changed func()
+
+	mu sync.Mutex
+	// ctx of Start; nil before.
+	ctx      context.Context
+	followed map[schema.GroupVersionKind]scheduler.Explainer
+	running  sync.WaitGroup
+}
+
+// NewSources reads by a client without a cache.
+func NewSources(cluster *Cluster, c client.WithWatch, changed func()) *Sources {
+	return &Sources{cluster: cluster, client: c, changed: changed, followed: map[schema.GroupVersionKind]scheduler.Explainer{}}
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable: a standby's facts are warm when it is elected.
+func (s *Sources) NeedLeaderElection() bool { return false }
+
+// Start implements manager.Runnable.
+func (s *Sources) Start(ctx context.Context) error {
+	s.mu.Lock()
+	s.ctx = ctx
+	s.run(podSource(s.cluster), s.bound())
+	s.run(classSource(s.cluster), s.lister(schedulingv1.SchemeGroupVersion.WithKind("PriorityClass"), nil))
+	for gvk, e := range s.followed {
+		s.run(s.objectSource(gvk, e), s.lister(gvk, nil))
+	}
+	s.mu.Unlock()
+	<-ctx.Done()
+	s.running.Wait()
+	return nil
+}
+
+// Follow the kinds that an Explainer asks for, from now on. The cluster must serve them.
+func (s *Sources) Follow(e scheduler.Explainer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, gvk := range e.FactKinds() {
+		if s.followed[gvk] != nil {
+			continue
+		}
+		s.followed[gvk] = e
+		if s.ctx != nil {
+			s.run(s.objectSource(gvk, e), s.lister(gvk, nil))
+		}
+	}
+}
+
+// run a reflector until the end. The caller holds the lock.
+func (s *Sources) run(to *sink, from cache.ListerWatcher) {
+	ctx := s.ctx
+	s.running.Go(func() {
+		cache.NewReflectorWithOptions(from, to.example, to, cache.ReflectorOptions{Name: "clusterfacts"}).RunWithContext(ctx)
+	})
+}
+
+// bound pods that have not ended: the API server leaves the others out, and tells of a pod that ends as of one that goes.
+func (s *Sources) bound() cache.ListerWatcher {
+	return s.lister(corev1.SchemeGroupVersion.WithKind("Pod"), fields.AndSelectors(
+		fields.OneTermNotEqualSelector("spec.nodeName", ""),
+		fields.OneTermNotEqualSelector("status.phase", string(corev1.PodSucceeded)),
+		fields.OneTermNotEqualSelector("status.phase", string(corev1.PodFailed)),
+	))
+}
+
+func (s *Sources) lister(gvk schema.GroupVersionKind, selector fields.Selector) cache.ListerWatcher {
+	options := func(raw metav1.ListOptions) *client.ListOptions {
+		return &client.ListOptions{Raw: &raw, FieldSelector: selector}
+	}
+	return &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, raw metav1.ListOptions) (runtime.Object, error) {
+			list, err := s.newList(gvk)
+			if err != nil {
+				return nil, err
+			}
+			return list, s.client.List(ctx, list, options(raw))
+		},
+		WatchFuncWithContext: func(ctx context.Context, raw metav1.ListOptions) (watch.Interface, error) {
+			list, err := s.newList(gvk)
+			if err != nil {
+				return nil, err
+			}
+			return s.client.Watch(ctx, list, options(raw))
+		},
+	}
+}
+
+// newList of a kind: without a type in the scheme it is unstructured.
+func (s *Sources) newList(gvk schema.GroupVersionKind) (client.ObjectList, error) {
+	gvk.Kind += "List"
+	if !s.client.Scheme().Recognizes(gvk) {
+		u := &unstructured.UnstructuredList{}
+		u.SetGroupVersionKind(gvk)
+		return u, nil
+	}
+	empty, err := s.client.Scheme().New(gvk)
+	if err != nil {
+		return nil, fmt.Errorf("making a %s: %w", gvk.Kind, err)
+	}
+	list, ok := empty.(client.ObjectList)
+	if !ok {
+		return nil, fmt.Errorf("making a %s: %T is no list", gvk.Kind, empty)
+	}
+	return list, nil
+}
+
+// sink is where a reflector puts what it reads: no store, for nothing is kept but what the Cluster keeps.
+type sink struct {
+	example   any
+	set, drop func(any)
+	replace   func([]any)
+	trim      cache.TransformFunc
+}
+
+var _ cache.TransformingStore = &sink{}
+
+// Add, Update, Delete, Replace and Resync implement cache.ReflectorStore.
+func (s *sink) Add(o any) error    { s.set(o); return nil }
+func (s *sink) Update(o any) error { s.set(o); return nil }
+func (s *sink) Delete(o any) error {
+	if gone, ok := o.(cache.DeletedFinalStateUnknown); ok {
+		o = gone.Obj
+	}
+	s.drop(o)
+	return nil
+}
+func (s *sink) Replace(all []any, _ string) error { s.replace(all); return nil }
+func (s *sink) Resync() error                     { return nil }
+
+// Transformer implements cache.TransformingStore: the first list of all pods is gathered before it is replaced as one.
+func (s *sink) Transformer() cache.TransformFunc { return s.trim }
+
+// trimPod keeps what SetPod reads.
+func trimPod(in any) (any, error) {
+	p, ok := in.(*corev1.Pod)
+	if !ok {
+		return in, nil
+	}
+	p.ManagedFields = nil
+	p.Spec.Volumes, p.Spec.Affinity, p.Spec.Tolerations = nil, nil, nil
+	for _, list := range [][]corev1.Container{p.Spec.InitContainers, p.Spec.Containers} {
+		for i := range list {
+			list[i] = corev1.Container{Name: list[i].Name, Resources: list[i].Resources, RestartPolicy: list[i].RestartPolicy}
+		}
+	}
+	for _, list := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
+		for i := range list {
+			list[i] = corev1.ContainerStatus{
+				Name: list[i].Name, Resources: list[i].Resources, AllocatedResources: list[i].AllocatedResources,
+			}
+		}
+	}
+	return p, nil
+}
+
+func podSource(c *Cluster) *sink {
+	return &sink{
+		example: &corev1.Pod{}, trim: trimPod,
+		set: func(o any) {
+			if p, ok := o.(*corev1.Pod); ok {
+				c.SetPod(p)
+			}
+		},
+		drop: func(o any) {
+			if p, ok := o.(*corev1.Pod); ok {
+				c.DropPod(p.UID)
+			}
+		},
+		replace: func(all []any) { c.SetPods(typed[*corev1.Pod](all)) },
+	}
+}
+
+func classSource(c *Cluster) *sink {
+	return &sink{
+		example: &schedulingv1.PriorityClass{},
+		set: func(o any) {
+			if p, ok := o.(*schedulingv1.PriorityClass); ok {
+				c.SetClass(p)
+			}
+		},
+		drop: func(o any) {
+			if p, ok := o.(*schedulingv1.PriorityClass); ok {
+				c.DropClass(p.Name)
+			}
+		},
+		replace: func(all []any) {
+			var classes []schedulingv1.PriorityClass
+			for _, p := range typed[*schedulingv1.PriorityClass](all) {
+				classes = append(classes, *p)
+			}
+			c.SetClasses(classes)
+		},
+	}
+}
+
+// objectSource of a kind that an Explainer asks for.
+func (s *Sources) objectSource(gvk schema.GroupVersionKind, e scheduler.Explainer) *sink {
+	var example any
+	if s.client.Scheme().Recognizes(gvk) {
+		example, _ = s.client.Scheme().New(gvk)
+	}
+	trimmed := func(o any) (client.Object, bool) {
+		obj, ok := o.(client.Object)
+		if ok {
+			obj.SetManagedFields(nil)
+		}
+		return obj, ok
+	}
+	return &sink{
+		example: example,
+		set: func(o any) {
+			if obj, ok := trimmed(o); ok {
+				if old := s.cluster.SetObject(gvk, obj); e.Matters(old, obj) {
+					s.changed()
+				}
+			}
+		},
+		drop: func(o any) {
+			if obj, ok := o.(client.Object); ok {
+				s.cluster.DropObject(gvk, obj)
+				s.changed()
+			}
+		},
+		replace: func(all []any) {
+			objects := typed[client.Object](all)
+			for _, obj := range objects {
+				obj.SetManagedFields(nil)
+			}
+			s.cluster.SetObjects(gvk, objects)
+			s.changed()
+		},
+	}
+}
+
+func typed[T any](all []any) []T {
+	list := make([]T, 0, len(all))
+	for _, o := range all {
+		if t, ok := o.(T); ok {
+			list = append(list, t)
+		}
+	}
+	return list
+}
