@@ -18,7 +18,6 @@ func TestNamesEqualTheAPIs(t *testing.T) {
 		"reason NotJudged":                       {v1alpha1.ReasonNotJudged, scheduler.ReasonNotJudged},
 		"reason WaitingInQueue":                  {v1alpha1.ReasonWaitingInQueue, scheduler.ReasonWaitingInQueue},
 		"reason Unschedulable":                   {v1alpha1.ReasonUnschedulable, scheduler.ReasonUnschedulable},
-		"reason QuotaExceeded":                   {v1alpha1.ReasonQuotaExceeded, scheduler.ReasonQuotaExceeded},
 		"reason Terminating":                     {v1alpha1.ReasonTerminating, scheduler.ReasonTerminating},
 		"reason QueueNotFound":                   {v1alpha1.ReasonQueueNotFound, scheduler.ReasonQueueNotFound},
 		"reason QueueClosed":                     {v1alpha1.ReasonQueueClosed, scheduler.ReasonQueueClosed},

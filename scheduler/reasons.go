@@ -9,8 +9,6 @@ const (
 	ReasonWaitingInQueue = "WaitingInQueue"
 	// ReasonUnschedulable: the gang's pods exist and no nodes have room for all of them.
 	ReasonUnschedulable = "Unschedulable"
-	// ReasonQuotaExceeded: a quota of GPUs, not the nodes, keeps the gang waiting.
-	ReasonQuotaExceeded = "QuotaExceeded"
 	// ReasonTerminating: the group is being deleted; nothing joins it.
 	ReasonTerminating = "Terminating"
 	// ReasonQueueNotFound and ReasonQueueClosed: nothing is admitted from the queue that the gang names.

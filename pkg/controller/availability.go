@@ -40,6 +40,8 @@ type availability struct {
 	watch func(context.Context, schema.GroupVersionKind) error
 	// wake enqueues jobs.
 	wake func(context.Context, []types.NamespacedName)
+	// follow what the reasons of a scheduler that is served are about.
+	follow func(scheduler.Backend)
 
 	mu sync.Mutex
 	// served kinds: discovered and watched.
@@ -140,6 +142,9 @@ func (a *availability) discover(ctx context.Context) error {
 			}
 			a.appeared(ctx, gvk)
 		}
+		if a.follow != nil && a.serving(b) {
+			a.follow(b)
+		}
 	}
 	return nil
 }
@@ -148,6 +153,12 @@ func (a *availability) has(gvk schema.GroupVersionKind) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.served[gvk]
+}
+
+func (a *availability) serving(b scheduler.Backend) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.missing(b)) == 0
 }
 
 func (a *availability) serves(gvk schema.GroupVersionKind) (bool, error) {

@@ -39,15 +39,17 @@ func transformJob(in any) (any, error) {
 	return in, nil
 }
 
-// transformNode keeps a node's name and whether it is ready.
+// transformNode keeps whether a node is ready, and what decides over which pods it takes.
 func transformNode(in any) (any, error) {
 	node, ok := in.(*corev1.Node)
 	if !ok {
 		return in, nil
 	}
 	trimmed := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
-		Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion,
+		Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion, Labels: node.Labels,
 	}}
+	trimmed.Spec.Unschedulable, trimmed.Spec.Taints = node.Spec.Unschedulable, node.Spec.Taints
+	trimmed.Status.Allocatable = node.Status.Allocatable
 	for _, c := range node.Status.Conditions {
 		if c.Type == corev1.NodeReady {
 			// Without the heartbeat, which would make every update a change.

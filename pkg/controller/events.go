@@ -15,6 +15,9 @@ const maxNote = 1024
 // record tells what has happened. Call it once the status that says so is persisted.
 func (r *Reconciler) record(job *v1alpha1.TrainingJob, events []trainingjob.Event) {
 	for _, e := range events {
+		if e.Once != "" && r.ledger.toldBefore(job.UID, job.Status.Attempt, e.Once) {
+			continue
+		}
 		kind := corev1.EventTypeNormal
 		if e.Warning {
 			kind = corev1.EventTypeWarning

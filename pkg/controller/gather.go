@@ -84,6 +84,7 @@ func (r *Reconciler) gather(ctx context.Context, job *v1alpha1.TrainingJob) (*sc
 		return nil, err
 	}
 	gatherVerdict(s)
+	s.Why = r.why(ctx, s)
 	return s, nil
 }
 

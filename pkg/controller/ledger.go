@@ -62,7 +62,9 @@ type account struct {
 	statusVersion string
 	// confirmed is the attempt that an uncached read of the job confirmed.
 	confirmed int32
-	obstacle  *obstacle
+	// told are the events of one attempt that are told once.
+	told     told
+	obstacle *obstacle
 }
 
 // holding is one object that a job owns.

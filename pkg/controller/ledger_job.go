@@ -116,3 +116,22 @@ func (a *account) onNode(node string) bool {
 	}
 	return false
 }
+
+// told is what was said of one attempt.
+type told struct {
+	attempt int32
+	what    map[string]bool
+}
+
+// toldBefore says whether an event was told of this attempt in this process, and notes that it is.
+func (l *ledger) toldBefore(job types.UID, attempt int32, what string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.account(job)
+	if a.told.attempt != attempt || a.told.what == nil {
+		a.told = told{attempt: attempt, what: map[string]bool{}}
+	}
+	before := a.told.what[what]
+	a.told.what[what] = true
+	return before
+}

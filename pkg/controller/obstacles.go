@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,6 +16,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
+	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
 // refusal is an answer of the API server that only somebody else can change. It is an error on its way from the write
@@ -68,22 +70,15 @@ func (r *Reconciler) remember(job *v1alpha1.TrainingJob, ref *refusal) {
 	})
 }
 
-// quotaMessage is how the ResourceQuota admission plugin refuses. What is used changes all the time and is left out.
-var quotaMessage = regexp.MustCompile(`exceeded quota: ([^,]+), requested: (.*), used: .*, limited: (.*)$`)
-
-// refusedPod says whether the API server refused a pod for good, and how to put it.
-func refusedPod(err error, namespace string) (*refusal, bool) {
+// refusedPod says whether the API server refused a pod of the gang for good, and how to put it. Own is how many live pods the
+// job has: a quota counts them as used.
+func refusedPod(err error, g scheduler.Gang, own int64) (*refusal, bool) {
 	message := statusMessage(err)
-	if m := quotaMessage.FindStringSubmatch(message); apierrors.IsForbidden(err) && m != nil {
-		return &refusal{
-			about: podKind,
-			blocker: v1alpha1.Blocker{
-				Reason:   v1alpha1.ReasonQuotaExceeded,
-				Message:  fmt.Sprintf("resource quota %s of namespace %s is used up: a rank requests %s, the limit is %s", m[1], namespace, m[2], m[3]),
-				NextStep: fmt.Sprintf("wait until other pods of namespace %s end, or ask its admin to raise quota %s", namespace, m[1]),
-			},
-			giveBack: true, first: 5 * time.Second, limit: 2 * time.Minute,
-		}, true
+	if blocker, ok := quotaBlocker(message, g, own); apierrors.IsForbidden(err) && ok {
+		return &refusal{about: podKind, blocker: blocker, giveBack: true, first: 5 * time.Second, limit: 2 * time.Minute}, true
+	}
+	if r, ok := refusedPriority(err, podKind); ok {
+		return r, true
 	}
 	if !isRefusal(err) {
 		return nil, false
@@ -104,6 +99,9 @@ func refusedObject(err error, gvk schema.GroupVersionKind, name string) (*refusa
 	if !isRefusal(err) {
 		return nil, false
 	}
+	if r, ok := refusedPriority(err, gvk); ok {
+		return r, true
+	}
 	return &refusal{
 		about: gvk,
 		blocker: v1alpha1.Blocker{
@@ -112,6 +110,28 @@ func refusedObject(err error, gvk schema.GroupVersionKind, name string) (*refusa
 			NextStep: "correct what the message names, in the job or in the cluster; a changed job is tried at once",
 		},
 		first: 10 * time.Second, limit: 5 * time.Minute,
+	}, true
+}
+
+// priorityMessage is how the Priority admission plugin refuses pods and groups (k8s.io/kubernetes/plugin/pkg/admission/priority).
+var priorityMessage = regexp.MustCompile(`no PriorityClass with name (\S+) was found`)
+
+// refusedPriority is the refusal of a priority class that does not exist. It is created as often as it is corrected in the
+// job, and the one costs no event: so it is tried again within a minute.
+func refusedPriority(err error, gvk schema.GroupVersionKind) (*refusal, bool) {
+	m := priorityMessage.FindStringSubmatch(statusMessage(err))
+	if m == nil || !apierrors.IsForbidden(err) {
+		return nil, false
+	}
+	return &refusal{
+		about: gvk,
+		blocker: v1alpha1.Blocker{
+			Reason: v1alpha1.ReasonPriorityClassNotFound, Object: "priorityclasses/" + m[1],
+			Message: fmt.Sprintf("priority class %s does not exist", m[1]),
+			NextStep: fmt.Sprintf("name one that `kubectl get priorityclasses` lists in %s (or in the template's priorityClassName), or create %s",
+				scheduler.PathPriorityClass, m[1]),
+		},
+		giveBack: gvk == podKind, first: 5 * time.Second, limit: time.Minute,
 	}, true
 }
 
@@ -144,6 +164,7 @@ func nameTaken(gvk schema.GroupVersionKind, name string, job *v1alpha1.TrainingJ
 		about: gvk, holder: holder.GetUID(),
 		blocker: v1alpha1.Blocker{
 			Reason:   v1alpha1.ReasonNameTaken,
+			Object:   strings.ToLower(gvk.Kind) + "s/" + name,
 			Message:  fmt.Sprintf("the name of %s %s is taken: %s", gvk.Kind, name, whose),
 			NextStep: fmt.Sprintf("delete that %s, or give the job another name", gvk.Kind),
 		},

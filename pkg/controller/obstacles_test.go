@@ -10,10 +10,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
 var pods = schema.GroupResource{Resource: "pods"}
@@ -24,13 +26,18 @@ func overQuota(used int) error {
 }
 
 func TestRefusedPod(t *testing.T) {
+	gang := scheduler.Gang{
+		Name: "bert", Namespace: "ml", MinAvailable: 2, MinResources: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8")},
+	}
 	tests := map[string]struct {
 		err    error
 		reason string
 		says   string
 	}{
-		"quota":            {overQuota(4), v1alpha1.ReasonQuotaExceeded, "resource quota team of namespace ml is used up: a rank requests pods=1,requests.cpu=2, the limit is pods=4"},
-		"priority class":   {apierrors.NewForbidden(pods, "p", errors.New("no PriorityClass with name high was found")), v1alpha1.ReasonPodRejected, "no PriorityClass with name high"},
+		"quota":            {overQuota(4), v1alpha1.ReasonQuotaExceeded, "it needs 2 pods; resource quota team of namespace ml has 1 pods free of 4"},
+		"larger than it":   {apierrors.NewForbidden(pods, "p", errors.New("exceeded quota: g, requested: requests.nvidia.com/gpu=4, used: requests.nvidia.com/gpu=0, limited: requests.nvidia.com/gpu=6")), v1alpha1.ReasonExceedsQuota, "it can never start: it needs 8 nvidia.com/gpu and the whole of resource quota g of namespace ml is 6 nvidia.com/gpu"},
+		"without numbers":  {overQuota(1), v1alpha1.ReasonQuotaExceeded, "resource quota team of namespace ml is used up: a rank requests pods=1,requests.cpu=2, the limit is pods=4"},
+		"priority class":   {apierrors.NewForbidden(pods, "p", errors.New("no PriorityClass with name high was found")), v1alpha1.ReasonPriorityClassNotFound, "priority class high does not exist"},
 		"invalid":          {apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "p", nil), v1alpha1.ReasonPodRejected, "is invalid"},
 		"timeout":          {apierrors.NewTimeoutError("slow", 1), "", ""},
 		"too many":         {apierrors.NewTooManyRequests("later", 1), "", ""},
@@ -41,7 +48,7 @@ func TestRefusedPod(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, refused := refusedPod(fmt.Errorf("wrapped: %w", tc.err), "ml")
+			got, refused := refusedPod(fmt.Errorf("wrapped: %w", tc.err), gang, 1)
 			if refused != (tc.reason != "") {
 				t.Fatalf("refused = %v", refused)
 			}
@@ -50,10 +57,10 @@ func TestRefusedPod(t *testing.T) {
 			}
 		})
 	}
-	a, _ := refusedPod(overQuota(3), "ml")
-	b, _ := refusedPod(overQuota(4), "ml")
-	if a.blocker != b.blocker {
-		t.Errorf("what is used changes all the time and must not show:\n%+v\n%+v", a.blocker, b.blocker)
+	a, _ := refusedPod(overQuota(3), gang, 0)
+	b, _ := refusedPod(overQuota(4), gang, 0)
+	if a.blocker.Reason != b.blocker.Reason || a.blocker.Object != b.blocker.Object {
+		t.Errorf("what is used changes all the time and is no other reason:\n%+v\n%+v", a.blocker, b.blocker)
 	}
 }
 
@@ -94,6 +101,7 @@ func TestQuotaInTheMiddleOfAGangGivesEverythingBack(t *testing.T) {
 	if n := count(did, "create Pod"); n != 1 {
 		t.Errorf("a quota that is still used up costs one write, got %q", did)
 	}
+	w.wants("the job says what it waits for", "patch TrainingJob/status bert", "event QuotaExceeded")
 	if b := w.blocker(); b.Reason != v1alpha1.ReasonQuotaExceeded {
 		t.Errorf("the job must say what it waits for, got %+v", b)
 	}
@@ -241,8 +249,7 @@ func TestForeignGroupIsTriedAgainInTime(t *testing.T) {
 	}
 	w.wants("nor before its time")
 	w.clock.Step(6 * time.Second)
-	w.wants("then everything is made", "create PodGroup bert-1", "create Pod bert-worker-0", "create Pod bert-worker-1",
-		"patch TrainingJob/status bert")
+	w.wants("then everything is made", "create PodGroup bert-1", "create Pod bert-worker-0", "create Pod bert-worker-1")
 	if o := w.r.ledger.obstacleOf(w.job()); o != nil {
 		t.Errorf("what is overcome is forgotten, got %+v", o)
 	}

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -55,7 +56,7 @@ func (r *Reconciler) createPod(ctx context.Context, s *scene, rank trainingjob.R
 		return r.occupied(ctx, s.Job, podKind, pod.Name)
 	}
 	if err != nil {
-		if refused, ok := refusedPod(err, s.Job.Namespace); ok {
+		if refused, ok := refusedPod(err, s.gang, r.livePods(s.Job.UID)); ok {
 			return refused
 		}
 		return fmt.Errorf("creating pod %s: %w", pod.Name, err)
@@ -64,6 +65,18 @@ func (r *Reconciler) createPod(ctx context.Context, s *scene, rank trainingjob.R
 	trimPod(pod)
 	r.ledger.wrote(s.Job.UID, podKind, pod)
 	return nil
+}
+
+// livePods counts those that hold a part of a quota.
+func (r *Reconciler) livePods(job types.UID) int64 {
+	var n int64
+	all, _, _ := r.ledger.holdings(job)
+	for _, h := range all {
+		if pod, ok := asPod(h); ok && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+			n++
+		}
+	}
+	return n
 }
 
 // deletePods deletes the pods of a plan by UID.

@@ -38,6 +38,7 @@ type Reconciler struct {
 	jitter       func(time.Duration) time.Duration
 	ledger       *ledger
 	availability *availability
+	facts        *facts
 	// consultations is nil where no dialect consults anything.
 	consultations *consultations
 	metrics       *metrics

@@ -125,8 +125,11 @@ func setup(ctx context.Context, mgr manager.Manager, o Options) (*Reconciler, er
 	if err := w.start(); err != nil {
 		return nil, err
 	}
+	if r.facts, err = newFacts(mgr, w.wake); err != nil {
+		return nil, err
+	}
 	r.availability = &availability{
-		discovery: asked, clock: o.Clock, backends: o.Backends, defaultScheduler: o.DefaultScheduler, wake: w.wake,
+		discovery: asked, clock: o.Clock, backends: o.Backends, defaultScheduler: o.DefaultScheduler, wake: w.wake, follow: r.facts.follow,
 		watch:  func(_ context.Context, gvk schema.GroupVersionKind) error { return w.add(gvk) },
 		served: map[schema.GroupVersionKind]bool{}, waiting: map[types.NamespacedName]bool{},
 	}
@@ -135,7 +138,7 @@ func setup(ctx context.Context, mgr manager.Manager, o Options) (*Reconciler, er
 		return nil, err
 	}
 	r.availability.watch = w.addAndSync
-	return r, mgr.Add(r.availability)
+	return r, errors.Join(mgr.Add(r.availability), mgr.Add(r.facts))
 }
 
 // start watches what is always there.

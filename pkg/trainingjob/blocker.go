@@ -25,10 +25,16 @@ func (p *pass) refreshBlocker() {
 	if st.Phase.Finished() || st.Phase == v1alpha1.PhaseSuspended || st.Phase == v1alpha1.PhaseRestarting {
 		return
 	}
-	if st.Phase == v1alpha1.PhaseQueued && !p.settled() {
+	if st.Phase == v1alpha1.PhaseQueued {
 		// Pods that come and go are mostly the end of the wait, and a job that starts at once asks for no reason at all.
-		p.wakeAt(p.settlesAt(), true)
-		return
+		if len(p.plan.Create) > 0 {
+			p.wakeAt(p.Now.Add(StatusDelay), true)
+			return
+		}
+		if !p.settled() {
+			p.wakeAt(p.settlesAt(), true)
+			return
+		}
 	}
 	old := p.currentBlocker()
 	now, blocked := p.blocker()
