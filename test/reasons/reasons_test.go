@@ -1,0 +1,474 @@
+//go:build cluster
+
+package reasons
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	schedulingv1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+)
+
+const (
+	onVolcano = v1alpha1.SchedulerVolcano
+	onNative  = v1alpha1.SchedulerNative
+)
+
+var both = []v1alpha1.SchedulerName{onVolcano, onNative}
+
+// provocation of one reason.
+type provocation struct {
+	reason string
+	on     []v1alpha1.SchedulerName
+	nodes  int
+	// provoke makes what is needed, and the job bert.
+	provoke func(*place)
+	// object, need and free that the blocker must have; "%s" in object is the place.
+	object     string
+	need, free corev1.ResourceList
+	// remove the reason; the job must come to run. Nil: nothing can.
+	remove func(*place)
+}
+
+func gpus(n int64) corev1.ResourceList {
+	return corev1.ResourceList{gpu: *resource.NewQuantity(n, resource.DecimalSI)}
+}
+
+func inQueue(p *place) func(*v1alpha1.TrainingJob) {
+	return func(j *v1alpha1.TrainingJob) { j.Spec.RunPolicy.SchedulingPolicy.Queue = p.name }
+}
+
+// queue of Volcano with the name of the place.
+func (p *place) queue(edit ...func(*schedulingv1beta1.Queue)) *schedulingv1beta1.Queue {
+	q := &schedulingv1beta1.Queue{ObjectMeta: metav1.ObjectMeta{Name: p.name}}
+	for _, e := range edit {
+		e(q)
+	}
+	p.create(q)
+	p.until("the queue is open", func(ctx context.Context) (string, error) {
+		err := p.client.Get(ctx, client.ObjectKeyFromObject(q), q)
+		if err == nil && q.Status.State != schedulingv1beta1.QueueStateOpen {
+			return string(q.Status.State) + " not open", nil
+		}
+		return "", err
+	})
+	return q
+}
+
+func capability(n int64) func(*schedulingv1beta1.Queue) {
+	return func(q *schedulingv1beta1.Queue) { q.Spec.Capability = gpus(n) }
+}
+
+// operate a queue as vcctl does: by a command to Volcano's controllers.
+func (p *place) operate(q *schedulingv1beta1.Queue, action string) {
+	p.create(&unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "bus.volcano.sh/v1alpha1", "kind": "Command",
+		"metadata": map[string]any{"generateName": "command-", "namespace": p.name},
+		"action":   action,
+		"target": map[string]any{
+			"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "name": q.Name, "uid": string(q.UID), "controller": true,
+		},
+	}})
+}
+
+func (p *place) holder(ranks int32, gpus string, edit ...func(*v1alpha1.TrainingJob)) {
+	p.job("holder", ranks, gpus, edit...)
+	p.reaches("holder", v1alpha1.PhaseRunning)
+}
+
+func (p *place) delete(o client.Object) {
+	p.t.Helper()
+	if err := p.client.Delete(p.t.Context(), o, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *place) endHolder() {
+	p.delete(&v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: p.name, Name: "holder"}})
+}
+
+func (p *place) quota(n string) {
+	p.create(&corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.name, Name: "gpus"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"requests." + gpu: resource.MustParse(n)}},
+	})
+	p.until("the quota is counted", func(ctx context.Context) (string, error) {
+		q := &corev1.ResourceQuota{}
+		err := p.client.Get(ctx, client.ObjectKey{Namespace: p.name, Name: "gpus"}, q)
+		if err == nil && len(q.Status.Hard) == 0 {
+			return "not yet", nil
+		}
+		return "", err
+	})
+}
+
+func (p *place) patchNode(i int, patch string) {
+	p.t.Helper()
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", p.name, i)}}
+	if err := p.client.Patch(p.t.Context(), n, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func withClaim(j *v1alpha1.TrainingJob) {
+	j.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
+		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"},
+	}}}
+}
+
+func (p *place) claim() {
+	p.create(&corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.name, Name: "data"},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			StorageClassName: ptr.To(""), AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany},
+			Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+		},
+	})
+}
+
+// apart demands a node for each rank.
+func apart(j *v1alpha1.TrainingJob) {
+	j.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+			TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{v1alpha1.LabelJobName: j.Name}},
+		}},
+	}}
+}
+
+// failToPull plays a kubelet that cannot pull an image. KWOK leaves pods alone that are Ready already; the node is cordoned
+// until all of them are.
+func failToPull(p *place) {
+	p.patchNode(0, `{"spec":{"unschedulable":true}}`)
+	p.job("bert", 2, "1")
+	p.until("the kubelet has no image", func(ctx context.Context) (string, error) {
+		pods := &corev1.PodList{}
+		if err := p.client.List(ctx, pods, client.InNamespace(p.name)); err != nil || len(pods.Items) < 2 {
+			return fmt.Sprintf("%d pods", len(pods.Items)), err
+		}
+		for i := range pods.Items {
+			pod := &pods.Items[i]
+			before := pod.DeepCopy()
+			pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
+				Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now(),
+			})
+			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+				Name: pod.Spec.Containers[0].Name, Image: pod.Spec.Containers[0].Image,
+				State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "not found"}},
+			}}
+			if err := p.client.Status().Patch(ctx, pod, client.MergeFrom(before)); err != nil {
+				return "", err
+			}
+		}
+		return "", nil
+	})
+	p.patchNode(0, `{"spec":{"unschedulable":null}}`)
+}
+
+func queueObject() string { return "queues.scheduling.volcano.sh/%s" }
+
+var provocations = map[string]provocation{
+	"queue does not exist": {
+		reason: v1alpha1.ReasonQueueNotFound, on: both[:1], nodes: 1, object: queueObject(),
+		provoke: func(p *place) { p.job("bert", 2, "1", inQueue(p)) },
+		remove:  func(p *place) { p.queue() },
+	},
+	"queue is closed": {
+		reason: v1alpha1.ReasonQueueClosed, on: both[:1], nodes: 1, object: queueObject(),
+		provoke: func(p *place) {
+			q := p.queue()
+			p.operate(q, "CloseQueue")
+			p.until("the queue is closed", func(ctx context.Context) (string, error) {
+				err := p.client.Get(ctx, client.ObjectKeyFromObject(q), q)
+				if err == nil && q.Status.State != schedulingv1beta1.QueueStateClosed {
+					return string(q.Status.State), nil
+				}
+				return "", err
+			})
+			p.job("bert", 2, "1", inQueue(p))
+		},
+		remove: func(p *place) {
+			q := &schedulingv1beta1.Queue{}
+			if err := p.client.Get(p.t.Context(), client.ObjectKey{Name: p.name}, q); err != nil {
+				p.t.Fatal(err)
+			}
+			p.operate(q, "OpenQueue")
+		},
+	},
+	"queue's quota is used up": {
+		reason: v1alpha1.ReasonQuotaExceeded, on: both[:1], nodes: 2, object: queueObject(), need: gpus(4), free: gpus(2),
+		provoke: func(p *place) {
+			p.queue(capability(8))
+			p.holder(3, "2", inQueue(p))
+			p.job("bert", 2, "2", inQueue(p))
+		},
+		remove: (*place).endHolder,
+	},
+	"more than the queue's whole quota": {
+		reason: v1alpha1.ReasonExceedsQuota, on: both[:1], nodes: 1, object: queueObject(), need: gpus(6), free: gpus(4),
+		provoke: func(p *place) { p.queue(capability(4)); p.job("bert", 3, "2", inQueue(p)) },
+		remove: func(p *place) {
+			q := &schedulingv1beta1.Queue{ObjectMeta: metav1.ObjectMeta{Name: p.name}}
+			if err := p.client.Patch(p.t.Context(), q, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"capability":{"nvidia.com/gpu":"8"}}}`))); err != nil {
+				p.t.Fatal(err)
+			}
+		},
+	},
+	"namespace's quota is used up": {
+		reason: v1alpha1.ReasonQuotaExceeded, on: both[1:], nodes: 2, object: "resourcequotas/gpus",
+		provoke: func(p *place) { p.quota("8"); p.holder(3, "2"); p.job("bert", 2, "2") },
+		remove:  (*place).endHolder,
+	},
+	"more than the namespace's whole quota": {
+		reason: v1alpha1.ReasonExceedsQuota, on: both, nodes: 1, object: "resourcequotas/gpus", need: gpus(6),
+		provoke: func(p *place) { p.quota("4"); p.job("bert", 3, "2") },
+	},
+	"priority class does not exist": {
+		reason: v1alpha1.ReasonPriorityClassNotFound, on: both, nodes: 1, object: "priorityclasses/%s",
+		provoke: func(p *place) {
+			p.job("bert", 2, "1", func(j *v1alpha1.TrainingJob) { j.Spec.RunPolicy.SchedulingPolicy.PriorityClass = p.name })
+		},
+	},
+	"name is taken": {
+		reason: v1alpha1.ReasonNameTaken, on: both, nodes: 1, object: "pods/bert-worker-0",
+		provoke: func(p *place) {
+			p.create(&corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Namespace: p.name, Name: "bert-worker-0"},
+				Spec:       corev1.PodSpec{SchedulerName: "nobody", Containers: []corev1.Container{{Name: "c", Image: "example.com/c"}}},
+			})
+			p.job("bert", 2, "1")
+		},
+		remove: func(p *place) {
+			p.delete(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.name, Name: "bert-worker-0"}})
+		},
+	},
+	"pod is refused": {
+		reason: v1alpha1.ReasonPodRejected, on: both[1:], nodes: 1,
+		provoke: func(p *place) {
+			p.create(&corev1.LimitRange{
+				ObjectMeta: metav1.ObjectMeta{Namespace: p.name, Name: "small"},
+				Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
+					Type: corev1.LimitTypePod, Max: corev1.ResourceList{gpu: resource.MustParse("1")},
+				}}},
+			})
+			p.job("bert", 2, "2")
+		},
+	},
+	"node selector matches nothing": {
+		reason: v1alpha1.ReasonNoNodeMatches, on: both, nodes: 1,
+		provoke: func(p *place) {
+			p.job("bert", 2, "1", func(j *v1alpha1.TrainingJob) { j.Spec.NodeSelector["disk"] = "fast" })
+		},
+		remove: func(p *place) { p.patchNode(0, `{"metadata":{"labels":{"disk":"fast"}}}`) },
+	},
+	"taint is not tolerated": {
+		reason: v1alpha1.ReasonNoNodeMatches, on: both, nodes: 1,
+		provoke: func(p *place) {
+			p.job("bert", 2, "1", func(j *v1alpha1.TrainingJob) { j.Spec.Tolerations = nil })
+		},
+		remove: func(p *place) { p.patchNode(0, `{"spec":{"taints":null}}`) },
+	},
+	"no node is large enough": {
+		reason: v1alpha1.ReasonNoNodeLargeEnough, on: both, nodes: 1, need: gpus(16), free: gpus(8),
+		provoke: func(p *place) { p.job("bert", 1, "16") },
+	},
+	"more than all nodes have": {
+		reason: v1alpha1.ReasonExceedsCluster, on: both, nodes: 1, need: gpus(16), free: gpus(8),
+		provoke: func(p *place) { p.job("bert", 4, "4") },
+		remove:  func(p *place) { p.node(1) },
+	},
+	"too little is free": {
+		reason: v1alpha1.ReasonInsufficientResources, on: both, nodes: 2, need: gpus(16), free: gpus(12),
+		provoke: func(p *place) { p.holder(1, "4"); p.job("bert", 4, "4") },
+		remove:  (*place).endHolder,
+	},
+	"volume claim is missing": {
+		reason: v1alpha1.ReasonVolumeUnbound, on: both, nodes: 1, object: "persistentvolumeclaims/data",
+		provoke: func(p *place) { p.job("bert", 2, "1", withClaim) },
+	},
+	"volume claim is not bound": {
+		reason: v1alpha1.ReasonVolumeUnbound, on: both, nodes: 1, object: "persistentvolumeclaims/data",
+		provoke: func(p *place) { p.claim(); p.job("bert", 2, "1", withClaim) },
+	},
+	"image cannot be pulled": {
+		reason: v1alpha1.ReasonImagePullFailed, on: both, nodes: 1, provoke: failToPull,
+	},
+	"others wait before it": {
+		reason: v1alpha1.ReasonWaitingBehind, on: both[:1], nodes: 2,
+		provoke: func(p *place) {
+			p.queue(func(q *schedulingv1beta1.Queue) { q.Spec.DequeueStrategy = schedulingv1beta1.DequeueStrategyFIFO })
+			p.holder(1, "4", inQueue(p))
+			p.job("ahead", 4, "4", inQueue(p))
+			p.says("ahead", v1alpha1.ReasonInsufficientResources)
+			p.job("bert", 1, "1", inQueue(p))
+		},
+		remove: func(p *place) {
+			p.delete(&v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: p.name, Name: "ahead"}})
+		},
+	},
+	"only the scheduler knows": {
+		reason: v1alpha1.ReasonUnschedulable, on: both, nodes: 1,
+		provoke: func(p *place) { p.job("bert", 2, "1", apart) },
+		remove:  func(p *place) { p.node(1) },
+	},
+	"group is going": {
+		reason: v1alpha1.ReasonTerminating, on: both[:1], nodes: 1,
+		provoke: func(p *place) {
+			p.holder(1, "8")
+			p.job("bert", 2, "1")
+			p.says("bert", v1alpha1.ReasonInsufficientResources)
+			p.editGroup("bert", func(g *schedulingv1beta1.PodGroup) { g.Finalizers = []string{"example.com/keep"} })
+			p.delete(&schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: p.name, Name: "bert"}})
+		},
+		remove: func(p *place) {
+			p.editGroup("bert", func(g *schedulingv1beta1.PodGroup) { g.Finalizers = nil })
+			p.endHolder()
+		},
+	},
+}
+
+func (p *place) editGroup(name string, edit func(*schedulingv1beta1.PodGroup)) {
+	p.t.Helper()
+	g := &schedulingv1beta1.PodGroup{}
+	if err := p.client.Get(p.t.Context(), client.ObjectKey{Namespace: p.name, Name: name}, g); err != nil {
+		p.t.Fatal(err)
+	}
+	before := g.DeepCopy()
+	edit(g)
+	if err := p.client.Patch(p.t.Context(), g, client.MergeFrom(before)); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func TestReasons(t *testing.T) {
+	for name, c := range provocations {
+		for _, s := range c.on {
+			t.Run(fmt.Sprintf("%s on %s", name, s), func(t *testing.T) {
+				t.Parallel()
+				c.run(newPlace(t, s, c.nodes))
+			})
+		}
+	}
+}
+
+func (c provocation) run(p *place) {
+	c.provoke(p)
+	b := p.says("bert", c.reason)
+	c.judge(p, b)
+	p.toldOnce("bert", c.reason)
+	p.lookAgain("bert")
+	p.toldOnce("bert", c.reason)
+	if after := p.says("bert", c.reason); !after.ObservedTime.Equal(b.ObservedTime) && after.Message == b.Message {
+		p.t.Errorf("the same was written again: %+v", after)
+	}
+	p.t.Logf("%s: %s; %s", b.Reason, b.Message, b.NextStep)
+	if c.remove != nil {
+		c.remove(p)
+		p.reaches("bert", v1alpha1.PhaseRunning)
+		if got := p.column("bert"); got != "" && got != "<nil>" {
+			p.t.Errorf("it runs, and REASON is %q", got)
+		}
+	}
+}
+
+// judge what the user reads.
+func (c provocation) judge(p *place, b v1alpha1.Blocker) {
+	object := c.object
+	if object == "priorityclasses/%s" || object == queueObject() {
+		object = fmt.Sprintf(object, p.name)
+	}
+	if b.Object != object || b.Message == "" || b.ObservedTime == nil {
+		p.t.Errorf("want object %q and a message, got %+v", object, b)
+	}
+	for what, pair := range map[string][2]corev1.ResourceList{"need": {c.need, b.Need}, "free": {c.free, b.Free}} {
+		if want, got := pair[0][gpu], pair[1][gpu]; pair[0] != nil && want.Cmp(got) != 0 {
+			p.t.Errorf("%s is %s, want %s: %s", what, got.String(), want.String(), b.Message)
+		}
+	}
+	if got := p.column("bert"); got != c.reason {
+		p.t.Errorf("column REASON is %q", got)
+	}
+	if c.reason == v1alpha1.ReasonImagePullFailed {
+		return // the gang is admitted
+	}
+	j, err := p.get(p.t.Context(), "bert")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if a := meta.FindStatusCondition(j.Status.Conditions, v1alpha1.ConditionAdmitted); a == nil || a.Status != metav1.ConditionFalse || a.Reason != c.reason {
+		p.t.Errorf("condition Admitted is %+v", a)
+	}
+}
+
+// toldOnce: one event, and no series of it.
+func (p *place) toldOnce(job, reason string) {
+	p.t.Helper()
+	p.until("the event is there", func(ctx context.Context) (string, error) {
+		found, err := p.events(ctx, job, reason)
+		switch {
+		case err != nil || len(found) == 0:
+			return "no event " + reason, err
+		case len(found) > 1 || found[0].Series != nil:
+			p.t.Errorf("told more than once: %+v", found)
+		}
+		return "", nil
+	})
+}
+
+// lookAgain changes what makes the operator look and changes nothing for the scheduler.
+func (p *place) lookAgain(name string) {
+	p.t.Helper()
+	for i := range int32(3) {
+		j := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: p.name, Name: name}}
+		patch := fmt.Sprintf(`{"spec":{"runPolicy":{"ttlSecondsAfterFinished":%d}}}`, 1000+i)
+		if err := p.client.Patch(p.t.Context(), j, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
+			p.t.Fatal(err)
+		}
+		p.until("the operator has looked", func(ctx context.Context) (string, error) {
+			j, err := p.get(ctx, name)
+			if err == nil && j.Status.ObservedGeneration != j.Generation {
+				return "not yet", nil
+			}
+			return "", err
+		})
+	}
+}
+
+// A group edited or deleted by hand is repaired, and what runs goes on.
+func TestGroupChangedByHand(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, onVolcano, 1)
+	p.job("bert", 2, "1")
+	p.reaches("bert", v1alpha1.PhaseRunning)
+	p.editGroup("bert", func(g *schedulingv1beta1.PodGroup) { g.Spec.MinMember = 1 })
+	g := &schedulingv1beta1.PodGroup{}
+	p.until("what was edited is as it was", func(ctx context.Context) (string, error) {
+		err := p.client.Get(ctx, client.ObjectKey{Namespace: p.name, Name: "bert"}, g)
+		if err == nil && g.Spec.MinMember != 2 {
+			return fmt.Sprint(g.Spec.MinMember), nil
+		}
+		return "", err
+	})
+	first := g.UID
+	p.delete(g)
+	p.until("what was deleted is there again", func(ctx context.Context) (string, error) {
+		err := p.client.Get(ctx, client.ObjectKey{Namespace: p.name, Name: "bert"}, g)
+		if err != nil || g.UID == first {
+			return "the first one, or none", client.IgnoreNotFound(err)
+		}
+		return "", nil
+	})
+	j, err := p.get(t.Context(), "bert")
+	if err != nil || j.Status.Phase != v1alpha1.PhaseRunning || j.Status.Attempt != 1 {
+		t.Errorf("it ran all the time: %+v, %v", j.Status, err)
+	}
+}
