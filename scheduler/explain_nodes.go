@@ -166,7 +166,7 @@ func insufficient(c *question) (Explanation, bool) {
 	if need[name] <= free {
 		message += fmt.Sprintf(": room for %d of %d ranks", placed, ranks)
 	}
-	message += HeldBy(name, c.facts.HoldersOf(name, func(h Holder) bool { return h.Namespace != c.gang.Namespace || h.Name != c.gang.Name }))
+	message += HeldBy(name, c.facts.holdersOn(nodes, name, c.gang))
 	if n := len(c.facts.Ahead()); n > 0 {
 		message += "; " + count(n, "job waits", "jobs wait") + " before it"
 	}

@@ -238,8 +238,9 @@ func TestExplain(t *testing.T) {
 			facts: func() scheduler.Facts {
 				f := facts(node("a", 0), node("b", 4))
 				f.Holders = []scheduler.Holder{
-					{Kind: "TrainingJob", Namespace: "team-b", Name: "llama", Pods: 1, Held: scheduler.Amounts{gpu: 4}},
-					{Kind: "TrainingJob", Namespace: "team-a", Name: "bert", Pods: 1, Held: scheduler.Amounts{gpu: 9}},
+					{Kind: "TrainingJob", Namespace: "team-b", Name: "llama", Pods: 1, Held: scheduler.Amounts{gpu: 12}, On: map[string]scheduler.Amounts{"b": {gpu: 4}, "elsewhere": {gpu: 8}}},
+					{Kind: "TrainingJob", Namespace: "team-c", Name: "elsewhere", Pods: 1, Held: scheduler.Amounts{gpu: 8}, On: map[string]scheduler.Amounts{"elsewhere": {gpu: 8}}},
+					{Kind: "TrainingJob", Namespace: "team-a", Name: "bert", Pods: 1, Held: scheduler.Amounts{gpu: 9}, On: map[string]scheduler.Amounts{"b": {gpu: 9}}},
 				}
 				f.Waiting = []scheduler.Waiter{f.Self, waiter("team-b", "earlier", 0, 9)}
 				return f

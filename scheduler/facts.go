@@ -50,7 +50,9 @@ type Holder struct {
 	// Queue as the pods or their job name it; empty where it is not known.
 	Queue string
 	Pods  int
-	Held  Amounts
+	// Held in all, and On each node by its name.
+	Held Amounts
+	On   map[string]Amounts
 }
 
 // Waiter is a training job that waits in a queue.
@@ -176,6 +178,20 @@ func (f Facts) HoldersOf(name corev1.ResourceName, in func(Holder) bool) []Holde
 		return cmp.Or(cmp.Compare(b.Held[name], a.Held[name]), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	return list
+}
+
+// holdersOn nodes are who holds a resource there, but for the gang itself; Held is what they hold there.
+func (f Facts) holdersOn(nodes []Node, name corev1.ResourceName, g Gang) []Holder {
+	here := Facts{}
+	for _, h := range f.Holders {
+		var held int64
+		for _, n := range nodes {
+			held += h.On[n.Name][name]
+		}
+		h.Held = Amounts{name: held}
+		here.Holders = append(here.Holders, h)
+	}
+	return here.HoldersOf(name, func(h Holder) bool { return h.Namespace != g.Namespace || h.Name != g.Name })
 }
 
 // Ahead lists who is served before the gang by the same scheduler from the same queue: of higher priority, or of the same

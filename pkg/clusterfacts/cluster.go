@@ -48,6 +48,7 @@ type Cluster struct {
 
 // node is what is known of one: an object where it exists, and what its pods request.
 type node struct {
+	name        string
 	object      *corev1.Node
 	allocatable scheduler.Amounts
 	requested   scheduler.Amounts
@@ -75,6 +76,7 @@ type owner struct {
 	kind, queue string
 	name        types.NamespacedName
 	held        scheduler.Amounts
+	on          map[string]scheduler.Amounts // by node
 	pods        int
 }
 
@@ -132,8 +134,13 @@ func (c *Cluster) showHolders() []scheduler.Holder {
 		if o.kind == c.jobKind {
 			queue = c.jobs[o.name].Queue
 		}
+		on := make(map[string]scheduler.Amounts, len(o.on))
+		for name, amounts := range o.on {
+			on[name] = maps.Clone(amounts)
+		}
 		list = append(list, scheduler.Holder{
 			Kind: o.kind, Namespace: o.name.Namespace, Name: o.name.Name, Queue: queue, Pods: o.pods, Held: maps.Clone(o.held),
+			On: on,
 		})
 	}
 	slices.SortFunc(list, func(a, b scheduler.Holder) int {

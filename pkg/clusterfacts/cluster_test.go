@@ -73,8 +73,10 @@ func TestSums(t *testing.T) {
 		Complete: true,
 		Nodes:    []scheduler.Node{shown(newNode("a"), 6, 1500, 3), shown(newNode("b"), 1, 500, 1)},
 		Holders: []scheduler.Holder{
-			{Kind: "Pod", Namespace: "team-a", Name: "alone", Queue: "default", Pods: 1, Held: scheduler.Amounts{gpu: 1, corev1.ResourceCPU: 500}},
-			{Kind: "TrainingJob", Namespace: "team-a", Name: "bert", Queue: "research", Pods: 3, Held: scheduler.Amounts{gpu: 7, corev1.ResourceCPU: 1500}},
+			{Kind: "Pod", Namespace: "team-a", Name: "alone", Queue: "default", Pods: 1, Held: scheduler.Amounts{gpu: 1, corev1.ResourceCPU: 500},
+				On: map[string]scheduler.Amounts{"b": {gpu: 1, corev1.ResourceCPU: 500}}},
+			{Kind: "TrainingJob", Namespace: "team-a", Name: "bert", Queue: "research", Pods: 3, Held: scheduler.Amounts{gpu: 7, corev1.ResourceCPU: 1500},
+				On: map[string]scheduler.Amounts{"a": {gpu: 6, corev1.ResourceCPU: 1000}, "unknown": {gpu: 1, corev1.ResourceCPU: 500}}},
 		},
 	}
 	if diff := cmp.Diff(want, c.Facts()); diff != "" {

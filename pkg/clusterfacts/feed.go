@@ -51,8 +51,8 @@ func (c *Cluster) DropNode(name string) {
 func (c *Cluster) node(name string) *node {
 	n := c.nodes[name]
 	if n == nil {
-		n = &node{requested: scheduler.Amounts{}}
-		c.nodes[strings.Clone(name)] = n
+		n = &node{name: strings.Clone(name), requested: scheduler.Amounts{}}
+		c.nodes[n.name] = n
 	}
 	return n
 }
@@ -147,6 +147,13 @@ func (c *Cluster) count(p pod, sign int) {
 	}
 	p.owner.pods += sign
 	add(p.owner.held, p.need.amounts, int64(sign))
+	if p.owner.on[p.node.name] == nil {
+		p.owner.on[p.node.name] = scheduler.Amounts{}
+	}
+	add(p.owner.on[p.node.name], p.need.amounts, int64(sign))
+	if len(p.owner.on[p.node.name]) == 0 {
+		delete(p.owner.on, p.node.name)
+	}
 	c.stale.holders = true
 	if p.owner.pods == 0 {
 		maps.DeleteFunc(c.owners, func(_ types.UID, o *owner) bool { return o == p.owner })
@@ -170,7 +177,7 @@ func (c *Cluster) owner(p *corev1.Pod) *owner {
 	o := c.owners[uid]
 	if o == nil {
 		o = &owner{
-			kind: strings.Clone(kind), queue: strings.Clone(queueOf(p)), held: scheduler.Amounts{},
+			kind: strings.Clone(kind), queue: strings.Clone(queueOf(p)), held: scheduler.Amounts{}, on: map[string]scheduler.Amounts{},
 			name: types.NamespacedName{Namespace: strings.Clone(p.Namespace), Name: strings.Clone(name)},
 		}
 		c.owners[types.UID(strings.Clone(string(uid)))] = o

@@ -63,7 +63,7 @@ type account struct {
 	// confirmed is the attempt that an uncached read of the job confirmed.
 	confirmed int32
 	// told are the events of one attempt that are told once.
-	told     told
+	told     tellings
 	obstacle *obstacle
 }
 

@@ -117,8 +117,8 @@ func (a *account) onNode(node string) bool {
 	return false
 }
 
-// told is what was said of one attempt.
-type told struct {
+// tellings are what was said of one attempt.
+type tellings struct {
 	attempt int32
 	what    map[string]bool
 }
@@ -129,7 +129,7 @@ func (l *ledger) toldBefore(job types.UID, attempt int32, what string) bool {
 	defer l.mu.Unlock()
 	a := l.account(job)
 	if a.told.attempt != attempt || a.told.what == nil {
-		a.told = told{attempt: attempt, what: map[string]bool{}}
+		a.told = tellings{attempt: attempt, what: map[string]bool{}}
 	}
 	before := a.told.what[what]
 	a.told.what[what] = true

@@ -307,7 +307,8 @@ func (p *place) events(ctx context.Context, job, reason string) ([]eventsv1.Even
 	}
 	var found []eventsv1.Event
 	for _, e := range list.Items {
-		if e.Regarding.Name == job && e.Reason == reason {
+		// A scheduler tells events of its own about a group of that name.
+		if e.Regarding.Kind == "TrainingJob" && e.Regarding.Name == job && e.Reason == reason {
 			found = append(found, e)
 		}
 	}
