@@ -126,10 +126,11 @@ func claimUnbound(c *question) (Explanation, bool) {
 	return Explanation{}, false
 }
 
-// behind: there is room, and others are served first.
+// behind: there is room, and others are served first. A scheduler that has tried the gang itself and found no place has
+// not held it back for others.
 func behind(c *question) (Explanation, bool) {
 	ahead := c.facts.Ahead()
-	if len(ahead) == 0 {
+	if len(ahead) == 0 || c.verdict.Reason == ReasonUnschedulable {
 		return Explanation{}, false
 	}
 	where := "at " + c.backend.Name()

@@ -290,8 +290,17 @@ func TestExplain(t *testing.T) {
 				Need:     gpus(8), Free: gpus(4),
 			},
 		},
+		"behind others, tried itself": {
+			why: "it was not held back for them", gang: gang(4, "2"), verdict: unschedulable, want: own,
+			facts: func() scheduler.Facts {
+				f := facts(node("a", 0))
+				f.Waiting = []scheduler.Waiter{waiter("team-b", "earlier", 0, 9), f.Self}
+				return f
+			},
+		},
 		"behind others": {
-			why: "there is room, and who is served first is told", gang: gang(4, "2"), verdict: unschedulable,
+			why: "there is room, and who is served first is told", gang: gang(4, "2"),
+			verdict: scheduler.Verdict{Judged: true, Reason: scheduler.ReasonWaitingInQueue, Message: "others go first"},
 			facts: func() scheduler.Facts {
 				f := facts(node("a", 0))
 				other := waiter("team-c", "elsewhere", 9, 0)

@@ -176,6 +176,8 @@ func failToPull(p *place) {
 
 func queueObject() string { return "queues.scheduling.volcano.sh/%s" }
 
+// WaitingBehind is not here: neither scheduler holds a gang back for another one that waits, once there is room for it
+// (Volcano v1.14.1 has the field dequeueStrategy and does nothing with it).
 var provocations = map[string]provocation{
 	"queue does not exist": {
 		reason: v1alpha1.ReasonQueueNotFound, on: both[:1], nodes: 1, object: queueObject(),
@@ -301,19 +303,6 @@ var provocations = map[string]provocation{
 	},
 	"image cannot be pulled": {
 		reason: v1alpha1.ReasonImagePullFailed, on: both, nodes: 1, provoke: failToPull,
-	},
-	"others wait before it": {
-		reason: v1alpha1.ReasonWaitingBehind, on: both[:1], nodes: 2,
-		provoke: func(p *place) {
-			p.queue(func(q *schedulingv1beta1.Queue) { q.Spec.DequeueStrategy = schedulingv1beta1.DequeueStrategyFIFO })
-			p.holder(1, "4", inQueue(p))
-			p.job("ahead", 4, "4", inQueue(p))
-			p.says("ahead", v1alpha1.ReasonInsufficientResources)
-			p.job("bert", 1, "1", inQueue(p))
-		},
-		remove: func(p *place) {
-			p.delete(&v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: p.name, Name: "ahead"}})
-		},
 	},
 	"only the scheduler knows": {
 		reason: v1alpha1.ReasonUnschedulable, on: both, nodes: 1,
