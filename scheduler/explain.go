@@ -55,6 +55,7 @@ type question struct {
 var explanations = []func(*question) (Explanation, bool){
 	terminating,
 	dialect,
+	ownReason,
 	claimMissing,
 	noNodeMatches,
 	noNodeLargeEnough,
@@ -92,6 +93,17 @@ func dialect(c *question) (Explanation, bool) {
 		return e.Explain(c.gang, c.objects, c.facts)
 	}
 	return Explanation{}, false
+}
+
+// vague reasons of a Verdict say that a gang waits, not why.
+var vague = []string{"", ReasonWaitingInQueue, ReasonNotJudged, ReasonUnschedulable}
+
+// ownReason: where a Verdict itself names a cause (a quota that is used up, a queue that was stopped), the nodes do not matter.
+func ownReason(c *question) (Explanation, bool) {
+	if slices.Contains(vague, c.verdict.Reason) {
+		return Explanation{}, false
+	}
+	return ownSentence(c)
 }
 
 func claimMissing(c *question) (Explanation, bool) {

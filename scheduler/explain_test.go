@@ -128,6 +128,12 @@ func TestExplain(t *testing.T) {
 			facts: func() scheduler.Facts { return facts(node("a", 0)) },
 			want:  scheduler.Explanation{Reason: scheduler.ReasonQueueClosed, Object: "queues/research", Message: "queue research is Closed"},
 		},
+		"a cause in the verdict": {
+			why: "a dialect without Explain that names a cause", gang: gang(64, "2"),
+			verdict: scheduler.Verdict{Judged: true, Reason: scheduler.ReasonQuotaExceeded, Message: "the quota is used up"},
+			facts:   func() scheduler.Facts { return facts(node("a", 8)) },
+			want:    scheduler.Explanation{Reason: scheduler.ReasonQuotaExceeded, Message: "the quota is used up"},
+		},
 		"claim missing": {
 			why: "no node helps", gang: gang(64, "2"), verdict: unschedulable,
 			facts: func() scheduler.Facts {

@@ -163,7 +163,7 @@ func (s stage) quota(t *testing.T) {
 	})
 	job := s.job(ns, "bert", 4)
 	s.create(t, job)
-	if b := s.blocked(t, job, v1alpha1.ReasonQuotaExceeded); !strings.Contains(b.Message, "quota team") {
+	if b := s.blocked(t, job, v1alpha1.ReasonExceedsQuota); !strings.Contains(b.Message, "quota team") {
 		t.Errorf("got %+v", b)
 	}
 	s.eventually(t, "part of a gang holds nothing", func(ctx context.Context) (bool, string) {
@@ -196,8 +196,7 @@ func (s stage) priorityClass(t *testing.T) {
 		if sch := got.Status.Scheduling; sch != nil && sch.Blocker != nil {
 			b = *sch.Blocker
 		}
-		rejected := b.Reason == v1alpha1.ReasonPodRejected || b.Reason == v1alpha1.ReasonGroupRejected
-		return rejected && strings.Contains(b.Message, "nonesuch"), fmt.Sprintf("%+v", b)
+		return b.Reason == v1alpha1.ReasonPriorityClassNotFound && strings.Contains(b.Message, "nonesuch"), fmt.Sprintf("%+v", b)
 	})
 	t.Logf("%s: %s", b.Reason, b.Message)
 }
