@@ -5,7 +5,7 @@
 //	queues, ...   a reflector for each kind ───┘
 //
 // The operator's own cache of pods holds those of training jobs alone. To know what is free, all pods that are bound must
-// be counted: they are followed by a reflector that keeps no pods but what it needs of each, about 155 bytes, and the sums
+// be counted: they are followed by a reflector that keeps no pods but what it needs of each, about 185 bytes, and the sums
 // over nodes and owners (BenchmarkBytesPerPod measures it; a cached corev1.Pod takes ten times as much, trimmed). What the
 // API server sends of a pod is garbage at once.
 //

@@ -14,8 +14,7 @@ package controller
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 //
-// Why a job waits: who is served before it, and whether the volume claims that it names are bound (their metadata alone).
-// +kubebuilder:rbac:groups=scheduling.k8s.io,resources=priorityclasses,verbs=list;watch
+// Why a job waits: who is served before it (priority classes, below), and whether the volume claims that it names are bound (their metadata alone).
 // +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get
 //
 // The schedulers' groups.

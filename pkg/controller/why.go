@@ -162,7 +162,7 @@ func (r *Reconciler) why(ctx context.Context, s *scene) func() (scheduler.Explan
 				f.Bound[role.Name]++
 			}
 		}
-		return scheduler.Explain(s.Backend, s.gang, append(s.groupObjects(), s.Consulted...), s.Verdict, f)
+		return scheduler.Explain(s.Backend, s.gang, s.groupObjects(), s.Verdict, f)
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -30,6 +32,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/yaml"
 	schedulingv1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
@@ -82,7 +85,10 @@ func newWorld(ctx context.Context, cancel context.CancelFunc) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	cluster, err := localcluster.Up(ctx, localcluster.Options{Dir: filepath.Join(dir, "cluster"), Attached: true, Nodes: -1})
+	cluster, err := localcluster.Up(ctx, localcluster.Options{
+		Dir: filepath.Join(dir, "cluster"), Attached: true, Nodes: -1,
+		Schedulers: []string{localcluster.SchedulerVolcano, localcluster.SchedulerNative},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -99,6 +105,9 @@ func newWorld(ctx context.Context, cancel context.CancelFunc) (*world, error) {
 		return nil, err
 	}
 	w.kube, w.dynamic = kubernetes.NewForConfigOrDie(config), dynamic.NewForConfigOrDie(config)
+	if err := w.grant(ctx); err != nil {
+		return nil, err
+	}
 	done, err := startOperator(ctx, config, s)
 	if err != nil {
 		return nil, err
@@ -110,8 +119,38 @@ func newWorld(ctx context.Context, cancel context.CancelFunc) (*world, error) {
 	return w, nil
 }
 
+// operatorUser has the rights that ship with the operator, and no others.
+const operatorUser = "system:serviceaccount:trainingjob-system:trainingjob-operator"
+
+func (w *world) grant(ctx context.Context) error {
+	data, err := os.ReadFile("../../deploy/rbac/role.yaml")
+	if err != nil {
+		return err
+	}
+	for part := range strings.SplitSeq(string(data), "\n---\n") {
+		role := &rbacv1.ClusterRole{}
+		if err := yaml.Unmarshal([]byte(part), role); err != nil {
+			return err
+		}
+		if role.Kind != "ClusterRole" {
+			continue // the lease, which this operator has none of
+		}
+		err := errors.Join(w.client.Create(ctx, role), w.client.Create(ctx, &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: role.Name},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: operatorUser}},
+		}))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func startOperator(ctx context.Context, config *rest.Config, s *runtime.Scheme) (<-chan error, error) {
-	mgr, err := ctrl.NewManager(rest.CopyConfig(config), ctrl.Options{
+	config = rest.CopyConfig(config)
+	config.Impersonate.UserName = operatorUser
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: s, Cache: controller.CacheOptions(), Metrics: metricsserver.Options{BindAddress: "0"},
 	})
 	if err != nil {
