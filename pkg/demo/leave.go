@@ -115,6 +115,8 @@ func schedulerTitle(name string) string {
 		return "Volcano"
 	case localcluster.SchedulerCoscheduling:
 		return "scheduler-plugins' Coscheduling"
+	case localcluster.SchedulerKueue:
+		return "Kueue"
 	}
 	return "Kubernetes' own scheduler"
 }

@@ -23,12 +23,12 @@ func TestCrashAtEveryWrite(t *testing.T) {
 			crashEverywhere(t, w, fakeDialect(fake.Habits{Options: []fake.Option{fake.EvictsPart}}))
 		})
 	}
-	for _, d := range []*dialect{nativeDialect(), volcanoDialect(), coschedulingDialect()} {
+	for _, d := range []*dialect{nativeDialect(), volcanoDialect(), coschedulingDialect(), kueueDialect()} {
 		if crashesOn(d) {
 			t.Run(d.name, func(t *testing.T) {
 				realNodes.Lock()
 				defer realNodes.Unlock()
-				crashEverywhere(t, w, d)
+				crashEverywhere(t, worldOf(t, d), d)
 			})
 		}
 	}
