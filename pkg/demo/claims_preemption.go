@@ -24,7 +24,7 @@ type preemption struct {
 	picked map[string]bool
 	// evicted: the scheduler picked no rank and asked for the whole gang's places.
 	evicted bool
-	began  time.Time
+	began   time.Time
 	// released is when the last GPU came back, zero if never.
 	released time.Time
 	// outlived is a rank that ended by itself after the preemption, "" for none.
