@@ -32,7 +32,7 @@ func main() {
 	flags.IntVar(&o.gangs, "gangs", 60, "number of gangs")
 	flags.IntVar(&o.ranks, "ranks", 8, "ranks of a gang, one GPU each")
 	flags.IntVar(&o.nodes, "nodes", 64, "fake nodes of 8 GPUs")
-	flags.IntVar(&o.pairs, "pairs", 3, "how often each way is run, in turn")
+	flags.IntVar(&o.pairs, "pairs", 3, "how often each way is run, in turn, after one pair to warm up")
 	flags.StringSliceVar(&o.schedulers, "scheduler", []string{localcluster.SchedulerVolcano, localcluster.SchedulerNative}, "schedulers")
 	flags.StringVar(&o.operator, "operator", "bin/operator", "the operator's binary")
 	flags.StringVar(&o.crds, "crds", "deploy/crd", "folder of CRDs")
