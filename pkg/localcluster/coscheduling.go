@@ -39,6 +39,9 @@ func (p plan) pluginsScheduler() process {
 		"--secure-port=" + strconv.Itoa(port),
 		// The configuration says why.
 		"--feature-gates=SchedulerPopFromBackoffQ=false",
+		// A gang that was refused for a reason that passes without an event (its group
+		// in backoff) sleeps until the queue is swept: 5 minutes unless told otherwise.
+		"--pod-max-in-unschedulable-pods-duration=5s",
 	}
 	return process{
 		Name:   processPlugins,

@@ -45,21 +45,21 @@ func TestProtocol(t *testing.T) {
 	first.ready()
 
 	second := s.job("second", nil)
-	v := second.until("over quota", scheduler.Hold, scheduler.ReasonWaitingInQueue)
+	v := second.until("over quota", scheduler.Hold, scheduler.ReasonQuotaExceeded)
 	if !strings.Contains(v.Message, "nvidia.com/gpu") || v.NextStep == "" {
 		t.Errorf("over quota: got message %q and next step %q", v.Message, v.NextStep)
 	}
 
 	t.Run("a higher priority preempts, and the place is kept", func(t *testing.T) {
 		urgent := s.job("urgent", func(g *scheduler.Gang) { g.JobLabels[kueue.PriorityClassLabel] = "production" })
-		urgent.until("waits for the victim", scheduler.Hold, scheduler.ReasonWaitingInQueue)
+		urgent.until("waits for the victim", scheduler.Hold, scheduler.ReasonQuotaExceeded)
 		v := first.until("preempted", scheduler.Yield, kueuev1beta2.WorkloadEvictedByPreemption)
 		if strings.Contains(v.Message, "UID") {
 			t.Errorf("preempted: the message has ids: %q", v.Message)
 		}
 		first.quiet() // pods are there: nothing may be handed back
 		first.deletePods()
-		first.until("preempted, handed back or queued again", scheduler.Hold, kueuev1beta2.WorkloadEvictedByPreemption, scheduler.ReasonWaitingInQueue)
+		first.until("preempted, handed back or queued again", scheduler.Hold, kueuev1beta2.WorkloadEvictedByPreemption, scheduler.ReasonQuotaExceeded)
 		if wl := first.workload(); wl.Status.Admission != nil || meta.IsStatusConditionTrue(wl.Status.Conditions, kueuev1beta2.WorkloadQuotaReserved) {
 			t.Error("the quota of the preempted gang was not handed back")
 		}
@@ -74,7 +74,7 @@ func TestProtocol(t *testing.T) {
 		}
 		first.until("let in again, before the second", scheduler.Go, "")
 		first.ready()
-		second.until("still over quota", scheduler.Hold, scheduler.ReasonWaitingInQueue)
+		second.until("still over quota", scheduler.Hold, scheduler.ReasonQuotaExceeded)
 	})
 
 	t.Run("a queue that is stopped", func(t *testing.T) {
