@@ -279,3 +279,73 @@ func TestAnOlderRecordDoesNotUndoANewer(t *testing.T) {
 		t.Errorf("pods (-want +got):\n%s", diff)
 	}
 }
+
+// underQuota is the story on a scheduler that decides by quota: a gang that waits has no pods, and one that must go is
+// asked for whole, so that none of its ranks is picked.
+func underQuota(ending func(*tape)) map[string]func(*tape) {
+	waits := func(t *tape) {
+		t.job(second, func(j *JobState) {
+			j.Reason, j.Message = v1alpha1.ReasonQuotaExceeded, "insufficient unused quota for nvidia.com/gpu, 16 more needed"
+		})
+	}
+	return map[string]func(*tape){
+		"second waits":             waits,
+		"urgent comes":             func(t *tape) { t.job(urgent, func(*JobState) {}) },
+		"the scheduler picks four": nil,
+		"second drains": func(t *tape) {
+			t.job(second, func(j *JobState) {
+				j.Phase, j.Reason, j.Evicted = v1alpha1.PhaseDraining, v1alpha1.ReasonPreempted, true
+			})
+			ending(t)
+		},
+		"second returns": func(t *tape) {
+			t.job(second, func(j *JobState) {
+				j.Phase, j.Attempt, j.Preemptions, j.Gang, j.Reason, j.Message = v1alpha1.PhaseQueued, 2, 1, "0/6", "", ""
+				j.Evicted = false
+			})
+		},
+		"second waits again": waits,
+	}
+}
+
+func TestTheStoryUnderAQuota(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		ending func(*tape)
+		// preempted is a part of what the verdict says of the preemption; empty: it held.
+		preempted string
+	}{
+		"as it should go": {"the operator ends all ranks", func(t *tape) { t.each(second, 1, 0, 6, terminates, gone) }, ""},
+		"two ranks work on": {
+			"quota is counted whole, and their GPUs are still in use",
+			func(t *tape) {
+				t.each(second, 1, 0, 4, terminates, gone)
+				t.each(second, 1, 4, 6, succeeded)
+			},
+			"second-worker-4 kept its GPUs until it ended by itself",
+		},
+		"the last ranks go after minutes": {
+			"longer than any grace",
+			func(t *tape) {
+				t.each(second, 1, 0, 4, terminates, gone)
+				t.time = t.time.Add(2 * time.Minute)
+				t.each(second, 1, 4, 6, terminates, gone)
+			},
+			"its last GPU came back 121.",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			for _, f := range Verdict(told(underQuota(test.ending))) {
+				switch {
+				case f.Claim == claimPreempted && test.preempted != "":
+					if f.Held || !strings.Contains(f.Detail, test.preempted) {
+						t.Errorf("%s: held %t, says %q, without %q", test.reason, f.Held, f.Detail, test.preempted)
+					}
+				case !f.Held:
+					t.Errorf("%s: %s", f.Claim, f.Detail)
+				}
+			}
+		})
+	}
+}
