@@ -55,6 +55,9 @@ func AddToScheme(s *runtime.Scheme) error { return schedulingv1alpha1.AddToSchem
 // GroupName is the job's name and the attempt: the package's documentation says why.
 func GroupName(g scheduler.Gang) string { return fmt.Sprintf("%s-%d", g.Name, g.Attempt) }
 
+// AnnotationWake on a group is there for the change that it makes: a group that changes wakes its ranks. See asleep.
+const AnnotationWake = "mlplatform.example.com/wake"
+
 // Objects implements scheduler.Backend. The group has no priority: ranks are ordered, and preempt, by their own.
 //
 // scheduleTimeoutSeconds bounds here how long ranks that have found their nodes keep them for those that have not: no
@@ -67,6 +70,9 @@ func (Backend) Objects(g scheduler.Gang) ([]client.Object, error) {
 	}
 	if s := g.ScheduleTimeoutSeconds; s != nil && *s > 0 {
 		group.Spec.ScheduleTimeoutSeconds = new(*s)
+	}
+	if asleep(g.Refusals) {
+		metav1.SetMetaDataAnnotation(&group.ObjectMeta, AnnotationWake, "refused while the ranks were being created")
 	}
 	return []client.Object{group}, nil
 }

@@ -95,6 +95,10 @@ func TestRead(t *testing.T) {
 			reason: "turned away for want of siblings, not of room", hasPods: true, refusals: []string{siblingless},
 			want: scheduler.Verdict{Admission: scheduler.Go},
 		},
+		"the first pods of a gang, and the group rests": {
+			reason: "nor is that a judgement of the gang", hasPods: true, refusals: []string{siblingless, recently},
+			want: scheduler.Verdict{Admission: scheduler.Go},
+		},
 		"no room": {
 			reason: "without the numbers and names that change", hasPods: true, refusals: []string{away, siblingless, full, recently},
 			want: unschedulable("the nodes have no room for 4 ranks at once: Insufficient nvidia.com/gpu"),
@@ -166,6 +170,34 @@ func TestScheduleTimeout(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want, objs[0].(*schedulingv1alpha1.PodGroup).Spec.ScheduleTimeoutSeconds); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Ranks that sleep for a reason that is over are woken by a change of their group; those that found no room are not.
+func TestWake(t *testing.T) {
+	for name, tc := range map[string]struct {
+		refusals []string
+		want     bool
+	}{
+		"not tried":                       {nil, false},
+		"early, the others to be tried":   {[]string{siblingless}, false},
+		"early, and the group rests":      {[]string{siblingless, recently}, true},
+		"no room, and the group rests":    {[]string{full, recently}, false},
+		"early, but then no room":         {[]string{siblingless, full, recently}, false},
+		"early, but others were let wait": {[]string{siblingless, away, recently}, false},
+		"tried again while it rests":      {[]string{recently, recently}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := schedulertest.Gang()
+			g.Refusals = tc.refusals
+			objs, err := coscheduling.New(coscheduling.Options{}).Objects(g)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, got := objs[0].GetAnnotations()[coscheduling.AnnotationWake]; got != tc.want {
+				t.Errorf("woken: %t, want %t", got, tc.want)
 			}
 		})
 	}
