@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+"""Trains a small network on several ranks, in a way that can be stopped at any moment and resumed bit for bit.
+
+The same numbers come out whether the training was interrupted or not, because
+  - the batch of a step is drawn from the step's own number, not from a generator that was at work before;
+  - the gradients are summed in one flat all-reduce. torch's DistributedDataParallel sums them in buckets, whose order it
+    makes anew after the first step of a process: a run that was resumed then rounds differently in about half of its steps;
+  - one thread computes, and the optimizer's state is part of the checkpoint.
+
+What TRAININGJOB_*, CHECKPOINT_* and RESUME_FROM_CHECKPOINT mean: docs/checkpoints.md. No more than torch is needed.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import signal
+import sys
+import threading
+import time
+
+# Before torch makes threads of its own, which inherit it: Trainer.listen alone takes the signal.
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+
+import torch  # noqa: E402
+import torch.distributed as dist  # noqa: E402
+
+MANIFEST = "trainingjob-manifest.json"
+
+
+def write(path, data):
+    """Replaces a file whole: readers see the old one or the new one."""
+    with open(path + ".tmp", "wb") as f:
+        f.write(data)
+        f.flush()
+        os.fsync(f.fileno())
+    os.rename(path + ".tmp", path)
+
+
+class Trainer:
+    def __init__(self, args):
+        self.args = args
+        self.rank, self.world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+        self.attempt = int(os.environ.get("TRAININGJOB_ATTEMPT", "1"))
+        self.dir = os.environ.get("CHECKPOINT_DIR", "")
+        self.status_file = os.environ.get("TRAININGJOB_STATUS_FILE", "")
+        self.command_file = os.environ.get("TRAININGJOB_COMMAND_FILE", "")
+        self.interval = float(os.environ.get("CHECKPOINT_INTERVAL_SECONDS", "60"))
+        torch.manual_seed(args.seed)
+        torch.set_num_threads(1)
+        torch.use_deterministic_algorithms(True)
+        width = args.width
+        self.model = torch.nn.Sequential(
+            torch.nn.Linear(32, width), torch.nn.Tanh(), torch.nn.Linear(width, width), torch.nn.Tanh(), torch.nn.Linear(width, 1))
+        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=1e-3)
+        self.step = 0
+        self.saved = None
+        self.carried_out = ""
+        # Held while model, optimizer and step do not belong together: whoever has it can save.
+        self.whole = threading.Lock()
+
+    def resume(self):
+        path = os.environ.get("RESUME_FROM_CHECKPOINT", "")
+        if not path or self.args.ignore_resume:
+            return
+        state = torch.load(os.path.join(path, "state.pt"))
+        self.model.load_state_dict(state["model"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.step = self.saved = state["step"]
+
+    def save(self):
+        """Called with the lock held, by rank 0. The manifest is written last: it says that the rest is there."""
+        if self.saved == self.step or not self.dir:
+            return
+        where = os.path.join(self.dir, "step-%010d" % self.step)
+        os.makedirs(where, exist_ok=True)
+        file = os.path.join(where, "state.pt")
+        torch.save({"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict(), "step": self.step}, file + ".tmp")
+        with open(file + ".tmp", "rb") as f:
+            data = f.read()
+            os.fsync(f.fileno())
+        os.rename(file + ".tmp", file)
+        write(os.path.join(where, MANIFEST), json.dumps({
+            "version": 1, "jobUID": os.environ.get("TRAININGJOB_UID", ""), "attempt": self.attempt, "step": self.step,
+            "worldSize": self.world, "framework": "pytorch",
+            "files": [{"name": "state.pt", "size": len(data), "sha256": hashlib.sha256(data).hexdigest()}],
+        }).encode())
+        self.saved = self.step
+
+    def tell(self, phase, loss=None):
+        if not self.status_file or self.rank != 0:
+            return
+        status = {"step": self.step, "totalSteps": self.args.steps, "phase": phase}
+        if loss is not None:
+            status["metrics"] = {"loss": repr(loss)}
+        if self.carried_out:
+            status["commandId"] = self.carried_out
+        write(self.status_file, json.dumps(status).encode())
+
+    def listen(self):
+        """Waits in a thread of its own for the end, or for a command. The main thread cannot: when another rank is gone it hangs in
+        the all-reduce, and Python runs signal handlers nowhere else. What is saved is the last step that was whole."""
+        while True:
+            asked = signal.sigtimedwait([signal.SIGTERM], 0.2)
+            command = {}
+            if asked is None and self.command_file and self.rank == 0:
+                try:
+                    with open(self.command_file) as f:
+                        command = json.load(f)
+                except (OSError, ValueError):
+                    pass
+                if command.get("id") == self.carried_out:
+                    command = {}
+            if asked is None and not command:
+                continue
+            with self.whole:
+                if self.rank == 0 and not self.args.die_at_once:
+                    self.save()
+                    self.carried_out = command.get("id", self.carried_out)
+                    self.tell("Training")
+                if asked is not None or command.get("command") == "CheckpointAndExit":
+                    os._exit(0)
+
+    def log(self, **what):
+        if self.rank != 0:
+            return
+        print(json.dumps({"attempt": self.attempt, **what}), flush=True)
+
+    def gradients(self):
+        """One flat all-reduce: see above."""
+        flat = torch.cat([p.grad.reshape(-1) for p in self.model.parameters()])
+        dist.all_reduce(flat)
+        flat /= self.world
+        at = 0
+        for p in self.model.parameters():
+            p.grad.copy_(flat[at:at + p.numel()].view_as(p))
+            at += p.numel()
+
+    def train(self):
+        target = torch.linspace(-1, 1, 32)
+        last_save = time.monotonic()
+        self.log(event="start", step=self.step, resumed=os.environ.get("RESUME_FROM_CHECKPOINT", ""))
+        self.tell("Training")
+        while self.step < self.args.steps:
+            g = torch.Generator().manual_seed((self.args.seed * 1_000_003 + self.step) * 1_000 + self.rank)
+            x = torch.randn(16, 32, generator=g)
+            loss = ((self.model(x) - torch.sin(x @ target).unsqueeze(1)) ** 2).mean()
+            self.optimizer.zero_grad()
+            loss.backward()
+            mean = loss.detach().clone()
+            try:
+                self.gradients()
+                dist.all_reduce(mean)
+            except RuntimeError as e:  # another rank is gone
+                with self.whole:
+                    if self.rank == 0 and not self.args.die_at_once:
+                        self.save()
+                sys.exit("step %d: %s" % (self.step + 1, e))
+            mean = (mean / self.world).item()
+            with self.whole:
+                self.optimizer.step()
+                self.step += 1
+                # A float's hexadecimal form loses no bit.
+                self.log(event="step", step=self.step, loss=mean.hex())
+                if self.rank == 0 and time.monotonic() - last_save >= self.interval:
+                    self.save()
+                    last_save = time.monotonic()
+                self.tell("Training", mean)
+            time.sleep(self.args.step_seconds)
+        with self.whole:
+            if self.rank == 0:
+                self.save()
+            weights = hashlib.sha256()
+            for p in self.model.parameters():
+                weights.update(p.detach().numpy().tobytes())
+            self.log(event="end", step=self.step, weights=weights.hexdigest())
+            self.tell("Completed")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--steps", type=int, default=1000)
+    parser.add_argument("--step-seconds", type=float, default=0, help="pause after each step, to play a larger model")
+    parser.add_argument("--width", type=int, default=64)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--die-at-once", action="store_true", help="on SIGTERM do not save: a trainer that does not cooperate")
+    parser.add_argument("--ignore-resume", action="store_true", help="start at step 0 always: a trainer that is broken, for tests")
+    args = parser.parse_args()
+    trainer = Trainer(args)
+    threading.Thread(target=trainer.listen, daemon=True).start()
+    dist.init_process_group("gloo")
+    trainer.resume()
+    trainer.train()
+    dist.barrier()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
