@@ -30,7 +30,7 @@ type Explanation struct {
 type Explainer interface {
 	Backend
 	// FactKinds are the kinds of the cluster's objects that Explain wants in Facts.Objects. They are watched where the
-	// cluster serves the Backend's own Kinds.
+	// cluster serves them and the Backend's own Kinds.
 	FactKinds() []schema.GroupVersionKind
 	// Matters says whether a change of such an object may change a reason, and not only numbers: then the jobs that wait
 	// are looked at again at once. Either may be nil: the object is new, or gone.

@@ -22,6 +22,7 @@ package controller
 // +kubebuilder:rbac:groups=scheduling.volcano.sh,resources=queues,verbs=list;watch
 // +kubebuilder:rbac:groups=scheduling.k8s.io,resources=podgroups,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=scheduling.x-k8s.io,resources=podgroups,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=scheduling.x-k8s.io,resources=elasticquotas,verbs=list;watch
 //
 // Kueue's Workloads, which must be told of; the flavours say where their pods run, the classes what their priority is.
 // +kubebuilder:rbac:groups=kueue.x-k8s.io,resources=workloads,verbs=get;list;watch;create;patch;delete
