@@ -100,7 +100,7 @@ func (Backend) Explain(g scheduler.Gang, objs []client.Object, f scheduler.Facts
 	v := waiting(g, wl)
 	switch v.Reason {
 	case scheduler.ReasonNotJudged:
-		if e, ok := strictlyBehind(cluster); ok {
+		if e, ok := behind(g, cluster, q, f); ok {
 			return e, true
 		}
 	case scheduler.ReasonQuotaExceeded, scheduler.ReasonExceedsQuota:
@@ -119,21 +119,31 @@ func closed(kind, resource, name string, policy kueuev1beta2.StopPolicy) schedul
 	}
 }
 
-// strictlyBehind: of a StrictFIFO queue Kueue judges the first Workload alone.
-func strictlyBehind(q *kueuev1beta2.ClusterQueue) (scheduler.Explanation, bool) {
-	others := q.Status.PendingWorkloads - 1
-	if q.Spec.QueueingStrategy != kueuev1beta2.StrictFIFO || others < 1 {
+// behind: Kueue has not judged the Workload because of others. Of a StrictFIFO queue it judges the first alone; of any other none
+// that is like one that it has just found not to fit (pkg/cache/queue, hashToBulkMoveReason).
+func behind(g scheduler.Gang, c *kueuev1beta2.ClusterQueue, q queues, f scheduler.Facts) (scheduler.Explanation, bool) {
+	others := c.Status.PendingWorkloads - 1
+	if others < 1 {
 		return scheduler.Explanation{}, false
 	}
-	verb := "others wait"
+	wait := fmt.Sprintf("%d others wait", others)
 	if others == 1 {
-		verb = "other waits"
+		wait = "1 other waits"
 	}
-	return scheduler.Explanation{
-		Reason: scheduler.ReasonWaitingBehind, Object: clusterQueueResource + q.Name,
-		Message:  fmt.Sprintf("ClusterQueue %s serves strictly in order (StrictFIFO), and it is not first: %d %s in it", q.Name, others, verb),
+	e := scheduler.Explanation{
+		Reason: scheduler.ReasonWaitingBehind, Object: clusterQueueResource + c.Name,
+		Message:  fmt.Sprintf("ClusterQueue %s serves strictly in order (StrictFIFO), and it is not first: %s in it", c.Name, wait),
 		NextStep: fmt.Sprintf("it is tried when those before it have started; a higher priority (label %s) lets it pass them", PriorityClassLabel),
-	}, true
+	}
+	if c.Spec.QueueingStrategy == kueuev1beta2.StrictFIFO {
+		return e, true
+	}
+	e.Message = fmt.Sprintf("%s in ClusterQueue %s, and while one of the same shape and priority does not fit Kueue tries no other", wait, c.Name)
+	if short, ok := ownQuota(g, c, q, f); ok && c.Spec.CohortName == "" {
+		short.NextStep, short.Message = quotaStep(g), short.Message+"; "+e.Message
+		return short, true
+	}
+	return e, true
 }
 
 // queues of the cluster, and to which ClusterQueue a gang's leads.
@@ -169,14 +179,30 @@ func (q queues) share(h scheduler.Holder, c *kueuev1beta2.ClusterQueue) bool {
 	return other != nil && (other.Name == c.Name || c.Spec.CohortName != "" && other.Spec.CohortName == c.Spec.CohortName)
 }
 
-// quotaNumbers are the queue's own: what it may borrow beyond depends on its cohort, and Kueue's sentence, which follows, knows of
-// that. Free is the most that one flavour has, for a role gets its GPUs from one.
+// quotaNumbers of a quota that Kueue calls too small. They are the queue's own: what it may borrow beyond depends on its cohort,
+// and Kueue's sentence, which follows, knows of that.
 func quotaNumbers(g scheduler.Gang, v scheduler.Verdict, c *kueuev1beta2.ClusterQueue, q queues, f scheduler.Facts) scheduler.Explanation {
-	e := scheduler.Explanation{Reason: v.Reason, Object: clusterQueueResource + c.Name, Message: v.Message, NextStep: v.NextStep}
+	e, _ := ownQuota(g, c, q, f)
+	said := v.Message
+	if e.Message != "" {
+		said = fmt.Sprintf("%s (Kueue: %s)", e.Message, v.Message)
+	}
+	e.Reason, e.Object, e.Message, e.NextStep = v.Reason, clusterQueueResource+c.Name, said, v.NextStep
+	if v.Reason == scheduler.ReasonExceedsQuota {
+		e.Message = "it can never start: " + said
+		e.NextStep = "ask for less (fewer ranks, fewer per rank, or a smaller minAvailable), or ask the admin to raise the quota or what may be borrowed"
+	}
+	return e
+}
+
+// ownQuota is what the gang needs, what the ClusterQueue has left of its own, and who holds the rest; true: no flavour has enough.
+// Free is the most that one flavour has, for a role gets its GPUs from one. Without a message where the queue limits nothing that
+// the gang needs.
+func ownQuota(g scheduler.Gang, c *kueuev1beta2.ClusterQueue, q queues, f scheduler.Facts) (scheduler.Explanation, bool) {
 	need := f.Missing(g)
-	name, left, found := scarcest(need, c)
-	if !found {
-		return e
+	name, left, short := scarcest(need, c)
+	if name == "" {
+		return scheduler.Explanation{}, false
 	}
 	var parts []string
 	var most int64
@@ -184,17 +210,14 @@ func quotaNumbers(g scheduler.Gang, v scheduler.Verdict, c *kueuev1beta2.Cluster
 		parts = append(parts, fmt.Sprintf("%s of %s in %s", amount(name, fl.free), amount(name, fl.nominal), fl.name))
 		most = max(most, fl.free)
 	}
-	e.Need = corev1.ResourceList{name: scheduler.Quantity(name, need[name])}
-	e.Free = corev1.ResourceList{name: scheduler.Quantity(name, most)}
-	e.Message = fmt.Sprintf("it needs %s; ClusterQueue %s has of its own free %s", scheduler.Text(name, need[name]), c.Name, strings.Join(parts, ", "))
-	if v.Reason == scheduler.ReasonQuotaExceeded {
-		e.Message += scheduler.HeldBy(name, f.HoldersOf(name, func(h scheduler.Holder) bool { return q.share(h, c) }))
-	} else {
-		e.Message = "it can never start: " + e.Message
-		e.NextStep = "ask for less (fewer ranks, fewer per rank, or a smaller minAvailable), or ask the admin to raise the quota or what may be borrowed"
-	}
-	e.Message += " (Kueue: " + v.Message + ")"
-	return e
+	holders := f.HoldersOf(name, func(h scheduler.Holder) bool { return q.share(h, c) })
+	return scheduler.Explanation{
+		Reason: scheduler.ReasonQuotaExceeded, Object: clusterQueueResource + c.Name,
+		Message: fmt.Sprintf("it needs %s; ClusterQueue %s has of its own free %s%s",
+			scheduler.Text(name, need[name]), c.Name, strings.Join(parts, ", "), scheduler.HeldBy(name, holders)),
+		Need: corev1.ResourceList{name: scheduler.Quantity(name, need[name])},
+		Free: corev1.ResourceList{name: scheduler.Quantity(name, most)},
+	}, short
 }
 
 // flavorLeft is what a flavour has of one resource.
@@ -203,23 +226,22 @@ type flavorLeft struct {
 	free, nominal int64
 }
 
-// scarcest of the resources that a gang needs, extended ones first: one of which no flavour has enough left, else the first that
-// the queue limits at all. With what each flavour has left.
-func scarcest(need scheduler.Amounts, c *kueuev1beta2.ClusterQueue) (name corev1.ResourceName, left []flavorLeft, found bool) {
+// scarcest of the resources that a gang needs, extended ones first: one of which no flavour has enough left, which is short, else
+// the first that the queue limits at all. With what each flavour has left.
+func scarcest(need scheduler.Amounts, c *kueuev1beta2.ClusterQueue) (name corev1.ResourceName, left []flavorLeft, short bool) {
 	for _, candidate := range scheduler.ByImportance(need) {
 		has := flavorsOf(candidate, c)
 		if len(has) == 0 {
 			continue
 		}
-		short := !slices.ContainsFunc(has, func(f flavorLeft) bool { return f.free >= need[candidate] })
-		if short || !found {
-			name, left, found = candidate, has, true
+		if !slices.ContainsFunc(has, func(f flavorLeft) bool { return f.free >= need[candidate] }) {
+			return candidate, has, true
 		}
-		if short {
-			break
+		if name == "" {
+			name, left = candidate, has
 		}
 	}
-	return name, left, found
+	return name, left, false
 }
 
 func flavorsOf(name corev1.ResourceName, c *kueuev1beta2.ClusterQueue) []flavorLeft {

@@ -50,6 +50,10 @@ func strict(pending int32) func(*kueuev1beta2.ClusterQueue) {
 	}
 }
 
+func pending(n int32) func(*kueuev1beta2.ClusterQueue) {
+	return func(q *kueuev1beta2.ClusterQueue) { q.Status.PendingWorkloads = n }
+}
+
 func inCohort(name string) func(*kueuev1beta2.ClusterQueue) {
 	return func(q *kueuev1beta2.ClusterQueue) { q.Spec.CohortName = kueuev1beta2.CohortReference(name) }
 }
@@ -104,6 +108,19 @@ func TestExplain(t *testing.T) {
 			why: "it is not judged until it is", objects: []client.Object{open, clusterQueue("gpus", strict(3))},
 			want: "WaitingBehind clusterqueues.kueue.x-k8s.io/gpus ClusterQueue gpus serves strictly in order (StrictFIFO), and it is not first: 2 others wait in it",
 		},
+		"one like another that waits": {
+			why: "Kueue tries none of them", objects: []client.Object{open, clusterQueue("gpus", pending(2), has("h100", "16", "12"))},
+			want: "QuotaExceeded clusterqueues.kueue.x-k8s.io/gpus it needs 8 nvidia.com/gpu; ClusterQueue gpus has of its own free 4 of 16 in h100; held by " + own + "/bert (4); " +
+				"1 other waits in ClusterQueue gpus, and while one of the same shape and priority does not fit Kueue tries no other",
+		},
+		"one like another that waits, in a cohort": {
+			why: "it might borrow", objects: []client.Object{open, clusterQueue("gpus", pending(3), inCohort("ml"), has("h100", "16", "12"))},
+			want: "WaitingBehind clusterqueues.kueue.x-k8s.io/gpus 2 others wait in ClusterQueue gpus, and while one of the same shape and priority does not fit Kueue tries no other",
+		},
+		"not tried although it fits": {
+			why: "the others are before it", objects: []client.Object{open, clusterQueue("gpus", pending(2), has("h100", "16", "2"))},
+			want: "WaitingBehind clusterqueues.kueue.x-k8s.io/gpus 1 other waits in ClusterQueue gpus, and while one of the same shape and priority does not fit Kueue tries no other",
+		},
 		"alone in a strict queue": {why: "nobody is before it", objects: []client.Object{open, clusterQueue("gpus", strict(1))}, want: notJudged},
 		"over quota": {
 			why: "with who holds it, in the cohort too", said: said(noQuota),
@@ -116,8 +133,8 @@ func TestExplain(t *testing.T) {
 		},
 		"never": {
 			why: "whoever ends", said: said(tooLarge), objects: []client.Object{open, clusterQueue("gpus", has("h100", "4", "0"))},
-			want: "ExceedsQuota clusterqueues.kueue.x-k8s.io/gpus it can never start: it needs 8 nvidia.com/gpu; ClusterQueue gpus has of its own free 4 of 4 in h100 " +
-				"(Kueue: insufficient quota for nvidia.com/gpu in flavor h100, request > maximum capacity (4))",
+			want: "ExceedsQuota clusterqueues.kueue.x-k8s.io/gpus it can never start: it needs 8 nvidia.com/gpu; ClusterQueue gpus has of its own free 4 of 4 in h100; " +
+				"held by " + own + "/bert (4) (Kueue: insufficient quota for nvidia.com/gpu in flavor h100, request > maximum capacity (4))",
 		},
 		"admitted": {
 			why: "a stopped queue lets it go on", said: said(reserved, admitted, admission("h100", 0)),

@@ -108,19 +108,19 @@ var submissionOrder = Scenario{
 		submit(asked{name: "z-first", ranks: 3, gpus: 8}), // names do not decide
 		judged("z-first"),
 		aSecondLater(),
-		submit(asked{name: "m-second", ranks: 3, gpus: 8}),
+		submit(asked{name: "m-second", ranks: 5, gpus: 4}), // Kueue judges none that is like one that waits
 		judged("m-second"),
 		aSecondLater(),
-		submit(asked{name: "a-third", ranks: 3, gpus: 8}),
+		submit(asked{name: "a-third", ranks: 4, gpus: 5}),
 		judged("a-third"),
 		complete("filler"),
 		until("z-first", runsWhole(3), attempt(1)),
 		complete("z-first"),
-		until("m-second", runsWhole(3), attempt(1)),
+		until("m-second", runsWhole(5), attempt(1)),
 		judged("a-third"),
 		neverBound("a-third"),
 		complete("m-second"),
-		until("a-third", runsWhole(3), attempt(1), spent(0, 0), neverFailed()),
+		until("a-third", runsWhole(4), attempt(1), spent(0, 0), neverFailed()),
 	},
 }
 
