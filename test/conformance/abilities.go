@@ -14,7 +14,7 @@ const (
 	// PreemptsWhole: a gang is evicted whole or not at all.
 	PreemptsWhole Ability = "preempts gangs whole"
 	// ServesByPriority: when room comes, of the gangs that wait for it the highest goes first.
-	ServesByPriority Ability = "lets the highest of the waiting gangs go first"
+	ServesByPriority Ability = "starts waiting gangs in order of priority, without starting and preempting a lower one first"
 	// ServesInOrder: of waiting gangs of one priority the one that came first goes first.
 	ServesInOrder Ability = "serves gangs of one priority in order of submission"
 	// LetsSmallPass: a small gang that fits starts before a large one that does not, however long that one waits.
@@ -133,8 +133,8 @@ func OnNative() Faculties {
 	return Faculties{
 		HoldsPods:        {false, "kube-scheduler judges pods, so they must exist"},
 		PreemptsWhole:    {true, "disruptionMode PodGroup"},
-		ServesByPriority: {true, "its queue orders groups by priority"},
-		ServesInOrder:    {false, "its queue orders gangs of a priority by when they were last tried"},
+		ServesByPriority: {false, "a gang that was tried in vain waits out a backoff of its own: a lower one whose backoff ends first takes the room, and is then preempted"},
+		ServesInOrder:    {false, "for the same reason a later gang may be tried first"},
 		LetsSmallPass:    {true, "nothing is kept free for the large one: a higher priority, which preempts, gets it its turn"},
 		KeepsPlace:       {false, "a group cannot be used twice, so the gang returns with a new one"},
 		CountsRoles:      {false, "minCount counts any ranks"},

@@ -20,7 +20,7 @@ type Scenario struct {
 // Scenarios in the order in which they run. The cluster has 4 nodes of 8 GPUs: 32.
 func scenarios() []Scenario {
 	return []Scenario{
-		wholeGangWait, twoGangsOf60Percent, priorityOrder, submissionOrder, smallPassesLarge, preemptAndReturn, keepsItsPlace, belowReplicas,
+		wholeGangWait, twoGangsOf60Percent, priorityOrder, priorityWins, submissionOrder, smallPassesLarge, preemptAndReturn, keepsItsPlace, belowReplicas,
 		eachRoleHasItsShare, refusesWhatItCannotSay, scheduleTimeout, suspendAndResume, suspendedFromTheStart,
 		deletionLeavesNothing, lostRank, failedRank, queueQuota,
 	}
@@ -95,6 +95,31 @@ var priorityOrder = Scenario{
 		now("early-low", waits(), holds(0)),
 		complete("last-middle"),
 		until("early-low", runsWhole(3), attempt(1), spent(0, 0), neverFailed()),
+	},
+}
+
+// A scheduler that tries the lower one first must take the room back from it.
+var priorityWins = Scenario{
+	name:  "priority-wins",
+	claim: "of waiting gangs each one comes to run before those of lower priority are through, whoever came first",
+	steps: []Step{
+		submit(asked{name: "filler", ranks: 4, gpus: 8, class: top}),
+		until("filler", runsWhole(4)),
+		submit(asked{name: "early-low", ranks: 3, gpus: 8, class: low}),
+		judged("early-low"),
+		submit(asked{name: "late-high", ranks: 3, gpus: 8, class: high}),
+		judged("late-high"),
+		submit(asked{name: "last-middle", ranks: 3, gpus: 8, class: middle}),
+		judged("last-middle"),
+		complete("filler"),
+		until("late-high", runsWhole(3), attempt(1), spent(0, 0), neverFailed()),
+		until("last-middle", is(v1alpha1.PhaseQueued), holds(0)),
+		until("early-low", is(v1alpha1.PhaseQueued), holds(0)),
+		complete("late-high"),
+		until("last-middle", runsWhole(3), neverFailed()),
+		until("early-low", is(v1alpha1.PhaseQueued), holds(0)),
+		complete("last-middle"),
+		until("early-low", runsWhole(3), neverFailed()),
 	},
 }
 
