@@ -219,23 +219,24 @@ func (p team) localQueue() {
 	})
 }
 
-// Submitted in the wrong order, they start in the right one.
+// Submitted in the wrong order, they start in the right one; of two alike, of which Kueue tries the first alone, the first.
 func workloadPriorities(p team) {
 	p.Job("holder", 1, "8", queued("own"))
 	p.runs("holder", 1)
-	classes := map[string]string{"lowest": "", "highest": "production", "middle": "experiment"}
-	for _, name := range []string{"lowest", "highest", "middle"} {
+	classes := map[string]string{"highest": "production", "middle": "experiment", "alike": "experiment"}
+	for _, name := range []string{"lowest", "highest", "middle", "alike"} {
 		p.Job(name, 2, "4", queued("own"), func(j *v1alpha1.TrainingJob) {
 			if class := classes[name]; class != "" {
 				ofClass(class)(j)
 			}
 		})
-		p.waits(name, v1alpha1.ReasonQuotaExceeded)
+		needs(p.T, p.waits(name, v1alpha1.ReasonQuotaExceeded), "8", "0")
 	}
 	p.complete("holder")
-	for i, name := range []string{"highest", "middle", "lowest"} {
+	order := []string{"highest", "middle", "alike", "lowest"}
+	for i, name := range order {
 		p.runs(name, 1)
-		for _, later := range []string{"highest", "middle", "lowest"}[i+1:] {
+		for _, later := range order[i+1:] {
 			p.holdsNothing(later)
 		}
 		p.complete(name)
