@@ -170,7 +170,8 @@ func failToPull(p *place) {
 func queueObject() string { return "queues.scheduling.volcano.sh/%s" }
 
 // WaitingBehind is not here: neither scheduler holds a gang back for another one that waits, once there is room for it
-// (Volcano v1.14.1 has the field dequeueStrategy and does nothing with it).
+// (Volcano v1.14.1 has the field dequeueStrategy and does nothing with it). It, AdmissionCheckPending and what else only Kueue
+// says are provoked in test/quotas.
 var provocations = map[string]provocation{
 	"queue does not exist": {
 		reason: v1alpha1.ReasonQueueNotFound, on: both[:1], nodes: 1, object: queueObject(),
