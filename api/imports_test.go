@@ -45,6 +45,7 @@ var rules = map[string]struct {
 		reason: "pure: the contract between trainer, agent and operator",
 		never:  []string{"context", "os", "net", "k8s.io", "sigs.k8s.io"},
 	},
+	"pkg/reportserver": {reason: "takes reports; knows no scheduler and no controller", ours: []string{"api", "pkg/checkpoint", "pkg/trainingjob"}},
 	"pkg/config":       {reason: "the operator's file", ours: []string{"api"}},
 	"pkg/controller":   {reason: "the shell knows no dialect", ours: []string{"api", "scheduler", "pkg/trainingjob", "pkg/clusterfacts"}},
 	"pkg/clusterfacts": {reason: "knows clusters and gangs, not jobs", ours: []string{"scheduler"}},
