@@ -53,7 +53,7 @@ var rules = map[string]struct {
 	"pkg/demo":         {reason: "drives the operator through the API and its file", ours: []string{"api", "pkg/config", "pkg/localcluster"}},
 	"cmd/operator": {
 		reason: "the only importer of concrete backends",
-		ours:   []string{"api", "scheduler", "scheduler/volcano", "scheduler/native", "scheduler/coscheduling", "pkg/config", "pkg/controller"},
+		ours:   []string{"api", "scheduler", "scheduler/volcano", "scheduler/native", "scheduler/coscheduling", "pkg/config", "pkg/controller", "pkg/reportserver", "pkg/checkpoint"},
 	},
 	"cmd/agent": {
 		reason: "a small binary: the standard library and the contract", ours: []string{"pkg/checkpoint"},
