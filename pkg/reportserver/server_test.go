@@ -63,12 +63,16 @@ func agent(address string, ca []byte, config *tls.Config) *http.Client {
 }
 
 func (w *world) report(c *http.Client, body string) (int, string) {
+	return w.reportAs(c, "bert-worker-0", body)
+}
+
+func (w *world) reportAs(c *http.Client, token, body string) (int, string) {
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, w.server.URL(), strings.NewReader(body))
 	if err != nil {
 		return 0, err.Error()
 	}
 	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Authorization", "Bearer bert-worker-0")
+	req.Header.Set("Authorization", "Bearer "+token)
 	resp, err := c.Do(req)
 	if err != nil {
 		return 0, err.Error()
