@@ -2,7 +2,6 @@ package reportserver
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -260,7 +259,7 @@ func TestAttemptThatIsOver(t *testing.T) {
 func TestAnswerThatIsNoAnswer(t *testing.T) {
 	w := newWorld(t)
 	change(w, "bert", func(j *v1alpha1.TrainingJob) {
-		metav1.SetMetaDataAnnotation(&j.ObjectMeta, "test/command", fmt.Sprint("a b"))
+		metav1.SetMetaDataAnnotation(&j.ObjectMeta, "test/command", "a b")
 	})
 	w.says(post(training), 500, "see its log")
 }
