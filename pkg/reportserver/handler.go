@@ -19,6 +19,9 @@ import (
 
 // ServeHTTP takes one report. What costs least comes first, and nothing is read of a body before its sender is known.
 func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	if s.open.Load() > keepConnections {
+		w.Header().Set("Connection", "close")
+	}
 	answer, no := s.handle(w, req)
 	if no != nil {
 		s.metrics.reports.WithLabelValues(no.result).Inc()

@@ -11,27 +11,33 @@ import (
 
 // Results of a report: the values of the metrics' label.
 const (
-	resultTaken        = "taken"         // in the inbox, and its commit in the status
-	resultUnwritten    = "unwritten"     // in the inbox, its commit not yet in the status
-	resultNotLeader    = "not_leader"    // another replica leads
-	resultBusy         = "busy"          // too many at once
-	resultUnavailable  = "unavailable"   // the API server or the caches did not say
-	resultNotServed    = "not_served"    // no such path, method or content type
-	resultToken        = "token"         // no token, or not one that is good here
-	resultRate         = "rate"          // too often
-	resultSender       = "sender"        // the pod may not report
-	resultAttempt      = "attempt"       // of another attempt than the pod's or the running one
-	resultMalformed    = "malformed"     // not a report
-	resultOversized    = "oversized"     // more than checkpoint.MaxReportBytes
-	resultURI          = "uri"           // a checkpoint outside the job's place
-	resultDisconnected = "disconnected"  // nobody waits for the answer any more
-	resultInternal     = "internal"      // our fault
-	maxRefusalText     = 500             // bytes; the agent shows 200
-	retryLeader        = 2 * time.Second // an election takes longer, a balanced connection not
-	retrySoon          = time.Second
-	retryRate          = 2 * time.Second
-	retryUnavailable   = 5 * time.Second
+	resultTaken        = "taken"        // in the inbox, and its commit in the status
+	resultUnwritten    = "unwritten"    // in the inbox, its commit not yet in the status
+	resultNotLeader    = "not_leader"   // another replica leads
+	resultBusy         = "busy"         // too many at once
+	resultUnavailable  = "unavailable"  // the API server or the caches did not say
+	resultNotServed    = "not_served"   // no such path, method or content type
+	resultToken        = "token"        // no token, or not one that is good here
+	resultRate         = "rate"         // too often
+	resultSender       = "sender"       // the pod may not report
+	resultAttempt      = "attempt"      // of another attempt than the pod's or the running one
+	resultMalformed    = "malformed"    // not a report
+	resultOversized    = "oversized"    // more than checkpoint.MaxReportBytes
+	resultURI          = "uri"          // a checkpoint outside the job's place
+	resultDisconnected = "disconnected" // nobody waits for the answer any more
+	resultInternal     = "internal"     // our fault
 )
+
+// How long a refused agent waits: for another replica, for a pass of the reconciler, for its rate, for the API server.
+const (
+	retryLeader      = 2 * time.Second
+	retrySoon        = time.Second
+	retryRate        = 2 * time.Second
+	retryUnavailable = 5 * time.Second
+)
+
+// maxRefusalText is in bytes; the agent shows 200.
+const maxRefusalText = 500
 
 // refusal is an answer other than 200: what is wrong with which field, and what to change.
 type refusal struct {

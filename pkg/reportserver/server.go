@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -31,7 +32,10 @@ const Path = "/v1/reports"
 // Bounds of a connection. An honest agent needs a hundredth of them.
 const (
 	maxConnections = 4096
-	maxHeaderBytes = maxTokenBytes + 8<<10
+	// keepConnections are open at most between two reports of their agents; beyond them each answer ends its connection, so that more
+	// jobs than maxConnections can report in turn.
+	keepConnections = maxConnections / 2
+	maxHeaderBytes  = maxTokenBytes + 8<<10
 	// headerTimeout is also the TLS handshake's.
 	headerTimeout = 5 * time.Second
 	readTimeout   = 8 * time.Second
@@ -85,6 +89,8 @@ type Server struct {
 	slots        chan struct{}
 	changes      *changes
 	metrics      *metrics
+	// open connections.
+	open atomic.Int64
 }
 
 // New reads the certificates; the server listens when it is started.
@@ -169,7 +175,18 @@ func (s *Server) httpServer(ctx context.Context, certificate func(*tls.ClientHel
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
+		ConnState:         s.count,
 		ErrorLog:          log.New(quiet{s.Log}, "", 0),
+	}
+}
+
+// count the open connections.
+func (s *Server) count(_ net.Conn, now http.ConnState) {
+	switch now {
+	case http.StateNew:
+		s.open.Add(1)
+	case http.StateClosed, http.StateHijacked:
+		s.open.Add(-1)
 	}
 }
 

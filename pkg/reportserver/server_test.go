@@ -168,6 +168,28 @@ func TestShutdownAnswersThoseWhoWait(t *testing.T) {
 	}
 }
 
+// TestManyAgentsShareTheConnections: when they are scarce an agent's connection is not kept for its next report.
+func TestManyAgentsShareTheConnections(t *testing.T) {
+	w := newWorld(t)
+	address, _ := w.served()
+	kept := agent(address, w.server.CA(), &tls.Config{})
+	kept.Transport.(*http.Transport).DisableKeepAlives = false
+	defer kept.CloseIdleConnections()
+	for range 2 {
+		if code, says := w.report(kept, training); code != 200 {
+			t.Fatalf("got %d %s", code, says)
+		}
+	}
+	if n := w.server.open.Load(); n != 1 {
+		t.Fatalf("%d connections are open", n)
+	}
+	w.server.open.Add(keepConnections)
+	if code, says := w.report(kept, training); code != 200 {
+		t.Fatalf("got %d %s", code, says)
+	}
+	eventually(t, "the connection is closed", func() bool { return w.server.open.Load() == keepConnections })
+}
+
 func TestAddressThatIsTaken(t *testing.T) {
 	w := newWorld(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
