@@ -45,6 +45,7 @@ var rules = map[string]struct {
 		reason: "pure: the contract between trainer, agent and operator",
 		never:  []string{"context", "os", "net", "k8s.io", "sigs.k8s.io"},
 	},
+	"pkg/reportserver": {reason: "takes reports; knows no scheduler and no controller", ours: []string{"api", "pkg/checkpoint", "pkg/trainingjob"}},
 	"pkg/config":       {reason: "the operator's file", ours: []string{"api"}},
 	"pkg/controller":   {reason: "the shell knows no dialect", ours: []string{"api", "scheduler", "pkg/trainingjob", "pkg/clusterfacts"}},
 	"pkg/clusterfacts": {reason: "knows clusters and gangs, not jobs", ours: []string{"scheduler"}},
@@ -52,7 +53,7 @@ var rules = map[string]struct {
 	"pkg/demo":         {reason: "drives the operator through the API and its file", ours: []string{"api", "pkg/config", "pkg/localcluster"}},
 	"cmd/operator": {
 		reason: "the only importer of concrete backends",
-		ours:   []string{"api", "scheduler", "scheduler/volcano", "scheduler/native", "scheduler/coscheduling", "pkg/config", "pkg/controller"},
+		ours:   []string{"api", "scheduler", "scheduler/volcano", "scheduler/native", "scheduler/coscheduling", "pkg/config", "pkg/controller", "pkg/reportserver", "pkg/checkpoint"},
 	},
 	"cmd/agent": {
 		reason: "a small binary: the standard library and the contract", ours: []string{"pkg/checkpoint"},

@@ -30,7 +30,7 @@ type Explanation struct {
 type Explainer interface {
 	Backend
 	// FactKinds are the kinds of the cluster's objects that Explain wants in Facts.Objects. They are watched where the
-	// cluster serves the Backend's own Kinds.
+	// cluster serves them and the Backend's own Kinds.
 	FactKinds() []schema.GroupVersionKind
 	// Matters says whether a change of such an object may change a reason, and not only numbers: then the jobs that wait
 	// are looked at again at once. Either may be nil: the object is new, or gone.
@@ -70,7 +70,7 @@ var explanations = []func(*question) (Explanation, bool){
 func Explain(b Backend, g Gang, objects []client.Object, v Verdict, f Facts) (Explanation, bool) {
 	c := &question{backend: b, gang: g, objects: objects, verdict: v, facts: f}
 	if f.Complete {
-		c.rooms = f.rooms(g)
+		c.rooms = f.rooms(placed(g, v))
 	}
 	for _, tell := range explanations {
 		if e, ok := tell(c); ok {
@@ -166,7 +166,7 @@ func ownSentence(c *question) (Explanation, bool) {
 // fits. Nominal and used hold the resources that are limited; holders are who has them, as far as that is known.
 func QuotaReason(what, object string, need, nominal, used Amounts, holders func(corev1.ResourceName) []Holder) (Explanation, bool) {
 	for _, never := range []bool{true, false} {
-		for _, name := range byImportance(need) {
+		for _, name := range ByImportance(need) {
 			limit, limited := nominal[name]
 			free := max(0, limit-used[name])
 			switch {

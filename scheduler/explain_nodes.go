@@ -99,7 +99,7 @@ func noNodeLargeEnough(c *question) (Explanation, bool) {
 
 // tooLarge is the resource of which no node has enough, else the most important one.
 func tooLarge(r room) corev1.ResourceName {
-	for _, name := range byImportance(r.need) {
+	for _, name := range ByImportance(r.need) {
 		if r.need[name] > LargestNode(r.open, name) {
 			return name
 		}
@@ -109,7 +109,7 @@ func tooLarge(r room) corev1.ResourceName {
 
 func texts(need Amounts) string {
 	var all []string
-	for _, name := range byImportance(need) {
+	for _, name := range ByImportance(need) {
 		if name != corev1.ResourcePods {
 			all = append(all, Text(name, need[name]))
 		}
@@ -132,7 +132,7 @@ func exceedsCluster(c *question) (Explanation, bool) {
 		}
 	}
 	name := dominant(need)
-	for _, candidate := range byImportance(need) {
+	for _, candidate := range ByImportance(need) {
 		if need[candidate] > total[candidate] {
 			name = candidate
 			break

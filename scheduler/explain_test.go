@@ -67,6 +67,10 @@ func taint(n *scheduler.Node) {
 
 func cordon(n *scheduler.Node) { n.Spec.Unschedulable = true }
 
+func inZone(value string) func(*scheduler.Node) {
+	return func(n *scheduler.Node) { n.Labels["zone"] = value }
+}
+
 func broken(n *scheduler.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown }
 
 func cpus(millis int64) func(*scheduler.Node) {
@@ -116,6 +120,25 @@ func TestExplain(t *testing.T) {
 		"facts that are not complete": {
 			why: "absence proves nothing before the caches are whole", gang: gang(4, "2"), verdict: unschedulable,
 			facts: func() scheduler.Facts { return scheduler.Facts{} }, want: own,
+		},
+		"placed on a flavour": {
+			why: "its selector and its tolerations are the gang's", gang: gang(4, "2"),
+			verdict: scheduler.Verdict{Admission: scheduler.Go, Judged: true, Placement: map[string]scheduler.Placement{"worker": {
+				NodeSelector: map[string]string{"zone": "a"}, Tolerations: []corev1.Toleration{{Key: "team", Operator: corev1.TolerationOpExists}},
+			}}},
+			facts: func() scheduler.Facts { return facts(node("a", 0, taint), node("b", 8, inZone("b"))) },
+		},
+		"placed on a flavour whose nodes are full": {
+			why: "other nodes are not for it", gang: gang(4, "2"),
+			verdict: scheduler.Verdict{Admission: scheduler.Go, Judged: true, Placement: map[string]scheduler.Placement{"worker": {
+				NodeSelector: map[string]string{"zone": "a"},
+			}}},
+			facts: func() scheduler.Facts { return facts(node("a", 8), node("b", 0, inZone("b"))) },
+			want: scheduler.Explanation{
+				Reason: scheduler.ReasonInsufficientResources, Need: gpus(8), Free: gpus(0),
+				Message:  "needs 8 nvidia.com/gpu, 0 free on 1 node that may run it; the largest free node has 0 and a rank needs 2",
+				NextStep: "wait until others end, ask for less, or give the job a higher priorityClass",
+			},
 		},
 		"terminating": {
 			why: "a group that goes outranks the dialect", backend: outspoken{}, gang: gang(4, "2"),

@@ -19,6 +19,27 @@ type room struct {
 	selected, open []Node
 }
 
+// placed is the gang with what the verdict adds to its pods: the flavour on which it was admitted chooses its nodes and tolerates
+// their taints.
+func placed(g Gang, v Verdict) Gang {
+	if len(v.Placement) == 0 {
+		return g
+	}
+	g.Roles = slices.Clone(g.Roles)
+	for i := range g.Roles {
+		place, ok := v.Placement[g.Roles[i].Name]
+		if !ok || g.Roles[i].Template == nil {
+			continue
+		}
+		template := g.Roles[i].Template.DeepCopy()
+		pod := &corev1.Pod{Spec: template.Spec}
+		place.Place(pod)
+		template.Spec = pod.Spec
+		g.Roles[i].Template = template
+	}
+	return g
+}
+
 // rooms of the gang, for the roles that have ranks to place.
 func (f Facts) rooms(g Gang) []room {
 	var list []room
@@ -103,13 +124,13 @@ func demand(rooms []room) (ranks int64, need Amounts, nodes []Node) {
 
 // short names the resource of which the nodes have too little: in sum, else in one piece.
 func short(rooms []room, need Amounts, nodes []Node) corev1.ResourceName {
-	for _, name := range byImportance(need) {
+	for _, name := range ByImportance(need) {
 		if need[name] > TotalFree(nodes, name) {
 			return name
 		}
 	}
 	for _, r := range rooms {
-		for _, name := range byImportance(r.need) {
+		for _, name := range ByImportance(r.need) {
 			if r.need[name] > LargestFree(r.open, name) {
 				return name
 			}
@@ -120,14 +141,14 @@ func short(rooms []room, need Amounts, nodes []Node) corev1.ResourceName {
 
 // dominant resource of a need: GPUs where it has them.
 func dominant(need Amounts) corev1.ResourceName {
-	if names := byImportance(need); len(names) > 0 {
+	if names := ByImportance(need); len(names) > 0 {
 		return names[0]
 	}
 	return ""
 }
 
-// byImportance sorts extended resources first, which is what gangs wait for.
-func byImportance(need Amounts) []corev1.ResourceName {
+// ByImportance sorts extended resources first, which is what gangs wait for.
+func ByImportance(need Amounts) []corev1.ResourceName {
 	rank := func(name corev1.ResourceName) int {
 		switch {
 		case strings.Contains(string(name), "/"):

@@ -31,10 +31,13 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/config"
 	"mlplatform.example.com/trainingjob-operator/pkg/localcluster"
+	"mlplatform.example.com/trainingjob-operator/pkg/reportserver"
 )
 
 const account = "trainingjob-operator"
@@ -83,6 +86,7 @@ func TestInstalledOperatorIsAllowedWhatItDoes(t *testing.T) {
 		}
 	})
 	t.Run("metrics are for those who may read them", func(t *testing.T) { o.metrics(t, c) })
+	t.Run("reports are for ranks", func(t *testing.T) { o.reports(t, c) })
 	o.stop(t)
 	t.Run("the lease is released", func(t *testing.T) {
 		lease := &coordinationv1.Lease{}
@@ -166,6 +170,7 @@ func eventually(t *testing.T, what string, is func(context.Context) (bool, strin
 type process struct {
 	cmd                 *exec.Cmd
 	healthAt, metricsAt string
+	reportsAt           string
 	mu                  sync.Mutex
 	out                 bytes.Buffer
 }
@@ -190,13 +195,14 @@ func start(t *testing.T, cluster *localcluster.Cluster, c client.Client) *proces
 	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
 		t.Fatalf("building the operator: %v\n%s", err, out)
 	}
-	p := &process{healthAt: freeAddress(t), metricsAt: freeAddress(t)}
+	p := &process{healthAt: freeAddress(t), metricsAt: freeAddress(t), reportsAt: freeAddress(t)}
 	configuration := filepath.Join(dir, "config.yaml")
 	write(t, configuration, fmt.Sprintf(`apiVersion: config.mlplatform.example.com/v1alpha1
 kind: OperatorConfiguration
 health: {bindAddress: %q}
 metrics: {bindAddress: %q}
-`, p.healthAt, p.metricsAt))
+reports: {bindAddress: %q, url: "https://%s", certificateDir: %q}
+`, p.healthAt, p.metricsAt, p.reportsAt, p.reportsAt, certificates(t)))
 	kubeconfig := filepath.Join(dir, "kubeconfig")
 	if err := clientcmd.WriteToFile(asAccount(cluster.RESTConfig(), tokenOf(t, c, account)), kubeconfig); err != nil {
 		t.Fatal(err)
@@ -261,6 +267,36 @@ func (p *process) metrics(t *testing.T, c client.Client) {
 	})
 }
 
+// reports: nobody without a token, and no token that is bound to no pod. That the second is told from a forged one shows that the
+// operator may ask the API server.
+func (p *process) reports(t *testing.T, c client.Client) {
+	bound := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: []string{config.DefaultAudience}}}
+	sa := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account, Namespace: defaultNamespace}}
+	if err := c.SubResource("token").Create(t.Context(), sa, bound); err != nil {
+		t.Fatal(err)
+	}
+	for token, says := range map[string]string{"": "Authorization", "forged": "expired", bound.Status.Token: "bound to no pod"} {
+		code, body := request(t.Context(), t, http.MethodPost, "https://"+p.reportsAt+reportserver.Path, token)
+		if code != http.StatusUnauthorized || !strings.Contains(body, says) {
+			t.Errorf("got %d %q, want 401 with %q", code, body, says)
+		}
+	}
+}
+
+// certificates of the report server, in a directory.
+func certificates(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	certificate, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "tls.crt"), string(certificate))
+	write(t, filepath.Join(dir, "tls.key"), string(key))
+	write(t, filepath.Join(dir, "ca.crt"), string(certificate))
+	return dir
+}
+
 func metricsReader(reader *corev1.ServiceAccount) *rbacv1.ClusterRoleBinding {
 	return &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "prometheus"},
@@ -271,10 +307,16 @@ func metricsReader(reader *corev1.ServiceAccount) *rbacv1.ClusterRoleBinding {
 
 func get(ctx context.Context, t *testing.T, url, token string) (int, string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	return request(ctx, t, http.MethodGet, url, token)
+}
+
+func request(ctx context.Context, t *testing.T, method, url, token string) (int, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(ctx, method, url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+	req.Header.Set("Content-Type", "application/json")
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}

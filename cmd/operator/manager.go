@@ -65,6 +65,9 @@ func newManager(ctx context.Context, base *rest.Config, cfg config.OperatorConfi
 	if err := mgr.AddReadyzCheck("caches", cachesSynced(mgr.GetCache())); err != nil {
 		return nil, fmt.Errorf("adding the readiness check: %w", err)
 	}
+	if _, _, err := addReports(mgr, cfg.Reports, reportDesk{}); err != nil {
+		return nil, err
+	}
 	return mgr, controller.SetupWithManager(ctx, mgr, controller.Options{
 		Backends:         backends(cfg.Schedulers),
 		DefaultScheduler: cfg.DefaultScheduler,

@@ -57,18 +57,16 @@ func (s *Sources) Start(ctx context.Context) error {
 	return nil
 }
 
-// Follow the kinds that an Explainer asks for, from now on. The cluster must serve them.
-func (s *Sources) Follow(e scheduler.Explainer) {
+// Follow a kind that an Explainer asks for, from now on. The cluster must serve it.
+func (s *Sources) Follow(e scheduler.Explainer, gvk schema.GroupVersionKind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, gvk := range e.FactKinds() {
-		if s.followed[gvk] != nil {
-			continue
-		}
-		s.followed[gvk] = e
-		if s.ctx != nil {
-			s.run(s.objectSource(gvk, e), s.lister(gvk, nil))
-		}
+	if s.followed[gvk] != nil {
+		return
+	}
+	s.followed[gvk] = e
+	if s.ctx != nil {
+		s.run(s.objectSource(gvk, e), s.lister(gvk, nil))
 	}
 }
 

@@ -35,6 +35,7 @@ type OperatorConfiguration struct {
 	LeaderElection LeaderElection `json:"leaderElection"`
 	Metrics        Metrics        `json:"metrics"`
 	Health         Health         `json:"health"`
+	Reports        Reports        `json:"reports"`
 	// DefaultScheduler of jobs that name none: volcano, native, coscheduling or kueue; default: kueue for jobs
 	// that carry its queue label, else the first of the others that the cluster serves.
 	DefaultScheduler string     `json:"defaultScheduler,omitempty"`
@@ -122,6 +123,7 @@ func Default() OperatorConfiguration {
 		LeaderElection: LeaderElection{Enabled: true},
 		Metrics:        Metrics{BindAddress: ":8443", Secure: true},
 		Health:         Health{BindAddress: ":8081"},
+		Reports:        Reports{BindAddress: Off, Audience: DefaultAudience},
 		Schedulers:     Schedulers{Volcano: Volcano{WaitForInqueue: true}, Kueue: Kueue{Binder: BinderDefault}},
 		Workers:        10,
 	}
@@ -165,6 +167,7 @@ func (c OperatorConfiguration) Validate() field.ErrorList {
 	errs = append(errs, name(field.NewPath("leaderElection", "namespace"), c.LeaderElection.Namespace, validation.IsDNS1123Label)...)
 	errs = append(errs, address(field.NewPath("metrics", "bindAddress"), c.Metrics.BindAddress)...)
 	errs = append(errs, address(field.NewPath("health", "bindAddress"), c.Health.BindAddress)...)
+	errs = append(errs, c.Reports.validate(field.NewPath("reports"))...)
 	known := []v1alpha1.SchedulerName{v1alpha1.SchedulerVolcano, v1alpha1.SchedulerKueue, v1alpha1.SchedulerNative, v1alpha1.SchedulerCoscheduling}
 	if s := v1alpha1.SchedulerName(c.DefaultScheduler); s != "" && !slices.Contains(known, s) {
 		errs = append(errs, field.NotSupported(field.NewPath("defaultScheduler"), s, known))

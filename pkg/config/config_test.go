@@ -36,6 +36,7 @@ schedulers: {volcano: {waitForInqueue: false}}
 leaderElection: {enabled: true, namespace: ml}
 metrics: {bindAddress: "0", secure: true}
 health: {bindAddress: "127.0.0.1:9000"}
+reports: {bindAddress: ":9443", url: "https://reports.ml.svc:9443", certificateDir: /certs, audience: reports}
 defaultScheduler: native
 schedulers:
   volcano: {waitForInqueue: true, schedulerName: vc}
@@ -45,6 +46,7 @@ schedulers:
 workers: 3
 `, with(func(c *OperatorConfiguration) {
 			c.LeaderElection.Namespace, c.Metrics.BindAddress, c.Health.BindAddress = "ml", "0", "127.0.0.1:9000"
+			c.Reports = Reports{":9443", "https://reports.ml.svc:9443", "/certs", "reports"}
 			c.DefaultScheduler, c.Workers = "native", 3
 			c.Schedulers.Volcano.SchedulerName, c.Schedulers.Native.SchedulerName = "vc", "gangs"
 			c.Schedulers.Coscheduling.SchedulerName = "plugins"

@@ -40,13 +40,15 @@ type availability struct {
 	watch func(context.Context, schema.GroupVersionKind) error
 	// wake enqueues jobs.
 	wake func(context.Context, []types.NamespacedName)
-	// follow what the reasons of a scheduler that is served are about.
-	follow func(scheduler.Backend)
+	// follow one of the kinds that the reasons of a scheduler are about, which the cluster serves.
+	follow func(scheduler.Explainer, schema.GroupVersionKind)
 
 	mu sync.Mutex
 	// served kinds: discovered and watched.
 	served  map[schema.GroupVersionKind]bool
 	waiting map[types.NamespacedName]bool
+	// followed kinds.
+	followed map[schema.GroupVersionKind]bool
 }
 
 // choose picks the scheduler of a job, or says why there is none.
@@ -142,11 +144,49 @@ func (a *availability) discover(ctx context.Context) error {
 			}
 			a.appeared(ctx, gvk)
 		}
-		if a.follow != nil && a.serving(b) {
-			a.follow(b)
+		if err := a.followFacts(b); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// factKinds are those that an Explainer wants to know beside its own, which a cluster need not serve.
+func factKinds(b scheduler.Backend) []schema.GroupVersionKind {
+	if e, ok := b.(scheduler.Explainer); ok {
+		return e.FactKinds()
+	}
+	return nil
+}
+
+// followFacts of a scheduler that is served.
+func (a *availability) followFacts(b scheduler.Backend) error {
+	e, ok := b.(scheduler.Explainer)
+	if !ok || a.follow == nil || !a.serving(b) {
+		return nil
+	}
+	for _, gvk := range e.FactKinds() {
+		if a.follows(gvk) {
+			continue
+		}
+		served, err := a.serves(gvk)
+		if err != nil {
+			return err
+		}
+		if served {
+			a.follow(e, gvk)
+			a.mu.Lock()
+			a.followed[gvk] = true
+			a.mu.Unlock()
+		}
+	}
+	return nil
+}
+
+func (a *availability) follows(gvk schema.GroupVersionKind) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.followed[gvk]
 }
 
 func (a *availability) has(gvk schema.GroupVersionKind) bool {
@@ -195,7 +235,9 @@ func (a *availability) forget(job types.NamespacedName) {
 func (a *availability) complete() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return !slices.ContainsFunc(a.backends, func(b scheduler.Backend) bool { return len(a.missing(b)) > 0 })
+	return !slices.ContainsFunc(a.backends, func(b scheduler.Backend) bool {
+		return len(a.missing(b)) > 0 || a.follow != nil && slices.ContainsFunc(factKinds(b), func(gvk schema.GroupVersionKind) bool { return !a.followed[gvk] })
+	})
 }
 
 // Start implements manager.Runnable: it asks until everything is served, then it is done.

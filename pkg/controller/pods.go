@@ -29,7 +29,7 @@ func (r *Reconciler) createPods(ctx context.Context, s *scene, plan trainingjob.
 	ranks := plan.Create
 	if s.Obstacle != nil {
 		if err := r.createPod(ctx, s, ranks[0], plan.Status.Attempt); err != nil {
-			return err
+			return r.judge(s, err)
 		}
 		ranks = ranks[1:]
 	}
@@ -43,7 +43,26 @@ func (r *Reconciler) createPods(ctx context.Context, s *scene, plan trainingjob.
 			stop.Store(true)
 		}
 	})
+	for i := range errs {
+		errs[i] = r.judge(s, errs[i])
+	}
 	return firstOf(errs)
+}
+
+// rejected is the API server's answer to the create of a pod.
+type rejected struct{ error }
+
+func (r rejected) Unwrap() error { return r.error }
+
+// judge what the API server has rejected, when no create is under way any more: those that it took count towards a quota.
+func (r *Reconciler) judge(s *scene, err error) error {
+	if !errors.As(err, &rejected{}) {
+		return err
+	}
+	if refused, ok := refusedPod(err, s.gang, r.livePods(s.Job.UID)); ok {
+		return refused
+	}
+	return err
 }
 
 // createPod creates one rank.
@@ -56,10 +75,7 @@ func (r *Reconciler) createPod(ctx context.Context, s *scene, rank trainingjob.R
 		return r.occupied(ctx, s.Job, podKind, pod.Name)
 	}
 	if err != nil {
-		if refused, ok := refusedPod(err, s.gang, r.livePods(s.Job.UID)); ok {
-			return refused
-		}
-		return fmt.Errorf("creating pod %s: %w", pod.Name, err)
+		return rejected{fmt.Errorf("creating pod %s: %w", pod.Name, err)}
 	}
 	r.metrics.podsCreated.Inc()
 	trimPod(pod)

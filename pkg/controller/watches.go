@@ -129,9 +129,9 @@ func setup(ctx context.Context, mgr manager.Manager, o Options) (*Reconciler, er
 		return nil, err
 	}
 	r.availability = &availability{
-		discovery: asked, clock: o.Clock, backends: o.Backends, defaultScheduler: o.DefaultScheduler, wake: w.wake, follow: r.facts.follow,
+		discovery: asked, clock: o.Clock, backends: o.Backends, defaultScheduler: o.DefaultScheduler, wake: w.wake, follow: r.facts.sources.Follow,
 		watch:  func(_ context.Context, gvk schema.GroupVersionKind) error { return w.add(gvk) },
-		served: map[schema.GroupVersionKind]bool{}, waiting: map[types.NamespacedName]bool{},
+		served: map[schema.GroupVersionKind]bool{}, waiting: map[types.NamespacedName]bool{}, followed: map[schema.GroupVersionKind]bool{},
 	}
 	// The first look happens before any pass: else every queued job would be said to have no scheduler for a moment.
 	if err := r.availability.discover(ctx); err != nil {

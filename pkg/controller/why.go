@@ -138,13 +138,6 @@ func jobFacts(job *v1alpha1.TrainingJob) clusterfacts.Job {
 	return j
 }
 
-// follow what a scheduler's reasons are about, once the cluster serves the scheduler.
-func (f *facts) follow(b scheduler.Backend) {
-	if e, ok := b.(scheduler.Explainer); ok {
-		f.sources.Follow(e)
-	}
-}
-
 // why explains from the facts of the moment why the gang waits. Nothing is computed until it is asked.
 func (r *Reconciler) why(ctx context.Context, s *scene) func() (scheduler.Explanation, bool) {
 	if r.facts == nil || s.Backend == nil || len(s.gang.Roles) == 0 || s.Job.Status.Phase != v1alpha1.PhaseQueued {

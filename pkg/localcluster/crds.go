@@ -13,7 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
 )
@@ -22,8 +24,9 @@ import (
 const fieldOwner = "localcluster"
 
 // InstallCRDs applies every CustomResourceDefinition in the folder's YAML files
-// (one per file) and waits until each is Established: until then its resources
-// are not served.
+// (one per file) and waits until the server names its resources: it serves them
+// when each is Established, and whoever looks for a kind finds it a moment later,
+// on a busy machine seconds.
 func (c *Cluster) InstallCRDs(ctx context.Context, folder string) error {
 	client, err := dynamic.NewForConfig(c.RESTConfig())
 	if err != nil {
@@ -37,10 +40,21 @@ func (c *Cluster) InstallCRDs(ctx context.Context, folder string) error {
 		return fmt.Errorf("no CRDs in %s", folder)
 	}
 	definitions := client.Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"))
+	server, err := discovery.NewDiscoveryClientForConfig(c.RESTConfig())
+	if err != nil {
+		return fmt.Errorf("creating a client: %w", err)
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	for _, file := range files {
 		group.Go(func() error {
-			if err := installCRD(ctx, definitions, file); err != nil {
+			definition, err := readCRD(file)
+			if err == nil {
+				err = installCRD(ctx, definitions, definition)
+			}
+			if err == nil {
+				err = waitDiscovered(ctx, server, definition)
+			}
+			if err != nil {
 				return fmt.Errorf("installing %s: %w", filepath.Base(file), err)
 			}
 			return nil
@@ -49,22 +63,26 @@ func (c *Cluster) InstallCRDs(ctx context.Context, folder string) error {
 	return group.Wait()
 }
 
-func installCRD(ctx context.Context, definitions dynamic.ResourceInterface, file string) error {
+func readCRD(file string) (*unstructured.Unstructured, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	definition := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal(content, &definition.Object); err != nil {
-		return err
+		return nil, err
 	}
 	if definition.GetKind() != "CustomResourceDefinition" {
-		return fmt.Errorf("it is a %s and not a CustomResourceDefinition", definition.GetKind())
+		return nil, fmt.Errorf("it is a %s and not a CustomResourceDefinition", definition.GetKind())
 	}
+	return definition, nil
+}
+
+func installCRD(ctx context.Context, definitions dynamic.ResourceInterface, definition *unstructured.Unstructured) error {
 	if _, err := definitions.Apply(ctx, definition.GetName(), definition, metav1.ApplyOptions{FieldManager: fieldOwner, Force: true}); err != nil {
 		return err
 	}
-	err = wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		current, err := definitions.Get(ctx, definition.GetName(), metav1.GetOptions{})
 		if err != nil {
 			return false, err
@@ -73,6 +91,40 @@ func installCRD(ctx context.Context, definitions dynamic.ResourceInterface, file
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("waiting for it to be Established: %w", err)
+	}
+	return err
+}
+
+// waitDiscovered waits until every served version of the kind is in the server's list
+// of what it has, which clients map kinds to resources by.
+func waitDiscovered(ctx context.Context, server discovery.DiscoveryInterface, object *unstructured.Unstructured) error {
+	definition := &apiextensionsv1.CustomResourceDefinition{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, definition); err != nil {
+		return err
+	}
+	missing := ""
+	err := wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(context.Context) (bool, error) {
+		_, lists, err := server.ServerGroupsAndResources()
+		if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
+			return false, err
+		}
+		named := sets.New[string]()
+		for _, list := range lists {
+			for _, resource := range list.APIResources {
+				named.Insert(list.GroupVersion + "/" + resource.Name)
+			}
+		}
+		missing = ""
+		for _, version := range definition.Spec.Versions {
+			resource := definition.Spec.Group + "/" + version.Name + "/" + definition.Spec.Names.Plural
+			if version.Served && !named.Has(resource) {
+				missing = resource
+			}
+		}
+		return missing == "", nil
+	})
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("waiting until the server names %s: %w", missing, err)
 	}
 	return err
 }

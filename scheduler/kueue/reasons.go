@@ -66,6 +66,10 @@ func waitingStep(g scheduler.Gang, wl *kueuev1beta2.Workload, reason string) str
 	case kueuev1beta2.WorkloadDeactivated:
 		return activateStep(wl)
 	}
+	return quotaStep(g)
+}
+
+func quotaStep(g scheduler.Gang) string {
 	return fmt.Sprintf("kubectl describe localqueues.kueue.x-k8s.io %s -n %s shows how much of each flavour's quota is in use", g.Queue, g.Namespace)
 }
 

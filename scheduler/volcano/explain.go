@@ -2,6 +2,8 @@ package volcano
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -67,6 +69,9 @@ func (Backend) Explain(g scheduler.Gang, _ []client.Object, f scheduler.Facts) (
 	if state := q.Status.State; state != schedulingv1beta1.QueueStateOpen {
 		return notOpen(name, state), true
 	}
+	if children := childrenOf(name, queues); len(children) > 0 {
+		return notLeaf(name, children), true
+	}
 	return full(g, q, queues, f)
 }
 
@@ -83,6 +88,28 @@ func notOpen(name string, state schedulingv1beta1.QueueState) scheduler.Explanat
 	return e
 }
 
+// notLeaf: gangs start from leaves alone (plugins/capacity, isLeafQueue). Worse, while a gang names such a queue the plugin
+// starts none at all (buildHierarchicalQueueAttrs).
+func notLeaf(name string, children []string) scheduler.Explanation {
+	return scheduler.Explanation{
+		Reason: scheduler.ReasonQueueClosed, Object: queueResource + name,
+		Message: fmt.Sprintf("queue %s has queues below it (%s) and takes no jobs itself; with a gang in such a queue Volcano may start no gang at all",
+			name, strings.Join(children, ", ")),
+		NextStep: fmt.Sprintf("name one of the queues below it in %s, at once", scheduler.PathQueue),
+	}
+}
+
+func childrenOf(name string, queues map[string]*schedulingv1beta1.Queue) []string {
+	var children []string
+	for _, q := range queues {
+		if parentOf(q) == name && q.Name != name {
+			children = append(children, q.Name)
+		}
+	}
+	slices.Sort(children)
+	return children
+}
+
 // maxDepth of the tree of queues: a cycle in spec.parent must not hang the operator.
 const maxDepth = 16
 
@@ -94,8 +121,8 @@ func full(g scheduler.Gang, q *schedulingv1beta1.Queue, queues map[string]*sched
 		holders := func(name corev1.ResourceName) []scheduler.Holder {
 			return f.HoldersOf(name, func(h scheduler.Holder) bool { return under(h.Queue, q.Name, queues) })
 		}
-		e, ok := scheduler.QuotaReason("queue "+q.Name, queueResource+q.Name, need,
-			scheduler.AmountsOf(q.Spec.Capability), scheduler.AmountsOf(q.Status.Allocated), holders)
+		limit, what := limitOf(q, queues, f)
+		e, ok := scheduler.QuotaReason(what, queueResource+q.Name, need, limit, scheduler.AmountsOf(q.Status.Allocated), holders)
 		if ok {
 			return e, true
 		}
@@ -104,6 +131,52 @@ func full(g scheduler.Gang, q *schedulingv1beta1.Queue, queues map[string]*sched
 		}
 	}
 	return scheduler.Explanation{}, false
+}
+
+// limitOf a queue is its capability, and never more than what the nodes, or the queue above, have besides the guarantees of the
+// queues next to it (plugins/capacity, checkHierarchicalQueue). With what to call it.
+func limitOf(q *schedulingv1beta1.Queue, queues map[string]*schedulingv1beta1.Queue, f scheduler.Facts) (scheduler.Amounts, string) {
+	limit, what := scheduler.AmountsOf(q.Spec.Capability), "queue "+q.Name
+	kept, owners := scheduler.Amounts{}, []string{}
+	for _, other := range queues {
+		if other.Name == q.Name || parentOf(other) != parentOf(q) || len(other.Spec.Guarantee.Resource) == 0 {
+			continue
+		}
+		owners = append(owners, other.Name)
+		for name, n := range scheduler.AmountsOf(other.Spec.Guarantee.Resource) {
+			kept[name] += n
+		}
+	}
+	above := scheduler.Amounts{}
+	if parent := queues[parentOf(q)]; parent != nil && parent.Name != rootQueue {
+		above = scheduler.AmountsOf(parent.Spec.Capability)
+	} else if f.Complete {
+		for _, n := range f.Nodes {
+			for name := range kept {
+				above[name] += n.Allocatable[name]
+			}
+		}
+	}
+	slices.Sort(owners)
+	for name, n := range kept {
+		whole, known := above[name]
+		own, limited := limit[name]
+		if rest := max(0, whole-n); known && (!limited || rest < own) {
+			limit[name] = rest
+			what = fmt.Sprintf("queue %s without what is guaranteed to %s", q.Name, strings.Join(owners, ", "))
+		}
+	}
+	return limit, what
+}
+
+// rootQueue is Volcano's own, above those that name no other.
+const rootQueue = "root"
+
+func parentOf(q *schedulingv1beta1.Queue) string {
+	if q.Spec.Parent == "" && q.Name != rootQueue {
+		return rootQueue
+	}
+	return q.Spec.Parent
 }
 
 // under says whether a queue is another one or below it.

@@ -31,6 +31,11 @@ func queue(name, parent string, state schedulingv1beta1.QueueState, capability, 
 	return q
 }
 
+func guaranteed(q *schedulingv1beta1.Queue, gpus string) *schedulingv1beta1.Queue {
+	q.Spec.Guarantee.Resource = corev1.ResourceList{gpu: resource.MustParse(gpus)}
+	return q
+}
+
 func TestExplain(t *testing.T) {
 	const open = schedulingv1beta1.QueueStateOpen
 	holder := func(name, queue string) scheduler.Holder {
@@ -96,14 +101,39 @@ func TestExplain(t *testing.T) {
 		},
 		"a circle of parents": {
 			why: "must not hang", queue: "research", known: true,
-			queues: []client.Object{queue("research", "org", open, "", ""), queue("org", "research", open, "", "")},
+			queues: []client.Object{queue("research", "org", open, "", ""), queue("org", "top", open, "", ""), queue("top", "org", open, "", "")},
+		},
+		"not a leaf": {
+			why: "nothing starts from it", queue: "research", known: true,
+			queues: []client.Object{queue("research", "", open, "16", "0"), queue("nlp", "research", open, "", ""), queue("audio", "research", open, "", "")},
+			want: scheduler.Explanation{
+				Reason: scheduler.ReasonQueueClosed, Object: "queues.scheduling.volcano.sh/research",
+				Message: "queue research has queues below it (audio, nlp) and takes no jobs itself; with a gang in such a queue Volcano may start no gang at all",
+			},
+		},
+		"guaranteed to others": {
+			why: "it may not use the whole cluster", queue: "research", known: true,
+			queues: []client.Object{queue("research", "", open, "", ""), guaranteed(queue("product", "root", open, "", ""), "6"), guaranteed(queue("far", "product", open, "", ""), "6")},
+			want: scheduler.Explanation{
+				Reason: scheduler.ReasonExceedsQuota, Object: "queues.scheduling.volcano.sh/research",
+				Message: "it can never start: it needs 8 nvidia.com/gpu and the whole of queue research without what is guaranteed to product is 6 nvidia.com/gpu",
+			},
+		},
+		"guaranteed to others below the same parent": {
+			why: "of what the parent has", queue: "research", known: true,
+			queues: []client.Object{queue("org", "", open, "11", "0"), queue("research", "org", open, "", ""), guaranteed(queue("product", "org", open, "", ""), "4")},
+			want: scheduler.Explanation{
+				Reason: scheduler.ReasonExceedsQuota, Object: "queues.scheduling.volcano.sh/research",
+				Message: "it can never start: it needs 8 nvidia.com/gpu and the whole of queue research without what is guaranteed to product is 7 nvidia.com/gpu",
+			},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			g := gangOf8()
 			g.Queue = tc.queue
-			f := scheduler.Facts{Complete: true, Holders: []scheduler.Holder{
+			node := scheduler.Node{Node: &corev1.Node{}, Allocatable: scheduler.Amounts{gpu: 12}}
+			f := scheduler.Facts{Complete: true, Nodes: []scheduler.Node{node}, Holders: []scheduler.Holder{
 				holder("b", "research"), holder("a", "research"), holder("c", "other"), holder("d", "somewhere"),
 			}}
 			if tc.known {

@@ -14,7 +14,11 @@ const (
 	// PreemptsWhole: a gang is evicted whole or not at all.
 	PreemptsWhole Ability = "preempts gangs whole"
 	// ServesByPriority: when room comes, of the gangs that wait for it the highest goes first.
-	ServesByPriority Ability = "lets the higher of two waiting gangs go first"
+	ServesByPriority Ability = "starts waiting gangs in order of priority, without starting and preempting a lower one first"
+	// ServesInOrder: of waiting gangs of one priority the one that came first goes first.
+	ServesInOrder Ability = "serves gangs of one priority in order of submission"
+	// LetsSmallPass: a small gang that fits starts before a large one that does not, however long that one waits.
+	LetsSmallPass Ability = "lets a small gang pass a large one that does not fit"
 	// KeepsPlace: a gang that was preempted returns before gangs of its priority that came later.
 	KeepsPlace Ability = "keeps the place of a preempted gang"
 	// CountsRoles: minAvailable below the ranks still includes each role's share.
@@ -29,7 +33,7 @@ const (
 
 // Abilities lists all of them.
 func Abilities() []Ability {
-	return []Ability{HoldsPods, PreemptsWhole, ServesByPriority, KeepsPlace, CountsRoles, RefusesRoles, AddsRanks, LimitsQueues}
+	return []Ability{HoldsPods, PreemptsWhole, ServesByPriority, ServesInOrder, LetsSmallPass, KeepsPlace, CountsRoles, RefusesRoles, AddsRanks, LimitsQueues}
 }
 
 // Faculty says whether a scheduler has an ability, and why.
@@ -82,6 +86,8 @@ func OnFake() Faculties {
 		HoldsPods:        {true, "a group without room stays Queued"},
 		PreemptsWhole:    {true, "without its option EvictsPart"},
 		ServesByPriority: {true, "groups are served by priority"},
+		ServesInOrder:    {true, "groups of a priority are served by age"},
+		LetsSmallPass:    {true, "what fits starts"},
 		KeepsPlace:       {true, "one group serves all attempts, and groups are served by age"},
 		CountsRoles:      {true, "its group has a minimum per role"},
 		RefusesRoles:     {false, "it counts roles"},
@@ -96,6 +102,8 @@ func OnVolcano() Faculties {
 		HoldsPods:        {false, "without the action enqueue, which would rule out preemption, every group is Inqueue at once"},
 		PreemptsWhole:    {false, "preempt picks ranks node by node (volcano#4607); the operator ends the rest"},
 		ServesByPriority: {true, "a session orders jobs by priority"},
+		ServesInOrder:    {true, "groups of a priority are served by age"},
+		LetsSmallPass:    {true, "nothing is kept free for the large one: a higher priority, which preempts, or a queue that deserves enough GPUs, which takes them back, gets it its turn"},
 		KeepsPlace:       {true, "one group serves all attempts, and groups of a priority are served by age"},
 		CountsRoles:      {true, "minTaskMember"},
 		RefusesRoles:     {false, "it counts roles"},
@@ -110,6 +118,8 @@ func OnCoscheduling() Faculties {
 		HoldsPods:        {false, "kube-scheduler judges pods, so they must exist"},
 		PreemptsWhole:    {false, "it preempts rank by rank and knows no gang among the victims; the operator ends the rest"},
 		ServesByPriority: {false, "a rank that found no node is tried again after a pause of its own: a lower gang whose pause ends first takes the room, and is then preempted"},
+		ServesInOrder:    {false, "for the same reason a later gang may be tried first"},
+		LetsSmallPass:    {true, "nothing is kept free for the large one: a higher priority, which preempts, gets it its turn"},
 		KeepsPlace:       {false, "it counts a group's ranks by name, so the gang returns with a new group, whose age decides"},
 		CountsRoles:      {false, "minMember counts any ranks"},
 		RefusesRoles:     {true, "minMember counts any ranks, so such a job is refused"},
@@ -123,7 +133,9 @@ func OnNative() Faculties {
 	return Faculties{
 		HoldsPods:        {false, "kube-scheduler judges pods, so they must exist"},
 		PreemptsWhole:    {true, "disruptionMode PodGroup"},
-		ServesByPriority: {true, "its queue orders groups by priority"},
+		ServesByPriority: {false, "a gang that was tried in vain waits out a backoff of its own: a lower one whose backoff ends first takes the room, and is then preempted"},
+		ServesInOrder:    {false, "for the same reason a later gang may be tried first"},
+		LetsSmallPass:    {true, "nothing is kept free for the large one: a higher priority, which preempts, gets it its turn"},
 		KeepsPlace:       {false, "a group cannot be used twice, so the gang returns with a new one"},
 		CountsRoles:      {false, "minCount counts any ranks"},
 		RefusesRoles:     {true, "minCount counts any ranks, so such a job is refused"},
@@ -138,6 +150,8 @@ func OnKueue() Faculties {
 		HoldsPods:        {true, "a Workload that is not admitted has no pods"},
 		PreemptsWhole:    {true, "a Workload is evicted whole"},
 		ServesByPriority: {true, "a queue is ordered by priority"},
+		ServesInOrder:    {true, "those of a priority are served by age"},
+		LetsSmallPass:    {true, "with queueingStrategy BestEffortFIFO, the default; with StrictFIFO nobody passes (examples/quotas/kueue/fifo.yaml)"},
 		KeepsPlace:       {true, "one Workload serves all attempts, and those of a priority are served by age"},
 		CountsRoles:      {false, "the binder's minCount counts any ranks"},
 		RefusesRoles:     {true, "the binder's minCount counts any ranks, so such a job is refused"},

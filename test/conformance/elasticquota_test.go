@@ -35,12 +35,16 @@ func TestElasticQuotaOnCoscheduling(t *testing.T) {
 	_, err := attemptScenario(t.Context(), w, coschedulingDialect(), []Step{
 		applyQuota(),
 		untilQuotaCounts(),
+		submitWithCPU(asked{name: "never", ranks: 5, gpus: 4}),
+		until("never", waits(), blockedBy(v1alpha1.ReasonExceedsQuota), needs("20", "16")),
+		remove("never"),
+		nothingLeft("never"),
 		submitWithCPU(asked{name: "first", ranks: 2, gpus: 4}),
 		until("first", runsWhole(2), holds(8)),
 		// 8 GPUs are left of the quota, enough for two of its ranks, and 24 on the nodes.
 		submitWithCPU(asked{name: "second", ranks: 3, gpus: 4}),
 		judged("second"),
-		until("second", waits(), blockedBy(v1alpha1.ReasonQuotaExceeded)),
+		until("second", waits(), blockedBy(v1alpha1.ReasonQuotaExceeded), needs("12", "8")),
 		free(24),
 		neverBound("second"),
 		// What it tried holds nothing of the quota either.
@@ -165,6 +169,17 @@ func blockedBy(reason string) Claim {
 			return "there is no blocker"
 		}
 		return differs("the blocker's reason", st.Scheduling.Blocker.Reason, reason)
+	})
+}
+
+// needs are the numbers of the blocker, in GPUs.
+func needs(need, free string) Claim {
+	return ofStatus("needs "+need+" GPUs with "+free+" free", func(st *v1alpha1.TrainingJobStatus) string {
+		if st.Scheduling == nil || st.Scheduling.Blocker == nil {
+			return "there is no blocker"
+		}
+		n, f := st.Scheduling.Blocker.Need[GPU], st.Scheduling.Blocker.Free[GPU]
+		return differs("need and free", n.String()+" and "+f.String(), need+" and "+free)
 	})
 }
 

@@ -198,12 +198,13 @@ func allowFake(properties map[string]apiextensionsv1.JSONSchemaProps) {
 
 // Priority classes by name; jobs that name none have 0.
 const (
-	low  = "conformance-low"
-	high = "conformance-high"
-	top  = "conformance-top"
+	low    = "conformance-low"
+	middle = "conformance-middle"
+	high   = "conformance-high"
+	top    = "conformance-top"
 )
 
-var priorityClasses = map[string]int32{low: 10, high: 100, top: 1000}
+var priorityClasses = map[string]int32{low: 10, middle: 50, high: 100, top: 1000}
 
 // realNodes are the nodes that real schedulers place ranks on, with their GPUs.
 func (w *world) realNodes(ctx context.Context) (map[string]int64, error) {

@@ -20,7 +20,7 @@ type Scenario struct {
 // Scenarios in the order in which they run. The cluster has 4 nodes of 8 GPUs: 32.
 func scenarios() []Scenario {
 	return []Scenario{
-		wholeGangWait, twoGangsOf60Percent, priorityOrder, preemptAndReturn, keepsItsPlace, belowReplicas,
+		wholeGangWait, twoGangsOf60Percent, priorityOrder, priorityWins, submissionOrder, smallPassesLarge, preemptAndReturn, keepsItsPlace, belowReplicas,
 		eachRoleHasItsShare, refusesWhatItCannotSay, scheduleTimeout, suspendAndResume, suspendedFromTheStart,
 		deletionLeavesNothing, lostRank, failedRank, queueQuota,
 	}
@@ -69,7 +69,7 @@ var twoGangsOf60Percent = Scenario{
 
 var priorityOrder = Scenario{
 	name:  "priority-order",
-	claim: "when room comes the waiting gang of higher priority runs first, whoever came first",
+	claim: "when room comes the waiting gangs run in the order of their priority, whoever came first",
 	needs: []Ability{ServesByPriority},
 	steps: []Step{
 		submit(asked{name: "filler", ranks: 4, gpus: 8, class: top}),
@@ -78,14 +78,94 @@ var priorityOrder = Scenario{
 		judged("early-low"),
 		submit(asked{name: "late-high", ranks: 3, gpus: 8, class: high}),
 		judged("late-high"),
+		submit(asked{name: "last-middle", ranks: 3, gpus: 8, class: middle}),
+		judged("last-middle"),
 		neverBound("early-low"),
 		neverBound("late-high"),
+		neverBound("last-middle"),
 		complete("filler"),
 		until("late-high", runsWhole(3), attempt(1)),
+		judged("last-middle"),
 		judged("early-low"),
+		now("last-middle", waits(), holds(0)),
 		now("early-low", waits(), holds(0)),
 		complete("late-high"),
-		until("early-low", runsWhole(3), attempt(1), spent(0, 0), neverFailed()), // it was not let in and thrown out
+		until("last-middle", runsWhole(3), attempt(1), spent(0, 0), neverFailed()), // it was not let in and thrown out
+		judged("early-low"),
+		now("early-low", waits(), holds(0)),
+		complete("last-middle"),
+		until("early-low", runsWhole(3), attempt(1), spent(0, 0), neverFailed()),
+	},
+}
+
+// A scheduler that tries the lower one first must take the room back from it.
+var priorityWins = Scenario{
+	name:  "priority-wins",
+	claim: "of waiting gangs each one comes to run before those of lower priority are through, whoever came first",
+	steps: []Step{
+		submit(asked{name: "filler", ranks: 4, gpus: 8, class: top}),
+		until("filler", runsWhole(4)),
+		submit(asked{name: "early-low", ranks: 3, gpus: 8, class: low}),
+		judged("early-low"),
+		submit(asked{name: "late-high", ranks: 3, gpus: 8, class: high}),
+		judged("late-high"),
+		submit(asked{name: "last-middle", ranks: 3, gpus: 8, class: middle}),
+		judged("last-middle"),
+		complete("filler"),
+		until("late-high", runsWhole(3), attempt(1), spent(0, 0), neverFailed()),
+		until("last-middle", is(v1alpha1.PhaseQueued), holds(0)),
+		until("early-low", is(v1alpha1.PhaseQueued), holds(0)),
+		complete("late-high"),
+		until("last-middle", runsWhole(3), neverFailed()),
+		until("early-low", is(v1alpha1.PhaseQueued), holds(0)),
+		complete("last-middle"),
+		until("early-low", runsWhole(3), neverFailed()),
+	},
+}
+
+var submissionOrder = Scenario{
+	name:  "submission-order",
+	claim: "waiting gangs of one priority run in the order in which they were submitted",
+	needs: []Ability{ServesInOrder},
+	steps: []Step{
+		submit(asked{name: "filler", ranks: 4, gpus: 8, class: top}),
+		until("filler", runsWhole(4)),
+		submit(asked{name: "z-first", ranks: 3, gpus: 8}), // names do not decide
+		judged("z-first"),
+		aSecondLater(),
+		submit(asked{name: "m-second", ranks: 5, gpus: 4}), // Kueue judges none that is like one that waits
+		judged("m-second"),
+		aSecondLater(),
+		submit(asked{name: "a-third", ranks: 4, gpus: 5}),
+		judged("a-third"),
+		complete("filler"),
+		until("z-first", runsWhole(3), attempt(1)),
+		complete("z-first"),
+		until("m-second", runsWhole(5), attempt(1)),
+		judged("a-third"),
+		neverBound("a-third"),
+		complete("m-second"),
+		until("a-third", runsWhole(4), attempt(1), spent(0, 0), neverFailed()),
+	},
+}
+
+var smallPassesLarge = Scenario{
+	name:  "small-passes-large",
+	claim: "a small gang uses what a large one that waits cannot use, and the large one runs as soon as it fits",
+	needs: []Ability{LetsSmallPass},
+	steps: []Step{
+		submit(asked{name: "filler", ranks: 2, gpus: 8}),
+		until("filler", runsWhole(2)),
+		submit(asked{name: "large", ranks: 3, gpus: 8}), // 2 nodes are free
+		judged("large"),
+		submit(asked{name: "small", ranks: 1, gpus: 8}),
+		until("small", runsWhole(1), attempt(1)),
+		judged("large"),
+		neverBound("large"),
+		now("large", waits(), holds(0)),
+		complete("filler"),
+		until("large", runsWhole(3), attempt(1), spent(0, 0), neverFailed()),
+		now("small", runsWhole(1), attempt(1)),
 	},
 }
 

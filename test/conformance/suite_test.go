@@ -152,11 +152,11 @@ func attemptScenario(ctx context.Context, w *world, d *dialect, steps []Step, cr
 }
 
 // afterCrashes is the state that a scenario has come to, once the operator has died as often as it should and lives
-// again. Where the last crash is at the scenario's very last write, or just behind it since two runs differ by a write
-// or two, jobs that are suspended from the start give the operator something to write until it dies; and one more shows
-// that the next life has begun.
+// again. Where the last crash is at the scenario's very last write, or behind it since two runs differ by a write or two
+// (by a whole preemption where the scheduler's pauses decide who is tried first), jobs that are suspended from the start
+// give the operator something to write until it dies; and one more shows that the next life has begun.
 func (e *Env) afterCrashes(ctx context.Context, crashes int) (string, error) {
-	const most = 8
+	const most = 64
 	for i, last := 0, crashes == 0; !last; i++ {
 		if i == most {
 			return "", fmt.Errorf("the operator died %d times, not %d", e.operator.deaths(), crashes)

@@ -106,14 +106,15 @@ func Objects(folder string) ([]Object, error) {
 		if err != nil || entry.IsDir() || filepath.Ext(path) != ".yaml" {
 			return err
 		}
-		found, err := read(path)
+		found, err := Read(path)
 		objects = append(objects, found...)
 		return err
 	})
 	return objects, err
 }
 
-func read(path string) ([]Object, error) {
+// Read every object of a YAML file, in its order.
+func Read(path string) ([]Object, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,158 @@
+//go:build cluster
+
+package quotas
+
+import (
+	"context"
+	"strings"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
+	"mlplatform.example.com/trainingjob-operator/scheduler/kueue"
+)
+
+func quantity(n int) resource.Quantity { return *resource.NewQuantity(int64(n), resource.DecimalSI) }
+
+// foreignQueue: "research" exists in team-a alone.
+func foreignQueue(p team) {
+	p.Job("bert", 2, "1", queued("research"))
+	b := p.waits("bert", v1alpha1.ReasonQueueNotFound)
+	if b.Object != "localqueues.kueue.x-k8s.io/research" || !strings.Contains(b.Message, p.Name) {
+		p.T.Errorf("it must name queue and namespace: %+v", b)
+	}
+	p.Create(&kueuev1beta2.LocalQueue{
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: "research"},
+		Spec:       kueuev1beta2.LocalQueueSpec{ClusterQueue: "nowhere"},
+	})
+	b = p.Says("bert", v1alpha1.ReasonQueueNotFound)
+	p.Until("it is the ClusterQueue that is missing now", func(context.Context) (string, error) {
+		if b = p.Says("bert", v1alpha1.ReasonQueueNotFound); b.Object != "clusterqueues.kueue.x-k8s.io/nowhere" {
+			return b.Object, nil
+		}
+		return "", nil
+	})
+	p.Delete(&kueuev1beta2.LocalQueue{ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: "research"}})
+	p.Until("the queue is gone", func(ctx context.Context) (string, error) {
+		err := p.Client.Get(ctx, client.ObjectKey{Namespace: p.Name, Name: "research"}, &kueuev1beta2.LocalQueue{})
+		if err == nil {
+			return "it is there", nil
+		}
+		return "", client.IgnoreNotFound(err)
+	})
+	p.Create(&kueuev1beta2.LocalQueue{
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: "research"},
+		Spec:       kueuev1beta2.LocalQueueSpec{ClusterQueue: kueuev1beta2.ClusterQueueReference(p.Name)},
+	})
+	p.runs("bert", 1)
+}
+
+// stoppedQueues: what examples/quotas/kueue/localqueues.yaml tells admins to do.
+func stoppedQueues(p team) {
+	local := &kueuev1beta2.LocalQueue{ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: "own"}}
+	cluster := &kueuev1beta2.ClusterQueue{ObjectMeta: metav1.ObjectMeta{Name: p.Name}}
+	policy := func(o client.Object, policy string) { p.MergePatch(o, `{"spec":{"stopPolicy":"`+policy+`"}}`) }
+	p.Job("runner", 1, "8", queued("own"))
+	p.runs("runner", 1)
+
+	policy(local, "Hold")
+	p.Job("waiter", 1, "8", queued("own"))
+	b := p.waits("waiter", v1alpha1.ReasonQueueClosed)
+	if b.Object != "localqueues.kueue.x-k8s.io/own" || !strings.Contains(b.Message, "(Hold)") {
+		p.T.Errorf("it must name queue and policy: %+v", b)
+	}
+	p.undisturbed("runner")
+	policy(local, "None")
+	p.runs("waiter", 1)
+	p.remove("waiter")
+
+	policy(cluster, "HoldAndDrain")
+	p.Until("runner is sent back whole", func(ctx context.Context) (string, error) {
+		j, err := p.Get(ctx, "runner")
+		if err == nil && (j.Status.Phase != v1alpha1.PhaseQueued || j.Status.Attempt != 2 || j.Status.Restarts != 0) {
+			return string(j.Status.Phase), nil
+		}
+		return "", err
+	})
+	b = p.waits("runner", v1alpha1.ReasonQueueClosed)
+	if b.Object != "clusterqueues.kueue.x-k8s.io/"+p.Name || !strings.Contains(b.Message, "(HoldAndDrain)") {
+		p.T.Errorf("it must name queue and policy: %+v", b)
+	}
+	policy(cluster, "None")
+	p.runs("runner", 2)
+}
+
+// foreignWorkload has the name that the job's must have, and stays whose it is.
+func foreignWorkload(p team) {
+	suspended := true
+	p.Job("bert", 2, "1", queued("own"), func(j *v1alpha1.TrainingJob) { j.Spec.RunPolicy.Suspend = &suspended })
+	j := p.Reaches("bert", v1alpha1.PhaseSuspended)
+	foreign := &kueuev1beta2.Workload{
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: kueue.WorkloadName(trainingjob.NewGang(j, 1, false))},
+		Spec: kueuev1beta2.WorkloadSpec{QueueName: "nobodys", PodSets: []kueuev1beta2.PodSet{{
+			Name: "main", Count: 1,
+			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "c", Image: "c"}}}},
+		}}},
+	}
+	p.Create(foreign)
+	before := foreign.DeepCopy()
+	p.MergePatch(&v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: "bert"}}, `{"spec":{"runPolicy":{"suspend":false}}}`)
+	b := p.waits("bert", v1alpha1.ReasonNameTaken)
+	if b.Object != "workloads/"+foreign.Name {
+		p.T.Errorf("it is about %q", b.Object)
+	}
+	if err := p.Client.Get(p.T.Context(), keyOf(foreign), foreign); err != nil {
+		p.T.Fatal(err)
+	}
+	if diff := cmp.Diff(before.Spec, foreign.Spec); diff != "" || len(foreign.OwnerReferences) > 0 || len(foreign.Labels) > 0 {
+		p.T.Errorf("it was adopted: %s %v %v", diff, foreign.OwnerReferences, foreign.Labels)
+	}
+	if pods := p.pods("bert"); len(pods) > 0 {
+		p.T.Errorf("it has no Workload, and %d pods", len(pods))
+	}
+	p.Delete(foreign)
+	p.runs("bert", 1)
+}
+
+// writes of the operator until 8 ranks run: 14 as on every scheduler, and what Kueue itself demands.
+func writes(p team) {
+	p.Job("bert", 8, "1", queued("own"))
+	p.runs("bert", 1)
+	var all []string
+	p.Until("the last event and PodsReady are written", func(context.Context) (string, error) {
+		all = p.Operator.Written(p.Name)
+		if len(all) < 14+len(kueuesOwn) || !strings.Contains(strings.Join(all, "\n"), "/status") {
+			return strings.Join(all, "\n"), nil
+		}
+		return "", nil
+	})
+	if most := 14 + len(kueuesOwn); len(all) > most {
+		p.T.Errorf("%d writes, want %d:\n%s", len(all), most, strings.Join(all, "\n"))
+	}
+	for _, w := range kueuesOwn {
+		if n := count(all, w); n != 1 {
+			p.T.Errorf("%d writes %s:\n%s", n, w, strings.Join(all, "\n"))
+		}
+	}
+	p.T.Logf("%d writes:\n%s", len(all), strings.Join(all, "\n"))
+}
+
+// kueuesOwn are the writes that this dialect demands besides a group: its binder has a group of its own, and Kueue must be told
+// that the ranks are ready.
+var kueuesOwn = []string{"/podgroups", "/workloads/"}
+
+func count(all []string, part string) int {
+	n := 0
+	for _, w := range all {
+		if strings.Contains(w, part) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,307 @@
+//go:build cluster
+
+package quotas
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/scheduler/kueue"
+	"mlplatform.example.com/trainingjob-operator/test/stage"
+)
+
+const onKueue = v1alpha1.SchedulerKueue
+
+// kindOfGPU is the label that the flavours of the files choose nodes by.
+const kindOfGPU = "example.com/gpu"
+
+func labelled(key, value string) func(*v1alpha1.TrainingJob) {
+	return func(j *v1alpha1.TrainingJob) { metav1.SetMetaDataLabel(&j.ObjectMeta, key, value) }
+}
+
+func queued(name string) func(*v1alpha1.TrainingJob) { return labelled(kueue.QueueLabel, name) }
+func ofClass(name string) func(*v1alpha1.TrainingJob) {
+	return labelled(kueue.PriorityClassLabel, name)
+}
+func selects(kind string) func(*v1alpha1.TrainingJob) {
+	return func(j *v1alpha1.TrainingJob) { j.Spec.NodeSelector = map[string]string{kindOfGPU: kind} }
+}
+
+// Teams share a cohort of h100 and a100; the other cases have nodes and queues of their own and run beside.
+func TestKueue(t *testing.T) {
+	t.Parallel()
+	w := get(t, startKueueWorld)
+	a, b := newTeam(t, w, onKueue, "team-a"), newTeam(t, w, onKueue, "team-b")
+	for kind, nodes := range map[string]int{"h100": 4, "a100": 4, "v100": 2} {
+		for i := range nodes {
+			a.AddNode(fmt.Sprintf("%s-%d", kind, i), map[string]string{kindOfGPU: kind},
+				corev1.Taint{Key: string(stage.GPU), Value: "present", Effect: corev1.TaintEffectNoSchedule})
+		}
+	}
+	apply(t, w, "kueue/flavors.yaml", "kueue/clusterqueues.yaml", "kueue/localqueues.yaml", "kueue/priorities.yaml", "kueue/fifo.yaml")
+	for _, name := range []string{"research", "product", "long-runs"} {
+		a.active(name)
+	}
+	// A group ends when all its subtests have.
+	t.Run("cases", func(t *testing.T) {
+		t.Run("cohort and flavours", func(t *testing.T) { t.Parallel(); cohort(a.in(t), b.in(t)) })
+		t.Run("strict order", func(t *testing.T) { t.Parallel(); strictOrder(b.in(t)) })
+		t.Run("workload priorities", func(t *testing.T) { t.Parallel(); workloadPriorities(newCase(t, w, 1)) })
+		t.Run("admission check", func(t *testing.T) { t.Parallel(); admissionCheck(newCase(t, w, 1)) })
+		t.Run("queue of another namespace", func(t *testing.T) { t.Parallel(); foreignQueue(newCase(t, w, 1)) })
+		t.Run("stopped queues", func(t *testing.T) { t.Parallel(); stoppedQueues(newCase(t, w, 2)) })
+		t.Run("a name that is taken", func(t *testing.T) { t.Parallel(); foreignWorkload(newCase(t, w, 1)) })
+		t.Run("writes", func(t *testing.T) { t.Parallel(); writes(newCase(t, w, 1)) })
+	})
+}
+
+// active: Kueue admits from the ClusterQueue.
+func (p team) active(name string) {
+	p.T.Helper()
+	p.Until("ClusterQueue "+name+" is active", func(ctx context.Context) (string, error) {
+		q := &kueuev1beta2.ClusterQueue{}
+		q.Name = name
+		if err := p.Client.Get(ctx, keyOf(q), q); err != nil {
+			return "", err
+		}
+		if !meta.IsStatusConditionTrue(q.Status.Conditions, kueuev1beta2.ClusterQueueActive) {
+			return fmt.Sprintf("%+v", q.Status.Conditions), nil
+		}
+		return "", nil
+	})
+}
+
+// on nodes of a kind: all ranks are bound there, with the flavour's node selector.
+func (p team) on(name, kind string) {
+	p.T.Helper()
+	pods := p.pods(name)
+	if len(pods) == 0 {
+		p.T.Errorf("%s has no pods", name)
+	}
+	for _, pod := range pods {
+		if !strings.HasPrefix(pod.Spec.NodeName, kind) || pod.Spec.NodeSelector[kindOfGPU] != kind {
+			p.T.Errorf("%s is on node %s with node selector %v, want %s", pod.Name, pod.Spec.NodeName, pod.Spec.NodeSelector, kind)
+		}
+	}
+}
+
+// cohort: ranks of 2 GPUs, for kube-scheduler spreads them over the nodes, and none is left whole.
+func cohort(a, b team) {
+	t := a.T
+	apply(t, a.World, "kueue/job.yaml")
+	a.runs("bert", 1) // 8 of research's 16 h100
+	a.on("bert", "h100")
+
+	// 24 h100 at most, 8 of them borrowed, and 32 a100.
+	a.submit("beyond-quota", 20, "2", queued("research"))
+	blocked := a.waits("beyond-quota", v1alpha1.ReasonExceedsQuota)
+	needs(t, blocked, "40", "32")
+	a.submit("beyond-node", 1, "16", queued("research"), selects("a100"))
+	a.waits("beyond-node", v1alpha1.ReasonNoNodeLargeEnough)
+	a.remove("beyond-quota", "beyond-node")
+
+	// The rest of its own and the 8 that it may borrow of product's.
+	a.submit("borrower", 8, "2", queued("research"), ofClass("experiment"), selects("h100"))
+	a.runs("borrower", 1)
+	a.on("borrower", "h100")
+	a.submit("h100-more", 4, "2", queued("research"), selects("h100"))
+	blocked = a.waits("h100-more", v1alpha1.ReasonQuotaExceeded)
+	if !strings.Contains(blocked.Message, "team-a/borrower (16)") || !strings.Contains(blocked.Message, "h100") {
+		t.Errorf("it does not say who holds what: %s", blocked.Message)
+	}
+	a.remove("h100-more")
+	// Whoever takes any kind gets the next one, as the first is used up.
+	a.submit("spilled", 4, "2", queued("research"))
+	a.runs("spilled", 1)
+	a.on("spilled", "a100")
+
+	// What is lent is taken back, and the borrower goes whole.
+	b.submit("owner", 8, "2", queued("product"), selects("h100"))
+	b.runs("owner", 1)
+	b.on("owner", "h100")
+	a.sentBack("borrower")
+	a.waits("borrower", v1alpha1.ReasonQuotaExceeded)
+	a.undisturbed("bert", "spilled")
+	// lendingLimit: 8 of product's stay its own even while it uses none.
+	b.complete("owner")
+	a.runs("borrower", 2)
+	a.on("borrower", "h100")
+
+	// Within the team a higher class preempts a lower one, and others it leaves alone.
+	a.submit("urgent", 4, "2", queued("research"), ofClass("production"), selects("h100"))
+	a.runs("urgent", 1)
+	a.Until("an experiment makes room", func(ctx context.Context) (string, error) {
+		var attempts int32
+		for _, name := range []string{"bert", "borrower"} {
+			j, err := a.Get(ctx, name)
+			if err != nil {
+				return "", err
+			}
+			if j.Status.Restarts != 0 {
+				t.Errorf("%s has spent a restart", name)
+			}
+			attempts += j.Status.Attempt
+		}
+		if attempts != 4 {
+			return fmt.Sprintf("attempts are %d in all", attempts), nil
+		}
+		return "", nil
+	})
+	a.undisturbed("spilled")
+}
+
+// strictOrder: what long-runs has, 16, is used as far as the first can use it, and no further.
+func strictOrder(p team) {
+	p.submit("holder", 1, "4", queued("long-runs"))
+	p.runs("holder", 1)
+	p.on("holder", "v100")
+	p.submit("large", 4, "4", queued("long-runs"))
+	needs(p.T, p.waits("large", v1alpha1.ReasonQuotaExceeded), "16", "12")
+	p.submit("small", 1, "4", queued("long-runs")) // 12 are free
+	b := p.waits("small", v1alpha1.ReasonWaitingBehind)
+	if b.Object != "clusterqueues.kueue.x-k8s.io/long-runs" {
+		p.T.Errorf("it is about %q", b.Object)
+	}
+	if got := p.Column("small"); got != v1alpha1.ReasonWaitingBehind {
+		p.T.Errorf("column REASON is %q", got)
+	}
+	p.complete("holder")
+	p.runs("large", 1)
+	p.complete("large")
+	p.runs("small", 1)
+	p.undisturbed("small")
+}
+
+// newCase is a namespace with nodes, and LocalQueue "own" on a ClusterQueue of its name which has their GPUs.
+func newCase(t *testing.T, w *stage.World, nodes int) team {
+	p := team{w.NewPlace(t, onKueue, nodes)}
+	p.clusterQueue(nodes * 8)
+	p.localQueue()
+	return p
+}
+
+func (p team) clusterQueue(gpus int, edit ...func(*kueuev1beta2.ClusterQueue)) {
+	p.T.Helper()
+	q := &kueuev1beta2.ClusterQueue{
+		ObjectMeta: metav1.ObjectMeta{Name: p.Name},
+		Spec: kueuev1beta2.ClusterQueueSpec{
+			NamespaceSelector: &metav1.LabelSelector{},
+			ResourceGroups: []kueuev1beta2.ResourceGroup{{
+				CoveredResources: []corev1.ResourceName{stage.GPU},
+				Flavors: []kueuev1beta2.FlavorQuotas{{
+					Name:      "any-node",
+					Resources: []kueuev1beta2.ResourceQuota{{Name: stage.GPU, NominalQuota: quantity(gpus)}},
+				}},
+			}},
+		},
+	}
+	for _, e := range edit {
+		e(q)
+	}
+	p.Create(q)
+}
+
+func (p team) localQueue() {
+	p.T.Helper()
+	p.Create(&kueuev1beta2.LocalQueue{
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: "own"},
+		Spec:       kueuev1beta2.LocalQueueSpec{ClusterQueue: kueuev1beta2.ClusterQueueReference(p.Name)},
+	})
+}
+
+// Submitted in the wrong order, they start in the right one; of two alike, of which Kueue tries the first alone, the first.
+func workloadPriorities(p team) {
+	p.Job("holder", 1, "8", queued("own"))
+	p.runs("holder", 1)
+	classes := map[string]string{"highest": "production", "middle": "experiment", "alike": "experiment"}
+	for _, name := range []string{"lowest", "highest", "middle", "alike"} {
+		p.Job(name, 2, "4", queued("own"), func(j *v1alpha1.TrainingJob) {
+			if class := classes[name]; class != "" {
+				ofClass(class)(j)
+			}
+		})
+		needs(p.T, p.waits(name, v1alpha1.ReasonQuotaExceeded), "8", "0")
+	}
+	p.complete("holder")
+	order := []string{"highest", "middle", "alike", "lowest"}
+	for i, name := range order {
+		p.runs(name, 1)
+		for _, later := range order[i+1:] {
+			p.holdsNothing(later)
+		}
+		p.complete(name)
+	}
+}
+
+// admissionCheck: the test plays the controller that has to agree.
+func admissionCheck(p team) {
+	check := &kueuev1beta2.AdmissionCheck{
+		ObjectMeta: metav1.ObjectMeta{Name: p.Name},
+		Spec:       kueuev1beta2.AdmissionCheckSpec{ControllerName: "example.com/budget"},
+	}
+	p.Create(check)
+	before := check.DeepCopy()
+	check.Status.Conditions = []metav1.Condition{{
+		Type: kueuev1beta2.AdmissionCheckActive, Status: metav1.ConditionTrue, Reason: "Active", LastTransitionTime: metav1.Now(),
+	}}
+	if err := p.Client.Status().Patch(p.T.Context(), check, client.MergeFrom(before)); err != nil {
+		p.T.Fatal(err)
+	}
+	q := &kueuev1beta2.ClusterQueue{ObjectMeta: metav1.ObjectMeta{Name: p.Name}}
+	p.MergePatch(q, fmt.Sprintf(`{"spec":{"admissionChecksStrategy":{"admissionChecks":[{"name":%q}]}}}`, p.Name))
+	p.active(p.Name)
+
+	p.Job("bert", 2, "1", queued("own"))
+	b := p.waits("bert", v1alpha1.ReasonAdmissionCheckPending)
+	if !strings.Contains(b.Message, p.Name+" is Pending") {
+		p.T.Errorf("it does not name the check: %s", b.Message)
+	}
+	if got := p.Column("bert"); got != v1alpha1.ReasonAdmissionCheckPending {
+		p.T.Errorf("column REASON is %q", got)
+	}
+	if pods := p.pods("bert"); len(pods) > 0 {
+		p.T.Errorf("it is not admitted, and has %d pods", len(pods))
+	}
+	p.answer(kueuev1beta2.CheckStateReady, "within the budget")
+	p.runs("bert", 1)
+}
+
+// answer of the admission check to the only Workload of the place.
+func (p team) answer(state kueuev1beta2.CheckState, message string) {
+	p.T.Helper()
+	p.Until("the check has answered", func(ctx context.Context) (string, error) {
+		wl := p.workload()
+		i := slices.IndexFunc(wl.Status.AdmissionChecks, func(c kueuev1beta2.AdmissionCheckState) bool { return string(c.Name) == p.Name })
+		if i < 0 {
+			return "Kueue does not ask yet", nil
+		}
+		c := &wl.Status.AdmissionChecks[i]
+		c.State, c.Message, c.LastTransitionTime = state, message, metav1.Now()
+		if err := p.Client.Status().Update(ctx, wl); err != nil {
+			return err.Error(), nil // somebody else wrote
+		}
+		return "", nil
+	})
+}
+
+func (p team) workload() *kueuev1beta2.Workload {
+	p.T.Helper()
+	list := &kueuev1beta2.WorkloadList{}
+	if err := p.Client.List(p.T.Context(), list, client.InNamespace(p.Name)); err != nil {
+		p.T.Fatal(err)
+	}
+	if len(list.Items) != 1 {
+		p.T.Fatalf("%d Workloads, want one", len(list.Items))
+	}
+	return &list.Items[0]
+}

@@ -1,0 +1,90 @@
+//go:build cluster
+
+package quotas
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"sync"
+	"testing"
+
+	kruntime "k8s.io/apimachinery/pkg/runtime"
+	schedulingv1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/localcluster"
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+	"mlplatform.example.com/trainingjob-operator/scheduler/kueue"
+	"mlplatform.example.com/trainingjob-operator/scheduler/native"
+	"mlplatform.example.com/trainingjob-operator/scheduler/volcano"
+	"mlplatform.example.com/trainingjob-operator/test/stage"
+)
+
+const root = "../.."
+
+// started worlds, for TestMain, which is alone when it looks.
+var started struct {
+	sync.Mutex
+	worlds []*stage.World
+}
+
+func world(o stage.Options) func() (*stage.World, error) {
+	return sync.OnceValues(func() (*stage.World, error) {
+		o.Root = root
+		w, err := stage.Start(context.Background(), o)
+		if err == nil {
+			started.Lock()
+			started.worlds = append(started.worlds, w)
+			started.Unlock()
+		}
+		return w, err
+	})
+}
+
+// Two clusters: Kueue's webhooks look at every pod.
+var (
+	// startWorld has 4 nodes, 32 GPUs: what the files of Volcano's queues are made for.
+	startWorld = world(stage.Options{
+		Schedulers: []string{localcluster.SchedulerVolcano, localcluster.SchedulerNative}, Nodes: 4,
+		Backends:    []scheduler.Backend{volcano.New(volcano.DefaultOptions()), native.New(native.Options{})},
+		AddToScheme: []func(*kruntime.Scheme) error{schedulingv1beta1.AddToScheme},
+	})
+	startKueueWorld = world(stage.Options{
+		Schedulers:  []string{localcluster.SchedulerKueue},
+		Backends:    []scheduler.Backend{kueue.New(kueue.Options{Binder: native.New(native.Options{})})},
+		AddToScheme: []func(*kruntime.Scheme) error{kueue.AddToScheme},
+	})
+)
+
+func get(t *testing.T, start func() (*stage.World, error)) *stage.World {
+	t.Helper()
+	w, err := start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	// Cases mostly wait, so that more of them than processors run beside each other.
+	if parallel := flag.Lookup("test.parallel").Value; parallel.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
+		if err := parallel.Set("16"); err != nil {
+			panic(err)
+		}
+	}
+	code := m.Run()
+	var errs []error
+	for _, w := range started.worlds {
+		errs = append(errs, w.Stop())
+	}
+	if err := errors.Join(errs...); err != nil {
+		fmt.Fprintln(os.Stderr, "taking the clusters down:", err)
+		code = 1
+	}
+	os.Exit(code)
+}

@@ -1,0 +1,180 @@
+//go:build cluster
+
+package quotas
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/localcluster"
+	"mlplatform.example.com/trainingjob-operator/test/api/apitest"
+	"mlplatform.example.com/trainingjob-operator/test/stage"
+)
+
+// team is a namespace whose jobs a test submits.
+type team struct{ *stage.Place }
+
+func newTeam(t *testing.T, w *stage.World, s v1alpha1.SchedulerName, name string) team {
+	return team{w.Namespace(t, s, name)}
+}
+
+// apply the files of examples/quotas as they are. They go with the cluster.
+func apply(t *testing.T, w *stage.World, files ...string) {
+	t.Helper()
+	for _, file := range files {
+		found, err := apitest.Read(filepath.Join(root, "examples/quotas", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range found {
+			if err := client.WithFieldValidation(w.Client, "Strict").Create(t.Context(), o.Unstructured); err != nil {
+				t.Fatalf("%s: %v", file, err)
+			}
+		}
+	}
+}
+
+// submit a gang, with the CPUs and the memory that real ranks ask for.
+func (p team) submit(name string, ranks int32, gpus string, edit ...func(*v1alpha1.TrainingJob)) {
+	p.T.Helper()
+	p.Create(p.Gang(name, ranks, gpus, append([]func(*v1alpha1.TrainingJob){func(j *v1alpha1.TrainingJob) {
+		j.Spec.Resources.Requests[corev1.ResourceCPU] = resource.MustParse("2")
+		j.Spec.Resources.Requests[corev1.ResourceMemory] = resource.MustParse("4Gi")
+	}}, edit...)...))
+}
+
+// runs waits until the job runs whole, in this attempt.
+func (p team) runs(name string, attempt int32) {
+	p.T.Helper()
+	p.Until(fmt.Sprintf("%s runs whole in attempt %d", name, attempt), func(ctx context.Context) (string, error) {
+		j, err := p.Get(ctx, name)
+		if err != nil {
+			return "", err
+		}
+		st := j.Status
+		if st.Phase != v1alpha1.PhaseRunning || st.Attempt != attempt || st.ReadyReplicas != st.Replicas || st.Scheduling.Blocker != nil {
+			return fmt.Sprintf("%s, attempt %d, gang %s: %s", st.Phase, st.Attempt, st.Gang, st.Message), nil
+		}
+		return "", nil
+	})
+}
+
+// waits for a reason, and holds nothing the while.
+func (p team) waits(name, reason string) v1alpha1.Blocker {
+	p.T.Helper()
+	b := p.Says(name, reason)
+	p.holdsNothing(name)
+	p.T.Logf("%s/%s: %s: %s; %s (need %v, free %v)", p.Name, name, b.Reason, b.Message, b.NextStep, b.Need, b.Free)
+	return b
+}
+
+// holdsNothing: no rank of it has a node.
+func (p team) holdsNothing(name string) {
+	p.T.Helper()
+	for _, pod := range p.pods(name) {
+		if pod.Spec.NodeName != "" && live(&pod) {
+			p.T.Errorf("%s waits, and %s holds node %s", name, pod.Name, pod.Spec.NodeName)
+		}
+	}
+}
+
+func (p team) pods(name string) []corev1.Pod {
+	p.T.Helper()
+	list := &corev1.PodList{}
+	if err := p.Client.List(p.T.Context(), list, client.InNamespace(p.Name), client.MatchingLabels{v1alpha1.LabelJobName: name}); err != nil {
+		p.T.Fatal(err)
+	}
+	return list.Items
+}
+
+func live(p *corev1.Pod) bool {
+	return p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed
+}
+
+// sentBack waits until a gang that ran has been sent back whole: a preemption, no failure.
+func (p team) sentBack(name string) {
+	p.T.Helper()
+	p.Until(name+" is sent back whole", func(ctx context.Context) (string, error) {
+		j, err := p.Get(ctx, name)
+		if err != nil {
+			return "", err
+		}
+		st := j.Status
+		if st.Phase != v1alpha1.PhaseQueued || st.Attempt != 2 || st.Preemptions != 1 || st.Restarts != 0 {
+			return fmt.Sprintf("%s, attempt %d, preemptions %d, restarts %d", st.Phase, st.Attempt, st.Preemptions, st.Restarts), nil
+		}
+		return "", nil
+	})
+	p.holdsNothing(name)
+}
+
+// undisturbed: it runs as it was started.
+func (p team) undisturbed(names ...string) {
+	p.T.Helper()
+	for _, name := range names {
+		j, err := p.Get(p.T.Context(), name)
+		if err != nil {
+			p.T.Fatal(err)
+		}
+		if st := j.Status; st.Phase != v1alpha1.PhaseRunning || st.Attempt != 1 || st.Preemptions != 0 {
+			p.T.Errorf("%s should run undisturbed: %s, attempt %d, preemptions %d: %s", name, st.Phase, st.Attempt, st.Preemptions, st.Message)
+		}
+	}
+}
+
+// complete the jobs: their ranks exit 0.
+func (p team) complete(names ...string) {
+	p.T.Helper()
+	for _, name := range names {
+		for _, pod := range p.pods(name) {
+			p.MergePatch(&pod, fmt.Sprintf(`{"metadata":{"annotations":{%q:"0"}}}`, localcluster.AnnotationRunSeconds))
+		}
+	}
+	for _, name := range names {
+		p.Reaches(name, v1alpha1.PhaseSucceeded)
+	}
+}
+
+// remove jobs, and wait until their pods are gone.
+func (p team) remove(names ...string) {
+	p.T.Helper()
+	for _, name := range names {
+		j, err := p.Get(p.T.Context(), name)
+		if err != nil {
+			p.T.Fatal(err)
+		}
+		p.Delete(j)
+	}
+	for _, name := range names {
+		p.Until(name+" leaves nothing", func(ctx context.Context) (string, error) {
+			if n := len(p.pods(name)); n > 0 {
+				return fmt.Sprintf("%d pods", n), nil
+			}
+			return "", nil
+		})
+	}
+}
+
+// needs checks the numbers of a reason.
+func needs(t *testing.T, b v1alpha1.Blocker, need, free string) {
+	t.Helper()
+	if n, f := b.Need[stage.GPU], b.Free[stage.GPU]; n.String() != need || f.String() != free {
+		t.Errorf("needs %s, free %s; want %s and %s: %s", n.String(), f.String(), need, free, b.Message)
+	}
+}
+
+// in a subtest.
+func (p team) in(t *testing.T) team {
+	place := *p.Place
+	place.T = t
+	return team{&place}
+}
+
+func keyOf(o client.Object) client.ObjectKey { return client.ObjectKeyFromObject(o) }
