@@ -14,7 +14,7 @@ func (p plan) apiserver() process {
 		"--etcd-cafile=" + p.files.pkiFile(fileCA),
 		"--etcd-certfile=" + p.files.pkiFile(fileAdminCert),
 		"--etcd-keyfile=" + p.files.pkiFile(fileAdminKey),
-		"--bind-address=127.0.0.1",
+		"--bind-address=" + p.apiserverAddress(),
 		"--advertise-address=127.0.0.1",
 		"--secure-port=" + strconv.Itoa(port),
 		// The Service "kubernetes" may not point to a loopback address.
@@ -25,16 +25,18 @@ func (p plan) apiserver() process {
 		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
 		"--service-account-key-file=" + p.files.pkiFile(fileAccountsKey),
 		"--service-account-signing-key-file=" + p.files.pkiFile(fileAccountsKey),
-		// Pods on fake nodes need no token, and a pod created right after its
-		// namespace would be refused until the account "default" is there.
-		// Tokens are issued all the same (kubectl create token).
-		"--disable-admission-plugins=ServiceAccount",
 		"--allow-privileged=true",
 		// Measurements shall meet the scheduler's limits, not these.
 		"--max-requests-inflight=3000",
 		"--max-mutating-requests-inflight=1500",
 		"--shutdown-delay-duration=0s",
 		"--profiling=false",
+	}
+	if !p.options.RealNode {
+		// Pods on fake nodes need no token, and a pod created right after its
+		// namespace would be refused until the account "default" is there.
+		// Tokens are issued all the same (kubectl create token).
+		args = append(args, "--disable-admission-plugins=ServiceAccount")
 	}
 	args = append(args, p.servingFlags()...)
 	args = p.withFeatureGates(args, processAPIServer)
@@ -63,4 +65,12 @@ func (p plan) apiserver() process {
 		Ports:  []int{port},
 		Health: localURL(port, "/readyz"),
 	}
+}
+
+// apiserverAddress that it listens on. A real node reaches it over its cable.
+func (p plan) apiserverAddress() string {
+	if p.options.RealNode {
+		return "0.0.0.0"
+	}
+	return "127.0.0.1"
 }

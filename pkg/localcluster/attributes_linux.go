@@ -15,6 +15,15 @@ func processAttributes(attached bool) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true}
 }
 
+// separateAttributes make a child the first process of a machine of its own, whose
+// mounts nobody else sees: for root alone.
+func separateAttributes(attached bool) *syscall.SysProcAttr {
+	a := processAttributes(attached)
+	a.Cloneflags = syscall.CLONE_NEWPID | syscall.CLONE_NEWNET
+	a.Unshareflags = syscall.CLONE_NEWNS
+	return a
+}
+
 // mountAttributes are the ways for a child to mount what nobody else sees: as
 // root in a mount namespace of its own, whose mounts Go makes private; else, or
 // where root may not, in a user namespace too, in which it is root.

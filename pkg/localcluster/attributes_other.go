@@ -9,3 +9,5 @@ import "syscall"
 func processAttributes(bool) *syscall.SysProcAttr { return &syscall.SysProcAttr{} }
 
 func mountAttributes(bool) []*syscall.SysProcAttr { return []*syscall.SysProcAttr{{}} }
+
+func separateAttributes(bool) *syscall.SysProcAttr { return &syscall.SysProcAttr{} }

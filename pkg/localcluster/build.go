@@ -22,6 +22,8 @@ type BuildOptions struct {
 	// Schedulers whose components are needed beside the control plane itself.
 	// Default: all.
 	Schedulers []string
+	// RealNode adds what a real node needs. With no Schedulers named it is built too.
+	RealNode bool
 }
 
 // Binaries are the built components: the folder of each by component name.
@@ -35,7 +37,7 @@ func (b Binaries) path(component, name string) string { return filepath.Join(b[c
 // process builds a component at a time; others wait for it.
 func Build(ctx context.Context, options BuildOptions) (Binaries, error) {
 	if len(options.Schedulers) == 0 {
-		options.Schedulers = slices.Sorted(maps.Keys(schedulers()))
+		options.Schedulers, options.RealNode = slices.Sorted(maps.Keys(schedulers())), true
 	}
 	modules, err := findModules(options.Modules)
 	if err != nil {
@@ -50,7 +52,7 @@ func Build(ctx context.Context, options BuildOptions) (Binaries, error) {
 		return nil, fmt.Errorf("asking go for its version (is go on the PATH?): %w", err)
 	}
 	built := Binaries{}
-	for _, c := range componentsFor(options.Schedulers) {
+	for _, c := range componentsFor(options.Schedulers, options.RealNode) {
 		key, err := c.key(modules, toolchain)
 		if err != nil {
 			return nil, err

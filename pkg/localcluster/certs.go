@@ -87,8 +87,9 @@ func (a authority) issue(subject pkix.Name, names cert.AltNames, usages ...x509.
 	return certPEM, keyPEM, nil
 }
 
-// writePKI makes every certificate and key of the cluster.
-func writePKI(l layout) error {
+// writePKI makes every certificate and key of the cluster. Its servers are known by
+// these addresses besides the loopback one.
+func writePKI(l layout, ips ...net.IP) error {
 	ca, err := newAuthority()
 	if err != nil {
 		return err
@@ -102,7 +103,7 @@ func writePKI(l layout) error {
 		pkix.Name{CommonName: "localcluster-server"},
 		cert.AltNames{
 			DNSNames: []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"},
-			IPs:      []net.IP{net.IPv4(127, 0, 0, 1), serviceIP()},
+			IPs:      append([]net.IP{net.IPv4(127, 0, 0, 1), serviceIP()}, ips...),
 		},
 		x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth)
 	if err != nil {

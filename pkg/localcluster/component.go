@@ -95,6 +95,18 @@ func components() []component {
 			files:      []moduleFiles{{"sigs.k8s.io/scheduler-plugins", "config/crd/bases", crdFolder}},
 		},
 		{
+			name:       componentKubelet,
+			binaries:   map[string]string{"k8s.io/kubernetes/cmd/kubelet": componentKubelet},
+			kubernetes: true,
+		},
+		{
+			name: componentNode,
+			binaries: map[string]string{
+				ownModules + "node/coredns": processCoreDNS,
+				ownModules + "node/pause":   processPause,
+			},
+		},
+		{
 			name:     componentKueue,
 			binaries: map[string]string{"sigs.k8s.io/kueue/cmd/kueue": processKueue},
 			files: []moduleFiles{
@@ -105,11 +117,17 @@ func components() []component {
 	}
 }
 
+// ownModules is the path of the modules in deploy/local.
+const ownModules = "mlplatform.example.com/trainingjob-operator/deploy/local/"
+
 // componentsFor is the subset that the schedulers need, in build order.
-func componentsFor(names []string) []component {
+func componentsFor(names []string, realNode bool) []component {
 	need := sets.New(componentEtcd, componentKubernetes, componentKwok)
 	for _, name := range names {
 		need.Insert(schedulers()[name].components...)
+	}
+	if realNode {
+		need.Insert(componentKubelet, componentNode)
 	}
 	return slices.DeleteFunc(components(), func(c component) bool { return !need.Has(c.name) })
 }
@@ -130,7 +148,13 @@ func (c component) fileModules() []string {
 // that can change what is in there. toolchain is go's version and platform.
 func (c component) key(modules, toolchain string) (string, error) {
 	hash := sha256.New()
-	for _, file := range []string{"go.mod", "go.sum"} {
+	files := []string{"go.mod", "go.sum"}
+	for _, name := range c.packages() {
+		if own, ok := strings.CutPrefix(name, ownModules+c.name+"/"); ok { // a program of ours
+			files = append(files, filepath.Join(own, "main.go"))
+		}
+	}
+	for _, file := range files {
 		content, err := os.ReadFile(filepath.Join(modules, c.name, file))
 		if err != nil {
 			return "", fmt.Errorf("reading the module file of %s: %w", c.name, err)

@@ -77,7 +77,7 @@ func TestComponentsFor(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, component := range componentsFor(c.schedulers) {
+			for _, component := range componentsFor(c.schedulers, false) {
 				got = append(got, component.name)
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {

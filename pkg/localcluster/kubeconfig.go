@@ -13,6 +13,11 @@ import (
 // certificates are inside, so that it can be copied. It holds a private key:
 // mode 0600, which clientcmd gives to new files.
 func writeKubeconfig(l layout, server string) error {
+	return writeKubeconfigTo(l, l.kubeconfig(), server)
+}
+
+// writeKubeconfigTo writes the same for a server at another address.
+func writeKubeconfigTo(l layout, path, server string) error {
 	const name = "localcluster"
 	ca, err := os.ReadFile(l.pkiFile(fileCA))
 	if err != nil {
@@ -31,7 +36,7 @@ func writeKubeconfig(l layout, server string) error {
 	config.AuthInfos[name] = &api.AuthInfo{ClientCertificateData: certificate, ClientKeyData: key}
 	config.Contexts[name] = &api.Context{Cluster: name, AuthInfo: name}
 	config.CurrentContext = name
-	if err := clientcmd.WriteToFile(*config, l.kubeconfig()); err != nil {
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
 		return fmt.Errorf("writing the kubeconfig: %w", err)
 	}
 	return nil

@@ -63,6 +63,9 @@ func (l *launcher) launch(p *process, log *os.File) (*exec.Cmd, error) {
 		path, args = "/bin/sh", append([]string{"-c", inOwnEtc, p.Etc, p.Path}, p.Args...)
 		ways = mountAttributes(l.attached)
 	}
+	if p.Separate {
+		ways = []*syscall.SysProcAttr{separateAttributes(l.attached)}
+	}
 	var errs []error
 	for _, attributes := range ways {
 		cmd := exec.Command(path, args...)

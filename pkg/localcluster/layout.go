@@ -47,7 +47,7 @@ func (l layout) create() error {
 
 // clean removes what a cluster left behind; the logs only if asked to.
 func (l layout) clean(logs bool) error {
-	paths := []string{l.etcdData(), l.pki(), l.kubeconfig(), l.audit(), l.plugins(), l.kueue(), l.state(), l.stateDraft()}
+	paths := []string{l.etcdData(), l.pki(), l.kubeconfig(), l.audit(), l.plugins(), l.kueue(), l.realNode(), l.state(), l.stateDraft()}
 	if logs {
 		paths = append(paths, l.logs())
 	}

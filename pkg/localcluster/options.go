@@ -53,6 +53,13 @@ type Options struct {
 	GPUsPerNode int
 	// CPUPerNode and MemoryPerNode are quantities, default "96" and "1Ti".
 	CPUPerNode, MemoryPerNode string
+	// RealNode adds a node with a real kubelet and containerd (see RealNode), with
+	// GPUsPerNode GPUs that nobody uses. It needs root and some Debian packages,
+	// and turns on what pods on fake nodes do without: service accounts' tokens.
+	RealNode bool
+	// Images are archives, as Image.Write and docker save make them, of the images
+	// that the real node has. It pulls none.
+	Images []string
 	// NodeGracePeriod is how long after a node's last heartbeat it is NotReady,
 	// default 12 s, at least 3 s. Each node's heartbeat is a write every sixth of
 	// it: with hundreds of nodes a longer one (Kubernetes' own default is 50 s)
@@ -66,6 +73,9 @@ type Options struct {
 	Attached bool
 	// Progress receives what is going on, line by line. Default: nothing.
 	Progress io.Writer
+
+	// realNodeNumber chooses the real node's addresses.
+	realNodeNumber byte
 }
 
 // withDefaults returns the options with every default filled in, or says what

@@ -25,6 +25,9 @@ type process struct {
 	// Etc is a folder that the process sees as /etc, and nobody else does: for
 	// what has the path of its certificates built in. Empty: the machine's own.
 	Etc string `json:"etc,omitempty"`
+	// Separate gives it namespaces of its own for processes, mounts and network.
+	// All that it starts ends with it.
+	Separate bool `json:"separate,omitempty"`
 
 	PID int `json:"pid,omitempty"`
 	// StartTime is field 22 of /proc/<pid>/stat, in clock ticks since the boot.

@@ -17,12 +17,14 @@ type state struct {
 	Version int       `json:"version"`
 	Created time.Time `json:"created"`
 	// Ready is set once Up is through: without it Up was interrupted.
-	Ready      bool      `json:"ready"`
-	Audit      bool      `json:"audit"`
-	Attached   bool      `json:"attached"`
-	Kubectl    string    `json:"kubectl"`
-	Schedulers []string  `json:"schedulers"`
-	Processes  []process `json:"processes"`
+	Ready      bool     `json:"ready"`
+	Audit      bool     `json:"audit"`
+	Attached   bool     `json:"attached"`
+	Kubectl    string   `json:"kubectl"`
+	Schedulers []string `json:"schedulers"`
+	// RealNodeNumber chose the real node's addresses, where there is one.
+	RealNodeNumber byte      `json:"realNodeNumber,omitempty"`
+	Processes      []process `json:"processes"`
 }
 
 // process returns the named process, to be changed in place.

@@ -24,6 +24,11 @@ func Up(ctx context.Context, options Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	if options.RealNode {
+		if err := checkRealNode(); err != nil {
+			return nil, err
+		}
+	}
 	files := layout{options.Dir}
 	if err := files.create(); err != nil {
 		return nil, err
@@ -71,7 +76,7 @@ func newPlan(ctx context.Context, options Options, files layout) (plan, error) {
 		return plan{}, err
 	}
 	binaries, err := Build(ctx, BuildOptions{
-		Modules: modules, Cache: options.Cache, Progress: options.Progress, Schedulers: options.Schedulers,
+		Modules: modules, Cache: options.Cache, Progress: options.Progress, Schedulers: options.Schedulers, RealNode: options.RealNode,
 	})
 	if err != nil {
 		return plan{}, err
@@ -79,6 +84,11 @@ func newPlan(ctx context.Context, options Options, files layout) (plan, error) {
 	ports, err := choosePorts(portNames(options.Schedulers), randomPort, portFree)
 	if err != nil {
 		return plan{}, err
+	}
+	if options.RealNode {
+		if options.realNodeNumber, err = freeCable(); err != nil {
+			return plan{}, err
+		}
 	}
 	return plan{options: options, files: files, modules: modules, binaries: binaries, ports: ports}, nil
 }
@@ -111,7 +121,7 @@ func newCluster(p plan) (*Cluster, error) {
 	if err := os.MkdirAll(p.files.logs(), 0o700); err != nil {
 		return nil, fmt.Errorf("creating the folder of logs: %w", err)
 	}
-	if err := writePKI(p.files); err != nil {
+	if err := writePKI(p.files, p.serverIPs()...); err != nil {
 		return nil, err
 	}
 	if err := writeKubeconfig(p.files, localURL(p.ports[processAPIServer], "")); err != nil {
@@ -130,7 +140,7 @@ func newCluster(p plan) (*Cluster, error) {
 		out: &lineWriter{out: p.options.Progress},
 		state: &state{
 			Version: stateVersion, Created: time.Now(), Audit: p.options.Audit, Attached: p.options.Attached,
-			Kubectl: p.binaries.path(componentKubernetes, "kubectl"), Schedulers: p.options.Schedulers,
+			Kubectl: p.binaries.path(componentKubernetes, "kubectl"), Schedulers: p.options.Schedulers, RealNodeNumber: p.options.realNodeNumber,
 		},
 	}, nil
 }
@@ -152,6 +162,9 @@ func (c *Cluster) startAll(ctx context.Context, p plan) error {
 		}
 		return c.waitForNodes(ctx, p.options.Nodes)
 	})
+	if p.options.RealNode {
+		group.Go(func() error { return c.startRealNode(ctx, p) })
+	}
 	for _, name := range p.options.Schedulers {
 		group.Go(func() error {
 			if err := c.startScheduler(ctx, schedulers()[name], p); err != nil {
