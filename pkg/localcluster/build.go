@@ -22,7 +22,7 @@ type BuildOptions struct {
 	// Schedulers whose components are needed beside the control plane itself.
 	// Default: all.
 	Schedulers []string
-	// RealNode adds what a real node needs. With no Schedulers named it is built too.
+	// RealNode adds what a real node needs.
 	RealNode bool
 }
 
@@ -37,7 +37,7 @@ func (b Binaries) path(component, name string) string { return filepath.Join(b[c
 // process builds a component at a time; others wait for it.
 func Build(ctx context.Context, options BuildOptions) (Binaries, error) {
 	if len(options.Schedulers) == 0 {
-		options.Schedulers, options.RealNode = slices.Sorted(maps.Keys(schedulers())), true
+		options.Schedulers = slices.Sorted(maps.Keys(schedulers()))
 	}
 	modules, err := findModules(options.Modules)
 	if err != nil {

@@ -9,9 +9,10 @@ import (
 	_ "github.com/coredns/coredns/plugin/health"
 	_ "github.com/coredns/coredns/plugin/kubernetes"
 	_ "github.com/coredns/coredns/plugin/ready"
+	_ "github.com/coredns/coredns/plugin/template"
 )
 
 func main() {
-	dnsserver.Directives = []string{"errors", "health", "ready", "kubernetes"}
+	dnsserver.Directives = []string{"errors", "health", "ready", "kubernetes", "template"}
 	coremain.Run()
 }

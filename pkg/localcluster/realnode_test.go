@@ -1,10 +1,15 @@
-//go:build cluster
+//go:build e2e
 
 package localcluster_test
 
 import (
 	"context"
+	"fmt"
+	"net"
+	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -34,8 +39,28 @@ func TestRealNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() {
+		address := cluster.MachineAddress()
 		if err := cluster.Down(context.Background()); err != nil {
 			t.Error(err)
+		}
+		mounts, err := os.ReadFile("/proc/mounts")
+		if err != nil || strings.Contains(string(mounts), dir) {
+			t.Errorf("mounts are left behind (%v):\n%s", err, mounts)
+		}
+		addresses, err := net.InterfaceAddrs()
+		if err != nil || slices.ContainsFunc(addresses, func(a net.Addr) bool { return strings.HasPrefix(a.String(), address.String()+"/") }) {
+			t.Errorf("the cable is still there (%v): %v", err, addresses)
+		}
+	}()
+	defer func() {
+		if t.Failed() {
+			log, _ := os.ReadFile(filepath.Join(dir, "cluster", "logs", "real-node.log"))
+			logs, _ := filepath.Glob(filepath.Join(cluster.PodLogs(), "*", "*", "*.log"))
+			for _, l := range logs {
+				text, _ := os.ReadFile(l)
+				t.Logf("%s:\n%s", l, text)
+			}
+			t.Logf("the node's log:\n%s", log)
 		}
 	}()
 	client := kubernetes.NewForConfigOrDie(cluster.RESTConfig())
@@ -67,7 +92,7 @@ func TestRealNode(t *testing.T) {
 		return err == nil, "", nil
 	})
 	for _, p := range []*corev1.Pod{
-		pod("server", "nc", "-lk", "-p", "8080", "-e", "/busybox", "echo", "hello"),
+		pod("server", "nc", "-ll", "-p", "8080", "-e", "/busybox", "echo", "hello"),
 		pod("asker", "sh", "-c", "until /busybox nc server.probe 8080 | /busybox grep hello; do /busybox sleep 1; done"),
 	} {
 		if _, err := pods.Create(t.Context(), p, metav1.CreateOptions{}); err != nil {
@@ -79,17 +104,20 @@ func TestRealNode(t *testing.T) {
 		if err != nil {
 			return false, "", err
 		}
-		return p.Status.Phase == corev1.PodSucceeded, string(p.Status.Phase), nil
+		return p.Status.Phase == corev1.PodSucceeded, fmt.Sprintf("%s %v", p.Status.Phase, p.Status.ContainerStatuses), nil
 	})
 }
 
 func eventually(t *testing.T, what string, is func(context.Context) (bool, string, error)) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 1*time.Minute)
 	defer cancel()
 	var last string
-	err := wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(ctx context.Context) (done bool, err error) {
-		done, last, err = is(ctx)
+	err := wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		done, now, err := is(ctx)
+		if ctx.Err() == nil {
+			last = now
+		}
 		return done, err
 	})
 	if err != nil {
