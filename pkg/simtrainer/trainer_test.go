@@ -190,8 +190,8 @@ func TestCourse(t *testing.T) {
 		},
 		"its node dies and comes back": {
 			reason: "it goes on as if no time had passed", spec: "steps=2000 rate=50 every=10s save=2s",
-			deeds: []deed{quiet(5, Trainer.Freeze), quiet(50, Trainer.Freeze), quiet(105, Trainer.Thaw)}, until: 113.5,
-			want: "111s saving 500\n113s saved 500 in 2s\n113.5s Training at step 525\n",
+			deeds: []deed{waits(5, true), waits(8, false), quiet(9, Trainer.Freeze), quiet(50, Trainer.Freeze), quiet(109, Trainer.Thaw)}, until: 113.5,
+			want: "111s saving 350\n113s saved 350 in 2s\n113.5s Training at step 375\n",
 		},
 		"its node is dead": {
 			reason: "nothing happens, also when it was to be killed", spec: "steps=2000 rate=50 every=10s save=2s on-sigterm=ignore",
