@@ -24,6 +24,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/config"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 	"mlplatform.example.com/trainingjob-operator/scheduler/coscheduling"
 	"mlplatform.example.com/trainingjob-operator/scheduler/kueue"
@@ -69,6 +70,7 @@ func newManager(ctx context.Context, base *rest.Config, cfg config.OperatorConfi
 		Backends:         backends(cfg.Schedulers),
 		DefaultScheduler: cfg.DefaultScheduler,
 		Workers:          cfg.Workers,
+		Agent:            func() trainingjob.Agent { return trainingjob.Agent{Image: cfg.Agent.Image} },
 	})
 }
 

@@ -371,26 +371,29 @@ var stories = map[string]struct {
 
 func TestStories(t *testing.T) {
 	for name, story := range stories {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, story.job.DeepCopy())
-			story.tell(w)
-			golden := filepath.Join("testdata", "stories", name+".txt")
-			if *update {
-				if err := os.WriteFile(golden, []byte(w.log.String()), 0o600); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), w.log.String()); diff != "" {
-				t.Errorf("the story went another way (-want +got):\n%s", diff)
-			}
-			settled(t, w)
-		})
+		t.Run(name, func(t *testing.T) { playStory(t, name, story.job, story.tell) })
 	}
+}
+
+func playStory(t *testing.T, name string, job *v1alpha1.TrainingJob, tell func(*world)) {
+	t.Helper()
+	w := newWorld(t, job.DeepCopy())
+	tell(w)
+	golden := filepath.Join("testdata", "stories", name+".txt")
+	if *update {
+		if err := os.WriteFile(golden, []byte(w.log.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), w.log.String()); diff != "" {
+		t.Errorf("the story went another way (-want +got):\n%s", diff)
+	}
+	settled(t, w)
 }
 
 // settled: once nothing changes any more, further passes write nothing.
