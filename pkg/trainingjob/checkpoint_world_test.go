@@ -157,6 +157,13 @@ func (w *world) checkPoints(to v1alpha1.TrainingJobStatus) {
 	if step(to) < step(from) {
 		w.t.Errorf("invariant 7: the resume point went back from step %d to %d", step(from), step(to))
 	}
+	if Checkpoints(w.job) != nil && onVolume(w.job.Spec.Checkpoint) && to.Attempt > from.Attempt {
+		w.settled[conditionReason(to, v1alpha1.ConditionCheckpointUnknown)]++
+		best := w.newest(func(saved) bool { return true })
+		if best != nil && best.step != step(to) && conditionReason(to, v1alpha1.ConditionCheckpointUnknown) != v1alpha1.ReasonUnresolved {
+			w.t.Errorf("attempt %d resumes from step %d, the newest complete checkpoint is of step %d, and nobody says so", to.Attempt, step(to), best.step)
+		}
+	}
 	if step(to) != step(from) && to.Attempt == from.Attempt && !to.Phase.Finished() {
 		w.t.Errorf("the resume point of attempt %d moved from step %d to %d", to.Attempt, step(from), step(to))
 	}
@@ -186,11 +193,19 @@ func (w *world) points() {
 	}
 	var conditions []string
 	for _, kind := range []string{v1alpha1.ConditionCheckpointUnknown, v1alpha1.ConditionResumeIgnored} {
-		for _, c := range st.Conditions {
-			if c.Type == kind && c.Status == metav1.ConditionTrue {
-				conditions = append(conditions, c.Type+"="+c.Reason)
-			}
+		if reason := conditionReason(st, kind); reason != "" {
+			conditions = append(conditions, kind+"="+reason)
 		}
 	}
 	w.say("= latest=%s resumeFrom=%s %s", point(cs.Latest), point(cs.ResumeFrom), strings.Join(conditions, " "))
+}
+
+// conditionReason of a condition that is true; empty where it is not.
+func conditionReason(st v1alpha1.TrainingJobStatus, kind string) string {
+	for _, c := range st.Conditions {
+		if c.Type == kind && c.Status == metav1.ConditionTrue {
+			return c.Reason
+		}
+	}
+	return ""
 }

@@ -96,11 +96,14 @@ func (p *pass) readRankZero(e *evidence) {
 	if pod == nil {
 		pod = r.departed
 	}
+	// Under scope Rank this pod may have had a predecessor in the same attempt, that saved and was not heard.
+	ph := p.job.Status.Phase
+	successor := p.scope == v1alpha1.ScopeRank && (p.obs.present() > 0 || ph == v1alpha1.PhaseStarting || ph == v1alpha1.PhaseRunning)
 	if pod == nil {
-		e.ran = p.mayHaveRun()
+		e.ran = successor || p.mayHaveRun()
 		return
 	}
-	e.ran = started(pod)
+	e.ran = successor || started(pod)
 	for _, t := range terminations(pod) {
 		word, err := checkpoint.ParseTermination([]byte(t.Message))
 		if err != nil || word.Attempt != 0 && word.Attempt != p.job.Status.Attempt {

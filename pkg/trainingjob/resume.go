@@ -73,7 +73,7 @@ func (p *pass) allWell() bool {
 // it never ran, or the volume was searched, or that is not to be waited for any longer.
 func (p *pass) resumePointKnown() bool {
 	c := Checkpoints(p.job)
-	if c == nil || !onVolume(c) || !p.hasRun() || p.lastWordHeard() || p.ev.resolved != nil || p.Agent.Image == "" {
+	if c == nil || !onVolume(c) || !p.hasRun() || p.lastWordHeard() && !p.unresolved() || p.ev.resolved != nil || p.Agent.Image == "" {
 		return true
 	}
 	s := p.search()
@@ -88,6 +88,12 @@ func (p *pass) hasRun() bool {
 func (p *pass) lastWordHeard() bool {
 	d := p.job.Status.Drain
 	return p.ev.known || d != nil && d.CheckpointKnown
+}
+
+// unresolved: an earlier attempt may have saved on the volume what nobody could look for. It stays so until somebody can.
+func (p *pass) unresolved() bool {
+	c := meta.FindStatusCondition(p.job.Status.Conditions, v1alpha1.ConditionCheckpointUnknown)
+	return c != nil && c.Status == metav1.ConditionTrue && c.Reason == v1alpha1.ReasonUnresolved && onVolume(p.job.Spec.Checkpoint)
 }
 
 // search of the volume that is under way; nil where none is.
@@ -160,8 +166,10 @@ func (p *pass) pin() {
 	switch {
 	case lost:
 		p.unknown(v1alpha1.ReasonCheckpointLost, "the checkpoint of step %d that attempt %d resumed from is gone or torn: training %s", before.Step, attempt, p.resumption())
-	case p.ev.resolved == nil && p.hasRun() && !p.lastWordHeard():
-		p.unknown(v1alpha1.ReasonUnresolved, "the last word of attempt %d was not heard, and nobody could look for what it saved: by what was reported, training %s", attempt, p.resumption())
+	case p.ev.resolved == nil && p.unresolved() && !p.hasRun():
+		// It is as unknown as before.
+	case p.ev.resolved == nil && p.hasRun() && (p.unresolved() || !p.lastWordHeard()):
+		p.unknown(v1alpha1.ReasonUnresolved, "the last word of attempt %d (or of one before it) was not heard, and nobody could look for what it saved: by what was reported, training %s", attempt, p.resumption())
 	case cs.ResumeFrom == nil && p.hasRun():
 		p.unknown(v1alpha1.ReasonNoCheckpoint, "attempt %d left no complete checkpoint: training %s", attempt, p.resumption())
 	default:

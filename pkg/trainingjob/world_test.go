@@ -41,6 +41,10 @@ type world struct {
 	// volume is what lies on the job's claim, and resumed what each attempt's pods were given.
 	volume  []saved
 	resumed map[int32]string
+	// settled counts resume points by what was said of them, if anything was.
+	settled map[string]int
+	// step that the trainer is at, in random histories.
+	step int64
 
 	// lingers: deleted pods stay Terminating until goneAll; else their kubelets end them at once.
 	lingers bool
@@ -59,7 +63,7 @@ func newWorld(t testing.TB, job *v1alpha1.TrainingJob) *world {
 	return &world{
 		t: t, job: job, backend: stubBackend{}, verdict: scheduler.Verdict{Admission: scheduler.Go},
 		now:   time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC),
-		nodes: map[string]NodeState{}, resumed: map[int32]string{},
+		nodes: map[string]NodeState{}, resumed: map[int32]string{}, settled: map[string]int{},
 		agent: Agent{Image: "agent:1", ReportURL: "https://operator.example.com:9443/reports", Audience: "trainingjob-reports"},
 		crash: func() bool { return false },
 	}
