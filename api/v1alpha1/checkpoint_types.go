@@ -174,7 +174,9 @@ type WorkStatus struct {
 	// LostSeconds of running time since the last complete checkpoint, and the same times the gang's GPUs.
 	LostSeconds    int64 `json:"lostSeconds"`
 	LostGPUSeconds int64 `json:"lostGPUSeconds"`
-	// ResumeSeconds from the beginning of an interruption until the gang ran again, of all of them together.
+	// Resumptions: interruptions after which the gang ran again, suspensions left out; resumeSeconds from the beginning of the interruption until then, of
+	// all of them together.
+	Resumptions   int32 `json:"resumptions"`
 	ResumeSeconds int64 `json:"resumeSeconds"`
 	// Goodput in percent: running time that was not lost, of all the time since the job was first queued. Counted at every change of
 	// phase that ends or begins a run; time in Suspended counts too.

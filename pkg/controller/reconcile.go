@@ -91,6 +91,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if wrote {
 		r.record(job, plan.Events)
 		r.metrics.transition(&job.Status, &plan.Status)
+		r.metrics.work.count(job, &plan.Status)
 	}
 	return r.settle(scene, plan, errors.Join(applied, patched))
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
@@ -72,6 +74,52 @@ var checkpointStories = map[string]struct {
 		w.advance(time.Minute)
 		w.tell("it goes on at step 201")
 		w.points()
+	}},
+	"checkpoint-what-was-lost": {newJob(2, withCheckpoints), func(w *world) {
+		w.job.CreationTimestamp = metav1.NewTime(w.now.Add(-time.Minute))
+		trains(w)
+		w.worked()
+		w.lingers = true
+		w.preempt("bert-worker-0", "bert-worker-1")
+		w.tell("preempted 30 s and 50 steps after the last commit")
+		w.advance(10 * time.Second)
+		w.ends(exited(143), "bert-worker-0", "bert-worker-1")
+		w.verdict = scheduler.Verdict{Admission: scheduler.Hold}
+		w.tell("the ranks' grace does not count as lost")
+		w.worked()
+		w.advance(5 * time.Minute)
+		w.verdict = scheduler.Verdict{Admission: scheduler.Go}
+		w.tell("there is room again")
+		again(w)
+		w.worked()
+		w.advance(4 * time.Minute)
+		w.reports(500)
+		w.tell("it trains for 4 minutes and saves nothing")
+		w.lingers = true
+		suspend(w, true)
+		w.tell("the user suspends the job")
+		s := w.saves(501)
+		w.reports(501, w.committed(s), func(r *checkpoint.Report) { r.CommandID = "drain-2" })
+		w.advance(8 * time.Second)
+		w.tell("the trainer saves first: nothing is lost")
+		w.ends(exited(0), "bert-worker-0", "bert-worker-1")
+		w.tell("the ranks are gone")
+		w.worked()
+		suspend(w, false)
+		w.tell("the user resumes the job")
+		again(w)
+		w.advance(time.Minute)
+		w.ends(checkpoint.Termination{Reason: checkpoint.ExitCompleted, Phase: checkpoint.PhaseCompleted}, "bert-worker-0", "bert-worker-1")
+		w.tell("and it ends")
+		w.worked()
+	}},
+	"work-without-checkpoints": {newJob(2), func(w *world) {
+		w.job.CreationTimestamp = metav1.NewTime(w.now)
+		running(w)
+		w.advance(10 * time.Minute)
+		w.exit(1, "bert-worker-1")
+		w.tell("a rank fails after ten minutes")
+		w.worked()
 	}},
 	"checkpoint-saved-at-sigterm": {newJob(2, withCheckpoints), func(w *world) {
 		trains(w)
@@ -203,6 +251,21 @@ var checkpointStories = map[string]struct {
 		w.tell("nobody waits any longer")
 		w.points()
 		again(w)
+	}},
+	"checkpoint-last-word-with-a-problem": {newJob(2, withCheckpoints), func(w *world) {
+		trains(w)
+		w.saves(300)
+		w.volume[len(w.volume)-1].torn = true // not whole yet when the agent looked for the last time
+		word := exited(143)
+		word.Problem = "last look: the volume did not answer in time"
+		w.lingers = true
+		w.preempt("bert-worker-0", "bert-worker-1")
+		w.ends(word, "bert-worker-0", "bert-worker-1")
+		w.volume[len(w.volume)-1].torn = false
+		w.tell("the agent of rank 0 could not look for the last time: the volume is searched")
+		w.finds()
+		w.tell("and has more")
+		w.points()
 	}},
 	"checkpoint-completed-while-drained": {newJob(2, withCheckpoints), func(w *world) {
 		trains(w)

@@ -209,3 +209,23 @@ func conditionReason(st v1alpha1.TrainingJobStatus, kind string) string {
 	}
 	return ""
 }
+
+// worked logs what the job's life has cost.
+func (w *world) worked() {
+	k := w.job.Status.Work
+	if k == nil {
+		k = &v1alpha1.WorkStatus{}
+	}
+	w.say("= queued %d s, ran %d s, interrupted %d times, lost %d steps, %d s, %d GPU s; ran again after %d s in %d cases; goodput %s",
+		k.QueuedSeconds, k.RunningSeconds, k.Interruptions, k.LostSteps, k.LostSeconds, k.LostGPUSeconds, k.ResumeSeconds, k.Resumptions, percent(k.Goodput))
+	if cs := w.job.Status.Checkpoint; cs != nil && cs.SuggestedInterval > 0 {
+		w.say("= a save takes %d s; suggested interval %d s", cs.SaveSeconds, cs.SuggestedInterval)
+	}
+}
+
+func percent(p *int32) string {
+	if p == nil {
+		return "unknown"
+	}
+	return fmt.Sprintf("%d %%", *p)
+}

@@ -16,7 +16,8 @@ func (p *pass) account(from, to v1alpha1.Phase) {
 	if to == v1alpha1.PhaseRunning {
 		w := p.work()
 		w.QueuedSeconds += p.since(v1alpha1.PhaseQueued)
-		if p.entered(v1alpha1.PhaseDraining).After(p.entered(v1alpha1.PhaseRunning)) && !p.entered(v1alpha1.PhaseRunning).IsZero() {
+		if p.interrupted() {
+			w.Resumptions++
 			w.ResumeSeconds += p.since(v1alpha1.PhaseDraining)
 		}
 	}
@@ -24,6 +25,12 @@ func (p *pass) account(from, to v1alpha1.Phase) {
 		p.work().RunningSeconds += p.since(v1alpha1.PhaseRunning)
 		p.goodput()
 	}
+}
+
+// interrupted: the gang that runs now ran before and was ended since, not because its user wanted it to pause.
+func (p *pass) interrupted() bool {
+	ran, ended := p.entered(v1alpha1.PhaseRunning), p.entered(v1alpha1.PhaseDraining)
+	return !ran.IsZero() && ended.After(ran) && !p.entered(v1alpha1.PhaseSuspended).After(ended)
 }
 
 // lose adds up what the end of a drained attempt has cost, once its resume point is pinned.
