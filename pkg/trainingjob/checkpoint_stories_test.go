@@ -190,6 +190,17 @@ var checkpointStories = map[string]struct {
 		w.points()
 		again(w)
 	}},
+	"checkpoint-grows": {newJob(2, withCheckpoints), func(w *world) {
+		trains(w)
+		w.job.Spec.Replicas = ptr[int32](4)
+		w.job.Generation++
+		w.tell("the user makes the gang larger")
+		w.told()
+		w.saves(255)
+		w.ends(exited(0), "bert-worker-0", "bert-worker-1")
+		w.tell("the ranks save and exit")
+		again(w)
+	}},
 	"checkpoint-deadline-passes": {newJob(2, withCheckpoints), func(w *world) {
 		trains(w)
 		w.verdict = scheduler.Verdict{Admission: scheduler.Yield, Judged: true, Reason: "Preempted", Message: "to make room for prod"}

@@ -83,10 +83,11 @@ func (p *pass) onLostNode(pod *corev1.Pod) bool {
 // vanished says whether ranks that had a pod have none now, though no deletion was seen (the operator was away).
 //
 // Once the gang is placed, status says how many ranks had one. Before, it need not: but no scheduler binds a rank of a
-// gang of which fewer than minAvailable pods exist, so then some must have been there.
+// gang of which fewer than minAvailable pods exist, so then some must have been there. (Not by the numbers of a spec that has
+// changed since: a gang that is to grow has lost nobody.)
 func (p *pass) vanished() bool {
 	present := p.obs.present()
-	if p.obs.placed() > 0 && present < p.min {
+	if p.obs.placed() > 0 && present < p.min && p.job.Status.Revision == p.revision {
 		return true
 	}
 	if ph := p.job.Status.Phase; ph != v1alpha1.PhaseStarting && ph != v1alpha1.PhaseRunning {

@@ -35,6 +35,7 @@ func RenderPod(job *v1alpha1.TrainingJob, ref RankRef, attempt int32, admitted m
 	pod.Name, pod.Namespace = PodName(job.Name, ref), job.Namespace
 	pod.OwnerReferences = []metav1.OwnerReference{Owner(job)}
 	maps.Copy(pod.Labels, PodLabels(job, ref, attempt))
+	delete(pod.Labels, v1alpha1.LabelComponent) // it says that a pod is no rank
 
 	// Stable host names: <pod>.<service>, also before a rank is ready (see RenderService).
 	pod.Spec.Hostname, pod.Spec.Subdomain = pod.Name, ServiceName(job.Name)

@@ -65,8 +65,7 @@ func (p *pass) asking() (time.Time, bool) {
 
 // allWell: rank 0 runs, and no other rank has failed or is being ended. Its peers would hang in their next collective.
 func (p *pass) allWell() bool {
-	return len(p.obs.ranks) > 0 && p.obs.ranks[0].state == rankRunning && p.obs.count(rankFailed, rankEnding) == 0 &&
-		p.obs.present() >= p.min
+	return len(p.obs.ranks) > 0 && p.obs.ranks[0].state == rankRunning && p.obs.count(rankFailed, rankEnding) == 0
 }
 
 // resumePointKnown says, once no rank is left, whether the next attempt's resume point can be pinned: rank 0's last word was heard, or

@@ -216,6 +216,14 @@ var stories = map[string]struct {
 		w.up()
 		w.tell("both ranks run")
 	}},
+	"resize-up": {newJob(2), func(w *world) {
+		running(w)
+		w.job.Spec.Replicas = ptr[int32](4)
+		w.job.Generation++
+		w.tell("the job is scaled from 2 to 4: it has lost nobody")
+		w.up()
+		w.tell("all four run")
+	}},
 	"schedule-timeout": {newJob(2, func(j *v1alpha1.TrainingJob) {
 		j.Spec.RunPolicy.SchedulingPolicy.ScheduleTimeoutSeconds = ptr[int32](60)
 	}), func(w *world) {
