@@ -287,6 +287,13 @@ var checkpointStories = map[string]struct {
 		w.ends(checkpoint.Termination{Reason: checkpoint.ExitCompleted, Phase: checkpoint.PhaseCompleted}, "bert-worker-0", "bert-worker-1")
 		w.tell("rank 0 said that every step is trained")
 	}},
+	"checkpoint-completed-as-it-is-preempted": {newJob(1, withCheckpoints), func(w *world) {
+		trains(w)
+		w.lingers = true
+		w.preempt("bert-worker-0")
+		w.ends(checkpoint.Termination{Reason: checkpoint.ExitCompleted, Phase: checkpoint.PhaseCompleted}, "bert-worker-0")
+		w.tell("the only rank is preempted with its last step trained, and says so")
+	}},
 	"checkpoint-resume-point-ignored": {newJob(2, withCheckpoints), func(w *world) {
 		trains(w)
 		w.ends(exited(1), "bert-worker-0")
