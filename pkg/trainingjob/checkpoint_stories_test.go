@@ -294,6 +294,54 @@ var checkpointStories = map[string]struct {
 		w.ends(checkpoint.Termination{Reason: checkpoint.ExitCompleted, Phase: checkpoint.PhaseCompleted}, "bert-worker-0")
 		w.tell("the only rank is preempted with its last step trained, and says so")
 	}},
+	"checkpoint-lost": {newJob(2, withCheckpoints), func(w *world) {
+		trains(w)
+		s := w.saves(300)
+		w.reports(300, w.committed(s))
+		w.converge()
+		w.ends(exited(1), "bert-worker-0")
+		w.tell("rank 0 fails")
+		w.advance(10 * time.Second)
+		again(w)
+		w.volume[len(w.volume)-1].torn = true
+		w.mayGoBack = true
+		goneSilent(w)
+		w.tell("a disk dies, and with it the checkpoint that the gang resumed from")
+		w.finds()
+		w.tell("the one before it is taken, and the job says so")
+		w.points()
+	}},
+	"checkpoint-cannot-be-loaded": {newJob(2, withCheckpoints), func(w *world) {
+		trains(w)
+		w.lingers = true
+		s := w.saves(300)
+		w.reports(300, w.committed(s))
+		w.preempt("bert-worker-0", "bert-worker-1")
+		w.ends(exited(143), "bert-worker-0", "bert-worker-1")
+		w.tell("preempted; rank 0's last word names step 300")
+		again(w)
+		w.volume[len(w.volume)-1].torn = true
+		w.mayGoBack = true
+		w.ends(exited(1), "bert-worker-0", "bert-worker-1")
+		w.tell("no rank can load it: the volume is searched before it is tried again")
+		w.finds()
+		w.tell("it is torn since, and passed over")
+		w.points()
+	}},
+	"checkpoint-place-changed": {newJob(2, withCheckpoints), func(w *world) {
+		trains(w)
+		w.lingers = true
+		suspend(w, true)
+		w.tell("the user suspends the job")
+		w.ends(exited(0), "bert-worker-0", "bert-worker-1")
+		w.tell("it is suspended")
+		w.points()
+		w.job.Spec.Checkpoint.PVC.ClaimName = "models"
+		w.mayGoBack, w.volume = true, nil
+		suspend(w, false)
+		w.tell("and resumes it on another claim: no rank could read what was saved")
+		w.points()
+	}},
 	"checkpoint-resume-point-ignored": {newJob(2, withCheckpoints), func(w *world) {
 		trains(w)
 		w.ends(exited(1), "bert-worker-0")

@@ -72,7 +72,7 @@ func (p *pass) allWell() bool {
 // it never ran, or the volume was searched, or that is not to be waited for any longer.
 func (p *pass) resumePointKnown() bool {
 	c := Checkpoints(p.job)
-	if c == nil || !onVolume(c) || !p.hasRun() || p.lastWordHeard() && !p.unresolved() || p.ev.resolved != nil || p.Agent.Image == "" {
+	if c == nil || !onVolume(c) || !p.hasRun() || p.lastWordSuffices() || p.ev.resolved != nil || p.Agent.Image == "" {
 		return true
 	}
 	s := p.search()
@@ -87,6 +87,23 @@ func (p *pass) hasRun() bool {
 func (p *pass) lastWordHeard() bool {
 	d := p.job.Status.Drain
 	return p.ev.known || d != nil && d.CheckpointKnown
+}
+
+// lastWordSuffices: rank 0 said what its attempt has saved, what the attempts before it saved is known too, and nothing speaks
+// against the checkpoint that it resumed from.
+func (p *pass) lastWordSuffices() bool {
+	return p.lastWordHeard() && !p.unresolved() && !p.suspect()
+}
+
+// suspect: the attempt failed before it trained a step, on a checkpoint that may be torn since it was called complete. It must not be
+// tried again and again until backoffLimit is spent.
+func (p *pass) suspect() bool {
+	st := &p.job.Status
+	if p.drainCause() != v1alpha1.CauseFailure || st.Checkpoint == nil || st.Checkpoint.ResumeFrom == nil || !onVolume(p.job.Spec.Checkpoint) {
+		return false
+	}
+	trained := st.Progress != nil && st.Progress.Attempt == st.Attempt || p.ev.step != nil && *p.ev.step > st.Checkpoint.ResumeFrom.Step
+	return !trained && st.Checkpoint.Latest != nil && st.Checkpoint.Latest.Step == st.Checkpoint.ResumeFrom.Step
 }
 
 // unresolved: an earlier attempt may have saved on the volume what nobody could look for. It stays so until somebody can.
@@ -114,7 +131,14 @@ func resolveTry(job *v1alpha1.TrainingJob) int32 {
 func (p *pass) beginSearch() {
 	deadline := metav1.NewTime(p.now().Add(resolveTime))
 	p.plan.Status.Drain.Resolve = &v1alpha1.ResolveStatus{Try: 1, Deadline: deadline}
-	p.say(v1alpha1.ReasonResolving, "all ranks have ended, rank 0 without a last word: the volume is searched for the latest complete checkpoint")
+	why := "rank 0 ended without a last word"
+	switch {
+	case p.lastWordHeard() && p.suspect():
+		why = fmt.Sprintf("attempt %d failed before it trained a step, on a checkpoint that may be torn by now", p.job.Status.Attempt)
+	case p.lastWordHeard():
+		why = "an earlier attempt ended without a last word"
+	}
+	p.say(v1alpha1.ReasonResolving, "%s: the volume is searched for the latest complete checkpoint", why)
 	p.event(false, p.reason, "Resolve", "%s", p.message)
 }
 
@@ -167,7 +191,7 @@ func (p *pass) pin() {
 		p.unknown(v1alpha1.ReasonCheckpointLost, "the checkpoint of step %d that attempt %d resumed from is gone or torn: training %s", before.Step, attempt, p.resumption())
 	case p.ev.resolved == nil && p.unresolved() && !p.hasRun():
 		// It is as unknown as before.
-	case p.ev.resolved == nil && p.hasRun() && (p.unresolved() || !p.lastWordHeard()):
+	case p.ev.resolved == nil && p.hasRun() && !p.lastWordSuffices():
 		p.unknown(v1alpha1.ReasonUnresolved, "the last word of attempt %d (or of one before it) was not heard, and nobody could look for what it saved: by what was reported, training %s", attempt, p.resumption())
 	case cs.ResumeFrom == nil && p.hasRun():
 		p.unknown(v1alpha1.ReasonNoCheckpoint, "attempt %d left no complete checkpoint: training %s", attempt, p.resumption())

@@ -43,6 +43,8 @@ type world struct {
 	resumed map[int32]string
 	// settled counts resume points by what was said of them, if anything was.
 	settled map[string]int
+	// mayGoBack: a checkpoint was lost.
+	mayGoBack bool
 	// step that the trainer is at, in random histories.
 	step int64
 
