@@ -251,6 +251,15 @@ var checkpointStories = map[string]struct {
 		w.points()
 		w.advance(10 * time.Second)
 		again(w)
+		w.reports(201)
+		w.saves(250)
+		w.lingers = true
+		w.preempt("bert-worker-0", "bert-worker-1")
+		w.ends(exited(143), "bert-worker-0", "bert-worker-1")
+		w.tell("the next attempt saves step 250 and is heard, but what the first one saved is still not known")
+		w.finds()
+		w.tell("now the volume can be read: step 300 was there all the time")
+		w.points()
 	}},
 	"checkpoint-search-never-starts": {newJob(2, withCheckpoints), func(w *world) {
 		trains(w)

@@ -50,10 +50,7 @@ func (p *pass) lose() {
 			safe = t.Time
 		}
 	}
-	if safe.After(ended) {
-		safe = ended
-	}
-	lost := seconds(ended.Sub(safe))
+	lost := seconds(ended.Sub(safe)) // none, where it was saved while the gang was ended
 	w.LostSeconds += lost
 	w.LostGPUSeconds += lost * p.job.Status.GPUs
 	if reached, known := p.reached(); known {
