@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 	"mlplatform.example.com/trainingjob-operator/pkg/localcluster"
 )
@@ -345,13 +346,9 @@ func termTime(pod *corev1.Pod) *time.Time {
 }
 
 // isResolver tells a pod that runs `agent resolve`.
-func isResolver(pod *corev1.Pod) bool { return pod.Labels[labelComponent] == componentResolver }
-
-// labelComponent and componentResolver mark the pod that looks for the latest complete checkpoint between two attempts.
-const (
-	labelComponent    = "mlplatform.example.com/component"
-	componentResolver = "resolver"
-)
+func isResolver(pod *corev1.Pod) bool {
+	return pod.Labels[v1alpha1.LabelComponent] == v1alpha1.ComponentResolver
+}
 
 // isPlayed says whether the simulator plays a pod, if it is on a fake node.
 func isPlayed(pod *corev1.Pod) bool {
