@@ -38,7 +38,7 @@ var rules = map[string]struct {
 	},
 	"pkg/rendezvous": {reason: "pure", never: []string{"context", "time", "k8s.io/client-go"}},
 	"pkg/trainingjob": {
-		reason: "the pure core", ours: []string{"api", "scheduler", "pkg/rendezvous"},
+		reason: "the pure core", ours: []string{"api", "scheduler", "pkg/rendezvous", "pkg/checkpoint"},
 		never: []string{"context", "k8s.io/client-go", "sigs.k8s.io/controller-runtime"},
 	},
 	"pkg/checkpoint": {
@@ -50,16 +50,17 @@ var rules = map[string]struct {
 	"pkg/controller":   {reason: "the shell knows no dialect", ours: []string{"api", "scheduler", "pkg/trainingjob", "pkg/clusterfacts"}},
 	"pkg/clusterfacts": {reason: "knows clusters and gangs, not jobs", ours: []string{"scheduler"}},
 	"pkg/localcluster": {reason: "knows clusters, not jobs"},
+	"pkg/simtrainer":   {reason: "plays pods, knows the contract and no job", ours: []string{"api", "pkg/checkpoint", "pkg/localcluster"}},
 	"pkg/demo":         {reason: "drives the operator through the API and its file", ours: []string{"api", "pkg/config", "pkg/localcluster"}},
 	"cmd/operator": {
 		reason: "the only importer of concrete backends",
-		ours:   []string{"api", "scheduler", "scheduler/volcano", "scheduler/native", "scheduler/coscheduling", "pkg/config", "pkg/controller", "pkg/reportserver", "pkg/checkpoint"},
+		ours:   []string{"api", "scheduler", "scheduler/volcano", "scheduler/native", "scheduler/coscheduling", "pkg/config", "pkg/controller", "pkg/reportserver", "pkg/checkpoint", "pkg/trainingjob"},
 	},
 	"cmd/agent": {
 		reason: "a small binary: the standard library and the contract", ours: []string{"pkg/checkpoint"},
 		never: []string{"k8s.io", "sigs.k8s.io", "github.com", "golang.org"},
 	},
-	"cmd/localcluster": {reason: "a command", ours: []string{"pkg/localcluster", "pkg/demo"}},
+	"cmd/localcluster": {reason: "a command", ours: []string{"pkg/localcluster", "pkg/demo", "pkg/simtrainer"}},
 	"bench":            {reason: "drives the operator through the API and its file", ours: []string{"api", "bench", "pkg/config", "pkg/localcluster"}},
 	"test":             {reason: "tests from outside", ours: []string{"api", "pkg", "scheduler", "test"}},
 }

@@ -12,6 +12,11 @@ const (
 	ConditionPreempted = "Preempted"
 	// ConditionSuspended: True while suspended.
 	ConditionSuspended = "Suspended"
+	// ConditionCheckpointUnknown: True where the last attempt left no checkpoint that is known to be its newest: training starts anew, or
+	// from the last one that was reported.
+	ConditionCheckpointUnknown = "CheckpointUnknown"
+	// ConditionResumeIgnored: True while the trainer of the current attempt trains steps again that its resume point covers.
+	ConditionResumeIgnored = "ResumeIgnored"
 	// ConditionSucceeded and ConditionFailed: True for ever once so.
 	ConditionSucceeded = "Succeeded"
 	ConditionFailed    = "Failed"
@@ -51,6 +56,28 @@ const (
 	ReasonNotJudged        = "NotJudged"
 	ReasonUnschedulable    = "Unschedulable"
 	ReasonWaitingInQueue   = "WaitingInQueue"
+
+	// ReasonAgentNotConfigured: a job with checkpoints needs the agent's image, and the operator's configuration names none.
+	ReasonAgentNotConfigured = "AgentNotConfigured"
+	// ReasonResolving: the volume is searched for the latest complete checkpoint.
+	ReasonResolving = "Resolving"
+)
+
+// Reasons of the conditions CheckpointUnknown and ResumeIgnored.
+const (
+	// ReasonCheckpointKnown: the newest complete checkpoint is known.
+	ReasonCheckpointKnown = "CheckpointKnown"
+	// ReasonNoCheckpoint: the attempt ran and left no complete checkpoint.
+	ReasonNoCheckpoint = "NoCheckpoint"
+	// ReasonUnresolved: rank 0's last word was not heard and the volume could not be searched: something newer may be there.
+	ReasonUnresolved = "Unresolved"
+	// ReasonCheckpointLost: the checkpoint that the last attempt resumed from is gone or torn.
+	ReasonCheckpointLost = "CheckpointLost"
+	// ReasonPlaceChanged: spec.checkpoint names another place than the one where the job's checkpoints lie.
+	ReasonPlaceChanged = "PlaceChanged"
+	// ReasonStepsRepeated and ReasonStepsContinued of ResumeIgnored.
+	ReasonStepsRepeated  = "StepsRepeated"
+	ReasonStepsContinued = "StepsContinued"
 )
 
 // Reasons why a job waits, beside NameTaken, PodRejected, GroupRejected, SchedulerNotInstalled, NodeLost, Terminating,

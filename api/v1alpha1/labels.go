@@ -6,6 +6,13 @@ const (
 	LabelJobName = "trainingjob"
 	LabelAttempt = "mlplatform.example.com/attempt"
 
+	// LabelJobUID on a claim that was created for a job's checkpoints, which outlives the job and has no owner.
+	LabelJobUID = "mlplatform.example.com/job-uid"
+	// LabelComponent on a pod that is no rank, and LabelTry, which numbers what is tried again within an attempt.
+	LabelComponent    = "mlplatform.example.com/component"
+	LabelTry          = "mlplatform.example.com/try"
+	ComponentResolver = "resolver"
+
 	// Kubeflow's labels, so that its dashboards and network policies keep working.
 	LabelKubeflowJobName      = "training.kubeflow.org/job-name"
 	LabelKubeflowReplicaType  = "training.kubeflow.org/replica-type"
@@ -18,6 +25,9 @@ const (
 
 	// AnnotationRestart: any new value restarts the gang once.
 	AnnotationRestart = "mlplatform.example.com/restart"
+
+	// AnnotationHyperparameters on pods holds spec.hyperparameters as JSON, for the file that the kubelet makes of it.
+	AnnotationHyperparameters = "mlplatform.example.com/hyperparameters"
 
 	// LabelKueueQueue and AnnotationVolcanoQueue name the queue where spec...schedulingPolicy.queue does not.
 	LabelKueueQueue        = "kueue.x-k8s.io/queue-name"

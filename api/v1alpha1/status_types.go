@@ -74,6 +74,16 @@ type TrainingJobStatus struct {
 	Workers []WorkerStatus `json:"workers,omitempty"`
 	// +optional
 	Scheduling *SchedulingStatus `json:"scheduling,omitempty"`
+	// Progress of the training, as rank 0's trainer reports it; refreshed at most every 20 s, and at once when a checkpoint is
+	// complete or the phase changes.
+	// +optional
+	Progress *ProgressStatus `json:"progress,omitempty"`
+	// Checkpoint is what is known of the job's checkpoints.
+	// +optional
+	Checkpoint *CheckpointStatus `json:"checkpoint,omitempty"`
+	// Work sums what the job has waited, run and lost over all attempts.
+	// +optional
+	Work *WorkStatus `json:"work,omitempty"`
 	// Drain is why the current attempt is being ended; present while phase is Draining.
 	// +optional
 	Drain *DrainStatus `json:"drain,omitempty"`
@@ -198,6 +208,33 @@ type DrainStatus struct {
 	// Permanent: the failure must not be retried (policy Never, or an exit code below 128 under ExitCode).
 	// +optional
 	Permanent bool `json:"permanent,omitempty"`
+
+	// CommandID of the checkpoint that the trainer is asked for before the ranks are ended; absent: nobody is asked.
+	// +optional
+	CommandID string `json:"commandID,omitempty"`
+	// Deadline of that checkpoint: the ranks are ended then, saved or not.
+	// +optional
+	Deadline *metav1.Time `json:"deadline,omitempty"`
+	// Ran: rank 0's trainer had started, so it may have saved more than is known.
+	// +optional
+	Ran bool `json:"ran,omitempty"`
+	// CheckpointKnown: rank 0's last word was heard, so status.checkpoint.latest is all there is.
+	// +optional
+	CheckpointKnown bool `json:"checkpointKnown,omitempty"`
+	// Completed: rank 0 said that every step is trained, and exited 0.
+	// +optional
+	Completed bool `json:"completed,omitempty"`
+	// Resolve is the search of the volume for the latest complete checkpoint, where rank 0's last word was not heard.
+	// +optional
+	Resolve *ResolveStatus `json:"resolve,omitempty"`
+}
+
+// ResolveStatus is a search of the volume by a pod, <job>-resolve.
+type ResolveStatus struct {
+	// Try, from 1.
+	Try int32 `json:"try"`
+	// Deadline after which the last checkpoint that was reported is taken.
+	Deadline metav1.Time `json:"deadline"`
 }
 
 // FailureStatus is the last failure of a rank.

@@ -157,6 +157,16 @@ type TrainingJobSpec struct {
 	// +kubebuilder:validation:Minimum=0
 	BackoffLimit *int32 `json:"backoffLimit,omitempty"`
 
+	// Hyperparameters by name: every container gets each as HYPERPARAM_<NAME> (upper case, what is no letter or digit becomes _),
+	// and all of them as JSON in the file that HYPERPARAMETERS_FILE names.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=64
+	Hyperparameters map[string]HyperparameterValue `json:"hyperparameters,omitempty"`
+
+	// Checkpoint lets the gang resume from its latest complete checkpoint. Absent: every attempt starts anew.
+	// +optional
+	Checkpoint *CheckpointSpec `json:"checkpoint,omitempty"`
+
 	// +optional
 	RunPolicy RunPolicy `json:"runPolicy,omitzero"`
 }
@@ -244,10 +254,12 @@ type SchedulingPolicy struct {
 // +kubebuilder:printcolumn:name="Gang",type=string,JSONPath=".status.gang"
 // +kubebuilder:printcolumn:name="GPUs",type=integer,JSONPath=".status.gpus"
 // +kubebuilder:printcolumn:name="Queue",type=string,JSONPath=".status.scheduling.queue"
+// +kubebuilder:printcolumn:name="Progress",type=integer,JSONPath=".status.progress.percent",description="percent of all steps"
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=".status.scheduling.blocker.reason"
 // +kubebuilder:printcolumn:name="Framework",type=string,JSONPath=".spec.framework",priority=1
 // +kubebuilder:printcolumn:name="Scheduler",type=string,JSONPath=".status.scheduling.scheduler",priority=1
 // +kubebuilder:printcolumn:name="Attempt",type=integer,JSONPath=".status.attempt",priority=1
+// +kubebuilder:printcolumn:name="Checkpoint",type=date,JSONPath=".status.checkpoint.latest.time",priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=".metadata.creationTimestamp"
 type TrainingJob struct {
 	metav1.TypeMeta   `json:",inline"`

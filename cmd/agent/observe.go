@@ -95,7 +95,7 @@ func (o *observer) readStatus() {
 	o.view.mu.Lock()
 	last := o.view.status
 	o.view.status = s
-	if o.view.firstStep == nil {
+	if o.view.firstStep == nil && s.Phase != checkpoint.PhaseStarting { // until then it has not loaded what it resumes from
 		step := s.Step
 		o.view.firstStep = &step
 	}

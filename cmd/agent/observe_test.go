@@ -61,6 +61,21 @@ func TestHalfWrittenStatusKeepsTheLastOne(t *testing.T) {
 	}
 }
 
+// What a trainer says before it has loaded its resume point is not the step that it begins at.
+func TestFirstStepIsTheFirstTrained(t *testing.T) {
+	s := newStage(t, nil)
+	s.status(`{"step":0,"phase":"Starting"}`)
+	s.look()
+	if r := s.report(); r.FirstStep != nil || r.Phase != checkpoint.PhaseStarting {
+		t.Errorf("%+v", r)
+	}
+	s.status(`{"step":201,"phase":"Training"}`)
+	s.look()
+	if r := s.report(); r.FirstStep == nil || *r.FirstStep != 201 {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestStatusOfAnyKindIsSurvived(t *testing.T) {
 	s := newStage(t, nil)
 	for _, text := range []string{"", "\x00", strings.Repeat("a", 1<<20), `{"step":1e99}`, `{"step":-1}`, `[]`, `{"step":1,"x":1}`} {

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -188,8 +189,15 @@ func (r *resolver) resolve() (checkpoint.Report, error) {
 	return report, nil
 }
 
+// choose in the volume's directory. The trainer makes it when it first saves: where only it is missing, and not the volume
+// above, there is nothing to find.
 func (v volume) choose(opts checkpoint.Options) (checkpoint.Choice, error) {
 	root, err := os.OpenRoot(v.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		if above, e := os.Stat(filepath.Dir(v.dir)); e == nil && above.IsDir() && filepath.Dir(v.dir) != "/" {
+			return checkpoint.Choice{}, nil
+		}
+	}
 	if err != nil {
 		return checkpoint.Choice{}, err
 	}

@@ -68,6 +68,9 @@ func TestResolveSaysWhenThereIsNone(t *testing.T) {
 	if code, r, errs := resolve(t, "--volume", t.TempDir(), "--termination-log", ""); code != 0 || r == nil || r.Checkpoint != nil {
 		t.Errorf("an empty volume is a result: %d, %+v, %s", code, r, errs)
 	}
+	if code, r, errs := resolve(t, "--volume", filepath.Join(t.TempDir(), "bert-0a1b2c3d"), "--termination-log", ""); code != 0 || r == nil || r.Checkpoint != nil {
+		t.Errorf("a directory that no trainer has made yet is empty: %d, %+v, %s", code, r, errs)
+	}
 	word := filepath.Join(t.TempDir(), "termination")
 	code, r, errs := resolve(t, "--volume", "/no/such/volume", "--termination-log", word)
 	if code != 1 || r != nil || !strings.Contains(errs, "/no/such/volume") {

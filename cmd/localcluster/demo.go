@@ -30,14 +30,15 @@ operator, until "localcluster down".
 Exit codes: 0 the story held, %d it did not, %d it could not be played.`, exitStory, exitError),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			self, err := os.Executable()
+			if err != nil {
+				return fmt.Errorf("finding the operator's binary: %w", err)
+			}
 			if options.Operator == "" {
-				self, err := os.Executable()
-				if err != nil {
-					return fmt.Errorf("finding the operator's binary: %w", err)
-				}
 				options.Operator = filepath.Join(filepath.Dir(self), "operator")
 			}
-			err := demo.Run(cmd.Context(), options)
+			options.Trainers = self
+			err = demo.Run(cmd.Context(), options)
 			if errors.Is(err, demo.ErrNotHeld) {
 				fmt.Fprintln(os.Stderr, "localcluster:", err)
 				return exitCode(exitStory)

@@ -47,7 +47,7 @@ func newCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	cmd.AddCommand(upCommand(), withOperator(downCommand(), stopOperator), withOperator(statusCommand(), tellOperator), buildCommand(), demoCommand())
+	cmd.AddCommand(upCommand(), withOperator(downCommand(), stopOperator), withOperator(statusCommand(), tellOperator), buildCommand(), demoCommand(), trainersCommand())
 	return cmd
 }
 

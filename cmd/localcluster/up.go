@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,6 +25,11 @@ stay until "localcluster down".`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			options.Progress = cmd.ErrOrStderr()
+			self, err := os.Executable()
+			if err != nil {
+				return fmt.Errorf("finding the program that plays trainers: %w", err)
+			}
+			options.Trainers = self
 			cluster, err := localcluster.Up(cmd.Context(), options)
 			if errors.Is(err, localcluster.ErrRunning) {
 				fmt.Fprintf(cmd.OutOrStdout(), "The cluster in %s is already up; nothing was changed.\n", cluster.Dir())

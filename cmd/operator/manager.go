@@ -65,13 +65,16 @@ func newManager(ctx context.Context, base *rest.Config, cfg config.OperatorConfi
 	if err := mgr.AddReadyzCheck("caches", cachesSynced(mgr.GetCache())); err != nil {
 		return nil, fmt.Errorf("adding the readiness check: %w", err)
 	}
-	if _, _, err := addReports(mgr, cfg.Reports, reportDesk{}); err != nil {
+	agent, reports, err := addReports(mgr, cfg.Agent, cfg.Reports)
+	if err != nil {
 		return nil, err
 	}
 	return mgr, controller.SetupWithManager(ctx, mgr, controller.Options{
 		Backends:         backends(cfg.Schedulers),
 		DefaultScheduler: cfg.DefaultScheduler,
 		Workers:          cfg.Workers,
+		Agent:            agent,
+		Reports:          reports,
 	})
 }
 

@@ -124,7 +124,11 @@ class Trainer:
     def log(self, **what):
         if self.rank != 0:
             return
-        print(json.dumps({"attempt": self.attempt, **what}), flush=True)
+        line = json.dumps({"attempt": self.attempt, **what})
+        print(line, flush=True)
+        if self.args.log:
+            with open(self.args.log, "a") as f:
+                f.write(line + "\n")
 
     def gradients(self):
         """One flat all-reduce: see above."""
@@ -181,6 +185,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--step-seconds", type=float, default=0, help="pause after each step, to play a larger model")
+    parser.add_argument("--log", default="", help="file that rank 0 appends its losses to, besides its output")
     parser.add_argument("--width", type=int, default=64)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--die-at-once", action="store_true", help="on SIGTERM do not save: a trainer that does not cooperate")

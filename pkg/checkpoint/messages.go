@@ -107,7 +107,7 @@ type Report struct {
 	TotalEpochs float64           `json:"totalEpochs,omitempty" rule:"min=0,max=1000000000"`
 	StepSeconds float64           `json:"stepSeconds,omitempty" rule:"min=0,max=1000000"`
 	Metrics     map[string]Metric `json:"metrics,omitempty" rule:"maxItems=32,keys=metric"`
-	// FirstStep that this attempt's trainer named. Below the resume point's step the trainer has ignored it. Absent until the
+	// FirstStep that this attempt's trainer named in another phase than Starting. Below the resume point's step the trainer has ignored it. Absent until the
 	// trainer has said one.
 	FirstStep *int64 `json:"firstStep,omitempty" rule:"min=0,max=9007199254740992"`
 	// Checkpoint is the newest one; a commit is repeated in every report that follows.

@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -40,8 +41,16 @@ type OperatorConfiguration struct {
 	// that carry its queue label, else the first of the others that the cluster serves.
 	DefaultScheduler string     `json:"defaultScheduler,omitempty"`
 	Schedulers       Schedulers `json:"schedulers"`
+	Agent            Agent      `json:"agent"`
 	// Workers is how many jobs are reconciled at once, 1 to 100, default 10.
 	Workers int `json:"workers"`
+}
+
+// Agent is the program that runs beside the trainers of jobs with checkpoints.
+type Agent struct {
+	// Image whose entrypoint is the agent (deploy/agent/Dockerfile makes one), as the nodes pull it. Without it jobs with checkpoints
+	// wait, and say so; others need none.
+	Image string `json:"image,omitempty"`
 }
 
 // LeaderElection lets one of several operators act.
@@ -179,6 +188,10 @@ func (c OperatorConfiguration) Validate() field.ErrorList {
 	}
 	errs = append(errs, name(schedulers.Child("native", "schedulerName"), c.Schedulers.Native.SchedulerName, validation.IsDNS1123Subdomain)...)
 	errs = append(errs, name(schedulers.Child("coscheduling", "schedulerName"), c.Schedulers.Coscheduling.SchedulerName, validation.IsDNS1123Subdomain)...)
+	if i := c.Agent.Image; len(i) > 500 || strings.ContainsFunc(i, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		errs = append(errs, field.Invalid(field.NewPath("agent", "image"), i,
+			"is no image's name: write it as in a pod, such as registry.example.com/trainingjob-agent:1.0"))
+	}
 	if c.Workers < 1 || c.Workers > 100 {
 		errs = append(errs, field.Invalid(field.NewPath("workers"), c.Workers, "must be from 1 to 100"))
 	}

@@ -43,6 +43,7 @@ schedulers:
   kueue: {binder: native}
   native: {schedulerName: gangs}
   coscheduling: {schedulerName: plugins}
+agent: {image: registry.example.com/agent:1}
 workers: 3
 `, with(func(c *OperatorConfiguration) {
 			c.LeaderElection.Namespace, c.Metrics.BindAddress, c.Health.BindAddress = "ml", "0", "127.0.0.1:9000"
@@ -51,6 +52,7 @@ workers: 3
 			c.Schedulers.Volcano.SchedulerName, c.Schedulers.Native.SchedulerName = "vc", "gangs"
 			c.Schedulers.Coscheduling.SchedulerName = "plugins"
 			c.Schedulers.Kueue.Binder = "native"
+			c.Agent.Image = "registry.example.com/agent:1"
 		})},
 	}
 	for name, tc := range tests {
@@ -75,6 +77,7 @@ func TestParseRefuses(t *testing.T) {
 		"no apiVersion":                    {"kind: OperatorConfiguration", "apiVersion"},
 		"an unknown scheduler":             {head + "defaultScheduler: slurm", `defaultScheduler: Unsupported value: "slurm"`},
 		"an address without a port":        {head + "health: {bindAddress: localhost}", "health.bindAddress"},
+		"an image with a space":            {head + "agent: {image: 'agent 1'}", "agent.image"},
 		"too many workers":                 {head + "workers: 1000", "workers"},
 		"no workers":                       {head + "workers: 0", "workers"},
 		"a bad namespace":                  {head + "leaderElection: {namespace: A_B}", "leaderElection.namespace"},

@@ -30,7 +30,12 @@ func (r *Reconciler) apply(ctx context.Context, s *scene, plan trainingjob.Plan)
 	deleted := r.deletePods(ctx, s.Job, plan.Delete)
 	var created error
 	if ready == nil && len(plan.Create) > 0 {
-		created = r.createPods(ctx, s, plan)
+		if created = r.ensureClaim(ctx, s); created == nil {
+			created = r.createPods(ctx, s, plan)
+		}
+	}
+	if plan.Resolve {
+		created = r.createResolver(ctx, s)
 	}
 	// Before the status: quota that others wait for is handed back whatever becomes of our own bookkeeping.
 	err := errors.Join(withoutWaiting(ready), deleted, created, r.report(ctx, s, plan.Life))
@@ -51,8 +56,8 @@ func overcome(s *scene, plan trainingjob.Plan) bool {
 		return false
 	case plan.Group == trainingjob.Remove:
 		return true
-	case s.obstacle.about == podKind:
-		return len(plan.Create) > 0
+	case s.obstacle.about == podKind, s.obstacle.about == claimKind:
+		return len(plan.Create) > 0 || plan.Resolve
 	}
 	return plan.Group == trainingjob.Apply
 }

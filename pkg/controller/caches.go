@@ -69,6 +69,7 @@ func transformPod(in any) (any, error) {
 // trimPod drops what nobody decides upon: most of a pod's bytes are its containers' environment, mounts and probes.
 func trimPod(pod *corev1.Pod) {
 	pod.ManagedFields = nil
+	delete(pod.Annotations, v1alpha1.AnnotationHyperparameters)
 	pod.Spec.Volumes = nil
 	pod.Spec.Affinity = nil
 	pod.Spec.Tolerations = nil

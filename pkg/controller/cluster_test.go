@@ -52,6 +52,7 @@ func TestOperatorOnRealSchedulers(t *testing.T) {
 		s := s.on(name)
 		t.Run(string(name), func(t *testing.T) {
 			t.Run("a gang costs at most 14 writes and a settled job none", s.writes)
+			t.Run("a gang that saves, and resumes from what its volume holds", s.saves)
 			t.Run("a foreign pod holds the name", s.foreignPod)
 			t.Run("a job recreated under the same name", s.recreated)
 			t.Run("a quota in the middle of a gang", s.quota)

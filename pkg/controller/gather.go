@@ -59,6 +59,8 @@ func (r *Reconciler) gather(ctx context.Context, job *v1alpha1.TrainingJob) (*sc
 	}}
 	for _, h := range all {
 		switch pod, ok := asPod(h); {
+		case ok && trainingjob.IsResolver(pod):
+			s.Resolvers = append(s.Resolvers, pod)
 		case ok:
 			s.Pods = append(s.Pods, pod)
 		case h.gvk == serviceKind:
@@ -80,6 +82,7 @@ func (r *Reconciler) gather(ctx context.Context, job *v1alpha1.TrainingJob) (*sc
 		return nil, err
 	}
 	s.Backend, s.SchedulerProblem = r.availability.choose(job)
+	r.gatherReport(s)
 	if s.Consulted, err = r.consult(ctx, s.Backend); err != nil {
 		return nil, err
 	}

@@ -62,6 +62,8 @@ type account struct {
 	statusVersion string
 	// confirmed is the attempt that an uncached read of the job confirmed.
 	confirmed int32
+	// claimed is the attempt whose checkpoint claim was seen to exist.
+	claimed int32
 	// told are the events of one attempt that are told once.
 	told     tellings
 	obstacle *obstacle

@@ -42,6 +42,19 @@ func (l *ledger) confirm(job types.UID, attempt int32) {
 	l.account(job).confirmed = attempt
 }
 
+// claimed says whether the claim of the job's checkpoints was seen in this process, in this attempt.
+func (l *ledger) claimed(job types.UID, attempt int32) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.account(job).claimed == attempt
+}
+
+func (l *ledger) claim(job types.UID, attempt int32) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.account(job).claimed = attempt
+}
+
 // stubborn says whether the API server's answer to applying the content of this hash differed from it.
 func (l *ledger) stubborn(job, object types.UID, hash string) bool {
 	l.mu.Lock()

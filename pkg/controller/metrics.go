@@ -18,6 +18,7 @@ type metrics struct {
 	statusWrites prometheus.Counter
 	reports      prometheus.Counter
 	passes       prometheus.Counter
+	work         *workMetrics
 }
 
 func newMetrics(registry prometheus.Registerer) (*metrics, error) {
@@ -35,6 +36,8 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 		passes:       counter("trainingjob_passes_total", "Passes of the reconciler, with or without an effect."),
 	}
 	var e error
+	m.work, e = newWorkMetrics(registry)
+	err = errors.Join(err, e)
 	m.transitions, e = register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "trainingjob_transitions_total",
 		Help: "Changes of phase, by the new phase and the reason.",

@@ -67,10 +67,13 @@ func (r *Reconciler) judge(s *scene, err error) error {
 
 // createPod creates one rank.
 func (r *Reconciler) createPod(ctx context.Context, s *scene, rank trainingjob.RankRef, attempt int32) error {
-	pod := trainingjob.RenderPod(s.Job, rank, attempt, s.Verdict.Admitted)
+	pod, err := trainingjob.RenderPod(s.Job, rank, attempt, s.Verdict.Admitted, s.Agent)
+	if err != nil { // a valid job has none: its status was written by somebody else
+		return fmt.Errorf("rendering rank %s-%d: %w", rank.Role, rank.Index, err)
+	}
 	s.Backend.Join(pod, s.gang, s.Verdict)
 	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(s.Job, jobKind)}
-	err := r.client.Create(ctx, pod, client.FieldOwner(v1alpha1.OperatorName))
+	err = r.client.Create(ctx, pod, client.FieldOwner(v1alpha1.OperatorName))
 	if apierrors.IsAlreadyExists(err) {
 		return r.occupied(ctx, s.Job, podKind, pod.Name)
 	}

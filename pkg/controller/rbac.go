@@ -14,8 +14,9 @@ package controller
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 //
-// Why a job waits: who is served before it (priority classes, below), and whether the volume claims that it names are bound (their metadata alone).
-// +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get
+// Claims for checkpoints are created and looked at, never changed and never deleted. And why a job waits: who is served before it
+// (priority classes, below), and whether the volume claims that it names are bound (their metadata alone).
+// +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get;create
 //
 // The schedulers' groups.
 // +kubebuilder:rbac:groups=scheduling.volcano.sh,resources=podgroups,verbs=get;list;watch;create;patch;delete

@@ -42,6 +42,9 @@ type Reconciler struct {
 	// consultations is nil where no dialect consults anything.
 	consultations *consultations
 	metrics       *metrics
+	// agent as it is configured now, reports the newest words of every job; nil where there is none.
+	agent   func() trainingjob.Agent
+	reports Reports
 	// parallel bounds the creates, and the deletes, of one pass.
 	parallel int
 }
@@ -51,6 +54,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	r.metrics.passes.Inc()
 	job := &v1alpha1.TrainingJob{}
 	if err := r.client.Get(ctx, req.NamespacedName, job); apierrors.IsNotFound(err) {
+		r.forgetReports(req.NamespacedName)
 		r.ledger.forget(req.NamespacedName)
 		r.availability.forget(req.NamespacedName)
 		return settleGone(r.letGo(ctx, req.NamespacedName, ""))
@@ -87,6 +91,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if wrote {
 		r.record(job, plan.Events)
 		r.metrics.transition(&job.Status, &plan.Status)
+		r.metrics.work.count(job, &plan.Status)
 	}
 	return r.settle(scene, plan, errors.Join(applied, patched))
 }

@@ -137,7 +137,7 @@ func (r *Reconciler) letGoOf(ctx context.Context, name types.NamespacedName, uid
 	all, _, _ := r.ledger.holdings(uid)
 	life := scheduler.Life{Gone: true, Over: true, Now: metav1.NewTime(r.clock.Now().Truncate(secondOfStatus))}
 	for _, h := range all {
-		if pod, ok := asPod(h); ok && !trainingjob.Ended(pod) {
+		if pod, ok := asPod(h); ok && !trainingjob.Ended(pod) && !trainingjob.IsResolver(pod) {
 			life.PodsLeft++
 		}
 	}

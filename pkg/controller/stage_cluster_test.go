@@ -34,6 +34,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/localcluster"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 	"mlplatform.example.com/trainingjob-operator/scheduler/coscheduling"
 )
@@ -157,7 +158,9 @@ func (s stage) startOperator(t *testing.T, backends ...scheduler.Backend) *opera
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	if o.reconciler, err = setup(ctx, mgr, Options{Backends: backends, Registry: prometheus.NewRegistry()}.withDefaults(mgr)); err != nil {
+	if o.reconciler, err = setup(ctx, mgr, Options{
+		Backends: backends, Registry: prometheus.NewRegistry(), Agent: func() trainingjob.Agent { return trainingjob.Agent{Image: "agent"} },
+	}.withDefaults(mgr)); err != nil {
 		t.Fatal(err)
 	}
 	done := make(chan error, 1)

@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
@@ -39,6 +40,11 @@ type Options struct {
 	Workers int
 	// Parallel bounds the creates, and the deletes, of one pass; default 16.
 	Parallel int
+	// Agent beside the trainers of jobs with checkpoints, asked whenever a pod is made: its server's CA rotates. Without one such
+	// jobs wait, and say so.
+	Agent func() trainingjob.Agent
+	// Reports of rank 0; nil: nobody listens.
+	Reports Reports
 	// Client that every read and write goes through; default: the manager's. Tests count and fail its writes.
 	Client client.Client
 	// Clock, default the real one.
@@ -98,6 +104,7 @@ func setup(ctx context.Context, mgr manager.Manager, o Options) (*Reconciler, er
 	r := &Reconciler{
 		client: o.Client, uncached: mgr.GetAPIReader(), recorder: mgr.GetEventRecorder(v1alpha1.OperatorName),
 		clock: o.Clock, ledger: newLedger(o.Clock), metrics: metrics, parallel: o.Parallel,
+		agent: o.Agent, reports: o.Reports,
 		jitter: func(d time.Duration) time.Duration { return wait.Jitter(d, 0.3) },
 	}
 	c, err := controller.New("trainingjob", mgr, controller.Options{
@@ -121,6 +128,11 @@ func setup(ctx context.Context, mgr manager.Manager, o Options) (*Reconciler, er
 		}
 		w.consultations.everyone = r.ledger.everyone
 		r.consultations = w.consultations
+	}
+	if o.Reports != nil {
+		if err := c.Watch(o.Reports); err != nil {
+			return nil, fmt.Errorf("watching reports: %w", err)
+		}
 	}
 	if err := w.start(); err != nil {
 		return nil, err

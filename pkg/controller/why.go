@@ -177,6 +177,10 @@ func (r *Reconciler) claims(ctx context.Context, s *scene) []scheduler.Claim {
 			}
 		}
 	}
+	// One that the operator makes exists from the first attempt that was let in, and may not be bound.
+	if c := trainingjob.Checkpoints(s.Job); c != nil && c.URI == "" && (c.PVC.ClaimName != "" || r.ledger.claimed(s.Job.UID, s.Job.Status.Attempt)) {
+		names = append(names, trainingjob.ClaimName(s.Job))
+	}
 	slices.Sort(names)
 	var claims []scheduler.Claim
 	for _, name := range slices.Compact(names) {

@@ -37,6 +37,8 @@ type world struct {
 	clock *testingclock.FakeClock
 	store client.Client
 
+	registry *prometheus.Registry
+
 	mu sync.Mutex
 	// did lists writes and events in order.
 	did []string
@@ -59,7 +61,8 @@ func newWorld(t testing.TB, job *v1alpha1.TrainingJob, objects ...client.Object)
 	}
 	w := &world{t: t, clock: testingclock.NewFakeClock(start), seen: map[types.UID]client.Object{}}
 	w.store = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(job).WithObjects(append(objects, job)...).Build()
-	metrics, err := newMetrics(prometheus.NewRegistry())
+	w.registry = prometheus.NewRegistry()
+	metrics, err := newMetrics(w.registry)
 	if err != nil {
 		t.Fatal(err)
 	}

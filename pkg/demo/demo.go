@@ -38,6 +38,8 @@ type Options struct {
 	Scheduler string
 	// Operator is the path of the operator's binary.
 	Operator string
+	// Trainers is localcluster's option of that name.
+	Trainers string
 	// Down ends the operator after the story, and the cluster if the demo brought it up.
 	Down bool
 	// In and Out decide between the live table and lines; the story goes to Out, progress to Progress.
@@ -59,7 +61,7 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	cluster, err := localcluster.Up(ctx, localcluster.Options{
-		Dir: o.Dir, Modules: o.Modules, Audit: true, Progress: o.Progress, Schedulers: clusterSchedulers(o.Scheduler),
+		Dir: o.Dir, Modules: o.Modules, Audit: true, Progress: o.Progress, Schedulers: clusterSchedulers(o.Scheduler), Trainers: o.Trainers,
 	})
 	found := errors.Is(err, localcluster.ErrRunning)
 	if err != nil && !found {

@@ -27,7 +27,12 @@
 // behind a wrapper's "--" too), after that time, or as its annotations say (see
 // [AnnotationRunSeconds] and [AnnotationExitCode]); any other pod runs until it
 // is deleted, and then is gone at once. No container is ever restarted, whatever
-// the restartPolicy. The stage is deploy/local/kwok/stages/pod-finish.yaml.
+// the restartPolicy. The stages are deploy/local/kwok/stages/pod-finish.yaml and
+// pod-delete.yaml.
+//
+// A pod with [AnnotationTrainer] is left to the process "trainers" (pkg/simtrainer),
+// which lets it train, save, report, resume and end as a real trainer with an
+// agent would.
 //
 // # Faults
 //

@@ -43,10 +43,11 @@ func leaseSeconds(gracePeriod time.Duration) int {
 }
 
 // kwokStages are KWOK's own stages that we use. Not its pod-complete, which ends
-// pods of Jobs only and at once.
+// pods of Jobs only and at once, nor its pod-delete, which leaves no pod time for
+// a last word.
 func kwokStages() []string {
-	return []string{"node-initialize.yaml", "node-heartbeat-with-lease.yaml", "pod-ready.yaml", "pod-delete.yaml"}
+	return []string{"node-initialize.yaml", "node-heartbeat-with-lease.yaml", "pod-ready.yaml"}
 }
 
 // ownStages are ours, in deploy/local/kwok/stages.
-func ownStages() []string { return []string{"pod-finish.yaml"} }
+func ownStages() []string { return []string{"pod-finish.yaml", "pod-delete.yaml"} }

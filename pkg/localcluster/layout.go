@@ -24,6 +24,9 @@ func (l layout) kueue() string      { return filepath.Join(l.dir, "kueue") }
 // plugins is the configuration of scheduler-plugins, made from ours.
 func (l layout) plugins() string { return filepath.Join(l.dir, "scheduler-plugins.yaml") }
 
+// volume is what the simulated trainers have saved.
+func (l layout) volume() string { return filepath.Join(l.dir, "volume.json") }
+
 func (l layout) log(process string) string { return filepath.Join(l.logs(), process+".log") }
 
 // pkiFile is a file of the pki folder, such as "ca.crt".
@@ -47,7 +50,7 @@ func (l layout) create() error {
 
 // clean removes what a cluster left behind; the logs only if asked to.
 func (l layout) clean(logs bool) error {
-	paths := []string{l.etcdData(), l.pki(), l.kubeconfig(), l.audit(), l.plugins(), l.kueue(), l.realNode(), l.state(), l.stateDraft()}
+	paths := []string{l.etcdData(), l.pki(), l.kubeconfig(), l.audit(), l.plugins(), l.kueue(), l.volume(), l.volume() + ".tmp", l.realNode(), l.state(), l.stateDraft()}
 	if logs {
 		paths = append(paths, l.logs())
 	}

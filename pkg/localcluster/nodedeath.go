@@ -20,6 +20,10 @@ import (
 // deadHolder holds the lease of a node that KillNode killed.
 const deadHolder = "localcluster-killed"
 
+// LabelKilled is on the lease of a node that KillNode killed, and on no other: who
+// plays pods on fake nodes can watch it, and not the heartbeats of all nodes.
+const LabelKilled = "localcluster.mlplatform.example.com/killed"
+
 // foreverSeconds is how long a killed node's lease keeps KWOK away: ten years.
 const foreverSeconds = 10 * 365 * 24 * 3600
 
@@ -45,6 +49,7 @@ func (c *Cluster) KillNode(ctx context.Context, name string) error {
 	return updateLease(ctx, client, name, func(lease *coordinationv1.Lease) {
 		lease.Spec.HolderIdentity = ptr.To(deadHolder)
 		lease.Spec.LeaseDurationSeconds = ptr.To[int32](foreverSeconds)
+		metav1.SetMetaDataLabel(&lease.ObjectMeta, LabelKilled, "true")
 	})
 }
 
@@ -57,6 +62,7 @@ func (c *Cluster) ReviveNode(ctx context.Context, name string) error {
 	err = updateLease(ctx, client, name, func(lease *coordinationv1.Lease) {
 		lease.Spec.HolderIdentity = nil
 		lease.Spec.LeaseDurationSeconds = nil // KWOK sets it when it takes over
+		delete(lease.Labels, LabelKilled)
 	})
 	if err != nil {
 		return err
@@ -90,7 +96,7 @@ func (c *Cluster) takeOver(ctx context.Context, startKwok func() error) error {
 	}
 	taken := sets.New[string]()
 	for _, node := range nodes.Items {
-		if node.Annotations[fakeNodeAnnotation] != fakeNodeValue {
+		if !IsFake(&node) {
 			continue
 		}
 		err := updateLease(ctx, client, node.Name, func(lease *coordinationv1.Lease) {

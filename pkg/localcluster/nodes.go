@@ -99,6 +99,9 @@ func (c *Cluster) waitForNodes(ctx context.Context, count int) error {
 	return nil
 }
 
+// IsFake reports whether KWOK plays the node.
+func IsFake(node *corev1.Node) bool { return node.Annotations[fakeNodeAnnotation] == fakeNodeValue }
+
 // nodeUsable reports whether the node can take pods: Ready, and rid of the taint
 // that it has until the controller manager has seen it Ready.
 func nodeUsable(node *corev1.Node) bool { return nodeReady(node) && len(node.Spec.Taints) == 0 }

@@ -30,6 +30,22 @@ const (
 	// AnnotationExitCode is the exit code of the first container, default 0.
 	// Any other than 0 makes the pod's phase Failed and the reason Error.
 	AnnotationExitCode = "localcluster.mlplatform.example.com/exit-code"
+	// AnnotationTrainer makes the pod a rank of a simulated training (see
+	// Options.Trainers); it outranks the two above. It is a list of key=value:
+	//
+	//	steps=2000           of the whole training, over all attempts; required
+	//	rate=50              steps per second, default 10
+	//	every=10s            between two saves, default $CHECKPOINT_INTERVAL_SECONDS
+	//	save=2s              a save takes that long, default 1s; nothing is trained meanwhile
+	//	start=1s             from the start of the last rank to the first step, default 1s
+	//	on-sigterm=save      save (default): it saves within its grace and exits with 0;
+	//	                     die: it ends at once; ignore: it trains on until it is killed
+	//	ignore-resume=true   it begins at step 0 although it is told to resume
+	//	fail-at=500          it fails after this step, with
+	//	exit-code=1          this exit code, default 1, in
+	//	fail-attempts=1      that many attempts, default all
+	//	torn-at=700          the first save at or after this step never becomes complete
+	AnnotationTrainer = "localcluster.mlplatform.example.com/trainer"
 )
 
 // Options say what Up brings up. The zero value of a field means its default.
@@ -71,6 +87,11 @@ type Options struct {
 	// Attached makes the cluster die with this process, even when it is killed:
 	// for tests. Otherwise the processes outlive it, for Open to find again.
 	Attached bool
+	// Trainers is the program that plays the pods with AnnotationTrainer: the
+	// command localcluster, whose "trainers" is then a process of the cluster.
+	// Default: none runs, and such a pod runs and stays until somebody plays it
+	// (see simtrainer.Run, for tests).
+	Trainers string
 	// Progress receives what is going on, line by line. Default: nothing.
 	Progress io.Writer
 
@@ -116,6 +137,11 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.NodeGracePeriod < 3*time.Second {
 		return o, fmt.Errorf("Options.NodeGracePeriod is %s; set at least 3s", o.NodeGracePeriod)
+	}
+	if o.Trainers != "" {
+		if o.Trainers, err = filepath.Abs(o.Trainers); err != nil {
+			return o, fmt.Errorf("resolving %s: %w", o.Trainers, err)
+		}
 	}
 	if o.Progress == nil {
 		o.Progress = io.Discard

@@ -19,11 +19,14 @@ type plan struct {
 // Names of ports. A process with one port uses its own name.
 const portEtcdPeer = "etcd-peer"
 
-// portNames are the ports that a cluster with these schedulers needs.
-func portNames(names []string) []string {
+// portNames are the ports that a cluster with these options needs.
+func portNames(o Options) []string {
 	ports := []string{processEtcd, portEtcdPeer, processAPIServer, processControllerManager, processScheduler, processKwok}
-	for _, name := range names {
+	for _, name := range o.Schedulers {
 		ports = append(ports, schedulers()[name].ports...)
+	}
+	if o.Trainers != "" {
+		ports = append(ports, processTrainers)
 	}
 	return ports
 }
@@ -35,7 +38,18 @@ const (
 	processControllerManager = "kube-controller-manager"
 	processScheduler         = "kube-scheduler"
 	processKwok              = "kwok"
+	processTrainers          = "trainers"
 )
+
+// common are the processes that start as soon as the API server is ready,
+// whatever the schedulers.
+func (p plan) common() []process {
+	processes := []process{p.controllerManager(), p.kubeScheduler(), p.kwok()}
+	if p.options.Trainers != "" {
+		processes = append(processes, p.trainers())
+	}
+	return processes
+}
 
 // configuration is a file of ours below deploy/local.
 func (p plan) configuration(elements ...string) string {

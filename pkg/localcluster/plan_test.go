@@ -23,7 +23,7 @@ func TestCommandLines(t *testing.T) {
 		options Options
 	}{
 		"native-only": {"no Volcano process, no audit", Options{Schedulers: []string{SchedulerNative}}},
-		"all":         {"everything that there is", Options{Schedulers: []string{SchedulerCoscheduling, SchedulerKueue, SchedulerNative, SchedulerVolcano}, Audit: true}},
+		"all":         {"everything that there is", Options{Schedulers: []string{SchedulerCoscheduling, SchedulerKueue, SchedulerNative, SchedulerVolcano}, Audit: true, Trainers: "/BIN/localcluster"}},
 		"coscheduling-only": {
 			"the normal scheduler runs beside it, without its configuration",
 			Options{Schedulers: []string{SchedulerCoscheduling}},
@@ -58,7 +58,7 @@ func TestCommandLines(t *testing.T) {
 // testPlan has readable paths and ports counted from 20001.
 func testPlan(options Options) plan {
 	ports := map[string]int{}
-	for i, name := range portNames(options.Schedulers) {
+	for i, name := range portNames(options) {
 		ports[name] = 20001 + i
 	}
 	return plan{
@@ -75,7 +75,7 @@ func testPlan(options Options) plan {
 }
 
 func renderCommands(p plan) string {
-	processes := []process{p.etcd(), p.apiserver(), p.controllerManager(), p.kubeScheduler(), p.kwok()}
+	processes := append([]process{p.etcd(), p.apiserver()}, p.common()...)
 	for _, name := range p.options.Schedulers {
 		if extra := schedulers()[name].processes; extra != nil {
 			processes = append(processes, extra(p)...)

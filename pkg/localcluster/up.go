@@ -81,7 +81,7 @@ func newPlan(ctx context.Context, options Options, files layout) (plan, error) {
 	if err != nil {
 		return plan{}, err
 	}
-	ports, err := choosePorts(portNames(options.Schedulers), randomPort, portFree)
+	ports, err := choosePorts(portNames(options), randomPort, portFree)
 	if err != nil {
 		return plan{}, err
 	}
@@ -153,7 +153,7 @@ func (c *Cluster) startAll(ctx context.Context, p plan) error {
 		}
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	for _, process := range []process{p.controllerManager(), p.kubeScheduler(), p.kwok()} {
+	for _, process := range p.common() {
 		group.Go(func() error { return c.startAndWait(ctx, process) })
 	}
 	group.Go(func() error {

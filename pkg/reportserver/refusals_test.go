@@ -93,7 +93,7 @@ func TestRefusals(t *testing.T) {
 		"another rank":       {"rank 0 alone", func(_ *world, r *request) { r.token = "bert-worker-1" }, 403, "is not rank 0, which is bert-worker-0", resultSender, 0},
 		"another rank with the resolver's label": {"a template may carry any label", func(w *world, r *request) {
 			r.token, r.body = "bert-worker-1", resolved
-			change(w, "bert-worker-1", func(p *corev1.Pod) { p.Labels[LabelComponent] = ComponentResolver })
+			change(w, "bert-worker-1", func(p *corev1.Pod) { p.Labels[v1alpha1.LabelComponent] = v1alpha1.ComponentResolver })
 		}, 403, "is not rank 0", resultSender, 0},
 		"a pod named as rank 0 that is none": {"made by hand", pod(func(p *corev1.Pod) { delete(p.Labels, v1alpha1.LabelKubeflowReplicaIndex) }), 403, "is not rank 0", resultSender, 0},
 		"no attempt":                         {"", pod(func(p *corev1.Pod) { delete(p.Labels, v1alpha1.LabelAttempt) }), 403, "has no attempt in its label", resultSender, 0},
@@ -205,7 +205,7 @@ func (w *world) resolver() {
 	rank := w.cache.find(new(*corev1.Pod), "bert-worker-0").(*corev1.Pod)
 	pod := rank.DeepCopy()
 	pod.Name, pod.UID = "bert-resolve", "uid-resolve"
-	pod.Labels = map[string]string{v1alpha1.LabelJobName: "bert", v1alpha1.LabelAttempt: "2", LabelComponent: ComponentResolver}
+	pod.Labels = map[string]string{v1alpha1.LabelJobName: "bert", v1alpha1.LabelAttempt: "2", v1alpha1.LabelComponent: v1alpha1.ComponentResolver}
 	w.cache.put(pod)
 	w.reviews.give("bert-worker-0", pod)
 }

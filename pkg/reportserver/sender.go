@@ -15,12 +15,6 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
 )
 
-// The label of the pod that runs `agent resolve`. It is no rank, so it has no replica index.
-const (
-	LabelComponent    = "mlplatform.example.com/component"
-	ComponentResolver = "resolver"
-)
-
 // jobKind is what a controller's owner reference must name.
 var jobKind = schema.GroupKind{Group: v1alpha1.GroupVersion.Group, Kind: "TrainingJob"}
 
@@ -69,7 +63,7 @@ func identify(who identity, pod *corev1.Pod, job *v1alpha1.TrainingJob) (sender,
 	_, isRank := pod.Labels[v1alpha1.LabelKubeflowReplicaIndex]
 	switch rankZero := rankZero(job); {
 	case pod.Name == rankZero && isRank:
-	case pod.Labels[LabelComponent] == ComponentResolver && !isRank:
+	case pod.Labels[v1alpha1.LabelComponent] == v1alpha1.ComponentResolver && !isRank:
 		s.resolver = true
 	default:
 		return sender{}, forbid("is not rank 0, which is %s: only that one reports", rankZero)

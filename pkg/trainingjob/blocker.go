@@ -118,6 +118,9 @@ func (p *pass) blocker() (v1alpha1.Blocker, bool) {
 	}
 	switch p.job.Status.Phase {
 	case v1alpha1.PhaseDraining:
+		if p.search() != nil && p.Obstacle != nil {
+			return p.Obstacle.Blocker, true
+		}
 		return v1alpha1.Blocker{}, false
 	case v1alpha1.PhaseRunning, v1alpha1.PhaseStarting:
 		if p.Obstacle != nil {

@@ -26,6 +26,7 @@ type pass struct {
 	obs      observation
 	lost     []loss
 	failed   []failure
+	ev       evidence
 
 	plan Plan
 	// reason and message of the transition that this pass makes, if it makes one.
@@ -56,6 +57,7 @@ func newPass(s Snapshot) *pass {
 	p.plan.Status.ObservedGeneration = s.Job.Generation
 	if s.Job.Status.Phase.Finished() {
 		p.obs = observe(s)
+		p.ev = p.gatherEvidence()
 		return p
 	}
 	if p.mustValidate() {
@@ -76,6 +78,10 @@ func newPass(s Snapshot) *pass {
 		p.lost = p.lostRanks()
 	}
 	p.failed = p.failedRanks()
+	p.ev = p.gatherEvidence()
+	if Checkpoints(s.Job) != nil && s.Agent.Image == "" {
+		p.Backend, p.SchedulerProblem = nil, agentProblem()
+	}
 	return p
 }
 
@@ -101,7 +107,11 @@ func (p *pass) enter(to v1alpha1.Phase, effect func(*pass)) {
 	if st.Scheduling != nil {
 		st.Scheduling.Blocker = nil
 	}
+	p.learn()
+	p.progress(true)
+	p.account(from, to)
 	effect(p)
+	p.remember()
 	if from != to {
 		st.Transitions = append(st.Transitions, v1alpha1.Transition{Time: p.now(), Phase: to, Reason: p.reason})
 		if n := len(st.Transitions); n > maxTransitions {
@@ -120,11 +130,16 @@ const maxTransitions = 20
 
 // act plans the effects that the job's phase asks for.
 func (p *pass) act() {
+	p.keepSearch()
 	switch p.job.Status.Phase {
 	case v1alpha1.PhaseQueued, v1alpha1.PhaseStarting, v1alpha1.PhaseRunning:
 		p.keepGang()
 	case v1alpha1.PhaseDraining:
-		p.deleteLive("the attempt is over")
+		if until, asking := p.asking(); asking {
+			p.wakeAt(until, true)
+		} else {
+			p.deleteLive("the attempt is over")
+		}
 		p.wakeAt(p.Now.Add(drainRecheck), len(p.obs.live) > 0)
 	case v1alpha1.PhaseRestarting:
 		p.plan.Group = Remove

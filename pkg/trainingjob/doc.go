@@ -30,7 +30,7 @@
 //	new, Pending
 //	    → Suspended  when suspend is true
 //	new
-//	    → Pending    when the cluster does not serve what the scheduler needs
+//	    → Pending    when the cluster does not serve what the scheduler needs, or no agent is configured for a job with checkpoints
 //	new, Pending
 //	    → Queued     when a scheduler is there
 //	Queued, Starting, Running
@@ -59,6 +59,12 @@
 //	    → Draining   when scheduleTimeoutSeconds have passed in the queue
 //	Draining
 //	    → Draining   when it drains for a failure, and a disruption proves to be the cause
+//	Draining
+//	    → Succeeded  when every pod has ended, none by its own failure, and rank 0 said that every step is trained and exited 0
+//	Draining
+//	    → Draining   when every pod has ended, and rank 0 has not said what it saved: its volume is searched
+//	Draining
+//	    → Draining   when searching the volume has failed, and not for the last time
 //	Draining
 //	    → Suspended  when every pod has ended, cause Suspend
 //	Draining

@@ -38,6 +38,13 @@ func (p *pass) succeed() {
 	p.event(false, p.reason, "Finish", "%s", p.message)
 }
 
+// succeedDrained: the trainer was through when it was ended.
+func (p *pass) succeedDrained() {
+	p.say(v1alpha1.ReasonCompleted, "every step was trained when the gang was ended (%s)", p.drainReason())
+	p.finish()
+	p.event(false, p.reason, "Finish", "%s", p.message)
+}
+
 func (p *pass) finish() {
 	t := p.now()
 	p.plan.Status.CompletionTime = &t
@@ -65,14 +72,14 @@ func (p *pass) queue() {
 
 func (p *pass) queueAgain() {
 	p.startAttempt()
-	p.say(v1alpha1.ReasonBackoffOver, "queued again at %s as attempt %d", p.where(), p.plan.Status.Attempt)
+	p.say(v1alpha1.ReasonBackoffOver, "queued again at %s as attempt %d%s", p.where(), p.plan.Status.Attempt, p.andResumes())
 	p.event(false, v1alpha1.ReasonQueued, "Queue", "%s", p.message)
 }
 
 func (p *pass) resume() {
 	p.plan.Status.Attempt = max(1, p.plan.Status.Attempt)
 	p.startAttempt()
-	p.say(v1alpha1.ReasonResumed, "resumed: queued at %s as attempt %d", p.where(), p.plan.Status.Attempt)
+	p.say(v1alpha1.ReasonResumed, "resumed: queued at %s as attempt %d%s", p.where(), p.plan.Status.Attempt, p.andResumes())
 	p.event(false, p.reason, "Queue", "%s", p.message)
 }
 
@@ -86,6 +93,7 @@ func (p *pass) startAttempt() {
 	st.RestartRequest = p.job.Annotations[v1alpha1.AnnotationRestart]
 	st.RankRestarts = 0
 	st.ReplicaStatuses, st.Workers = nil, nil
+	p.forgetElsewhere()
 	p.forgetRanks()
 	st.Scheduling = &v1alpha1.SchedulingStatus{
 		Scheduler: v1alpha1.SchedulerName(p.Backend.Name()), Queue: Queue(p.job), Group: p.groupName(st.Attempt),
@@ -134,6 +142,15 @@ func (p *pass) run() {
 func (p *pass) drain(cause v1alpha1.DrainCause, reason, format string, args ...any) {
 	p.say(reason, format, args...)
 	p.plan.Status.Drain = &v1alpha1.DrainStatus{Cause: cause, Reason: reason, Message: p.message}
+	if old := p.job.Status.Drain; old != nil { // only the cause has changed
+		d := p.plan.Status.Drain
+		d.CommandID, d.Deadline, d.Ran, d.CheckpointKnown, d.Completed = old.CommandID, old.Deadline, old.Ran, old.CheckpointKnown, old.Completed
+		d.Resolve = old.Resolve
+	}
+	switch cause {
+	case v1alpha1.CauseEviction, v1alpha1.CauseSuspend, v1alpha1.CauseSpecChange, v1alpha1.CauseRestartRequested:
+		p.ask()
+	}
 }
 
 func (p *pass) drainLoss() {
@@ -216,6 +233,8 @@ func (p *pass) drainTimeout() {
 // however often a failure is seen, it is spent once.
 func (p *pass) nextAttempt() {
 	st, d := &p.plan.Status, p.job.Status.Drain
+	p.pin()
+	p.lose()
 	st.Attempt++
 	if d == nil {
 		return
@@ -244,6 +263,8 @@ func (p *pass) settleSuspend() {
 
 func (p *pass) settleFailed() {
 	d := p.job.Status.Drain
+	p.pin() // for whoever goes on from here in another job
+	p.lose()
 	reason, message := d.Reason, d.Message
 	if !d.Permanent {
 		reason = v1alpha1.ReasonBackoffLimit
@@ -262,7 +283,7 @@ func (p *pass) settleBackoff() {
 	st.ReplicaStatuses, st.Workers = nil, nil
 	at := metav1.NewTime(p.now().Add(delay))
 	st.NextAttemptTime = &at
-	p.say(p.drainReason(), "attempt %d follows after a backoff of %s", st.Attempt, delay)
+	p.say(p.drainReason(), "attempt %d follows after a backoff of %s%s", st.Attempt, delay, p.andResumes())
 	if p.drainCause() == v1alpha1.CauseFailure {
 		p.message += fmt.Sprintf("; restart %d of %d", st.Restarts, BackoffLimit(p.job))
 	}
@@ -274,11 +295,11 @@ func (p *pass) settleQueue() {
 	if p.Backend == nil { // the scheduler went away meanwhile: the phase is Queued all the same, and the blocker says it
 		p.forgetRanks()
 		p.plan.Status.Revision = p.revision
-		p.say(p.drainReason(), "attempt %d waits for its scheduler", p.plan.Status.Attempt)
+		p.say(p.drainReason(), "attempt %d waits for its scheduler%s", p.plan.Status.Attempt, p.andResumes())
 		return
 	}
 	p.startAttempt()
-	p.say(p.drainReason(), "requeued whole at %s as attempt %d", p.where(), p.plan.Status.Attempt)
+	p.say(p.drainReason(), "requeued whole at %s as attempt %d%s", p.where(), p.plan.Status.Attempt, p.andResumes())
 	p.event(false, "Requeued", "Queue", "%s", p.message)
 }
 

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 )
 
 // loss is a rank that did not end by itself.
@@ -33,11 +34,11 @@ func (p *pass) lostRanks() []loss {
 		case rankMissing:
 			if r.departed == nil {
 				missing = append(missing, r.RankRef)
-			} else if l, ok := takenAway(r.RankRef, r.departed); ok {
+			} else if l, ok := takenAway(r, r.departed); ok {
 				lost = append(lost, l)
 			}
 		case rankEnding, rankFailed:
-			if l, ok := takenAway(r.RankRef, r.pod); ok {
+			if l, ok := takenAway(r, r.pod); ok {
 				lost = append(lost, l)
 			}
 		}
@@ -82,10 +83,11 @@ func (p *pass) onLostNode(pod *corev1.Pod) bool {
 // vanished says whether ranks that had a pod have none now, though no deletion was seen (the operator was away).
 //
 // Once the gang is placed, status says how many ranks had one. Before, it need not: but no scheduler binds a rank of a
-// gang of which fewer than minAvailable pods exist, so then some must have been there.
+// gang of which fewer than minAvailable pods exist, so then some must have been there. (Not by the numbers of a spec that has
+// changed since: a gang that is to grow has lost nobody.)
 func (p *pass) vanished() bool {
 	present := p.obs.present()
-	if p.obs.placed() > 0 && present < p.min {
+	if p.obs.placed() > 0 && present < p.min && p.job.Status.Revision == p.revision {
 		return true
 	}
 	if ph := p.job.Status.Phase; ph != v1alpha1.PhaseStarting && ph != v1alpha1.PhaseRunning {
@@ -99,11 +101,11 @@ func (p *pass) vanished() bool {
 }
 
 // takenAway tells whether somebody else ended this pod while it held a node, and who.
-func takenAway(ref RankRef, pod *corev1.Pod) (loss, bool) {
-	if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodSucceeded {
+func takenAway(r *rank, pod *corev1.Pod) (loss, bool) {
+	if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodSucceeded && !r.cutShort {
 		return loss{}, false
 	}
-	l := loss{rank: ref, pod: pod}
+	l := loss{rank: r.RankRef, pod: pod}
 	if c := condition(pod, corev1.DisruptionTarget); c != nil && c.Status == corev1.ConditionTrue {
 		l.reason, l.message = disruptionReason(c.Reason), fmt.Sprintf("%s: %s", pod.Name, c.Message)
 		return l, true
@@ -163,7 +165,7 @@ func (p *pass) failedRanks() []failure {
 		if pod == nil || r.state == rankSucceeded || pod.Status.Phase != corev1.PodFailed {
 			continue
 		}
-		if _, taken := takenAway(r.RankRef, pod); taken {
+		if _, taken := takenAway(r, pod); taken {
 			continue
 		}
 		if p.scope == v1alpha1.ScopeRank && (r.policy == v1alpha1.RestartOnFailure || r.policy == v1alpha1.RestartAlways) {
@@ -199,9 +201,26 @@ func failureOf(ref RankRef, pod *corev1.Pod) failure {
 		}
 		f.exitCode, f.finished = &t.ExitCode, t.FinishedAt.Time
 		f.reason, f.message = t.Reason, cmp.Or(strings.TrimSpace(t.Message), f.message)
+		if word, err := checkpoint.ParseTermination([]byte(t.Message)); err == nil {
+			f.hear(word)
+		}
 		break
 	}
 	return f
+}
+
+// hear the agent's last word: the log's end, and how the trainer ended where the kubelet only knows that it did.
+func (f *failure) hear(word *checkpoint.Termination) {
+	f.message = cmp.Or(strings.TrimSpace(word.Log), word.Problem)
+	if f.reason != "Error" {
+		return
+	}
+	switch word.Reason {
+	case checkpoint.ExitStartFailed, checkpoint.ExitGraceExceeded:
+		f.reason = string(word.Reason)
+	case checkpoint.ExitSignaled:
+		f.reason = word.Signal
+	}
 }
 
 func (f failure) status(attempt int32, now time.Time) *v1alpha1.FailureStatus {

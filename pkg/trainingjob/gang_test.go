@@ -209,7 +209,7 @@ func TestCause(t *testing.T) {
 		"a mark that was taken back":    {bound(func(p *corev1.Pod) { target("x")(p); p.Status.Conditions[0].Status = corev1.ConditionFalse }), ""},
 	}
 	for name, c := range cases {
-		l, taken := takenAway(RankRef{}, c.pod)
+		l, taken := takenAway(&rank{}, c.pod)
 		if taken != (c.want != "") || (taken && l.reason != c.want) {
 			t.Errorf("%s: taken %t for %q, want %q", name, taken, l.reason, c.want)
 		}
@@ -237,7 +237,7 @@ func TestRenderTemplate(t *testing.T) {
 	if first.Spec.PriorityClassName != "high" || first.Spec.RestartPolicy != corev1.RestartPolicyNever {
 		t.Errorf("priority class %q, restart policy %q", first.Spec.PriorityClassName, first.Spec.RestartPolicy)
 	}
-	pod := RenderPod(job, RankRef{Role: v1alpha1.RoleWorker, Index: 1}, 3, nil)
+	pod := rendered(t, job, RankRef{Role: v1alpha1.RoleWorker, Index: 1}, 3)
 	if len(pod.Spec.Containers[0].Env) <= len(first.Spec.Containers[0].Env) {
 		t.Error("a rank's environment adds nothing to its template's")
 	}

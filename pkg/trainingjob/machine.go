@@ -58,6 +58,9 @@ var machine = []transition{
 	{queued, scheduleTimeout, v1alpha1.PhaseDraining, (*pass).drainTimeout},
 
 	{draining, disruptionSeen, v1alpha1.PhaseDraining, (*pass).upgradeDrain},
+	{draining, completed, v1alpha1.PhaseSucceeded, (*pass).succeedDrained},
+	{draining, unheard, v1alpha1.PhaseDraining, (*pass).beginSearch},
+	{draining, searchFailed, v1alpha1.PhaseDraining, (*pass).searchAgain},
 	{draining, drained(causeIs(v1alpha1.CauseSuspend)), v1alpha1.PhaseSuspended, (*pass).settleSuspend},
 	{draining, drained(permanent), v1alpha1.PhaseFailed, (*pass).settleFailed},
 	{draining, drained(backoffFirst), v1alpha1.PhaseRestarting, (*pass).settleBackoff},
@@ -77,7 +80,7 @@ var (
 		return ok && !p.Now.Before(at)
 	}}
 
-	noScheduler  = guard{"the cluster does not serve what the scheduler needs", func(p *pass) bool { return p.Backend == nil }}
+	noScheduler  = guard{"the cluster does not serve what the scheduler needs, or no agent is configured for a job with checkpoints", func(p *pass) bool { return p.Backend == nil }}
 	hasScheduler = guard{"a scheduler is there", func(p *pass) bool { return p.Backend != nil }}
 
 	wantsSuspend     = guard{"suspend is true", func(p *pass) bool { return Suspended(p.job) }}
@@ -132,10 +135,26 @@ var (
 	}}
 )
 
-// drained narrows a guard to the moment when no pod runs any more: only then is the cause settled.
+// drained narrows a guard to the moment when no pod runs any more, and what they saved is known or will not be: only then are the
+// cause and the resume point settled.
 func drained(g guard) guard {
-	return guard{"every pod has ended, " + g.name, func(p *pass) bool { return len(p.obs.live) == 0 && g.holds(p) }}
+	return guard{"every pod has ended, " + g.name, func(p *pass) bool {
+		return len(p.obs.live) == 0 && p.resumePointKnown() && g.holds(p)
+	}}
 }
+
+var (
+	completed = guard{"every pod has ended, none by its own failure, and rank 0 said that every step is trained and exited 0", func(p *pass) bool {
+		d := p.job.Status.Drain
+		return len(p.obs.live) == 0 && p.drainCause() != v1alpha1.CauseFailure && (p.ev.completed || d != nil && d.Completed)
+	}}
+	unheard = guard{"every pod has ended, and rank 0 has not said what it saved: its volume is searched", func(p *pass) bool {
+		return len(p.obs.live) == 0 && p.job.Status.Drain != nil && p.search() == nil && !p.resumePointKnown()
+	}}
+	searchFailed = guard{"searching the volume has failed, and not for the last time", func(p *pass) bool {
+		return p.search() != nil && p.ev.searchFailed && !p.resumePointKnown()
+	}}
+)
 
 func causeIs(c v1alpha1.DrainCause) guard {
 	return guard{"cause " + string(c), func(p *pass) bool { return p.drainCause() == c }}

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 )
 
 // rankState is where one rank of the current attempt is.
@@ -30,6 +31,8 @@ type rank struct {
 	state  rankState
 	// pod is nil while missing; departed is the pod as it last was, where that is known.
 	pod, departed *corev1.Pod
+	// cutShort: it exited 0 because it was told to end, and did not say that it was through.
+	cutShort bool
 }
 
 // observation is what the pods say. Pure counting: what it means is for the machine.
@@ -47,6 +50,7 @@ type observation struct {
 
 // observe sorts a job's pods by the ranks of its current attempt.
 func observe(s Snapshot) observation {
+	cooperates := Checkpoints(s.Job) != nil
 	o := observation{roles: admittedRoles(Roles(s.Job), s.Verdict.Admitted)}
 	attempt := strconv.Itoa(int(s.Job.Status.Attempt))
 	byName := make(map[string]*corev1.Pod, len(s.Pods))
@@ -78,6 +82,9 @@ func observe(s Snapshot) observation {
 				r.departed = departed[name]
 			}
 			r.state = stateOf(r, done.has(i))
+			if r.state == rankSucceeded && cooperates && !done.has(i) {
+				r.cut()
+			}
 			o.ranks = append(o.ranks, r)
 		}
 	}
@@ -107,6 +114,49 @@ func stateOf(r rank, remembered bool) rankState {
 		return rankBound
 	}
 	return rankPending
+}
+
+// cut takes the success from a rank that saved and left because it was told to: an exit code 0 alone says no more than that. What the
+// trainer says of itself does.
+func (r *rank) cut() {
+	pod, state := r.pod, rankFailed
+	if pod == nil {
+		pod, state = r.departed, rankMissing
+	}
+	if saidCompleted(pod) || !toldToEnd(pod) {
+		return
+	}
+	r.state, r.cutShort = state, true
+}
+
+func saidCompleted(pod *corev1.Pod) bool {
+	for _, t := range terminations(pod) {
+		if word, err := checkpoint.ParseTermination([]byte(t.Message)); err == nil && word.Phase == checkpoint.PhaseCompleted {
+			return true
+		}
+	}
+	return false
+}
+
+// toldToEnd says whether a pod that has ended was asked to before it did.
+func toldToEnd(pod *corev1.Pod) bool {
+	var last time.Time
+	for _, t := range terminations(pod) {
+		if t.FinishedAt.After(last) {
+			last = t.FinishedAt.Time
+		}
+	}
+	if c := condition(pod, corev1.DisruptionTarget); c != nil && c.Status == corev1.ConditionTrue && !c.LastTransitionTime.After(last) {
+		return true
+	}
+	if pod.DeletionTimestamp == nil {
+		return false
+	}
+	asked := pod.DeletionTimestamp.Time // the end of its grace
+	if g := pod.DeletionGracePeriodSeconds; g != nil {
+		asked = asked.Add(-time.Duration(*g) * time.Second)
+	}
+	return !asked.After(last)
 }
 
 // count ranks in any of the given states.

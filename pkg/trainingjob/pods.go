@@ -10,18 +10,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 	"mlplatform.example.com/trainingjob-operator/pkg/rendezvous"
 )
-
-// EnvAttempt tells the trainer which attempt of its job it belongs to.
-const EnvAttempt = "TRAININGJOB_ATTEMPT"
 
 // portNames under which a template's container may name the rendezvous port; the second is Kubeflow's.
 var portNames = []string{"rendezvous", "pytorchjob-port"}
 
 // RenderPod is the whole pod of a rank of an attempt, as it is before it joins a scheduler's group. Ranks that the
-// scheduler did not admit (see scheduler.Verdict) are no part of the world that it meets.
-func RenderPod(job *v1alpha1.TrainingJob, ref RankRef, attempt int32, admitted map[string]int32) *corev1.Pod {
+// scheduler did not admit (see scheduler.Verdict) are no part of the world that it meets. The agent and the hyperparameters are
+// no part of the role's template, which schedulers compare over attempts: they change nothing of what a rank asks for.
+func RenderPod(job *v1alpha1.TrainingJob, ref RankRef, attempt int32, admitted map[string]int32, agent Agent) (*corev1.Pod, error) {
 	roles := admittedRoles(Roles(job), admitted)
 	var role Role
 	var before int32
@@ -36,15 +35,22 @@ func RenderPod(job *v1alpha1.TrainingJob, ref RankRef, attempt int32, admitted m
 	pod.Name, pod.Namespace = PodName(job.Name, ref), job.Namespace
 	pod.OwnerReferences = []metav1.OwnerReference{Owner(job)}
 	maps.Copy(pod.Labels, PodLabels(job, ref, attempt))
+	delete(pod.Labels, v1alpha1.LabelComponent) // it says that a pod is no rank
 
 	// Stable host names: <pod>.<service>, also before a rank is ready (see RenderService).
 	pod.Spec.Hostname, pod.Spec.Subdomain = pod.Name, ServiceName(job.Name)
 	env := append(rendezvousEnv(job, roles, &pod.Spec, ref, before+ref.Index),
-		corev1.EnvVar{Name: EnvAttempt, Value: strconv.Itoa(int(attempt))})
+		corev1.EnvVar{Name: checkpoint.EnvAttempt, Value: strconv.Itoa(int(attempt))})
 	for i := range pod.Spec.Containers {
 		pod.Spec.Containers[i].Env = withEnv(pod.Spec.Containers[i].Env, env)
 	}
-	return pod
+	addHyperparameters(job, pod)
+	if Checkpoints(job) != nil {
+		if err := wrap(job, pod, attempt, before+ref.Index, agent); err != nil {
+			return nil, err
+		}
+	}
+	return pod, nil
 }
 
 // renderTemplate is what the pods of a role have in common in all attempts.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -27,11 +28,52 @@ func TestRender(t *testing.T) {
 		j.Spec.Framework = v1alpha1.FrameworkCustom
 		j.Spec.RunPolicy.RestartScope = v1alpha1.ScopeRank
 	})
+	saving := newJob(4, func(j *v1alpha1.TrainingJob) {
+		j.Spec.Hyperparameters = map[string]v1alpha1.HyperparameterValue{"learningRate": "0.001", "prompt": "costs $(RANK) $"}
+		j.Spec.Checkpoint = &v1alpha1.CheckpointSpec{KeepLast: ptr[int32](5), GraceSeconds: ptr[int32](120), PVC: v1alpha1.CheckpointClaim{ClaimName: "models"}}
+		j.Spec.Resources.Requests["memory"] = resource.MustParse("64Gi")
+		j.Spec.Env = []corev1.EnvVar{{Name: "MODEL", Value: "$(HYPERPARAM_LEARNINGRATE)"}}
+		j.UID = "0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9"
+		j.Status.Attempt = 2
+		j.Status.Checkpoint = &v1alpha1.CheckpointStatus{
+			ResumeFrom: &v1alpha1.CheckpointPoint{URI: "pvc://models/bert-0a1b2c3d/attempt-1/step-200", Step: 200},
+		}
+		j.Status.Drain = &v1alpha1.DrainStatus{Resolve: &v1alpha1.ResolveStatus{Try: 1}}
+	})
+	saving.Spec.Tolerations = []corev1.Toleration{{Key: "nvidia.com/gpu", Operator: corev1.TolerationOpExists}}
+	saving.Spec.ServiceAccountName = "trainer"
+	saving.Spec.SecurityContext = &corev1.PodSecurityContext{RunAsUser: ptr[int64](1000)}
+	store := newJob(0, withRoles, func(j *v1alpha1.TrainingJob) {
+		worker := j.Spec.ReplicaSpecs[v1alpha1.RoleWorker]
+		worker.Template.Spec.TerminationGracePeriodSeconds = ptr[int64](600)
+		worker.Template.Spec.InitContainers = []corev1.Container{{Name: "fetch", Image: "fetch:1"}}
+		trainer := &worker.Template.Spec.Containers[0]
+		trainer.Command, trainer.Args = []string{"python", "train.py"}, []string{"--epochs=3"}
+		trainer.SecurityContext = &corev1.SecurityContext{ReadOnlyRootFilesystem: ptr(true)}
+		trainer.TerminationMessagePath = "/tmp/word"
+		worker.Template.Spec.Containers = append(worker.Template.Spec.Containers, corev1.Container{Name: "sidecar", Image: "sidecar:1"})
+		j.Spec.ReplicaSpecs[v1alpha1.RoleWorker] = worker
+		j.Spec.Checkpoint = &v1alpha1.CheckpointSpec{Storage: v1alpha1.StorageS3, URI: "s3://models/bert", CredentialsSecret: "aws"}
+	})
+	resolver, err := RenderResolver(saving, Agent{Image: "agent:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	objects := map[string]client.Object{
-		"simple-worker-3": RenderPod(newJob(4), RankRef{v1alpha1.RoleWorker, 3}, 1, nil),
-		"roles-master-0":  RenderPod(roles, RankRef{v1alpha1.RoleMaster, 0}, 2, nil),
-		"roles-worker-1":  RenderPod(roles, RankRef{v1alpha1.RoleWorker, 1}, 2, nil),
-		"custom-worker-0": RenderPod(elastic, RankRef{v1alpha1.RoleWorker, 0}, 1, nil),
+		"checkpoint-worker-0":  rendered(t, saving, RankRef{v1alpha1.RoleWorker, 0}, 2),
+		"checkpoint-worker-3":  rendered(t, saving, RankRef{v1alpha1.RoleWorker, 3}, 2),
+		"checkpoint-s3-worker": rendered(t, store, RankRef{v1alpha1.RoleWorker, 1}, 1),
+		"checkpoint-resolver":  resolver,
+		"checkpoint-claim":     RenderClaim(newJob(4, withCheckpoints)),
+		"checkpoint-claim-own": RenderClaim(newJob(1, func(j *v1alpha1.TrainingJob) {
+			size := resource.MustParse("1Ti")
+			j.Spec.Checkpoint = &v1alpha1.CheckpointSpec{PVC: v1alpha1.CheckpointClaim{Size: &size, StorageClassName: ptr("nfs"), Retain: v1alpha1.DeleteClaim}}
+		})),
+
+		"simple-worker-3": rendered(t, newJob(4), RankRef{v1alpha1.RoleWorker, 3}, 1),
+		"roles-master-0":  rendered(t, roles, RankRef{v1alpha1.RoleMaster, 0}, 2),
+		"roles-worker-1":  rendered(t, roles, RankRef{v1alpha1.RoleWorker, 1}, 2),
+		"custom-worker-0": rendered(t, elastic, RankRef{v1alpha1.RoleWorker, 0}, 1),
 		"service":         RenderService(newJob(4)),
 	}
 	for name, obj := range objects {
@@ -56,13 +98,49 @@ func TestRender(t *testing.T) {
 	}
 }
 
+func rendered(t *testing.T, job *v1alpha1.TrainingJob, ref RankRef, attempt int32) *corev1.Pod {
+	t.Helper()
+	agent := Agent{
+		Image: "agent:1", ReportURL: "https://operator.example.com:9443/reports", ReportCA: "-----BEGIN CERTIFICATE-----\n", Audience: "trainingjob-reports",
+	}
+	pod, err := RenderPod(job, ref, attempt, nil, agent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pod
+}
+
 // TestRenderLeavesTheSpecAlone: the job comes from a shared cache.
 func TestRenderLeavesTheSpecAlone(t *testing.T) {
 	job := newJob(2)
 	before := job.DeepCopy()
-	RenderPod(job, RankRef{v1alpha1.RoleWorker, 0}, 1, nil)
+	rendered(t, job, RankRef{v1alpha1.RoleWorker, 0}, 1)
 	NewGang(job, 1, false)
 	if diff := cmp.Diff(before, job); diff != "" {
 		t.Errorf("the job was changed (-before +after):\n%s", diff)
+	}
+}
+
+// TestAgentAsksForNothing: what a rank asks of its node, and so what the gang asks of its queue, is the same with the agent.
+func TestAgentAsksForNothing(t *testing.T) {
+	resources := corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{"cpu": resource.MustParse("4"), "memory": resource.MustParse("8Gi"), "nvidia.com/gpu": resource.MustParse("2")},
+		Limits:   corev1.ResourceList{"cpu": resource.MustParse("4"), "memory": resource.MustParse("8Gi")},
+	}
+	plain := newJob(2, func(j *v1alpha1.TrainingJob) { j.Spec.Resources = resources })
+	saving := newJob(2, withCheckpoints, func(j *v1alpha1.TrainingJob) { j.Spec.Resources = resources })
+	if diff := cmp.Diff(NewGang(plain, 1, false), NewGang(saving, 1, false)); diff != "" {
+		t.Errorf("the gang differs (-without +with checkpoints):\n%s", diff)
+	}
+	requests := func(job *v1alpha1.TrainingJob) corev1.ResourceList {
+		return requestsOf(&corev1.PodTemplateSpec{Spec: rendered(t, job, RankRef{v1alpha1.RoleWorker, 0}, 1).Spec})
+	}
+	if diff := cmp.Diff(requests(plain), requests(saving)); diff != "" {
+		t.Errorf("a rank's requests differ (-without +with checkpoints):\n%s", diff)
+	}
+	for _, c := range rendered(t, saving, RankRef{v1alpha1.RoleWorker, 0}, 1).Spec.InitContainers {
+		if c.Resources.Limits.Cpu().Cmp(*c.Resources.Requests.Cpu()) != 0 || c.Resources.Limits.Memory().IsZero() {
+			t.Errorf("a Guaranteed pod would become Burstable by %s: %v", c.Name, c.Resources)
+		}
 	}
 }

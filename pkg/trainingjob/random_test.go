@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
@@ -17,15 +18,24 @@ import (
 // with an operator that dies before any of its effects, and checks the invariants after every pass. At the end the world turns
 // kind, and the job must end in success or, where its failures allow no other end, in Failed.
 func TestInvariantsHoldInRandomHistories(t *testing.T) {
-	ends := map[v1alpha1.Phase]int{}
+	ends, points, resumed := map[v1alpha1.Phase]int{}, map[string]int{}, 0
 	for seed := range uint64(400) {
 		w := randomHistory(t, seed)
 		ends[w.job.Status.Phase]++
+		for said, n := range w.settled {
+			points[said] += n
+		}
+		for _, from := range w.resumed {
+			resumed += btoi(from != "")
+		}
 		if t.Failed() {
 			t.Fatalf("seed %d:\n%s", seed, w.log.String())
 		}
 	}
-	t.Logf("ends: %v", ends)
+	t.Logf("ends: %v; attempts that resumed: %d; resume points by what was said of them: %v", ends, resumed, points)
+	if resumed == 0 || points[""] == 0 || points[v1alpha1.ReasonUnresolved] == 0 || points[v1alpha1.ReasonNoCheckpoint] == 0 {
+		t.Errorf("%d attempts resumed, points %v: the histories no longer reach them all, they prove little", resumed, points)
+	}
 	if ends[v1alpha1.PhaseSucceeded] == 0 || ends[v1alpha1.PhaseFailed] == 0 {
 		t.Errorf("ends %v: the histories no longer reach both ends, they prove little", ends)
 	}
@@ -44,12 +54,18 @@ func randomHistory(t *testing.T, seed uint64) *world {
 		job.Spec.BackoffLimit = ptr(rng.Int32N(2))
 	}
 	w := newWorld(t, job)
+	if rng.IntN(2) == 0 {
+		withCheckpoints(job)
+		if rng.IntN(4) == 0 {
+			w.agent.ReportURL = "" // nobody listens
+		}
+	}
 	failures := int32(0)
 	for range 40 {
 		w.lingers = rng.IntN(2) == 0
 		switch rng.IntN(4) {
-		case 0: // the operator is away
-			w.departed = nil
+		case 0: // the operator is away, and what was reported to it is forgotten
+			w.departed, w.report = nil, nil
 		default:
 			w.crash = func() bool { return rng.IntN(6) == 0 }
 			for range rng.IntN(12) {
@@ -57,6 +73,7 @@ func randomHistory(t *testing.T, seed uint64) *world {
 			}
 		}
 		failures += w.happen(rng)
+		w.trains(rng)
 	}
 	w.kind(failures)
 	return w
@@ -67,7 +84,7 @@ func (w *world) happen(rng *rand.Rand) int32 {
 	var pending, bound, running []string
 	for _, p := range w.pods {
 		switch {
-		case p.DeletionTimestamp != nil || Ended(p):
+		case p.DeletionTimestamp != nil || Ended(p) || IsResolver(p):
 		case p.Spec.NodeName == "":
 			pending = append(pending, p.Name)
 		case p.Status.Phase == corev1.PodPending:
@@ -79,7 +96,7 @@ func (w *world) happen(rng *rand.Rand) int32 {
 	one := func(names []string) string { return names[rng.IntN(len(names))] }
 	held := slices.Concat(bound, running)
 	switch n := rng.IntN(12); {
-	case n < 3 && len(pending) > 0 && int32(len(w.pods)) >= MinAvailable(w.job) && w.job.Status.Phase != v1alpha1.PhaseDraining:
+	case n < 3 && len(pending) > 0 && int32(len(w.names())) >= MinAvailable(w.job) && w.job.Status.Phase != v1alpha1.PhaseDraining:
 		w.bind(pending...)
 	case n < 5 && len(bound) > 0:
 		w.start(bound...)
@@ -110,6 +127,41 @@ func (w *world) happen(rng *rand.Rand) int32 {
 	return 0
 }
 
+// trains is what a trainer, its agent and the search of the volume do meanwhile, at random: saves that tear, reports that get lost,
+// last words that are heard or not, searches that fail.
+func (w *world) trains(rng *rand.Rand) {
+	if Checkpoints(w.job) == nil {
+		return
+	}
+	if pod := w.find("bert-resolve"); pod != nil && !Ended(pod) && pod.DeletionTimestamp == nil && rng.IntN(2) == 0 {
+		if rng.IntN(3) == 0 {
+			w.endSearch(1, checkpoint.Termination{Reason: checkpoint.ExitFailed, Problem: "input/output error"})
+		} else {
+			w.finds()
+		}
+	}
+	first := w.find("bert-worker-0")
+	if first == nil || first.Status.Phase != corev1.PodRunning {
+		return
+	}
+	w.step += rng.Int64N(50)
+	var edit []func(*checkpoint.Report)
+	if rng.IntN(3) == 0 {
+		s := w.saves(w.step)
+		if rng.IntN(4) == 0 { // torn while it was written: its agent does not call it complete
+			w.volume[len(w.volume)-1].torn = true
+		} else {
+			edit = append(edit, w.committed(s))
+		}
+	}
+	if w.agent.ReportURL != "" && rng.IntN(3) > 0 {
+		w.reports(w.step, edit...)
+	}
+	if first.DeletionTimestamp != nil && rng.IntN(2) == 0 { // it ends by itself after SIGTERM
+		w.ends(exited([]int32{0, 143}[rng.IntN(2)]), "bert-worker-0")
+	}
+}
+
 // kind is a world in which everything works: the job must come to its end.
 func (w *world) kind(failures int32) {
 	w.say("(the world turns kind)")
@@ -130,7 +182,9 @@ func (w *world) kind(failures int32) {
 		for _, p := range slices.Clone(w.pods) {
 			switch {
 			case Ended(p):
-			case p.Spec.NodeName == "" && int32(len(w.pods)) >= MinAvailable(w.job):
+			case IsResolver(p):
+				w.finds()
+			case p.Spec.NodeName == "" && int32(len(w.names())) >= MinAvailable(w.job):
 				w.bind(p.Name)
 			case p.Status.Phase == corev1.PodPending:
 				w.start(p.Name)

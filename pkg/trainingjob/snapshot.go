@@ -15,6 +15,13 @@ type Snapshot struct {
 	// Pods controlled by this job by UID, of any attempt. They include pods that this process created and the cache does
 	// not show yet.
 	Pods []*corev1.Pod
+	// Resolvers are the pods of this job that search its volume for checkpoints (see IsResolver). They are no ranks, and not
+	// among Pods.
+	Resolvers []*corev1.Pod
+	// Report is the last one of the job's rank 0 that was let in; nil where none is known.
+	Report *Reported
+	// Agent as the operator is configured.
+	Agent Agent
 	// Departed pods of this job, as they last were before they were deleted: best effort, from the deletion events that
 	// this process saw. They tell a preemption from a pod that vanished; without them it is called vanished.
 	Departed []*corev1.Pod
@@ -67,6 +74,8 @@ type Plan struct {
 	Delete []PodDeletion
 	// Create these ranks of attempt Status.Attempt.
 	Create []RankRef
+	// Resolve: the pod that searches the volume must be created (see RenderResolver).
+	Resolve bool
 	// DeleteJob: the time to live is over.
 	DeleteJob bool
 	// Wake is when time alone changes the answer; zero: never.

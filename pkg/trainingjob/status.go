@@ -19,10 +19,14 @@ func (p *pass) refresh() {
 	old := p.job.Status
 	p.count()
 	st.RankRestarts, st.Restarts = p.rankRestarts(), p.restartsNow()
+	// What ranks said of their checkpoints waits for nothing, and takes the rest along.
+	news := p.learn()
+	news = p.remember() || news
+	news = p.progress(news) || news
 	if st.Phase == v1alpha1.PhaseRunning {
 		st.Message = p.runningMessage()
 	}
-	if !p.settled() && !apiequality.Semantic.DeepEqual(*st, withGeneration(old, st.ObservedGeneration)) {
+	if !news && !p.settled() && !apiequality.Semantic.DeepEqual(*st, withGeneration(old, st.ObservedGeneration)) {
 		generation := st.ObservedGeneration
 		*st = *old.DeepCopy()
 		st.ObservedGeneration = generation
@@ -124,7 +128,7 @@ func (p *pass) runningMessage() string {
 	if out := Ranks(p.job) - int32(len(p.obs.ranks)); out > 0 {
 		msg += fmt.Sprintf("; %d of %d were not admitted", out, Ranks(p.job))
 	}
-	return msg
+	return msg + p.trained()
 }
 
 // rankRestarts and restartsNow follow the kubelet's restart counts under scope Rank. A rank that was replaced counts from

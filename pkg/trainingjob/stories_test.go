@@ -216,6 +216,14 @@ var stories = map[string]struct {
 		w.up()
 		w.tell("both ranks run")
 	}},
+	"resize-up": {newJob(2), func(w *world) {
+		running(w)
+		w.job.Spec.Replicas = ptr[int32](4)
+		w.job.Generation++
+		w.tell("the job is scaled from 2 to 4: it has lost nobody")
+		w.up()
+		w.tell("all four run")
+	}},
 	"schedule-timeout": {newJob(2, func(j *v1alpha1.TrainingJob) {
 		j.Spec.RunPolicy.SchedulingPolicy.ScheduleTimeoutSeconds = ptr[int32](60)
 	}), func(w *world) {
@@ -371,26 +379,29 @@ var stories = map[string]struct {
 
 func TestStories(t *testing.T) {
 	for name, story := range stories {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, story.job.DeepCopy())
-			story.tell(w)
-			golden := filepath.Join("testdata", "stories", name+".txt")
-			if *update {
-				if err := os.WriteFile(golden, []byte(w.log.String()), 0o600); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), w.log.String()); diff != "" {
-				t.Errorf("the story went another way (-want +got):\n%s", diff)
-			}
-			settled(t, w)
-		})
+		t.Run(name, func(t *testing.T) { playStory(t, name, story.job, story.tell) })
 	}
+}
+
+func playStory(t *testing.T, name string, job *v1alpha1.TrainingJob, tell func(*world)) {
+	t.Helper()
+	w := newWorld(t, job.DeepCopy())
+	tell(w)
+	golden := filepath.Join("testdata", "stories", name+".txt")
+	if *update {
+		if err := os.WriteFile(golden, []byte(w.log.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), w.log.String()); diff != "" {
+		t.Errorf("the story went another way (-want +got):\n%s", diff)
+	}
+	settled(t, w)
 }
 
 // settled: once nothing changes any more, further passes write nothing.

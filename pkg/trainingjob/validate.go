@@ -31,7 +31,13 @@ func Validate(job *v1alpha1.TrainingJob) field.ErrorList {
 	errs = append(errs, validateScheduling(job, spec.Child("runPolicy", "schedulingPolicy"))...)
 	errs = append(errs, validateQueue(job, spec.Child("runPolicy", "schedulingPolicy", "queue"))...)
 	errs = append(errs, validateName(job)...)
-	return append(errs, validateTemplates(job, spec)...)
+	errs = append(errs, validateTemplates(job, spec)...)
+	errs = append(errs, validateHyperparameters(job, spec.Child("hyperparameters"))...)
+	errs = append(errs, validateCheckpoint(job, spec)...)
+	if len(job.Spec.Hyperparameters) > 0 || Checkpoints(job) != nil { // else nothing is added to the pods
+		errs = append(errs, validateOurNames(job)...)
+	}
+	return errs
 }
 
 // validateForm: the simple form or replicaSpecs, one of them whole.

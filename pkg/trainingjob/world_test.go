@@ -36,6 +36,17 @@ type world struct {
 	now      time.Time
 	wake     time.Time
 	deleted  bool // the job
+	agent    Agent
+	report   *Reported
+	// volume is what lies on the job's claim, and resumed what each attempt's pods were given.
+	volume  []saved
+	resumed map[int32]string
+	// settled counts resume points by what was said of them, if anything was.
+	settled map[string]int
+	// mayGoBack: a checkpoint was lost.
+	mayGoBack bool
+	// step that the trainer is at, in random histories.
+	step int64
 
 	// lingers: deleted pods stay Terminating until goneAll; else their kubelets end them at once.
 	lingers bool
@@ -54,7 +65,8 @@ func newWorld(t testing.TB, job *v1alpha1.TrainingJob) *world {
 	return &world{
 		t: t, job: job, backend: stubBackend{}, verdict: scheduler.Verdict{Admission: scheduler.Go},
 		now:   time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC),
-		nodes: map[string]NodeState{},
+		nodes: map[string]NodeState{}, resumed: map[int32]string{}, settled: map[string]int{},
+		agent: Agent{Image: "agent:1", ReportURL: "https://operator.example.com:9443/reports", Audience: "trainingjob-reports"},
 		crash: func() bool { return false },
 	}
 }
@@ -76,8 +88,15 @@ func newJob(n int32, edit ...func(*v1alpha1.TrainingJob)) *v1alpha1.TrainingJob 
 
 func (w *world) snapshot() Snapshot {
 	s := Snapshot{
-		Job: w.job.DeepCopy(), Pods: slices.Clone(w.pods), Departed: w.departed, Nodes: w.nodes, Backend: w.backend,
+		Job: w.job.DeepCopy(), Agent: w.agent, Report: w.report, Departed: w.departed, Nodes: w.nodes, Backend: w.backend,
 		SchedulerProblem: w.problem, Verdict: w.verdict, Obstacle: w.obstacle, Now: w.now,
+	}
+	for _, pod := range w.pods {
+		if IsResolver(pod) {
+			s.Resolvers = append(s.Resolvers, pod)
+		} else {
+			s.Pods = append(s.Pods, pod)
+		}
 	}
 	if w.why != nil {
 		s.Why = func() (scheduler.Explanation, bool) { w.asked++; return *w.why, true }
@@ -140,6 +159,13 @@ func (w *world) pass() bool {
 		w.createPod(ref)
 		changed = true
 	}
+	if plan.Resolve {
+		if w.crash() {
+			return true
+		}
+		w.createResolver()
+		changed = true
+	}
 	if plan.DeleteJob {
 		w.deleted = true
 		w.say("  delete the job")
@@ -159,6 +185,7 @@ func (w *world) write(plan Plan) bool {
 	if plan.Status.Attempt != w.job.Status.Attempt {
 		w.departed = nil
 	}
+	w.checkPoints(plan.Status)
 	w.job.Status = plan.Status
 	w.statusWrites++
 	for _, e := range plan.Events {
@@ -172,7 +199,15 @@ func (w *world) write(plan Plan) bool {
 }
 
 func (w *world) createPod(ref RankRef) {
-	pod := RenderPod(w.job, ref, w.job.Status.Attempt, w.verdict.Admitted)
+	pod, err := RenderPod(w.job, ref, w.job.Status.Attempt, w.verdict.Admitted, w.agent)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.checkResume(pod)
+	w.add(pod)
+}
+
+func (w *world) add(pod *corev1.Pod) {
 	if w.find(pod.Name) != nil {
 		w.t.Fatalf("pod %s exists already", pod.Name)
 	}
@@ -231,7 +266,9 @@ func (w *world) change(name string, edit func(*corev1.Pod)) {
 func (w *world) names() []string {
 	var names []string
 	for _, p := range w.pods {
-		names = append(names, p.Name)
+		if !IsResolver(p) {
+			names = append(names, p.Name)
+		}
 	}
 	return names
 }
@@ -359,7 +396,7 @@ func (w *world) checkPlan(plan Plan) {
 		w.t.Errorf("invariant 1: creates pods for attempt %d, persisted is %d", plan.Status.Attempt, st.Attempt)
 	}
 	for _, pod := range w.pods {
-		if pod.Labels[v1alpha1.LabelAttempt] != fmt.Sprint(st.Attempt) && !Ended(pod) {
+		if pod.Labels[v1alpha1.LabelAttempt] != fmt.Sprint(st.Attempt) && !Ended(pod) && !IsResolver(pod) {
 			w.t.Errorf("invariant 2: creates pods beside %s of attempt %s", pod.Name, pod.Labels[v1alpha1.LabelAttempt])
 		}
 	}

@@ -148,6 +148,8 @@ func everything() *v1alpha1.TrainingJob {
 	s.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "registry"}}
 	s.ServiceAccountName = "trainer"
 	s.SecurityContext = &corev1.PodSecurityContext{RunAsUser: ptr.To[int64](1)}
+	s.Hyperparameters = map[string]v1alpha1.HyperparameterValue{"lr": "0.1"}
+	s.Checkpoint = &v1alpha1.CheckpointSpec{KeepLast: ptr.To[int32](2)}
 	s.RestartPolicy, s.BackoffLimit = v1alpha1.RestartOnFailure, ptr.To[int32](4)
 	s.RunPolicy = v1alpha1.RunPolicy{
 		Suspend: ptr.To(false), CleanPodPolicy: v1alpha1.CleanPodAll, TTLSecondsAfterFinished: ptr.To[int32](1),

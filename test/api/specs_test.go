@@ -102,7 +102,7 @@ const (
 
 func allSpecs() map[string]spec {
 	all := map[string]spec{}
-	for _, part := range []map[string]spec{formSpecs(), roleSpecs(), restartSpecs(), schedulingSpecs(), nameSpecs(), podSpecs()} {
+	for _, part := range []map[string]spec{formSpecs(), roleSpecs(), restartSpecs(), schedulingSpecs(), nameSpecs(), podSpecs(), checkpointSpecs()} {
 		maps.Copy(all, part)
 	}
 	return all

@@ -1,0 +1,280 @@
+package simtrainer
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
+)
+
+var begin = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
+
+func at(seconds float64) time.Time { return begin.Add(time.Duration(seconds * float64(time.Second))) }
+
+// deed is done to a trainer at a time.
+type deed struct {
+	at float64
+	do func(Trainer, time.Time) (Trainer, []Saving)
+}
+
+func sigterm(at, grace float64) deed {
+	return deed{at, func(t Trainer, now time.Time) (Trainer, []Saving) {
+		return t.Terminate(now, time.Duration(grace*float64(time.Second)))
+	}}
+}
+
+func command(at float64, name checkpoint.CommandName, id string) deed {
+	return deed{at, func(t Trainer, now time.Time) (Trainer, []Saving) {
+		return t.Tell(checkpoint.Command{Command: name, ID: id}, now)
+	}}
+}
+
+func quiet(at float64, do func(Trainer, time.Time) Trainer) deed {
+	return deed{at, func(t Trainer, now time.Time) (Trainer, []Saving) { return do(t, now), nil }}
+}
+
+func waits(at float64, waits bool) deed {
+	return quiet(at, func(t Trainer, now time.Time) Trainer { return t.Wait(waits, now) })
+}
+
+// play a trainer until a time, in strides of at most so long, and tell its story.
+func play(t Trainer, deeds []deed, until float64, stride time.Duration) (Trainer, string) {
+	var story strings.Builder
+	tell := func(when time.Time, format string, args ...any) {
+		fmt.Fprintf(&story, "%gs %s\n", when.Sub(begin).Seconds(), fmt.Sprintf(format, args...))
+	}
+	note := func(saves []Saving) {
+		for _, s := range saves {
+			if s.Complete {
+				tell(s.At, "saved %d in %s", s.Step, s.Took)
+			} else {
+				tell(s.At, "saving %d", s.Step)
+			}
+		}
+	}
+	now := begin
+	walk := func(to time.Time) {
+		for now.Before(to) {
+			now = now.Add(min(stride, to.Sub(now)))
+			var saves []Saving
+			t, saves = t.Advance(now)
+			note(saves)
+		}
+	}
+	for _, d := range deeds {
+		walk(at(d.at))
+		var saves []Saving
+		t, saves = d.do(t, now)
+		note(saves)
+	}
+	walk(at(until))
+	if e := t.Exit; e != nil {
+		tell(e.At, "%s at step %d, exit code %d %s%s", e.Reason, t.Step, e.Code, e.Signal, e.Log)
+	} else {
+		status, _ := t.Status(now)
+		tell(now, "%s at step %d", status.Phase, status.Step)
+	}
+	return t, story.String()
+}
+
+func TestCourse(t *testing.T) {
+	cases := map[string]struct {
+		reason  string
+		spec    string
+		attempt int32
+		resume  int64
+		noPlace bool
+		deeds   []deed
+		until   float64
+		want    string
+	}{
+		"to the end": {
+			reason: "it saves every 10 s, trains nothing meanwhile, and saves the rest at the end",
+			spec:   "steps=1200 rate=50 every=10s save=2s start=1s", until: 100,
+			want: "11s saving 500\n13s saved 500 in 2s\n23s saving 1000\n25s saved 1000 in 2s\n29s saving 1200\n31s saved 1200 in 2s\n31s Completed at step 1200, exit code 0 \n",
+		},
+		"resumed": {
+			reason: "the first step is the one after the resume point", spec: "steps=1200 rate=50 every=10s save=2s", resume: 1000, until: 100,
+			want: "5s saving 1200\n7s saved 1200 in 2s\n7s Completed at step 1200, exit code 0 \n",
+		},
+		"resumed at the last step": {
+			reason: "nothing is left", spec: "steps=1200 rate=50", resume: 1200, until: 100, want: "1s Completed at step 1200, exit code 0 \n",
+		},
+		"resume ignored": {
+			reason: "it begins at step 0", spec: "steps=1200 rate=50 every=10s save=2s ignore-resume=true", resume: 1000, until: 12,
+			want: "11s saving 500\n12s Saving at step 500\n",
+		},
+		"no place to save": {
+			reason: "a job without checkpoints trains too", spec: "steps=100 rate=50", noPlace: true, until: 10, want: "3s Completed at step 100, exit code 0 \n",
+		},
+		"SIGTERM, saves": {
+			reason: "what was trained is not lost", spec: "steps=1200 rate=50 every=10s save=2s", deeds: []deed{sigterm(5, 30)}, until: 100,
+			want: "5s saving 200\n7s saved 200 in 2s\n7s Exited at step 200, exit code 0 \n",
+		},
+		"SIGTERM while it saves": {
+			reason: "that save will do", spec: "steps=1200 rate=50 every=10s save=2s", deeds: []deed{sigterm(12, 30)}, until: 100,
+			want: "11s saving 500\n13s saved 500 in 2s\n13s Exited at step 500, exit code 0 \n",
+		},
+		"SIGTERM before the first step": {
+			reason: "there is nothing to save", spec: "steps=1200 rate=50 every=10s", deeds: []deed{sigterm(0.5, 30)}, until: 100,
+			want: "0.5s Exited at step 0, exit code 0 \n",
+		},
+		"SIGTERM, the save takes longer than the grace": {
+			reason: "a save that is cut off is never complete", spec: "steps=1200 rate=50 every=10s save=2s", deeds: []deed{sigterm(5, 1)}, until: 100,
+			want: "5s saving 200\n6s GraceExceeded at step 200, exit code 137 SIGKILL\n",
+		},
+		"SIGTERM, the save ends with the grace": {
+			reason: "work that is done in the moment of the kill is done", spec: "steps=1200 rate=50 every=10s save=2s", deeds: []deed{sigterm(5, 2)}, until: 100,
+			want: "5s saving 200\n7s saved 200 in 2s\n7s Exited at step 200, exit code 0 \n",
+		},
+		"SIGTERM in the last save": {
+			reason: "every step is trained and saved: that is success", spec: "steps=100 rate=50 every=10s save=2s", deeds: []deed{sigterm(4, 30)}, until: 100,
+			want: "3s saving 100\n5s saved 100 in 2s\n5s Completed at step 100, exit code 0 \n",
+		},
+		"SIGTERM, dies": {
+			reason: "what comes after the last commit is lost", spec: "steps=1200 rate=50 every=10s save=2s on-sigterm=die", deeds: []deed{sigterm(15, 30)}, until: 100,
+			want: "11s saving 500\n13s saved 500 in 2s\n15s Signaled at step 600, exit code 143 SIGTERM\n",
+		},
+		"SIGTERM, ignored": {
+			reason: "it trains and saves until it is killed", spec: "steps=2000 rate=50 every=10s save=2s on-sigterm=ignore",
+			deeds: []deed{sigterm(5, 10), sigterm(14, 100)}, until: 100,
+			want: "11s saving 500\n13s saved 500 in 2s\n15s GraceExceeded at step 600, exit code 137 SIGKILL\n",
+		},
+		"SIGTERM without a place": {
+			reason: "it exits at once", spec: "steps=1200 rate=50", noPlace: true, deeds: []deed{sigterm(5, 30)}, until: 100,
+			want: "5s Exited at step 200, exit code 0 \n",
+		},
+		"Checkpoint": {
+			reason: "it saves, goes on, and the interval begins anew; an id is carried out once", spec: "steps=1200 rate=50 every=10s save=2s",
+			deeds: []deed{command(5, checkpoint.CommandCheckpoint, "a"), command(6, checkpoint.CommandCheckpoint, "a"), command(9, checkpoint.CommandCheckpoint, "a")}, until: 18,
+			want: "5s saving 200\n7s saved 200 in 2s\n17s saving 700\n18s Saving at step 700\n",
+		},
+		"CheckpointAndExit": {
+			reason: "exit code 0, and not completed", spec: "steps=1200 rate=50 every=10s save=2s",
+			deeds: []deed{command(5, checkpoint.CommandCheckpointAndExit, "a")}, until: 18,
+			want: "5s saving 200\n7s saved 200 in 2s\n7s Exited at step 200, exit code 0 \n",
+		},
+		"CheckpointAndExit with nothing new": {
+			reason: "it exits at once", spec: "steps=1200 rate=50 every=10s save=2s", resume: 500,
+			deeds: []deed{command(0.5, checkpoint.CommandCheckpointAndExit, "a")}, until: 18, want: "0.5s Exited at step 500, exit code 0 \n",
+		},
+		"fails": {
+			reason: "at the step, in the first attempt", spec: "steps=1200 rate=50 every=10s save=2s fail-at=600 exit-code=7 fail-attempts=1", until: 100,
+			want: "11s saving 500\n13s saved 500 in 2s\n15s Exited at step 600, exit code 7 simulated failure after step 600\n",
+		},
+		"fails no more": {
+			reason: "the second attempt passes", spec: "steps=700 rate=50 every=10s save=2s fail-at=600 fail-attempts=1", attempt: 2, resume: 500, until: 100,
+			want: "5s saving 700\n7s saved 700 in 2s\n7s Completed at step 700, exit code 0 \n",
+		},
+		"torn": {
+			reason: "one save at or after the step never becomes complete, the next one does", spec: "steps=2000 rate=50 every=10s save=2s torn-at=500", until: 26,
+			want: "11s saving 500\n23s saving 1000\n25s saved 1000 in 2s\n26s Training at step 1050\n",
+		},
+		"torn before": {
+			reason: "an attempt that begins behind it tears nothing", spec: "steps=2000 rate=50 every=10s save=2s torn-at=500", resume: 500, until: 14,
+			want: "11s saving 1000\n13s saved 1000 in 2s\n14s Training at step 1050\n",
+		},
+		"waits for its peers": {
+			reason: "no step, and no save, while a rank is missing; what was due is done then", spec: "steps=2000 rate=50 every=10s save=2s",
+			deeds: []deed{waits(0, true), waits(3, false), waits(6, true), waits(20, false)}, until: 21,
+			// The start is over at 4 s, 100 steps until 6 s, the save was due at 14 s.
+			want: "20s saving 100\n21s Saving at step 100\n",
+		},
+		"SIGTERM while a peer is missing": {
+			reason: "rank 0 can save alone", spec: "steps=2000 rate=50 every=10s save=2s", deeds: []deed{waits(5, true), sigterm(8, 30)}, until: 30,
+			want: "8s saving 200\n10s saved 200 in 2s\n10s Exited at step 200, exit code 0 \n",
+		},
+		"its node dies and comes back": {
+			reason: "it goes on as if no time had passed", spec: "steps=2000 rate=50 every=10s save=2s",
+			deeds: []deed{waits(5, true), waits(8, false), quiet(9, Trainer.Freeze), quiet(50, Trainer.Freeze), quiet(109, Trainer.Thaw)}, until: 113.5,
+			want: "111s saving 350\n113s saved 350 in 2s\n113.5s Training at step 375\n",
+		},
+		"its node is dead": {
+			reason: "nothing happens, also when it was to be killed", spec: "steps=2000 rate=50 every=10s save=2s on-sigterm=ignore",
+			deeds: []deed{sigterm(4, 30), quiet(5, Trainer.Freeze)}, until: 5000, want: "5000s Training at step 200\n",
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			spec, err := ParseSpec(c.spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			script := Script{Spec: spec, Attempt: max(c.attempt, 1), Resume: c.resume, Every: spec.Every}
+			if script.Every == 0 && !c.noPlace {
+				script.Every = 300 * time.Second
+			}
+			if c.noPlace {
+				script.Every = 0
+			}
+			whole, got := play(Start(script, begin), c.deeds, c.until, time.Hour)
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
+			}
+			// However often somebody looks.
+			parts, again := play(Start(script, begin), c.deeds, c.until, 70*time.Millisecond)
+			if diff := cmp.Diff(got, again); diff != "" {
+				t.Errorf("looked at more often (-seldom +often):\n%s", diff)
+			}
+			if diff := cmp.Diff(whole, parts); diff != "" {
+				t.Errorf("looked at more often (-seldom +often):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCommandIDs(t *testing.T) {
+	spec, _ := ParseSpec("steps=1200 rate=50 save=2s")
+	start := Start(Script{Spec: spec, Attempt: 1, Every: 10 * time.Second}, begin)
+	cases := map[string]struct {
+		deeds []deed
+		until float64
+		want  string
+	}{
+		"is not said before the save is done": {[]deed{command(5, checkpoint.CommandCheckpoint, "a")}, 6, ""},
+		"is said when it is":                  {[]deed{command(5, checkpoint.CommandCheckpoint, "a")}, 8, "a"},
+		"during a save":                       {[]deed{command(12, checkpoint.CommandCheckpoint, "a")}, 14, "a"},
+		"with nothing to save":                {[]deed{command(0.5, checkpoint.CommandCheckpoint, "a")}, 1, "a"},
+		"is kept by SIGTERM":                  {[]deed{command(5, checkpoint.CommandCheckpoint, "a"), sigterm(6, 30)}, 9, "a"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			now, _ := play(start, c.deeds, c.until, time.Hour)
+			if now.CommandID != c.want {
+				t.Errorf("commandId is %q, want %q", now.CommandID, c.want)
+			}
+		})
+	}
+}
+
+func TestFirstStep(t *testing.T) {
+	cases := map[string]struct {
+		spec  string
+		until float64
+		want  int64
+	}{
+		"none before the first step":           {"steps=1200 rate=50", 0.5, -1},
+		"the one after the resume point":       {"steps=1200 rate=50", 5, 1001},
+		"step 1 of one that ignores the point": {"steps=1200 rate=50 ignore-resume=true", 5, 1},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			spec, err := ParseSpec(c.spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			trainer, _ := Start(Script{Spec: spec, Attempt: 2, Resume: 1000}, begin).Advance(at(c.until))
+			got := int64(-1)
+			if _, first := trainer.Status(at(c.until)); first != nil {
+				got = *first
+			}
+			if got != c.want {
+				t.Errorf("first step is %d, want %d", got, c.want)
+			}
+		})
+	}
+}

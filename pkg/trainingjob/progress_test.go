@@ -1,0 +1,91 @@
+package trainingjob
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
+)
+
+func TestProgressOf(t *testing.T) {
+	at := time.Date(2026, 11, 21, 9, 0, 0, 500, time.UTC)
+	said := metav1.NewTime(at.Truncate(time.Second))
+	in := func(d time.Duration) *metav1.Time { return ptr(metav1.NewTime(said.Add(d))) }
+	first := ptr[int64](1)
+	cases := map[string]struct {
+		reason string
+		report checkpoint.Report
+		want   *v1alpha1.ProgressStatus
+	}{
+		"nothing yet": {"no status was written: step 0 is no progress", checkpoint.Report{Attempt: 1}, nil},
+		"a step": {"a total is not needed", checkpoint.Report{Attempt: 2, FirstStep: first, Step: 7},
+			&v1alpha1.ProgressStatus{Attempt: 2, Step: 7, ReportedTime: said}},
+		"everything": {"what is left takes as long as the last steps did",
+			checkpoint.Report{Attempt: 1, FirstStep: first, Step: 250, TotalSteps: 1000, StepSeconds: 0.5, Epoch: 2.48, TotalEpochs: 10,
+				Metrics: map[string]checkpoint.Metric{"loss": "NaN"}},
+			&v1alpha1.ProgressStatus{Attempt: 1, Step: 250, TotalSteps: 1000, Percent: ptr[int32](25), Epoch: "2.48", TotalEpochs: "10",
+				Metrics: map[string]string{"loss": "NaN"}, EstimatedCompletionTime: in(375 * time.Second), ReportedTime: said}},
+		"almost": {"99.9 percent are not 100", checkpoint.Report{Attempt: 1, FirstStep: first, Step: 999, TotalSteps: 1000},
+			&v1alpha1.ProgressStatus{Attempt: 1, Step: 999, TotalSteps: 1000, Percent: ptr[int32](99), ReportedTime: said}},
+		"beyond": {"a total that was too low", checkpoint.Report{Attempt: 1, FirstStep: first, Step: 1200, TotalSteps: 1000, StepSeconds: 1},
+			&v1alpha1.ProgressStatus{Attempt: 1, Step: 1200, TotalSteps: 1000, Percent: ptr[int32](100), ReportedTime: said}},
+		"never": {"an estimate beyond all years is none", checkpoint.Report{Attempt: 1, FirstStep: first, Step: 1, TotalSteps: 1 << 50, StepSeconds: 1e6},
+			&v1alpha1.ProgressStatus{Attempt: 1, Step: 1, TotalSteps: 1 << 50, Percent: ptr[int32](0), ReportedTime: said}},
+	}
+	for name, c := range cases {
+		if diff := cmp.Diff(c.want, progressOf(&Reported{Report: c.report, Received: at})); diff != "" {
+			t.Errorf("%s: %s (-want +got):\n%s", name, c.reason, diff)
+		}
+	}
+}
+
+func TestSuggestedInterval(t *testing.T) {
+	cases := map[string]struct {
+		save          int32
+		running       int64
+		interruptions int32
+		want          int32
+	}{
+		"Young's own example, 1974: 10 s, 24 h":      {10, 86400, 1, 1314},
+		"half the time between interruptions":        {10, 86400, 2, 929},
+		"not less than a save takes":                 {600, 100, 1, 600},
+		"a save of a second, interrupted all day":    {1, 3600, 60, 10},
+		"bounds of all numbers give a number at all": {1 << 30, 1 << 62, 1, 1<<31 - 1},
+	}
+	for name, c := range cases {
+		if got := suggestedInterval(c.save, c.running, c.interruptions); got != c.want {
+			t.Errorf("%s: got %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+// TestAnswer: what is asked is what is persisted, and only while the gang is ended.
+func TestAnswer(t *testing.T) {
+	deadline := metav1.NewTime(time.Date(2026, 11, 21, 9, 0, 40, 0, time.UTC))
+	drain := &v1alpha1.DrainStatus{CommandID: "drain-3", Deadline: &deadline}
+	none := checkpoint.Answer{Command: checkpoint.CommandNone, MinIntervalSeconds: 10}
+	asked := checkpoint.Answer{Command: checkpoint.CommandCheckpointAndExit, ID: "drain-3", Deadline: &deadline.Time, MinIntervalSeconds: 10}
+	for name, c := range map[string]struct {
+		status v1alpha1.TrainingJobStatus
+		want   checkpoint.Answer
+	}{
+		"running":                   {v1alpha1.TrainingJobStatus{Phase: v1alpha1.PhaseRunning}, none},
+		"asked":                     {v1alpha1.TrainingJobStatus{Phase: v1alpha1.PhaseDraining, Drain: drain}, asked},
+		"ended without being asked": {v1alpha1.TrainingJobStatus{Phase: v1alpha1.PhaseDraining, Drain: &v1alpha1.DrainStatus{}}, none},
+		"a drain that is over":      {v1alpha1.TrainingJobStatus{Phase: v1alpha1.PhaseQueued, Drain: drain}, none},
+	} {
+		got := Answer(&v1alpha1.TrainingJob{Status: c.status})
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if data, err := checkpoint.Encode(got); err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if _, err := checkpoint.ParseAnswer(data); err != nil {
+			t.Errorf("%s: an agent refuses it: %v", name, err)
+		}
+	}
+}

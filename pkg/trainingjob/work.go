@@ -1,0 +1,120 @@
+package trainingjob
+
+import (
+	"math"
+	"time"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+)
+
+// account adds up what a change of phase ends. It is part of the write that makes the change, so that everything is counted once
+// however often it is seen.
+func (p *pass) account(from, to v1alpha1.Phase) {
+	if from == to {
+		return
+	}
+	if to == v1alpha1.PhaseRunning {
+		w := p.work()
+		w.QueuedSeconds += p.since(v1alpha1.PhaseQueued)
+		if p.interrupted() {
+			w.Resumptions++
+			w.ResumeSeconds += p.since(v1alpha1.PhaseDraining)
+		}
+	}
+	if from == v1alpha1.PhaseRunning {
+		p.work().RunningSeconds += p.since(v1alpha1.PhaseRunning)
+		p.goodput()
+	}
+}
+
+// interrupted: the gang that runs now ran before and was ended since, not because its user wanted it to pause.
+func (p *pass) interrupted() bool {
+	ran, ended := p.entered(v1alpha1.PhaseRunning), p.entered(v1alpha1.PhaseDraining)
+	return !ran.IsZero() && ended.After(ran) && !p.entered(v1alpha1.PhaseSuspended).After(ended)
+}
+
+// lose adds up what the end of a drained attempt has cost, once its resume point is pinned.
+func (p *pass) lose() {
+	ts := p.job.Status.Transitions
+	if n := len(ts); n < 2 || ts[n-1].Phase != v1alpha1.PhaseDraining || ts[n-2].Phase != v1alpha1.PhaseRunning {
+		return // it never ran
+	}
+	began, ended := ts[len(ts)-2].Time.Time, ts[len(ts)-1].Time.Time
+	w := p.work()
+	w.Interruptions++
+	safe, step := began, int64(0)
+	if cs := p.plan.Status.Checkpoint; cs != nil && cs.ResumeFrom != nil && Checkpoints(p.job) != nil {
+		step = cs.ResumeFrom.Step
+		// A writer's clock that is wrong is not believed beyond the run.
+		if t := cs.ResumeFrom.Time; t != nil && t.After(safe) {
+			safe = t.Time
+		}
+	}
+	lost := seconds(ended.Sub(safe)) // none, where it was saved while the gang was ended
+	w.LostSeconds += lost
+	w.LostGPUSeconds += lost * p.job.Status.GPUs
+	if reached, known := p.reached(); known {
+		w.LostSteps += max(0, reached-step)
+	}
+	p.goodput()
+	if cs := p.plan.Status.Checkpoint; cs != nil && cs.SaveSeconds > 0 && w.RunningSeconds > 0 {
+		cs.SuggestedInterval = suggestedInterval(cs.SaveSeconds, w.RunningSeconds, w.Interruptions)
+	}
+}
+
+// suggestedInterval between checkpoints in seconds: the first-order optimum of Young (1974), which Daly (2006) refines; not less
+// than a save takes.
+func suggestedInterval(save int32, running int64, interruptions int32) int32 {
+	between := float64(running) / float64(interruptions)
+	return int32(min(max(math.Sqrt(2*float64(save)*between), float64(save)), math.MaxInt32))
+}
+
+// reached is the last step that the attempt is known to have trained.
+func (p *pass) reached() (int64, bool) {
+	step, known := int64(0), false
+	if pr := p.plan.Status.Progress; pr != nil && pr.Attempt == p.job.Status.Attempt {
+		step, known = pr.Step, true
+	}
+	if s := p.ev.step; s != nil {
+		step, known = max(step, *s), true
+	}
+	return step, known
+}
+
+func (p *pass) work() *v1alpha1.WorkStatus {
+	st := &p.plan.Status
+	if st.Work == nil {
+		st.Work = &v1alpha1.WorkStatus{}
+	}
+	return st.Work
+}
+
+func (p *pass) goodput() {
+	created, w := p.job.CreationTimestamp, p.work()
+	if total := seconds(p.Now.Sub(created.Time)); !created.IsZero() && total > 0 {
+		percent := int32(min(100, max(0, (w.RunningSeconds-w.LostSeconds)*100/total)))
+		w.Goodput = &percent
+	}
+}
+
+// entered is when the job last entered a phase, as far back as its history goes.
+func (p *pass) entered(phase v1alpha1.Phase) time.Time {
+	ts := p.job.Status.Transitions
+	for i := len(ts) - 1; i >= 0; i-- {
+		if ts[i].Phase == phase {
+			return ts[i].Time.Time
+		}
+	}
+	return time.Time{}
+}
+
+func (p *pass) since(phase v1alpha1.Phase) int64 {
+	at := p.entered(phase)
+	if at.IsZero() {
+		return 0
+	}
+	return seconds(p.Now.Sub(at))
+}
+
+// seconds in whole ones; a clock that went back counts as none.
+func seconds(d time.Duration) int64 { return max(0, int64(d/time.Second)) }
