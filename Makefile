@@ -34,8 +34,8 @@ $(TOOLS)/built: deploy/tools/go.mod deploy/tools/go.sum $(wildcard deploy/tools/
 verify: $(TOOLS)/built ## formatting, go vet, staticcheck, generated files, direction of imports
 	@files=$$(gofmt -l $$(go list -f '{{.Dir}}' -tags cluster ./...) deploy/tools/finishcrd); \
 		if [ -n "$$files" ]; then echo "run gofmt -w on:" $$files; exit 1; fi
-	go vet ./... && go vet -tags cluster ./... && go -C deploy/tools vet ./...
-	$(TOOLS)/staticcheck ./... && $(TOOLS)/staticcheck -tags cluster ./...
+	go vet ./... && go vet -tags cluster ./... && go vet -tags e2e ./... && go -C deploy/tools vet ./...
+	$(TOOLS)/staticcheck ./... && $(TOOLS)/staticcheck -tags cluster ./... && $(TOOLS)/staticcheck -tags e2e ./...
 	@tmp=$$(mktemp -d) && trap 'rm -rf "$$tmp"' EXIT && $(MAKE) --silent generate OUT="$$tmp" && \
 		for f in $$(cd "$$tmp" && find . -type f); do diff -u "$$f" "$$tmp/$$f" || { echo "$$f is out of date: run make generate"; exit 1; }; done
 	go test -count=1 ./api/... # what go list says is no part of the test cache's key
@@ -52,6 +52,12 @@ test: build ## every test, also those against a real control plane, built from G
 	go test ./...
 	go test -tags cluster -p 1 -timeout 40m ./...
 	@for s in volcano native coscheduling kueue; do bin/localcluster demo --scheduler $$s --dir bin/test-demo --down </dev/null || exit 1; done
+
+.PHONY: e2e
+e2e: ## PyTorch in containers on a real kubelet, preempted and resumed bit for bit (Linux, root; installs Debian packages)
+	test/e2e/install.sh
+	go test -tags e2e -run '^TestRealNode$$' -count 1 -v -timeout 30m ./pkg/localcluster
+	go test -tags e2e -count 1 -v -timeout 60m ./test/e2e
 
 .PHONY: demo
 demo: build ## a gang that waits whole, preempts, and runs again, in a local cluster (SCHEDULER=volcano|native|coscheduling|kueue)

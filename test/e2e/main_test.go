@@ -1,0 +1,187 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/localcluster"
+)
+
+// gpus of the one node: exactly one gang of four ranks has room.
+const gpus = 4
+
+const highPriority = "e2e-high"
+
+// world is the one cluster with the one operator, a process of its own.
+type world struct {
+	client   client.Client
+	cluster  *localcluster.Cluster
+	dir      string
+	operator *operator
+}
+
+var theWorld *world
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard())
+	ctx, cancel := context.WithCancel(context.Background())
+	code, err := run(ctx, m)
+	cancel()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "the e2e world:", err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func run(ctx context.Context, m *testing.M) (code int, err error) {
+	dir, err := os.MkdirTemp("", "e2e-")
+	if err != nil {
+		return 1, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	w := &world{dir: dir}
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", dir+"/", "../../cmd/operator", "../../cmd/agent")
+	build.Env, build.Stderr = append(os.Environ(), "CGO_ENABLED=0"), os.Stderr
+	if err := build.Run(); err != nil {
+		return 1, fmt.Errorf("building the operator and the agent: %w", err)
+	}
+	archives, err := images(ctx, dir, filepath.Join(dir, "agent"))
+	if err != nil {
+		return 1, err
+	}
+	w.cluster, err = localcluster.Up(ctx, localcluster.Options{
+		Dir: filepath.Join(dir, "cluster"), Attached: true, Nodes: -1, GPUsPerNode: gpus, RealNode: true, Images: archives, Progress: os.Stderr,
+		Schedulers: []string{localcluster.SchedulerVolcano, localcluster.SchedulerNative},
+	})
+	if err != nil {
+		return 1, err
+	}
+	defer func() { err = errors.Join(err, w.cluster.Down(context.WithoutCancel(ctx))) }()
+	if err := w.prepare(ctx); err != nil {
+		return 1, err
+	}
+	defer w.operator.kill()
+	theWorld = w
+	return m.Run(), nil
+}
+
+func (w *world) prepare(ctx context.Context) error {
+	s := runtime.NewScheme()
+	err := errors.Join(clientgoscheme.AddToScheme(s), v1alpha1.AddToScheme(s), w.cluster.InstallCRDs(ctx, "../../deploy/crd"))
+	if err != nil {
+		return err
+	}
+	if w.client, err = client.New(w.cluster.RESTConfig(), client.Options{Scheme: s}); err != nil {
+		return err
+	}
+	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: highPriority}, Value: 1000}
+	if err := w.client.Create(ctx, class); err != nil {
+		return err
+	}
+	if w.operator, err = w.newOperator(); err != nil {
+		return err
+	}
+	return w.operator.start()
+}
+
+// operator as it is shipped, in a process of its own, which can be killed.
+type operator struct {
+	path, kubeconfig, config, log string
+	cmd                           *exec.Cmd
+}
+
+// newOperator is heard by pods: it serves reports at this machine's end of the node's cable.
+func (w *world) newOperator() (*operator, error) {
+	certificates := filepath.Join(w.dir, "reports")
+	if err := os.Mkdir(certificates, 0o700); err != nil {
+		return nil, err
+	}
+	for from, to := range map[string]string{"server.crt": "tls.crt", "server.key": "tls.key", "ca.crt": "ca.crt"} {
+		data, err := os.ReadFile(filepath.Join(w.dir, "cluster", "pki", from))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(certificates, to), data, 0o600)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	listener, err := net.Listen("tcp", net.JoinHostPort(w.cluster.MachineAddress().String(), "0"))
+	if err != nil {
+		return nil, err
+	}
+	address := listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		return nil, err
+	}
+	o := &operator{
+		path: filepath.Join(w.dir, "operator"), kubeconfig: filepath.Join(w.dir, "cluster", "kubeconfig"),
+		config: filepath.Join(w.dir, "operator.yaml"), log: filepath.Join(w.dir, "operator.log"),
+	}
+	return o, os.WriteFile(o.config, fmt.Appendf(nil, `apiVersion: config.mlplatform.example.com/v1alpha1
+kind: OperatorConfiguration
+leaderElection: {enabled: false}
+metrics: {bindAddress: "0"}
+health: {bindAddress: "0"}
+agent: {image: %s}
+reports: {bindAddress: %q, url: %q, certificateDir: %s}
+`, agentImage, address, "https://"+address, certificates), 0o600)
+}
+
+func (o *operator) start() error {
+	log, err := os.OpenFile(o.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	o.cmd = exec.Command(o.path, "--kubeconfig="+o.kubeconfig, "--config="+o.config)
+	o.cmd.Stdout, o.cmd.Stderr = log, log
+	return o.cmd.Start()
+}
+
+// kill without a chance to say goodbye.
+func (o *operator) kill() {
+	_ = o.cmd.Process.Signal(syscall.SIGKILL)
+	_ = o.cmd.Wait()
+}
+
+// tell what a failed test's reader wants to see.
+func (w *world) tell(t *testing.T) {
+	for _, name := range []string{w.operator.log, filepath.Join(w.dir, "cluster", "logs", "real-node.log")} {
+		f, err := os.Open(name)
+		if err != nil {
+			t.Log(err)
+			continue
+		}
+		const most = 20 << 10
+		if info, err := f.Stat(); err == nil && info.Size() > most {
+			_, _ = f.Seek(-most, io.SeekEnd)
+		}
+		end, _ := io.ReadAll(f)
+		f.Close()
+		t.Logf("the end of %s:\n%s", name, end)
+	}
+}
+
+// patience with one condition.
+const patience = 4 * time.Minute
