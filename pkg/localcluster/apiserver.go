@@ -25,12 +25,6 @@ func (p plan) apiserver() process {
 		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
 		"--service-account-key-file=" + p.files.pkiFile(fileAccountsKey),
 		"--service-account-signing-key-file=" + p.files.pkiFile(fileAccountsKey),
-		"--allow-privileged=true",
-		// Measurements shall meet the scheduler's limits, not these.
-		"--max-requests-inflight=3000",
-		"--max-mutating-requests-inflight=1500",
-		"--shutdown-delay-duration=0s",
-		"--profiling=false",
 	}
 	if !p.options.RealNode {
 		// Pods on fake nodes need no token, and a pod created right after its
@@ -38,6 +32,14 @@ func (p plan) apiserver() process {
 		// Tokens are issued all the same (kubectl create token).
 		args = append(args, "--disable-admission-plugins=ServiceAccount")
 	}
+	args = append(args,
+		"--allow-privileged=true",
+		// Measurements shall meet the scheduler's limits, not these.
+		"--max-requests-inflight=3000",
+		"--max-mutating-requests-inflight=1500",
+		"--shutdown-delay-duration=0s",
+		"--profiling=false",
+	)
 	args = append(args, p.servingFlags()...)
 	args = p.withFeatureGates(args, processAPIServer)
 	apis := sets.New[string]()

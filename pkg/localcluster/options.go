@@ -94,9 +94,6 @@ type Options struct {
 	Trainers string
 	// Progress receives what is going on, line by line. Default: nothing.
 	Progress io.Writer
-
-	// realNodeNumber chooses the real node's addresses.
-	realNodeNumber byte
 }
 
 // withDefaults returns the options with every default filled in, or says what

@@ -14,6 +14,8 @@ type plan struct {
 	modules  string // the folder deploy/local
 	binaries Binaries
 	ports    map[string]int
+	// nodeNumber chooses the addresses of the real node, where there is one.
+	nodeNumber byte
 }
 
 // Names of ports. A process with one port uses its own name.

@@ -95,7 +95,7 @@ func (p plan) serverIPs() []net.IP {
 	if !p.options.RealNode {
 		return nil
 	}
-	c := nodeCable(p.options.realNodeNumber)
+	c := nodeCable(p.nodeNumber)
 	return []net.IP{c.machine.AsSlice(), c.node.AsSlice()}
 }
 
@@ -114,7 +114,7 @@ func checkRealNode() error {
 
 // realNode is the first process of the node, all others are its children.
 func (p plan) realNode() process {
-	c := nodeCable(p.options.realNodeNumber)
+	c := nodeCable(p.nodeNumber)
 	folder := p.files.realNode()
 	return process{
 		Name: processRealNode,
@@ -141,7 +141,7 @@ func (l layout) realNode() string { return filepath.Join(l.dir, processRealNode)
 
 // writeRealNodeFiles writes the node's configuration.
 func (p plan) writeRealNodeFiles() error {
-	c := nodeCable(p.options.realNodeNumber)
+	c := nodeCable(p.nodeNumber)
 	folder := p.files.realNode()
 	for _, sub := range []string{"cni", "images", "kubelet", "pods"} {
 		if err := os.MkdirAll(filepath.Join(folder, sub), 0o755); err != nil {
@@ -207,7 +207,7 @@ func (c *Cluster) startRealNode(ctx context.Context, p plan) error {
 	if err := c.record(node); err != nil {
 		return errors.Join(err, stop(ctx, node))
 	}
-	if err := plugIn(ctx, nodeCable(p.options.realNodeNumber), node.PID); err != nil {
+	if err := plugIn(ctx, nodeCable(p.nodeNumber), node.PID); err != nil {
 		return err
 	}
 	if err := c.prober.wait(ctx, node); err != nil {

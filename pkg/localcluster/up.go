@@ -85,12 +85,13 @@ func newPlan(ctx context.Context, options Options, files layout) (plan, error) {
 	if err != nil {
 		return plan{}, err
 	}
+	var number byte
 	if options.RealNode {
-		if options.realNodeNumber, err = freeCable(); err != nil {
+		if number, err = freeCable(); err != nil {
 			return plan{}, err
 		}
 	}
-	return plan{options: options, files: files, modules: modules, binaries: binaries, ports: ports}, nil
+	return plan{options: options, nodeNumber: number, files: files, modules: modules, binaries: binaries, ports: ports}, nil
 }
 
 // bringUp makes the files, starts the processes, and undoes it all on error.
@@ -140,7 +141,7 @@ func newCluster(p plan) (*Cluster, error) {
 		out: &lineWriter{out: p.options.Progress},
 		state: &state{
 			Version: stateVersion, Created: time.Now(), Audit: p.options.Audit, Attached: p.options.Attached,
-			Kubectl: p.binaries.path(componentKubernetes, "kubectl"), Schedulers: p.options.Schedulers, RealNodeNumber: p.options.realNodeNumber,
+			Kubectl: p.binaries.path(componentKubernetes, "kubectl"), Schedulers: p.options.Schedulers, RealNodeNumber: p.nodeNumber,
 		},
 	}, nil
 }
