@@ -2,6 +2,11 @@ module mlplatform.example.com/trainingjob-operator/deploy/local/node
 
 go 1.26.0
 
+tool (
+	mlplatform.example.com/trainingjob-operator/deploy/local/node/coredns
+	mlplatform.example.com/trainingjob-operator/deploy/local/node/pause
+)
+
 require github.com/coredns/coredns v1.15.0
 
 require (
