@@ -18,8 +18,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// operatorUser has the rights that ship with the operator, and no others.
-const operatorUser = "system:serviceaccount:trainingjob-system:trainingjob-operator"
+// OperatorUser has the rights that ship with the operator, and no others.
+const OperatorUser = "system:serviceaccount:trainingjob-system:trainingjob-operator"
 
 // Operator in this process.
 type Operator struct {
@@ -34,7 +34,7 @@ func startOperator(ctx context.Context, config *rest.Config, s *runtime.Scheme, 
 	ctx, cancel := context.WithCancel(ctx)
 	o := &Operator{cancel: cancel, done: make(chan error, 1)}
 	config = rest.CopyConfig(config)
-	config.Impersonate.UserName = operatorUser
+	config.Impersonate.UserName = OperatorUser
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return notes{o, next} })
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: s, Cache: controller.CacheOptions(), Metrics: metricsserver.Options{BindAddress: "0"},

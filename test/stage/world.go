@@ -36,7 +36,8 @@ type Options struct {
 	Schedulers []string
 	// Nodes of 8 GPUs, 96 CPUs and 1Ti that everybody may use, named node-0 and so on; default 0.
 	Nodes int
-	// Backends of the operator, and AddToScheme what their kinds are.
+	// Backends of the operator, and AddToScheme what their kinds are. Without backends none is started: the test runs one itself,
+	// as OperatorUser.
 	Backends    []scheduler.Backend
 	AddToScheme []func(*runtime.Scheme) error
 }
@@ -45,8 +46,9 @@ type Options struct {
 type World struct {
 	*localcluster.Cluster
 	// Client of an administrator.
-	Client   client.Client
-	Kube     kubernetes.Interface
+	Client client.Client
+	Kube   kubernetes.Interface
+	// Operator in this process; nil where the test runs one itself.
 	Operator *Operator
 	stop     func() error
 }
@@ -97,6 +99,9 @@ func Start(ctx context.Context, o Options) (w *World, err error) {
 	if err := w.grant(ctx, filepath.Join(o.Root, "deploy/rbac/role.yaml")); err != nil {
 		return w, err
 	}
+	if len(o.Backends) == 0 {
+		return w, nil
+	}
 	if w.Operator, err = startOperator(ctx, config, s, o.Backends); err != nil {
 		return w, err
 	}
@@ -125,7 +130,7 @@ func (w *World) grant(ctx context.Context, file string) error {
 		err := errors.Join(w.Client.Create(ctx, role), w.Client.Create(ctx, &rbacv1.ClusterRoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: role.Name},
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
-			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: operatorUser}},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: OperatorUser}},
 		}))
 		if err != nil {
 			return fmt.Errorf("granting the operator's rights: %w", err)

@@ -1,0 +1,283 @@
+//go:build cluster
+
+package checkpoints
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
+)
+
+var schedulers = []v1alpha1.SchedulerName{v1alpha1.SchedulerVolcano, v1alpha1.SchedulerNative}
+
+// saves is a trainer that cooperates.
+const saves = "every=8s save=2s"
+
+// TestOperatorKilled when the preemption has begun, and again when the gang is gone: the end is the same. It comes first and
+// alone, for it takes the operator from all others; the last part, which needs none of that, runs beside them.
+func TestOperatorKilled(t *testing.T) {
+	var scenes []*scene
+	for _, scheduler := range schedulers {
+		scenes = append(scenes, newScene(t, scheduler, ranks))
+	}
+	for _, s := range scenes {
+		s.train(short, saves)
+	}
+	for _, s := range scenes {
+		s.preempt()
+	}
+	var asked []map[string]types.UID
+	for _, s := range scenes {
+		s.Until("a rank is told to end", func(context.Context) (string, error) {
+			if len(s.toldToEnd()) == 0 {
+				return "none is", nil
+			}
+			return "", nil
+		})
+	}
+	theOperator.kill()
+	for _, s := range scenes {
+		asked = append(asked, s.toldToEnd())
+	}
+	for i, s := range scenes { // what they say goes with them, and nobody hears it
+		s.gone("they are gone, while no operator runs", asked[i])
+	}
+	if err := theOperator.start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range scenes {
+		all := map[string]types.UID{}
+		pods, _ := s.now(low, 1)
+		for name, p := range pods {
+			all[name] = p.UID
+		}
+		s.gone("all are gone", all)
+	}
+	theOperator.kill()
+	if err := theOperator.start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range scenes {
+		s.makeWay()
+	}
+	for _, s := range scenes {
+		s.checkSavedAtTheEnd(s.resumed())
+		t.Logf("%s: versions of the pod that searches: %d", s.Scheduler, len(s.resolvers(low)))
+	}
+	t.Parallel()
+	for _, s := range scenes {
+		s.completes()
+	}
+}
+
+// toldToEnd are the ranks of attempt 1 that somebody has deleted.
+func (s *scene) toldToEnd() map[string]types.UID {
+	told := map[string]types.UID{}
+	for _, p := range s.podsOf(low, 1) {
+		if p.DeletionTimestamp != nil {
+			told[p.Name] = p.UID
+		}
+	}
+	return told
+}
+
+func (s *scene) gone(what string, pods map[string]types.UID) {
+	s.T.Helper()
+	s.Until(what, func(context.Context) (string, error) {
+		last, gone := s.now(low, 1)
+		for name, uid := range pods {
+			if last[name].UID == uid && !gone[name] {
+				return name + " is there", nil
+			}
+		}
+		return "", nil
+	})
+}
+
+// TestPreempted: a trainer that cooperates loses nothing, and comes to its end.
+func TestPreempted(t *testing.T) {
+	t.Parallel()
+	for _, scheduler := range schedulers {
+		t.Run(string(scheduler), func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t, scheduler, ranks)
+			s.train(short, saves)
+			s.preempt()
+			s.makeWay()
+			s.checkSavedAtTheEnd(s.resumed())
+			s.completes()
+		})
+	}
+}
+
+// TestDies: a trainer that dies of SIGTERM loses what came after its last commit, at most an interval's steps.
+func TestDies(t *testing.T) {
+	t.Parallel()
+	const every = 15
+	for _, scheduler := range schedulers {
+		t.Run(string(scheduler), func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t, scheduler, ranks)
+			s.train(forever, fmt.Sprintf("every=%ds save=2s on-sigterm=die", every))
+			s.preempt()
+			s.makeWay()
+			j := s.resumed()
+			s.check(j)
+			if lost := j.Status.Work.LostSteps; lost <= 0 || lost > every*rate {
+				t.Errorf("it lost %d steps, want some, at most the %d of an interval", lost, every*rate)
+			}
+			if j.Status.Preemptions != 1 {
+				t.Errorf("%d preemptions, want 1", j.Status.Preemptions)
+			}
+		})
+	}
+}
+
+// TestIgnored: a trainer that is told where to resume and begins anew is found out, by the job and by the check of all others.
+func TestIgnored(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, v1alpha1.SchedulerVolcano, ranks)
+	s.train(forever, saves+" ignore-resume=true")
+	s.preempt()
+	s.makeWay()
+	var wrong string
+	s.until("the job says that its resume point was ignored", func(j *v1alpha1.TrainingJob) string {
+		var missing string
+		if missing, wrong = s.goesOn(); missing == "" && wrong == "" {
+			t.Fatalf("the check that all others pass finds nothing wrong: %+v, %+v", j.Status.Checkpoint.ResumeFrom, j.Status.Progress)
+		}
+		if !meta.IsStatusConditionTrue(j.Status.Conditions, v1alpha1.ConditionResumeIgnored) {
+			return "it does not"
+		}
+		if wrong == "" {
+			return "the check does not fail: " + missing
+		}
+		return ""
+	})
+	t.Logf("the check says: %s", wrong)
+	pods, _ := s.now(low, 2)
+	for name, pod := range pods { // it is the trainer's fault alone
+		if from := resumeOf(pod); !strings.HasPrefix(from, "/checkpoints/attempt-1/step-") {
+			t.Errorf("%s is told to resume from %q", name, from)
+		}
+	}
+}
+
+// TestSuspended: a gang that is suspended is asked for a checkpoint before its ranks are ended, and resumes from that one.
+func TestSuspended(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, v1alpha1.SchedulerNative, ranks)
+	j := s.train(forever, "every=30s save=3s")
+	s.MergePatch(j.DeepCopy(), `{"spec":{"runPolicy":{"suspend":true}}}`)
+	s.Reaches(low, v1alpha1.PhaseSuspended)
+	s.MergePatch(j.DeepCopy(), `{"spec":{"runPolicy":{"suspend":false}}}`)
+	j = s.resumed()
+	newest := s.check(j)
+	asked := false
+	for _, v := range s.job(low) {
+		asked = asked || v.Status.Drain != nil && v.Status.Drain.CommandID != ""
+	}
+	if !asked {
+		t.Error("nobody asked for a checkpoint")
+	}
+	// One that was begun at SIGTERM is done 3 s later at the earliest. Times in a pod are in whole seconds.
+	for _, p := range s.podsOf(low, 1) {
+		if p.DeletionTimestamp == nil || p.DeletionGracePeriodSeconds == nil || *p.DeletionGracePeriodSeconds == 0 {
+			continue
+		}
+		sigterm := p.DeletionTimestamp.Add(-time.Duration(*p.DeletionGracePeriodSeconds) * time.Second)
+		if newest.Time.After(sigterm.Add(2 * time.Second)) {
+			t.Errorf("%s got SIGTERM at %s, before the checkpoint of %s was done", p.Name, sigterm, newest.Time)
+		}
+	}
+	if j.Status.Work.LostSteps != 0 || j.Status.Preemptions != 0 {
+		t.Errorf("it lost %d steps, and counts %d preemptions; want none", j.Status.Work.LostSteps, j.Status.Preemptions)
+	}
+}
+
+// TestNodeDies with rank 0 on it: nobody says what was saved last, so the volume is searched.
+func TestNodeDies(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, v1alpha1.SchedulerVolcano, ranks+1)
+	s.train(forever, "every=8s save=2s")
+	pods, _ := s.now(low, 1)
+	rank0 := pods[low+"-worker-0"]
+	if err := theWorld.KillNode(t.Context(), rank0.Spec.NodeName); err != nil {
+		t.Fatal(err)
+	}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: rank0.Spec.NodeName}}
+	s.Until("the node is lost", func(ctx context.Context) (string, error) {
+		if err := s.Client.Get(ctx, types.NamespacedName{Name: node.Name}, node); err != nil {
+			return "", err
+		}
+		for _, c := range node.Status.Conditions {
+			if c.Type == corev1.NodeReady && c.Status == corev1.ConditionUnknown {
+				return "", nil
+			}
+		}
+		return "it is ready", nil
+	})
+	// What an admin does who knows that the node is off.
+	s.Until("the node is out of service", func(ctx context.Context) (string, error) {
+		if err := s.Client.Get(ctx, types.NamespacedName{Name: node.Name}, node); err != nil {
+			return "", err
+		}
+		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: corev1.TaintEffectNoExecute})
+		if err := s.Client.Update(ctx, node); err != nil {
+			return err.Error(), nil // somebody else changed it
+		}
+		return "", nil
+	})
+	j := s.resumed()
+	newest := s.check(j)
+	if word := s.lastWord(low, 1); word != nil {
+		t.Errorf("a dead node's rank has spoken: %+v", word)
+	}
+	found := false
+	for _, p := range s.resolvers(low) {
+		for _, c := range p.Status.ContainerStatuses {
+			if end := c.State.Terminated; end != nil {
+				word, err := checkpoint.ParseTermination([]byte(end.Message))
+				found = found || err == nil && word.Checkpoint != nil && word.Checkpoint.Step == newest.Step
+			}
+		}
+	}
+	if !found {
+		t.Errorf("no pod has found step %d on the volume: %d versions of it were seen", newest.Step, len(s.resolvers(low)))
+	}
+	if j.Status.Preemptions != 1 {
+		t.Errorf("%d preemptions, want 1", j.Status.Preemptions)
+	}
+}
+
+// TestTorn: a save that did not become complete is passed over for the one before.
+func TestTorn(t *testing.T) {
+	t.Parallel()
+	const every = 30
+	s := newScene(t, v1alpha1.SchedulerVolcano, ranks)
+	before := s.train(forever, fmt.Sprintf("every=%ds save=2s torn-at=%d", every, every*rate+1)) // the second one
+	s.preempt()
+	s.makeWay()
+	j := s.resumed()
+	newest, torn := s.left(j)
+	if len(torn) != 1 || torn[0].Step <= newest.Step {
+		t.Fatalf("the newest save is not torn: %v, and complete is %+v", torn, newest)
+	}
+	s.check(j)
+	if from := j.Status.Checkpoint.ResumeFrom.Step; from != before.Status.Checkpoint.Latest.Step {
+		t.Errorf("it resumes from step %d, want %d", from, before.Status.Checkpoint.Latest.Step)
+	}
+	if lost := j.Status.Work.LostSteps; lost != torn[0].Step-newest.Step {
+		t.Errorf("it lost %d steps, want those from %d to the torn one of step %d", lost, newest.Step, torn[0].Step)
+	}
+}
