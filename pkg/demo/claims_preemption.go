@@ -29,6 +29,8 @@ type preemption struct {
 	released time.Time
 	// outlived is a rank that ended by itself after the preemption, "" for none.
 	outlived string
+	// known is the checkpoint that was the newest when it began; nil for none.
+	known *Point
 	// replaced is true when all ranks of the preemptor were bound before any of the victim's next attempt.
 	replaced bool
 	left     int64 // GPUs that the victim holds in the end
@@ -43,6 +45,7 @@ func findPreemption(h History) preemption {
 			if !p.evicted && len(p.picked) == 0 {
 				p.began = r.Time
 				p.ranks = count(w.Ranks(a.job, a.number), PodState.Holds)
+				p.known = w.Jobs[a.job].Latest
 			}
 		}
 		if j := r.Job; j != nil && j.Name == a.job && j.Attempt == a.number && j.Evicted {
@@ -86,7 +89,8 @@ func preemptedWhole(h History) (string, error) {
 	if want := h.end().Jobs[second].Ranks; p.ranks < want {
 		return "", notShown("only %d of its %d ranks held GPUs when the first was picked", p.ranks, want)
 	}
-	if p.outlived != "" {
+	saved := p.savedAndLeft(h)
+	if p.outlived != "" && saved == nil {
 		return "", fmt.Errorf("%s kept its GPUs until it ended by itself", p.outlived)
 	}
 	if p.released.IsZero() {
@@ -99,6 +103,9 @@ func preemptedWhole(h History) (string, error) {
 		return "", fmt.Errorf("not all ranks of %s were bound before %s was started again", urgent, second)
 	}
 	others := p.ranks - int64(len(p.picked))
+	if saved != nil {
+		return fmt.Sprintf("the scheduler asked for all its places back, its %d ranks saved step %d and left", p.ranks, saved.Step), nil
+	}
 	if p.evicted && len(p.picked) == 0 {
 		return fmt.Sprintf("the scheduler asked for all its places back, the operator ended its %d ranks", p.ranks), nil
 	}
@@ -106,6 +113,16 @@ func preemptedWhole(h History) (string, error) {
 		return fmt.Sprintf("the scheduler picked all %d ranks", p.ranks), nil
 	}
 	return fmt.Sprintf("the scheduler picked %d of its %d ranks, the operator ended the other %d", len(p.picked), p.ranks, others), nil
+}
+
+// savedAndLeft is what the gang saved when its places were asked for, in the middle of its training: then a rank that ends with
+// code 0 has not worked on, but left as it was told. Nil if it did not.
+func (p preemption) savedAndLeft(h History) *Point {
+	r := findResumption(h)
+	if !p.evicted || r.commit == nil || r.commit.Step >= r.total || p.known != nil && *p.known == *r.commit {
+		return nil
+	}
+	return r.commit
 }
 
 // saidSo: when a rank of a running gang is lost the status must not go on saying Running.

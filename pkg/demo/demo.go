@@ -178,7 +178,14 @@ func (s *stage) startOperator(ctx context.Context, tasks *sync.WaitGroup, restar
 	if err != nil {
 		return err
 	}
-	if err := s.operator.configure(s.Scheduler, address); err != nil {
+	reports, err := freeAddress()
+	if err != nil {
+		return err
+	}
+	if err := s.operator.linkCertificates(s.cluster.ServingFiles()); err != nil {
+		return err
+	}
+	if err := s.operator.configure(s.Scheduler, address, reports); err != nil {
 		return err
 	}
 	ready, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("it was not ready within %s", within))

@@ -13,7 +13,7 @@ type Figures struct {
 	ToBound, RoomToBound time.Duration
 	// Ran is from there until its last rank gave its GPUs back; negative while it runs.
 	Ran time.Duration
-	// Preempted: the scheduler picked a rank of it.
+	// Preempted: the scheduler picked a rank of it, or asked for all its places.
 	Preempted bool
 }
 
@@ -34,6 +34,7 @@ func measure(h History) []Figures {
 				courses[a] = &course{queued: r.Time}
 				order = append(order, a)
 			}
+			courses[a].preempted = courses[a].preempted || j.Evicted
 		}
 		for _, a := range order {
 			courses[a].step(w, a, r.Time)

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
@@ -48,6 +49,33 @@ type JobState struct {
 	Reason, Message string
 	// Evicted: its scheduler asks for its places back, and leaves it to the operator to end its ranks.
 	Evicted bool
+
+	// Progress is what its trainer said last, Latest the newest complete checkpoint that is known, ResumeFrom what the attempt
+	// resumes from; nil: nothing.
+	Progress           *Progress
+	Latest, ResumeFrom *Point
+	Work               Work
+}
+
+// Progress of a training.
+type Progress struct {
+	// Attempt that said it.
+	Attempt int32
+	// Step of Total; Total is 0 where it is unknown.
+	Step, Total int64
+}
+
+// Point is a complete checkpoint.
+type Point struct {
+	URI  string
+	Step int64
+}
+
+// Work is what the interruptions of a job have cost.
+type Work struct {
+	Interruptions, Resumptions int32
+	LostSteps, LostGPUSeconds  int64
+	ResumeSeconds              int64
 }
 
 // PodState is one rank.
@@ -153,7 +181,31 @@ func jobState(job *v1alpha1.TrainingJob, deleted bool) *JobState {
 		s.Reason = drain.Reason
 		s.Evicted = drain.Cause == v1alpha1.CauseEviction
 	}
+	if p := status.Progress; p != nil {
+		s.Progress = &Progress{Attempt: p.Attempt, Step: p.Step, Total: p.TotalSteps}
+	}
+	if c := status.Checkpoint; c != nil {
+		s.Latest, s.ResumeFrom = point(c.Latest), point(c.ResumeFrom)
+	}
+	if w := status.Work; w != nil {
+		s.Work = Work{w.Interruptions, w.Resumptions, w.LostSteps, w.LostGPUSeconds, w.ResumeSeconds}
+	}
 	return s
+}
+
+func point(p *v1alpha1.CheckpointPoint) *Point {
+	if p == nil {
+		return nil
+	}
+	return &Point{URI: p.URI, Step: p.Step}
+}
+
+// percent of the training; -1: unknown.
+func (j JobState) percent() int {
+	if j.Progress == nil || j.Progress.Total <= 0 {
+		return -1
+	}
+	return int(100 * min(j.Progress.Step, j.Progress.Total) / j.Progress.Total)
 }
 
 // foundNoRoom says whether a job's status tells that its scheduler has looked and found no room, on the nodes or in the quota.
@@ -166,18 +218,27 @@ func (j JobState) foundNoRoom() bool {
 }
 
 func ranks(job *v1alpha1.TrainingJob) int64 {
-	if job.Spec.Replicas != nil {
-		return int64(*job.Spec.Replicas)
+	if len(job.Spec.ReplicaSpecs) > 0 {
+		sum := int64(0)
+		for _, role := range job.Spec.ReplicaSpecs {
+			sum += int64(ptr.Deref(role.Replicas, 1))
+		}
+		return sum
 	}
-	return 1
+	return int64(ptr.Deref(job.Spec.Replicas, 1))
 }
 
 func podState(pod *corev1.Pod, deleted bool) *PodState {
 	s := &PodState{
-		UID: string(pod.UID), Name: pod.Name, Job: pod.Labels[v1alpha1.LabelJobName],
+		UID: string(pod.UID), Name: pod.Name,
 		Node: pod.Spec.NodeName, Phase: pod.Status.Phase,
 		Terminating: pod.DeletionTimestamp != nil, Deleted: deleted,
 	}
+	// A pod with this label is no rank: it looks for a checkpoint.
+	if pod.Labels[v1alpha1.LabelComponent] != "" {
+		return s
+	}
+	s.Job = pod.Labels[v1alpha1.LabelJobName]
 	// A pod without the label is none of ours: attempt 0.
 	if attempt, err := strconv.ParseInt(pod.Labels[v1alpha1.LabelAttempt], 10, 32); err == nil {
 		s.Attempt = int32(attempt)

@@ -50,6 +50,37 @@ func TestRecords(t *testing.T) {
 				Name: "first", Ranks: 1, Phase: v1alpha1.PhaseDraining, Reason: "Preempted", Message: "all are ended",
 			}},
 		},
+		"a job that trains, in the full form": {
+			watch.Modified,
+			&v1alpha1.TrainingJob{
+				ObjectMeta: metav1.ObjectMeta{Name: "second", ResourceVersion: "7"},
+				Spec: v1alpha1.TrainingJobSpec{ReplicaSpecs: map[v1alpha1.Role]v1alpha1.ReplicaSpec{
+					"Master": {}, "Worker": {Replicas: ptr.To[int32](5)},
+				}},
+				Status: v1alpha1.TrainingJobStatus{
+					Phase: v1alpha1.PhaseRunning, Attempt: 2,
+					Progress: &v1alpha1.ProgressStatus{Attempt: 2, Step: 340, TotalSteps: 1000},
+					Checkpoint: &v1alpha1.CheckpointStatus{
+						Latest:     &v1alpha1.CheckpointPoint{URI: "pvc://c/attempt-2/step-320", Step: 320},
+						ResumeFrom: &v1alpha1.CheckpointPoint{URI: "pvc://c/attempt-1/step-160", Step: 160},
+					},
+					Work: &v1alpha1.WorkStatus{Interruptions: 1, Resumptions: 2, LostSteps: 3, LostGPUSeconds: 4, ResumeSeconds: 5},
+				},
+			},
+			Record{Revision: 7, Time: now, Job: &JobState{
+				Name: "second", Ranks: 6, Phase: v1alpha1.PhaseRunning, Attempt: 2, Progress: &Progress{2, 340, 1000},
+				Latest: &Point{"pvc://c/attempt-2/step-320", 320}, ResumeFrom: &Point{"pvc://c/attempt-1/step-160", 160},
+				Work: Work{1, 2, 3, 4, 5},
+			}},
+		},
+		"a pod that looks for a checkpoint is no rank": {
+			watch.Added,
+			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+				Name: "second-resolve", UID: "u", ResourceVersion: "8",
+				Labels: map[string]string{v1alpha1.LabelJobName: "second", v1alpha1.LabelAttempt: "1", v1alpha1.LabelComponent: v1alpha1.ComponentResolver},
+			}},
+			Record{Revision: 8, Time: now, Pod: &PodState{UID: "u", Name: "second-resolve"}},
+		},
 		"a rank that is preempted": {
 			watch.Modified,
 			&corev1.Pod{

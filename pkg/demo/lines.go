@@ -7,13 +7,21 @@ import (
 	"unicode/utf8"
 )
 
-// change is the line for what is new of a job, "" when nothing of it that the table shows is. A reason is explained below
-// it.
+// change is the line for what is new of a job, "" when nothing of it is: a reason is explained below it. A checkpoint, and the
+// first word of an attempt that resumed, have lines of their own.
 func change(before, after JobState, elapsed time.Duration) string {
-	if after.Phase == "" || before.Phase == after.Phase && before.Gang == after.Gang && before.Attempt == after.Attempt && before.Reason == after.Reason {
+	const detailRows = 2
+	same := before.Phase == after.Phase && before.Gang == after.Gang && before.Attempt == after.Attempt && before.Reason == after.Reason
+	if after.Phase == "" || same && !hasTrained(before, after) {
 		return ""
 	}
-	const detailRows = 2
+	if same {
+		text := training(after)
+		if hasSpoken(before, after) {
+			text = fmt.Sprintf("step %d of %d", after.Progress.Step, after.Progress.Total) + resuming(after)
+		}
+		return wrap(fmt.Sprintf("%s  %-7s %-10s %-4s ", stamp(elapsed), after.Name, after.Phase, progress(after)), text, detailRows)
+	}
 	line := fmt.Sprintf("%s  %-7s %-10s %-4s ", stamp(elapsed), after.Name, after.Phase, after.Gang)
 	if after.Queue != "" {
 		line += fmt.Sprintf("%-9s ", after.Queue)
@@ -26,6 +34,17 @@ func change(before, after JobState, elapsed time.Duration) string {
 		line += "\n" + wrap(strings.Repeat(" ", len("  12.3s  ")), after.Message, detailRows)
 	}
 	return line
+}
+
+// hasTrained says whether there is a new checkpoint, or the first word of an attempt.
+func hasTrained(before, after JobState) bool {
+	saved := after.Latest != nil && (before.Latest == nil || *before.Latest != *after.Latest)
+	return saved || hasSpoken(before, after)
+}
+
+// hasSpoken says whether an attempt said its first word.
+func hasSpoken(before, after JobState) bool {
+	return after.Progress != nil && (before.Progress == nil || before.Progress.Attempt != after.Progress.Attempt)
 }
 
 // stamp is the time since the story began, for the beginning of a line.

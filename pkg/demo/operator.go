@@ -30,12 +30,15 @@ type operator struct {
 	path   string // of the binary
 }
 
-func (o operator) log() string     { return filepath.Join(o.folder, "operator.log") }
-func (o operator) config() string  { return filepath.Join(o.folder, "operator.yaml") }
-func (o operator) pidFile() string { return filepath.Join(o.folder, "operator.pid") }
+func (o operator) log() string    { return filepath.Join(o.folder, "operator.log") }
+func (o operator) config() string { return filepath.Join(o.folder, "operator.yaml") }
+
+// certificates of the report server.
+func (o operator) certificates() string { return filepath.Join(o.folder, "reports") }
+func (o operator) pidFile() string      { return filepath.Join(o.folder, "operator.pid") }
 
 // configure writes the configuration and begins the log anew: no leader election, since a killed operator's successor would wait for its lease.
-func (o operator) configure(scheduler, healthAddress string) error {
+func (o operator) configure(scheduler, healthAddress, reportAddress string) error {
 	if err := os.Remove(o.log()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("removing the log of an earlier operator: %w", err)
 	}
@@ -46,12 +49,40 @@ func (o operator) configure(scheduler, healthAddress string) error {
 	c.DefaultScheduler = scheduler
 	// The local cluster serves it, and gangs that Kueue lets in start whole.
 	c.Schedulers.Kueue.Binder = config.BinderNative
+	// Nobody pulls it: the simulated trainers play the agent too.
+	c.Agent.Image = "registry.example.com/agent:1"
+	c.Reports.BindAddress, c.Reports.URL = reportAddress, "https://"+reportAddress
+	folder, err := filepath.Abs(o.certificates())
+	if err != nil {
+		return fmt.Errorf("finding the folder of certificates: %w", err)
+	}
+	c.Reports.CertificateDir = folder
 	content, err := yaml.Marshal(c)
 	if err != nil {
 		return fmt.Errorf("encoding the operator's configuration: %w", err)
 	}
 	if err := os.WriteFile(o.config(), content, 0o600); err != nil {
 		return fmt.Errorf("writing the operator's configuration: %w", err)
+	}
+	return nil
+}
+
+// linkCertificates gives the report server the cluster's, under the names that it looks for: no second copy of a key.
+func (o operator) linkCertificates(cert, key, authority string) error {
+	if err := os.RemoveAll(o.certificates()); err != nil {
+		return fmt.Errorf("removing the links to certificates: %w", err)
+	}
+	if err := os.MkdirAll(o.certificates(), 0o700); err != nil {
+		return fmt.Errorf("making the folder of certificates: %w", err)
+	}
+	for name, target := range map[string]string{"tls.crt": cert, "tls.key": key, "ca.crt": authority} {
+		target, err := filepath.Abs(target)
+		if err != nil {
+			return fmt.Errorf("finding %s: %w", name, err)
+		}
+		if err := os.Symlink(target, filepath.Join(o.certificates(), name)); err != nil {
+			return fmt.Errorf("linking %s: %w", name, err)
+		}
 	}
 	return nil
 }

@@ -106,7 +106,7 @@ func TestAClusterWithoutOperator(t *testing.T) {
 // The operator must be able to read what is written for it.
 func TestConfiguration(t *testing.T) {
 	o := operator{folder: t.TempDir()}
-	if err := o.configure("native", "127.0.0.1:1234"); err != nil {
+	if err := o.configure("native", "127.0.0.1:1234", "127.0.0.1:1235"); err != nil {
 		t.Fatal(err)
 	}
 	got, err := config.Load(o.config())
@@ -115,6 +115,30 @@ func TestConfiguration(t *testing.T) {
 	}
 	if got.DefaultScheduler != "native" || got.Health.BindAddress != "127.0.0.1:1234" || got.LeaderElection.Enabled {
 		t.Errorf("%+v", got)
+	}
+	if r := got.Reports; !r.On() || r.BindAddress != "127.0.0.1:1235" || r.URL != "https://127.0.0.1:1235" || r.CertificateDir != o.certificates() || got.Agent.Image == "" {
+		t.Errorf("reports %+v, agent %+v", r, got.Agent)
+	}
+}
+
+// Linked again when the demo is played again: the cluster may be another one.
+func TestCertificatesAreLinked(t *testing.T) {
+	o := operator{folder: t.TempDir()}
+	for _, content := range []string{"one", "two"} {
+		pki := t.TempDir()
+		for _, name := range []string{"server.crt", "server.key", "ca.crt"} {
+			if err := os.WriteFile(filepath.Join(pki, name), []byte(name+content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := o.linkCertificates(filepath.Join(pki, "server.crt"), filepath.Join(pki, "server.key"), filepath.Join(pki, "ca.crt")); err != nil {
+			t.Fatal(err)
+		}
+		for name, want := range map[string]string{"tls.crt": "server.crt", "tls.key": "server.key", "ca.crt": "ca.crt"} {
+			if got, err := os.ReadFile(filepath.Join(o.certificates(), name)); err != nil || string(got) != want+content {
+				t.Errorf("%s holds %q (%v), want %q", name, got, err, want+content)
+			}
+		}
 	}
 }
 

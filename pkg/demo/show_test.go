@@ -70,7 +70,7 @@ func TestTable(t *testing.T) {
 	for _, moment := range []struct {
 		step string
 		act  int
-	}{{"nodes", 0}, {"second waits", 1}, {"the scheduler picks four", 3}, {"second waits again", 4}, {"second ends", 5}} {
+	}{{"nodes", 0}, {"second waits", 1}, {"second trains", 3}, {"the scheduler picks four", 4}, {"second waits again", 5}, {"second trains again", 6}, {"second ends", 6}} {
 		b.WriteString("### " + moment.step + "\n" + strings.Join(sceneAt(upTo(moment.step), moment.act).render(width), "\n") + "\n")
 	}
 	s := sceneAt(upTo("urgent comes"), 2)
@@ -83,7 +83,7 @@ func TestTable(t *testing.T) {
 func TestTableFitsNarrowTerminals(t *testing.T) {
 	w := upTo("second drains")
 	for _, columns := range []int{20, 40, 79} {
-		for _, line := range sceneAt(w, 3).render(columns) {
+		for _, line := range sceneAt(w, 4).render(columns) {
 			if n := utf8.RuneCountInString(line); n > columns {
 				t.Errorf("%d columns in a terminal of %d: %s", n, columns, line)
 			}
@@ -130,7 +130,7 @@ func TestSummary(t *testing.T) {
 	s.print(&out)
 	out.WriteString("\n### the others keep their GPUs for ever\n\n")
 	s = summarise(told(map[string]func(*tape){
-		"second drains": nil, "second returns": nil, "second waits again": nil, "second starts again": nil, "second ends": nil,
+		"second drains": nil, "second returns": nil, "second waits again": nil, "second starts again": nil, "second trains again": nil, "second ends": nil,
 	}))
 	s.OperatorRestarts = 2
 	s.print(&out)

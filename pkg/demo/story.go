@@ -45,13 +45,18 @@ func Story() []Act {
 			Over: func(w *World) bool { return past(w, second, v1alpha1.PhaseRunning) },
 		},
 		{
+			Title: "second trains, and saves a checkpoint", Within: patience,
+			// Should it end before that, the act is over too; the verdict says that nothing was shown.
+			Over: func(w *World) bool { return w.Jobs[second].Latest != nil || w.Jobs[second].Phase.Finished() },
+		},
+		{
 			Title: "urgent has priority: it preempts second whole", Apply: "urgent.yaml", Within: patience,
 			Over: func(w *World) bool {
 				return past(w, urgent, v1alpha1.PhaseRunning) && (w.Jobs[second].Attempt > 1 || w.Jobs[second].Phase.Finished())
 			},
 		},
 		{
-			Title: "urgent ends: second runs again, as attempt 2", Within: patience,
+			Title: "urgent ends: second resumes at its checkpoint", Within: patience,
 			Over: func(w *World) bool {
 				return w.Jobs[urgent].Phase.Finished() && past(w, second, v1alpha1.PhaseRunning)
 			},

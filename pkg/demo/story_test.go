@@ -8,7 +8,7 @@ import (
 
 // Each act is over with the step that it waits for, and not before.
 func TestActsEndWithWhatTheyShow(t *testing.T) {
-	ends := []string{"first starts", "second waits", "second starts", "urgent starts", "second starts again", "second ends"}
+	ends := []string{"first starts", "second waits", "second starts", "second trains", "urgent starts", "second starts again", "second ends"}
 	acts := Story()
 	if len(acts) != len(ends) {
 		t.Fatalf("%d acts, %d ends", len(acts), len(ends))
@@ -34,8 +34,8 @@ func TestActsEndWithWhatTheyShow(t *testing.T) {
 
 // A story that has gone wrong must not wait for what can no longer come.
 func TestActsEndWhenTheStoryHasGoneWrong(t *testing.T) {
-	failed := func(job string) *World {
-		w := upTo("urgent starts")
+	failed := func(job, after string) *World {
+		w := upTo(after)
 		j := w.Jobs[job]
 		j.Phase = v1alpha1.PhaseFailed
 		w.Jobs[job] = j
@@ -46,11 +46,12 @@ func TestActsEndWhenTheStoryHasGoneWrong(t *testing.T) {
 		world  *World
 		reason string
 	}{
-		"first failed":            {0, failed(first), "it will not run any more"},
+		"first failed":            {0, failed(first, "urgent starts"), "it will not run any more"},
 		"second ran unjudged":     {1, upTo("second starts"), "it will not be judged any more"},
-		"second failed":           {2, failed(second), "it will not run any more"},
-		"urgent failed":           {3, failed(urgent), "it will not run any more"},
-		"second failed, not lost": {3, failed(second), "it will not come back"},
+		"second failed":           {2, failed(second, "urgent starts"), "it will not run any more"},
+		"second saved nothing":    {3, failed(second, "second starts"), "it will not save any more"},
+		"urgent failed":           {4, failed(urgent, "urgent starts"), "it will not run any more"},
+		"second failed, not lost": {4, failed(second, "urgent starts"), "it will not come back"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

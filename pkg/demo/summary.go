@@ -71,6 +71,9 @@ func (s Summary) print(out io.Writer) {
 	}
 	fmt.Fprintf(out, "\n  Preemptions %d%s, restarts after failures %d,\n  operator restarts %d, story %s.\n",
 		preemptions, release, restarts, s.OperatorRestarts, clock(s.Took))
+	if w := s.Jobs[second].Work; w.Interruptions > 0 {
+		fmt.Fprintln(out, wrap("  Work lost: ", w.cost()+".", 2))
+	}
 	if s.Writes != nil {
 		fmt.Fprintln(out, wrap("  API writes by the operator, events included: ", s.writes(), 2))
 	}

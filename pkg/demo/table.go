@@ -64,21 +64,54 @@ func (s scene) render(columns int) []string {
 	return lines
 }
 
-const jobFormat = " %-8s %-10s %-5s %4s  %-9s %7s  %s"
+const jobFormat = " %-7s %-10s %-5s %4s  %-8s %7s %8s  %s"
 
 // jobTable has a row for every job of the cast that was applied.
 func jobTable(w *World) []string {
-	lines := []string{fmt.Sprintf(jobFormat, "JOB", "PHASE", "GANG", "GPUS", "QUEUE", "ATTEMPT", "REASON")}
+	lines := []string{fmt.Sprintf(jobFormat, "JOB", "PHASE", "GANG", "GPUS", "QUEUE", "ATTEMPT", "PROGRESS", "REASON")}
 	for _, name := range cast() {
 		j, ok := w.Jobs[name]
 		if !ok {
-			lines = append(lines, fmt.Sprintf(jobFormat, name, "-", "-", "-", "-", "-", ""))
+			lines = append(lines, fmt.Sprintf(jobFormat, name, "-", "-", "-", "-", "-", "-", ""))
 			continue
 		}
 		lines = append(lines, strings.TrimRight(fmt.Sprintf(jobFormat, name, dash(string(j.Phase)), dash(j.Gang), fmt.Sprint(j.GPUs),
-			dash(j.Queue), fmt.Sprint(j.Attempt), j.Reason), " "))
+			dash(j.Queue), fmt.Sprint(j.Attempt), progress(j), j.Reason), " "))
+	}
+	for _, name := range cast() {
+		if text := training(w.Jobs[name]); text != "" {
+			lines = append(lines, "", fmt.Sprintf(" %-7s %s", name, text+resuming(w.Jobs[name])))
+		}
 	}
 	return lines
+}
+
+// progress in percent.
+func progress(j JobState) string {
+	if p := j.percent(); p >= 0 {
+		return fmt.Sprintf("%d%%", p)
+	}
+	return "-"
+}
+
+// training says in numbers how far a job is; "" for one that says nothing of it.
+func training(j JobState) string {
+	if j.Progress == nil {
+		return ""
+	}
+	text := fmt.Sprintf("step %d of %d", j.Progress.Step, j.Progress.Total)
+	if j.Latest != nil {
+		text += fmt.Sprintf(", checkpoint at %d", j.Latest.Step)
+	}
+	return text
+}
+
+// resuming says from what an attempt resumes, and what was lost before; "" for one that begins anew.
+func resuming(j JobState) string {
+	if j.ResumeFrom == nil {
+		return ""
+	}
+	return fmt.Sprintf(", resumes at %d, %d steps lost", j.ResumeFrom.Step, j.Work.LostSteps)
 }
 
 func dash(s string) string {

@@ -105,6 +105,25 @@ func (t *tape) explains(job, message string) {
 	t.job(job, func(j *JobState) { j.Reason, j.Message = v1alpha1.ReasonUnschedulable, message })
 }
 
+// says what a trainer does of its training, whose 1000 steps are those of all attempts.
+func (t *tape) says(job string, attempt int32, step int64) {
+	t.job(job, func(j *JobState) { j.Progress = &Progress{attempt, step, 1000} })
+}
+
+// saved is a complete checkpoint.
+func saved(attempt int32, step int64) *Point {
+	return &Point{URI: fmt.Sprintf("pvc://second-checkpoints/attempt-%d/step-%d", attempt, step), Step: step}
+}
+
+// returns to its queue, to resume from what it saved last.
+func returns(j *JobState) {
+	j.Phase, j.Attempt, j.Preemptions, j.Gang, j.Reason, j.Message = v1alpha1.PhaseQueued, 2, 1, "0/6", "", ""
+	j.ResumeFrom = j.Latest
+	j.Work = Work{Interruptions: 1, LostSteps: 32, LostGPUSeconds: 24}
+}
+
+func runsAgain(j *JobState) { j.Work.Resumptions, j.Work.ResumeSeconds = 1, 16 }
+
 // step is a part of the story that a test may replace.
 type step struct {
 	name string
@@ -127,6 +146,10 @@ func steps() []step {
 		}},
 		{"first ends", func(t *tape) { t.ends(first, 1) }},
 		{"second starts", func(t *tape) { t.starts(second, 1) }},
+		{"second trains", func(t *tape) {
+			t.says(second, 1, 40)
+			t.job(second, func(j *JobState) { j.Progress, j.Latest = &Progress{1, 180, 1000}, saved(1, 160) })
+		}},
 		{"urgent comes", func(t *tape) {
 			t.job(urgent, func(*JobState) {})
 			t.each(urgent, 1, 0, 6, created, judged)
@@ -140,9 +163,7 @@ func steps() []step {
 			t.each(second, 1, 4, 6, terminates, gone)
 		}},
 		{"second returns", func(t *tape) {
-			t.job(second, func(j *JobState) {
-				j.Phase, j.Attempt, j.Preemptions, j.Gang, j.Reason, j.Message = v1alpha1.PhaseQueued, 2, 1, "0/6", "", ""
-			})
+			t.job(second, returns)
 		}},
 		{"urgent starts", func(t *tape) { t.starts(urgent, 1) }},
 		{"second waits again", func(t *tape) {
@@ -151,6 +172,12 @@ func steps() []step {
 		}},
 		{"urgent ends", func(t *tape) { t.ends(urgent, 1) }},
 		{"second starts again", func(t *tape) { t.starts(second, 2) }},
+		{"second trains again", func(t *tape) {
+			t.job(second, runsAgain)
+			t.says(second, 2, 160)
+			t.job(second, func(j *JobState) { j.Progress, j.Latest = &Progress{2, 340, 1000}, saved(2, 320) })
+			t.says(second, 2, 1000)
+		}},
 		{"second ends", func(t *tape) { t.ends(second, 2) }},
 	}
 }

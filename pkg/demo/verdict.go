@@ -37,6 +37,8 @@ func claims() []claim {
 		{urgent + " preempted " + second + " as a whole", preemptedWhole},
 		{second + " stopped saying Running", saidSo},
 		{"two attempts never ran together", attemptsApart},
+		{second + " resumed from its latest complete checkpoint", resumed},
+		{second + " said what the preemption cost", lossTold},
 		{"a preemption is no failure", countersRight},
 		{"all jobs finished and gave their GPUs back", allFinished},
 	}

@@ -20,6 +20,8 @@ const (
 	claimPreempted = "urgent preempted second as a whole"
 	claimSaidSo    = "second stopped saying Running"
 	claimApart     = "two attempts never ran together"
+	claimResumed   = "second resumed from its latest complete checkpoint"
+	claimCost      = "second said what the preemption cost"
 	claimCounters  = "a preemption is no failure"
 	claimFinished  = "all jobs finished and gave their GPUs back"
 )
@@ -123,9 +125,11 @@ func TestViolations(t *testing.T) {
 		"the others keep their GPUs for ever": {
 			"what Kubeflow on Volcano does: two of six ranks stay, and the job says Running",
 			map[string]func(*tape){
-				"second drains": nil, "second returns": nil, "second waits again": nil, "second starts again": nil, "second ends": nil,
+				"second drains": nil, "second returns": nil, "second waits again": nil, "second starts again": nil, "second trains again": nil, "second ends": nil,
 			},
 			map[string]string{
+				claimResumed:   "not shown: attempt 2 said nothing",
+				claimCost:      "not shown: attempt 2 said nothing",
 				claimPreempted: "the scheduler did not pick (it picked 4 of 6) hold 8 GPUs to the end",
 				claimSaidSo:    "urgent ran already, and second still said Running",
 				claimApart:     "not shown", claimCounters: "second ended with attempt 1, preemptions 0",
@@ -139,6 +143,18 @@ func TestViolations(t *testing.T) {
 					t.phase(second, v1alpha1.PhaseDraining)
 					t.each(second, 1, 4, 6, succeeded)
 				},
+			},
+			map[string]string{claimPreempted: "second-worker-4 kept its GPUs until it ended by itself"},
+		},
+		"the others save and keep their GPUs until they end by themselves": {
+			"nobody has asked them to save and leave",
+			map[string]func(*tape){
+				"second drains": func(t *tape) {
+					t.phase(second, v1alpha1.PhaseDraining)
+					t.job(second, func(j *JobState) { j.Progress, j.Latest = &Progress{1, 190, 1000}, saved(1, 190) })
+					t.each(second, 1, 4, 6, succeeded)
+				},
+				"second trains again": func(t *tape) { t.job(second, runsAgain); t.says(second, 2, 190); t.says(second, 2, 1000) },
 			},
 			map[string]string{claimPreempted: "second-worker-4 kept its GPUs until it ended by itself"},
 		},
@@ -200,6 +216,82 @@ func TestViolations(t *testing.T) {
 				t.job(second, func(j *JobState) { j.Restarts = 1 })
 			}},
 			map[string]string{claimCounters: "second ended with attempt 2, preemptions 1, restarts 1; 2, 1, 0 are right"},
+		},
+		"the next attempt begins anew": {
+			"all that was trained is lost",
+			map[string]func(*tape){"second returns": func(t *tape) {
+				t.job(second, func(j *JobState) { returns(j); j.ResumeFrom = nil })
+			}},
+			map[string]string{claimResumed: "given nothing to resume from, and step 160 was saved", claimCost: "all that was trained is lost"},
+		},
+		"the next attempt is given an older checkpoint": {
+			"what was trained between the two is lost for nothing",
+			map[string]func(*tape){"second returns": func(t *tape) {
+				t.job(second, func(j *JobState) { returns(j); j.ResumeFrom = saved(1, 120) })
+			}},
+			map[string]string{claimResumed: "step-120 (step 120), and the latest complete checkpoint is", claimCost: "32 steps were lost; it had trained step 180 and resumed at 120"},
+		},
+		"the next attempt is given another checkpoint of that step": {
+			"a checkpoint is its place, not its number",
+			map[string]func(*tape){"second returns": func(t *tape) {
+				t.job(second, func(j *JobState) { returns(j); j.ResumeFrom = saved(3, 160) })
+			}},
+			map[string]string{claimResumed: "attempt-3/step-160"},
+		},
+		"the resume point is ignored": {
+			"the status names a resume point, and the trainer begins at step 0",
+			map[string]func(*tape){"second trains again": func(t *tape) {
+				t.job(second, runsAgain)
+				t.says(second, 2, 0)
+				t.says(second, 2, 1000)
+			}},
+			map[string]string{claimResumed: "attempt 2 began at step 0, though step 160 was saved"},
+		},
+		"the trainer goes back": {
+			"steps that a checkpoint covers are trained again",
+			map[string]func(*tape){"second trains again": func(t *tape) {
+				t.job(second, runsAgain)
+				t.says(second, 2, 160)
+				t.says(second, 2, 20)
+				t.says(second, 2, 1000)
+			}},
+			map[string]string{claimResumed: "attempt 2 went back to step 20, though step 160 was saved"},
+		},
+		"the training is not brought to its end": {
+			"a job that has Succeeded has trained all its steps",
+			map[string]func(*tape){"second trains again": func(t *tape) { t.job(second, runsAgain); t.says(second, 2, 500) }},
+			map[string]string{claimResumed: "it ended at step 500 of 1000"},
+		},
+		"nothing was saved": {
+			"then there was nothing to resume from",
+			map[string]func(*tape){"second trains": func(t *tape) { t.says(second, 1, 40) }},
+			map[string]string{claimResumed: "not shown: its first attempt committed no checkpoint", claimCost: "given nothing to resume from"},
+		},
+		"all was saved": {
+			"where nothing is left to train nobody can resume wrongly",
+			map[string]func(*tape){"second trains": func(t *tape) {
+				t.job(second, func(j *JobState) { j.Progress, j.Latest = &Progress{1, 1000, 1000}, saved(1, 1000) })
+			}, "second trains again": func(t *tape) { t.job(second, runsAgain); t.says(second, 2, 1000) }},
+			map[string]string{claimResumed: "not shown: its checkpoint at step 1000 of 1000", claimCost: "only 0 were left to train"},
+		},
+		"less is said to be lost than was": {
+			"180 steps were trained and the checkpoint is at 160",
+			map[string]func(*tape){"second returns": func(t *tape) {
+				t.job(second, func(j *JobState) { returns(j); j.Work.LostSteps = 19 })
+			}},
+			map[string]string{claimCost: "19 steps were lost; it had trained step 180 and resumed at 160"},
+		},
+		"more is said to be lost than there was": {
+			"the training has 1000 steps",
+			map[string]func(*tape){"second returns": func(t *tape) {
+				t.job(second, func(j *JobState) { returns(j); j.Work.LostSteps = 841 })
+			}},
+			map[string]string{claimCost: "841 steps were lost; only 840 were left to train"},
+		},
+		"the resumption is not counted": {
+			"the time to resume is then nobody's",
+			map[string]func(*tape){"second trains again": func(t *tape) { t.says(second, 2, 160); t.says(second, 2, 1000) }},
+			map[string]string{claimCost: "1 interruptions and 0 resumptions"},
 		},
 		"a bystander is preempted too": {
 			"only second is in the way",
@@ -299,12 +391,53 @@ func underQuota(ending func(*tape)) map[string]func(*tape) {
 			ending(t)
 		},
 		"second returns": func(t *tape) {
-			t.job(second, func(j *JobState) {
-				j.Phase, j.Attempt, j.Preemptions, j.Gang, j.Reason, j.Message = v1alpha1.PhaseQueued, 2, 1, "0/6", "", ""
-				j.Evicted = false
-			})
+			t.job(second, func(j *JobState) { returns(j); j.Evicted = false })
 		},
 		"second waits again": waits,
+	}
+}
+
+// Who is asked before it must go saves first: nothing is lost, and it resumes from what was saved while it drained.
+func TestAGangThatSavesBeforeItGoesLosesNothing(t *testing.T) {
+	story := underQuota(func(t *tape) {
+		t.job(second, func(j *JobState) { j.Progress, j.Latest = &Progress{1, 190, 1000}, saved(1, 190) })
+		t.each(second, 1, 0, 6, succeeded)
+	})
+	story["second returns"] = func(t *tape) {
+		t.job(second, func(j *JobState) { returns(j); j.Evicted, j.Work.LostSteps, j.Work.LostGPUSeconds = false, 0, 0 })
+	}
+	story["second trains again"] = func(t *tape) { t.job(second, runsAgain); t.says(second, 2, 190); t.says(second, 2, 1000) }
+	want := map[string]string{
+		claimPreempted: "the scheduler asked for all its places back, its 6 ranks saved step 190 and left",
+		claimResumed:   "at step 190 of 1000; attempt 2 trained on from there, up to step 1000",
+		claimCost:      "0 steps, 0 GPU-seconds; it ran again after 16 s",
+	}
+	for _, f := range Verdict(told(story)) {
+		if !f.Held {
+			t.Errorf("%s: %s", f.Claim, f.Detail)
+		}
+		if detail, ok := want[f.Claim]; ok && f.Detail != detail {
+			t.Errorf("%s: %q, want %q", f.Claim, f.Detail, detail)
+		}
+	}
+	for _, f := range measure(told(story)) {
+		if (attempt{f.Job, f.Attempt}) == victim() && !f.Preempted {
+			t.Error("the figures do not say that it was preempted")
+		}
+	}
+}
+
+// Who is asked for its places and saves only its last step was not in a hurry.
+func TestAGangThatTrainsToItsEndKeptItsGPUs(t *testing.T) {
+	story := underQuota(func(t *tape) {
+		t.job(second, func(j *JobState) { j.Progress, j.Latest = &Progress{1, 1000, 1000}, saved(1, 1000) })
+		t.each(second, 1, 0, 6, succeeded)
+	})
+	for _, f := range Verdict(told(story)) {
+		const want = "second-worker-0 kept its GPUs until it ended by itself"
+		if f.Claim == claimPreempted && (f.Held || f.Detail != want) {
+			t.Errorf("held %t: %q, want %q", f.Held, f.Detail, want)
+		}
 	}
 }
 

@@ -84,6 +84,12 @@ func (c *Cluster) AuditLog() string {
 // LogDir is the folder with one log per process, <name>.log.
 func (c *Cluster) LogDir() string { return c.files.logs() }
 
+// ServingFiles are the paths of a certificate for 127.0.0.1 and localhost, of its
+// key, and of the authority that signed it: for a server beside the cluster.
+func (c *Cluster) ServingFiles() (cert, key, authority string) {
+	return c.files.pkiFile(fileServerCert), c.files.pkiFile(fileServerKey), c.files.pkiFile(fileCA)
+}
+
 // Processes are the names of the cluster's processes, in the order of their start.
 func (c *Cluster) Processes() []string {
 	c.mu.Lock()

@@ -48,6 +48,11 @@ const (
 	AnnotationTrainer = "localcluster.mlplatform.example.com/trainer"
 )
 
+// StorageClass is served by the simulated trainers' process (Options.Trainers):
+// a claim that names it is bound at once, to a volume that nobody mounts. It is
+// no default class.
+const StorageClass = "simulated"
+
 // Options say what Up brings up. The zero value of a field means its default.
 type Options struct {
 	// Dir holds the cluster's data, logs, kubeconfig and state; created when

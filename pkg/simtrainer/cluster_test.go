@@ -16,7 +16,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
@@ -61,6 +64,7 @@ func TestTrainers(t *testing.T) {
 	t.Run("a simulator that was killed goes on", s.killed)
 	t.Run("nothing happens on a dead node", s.deadNode)
 	t.Run("a pod that cannot be played says why", s.refused)
+	t.Run("a claim of the simulated class is bound", s.binds)
 	t.Run("60 gangs of 8 ranks", s.many)
 }
 
@@ -438,4 +442,46 @@ func cpuSeconds(t *testing.T, pid int) float64 {
 		ticks += n
 	}
 	return ticks / 100
+}
+
+// claims of the simulated class are bound, others are left alone, and a volume goes with its claim.
+func (s *suite) binds(t *testing.T) {
+	claim := func(name string, class *string) *corev1.PersistentVolumeClaim {
+		return &corev1.PersistentVolumeClaim{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+			Spec: corev1.PersistentVolumeClaimSpec{
+				StorageClassName: class, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany},
+				Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("10Gi")}},
+			},
+		}
+	}
+	none, ours := claim("without-class", nil), claim("simulated", ptr.To(localcluster.StorageClass))
+	for _, c := range []*corev1.PersistentVolumeClaim{none, ours} { // the other first: it had its time when ours is bound
+		if err := s.api.Create(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "the claim is bound", func() (bool, string) {
+		err := s.api.Get(t.Context(), client.ObjectKeyFromObject(ours), ours)
+		return err == nil && ours.Status.Phase == corev1.ClaimBound, fmt.Sprint(ours.Status.Phase, err)
+	})
+	volumes := &corev1.PersistentVolumeList{}
+	if err := s.api.List(t.Context(), volumes); err != nil {
+		t.Fatal(err)
+	}
+	if len(volumes.Items) != 1 || volumes.Items[0].Name != ours.Spec.VolumeName {
+		t.Errorf("there are %d volumes; want the claim's, %s", len(volumes.Items), ours.Spec.VolumeName)
+	}
+	if err := s.api.Get(t.Context(), client.ObjectKeyFromObject(none), none); err != nil || none.Spec.VolumeName != "" || none.Spec.StorageClassName != nil {
+		t.Errorf("a claim without class: %+v, %v", none.Spec, err)
+	}
+	for _, c := range []*corev1.PersistentVolumeClaim{none, ours} {
+		if err := s.api.Delete(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "the volume is gone", func() (bool, string) {
+		err := s.api.List(t.Context(), volumes)
+		return err == nil && len(volumes.Items) == 0, fmt.Sprint(len(volumes.Items), err)
+	})
 }

@@ -10,6 +10,8 @@
 //	                                       ▼     │
 //	                        Volume (file)  reporter ──TLS, TokenRequest──▶ report server
 //
+// A claim of localcluster.StorageClass gets a PersistentVolume that nobody mounts, so that a scheduler sees it bound (disks.go).
+//
 // Invariants:
 //
 //  1. Trainer is pure: its course follows from its Script, the time and what it is told. It is advanced from event to event, so

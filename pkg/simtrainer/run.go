@@ -73,6 +73,9 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	if err := s.wire(ctx, mgr, wake); err != nil {
 		return err
 	}
+	if err := (disks{mgr.GetClient()}).wire(mgr); err != nil {
+		return err
+	}
 	if err := mgr.Start(ctx); err != nil {
 		return fmt.Errorf("playing trainers: %w", err)
 	}
