@@ -91,7 +91,7 @@ func (r *reporter) report(ctx context.Context) time.Duration {
 		r.log.Printf("reports arrive again")
 	}
 	r.failures = 0
-	r.view.problem("report", "")
+	r.view.problem(aboutServer, "")
 	if answer.MinIntervalSeconds > 0 {
 		r.min = time.Duration(answer.MinIntervalSeconds) * time.Second
 	}
@@ -102,7 +102,7 @@ func (r *reporter) report(ctx context.Context) time.Duration {
 }
 
 func (r *reporter) failed(err error) time.Duration {
-	if r.view.problem("report", err.Error()) {
+	if r.view.problem(aboutServer, err.Error()) {
 		r.log.Printf("%v: trying again", err)
 	}
 	wait := min(firstBackoff<<min(r.failures, 10), lastBackoff)
@@ -148,10 +148,10 @@ func (r *reporter) last(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, lastReport)
 	defer cancel()
 	if _, err := r.client.post(ctx, r.view.report(r.opts.attempt)); err != nil {
-		r.view.problem("report", err.Error())
+		r.view.problem(aboutServer, err.Error())
 		r.log.Printf("the last report was not taken: %v", err)
 	} else {
-		r.view.problem("report", "")
+		r.view.problem(aboutServer, "")
 	}
 }
 

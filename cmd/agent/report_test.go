@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -132,6 +133,8 @@ func answering(a checkpoint.Answer) http.HandlerFunc {
 
 func TestPace(t *testing.T) {
 	r, s, _ := newReporterStage(t)
+	var said strings.Builder
+	r.log = log.New(&said, "", 0)
 	s.handle = answering(checkpoint.Answer{Command: checkpoint.CommandNone})
 	if got := r.once(t.Context()); got != 10500*time.Millisecond {
 		t.Errorf("until told otherwise: %s", got)
@@ -148,8 +151,9 @@ func TestPace(t *testing.T) {
 	if fmt.Sprint(waits) != "[750ms 1.5s 3s 6s 12s 24s 45s 45s 45s]" {
 		t.Errorf("backoff: %v", waits)
 	}
-	if p := r.view.report(1).Problem; !strings.Contains(p, "503") {
-		t.Errorf("the trouble is not said: %q", p)
+	// It is the server's, and says nothing of the volume: a last word that had it would not be believed, and the volume be searched.
+	if p, word := r.view.report(1).Problem, lastWord(r.view, r.opts, 0, false, "").Problem; p+word != "" || !strings.Contains(said.String(), "503") {
+		t.Errorf("the trouble with the server belongs into the log alone: reported %q, last word %q, log %q", p, word, said.String())
 	}
 	s.handle = func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Retry-After", "200"); w.WriteHeader(429) }
 	if got := r.once(t.Context()); got != 200*time.Second {
