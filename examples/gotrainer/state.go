@@ -22,7 +22,8 @@ type state struct {
 }
 
 // save is called with the lock held. Rank 0 does it, and writes the manifest last: it says that the rest is there.
-func (t *trainer) save() error {
+// The log says why.
+func (t *trainer) save(why string) error {
 	if t.rank != 0 || t.dir == "" || t.saved == t.step {
 		return nil
 	}
@@ -42,14 +43,14 @@ func (t *trainer) save() error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	if err := replace(filepath.Join(dir, stateFile), data); err != nil {
+	if err := replace(filepath.Join(dir, stateFile), data, true); err != nil {
 		return err
 	}
-	if err := replace(filepath.Join(dir, checkpoint.ManifestName), manifest); err != nil {
+	if err := replace(filepath.Join(dir, checkpoint.ManifestName), manifest, true); err != nil {
 		return err
 	}
 	t.saved = t.step
-	return nil
+	return t.log(line{Event: "save", Step: t.step, Why: why})
 }
 
 // resume from exactly what the gang was told to, in every rank.
@@ -85,10 +86,10 @@ func (t *trainer) tell(phase checkpoint.Phase) error {
 	if err != nil {
 		return err
 	}
-	return replace(t.statusFile, data)
+	return replace(t.statusFile, data, false)
 }
 
-// line of the log: one for each step, one before and one after them.
+// line of the log: one for each step and each checkpoint, one before and one after them.
 type line struct {
 	Attempt int    `json:"attempt"`
 	Event   string `json:"event"`
@@ -96,6 +97,7 @@ type line struct {
 	Resumed string `json:"resumed,omitempty"`
 	Loss    string `json:"loss,omitempty"`
 	Weights string `json:"weights,omitempty"`
+	Why     string `json:"why,omitempty"`
 }
 
 func (t *trainer) log(l line) error {
@@ -119,14 +121,17 @@ func (t *trainer) log(l line) error {
 	return errors.Join(err, f.Close())
 }
 
-// replace a file whole: readers see the old one or the new one, also after the power has failed.
-func replace(path string, data []byte) error {
+// replace a file whole: readers see the old one or the new one, with sync also after the power has failed.
+func replace(path string, data []byte, sync bool) error {
 	f, err := os.Create(path + ".tmp")
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(data)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+	if sync {
+		err = errors.Join(err, f.Sync())
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
 		return err
 	}
 	return os.Rename(path+".tmp", path)

@@ -79,7 +79,9 @@ func (t *trainer) train(g *gang) error {
 		if stopped, err := t.take(v, &lastSave); err != nil || stopped {
 			return err
 		}
-		time.Sleep(t.pause)
+		if t.attempt == 1 {
+			time.Sleep(t.pause)
+		}
 	}
 	return t.end()
 }
@@ -107,7 +109,7 @@ func (t *trainer) take(sum []float64, lastSave *time.Time) (stopped bool, err er
 		return false, err
 	}
 	if time.Since(*lastSave) >= t.interval {
-		if err := t.save(); err != nil {
+		if err := t.save("interval"); err != nil {
 			return false, err
 		}
 		*lastSave = time.Now()
@@ -122,7 +124,7 @@ func (t *trainer) lost(err error) error {
 	if t.dieAtOnce || t.stopped {
 		return err
 	}
-	return errors.Join(fmt.Errorf("step %d: %w", t.step+1, err), t.save())
+	return errors.Join(fmt.Errorf("step %d: %w", t.step+1, err), t.save("peer"))
 }
 
 func (t *trainer) end() error {
@@ -131,7 +133,7 @@ func (t *trainer) end() error {
 	if t.stopped {
 		return nil
 	}
-	if err := t.save(); err != nil {
+	if err := t.save("end"); err != nil {
 		return err
 	}
 	if err := t.log(line{Event: "end", Step: t.step, Weights: t.network.hash()}); err != nil {
@@ -170,7 +172,11 @@ func (t *trainer) obey(command checkpoint.Command, stop bool) bool {
 		return stop
 	}
 	if t.rank == 0 && !t.dieAtOnce {
-		err := t.save()
+		why := "signal"
+		if command.ID != "" {
+			why = "command " + command.ID
+		}
+		err := t.save(why)
 		if err == nil && command.ID != "" {
 			t.carriedOut = command.ID
 		}
