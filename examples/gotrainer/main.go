@@ -26,7 +26,8 @@ import (
 func main() {
 	t := &trainer{out: os.Stdout}
 	flag.Int64Var(&t.steps, "steps", 1000, "number of steps of the whole training, over all attempts")
-	pause := flag.Float64("step-seconds", 0, "pause after each step of the first attempt, so that there is time to interrupt it")
+	pause := flag.Float64("step-seconds", 0, "pause after each step of the first attempt, so that there is time to interrupt it, "+
+		"and after the first 50 steps of any, so that one that wrongly begins at 0 is seen to")
 	flag.StringVar(&t.logFile, "log", "", "file that rank 0 appends its losses to, besides its output")
 	flag.Uint64Var(&t.seed, "seed", 1, "of the network and of the batches")
 	flag.BoolVar(&t.dieAtOnce, "die-at-once", false, "on SIGTERM do not save: a trainer that does not cooperate")

@@ -79,7 +79,7 @@ func (t *trainer) train(g *gang) error {
 		if stopped, err := t.take(v, &lastSave); err != nil || stopped {
 			return err
 		}
-		if t.attempt == 1 {
+		if t.attempt == 1 || t.step < 50 {
 			time.Sleep(t.pause)
 		}
 	}

@@ -172,7 +172,7 @@ class Trainer:
                     self.save("interval")
                     last_save = time.monotonic()
                 self.tell("Training", mean)
-            if self.attempt == 1:
+            if self.attempt == 1 or self.step < 50:
                 time.sleep(self.args.step_seconds)
         with self.whole:
             if self.rank == 0:
@@ -188,7 +188,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--step-seconds", type=float, default=0,
-                        help="pause after each step of the first attempt, so that there is time to interrupt it")
+                        help="pause after each step of the first attempt, so that there is time to interrupt it, and after the"
+                        " first 50 steps of any, so that one that wrongly begins at 0 is seen to")
     parser.add_argument("--log", default="", help="file that rank 0 appends its losses to, besides its output")
     parser.add_argument("--width", type=int, default=64)
     parser.add_argument("--seed", type=int, default=1)
