@@ -64,6 +64,10 @@ var rules = map[string]struct {
 		reason: "a small binary: the standard library and the contract", ours: []string{"pkg/checkpoint", "pkg/reporting"},
 		never: []string{"k8s.io", "sigs.k8s.io", "github.com", "golang.org"},
 	},
+	"examples/gotrainer": {
+		reason: "what training code has to know: the standard library and the contract", ours: []string{"pkg/checkpoint"},
+		never: []string{"k8s.io", "sigs.k8s.io", "github.com", "golang.org"},
+	},
 	"cmd/localcluster": {reason: "a command", ours: []string{"pkg/localcluster", "pkg/demo", "pkg/simtrainer"}},
 	"bench":            {reason: "drives the operator through the API and its file", ours: []string{"api", "bench", "pkg/config", "pkg/localcluster"}},
 	"test":             {reason: "tests from outside", ours: []string{"api", "pkg", "scheduler", "test"}},
