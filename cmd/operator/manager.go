@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	schedulingv1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
@@ -24,6 +25,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/config"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller"
+	"mlplatform.example.com/trainingjob-operator/pkg/reporting"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 	"mlplatform.example.com/trainingjob-operator/scheduler/coscheduling"
 	"mlplatform.example.com/trainingjob-operator/scheduler/kueue"
@@ -65,7 +67,7 @@ func newManager(ctx context.Context, base *rest.Config, cfg config.OperatorConfi
 	if err := mgr.AddReadyzCheck("caches", cachesSynced(mgr.GetCache())); err != nil {
 		return nil, fmt.Errorf("adding the readiness check: %w", err)
 	}
-	agent, reports, err := addReports(mgr, cfg.Agent, cfg.Reports)
+	reports, err := reporting.Add(mgr, cfg.Agent, cfg.Reports, metrics.Registry)
 	if err != nil {
 		return nil, err
 	}
@@ -73,8 +75,8 @@ func newManager(ctx context.Context, base *rest.Config, cfg config.OperatorConfi
 		Backends:         backends(cfg.Schedulers),
 		DefaultScheduler: cfg.DefaultScheduler,
 		Workers:          cfg.Workers,
-		Agent:            agent,
-		Reports:          reports,
+		Agent:            reports.Agent,
+		Reports:          reports.Reports,
 	})
 }
 

@@ -39,11 +39,14 @@ const (
 	//	save=2s              a save takes that long, default 1s; nothing is trained meanwhile
 	//	start=1s             from the start of the last rank to the first step, default 1s
 	//	on-sigterm=save      save (default): it saves within its grace and exits with 0;
-	//	                     die: it ends at once; ignore: it trains on until it is killed
+	//	                     die: it ends at once; ignore: it trains on until it is killed;
+	//	                     save-unheard: it saves, and is killed with its agent before it can say so
 	//	ignore-resume=true   it begins at step 0 although it is told to resume
 	//	fail-at=500          it fails after this step, with
 	//	exit-code=1          this exit code, default 1, in
 	//	fail-attempts=1      that many attempts, default all
+	//	stall-after=150      after so many steps of each attempt it trains no more, until the
+	//	                     annotation says something else: a change is followed at once
 	//	torn-at=700          the first save at or after this step never becomes complete
 	AnnotationTrainer = "localcluster.mlplatform.example.com/trainer"
 )

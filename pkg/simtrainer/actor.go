@@ -69,12 +69,7 @@ func newActor(pod *corev1.Pod, r Rank, v *Volume, c clock.Clock, api client.Clie
 // born is the trainer at its start. It finds its resume point, or dies as a program does that cannot open a file.
 func (a *actor) born() Trainer {
 	now := a.clock.Now()
-	script := Script{Spec: a.rank.Spec, Attempt: a.rank.Attempt}
-	if a.rank.Place.URI != "" {
-		if script.Every = a.rank.Spec.Every; script.Every == 0 {
-			script.Every = a.rank.Every
-		}
-	}
+	script := Script{Spec: a.rank.Spec, Attempt: a.rank.Attempt, Every: a.rank.saveEvery(a.rank.Spec)}
 	if a.rank.Resume != "" {
 		from, ok := a.volume.Find(a.rank.Place, a.rank.Resume)
 		if !ok || !from.Complete {

@@ -177,6 +177,17 @@ func (r *Rank) readReports(pod *corev1.Pod, env map[string]string) error {
 	return nil
 }
 
+// saveEvery is how often the rank's trainer saves when it behaves so; 0: it has no place to save to.
+func (r Rank) saveEvery(s Spec) time.Duration {
+	switch {
+	case r.Place.URI == "":
+		return 0
+	case s.Every > 0:
+		return s.Every
+	}
+	return r.Every
+}
+
 // uri of a checkpoint, by its path below the place.
 func (p Place) uri(rel string) string { return p.URI + "/" + rel }
 

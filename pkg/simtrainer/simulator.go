@@ -106,16 +106,16 @@ func (s *Simulator) play(ctx context.Context, pod *corev1.Pod) (ctrl.Result, err
 	if err != nil {
 		return ctrl.Result{}, s.refuse(ctx, pod, err)
 	}
-	return s.lead(ctx, pod, a)
+	return s.lead(ctx, pod, a, rank.Spec)
 }
 
-// lead is rank 0's part: it trains, reports, and ends when its trainer does.
-func (s *Simulator) lead(ctx context.Context, pod *corev1.Pod, a *actor) (ctrl.Result, error) {
+// lead is rank 0's part: it trains as its annotation says now, reports, and ends when its trainer does.
+func (s *Simulator) lead(ctx context.Context, pod *corev1.Pod, a *actor, spec Spec) (ctrl.Result, error) {
 	missing, err := s.missing(ctx, a.rank)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	t, news, err := a.catchUp(pod, missing)
+	t, news, err := a.catchUp(pod, spec, missing)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -130,7 +130,7 @@ func (s *Simulator) lead(ctx context.Context, pod *corev1.Pod, a *actor) (ctrl.R
 }
 
 // catchUp brings the trainer up to now, with all that it is told. Nothing is done before it is on the volume.
-func (a *actor) catchUp(pod *corev1.Pod, missing bool) (t Trainer, news bool, err error) {
+func (a *actor) catchUp(pod *corev1.Pod, spec Spec, missing bool) (t Trainer, news bool, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := a.clock.Now()
@@ -139,6 +139,7 @@ func (a *actor) catchUp(pod *corev1.Pod, missing bool) (t Trainer, news bool, er
 		t = next
 		all = append(all, saves...)
 	}
+	t = t.Follow(spec, a.rank.saveEvery(spec), now)
 	for _, c := range a.commands {
 		more(t.Tell(c, now))
 	}
@@ -162,11 +163,17 @@ func (s *Simulator) finish(ctx context.Context, pod *corev1.Pod, a *actor, t Tra
 		return s.remove(ctx, pod) // the cache does not have it yet
 	}
 	a.hush()
-	if err := a.bye(ctx); err != nil {
-		log.FromContext(ctx).Info("The last report was not taken", "error", err.Error())
-	}
-	if err := s.end(ctx, pod, a.rank, *t.Exit, leaderWord(t, a.rank.Attempt, a.sight())); err != nil {
-		return err
+	if t.Exit.Unheard {
+		if err := s.write(ctx, pod, ending{container: a.rank.Container, code: t.Exit.Code, at: t.Exit.At}, nil); err != nil {
+			return err
+		}
+	} else {
+		if err := a.bye(ctx); err != nil {
+			log.FromContext(ctx).Info("The last report was not taken", "error", err.Error())
+		}
+		if err := s.end(ctx, pod, a.rank, *t.Exit, leaderWord(t, a.rank.Attempt, a.sight())); err != nil {
+			return err
+		}
 	}
 	a.wrote = true
 	s.mu.Lock()
@@ -196,7 +203,7 @@ func (s *Simulator) follow(ctx context.Context, pod *corev1.Pod, rank Rank) (ctr
 	switch on := rank.Spec.OnSIGTERM; {
 	case on == Die:
 		exit = &Exit{At: now, Code: 128 + 15, Reason: checkpoint.ExitSignaled, Signal: "SIGTERM"}
-	case on == Save && !there: // nobody to save with
+	case on != Ignore && !there: // nobody to save with
 		exit = &Exit{At: now, Reason: checkpoint.ExitExited}
 	case !now.Before(grace):
 		exit = &Exit{At: now, Code: 128 + 9, Reason: checkpoint.ExitGraceExceeded, Signal: "SIGKILL"}

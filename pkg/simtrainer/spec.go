@@ -18,6 +18,9 @@ const (
 	Die OnSIGTERM = "die"
 	// Ignore: it trains on until it is killed.
 	Ignore OnSIGTERM = "ignore"
+	// SaveUnheard: it saves as with Save, but is killed together with its agent before anybody hears of it: neither a last report nor a
+	// last word follows. The same where a command ends it.
+	SaveUnheard OnSIGTERM = "save-unheard"
 )
 
 // Spec is how a trainer behaves, as its annotation says.
@@ -39,6 +42,9 @@ type Spec struct {
 	FailAt       int64 `json:"failAt,omitempty"`
 	ExitCode     int32 `json:"exitCode,omitempty"`
 	FailAttempts int32 `json:"failAttempts,omitempty"`
+	// StallAfter so many steps of each attempt it trains no more, and saves no more by itself: until its annotation says something else.
+	// 0: it never stalls.
+	StallAfter int64 `json:"stallAfter,omitempty"`
 	// TornAt: the first save at or after this step never becomes complete; 0: none.
 	TornAt int64 `json:"tornAt,omitempty"`
 }
@@ -55,8 +61,8 @@ var keys = map[string]func(*Spec, string) error{
 	"start": func(s *Spec, v string) (err error) { s.Start, err = duration(v, 0, time.Hour); return },
 	"on-sigterm": func(s *Spec, v string) error {
 		s.OnSIGTERM = OnSIGTERM(v)
-		if !slices.Contains([]OnSIGTERM{Save, Die, Ignore}, s.OnSIGTERM) {
-			return fmt.Errorf("write %s, %s or %s", Save, Die, Ignore)
+		if !slices.Contains([]OnSIGTERM{Save, Die, Ignore, SaveUnheard}, s.OnSIGTERM) {
+			return fmt.Errorf("write %s, %s, %s or %s", Save, Die, Ignore, SaveUnheard)
 		}
 		return nil
 	},
@@ -70,12 +76,13 @@ var keys = map[string]func(*Spec, string) error{
 	"fail-at":       func(s *Spec, v string) (err error) { s.FailAt, err = whole(v, 1, 1<<53); return },
 	"exit-code":     func(s *Spec, v string) error { n, err := whole(v, 1, 255); s.ExitCode = int32(n); return err },
 	"fail-attempts": func(s *Spec, v string) error { n, err := whole(v, 1, 1e6); s.FailAttempts = int32(n); return err },
+	"stall-after":   func(s *Spec, v string) (err error) { s.StallAfter, err = whole(v, 1, 1<<53); return },
 	"torn-at":       func(s *Spec, v string) (err error) { s.TornAt, err = whole(v, 1, 1<<53); return },
 }
 
 // keyNames in the order in which they are documented.
 var keyNames = []string{
-	"steps", "rate", "every", "save", "start", "on-sigterm", "ignore-resume", "fail-at", "exit-code", "fail-attempts", "torn-at",
+	"steps", "rate", "every", "save", "start", "on-sigterm", "ignore-resume", "fail-at", "exit-code", "fail-attempts", "stall-after", "torn-at",
 }
 
 // ParseSpec reads an annotation, or says what is wrong with it and what to write.

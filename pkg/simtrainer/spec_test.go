@@ -9,10 +9,10 @@ import (
 )
 
 func TestParseSpec(t *testing.T) {
-	got, err := ParseSpec("steps=2000 rate=50.5  every=10s save=2s start=0s on-sigterm=die ignore-resume=true fail-at=500 exit-code=137 fail-attempts=2 torn-at=700")
+	got, err := ParseSpec("steps=2000 rate=50.5  every=10s save=2s start=0s on-sigterm=die ignore-resume=true fail-at=500 exit-code=137 fail-attempts=2 stall-after=300 torn-at=700")
 	want := Spec{
 		Steps: 2000, Rate: 50.5, Every: 10 * time.Second, Save: 2 * time.Second, OnSIGTERM: Die, IgnoreResume: true,
-		FailAt: 500, ExitCode: 137, FailAttempts: 2, TornAt: 700,
+		FailAt: 500, ExitCode: 137, FailAttempts: 2, StallAfter: 300, TornAt: 700,
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("all keys: %v (-want +got):\n%s", err, diff)
@@ -42,7 +42,7 @@ func TestParseSpecRefuses(t *testing.T) {
 		"steps=5 every=10":              "give a time",
 		"steps=5 every=0s":              "give a time from 100ms",
 		"steps=5 save=-1s":              "give a time from 0s",
-		"steps=5 on-sigterm=exit":       "write save, die or ignore",
+		"steps=5 on-sigterm=exit":       "write save, die, ignore or save-unheard",
 		"steps=5 ignore-resume=no":      "write true or false",
 		"steps=5 exit-code=3":           "fail-at is missing",
 		"steps=5 fail-attempts=3":       "fail-at is missing",

@@ -53,6 +53,8 @@ type Exit struct {
 	Code   int32                 `json:"code"`
 	Reason checkpoint.ExitReason `json:"reason"`
 	Signal string                `json:"signal,omitempty"`
+	// Unheard: the agent was killed with the trainer, so nobody says how it ended.
+	Unheard bool `json:"unheard,omitempty"`
 	// Log is the end of what it wrote to stderr.
 	Log string `json:"log,omitempty"`
 }
@@ -134,6 +136,14 @@ func (t Trainer) ahead() (time.Time, change) {
 	if step := t.failsAfter(); step > 0 {
 		at, do = t.reaches(step), Trainer.failed
 	}
+	if stall := t.stallsAfter(); stall > 0 {
+		if t.Step >= stall {
+			return time.Time{}, nil
+		}
+		if stalls := t.reaches(stall); stalls.Before(at) {
+			at, do = stalls, Trainer.stalled
+		}
+	}
 	due := t.SaveDue
 	if due.Before(t.Since) { // it waited when it was to save
 		due = t.Since
@@ -142,6 +152,14 @@ func (t Trainer) ahead() (time.Time, change) {
 		return due, Trainer.saveDue
 	}
 	return at, do
+}
+
+// stallsAfter is the last step that it trains before it stalls; 0: it does not.
+func (t Trainer) stallsAfter() int64 {
+	if t.Script.Spec.StallAfter == 0 {
+		return 0
+	}
+	return t.first() + t.Script.Spec.StallAfter
 }
 
 // failsAfter is the step after which the trainer fails in this attempt; 0: it does not.
@@ -170,7 +188,11 @@ func (t Trainer) stepAt(now time.Time) int64 {
 	}
 	const rounding = 1e-6 // of a step: times are rounded to nanoseconds
 	trained := int64(math.Floor(now.Sub(t.Since).Seconds()*t.Script.Spec.Rate + rounding))
-	return min(t.Step+max(trained, 0), max(t.Script.Spec.Steps, t.Step))
+	last := t.Script.Spec.Steps
+	if stall := t.stallsAfter(); stall > 0 {
+		last = min(last, stall)
+	}
+	return min(t.Step+max(trained, 0), max(last, t.Step))
 }
 
 func (t Trainer) begin(at time.Time) (Trainer, *Saving) {
@@ -207,9 +229,17 @@ func (t Trainer) saved(at time.Time) (Trainer, *Saving) {
 	if t.Step >= t.Script.Spec.Steps { // every step is trained and saved, asked to leave or not
 		t, _ = t.trained(at)
 	} else if t.Leaves {
-		t.Exit = &Exit{At: at, Reason: checkpoint.ExitExited}
+		t.Exit = t.leave(at)
 	}
 	return t, news
+}
+
+// leave is how it ends when it was told to and has saved.
+func (t Trainer) leave(at time.Time) *Exit {
+	if t.Script.Spec.OnSIGTERM == SaveUnheard {
+		return &Exit{At: at, Code: 128 + 9, Reason: checkpoint.ExitSignaled, Signal: "SIGKILL", Unheard: true}
+	}
+	return &Exit{At: at, Reason: checkpoint.ExitExited}
 }
 
 // trained: every step is. The last ones are saved before the end.
@@ -229,6 +259,11 @@ func (t Trainer) failed(at time.Time) (Trainer, *Saving) {
 		At: at, Code: t.Script.Spec.ExitCode, Reason: checkpoint.ExitExited,
 		Log: fmt.Sprintf("simulated failure after step %d", t.Step),
 	}
+	return t, nil
+}
+
+func (t Trainer) stalled(at time.Time) (Trainer, *Saving) {
+	t.Step, t.Since = t.stallsAfter(), at
 	return t, nil
 }
 
@@ -265,9 +300,21 @@ func (t Trainer) saveFor(id string, leave bool, now time.Time) (Trainer, []Savin
 	}
 	if t.Leaves {
 		t.Step = t.stepAt(now)
-		t.Exit = &Exit{At: now, Reason: checkpoint.ExitExited}
+		t.Exit = t.leave(now)
 	}
 	return t, nil
+}
+
+// Follow says, at a time that the trainer was advanced to, how it behaves from now on: its annotation has changed. every is as in Script.
+func (t Trainer) Follow(s Spec, every time.Duration, now time.Time) Trainer {
+	if t.Exit != nil || s == t.Script.Spec && every == t.Script.Every {
+		return t
+	}
+	if t.Phase == checkpoint.PhaseTraining {
+		t.Step, t.Since, t.SaveDue = t.stepAt(now), now, now.Add(every)
+	}
+	t.Script.Spec, t.Script.Every = s, every
+	return t
 }
 
 // Terminate sends SIGTERM at a time that the trainer was advanced to. It is killed when its grace is over. A second one changes nothing.

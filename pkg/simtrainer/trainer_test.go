@@ -37,6 +37,17 @@ func quiet(at float64, do func(Trainer, time.Time) Trainer) deed {
 	return deed{at, func(t Trainer, now time.Time) (Trainer, []Saving) { return do(t, now), nil }}
 }
 
+// follow another annotation.
+func follow(at float64, spec string) deed {
+	return quiet(at, func(t Trainer, now time.Time) Trainer {
+		s, err := ParseSpec(spec)
+		if err != nil {
+			panic(err)
+		}
+		return t.Follow(s, s.Every, now)
+	})
+}
+
 func waits(at float64, waits bool) deed {
 	return quiet(at, func(t Trainer, now time.Time) Trainer { return t.Wait(waits, now) })
 }
@@ -114,6 +125,27 @@ func TestCourse(t *testing.T) {
 		"SIGTERM, saves": {
 			reason: "what was trained is not lost", spec: "steps=1200 rate=50 every=10s save=2s", deeds: []deed{sigterm(5, 30)}, until: 100,
 			want: "5s saving 200\n7s saved 200 in 2s\n7s Exited at step 200, exit code 0 \n",
+		},
+		"SIGTERM, saves unheard": {
+			reason: "what was trained is saved, and it ends as one that is killed", spec: "steps=1200 rate=50 every=10s save=2s on-sigterm=save-unheard",
+			deeds: []deed{sigterm(5, 30)}, until: 100, want: "5s saving 200\n7s saved 200 in 2s\n7s Signaled at step 200, exit code 137 SIGKILL\n",
+		},
+		"stalled": {
+			reason: "it trains no step after the given ones, and saves no more by itself", spec: "steps=1200 rate=50 every=10s save=2s stall-after=600", until: 100,
+			want: "11s saving 500\n13s saved 500 in 2s\n100s Training at step 600\n",
+		},
+		"stalled again": {
+			reason: "each attempt stalls after as many steps", spec: "steps=1200 rate=50 every=10s save=2s stall-after=600", resume: 500, until: 100,
+			want: "11s saving 1000\n13s saved 1000 in 2s\n100s Training at step 1100\n",
+		},
+		"stalled, SIGTERM": {
+			reason: "it can save when it is told to", spec: "steps=1200 rate=50 every=10s save=2s stall-after=600", deeds: []deed{sigterm(50, 30)}, until: 100,
+			want: "11s saving 500\n13s saved 500 in 2s\n50s saving 600\n52s saved 600 in 2s\n52s Exited at step 600, exit code 0 \n",
+		},
+		"stalled, and let go": {
+			reason: "the time that it stalled is not trained, and the next save is due an interval later", spec: "steps=1200 rate=50 every=10s save=2s stall-after=600",
+			deeds: []deed{follow(50, "steps=1200 rate=50 every=10s save=2s")}, until: 100,
+			want: "11s saving 500\n13s saved 500 in 2s\n60s saving 1100\n62s saved 1100 in 2s\n64s saving 1200\n66s saved 1200 in 2s\n66s Completed at step 1200, exit code 0 \n",
 		},
 		"SIGTERM while it saves": {
 			reason: "that save will do", spec: "steps=1200 rate=50 every=10s save=2s", deeds: []deed{sigterm(12, 30)}, until: 100,

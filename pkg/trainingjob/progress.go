@@ -17,10 +17,7 @@ const ReportDelay = 20 * time.Second
 // progress takes over what the trainer says of itself, when that differs from the status: at once where something else is
 // written anyway, else when ReportDelay is over. It says whether it did.
 func (p *pass) progress(now bool) bool {
-	if p.ev.report == nil {
-		return false
-	}
-	next, old := progressOf(p.ev.report), p.plan.Status.Progress
+	next, old := p.lastStep(p.heard()), p.plan.Status.Progress
 	if next == nil || old != nil && sameProgress(old, next) {
 		return false
 	}
@@ -32,6 +29,44 @@ func (p *pass) progress(now bool) bool {
 	}
 	p.plan.Status.Progress = next
 	return true
+}
+
+// heard is what rank 0 reported of the current attempt; nil: nothing that this process has heard.
+func (p *pass) heard() *v1alpha1.ProgressStatus {
+	if p.ev.report == nil {
+		return nil
+	}
+	return progressOf(p.ev.report)
+}
+
+// lastStep adds the step at which the trainer ended by its last word: nobody may have heard its last report. The metrics of an earlier
+// step, and when the end was expected then, are not said of it.
+func (p *pass) lastStep(heard *v1alpha1.ProgressStatus) *v1alpha1.ProgressStatus {
+	st, step, known := &p.plan.Status, p.ev.step, heard
+	if known == nil && st.Progress != nil && st.Progress.Attempt == p.job.Status.Attempt {
+		known = st.Progress
+	}
+	if known == nil {
+		known = &v1alpha1.ProgressStatus{}
+		if st.Checkpoint != nil && st.Checkpoint.ResumeFrom != nil {
+			known.Step = st.Checkpoint.ResumeFrom.Step // one that ends there has trained nothing
+		}
+	}
+	if step == nil || *step <= known.Step {
+		return heard
+	}
+	next := &v1alpha1.ProgressStatus{Attempt: p.job.Status.Attempt, Step: *step, TotalSteps: known.TotalSteps, TotalEpochs: known.TotalEpochs, ReportedTime: p.now()}
+	next.Percent = percentOf(next.Step, next.TotalSteps)
+	return next
+}
+
+// percentOf all steps; nil where their number is unknown.
+func percentOf(step, total int64) *int32 {
+	if total <= 0 {
+		return nil
+	}
+	percent := int32(min(100, float64(step)/float64(total)*100))
+	return &percent
 }
 
 // progressOf a report; nil where the trainer has said nothing yet.
@@ -49,9 +84,7 @@ func progressOf(r *Reported) *v1alpha1.ProgressStatus {
 			s.Metrics[name] = string(m)
 		}
 	}
-	if r.TotalSteps > 0 {
-		percent := int32(min(100, float64(r.Step)/float64(r.TotalSteps)*100))
-		s.Percent = &percent
+	if s.Percent = percentOf(r.Step, r.TotalSteps); s.Percent != nil {
 		left := float64(r.TotalSteps-r.Step) * r.StepSeconds
 		if r.StepSeconds > 0 && left >= 0 && left < math.MaxInt32 {
 			at := metav1.NewTime(s.ReportedTime.Add(time.Duration(left) * time.Second))

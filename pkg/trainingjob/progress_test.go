@@ -43,6 +43,38 @@ func TestProgressOf(t *testing.T) {
 	}
 }
 
+// TestLastStep: what the last report would have told is in the last word, too.
+func TestLastStep(t *testing.T) {
+	now := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
+	heard := func(attempt int32, step int64) *v1alpha1.ProgressStatus {
+		return &v1alpha1.ProgressStatus{Attempt: attempt, Step: step, TotalSteps: 1000, Percent: percentOf(step, 1000), Metrics: map[string]string{"loss": "1"}}
+	}
+	cases := map[string]struct {
+		reason     string
+		heard, old *v1alpha1.ProgressStatus
+		resume     int64
+		step       *int64
+		want       *v1alpha1.ProgressStatus
+	}{
+		"no last word":           {"there is nothing to add", heard(2, 300), heard(2, 250), 0, nil, heard(2, 300)},
+		"the same":               {"the report says more", heard(2, 300), nil, 0, ptr[int64](300), heard(2, 300)},
+		"the last report lost":   {"the last word is newer", heard(2, 300), nil, 0, ptr[int64](1000), &v1alpha1.ProgressStatus{Attempt: 2, Step: 1000, TotalSteps: 1000, Percent: ptr[int32](100), ReportedTime: metav1.NewTime(now)}},
+		"no report in this life": {"the status knows the total", nil, heard(2, 300), 150, ptr[int64](1000), &v1alpha1.ProgressStatus{Attempt: 2, Step: 1000, TotalSteps: 1000, Percent: ptr[int32](100), ReportedTime: metav1.NewTime(now)}},
+		"never a report":         {"the status is of the attempt before", nil, heard(1, 150), 150, ptr[int64](160), &v1alpha1.ProgressStatus{Attempt: 2, Step: 160, ReportedTime: metav1.NewTime(now)}},
+		"nothing was trained":    {"it ended where it began", nil, heard(1, 150), 150, ptr[int64](150), nil},
+	}
+	for name, c := range cases {
+		job := &v1alpha1.TrainingJob{Status: v1alpha1.TrainingJobStatus{Attempt: 2, Progress: c.old}}
+		if c.resume > 0 {
+			job.Status.Checkpoint = &v1alpha1.CheckpointStatus{ResumeFrom: &v1alpha1.CheckpointPoint{Step: c.resume}}
+		}
+		p := &pass{Snapshot: Snapshot{Job: job, Now: now}, job: job, ev: evidence{step: c.step}, plan: Plan{Status: *job.Status.DeepCopy()}}
+		if diff := cmp.Diff(c.want, p.lastStep(c.heard)); diff != "" {
+			t.Errorf("%s: %s (-want +got):\n%s", name, c.reason, diff)
+		}
+	}
+}
+
 func TestSuggestedInterval(t *testing.T) {
 	cases := map[string]struct {
 		save          int32

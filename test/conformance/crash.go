@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -72,7 +73,7 @@ func (m *Mortal) Dead() bool {
 	return m.dead && m.crash.Write > 0 && len(m.writes) >= m.crash.Write
 }
 
-// Writes so far, each as "METHOD path".
+// Writes so far, each as "METHOD path", and the phase that it sets where it sets a job's.
 func (m *Mortal) Writes() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -117,13 +118,49 @@ func (m *Mortal) count(req *http.Request) (int, bool) {
 	if !counts(req) {
 		return 0, false
 	}
-	m.writes = append(m.writes, req.Method+" "+req.URL.Path)
+	m.writes = append(m.writes, describeWrite(req))
 	n := len(m.writes)
 	if m.crash.Write > 0 && n >= m.crash.Write {
 		m.dead = true
 		return n, n > m.crash.Write
 	}
 	return n, false
+}
+
+// describeWrite is what a write is about.
+func describeWrite(req *http.Request) string {
+	what := req.Method + " " + req.URL.Path
+	if req.Method != http.MethodPatch || req.GetBody == nil {
+		return what
+	}
+	body, err := req.GetBody()
+	if err != nil {
+		return what
+	}
+	defer body.Close()
+	var patch struct {
+		Status struct {
+			Phase string `json:"phase"`
+		} `json:"status"`
+	}
+	if json.NewDecoder(body).Decode(&patch) == nil && patch.Status.Phase != "" {
+		what += " " + patch.Status.Phase
+	}
+	return what
+}
+
+// KindOf a write, as Mortal has it: what differs from run to run of the same steps is left out.
+func KindOf(write string) string {
+	fields := strings.Fields(write)
+	segments := strings.Split(fields[1], "/")
+	if i := slices.Index(segments, "namespaces"); i >= 0 && len(segments) > i+2 {
+		segments = segments[i+2:]
+	}
+	if len(segments) > 1 && segments[0] != "trainingjobs" { // names of pods differ by rank, of groups by attempt
+		segments = slices.Delete(segments, 1, 2)
+	}
+	fields[1] = strings.Join(segments, "/")
+	return strings.Join(fields, " ")
 }
 
 func refuse(req *http.Request) error {

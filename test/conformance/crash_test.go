@@ -3,24 +3,47 @@
 package conformance
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"mlplatform.example.com/trainingjob-operator/scheduler/fake"
 )
 
-// The operator dies before and after each of its writes in a preempt-and-return cycle, a new one starts, and the outcome
-// is the same. On the fake in every run; with -crash-on on real schedulers too, where the points come one after the other.
+// crashCycle is a cycle in which the operator is killed at each of its writes.
+type crashCycle struct {
+	name  string
+	steps []Step
+	// writes are kinds of writes (KindOf) at which it must be seen to die, before and after: else the points missed the cycle.
+	writes []string
+}
+
+// The operator dies before and after each of its writes in a preempt-and-return cycle, a new one starts, and the outcome is the same. On
+// the fake in every run; with -crash-on on real schedulers too, where the points come one after the other.
 func TestCrashAtEveryWrite(t *testing.T) {
 	t.Parallel()
+	crashCycles(t,
+		map[fake.Option]crashCycle{"": returns(), fake.EvictsPart: returns()}, returns())
+}
+
+// The same with checkpoints: the attempt that follows goes on where the newest complete one ends, whoever died when.
+func TestCrashAtEveryWriteOfAResume(t *testing.T) {
+	t.Parallel()
+	crashCycles(t,
+		map[fake.Option]crashCycle{"": resumes("saves unheard", savesUnheard), fake.EvictsPart: resumes("dies", dies)}, resumes("saves unheard", savesUnheard))
+}
+
+func crashCycles(t *testing.T, onFake map[fake.Option]crashCycle, onReal crashCycle) {
 	w := theWorld(t)
 	if crashesOn(fakeDialect(fake.Habits{})) {
-		t.Run("fake", func(t *testing.T) { crashEverywhere(t, w, fakeDialect(fake.Habits{})) })
+		t.Run("fake", func(t *testing.T) { crashEverywhere(t, w, fakeDialect(fake.Habits{}), onFake[""]) })
 		// Part of a gang is evicted at a time: what is left of the gang is the operator's to end.
 		t.Run("fake that evicts part", func(t *testing.T) {
-			crashEverywhere(t, w, fakeDialect(fake.Habits{Options: []fake.Option{fake.EvictsPart}}))
+			crashEverywhere(t, w, fakeDialect(fake.Habits{Options: []fake.Option{fake.EvictsPart}}), onFake[fake.EvictsPart])
 		})
 	}
 	for _, d := range []*dialect{nativeDialect(), volcanoDialect(), coschedulingDialect(), kueueDialect()} {
@@ -28,10 +51,30 @@ func TestCrashAtEveryWrite(t *testing.T) {
 			t.Run(d.name, func(t *testing.T) {
 				realNodes.Lock()
 				defer realNodes.Unlock()
-				crashEverywhere(t, worldOf(t, d), d)
+				crashEverywhere(t, worldOf(t, d), d, onReal)
 			})
 		}
 	}
+}
+
+var loser, winner = asked{name: "low", ranks: 3, gpus: 8, class: low}, asked{name: "high", ranks: 2, gpus: 8, class: high}
+
+func returns() crashCycle {
+	return crashCycle{"returns", cycle(loser, winner), []string{
+		"PATCH trainingjobs/low/status Queued", "PATCH trainingjobs/low/status Running", "PATCH trainingjobs/low/status Draining", "POST pods",
+	}}
+}
+
+func resumes(name string, end ending) crashCycle {
+	c := crashCycle{name, resumeCycle(loser, winner, end), append(returns().writes,
+		"POST persistentvolumeclaims",
+		"PATCH trainingjobs/low/status", // a checkpoint is acknowledged
+		"PATCH trainingjobs/low/status Succeeded",
+	)}
+	if end == savesUnheard {
+		c.writes = append(c.writes, "DELETE pods") // the one that has searched
+	}
+	return c
 }
 
 // crashesOn says whether the flag names the scheduler.
@@ -40,29 +83,79 @@ func crashesOn(d *dialect) bool {
 	return slices.Contains(strings.Split(*crashOn, ","), name)
 }
 
-func crashEverywhere(t *testing.T, w *world, d *dialect) {
-	steps := cycle(asked{name: "low", ranks: 3, gpus: 8, class: low}, asked{name: "high", ranks: 2, gpus: 8, class: high})
+func crashEverywhere(t *testing.T, w *world, d *dialect, c crashCycle) {
 	begin := time.Now()
-	want, err := attemptScenario(t.Context(), w, d, steps, nil)
+	want, err := attemptScenario(t.Context(), w, d, c.steps, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	points := AllCrashes(want.writes)
+	hits := newHits()
 	t.Run("points", func(t *testing.T) {
 		for _, point := range points {
 			t.Run(point.String(), func(t *testing.T) {
 				if d.habits != nil {
 					t.Parallel()
 				}
-				got, err := attemptScenario(t.Context(), w, d, steps, []Crash{point})
+				got, err := attemptScenario(t.Context(), w, d, c.steps, []Crash{point})
 				if err != nil {
 					t.Fatal(err)
 				}
 				if got.state != want.state {
 					t.Errorf("the outcome is\n%s\nand was, undisturbed,\n%s", got.state, want.state)
 				}
+				hits.add(point.Moment, got.killed)
 			})
 		}
 	})
-	t.Logf("%d writes, %d crash points: %.0f s; the outcome of each:\n%s", want.writes, len(points), time.Since(begin).Seconds(), want.state)
+	t.Logf("%s: %d writes, %d crash points, %d beyond the cycle's last write: %.0f s; killed at\n%s\nthe outcome of each:\n%s",
+		c.name, want.writes, len(points), hits.beyond, time.Since(begin).Seconds(), hits, want.state)
+	if t.Failed() {
+		return // points that failed were not counted
+	}
+	// Two runs differ by some writes: where counts stand for long they are written, too.
+	if hits.beyond > len(points)/4 {
+		t.Errorf("%d of %d points were beyond the cycle's last write", hits.beyond, len(points))
+	}
+	for _, kind := range c.writes {
+		if hits.at[Before][kind] == 0 || hits.at[After][kind] == 0 {
+			t.Errorf("no point was before, or none after: %s", kind)
+		}
+	}
+}
+
+// hits are the writes at which operators were killed.
+type hits struct {
+	mu sync.Mutex
+	at map[Moment]map[string]int
+	// beyond the last write of the cycle, in what is done to give the operator something to write.
+	beyond int
+}
+
+func newHits() *hits { return &hits{at: map[Moment]map[string]int{Before: {}, After: {}}} }
+
+func (h *hits) add(m Moment, writes []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, write := range writes {
+		if strings.Contains(write, witnessPrefix) {
+			h.beyond++
+			continue
+		}
+		h.at[m][KindOf(write)]++
+	}
+}
+
+func (h *hits) String() string {
+	kinds := map[string]bool{}
+	for _, at := range h.at {
+		for kind := range at {
+			kinds[kind] = true
+		}
+	}
+	var lines []string
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		lines = append(lines, fmt.Sprintf("  %3d before, %3d after: %s", h.at[Before][kind], h.at[After][kind], kind))
+	}
+	return strings.Join(lines, "\n")
 }

@@ -62,6 +62,28 @@ func TestMortal(t *testing.T) {
 	}
 }
 
+func TestWhatIsWritten(t *testing.T) {
+	const jobs, pods = "/apis/mlplatform.example.com/v1alpha1/namespaces/ns-7/trainingjobs", "/api/v1/namespaces/ns-7/pods"
+	for name, tc := range map[string]struct{ method, path, body, want string }{
+		"a transition":       {"PATCH", jobs + "/low/status", `{"status":{"phase":"Draining","gang":"0/3"}}`, "PATCH trainingjobs/low/status Draining"},
+		"the same phase":     {"PATCH", jobs + "/low/status", `{"status":{"gang":"0/3"}}`, "PATCH trainingjobs/low/status"},
+		"a pod":              {"POST", pods, "k8s\x00...", "POST pods"},
+		"the end of a pod":   {"DELETE", pods + "/low-worker-0", "", "DELETE pods"},
+		"what is no JSON":    {"PATCH", jobs + "/low/status", "status: {}", "PATCH trainingjobs/low/status"},
+		"a group's own word": {"PATCH", "/apis/g/v1/namespaces/ns-7/groups/low-7/status", "{}", "PATCH groups/status"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			req, err := http.NewRequest(tc.method, "http://server"+tc.path, strings.NewReader(tc.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := KindOf(describeWrite(req)); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestCrashes(t *testing.T) {
 	all := AllCrashes(2)
 	if diff := cmp.Diff([]Crash{{Before, 1}, {After, 1}, {Before, 2}, {After, 2}}, all); diff != "" {

@@ -33,6 +33,8 @@ type Env struct {
 	nodes     map[string]int64
 	recorder  *recorder
 	operator  *operator
+	// noted is what became of jobs that are gone by the end.
+	noted []string
 	// undo what was made, in reverse order.
 	undo []func(context.Context) error
 }
@@ -73,8 +75,12 @@ func (e *Env) open(ctx context.Context, crashes []Crash) (err error) {
 	}
 	e.operator = &operator{
 		config: e.world.RESTConfig(), namespace: e.namespace, backends: []scheduler.Backend{e.dialect.backend},
-		fallback: e.dialect.name, remark: e.recorder.remark,
+		fallback: e.dialect.name, remark: e.recorder.remark, certificates: e.world.certificates,
 	}
+	if e.operator.front, err = newFront(e.world.certificates); err != nil {
+		return err
+	}
+	e.later(func(context.Context) error { e.operator.front.close(); return nil })
 	if e.dialect.habits != nil {
 		e.operator.fallback = fake.Name
 	}

@@ -14,6 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
 )
 
 // Entry is one change that the API server told of, or a remark of the test.
@@ -90,9 +92,15 @@ func describe(obj client.Object) string {
 		if s := st.Scheduling; s != nil && s.Blocker != nil {
 			line += " blocker=" + s.Blocker.Reason
 		}
+		if c := st.Checkpoint; c != nil && c.Latest != nil {
+			line += fmt.Sprintf(" saved=%d", c.Latest.Step)
+		}
 		return line + " | " + st.Message
 	case *corev1.Pod:
 		line := fmt.Sprintf("pod %s of attempt %s: %s", o.Name, cmp.Or(o.Labels[v1alpha1.LabelAttempt], "?"), o.Status.Phase)
+		if from, _ := ResumeOf(o); from != "" {
+			line += " from " + from
+		}
 		if o.Spec.NodeName != "" {
 			line += " on " + o.Spec.NodeName
 		}
@@ -135,6 +143,27 @@ func Live(pod *corev1.Pod) bool {
 func AttemptOf(pod *corev1.Pod) int32 {
 	n, _ := strconv.ParseInt(pod.Labels[v1alpha1.LabelAttempt], 10, 32)
 	return int32(n)
+}
+
+// ResumeOf is what a rank's trainer is told to resume from; false: it is told nothing of checkpoints.
+func ResumeOf(pod *corev1.Pod) (string, bool) {
+	for i := range pod.Spec.Containers {
+		for _, e := range pod.Spec.Containers[i].Env {
+			if e.Name == checkpoint.EnvResume {
+				return e.Value, true
+			}
+		}
+	}
+	return "", false
+}
+
+// ResumePath is the persisted resume point as a trainer sees it, on a claim that is mounted at the default path; "": the beginning.
+func ResumePath(job *v1alpha1.TrainingJob) string {
+	cs := job.Status.Checkpoint
+	if cs == nil || cs.ResumeFrom == nil {
+		return ""
+	}
+	return strings.Replace(cs.ResumeFrom.URI, "pvc://"+trainingjob.ClaimName(job), "/checkpoints", 1)
 }
 
 // JobOf is the UID of the job that owns an object.

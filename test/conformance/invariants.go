@@ -30,6 +30,8 @@ type Rules struct {
 //   - a pod is created only in a phase and for an attempt that is persisted;
 //   - not while a pod of another attempt of the job lives;
 //   - the first one of an attempt not before the scheduler asked for it;
+//   - it is told to resume from what is persisted by then, so all ranks of an attempt are told the same;
+//   - one that searches a volume is created only while its job drains, when no rank lives;
 //   - the GPUs of a node are never given out twice;
 //   - a suspended job has no pod that lives, a finished one is finished for good, attempts only go up.
 func (r Rules) Violations(h History) []string {
@@ -113,6 +115,10 @@ func (w *witness) seeBirth(pod *corev1.Pod) {
 	if job == nil {
 		return // its job was deleted a moment ago: the garbage collector takes the pod
 	}
+	if trainingjob.IsResolver(pod) {
+		w.seeSearch(job, pod)
+		return
+	}
 	switch job.Status.Phase {
 	case v1alpha1.PhaseQueued, v1alpha1.PhaseStarting, v1alpha1.PhaseRunning:
 	default:
@@ -120,6 +126,9 @@ func (w *witness) seeBirth(pod *corev1.Pod) {
 	}
 	if job.Status.Attempt != attempt {
 		w.violation("pod %s is created for attempt %d while attempt %d is persisted", pod.Name, attempt, job.Status.Attempt)
+	}
+	if told, ok := ResumeOf(pod); ok && told != ResumePath(job) {
+		w.violation("pod %s is told to resume from %q while %q is persisted", pod.Name, told, ResumePath(job))
 	}
 	first := true
 	for _, other := range w.podsOf(uid) {
@@ -132,6 +141,18 @@ func (w *witness) seeBirth(pod *corev1.Pod) {
 	}
 	if first && w.Backend != nil {
 		w.seeFirst(job, pod, attempt)
+	}
+}
+
+// seeSearch is the birth of a pod that looks for the resume point: what lives could save what it does not see.
+func (w *witness) seeSearch(job *v1alpha1.TrainingJob, pod *corev1.Pod) {
+	if job.Status.Phase != v1alpha1.PhaseDraining || job.Status.Attempt != AttemptOf(pod) {
+		w.violation("pod %s searches for attempt %d while job %s is %s, attempt %d", pod.Name, AttemptOf(pod), job.Name, job.Status.Phase, job.Status.Attempt)
+	}
+	for _, rank := range w.podsOf(job.UID) {
+		if Live(rank) {
+			w.violation("pod %s searches while pod %s of attempt %d lives", pod.Name, rank.Name, AttemptOf(rank))
+		}
 	}
 }
 
@@ -169,10 +190,11 @@ func (w *witness) seeBinding(pod *corev1.Pod) {
 	}
 }
 
+// podsOf a job: its ranks.
 func (w *witness) podsOf(job types.UID) []*corev1.Pod {
 	var pods []*corev1.Pod
 	for _, p := range w.pods {
-		if JobOf(p) == job {
+		if JobOf(p) == job && !trainingjob.IsResolver(p) {
 			pods = append(pods, p)
 		}
 	}
@@ -184,7 +206,7 @@ func (w *witness) podsOf(job types.UID) []*corev1.Pod {
 func (h History) EverBound(job types.UID, attempt int32) []string {
 	bound := map[string]bool{}
 	for _, e := range h {
-		if p, ok := e.Object.(*corev1.Pod); ok && p.Spec.NodeName != "" && JobOf(p) == job && AttemptOf(p) == attempt {
+		if p, ok := e.Object.(*corev1.Pod); ok && !trainingjob.IsResolver(p) && p.Spec.NodeName != "" && JobOf(p) == job && AttemptOf(p) == attempt {
 			bound[p.Name] = true
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 	"mlplatform.example.com/trainingjob-operator/scheduler/fake"
 )
 
@@ -76,6 +77,35 @@ func violationCases() map[string]violationCase {
 			reason:  "it holds quota",
 			history: []client.Object{aJob(running, 1), invited, aPod("0", 1, "n"), aJob(v1alpha1.PhaseSuspended, 1)},
 			want:    []string{"job bert is Suspended while pod bert-worker-0 lives"},
+		},
+		"told to resume from what is persisted": {
+			reason:  "nothing to complain about",
+			history: []client.Object{savedJob(queued, 2, 100), aGroup(2, fake.Invited), told("0", 2, 100), told("1", 2, 100)},
+		},
+		"a rank that is told nothing of the resume point": {
+			reason:  "it would begin anew, beside others that do not",
+			history: []client.Object{savedJob(queued, 2, 100), aGroup(2, fake.Invited), told("0", 2, 100), told("1", 2, 0)},
+			want:    []string{`pod bert-worker-1 is told to resume from "" while "/checkpoints/attempt-1/step-100" is persisted`},
+		},
+		"told before it is persisted": {
+			reason:  "after a crash the others would be told something else",
+			history: []client.Object{aJob(queued, 2), aGroup(2, fake.Invited), told("0", 2, 100)},
+			want:    []string{`pod bert-worker-0 is told to resume from "/checkpoints/attempt-1/step-100" while "" is persisted`},
+		},
+		"a search when all have ended": {
+			reason:  "nothing to complain about",
+			history: []client.Object{aJob(running, 1), invited, aPod("0", 1, "n"), aPod("0", 1, "n"), aJob(v1alpha1.PhaseDraining, 1), aSearch(1)},
+			gone:    map[int]bool{3: true},
+		},
+		"a search while a rank lives": {
+			reason:  "it could save what the search does not see",
+			history: []client.Object{aJob(running, 1), invited, aPod("0", 1, "n"), aJob(v1alpha1.PhaseDraining, 1), aSearch(1)},
+			want:    []string{"pod bert-resolve searches while pod bert-worker-0 of attempt 1 lives"},
+		},
+		"a search of a job that does not drain": {
+			reason:  "its resume point is pinned",
+			history: []client.Object{aJob(queued, 2), aSearch(1)},
+			want:    []string{"pod bert-resolve searches for attempt 1 while job bert is Queued, attempt 2"},
 		},
 		"back from the dead": {
 			reason:  "final phases absorb",
@@ -142,6 +172,35 @@ func aPod(index string, attempt int, node string) *corev1.Pod {
 	p.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{GPU: resource.MustParse("4")},
 	}}}
+	return p
+}
+
+// savedJob is pinned to the checkpoint of a step of attempt 1.
+func savedJob(phase v1alpha1.Phase, attempt int32, step int64) *v1alpha1.TrainingJob {
+	j := aJob(phase, attempt)
+	j.Spec.Checkpoint = &v1alpha1.CheckpointSpec{}
+	j.Status.Checkpoint = &v1alpha1.CheckpointStatus{ResumeFrom: &v1alpha1.CheckpointPoint{
+		URI: fmt.Sprintf("pvc://bert-checkpoints/attempt-1/step-%d", step), Step: step,
+	}}
+	return j
+}
+
+// told is a pod whose trainer is told to resume from there; 0: from nothing.
+func told(index string, attempt int, step int64) *corev1.Pod {
+	p := aPod(index, attempt, "")
+	e := corev1.EnvVar{Name: checkpoint.EnvResume}
+	if step > 0 {
+		e.Value = fmt.Sprintf("/checkpoints/attempt-1/step-%d", step)
+	}
+	p.Spec.Containers[0].Env = []corev1.EnvVar{e}
+	return p
+}
+
+// aSearch of the volume of an attempt.
+func aSearch(attempt int) *corev1.Pod {
+	p := aPod("resolve", attempt, "")
+	p.Name = "bert-resolve"
+	p.Labels[v1alpha1.LabelComponent] = v1alpha1.ComponentResolver
 	return p
 }
 

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/localcluster"
 )
 
 // asked is a job to be submitted, as a user would write it.
@@ -25,6 +26,10 @@ type asked struct {
 	suspended    bool
 	cleanPods    v1alpha1.CleanPodPolicy
 	backoffLimit *int32
+	// trainer makes the ranks simulated trainers, which behave so (localcluster.AnnotationTrainer), and the job one with checkpoints on
+	// a claim that is retained so.
+	trainer string
+	retain  v1alpha1.RetainPolicy
 }
 
 type askedRole struct {
@@ -71,9 +76,22 @@ func (a asked) job(e *Env) *v1alpha1.TrainingJob {
 		}
 		return j
 	}
+	if a.trainer != "" {
+		j.Spec.ReplicaSpecs = map[v1alpha1.Role]v1alpha1.ReplicaSpec{v1alpha1.RoleWorker: {Replicas: ptr.To(a.ranks), Template: a.trains()}}
+		j.Spec.Checkpoint = &v1alpha1.CheckpointSpec{
+			PVC: v1alpha1.CheckpointClaim{StorageClassName: ptr.To(localcluster.StorageClass), Retain: a.retain},
+		}
+		return j
+	}
 	j.Spec.Image, j.Spec.Command, j.Spec.Replicas = image, command, ptr.To(a.ranks)
 	j.Spec.Resources = gpuRequests(a.gpus)
 	return j
+}
+
+func (a asked) trains() corev1.PodTemplateSpec {
+	t := template(a.gpus)
+	t.Annotations = map[string]string{localcluster.AnnotationTrainer: a.trainer}
+	return t
 }
 
 const image = "example.com/trainer:1"

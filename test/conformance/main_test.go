@@ -34,6 +34,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/localcluster"
+	"mlplatform.example.com/trainingjob-operator/pkg/simtrainer"
 	"mlplatform.example.com/trainingjob-operator/scheduler/fake"
 	"mlplatform.example.com/trainingjob-operator/scheduler/kueue"
 )
@@ -69,6 +70,10 @@ type world struct {
 	*localcluster.Cluster
 	client client.WithWatch
 	dir    string
+	// certificates of the operators' report servers, and the file that plays the disks of simulated trainers.
+	certificates, volume string
+	// stopTrainers ends who plays them.
+	stopTrainers func() error
 }
 
 // Kueue has a cluster of its own: its webhooks look at every pod.
@@ -118,7 +123,10 @@ func newWorld(schedulers ...string) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &world{Cluster: cluster, dir: dir}
+	w := &world{
+		Cluster: cluster, dir: dir, certificates: filepath.Join(dir, "certificates"), volume: filepath.Join(dir, "volume.json"),
+		stopTrainers: func() error { return nil },
+	}
 	startedMu.Lock()
 	started = append(started, w)
 	startedMu.Unlock()
@@ -128,6 +136,10 @@ func newWorld(schedulers ...string) (*world, error) {
 	if w.client, err = client.NewWithWatch(cluster.RESTConfig(), client.Options{Scheme: scheme()}); err != nil {
 		return nil, err
 	}
+	if err := makeCertificate(w.certificates); err != nil {
+		return nil, err
+	}
+	w.playTrainers()
 	for name, value := range priorityClasses {
 		class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value}
 		if err := w.client.Create(ctx, class); err != nil {
@@ -137,10 +149,20 @@ func newWorld(schedulers ...string) (*world, error) {
 	return w, nil
 }
 
+// playTrainers of every namespace, on volumes of the world's own.
+func (w *world) playTrainers() {
+	ctx, cancel := context.WithCancel(context.Background())
+	config := w.RESTConfig()
+	config.QPS = -1
+	played := make(chan error, 1)
+	go func() { played <- simtrainer.Run(ctx, config, simtrainer.Options{Volume: w.volume}) }()
+	w.stopTrainers = func() error { cancel(); return <-played }
+}
+
 func stopWorlds() error {
 	var errs []error
 	for _, w := range started {
-		errs = append(errs, w.Down(context.Background()), os.RemoveAll(w.dir))
+		errs = append(errs, w.stopTrainers(), w.Down(context.Background()), os.RemoveAll(w.dir))
 	}
 	return errors.Join(errs...)
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,7 +19,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"mlplatform.example.com/trainingjob-operator/pkg/config"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller"
+	"mlplatform.example.com/trainingjob-operator/pkg/reporting"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
@@ -33,6 +36,9 @@ type operator struct {
 	backends  []scheduler.Backend
 	fallback  string
 	remark    func(string, ...any)
+	// front of its report server, whose certificates lie there.
+	front        *front
+	certificates string
 
 	stop context.CancelFunc
 	done chan struct{}
@@ -41,8 +47,10 @@ type operator struct {
 	// crashes are the ends of the lives to come; after them one lives on.
 	crashes []Crash
 	lives   []*Mortal
-	err     error
-	log     []string
+	// killed at these writes, so far.
+	killed []string
+	err    error
+	log    []string
 }
 
 func (o *operator) start(crashes []Crash) {
@@ -82,8 +90,11 @@ func (o *operator) run(ctx context.Context) error {
 		if !dead {
 			return errors.Join(errors.New("the operator stopped by itself"), err)
 		}
-		writes := life.Writes()
-		o.remark("the operator is killed %s of this life: %s", life.crash, writes[life.crash.Write-1])
+		last := life.Writes()[life.crash.Write-1]
+		o.remark("the operator is killed %s of this life: %s", life.crash, last)
+		o.mu.Lock()
+		o.killed = append(o.killed, last)
+		o.mu.Unlock()
 		select {
 		case <-ctx.Done():
 			return nil
@@ -105,12 +116,12 @@ func (o *operator) nextCrash() Crash {
 
 // live one life: the operator as cmd/operator puts it together, but for what would have it share ports and a lease.
 func (o *operator) live(ctx context.Context, life *Mortal) error {
-	config := rest.CopyConfig(o.config)
-	config.QPS, config.UserAgent = -1, "operator/conformance"
-	config.Wrap(life.Wrap)
+	api := rest.CopyConfig(o.config)
+	api.QPS, api.UserAgent = -1, "operator/conformance"
+	api.Wrap(life.Wrap)
 	caches := controller.CacheOptions()
 	caches.DefaultNamespaces = map[string]cache.Config{o.namespace: {}}
-	mgr, err := ctrl.NewManager(config, ctrl.Options{
+	mgr, err := ctrl.NewManager(api, ctrl.Options{
 		Scheme: scheme(), Cache: caches, Logger: funcr.New(o.logged, funcr.Options{Verbosity: 1}),
 		Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
 		GracefulShutdownTimeout: ptr.To(time.Duration(0)), // the dead do not tidy up
@@ -118,12 +129,21 @@ func (o *operator) live(ctx context.Context, life *Mortal) error {
 	if err != nil {
 		return err
 	}
+	registry := prometheus.NewRegistry()
+	// Where it listens itself nobody comes: a port that has to be free again for the next life may be another's by then.
+	reports, err := reporting.Add(mgr, config.Agent{Image: "registry.example.com/agent:1"}, config.Reports{
+		BindAddress: "127.0.0.1:0", URL: o.front.server.URL, CertificateDir: o.certificates, Audience: config.DefaultAudience,
+	}, registry)
+	if err != nil {
+		return err
+	}
 	err = controller.SetupWithManager(ctx, mgr, controller.Options{
-		Backends: o.backends, DefaultScheduler: o.fallback, Registry: prometheus.NewRegistry(),
+		Backends: o.backends, DefaultScheduler: o.fallback, Registry: registry, Agent: reports.Agent, Reports: reports.Reports,
 	})
 	if err != nil {
 		return err
 	}
+	o.front.lead(ctx, reports.Server)
 	return mgr.Start(ctx)
 }
 
@@ -166,6 +186,13 @@ func (o *operator) deaths() int {
 		}
 	}
 	return n
+}
+
+// killedAt are the writes at which it was killed.
+func (o *operator) killedAt() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.killed)
 }
 
 func (o *operator) problem() error {

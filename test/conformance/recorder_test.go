@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
 )
 
 // view is what exists in the namespace, as the watches have told it so far.
@@ -54,11 +55,18 @@ func (v *view) take(obj client.Object, gone bool) {
 	}
 }
 
-// podsOf a job of this name, whichever job made them.
+// podsOf a job of this name, whichever job made them: its ranks.
 func (v *view) podsOf(job string) []*corev1.Pod {
+	return v.podsThat(job, func(p *corev1.Pod) bool { return !trainingjob.IsResolver(p) })
+}
+
+// resolversOf a job: pods that search its volume.
+func (v *view) resolversOf(job string) []*corev1.Pod { return v.podsThat(job, trainingjob.IsResolver) }
+
+func (v *view) podsThat(job string, are func(*corev1.Pod) bool) []*corev1.Pod {
 	var pods []*corev1.Pod
 	for _, p := range v.pods {
-		if p.Labels[v1alpha1.LabelJobName] == job {
+		if p.Labels[v1alpha1.LabelJobName] == job && are(p) {
 			pods = append(pods, p)
 		}
 	}

@@ -125,8 +125,12 @@ func runScenario(t *testing.T, w *world, d *dialect, s Scenario, crashes int) {
 type end struct {
 	// writes of the operator until then.
 	writes int
+	// made are those writes, each as Mortal has it.
+	made []string
 	// state of every job, and what is left of it.
 	state string
+	// killed at these writes.
+	killed []string
 }
 
 // attemptScenario plays the steps once. The error tells the whole story.
@@ -136,9 +140,11 @@ func attemptScenario(ctx context.Context, w *world, d *dialect, steps []Step, cr
 		return end{}, fmt.Errorf("preparing: %w", err)
 	}
 	if err = e.play(ctx, steps); err == nil {
-		outcome.writes = len(e.operator.writes())
+		outcome.made = e.operator.writes()
+		outcome.writes = len(outcome.made)
 		outcome.state, err = e.afterCrashes(ctx, len(crashes))
 	}
+	outcome.killed = e.operator.killedAt()
 	if closed := e.close(ctx); err == nil {
 		err = closed
 	}
@@ -179,23 +185,26 @@ func (e *Env) state(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var lines []string
+	lines := slices.Clone(e.noted)
 	for name, job := range v.jobs {
-		if strings.HasPrefix(name, witnessPrefix) {
-			continue
+		if !strings.HasPrefix(name, witnessPrefix) {
+			lines = append(lines, stateOf(v, job))
 		}
-		st, live, failure := job.Status, 0, "none"
-		for _, p := range v.podsOf(name) {
-			if Live(p) {
-				live++
-			}
-		}
-		if st.LastFailure != nil {
-			failure = st.LastFailure.PodName
-		}
-		lines = append(lines, fmt.Sprintf("%s: %s, attempt %d, restarts %d, preemptions %d, last failure %s, %d live pods, %d groups",
-			name, st.Phase, st.Attempt, st.Restarts, st.Preemptions, failure, live, len(v.groupsOf(name))))
 	}
 	slices.Sort(lines)
 	return strings.Join(lines, "\n"), nil
+}
+
+func stateOf(v *view, job *v1alpha1.TrainingJob) string {
+	st, live, failure := job.Status, 0, "none"
+	for _, p := range v.podsOf(job.Name) {
+		if Live(p) {
+			live++
+		}
+	}
+	if st.LastFailure != nil {
+		failure = st.LastFailure.PodName
+	}
+	return fmt.Sprintf("%s: %s, attempt %d, restarts %d, preemptions %d, last failure %s, %d live pods, %d groups",
+		job.Name, st.Phase, st.Attempt, st.Restarts, st.Preemptions, failure, live, len(v.groupsOf(job.Name)))
 }
