@@ -6,15 +6,15 @@ import (
 	"syscall"
 
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
-	"mlplatform.example.com/trainingjob-operator/pkg/reporting"
+	"mlplatform.example.com/trainingjob-operator/pkg/reportclient"
 )
 
 // newReporter posts what the view holds and hands the operator's commands to the trainer, which notify sends a signal where it wants one.
 //
 // Trouble with the server is told the log alone: the server that would read of it is there again by then, and the operator does not
 // believe a last word that has a problem: it would search a volume that is well.
-func newReporter(o *options, v *view, c clock, l *log.Logger, notify func(syscall.Signal)) *reporting.Reporter {
-	return &reporting.Reporter{
+func newReporter(o *options, v *view, c clock, l *log.Logger, notify func(syscall.Signal)) *reportclient.Reporter {
+	return &reportclient.Reporter{
 		Post: o.server.client().Post, View: func() checkpoint.Report { return v.report(o.attempt) }, News: v.news, After: c.After,
 		Take: func(c checkpoint.Command) error { return take(o, v, l, notify, c) },
 		Trouble: func(err error) {

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
-	"mlplatform.example.com/trainingjob-operator/pkg/reporting"
+	"mlplatform.example.com/trainingjob-operator/pkg/reportclient"
 )
 
 func TestTokensAndCAsRotate(t *testing.T) {
@@ -49,7 +49,7 @@ func TestTroubleWithTheServerIsNotTheVolumes(t *testing.T) {
 
 // reporterStage is a reporter before a server whose behaviour the test changes between reports.
 type reporterStage struct {
-	*reporting.Reporter
+	*reportclient.Reporter
 	opts    *options
 	view    *view
 	handle  http.HandlerFunc
@@ -126,7 +126,7 @@ func TestAFullDiskLosesNoCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.handle = answering(checkpoint.Answer{Command: checkpoint.CommandCheckpointAndExit, ID: "b"})
-	if wait := r.Once(t.Context()); wait != reporting.FirstBackoff || !strings.Contains(r.view.report(1).Problem, "no space left") {
+	if wait := r.Once(t.Context()); wait != reportclient.FirstBackoff || !strings.Contains(r.view.report(1).Problem, "no space left") {
 		t.Errorf("waits %s: %q", wait, r.view.report(1).Problem)
 	}
 	if c, err := checkpoint.ParseCommand([]byte(read(t, r.opts.commandFile))); err != nil || c.ID != "a" {

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
-	"mlplatform.example.com/trainingjob-operator/pkg/reporting"
+	"mlplatform.example.com/trainingjob-operator/pkg/reportclient"
 )
 
 // resolveTries bounds how often the result is posted; the termination message has it too.
@@ -210,13 +210,13 @@ func (r *resolver) post(report checkpoint.Report) error {
 	c := r.server.client()
 	var err error
 	for try := range resolveTries {
-		ctx, cancel := context.WithTimeout(context.Background(), reporting.PostTimeout)
+		ctx, cancel := context.WithTimeout(context.Background(), reportclient.PostTimeout)
 		_, err = c.Post(ctx, report)
 		cancel()
 		if err == nil {
 			return nil
 		}
-		wait := max(reporting.FirstBackoff<<try, min(reporting.RetryAfter(err), time.Minute))
+		wait := max(reportclient.FirstBackoff<<try, min(reportclient.RetryAfter(err), time.Minute))
 		if try+1 < resolveTries {
 			<-r.clock.After(wait)
 		}

@@ -14,10 +14,10 @@ import (
 	"time"
 
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
-	"mlplatform.example.com/trainingjob-operator/pkg/reporting"
+	"mlplatform.example.com/trainingjob-operator/pkg/reportclient"
 )
 
-// lastLook bounds the look at the volume after the trainer's end, as reporting.LastTimeout does the report after that. The pod's grace
+// lastLook bounds the look at the volume after the trainer's end, as reportclient.LastTimeout does the report after that. The pod's grace
 // must be longer than the trainer's by their sum.
 const lastLook = 3 * time.Second
 
@@ -134,7 +134,7 @@ func (a *agent) watch() (finish func()) {
 		defer close(looked)
 		o.follow(stopLooking)
 	}()
-	var r *reporting.Reporter
+	var r *reportclient.Reporter
 	var reports sync.WaitGroup
 	ctx, stopReporting := context.WithCancel(context.Background())
 	if a.opts.server.url != "" && a.opts.rank == 0 {

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
-	"mlplatform.example.com/trainingjob-operator/pkg/reporting"
+	"mlplatform.example.com/trainingjob-operator/pkg/reportclient"
 )
 
 const (
@@ -20,8 +20,8 @@ type server struct {
 	url, tokenFile, caFile, caPEM string
 }
 
-func (s server) client() *reporting.Client {
-	return &reporting.Client{URL: s.url, UserAgent: "trainingjob-agent/" + version, Token: s.token, CA: s.ca}
+func (s server) client() *reportclient.Client {
+	return &reportclient.Client{URL: s.url, UserAgent: "trainingjob-agent/" + version, Token: s.token, CA: s.ca}
 }
 
 func (s server) token(context.Context) (string, error) {

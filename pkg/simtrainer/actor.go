@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
-	"mlplatform.example.com/trainingjob-operator/pkg/reporting"
+	"mlplatform.example.com/trainingjob-operator/pkg/reportclient"
 )
 
 // actor plays one pod of rank 0: its trainer, and the agent that reports.
@@ -28,8 +28,8 @@ type actor struct {
 	wrote bool
 
 	// reporter is nil where there is nowhere to report to. It posts by line.
-	reporter *reporting.Reporter
-	line     *reporting.Client
+	reporter *reportclient.Reporter
+	line     *reportclient.Client
 	news     chan struct{}
 	stop     func() // nil: nobody reports
 }
@@ -46,10 +46,10 @@ func newActor(pod *corev1.Pod, r Rank, v *Volume, c clock.Clock, api client.Clie
 		return a, nil
 	}
 	t := &tokens{client: api, clock: c, pod: pod, reports: r.Reports}
-	a.line = &reporting.Client{
+	a.line = &reportclient.Client{
 		URL: r.Reports.URL, UserAgent: "trainingjob-agent/simulated", Token: t.get, CA: func() (string, error) { return r.Reports.CA, nil },
 	}
-	a.reporter = &reporting.Reporter{
+	a.reporter = &reportclient.Reporter{
 		Post: a.line.Post, View: a.report, News: a.news, After: c.After,
 		Take: func(command checkpoint.Command) error {
 			if a.take(command) {

@@ -1,6 +1,6 @@
-// Package reporting is the agent's side of the report server: how a report is posted, and when the next one is. The agent of a real pod
+// Package reportclient is the agent's side of the report server: how a report is posted, and when the next one is. The agent of a real pod
 // and the player of simulated ones use the same.
-package reporting
+package reportclient
 
 import (
 	"bytes"
