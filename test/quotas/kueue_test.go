@@ -65,6 +65,7 @@ func TestKueue(t *testing.T) {
 		t.Run("queue of another namespace", func(t *testing.T) { t.Parallel(); foreignQueue(newCase(t, w, 1)) })
 		t.Run("stopped queues", func(t *testing.T) { t.Parallel(); stoppedQueues(newCase(t, w, 2)) })
 		t.Run("a name that is taken", func(t *testing.T) { t.Parallel(); foreignWorkload(newCase(t, w, 1)) })
+		t.Run("topology", func(t *testing.T) { t.Parallel(); topology(t, w) })
 		t.Run("writes", func(t *testing.T) { t.Parallel(); writes(newCase(t, w, 1)) })
 	})
 }
