@@ -162,21 +162,26 @@ func preemptAndTear(j *training) int64 {
 
 func TestResumesBitForBit(t *testing.T) {
 	w := theWorld
-	w.tellIfFailed(t)
 	uninterrupted := map[string][]line{}
 	for _, s := range stories() {
 		if *reduced && !s.reduced {
 			continue
 		}
 		t.Run(s.program.name+"/"+string(s.scheduler)+"/"+s.name, func(t *testing.T) {
-			w.tellIfFailed(t)
-			if uninterrupted[s.program.name] == nil {
+			w.tellIfFailed(t, s.program.name)
+			whole, tried := uninterrupted[s.program.name]
+			if !tried {
+				uninterrupted[s.program.name] = nil
 				plain := w.newTraining(t, s.program, v1alpha1.SchedulerVolcano, s.program.name+"-uninterrupted")
 				plain.submit()
 				plain.untilSucceeded()
-				uninterrupted[s.program.name] = plain.lines()
+				whole = plain.lines()
+				uninterrupted[s.program.name] = whole
 			}
-			s.play(t, w, uninterrupted[s.program.name])
+			if whole == nil {
+				t.Fatal("there is no uninterrupted training to compare with")
+			}
+			s.play(t, w, whole)
 		})
 	}
 }
