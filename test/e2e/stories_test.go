@@ -30,7 +30,7 @@ type story struct {
 	saves bool
 	// asked is true where the operator asks for a checkpoint before anything is ended.
 	asked bool
-	// restarts, of 0 preemptions unless it was interrupted by one.
+	// What the status must say in the end.
 	restarts, preemptions int32
 }
 
@@ -190,6 +190,9 @@ func (s story) play(t *testing.T, w *world, whole []line) {
 	low := w.newTraining(t, s.program, s.scheduler, strings.Join([]string{s.program.name, string(s.scheduler), s.name}, "-"))
 	low.submit(append([]string{"--step-seconds", s.program.pause}, s.args...)...)
 	low.untilTrained(50, s.checkpoints)
+	if s.asked { // only who is known to report is asked
+		low.until("has reported", func(job *v1alpha1.TrainingJob) bool { return job.Status.Progress != nil })
+	}
 	point := s.interrupt(low)
 	job := low.untilSucceeded()
 	status, lines := job.Status, low.lines()
