@@ -254,3 +254,31 @@ func TestForeignGroupIsTriedAgainInTime(t *testing.T) {
 		t.Errorf("what is overcome is forgotten, got %+v", o)
 	}
 }
+
+// A changed job is tried at once; when it is refused again, the pass that finds it out knows of no reason why the job waits, and
+// says none.
+func TestRefusedPassSaysNothing(t *testing.T) {
+	w := newWorld(t, bert(2))
+	w.wants("queued", queued...)
+	w.refuse = func(write string) error {
+		if strings.HasPrefix(write, "create PodGroup") {
+			return apierrors.NewInvalid(schema.GroupKind{Kind: "PodGroup"}, "bert-1", nil)
+		}
+		return nil
+	}
+	w.wants("without a group no pod", "create PodGroup bert-1: refused", "create Service bert")
+	w.sync()
+	w.clock.Step(10 * time.Second)
+	w.wants("the reason", "patch TrainingJob/status bert", "event GroupRejected")
+	job := w.job()
+	job.Generation++
+	if err := w.store.Update(t.Context(), job); err != nil {
+		t.Fatal(err)
+	}
+	w.sync()
+	w.wants("it is tried at once, and refused", "create PodGroup bert-1: refused")
+	w.wants("the reason is the same", "patch TrainingJob/status bert")
+	if b := w.blocker(); b.Reason != v1alpha1.ReasonGroupRejected {
+		t.Errorf("it says %+v", b)
+	}
+}

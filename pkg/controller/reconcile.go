@@ -84,7 +84,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if !plan.Transition {
 		applied = r.apply(ctx, scene, plan)
 	}
-	if errors.Is(applied, errStale) || plan.DeleteJob {
+	var refused *refusal
+	if errors.Is(applied, errStale) || errors.As(applied, &refused) || plan.DeleteJob {
+		// What was refused is the reason why the job waits, and the plan did not know of it: the next pass does.
 		return r.settle(scene, plan, applied)
 	}
 	wrote, patched := r.patchStatus(ctx, job, plan.Status)

@@ -141,7 +141,9 @@ func (p *Place) Until(what string, is func(context.Context) (string, error)) {
 	var last string
 	err := wait.PollUntilContextTimeout(p.T.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		missing, err := is(ctx)
-		last = missing
+		if missing != "" { // the deadline's own error comes with none
+			last = missing
+		}
 		return err == nil && missing == "", client.IgnoreNotFound(err)
 	})
 	if err != nil {
