@@ -63,7 +63,7 @@ test: build ## every test, also those against a real control plane, built from G
 e2e: build ## trainers in containers on a real kubelet, interrupted and resumed bit for bit (Linux, root; installs Debian packages)
 	test/e2e/install.sh
 	bin/localcluster build --real-node
-	go test -tags e2e -count 1 -v -timeout 90m ./test/e2e
+	go test -tags e2e -count 1 -v -timeout 120m ./test/e2e
 
 .PHONY: demo
 demo: build ## a gang that waits whole, preempts, and runs again, in a local cluster (SCHEDULER=volcano|native|coscheduling|kueue)

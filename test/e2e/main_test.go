@@ -246,4 +246,4 @@ func end(name string) []byte {
 }
 
 // patience with one condition.
-const patience = 4 * time.Minute
+const patience = 10 * time.Minute
