@@ -65,7 +65,7 @@ e2e: build ## trainers in containers on a real kubelet, interrupted and resumed 
 	test/e2e/install.sh
 	bin/localcluster build --real-node
 	go test -tags e2e -count 1 -v -timeout 20m ./test/install
-	go test -tags e2e -count 1 -v -timeout 90m ./test/e2e
+	go test -tags e2e -count 1 -v -timeout 120m ./test/e2e
 
 .PHONY: demo
 demo: build ## a gang that waits whole, preempts, and runs again, in a local cluster (SCHEDULER=volcano|native|coscheduling|kueue)

@@ -217,6 +217,13 @@ func (o *operator) kill() {
 	_ = o.cmd.Wait()
 }
 
+// clear the node for the next story, also after one that has failed.
+func (w *world) clear(t *testing.T) {
+	if err := w.client.DeleteAllOf(context.Background(), &v1alpha1.TrainingJob{}, client.InNamespace(namespace)); err != nil {
+		t.Error(err)
+	}
+}
+
 // tellIfFailed tells what a failed test's reader wants to see: the ends of the logs of the operator, of the node, and of the pods
 // that are still there and whose names begin so.
 func (w *world) tellIfFailed(t *testing.T, pods string) {
@@ -237,7 +244,7 @@ func end(name string) []byte {
 		return []byte(err.Error())
 	}
 	defer f.Close()
-	const most = 10 << 10
+	const most = 4 << 10
 	if info, err := f.Stat(); err == nil && info.Size() > most {
 		_, _ = f.Seek(-most, io.SeekEnd)
 	}
@@ -246,4 +253,4 @@ func end(name string) []byte {
 }
 
 // patience with one condition.
-const patience = 4 * time.Minute
+const patience = 10 * time.Minute

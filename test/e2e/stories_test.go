@@ -168,6 +168,7 @@ func TestResumesBitForBit(t *testing.T) {
 			continue
 		}
 		t.Run(s.program.name+"/"+string(s.scheduler)+"/"+s.name, func(t *testing.T) {
+			t.Cleanup(func() { w.clear(t) })
 			w.tellIfFailed(t, s.program.name)
 			whole, tried := uninterrupted[s.program.name]
 			if !tried {
