@@ -26,32 +26,39 @@ type crashCycle struct {
 // the fake in every run; with -crash-on on real schedulers too, where the points come one after the other.
 func TestCrashAtEveryWrite(t *testing.T) {
 	t.Parallel()
-	crashCycles(t,
-		map[fake.Option]crashCycle{"": returns(), fake.EvictsPart: returns()}, returns())
+	if crashesOn(fakeDialect(fake.Habits{})) {
+		t.Run("fake", func(t *testing.T) { crashEverywhere(t, theWorld(t), fakeDialect(fake.Habits{}), returns()) })
+		t.Run("fake that evicts part", func(t *testing.T) { crashEverywhere(t, theWorld(t), evictsPart(), returns()) })
+	}
+	crashOnReal(t, returns())
 }
 
-// The same with checkpoints: the attempt that follows goes on where the newest complete one ends, whoever died when.
+// The same with checkpoints: the attempt that follows goes on where the newest complete one ends, whoever died when. With
+// -crash-points=all also where work is lost.
 func TestCrashAtEveryWriteOfAResume(t *testing.T) {
 	t.Parallel()
-	crashCycles(t,
-		map[fake.Option]crashCycle{"": resumes("saves unheard", savesUnheard), fake.EvictsPart: resumes("dies", dies)}, resumes("saves unheard", savesUnheard))
+	unheard := resumes("saves unheard", savesUnheard)
+	if crashesOn(fakeDialect(fake.Habits{})) {
+		t.Run("fake that evicts part", func(t *testing.T) { crashEverywhere(t, theWorld(t), evictsPart(), unheard) })
+		if *crashPoints == "all" {
+			t.Run("fake", func(t *testing.T) {
+				crashEverywhere(t, theWorld(t), fakeDialect(fake.Habits{}), resumes("dies", dies))
+			})
+		}
+	}
+	crashOnReal(t, unheard)
 }
 
-func crashCycles(t *testing.T, onFake map[fake.Option]crashCycle, onReal crashCycle) {
-	w := theWorld(t)
-	if crashesOn(fakeDialect(fake.Habits{})) {
-		t.Run("fake", func(t *testing.T) { crashEverywhere(t, w, fakeDialect(fake.Habits{}), onFake[""]) })
-		// Part of a gang is evicted at a time: what is left of the gang is the operator's to end.
-		t.Run("fake that evicts part", func(t *testing.T) {
-			crashEverywhere(t, w, fakeDialect(fake.Habits{Options: []fake.Option{fake.EvictsPart}}), onFake[fake.EvictsPart])
-		})
-	}
+// evictsPart of a gang at a time: what is left of the gang is the operator's to end.
+func evictsPart() *dialect { return fakeDialect(fake.Habits{Options: []fake.Option{fake.EvictsPart}}) }
+
+func crashOnReal(t *testing.T, c crashCycle) {
 	for _, d := range []*dialect{nativeDialect(), volcanoDialect(), coschedulingDialect(), kueueDialect()} {
 		if crashesOn(d) {
 			t.Run(d.name, func(t *testing.T) {
 				realNodes.Lock()
 				defer realNodes.Unlock()
-				crashEverywhere(t, worldOf(t, d), d, onReal)
+				crashEverywhere(t, worldOf(t, d), d, c)
 			})
 		}
 	}
