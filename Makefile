@@ -4,12 +4,16 @@ SCHEDULER ?= volcano
 VERSION   := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS   := -s -w -X main.version=$(VERSION)
 TOOLS     := bin/tools
+# With them every file is compiled: none is left out by a tag.
+TAGS      := cluster,e2e
+# Packages with tests against a real control plane. They run one at a time: each has the machine to itself.
+CLUSTER    = $(shell grep -rl --include='*_test.go' '^//go:build cluster' . | xargs -n1 dirname | sort -u)
 # Where `generate` writes; `verify` sets it to a temporary directory.
 OUT       ?= .
 
 .PHONY: help
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-14s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-14s %s\n", $$1, $$2}' Makefile
 
 .PHONY: build
 build: ## bin/operator, bin/localcluster and bin/agent, each a static binary
@@ -34,8 +38,8 @@ $(TOOLS)/built: deploy/tools/go.mod deploy/tools/go.sum $(wildcard deploy/tools/
 verify: $(TOOLS)/built ## formatting, go vet, staticcheck, generated files, direction of imports
 	@files=$$(gofmt -l $$(go list -f '{{.Dir}}' -tags cluster ./...) deploy/tools/finishcrd); \
 		if [ -n "$$files" ]; then echo "run gofmt -w on:" $$files; exit 1; fi
-	go vet ./... && go vet -tags cluster ./... && go vet -tags e2e ./... && go -C deploy/tools vet ./...
-	$(TOOLS)/staticcheck ./... && $(TOOLS)/staticcheck -tags cluster ./... && $(TOOLS)/staticcheck -tags e2e ./...
+	go vet -tags $(TAGS) ./... && go -C deploy/tools vet ./...
+	$(TOOLS)/staticcheck -tags $(TAGS) ./...
 	@tmp=$$(mktemp -d) && trap 'rm -rf "$$tmp"' EXIT && $(MAKE) --silent generate OUT="$$tmp" && \
 		for f in $$(cd "$$tmp" && find . -type f); do diff -u "$$f" "$$tmp/$$f" || { echo "$$f is out of date: run make generate"; exit 1; }; done
 	go test -count=1 ./api/... # what go list says is no part of the test cache's key
@@ -43,21 +47,23 @@ verify: $(TOOLS)/built ## formatting, go vet, staticcheck, generated files, dire
 .PHONY: test-unit
 test-unit: ## tests that need nothing but Go
 	go test ./...
-	@echo; echo "Left out: the tests of these packages against a real control plane (make test runs them)"
-	@grep -rl --include='*_test.go' '^//go:build cluster' . | xargs -r -n1 dirname | sort -u | sed 's/^/  /'
+	@echo; echo "Left out: the tests of these packages against a real control plane, and test/e2e (make test runs them)"
+	@printf '  %s\n' $(CLUSTER)
 
 .PHONY: test
-test: build ## every test, also those against a real control plane, built from Go modules at the first run
-	bin/localcluster build
-	go test ./...
-	go test -tags cluster -p 1 -timeout 40m ./...
+test: build ## every test, also those against a real control plane, built from Go modules at the first run, and the reduced form of e2e
+	test/e2e/install.sh
+	bin/localcluster build --real-node
+	go test $$(go list ./... | grep -vxF "$$(go list $(CLUSTER))")
+	go test -tags cluster -p 1 -timeout 40m $(CLUSTER)
+	go test -tags e2e -count 1 -v -timeout 40m ./test/e2e -args -reduced
 	@for s in volcano native coscheduling kueue; do bin/localcluster demo --scheduler $$s --dir bin/test-demo --down </dev/null || exit 1; done
 
 .PHONY: e2e
-e2e: ## PyTorch in containers on a real kubelet, preempted and resumed bit for bit (Linux, root; installs Debian packages)
+e2e: build ## trainers in containers on a real kubelet, interrupted and resumed bit for bit (Linux, root; installs Debian packages)
 	test/e2e/install.sh
-	go test -tags e2e -run '^TestRealNode$$' -count 1 -v -timeout 30m ./pkg/localcluster
-	go test -tags e2e -count 1 -v -timeout 60m ./test/e2e
+	bin/localcluster build --real-node
+	go test -tags e2e -count 1 -v -timeout 90m ./test/e2e
 
 .PHONY: demo
 demo: build ## a gang that waits whole, preempts, and runs again, in a local cluster (SCHEDULER=volcano|native|coscheduling|kueue)

@@ -45,6 +45,10 @@ var rules = map[string]struct {
 		reason: "pure: the contract between trainer, agent and operator",
 		never:  []string{"context", "os", "net", "k8s.io", "sigs.k8s.io"},
 	},
+	"pkg/reportclient": {
+		reason: "part of a small binary: the standard library and the contract", ours: []string{"pkg/checkpoint"},
+		never: []string{"k8s.io", "sigs.k8s.io", "github.com", "golang.org"},
+	},
 	"pkg/reportserver": {reason: "takes reports; knows no scheduler and no controller", ours: []string{"api", "pkg/checkpoint", "pkg/trainingjob"}},
 	"pkg/reporting": {
 		reason: "knows the report server and the controller, which do not know each other",
@@ -54,14 +58,18 @@ var rules = map[string]struct {
 	"pkg/controller":   {reason: "the shell knows no dialect", ours: []string{"api", "scheduler", "pkg/trainingjob", "pkg/clusterfacts"}},
 	"pkg/clusterfacts": {reason: "knows clusters and gangs, not jobs", ours: []string{"scheduler"}},
 	"pkg/localcluster": {reason: "knows clusters, not jobs"},
-	"pkg/simtrainer":   {reason: "plays pods, knows the contract and no job", ours: []string{"api", "pkg/checkpoint", "pkg/localcluster"}},
+	"pkg/simtrainer":   {reason: "plays pods, knows the contract and no job", ours: []string{"api", "pkg/checkpoint", "pkg/localcluster", "pkg/reportclient"}},
 	"pkg/demo":         {reason: "drives the operator through the API and its file", ours: []string{"api", "pkg/config", "pkg/localcluster"}},
 	"cmd/operator": {
 		reason: "the only importer of concrete backends",
 		ours:   []string{"api", "scheduler", "scheduler/volcano", "scheduler/native", "scheduler/coscheduling", "pkg/config", "pkg/controller", "pkg/reporting"},
 	},
 	"cmd/agent": {
-		reason: "a small binary: the standard library and the contract", ours: []string{"pkg/checkpoint"},
+		reason: "a small binary: the standard library and the contract", ours: []string{"pkg/checkpoint", "pkg/reportclient"},
+		never: []string{"k8s.io", "sigs.k8s.io", "github.com", "golang.org"},
+	},
+	"examples/gotrainer": {
+		reason: "what training code has to know: the standard library and the contract", ours: []string{"pkg/checkpoint"},
 		never: []string{"k8s.io", "sigs.k8s.io", "github.com", "golang.org"},
 	},
 	"cmd/localcluster": {reason: "a command", ours: []string{"pkg/localcluster", "pkg/demo", "pkg/simtrainer"}},

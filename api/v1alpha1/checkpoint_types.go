@@ -172,7 +172,8 @@ type WorkStatus struct {
 	Interruptions int32 `json:"interruptions"`
 	// LostSteps were trained and must be trained again: from the resume point to the last step that was reported.
 	LostSteps int64 `json:"lostSteps"`
-	// LostSeconds of running time since the last complete checkpoint, and the same times the gang's GPUs.
+	// LostSeconds of running time since the last complete checkpoint, at least one per interruption that lost a step, and the same
+	// times the gang's GPUs.
 	LostSeconds    int64 `json:"lostSeconds"`
 	LostGPUSeconds int64 `json:"lostGPUSeconds"`
 	// Resumptions: interruptions after which the gang ran again, suspensions left out.

@@ -38,11 +38,6 @@ type options struct {
 	command                 []string
 }
 
-// server is where reports go.
-type server struct {
-	url, tokenFile, caFile, caPEM string
-}
-
 func serverFlags(f *flag.FlagSet, env func(string) string) *server {
 	s := &server{caPEM: env(checkpoint.EnvCA)}
 	f.StringVar(&s.url, "report-url", env(checkpoint.EnvReportURL), "https URL that reports go to; empty: nowhere")

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
+	"mlplatform.example.com/trainingjob-operator/pkg/reportclient"
 )
 
 // resolveTries bounds how often the result is posted; the termination message has it too.
@@ -206,20 +207,16 @@ func (v volume) choose(opts checkpoint.Options) (checkpoint.Choice, error) {
 }
 
 func (r *resolver) post(report checkpoint.Report) error {
-	c := &client{server: r.server}
+	c := r.server.client()
 	var err error
 	for try := range resolveTries {
-		ctx, cancel := context.WithTimeout(context.Background(), postTimeout)
-		_, err = c.post(ctx, report)
+		ctx, cancel := context.WithTimeout(context.Background(), reportclient.PostTimeout)
+		_, err = c.Post(ctx, report)
 		cancel()
 		if err == nil {
 			return nil
 		}
-		wait := firstBackoff << try
-		var pe *postError
-		if errors.As(err, &pe) {
-			wait = max(wait, min(pe.retryAfter, time.Minute))
-		}
+		wait := max(reportclient.FirstBackoff<<try, min(reportclient.RetryAfter(err), time.Minute))
 		if try+1 < resolveTries {
 			<-r.clock.After(wait)
 		}

@@ -14,13 +14,12 @@ import (
 	"time"
 
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
+	"mlplatform.example.com/trainingjob-operator/pkg/reportclient"
 )
 
-// Bounds of what happens between the trainer's end and ours. The pod's grace must be longer than the trainer's by their sum.
-const (
-	lastLook   = 3 * time.Second
-	lastReport = 3 * time.Second
-)
+// lastLook bounds the look at the volume after the trainer's end, as reportclient.LastTimeout does the report after that. The pod's grace
+// must be longer than the trainer's by their sum.
+const lastLook = 3 * time.Second
 
 // forwarded signals. Those that ask for the end may go to the group, see options.signalGroup; the others never do, for a process
 // that has no handler dies of them. SIGURG is Go's own; SIGCHLD is ours.
@@ -135,12 +134,12 @@ func (a *agent) watch() (finish func()) {
 		defer close(looked)
 		o.follow(stopLooking)
 	}()
-	var r *reporter
-	var reporting sync.WaitGroup
+	var r *reportclient.Reporter
+	var reports sync.WaitGroup
 	ctx, stopReporting := context.WithCancel(context.Background())
 	if a.opts.server.url != "" && a.opts.rank == 0 {
 		r = newReporter(a.opts, a.view, a.clock, a.log, func(s syscall.Signal) { a.trainer.signal(s, false) })
-		reporting.Go(func() { r.follow(ctx) })
+		reports.Go(func() { r.Follow(ctx) })
 	}
 	return func() {
 		close(stopLooking)
@@ -150,9 +149,11 @@ func (a *agent) watch() (finish func()) {
 			a.view.problem("last look", "the volume did not answer in time")
 		}
 		stopReporting()
-		reporting.Wait() // posts end with the context
+		reports.Wait() // posts end with the context
 		if r != nil {
-			r.last(context.Background())
+			if err := r.Last(context.Background()); err != nil {
+				a.log.Printf("the last report was not taken: %v", err)
+			}
 		}
 	}
 }

@@ -23,9 +23,6 @@ type view struct {
 	news chan struct{}
 }
 
-// aboutServer is the key of the trouble with the report server. It is kept so that the log says each trouble once.
-const aboutServer = "report"
-
 func newView() *view {
 	return &view{problems: map[string]string{}, news: make(chan struct{}, 1)}
 }
@@ -52,14 +49,10 @@ func (v *view) problem(about, text string) bool {
 	return text != ""
 }
 
-// problemText is what is wrong with the trainer's files. The agent's trouble with the report server is left out: the server that would
-// read of it is there again by then, and the operator does not believe a last word that has a problem: it would search a volume that is well.
 func (v *view) problemText() string { // with mu held
 	var all []string
 	for _, about := range slices.Sorted(maps.Keys(v.problems)) {
-		if about != aboutServer {
-			all = append(all, about+": "+v.problems[about])
-		}
+		all = append(all, about+": "+v.problems[about])
 	}
 	return checkpoint.Printable(strings.Join(all, "; "), 512)
 }

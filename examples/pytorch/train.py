@@ -28,12 +28,13 @@ import torch.distributed as dist  # noqa: E402
 MANIFEST = "trainingjob-manifest.json"
 
 
-def write(path, data):
-    """Replaces a file whole: readers see the old one or the new one."""
+def write(path, data, sync=True):
+    """Replaces a file whole: readers see the old one or the new one, with sync also after the power has failed."""
     with open(path + ".tmp", "wb") as f:
         f.write(data)
         f.flush()
-        os.fsync(f.fileno())
+        if sync:
+            os.fsync(f.fileno())
     os.rename(path + ".tmp", path)
 
 
@@ -68,7 +69,7 @@ class Trainer:
         self.optimizer.load_state_dict(state["optimizer"])
         self.step = self.saved = state["step"]
 
-    def save(self):
+    def save(self, why):
         """Called with the lock held, by rank 0. The manifest is written last: it says that the rest is there."""
         if self.saved == self.step or not self.dir:
             return
@@ -86,6 +87,7 @@ class Trainer:
             "files": [{"name": "state.pt", "size": len(data), "sha256": hashlib.sha256(data).hexdigest()}],
         }).encode())
         self.saved = self.step
+        self.log(event="save", step=self.step, why=why)
 
     def tell(self, phase, loss=None):
         if not self.status_file or self.rank != 0:
@@ -95,7 +97,7 @@ class Trainer:
             status["metrics"] = {"loss": repr(loss)}
         if self.carried_out:
             status["commandId"] = self.carried_out
-        write(self.status_file, json.dumps(status).encode())
+        write(self.status_file, json.dumps(status).encode(), sync=False)
 
     def listen(self):
         """Waits in a thread of its own for the end, or for a command. The main thread cannot: when another rank is gone it hangs in
@@ -115,7 +117,7 @@ class Trainer:
                 continue
             with self.whole:
                 if self.rank == 0 and not self.args.die_at_once:
-                    self.save()
+                    self.save("signal" if asked is not None else "command " + command["id"])
                     self.carried_out = command.get("id", self.carried_out)
                     self.tell("Training")
                 if asked is not None or command.get("command") == "CheckpointAndExit":
@@ -158,7 +160,7 @@ class Trainer:
             except RuntimeError as e:  # another rank is gone
                 with self.whole:
                     if self.rank == 0 and not self.args.die_at_once:
-                        self.save()
+                        self.save("peer")
                 sys.exit("step %d: %s" % (self.step + 1, e))
             mean = (mean / self.world).item()
             with self.whole:
@@ -167,13 +169,14 @@ class Trainer:
                 # A float's hexadecimal form loses no bit.
                 self.log(event="step", step=self.step, loss=mean.hex())
                 if self.rank == 0 and time.monotonic() - last_save >= self.interval:
-                    self.save()
+                    self.save("interval")
                     last_save = time.monotonic()
                 self.tell("Training", mean)
-            time.sleep(self.args.step_seconds)
+            if self.attempt == 1 or self.step < 50:
+                time.sleep(self.args.step_seconds)
         with self.whole:
             if self.rank == 0:
-                self.save()
+                self.save("end")
             weights = hashlib.sha256()
             for p in self.model.parameters():
                 weights.update(p.detach().numpy().tobytes())
@@ -184,7 +187,9 @@ class Trainer:
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=1000)
-    parser.add_argument("--step-seconds", type=float, default=0, help="pause after each step, to play a larger model")
+    parser.add_argument("--step-seconds", type=float, default=0,
+                        help="pause after each step of the first attempt, so that there is time to interrupt it, and after the"
+                        " first 50 steps of any, so that one that wrongly begins at 0 is seen to")
     parser.add_argument("--log", default="", help="file that rank 0 appends its losses to, besides its output")
     parser.add_argument("--width", type=int, default=64)
     parser.add_argument("--seed", type=int, default=1)

@@ -3,6 +3,7 @@ package localcluster
 import (
 	"archive/tar"
 	"bytes"
+	"compress/gzip"
 	"fmt"
 	"io"
 	"maps"
@@ -32,6 +33,10 @@ type Image struct {
 	Env        []string
 }
 
+// uncompressed layers: an archive is written once and read once, on this machine,
+// and compressing a gigabyte takes minutes.
+var uncompressed = tarball.WithCompressionLevel(gzip.NoCompression)
+
 // Write writes it as an archive that containerd imports.
 func (i Image) Write(path string) error {
 	tag, err := name.NewTag(i.Name)
@@ -40,7 +45,7 @@ func (i Image) Write(path string) error {
 	}
 	var layers []v1.Layer
 	for _, l := range i.Layers {
-		layer, err := tarball.LayerFromFile(l)
+		layer, err := tarball.LayerFromFile(l, uncompressed)
 		if err != nil {
 			return fmt.Errorf("reading a layer of image %s: %w", i.Name, err)
 		}
@@ -90,5 +95,5 @@ func (i Image) upper() (v1.Layer, error) {
 	if err := w.Close(); err != nil {
 		return nil, err
 	}
-	return tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content.Bytes())), nil })
+	return tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content.Bytes())), nil }, uncompressed)
 }

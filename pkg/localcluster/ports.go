@@ -1,9 +1,12 @@
 package localcluster
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"os"
+	"path/filepath"
 	"strconv"
 )
 
@@ -42,7 +45,28 @@ func choosePorts(names []string, pick func() int, free func(int) bool) (map[stri
 	return ports, nil
 }
 
-func randomPort() int { return lowestPort + rand.IntN(highestPort-lowestPort+1) }
+// portsOfARow are chosen by one cluster at a time: a port that is free when chosen could be taken by another cluster that comes up
+// meanwhile, before its own server listens.
+const portsOfARow = 64
+
+// reserveRow finds a row of ports that no other cluster is choosing from. It is held until release, by a lock file in dir.
+func reserveRow(dir string) (first int, release func(), err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return 0, nil, fmt.Errorf("creating the folder of reserved ports: %w", err)
+	}
+	for _, row := range rand.Perm((highestPort - lowestPort + 1) / portsOfARow) {
+		first := lowestPort + row*portsOfARow
+		release, err := tryLockFile(filepath.Join(dir, fmt.Sprintf("%d.lock", first)))
+		if errors.Is(err, errLocked) {
+			continue
+		}
+		return first, release, err
+	}
+	return 0, nil, fmt.Errorf("every row of %d ports between %d and %d is reserved by a cluster that comes up", portsOfARow, lowestPort, highestPort)
+}
+
+// randomPort of the row that begins with first.
+func randomPort(first int) int { return first + rand.IntN(portsOfARow) }
 
 // portFree reports whether nobody listens on the loopback port.
 func portFree(port int) bool {

@@ -43,10 +43,31 @@ func TestPortFree(t *testing.T) {
 	}
 }
 
-func TestRandomPortsAreBelowTheEphemeralRange(t *testing.T) {
-	for range 1000 {
-		if port := randomPort(); port < lowestPort || port > highestPort {
-			t.Fatalf("got %d", port)
+func TestRowsOfPorts(t *testing.T) {
+	dir := t.TempDir()
+	rows := (highestPort - lowestPort + 1) / portsOfARow
+	seen := map[int]bool{}
+	var release func()
+	for range rows {
+		first, free, err := reserveRow(dir)
+		if err != nil {
+			t.Fatal(err)
 		}
+		for range 1000 {
+			if port := randomPort(first); port < lowestPort || port > highestPort || seen[port] {
+				t.Fatalf("port %d is out of range or of another's row", port)
+			}
+		}
+		for i := range portsOfARow {
+			seen[first+i] = true
+		}
+		release = free
+	}
+	if _, _, err := reserveRow(dir); err == nil {
+		t.Error("every row is reserved, and one was given out again")
+	}
+	release()
+	if _, _, err := reserveRow(dir); err != nil {
+		t.Errorf("a row was released: %v", err)
 	}
 }

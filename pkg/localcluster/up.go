@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
@@ -41,10 +42,11 @@ func Up(ctx context.Context, options Options) (*Cluster, error) {
 	if c, err := existing(files, options); c != nil || err != nil {
 		return c, err
 	}
-	p, err := newPlan(ctx, options, files)
+	p, release, err := newPlan(ctx, options, files)
 	if err != nil {
 		return nil, err
 	}
+	defer release()
 	return bringUp(ctx, p)
 }
 
@@ -69,29 +71,32 @@ func existing(files layout, options Options) (*Cluster, error) {
 	return nil, nil
 }
 
-// newPlan builds the binaries and chooses the ports.
-func newPlan(ctx context.Context, options Options, files layout) (plan, error) {
-	modules, err := findModules(options.Modules)
-	if err != nil {
-		return plan{}, err
+// newPlan builds the binaries and chooses the ports, which nobody else chooses until release.
+func newPlan(ctx context.Context, options Options, files layout) (p plan, release func(), err error) {
+	p = plan{options: options, files: files}
+	if p.modules, err = findModules(options.Modules); err != nil {
+		return plan{}, nil, err
 	}
-	binaries, err := Build(ctx, BuildOptions{
-		Modules: modules, Cache: options.Cache, Progress: options.Progress, Schedulers: options.Schedulers, RealNode: options.RealNode,
+	p.binaries, err = Build(ctx, BuildOptions{
+		Modules: p.modules, Cache: options.Cache, Progress: options.Progress, Schedulers: options.Schedulers, RealNode: options.RealNode,
 	})
 	if err != nil {
-		return plan{}, err
+		return plan{}, nil, err
 	}
-	ports, err := choosePorts(portNames(options), randomPort, portFree)
-	if err != nil {
-		return plan{}, err
-	}
-	var number byte
 	if options.RealNode {
-		if number, err = freeCable(); err != nil {
-			return plan{}, err
+		if p.nodeNumber, err = freeCable(); err != nil {
+			return plan{}, nil, err
 		}
 	}
-	return plan{options: options, nodeNumber: number, files: files, modules: modules, binaries: binaries, ports: ports}, nil
+	row, release, err := reserveRow(filepath.Join(options.Cache, "ports"))
+	if err != nil {
+		return plan{}, nil, err
+	}
+	if p.ports, err = choosePorts(portNames(options), func() int { return randomPort(row) }, portFree); err != nil {
+		release()
+		return plan{}, nil, err
+	}
+	return p, release, nil
 }
 
 // bringUp makes the files, starts the processes, and undoes it all on error.

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
+	"mlplatform.example.com/trainingjob-operator/pkg/reportclient"
 )
 
 // actor plays one pod of rank 0: its trainer, and the agent that reports.
@@ -18,7 +19,6 @@ type actor struct {
 	rank   Rank
 	volume *Volume
 	clock  clock.Clock
-	line   *line // nil: nowhere to report to
 
 	mu        sync.Mutex
 	trainer   Trainer
@@ -27,13 +27,16 @@ type actor struct {
 	// wrote: the pod's end is written.
 	wrote bool
 
-	reporter *reporter
+	// reporter is nil where there is nowhere to report to. It posts by line.
+	reporter *reportclient.Reporter
+	line     *reportclient.Client
+	news     chan struct{}
 	stop     func() // nil: nobody reports
 }
 
 // newActor for a pod; wake is called when its trainer has got something to do.
 func newActor(pod *corev1.Pod, r Rank, v *Volume, c clock.Clock, api client.Client, log logr.Logger, wake func()) (*actor, error) {
-	a := &actor{rank: r, volume: v, clock: c}
+	a := &actor{rank: r, volume: v, clock: c, news: make(chan struct{}, 1)}
 	if stored, ok := v.Trainer(pod.UID); ok {
 		a.trainer = stored
 	} else {
@@ -43,15 +46,20 @@ func newActor(pod *corev1.Pod, r Rank, v *Volume, c clock.Clock, api client.Clie
 		return a, nil
 	}
 	t := &tokens{client: api, clock: c, pod: pod, reports: r.Reports}
-	var err error
-	if a.line, err = newLine(r.Reports.URL, r.Reports.CA, t.get); err != nil {
-		return nil, err
+	a.line = &reportclient.Client{
+		URL: r.Reports.URL, UserAgent: "trainingjob-agent/simulated", Token: t.get, CA: func() (string, error) { return r.Reports.CA, nil },
 	}
-	a.reporter = &reporter{
-		post: a.line.post, view: a.report, clock: c, log: log, news: make(chan struct{}, 1), min: interval,
-		take: func(command checkpoint.Command) {
+	a.reporter = &reportclient.Reporter{
+		Post: a.line.Post, View: a.report, News: a.news, After: c.After,
+		Take: func(command checkpoint.Command) error {
 			if a.take(command) {
 				wake()
+			}
+			return nil
+		},
+		Trouble: func(err error) {
+			if err != nil {
+				log.Info("A report was not taken, trying again", "error", err.Error())
 			}
 		},
 	}
@@ -109,7 +117,7 @@ func (a *actor) tell() {
 		return
 	}
 	select {
-	case a.reporter.news <- struct{}{}:
+	case a.news <- struct{}{}:
 	default: // it is already signalled
 	}
 }
@@ -123,7 +131,7 @@ func (a *actor) speak(parent context.Context) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		a.reporter.follow(ctx)
+		a.reporter.Follow(ctx)
 	}()
 	a.stop = func() { cancel(); <-done }
 }
@@ -136,15 +144,13 @@ func (a *actor) hush() {
 	}
 }
 
-// bye is the last report, in a short time: the pod is about to end.
+// bye is the last report.
 func (a *actor) bye(ctx context.Context) error {
-	if a.line == nil {
+	if a.reporter == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, lastReport)
-	defer cancel()
-	_, err := a.line.post(ctx, a.report())
-	a.line.close()
+	err := a.reporter.Last(ctx)
+	a.line.Close()
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return nil
 	}

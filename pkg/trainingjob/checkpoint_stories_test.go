@@ -113,6 +113,17 @@ var checkpointStories = map[string]struct {
 		w.tell("and it ends")
 		w.worked()
 	}},
+	"checkpoint-steps-lost-within-a-second": {newJob(2, withCheckpoints), func(w *world) {
+		trains(w)
+		s := w.saves(300)
+		w.reports(303, w.committed(s))
+		w.tell("3 steps beyond the last commit, in the same second")
+		w.lingers = true
+		w.preempt("bert-worker-0", "bert-worker-1")
+		w.ends(exited(143), "bert-worker-0", "bert-worker-1")
+		w.tell("the gang is preempted: steps that are lost cost a second")
+		w.worked()
+	}},
 	"work-without-checkpoints": {newJob(2), func(w *world) {
 		w.job.CreationTimestamp = metav1.NewTime(w.now)
 		running(w)

@@ -61,11 +61,12 @@ func (p *pass) lose() {
 		}
 	}
 	lost := seconds(ended.Sub(safe)) // none, where it was saved while the gang was ended
+	if reached, known := p.reached(); known && reached > step {
+		w.LostSteps += reached - step
+		lost = max(lost, 1) // times in a status have whole seconds; no step takes none
+	}
 	w.LostSeconds += lost
 	w.LostGPUSeconds += lost * p.job.Status.GPUs
-	if reached, known := p.reached(); known {
-		w.LostSteps += max(0, reached-step)
-	}
 	p.goodput()
 	if cs := p.plan.Status.Checkpoint; cs != nil && cs.SaveSeconds > 0 && w.RunningSeconds > 0 {
 		cs.SuggestedInterval = suggestedInterval(cs.SaveSeconds, w.RunningSeconds, w.Interruptions)

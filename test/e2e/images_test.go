@@ -16,38 +16,60 @@ import (
 )
 
 const (
-	trainerImage = "registry.example.com/trainer:1"
+	pytorchImage = "registry.example.com/pytorch:1"
+	goImage      = "registry.example.com/gotrainer:1"
+	busyboxImage = "registry.example.com/busybox:1"
 	agentImage   = "registry.example.com/agent:1"
 )
 
-// packages of the trainer's image. Debian's PyTorch has gloo, and no torch.distributed.checkpoint.
-func packages() []string { return []string{"python3-torch"} }
-
-// images are built into dir: the trainer's from Debian's packages, the agent's from this repository.
-func images(ctx context.Context, dir, agent string) ([]string, error) {
-	layer, err := rootFilesystem(ctx)
-	if err != nil {
-		return nil, err
+// debian is what mmdebstrap is told of PyTorch's image. Debian's PyTorch has gloo, and no torch.distributed.checkpoint. Left out is what
+// no training needs, and what would have every fresh machine unpack half as much again: documentation, headers, torch's own
+// tests, the algebra of python3-sympy, and the graphics drivers that OpenCV asks for.
+func debian() []string {
+	args := []string{"--variant=essential", "--include=python3-torch"}
+	for _, path := range []string{
+		"/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*", "/usr/share/icons/*", "/usr/include/*",
+		"/usr/lib/python3/dist-packages/torch/bin/*", "/usr/lib/*/dri/*", "/usr/lib/*/libLLVM*", "/usr/lib/*/libz3*", "/usr/lib/*/mfx/*", "/usr/lib/*/libmfx*",
+	} {
+		args = append(args, "--dpkgopt=path-exclude="+path)
 	}
-	trainer, agentTar := filepath.Join(dir, "trainer.tar"), filepath.Join(dir, "agent.tar")
-	err = localcluster.Image{
-		Name: trainerImage, Layers: []string{layer}, Files: map[string]string{"/opt/train.py": "../../examples/pytorch/train.py"},
-		Entrypoint: []string{"/usr/bin/python3"}, Env: []string{"PYTHONUNBUFFERED=1", "OMP_NUM_THREADS=1"},
-	}.Write(trainer)
-	if err != nil {
-		return nil, err
-	}
-	err = localcluster.Image{Name: agentImage, Files: map[string]string{"/agent": agent}, Entrypoint: []string{"/agent"}}.Write(agentTar)
-	return []string{trainer, agentTar}, err
+	// Not by path-exclude: its installation compiles what is there.
+	return append(args, `--customize-hook=rm -r "$1"/usr/lib/python3/dist-packages/sympy`, "bookworm")
 }
 
-// rootFilesystem is a tar of a Debian with the packages, kept between runs: it takes minutes to make.
+// images are built into dir, beside this repository's programs: their archives.
+func images(ctx context.Context, dir string) ([]string, error) {
+	rootfs, err := rootFilesystem(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var archives []string
+	for _, image := range []localcluster.Image{
+		{
+			Name: pytorchImage, Layers: []string{rootfs}, Files: map[string]string{"/opt/train.py": "../../examples/pytorch/train.py"},
+			Entrypoint: []string{"/usr/bin/python3"}, Env: []string{"OMP_NUM_THREADS=1"},
+		},
+		{Name: goImage, Files: map[string]string{"/gotrainer": filepath.Join(dir, "gotrainer")}, Entrypoint: []string{"/gotrainer"}},
+		{Name: busyboxImage, Files: map[string]string{"/busybox": "/bin/busybox"}, Entrypoint: []string{"/busybox"}},
+		{Name: agentImage, Files: map[string]string{"/agent": filepath.Join(dir, "agent")}, Entrypoint: []string{"/agent"}},
+	} {
+		name, _, _ := strings.Cut(filepath.Base(image.Name), ":")
+		archive := filepath.Join(dir, name+".tar")
+		if err := image.Write(archive); err != nil {
+			return nil, err
+		}
+		archives = append(archives, archive)
+	}
+	return archives, nil
+}
+
+// rootFilesystem is a tar of a Debian with PyTorch, kept between runs: it takes minutes to make.
 func rootFilesystem(ctx context.Context) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", err
 	}
-	key := sha256.Sum256([]byte(strings.Join(packages(), " ")))
+	key := sha256.Sum256([]byte(strings.Join(debian(), " ")))
 	path := filepath.Join(cache, "trainingjob-operator", "rootfs-"+hex.EncodeToString(key[:])[:12]+".tar")
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
@@ -57,12 +79,10 @@ func rootFilesystem(ctx context.Context) (string, error) {
 	}
 	draft := fmt.Sprintf("%s.%d.tar", strings.TrimSuffix(path, ".tar"), os.Getpid())
 	defer os.Remove(draft)
-	cmd := exec.CommandContext(ctx, "mmdebstrap", "--variant=essential", "--include="+strings.Join(packages(), ","),
-		"--dpkgopt=path-exclude=/usr/share/doc/*", "--dpkgopt=path-exclude=/usr/share/man/*", "--dpkgopt=path-exclude=/usr/share/locale/*",
-		"bookworm", draft)
+	cmd := exec.CommandContext(ctx, "mmdebstrap", append(debian(), draft)...)
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("making the trainer's root filesystem (mmdebstrap): %w", err)
+		return "", fmt.Errorf("making PyTorch's root filesystem (mmdebstrap): %w", err)
 	}
 	return path, os.Rename(draft, path)
 }

@@ -2,11 +2,23 @@
 # Installs what a real node and its images need: a container runtime, the network's plugins, and what makes a root
 # filesystem from Debian packages.
 set -eu
+if [ "$(uname)" != Linux ] || [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
+	echo "The tests with real containers need Debian and root: they start containerd and a kubelet." >&2
+	echo "Run make as root on Debian, or make test-unit, which needs nothing but Go." >&2
+	exit 1
+fi
 missing=
-for package in containerd runc containernetworking-plugins iproute2 mmdebstrap busybox-static; do
-	dpkg-query --show --showformat='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing="$missing $package"
-done
+# What another package has brought (Docker's containerd, say) is as good.
+need() { command -v "$2" >/dev/null || missing="$missing $1"; }
+need containerd containerd
+need runc runc
+need containernetworking-plugins /usr/lib/cni/bridge
+need iproute2 ip
+need mmdebstrap mmdebstrap
+# The image has no C library: another busybox will not do.
+dpkg-query --show --showformat='${Status}' busybox-static 2>/dev/null | grep -q 'ok installed' || missing="$missing busybox-static"
 [ -z "$missing" ] && exit 0
+echo "Installing$missing"
 apt-get update -qq
 # shellcheck disable=SC2086 # a list of words
-DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $missing
+DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends --no-remove $missing

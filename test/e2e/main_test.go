@@ -5,23 +5,29 @@ package e2e
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/localcluster"
@@ -30,7 +36,10 @@ import (
 // gpus of the one node: exactly one gang of four ranks has room.
 const gpus = 4
 
-const highPriority = "e2e-high"
+const (
+	namespace    = "default"
+	highPriority = "e2e-high"
+)
 
 // world is the one cluster with the one operator, a process of its own.
 type world struct {
@@ -42,7 +51,10 @@ type world struct {
 
 var theWorld *world
 
+var reduced = flag.Bool("reduced", false, "leave out the stories that CI has no time for")
+
 func TestMain(m *testing.M) {
+	flag.Parse()
 	ctrl.SetLogger(logr.Discard())
 	ctx, cancel := context.WithCancel(context.Background())
 	code, err := run(ctx, m)
@@ -61,23 +73,27 @@ func run(ctx context.Context, m *testing.M) (code int, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	w := &world{dir: dir}
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", dir+"/", "../../cmd/operator", "../../cmd/agent")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", dir+"/", "../../cmd/operator", "../../cmd/agent", "../../examples/gotrainer")
 	build.Env, build.Stderr = append(os.Environ(), "CGO_ENABLED=0"), os.Stderr
 	if err := build.Run(); err != nil {
-		return 1, fmt.Errorf("building the operator and the agent: %w", err)
+		return 1, fmt.Errorf("building the operator, the agent and the trainer: %w", err)
 	}
-	archives, err := images(ctx, dir, filepath.Join(dir, "agent"))
+	archives, err := images(ctx, dir)
 	if err != nil {
 		return 1, err
 	}
+	schedulers := []string{localcluster.SchedulerVolcano, localcluster.SchedulerNative, localcluster.SchedulerKueue}
+	if *reduced {
+		schedulers = []string{localcluster.SchedulerVolcano}
+	}
 	w.cluster, err = localcluster.Up(ctx, localcluster.Options{
 		Dir: filepath.Join(dir, "cluster"), Attached: true, Nodes: -1, GPUsPerNode: gpus, RealNode: true, Images: archives, Progress: os.Stderr,
-		Schedulers: []string{localcluster.SchedulerVolcano, localcluster.SchedulerNative},
+		Schedulers: schedulers,
 	})
 	if err != nil {
 		return 1, err
 	}
-	defer func() { err = errors.Join(err, w.cluster.Down(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, w.down(context.WithoutCancel(ctx))) }()
 	if err := w.prepare(ctx); err != nil {
 		return 1, err
 	}
@@ -86,10 +102,33 @@ func run(ctx context.Context, m *testing.M) (code int, err error) {
 	return m.Run(), nil
 }
 
+// down takes the cluster down. Its node leaves no trace on this machine.
+func (w *world) down(ctx context.Context) error {
+	address := w.cluster.MachineAddress()
+	if err := w.cluster.Down(ctx); err != nil {
+		return err
+	}
+	mounts, err := os.ReadFile("/proc/mounts")
+	if err != nil {
+		return err
+	}
+	if strings.Contains(string(mounts), w.dir) {
+		return fmt.Errorf("mounts are left behind:\n%s", mounts)
+	}
+	addresses, err := net.InterfaceAddrs()
+	if err == nil && slices.ContainsFunc(addresses, func(a net.Addr) bool { return strings.HasPrefix(a.String(), address.String()+"/") }) {
+		err = fmt.Errorf("the cable is still there: %v", addresses)
+	}
+	return err
+}
+
 func (w *world) prepare(ctx context.Context) error {
 	s := runtime.NewScheme()
 	err := errors.Join(clientgoscheme.AddToScheme(s), v1alpha1.AddToScheme(s), w.cluster.InstallCRDs(ctx, "../../deploy/crd"))
 	if err != nil {
+		return err
+	}
+	if err := kueuev1beta2.AddToScheme(s); err != nil {
 		return err
 	}
 	if w.client, err = client.New(w.cluster.RESTConfig(), client.Options{Scheme: s}); err != nil {
@@ -99,10 +138,22 @@ func (w *world) prepare(ctx context.Context) error {
 	if err := w.client.Create(ctx, class); err != nil {
 		return err
 	}
+	if !*reduced {
+		if err := createQueue(ctx, w.client); err != nil {
+			return err
+		}
+	}
 	if w.operator, err = w.newOperator(); err != nil {
 		return err
 	}
-	return w.operator.start()
+	if err := w.operator.start(); err != nil {
+		return err
+	}
+	// Without the namespace's service account no pod is let in.
+	return wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		err := w.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "default"}, &corev1.ServiceAccount{})
+		return err == nil, client.IgnoreNotFound(err)
+	})
 }
 
 // operator as it is shipped, in a process of its own, which can be killed.
@@ -144,6 +195,7 @@ leaderElection: {enabled: false}
 metrics: {bindAddress: "0"}
 health: {bindAddress: "0"}
 agent: {image: %s}
+schedulers: {kueue: {binder: native}}
 reports: {bindAddress: %q, url: %q, certificateDir: %s}
 `, agentImage, address, "https://"+address, certificates), 0o600)
 }
@@ -165,7 +217,15 @@ func (o *operator) kill() {
 	_ = o.cmd.Wait()
 }
 
-// tell what a failed test's reader wants to see.
+// tellIfFailed tells what a failed test's reader wants to see.
+func (w *world) tellIfFailed(t *testing.T) {
+	t.Cleanup(func() {
+		if t.Failed() {
+			w.tell(t)
+		}
+	})
+}
+
 func (w *world) tell(t *testing.T) {
 	for _, name := range []string{w.operator.log, filepath.Join(w.dir, "cluster", "logs", "real-node.log")} {
 		f, err := os.Open(name)

@@ -1,4 +1,6 @@
-package main
+// Package reportclient is the agent's side of the report server: how a report is posted, and when the next one is. The agent of a real pod
+// and the player of simulated ones use the same.
+package reportclient
 
 import (
 	"bytes"
@@ -18,48 +20,62 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 )
 
-const (
-	maxTokenBytes = 16 << 10
-	maxCABytes    = 256 << 10
-	// maxRetryAfter bounds what a server may ask for: it is ours, but it may be wrong.
-	maxRetryAfter = 5 * time.Minute
-)
+// maxRetryAfter bounds what a server may ask for: it is ours, but it may be wrong.
+const maxRetryAfter = 5 * time.Minute
 
-// postError says what came of a report and what happens next.
-type postError struct {
+// refusal says what came of a report and what happens next.
+type refusal struct {
 	text       string
 	retryAfter time.Duration
 }
 
-func (e *postError) Error() string { return e.text }
+func (e *refusal) Error() string { return e.text }
 
-// client posts reports. It never follows a redirect (the token would go along), uses no proxy from the environment (nor there),
-// trusts the given CA alone, and reads bounded answers.
-type client struct {
-	server server
-	ca     string
-	http   *http.Client
+// RetryAfter is how long the server asks to wait after an error of Post; 0 where it does not say.
+func RetryAfter(err error) time.Duration {
+	var no *refusal
+	if errors.As(err, &no) {
+		return no.retryAfter
+	}
+	return 0
 }
 
-func (c *client) post(ctx context.Context, r checkpoint.Report) (*checkpoint.Answer, error) {
+// Client posts reports, one at a time. It never follows a redirect (the token would go along), uses no proxy from the environment (nor
+// there), trusts the given CA alone, and reads bounded answers.
+type Client struct {
+	URL       string
+	UserAgent string
+	// Token and CA are asked before each report, for the kubelet renews both. CA is in PEM.
+	Token func(context.Context) (string, error)
+	CA    func() (string, error)
+
+	trusted string
+	http    *http.Client
+}
+
+// Post one report. What the server refuses, and why it cannot be reached, is an error that says so; none has the token in it.
+func (c *Client) Post(ctx context.Context, r checkpoint.Report) (*checkpoint.Answer, error) {
 	body, err := checkpoint.Encode(r)
 	if err != nil {
 		return nil, fmt.Errorf("making the report: %w", err)
 	}
-	token, err := c.token()
+	token, err := c.Token(ctx)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("reading the token: %w", err)
+	}
+	if token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return nil, errors.New("reading the token: it holds no token")
 	}
 	if err := c.trust(); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("reading the CA: %w", err)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.server.url, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL, bytes.NewReader(body))
 	if err != nil {
 		return nil, fmt.Errorf("making the report: %w", err)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Authorization", "Bearer "+token)
-	req.Header.Set("User-Agent", "trainingjob-agent/"+version)
+	req.Header.Set("User-Agent", c.UserAgent)
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return nil, explain(err)
@@ -75,40 +91,25 @@ func (c *client) post(ctx context.Context, r checkpoint.Report) (*checkpoint.Ans
 	return checkpoint.ParseAnswer(data)
 }
 
-// token is read anew each time, for the kubelet rotates it.
-func (c *client) token() (string, error) {
-	data, err := readBounded(c.server.tokenFile, maxTokenBytes)
-	if err != nil {
-		return "", fmt.Errorf("reading the token: %w", err)
-	}
-	token := strings.TrimSpace(string(data))
-	if token == "" || len(data) > maxTokenBytes || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return "", fmt.Errorf("reading the token: %s holds no token", c.server.tokenFile)
-	}
-	return token, nil
-}
-
-// trust makes a new transport when the CA has changed.
-func (c *client) trust() error {
-	ca := c.server.caPEM
-	if c.server.caFile != "" {
-		data, err := readBounded(c.server.caFile, maxCABytes)
-		if err != nil {
-			return fmt.Errorf("reading the CA: %w", err)
-		}
-		ca = string(data)
-	}
-	if c.http != nil && ca == c.ca {
-		return nil
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM([]byte(ca)) {
-		return errors.New("reading the CA: it holds no certificate: give --ca-file or $" + checkpoint.EnvCA)
-	}
+// Close the connection that is kept between reports.
+func (c *Client) Close() {
 	if c.http != nil {
 		c.http.CloseIdleConnections()
 	}
-	c.ca = ca
+}
+
+// trust makes a new transport when the CA has changed.
+func (c *Client) trust() error {
+	ca, err := c.CA()
+	if err != nil || c.http != nil && ca == c.trusted {
+		return err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM([]byte(ca)) {
+		return errors.New("it holds no certificate")
+	}
+	c.Close()
+	c.trusted = ca
 	c.http = &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
@@ -150,7 +151,7 @@ func explain(err error) error {
 
 func refused(resp *http.Response, body []byte) error {
 	said := checkpoint.Printable(string(body), 200)
-	e := &postError{text: "the report server answered " + resp.Status}
+	e := &refusal{text: "the report server answered " + resp.Status}
 	if said != "" {
 		e.text += ": " + said
 	}

@@ -1,4 +1,4 @@
-package main
+package reportclient
 
 import (
 	"crypto/ecdsa"
@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/pem"
 	"math/big"
 	"time"
 )
@@ -23,9 +24,9 @@ var otherPEM = func() string {
 	if err != nil {
 		panic(err)
 	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		panic(err)
-	}
-	return pemOf(cert)
+	return pemOf(der)
 }()
+
+func pemOf(der []byte) string {
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+}

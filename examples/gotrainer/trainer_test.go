@@ -1,0 +1,145 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
+)
+
+const steps = 60
+
+// attempt of a gang of three ranks in this process, until it ends. at is called after each step that rank 0 has trained. It returns what
+// rank 0 logged.
+func attempt(t *testing.T, dir string, n int, resume string, at func(step int64, sigterm func())) []line {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(listener.Addr().String())
+	listener.Close()
+	ctx, sigterm := context.WithCancel(t.Context())
+	defer sigterm()
+	out := &watched{at: func(step int64) {
+		if at != nil {
+			at(step, sigterm)
+		}
+	}}
+	ends := make(chan error, 3)
+	for rank := range 3 {
+		env := map[string]string{
+			"RANK": strconv.Itoa(rank), "WORLD_SIZE": "3", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,
+			checkpoint.EnvAttempt: strconv.Itoa(n), checkpoint.EnvDir: filepath.Join(dir, checkpoint.AttemptDir(int32(n))), checkpoint.EnvResume: resume,
+			checkpoint.EnvStatusFile: filepath.Join(dir, "status"), checkpoint.EnvCommandFile: filepath.Join(dir, "command"),
+		}
+		r := &trainer{steps: steps, seed: 1, pause: 5 * time.Millisecond, out: out}
+		if err := r.configure(func(name string) string { return env[name] }); err != nil {
+			t.Fatal(err)
+		}
+		r.interval = time.Hour
+		go func() { ends <- r.run(ctx) }()
+	}
+	for range 3 {
+		if err := <-ends; err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) && !strings.Contains(err.Error(), "connection reset") {
+			t.Error(err)
+		}
+	}
+	var lines []line
+	for text := range strings.Lines(out.String()) {
+		var l line
+		if err := json.Unmarshal([]byte(text), &l); err != nil {
+			t.Fatal(err)
+		}
+		if l.Event != "save" {
+			lines = append(lines, l)
+		}
+	}
+	return lines
+}
+
+// watched is a log that tells of its steps.
+type watched struct {
+	bytes.Buffer
+	at func(int64)
+}
+
+func (w *watched) Write(p []byte) (int, error) {
+	var l line
+	if json.Unmarshal(p, &l) == nil && l.Event == "step" {
+		w.at(l.Step)
+	}
+	return w.Buffer.Write(p)
+}
+
+func TestResumesBitForBit(t *testing.T) {
+	whole := attempt(t, t.TempDir(), 1, "", nil)
+	if got := whole[len(whole)-1]; len(whole) != steps+2 || got.Event != "end" || got.Weights == "" {
+		t.Fatalf("%d lines, the last one %+v", len(whole), got)
+	}
+	if first, last := loss(t, whole[1]), loss(t, whole[steps]); last >= first/2 {
+		t.Errorf("nothing is learned: the loss goes from %g to %g", first, last)
+	}
+	for name, interrupt := range map[string]func(dir string, sigterm func()){
+		"SIGTERM": func(_ string, sigterm func()) { sigterm() },
+		"command": func(dir string, _ func()) {
+			data, _ := checkpoint.Encode(checkpoint.Command{Command: checkpoint.CommandCheckpointAndExit, ID: "drain-1"})
+			if err := replace(filepath.Join(dir, "command"), data, false); err != nil {
+				t.Error(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			first := attempt(t, dir, 1, "", func(step int64, sigterm func()) {
+				if step == 20 {
+					interrupt(dir, sigterm)
+				}
+			})
+			found, err := checkpoint.Scan(os.DirFS(dir), ".", checkpoint.Options{Sums: true})
+			reached := first[len(first)-1].Step
+			if err != nil || len(found) != 1 || found[0].State != checkpoint.Complete || found[0].Step != reached || reached < 20 || reached >= steps {
+				t.Fatalf("stopped at step %d; found %+v, %v", reached, found, err)
+			}
+			status, err := os.ReadFile(filepath.Join(dir, "status"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s, err := checkpoint.ParseStatus(status); err != nil || s.Step != reached || (s.CommandID == "drain-1") != (name == "command") {
+				t.Errorf("status %s, %v", status, err)
+			}
+			_ = os.Remove(filepath.Join(dir, "command"))
+			second := attempt(t, dir, 2, filepath.Join(dir, found[0].Path), nil)
+			all := append(first[1:], second[1:]...)
+			for i, l := range all {
+				want := whole[i+1]
+				if l.Step != want.Step || l.Loss != want.Loss || l.Weights != want.Weights {
+					t.Fatalf("line %d is %+v, uninterrupted %+v", i, l, want)
+				}
+			}
+			if len(all) != steps+1 {
+				t.Errorf("%d lines", len(all))
+			}
+		})
+	}
+}
+
+func loss(t *testing.T, l line) float64 {
+	t.Helper()
+	f, err := strconv.ParseFloat(l.Loss, 64)
+	if err != nil {
+		t.Fatal(fmt.Errorf("%+v: %w", l, err))
+	}
+	return f
+}

@@ -1,0 +1,135 @@
+package reportclient
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
+)
+
+func clientOf(s *httptest.Server) *Client {
+	return &Client{URL: s.URL, UserAgent: "test", Token: token("token", nil), CA: authority(pemOf(s.Certificate().Raw))}
+}
+
+func token(text string, err error) func(context.Context) (string, error) {
+	return func(context.Context) (string, error) { return text, err }
+}
+
+func authority(pem string) func() (string, error) { return func() (string, error) { return pem, nil } }
+
+var least = checkpoint.Report{Attempt: 1, Phase: checkpoint.PhaseTraining}
+
+func TestEachFailureHasItsWords(t *testing.T) {
+	reply := func(code int, body string, header ...string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			if len(header) == 2 {
+				w.Header().Set(header[0], header[1])
+			}
+			w.WriteHeader(code)
+			io.WriteString(w, body)
+		}
+	}
+	redirected := false
+	trap := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { redirected = true }))
+	defer trap.Close()
+	for name, tc := range map[string]struct {
+		handler http.HandlerFunc
+		change  func(*Client)
+		want    string
+	}{
+		"redirect":      {reply(307, "", "Location", trap.URL), nil, "never followed"},
+		"forbidden":     {reply(403, "not rank 0"), nil, "403 Forbidden: not rank 0 (the token is expired"},
+		"unavailable":   {reply(503, "no leader"), nil, "503 Service Unavailable: no leader"},
+		"long error":    {reply(500, strings.Repeat("x\n", 1<<20)), nil, "500"},
+		"not JSON":      {reply(200, "<html>"), nil, "answer is not JSON"},
+		"too long":      {reply(200, `{"command":"None","id":"`+strings.Repeat("a", 1<<20)+`"}`), nil, "more than 4096 bytes"},
+		"unknown":       {reply(200, `{"command":"Explode","id":"1"}`), nil, "use one of None, Checkpoint"},
+		"more":          {reply(200, `{"command":"None","cmd":"x"}`), nil, "cmd is unknown"},
+		"other CA":      {reply(200, ""), func(c *Client) { c.CA = authority(otherPEM) }, "not signed by our CA"},
+		"other name":    {reply(200, ""), func(c *Client) { c.URL = strings.Replace(c.URL, "127.0.0.1", "localhost", 1) }, "another name"},
+		"no CA":         {reply(200, ""), func(c *Client) { c.CA = authority("x") }, "holds no certificate"},
+		"no token":      {reply(200, ""), func(c *Client) { c.Token = token("", errors.New("no such file")) }, "reading the token: no such file"},
+		"strange token": {reply(200, ""), func(c *Client) { c.Token = token("a\r\nX-Evil: 1", nil) }, "holds no token"},
+		"gone":          {reply(200, ""), func(c *Client) { c.URL = "https://127.0.0.1:1/" }, "cannot be reached"},
+		"no such name":  {reply(200, ""), func(c *Client) { c.URL = "https://report.invalid/" }, "cannot be found"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := httptest.NewTLSServer(tc.handler)
+			s.Config.ErrorLog = log.New(io.Discard, "", 0)
+			defer s.Close()
+			c := clientOf(s)
+			if tc.change != nil {
+				tc.change(c)
+			}
+			_, err := c.Post(t.Context(), least)
+			if err == nil || !strings.Contains(err.Error(), tc.want) || len(err.Error()) > 600 {
+				t.Errorf("want %q, got %v", tc.want, err)
+			}
+			if err != nil && strings.Contains(err.Error(), "Bearer") {
+				t.Errorf("the token is in the error: %v", err)
+			}
+		})
+	}
+	if redirected {
+		t.Error("a redirect was followed")
+	}
+	t.Run("silence", func(t *testing.T) {
+		hold := make(chan struct{})
+		s := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hold }))
+		defer s.Close()
+		defer close(hold)
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		if _, err := clientOf(s).Post(ctx, least); err == nil || !strings.Contains(err.Error(), "in time") {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestTokensAndCAsRotate(t *testing.T) {
+	var tokens []string
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		tokens = append(tokens, r.Header.Get("Authorization"))
+		answering(checkpoint.Answer{Command: checkpoint.CommandNone})(w, r)
+	}))
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	defer s.Close()
+	c := clientOf(s)
+	good, _ := c.CA()
+	c.CA = authority(otherPEM)
+	if _, err := c.Post(t.Context(), least); err == nil {
+		t.Fatal("another CA was trusted")
+	}
+	c.CA, c.Token = authority(otherPEM+good), token("newer", nil)
+	if _, err := c.Post(t.Context(), least); err != nil || len(tokens) != 1 || tokens[0] != "Bearer newer" {
+		t.Errorf("%v, %v", err, tokens)
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	for header, want := range map[string]time.Duration{"200": 200 * time.Second, "9999999": maxRetryAfter, "-1": 0, "soon": 0, "": 0} {
+		s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", header)
+			w.WriteHeader(http.StatusTooManyRequests)
+		}))
+		_, err := clientOf(s).Post(t.Context(), least)
+		s.Close()
+		if got := RetryAfter(err); err == nil || got != want {
+			t.Errorf("Retry-After %q: wait %s, want %s: %v", header, got, want, err)
+		}
+	}
+}
+
+func answering(a checkpoint.Answer) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		data, _ := checkpoint.Encode(a)
+		w.Write(data)
+	}
+}

@@ -1,0 +1,230 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+)
+
+// story of one training whose first attempt is interrupted.
+type story struct {
+	// reduced stories are those that CI has time for.
+	reduced   bool
+	program   program
+	scheduler v1alpha1.SchedulerName
+	name      string
+	args      []string
+	// checkpoints that must be complete before the interruption.
+	checkpoints int
+	// interrupt the first attempt. It returns the resume point that must be chosen, 0 where any later one will do.
+	interrupt func(*training) int64
+	// broken trainers must be caught.
+	broken bool
+	// saves is true where the gang's rank 0 saves before it ends: then at most one step is lost.
+	saves bool
+	// asked is true where the operator asks for a checkpoint before anything is ended.
+	asked bool
+	// restarts, of 0 preemptions unless it was interrupted by one.
+	restarts, preemptions int32
+}
+
+func stories() []story {
+	ignore := []string{"--ignore-resume"}
+	return []story{
+		{reduced: true, program: gotrainer(), scheduler: v1alpha1.SchedulerVolcano, name: "preempted", interrupt: preempt, saves: true, preemptions: 1},
+		{
+			reduced: true, program: gotrainer(), scheduler: v1alpha1.SchedulerVolcano, name: "ignores-its-resume", args: ignore,
+			interrupt: preempt, broken: true, saves: true, preemptions: 1,
+		},
+		{reduced: true, program: pytorch(), scheduler: v1alpha1.SchedulerVolcano, name: "preempted", interrupt: preempt, saves: true, preemptions: 1},
+		{
+			program: pytorch(), scheduler: v1alpha1.SchedulerVolcano, name: "ignores-its-resume", args: ignore,
+			interrupt: preempt, broken: true, saves: true, preemptions: 1,
+		},
+		{
+			program: pytorch(), scheduler: v1alpha1.SchedulerVolcano, name: "dies-at-sigterm", args: []string{"--die-at-once"},
+			checkpoints: 1, interrupt: preempt, preemptions: 1,
+		},
+		{program: pytorch(), scheduler: v1alpha1.SchedulerVolcano, name: "operator-is-killed", interrupt: preemptAndKillOperator, saves: true, preemptions: 1},
+		{program: pytorch(), scheduler: v1alpha1.SchedulerVolcano, name: "rank-is-killed", interrupt: killRank, saves: true, restarts: 1},
+		{
+			program: pytorch(), scheduler: v1alpha1.SchedulerVolcano, name: "rank-is-killed-at-the-preemption",
+			interrupt: preemptAndKillRank, saves: true, preemptions: 1,
+		},
+		{
+			program: pytorch(), scheduler: v1alpha1.SchedulerVolcano, name: "torn-while-it-is-down", checkpoints: 1,
+			interrupt: preemptAndTear, restarts: 1, preemptions: 1,
+		},
+		{program: pytorch(), scheduler: v1alpha1.SchedulerNative, name: "preempted", interrupt: preempt, saves: true, preemptions: 1},
+		{program: pytorch(), scheduler: v1alpha1.SchedulerKueue, name: "preempted", interrupt: preempt, saves: true, asked: true, preemptions: 1},
+		{
+			program: pytorch(), scheduler: v1alpha1.SchedulerKueue, name: "operator-is-killed", interrupt: preemptAndKillOperator,
+			saves: true, asked: true, preemptions: 1,
+		},
+		{program: gotrainer(), scheduler: v1alpha1.SchedulerVolcano, name: "sandbox-is-killed", checkpoints: 1, interrupt: killSandbox, restarts: 1},
+		{
+			program: gotrainer(), scheduler: v1alpha1.SchedulerVolcano, name: "sandbox-is-killed-at-the-preemption", checkpoints: 1,
+			interrupt: preemptAndKillSandbox, preemptions: 1,
+		},
+		{
+			program: gotrainer(), scheduler: v1alpha1.SchedulerVolcano, name: "torn-at-the-preemption", checkpoints: 2,
+			interrupt: preemptTearAndKillSandbox, preemptions: 1,
+		},
+		{
+			program: gotrainer(), scheduler: v1alpha1.SchedulerNative, name: "dies-at-sigterm", args: []string{"--die-at-once"},
+			checkpoints: 1, interrupt: preempt, preemptions: 1,
+		},
+		{program: gotrainer(), scheduler: v1alpha1.SchedulerNative, name: "operator-is-killed", interrupt: preemptAndKillOperator, saves: true, preemptions: 1},
+		{
+			program: gotrainer(), scheduler: v1alpha1.SchedulerKueue, name: "sandbox-is-killed-at-the-preemption", checkpoints: 1,
+			interrupt: preemptAndKillSandbox, preemptions: 1,
+		},
+	}
+}
+
+// preempt the gang for a while.
+func preempt(j *training) int64 {
+	j.pushOut().takeAway()
+	return 0
+}
+
+func preemptAndKillOperator(j *training) int64 {
+	high := j.pushOut()
+	j.untilDraining()
+	j.operator.kill()
+	if err := j.operator.start(); err != nil {
+		j.t.Fatal(err)
+	}
+	high.takeAway()
+	return 0
+}
+
+// killRank, and with it the attempt: a failure.
+func killRank(j *training) int64 {
+	j.signal(j.trainerOf(2), syscall.SIGKILL)
+	return 0
+}
+
+// preemptAndKillRank while its gang is drained: the rank is held still, so that the drain cannot end before.
+func preemptAndKillRank(j *training) int64 {
+	pid := j.trainerOf(2)
+	j.signal(pid, syscall.SIGSTOP)
+	high := j.pushOut()
+	j.untilDraining()
+	j.signal(pid, syscall.SIGKILL)
+	high.takeAway()
+	return 0
+}
+
+// killSandbox of rank 0: nobody saves any more, and nobody says what the last checkpoint was.
+func killSandbox(j *training) int64 {
+	j.killSandbox(0)
+	return 0
+}
+
+func preemptAndKillSandbox(j *training) int64 {
+	j.signal(j.trainerOf(0), syscall.SIGSTOP)
+	high := j.pushOut()
+	j.untilDraining()
+	j.killSandbox(0)
+	high.takeAway()
+	return 0
+}
+
+// preemptTearAndKillSandbox: the newest checkpoint is no longer complete when its attempt ends.
+func preemptTearAndKillSandbox(j *training) int64 {
+	j.signal(j.trainerOf(0), syscall.SIGSTOP)
+	high := j.pushOut()
+	j.untilDraining()
+	_, before := j.tear()
+	j.killSandbox(0)
+	high.takeAway()
+	return before
+}
+
+// preemptAndTear the newest checkpoint when nobody runs, and it is already the resume point: the next attempt finds it torn.
+func preemptAndTear(j *training) int64 {
+	high := j.pushOut()
+	high.until("runs", func(job *v1alpha1.TrainingJob) bool { return job.Status.Phase == v1alpha1.PhaseRunning })
+	torn, before := j.tear()
+	if c := j.get().Status.Checkpoint; c == nil || c.Latest == nil || c.Latest.Step != torn {
+		j.t.Errorf("step %d is torn, and is not what the status calls the latest: %+v", torn, c)
+	}
+	high.takeAway()
+	return before
+}
+
+func TestResumesBitForBit(t *testing.T) {
+	w := theWorld
+	w.tellIfFailed(t)
+	uninterrupted := map[string][]line{}
+	for _, s := range stories() {
+		if *reduced && !s.reduced {
+			continue
+		}
+		t.Run(s.program.name+"/"+string(s.scheduler)+"/"+s.name, func(t *testing.T) {
+			w.tellIfFailed(t)
+			if uninterrupted[s.program.name] == nil {
+				plain := w.newTraining(t, s.program, v1alpha1.SchedulerVolcano, s.program.name+"-uninterrupted")
+				plain.submit()
+				plain.untilSucceeded()
+				uninterrupted[s.program.name] = plain.lines()
+			}
+			s.play(t, w, uninterrupted[s.program.name])
+		})
+	}
+}
+
+func (s story) play(t *testing.T, w *world, whole []line) {
+	low := w.newTraining(t, s.program, s.scheduler, strings.Join([]string{s.program.name, string(s.scheduler), s.name}, "-"))
+	low.submit(append([]string{"--step-seconds", s.program.pause}, s.args...)...)
+	low.untilTrained(50, s.checkpoints)
+	point := s.interrupt(low)
+	job := low.untilSucceeded()
+	status, lines := job.Status, low.lines()
+
+	if status.Checkpoint == nil || status.Checkpoint.ResumeFrom == nil {
+		t.Fatalf("no resume point: %+v", status.Checkpoint)
+	}
+	from, last := status.Checkpoint.ResumeFrom.Step, reached(lines, 1)
+	err := resumedExactly(whole, lines, s.program.steps, map[int32]int64{status.Attempt: from})
+	t.Logf("attempt 1 reached step %d, attempt %d resumed from %d; lost by the status %d steps and %d s; %d s until it ran again; %v",
+		last, status.Attempt, from, status.Work.LostSteps, status.Work.LostSeconds, status.Work.ResumeSeconds, err)
+	ignored := meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionResumeIgnored)
+	switch {
+	case s.broken && (err == nil || !strings.Contains(err.Error(), "trains step 1 where") || !ignored):
+		t.Errorf("a trainer that starts at 0 again is not noticed: by its losses: %v, by the condition ResumeIgnored: %t", err, ignored)
+	case !s.broken && (err != nil || ignored):
+		t.Errorf("%v; ResumeIgnored is %t", err, ignored)
+	}
+	if point != 0 && from != point {
+		t.Errorf("resumed from step %d, want %d, the checkpoint before the torn one", from, point)
+	}
+	if s.saves && last-from > 1 {
+		t.Errorf("a trainer that saves lost %d steps", last-from)
+	}
+	if s.asked != asked(lines) {
+		t.Errorf("asked for a checkpoint by a command is %t, want %t", asked(lines), s.asked)
+	}
+	attempts := 1 + s.restarts + s.preemptions
+	if status.Restarts != s.restarts || status.Preemptions != s.preemptions || status.Attempt != attempts {
+		t.Errorf("restarts %d, preemptions %d, attempt %d; want %d, %d, %d",
+			status.Restarts, status.Preemptions, status.Attempt, s.restarts, s.preemptions, attempts)
+	}
+}
+
+// asked says that rank 0 saved in its first attempt because the operator had asked, not because it was being ended.
+func asked(lines []line) bool {
+	for _, l := range lines {
+		if id, ok := strings.CutPrefix(l.Why, "command "); ok && l.Attempt == 1 && id != "sigterm" {
+			return true
+		}
+	}
+	return false
+}
