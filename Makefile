@@ -56,6 +56,7 @@ test: build ## every test, also those against a real control plane, built from G
 	bin/localcluster build --real-node
 	go test $$(go list ./... | grep -vxF "$$(go list $(CLUSTER))")
 	go test -tags cluster -p 1 -timeout 40m $(CLUSTER)
+	go test -tags e2e -count 1 -v -timeout 20m ./test/install
 	go test -tags e2e -count 1 -v -timeout 40m ./test/e2e -args -reduced
 	@for s in volcano native coscheduling kueue; do bin/localcluster demo --scheduler $$s --dir bin/test-demo --down </dev/null || exit 1; done
 
@@ -63,6 +64,7 @@ test: build ## every test, also those against a real control plane, built from G
 e2e: build ## trainers in containers on a real kubelet, interrupted and resumed bit for bit (Linux, root; installs Debian packages)
 	test/e2e/install.sh
 	bin/localcluster build --real-node
+	go test -tags e2e -count 1 -v -timeout 20m ./test/install
 	go test -tags e2e -count 1 -v -timeout 90m ./test/e2e
 
 .PHONY: demo

@@ -82,10 +82,11 @@ type CheckpointClaim struct {
 	// Size of the claim that is created, default 10Gi.
 	// +optional
 	Size *resource.Quantity `json:"size,omitempty"`
-	// StorageClassName of the claim that is created; absent: the cluster's default class.
+	// StorageClassName of the claim that is created; absent: the cluster's default class; "": no class, for a volume that exists already
+	// and is of none.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="!format.dns1123Subdomain().validate(self).hasValue()",message="not the name of a StorageClass: use lower-case letters, digits, '-' and '.', beginning and ending with a letter or digit"
+	// +kubebuilder:validation:XValidation:rule="self == '' || !format.dns1123Subdomain().validate(self).hasValue()",message="not the name of a StorageClass: use lower-case letters, digits, '-' and '.', beginning and ending with a letter or digit"
 	StorageClassName *string `json:"storageClassName,omitempty"`
 	// AccessMode of the claim that is created, default ReadWriteMany, for one rank ReadWriteOnce. With ReadWriteOnce several ranks
 	// only work on one node.

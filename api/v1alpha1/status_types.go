@@ -175,7 +175,8 @@ type Blocker struct {
 	// NextStep is what somebody can do about it.
 	// +optional
 	NextStep string `json:"nextStep,omitempty"`
-	// ObservedTime is when the message was last refreshed: at once with a new reason, else at most once a minute.
+	// ObservedTime is when the message was last refreshed: at once with a new reason, else at most once a minute. Absent while the
+	// scheduler has only just been told of the gang.
 	// +optional
 	ObservedTime *metav1.Time `json:"observedTime,omitempty"`
 }

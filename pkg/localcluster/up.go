@@ -88,7 +88,11 @@ func newPlan(ctx context.Context, options Options, files layout) (p plan, releas
 			return plan{}, nil, err
 		}
 	}
-	row, release, err := reserveRow(filepath.Join(options.Cache, "ports"))
+	cache, err := findCache(options.Cache)
+	if err != nil {
+		return plan{}, nil, err
+	}
+	row, release, err := reserveRow(filepath.Join(cache, "ports"))
 	if err != nil {
 		return plan{}, nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -51,6 +52,8 @@ type Client struct {
 
 	trusted string
 	http    *http.Client
+	// lookup is of the machine's resolver; a test has its own.
+	lookup func(context.Context, string) ([]string, error)
 }
 
 // Post one report. What the server refuses, and why it cannot be reached, is an error that says so; none has the token in it.
@@ -113,7 +116,7 @@ func (c *Client) trust() error {
 	c.http = &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
-			DialContext:     (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
+			DialContext:     c.dial,
 			TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, TLSHandshakeTimeout: 5 * time.Second,
 			MaxIdleConns: 1, IdleConnTimeout: 2 * time.Minute, MaxResponseHeaderBytes: 16 << 10, DisableCompression: true,
 			TLSNextProto:   map[string]func(string, *tls.Conn) http.RoundTripper{}, // one request at a time needs no HTTP/2
@@ -121,6 +124,33 @@ func (c *Client) trust() error {
 		},
 	}
 	return nil
+}
+
+// dial an address of the host that chance picks, and then the others: where the name stands for every operator, the leader and those that
+// stand by, a resolver's fixed order would have one that stands by refuse every report.
+func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	dialer := net.Dialer{Timeout: 5 * time.Second}
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	lookup := c.lookup
+	if lookup == nil {
+		lookup = net.DefaultResolver.LookupHost
+	}
+	all, err := lookup(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	err = fmt.Errorf("%s has no address", host)
+	for _, ip := range all {
+		var conn net.Conn
+		if conn, err = dialer.DialContext(ctx, network, net.JoinHostPort(ip, port)); err == nil {
+			return conn, nil
+		}
+	}
+	return nil, err
 }
 
 // explain names the cause and leaves out the URL, which is the same every time.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -123,6 +124,36 @@ func TestRetryAfter(t *testing.T) {
 		s.Close()
 		if got := RetryAfter(err); err == nil || got != want {
 			t.Errorf("Retry-After %q: wait %s, want %s: %v", header, got, want, err)
+		}
+	}
+}
+
+// TestEveryAddressIsTried: two operators have one name, and the resolver always names the one first that does not lead.
+func TestEveryAddressIsTried(t *testing.T) {
+	leader := httptest.NewTLSServer(answering(checkpoint.Answer{Command: checkpoint.CommandNone}))
+	defer leader.Close()
+	_, port, _ := net.SplitHostPort(leader.Listener.Addr().String())
+	standby := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Connection", "close")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	standby.Listener.Close()
+	var err error
+	if standby.Listener, err = net.Listen("tcp", "127.0.0.2:"+port); err != nil {
+		t.Fatal(err)
+	}
+	standby.StartTLS()
+	defer standby.Close()
+	c := clientOf(leader)
+	c.URL = "https://example.com:" + port // the name in its certificate
+	c.lookup = func(context.Context, string) ([]string, error) {
+		return []string{"127.0.0.3", "127.0.0.2", "127.0.0.1"}, nil
+	}
+	for try := 1; ; try++ {
+		if _, err := c.Post(t.Context(), least); err == nil {
+			break
+		} else if !strings.Contains(err.Error(), "503") || try == 100 {
+			t.Fatalf("try %d: %v", try, err)
 		}
 	}
 }

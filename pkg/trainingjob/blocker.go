@@ -43,16 +43,11 @@ func (p *pass) refreshBlocker() {
 	}
 	p.wakeAt(p.Now.Add(blockerRefresh), blocked && st.Phase == v1alpha1.PhaseQueued)
 	same := old != nil && blocked && old.Reason == now.Reason && old.Object == now.Object
-	due := p.settlesAt()
-	if same {
-		if sameWords(old, &now) {
-			return
-		}
-		if t := old.ObservedTime; t != nil {
-			due = t.Add(blockerRefresh)
-		}
+	told := same && old.ObservedTime != nil
+	if told && sameWords(old, &now) {
+		return
 	}
-	if p.Now.Before(due) {
+	if due := p.blockerDue(old, same); p.Now.Before(due) {
 		p.wakeAt(due, true)
 		return
 	}
@@ -67,10 +62,21 @@ func (p *pass) refreshBlocker() {
 		st.Message = "waiting: " + now.Message
 	}
 	p.setConditions()
-	if !same {
+	if !told {
 		p.note("waits: %s: %s", now.Reason, now.Message)
 		p.tellWait(now)
 	}
+}
+
+// blockerDue is when a reason may be written. What every attempt begins with is worth no write before it lasts.
+func (p *pass) blockerDue(old *v1alpha1.Blocker, same bool) time.Time {
+	switch {
+	case !same:
+		return p.settlesAt()
+	case old.ObservedTime == nil:
+		return p.phaseSince().Add(blockerRefresh)
+	}
+	return old.ObservedTime.Add(blockerRefresh)
 }
 
 func sameWords(a, b *v1alpha1.Blocker) bool {
@@ -108,6 +114,13 @@ func (p *pass) block(b v1alpha1.Blocker) {
 	t := p.now()
 	b.ObservedTime = &t
 	p.plan.Status.Scheduling.Blocker = &b
+}
+
+// blockAtFirst is what every attempt waits for in its first moment. It is assumed and not observed, so nothing tells of it.
+func (p *pass) blockAtFirst() {
+	p.plan.Status.Scheduling.Blocker = &v1alpha1.Blocker{
+		Reason: v1alpha1.ReasonNotJudged, Message: "the scheduler has just been told of the gang",
+	}
 }
 
 // blocker is the one reason why the gang does not run: what stands in the operator's own way first, then what is known of
@@ -160,10 +173,16 @@ func (p *pass) waitReason() v1alpha1.Blocker {
 	if message := p.unplaced(); message != "" {
 		return v1alpha1.Blocker{Reason: v1alpha1.ReasonUnschedulable, Message: message}
 	}
-	return v1alpha1.Blocker{
+	b := v1alpha1.Blocker{
 		Reason:  v1alpha1.ReasonWaitingInQueue,
 		Message: fmt.Sprintf("not placed yet by %s: %s, minAvailable %d", p.where(), p.size(), p.min),
 	}
+	if !p.Verdict.Judged {
+		// There is room, nobody is before it, and no word of the scheduler's is anywhere.
+		b.Reason, b.Message = v1alpha1.ReasonNotJudged, fmt.Sprintf("not judged yet by %s: %s, minAvailable %d", p.where(), p.size(), p.min)
+		b.NextStep = "if this lasts, see that the scheduler runs"
+	}
+	return b
 }
 
 // unplaced is what the scheduler wrote on the first rank that it could not place.

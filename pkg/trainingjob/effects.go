@@ -98,7 +98,7 @@ func (p *pass) startAttempt() {
 	st.Scheduling = &v1alpha1.SchedulingStatus{
 		Scheduler: v1alpha1.SchedulerName(p.Backend.Name()), Queue: Queue(p.job), Group: p.groupName(st.Attempt),
 	}
-	p.block(v1alpha1.Blocker{Reason: v1alpha1.ReasonWaitingInQueue, Message: "the scheduler has just been told of the gang"})
+	p.blockAtFirst()
 }
 
 // groupName is the name of the scheduler's object for an attempt of the gang: the first of what the dialect emits.

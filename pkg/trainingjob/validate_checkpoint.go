@@ -118,7 +118,7 @@ func validateClaim(c *v1alpha1.CheckpointClaim, path *field.Path) field.ErrorLis
 	if c.ClaimName != "" && len(validation.IsDNS1123Subdomain(c.ClaimName)) > 0 {
 		errs = append(errs, field.Invalid(path.Child("claimName"), c.ClaimName, notAName("PersistentVolumeClaim")))
 	}
-	if s := c.StorageClassName; s != nil && len(validation.IsDNS1123Subdomain(*s)) > 0 {
+	if s := c.StorageClassName; s != nil && *s != "" && len(validation.IsDNS1123Subdomain(*s)) > 0 {
 		errs = append(errs, field.Invalid(path.Child("storageClassName"), *s, notAName("StorageClass")))
 	}
 	if c.Size != nil && c.Size.Sign() <= 0 {

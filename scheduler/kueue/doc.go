@@ -21,6 +21,10 @@
 // Kueue guarantees quota, not places on nodes: a binder (native, coscheduling) may stand behind it, which then says why an
 // admitted gang does not start. Its objects exist as long as the Workload does.
 //
+// A role's topology annotations (kueue.x-k8s.io/podset-required-topology and its like, on its pods) become its pod set's request.
+// Kueue then assigns nodes to ranks; the pods are made with Kueue's scheduling gate, and its topology ungater, which finds them by
+// annotation and label whoever owns them, writes each rank's node into its pod and lifts the gate (pkg/controller/tas).
+//
 // The pod sets hold what a rank asks of quota and nodes, and not what it runs: no command, environment or mounts. So no
 // secret in an environment is copied into a second object, and an upgrade of the operator that renders pods differently
 // changes no Workload.

@@ -34,7 +34,9 @@ func waiting(g scheduler.Gang, wl *kueuev1beta2.Workload) scheduler.Verdict {
 	case reasonPending, reasonWaiting,
 		kueuev1beta2.WorkloadQuotaReservedReasonWaitingForQuota,
 		kueuev1beta2.WorkloadQuotaReservedReasonPendingEvaluation:
-		v.Reason = quotaReason(c.Message)
+		if v.Reason = quotaReason(c.Message); v.Reason == scheduler.ReasonInsufficientResources {
+			v.NextStep = domainStep
+		}
 	}
 	return v
 }
@@ -53,8 +55,21 @@ func quotaReason(message string) string {
 	case strings.Contains(message, quotaTooSmall):
 		return scheduler.ReasonExceedsQuota
 	}
+	if noDomain(message) {
+		return scheduler.ReasonInsufficientResources
+	}
 	return scheduler.ReasonWaitingInQueue
 }
+
+// noDomain: there is quota, and too little is free in any one domain of the topology that the role must stay within, or in all of it
+// (pkg/cache/scheduler/tas_flavor_snapshot.go, notFitMessage).
+func noDomain(message string) bool {
+	return strings.Contains(message, "topology ") && (strings.Contains(message, " allows to fit only ") || strings.Contains(message, " doesn't allow to fit"))
+}
+
+// domainStep for a gang that no domain has room for.
+const domainStep = "wait until others end there, ask for less, or let the ranks spread further: name a higher level in the pods' annotation " +
+	kueuev1beta2.PodSetRequiredTopologyAnnotation + ", or use " + kueuev1beta2.PodSetPreferredTopologyAnnotation
 
 func waitingStep(g scheduler.Gang, wl *kueuev1beta2.Workload, reason string) string {
 	switch reason {

@@ -28,6 +28,9 @@ func checkpointSpecs() map[string]spec {
 			Interval: ptr.To[int32](600), Storage: v1alpha1.StoragePVC, Path: "/data/checkpoints", KeepLast: ptr.To[int32](5), GraceSeconds: ptr.To[int32](120),
 			PVC: v1alpha1.CheckpointClaim{Size: &size, StorageClassName: ptr.To("nfs"), AccessMode: corev1.ReadWriteMany, Retain: v1alpha1.DeleteClaim},
 		})},
+		"a claim of no class": {
+			reason: "a volume that exists already", edit: checkpoints(v1alpha1.CheckpointSpec{PVC: v1alpha1.CheckpointClaim{StorageClassName: ptr.To("")}}),
+		},
 		"a claim that exists": {
 			reason: "the user brings it", edit: checkpoints(v1alpha1.CheckpointSpec{PVC: v1alpha1.CheckpointClaim{ClaimName: "models"}}),
 		},

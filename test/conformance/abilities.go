@@ -15,6 +15,9 @@ const (
 	PreemptsWhole Ability = "preempts gangs whole"
 	// ServesByPriority: when room comes, of the gangs that wait for it the highest goes first.
 	ServesByPriority Ability = "starts waiting gangs in order of priority, without starting and preempting a lower one first"
+	// ServesTheRested: of gangs that were not tried for longer than any pause after a try in vain, room that comes all at one time
+	// goes to the highest.
+	ServesTheRested Ability = "gives room that comes at one time to the highest gang that has rested"
 	// ServesInOrder: of waiting gangs of one priority the one that came first goes first.
 	ServesInOrder Ability = "serves gangs of one priority in order of submission"
 	// LetsSmallPass: a small gang that fits starts before a large one that does not, however long that one waits.
@@ -33,7 +36,7 @@ const (
 
 // Abilities lists all of them.
 func Abilities() []Ability {
-	return []Ability{HoldsPods, PreemptsWhole, ServesByPriority, ServesInOrder, LetsSmallPass, KeepsPlace, CountsRoles, RefusesRoles, AddsRanks, LimitsQueues}
+	return []Ability{HoldsPods, PreemptsWhole, ServesByPriority, ServesTheRested, ServesInOrder, LetsSmallPass, KeepsPlace, CountsRoles, RefusesRoles, AddsRanks, LimitsQueues}
 }
 
 // Faculty says whether a scheduler has an ability, and why.
@@ -86,6 +89,7 @@ func OnFake() Faculties {
 		HoldsPods:        {true, "a group without room stays Queued"},
 		PreemptsWhole:    {true, "without its option EvictsPart"},
 		ServesByPriority: {true, "groups are served by priority"},
+		ServesTheRested:  {false, "it makes no pauses, and looks at no taint of a node"},
 		ServesInOrder:    {true, "groups of a priority are served by age"},
 		LetsSmallPass:    {true, "what fits starts"},
 		KeepsPlace:       {true, "one group serves all attempts, and groups are served by age"},
@@ -102,6 +106,7 @@ func OnVolcano() Faculties {
 		HoldsPods:        {false, "without the action enqueue, which would rule out preemption, every group is Inqueue at once"},
 		PreemptsWhole:    {false, "preempt picks ranks node by node (volcano#4607); the operator ends the rest"},
 		ServesByPriority: {true, "a session orders jobs by priority"},
+		ServesTheRested:  {true, "a session orders jobs by priority, and nobody pauses"},
 		ServesInOrder:    {true, "groups of a priority are served by age"},
 		LetsSmallPass:    {true, "nothing is kept free for the large one: a higher priority, which preempts, or a queue that deserves enough GPUs, which takes them back, gets it its turn"},
 		KeepsPlace:       {true, "one group serves all attempts, and groups of a priority are served by age"},
@@ -117,7 +122,8 @@ func OnCoscheduling() Faculties {
 	return Faculties{
 		HoldsPods:        {false, "kube-scheduler judges pods, so they must exist"},
 		PreemptsWhole:    {false, "it preempts rank by rank and knows no gang among the victims; the operator ends the rest"},
-		ServesByPriority: {false, "a rank that found no node is tried again after a pause of its own: a lower gang whose pause ends first takes the room, and is then preempted"},
+		ServesByPriority: {false, "a rank that found no node is tried again after a pause of its own: a lower gang whose pause ends first takes the room, and is then preempted (below)"},
+		ServesTheRested:  {true, "ranks whose pause (podInitialBackoffSeconds, podMaxBackoffSeconds) is over are tried in one round, by priority"},
 		ServesInOrder:    {false, "for the same reason a later gang may be tried first"},
 		LetsSmallPass:    {true, "nothing is kept free for the large one: a higher priority, which preempts, gets it its turn"},
 		KeepsPlace:       {false, "it counts a group's ranks by name, so the gang returns with a new group, whose age decides"},
@@ -133,7 +139,8 @@ func OnNative() Faculties {
 	return Faculties{
 		HoldsPods:        {false, "kube-scheduler judges pods, so they must exist"},
 		PreemptsWhole:    {true, "disruptionMode PodGroup"},
-		ServesByPriority: {false, "a gang that was tried in vain waits out a backoff of its own: a lower one whose backoff ends first takes the room, and is then preempted"},
+		ServesByPriority: {false, "once a second it tries every gang that waits, and room that comes in this moment may go to a lower one, which is then preempted; at any other moment the highest is first (below)"},
+		ServesTheRested:  {false, "gangs never rest: it tries them without end (below)"},
 		ServesInOrder:    {false, "for the same reason a later gang may be tried first"},
 		LetsSmallPass:    {true, "nothing is kept free for the large one: a higher priority, which preempts, gets it its turn"},
 		KeepsPlace:       {false, "a group cannot be used twice, so the gang returns with a new one"},
@@ -150,6 +157,7 @@ func OnKueue() Faculties {
 		HoldsPods:        {true, "a Workload that is not admitted has no pods"},
 		PreemptsWhole:    {true, "a Workload is evicted whole"},
 		ServesByPriority: {true, "a queue is ordered by priority"},
+		ServesTheRested:  {false, "what waits in a queue waits for quota, which is given by priority (above); what is let in and finds no node is the binder's"},
 		ServesInOrder:    {true, "those of a priority are served by age"},
 		LetsSmallPass:    {true, "with queueingStrategy BestEffortFIFO, the default; with StrictFIFO nobody passes (examples/quotas/kueue/fifo.yaml)"},
 		KeepsPlace:       {true, "one Workload serves all attempts, and those of a priority are served by age"},

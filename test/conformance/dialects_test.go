@@ -43,6 +43,8 @@ type dialect struct {
 	letGo func(client.Object) bool
 	// habits of the fake, nil for real schedulers.
 	habits *fake.Habits
+	// pause is the longest time for which it leaves a gang alone that it has tried in vain; 0: it makes none.
+	pause time.Duration
 	// patience with one step; 0: stepTimeout.
 	patience time.Duration
 }
@@ -63,6 +65,9 @@ func nativeDialect() *dialect {
 func coschedulingDialect() *dialect {
 	return &dialect{
 		name: coscheduling.Name, backend: coscheduling.New(coscheduling.Options{}), faculties: OnCoscheduling(), named: true, marksPods: true,
+		// Twice podMaxBackoffSeconds of deploy/local/scheduler-plugins/scheduler.yaml: the end of the first try may itself wake a rank
+		// for a second one, after its pause. And a second for the clock by which pauses end.
+		pause: 7 * time.Second,
 	}
 }
 

@@ -99,5 +99,33 @@ and returns whole.
 		}
 		b.WriteString("\n")
 	}
+	b.WriteString(pauses)
 	return b.String(), nil
 }
+
+// pauses: what was found in the schedulers' sources, and measured, and what an admin can do about it.
+const pauses = `
+## Why native and coscheduling may start a lower gang first
+
+Both are kube-schedulers, which leave alone for a while whatever they have tried in vain. Where a lower gang takes room that a
+higher one waits for, the higher one preempts it as soon as it is tried (scenario priority-wins): the order holds in the end, at the
+price of a preemption.
+
+**coscheduling.** Each rank that found no node pauses for podInitialBackoffSeconds to podMaxBackoffSeconds (both 3 in
+[the configuration that ships](../deploy/local/scheduler-plugins/scheduler.yaml)). Gangs that came one after the other pause one
+after the other, so that room goes to the first whose pause ends. When all have rested, one event wakes them together, and they are
+tried by priority (scenario priority-at-rest; its room comes as one node at a time, for room that comes piece by piece is tried piece
+by piece). Shorter pauses shorten the time in which this can happen. Why they cannot be shorter than 3 s stands in that file.
+
+**native** (Kubernetes 1.36.3, pkg/scheduler/backend/queue). A gang never rests: events do not wake it, so that after each try in vain
+it goes straight to the pods that pause (scheduling_queue.go:825), and with the feature gate SchedulerPopFromBackoffQ, on by default,
+the scheduler takes from these whenever it has nothing else to do (active_queue.go:318). So it tries gangs that wait without end, the
+highest first; but pauses count in whole seconds (backoff_queue.go, alignToWindow), and at the turn of each second every gang is tried
+once. Room that comes between the try of a higher gang and that of a lower one goes to the lower one: a few milliseconds in each
+second, more on a busy machine. No setting closes this gap: podInitialBackoffSeconds must be above 0, and the gate
+SchedulerQueueingHints is locked.
+
+A gang that waits thus costs kube-scheduler a good part of a core (42% on a busy machine; 0% with
+--feature-gates=SchedulerPopFromBackoffQ=false, both measured with one gang of three ranks). With that gate off a gang takes room that
+has come after at most podMaxBackoffSeconds (default 10) and a second, and the order is worse: whose pause ends first is tried first.
+`

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -29,7 +30,8 @@ func debian() []string {
 	args := []string{"--variant=essential", "--include=python3-torch"}
 	for _, path := range []string{
 		"/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*", "/usr/share/icons/*", "/usr/include/*",
-		"/usr/lib/python3/dist-packages/torch/bin/*", "/usr/lib/*/dri/*", "/usr/lib/*/libLLVM*", "/usr/lib/*/libz3*", "/usr/lib/*/mfx/*", "/usr/lib/*/libmfx*",
+		"/usr/lib/python3/dist-packages/torch/bin/test_*",
+		"/usr/lib/*/dri/*", "/usr/lib/*/libLLVM*", "/usr/lib/*/libz3*", "/usr/lib/*/mfx/*", "/usr/lib/*/libmfxhw*",
 	} {
 		args = append(args, "--dpkgopt=path-exclude="+path)
 	}
@@ -79,10 +81,30 @@ func rootFilesystem(ctx context.Context) (string, error) {
 	}
 	draft := fmt.Sprintf("%s.%d.tar", strings.TrimSuffix(path, ".tar"), os.Getpid())
 	defer os.Remove(draft)
+	fmt.Fprintln(os.Stderr, "making PyTorch's root filesystem from Debian's packages, once: some minutes")
 	cmd := exec.CommandContext(ctx, "mmdebstrap", append(debian(), draft)...)
-	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	out := &phases{}
+	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("making PyTorch's root filesystem (mmdebstrap): %w", err)
+		return "", fmt.Errorf("making PyTorch's root filesystem (mmdebstrap): %w\n%s", err, out.all.String())
 	}
 	return path, os.Rename(draft, path)
+}
+
+// phases shows what mmdebstrap says itself, and keeps what apt and dpkg say, thousands of lines, for the case that it fails.
+type phases struct{ all, line bytes.Buffer }
+
+func (p *phases) Write(data []byte) (int, error) {
+	p.all.Write(data)
+	for _, b := range data {
+		p.line.WriteByte(b)
+		if b != '\n' {
+			continue
+		}
+		if bytes.HasPrefix(p.line.Bytes(), []byte("I: ")) {
+			_, _ = os.Stderr.Write(p.line.Bytes())
+		}
+		p.line.Reset()
+	}
+	return len(data), nil
 }

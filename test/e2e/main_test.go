@@ -217,30 +217,32 @@ func (o *operator) kill() {
 	_ = o.cmd.Wait()
 }
 
-// tellIfFailed tells what a failed test's reader wants to see.
-func (w *world) tellIfFailed(t *testing.T) {
+// tellIfFailed tells what a failed test's reader wants to see: the ends of the logs of the operator, of the node, and of the pods
+// that are still there and whose names begin so.
+func (w *world) tellIfFailed(t *testing.T, pods string) {
 	t.Cleanup(func() {
-		if t.Failed() {
-			w.tell(t)
+		if !t.Failed() {
+			return
+		}
+		logs, _ := filepath.Glob(filepath.Join(w.cluster.PodLogs(), namespace+"_"+pods+"*", "*", "*.log"))
+		for _, name := range append(logs, w.operator.log, filepath.Join(w.dir, "cluster", "logs", "real-node.log")) {
+			t.Logf("the end of %s:\n%s", name, end(name))
 		}
 	})
 }
 
-func (w *world) tell(t *testing.T) {
-	for _, name := range []string{w.operator.log, filepath.Join(w.dir, "cluster", "logs", "real-node.log")} {
-		f, err := os.Open(name)
-		if err != nil {
-			t.Log(err)
-			continue
-		}
-		const most = 20 << 10
-		if info, err := f.Stat(); err == nil && info.Size() > most {
-			_, _ = f.Seek(-most, io.SeekEnd)
-		}
-		end, _ := io.ReadAll(f)
-		f.Close()
-		t.Logf("the end of %s:\n%s", name, end)
+func end(name string) []byte {
+	f, err := os.Open(name)
+	if err != nil {
+		return []byte(err.Error())
 	}
+	defer f.Close()
+	const most = 10 << 10
+	if info, err := f.Stat(); err == nil && info.Size() > most {
+		_, _ = f.Seek(-most, io.SeekEnd)
+	}
+	text, _ := io.ReadAll(f)
+	return text
 }
 
 // patience with one condition.

@@ -16,7 +16,7 @@ import (
 // A pod really runs on the real node, and finds another by its name.
 func TestRealNode(t *testing.T) {
 	w := theWorld
-	w.tellIfFailed(t)
+	w.tellIfFailed(t, "")
 	pod := func(name string, command ...string) *corev1.Pod {
 		return &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"app": "probe"}},

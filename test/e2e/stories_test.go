@@ -30,7 +30,7 @@ type story struct {
 	saves bool
 	// asked is true where the operator asks for a checkpoint before anything is ended.
 	asked bool
-	// restarts, of 0 preemptions unless it was interrupted by one.
+	// What the status must say in the end.
 	restarts, preemptions int32
 }
 
@@ -162,21 +162,26 @@ func preemptAndTear(j *training) int64 {
 
 func TestResumesBitForBit(t *testing.T) {
 	w := theWorld
-	w.tellIfFailed(t)
 	uninterrupted := map[string][]line{}
 	for _, s := range stories() {
 		if *reduced && !s.reduced {
 			continue
 		}
 		t.Run(s.program.name+"/"+string(s.scheduler)+"/"+s.name, func(t *testing.T) {
-			w.tellIfFailed(t)
-			if uninterrupted[s.program.name] == nil {
+			w.tellIfFailed(t, s.program.name)
+			whole, tried := uninterrupted[s.program.name]
+			if !tried {
+				uninterrupted[s.program.name] = nil
 				plain := w.newTraining(t, s.program, v1alpha1.SchedulerVolcano, s.program.name+"-uninterrupted")
 				plain.submit()
 				plain.untilSucceeded()
-				uninterrupted[s.program.name] = plain.lines()
+				whole = plain.lines()
+				uninterrupted[s.program.name] = whole
 			}
-			s.play(t, w, uninterrupted[s.program.name])
+			if whole == nil {
+				t.Fatal("there is no uninterrupted training to compare with")
+			}
+			s.play(t, w, whole)
 		})
 	}
 }
@@ -185,6 +190,9 @@ func (s story) play(t *testing.T, w *world, whole []line) {
 	low := w.newTraining(t, s.program, s.scheduler, strings.Join([]string{s.program.name, string(s.scheduler), s.name}, "-"))
 	low.submit(append([]string{"--step-seconds", s.program.pause}, s.args...)...)
 	low.untilTrained(50, s.checkpoints)
+	if s.asked { // only who is known to report is asked
+		low.until("has reported", func(job *v1alpha1.TrainingJob) bool { return job.Status.Progress != nil })
+	}
 	point := s.interrupt(low)
 	job := low.untilSucceeded()
 	status, lines := job.Status, low.lines()

@@ -58,9 +58,14 @@ func TestKueue(t *testing.T) {
 		t.Run("strict order", func(t *testing.T) { t.Parallel(); strictOrder(b.in(t)) })
 		t.Run("workload priorities", func(t *testing.T) { t.Parallel(); workloadPriorities(newCase(t, w, 1)) })
 		t.Run("admission check", func(t *testing.T) { t.Parallel(); admissionCheck(newCase(t, w, 1)) })
+		t.Run("check that contradicts", func(t *testing.T) { t.Parallel(); contradiction(newCase(t, w, 1)) })
+		t.Run("flavour that is gone", func(t *testing.T) { t.Parallel(); flavorGone(t, w) })
+		t.Run("Workload finished by hand", func(t *testing.T) { t.Parallel(); finishedByHand(newCase(t, w, 1)) })
+		t.Run("Workload taken away", func(t *testing.T) { t.Parallel(); workloadGone(newCase(t, w, 1)) })
 		t.Run("queue of another namespace", func(t *testing.T) { t.Parallel(); foreignQueue(newCase(t, w, 1)) })
 		t.Run("stopped queues", func(t *testing.T) { t.Parallel(); stoppedQueues(newCase(t, w, 2)) })
 		t.Run("a name that is taken", func(t *testing.T) { t.Parallel(); foreignWorkload(newCase(t, w, 1)) })
+		t.Run("topology", func(t *testing.T) { t.Parallel(); topology(t, w) })
 		t.Run("writes", func(t *testing.T) { t.Parallel(); writes(newCase(t, w, 1)) })
 	})
 }
@@ -245,6 +250,25 @@ func workloadPriorities(p team) {
 
 // admissionCheck: the test plays the controller that has to agree.
 func admissionCheck(p team) {
+	p.checked()
+	p.Job("bert", 2, "1", queued("own"))
+	b := p.waits("bert", v1alpha1.ReasonAdmissionCheckPending)
+	if !strings.Contains(b.Message, p.Name+" is Pending") {
+		p.T.Errorf("it does not name the check: %s", b.Message)
+	}
+	if got := p.Column("bert"); got != v1alpha1.ReasonAdmissionCheckPending {
+		p.T.Errorf("column REASON is %q", got)
+	}
+	if pods := p.pods("bert"); len(pods) > 0 {
+		p.T.Errorf("it is not admitted, and has %d pods", len(pods))
+	}
+	p.answer(kueuev1beta2.AdmissionCheckState{State: kueuev1beta2.CheckStateReady, Message: "within the budget"})
+	p.runs("bert", 1)
+}
+
+// checked: the place's ClusterQueue has an admission check of its name, which nobody but the test answers.
+func (p team) checked() {
+	p.T.Helper()
 	check := &kueuev1beta2.AdmissionCheck{
 		ObjectMeta: metav1.ObjectMeta{Name: p.Name},
 		Spec:       kueuev1beta2.AdmissionCheckSpec{ControllerName: "example.com/budget"},
@@ -260,24 +284,10 @@ func admissionCheck(p team) {
 	q := &kueuev1beta2.ClusterQueue{ObjectMeta: metav1.ObjectMeta{Name: p.Name}}
 	p.MergePatch(q, fmt.Sprintf(`{"spec":{"admissionChecksStrategy":{"admissionChecks":[{"name":%q}]}}}`, p.Name))
 	p.active(p.Name)
-
-	p.Job("bert", 2, "1", queued("own"))
-	b := p.waits("bert", v1alpha1.ReasonAdmissionCheckPending)
-	if !strings.Contains(b.Message, p.Name+" is Pending") {
-		p.T.Errorf("it does not name the check: %s", b.Message)
-	}
-	if got := p.Column("bert"); got != v1alpha1.ReasonAdmissionCheckPending {
-		p.T.Errorf("column REASON is %q", got)
-	}
-	if pods := p.pods("bert"); len(pods) > 0 {
-		p.T.Errorf("it is not admitted, and has %d pods", len(pods))
-	}
-	p.answer(kueuev1beta2.CheckStateReady, "within the budget")
-	p.runs("bert", 1)
 }
 
 // answer of the admission check to the only Workload of the place.
-func (p team) answer(state kueuev1beta2.CheckState, message string) {
+func (p team) answer(a kueuev1beta2.AdmissionCheckState) {
 	p.T.Helper()
 	p.Until("the check has answered", func(ctx context.Context) (string, error) {
 		wl := p.workload()
@@ -286,7 +296,7 @@ func (p team) answer(state kueuev1beta2.CheckState, message string) {
 			return "Kueue does not ask yet", nil
 		}
 		c := &wl.Status.AdmissionChecks[i]
-		c.State, c.Message, c.LastTransitionTime = state, message, metav1.Now()
+		c.State, c.Message, c.PodSetUpdates, c.LastTransitionTime = a.State, a.Message, a.PodSetUpdates, metav1.Now()
 		if err := p.Client.Status().Update(ctx, wl); err != nil {
 			return err.Error(), nil // somebody else wrote
 		}

@@ -4,16 +4,21 @@ package reasons
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
+	goruntime "runtime"
+	"strconv"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	schedulingv1alpha1 "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
 	schedulingv1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/localcluster"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
+	"mlplatform.example.com/trainingjob-operator/scheduler/coscheduling"
 	"mlplatform.example.com/trainingjob-operator/scheduler/native"
 	"mlplatform.example.com/trainingjob-operator/scheduler/volcano"
 	"mlplatform.example.com/trainingjob-operator/test/stage"
@@ -26,13 +31,27 @@ const (
 
 var theWorld *stage.World
 
-func TestMain(m *testing.M) {
-	var err error
-	theWorld, err = stage.Start(context.Background(), stage.Options{
+func options() stage.Options {
+	return stage.Options{
 		Root: "../..", Schedulers: []string{localcluster.SchedulerVolcano, localcluster.SchedulerNative},
-		Backends:    []scheduler.Backend{volcano.New(volcano.DefaultOptions()), native.New(native.Options{})},
-		AddToScheme: []func(*runtime.Scheme) error{schedulingv1beta1.AddToScheme},
-	})
+		// The last one's scheduler is not there.
+		Backends: []scheduler.Backend{
+			volcano.New(volcano.DefaultOptions()), native.New(native.Options{}), coscheduling.New(coscheduling.Options{}),
+		},
+		AddToScheme: []func(*runtime.Scheme) error{schedulingv1beta1.AddToScheme, schedulingv1alpha1.AddToScheme},
+	}
+}
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	// Cases mostly wait, so that more of them than processors run beside each other.
+	if parallel := flag.Lookup("test.parallel").Value; parallel.String() == strconv.Itoa(goruntime.GOMAXPROCS(0)) {
+		if err := parallel.Set("16"); err != nil {
+			panic(err)
+		}
+	}
+	var err error
+	theWorld, err = stage.Start(context.Background(), options())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bringing up the world:", err)
 		os.Exit(1)

@@ -34,6 +34,8 @@ type Options struct {
 	Root string
 	// Schedulers of the local cluster.
 	Schedulers []string
+	// Modules is the folder deploy/local, where schedulers are to run with another configuration than ours. Default: ours.
+	Modules string
 	// Nodes of 8 GPUs, 96 CPUs and 1Ti that everybody may use, named node-0 and so on; default 0.
 	Nodes int
 	// Backends of the operator, and AddToScheme what their kinds are. Without backends none is started: the test runs one itself,
@@ -66,7 +68,7 @@ func Start(ctx context.Context, o Options) (w *World, err error) {
 		nodes = -1
 	}
 	cluster, err := localcluster.Up(ctx, localcluster.Options{
-		Dir: filepath.Join(dir, "cluster"), Attached: true, Nodes: nodes, Schedulers: o.Schedulers,
+		Dir: filepath.Join(dir, "cluster"), Attached: true, Nodes: nodes, Schedulers: o.Schedulers, Modules: o.Modules,
 	})
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))

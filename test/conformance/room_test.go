@@ -1,0 +1,127 @@
+//go:build cluster
+
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+)
+
+// closed nodes take no pods. Not by a cordon: the taint that goes with one is taken off by somebody else, a moment later, and two
+// changes are two moments at which gangs are tried.
+const closed = "conformance.mlplatform.example.com/closed"
+
+// priorityAtRest: whoever is tried in vain waits out a pause, so that a lower gang may be tried before a higher one that came later.
+// Gangs whose pauses are over are tried in one round.
+var priorityAtRest = Scenario{
+	name:  "priority-at-rest",
+	claim: "room that comes all at one time goes to the highest of the gangs that have rested, whoever came first",
+	needs: []Ability{ServesTheRested},
+	steps: slices.Concat([]Step{
+		closeNodes(3),
+		submit(asked{name: "filler", ranks: 1, gpus: 8, class: top}),
+		until("filler", runsWhole(1)),
+		submit(asked{name: "early-low", ranks: 2, gpus: 4, class: low}),
+		judged("early-low"),
+		submit(asked{name: "late-high", ranks: 2, gpus: 4, class: high}),
+		judged("late-high"),
+		submit(asked{name: "last-middle", ranks: 2, gpus: 4, class: middle}),
+		judged("last-middle"),
+	},
+		goesTo("late-high", "last-middle", "early-low"),
+		goesTo("last-middle", "early-low"),
+		goesTo("early-low"),
+	),
+}
+
+// goesTo: a node is opened once all have rested, and the winner takes it. The others wait.
+func goesTo(winner string, others ...string) []Step {
+	steps := []Step{pausesEnd(), openNode(), until(winner, runsWhole(2), attempt(1), spent(0, 0), neverFailed())}
+	for _, other := range others {
+		steps = append(steps, judged(other), neverBound(other), now(other, is(v1alpha1.PhaseQueued), holds(0), attempt(1)))
+	}
+	return steps
+}
+
+// pausesEnd: a pause has no end that could be seen.
+func pausesEnd() Step {
+	return Step{"the scheduler's pauses are over", func(ctx context.Context, e *Env) error {
+		if e.dialect.pause == 0 {
+			return nil
+		}
+		select {
+		case <-time.After(e.dialect.pause + time.Second):
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}}
+}
+
+// closeNodes so many, until they are opened or the scenario ends.
+func closeNodes(n int) Step {
+	return Step{fmt.Sprintf("%d nodes take nothing", n), func(ctx context.Context, e *Env) error {
+		e.later(func(ctx context.Context) error {
+			for {
+				if more, err := e.openOne(ctx); err != nil || !more {
+					return err
+				}
+			}
+		})
+		for _, name := range slices.Sorted(maps.Keys(e.nodes))[:n] {
+			err := e.changeNode(ctx, name, func(node *corev1.Node) {
+				node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: closed, Effect: corev1.TaintEffectNoSchedule})
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
+}
+
+// openNode opens one that is closed.
+func openNode() Step {
+	return Step{"a node is opened", func(ctx context.Context, e *Env) error {
+		found, err := e.openOne(ctx)
+		if err == nil && !found {
+			err = fmt.Errorf("no node is closed")
+		}
+		return err
+	}}
+}
+
+func isClosed(t corev1.Taint) bool { return t.Key == closed }
+
+func (e *Env) openOne(ctx context.Context) (found bool, err error) {
+	for _, name := range slices.Sorted(maps.Keys(e.nodes)) {
+		err := e.changeNode(ctx, name, func(node *corev1.Node) {
+			found = slices.ContainsFunc(node.Spec.Taints, isClosed)
+			node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, isClosed)
+		})
+		if err != nil || found {
+			return found, err
+		}
+	}
+	return false, nil
+}
+
+func (e *Env) changeNode(ctx context.Context, name string, change func(*corev1.Node)) error {
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		node := &corev1.Node{}
+		if err := e.world.client.Get(ctx, client.ObjectKey{Name: name}, node); err != nil {
+			return err
+		}
+		change(node)
+		return e.world.client.Update(ctx, node)
+	})
+}

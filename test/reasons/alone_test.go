@@ -1,0 +1,128 @@
+//go:build cluster
+
+package reasons
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	schedulingv1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/localcluster"
+	"mlplatform.example.com/trainingjob-operator/test/stage"
+)
+
+// provocationsAlone concern every gang of a scheduler: they are played one after the other, in a cluster of their own. Its Volcano
+// has the action enqueue, as many have, and as ours has not.
+var provocationsAlone = map[string]provocation{
+	"Volcano lets no more in": {
+		reason: v1alpha1.ReasonWaitingInQueue, on: both[:1], nodes: 1,
+		provoke: func(p *place) { p.reserveAll(); p.Job("bert", 2, "4") },
+		remove:  func(p *place) { p.Delete(p.reservation()) },
+	},
+	"Volcano does not run": {
+		reason: v1alpha1.ReasonNotJudged, on: both[:1], nodes: 1,
+		provoke: func(p *place) { p.stop("vc-scheduler"); p.Job("bert", 2, "1") },
+		remove:  func(p *place) { p.start("vc-scheduler") },
+	},
+	"kube-scheduler does not run": {
+		reason: v1alpha1.ReasonNotJudged, on: both[1:], nodes: 1,
+		provoke: func(p *place) { p.stop("kube-scheduler"); p.Job("bert", 2, "1") },
+		remove:  func(p *place) { p.start("kube-scheduler") },
+	},
+}
+
+func TestReasonsOfAClusterAlone(t *testing.T) {
+	modules := t.TempDir()
+	if err := withEnqueue(modules); err != nil {
+		t.Fatal(err)
+	}
+	o := options()
+	o.Modules = modules
+	w, err := stage.Start(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := w.Stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	for name, c := range provocationsAlone {
+		for _, s := range c.on {
+			t.Run(fmt.Sprintf("%s, %s", s, name), func(t *testing.T) { c.run(&place{w.NewPlace(t, s, c.nodes)}) })
+		}
+	}
+}
+
+// withEnqueue copies deploy/local and gives Volcano what its own default has: the action enqueue, which lets a group in while the
+// cluster has room for all groups that are in, whether they have pods or not.
+func withEnqueue(to string) error {
+	if err := os.CopyFS(to, os.DirFS("../../deploy/local")); err != nil {
+		return err
+	}
+	path := filepath.Join(to, localcluster.SchedulerVolcano, "scheduler.yaml")
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	const actions, plugin = `actions: "allocate, preempt, reclaim, backfill"`, "  - name: priority\n"
+	text := string(content)
+	if strings.Count(text, actions) != 1 || strings.Count(text, plugin) != 1 {
+		return errors.New("Volcano's configuration has changed: adapt the test")
+	}
+	text = strings.Replace(text, actions, `actions: "enqueue, allocate, backfill"`, 1)
+	text = strings.Replace(text, plugin, plugin+"  - name: overcommit\n    arguments:\n      overcommit-factor: 1.0\n", 1)
+	return os.WriteFile(path, []byte(text), 0o600)
+}
+
+// reservation is a group of somebody else's that has no pods yet.
+func (p *place) reservation() *schedulingv1beta1.PodGroup {
+	return &schedulingv1beta1.PodGroup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: "somebody"},
+		Spec: schedulingv1beta1.PodGroupSpec{
+			MinMember: 1, MinResources: &corev1.ResourceList{gpu: resource.MustParse("8")},
+		},
+	}
+}
+
+// reserveAll GPUs of the cluster, and use none.
+func (p *place) reserveAll() {
+	g := p.reservation()
+	p.Create(g)
+	p.Until("the group of somebody else is let in", func(ctx context.Context) (string, error) {
+		err := p.Client.Get(ctx, client.ObjectKeyFromObject(g), g)
+		if err == nil && g.Status.Phase != schedulingv1beta1.PodGroupInqueue {
+			return fmt.Sprintf("it is %q", g.Status.Phase), nil
+		}
+		return "", err
+	})
+}
+
+// stop a process of the cluster, until start or the test's end.
+func (p *place) stop(process string) {
+	p.T.Cleanup(func() {
+		if err := p.StartProcess(context.Background(), process); err != nil {
+			p.T.Error(err)
+		}
+	})
+	if err := p.StopProcess(p.T.Context(), process); err != nil {
+		p.T.Fatal(err)
+	}
+}
+
+func (p *place) start(process string) {
+	if err := p.StartProcess(p.T.Context(), process); err != nil {
+		p.T.Fatal(err)
+	}
+}
