@@ -76,9 +76,9 @@ bench-burst: build ## time and writes for a burst of gangs
 	go run ./bench/burst
 
 .PHONY: crash
-crash: build ## the operator killed before and after each write of a preempt-and-return cycle, on the fake and on every real scheduler
-	go test -tags cluster -run '^TestCrashAtEveryWrite$$' -count 1 -v -timeout 120m ./test/conformance \
-		-args -crash-on=fake,volcano,native,coscheduling,kueue
+crash: build ## the operator killed before and after each write of a preempt-and-return and a preempt-and-resume cycle, on the fake and every real scheduler
+	go test -tags cluster -run '^TestCrashAtEveryWrite' -count 1 -v -timeout 240m ./test/conformance \
+		-args -crash-points=all -crash-on=fake,volcano,native,coscheduling,kueue
 
 .PHONY: crash-matrix
 crash-matrix: build ## the same in every scenario, on the fake (hours)

@@ -162,7 +162,8 @@ type CheckpointPoint struct {
 	Time *metav1.Time `json:"time,omitempty"`
 }
 
-// WorkStatus sums over all attempts. Times are in seconds of wall clock, from phase to phase.
+// WorkStatus sums over all attempts. Times are in seconds of wall clock, from phase to phase: what happens while no operator runs
+// counts from when one sees it.
 type WorkStatus struct {
 	// QueuedSeconds from Queued until Running, of every attempt that got there.
 	QueuedSeconds int64 `json:"queuedSeconds"`
@@ -176,9 +177,10 @@ type WorkStatus struct {
 	// times the gang's GPUs.
 	LostSeconds    int64 `json:"lostSeconds"`
 	LostGPUSeconds int64 `json:"lostGPUSeconds"`
-	// Resumptions: interruptions after which the gang ran again, suspensions left out; resumeSeconds from the beginning of the interruption until then, of
-	// all of them together.
-	Resumptions   int32 `json:"resumptions"`
+	// Resumptions: interruptions after which the gang ran again, suspensions left out.
+	Resumptions int32 `json:"resumptions"`
+	// ResumeSeconds from Draining until Running, of all resumptions together: ending the ranks, searching their volume and waiting in
+	// the queue are part of it; what went before an operator saw the interruption is not.
 	ResumeSeconds int64 `json:"resumeSeconds"`
 	// Goodput in percent: running time that was not lost, of all the time since the job was first queued. Counted at every change of
 	// phase that ends or begins a run; time in Suspended counts too.

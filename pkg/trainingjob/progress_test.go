@@ -75,6 +75,41 @@ func TestLastStep(t *testing.T) {
 	}
 }
 
+// TestResumption: a gang that runs again after an interruption is counted, however short its run was.
+func TestResumption(t *testing.T) {
+	begin := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
+	queued, running, draining, suspended := v1alpha1.PhaseQueued, v1alpha1.PhaseRunning, v1alpha1.PhaseDraining, v1alpha1.PhaseSuspended
+	for name, c := range map[string]struct {
+		phases []v1alpha1.Phase
+		times  []int // in seconds
+		want   int64 // -1: no resumption
+	}{
+		"never ran":               {[]v1alpha1.Phase{queued}, []int{0}, -1},
+		"ended before it ran":     {[]v1alpha1.Phase{queued, draining, queued}, []int{0, 1, 2}, -1},
+		"interrupted":             {[]v1alpha1.Phase{queued, running, draining, queued}, []int{0, 2, 5, 6}, 5},
+		"within a second":         {[]v1alpha1.Phase{queued, running, draining, queued}, []int{5, 5, 5, 5}, 5},
+		"paused":                  {[]v1alpha1.Phase{queued, running, draining, suspended, queued}, []int{0, 2, 5, 6, 7}, -1},
+		"paused within a second":  {[]v1alpha1.Phase{queued, running, draining, suspended, queued}, []int{5, 5, 5, 5, 5}, -1},
+		"paused and interrupted":  {[]v1alpha1.Phase{queued, running, draining, suspended, queued, running, draining, queued}, []int{0, 1, 2, 2, 3, 4, 4, 4}, 6},
+		"interrupted, not placed": {[]v1alpha1.Phase{queued, running, draining, queued, draining, queued}, []int{0, 1, 2, 3, 7, 7}, 8},
+		"paused, not placed":      {[]v1alpha1.Phase{queued, running, draining, suspended, queued, draining, queued}, []int{0, 1, 2, 3, 4, 7, 7}, -1},
+	} {
+		job := &v1alpha1.TrainingJob{}
+		for i, phase := range c.phases {
+			job.Status.Transitions = append(job.Status.Transitions, v1alpha1.Transition{Phase: phase, Time: metav1.NewTime(begin.Add(time.Duration(c.times[i]) * time.Second))})
+		}
+		p := &pass{Snapshot: Snapshot{Job: job, Now: begin.Add(10 * time.Second)}, job: job}
+		p.account(queued, running)
+		got := int64(-1)
+		if p.plan.Status.Work.Resumptions > 0 {
+			got = p.plan.Status.Work.ResumeSeconds
+		}
+		if got != c.want {
+			t.Errorf("%s: ran again after %d s, want %d", name, got, c.want)
+		}
+	}
+}
+
 func TestSuggestedInterval(t *testing.T) {
 	cases := map[string]struct {
 		save          int32

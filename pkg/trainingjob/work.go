@@ -16,9 +16,9 @@ func (p *pass) account(from, to v1alpha1.Phase) {
 	if to == v1alpha1.PhaseRunning {
 		w := p.work()
 		w.QueuedSeconds += p.since(v1alpha1.PhaseQueued)
-		if p.interrupted() {
+		if ended, ok := p.interrupted(); ok {
 			w.Resumptions++
-			w.ResumeSeconds += p.since(v1alpha1.PhaseDraining)
+			w.ResumeSeconds += seconds(p.Now.Sub(ended))
 		}
 	}
 	if from == v1alpha1.PhaseRunning {
@@ -27,10 +27,20 @@ func (p *pass) account(from, to v1alpha1.Phase) {
 	}
 }
 
-// interrupted: the gang that runs now ran before and was ended since, not because its user wanted it to pause.
-func (p *pass) interrupted() bool {
-	ran, ended := p.entered(v1alpha1.PhaseRunning), p.entered(v1alpha1.PhaseDraining)
-	return !ran.IsZero() && ended.After(ran) && !p.entered(v1alpha1.PhaseSuspended).After(ended)
+// interrupted: the gang that runs now ran before and was ended since, not because its user wanted it to pause; and since when. Attempts
+// that ended before they ran are part of the same interruption. The order in the history tells, not the times: those have whole seconds,
+// and a gang may run for less.
+func (p *pass) interrupted() (since time.Time, is bool) {
+	ran := p.last(v1alpha1.PhaseRunning)
+	if ran < 0 || p.last(v1alpha1.PhaseSuspended) > ran {
+		return time.Time{}, false
+	}
+	for _, t := range p.job.Status.Transitions[ran+1:] {
+		if t.Phase == v1alpha1.PhaseDraining {
+			return t.Time.Time, true
+		}
+	}
+	return time.Time{}, false
 }
 
 // lose adds up what the end of a drained attempt has cost, once its resume point is pinned.
@@ -98,23 +108,23 @@ func (p *pass) goodput() {
 	}
 }
 
-// entered is when the job last entered a phase, as far back as its history goes.
-func (p *pass) entered(phase v1alpha1.Phase) time.Time {
+// last is where the job's history has the last entry into a phase, as far back as it goes; -1: nowhere.
+func (p *pass) last(phase v1alpha1.Phase) int {
 	ts := p.job.Status.Transitions
 	for i := len(ts) - 1; i >= 0; i-- {
 		if ts[i].Phase == phase {
-			return ts[i].Time.Time
+			return i
 		}
 	}
-	return time.Time{}
+	return -1
 }
 
 func (p *pass) since(phase v1alpha1.Phase) int64 {
-	at := p.entered(phase)
-	if at.IsZero() {
+	i := p.last(phase)
+	if i < 0 {
 		return 0
 	}
-	return seconds(p.Now.Sub(at))
+	return seconds(p.Now.Sub(p.job.Status.Transitions[i].Time.Time))
 }
 
 // seconds in whole ones; a clock that went back counts as none.

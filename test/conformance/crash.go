@@ -24,11 +24,17 @@ const (
 type Crash struct {
 	Moment Moment
 	Write  int
+	// Kind, where it is given, is which writes are counted (KindOf). Two runs of the same steps make the same writes in another order, and
+	// some more or fewer: this finds the same one in both.
+	Kind string
 }
 
 func (c Crash) String() string {
-	if c.Write == 0 {
+	switch {
+	case c.Write == 0:
 		return "never"
+	case c.Kind != "":
+		return fmt.Sprintf("%s %s number %d", c.Moment, strings.ReplaceAll(c.Kind, "/", "."), c.Write)
 	}
 	return fmt.Sprintf("%s write %d", c.Moment, c.Write)
 }
@@ -48,6 +54,9 @@ type Mortal struct {
 	mu     sync.Mutex
 	dead   bool
 	writes []string
+	// counted towards the crash, and the write that was the last one; "": none yet.
+	counted int
+	last    string
 }
 
 // NewMortal connection; die must not wait for the operator's end.
@@ -70,7 +79,14 @@ func (m *Mortal) Kill() {
 func (m *Mortal) Dead() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.dead && m.crash.Write > 0 && len(m.writes) >= m.crash.Write
+	return m.dead && m.last != ""
+}
+
+// Last write of a life that has come to its chosen end; "" before.
+func (m *Mortal) Last() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.last
 }
 
 // Writes so far, each as "METHOD path", and the phase that it sets where it sets a job's.
@@ -85,8 +101,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
 func (m *Mortal) roundTrip(next http.RoundTripper, req *http.Request) (*http.Response, error) {
-	n, dead := m.count(req)
-	last := n > 0 && n == m.crash.Write
+	last, dead := m.count(req)
 	switch {
 	case dead:
 		return nil, refuse(req)
@@ -105,26 +120,29 @@ func (m *Mortal) roundTrip(next http.RoundTripper, req *http.Request) (*http.Res
 	return nil, ErrDead
 }
 
-// count is the number of this write in this life, 0 for what is no write; and whether the life is over.
+// count a write: whether it is the last one of this life, and whether the life is over.
 //
 // The life ends here for all writes after the last one, although that one may still be on its way: the creates of a gang
 // are sent at the same time.
-func (m *Mortal) count(req *http.Request) (int, bool) {
+func (m *Mortal) count(req *http.Request) (last, dead bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.dead {
-		return 0, true
+		return false, true
 	}
 	if !counts(req) {
-		return 0, false
+		return false, false
 	}
-	m.writes = append(m.writes, describeWrite(req))
-	n := len(m.writes)
-	if m.crash.Write > 0 && n >= m.crash.Write {
-		m.dead = true
-		return n, n > m.crash.Write
+	write := describeWrite(req)
+	m.writes = append(m.writes, write)
+	if m.crash.Kind == "" || m.crash.Kind == KindOf(write) {
+		m.counted++
 	}
-	return n, false
+	if m.crash.Write == 0 || m.counted < m.crash.Write {
+		return false, false
+	}
+	m.dead, m.last = true, write
+	return true, false
 }
 
 // describeWrite is what a write is about.
@@ -155,9 +173,9 @@ func KindOf(write string) string {
 	segments := strings.Split(fields[1], "/")
 	if i := slices.Index(segments, "namespaces"); i >= 0 && len(segments) > i+2 {
 		segments = segments[i+2:]
-	}
-	if len(segments) > 1 && segments[0] != "trainingjobs" { // names of pods differ by rank, of groups by attempt
-		segments = slices.Delete(segments, 1, 2)
+		if len(segments) > 1 && segments[0] != "trainingjobs" { // names of pods differ by rank, of groups by attempt
+			segments = slices.Delete(segments, 1, 2)
+		}
 	}
 	fields[1] = strings.Join(segments, "/")
 	return strings.Join(fields, " ")
@@ -195,7 +213,7 @@ func SomeCrashes(name string, writes, n int) []Crash {
 	random := rand.New(rand.NewPCG(seed, uint64(n)))
 	crashes := make([]Crash, 0, n)
 	for range n {
-		crashes = append(crashes, Crash{[]Moment{Before, After}[random.IntN(2)], 1 + random.IntN(max(1, writes/n))})
+		crashes = append(crashes, Crash{Moment: []Moment{Before, After}[random.IntN(2)], Write: 1 + random.IntN(max(1, writes/n))})
 	}
 	return crashes
 }
@@ -204,7 +222,19 @@ func SomeCrashes(name string, writes, n int) []Crash {
 func AllCrashes(writes int) []Crash {
 	var crashes []Crash
 	for n := 1; n <= writes; n++ {
-		crashes = append(crashes, Crash{Before, n}, Crash{After, n})
+		crashes = append(crashes, Crash{Moment: Before, Write: n}, Crash{Moment: After, Write: n})
+	}
+	return crashes
+}
+
+// EachCrash is each of the given writes, before and after, told by its kind and its number in it.
+func EachCrash(writes []string) []Crash {
+	var crashes []Crash
+	seen := map[string]int{}
+	for _, write := range writes {
+		kind := KindOf(write)
+		seen[kind]++
+		crashes = append(crashes, Crash{Before, seen[kind], kind}, Crash{After, seen[kind], kind})
 	}
 	return crashes
 }

@@ -22,12 +22,16 @@ func TestMortal(t *testing.T) {
 	}{
 		"it lives": {Crash{}, requests, 0},
 		"before its second write": {
-			Crash{Before, 2}, []string{"GET /pods", "POST /pods", "POST /events"}, 1,
+			Crash{Moment: Before, Write: 2}, []string{"GET /pods", "POST /pods", "POST /events"}, 1,
 		},
 		"after its second write": {
-			Crash{After, 2}, []string{"GET /pods", "POST /pods", "POST /events", "PATCH /jobs"}, 1,
+			Crash{Moment: After, Write: 2}, []string{"GET /pods", "POST /pods", "POST /events", "PATCH /jobs"}, 1,
 		},
-		"a write that it never makes": {Crash{After, 9}, requests, 0},
+		"before its first deletion": {
+			Crash{Before, 1, "DELETE /pods"}, []string{"GET /pods", "POST /pods", "POST /events", "PATCH /jobs"}, 1,
+		},
+		"a write that it never makes":           {Crash{Moment: After, Write: 9}, requests, 0},
+		"a write of a kind that it never makes": {Crash{After, 2, "DELETE /pods"}, requests, 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -86,7 +90,12 @@ func TestWhatIsWritten(t *testing.T) {
 
 func TestCrashes(t *testing.T) {
 	all := AllCrashes(2)
-	if diff := cmp.Diff([]Crash{{Before, 1}, {After, 1}, {Before, 2}, {After, 2}}, all); diff != "" {
+	if diff := cmp.Diff([]Crash{{Moment: Before, Write: 1}, {Moment: After, Write: 1}, {Moment: Before, Write: 2}, {Moment: After, Write: 2}}, all); diff != "" {
+		t.Error(diff)
+	}
+	each := EachCrash([]string{"POST /a", "POST /b", "POST /a"})
+	want := []Crash{{Before, 1, "POST /a"}, {After, 1, "POST /a"}, {Before, 1, "POST /b"}, {After, 1, "POST /b"}, {Before, 2, "POST /a"}, {After, 2, "POST /a"}}
+	if diff := cmp.Diff(want, each); diff != "" {
 		t.Error(diff)
 	}
 	some := SomeCrashes("a", 20, 3)

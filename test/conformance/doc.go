@@ -11,6 +11,9 @@
 // (testdata/scenarios-*.txt is compared with what ran). Every scenario runs a second time with the operator killed and
 // started again in the middle, and must come to the same end.
 //
+// Where checkpoints are the matter, the ranks are simulated trainers (pkg/simtrainer), which report to the operator's real report server
+// with tokens of their own. A front stands before it for all lives of the operator: the dead neither hear nor answer.
+//
 // "No rank is bound" is claimed only after the scheduler is shown to have judged the gang (Dialect.Judged): silence is
 // no proof.
 //

@@ -42,8 +42,8 @@ import (
 var (
 	update = flag.Bool("update", false, "write testdata/scenarios-*.txt instead of comparing it")
 	// make test takes a few crash points of each scenario; make crash takes all.
-	crashPoints = flag.String("crash-points", "some", "some|all: the writes at which the operator is killed in each scenario")
-	crashOn     = flag.String("crash-on", "fake", "the schedulers on which the preempt-and-return cycle is killed at every write: fake,volcano,native,coscheduling,kueue")
+	crashPoints = flag.String("crash-points", "some", "some|all: the writes at which the operator is killed in each scenario; all also plays a resume that loses work")
+	crashOn     = flag.String("crash-on", "fake", "the schedulers on which the operator is killed at every write of a preempt-and-return and of a preempt-and-resume cycle: fake,volcano,native,coscheduling,kueue")
 )
 
 func TestMain(m *testing.M) {

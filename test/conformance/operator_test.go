@@ -90,7 +90,7 @@ func (o *operator) run(ctx context.Context) error {
 		if !dead {
 			return errors.Join(errors.New("the operator stopped by itself"), err)
 		}
-		last := life.Writes()[life.crash.Write-1]
+		last := life.Last()
 		o.remark("the operator is killed %s of this life: %s", life.crash, last)
 		o.mu.Lock()
 		o.killed = append(o.killed, last)

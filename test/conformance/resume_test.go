@@ -206,7 +206,7 @@ func workOf(job *v1alpha1.TrainingJob, lostSteps int64) []string {
 			if c := job.Status.Checkpoint.ResumeFrom.Time; c != nil && c.After(safe) {
 				safe = c.Time
 			}
-			lost += seconds(safe, t.Time.Time)
+			lost += max(seconds(safe, t.Time.Time), min(lostSteps, 1)) // steps that are lost cost a second
 		}
 		last[t.Phase], from = t.Time.Time, t.Phase
 	}

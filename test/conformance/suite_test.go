@@ -142,7 +142,7 @@ func attemptScenario(ctx context.Context, w *world, d *dialect, steps []Step, cr
 	if err = e.play(ctx, steps); err == nil {
 		outcome.made = e.operator.writes()
 		outcome.writes = len(outcome.made)
-		outcome.state, err = e.afterCrashes(ctx, len(crashes))
+		outcome.state, err = e.afterCrashes(ctx, crashes)
 	}
 	outcome.killed = e.operator.killedAt()
 	if closed := e.close(ctx); err == nil {
@@ -160,14 +160,15 @@ func attemptScenario(ctx context.Context, w *world, d *dialect, steps []Step, cr
 // afterCrashes is the state that a scenario has come to, once the operator has died as often as it should and lives
 // again. Where the last crash is at the scenario's very last write, or behind it since two runs differ by a write or two
 // (by a whole preemption where the scheduler's pauses decide who is tried first), jobs that are suspended from the start
-// give the operator something to write until it dies; and one more shows that the next life has begun.
-func (e *Env) afterCrashes(ctx context.Context, crashes int) (string, error) {
+// give the operator something to write until it dies; and one more shows that the next life has begun. A write of a certain kind that the
+// steps did not make is not waited for.
+func (e *Env) afterCrashes(ctx context.Context, crashes []Crash) (string, error) {
 	const most = 64
-	for i, last := 0, crashes == 0; !last; i++ {
+	for i, last := 0, len(crashes) == 0; !last; i++ {
 		if i == most {
-			return "", fmt.Errorf("the operator died %d times, not %d", e.operator.deaths(), crashes)
+			return "", fmt.Errorf("the operator died %d times, not %d", e.operator.deaths(), len(crashes))
 		}
-		last = e.operator.deaths() >= crashes
+		last = e.operator.deaths() >= len(crashes) || i > 0 && crashes[0].Kind != ""
 		witness := fmt.Sprintf("%s%d", witnessPrefix, i)
 		steps := []Step{submit(asked{name: witness, ranks: 1, suspended: true}), until(witness, is(v1alpha1.PhaseSuspended))}
 		if err := e.play(ctx, steps); err != nil {
