@@ -197,6 +197,27 @@ func (e *Env) violations() error {
 	return nil
 }
 
+// noteWaits puts into the history what the watched objects do not show of a gang that waits: its claims, and what was said of each pod.
+func (e *Env) noteWaits(ctx context.Context) {
+	ctx = context.WithoutCancel(ctx)
+	claims, pods := &corev1.PersistentVolumeClaimList{}, &corev1.PodList{}
+	for _, list := range []client.ObjectList{claims, pods} {
+		if err := e.world.client.List(ctx, list, client.InNamespace(e.namespace)); err != nil {
+			e.recorder.remark("listing what waits: %v", err)
+		}
+	}
+	for i := range claims.Items {
+		e.recorder.remark("claim %s is %s, volume %q", claims.Items[i].Name, claims.Items[i].Status.Phase, claims.Items[i].Spec.VolumeName)
+	}
+	for i := range pods.Items {
+		for _, c := range pods.Items[i].Status.Conditions {
+			if c.Status == corev1.ConditionFalse {
+				e.recorder.remark("pod %s: %s is False: %s", pods.Items[i].Name, c.Type, c.Message)
+			}
+		}
+	}
+}
+
 // story is everything that can be told when a scenario has failed.
 func (e *Env) story() string {
 	return fmt.Sprintf("history:\n%s\nwrites of the operator:\n  %s\nthe end of its log:\n%s",

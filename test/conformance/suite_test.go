@@ -144,6 +144,9 @@ func attemptScenario(ctx context.Context, w *world, d *dialect, steps []Step, cr
 		outcome.writes = len(outcome.made)
 		outcome.state, err = e.afterCrashes(ctx, crashes)
 	}
+	if err != nil {
+		e.noteWaits(ctx)
+	}
 	outcome.killed = e.operator.killedAt()
 	if closed := e.close(ctx); err == nil {
 		err = closed
