@@ -201,9 +201,15 @@ def main():
     dist.init_process_group("gloo")
     trainer.resume()
     trainer.train()
-    dist.barrier()
-    return 0
+    try:
+        dist.barrier()  # nobody leaves while another needs it
+    except RuntimeError:
+        pass  # it has left already: every step is trained
+    # Not through the interpreter's end: it would end the listening thread inside of torch's C++ code, which now and then aborts the
+    # process ("terminate called without an active exception"), and a rank that trained to the end would have failed.
+    sys.stdout.flush()
+    os._exit(0)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
