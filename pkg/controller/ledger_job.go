@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -99,6 +100,24 @@ func (l *ledger) lift(gone client.Object) {
 		lifted.RetryTime = time.Time{}
 		a.obstacle = &lifted
 	}
+}
+
+// formerPod is the first, by name, of the pods that are left of jobs which bore the name before; nil: none is left.
+func (l *ledger) formerPod(job *v1alpha1.TrainingJob) *corev1.Pod {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var first *corev1.Pod
+	for _, uid := range l.owners[types.NamespacedName{Namespace: job.Namespace, Name: job.Name}] {
+		if uid == job.UID {
+			continue
+		}
+		for _, h := range l.accounts[uid].seen {
+			if pod, ok := asPod(h); ok && (first == nil || pod.Name < first.Name) {
+				first = pod
+			}
+		}
+	}
+	return first
 }
 
 // everyone names all jobs that are known.

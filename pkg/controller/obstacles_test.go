@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
@@ -145,9 +146,14 @@ func TestForeignNameIsNeverAdopted(t *testing.T) {
 	tests := map[string]struct {
 		holder *corev1.Pod
 		says   string
+		// tried, and given back: what holds the name is not seen before.
+		tried, back []string
 	}{
-		"nobody's":     {&corev1.Pod{}, "it belongs to nobody"},
-		"an old job's": {&corev1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(elder, jobKind)}}}, "the former job of this name"},
+		"nobody's": {&corev1.Pod{}, "it belongs to nobody", created, []string{"delete Pod bert-worker-0"}},
+		"an old job's": {
+			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(elder, jobKind)}}},
+			"the former job of this name", created[:2], nil,
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -155,13 +161,13 @@ func TestForeignNameIsNeverAdopted(t *testing.T) {
 			w := newWorld(t, bert(2), tc.holder)
 			w.sync()
 			w.wants("queued", queued...)
-			w.wants("the name is taken", created...)
+			w.wants("the name is taken", tc.tried...)
 			o := w.r.ledger.obstacleOf(w.job())
 			if o == nil || o.Blocker.Reason != v1alpha1.ReasonNameTaken || !strings.Contains(o.Blocker.Message, tc.says) {
 				t.Fatalf("got %+v", o)
 			}
 			w.sync()
-			w.wants("the rank that got its name holds nothing", "delete Pod bert-worker-0")
+			w.wants("the rank that got its name holds nothing", tc.back...)
 			if err := w.store.Delete(t.Context(), tc.holder); err != nil {
 				t.Fatal(err)
 			}
@@ -171,6 +177,38 @@ func TestForeignNameIsNeverAdopted(t *testing.T) {
 				t.Errorf("a freed name is used, got %q", did)
 			}
 		})
+	}
+}
+
+// TestNoRankBesideThoseOfTheFormerJob: a part of the names is free first, and a rank that the new gang does not have is left last.
+func TestNoRankBesideThoseOfTheFormerJob(t *testing.T) {
+	former := bert(4)
+	former.UID = "uid-former"
+	pod := func(name string) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Name: name, Namespace: "default", UID: types.UID("uid-" + name), Labels: map[string]string{v1alpha1.LabelJobName: "bert"},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(former, jobKind)},
+		}}
+	}
+	one, three := pod("bert-worker-1"), pod("bert-worker-3")
+	w := newWorld(t, bert(2), one, three)
+	w.sync()
+	w.wants("queued", queued...)
+	w.wants("both names that are wanted could be tried, and none is", "create PodGroup bert-1", "create Service bert")
+	for i, left := range []*corev1.Pod{one, three} {
+		o := w.r.ledger.obstacleOf(w.job())
+		if o == nil || o.Blocker.Object != "pods/"+left.Name || !strings.Contains(o.Blocker.Message, "the former job of this name") {
+			t.Fatalf("after %d pods have gone: %+v", i, o)
+		}
+		if err := w.store.Delete(t.Context(), left); err != nil {
+			t.Fatal(err)
+		}
+		w.sync()
+		if did, _, _ := w.pass(t.Context()); i == 0 && count(did, "create Pod") != 0 {
+			t.Errorf("one of them is left, got %q", did)
+		} else if i == 1 && count(did, "create Pod") != 2 {
+			t.Errorf("all of them are gone, got %q", did)
+		}
 	}
 }
 

@@ -26,6 +26,11 @@ func (r *Reconciler) createPods(ctx context.Context, s *scene, plan trainingjob.
 	if err := r.confirm(ctx, s.Job); err != nil {
 		return err
 	}
+	// Some names of a former job's ranks are free before others, and a scheduler may count what is left of them towards the new gang,
+	// whose group has the same name: a part of it would be placed alone.
+	if former := r.ledger.formerPod(s.Job); former != nil {
+		return nameTaken(podKind, former.Name, s.Job, former)
+	}
 	ranks := plan.Create
 	if s.Obstacle != nil {
 		if err := r.createPod(ctx, s, ranks[0], plan.Status.Attempt); err != nil {
