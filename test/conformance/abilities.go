@@ -123,7 +123,7 @@ func OnCoscheduling() Faculties {
 		HoldsPods:        {false, "kube-scheduler judges pods, so they must exist"},
 		PreemptsWhole:    {false, "it preempts rank by rank and knows no gang among the victims; the operator ends the rest"},
 		ServesByPriority: {false, "a rank that found no node is tried again after a pause of its own: a lower gang whose pause ends first takes the room, and is then preempted (below)"},
-		ServesTheRested:  {true, "ranks whose pause (podInitialBackoffSeconds, podMaxBackoffSeconds) is over are tried in one round, by priority"},
+		ServesTheRested:  {false, "usually: ranks whose pause (podInitialBackoffSeconds, podMaxBackoffSeconds) is over are tried in one round, by priority; but a pause has no end that can be seen (below)"},
 		ServesInOrder:    {false, "for the same reason a later gang may be tried first"},
 		LetsSmallPass:    {true, "nothing is kept free for the large one: a higher priority, which preempts, gets it its turn"},
 		KeepsPlace:       {false, "it counts a group's ranks by name, so the gang returns with a new group, whose age decides"},
