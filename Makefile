@@ -38,7 +38,7 @@ $(TOOLS)/built: deploy/tools/go.mod deploy/tools/go.sum $(wildcard deploy/tools/
 verify: $(TOOLS)/built ## formatting, go vet, staticcheck, generated files, direction of imports
 	@files=$$(gofmt -l $$(go list -f '{{.Dir}}' -tags cluster ./...) deploy/tools/finishcrd); \
 		if [ -n "$$files" ]; then echo "run gofmt -w on:" $$files; exit 1; fi
-	go vet -tags $(TAGS) ./... && go -C deploy/tools vet ./...
+	go vet ./... && go vet -tags $(TAGS) ./... && go -C deploy/tools vet ./... # without tags too: make test-unit compiles that
 	$(TOOLS)/staticcheck -tags $(TAGS) ./...
 	@tmp=$$(mktemp -d) && trap 'rm -rf "$$tmp"' EXIT && $(MAKE) --silent generate OUT="$$tmp" && \
 		for f in $$(cd "$$tmp" && find . -type f); do diff -u "$$f" "$$tmp/$$f" || { echo "$$f is out of date: run make generate"; exit 1; }; done
@@ -47,7 +47,7 @@ verify: $(TOOLS)/built ## formatting, go vet, staticcheck, generated files, dire
 .PHONY: test-unit
 test-unit: ## tests that need nothing but Go
 	go test ./...
-	@echo; echo "Left out: the tests of these packages against a real control plane, and test/e2e (make test runs them)"
+	@echo; echo "Left out: the tests of these packages against a real control plane, test/install and test/e2e (make test runs them)"
 	@printf '  %s\n' $(CLUSTER)
 
 .PHONY: test

@@ -32,6 +32,10 @@ func TestTokensAndCAsRotate(t *testing.T) {
 	if _, err := s.token(t.Context()); err == nil || !strings.Contains(err.Error(), "more than") {
 		t.Errorf("a token without measure: %v", err)
 	}
+	writeFile(t, s.tokenFile, "\n")
+	if _, err := s.token(t.Context()); err == nil || !strings.Contains(err.Error(), s.tokenFile+" holds no token") {
+		t.Errorf("an empty token: %v", err)
+	}
 	if _, err := (server{}).ca(); err == nil || !strings.Contains(err.Error(), "--ca-file") {
 		t.Errorf("no CA: %v", err)
 	}

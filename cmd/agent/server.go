@@ -26,10 +26,15 @@ func (s server) client() *reportclient.Client {
 
 func (s server) token(context.Context) (string, error) {
 	data, err := readBounded(s.tokenFile, maxTokenBytes)
-	if err == nil && len(data) > maxTokenBytes {
+	token := strings.TrimSpace(string(data))
+	switch {
+	case err != nil:
+	case len(data) > maxTokenBytes:
 		err = fmt.Errorf("%s has more than %d bytes", s.tokenFile, maxTokenBytes)
+	case token == "":
+		err = fmt.Errorf("%s holds no token", s.tokenFile)
 	}
-	return strings.TrimSpace(string(data)), err
+	return token, err
 }
 
 // ca of the file, where there is one, else of the environment.
