@@ -57,9 +57,10 @@ func crashOnReal(t *testing.T, c crashCycle) {
 	for _, d := range []*dialect{nativeDialect(), volcanoDialect(), coschedulingDialect(), kueueDialect()} {
 		if crashesOn(d) {
 			t.Run(d.name, func(t *testing.T) {
-				realNodes.Lock()
-				defer realNodes.Unlock()
-				crashEverywhere(t, worldOf(t, d), d, c)
+				w := worldOf(t, d)
+				w.turn.Lock()
+				defer w.turn.Unlock()
+				crashEverywhere(t, w, d, c)
 			})
 		}
 	}

@@ -30,8 +30,8 @@ const elasticQuota = "../../examples/quotas/coscheduling/elasticquota.yaml"
 func TestElasticQuotaOnCoscheduling(t *testing.T) {
 	t.Parallel()
 	w := theWorld(t)
-	realNodes.Lock()
-	defer realNodes.Unlock()
+	w.turn.Lock()
+	defer w.turn.Unlock()
 	_, err := attemptScenario(t.Context(), w, coschedulingDialect(), []Step{
 		applyQuota(),
 		untilQuotaCounts(),

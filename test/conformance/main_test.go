@@ -74,9 +74,12 @@ type world struct {
 	certificates, volume string
 	// stopTrainers ends who plays them.
 	stopTrainers func() error
+	// turn at the nodes that real schedulers place ranks on: they belong to one real scheduler at a time, and to one
+	// scenario of it. The fake's scenarios have nodes of their own and run beside.
+	turn sync.Mutex
 }
 
-// Kueue has a cluster of its own: its webhooks look at every pod.
+// Kueue has a cluster of its own, since its webhooks look at every pod, and so its scenarios run beside the others'.
 var (
 	startWorld      = sync.OnceValues(func() (*world, error) { return newWorld() })
 	startKueueWorld = sync.OnceValues(func() (*world, error) { return newWorld(localcluster.SchedulerKueue) })

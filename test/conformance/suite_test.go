@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -53,10 +52,6 @@ func TestScenariosOnKueue(t *testing.T) {
 	runSuite(t, kueueDialect(), crashesOnReal)
 }
 
-// realNodes belong to one real scheduler at a time, and to one scenario of it. The fake's scenarios have nodes of their
-// own and run beside.
-var realNodes sync.Mutex
-
 // runSuite runs every scenario that the scheduler can play, once undisturbed and once with so many deaths of the
 // operator. Nothing is skipped: what does not apply is in the committed list, with the reason.
 func runSuite(t *testing.T, d *dialect, crashes int) {
@@ -65,8 +60,8 @@ func runSuite(t *testing.T, d *dialect, crashes int) {
 		t.Fatal(err)
 	}
 	if d.habits == nil {
-		realNodes.Lock()
-		defer realNodes.Unlock()
+		w.turn.Lock()
+		defer w.turn.Unlock()
 	}
 	var outcomes []Outcome
 	t.Run("scenarios", func(t *testing.T) {
