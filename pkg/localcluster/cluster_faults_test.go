@@ -85,10 +85,12 @@ func (s suite) killedNode(t *testing.T) {
 		}
 		return ""
 	}
-	pod := newPod("on-the-killed-node", "1")
-	pod.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "node-3"}
-	s.create(t, pod)
-	s.waitForPod(t, pod, "Running", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodRunning })
+	pod, elsewhere := newPod("on-the-killed-node", "1"), newPod("on-a-living-node", "1")
+	for name, p := range map[string]*corev1.Pod{"node-3": pod, "node-2": elsewhere} {
+		p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: name}
+		s.create(t, p)
+		s.waitForPod(t, p, "Running", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodRunning })
+	}
 	killed := time.Now()
 	if err := s.cluster.KillNode(t.Context(), "node-3"); err != nil {
 		t.Fatal(err)
@@ -96,9 +98,12 @@ func (s suite) killedNode(t *testing.T) {
 	s.eventually(t, "Ready is Unknown", func() (bool, error) { return ready() == corev1.ConditionUnknown, nil })
 	t.Logf("NotReady after %s", time.Since(killed).Round(time.Second))
 	s.eventually(t, "it is tainted", func() (bool, error) { return len(node().Spec.Taints) > 0, nil })
-	if err := s.client.Delete(t.Context(), pod); err != nil {
-		t.Fatal(err)
+	for _, p := range []*corev1.Pod{pod, elsewhere} {
+		if err := s.client.Delete(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
 	}
+	s.waitUntilGone(t, elsewhere) // KWOK has looked at the other one before
 	s.waitForPod(t, pod, "Terminating, with nobody to end it", func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil })
 	if err := s.cluster.ReviveNode(t.Context(), "node-3"); err != nil {
 		t.Fatal(err)
@@ -106,7 +111,12 @@ func (s suite) killedNode(t *testing.T) {
 	if ready() != corev1.ConditionTrue {
 		t.Error("the node is not Ready after its revival")
 	}
-	s.eventually(t, "the pod is gone", func() (bool, error) {
+	s.waitUntilGone(t, pod)
+}
+
+func (s suite) waitUntilGone(t *testing.T, pod *corev1.Pod) {
+	t.Helper()
+	s.eventually(t, pod.Name+" is gone", func() (bool, error) {
 		err := s.client.Get(t.Context(), client.ObjectKeyFromObject(pod), pod)
 		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
 	})

@@ -13,6 +13,8 @@ func (p plan) kwok() process {
 		"--kubeconfig=" + p.files.kubeconfig(),
 		// Not all nodes: a real kubelet may join.
 		"--manage-nodes-with-annotation-selector=" + fakeNodeAnnotation + "=" + fakeNodeValue,
+		// Nor dead ones. (With this, a node without any label is not managed either.)
+		"--manage-nodes-with-label-selector=!" + LabelKilled,
 		"--node-lease-duration-seconds=" + strconv.Itoa(leaseSeconds(p.options.NodeGracePeriod)),
 		"--server-address=" + localAddress(port),
 		"--config=" + p.configuration("kwok", "configuration.yaml"),

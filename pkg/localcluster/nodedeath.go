@@ -2,6 +2,7 @@ package localcluster
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -20,8 +21,9 @@ import (
 // deadHolder holds the lease of a node that KillNode killed.
 const deadHolder = "localcluster-killed"
 
-// LabelKilled is on the lease of a node that KillNode killed, and on no other: who
-// plays pods on fake nodes can watch it, and not the heartbeats of all nodes.
+// LabelKilled is on a node that KillNode killed and on its lease, and on no others:
+// who plays pods on fake nodes can watch these leases, and not the heartbeats of all
+// nodes.
 const LabelKilled = "localcluster.mlplatform.example.com/killed"
 
 // foreverSeconds is how long a killed node's lease keeps KWOK away: ten years.
@@ -35,8 +37,11 @@ const annotationTouched = "localcluster.mlplatform.example.com/touched"
 // returns at once; the node turns NotReady (status Unknown) when
 // Options.NodeGracePeriod is over, and is then tainted unreachable.
 //
-// How: KWOK acts on a node, and on its pods, only while it holds the node's
-// lease. So the lease is given to somebody who never renews it.
+// How: KWOK is told to manage nodes without LabelKilled. The lease is given to
+// somebody who never renews it, too. That alone does not do: KWOK 0.8 starts its
+// controllers in the order of a Go map (pkg/kwok/controllers, Controller.Start), and
+// where that of pods comes first it never learns of leases: in about half of its
+// lives, deleted pods of a node whose lease it does not hold vanished at once.
 //
 // One thing goes on: a pod whose end was due already (command sleep, or
 // AnnotationRunSeconds) still ends when its time comes. Pods that are to be lost
@@ -45,6 +50,9 @@ func (c *Cluster) KillNode(ctx context.Context, name string) error {
 	client, err := kubernetes.NewForConfig(c.RESTConfig())
 	if err != nil {
 		return fmt.Errorf("creating a client: %w", err)
+	}
+	if err := labelKilled(ctx, client, name, "true"); err != nil {
+		return err
 	}
 	return updateLease(ctx, client, name, func(lease *coordinationv1.Lease) {
 		lease.Spec.HolderIdentity = ptr.To(deadHolder)
@@ -65,6 +73,9 @@ func (c *Cluster) ReviveNode(ctx context.Context, name string) error {
 		delete(lease.Labels, LabelKilled)
 	})
 	if err != nil {
+		return err
+	}
+	if err := labelKilled(ctx, client, name, nil); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, healthyWithin)
@@ -168,6 +179,19 @@ func touchPod(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod)
 	_, err := client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldOwner})
 	if ignoreNotFound(err) != nil {
 		return fmt.Errorf("touching pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	return nil
+}
+
+// labelKilled gives a node the label of that name; nil takes it away.
+func labelKilled(ctx context.Context, client kubernetes.Interface, name string, value any) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": map[string]any{LabelKilled: value}}})
+	if err != nil {
+		return err
+	}
+	_, err = client.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldOwner})
+	if err != nil {
+		return fmt.Errorf("labelling node %s: %w", name, err)
 	}
 	return nil
 }
