@@ -47,7 +47,7 @@ func TestRowsOfPorts(t *testing.T) {
 	dir := t.TempDir()
 	rows := (highestPort - lowestPort + 1) / portsOfARow
 	seen := map[int]bool{}
-	var release func()
+	var releases []func() // all of them: a file that nothing refers to is closed, and its lock is gone
 	for range rows {
 		first, free, err := reserveRow(dir)
 		if err != nil {
@@ -61,13 +61,15 @@ func TestRowsOfPorts(t *testing.T) {
 		for i := range portsOfARow {
 			seen[first+i] = true
 		}
-		release = free
+		releases = append(releases, free)
 	}
 	if _, _, err := reserveRow(dir); err == nil {
 		t.Error("every row is reserved, and one was given out again")
 	}
-	release()
+	for _, release := range releases {
+		release()
+	}
 	if _, _, err := reserveRow(dir); err != nil {
-		t.Errorf("a row was released: %v", err)
+		t.Errorf("the rows were released: %v", err)
 	}
 }
