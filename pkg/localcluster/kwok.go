@@ -21,6 +21,7 @@ func (p plan) kwok() process {
 		// It logs every renewal of a lease: 30 MB an hour with 64 nodes.
 		"--v=WARN",
 	}
+	// Those of nodes come first: KillNode says why.
 	for _, stage := range kwokStages() {
 		args = append(args, "--config="+filepath.Join(p.binaries.path(componentKwok, stageFolder), stage))
 	}
