@@ -18,6 +18,8 @@ const (
 	// ServesTheRested: of gangs that were not tried for longer than any pause after a try in vain, room that comes all at one time
 	// goes to the highest.
 	ServesTheRested Ability = "gives room that comes at one time to the highest gang that has rested"
+	// ServesTheUntried: of gangs that came while the scheduler was away the highest go first.
+	ServesTheUntried Ability = "starts gangs that came while it was away in order of priority"
 	// ServesInOrder: of waiting gangs of one priority the one that came first goes first.
 	ServesInOrder Ability = "serves gangs of one priority in order of submission"
 	// LetsSmallPass: a small gang that fits starts before a large one that does not, however long that one waits.
@@ -36,7 +38,7 @@ const (
 
 // Abilities lists all of them.
 func Abilities() []Ability {
-	return []Ability{HoldsPods, PreemptsWhole, ServesByPriority, ServesTheRested, ServesInOrder, LetsSmallPass, KeepsPlace, CountsRoles, RefusesRoles, AddsRanks, LimitsQueues}
+	return []Ability{HoldsPods, PreemptsWhole, ServesByPriority, ServesTheRested, ServesTheUntried, ServesInOrder, LetsSmallPass, KeepsPlace, CountsRoles, RefusesRoles, AddsRanks, LimitsQueues}
 }
 
 // Faculty says whether a scheduler has an ability, and why.
@@ -90,6 +92,7 @@ func OnFake() Faculties {
 		PreemptsWhole:    {true, "without its option EvictsPart"},
 		ServesByPriority: {true, "groups are served by priority"},
 		ServesTheRested:  {false, "it makes no pauses, and looks at no taint of a node"},
+		ServesTheUntried: {true, "groups are served by priority"},
 		ServesInOrder:    {true, "groups of a priority are served by age"},
 		LetsSmallPass:    {true, "what fits starts"},
 		KeepsPlace:       {true, "one group serves all attempts, and groups are served by age"},
@@ -107,6 +110,7 @@ func OnVolcano() Faculties {
 		PreemptsWhole:    {false, "preempt picks ranks node by node (volcano#4607); the operator ends the rest"},
 		ServesByPriority: {true, "a session orders jobs by priority"},
 		ServesTheRested:  {true, "a session orders jobs by priority, and nobody pauses"},
+		ServesTheUntried: {true, "a session orders jobs by priority"},
 		ServesInOrder:    {true, "groups of a priority are served by age"},
 		LetsSmallPass:    {true, "nothing is kept free for the large one: a higher priority, which preempts, or a queue that deserves enough GPUs, which takes them back, gets it its turn"},
 		KeepsPlace:       {true, "one group serves all attempts, and groups of a priority are served by age"},
@@ -124,6 +128,7 @@ func OnCoscheduling() Faculties {
 		PreemptsWhole:    {false, "it preempts rank by rank and knows no gang among the victims; the operator ends the rest"},
 		ServesByPriority: {false, "a rank that found no node is tried again after a pause of its own: a lower gang whose pause ends first takes the room, and is then preempted (below)"},
 		ServesTheRested:  {false, "usually: ranks whose pause (podInitialBackoffSeconds, podMaxBackoffSeconds) is over are tried in one round, by priority; but a pause has no end that can be seen (below)"},
+		ServesTheUntried: {true, "its queue is ordered by priority, and it begins when it knows all pods"},
 		ServesInOrder:    {false, "for the same reason a later gang may be tried first"},
 		LetsSmallPass:    {true, "nothing is kept free for the large one: a higher priority, which preempts, gets it its turn"},
 		KeepsPlace:       {false, "it counts a group's ranks by name, so the gang returns with a new group, whose age decides"},
@@ -141,6 +146,7 @@ func OnNative() Faculties {
 		PreemptsWhole:    {true, "disruptionMode PodGroup"},
 		ServesByPriority: {false, "once a second it tries every gang that waits, and room that comes in this moment may go to a lower one, which is then preempted; at any other moment the highest is first (below)"},
 		ServesTheRested:  {false, "gangs never rest: it tries them without end (below)"},
+		ServesTheUntried: {true, "its queue is ordered by priority, and it begins when it knows all gangs"},
 		ServesInOrder:    {false, "for the same reason a later gang may be tried first"},
 		LetsSmallPass:    {true, "nothing is kept free for the large one: a higher priority, which preempts, gets it its turn"},
 		KeepsPlace:       {false, "a group cannot be used twice, so the gang returns with a new one"},
@@ -158,6 +164,7 @@ func OnKueue() Faculties {
 		PreemptsWhole:    {true, "a Workload is evicted whole"},
 		ServesByPriority: {true, "a queue is ordered by priority"},
 		ServesTheRested:  {false, "what waits in a queue waits for quota, which is given by priority (above); what is let in and finds no node is the binder's"},
+		ServesTheUntried: {false, "its webhooks are a part of it: while it is away no Workload can be made, and the operator asks again until it is back"},
 		ServesInOrder:    {true, "those of a priority are served by age"},
 		LetsSmallPass:    {true, "with queueingStrategy BestEffortFIFO, the default; with StrictFIFO nobody passes (examples/quotas/kueue/fifo.yaml)"},
 		KeepsPlace:       {true, "one Workload serves all attempts, and those of a priority are served by age"},

@@ -43,6 +43,8 @@ type dialect struct {
 	letGo func(client.Object) bool
 	// habits of the fake, nil for real schedulers.
 	habits *fake.Habits
+	// process of the local cluster that places ranks; "" for the fake.
+	process string
 	// pause is the longest time for which it leaves a gang alone that it has tried in vain; 0: it makes none.
 	pause time.Duration
 	// patience with one step; 0: stepTimeout.
@@ -52,19 +54,21 @@ type dialect struct {
 func volcanoDialect() *dialect {
 	return &dialect{
 		name: volcano.Name, backend: volcano.New(volcano.DefaultOptions()), faculties: OnVolcano(),
-		named: true, marksPods: true, queue: volcanoQueue,
+		named: true, marksPods: true, queue: volcanoQueue, process: "vc-scheduler",
 	}
 }
 
 func nativeDialect() *dialect {
 	return &dialect{
 		name: native.Name, backend: native.New(native.Options{}), faculties: OnNative(), named: true, marksPods: true,
+		process: "kube-scheduler",
 	}
 }
 
 func coschedulingDialect() *dialect {
 	return &dialect{
 		name: coscheduling.Name, backend: coscheduling.New(coscheduling.Options{}), faculties: OnCoscheduling(), named: true, marksPods: true,
+		process: "scheduler-plugins-scheduler",
 		// Twice podMaxBackoffSeconds of deploy/local/scheduler-plugins/scheduler.yaml: the end of the first try may itself wake a rank
 		// for a second one, after its pause. And a second for the clock by which pauses end.
 		pause: 7 * time.Second,
@@ -140,23 +144,18 @@ func (d *dialect) judged(v *view, job *v1alpha1.TrainingJob) string {
 	if job == nil {
 		return "there is no such job"
 	}
-	attempt := job.Status.Attempt
-	var pods, marked int
+	verdict, pods := d.verdict(v, job)
+	marked := 0
 	for _, p := range v.podsOf(job.Name) {
-		if AttemptOf(p) != attempt {
+		if AttemptOf(p) != job.Status.Attempt {
 			continue
 		}
-		pods++
 		for _, c := range p.Status.Conditions {
 			if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
 				marked++
 			}
 		}
 	}
-	gang := trainingjob.NewGang(job, attempt, pods > 0)
-	gang.Consulted = d.consulted
-	gang.Refusals = trainingjob.Refusals(v.podsOf(job.Name), attempt)
-	verdict := d.backend.Read(gang, append(v.groupsOf(job.Name), d.consulted...))
 	switch {
 	case !verdict.Judged || verdict.Reason == "":
 		return strings.TrimSpace("the scheduler has not said that the gang must wait: " + verdict.Message)
@@ -166,4 +165,18 @@ func (d *dialect) judged(v *view, job *v1alpha1.TrainingJob) string {
 		return "the scheduler has tried none of the gang's pods"
 	}
 	return ""
+}
+
+// verdict on the gang's current attempt, which has so many pods.
+func (d *dialect) verdict(v *view, job *v1alpha1.TrainingJob) (verdict scheduler.Verdict, pods int) {
+	attempt := job.Status.Attempt
+	for _, p := range v.podsOf(job.Name) {
+		if AttemptOf(p) == attempt {
+			pods++
+		}
+	}
+	gang := trainingjob.NewGang(job, attempt, pods > 0)
+	gang.Consulted = d.consulted
+	gang.Refusals = trainingjob.Refusals(v.podsOf(job.Name), attempt)
+	return d.backend.Read(gang, append(v.groupsOf(job.Name), d.consulted...)), pods
 }

@@ -33,6 +33,8 @@ type Env struct {
 	nodes     map[string]int64
 	recorder  *recorder
 	operator  *operator
+	// stopFake ends the fake scheduler, if it is one and runs.
+	stopFake func()
 	// noted is what became of jobs that are gone by the end.
 	noted []string
 	// undo what was made, in reverse order.
@@ -67,6 +69,7 @@ func (e *Env) open(ctx context.Context, crashes []Crash) (err error) {
 	e.later(func(context.Context) error { e.recorder.close(); return nil })
 	if e.dialect.habits != nil {
 		e.startFake()
+		e.later(func(context.Context) error { e.stopFake(); return nil })
 	}
 	if e.dialect.queueLabel != "" {
 		if err := e.prepareQueues(ctx); err != nil {
@@ -123,7 +126,7 @@ func (e *Env) startFake() {
 	s := fake.New(cellClient{e.world.client, e.namespace, e.nodes}, fake.Config{Habits: *e.dialect.habits})
 	done := make(chan struct{})
 	go func() { defer close(done); runFake(ctx, s, e.recorder) }()
-	e.later(func(context.Context) error { stop(); <-done; return nil })
+	e.stopFake = func() { stop(); <-done }
 }
 
 // empty deletes every job and waits until nothing of them is left, so that the next scenario has all GPUs. What the

@@ -20,7 +20,7 @@ type Scenario struct {
 // Scenarios in the order in which they run. The cluster has 4 nodes of 8 GPUs: 32.
 func scenarios() []Scenario {
 	return []Scenario{
-		wholeGangWait, twoGangsOf60Percent, priorityOrder, priorityWins, priorityAtRest, submissionOrder, smallPassesLarge, preemptAndReturn, keepsItsPlace, belowReplicas,
+		wholeGangWait, twoGangsOf60Percent, priorityOrder, priorityWins, priorityAtRest, priorityAfterAbsence, submissionOrder, smallPassesLarge, preemptAndReturn, keepsItsPlace, belowReplicas,
 		eachRoleHasItsShare, refusesWhatItCannotSay, scheduleTimeout, suspendAndResume, suspendedFromTheStart,
 		deletionLeavesNothing, lostRank, failedRank, queueQuota,
 	}
