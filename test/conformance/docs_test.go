@@ -109,7 +109,8 @@ const pauses = `
 
 Both are kube-schedulers, which leave alone for a while whatever they have tried in vain. Where a lower gang takes room that a
 higher one waits for, the higher one preempts it as soon as it is tried (scenario priority-wins): the order holds in the end, at the
-price of a preemption.
+price of a preemption. What nobody has tried yet does not pause: gangs that came while the scheduler was away start in the order of
+their priority (scenario priority-after-absence).
 
 **coscheduling.** Each rank that found no node pauses for podInitialBackoffSeconds to podMaxBackoffSeconds (both 3 in
 [the configuration that ships](../deploy/local/scheduler-plugins/scheduler.yaml)). Gangs that came one after the other pause one
