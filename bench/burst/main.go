@@ -63,14 +63,12 @@ func (o options) run(ctx context.Context) error {
 	defer os.RemoveAll(dir)
 	cluster, err := localcluster.Up(ctx, localcluster.Options{
 		Dir: filepath.Join(dir, "cluster"), Nodes: o.nodes, Audit: true, Attached: true, Schedulers: o.schedulers, Progress: os.Stderr,
+		CRDs: []string{o.crds},
 	})
 	if err != nil {
 		return err
 	}
 	defer cluster.Down(context.WithoutCancel(ctx)) //nolint:errcheck // the cluster is attached: it ends with this process anyway
-	if err := cluster.InstallCRDs(ctx, o.crds); err != nil {
-		return err
-	}
 	report := newReport(o)
 	for _, scheduler := range o.schedulers {
 		b := &burst{options: o, cluster: cluster, scheduler: scheduler, dir: dir}

@@ -62,6 +62,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	cluster, err := localcluster.Up(ctx, localcluster.Options{
 		Dir: o.Dir, Modules: o.Modules, Audit: true, Progress: o.Progress, Schedulers: clusterSchedulers(o.Scheduler), Trainers: o.Trainers,
+		CRDs: []string{filepath.Join(root, crdFolder)},
 	})
 	found := errors.Is(err, localcluster.ErrRunning)
 	if err != nil && !found {
@@ -157,6 +158,7 @@ func (s *stage) prepare(ctx context.Context) error {
 	if err := s.operator.stop(ctx); err != nil {
 		return err
 	}
+	// A cluster that was up may have an older one.
 	if err := s.cluster.InstallCRDs(ctx, filepath.Join(s.root, crdFolder)); err != nil {
 		return fmt.Errorf("installing the operator's CRD: %w", err)
 	}

@@ -71,6 +71,10 @@ type Options struct {
 	// SchedulerCoscheduling, SchedulerKueue. Default: all but Kueue, which needs
 	// root or user namespaces.
 	Schedulers []string
+	// CRDs are folders of CustomResourceDefinitions, one per file, that the cluster
+	// has from the start. What an object of a kind that InstallCRDs adds later owns
+	// may outlive it by half a minute.
+	CRDs []string
 	// Nodes is the number of fake nodes, default 4. Negative means none.
 	Nodes int
 	// GPUsPerNode is each node's nvidia.com/gpu, default 8. Negative means none.

@@ -10,7 +10,7 @@ type scheduler struct {
 	ports         []string            // to choose, by name
 	featureGates  map[string][]string // by process
 	runtimeConfig string              // APIs to switch on
-	// prepare runs once the API server is ready, before the processes start.
+	// prepare runs once the API server is ready, before any other process starts.
 	prepare func(context.Context, *Cluster, plan) error
 	// processes to start.
 	processes func(plan) []process

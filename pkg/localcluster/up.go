@@ -155,12 +155,17 @@ func newCluster(p plan) (*Cluster, error) {
 	}, nil
 }
 
-// startAll starts etcd, then the API server, then everything else at once.
+// startAll starts etcd, then the API server, then everything else at once. The
+// kinds come before: kube-controller-manager's garbage collector looks for new ones
+// every 30 s, and does not know until then what an object of such a kind owns.
 func (c *Cluster) startAll(ctx context.Context, p plan) error {
 	for _, process := range []process{p.etcd(), p.apiserver()} {
 		if err := c.startAndWait(ctx, process); err != nil {
 			return err
 		}
+	}
+	if err := c.prepare(ctx, p); err != nil {
+		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	for _, process := range p.common() {
@@ -186,12 +191,26 @@ func (c *Cluster) startAll(ctx context.Context, p plan) error {
 	return group.Wait()
 }
 
-func (c *Cluster) startScheduler(ctx context.Context, s scheduler, p plan) error {
-	if s.prepare != nil {
-		if err := s.prepare(ctx, c, p); err != nil {
-			return err
+// prepare installs the kinds of the options and of the schedulers, and makes the schedulers' files.
+func (c *Cluster) prepare(ctx context.Context, p plan) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, folder := range p.options.CRDs {
+		group.Go(func() error { return c.InstallCRDs(ctx, folder) })
+	}
+	for _, name := range p.options.Schedulers {
+		if prepare := schedulers()[name].prepare; prepare != nil {
+			group.Go(func() error {
+				if err := prepare(ctx, c, p); err != nil {
+					return fmt.Errorf("preparing scheduler %s: %w", name, err)
+				}
+				return nil
+			})
 		}
 	}
+	return group.Wait()
+}
+
+func (c *Cluster) startScheduler(ctx context.Context, s scheduler, p plan) error {
 	group, groupCtx := errgroup.WithContext(ctx)
 	if s.processes != nil {
 		for _, process := range s.processes(p) {

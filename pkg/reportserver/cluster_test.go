@@ -137,6 +137,7 @@ func newReal(t *testing.T) *real {
 	t.Helper()
 	cluster, err := localcluster.Up(t.Context(), localcluster.Options{
 		Dir: t.TempDir() + "/cluster", Attached: true, Nodes: -1, Schedulers: []string{localcluster.SchedulerNative}, Progress: os.Stderr,
+		CRDs: []string{"../../deploy/crd"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +148,7 @@ func newReal(t *testing.T) *real {
 		}
 	})
 	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme), cluster.InstallCRDs(t.Context(), "../../deploy/crd")); err != nil {
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	r := &real{world: &world{t: t, dir: t.TempDir(), ca: newAuthority(t, "ca"), elected: make(chan struct{}), queue: newQueue()}}

@@ -165,6 +165,7 @@ type stage struct {
 func newStage(t *testing.T) *stage {
 	c, err := localcluster.Up(t.Context(), localcluster.Options{
 		Dir: filepath.Join(t.TempDir(), "cluster"), Schedulers: []string{localcluster.SchedulerKueue}, Attached: true, Progress: t.Output(),
+		CRDs: []string{"../../deploy/crd"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -178,7 +179,6 @@ func newStage(t *testing.T) *stage {
 		}
 	})
 	s := &stage{t: t, backend: kueue.New(kueue.Options{Binder: native.New(native.Options{})})}
-	s.must(t, c.InstallCRDs(t.Context(), "../../deploy/crd"))
 	s.client, err = client.New(c.RESTConfig(), client.Options{})
 	s.must(t, err)
 	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, kueue.AddToScheme, native.AddToScheme} {

@@ -122,7 +122,13 @@ func newWorld(schedulers ...string) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	cluster, err := localcluster.Up(ctx, localcluster.Options{Dir: filepath.Join(dir, "cluster"), Attached: true, Schedulers: schedulers})
+	crds := filepath.Join(dir, "crds")
+	if err := writeCRDs(crds); err != nil {
+		return nil, err
+	}
+	cluster, err := localcluster.Up(ctx, localcluster.Options{
+		Dir: filepath.Join(dir, "cluster"), Attached: true, Schedulers: schedulers, CRDs: []string{crds},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -133,9 +139,6 @@ func newWorld(schedulers ...string) (*world, error) {
 	startedMu.Lock()
 	started = append(started, w)
 	startedMu.Unlock()
-	if err := installCRDs(ctx, cluster, filepath.Join(dir, "crds")); err != nil {
-		return nil, err
-	}
 	if w.client, err = client.NewWithWatch(cluster.RESTConfig(), client.Options{Scheme: scheme()}); err != nil {
 		return nil, err
 	}
@@ -182,9 +185,9 @@ var scheme = sync.OnceValue(func() *kruntime.Scheme {
 	return s
 })
 
-// installCRDs installs ours and the fake's. The fake is no choice of users, so its name is no value of the CRD's
+// writeCRDs writes ours and the fake's. The fake is no choice of users, so its name is no value of the CRD's
 // enumerations: here it is added to them.
-func installCRDs(ctx context.Context, cluster *localcluster.Cluster, folder string) error {
+func writeCRDs(folder string) error {
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		return err
 	}
@@ -208,7 +211,7 @@ func installCRDs(ctx context.Context, cluster *localcluster.Cluster, folder stri
 			return err
 		}
 	}
-	return cluster.InstallCRDs(ctx, folder)
+	return nil
 }
 
 func allowFake(properties map[string]apiextensionsv1.JSONSchemaProps) {

@@ -88,7 +88,7 @@ func run(ctx context.Context, m *testing.M) (code int, err error) {
 	}
 	w.cluster, err = localcluster.Up(ctx, localcluster.Options{
 		Dir: filepath.Join(dir, "cluster"), Attached: true, Nodes: -1, GPUsPerNode: gpus, RealNode: true, Images: archives, Progress: os.Stderr,
-		Schedulers: schedulers,
+		Schedulers: schedulers, CRDs: []string{"../../deploy/crd"},
 	})
 	if err != nil {
 		return 1, err
@@ -124,7 +124,7 @@ func (w *world) down(ctx context.Context) error {
 
 func (w *world) prepare(ctx context.Context) error {
 	s := runtime.NewScheme()
-	err := errors.Join(clientgoscheme.AddToScheme(s), v1alpha1.AddToScheme(s), w.cluster.InstallCRDs(ctx, "../../deploy/crd"))
+	err := errors.Join(clientgoscheme.AddToScheme(s), v1alpha1.AddToScheme(s))
 	if err != nil {
 		return err
 	}

@@ -69,6 +69,7 @@ func Start(ctx context.Context, o Options) (w *World, err error) {
 	}
 	cluster, err := localcluster.Up(ctx, localcluster.Options{
 		Dir: filepath.Join(dir, "cluster"), Attached: true, Nodes: nodes, Schedulers: o.Schedulers, Modules: o.Modules,
+		CRDs: []string{filepath.Join(o.Root, "deploy/crd")},
 	})
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
@@ -86,9 +87,6 @@ func Start(ctx context.Context, o Options) (w *World, err error) {
 		if err := add(s); err != nil {
 			return w, fmt.Errorf("naming kinds: %w", err)
 		}
-	}
-	if err := cluster.InstallCRDs(ctx, filepath.Join(o.Root, "deploy/crd")); err != nil {
-		return w, err
 	}
 	config := cluster.RESTConfig()
 	config.QPS = -1
