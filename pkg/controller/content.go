@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -25,6 +26,7 @@ func covers(have client.Object, want *unstructured.Unstructured) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("encoding %s: %w", have.GetName(), err)
 	}
+	content = maps.Clone(content) // of an unstructured object it is the cache's own
 	// The informers' typed objects do not carry their kind.
 	content["apiVersion"], content["kind"] = want.GetAPIVersion(), want.GetKind()
 	return contains(content, want.Object), nil

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	schedulingv1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
 )
@@ -83,5 +84,18 @@ func TestContentOf(t *testing.T) {
 	}
 	if same, _ := covers(have, want); same {
 		t.Error("a value that we do not want any more must be noticed, by the hash")
+	}
+}
+
+// An unstructured object of the cache is shared with every handler of its informer.
+func TestCoversLeavesTheCacheAlone(t *testing.T) {
+	metadata := map[string]any{"name": "bert"}
+	have := &unstructured.Unstructured{Object: map[string]any{"metadata": metadata}}
+	want := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Group", "metadata": metadata}}
+	if same, err := covers(have, want); err != nil || !same {
+		t.Errorf("covers = %v, %v", same, err)
+	}
+	if len(have.Object) != 1 {
+		t.Errorf("the cached object was changed: %v", have.Object)
 	}
 }
