@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes"
@@ -213,12 +214,13 @@ func waitForKueueWebhooks(ctx context.Context, c *Cluster) error {
 }
 
 func newKueueClient(c *Cluster) (client.Client, error) {
-	api, err := client.New(c.RESTConfig(), client.Options{})
+	scheme := runtime.NewScheme() // the default one is everybody's, and is read while this runs
+	if err := kueuev1beta2.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("naming Kueue's kinds: %w", err)
+	}
+	api, err := client.New(c.RESTConfig(), client.Options{Scheme: scheme})
 	if err != nil {
 		return nil, fmt.Errorf("creating a client: %w", err)
-	}
-	if err := kueuev1beta2.AddToScheme(api.Scheme()); err != nil {
-		return nil, fmt.Errorf("naming Kueue's kinds: %w", err)
 	}
 	return client.NewDryRunClient(api), nil
 }

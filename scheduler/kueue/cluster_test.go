@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
@@ -179,11 +180,12 @@ func newStage(t *testing.T) *stage {
 		}
 	})
 	s := &stage{t: t, backend: kueue.New(kueue.Options{Binder: native.New(native.Options{})})}
-	s.client, err = client.New(c.RESTConfig(), client.Options{})
-	s.must(t, err)
-	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, kueue.AddToScheme, native.AddToScheme} {
-		s.must(t, add(s.client.Scheme()))
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, kueue.AddToScheme, native.AddToScheme} {
+		s.must(t, add(scheme))
 	}
+	s.client, err = client.New(c.RESTConfig(), client.Options{Scheme: scheme})
+	s.must(t, err)
 	s.prepare()
 	return s
 }
