@@ -8,6 +8,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -282,13 +283,15 @@ func (s *Simulator) write(ctx context.Context, pod *corev1.Pod, e ending, word *
 	return s.remove(ctx, ended)
 }
 
-// remove a pod that somebody wants gone, as the kubelet does when its containers have ended.
+// remove a pod that somebody wants gone, as the kubelet does when its containers have ended. Also one without any grace: the API
+// server marks that and then deletes it, and a caller that dies between the two leaves it behind (apiserver 1.36,
+// pkg/registry/generic/registry/store.go, updateForGracefulDeletionAndFinalizers).
 func (s *Simulator) remove(ctx context.Context, pod *corev1.Pod) error {
-	if pod.DeletionTimestamp == nil || pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds == 0 {
+	if pod.DeletionTimestamp == nil {
 		return nil
 	}
 	err := s.client.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID})
-	if client.IgnoreNotFound(err) != nil {
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) { // gone, or another of its name is there
 		return fmt.Errorf("removing pod %s: %w", pod.Name, err)
 	}
 	return nil
