@@ -330,6 +330,7 @@ var checkpointStories = map[string]struct {
 		w.finds()
 		w.tell("the one before it is taken, and the job says so")
 		w.points()
+		w.worked()
 	}},
 	"checkpoint-cannot-be-loaded": {newJob(2, withCheckpoints), func(w *world) {
 		trains(w)
@@ -347,6 +348,7 @@ var checkpointStories = map[string]struct {
 		w.finds()
 		w.tell("it is torn since, and passed over")
 		w.points()
+		w.worked()
 	}},
 	"checkpoint-place-changed": {newJob(2, withCheckpoints), func(w *world) {
 		trains(w)

@@ -17,6 +17,7 @@ import (
 type saved struct {
 	attempt int32
 	step    int64
+	at      time.Time
 	torn    bool
 }
 
@@ -24,8 +25,8 @@ func (s saved) uri() string {
 	return fmt.Sprintf("pvc://bert-checkpoints/attempt-%d/step-%d", s.attempt, s.step)
 }
 
-func (s saved) save(at time.Time) *checkpoint.Save {
-	return &checkpoint.Save{State: checkpoint.SaveCommitted, URI: s.uri(), Step: s.step, CommittedAt: &at, DurationSeconds: 8}
+func (s saved) save() *checkpoint.Save {
+	return &checkpoint.Save{State: checkpoint.SaveCommitted, URI: s.uri(), Step: s.step, CommittedAt: &s.at, DurationSeconds: 8}
 }
 
 // withCheckpoints on a claim that the operator makes.
@@ -33,7 +34,7 @@ func withCheckpoints(j *v1alpha1.TrainingJob) { j.Spec.Checkpoint = &v1alpha1.Ch
 
 // saves puts a complete checkpoint on the volume; nobody is told.
 func (w *world) saves(step int64) saved {
-	s := saved{attempt: w.job.Status.Attempt, step: step}
+	s := saved{attempt: w.job.Status.Attempt, step: step, at: w.now}
 	w.volume = append(w.volume, s)
 	w.say("the trainer saves step %d", step)
 	return s
@@ -56,7 +57,7 @@ func (w *world) reports(step int64, edit ...func(*checkpoint.Report)) {
 }
 
 func (w *world) committed(s saved) func(*checkpoint.Report) {
-	return func(r *checkpoint.Report) { r.Checkpoint = s.save(w.now) }
+	return func(r *checkpoint.Report) { r.Checkpoint = s.save() }
 }
 
 // newest complete checkpoint on the volume.
@@ -74,7 +75,7 @@ func (w *world) newest(of func(saved) bool) *saved {
 func (w *world) ends(word checkpoint.Termination, names ...string) {
 	word.Attempt = w.job.Status.Attempt
 	if s := w.newest(func(s saved) bool { return s.attempt == word.Attempt }); s != nil {
-		word.Checkpoint = s.save(w.now)
+		word.Checkpoint = s.save()
 	}
 	data, err := checkpoint.Encode(word)
 	if err != nil {
@@ -100,7 +101,7 @@ func (w *world) finds() {
 	word := checkpoint.Termination{Reason: checkpoint.ExitResolved, Attempt: w.job.Status.Attempt, Phase: checkpoint.PhaseResolved}
 	best := w.newest(func(saved) bool { return true })
 	if best != nil {
-		word.Checkpoint = best.save(w.now)
+		word.Checkpoint = best.save()
 	}
 	for _, s := range w.volume {
 		if s.torn && (best == nil || s.step > best.step) {

@@ -45,32 +45,97 @@ func (p *pass) interrupted() (since time.Time, is bool) {
 
 // lose adds up what the end of a drained attempt has cost, once its resume point is pinned.
 func (p *pass) lose() {
-	ts := p.job.Status.Transitions
-	if n := len(ts); n < 2 || ts[n-1].Phase != v1alpha1.PhaseDraining || ts[n-2].Phase != v1alpha1.PhaseRunning {
-		return // it never ran
-	}
-	began, ended := ts[len(ts)-2].Time.Time, ts[len(ts)-1].Time.Time
-	w := p.work()
-	w.Interruptions++
-	safe, step := began, int64(0)
-	if cs := p.plan.Status.Checkpoint; cs != nil && cs.ResumeFrom != nil && Checkpoints(p.job) != nil {
-		step = cs.ResumeFrom.Step
-		// A writer's clock that is wrong is not believed beyond the run.
-		if t := cs.ResumeFrom.Time; t != nil && t.After(safe) {
-			safe = t.Time
+	steps, lost := p.forgone()
+	if began, ended, ran := p.lastRun(); ran {
+		w := p.work()
+		w.Interruptions++
+		s, l := p.undone(began, ended)
+		steps, lost = max(steps, s), lost+l
+		if cs := p.plan.Status.Checkpoint; cs != nil && cs.SaveSeconds > 0 && w.RunningSeconds > 0 {
+			cs.SuggestedInterval = suggestedInterval(cs.SaveSeconds, w.RunningSeconds, w.Interruptions)
 		}
+	} else if steps == 0 {
+		return
 	}
-	lost := seconds(ended.Sub(safe)) // none, where it was saved while the gang was ended
-	if reached, known := p.reached(); known && reached > step {
-		w.LostSteps += reached - step
+	if steps > 0 {
 		lost = max(lost, 1) // times in a status have whole seconds; no step takes none
 	}
+	w := p.work()
+	w.LostSteps += steps
 	w.LostSeconds += lost
 	w.LostGPUSeconds += lost * p.job.Status.GPUs
 	p.goodput()
-	if cs := p.plan.Status.Checkpoint; cs != nil && cs.SaveSeconds > 0 && w.RunningSeconds > 0 {
-		cs.SuggestedInterval = suggestedInterval(cs.SaveSeconds, w.RunningSeconds, w.Interruptions)
+}
+
+// lastRun of the attempt that is drained, if it ran.
+func (p *pass) lastRun() (began, ended time.Time, ran bool) {
+	ts := p.job.Status.Transitions
+	n := len(ts)
+	if n < 2 || ts[n-1].Phase != v1alpha1.PhaseDraining || ts[n-2].Phase != v1alpha1.PhaseRunning {
+		return began, ended, false
 	}
+	return ts[n-2].Time.Time, ts[n-1].Time.Time, true
+}
+
+// undone is what the attempt trained in its run and the next one must train again.
+func (p *pass) undone(began, ended time.Time) (steps, lost int64) {
+	safe, step := began, int64(0)
+	if from := p.resumePoint(&p.plan.Status); from != nil {
+		step = from.Step
+		// A writer's clock that is wrong is not believed beyond the run.
+		if t := from.Time; t != nil && t.After(safe) {
+			safe = t.Time
+		}
+	}
+	if reached, known := p.reached(); known {
+		steps = max(0, reached-step)
+	}
+	return steps, seconds(ended.Sub(safe)) // none, where it was saved while the gang was ended
+}
+
+// forgone is what earlier attempts trained and this one was to go on from, where that checkpoint is lost and an older one, or none, is
+// the resume point now: the steps between the two, and the running time, as far back as the job's history goes.
+func (p *pass) forgone() (steps, lost int64) {
+	before, now := p.resumePoint(&p.job.Status), p.resumePoint(&p.plan.Status)
+	var from time.Time
+	switch {
+	case before == nil || now != nil && now.Step >= before.Step:
+		return 0, 0
+	case now == nil:
+		steps = before.Step
+	default:
+		steps = before.Step - now.Step
+		if now.Time == nil {
+			return steps, 0 // not known
+		}
+		from = now.Time.Time
+	}
+	if before.Time == nil {
+		return steps, 0 // not known
+	}
+	ts := p.job.Status.Transitions
+	for i := range ts[:max(0, len(ts)-2)] { // without the last run, which is the attempt's own
+		if ts[i].Phase != v1alpha1.PhaseRunning {
+			continue
+		}
+		began, ended := ts[i].Time.Time, ts[i+1].Time.Time
+		if from.After(began) {
+			began = from
+		}
+		if before.Time.Time.Before(ended) {
+			ended = before.Time.Time
+		}
+		lost += seconds(ended.Sub(began))
+	}
+	return steps, lost
+}
+
+// resumePoint in a status of the job, if it takes checkpoints.
+func (p *pass) resumePoint(st *v1alpha1.TrainingJobStatus) *v1alpha1.CheckpointPoint {
+	if st.Checkpoint == nil || Checkpoints(p.job) == nil {
+		return nil
+	}
+	return st.Checkpoint.ResumeFrom
 }
 
 // suggestedInterval between checkpoints in seconds: the first-order optimum of Young (1974), which Daly (2006) refines; not less

@@ -215,6 +215,9 @@ func (s story) play(t *testing.T, w *world, whole []line) {
 	if point != 0 && from != point {
 		t.Errorf("resumed from step %d, want %d, the checkpoint before the torn one", from, point)
 	}
+	if lost := status.Work.LostSteps; point != 0 && (lost <= 0 || lost > last-from) { // those that were reported
+		t.Errorf("the status says that %d steps were lost with the torn checkpoint; they were %d", lost, last-from)
+	}
 	if s.saves && last-from > 1 {
 		t.Errorf("a trainer that saves lost %d steps", last-from)
 	}
