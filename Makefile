@@ -26,24 +26,24 @@ generate: $(TOOLS)/built ## deepcopy code, CRD, RBAC role and API reference from
 	$(TOOLS)/controller-gen paths=./api/... object crd:generateEmbeddedObjectMeta=true \
 		output:object:dir=$(OUT)/api/v1alpha1 output:crd:dir=$(OUT)/deploy/crd
 	$(TOOLS)/controller-gen paths=./pkg/... rbac:roleName=trainingjob-operator output:rbac:dir=$(OUT)/deploy/rbac
-	$(TOOLS)/crd-ref-docs --log-level ERROR --max-depth 25 --source-path api --config deploy/tools/crd-ref-docs.yaml \
-		--templates-dir deploy/tools/api-docs --renderer markdown --output-path $(OUT)/docs/api.md
-	$(TOOLS)/finishcrd --rules api/v1alpha1/rules.yaml $(OUT)/deploy/crd/mlplatform.example.com_trainingjobs.yaml $(OUT)/docs/api.md
+	$(TOOLS)/crd-ref-docs --log-level ERROR --max-depth 25 --source-path api --config lab/modules/tools/crd-ref-docs.yaml \
+		--templates-dir lab/modules/tools/api-docs --renderer markdown --output-path $(OUT)/docs/api.md
+	go run ./cmd/crd-postprocess --rules api/v1alpha1/rules.yaml $(OUT)/deploy/crd/mlplatform.example.com_trainingjobs.yaml $(OUT)/docs/api.md
 
-$(TOOLS)/built: deploy/tools/go.mod deploy/tools/go.sum $(wildcard deploy/tools/finishcrd/*.go)
+$(TOOLS)/built: lab/modules/tools/go.mod lab/modules/tools/go.sum
 	@mkdir -p $(TOOLS)
-	go -C deploy/tools build -trimpath -o $(CURDIR)/$(TOOLS)/ tool
+	go -C lab/modules/tools build -trimpath -o $(CURDIR)/$(TOOLS)/ tool
 	@touch $@
 
 .PHONY: verify
 verify: $(TOOLS)/built ## formatting, go vet, staticcheck, generated files, direction of imports
-	@files=$$(gofmt -l $$(go list -f '{{.Dir}}' -tags cluster ./...) deploy/tools/finishcrd); \
+	@files=$$(gofmt -l $$(go list -f '{{.Dir}}' -tags cluster ./...)); \
 		if [ -n "$$files" ]; then echo "run gofmt -w on:" $$files; exit 1; fi
-	go vet ./... && go vet -tags $(TAGS) ./... && go -C deploy/tools vet ./... # without tags too: make test-unit compiles that
+	go vet ./... && go vet -tags $(TAGS) ./... # without tags too: make test-unit compiles that
 	$(TOOLS)/staticcheck -tags $(TAGS) ./...
 	@tmp=$$(mktemp -d) && trap 'rm -rf "$$tmp"' EXIT && $(MAKE) --silent generate OUT="$$tmp" && \
 		for f in $$(cd "$$tmp" && find . -type f); do diff -u "$$f" "$$tmp/$$f" || { echo "$$f is out of date: run make generate"; exit 1; }; done
-	go test -count=1 ./api/... # what go list says is no part of the test cache's key
+	go test -count=1 . # what go list says is no part of the test cache's key
 
 .PHONY: test-unit
 test-unit: ## tests that need nothing but Go

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mlplatform.example.com/trainingjob-operator/pkg/demo"
-	"mlplatform.example.com/trainingjob-operator/pkg/localcluster"
+	"mlplatform.example.com/trainingjob-operator/lab/demo"
+	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 )
 
 // exitStory: demo: the story came to its end and did not hold.

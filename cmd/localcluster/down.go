@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mlplatform.example.com/trainingjob-operator/pkg/localcluster"
+	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 )
 
 func downCommand() *cobra.Command {

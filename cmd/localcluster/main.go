@@ -1,6 +1,6 @@
 // Command localcluster brings a real Kubernetes control plane with fake GPU
 // nodes up on this machine, and takes it down again: no containers, no root.
-// What it does is documented in pkg/localcluster.
+// What it does is documented in lab/localcluster.
 package main
 
 import (

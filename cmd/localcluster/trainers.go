@@ -9,7 +9,7 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"mlplatform.example.com/trainingjob-operator/pkg/simtrainer"
+	"mlplatform.example.com/trainingjob-operator/lab/simtrainer"
 )
 
 // trainersCommand is a process of the cluster, which "up" starts.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mlplatform.example.com/trainingjob-operator/pkg/localcluster"
+	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 )
 
 func upCommand() *cobra.Command {
@@ -52,9 +52,9 @@ stay until "localcluster down".`,
 	return cmd
 }
 
-// addModulesFlag gives a command the flag for the folder deploy/local.
+// addModulesFlag gives a command the flag for the folder lab/modules.
 func addModulesFlag(cmd *cobra.Command, modules *string) {
-	cmd.Flags().StringVar(modules, "modules", "", "the folder deploy/local (default: found from the working directory)")
+	cmd.Flags().StringVar(modules, "modules", "", "the folder lab/modules (default: found from the working directory)")
 }
 
 func tellNextSteps(out io.Writer, cluster *localcluster.Cluster) error {

@@ -19,12 +19,12 @@ import (
 	schedulingv1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-	"mlplatform.example.com/trainingjob-operator/pkg/localcluster"
+	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 	"mlplatform.example.com/trainingjob-operator/scheduler/coscheduling"
-	"mlplatform.example.com/trainingjob-operator/scheduler/fake"
 	"mlplatform.example.com/trainingjob-operator/scheduler/native"
 	"mlplatform.example.com/trainingjob-operator/scheduler/volcano"
+	"mlplatform.example.com/trainingjob-operator/test/fakescheduler"
 )
 
 // TestOperatorOnRealSchedulers proves the wiring against a real control plane with both schedulers.
@@ -63,8 +63,8 @@ func TestOperatorOnRealSchedulers(t *testing.T) {
 	t.Run("an operator that is started anew writes nothing", func(t *testing.T) { s.startedAnew(t, backends) })
 }
 
-// later is fake.Backend under a name that a job may ask for.
-type later struct{ fake.Backend }
+// later is fakescheduler.Backend under a name that a job may ask for.
+type later struct{ fakescheduler.Backend }
 
 func (later) Name() string { return string(v1alpha1.SchedulerNative) }
 
@@ -78,7 +78,7 @@ func (s stage) schedulerAppears(t *testing.T) {
 	if b := s.blocked(t, job, v1alpha1.ReasonSchedulerMissing); !strings.Contains(b.Message, kind.GroupVersion().String()+" "+kind.Kind) {
 		t.Errorf("the missing kind must be named, got %+v", b)
 	}
-	s.install(t, "../../scheduler/fake/crd.yaml")
+	s.install(t, "../../test/fakescheduler/crd.yaml")
 	s.reaches(t, job, v1alpha1.PhaseQueued)
 	s.eventually(t, "the group exists", func(context.Context) (bool, string) {
 		w := o.written(job.Namespace)

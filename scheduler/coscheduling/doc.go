@@ -36,5 +36,5 @@
 // ends the round before PostFilter sends them away. An evicted pod carries DisruptionTarget=True, reason PreemptionByScheduler.
 //
 // A gang that fits in part is tried without a pause, as often as the scheduler can, unless its configuration keeps it from
-// that; deploy/local/scheduler-plugins/scheduler.yaml says how and why.
+// that; lab/modules/scheduler-plugins/scheduler.yaml says how and why.
 package coscheduling

@@ -21,7 +21,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler/kueue"
 )
 
-// The clock of deploy/local/kueue/patches, where the JSON files come from.
+// The clock of lab/modules/kueue/patches, where the JSON files come from.
 var now = metav1.NewTime(time.Date(2026, 11, 1, 13, 0, 0, 0, time.UTC))
 
 // What we apply in Kueue's name must be what Kueue applies: field owner and every field.

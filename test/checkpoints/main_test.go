@@ -16,8 +16,8 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"mlplatform.example.com/trainingjob-operator/pkg/localcluster"
-	"mlplatform.example.com/trainingjob-operator/pkg/simtrainer"
+	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
+	"mlplatform.example.com/trainingjob-operator/lab/simtrainer"
 	"mlplatform.example.com/trainingjob-operator/test/stage"
 )
 

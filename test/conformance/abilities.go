@@ -85,7 +85,7 @@ func (f Faculties) Lacks(needs []Ability) (Ability, string) {
 	return "", ""
 }
 
-// OnFake are those of scheduler/fake.
+// OnFake are those of test/fakescheduler.
 func OnFake() Faculties {
 	return Faculties{
 		HoldsPods:        {true, "a group without room stays Queued"},

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"mlplatform.example.com/trainingjob-operator/scheduler/fake"
+	"mlplatform.example.com/trainingjob-operator/test/fakescheduler"
 )
 
 // Every scheduler has as many nodes, with as many GPUs.
@@ -139,7 +139,7 @@ const (
 )
 
 // runFake steps until the context ends.
-func runFake(ctx context.Context, s *fake.Scheduler, r *recorder) {
+func runFake(ctx context.Context, s *fakescheduler.Scheduler, r *recorder) {
 	for ctx.Err() == nil {
 		changed := r.next()
 		if _, err := s.Step(ctx); err != nil && ctx.Err() == nil {

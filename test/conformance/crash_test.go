@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"mlplatform.example.com/trainingjob-operator/scheduler/fake"
+	"mlplatform.example.com/trainingjob-operator/test/fakescheduler"
 )
 
 // crashCycle is a cycle in which the operator is killed at each of its writes.
@@ -27,8 +27,8 @@ type crashCycle struct {
 // the fake in every run; with -crash-on on real schedulers too, where the points come one after the other.
 func TestCrashAtEveryWrite(t *testing.T) {
 	t.Parallel()
-	if crashesOn(fakeDialect(fake.Habits{})) {
-		t.Run("fake", func(t *testing.T) { crashEverywhere(t, theWorld(t), fakeDialect(fake.Habits{}), returns()) })
+	if crashesOn(fakeDialect(fakescheduler.Habits{})) {
+		t.Run("fake", func(t *testing.T) { crashEverywhere(t, theWorld(t), fakeDialect(fakescheduler.Habits{}), returns()) })
 		t.Run("fake that evicts part", func(t *testing.T) { crashEverywhere(t, theWorld(t), evictsPart(), returns()) })
 	}
 	crashOnReal(t, returns())
@@ -39,11 +39,11 @@ func TestCrashAtEveryWrite(t *testing.T) {
 func TestCrashAtEveryWriteOfAResume(t *testing.T) {
 	t.Parallel()
 	unheard := resumes("saves unheard", savesUnheard)
-	if crashesOn(fakeDialect(fake.Habits{})) {
+	if crashesOn(fakeDialect(fakescheduler.Habits{})) {
 		t.Run("fake that evicts part", func(t *testing.T) { crashEverywhere(t, theWorld(t), evictsPart(), unheard) })
 		if *crashPoints == "all" {
 			t.Run("fake", func(t *testing.T) {
-				crashEverywhere(t, theWorld(t), fakeDialect(fake.Habits{}), resumes("dies", dies))
+				crashEverywhere(t, theWorld(t), fakeDialect(fakescheduler.Habits{}), resumes("dies", dies))
 			})
 		}
 	}
@@ -51,7 +51,9 @@ func TestCrashAtEveryWriteOfAResume(t *testing.T) {
 }
 
 // evictsPart of a gang at a time: what is left of the gang is the operator's to end.
-func evictsPart() *dialect { return fakeDialect(fake.Habits{Options: []fake.Option{fake.EvictsPart}}) }
+func evictsPart() *dialect {
+	return fakeDialect(fakescheduler.Habits{Options: []fakescheduler.Option{fakescheduler.EvictsPart}})
+}
 
 func crashOnReal(t *testing.T, c crashCycle) {
 	for _, d := range []*dialect{nativeDialect(), volcanoDialect(), coschedulingDialect(), kueueDialect()} {

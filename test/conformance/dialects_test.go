@@ -18,10 +18,10 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 	"mlplatform.example.com/trainingjob-operator/scheduler/coscheduling"
-	"mlplatform.example.com/trainingjob-operator/scheduler/fake"
 	"mlplatform.example.com/trainingjob-operator/scheduler/kueue"
 	"mlplatform.example.com/trainingjob-operator/scheduler/native"
 	"mlplatform.example.com/trainingjob-operator/scheduler/volcano"
+	"mlplatform.example.com/trainingjob-operator/test/fakescheduler"
 )
 
 // dialect is one scheduler as the suite sees it.
@@ -42,7 +42,7 @@ type dialect struct {
 	// letGo says of a group that it holds nothing any more and stays as a record; nil: a group that exists holds something.
 	letGo func(client.Object) bool
 	// habits of the fake, nil for real schedulers.
-	habits *fake.Habits
+	habits *fakescheduler.Habits
 	// process of the local cluster that places ranks; "" for the fake.
 	process string
 	// pause is the longest time for which it leaves a gang alone that it has tried in vain; 0: it makes none.
@@ -69,21 +69,21 @@ func coschedulingDialect() *dialect {
 	return &dialect{
 		name: coscheduling.Name, backend: coscheduling.New(coscheduling.Options{}), faculties: OnCoscheduling(), named: true, marksPods: true,
 		process: "scheduler-plugins-scheduler",
-		// Twice podMaxBackoffSeconds of deploy/local/scheduler-plugins/scheduler.yaml: the end of the first try may itself wake a rank
+		// Twice podMaxBackoffSeconds of lab/modules/scheduler-plugins/scheduler.yaml: the end of the first try may itself wake a rank
 		// for a second one, after its pause. And a second for the clock by which pauses end.
 		pause: 7 * time.Second,
 	}
 }
 
 // fakeDialect with mutants and options; the options change what it can do.
-func fakeDialect(h fake.Habits) *dialect {
-	d := &dialect{name: fake.Name, backend: fake.Backend{}, faculties: OnFake(), habits: &h}
+func fakeDialect(h fakescheduler.Habits) *dialect {
+	d := &dialect{name: fakescheduler.Name, backend: fakescheduler.Backend{}, faculties: OnFake(), habits: &h}
 	for _, o := range h.Options {
 		d.name += "+" + string(o)
 		switch o {
-		case fake.EvictsPart:
+		case fakescheduler.EvictsPart:
 			d.faculties = d.faculties.With(PreemptsWhole, false, "option EvictsPart")
-		case fake.InvitesAll:
+		case fakescheduler.InvitesAll:
 			d.faculties = d.faculties.With(HoldsPods, false, "option InvitesAll")
 		}
 	}

@@ -11,7 +11,7 @@
 // (testdata/scenarios-*.txt is compared with what ran). Every scenario runs a second time with the operator killed and
 // started again in the middle, and must come to the same end.
 //
-// Where checkpoints are the matter, the ranks are simulated trainers (pkg/simtrainer), which report to the operator's real report server
+// Where checkpoints are the matter, the ranks are simulated trainers (lab/simtrainer), which report to the operator's real report server
 // with tokens of their own. A front stands before it for all lives of the operator: the dead neither hear nor answer.
 //
 // "No rank is bound" is claimed only after the scheduler is shown to have judged the gang (Dialect.Judged): silence is
@@ -20,5 +20,5 @@
 // Everything that a scenario saw is a History, in the order of the API server's own revisions. Violations is a pure
 // function of it, so that the rules can be tested without a cluster.
 //
-// The suite is itself tested: each named mutant of scheduler/fake must fail the scenario that testdata/mutants.txt names.
+// The suite is itself tested: each named mutant of test/fakescheduler must fail the scenario that testdata/mutants.txt names.
 package conformance

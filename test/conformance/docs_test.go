@@ -113,7 +113,7 @@ price of a preemption. What nobody has tried yet does not pause: gangs that came
 their priority (scenario priority-after-absence).
 
 **coscheduling.** Each rank that found no node pauses for podInitialBackoffSeconds to podMaxBackoffSeconds (both 3 in
-[the configuration that ships](../deploy/local/scheduler-plugins/scheduler.yaml)). Gangs that came one after the other pause one
+[the configuration that ships](../lab/modules/scheduler-plugins/scheduler.yaml)). Gangs that came one after the other pause one
 after the other, so that room goes to the first whose pause ends. When all have rested, one event wakes them together, and they are
 tried by priority (measured with scenario priority-at-rest, whose room comes as one node at a time, for room that comes piece by piece
 is tried piece by piece: 10 of 10 after 7 s of rest, and once the lower gang on a machine so busy that ranks were still paused then).

@@ -18,7 +18,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
-	"mlplatform.example.com/trainingjob-operator/scheduler/fake"
+	"mlplatform.example.com/trainingjob-operator/test/fakescheduler"
 )
 
 // stepTimeout bounds one step: the machine is slow at times, and a backoff is 10 s.
@@ -85,7 +85,7 @@ func (e *Env) open(ctx context.Context, crashes []Crash) (err error) {
 	}
 	e.later(func(context.Context) error { e.operator.front.close(); return nil })
 	if e.dialect.habits != nil {
-		e.operator.fallback = fake.Name
+		e.operator.fallback = fakescheduler.Name
 	}
 	e.operator.start(crashes)
 	e.later(func(context.Context) error { e.operator.end(); return nil })
@@ -123,7 +123,7 @@ func (e *Env) takeNodes(ctx context.Context) (err error) {
 
 func (e *Env) startFake() {
 	ctx, stop := context.WithCancel(context.Background())
-	s := fake.New(cellClient{e.world.client, e.namespace, e.nodes}, fake.Config{Habits: *e.dialect.habits})
+	s := fakescheduler.New(cellClient{e.world.client, e.namespace, e.nodes}, fakescheduler.Config{Habits: *e.dialect.habits})
 	done := make(chan struct{})
 	go func() { defer close(done); runFake(ctx, s, e.recorder) }()
 	e.stopFake = func() { stop(); <-done }

@@ -15,7 +15,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
-	"mlplatform.example.com/trainingjob-operator/scheduler/fake"
+	"mlplatform.example.com/trainingjob-operator/test/fakescheduler"
 )
 
 // violationCase is a history in the order of its revisions, and what is wrong with it.
@@ -29,7 +29,7 @@ type violationCase struct {
 
 func violationCases() map[string]violationCase {
 	running, queued := v1alpha1.PhaseRunning, v1alpha1.PhaseQueued
-	invited := aGroup(1, fake.Invited)
+	invited := aGroup(1, fakescheduler.Invited)
 	return map[string]violationCase{
 		"a gang that runs": {
 			reason:  "nothing to complain about",
@@ -37,7 +37,7 @@ func violationCases() map[string]violationCase {
 		},
 		"a pod before the attempt is persisted": {
 			reason:  "after a crash nobody would know whose it is",
-			history: []client.Object{aJob(queued, 1), aGroup(2, fake.Invited), aPod("0", 2, "")},
+			history: []client.Object{aJob(queued, 1), aGroup(2, fakescheduler.Invited), aPod("0", 2, "")},
 			want:    []string{"pod bert-worker-0 is created for attempt 2 while attempt 1 is persisted"},
 		},
 		"a pod while the job drains": {
@@ -48,18 +48,18 @@ func violationCases() map[string]violationCase {
 		"two attempts side by side": {
 			reason: "ranks of both would train against each other",
 			history: []client.Object{aJob(queued, 1), invited, aPod("0", 1, "n"),
-				aJob(queued, 2), aGroup(2, fake.Invited), aPod("1", 2, "")},
+				aJob(queued, 2), aGroup(2, fakescheduler.Invited), aPod("1", 2, "")},
 			want: []string{"pod bert-worker-1 of attempt 2 is created while pod bert-worker-0 of attempt 1 lives"},
 		},
 		"the next attempt after the last": {
 			reason: "the pod of the last attempt is gone",
 			history: []client.Object{aJob(queued, 1), invited, aPod("0", 1, "n"), aPod("0", 1, "n"),
-				aJob(queued, 2), aGroup(2, fake.Invited), aPod("1", 2, "")},
+				aJob(queued, 2), aGroup(2, fakescheduler.Invited), aPod("1", 2, "")},
 			gone: map[int]bool{3: true},
 		},
 		"a pod under Hold": {
 			reason:  "a queued job costs nothing",
-			history: []client.Object{aJob(queued, 1), aGroup(1, fake.Queued), aPod("0", 1, "")},
+			history: []client.Object{aJob(queued, 1), aGroup(1, fakescheduler.Queued), aPod("0", 1, "")},
 			want:    []string{"pod bert-worker-0 is created though fake says Hold: the scheduler's words"},
 		},
 		"a pod without a group": {
@@ -80,16 +80,16 @@ func violationCases() map[string]violationCase {
 		},
 		"told to resume from what is persisted": {
 			reason:  "nothing to complain about",
-			history: []client.Object{savedJob(queued, 2, 100), aGroup(2, fake.Invited), told("0", 2, 100), told("1", 2, 100)},
+			history: []client.Object{savedJob(queued, 2, 100), aGroup(2, fakescheduler.Invited), told("0", 2, 100), told("1", 2, 100)},
 		},
 		"a rank that is told nothing of the resume point": {
 			reason:  "it would begin anew, beside others that do not",
-			history: []client.Object{savedJob(queued, 2, 100), aGroup(2, fake.Invited), told("0", 2, 100), told("1", 2, 0)},
+			history: []client.Object{savedJob(queued, 2, 100), aGroup(2, fakescheduler.Invited), told("0", 2, 100), told("1", 2, 0)},
 			want:    []string{`pod bert-worker-1 is told to resume from "" while "/checkpoints/attempt-1/step-100" is persisted`},
 		},
 		"told before it is persisted": {
 			reason:  "after a crash the others would be told something else",
-			history: []client.Object{aJob(queued, 2), aGroup(2, fake.Invited), told("0", 2, 100)},
+			history: []client.Object{aJob(queued, 2), aGroup(2, fakescheduler.Invited), told("0", 2, 100)},
 			want:    []string{`pod bert-worker-0 is told to resume from "/checkpoints/attempt-1/step-100" while "" is persisted`},
 		},
 		"a search when all have ended": {
@@ -132,7 +132,7 @@ func TestViolations(t *testing.T) {
 				}
 				h = append(History{e}, h...) // the order of arrival does not matter
 			}
-			rules := Rules{Capacity: map[string]int64{"n": 8}, Backend: fake.Backend{}}
+			rules := Rules{Capacity: map[string]int64{"n": 8}, Backend: fakescheduler.Backend{}}
 			if diff := cmp.Diff(tc.want, rules.Violations(h)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s\n%s", tc.reason, diff, h.InOrder())
 			}
@@ -204,14 +204,14 @@ func aSearch(attempt int) *corev1.Pod {
 	return p
 }
 
-func aGroup(attempt int64, phase fake.Phase) client.Object {
+func aGroup(attempt int64, phase fakescheduler.Phase) client.Object {
 	u := &unstructured.Unstructured{Object: map[string]any{}}
-	u.SetGroupVersionKind(fake.Backend{}.Kinds()[0])
+	u.SetGroupVersionKind(fakescheduler.Backend{}.Kinds()[0])
 	meta := owned("bert", "group")
 	u.SetName(meta.Name)
 	u.SetNamespace(meta.Namespace)
 	u.SetUID(meta.UID)
 	u.SetOwnerReferences(meta.OwnerReferences)
-	fake.SetStatus(u, fake.Status{Attempt: attempt, Phase: phase, Reason: "R", Message: "the scheduler's words"})
+	fakescheduler.SetStatus(u, fakescheduler.Status{Attempt: attempt, Phase: phase, Reason: "R", Message: "the scheduler's words"})
 	return u
 }

@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-	"mlplatform.example.com/trainingjob-operator/pkg/localcluster"
+	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 )
 
 // asked is a job to be submitted, as a user would write it.

@@ -33,10 +33,10 @@ import (
 	volcanov1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-	"mlplatform.example.com/trainingjob-operator/pkg/localcluster"
-	"mlplatform.example.com/trainingjob-operator/pkg/simtrainer"
-	"mlplatform.example.com/trainingjob-operator/scheduler/fake"
+	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
+	"mlplatform.example.com/trainingjob-operator/lab/simtrainer"
 	"mlplatform.example.com/trainingjob-operator/scheduler/kueue"
+	"mlplatform.example.com/trainingjob-operator/test/fakescheduler"
 )
 
 var (
@@ -202,7 +202,7 @@ func writeCRDs(folder string) error {
 	for i := range ours.Spec.Versions {
 		allowFake(ours.Spec.Versions[i].Schema.OpenAPIV3Schema.Properties)
 	}
-	for name, crd := range map[string]any{"trainingjobs.yaml": ours, "fake.yaml": fake.CRD().Object} {
+	for name, crd := range map[string]any{"trainingjobs.yaml": ours, "fake.yaml": fakescheduler.CRD().Object} {
 		data, err := yaml.Marshal(crd)
 		if err != nil {
 			return err
@@ -217,7 +217,7 @@ func writeCRDs(folder string) error {
 func allowFake(properties map[string]apiextensionsv1.JSONSchemaProps) {
 	for name, p := range properties {
 		if name == "scheduler" && len(p.Enum) > 0 {
-			p.Enum = append(p.Enum, apiextensionsv1.JSON{Raw: []byte(`"` + fake.Name + `"`)})
+			p.Enum = append(p.Enum, apiextensionsv1.JSON{Raw: []byte(`"` + fakescheduler.Name + `"`)})
 			properties[name] = p
 		}
 		allowFake(p.Properties)

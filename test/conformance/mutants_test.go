@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"mlplatform.example.com/trainingjob-operator/scheduler/fake"
+	"mlplatform.example.com/trainingjob-operator/test/fakescheduler"
 )
 
 // mutantPatience: several times what the scenarios' steps take.
@@ -27,7 +27,7 @@ func TestMutants(t *testing.T) {
 		byName[s.name] = s
 	}
 	t.Run("caught", func(t *testing.T) {
-		for _, mutant := range fake.Mutants() {
+		for _, mutant := range fakescheduler.Mutants() {
 			t.Run(string(mutant), func(t *testing.T) {
 				t.Parallel()
 				name, because, _ := strings.Cut(caughtBy[string(mutant)], ": ")
@@ -35,7 +35,7 @@ func TestMutants(t *testing.T) {
 				if !ok || because == "" {
 					t.Fatal("testdata/mutants.txt does not name a scenario, and how it fails, for it")
 				}
-				d := fakeDialect(fake.Habits{Mutants: []fake.Mutant{mutant}})
+				d := fakeDialect(fakescheduler.Habits{Mutants: []fakescheduler.Mutant{mutant}})
 				d.patience = mutantPatience
 				_, err := attemptScenario(t.Context(), w, d, s.steps, nil)
 				if err == nil {
@@ -50,7 +50,7 @@ func TestMutants(t *testing.T) {
 			})
 		}
 	})
-	if len(caughtBy) != len(fake.Mutants()) {
-		t.Errorf("testdata/mutants.txt names %d mutants, the fake has %d", len(caughtBy), len(fake.Mutants()))
+	if len(caughtBy) != len(fakescheduler.Mutants()) {
+		t.Errorf("testdata/mutants.txt names %d mutants, the fake has %d", len(caughtBy), len(fakescheduler.Mutants()))
 	}
 }

@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-	"mlplatform.example.com/trainingjob-operator/pkg/localcluster"
-	"mlplatform.example.com/trainingjob-operator/pkg/simtrainer"
+	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
+	"mlplatform.example.com/trainingjob-operator/lab/simtrainer"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
 )
 

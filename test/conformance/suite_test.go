@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-	"mlplatform.example.com/trainingjob-operator/scheduler/fake"
+	"mlplatform.example.com/trainingjob-operator/test/fakescheduler"
 )
 
 // How often the operator is killed in the second run of each scenario.
@@ -23,13 +23,13 @@ const (
 
 func TestScenariosOnFake(t *testing.T) {
 	t.Parallel()
-	runSuite(t, fakeDialect(fake.Habits{}), crashesOnFake)
+	runSuite(t, fakeDialect(fakescheduler.Habits{}), crashesOnFake)
 }
 
 // The habits that real schedulers have: the suite must pass with them, or it would demand what nobody gives.
 func TestScenariosOnFakeWithHabits(t *testing.T) {
 	t.Parallel()
-	runSuite(t, fakeDialect(fake.Habits{Options: fake.Options()}), 0)
+	runSuite(t, fakeDialect(fakescheduler.Habits{Options: fakescheduler.Options()}), 0)
 }
 
 func TestScenariosOnNative(t *testing.T) {

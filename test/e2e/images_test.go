@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"mlplatform.example.com/trainingjob-operator/pkg/localcluster"
+	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 )
 
 const (

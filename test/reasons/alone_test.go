@@ -18,7 +18,7 @@ import (
 	schedulingv1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-	"mlplatform.example.com/trainingjob-operator/pkg/localcluster"
+	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 	"mlplatform.example.com/trainingjob-operator/test/stage"
 )
 
@@ -65,10 +65,10 @@ func TestReasonsOfAClusterAlone(t *testing.T) {
 	}
 }
 
-// withEnqueue copies deploy/local and gives Volcano what its own default has: the action enqueue, which lets a group in while the
+// withEnqueue copies lab/modules and gives Volcano what its own default has: the action enqueue, which lets a group in while the
 // cluster has room for all groups that are in, whether they have pods or not.
 func withEnqueue(to string) error {
-	if err := os.CopyFS(to, os.DirFS("../../deploy/local")); err != nil {
+	if err := os.CopyFS(to, os.DirFS("../../lab/modules")); err != nil {
 		return err
 	}
 	path := filepath.Join(to, localcluster.SchedulerVolcano, "scheduler.yaml")

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-	"mlplatform.example.com/trainingjob-operator/pkg/localcluster"
+	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
@@ -34,7 +34,7 @@ type Options struct {
 	Root string
 	// Schedulers of the local cluster.
 	Schedulers []string
-	// Modules is the folder deploy/local, where schedulers are to run with another configuration than ours. Default: ours.
+	// Modules is the folder lab/modules, where schedulers are to run with another configuration than ours. Default: ours.
 	Modules string
 	// Nodes of 8 GPUs, 96 CPUs and 1Ti that everybody may use, named node-0 and so on; default 0.
 	Nodes int

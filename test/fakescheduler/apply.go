@@ -1,0 +1,83 @@
+package fakescheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// evictionMessage is worded as that of Volcano and kube-scheduler is.
+const evictionMessage = Name + ": preempting to accommodate a higher priority pod"
+
+func (s *Scheduler) apply(ctx context.Context, w *world, d Decision) error {
+	var errs []error
+	try := func(what string, k Key, err error) {
+		// Gone or changed under our hands: the next step sees it.
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			errs = append(errs, fmt.Errorf("%s %s/%s: %w", what, k.Namespace, k.Name, err))
+		}
+	}
+	for k, status := range d.Statuses {
+		try("writing status of group", k, s.write(ctx, w, k, status))
+	}
+	for _, p := range d.Evictions {
+		try("evicting pod", p.Key, s.evict(ctx, w.pods[p.Key]))
+	}
+	for _, b := range d.Binds {
+		err := s.bind(ctx, w.pods[b.Pod.Key], b.Node)
+		try("binding pod", b.Pod.Key, err)
+		if err == nil && s.config.is(NeverReleases) {
+			b.Pod.Node = b.Node
+			s.bound[b.Pod.UID] = b.Pod
+		}
+	}
+	for _, k := range d.Drops {
+		try("dropping group", k, s.client.Delete(ctx, w.groups[k]))
+	}
+	return errors.Join(errs...)
+}
+
+func (s *Scheduler) write(ctx context.Context, w *world, k Key, status Status) error {
+	before := w.groups[k]
+	after := before.DeepCopy()
+	SetStatus(after, status)
+	return s.client.Status().Patch(ctx, after, client.MergeFrom(before))
+}
+
+// evict as kube-scheduler does (framework/preemption/executor.go): first why, then the deletion.
+func (s *Scheduler) evict(ctx context.Context, pod *corev1.Pod) error {
+	before := pod.DeepCopy()
+	setCondition(pod, metav1.NewTime(s.config.Now()), corev1.PodCondition{
+		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue,
+		Reason: corev1.PodReasonPreemptionByScheduler, Message: evictionMessage,
+	})
+	if err := s.client.Status().Patch(ctx, pod, client.StrategicMergeFrom(before)); err != nil {
+		return err
+	}
+	return s.client.Delete(ctx, pod, client.Preconditions{UID: &pod.UID})
+}
+
+func (s *Scheduler) bind(ctx context.Context, pod *corev1.Pod, node string) error {
+	return s.client.SubResource("binding").Create(ctx, pod, &corev1.Binding{
+		// The UID keeps it from a pod of the same name that came in between.
+		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
+		Target:     corev1.ObjectReference{Kind: "Node", Name: node},
+	})
+}
+
+// setCondition replaces the one of its type.
+func setCondition(pod *corev1.Pod, now metav1.Time, c corev1.PodCondition) {
+	c.LastTransitionTime = now
+	for i := range pod.Status.Conditions {
+		if pod.Status.Conditions[i].Type == c.Type {
+			pod.Status.Conditions[i] = c
+			return
+		}
+	}
+	pod.Status.Conditions = append(pod.Status.Conditions, c)
+}
