@@ -75,7 +75,7 @@ var rules = map[string]struct {
 	"cmd/crd-postprocess": {reason: "a generator: it knows YAML"},
 	"cmd/localcluster":    {reason: "a command", ours: []string{"lab/localcluster", "lab/demo", "lab/simtrainer"}},
 	"bench":               {reason: "drives the operator through the API and its file", ours: []string{"api", "bench", "pkg/config", "lab/localcluster"}},
-	"test":                {reason: "tests from outside", ours: []string{"api", "pkg", "scheduler", "test"}},
+	"test":             {reason: "tests from outside", ours: []string{"api", "lab", "pkg", "scheduler", "test"}},
 }
 
 func TestImportsRunOneWay(t *testing.T) {
