@@ -55,8 +55,8 @@ var rules = map[string]struct {
 		ours:   []string{"api", "pkg/config", "pkg/controller", "pkg/reportserver", "pkg/checkpoint", "pkg/trainingjob"},
 	},
 	"pkg/config":       {reason: "the operator's file", ours: []string{"api"}},
-	"pkg/controller":   {reason: "the shell knows no dialect", ours: []string{"api", "scheduler", "pkg/trainingjob", "pkg/clusterfacts"}},
-	"pkg/clusterfacts": {reason: "knows clusters and gangs, not jobs", ours: []string{"scheduler"}},
+	"pkg/controller":   {reason: "the shell knows no dialect", ours: []string{"api", "scheduler", "pkg/trainingjob", "pkg/clusterstate"}},
+	"pkg/clusterstate": {reason: "knows clusters and gangs, not jobs", ours: []string{"scheduler"}},
 	"lab/localcluster": {reason: "knows clusters, not jobs"},
 	"lab/simtrainer":   {reason: "plays pods, knows the contract and no job", ours: []string{"api", "pkg/checkpoint", "lab/localcluster", "pkg/reportclient"}},
 	"lab/demo":         {reason: "drives the operator through the API and its file", ours: []string{"api", "pkg/config", "lab/localcluster"}},
@@ -75,7 +75,7 @@ var rules = map[string]struct {
 	"cmd/crd-postprocess": {reason: "a generator: it knows YAML"},
 	"cmd/localcluster":    {reason: "a command", ours: []string{"lab/localcluster", "lab/demo", "lab/simtrainer"}},
 	"bench":               {reason: "drives the operator through the API and its file", ours: []string{"api", "bench", "pkg/config", "lab/localcluster"}},
-	"test":             {reason: "tests from outside", ours: []string{"api", "lab", "pkg", "scheduler", "test"}},
+	"test":                {reason: "tests from outside", ours: []string{"api", "lab", "pkg", "scheduler", "test"}},
 }
 
 func TestImportsRunOneWay(t *testing.T) {

@@ -29,15 +29,15 @@ type Explanation struct {
 // Explain tells it where the Explainer has nothing to say. Colleagues' dialects without one profit all the same.
 type Explainer interface {
 	Backend
-	// FactKinds are the kinds of the cluster's objects that Explain wants in Facts.Objects. They are watched where the
+	// StateKinds are the kinds of the cluster's objects that Explain wants in Facts.Objects. They are watched where the
 	// cluster serves them and the Backend's own Kinds.
-	FactKinds() []schema.GroupVersionKind
+	StateKinds() []schema.GroupVersionKind
 	// Matters says whether a change of such an object may change a reason, and not only numbers: then the jobs that wait
 	// are looked at again at once. Either may be nil: the object is new, or gone.
 	Matters(before, after client.Object) bool
 	// Explain why the gang waits, from its own objects and the facts; false: there is no reason that this dialect knows.
 	// It is called only while a job waits.
-	Explain(Gang, []client.Object, Facts) (Explanation, bool)
+	Explain(Gang, []client.Object, ClusterState) (Explanation, bool)
 }
 
 // question of a gang that waits.
@@ -46,7 +46,7 @@ type question struct {
 	gang    Gang
 	objects []client.Object
 	verdict Verdict
-	facts   Facts
+	facts   ClusterState
 	rooms   []room
 }
 
@@ -67,7 +67,7 @@ var explanations = []func(*question) (Explanation, bool){
 }
 
 // Explain why a gang waits. False: nothing is known that would keep it.
-func Explain(b Backend, g Gang, objects []client.Object, v Verdict, f Facts) (Explanation, bool) {
+func Explain(b Backend, g Gang, objects []client.Object, v Verdict, f ClusterState) (Explanation, bool) {
 	c := &question{backend: b, gang: g, objects: objects, verdict: v, facts: f}
 	if f.Complete {
 		c.rooms = f.rooms(placed(g, v))

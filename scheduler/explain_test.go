@@ -25,9 +25,9 @@ func (mute) Name() string { return "mute" }
 // outspoken has one.
 type outspoken struct{ mute }
 
-func (outspoken) FactKinds() []schema.GroupVersionKind      { return nil }
+func (outspoken) StateKinds() []schema.GroupVersionKind     { return nil }
 func (outspoken) Matters(client.Object, client.Object) bool { return true }
-func (outspoken) Explain(scheduler.Gang, []client.Object, scheduler.Facts) (scheduler.Explanation, bool) {
+func (outspoken) Explain(scheduler.Gang, []client.Object, scheduler.ClusterState) (scheduler.Explanation, bool) {
 	return scheduler.Explanation{Reason: scheduler.ReasonQueueClosed, Object: "queues/research", Message: "queue research is Closed"}, true
 }
 
@@ -81,8 +81,8 @@ func zone(value string) func(*corev1.PodSpec) {
 	return func(s *corev1.PodSpec) { s.NodeSelector = map[string]string{"zone": value} }
 }
 
-func facts(nodes ...scheduler.Node) scheduler.Facts {
-	return scheduler.Facts{Complete: true, Nodes: nodes, Self: waiter("team-a", "bert", 0, 10)}
+func facts(nodes ...scheduler.Node) scheduler.ClusterState {
+	return scheduler.ClusterState{Complete: true, Nodes: nodes, Self: waiter("team-a", "bert", 0, 10)}
 }
 
 func waiter(namespace, name string, priority int32, second int) scheduler.Waiter {
@@ -106,34 +106,34 @@ func TestExplain(t *testing.T) {
 		backend scheduler.Backend
 		gang    scheduler.Gang
 		verdict scheduler.Verdict
-		facts   func() scheduler.Facts
+		facts   func() scheduler.ClusterState
 		want    scheduler.Explanation
 	}{
 		"nothing": {
 			why: "there is room and the scheduler has not spoken", gang: gang(4, "2"),
-			facts: func() scheduler.Facts { return facts(node("a", 0)) },
+			facts: func() scheduler.ClusterState { return facts(node("a", 0)) },
 		},
 		"own sentence": {
 			why: "there is room by our count, and the scheduler does not agree", gang: gang(4, "2"), verdict: unschedulable,
-			facts: func() scheduler.Facts { return facts(node("a", 0)) }, want: own,
+			facts: func() scheduler.ClusterState { return facts(node("a", 0)) }, want: own,
 		},
 		"facts that are not complete": {
 			why: "absence proves nothing before the caches are whole", gang: gang(4, "2"), verdict: unschedulable,
-			facts: func() scheduler.Facts { return scheduler.Facts{} }, want: own,
+			facts: func() scheduler.ClusterState { return scheduler.ClusterState{} }, want: own,
 		},
 		"placed on a flavour": {
 			why: "its selector and its tolerations are the gang's", gang: gang(4, "2"),
 			verdict: scheduler.Verdict{Admission: scheduler.Go, Judged: true, Placement: map[string]scheduler.Placement{"worker": {
 				NodeSelector: map[string]string{"zone": "a"}, Tolerations: []corev1.Toleration{{Key: "team", Operator: corev1.TolerationOpExists}},
 			}}},
-			facts: func() scheduler.Facts { return facts(node("a", 0, taint), node("b", 8, inZone("b"))) },
+			facts: func() scheduler.ClusterState { return facts(node("a", 0, taint), node("b", 8, inZone("b"))) },
 		},
 		"placed on a flavour whose nodes are full": {
 			why: "other nodes are not for it", gang: gang(4, "2"),
 			verdict: scheduler.Verdict{Admission: scheduler.Go, Judged: true, Placement: map[string]scheduler.Placement{"worker": {
 				NodeSelector: map[string]string{"zone": "a"},
 			}}},
-			facts: func() scheduler.Facts { return facts(node("a", 8), node("b", 0, inZone("b"))) },
+			facts: func() scheduler.ClusterState { return facts(node("a", 8), node("b", 0, inZone("b"))) },
 			want: scheduler.Explanation{
 				Reason: scheduler.ReasonInsufficientResources, Need: gpus(8), Free: gpus(0),
 				Message:  "needs 8 nvidia.com/gpu, 0 free on 1 node that may run it; the largest free node has 0 and a rank needs 2",
@@ -143,23 +143,23 @@ func TestExplain(t *testing.T) {
 		"terminating": {
 			why: "a group that goes outranks the dialect", backend: outspoken{}, gang: gang(4, "2"),
 			verdict: scheduler.Verdict{Reason: scheduler.ReasonTerminating, Message: "the group is being deleted"},
-			facts:   func() scheduler.Facts { return facts() },
+			facts:   func() scheduler.ClusterState { return facts() },
 			want:    scheduler.Explanation{Reason: scheduler.ReasonTerminating, Message: "the group is being deleted"},
 		},
 		"the dialect's reason": {
 			why: "it outranks the nodes", backend: outspoken{}, gang: gang(64, "2"), verdict: unschedulable,
-			facts: func() scheduler.Facts { return facts(node("a", 0)) },
+			facts: func() scheduler.ClusterState { return facts(node("a", 0)) },
 			want:  scheduler.Explanation{Reason: scheduler.ReasonQueueClosed, Object: "queues/research", Message: "queue research is Closed"},
 		},
 		"a cause in the verdict": {
 			why: "a dialect without Explain that names a cause", gang: gang(64, "2"),
 			verdict: scheduler.Verdict{Judged: true, Reason: scheduler.ReasonQuotaExceeded, Message: "the quota is used up"},
-			facts:   func() scheduler.Facts { return facts(node("a", 8)) },
+			facts:   func() scheduler.ClusterState { return facts(node("a", 8)) },
 			want:    scheduler.Explanation{Reason: scheduler.ReasonQuotaExceeded, Message: "the quota is used up"},
 		},
 		"claim missing": {
 			why: "no node helps", gang: gang(64, "2"), verdict: unschedulable,
-			facts: func() scheduler.Facts {
+			facts: func() scheduler.ClusterState {
 				f := facts(node("a", 8))
 				f.Claims = []scheduler.Claim{{Name: "data", Exists: true, Bound: true}, {Name: "ckpt"}}
 				return f
@@ -172,7 +172,7 @@ func TestExplain(t *testing.T) {
 		},
 		"claim unbound": {
 			why: "the nodes have room", gang: gang(4, "2"), verdict: unschedulable,
-			facts: func() scheduler.Facts {
+			facts: func() scheduler.ClusterState {
 				f := facts(node("a", 0))
 				f.Claims = []scheduler.Claim{{Name: "data", Exists: true}}
 				return f
@@ -185,7 +185,7 @@ func TestExplain(t *testing.T) {
 		},
 		"claim unbound and no room": {
 			why: "a claim that waits for its first consumer is not what is missing", gang: gang(4, "2"), verdict: unschedulable,
-			facts: func() scheduler.Facts {
+			facts: func() scheduler.ClusterState {
 				f := facts(node("a", 4))
 				f.Claims = []scheduler.Claim{{Name: "data", Exists: true}}
 				return f
@@ -198,12 +198,12 @@ func TestExplain(t *testing.T) {
 			},
 		},
 		"no nodes": {
-			why: "an empty cluster", gang: gang(1, "1"), facts: func() scheduler.Facts { return facts() },
+			why: "an empty cluster", gang: gang(1, "1"), facts: func() scheduler.ClusterState { return facts() },
 			want: scheduler.Explanation{Reason: scheduler.ReasonNoNodeMatches, Message: "the cluster has no nodes", NextStep: "add nodes"},
 		},
 		"selector": {
 			why: "the label's value is wrong", gang: gang(1, "1", zone("b")),
-			facts: func() scheduler.Facts { return facts(node("a", 0), node("b", 0)) },
+			facts: func() scheduler.ClusterState { return facts(node("a", 0), node("b", 0)) },
 			want: scheduler.Explanation{
 				Reason:   scheduler.ReasonNoNodeMatches,
 				Message:  "node selector zone=b of role worker matches none of 2 nodes",
@@ -212,7 +212,9 @@ func TestExplain(t *testing.T) {
 		},
 		"taint, cordon, not ready": {
 			why: "nodes match and take nothing", gang: gang(1, "1", zone("a")),
-			facts: func() scheduler.Facts { return facts(node("a", 0, taint), node("b", 0, cordon), node("c", 0, broken)) },
+			facts: func() scheduler.ClusterState {
+				return facts(node("a", 0, taint), node("b", 0, cordon), node("c", 0, broken))
+			},
 			want: scheduler.Explanation{
 				Reason:   scheduler.ReasonNoNodeMatches,
 				Message:  "none of the 3 nodes that role worker may run on takes it: cordoned, not ready, taint team=b:NoSchedule",
@@ -220,7 +222,7 @@ func TestExplain(t *testing.T) {
 			},
 		},
 		"a rank larger than any node": {
-			why: "never", gang: gang(1, "16"), facts: func() scheduler.Facts { return facts(node("a", 3), node("b", 8)) },
+			why: "never", gang: gang(1, "16"), facts: func() scheduler.ClusterState { return facts(node("a", 3), node("b", 8)) },
 			want: scheduler.Explanation{
 				Reason:   scheduler.ReasonNoNodeLargeEnough,
 				Message:  "it can never start: a rank of role worker asks for 16 nvidia.com/gpu and the largest of 2 nodes that it may run on has 8",
@@ -230,7 +232,7 @@ func TestExplain(t *testing.T) {
 		},
 		"no such resource": {
 			why: "a device plugin does not run", gang: gang(1, "1"),
-			facts: func() scheduler.Facts {
+			facts: func() scheduler.ClusterState {
 				return facts(node("a", 0, func(n *scheduler.Node) { delete(n.Allocatable, gpu) }))
 			},
 			want: scheduler.Explanation{
@@ -242,7 +244,7 @@ func TestExplain(t *testing.T) {
 		},
 		"a rank that asks for the best of two nodes": {
 			why: "one has the GPUs, the other the CPUs", gang: gang(1, "8"),
-			facts: func() scheduler.Facts {
+			facts: func() scheduler.ClusterState {
 				return facts(node("a", 0, cpus(100)), node("b", 0, func(n *scheduler.Node) { n.Allocatable[gpu] = 4 }))
 			},
 			want: scheduler.Explanation{
@@ -253,7 +255,7 @@ func TestExplain(t *testing.T) {
 			},
 		},
 		"larger than the cluster": {
-			why: "never, by one resource", gang: gang(6, "4"), facts: func() scheduler.Facts { return facts(node("a", 4), node("b", 8)) },
+			why: "never, by one resource", gang: gang(6, "4"), facts: func() scheduler.ClusterState { return facts(node("a", 4), node("b", 8)) },
 			want: scheduler.Explanation{
 				Reason: scheduler.ReasonExceedsCluster,
 				Message: "it can never start: 6 ranks need together 24 nvidia.com/gpu, and 2 nodes that may run them would have room for 4 of them " +
@@ -264,7 +266,7 @@ func TestExplain(t *testing.T) {
 		},
 		"too little free": {
 			why: "the words of the issue: needs 16, 12 free, largest free node 8", gang: gang(4, "4"),
-			facts: func() scheduler.Facts {
+			facts: func() scheduler.ClusterState {
 				f := facts(node("a", 0), node("b", 4))
 				f.Holders = []scheduler.Holder{
 					{Kind: "TrainingJob", Namespace: "team-b", Name: "llama", Pods: 1, Held: scheduler.Amounts{gpu: 12}, On: map[string]scheduler.Amounts{"b": {gpu: 4}, "elsewhere": {gpu: 8}}},
@@ -283,7 +285,7 @@ func TestExplain(t *testing.T) {
 			},
 		},
 		"free in pieces": {
-			why: "enough in sum, not in one place", gang: gang(2, "4"), facts: func() scheduler.Facts { return facts(node("a", 5), node("b", 5), node("c", 5)) },
+			why: "enough in sum, not in one place", gang: gang(2, "4"), facts: func() scheduler.ClusterState { return facts(node("a", 5), node("b", 5), node("c", 5)) },
 			want: scheduler.Explanation{
 				Reason: scheduler.ReasonInsufficientResources,
 				Message: "needs 8 nvidia.com/gpu, 9 free on 3 nodes that may run it; the largest free node has 3 and a rank needs 4: " +
@@ -294,7 +296,7 @@ func TestExplain(t *testing.T) {
 		},
 		"nodes that do not count": {
 			why: "what is free on nodes that it may not run on is not free for it", gang: gang(2, "8", zone("a")),
-			facts: func() scheduler.Facts {
+			facts: func() scheduler.ClusterState {
 				elsewhere := func(n *scheduler.Node) { n.Labels = map[string]string{"zone": "b"} }
 				return facts(node("a", 0), node("b", 8), node("c", 0, elsewhere), node("d", 0, taint), node("e", 0, cordon))
 			},
@@ -307,7 +309,7 @@ func TestExplain(t *testing.T) {
 		},
 		"ranks that hold a node already": {
 			why: "what they request is part of what is used", gang: gang(4, "4"),
-			facts: func() scheduler.Facts {
+			facts: func() scheduler.ClusterState {
 				f := facts(node("a", 8), node("b", 4))
 				f.Bound = map[string]int32{"worker": 2}
 				return f
@@ -321,7 +323,7 @@ func TestExplain(t *testing.T) {
 		},
 		"behind others, tried itself": {
 			why: "it was not held back for them", gang: gang(4, "2"), verdict: unschedulable, want: own,
-			facts: func() scheduler.Facts {
+			facts: func() scheduler.ClusterState {
 				f := facts(node("a", 0))
 				f.Waiting = []scheduler.Waiter{waiter("team-b", "earlier", 0, 9), f.Self}
 				return f
@@ -330,7 +332,7 @@ func TestExplain(t *testing.T) {
 		"behind others": {
 			why: "there is room, and who is served first is told", gang: gang(4, "2"),
 			verdict: scheduler.Verdict{Judged: true, Reason: scheduler.ReasonWaitingInQueue, Message: "others go first"},
-			facts: func() scheduler.Facts {
+			facts: func() scheduler.ClusterState {
 				f := facts(node("a", 0))
 				other := waiter("team-c", "elsewhere", 9, 0)
 				other.Queue = "default"

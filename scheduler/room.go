@@ -41,7 +41,7 @@ func placed(g Gang, v Verdict) Gang {
 }
 
 // rooms of the gang, for the roles that have ranks to place.
-func (f Facts) rooms(g Gang) []room {
+func (f ClusterState) rooms(g Gang) []room {
 	var list []room
 	for _, role := range g.Roles {
 		left := role.MinAvailable - f.Bound[role.Name]

@@ -45,16 +45,16 @@ type Gang struct {
 	ScheduleTimeoutSeconds *int32
 	// JobLabels and JobAnnotations are the job's own, for dialects that keep settings there. Not to be changed.
 	JobLabels, JobAnnotations map[string]string
-	// Consulted are all objects of the cluster of the kinds that a Consulting backend names; nil for the others. Not to be
+	// ClusterObjects are all objects of the cluster of the kinds that a Consulting backend names; nil for the others. Not to be
 	// changed.
-	Consulted Objects
+	ClusterObjects Objects
 	// HasPods says whether ranks of this attempt exist. Where a group outlives an attempt its phase may be stale, and only
 	// this tells the two apart.
 	HasPods bool
-	// Refusals are what the scheduler has written on ranks of this attempt that it has tried and could not place (the message
+	// UnschedulableMessages are what the scheduler has written on ranks of this attempt that it has tried and could not place (the message
 	// of PodScheduled=False, reason Unschedulable), by the ranks' names. Dialects whose scheduler says nothing on the group
 	// read them; their words change with every try.
-	Refusals []string
+	UnschedulableMessages []string
 }
 
 // Objects of the cluster, for callers that may not know clients.
@@ -134,21 +134,21 @@ type Backend interface {
 	Join(*corev1.Pod, Gang, Verdict)
 }
 
-// Reporter is a Backend whose scheduler must be told what becomes of a gang: that its pods are ready, that it has ended,
+// StatusSyncer is a Backend whose scheduler must be told what becomes of a gang: that its pods are ready, that it has ended,
 // that the last pod of an evicted gang is gone. Without it a scheduler reads the pods itself.
 //
 // A job that has finished keeps the objects of such a dialect, for what they say is part of its history; a job that is
 // suspended or backs off does not.
-type Reporter interface {
+type StatusSyncer interface {
 	Backend
-	// Report is what must be written, in this order, to those of the gang's objects that exist; none when they say it
+	// SyncStatus is what must be written, in this order, to those of the gang's objects that exist; none when they say it
 	// already. Pure and crash-safe: it is asked again at every pass, and what was written and read back is not asked for
 	// again. An object that is being deleted, or whose job is gone, is let go here by taking our finalizer off.
-	Report(Gang, Life, []client.Object) []Write
+	SyncStatus(Gang, GangStatus, []client.Object) []Write
 }
 
-// Life is what has become of a gang.
-type Life struct {
+// GangStatus is what has become of a gang.
+type GangStatus struct {
 	// Gone: the job does not exist any more, or another one has its name. The Gang then holds no more than Name,
 	// Namespace and Owner.
 	Gone bool
@@ -180,10 +180,10 @@ type Write struct {
 	Why string
 }
 
-// Consulting is a Backend that must see objects beside the gang's own to read what its scheduler says, such as the
+// ClusterAware is a Backend that must see objects beside the gang's own to read what its scheduler says, such as the
 // flavours that a quota is divided into. All objects of these cluster-scoped kinds are in the gang's Consulted and are
 // passed to Read and Report too.
-type Consulting interface {
+type ClusterAware interface {
 	Backend
-	Consults() []schema.GroupVersionKind
+	ClusterKinds() []schema.GroupVersionKind
 }

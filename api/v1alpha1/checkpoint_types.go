@@ -51,12 +51,10 @@ type CheckpointSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=768
 	URI string `json:"uri,omitempty"`
-	// CredentialsSecret is a Secret of the job's namespace, whose keys become environment variables of every trainer, with storage
-	// s3, gcs or azure. The operator only names it to the kubelet; it never reads it.
+	// CredentialsSecretRef names a Secret in the job's namespace whose keys become environment variables of every trainer,
+	// with storage s3, gcs or azure. The operator passes the name to the kubelet and never reads the Secret.
 	// +optional
-	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="!format.dns1123Subdomain().validate(self).hasValue()",message="not the name of a Secret: use lower-case letters, digits, '-' and '.', beginning and ending with a letter or digit"
-	CredentialsSecret string `json:"credentialsSecret,omitempty"`
+	CredentialsSecretRef *SecretReference `json:"credentialsSecretRef,omitempty"`
 	// KeepLast is how many complete checkpoints are worth keeping; the trainer is told, default 3. Only where it is given does the
 	// agent delete older ones, on a volume, of the layouts that docs/checkpoints.md marks.
 	// +optional
@@ -68,6 +66,15 @@ type CheckpointSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=86400
 	GraceSeconds *int32 `json:"graceSeconds,omitempty"`
+}
+
+// SecretReference names a Secret in the namespace of the job.
+type SecretReference struct {
+	// Name of the Secret.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="!format.dns1123Subdomain().validate(self).hasValue()",message="not the name of a Secret: use lower-case letters, digits, '-' and '.', beginning and ending with a letter or digit"
+	Name string `json:"name"`
 }
 
 // CheckpointClaim is an existing PersistentVolumeClaim (claimName), or says what the one is like that the operator creates as

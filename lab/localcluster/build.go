@@ -235,7 +235,7 @@ func findModules(modules string) (string, error) {
 	for {
 		content, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 		if err == nil && bytes.HasPrefix(content, []byte("module "+modulePath+"\n")) {
-			return filepath.Join(dir, "deploy", "local"), nil
+			return filepath.Join(dir, "lab", "modules"), nil
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {

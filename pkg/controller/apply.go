@@ -38,7 +38,7 @@ func (r *Reconciler) apply(ctx context.Context, s *scene, plan trainingjob.Plan)
 		created = r.createResolver(ctx, s)
 	}
 	// Before the status: quota that others wait for is handed back whatever becomes of our own bookkeeping.
-	err := errors.Join(withoutWaiting(ready), deleted, created, r.report(ctx, s, plan.Life))
+	err := errors.Join(withoutWaiting(ready), deleted, created, r.report(ctx, s, plan.GangStatus))
 	var refused *refusal
 	switch {
 	case errors.As(err, &refused):
@@ -90,7 +90,7 @@ func (r *Reconciler) applyGroup(ctx context.Context, s *scene, action trainingjo
 
 // keptFinished says whether a group of the kind stays with its finished job, as part of its history.
 func keptFinished(b scheduler.Backend, gvk schema.GroupVersionKind) bool {
-	_, reports := b.(scheduler.Reporter)
+	_, reports := b.(scheduler.StatusSyncer)
 	return reports && gvk == b.Kinds()[0]
 }
 

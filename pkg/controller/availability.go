@@ -154,7 +154,7 @@ func (a *availability) discover(ctx context.Context) error {
 // factKinds are those that an Explainer wants to know beside its own, which a cluster need not serve.
 func factKinds(b scheduler.Backend) []schema.GroupVersionKind {
 	if e, ok := b.(scheduler.Explainer); ok {
-		return e.FactKinds()
+		return e.StateKinds()
 	}
 	return nil
 }
@@ -165,7 +165,7 @@ func (a *availability) followFacts(b scheduler.Backend) error {
 	if !ok || a.follow == nil || !a.serving(b) {
 		return nil
 	}
-	for _, gvk := range e.FactKinds() {
+	for _, gvk := range e.StateKinds() {
 		if a.follows(gvk) {
 			continue
 		}

@@ -70,8 +70,8 @@ func consulted(backends []scheduler.Backend) []schema.GroupVersionKind {
 }
 
 func consultedBy(b scheduler.Backend) []schema.GroupVersionKind {
-	if c, ok := b.(scheduler.Consulting); ok {
-		return c.Consults()
+	if c, ok := b.(scheduler.ClusterAware); ok {
+		return c.ClusterKinds()
 	}
 	return nil
 }

@@ -41,7 +41,9 @@ type scene struct {
 }
 
 // blocked says that something was refused and the time to try it again has not come.
-func (s *scene) blocked() bool { return s.Obstacle != nil && s.Now.Before(s.Obstacle.RetryTime) }
+func (s *scene) blocked() bool {
+	return s.CreateBackoff != nil && s.Now.Before(s.CreateBackoff.RetryTime)
+}
 
 // gather reads what Decide may know. From caches alone, but for writes of ours that the watch does not show for long.
 func (r *Reconciler) gather(ctx context.Context, job *v1alpha1.TrainingJob) (*scene, error) {
@@ -75,7 +77,7 @@ func (r *Reconciler) gather(ctx context.Context, job *v1alpha1.TrainingJob) (*sc
 	}
 	s.Departed = r.ledger.departedPods(job.UID, attempt)
 	if s.obstacle = r.ledger.obstacleOf(job); s.obstacle != nil {
-		s.Obstacle = &s.obstacle.Obstacle
+		s.CreateBackoff = &s.obstacle.CreateBackoff
 	}
 	err := r.gatherNodes(ctx, s)
 	if err != nil {
@@ -83,7 +85,7 @@ func (r *Reconciler) gather(ctx context.Context, job *v1alpha1.TrainingJob) (*sc
 	}
 	s.Backend, s.SchedulerProblem = r.availability.choose(job)
 	r.gatherReport(s)
-	if s.Consulted, err = r.consult(ctx, s.Backend); err != nil {
+	if s.ClusterObjects, err = r.consult(ctx, s.Backend); err != nil {
 		return nil, err
 	}
 	gatherVerdict(s)
@@ -98,10 +100,10 @@ func gatherVerdict(s *scene) {
 	}
 	attempt := max(s.Job.Status.Attempt, 1)
 	s.gang = trainingjob.NewGang(s.Job, attempt, hasPods(s.Pods, attempt))
-	s.gang.Consulted = s.Consulted
-	s.gang.Refusals = trainingjob.Refusals(s.Pods, attempt)
+	s.gang.ClusterObjects = s.ClusterObjects
+	s.gang.UnschedulableMessages = trainingjob.UnschedulableMessages(s.Pods, attempt)
 	s.desired, s.desiredErr = s.Backend.Objects(s.gang)
-	s.Verdict = s.Backend.Read(s.gang, append(s.groupObjects(), s.Consulted...))
+	s.Verdict = s.Backend.Read(s.gang, append(s.groupObjects(), s.ClusterObjects...))
 }
 
 // groupObjects are the gang's objects that are of its scheduler's kinds.

@@ -36,7 +36,7 @@ func (r *refusal) Error() string { return r.blocker.Reason + ": " + r.blocker.Me
 
 // obstacle is a refusal in the ledger. It belongs to one attempt and one generation of the spec.
 type obstacle struct {
-	trainingjob.Obstacle
+	trainingjob.CreateBackoff
 	about      schema.GroupVersionKind
 	holder     types.UID
 	generation int64
@@ -56,7 +56,7 @@ func (r *Reconciler) remember(job *v1alpha1.TrainingJob, ref *refusal) {
 	}
 	wait = r.jitter(min(wait, ref.limit))
 	r.ledger.setObstacle(job.UID, &obstacle{
-		Obstacle: trainingjob.Obstacle{
+		CreateBackoff: trainingjob.CreateBackoff{
 			Blocker:  ref.blocker,
 			GiveBack: ref.giveBack,
 			// Decide's clock has whole seconds.

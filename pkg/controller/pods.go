@@ -32,7 +32,7 @@ func (r *Reconciler) createPods(ctx context.Context, s *scene, plan trainingjob.
 		return nameTaken(podKind, former.Name, s.Job, former)
 	}
 	ranks := plan.Create
-	if s.Obstacle != nil {
+	if s.CreateBackoff != nil {
 		if err := r.createPod(ctx, s, ranks[0], plan.Status.Attempt); err != nil {
 			return r.judge(s, err)
 		}

@@ -21,8 +21,8 @@ import (
 )
 
 // report tells the scheduler what becomes of the gang, where its dialect has words for it.
-func (r *Reconciler) report(ctx context.Context, s *scene, life scheduler.Life) error {
-	reporter, ok := s.Backend.(scheduler.Reporter)
+func (r *Reconciler) report(ctx context.Context, s *scene, life scheduler.GangStatus) error {
+	reporter, ok := s.Backend.(scheduler.StatusSyncer)
 	if !ok {
 		return nil
 	}
@@ -34,7 +34,7 @@ func (r *Reconciler) report(ctx context.Context, s *scene, life scheduler.Life) 
 	if gang.Name == "" { // the job makes no sense or has finished: its group is let go all the same
 		gang = scheduler.Gang{Name: s.Job.Name, Namespace: s.Job.Namespace, Owner: trainingjob.Owner(s.Job)}
 	}
-	return r.write(ctx, s.Job.UID, reporter.Report(gang, life, append(objs, s.Consulted...)))
+	return r.write(ctx, s.Job.UID, reporter.SyncStatus(gang, life, append(objs, s.ClusterObjects...)))
 }
 
 // write carries out what a scheduler must be told.
@@ -135,14 +135,14 @@ func (r *Reconciler) letGo(ctx context.Context, name types.NamespacedName, keep 
 
 func (r *Reconciler) letGoOf(ctx context.Context, name types.NamespacedName, uid types.UID) error {
 	all, _, _ := r.ledger.holdings(uid)
-	life := scheduler.Life{Gone: true, Over: true, Now: metav1.NewTime(r.clock.Now().Truncate(secondOfStatus))}
+	life := scheduler.GangStatus{Gone: true, Over: true, Now: metav1.NewTime(r.clock.Now().Truncate(secondOfStatus))}
 	for _, h := range all {
 		if pod, ok := asPod(h); ok && !trainingjob.Ended(pod) && !trainingjob.IsResolver(pod) {
 			life.PodsLeft++
 		}
 	}
 	for _, b := range r.availability.backends {
-		reporter, ok := b.(scheduler.Reporter)
+		reporter, ok := b.(scheduler.StatusSyncer)
 		if !ok {
 			continue
 		}
@@ -161,7 +161,7 @@ func (r *Reconciler) letGoOf(ctx context.Context, name types.NamespacedName, uid
 		}
 		gang := scheduler.Gang{Name: name.Name, Namespace: name.Namespace, Owner: *metav1.NewControllerRef(
 			&metav1.ObjectMeta{Name: name.Name, UID: uid}, jobKind)}
-		if err := r.write(ctx, uid, reporter.Report(gang, life, objs)); err != nil {
+		if err := r.write(ctx, uid, reporter.SyncStatus(gang, life, objs)); err != nil {
 			return err
 		}
 	}

@@ -26,7 +26,7 @@ func (b guarding) Objects(g scheduler.Gang) ([]client.Object, error) {
 	return objs, err
 }
 
-func (b guarding) Report(_ scheduler.Gang, life scheduler.Life, objs []client.Object) []scheduler.Write {
+func (b guarding) SyncStatus(_ scheduler.Gang, life scheduler.GangStatus, objs []client.Object) []scheduler.Write {
 	var writes []scheduler.Write
 	for _, group := range objs {
 		changed := group.DeepCopyObject().(client.Object)

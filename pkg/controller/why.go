@@ -16,15 +16,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-	"mlplatform.example.com/trainingjob-operator/pkg/clusterfacts"
+	"mlplatform.example.com/trainingjob-operator/pkg/clusterstate"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
 // facts keeps what the cluster has, for the jobs that wait, and wakes them when a change may give them another reason.
 type facts struct {
-	*clusterfacts.Cluster
-	sources *clusterfacts.Sources
+	*clusterstate.Cluster
+	sources *clusterstate.Sources
 	cache   manager.Manager
 	wake    func(context.Context, []types.NamespacedName)
 	// changed holds one token while a change has not been acted upon: many changes are one wake-up.
@@ -39,8 +39,8 @@ func newFacts(mgr manager.Manager, wake func(context.Context, []types.Namespaced
 	if err != nil {
 		return nil, fmt.Errorf("making a client for the cluster's facts: %w", err)
 	}
-	f := &facts{Cluster: clusterfacts.New(jobKind.Kind), cache: mgr, wake: wake, changed: make(chan struct{}, 1)}
-	f.sources = clusterfacts.NewSources(f.Cluster, c, func() {
+	f := &facts{Cluster: clusterstate.New(jobKind.Kind), cache: mgr, wake: wake, changed: make(chan struct{}, 1)}
+	f.sources = clusterstate.NewSources(f.Cluster, c, func() {
 		select {
 		case f.changed <- struct{}{}:
 		default:
@@ -124,8 +124,8 @@ func (f *facts) setJob(o any) {
 }
 
 // jobFacts of a job. It is in its place since it was created: that is what schedulers that keep the place go by.
-func jobFacts(job *v1alpha1.TrainingJob) clusterfacts.Job {
-	j := clusterfacts.Job{
+func jobFacts(job *v1alpha1.TrainingJob) clusterstate.Job {
+	j := clusterstate.Job{
 		Queue: trainingjob.Queue(job), PriorityClass: job.Spec.RunPolicy.SchedulingPolicy.PriorityClass, Since: job.CreationTimestamp,
 		Waiting: job.Status.Phase == v1alpha1.PhaseQueued && !trainingjob.Suspended(job) && job.DeletionTimestamp.IsZero(),
 	}

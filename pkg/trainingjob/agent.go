@@ -79,7 +79,7 @@ func wrap(job *v1alpha1.TrainingJob, pod *corev1.Pod, attempt, number int32, age
 	if onVolume(c) {
 		trainer.VolumeMounts = append(trainer.VolumeMounts, corev1.VolumeMount{Name: checkpointsVolume, MountPath: mountPath(c)})
 		pod.Spec.Volumes = append(pod.Spec.Volumes, claimVolume(job))
-	} else if c.CredentialsSecret != "" {
+	} else if c.CredentialsSecretRef != nil {
 		trainer.EnvFrom = append(trainer.EnvFrom, credentials(c))
 	}
 	if agent.ReportURL != "" && number == 0 { // rank 0 speaks for all
@@ -193,7 +193,7 @@ func reportEnv(agent Agent) []corev1.EnvVar {
 }
 
 func credentials(c *v1alpha1.CheckpointSpec) corev1.EnvFromSource {
-	return corev1.EnvFromSource{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: c.CredentialsSecret}}}
+	return corev1.EnvFromSource{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: c.CredentialsSecretRef.Name}}}
 }
 
 func emptyDir(name string) corev1.Volume {

@@ -131,13 +131,13 @@ func (p *pass) blocker() (v1alpha1.Blocker, bool) {
 	}
 	switch p.job.Status.Phase {
 	case v1alpha1.PhaseDraining:
-		if p.search() != nil && p.Obstacle != nil {
-			return p.Obstacle.Blocker, true
+		if p.search() != nil && p.CreateBackoff != nil {
+			return p.CreateBackoff.Blocker, true
 		}
 		return v1alpha1.Blocker{}, false
 	case v1alpha1.PhaseRunning, v1alpha1.PhaseStarting:
-		if p.Obstacle != nil {
-			return p.Obstacle.Blocker, true
+		if p.CreateBackoff != nil {
+			return p.CreateBackoff.Blocker, true
 		}
 		return p.imageProblem()
 	}
@@ -149,8 +149,8 @@ func (p *pass) blocker() (v1alpha1.Blocker, bool) {
 			Reason:  v1alpha1.ReasonTerminating,
 			Message: "pods of the last attempt are still there, first " + firstName(p.obs.stale),
 		}, true
-	case p.Obstacle != nil:
-		return p.Obstacle.Blocker, true
+	case p.CreateBackoff != nil:
+		return p.CreateBackoff.Blocker, true
 	case p.obs.placed() >= p.min:
 		return v1alpha1.Blocker{}, false
 	}

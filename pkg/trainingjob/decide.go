@@ -47,7 +47,7 @@ func Decide(s Snapshot) Plan {
 	}
 	p.act()
 	p.refresh()
-	p.plan.Life = p.life()
+	p.plan.GangStatus = p.life()
 	return p.plan
 }
 
@@ -180,7 +180,7 @@ func (p *pass) keepGang() {
 		return
 	}
 	p.replaceRanks()
-	if o := p.Obstacle; o != nil && p.Now.Before(o.RetryTime) {
+	if o := p.CreateBackoff; o != nil && p.Now.Before(o.RetryTime) {
 		if o.GiveBack && p.obs.placed() == 0 {
 			p.deleteLive("part of a gang holds nothing: " + o.Blocker.Reason)
 		}

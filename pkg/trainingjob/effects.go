@@ -104,7 +104,7 @@ func (p *pass) startAttempt() {
 // groupName is the name of the scheduler's object for an attempt of the gang: the first of what the dialect emits.
 func (p *pass) groupName(attempt int32) string {
 	gang := NewGang(p.job, attempt, false)
-	gang.Consulted = p.Consulted
+	gang.ClusterObjects = p.ClusterObjects
 	objs, err := p.Backend.Objects(gang)
 	if err != nil || len(objs) == 0 {
 		return "" // the shell meets the same error when it applies them, and says it there

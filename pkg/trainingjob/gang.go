@@ -51,8 +51,8 @@ func NewGang(job *v1alpha1.TrainingJob, attempt int32, hasPods bool) scheduler.G
 	return g
 }
 
-// Refusals of an attempt's pods, for Gang.Refusals.
-func Refusals(pods []*corev1.Pod, attempt int32) []string {
+// UnschedulableMessages of an attempt's pods, for Gang.UnschedulableMessages.
+func UnschedulableMessages(pods []*corev1.Pod, attempt int32) []string {
 	label := strconv.Itoa(int(attempt))
 	said := map[string]string{}
 	for _, pod := range pods {

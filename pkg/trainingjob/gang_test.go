@@ -113,7 +113,7 @@ func TestRefusals(t *testing.T) {
 	says := func(status corev1.ConditionStatus, reason, message string) corev1.PodCondition {
 		return corev1.PodCondition{Type: corev1.PodScheduled, Status: status, Reason: reason, Message: message}
 	}
-	got := Refusals([]*corev1.Pod{
+	got := UnschedulableMessages([]*corev1.Pod{
 		pod("c", "2", says(corev1.ConditionFalse, corev1.PodReasonUnschedulable, "no room for c")),
 		pod("a", "2", says(corev1.ConditionFalse, corev1.PodReasonUnschedulable, "no room for a")),
 		pod("b", "2", says(corev1.ConditionTrue, "", "")),

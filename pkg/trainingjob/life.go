@@ -9,9 +9,9 @@ import (
 
 // life is what a scheduler that must be told learns of the gang: what the pods do now, and how the job ended. Meant for
 // passes without a transition, so that it tells of persisted phases alone.
-func (p *pass) life() scheduler.Life {
+func (p *pass) life() scheduler.GangStatus {
 	phase := p.job.Status.Phase
-	l := scheduler.Life{
+	l := scheduler.GangStatus{
 		PodsLeft: int32(len(p.obs.live)),
 		Over:     phase.Finished() || phase == v1alpha1.PhaseDraining && permanent.holds(p),
 		Finished: phase.Finished() && len(p.obs.live) == 0,

@@ -16,18 +16,18 @@ func TestLife(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		happen func(*world)
-		want   scheduler.Life
+		want   scheduler.GangStatus
 	}{
 		"running": {
 			"all ranks that were let in run", func(*world) {},
-			scheduler.Life{PodsLeft: 2, Running: true, Ready: true},
+			scheduler.GangStatus{PodsLeft: 2, Running: true, Ready: true},
 		},
 		"draining for good": {
 			"no restart follows a permanent failure: what has ended is free", func(w *world) {
 				w.exit(1, "bert-worker-0")
 				w.pass()
 			},
-			scheduler.Life{PodsLeft: 1, Over: true, Ended: map[string]int32{"worker": 1}},
+			scheduler.GangStatus{PodsLeft: 1, Over: true, Ended: map[string]int32{"worker": 1}},
 		},
 		"preempted": {
 			"a restart follows: nothing is free until the scheduler takes it", func(w *world) {
@@ -35,7 +35,7 @@ func TestLife(t *testing.T) {
 				w.preempt("bert-worker-0")
 				w.pass()
 			},
-			scheduler.Life{PodsLeft: 2},
+			scheduler.GangStatus{PodsLeft: 2},
 		},
 		"failed, one pod hangs": {
 			"a job is not finished for its scheduler while a pod of it may run", func(w *world) {
@@ -45,11 +45,11 @@ func TestLife(t *testing.T) {
 				w.pods[0] = w.pods[0].DeepCopy()
 				w.pods[0].Status.Phase = "Running"
 			},
-			scheduler.Life{PodsLeft: 1, Over: true, Ended: map[string]int32{"worker": 1}},
+			scheduler.GangStatus{PodsLeft: 1, Over: true, Ended: map[string]int32{"worker": 1}},
 		},
 		"succeeded": {
 			"the end", func(w *world) { w.exit(0); w.converge() },
-			scheduler.Life{Over: true, Ended: map[string]int32{"worker": 2}, Finished: true, Success: true},
+			scheduler.GangStatus{Over: true, Ended: map[string]int32{"worker": 2}, Finished: true, Success: true},
 		},
 	}
 	for name, c := range cases {
@@ -57,11 +57,11 @@ func TestLife(t *testing.T) {
 			w := newWorld(t, newJob(2, never))
 			running(w)
 			c.happen(w)
-			got := Decide(w.snapshot()).Life
+			got := Decide(w.snapshot()).GangStatus
 			if got.Now == (metav1.Time{}) || got.Message != w.job.Status.Message {
 				t.Errorf("it lacks the time or the job's last word: %+v", got)
 			}
-			if diff := cmp.Diff(c.want, got, cmpopts.IgnoreFields(scheduler.Life{}, "Now", "Message")); diff != "" {
+			if diff := cmp.Diff(c.want, got, cmpopts.IgnoreFields(scheduler.GangStatus{}, "Now", "Message")); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
 			}
 		})

@@ -53,7 +53,7 @@ func TestRender(t *testing.T) {
 		trainer.TerminationMessagePath = "/tmp/word"
 		worker.Template.Spec.Containers = append(worker.Template.Spec.Containers, corev1.Container{Name: "sidecar", Image: "sidecar:1"})
 		j.Spec.ReplicaSpecs[v1alpha1.RoleWorker] = worker
-		j.Spec.Checkpoint = &v1alpha1.CheckpointSpec{Storage: v1alpha1.StorageS3, URI: "s3://models/bert", CredentialsSecret: "aws"}
+		j.Spec.Checkpoint = &v1alpha1.CheckpointSpec{Storage: v1alpha1.StorageS3, URI: "s3://models/bert", CredentialsSecretRef: &v1alpha1.SecretReference{Name: "aws"}}
 	})
 	resolver, err := RenderResolver(saving, Agent{Image: "agent:1"})
 	if err != nil {

@@ -159,7 +159,7 @@ func (p *pass) keepSearch() {
 		return
 	}
 	p.wakeAt(s.Deadline.Time, true)
-	if o := p.Obstacle; o != nil && p.Now.Before(o.RetryTime) {
+	if o := p.CreateBackoff; o != nil && p.Now.Before(o.RetryTime) {
 		p.wakeAt(o.RetryTime, true)
 		return
 	}

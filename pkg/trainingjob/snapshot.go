@@ -31,14 +31,14 @@ type Snapshot struct {
 	Backend          scheduler.Backend
 	SchedulerProblem *v1alpha1.Blocker
 	Verdict          scheduler.Verdict
-	// Consulted is what the backend must see of the cluster to say what a gang looks like (see scheduler.Consulting).
-	Consulted scheduler.Objects
+	// ClusterObjects is what the backend must see of the cluster to say what a gang looks like (see scheduler.Consulting).
+	ClusterObjects scheduler.Objects
 	// Why explains from the state of the cluster why the gang waits; false where nothing is known. It costs more than all
 	// the rest, so it is asked only while the job waits, at most once. Pure: it speaks of what was gathered. May be nil.
 	Why func() (scheduler.Explanation, bool)
-	// Obstacle is what the API server answered to the last attempt to create something, if that was a refusal.
-	Obstacle *Obstacle
-	Now      time.Time
+	// CreateBackoff is what the API server answered to the last attempt to create something, if that was a refusal.
+	CreateBackoff *CreateBackoff
+	Now           time.Time
 }
 
 // NodeState is what a drain must know of a node.
@@ -46,9 +46,9 @@ type NodeState struct {
 	Ready bool
 }
 
-// Obstacle is a refusal by the API server that only somebody else can remove: a name that is taken, a quota that is used
+// CreateBackoff is a refusal by the API server that only somebody else can remove: a name that is taken, a quota that is used
 // up, a pod that is invalid. It lives in the shell's memory: after a restart the same refusal is met again.
-type Obstacle struct {
+type CreateBackoff struct {
 	Blocker v1alpha1.Blocker
 	// GiveBack: pods of the attempt that exist must go until RetryTime, for part of a gang must hold nothing.
 	GiveBack bool
@@ -66,8 +66,8 @@ type Plan struct {
 	Transition bool
 	// Group says whether the gang's objects must exist.
 	Group GroupAction
-	// Life is what a scheduler that must be told learns of the gang, once the group is as planned.
-	Life scheduler.Life
+	// GangStatus is what a scheduler that must be told learns of the gang, once the group is as planned.
+	GangStatus scheduler.GangStatus
 	// Service says whether the headless Service must exist.
 	Service GroupAction
 	// Delete these pods, by name and UID.

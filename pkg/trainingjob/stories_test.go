@@ -65,7 +65,7 @@ var stories = map[string]struct {
 		w.why = &scheduler.Explanation{Reason: scheduler.ReasonQueueClosed, Object: "queues/org", Message: "queue org is Closed"}
 		w.advance(time.Second)
 		w.tell("the same reason, about another object, is another reason")
-		w.obstacle = &Obstacle{Blocker: v1alpha1.Blocker{Reason: v1alpha1.ReasonNameTaken, Message: "the name is taken"}}
+		w.obstacle = &CreateBackoff{Blocker: v1alpha1.Blocker{Reason: v1alpha1.ReasonNameTaken, Message: "the name is taken"}}
 		w.advance(time.Second)
 		w.tell("what the API server refuses outranks all of it")
 		w.obstacle, w.why = nil, nil
@@ -293,7 +293,7 @@ var stories = map[string]struct {
 	"quota-refuses-part": {newJob(3), func(w *world) {
 		w.tell("applied")
 		w.deletePod(w.find("bert-worker-2"))
-		w.obstacle = &Obstacle{GiveBack: true, RetryTime: w.now.Add(20 * time.Second),
+		w.obstacle = &CreateBackoff{GiveBack: true, RetryTime: w.now.Add(20 * time.Second),
 			Blocker: v1alpha1.Blocker{Reason: v1alpha1.ReasonQuotaExceeded, Message: "quota gpus: 403"}}
 		w.tell("the namespace's quota refuses the third rank: the other two hold nothing meanwhile")
 		w.advance(6 * time.Second)

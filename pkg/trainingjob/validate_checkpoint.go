@@ -85,14 +85,14 @@ func validatePlace(c *v1alpha1.CheckpointSpec, path *field.Path) field.ErrorList
 	}
 	mixed := c.Path != "" || c.PVC != (v1alpha1.CheckpointClaim{})
 	if onVolume(c) {
-		mixed = c.URI != "" || c.CredentialsSecret != ""
+		mixed = c.URI != "" || c.CredentialsSecretRef != nil
 	}
 	if mixed {
-		errs = append(errs, field.Invalid(path.Child("storage"), c.Storage, "path and pvc belong to storage pvc, uri and credentialsSecret to s3, "+
+		errs = append(errs, field.Invalid(path.Child("storage"), c.Storage, "path and pvc belong to storage pvc, uri and credentialsSecretRef to s3, "+
 			"gcs and azure: remove those of the other kind, or choose the storage that they belong to"))
 	}
-	if c.CredentialsSecret != "" && len(validation.IsDNS1123Subdomain(c.CredentialsSecret)) > 0 {
-		errs = append(errs, field.Invalid(path.Child("credentialsSecret"), c.CredentialsSecret, notAName("Secret")))
+	if ref := c.CredentialsSecretRef; ref != nil && len(validation.IsDNS1123Subdomain(ref.Name)) > 0 {
+		errs = append(errs, field.Invalid(path.Child("credentialsSecretRef", "name"), ref.Name, notAName("Secret")))
 	}
 	if onVolume(c) {
 		return errs

@@ -32,7 +32,7 @@ type world struct {
 	why      *scheduler.Explanation
 	backend  scheduler.Backend
 	problem  *v1alpha1.Blocker
-	obstacle *Obstacle
+	obstacle *CreateBackoff
 	now      time.Time
 	wake     time.Time
 	deleted  bool // the job
@@ -89,7 +89,7 @@ func newJob(n int32, edit ...func(*v1alpha1.TrainingJob)) *v1alpha1.TrainingJob 
 func (w *world) snapshot() Snapshot {
 	s := Snapshot{
 		Job: w.job.DeepCopy(), Agent: w.agent, Report: w.report, Departed: w.departed, Nodes: w.nodes, Backend: w.backend,
-		SchedulerProblem: w.problem, Verdict: w.verdict, Obstacle: w.obstacle, Now: w.now,
+		SchedulerProblem: w.problem, Verdict: w.verdict, CreateBackoff: w.obstacle, Now: w.now,
 	}
 	for _, pod := range w.pods {
 		if IsResolver(pod) {

@@ -71,7 +71,7 @@ func (Backend) Objects(g scheduler.Gang) ([]client.Object, error) {
 	if s := g.ScheduleTimeoutSeconds; s != nil && *s > 0 {
 		group.Spec.ScheduleTimeoutSeconds = new(*s)
 	}
-	if asleep(g.Refusals) {
+	if asleep(g.UnschedulableMessages) {
 		metav1.SetMetaDataAnnotation(&group.ObjectMeta, AnnotationWake, "refused while the ranks were being created")
 	}
 	return []client.Object{group}, nil

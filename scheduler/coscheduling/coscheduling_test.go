@@ -141,7 +141,7 @@ func TestRead(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			b, g := coscheduling.New(coscheduling.Options{}), schedulertest.Gang()
-			g.HasPods, g.Refusals = tc.hasPods, tc.refusals
+			g.HasPods, g.UnschedulableMessages = tc.hasPods, tc.refusals
 			objs, err := b.Objects(g)
 			if err != nil {
 				t.Fatal(err)
@@ -191,7 +191,7 @@ func TestWake(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := schedulertest.Gang()
-			g.Refusals = tc.refusals
+			g.UnschedulableMessages = tc.refusals
 			objs, err := coscheduling.New(coscheduling.Options{}).Objects(g)
 			if err != nil {
 				t.Fatal(err)

@@ -18,8 +18,8 @@ var _ scheduler.Explainer = Backend{}
 
 var elasticQuotaKind = schedulingv1alpha1.SchemeGroupVersion.WithKind("ElasticQuota")
 
-// FactKinds implements scheduler.Explainer.
-func (Backend) FactKinds() []schema.GroupVersionKind {
+// StateKinds implements scheduler.Explainer.
+func (Backend) StateKinds() []schema.GroupVersionKind {
 	return []schema.GroupVersionKind{elasticQuotaKind}
 }
 
@@ -33,7 +33,7 @@ func (Backend) Matters(before, after client.Object) bool {
 // Explain implements scheduler.Explainer: the max of the namespace's ElasticQuota in numbers, which the scheduler's words on the
 // ranks lack. Of extended resources alone, for of those it is known who holds how much; CapacityScheduling counts the bound pods
 // of a namespace too (pkg/capacityscheduling, Reserve and the handlers of pods). What is over the other limits it says itself.
-func (Backend) Explain(g scheduler.Gang, _ []client.Object, f scheduler.Facts) (scheduler.Explanation, bool) {
+func (Backend) Explain(g scheduler.Gang, _ []client.Object, f scheduler.ClusterState) (scheduler.Explanation, bool) {
 	if !f.Complete {
 		return scheduler.Explanation{}, false
 	}

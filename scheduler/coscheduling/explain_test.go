@@ -52,10 +52,10 @@ func TestExplain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := coscheduling.New(coscheduling.Options{})
-			e, ok := b.Explain(g, nil, scheduler.Facts{
+			e, ok := b.Explain(g, nil, scheduler.ClusterState{
 				Complete: !tc.incomplete,
 				Holders:  []scheduler.Holder{held("team-a", "llama", 6), held("team-b", "other", 6)},
-				Objects:  map[schema.GroupVersionKind][]client.Object{b.FactKinds()[0]: {tc.quota}},
+				Objects:  map[schema.GroupVersionKind][]client.Object{b.StateKinds()[0]: {tc.quota}},
 			})
 			if got := strings.TrimSpace(e.Reason + " " + e.Object + " " + e.Message); got != tc.want || ok != (tc.want != "") {
 				t.Errorf("%s:\n got %q\nwant %q", tc.why, got, tc.want)

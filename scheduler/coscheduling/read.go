@@ -74,13 +74,13 @@ func asleep(refusals []string) bool {
 // refused is what the scheduler says of a gang by the words on its ranks. They name ranks and count nodes, and both change
 // with every try: only what two tries over one cluster have in common is kept.
 func refused(g scheduler.Gang) scheduler.Verdict {
-	judged := slices.DeleteFunc(slices.Clone(g.Refusals), func(s string) bool { return strings.Contains(s, tooFew) })
+	judged := slices.DeleteFunc(slices.Clone(g.UnschedulableMessages), func(s string) bool { return strings.Contains(s, tooFew) })
 	says := func(part string) bool {
 		return slices.ContainsFunc(judged, func(s string) bool { return strings.Contains(s, part) })
 	}
 	v := scheduler.Verdict{Admission: scheduler.Go, Judged: true}
 	switch {
-	case len(judged) == 0, asleep(g.Refusals):
+	case len(judged) == 0, asleep(g.UnschedulableMessages):
 		v.Judged = false
 	case says(overMax):
 		v.Reason = scheduler.ReasonQuotaExceeded

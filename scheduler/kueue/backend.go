@@ -28,8 +28,8 @@ type Options struct {
 type Backend struct{ binder scheduler.Backend }
 
 var (
-	_ scheduler.Reporter   = Backend{}
-	_ scheduler.Consulting = Backend{}
+	_ scheduler.StatusSyncer = Backend{}
+	_ scheduler.ClusterAware = Backend{}
 )
 
 // New backend.
@@ -54,9 +54,9 @@ func (b Backend) Kinds() []schema.GroupVersionKind {
 	return kinds
 }
 
-// Consults implements scheduler.Consulting: the flavours say on what nodes an admitted gang runs, the classes what number
+// ClusterKinds implements scheduler.Consulting: the flavours say on what nodes an admitted gang runs, the classes what number
 // its priority is, which whoever makes a Workload must resolve.
-func (Backend) Consults() []schema.GroupVersionKind {
+func (Backend) ClusterKinds() []schema.GroupVersionKind {
 	return []schema.GroupVersionKind{resourceFlavorKind, workloadPriorityClassKind, priorityClassKind}
 }
 
@@ -107,7 +107,7 @@ func (b Backend) Join(pod *corev1.Pod, g scheduler.Gang, v scheduler.Verdict) {
 
 // forBinder is the gang without what Kueue alone answers for: binders know no queue.
 func forBinder(g scheduler.Gang) scheduler.Gang {
-	g.Queue, g.Consulted = "", nil
+	g.Queue, g.ClusterObjects = "", nil
 	g.JobLabels = withoutKey(g.JobLabels, QueueLabel)
 	return g
 }

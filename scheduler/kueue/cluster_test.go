@@ -249,7 +249,7 @@ func (s *stage) stop(t *testing.T, policy kueuev1beta2.StopPolicy) {
 type player struct {
 	*stage
 	gang scheduler.Gang
-	life scheduler.Life
+	life scheduler.GangStatus
 }
 
 func (s *stage) job(name string, change func(*scheduler.Gang)) *player {
@@ -304,12 +304,12 @@ func (p *player) consult() {
 	flavors, classes := &kueuev1beta2.ResourceFlavorList{}, &kueuev1beta2.WorkloadPriorityClassList{}
 	p.must(p.t, p.client.List(p.t.Context(), flavors))
 	p.must(p.t, p.client.List(p.t.Context(), classes))
-	p.gang.Consulted = nil
+	p.gang.ClusterObjects = nil
 	for i := range flavors.Items {
-		p.gang.Consulted = append(p.gang.Consulted, &flavors.Items[i])
+		p.gang.ClusterObjects = append(p.gang.ClusterObjects, &flavors.Items[i])
 	}
 	for i := range classes.Items {
-		p.gang.Consulted = append(p.gang.Consulted, &classes.Items[i])
+		p.gang.ClusterObjects = append(p.gang.ClusterObjects, &classes.Items[i])
 	}
 }
 
@@ -320,14 +320,14 @@ func (p *player) step() (scheduler.Verdict, int) {
 	pods := p.pods()
 	p.gang.HasPods = len(pods) > 0
 	mine := p.owned()
-	v := p.backend.Read(p.gang, slices.Concat(mine, p.gang.Consulted))
+	v := p.backend.Read(p.gang, slices.Concat(mine, p.gang.ClusterObjects))
 	if !p.life.Finished && !p.life.Gone {
 		p.ensure(mine)
 	}
 	life := p.life
 	life.PodsLeft, life.Now = int32(len(pods)), metav1.Now().Rfc3339Copy()
 	life.Ready = len(pods) > 0 && !slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return !isReady(pod) })
-	writes := p.backend.Report(p.gang, life, mine)
+	writes := p.backend.SyncStatus(p.gang, life, mine)
 	for _, w := range writes {
 		p.write(w)
 	}

@@ -12,7 +12,7 @@ import (
 // waitForPodsReady's time is over (on by default, pkg/controller/core/workload_controller.go, reconcileNotReadyTimeout).
 // The states are those of pkg/controller/jobframework, generatePodsReadyCondition; but a gang that has never been ready is
 // not told of, for Kueue takes silence for the same.
-func podsReady(wl *kueuev1beta2.Workload, life scheduler.Life) *scheduler.Write {
+func podsReady(wl *kueuev1beta2.Workload, life scheduler.GangStatus) *scheduler.Write {
 	before := condition(wl, kueuev1beta2.WorkloadPodsReady)
 	admitted := is(wl, kueuev1beta2.WorkloadAdmitted)
 	now := metav1.Condition{

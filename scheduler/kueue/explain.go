@@ -28,8 +28,8 @@ const (
 	clusterQueueResource = "clusterqueues.kueue.x-k8s.io/"
 )
 
-// FactKinds implements scheduler.Explainer.
-func (Backend) FactKinds() []schema.GroupVersionKind {
+// StateKinds implements scheduler.Explainer.
+func (Backend) StateKinds() []schema.GroupVersionKind {
 	return []schema.GroupVersionKind{localQueueKind, clusterQueueKind}
 }
 
@@ -58,7 +58,7 @@ func inactive(q *kueuev1beta2.ClusterQueue) string {
 // Explain implements scheduler.Explainer: a queue that is missing, stopped or of no use, those who are before the gang where the
 // order is strict, and the numbers of a quota that Kueue says is too small. What it says of flavours it knows best itself. Until
 // Kueue has let a gang in the nodes do not matter, and which of them count nobody knows: flavours choose them.
-func (Backend) Explain(g scheduler.Gang, objs []client.Object, f scheduler.Facts) (scheduler.Explanation, bool) {
+func (Backend) Explain(g scheduler.Gang, objs []client.Object, f scheduler.ClusterState) (scheduler.Explanation, bool) {
 	wl := find(g, objs)
 	if wl == nil || is(wl, kueuev1beta2.WorkloadQuotaReserved) || is(wl, kueuev1beta2.WorkloadFinished) || !active(wl) {
 		return scheduler.Explanation{}, false
@@ -121,7 +121,7 @@ func closed(kind, resource, name string, policy kueuev1beta2.StopPolicy) schedul
 
 // behind: Kueue has not judged the Workload because of others. Of a StrictFIFO queue it judges the first alone; of any other none
 // that is like one that it has just found not to fit (pkg/cache/queue, hashToBulkMoveReason).
-func behind(g scheduler.Gang, c *kueuev1beta2.ClusterQueue, q queues, f scheduler.Facts) (scheduler.Explanation, bool) {
+func behind(g scheduler.Gang, c *kueuev1beta2.ClusterQueue, q queues, f scheduler.ClusterState) (scheduler.Explanation, bool) {
 	others := c.Status.PendingWorkloads - 1
 	if others < 1 {
 		return scheduler.Explanation{}, false
@@ -152,7 +152,7 @@ type queues struct {
 	cluster map[string]*kueuev1beta2.ClusterQueue
 }
 
-func queuesOf(f scheduler.Facts) (queues, bool) {
+func queuesOf(f scheduler.ClusterState) (queues, bool) {
 	locals, localsKnown := f.Objects[localQueueKind]
 	clusters, clustersKnown := f.Objects[clusterQueueKind]
 	q := queues{local: map[client.ObjectKey]*kueuev1beta2.LocalQueue{}, cluster: map[string]*kueuev1beta2.ClusterQueue{}}
@@ -181,7 +181,7 @@ func (q queues) share(h scheduler.Holder, c *kueuev1beta2.ClusterQueue) bool {
 
 // quotaNumbers of a quota that Kueue calls too small. They are the queue's own: what it may borrow beyond depends on its cohort,
 // and Kueue's sentence, which follows, knows of that.
-func quotaNumbers(g scheduler.Gang, v scheduler.Verdict, c *kueuev1beta2.ClusterQueue, q queues, f scheduler.Facts) scheduler.Explanation {
+func quotaNumbers(g scheduler.Gang, v scheduler.Verdict, c *kueuev1beta2.ClusterQueue, q queues, f scheduler.ClusterState) scheduler.Explanation {
 	e, _ := ownQuota(g, c, q, f)
 	said := v.Message
 	if e.Message != "" {
@@ -198,7 +198,7 @@ func quotaNumbers(g scheduler.Gang, v scheduler.Verdict, c *kueuev1beta2.Cluster
 // ownQuota is what the gang needs, what the ClusterQueue has left of its own, and who holds the rest; true: no flavour has enough.
 // Free is the most that one flavour has, for a role gets its GPUs from one. Without a message where the queue limits nothing that
 // the gang needs.
-func ownQuota(g scheduler.Gang, c *kueuev1beta2.ClusterQueue, q queues, f scheduler.Facts) (scheduler.Explanation, bool) {
+func ownQuota(g scheduler.Gang, c *kueuev1beta2.ClusterQueue, q queues, f scheduler.ClusterState) (scheduler.Explanation, bool) {
 	need := f.Missing(g)
 	name, left, short := scarcest(need, c)
 	if name == "" {

@@ -152,11 +152,11 @@ func TestExplain(t *testing.T) {
 			for _, write := range tc.said {
 				write(objs[0].(*kueuev1beta2.Workload), 1)
 			}
-			f := scheduler.Facts{Objects: map[schema.GroupVersionKind][]client.Object{}}
+			f := scheduler.ClusterState{Objects: map[schema.GroupVersionKind][]client.Object{}}
 			if _, ok := b.Explain(g, objs, f); ok {
 				t.Error("the watches have delivered nothing yet, and it knows a reason")
 			}
-			for i, kind := range b.FactKinds() {
+			for i, kind := range b.StateKinds() {
 				f.Objects[kind] = nil
 				for _, o := range tc.objects {
 					if _, isLocal := o.(*kueuev1beta2.LocalQueue); isLocal == (i == 0) {

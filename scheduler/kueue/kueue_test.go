@@ -64,7 +64,7 @@ func prepare(g *scheduler.Gang) {
 		g.Queue = "research"
 	}
 	g.JobLabels = map[string]string{kueue.QueueLabel: g.Queue}
-	g.Consulted = cluster()
+	g.ClusterObjects = cluster()
 }
 
 func gang(changes ...func(*scheduler.Gang)) scheduler.Gang {

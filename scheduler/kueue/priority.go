@@ -48,9 +48,9 @@ func classKeyOf(g scheduler.Gang) classKey {
 func priority(g scheduler.Gang) (*kueuev1beta2.PriorityClassRef, *int32, error) {
 	ref := class(g)
 	if ref == nil {
-		return nil, defaultPriority(g.Consulted), nil
+		return nil, defaultPriority(g.ClusterObjects), nil
 	}
-	value := valueOf(ref, g.Consulted)
+	value := valueOf(ref, g.ClusterObjects)
 	if value == nil {
 		return nil, nil, fmt.Errorf("resolving the priority: there is no %s %q: create it, or name one that exists (kubectl get %s)",
 			ref.Kind, ref.Name, resourceOf(ref))

@@ -37,7 +37,7 @@ func (b Backend) Read(g scheduler.Gang, objs []client.Object) scheduler.Verdict 
 			Message: "the gang's Workload is gone, or what it stood for has changed; the ranks are given back and queue anew",
 		})
 	}
-	v := readWorkload(g, wl, slices.Concat(objs, g.Consulted))
+	v := readWorkload(g, wl, slices.Concat(objs, g.ClusterObjects))
 	if v.Admission != scheduler.Go || b.binder == nil {
 		return v
 	}

@@ -220,7 +220,7 @@ func TestPriority(t *testing.T) {
 		"gang":       {"the job's class", func(g *scheduler.Gang) { g.PriorityClass = "high" }, kueuev1beta2.PodPriorityClassKind, 1000},
 		"role's pod": {"as Kueue takes it", func(g *scheduler.Gang) { g.Roles[0].Template.Spec.PriorityClassName = "high" }, kueuev1beta2.PodPriorityClassKind, 1000},
 	} {
-		objs, err := kueue.New(kueue.Options{}).Objects(gang(tc.change, func(g *scheduler.Gang) { g.Consulted = append(g.Consulted, fallback) }))
+		objs, err := kueue.New(kueue.Options{}).Objects(gang(tc.change, func(g *scheduler.Gang) { g.ClusterObjects = append(g.ClusterObjects, fallback) }))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,13 +12,13 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// Report implements scheduler.Reporter. Each Workload gets one write at a time: every write raises the resourceVersion that
+// SyncStatus implements scheduler.Reporter. Each Workload gets one write at a time: every write raises the resourceVersion that
 // the next one must name. The order of the cases is that of Kueue's own reconciler, but that an eviction goes before what is
 // optional (Kueue's issue 14811): nothing may keep quota from those who wait for it.
 //
 //	finished, being deleted, job gone, job over, evicted   once no pod is left: let go, or hand the quota back
 //	otherwise                                              PodsReady, then reclaimablePods
-func (b Backend) Report(g scheduler.Gang, life scheduler.Life, objs []client.Object) []scheduler.Write {
+func (b Backend) SyncStatus(g scheduler.Gang, life scheduler.GangStatus, objs []client.Object) []scheduler.Write {
 	var workloads []*kueuev1beta2.Workload
 	for _, o := range objs {
 		if wl, ok := o.(*kueuev1beta2.Workload); ok && wl != nil && wl.Name != "" {
@@ -35,7 +35,7 @@ func (b Backend) Report(g scheduler.Gang, life scheduler.Life, objs []client.Obj
 	return writes
 }
 
-func report(g scheduler.Gang, life scheduler.Life, wl *kueuev1beta2.Workload) *scheduler.Write {
+func report(g scheduler.Gang, life scheduler.GangStatus, wl *kueuev1beta2.Workload) *scheduler.Write {
 	over := is(wl, kueuev1beta2.WorkloadFinished)
 	leaving := over || wl.DeletionTimestamp != nil || life.Gone || life.Finished ||
 		is(wl, kueuev1beta2.WorkloadEvicted) && is(wl, kueuev1beta2.WorkloadQuotaReserved)
@@ -77,7 +77,7 @@ func letGo(wl *kueuev1beta2.Workload) *scheduler.Write {
 // reclaim tells Kueue of ranks that have ended for good while others still do. While quota is reserved the numbers may only grow
 // (pkg/webhooks, validateReclaimablePodsUpdate). Under partial admission nothing is told: Kueue counts from the full size,
 // and after an eviction it would admit the gang with the ranks that are left of a part.
-func reclaim(g scheduler.Gang, life scheduler.Life, wl *kueuev1beta2.Workload) *scheduler.Write {
+func reclaim(g scheduler.Gang, life scheduler.GangStatus, wl *kueuev1beta2.Workload) *scheduler.Write {
 	if !life.Over || wl.Status.Admission == nil || len(admittedCounts(g, wl)) > 0 {
 		return nil
 	}

@@ -26,16 +26,16 @@ var now = metav1.NewTime(time.Date(2026, 11, 1, 13, 0, 0, 0, time.UTC))
 
 // What we apply in Kueue's name must be what Kueue applies: field owner and every field.
 func TestWritesAreKueuesOwn(t *testing.T) {
-	over := scheduler.Life{Over: true, Finished: true, Success: true, Message: "4/4 ranks succeeded", Now: now}
+	over := scheduler.GangStatus{Over: true, Finished: true, Success: true, Message: "4/4 ranks succeeded", Now: now}
 	cases := map[string]struct {
-		life   scheduler.Life
+		life   scheduler.GangStatus
 		change func(*kueuev1beta2.Workload)
 	}{
-		"handback": {life: scheduler.Life{Now: now}},
+		"handback": {life: scheduler.GangStatus{Now: now}},
 		"finish":   {life: over},
 		// Only what is not evicted is told of.
-		"ready":   {life: scheduler.Life{PodsLeft: 4, Running: true, Ready: true, Now: now}, change: notEvicted},
-		"reclaim": {life: scheduler.Life{PodsLeft: 3, Over: true, Ended: map[string]int32{"Worker": 1}, Now: now}, change: notEvicted},
+		"ready":   {life: scheduler.GangStatus{PodsLeft: 4, Running: true, Ready: true, Now: now}, change: notEvicted},
+		"reclaim": {life: scheduler.GangStatus{PodsLeft: 3, Over: true, Ended: map[string]int32{"Worker": 1}, Now: now}, change: notEvicted},
 	}
 	files, err := filepath.Glob("testdata/patches/*.json")
 	if err != nil || len(files) < len(cases) {
@@ -53,7 +53,7 @@ func TestWritesAreKueuesOwn(t *testing.T) {
 			if tc.change != nil {
 				tc.change(wl)
 			}
-			writes := kueue.New(kueue.Options{}).Report(g, tc.life, []client.Object{wl})
+			writes := kueue.New(kueue.Options{}).SyncStatus(g, tc.life, []client.Object{wl})
 			if len(writes) != 1 || writes[0].Base != nil || writes[0].Subresource != "status" {
 				t.Fatalf("got %+v, want one apply to the status", writes)
 			}
@@ -109,38 +109,38 @@ func TestReport(t *testing.T) {
 	on := admission("h100", 0)
 	ready := cond(kueuev1beta2.WorkloadPodsReady, metav1.ConditionTrue, "Started", "All pods reached readiness and the workload is running")
 	deleted := func(wl *kueuev1beta2.Workload, _ int) { wl.DeletionTimestamp = &now }
-	running := scheduler.Life{PodsLeft: 4, Running: true, Ready: true, Now: now}
-	unready := scheduler.Life{PodsLeft: 4, Now: now}
-	gone := scheduler.Life{Gone: true, Over: true, Now: now}
-	over := scheduler.Life{Over: true, Finished: true, Message: "rank 2 failed", Now: now}
-	withPods := func(l scheduler.Life) scheduler.Life { l.PodsLeft = 1; return l }
+	running := scheduler.GangStatus{PodsLeft: 4, Running: true, Ready: true, Now: now}
+	unready := scheduler.GangStatus{PodsLeft: 4, Now: now}
+	gone := scheduler.GangStatus{Gone: true, Over: true, Now: now}
+	over := scheduler.GangStatus{Over: true, Finished: true, Message: "rank 2 failed", Now: now}
+	withPods := func(l scheduler.GangStatus) scheduler.GangStatus { l.PodsLeft = 1; return l }
 	cases := map[string]struct {
 		reason string
 		said   []func(*kueuev1beta2.Workload, int)
-		life   scheduler.Life
+		life   scheduler.GangStatus
 		want   string
 	}{
-		"queued":                       {"Kueue takes silence for not ready", nil, scheduler.Life{Now: now}, ""},
+		"queued":                       {"Kueue takes silence for not ready", nil, scheduler.GangStatus{Now: now}, ""},
 		"let in, not ready":            {"likewise", said(reserved, admitted, on), unready, ""},
 		"let in, ready":                {"else it is evicted when the time is over", said(reserved, admitted, on), running, "status kueue-job-controller-PodsReady: PodsReady=True Started"},
 		"known to be ready":            {"it is said already", said(reserved, admitted, on, ready), running, ""},
 		"a rank failed":                {"Kueue gives it recoveryTimeout", said(reserved, admitted, on, ready), unready, "status kueue-job-controller-PodsReady: PodsReady=False WaitForRecovery"},
 		"recovered":                    {"as Kueue says it", said(reserved, admitted, on, cond(kueuev1beta2.WorkloadPodsReady, metav1.ConditionFalse, "WaitForRecovery", "x")), running, "status kueue-job-controller-PodsReady: PodsReady=True Recovered"},
 		"evicted with pods":            {"their quota is in use", said(reserved, admitted, on, preempted, ready), unready, ""},
-		"evicted without pods":         {"before anything that is optional", said(reserved, admitted, on, preempted, ready), scheduler.Life{Now: now}, "status kueue-admission: QuotaReserved=False Pending"},
-		"handed back, ready before":    {"the next start has the whole time again", said(preempted, noQuota, ready), scheduler.Life{Now: now}, "status kueue-job-controller-PodsReady: PodsReady=False WaitForStart"},
+		"evicted without pods":         {"before anything that is optional", said(reserved, admitted, on, preempted, ready), scheduler.GangStatus{Now: now}, "status kueue-admission: QuotaReserved=False Pending"},
+		"handed back, ready before":    {"the next start has the whole time again", said(preempted, noQuota, ready), scheduler.GangStatus{Now: now}, "status kueue-job-controller-PodsReady: PodsReady=False WaitForStart"},
 		"over":                         {"its quota is given back for good", said(reserved, admitted, on), over, "status kueue-admission: Finished=True Failed"},
 		"finished":                     {"Kueue keeps it, we do not hold it", said(cond(kueuev1beta2.WorkloadFinished, metav1.ConditionTrue, "Failed", "x")), over, "let go"},
 		"finished by others with pods": {"they still run", said(cond(kueuev1beta2.WorkloadFinished, metav1.ConditionTrue, "Failed", "x")), unready, ""},
 		"deleted with pods":            {"they hold its quota", said(deleted, reserved, admitted, on), running, ""},
-		"deleted":                      {"nothing holds it any more", said(deleted, reserved, admitted, on), scheduler.Life{Now: now}, "let go"},
+		"deleted":                      {"nothing holds it any more", said(deleted, reserved, admitted, on), scheduler.GangStatus{Now: now}, "let go"},
 		"job gone, with pods":          {"they hold its quota", said(reserved, admitted, on), withPods(gone), ""},
 		"job gone":                     {"Kueue never frees what has an owner reference", said(reserved, admitted, on), gone, "status kueue-admission: Finished=True OwnerNotFound"},
 		"job gone, being deleted":      {"nobody reads a condition of it", said(deleted, reserved, admitted, on), gone, "let go"},
-		"some ranks ended for good":    {"no restart follows", said(reserved, admitted, on, ready), scheduler.Life{PodsLeft: 3, Running: true, Ready: true, Over: true, Ended: map[string]int32{"Worker": 1}, Now: now}, "status kueue-reclaimable-pods: worker 1"},
-		"some ranks ended, not over":   {"a restart may follow, and then the number could not fall again", said(reserved, admitted, on, ready), scheduler.Life{PodsLeft: 3, Running: true, Ready: true, Ended: map[string]int32{"Worker": 1}, Now: now}, ""},
-		"fewer ended than was told":    {"the number may not fall", said(reserved, admitted, on, ready, reclaimed(2)), scheduler.Life{PodsLeft: 3, Running: true, Ready: true, Over: true, Ended: map[string]int32{"Worker": 1}, Now: now}, ""},
-		"let in in part, some ended":   {"Kueue counts from the full size", said(reserved, admitted, admission("h100", 2), ready), scheduler.Life{PodsLeft: 1, Running: true, Ready: true, Over: true, Ended: map[string]int32{"Worker": 3}, Now: now}, ""},
+		"some ranks ended for good":    {"no restart follows", said(reserved, admitted, on, ready), scheduler.GangStatus{PodsLeft: 3, Running: true, Ready: true, Over: true, Ended: map[string]int32{"Worker": 1}, Now: now}, "status kueue-reclaimable-pods: worker 1"},
+		"some ranks ended, not over":   {"a restart may follow, and then the number could not fall again", said(reserved, admitted, on, ready), scheduler.GangStatus{PodsLeft: 3, Running: true, Ready: true, Ended: map[string]int32{"Worker": 1}, Now: now}, ""},
+		"fewer ended than was told":    {"the number may not fall", said(reserved, admitted, on, ready, reclaimed(2)), scheduler.GangStatus{PodsLeft: 3, Running: true, Ready: true, Over: true, Ended: map[string]int32{"Worker": 1}, Now: now}, ""},
+		"let in in part, some ended":   {"Kueue counts from the full size", said(reserved, admitted, admission("h100", 2), ready), scheduler.GangStatus{PodsLeft: 1, Running: true, Ready: true, Over: true, Ended: map[string]int32{"Worker": 3}, Now: now}, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -153,7 +153,7 @@ func TestReport(t *testing.T) {
 			for _, write := range tc.said {
 				write(objs[0].(*kueuev1beta2.Workload), 1)
 			}
-			if got := told(b.Report(g, tc.life, objs)); got != tc.want {
+			if got := told(b.SyncStatus(g, tc.life, objs)); got != tc.want {
 				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
 			}
 		})

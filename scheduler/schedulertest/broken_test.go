@@ -94,7 +94,7 @@ type reporting struct {
 	report func([]client.Object) []scheduler.Write
 }
 
-func (r reporting) Report(_ scheduler.Gang, _ scheduler.Life, objs []client.Object) []scheduler.Write {
+func (r reporting) SyncStatus(_ scheduler.Gang, _ scheduler.GangStatus, objs []client.Object) []scheduler.Write {
 	if r.report != nil {
 		return r.report(objs)
 	}

@@ -13,9 +13,9 @@ import (
 )
 
 // lives that a gang can have, the common ones first.
-func lives() []scheduler.Life {
+func lives() []scheduler.GangStatus {
 	now := metav1.NewTime(time.Date(2026, 11, 1, 13, 0, 0, 0, time.UTC))
-	all := []scheduler.Life{
+	all := []scheduler.GangStatus{
 		{},
 		{PodsLeft: 4},
 		{PodsLeft: 4, Running: true, Ready: true},
@@ -32,8 +32,8 @@ func lives() []scheduler.Life {
 }
 
 // reports of every sample under every saying and life, if the dialect makes any.
-func (v *verifier) reports(f func(r scheduler.Reporter, g scheduler.Gang, life scheduler.Life, objs func() []client.Object)) {
-	r, ok := v.backend.(scheduler.Reporter)
+func (v *verifier) reports(f func(r scheduler.StatusSyncer, g scheduler.Gang, life scheduler.GangStatus, objs func() []client.Object)) {
+	r, ok := v.backend.(scheduler.StatusSyncer)
 	if !ok {
 		return
 	}
@@ -53,18 +53,18 @@ func (v *verifier) reports(f func(r scheduler.Reporter, g scheduler.Gang, life s
 
 // A report that changes what it is given changes the cache that it was read from.
 func reportsPurely(v *verifier) {
-	v.reports(func(r scheduler.Reporter, g scheduler.Gang, life scheduler.Life, objs func() []client.Object) {
+	v.reports(func(r scheduler.StatusSyncer, g scheduler.Gang, life scheduler.GangStatus, objs func() []client.Object) {
 		given := objs()
 		before := document(given)
-		want := document(r.Report(g, life, given))
-		for _, w := range r.Report(g, life, given) {
+		want := document(r.SyncStatus(g, life, given))
+		for _, w := range r.SyncStatus(g, life, given) {
 			scribble(w.Object)
 		}
 		if diff := cmp.Diff(before, document(given)); diff != "" {
 			v.failf("the objects changed (-before +after):\n%s", diff)
 		}
 		for range 2 {
-			if diff := cmp.Diff(want, document(r.Report(g, life, objs()))); diff != "" {
+			if diff := cmp.Diff(want, document(r.SyncStatus(g, life, objs()))); diff != "" {
 				v.failf("(-first +again):\n%s", diff)
 				return
 			}
@@ -74,7 +74,7 @@ func reportsPurely(v *verifier) {
 
 // What does not exist cannot be told anything, and a job that is gone leaves no more behind than its name.
 func reportsWhatIs(v *verifier) {
-	v.reports(func(r scheduler.Reporter, g scheduler.Gang, life scheduler.Life, objs func() []client.Object) {
+	v.reports(func(r scheduler.StatusSyncer, g scheduler.Gang, life scheduler.GangStatus, objs func() []client.Object) {
 		if life.Gone {
 			g = scheduler.Gang{Name: g.Name, Namespace: g.Namespace, Owner: g.Owner}
 		}
@@ -84,11 +84,11 @@ func reportsWhatIs(v *verifier) {
 			strange = append(strange, zeroOf(o))
 		}
 		for _, none := range [][]client.Object{nil, strange} {
-			if writes := r.Report(g, life, none); len(writes) > 0 {
+			if writes := r.SyncStatus(g, life, none); len(writes) > 0 {
 				v.failf("%d writes to nothing", len(writes))
 			}
 		}
-		for _, w := range r.Report(g, life, given) {
+		for _, w := range r.SyncStatus(g, life, given) {
 			if !slices.ContainsFunc(given, func(o client.Object) bool { return o.GetName() == w.Object.GetName() }) {
 				v.failf("writes to %q, which does not exist", w.Object.GetName())
 			}

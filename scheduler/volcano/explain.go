@@ -26,8 +26,8 @@ const (
 	listQueues = "kubectl get queues.scheduling.volcano.sh"
 )
 
-// FactKinds implements scheduler.Explainer.
-func (Backend) FactKinds() []schema.GroupVersionKind { return []schema.GroupVersionKind{queueKind} }
+// StateKinds implements scheduler.Explainer.
+func (Backend) StateKinds() []schema.GroupVersionKind { return []schema.GroupVersionKind{queueKind} }
 
 // Matters implements scheduler.Explainer. A queue's status counts what happens in it, several times a second: of it the
 // state alone decides over reasons.
@@ -43,7 +43,7 @@ func (Backend) Matters(before, after client.Object) bool {
 // Explain implements scheduler.Explainer: a queue that is missing, closed or full. Volcano itself says none of this on the
 // group: it leaves the groups of unknown queues out of its sessions, and refuses the tasks of the others one by one
 // (cache/cache.go, Snapshot; plugins/capacity and proportion, AddAllocatableFn).
-func (Backend) Explain(g scheduler.Gang, _ []client.Object, f scheduler.Facts) (scheduler.Explanation, bool) {
+func (Backend) Explain(g scheduler.Gang, _ []client.Object, f scheduler.ClusterState) (scheduler.Explanation, bool) {
 	objects, known := f.Objects[queueKind]
 	if !known {
 		return scheduler.Explanation{}, false
@@ -115,7 +115,7 @@ const maxDepth = 16
 
 // full walks from the queue to the root: the capability of a parent is shared by its children, and its status.allocated
 // contains theirs (plugins/capacity, checkQueueAllocatableHierarchically).
-func full(g scheduler.Gang, q *schedulingv1beta1.Queue, queues map[string]*schedulingv1beta1.Queue, f scheduler.Facts) (scheduler.Explanation, bool) {
+func full(g scheduler.Gang, q *schedulingv1beta1.Queue, queues map[string]*schedulingv1beta1.Queue, f scheduler.ClusterState) (scheduler.Explanation, bool) {
 	need := f.Missing(g)
 	for range maxDepth {
 		holders := func(name corev1.ResourceName) []scheduler.Holder {
@@ -135,7 +135,7 @@ func full(g scheduler.Gang, q *schedulingv1beta1.Queue, queues map[string]*sched
 
 // limitOf a queue is its capability, and never more than what the nodes, or the queue above, have besides the guarantees of the
 // queues next to it (plugins/capacity, checkHierarchicalQueue). With what to call it.
-func limitOf(q *schedulingv1beta1.Queue, queues map[string]*schedulingv1beta1.Queue, f scheduler.Facts) (scheduler.Amounts, string) {
+func limitOf(q *schedulingv1beta1.Queue, queues map[string]*schedulingv1beta1.Queue, f scheduler.ClusterState) (scheduler.Amounts, string) {
 	limit, what := scheduler.AmountsOf(q.Spec.Capability), "queue "+q.Name
 	kept, owners := scheduler.Amounts{}, []string{}
 	for _, other := range queues {

@@ -133,11 +133,11 @@ func TestExplain(t *testing.T) {
 			g := gangOf8()
 			g.Queue = tc.queue
 			node := scheduler.Node{Node: &corev1.Node{}, Allocatable: scheduler.Amounts{gpu: 12}}
-			f := scheduler.Facts{Complete: true, Nodes: []scheduler.Node{node}, Holders: []scheduler.Holder{
+			f := scheduler.ClusterState{Complete: true, Nodes: []scheduler.Node{node}, Holders: []scheduler.Holder{
 				holder("b", "research"), holder("a", "research"), holder("c", "other"), holder("d", "somewhere"),
 			}}
 			if tc.known {
-				f.Objects = map[schema.GroupVersionKind][]client.Object{volcano.New(volcano.Options{}).FactKinds()[0]: tc.queues}
+				f.Objects = map[schema.GroupVersionKind][]client.Object{volcano.New(volcano.Options{}).StateKinds()[0]: tc.queues}
 			}
 			got, ok := volcano.New(volcano.Options{}).Explain(g, nil, f)
 			if ok != (tc.want.Reason != "") {

@@ -80,7 +80,7 @@ func checkpointSpecs() map[string]spec {
 		"a path with ..": {
 			reason: "it leads out", edit: checkpoints(v1alpha1.CheckpointSpec{Path: "/data/../etc"}), fields: []string{at + "path"}, says: "without '..'",
 		},
-		"s3":    {reason: "the trainer writes there", edit: checkpoints(v1alpha1.CheckpointSpec{Storage: v1alpha1.StorageS3, URI: "s3://models/bert", CredentialsSecret: "aws"})},
+		"s3":    {reason: "the trainer writes there", edit: checkpoints(v1alpha1.CheckpointSpec{Storage: v1alpha1.StorageS3, URI: "s3://models/bert", CredentialsSecretRef: &v1alpha1.SecretReference{Name: "aws"}})},
 		"gcs":   {reason: "the trainer writes there", edit: checkpoints(v1alpha1.CheckpointSpec{Storage: v1alpha1.StorageGCS, URI: "gs://models"})},
 		"azure": {reason: "the trainer writes there", edit: checkpoints(v1alpha1.CheckpointSpec{Storage: v1alpha1.StorageAzure, URI: "az://acme/models/bert"})},
 		"s3 without a place": {
@@ -108,12 +108,12 @@ func checkpointSpecs() map[string]spec {
 			fields: []string{at + "storage"}, says: "remove those of the other kind",
 		},
 		"pvc with credentials": {
-			reason: "nobody would use them", edit: checkpoints(v1alpha1.CheckpointSpec{CredentialsSecret: "aws"}),
+			reason: "nobody would use them", edit: checkpoints(v1alpha1.CheckpointSpec{CredentialsSecretRef: &v1alpha1.SecretReference{Name: "aws"}}),
 			fields: []string{at + "storage"}, says: "remove those of the other kind",
 		},
 		"a secret's name that is none": {
-			reason: "no secret can have it", edit: checkpoints(v1alpha1.CheckpointSpec{Storage: v1alpha1.StorageS3, URI: "s3://models/bert", CredentialsSecret: "AWS keys"}),
-			fields: []string{at + "credentialsSecret"}, says: "lower-case letters",
+			reason: "no secret can have it", edit: checkpoints(v1alpha1.CheckpointSpec{Storage: v1alpha1.StorageS3, URI: "s3://models/bert", CredentialsSecretRef: &v1alpha1.SecretReference{Name: "AWS keys"}}),
+			fields: []string{at + "credentialsSecretRef.name"}, says: "lower-case letters",
 		},
 		"a trainer without a command": {
 			reason: "the agent cannot run what it does not know", full: true, goOnly: true,

@@ -18,7 +18,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 	"mlplatform.example.com/trainingjob-operator/lab/simtrainer"
-	"mlplatform.example.com/trainingjob-operator/test/stage"
+	"mlplatform.example.com/trainingjob-operator/test/harness"
 )
 
 const (
@@ -29,7 +29,7 @@ const (
 
 // theWorld of all tests, the operator's process in it, and the file that plays its volumes.
 var (
-	theWorld    *stage.World
+	theWorld    *harness.Cluster
 	theOperator *operator
 	theVolume   string
 )
@@ -57,7 +57,7 @@ func runAll(m *testing.M) (code int, err error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	theWorld, err = stage.Start(ctx, stage.Options{
+	theWorld, err = harness.Start(ctx, harness.Options{
 		Root: root, Schedulers: []string{localcluster.SchedulerVolcano, localcluster.SchedulerNative},
 	})
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/util/cert"
 
-	"mlplatform.example.com/trainingjob-operator/test/stage"
+	"mlplatform.example.com/trainingjob-operator/test/harness"
 )
 
 // operator is the binary, with the rights that ship with it. It can be killed and started anew, at the same addresses.
@@ -42,7 +42,7 @@ func newOperator(ctx context.Context, dir string) (*operator, error) {
 		return nil, err
 	}
 	for _, user := range kubeconfig.AuthInfos {
-		user.Impersonate = stage.OperatorUser
+		user.Impersonate = harness.OperatorUser
 	}
 	addresses, err := freeAddresses(3)
 	if err != nil {

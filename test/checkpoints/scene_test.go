@@ -18,7 +18,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 	"mlplatform.example.com/trainingjob-operator/lab/simtrainer"
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
-	"mlplatform.example.com/trainingjob-operator/test/stage"
+	"mlplatform.example.com/trainingjob-operator/test/harness"
 )
 
 const (
@@ -33,7 +33,7 @@ const (
 
 // scene is a gang with a place of its own, and all that happens there.
 type scene struct {
-	*stage.Place
+	*harness.Namespace
 	*history
 	// bossCame is when the preempting gang was asked for.
 	bossCame time.Time
@@ -41,8 +41,8 @@ type scene struct {
 
 func newScene(t *testing.T, s v1alpha1.SchedulerName, nodes int) *scene {
 	t.Helper()
-	p := theWorld.NewPlace(t, s, nodes)
-	return &scene{Place: p, history: record(t, p.Name)}
+	p := theWorld.NewNamespace(t, s, nodes)
+	return &scene{Namespace: p, history: record(t, p.Name)}
 }
 
 // train creates the gang on a volume of its own and waits until it has a first checkpoint.

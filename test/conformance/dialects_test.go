@@ -176,7 +176,7 @@ func (d *dialect) verdict(v *view, job *v1alpha1.TrainingJob) (verdict scheduler
 		}
 	}
 	gang := trainingjob.NewGang(job, attempt, pods > 0)
-	gang.Consulted = d.consulted
-	gang.Refusals = trainingjob.Refusals(v.podsOf(job.Name), attempt)
+	gang.ClusterObjects = d.consulted
+	gang.UnschedulableMessages = trainingjob.UnschedulableMessages(v.podsOf(job.Name), attempt)
 	return d.backend.Read(gang, append(v.groupsOf(job.Name), d.consulted...)), pods
 }

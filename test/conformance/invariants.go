@@ -166,7 +166,7 @@ func (w *witness) seeFirst(job *v1alpha1.TrainingJob, pod *corev1.Pod, attempt i
 		}
 	}
 	gang := trainingjob.NewGang(job, attempt, false)
-	gang.Consulted = w.Consulted
+	gang.ClusterObjects = w.Consulted
 	if v := w.Backend.Read(gang, append(groups, w.Consulted...)); v.Admission != scheduler.Go {
 		w.violation("pod %s is created though %s says %s: %s", pod.Name, w.Backend.Name(), v.Admission,
 			cmp.Or(v.Message, "it has no group"))

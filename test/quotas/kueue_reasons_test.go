@@ -16,7 +16,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/scheduler/kueue"
-	"mlplatform.example.com/trainingjob-operator/test/stage"
+	"mlplatform.example.com/trainingjob-operator/test/harness"
 )
 
 // contradiction: an admission check sends the ranks to other nodes than the job's own node selector.
@@ -25,9 +25,9 @@ func contradiction(p team) {
 	p.Job("bert", 2, "1", queued("own"))
 	p.waits("bert", v1alpha1.ReasonAdmissionCheckPending)
 	p.answer(kueuev1beta2.AdmissionCheckState{State: kueuev1beta2.CheckStateReady, PodSetUpdates: []kueuev1beta2.PodSetUpdate{{
-		Name: "worker", NodeSelector: map[string]string{stage.Pool: "elsewhere"},
+		Name: "worker", NodeSelector: map[string]string{harness.Pool: "elsewhere"},
 	}}})
-	if b := p.waits("bert", kueue.ReasonPlacementConflict); !strings.Contains(b.Message, "node selector "+stage.Pool) {
+	if b := p.waits("bert", kueue.ReasonPlacementConflict); !strings.Contains(b.Message, "node selector "+harness.Pool) {
 		p.T.Errorf("it does not say what contradicts: %s", b.Message)
 	}
 	if pods := p.pods("bert"); len(pods) > 0 {
@@ -37,8 +37,8 @@ func contradiction(p team) {
 }
 
 // flavorGone between the reservation and the admission.
-func flavorGone(t *testing.T, w *stage.World) {
-	p := team{w.NewPlace(t, onKueue, 1)}
+func flavorGone(t *testing.T, w *harness.Cluster) {
+	p := team{w.NewNamespace(t, onKueue, 1)}
 	flavor := &kueuev1beta2.ResourceFlavor{ObjectMeta: metav1.ObjectMeta{Name: p.Name}}
 	p.Create(flavor.DeepCopy())
 	p.clusterQueue(8, func(q *kueuev1beta2.ClusterQueue) {

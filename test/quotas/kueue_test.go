@@ -17,7 +17,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/scheduler/kueue"
-	"mlplatform.example.com/trainingjob-operator/test/stage"
+	"mlplatform.example.com/trainingjob-operator/test/harness"
 )
 
 const onKueue = v1alpha1.SchedulerKueue
@@ -45,7 +45,7 @@ func TestKueue(t *testing.T) {
 	for kind, nodes := range map[string]int{"h100": 4, "a100": 4, "v100": 2} {
 		for i := range nodes {
 			a.AddNode(fmt.Sprintf("%s-%d", kind, i), map[string]string{kindOfGPU: kind},
-				corev1.Taint{Key: string(stage.GPU), Value: "present", Effect: corev1.TaintEffectNoSchedule})
+				corev1.Taint{Key: string(harness.GPU), Value: "present", Effect: corev1.TaintEffectNoSchedule})
 		}
 	}
 	apply(t, w, "kueue/flavors.yaml", "kueue/clusterqueues.yaml", "kueue/localqueues.yaml", "kueue/priorities.yaml", "kueue/fifo.yaml")
@@ -103,7 +103,7 @@ func (p team) on(name, kind string) {
 // cohort: ranks of 2 GPUs, for kube-scheduler spreads them over the nodes, and none is left whole.
 func cohort(a, b team) {
 	t := a.T
-	apply(t, a.World, "kueue/job.yaml")
+	apply(t, a.Cluster, "kueue/job.yaml")
 	a.runs("bert", 1) // 8 of research's 16 h100
 	a.on("bert", "h100")
 
@@ -188,8 +188,8 @@ func strictOrder(p team) {
 }
 
 // newCase is a namespace with nodes, and LocalQueue "own" on a ClusterQueue of its name which has their GPUs.
-func newCase(t *testing.T, w *stage.World, nodes int) team {
-	p := team{w.NewPlace(t, onKueue, nodes)}
+func newCase(t *testing.T, w *harness.Cluster, nodes int) team {
+	p := team{w.NewNamespace(t, onKueue, nodes)}
 	p.clusterQueue(nodes * 8)
 	p.localQueue()
 	return p
@@ -202,10 +202,10 @@ func (p team) clusterQueue(gpus int, edit ...func(*kueuev1beta2.ClusterQueue)) {
 		Spec: kueuev1beta2.ClusterQueueSpec{
 			NamespaceSelector: &metav1.LabelSelector{},
 			ResourceGroups: []kueuev1beta2.ResourceGroup{{
-				CoveredResources: []corev1.ResourceName{stage.GPU},
+				CoveredResources: []corev1.ResourceName{harness.GPU},
 				Flavors: []kueuev1beta2.FlavorQuotas{{
 					Name:      "any-node",
-					Resources: []kueuev1beta2.ResourceQuota{{Name: stage.GPU, NominalQuota: quantity(gpus)}},
+					Resources: []kueuev1beta2.ResourceQuota{{Name: harness.GPU, NominalQuota: quantity(gpus)}},
 				}},
 			}},
 		},

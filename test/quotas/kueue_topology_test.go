@@ -15,7 +15,7 @@ import (
 	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-	"mlplatform.example.com/trainingjob-operator/test/stage"
+	"mlplatform.example.com/trainingjob-operator/test/harness"
 )
 
 const (
@@ -25,14 +25,14 @@ const (
 
 // topology: Kueue chooses the racks, and its ungater writes into each rank's pod the node that the Workload's assignment gives to
 // that rank; the operator gates the pods for it. Two blocks, of two racks and of one, each rack of two nodes with 8 GPUs.
-func topology(t *testing.T, w *stage.World) {
-	p := team{w.NewPlace(t, onKueue, 0)}
+func topology(t *testing.T, w *harness.Cluster) {
+	p := team{w.NewNamespace(t, onKueue, 0)}
 	racks := map[string][]string{} // nodes by rack
 	for _, r := range []string{"a1", "a2", "b1"} {
 		for i := range 2 {
 			name := fmt.Sprintf("%s-%s-%d", p.Name, r, i)
-			p.AddNode(name, map[string]string{stage.Pool: p.Name, block: r[:1], rack: r},
-				corev1.Taint{Key: stage.Pool, Value: p.Name, Effect: corev1.TaintEffectNoSchedule})
+			p.AddNode(name, map[string]string{harness.Pool: p.Name, block: r[:1], rack: r},
+				corev1.Taint{Key: harness.Pool, Value: p.Name, Effect: corev1.TaintEffectNoSchedule})
 			racks[r] = append(racks[r], name)
 		}
 	}
@@ -43,7 +43,7 @@ func topology(t *testing.T, w *stage.World) {
 	name := kueuev1beta2.TopologyReference(p.Name)
 	p.Create(&kueuev1beta2.ResourceFlavor{
 		ObjectMeta: metav1.ObjectMeta{Name: p.Name},
-		Spec:       kueuev1beta2.ResourceFlavorSpec{NodeLabels: map[string]string{stage.Pool: p.Name}, TopologyName: &name},
+		Spec:       kueuev1beta2.ResourceFlavorSpec{NodeLabels: map[string]string{harness.Pool: p.Name}, TopologyName: &name},
 	})
 	p.clusterQueue(48, func(q *kueuev1beta2.ClusterQueue) {
 		q.Spec.ResourceGroups[0].Flavors[0].Name = kueuev1beta2.ResourceFlavorReference(p.Name)

@@ -21,7 +21,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler/kueue"
 	"mlplatform.example.com/trainingjob-operator/scheduler/native"
 	"mlplatform.example.com/trainingjob-operator/scheduler/volcano"
-	"mlplatform.example.com/trainingjob-operator/test/stage"
+	"mlplatform.example.com/trainingjob-operator/test/harness"
 )
 
 const root = "../.."
@@ -29,13 +29,13 @@ const root = "../.."
 // started worlds, for TestMain, which is alone when it looks.
 var started struct {
 	sync.Mutex
-	worlds []*stage.World
+	worlds []*harness.Cluster
 }
 
-func world(o stage.Options) func() (*stage.World, error) {
-	return sync.OnceValues(func() (*stage.World, error) {
+func world(o harness.Options) func() (*harness.Cluster, error) {
+	return sync.OnceValues(func() (*harness.Cluster, error) {
 		o.Root = root
-		w, err := stage.Start(context.Background(), o)
+		w, err := harness.Start(context.Background(), o)
 		if err == nil {
 			started.Lock()
 			started.worlds = append(started.worlds, w)
@@ -48,19 +48,19 @@ func world(o stage.Options) func() (*stage.World, error) {
 // Two clusters: Kueue's webhooks look at every pod.
 var (
 	// startWorld has 4 nodes, 32 GPUs: what the files of Volcano's queues are made for.
-	startWorld = world(stage.Options{
+	startWorld = world(harness.Options{
 		Schedulers: []string{localcluster.SchedulerVolcano, localcluster.SchedulerNative}, Nodes: 4,
 		Backends:    []scheduler.Backend{volcano.New(volcano.DefaultOptions()), native.New(native.Options{})},
 		AddToScheme: []func(*kruntime.Scheme) error{schedulingv1beta1.AddToScheme},
 	})
-	startKueueWorld = world(stage.Options{
+	startKueueWorld = world(harness.Options{
 		Schedulers:  []string{localcluster.SchedulerKueue},
 		Backends:    []scheduler.Backend{kueue.New(kueue.Options{Binder: native.New(native.Options{})})},
 		AddToScheme: []func(*kruntime.Scheme) error{kueue.AddToScheme},
 	})
 )
 
-func get(t *testing.T, start func() (*stage.World, error)) *stage.World {
+func get(t *testing.T, start func() (*harness.Cluster, error)) *harness.Cluster {
 	t.Helper()
 	w, err := start()
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-	"mlplatform.example.com/trainingjob-operator/test/stage"
+	"mlplatform.example.com/trainingjob-operator/test/harness"
 )
 
 // namespaceQuota needs 32 GPUs that nobody else uses.
-func namespaceQuota(t *testing.T, w *stage.World) {
+func namespaceQuota(t *testing.T, w *harness.Cluster) {
 	p := team{w.Existing(t, v1alpha1.SchedulerNative, "team-a")}
 	apply(t, w, "native/resourcequota.yaml")
 	quota := &corev1.ResourceQuota{}
@@ -22,7 +22,7 @@ func namespaceQuota(t *testing.T, w *stage.World) {
 		t.Helper()
 		p.Until(want+" GPUs of the quota are used", func(ctx context.Context) (string, error) {
 			err := p.Client.Get(ctx, client.ObjectKey{Namespace: p.Name, Name: "gpus"}, quota)
-			q, counted := quota.Status.Used["requests."+stage.GPU]
+			q, counted := quota.Status.Used["requests."+harness.GPU]
 			if err == nil && (!counted || q.String() != want) {
 				return q.String(), nil
 			}
@@ -35,7 +35,7 @@ func namespaceQuota(t *testing.T, w *stage.World) {
 
 	p.submit("beyond-quota", 5, "4")
 	b := p.waits("beyond-quota", v1alpha1.ReasonExceedsQuota)
-	if n := b.Need[stage.GPU]; n.String() != "20" {
+	if n := b.Need[harness.GPU]; n.String() != "20" {
 		t.Errorf("it needs 20: %+v", b)
 	}
 	p.submit("beyond-node", 1, "9") // 8 are left

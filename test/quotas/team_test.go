@@ -15,18 +15,18 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 	"mlplatform.example.com/trainingjob-operator/test/api/apitest"
-	"mlplatform.example.com/trainingjob-operator/test/stage"
+	"mlplatform.example.com/trainingjob-operator/test/harness"
 )
 
 // team is a namespace whose jobs a test submits.
-type team struct{ *stage.Place }
+type team struct{ *harness.Namespace }
 
-func newTeam(t *testing.T, w *stage.World, s v1alpha1.SchedulerName, name string) team {
+func newTeam(t *testing.T, w *harness.Cluster, s v1alpha1.SchedulerName, name string) team {
 	return team{w.Namespace(t, s, name)}
 }
 
 // apply the files of examples/quotas as they are. They go with the cluster.
-func apply(t *testing.T, w *stage.World, files ...string) {
+func apply(t *testing.T, w *harness.Cluster, files ...string) {
 	t.Helper()
 	for _, file := range files {
 		found, err := apitest.Read(filepath.Join(root, "examples/quotas", file))
@@ -165,14 +165,14 @@ func (p team) remove(names ...string) {
 // needs checks the numbers of a reason.
 func needs(t *testing.T, b v1alpha1.Blocker, need, free string) {
 	t.Helper()
-	if n, f := b.Need[stage.GPU], b.Free[stage.GPU]; n.String() != need || f.String() != free {
+	if n, f := b.Need[harness.GPU], b.Free[harness.GPU]; n.String() != need || f.String() != free {
 		t.Errorf("needs %s, free %s; want %s and %s: %s", n.String(), f.String(), need, free, b.Message)
 	}
 }
 
 // in a subtest.
 func (p team) in(t *testing.T) team {
-	place := *p.Place
+	place := *p.Namespace
 	place.T = t
 	return team{&place}
 }

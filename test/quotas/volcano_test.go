@@ -10,7 +10,7 @@ import (
 	schedulingv1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-	"mlplatform.example.com/trainingjob-operator/test/stage"
+	"mlplatform.example.com/trainingjob-operator/test/harness"
 )
 
 func inQueue(name string) func(*v1alpha1.TrainingJob) {
@@ -33,7 +33,7 @@ func run(t *testing.T, name string, part func(*testing.T)) {
 	}
 }
 
-func volcanoQueues(t *testing.T, w *stage.World) {
+func volcanoQueues(t *testing.T, w *harness.Cluster) {
 	p := newTeam(t, w, v1alpha1.SchedulerVolcano, "team-a")
 	apply(t, w, "volcano/queues.yaml")
 	for _, name := range []string{"research", "research-nlp", "research-vision", "product", "idle"} {

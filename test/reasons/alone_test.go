@@ -19,7 +19,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
-	"mlplatform.example.com/trainingjob-operator/test/stage"
+	"mlplatform.example.com/trainingjob-operator/test/harness"
 )
 
 // provocationsAlone concern every gang of a scheduler: they are played one after the other, in a cluster of their own. Its Volcano
@@ -49,7 +49,7 @@ func TestReasonsOfAClusterAlone(t *testing.T) {
 	}
 	o := options()
 	o.Modules = modules
-	w, err := stage.Start(context.Background(), o)
+	w, err := harness.Start(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestReasonsOfAClusterAlone(t *testing.T) {
 	}()
 	for name, c := range provocationsAlone {
 		for _, s := range c.on {
-			t.Run(fmt.Sprintf("%s, %s", s, name), func(t *testing.T) { c.run(&place{w.NewPlace(t, s, c.nodes)}) })
+			t.Run(fmt.Sprintf("%s, %s", s, name), func(t *testing.T) { c.run(&place{w.NewNamespace(t, s, c.nodes)}) })
 		}
 	}
 }

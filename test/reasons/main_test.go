@@ -21,18 +21,18 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler/coscheduling"
 	"mlplatform.example.com/trainingjob-operator/scheduler/native"
 	"mlplatform.example.com/trainingjob-operator/scheduler/volcano"
-	"mlplatform.example.com/trainingjob-operator/test/stage"
+	"mlplatform.example.com/trainingjob-operator/test/harness"
 )
 
 const (
-	gpu  = stage.GPU
-	pool = stage.Pool
+	gpu  = harness.GPU
+	pool = harness.Pool
 )
 
-var theWorld *stage.World
+var theWorld *harness.Cluster
 
-func options() stage.Options {
-	return stage.Options{
+func options() harness.Options {
+	return harness.Options{
 		Root: "../..", Schedulers: []string{localcluster.SchedulerVolcano, localcluster.SchedulerNative},
 		// The last one's scheduler is not there.
 		Backends: []scheduler.Backend{
@@ -51,7 +51,7 @@ func TestMain(m *testing.M) {
 		}
 	}
 	var err error
-	theWorld, err = stage.Start(context.Background(), options())
+	theWorld, err = harness.Start(context.Background(), options())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bringing up the world:", err)
 		os.Exit(1)
@@ -65,9 +65,9 @@ func TestMain(m *testing.M) {
 }
 
 // place is the namespace of one case, with its nodes.
-type place struct{ *stage.Place }
+type place struct{ *harness.Namespace }
 
 // newPlace with so many nodes of 8 GPUs.
 func newPlace(t *testing.T, s v1alpha1.SchedulerName, nodes int) *place {
-	return &place{theWorld.NewPlace(t, s, nodes)}
+	return &place{theWorld.NewNamespace(t, s, nodes)}
 }

@@ -1,4 +1,4 @@
-// Package clusterfacts answers one question: what does the cluster have, as far as it explains why a gang waits?
+// Package clusterstate answers one question: what does the cluster have, as far as it explains why a gang waits?
 //
 //	nodes, jobs   the manager's own informers ─┐
 //	bound pods    a reflector ─────────────────┼─▶ Cluster: sums, kept up to date ──Facts()──▶ scheduler.Facts
@@ -14,4 +14,4 @@
 //   - What Facts returned never changes afterwards; it shares with the next what both have in common.
 //   - Sums are exact: what a pod added is what it takes away, whatever its last event says.
 //   - Nothing here writes to the API server.
-package clusterfacts
+package clusterstate

@@ -1,4 +1,4 @@
-package clusterfacts
+package clusterstate
 
 import (
 	"fmt"

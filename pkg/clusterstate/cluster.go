@@ -1,4 +1,4 @@
-package clusterfacts
+package clusterstate
 
 import (
 	"cmp"
@@ -42,7 +42,7 @@ type Cluster struct {
 	wholeNodes, wholePods bool
 
 	// facts as they were last asked for; stale says of which parts a change is not in them yet.
-	facts scheduler.Facts
+	facts scheduler.ClusterState
 	stale struct{ nodes, holders, waiting, objects bool }
 }
 
@@ -91,7 +91,7 @@ func New(jobKind string) *Cluster {
 }
 
 // Facts of the moment. Self, Bound and Claims are the caller's.
-func (c *Cluster) Facts() scheduler.Facts {
+func (c *Cluster) Facts() scheduler.ClusterState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f := &c.facts

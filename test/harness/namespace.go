@@ -1,4 +1,4 @@
-package stage
+package harness
 
 import (
 	"context"
@@ -26,9 +26,9 @@ const (
 	Pool = "stage.mlplatform.example.com/pool"
 )
 
-// Place is a namespace of a World.
-type Place struct {
-	*World
+// Namespace is a namespace of a World.
+type Namespace struct {
+	*Cluster
 	T         *testing.T
 	Name      string
 	Scheduler v1alpha1.SchedulerName
@@ -36,8 +36,8 @@ type Place struct {
 
 var made atomic.Int32
 
-// NewPlace with so many nodes of 8 GPUs of its own; without any its jobs use everybody's.
-func (w *World) NewPlace(t *testing.T, s v1alpha1.SchedulerName, nodes int) *Place {
+// NewNamespace with so many nodes of 8 GPUs of its own; without any its jobs use everybody's.
+func (w *Cluster) NewNamespace(t *testing.T, s v1alpha1.SchedulerName, nodes int) *Namespace {
 	t.Helper()
 	p := w.Namespace(t, s, fmt.Sprintf("place-%d", made.Add(1)))
 	for i := range nodes {
@@ -47,7 +47,7 @@ func (w *World) NewPlace(t *testing.T, s v1alpha1.SchedulerName, nodes int) *Pla
 }
 
 // Namespace is a Place of the given name without nodes of its own. Its jobs are gone when the test has ended.
-func (w *World) Namespace(t *testing.T, s v1alpha1.SchedulerName, name string) *Place {
+func (w *Cluster) Namespace(t *testing.T, s v1alpha1.SchedulerName, name string) *Namespace {
 	t.Helper()
 	if err := w.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
 		t.Fatal(err)
@@ -56,8 +56,8 @@ func (w *World) Namespace(t *testing.T, s v1alpha1.SchedulerName, name string) *
 }
 
 // Existing namespace as a Place.
-func (w *World) Existing(t *testing.T, s v1alpha1.SchedulerName, name string) *Place {
-	p := &Place{World: w, T: t, Name: name, Scheduler: s}
+func (w *Cluster) Existing(t *testing.T, s v1alpha1.SchedulerName, name string) *Namespace {
+	p := &Namespace{Cluster: w, T: t, Name: name, Scheduler: s}
 	t.Cleanup(func() {
 		if err := w.Client.DeleteAllOf(context.Background(), &v1alpha1.TrainingJob{}, client.InNamespace(name)); err != nil {
 			t.Error(err)
@@ -67,14 +67,14 @@ func (w *World) Existing(t *testing.T, s v1alpha1.SchedulerName, name string) *P
 }
 
 // Node of the Place's own: it takes the Place's jobs alone, which take no other.
-func (p *Place) Node(i int) *corev1.Node {
+func (p *Namespace) Node(i int) *corev1.Node {
 	p.T.Helper()
 	name := fmt.Sprintf("%s-%d", p.Name, i)
 	return p.AddNode(name, map[string]string{Pool: p.Name}, corev1.Taint{Key: Pool, Value: p.Name, Effect: corev1.TaintEffectNoSchedule})
 }
 
 // AddNode of 8 GPUs, 96 CPUs and 1Ti, and wait until it is ready. It is gone when the test has ended.
-func (p *Place) AddNode(name string, labels map[string]string, taint corev1.Taint) *corev1.Node {
+func (p *Namespace) AddNode(name string, labels map[string]string, taint corev1.Taint) *corev1.Node {
 	p.T.Helper()
 	capacity := corev1.ResourceList{
 		GPU: resource.MustParse("8"), corev1.ResourceCPU: resource.MustParse("96"),
@@ -112,7 +112,7 @@ func (p *Place) AddNode(name string, labels map[string]string, taint corev1.Tain
 }
 
 // Create an object, or fail.
-func (p *Place) Create(o client.Object) {
+func (p *Namespace) Create(o client.Object) {
 	p.T.Helper()
 	if err := p.Client.Create(p.T.Context(), o); err != nil {
 		p.T.Fatal(err)
@@ -120,7 +120,7 @@ func (p *Place) Create(o client.Object) {
 }
 
 // Delete an object, or fail.
-func (p *Place) Delete(o client.Object) {
+func (p *Namespace) Delete(o client.Object) {
 	p.T.Helper()
 	if err := p.Client.Delete(p.T.Context(), o, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
 		p.T.Fatal(err)
@@ -128,7 +128,7 @@ func (p *Place) Delete(o client.Object) {
 }
 
 // MergePatch an object by its key, or fail.
-func (p *Place) MergePatch(o client.Object, patch string) {
+func (p *Namespace) MergePatch(o client.Object, patch string) {
 	p.T.Helper()
 	if err := p.Client.Patch(p.T.Context(), o, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
 		p.T.Fatal(err)
@@ -136,7 +136,7 @@ func (p *Place) MergePatch(o client.Object, patch string) {
 }
 
 // Until something is true: it says what is missing, "" when nothing is.
-func (p *Place) Until(what string, is func(context.Context) (string, error)) {
+func (p *Namespace) Until(what string, is func(context.Context) (string, error)) {
 	p.T.Helper()
 	var last string
 	err := wait.PollUntilContextTimeout(p.T.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
@@ -152,7 +152,7 @@ func (p *Place) Until(what string, is func(context.Context) (string, error)) {
 }
 
 // Gang is a job of ranks with so many GPUs each, changed by edit, which is not created.
-func (p *Place) Gang(name string, ranks int32, gpus string, edit ...func(*v1alpha1.TrainingJob)) *v1alpha1.TrainingJob {
+func (p *Namespace) Gang(name string, ranks int32, gpus string, edit ...func(*v1alpha1.TrainingJob)) *v1alpha1.TrainingJob {
 	j := &v1alpha1.TrainingJob{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: p.Name},
 		Spec: v1alpha1.TrainingJobSpec{
@@ -168,7 +168,7 @@ func (p *Place) Gang(name string, ranks int32, gpus string, edit ...func(*v1alph
 }
 
 // Job is a Gang on the nodes of the Place, created.
-func (p *Place) Job(name string, ranks int32, gpus string, edit ...func(*v1alpha1.TrainingJob)) *v1alpha1.TrainingJob {
+func (p *Namespace) Job(name string, ranks int32, gpus string, edit ...func(*v1alpha1.TrainingJob)) *v1alpha1.TrainingJob {
 	p.T.Helper()
 	atHome := func(j *v1alpha1.TrainingJob) {
 		// By value: a pool of the same name is no other's.
@@ -181,13 +181,13 @@ func (p *Place) Job(name string, ranks int32, gpus string, edit ...func(*v1alpha
 }
 
 // Get a job of the Place.
-func (p *Place) Get(ctx context.Context, name string) (*v1alpha1.TrainingJob, error) {
+func (p *Namespace) Get(ctx context.Context, name string) (*v1alpha1.TrainingJob, error) {
 	j := &v1alpha1.TrainingJob{}
 	return j, p.Client.Get(ctx, types.NamespacedName{Namespace: p.Name, Name: name}, j)
 }
 
 // Reaches a phase, and without a blocker where it is Running: no reason is left behind.
-func (p *Place) Reaches(name string, phase v1alpha1.Phase) *v1alpha1.TrainingJob {
+func (p *Namespace) Reaches(name string, phase v1alpha1.Phase) *v1alpha1.TrainingJob {
 	p.T.Helper()
 	var j *v1alpha1.TrainingJob
 	p.Until(name+" is "+string(phase), func(ctx context.Context) (_ string, err error) {
@@ -206,7 +206,7 @@ func (p *Place) Reaches(name string, phase v1alpha1.Phase) *v1alpha1.TrainingJob
 }
 
 // Says waits for a reason.
-func (p *Place) Says(name, reason string) v1alpha1.Blocker {
+func (p *Namespace) Says(name, reason string) v1alpha1.Blocker {
 	p.T.Helper()
 	var b v1alpha1.Blocker
 	p.Until(name+" says "+reason, func(ctx context.Context) (string, error) {
@@ -226,7 +226,7 @@ func (p *Place) Says(name, reason string) v1alpha1.Blocker {
 }
 
 // Column REASON, as kubectl gets it from the API server.
-func (p *Place) Column(name string) string {
+func (p *Namespace) Column(name string) string {
 	p.T.Helper()
 	raw, err := p.Kube.CoreV1().RESTClient().Get().
 		AbsPath("/apis", v1alpha1.GroupVersion.Group, v1alpha1.GroupVersion.Version, "namespaces", p.Name, "trainingjobs", name).
@@ -248,7 +248,7 @@ func (p *Place) Column(name string) string {
 }
 
 // Events of a reason about a job.
-func (p *Place) Events(ctx context.Context, job, reason string) ([]eventsv1.Event, error) {
+func (p *Namespace) Events(ctx context.Context, job, reason string) ([]eventsv1.Event, error) {
 	list := &eventsv1.EventList{}
 	if err := p.Client.List(ctx, list, client.InNamespace(p.Name)); err != nil {
 		return nil, err

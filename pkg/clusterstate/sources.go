@@ -1,4 +1,4 @@
-package clusterfacts
+package clusterstate
 
 import (
 	"context"
@@ -74,7 +74,7 @@ func (s *Sources) Follow(e scheduler.Explainer, gvk schema.GroupVersionKind) {
 func (s *Sources) run(to *sink, from cache.ListerWatcher) {
 	ctx := s.ctx
 	s.running.Go(func() {
-		cache.NewReflectorWithOptions(from, to.example, to, cache.ReflectorOptions{Name: "clusterfacts"}).RunWithContext(ctx)
+		cache.NewReflectorWithOptions(from, to.example, to, cache.ReflectorOptions{Name: "clusterstate"}).RunWithContext(ctx)
 	})
 }
 

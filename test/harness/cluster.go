@@ -1,4 +1,4 @@
-package stage
+package harness
 
 import (
 	"context"
@@ -44,8 +44,8 @@ type Options struct {
 	AddToScheme []func(*runtime.Scheme) error
 }
 
-// World is one cluster with one operator.
-type World struct {
+// Cluster is one cluster with one operator.
+type Cluster struct {
 	*localcluster.Cluster
 	// Client of an administrator.
 	Client client.Client
@@ -56,7 +56,7 @@ type World struct {
 }
 
 // Start a World; Stop ends it. Where Start fails it leaves nothing behind.
-func Start(ctx context.Context, o Options) (w *World, err error) {
+func Start(ctx context.Context, o Options) (w *Cluster, err error) {
 	ctrl.SetLogger(logr.Discard())
 	klog.SetLogger(logr.Discard())
 	dir, err := os.MkdirTemp("", "stage-")
@@ -74,7 +74,7 @@ func Start(ctx context.Context, o Options) (w *World, err error) {
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	w = &World{Cluster: cluster, stop: func() error {
+	w = &Cluster{Cluster: cluster, stop: func() error {
 		return errors.Join(cluster.Down(context.WithoutCancel(ctx)), os.RemoveAll(dir))
 	}}
 	defer func() {
@@ -111,10 +111,10 @@ func Start(ctx context.Context, o Options) (w *World, err error) {
 }
 
 // Stop the operator and the cluster.
-func (w *World) Stop() error { return w.stop() }
+func (w *Cluster) Stop() error { return w.stop() }
 
 // grant the operator what ships with it, and nothing else.
-func (w *World) grant(ctx context.Context, file string) error {
+func (w *Cluster) grant(ctx context.Context, file string) error {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return fmt.Errorf("reading the operator's rights: %w", err)

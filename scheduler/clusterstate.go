@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Facts is what a cluster has, as far as it explains why a gang waits. It is shared between goroutines: nothing in it may
+// ClusterState is what a cluster has, as far as it explains why a gang waits. It is shared between goroutines: nothing in it may
 // be changed.
-type Facts struct {
+type ClusterState struct {
 	// Complete: nodes and bound pods are known whole. Else nothing may be concluded from what is absent here.
 	Complete bool
 	// Nodes by name.
@@ -137,7 +137,7 @@ func LargestNode(nodes []Node, name corev1.ResourceName) int64 {
 
 // Selected nodes are those that the pods' nodeSelector and required node affinity match. An affinity that cannot be read
 // selects nothing, as in kube-scheduler.
-func (f Facts) Selected(spec *corev1.PodSpec) []Node {
+func (f ClusterState) Selected(spec *corev1.PodSpec) []Node {
 	required := nodeaffinity.GetRequiredNodeAffinity(&corev1.Pod{Spec: *spec})
 	var nodes []Node
 	for _, n := range f.Nodes {
@@ -167,7 +167,7 @@ func Open(nodes []Node, spec *corev1.PodSpec) []Node {
 }
 
 // HoldersOf a resource, who has most of it first.
-func (f Facts) HoldersOf(name corev1.ResourceName, in func(Holder) bool) []Holder {
+func (f ClusterState) HoldersOf(name corev1.ResourceName, in func(Holder) bool) []Holder {
 	var list []Holder
 	for _, h := range f.Holders {
 		if h.Held[name] > 0 && in(h) {
@@ -181,8 +181,8 @@ func (f Facts) HoldersOf(name corev1.ResourceName, in func(Holder) bool) []Holde
 }
 
 // holdersOn nodes are who holds a resource there, but for the gang itself; Held is what they hold there.
-func (f Facts) holdersOn(nodes []Node, name corev1.ResourceName, g Gang) []Holder {
-	here := Facts{}
+func (f ClusterState) holdersOn(nodes []Node, name corev1.ResourceName, g Gang) []Holder {
+	here := ClusterState{}
 	for _, h := range f.Holders {
 		var held int64
 		for _, n := range nodes {
@@ -196,7 +196,7 @@ func (f Facts) holdersOn(nodes []Node, name corev1.ResourceName, g Gang) []Holde
 
 // Ahead lists who is served before the gang by the same scheduler from the same queue: of higher priority, or of the same
 // and there before it. The first is served first.
-func (f Facts) Ahead() []Waiter {
+func (f ClusterState) Ahead() []Waiter {
 	var list []Waiter
 	for _, w := range f.Waiting {
 		if w.Scheduler == f.Self.Scheduler && w.Queue == f.Self.Queue && before(w, f.Self) < 0 {
@@ -226,7 +226,7 @@ func (r Role) Requests() Amounts {
 
 // Missing is what the ranks of the gang's minimum that hold no node yet request together. Without any that do it is the
 // gang's MinResources, which the user may have written.
-func (f Facts) Missing(g Gang) Amounts {
+func (f ClusterState) Missing(g Gang) Amounts {
 	var bound int32
 	for _, n := range f.Bound {
 		bound += n

@@ -1,4 +1,4 @@
-package clusterfacts
+package clusterstate
 
 import (
 	"fmt"
@@ -69,7 +69,7 @@ func TestSums(t *testing.T) {
 		newPod("p1", "a", "4", "bert"), newPod("p2", "a", "2", "bert"), alone,
 		newPod("cpu", "a", "", ""), ended(newPod("done", "a", "8", "bert")), newPod("elsewhere", "unknown", "1", "bert"),
 	})
-	want := scheduler.Facts{
+	want := scheduler.ClusterState{
 		Complete: true,
 		Nodes:    []scheduler.Node{shown(newNode("a"), 6, 1500, 3), shown(newNode("b"), 1, 500, 1)},
 		Holders: []scheduler.Holder{
