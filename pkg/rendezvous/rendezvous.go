@@ -60,3 +60,6 @@ func Custom(r Rank) []corev1.EnvVar {
 }
 
 func itoa(n int32) string { return strconv.Itoa(int(n)) }
+
+// ContainerNames by which a template marks its trainer.
+func ContainerNames(any) []string { return []string{"pytorch"} }

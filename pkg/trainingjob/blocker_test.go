@@ -4,49 +4,53 @@ import (
 	"testing"
 	"time"
 
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/internal/jobtest"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/status"
+
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
 // A job that starts at once must cost nothing for reasons that nobody will read: the cluster is not even asked.
 func TestWhyIsAskedOnlyWhileAJobWaits(t *testing.T) {
-	w := newWorld(t, newJob(4))
-	w.why = &scheduler.Explanation{Reason: scheduler.ReasonInsufficientResources, Message: "needs 8 GPUs, 0 free"}
-	w.converge()
-	w.bind()
-	w.advance(time.Second)
-	w.converge()
-	w.start()
-	w.converge()
-	if w.asked != 0 || w.statusWrites != 2 {
-		t.Errorf("asked %d times why, %d writes; want 0 and 2 (Queued, Running)", w.asked, w.statusWrites)
+	sim := newSimulation(t, jobtest.New(4))
+	sim.why = &scheduler.Explanation{Reason: scheduler.ReasonInsufficientResources, Message: "needs 8 GPUs, 0 free"}
+	sim.converge()
+	sim.bind()
+	sim.advance(time.Second)
+	sim.converge()
+	sim.start()
+	sim.converge()
+	if sim.asked != 0 || sim.statusWrites != 2 {
+		t.Errorf("asked %d times why, %d writes; want 0 and 2 (Queued, Running)", sim.asked, sim.statusWrites)
 	}
 }
 
 // While a job waits, what it waits for mostly is no object of its own: time alone must bring the next look, and a look
 // that finds nothing new writes nothing.
 func TestAJobThatWaitsLooksAgain(t *testing.T) {
-	w := newWorld(t, newJob(4))
-	w.verdict = scheduler.Verdict{Admission: scheduler.Hold}
-	w.why = &scheduler.Explanation{Reason: scheduler.ReasonInsufficientResources, Message: "needs 8 GPUs, 0 free"}
-	w.converge()
-	if want := w.now.Add(StatusDelay); !w.wake.Equal(want) {
-		t.Fatalf("wakes at %s, want %s: when the reason is due", w.wake, want)
+	sim := newSimulation(t, jobtest.New(4))
+	sim.verdict = scheduler.Verdict{Admission: scheduler.Hold}
+	sim.why = &scheduler.Explanation{Reason: scheduler.ReasonInsufficientResources, Message: "needs 8 GPUs, 0 free"}
+	sim.converge()
+	if want := sim.now.Add(observation.StatusDelay); !sim.wake.Equal(want) {
+		t.Fatalf("wakes at %s, want %s: when the reason is due", sim.wake, want)
 	}
-	w.now = w.wake
-	w.converge()
-	writes := w.statusWrites
+	sim.now = sim.wake
+	sim.converge()
+	writes := sim.statusWrites
 	for range 10 {
-		asked := w.asked
-		if w.wake.IsZero() || w.wake.Sub(w.now) > blockerRefresh {
-			t.Fatalf("wakes at %s, want within %s of %s", w.wake, blockerRefresh, w.now)
+		asked := sim.asked
+		if sim.wake.IsZero() || sim.wake.Sub(sim.now) > status.BlockerRefresh {
+			t.Fatalf("wakes at %s, want within %s of %s", sim.wake, status.BlockerRefresh, sim.now)
 		}
-		w.now = w.wake
-		w.pass()
-		if w.asked != asked+1 {
-			t.Fatalf("one pass asked %d times", w.asked-asked)
+		sim.now = sim.wake
+		sim.pass()
+		if sim.asked != asked+1 {
+			t.Fatalf("one pass asked %d times", sim.asked-asked)
 		}
 	}
-	if w.statusWrites != writes {
-		t.Errorf("%d writes while the reason stayed the same", w.statusWrites-writes)
+	if sim.statusWrites != writes {
+		t.Errorf("%d writes while the reason stayed the same", sim.statusWrites-writes)
 	}
 }

@@ -6,6 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/internal/jobtest"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
@@ -16,56 +21,56 @@ import (
 // runs again. What it knew by reports and deletion events dies with it. The end is always the same.
 func TestCrashAtEveryEffect(t *testing.T) {
 	cycles := map[string]struct {
-		end         func(*world)
+		end         func(*simulation)
 		preemptions int32
 	}{
-		"preempted": {func(w *world) {
-			w.preempt(w.names()...)
-			w.converge()
-			w.ends(exited(143), w.names()...)
+		"preempted": {func(sim *simulation) {
+			sim.preempt(sim.names()...)
+			sim.converge()
+			sim.ends(exited(143), sim.names()...)
 		}, 1},
 		"its nodes die": {goneSilent, 1},
-		"asked to save": {func(w *world) {
-			w.verdict = scheduler.Verdict{Admission: scheduler.Yield, Judged: true, Reason: "Preempted"}
-			w.converge()
-			if Answer(w.job).ID == "" { // its report died with the operator: it gets SIGTERM
-				w.converge()
+		"asked to save": {func(sim *simulation) {
+			sim.verdict = scheduler.Verdict{Admission: scheduler.Yield, Judged: true, Reason: "Preempted"}
+			sim.converge()
+			if decision.Answer(sim.job).ID == "" { // its report died with the operator: it gets SIGTERM
+				sim.converge()
 			}
-			w.ends(exited(0), w.names()...)
-			w.verdict = scheduler.Verdict{Admission: scheduler.Go}
+			sim.ends(exited(0), sim.names()...)
+			sim.verdict = scheduler.Verdict{Admission: scheduler.Go}
 		}, 1},
 	}
 	for name, c := range cycles {
 		t.Run(name, func(t *testing.T) {
 			for at := 1; ; at++ {
-				w := newWorld(t, newJob(3, withCheckpoints))
-				w.lingers = true
+				sim := newSimulation(t, jobtest.New(3, jobtest.Checkpoints))
+				sim.lingers = true
 				effects := 0
-				w.crash = func() bool {
+				sim.crash = func() bool {
 					if effects++; effects != at {
 						return false
 					}
-					w.say("(the operator dies)")
-					w.departed, w.report = nil, nil
+					sim.say("(the operator dies)")
+					sim.departed, sim.report = nil, nil
 					return true
 				}
-				w.untilRunning(1)
-				w.reports(10)
-				w.converge()
-				w.advance(30 * time.Second)
-				w.reports(205, w.committed(w.saves(200)))
-				w.converge()
-				w.saves(300)
-				c.end(w)
-				w.untilRunning(2)
-				st := w.job.Status
+				sim.untilRunning(1)
+				sim.reports(10)
+				sim.converge()
+				sim.advance(30 * time.Second)
+				sim.reports(205, sim.committed(sim.saves(200)))
+				sim.converge()
+				sim.saves(300)
+				c.end(sim)
+				sim.untilRunning(2)
+				st := sim.job.Status
 				if st.Attempt != 2 || st.Restarts != 0 || st.Preemptions != c.preemptions || st.Checkpoint.ResumeFrom == nil || st.Checkpoint.ResumeFrom.Step != 300 ||
-					w.resumed[2] != "/checkpoints/attempt-1/step-300" || conditionReason(st, v1alpha1.ConditionCheckpointUnknown) != "" {
+					sim.resumed[2] != "/checkpoints/attempt-1/step-300" || conditionReason(st, v1alpha1.ConditionCheckpointUnknown) != "" {
 					t.Errorf("killed before effect %d: attempt %d, restarts %d, preemptions %d, resumes from %q, %s", at, st.Attempt, st.Restarts, st.Preemptions,
-						w.resumed[2], fmt.Sprint(st.Conditions))
+						sim.resumed[2], fmt.Sprint(st.Conditions))
 				}
 				if t.Failed() {
-					t.Fatal(w.log.String())
+					t.Fatal(sim.log.String())
 				}
 				if effects < at {
 					if at < 20 {
@@ -80,31 +85,31 @@ func TestCrashAtEveryEffect(t *testing.T) {
 }
 
 // untilRunning lets everybody do their part until the attempt runs.
-func (w *world) untilRunning(attempt int32) {
-	w.t.Helper()
+func (sim *simulation) untilRunning(attempt int32) {
+	sim.t.Helper()
 	for range 50 {
-		for _, pod := range slices.Clone(w.pods) {
+		for _, pod := range slices.Clone(sim.pods) {
 			switch {
 			case pod.DeletionTimestamp != nil:
-				w.remove(pod.Name)
-			case IsResolver(pod) && !Ended(pod):
-				w.finds()
+				sim.remove(pod.Name)
+			case render.IsResolver(pod) && !observation.Ended(pod):
+				sim.finds()
 			}
 		}
-		w.converge()
-		if w.job.Status.Phase == v1alpha1.PhaseRunning && w.job.Status.Attempt == attempt {
+		sim.converge()
+		if sim.job.Status.Phase == v1alpha1.PhaseRunning && sim.job.Status.Attempt == attempt {
 			return
 		}
-		for _, name := range w.names() {
-			if pod := w.find(name); pod.Spec.NodeName == "" && len(w.names()) == 3 {
-				w.bind(name)
+		for _, name := range sim.names() {
+			if pod := sim.find(name); pod.Spec.NodeName == "" && len(sim.names()) == 3 {
+				sim.bind(name)
 			} else if pod.Status.Phase == corev1.PodPending && pod.Spec.NodeName != "" {
-				w.start(name)
+				sim.start(name)
 			}
 		}
-		if !w.wake.IsZero() && w.wake.After(w.now) {
-			w.advance(w.wake.Sub(w.now))
+		if !sim.wake.IsZero() && sim.wake.After(sim.now) {
+			sim.advance(sim.wake.Sub(sim.now))
 		}
 	}
-	w.t.Errorf("attempt %d never ran: %s", attempt, w.job.Status.Message)
+	sim.t.Errorf("attempt %d never ran: %s", attempt, sim.job.Status.Message)
 }

@@ -7,6 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/internal/jobtest"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
@@ -15,21 +20,23 @@ import (
 )
 
 // TestInvariantsHoldInRandomHistories lets schedulers, kubelets, users and nodes do what they want in seeded random order,
-// with an operator that dies before any of its effects, and checks the invariants after every pass. At the end the world turns
+// with an operator that dies before any of its effects, and checks the invariants after every pass. At the end the simulation turns
 // kind, and the job must end in success or, where its failures allow no other end, in Failed.
 func TestInvariantsHoldInRandomHistories(t *testing.T) {
 	ends, points, resumed := map[v1alpha1.Phase]int{}, map[string]int{}, 0
 	for seed := range uint64(400) {
-		w := randomHistory(t, seed)
-		ends[w.job.Status.Phase]++
-		for said, n := range w.settled {
+		sim := randomHistory(t, seed)
+		ends[sim.job.Status.Phase]++
+		for said, n := range sim.settled {
 			points[said] += n
 		}
-		for _, from := range w.resumed {
-			resumed += btoi(from != "")
+		for _, from := range sim.resumed {
+			if from != "" {
+				resumed++
+			}
 		}
 		if t.Failed() {
-			t.Fatalf("seed %d:\n%s", seed, w.log.String())
+			t.Fatalf("seed %d:\n%s", seed, sim.log.String())
 		}
 	}
 	t.Logf("ends: %v; attempts that resumed: %d; resume points by what was said of them: %v", ends, resumed, points)
@@ -41,50 +48,50 @@ func TestInvariantsHoldInRandomHistories(t *testing.T) {
 	}
 }
 
-func randomHistory(t *testing.T, seed uint64) *world {
+func randomHistory(t *testing.T, seed uint64) *simulation {
 	rng := rand.New(rand.NewPCG(seed, 1))
-	job := newJob(2 + rng.Int32N(4))
+	job := jobtest.New(2 + rng.Int32N(4))
 	if rng.IntN(3) == 0 {
-		job.Spec.RunPolicy.SchedulingPolicy.MinAvailable = ptr(1 + rng.Int32N(*job.Spec.Replicas))
+		job.Spec.RunPolicy.SchedulingPolicy.MinAvailable = new(1 + rng.Int32N(*job.Spec.Replicas))
 	}
 	if rng.IntN(4) == 0 {
 		job.Spec.RunPolicy.RestartScope = v1alpha1.ScopeRank
 	}
 	if rng.IntN(3) == 0 {
-		job.Spec.BackoffLimit = ptr(rng.Int32N(2))
+		job.Spec.BackoffLimit = new(rng.Int32N(2))
 	}
-	w := newWorld(t, job)
+	sim := newSimulation(t, job)
 	if rng.IntN(2) == 0 {
-		withCheckpoints(job)
+		jobtest.Checkpoints(job)
 		if rng.IntN(4) == 0 {
-			w.agent.ReportURL = "" // nobody listens
+			sim.agent.ReportURL = "" // nobody listens
 		}
 	}
 	failures := int32(0)
 	for range 40 {
-		w.lingers = rng.IntN(2) == 0
+		sim.lingers = rng.IntN(2) == 0
 		switch rng.IntN(4) {
 		case 0: // the operator is away, and what was reported to it is forgotten
-			w.departed, w.report = nil, nil
+			sim.departed, sim.report = nil, nil
 		default:
-			w.crash = func() bool { return rng.IntN(6) == 0 }
+			sim.crash = func() bool { return rng.IntN(6) == 0 }
 			for range rng.IntN(12) {
-				w.pass()
+				sim.pass()
 			}
 		}
-		failures += w.happen(rng)
-		w.trains(rng)
+		failures += sim.happen(rng)
+		sim.trains(rng)
 	}
-	w.kind(failures)
-	return w
+	sim.kind(failures)
+	return sim
 }
 
 // happen is one thing that is done to the job; it returns the number of failures that it caused.
-func (w *world) happen(rng *rand.Rand) int32 {
+func (sim *simulation) happen(rng *rand.Rand) int32 {
 	var pending, bound, running []string
-	for _, p := range w.pods {
+	for _, p := range sim.pods {
 		switch {
-		case p.DeletionTimestamp != nil || Ended(p) || IsResolver(p):
+		case p.DeletionTimestamp != nil || observation.Ended(p) || render.IsResolver(p):
 		case p.Spec.NodeName == "":
 			pending = append(pending, p.Name)
 		case p.Status.Phase == corev1.PodPending:
@@ -96,122 +103,122 @@ func (w *world) happen(rng *rand.Rand) int32 {
 	one := func(names []string) string { return names[rng.IntN(len(names))] }
 	held := slices.Concat(bound, running)
 	switch n := rng.IntN(12); {
-	case n < 3 && len(pending) > 0 && int32(len(w.names())) >= MinAvailable(w.job) && w.job.Status.Phase != v1alpha1.PhaseDraining:
-		w.bind(pending...)
+	case n < 3 && len(pending) > 0 && int32(len(sim.names())) >= spec.MinAvailable(sim.job) && sim.job.Status.Phase != v1alpha1.PhaseDraining:
+		sim.bind(pending...)
 	case n < 5 && len(bound) > 0:
-		w.start(bound...)
+		sim.start(bound...)
 	case n == 5 && len(held) > 0:
-		w.preempt(one(held))
+		sim.preempt(one(held))
 	case (n == 6 || n == 11) && len(running) > 0:
-		w.exit(1+rng.Int32N(200), one(running))
+		sim.exit(1+rng.Int32N(200), one(running))
 		return 1
-	case n == 7 && len(w.pods) > 0: // somebody deletes a pod, or a kubelet is through with one
-		pod := w.pods[rng.IntN(len(w.pods))]
-		w.say("somebody deletes %s", pod.Name)
-		w.deletePod(pod)
+	case n == 7 && len(sim.pods) > 0: // somebody deletes a pod, or a kubelet is through with one
+		pod := sim.pods[rng.IntN(len(sim.pods))]
+		sim.say("somebody deletes %s", pod.Name)
+		sim.deletePod(pod)
 	case n == 8:
-		w.verdict.Admission = []scheduler.Admission{scheduler.Go, scheduler.Hold}[rng.IntN(2)]
-		w.say("verdict %s", w.verdict.Admission)
+		sim.verdict.Admission = []scheduler.Admission{scheduler.Go, scheduler.Hold}[rng.IntN(2)]
+		sim.say("verdict %s", sim.verdict.Admission)
 	case n == 9:
-		suspend(w, rng.IntN(3) == 0)
-		w.say("suspend %t", *w.job.Spec.RunPolicy.Suspend)
+		suspend(sim, rng.IntN(3) == 0)
+		sim.say("suspend %t", *sim.job.Spec.RunPolicy.Suspend)
 	case n == 10:
-		for _, p := range slices.Clone(w.pods) {
+		for _, p := range slices.Clone(sim.pods) {
 			if p.DeletionTimestamp != nil {
-				w.remove(p.Name)
+				sim.remove(p.Name)
 			}
 		}
 	default:
-		w.advance(time.Duration(rng.IntN(20)) * time.Second)
+		sim.advance(time.Duration(rng.IntN(20)) * time.Second)
 	}
 	return 0
 }
 
 // trains is what a trainer, its agent and the search of the volume do meanwhile, at random: saves that tear, reports that get lost,
 // last words that are heard or not, searches that fail.
-func (w *world) trains(rng *rand.Rand) {
-	if Checkpoints(w.job) == nil {
+func (sim *simulation) trains(rng *rand.Rand) {
+	if spec.Checkpoints(sim.job) == nil {
 		return
 	}
-	if pod := w.find("bert-resolve"); pod != nil && !Ended(pod) && pod.DeletionTimestamp == nil && rng.IntN(2) == 0 {
+	if pod := sim.find("bert-resolve"); pod != nil && !observation.Ended(pod) && pod.DeletionTimestamp == nil && rng.IntN(2) == 0 {
 		if rng.IntN(3) == 0 {
-			w.endSearch(1, checkpoint.Termination{Reason: checkpoint.ExitFailed, Problem: "input/output error"})
+			sim.endSearch(1, checkpoint.Termination{Reason: checkpoint.ExitFailed, Problem: "input/output error"})
 		} else {
-			w.finds()
+			sim.finds()
 		}
 	}
-	first := w.find("bert-worker-0")
+	first := sim.find("bert-worker-0")
 	if first == nil || first.Status.Phase != corev1.PodRunning {
 		return
 	}
-	w.step += rng.Int64N(50)
+	sim.step += rng.Int64N(50)
 	var edit []func(*checkpoint.Report)
 	if rng.IntN(3) == 0 {
-		s := w.saves(w.step)
+		s := sim.saves(sim.step)
 		if rng.IntN(4) == 0 { // torn while it was written: its agent does not call it complete
-			w.volume[len(w.volume)-1].torn = true
+			sim.volume[len(sim.volume)-1].torn = true
 		} else {
-			edit = append(edit, w.committed(s))
+			edit = append(edit, sim.committed(s))
 		}
 	}
-	if w.agent.ReportURL != "" && rng.IntN(3) > 0 {
-		w.reports(w.step, edit...)
+	if sim.agent.ReportURL != "" && rng.IntN(3) > 0 {
+		sim.reports(sim.step, edit...)
 	}
 	if first.DeletionTimestamp != nil && rng.IntN(2) == 0 { // it ends by itself after SIGTERM
-		w.ends(exited([]int32{0, 143}[rng.IntN(2)]), "bert-worker-0")
+		sim.ends(exited([]int32{0, 143}[rng.IntN(2)]), "bert-worker-0")
 	}
 }
 
-// kind is a world in which everything works: the job must come to its end.
-func (w *world) kind(failures int32) {
-	w.say("(the world turns kind)")
-	w.crash = func() bool { return false }
-	w.lingers = false
-	w.verdict = scheduler.Verdict{Admission: scheduler.Go}
-	suspend(w, false)
+// kind is a simulation in which everything works: the job must come to its end.
+func (sim *simulation) kind(failures int32) {
+	sim.say("(the simulation turns kind)")
+	sim.crash = func() bool { return false }
+	sim.lingers = false
+	sim.verdict = scheduler.Verdict{Admission: scheduler.Go}
+	suspend(sim, false)
 	for range 60 {
-		for _, p := range slices.Clone(w.pods) {
+		for _, p := range slices.Clone(sim.pods) {
 			if p.DeletionTimestamp != nil {
-				w.remove(p.Name)
+				sim.remove(p.Name)
 			}
 		}
-		w.converge()
-		if w.job.Status.Phase.Finished() {
+		sim.converge()
+		if sim.job.Status.Phase.Finished() {
 			break
 		}
-		for _, p := range slices.Clone(w.pods) {
+		for _, p := range slices.Clone(sim.pods) {
 			switch {
-			case Ended(p):
-			case IsResolver(p):
-				w.finds()
-			case p.Spec.NodeName == "" && int32(len(w.names())) >= MinAvailable(w.job):
-				w.bind(p.Name)
+			case observation.Ended(p):
+			case render.IsResolver(p):
+				sim.finds()
+			case p.Spec.NodeName == "" && int32(len(sim.names())) >= spec.MinAvailable(sim.job):
+				sim.bind(p.Name)
 			case p.Status.Phase == corev1.PodPending:
-				w.start(p.Name)
-			case w.job.Status.Phase == v1alpha1.PhaseRunning:
-				w.exit(0, p.Name)
+				sim.start(p.Name)
+			case sim.job.Status.Phase == v1alpha1.PhaseRunning:
+				sim.exit(0, p.Name)
 			}
 		}
-		if !w.wake.IsZero() && w.wake.After(w.now) {
-			w.advance(w.wake.Sub(w.now))
+		if !sim.wake.IsZero() && sim.wake.After(sim.now) {
+			sim.advance(sim.wake.Sub(sim.now))
 		}
 	}
-	w.converge()
-	st := w.job.Status
+	sim.converge()
+	st := sim.job.Status
 	switch {
 	case !st.Phase.Finished():
-		w.t.Errorf("the job never ended: %s, %s", st.Phase, st.Message)
-	case st.Phase == v1alpha1.PhaseFailed && Scope(w.job) == v1alpha1.ScopeGang && failures <= BackoffLimit(w.job):
-		w.t.Errorf("failed after %d failures with backoffLimit %d: %s", failures, BackoffLimit(w.job), st.Message)
-	case w.group:
-		w.t.Errorf("invariant 5: the group is still there")
-	case st.Restarts > failures && Scope(w.job) == v1alpha1.ScopeGang:
-		w.t.Errorf("invariant 4: %d restarts for %d failures", st.Restarts, failures)
-	case slices.ContainsFunc(w.pods, func(p *corev1.Pod) bool { return !Ended(p) }):
-		w.t.Errorf("invariant 5: live pods are left: %v", w.names())
+		sim.t.Errorf("the job never ended: %s, %s", st.Phase, st.Message)
+	case st.Phase == v1alpha1.PhaseFailed && spec.Scope(sim.job) == v1alpha1.ScopeGang && failures <= spec.BackoffLimit(sim.job):
+		sim.t.Errorf("failed after %d failures with backoffLimit %d: %s", failures, spec.BackoffLimit(sim.job), st.Message)
+	case sim.group:
+		sim.t.Errorf("invariant 5: the group is still there")
+	case st.Restarts > failures && spec.Scope(sim.job) == v1alpha1.ScopeGang:
+		sim.t.Errorf("invariant 4: %d restarts for %d failures", st.Restarts, failures)
+	case slices.ContainsFunc(sim.pods, func(p *corev1.Pod) bool { return !observation.Ended(p) }):
+		sim.t.Errorf("invariant 5: live pods are left: %v", sim.names())
 	}
-	if t := w.t; t.Failed() {
-		w.say("end: %s", fmt.Sprint(st.Phase, " ", st.Message))
+	if t := sim.t; t.Failed() {
+		sim.say("end: %s", fmt.Sprint(st.Phase, " ", st.Message))
 	}
 }
 
@@ -219,15 +226,15 @@ func (w *world) kind(failures int32) {
 func BenchmarkDecide(b *testing.B) {
 	for name, up := range map[string]bool{"create": false, "running": true} {
 		b.Run(name, func(b *testing.B) {
-			w := newWorld(b, newJob(5000))
-			w.pass()
+			sim := newSimulation(b, jobtest.New(5000))
+			sim.pass()
 			if up {
-				w.converge()
-				w.bind()
-				w.start()
-				w.converge()
+				sim.converge()
+				sim.bind()
+				sim.start()
+				sim.converge()
 			}
-			s := w.snapshot()
+			s := sim.snapshot()
 			b.ResetTimer()
 			for b.Loop() {
 				Decide(s)

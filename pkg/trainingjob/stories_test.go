@@ -9,6 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/internal/jobtest"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -25,21 +29,21 @@ func equalStatus(a, b v1alpha1.TrainingJobStatus) bool { return apiequality.Sema
 // Stories are simulated histories of one job, told in prose and compared with testdata/stories.
 var stories = map[string]struct {
 	job  *v1alpha1.TrainingJob
-	tell func(*world)
+	tell func(*simulation)
 }{
-	"waits-then-runs": {newJob(4), func(w *world) {
-		w.verdict = scheduler.Verdict{Admission: scheduler.Hold, Judged: true, Reason: "Unschedulable", Message: "8 GPUs are not free"}
-		w.tell("a job of 4 ranks is applied; the scheduler has no room")
-		w.advance(6 * time.Second)
-		w.tell("it still waits, and now says why")
-		w.verdict = scheduler.Verdict{Admission: scheduler.Go, Judged: true}
-		w.tell("room comes")
-		w.up()
-		w.tell("all ranks run")
-		w.exit(0)
-		w.tell("the training ends")
+	"waits-then-runs": {jobtest.New(4), func(sim *simulation) {
+		sim.verdict = scheduler.Verdict{Admission: scheduler.Hold, Judged: true, Reason: "Unschedulable", Message: "8 GPUs are not free"}
+		sim.tell("a job of 4 ranks is applied; the scheduler has no room")
+		sim.advance(6 * time.Second)
+		sim.tell("it still waits, and now says why")
+		sim.verdict = scheduler.Verdict{Admission: scheduler.Go, Judged: true}
+		sim.tell("room comes")
+		sim.up()
+		sim.tell("all ranks run")
+		sim.exit(0)
+		sim.tell("the training ends")
 	}},
-	"why-it-waits": {newJob(4), func(w *world) {
+	"why-it-waits": {jobtest.New(4), func(sim *simulation) {
 		short := func(free int64) *scheduler.Explanation {
 			return &scheduler.Explanation{
 				Reason: scheduler.ReasonInsufficientResources, Message: fmt.Sprintf("needs 8 GPUs, %d free", free), NextStep: "wait",
@@ -47,333 +51,350 @@ var stories = map[string]struct {
 				Free: corev1.ResourceList{"nvidia.com/gpu": *resource.NewQuantity(free, resource.DecimalSI)},
 			}
 		}
-		w.verdict = scheduler.Verdict{Admission: scheduler.Hold, Judged: true, Reason: "Unschedulable", Message: "no room"}
-		w.why = short(6)
-		w.tell("a job is applied; there is too little room")
-		w.advance(6 * time.Second)
-		w.tell("it still waits, and says why in numbers: the facts outrank the scheduler's own sentence")
-		w.why = short(2)
-		w.advance(59 * time.Second)
-		w.tell("other numbers within a minute: nothing is written")
-		w.advance(time.Second)
-		w.tell("after a minute they are, without an event")
-		w.advance(time.Minute)
-		w.tell("the same numbers: nothing is written")
-		w.why = &scheduler.Explanation{Reason: scheduler.ReasonQueueClosed, Object: "queues/research", Message: "queue research is Closed", NextStep: "open it"}
-		w.advance(time.Second)
-		w.tell("another reason is written at once, and somebody must act")
-		w.why = &scheduler.Explanation{Reason: scheduler.ReasonQueueClosed, Object: "queues/org", Message: "queue org is Closed"}
-		w.advance(time.Second)
-		w.tell("the same reason, about another object, is another reason")
-		w.obstacle = &CreateBackoff{Blocker: v1alpha1.Blocker{Reason: v1alpha1.ReasonNameTaken, Message: "the name is taken"}}
-		w.advance(time.Second)
-		w.tell("what the API server refuses outranks all of it")
-		w.obstacle, w.why = nil, nil
-		w.verdict = scheduler.Verdict{Admission: scheduler.Go, Judged: true}
-		w.tell("room comes")
-		w.up()
-		w.tell("all ranks run, and nothing of it is left")
+		sim.verdict = scheduler.Verdict{Admission: scheduler.Hold, Judged: true, Reason: "Unschedulable", Message: "no room"}
+		sim.why = short(6)
+		sim.tell("a job is applied; there is too little room")
+		sim.advance(6 * time.Second)
+		sim.tell("it still waits, and says why in numbers: the facts outrank the scheduler's own sentence")
+		sim.why = short(2)
+		sim.advance(59 * time.Second)
+		sim.tell("other numbers within a minute: nothing is written")
+		sim.advance(time.Second)
+		sim.tell("after a minute they are, without an event")
+		sim.advance(time.Minute)
+		sim.tell("the same numbers: nothing is written")
+		sim.why = &scheduler.Explanation{Reason: scheduler.ReasonQueueClosed, Object: "queues/research", Message: "queue research is Closed", NextStep: "open it"}
+		sim.advance(time.Second)
+		sim.tell("another reason is written at once, and somebody must act")
+		sim.why = &scheduler.Explanation{Reason: scheduler.ReasonQueueClosed, Object: "queues/org", Message: "queue org is Closed"}
+		sim.advance(time.Second)
+		sim.tell("the same reason, about another object, is another reason")
+		sim.obstacle = &observation.CreateBackoff{Blocker: v1alpha1.Blocker{Reason: v1alpha1.ReasonNameTaken, Message: "the name is taken"}}
+		sim.advance(time.Second)
+		sim.tell("what the API server refuses outranks all of it")
+		sim.obstacle, sim.why = nil, nil
+		sim.verdict = scheduler.Verdict{Admission: scheduler.Go, Judged: true}
+		sim.tell("room comes")
+		sim.up()
+		sim.tell("all ranks run, and nothing of it is left")
 	}},
-	"image-cannot-be-pulled": {newJob(2), func(w *world) {
-		w.tell("a job is applied")
-		w.bind()
-		w.cannotPull("bert-worker-1", "ErrImagePull")
-		w.tell("one image cannot be pulled")
-		w.advance(6 * time.Second)
-		w.tell("the gang has its nodes and does not start")
-		w.advance(6 * time.Second)
-		w.tell("it says why")
-		w.cannotPull("bert-worker-1", "ImagePullBackOff")
-		w.advance(time.Minute)
-		w.tell("the kubelet's other word for it is no news")
-		w.start()
-		w.tell("the image is there")
+	"image-cannot-be-pulled": {jobtest.New(2), func(sim *simulation) {
+		sim.tell("a job is applied")
+		sim.bind()
+		sim.cannotPull("bert-worker-1", "ErrImagePull")
+		sim.tell("one image cannot be pulled")
+		sim.advance(6 * time.Second)
+		sim.tell("the gang has its nodes and does not start")
+		sim.advance(6 * time.Second)
+		sim.tell("it says why")
+		sim.cannotPull("bert-worker-1", "ImagePullBackOff")
+		sim.advance(time.Minute)
+		sim.tell("the kubelet's other word for it is no news")
+		sim.start()
+		sim.tell("the image is there")
 	}},
-	"loses-two-ranks-and-returns": {newJob(4), func(w *world) {
-		running(w)
-		w.lingers = true
-		w.preempt("bert-worker-1", "bert-worker-3")
-		w.tell("two of four ranks are preempted: the others must not keep their GPUs")
-		w.exit(1, "bert-worker-0")
-		w.tell("a peer notices and exits 1")
-		for _, n := range w.names() {
-			w.remove(n)
+	"loses-two-ranks-and-returns": {jobtest.New(4), func(sim *simulation) {
+		running(sim)
+		sim.lingers = true
+		sim.preempt("bert-worker-1", "bert-worker-3")
+		sim.tell("two of four ranks are preempted: the others must not keep their GPUs")
+		sim.exit(1, "bert-worker-0")
+		sim.tell("a peer notices and exits 1")
+		for _, n := range sim.names() {
+			sim.remove(n)
 		}
-		w.verdict = scheduler.Verdict{Admission: scheduler.Hold, Judged: true, Reason: "Unschedulable"}
-		w.tell("the grace of the others is over")
-		w.verdict = scheduler.Verdict{Admission: scheduler.Go, Judged: true}
-		w.tell("the scheduler lets the gang in again")
-		w.up()
-		w.tell("all ranks run again")
+		sim.verdict = scheduler.Verdict{Admission: scheduler.Hold, Judged: true, Reason: "Unschedulable"}
+		sim.tell("the grace of the others is over")
+		sim.verdict = scheduler.Verdict{Admission: scheduler.Go, Judged: true}
+		sim.tell("the scheduler lets the gang in again")
+		sim.up()
+		sim.tell("all ranks run again")
 	}},
-	"preempted-while-the-operator-is-dead": {newJob(4), func(w *world) {
-		running(w)
-		w.say("(the operator dies)")
-		w.preempt("bert-worker-1", "bert-worker-2")
-		w.departed = nil
-		w.exit(1, "bert-worker-0")
-		w.tell("(the operator is back) two ranks are gone without a trace, one has failed, one hangs in its collective")
-		w.bind()
-		w.say("(the operator dies again)")
-		w.preempt("bert-worker-1", "bert-worker-2")
-		w.departed = nil
-		w.tell("(the operator is back) the same once more before the gang ran: now a backoff comes first")
-		w.advance(10 * time.Second)
-		w.tell("the backoff is over")
-		w.up()
-		w.tell("all ranks run again")
+	"preempted-while-the-operator-is-dead": {jobtest.New(4), func(sim *simulation) {
+		running(sim)
+		sim.say("(the operator dies)")
+		sim.preempt("bert-worker-1", "bert-worker-2")
+		sim.departed = nil
+		sim.exit(1, "bert-worker-0")
+		sim.tell("(the operator is back) two ranks are gone without a trace, one has failed, one hangs in its collective")
+		sim.bind()
+		sim.say("(the operator dies again)")
+		sim.preempt("bert-worker-1", "bert-worker-2")
+		sim.departed = nil
+		sim.tell("(the operator is back) the same once more before the gang ran: now a backoff comes first")
+		sim.advance(10 * time.Second)
+		sim.tell("the backoff is over")
+		sim.up()
+		sim.tell("all ranks run again")
 	}},
-	"evicted-by-its-scheduler": {newJob(3), func(w *world) {
-		running(w)
-		w.lingers = true
+	"evicted-by-its-scheduler": {jobtest.New(3), func(sim *simulation) {
+		running(sim)
+		sim.lingers = true
 		for range 2 {
-			w.verdict = scheduler.Verdict{Admission: scheduler.Yield, Judged: true, Reason: "QueueStopped", Message: "the queue is stopped"}
-			w.tell("the scheduler asks for the places back")
-			for _, name := range w.names() {
-				w.remove(name)
+			sim.verdict = scheduler.Verdict{Admission: scheduler.Yield, Judged: true, Reason: "QueueStopped", Message: "the queue is stopped"}
+			sim.tell("the scheduler asks for the places back")
+			for _, name := range sim.names() {
+				sim.remove(name)
 			}
-			w.verdict = scheduler.Verdict{Admission: scheduler.Hold, Judged: true, Reason: "QueueStopped", Message: "the queue is stopped"}
-			w.tell("the last pod is gone: the gang is queued again, without a backoff")
-			w.advance(5 * time.Second)
-			w.tell("and says why it waits")
-			w.verdict = scheduler.Verdict{Admission: scheduler.Go, Judged: true}
-			w.tell("the queue is open again")
+			sim.verdict = scheduler.Verdict{Admission: scheduler.Hold, Judged: true, Reason: "QueueStopped", Message: "the queue is stopped"}
+			sim.tell("the last pod is gone: the gang is queued again, without a backoff")
+			sim.advance(5 * time.Second)
+			sim.tell("and says why it waits")
+			sim.verdict = scheduler.Verdict{Admission: scheduler.Go, Judged: true}
+			sim.tell("the queue is open again")
 		}
-		w.up()
-		w.tell("all ranks run")
+		sim.up()
+		sim.tell("all ranks run")
 	}},
-	"admitted-in-part": {newJob(4, func(j *v1alpha1.TrainingJob) {
-		j.Spec.RunPolicy.SchedulingPolicy.MinAvailable = ptr[int32](2)
-	}), func(w *world) {
-		w.verdict = scheduler.Verdict{Admission: scheduler.Go, Judged: true, Admitted: map[string]int32{"worker": 3}}
-		w.tell("the scheduler lets three of four ranks in")
-		w.up()
-		w.tell("the three run: they are the gang")
-		w.exit(0, "bert-worker-0", "bert-worker-1", "bert-worker-2")
-		w.tell("and finish")
+	"invalid-while-it-runs": {jobtest.New(3, func(j *v1alpha1.TrainingJob) {
+		j.Spec.RunPolicy.SchedulingPolicy.Queue = "research"
+	}), func(sim *simulation) {
+		running(sim)
+		sim.job.Labels = map[string]string{v1alpha1.LabelKueueQueue: "other"}
+		sim.tell("a label is edited that contradicts the spec; no rule of the CRD sees labels")
+		sim.advance(time.Minute)
+		sim.tell("the gang goes on, its group stays, and the blocker says what is wrong")
+		sim.preempt("bert-worker-1")
+		sim.tell("a rank is preempted")
+		sim.advance(6 * time.Second)
+		sim.tell("nothing is created for a spec that makes no sense, and what is there of the group stays")
+		sim.job.Labels = nil
+		sim.tell("the label is removed")
+		sim.up()
+		sim.tell("all ranks run again")
 	}},
-	"fails-until-the-limit": {newJob(2, func(j *v1alpha1.TrainingJob) { j.Spec.BackoffLimit = ptr[int32](1) }), func(w *world) {
-		running(w)
-		w.exit(1, "bert-worker-1")
-		w.tell("a rank exits 1")
-		w.advance(9 * time.Second)
-		w.tell("the backoff is not over")
-		w.advance(time.Second)
-		w.tell("the backoff is over")
-		w.up()
-		w.tell("all ranks run again")
-		w.exit(137, "bert-worker-0")
-		w.tell("another rank is killed: backoffLimit is spent")
+	"admitted-in-part": {jobtest.New(4, func(j *v1alpha1.TrainingJob) {
+		j.Spec.RunPolicy.SchedulingPolicy.MinAvailable = new(int32(2))
+	}), func(sim *simulation) {
+		sim.verdict = scheduler.Verdict{Admission: scheduler.Go, Judged: true, Admitted: map[string]int32{"worker": 3}}
+		sim.tell("the scheduler lets three of four ranks in")
+		sim.up()
+		sim.tell("the three run: they are the gang")
+		sim.exit(0, "bert-worker-0", "bert-worker-1", "bert-worker-2")
+		sim.tell("and finish")
 	}},
-	"a-dying-node-outranks-exit-codes": {newJob(3), func(w *world) {
-		running(w)
-		w.lingers = true
-		w.say("node-2 dies; nobody knows yet")
-		w.exit(1, "bert-worker-0", "bert-worker-1")
-		w.tell("its peers exit 1 first")
-		w.advance(40 * time.Second)
-		w.nodes["node-2"] = NodeState{}
-		w.tell("the node is NotReady, the third pod's deletion hangs")
-		w.remove("bert-worker-2")
-		w.tell("somebody deletes the node, and pod GC the pod")
+	"fails-until-the-limit": {jobtest.New(2, func(j *v1alpha1.TrainingJob) { j.Spec.BackoffLimit = new(int32(1)) }), func(sim *simulation) {
+		running(sim)
+		sim.exit(1, "bert-worker-1")
+		sim.tell("a rank exits 1")
+		sim.advance(9 * time.Second)
+		sim.tell("the backoff is not over")
+		sim.advance(time.Second)
+		sim.tell("the backoff is over")
+		sim.up()
+		sim.tell("all ranks run again")
+		sim.exit(137, "bert-worker-0")
+		sim.tell("another rank is killed: backoffLimit is spent")
 	}},
-	"permanent-exit-code": {newJob(2, func(j *v1alpha1.TrainingJob) { j.Spec.RestartPolicy = v1alpha1.RestartExitCode }), func(w *world) {
-		running(w)
-		w.exit(143, "bert-worker-0")
-		w.tell("exit code 143 may be retried")
-		w.advance(10 * time.Second)
-		w.tell("again")
-		w.up()
-		w.tell("all ranks run")
-		w.exit(2, "bert-worker-0")
-		w.tell("exit code 2 is permanent")
+	"a-dying-node-outranks-exit-codes": {jobtest.New(3), func(sim *simulation) {
+		running(sim)
+		sim.lingers = true
+		sim.say("node-2 dies; nobody knows yet")
+		sim.exit(1, "bert-worker-0", "bert-worker-1")
+		sim.tell("its peers exit 1 first")
+		sim.advance(40 * time.Second)
+		sim.nodes["node-2"] = observation.NodeState{}
+		sim.tell("the node is NotReady, the third pod's deletion hangs")
+		sim.remove("bert-worker-2")
+		sim.tell("somebody deletes the node, and pod GC the pod")
 	}},
-	"suspend-and-resume": {newJob(2), func(w *world) {
-		running(w)
-		suspend(w, true)
-		w.tell("the user suspends the job")
-		suspend(w, false)
-		w.tell("and resumes it")
-		w.up()
-		w.tell("all ranks run")
+	"permanent-exit-code": {jobtest.New(2, func(j *v1alpha1.TrainingJob) { j.Spec.RestartPolicy = v1alpha1.RestartExitCode }), func(sim *simulation) {
+		running(sim)
+		sim.exit(143, "bert-worker-0")
+		sim.tell("exit code 143 may be retried")
+		sim.advance(10 * time.Second)
+		sim.tell("again")
+		sim.up()
+		sim.tell("all ranks run")
+		sim.exit(2, "bert-worker-0")
+		sim.tell("exit code 2 is permanent")
 	}},
-	"suspended-from-the-start": {newJob(2), func(w *world) {
-		suspend(w, true)
-		w.tell("a suspended job is applied")
-		suspend(w, false)
-		w.tell("and resumed")
+	"suspend-and-resume": {jobtest.New(2), func(sim *simulation) {
+		running(sim)
+		suspend(sim, true)
+		sim.tell("the user suspends the job")
+		suspend(sim, false)
+		sim.tell("and resumes it")
+		sim.up()
+		sim.tell("all ranks run")
 	}},
-	"resize": {newJob(4), func(w *world) {
-		running(w)
-		w.lingers = true
-		w.job.Spec.Replicas = ptr[int32](2)
-		w.job.Generation++
-		w.tell("the job is scaled from 4 to 2")
-		for _, n := range w.names() {
-			w.remove(n)
+	"suspended-from-the-start": {jobtest.New(2), func(sim *simulation) {
+		suspend(sim, true)
+		sim.tell("a suspended job is applied")
+		suspend(sim, false)
+		sim.tell("and resumed")
+	}},
+	"resize": {jobtest.New(4), func(sim *simulation) {
+		running(sim)
+		sim.lingers = true
+		sim.job.Spec.Replicas = new(int32(2))
+		sim.job.Generation++
+		sim.tell("the job is scaled from 4 to 2")
+		for _, n := range sim.names() {
+			sim.remove(n)
 		}
-		w.tell("the old ranks are gone")
-		w.up()
-		w.tell("both ranks run")
+		sim.tell("the old ranks are gone")
+		sim.up()
+		sim.tell("both ranks run")
 	}},
-	"resize-up": {newJob(2), func(w *world) {
-		running(w)
-		w.job.Spec.Replicas = ptr[int32](4)
-		w.job.Generation++
-		w.tell("the job is scaled from 2 to 4: it has lost nobody")
-		w.up()
-		w.tell("all four run")
+	"resize-up": {jobtest.New(2), func(sim *simulation) {
+		running(sim)
+		sim.job.Spec.Replicas = new(int32(4))
+		sim.job.Generation++
+		sim.tell("the job is scaled from 2 to 4: it has lost nobody")
+		sim.up()
+		sim.tell("all four run")
 	}},
-	"schedule-timeout": {newJob(2, func(j *v1alpha1.TrainingJob) {
-		j.Spec.RunPolicy.SchedulingPolicy.ScheduleTimeoutSeconds = ptr[int32](60)
-	}), func(w *world) {
-		w.tell("a job with a schedule timeout of 60 s is applied")
-		w.advance(59 * time.Second)
-		w.tell("not yet")
-		w.advance(time.Second)
-		w.tell("now: its pods and its place in the queue are given back")
-		w.advance(10 * time.Second)
-		w.tell("it queues again")
-		w.advance(60 * time.Second)
-		w.tell("and again gives up its place, for longer")
+	"schedule-timeout": {jobtest.New(2, func(j *v1alpha1.TrainingJob) {
+		j.Spec.RunPolicy.SchedulingPolicy.ScheduleTimeoutSeconds = new(int32(60))
+	}), func(sim *simulation) {
+		sim.tell("a job with a schedule timeout of 60 s is applied")
+		sim.advance(59 * time.Second)
+		sim.tell("not yet")
+		sim.advance(time.Second)
+		sim.tell("now: its pods and its place in the queue are given back")
+		sim.advance(10 * time.Second)
+		sim.tell("it queues again")
+		sim.advance(60 * time.Second)
+		sim.tell("and again gives up its place, for longer")
 	}},
-	"deadline-and-ttl": {newJob(2, func(j *v1alpha1.TrainingJob) {
-		j.Spec.RunPolicy.ActiveDeadlineSeconds = ptr[int64](3600)
-		j.Spec.RunPolicy.TTLSecondsAfterFinished = ptr[int32](60)
-	}), func(w *world) {
-		w.tell("queued")
-		w.advance(2 * time.Hour)
-		w.tell("the time in the queue does not count")
-		w.up()
-		w.tell("running")
-		w.advance(time.Hour)
-		w.tell("the deadline")
-		w.advance(time.Minute)
-		w.tell("the time to live is over")
+	"deadline-and-ttl": {jobtest.New(2, func(j *v1alpha1.TrainingJob) {
+		j.Spec.RunPolicy.ActiveDeadlineSeconds = new(int64(3600))
+		j.Spec.RunPolicy.TTLSecondsAfterFinished = new(int32(60))
+	}), func(sim *simulation) {
+		sim.tell("queued")
+		sim.advance(2 * time.Hour)
+		sim.tell("the time in the queue does not count")
+		sim.up()
+		sim.tell("running")
+		sim.advance(time.Hour)
+		sim.tell("the deadline")
+		sim.advance(time.Minute)
+		sim.tell("the time to live is over")
 	}},
-	"leader-decides": {newJob(0, withRoles), func(w *world) {
-		running(w)
-		w.exit(0, "bert-master-0")
-		w.tell("the Master exits 0: the Workers need not")
+	"leader-decides": {jobtest.New(0, jobtest.Roles), func(sim *simulation) {
+		running(sim)
+		sim.exit(0, "bert-master-0")
+		sim.tell("the Master exits 0: the Workers need not")
 	}},
-	"rank-scope-replaces-singly": {newJob(4, func(j *v1alpha1.TrainingJob) {
+	"rank-scope-replaces-singly": {jobtest.New(4, func(j *v1alpha1.TrainingJob) {
 		j.Spec.RunPolicy.RestartScope = v1alpha1.ScopeRank
-		j.Spec.RunPolicy.SchedulingPolicy.MinAvailable = ptr[int32](3)
-	}), func(w *world) {
-		running(w)
-		w.preempt("bert-worker-3")
-		w.tell("scope Rank, minAvailable 3: one of four ranks is preempted, the others go on")
-		w.preempt("bert-worker-0")
-		w.tell("a second one: below minAvailable, everything goes back")
+		j.Spec.RunPolicy.SchedulingPolicy.MinAvailable = new(int32(3))
+	}), func(sim *simulation) {
+		running(sim)
+		sim.preempt("bert-worker-3")
+		sim.tell("scope Rank, minAvailable 3: one of four ranks is preempted, the others go on")
+		sim.preempt("bert-worker-0")
+		sim.tell("a second one: below minAvailable, everything goes back")
 	}},
-	"slow-start": {newJob(2), func(w *world) {
-		w.tell("applied")
-		w.bind()
-		w.tell("placed; images are being pulled")
-		w.advance(6 * time.Second)
-		w.tell("that takes a while")
-		w.start()
-		w.tell("all ranks run")
+	"slow-start": {jobtest.New(2), func(sim *simulation) {
+		sim.tell("applied")
+		sim.bind()
+		sim.tell("placed; images are being pulled")
+		sim.advance(6 * time.Second)
+		sim.tell("that takes a while")
+		sim.start()
+		sim.tell("all ranks run")
 	}},
-	"preempted-while-starting": {newJob(3), func(w *world) {
-		w.tell("applied")
-		w.bind()
-		w.tell("placed")
-		w.preempt("bert-worker-0")
-		w.tell("preempted before it ever ran")
+	"preempted-while-starting": {jobtest.New(3), func(sim *simulation) {
+		sim.tell("applied")
+		sim.bind()
+		sim.tell("placed")
+		sim.preempt("bert-worker-0")
+		sim.tell("preempted before it ever ran")
 	}},
-	"scheduler-not-installed": {newJob(2), func(w *world) {
-		b := w.backend
-		w.backend, w.problem = nil, &v1alpha1.Blocker{Reason: v1alpha1.ReasonSchedulerMissing,
+	"scheduler-not-installed": {jobtest.New(2), func(sim *simulation) {
+		b := sim.backend
+		sim.backend, sim.problem = nil, &v1alpha1.Blocker{Reason: v1alpha1.ReasonSchedulerMissing,
 			Message: "the cluster does not serve scheduling.volcano.sh/v1beta1 PodGroup", NextStep: "install Volcano"}
-		w.tell("a job is applied to a cluster without its scheduler")
-		w.backend, w.problem = b, nil
-		w.tell("the scheduler is installed")
+		sim.tell("a job is applied to a cluster without its scheduler")
+		sim.backend, sim.problem = b, nil
+		sim.tell("the scheduler is installed")
 	}},
-	"quota-refuses-part": {newJob(3), func(w *world) {
-		w.tell("applied")
-		w.deletePod(w.find("bert-worker-2"))
-		w.obstacle = &CreateBackoff{GiveBack: true, RetryTime: w.now.Add(20 * time.Second),
+	"quota-refuses-part": {jobtest.New(3), func(sim *simulation) {
+		sim.tell("applied")
+		sim.deletePod(sim.find("bert-worker-2"))
+		sim.obstacle = &observation.CreateBackoff{GiveBack: true, RetryTime: sim.now.Add(20 * time.Second),
 			Blocker: v1alpha1.Blocker{Reason: v1alpha1.ReasonQuotaExceeded, Message: "quota gpus: 403"}}
-		w.tell("the namespace's quota refuses the third rank: the other two hold nothing meanwhile")
-		w.advance(6 * time.Second)
-		w.tell("it says so")
-		w.advance(20 * time.Second)
-		w.tell("and tries again")
+		sim.tell("the namespace's quota refuses the third rank: the other two hold nothing meanwhile")
+		sim.advance(6 * time.Second)
+		sim.tell("it says so")
+		sim.advance(20 * time.Second)
+		sim.tell("and tries again")
 	}},
-	"invalid-spec": {newJob(2, func(j *v1alpha1.TrainingJob) {
-		j.Spec.RunPolicy.SchedulingPolicy.MinAvailable = ptr[int32](9)
-	}), func(w *world) {
-		w.tell("a job that makes no sense is applied, and the API server has let it through")
+	"invalid-spec": {jobtest.New(2, func(j *v1alpha1.TrainingJob) {
+		j.Spec.RunPolicy.SchedulingPolicy.MinAvailable = new(int32(9))
+	}), func(sim *simulation) {
+		sim.tell("a job that makes no sense is applied, and the API server has let it through")
 	}},
-	"all-ranks-vanish-while-the-operator-is-dead": {newJob(3), func(w *world) {
-		running(w)
-		w.say("(the operator dies)")
-		w.preempt("bert-worker-0", "bert-worker-1", "bert-worker-2")
-		w.departed = nil
-		w.tell("(the operator is back) no rank is left, and nothing says why")
+	"all-ranks-vanish-while-the-operator-is-dead": {jobtest.New(3), func(sim *simulation) {
+		running(sim)
+		sim.say("(the operator dies)")
+		sim.preempt("bert-worker-0", "bert-worker-1", "bert-worker-2")
+		sim.departed = nil
+		sim.tell("(the operator is back) no rank is left, and nothing says why")
 	}},
-	"one-of-many-vanishes-above-the-minimum": {newJob(4, func(j *v1alpha1.TrainingJob) {
-		j.Spec.RunPolicy.SchedulingPolicy.MinAvailable = ptr[int32](2)
-	}), func(w *world) {
-		running(w)
-		w.say("(the operator dies)")
-		w.preempt("bert-worker-3")
-		w.departed = nil
-		w.tell("(the operator is back) scope Gang: the loss of any rank ends the attempt, also above minAvailable")
+	"one-of-many-vanishes-above-the-minimum": {jobtest.New(4, func(j *v1alpha1.TrainingJob) {
+		j.Spec.RunPolicy.SchedulingPolicy.MinAvailable = new(int32(2))
+	}), func(sim *simulation) {
+		running(sim)
+		sim.say("(the operator dies)")
+		sim.preempt("bert-worker-3")
+		sim.departed = nil
+		sim.tell("(the operator is back) scope Gang: the loss of any rank ends the attempt, also above minAvailable")
 	}},
-	"a-rank-that-had-succeeded-runs-again": {newJob(3), func(w *world) {
-		running(w)
-		w.exit(0, "bert-worker-0")
-		w.advance(6 * time.Second)
-		w.tell("one rank is through")
-		w.preempt("bert-worker-2")
-		w.tell("another is preempted: the next attempt is of all three")
-		w.up()
-		w.tell("all ranks run")
+	"a-rank-that-had-succeeded-runs-again": {jobtest.New(3), func(sim *simulation) {
+		running(sim)
+		sim.exit(0, "bert-worker-0")
+		sim.advance(6 * time.Second)
+		sim.tell("one rank is through")
+		sim.preempt("bert-worker-2")
+		sim.tell("another is preempted: the next attempt is of all three")
+		sim.up()
+		sim.tell("all ranks run")
 	}},
-	"rank-scope-pod-fails": {newJob(2, func(j *v1alpha1.TrainingJob) {
+	"rank-scope-pod-fails": {jobtest.New(2, func(j *v1alpha1.TrainingJob) {
 		j.Spec.RunPolicy.RestartScope = v1alpha1.ScopeRank
-		j.Spec.RunPolicy.SchedulingPolicy.MinAvailable = ptr[int32](1)
-	}), func(w *world) {
-		running(w)
-		w.exit(1, "bert-worker-1")
-		w.tell("scope Rank: the kubelet restarts containers, so a failed pod is no failure of the trainer: it alone is replaced")
+		j.Spec.RunPolicy.SchedulingPolicy.MinAvailable = new(int32(1))
+	}), func(sim *simulation) {
+		running(sim)
+		sim.exit(1, "bert-worker-1")
+		sim.tell("scope Rank: the kubelet restarts containers, so a failed pod is no failure of the trainer: it alone is replaced")
 	}},
-	"rank-scope-restarts-are-spent": {newJob(2, func(j *v1alpha1.TrainingJob) {
+	"rank-scope-restarts-are-spent": {jobtest.New(2, func(j *v1alpha1.TrainingJob) {
 		j.Spec.RunPolicy.RestartScope = v1alpha1.ScopeRank
-		j.Spec.BackoffLimit = ptr[int32](2)
-	}), func(w *world) {
-		running(w)
-		w.restarts("bert-worker-0", 1)
-		w.restarts("bert-worker-1", 1)
-		w.advance(6 * time.Second)
-		w.tell("the kubelets restarted two containers")
-		w.restarts("bert-worker-1", 2)
-		w.tell("and a third time: backoffLimit 2 is spent")
+		j.Spec.BackoffLimit = new(int32(2))
+	}), func(sim *simulation) {
+		running(sim)
+		sim.restarts("bert-worker-0", 1)
+		sim.restarts("bert-worker-1", 1)
+		sim.advance(6 * time.Second)
+		sim.tell("the kubelets restarted two containers")
+		sim.restarts("bert-worker-1", 2)
+		sim.tell("and a third time: backoffLimit 2 is spent")
 	}},
-	"restart-by-annotation": {newJob(2), func(w *world) {
-		running(w)
-		w.job.Annotations = map[string]string{v1alpha1.AnnotationRestart: "1"}
-		w.tell("the user asks for a restart")
-		w.up()
-		w.tell("all ranks run")
+	"restart-by-annotation": {jobtest.New(2), func(sim *simulation) {
+		running(sim)
+		sim.job.Annotations = map[string]string{v1alpha1.AnnotationRestart: "1"}
+		sim.tell("the user asks for a restart")
+		sim.up()
+		sim.tell("all ranks run")
 	}},
-	"finished-ranks-are-remembered": {newJob(3), func(w *world) {
-		running(w)
-		w.exit(0, "bert-worker-0")
-		w.advance(6 * time.Second)
-		w.tell("one rank is through")
-		w.remove("bert-worker-0")
-		w.departed = nil
-		w.tell("pod GC takes its pod: it is no loss")
-		w.exit(0)
-		w.tell("the others end too")
+	"finished-ranks-are-remembered": {jobtest.New(3), func(sim *simulation) {
+		running(sim)
+		sim.exit(0, "bert-worker-0")
+		sim.advance(6 * time.Second)
+		sim.tell("one rank is through")
+		sim.remove("bert-worker-0")
+		sim.departed = nil
+		sim.tell("pod GC takes its pod: it is no loss")
+		sim.exit(0)
+		sim.tell("the others end too")
 	}},
-	"pending-pod-deleted-by-hand": {newJob(2), func(w *world) {
-		w.tell("queued, pods pending")
-		w.deletePod(w.find("bert-worker-1"))
-		w.tell("a pending pod is deleted by hand: it held nothing, so it is created again")
+	"pending-pod-deleted-by-hand": {jobtest.New(2), func(sim *simulation) {
+		sim.tell("queued, pods pending")
+		sim.deletePod(sim.find("bert-worker-1"))
+		sim.tell("a pending pod is deleted by hand: it held nothing, so it is created again")
 	}},
 }
 
@@ -383,13 +404,13 @@ func TestStories(t *testing.T) {
 	}
 }
 
-func playStory(t *testing.T, name string, job *v1alpha1.TrainingJob, tell func(*world)) {
+func playStory(t *testing.T, name string, job *v1alpha1.TrainingJob, tell func(*simulation)) {
 	t.Helper()
-	w := newWorld(t, job.DeepCopy())
-	tell(w)
+	sim := newSimulation(t, job.DeepCopy())
+	tell(sim)
 	golden := filepath.Join("testdata", "stories", name+".txt")
 	if *update {
-		if err := os.WriteFile(golden, []byte(w.log.String()), 0o600); err != nil {
+		if err := os.WriteFile(golden, []byte(sim.log.String()), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		return
@@ -398,74 +419,74 @@ func playStory(t *testing.T, name string, job *v1alpha1.TrainingJob, tell func(*
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(want), w.log.String()); diff != "" {
+	if diff := cmp.Diff(string(want), sim.log.String()); diff != "" {
 		t.Errorf("the story went another way (-want +got):\n%s", diff)
 	}
-	settled(t, w)
+	settled(t, sim)
 }
 
 // settled: once nothing changes any more, further passes write nothing.
-func settled(t *testing.T, w *world) {
-	w.converge()
-	writes := w.statusWrites
+func settled(t *testing.T, sim *simulation) {
+	sim.converge()
+	writes := sim.statusWrites
 	for range 10 {
-		if w.pass() {
-			t.Error("a pass over an unchanged world changed something")
+		if sim.pass() {
+			t.Error("a pass over an unchanged simulation changed something")
 		}
 	}
-	if w.statusWrites != writes {
-		t.Errorf("ten idle passes wrote the status %d times", w.statusWrites-writes)
+	if sim.statusWrites != writes {
+		t.Errorf("ten idle passes wrote the status %d times", sim.statusWrites-writes)
 	}
 }
 
 // TestWritesUntilRunning holds the floor: a gang that runs at once costs two status writes.
 func TestWritesUntilRunning(t *testing.T) {
-	w := newWorld(t, newJob(8))
-	w.converge()
-	w.bind()
-	w.converge()
-	for _, n := range w.names() {
-		w.start(n)
-		w.converge()
+	sim := newSimulation(t, jobtest.New(8))
+	sim.converge()
+	sim.bind()
+	sim.converge()
+	for _, n := range sim.names() {
+		sim.start(n)
+		sim.converge()
 	}
-	if w.job.Status.Phase != v1alpha1.PhaseRunning || w.statusWrites != 2 {
-		t.Errorf("phase %s after %d status writes, want Running after 2", w.job.Status.Phase, w.statusWrites)
+	if sim.job.Status.Phase != v1alpha1.PhaseRunning || sim.statusWrites != 2 {
+		t.Errorf("phase %s after %d status writes, want Running after 2", sim.job.Status.Phase, sim.statusWrites)
 	}
 }
 
 // TestStricterRulesFailNobody: an upgraded operator finds fault with a spec that its predecessor accepted; the job runs on.
 func TestStricterRulesFailNobody(t *testing.T) {
-	w := newWorld(t, newJob(2))
-	running(w)
-	w.job.Spec.RunPolicy.SchedulingPolicy.MinAvailable = ptr[int32](9) // as if this had been legal
-	w.job.Status.Revision = Revision(w.job)
-	w.converge()
-	if got := w.job.Status.Phase; got != v1alpha1.PhaseRunning {
+	sim := newSimulation(t, jobtest.New(2))
+	running(sim)
+	sim.job.Spec.RunPolicy.SchedulingPolicy.MinAvailable = new(int32(9)) // as if this had been legal
+	sim.job.Status.Revision = spec.Revision(sim.job)
+	sim.converge()
+	if got := sim.job.Status.Phase; got != v1alpha1.PhaseRunning {
 		t.Errorf("the job is %s, want Running", got)
 	}
-	w.job.Generation++ // now the user edits it
-	w.converge()
-	if got := w.job.Status.Phase; got != v1alpha1.PhaseFailed {
+	sim.job.Generation++ // now the user edits it
+	sim.converge()
+	if got := sim.job.Status.Phase; got != v1alpha1.PhaseFailed {
 		t.Errorf("the edited job is %s, want Failed", got)
 	}
 }
 
 // TestLargeJobIsASmallObject: 5,000 ranks, each of them in trouble, stay far below what etcd and every watch can bear.
 func TestLargeJobIsASmallObject(t *testing.T) {
-	w := newWorld(t, newJob(5000))
-	running(w)
-	for i, name := range w.names() {
+	sim := newSimulation(t, jobtest.New(5000))
+	running(sim)
+	for i, name := range sim.names() {
 		if i%2 == 0 {
-			w.exit(0, name)
+			sim.exit(0, name)
 		}
 	}
-	w.advance(time.Minute)
-	w.converge()
-	text, err := json.Marshal(w.job)
+	sim.advance(time.Minute)
+	sim.converge()
+	text, err := json.Marshal(sim.job)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := w.job.Status.ReplicaStatuses[v1alpha1.RoleWorker].Succeeded; got != 2500 {
+	if got := sim.job.Status.ReplicaStatuses[v1alpha1.RoleWorker].Succeeded; got != 2500 {
 		t.Errorf("%d ranks have succeeded, want 2500", got)
 	}
 	if most := 100_000; len(text) > most {
@@ -473,34 +494,23 @@ func TestLargeJobIsASmallObject(t *testing.T) {
 	}
 }
 
-func running(w *world) {
-	w.say("a job of %d ranks runs", Ranks(w.job))
-	w.converge()
-	w.log.Reset()
-	w.bind()
-	w.start()
-	w.converge()
-	w.advance(6 * time.Second)
-	w.converge()
-	w.log.Reset()
-	if w.job.Status.Phase != v1alpha1.PhaseRunning {
-		w.t.Fatalf("the job is %s, want Running", w.job.Status.Phase)
+func running(sim *simulation) {
+	sim.say("a job of %d ranks runs", spec.Ranks(sim.job))
+	sim.converge()
+	sim.log.Reset()
+	sim.bind()
+	sim.start()
+	sim.converge()
+	sim.advance(6 * time.Second)
+	sim.converge()
+	sim.log.Reset()
+	if sim.job.Status.Phase != v1alpha1.PhaseRunning {
+		sim.t.Fatalf("the job is %s, want Running", sim.job.Status.Phase)
 	}
-	w.say("a job of %d ranks runs", Ranks(w.job))
+	sim.say("a job of %d ranks runs", spec.Ranks(sim.job))
 }
 
-func suspend(w *world, yes bool) {
-	w.job.Spec.RunPolicy.Suspend = &yes
-	w.job.Generation++
+func suspend(sim *simulation, yes bool) {
+	sim.job.Spec.RunPolicy.Suspend = &yes
+	sim.job.Generation++
 }
-
-func withRoles(j *v1alpha1.TrainingJob) {
-	pod := corev1.PodSpec{Containers: []corev1.Container{{Name: "pytorch", Image: "bert:1"}}}
-	j.Spec.Image, j.Spec.Command, j.Spec.Replicas, j.Spec.Resources = "", nil, nil, corev1.ResourceRequirements{}
-	j.Spec.ReplicaSpecs = map[v1alpha1.Role]v1alpha1.ReplicaSpec{
-		v1alpha1.RoleMaster: {Template: corev1.PodTemplateSpec{Spec: *pod.DeepCopy()}},
-		v1alpha1.RoleWorker: {Replicas: ptr[int32](2), Template: corev1.PodTemplateSpec{Spec: pod}},
-	}
-}
-
-func ptr[T any](v T) *T { return &v }

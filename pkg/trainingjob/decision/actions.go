@@ -1,0 +1,136 @@
+package decision
+
+import (
+	"cmp"
+	"time"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+)
+
+// drainRecheck is how often a drain is looked at again: a node that is lost sends no event when a grace period ends.
+const drainRecheck = 10 * time.Second
+
+// Act plans what the job's phase asks for while the job stays in it.
+func Act(o *observation.Observation, p *Plan) {
+	actSearch(o, p)
+	switch o.Job.Status.Phase {
+	case v1alpha1.PhaseQueued, v1alpha1.PhaseStarting, v1alpha1.PhaseRunning:
+		keepGang(o, p)
+	case v1alpha1.PhaseDraining:
+		endRanks(o, p)
+	case v1alpha1.PhaseRestarting:
+		p.Group = Remove
+		if t := o.Job.Status.NextAttemptTime; t != nil {
+			p.WakeAt(t.Time)
+		}
+	case v1alpha1.PhaseSuspended:
+		p.Group = Remove
+		p.deletePods(o.Live, "the job is suspended")
+	case v1alpha1.PhaseSucceeded, v1alpha1.PhaseFailed:
+		cleanUp(o, p)
+		return
+	}
+	if at, ok := activeDeadline(o.Job); ok {
+		p.WakeAt(at)
+	}
+}
+
+// keepGang keeps the group, the Service and the ranks of a gang that is queued or runs.
+func keepGang(o *observation.Observation, p *Plan) {
+	if o.Backend == nil {
+		return // its kinds are no longer served: everything stays as it is, and the blocker says so
+	}
+	queued := o.Job.Status.Phase == v1alpha1.PhaseQueued
+	if at, ok := scheduleDeadline(o); ok && queued {
+		p.WakeAt(at)
+	}
+	if o.Placed() >= o.Min && queued {
+		p.WakeAt(o.SettlesAt())
+	}
+	if o.Gang.Computed {
+		p.Group, p.Service = Apply, Apply
+	}
+	if len(o.Stale) > 0 {
+		// Ranks of two attempts never run together: pods of other attempts go first, in a reconcile of their own.
+		for _, pod := range o.Stale {
+			p.deletePod(pod, "it belongs to attempt "+cmp.Or(pod.Labels[v1alpha1.LabelAttempt], "?"))
+		}
+		return
+	}
+	if !o.Gang.Computed {
+		return // nobody can say what this spec's gang looks like: what runs goes on, and nothing is added to it
+	}
+	replaceRanks(o, p)
+	createRanks(o, p)
+}
+
+// replaceRanks deletes, under scope Rank, the ended pods of ranks that come and go singly, so that they are created again.
+func replaceRanks(o *observation.Observation, p *Plan) {
+	if o.Scope != v1alpha1.ScopeRank {
+		return
+	}
+	for i := range o.Ranks {
+		if r := &o.Ranks[i]; r.State == observation.RankFailed {
+			p.deletePod(r.Pod, v1alpha1.ReasonRankReplaced)
+		}
+	}
+}
+
+// createRanks creates the missing ranks, once the scheduler lets the gang in.
+func createRanks(o *observation.Observation, p *Plan) {
+	if b := o.CreateBackoff; b != nil && o.Now.Before(b.RetryTime) {
+		if b.GiveBack && o.Placed() == 0 {
+			p.deletePods(o.Live, "part of a gang holds nothing: "+b.Blocker.Reason)
+		}
+		p.WakeAt(b.RetryTime)
+		return
+	}
+	if o.Verdict.Admission != scheduler.Go {
+		return
+	}
+	for i := range o.Ranks {
+		if o.Ranks[i].State == observation.RankMissing {
+			p.Create = append(p.Create, o.Ranks[i].RankRef)
+		}
+	}
+	if n := len(p.Create); n > 0 {
+		p.Note("create %d of %d ranks of attempt %d", n, o.Total(), o.Job.Status.Attempt)
+	}
+}
+
+// endRanks ends all ranks of a gang that drains, once the checkpoint that was asked for is there.
+func endRanks(o *observation.Observation, p *Plan) {
+	if until, ok := saving(o); ok {
+		p.WakeAt(until)
+	} else {
+		p.deletePods(o.Live, "the attempt is over")
+	}
+	if len(o.Live) > 0 {
+		p.WakeAt(o.Now.Add(drainRecheck))
+	}
+}
+
+// cleanUp leaves of a finished job what its cleanPodPolicy keeps. It holds no quota, whatever that policy is.
+func cleanUp(o *observation.Observation, p *Plan) {
+	p.Group = Finish
+	p.deletePods(o.Live, "the job has finished")
+	run := o.Job.Spec.RunPolicy
+	if run.CleanPodPolicy != v1alpha1.CleanPodNone {
+		p.Service = Remove
+	}
+	if run.CleanPodPolicy == v1alpha1.CleanPodAll {
+		for _, pod := range o.Pods {
+			if observation.Ended(pod) {
+				p.deletePod(pod, "cleanPodPolicy is All")
+			}
+		}
+	}
+	if ttl, done := run.TTLSecondsAfterFinished, o.Job.Status.CompletionTime; ttl != nil && done != nil {
+		at := done.Add(time.Duration(*ttl) * time.Second)
+		if p.DeleteJob = !o.Now.Before(at); !p.DeleteJob {
+			p.WakeAt(at)
+		}
+	}
+}

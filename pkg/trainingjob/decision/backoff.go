@@ -1,0 +1,57 @@
+package decision
+
+import (
+	"time"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+)
+
+// backoff is how long the next attempt waits. After a failure: 10 s, doubling to 6 min with the restarts spent. After a
+// preemption by a scheduler: not at all, since the scheduler decides when the gang returns. After any other disruption:
+// from the second one in a row that ended the gang before it ran. (Ranks that vanished were mostly preempted while no
+// operator was there; a backoff after the first time would cost the gang its place in the queue.)
+func backoff(job *v1alpha1.TrainingJob) time.Duration {
+	d := job.Status.Drain
+	if d == nil {
+		return 0
+	}
+	switch d.Cause {
+	case v1alpha1.CauseFailure:
+		return backoffDelay(job.Status.Restarts + 1)
+	case v1alpha1.CauseScheduleTimeout:
+		return backoffDelay(drainsInARow(job))
+	case v1alpha1.CauseDisruption:
+		if d.Reason == v1alpha1.ReasonPreempted {
+			return 0
+		}
+		return backoffDelay(drainsInARow(job) - 1)
+	}
+	return 0
+}
+
+// drainsInARow counts the drains since the gang last ran, this one included, as far back as the history goes.
+func drainsInARow(job *v1alpha1.TrainingJob) int32 {
+	var n int32
+	ts := job.Status.Transitions
+	for i := len(ts) - 1; i >= 0; i-- {
+		switch ts[i].Phase {
+		case v1alpha1.PhaseDraining:
+			n++
+		case v1alpha1.PhaseRunning:
+			return max(1, n)
+		}
+	}
+	return max(1, n)
+}
+
+// backoffDelay is 10 s for the first time, doubling to 6 min; 0 for n below 1.
+func backoffDelay(n int32) time.Duration {
+	if n <= 0 {
+		return 0
+	}
+	const first, most = 10 * time.Second, 6 * time.Minute
+	if n > 6 { // 10 s << 6 exceeds 6 min
+		return most
+	}
+	return min(first<<(n-1), most)
+}

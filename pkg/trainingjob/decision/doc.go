@@ -1,0 +1,71 @@
+// Package decision answers one question: what is to be done for a job now? It holds the table of transitions, what each
+// transition writes, and what is planned while a job stays in its phase.
+//
+//	Observation ──Next──▶ a Transition: the status alone is written, effects follow in the next reconcile
+//	              └─none─▶ Act: group, Service, deletions, creations
+//
+// A transition decides these fields of the status: phase, attempt, drain, counters, times, revision, scheduler, resume
+// point and history. What a user reads beside them is written by package status.
+//
+// # Transitions
+//
+// The first row whose phase and condition match is taken. "new" is a job without a phase. This list is rendered from the
+// table by a test.
+//
+//	(all but final)
+//	    → Failed     when the spec is invalid, or says what its scheduler cannot
+//	(all but final)
+//	    → Failed     when activeDeadlineSeconds have passed since startTime
+//	new, Pending
+//	    → Suspended  when suspend is true
+//	new
+//	    → Pending    when the cluster does not serve what the scheduler needs, or no agent is configured for a job with checkpoints
+//	new, Pending
+//	    → Queued     when a scheduler is there
+//	Queued, Starting, Running
+//	    → Succeeded  when the leader, or else every Worker, exited 0
+//	Queued, Starting, Running
+//	    → Draining   when a rank was lost to a disruption (scope Rank: fewer than minAvailable are left)
+//	Queued, Starting, Running
+//	    → Draining   when a rank failed by itself (scope Rank: and its policy ends the gang)
+//	Queued, Starting, Running
+//	    → Draining   when containers were restarted more often than backoffLimit (scope Rank)
+//	Queued, Starting, Running
+//	    → Draining   when the scheduler asks for the places of the gang's pods back
+//	Queued
+//	    → Suspended  when suspend is true and there is no pod
+//	Queued, Starting, Running
+//	    → Draining   when suspend is true
+//	Queued, Starting, Running
+//	    → Draining   when the spec is not the one the attempt was made from (a resize)
+//	Queued, Starting, Running
+//	    → Draining   when the restart annotation has a new value
+//	Queued, Starting
+//	    → Running    when at least minAvailable ranks run
+//	Queued
+//	    → Starting   when at least minAvailable ranks are placed, for 5 s
+//	Queued
+//	    → Draining   when scheduleTimeoutSeconds have passed in the queue
+//	Draining
+//	    → Draining   when it drains for a failure, and a disruption proves to be the cause
+//	Draining
+//	    → Succeeded  when every pod has ended, none by its own failure, and rank 0 said that every step is trained and exited 0
+//	Draining
+//	    → Draining   when every pod has ended, and rank 0 has not said what it saved: its volume is searched
+//	Draining
+//	    → Draining   when searching the volume has failed, and not for the last time
+//	Draining
+//	    → Suspended  when every pod has ended, cause Suspend
+//	Draining
+//	    → Failed     when every pod has ended, the failure is permanent or backoffLimit is spent
+//	Draining
+//	    → Restarting when every pod has ended, and the cause asks for a backoff
+//	Draining
+//	    → Queued     when every pod has ended, and the gang may return at once
+//	Restarting
+//	    → Suspended  when suspend is true
+//	Restarting
+//	    → Queued     when the backoff is over
+//	Suspended
+//	    → Queued     when suspend is no longer true and a scheduler is there
+package decision

@@ -1,0 +1,120 @@
+package decision
+
+import (
+	"cmp"
+	"fmt"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+)
+
+// drain records why all ranks are ended, and asks for a checkpoint first where the end can wait.
+func drain(
+	o *observation.Observation, p *Plan, cause v1alpha1.DrainCause, reason, format string, args ...any,
+) Outcome {
+	d := &v1alpha1.DrainStatus{Cause: cause, Reason: reason, Message: fmt.Sprintf(format, args...)}
+	if old := o.Job.Status.Drain; old != nil { // only the cause has changed
+		d.CommandID, d.Deadline, d.Resolve = old.CommandID, old.Deadline, old.Resolve
+		d.Ran, d.CheckpointKnown, d.Completed = old.Ran, old.CheckpointKnown, old.Completed
+	}
+	p.Status.Drain = d
+	switch cause {
+	case v1alpha1.CauseEviction, v1alpha1.CauseSuspend, v1alpha1.CauseSpecChange, v1alpha1.CauseRestartRequested:
+		requestSave(o, d)
+	}
+	return Outcome{Reason: reason, Message: d.Message}
+}
+
+func drainLoss(o *observation.Observation, p *Plan) Outcome {
+	placed, total := o.Placed(), o.Total()
+	why := fmt.Sprintf("the gang cannot run with %d of %d ranks (minAvailable %d)", placed, total, o.Min)
+	if placed >= o.Min {
+		why = fmt.Sprintf("%d of %d ranks are left, but under restartScope Gang any loss ends the attempt",
+			placed, total)
+	}
+	outcome := drain(o, p, v1alpha1.CauseDisruption, o.Lost[0].Reason,
+		"%s; %s, so all are ended", lossMessage(o.Lost), why)
+	p.Warning(outcome.Reason, "Drain", outcome.Message)
+	return outcome
+}
+
+// upgradeDrain: a disruption outranks the exit codes of the peers that it broke.
+func upgradeDrain(o *observation.Observation, p *Plan) Outcome {
+	outcome := drain(o, p, v1alpha1.CauseDisruption, o.Lost[0].Reason,
+		"%s; that is why other ranks failed: no restart is spent", lossMessage(o.Lost))
+	p.Warning(outcome.Reason, "Drain", outcome.Message)
+	return outcome
+}
+
+func lossMessage(lost []observation.Loss) string {
+	msg := lost[0].Message
+	if n := len(lost); n > 1 {
+		msg += fmt.Sprintf(" (and %s more)", observation.Plural(int32(n-1), "rank"))
+	}
+	return msg
+}
+
+func drainFailure(o *observation.Observation, p *Plan) Outcome {
+	f := o.Failed[0]
+	for _, other := range o.Failed { // a permanent failure decides, whichever was first
+		if other.Permanent && !f.Permanent {
+			f = other
+		}
+	}
+	reason := v1alpha1.ReasonRankFailed
+	if f.Permanent {
+		reason = v1alpha1.ReasonPermanentFailure
+	}
+	p.Status.LastFailure = f.Status(o.Job.Status.Attempt, o.Now)
+	outcome := drain(o, p, v1alpha1.CauseFailure, reason, "%s", f)
+	p.Status.Drain.Permanent = f.Permanent
+	p.Warning(reason, "Drain", f.String()+"; all ranks are ended")
+	return outcome
+}
+
+func drainRestartsSpent(o *observation.Observation, p *Plan) Outcome {
+	p.Status.Restarts, p.Status.RankRestarts = o.Restarts(), o.ContainerRestarts()
+	outcome := drain(o, p, v1alpha1.CauseFailure, v1alpha1.ReasonBackoffLimit,
+		"containers were restarted %d times, backoffLimit is %d", p.Status.Restarts, spec.BackoffLimit(o.Job))
+	p.Status.Drain.Permanent = true
+	p.Warning(outcome.Reason, "Drain", outcome.Message)
+	return outcome
+}
+
+func drainEviction(o *observation.Observation, p *Plan) Outcome {
+	outcome := drain(o, p, v1alpha1.CauseEviction, cmp.Or(o.Verdict.Reason, v1alpha1.ReasonEvicted),
+		"%s takes the gang's places back: %s", o.Place(), o.Verdict.Message)
+	p.Warning(outcome.Reason, "Drain", outcome.Message)
+	return outcome
+}
+
+func drainSuspend(o *observation.Observation, p *Plan) Outcome {
+	outcome := drain(o, p, v1alpha1.CauseSuspend, v1alpha1.ReasonSuspended, "suspending: all ranks are ended")
+	p.Normal(outcome.Reason, "Drain", outcome.Message)
+	return outcome
+}
+
+func drainSpecChange(o *observation.Observation, p *Plan) Outcome {
+	outcome := drain(o, p, v1alpha1.CauseSpecChange, v1alpha1.ReasonSpecChanged,
+		"the spec has changed (%d → %d ranks): all ranks are ended and the gang starts anew",
+		o.Job.Status.Replicas, o.Total())
+	p.Normal(outcome.Reason, "Drain", outcome.Message)
+	return outcome
+}
+
+func drainRestart(o *observation.Observation, p *Plan) Outcome {
+	outcome := drain(o, p, v1alpha1.CauseRestartRequested, v1alpha1.ReasonRestartRequested,
+		"a restart was asked for by annotation: all ranks are ended")
+	p.Status.RestartRequest = o.Job.Annotations[v1alpha1.AnnotationRestart]
+	p.Normal(outcome.Reason, "Drain", outcome.Message)
+	return outcome
+}
+
+func drainTimeout(o *observation.Observation, p *Plan) Outcome {
+	outcome := drain(o, p, v1alpha1.CauseScheduleTimeout, v1alpha1.ReasonScheduleTimeout,
+		"not placed within scheduleTimeoutSeconds (%d): the place in the queue is given back",
+		*o.Job.Spec.RunPolicy.SchedulingPolicy.ScheduleTimeoutSeconds)
+	p.Warning(outcome.Reason, "Drain", outcome.Message)
+	return outcome
+}

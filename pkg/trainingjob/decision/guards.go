@@ -1,0 +1,160 @@
+package decision
+
+import (
+	"time"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+)
+
+// Guards on the spec, the scheduler and what the user wants.
+var (
+	invalid = Guard{"the spec is invalid, or says what its scheduler cannot",
+		func(o *observation.Observation) bool { return len(o.Rejected) > 0 }}
+
+	pastDeadline = Guard{"activeDeadlineSeconds have passed since startTime",
+		func(o *observation.Observation) bool {
+			at, ok := activeDeadline(o.Job)
+			return ok && !o.Now.Before(at)
+		}}
+
+	noScheduler = Guard{
+		"the cluster does not serve what the scheduler needs, or no agent is configured for a job with checkpoints",
+		func(o *observation.Observation) bool { return o.Backend == nil }}
+	hasScheduler = Guard{"a scheduler is there",
+		func(o *observation.Observation) bool { return o.Backend != nil }}
+
+	wantsSuspend = Guard{"suspend is true",
+		func(o *observation.Observation) bool { return spec.Suspended(o.Job) }}
+	wantsSuspendIdle = Guard{"suspend is true and there is no pod",
+		func(o *observation.Observation) bool { return spec.Suspended(o.Job) && len(o.Pods) == 0 }}
+	wantsResume = Guard{"suspend is no longer true and a scheduler is there",
+		func(o *observation.Observation) bool { return !spec.Suspended(o.Job) && o.Backend != nil }}
+
+	specChanged = Guard{"the spec is not the one the attempt was made from (a resize)",
+		func(o *observation.Observation) bool { return o.Job.Status.Revision != o.Revision }}
+	restartWanted = Guard{"the restart annotation has a new value",
+		func(o *observation.Observation) bool {
+			return o.Job.Annotations[v1alpha1.AnnotationRestart] != o.Job.Status.RestartRequest
+		}}
+
+	backoffOver = Guard{"the backoff is over",
+		func(o *observation.Observation) bool {
+			t := o.Job.Status.NextAttemptTime
+			return (t == nil || !o.Now.Before(t.Time)) && o.Backend != nil
+		}}
+)
+
+// Guards on a gang that is queued or runs.
+var (
+	succeeded = Guard{"the leader, or else every Worker, exited 0",
+		func(o *observation.Observation) bool { return o.Succeeded() }}
+
+	lostRank = Guard{"a rank was lost to a disruption (scope Rank: fewer than minAvailable are left)",
+		func(o *observation.Observation) bool {
+			return len(o.Lost) > 0 && (o.Scope == v1alpha1.ScopeGang || o.Placed() < o.Min)
+		}}
+	failedRank = Guard{"a rank failed by itself (scope Rank: and its policy ends the gang)",
+		func(o *observation.Observation) bool { return len(o.Failed) > 0 }}
+	restartsSpent = Guard{"containers were restarted more often than backoffLimit (scope Rank)",
+		func(o *observation.Observation) bool {
+			return o.Scope == v1alpha1.ScopeRank && o.Restarts() > spec.BackoffLimit(o.Job)
+		}}
+	evicted = Guard{"the scheduler asks for the places of the gang's pods back",
+		func(o *observation.Observation) bool {
+			return o.Verdict.Admission == scheduler.Yield && len(o.Live) > 0
+		}}
+
+	gangUp = Guard{"at least minAvailable ranks run",
+		func(o *observation.Observation) bool { return o.Up() >= o.Min }}
+
+	// Starting is worth a write only when it lasts: a gang that runs within StatusDelay goes from Queued to Running.
+	placedSlowly = Guard{"at least minAvailable ranks are placed, for 5 s",
+		func(o *observation.Observation) bool { return o.Placed() >= o.Min && o.Settled() }}
+
+	scheduleTimeout = Guard{"scheduleTimeoutSeconds have passed in the queue",
+		func(o *observation.Observation) bool {
+			at, ok := scheduleDeadline(o)
+			return ok && o.Placed() < o.Min && !o.Now.Before(at)
+		}}
+)
+
+// Guards on a gang that drains.
+var (
+	disruptionSeen = Guard{"it drains for a failure, and a disruption proves to be the cause",
+		func(o *observation.Observation) bool {
+			return drainCause(o.Job) == v1alpha1.CauseFailure && len(o.Lost) > 0
+		}}
+
+	completed = Guard{
+		"every pod has ended, none by its own failure, and rank 0 said that every step is trained and exited 0",
+		func(o *observation.Observation) bool {
+			d := o.Job.Status.Drain
+			return len(o.Live) == 0 && drainCause(o.Job) != v1alpha1.CauseFailure &&
+				(o.Checkpoints.Completed || d != nil && d.Completed)
+		}}
+	saveUnknown = Guard{"every pod has ended, and rank 0 has not said what it saved: its volume is searched",
+		func(o *observation.Observation) bool {
+			return len(o.Live) == 0 && o.Job.Status.Drain != nil && Search(o.Job) == nil && !resumePointKnown(o)
+		}}
+	searchFailed = Guard{"searching the volume has failed, and not for the last time",
+		func(o *observation.Observation) bool {
+			return Search(o.Job) != nil && o.Checkpoints.SearchFailed && !resumePointKnown(o)
+		}}
+
+	permanent = Guard{"the failure is permanent or backoffLimit is spent",
+		func(o *observation.Observation) bool {
+			return drainCause(o.Job) == v1alpha1.CauseFailure &&
+				(o.Job.Status.Drain.Permanent || o.Job.Status.Restarts >= spec.BackoffLimit(o.Job))
+		}}
+	backoffFirst = Guard{"and the cause asks for a backoff",
+		func(o *observation.Observation) bool { return backoff(o.Job) > 0 }}
+	otherwise = Guard{"and the gang may return at once",
+		func(*observation.Observation) bool { return true }}
+)
+
+// drained narrows a guard to the moment when no pod runs any more, and what they saved is known or will not be: only then
+// are the cause and the resume point settled.
+func drained(g Guard) Guard {
+	return Guard{"every pod has ended, " + g.Name, func(o *observation.Observation) bool {
+		return len(o.Live) == 0 && resumePointKnown(o) && g.Holds(o)
+	}}
+}
+
+func causeIs(c v1alpha1.DrainCause) Guard {
+	return Guard{"cause " + string(c), func(o *observation.Observation) bool { return drainCause(o.Job) == c }}
+}
+
+// Over reports whether the way the job ends is settled, so that no rank will be started again.
+func Over(o *observation.Observation) bool {
+	phase := o.Job.Status.Phase
+	return phase.Finished() || phase == v1alpha1.PhaseDraining && permanent.Holds(o)
+}
+
+// drainCause is the cause of the drain under way; "" when there is none.
+func drainCause(job *v1alpha1.TrainingJob) v1alpha1.DrainCause {
+	if d := job.Status.Drain; d != nil {
+		return d.Cause
+	}
+	return ""
+}
+
+// activeDeadline is when activeDeadlineSeconds end the job, if they do.
+func activeDeadline(job *v1alpha1.TrainingJob) (time.Time, bool) {
+	s, start := job.Spec.RunPolicy.ActiveDeadlineSeconds, job.Status.StartTime
+	if s == nil || start == nil {
+		return time.Time{}, false
+	}
+	return start.Add(time.Duration(*s) * time.Second), true
+}
+
+// scheduleDeadline is when scheduleTimeoutSeconds end the wait in the queue, if they do.
+func scheduleDeadline(o *observation.Observation) (time.Time, bool) {
+	s := o.Job.Spec.RunPolicy.SchedulingPolicy.ScheduleTimeoutSeconds
+	if s == nil || *s == 0 {
+		return time.Time{}, false
+	}
+	return o.PhaseSince().Add(time.Duration(*s) * time.Second), true
+}

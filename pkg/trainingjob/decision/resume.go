@@ -1,0 +1,142 @@
+package decision
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+)
+
+// pin settles, once no rank of the attempt is left, what the next one resumes from: the same for every rank, and never
+// behind what this one resumed from, unless that is lost. It returns the resume point; nil: the beginning.
+func pin(o *observation.Observation, p *Plan) *v1alpha1.CheckpointPoint {
+	if spec.Checkpoints(o.Job) == nil {
+		return nil
+	}
+	cs := p.Checkpoint()
+	if result := o.Checkpoints.Resolved; result != nil {
+		cs.Latest = foundPoint(cs.Latest, result)
+		for _, passed := range result.PassedOver {
+			p.Warning("CheckpointPassedOver", "Resolve",
+				fmt.Sprintf("%s is not complete: %s", passed.URI, passed.Why))
+		}
+	}
+	before := cs.ResumeFrom
+	cs.ResumeFrom = cs.Latest.DeepCopy()
+	lost := before != nil && (cs.ResumeFrom == nil || cs.ResumeFrom.Step < before.Step)
+	attempt, searched := o.Job.Status.Attempt, o.Checkpoints.Resolved != nil
+	switch {
+	case lost:
+		setUnknown(o, p, v1alpha1.ReasonCheckpointLost, fmt.Sprintf(
+			"the checkpoint of step %d that attempt %d resumed from is gone or torn: training %s",
+			before.Step, attempt, resumption(p)))
+	case !searched && unresolved(o.Job) && !hasRun(o):
+		// It is as unknown as before.
+	case !searched && hasRun(o) && !terminationSuffices(o):
+		setUnknown(o, p, v1alpha1.ReasonUnresolved, fmt.Sprintf("the last word of attempt %d (or of one before it) "+
+			"was not heard, and nobody could look for what it saved: by what was reported, training %s",
+			attempt, resumption(p)))
+	case cs.ResumeFrom == nil && hasRun(o):
+		setUnknown(o, p, v1alpha1.ReasonNoCheckpoint, fmt.Sprintf(
+			"attempt %d left no complete checkpoint: training %s", attempt, resumption(p)))
+	default:
+		p.SetCondition(o, v1alpha1.ConditionCheckpointUnknown, false, v1alpha1.ReasonCheckpointKnown,
+			"training "+resumption(p))
+	}
+	return cs.ResumeFrom
+}
+
+// foundPoint is what a search found, with the time of the commit where it is the checkpoint that is known already.
+func foundPoint(known *v1alpha1.CheckpointPoint, result *checkpoint.Termination) *v1alpha1.CheckpointPoint {
+	found := result.Checkpoint
+	if found == nil {
+		return nil
+	}
+	if known != nil && known.URI == found.URI && known.Step == found.Step {
+		return known
+	}
+	return observation.PointOf(found, time.Time{})
+}
+
+// setUnknown says that the resume point may not be the newest complete checkpoint.
+func setUnknown(o *observation.Observation, p *Plan, reason, message string) {
+	p.SetCondition(o, v1alpha1.ConditionCheckpointUnknown, true, reason, message)
+	p.Warning(v1alpha1.ConditionCheckpointUnknown, "Resume", message)
+}
+
+// resumption says what the next attempt does.
+func resumption(p *Plan) string {
+	if cs := p.Status.Checkpoint; cs != nil && cs.ResumeFrom != nil {
+		return fmt.Sprintf("resumes from step %d", cs.ResumeFrom.Step)
+	}
+	return "starts from the beginning"
+}
+
+// andResumes ends the message of a new attempt; "" for jobs without checkpoints.
+func andResumes(job *v1alpha1.TrainingJob, p *Plan) string {
+	if spec.Checkpoints(job) == nil {
+		return ""
+	}
+	return "; it " + resumption(p)
+}
+
+// dropForeignCheckpoints drops checkpoints that lie where spec.checkpoint no longer points: no rank could read them.
+func dropForeignCheckpoints(o *observation.Observation, p *Plan) {
+	cs := p.Status.Checkpoint
+	if spec.Checkpoints(o.Job) == nil || cs == nil {
+		return
+	}
+	if from := cs.ResumeFrom; from != nil && !spec.OwnsCheckpoint(o.Job, from.URI) {
+		cs.ResumeFrom, cs.Latest = nil, nil
+		setUnknown(o, p, v1alpha1.ReasonPlaceChanged, fmt.Sprintf(
+			"spec.checkpoint has changed, and %s does not lie there: training %s", from.URI, resumption(p)))
+	}
+	if l := cs.Latest; l != nil && !spec.OwnsCheckpoint(o.Job, l.URI) {
+		cs.Latest = nil
+	}
+}
+
+// hasRun reports whether rank 0's trainer of this attempt has started.
+func hasRun(o *observation.Observation) bool {
+	d := o.Job.Status.Drain
+	return o.Checkpoints.Ran || d != nil && d.Ran
+}
+
+// terminationRead reports whether rank 0's termination message was read, and its agent saw the whole volume.
+func terminationRead(o *observation.Observation) bool {
+	d := o.Job.Status.Drain
+	return o.Checkpoints.Known || d != nil && d.CheckpointKnown
+}
+
+// terminationSuffices reports whether rank 0 said what its attempt has saved, what earlier attempts saved is known too,
+// and nothing speaks against the checkpoint that it resumed from.
+func terminationSuffices(o *observation.Observation) bool {
+	return terminationRead(o) && !unresolved(o.Job) && !suspect(o)
+}
+
+// suspect reports whether the attempt failed before it trained a step, on a checkpoint that may have been damaged since
+// it was called complete. Such a checkpoint must not be tried until backoffLimit is spent.
+func suspect(o *observation.Observation) bool {
+	st := &o.Job.Status
+	if drainCause(o.Job) != v1alpha1.CauseFailure || st.Checkpoint == nil || st.Checkpoint.ResumeFrom == nil ||
+		!spec.OnVolume(o.Job.Spec.Checkpoint) {
+		return false
+	}
+	from, latest, step := st.Checkpoint.ResumeFrom, st.Checkpoint.Latest, o.Checkpoints.Step
+	trained := st.Progress != nil && st.Progress.Attempt == st.Attempt || step != nil && *step > from.Step
+	return !trained && latest != nil && latest.Step == from.Step
+}
+
+// unresolved reports whether an earlier attempt may have saved on the volume what nobody could look for. It stays so
+// until somebody can.
+func unresolved(job *v1alpha1.TrainingJob) bool {
+	c := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.ConditionCheckpointUnknown)
+	return c != nil && c.Status == metav1.ConditionTrue && c.Reason == v1alpha1.ReasonUnresolved &&
+		spec.OnVolume(job.Spec.Checkpoint)
+}

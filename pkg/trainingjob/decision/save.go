@@ -1,0 +1,82 @@
+package decision
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+)
+
+// heartbeat is how often an agent reports, and so the longest time that a command takes to reach it (cmd/agent).
+const heartbeat = 10 * time.Second
+
+// requestSave asks for a checkpoint before the ranks are ended, where the end can wait: it costs the time of a save and
+// keeps the work since the last one. Only a rank 0 that is known to report is asked; any other gets SIGTERM and its grace
+// period.
+func requestSave(o *observation.Observation, d *v1alpha1.DrainStatus) {
+	c := spec.Checkpoints(o.Job)
+	st := &o.Job.Status
+	if c == nil || o.Agent.ReportURL == "" || st.Phase != v1alpha1.PhaseRunning || !canSave(o) {
+		return
+	}
+	if o.Checkpoints.Report == nil && (st.Progress == nil || st.Progress.Attempt != st.Attempt) {
+		return
+	}
+	wait := heartbeat + time.Duration(spec.OrDefault(c.GraceSeconds, spec.DefaultGraceSeconds))*time.Second
+	at := metav1.NewTime(o.Time().Add(wait))
+	d.CommandID, d.Deadline = fmt.Sprintf("drain-%d", st.Attempt), &at
+	d.Message += fmt.Sprintf("; a checkpoint is asked for first (at most %s)", wait)
+}
+
+// saving reports whether the ranks are left running until the trainer has saved, and until when.
+func saving(o *observation.Observation) (time.Time, bool) {
+	d := o.Job.Status.Drain
+	if d == nil || d.Deadline == nil || !o.Now.Before(d.Deadline.Time) || !canSave(o) {
+		return time.Time{}, false
+	}
+	if r := o.Checkpoints.Report; r != nil && r.CommandID == d.CommandID {
+		return time.Time{}, false // it has carried the command out
+	}
+	return d.Deadline.Time, true
+}
+
+// canSave reports whether rank 0 runs and no other rank has failed or is being ended. The others would hang in their next
+// collective operation.
+func canSave(o *observation.Observation) bool {
+	return o.Total() > 0 && o.Ranks[0].State == observation.RankRunning &&
+		o.Count(observation.RankFailed, observation.RankEnding) == 0
+}
+
+// Answer is the answer to a report of the job's current attempt. It depends on nothing but what is persisted, so that
+// every replica of the operator gives the same.
+func Answer(job *v1alpha1.TrainingJob) checkpoint.Answer {
+	a := checkpoint.Answer{Command: checkpoint.CommandNone, MinIntervalSeconds: int32(heartbeat / time.Second)}
+	if d := job.Status.Drain; job.Status.Phase == v1alpha1.PhaseDraining && d != nil && d.CommandID != "" {
+		a.Command, a.ID = checkpoint.CommandCheckpointAndExit, d.CommandID
+		if d.Deadline != nil {
+			at := d.Deadline.UTC()
+			a.Deadline = &at
+		}
+	}
+	return a
+}
+
+// Acknowledged reports whether the status holds the commit that a report tells of, or never will: because it has a later
+// one, because the attempt is settled, or because the job takes no checkpoints. The result of a search reaches the
+// operator as the termination message of its pod, so nothing of its report has to be kept.
+func Acknowledged(job *v1alpha1.TrainingJob, r *checkpoint.Report) bool {
+	save, st := r.Checkpoint, &job.Status
+	if save == nil || save.State != checkpoint.SaveCommitted || r.Phase == checkpoint.PhaseResolved ||
+		spec.Checkpoints(job) == nil || !spec.OwnsCheckpoint(job, save.URI) {
+		return true
+	}
+	if r.Attempt < st.Attempt || observation.SettledForGood(job) {
+		return true
+	}
+	return st.Checkpoint != nil && st.Checkpoint.Latest != nil && st.Checkpoint.Latest.Step >= save.Step
+}

@@ -1,0 +1,39 @@
+package decision
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
+)
+
+// TestAnswer: what is asked is what is persisted, and only while the gang is ended.
+func TestAnswer(t *testing.T) {
+	deadline := metav1.NewTime(time.Date(2026, 11, 21, 9, 0, 40, 0, time.UTC))
+	drain := &v1alpha1.DrainStatus{CommandID: "drain-3", Deadline: &deadline}
+	none := checkpoint.Answer{Command: checkpoint.CommandNone, MinIntervalSeconds: 10}
+	asked := checkpoint.Answer{Command: checkpoint.CommandCheckpointAndExit, ID: "drain-3", Deadline: &deadline.Time, MinIntervalSeconds: 10}
+	for name, c := range map[string]struct {
+		status v1alpha1.TrainingJobStatus
+		want   checkpoint.Answer
+	}{
+		"running":                   {v1alpha1.TrainingJobStatus{Phase: v1alpha1.PhaseRunning}, none},
+		"asked":                     {v1alpha1.TrainingJobStatus{Phase: v1alpha1.PhaseDraining, Drain: drain}, asked},
+		"ended without being asked": {v1alpha1.TrainingJobStatus{Phase: v1alpha1.PhaseDraining, Drain: &v1alpha1.DrainStatus{}}, none},
+		"a drain that is over":      {v1alpha1.TrainingJobStatus{Phase: v1alpha1.PhaseQueued, Drain: drain}, none},
+	} {
+		got := Answer(&v1alpha1.TrainingJob{Status: c.status})
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if data, err := checkpoint.Encode(got); err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if _, err := checkpoint.ParseAnswer(data); err != nil {
+			t.Errorf("%s: an agent refuses it: %v", name, err)
+		}
+	}
+}

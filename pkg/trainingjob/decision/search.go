@@ -1,0 +1,91 @@
+package decision
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+)
+
+// A search of the volume takes at most searchTries tries and searchTime in all. After that the last checkpoint that was
+// reported is taken.
+const (
+	searchTries = 3
+	searchTime  = 5 * time.Minute
+)
+
+// Search is the search of the volume that is under way; nil when there is none.
+func Search(job *v1alpha1.TrainingJob) *v1alpha1.ResolveStatus {
+	if d := job.Status.Drain; d != nil && job.Status.Phase == v1alpha1.PhaseDraining {
+		return d.Resolve
+	}
+	return nil
+}
+
+// resumePointKnown reports, once no rank is left, whether the next attempt's resume point can be pinned: rank 0's
+// termination message was read, or it never ran, or the volume was searched, or the search has taken too long.
+func resumePointKnown(o *observation.Observation) bool {
+	c := spec.Checkpoints(o.Job)
+	if c == nil || !spec.OnVolume(c) || !hasRun(o) || terminationSuffices(o) || o.Checkpoints.Resolved != nil ||
+		o.Agent.Image == "" {
+		return true
+	}
+	s := Search(o.Job)
+	return s != nil && (!o.Now.Before(s.Deadline.Time) || o.Checkpoints.SearchFailed && s.Try >= searchTries)
+}
+
+// beginSearch and searchAgain are transitions, so that the status holds a search's deadline before its pod exists.
+func beginSearch(o *observation.Observation, p *Plan) Outcome {
+	deadline := metav1.NewTime(o.Time().Add(searchTime))
+	p.Status.Drain.Resolve = &v1alpha1.ResolveStatus{Try: 1, Deadline: deadline}
+	why := "rank 0 ended without a last word"
+	switch {
+	case terminationRead(o) && suspect(o):
+		why = fmt.Sprintf("attempt %d failed before it trained a step, on a checkpoint that may be torn by now",
+			o.Job.Status.Attempt)
+	case terminationRead(o):
+		why = "an earlier attempt ended without a last word"
+	}
+	message := why + ": the volume is searched for the latest complete checkpoint"
+	p.Normal(v1alpha1.ReasonResolving, "Resolve", message)
+	return Outcome{Reason: v1alpha1.ReasonResolving, Message: message}
+}
+
+func searchAgain(_ *observation.Observation, p *Plan) Outcome {
+	p.Status.Drain.Resolve.Try++
+	return Outcome{
+		Reason: v1alpha1.ReasonResolving,
+		Message: fmt.Sprintf("searching the volume has failed: try %d of %d",
+			p.Status.Drain.Resolve.Try, searchTries),
+	}
+}
+
+// actSearch creates the pod that searches the volume while one is needed, and deletes those that are not.
+func actSearch(o *observation.Observation, p *Plan) {
+	s := Search(o.Job)
+	attempt := strconv.Itoa(int(o.Job.Status.Attempt))
+	for _, pod := range o.Resolvers {
+		current := s != nil && pod.Labels[v1alpha1.LabelAttempt] == attempt &&
+			pod.Labels[v1alpha1.LabelTry] == strconv.Itoa(int(s.Try))
+		if !current {
+			p.deletePod(pod, "its search is over")
+		}
+	}
+	if s == nil || len(o.Live) > 0 || resumePointKnown(o) {
+		return
+	}
+	p.WakeAt(s.Deadline.Time)
+	if b := o.CreateBackoff; b != nil && o.Now.Before(b.RetryTime) {
+		p.WakeAt(b.RetryTime)
+		return
+	}
+	if len(o.Resolvers) == 0 {
+		p.Resolve = true
+		p.Note("search the volume for the latest complete checkpoint (try %d)", s.Try)
+	}
+}

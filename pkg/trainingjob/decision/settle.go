@@ -1,0 +1,84 @@
+package decision
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+)
+
+// settle settles the cause of a drained attempt and where the next one resumes. The write that raises the attempt also
+// counts the cause, so that a failure is spent once however often it is observed.
+func settle(o *observation.Observation, p *Plan) Outcome {
+	pinned := pin(o, p)
+	p.Status.Attempt++
+	switch drainCause(o.Job) {
+	case v1alpha1.CauseFailure:
+		p.Status.Restarts++
+	case v1alpha1.CauseDisruption, v1alpha1.CauseEviction:
+		p.Status.Preemptions++
+	}
+	return Outcome{Reason: drainReason(o.Job), Fresh: true, Settled: true, ResumePoint: pinned}
+}
+
+func settleSuspend(o *observation.Observation, p *Plan) Outcome {
+	settled := settle(o, p)
+	p.Status.ReplicaStatuses, p.Status.Workers = nil, nil
+	outcome := suspend(o, p)
+	settled.Reason, settled.Message = outcome.Reason, outcome.Message
+	return settled
+}
+
+// settleFailed pins the resume point too, for a job that somebody makes to go on from here.
+func settleFailed(o *observation.Observation, p *Plan) Outcome {
+	pinned := pin(o, p)
+	d := o.Job.Status.Drain
+	reason, message := d.Reason, d.Message
+	if !d.Permanent {
+		reason = v1alpha1.ReasonBackoffLimit
+		message = fmt.Sprintf("%s; backoffLimit %d is spent", d.Message, spec.BackoffLimit(o.Job))
+	}
+	outcome := fail(o, p, "Finish", reason, message)
+	outcome.Settled, outcome.ResumePoint = true, pinned
+	return outcome
+}
+
+func settleBackoff(o *observation.Observation, p *Plan) Outcome {
+	delay := backoff(o.Job)
+	outcome := settle(o, p)
+	st := &p.Status
+	st.ReplicaStatuses, st.Workers = nil, nil
+	at := metav1.NewTime(o.Time().Add(delay))
+	st.NextAttemptTime = &at
+	outcome.Message = fmt.Sprintf("attempt %d follows after a backoff of %s%s", st.Attempt, delay,
+		andResumes(o.Job, p))
+	if drainCause(o.Job) == v1alpha1.CauseFailure {
+		outcome.Message += fmt.Sprintf("; restart %d of %d", st.Restarts, spec.BackoffLimit(o.Job))
+	}
+	p.Normal(v1alpha1.ConditionRestarting, "Restart", outcome.Message)
+	return outcome
+}
+
+func settleQueue(o *observation.Observation, p *Plan) Outcome {
+	outcome := settle(o, p)
+	if o.Backend == nil { // the scheduler is gone: the phase is Queued all the same, and the blocker says so
+		p.Status.Revision = o.Revision
+		outcome.Message = fmt.Sprintf("attempt %d waits for its scheduler%s", p.Status.Attempt, andResumes(o.Job, p))
+		return outcome
+	}
+	startAttempt(o, p)
+	outcome.Message = fmt.Sprintf("requeued whole at %s as attempt %d%s", o.Place(), p.Status.Attempt,
+		andResumes(o.Job, p))
+	p.Normal("Requeued", "Queue", outcome.Message)
+	return outcome
+}
+
+func drainReason(job *v1alpha1.TrainingJob) string {
+	if d := job.Status.Drain; d != nil {
+		return d.Reason
+	}
+	return v1alpha1.ReasonDrained
+}

@@ -1,0 +1,128 @@
+package decision
+
+import (
+	"slices"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+)
+
+// Guard is a named condition on what is observed.
+type Guard struct {
+	Name  string
+	Holds func(*observation.Observation) bool
+}
+
+// Transition is one row of the table: in one of the phases From, when the guard holds, the job goes to phase To.
+type Transition struct {
+	From []v1alpha1.Phase
+	When Guard
+	To   v1alpha1.Phase
+	// apply writes what else the same status must hold, and says what has happened.
+	apply func(*observation.Observation, *Plan) Outcome
+}
+
+// Outcome is what a transition says of itself.
+type Outcome struct {
+	// Reason and Message of the transition, for the status's history, message and conditions.
+	Reason, Message string
+	// Fresh: an attempt begins, so what is seen of the ranks belongs to the last one.
+	Fresh bool
+	// Settled: the cause of a drained attempt was settled, and ResumePoint is where the next attempt starts; nil: at the
+	// beginning.
+	Settled     bool
+	ResumePoint *v1alpha1.CheckpointPoint
+}
+
+var (
+	fresh     = []v1alpha1.Phase{"", v1alpha1.PhasePending}
+	placing   = []v1alpha1.Phase{v1alpha1.PhaseQueued, v1alpha1.PhaseStarting, v1alpha1.PhaseRunning}
+	draining  = []v1alpha1.Phase{v1alpha1.PhaseDraining}
+	resting   = []v1alpha1.Phase{v1alpha1.PhaseRestarting}
+	suspended = []v1alpha1.Phase{v1alpha1.PhaseSuspended}
+	queued    = []v1alpha1.Phase{v1alpha1.PhaseQueued}
+	unplaced  = []v1alpha1.Phase{v1alpha1.PhaseQueued, v1alpha1.PhaseStarting}
+	unended   = []v1alpha1.Phase{"", v1alpha1.PhasePending, v1alpha1.PhaseQueued, v1alpha1.PhaseStarting,
+		v1alpha1.PhaseRunning, v1alpha1.PhaseDraining, v1alpha1.PhaseRestarting, v1alpha1.PhaseSuspended}
+)
+
+// table is every way from one phase to another; the first row that matches wins. Its order ranks the reasons: success
+// before loss, a disruption before a failure (the peers on a dying node exit 1 first), and both before what users want.
+var table = []Transition{
+	{unended, invalid, v1alpha1.PhaseFailed, failInvalid},
+	{unended, pastDeadline, v1alpha1.PhaseFailed, failDeadline},
+
+	{fresh, wantsSuspend, v1alpha1.PhaseSuspended, suspend},
+	{fresh[:1], noScheduler, v1alpha1.PhasePending, wait},
+	{fresh, hasScheduler, v1alpha1.PhaseQueued, queue},
+
+	{placing, succeeded, v1alpha1.PhaseSucceeded, succeed},
+	{placing, lostRank, v1alpha1.PhaseDraining, drainLoss},
+	{placing, failedRank, v1alpha1.PhaseDraining, drainFailure},
+	{placing, restartsSpent, v1alpha1.PhaseDraining, drainRestartsSpent},
+	{placing, evicted, v1alpha1.PhaseDraining, drainEviction},
+	{queued, wantsSuspendIdle, v1alpha1.PhaseSuspended, suspend},
+	{placing, wantsSuspend, v1alpha1.PhaseDraining, drainSuspend},
+	{placing, specChanged, v1alpha1.PhaseDraining, drainSpecChange},
+	{placing, restartWanted, v1alpha1.PhaseDraining, drainRestart},
+	{unplaced, gangUp, v1alpha1.PhaseRunning, run},
+	{queued, placedSlowly, v1alpha1.PhaseStarting, start},
+	{queued, scheduleTimeout, v1alpha1.PhaseDraining, drainTimeout},
+
+	{draining, disruptionSeen, v1alpha1.PhaseDraining, upgradeDrain},
+	{draining, completed, v1alpha1.PhaseSucceeded, succeedDrained},
+	{draining, saveUnknown, v1alpha1.PhaseDraining, beginSearch},
+	{draining, searchFailed, v1alpha1.PhaseDraining, searchAgain},
+	{draining, drained(causeIs(v1alpha1.CauseSuspend)), v1alpha1.PhaseSuspended, settleSuspend},
+	{draining, drained(permanent), v1alpha1.PhaseFailed, settleFailed},
+	{draining, drained(backoffFirst), v1alpha1.PhaseRestarting, settleBackoff},
+	{draining, drained(otherwise), v1alpha1.PhaseQueued, settleQueue},
+
+	{resting, wantsSuspend, v1alpha1.PhaseSuspended, suspend},
+	{resting, backoffOver, v1alpha1.PhaseQueued, queueAgain},
+
+	{suspended, wantsResume, v1alpha1.PhaseQueued, resume},
+}
+
+// Next is the transition that the job makes now; nil when it stays in its phase.
+func Next(o *observation.Observation) *Transition {
+	for i := range table {
+		if t := &table[i]; slices.Contains(t.From, o.Job.Status.Phase) && t.When.Holds(o) {
+			return t
+		}
+	}
+	return nil
+}
+
+// maxTransitions bounds status.transitions.
+const maxTransitions = 20
+
+// Enter puts the job into the transition's phase and clears what belonged to the former one. What is observed must be
+// recorded in the plan's status between Enter and Apply, since the outcome speaks of it.
+func (t *Transition) Enter(p *Plan) {
+	p.Transition = true
+	p.Status.Phase = t.To
+	if t.To != v1alpha1.PhaseDraining {
+		p.Status.Drain = nil
+	}
+	if t.To != v1alpha1.PhaseRestarting {
+		p.Status.NextAttemptTime = nil
+	}
+	if p.Status.Scheduling != nil {
+		p.Status.Scheduling.Blocker = nil
+	}
+}
+
+// Apply writes what the transition changes beside the phase, and the job's history.
+func (t *Transition) Apply(o *observation.Observation, p *Plan) Outcome {
+	outcome := t.apply(o, p)
+	if o.Job.Status.Phase != t.To {
+		st := &p.Status
+		st.Transitions = append(st.Transitions,
+			v1alpha1.Transition{Time: o.Time(), Phase: t.To, Reason: outcome.Reason})
+		if n := len(st.Transitions); n > maxTransitions {
+			st.Transitions = slices.Delete(st.Transitions, 0, n-maxTransitions)
+		}
+	}
+	return outcome
+}

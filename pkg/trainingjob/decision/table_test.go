@@ -1,0 +1,77 @@
+package decision
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+)
+
+var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
+
+// TestTransitionTableIsDocumented renders the table into the package's documentation.
+func TestTransitionTableIsDocumented(t *testing.T) {
+	const begin, end = "// table by a test.\n//\n", "package decision\n"
+	text, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, ok := strings.Cut(string(text), begin)
+	if !ok || !strings.HasSuffix(rest, end) {
+		t.Fatal("doc.go has lost the place of its table")
+	}
+	want := head + begin + renderTable() + end
+	if *update {
+		if err := os.WriteFile("doc.go", []byte(want), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := gocmp.Diff(want, string(text)); diff != "" {
+		t.Errorf("the documentation shows another table; run with -update (-want +got):\n%s", diff)
+	}
+}
+
+func renderTable() string {
+	var b strings.Builder
+	for _, row := range table {
+		var from []string
+		for _, ph := range row.From {
+			from = append(from, cmp.Or(string(ph), "new"))
+		}
+		name := strings.Join(from, ", ")
+		if len(row.From) == len(unended) {
+			name = "(all but final)"
+		}
+		fmt.Fprintf(&b, "//\t%s\n//\t    → %-10s when %s\n", name, row.To, row.When.Name)
+	}
+	return b.String()
+}
+
+// TestTableIsWhole: every phase can be reached, and every phase that is not final can be left.
+func TestTableIsWhole(t *testing.T) {
+	reached, left := map[v1alpha1.Phase]bool{}, map[v1alpha1.Phase]bool{}
+	for _, row := range table {
+		reached[row.To] = true
+		if len(row.From) == len(unended) {
+			continue // the rows to Failed say nothing
+		}
+		for _, ph := range row.From {
+			left[ph] = true
+			if ph.Finished() {
+				t.Errorf("%s is final, yet a row leaves it", ph)
+			}
+		}
+	}
+	for _, ph := range unended[1:] {
+		if !reached[ph] || !left[ph] {
+			t.Errorf("%s: reached %t, left %t", ph, reached[ph], left[ph])
+		}
+	}
+}

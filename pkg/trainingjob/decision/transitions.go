@@ -1,0 +1,130 @@
+package decision
+
+import (
+	"fmt"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+)
+
+// What the table's rows write beside the phase. Each returns the transition's reason and message, and adds the one event
+// that tells of it.
+
+func failInvalid(o *observation.Observation, p *Plan) Outcome {
+	return fail(o, p, "Validate", v1alpha1.ReasonInvalidSpec, o.Rejected.ToAggregate().Error())
+}
+
+func failDeadline(o *observation.Observation, p *Plan) Outcome {
+	return fail(o, p, "Finish", v1alpha1.ReasonDeadlineExceeded, fmt.Sprintf(
+		"the job ran longer than activeDeadlineSeconds (%d)", *o.Job.Spec.RunPolicy.ActiveDeadlineSeconds))
+}
+
+func fail(o *observation.Observation, p *Plan, action, reason, message string) Outcome {
+	finish(o, p)
+	p.Warning(reason, action, message)
+	return Outcome{Reason: reason, Message: message}
+}
+
+func finish(o *observation.Observation, p *Plan) {
+	t := o.Time()
+	p.Status.CompletionTime = &t
+}
+
+func succeed(o *observation.Observation, p *Plan) Outcome {
+	return complete(o, p, fmt.Sprintf("%d/%d ranks succeeded", o.Count(observation.RankSucceeded), o.Total()))
+}
+
+// succeedDrained: the training was complete when its gang was ended.
+func succeedDrained(o *observation.Observation, p *Plan) Outcome {
+	return complete(o, p, fmt.Sprintf("every step was trained when the gang was ended (%s)", drainReason(o.Job)))
+}
+
+func complete(o *observation.Observation, p *Plan, message string) Outcome {
+	finish(o, p)
+	p.Normal(v1alpha1.ReasonCompleted, "Finish", message)
+	return Outcome{Reason: v1alpha1.ReasonCompleted, Message: message}
+}
+
+func wait(o *observation.Observation, p *Plan) Outcome {
+	b := v1alpha1.Blocker{Reason: v1alpha1.ReasonSchedulerMissing}
+	if o.SchedulerProblem != nil {
+		b = *o.SchedulerProblem
+	}
+	t := o.Time()
+	b.ObservedTime = &t
+	p.Status.Scheduling = &v1alpha1.SchedulingStatus{Queue: spec.Queue(o.Job), Blocker: &b}
+	p.Warning(b.Reason, "Queue", b.Message+"; "+b.NextStep)
+	return Outcome{Reason: b.Reason, Message: b.Message}
+}
+
+// queue hands the gang to its scheduler. Pods may be created for the attempt that is written here, and for no other.
+func queue(o *observation.Observation, p *Plan) Outcome {
+	p.Status.Attempt = max(1, p.Status.Attempt)
+	startAttempt(o, p)
+	message := "queued at " + o.Place()
+	p.Normal(v1alpha1.ReasonQueued, "Queue", fmt.Sprintf("%s: %s, %s start together or none",
+		message, o.Size(), observation.Plural(o.Min, "rank")))
+	return Outcome{Reason: v1alpha1.ReasonQueued, Message: message, Fresh: true}
+}
+
+func queueAgain(o *observation.Observation, p *Plan) Outcome {
+	startAttempt(o, p)
+	message := fmt.Sprintf("queued again at %s as attempt %d%s", o.Place(), p.Status.Attempt, andResumes(o.Job, p))
+	p.Normal(v1alpha1.ReasonQueued, "Queue", message)
+	return Outcome{Reason: v1alpha1.ReasonBackoffOver, Message: message, Fresh: true}
+}
+
+func resume(o *observation.Observation, p *Plan) Outcome {
+	p.Status.Attempt = max(1, p.Status.Attempt)
+	startAttempt(o, p)
+	message := fmt.Sprintf("resumed: queued at %s as attempt %d%s", o.Place(), p.Status.Attempt, andResumes(o.Job, p))
+	p.Normal(v1alpha1.ReasonResumed, "Queue", message)
+	return Outcome{Reason: v1alpha1.ReasonResumed, Message: message, Fresh: true}
+}
+
+// startAttempt records what the attempt is made from, and clears what concerned only the last one.
+func startAttempt(o *observation.Observation, p *Plan) {
+	st := &p.Status
+	st.Replicas = o.Total()
+	st.Selector = v1alpha1.LabelJobName + "=" + o.Job.Name
+	st.GPUs = render.GPUs(o.Job)
+	st.Revision = o.Revision
+	st.RestartRequest = o.Job.Annotations[v1alpha1.AnnotationRestart]
+	st.RankRestarts = 0
+	st.ReplicaStatuses, st.Workers = nil, nil
+	dropForeignCheckpoints(o, p)
+	st.Scheduling = &v1alpha1.SchedulingStatus{
+		Scheduler: v1alpha1.SchedulerName(o.Backend.Name()), Queue: spec.Queue(o.Job),
+		Group: o.Gang.GroupName(o.Backend, st.Attempt),
+		// Every attempt begins with this. It is assumed and not observed, so no event tells of it.
+		Blocker: &v1alpha1.Blocker{
+			Reason: v1alpha1.ReasonNotJudged, Message: "the scheduler has just been told of the gang",
+		},
+	}
+}
+
+func suspend(o *observation.Observation, p *Plan) Outcome {
+	p.Status.Scheduling = nil
+	const message = "suspended: no rank runs, no quota is held"
+	p.Normal(v1alpha1.ReasonSuspended, "Suspend", message)
+	return Outcome{Reason: v1alpha1.ReasonSuspended, Message: message}
+}
+
+func start(o *observation.Observation, _ *Plan) Outcome {
+	return Outcome{
+		Reason:  v1alpha1.ReasonPlaced,
+		Message: fmt.Sprintf("%d/%d ranks are placed, %d run", o.Placed(), o.Total(), o.Up()),
+	}
+}
+
+func run(o *observation.Observation, p *Plan) Outcome {
+	if p.Status.StartTime == nil {
+		t := o.Time()
+		p.Status.StartTime = &t
+	}
+	message := o.Running(&p.Status)
+	p.Normal(v1alpha1.ReasonGangRunning, "Start", fmt.Sprintf("%s (attempt %d)", message, o.Job.Status.Attempt))
+	return Outcome{Reason: v1alpha1.ReasonGangRunning, Message: message}
+}

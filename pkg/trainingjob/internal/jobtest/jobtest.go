@@ -1,0 +1,51 @@
+// Package jobtest makes TrainingJobs for the tests of the core's rooms.
+package jobtest
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+)
+
+// New is a job "bert" of n ranks with 2 GPUs each, in the simple form, changed by edit.
+func New(n int32, edit ...func(*v1alpha1.TrainingJob)) *v1alpha1.TrainingJob {
+	job := &v1alpha1.TrainingJob{
+		ObjectMeta: metav1.ObjectMeta{Name: "bert", Namespace: "team-a", UID: "job-uid", Generation: 1},
+		Spec: v1alpha1.TrainingJobSpec{
+			Framework: v1alpha1.FrameworkPyTorch, Image: "bert:1", Command: []string{"python", "train.py"}, Replicas: &n,
+			Resources: Requests("nvidia.com/gpu", "2"),
+		},
+	}
+	for _, e := range edit {
+		e(job)
+	}
+	return job
+}
+
+// Roles turns a job into the full form: a Master and two Workers without requests.
+func Roles(j *v1alpha1.TrainingJob) {
+	pod := corev1.PodSpec{Containers: []corev1.Container{{Name: "pytorch", Image: "bert:1"}}}
+	j.Spec.Image, j.Spec.Command, j.Spec.Replicas, j.Spec.Resources = "", nil, nil, corev1.ResourceRequirements{}
+	j.Spec.ReplicaSpecs = map[v1alpha1.Role]v1alpha1.ReplicaSpec{
+		v1alpha1.RoleMaster: {Template: corev1.PodTemplateSpec{Spec: *pod.DeepCopy()}},
+		v1alpha1.RoleWorker: {Replicas: new(int32(2)), Template: corev1.PodTemplateSpec{Spec: pod}},
+	}
+}
+
+// Checkpoints gives a job checkpoints on a claim that the operator makes.
+func Checkpoints(j *v1alpha1.TrainingJob) { j.Spec.Checkpoint = &v1alpha1.CheckpointSpec{} }
+
+// SetGPUs sets the GPUs that each rank of a role requests.
+func SetGPUs(j *v1alpha1.TrainingJob, role v1alpha1.Role, n string) {
+	spec := j.Spec.ReplicaSpecs[role]
+	spec.Template = *spec.Template.DeepCopy()
+	spec.Template.Spec.Containers[0].Resources = Requests("nvidia.com/gpu", n)
+	j.Spec.ReplicaSpecs[role] = spec
+}
+
+// Requests of one resource.
+func Requests(name corev1.ResourceName, n string) corev1.ResourceRequirements {
+	return corev1.ResourceRequirements{Requests: corev1.ResourceList{name: resource.MustParse(n)}}
+}

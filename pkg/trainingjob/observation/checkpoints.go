@@ -1,0 +1,171 @@
+package observation
+
+import (
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+)
+
+// Checkpoints is what is known of the attempt's trainer and its checkpoints, from its reports, the termination messages
+// of its pods and the search of its volume. Whatever of it cannot be observed again is written to the status before the
+// pods are gone (see package status).
+type Checkpoints struct {
+	// Latest complete checkpoint that any of them named, not behind the status's. SaveSeconds is how long the trainer
+	// took to write it; 0: unknown.
+	Latest      *v1alpha1.CheckpointPoint
+	SaveSeconds float64
+	// Report of the current attempt; nil when there is none.
+	Report *Reported
+	// Step at which the trainer ended, by its termination message; nil where it did not say.
+	Step *int64
+	// Ran: rank 0's trainer has started.
+	Ran bool
+	// Known: rank 0's termination message was read, and its agent saw the whole volume.
+	Known bool
+	// Completed: rank 0 said that every step is trained, and exited 0.
+	Completed bool
+	// Resolved is the result of the search; nil without one. SearchFailed: the pod of the current try ended without one.
+	Resolved     *checkpoint.Termination
+	SearchFailed bool
+}
+
+// checkpointsOf a job with checkpoints; empty for any other.
+func checkpointsOf(s *Snapshot, ranks *Attempt, lost []Loss) Checkpoints {
+	var c Checkpoints
+	if spec.Checkpoints(s.Job) == nil || SettledForGood(s.Job) {
+		return c
+	}
+	if st := s.Job.Status.Checkpoint; st != nil {
+		c.Latest = st.Latest
+	}
+	// The reports of a former attempt are over: its resume point was settled from more than them.
+	if r := s.Report; r != nil && r.Attempt == s.Job.Status.Attempt && r.Phase != checkpoint.PhaseResolved {
+		c.Report = r
+		c.consider(s.Job, r.Checkpoint, r.Received)
+	}
+	c.readRankZero(s, ranks, lost)
+	c.readSearch(s)
+	return c
+}
+
+// SettledForGood reports whether the job has finished after a drain, which settled everything.
+func SettledForGood(job *v1alpha1.TrainingJob) bool {
+	ts := job.Status.Transitions
+	return job.Status.Phase.Finished() && len(ts) > 1 && ts[len(ts)-2].Phase == v1alpha1.PhaseDraining
+}
+
+// consider makes a checkpoint the latest if it is newer: by step, then by attempt, since a later attempt that reached the
+// same step wrote files that still have a live writer.
+func (c *Checkpoints) consider(job *v1alpha1.TrainingJob, save *checkpoint.Save, received time.Time) {
+	if save == nil || save.State != checkpoint.SaveCommitted || !spec.OwnsCheckpoint(job, save.URI) {
+		return
+	}
+	if l := c.Latest; l != nil && (save.Step < l.Step || save.Step == l.Step && save.URI == l.URI) {
+		return
+	}
+	c.Latest, c.SaveSeconds = PointOf(save, received), save.DurationSeconds
+}
+
+// PointOf is a save as the status shows it, with the time of its commit, else the time at which it became known.
+func PointOf(save *checkpoint.Save, received time.Time) *v1alpha1.CheckpointPoint {
+	at := metav1.NewTime(received.Truncate(time.Second))
+	if save.CommittedAt != nil {
+		at = metav1.NewTime(save.CommittedAt.Truncate(time.Second))
+	}
+	point := &v1alpha1.CheckpointPoint{URI: save.URI, Step: save.Step}
+	if !at.IsZero() {
+		point.Time = &at
+	}
+	return point
+}
+
+// readRankZero reads what rank 0's pod says, as it is or as it last was.
+func (c *Checkpoints) readRankZero(s *Snapshot, ranks *Attempt, lost []Loss) {
+	if len(ranks.Ranks) == 0 {
+		return
+	}
+	// Under scope Rank this pod may have had a predecessor in the same attempt, which saved and was not observed.
+	ph := s.Job.Status.Phase
+	successor := spec.Scope(s.Job) == v1alpha1.ScopeRank &&
+		(ranks.Present() > 0 || ph == v1alpha1.PhaseStarting || ph == v1alpha1.PhaseRunning)
+	pod := ranks.Ranks[0].LastPod()
+	if pod == nil {
+		c.Ran = successor || mayHaveRun(ph, lost)
+		return
+	}
+	c.Ran = successor || started(pod)
+	for _, t := range terminations(pod) {
+		c.readTermination(s, t)
+	}
+}
+
+// readTermination reads the termination message of rank 0's trainer, if it is one of the current attempt.
+func (c *Checkpoints) readTermination(s *Snapshot, t termination) {
+	attempt := s.Job.Status.Attempt
+	message, err := checkpoint.ParseTermination([]byte(t.Message))
+	if err != nil || message.Attempt != 0 && message.Attempt != attempt {
+		return
+	}
+	c.consider(s.Job, message.Checkpoint, t.FinishedAt.Time)
+	c.Step = message.Step
+	if !t.final {
+		return
+	}
+	// A problem may mean that the agent did not see the whole volume.
+	c.Known = message.Problem == "" || message.Reason == checkpoint.ExitStartFailed
+	reported := s.Report != nil && s.Report.Attempt == attempt && s.Report.Phase == checkpoint.PhaseCompleted
+	c.Completed = message.ExitCode == 0 && t.ExitCode == 0 &&
+		(message.Phase == checkpoint.PhaseCompleted || reported)
+}
+
+// mayHaveRun answers for a rank 0 of whose pod nothing is known: it has run if the gang did, or if nobody knows.
+func mayHaveRun(phase v1alpha1.Phase, lost []Loss) bool {
+	switch phase {
+	case v1alpha1.PhaseStarting, v1alpha1.PhaseRunning:
+		return true
+	case v1alpha1.PhaseQueued:
+		for _, l := range lost {
+			if l.Reason == v1alpha1.ReasonPodVanished {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// readSearch reads what the pod that searches the volume has found.
+func (c *Checkpoints) readSearch(s *Snapshot) {
+	attempt := strconv.Itoa(int(s.Job.Status.Attempt))
+	try := strconv.Itoa(int(render.ResolveTry(s.Job)))
+	for _, pod := range s.Resolvers {
+		if pod.Labels[v1alpha1.LabelAttempt] != attempt || !Ended(pod) {
+			continue
+		}
+		if result := searchResult(s.Job, pod); result != nil {
+			c.Resolved = result
+		} else if pod.Labels[v1alpha1.LabelTry] == try {
+			c.SearchFailed = true
+		}
+	}
+}
+
+func searchResult(job *v1alpha1.TrainingJob, pod *corev1.Pod) *checkpoint.Termination {
+	for _, t := range terminations(pod) {
+		message, err := checkpoint.ParseTermination([]byte(t.Message))
+		if err != nil || message.Reason != checkpoint.ExitResolved || t.ExitCode != 0 {
+			continue
+		}
+		save := message.Checkpoint
+		if save == nil || save.State == checkpoint.SaveCommitted && spec.OwnsCheckpoint(job, save.URI) {
+			return message
+		}
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+package observation
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+)
+
+// maxFailureMessage is the longest message of a failure in the status, in bytes. Its tail is kept.
+const maxFailureMessage = 2048
+
+// Failure is a rank that ended by itself, without success.
+type Failure struct {
+	Rank     spec.RankRef
+	Pod      *corev1.Pod
+	ExitCode *int32
+	Reason   string
+	Message  string
+	Finished time.Time
+	// Permanent: its restart policy rules out another attempt.
+	Permanent bool
+}
+
+// failedRanks are the ranks that failed by themselves, the first to end first: the others mostly fail because of it.
+func failedRanks(job *v1alpha1.TrainingJob, ranks *Attempt) []Failure {
+	var failed []Failure
+	scope := spec.Scope(job)
+	for i := range ranks.Ranks {
+		r := &ranks.Ranks[i]
+		pod := r.LastPod()
+		if pod == nil || r.State == RankSucceeded || pod.Status.Phase != corev1.PodFailed {
+			continue
+		}
+		if _, taken := takenAway(r, pod); taken {
+			continue
+		}
+		if scope == v1alpha1.ScopeRank && (r.Policy == v1alpha1.RestartOnFailure || r.Policy == v1alpha1.RestartAlways) {
+			continue // the kubelet restarts its containers, so the pod itself failed, and only this rank is replaced
+		}
+		f := failureOf(job.Spec.Framework, r.RankRef, pod)
+		switch r.Policy {
+		case v1alpha1.RestartNever:
+			f.Permanent = true
+		case v1alpha1.RestartExitCode:
+			f.Permanent = f.ExitCode != nil && *f.ExitCode < 128
+		}
+		failed = append(failed, f)
+	}
+	slices.SortStableFunc(failed, func(a, b Failure) int { return a.Finished.Compare(b.Finished) })
+	return failed
+}
+
+// failureOf reads what the kubelet says of the container that failed: the trainer, if it is among them.
+func failureOf(framework v1alpha1.Framework, ref spec.RankRef, pod *corev1.Pod) Failure {
+	f := Failure{Rank: ref, Pod: pod, Reason: pod.Status.Reason, Message: pod.Status.Message}
+	for _, t := range failedContainers(pod, spec.Trainer(framework, &pod.Spec).Name) {
+		f.ExitCode, f.Finished = &t.ExitCode, t.FinishedAt.Time
+		f.Reason, f.Message = t.Reason, cmp.Or(strings.TrimSpace(t.Message), f.Message)
+		if message, err := checkpoint.ParseTermination([]byte(t.Message)); err == nil {
+			f.readTermination(message)
+		}
+		break
+	}
+	return f
+}
+
+// failedContainers of a pod, the trainer first, then in the pod's order, init containers last.
+func failedContainers(pod *corev1.Pod, trainer string) []*corev1.ContainerStateTerminated {
+	var first, others []*corev1.ContainerStateTerminated
+	for _, s := range slices.Concat(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses) {
+		switch t := s.State.Terminated; {
+		case t == nil || t.ExitCode == 0:
+		case s.Name == trainer:
+			first = append(first, t)
+		default:
+			others = append(others, t)
+		}
+	}
+	return append(first, others...)
+}
+
+// readTermination takes from the agent's termination message the end of the log, and how the trainer ended where the
+// kubelet knows only that it did.
+func (f *Failure) readTermination(message *checkpoint.Termination) {
+	f.Message = cmp.Or(strings.TrimSpace(message.Log), message.Problem)
+	if f.Reason != "Error" {
+		return
+	}
+	switch message.Reason {
+	case checkpoint.ExitStartFailed, checkpoint.ExitGraceExceeded:
+		f.Reason = string(message.Reason)
+	case checkpoint.ExitSignaled:
+		f.Reason = message.Signal
+	}
+}
+
+// Status is the failure as status.lastFailure shows it.
+func (f Failure) Status(attempt int32, now time.Time) *v1alpha1.FailureStatus {
+	t := metav1.NewTime(cmp.Or(f.Finished, now).Truncate(time.Second))
+	return &v1alpha1.FailureStatus{
+		Role: f.Rank.Role, Index: f.Rank.Index, PodName: f.Pod.Name, Attempt: attempt, Node: f.Pod.Spec.NodeName,
+		ExitCode: f.ExitCode, Reason: f.Reason, Message: tail(f.Message, maxFailureMessage), Time: &t,
+	}
+}
+
+// String is one sentence: what ended, and how.
+func (f Failure) String() string {
+	switch {
+	case f.ExitCode != nil && f.Reason != "" && f.Reason != "Error":
+		return fmt.Sprintf("%s exited with code %d (%s)", f.Pod.Name, *f.ExitCode, f.Reason)
+	case f.ExitCode != nil:
+		return fmt.Sprintf("%s exited with code %d", f.Pod.Name, *f.ExitCode)
+	case f.Reason != "":
+		return fmt.Sprintf("%s failed: %s", f.Pod.Name, f.Reason)
+	}
+	return f.Pod.Name + " failed with an unknown exit code"
+}
+
+// tail is the end of s, at most n bytes long and valid UTF-8.
+func tail(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[len(s)-n:], "")
+}

@@ -1,0 +1,105 @@
+package observation
+
+import (
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/validation"
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+)
+
+// Gang is a job's gang in the words of its scheduler, described once per reconcile.
+type Gang struct {
+	// Invalid is what is wrong with the job itself; Unsupported is what its scheduler's dialect cannot express.
+	Invalid, Unsupported field.ErrorList
+	// Gang of the current attempt; nil while the job has no scheduler, has finished, or has no known role.
+	Gang *scheduler.Gang
+	// Wanted are the objects that must exist for the gang. They mean something only when Computed is true: an invalid job
+	// has no wanted objects that anybody could know, and that is not the same as none.
+	Wanted   scheduler.Objects
+	Computed bool
+	// WantedErr is why the dialect cannot render the gang.
+	WantedErr error
+}
+
+// Errors are all that keeps the gang from being rendered.
+func (g Gang) Errors() field.ErrorList {
+	return append(g.Invalid[:len(g.Invalid):len(g.Invalid)], g.Unsupported...)
+}
+
+// DescribeGang validates a job and renders its gang for a backend, which may be nil. clusterObjects are what a
+// scheduler.ClusterAware backend must see. A finished job has no gang.
+func DescribeGang(
+	job *v1alpha1.TrainingJob, backend scheduler.Backend, pods []*corev1.Pod, clusterObjects scheduler.Objects,
+) Gang {
+	var g Gang
+	if job.Status.Phase.Finished() {
+		return g
+	}
+	g.Invalid = validation.Validate(job)
+	if backend == nil {
+		return g
+	}
+	attempt := max(job.Status.Attempt, 1)
+	gang := render.Gang(job, attempt, hasPods(pods, attempt))
+	if len(gang.Roles) == 0 {
+		return g
+	}
+	gang.ClusterObjects = clusterObjects
+	gang.UnschedulableMessages = UnschedulableMessages(pods, attempt)
+	g.Gang = &gang
+	if len(g.Invalid) > 0 {
+		return g
+	}
+	if g.Unsupported = backend.Validate(gang); len(g.Unsupported) > 0 {
+		return g
+	}
+	g.Wanted, g.WantedErr = backend.Objects(gang)
+	g.Computed = true
+	return g
+}
+
+// GroupName is the name of the scheduler's object for an attempt of the gang: the first object that the dialect renders.
+// It is "" when the gang cannot be rendered.
+func (g Gang) GroupName(backend scheduler.Backend, attempt int32) string {
+	if g.Gang == nil {
+		return ""
+	}
+	next := *g.Gang
+	next.Attempt, next.HasPods = attempt, false
+	objs, err := backend.Objects(next)
+	if err != nil || len(objs) == 0 {
+		return "" // the shell meets the same error when it applies the objects, and reports it there
+	}
+	return objs[0].GetName()
+}
+
+// UnschedulableMessages are what the scheduler wrote on those of an attempt's pods that it could not place, sorted by the
+// pods' names.
+func UnschedulableMessages(pods []*corev1.Pod, attempt int32) []string {
+	label := strconv.Itoa(int(attempt))
+	byPod := map[string]string{}
+	for _, pod := range pods {
+		c := condition(pod, corev1.PodScheduled)
+		if c != nil && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable &&
+			pod.Labels[v1alpha1.LabelAttempt] == label {
+			byPod[pod.Name] = c.Message
+		}
+	}
+	return valuesByKey(byPod)
+}
+
+// hasPods reports whether ranks of the attempt exist.
+func hasPods(pods []*corev1.Pod, attempt int32) bool {
+	label := strconv.Itoa(int(attempt))
+	for _, pod := range pods {
+		if pod.Labels[v1alpha1.LabelAttempt] == label {
+			return true
+		}
+	}
+	return false
+}

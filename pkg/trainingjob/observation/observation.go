@@ -1,0 +1,146 @@
+package observation
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+)
+
+// Observation is a job as one reconcile sees it. It is read-only.
+type Observation struct {
+	Snapshot
+	Attempt
+	// Rejected is why a spec that must be judged now is invalid. A spec is judged when it is new and before its scheduler
+	// is chosen, and not again: an operator that was upgraded to stricter rules must not fail jobs that run.
+	Rejected field.ErrorList
+	Scope    v1alpha1.RestartScope
+	// Min is the number of ranks that start together or not at all.
+	Min int32
+	// Revision of the spec as it is now; the attempt's is in the status.
+	Revision string
+	// Lost ranks were taken by a disruption; Failed ranks ended by themselves. Both are empty once the job has finished.
+	Lost        []Loss
+	Failed      []Failure
+	Checkpoints Checkpoints
+	// changed is the latest time at which a pod says that something about it changed; zero without pods.
+	changed time.Time
+}
+
+// Of derives from a snapshot what is seen of its job.
+func Of(s Snapshot) *Observation {
+	o := &Observation{
+		Snapshot: s, Scope: spec.Scope(s.Job), Min: spec.MinAvailable(s.Job), Revision: spec.Revision(s.Job),
+	}
+	for _, pod := range s.Pods {
+		if t := lastChange(pod); t.After(o.changed) {
+			o.changed = t
+		}
+	}
+	if s.Job.Status.Phase.Finished() {
+		o.Attempt = attemptOf(&s)
+		o.Checkpoints = checkpointsOf(&s, &o.Attempt, nil)
+		return o
+	}
+	if mustJudge(s.Job) {
+		o.Rejected = s.Gang.Errors()
+		if len(s.Gang.Invalid) > 0 {
+			// Nothing can be said of the ranks of a job that makes no sense, but its pods must go.
+			o.Attempt = Attempt{Live: livePods(s.Pods)}
+			return o
+		}
+	}
+	o.Attempt = attemptOf(&s)
+	if s.Job.Status.Phase == v1alpha1.PhaseDraining {
+		o.Lost = lostWhileDraining(&o.Attempt, s.Nodes, s.Now)
+	} else {
+		o.Lost = lostRanks(s.Job, &o.Attempt)
+	}
+	o.Failed = failedRanks(s.Job, &o.Attempt)
+	o.Checkpoints = checkpointsOf(&s, &o.Attempt, o.Lost)
+	if spec.Checkpoints(s.Job) != nil && s.Agent.Image == "" {
+		o.Backend, o.SchedulerProblem = nil, agentMissing()
+	}
+	return o
+}
+
+// mustJudge reports whether the spec is to be judged now (see Observation.Rejected).
+func mustJudge(job *v1alpha1.TrainingJob) bool {
+	judged := []v1alpha1.Phase{"", v1alpha1.PhasePending, v1alpha1.PhaseSuspended}
+	return job.Status.ObservedGeneration != job.Generation || slices.Contains(judged, job.Status.Phase)
+}
+
+// agentMissing is why a job with checkpoints cannot start.
+func agentMissing() *v1alpha1.Blocker {
+	return &v1alpha1.Blocker{
+		Reason: v1alpha1.ReasonAgentNotConfigured,
+		Message: "the job has checkpoints, and the operator's configuration does not say which image holds the agent " +
+			"for them",
+		NextStep: "the admin sets agent.image in the operator's configuration and restarts the operator; " +
+			"or remove spec.checkpoint",
+	}
+}
+
+// StatusDelay is how long a change of counts or of a blocker must stand before it is written: most changes are soon
+// followed by a transition, which carries them at no extra cost.
+const StatusDelay = 5 * time.Second
+
+// Settled reports whether no pod has changed for StatusDelay.
+func (o *Observation) Settled() bool { return !o.Now.Before(o.SettlesAt()) }
+
+// SettlesAt is when the job will have settled. A pod whose clock runs ahead does not delay it.
+func (o *Observation) SettlesAt() time.Time {
+	changed := o.changed
+	if changed.After(o.Now) {
+		changed = o.Now.Truncate(time.Second)
+	}
+	if since := o.PhaseSince(); since.After(changed) {
+		changed = since
+	}
+	return changed.Add(StatusDelay)
+}
+
+// PhaseSince is when the job entered its phase; zero before the first one.
+func (o *Observation) PhaseSince() time.Time {
+	if n := len(o.Job.Status.Transitions); n > 0 {
+		return o.Job.Status.Transitions[n-1].Time.Time
+	}
+	return time.Time{}
+}
+
+// Time is Now as the status writes it, in whole seconds.
+func (o *Observation) Time() metav1.Time { return metav1.NewTime(o.Now.Truncate(time.Second)) }
+
+// OnLostNode reports whether the pod's deletion hangs on a node that does not answer.
+func (o *Observation) OnLostNode(pod *corev1.Pod) bool { return onLostNode(pod, o.Nodes, o.Now) }
+
+// RankRestarts is how often the kubelet restarted containers in this attempt under scope Rank, without those of roles that
+// are always restarted. A rank that was replaced counts from zero again.
+func (o *Observation) RankRestarts() int32 {
+	if o.Scope != v1alpha1.ScopeRank || len(o.Pods) == 0 {
+		return o.Job.Status.RankRestarts
+	}
+	return o.ContainerRestarts()
+}
+
+// ContainerRestarts sums what the kubelet restarted in this attempt, without roles that are always restarted.
+func (o *Observation) ContainerRestarts() int32 {
+	var n int32
+	for i := range o.Ranks {
+		if r := &o.Attempt.Ranks[i]; r.Pod != nil && r.Policy != v1alpha1.RestartAlways {
+			n += RestartCount(r.Pod)
+		}
+	}
+	return n
+}
+
+// Restarts is the number of restarts spent so far: what the status counted, and what the kubelet has added since. What a
+// replaced rank had spent stays spent.
+func (o *Observation) Restarts() int32 {
+	return o.Job.Status.Restarts + max(0, o.RankRestarts()-o.Job.Status.RankRestarts)
+}

@@ -1,0 +1,137 @@
+package observation
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Ended reports whether a pod's containers have ended for good: it holds no resources any more.
+func Ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// Ready reports whether the pod is ready.
+func Ready(pod *corev1.Pod) bool {
+	c := condition(pod, corev1.PodReady)
+	return c != nil && c.Status == corev1.ConditionTrue
+}
+
+// RestartCount is how often the kubelet restarted the pod's containers.
+func RestartCount(pod *corev1.Pod) int32 {
+	var n int32
+	for i := range pod.Status.ContainerStatuses {
+		n += pod.Status.ContainerStatuses[i].RestartCount
+	}
+	return n
+}
+
+// disrupted is the pod's DisruptionTarget condition, if it is true.
+func disrupted(pod *corev1.Pod) *corev1.PodCondition {
+	if c := condition(pod, corev1.DisruptionTarget); c != nil && c.Status == corev1.ConditionTrue {
+		return c
+	}
+	return nil
+}
+
+func condition(pod *corev1.Pod, t corev1.PodConditionType) *corev1.PodCondition {
+	for i := range pod.Status.Conditions {
+		if pod.Status.Conditions[i].Type == t {
+			return &pod.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// termination of a container. The final one ended for good; the others were followed by a restart.
+type termination struct {
+	*corev1.ContainerStateTerminated
+	final bool
+}
+
+func terminations(pod *corev1.Pod) []termination {
+	var all []termination
+	for i := range pod.Status.ContainerStatuses {
+		s := &pod.Status.ContainerStatuses[i]
+		if t := s.LastTerminationState.Terminated; t != nil {
+			all = append(all, termination{t, false})
+		}
+		if t := s.State.Terminated; t != nil {
+			all = append(all, termination{t, Ended(pod) || pod.DeletionTimestamp != nil})
+		}
+	}
+	return all
+}
+
+// started reports whether any of the pod's containers ever ran.
+func started(pod *corev1.Pod) bool {
+	for i := range pod.Status.ContainerStatuses {
+		s := &pod.Status.ContainerStatuses[i]
+		if s.State.Running != nil || s.State.Terminated != nil || s.LastTerminationState.Terminated != nil {
+			return true
+		}
+	}
+	return pod.Status.Phase == corev1.PodRunning ||
+		pod.Status.Phase == corev1.PodFailed && pod.Spec.NodeName != "" && len(pod.Status.ContainerStatuses) == 0
+}
+
+// toldToEnd reports whether a pod that has ended was asked to before it did.
+func toldToEnd(pod *corev1.Pod) bool {
+	var last time.Time
+	for _, t := range terminations(pod) {
+		if t.FinishedAt.After(last) {
+			last = t.FinishedAt.Time
+		}
+	}
+	if c := disrupted(pod); c != nil && !c.LastTransitionTime.After(last) {
+		return true
+	}
+	if pod.DeletionTimestamp == nil {
+		return false
+	}
+	asked := pod.DeletionTimestamp.Time // the end of its grace period
+	if g := pod.DeletionGracePeriodSeconds; g != nil {
+		asked = asked.Add(-time.Duration(*g) * time.Second)
+	}
+	return !asked.After(last)
+}
+
+// lastChange is the latest time at which the pod says that something about it changed.
+func lastChange(pod *corev1.Pod) time.Time {
+	last := pod.CreationTimestamp.Time
+	later := func(t time.Time) {
+		if t.After(last) {
+			last = t
+		}
+	}
+	for i := range pod.Status.Conditions {
+		later(pod.Status.Conditions[i].LastTransitionTime.Time)
+	}
+	for i := range pod.Status.ContainerStatuses {
+		switch st := pod.Status.ContainerStatuses[i].State; {
+		case st.Running != nil:
+			later(st.Running.StartedAt.Time)
+		case st.Terminated != nil:
+			later(st.Terminated.FinishedAt.Time)
+		}
+	}
+	return last
+}
+
+func valuesByKey(m map[string]string) []string {
+	var values []string
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		values = append(values, m[key])
+	}
+	return values
+}
+
+// Unschedulable is what the scheduler wrote on a pod that it could not place; "" when it wrote nothing.
+func Unschedulable(pod *corev1.Pod) string {
+	if c := condition(pod, corev1.PodScheduled); c != nil && c.Status == corev1.ConditionFalse {
+		return c.Message
+	}
+	return ""
+}

@@ -1,0 +1,178 @@
+package observation
+
+import (
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+)
+
+// RankState is where one rank of the current attempt is.
+type RankState int
+
+// The states of a rank.
+const (
+	RankMissing   RankState = iota // it has no pod
+	RankPending                    // its pod is not bound to a node
+	RankBound                      // bound, not running yet
+	RankRunning                    // running
+	RankEnding                     // its pod is being deleted and has not ended
+	RankSucceeded                  // ended with success, possibly remembered from the status
+	RankFailed                     // ended without success
+)
+
+// Rank is one rank of the current attempt.
+type Rank struct {
+	spec.RankRef
+	Policy v1alpha1.RestartPolicy
+	State  RankState
+	// Pod is nil while the rank has none. Departed is the pod as it last was, where that is known.
+	Pod, Departed *corev1.Pod
+	// CutShort: it exited 0 because it was told to end, and did not say that its training was complete.
+	CutShort bool
+}
+
+// LastPod is the rank's pod, or its departed pod; nil when neither is known.
+func (r *Rank) LastPod() *corev1.Pod {
+	if r.Pod != nil {
+		return r.Pod
+	}
+	return r.Departed
+}
+
+// Attempt is the current attempt as its pods show it: its ranks in rank order, and the pods that are no part of it.
+type Attempt struct {
+	Roles []spec.Role
+	Ranks []Rank
+	// Stale pods belong to another attempt, or to a rank that the spec no longer has: they must be gone before anything is
+	// created.
+	Stale []*corev1.Pod
+	// Live pods, of whatever attempt, have not ended yet.
+	Live []*corev1.Pod
+}
+
+// attemptOf sorts a job's pods by the ranks of its current attempt.
+func attemptOf(s *Snapshot) Attempt {
+	cooperates := spec.Checkpoints(s.Job) != nil
+	o := Attempt{Roles: spec.Admitted(spec.Roles(s.Job), s.Verdict.Admitted), Live: livePods(s.Pods)}
+	attempt := strconv.Itoa(int(s.Job.Status.Attempt))
+	unclaimed := make(map[string]*corev1.Pod, len(s.Pods))
+	for _, pod := range s.Pods {
+		unclaimed[pod.Name] = pod
+	}
+	departed := make(map[string]*corev1.Pod, len(s.Departed))
+	for _, pod := range s.Departed {
+		if pod.Labels[v1alpha1.LabelAttempt] == attempt {
+			departed[pod.Name] = pod
+		}
+	}
+	o.Ranks = make([]Rank, 0, spec.RanksOf(o.Roles))
+	for _, role := range o.Roles {
+		done := spec.ParseIndexes(s.Job.Status.ReplicaStatuses[role.Name].SucceededIndexes)
+		for i := range role.Replicas {
+			r := Rank{RankRef: spec.RankRef{Role: role.Name, Index: i}, Policy: role.RestartPolicy}
+			name := spec.PodName(s.Job.Name, r.RankRef)
+			if pod := unclaimed[name]; pod != nil && pod.Labels[v1alpha1.LabelAttempt] == attempt {
+				r.Pod = pod
+				delete(unclaimed, name)
+			} else {
+				r.Departed = departed[name]
+			}
+			r.State = stateOf(&r, done.Has(i))
+			if r.State == RankSucceeded && cooperates && !done.Has(i) {
+				r.checkCutShort()
+			}
+			o.Ranks = append(o.Ranks, r)
+		}
+	}
+	for _, pod := range s.Pods { // in the order given
+		if unclaimed[pod.Name] == pod {
+			o.Stale = append(o.Stale, pod)
+		}
+	}
+	return o
+}
+
+func livePods(pods []*corev1.Pod) []*corev1.Pod {
+	return slices.DeleteFunc(slices.Clone(pods), Ended)
+}
+
+func stateOf(r *Rank, remembered bool) RankState {
+	switch pod := r.Pod; {
+	case remembered, pod == nil && r.Departed != nil && r.Departed.Status.Phase == corev1.PodSucceeded:
+		return RankSucceeded
+	case pod == nil:
+		return RankMissing
+	case pod.Status.Phase == corev1.PodSucceeded:
+		return RankSucceeded
+	case pod.Status.Phase == corev1.PodFailed:
+		return RankFailed
+	case pod.DeletionTimestamp != nil:
+		return RankEnding
+	case pod.Status.Phase == corev1.PodRunning:
+		return RankRunning
+	case pod.Spec.NodeName != "":
+		return RankBound
+	}
+	return RankPending
+}
+
+// checkCutShort takes the success from a rank that saved and left because it was told to: exit code 0 says no more than
+// that. What the trainer says of itself does.
+func (r *Rank) checkCutShort() {
+	if pod := r.LastPod(); saidCompleted(pod) || !toldToEnd(pod) {
+		return
+	}
+	r.State, r.CutShort = RankFailed, true
+	if r.Pod == nil {
+		r.State = RankMissing
+	}
+}
+
+func saidCompleted(pod *corev1.Pod) bool {
+	for _, t := range terminations(pod) {
+		message, err := checkpoint.ParseTermination([]byte(t.Message))
+		if err == nil && message.Phase == checkpoint.PhaseCompleted {
+			return true
+		}
+	}
+	return false
+}
+
+// Count is the number of ranks in any of the given states.
+func (o *Attempt) Count(states ...RankState) int32 {
+	var n int32
+	for i := range o.Ranks {
+		if slices.Contains(states, o.Ranks[i].State) {
+			n++
+		}
+	}
+	return n
+}
+
+// Total is the number of ranks of the attempt.
+func (o *Attempt) Total() int32 { return int32(len(o.Ranks)) }
+
+// Placed ranks hold a node and are there to stay, or have succeeded.
+func (o *Attempt) Placed() int32 { return o.Count(RankBound, RankRunning, RankSucceeded) }
+
+// Up ranks run or have succeeded.
+func (o *Attempt) Up() int32 { return o.Count(RankRunning, RankSucceeded) }
+
+// Present ranks have a pod, in whatever state, or have succeeded.
+func (o *Attempt) Present() int32 { return o.Total() - o.Count(RankMissing) }
+
+// Succeeded reports whether every rank that decides the job's success has succeeded (see spec.Decides).
+func (o *Attempt) Succeeded() bool {
+	decides := spec.Decides(o.Roles)
+	for i := range o.Ranks {
+		if r := &o.Ranks[i]; decides(r.Role) && r.State != RankSucceeded {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,231 @@
+package render
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+)
+
+// Agent is what the operator's configuration says of the program that runs beside the trainer (cmd/agent).
+type Agent struct {
+	// Image whose entrypoint is the agent; empty: no job with checkpoints can start.
+	Image string
+	// ReportURL that rank 0 posts its reports to; empty: there is no report server, and the operator learns only what the
+	// termination messages say.
+	ReportURL string
+	// ReportCA holds the certificates, in PEM, of the authorities that may sign the report server's certificate.
+	ReportCA string
+	// Audience of the token that a report carries.
+	Audience string
+}
+
+const (
+	agentContainer    = spec.ReservedName + "agent"
+	agentVolume       = spec.ReservedName + "agent"
+	agentDir          = spec.ReservedDir + "/bin"
+	statusVolume      = spec.ReservedName + "status"
+	statusDir         = spec.ReservedDir + "/status"
+	tokenVolume       = spec.ReservedName + "token"
+	tokenDir          = spec.ReservedDir + "/token"
+	checkpointsVolume = spec.ReservedName + "checkpoints"
+)
+
+// agentGraceSeconds is how much longer than the trainer's the pod's grace must be: the agent scans the volume once more,
+// reports once more, and writes its termination message (at most about 7 s together, see cmd/agent).
+const agentGraceSeconds = 10
+
+// tokenSeconds is the validity of a report's token, which the kubelet renews. The API server's minimum is 600.
+const tokenSeconds int64 = 3600
+
+// wrap puts the agent around the trainer of a rank of a job with checkpoints. number is the rank over all roles.
+func wrap(job *v1alpha1.TrainingJob, pod *corev1.Pod, attempt, number int32, agent Agent) error {
+	c := spec.Checkpoints(job)
+	trainer := spec.Trainer(job.Spec.Framework, &pod.Spec)
+	env, err := checkpointEnv(job, attempt)
+	if err != nil {
+		return err
+	}
+	trainer.Command = slices.Concat(agentCommand(c, trainer, number), trainer.Command)
+	mountAgent(job, &pod.Spec, trainer)
+	if agent.ReportURL != "" && number == 0 { // rank 0 reports for the whole gang
+		env = append(env, reportEnv(agent)...)
+		mountToken(&pod.Spec, trainer, agent)
+	}
+	trainer.Env = withEnv(slices.DeleteFunc(trainer.Env, isContractEnv), env)
+	grace := int64(spec.OrDefault(c.GraceSeconds, spec.DefaultGraceSeconds)) + agentGraceSeconds
+	if g := pod.Spec.TerminationGracePeriodSeconds; g == nil || *g < grace {
+		pod.Spec.TerminationGracePeriodSeconds = &grace
+	}
+	install := installer(trainer, pod.Spec.SecurityContext, agent)
+	pod.Spec.InitContainers = slices.Concat([]corev1.Container{install}, pod.Spec.InitContainers)
+	return nil
+}
+
+func isContractEnv(e corev1.EnvVar) bool { return slices.Contains(spec.ContractEnv, e.Name) }
+
+// agentCommand is what precedes the trainer's own command.
+func agentCommand(c *v1alpha1.CheckpointSpec, trainer *corev1.Container, number int32) []string {
+	run := []string{agentDir + "/agent", "run", "--rank=" + strconv.Itoa(int(number))}
+	if c.KeepLast != nil {
+		run = append(run, "--retain")
+	}
+	if p := trainer.TerminationMessagePath; p != "" {
+		run = append(run, "--termination-log="+p)
+	}
+	return append(run, "--")
+}
+
+// mountAgent gives the trainer the agent's binary, the directory of its status file, and the place of the checkpoints.
+func mountAgent(job *v1alpha1.TrainingJob, pod *corev1.PodSpec, trainer *corev1.Container) {
+	c := job.Spec.Checkpoint
+	trainer.VolumeMounts = append(trainer.VolumeMounts,
+		corev1.VolumeMount{Name: agentVolume, MountPath: agentDir, ReadOnly: true},
+		corev1.VolumeMount{Name: statusVolume, MountPath: statusDir})
+	pod.Volumes = append(pod.Volumes, emptyDir(agentVolume), emptyDir(statusVolume))
+	if spec.OnVolume(c) {
+		trainer.VolumeMounts = append(trainer.VolumeMounts,
+			corev1.VolumeMount{Name: checkpointsVolume, MountPath: spec.MountPath(c)})
+		pod.Volumes = append(pod.Volumes, claimVolume(job))
+	} else if c.CredentialsSecretRef != nil {
+		trainer.EnvFrom = append(trainer.EnvFrom, corev1.EnvFromSource{SecretRef: &corev1.SecretEnvSource{
+			LocalObjectReference: corev1.LocalObjectReference{Name: c.CredentialsSecretRef.Name},
+		}})
+	}
+}
+
+// mountToken gives the trainer the token that reports carry.
+func mountToken(pod *corev1.PodSpec, trainer *corev1.Container, agent Agent) {
+	trainer.VolumeMounts = append(trainer.VolumeMounts,
+		corev1.VolumeMount{Name: tokenVolume, MountPath: tokenDir, ReadOnly: true})
+	pod.Volumes = append(pod.Volumes, tokenSource(agent))
+	if pod.ServiceAccountName == "" { // the token needs one, and no admission plugin may set it here
+		pod.ServiceAccountName = "default"
+	}
+}
+
+// installer copies the agent into the pod before the trainer starts. It has the trainer's security context, and the
+// trainer's requests of ordinary resources, so that neither what the gang requests nor the pod's quality of service
+// changes.
+func installer(trainer *corev1.Container, podContext *corev1.PodSecurityContext, agent Agent) corev1.Container {
+	return corev1.Container{
+		Name: agentContainer, Image: agent.Image, Args: []string{"install", agentDir},
+		Resources: corev1.ResourceRequirements{
+			Requests: ordinary(trainer.Resources.Requests), Limits: ordinary(trainer.Resources.Limits),
+		},
+		VolumeMounts:             []corev1.VolumeMount{{Name: agentVolume, MountPath: agentDir}},
+		SecurityContext:          agentSecurityContext(trainer.SecurityContext, podContext),
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+	}
+}
+
+// nobody is the user of the agent's own containers where the job forbids root and leaves the user to the trainer's image.
+const nobody int64 = 65532
+
+// agentSecurityContext is the trainer's, for a container whose image names no user.
+func agentSecurityContext(
+	trainer *corev1.SecurityContext, pod *corev1.PodSecurityContext,
+) *corev1.SecurityContext {
+	c := trainer.DeepCopy()
+	nonRoot := pod != nil && pod.RunAsNonRoot != nil && *pod.RunAsNonRoot
+	user := pod != nil && pod.RunAsUser != nil
+	if c != nil {
+		if c.RunAsNonRoot != nil {
+			nonRoot = *c.RunAsNonRoot
+		}
+		user = user || c.RunAsUser != nil
+	}
+	if nonRoot && !user {
+		if c == nil {
+			c = &corev1.SecurityContext{}
+		}
+		id := nobody
+		c.RunAsUser = &id
+	}
+	return c
+}
+
+// ordinary returns the resources of a list that every node has.
+func ordinary(list corev1.ResourceList) corev1.ResourceList {
+	var out corev1.ResourceList
+	for _, name := range []corev1.ResourceName{
+		corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage,
+	} {
+		if q, ok := list[name]; ok {
+			if out == nil {
+				out = corev1.ResourceList{}
+			}
+			out[name] = q
+		}
+	}
+	return out
+}
+
+// checkpointEnv is the environment of docs/checkpoints.md, the same in every rank of an attempt.
+func checkpointEnv(job *v1alpha1.TrainingJob, attempt int32) ([]corev1.EnvVar, error) {
+	c := spec.Checkpoints(job)
+	dir, err := spec.CheckpointDir(job, attempt)
+	if err != nil {
+		return nil, fmt.Errorf("naming the checkpoint directory: %w", err)
+	}
+	base, err := spec.CheckpointURI(job)
+	if err != nil {
+		return nil, fmt.Errorf("naming the checkpoint directory: %w", err)
+	}
+	resume, err := spec.ResumePath(job)
+	if err != nil {
+		return nil, fmt.Errorf("naming the resume point: %w", err)
+	}
+	number := func(n *int32, def int32) string { return strconv.Itoa(int(spec.OrDefault(n, def))) }
+	return []corev1.EnvVar{
+		{Name: checkpoint.EnvAttempt, Value: strconv.Itoa(int(attempt))},
+		{Name: checkpoint.EnvDir, Value: dir},
+		{Name: checkpoint.EnvInterval, Value: number(c.Interval, spec.DefaultCheckpointInterval)},
+		{Name: checkpoint.EnvKeepLast, Value: number(c.KeepLast, spec.DefaultKeepLast)},
+		{Name: checkpoint.EnvResume, Value: resume},
+		{Name: checkpoint.EnvStatusFile, Value: statusDir + "/status.json"},
+		{Name: checkpoint.EnvCommandFile, Value: statusDir + "/command.json"},
+		{Name: checkpoint.EnvGrace, Value: number(c.GraceSeconds, spec.DefaultGraceSeconds)},
+		{Name: checkpoint.EnvJobUID, Value: string(job.UID)},
+		{Name: checkpoint.EnvURI, Value: base.String()},
+	}, nil
+}
+
+func reportEnv(agent Agent) []corev1.EnvVar {
+	env := []corev1.EnvVar{
+		{Name: checkpoint.EnvReportURL, Value: literal(agent.ReportURL)},
+		{Name: checkpoint.EnvTokenFile, Value: tokenDir + "/token"},
+	}
+	if agent.ReportCA != "" {
+		env = append(env, corev1.EnvVar{Name: checkpoint.EnvCA, Value: agent.ReportCA})
+	}
+	return env
+}
+
+func emptyDir(name string) corev1.Volume {
+	return corev1.Volume{
+		Name: name, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}},
+	}
+}
+
+func claimVolume(job *v1alpha1.TrainingJob) corev1.Volume {
+	return corev1.Volume{Name: checkpointsVolume, VolumeSource: corev1.VolumeSource{
+		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: spec.ClaimName(job)},
+	}}
+}
+
+func tokenSource(agent Agent) corev1.Volume {
+	seconds := tokenSeconds
+	return corev1.Volume{Name: tokenVolume, VolumeSource: corev1.VolumeSource{
+		Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{{
+			ServiceAccountToken: &corev1.ServiceAccountTokenProjection{
+				Audience: agent.Audience, ExpirationSeconds: &seconds, Path: "token",
+			},
+		}}},
+	}}
+}

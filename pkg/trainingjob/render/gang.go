@@ -1,0 +1,81 @@
+package render
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	resourcehelper "k8s.io/component-helpers/resource"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+)
+
+// Gang is what a scheduler must know of the given attempt of a job. hasPods says whether ranks of the attempt exist.
+func Gang(job *v1alpha1.TrainingJob, attempt int32, hasPods bool) scheduler.Gang {
+	policy := job.Spec.RunPolicy.SchedulingPolicy
+	g := scheduler.Gang{
+		Name: job.Name, Namespace: job.Namespace,
+		Owner:         Owner(job),
+		Labels:        map[string]string{v1alpha1.LabelJobName: job.Name},
+		Attempt:       attempt,
+		Queue:         spec.Queue(job),
+		PriorityClass: policy.PriorityClass,
+		MinAvailable:  spec.MinAvailable(job),
+		MinResources:  policy.MinResources,
+		HasPods:       hasPods,
+
+		ScheduleTimeoutSeconds: policy.ScheduleTimeoutSeconds,
+		JobLabels:              job.Labels,
+		JobAnnotations:         job.Annotations,
+	}
+	left := g.MinAvailable
+	for _, r := range spec.Roles(job) {
+		first := min(left, r.Replicas)
+		left -= first
+		g.Roles = append(g.Roles, scheduler.Role{
+			Name: spec.RoleKey(r.Name), Replicas: r.Replicas, MinAvailable: first, Template: roleTemplate(job, r),
+		})
+	}
+	if g.MinResourcesGiven = len(g.MinResources) > 0; !g.MinResourcesGiven {
+		g.MinResources = minResources(g.Roles)
+	}
+	return g
+}
+
+// minResources is what the gang's first minAvailable ranks request together, from the pods as they will be: with init
+// containers, sidecars and overhead (k8s.io/component-helpers/resource, the scheduler's own sum).
+func minResources(roles []scheduler.Role) corev1.ResourceList {
+	sum := corev1.ResourceList{}
+	for _, role := range roles {
+		for name, q := range requestsOf(role.Template) {
+			total := sum[name]
+			total.Add(times(q, role.MinAvailable))
+			sum[name] = total
+		}
+	}
+	for name, q := range sum {
+		if q.IsZero() {
+			delete(sum, name)
+		}
+	}
+	return sum
+}
+
+func requestsOf(template *corev1.PodTemplateSpec) corev1.ResourceList {
+	return resourcehelper.PodRequests(&corev1.Pod{Spec: template.Spec}, resourcehelper.PodResourcesOptions{})
+}
+
+func times(q resource.Quantity, n int32) resource.Quantity {
+	q = q.DeepCopy()
+	q.Mul(int64(n))
+	return q
+}
+
+// GPUs is the number of GPUs that all ranks of the job request together.
+func GPUs(job *v1alpha1.TrainingJob) int64 {
+	var n int64
+	for _, role := range spec.Roles(job) {
+		n += spec.GPUs(requestsOf(roleTemplate(job, role))) * int64(role.Replicas)
+	}
+	return n
+}

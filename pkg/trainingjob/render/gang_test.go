@@ -1,0 +1,102 @@
+package render
+
+import (
+	"testing"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/internal/jobtest"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+)
+
+func TestNewGangSharesAndResources(t *testing.T) {
+	cases := map[string]struct {
+		reason    string
+		job       *v1alpha1.TrainingJob
+		roles     []scheduler.Role
+		resources corev1.ResourceList
+	}{
+		"simple form": {
+			reason:    "all ranks by default; a resource given only in requests counts",
+			job:       jobtest.New(4),
+			roles:     []scheduler.Role{{Name: "worker", Replicas: 4, MinAvailable: 4}},
+			resources: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8")},
+		},
+		"minAvailable below the ranks": {
+			reason: "the Master is first, then Workers by index: whoever the scheduler picks, the sum is the same at every pass",
+			job: jobtest.New(0, jobtest.Roles, func(j *v1alpha1.TrainingJob) {
+				jobtest.SetGPUs(j, v1alpha1.RoleMaster, "1")
+				jobtest.SetGPUs(j, v1alpha1.RoleWorker, "4")
+				j.Spec.RunPolicy.SchedulingPolicy.MinAvailable = new(int32(2))
+			}),
+			roles:     []scheduler.Role{{Name: "master", Replicas: 1, MinAvailable: 1}, {Name: "worker", Replicas: 2, MinAvailable: 1}},
+			resources: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("5")},
+		},
+		"init containers, sidecars and overhead": {
+			reason: "the scheduler counts them, so a group that did not would never fit exactly",
+			job: jobtest.New(0, jobtest.Roles, func(j *v1alpha1.TrainingJob) {
+				worker := j.Spec.ReplicaSpecs[v1alpha1.RoleWorker]
+				always := corev1.ContainerRestartPolicyAlways
+				worker.Template.Spec.InitContainers = []corev1.Container{
+					{Name: "sidecar", RestartPolicy: &always, Resources: jobtest.Requests("cpu", "1")},
+					{Name: "fetch", Resources: jobtest.Requests("cpu", "7")},
+				}
+				worker.Template.Spec.Containers[0].Resources = jobtest.Requests("cpu", "2")
+				worker.Template.Spec.Overhead = corev1.ResourceList{"cpu": resource.MustParse("500m")}
+				j.Spec.ReplicaSpecs[v1alpha1.RoleWorker] = worker
+			}),
+			roles: []scheduler.Role{{Name: "master", Replicas: 1, MinAvailable: 1}, {Name: "worker", Replicas: 2, MinAvailable: 2}},
+			// sidecar 1 + the larger of fetch 7 and trainer 2, plus overhead, twice
+			resources: corev1.ResourceList{"cpu": resource.MustParse("17")},
+		},
+		"given by the user": {
+			reason: "the user knows better",
+			job: jobtest.New(2, func(j *v1alpha1.TrainingJob) {
+				j.Spec.RunPolicy.SchedulingPolicy.MinResources = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("1")}
+			}),
+			roles:     []scheduler.Role{{Name: "worker", Replicas: 2, MinAvailable: 2}},
+			resources: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("1")},
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := Gang(c.job, 1, false)
+			for i := range g.Roles {
+				if g.Roles[i].Template == nil {
+					t.Errorf("role %s has no template", g.Roles[i].Name)
+				}
+				g.Roles[i].Template = nil // TestRenderTemplate looks at them
+			}
+			if diff := cmp.Diff(c.roles, g.Roles); diff != "" {
+				t.Errorf("%s: roles (-want +got):\n%s", c.reason, diff)
+			}
+			if diff := cmp.Diff(c.resources, g.MinResources); diff != "" {
+				t.Errorf("%s: resources (-want +got):\n%s", c.reason, diff)
+			}
+		})
+	}
+}
+
+func TestRenderTemplate(t *testing.T) {
+	job := jobtest.New(2, func(j *v1alpha1.TrainingJob) { j.Spec.RunPolicy.SchedulingPolicy.PriorityClass = "high" })
+	first, second := Gang(job, 1, false).Roles[0].Template, Gang(job, 2, true).Roles[0].Template
+	if diff := cmp.Diff(first, second); diff != "" {
+		t.Errorf("the template differs between attempts (-first +second):\n%s", diff)
+	}
+	if first.Spec.PriorityClassName != "high" || first.Spec.RestartPolicy != corev1.RestartPolicyNever {
+		t.Errorf("priority class %q, restart policy %q", first.Spec.PriorityClassName, first.Spec.RestartPolicy)
+	}
+	pod := rendered(t, job, spec.RankRef{Role: v1alpha1.RoleWorker, Index: 1}, 3)
+	if len(pod.Spec.Containers[0].Env) <= len(first.Spec.Containers[0].Env) {
+		t.Error("a rank's environment adds nothing to its template's")
+	}
+	pod.Spec.Hostname, pod.Spec.Subdomain, pod.Spec.Containers[0].Env = "", "", first.Spec.Containers[0].Env
+	if diff := cmp.Diff(first.Spec, pod.Spec); diff != "" {
+		t.Errorf("a rank differs from its template in more than its environment and host name (-template +rank):\n%s", diff)
+	}
+}

@@ -1,0 +1,95 @@
+package render
+
+import (
+	"maps"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+)
+
+// Pod is the whole pod of a rank of an attempt, before it joins a scheduler's group. Ranks that the scheduler did not
+// admit (see scheduler.Verdict) are no part of the world that the rank sees. The agent and the hyperparameters are not
+// in the role's template, which schedulers compare over attempts: they change nothing of what a rank requests.
+//
+// It fails when spec.checkpoint.uri or the pinned resume point is no valid URI.
+func Pod(job *v1alpha1.TrainingJob, ref spec.RankRef, attempt int32, admitted map[string]int32, agent Agent) (
+	*corev1.Pod, error,
+) {
+	roles := spec.Admitted(spec.Roles(job), admitted)
+	role, before := roleOf(roles, ref)
+	template := roleTemplate(job, role)
+	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
+	pod.Name, pod.Namespace = spec.PodName(job.Name, ref), job.Namespace
+	pod.OwnerReferences = []metav1.OwnerReference{Owner(job)}
+	maps.Copy(pod.Labels, PodLabels(job, ref, attempt))
+	delete(pod.Labels, v1alpha1.LabelComponent) // it marks pods that are no ranks
+
+	// Stable host names: <pod>.<service>, also before a rank is ready (see Service).
+	pod.Spec.Hostname, pod.Spec.Subdomain = pod.Name, spec.ServiceName(job.Name)
+	number := before + ref.Index
+	env := append(rendezvousEnv(job, roles, &pod.Spec, ref, number),
+		corev1.EnvVar{Name: checkpoint.EnvAttempt, Value: strconv.Itoa(int(attempt))})
+	for i := range pod.Spec.Containers {
+		pod.Spec.Containers[i].Env = withEnv(pod.Spec.Containers[i].Env, env)
+	}
+	addHyperparameters(job, pod)
+	if spec.Checkpoints(job) != nil {
+		if err := wrap(job, pod, attempt, number, agent); err != nil {
+			return nil, err
+		}
+	}
+	return pod, nil
+}
+
+// roleOf finds the role of a rank, and the number of ranks before the role's first.
+func roleOf(roles []spec.Role, ref spec.RankRef) (role spec.Role, before int32) {
+	for _, role = range roles {
+		if role.Name == ref.Role {
+			break
+		}
+		before += role.Replicas
+	}
+	return role, before
+}
+
+// Owner is the job as the controlling owner of everything made for it.
+func Owner(job *v1alpha1.TrainingJob) metav1.OwnerReference {
+	return *metav1.NewControllerRef(job, v1alpha1.GroupVersion.WithKind("TrainingJob"))
+}
+
+// PodLabels are the operator's labels on the pod of a rank.
+func PodLabels(job *v1alpha1.TrainingJob, rank spec.RankRef, attempt int32) map[string]string {
+	l := map[string]string{
+		v1alpha1.LabelJobName:              job.Name,
+		v1alpha1.LabelAttempt:              strconv.Itoa(int(attempt)),
+		v1alpha1.LabelKubeflowJobName:      job.Name,
+		v1alpha1.LabelKubeflowReplicaType:  spec.RoleKey(rank.Role),
+		v1alpha1.LabelKubeflowReplicaIndex: strconv.Itoa(int(rank.Index)),
+		v1alpha1.LabelKubeflowOperatorName: v1alpha1.OperatorName,
+	}
+	if spec.Leads(rank.Role) {
+		l[v1alpha1.LabelKubeflowJobRole] = "master" // Kubeflow's word for the rank that decides the job's end
+	}
+	return l
+}
+
+// withEnv puts the operator's variables first, since the user's may refer to them as $(RANK). A variable that the user
+// sets keeps the user's value.
+func withEnv(own, operators []corev1.EnvVar) []corev1.EnvVar {
+	set := make(map[string]struct{}, len(own))
+	for _, e := range own {
+		set[e.Name] = struct{}{}
+	}
+	var env []corev1.EnvVar
+	for _, e := range operators {
+		if _, is := set[e.Name]; !is {
+			env = append(env, e)
+		}
+	}
+	return append(env, own...)
+}

@@ -1,0 +1,92 @@
+package render
+
+import (
+	"fmt"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+)
+
+// IsResolver reports whether a pod of a job searches its volume for checkpoints, and so is no rank.
+func IsResolver(pod *corev1.Pod) bool {
+	return pod.Labels[v1alpha1.LabelComponent] == v1alpha1.ComponentResolver
+}
+
+// ResolveTry is the number of the search that is under way, from 1; 0 when there is none.
+func ResolveTry(job *v1alpha1.TrainingJob) int32 {
+	if d := job.Status.Drain; d != nil && d.Resolve != nil {
+		return d.Resolve.Try
+	}
+	return 0
+}
+
+// Resolver is the pod that searches the job's volume for the latest complete checkpoint between two attempts. It is no
+// rank and no part of the gang: the cluster's default scheduler places it where the job's own pods may run, with the
+// job's rights, without GPUs, and with the volume mounted read-only. It fails when spec.checkpoint.uri is invalid.
+func Resolver(job *v1alpha1.TrainingJob, agent Agent) (*corev1.Pod, error) {
+	base, err := spec.CheckpointURI(job)
+	if err != nil {
+		return nil, fmt.Errorf("naming the checkpoint directory: %w", err)
+	}
+	dir, err := spec.CheckpointBase(job)
+	if err != nil {
+		return nil, fmt.Errorf("naming the checkpoint directory: %w", err)
+	}
+	template := roleTemplate(job, spec.Roles(job)[0]).Spec // rank 0's
+	trainer := spec.Trainer(job.Spec.Framework, &template)
+	attempt, try := strconv.Itoa(int(job.Status.Attempt)), strconv.Itoa(int(ResolveTry(job)))
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: spec.ResolverName(job.Name), Namespace: job.Namespace,
+			OwnerReferences: []metav1.OwnerReference{Owner(job)},
+			Labels: map[string]string{
+				v1alpha1.LabelJobName: job.Name, v1alpha1.LabelComponent: v1alpha1.ComponentResolver,
+				v1alpha1.LabelAttempt: attempt, v1alpha1.LabelTry: try,
+			},
+		},
+		Spec: corev1.PodSpec{
+			RestartPolicy: corev1.RestartPolicyNever,
+			Containers: []corev1.Container{{
+				Name: agentContainer, Image: agent.Image,
+				Args: []string{
+					"resolve", "--volume=" + dir + "=" + base.String(), "--attempt=" + attempt,
+					"--job-uid=" + string(job.UID),
+				},
+				Resources: resolverResources(),
+				VolumeMounts: []corev1.VolumeMount{{
+					Name: checkpointsVolume, MountPath: spec.MountPath(job.Spec.Checkpoint), ReadOnly: true,
+				}},
+				SecurityContext:          agentSecurityContext(trainer.SecurityContext, template.SecurityContext),
+				TerminationMessagePolicy: corev1.TerminationMessageReadFile,
+			}},
+			Volumes:            []corev1.Volume{claimVolume(job)},
+			ServiceAccountName: template.ServiceAccountName,
+			SecurityContext:    template.SecurityContext,
+			ImagePullSecrets:   template.ImagePullSecrets,
+			NodeSelector:       template.NodeSelector,
+			Tolerations:        template.Tolerations,
+			PriorityClassName:  template.PriorityClassName,
+		},
+	}
+	if a := template.Affinity; a != nil && a.NodeAffinity != nil { // to nodes only: the other ranks are gone
+		pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: a.NodeAffinity}
+	}
+	return pod, nil
+}
+
+// resolverResources are given in full, for namespaces whose quota demands requests and limits.
+func resolverResources() corev1.ResourceRequirements {
+	return corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{
+			corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("64Mi"),
+		},
+		Limits: corev1.ResourceList{
+			corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("128Mi"),
+		},
+	}
+}

@@ -1,0 +1,136 @@
+package spec
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
+)
+
+// Defaults of spec.checkpoint.
+const (
+	DefaultCheckpointPath           = "/checkpoints"
+	DefaultCheckpointInterval int32 = 300 // seconds
+	DefaultKeepLast           int32 = 3
+	DefaultGraceSeconds       int32 = 30
+)
+
+// Checkpoints returns spec.checkpoint, or nil when the job takes no checkpoints.
+func Checkpoints(job *v1alpha1.TrainingJob) *v1alpha1.CheckpointSpec {
+	if c := job.Spec.Checkpoint; c != nil && (c.Enabled == nil || *c.Enabled) {
+		return c
+	}
+	return nil
+}
+
+// OnVolume reports whether checkpoints lie on a volume, and not on an object store.
+func OnVolume(c *v1alpha1.CheckpointSpec) bool {
+	return c.Storage == "" || c.Storage == v1alpha1.StoragePVC
+}
+
+// OrDefault returns *n, or def when n is nil.
+func OrDefault(n *int32, def int32) int32 {
+	if n == nil {
+		return def
+	}
+	return *n
+}
+
+// ClaimName is the name of the claim that the job's checkpoints lie on.
+func ClaimName(job *v1alpha1.TrainingJob) string {
+	if name := job.Spec.Checkpoint.PVC.ClaimName; name != "" {
+		return name
+	}
+	return job.Name + "-checkpoints"
+}
+
+// MountPath is where the claim is mounted in the trainer.
+func MountPath(c *v1alpha1.CheckpointSpec) string {
+	if c.Path != "" {
+		return c.Path
+	}
+	return DefaultCheckpointPath
+}
+
+// CheckpointURI is the URI of the directory that holds the attempts' directories of a job with checkpoints. Every
+// checkpoint of the job lies below it. It fails when spec.checkpoint.uri is invalid.
+//
+// A claim that the operator makes belongs to its job alone. On a claim that the user names, and on an object store,
+// other jobs may save too: there the job has a directory of its own, so that it never takes another job's checkpoint
+// for its own, not even that of a former job of the same name.
+func CheckpointURI(job *v1alpha1.TrainingJob) (checkpoint.URI, error) {
+	root, err := rootURI(job)
+	if err != nil {
+		return root, err
+	}
+	return root.Join(ownDir(job))
+}
+
+// rootURI is the place that the user named.
+func rootURI(job *v1alpha1.TrainingJob) (checkpoint.URI, error) {
+	c := job.Spec.Checkpoint
+	if OnVolume(c) {
+		return checkpoint.ParseURI("pvc://" + ClaimName(job))
+	}
+	return checkpoint.ParseURI(c.URI)
+}
+
+// ownDir is the job's directory below its root; "" where the root belongs to the job alone.
+func ownDir(job *v1alpha1.TrainingJob) string {
+	if c := job.Spec.Checkpoint; OnVolume(c) && c.PVC.ClaimName == "" {
+		return ""
+	}
+	uid := strings.ReplaceAll(string(job.UID), "-", "")
+	return job.Name + "-" + uid[:min(8, len(uid))]
+}
+
+// CheckpointBase is CheckpointURI as the trainer sees it: a path where checkpoints lie on a volume, else the URI.
+func CheckpointBase(job *v1alpha1.TrainingJob) (string, error) {
+	if c := job.Spec.Checkpoint; OnVolume(c) {
+		return path.Join(MountPath(c), ownDir(job)), nil
+	}
+	u, err := CheckpointURI(job)
+	return u.String(), err
+}
+
+// CheckpointDir is where an attempt saves, as the trainer sees it.
+func CheckpointDir(job *v1alpha1.TrainingJob, attempt int32) (string, error) {
+	base, err := CheckpointBase(job)
+	return fmt.Sprintf("%s/attempt-%d", base, attempt), err
+}
+
+// ResumePath is the pinned resume point as the trainer sees it; "" when there is none.
+func ResumePath(job *v1alpha1.TrainingJob) (string, error) {
+	st := job.Status.Checkpoint
+	if st == nil || st.ResumeFrom == nil {
+		return "", nil
+	}
+	u, err := checkpoint.ParseURI(st.ResumeFrom.URI)
+	if err != nil || !OnVolume(job.Spec.Checkpoint) {
+		return u.String(), err
+	}
+	root, err := rootURI(job)
+	if err != nil {
+		return "", err
+	}
+	return checkpoint.Mount{Dir: MountPath(job.Spec.Checkpoint), URI: root}.PathOf(u)
+}
+
+// OwnsCheckpoint reports whether a checkpoint lies where the job's checkpoints lie.
+func OwnsCheckpoint(job *v1alpha1.TrainingJob, uri string) bool {
+	u, err := checkpoint.ParseURI(uri)
+	if err != nil {
+		return false
+	}
+	base, err := CheckpointURI(job)
+	return err == nil && u.Under(base) && u != base
+}
+
+// ContractEnv are the variables of docs/checkpoints.md. They are the same in every rank, so a user cannot set them.
+var ContractEnv = []string{
+	checkpoint.EnvDir, checkpoint.EnvInterval, checkpoint.EnvKeepLast, checkpoint.EnvResume, checkpoint.EnvAttempt,
+	checkpoint.EnvStatusFile, checkpoint.EnvCommandFile, checkpoint.EnvGrace, checkpoint.EnvJobUID, checkpoint.EnvURI,
+	checkpoint.EnvReportURL, checkpoint.EnvTokenFile, checkpoint.EnvCA,
+}

@@ -1,0 +1,29 @@
+package spec
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Extended reports whether a resource cannot be overcommitted, so that the API server demands limits equal to requests
+// (k8s.io/kubernetes/pkg/apis/core/v1/helper, IsExtendedResourceName).
+func Extended(name corev1.ResourceName) bool {
+	s := string(name)
+	return strings.Contains(s, "/") && !strings.Contains(s, corev1.ResourceDefaultNamespacePrefix) &&
+		!strings.HasPrefix(s, corev1.DefaultResourceRequestsPrefix)
+}
+
+// IsGPU reports whether a resource counts as GPUs: its name ends in "/gpu" (nvidia.com/gpu, amd.com/gpu).
+func IsGPU(name corev1.ResourceName) bool { return strings.HasSuffix(string(name), "/gpu") }
+
+// GPUs that a list of resources holds.
+func GPUs(list corev1.ResourceList) int64 {
+	var n int64
+	for name, q := range list {
+		if IsGPU(name) {
+			n += q.Value()
+		}
+	}
+	return n
+}

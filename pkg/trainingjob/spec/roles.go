@@ -1,0 +1,119 @@
+package spec
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+)
+
+// Role is one role of a job with every default filled in.
+type Role struct {
+	Name          v1alpha1.Role
+	Replicas      int32
+	RestartPolicy v1alpha1.RestartPolicy
+	Template      corev1.PodTemplateSpec
+}
+
+// RoleOrder is the order of ranks: the leader is rank 0, roles that others depend on come before the workers, and an
+// evaluator, which nobody waits for, comes last. It is also the order in which ranks count towards minAvailable.
+var RoleOrder = []v1alpha1.Role{
+	v1alpha1.RoleMaster, v1alpha1.RoleChief, v1alpha1.RoleLauncher,
+	v1alpha1.RoleScheduler, v1alpha1.RoleServer, v1alpha1.RolePS,
+	v1alpha1.RoleWorker, v1alpha1.RoleEvaluator,
+}
+
+// Leads reports whether a rank of the role that exits 0 ends the job with success.
+func Leads(r v1alpha1.Role) bool {
+	return r == v1alpha1.RoleMaster || r == v1alpha1.RoleChief || r == v1alpha1.RoleLauncher
+}
+
+// Roles lists a job's roles in rank order, from either form of the spec. The simple form has one role, Worker. Roles
+// that RoleOrder does not know are left out.
+func Roles(job *v1alpha1.TrainingJob) []Role {
+	if len(job.Spec.ReplicaSpecs) == 0 {
+		return []Role{{
+			Name:          v1alpha1.RoleWorker,
+			Replicas:      Replicas(job.Spec.Replicas),
+			RestartPolicy: restartPolicy(job, ""),
+			Template:      simpleTemplate(&job.Spec),
+		}}
+	}
+	roles := make([]Role, 0, len(job.Spec.ReplicaSpecs))
+	for _, name := range RoleOrder {
+		spec, ok := job.Spec.ReplicaSpecs[name]
+		if !ok {
+			continue
+		}
+		roles = append(roles, Role{
+			Name:          name,
+			Replicas:      Replicas(spec.Replicas),
+			RestartPolicy: restartPolicy(job, spec.RestartPolicy),
+			Template:      spec.Template,
+		})
+	}
+	return roles
+}
+
+// Replicas is the number of ranks of one role: 1 unless the spec gives another.
+func Replicas(n *int32) int32 {
+	if n == nil {
+		return 1
+	}
+	return *n
+}
+
+// Admitted takes from roles the ranks that the scheduler did not admit: those with the highest indexes. It changes roles
+// in place. admitted is keyed by RoleKey; a role that it does not name keeps all of its ranks.
+func Admitted(roles []Role, admitted map[string]int32) []Role {
+	for i := range roles {
+		if n, limited := admitted[RoleKey(roles[i].Name)]; limited {
+			roles[i].Replicas = min(roles[i].Replicas, n)
+		}
+	}
+	return roles
+}
+
+// Ranks is the number of ranks of a job.
+func Ranks(job *v1alpha1.TrainingJob) int32 { return RanksOf(Roles(job)) }
+
+// RanksOf is the number of ranks of roles.
+func RanksOf(roles []Role) int32 {
+	var n int32
+	for _, r := range roles {
+		n += r.Replicas
+	}
+	return n
+}
+
+// Leader is the rank at which the others meet: rank 0.
+func Leader(roles []Role) RankRef { return RankRef{Role: roles[0].Name} }
+
+// Decides returns whether a rank of a role must succeed for the job to: the leader if there is one, else every Worker,
+// else every rank.
+func Decides(roles []Role) func(v1alpha1.Role) bool {
+	switch {
+	case slices.ContainsFunc(roles, func(r Role) bool { return Leads(r.Name) }):
+		return Leads
+	case slices.ContainsFunc(roles, func(r Role) bool { return r.Name == v1alpha1.RoleWorker }):
+		return func(r v1alpha1.Role) bool { return r == v1alpha1.RoleWorker }
+	}
+	return func(v1alpha1.Role) bool { return true }
+}
+
+func simpleTemplate(s *v1alpha1.TrainingJobSpec) corev1.PodTemplateSpec {
+	return corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+		Containers: []corev1.Container{{
+			Name: TrainerContainer, Image: s.Image, Command: s.Command, Args: s.Args, Env: s.Env, EnvFrom: s.EnvFrom,
+			Resources: s.Resources, VolumeMounts: s.VolumeMounts,
+		}},
+		Volumes:            s.Volumes,
+		NodeSelector:       s.NodeSelector,
+		Tolerations:        s.Tolerations,
+		Affinity:           s.Affinity,
+		ImagePullSecrets:   s.ImagePullSecrets,
+		ServiceAccountName: s.ServiceAccountName,
+		SecurityContext:    s.SecurityContext,
+	}}
+}

@@ -1,0 +1,204 @@
+package status
+
+import (
+	"math"
+	"time"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+)
+
+// Account adds up in status.work what a change of phase ends: time in the queue, time that the gang ran, and, when a
+// drained attempt is settled, the work that is lost. It is part of the write that makes the change, so that everything
+// is counted once however often it is observed.
+func Account(o *observation.Observation, p *decision.Plan, outcome decision.Outcome) {
+	from, to := o.Job.Status.Phase, p.Status.Phase
+	if from != to && to == v1alpha1.PhaseRunning {
+		w := work(p)
+		w.QueuedSeconds += secondsSince(o, v1alpha1.PhaseQueued)
+		if ended, ok := interrupted(o.Job); ok {
+			w.Resumptions++
+			w.ResumeSeconds += seconds(o.Now.Sub(ended))
+		}
+	}
+	if from != to && from == v1alpha1.PhaseRunning {
+		work(p).RunningSeconds += secondsSince(o, v1alpha1.PhaseRunning)
+		setGoodput(o, p)
+	}
+	if outcome.Settled {
+		accountLoss(o, p, outcome.ResumePoint)
+	}
+}
+
+// interrupted reports whether the gang that runs now ran before and was ended since, other than by its user's wish to
+// pause it, and since when. Attempts that ended before they ran belong to the same interruption. The order of the history
+// tells, and not its times: those have whole seconds, and a gang may run for less.
+func interrupted(job *v1alpha1.TrainingJob) (since time.Time, is bool) {
+	ran := last(job, v1alpha1.PhaseRunning)
+	if ran < 0 || last(job, v1alpha1.PhaseSuspended) > ran {
+		return time.Time{}, false
+	}
+	for _, t := range job.Status.Transitions[ran+1:] {
+		if t.Phase == v1alpha1.PhaseDraining {
+			return t.Time.Time, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// accountLoss adds up what the end of a drained attempt has cost, given the resume point of the next one.
+func accountLoss(o *observation.Observation, p *decision.Plan, now *v1alpha1.CheckpointPoint) {
+	steps, lost := forgone(o.Job, now)
+	began, ended, ran := lastRun(o.Job)
+	if !ran && steps == 0 {
+		return
+	}
+	w := work(p)
+	if ran {
+		w.Interruptions++
+		s, l := undone(o, p, now, began, ended)
+		steps, lost = max(steps, s), lost+l
+		if cs := p.Status.Checkpoint; cs != nil && cs.SaveSeconds > 0 && w.RunningSeconds > 0 {
+			cs.SuggestedInterval = suggestedInterval(cs.SaveSeconds, w.RunningSeconds, w.Interruptions)
+		}
+	}
+	if steps > 0 {
+		lost = max(lost, 1) // times in a status have whole seconds, and no step takes none
+	}
+	w.LostSteps += steps
+	w.LostSeconds += lost
+	w.LostGPUSeconds += lost * o.Job.Status.GPUs
+	setGoodput(o, p)
+}
+
+// lastRun of the attempt that is drained, if it ran.
+func lastRun(job *v1alpha1.TrainingJob) (began, ended time.Time, ran bool) {
+	ts := job.Status.Transitions
+	n := len(ts)
+	if n < 2 || ts[n-1].Phase != v1alpha1.PhaseDraining || ts[n-2].Phase != v1alpha1.PhaseRunning {
+		return began, ended, false
+	}
+	return ts[n-2].Time.Time, ts[n-1].Time.Time, true
+}
+
+// undone is what the attempt trained in its run and the next one must train again.
+func undone(
+	o *observation.Observation, p *decision.Plan, from *v1alpha1.CheckpointPoint, began, ended time.Time,
+) (steps, lost int64) {
+	safe, step := began, int64(0)
+	if from != nil {
+		step = from.Step
+		// The clock of a writer is not trusted beyond the run.
+		if t := from.Time; t != nil && t.After(safe) {
+			safe = t.Time
+		}
+	}
+	if reached, known := lastStep(o, p); known {
+		steps = max(0, reached-step)
+	}
+	return steps, seconds(ended.Sub(safe)) // none, where it was saved while the gang was ended
+}
+
+// forgone is what earlier attempts trained and this one was to go on from, where that checkpoint is lost and an older one,
+// or none, is the resume point now: the steps between the two, and the running time, as far back as the history goes.
+func forgone(job *v1alpha1.TrainingJob, now *v1alpha1.CheckpointPoint) (steps, lost int64) {
+	before := resumePoint(job)
+	var from time.Time
+	switch {
+	case before == nil || now != nil && now.Step >= before.Step:
+		return 0, 0
+	case now == nil:
+		steps = before.Step
+	default:
+		steps = before.Step - now.Step
+		if now.Time == nil {
+			return steps, 0 // unknown
+		}
+		from = now.Time.Time
+	}
+	if before.Time == nil {
+		return steps, 0 // unknown
+	}
+	ts := job.Status.Transitions
+	for i := range ts[:max(0, len(ts)-2)] { // without the last run, which is the attempt's own
+		if ts[i].Phase != v1alpha1.PhaseRunning {
+			continue
+		}
+		began, ended := ts[i].Time.Time, ts[i+1].Time.Time
+		if from.After(began) {
+			began = from
+		}
+		if before.Time.Time.Before(ended) {
+			ended = before.Time.Time
+		}
+		lost += seconds(ended.Sub(began))
+	}
+	return steps, lost
+}
+
+// resumePoint of the attempt that is drained, if its job takes checkpoints.
+func resumePoint(job *v1alpha1.TrainingJob) *v1alpha1.CheckpointPoint {
+	if job.Status.Checkpoint == nil || spec.Checkpoints(job) == nil {
+		return nil
+	}
+	return job.Status.Checkpoint.ResumeFrom
+}
+
+// suggestedInterval between checkpoints in seconds: the first-order optimum of Young (1974), which Daly (2006) refines;
+// at least as long as a save takes. save and running are in seconds.
+func suggestedInterval(save int32, running int64, interruptions int32) int32 {
+	between := float64(running) / float64(interruptions)
+	return int32(min(max(math.Sqrt(2*float64(save)*between), float64(save)), math.MaxInt32))
+}
+
+// lastStep that the attempt is known to have trained.
+func lastStep(o *observation.Observation, p *decision.Plan) (int64, bool) {
+	step, known := int64(0), false
+	if pr := p.Status.Progress; pr != nil && pr.Attempt == o.Job.Status.Attempt {
+		step, known = pr.Step, true
+	}
+	if s := o.Checkpoints.Step; s != nil {
+		step, known = max(step, *s), true
+	}
+	return step, known
+}
+
+func work(p *decision.Plan) *v1alpha1.WorkStatus {
+	if p.Status.Work == nil {
+		p.Status.Work = &v1alpha1.WorkStatus{}
+	}
+	return p.Status.Work
+}
+
+func setGoodput(o *observation.Observation, p *decision.Plan) {
+	created, w := o.Job.CreationTimestamp, work(p)
+	if total := seconds(o.Now.Sub(created.Time)); !created.IsZero() && total > 0 {
+		percent := int32(min(100, max(0, (w.RunningSeconds-w.LostSeconds)*100/total)))
+		w.Goodput = &percent
+	}
+}
+
+// last is the index of the last entry into a phase in the job's history; -1 when it has none.
+func last(job *v1alpha1.TrainingJob, phase v1alpha1.Phase) int {
+	ts := job.Status.Transitions
+	for i := len(ts) - 1; i >= 0; i-- {
+		if ts[i].Phase == phase {
+			return i
+		}
+	}
+	return -1
+}
+
+// secondsSince the job last entered a phase; 0 when the history does not say.
+func secondsSince(o *observation.Observation, phase v1alpha1.Phase) int64 {
+	i := last(o.Job, phase)
+	if i < 0 {
+		return 0
+	}
+	return seconds(o.Now.Sub(o.Job.Status.Transitions[i].Time.Time))
+}
+
+// seconds in whole ones; 0 for a clock that went back.
+func seconds(d time.Duration) int64 { return max(0, int64(d/time.Second)) }

@@ -1,0 +1,128 @@
+package status
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+)
+
+// BlockerRefresh is the shortest time between two writes of the words and numbers of an unchanged reason, and how often a
+// job that waits is looked at although nothing happens to it: what it waits for is mostly no object of its own.
+const BlockerRefresh = time.Minute
+
+// refreshBlocker keeps the one reason why the job waits, and tells of a new one by one event. A reason is the same while
+// its word and its object are. Its message is refreshed at most once a minute, so that a scheduler that rewords its
+// complaint every second causes no writes.
+func refreshBlocker(o *observation.Observation, p *decision.Plan) {
+	st := &p.Status
+	if st.Phase.Finished() || st.Phase == v1alpha1.PhaseSuspended || st.Phase == v1alpha1.PhaseRestarting {
+		return
+	}
+	queued := st.Phase == v1alpha1.PhaseQueued
+	if queued && !lookForReason(o, p) {
+		return
+	}
+	old := currentBlocker(p)
+	now, blocked := blocker(o)
+	if old == nil && !blocked {
+		return
+	}
+	if blocked && queued {
+		p.WakeAt(o.Now.Add(BlockerRefresh))
+	}
+	same := old != nil && blocked && old.Reason == now.Reason && old.Object == now.Object
+	told := same && old.ObservedTime != nil
+	if told && sameWords(old, &now) {
+		return
+	}
+	if due := blockerDue(o, old, same); o.Now.Before(due) {
+		p.WakeAt(due)
+		return
+	}
+	if !blocked {
+		if !queued { // there, the transition that ends the wait clears it at no extra cost
+			st.Scheduling.Blocker = nil
+		}
+		return
+	}
+	writeBlocker(o, p, now, told)
+}
+
+// lookForReason reports whether a queued job has waited long enough to ask why. Pods that come and go are mostly the end
+// of the wait, and a job that starts at once asks for no reason.
+func lookForReason(o *observation.Observation, p *decision.Plan) bool {
+	switch {
+	case len(p.Create) > 0:
+		p.WakeAt(o.Now.Add(observation.StatusDelay))
+	case !o.Settled():
+		p.WakeAt(o.SettlesAt())
+	default:
+		return true
+	}
+	return false
+}
+
+// blockerDue is when a reason may be written. The one that every attempt begins with is written only when it lasts.
+func blockerDue(o *observation.Observation, old *v1alpha1.Blocker, same bool) time.Time {
+	switch {
+	case !same:
+		return o.SettlesAt()
+	case old.ObservedTime == nil:
+		return o.PhaseSince().Add(BlockerRefresh)
+	}
+	return old.ObservedTime.Add(BlockerRefresh)
+}
+
+func sameWords(a, b *v1alpha1.Blocker) bool {
+	return a.Message == b.Message && a.NextStep == b.NextStep &&
+		apiequality.Semantic.DeepEqual(a.Need, b.Need) && apiequality.Semantic.DeepEqual(a.Free, b.Free)
+}
+
+func currentBlocker(p *decision.Plan) *v1alpha1.Blocker {
+	if s := p.Status.Scheduling; s != nil {
+		return s.Blocker
+	}
+	return nil
+}
+
+// transient reasons end by themselves. Every other one is a warning, since somebody must act.
+var transient = []string{
+	v1alpha1.ReasonInsufficientResources, v1alpha1.ReasonQuotaExceeded, v1alpha1.ReasonWaitingBehind,
+	v1alpha1.ReasonWaitingInQueue, v1alpha1.ReasonUnschedulable, v1alpha1.ReasonNotJudged,
+	v1alpha1.ReasonTerminating, v1alpha1.ReasonAdmissionCheckPending,
+}
+
+// writeBlocker writes a reason, and tells of it by one event unless it was told already. A reason that returns within the
+// attempt is not told again.
+func writeBlocker(o *observation.Observation, p *decision.Plan, b v1alpha1.Blocker, told bool) {
+	st := &p.Status
+	if st.Scheduling == nil {
+		st.Scheduling = &v1alpha1.SchedulingStatus{Queue: spec.Queue(o.Job)}
+	}
+	t := o.Time()
+	b.ObservedTime = &t
+	st.Scheduling.Blocker = &b
+	if st.Phase != v1alpha1.PhaseRunning {
+		st.Message = "waiting: " + b.Message
+	}
+	Conditions(o, p, "")
+	if told {
+		return
+	}
+	p.Note("waits: %s: %s", b.Reason, b.Message)
+	message := b.Message
+	if b.NextStep != "" {
+		message = fmt.Sprintf("%s; %s", b.Message, b.NextStep)
+	}
+	p.Events = append(p.Events, decision.Event{
+		Warning: !slices.Contains(transient, b.Reason), Reason: b.Reason, Action: "Wait", Message: message,
+		Once: b.Reason + " " + b.Object,
+	})
+}

@@ -1,0 +1,65 @@
+package status
+
+import (
+	"cmp"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+)
+
+// ofPhase lists the conditions that are true in one phase.
+var ofPhase = []struct {
+	condition string
+	phase     v1alpha1.Phase
+}{
+	{v1alpha1.ConditionRunning, v1alpha1.PhaseRunning},
+	{v1alpha1.ConditionRestarting, v1alpha1.PhaseRestarting},
+	{v1alpha1.ConditionSuspended, v1alpha1.PhaseSuspended},
+	{v1alpha1.ConditionSucceeded, v1alpha1.PhaseSucceeded},
+	{v1alpha1.ConditionFailed, v1alpha1.PhaseFailed},
+}
+
+// Conditions derives the conditions from the phase and the blocker. reason is the transition's; "" without one.
+func Conditions(o *observation.Observation, p *decision.Plan, reason string) {
+	phase, message := p.Status.Phase, p.Status.Message
+	reason = cmp.Or(reason, string(phase)) // without a transition only the blocker has changed
+	for _, c := range ofPhase {
+		p.SetCondition(o, c.condition, phase == c.phase, reason, message)
+	}
+	setAdmitted(o, p, reason)
+	setPreempted(o, p)
+}
+
+// setAdmitted gives the condition the blocker's reason while the gang waits.
+func setAdmitted(o *observation.Observation, p *decision.Plan, reason string) {
+	message := p.Status.Message
+	switch p.Status.Phase {
+	case v1alpha1.PhaseStarting, v1alpha1.PhaseRunning:
+		p.SetCondition(o, v1alpha1.ConditionAdmitted, true, reason, message)
+		return
+	case v1alpha1.PhaseSucceeded: // it was admitted to the end
+		return
+	}
+	if b := currentBlocker(p); b != nil {
+		reason, message = b.Reason, b.Message
+		if b.NextStep != "" {
+			message += "; " + b.NextStep
+		}
+	}
+	p.PutCondition(o, v1alpha1.ConditionAdmitted, metav1.ConditionFalse, reason, message)
+}
+
+// setPreempted makes the condition true from the moment at which a disruption is settled until the gang runs again.
+func setPreempted(o *observation.Observation, p *decision.Plan) {
+	phase, d := p.Status.Phase, o.Job.Status.Drain
+	left := o.Job.Status.Phase == v1alpha1.PhaseDraining && phase != v1alpha1.PhaseDraining
+	switch {
+	case left && d != nil && (d.Cause == v1alpha1.CauseDisruption || d.Cause == v1alpha1.CauseEviction):
+		p.SetCondition(o, v1alpha1.ConditionPreempted, true, d.Reason, d.Message)
+	case phase == v1alpha1.PhaseRunning, phase.Finished():
+		p.SetCondition(o, v1alpha1.ConditionPreempted, false, string(phase), p.Status.Message)
+	}
+}

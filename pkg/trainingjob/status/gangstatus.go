@@ -1,0 +1,39 @@
+package status
+
+import (
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+)
+
+// GangStatus is what a scheduler that must be told learns of the gang: what its pods do now, and how the job ended. It
+// is meant for plans without a transition, so that it tells of persisted phases only.
+func GangStatus(o *observation.Observation) scheduler.GangStatus {
+	phase := o.Job.Status.Phase
+	s := scheduler.GangStatus{
+		PodsLeft: int32(len(o.Live)),
+		Over:     decision.Over(o),
+		Finished: phase.Finished() && len(o.Live) == 0,
+		Success:  phase == v1alpha1.PhaseSucceeded,
+		Message:  o.Job.Status.Message,
+		Now:      o.Time(),
+	}
+	if phase == v1alpha1.PhaseRunning {
+		s.Running = true
+		s.Ready = o.Up() == o.Total()
+	}
+	if s.Over {
+		live := map[string]int32{}
+		for _, pod := range o.Live {
+			live[pod.Labels[v1alpha1.LabelKubeflowReplicaType]]++
+		}
+		s.Ended = map[string]int32{}
+		for _, role := range o.Roles {
+			name := spec.RoleKey(role.Name)
+			s.Ended[name] = max(0, role.Replicas-live[name])
+		}
+	}
+	return s
+}

@@ -1,0 +1,116 @@
+package status
+
+import (
+	"maps"
+	"math"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+)
+
+// ReportDelay is the shortest time between two writes of progress. A transition or a new checkpoint carries it at once.
+const ReportDelay = 20 * time.Second
+
+// RecordProgress writes the trainer's progress when it differs from the status: at once where something else is written
+// anyway (now), else when ReportDelay is over. It reports whether it did.
+func RecordProgress(o *observation.Observation, p *decision.Plan, now bool) bool {
+	next, old := progress(o, &p.Status), p.Status.Progress
+	if next == nil || old != nil && sameProgress(old, next) {
+		return false
+	}
+	if old != nil && !now {
+		if due := old.ReportedTime.Add(ReportDelay); o.Now.Before(due) {
+			p.WakeAt(due)
+			return false
+		}
+	}
+	p.Status.Progress = next
+	return true
+}
+
+// progress of the current attempt by its report and its termination message; nil when nothing is known that the status
+// does not know.
+func progress(o *observation.Observation, st *v1alpha1.TrainingJobStatus) *v1alpha1.ProgressStatus {
+	var reported *v1alpha1.ProgressStatus
+	if r := o.Checkpoints.Report; r != nil {
+		reported = reportedProgress(r)
+	}
+	return finalProgress(o, st, reported)
+}
+
+// finalProgress adds the step at which the trainer ended by its termination message, since its last report may have been
+// lost. The metrics and the expected end of an earlier step are not kept.
+func finalProgress(
+	o *observation.Observation, st *v1alpha1.TrainingJobStatus, reported *v1alpha1.ProgressStatus,
+) *v1alpha1.ProgressStatus {
+	attempt, step, known := o.Job.Status.Attempt, o.Checkpoints.Step, reported
+	if known == nil && st.Progress != nil && st.Progress.Attempt == attempt {
+		known = st.Progress
+	}
+	if known == nil {
+		known = &v1alpha1.ProgressStatus{}
+		if st.Checkpoint != nil && st.Checkpoint.ResumeFrom != nil {
+			known.Step = st.Checkpoint.ResumeFrom.Step // a trainer that ends there has trained nothing
+		}
+	}
+	if step == nil || *step <= known.Step {
+		return reported
+	}
+	return &v1alpha1.ProgressStatus{
+		Attempt: attempt, Step: *step, TotalSteps: known.TotalSteps, TotalEpochs: known.TotalEpochs,
+		Percent: percentOf(*step, known.TotalSteps), ReportedTime: o.Time(),
+	}
+}
+
+// percentOf all steps; nil where their number is unknown.
+func percentOf(step, total int64) *int32 {
+	if total <= 0 {
+		return nil
+	}
+	percent := int32(min(100, float64(step)/float64(total)*100))
+	return &percent
+}
+
+// reportedProgress is a report as the status shows it; nil while the trainer has written no status.
+func reportedProgress(r *observation.Reported) *v1alpha1.ProgressStatus {
+	if r.FirstStep == nil {
+		return nil
+	}
+	s := &v1alpha1.ProgressStatus{
+		Attempt: r.Attempt, Step: r.Step, TotalSteps: r.TotalSteps,
+		Epoch: epoch(r.Epoch), TotalEpochs: epoch(r.TotalEpochs),
+		ReportedTime: metav1.NewTime(r.Received.Truncate(time.Second)),
+	}
+	if len(r.Metrics) > 0 {
+		s.Metrics = make(map[string]string, len(r.Metrics))
+		for name, m := range r.Metrics {
+			s.Metrics[name] = string(m)
+		}
+	}
+	if s.Percent = percentOf(r.Step, r.TotalSteps); s.Percent != nil {
+		left := float64(r.TotalSteps-r.Step) * r.StepSeconds
+		if r.StepSeconds > 0 && left >= 0 && left < math.MaxInt32 {
+			at := metav1.NewTime(s.ReportedTime.Add(time.Duration(left) * time.Second))
+			s.EstimatedCompletionTime = &at
+		}
+	}
+	return s
+}
+
+func epoch(e float64) string {
+	if e == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(e, 'f', -1, 64)
+}
+
+// sameProgress reports whether two say the same. Times are left out, since they differ with every report.
+func sameProgress(a, b *v1alpha1.ProgressStatus) bool {
+	return a.Attempt == b.Attempt && a.Step == b.Step && a.TotalSteps == b.TotalSteps && a.Epoch == b.Epoch &&
+		a.TotalEpochs == b.TotalEpochs && maps.Equal(a.Metrics, b.Metrics)
+}
