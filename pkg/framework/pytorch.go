@@ -40,8 +40,7 @@ func pytorchEnv(gang Gang, self Rank) []corev1.EnvVar {
 		{Name: "PET_MASTER_PORT", Value: port},
 		{Name: "PET_NODE_RANK", Value: number},
 		{Name: "PET_NNODES", Value: size},
-		// Keeps the last lines before a crash out of a buffer that dies with it (Python/initconfig.c,
-		// CPython 3.11).
+		// Else the last lines before a crash are not in the log (Python/initconfig.c, CPython 3.11).
 		{Name: "PYTHONUNBUFFERED", Value: "1"},
 	}
 	if self.GPUs > 0 {
