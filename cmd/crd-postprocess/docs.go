@@ -58,8 +58,5 @@ func appendDocs(path string, rules *rulesFile) error {
 	for strings.Contains(text, "\n\n\n") {
 		text = strings.ReplaceAll(text, "\n\n\n", "\n\n")
 	}
-	if text, err = describeFrameworks(text); err != nil {
-		return err
-	}
 	return os.WriteFile(path, []byte(text+"\n"+rules.docs()), 0o644)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"os"
 	"strings"
 
 	"mlplatform.example.com/trainingjob-operator/pkg/framework"
@@ -41,15 +42,20 @@ func enumerateFrameworks(root schema) error {
 
 // describeFrameworks replaces the values that crd-ref-docs lists for the type Framework, which are the constants in
 // api, with a table of all frameworks.
-func describeFrameworks(text string) (string, error) {
+func describeFrameworks(path string) error {
 	const title, header = "\n## Framework\n", "| Value | Meaning |\n"
-	before, section, found := strings.Cut(text, title)
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	before, section, found := strings.Cut(string(raw), title)
 	intro, rest, listed := strings.Cut(section, header)
 	_, after, ends := strings.Cut(rest, "\n\n")
 	if !found || !listed || !ends || strings.Contains(intro, "\n## ") {
-		return "", fmt.Errorf("the API's reference has no section Framework with a table of its values")
+		return fmt.Errorf("%s has no section Framework with a table of its values", path)
 	}
-	return before + title + intro + frameworkTable() + "\n" + after, nil
+	text := before + title + intro + frameworkTable() + "\n" + after
+	return os.WriteFile(path, []byte(text), 0o644)
 }
 
 func frameworkTable() string {

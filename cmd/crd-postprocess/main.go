@@ -42,7 +42,10 @@ func run(rulesPath, crdPath, docsPath string) error {
 	if err := finish(crdPath, rules); err != nil {
 		return err
 	}
-	return appendDocs(docsPath, rules)
+	if err := appendDocs(docsPath, rules); err != nil {
+		return err
+	}
+	return describeFrameworks(docsPath)
 }
 
 // finish adds the rules to the CRD and takes foreign descriptions out of it.
