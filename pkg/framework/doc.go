@@ -2,7 +2,7 @@
 // the framework that spec.framework names? All that differs between frameworks is data in this package:
 //
 //	what every container of a rank gets     Framework.Setup, for the pods of pkg/trainingjob
-//	the trainer, its port and its GPUs      Framework.Trainer and .Role, for the same pods
+//	the trainer, its port and its GPUs      Framework.Trainer and .DescribeRole, for the same pods
 //	the roles of a job                      Framework.KnowsRole, for validation and for the CRD
 //	the values of spec.framework            All, for validation, the CRD and docs/api.md
 //

@@ -31,9 +31,9 @@ func (f Framework) Trainer(spec *corev1.PodSpec) *corev1.Container {
 	return &spec.Containers[0]
 }
 
-// Role describes a role of a gang by the pod template of its ranks, either the user's or one rendered from
+// DescribeRole describes a role of a gang by the pod template of its ranks, either the user's or one rendered from
 // it.
-func (f Framework) Role(name string, replicas int32, template *corev1.PodSpec) Role {
+func (f Framework) DescribeRole(name string, replicas int32, template *corev1.PodSpec) Role {
 	trainer := f.Trainer(template)
 	return Role{Name: name, Replicas: replicas, GPUs: gpus(trainer), Port: f.port(trainer)}
 }
