@@ -35,11 +35,11 @@ func (f Framework) Trainer(spec *corev1.PodSpec) *corev1.Container {
 // it.
 func (f Framework) DescribeRole(name string, replicas int32, template *corev1.PodSpec) Role {
 	trainer := f.Trainer(template)
-	return Role{Name: name, Replicas: replicas, GPUs: gpus(trainer), Port: f.port(trainer)}
+	return Role{Name: name, Replicas: replicas, GPUs: gpus(trainer), Port: f.rendezvousPort(trainer)}
 }
 
-// port is the first of the trainer's ports that has a known name, else the default.
-func (f Framework) port(trainer *corev1.Container) int32 {
+// rendezvousPort is the first of the trainer's ports that has a known name, else the default.
+func (f Framework) rendezvousPort(trainer *corev1.Container) int32 {
 	for _, port := range trainer.Ports {
 		if port.Name == PortName || slices.Contains(f.PortNames, port.Name) {
 			return port.ContainerPort
