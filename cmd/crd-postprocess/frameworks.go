@@ -40,8 +40,8 @@ func enumerateFrameworks(root schema) error {
 	return nil
 }
 
-// describeFrameworks replaces the values that crd-ref-docs lists for the type Framework, which are the constants in
-// api, with a table of all frameworks.
+// describeFrameworks replaces the values that crd-ref-docs lists for the type Framework, which are the
+// constants in api, with a table of all frameworks.
 func describeFrameworks(path string) error {
 	const title, header = "\n## Framework\n", "| Value | Meaning |\n"
 	raw, err := os.ReadFile(path)

@@ -14,8 +14,9 @@ import (
 // work unchanged (pkg/apis/kubeflow.org/v1/pytorch_types.go, training-operator v1.9).
 func pytorch() Framework {
 	return Framework{
-		Name:           "pytorch",
-		Summary:        "gives every rank MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE and torchrun's PET_* variables",
+		Name: "pytorch",
+		Summary: "gives every rank MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE and " +
+			"torchrun's PET_* variables",
 		Roles:          []string{"Master", "Worker"},
 		ContainerNames: []string{"pytorch"},
 		PortNames:      []string{"pytorchjob-port"},

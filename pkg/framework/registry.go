@@ -1,7 +1,7 @@
 package framework
 
-// All returns every framework, sorted by name, except that custom, the fallback, is last. The CRD, messages and
-// docs/api.md list them in this order.
+// All returns every framework, sorted by name, except that custom, the fallback, is last. The CRD, messages
+// and docs/api.md list them in this order.
 func All() []Framework {
 	named := []Framework{
 		pytorch(),

@@ -31,8 +31,8 @@ func (f Framework) Trainer(spec *corev1.PodSpec) *corev1.Container {
 	return &spec.Containers[0]
 }
 
-// DescribeRole describes a role of a gang by the pod template of its ranks, either the user's or one rendered from
-// it.
+// DescribeRole describes a role of a gang by the pod template of its ranks, either the user's or one rendered
+// from it.
 func (f Framework) DescribeRole(name string, replicas int32, template *corev1.PodSpec) Role {
 	trainer := f.Trainer(template)
 	return Role{Name: name, Replicas: replicas, GPUs: gpus(trainer), Port: f.rendezvousPort(trainer)}
