@@ -36,9 +36,10 @@ var rules = map[string]struct {
 	"scheduler/schedulertest": {
 		reason: "the contract of a dialect", ours: []string{"scheduler"},
 	},
+	"pkg/framework":  {reason: "pure", never: []string{"context", "time", "k8s.io/client-go"}},
 	"pkg/rendezvous": {reason: "pure", never: []string{"context", "time", "k8s.io/client-go"}},
 	"pkg/trainingjob": {
-		reason: "the pure core", ours: []string{"api", "scheduler", "pkg/rendezvous", "pkg/checkpoint"},
+		reason: "the pure core", ours: []string{"api", "scheduler", "pkg/framework", "pkg/rendezvous", "pkg/checkpoint"},
 		never: []string{"context", "k8s.io/client-go", "sigs.k8s.io/controller-runtime"},
 	},
 	"pkg/checkpoint": {
@@ -72,7 +73,7 @@ var rules = map[string]struct {
 		reason: "what training code has to know: the standard library and the contract", ours: []string{"pkg/checkpoint"},
 		never: []string{"k8s.io", "sigs.k8s.io", "github.com", "golang.org"},
 	},
-	"cmd/crd-postprocess": {reason: "a generator: it knows YAML"},
+	"cmd/crd-postprocess": {reason: "a generator: it knows YAML and the frameworks", ours: []string{"pkg/framework"}},
 	"cmd/localcluster":    {reason: "a command", ours: []string{"lab/localcluster", "lab/demo", "lab/simtrainer"}},
 	"bench":               {reason: "drives the operator through the API and its file", ours: []string{"api", "bench", "pkg/config", "lab/localcluster"}},
 	"test":                {reason: "tests from outside", ours: []string{"api", "lab", "pkg", "scheduler", "test"}},

@@ -5,8 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Framework says what the ranks need to find each other.
-// +kubebuilder:validation:Enum=pytorch;custom
+// Framework says what the ranks need to find each other. Its values come from pkg/framework, by `make generate`.
 type Framework string
 
 const (

@@ -38,10 +38,14 @@ func run(rulesPath, crdPath, docsPath string) error {
 	if err != nil {
 		return err
 	}
+	rules.Rules = append(rules.Rules, frameworkRules()...)
 	if err := finish(crdPath, rules); err != nil {
 		return err
 	}
-	return appendDocs(docsPath, rules)
+	if err := appendDocs(docsPath, rules); err != nil {
+		return err
+	}
+	return describeFrameworks(docsPath)
 }
 
 // finish adds the rules to the CRD and takes foreign descriptions out of it.
@@ -59,6 +63,9 @@ func finish(crdPath string, rules *rulesFile) error {
 		return fmt.Errorf("%s has %d versions; the rules are for one", crdPath, len(versions))
 	}
 	root := schema(versions[0].(map[string]any)["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any))
+	if err := enumerateFrameworks(root); err != nil {
+		return err
+	}
 	if err := rules.addTo(root); err != nil {
 		return err
 	}
