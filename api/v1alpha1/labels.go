@@ -29,6 +29,10 @@ const (
 	// AnnotationHyperparameters on pods holds spec.hyperparameters as JSON, for the file that the kubelet makes of it.
 	AnnotationHyperparameters = "mlplatform.example.com/hyperparameters"
 
+	// AnnotationFilePrefix begins the annotations on pods that hold the files of a framework, each followed by the
+	// file's name.
+	AnnotationFilePrefix = "mlplatform.example.com/file-"
+
 	// LabelKueueQueue and AnnotationVolcanoQueue name the queue where spec...schedulingPolicy.queue does not.
 	LabelKueueQueue        = "kueue.x-k8s.io/queue-name"
 	AnnotationVolcanoQueue = "scheduling.volcano.sh/queue-name"

@@ -48,18 +48,21 @@ func (f Framework) rendezvousPort(trainer *corev1.Container) int32 {
 	return f.DefaultPort
 }
 
+// IsGPU reports whether a resource counts as GPUs: its name ends in "/gpu" (nvidia.com/gpu, amd.com/gpu).
+func IsGPU(name corev1.ResourceName) bool { return strings.HasSuffix(string(name), "/gpu") }
+
 // gpus counts the devices of every vendor (nvidia.com/gpu, amd.com/gpu, ...). A user's template may have
 // them in the requests alone, which pkg/trainingjob copies to the limits.
 func gpus(trainer *corev1.Container) int64 {
 	var n int64
 	limits, requests := trainer.Resources.Limits, trainer.Resources.Requests
 	for name, q := range limits {
-		if strings.HasSuffix(string(name), "/gpu") {
+		if IsGPU(name) {
 			n += q.Value()
 		}
 	}
 	for name, q := range requests {
-		if _, limited := limits[name]; !limited && strings.HasSuffix(string(name), "/gpu") {
+		if _, limited := limits[name]; !limited && IsGPU(name) {
 			n += q.Value()
 		}
 	}

@@ -127,7 +127,7 @@ func (sim *simulation) endSearch(code int32, word checkpoint.Termination) {
 // checkResume holds the gang to one resume point: every rank of an attempt gets the same, and it is complete.
 func (sim *simulation) checkResume(pod *corev1.Pod) {
 	sim.t.Helper()
-	for _, e := range spec.Trainer(v1alpha1.FrameworkPyTorch, &pod.Spec).Env {
+	for _, e := range spec.Framework(sim.job).Trainer(&pod.Spec).Env {
 		if e.Name != checkpoint.EnvResume {
 			continue
 		}

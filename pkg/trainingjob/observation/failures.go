@@ -12,6 +12,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
+	"mlplatform.example.com/trainingjob-operator/pkg/framework"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
@@ -46,7 +47,7 @@ func failedRanks(job *v1alpha1.TrainingJob, ranks *Attempt) []Failure {
 		if scope == v1alpha1.ScopeRank && (r.Policy == v1alpha1.RestartOnFailure || r.Policy == v1alpha1.RestartAlways) {
 			continue // the kubelet restarts its containers, so the pod itself failed, and only this rank is replaced
 		}
-		f := failureOf(job.Spec.Framework, r.RankRef, pod)
+		f := failureOf(spec.Framework(job), r.RankRef, pod)
 		switch r.Policy {
 		case v1alpha1.RestartNever:
 			f.Permanent = true
@@ -60,9 +61,9 @@ func failedRanks(job *v1alpha1.TrainingJob, ranks *Attempt) []Failure {
 }
 
 // failureOf reads what the kubelet says of the container that failed: the trainer, if it is among them.
-func failureOf(framework v1alpha1.Framework, ref spec.RankRef, pod *corev1.Pod) Failure {
+func failureOf(fw framework.Framework, ref spec.RankRef, pod *corev1.Pod) Failure {
 	f := Failure{Rank: ref, Pod: pod, Reason: pod.Status.Reason, Message: pod.Status.Message}
-	for _, t := range failedContainers(pod, spec.Trainer(framework, &pod.Spec).Name) {
+	for _, t := range failedContainers(pod, fw.Trainer(&pod.Spec).Name) {
 		f.ExitCode, f.Finished = &t.ExitCode, t.FinishedAt.Time
 		f.Reason, f.Message = t.Reason, cmp.Or(strings.TrimSpace(t.Message), f.Message)
 		if message, err := checkpoint.ParseTermination([]byte(t.Message)); err == nil {

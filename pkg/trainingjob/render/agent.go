@@ -46,7 +46,7 @@ const tokenSeconds int64 = 3600
 // wrap puts the agent around the trainer of a rank of a job with checkpoints. number is the rank over all roles.
 func wrap(job *v1alpha1.TrainingJob, pod *corev1.Pod, attempt, number int32, agent Agent) error {
 	c := spec.Checkpoints(job)
-	trainer := spec.Trainer(job.Spec.Framework, &pod.Spec)
+	trainer := spec.Framework(job).Trainer(&pod.Spec)
 	env, err := checkpointEnv(job, attempt)
 	if err != nil {
 		return err

@@ -20,10 +20,25 @@ const (
 	hyperparametersVolume = spec.ReservedName + "hyperparameters"
 	hyperparametersDir    = spec.ReservedDir + "/hyperparameters"
 	hyperparametersFile   = "hyperparameters.json"
+
+	filesVolume = spec.ReservedName + "files"
+	filesDir    = spec.ReservedDir + "/files"
 )
 
-// addHyperparameters gives every container the hyperparameters, as variables and as a file. The file's content is an
-// annotation of the pod and the kubelet writes the file, so that no other object has to exist.
+// file is a file that every container of a pod finds. Its content is an annotation of the pod and the kubelet writes the
+// file, so that no other object has to exist.
+type file struct{ name, annotation, content string }
+
+// addFrameworkFiles gives every container the files of its framework: contents by name (see framework.Framework).
+func addFrameworkFiles(pod *corev1.Pod, contents map[string]string) {
+	var files []file
+	for _, name := range slices.Sorted(maps.Keys(contents)) {
+		files = append(files, file{name, v1alpha1.AnnotationFilePrefix + name, contents[name]})
+	}
+	addFiles(pod, filesVolume, filesDir, files)
+}
+
+// addHyperparameters gives every container the hyperparameters, as variables and as a file.
 func addHyperparameters(job *v1alpha1.TrainingJob, pod *corev1.Pod) {
 	if len(job.Spec.Hyperparameters) == 0 {
 		return
@@ -32,31 +47,41 @@ func addHyperparameters(job *v1alpha1.TrainingJob, pod *corev1.Pod) {
 	if err != nil {
 		return // cannot happen: a map of strings can always be encoded
 	}
-	if pod.Annotations == nil {
-		pod.Annotations = map[string]string{}
-	}
-	pod.Annotations[v1alpha1.AnnotationHyperparameters] = string(text)
 	env := []corev1.EnvVar{{Name: EnvHyperparameters, Value: path.Join(hyperparametersDir, hyperparametersFile)}}
 	for _, name := range slices.Sorted(maps.Keys(job.Spec.Hyperparameters)) {
 		env = append(env, corev1.EnvVar{
 			Name: spec.HyperparameterEnv(name), Value: literal(string(job.Spec.Hyperparameters[name])),
 		})
 	}
-	source := &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{{
-		Path: hyperparametersFile,
-		FieldRef: &corev1.ObjectFieldSelector{
-			FieldPath: "metadata.annotations['" + v1alpha1.AnnotationHyperparameters + "']",
-		},
-	}}}
+	for i := range pod.Spec.Containers {
+		pod.Spec.Containers[i].Env = withEnv(pod.Spec.Containers[i].Env, env)
+	}
+	addFiles(pod, hyperparametersVolume, hyperparametersDir,
+		[]file{{hyperparametersFile, v1alpha1.AnnotationHyperparameters, string(text)}})
+}
+
+// addFiles mounts files read-only into every container.
+func addFiles(pod *corev1.Pod, volume, dir string, files []file) {
+	if len(files) == 0 {
+		return
+	}
+	if pod.Annotations == nil {
+		pod.Annotations = map[string]string{}
+	}
+	source := &corev1.DownwardAPIVolumeSource{}
+	for _, f := range files {
+		pod.Annotations[f.annotation] = f.content
+		source.Items = append(source.Items, corev1.DownwardAPIVolumeFile{
+			Path:     f.name,
+			FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['" + f.annotation + "']"},
+		})
+	}
 	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{
-		Name: hyperparametersVolume, VolumeSource: corev1.VolumeSource{DownwardAPI: source},
+		Name: volume, VolumeSource: corev1.VolumeSource{DownwardAPI: source},
 	})
 	for i := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[i]
-		c.Env = withEnv(c.Env, env)
-		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{
-			Name: hyperparametersVolume, MountPath: hyperparametersDir, ReadOnly: true,
-		})
+		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: volume, MountPath: dir, ReadOnly: true})
 	}
 }
 

@@ -2,6 +2,7 @@ package render
 
 import (
 	"maps"
+	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,13 +17,13 @@ import (
 // admit (see scheduler.Verdict) are no part of the world that the rank sees. The agent and the hyperparameters are not
 // in the role's template, which schedulers compare over attempts: they change nothing of what a rank requests.
 //
-// It fails when spec.checkpoint.uri or the pinned resume point is no valid URI.
+// It fails when spec.checkpoint.uri or the pinned resume point is no valid URI, or when the framework's files for a gang
+// of this size are too large.
 func Pod(job *v1alpha1.TrainingJob, ref spec.RankRef, attempt int32, admitted map[string]int32, agent Agent) (
 	*corev1.Pod, error,
 ) {
 	roles := spec.Admitted(spec.Roles(job), admitted)
-	role, before := roleOf(roles, ref)
-	template := roleTemplate(job, role)
+	template := roleTemplate(job, roleOf(roles, ref))
 	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
 	pod.Name, pod.Namespace = spec.PodName(job.Name, ref), job.Namespace
 	pod.OwnerReferences = []metav1.OwnerReference{Owner(job)}
@@ -31,30 +32,29 @@ func Pod(job *v1alpha1.TrainingJob, ref spec.RankRef, attempt int32, admitted ma
 
 	// Stable host names: <pod>.<service>, also before a rank is ready (see Service).
 	pod.Spec.Hostname, pod.Spec.Subdomain = pod.Name, spec.ServiceName(job.Name)
-	number := before + ref.Index
-	env := append(rendezvousEnv(job, roles, &pod.Spec, ref, number),
-		corev1.EnvVar{Name: checkpoint.EnvAttempt, Value: strconv.Itoa(int(attempt))})
+	gang := peers(job, roles)
+	self := gang.Rank(string(ref.Role), ref.Index)
+	setup, err := spec.Framework(job).Setup(gang, self)
+	if err != nil {
+		return nil, err
+	}
+	env := append(setup.Env, corev1.EnvVar{Name: checkpoint.EnvAttempt, Value: strconv.Itoa(int(attempt))})
 	for i := range pod.Spec.Containers {
 		pod.Spec.Containers[i].Env = withEnv(pod.Spec.Containers[i].Env, env)
 	}
+	addFrameworkFiles(pod, setup.Files)
 	addHyperparameters(job, pod)
 	if spec.Checkpoints(job) != nil {
-		if err := wrap(job, pod, attempt, number, agent); err != nil {
+		if err := wrap(job, pod, attempt, self.Number, agent); err != nil {
 			return nil, err
 		}
 	}
 	return pod, nil
 }
 
-// roleOf finds the role of a rank, and the number of ranks before the role's first.
-func roleOf(roles []spec.Role, ref spec.RankRef) (role spec.Role, before int32) {
-	for _, role = range roles {
-		if role.Name == ref.Role {
-			break
-		}
-		before += role.Replicas
-	}
-	return role, before
+// roleOf finds the role of a rank.
+func roleOf(roles []spec.Role, ref spec.RankRef) spec.Role {
+	return roles[slices.IndexFunc(roles, func(r spec.Role) bool { return r.Name == ref.Role })]
 }
 
 // Owner is the job as the controlling owner of everything made for it.

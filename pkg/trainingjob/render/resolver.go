@@ -38,7 +38,7 @@ func Resolver(job *v1alpha1.TrainingJob, agent Agent) (*corev1.Pod, error) {
 		return nil, fmt.Errorf("naming the checkpoint directory: %w", err)
 	}
 	template := roleTemplate(job, spec.Roles(job)[0]).Spec // rank 0's
-	trainer := spec.Trainer(job.Spec.Framework, &template)
+	trainer := spec.Framework(job).Trainer(&template)
 	attempt, try := strconv.Itoa(int(job.Status.Attempt)), strconv.Itoa(int(ResolveTry(job)))
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{

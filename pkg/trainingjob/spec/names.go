@@ -4,15 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-	"mlplatform.example.com/trainingjob-operator/pkg/rendezvous"
+	"mlplatform.example.com/trainingjob-operator/pkg/framework"
 )
-
-// TrainerContainer is the name of the container in the simple form. In the full form the container of this name, or else
-// the first one that bears a name its framework knows, is the trainer; without either it is the first container.
-const TrainerContainer = "trainer"
 
 // Prefixes of everything that the operator adds to a pod. Users' names must not begin with them.
 const (
@@ -44,18 +38,8 @@ func RankHost(job string, rank RankRef) string { return PodName(job, rank) + "."
 // ends with its index.
 func ResolverName(job string) string { return job + "-resolve" }
 
-// Trainer returns the container of a pod that trains; see TrainerContainer. It points into the pod's spec, or to an empty
-// container when there is none.
-func Trainer(framework v1alpha1.Framework, pod *corev1.PodSpec) *corev1.Container {
-	for _, name := range append([]string{TrainerContainer}, rendezvous.ContainerNames(framework)...) {
-		for i := range pod.Containers {
-			if pod.Containers[i].Name == name {
-				return &pod.Containers[i]
-			}
-		}
-	}
-	if len(pod.Containers) == 0 {
-		return &corev1.Container{}
-	}
-	return &pod.Containers[0]
+// Framework of a job; the zero value where spec.framework is invalid.
+func Framework(job *v1alpha1.TrainingJob) framework.Framework {
+	f, _ := framework.Get(string(job.Spec.Framework))
+	return f
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/framework"
 )
 
 // Extended reports whether a resource cannot be overcommitted, so that the API server demands limits equal to requests
@@ -14,14 +16,11 @@ func Extended(name corev1.ResourceName) bool {
 		!strings.HasPrefix(s, corev1.DefaultResourceRequestsPrefix)
 }
 
-// IsGPU reports whether a resource counts as GPUs: its name ends in "/gpu" (nvidia.com/gpu, amd.com/gpu).
-func IsGPU(name corev1.ResourceName) bool { return strings.HasSuffix(string(name), "/gpu") }
-
 // GPUs that a list of resources holds.
 func GPUs(list corev1.ResourceList) int64 {
 	var n int64
 	for name, q := range list {
-		if IsGPU(name) {
+		if framework.IsGPU(name) {
 			n += q.Value()
 		}
 	}

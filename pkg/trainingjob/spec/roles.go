@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/framework"
 )
 
 // Role is one role of a job with every default filled in.
@@ -87,9 +88,6 @@ func RanksOf(roles []Role) int32 {
 	return n
 }
 
-// Leader is the rank at which the others meet: rank 0.
-func Leader(roles []Role) RankRef { return RankRef{Role: roles[0].Name} }
-
 // Decides returns whether a rank of a role must succeed for the job to: the leader if there is one, else every Worker,
 // else every rank.
 func Decides(roles []Role) func(v1alpha1.Role) bool {
@@ -105,7 +103,7 @@ func Decides(roles []Role) func(v1alpha1.Role) bool {
 func simpleTemplate(s *v1alpha1.TrainingJobSpec) corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 		Containers: []corev1.Container{{
-			Name: TrainerContainer, Image: s.Image, Command: s.Command, Args: s.Args, Env: s.Env, EnvFrom: s.EnvFrom,
+			Name: framework.TrainerContainer, Image: s.Image, Command: s.Command, Args: s.Args, Env: s.Env, EnvFrom: s.EnvFrom,
 			Resources: s.Resources, VolumeMounts: s.VolumeMounts,
 		}},
 		Volumes:            s.Volumes,

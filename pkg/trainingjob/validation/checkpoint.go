@@ -157,7 +157,7 @@ func validateWrapped(job *v1alpha1.TrainingJob, pod *corev1.PodSpec, path *field
 	if len(pod.Containers) == 0 {
 		return nil // said elsewhere
 	}
-	trainer := spec.Trainer(job.Spec.Framework, pod)
+	trainer := spec.Framework(job).Trainer(pod)
 	at := path
 	if path.String() != "spec" {
 		at = path.Child("containers").Index(slices.IndexFunc(pod.Containers, func(c corev1.Container) bool { return c.Name == trainer.Name }))

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/framework"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
@@ -33,7 +34,8 @@ func Validate(job *v1alpha1.TrainingJob) field.ErrorList {
 	errs = append(errs, validateTemplates(job, path)...)
 	errs = append(errs, validateHyperparameters(job, path.Child("hyperparameters"))...)
 	errs = append(errs, validateCheckpoint(job, path)...)
-	if len(job.Spec.Hyperparameters) > 0 || spec.Checkpoints(job) != nil { // else nothing is added to the pods
+	if len(job.Spec.Hyperparameters) > 0 || spec.Checkpoints(job) != nil || spec.Framework(job).Files != nil {
+		// else nothing of a reserved name is added to the pods
 		errs = append(errs, validateOurNames(job)...)
 	}
 	return errs
@@ -42,9 +44,8 @@ func Validate(job *v1alpha1.TrainingJob) field.ErrorList {
 // validateForm: the simple form or replicaSpecs, one of them whole.
 func validateForm(s *v1alpha1.TrainingJobSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if s.Framework != v1alpha1.FrameworkPyTorch && s.Framework != v1alpha1.FrameworkCustom {
-		errs = append(errs, field.NotSupported(path.Child("framework"), s.Framework,
-			[]v1alpha1.Framework{v1alpha1.FrameworkPyTorch, v1alpha1.FrameworkCustom}))
+	if _, known := framework.Get(string(s.Framework)); !known {
+		errs = append(errs, field.NotSupported(path.Child("framework"), s.Framework, framework.Names()))
 	}
 	if len(s.ReplicaSpecs) == 0 {
 		if s.Image == "" {
@@ -96,6 +97,7 @@ func validateRoles(s *v1alpha1.TrainingJobSpec, path *field.Path) field.ErrorLis
 	var errs field.ErrorList
 	var leaders int64
 	deciding := false
+	known, _ := framework.Get(string(s.Framework))
 	for _, name := range slices.Sorted(maps.Keys(s.ReplicaSpecs)) {
 		if !slices.Contains(spec.RoleOrder, name) {
 			errs = append(errs, field.NotSupported(path, name, spec.RoleOrder))
@@ -105,9 +107,8 @@ func validateRoles(s *v1alpha1.TrainingJobSpec, path *field.Path) field.ErrorLis
 			leaders += int64(spec.Replicas(s.ReplicaSpecs[name].Replicas))
 		}
 		deciding = deciding || spec.Leads(name) || name == v1alpha1.RoleWorker
-		if s.Framework == v1alpha1.FrameworkPyTorch && name != v1alpha1.RoleMaster && name != v1alpha1.RoleWorker {
-			errs = append(errs, field.Invalid(path, name, "framework pytorch knows the roles Master and Worker: rename or "+
-				"remove the others, or set spec.framework to custom"))
+		if !known.KnowsRole(string(name)) {
+			errs = append(errs, field.Invalid(path, name, known.RolesMessage()))
 		}
 	}
 	if leaders > 1 {
