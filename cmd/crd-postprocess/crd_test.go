@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"math"
 	"os"
 	"strings"
@@ -9,6 +8,7 @@ import (
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apimachinery/pkg/util/json"
@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// generatedSchema is the root of the CRD in deploy/crd.
-func generatedSchema(t *testing.T) *apiextensionsv1.JSONSchemaProps {
+// generatedCRD is the one in deploy/crd.
+func generatedCRD(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	raw, err := os.ReadFile("../../deploy/crd/mlplatform.example.com_trainingjobs.yaml")
 	if err != nil {
@@ -27,7 +27,12 @@ func generatedSchema(t *testing.T) *apiextensionsv1.JSONSchemaProps {
 	if err := yaml.Unmarshal(raw, &crd); err != nil {
 		t.Fatal(err)
 	}
-	return crd.Spec.Versions[0].Schema.OpenAPIV3Schema
+	return &crd
+}
+
+func generatedSchema(t *testing.T) *apiextensionsv1.JSONSchemaProps {
+	t.Helper()
+	return generatedCRD(t).Spec.Versions[0].Schema.OpenAPIV3Schema
 }
 
 func foreignPaths(t *testing.T) map[string]bool {
@@ -59,6 +64,24 @@ func visit(path string, s *apiextensionsv1.JSONSchemaProps, do visitor) {
 	}
 	if s.Items != nil && s.Items.Schema != nil {
 		visit(path+".[]", s.Items.Schema, do)
+	}
+}
+
+// TestAPIServerAcceptsTheCRD covers what only the API server knows: whether each expression compiles, and
+// whether its estimated cost is within the budget.
+func TestAPIServerAcceptsTheCRD(t *testing.T) {
+	crd := generatedCRD(t)
+	apiextensionsv1.SetDefaults_CustomResourceDefinition(crd)
+	apiextensionsv1.SetDefaults_CustomResourceDefinitionSpec(&crd.Spec)
+	var internal apiextensions.CustomResourceDefinition
+	err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(
+		crd, &internal, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	internal.Status.StoredVersions = []string{crd.Spec.Versions[0].Name} // as the API server fills it in
+	for _, err := range validation.ValidateCustomResourceDefinition(t.Context(), &internal) {
+		t.Error(err)
 	}
 }
 
@@ -167,7 +190,7 @@ func validator(t *testing.T) func(job string) string {
 		if err := json.Unmarshal([]byte(job), &object); err != nil {
 			t.Fatal(err)
 		}
-		errs, _ := rules.Validate(context.Background(), nil, structural, object, nil, math.MaxInt64)
+		errs, _ := rules.Validate(t.Context(), nil, structural, object, nil, math.MaxInt64)
 		var lines strings.Builder
 		for _, err := range errs {
 			lines.WriteString(err.Error() + "\n")
