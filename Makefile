@@ -4,20 +4,23 @@ SCHEDULER ?= volcano
 VERSION   := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS   := -s -w -X main.version=$(VERSION)
 TOOLS     := bin/tools
-# With them every file is compiled: none is left out by a tag.
+# With these tags every file is compiled.
 TAGS      := cluster,e2e
-# Packages with tests against a real control plane. Two run beside each other: each has clusters of its own, and mostly waits.
-# Backwards, so that the longest does not begin last.
+# The packages with tests against a real control plane, in reverse order: the longest must not start last.
 CLUSTER    = $(shell grep -rl --include='*_test.go' '^//go:build cluster' . | xargs -n1 dirname | sort -ru)
-# Where `generate` writes; `verify` sets it to a temporary directory.
+# Where generate writes; verify sets it to a temporary directory.
 OUT       ?= .
 
 .PHONY: help
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-14s %s\n", $$1, $$2}' Makefile
+	@awk '/^##@ /{printf "\n%s\n", substr($$0, 5)} \
+		match($$0, /^[a-z0-9-]+:.*## /){target = $$0; sub(/:.*/, "", target); \
+		printf "  %-14s %s\n", target, substr($$0, RLENGTH + 1)}' Makefile
+
+##@ Build
 
 .PHONY: build
-build: ## bin/operator, bin/localcluster and bin/agent, each a static binary
+build: ## bin/operator, bin/agent and bin/localcluster, each a static binary
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/operator ./cmd/localcluster ./cmd/agent
 
 .PHONY: generate
@@ -35,37 +38,47 @@ $(TOOLS)/built: lab/modules/tools/go.mod lab/modules/tools/go.sum
 	go -C lab/modules/tools build -trimpath -o $(CURDIR)/$(TOOLS)/ tool
 	@touch $@
 
+##@ Test
+
 .PHONY: verify
-verify: $(TOOLS)/built ## formatting, go vet, staticcheck, generated files, direction of imports
-	@files=$$(gofmt -l $$(go list -f '{{.Dir}}' -tags cluster ./...)); \
+verify: $(TOOLS)/built ## formatting, vet, staticcheck, generated files, direction of imports, length of lines
+	@files=$$(gofmt -l $$(go list -f '{{.Dir}}' -tags $(TAGS) ./...)); \
 		if [ -n "$$files" ]; then echo "run gofmt -w on:" $$files; exit 1; fi
-	go vet ./... && go vet -tags $(TAGS) ./... # without tags too: make test-unit compiles that
+	go vet ./... && go vet -tags $(TAGS) ./... # test-unit compiles without tags
 	$(TOOLS)/staticcheck -tags $(TAGS) ./...
 	@tmp=$$(mktemp -d) && trap 'rm -rf "$$tmp"' EXIT && $(MAKE) --silent generate OUT="$$tmp" && \
-		for f in $$(cd "$$tmp" && find . -type f); do diff -u "$$f" "$$tmp/$$f" || { echo "$$f is out of date: run make generate"; exit 1; }; done
-	go test -count=1 . # what go list says is no part of the test cache's key
+		for f in $$(cd "$$tmp" && find . -type f); do \
+			diff -u "$$f" "$$tmp/$$f" || { echo "$$f is out of date: run make generate"; exit 1; }; \
+		done
+	go test -count=1 . # it reads files that are not part of the test cache's key
+
+.PHONY: vulncheck
+vulncheck: $(TOOLS)/built ## known vulnerabilities in code that the commands reach (asks vuln.go.dev)
+	$(TOOLS)/govulncheck ./cmd/...
 
 .PHONY: test-unit
 test-unit: ## tests that need nothing but Go
 	go test ./...
-	@echo; echo "Left out: the tests of these packages against a real control plane, test/install and test/e2e (make test runs them)"
+	@echo; echo "make test also runs test/install, test/e2e and, against a real control plane:"
 	@printf '  %s\n' $(CLUSTER)
 
+# Two cluster packages run beside each other: each has clusters of its own, and mostly waits.
 .PHONY: test
-test: build ## every test, also those against a real control plane, built from Go modules at the first run, and the reduced form of e2e
+test: build ## every test, e2e in its short form (as root on Debian: it installs packages)
 	test/e2e/install.sh
 	bin/localcluster build --real-node
 	go test $$(go list ./... | grep -vxF "$$(go list $(CLUSTER))")
 	go test -tags cluster -p 2 -timeout 40m $(CLUSTER)
 	go test -tags e2e -count 1 -v -timeout 20m ./test/install
 	go test -tags e2e -count 1 -v -timeout 40m ./test/e2e -args -reduced
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync test-demo-volcano test-demo-native test-demo-coscheduling test-demo-kueue
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync \
+		test-demo-volcano test-demo-native test-demo-coscheduling test-demo-kueue
 
 test-demo-%:
 	bin/localcluster demo --scheduler $* --dir bin/$@ --down </dev/null
 
 .PHONY: e2e
-e2e: build ## trainers in containers on a real kubelet, interrupted and resumed bit for bit (Linux, root; installs Debian packages)
+e2e: build ## trainers on a real kubelet, interrupted and resumed bit for bit (as root on Debian)
 	test/e2e/install.sh
 	bin/localcluster build --real-node
 	go test -tags e2e -count 1 -v -timeout 20m ./test/install
@@ -76,14 +89,6 @@ race: build ## the operator, the agent and the tools under Go's race detector, w
 	CGO_ENABLED=1 go test -race -tags cluster -timeout 40m ./api/... ./cmd/... ./pkg/... ./scheduler/... ./bench/...
 	CGO_ENABLED=1 go test -race -tags cluster -timeout 40m -run '(OnFake|WithHabits|Mutants)$$' ./test/conformance
 
-.PHONY: demo
-demo: build ## a gang that waits whole, preempts, and runs again, in a local cluster (SCHEDULER=volcano|native|coscheduling|kueue)
-	bin/localcluster demo --scheduler $(SCHEDULER)
-
-.PHONY: bench-burst
-bench-burst: build ## time and writes for a burst of gangs
-	go run ./bench/burst
-
 .PHONY: crash
 crash: build ## the operator killed before and after each write of a preempt-and-return and a preempt-and-resume cycle, on the fake and every real scheduler
 	go test -tags cluster -run '^TestCrashAtEveryWrite' -count 1 -v -timeout 240m ./test/conformance \
@@ -93,3 +98,15 @@ crash: build ## the operator killed before and after each write of a preempt-and
 crash-matrix: build ## the same in every scenario, on the fake (hours)
 	go test -tags cluster -run '^TestScenariosOnFake$$' -count 1 -v -timeout 480m ./test/conformance \
 		-args -crash-points=all -crash-on=fake
+
+##@ Lab
+
+.PHONY: demo
+demo: build ## a gang waits, preempts and resumes (SCHEDULER=volcano|native|coscheduling|kueue)
+	bin/localcluster demo --scheduler $(SCHEDULER)
+
+##@ Benchmark
+
+.PHONY: bench-burst
+bench-burst: build ## time and API writes of a burst of gangs, against the same pods without an operator
+	go run ./bench/burst

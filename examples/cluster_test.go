@@ -14,7 +14,8 @@ import (
 )
 
 func TestExamplesPassTheAPIServer(t *testing.T) {
-	c := client.WithFieldValidation(apitest.Start(t, "..", localcluster.SchedulerKueue, localcluster.SchedulerCoscheduling), "Strict")
+	cluster := apitest.Start(t, "..", localcluster.SchedulerKueue, localcluster.SchedulerCoscheduling)
+	c := client.WithFieldValidation(cluster, "Strict")
 	objects, err := apitest.Objects(".")
 	if err != nil {
 		t.Fatal(err)

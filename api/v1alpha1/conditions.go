@@ -1,64 +1,133 @@
 package v1alpha1
 
-// Condition types of a TrainingJob; each is written by the operator alone.
+// Condition types of a TrainingJob. Only the operator writes them. One that has never been True is absent,
+// but for Admitted.
 const (
-	// ConditionAdmitted: True while minAvailable ranks of the current attempt are placed.
+	// ConditionAdmitted is True while minAvailable ranks of the current attempt are placed. While it is
+	// False, its reason is the blocker's.
 	ConditionAdmitted = "Admitted"
-	// ConditionRunning: True while at least minAvailable ranks run.
+	// ConditionRunning is True while at least minAvailable ranks run.
 	ConditionRunning = "Running"
-	// ConditionRestarting: True from the end of an attempt until the next one is queued.
+	// ConditionRestarting is True from the end of an attempt until the next one is queued.
 	ConditionRestarting = "Restarting"
-	// ConditionPreempted: True from a disruption until the gang runs again.
+	// ConditionPreempted is True from the end of an attempt that was disrupted until the gang runs again.
 	ConditionPreempted = "Preempted"
-	// ConditionSuspended: True while suspended.
+	// ConditionSuspended is True while the job is suspended.
 	ConditionSuspended = "Suspended"
-	// ConditionCheckpointUnknown: True where the last attempt left no checkpoint that is known to be its newest: training starts anew, or
-	// from the last one that was reported.
+	// ConditionCheckpointUnknown is True where the last attempt's newest checkpoint is not known. Training
+	// resumes from the last one that was reported, or starts from scratch.
 	ConditionCheckpointUnknown = "CheckpointUnknown"
-	// ConditionResumeIgnored: True while the trainer of the current attempt trains steps again that its resume point covers.
+	// ConditionResumeIgnored is True while the trainer repeats steps from before its resume point.
 	ConditionResumeIgnored = "ResumeIgnored"
-	// ConditionSucceeded and ConditionFailed: True for ever once so.
+	// ConditionSucceeded is True once the training is complete. It is final.
 	ConditionSucceeded = "Succeeded"
-	ConditionFailed    = "Failed"
+	// ConditionFailed is True once the job has failed for good. It is final.
+	ConditionFailed = "Failed"
 )
 
-// Reasons of transitions, conditions, events and blockers.
+// Reasons of transitions, and of the conditions and events that follow them.
 const (
-	ReasonQueued           = "Queued"
-	ReasonPlaced           = "Placed"
-	ReasonGangRunning      = "GangRunning"
-	ReasonCompleted        = "Completed"
-	ReasonInvalidSpec      = "InvalidSpec"
-	ReasonBackoffLimit     = "BackoffLimitExceeded"
+	// ReasonQueued: the gang was submitted to its scheduler.
+	ReasonQueued = "Queued"
+	// ReasonPlaced: at least minAvailable ranks are bound to nodes.
+	ReasonPlaced = "Placed"
+	// ReasonGangRunning: at least minAvailable ranks run.
+	ReasonGangRunning = "GangRunning"
+	// ReasonCompleted: the leader, or else every Worker, exited 0, or rank 0 reported that every step is
+	// trained.
+	ReasonCompleted = "Completed"
+	// ReasonInvalidSpec: the spec breaks a rule, or asks for what its scheduler cannot do.
+	ReasonInvalidSpec = "InvalidSpec"
+	// ReasonBackoffLimit: one more failure than backoffLimit allows.
+	ReasonBackoffLimit = "BackoffLimitExceeded"
+	// ReasonDeadlineExceeded: activeDeadlineSeconds have passed.
 	ReasonDeadlineExceeded = "DeadlineExceeded"
-	ReasonRankFailed       = "RankFailed"
+	// ReasonRankFailed: a rank failed, and its policy allows a retry.
+	ReasonRankFailed = "RankFailed"
+	// ReasonPermanentFailure: a rank failed, and its policy or its exit code rules out a retry.
 	ReasonPermanentFailure = "PermanentFailure"
-	ReasonPreempted        = "Preempted"
-	ReasonEvicted          = "Evicted"
-	ReasonNodeLost         = "NodeLost"
-	ReasonPodDeleted       = "PodDeleted"
-	ReasonPodVanished      = "PodVanished"
-	ReasonScheduleTimeout  = "ScheduleTimeout"
-	ReasonSpecChanged      = "SpecChanged"
+	// ReasonPreempted: the scheduler preempted a rank.
+	ReasonPreempted = "Preempted"
+	// ReasonEvicted: a rank was evicted, by a drain or by its kubelet, or the scheduler demands the gang's
+	// quota back.
+	ReasonEvicted = "Evicted"
+	// ReasonNodeLost: the node of a rank is gone or does not answer. Also the reason of a blocker, while a pod's
+	// deletion hangs on such a node.
+	ReasonNodeLost = "NodeLost"
+	// ReasonPodDeleted: somebody else deleted the pod of a rank.
+	ReasonPodDeleted = "PodDeleted"
+	// ReasonPodVanished: the pod of a rank is gone, and nothing says why.
+	ReasonPodVanished = "PodVanished"
+	// ReasonScheduleTimeout: the gang was queued for longer than scheduleTimeoutSeconds.
+	ReasonScheduleTimeout = "ScheduleTimeout"
+	// ReasonSpecChanged: the spec differs from the one that the attempt was made from.
+	ReasonSpecChanged = "SpecChanged"
+	// ReasonRestartRequested: the annotation mlplatform.example.com/restart has a new value.
 	ReasonRestartRequested = "RestartRequested"
-	ReasonSuspended        = "Suspended"
-	ReasonResumed          = "Resumed"
-	ReasonBackoffOver      = "BackoffOver"
-	ReasonDrained          = "Drained"
-	ReasonRankReplaced     = "RankReplaced"
-	ReasonTerminating      = "Terminating"
-	ReasonSchedulerMissing = "SchedulerNotInstalled"
-	ReasonNameTaken        = "NameTaken"
-	ReasonPodRejected      = "PodRejected"
-	ReasonGroupRejected    = "GroupRejected"
-	ReasonNotJudged        = "NotJudged"
-	ReasonUnschedulable    = "Unschedulable"
-	ReasonWaitingInQueue   = "WaitingInQueue"
-
-	// ReasonAgentNotConfigured: a job with checkpoints needs the agent's image, and the operator's configuration names none.
-	ReasonAgentNotConfigured = "AgentNotConfigured"
-	// ReasonResolving: the volume is searched for the latest complete checkpoint.
+	// ReasonSuspended: runPolicy.suspend is true.
+	ReasonSuspended = "Suspended"
+	// ReasonResumed: runPolicy.suspend is no longer true, and the gang was submitted again.
+	ReasonResumed = "Resumed"
+	// ReasonBackoffOver: the backoff after a restart is over, and the gang was submitted again.
+	ReasonBackoffOver = "BackoffOver"
+	// ReasonDrained: the attempt has ended, and nothing recorded why.
+	ReasonDrained = "Drained"
+	// ReasonRankReplaced: under restartScope Rank, the pod of a lost rank is deleted to make way for its
+	// replacement.
+	ReasonRankReplaced = "RankReplaced"
+	// ReasonResolving: the volume is being searched for the latest complete checkpoint.
 	ReasonResolving = "Resolving"
+)
+
+// Reasons of blockers: why a job waits. A scheduler may add its own; NodeLost is above.
+const (
+	// ReasonSchedulerMissing: the cluster does not serve what the job's scheduler needs.
+	ReasonSchedulerMissing = "SchedulerNotInstalled"
+	// ReasonAgentNotConfigured: a job with checkpoints needs the agent's image, and the operator's
+	// configuration names none.
+	ReasonAgentNotConfigured = "AgentNotConfigured"
+	// ReasonNameTaken: an object of somebody else has the name that a pod, Service or group of the job must
+	// have.
+	ReasonNameTaken = "NameTaken"
+	// ReasonPodRejected: the API server rejects a rank's pod.
+	ReasonPodRejected = "PodRejected"
+	// ReasonGroupRejected: the API server rejects the gang's group or Service, or its scheduler cannot
+	// express the gang.
+	ReasonGroupRejected = "GroupRejected"
+	// ReasonTerminating: pods of the previous attempt still exist.
+	ReasonTerminating = "Terminating"
+	// ReasonNotJudged: the scheduler has not said anything about the gang yet.
+	ReasonNotJudged = "NotJudged"
+	// ReasonWaitingInQueue: the scheduler has seen the gang and not placed it, without a reason that is known.
+	ReasonWaitingInQueue = "WaitingInQueue"
+	// ReasonWaitingBehind: the gang would fit, and others are served first.
+	ReasonWaitingBehind = "WaitingBehind"
+	// ReasonUnschedulable: the scheduler could not place a rank; the message is the scheduler's.
+	ReasonUnschedulable = "Unschedulable"
+	// ReasonQueueNotFound: no queue of that name exists.
+	ReasonQueueNotFound = "QueueNotFound"
+	// ReasonQueueClosed: the queue takes no jobs.
+	ReasonQueueClosed = "QueueClosed"
+	// ReasonQuotaExceeded: too little is left of a queue's or namespace's quota.
+	ReasonQuotaExceeded = "QuotaExceeded"
+	// ReasonExceedsQuota: the gang is larger than the whole quota, and can never start.
+	ReasonExceedsQuota = "ExceedsQuota"
+	// ReasonAdmissionCheckPending: quota is reserved, and an admission check has not agreed yet.
+	ReasonAdmissionCheckPending = "AdmissionCheckPending"
+	// ReasonPriorityClassNotFound: no priority class of that name exists.
+	ReasonPriorityClassNotFound = "PriorityClassNotFound"
+	// ReasonNoNodeMatches: node selectors, affinity and taints leave no node.
+	ReasonNoNodeMatches = "NoNodeMatches"
+	// ReasonNoNodeLargeEnough: a rank requests more than any node has.
+	ReasonNoNodeLargeEnough = "NoNodeLargeEnough"
+	// ReasonExceedsCluster: the gang requests more than all nodes have together.
+	ReasonExceedsCluster = "ExceedsCluster"
+	// ReasonInsufficientResources: too little is free on the nodes, in total or on any single one.
+	ReasonInsufficientResources = "InsufficientResources"
+	// ReasonVolumeUnbound: a volume claim is missing or not bound.
+	ReasonVolumeUnbound = "VolumeUnbound"
+	// ReasonImagePullFailed: ranks hold nodes, and an image cannot be pulled there.
+	ReasonImagePullFailed = "ImagePullFailed"
 )
 
 // Reasons of the conditions CheckpointUnknown and ResumeIgnored.
@@ -67,42 +136,15 @@ const (
 	ReasonCheckpointKnown = "CheckpointKnown"
 	// ReasonNoCheckpoint: the attempt ran and left no complete checkpoint.
 	ReasonNoCheckpoint = "NoCheckpoint"
-	// ReasonUnresolved: rank 0's last word was not heard and the volume could not be searched: something newer may be there.
+	// ReasonUnresolved: rank 0's last report is missing and the volume could not be searched, so a newer
+	// checkpoint may exist.
 	ReasonUnresolved = "Unresolved"
 	// ReasonCheckpointLost: the checkpoint that the last attempt resumed from is gone or torn.
 	ReasonCheckpointLost = "CheckpointLost"
-	// ReasonPlaceChanged: spec.checkpoint names another place than the one where the job's checkpoints lie.
+	// ReasonPlaceChanged: spec.checkpoint names another place than the one where the job's checkpoints are.
 	ReasonPlaceChanged = "PlaceChanged"
-	// ReasonStepsRepeated and ReasonStepsContinued of ResumeIgnored.
-	ReasonStepsRepeated  = "StepsRepeated"
+	// ReasonStepsRepeated: the trainer repeats steps from before its resume point.
+	ReasonStepsRepeated = "StepsRepeated"
+	// ReasonStepsContinued: the trainer continues after its resume point.
 	ReasonStepsContinued = "StepsContinued"
-)
-
-// Reasons why a job waits, beside NameTaken, PodRejected, GroupRejected, SchedulerNotInstalled, NodeLost, Terminating,
-// NotJudged, WaitingInQueue, Unschedulable and whatever word a scheduler has of its own.
-const (
-	// ReasonQueueNotFound: no queue of that name exists; ReasonQueueClosed: it takes no jobs.
-	ReasonQueueNotFound = "QueueNotFound"
-	ReasonQueueClosed   = "QueueClosed"
-	// ReasonQuotaExceeded: what is left of a queue's or namespace's quota is too little; ReasonExceedsQuota: so is the whole.
-	ReasonQuotaExceeded = "QuotaExceeded"
-	ReasonExceedsQuota  = "ExceedsQuota"
-	// ReasonAdmissionCheckPending: quota is reserved, and something else has yet to agree.
-	ReasonAdmissionCheckPending = "AdmissionCheckPending"
-	// ReasonPriorityClassNotFound: no priority class of that name exists.
-	ReasonPriorityClassNotFound = "PriorityClassNotFound"
-	// ReasonNoNodeMatches: a node selector, an affinity or a taint leaves no node.
-	ReasonNoNodeMatches = "NoNodeMatches"
-	// ReasonNoNodeLargeEnough: a rank asks for more than any node has.
-	ReasonNoNodeLargeEnough = "NoNodeLargeEnough"
-	// ReasonExceedsCluster: the gang asks for more than all nodes have.
-	ReasonExceedsCluster = "ExceedsCluster"
-	// ReasonInsufficientResources: too little is free on the nodes, in sum or in one piece.
-	ReasonInsufficientResources = "InsufficientResources"
-	// ReasonVolumeUnbound: a volume claim is missing or not bound.
-	ReasonVolumeUnbound = "VolumeUnbound"
-	// ReasonImagePullFailed: ranks hold nodes, and an image cannot be pulled there.
-	ReasonImagePullFailed = "ImagePullFailed"
-	// ReasonWaitingBehind: there is room, and others are served first.
-	ReasonWaitingBehind = "WaitingBehind"
 )

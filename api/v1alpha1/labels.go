@@ -1,39 +1,48 @@
 package v1alpha1
 
-// Labels on every pod; the name label also on everything else that the operator creates.
+// Labels on every pod of a job; LabelJobName also on everything else that the operator creates.
 const (
 	// LabelJobName is short so that `kubectl logs -l trainingjob=bert` is easy to type.
 	LabelJobName = "trainingjob"
+	// LabelAttempt is the number of the attempt that a rank's pod belongs to.
 	LabelAttempt = "mlplatform.example.com/attempt"
-
-	// LabelJobUID on a claim that was created for a job's checkpoints, which outlives the job and has no owner.
+	// LabelComponent marks a pod that is not a rank, such as ComponentResolver.
+	LabelComponent = "mlplatform.example.com/component"
+	// LabelTry numbers what is tried again within an attempt, such as the search of a volume.
+	LabelTry = "mlplatform.example.com/try"
+	// LabelJobUID marks the claim that was created for a job's checkpoints. The claim outlives the job and
+	// has no owner reference that could say so.
 	LabelJobUID = "mlplatform.example.com/job-uid"
-	// LabelComponent on a pod that is no rank, and LabelTry, which numbers what is tried again within an attempt.
-	LabelComponent    = "mlplatform.example.com/component"
-	LabelTry          = "mlplatform.example.com/try"
-	ComponentResolver = "resolver"
 
-	// Kubeflow's labels, so that its dashboards and network policies keep working.
+	// ComponentResolver searches a volume for the latest complete checkpoint.
+	ComponentResolver = "resolver"
+)
+
+// Kubeflow's labels, so that its dashboards and network policies keep working.
+const (
 	LabelKubeflowJobName      = "training.kubeflow.org/job-name"
 	LabelKubeflowReplicaType  = "training.kubeflow.org/replica-type"
 	LabelKubeflowReplicaIndex = "training.kubeflow.org/replica-index"
 	LabelKubeflowJobRole      = "training.kubeflow.org/job-role"
 	LabelKubeflowOperatorName = "training.kubeflow.org/operator-name"
+)
 
-	// OperatorName is the value of LabelKubeflowOperatorName and the field owner of applies.
-	OperatorName = "trainingjob-operator"
+// OperatorName is the value of LabelKubeflowOperatorName and the field owner of server-side applies.
+const OperatorName = "trainingjob-operator"
 
-	// AnnotationRestart: any new value restarts the gang once.
+// Annotations and labels on the TrainingJob that its user sets.
+const (
+	// AnnotationRestart restarts the gang once whenever its value changes.
 	AnnotationRestart = "mlplatform.example.com/restart"
-
-	// AnnotationHyperparameters on pods holds spec.hyperparameters as JSON, for the file that the kubelet makes of it.
-	AnnotationHyperparameters = "mlplatform.example.com/hyperparameters"
-
-	// AnnotationFilePrefix begins the annotations on pods that hold the files of a framework, each followed by the
-	// file's name.
-	AnnotationFilePrefix = "mlplatform.example.com/file-"
-
-	// LabelKueueQueue and AnnotationVolcanoQueue name the queue where spec...schedulingPolicy.queue does not.
-	LabelKueueQueue        = "kueue.x-k8s.io/queue-name"
+	// LabelKueueQueue names the queue where spec.runPolicy.schedulingPolicy.queue does not.
+	LabelKueueQueue = "kueue.x-k8s.io/queue-name"
+	// AnnotationVolcanoQueue names the queue where neither the spec nor LabelKueueQueue does.
 	AnnotationVolcanoQueue = "scheduling.volcano.sh/queue-name"
 )
+
+// AnnotationHyperparameters on a pod holds spec.hyperparameters as JSON. The kubelet makes a file of it.
+const AnnotationHyperparameters = "mlplatform.example.com/hyperparameters"
+
+// AnnotationFilePrefix begins the annotations on a pod that hold the files of its framework, each followed by the name of
+// the file.
+const AnnotationFilePrefix = "mlplatform.example.com/file-"

@@ -5,55 +5,62 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Phase is where the gang is in its life. pkg/trainingjob's documentation has the table of transitions.
+// Phase is where the gang is in its life cycle. The documentation of pkg/trainingjob has the table of
+// transitions.
 // +kubebuilder:validation:Enum=Pending;Queued;Starting;Running;Draining;Restarting;Suspended;Succeeded;Failed
 type Phase string
 
 const (
-	// PhasePending: not handed to a scheduler yet, because the cluster does not serve what its scheduler needs.
+	// PhasePending: the gang is not submitted yet, since something it needs is missing: what its scheduler
+	// serves, or an agent image for a job with checkpoints.
 	PhasePending Phase = "Pending"
-	// PhaseQueued: the scheduler has the gang and has not placed minAvailable ranks of it.
+	// PhaseQueued: the gang is submitted, and the scheduler has not placed minAvailable ranks of it yet.
 	PhaseQueued Phase = "Queued"
-	// PhaseStarting: at least minAvailable ranks are bound to nodes, fewer run.
+	// PhaseStarting: at least minAvailable ranks are bound to nodes, and fewer run.
 	PhaseStarting Phase = "Starting"
 	// PhaseRunning: at least minAvailable ranks run.
 	PhaseRunning Phase = "Running"
-	// PhaseDraining: the attempt is over; its ranks are being ended. What ended it is settled when the last one is gone.
+	// PhaseDraining: the attempt is over and its ranks are being ended. Its cause is settled when the last
+	// one is gone.
 	PhaseDraining Phase = "Draining"
-	// PhaseRestarting: no rank is left; the next attempt is queued when the backoff is over.
+	// PhaseRestarting: no rank is left, and the next attempt is queued when the backoff is over.
 	PhaseRestarting Phase = "Restarting"
-	// PhaseSuspended: runPolicy.suspend is true and no rank is left.
+	// PhaseSuspended: runPolicy.suspend is true, and no rank is left.
 	PhaseSuspended Phase = "Suspended"
-	// PhaseSucceeded and PhaseFailed are final.
+	// PhaseSucceeded is final: the leader, or else every Worker, exited 0.
 	PhaseSucceeded Phase = "Succeeded"
-	PhaseFailed    Phase = "Failed"
+	// PhaseFailed is final: the condition Failed has the reason.
+	PhaseFailed Phase = "Failed"
 )
 
-// Finished says whether p is final.
+// Finished reports whether p is final.
 func (p Phase) Finished() bool { return p == PhaseSucceeded || p == PhaseFailed }
 
-// TrainingJobStatus is what the operator last knew. No message in it contains a clock or an age.
+// TrainingJobStatus is what the operator last observed. No message in it contains a clock time or an age.
 type TrainingJobStatus struct {
+	// Phase of the gang's life cycle.
 	// +optional
 	Phase Phase `json:"phase,omitempty"`
 	// Message is one sentence about what the job is doing.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// Attempt numbers the gang's starts from 1; every restart raises it, whatever its cause.
+	// Attempt numbers the gang's starts from 1. Every restart raises it, whatever its cause.
 	// +optional
 	Attempt int32 `json:"attempt,omitempty"`
-	// Restarts counts failures spent against backoffLimit.
+	// Restarts counts the failures spent against backoffLimit.
 	// +optional
 	Restarts int32 `json:"restarts,omitempty"`
 	// RankRestarts is the part of restarts that containers of the current attempt spent under restartScope Rank.
 	// +optional
 	RankRestarts int32 `json:"rankRestarts,omitempty"`
-	// Preemptions counts attempts ended by a preemption, a drain, a lost node or a pod deleted by others.
+	// Preemptions counts the attempts that ended with a preemption, an eviction, a drain, a lost node, or a
+	// pod that somebody else deleted.
 	// +optional
 	Preemptions int32 `json:"preemptions,omitempty"`
 	// Replicas is the number of ranks of the current attempt.
 	// +optional
 	Replicas int32 `json:"replicas,omitempty"`
+	// ReadyReplicas is the number of ranks whose pods are ready.
 	// +optional
 	ReadyReplicas int32 `json:"readyReplicas,omitempty"`
 	// Selector of the job's pods, for the scale subresource.
@@ -62,41 +69,44 @@ type TrainingJobStatus struct {
 	// Gang is how many ranks run or have succeeded, out of all: "4/4".
 	// +optional
 	Gang string `json:"gang,omitempty"`
-	// GPUs that the whole gang asks for (extended resources whose name ends in "/gpu").
+	// GPUs that the whole gang requests: extended resources whose name ends in "/gpu".
 	// +optional
 	GPUs int64 `json:"gpus,omitempty"`
-	// ReplicaStatuses counts ranks by role.
+	// ReplicaStatuses counts the ranks of each role.
 	// +optional
 	ReplicaStatuses map[Role]ReplicaStatus `json:"replicaStatuses,omitempty"`
-	// Workers lists at most 100 ranks, the unhealthy first.
+	// Workers lists at most 100 ranks, unhealthy ones first.
 	// +optional
 	// +listType=atomic
 	Workers []WorkerStatus `json:"workers,omitempty"`
+	// Scheduling is where the gang is queued, and what blocks it.
 	// +optional
 	Scheduling *SchedulingStatus `json:"scheduling,omitempty"`
-	// Progress of the training, as rank 0's trainer reports it; refreshed at most every 20 s, and at once when a checkpoint is
-	// complete or the phase changes.
+	// Progress that rank 0's trainer reported. It is written at most every 20 seconds, and at once with a new
+	// complete checkpoint or a change of phase.
 	// +optional
 	Progress *ProgressStatus `json:"progress,omitempty"`
-	// Checkpoint is what is known of the job's checkpoints.
+	// Checkpoint is the latest complete checkpoint, and the one that the current attempt resumed from.
 	// +optional
 	Checkpoint *CheckpointStatus `json:"checkpoint,omitempty"`
-	// Work sums what the job has waited, run and lost over all attempts.
+	// Work sums the time that the job was queued, ran and lost, over all attempts.
 	// +optional
 	Work *WorkStatus `json:"work,omitempty"`
-	// Drain is why the current attempt is being ended; present while phase is Draining.
+	// Drain is why the current attempt is being ended. Present while phase is Draining.
 	// +optional
 	Drain *DrainStatus `json:"drain,omitempty"`
-	// NextAttemptTime is when a restart's backoff is over; present while phase is Restarting.
+	// NextAttemptTime is when the backoff is over. Present while phase is Restarting.
 	// +optional
 	NextAttemptTime *metav1.Time `json:"nextAttemptTime,omitempty"`
-	// LastFailure outlives the pod that failed.
+	// LastFailure of a rank. It outlives the rank's pod.
 	// +optional
 	LastFailure *FailureStatus `json:"lastFailure,omitempty"`
-	// Transitions are the last 20 changes of phase, oldest first: the job's history outlives its events.
+	// Transitions are the last 20 changes of phase, oldest first. They outlive the job's events.
 	// +optional
 	// +listType=atomic
 	Transitions []Transition `json:"transitions,omitempty"`
+	// Conditions by type: Admitted, Running, Restarting, Preempted, Suspended, CheckpointUnknown, ResumeIgnored,
+	// Succeeded, Failed. One that has never been True is absent, but for Admitted.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -104,79 +114,91 @@ type TrainingJobStatus struct {
 	// StartTime is when the job first ran.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
+	// CompletionTime is when the job finished, with success or not.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+	// ObservedGeneration is the metadata.generation that this status is about.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Revision is a hash of the part of the spec that the current attempt was made from; another one means a new attempt.
+	// Revision is a hash of the part of the spec that the current attempt was made from. A spec with another
+	// one starts a new attempt.
 	// +optional
 	Revision string `json:"revision,omitempty"`
-	// RestartRequest is the value of the restart annotation that was last acted upon.
+	// RestartRequest is the last value of the annotation mlplatform.example.com/restart that was acted upon.
 	// +optional
 	RestartRequest string `json:"restartRequest,omitempty"`
 }
 
 // ReplicaStatus counts the ranks of one role in the current attempt.
 type ReplicaStatus struct {
-	// Active ranks have a pod that has not ended.
+	// Active is the number of ranks with a pod that has not ended.
 	Active int32 `json:"active"`
-	Ready  int32 `json:"ready"`
-	// Succeeded ranks are remembered after their pods are gone.
+	// Ready is the number of ranks whose pods run and are ready.
+	Ready int32 `json:"ready"`
+	// Succeeded is the number of ranks that exited 0. It stays when their pods are gone.
 	Succeeded int32 `json:"succeeded"`
-	Failed    int32 `json:"failed"`
-	// SucceededIndexes as ranges: "0-3,7".
+	// Failed is the number of ranks whose pods have failed.
+	Failed int32 `json:"failed"`
+	// SucceededIndexes of the ranks that exited 0, as ranges: "0-3,7".
 	// +optional
 	SucceededIndexes string `json:"succeededIndexes,omitempty"`
 }
 
 // WorkerStatus is one rank.
 type WorkerStatus struct {
-	Role    Role   `json:"role"`
-	Index   int32  `json:"index"`
+	// Role of the rank.
+	Role Role `json:"role"`
+	// Index of the rank within its role, from 0.
+	Index int32 `json:"index"`
+	// PodName is <job>-<role>-<index>, the same in every attempt.
 	PodName string `json:"podName"`
 	// Phase of the pod; Missing where there is none.
 	Phase string `json:"phase"`
+	// Node that the pod is bound to.
 	// +optional
-	Node         string `json:"node,omitempty"`
-	RestartCount int32  `json:"restartCount"`
+	Node string `json:"node,omitempty"`
+	// RestartCount is how often the kubelet has restarted the pod's containers.
+	RestartCount int32 `json:"restartCount"`
 }
 
-// SchedulingStatus is what is known of the gang at its scheduler.
+// SchedulingStatus is where the gang is queued, and what blocks it.
 type SchedulingStatus struct {
 	// Scheduler that was chosen for the job.
 	// +optional
 	Scheduler SchedulerName `json:"scheduler,omitempty"`
+	// Queue that the gang was submitted to.
 	// +optional
 	Queue string `json:"queue,omitempty"`
 	// Group is the name of the scheduler's object for the gang.
 	// +optional
 	Group string `json:"group,omitempty"`
-	// Blocker is the one reason why the job does not run; absent when nothing blocks it.
+	// Blocker is the one reason why the job does not run. Absent when nothing blocks it.
 	// +optional
 	Blocker *Blocker `json:"blocker,omitempty"`
 }
 
-// Blocker is the one reason why a job waits. Two are the same when reason and object are: the rest is words and numbers,
-// refreshed at most once a minute.
+// Blocker is the one reason why a job waits. Blockers with the same reason and object are the same one: its
+// other fields are refreshed at most once a minute.
 type Blocker struct {
-	// Reason in one CamelCase word.
+	// Reason as one CamelCase word.
 	Reason string `json:"reason"`
 	// Object that the reason is about, as kubectl takes it: queues.scheduling.volcano.sh/research.
 	// +optional
 	Object string `json:"object,omitempty"`
-	// Message with its numbers, and who holds what is short where that is known.
+	// Message explains the reason with numbers and, where it is known, who uses what the gang lacks.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// Need is how much the gang lacks of the resource that is short; free how much of it there is.
+	// Need is how much of the short resource the gang needs, or one rank where that alone does not fit.
 	// +optional
 	Need corev1.ResourceList `json:"need,omitempty"`
+	// Free is how much of that resource is free, within the quota or on the nodes.
 	// +optional
 	Free corev1.ResourceList `json:"free,omitempty"`
-	// NextStep is what somebody can do about it.
+	// NextStep is what the user or an admin can do about it.
 	// +optional
 	NextStep string `json:"nextStep,omitempty"`
-	// ObservedTime is when the message was last refreshed: at once with a new reason, else at most once a minute. Absent while the
-	// scheduler has only just been told of the gang.
+	// ObservedTime is when the message was last refreshed: at once with a new reason, else at most once a
+	// minute. Absent in the moment after the gang was submitted.
 	// +optional
 	ObservedTime *metav1.Time `json:"observedTime,omitempty"`
 }
@@ -186,82 +208,102 @@ type Blocker struct {
 type DrainCause string
 
 const (
-	// CauseFailure: a rank ended with a non-zero exit code. It spends one of backoffLimit.
+	// CauseFailure: a rank exited with a non-zero code. It spends one of backoffLimit.
 	CauseFailure DrainCause = "Failure"
-	// CauseDisruption: preemption, drain, node loss, a pod deleted by others. It outranks CauseFailure: when a node dies,
-	// its peers exit 1 long before the node is known to be lost.
+	// CauseDisruption: preemption, drain, node loss, or a pod that somebody else deleted. It outranks
+	// Failure: when a node dies, the ranks on other nodes exit 1 long before the node is known to be lost.
 	CauseDisruption DrainCause = "Disruption"
-	// CauseEviction: the scheduler asked for the gang's places back and waits until it has them all.
-	CauseEviction         DrainCause = "Eviction"
-	CauseScheduleTimeout  DrainCause = "ScheduleTimeout"
-	CauseSpecChange       DrainCause = "SpecChange"
+	// CauseEviction: the scheduler demands the gang's quota or nodes back, and waits until every pod is gone.
+	CauseEviction DrainCause = "Eviction"
+	// CauseScheduleTimeout: the gang was queued for longer than scheduleTimeoutSeconds.
+	CauseScheduleTimeout DrainCause = "ScheduleTimeout"
+	// CauseSpecChange: the spec differs from the one that the attempt was made from, such as after a resize.
+	CauseSpecChange DrainCause = "SpecChange"
+	// CauseRestartRequested: the annotation mlplatform.example.com/restart has a new value.
 	CauseRestartRequested DrainCause = "RestartRequested"
-	CauseSuspend          DrainCause = "Suspend"
+	// CauseSuspend: runPolicy.suspend became true.
+	CauseSuspend DrainCause = "Suspend"
 )
 
-// DrainStatus says why an attempt is being ended.
+// DrainStatus is why an attempt is being ended, and what is known of its last checkpoint.
 type DrainStatus struct {
+	// Cause that ends the attempt. It decides what follows, and what is counted.
 	Cause DrainCause `json:"cause"`
-	// Reason in one CamelCase word, such as Preempted or NodeLost.
+	// Reason as one CamelCase word, such as Preempted or NodeLost.
 	Reason string `json:"reason"`
+	// Message is one sentence about what has happened.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// Permanent: the failure must not be retried (policy Never, or an exit code below 128 under ExitCode).
+	// Permanent is true for a failure that is not retried: under policy Never, or an exit code below 128
+	// under ExitCode.
 	// +optional
 	Permanent bool `json:"permanent,omitempty"`
 
-	// CommandID of the checkpoint that the trainer is asked for before the ranks are ended; absent: nobody is asked.
+	// CommandID of the checkpoint that the trainer is asked for before the ranks are ended. Absent: it is not
+	// asked.
 	// +optional
 	CommandID string `json:"commandID,omitempty"`
-	// Deadline of that checkpoint: the ranks are ended then, saved or not.
+	// Deadline of that checkpoint. The ranks are ended then, saved or not.
 	// +optional
 	Deadline *metav1.Time `json:"deadline,omitempty"`
-	// Ran: rank 0's trainer had started, so it may have saved more than is known.
+	// Ran is true once rank 0's trainer had started, so that it may have saved more than is known.
 	// +optional
 	Ran bool `json:"ran,omitempty"`
-	// CheckpointKnown: rank 0's last word was heard, so status.checkpoint.latest is all there is.
+	// CheckpointKnown is true once rank 0's last report has arrived, so that status.checkpoint.latest is its
+	// newest.
 	// +optional
 	CheckpointKnown bool `json:"checkpointKnown,omitempty"`
-	// Completed: rank 0 said that every step is trained, and exited 0.
+	// Completed is true once rank 0 has reported that every step is trained, and exited 0.
 	// +optional
 	Completed bool `json:"completed,omitempty"`
-	// Resolve is the search of the volume for the latest complete checkpoint, where rank 0's last word was not heard.
+	// Resolve is the search of the volume for the latest complete checkpoint, where rank 0's last report is
+	// missing.
 	// +optional
 	Resolve *ResolveStatus `json:"resolve,omitempty"`
 }
 
-// ResolveStatus is a search of the volume by a pod, <job>-resolve.
+// ResolveStatus is a search of the volume by the pod <job>-resolve.
 type ResolveStatus struct {
-	// Try, from 1.
+	// Try numbers the searches from 1.
 	Try int32 `json:"try"`
-	// Deadline after which the last checkpoint that was reported is taken.
+	// Deadline after which the last reported checkpoint is taken instead.
 	Deadline metav1.Time `json:"deadline"`
 }
 
 // FailureStatus is the last failure of a rank.
 type FailureStatus struct {
-	Role    Role   `json:"role"`
-	Index   int32  `json:"index"`
+	// Role of the rank.
+	Role Role `json:"role"`
+	// Index of the rank within its role, from 0.
+	Index int32 `json:"index"`
+	// PodName of the rank.
 	PodName string `json:"podName"`
-	Attempt int32  `json:"attempt"`
+	// Attempt in which it failed.
+	Attempt int32 `json:"attempt"`
+	// Node that the pod ran on.
 	// +optional
 	Node string `json:"node,omitempty"`
-	// ExitCode of the trainer's container; absent where it is unknown.
+	// ExitCode of the trainer's container. Absent where it is unknown.
 	// +optional
 	ExitCode *int32 `json:"exitCode,omitempty"`
+	// Reason of the container's or the pod's end: OOMKilled, a signal's name, and so on.
 	// +optional
 	Reason string `json:"reason,omitempty"`
-	// Message is the termination message: the tail of the rank's log.
+	// Message is the termination message, by default the tail of the rank's log; its last 2048 bytes.
 	// +optional
 	Message string `json:"message,omitempty"`
+	// Time at which the container ended.
 	// +optional
 	Time *metav1.Time `json:"time,omitempty"`
 }
 
 // Transition is one change of phase.
 type Transition struct {
-	Time  metav1.Time `json:"time"`
-	Phase Phase       `json:"phase"`
+	// Time of the change, in whole seconds.
+	Time metav1.Time `json:"time"`
+	// Phase that the job entered.
+	Phase Phase `json:"phase"`
+	// Reason as one CamelCase word.
 	// +optional
 	Reason string `json:"reason,omitempty"`
 }

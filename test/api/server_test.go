@@ -59,6 +59,9 @@ func wantRefusal(t *testing.T, err error, says string, fields ...string) {
 	if !strings.Contains(err.Error(), says) {
 		t.Errorf("want %q in\n%v", says, err)
 	}
+	if strings.Contains(err.Error(), "failed rule") { // the API server's words for a rule without a message
+		t.Errorf("a raw rule is shown in\n%v", err)
+	}
 	causes := status.Status().Details.Causes
 	for _, field := range fields {
 		if !slices.ContainsFunc(causes, func(c metav1.StatusCause) bool { return names(c, field) }) {

@@ -28,6 +28,13 @@ func schedulingSpecs() map[string]spec {
 			},
 			fields: []string{minAvailableField}, says: "exceeds the 1 ranks",
 		},
+		"minAvailable above no ranks": {
+			reason: "both fields are named, in words",
+			edit: func(j *v1alpha1.TrainingJob) {
+				j.Spec.Replicas, j.Spec.RunPolicy.SchedulingPolicy.MinAvailable = ptr.To[int32](0), ptr.To[int32](2)
+			},
+			fields: []string{"spec.replicas", minAvailableField}, says: "minAvailable 2 exceeds the 0 ranks",
+		},
 		"minAvailable 0": {
 			reason: "a gang of none", edit: scheduling(func(p *v1alpha1.SchedulingPolicy) { p.MinAvailable = ptr.To[int32](0) }),
 			fields: []string{minAvailableField}, says: "1",
