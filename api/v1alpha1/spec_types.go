@@ -4,8 +4,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Framework decides which variables tell a rank where the others are.
-// +kubebuilder:validation:Enum=pytorch;custom
+// Framework decides which variables tell a rank where the others are. Its values come from pkg/framework, by
+// `make generate`.
 type Framework string
 
 const (

@@ -24,6 +24,9 @@ func rewriteCRD(path string, rules *rulesFile) error {
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", path, err)
 	}
+	if err := enumerateFrameworks(root); err != nil {
+		return err
+	}
 	if err := rules.addTo(root); err != nil {
 		return err
 	}
