@@ -74,7 +74,7 @@ e2e: build ## trainers in containers on a real kubelet, interrupted and resumed 
 .PHONY: race
 race: build ## the operator, the agent and the tools under Go's race detector, with a control plane and the fake scheduler (needs a C compiler)
 	CGO_ENABLED=1 go test -race -tags cluster -timeout 40m ./api/... ./cmd/... ./pkg/... ./scheduler/... ./bench/...
-	CGO_ENABLED=1 go test -race -tags cluster -timeout 40m -run '(OnFake|WithHabits|Mutants)$$' ./test/conformance
+	CGO_ENABLED=1 go test -race -tags cluster -timeout 40m -run '(OnFake|WithOptions|Mutants)$$' ./test/conformance
 
 .PHONY: demo
 demo: build ## a gang that waits whole, preempts, and runs again, in a local cluster (SCHEDULER=volcano|native|coscheduling|kueue)

@@ -12,16 +12,16 @@ import (
 
 // priorityAfterAbsence: no gang has been tried in vain, so that none pauses, and the scheduler's own order alone decides.
 var priorityAfterAbsence = Scenario{
-	name:  "priority-after-absence",
-	claim: "gangs that came while the scheduler was away start in the order of their priority, whoever came first",
-	needs: []Ability{ServesTheUntried},
+	name:    "priority-after-absence",
+	promise: "gangs that came while the scheduler was away start in the order of their priority, whoever came first",
+	needs:   []Capability{ServesTheUntried},
 	steps: []Step{
 		schedulerGoes(),
-		submit(asked{name: "early-low", ranks: 2, gpus: 8, class: low}),
+		submit(jobSpec{name: "early-low", ranks: 2, gpus: 8, class: low}),
 		until("early-low", isOffered(2)),
-		submit(asked{name: "late-high", ranks: 2, gpus: 8, class: high}),
+		submit(jobSpec{name: "late-high", ranks: 2, gpus: 8, class: high}),
 		until("late-high", isOffered(2)),
-		submit(asked{name: "last-middle", ranks: 2, gpus: 8, class: middle}), // 4 nodes: room for two of the three
+		submit(jobSpec{name: "last-middle", ranks: 2, gpus: 8, class: middle}), // 4 nodes: room for two of the three
 		until("last-middle", isOffered(2)),
 		schedulerReturns(),
 		until("late-high", runsWhole(2), attempt(1)),
@@ -37,8 +37,8 @@ var priorityAfterAbsence = Scenario{
 }
 
 // isOffered: its group exists, and its pods, unless the scheduler must first say that they may.
-func isOffered(ranks int) Claim {
-	return Claim{fmt.Sprintf("is offered to the scheduler with %d ranks", ranks), func(e *Env, v *view, name string) string {
+func isOffered(ranks int) Expectation {
+	return Expectation{fmt.Sprintf("is offered to the scheduler with %d ranks", ranks), func(e *Env, v *view, name string) string {
 		if groups := len(v.groupsOf(name)); groups != 1 {
 			return differs("the number of its groups", groups, 1)
 		}
@@ -52,12 +52,12 @@ func isOffered(ranks int) Claim {
 // schedulerGoes, until it returns or the scenario ends.
 func schedulerGoes() Step {
 	return Step{"the scheduler goes away", func(ctx context.Context, e *Env) error {
-		if e.dialect.habits != nil {
+		if e.dialect.behavior != nil {
 			e.stopFake()
 			return nil
 		}
 		e.later(e.schedulerReturns) // what runs is left alone
-		return e.world.StopProcess(ctx, e.dialect.process)
+		return e.cluster.StopProcess(ctx, e.dialect.process)
 	}}
 }
 
@@ -66,9 +66,9 @@ func schedulerReturns() Step {
 }
 
 func (e *Env) schedulerReturns(ctx context.Context) error {
-	if e.dialect.habits != nil {
+	if e.dialect.behavior != nil {
 		e.startFake()
 		return nil
 	}
-	return e.world.StartProcess(ctx, e.dialect.process)
+	return e.cluster.StartProcess(ctx, e.dialect.process)
 }

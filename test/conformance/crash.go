@@ -42,12 +42,12 @@ func (c Crash) String() string {
 // ErrDead is what a dead operator's requests meet.
 var ErrDead = errors.New("the operator is dead")
 
-// Mortal is the connection of one life of the operator to the API server. It counts writes, and ends the life at the
+// CrashTransport is the connection of one life of the operator to the API server. It counts writes, and ends the life at the
 // chosen one: die is called, and no request passes any more, whoever in the dead process still tries.
 //
 // It stands below every client, so that nothing goes past it. Not counted are events, which nobody decides upon, leases
 // and reviews; when the operator is dead they are refused like everything else.
-type Mortal struct {
+type CrashTransport struct {
 	crash Crash
 	die   func()
 
@@ -59,16 +59,18 @@ type Mortal struct {
 	last    string
 }
 
-// NewMortal connection; die must not wait for the operator's end.
-func NewMortal(crash Crash, die func()) *Mortal { return &Mortal{crash: crash, die: die} }
+// NewCrashTransport connection; die must not wait for the operator's end.
+func NewCrashTransport(crash Crash, die func()) *CrashTransport {
+	return &CrashTransport{crash: crash, die: die}
+}
 
 // Wrap a transport: it has the signature that rest.Config.Wrap takes.
-func (m *Mortal) Wrap(next http.RoundTripper) http.RoundTripper {
+func (m *CrashTransport) Wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(req *http.Request) (*http.Response, error) { return m.roundTrip(next, req) })
 }
 
 // Kill ends the life now.
-func (m *Mortal) Kill() {
+func (m *CrashTransport) Kill() {
 	m.mu.Lock()
 	m.dead = true
 	m.mu.Unlock()
@@ -76,21 +78,21 @@ func (m *Mortal) Kill() {
 }
 
 // Dead says whether this life has come to its chosen end.
-func (m *Mortal) Dead() bool {
+func (m *CrashTransport) Dead() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.dead && m.last != ""
 }
 
 // Last write of a life that has come to its chosen end; "" before.
-func (m *Mortal) Last() string {
+func (m *CrashTransport) Last() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.last
 }
 
 // Writes so far, each as "METHOD path", and the phase that it sets where it sets a job's.
-func (m *Mortal) Writes() []string {
+func (m *CrashTransport) Writes() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.writes)
@@ -100,7 +102,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-func (m *Mortal) roundTrip(next http.RoundTripper, req *http.Request) (*http.Response, error) {
+func (m *CrashTransport) roundTrip(next http.RoundTripper, req *http.Request) (*http.Response, error) {
 	last, dead := m.count(req)
 	switch {
 	case dead:
@@ -124,7 +126,7 @@ func (m *Mortal) roundTrip(next http.RoundTripper, req *http.Request) (*http.Res
 //
 // The life ends here for all writes after the last one, although that one may still be on its way: the creates of a gang
 // are sent at the same time.
-func (m *Mortal) count(req *http.Request) (last, dead bool) {
+func (m *CrashTransport) count(req *http.Request) (last, dead bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.dead {
@@ -167,7 +169,7 @@ func describeWrite(req *http.Request) string {
 	return what
 }
 
-// KindOf a write, as Mortal has it: what differs from run to run of the same steps is left out.
+// KindOf a write, as CrashTransport has it: what differs from run to run of the same steps is left out.
 func KindOf(write string) string {
 	fields := strings.Fields(write)
 	segments := strings.Split(fields[1], "/")

@@ -27,9 +27,11 @@ type crashCycle struct {
 // the fake in every run; with -crash-on on real schedulers too, where the points come one after the other.
 func TestCrashAtEveryWrite(t *testing.T) {
 	t.Parallel()
-	if crashesOn(fakeDialect(fakescheduler.Habits{})) {
-		t.Run("fake", func(t *testing.T) { crashEverywhere(t, theWorld(t), fakeDialect(fakescheduler.Habits{}), returns()) })
-		t.Run("fake that evicts part", func(t *testing.T) { crashEverywhere(t, theWorld(t), evictsPart(), returns()) })
+	if crashesOn(fakeDialect(fakescheduler.Behavior{})) {
+		t.Run("fake", func(t *testing.T) {
+			crashEverywhere(t, sharedCluster(t), fakeDialect(fakescheduler.Behavior{}), returns())
+		})
+		t.Run("fake that evicts part", func(t *testing.T) { crashEverywhere(t, sharedCluster(t), evictsPart(), returns()) })
 	}
 	crashOnReal(t, returns())
 }
@@ -39,11 +41,11 @@ func TestCrashAtEveryWrite(t *testing.T) {
 func TestCrashAtEveryWriteOfAResume(t *testing.T) {
 	t.Parallel()
 	unheard := resumes("saves unheard", savesUnheard)
-	if crashesOn(fakeDialect(fakescheduler.Habits{})) {
-		t.Run("fake that evicts part", func(t *testing.T) { crashEverywhere(t, theWorld(t), evictsPart(), unheard) })
+	if crashesOn(fakeDialect(fakescheduler.Behavior{})) {
+		t.Run("fake that evicts part", func(t *testing.T) { crashEverywhere(t, sharedCluster(t), evictsPart(), unheard) })
 		if *crashPoints == "all" {
 			t.Run("fake", func(t *testing.T) {
-				crashEverywhere(t, theWorld(t), fakeDialect(fakescheduler.Habits{}), resumes("dies", dies))
+				crashEverywhere(t, sharedCluster(t), fakeDialect(fakescheduler.Behavior{}), resumes("dies", dies))
 			})
 		}
 	}
@@ -52,23 +54,23 @@ func TestCrashAtEveryWriteOfAResume(t *testing.T) {
 
 // evictsPart of a gang at a time: what is left of the gang is the operator's to end.
 func evictsPart() *dialect {
-	return fakeDialect(fakescheduler.Habits{Options: []fakescheduler.Option{fakescheduler.EvictsPart}})
+	return fakeDialect(fakescheduler.Behavior{Options: []fakescheduler.Option{fakescheduler.EvictsPart}})
 }
 
 func crashOnReal(t *testing.T, c crashCycle) {
 	for _, d := range []*dialect{nativeDialect(), volcanoDialect(), coschedulingDialect(), kueueDialect()} {
 		if crashesOn(d) {
 			t.Run(d.name, func(t *testing.T) {
-				w := worldOf(t, d)
-				w.turn.Lock()
-				defer w.turn.Unlock()
-				crashEverywhere(t, w, d, c)
+				cluster := clusterOf(t, d)
+				cluster.turn.Lock()
+				defer cluster.turn.Unlock()
+				crashEverywhere(t, cluster, d, c)
 			})
 		}
 	}
 }
 
-var loser, winner = asked{name: "low", ranks: 3, gpus: 8, class: low}, asked{name: "high", ranks: 2, gpus: 8, class: high}
+var loser, winner = jobSpec{name: "low", ranks: 3, gpus: 8, class: low}, jobSpec{name: "high", ranks: 2, gpus: 8, class: high}
 
 func returns() crashCycle {
 	return crashCycle{"returns", cycle(loser, winner), []string{
@@ -94,9 +96,9 @@ func crashesOn(d *dialect) bool {
 	return slices.Contains(strings.Split(*crashOn, ","), name)
 }
 
-func crashEverywhere(t *testing.T, w *world, d *dialect, c crashCycle) {
+func crashEverywhere(t *testing.T, cluster *testCluster, d *dialect, c crashCycle) {
 	begin := time.Now()
-	want, err := attemptScenario(t.Context(), w, d, c.steps, nil)
+	want, err := attemptScenario(t.Context(), cluster, d, c.steps, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,10 +107,10 @@ func crashEverywhere(t *testing.T, w *world, d *dialect, c crashCycle) {
 	t.Run("points", func(t *testing.T) {
 		for _, point := range points {
 			t.Run(point.String(), func(t *testing.T) {
-				if d.habits != nil {
+				if d.behavior != nil {
 					t.Parallel()
 				}
-				got, err := attemptScenario(t.Context(), w, d, c.steps, []Crash{point})
+				got, err := attemptScenario(t.Context(), cluster, d, c.steps, []Crash{point})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -11,7 +11,7 @@ import (
 )
 
 // What reaches the API server, and when the operator dies.
-func TestMortal(t *testing.T) {
+func TestCrashTransport(t *testing.T) {
 	requests := []string{
 		"GET /pods", "POST /pods", "POST /events", "PATCH /jobs", "DELETE /pods", "PUT /leases/l", "GET /pods",
 	}
@@ -37,7 +37,7 @@ func TestMortal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var arrived []string
 			deaths := 0
-			m := NewMortal(tc.crash, func() { deaths++ })
+			m := NewCrashTransport(tc.crash, func() { deaths++ })
 			transport := m.Wrap(roundTripper(func(req *http.Request) (*http.Response, error) {
 				arrived = append(arrived, req.Method+" "+req.URL.Path)
 				return &http.Response{Body: http.NoBody}, nil
@@ -138,8 +138,8 @@ func TestCompareList(t *testing.T) {
 	}
 }
 
-func TestFaculties(t *testing.T) {
-	for name, f := range map[string]Faculties{"fake": OnFake(), "volcano": OnVolcano(), "native": OnNative()} {
+func TestCapabilities(t *testing.T) {
+	for name, f := range map[string]Capabilities{"fake": OnFake(), "volcano": OnVolcano(), "native": OnNative()} {
 		if err := f.Check(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -147,12 +147,12 @@ func TestFaculties(t *testing.T) {
 	silent := OnFake()
 	delete(silent, KeepsPlace)
 	if silent.Check() == nil {
-		t.Error("an ability of which nothing is said passes")
+		t.Error("an capability of which nothing is said passes")
 	}
-	if a, why := OnNative().Lacks([]Ability{PreemptsWhole, LimitsQueues}); a != LimitsQueues || why == "" {
+	if a, why := OnNative().Lacks([]Capability{PreemptsWhole, LimitsQueues}); a != LimitsQueues || why == "" {
 		t.Errorf("native lacks %q: %q", a, why)
 	}
-	if a, _ := OnFake().With(HoldsPods, false, "x").Lacks([]Ability{HoldsPods}); a != HoldsPods || !OnFake()[HoldsPods].Has {
+	if a, _ := OnFake().With(HoldsPods, false, "x").Lacks([]Capability{HoldsPods}); a != HoldsPods || !OnFake()[HoldsPods].Has {
 		t.Error("With changes the original, or nothing")
 	}
 }

@@ -26,23 +26,23 @@ import (
 
 // dialect is one scheduler as the suite sees it.
 type dialect struct {
-	name      string
-	backend   scheduler.Backend
-	faculties Faculties
-	// named: jobs name it in their spec; else it is the operator's default.
-	named bool
-	// marksPods: it writes PodScheduled=False on pods that it has tried and could not place.
-	marksPods bool
+	name         string
+	backend      scheduler.Backend
+	capabilities Capabilities
+	// namedInSpec: jobs name it in their spec; else it is the operator's default.
+	namedInSpec bool
+	// marksUnschedulable: it writes PodScheduled=False on pods that it has tried and could not place.
+	marksUnschedulable bool
 	// queue are the objects that make a queue with a quota of GPUs for a namespace; nil without LimitsQueues.
 	queue func(namespace, name, gpus string) []client.Object
 	// queueLabel: jobs must name a queue by this label; those that name none get defaultQueue, which has every GPU.
 	queueLabel string
-	// consulted is what the backend must see of the cluster beside its groups (scheduler.Consulting).
-	consulted []client.Object
-	// letGo says of a group that it holds nothing any more and stays as a record; nil: a group that exists holds something.
-	letGo func(client.Object) bool
-	// habits of the fake, nil for real schedulers.
-	habits *fakescheduler.Habits
+	// clusterObjects is what the backend must see of the cluster beside its groups (scheduler.Consulting).
+	clusterObjects []client.Object
+	// released says of a group that it holds nothing any more and stays as a record; nil: a group that exists holds something.
+	released func(client.Object) bool
+	// behavior of the fake, nil for real schedulers.
+	behavior *fakescheduler.Behavior
 	// process of the local cluster that places ranks; "" for the fake.
 	process string
 	// pause is the longest time for which it leaves a gang alone that it has tried in vain; 0: it makes none.
@@ -53,21 +53,21 @@ type dialect struct {
 
 func volcanoDialect() *dialect {
 	return &dialect{
-		name: volcano.Name, backend: volcano.New(volcano.DefaultOptions()), faculties: OnVolcano(),
-		named: true, marksPods: true, queue: volcanoQueue, process: "vc-scheduler",
+		name: volcano.Name, backend: volcano.New(volcano.DefaultOptions()), capabilities: OnVolcano(),
+		namedInSpec: true, marksUnschedulable: true, queue: volcanoQueue, process: "vc-scheduler",
 	}
 }
 
 func nativeDialect() *dialect {
 	return &dialect{
-		name: native.Name, backend: native.New(native.Options{}), faculties: OnNative(), named: true, marksPods: true,
+		name: native.Name, backend: native.New(native.Options{}), capabilities: OnNative(), namedInSpec: true, marksUnschedulable: true,
 		process: "kube-scheduler",
 	}
 }
 
 func coschedulingDialect() *dialect {
 	return &dialect{
-		name: coscheduling.Name, backend: coscheduling.New(coscheduling.Options{}), faculties: OnCoscheduling(), named: true, marksPods: true,
+		name: coscheduling.Name, backend: coscheduling.New(coscheduling.Options{}), capabilities: OnCoscheduling(), namedInSpec: true, marksUnschedulable: true,
 		process: "scheduler-plugins-scheduler",
 		// Twice podMaxBackoffSeconds of lab/modules/scheduler-plugins/scheduler.yaml: the end of the first try may itself wake a rank
 		// for a second one, after its pause. And a second for the clock by which pauses end.
@@ -76,15 +76,15 @@ func coschedulingDialect() *dialect {
 }
 
 // fakeDialect with mutants and options; the options change what it can do.
-func fakeDialect(h fakescheduler.Habits) *dialect {
-	d := &dialect{name: fakescheduler.Name, backend: fakescheduler.Backend{}, faculties: OnFake(), habits: &h}
+func fakeDialect(h fakescheduler.Behavior) *dialect {
+	d := &dialect{name: fakescheduler.Name, backend: fakescheduler.Backend{}, capabilities: OnFake(), behavior: &h}
 	for _, o := range h.Options {
 		d.name += "+" + string(o)
 		switch o {
 		case fakescheduler.EvictsPart:
-			d.faculties = d.faculties.With(PreemptsWhole, false, "option EvictsPart")
+			d.capabilities = d.capabilities.With(PreemptsWhole, false, "option EvictsPart")
 		case fakescheduler.InvitesAll:
-			d.faculties = d.faculties.With(HoldsPods, false, "option InvitesAll")
+			d.capabilities = d.capabilities.With(HoldsPods, false, "option InvitesAll")
 		}
 	}
 	return d
@@ -97,9 +97,9 @@ const defaultQueue = "everything"
 func kueueDialect() *dialect {
 	flavor := &kueuev1beta2.ResourceFlavor{ObjectMeta: metav1.ObjectMeta{Name: "conformance"}}
 	return &dialect{
-		name: kueue.Name, backend: kueue.New(kueue.Options{Binder: native.New(native.Options{})}), faculties: OnKueue(), named: true,
-		queue: kueueQueue, queueLabel: kueue.QueueLabel, consulted: []client.Object{flavor},
-		letGo: func(o client.Object) bool {
+		name: kueue.Name, backend: kueue.New(kueue.Options{Binder: native.New(native.Options{})}), capabilities: OnKueue(), namedInSpec: true,
+		queue: kueueQueue, queueLabel: kueue.QueueLabel, clusterObjects: []client.Object{flavor},
+		released: func(o client.Object) bool {
 			wl, ok := o.(*kueuev1beta2.Workload)
 			return ok && meta.IsStatusConditionTrue(wl.Status.Conditions, kueuev1beta2.WorkloadFinished)
 		},
@@ -159,9 +159,9 @@ func (d *dialect) judged(v *view, job *v1alpha1.TrainingJob) string {
 	switch {
 	case !verdict.Judged || verdict.Reason == "":
 		return strings.TrimSpace("the scheduler has not said that the gang must wait: " + verdict.Message)
-	case pods == 0 && !d.faculties[HoldsPods].Has:
+	case pods == 0 && !d.capabilities[HoldsPods].Has:
 		return "the gang has no pods, and this scheduler judges pods"
-	case pods > 0 && d.marksPods && marked == 0:
+	case pods > 0 && d.marksUnschedulable && marked == 0:
 		return "the scheduler has tried none of the gang's pods"
 	}
 	return ""
@@ -176,7 +176,7 @@ func (d *dialect) verdict(v *view, job *v1alpha1.TrainingJob) (verdict scheduler
 		}
 	}
 	gang := trainingjob.NewGang(job, attempt, pods > 0)
-	gang.ClusterObjects = d.consulted
+	gang.ClusterObjects = d.clusterObjects
 	gang.UnschedulableMessages = trainingjob.UnschedulableMessages(v.podsOf(job.Name), attempt)
-	return d.backend.Read(gang, append(v.groupsOf(job.Name), d.consulted...)), pods
+	return d.backend.Read(gang, append(v.groupsOf(job.Name), d.clusterObjects...)), pods
 }

@@ -17,11 +17,11 @@ var writeDocs = flag.Bool("write-docs", false, "write docs/schedulers.md instead
 // schedulers in the order in which users should consider them.
 func schedulers() []struct {
 	name, title string
-	has         Faculties
+	has         Capabilities
 } {
 	return []struct {
 		name, title string
-		has         Faculties
+		has         Capabilities
 	}{
 		{"volcano", "Volcano 1.14", OnVolcano()},
 		{"kueue", "Kueue 0.19, binder native", OnKueue()},
@@ -66,10 +66,10 @@ and returns whole.
 		fmt.Fprintf(&b, "%s | ", s.title)
 	}
 	b.WriteString("\n|---|" + strings.Repeat("---|", len(all)) + "\n")
-	for _, ability := range Abilities() {
-		fmt.Fprintf(&b, "| %s |", ability)
+	for _, capability := range AllCapabilities() {
+		fmt.Fprintf(&b, "| %s |", capability)
 		for _, s := range all {
-			f := s.has[ability]
+			f := s.has[capability]
 			fmt.Fprintf(&b, " %s: %s |", map[bool]string{true: "yes", false: "no"}[f.Has], f.Why)
 		}
 		b.WriteString("\n")

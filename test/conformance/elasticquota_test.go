@@ -29,26 +29,26 @@ const elasticQuota = "../../examples/quotas/coscheduling/elasticquota.yaml"
 // refused: Coscheduling's PostFilter sends them away. None is ever bound.
 func TestElasticQuotaOnCoscheduling(t *testing.T) {
 	t.Parallel()
-	w := theWorld(t)
-	w.turn.Lock()
-	defer w.turn.Unlock()
-	_, err := attemptScenario(t.Context(), w, coschedulingDialect(), []Step{
+	cluster := sharedCluster(t)
+	cluster.turn.Lock()
+	defer cluster.turn.Unlock()
+	_, err := attemptScenario(t.Context(), cluster, coschedulingDialect(), []Step{
 		applyQuota(),
 		untilQuotaCounts(),
-		submitWithCPU(asked{name: "never", ranks: 5, gpus: 4}),
+		submitWithCPU(jobSpec{name: "never", ranks: 5, gpus: 4}),
 		until("never", waits(), blockedBy(v1alpha1.ReasonExceedsQuota), needs("20", "16")),
 		remove("never"),
 		nothingLeft("never"),
-		submitWithCPU(asked{name: "first", ranks: 2, gpus: 4}),
+		submitWithCPU(jobSpec{name: "first", ranks: 2, gpus: 4}),
 		until("first", runsWhole(2), holds(8)),
 		// 8 GPUs are left of the quota, enough for two of its ranks, and 24 on the nodes.
-		submitWithCPU(asked{name: "second", ranks: 3, gpus: 4}),
+		submitWithCPU(jobSpec{name: "second", ranks: 3, gpus: 4}),
 		judged("second"),
 		until("second", waits(), blockedBy(v1alpha1.ReasonQuotaExceeded), needs("12", "8")),
 		free(24),
 		neverBound("second"),
 		// What it tried holds nothing of the quota either.
-		submitWithCPU(asked{name: "small", ranks: 2, gpus: 4}),
+		submitWithCPU(jobSpec{name: "small", ranks: 2, gpus: 4}),
 		until("small", runsWhole(2)),
 		complete("small"),
 		until("small", is(v1alpha1.PhaseSucceeded)),
@@ -84,7 +84,7 @@ func applyQuota() Step {
 		if err != nil {
 			return err
 		}
-		return e.world.client.Create(ctx, quota)
+		return e.cluster.client.Create(ctx, quota)
 	}}
 }
 
@@ -96,7 +96,7 @@ func raiseQuota(gpus string) Step {
 		}
 		raised := quota.DeepCopy()
 		raised.Spec.Min[GPU], raised.Spec.Max[GPU] = resource.MustParse(gpus), resource.MustParse(gpus)
-		return e.world.client.Patch(ctx, raised, client.MergeFrom(quota))
+		return e.cluster.client.Patch(ctx, raised, client.MergeFrom(quota))
 	}}
 }
 
@@ -123,11 +123,11 @@ func untilQuotaCounts() Step {
 
 // refusal is what the scheduler says of a pod that it cannot place; the pod is gone when it returns.
 func (e *Env) refusal(ctx context.Context, pod *corev1.Pod) (said string, err error) {
-	if err := e.world.client.Create(ctx, pod); err != nil {
+	if err := e.cluster.client.Create(ctx, pod); err != nil {
 		return "", err
 	}
 	err = poll(ctx, func(ctx context.Context) (string, error) {
-		if err := e.world.client.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
+		if err := e.cluster.client.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
 			return "", err
 		}
 		for _, c := range pod.Status.Conditions {
@@ -141,11 +141,11 @@ func (e *Env) refusal(ctx context.Context, pod *corev1.Pod) (said string, err er
 	if err != nil {
 		return "", err
 	}
-	if err := e.world.client.Delete(ctx, pod, client.GracePeriodSeconds(0)); err != nil {
+	if err := e.cluster.client.Delete(ctx, pod, client.GracePeriodSeconds(0)); err != nil {
 		return "", err
 	}
 	return said, poll(ctx, func(ctx context.Context) (string, error) {
-		err := e.world.client.Get(ctx, client.ObjectKeyFromObject(pod), pod)
+		err := e.cluster.client.Get(ctx, client.ObjectKeyFromObject(pod), pod)
 		if apierrors.IsNotFound(err) {
 			return "", nil
 		}
@@ -154,16 +154,16 @@ func (e *Env) refusal(ctx context.Context, pod *corev1.Pod) (said string, err er
 }
 
 // submitWithCPU: ranks that request what real ones do, and not GPUs alone.
-func submitWithCPU(a asked) Step {
+func submitWithCPU(a jobSpec) Step {
 	return Step{fmt.Sprintf("%s is submitted", a.name), func(ctx context.Context, e *Env) error {
 		job := a.job(e)
 		job.Spec.Resources.Requests[corev1.ResourceCPU] = resource.MustParse("2")
 		job.Spec.Resources.Requests[corev1.ResourceMemory] = resource.MustParse("4Gi")
-		return e.world.client.Create(ctx, job)
+		return e.cluster.client.Create(ctx, job)
 	}}
 }
 
-func blockedBy(reason string) Claim {
+func blockedBy(reason string) Expectation {
 	return ofStatus("is blocked by "+reason, func(st *v1alpha1.TrainingJobStatus) string {
 		if st.Scheduling == nil || st.Scheduling.Blocker == nil {
 			return "there is no blocker"
@@ -173,7 +173,7 @@ func blockedBy(reason string) Claim {
 }
 
 // needs are the numbers of the blocker, in GPUs.
-func needs(need, free string) Claim {
+func needs(need, free string) Expectation {
 	return ofStatus("needs "+need+" GPUs with "+free+" free", func(st *v1alpha1.TrainingJobStatus) string {
 		if st.Scheduling == nil || st.Scheduling.Blocker == nil {
 			return "there is no blocker"

@@ -27,7 +27,7 @@ const stepTimeout = 2 * time.Minute
 // Env is what a scenario is played in: a namespace of its own, nodes that nobody else uses meanwhile, an operator and a
 // recorder.
 type Env struct {
-	world     *world
+	world     *testCluster
 	dialect   *dialect
 	namespace string
 	nodes     map[string]int64
@@ -44,8 +44,8 @@ type Env struct {
 var namespaces atomic.Int64
 
 // newEnv makes one; close it in any case. The operator dies at the given crashes, one life after the other.
-func newEnv(ctx context.Context, w *world, d *dialect, crashes []Crash) (*Env, error) {
-	e := &Env{world: w, dialect: d, namespace: fmt.Sprintf("scenario-%d", namespaces.Add(1))}
+func newEnv(ctx context.Context, cluster *testCluster, d *dialect, crashes []Crash) (*Env, error) {
+	e := &Env{cluster: cluster, dialect: d, namespace: fmt.Sprintf("scenario-%d", namespaces.Add(1))}
 	if err := e.open(ctx, crashes); err != nil {
 		return nil, errors.Join(err, e.close(ctx))
 	}
@@ -54,20 +54,20 @@ func newEnv(ctx context.Context, w *world, d *dialect, crashes []Crash) (*Env, e
 
 func (e *Env) open(ctx context.Context, crashes []Crash) (err error) {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.namespace}}
-	if err := e.world.client.Create(ctx, namespace); err != nil {
+	if err := e.cluster.client.Create(ctx, namespace); err != nil {
 		return err
 	}
 	// Its end is not waited for: nothing in it is left by then.
-	e.later(func(ctx context.Context) error { return e.world.client.Delete(ctx, namespace) })
+	e.later(func(ctx context.Context) error { return e.cluster.client.Delete(ctx, namespace) })
 	if err := e.takeNodes(ctx); err != nil {
 		return err
 	}
-	e.recorder, err = newRecorder(ctx, e.world.client, e.namespace, e.dialect.backend.Kinds()[0])
+	e.recorder, err = newRecorder(ctx, e.cluster.client, e.namespace, e.dialect.backend.Kinds()[0])
 	if err != nil {
 		return err
 	}
 	e.later(func(context.Context) error { e.recorder.close(); return nil })
-	if e.dialect.habits != nil {
+	if e.dialect.behavior != nil {
 		e.startFake()
 		e.later(func(context.Context) error { e.stopFake(); return nil })
 	}
@@ -77,14 +77,14 @@ func (e *Env) open(ctx context.Context, crashes []Crash) (err error) {
 		}
 	}
 	e.operator = &operator{
-		config: e.world.RESTConfig(), namespace: e.namespace, backends: []scheduler.Backend{e.dialect.backend},
-		fallback: e.dialect.name, remark: e.recorder.remark, certificates: e.world.certificates,
+		config: e.cluster.RESTConfig(), namespace: e.namespace, backends: []scheduler.Backend{e.dialect.backend},
+		fallback: e.dialect.name, remark: e.recorder.remark, certificates: e.cluster.certificates,
 	}
-	if e.operator.front, err = newFront(e.world.certificates); err != nil {
+	if e.operator.proxy, err = newReportProxy(e.cluster.certificates); err != nil {
 		return err
 	}
-	e.later(func(context.Context) error { e.operator.front.close(); return nil })
-	if e.dialect.habits != nil {
+	e.later(func(context.Context) error { e.operator.proxy.close(); return nil })
+	if e.dialect.behavior != nil {
 		e.operator.fallback = fakescheduler.Name
 	}
 	e.operator.start(crashes)
@@ -95,8 +95,8 @@ func (e *Env) open(ctx context.Context, crashes []Crash) (err error) {
 
 // prepareQueues makes what lets every gang in that the nodes have room for.
 func (e *Env) prepareQueues(ctx context.Context) error {
-	for _, o := range e.dialect.consulted {
-		if err := e.world.client.Create(ctx, o.DeepCopyObject().(client.Object)); err != nil && !apierrors.IsAlreadyExists(err) {
+	for _, o := range e.dialect.clusterObjects {
+		if err := e.cluster.client.Create(ctx, o.DeepCopyObject().(client.Object)); err != nil && !apierrors.IsAlreadyExists(err) {
 			return err
 		}
 	}
@@ -110,20 +110,20 @@ func (e *Env) prepareQueues(ctx context.Context) error {
 func (e *Env) later(f func(context.Context) error) { e.undo = append(e.undo, f) }
 
 func (e *Env) takeNodes(ctx context.Context) (err error) {
-	if e.dialect.habits == nil {
-		e.nodes, err = e.world.realNodes(ctx)
+	if e.dialect.behavior == nil {
+		e.nodes, err = e.cluster.realNodes(ctx)
 		return err
 	}
-	if e.nodes, err = theCells.take(ctx, e.world); err != nil {
+	if e.nodes, err = sharedPools.take(ctx, e.cluster); err != nil {
 		return err
 	}
-	e.later(func(context.Context) error { theCells.put(e.nodes); return nil })
+	e.later(func(context.Context) error { sharedPools.put(e.nodes); return nil })
 	return nil
 }
 
 func (e *Env) startFake() {
 	ctx, stop := context.WithCancel(context.Background())
-	s := fakescheduler.New(cellClient{e.world.client, e.namespace, e.nodes}, fakescheduler.Config{Habits: *e.dialect.habits})
+	s := fakescheduler.New(poolClient{e.cluster.client, e.namespace, e.nodes}, fakescheduler.Config{Behavior: *e.dialect.behavior})
 	done := make(chan struct{})
 	go func() { defer close(done); runFake(ctx, s, e.recorder) }()
 	e.stopFake = func() { stop(); <-done }
@@ -133,7 +133,7 @@ func (e *Env) startFake() {
 // garbage collector alone does not get rid of is an error of the scenario.
 func (e *Env) empty(ctx context.Context) error {
 	e.recorder.remark("the scenario is over: every job is deleted")
-	if err := e.world.client.DeleteAllOf(ctx, &v1alpha1.TrainingJob{}, client.InNamespace(e.namespace)); err != nil {
+	if err := e.cluster.client.DeleteAllOf(ctx, &v1alpha1.TrainingJob{}, client.InNamespace(e.namespace)); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
@@ -149,7 +149,7 @@ func (e *Env) empty(ctx context.Context) error {
 	}
 	// The next scenario is not to suffer for it.
 	now := client.GracePeriodSeconds(0)
-	return errors.Join(err, e.world.client.DeleteAllOf(context.WithoutCancel(ctx), &corev1.Pod{}, client.InNamespace(e.namespace), now))
+	return errors.Join(err, e.cluster.client.DeleteAllOf(context.WithoutCancel(ctx), &corev1.Pod{}, client.InNamespace(e.namespace), now))
 }
 
 // close undoes everything.
@@ -193,7 +193,7 @@ func (e *Env) playStep(ctx context.Context, step Step) error {
 
 // violations of the rules by what happened so far.
 func (e *Env) violations() error {
-	rules := Rules{Capacity: e.nodes, Backend: e.dialect.backend, Consulted: e.dialect.consulted}
+	rules := Rules{Capacity: e.nodes, Backend: e.dialect.backend, ClusterObjects: e.dialect.clusterObjects}
 	if found := rules.Violations(e.recorder.soFar()); len(found) > 0 {
 		return fmt.Errorf("invariants are broken:\n  %s", strings.Join(found, "\n  "))
 	}
@@ -205,7 +205,7 @@ func (e *Env) noteWaits(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
 	claims, pods := &corev1.PersistentVolumeClaimList{}, &corev1.PodList{}
 	for _, list := range []client.ObjectList{claims, pods} {
-		if err := e.world.client.List(ctx, list, client.InNamespace(e.namespace)); err != nil {
+		if err := e.cluster.client.List(ctx, list, client.InNamespace(e.namespace)); err != nil {
 			e.recorder.remark("listing what waits: %v", err)
 		}
 	}

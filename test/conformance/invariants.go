@@ -21,8 +21,8 @@ type Rules struct {
 	Capacity map[string]int64
 	// Backend in whose dialect the groups speak.
 	Backend scheduler.Backend
-	// Consulted is what it must see of the cluster beside its groups (scheduler.Consulting).
-	Consulted []client.Object
+	// ClusterObjects is what it must see of the cluster beside its groups (scheduler.Consulting).
+	ClusterObjects []client.Object
 }
 
 // Violations of the invariants that hold at every moment, whatever the scenario, in the order in which they happened:
@@ -166,8 +166,8 @@ func (w *witness) seeFirst(job *v1alpha1.TrainingJob, pod *corev1.Pod, attempt i
 		}
 	}
 	gang := trainingjob.NewGang(job, attempt, false)
-	gang.ClusterObjects = w.Consulted
-	if v := w.Backend.Read(gang, append(groups, w.Consulted...)); v.Admission != scheduler.Go {
+	gang.ClusterObjects = w.ClusterObjects
+	if v := w.Backend.Read(gang, append(groups, w.ClusterObjects...)); v.Admission != scheduler.Go {
 		w.violation("pod %s is created though %s says %s: %s", pod.Name, w.Backend.Name(), v.Admission,
 			cmp.Or(v.Message, "it has no group"))
 	}

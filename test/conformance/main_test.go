@@ -58,7 +58,7 @@ func TestMain(m *testing.M) {
 		}
 	}
 	code := m.Run()
-	if err := stopWorlds(); err != nil {
+	if err := stopClusters(); err != nil {
 		fmt.Fprintln(os.Stderr, "taking the cluster down:", err)
 		code = 1
 	}
@@ -66,7 +66,7 @@ func TestMain(m *testing.M) {
 }
 
 // world is the one cluster of the package.
-type world struct {
+type testCluster struct {
 	*localcluster.Cluster
 	client client.WithWatch
 	dir    string
@@ -81,31 +81,31 @@ type world struct {
 
 // Kueue has a cluster of its own, since its webhooks look at every pod, and so its scenarios run beside the others'.
 var (
-	startWorld      = sync.OnceValues(func() (*world, error) { return newWorld() })
-	startKueueWorld = sync.OnceValues(func() (*world, error) { return newWorld(localcluster.SchedulerKueue) })
+	startCluster      = sync.OnceValues(func() (*testCluster, error) { return newCluster() })
+	startKueueCluster = sync.OnceValues(func() (*testCluster, error) { return newCluster(localcluster.SchedulerKueue) })
 )
 
-// started tells stopWorlds what there is; TestMain is alone by then.
+// started tells stopClusters what there is; TestMain is alone by then.
 var (
 	startedMu sync.Mutex
-	started   []*world
+	started   []*testCluster
 )
 
-func theWorld(t *testing.T) *world {
+func sharedCluster(t *testing.T) *testCluster {
 	t.Helper()
-	return running(t, startWorld)
+	return running(t, startCluster)
 }
 
-// worldOf a dialect.
-func worldOf(t *testing.T, d *dialect) *world {
+// clusterOf a dialect.
+func clusterOf(t *testing.T, d *dialect) *testCluster {
 	t.Helper()
 	if d.name == kueue.Name {
-		return running(t, startKueueWorld)
+		return running(t, startKueueCluster)
 	}
-	return theWorld(t)
+	return sharedCluster(t)
 }
 
-func running(t *testing.T, start func() (*world, error)) *world {
+func running(t *testing.T, start func() (*testCluster, error)) *testCluster {
 	t.Helper()
 	w, err := start()
 	if err != nil {
@@ -114,8 +114,8 @@ func running(t *testing.T, start func() (*world, error)) *world {
 	return w
 }
 
-// newWorld starts a cluster with the schedulers; none: the local cluster's default.
-func newWorld(schedulers ...string) (*world, error) {
+// newCluster starts a cluster with the schedulers; none: the local cluster's default.
+func newCluster(schedulers ...string) (*testCluster, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Minute) // the first build takes its time
 	defer cancel()
 	dir, err := os.MkdirTemp("", "conformance-")
@@ -132,43 +132,43 @@ func newWorld(schedulers ...string) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &world{
+	c := &testCluster{
 		Cluster: cluster, dir: dir, certificates: filepath.Join(dir, "certificates"), volume: filepath.Join(dir, "volume.json"),
 		stopTrainers: func() error { return nil },
 	}
 	startedMu.Lock()
 	started = append(started, w)
 	startedMu.Unlock()
-	if w.client, err = client.NewWithWatch(cluster.RESTConfig(), client.Options{Scheme: scheme()}); err != nil {
+	if cluster.client, err = client.NewWithWatch(cluster.RESTConfig(), client.Options{Scheme: scheme()}); err != nil {
 		return nil, err
 	}
-	if err := makeCertificate(w.certificates); err != nil {
+	if err := makeCertificate(cluster.certificates); err != nil {
 		return nil, err
 	}
-	w.playTrainers()
+	cluster.simulateTrainers()
 	for name, value := range priorityClasses {
 		class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value}
-		if err := w.client.Create(ctx, class); err != nil {
+		if err := cluster.client.Create(ctx, class); err != nil {
 			return nil, err
 		}
 	}
 	return w, nil
 }
 
-// playTrainers of every namespace, on volumes of the world's own.
-func (w *world) playTrainers() {
+// simulateTrainers of every namespace, on volumes of the world's own.
+func (cluster *testCluster) simulateTrainers() {
 	ctx, cancel := context.WithCancel(context.Background())
-	config := w.RESTConfig()
+	config := cluster.RESTConfig()
 	config.QPS = -1
 	played := make(chan error, 1)
-	go func() { played <- simtrainer.Run(ctx, config, simtrainer.Options{Volume: w.volume}) }()
-	w.stopTrainers = func() error { cancel(); return <-played }
+	go func() { played <- simtrainer.Run(ctx, config, simtrainer.Options{Volume: cluster.volume}) }()
+	cluster.stopTrainers = func() error { cancel(); return <-played }
 }
 
-func stopWorlds() error {
+func stopClusters() error {
 	var errs []error
 	for _, w := range started {
-		errs = append(errs, w.stopTrainers(), w.Down(context.Background()), os.RemoveAll(w.dir))
+		errs = append(errs, cluster.stopTrainers(), cluster.Down(context.Background()), os.RemoveAll(cluster.dir))
 	}
 	return errors.Join(errs...)
 }
@@ -235,15 +235,15 @@ const (
 var priorityClasses = map[string]int32{low: 10, middle: 50, high: 100, top: 1000}
 
 // realNodes are the nodes that real schedulers place ranks on, with their GPUs.
-func (w *world) realNodes(ctx context.Context) (map[string]int64, error) {
+func (cluster *testCluster) realNodes(ctx context.Context) (map[string]int64, error) {
 	nodes := &corev1.NodeList{}
-	if err := w.client.List(ctx, nodes); err != nil {
+	if err := cluster.client.List(ctx, nodes); err != nil {
 		return nil, err
 	}
 	capacity := map[string]int64{}
 	for i := range nodes.Items {
 		n := &nodes.Items[i]
-		if !strings.HasPrefix(n.Name, cellPrefix) {
+		if !strings.HasPrefix(n.Name, poolPrefix) {
 			capacity[n.Name] = n.Status.Allocatable.Name(GPU, "").Value()
 		}
 	}

@@ -17,7 +17,7 @@ const mutantPatience = 30 * time.Second
 // A suite that cannot fail proves nothing: on a scheduler with a named defect the named scenario must.
 func TestMutants(t *testing.T) {
 	t.Parallel()
-	w := theWorld(t)
+	cluster := sharedCluster(t)
 	caughtBy, err := ReadMap("testdata/mutants.txt")
 	if err != nil {
 		t.Fatal(err)
@@ -35,9 +35,9 @@ func TestMutants(t *testing.T) {
 				if !ok || because == "" {
 					t.Fatal("testdata/mutants.txt does not name a scenario, and how it fails, for it")
 				}
-				d := fakeDialect(fakescheduler.Habits{Mutants: []fakescheduler.Mutant{mutant}})
+				d := fakeDialect(fakescheduler.Behavior{Mutants: []fakescheduler.Mutant{mutant}})
 				d.patience = mutantPatience
-				_, err := attemptScenario(t.Context(), w, d, s.steps, nil)
+				_, err := attemptScenario(t.Context(), cluster, d, s.steps, nil)
 				if err == nil {
 					t.Fatalf("scenario %s passes on a scheduler that %s", s.name, mutant)
 				}

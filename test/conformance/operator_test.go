@@ -36,8 +36,8 @@ type operator struct {
 	backends  []scheduler.Backend
 	fallback  string
 	remark    func(string, ...any)
-	// front of its report server, whose certificates lie there.
-	front        *front
+	// proxy of its report server, whose certificates lie there.
+	proxy        *reportProxy
 	certificates string
 
 	stop context.CancelFunc
@@ -46,7 +46,7 @@ type operator struct {
 	mu sync.Mutex
 	// crashes are the ends of the lives to come; after them one lives on.
 	crashes []Crash
-	lives   []*Mortal
+	lives   []*CrashTransport
 	// killed at these writes, so far.
 	killed []string
 	err    error
@@ -77,7 +77,7 @@ func (o *operator) end() {
 func (o *operator) run(ctx context.Context) error {
 	for {
 		lifeCtx, cancel := context.WithCancel(ctx)
-		life := NewMortal(o.nextCrash(), cancel)
+		life := NewCrashTransport(o.nextCrash(), cancel)
 		o.mu.Lock()
 		o.lives = append(o.lives, life)
 		o.mu.Unlock()
@@ -115,7 +115,7 @@ func (o *operator) nextCrash() Crash {
 }
 
 // live one life: the operator as cmd/operator puts it together, but for what would have it share ports and a lease.
-func (o *operator) live(ctx context.Context, life *Mortal) error {
+func (o *operator) live(ctx context.Context, life *CrashTransport) error {
 	api := rest.CopyConfig(o.config)
 	api.QPS, api.UserAgent = -1, "operator/conformance"
 	api.Wrap(life.Wrap)
@@ -132,7 +132,7 @@ func (o *operator) live(ctx context.Context, life *Mortal) error {
 	registry := prometheus.NewRegistry()
 	// Where it listens itself nobody comes: a port that has to be free again for the next life may be another's by then.
 	reports, err := reporting.Add(mgr, config.Agent{Image: "registry.example.com/agent:1"}, config.Reports{
-		BindAddress: "127.0.0.1:0", URL: o.front.server.URL, CertificateDir: o.certificates, Audience: config.DefaultAudience,
+		BindAddress: "127.0.0.1:0", URL: o.proxy.server.URL, CertificateDir: o.certificates, Audience: config.DefaultAudience,
 	}, registry)
 	if err != nil {
 		return err
@@ -143,7 +143,7 @@ func (o *operator) live(ctx context.Context, life *Mortal) error {
 	if err != nil {
 		return err
 	}
-	o.front.lead(ctx, reports.Server)
+	o.proxy.lead(ctx, reports.Server)
 	return mgr.Start(ctx)
 }
 

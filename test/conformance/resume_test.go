@@ -30,7 +30,7 @@ import (
 const (
 	saveSteps, stallSteps, allSteps = 100, 150, 1000
 	staller                         = "steps=1000 rate=1000 every=100ms save=50ms start=300ms stall-after=150 on-sigterm="
-	letGo                           = "steps=1000 rate=100000 every=1h save=0s"
+	finishTraining                  = "steps=1000 rate=100000 every=1h save=0s"
 )
 
 // ending is how a trainer ends when its gang is preempted, and what follows from it.
@@ -50,7 +50,7 @@ var (
 
 // resumeCycle is cycle with checkpoints, and to the end: victim trains, is preempted by winner, and its next attempt goes on where the
 // newest complete checkpoint ends, comes to its end, and leaves nothing but the claim that it was asked to leave.
-func resumeCycle(victim, winner asked, end ending) []Step {
+func resumeCycle(victim, winner jobSpec, end ending) []Step {
 	victim.trainer, victim.retain = staller+string(end.onSIGTERM), end.retain
 	low, high := victim.name, winner.name
 	return []Step{
@@ -77,7 +77,7 @@ func resumeCycle(victim, winner asked, end ending) []Step {
 }
 
 // saved: the status has a complete checkpoint of a step as the latest.
-func saved(step int64) Claim {
+func saved(step int64) Expectation {
 	return ofStatus(fmt.Sprintf("has saved step %d", step), func(st *v1alpha1.TrainingJobStatus) string {
 		if st.Checkpoint == nil || st.Checkpoint.Latest == nil {
 			return "the status has no checkpoint"
@@ -86,7 +86,7 @@ func saved(step int64) Claim {
 	})
 }
 
-func trained(attempt int32, step int64) Claim {
+func trained(attempt int32, step int64) Expectation {
 	return ofStatus(fmt.Sprintf("has trained step %d in attempt %d", step, attempt), func(st *v1alpha1.TrainingJobStatus) string {
 		if st.Progress == nil {
 			return "the status has no progress"
@@ -95,7 +95,7 @@ func trained(attempt int32, step int64) Claim {
 	})
 }
 
-func pinned(step int64) Claim {
+func pinned(step int64) Expectation {
 	return ofStatus(fmt.Sprintf("is to resume from step %d", step), func(st *v1alpha1.TrainingJobStatus) string {
 		if st.Checkpoint == nil || st.Checkpoint.ResumeFrom == nil {
 			return "the status has no resume point"
@@ -104,8 +104,8 @@ func pinned(step int64) Claim {
 	})
 }
 
-func searchIsOver() Claim {
-	return Claim{"has no pod that searches", func(_ *Env, v *view, name string) string {
+func searchIsOver() Expectation {
+	return Expectation{"has no pod that searches", func(_ *Env, v *view, name string) string {
 		return differs("the number of pods that search", len(v.resolversOf(name)), 0)
 	}}
 }
@@ -118,8 +118,8 @@ func trainOn(name string) Step {
 			return err
 		}
 		for _, p := range v.podsOf(name) {
-			patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, localcluster.AnnotationTrainer, letGo)
-			if err := e.world.client.Patch(ctx, p, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
+			patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, localcluster.AnnotationTrainer, finishTraining)
+			if err := e.cluster.client.Patch(ctx, p, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
 				return err
 			}
 		}
@@ -139,7 +139,7 @@ func resumed(name string, ranks int32, end ending) Step {
 			return err
 		}
 		job := v.jobs[name]
-		volume, err := simtrainer.OpenVolume(e.world.volume)
+		volume, err := simtrainer.OpenVolume(e.cluster.volume)
 		if err != nil {
 			return err
 		}
@@ -164,8 +164,8 @@ func resumed(name string, ranks int32, end ending) Step {
 			differs("what the ranks of attempt 2 were told", strings.Join(slices.Sorted(maps.Keys(told[2])), " and "), from),
 			differs("the persisted resume point", ResumePath(job), from),
 			differs("the number of ranks of attempt 2", len(names[2]), int(ranks)),
-			differs("the first steps of attempt 1", fmt.Sprint(e.operator.front.firstSteps(1)), "[1]"),
-			differs("the first steps of attempt 2", fmt.Sprint(e.operator.front.firstSteps(2)), fmt.Sprint([]int64{end.resume + 1})),
+			differs("the first steps of attempt 1", fmt.Sprint(e.operator.proxy.firstSteps(1)), "[1]"),
+			differs("the first steps of attempt 2", fmt.Sprint(e.operator.proxy.firstSteps(2)), fmt.Sprint([]int64{end.resume + 1})),
 			differs("ResumeIgnored", meta.IsStatusConditionTrue(job.Status.Conditions, v1alpha1.ConditionResumeIgnored), false),
 			differs("CheckpointUnknown", meta.IsStatusConditionTrue(job.Status.Conditions, v1alpha1.ConditionCheckpointUnknown), false),
 		}
@@ -235,7 +235,7 @@ func within[T cmp.Ordered](what string, got, least, most T) string {
 	return fmt.Sprintf("%s is %v, not from %v to %v", what, got, least, most)
 }
 
-// claimIs there, or goes, as the job asked.
+// claimIs there, or goes, as the job asks.
 func claimIs(name string, retain v1alpha1.RetainPolicy) Step {
 	return Step{fmt.Sprintf("what is asked for the claim of %s: %s", name, retain), func(ctx context.Context, e *Env) error {
 		claim := &metav1.PartialObjectMetadata{}
@@ -243,7 +243,7 @@ func claimIs(name string, retain v1alpha1.RetainPolicy) Step {
 		key := client.ObjectKey{Namespace: e.namespace, Name: name + "-checkpoints"}
 		if retain == v1alpha1.DeleteClaim {
 			return poll(ctx, func(ctx context.Context) (string, error) {
-				err := e.world.client.Get(ctx, key, claim)
+				err := e.cluster.client.Get(ctx, key, claim)
 				if apierrors.IsNotFound(err) {
 					return "", nil
 				}
@@ -251,7 +251,7 @@ func claimIs(name string, retain v1alpha1.RetainPolicy) Step {
 			})
 		}
 		// The garbage collector took the job's Service, which was younger, so it would have come to the claim.
-		if err := e.world.client.Get(ctx, key, claim); err != nil {
+		if err := e.cluster.client.Get(ctx, key, claim); err != nil {
 			return err
 		}
 		if claim.DeletionTimestamp != nil || len(claim.OwnerReferences) > 0 {

@@ -11,10 +11,10 @@ import (
 // Scenario is one promise of the operator.
 type Scenario struct {
 	name string
-	// claim in one sentence.
-	claim string
-	needs []Ability
-	steps []Step
+	// promise in one sentence, logged when the scenario is played.
+	promise string
+	needs   []Capability
+	steps   []Step
 }
 
 // Scenarios in the order in which they run. The cluster has 4 nodes of 8 GPUs: 32.
@@ -27,12 +27,12 @@ func scenarios() []Scenario {
 }
 
 var wholeGangWait = Scenario{
-	name:  "whole-gang-wait",
-	claim: "a gang of which one rank does not fit starts no rank at all, keeps its place, and runs whole when there is room",
+	name:    "whole-gang-wait",
+	promise: "a gang of which one rank does not fit starts no rank at all, keeps its place, and runs whole when there is room",
 	steps: []Step{
-		submit(asked{name: "filler", ranks: 1, gpus: 8}),
+		submit(jobSpec{name: "filler", ranks: 1, gpus: 8}),
 		until("filler", runsWhole(1)),
-		submit(asked{name: "gang", ranks: 4, gpus: 8}),
+		submit(jobSpec{name: "gang", ranks: 4, gpus: 8}),
 		judged("gang"),
 		until("gang", waits(), attempt(1)),
 		neverBound("gang"),
@@ -46,12 +46,12 @@ var wholeGangWait = Scenario{
 }
 
 var twoGangsOf60Percent = Scenario{
-	name:  "two-gangs-of-60-percent",
-	claim: "of two gangs that need 60% of the GPUs each one runs, the other holds no GPU, and then runs too",
+	name:    "two-gangs-of-60-percent",
+	promise: "of two gangs that need 60% of the GPUs each one runs, the other holds no GPU, and then runs too",
 	steps: []Step{
-		submit(asked{name: "a", ranks: 5, gpus: 4}),
-		submit(asked{name: "b", ranks: 5, gpus: 4}),
-		untilOne([2]string{"a", "b"}, []Claim{runsWhole(5)}, func(first, other string) []Step {
+		submit(jobSpec{name: "a", ranks: 5, gpus: 4}),
+		submit(jobSpec{name: "b", ranks: 5, gpus: 4}),
+		untilOne([2]string{"a", "b"}, []Expectation{runsWhole(5)}, func(first, other string) []Step {
 			return []Step{
 				judged(other),
 				neverBound(other),
@@ -68,17 +68,17 @@ var twoGangsOf60Percent = Scenario{
 }
 
 var priorityOrder = Scenario{
-	name:  "priority-order",
-	claim: "when room comes the waiting gangs run in the order of their priority, whoever came first",
-	needs: []Ability{ServesByPriority},
+	name:    "priority-order",
+	promise: "when room comes the waiting gangs run in the order of their priority, whoever came first",
+	needs:   []Capability{ServesByPriority},
 	steps: []Step{
-		submit(asked{name: "filler", ranks: 4, gpus: 8, class: top}),
+		submit(jobSpec{name: "filler", ranks: 4, gpus: 8, class: top}),
 		until("filler", runsWhole(4)),
-		submit(asked{name: "early-low", ranks: 3, gpus: 8, class: low}),
+		submit(jobSpec{name: "early-low", ranks: 3, gpus: 8, class: low}),
 		judged("early-low"),
-		submit(asked{name: "late-high", ranks: 3, gpus: 8, class: high}),
+		submit(jobSpec{name: "late-high", ranks: 3, gpus: 8, class: high}),
 		judged("late-high"),
-		submit(asked{name: "last-middle", ranks: 3, gpus: 8, class: middle}),
+		submit(jobSpec{name: "last-middle", ranks: 3, gpus: 8, class: middle}),
 		judged("last-middle"),
 		neverBound("early-low"),
 		neverBound("late-high"),
@@ -100,16 +100,16 @@ var priorityOrder = Scenario{
 
 // A scheduler that tries the lower one first must take the room back from it.
 var priorityWins = Scenario{
-	name:  "priority-wins",
-	claim: "of waiting gangs each one comes to run before those of lower priority are through, whoever came first",
+	name:    "priority-wins",
+	promise: "of waiting gangs each one comes to run before those of lower priority are through, whoever came first",
 	steps: []Step{
-		submit(asked{name: "filler", ranks: 4, gpus: 8, class: top}),
+		submit(jobSpec{name: "filler", ranks: 4, gpus: 8, class: top}),
 		until("filler", runsWhole(4)),
-		submit(asked{name: "early-low", ranks: 3, gpus: 8, class: low}),
+		submit(jobSpec{name: "early-low", ranks: 3, gpus: 8, class: low}),
 		judged("early-low"),
-		submit(asked{name: "late-high", ranks: 3, gpus: 8, class: high}),
+		submit(jobSpec{name: "late-high", ranks: 3, gpus: 8, class: high}),
 		judged("late-high"),
-		submit(asked{name: "last-middle", ranks: 3, gpus: 8, class: middle}),
+		submit(jobSpec{name: "last-middle", ranks: 3, gpus: 8, class: middle}),
 		judged("last-middle"),
 		complete("filler"),
 		until("late-high", runsWhole(3), attempt(1), spent(0, 0), neverFailed()),
@@ -124,19 +124,19 @@ var priorityWins = Scenario{
 }
 
 var submissionOrder = Scenario{
-	name:  "submission-order",
-	claim: "waiting gangs of one priority run in the order in which they were submitted",
-	needs: []Ability{ServesInOrder},
+	name:    "submission-order",
+	promise: "waiting gangs of one priority run in the order in which they were submitted",
+	needs:   []Capability{ServesInOrder},
 	steps: []Step{
-		submit(asked{name: "filler", ranks: 4, gpus: 8, class: top}),
+		submit(jobSpec{name: "filler", ranks: 4, gpus: 8, class: top}),
 		until("filler", runsWhole(4)),
-		submit(asked{name: "z-first", ranks: 3, gpus: 8}), // names do not decide
+		submit(jobSpec{name: "z-first", ranks: 3, gpus: 8}), // names do not decide
 		judged("z-first"),
 		aSecondLater(),
-		submit(asked{name: "m-second", ranks: 5, gpus: 4}), // Kueue judges none that is like one that waits
+		submit(jobSpec{name: "m-second", ranks: 5, gpus: 4}), // Kueue judges none that is like one that waits
 		judged("m-second"),
 		aSecondLater(),
-		submit(asked{name: "a-third", ranks: 4, gpus: 5}),
+		submit(jobSpec{name: "a-third", ranks: 4, gpus: 5}),
 		judged("a-third"),
 		complete("filler"),
 		until("z-first", runsWhole(3), attempt(1)),
@@ -150,15 +150,15 @@ var submissionOrder = Scenario{
 }
 
 var smallPassesLarge = Scenario{
-	name:  "small-passes-large",
-	claim: "a small gang uses what a large one that waits cannot use, and the large one runs as soon as it fits",
-	needs: []Ability{LetsSmallPass},
+	name:    "small-passes-large",
+	promise: "a small gang uses what a large one that waits cannot use, and the large one runs as soon as it fits",
+	needs:   []Capability{LetsSmallPass},
 	steps: []Step{
-		submit(asked{name: "filler", ranks: 2, gpus: 8}),
+		submit(jobSpec{name: "filler", ranks: 2, gpus: 8}),
 		until("filler", runsWhole(2)),
-		submit(asked{name: "large", ranks: 3, gpus: 8}), // 2 nodes are free
+		submit(jobSpec{name: "large", ranks: 3, gpus: 8}), // 2 nodes are free
 		judged("large"),
-		submit(asked{name: "small", ranks: 1, gpus: 8}),
+		submit(jobSpec{name: "small", ranks: 1, gpus: 8}),
 		until("small", runsWhole(1), attempt(1)),
 		judged("large"),
 		neverBound("large"),
@@ -171,13 +171,13 @@ var smallPassesLarge = Scenario{
 
 // cycle of a preemption: crash_test.go kills the operator at each of its writes.
 var preemptAndReturn = Scenario{
-	name:  "preempt-and-return",
-	claim: "a preempted gang gives everything back, spends no restart, and returns whole as its next attempt",
-	steps: cycle(asked{name: "low", ranks: 4, gpus: 8, class: low}, asked{name: "high", ranks: 2, gpus: 8, class: high}),
+	name:    "preempt-and-return",
+	promise: "a preempted gang gives everything back, spends no restart, and returns whole as its next attempt",
+	steps:   cycle(jobSpec{name: "low", ranks: 4, gpus: 8, class: low}, jobSpec{name: "high", ranks: 2, gpus: 8, class: high}),
 }
 
 // cycle in which victim runs, is preempted by winner, waits whole, and runs again. They do not fit side by side.
-func cycle(victim, winner asked) []Step {
+func cycle(victim, winner jobSpec) []Step {
 	return []Step{
 		submit(victim),
 		until(victim.name, runsWhole(victim.ranks), attempt(1)),
@@ -196,16 +196,16 @@ func cycle(victim, winner asked) []Step {
 }
 
 var keepsItsPlace = Scenario{
-	name:  "keeps-its-place",
-	claim: "a preempted gang returns before a gang of its priority that came after it",
-	needs: []Ability{KeepsPlace},
+	name:    "keeps-its-place",
+	promise: "a preempted gang returns before a gang of its priority that came after it",
+	needs:   []Capability{KeepsPlace},
 	steps: []Step{
-		submit(asked{name: "victim", ranks: 4, gpus: 8, class: low}),
+		submit(jobSpec{name: "victim", ranks: 4, gpus: 8, class: low}),
 		until("victim", runsWhole(4)),
 		aSecondLater(),
-		submit(asked{name: "later", ranks: 4, gpus: 8, class: low}),
+		submit(jobSpec{name: "later", ranks: 4, gpus: 8, class: low}),
 		judged("later"),
-		submit(asked{name: "winner", ranks: 2, gpus: 8, class: high}),
+		submit(jobSpec{name: "winner", ranks: 2, gpus: 8, class: high}),
 		until("winner", runsWhole(2)),
 		until("victim", is(v1alpha1.PhaseQueued), attempt(2), holds(0)),
 		judged("victim"),
@@ -217,15 +217,15 @@ var keepsItsPlace = Scenario{
 }
 
 var belowReplicas = Scenario{
-	name:  "min-available-below-replicas",
-	claim: "a gang starts when minAvailable of its ranks fit, and the others join when there is room",
-	needs: []Ability{AddsRanks},
+	name:    "min-available-below-replicas",
+	promise: "a gang starts when minAvailable of its ranks fit, and the others join when there is room",
+	needs:   []Capability{AddsRanks},
 	steps: []Step{
-		submit(asked{name: "filler", ranks: 2, gpus: 8, class: top}),
+		submit(jobSpec{name: "filler", ranks: 2, gpus: 8, class: top}),
 		until("filler", runsWhole(2)),
-		submit(asked{name: "elastic", ranks: 4, gpus: 8, minAvailable: 2}),
+		submit(jobSpec{name: "elastic", ranks: 4, gpus: 8, minAvailable: 2}),
 		until("elastic", is(v1alpha1.PhaseRunning), gang("2/4"), holds(16)),
-		submit(asked{name: "rigid", ranks: 3, gpus: 8}),
+		submit(jobSpec{name: "rigid", ranks: 3, gpus: 8}),
 		judged("rigid"),
 		neverBound("rigid"),
 		remove("rigid"),
@@ -237,17 +237,17 @@ var belowReplicas = Scenario{
 
 // A master and three workers, and a worker and three evaluators; the first of each needs a node of its own.
 var (
-	led = asked{name: "led", minAvailable: 2, roles: []askedRole{{v1alpha1.RoleMaster, 1, 8}, {v1alpha1.RoleWorker, 3, 2}}}
+	led = jobSpec{name: "led", minAvailable: 2, roles: []roleSpec{{v1alpha1.RoleMaster, 1, 8}, {v1alpha1.RoleWorker, 3, 2}}}
 	// The fake and Volcano try ranks by name: here those that fit come first.
-	judgedLast = asked{name: "evaluated", minAvailable: 2, roles: []askedRole{{v1alpha1.RoleWorker, 1, 8}, {v1alpha1.RoleEvaluator, 3, 2}}}
+	judgedLast = jobSpec{name: "evaluated", minAvailable: 2, roles: []roleSpec{{v1alpha1.RoleWorker, 1, 8}, {v1alpha1.RoleEvaluator, 3, 2}}}
 )
 
 var eachRoleHasItsShare = Scenario{
-	name:  "each-role-has-its-share",
-	claim: "a gang with minAvailable below its ranks does not start without its leader, although enough other ranks fit",
-	needs: []Ability{CountsRoles},
+	name:    "each-role-has-its-share",
+	promise: "a gang with minAvailable below its ranks does not start without its leader, although enough other ranks fit",
+	needs:   []Capability{CountsRoles},
 	steps: []Step{
-		submit(asked{name: "filler", ranks: 4, gpus: 5, class: top}),
+		submit(jobSpec{name: "filler", ranks: 4, gpus: 5, class: top}),
 		until("filler", runsWhole(4)),
 		// 3 GPUs are free on every node, 12 together: more than each minimum needs, but its first rank fits nowhere.
 		submit(led),
@@ -266,9 +266,9 @@ var eachRoleHasItsShare = Scenario{
 }
 
 var refusesWhatItCannotSay = Scenario{
-	name:  "refuses-what-it-cannot-say",
-	claim: "a job that its scheduler has no words for fails with the field's name, and nothing is made for it",
-	needs: []Ability{RefusesRoles},
+	name:    "refuses-what-it-cannot-say",
+	promise: "a job that its scheduler has no words for fails with the field's name, and nothing is made for it",
+	needs:   []Capability{RefusesRoles},
 	steps: []Step{
 		submit(led),
 		until("led", is(v1alpha1.PhaseFailed), reason(v1alpha1.ReasonInvalidSpec)),
@@ -277,12 +277,12 @@ var refusesWhatItCannotSay = Scenario{
 }
 
 var scheduleTimeout = Scenario{
-	name:  "schedule-timeout",
-	claim: "a gang that is not placed in time gives its place and its pods back, and queues again after a backoff",
+	name:    "schedule-timeout",
+	promise: "a gang that is not placed in time gives its place and its pods back, and queues again after a backoff",
 	steps: []Step{
-		submit(asked{name: "filler", ranks: 4, gpus: 8, class: top}),
+		submit(jobSpec{name: "filler", ranks: 4, gpus: 8, class: top}),
 		until("filler", runsWhole(4)),
-		submit(asked{name: "hasty", ranks: 2, gpus: 8, timeout: 8}), // time enough to see it judged on a busy machine
+		submit(jobSpec{name: "hasty", ranks: 2, gpus: 8, timeout: 8}), // time enough to see it judged on a busy machine
 		judged("hasty"),
 		neverBound("hasty"),
 		until("hasty", is(v1alpha1.PhaseRestarting), attempt(2), reason(v1alpha1.ReasonScheduleTimeout), hasNoPods(), hasNoGroup()),
@@ -293,12 +293,12 @@ var scheduleTimeout = Scenario{
 }
 
 var suspendAndResume = Scenario{
-	name:  "suspend-and-resume",
-	claim: "a suspended gang holds nothing, whether it ran or waited, and resumes whole",
+	name:    "suspend-and-resume",
+	promise: "a suspended gang holds nothing, whether it ran or waited, and resumes whole",
 	steps: []Step{
-		submit(asked{name: "runner", ranks: 4, gpus: 8}),
+		submit(jobSpec{name: "runner", ranks: 4, gpus: 8}),
 		until("runner", runsWhole(4)),
-		submit(asked{name: "waiter", ranks: 3, gpus: 8}),
+		submit(jobSpec{name: "waiter", ranks: 3, gpus: 8}),
 		judged("waiter"),
 		suspend("waiter", true),
 		until("waiter", is(v1alpha1.PhaseSuspended), hasNoPods(), hasNoGroup()),
@@ -314,12 +314,12 @@ var suspendAndResume = Scenario{
 }
 
 var suspendedFromTheStart = Scenario{
-	name:  "suspended-from-the-start",
-	claim: "a job that is submitted suspended makes nothing until it is resumed",
+	name:    "suspended-from-the-start",
+	promise: "a job that is submitted suspended makes nothing until it is resumed",
 	steps: []Step{
-		submit(asked{name: "later", ranks: 2, gpus: 8, suspended: true}),
+		submit(jobSpec{name: "later", ranks: 2, gpus: 8, suspended: true}),
 		until("later", is(v1alpha1.PhaseSuspended)),
-		submit(asked{name: "witness", ranks: 1, gpus: 8}), // the operator and the scheduler have been through since
+		submit(jobSpec{name: "witness", ranks: 1, gpus: 8}), // the operator and the scheduler have been through since
 		until("witness", runsWhole(1)),
 		now("later", is(v1alpha1.PhaseSuspended), hasNoPods(), hasNoGroup()),
 		suspend("later", false),
@@ -328,17 +328,17 @@ var suspendedFromTheStart = Scenario{
 }
 
 var deletionLeavesNothing = Scenario{
-	name:  "deletion-leaves-nothing",
-	claim: "a deleted job leaves neither pod, group nor Service, whether it ran or waited, and its name can be used again",
+	name:    "deletion-leaves-nothing",
+	promise: "a deleted job leaves neither pod, group nor Service, whether it ran or waited, and its name can be used again",
 	steps: []Step{
-		submit(asked{name: "runner", ranks: 4, gpus: 8}),
+		submit(jobSpec{name: "runner", ranks: 4, gpus: 8}),
 		until("runner", runsWhole(4)),
-		submit(asked{name: "waiter", ranks: 3, gpus: 8}),
+		submit(jobSpec{name: "waiter", ranks: 3, gpus: 8}),
 		judged("waiter"),
 		remove("waiter"),
 		nothingLeft("waiter"),
 		remove("runner"),
-		submit(asked{name: "runner", ranks: 3, gpus: 8}), // at once: the first one's pods are still there
+		submit(jobSpec{name: "runner", ranks: 3, gpus: 8}), // at once: the first one's pods are still there
 		until("runner", runsWhole(3), ownsItsPods(), attempt(1), spent(0, 0)),
 		remove("runner"),
 		nothingLeft("runner"),
@@ -346,10 +346,10 @@ var deletionLeavesNothing = Scenario{
 }
 
 var lostRank = Scenario{
-	name:  "lost-rank",
-	claim: "a gang that loses one rank is ended whole and starts again whole, at no cost to backoffLimit",
+	name:    "lost-rank",
+	promise: "a gang that loses one rank is ended whole and starts again whole, at no cost to backoffLimit",
 	steps: []Step{
-		submit(asked{name: "gang", ranks: 3, gpus: 8, backoffLimit: ptr.To[int32](0)}),
+		submit(jobSpec{name: "gang", ranks: 3, gpus: 8, backoffLimit: ptr.To[int32](0)}),
 		until("gang", runsWhole(3)),
 		deletePod("gang-worker-1"),
 		until("gang", attempt(2), spent(0, 1)),
@@ -358,10 +358,10 @@ var lostRank = Scenario{
 }
 
 var failedRank = Scenario{
-	name:  "failed-rank",
-	claim: "a failed rank restarts the whole gang and spends one restart; the next one over backoffLimit fails the job",
+	name:    "failed-rank",
+	promise: "a failed rank restarts the whole gang and spends one restart; the next one over backoffLimit fails the job",
 	steps: []Step{
-		submit(asked{name: "gang", ranks: 3, gpus: 8, backoffLimit: ptr.To[int32](1), cleanPods: v1alpha1.CleanPodNone}),
+		submit(jobSpec{name: "gang", ranks: 3, gpus: 8, backoffLimit: ptr.To[int32](1), cleanPods: v1alpha1.CleanPodNone}),
 		until("gang", runsWhole(3)),
 		exit("gang-worker-1", 3),
 		until("gang", attempt(2), spent(1, 0), lastFailed("gang-worker-1", 3), holds(0)),
@@ -373,14 +373,14 @@ var failedRank = Scenario{
 }
 
 var queueQuota = Scenario{
-	name:  "queue-quota",
-	claim: "a gang that exceeds its queue's GPUs waits whole, although the nodes have room",
-	needs: []Ability{LimitsQueues},
+	name:    "queue-quota",
+	promise: "a gang that exceeds its queue's GPUs waits whole, although the nodes have room",
+	needs:   []Capability{LimitsQueues},
 	steps: []Step{
 		makeQueue("conformance-small", "16"),
-		submit(asked{name: "first", ranks: 2, gpus: 4, queue: "conformance-small"}),
+		submit(jobSpec{name: "first", ranks: 2, gpus: 4, queue: "conformance-small"}),
 		until("first", runsWhole(2)),
-		submit(asked{name: "second", ranks: 3, gpus: 4, queue: "conformance-small"}),
+		submit(jobSpec{name: "second", ranks: 3, gpus: 4, queue: "conformance-small"}),
 		judged("second"),
 		neverBound("second"),
 		now("second", waits(), holds(0)),

@@ -21,16 +21,16 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 )
 
-func submit(a asked) Step {
+func submit(a jobSpec) Step {
 	return Step{fmt.Sprintf("%s is submitted", a.name), func(ctx context.Context, e *Env) error {
-		return e.world.client.Create(ctx, a.job(e))
+		return e.cluster.client.Create(ctx, a.job(e))
 	}}
 }
 
 func remove(name string) Step {
 	return Step{name + " is deleted", func(ctx context.Context, e *Env) error {
 		job := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: name}}
-		return e.world.client.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground))
+		return e.cluster.client.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground))
 	}}
 }
 
@@ -45,9 +45,9 @@ func (e *Env) makeQueue(ctx context.Context, name, gpus string) error {
 	for _, o := range e.dialect.queue(e.namespace, name, gpus) {
 		// The last thing to go: jobs name it until they are gone.
 		e.undo = slices.Insert(e.undo, 0, func(ctx context.Context) error {
-			return client.IgnoreNotFound(e.world.client.Delete(ctx, o)) // or the namespace took it along
+			return client.IgnoreNotFound(e.cluster.client.Delete(ctx, o)) // or the namespace took it along
 		})
-		if err := e.world.client.Create(ctx, o); err != nil {
+		if err := e.cluster.client.Create(ctx, o); err != nil {
 			return err
 		}
 	}
@@ -70,11 +70,11 @@ func suspend(name string, is bool) Step {
 	return Step{fmt.Sprintf("suspend of %s is set to %t", name, is), func(ctx context.Context, e *Env) error {
 		return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 			job := &v1alpha1.TrainingJob{}
-			if err := e.world.client.Get(ctx, client.ObjectKey{Namespace: e.namespace, Name: name}, job); err != nil {
+			if err := e.cluster.client.Get(ctx, client.ObjectKey{Namespace: e.namespace, Name: name}, job); err != nil {
 				return err
 			}
 			job.Spec.RunPolicy.Suspend = ptr.To(is)
-			return e.world.client.Update(ctx, job)
+			return e.cluster.client.Update(ctx, job)
 		})
 	}}
 }
@@ -96,7 +96,7 @@ func exit(pod string, code int) Step {
 // endPods plays the trainer: a fake node ends a pod as its annotations say.
 func (e *Env) endPods(ctx context.Context, code int, chosen func(*corev1.Pod) bool) error {
 	pods := &corev1.PodList{}
-	if err := e.world.client.List(ctx, pods, client.InNamespace(e.namespace)); err != nil {
+	if err := e.cluster.client.List(ctx, pods, client.InNamespace(e.namespace)); err != nil {
 		return err
 	}
 	n := 0
@@ -108,7 +108,7 @@ func (e *Env) endPods(ctx context.Context, code int, chosen func(*corev1.Pod) bo
 		n++
 		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"0",%q:"%d"}}}`,
 			localcluster.AnnotationRunSeconds, localcluster.AnnotationExitCode, code)
-		if err := e.world.client.Patch(ctx, p, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
+		if err := e.cluster.client.Patch(ctx, p, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
 			return err
 		}
 	}
@@ -121,38 +121,38 @@ func (e *Env) endPods(ctx context.Context, code int, chosen func(*corev1.Pod) bo
 // deletePod by hand, as somebody with kubectl does.
 func deletePod(name string) Step {
 	return Step{name + " is deleted by hand", func(ctx context.Context, e *Env) error {
-		return e.world.client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: name}})
+		return e.cluster.client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: name}})
 	}}
 }
 
-// until all claims are true of a job at once.
-func until(name string, claims ...Claim) Step {
-	return Step{"until " + name + " " + sayAll(claims), func(ctx context.Context, e *Env) error {
-		return e.recorder.until(ctx, func(v *view) string { return missing(e, v, name, claims) })
+// until all expected are true of a job at once.
+func until(name string, expected ...Expectation) Step {
+	return Step{"until " + name + " " + describeAll(expected), func(ctx context.Context, e *Env) error {
+		return e.recorder.until(ctx, func(v *view) string { return missing(e, v, name, expected) })
 	}}
 }
 
-// now all claims are true of a job, by an answer of the API server and not by what a watch has told.
-func now(name string, claims ...Claim) Step {
-	return Step{"now " + name + " " + sayAll(claims), func(ctx context.Context, e *Env) error {
+// now all expected are true of a job, by an answer of the API server and not by what a watch has told.
+func now(name string, expected ...Expectation) Step {
+	return Step{"now " + name + " " + describeAll(expected), func(ctx context.Context, e *Env) error {
 		v, err := e.look(ctx)
 		if err != nil {
 			return err
 		}
-		if what := missing(e, v, name, claims); what != "" {
+		if what := missing(e, v, name, expected); what != "" {
 			return errors.New(what)
 		}
 		return nil
 	}}
 }
 
-// either of two jobs makes the claims true; the other is told to the steps that follow.
-func untilOne(names [2]string, claims []Claim, then func(first, other string) []Step) Step {
-	return Step{fmt.Sprintf("until one of %s and %s %s", names[0], names[1], sayAll(claims)), func(ctx context.Context, e *Env) error {
+// either of two jobs makes the expected true; the other is told to the steps that follow.
+func untilOne(names [2]string, expected []Expectation, then func(first, other string) []Step) Step {
+	return Step{fmt.Sprintf("until one of %s and %s %s", names[0], names[1], describeAll(expected)), func(ctx context.Context, e *Env) error {
 		first, other := names[0], names[1]
 		err := e.recorder.until(ctx, func(v *view) string {
-			why := missing(e, v, names[0], claims)
-			if first, other = names[0], names[1]; why != "" && missing(e, v, names[1], claims) == "" {
+			why := missing(e, v, names[0], expected)
+			if first, other = names[0], names[1]; why != "" && missing(e, v, names[1], expected) == "" {
 				first, other, why = names[1], names[0], ""
 			}
 			return why
@@ -218,7 +218,7 @@ func nothingLeft(name string) Step {
 			if v.jobs[name] != nil {
 				return "the job exists"
 			}
-			return missing(e, v, name, []Claim{hasNoPods(), hasNoGroup()})
+			return missing(e, v, name, []Expectation{hasNoPods(), hasNoGroup()})
 		})
 		if err != nil {
 			return err
@@ -232,7 +232,7 @@ func (e *Env) look(ctx context.Context) (*view, error) {
 	v := newView()
 	jobs, pods := &v1alpha1.TrainingJobList{}, &corev1.PodList{}
 	for _, list := range []client.ObjectList{jobs, pods} {
-		if err := e.world.client.List(ctx, list, client.InNamespace(e.namespace)); err != nil {
+		if err := e.cluster.client.List(ctx, list, client.InNamespace(e.namespace)); err != nil {
 			return nil, err
 		}
 	}
@@ -253,7 +253,7 @@ func (e *Env) look(ctx context.Context) (*view, error) {
 
 func (e *Env) untilNoService(ctx context.Context, name string) error {
 	return poll(ctx, func(ctx context.Context) (string, error) {
-		err := e.world.client.Get(ctx, client.ObjectKey{Namespace: e.namespace, Name: name}, &corev1.Service{})
+		err := e.cluster.client.Get(ctx, client.ObjectKey{Namespace: e.namespace, Name: name}, &corev1.Service{})
 		if apierrors.IsNotFound(err) {
 			return "", nil
 		}

@@ -23,13 +23,13 @@ const (
 
 func TestScenariosOnFake(t *testing.T) {
 	t.Parallel()
-	runSuite(t, fakeDialect(fakescheduler.Habits{}), crashesOnFake)
+	runSuite(t, fakeDialect(fakescheduler.Behavior{}), crashesOnFake)
 }
 
-// The habits that real schedulers have: the suite must pass with them, or it would demand what nobody gives.
-func TestScenariosOnFakeWithHabits(t *testing.T) {
+// The behavior that real schedulers have: the suite must pass with them, or it would demand what nobody gives.
+func TestScenariosOnFakeWithOptions(t *testing.T) {
 	t.Parallel()
-	runSuite(t, fakeDialect(fakescheduler.Habits{Options: fakescheduler.Options()}), 0)
+	runSuite(t, fakeDialect(fakescheduler.Behavior{Options: fakescheduler.Options()}), 0)
 }
 
 func TestScenariosOnNative(t *testing.T) {
@@ -55,27 +55,27 @@ func TestScenariosOnKueue(t *testing.T) {
 // runSuite runs every scenario that the scheduler can play, once undisturbed and once with so many deaths of the
 // operator. Nothing is skipped: what does not apply is in the committed list, with the reason.
 func runSuite(t *testing.T, d *dialect, crashes int) {
-	w := worldOf(t, d)
-	if err := d.faculties.Check(); err != nil {
+	cluster := clusterOf(t, d)
+	if err := d.capabilities.Check(); err != nil {
 		t.Fatal(err)
 	}
-	if d.habits == nil {
-		w.turn.Lock()
-		defer w.turn.Unlock()
+	if d.behavior == nil {
+		cluster.turn.Lock()
+		defer cluster.turn.Unlock()
 	}
 	var outcomes []Outcome
 	t.Run("scenarios", func(t *testing.T) {
 		for _, s := range scenarios() {
-			if _, why := d.faculties.Lacks(s.needs); why != "" {
+			if _, why := d.capabilities.Lacks(s.needs); why != "" {
 				outcomes = append(outcomes, Outcome{s.name, why})
 				continue
 			}
 			outcomes = append(outcomes, Outcome{Scenario: s.name})
 			t.Run(s.name, func(t *testing.T) {
-				if d.habits != nil {
+				if d.behavior != nil {
 					t.Parallel()
 				}
-				runScenario(t, w, d, s, crashes)
+				runScenario(t, cluster, d, s, crashes)
 			})
 		}
 	})
@@ -88,10 +88,10 @@ func runSuite(t *testing.T, d *dialect, crashes int) {
 	}
 }
 
-func runScenario(t *testing.T, w *world, d *dialect, s Scenario, crashes int) {
-	t.Log(s.claim)
+func runScenario(t *testing.T, cluster *testCluster, d *dialect, s Scenario, crashes int) {
+	t.Log(s.promise)
 	begin := time.Now()
-	undisturbed, err := attemptScenario(t.Context(), w, d, s.steps, nil)
+	undisturbed, err := attemptScenario(t.Context(), cluster, d, s.steps, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func runScenario(t *testing.T, w *world, d *dialect, s Scenario, crashes int) {
 	}
 	for _, run := range runs {
 		begin := time.Now()
-		if _, err := attemptScenario(t.Context(), w, d, s.steps, run); err != nil {
+		if _, err := attemptScenario(t.Context(), cluster, d, s.steps, run); err != nil {
 			t.Errorf("with the operator killed %v: %v", run, err)
 			continue
 		}
@@ -120,7 +120,7 @@ func runScenario(t *testing.T, w *world, d *dialect, s Scenario, crashes int) {
 type end struct {
 	// writes of the operator until then.
 	writes int
-	// made are those writes, each as Mortal has it.
+	// made are those writes, each as CrashTransport has it.
 	made []string
 	// state of every job, and what is left of it.
 	state string
@@ -129,8 +129,8 @@ type end struct {
 }
 
 // attemptScenario plays the steps once. The error tells the whole story.
-func attemptScenario(ctx context.Context, w *world, d *dialect, steps []Step, crashes []Crash) (outcome end, err error) {
-	e, err := newEnv(ctx, w, d, crashes)
+func attemptScenario(ctx context.Context, cluster *testCluster, d *dialect, steps []Step, crashes []Crash) (outcome end, err error) {
+	e, err := newEnv(ctx, cluster, d, crashes)
 	if err != nil {
 		return end{}, fmt.Errorf("preparing: %w", err)
 	}
@@ -167,8 +167,8 @@ func (e *Env) afterCrashes(ctx context.Context, crashes []Crash) (string, error)
 			return "", fmt.Errorf("the operator died %d times, not %d", e.operator.deaths(), len(crashes))
 		}
 		last = e.operator.deaths() >= len(crashes) || i > 0 && crashes[0].Kind != ""
-		witness := fmt.Sprintf("%s%d", witnessPrefix, i)
-		steps := []Step{submit(asked{name: witness, ranks: 1, suspended: true}), until(witness, is(v1alpha1.PhaseSuspended))}
+		witness := fmt.Sprintf("%s%d", heartbeatPrefix, i)
+		steps := []Step{submit(jobSpec{name: witness, ranks: 1, suspended: true}), until(witness, is(v1alpha1.PhaseSuspended))}
 		if err := e.play(ctx, steps); err != nil {
 			return "", err
 		}
@@ -176,7 +176,7 @@ func (e *Env) afterCrashes(ctx context.Context, crashes []Crash) (string, error)
 	return e.state(ctx)
 }
 
-const witnessPrefix = "witness-of-life-"
+const heartbeatPrefix = "heartbeat-"
 
 // state of every job that a scenario leaves, and of what the job holds.
 func (e *Env) state(ctx context.Context) (string, error) {
@@ -186,7 +186,7 @@ func (e *Env) state(ctx context.Context) (string, error) {
 	}
 	lines := slices.Clone(e.noted)
 	for name, job := range v.jobs {
-		if !strings.HasPrefix(name, witnessPrefix) {
+		if !strings.HasPrefix(name, heartbeatPrefix) {
 			lines = append(lines, stateOf(v, job))
 		}
 	}

@@ -15,13 +15,13 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// Name of the dialect, and the schedulerName of its pods.
+// Name of the dialect and the schedulerName of its pods.
 const Name = "fake"
 
 // GPU is the only resource that the fake counts.
 const GPU corev1.ResourceName = "nvidia.com/gpu"
 
-// Backend speaks the fake's dialect.
+// Backend implements the fake's dialect.
 type Backend struct{}
 
 var _ scheduler.Backend = Backend{}
@@ -32,10 +32,10 @@ func (Backend) Name() string { return Name }
 // Kinds implements scheduler.Backend.
 func (Backend) Kinds() []schema.GroupVersionKind { return []schema.GroupVersionKind{groupKind} }
 
-// GroupName is the job's name: one group serves all attempts and keeps its place.
+// GroupName is the job's name: one group serves all attempts and so keeps its place in the order.
 func GroupName(g scheduler.Gang) string { return g.Name }
 
-// Validate implements scheduler.Backend: the dialect has a field for everything.
+// Validate implements scheduler.Backend. The dialect expresses everything but long names.
 func (Backend) Validate(g scheduler.Gang) field.ErrorList {
 	var errs field.ErrorList
 	if len(GroupName(g)) > validation.DNS1123LabelMaxLength {
@@ -82,7 +82,7 @@ func (Backend) Join(pod *corev1.Pod, g scheduler.Gang, _ scheduler.Verdict) {
 	g.JoinPriority(pod)
 }
 
-// Read implements scheduler.Backend. A status about another attempt is as good as none.
+// Read implements scheduler.Backend. It ignores a status that describes another attempt.
 func (Backend) Read(g scheduler.Gang, objs []client.Object) scheduler.Verdict {
 	group := find(g, objs)
 	if group == nil {

@@ -25,13 +25,13 @@ func TestTakesPods(t *testing.T) {
 		node   corev1.Node
 		want   bool
 	}{
-		"says nothing": {"a bare API server has no kubelets", corev1.Node{}, true},
+		"no condition": {"a bare API server has no kubelets", corev1.Node{}, true},
 		"ready":        {"", state(corev1.ConditionTrue), true},
 		"not ready":    {"", state(corev1.ConditionFalse), false},
-		"unknown":      {"its kubelet is silent", state(corev1.ConditionUnknown), false},
+		"unknown":      {"its kubelet no longer reports", state(corev1.ConditionUnknown), false},
 		"cordoned":     {"", corev1.Node{Spec: corev1.NodeSpec{Unschedulable: true}}, false},
-		"tainted":      {"tolerations are not looked at", taint("example.com/reserved"), false},
-		"new":          {"the API server's own taint stays where nothing takes it away", taint(corev1.TaintNodeNotReady), true},
+		"tainted":      {"tolerations are ignored", taint("example.com/reserved"), false},
+		"new":          {"the API server's own taint stays where no controller removes it", taint(corev1.TaintNodeNotReady), true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -42,7 +42,7 @@ func TestTakesPods(t *testing.T) {
 	}
 }
 
-// What the Backend writes is what the scheduler reads.
+// The scheduler reads exactly what the Backend writes.
 func TestTheSchedulerReadsWhatTheBackendWrites(t *testing.T) {
 	g := scheduler.Gang{
 		Name: "bert", Namespace: "ns", Attempt: 2, PriorityClass: "high", MinAvailable: 2,

@@ -22,7 +22,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 )
 
-// makeCertificate of every front, in the files that the report server reads.
+// makeCertificate of every proxy, in the files that the report server reads.
 func makeCertificate(dir string) error {
 	certificate, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
 	if err != nil {
@@ -36,9 +36,9 @@ func makeCertificate(dir string) error {
 	)
 }
 
-// front is where the agents reach an operator's report server, through all its lives: what a Service is on a cluster. Where no operator
+// reportProxy is where the agents reach an operator's report server, through all its lives: what a Service is on a cluster. Where no operator
 // lives the connection breaks, and the dead give no answer any more, also to what they have taken.
-type front struct {
+type reportProxy struct {
 	server *httptest.Server
 
 	mu    sync.Mutex
@@ -48,12 +48,12 @@ type front struct {
 	firsts map[int32][]int64
 }
 
-func newFront(certificates string) (*front, error) {
+func newReportProxy(certificates string) (*reportProxy, error) {
 	pair, err := tls.LoadX509KeyPair(filepath.Join(certificates, "tls.crt"), filepath.Join(certificates, "tls.key"))
 	if err != nil {
 		return nil, err
 	}
-	f := &front{firsts: map[int32][]int64{}}
+	f := &reportProxy{firsts: map[int32][]int64{}}
 	f.server = httptest.NewUnstartedServer(f)
 	f.server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
 	f.server.Config.ErrorLog = log.New(io.Discard, "", 0)
@@ -62,13 +62,13 @@ func newFront(certificates string) (*front, error) {
 }
 
 // lead to the report server of an operator that lives as long as the context.
-func (f *front) lead(life context.Context, server http.Handler) {
+func (f *reportProxy) lead(life context.Context, server http.Handler) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.reach, f.lives = server, life
 }
 
-func (f *front) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+func (f *reportProxy) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	f.mu.Lock()
 	server, life := f.reach, f.lives
 	f.mu.Unlock()
@@ -99,7 +99,7 @@ func (f *front) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	_, _ = w.Write(answer.Body.Bytes())
 }
 
-func (f *front) note(body []byte) {
+func (f *reportProxy) note(body []byte) {
 	report, err := checkpoint.ParseReport(body)
 	if err != nil || report.FirstStep == nil {
 		return
@@ -112,10 +112,10 @@ func (f *front) note(body []byte) {
 }
 
 // firstSteps that rank 0 said it began an attempt with; more than one where it began more than once.
-func (f *front) firstSteps(attempt int32) []int64 {
+func (f *reportProxy) firstSteps(attempt int32) []int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.firsts[attempt])
 }
 
-func (f *front) close() { f.server.Close() }
+func (f *reportProxy) close() { f.server.Close() }

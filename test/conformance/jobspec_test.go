@@ -14,12 +14,12 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 )
 
-// asked is a job to be submitted, as a user would write it.
-type asked struct {
+// jobSpec is a job to be submitted, as a user would write it.
+type jobSpec struct {
 	name        string
 	ranks, gpus int32 // gpus of each rank
 	// roles instead of ranks, for the full form.
-	roles        []askedRole
+	roles        []roleSpec
 	class, queue string
 	minAvailable int32
 	timeout      int32
@@ -32,13 +32,13 @@ type asked struct {
 	retain  v1alpha1.RetainPolicy
 }
 
-type askedRole struct {
+type roleSpec struct {
 	role        v1alpha1.Role
 	ranks, gpus int32
 }
 
 // job that is asked for. Its ranks run until they are told to end: the command is none that a fake node ends.
-func (a asked) job(e *Env) *v1alpha1.TrainingJob {
+func (a jobSpec) job(e *Env) *v1alpha1.TrainingJob {
 	j := &v1alpha1.TrainingJob{
 		ObjectMeta: metav1.ObjectMeta{Name: a.name, Namespace: e.namespace},
 		Spec: v1alpha1.TrainingJobSpec{
@@ -60,7 +60,7 @@ func (a asked) job(e *Env) *v1alpha1.TrainingJob {
 		j.Labels = map[string]string{label: cmp.Or(a.queue, defaultQueue)}
 		policy.Queue = ""
 	}
-	if e.dialect.named {
+	if e.dialect.namedInSpec {
 		policy.Scheduler = v1alpha1.SchedulerName(e.dialect.name)
 	}
 	if a.minAvailable > 0 {
@@ -88,7 +88,7 @@ func (a asked) job(e *Env) *v1alpha1.TrainingJob {
 	return j
 }
 
-func (a asked) trains() corev1.PodTemplateSpec {
+func (a jobSpec) trains() corev1.PodTemplateSpec {
 	t := template(a.gpus)
 	t.Annotations = map[string]string{localcluster.AnnotationTrainer: a.trainer}
 	return t

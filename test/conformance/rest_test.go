@@ -23,18 +23,18 @@ const closed = "conformance.mlplatform.example.com/closed"
 // priorityAtRest: whoever is tried in vain waits out a pause, so that a lower gang may be tried before a higher one that came later.
 // Gangs whose pauses are over are tried in one round.
 var priorityAtRest = Scenario{
-	name:  "priority-at-rest",
-	claim: "room that comes all at one time goes to the highest of the gangs that have rested, whoever came first",
-	needs: []Ability{ServesTheRested},
+	name:    "priority-at-rest",
+	promise: "room that comes all at one time goes to the highest of the gangs that have rested, whoever came first",
+	needs:   []Capability{ServesTheRested},
 	steps: slices.Concat([]Step{
 		closeNodes(3),
-		submit(asked{name: "filler", ranks: 1, gpus: 8, class: top}),
+		submit(jobSpec{name: "filler", ranks: 1, gpus: 8, class: top}),
 		until("filler", runsWhole(1)),
-		submit(asked{name: "early-low", ranks: 2, gpus: 4, class: low}),
+		submit(jobSpec{name: "early-low", ranks: 2, gpus: 4, class: low}),
 		judged("early-low"),
-		submit(asked{name: "late-high", ranks: 2, gpus: 4, class: high}),
+		submit(jobSpec{name: "late-high", ranks: 2, gpus: 4, class: high}),
 		judged("late-high"),
-		submit(asked{name: "last-middle", ranks: 2, gpus: 4, class: middle}),
+		submit(jobSpec{name: "last-middle", ranks: 2, gpus: 4, class: middle}),
 		judged("last-middle"),
 	},
 		goesTo("late-high", "last-middle", "early-low"),
@@ -118,10 +118,10 @@ func (e *Env) openOne(ctx context.Context) (found bool, err error) {
 func (e *Env) changeNode(ctx context.Context, name string, change func(*corev1.Node)) error {
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		node := &corev1.Node{}
-		if err := e.world.client.Get(ctx, client.ObjectKey{Name: name}, node); err != nil {
+		if err := e.cluster.client.Get(ctx, client.ObjectKey{Name: name}, node); err != nil {
 			return err
 		}
 		change(node)
-		return e.world.client.Update(ctx, node)
+		return e.cluster.client.Update(ctx, node)
 	})
 }

@@ -5,78 +5,78 @@ import (
 	"slices"
 )
 
-// Ability is something that one scheduler can do and another cannot.
-type Ability string
+// Capability is something that one scheduler can do and another cannot.
+type Capability string
 
 const (
 	// HoldsPods: it keeps the operator from creating pods until there is room.
-	HoldsPods Ability = "holds pods until there is room"
+	HoldsPods Capability = "holds pods until there is room"
 	// PreemptsWhole: a gang is evicted whole or not at all.
-	PreemptsWhole Ability = "preempts gangs whole"
+	PreemptsWhole Capability = "preempts gangs whole"
 	// ServesByPriority: when room comes, of the gangs that wait for it the highest goes first.
-	ServesByPriority Ability = "starts waiting gangs in order of priority, without starting and preempting a lower one first"
+	ServesByPriority Capability = "starts waiting gangs in order of priority, without starting and preempting a lower one first"
 	// ServesTheRested: of gangs that were not tried for longer than any pause after a try in vain, room that comes all at one time
 	// goes to the highest.
-	ServesTheRested Ability = "gives room that comes at one time to the highest gang that has rested"
+	ServesTheRested Capability = "gives room that comes at one time to the highest gang that has rested"
 	// ServesTheUntried: of gangs that came while the scheduler was away the highest go first.
-	ServesTheUntried Ability = "starts gangs that came while it was away in order of priority"
+	ServesTheUntried Capability = "starts gangs that came while it was away in order of priority"
 	// ServesInOrder: of waiting gangs of one priority the one that came first goes first.
-	ServesInOrder Ability = "serves gangs of one priority in order of submission"
+	ServesInOrder Capability = "serves gangs of one priority in order of submission"
 	// LetsSmallPass: a small gang that fits starts before a large one that does not, however long that one waits.
-	LetsSmallPass Ability = "lets a small gang pass a large one that does not fit"
+	LetsSmallPass Capability = "lets a small gang pass a large one that does not fit"
 	// KeepsPlace: a gang that was preempted returns before gangs of its priority that came later.
-	KeepsPlace Ability = "keeps the place of a preempted gang"
+	KeepsPlace Capability = "keeps the place of a preempted gang"
 	// CountsRoles: minAvailable below the ranks still includes each role's share.
-	CountsRoles Ability = "counts roles towards the minimum"
+	CountsRoles Capability = "counts roles towards the minimum"
 	// RefusesRoles: it cannot count roles, and a job that needs it is refused by name.
-	RefusesRoles Ability = "refuses roles below the minimum"
+	RefusesRoles Capability = "refuses roles below the minimum"
 	// AddsRanks: ranks above the minimum join a gang that runs, as there is room.
-	AddsRanks Ability = "adds ranks above the minimum later"
+	AddsRanks Capability = "adds ranks above the minimum later"
 	// LimitsQueues: jobs name a queue, and a queue has a quota of GPUs.
-	LimitsQueues Ability = "limits queues"
+	LimitsQueues Capability = "limits queues"
 )
 
-// Abilities lists all of them.
-func Abilities() []Ability {
-	return []Ability{HoldsPods, PreemptsWhole, ServesByPriority, ServesTheRested, ServesTheUntried, ServesInOrder, LetsSmallPass, KeepsPlace, CountsRoles, RefusesRoles, AddsRanks, LimitsQueues}
+// AllCapabilities lists all of them.
+func AllCapabilities() []Capability {
+	return []Capability{HoldsPods, PreemptsWhole, ServesByPriority, ServesTheRested, ServesTheUntried, ServesInOrder, LetsSmallPass, KeepsPlace, CountsRoles, RefusesRoles, AddsRanks, LimitsQueues}
 }
 
-// Faculty says whether a scheduler has an ability, and why.
-type Faculty struct {
+// Support says whether a scheduler has an capability, and why.
+type Support struct {
 	Has bool
 	Why string
 }
 
-// Faculties of one scheduler: every Ability is a key.
-type Faculties map[Ability]Faculty
+// Capabilities of one scheduler: every Capability is a key.
+type Capabilities map[Capability]Support
 
-// With returns a copy in which one faculty differs.
-func (f Faculties) With(a Ability, has bool, why string) Faculties {
-	out := Faculties{}
+// With returns a copy in which one capability differs.
+func (f Capabilities) With(a Capability, has bool, why string) Capabilities {
+	out := Capabilities{}
 	for k, v := range f {
 		out[k] = v
 	}
-	out[a] = Faculty{has, why}
+	out[a] = Support{has, why}
 	return out
 }
 
 // Check says what is forgotten: a scheduler about which nothing is said must not pass by having nothing to do.
-func (f Faculties) Check() error {
-	for _, a := range Abilities() {
+func (f Capabilities) Check() error {
+	for _, a := range AllCapabilities() {
 		if f[a].Why == "" {
-			return fmt.Errorf("ability %q: it is not said whether the scheduler has it, and why", a)
+			return fmt.Errorf("capability %q: it is not said whether the scheduler has it, and why", a)
 		}
 	}
 	for a := range f {
-		if !slices.Contains(Abilities(), a) {
-			return fmt.Errorf("ability %q is unknown", a)
+		if !slices.Contains(AllCapabilities(), a) {
+			return fmt.Errorf("capability %q is unknown", a)
 		}
 	}
 	return nil
 }
 
 // Lacks is the first of the needs that the scheduler does not meet; "" when it meets all.
-func (f Faculties) Lacks(needs []Ability) (Ability, string) {
+func (f Capabilities) Lacks(needs []Capability) (Capability, string) {
 	for _, a := range needs {
 		if !f[a].Has {
 			return a, f[a].Why
@@ -86,8 +86,8 @@ func (f Faculties) Lacks(needs []Ability) (Ability, string) {
 }
 
 // OnFake are those of test/fakescheduler.
-func OnFake() Faculties {
-	return Faculties{
+func OnFake() Capabilities {
+	return Capabilities{
 		HoldsPods:        {true, "a group without room stays Queued"},
 		PreemptsWhole:    {true, "without its option EvictsPart"},
 		ServesByPriority: {true, "groups are served by priority"},
@@ -104,8 +104,8 @@ func OnFake() Faculties {
 }
 
 // OnVolcano are those of Volcano with the configuration that ships with the operator.
-func OnVolcano() Faculties {
-	return Faculties{
+func OnVolcano() Capabilities {
+	return Capabilities{
 		HoldsPods:        {false, "without the action enqueue, which would rule out preemption, every group is Inqueue at once"},
 		PreemptsWhole:    {false, "preempt picks ranks node by node (volcano#4607); the operator ends the rest"},
 		ServesByPriority: {true, "a session orders jobs by priority"},
@@ -122,8 +122,8 @@ func OnVolcano() Faculties {
 }
 
 // OnCoscheduling are those of scheduler-plugins with the configuration that ships with the operator.
-func OnCoscheduling() Faculties {
-	return Faculties{
+func OnCoscheduling() Capabilities {
+	return Capabilities{
 		HoldsPods:        {false, "kube-scheduler judges pods, so they must exist"},
 		PreemptsWhole:    {false, "it preempts rank by rank and knows no gang among the victims; the operator ends the rest"},
 		ServesByPriority: {false, "a rank that found no node is tried again after a pause of its own: a lower gang whose pause ends first takes the room, and is then preempted (below)"},
@@ -140,8 +140,8 @@ func OnCoscheduling() Faculties {
 }
 
 // OnNative are those of Kubernetes' own gang scheduling.
-func OnNative() Faculties {
-	return Faculties{
+func OnNative() Capabilities {
+	return Capabilities{
 		HoldsPods:        {false, "kube-scheduler judges pods, so they must exist"},
 		PreemptsWhole:    {true, "disruptionMode PodGroup"},
 		ServesByPriority: {false, "once a second it tries every gang that waits, and room that comes in this moment may go to a lower one, which is then preempted; at any other moment the highest is first (below)"},
@@ -158,8 +158,8 @@ func OnNative() Faculties {
 }
 
 // OnKueue are those of Kueue with Kubernetes' own gang scheduling as the binder.
-func OnKueue() Faculties {
-	return Faculties{
+func OnKueue() Capabilities {
+	return Capabilities{
 		HoldsPods:        {true, "a Workload that is not admitted has no pods"},
 		PreemptsWhole:    {true, "a Workload is evicted whole"},
 		ServesByPriority: {true, "a queue is ordered by priority"},
