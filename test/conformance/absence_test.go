@@ -14,7 +14,7 @@ import (
 var priorityAfterAbsence = Scenario{
 	name:    "priority-after-absence",
 	promise: "gangs that came while the scheduler was away start in the order of their priority, whoever came first",
-	needs:   []Capability{ServesTheUntried},
+	needs:   []Capability{PriorityAfterDowntime},
 	steps: []Step{
 		schedulerGoes(),
 		submit(jobSpec{name: "early-low", ranks: 2, gpus: 8, class: low}),

@@ -3,7 +3,6 @@ package conformance
 import (
 	"errors"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -113,46 +112,5 @@ func TestCrashes(t *testing.T) {
 	}
 	if len(some) != 3 || sum > 20 {
 		t.Errorf("%v are not three lives within 20 writes", some)
-	}
-}
-
-func TestCompareList(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "list.txt")
-	ran := []Outcome{{Scenario: "b"}, {Scenario: "a", Lacking: "it cannot"}}
-	if err := CompareList(path, ran, false); err == nil {
-		t.Error("a list that is not committed passes")
-	}
-	if err := CompareList(path, ran, true); err != nil {
-		t.Fatal(err)
-	}
-	if err := CompareList(path, ran, false); err != nil {
-		t.Error(err)
-	}
-	err := CompareList(path, ran[:1], false)
-	if err == nil || !strings.Contains(err.Error(), "committed, and did not happen: a: not applicable: it cannot") {
-		t.Errorf("a scenario that is missing: %v", err)
-	}
-	err = CompareList(path, append(ran, Outcome{Scenario: "c"}), false)
-	if err == nil || !strings.Contains(err.Error(), "happened, and is not committed: c: ran") {
-		t.Errorf("a scenario more: %v", err)
-	}
-}
-
-func TestCapabilities(t *testing.T) {
-	for name, f := range map[string]Capabilities{"fake": OnFake(), "volcano": OnVolcano(), "native": OnNative()} {
-		if err := f.Check(); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	silent := OnFake()
-	delete(silent, KeepsPlace)
-	if silent.Check() == nil {
-		t.Error("an capability of which nothing is said passes")
-	}
-	if a, why := OnNative().Lacks([]Capability{PreemptsWhole, LimitsQueues}); a != LimitsQueues || why == "" {
-		t.Errorf("native lacks %q: %q", a, why)
-	}
-	if a, _ := OnFake().With(HoldsPods, false, "x").Lacks([]Capability{HoldsPods}); a != HoldsPods || !OnFake()[HoldsPods].Has {
-		t.Error("With changes the original, or nothing")
 	}
 }

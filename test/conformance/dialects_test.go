@@ -53,21 +53,21 @@ type dialect struct {
 
 func volcanoDialect() *dialect {
 	return &dialect{
-		name: volcano.Name, backend: volcano.New(volcano.DefaultOptions()), capabilities: OnVolcano(),
+		name: volcano.Name, backend: volcano.New(volcano.DefaultOptions()), capabilities: CapabilitiesOf(volcano.Name),
 		namedInSpec: true, marksUnschedulable: true, queue: volcanoQueue, process: "vc-scheduler",
 	}
 }
 
 func nativeDialect() *dialect {
 	return &dialect{
-		name: native.Name, backend: native.New(native.Options{}), capabilities: OnNative(), namedInSpec: true, marksUnschedulable: true,
+		name: native.Name, backend: native.New(native.Options{}), capabilities: CapabilitiesOf(native.Name), namedInSpec: true, marksUnschedulable: true,
 		process: "kube-scheduler",
 	}
 }
 
 func coschedulingDialect() *dialect {
 	return &dialect{
-		name: coscheduling.Name, backend: coscheduling.New(coscheduling.Options{}), capabilities: OnCoscheduling(), namedInSpec: true, marksUnschedulable: true,
+		name: coscheduling.Name, backend: coscheduling.New(coscheduling.Options{}), capabilities: CapabilitiesOf(coscheduling.Name), namedInSpec: true, marksUnschedulable: true,
 		process: "scheduler-plugins-scheduler",
 		// Twice podMaxBackoffSeconds of lab/modules/scheduler-plugins/scheduler.yaml: the end of the first try may itself wake a rank
 		// for a second one, after its pause. And a second for the clock by which pauses end.
@@ -77,7 +77,7 @@ func coschedulingDialect() *dialect {
 
 // fakeDialect with mutants and options; the options change what it can do.
 func fakeDialect(h fakescheduler.Behavior) *dialect {
-	d := &dialect{name: fakescheduler.Name, backend: fakescheduler.Backend{}, capabilities: OnFake(), behavior: &h}
+	d := &dialect{name: fakescheduler.Name, backend: fakescheduler.Backend{}, capabilities: CapabilitiesOf(fakescheduler.Name), behavior: &h}
 	for _, o := range h.Options {
 		d.name += "+" + string(o)
 		switch o {
@@ -97,7 +97,7 @@ const defaultQueue = "everything"
 func kueueDialect() *dialect {
 	flavor := &kueuev1beta2.ResourceFlavor{ObjectMeta: metav1.ObjectMeta{Name: "conformance"}}
 	return &dialect{
-		name: kueue.Name, backend: kueue.New(kueue.Options{Binder: native.New(native.Options{})}), capabilities: OnKueue(), namedInSpec: true,
+		name: kueue.Name, backend: kueue.New(kueue.Options{Binder: native.New(native.Options{})}), capabilities: CapabilitiesOf(kueue.Name), namedInSpec: true,
 		queue: kueueQueue, queueLabel: kueue.QueueLabel, clusterObjects: []client.Object{flavor},
 		released: func(o client.Object) bool {
 			wl, ok := o.(*kueuev1beta2.Workload)
@@ -159,7 +159,7 @@ func (d *dialect) judged(v *view, job *v1alpha1.TrainingJob) string {
 	switch {
 	case !verdict.Judged || verdict.Reason == "":
 		return strings.TrimSpace("the scheduler has not said that the gang must wait: " + verdict.Message)
-	case pods == 0 && !d.capabilities[HoldsPods].Has:
+	case pods == 0 && !d.capabilities[HoldsPods].Supported:
 		return "the gang has no pods, and this scheduler judges pods"
 	case pods > 0 && d.marksUnschedulable && marked == 0:
 		return "the scheduler has tried none of the gang's pods"

@@ -30,8 +30,8 @@ const elasticQuota = "../../examples/quotas/coscheduling/elasticquota.yaml"
 func TestElasticQuotaOnCoscheduling(t *testing.T) {
 	t.Parallel()
 	cluster := sharedCluster(t)
-	cluster.turn.Lock()
-	defer cluster.turn.Unlock()
+	cluster.realNodesLock.Lock()
+	defer cluster.realNodesLock.Unlock()
 	_, err := attemptScenario(t.Context(), cluster, coschedulingDialect(), []Step{
 		applyQuota(),
 		untilQuotaCounts(),

@@ -27,7 +27,7 @@ const stepTimeout = 2 * time.Minute
 // Env is what a scenario is played in: a namespace of its own, nodes that nobody else uses meanwhile, an operator and a
 // recorder.
 type Env struct {
-	world     *testCluster
+	cluster   *testCluster
 	dialect   *dialect
 	namespace string
 	nodes     map[string]int64

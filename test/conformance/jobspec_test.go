@@ -72,7 +72,7 @@ func (a jobSpec) job(e *Env) *v1alpha1.TrainingJob {
 	if len(a.roles) > 0 {
 		j.Spec.ReplicaSpecs = map[v1alpha1.Role]v1alpha1.ReplicaSpec{}
 		for _, r := range a.roles {
-			j.Spec.ReplicaSpecs[r.role] = v1alpha1.ReplicaSpec{Replicas: ptr.To(r.ranks), Template: template(r.gpus)}
+			j.Spec.ReplicaSpecs[r.role] = v1alpha1.ReplicaSpec{Replicas: ptr.To(r.ranks), Template: podTemplate(r.gpus)}
 		}
 		return j
 	}
@@ -89,7 +89,7 @@ func (a jobSpec) job(e *Env) *v1alpha1.TrainingJob {
 }
 
 func (a jobSpec) trains() corev1.PodTemplateSpec {
-	t := template(a.gpus)
+	t := podTemplate(a.gpus)
 	t.Annotations = map[string]string{localcluster.AnnotationTrainer: a.trainer}
 	return t
 }
@@ -102,7 +102,7 @@ func gpuRequests(n int32) corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{Requests: corev1.ResourceList{GPU: *resource.NewQuantity(int64(n), resource.DecimalSI)}}
 }
 
-func template(gpus int32) corev1.PodTemplateSpec {
+func podTemplate(gpus int32) corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{
 		Name: "trainer", Image: image, Command: command, Resources: gpuRequests(gpus),
 	}}}}

@@ -25,7 +25,7 @@ const closed = "conformance.mlplatform.example.com/closed"
 var priorityAtRest = Scenario{
 	name:    "priority-at-rest",
 	promise: "room that comes all at one time goes to the highest of the gangs that have rested, whoever came first",
-	needs:   []Capability{ServesTheRested},
+	needs:   []Capability{PriorityAfterBackoff},
 	steps: slices.Concat([]Step{
 		closeNodes(3),
 		submit(jobSpec{name: "filler", ranks: 1, gpus: 8, class: top}),

@@ -45,7 +45,7 @@ var (
 	// What it trained since its checkpoint is lost.
 	dies = ending{onSIGTERM: simtrainer.Die, resume: saveSteps, lost: stallSteps - saveSteps, retain: v1alpha1.RetainClaim}
 	// It saves everything, and nobody hears of it: only who searches the volume knows.
-	savesUnheard = ending{onSIGTERM: simtrainer.SaveUnheard, resume: stallSteps, retain: v1alpha1.DeleteClaim}
+	savesUnreported = ending{onSIGTERM: simtrainer.SaveUnheard, resume: stallSteps, retain: v1alpha1.DeleteClaim}
 )
 
 // resumeCycle is cycle with checkpoints, and to the end: victim trains, is preempted by winner, and its next attempt goes on where the

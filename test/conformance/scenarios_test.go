@@ -268,7 +268,7 @@ var eachRoleHasItsShare = Scenario{
 var refusesWhatItCannotSay = Scenario{
 	name:    "refuses-what-it-cannot-say",
 	promise: "a job that its scheduler has no words for fails with the field's name, and nothing is made for it",
-	needs:   []Capability{RefusesRoles},
+	needs:   []Capability{RejectsRoles},
 	steps: []Step{
 		submit(led),
 		until("led", is(v1alpha1.PhaseFailed), reason(v1alpha1.ReasonInvalidSpec)),

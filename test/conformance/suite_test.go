@@ -60,8 +60,8 @@ func runSuite(t *testing.T, d *dialect, crashes int) {
 		t.Fatal(err)
 	}
 	if d.behavior == nil {
-		cluster.turn.Lock()
-		defer cluster.turn.Unlock()
+		cluster.realNodesLock.Lock()
+		defer cluster.realNodesLock.Unlock()
 	}
 	var outcomes []Outcome
 	t.Run("scenarios", func(t *testing.T) {
@@ -95,54 +95,72 @@ func runScenario(t *testing.T, cluster *testCluster, d *dialect, s Scenario, cra
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("undisturbed, with %d writes of the operator: %.1f s", undisturbed.writes, time.Since(begin).Seconds())
+	t.Logf("undisturbed, with %d writes of the operator: %.1f s", len(undisturbed.writes), time.Since(begin).Seconds())
 	if crashes == 0 {
 		return
 	}
-	runs := [][]Crash{SomeCrashes(d.name+"/"+s.name, undisturbed.writes, crashes)}
-	if *crashPoints == "all" && crashesOn(d) {
-		runs = nil
-		for _, c := range AllCrashes(undisturbed.writes) {
-			runs = append(runs, []Crash{c})
-		}
+	if *crashPoints == "all" && crashPlan.Includes(d.name) {
+		crashAtEachWrite(t, cluster, d, s, len(undisturbed.writes))
+		return
 	}
-	for _, run := range runs {
-		begin := time.Now()
-		if _, err := attemptScenario(t.Context(), cluster, d, s.steps, run); err != nil {
-			t.Errorf("with the operator killed %v: %v", run, err)
+	playWithCrashes(t, cluster, d, s, SomeCrashes(d.name+"/"+s.name, len(undisturbed.writes), crashes))
+}
+
+// crashAtEachWrite plays the scenario once for each crash point of the shard that has not held yet.
+func crashAtEachWrite(t *testing.T, cluster *testCluster, d *dialect, s Scenario, writes int) {
+	points, err := crashPlan.Start(d.name, s.name, AllCrashes(writes))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, point := range points.missing {
+		killed, ok := playWithCrashes(t, cluster, d, s, []Crash{point})
+		if !ok {
 			continue
 		}
-		t.Logf("the same with the operator killed %v: %.1f s", run, time.Since(begin).Seconds())
+		if err := points.Held(point, killed); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
-// end of a scenario.
-type end struct {
-	// writes of the operator until then.
-	writes int
-	// made are those writes, each as CrashTransport has it.
-	made []string
-	// state of every job, and what is left of it.
+// playWithCrashes reports whether the scenario holds, and the writes at which the operator was killed.
+func playWithCrashes(
+	t *testing.T, cluster *testCluster, d *dialect, s Scenario, crashes []Crash,
+) (killed []string, ok bool) {
+	begin := time.Now()
+	got, err := attemptScenario(t.Context(), cluster, d, s.steps, crashes)
+	if err != nil {
+		t.Errorf("with the operator killed %v: %v", crashes, err)
+		return nil, false
+	}
+	t.Logf("the same with the operator killed %v: %.1f s", crashes, time.Since(begin).Seconds())
+	return got.killed, true
+}
+
+// result of playing a scenario.
+type result struct {
+	// writes of the operator, each in CrashTransport's form.
+	writes []string
+	// state describes every job and the objects that remain of it.
 	state string
-	// killed at these writes.
+	// killed lists the writes at which the operator was killed.
 	killed []string
 }
 
 // attemptScenario plays the steps once. The error tells the whole story.
-func attemptScenario(ctx context.Context, cluster *testCluster, d *dialect, steps []Step, crashes []Crash) (outcome end, err error) {
+func attemptScenario(ctx context.Context, cluster *testCluster, d *dialect, steps []Step, crashes []Crash) (got result, err error) {
 	e, err := newEnv(ctx, cluster, d, crashes)
 	if err != nil {
-		return end{}, fmt.Errorf("preparing: %w", err)
+		return result{}, fmt.Errorf("preparing: %w", err)
 	}
 	if err = e.play(ctx, steps); err == nil {
-		outcome.made = e.operator.writes()
-		outcome.writes = len(outcome.made)
-		outcome.state, err = e.afterCrashes(ctx, crashes)
+		got.writes = e.operator.writes()
+		got.state, err = e.afterCrashes(ctx, crashes)
 	}
 	if err != nil {
 		e.noteWaits(ctx)
 	}
-	outcome.killed = e.operator.killedAt()
+	got.killed = e.operator.killedAt()
 	if closed := e.close(ctx); err == nil {
 		err = closed
 	}
@@ -152,7 +170,7 @@ func attemptScenario(ctx context.Context, cluster *testCluster, d *dialect, step
 	if err != nil {
 		err = fmt.Errorf("%w\n%s", err, e.story())
 	}
-	return outcome, err
+	return got, err
 }
 
 // afterCrashes is the state that a scenario has come to, once the operator has died as often as it should and lives
