@@ -26,18 +26,18 @@ const saves = "every=8s save=2s"
 // TestOperatorKilled when the preemption has begun, and again when the gang is gone: the end is the same. It comes first and
 // alone, for it takes the operator from all others; the last part, which needs none of that, runs beside them.
 func TestOperatorKilled(t *testing.T) {
-	var scenes []*scene
+	var fixtures []*fixture
 	for _, scheduler := range schedulers {
-		scenes = append(scenes, newScene(t, scheduler, ranks))
+		fixtures = append(fixtures, newFixture(t, scheduler, ranks))
 	}
-	for _, s := range scenes {
+	for _, s := range fixtures {
 		s.train(short, saves)
 	}
-	for _, s := range scenes {
+	for _, s := range fixtures {
 		s.preempt()
 	}
 	var asked []map[string]types.UID
-	for _, s := range scenes {
+	for _, s := range fixtures {
 		s.Until("a rank is told to end", func(context.Context) (string, error) {
 			if len(s.toldToEnd()) == 0 {
 				return "none is", nil
@@ -45,17 +45,17 @@ func TestOperatorKilled(t *testing.T) {
 			return "", nil
 		})
 	}
-	theOperator.kill()
-	for _, s := range scenes {
+	operatorProcess.kill()
+	for _, s := range fixtures {
 		asked = append(asked, s.toldToEnd())
 	}
-	for i, s := range scenes { // what they say goes with them, and nobody hears it
+	for i, s := range fixtures { // what they say goes with them, and nobody hears it
 		s.gone("they are gone, while no operator runs", asked[i])
 	}
-	if err := theOperator.start(t.Context()); err != nil {
+	if err := operatorProcess.start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range scenes {
+	for _, s := range fixtures {
 		all := map[string]types.UID{}
 		pods, _ := s.now(low, 1)
 		for name, p := range pods {
@@ -63,25 +63,25 @@ func TestOperatorKilled(t *testing.T) {
 		}
 		s.gone("all are gone", all)
 	}
-	theOperator.kill()
-	if err := theOperator.start(t.Context()); err != nil {
+	operatorProcess.kill()
+	if err := operatorProcess.start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range scenes {
-		s.makeWay()
+	for _, s := range fixtures {
+		s.removePreemptor()
 	}
-	for _, s := range scenes {
+	for _, s := range fixtures {
 		s.checkSavedAtTheEnd(s.resumed())
 		t.Logf("%s: versions of the pod that searches: %d", s.Scheduler, len(s.resolvers(low)))
 	}
 	t.Parallel()
-	for _, s := range scenes {
+	for _, s := range fixtures {
 		s.completes()
 	}
 }
 
 // toldToEnd are the ranks of attempt 1 that somebody has deleted.
-func (s *scene) toldToEnd() map[string]types.UID {
+func (s *fixture) toldToEnd() map[string]types.UID {
 	told := map[string]types.UID{}
 	for _, p := range s.podsOf(low, 1) {
 		if p.DeletionTimestamp != nil {
@@ -91,7 +91,7 @@ func (s *scene) toldToEnd() map[string]types.UID {
 	return told
 }
 
-func (s *scene) gone(what string, pods map[string]types.UID) {
+func (s *fixture) gone(what string, pods map[string]types.UID) {
 	s.T.Helper()
 	s.Until(what, func(context.Context) (string, error) {
 		last, gone := s.now(low, 1)
@@ -110,10 +110,10 @@ func TestPreempted(t *testing.T) {
 	for _, scheduler := range schedulers {
 		t.Run(string(scheduler), func(t *testing.T) {
 			t.Parallel()
-			s := newScene(t, scheduler, ranks)
+			s := newFixture(t, scheduler, ranks)
 			s.train(short, saves)
 			s.preempt()
-			s.makeWay()
+			s.removePreemptor()
 			s.checkSavedAtTheEnd(s.resumed())
 			s.completes()
 		})
@@ -127,10 +127,10 @@ func TestDies(t *testing.T) {
 	for _, scheduler := range schedulers {
 		t.Run(string(scheduler), func(t *testing.T) {
 			t.Parallel()
-			s := newScene(t, scheduler, ranks)
+			s := newFixture(t, scheduler, ranks)
 			s.train(forever, fmt.Sprintf("every=%ds save=2s on-sigterm=die", every))
 			s.preempt()
-			s.makeWay()
+			s.removePreemptor()
 			j := s.resumed()
 			s.check(j)
 			if lost := j.Status.Work.LostSteps; lost <= 0 || lost > every*rate {
@@ -146,10 +146,10 @@ func TestDies(t *testing.T) {
 // TestIgnored: a trainer that is told where to resume and begins anew is found out, by the job and by the check of all others.
 func TestIgnored(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, v1alpha1.SchedulerVolcano, ranks)
+	s := newFixture(t, v1alpha1.SchedulerVolcano, ranks)
 	s.train(forever, saves+" ignore-resume=true")
 	s.preempt()
-	s.makeWay()
+	s.removePreemptor()
 	var wrong string
 	s.until("the job says that its resume point was ignored", func(j *v1alpha1.TrainingJob) string {
 		var missing string
@@ -176,7 +176,7 @@ func TestIgnored(t *testing.T) {
 // TestSuspended: a gang that is suspended is asked for a checkpoint before its ranks are ended, and resumes from that one.
 func TestSuspended(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, v1alpha1.SchedulerNative, ranks)
+	s := newFixture(t, v1alpha1.SchedulerNative, ranks)
 	j := s.train(forever, "every=30s save=3s")
 	s.MergePatch(j.DeepCopy(), `{"spec":{"runPolicy":{"suspend":true}}}`)
 	s.Reaches(low, v1alpha1.PhaseSuspended)
@@ -208,11 +208,11 @@ func TestSuspended(t *testing.T) {
 // TestNodeDies with rank 0 on it: nobody says what was saved last, so the volume is searched.
 func TestNodeDies(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, v1alpha1.SchedulerVolcano, ranks+1)
+	s := newFixture(t, v1alpha1.SchedulerVolcano, ranks+1)
 	s.train(forever, "every=8s save=2s")
 	pods, _ := s.now(low, 1)
 	rank0 := pods[low+"-worker-0"]
-	if err := theWorld.KillNode(t.Context(), rank0.Spec.NodeName); err != nil {
+	if err := cluster.KillNode(t.Context(), rank0.Spec.NodeName); err != nil {
 		t.Fatal(err)
 	}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: rank0.Spec.NodeName}}
@@ -240,7 +240,7 @@ func TestNodeDies(t *testing.T) {
 	})
 	j := s.resumed()
 	newest := s.check(j)
-	if word := s.lastWord(low, 1); word != nil {
+	if word := s.lastReport(low, 1); word != nil {
 		t.Errorf("a dead node's rank has spoken: %+v", word)
 	}
 	found := false
@@ -264,10 +264,10 @@ func TestNodeDies(t *testing.T) {
 func TestTorn(t *testing.T) {
 	t.Parallel()
 	const every = 30
-	s := newScene(t, v1alpha1.SchedulerVolcano, ranks)
+	s := newFixture(t, v1alpha1.SchedulerVolcano, ranks)
 	before := s.train(forever, fmt.Sprintf("every=%ds save=2s torn-at=%d", every, every*rate+1)) // the second one
 	s.preempt()
-	s.makeWay()
+	s.removePreemptor()
 	j := s.resumed()
 	newest, torn := s.left(j)
 	if len(torn) != 1 || torn[0].Step <= newest.Step {

@@ -29,7 +29,7 @@ type history struct {
 // record until the test has ended.
 func record(t *testing.T, namespace string) *history {
 	t.Helper()
-	c, err := client.NewWithWatch(theWorld.RESTConfig(), client.Options{Scheme: theWorld.Client.Scheme()})
+	c, err := client.NewWithWatch(cluster.RESTConfig(), client.Options{Scheme: cluster.Client.Scheme()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,8 +109,8 @@ func (h *history) resolvers(job string) []*corev1.Pod {
 	})
 }
 
-// lastWord of an attempt's rank 0, as its agent left it in the pod; nil: none was seen.
-func (h *history) lastWord(job string, attempt int32) (word *checkpoint.Termination) {
+// lastReport of an attempt's rank 0, as its agent left it in the pod; nil: none was seen.
+func (h *history) lastReport(job string, attempt int32) (word *checkpoint.Termination) {
 	for _, p := range h.podsOf(job, attempt) {
 		for _, c := range p.Status.ContainerStatuses {
 			if t := c.State.Terminated; t != nil {

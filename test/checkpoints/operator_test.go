@@ -37,7 +37,7 @@ func newOperator(ctx context.Context, dir string) (*operator, error) {
 	if out, err := exec.CommandContext(ctx, "go", "build", "-o", o.binary, root+"/cmd/operator").CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("building the operator: %w\n%s", err, out)
 	}
-	kubeconfig, err := clientcmd.LoadFromFile(theWorld.Kubeconfig())
+	kubeconfig, err := clientcmd.LoadFromFile(cluster.Kubeconfig())
 	if err != nil {
 		return nil, err
 	}

@@ -45,7 +45,7 @@ func gotrainer() program {
 
 // training is one job with a volume of its own.
 type training struct {
-	*world
+	*environment
 	t         *testing.T
 	program   program
 	scheduler v1alpha1.SchedulerName
@@ -53,8 +53,8 @@ type training struct {
 	disk      string
 }
 
-func (w *world) newTraining(t *testing.T, p program, scheduler v1alpha1.SchedulerName, name string) *training {
-	return &training{world: w, t: t, program: p, scheduler: scheduler, name: name, disk: filepath.Join(w.dir, "disks", name)}
+func (e *environment) newTraining(t *testing.T, p program, scheduler v1alpha1.SchedulerName, name string) *training {
+	return &training{environment: e, t: t, program: p, scheduler: scheduler, name: name, disk: filepath.Join(e.dir, "disks", name)}
 }
 
 // submit a gang of four ranks with checkpoints.

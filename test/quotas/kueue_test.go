@@ -40,7 +40,7 @@ func selects(kind string) func(*v1alpha1.TrainingJob) {
 // Teams share a cohort of h100 and a100; the other cases have nodes and queues of their own and run beside.
 func TestKueue(t *testing.T) {
 	t.Parallel()
-	w := get(t, startKueueWorld)
+	w := get(t, startKueueCluster)
 	a, b := newTeam(t, w, onKueue, "team-a"), newTeam(t, w, onKueue, "team-b")
 	for kind, nodes := range map[string]int{"h100": 4, "a100": 4, "v100": 2} {
 		for i := range nodes {
@@ -266,7 +266,7 @@ func admissionCheck(p team) {
 	p.runs("bert", 1)
 }
 
-// checked: the place's ClusterQueue has an admission check of its name, which nobody but the test answers.
+// checked: the namespace's ClusterQueue has an admission check of its name, which nobody but the test answers.
 func (p team) checked() {
 	p.T.Helper()
 	check := &kueuev1beta2.AdmissionCheck{
@@ -286,7 +286,7 @@ func (p team) checked() {
 	p.active(p.Name)
 }
 
-// answer of the admission check to the only Workload of the place.
+// answer of the admission check to the only Workload of the namespace.
 func (p team) answer(a kueuev1beta2.AdmissionCheckState) {
 	p.T.Helper()
 	p.Until("the check has answered", func(ctx context.Context) (string, error) {

@@ -26,19 +26,19 @@ import (
 
 const root = "../.."
 
-// started worlds, for TestMain, which is alone when it looks.
+// started lists the clusters for TestMain, which stops them after all tests.
 var started struct {
 	sync.Mutex
-	worlds []*harness.Cluster
+	clusters []*harness.Cluster
 }
 
-func world(o harness.Options) func() (*harness.Cluster, error) {
+func startOnce(o harness.Options) func() (*harness.Cluster, error) {
 	return sync.OnceValues(func() (*harness.Cluster, error) {
 		o.Root = root
 		w, err := harness.Start(context.Background(), o)
 		if err == nil {
 			started.Lock()
-			started.worlds = append(started.worlds, w)
+			started.clusters = append(started.clusters, w)
 			started.Unlock()
 		}
 		return w, err
@@ -47,13 +47,13 @@ func world(o harness.Options) func() (*harness.Cluster, error) {
 
 // Two clusters: Kueue's webhooks look at every pod.
 var (
-	// startWorld has 4 nodes, 32 GPUs: what the files of Volcano's queues are made for.
-	startWorld = world(harness.Options{
+	// startCluster has 4 nodes, 32 GPUs: what the files of Volcano's queues are made for.
+	startCluster = startOnce(harness.Options{
 		Schedulers: []string{localcluster.SchedulerVolcano, localcluster.SchedulerNative}, Nodes: 4,
 		Backends:    []scheduler.Backend{volcano.New(volcano.DefaultOptions()), native.New(native.Options{})},
 		AddToScheme: []func(*kruntime.Scheme) error{schedulingv1beta1.AddToScheme},
 	})
-	startKueueWorld = world(harness.Options{
+	startKueueCluster = startOnce(harness.Options{
 		Schedulers:  []string{localcluster.SchedulerKueue},
 		Backends:    []scheduler.Backend{kueue.New(kueue.Options{Binder: native.New(native.Options{})})},
 		AddToScheme: []func(*kruntime.Scheme) error{kueue.AddToScheme},
@@ -79,7 +79,7 @@ func TestMain(m *testing.M) {
 	}
 	code := m.Run()
 	var errs []error
-	for _, w := range started.worlds {
+	for _, w := range started.clusters {
 		errs = append(errs, w.Stop())
 	}
 	if err := errors.Join(errs...); err != nil {

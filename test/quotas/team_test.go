@@ -172,9 +172,9 @@ func needs(t *testing.T, b v1alpha1.Blocker, need, free string) {
 
 // in a subtest.
 func (p team) in(t *testing.T) team {
-	place := *p.Namespace
-	place.T = t
-	return team{&place}
+	namespace := *p.Namespace
+	namespace.T = t
+	return team{&namespace}
 }
 
 func keyOf(o client.Object) client.ObjectKey { return client.ObjectKeyFromObject(o) }

@@ -20,7 +20,7 @@ func inQueue(name string) func(*v1alpha1.TrainingJob) {
 // Volcano's queues and the namespace's quota use the same 4 nodes of 8 GPUs, one after the other.
 func TestVolcanoAndNative(t *testing.T) {
 	t.Parallel()
-	w := get(t, startWorld)
+	w := get(t, startCluster)
 	run(t, "volcano", func(t *testing.T) { volcanoQueues(t, w) })
 	run(t, "native", func(t *testing.T) { namespaceQuota(t, w) })
 }

@@ -27,18 +27,18 @@ import (
 var provocationsAlone = map[string]provocation{
 	"Volcano lets no more in": {
 		reason: v1alpha1.ReasonWaitingInQueue, on: both[:1], nodes: 1,
-		provoke: func(p *place) { p.reserveAll(); p.Job("bert", 2, "4") },
-		remove:  func(p *place) { p.Delete(p.reservation()) },
+		provoke: func(p *fixture) { p.reserveAll(); p.Job("bert", 2, "4") },
+		remove:  func(p *fixture) { p.Delete(p.reservation()) },
 	},
 	"Volcano does not run": {
 		reason: v1alpha1.ReasonNotJudged, on: both[:1], nodes: 1,
-		provoke: func(p *place) { p.stop("vc-scheduler"); p.Job("bert", 2, "1") },
-		remove:  func(p *place) { p.start("vc-scheduler") },
+		provoke: func(p *fixture) { p.stop("vc-scheduler"); p.Job("bert", 2, "1") },
+		remove:  func(p *fixture) { p.start("vc-scheduler") },
 	},
 	"kube-scheduler does not run": {
 		reason: v1alpha1.ReasonNotJudged, on: both[1:], nodes: 1,
-		provoke: func(p *place) { p.stop("kube-scheduler"); p.Job("bert", 2, "1") },
-		remove:  func(p *place) { p.start("kube-scheduler") },
+		provoke: func(p *fixture) { p.stop("kube-scheduler"); p.Job("bert", 2, "1") },
+		remove:  func(p *fixture) { p.start("kube-scheduler") },
 	},
 }
 
@@ -60,7 +60,7 @@ func TestReasonsOfAClusterAlone(t *testing.T) {
 	}()
 	for name, c := range provocationsAlone {
 		for _, s := range c.on {
-			t.Run(fmt.Sprintf("%s, %s", s, name), func(t *testing.T) { c.run(&place{w.NewNamespace(t, s, c.nodes)}) })
+			t.Run(fmt.Sprintf("%s, %s", s, name), func(t *testing.T) { c.run(&fixture{w.NewNamespace(t, s, c.nodes)}) })
 		}
 	}
 }
@@ -87,7 +87,7 @@ func withEnqueue(to string) error {
 }
 
 // reservation is a group of somebody else's that has no pods yet.
-func (p *place) reservation() *schedulingv1beta1.PodGroup {
+func (p *fixture) reservation() *schedulingv1beta1.PodGroup {
 	return &schedulingv1beta1.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: "somebody"},
 		Spec: schedulingv1beta1.PodGroupSpec{
@@ -97,7 +97,7 @@ func (p *place) reservation() *schedulingv1beta1.PodGroup {
 }
 
 // reserveAll GPUs of the cluster, and use none.
-func (p *place) reserveAll() {
+func (p *fixture) reserveAll() {
 	g := p.reservation()
 	p.Create(g)
 	p.Until("the group of somebody else is let in", func(ctx context.Context) (string, error) {
@@ -110,7 +110,7 @@ func (p *place) reserveAll() {
 }
 
 // stop a process of the cluster, until start or the test's end.
-func (p *place) stop(process string) {
+func (p *fixture) stop(process string) {
 	p.T.Cleanup(func() {
 		if err := p.StartProcess(context.Background(), process); err != nil {
 			p.T.Error(err)
@@ -121,7 +121,7 @@ func (p *place) stop(process string) {
 	}
 }
 
-func (p *place) start(process string) {
+func (p *fixture) start(process string) {
 	if err := p.StartProcess(p.T.Context(), process); err != nil {
 		p.T.Fatal(err)
 	}

@@ -29,7 +29,7 @@ const (
 	pool = harness.Pool
 )
 
-var theWorld *harness.Cluster
+var cluster *harness.Cluster
 
 func options() harness.Options {
 	return harness.Options{
@@ -51,13 +51,13 @@ func TestMain(m *testing.M) {
 		}
 	}
 	var err error
-	theWorld, err = harness.Start(context.Background(), options())
+	cluster, err = harness.Start(context.Background(), options())
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "bringing up the world:", err)
+		fmt.Fprintln(os.Stderr, "bringing up the cluster:", err)
 		os.Exit(1)
 	}
 	code := m.Run()
-	if err := theWorld.Stop(); err != nil {
+	if err := cluster.Stop(); err != nil {
 		fmt.Fprintln(os.Stderr, "taking it down:", err)
 		code = 1
 	}
@@ -65,9 +65,9 @@ func TestMain(m *testing.M) {
 }
 
 // place is the namespace of one case, with its nodes.
-type place struct{ *harness.Namespace }
+type fixture struct{ *harness.Namespace }
 
-// newPlace with so many nodes of 8 GPUs.
-func newPlace(t *testing.T, s v1alpha1.SchedulerName, nodes int) *place {
-	return &place{theWorld.NewNamespace(t, s, nodes)}
+// newFixture with so many nodes of 8 GPUs.
+func newFixture(t *testing.T, s v1alpha1.SchedulerName, nodes int) *fixture {
+	return &fixture{cluster.NewNamespace(t, s, nodes)}
 }

@@ -22,31 +22,31 @@ import (
 )
 
 const (
-	// low is the gang that every case is about, of ranks that take a node each; boss is who preempts it.
-	low, boss = "low", "boss"
-	ranks     = 2
+	// low is the gang that every case is about, of ranks that take a node each; preemptor is who preempts it.
+	low, preemptor = "low", "preemptor"
+	ranks          = 2
 	// rate of the trainers, in steps per second.
 	rate = 100
 	// forever are more steps than any test waits for; short ones are trained in a minute.
 	forever, short = 10_000_000, 6_000
 )
 
-// scene is a gang with a place of its own, and all that happens there.
-type scene struct {
+// fixture is a gang with a place of its own, and all that happens there.
+type fixture struct {
 	*harness.Namespace
 	*history
-	// bossCame is when the preempting gang was asked for.
-	bossCame time.Time
+	// preemptorSubmitted is when the preempting gang was asked for.
+	preemptorSubmitted time.Time
 }
 
-func newScene(t *testing.T, s v1alpha1.SchedulerName, nodes int) *scene {
+func newFixture(t *testing.T, s v1alpha1.SchedulerName, nodes int) *fixture {
 	t.Helper()
-	p := theWorld.NewNamespace(t, s, nodes)
-	return &scene{Namespace: p, history: record(t, p.Name)}
+	p := cluster.NewNamespace(t, s, nodes)
+	return &fixture{Namespace: p, history: record(t, p.Name)}
 }
 
 // train creates the gang on a volume of its own and waits until it has a first checkpoint.
-func (s *scene) train(steps int, trainer string) *v1alpha1.TrainingJob {
+func (s *fixture) train(steps int, trainer string) *v1alpha1.TrainingJob {
 	s.T.Helper()
 	volume := &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: s.Name},
@@ -101,7 +101,7 @@ func play(j *v1alpha1.TrainingJob, trainer string) {
 }
 
 // until the job as it is now misses nothing.
-func (s *scene) until(what string, missing func(*v1alpha1.TrainingJob) string) {
+func (s *fixture) until(what string, missing func(*v1alpha1.TrainingJob) string) {
 	s.T.Helper()
 	s.Until(what, func(ctx context.Context) (string, error) {
 		j, err := s.Get(ctx, low)
@@ -116,21 +116,21 @@ func (s *scene) until(what string, missing func(*v1alpha1.TrainingJob) string) {
 }
 
 // preempt it by a gang that needs all its nodes.
-func (s *scene) preempt() {
+func (s *fixture) preempt() {
 	s.T.Helper()
-	s.bossCame = time.Now()
-	s.Job(boss, ranks, "8", func(j *v1alpha1.TrainingJob) { j.Spec.RunPolicy.SchedulingPolicy.PriorityClass = high })
+	s.preemptorSubmitted = time.Now()
+	s.Job(preemptor, ranks, "8", func(j *v1alpha1.TrainingJob) { j.Spec.RunPolicy.SchedulingPolicy.PriorityClass = high })
 }
 
-// makeWay again, once the gang was preempted.
-func (s *scene) makeWay() {
+// removePreemptor again, once the gang was preempted.
+func (s *fixture) removePreemptor() {
 	s.T.Helper()
 	s.reachesAttempt(2)
-	s.Reaches(boss, v1alpha1.PhaseRunning)
-	s.Delete(&v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Name: boss, Namespace: s.Name}})
+	s.Reaches(preemptor, v1alpha1.PhaseRunning)
+	s.Delete(&v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Name: preemptor, Namespace: s.Name}})
 }
 
-func (s *scene) reachesAttempt(n int32) {
+func (s *fixture) reachesAttempt(n int32) {
 	s.T.Helper()
 	s.until(fmt.Sprintf("attempt %d", n), func(j *v1alpha1.TrainingJob) string {
 		if j.Status.Phase.Finished() {
@@ -149,7 +149,7 @@ func (s *scene) reachesAttempt(n int32) {
 //   - The status has a resume point, and every rank was given that one.
 //   - No progress was ever shown behind it.
 //   - The operator did not find that the trainer ignores it. It judges by the same report that it takes the progress from.
-func (s *scene) goesOn() (missing, wrong string) {
+func (s *fixture) goesOn() (missing, wrong string) {
 	versions := s.job(low)
 	if len(versions) == 0 || versions[len(versions)-1].Status.Attempt < 2 {
 		return "there is no second attempt", ""
@@ -203,7 +203,7 @@ func resumeOf(pod *corev1.Pod) string {
 }
 
 // resumed waits until attempt 2 goes on, and returns the job as it is then.
-func (s *scene) resumed() *v1alpha1.TrainingJob {
+func (s *fixture) resumed() *v1alpha1.TrainingJob {
 	s.T.Helper()
 	s.Until("it goes on where it was", func(context.Context) (string, error) {
 		missing, wrong := s.goesOn()
@@ -217,9 +217,9 @@ func (s *scene) resumed() *v1alpha1.TrainingJob {
 }
 
 // left is what attempt 1 left on the volume: its newest complete checkpoint, and what is newer and torn.
-func (s *scene) left(j *v1alpha1.TrainingJob) (newest simtrainer.Checkpoint, torn []simtrainer.Checkpoint) {
+func (s *fixture) left(j *v1alpha1.TrainingJob) (newest simtrainer.Checkpoint, torn []simtrainer.Checkpoint) {
 	s.T.Helper()
-	v, err := simtrainer.OpenVolume(theVolume)
+	v, err := simtrainer.OpenVolume(volumeFile)
 	if err != nil {
 		s.T.Fatal(err)
 	}
@@ -231,7 +231,7 @@ func (s *scene) left(j *v1alpha1.TrainingJob) (newest simtrainer.Checkpoint, tor
 }
 
 // check what every case has in common: it resumes from the newest complete checkpoint there is, and what was lost is counted.
-func (s *scene) check(j *v1alpha1.TrainingJob) simtrainer.Checkpoint {
+func (s *fixture) check(j *v1alpha1.TrainingJob) simtrainer.Checkpoint {
 	s.T.Helper()
 	newest, _ := s.left(j)
 	from, w := j.Status.Checkpoint.ResumeFrom, j.Status.Work
@@ -241,7 +241,7 @@ func (s *scene) check(j *v1alpha1.TrainingJob) simtrainer.Checkpoint {
 	if w == nil {
 		s.T.Fatal("nothing is known of its work")
 	}
-	if word := s.lastWord(low, 1); word != nil && w.LostSteps != *word.Step-from.Step {
+	if word := s.lastReport(low, 1); word != nil && w.LostSteps != *word.Step-from.Step {
 		s.T.Errorf("it was at step %d and resumes from step %d; counted as lost are %d steps", *word.Step, from.Step, w.LostSteps)
 	}
 	if j.Status.Restarts != 0 {
@@ -253,10 +253,10 @@ func (s *scene) check(j *v1alpha1.TrainingJob) simtrainer.Checkpoint {
 }
 
 // checkSavedAtTheEnd: nothing was lost, for what was trained was saved when the gang was preempted.
-func (s *scene) checkSavedAtTheEnd(j *v1alpha1.TrainingJob) {
+func (s *fixture) checkSavedAtTheEnd(j *v1alpha1.TrainingJob) {
 	s.T.Helper()
 	newest := s.check(j)
-	if newest.Time.Before(s.bossCame) {
+	if newest.Time.Before(s.preemptorSubmitted) {
 		s.T.Errorf("its checkpoint is of %s, before it was preempted", newest.Time)
 	}
 	if lost := j.Status.Work.LostSteps; lost != 0 {
@@ -268,7 +268,7 @@ func (s *scene) checkSavedAtTheEnd(j *v1alpha1.TrainingJob) {
 }
 
 // completes: it comes to its end, in the attempt that it is in, and never showed less than it resumed from.
-func (s *scene) completes() {
+func (s *fixture) completes() {
 	s.T.Helper()
 	j := s.Reaches(low, v1alpha1.PhaseSucceeded)
 	if _, wrong := s.goesOn(); wrong != "" {

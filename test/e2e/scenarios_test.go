@@ -12,9 +12,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// story of one training whose first attempt is interrupted.
-type story struct {
-	// reduced stories are those that CI has time for.
+// scenario of one training whose first attempt is interrupted.
+type scenario struct {
+	// reduced scenarios are those that CI has time for.
 	reduced   bool
 	program   program
 	scheduler v1alpha1.SchedulerName
@@ -34,9 +34,9 @@ type story struct {
 	restarts, preemptions int32
 }
 
-func stories() []story {
+func scenarios() []scenario {
 	ignore := []string{"--ignore-resume"}
-	return []story{
+	return []scenario{
 		{reduced: true, program: gotrainer(), scheduler: v1alpha1.SchedulerVolcano, name: "preempted", interrupt: preempt, saves: true, preemptions: 1},
 		{
 			reduced: true, program: gotrainer(), scheduler: v1alpha1.SchedulerVolcano, name: "ignores-its-resume", args: ignore,
@@ -161,19 +161,19 @@ func preemptAndTear(j *training) int64 {
 }
 
 func TestResumesBitForBit(t *testing.T) {
-	w := theWorld
+	e := env
 	uninterrupted := map[string][]line{}
-	for _, s := range stories() {
+	for _, s := range scenarios() {
 		if *reduced && !s.reduced {
 			continue
 		}
 		t.Run(s.program.name+"/"+string(s.scheduler)+"/"+s.name, func(t *testing.T) {
-			t.Cleanup(func() { w.clear(t) })
-			w.tellIfFailed(t, s.program.name)
+			t.Cleanup(func() { e.clear(t) })
+			e.logIfFailed(t, s.program.name)
 			whole, tried := uninterrupted[s.program.name]
 			if !tried {
 				uninterrupted[s.program.name] = nil
-				plain := w.newTraining(t, s.program, v1alpha1.SchedulerVolcano, s.program.name+"-uninterrupted")
+				plain := e.newTraining(t, s.program, v1alpha1.SchedulerVolcano, s.program.name+"-uninterrupted")
 				plain.submit()
 				plain.untilSucceeded()
 				whole = plain.lines()
@@ -182,13 +182,13 @@ func TestResumesBitForBit(t *testing.T) {
 			if whole == nil {
 				t.Fatal("there is no uninterrupted training to compare with")
 			}
-			s.play(t, w, whole)
+			s.play(t, e, whole)
 		})
 	}
 }
 
-func (s story) play(t *testing.T, w *world, whole []line) {
-	low := w.newTraining(t, s.program, s.scheduler, strings.Join([]string{s.program.name, string(s.scheduler), s.name}, "-"))
+func (s scenario) play(t *testing.T, e *environment, whole []line) {
+	low := e.newTraining(t, s.program, s.scheduler, strings.Join([]string{s.program.name, string(s.scheduler), s.name}, "-"))
 	low.submit(append([]string{"--step-seconds", s.program.pause}, s.args...)...)
 	low.untilTrained(50, s.checkpoints)
 	if s.asked { // only who is known to report is asked

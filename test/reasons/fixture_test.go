@@ -21,7 +21,7 @@ import (
 )
 
 // queue of Volcano with the name of the place.
-func (p *place) queue(edit ...func(*schedulingv1beta1.Queue)) *schedulingv1beta1.Queue {
+func (p *fixture) queue(edit ...func(*schedulingv1beta1.Queue)) *schedulingv1beta1.Queue {
 	q := &schedulingv1beta1.Queue{ObjectMeta: metav1.ObjectMeta{Name: p.Name}}
 	for _, e := range edit {
 		e(q)
@@ -42,7 +42,7 @@ func capability(n int64) func(*schedulingv1beta1.Queue) {
 }
 
 // operate a queue as vcctl does: by a command to Volcano's controllers.
-func (p *place) operate(q *schedulingv1beta1.Queue, action string) {
+func (p *fixture) operate(q *schedulingv1beta1.Queue, action string) {
 	p.Create(&unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "bus.volcano.sh/v1alpha1", "kind": "Command",
 		"metadata": map[string]any{"generateName": "command-", "namespace": p.Name},
@@ -53,20 +53,20 @@ func (p *place) operate(q *schedulingv1beta1.Queue, action string) {
 	}})
 }
 
-func (p *place) holder(ranks int32, gpus string, edit ...func(*v1alpha1.TrainingJob)) {
+func (p *fixture) holder(ranks int32, gpus string, edit ...func(*v1alpha1.TrainingJob)) {
 	p.Job("holder", ranks, gpus, edit...)
 	p.Reaches("holder", v1alpha1.PhaseRunning)
 }
 
-func (p *place) endHolder() {
+func (p *fixture) endHolder() {
 	p.Delete(&v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: "holder"}})
 }
 
 // quota of the namespace, named gpus.
-func (p *place) quota(n string) { p.limit("gpus", "requests."+gpu, n) }
+func (p *fixture) quota(n string) { p.limit("gpus", "requests."+gpu, n) }
 
 // limit what the namespace may have of something.
-func (p *place) limit(name string, of corev1.ResourceName, n string) {
+func (p *fixture) limit(name string, of corev1.ResourceName, n string) {
 	p.Create(&corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: name},
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{of: resource.MustParse(n)}},
@@ -81,7 +81,7 @@ func (p *place) limit(name string, of corev1.ResourceName, n string) {
 	})
 }
 
-func (p *place) patchNode(i int, patch string) {
+func (p *fixture) patchNode(i int, patch string) {
 	p.T.Helper()
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", p.Name, i)}}
 	if err := p.Client.Patch(p.T.Context(), n, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
@@ -95,7 +95,7 @@ func withClaim(j *v1alpha1.TrainingJob) {
 	}}}
 }
 
-func (p *place) claim() {
+func (p *fixture) claim() {
 	p.Create(&corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: "data"},
 		Spec: corev1.PersistentVolumeClaimSpec{
@@ -116,7 +116,7 @@ func apart(j *v1alpha1.TrainingJob) {
 
 // failToPull plays a kubelet that cannot pull an image. KWOK leaves pods alone that are Ready already; the node is cordoned
 // until all of them are.
-func failToPull(p *place) {
+func failToPull(p *fixture) {
 	p.patchNode(0, `{"spec":{"unschedulable":true}}`)
 	p.Job("bert", 2, "1")
 	p.Until("the kubelet has no image", func(ctx context.Context) (string, error) {
@@ -143,7 +143,7 @@ func failToPull(p *place) {
 	p.patchNode(0, `{"spec":{"unschedulable":null}}`)
 }
 
-func (p *place) editGroup(name string, edit func(*schedulingv1beta1.PodGroup)) {
+func (p *fixture) editGroup(name string, edit func(*schedulingv1beta1.PodGroup)) {
 	p.T.Helper()
 	g := &schedulingv1beta1.PodGroup{}
 	if err := p.Client.Get(p.T.Context(), client.ObjectKey{Namespace: p.Name, Name: name}, g); err != nil {
@@ -157,7 +157,7 @@ func (p *place) editGroup(name string, edit func(*schedulingv1beta1.PodGroup)) {
 }
 
 // groupsOf the place's scheduler, as quotas name them.
-func (p *place) groupsOf() corev1.ResourceName {
+func (p *fixture) groupsOf() corev1.ResourceName {
 	group := schedulingv1beta1.SchemeGroupVersion.Group
 	if p.Scheduler == onNative {
 		group = schedulingv1alpha2.SchemeGroupVersion.Group
@@ -166,7 +166,7 @@ func (p *place) groupsOf() corev1.ResourceName {
 }
 
 // loseNode of the first rank, and end that rank by hand: nobody is there to carry it out.
-func loseNode(p *place) {
+func loseNode(p *fixture) {
 	p.Job("bert", 2, "8")
 	p.Reaches("bert", v1alpha1.PhaseRunning)
 	rank := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: "bert-worker-0"}}
@@ -192,7 +192,7 @@ func loseNode(p *place) {
 }
 
 // nodesAreOff: what an admin says of nodes that do not answer, once that is sure.
-func nodesAreOff(p *place) {
+func nodesAreOff(p *fixture) {
 	nodes := &corev1.NodeList{}
 	if err := p.Client.List(p.T.Context(), nodes, client.MatchingLabels{pool: p.Name}); err != nil {
 		p.T.Fatal(err)
