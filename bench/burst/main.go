@@ -1,8 +1,8 @@
-// Burst answers one question: many gangs arrive at once and all fit; how much longer than its scheduler's own floor does the
-// operator take until every rank runs, and how many API writes does it spend?
+// Burst answers one question: when many gangs arrive at once and all fit, how much longer than the scheduler alone
+// does the operator take until every rank runs, and how many API writes does it make?
 //
-// In one run, on one cluster, it applies the gangs as TrainingJobs, then writes the very groups and pods that the operator had
-// made again with a raw client, several times in turn. It reports ratios and counters.
+// On one cluster it applies the gangs as TrainingJobs and then writes the same groups and pods with a raw client,
+// several times in turn. It prints ratios and counters.
 package main
 
 import (
@@ -22,7 +22,7 @@ func main() {
 	var o options
 	cmd := &cobra.Command{
 		Use:           "burst",
-		Short:         "Many gangs at once: the operator beside raw groups and pods on the same scheduler",
+		Short:         "Compare the operator with raw groups and pods on the same scheduler when many gangs arrive at once",
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -32,11 +32,11 @@ func main() {
 	flags.IntVar(&o.gangs, "gangs", 60, "number of gangs")
 	flags.IntVar(&o.ranks, "ranks", 8, "ranks of a gang, one GPU each")
 	flags.IntVar(&o.nodes, "nodes", 64, "fake nodes of 8 GPUs")
-	flags.IntVar(&o.pairs, "pairs", 3, "how often each way is run, in turn, after one pair to warm up")
+	flags.IntVar(&o.pairs, "pairs", 3, "number of runs of each way, in turn, after one pair that warms up")
 	flags.StringSliceVar(&o.schedulers, "scheduler", []string{localcluster.SchedulerVolcano, localcluster.SchedulerNative}, "schedulers")
 	flags.StringVar(&o.operator, "operator", "bin/operator", "the operator's binary")
 	flags.StringVar(&o.crds, "crds", "deploy/crd", "folder of CRDs")
-	flags.StringVar(&o.out, "out", "bench/results", "folder for the report, as JSON")
+	flags.StringVar(&o.out, "out", "bench/results", "folder for the summary, as JSON")
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -44,12 +44,6 @@ func main() {
 		fmt.Fprintln(os.Stderr, "burst:", err)
 		os.Exit(1)
 	}
-}
-
-type options struct {
-	gangs, ranks, nodes, pairs int
-	schedulers                 []string
-	operator, crds, out        string
 }
 
 func (o options) run(ctx context.Context) error {
@@ -68,16 +62,16 @@ func (o options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer cluster.Down(context.WithoutCancel(ctx)) //nolint:errcheck // the cluster is attached: it ends with this process anyway
-	report := newReport(o)
+	defer cluster.Down(context.WithoutCancel(ctx)) //nolint:errcheck // attached: it ends with this process
+	results := newSummary(o)
 	for _, scheduler := range o.schedulers {
 		b := &burst{options: o, cluster: cluster, scheduler: scheduler, dir: dir}
 		runs, err := b.runAll(ctx)
 		if err != nil {
 			return fmt.Errorf("%s: %w", scheduler, err)
 		}
-		report.add(scheduler, runs)
+		results.add(scheduler, runs)
 	}
-	report.print(os.Stdout)
-	return report.save(o.out)
+	results.print(os.Stdout)
+	return results.save(o.out)
 }

@@ -26,7 +26,7 @@ func TestCount(t *testing.T) {
 		t.Errorf("writes (-want +got):\n%s", diff)
 	}
 	if want := int64(strings.LastIndex(log, "\n") + 1); read != want {
-		t.Errorf("read %d bytes, want %d: the half line stays for the next time", read, want)
+		t.Errorf("read %d bytes, want %d: half a line is left for the next call", read, want)
 	}
 	if n := got["operator"].Total(); n != 3 {
 		t.Errorf("total %d, want 3", n)

@@ -1,4 +1,4 @@
-// Package stack holds the ways to run gangs that a benchmark compares.
+// Package stack runs gangs in the ways that a benchmark compares.
 package stack
 
 import (
@@ -15,17 +15,18 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Connections is how many requests a client of a benchmark has under way at once.
+// Connections is the number of concurrent requests of a benchmark client.
 const Connections = 16
 
-// Gangs are groups and pods as somebody made them: what a raw client writes again, and nothing else.
+// Gangs are captured groups and pods that a raw client can write again.
 type Gangs struct {
 	Resource schema.GroupVersionResource
 	Groups   []unstructured.Unstructured
 	Pods     []corev1.Pod
 }
 
-// Capture reads the groups and pods of a namespace and strips what the API server, the scheduler and the owner added.
+// Capture reads the groups and pods of a namespace and strips what the API server, the scheduler and the owner
+// have added.
 func Capture(ctx context.Context, config *rest.Config, namespace string, groups schema.GroupVersionResource) (Gangs, error) {
 	g := Gangs{Resource: groups}
 	dyn, err := dynamic.NewForConfig(config)
@@ -60,7 +61,7 @@ func Capture(ctx context.Context, config *rest.Config, namespace string, groups 
 	return g, nil
 }
 
-// WriteRaw writes groups, then pods, as fast as Connections allow: the floor for any operator on this scheduler.
+// WriteRaw creates groups, then pods, as fast as Connections allow. No operator can be faster on this scheduler.
 func WriteRaw(ctx context.Context, config *rest.Config, namespace string, gangs Gangs) error {
 	dyn, err := dynamic.NewForConfig(config)
 	if err != nil {
