@@ -14,7 +14,8 @@ import (
 )
 
 func TestExamplesPassTheAPIServer(t *testing.T) {
-	c := client.WithFieldValidation(apitest.Start(t, "..", localcluster.SchedulerKueue, localcluster.SchedulerCoscheduling), "Strict")
+	c := client.WithFieldValidation(apitest.Start(t, "..", localcluster.SchedulerKueue,
+		localcluster.SchedulerCoscheduling), "Strict")
 	objects, err := apitest.Objects(".")
 	if err != nil {
 		t.Fatal(err)

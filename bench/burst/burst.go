@@ -23,9 +23,11 @@ import (
 
 // groupsOf maps a scheduler to the groups that a raw client writes before its pods.
 var groupsOf = map[string]schema.GroupVersionResource{
-	localcluster.SchedulerVolcano:      {Group: "scheduling.volcano.sh", Version: "v1beta1", Resource: "podgroups"},
-	localcluster.SchedulerNative:       {Group: "scheduling.k8s.io", Version: "v1alpha2", Resource: "podgroups"},
-	localcluster.SchedulerCoscheduling: {Group: "scheduling.x-k8s.io", Version: "v1alpha1", Resource: "podgroups"},
+	localcluster.SchedulerVolcano: {Group: "scheduling.volcano.sh", Version: "v1beta1",
+		Resource: "podgroups"},
+	localcluster.SchedulerNative: {Group: "scheduling.k8s.io", Version: "v1alpha2", Resource: "podgroups"},
+	localcluster.SchedulerCoscheduling: {Group: "scheduling.x-k8s.io", Version: "v1alpha1",
+		Resource: "podgroups"},
 }
 
 // deadline bounds one run, from the first write until everything is deleted.
@@ -49,8 +51,9 @@ type run struct {
 	CPU map[string]float64
 }
 
-// runAll runs the pairs after one that is discarded: the first burst on a fresh cluster includes what every process
-// does once (compiling the CRD's rules, opening connections, growing caches), and would charge it to the operator.
+// runAll runs the pairs after one that is discarded: the first burst on a fresh cluster includes what every
+// process does once (compiling the CRD's rules, opening connections, growing caches), and would charge it to
+// the operator.
 func (b *burst) runAll(ctx context.Context) ([]run, error) {
 	var runs []run
 	for i := range b.pairs + 1 {
@@ -63,10 +66,12 @@ func (b *burst) runAll(ctx context.Context) ([]run, error) {
 			return nil, fmt.Errorf("raw: %w", err)
 		}
 		if i == 0 {
-			fmt.Fprintf(os.Stderr, "%s, warming up: operator %.1f s, raw %.1f s\n", b.scheduler, ours.Seconds, raw.Seconds)
+			fmt.Fprintf(os.Stderr, "%s, warming up: operator %.1f s, raw %.1f s\n", b.scheduler, ours.Seconds,
+				raw.Seconds)
 			continue
 		}
-		fmt.Fprintf(os.Stderr, "%s, pair %d of %d: operator %.1f s, raw %.1f s\n", b.scheduler, i, b.pairs, ours.Seconds, raw.Seconds)
+		fmt.Fprintf(os.Stderr, "%s, pair %d of %d: operator %.1f s, raw %.1f s\n", b.scheduler, i, b.pairs,
+			ours.Seconds, raw.Seconds)
 		runs = append(runs, ours, raw)
 	}
 	return runs, nil
@@ -94,8 +99,10 @@ func (b *burst) raw(ctx context.Context, namespace string, gangs stack.Gangs) (r
 	}, func(context.Context) error { return nil })
 }
 
-// measure calls write to create the gangs in a fresh namespace, waits until every rank runs, calls look, and cleans up.
-func (b *burst) measure(ctx context.Context, namespace, way string, write, look func(context.Context) error) (run, error) {
+// measure calls write to create the gangs in a fresh namespace, waits until every rank runs, calls look, and
+// cleans up.
+func (b *burst) measure(ctx context.Context, namespace, way string, write,
+	look func(context.Context) error) (run, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, deadline, errors.New("not done within 10 minutes"))
 	defer cancel()
 	clients, err := kubernetes.NewForConfig(b.config("bench/burst"))
@@ -144,7 +151,8 @@ func (b *burst) measure(ctx context.Context, namespace, way string, write, look 
 		return run{}, err
 	}
 	_, err = running.Until(ctx, func(pods, _ int) bool { return pods == 0 })
-	return run{Way: way, Seconds: end.Sub(start).Seconds(), Writes: writes, CPU: measure.Minus(after, before)}, err
+	return run{Way: way, Seconds: end.Sub(start).Seconds(), Writes: writes,
+		CPU: measure.Minus(after, before)}, err
 }
 
 // awaitStatus waits until every job's status is Running, so that those writes are counted too.
@@ -165,7 +173,8 @@ func (b *burst) clear(ctx context.Context, clients kubernetes.Interface, namespa
 	all := metav1.DeleteOptions{GracePeriodSeconds: &now}
 	jobs := v1alpha1.GroupVersion.WithResource("trainingjobs")
 	for _, resource := range []schema.GroupVersionResource{jobs, groupsOf[b.scheduler]} {
-		if err := dyn.Resource(resource).Namespace(namespace).DeleteCollection(ctx, all, metav1.ListOptions{}); err != nil {
+		if err := dyn.Resource(resource).Namespace(namespace).DeleteCollection(ctx, all,
+			metav1.ListOptions{}); err != nil {
 			return fmt.Errorf("deleting %s: %w", resource.Resource, err)
 		}
 	}
@@ -182,7 +191,8 @@ func (b *burst) jobs(namespace string) []v1alpha1.TrainingJob {
 		jobs[i] = v1alpha1.TrainingJob{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("gang-%03d", i), Namespace: namespace},
 			Spec: v1alpha1.TrainingJobSpec{
-				Framework: v1alpha1.FrameworkPyTorch, Image: "example/train:1", Command: []string{"train"}, Replicas: &ranks,
+				Framework: v1alpha1.FrameworkPyTorch, Image: "example/train:1", Command: []string{"train"},
+				Replicas: &ranks,
 				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
 					"nvidia.com/gpu": resource.MustParse("1"), "cpu": resource.MustParse("1"),
 				}},

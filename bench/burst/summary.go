@@ -54,7 +54,8 @@ func (s *summary) add(scheduler string, runs []run) {
 }
 
 func (s *summary) print(w io.Writer) {
-	fmt.Fprintf(w, "\n%d gangs x %d ranks at once on %d nodes of 8 GPUs, until every rank runs\n\n", s.Gangs, s.Ranks, s.Nodes)
+	fmt.Fprintf(w, "\n%d gangs x %d ranks at once on %d nodes of 8 GPUs, until every rank runs\n\n", s.Gangs,
+		s.Ranks, s.Nodes)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "SCHEDULER\tOPERATOR\tRAW\tRATIO (median)\tWRITES/GANG\tRAW")
 	for _, of := range s.Schedulers {

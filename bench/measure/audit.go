@@ -39,8 +39,8 @@ func NewAuditLog(path string) (*AuditLog, error) {
 	return &AuditLog{path: path, offset: info.Size()}, nil
 }
 
-// Since returns the writes that were answered since the last call, keyed by the first part of the client's user
-// agent ("operator" of "operator/v1"). Rejected writes count too: they cost as much.
+// Since returns the writes that were answered since the last call, keyed by the first part of the client's
+// user agent ("operator" of "operator/v1"). Rejected writes count too: they cost as much.
 func (l *AuditLog) Since() (map[string]Writes, error) {
 	f, err := os.Open(l.path)
 	if err != nil {

@@ -11,7 +11,11 @@ func TestCount(t *testing.T) {
 	const log = `{"stage":"ResponseComplete","verb":"create","userAgent":"operator/v1 (linux)","objectRef":{"resource":"pods"}}
 {"stage":"ResponseComplete","verb":"create","userAgent":"operator/v1 (linux)","objectRef":{"resource":"pods"}}
 {"stage":"RequestReceived","verb":"create","userAgent":"operator/v1","objectRef":{"resource":"pods"}}
-{"stage":"ResponseComplete","verb":"patch","userAgent":"operator/v1","objectRef":{"resource":"trainingjobs","subresource":"status"}}
+{
+	"stage":"ResponseComplete","verb":"patch","userAgent":"operator/v1","objectRef":{
+		"resource":"trainingjobs","subresource":"status",
+	},
+}
 {"stage":"ResponseComplete","verb":"create","userAgent":"raw/burst","objectRef":{"resource":"podgroups"}}
 {"stage":"ResponseComplete","verb":"cre`
 	got, read, err := count(strings.NewReader(log))

@@ -9,11 +9,12 @@ import (
 	"strings"
 )
 
-// ticksPerSecond is USER_HZ, the unit of times in /proc, which Linux fixes at 100 for user space (man 5 proc).
+// ticksPerSecond is USER_HZ, the unit of times in /proc, which Linux fixes at 100 for user space (man 5
+// proc).
 const ticksPerSecond = 100
 
-// CPU returns the processor time in seconds that the children of this process have used so far, by program name.
-// Where the machine limits a run it shows which program did the work; other load hardly affects it.
+// CPU returns the processor time in seconds that the children of this process have used so far, by program
+// name. Where the machine limits a run it shows which program did the work; other load hardly affects it.
 func CPU() (map[string]float64, error) {
 	files, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
@@ -36,8 +37,8 @@ func CPU() (map[string]float64, error) {
 	return used, nil
 }
 
-// parseStat reads the name (which the kernel truncates to 15 characters), the parent, and the ticks in user and
-// kernel mode.
+// parseStat reads the name (which the kernel truncates to 15 characters), the parent, and the ticks in user
+// and kernel mode.
 func parseStat(text []byte) (name string, parent, ticks int, err error) {
 	begin, end := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
 	if begin < 0 || end < begin {

@@ -68,8 +68,8 @@ func (r *Running) see(o any, gone bool) {
 	}
 }
 
-// Until waits until ok holds for the numbers of pods and of running pods. It returns the time at which the last pod
-// was seen to run.
+// Until waits until ok holds for the numbers of pods and of running pods. It returns the time at which the
+// last pod was seen to run.
 func (r *Running) Until(ctx context.Context, ok func(pods, running int) bool) (time.Time, error) {
 	for {
 		r.mu.Lock()

@@ -31,7 +31,8 @@ type Operator struct {
 	done chan error
 }
 
-// StartOperator starts the binary against a cluster and returns once it is ready. Its log is dir/operator.log.
+// StartOperator starts the binary against a cluster and returns once it is ready. Its log is
+// dir/operator.log.
 func StartOperator(ctx context.Context, binary, kubeconfig, scheduler, dir string) (*Operator, error) {
 	port, err := freePort()
 	if err != nil {
@@ -77,23 +78,24 @@ func configure(file, scheduler, healthAddress string) error {
 }
 
 func (o *Operator) awaitReady(ctx context.Context, url string) error {
-	return wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		select {
-		case err := <-o.done:
-			o.done <- err
-			return false, fmt.Errorf("the operator ended before it was ready, see its log: %w", err)
-		default:
-		}
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-		if err != nil {
-			return false, err
-		}
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			return false, nil // not listening yet
-		}
-		return resp.StatusCode == http.StatusOK, resp.Body.Close()
-	})
+	return wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true,
+		func(ctx context.Context) (bool, error) {
+			select {
+			case err := <-o.done:
+				o.done <- err
+				return false, fmt.Errorf("the operator ended before it was ready, see its log: %w", err)
+			default:
+			}
+			req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+			if err != nil {
+				return false, err
+			}
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil {
+				return false, nil // not listening yet
+			}
+			return resp.StatusCode == http.StatusOK, resp.Body.Close()
+		})
 }
 
 // Stop ends the operator and waits for its exit.
@@ -130,7 +132,8 @@ func freePort() (int, error) {
 }
 
 // AwaitPhase polls the TrainingJobs of a namespace until n of them are in the phase.
-func AwaitPhase(ctx context.Context, cluster *rest.Config, namespace string, phase v1alpha1.Phase, n int) error {
+func AwaitPhase(ctx context.Context, cluster *rest.Config, namespace string, phase v1alpha1.Phase,
+	n int) error {
 	dyn, err := dynamic.NewForConfig(cluster)
 	if err != nil {
 		return err

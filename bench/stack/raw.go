@@ -25,9 +25,10 @@ type Gangs struct {
 	Pods     []corev1.Pod
 }
 
-// Capture reads the groups and pods of a namespace and strips what the API server, the scheduler and the owner
-// have added.
-func Capture(ctx context.Context, config *rest.Config, namespace string, groups schema.GroupVersionResource) (Gangs, error) {
+// Capture reads the groups and pods of a namespace and strips what the API server, the scheduler and the
+// owner have added.
+func Capture(ctx context.Context, config *rest.Config, namespace string,
+	groups schema.GroupVersionResource) (Gangs, error) {
 	g := Gangs{Resource: groups}
 	dyn, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -44,7 +45,8 @@ func Capture(ctx context.Context, config *rest.Config, namespace string, groups 
 	for _, group := range list.Items {
 		g.Groups = append(g.Groups, unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": group.GetAPIVersion(), "kind": group.GetKind(), "spec": group.Object["spec"],
-			"metadata": map[string]any{"name": group.GetName(), "labels": group.Object["metadata"].(map[string]any)["labels"]},
+			"metadata": map[string]any{"name": group.GetName(),
+				"labels": group.Object["metadata"].(map[string]any)["labels"]},
 		}})
 	}
 	pods, err := clients.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
@@ -61,7 +63,8 @@ func Capture(ctx context.Context, config *rest.Config, namespace string, groups 
 	return g, nil
 }
 
-// WriteRaw creates groups, then pods, as fast as Connections allow. No operator can be faster on this scheduler.
+// WriteRaw creates groups, then pods, as fast as Connections allow. No operator can be faster on this
+// scheduler.
 func WriteRaw(ctx context.Context, config *rest.Config, namespace string, gangs Gangs) error {
 	dyn, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -74,7 +77,8 @@ func WriteRaw(ctx context.Context, config *rest.Config, namespace string, gangs 
 		return err
 	}
 	err = parallel(ctx, len(gangs.Groups), func(ctx context.Context, i int) error {
-		_, err := dyn.Resource(gangs.Resource).Namespace(namespace).Create(ctx, &gangs.Groups[i], metav1.CreateOptions{})
+		_, err := dyn.Resource(gangs.Resource).Namespace(namespace).Create(ctx, &gangs.Groups[i],
+			metav1.CreateOptions{})
 		return err
 	})
 	if err != nil {

@@ -60,23 +60,29 @@ func (s server) changesByPhase(t *testing.T) {
 	const finished = "has finished: create a new job"
 
 	type refusal struct{ field, says string }
-	idle := map[string]*refusal{"image": nil, "replicas": nil, "scheduler": nil, "ttl": nil, "framework": nil, "image and status": nil}
-	queued := map[string]*refusal{"image": nil, "replicas": nil, "scheduler": {schedulerField, suspendFirst}, "ttl": nil, "framework": nil}
+	idle := map[string]*refusal{"image": nil, "replicas": nil, "scheduler": nil, "ttl": nil, "framework": nil,
+		"image and status": nil}
+	queued := map[string]*refusal{"image": nil, "replicas": nil, "scheduler": {schedulerField, suspendFirst},
+		"ttl": nil, "framework": nil}
 	running := map[string]*refusal{
-		"image": {"spec.image", suspendFirst}, "replicas": nil, "scheduler": {schedulerField, suspendFirst}, "ttl": nil,
+		"image": {"spec.image", suspendFirst}, "replicas": nil, "scheduler": {schedulerField,
+			suspendFirst}, "ttl": nil,
 		"framework": {"spec.framework", suspendFirst}, "image and status": {"spec.image", suspendFirst},
 	}
 	over := map[string]*refusal{
-		"image": {"spec.image", finished}, "replicas": {"spec.replicas", finished}, "scheduler": {schedulerField, finished}, "ttl": nil,
+		"image": {"spec.image", finished}, "replicas": {"spec.replicas",
+			finished}, "scheduler": {schedulerField, finished}, "ttl": nil,
 		"framework": {"spec.framework", finished}, "image and status": {"spec.image", finished},
 	}
 	edits := map[string]func(*v1alpha1.TrainingJob){
-		"image": image, "replicas": replicas, "scheduler": scheduler, "ttl": ttl, "framework": framework, "image and status": imageAndStatus,
+		"image": image, "replicas": replicas, "scheduler": scheduler, "ttl": ttl, "framework": framework,
+		"image and status": imageAndStatus,
 	}
 	for phase, want := range map[v1alpha1.Phase]map[string]*refusal{
 		"": idle, v1alpha1.PhasePending: idle, v1alpha1.PhaseSuspended: idle, v1alpha1.PhaseQueued: queued,
-		v1alpha1.PhaseStarting: running, v1alpha1.PhaseRunning: running, v1alpha1.PhaseDraining: running, v1alpha1.PhaseRestarting: running,
-		v1alpha1.PhaseSucceeded: over, v1alpha1.PhaseFailed: over,
+		v1alpha1.PhaseStarting: running, v1alpha1.PhaseRunning: running, v1alpha1.PhaseDraining: running,
+		v1alpha1.PhaseRestarting: running,
+		v1alpha1.PhaseSucceeded:  over, v1alpha1.PhaseFailed: over,
 	} {
 		job := s.stored(t, simple(), phase)
 		for name, r := range want {
@@ -94,10 +100,12 @@ func (s server) changesByPhase(t *testing.T) {
 	}
 }
 
-// everyField: each field of the spec is either listed here as changeable while the job runs, or refused by its name.
+// everyField: each field of the spec is either listed here as changeable while the job runs, or refused by
+// its name.
 func (s server) everyField(t *testing.T) {
 	changeable := []string{
-		"replicas", "backoffLimit", "runPolicy.suspend", "runPolicy.cleanPodPolicy", "runPolicy.ttlSecondsAfterFinished",
+		"replicas", "backoffLimit", "runPolicy.suspend", "runPolicy.cleanPodPolicy",
+		"runPolicy.ttlSecondsAfterFinished",
 		"runPolicy.activeDeadlineSeconds", "runPolicy.backoffLimit", "runPolicy.schedulingPolicy.minAvailable",
 	}
 	job := s.stored(t, everything(), v1alpha1.PhaseRunning)
@@ -138,7 +146,8 @@ func everything() *v1alpha1.TrainingJob {
 	s := &j.Spec
 	s.Args = []string{"--epochs=1"}
 	s.Env = []corev1.EnvVar{{Name: "A", Value: "b"}}
-	s.EnvFrom = []corev1.EnvFromSource{{Prefix: "P_", ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "c"}}}}
+	s.EnvFrom = []corev1.EnvFromSource{{Prefix: "P_",
+		ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "c"}}}}
 	s.Resources.Limits = gpus("1")
 	s.Volumes = []corev1.Volume{{Name: "data"}}
 	s.VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/data"}}
@@ -155,7 +164,8 @@ func everything() *v1alpha1.TrainingJob {
 		Suspend: ptr.To(false), CleanPodPolicy: v1alpha1.CleanPodAll, TTLSecondsAfterFinished: ptr.To[int32](1),
 		ActiveDeadlineSeconds: ptr.To[int64](1), RestartScope: v1alpha1.ScopeGang,
 		SchedulingPolicy: v1alpha1.SchedulingPolicy{
-			Scheduler: v1alpha1.SchedulerVolcano, Queue: "research", MinAvailable: ptr.To[int32](1), MinResources: gpus("1"),
+			Scheduler: v1alpha1.SchedulerVolcano, Queue: "research", MinAvailable: ptr.To[int32](1),
+			MinResources:  gpus("1"),
 			PriorityClass: "high", ScheduleTimeoutSeconds: ptr.To[int32](1),
 		},
 	}
@@ -170,7 +180,8 @@ func specFields(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	versions, _, _ := unstructured.NestedSlice(objects[0].Object, "spec", "versions")
-	schema, _, _ := unstructured.NestedMap(versions[0].(map[string]any), "schema", "openAPIV3Schema", "properties", "spec", "properties")
+	schema, _, _ := unstructured.NestedMap(versions[0].(map[string]any), "schema", "openAPIV3Schema",
+		"properties", "spec", "properties")
 	var walk func(properties map[string]any, prefix string) []string
 	walk = func(properties map[string]any, prefix string) []string {
 		var paths []string
@@ -201,9 +212,11 @@ func asUnstructured(t *testing.T, job *v1alpha1.TrainingJob) *unstructured.Unstr
 func (s server) roleChanges(t *testing.T) {
 	const field = "spec.replicaSpecs"
 	scaled := editRole(v1alpha1.RoleWorker, func(r *v1alpha1.ReplicaSpec) { r.Replicas = ptr.To[int32](3) })
-	template := editRole(v1alpha1.RoleWorker, func(r *v1alpha1.ReplicaSpec) { r.Template.Spec.Containers[0].Image = "trainer:2" })
+	template := editRole(v1alpha1.RoleWorker,
+		func(r *v1alpha1.ReplicaSpec) { r.Template.Spec.Containers[0].Image = "trainer:2" })
 	policies := func(j *v1alpha1.TrainingJob) {
-		j.Spec.ReplicaSpecs = map[v1alpha1.Role]v1alpha1.ReplicaSpec{"Master": role(1, "Never"), "Worker": role(7, "Never")}
+		j.Spec.ReplicaSpecs = map[v1alpha1.Role]v1alpha1.ReplicaSpec{"Master": role(1, "Never"),
+			"Worker": role(7, "Never")}
 	}
 	removed := func(j *v1alpha1.TrainingJob) { delete(j.Spec.ReplicaSpecs, v1alpha1.RoleMaster) }
 	toSimple := func(j *v1alpha1.TrainingJob) { j.Spec = simple().Spec }
@@ -213,14 +226,15 @@ func (s server) roleChanges(t *testing.T) {
 		edit   func(*v1alpha1.TrainingJob)
 		says   string // empty: accepted
 	}{
-		"replicas while running":     {"a resize", v1alpha1.PhaseRunning, scaled, ""},
-		"template while running":     {"ranks would differ", v1alpha1.PhaseRunning, template, suspendFirst},
-		"policies while running":     {"gang-defining", v1alpha1.PhaseRunning, policies, suspendFirst},
-		"template while queued":      {"no rank exists", v1alpha1.PhaseQueued, template, ""},
-		"template while suspended":   {"no rank exists", v1alpha1.PhaseSuspended, template, ""},
-		"replicas when finished":     {"nothing would happen", v1alpha1.PhaseSucceeded, scaled, "create a new job"},
-		"a role less while new":      {"pods are named after roles", "", removed, "delete the job"},
-		"a role less while running":  {"pods are named after roles", v1alpha1.PhaseRunning, removed, "delete the job"},
+		"replicas while running":   {"a resize", v1alpha1.PhaseRunning, scaled, ""},
+		"template while running":   {"ranks would differ", v1alpha1.PhaseRunning, template, suspendFirst},
+		"policies while running":   {"gang-defining", v1alpha1.PhaseRunning, policies, suspendFirst},
+		"template while queued":    {"no rank exists", v1alpha1.PhaseQueued, template, ""},
+		"template while suspended": {"no rank exists", v1alpha1.PhaseSuspended, template, ""},
+		"replicas when finished":   {"nothing would happen", v1alpha1.PhaseSucceeded, scaled, "create a new job"},
+		"a role less while new":    {"pods are named after roles", "", removed, "delete the job"},
+		"a role less while running": {"pods are named after roles", v1alpha1.PhaseRunning, removed,
+			"delete the job"},
 		"the simple form, suspended": {"the Master would go", v1alpha1.PhaseSuspended, toSimple, "delete the job"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -243,7 +257,8 @@ func (s server) roleChanges(t *testing.T) {
 		}
 	})
 	t.Run("the other form of the same roles, running", func(t *testing.T) {
-		wantRefusal(t, s.change(t, s.stored(t, simple(), v1alpha1.PhaseRunning), form), suspendFirst, field, "spec.command")
+		wantRefusal(t, s.change(t, s.stored(t, simple(), v1alpha1.PhaseRunning), form), suspendFirst, field,
+			"spec.command")
 	})
 }
 
@@ -256,7 +271,8 @@ func (s server) suspendThenChange(t *testing.T) {
 	job := s.stored(t, simple(), v1alpha1.PhaseRunning)
 
 	// The ranks of the running attempt are still to be ended by what they were made from, so not both at once.
-	wantRefusal(t, s.change(t, job, func(j *v1alpha1.TrainingJob) { suspend(true)(j); image(j) }), suspendFirst, "spec.image")
+	wantRefusal(t, s.change(t, job, func(j *v1alpha1.TrainingJob) { suspend(true)(j); image(j) }),
+		suspendFirst, "spec.image")
 	suspend(true)(job)
 	if err := s.client.Update(t.Context(), job); err != nil {
 		t.Fatal(err)
@@ -285,7 +301,8 @@ func (s server) scale(t *testing.T) {
 	if err := scaleTo(t, s.stored(t, full(), v1alpha1.PhaseRunning), 4); err == nil {
 		t.Error("the full form was scaled, though it has no one number of replicas")
 	}
-	wantRefusal(t, scaleTo(t, s.stored(t, simple(), v1alpha1.PhaseFailed), 4), "create a new job", "spec.replicas")
+	wantRefusal(t, scaleTo(t, s.stored(t, simple(), v1alpha1.PhaseFailed), 4), "create a new job",
+		"spec.replicas")
 }
 
 func (s server) queueByLabel(t *testing.T) {

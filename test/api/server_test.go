@@ -34,7 +34,8 @@ type server struct{ client client.Client }
 func (s server) specs(t *testing.T) {
 	for name, c := range allSpecs() {
 		t.Run(name, func(t *testing.T) {
-			// A rule that depends on the order of a map's keys, which CEL shuffles, judges differently from call to call.
+			// A rule that depends on the order of a map's keys, which CEL shuffles, judges differently from
+			// call to call.
 			for range 5 {
 				err := s.client.Create(t.Context(), c.job(), client.DryRunAll)
 				switch {
@@ -67,9 +68,9 @@ func wantRefusal(t *testing.T, err error, says string, fields ...string) {
 	}
 }
 
-// names says whether a cause is about a field. The CRD's rules cannot point into a map or the metadata: they point at the
-// nearest field above. A rule over many fields names those that are meant in its message, and an admission policy has its
-// message only.
+// names says whether a cause is about a field. The CRD's rules cannot point into a map or the metadata: they
+// point at the nearest field above. A rule over many fields names those that are meant in its message, and an
+// admission policy has its message only.
 func names(c metav1.StatusCause, field string) bool {
 	if c.Field == "" {
 		key := strings.TrimPrefix(strings.TrimPrefix(field, "metadata.labels."), "metadata.annotations.")
@@ -77,6 +78,7 @@ func names(c metav1.StatusCause, field string) bool {
 	}
 	at := plain(c.Field)
 	return at == field || at != "spec" && strings.HasPrefix(field, at+".") ||
-		slices.Contains(strings.FieldsFunc(c.Message, func(r rune) bool { return r == ' ' || r == ':' }), strings.TrimPrefix(field, "spec.")) ||
+		slices.Contains(strings.FieldsFunc(c.Message, func(r rune) bool { return r == ' ' || r == ':' }),
+			strings.TrimPrefix(field, "spec.")) ||
 		slices.Contains(strings.Fields(c.Message), field)
 }

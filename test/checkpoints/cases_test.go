@@ -23,8 +23,9 @@ var schedulers = []v1alpha1.SchedulerName{v1alpha1.SchedulerVolcano, v1alpha1.Sc
 // saves is a trainer that cooperates.
 const saves = "every=8s save=2s"
 
-// TestOperatorKilled when the preemption has begun, and again when the gang is gone: the end is the same. It comes first and
-// alone, for it takes the operator from all others; the last part, which needs none of that, runs beside them.
+// TestOperatorKilled when the preemption has begun, and again when the gang is gone: the end is the same. It
+// comes first and alone, for it takes the operator from all others; the last part, which needs none of that,
+// runs beside them.
 func TestOperatorKilled(t *testing.T) {
 	var fixtures []*fixture
 	for _, scheduler := range schedulers {
@@ -120,7 +121,8 @@ func TestPreempted(t *testing.T) {
 	}
 }
 
-// TestDies: a trainer that dies of SIGTERM loses what came after its last commit, at most an interval's steps.
+// TestDies: a trainer that dies of SIGTERM loses what came after its last commit, at most an interval's
+// steps.
 func TestDies(t *testing.T) {
 	t.Parallel()
 	const every = 15
@@ -143,7 +145,8 @@ func TestDies(t *testing.T) {
 	}
 }
 
-// TestIgnored: a trainer that is told where to resume and begins anew is found out, by the job and by the check of all others.
+// TestIgnored: a trainer that is told where to resume and begins anew is found out, by the job and by the
+// check of all others.
 func TestIgnored(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, v1alpha1.SchedulerVolcano, ranks)
@@ -154,7 +157,8 @@ func TestIgnored(t *testing.T) {
 	s.until("the job says that its resume point was ignored", func(j *v1alpha1.TrainingJob) string {
 		var missing string
 		if missing, wrong = s.goesOn(); missing == "" && wrong == "" {
-			t.Fatalf("the check that all others pass finds nothing wrong: %+v, %+v", j.Status.Checkpoint.ResumeFrom, j.Status.Progress)
+			t.Fatalf("the check that all others pass finds nothing wrong: %+v, %+v",
+				j.Status.Checkpoint.ResumeFrom, j.Status.Progress)
 		}
 		if !meta.IsStatusConditionTrue(j.Status.Conditions, v1alpha1.ConditionResumeIgnored) {
 			return "it does not"
@@ -173,7 +177,8 @@ func TestIgnored(t *testing.T) {
 	}
 }
 
-// TestSuspended: a gang that is suspended is asked for a checkpoint before its ranks are ended, and resumes from that one.
+// TestSuspended: a gang that is suspended is asked for a checkpoint before its ranks are ended, and resumes
+// from that one.
 func TestSuspended(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, v1alpha1.SchedulerNative, ranks)
@@ -201,7 +206,8 @@ func TestSuspended(t *testing.T) {
 		}
 	}
 	if j.Status.Work.LostSteps != 0 || j.Status.Preemptions != 0 {
-		t.Errorf("it lost %d steps, and counts %d preemptions; want none", j.Status.Work.LostSteps, j.Status.Preemptions)
+		t.Errorf("it lost %d steps, and counts %d preemptions; want none", j.Status.Work.LostSteps,
+			j.Status.Preemptions)
 	}
 }
 
@@ -232,7 +238,8 @@ func TestNodeDies(t *testing.T) {
 		if err := s.Client.Get(ctx, types.NamespacedName{Name: node.Name}, node); err != nil {
 			return "", err
 		}
-		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: corev1.TaintEffectNoExecute})
+		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeOutOfService,
+			Value: "nodeshutdown", Effect: corev1.TaintEffectNoExecute})
 		if err := s.Client.Update(ctx, node); err != nil {
 			return err.Error(), nil // somebody else changed it
 		}
@@ -253,7 +260,8 @@ func TestNodeDies(t *testing.T) {
 		}
 	}
 	if !found {
-		t.Errorf("no pod has found step %d on the volume: %d versions of it were seen", newest.Step, len(s.resolvers(low)))
+		t.Errorf("no pod has found step %d on the volume: %d versions of it were seen", newest.Step,
+			len(s.resolvers(low)))
 	}
 	if j.Status.Preemptions != 1 {
 		t.Errorf("%d preemptions, want 1", j.Status.Preemptions)
@@ -265,7 +273,8 @@ func TestTorn(t *testing.T) {
 	t.Parallel()
 	const every = 30
 	s := newFixture(t, v1alpha1.SchedulerVolcano, ranks)
-	before := s.train(forever, fmt.Sprintf("every=%ds save=2s torn-at=%d", every, every*rate+1)) // the second one
+	// the second one
+	before := s.train(forever, fmt.Sprintf("every=%ds save=2s torn-at=%d", every, every*rate+1))
 	s.preempt()
 	s.removePreemptor()
 	j := s.resumed()

@@ -54,8 +54,10 @@ func (s *fixture) train(steps int, trainer string) *v1alpha1.TrainingJob {
 			Capacity:                      corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Ti")},
 			AccessModes:                   []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany},
 			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
-			PersistentVolumeSource:        corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/nowhere"}},
-			ClaimRef:                      &corev1.ObjectReference{Namespace: s.Name, Name: low + "-checkpoints"},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{
+				HostPath: &corev1.HostPathVolumeSource{Path: "/nowhere"},
+			},
+			ClaimRef: &corev1.ObjectReference{Namespace: s.Name, Name: low + "-checkpoints"},
 		},
 	}
 	s.Create(volume)
@@ -72,7 +74,8 @@ func (s *fixture) train(steps int, trainer string) *v1alpha1.TrainingJob {
 	var first *v1alpha1.TrainingJob
 	s.until("it has a checkpoint", func(j *v1alpha1.TrainingJob) string {
 		first = j
-		if st := j.Status; st.Phase != v1alpha1.PhaseRunning || st.Checkpoint == nil || st.Checkpoint.Latest == nil {
+		if st := j.Status; st.Phase != v1alpha1.PhaseRunning || st.Checkpoint == nil ||
+			st.Checkpoint.Latest == nil {
 			return "it has none"
 		}
 		return ""
@@ -92,7 +95,8 @@ func play(j *v1alpha1.TrainingJob, trainer string) {
 			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{localcluster.AnnotationTrainer: trainer}},
 			Spec: corev1.PodSpec{
 				NodeSelector: sp.NodeSelector, Tolerations: sp.Tolerations,
-				Containers: []corev1.Container{{Name: "trainer", Image: sp.Image, Command: sp.Command, Resources: sp.Resources}},
+				Containers: []corev1.Container{{Name: "trainer", Image: sp.Image, Command: sp.Command,
+					Resources: sp.Resources}},
 			},
 		},
 	}}
@@ -109,7 +113,8 @@ func (s *fixture) until(what string, missing func(*v1alpha1.TrainingJob) string)
 			return "", err
 		}
 		if m := missing(j); m != "" {
-			return fmt.Sprintf("%s; it is %s, attempt %d: %s", m, j.Status.Phase, j.Status.Attempt, j.Status.Message), nil
+			return fmt.Sprintf("%s; it is %s, attempt %d: %s", m, j.Status.Phase, j.Status.Attempt,
+				j.Status.Message), nil
 		}
 		return "", nil
 	})
@@ -119,7 +124,9 @@ func (s *fixture) until(what string, missing func(*v1alpha1.TrainingJob) string)
 func (s *fixture) preempt() {
 	s.T.Helper()
 	s.preemptorSubmitted = time.Now()
-	s.Job(preemptor, ranks, "8", func(j *v1alpha1.TrainingJob) { j.Spec.RunPolicy.SchedulingPolicy.PriorityClass = high })
+	s.Job(preemptor, ranks, "8", func(j *v1alpha1.TrainingJob) {
+		j.Spec.RunPolicy.SchedulingPolicy.PriorityClass = high
+	})
 }
 
 // removePreemptor again, once the gang was preempted.
@@ -143,12 +150,13 @@ func (s *fixture) reachesAttempt(n int32) {
 	})
 }
 
-// goesOn says whether attempt 2 goes on where the resume point ends, as far as that can be told by now: wrong says that it does
-// not, missing what is not there yet. With both empty it does.
+// goesOn says whether attempt 2 goes on where the resume point ends, as far as that can be told by now: wrong
+// says that it does not, missing what is not there yet. With both empty it does.
 //
 //   - The status has a resume point, and every rank was given that one.
 //   - No progress was ever shown behind it.
-//   - The operator did not find that the trainer ignores it. It judges by the same report that it takes the progress from.
+//   - The operator did not find that the trainer ignores it. It judges by the report from which it takes the
+//     progress.
 func (s *fixture) goesOn() (missing, wrong string) {
 	versions := s.job(low)
 	if len(versions) == 0 || versions[len(versions)-1].Status.Attempt < 2 {
@@ -223,31 +231,36 @@ func (s *fixture) left(j *v1alpha1.TrainingJob) (newest simtrainer.Checkpoint, t
 	if err != nil {
 		s.T.Fatal(err)
 	}
-	found, torn := v.Newest(simtrainer.Place{Namespace: s.Name, URI: "pvc://" + low + "-checkpoints", JobUID: string(j.UID)}, 1)
+	found, torn := v.Newest(simtrainer.Place{Namespace: s.Name, URI: "pvc://" + low + "-checkpoints",
+		JobUID: string(j.UID)}, 1)
 	if found == nil {
 		s.T.Fatalf("attempt 1 left no complete checkpoint; torn: %v", torn)
 	}
 	return *found, torn
 }
 
-// check what every case has in common: it resumes from the newest complete checkpoint there is, and what was lost is counted.
+// check what every case has in common: it resumes from the newest complete checkpoint there is, and what was
+// lost is counted.
 func (s *fixture) check(j *v1alpha1.TrainingJob) simtrainer.Checkpoint {
 	s.T.Helper()
 	newest, _ := s.left(j)
 	from, w := j.Status.Checkpoint.ResumeFrom, j.Status.Work
 	if from.Step != newest.Step || !strings.HasSuffix(from.URI, newest.Path) {
-		s.T.Errorf("it resumes from step %d, %s; the newest complete checkpoint is %+v", from.Step, from.URI, newest)
+		s.T.Errorf("it resumes from step %d, %s; the newest complete checkpoint is %+v", from.Step, from.URI,
+			newest)
 	}
 	if w == nil {
 		s.T.Fatal("nothing is known of its work")
 	}
 	if word := s.lastReport(low, 1); word != nil && w.LostSteps != *word.Step-from.Step {
-		s.T.Errorf("it was at step %d and resumes from step %d; counted as lost are %d steps", *word.Step, from.Step, w.LostSteps)
+		s.T.Errorf("it was at step %d and resumes from step %d; counted as lost are %d steps", *word.Step,
+			from.Step, w.LostSteps)
 	}
 	if j.Status.Restarts != 0 {
 		s.T.Errorf("%d restarts for what was no failure", j.Status.Restarts)
 	}
-	s.T.Logf("%s: resumed from step %d; lost %d steps, %d s, %d GPU seconds; ran again after %d s", s.T.Name(), from.Step, w.LostSteps, w.LostSeconds,
+	s.T.Logf("%s: resumed from step %d; lost %d steps, %d s, %d GPU seconds; ran again after %d s",
+		s.T.Name(), from.Step, w.LostSteps, w.LostSeconds,
 		w.LostGPUSeconds, w.ResumeSeconds)
 	return newest
 }
@@ -274,7 +287,9 @@ func (s *fixture) completes() {
 	if _, wrong := s.goesOn(); wrong != "" {
 		s.T.Error(wrong)
 	}
-	if st := j.Status; st.Attempt != 2 || st.Restarts != 0 || st.Preemptions != 1 || st.Progress == nil || st.Progress.Step != short {
-		s.T.Errorf("attempt %d, restarts %d, preemptions %d, progress %+v", st.Attempt, st.Restarts, st.Preemptions, st.Progress)
+	if st := j.Status; st.Attempt != 2 || st.Restarts != 0 || st.Preemptions != 1 || st.Progress == nil ||
+		st.Progress.Step != short {
+		s.T.Errorf("attempt %d, restarts %d, preemptions %d, progress %+v", st.Attempt, st.Restarts,
+			st.Preemptions, st.Progress)
 	}
 }

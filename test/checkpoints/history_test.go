@@ -81,7 +81,8 @@ func (h *history) podsOf(job string, attempt int32) []*corev1.Pod {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(h.pods), func(p *corev1.Pod) bool {
-		return p.Labels[v1alpha1.LabelJobName] != job || p.Labels[v1alpha1.LabelAttempt] != strconv.Itoa(int(attempt)) ||
+		return p.Labels[v1alpha1.LabelJobName] != job ||
+			p.Labels[v1alpha1.LabelAttempt] != strconv.Itoa(int(attempt)) ||
 			p.Labels[v1alpha1.LabelComponent] == v1alpha1.ComponentResolver
 	})
 }

@@ -72,7 +72,10 @@ func runAll(m *testing.M) (code int, err error) {
 	}
 	volumeFile = filepath.Join(dir, "volume.json")
 	simulated := make(chan error, 1)
-	go func() { simulated <- simtrainer.Run(ctx, cluster.RESTConfig(), simtrainer.Options{Volume: volumeFile}) }()
+	go func() {
+		simulated <- simtrainer.Run(ctx, cluster.RESTConfig(),
+			simtrainer.Options{Volume: volumeFile})
+	}()
 	defer func() {
 		cancel()
 		err = errors.Join(err, <-simulated)

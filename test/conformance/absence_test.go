@@ -10,18 +10,21 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// priorityAfterAbsence: no gang has been tried in vain, so that none pauses, and the scheduler's own order alone decides.
+// priorityAfterAbsence: no gang has been tried in vain, so that none pauses, and the scheduler's own order
+// alone decides.
 var priorityAfterAbsence = Scenario{
-	name:    "priority-after-absence",
-	promise: "gangs that came while the scheduler was away start in the order of their priority, whoever came first",
-	needs:   []Capability{PriorityAfterDowntime},
+	name: "priority-after-absence",
+	promise: "gangs that came while the scheduler was away start in the order of their priority, whoever " +
+		"came first",
+	needs: []Capability{PriorityAfterDowntime},
 	steps: []Step{
 		schedulerGoes(),
 		submit(jobSpec{name: "early-low", ranks: 2, gpus: 8, class: low}),
 		until("early-low", isOffered(2)),
 		submit(jobSpec{name: "late-high", ranks: 2, gpus: 8, class: high}),
 		until("late-high", isOffered(2)),
-		submit(jobSpec{name: "last-middle", ranks: 2, gpus: 8, class: middle}), // 4 nodes: room for two of the three
+		// 4 nodes: room for two of the three
+		submit(jobSpec{name: "last-middle", ranks: 2, gpus: 8, class: middle}),
 		until("last-middle", isOffered(2)),
 		schedulerReturns(),
 		until("late-high", runsWhole(2), attempt(1)),
@@ -38,15 +41,16 @@ var priorityAfterAbsence = Scenario{
 
 // isOffered: its group exists, and its pods, unless the scheduler must first say that they may.
 func isOffered(ranks int) Expectation {
-	return Expectation{fmt.Sprintf("is offered to the scheduler with %d ranks", ranks), func(e *Env, v *view, name string) string {
-		if groups := len(v.groupsOf(name)); groups != 1 {
-			return differs("the number of its groups", groups, 1)
-		}
-		if verdict, pods := e.dialect.verdict(v, v.jobs[name]); verdict.Admission == scheduler.Go {
-			return differs("the number of its pods", pods, ranks)
-		}
-		return ""
-	}}
+	return Expectation{fmt.Sprintf("is offered to the scheduler with %d ranks", ranks),
+		func(e *Env, v *view, name string) string {
+			if groups := len(v.groupsOf(name)); groups != 1 {
+				return differs("the number of its groups", groups, 1)
+			}
+			if verdict, pods := e.dialect.verdict(v, v.jobs[name]); verdict.Admission == scheduler.Go {
+				return differs("the number of its pods", pods, ranks)
+			}
+			return ""
+		}}
 }
 
 // schedulerGoes, until it returns or the scenario ends.
@@ -62,7 +66,10 @@ func schedulerGoes() Step {
 }
 
 func schedulerReturns() Step {
-	return Step{"the scheduler returns", func(ctx context.Context, e *Env) error { return e.schedulerReturns(ctx) }}
+	return Step{"the scheduler returns", func(ctx context.Context,
+		e *Env) error {
+		return e.schedulerReturns(ctx)
+	}}
 }
 
 func (e *Env) schedulerReturns(ctx context.Context) error {

@@ -8,7 +8,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Capability is something that some schedulers can do and others cannot. A scenario names those that it needs.
+// Capability is something that some schedulers can do and others cannot. A scenario names those that it
+// needs.
 type Capability string
 
 const (
@@ -18,14 +19,15 @@ const (
 	PreemptsWhole Capability = "PreemptsWhole"
 	// ServesByPriority starts the highest of the gangs that wait for capacity when it becomes free.
 	ServesByPriority Capability = "ServesByPriority"
-	// PriorityAfterBackoff gives capacity that becomes free all at once to the highest of the gangs that were not tried
-	// for longer than any backoff.
+	// PriorityAfterBackoff gives capacity that becomes free all at once to the highest of the gangs that were
+	// not tried for longer than any backoff.
 	PriorityAfterBackoff Capability = "PriorityAfterBackoff"
 	// PriorityAfterDowntime starts the highest of the gangs that arrived while the scheduler was down.
 	PriorityAfterDowntime Capability = "PriorityAfterDowntime"
 	// ServesInOrder starts the oldest of the waiting gangs of one priority.
 	ServesInOrder Capability = "ServesInOrder"
-	// LetsSmallPass starts a small gang that fits before a large one that does not, however long that has waited.
+	// LetsSmallPass starts a small gang that fits before a large one that does not, however long that has
+	// waited.
 	LetsSmallPass Capability = "LetsSmallPass"
 	// KeepsPlace starts a preempted gang again before gangs of its priority that came later.
 	KeepsPlace Capability = "KeepsPlace"
@@ -61,8 +63,8 @@ func (c Capabilities) With(name Capability, supported bool, reason string) Capab
 	return out
 }
 
-// Check returns an error if a capability is missing or unknown: a scheduler must not pass because nothing is said
-// about it.
+// Check returns an error if a capability is missing or unknown: a scheduler must not pass because nothing is
+// said about it.
 func (c Capabilities) Check() error {
 	var known []Capability
 	for _, k := range Catalogue().Capabilities {
@@ -79,7 +81,8 @@ func (c Capabilities) Check() error {
 	return nil
 }
 
-// Lacks returns the first of the needs that the scheduler does not meet, with the reason; "" when it meets all.
+// Lacks returns the first of the needs that the scheduler does not meet, with the reason; "" when it meets
+// all.
 func (c Capabilities) Lacks(needs []Capability) (Capability, string) {
 	for _, name := range needs {
 		if !c[name].Supported {

@@ -48,11 +48,14 @@ type testCluster struct {
 	realNodesLock sync.Mutex
 }
 
-// Kueue has a cluster of its own, because its webhooks see every pod. Its scenarios run in parallel with those
-// of the other schedulers.
+// Kueue has a cluster of its own, because its webhooks see every pod. Its scenarios run in parallel with
+// those of the other schedulers.
 var (
 	startCluster      = sync.OnceValues(func() (*testCluster, error) { return newCluster() })
-	startKueueCluster = sync.OnceValues(func() (*testCluster, error) { return newCluster(localcluster.SchedulerKueue) })
+	startKueueCluster = sync.OnceValues(func() (*testCluster,
+		error) {
+		return newCluster(localcluster.SchedulerKueue)
+	})
 )
 
 // started lists the clusters for stopClusters, which TestMain calls after all tests.
@@ -87,7 +90,8 @@ func running(t *testing.T, start func() (*testCluster, error)) *testCluster {
 
 // newCluster starts a cluster with the given schedulers; without any it has the local cluster's default ones.
 func newCluster(schedulers ...string) (*testCluster, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Minute) // the first run builds the schedulers
+	// the first run builds the schedulers
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Minute)
 	defer cancel()
 	dir, err := os.MkdirTemp("", "conformance-")
 	if err != nil {
@@ -161,11 +165,13 @@ func (c *testCluster) realNodes(ctx context.Context) (map[string]int64, error) {
 	return capacity, nil
 }
 
-// scheme knows every kind that the operator and the tests use, except the fake's groups, which are unstructured.
+// scheme knows every kind that the operator and the tests use, except the fake's groups, which are
+// unstructured.
 var scheme = sync.OnceValue(func() *kruntime.Scheme {
 	s := kruntime.NewScheme()
 	for _, add := range []func(*kruntime.Scheme) error{
-		clientgoscheme.AddToScheme, v1alpha1.AddToScheme, volcanov1beta1.AddToScheme, schedulingv1alpha2.AddToScheme,
+		clientgoscheme.AddToScheme, v1alpha1.AddToScheme, volcanov1beta1.AddToScheme,
+		schedulingv1alpha2.AddToScheme,
 		pluginsv1alpha1.AddToScheme, kueue.AddToScheme,
 	} {
 		utilruntime.Must(add(s))
@@ -173,8 +179,8 @@ var scheme = sync.OnceValue(func() *kruntime.Scheme {
 	return s
 })
 
-// writeCRDs writes the TrainingJob CRD and the fake's. Users cannot choose the fake, so the CRD's enumerations
-// lack its name; here it is added to them.
+// writeCRDs writes the TrainingJob CRD and the fake's. Users cannot choose the fake, so the CRD's
+// enumerations lack its name; here it is added to them.
 func writeCRDs(folder string) error {
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		return err

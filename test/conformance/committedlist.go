@@ -22,8 +22,8 @@ func (o Outcome) Line() string {
 	return o.Scenario + ": not applicable: " + o.Lacking
 }
 
-// CompareList holds what ran against a committed list: nothing is left out without somebody saying so in a review.
-// With update it writes the list instead.
+// CompareList holds what ran against a committed list: nothing is left out without somebody saying so in a
+// review. With update it writes the list instead.
 func CompareList(path string, got []Outcome, update bool) error {
 	lines := make([]string, 0, len(got))
 	for _, o := range got {

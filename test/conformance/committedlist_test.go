@@ -19,7 +19,8 @@ func TestCompareList(t *testing.T) {
 		t.Error(err)
 	}
 	err := CompareList(path, ran[:1], false)
-	if err == nil || !strings.Contains(err.Error(), "committed, and did not happen: a: not applicable: it cannot") {
+	if err == nil || !strings.Contains(err.Error(),
+		"committed, and did not happen: a: not applicable: it cannot") {
 		t.Errorf("a scenario that is missing: %v", err)
 	}
 	err = CompareList(path, append(ran, Outcome{Scenario: "c"}), false)

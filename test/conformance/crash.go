@@ -15,12 +15,13 @@ const (
 	After  Moment = "after"
 )
 
-// Crash is where one life of the operator ends: at its Write-th write, counted from its start. Zero: it does not.
+// Crash is where one life of the operator ends: at its Write-th write, counted from its start. Zero: it does
+// not.
 type Crash struct {
 	Moment Moment
 	Write  int
-	// Kind, where it is given, is which writes are counted (KindOf). Two runs of the same steps make the same writes in another order, and
-	// some more or fewer: this finds the same one in both.
+	// Kind, where it is given, is which writes are counted (KindOf). Two runs of the same steps make the same
+	// writes in another order, and some more or fewer: this finds the same one in both.
 	Kind string
 }
 
@@ -40,7 +41,8 @@ func KindOf(write string) string {
 	segments := strings.Split(fields[1], "/")
 	if i := slices.Index(segments, "namespaces"); i >= 0 && len(segments) > i+2 {
 		segments = segments[i+2:]
-		if len(segments) > 1 && segments[0] != "trainingjobs" { // names of pods differ by rank, of groups by attempt
+		// names of pods differ by rank, of groups by attempt
+		if len(segments) > 1 && segments[0] != "trainingjobs" {
 			segments = slices.Delete(segments, 1, 2)
 		}
 	}
@@ -48,9 +50,9 @@ func KindOf(write string) string {
 	return strings.Join(fields, " ")
 }
 
-// SomeCrashes are the ends of n lives, one after the other, of an operator that makes so many writes when it is left in
-// peace: each dies within the first n-th part of them, so that all get to die. They are the same for the same name at
-// every run.
+// SomeCrashes are the ends of n lives, one after the other, of an operator that makes so many writes when it
+// is left in peace: each dies within the first n-th part of them, so that all get to die. They are the same
+// for the same name at every run.
 func SomeCrashes(name string, writes, n int) []Crash {
 	var seed uint64
 	for _, r := range name {
@@ -59,7 +61,8 @@ func SomeCrashes(name string, writes, n int) []Crash {
 	random := rand.New(rand.NewPCG(seed, uint64(n)))
 	crashes := make([]Crash, 0, n)
 	for range n {
-		crashes = append(crashes, Crash{Moment: []Moment{Before, After}[random.IntN(2)], Write: 1 + random.IntN(max(1, writes/n))})
+		crashes = append(crashes, Crash{Moment: []Moment{Before, After}[random.IntN(2)],
+			Write: 1 + random.IntN(max(1, writes/n))})
 	}
 	return crashes
 }

@@ -22,8 +22,8 @@ type CrashPlan struct {
 	cycles   []*CrashCycle
 }
 
-// NewCrashPlan plays the points of one shard, such as "1/4", on a comma-separated list of the known schedulers.
-// The progress files are in a folder, one for each scheduler and shard; "" keeps none.
+// NewCrashPlan plays the points of one shard, such as "1/4", on a comma-separated list of the known
+// schedulers. The progress files are in a folder, one for each scheduler and shard; "" keeps none.
 func NewCrashPlan(known []string, schedulers, shard, folder string) (*CrashPlan, error) {
 	p := &CrashPlan{schedulers: strings.Split(schedulers, ","), folder: folder, progress: map[string]*Progress{}}
 	for _, name := range p.schedulers {
@@ -36,8 +36,8 @@ func NewCrashPlan(known []string, schedulers, shard, folder string) (*CrashPlan,
 	return p, err
 }
 
-// Includes reports whether the points of a scheduler are played. The options in the fake's name ("fake+EvictsPart")
-// make no difference.
+// Includes reports whether the points of a scheduler are played. The options in the fake's name
+// ("fake+EvictsPart") make no difference.
 func (p *CrashPlan) Includes(scheduler string) bool {
 	name, _, _ := strings.Cut(scheduler, "+")
 	return slices.Contains(p.schedulers, name)
@@ -83,8 +83,8 @@ func (p *CrashPlan) progressOf(scheduler string) (*Progress, error) {
 	return progress, err
 }
 
-// Finish closes the progress files and reports whether every point of the cycles that were started has held. Where
-// progress is kept it prints how many points were played now and before, and how many are left.
+// Finish closes the progress files and reports whether every point of the cycles that were started has held.
+// Where progress is kept it prints how many points were played now and before, and how many are left.
 func (p *CrashPlan) Finish(w io.Writer) (bool, error) {
 	var errs []error
 	for _, progress := range p.progress {
@@ -129,7 +129,8 @@ func (c *CrashCycle) left() int {
 	return n
 }
 
-// hits counts by moment and kind at which writes operators were killed; missed are the points at which none was.
+// hits counts by moment and kind at which writes operators were killed; missed are the points at which none
+// was.
 func (c *CrashCycle) hits() (at map[Moment]map[string]int, missed []string) {
 	at = map[Moment]map[string]int{Before: {}, After: {}}
 	for _, point := range c.points {
@@ -147,16 +148,17 @@ func (c *CrashCycle) hits() (at map[Moment]map[string]int, missed []string) {
 	return at, missed
 }
 
-// Problems lists what the points that held fail to prove: that none is left, that most of them killed an operator,
-// and that one was killed before, and one after, a write of each required kind. A shard that is not everything
-// answers for the kinds whose first write it has.
+// Problems lists what the points that held fail to prove: that none is left, that most of them killed an
+// operator, and that one was killed before, and one after, a write of each required kind. A shard that is not
+// everything answers for the kinds whose first write it has.
 func (c *CrashCycle) Problems(required []string) []string {
 	var problems []string
 	at, missed := c.hits()
 	if n := c.left(); n > 0 {
 		problems = append(problems, fmt.Sprintf("%d of %d points are left", n, len(c.points)))
 	}
-	// Two runs differ by some writes: where numbers in a status are refreshed, a slow run writes them more often.
+	// Two runs differ by some writes: where numbers in a status are refreshed, a slow run writes them more
+	// often.
 	if len(missed) > max(1, len(c.points)/4) {
 		problems = append(problems, fmt.Sprintf("%d of %d points were not reached", len(missed), len(c.points)))
 	}
@@ -180,7 +182,8 @@ func (c *CrashCycle) String() string {
 			kinds[kind] = true
 		}
 	}
-	lines := []string{fmt.Sprintf("%s: %d points, %d of them played before; killed at", c.name, len(c.points), c.before)}
+	lines := []string{fmt.Sprintf("%s: %d points, %d of them played before; killed at", c.name, len(c.points),
+		c.before)}
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 		lines = append(lines, fmt.Sprintf("  %3d before, %3d after: %s", at[Before][kind], at[After][kind], kind))
 	}

@@ -28,7 +28,7 @@ func somePoints() []Crash {
 	var writes []string
 	for n := range 20 {
 		writes = append(writes, "POST /api/v1/namespaces/ns/pods",
-			fmt.Sprintf("PATCH /apis/mlplatform.example.com/v1alpha1/namespaces/ns/trainingjobs/low/status Phase%d", n%4))
+			fmt.Sprintf("PATCH /apis/g/v1/namespaces/ns/trainingjobs/low/status Phase%d", n%4))
 	}
 	return EachCrash(writes)
 }
@@ -77,7 +77,8 @@ func TestProgress(t *testing.T) {
 	first := HeldPoint{Cycle: "returns", Point: "before POST pods number 1", Killed: []string{"POST /pods"}}
 	second := HeldPoint{Cycle: "returns", Point: "after POST pods number 1"}
 	pointOf := map[string]Crash{
-		first.Point: {Before, 1, "POST pods"}, second.Point: {After, 1, "POST pods"}, "third": {After, 2, "POST pods"},
+		first.Point: {Before, 1, "POST pods"}, second.Point: {After, 1, "POST pods"}, "third": {After, 2,
+			"POST pods"},
 	}
 	p := openProgress(t, path)
 	for _, h := range []HeldPoint{first, second} {
@@ -180,11 +181,13 @@ func TestCrashPlanContinues(t *testing.T) {
 	for i := range 4 {
 		shard := fmt.Sprintf("%d/4", i+1)
 		first, complete, line := play(t, folder, shard, 5)
-		if complete || !strings.HasPrefix(line, fmt.Sprintf("crash points of shard %s: 5 played now, 0 had", shard)) {
+		if complete || !strings.HasPrefix(line, fmt.Sprintf("crash points of shard %s: 5 played now, 0 had",
+			shard)) {
 			t.Errorf("cut short: %t, %s", complete, line)
 		}
 		second, complete, line := play(t, folder, shard, 100)
-		want := fmt.Sprintf("crash points of shard %s: %d played now, 5 had been played before, 0 are left\n", shard, second)
+		want := fmt.Sprintf("crash points of shard %s: %d played now, 5 had been played before, 0 are left\n",
+			shard, second)
 		if !complete || line != want {
 			t.Errorf("continued: %t, %s", complete, line)
 		}
@@ -234,13 +237,15 @@ func TestProblems(t *testing.T) {
 			held: func(c Crash) bool { return c != points[1] }, killed: all, want: []string{"1 of 6 points are left"},
 		},
 		"most were not reached": {
-			held: all, killed: func(c Crash) bool { return c.Write == 1 }, want: []string{"4 of 6 points were not reached"},
+			held: all, killed: func(c Crash) bool { return c.Write == 1 }, want: []string{"4 of 6 points " +
+				"were not reached"},
 		},
 		"a kind was missed": {
 			held: all, killed: all, required: []string{"DELETE pods"},
 			want: []string{"no operator was killed before: DELETE pods", "no operator was killed after: DELETE pods"},
 		},
-		"a kind that is in another shard": {shard: "1/2", held: all, killed: all, required: []string{"DELETE pods"}},
+		"a kind that is in another shard": {shard: "1/2", held: all, killed: all,
+			required: []string{"DELETE pods"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

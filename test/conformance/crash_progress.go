@@ -19,8 +19,8 @@ type HeldPoint struct {
 	Killed []string `json:"killed,omitempty"`
 }
 
-// Progress remembers the points that held, across runs of the suite. It is a file with one JSON object per line,
-// so that a run that is cut short at any moment loses at most the point that it is playing.
+// Progress remembers the points that held, across runs of the suite. It is a file with one JSON object per
+// line, so that a run that is cut short at any moment loses at most the point that it is playing.
 type Progress struct {
 	mu   sync.Mutex
 	file *os.File // nil: the points are kept in memory only

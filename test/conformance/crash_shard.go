@@ -26,9 +26,9 @@ func (s Shard) String() string { return fmt.Sprintf("%d/%d", s.Index, s.Count) }
 // FileName is the shard as a part of a file's name.
 func (s Shard) FileName() string { return fmt.Sprintf("%dof%d", s.Index, s.Count) }
 
-// Has reports whether a point of a cycle on a scheduler is in the shard. Of the shards of one count exactly one
-// has it. The answer depends on the point alone and not on its place in a list: the undisturbed runs that list
-// the points differ by some writes, and the shards may run on different machines.
+// Has reports whether a point of a cycle on a scheduler is in the shard. Of the shards of one count exactly
+// one has it. The answer depends on the point alone and not on its place in a list: the undisturbed runs that
+// list the points differ by some writes, and the shards may run on different machines.
 func (s Shard) Has(scheduler, cycle string, point Crash) bool {
 	sum := sha256.Sum256([]byte(scheduler + "\n" + cycle + "\n" + point.String()))
 	return binary.BigEndian.Uint64(sum[:])%uint64(s.Count) == uint64(s.Index-1)

@@ -17,16 +17,19 @@ import (
 
 var (
 	crashPoints = flag.String("crash-points", "some",
-		"some|all: the writes at which the operator is killed in each scenario; all also plays a resume that loses work")
+		"some|all: the writes at which the operator is killed in each scenario; all also plays a resume "+
+			"that loses work")
 	crashOn = flag.String("crash-on", fakescheduler.Name,
 		"comma-separated schedulers on which the operator is killed at every write of a cycle: "+
 			strings.Join(crashableSchedulers, ","))
 	crashShard    = flag.String("crash-shard", "1/1", "i/n: the i-th of n shards of the crash points")
 	crashProgress = flag.String("crash-progress", "",
-		"folder in which the points that held are remembered, so that a run that was cut short can be continued; default none")
+		"folder in which the points that held are remembered, so that a run that was cut short can be "+
+			"continued; default none")
 )
 
-var crashableSchedulers = []string{fakescheduler.Name, volcano.Name, native.Name, coscheduling.Name, kueue.Name}
+var crashableSchedulers = []string{fakescheduler.Name, volcano.Name, native.Name, coscheduling.Name,
+	kueue.Name}
 
 // crashPlan is what the flags say; TestMain sets it.
 var crashPlan *CrashPlan
@@ -35,14 +38,14 @@ var crashPlan *CrashPlan
 type crashSteps struct {
 	name  string
 	steps []Step
-	// required are the kinds of writes (KindOf) before and after which an operator must be killed; else the crash
-	// points missed the cycle.
+	// required are the kinds of writes (KindOf) before and after which an operator must be killed; else the
+	// crash points missed the cycle.
 	required []string
 }
 
-// TestCrashAtEveryWrite kills the operator before and after each of its writes in a preempt-and-return cycle. A new
-// one starts, and the outcome must be the same. It always plays on the fake, and with -crash-on on real schedulers,
-// where the points are played one after the other.
+// TestCrashAtEveryWrite kills the operator before and after each of its writes in a preempt-and-return cycle.
+// A new one starts, and the outcome must be the same. It always plays on the fake, and with -crash-on on real
+// schedulers, where the points are played one after the other.
 func TestCrashAtEveryWrite(t *testing.T) {
 	t.Parallel()
 	if fake := fakeDialect(fakescheduler.Behavior{}); crashPlan.Includes(fake.name) {
@@ -54,8 +57,8 @@ func TestCrashAtEveryWrite(t *testing.T) {
 	crashOnReal(t, returns())
 }
 
-// TestCrashAtEveryWriteOfAResume does the same with checkpoints: the next attempt resumes from the newest complete
-// one, whichever process died when. With -crash-points=all it also plays a cycle that loses work.
+// TestCrashAtEveryWriteOfAResume does the same with checkpoints: the next attempt resumes from the newest
+// complete one, whichever process died when. With -crash-points=all it also plays a cycle that loses work.
 func TestCrashAtEveryWriteOfAResume(t *testing.T) {
 	t.Parallel()
 	unreported := resumes("saves unreported", savesUnreported)
@@ -112,7 +115,8 @@ func resumes(name string, end ending) crashSteps {
 	return c
 }
 
-// crashEverywhere plays the cycle undisturbed, then once for each crash point of the shard that has not held yet.
+// crashEverywhere plays the cycle undisturbed, then once for each crash point of the shard that has not held
+// yet.
 func crashEverywhere(t *testing.T, cluster *testCluster, d *dialect, c crashSteps) {
 	begin := time.Now()
 	want, err := attemptScenario(t.Context(), cluster, d, c.steps, nil)

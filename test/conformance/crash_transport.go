@@ -13,11 +13,12 @@ import (
 // ErrDead is what a dead operator's requests meet.
 var ErrDead = errors.New("the operator is dead")
 
-// CrashTransport is the connection of one life of the operator to the API server. It counts writes, and ends the life at the
-// chosen one: die is called, and no request passes any more, whoever in the dead process still tries.
+// CrashTransport is the connection of one life of the operator to the API server. It counts writes, and ends
+// the life at the chosen one: die is called, and no request passes any more, whoever in the dead process
+// still tries.
 //
-// It stands below every client, so that nothing goes past it. Not counted are events, which nobody decides upon, leases
-// and reviews; when the operator is dead they are refused like everything else.
+// It stands below every client, so that nothing goes past it. Not counted are events, which nobody decides
+// upon, leases and reviews; when the operator is dead they are refused like everything else.
 type CrashTransport struct {
 	crash Crash
 	die   func()
@@ -95,8 +96,8 @@ func (m *CrashTransport) roundTrip(next http.RoundTripper, req *http.Request) (*
 
 // count a write: whether it is the last one of this life, and whether the life is over.
 //
-// The life ends here for all writes after the last one, although that one may still be on its way: the creates of a gang
-// are sent at the same time.
+// The life ends here for all writes after the last one, although that one may still be on its way: the
+// creates of a gang are sent at the same time.
 func (m *CrashTransport) count(req *http.Request) (last, dead bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

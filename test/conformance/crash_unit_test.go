@@ -66,14 +66,20 @@ func TestCrashTransport(t *testing.T) {
 }
 
 func TestWhatIsWritten(t *testing.T) {
-	const jobs, pods = "/apis/mlplatform.example.com/v1alpha1/namespaces/ns-7/trainingjobs", "/api/v1/namespaces/ns-7/pods"
+	const (
+		jobs = "/apis/mlplatform.example.com/v1alpha1/namespaces/ns-7/trainingjobs"
+		pods = "/api/v1/namespaces/ns-7/pods"
+	)
 	for name, tc := range map[string]struct{ method, path, body, want string }{
-		"a transition":       {"PATCH", jobs + "/low/status", `{"status":{"phase":"Draining","gang":"0/3"}}`, "PATCH trainingjobs/low/status Draining"},
-		"the same phase":     {"PATCH", jobs + "/low/status", `{"status":{"gang":"0/3"}}`, "PATCH trainingjobs/low/status"},
-		"a pod":              {"POST", pods, "k8s\x00...", "POST pods"},
-		"the end of a pod":   {"DELETE", pods + "/low-worker-0", "", "DELETE pods"},
-		"what is no JSON":    {"PATCH", jobs + "/low/status", "status: {}", "PATCH trainingjobs/low/status"},
-		"a group's own word": {"PATCH", "/apis/g/v1/namespaces/ns-7/groups/low-7/status", "{}", "PATCH groups/status"},
+		"a transition": {"PATCH", jobs + "/low/status", `{"status":{"phase":"Draining","gang":"0/3"}}`,
+			"PATCH trainingjobs/low/status Draining"},
+		"the same phase": {"PATCH", jobs + "/low/status", `{"status":{"gang":"0/3"}}`,
+			"PATCH trainingjobs/low/status"},
+		"a pod":            {"POST", pods, "k8s\x00...", "POST pods"},
+		"the end of a pod": {"DELETE", pods + "/low-worker-0", "", "DELETE pods"},
+		"what is no JSON":  {"PATCH", jobs + "/low/status", "status: {}", "PATCH trainingjobs/low/status"},
+		"a group's own word": {"PATCH", "/apis/g/v1/namespaces/ns-7/groups/low-7/status", "{}",
+			"PATCH groups/status"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			req, err := http.NewRequest(tc.method, "http://server"+tc.path, strings.NewReader(tc.body))
@@ -89,11 +95,13 @@ func TestWhatIsWritten(t *testing.T) {
 
 func TestCrashes(t *testing.T) {
 	all := AllCrashes(2)
-	if diff := cmp.Diff([]Crash{{Moment: Before, Write: 1}, {Moment: After, Write: 1}, {Moment: Before, Write: 2}, {Moment: After, Write: 2}}, all); diff != "" {
+	if diff := cmp.Diff([]Crash{{Moment: Before, Write: 1}, {Moment: After, Write: 1},
+		{Moment: Before, Write: 2}, {Moment: After, Write: 2}}, all); diff != "" {
 		t.Error(diff)
 	}
 	each := EachCrash([]string{"POST /a", "POST /b", "POST /a"})
-	want := []Crash{{Before, 1, "POST /a"}, {After, 1, "POST /a"}, {Before, 1, "POST /b"}, {After, 1, "POST /b"}, {Before, 2, "POST /a"}, {After, 2, "POST /a"}}
+	want := []Crash{{Before, 1, "POST /a"}, {After, 1, "POST /a"}, {Before, 1, "POST /b"},
+		{After, 1, "POST /b"}, {Before, 2, "POST /a"}, {After, 2, "POST /a"}}
 	if diff := cmp.Diff(want, each); diff != "" {
 		t.Error(diff)
 	}

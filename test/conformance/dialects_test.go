@@ -35,11 +35,13 @@ type dialect struct {
 	marksUnschedulable bool
 	// queue are the objects that make a queue with a quota of GPUs for a namespace; nil without LimitsQueues.
 	queue func(namespace, name, gpus string) []client.Object
-	// queueLabel: jobs must name a queue by this label; those that name none get defaultQueue, which has every GPU.
+	// queueLabel: jobs must name a queue by this label; those that name none get defaultQueue, which has
+	// every GPU.
 	queueLabel string
 	// clusterObjects is what the backend must see of the cluster beside its groups (scheduler.Consulting).
 	clusterObjects []client.Object
-	// released says of a group that it holds nothing any more and stays as a record; nil: a group that exists holds something.
+	// released says of a group that it holds nothing any more and stays as a record; nil: a group that exists
+	// holds something.
 	released func(client.Object) bool
 	// behavior of the fake, nil for real schedulers.
 	behavior *fakescheduler.Behavior
@@ -53,31 +55,36 @@ type dialect struct {
 
 func volcanoDialect() *dialect {
 	return &dialect{
-		name: volcano.Name, backend: volcano.New(volcano.DefaultOptions()), capabilities: CapabilitiesOf(volcano.Name),
-		namedInSpec: true, marksUnschedulable: true, queue: volcanoQueue, process: "vc-scheduler",
+		name: volcano.Name, backend: volcano.New(volcano.DefaultOptions()),
+		capabilities: CapabilitiesOf(volcano.Name),
+		namedInSpec:  true, marksUnschedulable: true, queue: volcanoQueue, process: "vc-scheduler",
 	}
 }
 
 func nativeDialect() *dialect {
 	return &dialect{
-		name: native.Name, backend: native.New(native.Options{}), capabilities: CapabilitiesOf(native.Name), namedInSpec: true, marksUnschedulable: true,
+		name: native.Name, backend: native.New(native.Options{}), capabilities: CapabilitiesOf(native.Name),
+		namedInSpec: true, marksUnschedulable: true,
 		process: "kube-scheduler",
 	}
 }
 
 func coschedulingDialect() *dialect {
 	return &dialect{
-		name: coscheduling.Name, backend: coscheduling.New(coscheduling.Options{}), capabilities: CapabilitiesOf(coscheduling.Name), namedInSpec: true, marksUnschedulable: true,
+		name: coscheduling.Name, backend: coscheduling.New(coscheduling.Options{}),
+		capabilities: CapabilitiesOf(coscheduling.Name), namedInSpec: true, marksUnschedulable: true,
 		process: "scheduler-plugins-scheduler",
-		// Twice podMaxBackoffSeconds of lab/modules/scheduler-plugins/scheduler.yaml: the end of the first try may itself wake a rank
-		// for a second one, after its pause. And a second for the clock by which pauses end.
+		// Twice podMaxBackoffSeconds of lab/modules/scheduler-plugins/scheduler.yaml: the end of the first
+		// try may itself wake a rank for a second one, after its pause. And a second for the clock by which
+		// pauses end.
 		pause: 7 * time.Second,
 	}
 }
 
 // fakeDialect with mutants and options; the options change what it can do.
 func fakeDialect(h fakescheduler.Behavior) *dialect {
-	d := &dialect{name: fakescheduler.Name, backend: fakescheduler.Backend{}, capabilities: CapabilitiesOf(fakescheduler.Name), behavior: &h}
+	d := &dialect{name: fakescheduler.Name, backend: fakescheduler.Backend{},
+		capabilities: CapabilitiesOf(fakescheduler.Name), behavior: &h}
 	for _, o := range h.Options {
 		d.name += "+" + string(o)
 		switch o {
@@ -97,7 +104,8 @@ const defaultQueue = "everything"
 func kueueDialect() *dialect {
 	flavor := &kueuev1beta2.ResourceFlavor{ObjectMeta: metav1.ObjectMeta{Name: "conformance"}}
 	return &dialect{
-		name: kueue.Name, backend: kueue.New(kueue.Options{Binder: native.New(native.Options{})}), capabilities: CapabilitiesOf(kueue.Name), namedInSpec: true,
+		name: kueue.Name, backend: kueue.New(kueue.Options{Binder: native.New(native.Options{})}),
+		capabilities: CapabilitiesOf(kueue.Name), namedInSpec: true,
 		queue: kueueQueue, queueLabel: kueue.QueueLabel, clusterObjects: []client.Object{flavor},
 		released: func(o client.Object) bool {
 			wl, ok := o.(*kueuev1beta2.Workload)
@@ -112,7 +120,9 @@ func kueueQueue(namespace, name, gpus string) []client.Object {
 		ObjectMeta: metav1.ObjectMeta{Name: namespace + "-" + name},
 		Spec: kueuev1beta2.ClusterQueueSpec{
 			NamespaceSelector: &metav1.LabelSelector{},
-			Preemption:        &kueuev1beta2.ClusterQueuePreemption{WithinClusterQueue: kueuev1beta2.PreemptionPolicyLowerPriority},
+			Preemption: &kueuev1beta2.ClusterQueuePreemption{
+				WithinClusterQueue: kueuev1beta2.PreemptionPolicyLowerPriority,
+			},
 			ResourceGroups: []kueuev1beta2.ResourceGroup{{
 				CoveredResources: []corev1.ResourceName{GPU},
 				Flavors: []kueuev1beta2.FlavorQuotas{{
@@ -132,14 +142,16 @@ func kueueQueue(namespace, name, gpus string) []client.Object {
 func volcanoQueue(_, name, gpus string) []client.Object {
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue",
-		"spec": map[string]any{"reclaimable": true, "weight": int64(1), "capability": map[string]any{string(GPU): gpus}},
+		"spec": map[string]any{"reclaimable": true, "weight": int64(1),
+			"capability": map[string]any{string(GPU): gpus}},
 	}}
 	u.SetName(name)
 	return []client.Object{u}
 }
 
-// judged says what is missing to show that the scheduler has looked at the gang and decided to let it wait: its word on
-// the group, about this attempt, and where the gang's pods exist the mark that it leaves on those it could not place.
+// judged says what is missing to show that the scheduler has looked at the gang and decided to let it wait:
+// its word on the group, about this attempt, and where the gang's pods exist the mark that it leaves on those
+// it could not place.
 func (d *dialect) judged(v *view, job *v1alpha1.TrainingJob) string {
 	if job == nil {
 		return "there is no such job"

@@ -16,7 +16,8 @@ import (
 )
 
 // CI never passes it: there the files are compared.
-var update = flag.Bool("update", false, "write docs/schedulers.md and testdata/scenarios-*.txt instead of comparing them")
+var update = flag.Bool("update", false,
+	"write docs/schedulers.md and testdata/scenarios-*.txt instead of comparing them")
 
 const (
 	documentPath = "../../docs/schedulers.md"
@@ -29,8 +30,8 @@ type document struct {
 	footnotes  []string
 }
 
-// TestSchedulersAreDocumented compares the document with what the suite demands of each scheduler and with the
-// committed lists of what was played.
+// TestSchedulersAreDocumented compares the document with what the suite demands of each scheduler and with
+// the committed lists of what was played.
 func TestSchedulersAreDocumented(t *testing.T) {
 	want, err := renderDocument()
 	if err != nil {
@@ -47,7 +48,8 @@ func TestSchedulersAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("docs/schedulers.md is out of date: go test ./test/conformance -run Documented -update (-want +got):\n%s", diff)
+		t.Errorf("docs/schedulers.md is out of date: go test ./test/conformance -run Documented -update "+
+			"(-want +got):\n%s", diff)
 	}
 }
 
@@ -147,8 +149,8 @@ func table(rows [][]string) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestCommittedReasons holds the committed lists against the catalogue: a scenario does not apply only for the reason
-// of a capability that the scheduler lacks.
+// TestCommittedReasons holds the committed lists against the catalogue: a scenario does not apply only for
+// the reason of a capability that the scheduler lacks.
 func TestCommittedReasons(t *testing.T) {
 	paths, err := filepath.Glob("testdata/scenarios-*.txt")
 	if err != nil || len(paths) == 0 {

@@ -24,9 +24,9 @@ import (
 // elasticQuota is the file that an admin applies: 16 GPUs.
 const elasticQuota = "../../examples/quotas/coscheduling/elasticquota.yaml"
 
-// CapacityScheduling counts ranks one by one (pkg/capacityscheduling, Reserve), also those that wait for the rest of their
-// gang. So the first ranks of a gang that exceeds the quota take what is left of it, and give it back when the next one is
-// refused: Coscheduling's PostFilter sends them away. None is ever bound.
+// CapacityScheduling counts ranks one by one (pkg/capacityscheduling, Reserve), also those that wait for the
+// rest of their gang. So the first ranks of a gang that exceeds the quota take what is left of it, and give
+// it back when the next one is refused: Coscheduling's PostFilter sends them away. None is ever bound.
 func TestElasticQuotaOnCoscheduling(t *testing.T) {
 	t.Parallel()
 	cluster := sharedCluster(t)
@@ -100,9 +100,9 @@ func raiseQuota(gpus string) Step {
 	}}
 }
 
-// untilQuotaCounts waits until the scheduler knows the quota, which says so nowhere: by the reason why it refuses a pod of
-// more CPUs than either the quota or any node has. One that it has refused for the nodes it does not try again, so each
-// probe is a new pod.
+// untilQuotaCounts waits until the scheduler knows the quota, which says so nowhere: by the reason why it
+// refuses a pod of more CPUs than either the quota or any node has. One that it has refused for the nodes it
+// does not try again, so each probe is a new pod.
 func untilQuotaCounts() Step {
 	return Step{"until the scheduler knows the quota", func(ctx context.Context, e *Env) error {
 		for n := 0; ; n++ {
@@ -110,7 +110,9 @@ func untilQuotaCounts() Step {
 				ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: fmt.Sprintf("probe-%d", n)},
 				Spec: corev1.PodSpec{SchedulerName: coscheduling.DefaultSchedulerName, Containers: []corev1.Container{{
 					Name: "probe", Image: image,
-					Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2M")}},
+					Resources: corev1.ResourceRequirements{
+						Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2M")},
+					},
 				}}},
 			}
 			said, err := e.refusal(ctx, probe)

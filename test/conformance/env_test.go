@@ -24,8 +24,8 @@ import (
 // stepTimeout bounds one step: the machine is slow at times, and a backoff is 10 s.
 const stepTimeout = 2 * time.Minute
 
-// Env is what a scenario is played in: a namespace of its own, nodes that nobody else uses meanwhile, an operator and a
-// recorder.
+// Env is what a scenario is played in: a namespace of its own, nodes that nobody else uses meanwhile, an
+// operator and a recorder.
 type Env struct {
 	cluster   *testCluster
 	dialect   *dialect
@@ -96,7 +96,8 @@ func (e *Env) open(ctx context.Context, crashes []Crash) (err error) {
 // prepareQueues makes what lets every gang in that the nodes have room for.
 func (e *Env) prepareQueues(ctx context.Context) error {
 	for _, o := range e.dialect.clusterObjects {
-		if err := e.cluster.client.Create(ctx, o.DeepCopyObject().(client.Object)); err != nil && !apierrors.IsAlreadyExists(err) {
+		if err := e.cluster.client.Create(ctx, o.DeepCopyObject().(client.Object)); err != nil &&
+			!apierrors.IsAlreadyExists(err) {
 			return err
 		}
 	}
@@ -123,17 +124,19 @@ func (e *Env) takeNodes(ctx context.Context) (err error) {
 
 func (e *Env) startFake() {
 	ctx, stop := context.WithCancel(context.Background())
-	s := fakescheduler.New(poolClient{e.cluster.client, e.namespace, e.nodes}, fakescheduler.Config{Behavior: *e.dialect.behavior})
+	s := fakescheduler.New(poolClient{e.cluster.client, e.namespace, e.nodes},
+		fakescheduler.Config{Behavior: *e.dialect.behavior})
 	done := make(chan struct{})
 	go func() { defer close(done); runFake(ctx, s, e.recorder) }()
 	e.stopFake = func() { stop(); <-done }
 }
 
-// empty deletes every job and waits until nothing of them is left, so that the next scenario has all GPUs. What the
-// garbage collector alone does not get rid of is an error of the scenario.
+// empty deletes every job and waits until nothing of them is left, so that the next scenario has all GPUs.
+// What the garbage collector alone does not get rid of is an error of the scenario.
 func (e *Env) empty(ctx context.Context) error {
 	e.recorder.remark("the scenario is over: every job is deleted")
-	if err := e.cluster.client.DeleteAllOf(ctx, &v1alpha1.TrainingJob{}, client.InNamespace(e.namespace)); err != nil {
+	if err := e.cluster.client.DeleteAllOf(ctx, &v1alpha1.TrainingJob{},
+		client.InNamespace(e.namespace)); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
@@ -142,14 +145,16 @@ func (e *Env) empty(ctx context.Context) error {
 		if len(v.jobs)+len(v.pods)+len(v.groups) == 0 {
 			return ""
 		}
-		return fmt.Sprintf("%d jobs, %d pods and %d groups are left after the deletion of every job", len(v.jobs), len(v.pods), len(v.groups))
+		return fmt.Sprintf("%d jobs, %d pods and %d groups are left after the deletion of every job",
+			len(v.jobs), len(v.pods), len(v.groups))
 	})
 	if err == nil {
 		return nil
 	}
 	// The next scenario is not to suffer for it.
 	now := client.GracePeriodSeconds(0)
-	return errors.Join(err, e.cluster.client.DeleteAllOf(context.WithoutCancel(ctx), &corev1.Pod{}, client.InNamespace(e.namespace), now))
+	return errors.Join(err, e.cluster.client.DeleteAllOf(context.WithoutCancel(ctx), &corev1.Pod{},
+		client.InNamespace(e.namespace), now))
 }
 
 // close undoes everything.
@@ -200,7 +205,8 @@ func (e *Env) violations() error {
 	return nil
 }
 
-// noteWaits puts into the history what the watched objects do not show of a gang that waits: its claims, and what was said of each pod.
+// noteWaits puts into the history what the watched objects do not show of a gang that waits: its claims, and
+// what was said of each pod.
 func (e *Env) noteWaits(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
 	claims, pods := &corev1.PersistentVolumeClaimList{}, &corev1.PodList{}
@@ -210,7 +216,8 @@ func (e *Env) noteWaits(ctx context.Context) {
 		}
 	}
 	for i := range claims.Items {
-		e.recorder.remark("claim %s is %s, volume %q", claims.Items[i].Name, claims.Items[i].Status.Phase, claims.Items[i].Spec.VolumeName)
+		e.recorder.remark("claim %s is %s, volume %q", claims.Items[i].Name, claims.Items[i].Status.Phase,
+			claims.Items[i].Spec.VolumeName)
 	}
 	for i := range pods.Items {
 		for _, c := range pods.Items[i].Status.Conditions {

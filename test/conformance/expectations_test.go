@@ -68,17 +68,19 @@ func is(phase v1alpha1.Phase) Expectation {
 
 // runsWhole: Running, and every rank is up.
 func runsWhole(ranks int32) Expectation {
-	return ofStatus(fmt.Sprintf("runs with %d/%d ranks", ranks, ranks), func(st *v1alpha1.TrainingJobStatus) string {
-		gang := fmt.Sprintf("%d/%d", ranks, ranks)
-		if st.Phase == v1alpha1.PhaseRunning && st.Gang == gang {
-			return ""
-		}
-		return fmt.Sprintf("phase is %q with gang %q: %s", st.Phase, st.Gang, st.Message)
-	})
+	return ofStatus(fmt.Sprintf("runs with %d/%d ranks", ranks, ranks),
+		func(st *v1alpha1.TrainingJobStatus) string {
+			gang := fmt.Sprintf("%d/%d", ranks, ranks)
+			if st.Phase == v1alpha1.PhaseRunning && st.Gang == gang {
+				return ""
+			}
+			return fmt.Sprintf("phase is %q with gang %q: %s", st.Phase, st.Gang, st.Message)
+		})
 }
 
 func gang(want string) Expectation {
-	return ofStatus("has gang "+want, func(st *v1alpha1.TrainingJobStatus) string { return differs("gang", st.Gang, want) })
+	return ofStatus("has gang "+want,
+		func(st *v1alpha1.TrainingJobStatus) string { return differs("gang", st.Gang, want) })
 }
 
 func attempt(n int32) Expectation {
@@ -106,13 +108,15 @@ func neverFailed() Expectation {
 }
 
 func lastFailed(pod string, code int32) Expectation {
-	return ofStatus(fmt.Sprintf("last failed in %s with %d", pod, code), func(st *v1alpha1.TrainingJobStatus) string {
-		f := st.LastFailure
-		if f == nil || f.ExitCode == nil {
-			return "there is no lastFailure with an exit code"
-		}
-		return differs("lastFailure", fmt.Sprintf("%s/%d", f.PodName, *f.ExitCode), fmt.Sprintf("%s/%d", pod, code))
-	})
+	return ofStatus(fmt.Sprintf("last failed in %s with %d", pod, code),
+		func(st *v1alpha1.TrainingJobStatus) string {
+			f := st.LastFailure
+			if f == nil || f.ExitCode == nil {
+				return "there is no lastFailure with an exit code"
+			}
+			return differs("lastFailure", fmt.Sprintf("%s/%d", f.PodName, *f.ExitCode),
+				fmt.Sprintf("%s/%d", pod, code))
+		})
 }
 
 // waits: Queued, and it says the one reason why.
@@ -191,7 +195,8 @@ func hasNoGroup() Expectation {
 	}}
 }
 
-// hasOneGroup, the same object ever since the attempt was queued: a group that is made anew has lost its place.
+// hasOneGroup, the same object ever since the attempt was queued: a group that is made anew has lost its
+// place.
 func hasOneGroup() Expectation {
 	return Expectation{"still has its first group", func(_ *Env, v *view, name string) string {
 		groups := v.groupsOf(name)

@@ -21,8 +21,8 @@ import (
 // Entry is one change that the API server told of, or a remark of the test.
 type Entry struct {
 	At time.Time
-	// Revision is the object's resourceVersion. All kinds lie in one etcd, whose revisions order them all; a remark has
-	// that of the entry before it.
+	// Revision is the object's resourceVersion. All kinds lie in one etcd, whose revisions order them all; a
+	// remark has that of the entry before it.
 	Revision int64
 	// Object is a *TrainingJob, a *Pod or a scheduler's group; nil for a remark.
 	Object client.Object
@@ -97,7 +97,8 @@ func describe(obj client.Object) string {
 		}
 		return line + " | " + st.Message
 	case *corev1.Pod:
-		line := fmt.Sprintf("pod %s of attempt %s: %s", o.Name, cmp.Or(o.Labels[v1alpha1.LabelAttempt], "?"), o.Status.Phase)
+		line := fmt.Sprintf("pod %s of attempt %s: %s", o.Name, cmp.Or(o.Labels[v1alpha1.LabelAttempt], "?"),
+			o.Status.Phase)
 		if from, _ := ResumeOf(o); from != "" {
 			line += " from " + from
 		}
@@ -157,7 +158,8 @@ func ResumeOf(pod *corev1.Pod) (string, bool) {
 	return "", false
 }
 
-// ResumePath is the persisted resume point as a trainer sees it, on a claim that is mounted at the default path; "": the beginning.
+// ResumePath is the persisted resume point as a trainer sees it, on a claim that is mounted at the default
+// path; "": the beginning.
 func ResumePath(job *v1alpha1.TrainingJob) string {
 	cs := job.Status.Checkpoint
 	if cs == nil || cs.ResumeFrom == nil {

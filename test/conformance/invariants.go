@@ -25,7 +25,8 @@ type Rules struct {
 	ClusterObjects []client.Object
 }
 
-// Violations of the invariants that hold at every moment, whatever the scenario, in the order in which they happened:
+// Violations of the invariants that hold at every moment, whatever the scenario, in the order in which they
+// happened:
 //
 //   - a pod is created only in a phase and for an attempt that is persisted;
 //   - not while a pod of another attempt of the job lives;
@@ -122,10 +123,12 @@ func (w *witness) seeBirth(pod *corev1.Pod) {
 	switch job.Status.Phase {
 	case v1alpha1.PhaseQueued, v1alpha1.PhaseStarting, v1alpha1.PhaseRunning:
 	default:
-		w.violation("pod %s is created while job %s is %s", pod.Name, job.Name, cmp.Or(string(job.Status.Phase), "new"))
+		w.violation("pod %s is created while job %s is %s", pod.Name, job.Name,
+			cmp.Or(string(job.Status.Phase), "new"))
 	}
 	if job.Status.Attempt != attempt {
-		w.violation("pod %s is created for attempt %d while attempt %d is persisted", pod.Name, attempt, job.Status.Attempt)
+		w.violation("pod %s is created for attempt %d while attempt %d is persisted", pod.Name, attempt,
+			job.Status.Attempt)
 	}
 	if told, ok := ResumeOf(pod); ok && told != ResumePath(job) {
 		w.violation("pod %s is told to resume from %q while %q is persisted", pod.Name, told, ResumePath(job))
@@ -136,7 +139,8 @@ func (w *witness) seeBirth(pod *corev1.Pod) {
 		case a == attempt:
 			first = false
 		case Live(other):
-			w.violation("pod %s of attempt %d is created while pod %s of attempt %d lives", pod.Name, attempt, other.Name, a)
+			w.violation("pod %s of attempt %d is created while pod %s of attempt %d lives", pod.Name, attempt,
+				other.Name, a)
 		}
 	}
 	if first && w.Backend != nil {
@@ -144,10 +148,12 @@ func (w *witness) seeBirth(pod *corev1.Pod) {
 	}
 }
 
-// seeSearch is the birth of a pod that looks for the resume point: what lives could save what it does not see.
+// seeSearch is the birth of a pod that looks for the resume point: what lives could save what it does not
+// see.
 func (w *witness) seeSearch(job *v1alpha1.TrainingJob, pod *corev1.Pod) {
 	if job.Status.Phase != v1alpha1.PhaseDraining || job.Status.Attempt != AttemptOf(pod) {
-		w.violation("pod %s searches for attempt %d while job %s is %s, attempt %d", pod.Name, AttemptOf(pod), job.Name, job.Status.Phase, job.Status.Attempt)
+		w.violation("pod %s searches for attempt %d while job %s is %s, attempt %d", pod.Name, AttemptOf(pod),
+			job.Name, job.Status.Phase, job.Status.Attempt)
 	}
 	for _, rank := range w.podsOf(job.UID) {
 		if Live(rank) {
@@ -156,8 +162,8 @@ func (w *witness) seeSearch(job *v1alpha1.TrainingJob, pod *corev1.Pod) {
 	}
 }
 
-// seeFirst pod of an attempt: the scheduler must have asked for it. With the pods of the attempt there its word is not
-// needed any more, and where a dialect never holds this says nothing.
+// seeFirst pod of an attempt: the scheduler must have asked for it. With the pods of the attempt there its
+// word is not needed any more, and where a dialect never holds this says nothing.
 func (w *witness) seeFirst(job *v1alpha1.TrainingJob, pod *corev1.Pod, attempt int32) {
 	var groups []client.Object
 	for _, g := range w.groups {
@@ -206,7 +212,8 @@ func (w *witness) podsOf(job types.UID) []*corev1.Pod {
 func (h History) EverBound(job types.UID, attempt int32) []string {
 	bound := map[string]bool{}
 	for _, e := range h {
-		if p, ok := e.Object.(*corev1.Pod); ok && !trainingjob.IsResolver(p) && p.Spec.NodeName != "" && JobOf(p) == job && AttemptOf(p) == attempt {
+		if p, ok := e.Object.(*corev1.Pod); ok && !trainingjob.IsResolver(p) && p.Spec.NodeName != "" &&
+			JobOf(p) == job && AttemptOf(p) == attempt {
 			bound[p.Name] = true
 		}
 	}

@@ -26,8 +26,8 @@ type jobSpec struct {
 	suspended    bool
 	cleanPods    v1alpha1.CleanPodPolicy
 	backoffLimit *int32
-	// trainer makes the ranks simulated trainers, which behave so (localcluster.AnnotationTrainer), and the job one with checkpoints on
-	// a claim that is retained so.
+	// trainer makes the ranks simulated trainers, which behave so (localcluster.AnnotationTrainer), and the
+	// job one with checkpoints on a claim that is retained so.
 	trainer string
 	retain  v1alpha1.RetainPolicy
 }
@@ -72,12 +72,15 @@ func (a jobSpec) job(e *Env) *v1alpha1.TrainingJob {
 	if len(a.roles) > 0 {
 		j.Spec.ReplicaSpecs = map[v1alpha1.Role]v1alpha1.ReplicaSpec{}
 		for _, r := range a.roles {
-			j.Spec.ReplicaSpecs[r.role] = v1alpha1.ReplicaSpec{Replicas: ptr.To(r.ranks), Template: podTemplate(r.gpus)}
+			j.Spec.ReplicaSpecs[r.role] = v1alpha1.ReplicaSpec{Replicas: ptr.To(r.ranks),
+				Template: podTemplate(r.gpus)}
 		}
 		return j
 	}
 	if a.trainer != "" {
-		j.Spec.ReplicaSpecs = map[v1alpha1.Role]v1alpha1.ReplicaSpec{v1alpha1.RoleWorker: {Replicas: ptr.To(a.ranks), Template: a.trains()}}
+		j.Spec.ReplicaSpecs = map[v1alpha1.Role]v1alpha1.ReplicaSpec{v1alpha1.RoleWorker: {
+			Replicas: ptr.To(a.ranks), Template: a.trains(),
+		}}
 		j.Spec.Checkpoint = &v1alpha1.CheckpointSpec{
 			PVC: v1alpha1.CheckpointClaim{StorageClassName: ptr.To(localcluster.StorageClass), Retain: a.retain},
 		}
@@ -99,7 +102,8 @@ const image = "example.com/trainer:1"
 var command = []string{"python", "train.py"}
 
 func gpuRequests(n int32) corev1.ResourceRequirements {
-	return corev1.ResourceRequirements{Requests: corev1.ResourceList{GPU: *resource.NewQuantity(int64(n), resource.DecimalSI)}}
+	return corev1.ResourceRequirements{Requests: corev1.ResourceList{GPU: *resource.NewQuantity(int64(n),
+		resource.DecimalSI)}}
 }
 
 func podTemplate(gpus int32) corev1.PodTemplateSpec {

@@ -43,7 +43,8 @@ func TestMutants(t *testing.T) {
 				}
 				why, _, _ := strings.Cut(err.Error(), "\n")
 				// A defect that never comes to rest shows in more than one way, whichever look comes first.
-				if !slices.ContainsFunc(strings.Split(because, " | "), func(b string) bool { return strings.Contains(why, b) }) {
+				if !slices.ContainsFunc(strings.Split(because, " | "),
+					func(b string) bool { return strings.Contains(why, b) }) {
 					t.Fatalf("scenario %s fails, but not because of %q: %v", s.name, because, err)
 				}
 				t.Logf("%s: %s", s.name, why)
@@ -51,6 +52,7 @@ func TestMutants(t *testing.T) {
 		}
 	})
 	if len(caughtBy) != len(fakescheduler.Mutants()) {
-		t.Errorf("testdata/mutants.txt names %d mutants, the fake has %d", len(caughtBy), len(fakescheduler.Mutants()))
+		t.Errorf("testdata/mutants.txt names %d mutants, the fake has %d", len(caughtBy),
+			len(fakescheduler.Mutants()))
 	}
 }

@@ -31,8 +31,8 @@ const (
 	poolLabel  = "conformance.mlplatform.example.com/pool"
 )
 
-// nodePools are sets of nodes on which fake schedulers work side by side: each sees its own nodes and one namespace. A taint
-// keeps the real schedulers away from them.
+// nodePools are sets of nodes on which fake schedulers work side by side: each sees its own nodes and one
+// namespace. A taint keeps the real schedulers away from them.
 type nodePools struct {
 	mu   sync.Mutex
 	free chan map[string]int64
@@ -131,8 +131,8 @@ func (c poolClient) List(ctx context.Context, list client.ObjectList, opts ...cl
 	return c.Client.List(ctx, list, opts...)
 }
 
-// Steps of the fake scheduler: at once when something has changed, but never in a tight loop, and from time to time
-// because nodes are not watched.
+// Steps of the fake scheduler: at once when something has changed, but never in a tight loop, and from time
+// to time because nodes are not watched.
 const (
 	fakeRest = 25 * time.Millisecond
 	fakeIdle = time.Second

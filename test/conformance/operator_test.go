@@ -25,8 +25,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// away is how long a dead operator is missed: long enough for schedulers, kubelets and the garbage collector to go on
-// without it, so that the next life finds a world that has moved.
+// away is how long a dead operator is missed: long enough for schedulers, kubelets and the garbage collector
+// to go on without it, so that the next life finds a world that has moved.
 const away = 300 * time.Millisecond
 
 // operator is the operator of one namespace in this process, through all its lives.
@@ -114,7 +114,8 @@ func (o *operator) nextCrash() Crash {
 	return crash
 }
 
-// live one life: the operator as cmd/operator puts it together, but for what would have it share ports and a lease.
+// live one life: the operator as cmd/operator puts it together, but for what would have it share ports and a
+// lease.
 func (o *operator) live(ctx context.Context, life *CrashTransport) error {
 	api := rest.CopyConfig(o.config)
 	api.QPS, api.UserAgent = -1, "operator/conformance"
@@ -130,15 +131,18 @@ func (o *operator) live(ctx context.Context, life *CrashTransport) error {
 		return err
 	}
 	registry := prometheus.NewRegistry()
-	// Where it listens itself nobody comes: a port that has to be free again for the next life may be another's by then.
+	// Where it listens itself nobody comes: a port that has to be free again for the next life may be
+	// another's by then.
 	reports, err := reporting.Add(mgr, config.Agent{Image: "registry.example.com/agent:1"}, config.Reports{
-		BindAddress: "127.0.0.1:0", URL: o.proxy.server.URL, CertificateDir: o.certificates, Audience: config.DefaultAudience,
+		BindAddress: "127.0.0.1:0", URL: o.proxy.server.URL, CertificateDir: o.certificates,
+		Audience: config.DefaultAudience,
 	}, registry)
 	if err != nil {
 		return err
 	}
 	err = controller.SetupWithManager(ctx, mgr, controller.Options{
-		Backends: o.backends, DefaultScheduler: o.fallback, Registry: registry, Agent: reports.Agent, Reports: reports.Reports,
+		Backends: o.backends, DefaultScheduler: o.fallback, Registry: registry, Agent: reports.Agent,
+		Reports: reports.Reports,
 	})
 	if err != nil {
 		return err

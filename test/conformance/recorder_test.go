@@ -31,7 +31,8 @@ type view struct {
 
 func newView() *view {
 	return &view{
-		jobs: map[string]*v1alpha1.TrainingJob{}, pods: map[types.UID]*corev1.Pod{}, groups: map[types.UID]client.Object{},
+		jobs: map[string]*v1alpha1.TrainingJob{}, pods: map[types.UID]*corev1.Pod{},
+		groups: map[types.UID]client.Object{},
 	}
 }
 
@@ -97,7 +98,8 @@ type recorder struct {
 }
 
 // newRecorder watches jobs, pods and the groups of a kind.
-func newRecorder(ctx context.Context, c client.WithWatch, namespace string, group schema.GroupVersionKind) (*recorder, error) {
+func newRecorder(ctx context.Context, c client.WithWatch, namespace string,
+	group schema.GroupVersionKind) (*recorder, error) {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	r := &recorder{client: c, stop: stop, view: newView(), changed: make(chan struct{})}
 	groups := &unstructured.UnstructuredList{}

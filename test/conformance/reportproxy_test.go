@@ -36,8 +36,9 @@ func makeCertificate(dir string) error {
 	)
 }
 
-// reportProxy is where the agents reach an operator's report server, through all its lives: what a Service is on a cluster. Where no operator
-// lives the connection breaks, and the dead give no answer any more, also to what they have taken.
+// reportProxy is where the agents reach an operator's report server, through all its lives: what a Service is
+// on a cluster. Where no operator lives the connection breaks, and the dead give no answer any more, also to
+// what they have taken.
 type reportProxy struct {
 	server *httptest.Server
 
@@ -49,7 +50,8 @@ type reportProxy struct {
 }
 
 func newReportProxy(certificates string) (*reportProxy, error) {
-	pair, err := tls.LoadX509KeyPair(filepath.Join(certificates, "tls.crt"), filepath.Join(certificates, "tls.key"))
+	pair, err := tls.LoadX509KeyPair(filepath.Join(certificates, "tls.crt"),
+		filepath.Join(certificates, "tls.key"))
 	if err != nil {
 		return nil, err
 	}

@@ -16,16 +16,17 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// closed nodes take no pods. Not by a cordon: the taint that goes with one is taken off by somebody else, a moment later, and two
-// changes are two moments at which gangs are tried.
+// closed nodes take no pods. Not by a cordon: the taint that goes with one is taken off by somebody else, a
+// moment later, and two changes are two moments at which gangs are tried.
 const closed = "conformance.mlplatform.example.com/closed"
 
-// priorityAtRest: whoever is tried in vain waits out a pause, so that a lower gang may be tried before a higher one that came later.
-// Gangs whose pauses are over are tried in one round.
+// priorityAtRest: whoever is tried in vain waits out a pause, so that a lower gang may be tried before a
+// higher one that came later. Gangs whose pauses are over are tried in one round.
 var priorityAtRest = Scenario{
-	name:    "priority-at-rest",
-	promise: "room that comes all at one time goes to the highest of the gangs that have rested, whoever came first",
-	needs:   []Capability{PriorityAfterBackoff},
+	name: "priority-at-rest",
+	promise: "room that comes all at one time goes to the highest of the gangs that have rested, whoever " +
+		"came first",
+	needs: []Capability{PriorityAfterBackoff},
 	steps: slices.Concat([]Step{
 		closeNodes(3),
 		submit(jobSpec{name: "filler", ranks: 1, gpus: 8, class: top}),
@@ -47,7 +48,8 @@ var priorityAtRest = Scenario{
 func goesTo(winner string, others ...string) []Step {
 	steps := []Step{pausesEnd(), openNode(), until(winner, runsWhole(2), attempt(1), spent(0, 0), neverFailed())}
 	for _, other := range others {
-		steps = append(steps, judged(other), neverBound(other), now(other, is(v1alpha1.PhaseQueued), holds(0), attempt(1)))
+		steps = append(steps, judged(other), neverBound(other),
+			now(other, is(v1alpha1.PhaseQueued), holds(0), attempt(1)))
 	}
 	return steps
 }
@@ -79,7 +81,8 @@ func closeNodes(n int) Step {
 		})
 		for _, name := range slices.Sorted(maps.Keys(e.nodes))[:n] {
 			err := e.changeNode(ctx, name, func(node *corev1.Node) {
-				node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: closed, Effect: corev1.TaintEffectNoSchedule})
+				node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: closed,
+					Effect: corev1.TaintEffectNoSchedule})
 			})
 			if err != nil {
 				return err

@@ -20,15 +20,17 @@ type Scenario struct {
 // Scenarios in the order in which they run. The cluster has 4 nodes of 8 GPUs: 32.
 func scenarios() []Scenario {
 	return []Scenario{
-		wholeGangWait, twoGangsOf60Percent, priorityOrder, priorityWins, priorityAtRest, priorityAfterAbsence, submissionOrder, smallPassesLarge, preemptAndReturn, keepsItsPlace, belowReplicas,
+		wholeGangWait, twoGangsOf60Percent, priorityOrder, priorityWins, priorityAtRest, priorityAfterAbsence,
+		submissionOrder, smallPassesLarge, preemptAndReturn, keepsItsPlace, belowReplicas,
 		eachRoleHasItsShare, refusesWhatItCannotSay, scheduleTimeout, suspendAndResume, suspendedFromTheStart,
 		deletionLeavesNothing, lostRank, failedRank, queueQuota,
 	}
 }
 
 var wholeGangWait = Scenario{
-	name:    "whole-gang-wait",
-	promise: "a gang of which one rank does not fit starts no rank at all, keeps its place, and runs whole when there is room",
+	name: "whole-gang-wait",
+	promise: "a gang of which one rank does not fit starts no rank at all, keeps its place, and runs " +
+		"whole when there is room",
 	steps: []Step{
 		submit(jobSpec{name: "filler", ranks: 1, gpus: 8}),
 		until("filler", runsWhole(1)),
@@ -90,7 +92,8 @@ var priorityOrder = Scenario{
 		now("last-middle", waits(), holds(0)),
 		now("early-low", waits(), holds(0)),
 		complete("late-high"),
-		until("last-middle", runsWhole(3), attempt(1), spent(0, 0), neverFailed()), // it was not let in and thrown out
+		// it was not let in and thrown out
+		until("last-middle", runsWhole(3), attempt(1), spent(0, 0), neverFailed()),
 		judged("early-low"),
 		now("early-low", waits(), holds(0)),
 		complete("last-middle"),
@@ -100,8 +103,9 @@ var priorityOrder = Scenario{
 
 // A scheduler that tries the lower one first must take the room back from it.
 var priorityWins = Scenario{
-	name:    "priority-wins",
-	promise: "of waiting gangs each one comes to run before those of lower priority are through, whoever came first",
+	name: "priority-wins",
+	promise: "of waiting gangs each one comes to run before those of lower priority are through, whoever " +
+		"came first",
 	steps: []Step{
 		submit(jobSpec{name: "filler", ranks: 4, gpus: 8, class: top}),
 		until("filler", runsWhole(4)),
@@ -150,9 +154,10 @@ var submissionOrder = Scenario{
 }
 
 var smallPassesLarge = Scenario{
-	name:    "small-passes-large",
-	promise: "a small gang uses what a large one that waits cannot use, and the large one runs as soon as it fits",
-	needs:   []Capability{LetsSmallPass},
+	name: "small-passes-large",
+	promise: "a small gang uses what a large one that waits cannot use, and the large one runs as soon as " +
+		"it fits",
+	needs: []Capability{LetsSmallPass},
 	steps: []Step{
 		submit(jobSpec{name: "filler", ranks: 2, gpus: 8}),
 		until("filler", runsWhole(2)),
@@ -173,17 +178,20 @@ var smallPassesLarge = Scenario{
 var preemptAndReturn = Scenario{
 	name:    "preempt-and-return",
 	promise: "a preempted gang gives everything back, spends no restart, and returns whole as its next attempt",
-	steps:   cycle(jobSpec{name: "low", ranks: 4, gpus: 8, class: low}, jobSpec{name: "high", ranks: 2, gpus: 8, class: high}),
+	steps: cycle(jobSpec{name: "low", ranks: 4, gpus: 8, class: low},
+		jobSpec{name: "high", ranks: 2, gpus: 8, class: high}),
 }
 
-// cycle in which victim runs, is preempted by winner, waits whole, and runs again. They do not fit side by side.
+// cycle in which victim runs, is preempted by winner, waits whole, and runs again. They do not fit side by
+// side.
 func cycle(victim, winner jobSpec) []Step {
 	return []Step{
 		submit(victim),
 		until(victim.name, runsWhole(victim.ranks), attempt(1)),
 		submit(winner),
 		until(winner.name, runsWhole(winner.ranks)),
-		until(victim.name, is(v1alpha1.PhaseQueued), attempt(2), holds(0), condition(v1alpha1.ConditionPreempted, "True")),
+		until(victim.name, is(v1alpha1.PhaseQueued), attempt(2), holds(0),
+			condition(v1alpha1.ConditionPreempted, "True")),
 		judged(victim.name),
 		neverBound(victim.name),
 		now(victim.name, waits(), holds(0), spent(0, 1)),
@@ -237,19 +245,23 @@ var belowReplicas = Scenario{
 
 // A master and three workers, and a worker and three evaluators; the first of each needs a node of its own.
 var (
-	led = jobSpec{name: "led", minAvailable: 2, roles: []roleSpec{{v1alpha1.RoleMaster, 1, 8}, {v1alpha1.RoleWorker, 3, 2}}}
+	led = jobSpec{name: "led", minAvailable: 2, roles: []roleSpec{{v1alpha1.RoleMaster, 1, 8},
+		{v1alpha1.RoleWorker, 3, 2}}}
 	// The fake and Volcano try ranks by name: here those that fit come first.
-	judgedLast = jobSpec{name: "evaluated", minAvailable: 2, roles: []roleSpec{{v1alpha1.RoleWorker, 1, 8}, {v1alpha1.RoleEvaluator, 3, 2}}}
+	judgedLast = jobSpec{name: "evaluated", minAvailable: 2,
+		roles: []roleSpec{{v1alpha1.RoleWorker, 1, 8}, {v1alpha1.RoleEvaluator, 3, 2}}}
 )
 
 var eachRoleHasItsShare = Scenario{
-	name:    "each-role-has-its-share",
-	promise: "a gang with minAvailable below its ranks does not start without its leader, although enough other ranks fit",
-	needs:   []Capability{CountsRoles},
+	name: "each-role-has-its-share",
+	promise: "a gang with minAvailable below its ranks does not start without its leader, although enough " +
+		"other ranks fit",
+	needs: []Capability{CountsRoles},
 	steps: []Step{
 		submit(jobSpec{name: "filler", ranks: 4, gpus: 5, class: top}),
 		until("filler", runsWhole(4)),
-		// 3 GPUs are free on every node, 12 together: more than each minimum needs, but its first rank fits nowhere.
+		// 3 GPUs are free on every node, 12 together: more than each minimum needs, but its first rank fits
+		// nowhere.
 		submit(led),
 		judged("led"),
 		neverBound("led"),
@@ -277,15 +289,18 @@ var refusesWhatItCannotSay = Scenario{
 }
 
 var scheduleTimeout = Scenario{
-	name:    "schedule-timeout",
-	promise: "a gang that is not placed in time gives its place and its pods back, and queues again after a backoff",
+	name: "schedule-timeout",
+	promise: "a gang that is not placed in time gives its place and its pods back, and queues again after " +
+		"a backoff",
 	steps: []Step{
 		submit(jobSpec{name: "filler", ranks: 4, gpus: 8, class: top}),
 		until("filler", runsWhole(4)),
-		submit(jobSpec{name: "hasty", ranks: 2, gpus: 8, timeout: 8}), // time enough to see it judged on a busy machine
+		// time enough to see it judged on a busy machine
+		submit(jobSpec{name: "hasty", ranks: 2, gpus: 8, timeout: 8}),
 		judged("hasty"),
 		neverBound("hasty"),
-		until("hasty", is(v1alpha1.PhaseRestarting), attempt(2), reason(v1alpha1.ReasonScheduleTimeout), hasNoPods(), hasNoGroup()),
+		until("hasty", is(v1alpha1.PhaseRestarting), attempt(2), reason(v1alpha1.ReasonScheduleTimeout),
+			hasNoPods(), hasNoGroup()),
 		complete("filler"),
 		until("hasty", runsWhole(2), attempt(2)), // 10 s later
 		now("hasty", spent(0, 0), neverFailed(), holds(16)),
@@ -319,7 +334,8 @@ var suspendedFromTheStart = Scenario{
 	steps: []Step{
 		submit(jobSpec{name: "later", ranks: 2, gpus: 8, suspended: true}),
 		until("later", is(v1alpha1.PhaseSuspended)),
-		submit(jobSpec{name: "witness", ranks: 1, gpus: 8}), // the operator and the scheduler have been through since
+		// the operator and the scheduler have been through since
+		submit(jobSpec{name: "witness", ranks: 1, gpus: 8}),
 		until("witness", runsWhole(1)),
 		now("later", is(v1alpha1.PhaseSuspended), hasNoPods(), hasNoGroup()),
 		suspend("later", false),
@@ -328,8 +344,9 @@ var suspendedFromTheStart = Scenario{
 }
 
 var deletionLeavesNothing = Scenario{
-	name:    "deletion-leaves-nothing",
-	promise: "a deleted job leaves neither pod, group nor Service, whether it ran or waited, and its name can be used again",
+	name: "deletion-leaves-nothing",
+	promise: "a deleted job leaves neither pod, group nor Service, whether it ran or waited, and its name " +
+		"can be used again",
 	steps: []Step{
 		submit(jobSpec{name: "runner", ranks: 4, gpus: 8}),
 		until("runner", runsWhole(4)),
@@ -358,16 +375,19 @@ var lostRank = Scenario{
 }
 
 var failedRank = Scenario{
-	name:    "failed-rank",
-	promise: "a failed rank restarts the whole gang and spends one restart; the next one over backoffLimit fails the job",
+	name: "failed-rank",
+	promise: "a failed rank restarts the whole gang and spends one restart; the next one over " +
+		"backoffLimit fails the job",
 	steps: []Step{
-		submit(jobSpec{name: "gang", ranks: 3, gpus: 8, backoffLimit: ptr.To[int32](1), cleanPods: v1alpha1.CleanPodNone}),
+		submit(jobSpec{name: "gang", ranks: 3, gpus: 8, backoffLimit: ptr.To[int32](1),
+			cleanPods: v1alpha1.CleanPodNone}),
 		until("gang", runsWhole(3)),
 		exit("gang-worker-1", 3),
 		until("gang", attempt(2), spent(1, 0), lastFailed("gang-worker-1", 3), holds(0)),
 		until("gang", runsWhole(3), attempt(2)), // 10 s later
 		exit("gang-worker-0", 4),
-		until("gang", is(v1alpha1.PhaseFailed), reason(v1alpha1.ReasonBackoffLimit), lastFailed("gang-worker-0", 4), holds(0), hasNoGroup()),
+		until("gang", is(v1alpha1.PhaseFailed), reason(v1alpha1.ReasonBackoffLimit),
+			lastFailed("gang-worker-0", 4), holds(0), hasNoGroup()),
 		now("gang", spent(1, 0), attempt(2)),
 	},
 }

@@ -70,7 +70,8 @@ func suspend(name string, is bool) Step {
 	return Step{fmt.Sprintf("suspend of %s is set to %t", name, is), func(ctx context.Context, e *Env) error {
 		return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 			job := &v1alpha1.TrainingJob{}
-			if err := e.cluster.client.Get(ctx, client.ObjectKey{Namespace: e.namespace, Name: name}, job); err != nil {
+			if err := e.cluster.client.Get(ctx, client.ObjectKey{Namespace: e.namespace, Name: name},
+				job); err != nil {
 				return err
 			}
 			job.Spec.RunPolicy.Suspend = ptr.To(is)
@@ -108,7 +109,8 @@ func (e *Env) endPods(ctx context.Context, code int, chosen func(*corev1.Pod) bo
 		n++
 		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"0",%q:"%d"}}}`,
 			localcluster.AnnotationRunSeconds, localcluster.AnnotationExitCode, code)
-		if err := e.cluster.client.Patch(ctx, p, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
+		if err := e.cluster.client.Patch(ctx, p, client.RawPatch("application/merge-patch+json",
+			[]byte(patch))); err != nil {
 			return err
 		}
 	}
@@ -121,7 +123,8 @@ func (e *Env) endPods(ctx context.Context, code int, chosen func(*corev1.Pod) bo
 // deletePod by hand, as somebody with kubectl does.
 func deletePod(name string) Step {
 	return Step{name + " is deleted by hand", func(ctx context.Context, e *Env) error {
-		return e.cluster.client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: name}})
+		return e.cluster.client.Delete(ctx,
+			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: name}})
 	}}
 }
 
@@ -148,24 +151,25 @@ func now(name string, expected ...Expectation) Step {
 
 // either of two jobs makes the expected true; the other is told to the steps that follow.
 func untilOne(names [2]string, expected []Expectation, then func(first, other string) []Step) Step {
-	return Step{fmt.Sprintf("until one of %s and %s %s", names[0], names[1], describeAll(expected)), func(ctx context.Context, e *Env) error {
-		first, other := names[0], names[1]
-		err := e.recorder.until(ctx, func(v *view) string {
-			why := missing(e, v, names[0], expected)
-			if first, other = names[0], names[1]; why != "" && missing(e, v, names[1], expected) == "" {
-				first, other, why = names[1], names[0], ""
+	return Step{fmt.Sprintf("until one of %s and %s %s", names[0], names[1], describeAll(expected)),
+		func(ctx context.Context, e *Env) error {
+			first, other := names[0], names[1]
+			err := e.recorder.until(ctx, func(v *view) string {
+				why := missing(e, v, names[0], expected)
+				if first, other = names[0], names[1]; why != "" && missing(e, v, names[1], expected) == "" {
+					first, other, why = names[1], names[0], ""
+				}
+				return why
+			})
+			if err != nil {
+				return err
 			}
-			return why
-		})
-		if err != nil {
-			return err
-		}
-		return e.play(context.WithoutCancel(ctx), then(first, other))
-	}}
+			return e.play(context.WithoutCancel(ctx), then(first, other))
+		}}
 }
 
-// judged waits until the scheduler has looked at the gang's current attempt and let it wait. A rank that is bound
-// meanwhile ends the wait: it did not let it wait.
+// judged waits until the scheduler has looked at the gang's current attempt and let it wait. A rank that is
+// bound meanwhile ends the wait: it did not let it wait.
 func judged(name string) Step {
 	return Step{"until the scheduler has judged " + name, func(ctx context.Context, e *Env) error {
 		var bound error
@@ -190,7 +194,8 @@ func noneBound(v *view, job *v1alpha1.TrainingJob) error {
 	return nil
 }
 
-// neverBound: no rank of the job's current attempt has held a node at any time. Only after judged is it worth anything.
+// neverBound: no rank of the job's current attempt has held a node at any time. Only after judged is it worth
+// anything.
 func neverBound(name string) Step {
 	return Step{"no rank of " + name + " was ever bound", func(ctx context.Context, e *Env) error {
 		v, err := e.look(ctx)

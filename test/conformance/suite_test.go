@@ -26,7 +26,8 @@ func TestScenariosOnFake(t *testing.T) {
 	runSuite(t, fakeDialect(fakescheduler.Behavior{}), crashesOnFake)
 }
 
-// The behavior that real schedulers have: the suite must pass with them, or it would demand what nobody gives.
+// The behavior that real schedulers have: the suite must pass with them, or it would demand what nobody
+// gives.
 func TestScenariosOnFakeWithOptions(t *testing.T) {
 	t.Parallel()
 	runSuite(t, fakeDialect(fakescheduler.Behavior{Options: fakescheduler.Options()}), 0)
@@ -52,8 +53,8 @@ func TestScenariosOnKueue(t *testing.T) {
 	runSuite(t, kueueDialect(), crashesOnReal)
 }
 
-// runSuite runs every scenario that the scheduler can play, once undisturbed and once with so many deaths of the
-// operator. Nothing is skipped: what does not apply is in the committed list, with the reason.
+// runSuite runs every scenario that the scheduler can play, once undisturbed and once with so many deaths of
+// the operator. Nothing is skipped: what does not apply is in the committed list, with the reason.
 func runSuite(t *testing.T, d *dialect, crashes int) {
 	cluster := clusterOf(t, d)
 	if err := d.capabilities.Check(); err != nil {
@@ -95,7 +96,8 @@ func runScenario(t *testing.T, cluster *testCluster, d *dialect, s Scenario, cra
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("undisturbed, with %d writes of the operator: %.1f s", len(undisturbed.writes), time.Since(begin).Seconds())
+	t.Logf("undisturbed, with %d writes of the operator: %.1f s", len(undisturbed.writes),
+		time.Since(begin).Seconds())
 	if crashes == 0 {
 		return
 	}
@@ -148,7 +150,8 @@ type result struct {
 }
 
 // attemptScenario plays the steps once. The error tells the whole story.
-func attemptScenario(ctx context.Context, cluster *testCluster, d *dialect, steps []Step, crashes []Crash) (got result, err error) {
+func attemptScenario(ctx context.Context, cluster *testCluster, d *dialect, steps []Step,
+	crashes []Crash) (got result, err error) {
 	e, err := newEnv(ctx, cluster, d, crashes)
 	if err != nil {
 		return result{}, fmt.Errorf("preparing: %w", err)
@@ -173,11 +176,11 @@ func attemptScenario(ctx context.Context, cluster *testCluster, d *dialect, step
 	return got, err
 }
 
-// afterCrashes is the state that a scenario has come to, once the operator has died as often as it should and lives
-// again. Where the last crash is at the scenario's very last write, or behind it since two runs differ by a write or two
-// (by a whole preemption where the scheduler's pauses decide who is tried first), jobs that are suspended from the start
-// give the operator something to write until it dies; and one more shows that the next life has begun. A write of a certain kind that the
-// steps did not make is not waited for.
+// afterCrashes is the state that a scenario has come to, once the operator has died as often as it should and
+// lives again. Where the last crash is at the scenario's very last write, or behind it since two runs differ
+// by a write or two (by a whole preemption where the scheduler's pauses decide who is tried first), jobs that
+// are suspended from the start give the operator something to write until it dies; and one more shows that
+// the next life has begun. A write of a certain kind that the steps did not make is not waited for.
 func (e *Env) afterCrashes(ctx context.Context, crashes []Crash) (string, error) {
 	const most = 64
 	for i, last := 0, len(crashes) == 0; !last; i++ {
@@ -186,7 +189,8 @@ func (e *Env) afterCrashes(ctx context.Context, crashes []Crash) (string, error)
 		}
 		last = e.operator.deaths() >= len(crashes) || i > 0 && crashes[0].Kind != ""
 		witness := fmt.Sprintf("%s%d", heartbeatPrefix, i)
-		steps := []Step{submit(jobSpec{name: witness, ranks: 1, suspended: true}), until(witness, is(v1alpha1.PhaseSuspended))}
+		steps := []Step{submit(jobSpec{name: witness, ranks: 1, suspended: true}),
+			until(witness, is(v1alpha1.PhaseSuspended))}
 		if err := e.play(ctx, steps); err != nil {
 			return "", err
 		}
@@ -222,6 +226,7 @@ func stateOf(v *view, job *v1alpha1.TrainingJob) string {
 	if st.LastFailure != nil {
 		failure = st.LastFailure.PodName
 	}
-	return fmt.Sprintf("%s: %s, attempt %d, restarts %d, preemptions %d, last failure %s, %d live pods, %d groups",
+	return fmt.Sprintf("%s: %s, attempt %d, restarts %d, preemptions %d, last failure %s, %d live pods, "+
+		"%d groups",
 		job.Name, st.Phase, st.Attempt, st.Restarts, st.Preemptions, failure, live, len(v.groupsOf(job.Name)))
 }

@@ -23,9 +23,10 @@ const (
 	agentImage   = "registry.example.com/agent:1"
 )
 
-// debian is what mmdebstrap is told of PyTorch's image. Debian's PyTorch has gloo, and no torch.distributed.checkpoint. Left out is what
-// no training needs, and what would have every fresh machine unpack half as much again: documentation, headers, torch's own
-// tests, the algebra of python3-sympy, and the graphics drivers that OpenCV asks for.
+// debian is what mmdebstrap is told of PyTorch's image. Debian's PyTorch has gloo, and no
+// torch.distributed.checkpoint. Left out is what no training needs, and what would have every fresh machine
+// unpack half as much again: documentation, headers, torch's own tests, the algebra of python3-sympy, and the
+// graphics drivers that OpenCV asks for.
 func debian() []string {
 	args := []string{"--variant=essential", "--include=python3-torch"}
 	for _, path := range []string{
@@ -48,12 +49,16 @@ func images(ctx context.Context, dir string) ([]string, error) {
 	var archives []string
 	for _, image := range []localcluster.Image{
 		{
-			Name: pytorchImage, Layers: []string{rootfs}, Files: map[string]string{"/opt/train.py": "../../examples/pytorch/train.py"},
+			Name: pytorchImage, Layers: []string{rootfs},
+			Files:      map[string]string{"/opt/train.py": "../../examples/pytorch/train.py"},
 			Entrypoint: []string{"/usr/bin/python3"}, Env: []string{"OMP_NUM_THREADS=1"},
 		},
-		{Name: goImage, Files: map[string]string{"/gotrainer": filepath.Join(dir, "gotrainer")}, Entrypoint: []string{"/gotrainer"}},
-		{Name: busyboxImage, Files: map[string]string{"/busybox": "/bin/busybox"}, Entrypoint: []string{"/busybox"}},
-		{Name: agentImage, Files: map[string]string{"/agent": filepath.Join(dir, "agent")}, Entrypoint: []string{"/agent"}},
+		{Name: goImage, Files: map[string]string{"/gotrainer": filepath.Join(dir, "gotrainer")},
+			Entrypoint: []string{"/gotrainer"}},
+		{Name: busyboxImage, Files: map[string]string{"/busybox": "/bin/busybox"},
+			Entrypoint: []string{"/busybox"}},
+		{Name: agentImage, Files: map[string]string{"/agent": filepath.Join(dir, "agent")},
+			Entrypoint: []string{"/agent"}},
 	} {
 		name, _, _ := strings.Cut(filepath.Base(image.Name), ":")
 		archive := filepath.Join(dir, name+".tar")
@@ -91,7 +96,8 @@ func rootFilesystem(ctx context.Context) (string, error) {
 	return path, os.Rename(draft, path)
 }
 
-// phases shows what mmdebstrap says itself, and keeps what apt and dpkg say, thousands of lines, for the case that it fails.
+// phases shows what mmdebstrap says itself, and keeps what apt and dpkg say, thousands of lines, for the case
+// that it fails.
 type phases struct{ all, line bytes.Buffer }
 
 func (p *phases) Write(data []byte) (int, error) {

@@ -73,7 +73,8 @@ func run(ctx context.Context, m *testing.M) (code int, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	e := &environment{dir: dir}
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", dir+"/", "../../cmd/operator", "../../cmd/agent", "../../examples/gotrainer")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", dir+"/",
+		"../../cmd/operator", "../../cmd/agent", "../../examples/gotrainer")
 	build.Env, build.Stderr = append(os.Environ(), "CGO_ENABLED=0"), os.Stderr
 	if err := build.Run(); err != nil {
 		return 1, fmt.Errorf("building the operator, the agent and the trainer: %w", err)
@@ -82,12 +83,14 @@ func run(ctx context.Context, m *testing.M) (code int, err error) {
 	if err != nil {
 		return 1, err
 	}
-	schedulers := []string{localcluster.SchedulerVolcano, localcluster.SchedulerNative, localcluster.SchedulerKueue}
+	schedulers := []string{localcluster.SchedulerVolcano, localcluster.SchedulerNative,
+		localcluster.SchedulerKueue}
 	if *reduced {
 		schedulers = []string{localcluster.SchedulerVolcano}
 	}
 	e.cluster, err = localcluster.Up(ctx, localcluster.Options{
-		Dir: filepath.Join(dir, "cluster"), Attached: true, Nodes: -1, GPUsPerNode: gpus, RealNode: true, Images: archives, Progress: os.Stderr,
+		Dir: filepath.Join(dir, "cluster"), Attached: true, Nodes: -1, GPUsPerNode: gpus, RealNode: true,
+		Images: archives, Progress: os.Stderr,
 		Schedulers: schedulers, CRDs: []string{"../../deploy/crd"},
 	})
 	if err != nil {
@@ -116,7 +119,8 @@ func (e *environment) down(ctx context.Context) error {
 		return fmt.Errorf("mounts are left behind:\n%s", mounts)
 	}
 	addresses, err := net.InterfaceAddrs()
-	if err == nil && slices.ContainsFunc(addresses, func(a net.Addr) bool { return strings.HasPrefix(a.String(), address.String()+"/") }) {
+	if err == nil && slices.ContainsFunc(addresses,
+		func(a net.Addr) bool { return strings.HasPrefix(a.String(), address.String()+"/") }) {
 		err = fmt.Errorf("the cable is still there: %v", addresses)
 	}
 	return err
@@ -150,10 +154,11 @@ func (e *environment) prepare(ctx context.Context) error {
 		return err
 	}
 	// Without the namespace's service account no pod is let in.
-	return wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		err := e.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "default"}, &corev1.ServiceAccount{})
-		return err == nil, client.IgnoreNotFound(err)
-	})
+	return wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, patience, true,
+		func(ctx context.Context) (bool, error) {
+			err := e.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "default"}, &corev1.ServiceAccount{})
+			return err == nil, client.IgnoreNotFound(err)
+		})
 }
 
 // operator as it is shipped, in a process of its own, which can be killed.
@@ -168,7 +173,8 @@ func (e *environment) newOperator() (*operator, error) {
 	if err := os.Mkdir(certificates, 0o700); err != nil {
 		return nil, err
 	}
-	for from, to := range map[string]string{"server.crt": "tls.crt", "server.key": "tls.key", "ca.crt": "ca.crt"} {
+	for from, to := range map[string]string{"server.crt": "tls.crt", "server.key": "tls.key",
+		"ca.crt": "ca.crt"} {
 		data, err := os.ReadFile(filepath.Join(e.dir, "cluster", "pki", from))
 		if err == nil {
 			err = os.WriteFile(filepath.Join(certificates, to), data, 0o600)
@@ -219,20 +225,22 @@ func (o *operator) kill() {
 
 // clear the node for the next scenario, also after one that has failed.
 func (e *environment) clear(t *testing.T) {
-	if err := e.client.DeleteAllOf(context.Background(), &v1alpha1.TrainingJob{}, client.InNamespace(namespace)); err != nil {
+	if err := e.client.DeleteAllOf(context.Background(), &v1alpha1.TrainingJob{},
+		client.InNamespace(namespace)); err != nil {
 		t.Error(err)
 	}
 }
 
-// logIfFailed tells what a failed test's reader wants to see: the ends of the logs of the operator, of the node, and of the pods
-// that are still there and whose names begin so.
+// logIfFailed tells what a failed test's reader wants to see: the ends of the logs of the operator, of the
+// node, and of the pods that are still there and whose names begin so.
 func (e *environment) logIfFailed(t *testing.T, pods string) {
 	t.Cleanup(func() {
 		if !t.Failed() {
 			return
 		}
 		logs, _ := filepath.Glob(filepath.Join(e.cluster.PodLogs(), namespace+"_"+pods+"*", "*", "*.log"))
-		for _, name := range append(logs, e.operator.log, filepath.Join(e.dir, "cluster", "logs", "real-node.log")) {
+		for _, name := range append(logs, e.operator.log,
+			filepath.Join(e.dir, "cluster", "logs", "real-node.log")) {
 			t.Logf("the end of %s:\n%s", name, end(name))
 		}
 	})

@@ -14,10 +14,11 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 )
 
-// The node's processes live in PID namespaces of their own, one for the node and one for each container in it, but a parent namespace
-// sees all that is below: /proc of this machine has them, under other numbers.
+// The node's processes live in PID namespaces of their own, one for the node and one for each container in
+// it, but a parent namespace sees all that is below: /proc of this machine has them, under other numbers.
 
-// trainerOf is the process of a rank's program, the child of the agent, which is the first process of its container.
+// trainerOf is the process of a rank's program, the child of the agent, which is the first process of its
+// container.
 func (j *training) trainerOf(rank int) int {
 	j.t.Helper()
 	uid := string(j.get().UID)
@@ -70,8 +71,8 @@ func (j *training) signal(pid int, s syscall.Signal) {
 	}
 }
 
-// sandboxOf is all processes of the pod that the process is in: they share a network, with nobody else. One holds it open (pause), the
-// others are the containers'.
+// sandboxOf is all processes of the pod that the process is in: they share a network, with nobody else. One
+// holds it open (pause), the others are the containers'.
 func (j *training) sandboxOf(pid int) []int {
 	j.t.Helper()
 	network := func(pid int) string {

@@ -22,7 +22,8 @@ type scenario struct {
 	args      []string
 	// checkpoints that must be complete before the interruption.
 	checkpoints int
-	// interrupt the first attempt. It returns the resume point that must be chosen, 0 where any later one will do.
+	// interrupt the first attempt. It returns the resume point that must be chosen, 0 where any later one
+	// will do.
 	interrupt func(*training) int64
 	// broken trainers must be caught.
 	broken bool
@@ -37,22 +38,28 @@ type scenario struct {
 func scenarios() []scenario {
 	ignore := []string{"--ignore-resume"}
 	return []scenario{
-		{reduced: true, program: gotrainer(), scheduler: v1alpha1.SchedulerVolcano, name: "preempted", interrupt: preempt, saves: true, preemptions: 1},
+		{reduced: true, program: gotrainer(), scheduler: v1alpha1.SchedulerVolcano, name: "preempted",
+			interrupt: preempt, saves: true, preemptions: 1},
 		{
-			reduced: true, program: gotrainer(), scheduler: v1alpha1.SchedulerVolcano, name: "ignores-its-resume", args: ignore,
+			reduced: true, program: gotrainer(), scheduler: v1alpha1.SchedulerVolcano,
+			name: "ignores-its-resume", args: ignore,
 			interrupt: preempt, broken: true, saves: true, preemptions: 1,
 		},
-		{reduced: true, program: pytorch(), scheduler: v1alpha1.SchedulerVolcano, name: "preempted", interrupt: preempt, saves: true, preemptions: 1},
+		{reduced: true, program: pytorch(), scheduler: v1alpha1.SchedulerVolcano, name: "preempted",
+			interrupt: preempt, saves: true, preemptions: 1},
 		{
 			program: pytorch(), scheduler: v1alpha1.SchedulerVolcano, name: "ignores-its-resume", args: ignore,
 			interrupt: preempt, broken: true, saves: true, preemptions: 1,
 		},
 		{
-			program: pytorch(), scheduler: v1alpha1.SchedulerVolcano, name: "dies-at-sigterm", args: []string{"--die-at-once"},
+			program: pytorch(), scheduler: v1alpha1.SchedulerVolcano, name: "dies-at-sigterm",
+			args:        []string{"--die-at-once"},
 			checkpoints: 1, interrupt: preempt, preemptions: 1,
 		},
-		{program: pytorch(), scheduler: v1alpha1.SchedulerVolcano, name: "operator-is-killed", interrupt: preemptAndKillOperator, saves: true, preemptions: 1},
-		{program: pytorch(), scheduler: v1alpha1.SchedulerVolcano, name: "rank-is-killed", interrupt: killRank, saves: true, restarts: 1},
+		{program: pytorch(), scheduler: v1alpha1.SchedulerVolcano, name: "operator-is-killed",
+			interrupt: preemptAndKillOperator, saves: true, preemptions: 1},
+		{program: pytorch(), scheduler: v1alpha1.SchedulerVolcano, name: "rank-is-killed",
+			interrupt: killRank, saves: true, restarts: 1},
 		{
 			program: pytorch(), scheduler: v1alpha1.SchedulerVolcano, name: "rank-is-killed-at-the-preemption",
 			interrupt: preemptAndKillRank, saves: true, preemptions: 1,
@@ -61,15 +68,20 @@ func scenarios() []scenario {
 			program: pytorch(), scheduler: v1alpha1.SchedulerVolcano, name: "torn-while-it-is-down", checkpoints: 1,
 			interrupt: preemptAndTear, restarts: 1, preemptions: 1,
 		},
-		{program: pytorch(), scheduler: v1alpha1.SchedulerNative, name: "preempted", interrupt: preempt, saves: true, preemptions: 1},
-		{program: pytorch(), scheduler: v1alpha1.SchedulerKueue, name: "preempted", interrupt: preempt, saves: true, asked: true, preemptions: 1},
+		{program: pytorch(), scheduler: v1alpha1.SchedulerNative, name: "preempted", interrupt: preempt,
+			saves: true, preemptions: 1},
+		{program: pytorch(), scheduler: v1alpha1.SchedulerKueue, name: "preempted", interrupt: preempt,
+			saves: true, asked: true, preemptions: 1},
 		{
-			program: pytorch(), scheduler: v1alpha1.SchedulerKueue, name: "operator-is-killed", interrupt: preemptAndKillOperator,
-			saves: true, asked: true, preemptions: 1,
+			program: pytorch(), scheduler: v1alpha1.SchedulerKueue, name: "operator-is-killed",
+			interrupt: preemptAndKillOperator,
+			saves:     true, asked: true, preemptions: 1,
 		},
-		{program: gotrainer(), scheduler: v1alpha1.SchedulerVolcano, name: "sandbox-is-killed", checkpoints: 1, interrupt: killSandbox, restarts: 1},
+		{program: gotrainer(), scheduler: v1alpha1.SchedulerVolcano, name: "sandbox-is-killed",
+			checkpoints: 1, interrupt: killSandbox, restarts: 1},
 		{
-			program: gotrainer(), scheduler: v1alpha1.SchedulerVolcano, name: "sandbox-is-killed-at-the-preemption", checkpoints: 1,
+			program: gotrainer(), scheduler: v1alpha1.SchedulerVolcano,
+			name: "sandbox-is-killed-at-the-preemption", checkpoints: 1,
 			interrupt: preemptAndKillSandbox, preemptions: 1,
 		},
 		{
@@ -77,12 +89,15 @@ func scenarios() []scenario {
 			interrupt: preemptTearAndKillSandbox, preemptions: 1,
 		},
 		{
-			program: gotrainer(), scheduler: v1alpha1.SchedulerNative, name: "dies-at-sigterm", args: []string{"--die-at-once"},
+			program: gotrainer(), scheduler: v1alpha1.SchedulerNative, name: "dies-at-sigterm",
+			args:        []string{"--die-at-once"},
 			checkpoints: 1, interrupt: preempt, preemptions: 1,
 		},
-		{program: gotrainer(), scheduler: v1alpha1.SchedulerNative, name: "operator-is-killed", interrupt: preemptAndKillOperator, saves: true, preemptions: 1},
+		{program: gotrainer(), scheduler: v1alpha1.SchedulerNative, name: "operator-is-killed",
+			interrupt: preemptAndKillOperator, saves: true, preemptions: 1},
 		{
-			program: gotrainer(), scheduler: v1alpha1.SchedulerKueue, name: "sandbox-is-killed-at-the-preemption", checkpoints: 1,
+			program: gotrainer(), scheduler: v1alpha1.SchedulerKueue,
+			name: "sandbox-is-killed-at-the-preemption", checkpoints: 1,
 			interrupt: preemptAndKillSandbox, preemptions: 1,
 		},
 	}
@@ -148,7 +163,8 @@ func preemptTearAndKillSandbox(j *training) int64 {
 	return before
 }
 
-// preemptAndTear the newest checkpoint when nobody runs, and it is already the resume point: the next attempt finds it torn.
+// preemptAndTear the newest checkpoint when nobody runs, and it is already the resume point: the next attempt
+// finds it torn.
 func preemptAndTear(j *training) int64 {
 	high := j.pushOut()
 	high.until("runs", func(job *v1alpha1.TrainingJob) bool { return job.Status.Phase == v1alpha1.PhaseRunning })
@@ -188,7 +204,8 @@ func TestResumesBitForBit(t *testing.T) {
 }
 
 func (s scenario) play(t *testing.T, e *environment, whole []line) {
-	low := e.newTraining(t, s.program, s.scheduler, strings.Join([]string{s.program.name, string(s.scheduler), s.name}, "-"))
+	low := e.newTraining(t, s.program, s.scheduler,
+		strings.Join([]string{s.program.name, string(s.scheduler), s.name}, "-"))
 	low.submit(append([]string{"--step-seconds", s.program.pause}, s.args...)...)
 	low.untilTrained(50, s.checkpoints)
 	if s.asked { // only who is known to report is asked
@@ -203,12 +220,14 @@ func (s scenario) play(t *testing.T, e *environment, whole []line) {
 	}
 	from, last := status.Checkpoint.ResumeFrom.Step, reached(lines, 1)
 	err := resumedExactly(whole, lines, s.program.steps, map[int32]int64{status.Attempt: from})
-	t.Logf("attempt 1 reached step %d, attempt %d resumed from %d; lost by the status %d steps and %d s; %d s until it ran again; %v",
+	t.Logf("attempt 1 reached step %d, attempt %d resumed from %d; lost by the status %d steps and %d s; "+
+		"%d s until it ran again; %v",
 		last, status.Attempt, from, status.Work.LostSteps, status.Work.LostSeconds, status.Work.ResumeSeconds, err)
 	ignored := meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionResumeIgnored)
 	switch {
 	case s.broken && (err == nil || !strings.Contains(err.Error(), "trains step 1 where") || !ignored):
-		t.Errorf("a trainer that starts at 0 again is not noticed: by its losses: %v, by the condition ResumeIgnored: %t", err, ignored)
+		t.Errorf("a trainer that starts at 0 again is not noticed: by its losses: %v, by the condition "+
+			"ResumeIgnored: %t", err, ignored)
 	case !s.broken && (err != nil || ignored):
 		t.Errorf("%v; ResumeIgnored is %t", err, ignored)
 	}
@@ -231,7 +250,8 @@ func (s scenario) play(t *testing.T, e *environment, whole []line) {
 	}
 }
 
-// asked says that rank 0 saved in its first attempt because the operator had asked, not because it was being ended.
+// asked says that rank 0 saved in its first attempt because the operator had asked, not because it was being
+// ended.
 func asked(lines []line) bool {
 	for _, l := range lines {
 		if id, ok := strings.CutPrefix(l.Why, "command "); ok && l.Attempt == 1 && id != "sigterm" {

@@ -18,9 +18,10 @@ type line struct {
 	Why string `json:"why"`
 }
 
-// resumedExactly says what is wrong with the trace of a training that was interrupted, measured by one that was not: every attempt goes
-// on with the step after its resume point, no step is trained again that the checkpoint covered, and every loss and the final weights
-// are the same, bit for bit. points are the steps that the attempts which have trained anything resumed from, the first one left out.
+// resumedExactly says what is wrong with the trace of a training that was interrupted, measured by one that
+// was not: every attempt goes on with the step after its resume point, no step is trained again that the
+// checkpoint covered, and every loss and the final weights are the same, bit for bit. points are the steps
+// that the attempts which have trained anything resumed from, the first one left out.
 func resumedExactly(whole, interrupted []line, steps int64, points map[int32]int64) error {
 	losses, weights := map[int64]string{}, ""
 	for _, l := range whole {
@@ -54,7 +55,8 @@ func resumedExactly(whole, interrupted []line, steps int64, points map[int32]int
 			return fmt.Errorf("attempt %d trains step %d where step %d should be", l.Attempt, l.Step, want)
 		}
 		if l.Loss != losses[l.Step] {
-			return fmt.Errorf("step %d of attempt %d has the loss %s, uninterrupted %s", l.Step, l.Attempt, l.Loss, losses[l.Step])
+			return fmt.Errorf("step %d of attempt %d has the loss %s, uninterrupted %s", l.Step, l.Attempt,
+				l.Loss, losses[l.Step])
 		}
 		next[l.Attempt]++
 		seen[l.Attempt], trained[l.Step] = true, true

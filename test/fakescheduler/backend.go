@@ -90,7 +90,8 @@ func (Backend) Read(g scheduler.Gang, objs []client.Object) scheduler.Verdict {
 	}
 	if group.GetDeletionTimestamp() != nil {
 		return scheduler.Verdict{
-			Admission: scheduler.Hold, Reason: scheduler.ReasonTerminating, Message: "the gang's group is being deleted",
+			Admission: scheduler.Hold, Reason: scheduler.ReasonTerminating, Message: "the gang's group is " +
+				"being deleted",
 		}
 	}
 	v := scheduler.Verdict{Admission: scheduler.Hold}
@@ -98,7 +99,8 @@ func (Backend) Read(g scheduler.Gang, objs []client.Object) scheduler.Verdict {
 	if s.Attempt == int64(g.Attempt) && s.Phase != "" {
 		v.Judged, v.Reason, v.Message = true, s.Reason, s.Message
 	} else {
-		v.Reason, v.Message = scheduler.ReasonNotJudged, fmt.Sprintf("the scheduler has not judged attempt %d", g.Attempt)
+		v.Reason, v.Message = scheduler.ReasonNotJudged, fmt.Sprintf("the scheduler has not judged "+
+			"attempt %d", g.Attempt)
 	}
 	if g.HasPods || v.Judged && s.Phase != Queued {
 		v.Admission = scheduler.Go
@@ -108,7 +110,8 @@ func (Backend) Read(g scheduler.Gang, objs []client.Object) scheduler.Verdict {
 
 func find(g scheduler.Gang, objs []client.Object) *unstructured.Unstructured {
 	for _, o := range objs {
-		if u, ok := o.(*unstructured.Unstructured); ok && u != nil && u.GroupVersionKind() == groupKind && u.GetName() == GroupName(g) {
+		if u, ok := o.(*unstructured.Unstructured); ok && u != nil && u.GroupVersionKind() == groupKind &&
+			u.GetName() == GroupName(g) {
 			return u
 		}
 	}

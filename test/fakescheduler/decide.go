@@ -35,7 +35,8 @@ func inOrder(groups []Group, behavior Behavior) []Group {
 		if behavior.is(LosesPriority) {
 			byPriority = 0
 		}
-		return cmp.Or(byPriority, a.Created.Compare(b.Created), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+		return cmp.Or(byPriority, a.Created.Compare(b.Created), strings.Compare(a.Namespace, b.Namespace),
+			strings.Compare(a.Name, b.Name))
 	})
 	return groups
 }
@@ -75,10 +76,13 @@ func (d *decider) invite(g Group, m members) {
 	switch {
 	case g.Status.Phase == Placed:
 		// The gang has lost ranks; its owner decides what happens to the others.
-		d.say(g, Placed, "BelowMinimum", fmt.Sprintf("%d of the gang's first %d ranks are missing", m.missing, g.minMember()))
+		d.say(g, Placed, "BelowMinimum", fmt.Sprintf("%d of the gang's first %d ranks are missing", m.missing,
+			g.minMember()))
 	case d.behavior.has(InvitesAll):
 		d.say(g, Invited, "", "")
-	case g.Status.Phase == Invited, want <= free, want <= d.capacity.total(d.capacity.later)+d.preemptable(g), d.behavior.is(BindsPart) && free > 0:
+	case g.Status.Phase == Invited, want <= free,
+		want <= d.capacity.total(d.capacity.later)+d.preemptable(g),
+		d.behavior.is(BindsPart) && free > 0:
 		d.say(g, Invited, "", "")
 		d.capacity.reserve(want)
 	default:
@@ -100,7 +104,8 @@ func (d *decider) admit(g Group, m members) {
 		return
 	}
 	d.say(g, Invited, scheduler.ReasonUnschedulable,
-		fmt.Sprintf("the first %d ranks do not fit on the nodes at once; %d GPUs are free", g.minMember(), d.capacity.total(d.capacity.now)))
+		fmt.Sprintf("the first %d ranks do not fit on the nodes at once; %d GPUs are free", g.minMember(),
+			d.capacity.total(d.capacity.now)))
 }
 
 func (d *decider) bind(pods []Pod, part bool) bool {

@@ -48,7 +48,8 @@ func snapshot(nodes []int64, gangs ...gang) Snapshot {
 	return s
 }
 
-// podsOf lists the ranks of the gang's shares in order, then those above the minimum, which have the last role.
+// podsOf lists the ranks of the gang's shares in order, then those above the minimum, which have the last
+// role.
 func podsOf(g gang) []Pod {
 	var roles []string
 	for _, share := range g.shares {
@@ -61,7 +62,8 @@ func podsOf(g gang) []Pod {
 		pods = append(pods, Pod{
 			Key: Key{"ns", name}, UID: name, Node: strings.TrimRight(where, "-!+"), GPUs: g.gpus,
 			Group: g.name, Role: roles[i], Attempt: g.attempt,
-			Deleting: strings.HasSuffix(where, "-"), Failed: strings.HasSuffix(where, "!"), Succeeded: strings.HasSuffix(where, "+"),
+			Deleting: strings.HasSuffix(where, "-"), Failed: strings.HasSuffix(where,
+				"!"), Succeeded: strings.HasSuffix(where, "+"),
 		})
 	}
 	return pods
@@ -124,37 +126,46 @@ func decideCases() map[string]decideCase {
 		"two gangs, the younger is more important": {
 			reason: "priority outranks age",
 			snapshot: snapshot([]int64{4},
-				gang{name: "old", age: 2, shares: workers(3)}, gang{name: "high", age: 1, priority: 9, shares: workers(3)}),
+				gang{name: "old", age: 2, shares: workers(3)}, gang{name: "high", age: 1, priority: 9,
+					shares: workers(3)}),
 			want: []string{"high is Invited", "old is Queued WaitingInQueue"},
 		},
 		"half of the pods exist": {
-			reason:   "nothing is bound before the minimum is there",
-			snapshot: snapshot([]int64{4}, gang{name: "a", shares: workers(3), status: is(Invited), pods: []string{"", ""}}),
+			reason: "nothing is bound before the minimum is there",
+			snapshot: snapshot([]int64{4}, gang{name: "a", shares: workers(3), status: is(Invited),
+				pods: []string{"", ""}}),
 		},
 		"all pods exist and fit": {
-			reason:   "the whole gang is bound in one step",
-			snapshot: snapshot([]int64{2, 1}, gang{name: "a", shares: workers(3), status: is(Invited), pods: []string{"", "", ""}}),
-			want:     []string{"a is Placed", "bind a-worker-0 to n0", "bind a-worker-1 to n0", "bind a-worker-2 to n1"},
+			reason: "the whole gang is bound in one step",
+			snapshot: snapshot([]int64{2, 1}, gang{name: "a", shares: workers(3), status: is(Invited),
+				pods: []string{"", "", ""}}),
+			want: []string{"a is Placed", "bind a-worker-0 to n0", "bind a-worker-1 to n0",
+				"bind a-worker-2 to n1"},
 		},
 		"all pods exist, one too many": {
-			reason:   "all or nothing",
-			snapshot: snapshot([]int64{2}, gang{name: "a", shares: workers(3), status: is(Invited), pods: []string{"", "", ""}}),
-			want:     []string{"a is Invited Unschedulable"},
+			reason: "all or nothing",
+			snapshot: snapshot([]int64{2}, gang{name: "a", shares: workers(3), status: is(Invited),
+				pods: []string{"", "", ""}}),
+			want: []string{"a is Invited Unschedulable"},
 		},
 		"GPUs enough, spread too thin": {
-			reason:   "a rank of two GPUs does not fit on two nodes of one",
-			snapshot: snapshot([]int64{1, 1}, gang{name: "a", gpus: 2, shares: workers(1), status: is(Invited), pods: []string{""}}),
-			want:     []string{"a is Invited Unschedulable"},
+			reason: "a rank of two GPUs does not fit on two nodes of one",
+			snapshot: snapshot([]int64{1, 1}, gang{name: "a", gpus: 2, shares: workers(1),
+				status: is(Invited), pods: []string{""}}),
+			want: []string{"a is Invited Unschedulable"},
 		},
 		"ranks above the minimum": {
-			reason:   "they join as capacity allows",
-			snapshot: snapshot([]int64{3}, gang{name: "a", shares: workers(2), extra: 2, status: is(Invited), pods: []string{"", "", "", ""}}),
-			want:     []string{"a is Placed", "bind a-worker-0 to n0", "bind a-worker-1 to n0", "bind a-worker-2 to n0"},
+			reason: "they join as capacity allows",
+			snapshot: snapshot([]int64{3}, gang{name: "a", shares: workers(2), extra: 2, status: is(Invited),
+				pods: []string{"", "", "", ""}}),
+			want: []string{"a is Placed", "bind a-worker-0 to n0", "bind a-worker-1 to n0",
+				"bind a-worker-2 to n0"},
 		},
 		"two of four, one must be the leader": {
 			reason: "the leader is among those that start, not another worker",
 			snapshot: snapshot([]int64{2}, gang{
-				name: "a", shares: []Share{{"worker", 1}, {"zmaster", 1}}, status: is(Invited), pods: []string{"", ""}, extra: 0,
+				name: "a", shares: []Share{{"worker", 1}, {"zmaster",
+					1}}, status: is(Invited), pods: []string{"", ""}, extra: 0,
 			}),
 			want: []string{"a is Placed", "bind a-worker-0 to n0", "bind a-zmaster-1 to n0"},
 		},
@@ -162,12 +173,14 @@ func decideCases() map[string]decideCase {
 			reason: "ranks of another role do not stand in for it",
 			snapshot: snapshot([]int64{4}, gang{
 				name: "a", shares: []Share{{"master", 0}, {"worker", 2}}, status: is(Invited), pods: []string{"", ""},
-			}, gang{name: "b", shares: []Share{{"worker", 1}, {"master", 1}}, status: is(Invited), pods: []string{""}}),
+			}, gang{name: "b", shares: []Share{{"worker", 1},
+				{"master", 1}}, status: is(Invited), pods: []string{""}}),
 			want: []string{"a is Placed", "bind a-worker-0 to n0", "bind a-worker-1 to n0"},
 		},
 		"a rank has succeeded": {
 			reason: "it counts towards the minimum and occupies nothing",
-			snapshot: snapshot([]int64{2}, gang{name: "a", shares: workers(2), status: is(Placed), pods: []string{"n0+", "n0"}},
+			snapshot: snapshot([]int64{2}, gang{name: "a", shares: workers(2), status: is(Placed),
+				pods: []string{"n0+", "n0"}},
 				gang{name: "b", shares: workers(1), status: is(Invited), pods: []string{""}}),
 			want: []string{"b is Placed", "bind b-worker-0 to n0"},
 		},
@@ -175,7 +188,8 @@ func decideCases() map[string]decideCase {
 			reason: "the lower one is preempted whole, though half would do, and is told that its ranks are missing",
 			snapshot: snapshot([]int64{1, 1}, low,
 				gang{name: "high", priority: 9, shares: workers(1), status: is(Invited), pods: []string{""}}),
-			want: []string{"evict low-worker-0", "evict low-worker-1", "high is Invited Unschedulable", "low is Placed BelowMinimum"},
+			want: []string{"evict low-worker-0", "evict low-worker-1", "high is Invited Unschedulable",
+				"low is Placed BelowMinimum"},
 		},
 		"a higher gang comes, ranks are preempted singly": {
 			reason: "correct behavior: Volcano leaves the rest of the gang running",
@@ -208,7 +222,8 @@ func decideCases() map[string]decideCase {
 				gang{name: "older", age: 2, shares: workers(1), status: is(Placed), pods: []string{"n0"}},
 				gang{name: "younger", age: 1, shares: workers(1), status: is(Placed), pods: []string{"n1"}},
 				gang{name: "high", priority: 9, shares: workers(1), status: is(Invited), pods: []string{""}}),
-			want: []string{"evict younger-worker-0", "high is Invited Unschedulable", "younger is Placed BelowMinimum"},
+			want: []string{"evict younger-worker-0", "high is Invited Unschedulable",
+				"younger is Placed BelowMinimum"},
 		},
 		"a victim that would not have helped": {
 			reason: "the youngest is tried first, found too small, and spared once a larger one goes",
@@ -219,10 +234,13 @@ func decideCases() map[string]decideCase {
 			want: []string{"evict large-worker-0", "high is Invited Unschedulable", "large is Placed BelowMinimum"},
 		},
 		"victims end": {
-			reason: "what becomes free is the preemptor's, no other gang is preempted for it, and no later gang takes it",
+			reason: "what becomes free is the preemptor's, no other gang is preempted for it, and no " +
+				"later gang takes it",
 			snapshot: snapshot([]int64{2, 1},
 				gang{name: "low", age: 3, shares: workers(2), status: is(Placed), pods: []string{"n0-", "n1"}},
-				gang{name: "high", priority: 9, shares: workers(2), status: Status{1, Invited, "Unschedulable", "the gang waits for preempted ranks to end"}, pods: []string{"", ""}},
+				gang{name: "high", priority: 9, shares: workers(2),
+					status: Status{1, Invited, "Unschedulable",
+						"the gang waits for preempted ranks to end"}, pods: []string{"", ""}},
 				gang{name: "slip", age: 1, shares: workers(1), status: is(Queued)}),
 			want: []string{"low is Placed BelowMinimum", "slip is Queued WaitingInQueue"},
 		},
@@ -246,15 +264,17 @@ func decideCases() map[string]decideCase {
 		},
 
 		"BindsPart": {
-			reason:   "binds two of three",
-			snapshot: snapshot([]int64{2}, gang{name: "a", shares: workers(3), status: is(Invited), pods: []string{"", "", ""}}),
+			reason: "binds two of three",
+			snapshot: snapshot([]int64{2}, gang{name: "a", shares: workers(3), status: is(Invited),
+				pods: []string{"", "", ""}}),
 			behavior: Behavior{Mutants: []Mutant{BindsPart}},
 			want:     []string{"a is Placed", "bind a-worker-0 to n0", "bind a-worker-1 to n0"},
 		},
 		"NeverReleases": {
 			reason: "the GPUs of a failed rank and of one that is gone stay in use",
 			snapshot: func() Snapshot {
-				s := snapshot([]int64{3}, gang{name: "a", shares: workers(1), status: is(Placed), pods: []string{"n0!"}}, gang{name: "b", shares: workers(2)})
+				s := snapshot([]int64{3}, gang{name: "a", shares: workers(1), status: is(Placed),
+					pods: []string{"n0!"}}, gang{name: "b", shares: workers(2)})
 				s.Gone = []Pod{{Node: "n0", GPUs: 1}}
 				return s
 			}(),
@@ -264,7 +284,8 @@ func decideCases() map[string]decideCase {
 		"LosesPriority": {
 			reason: "first come, first served",
 			snapshot: snapshot([]int64{4},
-				gang{name: "old", age: 2, shares: workers(3)}, gang{name: "high", age: 1, priority: 9, shares: workers(3)}),
+				gang{name: "old", age: 2, shares: workers(3)}, gang{name: "high", age: 1, priority: 9,
+					shares: workers(3)}),
 			behavior: Behavior{Mutants: []Mutant{LosesPriority}},
 			want:     []string{"high is Queued WaitingInQueue", "old is Invited"},
 		},
@@ -284,7 +305,8 @@ func decideCases() map[string]decideCase {
 		"IgnoresRoles": {
 			reason: "two workers start without their leader",
 			snapshot: snapshot([]int64{2}, gang{
-				name: "a", shares: []Share{{"zmaster", 1}, {"worker", 1}}, extra: 1, status: is(Invited), pods: []string{"", "", ""},
+				name: "a", shares: []Share{{"zmaster", 1}, {"worker",
+					1}}, extra: 1, status: is(Invited), pods: []string{"", "", ""},
 			}),
 			behavior: Behavior{Mutants: []Mutant{IgnoresRoles}},
 			want:     []string{"a is Placed", "bind a-worker-1 to n0", "bind a-worker-2 to n0"},

@@ -26,7 +26,8 @@ func (s *Scheduler) gather(ctx context.Context) (*objects, error) {
 	var classes schedulingv1.PriorityClassList
 	groups := &unstructured.UnstructuredList{}
 	groups.SetGroupVersionKind(groupKind.GroupVersion().WithKind("GroupList"))
-	for what, list := range map[string]client.ObjectList{"nodes": &nodes, "pods": &pods, "priority classes": &classes, "groups": groups} {
+	for what, list := range map[string]client.ObjectList{"nodes": &nodes, "pods": &pods,
+		"priority classes": &classes, "groups": groups} {
 		if err := s.client.List(ctx, list); err != nil {
 			return nil, fmt.Errorf("listing %s: %w", what, err)
 		}
@@ -111,7 +112,8 @@ func podOf(p *corev1.Pod) Pod {
 }
 
 func groupOf(u *unstructured.Unstructured, classes []schedulingv1.PriorityClass) Group {
-	g := Group{Key: Key{u.GetNamespace(), u.GetName()}, Created: u.GetCreationTimestamp().Time, Status: statusOf(u)}
+	g := Group{Key: Key{u.GetNamespace(), u.GetName()}, Created: u.GetCreationTimestamp().Time,
+		Status: statusOf(u)}
 	g.Attempt, _, _ = unstructured.NestedInt64(u.Object, "spec", "attempt")
 	g.GPUs, _, _ = unstructured.NestedInt64(u.Object, "spec", "minGPUs")
 	roles, _, _ := unstructured.NestedSlice(u.Object, "spec", "roles")

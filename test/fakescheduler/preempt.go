@@ -26,12 +26,13 @@ func (d *decider) preemptable(g Group) int64 {
 	return n
 }
 
-// victims lists what may be preempted for g, in order: the lowest priority first, then the youngest gang. Each
-// entry is evicted as a unit: a gang, or with EvictsPart one rank, the gang's last rank first.
+// victims lists what may be preempted for g, in order: the lowest priority first, then the youngest gang.
+// Each entry is evicted as a unit: a gang, or with EvictsPart one rank, the gang's last rank first.
 func (d *decider) victims(g Group) [][]Pod {
 	lower := slices.DeleteFunc(slices.Clone(d.groups), func(v Group) bool { return !d.below(g, v) })
 	slices.SortFunc(lower, func(a, b Group) int {
-		return cmp.Or(cmp.Compare(a.Priority, b.Priority), b.Created.Compare(a.Created), strings.Compare(b.Name, a.Name))
+		return cmp.Or(cmp.Compare(a.Priority, b.Priority), b.Created.Compare(a.Created),
+			strings.Compare(b.Name, a.Name))
 	})
 	var all [][]Pod
 	for _, v := range lower {
@@ -92,7 +93,8 @@ func (d *decider) markEnding(pods []Pod, sign int64) {
 	}
 }
 
-// evict also marks the pods as deleted, so that their own gang, judged later in this step, does not count them.
+// evict also marks the pods as deleted, so that their own gang, judged later in this step, does not count
+// them.
 func (d *decider) evict(pods []Pod) {
 	d.decision.Evictions = append(d.decision.Evictions, pods...)
 	for _, p := range pods {

@@ -34,8 +34,8 @@ type Scheduler struct {
 	ending map[string]int
 }
 
-// New returns a scheduler. The client must not cache, so that each step acts on the current state and sees the
-// writes of the previous one.
+// New returns a scheduler. The client must not cache, so that each step acts on the current state and sees
+// the writes of the previous one.
 func New(c client.Client, config Config) *Scheduler {
 	if config.Now == nil {
 		config.Now = time.Now

@@ -34,7 +34,8 @@ type Options struct {
 	Root string
 	// Schedulers that run in the local cluster.
 	Schedulers []string
-	// Modules replaces lab/modules, for schedulers with another configuration; by default it is the module's own.
+	// Modules replaces lab/modules, for schedulers with another configuration; by default it is the module's
+	// own.
 	Modules string
 	// Nodes is the number of shared nodes, each with 8 GPUs, 96 CPUs and 1Ti, named node-0 and so on.
 	Nodes int
@@ -68,8 +69,9 @@ func Start(ctx context.Context, o Options) (c *Cluster, err error) {
 		nodes = -1
 	}
 	cluster, err := localcluster.Up(ctx, localcluster.Options{
-		Dir: filepath.Join(dir, "cluster"), Attached: true, Nodes: nodes, Schedulers: o.Schedulers, Modules: o.Modules,
-		CRDs: []string{filepath.Join(o.Root, "deploy/crd")},
+		Dir: filepath.Join(dir, "cluster"), Attached: true, Nodes: nodes, Schedulers: o.Schedulers,
+		Modules: o.Modules,
+		CRDs:    []string{filepath.Join(o.Root, "deploy/crd")},
 	})
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
@@ -83,7 +85,8 @@ func Start(ctx context.Context, o Options) (c *Cluster, err error) {
 		}
 	}()
 	s := runtime.NewScheme()
-	for _, add := range append([]func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme}, o.AddToScheme...) {
+	for _, add := range append([]func(*runtime.Scheme) error{clientgoscheme.AddToScheme,
+		v1alpha1.AddToScheme}, o.AddToScheme...) {
 		if err := add(s); err != nil {
 			return c, fmt.Errorf("registering kinds: %w", err)
 		}

@@ -36,8 +36,8 @@ type Namespace struct {
 
 var made atomic.Int32
 
-// NewNamespace makes a namespace with a number of nodes of its own, each with 8 GPUs. With none its jobs use the
-// shared nodes.
+// NewNamespace makes a namespace with a number of nodes of its own, each with 8 GPUs. With none its jobs use
+// the shared nodes.
 func (c *Cluster) NewNamespace(t *testing.T, s v1alpha1.SchedulerName, nodes int) *Namespace {
 	t.Helper()
 	namespace := c.Namespace(t, s, fmt.Sprintf("namespace-%d", made.Add(1)))
@@ -47,10 +47,12 @@ func (c *Cluster) NewNamespace(t *testing.T, s v1alpha1.SchedulerName, nodes int
 	return namespace
 }
 
-// Namespace makes a namespace of the given name without nodes of its own. Its jobs are deleted when the test ends.
+// Namespace makes a namespace of the given name without nodes of its own. Its jobs are deleted when the test
+// ends.
 func (c *Cluster) Namespace(t *testing.T, s v1alpha1.SchedulerName, name string) *Namespace {
 	t.Helper()
-	if err := c.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+	if err := c.Client.Create(t.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
 		t.Fatal(err)
 	}
 	return c.Existing(t, s, name)
@@ -60,7 +62,8 @@ func (c *Cluster) Namespace(t *testing.T, s v1alpha1.SchedulerName, name string)
 func (c *Cluster) Existing(t *testing.T, s v1alpha1.SchedulerName, name string) *Namespace {
 	n := &Namespace{Cluster: c, T: t, Name: name, Scheduler: s}
 	t.Cleanup(func() {
-		if err := c.Client.DeleteAllOf(context.Background(), &v1alpha1.TrainingJob{}, client.InNamespace(name)); err != nil {
+		if err := c.Client.DeleteAllOf(context.Background(), &v1alpha1.TrainingJob{},
+			client.InNamespace(name)); err != nil {
 			t.Error(err)
 		}
 	})
@@ -71,10 +74,12 @@ func (c *Cluster) Existing(t *testing.T, s v1alpha1.SchedulerName, name string) 
 func (n *Namespace) Node(i int) *corev1.Node {
 	n.T.Helper()
 	name := fmt.Sprintf("%s-%d", n.Name, i)
-	return n.AddNode(name, map[string]string{Pool: n.Name}, corev1.Taint{Key: Pool, Value: n.Name, Effect: corev1.TaintEffectNoSchedule})
+	return n.AddNode(name, map[string]string{Pool: n.Name},
+		corev1.Taint{Key: Pool, Value: n.Name, Effect: corev1.TaintEffectNoSchedule})
 }
 
-// AddNode adds a node with 8 GPUs, 96 CPUs and 1Ti and waits until it is ready. It is deleted when the test ends.
+// AddNode adds a node with 8 GPUs, 96 CPUs and 1Ti and waits until it is ready. It is deleted when the test
+// ends.
 func (n *Namespace) AddNode(name string, labels map[string]string, taint corev1.Taint) *corev1.Node {
 	n.T.Helper()
 	capacity := corev1.ResourceList{
@@ -123,7 +128,8 @@ func (n *Namespace) Create(o client.Object) {
 // Delete an object or fail the test.
 func (n *Namespace) Delete(o client.Object) {
 	n.T.Helper()
-	if err := n.Client.Delete(n.T.Context(), o, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
+	if err := n.Client.Delete(n.T.Context(), o,
+		client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
 		n.T.Fatal(err)
 	}
 }
@@ -131,7 +137,8 @@ func (n *Namespace) Delete(o client.Object) {
 // MergePatch patches the object with o's key or fails the test.
 func (n *Namespace) MergePatch(o client.Object, patch string) {
 	n.T.Helper()
-	if err := n.Client.Patch(n.T.Context(), o, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+	if err := n.Client.Patch(n.T.Context(), o, client.RawPatch(types.MergePatchType,
+		[]byte(patch))); err != nil {
 		n.T.Fatal(err)
 	}
 }
@@ -140,24 +147,27 @@ func (n *Namespace) MergePatch(o client.Object, patch string) {
 func (n *Namespace) Until(what string, is func(context.Context) (string, error)) {
 	n.T.Helper()
 	var last string
-	err := wait.PollUntilContextTimeout(n.T.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		missing, err := is(ctx)
-		if missing != "" { // it is empty with the error of the deadline
-			last = missing
-		}
-		return err == nil && missing == "", client.IgnoreNotFound(err)
-	})
+	err := wait.PollUntilContextTimeout(n.T.Context(), 100*time.Millisecond, patience, true,
+		func(ctx context.Context) (bool, error) {
+			missing, err := is(ctx)
+			if missing != "" { // it is empty with the error of the deadline
+				last = missing
+			}
+			return err == nil && missing == "", client.IgnoreNotFound(err)
+		})
 	if err != nil {
 		n.T.Fatalf("%s: waiting until %s: %v; last: %s", n.Name, what, err, last)
 	}
 }
 
 // Gang returns a job whose ranks have a number of GPUs each, changed by edit. It does not create the job.
-func (n *Namespace) Gang(name string, ranks int32, gpus string, edit ...func(*v1alpha1.TrainingJob)) *v1alpha1.TrainingJob {
+func (n *Namespace) Gang(name string, ranks int32, gpus string,
+	edit ...func(*v1alpha1.TrainingJob)) *v1alpha1.TrainingJob {
 	j := &v1alpha1.TrainingJob{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: n.Name},
 		Spec: v1alpha1.TrainingJobSpec{
-			Framework: v1alpha1.FrameworkCustom, Image: "example.com/trainer:1", Command: []string{"python", "train.py"}, Replicas: &ranks,
+			Framework: v1alpha1.FrameworkCustom, Image: "example.com/trainer:1", Command: []string{"python",
+				"train.py"}, Replicas: &ranks,
 			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{GPU: resource.MustParse(gpus)}},
 			RunPolicy: v1alpha1.RunPolicy{SchedulingPolicy: v1alpha1.SchedulingPolicy{Scheduler: n.Scheduler}},
 		},
@@ -169,7 +179,8 @@ func (n *Namespace) Gang(name string, ranks int32, gpus string, edit ...func(*v1
 }
 
 // Job creates a Gang on the namespace's own nodes.
-func (n *Namespace) Job(name string, ranks int32, gpus string, edit ...func(*v1alpha1.TrainingJob)) *v1alpha1.TrainingJob {
+func (n *Namespace) Job(name string, ranks int32, gpus string,
+	edit ...func(*v1alpha1.TrainingJob)) *v1alpha1.TrainingJob {
 	n.T.Helper()
 	onOwnNodes := func(j *v1alpha1.TrainingJob) {
 		// The value makes the pool this namespace's: all pools share the key.
@@ -230,7 +241,8 @@ func (n *Namespace) Says(name, reason string) v1alpha1.Blocker {
 func (n *Namespace) Column(name string) string {
 	n.T.Helper()
 	raw, err := n.Kube.CoreV1().RESTClient().Get().
-		AbsPath("/apis", v1alpha1.GroupVersion.Group, v1alpha1.GroupVersion.Version, "namespaces", n.Name, "trainingjobs", name).
+		AbsPath("/apis", v1alpha1.GroupVersion.Group, v1alpha1.GroupVersion.Version, "namespaces", n.Name,
+			"trainingjobs", name).
 		SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").DoRaw(n.T.Context())
 	if err != nil {
 		n.T.Fatal(err)

@@ -30,7 +30,8 @@ type Operator struct {
 	writes []string
 }
 
-func startOperator(ctx context.Context, config *rest.Config, s *runtime.Scheme, backends []scheduler.Backend) (*Operator, error) {
+func startOperator(ctx context.Context, config *rest.Config, s *runtime.Scheme,
+	backends []scheduler.Backend) (*Operator, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	o := &Operator{cancel: cancel, done: make(chan error, 1)}
 	config = rest.CopyConfig(config)
@@ -40,7 +41,8 @@ func startOperator(ctx context.Context, config *rest.Config, s *runtime.Scheme, 
 		Scheme: s, Cache: controller.CacheOptions(), Metrics: metricsserver.Options{BindAddress: "0"},
 	})
 	if err == nil {
-		err = controller.SetupWithManager(ctx, mgr, controller.Options{Backends: backends, Registry: prometheus.NewRegistry()})
+		err = controller.SetupWithManager(ctx, mgr, controller.Options{Backends: backends,
+			Registry: prometheus.NewRegistry()})
 	}
 	if err != nil {
 		cancel()
@@ -75,5 +77,6 @@ func (r writeRecorder) RoundTrip(req *http.Request) (*http.Response, error) {
 func (o *Operator) Written(namespace string) []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(o.writes), func(w string) bool { return !strings.Contains(w, "/namespaces/"+namespace+"/") })
+	return slices.DeleteFunc(slices.Clone(o.writes),
+		func(w string) bool { return !strings.Contains(w, "/namespaces/"+namespace+"/") })
 }

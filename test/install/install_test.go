@@ -78,9 +78,12 @@ func newAdmin(t *testing.T) *admin {
 		t.Fatalf("building: %v\n%s", err, out)
 	}
 	var archives []string
-	for program, image := range map[string]string{"operator": operatorImage, "agent": agentImage, "gotrainer": trainerImage} {
+	for program, image := range map[string]string{"operator": operatorImage, "agent": agentImage,
+		"gotrainer": trainerImage} {
 		archive := filepath.Join(a.dir, program+".tar")
-		i := localcluster.Image{Name: image, Files: map[string]string{"/" + program: filepath.Join(a.dir, program)}, Entrypoint: []string{"/" + program}}
+		i := localcluster.Image{Name: image,
+			Files: map[string]string{"/" + program: filepath.Join(a.dir, program)}, Entrypoint: []string{"/" +
+				program}}
 		if err := i.Write(archive); err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +91,8 @@ func newAdmin(t *testing.T) *admin {
 	}
 	var err error
 	a.cluster, err = localcluster.Up(t.Context(), localcluster.Options{
-		Dir: filepath.Join(a.dir, "cluster"), Attached: true, Nodes: -1, GPUsPerNode: 2, RealNode: true, Images: archives,
+		Dir: filepath.Join(a.dir, "cluster"), Attached: true, Nodes: -1, GPUsPerNode: 2, RealNode: true,
+		Images:     archives,
 		Schedulers: []string{localcluster.SchedulerNative}, Progress: t.Output(),
 	})
 	if err != nil {
@@ -114,7 +118,8 @@ func newAdmin(t *testing.T) *admin {
 	return a
 }
 
-// overlay is deploy/reports as an admin adapts it: without cert-manager, with images, with two operators; and with what this cluster lacks.
+// overlay is deploy/reports as an admin adapts it: without cert-manager, with images, with two operators; and
+// with what this cluster lacks.
 func (a *admin) overlay() string {
 	a.t.Helper()
 	dir := filepath.Join(a.dir, "overlay")
@@ -150,10 +155,12 @@ func (a *admin) overlay() string {
 		a.t.Fatal(err)
 	}
 	name, tag, _ := strings.Cut(operatorImage, ":")
-	k.Images = []map[string]any{{"name": "registry.example.com/trainingjob-operator", "newName": name, "newTag": tag}}
+	k.Images = []map[string]any{{"name": "registry.example.com/trainingjob-operator", "newName": name,
+		"newTag": tag}}
 	k.Replicas = []map[string]any{{"name": v1alpha1.OperatorName, "count": 2}}
 	k.Patches = []map[string]any{
-		{"patch": strings.Replace(string(config), "    workers:", "    agent: {image: "+agentImage+"}\n    workers:", 1)},
+		{"patch": strings.Replace(string(config), "    workers:",
+			"    agent: {image: "+agentImage+"}\n    workers:", 1)},
 		{"patch": fmt.Sprintf(addressPatch, a.cluster.MachineAddress(), api.Port())},
 		{"patch": servicePatch},
 	}
@@ -202,7 +209,8 @@ func (a *admin) relative(from, to string) string {
 	return to
 }
 
-// createCertificate by hand, as deploy/reports/kustomization.yaml says. The operators are there before it and wait for it.
+// createCertificate by hand, as deploy/reports/kustomization.yaml says. The operators are there before it and
+// wait for it.
 func (a *admin) createCertificate() {
 	a.t.Helper()
 	cert, key, err := certutil.GenerateSelfSignedCertKey("trainingjob-reports."+system+".svc", nil, nil)
@@ -211,7 +219,8 @@ func (a *admin) createCertificate() {
 	}
 	_, ca := pem.Decode(cert) // the second is that of the CA
 	files := map[string][]byte{"tls.crt": cert, "tls.key": key, "ca.crt": ca}
-	args := []string{"-n", system, "create", "secret", "generic", "trainingjob-reports", "--type", "kubernetes.io/tls"}
+	args := []string{"-n", system, "create", "secret", "generic", "trainingjob-reports", "--type",
+		"kubernetes.io/tls"}
 	for _, name := range []string{"tls.crt", "tls.key", "ca.crt"} {
 		path := filepath.Join(a.dir, name)
 		if err := os.WriteFile(path, files[name], 0o600); err != nil {
@@ -222,7 +231,8 @@ func (a *admin) createCertificate() {
 	a.kubectl(args...)
 }
 
-// mayUse: whoever may edit a namespace may use TrainingJobs there, and write no status; whoever may view it may look.
+// mayUse: whoever may edit a namespace may use TrainingJobs there, and write no status; whoever may view it
+// may look.
 func (a *admin) mayUse() {
 	a.kubectl("create", "rolebinding", "jane", "--clusterrole=edit", "--user=jane")
 	a.kubectl("create", "rolebinding", "joe", "--clusterrole=view", "--user=joe")
@@ -241,26 +251,29 @@ func (a *admin) mayUse() {
 			want = "yes"
 		}
 		// The roles are aggregated by a controller, after a moment.
-		a.until(fmt.Sprintf("%s may %s %s: %s", q.user, q.verb, q.resource, want), func(ctx context.Context) (bool, string, error) {
-			args := []string{"auth", "can-i", q.verb, q.resource, "--as", q.user}
-			resource, sub, ok := strings.Cut(q.resource, "/")
-			if ok {
-				args = []string{"auth", "can-i", q.verb, resource, "--subresource", sub, "--as", q.user}
-			}
-			said, _ := a.command(ctx, args...).Output() // it exits with 1 for no
-			return strings.TrimSpace(string(said)) == want, string(said), nil
-		})
+		a.until(fmt.Sprintf("%s may %s %s: %s", q.user, q.verb, q.resource, want),
+			func(ctx context.Context) (bool, string, error) {
+				args := []string{"auth", "can-i", q.verb, q.resource, "--as", q.user}
+				resource, sub, ok := strings.Cut(q.resource, "/")
+				if ok {
+					args = []string{"auth", "can-i", q.verb, resource, "--subresource", sub, "--as", q.user}
+				}
+				said, _ := a.command(ctx, args...).Output() // it exits with 1 for no
+				return strings.TrimSpace(string(said)) == want, string(said), nil
+			})
 	}
 }
 
-// train a gang while the leading operator is deleted: the other takes over, hears the reports, and nothing happens to the gang.
+// train a gang while the leading operator is deleted: the other takes over, hears the reports, and nothing
+// happens to the gang.
 func (a *admin) train() {
 	disk := filepath.Join(a.dir, "disk")
 	if err := os.Mkdir(disk, 0o755); err != nil {
 		a.t.Fatal(err)
 	}
 	job := filepath.Join(a.dir, "job.yaml")
-	if err := os.WriteFile(job, []byte(strings.NewReplacer("$DISK", disk, "$IMAGE", trainerImage).Replace(training)), 0o600); err != nil {
+	if err := os.WriteFile(job, []byte(strings.NewReplacer("$DISK", disk, "$IMAGE",
+		trainerImage).Replace(training)), 0o600); err != nil {
 		a.t.Fatal(err)
 	}
 	a.until("the account default is there", func(ctx context.Context) (bool, string, error) {
@@ -269,15 +282,17 @@ func (a *admin) train() {
 	})
 	a.kubectl("apply", "-f", job)
 	a.job("has reported a checkpoint", func(s v1alpha1.TrainingJobStatus) bool {
-		return s.Phase == v1alpha1.PhaseRunning && s.Progress != nil && s.Checkpoint != nil && s.Checkpoint.Latest != nil
+		return s.Phase == v1alpha1.PhaseRunning && s.Progress != nil && s.Checkpoint != nil &&
+			s.Checkpoint.Latest != nil
 	})
 	first := a.leader("")
 	a.kubectl("-n", system, "delete", "pod", first, "--wait=false")
 	second := a.leader(first)
 	before := a.job("is there", func(v1alpha1.TrainingJobStatus) bool { return true })
-	after := a.job("has reported another checkpoint, to the second leader", func(s v1alpha1.TrainingJobStatus) bool {
-		return s.Checkpoint.Latest.Step > before.Checkpoint.Latest.Step
-	})
+	after := a.job("has reported another checkpoint, to the second leader",
+		func(s v1alpha1.TrainingJobStatus) bool {
+			return s.Checkpoint.Latest.Step > before.Checkpoint.Latest.Step
+		})
 	if second == first || after.Attempt != 1 || after.Restarts+after.Preemptions > 0 {
 		a.t.Errorf("a change of leader from %s to %s touched the gang: %+v", first, second, after)
 	}
@@ -332,15 +347,19 @@ func (a *admin) leader(former string) (name string) {
 // scrape the metrics as Prometheus does: with a token whose account may, and not without.
 func (a *admin) scrape() {
 	a.kubectl("-n", system, "create", "serviceaccount", "prometheus")
-	a.kubectl("create", "clusterrolebinding", "prometheus", "--clusterrole=trainingjob-metrics-reader", "--serviceaccount="+system+":prometheus")
+	a.kubectl("create", "clusterrolebinding", "prometheus", "--clusterrole=trainingjob-metrics-reader",
+		"--serviceaccount="+system+":prometheus")
 	pod := &corev1.Pod{}
-	if err := a.client.Get(a.t.Context(), client.ObjectKey{Namespace: system, Name: a.leader("")}, pod); err != nil {
+	if err := a.client.Get(a.t.Context(), client.ObjectKey{Namespace: system, Name: a.leader("")},
+		pod); err != nil {
 		a.t.Fatal(err)
 	}
 	// Its certificate is self-signed: Prometheus is told not to look at it, too.
-	prometheus := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	prometheus := &http.Client{Timeout: 10 * time.Second,
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	get := func(ctx context.Context, account string) (int, error) {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+pod.Status.PodIP+":8443/metrics", nil)
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet,
+			"https://"+pod.Status.PodIP+":8443/metrics", nil)
 		if err != nil {
 			return 0, err
 		}
@@ -359,10 +378,11 @@ func (a *admin) scrape() {
 		return resp.StatusCode, resp.Body.Close()
 	}
 	for account, want := range map[string]int{"": 401, "default": 403, "prometheus": 200} {
-		a.until(fmt.Sprintf("the metrics answer %q with %d", account, want), func(ctx context.Context) (bool, string, error) {
-			code, err := get(ctx, account)
-			return code == want, fmt.Sprintf("%d, %v", code, err), nil
-		})
+		a.until(fmt.Sprintf("the metrics answer %q with %d", account, want),
+			func(ctx context.Context) (bool, string, error) {
+				code, err := get(ctx, account)
+				return code == want, fmt.Sprintf("%d, %v", code, err), nil
+			})
 	}
 }
 
@@ -378,7 +398,8 @@ func (a *admin) job(what string, is func(v1alpha1.TrainingJobStatus) bool) v1alp
 }
 
 func (a *admin) command(ctx context.Context, args ...string) *exec.Cmd {
-	return exec.CommandContext(ctx, a.cluster.Kubectl(), append([]string{"--kubeconfig", a.cluster.Kubeconfig()}, args...)...)
+	return exec.CommandContext(ctx, a.cluster.Kubectl(),
+		append([]string{"--kubeconfig", a.cluster.Kubeconfig()}, args...)...)
 }
 
 func (a *admin) kubectl(args ...string) {

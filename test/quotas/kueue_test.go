@@ -48,7 +48,8 @@ func TestKueue(t *testing.T) {
 				corev1.Taint{Key: string(harness.GPU), Value: "present", Effect: corev1.TaintEffectNoSchedule})
 		}
 	}
-	apply(t, w, "kueue/flavors.yaml", "kueue/clusterqueues.yaml", "kueue/localqueues.yaml", "kueue/priorities.yaml", "kueue/fifo.yaml")
+	apply(t, w, "kueue/flavors.yaml", "kueue/clusterqueues.yaml", "kueue/localqueues.yaml",
+		"kueue/priorities.yaml", "kueue/fifo.yaml")
 	for _, name := range []string{"research", "product", "long-runs"} {
 		a.active(name)
 	}
@@ -95,7 +96,8 @@ func (p team) on(name, kind string) {
 	}
 	for _, pod := range pods {
 		if !strings.HasPrefix(pod.Spec.NodeName, kind) || pod.Spec.NodeSelector[kindOfGPU] != kind {
-			p.T.Errorf("%s is on node %s with node selector %v, want %s", pod.Name, pod.Spec.NodeName, pod.Spec.NodeSelector, kind)
+			p.T.Errorf("%s is on node %s with node selector %v, want %s", pod.Name, pod.Spec.NodeName,
+				pod.Spec.NodeSelector, kind)
 		}
 	}
 }
@@ -224,7 +226,8 @@ func (p team) localQueue() {
 	})
 }
 
-// Submitted in the wrong order, they start in the right one; of two alike, of which Kueue tries the first alone, the first.
+// Submitted in the wrong order, they start in the right one; of two alike, of which Kueue tries the first
+// alone, the first.
 func workloadPriorities(p team) {
 	p.Job("holder", 1, "8", queued("own"))
 	p.runs("holder", 1)
@@ -266,7 +269,8 @@ func admissionCheck(p team) {
 	p.runs("bert", 1)
 }
 
-// checked: the namespace's ClusterQueue has an admission check of its name, which nobody but the test answers.
+// checked: the namespace's ClusterQueue has an admission check of its name, which nobody but the test
+// answers.
 func (p team) checked() {
 	p.T.Helper()
 	check := &kueuev1beta2.AdmissionCheck{
@@ -276,13 +280,15 @@ func (p team) checked() {
 	p.Create(check)
 	before := check.DeepCopy()
 	check.Status.Conditions = []metav1.Condition{{
-		Type: kueuev1beta2.AdmissionCheckActive, Status: metav1.ConditionTrue, Reason: "Active", LastTransitionTime: metav1.Now(),
+		Type: kueuev1beta2.AdmissionCheckActive, Status: metav1.ConditionTrue, Reason: "Active",
+		LastTransitionTime: metav1.Now(),
 	}}
 	if err := p.Client.Status().Patch(p.T.Context(), check, client.MergeFrom(before)); err != nil {
 		p.T.Fatal(err)
 	}
 	q := &kueuev1beta2.ClusterQueue{ObjectMeta: metav1.ObjectMeta{Name: p.Name}}
-	p.MergePatch(q, fmt.Sprintf(`{"spec":{"admissionChecksStrategy":{"admissionChecks":[{"name":%q}]}}}`, p.Name))
+	p.MergePatch(q, fmt.Sprintf(`{"spec":{"admissionChecksStrategy":{"admissionChecks":[{"name":%q}]}}}`,
+		p.Name))
 	p.active(p.Name)
 }
 
@@ -291,12 +297,14 @@ func (p team) answer(a kueuev1beta2.AdmissionCheckState) {
 	p.T.Helper()
 	p.Until("the check has answered", func(ctx context.Context) (string, error) {
 		wl := p.workload()
-		i := slices.IndexFunc(wl.Status.AdmissionChecks, func(c kueuev1beta2.AdmissionCheckState) bool { return string(c.Name) == p.Name })
+		i := slices.IndexFunc(wl.Status.AdmissionChecks,
+			func(c kueuev1beta2.AdmissionCheckState) bool { return string(c.Name) == p.Name })
 		if i < 0 {
 			return "Kueue does not ask yet", nil
 		}
 		c := &wl.Status.AdmissionChecks[i]
-		c.State, c.Message, c.PodSetUpdates, c.LastTransitionTime = a.State, a.Message, a.PodSetUpdates, metav1.Now()
+		c.State, c.Message, c.PodSetUpdates = a.State, a.Message, a.PodSetUpdates
+		c.LastTransitionTime = metav1.Now()
 		if err := p.Client.Status().Update(ctx, wl); err != nil {
 			return err.Error(), nil // somebody else wrote
 		}

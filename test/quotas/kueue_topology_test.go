@@ -23,8 +23,9 @@ const (
 	rack  = "example.com/rack"
 )
 
-// topology: Kueue chooses the racks, and its ungater writes into each rank's pod the node that the Workload's assignment gives to
-// that rank; the operator gates the pods for it. Two blocks, of two racks and of one, each rack of two nodes with 8 GPUs.
+// topology: Kueue chooses the racks, and its ungater writes into each rank's pod the node that the Workload's
+// assignment gives to that rank; the operator gates the pods for it. Two blocks, of two racks and of one,
+// each rack of two nodes with 8 GPUs.
 func topology(t *testing.T, w *harness.Cluster) {
 	p := team{w.NewNamespace(t, onKueue, 0)}
 	racks := map[string][]string{} // nodes by rack
@@ -38,12 +39,14 @@ func topology(t *testing.T, w *harness.Cluster) {
 	}
 	p.Create(&kueuev1beta2.Topology{
 		ObjectMeta: metav1.ObjectMeta{Name: p.Name},
-		Spec:       kueuev1beta2.TopologySpec{Levels: []kueuev1beta2.TopologyLevel{{NodeLabel: block}, {NodeLabel: rack}, {NodeLabel: corev1.LabelHostname}}},
+		Spec: kueuev1beta2.TopologySpec{Levels: []kueuev1beta2.TopologyLevel{{NodeLabel: block},
+			{NodeLabel: rack}, {NodeLabel: corev1.LabelHostname}}},
 	})
 	name := kueuev1beta2.TopologyReference(p.Name)
 	p.Create(&kueuev1beta2.ResourceFlavor{
 		ObjectMeta: metav1.ObjectMeta{Name: p.Name},
-		Spec:       kueuev1beta2.ResourceFlavorSpec{NodeLabels: map[string]string{harness.Pool: p.Name}, TopologyName: &name},
+		Spec: kueuev1beta2.ResourceFlavorSpec{NodeLabels: map[string]string{harness.Pool: p.Name},
+			TopologyName: &name},
 	})
 	p.clusterQueue(48, func(q *kueuev1beta2.ClusterQueue) {
 		q.Spec.ResourceGroups[0].Flavors[0].Name = kueuev1beta2.ResourceFlavorReference(p.Name)
@@ -112,7 +115,8 @@ func within(annotation, level string) func(*v1alpha1.TrainingJob) {
 				ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{annotation: level}},
 				Spec: corev1.PodSpec{
 					NodeSelector: sp.NodeSelector, Tolerations: sp.Tolerations,
-					Containers: []corev1.Container{{Name: "trainer", Image: sp.Image, Command: sp.Command, Resources: sp.Resources}},
+					Containers: []corev1.Container{{Name: "trainer", Image: sp.Image, Command: sp.Command,
+						Resources: sp.Resources}},
 				},
 			},
 		}}

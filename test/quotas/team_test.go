@@ -53,17 +53,19 @@ func (p team) submit(name string, ranks int32, gpus string, edit ...func(*v1alph
 // runs waits until the job runs whole, in this attempt.
 func (p team) runs(name string, attempt int32) {
 	p.T.Helper()
-	p.Until(fmt.Sprintf("%s runs whole in attempt %d", name, attempt), func(ctx context.Context) (string, error) {
-		j, err := p.Get(ctx, name)
-		if err != nil {
-			return "", err
-		}
-		st := j.Status
-		if st.Phase != v1alpha1.PhaseRunning || st.Attempt != attempt || st.ReadyReplicas != st.Replicas || st.Scheduling.Blocker != nil {
-			return fmt.Sprintf("%s, attempt %d, gang %s: %s", st.Phase, st.Attempt, st.Gang, st.Message), nil
-		}
-		return "", nil
-	})
+	p.Until(fmt.Sprintf("%s runs whole in attempt %d", name, attempt),
+		func(ctx context.Context) (string, error) {
+			j, err := p.Get(ctx, name)
+			if err != nil {
+				return "", err
+			}
+			st := j.Status
+			if st.Phase != v1alpha1.PhaseRunning || st.Attempt != attempt || st.ReadyReplicas != st.Replicas ||
+				st.Scheduling.Blocker != nil {
+				return fmt.Sprintf("%s, attempt %d, gang %s: %s", st.Phase, st.Attempt, st.Gang, st.Message), nil
+			}
+			return "", nil
+		})
 }
 
 // waits for a reason, and holds nothing the while.
@@ -71,7 +73,8 @@ func (p team) waits(name, reason string) v1alpha1.Blocker {
 	p.T.Helper()
 	b := p.Says(name, reason)
 	p.holdsNothing(name)
-	p.T.Logf("%s/%s: %s: %s; %s (need %v, free %v)", p.Name, name, b.Reason, b.Message, b.NextStep, b.Need, b.Free)
+	p.T.Logf("%s/%s: %s: %s; %s (need %v, free %v)", p.Name, name, b.Reason, b.Message, b.NextStep, b.Need,
+		b.Free)
 	return b
 }
 
@@ -88,7 +91,8 @@ func (p team) holdsNothing(name string) {
 func (p team) pods(name string) []corev1.Pod {
 	p.T.Helper()
 	list := &corev1.PodList{}
-	if err := p.Client.List(p.T.Context(), list, client.InNamespace(p.Name), client.MatchingLabels{v1alpha1.LabelJobName: name}); err != nil {
+	if err := p.Client.List(p.T.Context(), list, client.InNamespace(p.Name),
+		client.MatchingLabels{v1alpha1.LabelJobName: name}); err != nil {
 		p.T.Fatal(err)
 	}
 	return list.Items
@@ -108,7 +112,8 @@ func (p team) sentBack(name string) {
 		}
 		st := j.Status
 		if st.Phase != v1alpha1.PhaseQueued || st.Attempt != 2 || st.Preemptions != 1 || st.Restarts != 0 {
-			return fmt.Sprintf("%s, attempt %d, preemptions %d, restarts %d", st.Phase, st.Attempt, st.Preemptions, st.Restarts), nil
+			return fmt.Sprintf("%s, attempt %d, preemptions %d, restarts %d", st.Phase, st.Attempt,
+				st.Preemptions, st.Restarts), nil
 		}
 		return "", nil
 	})
@@ -124,7 +129,8 @@ func (p team) undisturbed(names ...string) {
 			p.T.Fatal(err)
 		}
 		if st := j.Status; st.Phase != v1alpha1.PhaseRunning || st.Attempt != 1 || st.Preemptions != 0 {
-			p.T.Errorf("%s should run undisturbed: %s, attempt %d, preemptions %d: %s", name, st.Phase, st.Attempt, st.Preemptions, st.Message)
+			p.T.Errorf("%s should run undisturbed: %s, attempt %d, preemptions %d: %s", name, st.Phase,
+				st.Attempt, st.Preemptions, st.Message)
 		}
 	}
 }

@@ -91,7 +91,8 @@ func volcanoQueues(t *testing.T, w *harness.Cluster) {
 		p.runs("nlp-more", 1)
 		p.submit("nlp-over", 1, "2", inQueue("research-nlp"))
 		needs(t, p.waits("nlp-over", v1alpha1.ReasonQuotaExceeded), "2", "0")
-		p.submit("vision-over", 3, "4", inQueue("research-vision")) // 12, and 8 are left of research; 16 are free on the nodes
+		// 12, and 8 are left of research; 16 are free on the nodes
+		p.submit("vision-over", 3, "4", inQueue("research-vision"))
 		b := p.waits("vision-over", v1alpha1.ReasonQuotaExceeded)
 		needs(t, b, "12", "8")
 		if !strings.Contains(b.Message, "queue research ") || !strings.Contains(b.Message, "team-a/bert (8)") {
@@ -124,7 +125,8 @@ func volcanoQueues(t *testing.T, w *harness.Cluster) {
 
 	run(t, "within what they deserve queues take nothing from each other", func(t *testing.T) {
 		p := p.in(t)
-		p.submit("product-1", 2, "8", inQueue("product")) // 16: all it deserves, as bert's 8 are all that research-nlp does
+		// 16: all it deserves, as bert's 8 are all that research-nlp does
+		p.submit("product-1", 2, "8", inQueue("product"))
 		p.runs("product-1", 1)
 		p.submit("over", 2, "4", inQueue("idle"))
 		p.runs("over", 1)

@@ -22,8 +22,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/test/harness"
 )
 
-// provocationsAlone concern every gang of a scheduler: they are played one after the other, in a cluster of their own. Its Volcano
-// has the action enqueue, as many have, and as ours has not.
+// provocationsAlone concern every gang of a scheduler: they are played one after the other, in a cluster of
+// their own. Its Volcano has the action enqueue, as many have, and as ours has not.
 var provocationsAlone = map[string]provocation{
 	"Volcano lets no more in": {
 		reason: v1alpha1.ReasonWaitingInQueue, on: both[:1], nodes: 1,
@@ -60,13 +60,14 @@ func TestReasonsOfAClusterAlone(t *testing.T) {
 	}()
 	for name, c := range provocationsAlone {
 		for _, s := range c.on {
-			t.Run(fmt.Sprintf("%s, %s", s, name), func(t *testing.T) { c.run(&fixture{w.NewNamespace(t, s, c.nodes)}) })
+			t.Run(fmt.Sprintf("%s, %s", s, name),
+				func(t *testing.T) { c.run(&fixture{w.NewNamespace(t, s, c.nodes)}) })
 		}
 	}
 }
 
-// withEnqueue copies lab/modules and gives Volcano what its own default has: the action enqueue, which lets a group in while the
-// cluster has room for all groups that are in, whether they have pods or not.
+// withEnqueue copies lab/modules and gives Volcano what its own default has: the action enqueue, which lets a
+// group in while the cluster has room for all groups that are in, whether they have pods or not.
 func withEnqueue(to string) error {
 	if err := os.CopyFS(to, os.DirFS("../../lab/modules")); err != nil {
 		return err
@@ -82,7 +83,8 @@ func withEnqueue(to string) error {
 		return errors.New("Volcano's configuration has changed: adapt the test")
 	}
 	text = strings.Replace(text, actions, `actions: "enqueue, allocate, backfill"`, 1)
-	text = strings.Replace(text, plugin, plugin+"  - name: overcommit\n    arguments:\n      overcommit-factor: 1.0\n", 1)
+	text = strings.Replace(text, plugin,
+		plugin+"  - name: overcommit\n    arguments:\n      overcommit-factor: 1.0\n", 1)
 	return os.WriteFile(path, []byte(text), 0o600)
 }
 

@@ -48,7 +48,8 @@ func (p *fixture) operate(q *schedulingv1beta1.Queue, action string) {
 		"metadata": map[string]any{"generateName": "command-", "namespace": p.Name},
 		"action":   action,
 		"target": map[string]any{
-			"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "name": q.Name, "uid": string(q.UID), "controller": true,
+			"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "name": q.Name,
+			"uid": string(q.UID), "controller": true,
 		},
 	}})
 }
@@ -84,7 +85,8 @@ func (p *fixture) limit(name string, of corev1.ResourceName, n string) {
 func (p *fixture) patchNode(i int, patch string) {
 	p.T.Helper()
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", p.Name, i)}}
-	if err := p.Client.Patch(p.T.Context(), n, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
+	if err := p.Client.Patch(p.T.Context(), n, client.RawPatch("application/merge-patch+json",
+		[]byte(patch))); err != nil {
 		p.T.Fatal(err)
 	}
 }
@@ -100,7 +102,9 @@ func (p *fixture) claim() {
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: "data"},
 		Spec: corev1.PersistentVolumeClaimSpec{
 			StorageClassName: ptr.To(""), AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany},
-			Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+			Resources: corev1.VolumeResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
+			},
 		},
 	})
 }
@@ -109,13 +113,14 @@ func (p *fixture) claim() {
 func apart(j *v1alpha1.TrainingJob) {
 	j.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
-			TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{v1alpha1.LabelJobName: j.Name}},
+			TopologyKey:   corev1.LabelHostname,
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{v1alpha1.LabelJobName: j.Name}},
 		}},
 	}}
 }
 
-// failToPull plays a kubelet that cannot pull an image. KWOK leaves pods alone that are Ready already; the node is cordoned
-// until all of them are.
+// failToPull plays a kubelet that cannot pull an image. KWOK leaves pods alone that are Ready already; the
+// node is cordoned until all of them are.
 func failToPull(p *fixture) {
 	p.patchNode(0, `{"spec":{"unschedulable":true}}`)
 	p.Job("bert", 2, "1")
@@ -132,7 +137,8 @@ func failToPull(p *fixture) {
 			})
 			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
 				Name: pod.Spec.Containers[0].Name, Image: pod.Spec.Containers[0].Image,
-				State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "not found"}},
+				State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull",
+					Message: "not found"}},
 			}}
 			if err := p.Client.Status().Patch(ctx, pod, client.MergeFrom(before)); err != nil {
 				return "", err
@@ -198,14 +204,16 @@ func nodesAreOff(p *fixture) {
 		p.T.Fatal(err)
 	}
 	for _, n := range nodes.Items {
-		if !slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeUnreachable }) {
+		if !slices.ContainsFunc(n.Spec.Taints,
+			func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeUnreachable }) {
 			continue
 		}
 		err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 			if err := p.Client.Get(p.T.Context(), client.ObjectKeyFromObject(&n), &n); err != nil {
 				return err
 			}
-			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: corev1.TaintEffectNoExecute})
+			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeOutOfService,
+				Value: "nodeshutdown", Effect: corev1.TaintEffectNoExecute})
 			return p.Client.Update(p.T.Context(), &n)
 		})
 		if err != nil {

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// elsewhere are the reasons why a job waits that are provoked on a real scheduler by another test than those of this package: its
-// file and function, which names the reason.
+// elsewhere are the reasons why a job waits that are provoked on a real scheduler by another test than those
+// of this package: its file and function, which names the reason.
 var elsewhere = map[string]string{
 	"ReasonAdmissionCheckPending":   "test/quotas/kueue_test.go admissionCheck",
 	"ReasonWaitingBehind":           "test/quotas/kueue_test.go strictOrder",
@@ -25,14 +25,19 @@ var elsewhere = map[string]string{
 	"kueue.ReasonWorkloadGone":      "test/quotas/kueue_reasons_test.go workloadGone",
 }
 
-// changes are reasons of what has happened: of transitions, of conditions and of their events. The stories of pkg/trainingjob tell
-// them; none is ever the reason why a job waits, or the test finds it.
+// changes are reasons of what has happened: of transitions, of conditions and of their events. The stories of
+// pkg/trainingjob tell them; none is ever the reason why a job waits, or the test finds it.
 var changes = []string{
-	"ReasonQueued", "ReasonPlaced", "ReasonGangRunning", "ReasonCompleted", "ReasonInvalidSpec", "ReasonBackoffLimit",
-	"ReasonDeadlineExceeded", "ReasonRankFailed", "ReasonPermanentFailure", "ReasonPreempted", "ReasonEvicted", "ReasonPodDeleted",
-	"ReasonPodVanished", "ReasonScheduleTimeout", "ReasonSpecChanged", "ReasonRestartRequested", "ReasonSuspended", "ReasonResumed",
-	"ReasonBackoffOver", "ReasonDrained", "ReasonRankReplaced", "ReasonResolving", "ReasonCheckpointKnown", "ReasonNoCheckpoint",
-	"ReasonUnresolved", "ReasonCheckpointLost", "ReasonPlaceChanged", "ReasonStepsRepeated", "ReasonStepsContinued",
+	"ReasonQueued", "ReasonPlaced", "ReasonGangRunning", "ReasonCompleted", "ReasonInvalidSpec",
+	"ReasonBackoffLimit",
+	"ReasonDeadlineExceeded", "ReasonRankFailed", "ReasonPermanentFailure", "ReasonPreempted",
+	"ReasonEvicted", "ReasonPodDeleted",
+	"ReasonPodVanished", "ReasonScheduleTimeout", "ReasonSpecChanged", "ReasonRestartRequested",
+	"ReasonSuspended", "ReasonResumed",
+	"ReasonBackoffOver", "ReasonDrained", "ReasonRankReplaced", "ReasonResolving", "ReasonCheckpointKnown",
+	"ReasonNoCheckpoint",
+	"ReasonUnresolved", "ReasonCheckpointLost", "ReasonPlaceChanged", "ReasonStepsRepeated",
+	"ReasonStepsContinued",
 }
 
 // No reason is without a test on a real scheduler, and no list is longer than it must be.
@@ -136,14 +141,16 @@ func waitingReasons(t *testing.T) []string {
 		values = append(values, known["Reason"+name])
 	}
 	for _, folder := range []string{
-		"pkg/trainingjob", "pkg/controller", "scheduler", "scheduler/volcano", "scheduler/native", "scheduler/coscheduling", "scheduler/kueue",
+		"pkg/trainingjob", "pkg/controller", "scheduler", "scheduler/volcano", "scheduler/native",
+		"scheduler/coscheduling", "scheduler/kueue",
 	} {
 		for _, file := range parse(t, folder) {
 			ast.Inspect(file, func(n ast.Node) bool {
 				switch n := n.(type) {
 				case *ast.CompositeLit:
 					kind := text(n.Type)
-					if !slices.ContainsFunc([]string{"Blocker", "Explanation", "Verdict"}, func(s string) bool { return strings.HasSuffix(kind, s) }) {
+					if !slices.ContainsFunc([]string{"Blocker", "Explanation", "Verdict"},
+						func(s string) bool { return strings.HasSuffix(kind, s) }) {
 						return true
 					}
 					for _, e := range n.Elts {

@@ -36,7 +36,8 @@ func options() harness.Options {
 		Root: "../..", Schedulers: []string{localcluster.SchedulerVolcano, localcluster.SchedulerNative},
 		// The last one's scheduler is not there.
 		Backends: []scheduler.Backend{
-			volcano.New(volcano.DefaultOptions()), native.New(native.Options{}), coscheduling.New(coscheduling.Options{}),
+			volcano.New(volcano.DefaultOptions()), native.New(native.Options{}),
+			coscheduling.New(coscheduling.Options{}),
 		},
 		AddToScheme: []func(*runtime.Scheme) error{schedulingv1beta1.AddToScheme, schedulingv1alpha1.AddToScheme},
 	}
@@ -45,7 +46,8 @@ func options() harness.Options {
 func TestMain(m *testing.M) {
 	flag.Parse()
 	// Cases mostly wait, so that more of them than processors run beside each other.
-	if parallel := flag.Lookup("test.parallel").Value; parallel.String() == strconv.Itoa(goruntime.GOMAXPROCS(0)) {
+	parallel := flag.Lookup("test.parallel").Value
+	if parallel.String() == strconv.Itoa(goruntime.GOMAXPROCS(0)) {
 		if err := parallel.Set("16"); err != nil {
 			panic(err)
 		}

@@ -48,9 +48,9 @@ func inQueue(p *fixture) func(*v1alpha1.TrainingJob) {
 
 func queueObject() string { return "queues.scheduling.volcano.sh/%s" }
 
-// WaitingBehind is not here: neither scheduler holds a gang back for another one that waits, once there is room for it
-// (Volcano v1.14.1 has the field dequeueStrategy and does nothing with it). What is provoked elsewhere is listed in
-// list_test.go.
+// WaitingBehind is not here: neither scheduler holds a gang back for another one that waits, once there is
+// room for it (Volcano v1.14.1 has the field dequeueStrategy and does nothing with it). What is provoked
+// elsewhere is listed in list_test.go.
 var provocations = map[string]provocation{
 	"queue does not exist": {
 		reason: v1alpha1.ReasonQueueNotFound, on: both[:1], nodes: 1, object: queueObject(),
@@ -80,7 +80,8 @@ var provocations = map[string]provocation{
 		},
 	},
 	"queue's quota is used up": {
-		reason: v1alpha1.ReasonQuotaExceeded, on: both[:1], nodes: 2, object: queueObject(), need: gpus(4), free: gpus(2),
+		reason: v1alpha1.ReasonQuotaExceeded, on: both[:1], nodes: 2, object: queueObject(), need: gpus(4),
+		free: gpus(2),
 		provoke: func(p *fixture) {
 			p.queue(capability(8))
 			p.holder(3, "2", inQueue(p))
@@ -89,11 +90,13 @@ var provocations = map[string]provocation{
 		remove: (*fixture).endHolder,
 	},
 	"more than the queue's whole quota": {
-		reason: v1alpha1.ReasonExceedsQuota, on: both[:1], nodes: 1, object: queueObject(), need: gpus(6), free: gpus(4),
+		reason: v1alpha1.ReasonExceedsQuota, on: both[:1], nodes: 1, object: queueObject(), need: gpus(6),
+		free:    gpus(4),
 		provoke: func(p *fixture) { p.queue(capability(4)); p.Job("bert", 3, "2", inQueue(p)) },
 		remove: func(p *fixture) {
 			q := &schedulingv1beta1.Queue{ObjectMeta: metav1.ObjectMeta{Name: p.Name}}
-			if err := p.Client.Patch(p.T.Context(), q, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"capability":{"nvidia.com/gpu":"8"}}}`))); err != nil {
+			if err := p.Client.Patch(p.T.Context(), q, client.RawPatch("application/merge-patch+json",
+				[]byte(`{"spec":{"capability":{"nvidia.com/gpu":"8"}}}`))); err != nil {
 				p.T.Fatal(err)
 			}
 		},
@@ -110,7 +113,9 @@ var provocations = map[string]provocation{
 	"priority class does not exist": {
 		reason: v1alpha1.ReasonPriorityClassNotFound, on: both, nodes: 1, object: "priorityclasses/%s",
 		provoke: func(p *fixture) {
-			p.Job("bert", 2, "1", func(j *v1alpha1.TrainingJob) { j.Spec.RunPolicy.SchedulingPolicy.PriorityClass = p.Name })
+			p.Job("bert", 2, "1", func(j *v1alpha1.TrainingJob) {
+				j.Spec.RunPolicy.SchedulingPolicy.PriorityClass = p.Name
+			})
 		},
 	},
 	"name is taken": {
@@ -118,7 +123,8 @@ var provocations = map[string]provocation{
 		provoke: func(p *fixture) {
 			p.Create(&corev1.Pod{
 				ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: "bert-worker-0"},
-				Spec:       corev1.PodSpec{SchedulerName: "nobody", Containers: []corev1.Container{{Name: "c", Image: "example.com/c"}}},
+				Spec: corev1.PodSpec{SchedulerName: "nobody",
+					Containers: []corev1.Container{{Name: "c", Image: "example.com/c"}}},
 			})
 			p.Job("bert", 2, "1")
 		},
@@ -183,7 +189,8 @@ var provocations = map[string]provocation{
 		remove:  func(p *fixture) { p.Node(1) },
 	},
 	"scheduler is not installed": {
-		reason: v1alpha1.ReasonSchedulerMissing, on: []v1alpha1.SchedulerName{v1alpha1.SchedulerCoscheduling}, nodes: 1,
+		reason: v1alpha1.ReasonSchedulerMissing, on: []v1alpha1.SchedulerName{v1alpha1.SchedulerCoscheduling},
+		nodes:   1,
 		provoke: func(p *fixture) { p.Job("bert", 2, "1") },
 	},
 	"group is refused": {
@@ -202,7 +209,8 @@ var provocations = map[string]provocation{
 			p.Job("bert", 2, "1", func(j *v1alpha1.TrainingJob) { j.Spec.Checkpoint = &v1alpha1.CheckpointSpec{} })
 		},
 		remove: func(p *fixture) {
-			p.MergePatch(&v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: "bert"}}, `{"spec":{"checkpoint":null}}`)
+			p.MergePatch(&v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: p.Name,
+				Name: "bert"}}, `{"spec":{"checkpoint":null}}`)
 		},
 	},
 	"group is going": {
@@ -240,7 +248,8 @@ func (c provocation) run(p *fixture) {
 	c.judge(p, b)
 	p.lookAgain("bert")
 	p.toldOnce("bert", c.reason)
-	if after := p.Says("bert", c.reason); !after.ObservedTime.Equal(b.ObservedTime) && after.Message == b.Message {
+	if after := p.Says("bert", c.reason); !after.ObservedTime.Equal(b.ObservedTime) &&
+		after.Message == b.Message {
 		p.T.Errorf("the same was written again: %+v", after)
 	}
 	p.T.Logf("%s: %s; %s", b.Reason, b.Message, b.NextStep)
@@ -262,7 +271,8 @@ func (c provocation) judge(p *fixture, b v1alpha1.Blocker) {
 	if b.Object != object || b.Message == "" || b.ObservedTime == nil {
 		p.T.Errorf("want object %q and a message, got %+v", object, b)
 	}
-	for what, pair := range map[string][2]corev1.ResourceList{"need": {c.need, b.Need}, "free": {c.free, b.Free}} {
+	for what, pair := range map[string][2]corev1.ResourceList{"need": {c.need, b.Need},
+		"free": {c.free, b.Free}} {
 		if want, got := pair[0][gpu], pair[1][gpu]; pair[0] != nil && want.Cmp(got) != 0 {
 			p.T.Errorf("%s is %s, want %s: %s", what, got.String(), want.String(), b.Message)
 		}
@@ -277,7 +287,8 @@ func (c provocation) judge(p *fixture, b v1alpha1.Blocker) {
 	if err != nil {
 		p.T.Fatal(err)
 	}
-	if a := meta.FindStatusCondition(j.Status.Conditions, v1alpha1.ConditionAdmitted); a == nil || a.Status != metav1.ConditionFalse || a.Reason != c.reason {
+	if a := meta.FindStatusCondition(j.Status.Conditions, v1alpha1.ConditionAdmitted); a == nil ||
+		a.Status != metav1.ConditionFalse || a.Reason != c.reason {
 		p.T.Errorf("condition Admitted is %+v", a)
 	}
 }
@@ -303,7 +314,8 @@ func (p *fixture) lookAgain(name string) {
 	for i := range int32(3) {
 		j := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: name}}
 		patch := fmt.Sprintf(`{"spec":{"runPolicy":{"ttlSecondsAfterFinished":%d}}}`, 1000+i)
-		if err := p.Client.Patch(p.T.Context(), j, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
+		if err := p.Client.Patch(p.T.Context(), j, client.RawPatch("application/merge-patch+json",
+			[]byte(patch))); err != nil {
 			p.T.Fatal(err)
 		}
 		p.Until("the operator has looked", func(ctx context.Context) (string, error) {
