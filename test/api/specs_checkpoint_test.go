@@ -227,8 +227,8 @@ func checkpointSpecs() map[string]spec {
 			fields: []string{"spec.hyperparameters"}, says: "64",
 		},
 		"a hyperparameter that is a book": {
-			reason: "a pod's environment has " +
-				"bounds", edit: hyperparameters(map[string]v1alpha1.HyperparameterValue{
+			reason: "a pod's environment has bounds",
+			edit: hyperparameters(map[string]v1alpha1.HyperparameterValue{
 				"prompt": v1alpha1.HyperparameterValue(longName(1025)),
 			}),
 			fields: []string{"spec.hyperparameters.prompt"}, says: "1024",

@@ -119,8 +119,8 @@ func schedulingSpecs() map[string]spec {
 			reason: "means nothing", edit: scheduling(func(p *v1alpha1.SchedulingPolicy) {
 				p.MinResources = gpus("-8")
 			}),
-			fields: []string{"spec.runPolicy.schedulingPolicy.minResources.nvidia.com/gpu"}, says: "is " +
-				"negative", goOnly: true,
+			fields: []string{"spec.runPolicy.schedulingPolicy.minResources.nvidia.com/gpu"}, says: "is negative",
+			goOnly: true,
 		},
 		"the same queue three times": {reason: "nothing contradicts",
 			edit: queues("research", "research", "research")},

@@ -30,8 +30,8 @@ func simple() *v1alpha1.TrainingJob {
 	return &v1alpha1.TrainingJob{
 		ObjectMeta: metav1.ObjectMeta{Name: "job", Namespace: "default"},
 		Spec: v1alpha1.TrainingJobSpec{
-			Framework: v1alpha1.FrameworkPyTorch, Image: "trainer:1", Command: []string{"python",
-				"train.py"}, Replicas: ptr.To[int32](8),
+			Framework: v1alpha1.FrameworkPyTorch, Image: "trainer:1",
+			Command: []string{"python", "train.py"}, Replicas: ptr.To[int32](8),
 		},
 	}
 }
@@ -142,13 +142,13 @@ func formSpecs() map[string]spec {
 			fields: []string{"spec.image"}, says: "set spec.image",
 		},
 		"no command": {
-			reason: "command is required in the simple " +
-				"form", edit: func(j *v1alpha1.TrainingJob) { j.Spec.Command = nil },
+			reason: "command is required in the simple form",
+			edit:   func(j *v1alpha1.TrainingJob) { j.Spec.Command = nil },
 			fields: []string{"spec.command"}, says: "set spec.command",
 		},
 		"an unknown framework": {
-			reason: "it would be accepted and " +
-				"ignored", edit: func(j *v1alpha1.TrainingJob) { j.Spec.Framework = "chainer" },
+			reason: "it would be accepted and ignored",
+			edit:   func(j *v1alpha1.TrainingJob) { j.Spec.Framework = "chainer" },
 			fields: []string{"spec.framework"}, says: `supported values: "`,
 		},
 		"no framework": {

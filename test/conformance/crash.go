@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Moment of a death: before the write reaches the API server, or after it, before its answer is known.
+// Moment of a kill: before the write reaches the API server, or after it, before the operator sees the
+// answer.
 type Moment string
 
 const (
@@ -15,13 +16,13 @@ const (
 	After  Moment = "after"
 )
 
-// Crash is where one life of the operator ends: at its Write-th write, counted from its start. Zero: it does
-// not.
+// Crash is where one run of the operator's process ends: at its Write-th write. The zero value never kills
+// it.
 type Crash struct {
 	Moment Moment
 	Write  int
-	// Kind, where it is given, is which writes are counted (KindOf). Two runs of the same steps make the same
-	// writes in another order, and some more or fewer: this finds the same one in both.
+	// Kind limits which writes are counted (KindOf). Two runs of the same steps make the same writes in a
+	// different order, and a few more or fewer; the kind and the number find the same write in both.
 	Kind string
 }
 
@@ -35,13 +36,14 @@ func (c Crash) String() string {
 	return fmt.Sprintf("%s write %d", c.Moment, c.Write)
 }
 
-// KindOf a write, as CrashTransport has it: what differs from run to run of the same steps is left out.
+// KindOf returns a write without what differs between runs of the same steps. The write is in
+// CrashTransport's form.
 func KindOf(write string) string {
 	fields := strings.Fields(write)
 	segments := strings.Split(fields[1], "/")
 	if i := slices.Index(segments, "namespaces"); i >= 0 && len(segments) > i+2 {
 		segments = segments[i+2:]
-		// names of pods differ by rank, of groups by attempt
+		// pods differ by rank, groups by attempt
 		if len(segments) > 1 && segments[0] != "trainingjobs" {
 			segments = slices.Delete(segments, 1, 2)
 		}
@@ -50,9 +52,9 @@ func KindOf(write string) string {
 	return strings.Join(fields, " ")
 }
 
-// SomeCrashes are the ends of n lives, one after the other, of an operator that makes so many writes when it
-// is left in peace: each dies within the first n-th part of them, so that all get to die. They are the same
-// for the same name at every run.
+// SomeCrashes chooses n successive crashes of an operator that makes the given number of writes undisturbed.
+// Each is within the first n-th part of the writes, so that all of them are reached. The choice depends on
+// the arguments alone.
 func SomeCrashes(name string, writes, n int) []Crash {
 	var seed uint64
 	for _, r := range name {
@@ -67,7 +69,7 @@ func SomeCrashes(name string, writes, n int) []Crash {
 	return crashes
 }
 
-// AllCrashes are each of the writes 1..writes, before and after.
+// AllCrashes lists a crash before and after each of the writes 1..writes.
 func AllCrashes(writes int) []Crash {
 	var crashes []Crash
 	for n := 1; n <= writes; n++ {
@@ -76,7 +78,8 @@ func AllCrashes(writes int) []Crash {
 	return crashes
 }
 
-// EachCrash is each of the given writes, before and after, told by its kind and its number in it.
+// EachCrash lists a crash before and after each of the given writes, identified by its kind and its number
+// within the kind.
 func EachCrash(writes []string) []Crash {
 	var crashes []Crash
 	seen := map[string]int{}

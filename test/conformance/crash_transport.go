@@ -10,15 +10,15 @@ import (
 	"sync"
 )
 
-// ErrDead is what a dead operator's requests meet.
+// ErrDead is the result of every request of a killed operator.
 var ErrDead = errors.New("the operator is dead")
 
-// CrashTransport is the connection of one life of the operator to the API server. It counts writes, and ends
-// the life at the chosen one: die is called, and no request passes any more, whoever in the dead process
-// still tries.
+// CrashTransport connects one run of the operator's process to the API server. It counts writes and kills the
+// operator at the chosen one: it calls die, and from then on fails every request, whichever goroutine sends
+// it.
 //
-// It stands below every client, so that nothing goes past it. Not counted are events, which nobody decides
-// upon, leases and reviews; when the operator is dead they are refused like everything else.
+// Every client of the operator uses it. Events, on which no decision depends, leases and reviews are not
+// counted; after the kill they fail like everything else.
 type CrashTransport struct {
 	crash Crash
 	die   func()
@@ -26,22 +26,22 @@ type CrashTransport struct {
 	mu     sync.Mutex
 	dead   bool
 	writes []string
-	// counted towards the crash, and the write that was the last one; "": none yet.
+	// counted is the number of writes towards the crash; last is the write that reached it, "" before.
 	counted int
 	last    string
 }
 
-// NewCrashTransport connection; die must not wait for the operator's end.
+// NewCrashTransport returns a transport; die must not wait for the operator to end.
 func NewCrashTransport(crash Crash, die func()) *CrashTransport {
 	return &CrashTransport{crash: crash, die: die}
 }
 
-// Wrap a transport: it has the signature that rest.Config.Wrap takes.
+// Wrap has the signature that rest.Config.Wrap takes.
 func (m *CrashTransport) Wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(req *http.Request) (*http.Response, error) { return m.roundTrip(next, req) })
 }
 
-// Kill ends the life now.
+// Kill the operator now.
 func (m *CrashTransport) Kill() {
 	m.mu.Lock()
 	m.dead = true
@@ -49,21 +49,21 @@ func (m *CrashTransport) Kill() {
 	m.die()
 }
 
-// Dead says whether this life has come to its chosen end.
+// Dead reports whether the operator was killed at the chosen write.
 func (m *CrashTransport) Dead() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.dead && m.last != ""
 }
 
-// Last write of a life that has come to its chosen end; "" before.
+// Last returns the write at which the operator was killed; "" before.
 func (m *CrashTransport) Last() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.last
 }
 
-// Writes so far, each as "METHOD path", and the phase that it sets where it sets a job's.
+// Writes so far, each as "METHOD path", followed by the phase if it sets a job's phase.
 func (m *CrashTransport) Writes() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -94,10 +94,10 @@ func (m *CrashTransport) roundTrip(next http.RoundTripper, req *http.Request) (*
 	return nil, ErrDead
 }
 
-// count a write: whether it is the last one of this life, and whether the life is over.
+// count a write. It reports whether this one is the last, and whether the operator is dead already.
 //
-// The life ends here for all writes after the last one, although that one may still be on its way: the
-// creates of a gang are sent at the same time.
+// All later writes fail from here on, although the last one may still be in flight: the creates of a gang are
+// sent concurrently.
 func (m *CrashTransport) count(req *http.Request) (last, dead bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -119,7 +119,7 @@ func (m *CrashTransport) count(req *http.Request) (last, dead bool) {
 	return true, false
 }
 
-// describeWrite is what a write is about.
+// describeWrite gives a write the form that Writes documents.
 func describeWrite(req *http.Request) string {
 	what := req.Method + " " + req.URL.Path
 	if req.Method != http.MethodPatch || req.GetBody == nil {

@@ -24,33 +24,33 @@ import (
 	"mlplatform.example.com/trainingjob-operator/test/fakescheduler"
 )
 
-// dialect is one scheduler as the suite sees it.
+// dialect describes one scheduler to the suite.
 type dialect struct {
 	name         string
 	backend      scheduler.Backend
 	capabilities Capabilities
-	// namedInSpec: jobs name it in their spec; else it is the operator's default.
+	// namedInSpec makes jobs name the scheduler in their spec; otherwise it is the operator's default.
 	namedInSpec bool
-	// marksUnschedulable: it writes PodScheduled=False on pods that it has tried and could not place.
+	// marksUnschedulable: the scheduler sets PodScheduled=False on pods that it could not place.
 	marksUnschedulable bool
-	// queue are the objects that make a queue with a quota of GPUs for a namespace; nil without LimitsQueues.
+	// queue returns the objects of a queue with a quota of GPUs for a namespace; nil without LimitsQueues.
 	queue func(namespace, name, gpus string) []client.Object
-	// queueLabel: jobs must name a queue by this label; those that name none get defaultQueue, which has
-	// every GPU.
+	// queueLabel is the label by which jobs must name a queue. Jobs that name none get defaultQueue, which
+	// has every GPU.
 	queueLabel string
-	// clusterObjects is what the backend must see of the cluster beside its groups (scheduler.Consulting).
+	// clusterObjects are what the backend reads of the cluster besides its groups (scheduler.ClusterAware).
 	clusterObjects []client.Object
-	// released says of a group that it holds nothing any more and stays as a record; nil: a group that exists
-	// holds something.
+	// released reports whether a group uses no quota any more and remains only as a record; nil if no group
+	// does.
 	released func(client.Object) bool
-	// behavior of the fake, nil for real schedulers.
+	// behavior of the fake; nil for real schedulers.
 	behavior *fakescheduler.Behavior
-	// process of the local cluster that places ranks; "" for the fake.
+	// process is the local cluster's process that places ranks; "" for the fake.
 	process string
-	// pause is the longest time for which it leaves a gang alone that it has tried in vain; 0: it makes none.
+	// pause is the longest backoff of a gang that the scheduler could not place; 0 if it has none.
 	pause time.Duration
-	// patience with one step; 0: stepTimeout.
-	patience time.Duration
+	// timeout of one step; 0 means stepTimeout.
+	timeout time.Duration
 }
 
 func volcanoDialect() *dialect {
@@ -74,14 +74,14 @@ func coschedulingDialect() *dialect {
 		name: coscheduling.Name, backend: coscheduling.New(coscheduling.Options{}),
 		capabilities: CapabilitiesOf(coscheduling.Name), namedInSpec: true, marksUnschedulable: true,
 		process: "scheduler-plugins-scheduler",
-		// Twice podMaxBackoffSeconds of lab/modules/scheduler-plugins/scheduler.yaml: the end of the first
-		// try may itself wake a rank for a second one, after its pause. And a second for the clock by which
-		// pauses end.
+		// Twice podMaxBackoffSeconds of lab/modules/scheduler-plugins/scheduler.yaml, because the end of the
+		// first try may wake a rank for a second one after its backoff; plus a second, the resolution of the
+		// backoff queue.
 		pause: 7 * time.Second,
 	}
 }
 
-// fakeDialect with mutants and options; the options change what it can do.
+// fakeDialect is the fake with mutants and options. The options change its capabilities.
 func fakeDialect(h fakescheduler.Behavior) *dialect {
 	d := &dialect{name: fakescheduler.Name, backend: fakescheduler.Backend{},
 		capabilities: CapabilitiesOf(fakescheduler.Name), behavior: &h}
@@ -97,10 +97,11 @@ func fakeDialect(h fakescheduler.Behavior) *dialect {
 	return d
 }
 
-// defaultQueue of jobs on schedulers that let nobody in without a queue.
+// defaultQueue is for jobs on schedulers that admit no job without a queue.
 const defaultQueue = "everything"
 
-// kueueDialect: Kueue decides who may start, kube-scheduler's gang scheduling places all ranks or none.
+// kueueDialect is Kueue, which decides which gangs start, with kube-scheduler's gang scheduling, which places
+// all ranks or none.
 func kueueDialect() *dialect {
 	flavor := &kueuev1beta2.ResourceFlavor{ObjectMeta: metav1.ObjectMeta{Name: "conformance"}}
 	return &dialect{
@@ -114,7 +115,7 @@ func kueueDialect() *dialect {
 	}
 }
 
-// kueueQueue is a ClusterQueue of its own for each namespace, and the LocalQueue that leads to it.
+// kueueQueue returns a ClusterQueue for one namespace and the LocalQueue that refers to it.
 func kueueQueue(namespace, name, gpus string) []client.Object {
 	cluster := &kueuev1beta2.ClusterQueue{
 		ObjectMeta: metav1.ObjectMeta{Name: namespace + "-" + name},
@@ -149,9 +150,9 @@ func volcanoQueue(_, name, gpus string) []client.Object {
 	return []client.Object{u}
 }
 
-// judged says what is missing to show that the scheduler has looked at the gang and decided to let it wait:
-// its word on the group, about this attempt, and where the gang's pods exist the mark that it leaves on those
-// it could not place.
+// judged returns what is missing to prove that the scheduler has looked at the gang and decided to let it
+// wait: the group's status about this attempt and, if the gang's pods exist, the condition on those that it
+// could not place.
 func (d *dialect) judged(v *view, job *v1alpha1.TrainingJob) string {
 	if job == nil {
 		return "there is no such job"
@@ -179,7 +180,7 @@ func (d *dialect) judged(v *view, job *v1alpha1.TrainingJob) string {
 	return ""
 }
 
-// verdict on the gang's current attempt, which has so many pods.
+// verdict on the gang's current attempt, and the number of its pods.
 func (d *dialect) verdict(v *view, job *v1alpha1.TrainingJob) (verdict scheduler.Verdict, pods int) {
 	attempt := job.Status.Attempt
 	for _, p := range v.podsOf(job.Name) {

@@ -190,8 +190,8 @@ func (e *Env) play(ctx context.Context, steps []Step) error {
 }
 
 func (e *Env) playStep(ctx context.Context, step Step) error {
-	patience := cmp.Or(e.dialect.patience, stepTimeout)
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not within %s", patience))
+	timeout := cmp.Or(e.dialect.timeout, stepTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("not within %s", timeout))
 	defer cancel()
 	return step.do(ctx, e)
 }

@@ -11,8 +11,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/test/fakescheduler"
 )
 
-// mutantPatience: several times what the scenarios' steps take.
-const mutantPatience = 30 * time.Second
+// mutantTimeout: several times what the scenarios' steps take.
+const mutantTimeout = 30 * time.Second
 
 // A suite that cannot fail proves nothing: on a scheduler with a named defect the named scenario must.
 func TestMutants(t *testing.T) {
@@ -36,7 +36,7 @@ func TestMutants(t *testing.T) {
 					t.Fatal("testdata/mutants.txt does not name a scenario, and how it fails, for it")
 				}
 				d := fakeDialect(fakescheduler.Behavior{Mutants: []fakescheduler.Mutant{mutant}})
-				d.patience = mutantPatience
+				d.timeout = mutantTimeout
 				_, err := attemptScenario(t.Context(), cluster, d, s.steps, nil)
 				if err == nil {
 					t.Fatalf("scenario %s passes on a scheduler that %s", s.name, mutant)

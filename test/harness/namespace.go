@@ -166,8 +166,8 @@ func (n *Namespace) Gang(name string, ranks int32, gpus string,
 	j := &v1alpha1.TrainingJob{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: n.Name},
 		Spec: v1alpha1.TrainingJobSpec{
-			Framework: v1alpha1.FrameworkCustom, Image: "example.com/trainer:1", Command: []string{"python",
-				"train.py"}, Replicas: &ranks,
+			Framework: v1alpha1.FrameworkCustom, Image: "example.com/trainer:1",
+			Command: []string{"python", "train.py"}, Replicas: &ranks,
 			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{GPU: resource.MustParse(gpus)}},
 			RunPolicy: v1alpha1.RunPolicy{SchedulingPolicy: v1alpha1.SchedulingPolicy{Scheduler: n.Scheduler}},
 		},
