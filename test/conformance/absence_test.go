@@ -10,8 +10,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// priorityAfterAbsence: no gang has been tried in vain, so that none pauses, and the scheduler's own order
-// alone decides.
+// priorityAfterAbsence: no gang has failed to be placed, so none backs off, and the scheduler's own order
+// decides.
 var priorityAfterAbsence = Scenario{
 	name: "priority-after-absence",
 	promise: "gangs that came while the scheduler was away start in the order of their priority, whoever " +
@@ -23,7 +23,7 @@ var priorityAfterAbsence = Scenario{
 		until("early-low", isOffered(2)),
 		submit(jobSpec{name: "late-high", ranks: 2, gpus: 8, class: high}),
 		until("late-high", isOffered(2)),
-		// 4 nodes: room for two of the three
+		// 4 nodes hold two of the three gangs
 		submit(jobSpec{name: "last-middle", ranks: 2, gpus: 8, class: middle}),
 		until("last-middle", isOffered(2)),
 		schedulerReturns(),
@@ -33,13 +33,13 @@ var priorityAfterAbsence = Scenario{
 		neverBound("early-low"),
 		now("early-low", is(v1alpha1.PhaseQueued), holds(0), attempt(1)),
 		now("late-high", attempt(1), spent(0, 0), neverFailed()),
-		now("last-middle", attempt(1), spent(0, 0), neverFailed()), // neither was let in and thrown out
+		now("last-middle", attempt(1), spent(0, 0), neverFailed()), // neither was started and preempted
 		complete("late-high"),
 		until("early-low", runsWhole(2), attempt(1), spent(0, 0), neverFailed()),
 	},
 }
 
-// isOffered: its group exists, and its pods, unless the scheduler must first say that they may.
+// isOffered expects the gang's group, and its pods unless the scheduler holds them back.
 func isOffered(ranks int) Expectation {
 	return Expectation{fmt.Sprintf("is offered to the scheduler with %d ranks", ranks),
 		func(e *Env, v *view, name string) string {
@@ -60,7 +60,7 @@ func schedulerGoes() Step {
 			e.stopFake()
 			return nil
 		}
-		e.later(e.schedulerReturns) // what runs is left alone
+		e.later(e.schedulerReturns) // a process that runs already is left alone
 		return e.cluster.StopProcess(ctx, e.dialect.process)
 	}}
 }

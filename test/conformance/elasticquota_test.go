@@ -21,12 +21,13 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler/coscheduling"
 )
 
-// elasticQuota is the file that an admin applies: 16 GPUs.
+// elasticQuota is the file that an admin applies; its quota is 16 GPUs.
 const elasticQuota = "../../examples/quotas/coscheduling/elasticquota.yaml"
 
-// CapacityScheduling counts ranks one by one (pkg/capacityscheduling, Reserve), also those that wait for the
-// rest of their gang. So the first ranks of a gang that exceeds the quota take what is left of it, and give
-// it back when the next one is refused: Coscheduling's PostFilter sends them away. None is ever bound.
+// TestElasticQuotaOnCoscheduling: CapacityScheduling counts ranks one by one (pkg/capacityscheduling,
+// Reserve), also those that wait for the rest of their gang. The first ranks of a gang that exceeds the quota
+// therefore take what is left of it and give it back when the next rank is rejected, because Coscheduling's
+// PostFilter rejects them too. None is ever bound.
 func TestElasticQuotaOnCoscheduling(t *testing.T) {
 	t.Parallel()
 	cluster := sharedCluster(t)
@@ -41,13 +42,13 @@ func TestElasticQuotaOnCoscheduling(t *testing.T) {
 		nothingLeft("never"),
 		submitWithCPU(jobSpec{name: "first", ranks: 2, gpus: 4}),
 		until("first", runsWhole(2), holds(8)),
-		// 8 GPUs are left of the quota, enough for two of its ranks, and 24 on the nodes.
+		// 8 GPUs of the quota are left, enough for two of its ranks, and 24 on the nodes.
 		submitWithCPU(jobSpec{name: "second", ranks: 3, gpus: 4}),
 		judged("second"),
 		until("second", waits(), blockedBy(v1alpha1.ReasonQuotaExceeded), needs("12", "8")),
 		free(24),
 		neverBound("second"),
-		// What it tried holds nothing of the quota either.
+		// Its failed try occupies nothing of the quota either.
 		submitWithCPU(jobSpec{name: "small", ranks: 2, gpus: 4}),
 		until("small", runsWhole(2)),
 		complete("small"),
@@ -100,9 +101,9 @@ func raiseQuota(gpus string) Step {
 	}}
 }
 
-// untilQuotaCounts waits until the scheduler knows the quota, which says so nowhere: by the reason why it
-// refuses a pod of more CPUs than either the quota or any node has. One that it has refused for the nodes it
-// does not try again, so each probe is a new pod.
+// untilQuotaCounts waits until the scheduler knows the quota, which no object shows. It probes with pods that
+// request more CPUs than the quota or any node has, and reads the reason for which they are not placed. The
+// scheduler does not retry a pod that fits no node, so each probe is a new pod.
 func untilQuotaCounts() Step {
 	return Step{"until the scheduler knows the quota", func(ctx context.Context, e *Env) error {
 		for n := 0; ; n++ {
@@ -115,7 +116,7 @@ func untilQuotaCounts() Step {
 					},
 				}}},
 			}
-			said, err := e.refusal(ctx, probe)
+			said, err := e.unschedulableMessage(ctx, probe)
 			if err != nil || strings.Contains(said, "is more than Max") {
 				return err
 			}
@@ -123,8 +124,8 @@ func untilQuotaCounts() Step {
 	}}
 }
 
-// refusal is what the scheduler says of a pod that it cannot place; the pod is gone when it returns.
-func (e *Env) refusal(ctx context.Context, pod *corev1.Pod) (said string, err error) {
+// unschedulableMessage returns the scheduler's message about a pod that it cannot place, and deletes the pod.
+func (e *Env) unschedulableMessage(ctx context.Context, pod *corev1.Pod) (said string, err error) {
 	if err := e.cluster.client.Create(ctx, pod); err != nil {
 		return "", err
 	}
@@ -155,7 +156,7 @@ func (e *Env) refusal(ctx context.Context, pod *corev1.Pod) (said string, err er
 	})
 }
 
-// submitWithCPU: ranks that request what real ones do, and not GPUs alone.
+// submitWithCPU submits ranks that request CPUs and memory besides GPUs, as real ones do.
 func submitWithCPU(a jobSpec) Step {
 	return Step{fmt.Sprintf("%s is submitted", a.name), func(ctx context.Context, e *Env) error {
 		job := a.job(e)
@@ -174,7 +175,7 @@ func blockedBy(reason string) Expectation {
 	})
 }
 
-// needs are the numbers of the blocker, in GPUs.
+// needs expects the blocker's numbers of GPUs.
 func needs(need, free string) Expectation {
 	return ofStatus("needs "+need+" GPUs with "+free+" free", func(st *v1alpha1.TrainingJobStatus) string {
 		if st.Scheduling == nil || st.Scheduling.Blocker == nil {
@@ -185,7 +186,7 @@ func needs(need, free string) Expectation {
 	})
 }
 
-// free GPUs on the nodes.
+// free checks the number of free GPUs on the nodes.
 func free(gpus int64) Step {
 	return Step{fmt.Sprintf("%d GPUs are free", gpus), func(ctx context.Context, e *Env) error {
 		v, err := e.look(ctx)

@@ -21,11 +21,11 @@ import (
 	"mlplatform.example.com/trainingjob-operator/test/fakescheduler"
 )
 
-// stepTimeout bounds one step: the machine is slow at times, and a backoff is 10 s.
+// stepTimeout bounds one step. It is generous: the machine may be slow, and a backoff is 10 s.
 const stepTimeout = 2 * time.Minute
 
-// Env is what a scenario is played in: a namespace of its own, nodes that nobody else uses meanwhile, an
-// operator and a recorder.
+// Env is the environment of one play of a scenario: a namespace, nodes that no other scenario uses meanwhile,
+// an operator and a recorder.
 type Env struct {
 	cluster   *testCluster
 	dialect   *dialect
@@ -33,17 +33,18 @@ type Env struct {
 	nodes     map[string]int64
 	recorder  *recorder
 	operator  *operator
-	// stopFake ends the fake scheduler, if it is one and runs.
+	// stopFake ends the fake scheduler; nil for real ones.
 	stopFake func()
-	// noted is what became of jobs that are gone by the end.
+	// noted describes jobs that the scenario deletes before its end.
 	noted []string
-	// undo what was made, in reverse order.
+	// undo functions are called in reverse order.
 	undo []func(context.Context) error
 }
 
 var namespaces atomic.Int64
 
-// newEnv makes one; close it in any case. The operator dies at the given crashes, one life after the other.
+// newEnv prepares an environment; the caller must close it. The operator is killed at the given crashes, one
+// after the other.
 func newEnv(ctx context.Context, cluster *testCluster, d *dialect, crashes []Crash) (*Env, error) {
 	e := &Env{cluster: cluster, dialect: d, namespace: fmt.Sprintf("scenario-%d", namespaces.Add(1))}
 	if err := e.open(ctx, crashes); err != nil {
@@ -57,7 +58,7 @@ func (e *Env) open(ctx context.Context, crashes []Crash) (err error) {
 	if err := e.cluster.client.Create(ctx, namespace); err != nil {
 		return err
 	}
-	// Its end is not waited for: nothing in it is left by then.
+	// The deletion is not awaited: by then the namespace is empty.
 	e.later(func(ctx context.Context) error { return e.cluster.client.Delete(ctx, namespace) })
 	if err := e.takeNodes(ctx); err != nil {
 		return err
@@ -93,7 +94,7 @@ func (e *Env) open(ctx context.Context, crashes []Crash) (err error) {
 	return nil
 }
 
-// prepareQueues makes what lets every gang in that the nodes have room for.
+// prepareQueues makes a queue that admits every gang that the nodes can hold.
 func (e *Env) prepareQueues(ctx context.Context) error {
 	for _, o := range e.dialect.clusterObjects {
 		if err := e.cluster.client.Create(ctx, o.DeepCopyObject().(client.Object)); err != nil &&
@@ -131,8 +132,8 @@ func (e *Env) startFake() {
 	e.stopFake = func() { stop(); <-done }
 }
 
-// empty deletes every job and waits until nothing of them is left, so that the next scenario has all GPUs.
-// What the garbage collector alone does not get rid of is an error of the scenario.
+// empty deletes every job and waits until nothing of them is left, so that the next scenario has all GPUs. An
+// object that the garbage collector does not remove fails the scenario.
 func (e *Env) empty(ctx context.Context) error {
 	e.recorder.remark("the scenario is over: every job is deleted")
 	if err := e.cluster.client.DeleteAllOf(ctx, &v1alpha1.TrainingJob{},
@@ -151,13 +152,13 @@ func (e *Env) empty(ctx context.Context) error {
 	if err == nil {
 		return nil
 	}
-	// The next scenario is not to suffer for it.
+	// The next scenario must not be affected.
 	now := client.GracePeriodSeconds(0)
 	return errors.Join(err, e.cluster.client.DeleteAllOf(context.WithoutCancel(ctx), &corev1.Pod{},
 		client.InNamespace(e.namespace), now))
 }
 
-// close undoes everything.
+// close calls the undo functions.
 func (e *Env) close(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	var errs []error
@@ -169,13 +170,13 @@ func (e *Env) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Step of a scenario: something that the test does, or waits for.
+// Step of a scenario: an action, or a condition to wait for.
 type Step struct {
 	say string
 	do  func(context.Context, *Env) error
 }
 
-// play the steps one after the other, and hold the whole history against the rules.
+// play the steps in order.
 func (e *Env) play(ctx context.Context, steps []Step) error {
 	for i, step := range steps {
 		e.recorder.remark("step %d: %s", i+1, step.say)
@@ -196,7 +197,7 @@ func (e *Env) playStep(ctx context.Context, step Step) error {
 	return step.do(ctx, e)
 }
 
-// violations of the rules by what happened so far.
+// violations of the rules in the history so far.
 func (e *Env) violations() error {
 	rules := Rules{Capacity: e.nodes, Backend: e.dialect.backend, ClusterObjects: e.dialect.clusterObjects}
 	if found := rules.Violations(e.recorder.soFar()); len(found) > 0 {
@@ -205,8 +206,8 @@ func (e *Env) violations() error {
 	return nil
 }
 
-// noteWaits puts into the history what the watched objects do not show of a gang that waits: its claims, and
-// what was said of each pod.
+// noteWaits adds to the history what the watched objects do not show of a waiting gang: its volume claims and
+// the conditions of its pods.
 func (e *Env) noteWaits(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
 	claims, pods := &corev1.PersistentVolumeClaimList{}, &corev1.PodList{}
@@ -228,7 +229,7 @@ func (e *Env) noteWaits(ctx context.Context) {
 	}
 }
 
-// story is everything that can be told when a scenario has failed.
+// story is the context for a failed scenario.
 func (e *Env) story() string {
 	return fmt.Sprintf("history:\n%s\nwrites of the operator:\n  %s\nthe end of its log:\n%s",
 		e.recorder.soFar(), strings.Join(e.operator.writes(), "\n  "), e.operator.logs())

@@ -15,7 +15,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// Expectation is something that is true of a job or not yet.
+// Expectation is a condition on a job.
 type Expectation struct {
 	say string
 	// missing says what is not so; "" when the claim holds. The job may be nil.
@@ -39,7 +39,7 @@ func missing(e *Env, v *view, name string, expected []Expectation) string {
 	return ""
 }
 
-// ofStatus is a claim about the status alone.
+// ofStatus is an expectation about the status alone.
 func ofStatus(say string, missing func(*v1alpha1.TrainingJobStatus) string) Expectation {
 	return Expectation{say, func(_ *Env, v *view, name string) string {
 		job := v.jobs[name]
@@ -66,7 +66,7 @@ func is(phase v1alpha1.Phase) Expectation {
 	})
 }
 
-// runsWhole: Running, and every rank is up.
+// runsWhole expects phase Running with every rank ready.
 func runsWhole(ranks int32) Expectation {
 	return ofStatus(fmt.Sprintf("runs with %d/%d ranks", ranks, ranks),
 		func(st *v1alpha1.TrainingJobStatus) string {
@@ -89,7 +89,7 @@ func attempt(n int32) Expectation {
 	})
 }
 
-// spent: how often it was disturbed, and how much of backoffLimit that cost.
+// spent expects the numbers of restarts, which count against backoffLimit, and of preemptions.
 func spent(restarts, preemptions int32) Expectation {
 	say := fmt.Sprintf("has spent %d restarts and met %d preemptions", restarts, preemptions)
 	return ofStatus(say, func(st *v1alpha1.TrainingJobStatus) string {
@@ -119,7 +119,7 @@ func lastFailed(pod string, code int32) Expectation {
 		})
 }
 
-// waits: Queued, and it says the one reason why.
+// waits expects phase Queued with a blocker that says why.
 func waits() Expectation {
 	return ofStatus("waits and says why", func(st *v1alpha1.TrainingJobStatus) string {
 		c := meta.FindStatusCondition(st.Conditions, v1alpha1.ConditionAdmitted)
@@ -145,7 +145,7 @@ func condition(kind string, status string) Expectation {
 	})
 }
 
-// reason of the transition into the phase that the job is in.
+// reason of the transition into the current phase.
 func reason(want string) Expectation {
 	return ofStatus("for "+want, func(st *v1alpha1.TrainingJobStatus) string {
 		if n := len(st.Transitions); n > 0 {
@@ -155,7 +155,7 @@ func reason(want string) Expectation {
 	})
 }
 
-// passed through a phase, at some time.
+// passed expects that the job was in a phase at some time.
 func passed(phase v1alpha1.Phase) Expectation {
 	return ofStatus("has been "+string(phase), func(st *v1alpha1.TrainingJobStatus) string {
 		for _, t := range st.Transitions {
@@ -195,8 +195,8 @@ func hasNoGroup() Expectation {
 	}}
 }
 
-// hasOneGroup, the same object ever since the attempt was queued: a group that is made anew has lost its
-// place.
+// hasOneGroup expects the same group ever since the attempt was queued: a group that is created again has
+// lost its place.
 func hasOneGroup() Expectation {
 	return Expectation{"still has its first group", func(_ *Env, v *view, name string) string {
 		groups := v.groupsOf(name)
@@ -210,7 +210,7 @@ func hasOneGroup() Expectation {
 	}}
 }
 
-// ownsItsPods: none is left of an earlier job of the same name.
+// ownsItsPods expects no pod of an earlier job of the same name.
 func ownsItsPods() Expectation {
 	return Expectation{"owns its pods", func(_ *Env, v *view, name string) string {
 		for _, p := range v.podsOf(name) {
@@ -222,7 +222,7 @@ func ownsItsPods() Expectation {
 	}}
 }
 
-// poll is for kinds that the recorder does not watch.
+// poll waits for kinds that the recorder does not watch.
 func poll(ctx context.Context, missing func(context.Context) (string, error)) error {
 	what := ""
 	err := wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {

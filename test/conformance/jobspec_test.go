@@ -14,11 +14,11 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 )
 
-// jobSpec is a job to be submitted, as a user would write it.
+// jobSpec describes a job to submit, as a user would write it.
 type jobSpec struct {
 	name        string
-	ranks, gpus int32 // gpus of each rank
-	// roles instead of ranks, for the full form.
+	ranks, gpus int32 // gpus are those of each rank
+	// roles replace ranks and gpus in the full form.
 	roles        []roleSpec
 	class, queue string
 	minAvailable int32
@@ -26,8 +26,8 @@ type jobSpec struct {
 	suspended    bool
 	cleanPods    v1alpha1.CleanPodPolicy
 	backoffLimit *int32
-	// trainer makes the ranks simulated trainers, which behave so (localcluster.AnnotationTrainer), and the
-	// job one with checkpoints on a claim that is retained so.
+	// trainer makes the ranks simulated trainers with this behavior (localcluster.AnnotationTrainer) and
+	// gives the job checkpoints; retain is the policy of their volume claim.
 	trainer string
 	retain  v1alpha1.RetainPolicy
 }
@@ -37,7 +37,7 @@ type roleSpec struct {
 	ranks, gpus int32
 }
 
-// job that is asked for. Its ranks run until they are told to end: the command is none that a fake node ends.
+// job returns the TrainingJob. Its ranks run until a step ends them: no fake node ends their command.
 func (a jobSpec) job(e *Env) *v1alpha1.TrainingJob {
 	j := &v1alpha1.TrainingJob{
 		ObjectMeta: metav1.ObjectMeta{Name: a.name, Namespace: e.namespace},

@@ -11,10 +11,11 @@ import (
 	"mlplatform.example.com/trainingjob-operator/test/fakescheduler"
 )
 
-// mutantTimeout: several times what the scenarios' steps take.
+// mutantTimeout is several times what the scenarios' steps take.
 const mutantTimeout = 30 * time.Second
 
-// A suite that cannot fail proves nothing: on a scheduler with a named defect the named scenario must.
+// TestMutants proves that the suite can fail: on a scheduler with a defect the scenario named in
+// testdata/mutants.txt must fail for the named reason.
 func TestMutants(t *testing.T) {
 	t.Parallel()
 	cluster := sharedCluster(t)
@@ -42,7 +43,7 @@ func TestMutants(t *testing.T) {
 					t.Fatalf("scenario %s passes on a scheduler that %s", s.name, mutant)
 				}
 				why, _, _ := strings.Cut(err.Error(), "\n")
-				// A defect that never comes to rest shows in more than one way, whichever look comes first.
+				// A defect that keeps changing the cluster shows in more than one way, depending on timing.
 				if !slices.ContainsFunc(strings.Split(because, " | "),
 					func(b string) bool { return strings.Contains(why, b) }) {
 					t.Fatalf("scenario %s fails, but not because of %q: %v", s.name, because, err)

@@ -20,7 +20,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/test/fakescheduler"
 )
 
-// Every scheduler has as many nodes, with as many GPUs.
+// Every scheduler has the same number of nodes and GPUs.
 const (
 	nodeCount   = 4
 	gpusPerNode = 8
@@ -31,8 +31,8 @@ const (
 	poolLabel  = "conformance.mlplatform.example.com/pool"
 )
 
-// nodePools are sets of nodes on which fake schedulers work side by side: each sees its own nodes and one
-// namespace. A taint keeps the real schedulers away from them.
+// nodePools are sets of nodes on which fake schedulers work in parallel. Each scheduler sees one pool and one
+// namespace. A taint keeps real schedulers off the nodes.
 type nodePools struct {
 	mu   sync.Mutex
 	free chan map[string]int64
@@ -41,7 +41,7 @@ type nodePools struct {
 
 var sharedPools = &nodePools{free: make(chan map[string]int64, 64)}
 
-// take a set of nodes; put it back when every pod is gone. There are as many as are in use at once.
+// take a pool, or make one if none is free. The caller puts it back once every pod is gone.
 func (c *nodePools) take(ctx context.Context, cluster *testCluster) (map[string]int64, error) {
 	select {
 	case pool := <-c.free:
@@ -75,14 +75,14 @@ func poolNode(name string, pool int) *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: name, Labels: map[string]string{poolLabel: strconv.Itoa(pool)},
-			Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"}, // KWOK plays its kubelet
+			Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"}, // KWOK simulates its kubelet
 		},
 		Spec:   corev1.NodeSpec{Taints: []corev1.Taint{{Key: poolLabel, Effect: corev1.TaintEffectNoSchedule}}},
 		Status: corev1.NodeStatus{Capacity: capacity, Allocatable: capacity},
 	}
 }
 
-// waitForNodes waits until they are Ready and rid of the other taint, which every new node has.
+// waitForNodes waits until they are Ready and have lost the not-ready taint that every new node has.
 func waitForNodes(ctx context.Context, cluster *testCluster, names map[string]int64) error {
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
@@ -104,7 +104,7 @@ func waitForNodes(ctx context.Context, cluster *testCluster, names map[string]in
 	})
 }
 
-// poolClient shows a fake scheduler its own nodes, without their taint, and its own namespace only.
+// poolClient shows a fake scheduler only its own nodes, without their taint, and its own namespace.
 type poolClient struct {
 	client.Client
 	namespace string
@@ -131,14 +131,14 @@ func (c poolClient) List(ctx context.Context, list client.ObjectList, opts ...cl
 	return c.Client.List(ctx, list, opts...)
 }
 
-// Steps of the fake scheduler: at once when something has changed, but never in a tight loop, and from time
-// to time because nodes are not watched.
+// The fake scheduler steps after each change, at most every fakeRest, and at least every fakeIdle because
+// nodes are not watched.
 const (
 	fakeRest = 25 * time.Millisecond
 	fakeIdle = time.Second
 )
 
-// runFake steps until the context ends.
+// runFake calls Step until the context ends.
 func runFake(ctx context.Context, s *fakescheduler.Scheduler, r *recorder) {
 	for ctx.Err() == nil {
 		changed := r.next()

@@ -22,7 +22,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 )
 
-// makeCertificate of every proxy, in the files that the report server reads.
+// makeCertificate writes the certificate of every proxy to the files that the report server reads.
 func makeCertificate(dir string) error {
 	certificate, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
 	if err != nil {
@@ -36,17 +36,17 @@ func makeCertificate(dir string) error {
 	)
 }
 
-// reportProxy is where the agents reach an operator's report server, through all its lives: what a Service is
-// on a cluster. Where no operator lives the connection breaks, and the dead give no answer any more, also to
-// what they have taken.
+// reportProxy is the address of an operator's report server across restarts, as a Service is on a cluster.
+// While no operator runs connections break, and a killed operator does not answer requests that it has
+// already taken.
 type reportProxy struct {
 	server *httptest.Server
 
-	mu    sync.Mutex
-	reach http.Handler
-	lives context.Context
-	// firsts are the first steps that rank 0 named, by attempt, whether an operator heard it or not.
-	firsts map[int32][]int64
+	mu     sync.Mutex
+	target http.Handler
+	run    context.Context
+	// first holds the first steps that rank 0 reported, by attempt, whether or not an operator received them.
+	first map[int32][]int64
 }
 
 func newReportProxy(certificates string) (*reportProxy, error) {
@@ -55,43 +55,43 @@ func newReportProxy(certificates string) (*reportProxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &reportProxy{firsts: map[int32][]int64{}}
-	f.server = httptest.NewUnstartedServer(f)
-	f.server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
-	f.server.Config.ErrorLog = log.New(io.Discard, "", 0)
-	f.server.StartTLS()
-	return f, nil
+	p := &reportProxy{first: map[int32][]int64{}}
+	p.server = httptest.NewUnstartedServer(p)
+	p.server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
+	p.server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	p.server.StartTLS()
+	return p, nil
 }
 
-// lead to the report server of an operator that lives as long as the context.
-func (f *reportProxy) lead(life context.Context, server http.Handler) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.reach, f.lives = server, life
+// forward to the report server of an operator that runs until the context ends.
+func (p *reportProxy) forward(run context.Context, server http.Handler) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.target, p.run = server, run
 }
 
-func (f *reportProxy) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	f.mu.Lock()
-	server, life := f.reach, f.lives
-	f.mu.Unlock()
+func (p *reportProxy) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	p.mu.Lock()
+	server, run := p.target, p.run
+	p.mu.Unlock()
 	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, checkpoint.MaxReportBytes+1))
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	f.note(body)
+	p.note(body)
 	if server == nil {
 		panic(http.ErrAbortHandler)
 	}
 	ctx, cancel := context.WithCancel(req.Context())
 	defer cancel()
-	defer context.AfterFunc(life, cancel)()
+	defer context.AfterFunc(run, cancel)()
 	req = req.WithContext(ctx)
 	req.Body = io.NopCloser(bytes.NewReader(body))
 	answer := httptest.NewRecorder()
-	if life.Err() == nil {
+	if run.Err() == nil {
 		server.ServeHTTP(answer, req)
 	}
-	if life.Err() != nil {
+	if run.Err() != nil {
 		panic(http.ErrAbortHandler)
 	}
 	for name, values := range answer.Header() {
@@ -101,23 +101,24 @@ func (f *reportProxy) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	_, _ = w.Write(answer.Body.Bytes())
 }
 
-func (f *reportProxy) note(body []byte) {
+func (p *reportProxy) note(body []byte) {
 	report, err := checkpoint.ParseReport(body)
 	if err != nil || report.FirstStep == nil {
 		return
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if all := f.firsts[report.Attempt]; !slices.Contains(all, *report.FirstStep) {
-		f.firsts[report.Attempt] = append(all, *report.FirstStep)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if all := p.first[report.Attempt]; !slices.Contains(all, *report.FirstStep) {
+		p.first[report.Attempt] = append(all, *report.FirstStep)
 	}
 }
 
-// firstSteps that rank 0 said it began an attempt with; more than one where it began more than once.
-func (f *reportProxy) firstSteps(attempt int32) []int64 {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return slices.Clone(f.firsts[attempt])
+// firstSteps returns the steps with which rank 0 reported to begin an attempt; more than one if it began more
+// than once.
+func (p *reportProxy) firstSteps(attempt int32) []int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.first[attempt])
 }
 
-func (f *reportProxy) close() { f.server.Close() }
+func (p *reportProxy) close() { p.server.Close() }

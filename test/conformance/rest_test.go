@@ -16,12 +16,12 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// closed nodes take no pods. Not by a cordon: the taint that goes with one is taken off by somebody else, a
-// moment later, and two changes are two moments at which gangs are tried.
+// closed is a taint that keeps pods off a node. A cordon would not do: a controller removes its taint a
+// moment after the node is uncordoned, and each of the two changes makes the scheduler try gangs.
 const closed = "conformance.mlplatform.example.com/closed"
 
-// priorityAtRest: whoever is tried in vain waits out a pause, so that a lower gang may be tried before a
-// higher one that came later. Gangs whose pauses are over are tried in one round.
+// priorityAtRest: a gang that could not be placed backs off, so a lower gang may be tried before a higher one
+// that came later. Gangs whose backoff is over are tried in one round.
 var priorityAtRest = Scenario{
 	name: "priority-at-rest",
 	promise: "room that comes all at one time goes to the highest of the gangs that have rested, whoever " +
@@ -44,7 +44,7 @@ var priorityAtRest = Scenario{
 	),
 }
 
-// goesTo: a node is opened once all have rested, and the winner takes it. The others wait.
+// goesTo opens a node once every backoff is over. The winner takes it and the others wait.
 func goesTo(winner string, others ...string) []Step {
 	steps := []Step{pausesEnd(), openNode(), until(winner, runsWhole(2), attempt(1), spent(0, 0), neverFailed())}
 	for _, other := range others {
@@ -54,7 +54,7 @@ func goesTo(winner string, others ...string) []Step {
 	return steps
 }
 
-// pausesEnd: a pause has no end that could be seen.
+// pausesEnd waits by time, because the end of a backoff cannot be observed.
 func pausesEnd() Step {
 	return Step{"the scheduler's pauses are over", func(ctx context.Context, e *Env) error {
 		if e.dialect.pause == 0 {
@@ -69,7 +69,7 @@ func pausesEnd() Step {
 	}}
 }
 
-// closeNodes so many, until they are opened or the scenario ends.
+// closeNodes closes n nodes until they are opened or the scenario ends.
 func closeNodes(n int) Step {
 	return Step{fmt.Sprintf("%d nodes take nothing", n), func(ctx context.Context, e *Env) error {
 		e.later(func(ctx context.Context) error {
@@ -92,7 +92,7 @@ func closeNodes(n int) Step {
 	}}
 }
 
-// openNode opens one that is closed.
+// openNode opens one of the closed nodes.
 func openNode() Step {
 	return Step{"a node is opened", func(ctx context.Context, e *Env) error {
 		found, err := e.openOne(ctx)

@@ -24,10 +24,10 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
 )
 
-// Every attempt of a trainer saves once after 100 steps, trains 50 more, and then none until it is let go: so
-// what is saved and what is lost does not depend on how fast anything else is. It starts late enough for its
-// agent's first report to tell of no step: the second, a second later, then tells of all of them, and the
-// operator has no progress to write that it would keep back for a while.
+// Every attempt of a trainer saves once after 100 steps, trains 50 more, and then stalls until it is told to
+// finish, so what is saved and what is lost does not depend on timing. It starts late enough for its agent's
+// first report to contain no step. The second report, a second later, contains all of them, so the operator
+// has no progress to write that it would delay.
 const (
 	saveSteps, stallSteps, allSteps = 100, 150, 1000
 	staller                         = "steps=1000 rate=1000 every=100ms save=50ms start=300ms " +
@@ -35,25 +35,25 @@ const (
 	finishTraining = "steps=1000 rate=100000 every=1h save=0s"
 )
 
-// ending is how a trainer ends when its gang is preempted, and what follows from it.
+// ending is how a trainer reacts to the preemption of its gang, and what follows.
 type ending struct {
 	onSIGTERM simtrainer.OnSIGTERM
-	// resume is the step that attempt 2 resumes from, lost the steps that are trained again.
+	// resume is the step from which attempt 2 resumes; lost counts the steps that are trained again.
 	resume, lost int64
 	retain       v1alpha1.RetainPolicy
 }
 
 var (
-	// What it trained since its checkpoint is lost.
+	// dies loses what it trained since its checkpoint.
 	dies = ending{onSIGTERM: simtrainer.Die, resume: saveSteps, lost: stallSteps - saveSteps,
 		retain: v1alpha1.RetainClaim}
-	// It saves everything, and nobody hears of it: only who searches the volume knows.
+	// savesUnreported saves everything without a report, so only a search of the volume finds it.
 	savesUnreported = ending{onSIGTERM: simtrainer.SaveUnheard, resume: stallSteps, retain: v1alpha1.DeleteClaim}
 )
 
-// resumeCycle is cycle with checkpoints, and to the end: victim trains, is preempted by winner, and its next
-// attempt goes on where the newest complete checkpoint ends, comes to its end, and leaves nothing but the
-// claim that it was asked to leave.
+// resumeCycle is cycle with checkpoints, played to the end: victim trains and is preempted by winner; its
+// next attempt resumes from the newest complete checkpoint, succeeds, and leaves nothing but the volume
+// claim, if that is to be retained.
 func resumeCycle(victim, winner jobSpec, end ending) []Step {
 	victim.trainer, victim.retain = staller+string(end.onSIGTERM), end.retain
 	low, high := victim.name, winner.name
@@ -82,7 +82,7 @@ func resumeCycle(victim, winner jobSpec, end ending) []Step {
 	}
 }
 
-// saved: the status has a complete checkpoint of a step as the latest.
+// saved expects the checkpoint of a step as the latest in the status.
 func saved(step int64) Expectation {
 	return ofStatus(fmt.Sprintf("has saved step %d", step), func(st *v1alpha1.TrainingJobStatus) string {
 		if st.Checkpoint == nil || st.Checkpoint.Latest == nil {
@@ -118,7 +118,7 @@ func searchIsOver() Expectation {
 	}}
 }
 
-// trainOn lets the trainers go on to their end.
+// trainOn makes the stalled trainers finish.
 func trainOn(name string) Step {
 	return Step{"the trainers of " + name + " go on", func(ctx context.Context, e *Env) error {
 		v, err := e.look(ctx)
@@ -137,8 +137,8 @@ func trainOn(name string) Step {
 	}}
 }
 
-// resumed: it was all as it should be, by what the ranks were told, what the trainers did, what lies on the
-// volume, and what was counted. It notes what became of the job, which is about to go.
+// resumed checks the resume against what the ranks were told, what the trainers did, what is on the volume,
+// and what was counted. It notes the state of the job, which is about to be deleted.
 func resumed(name string, ranks int32, end ending) Step {
 	return Step{fmt.Sprintf("%s has resumed from step %d", name, end.resume),
 		func(ctx context.Context, e *Env) error {
@@ -199,8 +199,8 @@ func resumed(name string, ranks int32, end ending) Step {
 		}}
 }
 
-// workOf the job: what was counted is once what happened. Times vary from run to run; what they must be
-// follows from the transitions, whose times are the operator's own.
+// workOf checks that the job's work was counted exactly once. Times vary from run to run; the expected ones
+// follow from the transitions, whose times are the operator's own.
 func workOf(job *v1alpha1.TrainingJob, lostSteps int64) []string {
 	w := job.Status.Work
 	if w == nil {
@@ -225,7 +225,7 @@ func workOf(job *v1alpha1.TrainingJob, lostSteps int64) []string {
 			if c := job.Status.Checkpoint.ResumeFrom.Time; c != nil && c.After(safe) {
 				safe = c.Time
 			}
-			lost += max(seconds(safe, t.Time.Time), min(lostSteps, 1)) // steps that are lost cost a second
+			lost += max(seconds(safe, t.Time.Time), min(lostSteps, 1)) // lost steps cost at least a second
 		}
 		last[t.Phase], from = t.Time.Time, t.Phase
 	}
@@ -254,7 +254,7 @@ func within[T cmp.Ordered](what string, got, least, most T) string {
 	return fmt.Sprintf("%s is %v, not from %v to %v", what, got, least, most)
 }
 
-// claimIs there, or goes, as the job asks.
+// claimIs retained or deleted, as the job asks.
 func claimIs(name string, retain v1alpha1.RetainPolicy) Step {
 	return Step{fmt.Sprintf("what is asked for the claim of %s: %s", name, retain),
 		func(ctx context.Context, e *Env) error {
@@ -270,7 +270,8 @@ func claimIs(name string, retain v1alpha1.RetainPolicy) Step {
 					return "the claim exists", err
 				})
 			}
-			// The garbage collector took the job's Service, which was younger, so it would have come to the claim.
+			// The garbage collector has removed the job's Service, which is younger, so it would have removed
+			// the claim by now.
 			if err := e.cluster.client.Get(ctx, key, claim); err != nil {
 				return err
 			}

@@ -17,7 +17,7 @@ type Scenario struct {
 	steps   []Step
 }
 
-// Scenarios in the order in which they run. The cluster has 4 nodes of 8 GPUs: 32.
+// scenarios in the order in which they run. The cluster has 4 nodes with 8 GPUs each.
 func scenarios() []Scenario {
 	return []Scenario{
 		wholeGangWait, twoGangsOf60Percent, priorityOrder, priorityWins, priorityAtRest, priorityAfterAbsence,
@@ -39,7 +39,7 @@ var wholeGangWait = Scenario{
 		until("gang", waits(), attempt(1)),
 		neverBound("gang"),
 		now("gang", waits(), holds(0), hasOneGroup()),
-		now("filler", runsWhole(1), attempt(1)), // of equal priority: it is not pushed out
+		now("filler", runsWhole(1), attempt(1)), // its priority is equal, so it is not preempted
 		complete("filler"),
 		until("filler", is(v1alpha1.PhaseSucceeded), holds(0), hasNoGroup()),
 		until("gang", runsWhole(4), holds(32)),
@@ -92,7 +92,7 @@ var priorityOrder = Scenario{
 		now("last-middle", waits(), holds(0)),
 		now("early-low", waits(), holds(0)),
 		complete("late-high"),
-		// it was not let in and thrown out
+		// it was not started and preempted
 		until("last-middle", runsWhole(3), attempt(1), spent(0, 0), neverFailed()),
 		judged("early-low"),
 		now("early-low", waits(), holds(0)),
@@ -101,7 +101,7 @@ var priorityOrder = Scenario{
 	},
 }
 
-// A scheduler that tries the lower one first must take the room back from it.
+// A scheduler that tries the lower gang first must preempt it again.
 var priorityWins = Scenario{
 	name: "priority-wins",
 	promise: "of waiting gangs each one comes to run before those of lower priority are through, whoever " +
@@ -137,7 +137,7 @@ var submissionOrder = Scenario{
 		submit(jobSpec{name: "z-first", ranks: 3, gpus: 8}), // names do not decide
 		judged("z-first"),
 		aSecondLater(),
-		submit(jobSpec{name: "m-second", ranks: 5, gpus: 4}), // Kueue judges none that is like one that waits
+		submit(jobSpec{name: "m-second", ranks: 5, gpus: 4}), // other shape: Kueue does not judge a Workload that equals a waiting one
 		judged("m-second"),
 		aSecondLater(),
 		submit(jobSpec{name: "a-third", ranks: 4, gpus: 5}),
@@ -174,7 +174,7 @@ var smallPassesLarge = Scenario{
 	},
 }
 
-// cycle of a preemption: crash_test.go kills the operator at each of its writes.
+// preemptAndReturn plays the cycle in which crash_test.go kills the operator at each of its writes.
 var preemptAndReturn = Scenario{
 	name:    "preempt-and-return",
 	promise: "a preempted gang gives everything back, spends no restart, and returns whole as its next attempt",
@@ -182,8 +182,7 @@ var preemptAndReturn = Scenario{
 		jobSpec{name: "high", ranks: 2, gpus: 8, class: high}),
 }
 
-// cycle in which victim runs, is preempted by winner, waits whole, and runs again. They do not fit side by
-// side.
+// cycle in which victim runs, is preempted by winner, waits whole, and runs again. They do not fit together.
 func cycle(victim, winner jobSpec) []Step {
 	return []Step{
 		submit(victim),
@@ -243,11 +242,11 @@ var belowReplicas = Scenario{
 	},
 }
 
-// A master and three workers, and a worker and three evaluators; the first of each needs a node of its own.
+// Two gangs of four whose first rank needs a node of its own.
 var (
 	led = jobSpec{name: "led", minAvailable: 2, roles: []roleSpec{{v1alpha1.RoleMaster, 1, 8},
 		{v1alpha1.RoleWorker, 3, 2}}}
-	// The fake and Volcano try ranks by name: here those that fit come first.
+	// The fake and Volcano try ranks by name; here the ranks that fit come first.
 	judgedLast = jobSpec{name: "evaluated", minAvailable: 2,
 		roles: []roleSpec{{v1alpha1.RoleWorker, 1, 8}, {v1alpha1.RoleEvaluator, 3, 2}}}
 )
@@ -319,7 +318,7 @@ var suspendAndResume = Scenario{
 		until("waiter", is(v1alpha1.PhaseSuspended), hasNoPods(), hasNoGroup()),
 		suspend("runner", true),
 		until("runner", is(v1alpha1.PhaseSuspended), hasNoPods(), hasNoGroup(), holds(0)),
-		suspend("waiter", false), // what the runner gave back is there for others
+		suspend("waiter", false), // the GPUs of the runner are free for others
 		until("waiter", runsWhole(3), spent(0, 0)),
 		complete("waiter"),
 		until("waiter", is(v1alpha1.PhaseSucceeded)),
@@ -334,7 +333,7 @@ var suspendedFromTheStart = Scenario{
 	steps: []Step{
 		submit(jobSpec{name: "later", ranks: 2, gpus: 8, suspended: true}),
 		until("later", is(v1alpha1.PhaseSuspended)),
-		// the operator and the scheduler have been through since
+		// by then the operator and the scheduler have processed the suspended job
 		submit(jobSpec{name: "witness", ranks: 1, gpus: 8}),
 		until("witness", runsWhole(1)),
 		now("later", is(v1alpha1.PhaseSuspended), hasNoPods(), hasNoGroup()),
@@ -355,7 +354,7 @@ var deletionLeavesNothing = Scenario{
 		remove("waiter"),
 		nothingLeft("waiter"),
 		remove("runner"),
-		submit(jobSpec{name: "runner", ranks: 3, gpus: 8}), // at once: the first one's pods are still there
+		submit(jobSpec{name: "runner", ranks: 3, gpus: 8}), // at once, while the pods of the first job still exist
 		until("runner", runsWhole(3), ownsItsPods(), attempt(1), spent(0, 0)),
 		remove("runner"),
 		nothingLeft("runner"),

@@ -34,7 +34,8 @@ func remove(name string) Step {
 	}}
 }
 
-// makeQueue with a quota; it lies outside of the namespace and ends with the scenario.
+// makeQueue makes a queue with a quota. It is outside of the namespace and is deleted at the end of the
+// scenario.
 func makeQueue(name, gpus string) Step {
 	return Step{fmt.Sprintf("queue %s has %s GPUs", name, gpus), func(ctx context.Context, e *Env) error {
 		return e.makeQueue(ctx, name, gpus)
@@ -43,9 +44,9 @@ func makeQueue(name, gpus string) Step {
 
 func (e *Env) makeQueue(ctx context.Context, name, gpus string) error {
 	for _, o := range e.dialect.queue(e.namespace, name, gpus) {
-		// The last thing to go: jobs name it until they are gone.
+		// Delete the queue last: jobs name it until they are gone.
 		e.undo = slices.Insert(e.undo, 0, func(ctx context.Context) error {
-			return client.IgnoreNotFound(e.cluster.client.Delete(ctx, o)) // or the namespace took it along
+			return client.IgnoreNotFound(e.cluster.client.Delete(ctx, o)) // it may have been deleted with the namespace
 		})
 		if err := e.cluster.client.Create(ctx, o); err != nil {
 			return err
@@ -54,7 +55,8 @@ func (e *Env) makeQueue(ctx context.Context, name, gpus string) error {
 	return nil
 }
 
-// aSecondLater: objects' ages have whole seconds, and who came first can be told by them alone.
+// aSecondLater separates submissions: creation times have a resolution of one second, and schedulers order by
+// them.
 func aSecondLater() Step {
 	return Step{"a second passes", func(ctx context.Context, _ *Env) error {
 		select {
@@ -80,7 +82,7 @@ func suspend(name string, is bool) Step {
 	}}
 }
 
-// complete lets every rank of the job exit 0.
+// complete makes every rank of the job exit with 0.
 func complete(name string) Step {
 	return Step{"the ranks of " + name + " exit 0", func(ctx context.Context, e *Env) error {
 		return e.endPods(ctx, 0, func(p *corev1.Pod) bool { return p.Labels[v1alpha1.LabelJobName] == name })
@@ -94,7 +96,7 @@ func exit(pod string, code int) Step {
 	}}
 }
 
-// endPods plays the trainer: a fake node ends a pod as its annotations say.
+// endPods ends pods through the annotations that a fake node obeys.
 func (e *Env) endPods(ctx context.Context, code int, chosen func(*corev1.Pod) bool) error {
 	pods := &corev1.PodList{}
 	if err := e.cluster.client.List(ctx, pods, client.InNamespace(e.namespace)); err != nil {
@@ -120,7 +122,7 @@ func (e *Env) endPods(ctx context.Context, code int, chosen func(*corev1.Pod) bo
 	return nil
 }
 
-// deletePod by hand, as somebody with kubectl does.
+// deletePod as a user with kubectl does.
 func deletePod(name string) Step {
 	return Step{name + " is deleted by hand", func(ctx context.Context, e *Env) error {
 		return e.cluster.client.Delete(ctx,
@@ -128,14 +130,14 @@ func deletePod(name string) Step {
 	}}
 }
 
-// until all expected are true of a job at once.
+// until waits until all expectations of a job are met at once.
 func until(name string, expected ...Expectation) Step {
 	return Step{"until " + name + " " + describeAll(expected), func(ctx context.Context, e *Env) error {
 		return e.recorder.until(ctx, func(v *view) string { return missing(e, v, name, expected) })
 	}}
 }
 
-// now all expected are true of a job, by an answer of the API server and not by what a watch has told.
+// now checks the expectations of a job against the API server instead of the watches.
 func now(name string, expected ...Expectation) Step {
 	return Step{"now " + name + " " + describeAll(expected), func(ctx context.Context, e *Env) error {
 		v, err := e.look(ctx)
@@ -149,7 +151,7 @@ func now(name string, expected ...Expectation) Step {
 	}}
 }
 
-// either of two jobs makes the expected true; the other is told to the steps that follow.
+// untilOne waits until one of two jobs meets the expectations. The steps that follow learn which one it was.
 func untilOne(names [2]string, expected []Expectation, then func(first, other string) []Step) Step {
 	return Step{fmt.Sprintf("until one of %s and %s %s", names[0], names[1], describeAll(expected)),
 		func(ctx context.Context, e *Env) error {
@@ -168,8 +170,8 @@ func untilOne(names [2]string, expected []Expectation, then func(first, other st
 		}}
 }
 
-// judged waits until the scheduler has looked at the gang's current attempt and let it wait. A rank that is
-// bound meanwhile ends the wait: it did not let it wait.
+// judged waits until the scheduler has looked at the gang's current attempt and let it wait. It fails if a
+// rank is bound meanwhile.
 func judged(name string) Step {
 	return Step{"until the scheduler has judged " + name, func(ctx context.Context, e *Env) error {
 		var bound error
@@ -194,8 +196,8 @@ func noneBound(v *view, job *v1alpha1.TrainingJob) error {
 	return nil
 }
 
-// neverBound: no rank of the job's current attempt has held a node at any time. Only after judged is it worth
-// anything.
+// neverBound checks that no rank of the job's current attempt was bound at any time. It proves something only
+// after judged.
 func neverBound(name string) Step {
 	return Step{"no rank of " + name + " was ever bound", func(ctx context.Context, e *Env) error {
 		v, err := e.look(ctx)
@@ -216,7 +218,7 @@ func neverBound(name string) Step {
 	}}
 }
 
-// nothingLeft of a job that is gone: neither pod, group nor Service.
+// nothingLeft waits until a deleted job has neither pods nor group nor Service.
 func nothingLeft(name string) Step {
 	return Step{"until nothing is left of " + name, func(ctx context.Context, e *Env) error {
 		err := e.recorder.until(ctx, func(v *view) string {
@@ -232,7 +234,7 @@ func nothingLeft(name string) Step {
 	}}
 }
 
-// look at what the API server holds now.
+// look reads jobs and pods from the API server, and groups from the watch.
 func (e *Env) look(ctx context.Context) (*view, error) {
 	v := newView()
 	jobs, pods := &v1alpha1.TrainingJobList{}, &corev1.PodList{}

@@ -15,7 +15,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/test/fakescheduler"
 )
 
-// How often the operator is killed in the second run of each scenario.
+// The number of crashes in the second run of each scenario.
 const (
 	crashesOnFake = 3
 	crashesOnReal = 1
@@ -26,8 +26,8 @@ func TestScenariosOnFake(t *testing.T) {
 	runSuite(t, fakeDialect(fakescheduler.Behavior{}), crashesOnFake)
 }
 
-// The behavior that real schedulers have: the suite must pass with them, or it would demand what nobody
-// gives.
+// TestScenariosOnFakeWithOptions plays on a fake with the behavior of real schedulers, so that the suite does
+// not demand more than they give.
 func TestScenariosOnFakeWithOptions(t *testing.T) {
 	t.Parallel()
 	runSuite(t, fakeDialect(fakescheduler.Behavior{Options: fakescheduler.Options()}), 0)
@@ -53,8 +53,8 @@ func TestScenariosOnKueue(t *testing.T) {
 	runSuite(t, kueueDialect(), crashesOnReal)
 }
 
-// runSuite runs every scenario that the scheduler can play, once undisturbed and once with so many deaths of
-// the operator. Nothing is skipped: what does not apply is in the committed list, with the reason.
+// runSuite plays every scenario whose needs the scheduler meets, once undisturbed and once with a number of
+// crashes of the operator. The committed list has the others with the reason.
 func runSuite(t *testing.T, d *dialect, crashes int) {
 	cluster := clusterOf(t, d)
 	if err := d.capabilities.Check(); err != nil {
@@ -149,7 +149,7 @@ type result struct {
 	killed []string
 }
 
-// attemptScenario plays the steps once. The error tells the whole story.
+// attemptScenario plays the steps once. Its error includes the history.
 func attemptScenario(ctx context.Context, cluster *testCluster, d *dialect, steps []Step,
 	crashes []Crash) (got result, err error) {
 	e, err := newEnv(ctx, cluster, d, crashes)
@@ -176,11 +176,12 @@ func attemptScenario(ctx context.Context, cluster *testCluster, d *dialect, step
 	return got, err
 }
 
-// afterCrashes is the state that a scenario has come to, once the operator has died as often as it should and
-// lives again. Where the last crash is at the scenario's very last write, or behind it since two runs differ
-// by a write or two (by a whole preemption where the scheduler's pauses decide who is tried first), jobs that
-// are suspended from the start give the operator something to write until it dies; and one more shows that
-// the next life has begun. A write of a certain kind that the steps did not make is not waited for.
+// afterCrashes returns the final state of a scenario, once the operator has crashed as often as planned and
+// runs again. The last crash may be at the scenario's last write or beyond it, because two runs differ by a
+// write or two (by a whole preemption where the scheduler's backoff decides which gang is tried first).
+// Heartbeat jobs, which are suspended from the start, then give the operator something to write until it
+// crashes, and one more shows that the next run has begun. A crash at a kind of write that the steps did not
+// make is not awaited.
 func (e *Env) afterCrashes(ctx context.Context, crashes []Crash) (string, error) {
 	const most = 64
 	for i, last := 0, len(crashes) == 0; !last; i++ {
@@ -200,7 +201,7 @@ func (e *Env) afterCrashes(ctx context.Context, crashes []Crash) (string, error)
 
 const heartbeatPrefix = "heartbeat-"
 
-// state of every job that a scenario leaves, and of what the job holds.
+// state of every job that a scenario leaves, and of the job's objects.
 func (e *Env) state(ctx context.Context) (string, error) {
 	v, err := e.look(ctx)
 	if err != nil {

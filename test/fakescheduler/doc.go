@@ -5,8 +5,8 @@
 // simulates the kubelet.
 //
 //	snapshot of nodes, pods, groups ──Decide──▶ statuses, binds, evictions     (pure: decide.go)
-//	          ▲ gather.go                              │ apply.go
-//	          └──────────────── API server ◀───────────┘
+//	          ▲ gather.go                      │ apply.go
+//	          └────────── API server ◀─────────┘
 //
 // A group passes through these phases:
 //
