@@ -40,7 +40,7 @@ func (s server) inPhase(t *testing.T, job *v1alpha1.TrainingJob, phase v1alpha1.
 	return job
 }
 
-// change tries an update, and forgets it.
+// change tries an update as a dry run.
 func (s server) change(t *testing.T, job *v1alpha1.TrainingJob, edit func(*v1alpha1.TrainingJob)) error {
 	t.Helper()
 	job = job.DeepCopy()
@@ -54,7 +54,7 @@ func (s server) changesByPhase(t *testing.T) {
 	scheduler := scheduling(func(p *v1alpha1.SchedulingPolicy) { p.Scheduler = v1alpha1.SchedulerNative })
 	ttl := func(j *v1alpha1.TrainingJob) { j.Spec.RunPolicy.TTLSecondsAfterFinished = ptr.To[int32](9) }
 	framework := func(j *v1alpha1.TrainingJob) { j.Spec.Framework = v1alpha1.FrameworkCustom }
-	// A client that sends an emptied status must not get around the rules: the old object's status counts.
+	// A client that sends an empty status must not bypass the rules: the old object's status counts.
 	imageAndStatus := func(j *v1alpha1.TrainingJob) { image(j); j.Status = v1alpha1.TrainingJobStatus{} }
 	const schedulerField = "spec.runPolicy.schedulingPolicy.scheduler"
 	const finished = "has finished: create a new job"
@@ -93,15 +93,15 @@ func (s server) changesByPhase(t *testing.T) {
 					t.Errorf("refused: %v", err)
 				case r != nil:
 					says := strings.Replace(r.says, suspendFirst, "is "+string(phase)+": "+suspendFirst, 1)
-					wantRefusal(t, err, says, r.field)
+					wantRejection(t, err, says, r.field)
 				}
 			})
 		}
 	}
 }
 
-// everyField: each field of the spec is either listed here as changeable while the job runs, or refused by
-// its name.
+// everyField: each field of the spec is either listed here as changeable while the job runs, or rejected by
+// name.
 func (s server) everyField(t *testing.T) {
 	changeable := []string{
 		"replicas", "backoffLimit", "runPolicy.suspend", "runPolicy.cleanPodPolicy",
@@ -132,15 +132,15 @@ func (s server) everyField(t *testing.T) {
 				if err != nil {
 					t.Errorf("refused: %v", err)
 				}
-			case path == "framework": // required: the schema speaks first; changesByPhase changes it
+			case path == "framework": // required: the schema rejects it first; changesByPhase covers it
 			default:
-				wantRefusal(t, err, path+" cannot change while the job is Running: "+suspendFirst, "spec."+path)
+				wantRejection(t, err, path+" cannot change while the job is Running: "+suspendFirst, "spec."+path)
 			}
 		})
 	}
 }
 
-// everything sets every field of the simple form that can stand beside the others.
+// everything sets every field of the simple form that does not exclude another.
 func everything() *v1alpha1.TrainingJob {
 	j := simple()
 	s := &j.Spec
@@ -172,7 +172,7 @@ func everything() *v1alpha1.TrainingJob {
 	return j
 }
 
-// specFields lists the fields of the spec from the CRD, policies replaced by their own.
+// specFields lists the fields of the spec from the CRD, with policies replaced by their fields.
 func specFields(t *testing.T) []string {
 	t.Helper()
 	objects, err := apitest.Objects("../../deploy/crd")
@@ -240,7 +240,7 @@ func (s server) roleChanges(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			err := s.change(t, s.stored(t, full(), c.phase), c.edit)
 			if c.says != "" {
-				wantRefusal(t, err, c.says, field)
+				wantRejection(t, err, c.says, field)
 			} else if err != nil {
 				t.Errorf("%s\nrefused: %v", c.reason, err)
 			}
@@ -257,12 +257,12 @@ func (s server) roleChanges(t *testing.T) {
 		}
 	})
 	t.Run("the other form of the same roles, running", func(t *testing.T) {
-		wantRefusal(t, s.change(t, s.stored(t, simple(), v1alpha1.PhaseRunning), form), suspendFirst, field,
+		wantRejection(t, s.change(t, s.stored(t, simple(), v1alpha1.PhaseRunning), form), suspendFirst, field,
 			"spec.command")
 	})
 }
 
-// suspendThenChange: the way that the refusals point to, step by step.
+// suspendThenChange follows the advice of the rejections step by step.
 func (s server) suspendThenChange(t *testing.T) {
 	suspend := func(on bool) func(*v1alpha1.TrainingJob) {
 		return func(j *v1alpha1.TrainingJob) { j.Spec.RunPolicy.Suspend = &on }
@@ -270,15 +270,16 @@ func (s server) suspendThenChange(t *testing.T) {
 	image := func(j *v1alpha1.TrainingJob) { j.Spec.Image = "trainer:2" }
 	job := s.stored(t, simple(), v1alpha1.PhaseRunning)
 
-	// The ranks of the running attempt are still to be ended by what they were made from, so not both at once.
-	wantRefusal(t, s.change(t, job, func(j *v1alpha1.TrainingJob) { suspend(true)(j); image(j) }),
+	// Suspending and changing at once is rejected: the ranks of the running attempt must be ended by the spec
+	// that made them.
+	wantRejection(t, s.change(t, job, func(j *v1alpha1.TrainingJob) { suspend(true)(j); image(j) }),
 		suspendFirst, "spec.image")
 	suspend(true)(job)
 	if err := s.client.Update(t.Context(), job); err != nil {
 		t.Fatal(err)
 	}
 	s.inPhase(t, job, v1alpha1.PhaseDraining)
-	wantRefusal(t, s.change(t, job, image), "wait until its phase is Suspended", "spec.image")
+	wantRejection(t, s.change(t, job, image), "wait until its phase is Suspended", "spec.image")
 	s.inPhase(t, job, v1alpha1.PhaseSuspended)
 	image(job)
 	suspend(false)(job)
@@ -297,11 +298,11 @@ func (s server) scale(t *testing.T) {
 	if err := scaleTo(t, running, 4); err != nil {
 		t.Errorf("scaling a running job: %v", err)
 	}
-	wantRefusal(t, scaleTo(t, running, 0), "1", "spec.replicas")
+	wantRejection(t, scaleTo(t, running, 0), "1", "spec.replicas")
 	if err := scaleTo(t, s.stored(t, full(), v1alpha1.PhaseRunning), 4); err == nil {
 		t.Error("the full form was scaled, though it has no one number of replicas")
 	}
-	wantRefusal(t, scaleTo(t, s.stored(t, simple(), v1alpha1.PhaseFailed), 4), "create a new job",
+	wantRejection(t, scaleTo(t, s.stored(t, simple(), v1alpha1.PhaseFailed), 4), "create a new job",
 		"spec.replicas")
 }
 
@@ -310,7 +311,7 @@ func (s server) queueByLabel(t *testing.T) {
 	queues("", "research", "")(job)
 	other := func(j *v1alpha1.TrainingJob) { j.Labels[v1alpha1.LabelKueueQueue] = "other" }
 	job = s.stored(t, job, v1alpha1.PhaseRunning)
-	wantRefusal(t, s.change(t, job, other), suspendFirst, queueLabel)
+	wantRejection(t, s.change(t, job, other), suspendFirst, queueLabel)
 	if err := s.change(t, job, func(j *v1alpha1.TrainingJob) { j.Labels["team"] = "a" }); err != nil {
 		t.Errorf("another label of a running job: %v", err)
 	}
@@ -320,7 +321,7 @@ func (s server) queueByLabel(t *testing.T) {
 	}
 }
 
-// nothingIsDefaulted: what takes part in an "only one of" rule must come back as it was written.
+// nothingIsDefaulted: fields of an "only one of" rule must be stored as they were written.
 func (s server) nothingIsDefaulted(t *testing.T) {
 	job := simple()
 	job.Spec.Replicas = nil

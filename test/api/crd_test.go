@@ -7,8 +7,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/test/api/apitest"
 )
 
-// The CRD stays below what a plain `kubectl apply` can remember of an object (256 KiB in an annotation), and
-// far below what etcd takes (1.5 MiB).
+// The CRD stays below what `kubectl apply` can store in its annotation (256 KiB), and far below etcd's limit
+// (1.5 MiB).
 func TestCRDIsSmall(t *testing.T) {
 	objects, err := apitest.Objects("../../deploy/crd")
 	if err != nil {

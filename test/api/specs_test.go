@@ -12,17 +12,17 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// spec is one job that both judges see: the API server (CRD and admission policy) and Validate.
+// spec is one job that the API server (CRD and admission policies) and Validate must judge alike.
 type spec struct {
 	reason string
-	// full: begin with a Master and Workers, else with the simple form.
+	// full starts from a Master and Workers; otherwise from the simple form.
 	full bool
 	edit func(*v1alpha1.TrainingJob)
-	// fields that the refusal names; none: the job is accepted.
+	// fields that the rejection names; none if the job is accepted.
 	fields []string
-	// says is part of the refusal, in both judges' words.
+	// says is part of both rejections.
 	says string
-	// goOnly: the API server cannot see it and accepts the job.
+	// goOnly: the API server cannot check it and accepts the job.
 	goOnly bool
 }
 
@@ -325,5 +325,5 @@ func restartSpecs() map[string]spec {
 	}
 }
 
-// longName makes a name of n characters.
+// longName returns a name of n characters.
 func longName(n int) string { return strings.Repeat("a", n) }

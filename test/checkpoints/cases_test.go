@@ -20,12 +20,12 @@ import (
 
 var schedulers = []v1alpha1.SchedulerName{v1alpha1.SchedulerVolcano, v1alpha1.SchedulerNative}
 
-// saves is a trainer that cooperates.
+// saves configures a trainer that cooperates.
 const saves = "every=8s save=2s"
 
-// TestOperatorKilled when the preemption has begun, and again when the gang is gone: the end is the same. It
-// comes first and alone, for it takes the operator from all others; the last part, which needs none of that,
-// runs beside them.
+// TestOperatorKilled kills the operator when the preemption has begun and again when the gang is gone; the
+// outcome is the same. It runs first and alone, because the other tests need the operator. Its last part,
+// which kills nothing, runs in parallel with them.
 func TestOperatorKilled(t *testing.T) {
 	var fixtures []*fixture
 	for _, scheduler := range schedulers {
@@ -50,7 +50,7 @@ func TestOperatorKilled(t *testing.T) {
 	for _, s := range fixtures {
 		asked = append(asked, s.toldToEnd())
 	}
-	for i, s := range fixtures { // what they say goes with them, and nobody hears it
+	for i, s := range fixtures { // their last reports reach no operator
 		s.gone("they are gone, while no operator runs", asked[i])
 	}
 	if err := operatorProcess.start(t.Context()); err != nil {
@@ -81,7 +81,7 @@ func TestOperatorKilled(t *testing.T) {
 	}
 }
 
-// toldToEnd are the ranks of attempt 1 that somebody has deleted.
+// toldToEnd returns the ranks of attempt 1 that have been deleted.
 func (s *fixture) toldToEnd() map[string]types.UID {
 	told := map[string]types.UID{}
 	for _, p := range s.podsOf(low, 1) {
@@ -105,7 +105,7 @@ func (s *fixture) gone(what string, pods map[string]types.UID) {
 	})
 }
 
-// TestPreempted: a trainer that cooperates loses nothing, and comes to its end.
+// TestPreempted: a trainer that cooperates loses nothing and completes.
 func TestPreempted(t *testing.T) {
 	t.Parallel()
 	for _, scheduler := range schedulers {
@@ -121,8 +121,7 @@ func TestPreempted(t *testing.T) {
 	}
 }
 
-// TestDies: a trainer that dies of SIGTERM loses what came after its last commit, at most an interval's
-// steps.
+// TestDies: a trainer that dies at SIGTERM loses the steps since its last commit, at most one interval.
 func TestDies(t *testing.T) {
 	t.Parallel()
 	const every = 15
@@ -145,8 +144,8 @@ func TestDies(t *testing.T) {
 	}
 }
 
-// TestIgnored: a trainer that is told where to resume and begins anew is found out, by the job and by the
-// check of all others.
+// TestIgnored: a trainer that ignores its resume point is detected, both by the job's status and by the
+// shared check.
 func TestIgnored(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, v1alpha1.SchedulerVolcano, ranks)
@@ -170,15 +169,14 @@ func TestIgnored(t *testing.T) {
 	})
 	t.Logf("the check says: %s", wrong)
 	pods, _ := s.now(low, 2)
-	for name, pod := range pods { // it is the trainer's fault alone
+	for name, pod := range pods { // the operator told it correctly
 		if from := resumeOf(pod); !strings.HasPrefix(from, "/checkpoints/attempt-1/step-") {
 			t.Errorf("%s is told to resume from %q", name, from)
 		}
 	}
 }
 
-// TestSuspended: a gang that is suspended is asked for a checkpoint before its ranks are ended, and resumes
-// from that one.
+// TestSuspended: a suspended gang is asked for a checkpoint before its ranks are ended, and resumes from it.
 func TestSuspended(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, v1alpha1.SchedulerNative, ranks)
@@ -193,9 +191,9 @@ func TestSuspended(t *testing.T) {
 		asked = asked || v.Status.Drain != nil && v.Status.Drain.CommandID != ""
 	}
 	if !asked {
-		t.Error("nobody asked for a checkpoint")
+		t.Error("no checkpoint was asked for")
 	}
-	// One that was begun at SIGTERM is done 3 s later at the earliest. Times in a pod are in whole seconds.
+	// A checkpoint that began at SIGTERM takes at least 3 s. Times in a pod have a resolution of one second.
 	for _, p := range s.podsOf(low, 1) {
 		if p.DeletionTimestamp == nil || p.DeletionGracePeriodSeconds == nil || *p.DeletionGracePeriodSeconds == 0 {
 			continue
@@ -211,7 +209,7 @@ func TestSuspended(t *testing.T) {
 	}
 }
 
-// TestNodeDies with rank 0 on it: nobody says what was saved last, so the volume is searched.
+// TestNodeDies kills the node of rank 0: nothing reports the last save, so the volume is searched.
 func TestNodeDies(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, v1alpha1.SchedulerVolcano, ranks+1)
@@ -233,7 +231,7 @@ func TestNodeDies(t *testing.T) {
 		}
 		return "it is ready", nil
 	})
-	// What an admin does who knows that the node is off.
+	// What an admin does who knows that the node is powered off.
 	s.Until("the node is out of service", func(ctx context.Context) (string, error) {
 		if err := s.Client.Get(ctx, types.NamespacedName{Name: node.Name}, node); err != nil {
 			return "", err
@@ -241,14 +239,14 @@ func TestNodeDies(t *testing.T) {
 		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeOutOfService,
 			Value: "nodeshutdown", Effect: corev1.TaintEffectNoExecute})
 		if err := s.Client.Update(ctx, node); err != nil {
-			return err.Error(), nil // somebody else changed it
+			return err.Error(), nil // a conflict; try again
 		}
 		return "", nil
 	})
 	j := s.resumed()
 	newest := s.check(j)
 	if word := s.lastReport(low, 1); word != nil {
-		t.Errorf("a dead node's rank has spoken: %+v", word)
+		t.Errorf("the rank of a dead node has reported: %+v", word)
 	}
 	found := false
 	for _, p := range s.resolvers(low) {
@@ -268,7 +266,7 @@ func TestNodeDies(t *testing.T) {
 	}
 }
 
-// TestTorn: a save that did not become complete is passed over for the one before.
+// TestTorn: a save that is incomplete is skipped in favor of the previous one.
 func TestTorn(t *testing.T) {
 	t.Parallel()
 	const every = 30

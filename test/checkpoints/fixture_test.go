@@ -22,20 +22,20 @@ import (
 )
 
 const (
-	// low is the gang that every case is about, of ranks that take a node each; preemptor is who preempts it.
+	// low is the gang under test, whose ranks need a node each; preemptor preempts it.
 	low, preemptor = "low", "preemptor"
 	ranks          = 2
 	// rate of the trainers, in steps per second.
 	rate = 100
-	// forever are more steps than any test waits for; short ones are trained in a minute.
+	// forever is more steps than any test waits for; short takes a minute.
 	forever, short = 10_000_000, 6_000
 )
 
-// fixture is a gang with a place of its own, and all that happens there.
+// fixture is a namespace with nodes for one gang, and the history of everything in it.
 type fixture struct {
 	*harness.Namespace
 	*history
-	// preemptorSubmitted is when the preempting gang was asked for.
+	// preemptorSubmitted is the time at which the preemptor was submitted.
 	preemptorSubmitted time.Time
 }
 
@@ -86,7 +86,7 @@ func (s *fixture) train(steps int, trainer string) *v1alpha1.TrainingJob {
 	return first
 }
 
-// play makes the pods simulated trainers. Only the full form has annotations for them.
+// play makes the pods simulated trainers. It uses the full form, the only one with pod annotations.
 func play(j *v1alpha1.TrainingJob, trainer string) {
 	sp := &j.Spec
 	sp.ReplicaSpecs = map[v1alpha1.Role]v1alpha1.ReplicaSpec{v1alpha1.RoleWorker: {
@@ -104,7 +104,7 @@ func play(j *v1alpha1.TrainingJob, trainer string) {
 	sp.Resources = corev1.ResourceRequirements{}
 }
 
-// until the job as it is now misses nothing.
+// until waits until missing returns "" for the current job.
 func (s *fixture) until(what string, missing func(*v1alpha1.TrainingJob) string) {
 	s.T.Helper()
 	s.Until(what, func(ctx context.Context) (string, error) {
@@ -120,7 +120,7 @@ func (s *fixture) until(what string, missing func(*v1alpha1.TrainingJob) string)
 	})
 }
 
-// preempt it by a gang that needs all its nodes.
+// preempt the gang by one that needs all its nodes.
 func (s *fixture) preempt() {
 	s.T.Helper()
 	s.preemptorSubmitted = time.Now()
@@ -129,7 +129,7 @@ func (s *fixture) preempt() {
 	})
 }
 
-// removePreemptor again, once the gang was preempted.
+// removePreemptor once it has preempted the gang.
 func (s *fixture) removePreemptor() {
 	s.T.Helper()
 	s.reachesAttempt(2)
@@ -150,11 +150,11 @@ func (s *fixture) reachesAttempt(n int32) {
 	})
 }
 
-// goesOn says whether attempt 2 goes on where the resume point ends, as far as that can be told by now: wrong
-// says that it does not, missing what is not there yet. With both empty it does.
+// goesOn checks whether attempt 2 continues from the resume point, as far as that is known: wrong says how it
+// does not, and missing what has not been observed yet. With both empty it does.
 //
-//   - The status has a resume point, and every rank was given that one.
-//   - No progress was ever shown behind it.
+//   - The status has a resume point, and every rank was given it.
+//   - No progress before it was ever shown.
 //   - The operator did not find that the trainer ignores it. It judges by the report from which it takes the
 //     progress.
 func (s *fixture) goesOn() (missing, wrong string) {
@@ -198,7 +198,7 @@ func (s *fixture) goesOn() (missing, wrong string) {
 	return "", ""
 }
 
-// resumeOf a pod's trainer; "unset" where it is told nothing.
+// resumeOf returns what a pod's trainer is told to resume from; "unset" if the variable is missing.
 func resumeOf(pod *corev1.Pod) string {
 	for _, c := range pod.Spec.Containers {
 		for _, e := range c.Env {
@@ -210,10 +210,10 @@ func resumeOf(pod *corev1.Pod) string {
 	return "unset"
 }
 
-// resumed waits until attempt 2 goes on, and returns the job as it is then.
+// resumed waits until attempt 2 has resumed, and returns the job at that time.
 func (s *fixture) resumed() *v1alpha1.TrainingJob {
 	s.T.Helper()
-	s.Until("it goes on where it was", func(context.Context) (string, error) {
+	s.Until("it resumes where it was", func(context.Context) (string, error) {
 		missing, wrong := s.goesOn()
 		if wrong != "" {
 			s.T.Fatalf("%s: attempt 2 does not go on: %s", s.Name, wrong)
@@ -224,7 +224,7 @@ func (s *fixture) resumed() *v1alpha1.TrainingJob {
 	return versions[len(versions)-1]
 }
 
-// left is what attempt 1 left on the volume: its newest complete checkpoint, and what is newer and torn.
+// left returns what attempt 1 left on the volume: its newest complete checkpoint, and newer torn ones.
 func (s *fixture) left(j *v1alpha1.TrainingJob) (newest simtrainer.Checkpoint, torn []simtrainer.Checkpoint) {
 	s.T.Helper()
 	v, err := simtrainer.OpenVolume(volumeFile)
@@ -239,8 +239,8 @@ func (s *fixture) left(j *v1alpha1.TrainingJob) (newest simtrainer.Checkpoint, t
 	return *found, torn
 }
 
-// check what every case has in common: it resumes from the newest complete checkpoint there is, and what was
-// lost is counted.
+// check what every case has in common: the gang resumes from the newest complete checkpoint, and the lost
+// work is counted.
 func (s *fixture) check(j *v1alpha1.TrainingJob) simtrainer.Checkpoint {
 	s.T.Helper()
 	newest, _ := s.left(j)
@@ -265,7 +265,7 @@ func (s *fixture) check(j *v1alpha1.TrainingJob) simtrainer.Checkpoint {
 	return newest
 }
 
-// checkSavedAtTheEnd: nothing was lost, for what was trained was saved when the gang was preempted.
+// checkSavedAtTheEnd checks that nothing was lost, because the trainer saved when the gang was preempted.
 func (s *fixture) checkSavedAtTheEnd(j *v1alpha1.TrainingJob) {
 	s.T.Helper()
 	newest := s.check(j)
@@ -280,7 +280,8 @@ func (s *fixture) checkSavedAtTheEnd(j *v1alpha1.TrainingJob) {
 	}
 }
 
-// completes: it comes to its end, in the attempt that it is in, and never showed less than it resumed from.
+// completes waits until the job succeeds in attempt 2, and checks that no progress before the resume point
+// was shown.
 func (s *fixture) completes() {
 	s.T.Helper()
 	j := s.Reaches(low, v1alpha1.PhaseSucceeded)

@@ -18,7 +18,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 )
 
-// history is every version of the jobs and pods of a namespace: what was there for a moment was there.
+// history has every version of the jobs and pods of a namespace, however short-lived.
 type history struct {
 	mu   sync.Mutex
 	jobs []*v1alpha1.TrainingJob
@@ -26,7 +26,7 @@ type history struct {
 	gone map[*corev1.Pod]bool
 }
 
-// record until the test has ended.
+// record until the test ends.
 func record(t *testing.T, namespace string) *history {
 	t.Helper()
 	c, err := client.NewWithWatch(cluster.RESTConfig(), client.Options{Scheme: cluster.Client.Scheme()})
@@ -69,14 +69,14 @@ func (h *history) add(e watch.Event) {
 	}
 }
 
-// job in all its versions, the oldest first.
+// job returns all versions of a job, the oldest first.
 func (h *history) job(name string) []*v1alpha1.TrainingJob {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(h.jobs), func(j *v1alpha1.TrainingJob) bool { return j.Name != name })
 }
 
-// podsOf an attempt in all their versions, the oldest first.
+// podsOf returns all versions of the ranks of an attempt, the oldest first.
 func (h *history) podsOf(job string, attempt int32) []*corev1.Pod {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -87,7 +87,7 @@ func (h *history) podsOf(job string, attempt int32) []*corev1.Pod {
 	})
 }
 
-// now are the pods of an attempt as they were last seen, by name, and which of them are gone.
+// now returns the latest versions of an attempt's pods by name, and which of them are gone.
 func (h *history) now(job string, attempt int32) (last map[string]*corev1.Pod, gone map[string]bool) {
 	last, gone = map[string]*corev1.Pod{}, map[string]bool{}
 	for _, p := range h.podsOf(job, attempt) {
@@ -101,7 +101,7 @@ func (h *history) now(job string, attempt int32) (last map[string]*corev1.Pod, g
 	return last, gone
 }
 
-// resolvers that were there, in all their versions.
+// resolvers returns all versions of the job's resolver pods.
 func (h *history) resolvers(job string) []*corev1.Pod {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -110,7 +110,7 @@ func (h *history) resolvers(job string) []*corev1.Pod {
 	})
 }
 
-// lastReport of an attempt's rank 0, as its agent left it in the pod; nil: none was seen.
+// lastReport returns what the agent of an attempt's rank 0 left as termination message; nil if none was seen.
 func (h *history) lastReport(job string, attempt int32) (word *checkpoint.Termination) {
 	for _, p := range h.podsOf(job, attempt) {
 		for _, c := range p.Status.ContainerStatuses {

@@ -23,11 +23,11 @@ import (
 
 const (
 	root = "../.."
-	// high is the class of who preempts.
+	// high is the priority class of the preemptor.
 	high = "high"
 )
 
-// cluster of all tests, the operator's process in it, and the file that plays its volumes.
+// The cluster of all tests, the operator's process, and the file that simulates the volumes.
 var (
 	cluster         *harness.Cluster
 	operatorProcess *operator
@@ -36,7 +36,7 @@ var (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	// Cases mostly wait, so that more of them than processors run beside each other.
+	// Cases mostly wait, so more of them run in parallel than there are processors.
 	if parallel := flag.Lookup("test.parallel").Value; parallel.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
 		if err := parallel.Set("16"); err != nil {
 			panic(err)

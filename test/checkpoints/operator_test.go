@@ -22,8 +22,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/test/harness"
 )
 
-// operator is the binary, with the rights that ship with it. It can be killed and started anew, at the same
-// addresses.
+// operator is the binary, with exactly the rights that ship with it. It can be killed and restarted at the
+// same addresses.
 type operator struct {
 	binary, configuration, kubeconfig, logFile string
 	healthAt                                   string

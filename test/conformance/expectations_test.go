@@ -18,7 +18,7 @@ import (
 // Expectation is a condition on a job.
 type Expectation struct {
 	say string
-	// missing says what is not so; "" when the claim holds. The job may be nil.
+	// missing says how the condition is violated; "" when it is met. The job may not exist.
 	missing func(e *Env, v *view, name string) string
 }
 

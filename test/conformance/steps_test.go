@@ -46,7 +46,8 @@ func (e *Env) makeQueue(ctx context.Context, name, gpus string) error {
 	for _, o := range e.dialect.queue(e.namespace, name, gpus) {
 		// Delete the queue last: jobs name it until they are gone.
 		e.undo = slices.Insert(e.undo, 0, func(ctx context.Context) error {
-			return client.IgnoreNotFound(e.cluster.client.Delete(ctx, o)) // it may have been deleted with the namespace
+			// It may have been deleted with the namespace.
+			return client.IgnoreNotFound(e.cluster.client.Delete(ctx, o))
 		})
 		if err := e.cluster.client.Create(ctx, o); err != nil {
 			return err

@@ -41,7 +41,7 @@ const (
 	highPriority = "e2e-high"
 )
 
-// environment is the one cluster with the one operator, a process of its own.
+// environment is the cluster of all tests and its operator, a process of its own.
 type environment struct {
 	client   client.Client
 	cluster  *localcluster.Cluster
@@ -105,7 +105,7 @@ func run(ctx context.Context, m *testing.M) (code int, err error) {
 	return m.Run(), nil
 }
 
-// down takes the cluster down. Its node leaves no trace on this machine.
+// down stops the cluster and checks that its node leaves no trace on this machine.
 func (e *environment) down(ctx context.Context) error {
 	address := e.cluster.MachineAddress()
 	if err := e.cluster.Down(ctx); err != nil {
@@ -153,7 +153,7 @@ func (e *environment) prepare(ctx context.Context) error {
 	if err := e.operator.start(); err != nil {
 		return err
 	}
-	// Without the namespace's service account no pod is let in.
+	// Without the namespace's service account no pod is admitted.
 	return wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, patience, true,
 		func(ctx context.Context) (bool, error) {
 			err := e.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "default"}, &corev1.ServiceAccount{})
@@ -161,13 +161,14 @@ func (e *environment) prepare(ctx context.Context) error {
 		})
 }
 
-// operator as it is shipped, in a process of its own, which can be killed.
+// operator is the shipped binary in a process of its own, which can be killed.
 type operator struct {
 	path, kubeconfig, config, log string
 	cmd                           *exec.Cmd
 }
 
-// newOperator is heard by pods: it serves reports at this machine's end of the node's cable.
+// newOperator configures an operator that pods can reach: it serves reports at this machine's end of the
+// network link to the node.
 func (e *environment) newOperator() (*operator, error) {
 	certificates := filepath.Join(e.dir, "reports")
 	if err := os.Mkdir(certificates, 0o700); err != nil {
@@ -217,13 +218,13 @@ func (o *operator) start() error {
 	return o.cmd.Start()
 }
 
-// kill without a chance to say goodbye.
+// kill the operator without a chance to shut down.
 func (o *operator) kill() {
 	_ = o.cmd.Process.Signal(syscall.SIGKILL)
 	_ = o.cmd.Wait()
 }
 
-// clear the node for the next scenario, also after one that has failed.
+// clear the node for the next scenario, also after a failed one.
 func (e *environment) clear(t *testing.T) {
 	if err := e.client.DeleteAllOf(context.Background(), &v1alpha1.TrainingJob{},
 		client.InNamespace(namespace)); err != nil {
@@ -231,8 +232,8 @@ func (e *environment) clear(t *testing.T) {
 	}
 }
 
-// logIfFailed tells what a failed test's reader wants to see: the ends of the logs of the operator, of the
-// node, and of the pods that are still there and whose names begin so.
+// logIfFailed logs, if the test fails, the ends of the logs of the operator, the node, and the remaining pods
+// whose names begin with pods.
 func (e *environment) logIfFailed(t *testing.T, pods string) {
 	t.Cleanup(func() {
 		if !t.Failed() {
@@ -260,5 +261,5 @@ func end(name string) []byte {
 	return text
 }
 
-// patience with one condition.
+// patience bounds the wait for one condition.
 const patience = 10 * time.Minute

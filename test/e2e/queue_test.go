@@ -18,7 +18,7 @@ const (
 	kueueQueueLabel = "kueue.x-k8s.io/queue-name"
 )
 
-// createQueue makes a queue of Kueue's with a quota of the whole node, in which a higher priority preempts a
+// createQueue makes a Kueue queue whose quota is the whole node and in which a higher priority preempts a
 // lower one.
 func createQueue(ctx context.Context, c client.Client) error {
 	quota := func(name corev1.ResourceName, amount string) kueuev1beta2.ResourceQuota {

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// A pod really runs on the real node, and finds another by its name.
+// A pod runs on the real node and resolves another by its name.
 func TestRealNode(t *testing.T) {
 	e := env
 	e.logIfFailed(t, "")

@@ -12,7 +12,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// scenario of one training whose first attempt is interrupted.
+// scenario is a training whose first attempt is interrupted.
 type scenario struct {
 	// reduced scenarios are those that CI has time for.
 	reduced   bool
@@ -20,18 +20,17 @@ type scenario struct {
 	scheduler v1alpha1.SchedulerName
 	name      string
 	args      []string
-	// checkpoints that must be complete before the interruption.
+	// checkpoints is the number that must be complete before the interruption.
 	checkpoints int
-	// interrupt the first attempt. It returns the resume point that must be chosen, 0 where any later one
-	// will do.
+	// interrupt the first attempt. It returns the resume point that must be chosen; 0 if any may be.
 	interrupt func(*training) int64
-	// broken trainers must be caught.
+	// broken trainers must be detected.
 	broken bool
-	// saves is true where the gang's rank 0 saves before it ends: then at most one step is lost.
+	// saves: rank 0 saves before it ends, so at most one step is lost.
 	saves bool
-	// asked is true where the operator asks for a checkpoint before anything is ended.
+	// asked: the operator asks for a checkpoint before it ends any rank.
 	asked bool
-	// What the status must say in the end.
+	// restarts and preemptions in the final status.
 	restarts, preemptions int32
 }
 
@@ -103,41 +102,42 @@ func scenarios() []scenario {
 	}
 }
 
-// preempt the gang for a while.
+// preempt the gang and then remove the preemptor.
 func preempt(j *training) int64 {
-	j.pushOut().takeAway()
+	j.preempt().remove()
 	return 0
 }
 
 func preemptAndKillOperator(j *training) int64 {
-	high := j.pushOut()
+	high := j.preempt()
 	j.untilDraining()
 	j.operator.kill()
 	if err := j.operator.start(); err != nil {
 		j.t.Fatal(err)
 	}
-	high.takeAway()
+	high.remove()
 	return 0
 }
 
-// killRank, and with it the attempt: a failure.
+// killRank is a failure, which ends the attempt.
 func killRank(j *training) int64 {
 	j.signal(j.trainerOf(2), syscall.SIGKILL)
 	return 0
 }
 
-// preemptAndKillRank while its gang is drained: the rank is held still, so that the drain cannot end before.
+// preemptAndKillRank kills a rank while its gang drains. The rank is stopped first, so that the drain cannot
+// end earlier.
 func preemptAndKillRank(j *training) int64 {
 	pid := j.trainerOf(2)
 	j.signal(pid, syscall.SIGSTOP)
-	high := j.pushOut()
+	high := j.preempt()
 	j.untilDraining()
 	j.signal(pid, syscall.SIGKILL)
-	high.takeAway()
+	high.remove()
 	return 0
 }
 
-// killSandbox of rank 0: nobody saves any more, and nobody says what the last checkpoint was.
+// killSandbox of rank 0: nothing is saved, and nothing reports the last checkpoint.
 func killSandbox(j *training) int64 {
 	j.killSandbox(0)
 	return 0
@@ -145,34 +145,34 @@ func killSandbox(j *training) int64 {
 
 func preemptAndKillSandbox(j *training) int64 {
 	j.signal(j.trainerOf(0), syscall.SIGSTOP)
-	high := j.pushOut()
+	high := j.preempt()
 	j.untilDraining()
 	j.killSandbox(0)
-	high.takeAway()
+	high.remove()
 	return 0
 }
 
-// preemptTearAndKillSandbox: the newest checkpoint is no longer complete when its attempt ends.
+// preemptTearAndKillSandbox tears the newest checkpoint before the attempt ends.
 func preemptTearAndKillSandbox(j *training) int64 {
 	j.signal(j.trainerOf(0), syscall.SIGSTOP)
-	high := j.pushOut()
+	high := j.preempt()
 	j.untilDraining()
 	_, before := j.tear()
 	j.killSandbox(0)
-	high.takeAway()
+	high.remove()
 	return before
 }
 
-// preemptAndTear the newest checkpoint when nobody runs, and it is already the resume point: the next attempt
-// finds it torn.
+// preemptAndTear tears the newest checkpoint when it is already the resume point and no rank runs, so the
+// next attempt finds it torn.
 func preemptAndTear(j *training) int64 {
-	high := j.pushOut()
+	high := j.preempt()
 	high.until("runs", func(job *v1alpha1.TrainingJob) bool { return job.Status.Phase == v1alpha1.PhaseRunning })
 	torn, before := j.tear()
 	if c := j.get().Status.Checkpoint; c == nil || c.Latest == nil || c.Latest.Step != torn {
 		j.t.Errorf("step %d is torn, and is not what the status calls the latest: %+v", torn, c)
 	}
-	high.takeAway()
+	high.remove()
 	return before
 }
 
@@ -208,7 +208,7 @@ func (s scenario) play(t *testing.T, e *environment, whole []line) {
 		strings.Join([]string{s.program.name, string(s.scheduler), s.name}, "-"))
 	low.submit(append([]string{"--step-seconds", s.program.pause}, s.args...)...)
 	low.untilTrained(50, s.checkpoints)
-	if s.asked { // only who is known to report is asked
+	if s.asked { // only a job that has reported is asked
 		low.until("has reported", func(job *v1alpha1.TrainingJob) bool { return job.Status.Progress != nil })
 	}
 	point := s.interrupt(low)
@@ -234,7 +234,8 @@ func (s scenario) play(t *testing.T, e *environment, whole []line) {
 	if point != 0 && from != point {
 		t.Errorf("resumed from step %d, want %d, the checkpoint before the torn one", from, point)
 	}
-	if lost := status.Work.LostSteps; point != 0 && (lost <= 0 || lost > last-from) { // those that were reported
+	// Only reported steps count as lost.
+	if lost := status.Work.LostSteps; point != 0 && (lost <= 0 || lost > last-from) {
 		t.Errorf("the status says that %d steps were lost with the torn checkpoint; they were %d", lost, last-from)
 	}
 	if s.saves && last-from > 1 {
@@ -250,8 +251,8 @@ func (s scenario) play(t *testing.T, e *environment, whole []line) {
 	}
 }
 
-// asked says that rank 0 saved in its first attempt because the operator had asked, not because it was being
-// ended.
+// asked reports whether rank 0 saved in its first attempt because the operator had asked, and not because of
+// SIGTERM.
 func asked(lines []line) bool {
 	for _, l := range lines {
 		if id, ok := strings.CutPrefix(l.Why, "command "); ok && l.Attempt == 1 && id != "sigterm" {

@@ -25,8 +25,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 )
 
-// program is what the ranks run. Its first attempt pauses after each step: a minute long, so that even a slow
-// machine interrupts it in the middle. What it computes does not depend on that.
+// program is what the ranks run. Its first attempt pauses after each step and so takes a minute, long enough
+// to be interrupted in the middle even on a slow machine. The pauses do not affect what it computes.
 type program struct {
 	name, image string
 	command     []string
@@ -43,7 +43,7 @@ func gotrainer() program {
 	return program{"go", goImage, []string{"/gotrainer"}, 1000, "0.1", 1}
 }
 
-// training is one job with a volume of its own.
+// training is a job with a volume of its own.
 type training struct {
 	*environment
 	t         *testing.T
@@ -114,8 +114,8 @@ func (j *training) gang(image string, command []string) *v1alpha1.TrainingJob {
 	return job
 }
 
-// pushOut submits a gang of higher priority that needs the whole node, until it is taken away.
-func (j *training) pushOut() *training {
+// preempt submits a gang of higher priority that needs the whole node, until it is removed.
+func (j *training) preempt() *training {
 	j.t.Helper()
 	high := j.newTraining(j.t, program{}, j.scheduler, j.name+"-high")
 	job := high.gang(busyboxImage, []string{"/busybox", "sh", "-c",
@@ -127,8 +127,8 @@ func (j *training) pushOut() *training {
 	return high
 }
 
-// takeAway a job that holds the node, once it does: no pod of the gang that it has pushed out is left then.
-func (j *training) takeAway() {
+// remove a job once it runs on the node. By then no pod of the preempted gang is left.
+func (j *training) remove() {
 	j.t.Helper()
 	job := j.until("runs", func(job *v1alpha1.TrainingJob) bool {
 		return job.Status.Phase == v1alpha1.PhaseRunning
@@ -138,13 +138,13 @@ func (j *training) takeAway() {
 	}
 }
 
-// get the job as it is.
+// get the job.
 func (j *training) get() *v1alpha1.TrainingJob {
 	j.t.Helper()
 	return j.until("is there", func(*v1alpha1.TrainingJob) bool { return true })
 }
 
-// until the job is as wanted; the text says what it still lacks.
+// until waits until the job is as wanted.
 func (j *training) until(what string, is func(*v1alpha1.TrainingJob) bool) *v1alpha1.TrainingJob {
 	j.t.Helper()
 	ctx, cancel := context.WithTimeout(j.t.Context(), patience)
@@ -177,7 +177,7 @@ func (j *training) untilDraining() {
 	})
 }
 
-// untilTrained waits until so many steps are trained and so many checkpoints are complete, by what is on the
+// untilTrained waits until a number of steps are trained and of checkpoints are complete, according to the
 // disk.
 func (j *training) untilTrained(step int64, complete int) {
 	j.t.Helper()
@@ -187,7 +187,7 @@ func (j *training) untilTrained(step int64, complete int) {
 		})
 }
 
-// lines that rank 0 has written, of all attempts. A last one that is half written is left out.
+// lines that rank 0 has written in all attempts, without a partial last one.
 func (j *training) lines() []line {
 	j.t.Helper()
 	f, err := os.Open(filepath.Join(j.disk, "losses.jsonl"))
@@ -208,12 +208,12 @@ func (j *training) lines() []line {
 	return all
 }
 
-// complete checkpoints on the disk, by the contract's own rules, the newest last.
+// complete checkpoints on the disk according to package checkpoint, the newest last.
 func (j *training) complete() []checkpoint.Found {
 	j.t.Helper()
 	places, err := filepath.Glob(filepath.Join(j.disk, j.name+"-*"))
 	if err != nil || len(places) != 1 {
-		return nil // nothing is saved yet
+		return nil // no checkpoint yet
 	}
 	found, err := checkpoint.Scan(os.DirFS(places[0]), ".", checkpoint.Options{Sums: true})
 	if err != nil {
@@ -224,8 +224,8 @@ func (j *training) complete() []checkpoint.Found {
 	return found
 }
 
-// tear the newest complete checkpoint: half of its data is lost. It returns its step, and that of the one
-// before.
+// tear the newest complete checkpoint by truncating half of its data. It returns its step and that of the
+// previous one.
 func (j *training) tear() (torn, before int64) {
 	j.t.Helper()
 	complete := j.complete()

@@ -20,7 +20,7 @@ import (
 
 func quantity(n int) resource.Quantity { return *resource.NewQuantity(int64(n), resource.DecimalSI) }
 
-// foreignQueue: "research" exists in team-a alone.
+// foreignQueue names "research", which exists only in team-a.
 func foreignQueue(p team) {
 	p.Job("bert", 2, "1", queued("research"))
 	b := p.waits("bert", v1alpha1.ReasonQueueNotFound)
@@ -53,7 +53,7 @@ func foreignQueue(p team) {
 	p.runs("bert", 1)
 }
 
-// stoppedQueues: what examples/quotas/kueue/localqueues.yaml tells admins to do.
+// stoppedQueues does what examples/quotas/kueue/localqueues.yaml tells admins to do.
 func stoppedQueues(p team) {
 	local := &kueuev1beta2.LocalQueue{ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: "own"}}
 	cluster := &kueuev1beta2.ClusterQueue{ObjectMeta: metav1.ObjectMeta{Name: p.Name}}
@@ -89,7 +89,7 @@ func stoppedQueues(p team) {
 	p.runs("runner", 2)
 }
 
-// foreignWorkload has the name that the job's must have, and stays whose it is.
+// foreignWorkload has the name that the job's Workload must have. It is not adopted.
 func foreignWorkload(p team) {
 	suspended := true
 	p.Job("bert", 2, "1", queued("own"), func(j *v1alpha1.TrainingJob) { j.Spec.RunPolicy.Suspend = &suspended })
@@ -125,7 +125,7 @@ func foreignWorkload(p team) {
 	p.runs("bert", 1)
 }
 
-// writes of the operator until 8 ranks run: 14 as on every scheduler, and what Kueue itself demands.
+// writes of the operator until 8 ranks run: 14 as on every scheduler, plus those that Kueue requires.
 func writes(p team) {
 	p.Job("bert", 8, "1", queued("own"))
 	p.runs("bert", 1)
@@ -148,8 +148,8 @@ func writes(p team) {
 	p.T.Logf("%d writes:\n%s", len(all), strings.Join(all, "\n"))
 }
 
-// kueuesOwn are the writes that this dialect demands besides a group: its binder has a group of its own, and
-// Kueue must be told that the ranks are ready.
+// kueuesOwn are the writes that this dialect needs besides a group: the binder has a group of its own, and
+// Kueue must learn that the ranks are ready.
 var kueuesOwn = []string{"/podgroups", "/workloads/"}
 
 func count(all []string, part string) int {

@@ -38,7 +38,7 @@ func contradiction(p team) {
 	p.remove("bert")
 }
 
-// flavorGone between the reservation and the admission.
+// flavorGone deletes the flavor between the reservation and the admission.
 func flavorGone(t *testing.T, w *harness.Cluster) {
 	p := team{w.NewNamespace(t, onKueue, 1)}
 	flavor := &kueuev1beta2.ResourceFlavor{ObjectMeta: metav1.ObjectMeta{Name: p.Name}}
@@ -50,7 +50,7 @@ func flavorGone(t *testing.T, w *harness.Cluster) {
 	p.checked()
 	p.Job("bert", 2, "1", queued("own"))
 	p.waits("bert", v1alpha1.ReasonAdmissionCheckPending)
-	p.Delete(flavor.DeepCopy()) // Kueue keeps it while a ClusterQueue names it, unless somebody insists
+	p.Delete(flavor.DeepCopy()) // Kueue's finalizer keeps it while a ClusterQueue names it
 	p.MergePatch(flavor.DeepCopy(), `{"metadata":{"finalizers":null}}`)
 	p.answer(kueuev1beta2.AdmissionCheckState{State: kueuev1beta2.CheckStateReady})
 	if b := p.waits("bert", kueue.ReasonFlavorMissing); !strings.Contains(b.Message, p.Name) {
@@ -63,8 +63,8 @@ func flavorGone(t *testing.T, w *harness.Cluster) {
 	p.runs("bert", 1)
 }
 
-// finishedByHand: its quota is gone, so that the gang is given back, and waits until somebody deletes the
-// Workload.
+// finishedByHand: the Workload loses its quota, so the gang is ended, and waits until the Workload is
+// deleted.
 func finishedByHand(p team) {
 	p.Job("bert", 2, "1", queued("own"))
 	p.runs("bert", 1)
@@ -93,8 +93,8 @@ func finishedByHand(p team) {
 	p.runs("bert", 2)
 }
 
-// workloadGone at once, finalizer or not: nothing stands for the ranks that run, so they are given back and
-// queue anew.
+// workloadGone deletes the Workload despite its finalizer: the running ranks have no quota, so they are ended
+// and queue again.
 func workloadGone(p team) {
 	p.Job("bert", 2, "1", queued("own"))
 	p.runs("bert", 1)

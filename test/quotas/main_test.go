@@ -45,9 +45,9 @@ func startOnce(o harness.Options) func() (*harness.Cluster, error) {
 	})
 }
 
-// Two clusters: Kueue's webhooks look at every pod.
+// Kueue has a cluster of its own, because its webhooks see every pod.
 var (
-	// startCluster has 4 nodes, 32 GPUs: what the files of Volcano's queues are made for.
+	// startCluster starts one with 4 nodes and 32 GPUs, for which the files of Volcano's queues are written.
 	startCluster = startOnce(harness.Options{
 		Schedulers: []string{localcluster.SchedulerVolcano, localcluster.SchedulerNative}, Nodes: 4,
 		Backends:    []scheduler.Backend{volcano.New(volcano.DefaultOptions()), native.New(native.Options{})},
@@ -71,7 +71,7 @@ func get(t *testing.T, start func() (*harness.Cluster, error)) *harness.Cluster 
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	// Cases mostly wait, so that more of them than processors run beside each other.
+	// Cases mostly wait, so more of them run in parallel than there are processors.
 	if parallel := flag.Lookup("test.parallel").Value; parallel.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
 		if err := parallel.Set("16"); err != nil {
 			panic(err)
@@ -83,7 +83,7 @@ func TestMain(m *testing.M) {
 		errs = append(errs, w.Stop())
 	}
 	if err := errors.Join(errs...); err != nil {
-		fmt.Fprintln(os.Stderr, "taking the clusters down:", err)
+		fmt.Fprintln(os.Stderr, "stopping the clusters:", err)
 		code = 1
 	}
 	os.Exit(code)

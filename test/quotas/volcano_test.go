@@ -25,7 +25,7 @@ func TestVolcanoAndNative(t *testing.T) {
 	run(t, "native", func(t *testing.T) { namespaceQuota(t, w) })
 }
 
-// run a part of a story: what follows makes no sense without it.
+// run one part of a sequence; the rest makes no sense if it fails.
 func run(t *testing.T, name string, part func(*testing.T)) {
 	t.Helper()
 	if !t.Run(name, part) {
@@ -98,7 +98,7 @@ func volcanoQueues(t *testing.T, w *harness.Cluster) {
 		if !strings.Contains(b.Message, "queue research ") || !strings.Contains(b.Message, "team-a/bert (8)") {
 			t.Errorf("it is the parent's, and bert has some of it: %s", b.Message)
 		}
-		// Others of the parent's children still start.
+		// The parent's other children still start.
 		p.submit("vision-within", 2, "4", inQueue("research-vision"))
 		p.runs("vision-within", 1)
 		p.waits("vision-over", v1alpha1.ReasonQuotaExceeded)

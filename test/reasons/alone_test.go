@@ -22,8 +22,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/test/harness"
 )
 
-// provocationsAlone concern every gang of a scheduler: they are played one after the other, in a cluster of
-// their own. Its Volcano has the action enqueue, as many have, and as ours has not.
+// provocationsAlone affect every gang of a scheduler, so they run one after the other in a cluster of their
+// own. Its Volcano runs the action enqueue, which is common but off in the configuration that ships.
 var provocationsAlone = map[string]provocation{
 	"Volcano lets no more in": {
 		reason: v1alpha1.ReasonWaitingInQueue, on: both[:1], nodes: 1,
@@ -66,8 +66,8 @@ func TestReasonsOfAClusterAlone(t *testing.T) {
 	}
 }
 
-// withEnqueue copies lab/modules and gives Volcano what its own default has: the action enqueue, which lets a
-// group in while the cluster has room for all groups that are in, whether they have pods or not.
+// withEnqueue copies lab/modules and turns on an action of Volcano's default configuration: enqueue, which
+// admits a group while the cluster can hold all admitted groups, whether or not they have pods.
 func withEnqueue(to string) error {
 	if err := os.CopyFS(to, os.DirFS("../../lab/modules")); err != nil {
 		return err
@@ -88,7 +88,7 @@ func withEnqueue(to string) error {
 	return os.WriteFile(path, []byte(text), 0o600)
 }
 
-// reservation is a group of somebody else's that has no pods yet.
+// reservation is another user's group that has no pods yet.
 func (p *fixture) reservation() *schedulingv1beta1.PodGroup {
 	return &schedulingv1beta1.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: "somebody"},
@@ -98,7 +98,7 @@ func (p *fixture) reservation() *schedulingv1beta1.PodGroup {
 	}
 }
 
-// reserveAll GPUs of the cluster, and use none.
+// reserveAll reserves the cluster's GPUs without using any.
 func (p *fixture) reserveAll() {
 	g := p.reservation()
 	p.Create(g)
@@ -111,7 +111,7 @@ func (p *fixture) reserveAll() {
 	})
 }
 
-// stop a process of the cluster, until start or the test's end.
+// stop a process of the cluster until start or the end of the test.
 func (p *fixture) stop(process string) {
 	p.T.Cleanup(func() {
 		if err := p.StartProcess(context.Background(), process); err != nil {

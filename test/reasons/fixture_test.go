@@ -20,7 +20,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// queue of Volcano with the name of the place.
+// queue makes a Volcano queue with the namespace's name.
 func (p *fixture) queue(edit ...func(*schedulingv1beta1.Queue)) *schedulingv1beta1.Queue {
 	q := &schedulingv1beta1.Queue{ObjectMeta: metav1.ObjectMeta{Name: p.Name}}
 	for _, e := range edit {
@@ -41,7 +41,7 @@ func capability(n int64) func(*schedulingv1beta1.Queue) {
 	return func(q *schedulingv1beta1.Queue) { q.Spec.Capability = gpus(n) }
 }
 
-// operate a queue as vcctl does: by a command to Volcano's controllers.
+// operate a queue as vcctl does, through a command to Volcano's controllers.
 func (p *fixture) operate(q *schedulingv1beta1.Queue, action string) {
 	p.Create(&unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "bus.volcano.sh/v1alpha1", "kind": "Command",
@@ -63,10 +63,10 @@ func (p *fixture) endHolder() {
 	p.Delete(&v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: "holder"}})
 }
 
-// quota of the namespace, named gpus.
+// quota limits the namespace's GPUs.
 func (p *fixture) quota(n string) { p.limit("gpus", "requests."+gpu, n) }
 
-// limit what the namespace may have of something.
+// limit a resource of the namespace by a quota.
 func (p *fixture) limit(name string, of corev1.ResourceName, n string) {
 	p.Create(&corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: name},
@@ -109,7 +109,7 @@ func (p *fixture) claim() {
 	})
 }
 
-// apart demands a node for each rank.
+// apart requires a node for each rank.
 func apart(j *v1alpha1.TrainingJob) {
 	j.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
@@ -119,8 +119,8 @@ func apart(j *v1alpha1.TrainingJob) {
 	}}
 }
 
-// failToPull plays a kubelet that cannot pull an image. KWOK leaves pods alone that are Ready already; the
-// node is cordoned until all of them are.
+// failToPull simulates a kubelet that cannot pull an image. KWOK leaves pods alone that are Ready already;
+// the node is cordoned until all of them are.
 func failToPull(p *fixture) {
 	p.patchNode(0, `{"spec":{"unschedulable":true}}`)
 	p.Job("bert", 2, "1")
@@ -162,7 +162,7 @@ func (p *fixture) editGroup(name string, edit func(*schedulingv1beta1.PodGroup))
 	}
 }
 
-// groupsOf the place's scheduler, as quotas name them.
+// groupsOf returns the groups of the namespace's scheduler as quotas name them.
 func (p *fixture) groupsOf() corev1.ResourceName {
 	group := schedulingv1beta1.SchemeGroupVersion.Group
 	if p.Scheduler == onNative {
@@ -171,7 +171,7 @@ func (p *fixture) groupsOf() corev1.ResourceName {
 	return corev1.ResourceName("count/podgroups." + group)
 }
 
-// loseNode of the first rank, and end that rank by hand: nobody is there to carry it out.
+// loseNode of the first rank, then delete the rank: no kubelet is left to end it.
 func loseNode(p *fixture) {
 	p.Job("bert", 2, "8")
 	p.Reaches("bert", v1alpha1.PhaseRunning)
@@ -197,7 +197,7 @@ func loseNode(p *fixture) {
 	p.Delete(rank)
 }
 
-// nodesAreOff: what an admin says of nodes that do not answer, once that is sure.
+// nodesAreOff declares unreachable nodes out of service, as an admin does who is sure that they are off.
 func nodesAreOff(p *fixture) {
 	nodes := &corev1.NodeList{}
 	if err := p.Client.List(p.T.Context(), nodes, client.MatchingLabels{pool: p.Name}); err != nil {

@@ -34,7 +34,7 @@ var cluster *harness.Cluster
 func options() harness.Options {
 	return harness.Options{
 		Root: "../..", Schedulers: []string{localcluster.SchedulerVolcano, localcluster.SchedulerNative},
-		// The last one's scheduler is not there.
+		// The scheduler of the last one does not run.
 		Backends: []scheduler.Backend{
 			volcano.New(volcano.DefaultOptions()), native.New(native.Options{}),
 			coscheduling.New(coscheduling.Options{}),
@@ -45,7 +45,7 @@ func options() harness.Options {
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	// Cases mostly wait, so that more of them than processors run beside each other.
+	// Cases mostly wait, so more of them run in parallel than there are processors.
 	parallel := flag.Lookup("test.parallel").Value
 	if parallel.String() == strconv.Itoa(goruntime.GOMAXPROCS(0)) {
 		if err := parallel.Set("16"); err != nil {
@@ -55,21 +55,21 @@ func TestMain(m *testing.M) {
 	var err error
 	cluster, err = harness.Start(context.Background(), options())
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "bringing up the cluster:", err)
+		fmt.Fprintln(os.Stderr, "starting the cluster:", err)
 		os.Exit(1)
 	}
 	code := m.Run()
 	if err := cluster.Stop(); err != nil {
-		fmt.Fprintln(os.Stderr, "taking it down:", err)
+		fmt.Fprintln(os.Stderr, "stopping the cluster:", err)
 		code = 1
 	}
 	os.Exit(code)
 }
 
-// place is the namespace of one case, with its nodes.
+// fixture is the namespace of one case, with its nodes.
 type fixture struct{ *harness.Namespace }
 
-// newFixture with so many nodes of 8 GPUs.
+// newFixture makes a namespace with a number of nodes of 8 GPUs.
 func newFixture(t *testing.T, s v1alpha1.SchedulerName, nodes int) *fixture {
 	return &fixture{cluster.NewNamespace(t, s, nodes)}
 }

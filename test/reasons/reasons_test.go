@@ -24,17 +24,17 @@ const (
 
 var both = []v1alpha1.SchedulerName{onVolcano, onNative}
 
-// provocation of one reason.
+// provocation is a case for one reason.
 type provocation struct {
 	reason string
 	on     []v1alpha1.SchedulerName
 	nodes  int
-	// provoke makes what is needed, and the job bert.
+	// provoke creates the conditions for the reason and the job bert.
 	provoke func(*fixture)
-	// object, need and free that the blocker must have; "%s" in object is the place.
+	// object, need and free that the blocker must have; "%s" in object is the namespace.
 	object     string
 	need, free corev1.ResourceList
-	// remove the reason; the job must come to run. Nil: nothing can.
+	// remove the cause, after which the job must run; nil if that is impossible.
 	remove func(*fixture)
 }
 
@@ -48,9 +48,9 @@ func inQueue(p *fixture) func(*v1alpha1.TrainingJob) {
 
 func queueObject() string { return "queues.scheduling.volcano.sh/%s" }
 
-// WaitingBehind is not here: neither scheduler holds a gang back for another one that waits, once there is
-// room for it (Volcano v1.14.1 has the field dequeueStrategy and does nothing with it). What is provoked
-// elsewhere is listed in list_test.go.
+// WaitingBehind is missing here: neither scheduler holds a gang that fits back in favor of another waiting
+// one (Volcano v1.14.1 has the field dequeueStrategy and ignores it). list_test.go lists the reasons that are
+// provoked elsewhere.
 var provocations = map[string]provocation{
 	"queue does not exist": {
 		reason: v1alpha1.ReasonQueueNotFound, on: both[:1], nodes: 1, object: queueObject(),
@@ -243,7 +243,7 @@ func TestReasons(t *testing.T) {
 func (c provocation) run(p *fixture) {
 	c.provoke(p)
 	p.Says("bert", c.reason)
-	p.toldOnce("bert", c.reason) // what every job says in its first moment is not told
+	p.toldOnce("bert", c.reason) // the reason that every new job has emits no event
 	b := p.Says("bert", c.reason)
 	c.judge(p, b)
 	p.lookAgain("bert")
@@ -262,7 +262,7 @@ func (c provocation) run(p *fixture) {
 	}
 }
 
-// judge what the user reads.
+// judge what the user sees.
 func (c provocation) judge(p *fixture, b v1alpha1.Blocker) {
 	object := c.object
 	if object == "priorityclasses/%s" || object == queueObject() {
@@ -293,7 +293,7 @@ func (c provocation) judge(p *fixture, b v1alpha1.Blocker) {
 	}
 }
 
-// toldOnce: one event, and no series of it.
+// toldOnce checks that there is one event and no series of it.
 func (p *fixture) toldOnce(job, reason string) {
 	p.T.Helper()
 	p.Until("the event is there", func(ctx context.Context) (string, error) {
@@ -308,7 +308,7 @@ func (p *fixture) toldOnce(job, reason string) {
 	})
 }
 
-// lookAgain changes what makes the operator look and changes nothing for the scheduler.
+// lookAgain makes the operator reconcile the job without a change for the scheduler.
 func (p *fixture) lookAgain(name string) {
 	p.T.Helper()
 	for i := range int32(3) {
@@ -328,7 +328,8 @@ func (p *fixture) lookAgain(name string) {
 	}
 }
 
-// A group edited or deleted by hand is repaired, and what runs goes on.
+// TestGroupChangedByHand: a group that is edited or deleted by hand is repaired, and the running gang is not
+// disturbed.
 func TestGroupChangedByHand(t *testing.T) {
 	t.Parallel()
 	p := newFixture(t, onVolcano, 1)

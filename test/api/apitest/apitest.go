@@ -1,5 +1,5 @@
-// Package apitest gives tests a real API server with the TrainingJob API on it: CRD and admission policies,
-// as a user installs them, and no operator.
+// Package apitest gives tests a real API server with the TrainingJob API, installed as a user does: the CRD
+// and admission policies, without an operator.
 package apitest
 
 import (
@@ -27,9 +27,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 )
 
-// Start brings a cluster without nodes up and installs deploy/crd and deploy/admission of the module at root;
-// it is gone when the test has ended. The client is an administrator's. Further schedulers bring their own
-// kinds along, beside Volcano's.
+// Start starts a cluster without nodes and installs deploy/crd and deploy/admission of the module at root.
+// The cluster ends with the test. The client has the rights of an administrator. Further schedulers add their
+// kinds to Volcano's.
 func Start(t *testing.T, root string, schedulers ...string) client.Client {
 	t.Helper()
 	cluster, err := localcluster.Up(t.Context(), localcluster.Options{
@@ -77,7 +77,7 @@ func install(ctx context.Context, c client.Client, folder string) error {
 	return nil
 }
 
-// served waits until the API and the policy answer: both are picked up some time after they are stored.
+// served waits until the API and the policies take effect, which is some time after they are stored.
 func served(ctx context.Context, c client.Client) error {
 	probe := &v1alpha1.TrainingJob{
 		ObjectMeta: metav1.ObjectMeta{Name: "probe", Namespace: "default",
@@ -101,7 +101,7 @@ func served(ctx context.Context, c client.Client) error {
 // Object is one object of a file.
 type Object struct {
 	*unstructured.Unstructured
-	// Path of the file; Raw is the object as JSON.
+	// Path is the file's; Raw is the object as JSON.
 	Path string
 	Raw  []byte
 }
