@@ -59,17 +59,17 @@ func (s server) changesByPhase(t *testing.T) {
 	const schedulerField = "spec.runPolicy.schedulingPolicy.scheduler"
 	const finished = "has finished: create a new job"
 
-	type refusal struct{ field, says string }
-	idle := map[string]*refusal{"image": nil, "replicas": nil, "scheduler": nil, "ttl": nil, "framework": nil,
+	type rejection struct{ field, says string }
+	idle := map[string]*rejection{"image": nil, "replicas": nil, "scheduler": nil, "ttl": nil, "framework": nil,
 		"image and status": nil}
-	queued := map[string]*refusal{"image": nil, "replicas": nil, "scheduler": {schedulerField, suspendFirst},
+	queued := map[string]*rejection{"image": nil, "replicas": nil, "scheduler": {schedulerField, suspendFirst},
 		"ttl": nil, "framework": nil}
-	running := map[string]*refusal{
+	running := map[string]*rejection{
 		"image": {"spec.image", suspendFirst}, "replicas": nil, "scheduler": {schedulerField,
 			suspendFirst}, "ttl": nil,
 		"framework": {"spec.framework", suspendFirst}, "image and status": {"spec.image", suspendFirst},
 	}
-	over := map[string]*refusal{
+	over := map[string]*rejection{
 		"image": {"spec.image", finished}, "replicas": {"spec.replicas",
 			finished}, "scheduler": {schedulerField, finished}, "ttl": nil,
 		"framework": {"spec.framework", finished}, "image and status": {"spec.image", finished},
@@ -78,7 +78,7 @@ func (s server) changesByPhase(t *testing.T) {
 		"image": image, "replicas": replicas, "scheduler": scheduler, "ttl": ttl, "framework": framework,
 		"image and status": imageAndStatus,
 	}
-	for phase, want := range map[v1alpha1.Phase]map[string]*refusal{
+	for phase, want := range map[v1alpha1.Phase]map[string]*rejection{
 		"": idle, v1alpha1.PhasePending: idle, v1alpha1.PhaseSuspended: idle, v1alpha1.PhaseQueued: queued,
 		v1alpha1.PhaseStarting: running, v1alpha1.PhaseRunning: running, v1alpha1.PhaseDraining: running,
 		v1alpha1.PhaseRestarting: running,

@@ -54,7 +54,7 @@ func wantRejection(t *testing.T, err error, says string, fields ...string) {
 	t.Helper()
 	var status apierrors.APIStatus
 	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
-		t.Errorf("want a refusal of %v, got %v", fields, err)
+		t.Errorf("want a rejection of %v, got %v", fields, err)
 		return
 	}
 	if !strings.Contains(err.Error(), says) {

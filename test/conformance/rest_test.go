@@ -24,7 +24,7 @@ const closed = "conformance.mlplatform.example.com/closed"
 // that came later. Gangs whose backoff is over are tried in one round.
 var priorityAtRest = Scenario{
 	name: "priority-at-rest",
-	promise: "room that comes all at one time goes to the highest of the gangs that have rested, whoever " +
+	promise: "capacity that becomes free all at once goes to the highest gang whose backoff is over, whichever " +
 		"came first",
 	needs: []Capability{PriorityAfterBackoff},
 	steps: slices.Concat([]Step{

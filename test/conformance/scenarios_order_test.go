@@ -6,7 +6,7 @@ import "mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 
 var priorityOrder = Scenario{
 	name:    "priority-order",
-	promise: "when room comes the waiting gangs run in the order of their priority, whoever came first",
+	promise: "as capacity becomes free the waiting gangs run in order of priority, whichever came first",
 	needs:   []Capability{ServesByPriority},
 	steps: []Step{
 		submit(jobSpec{name: "filler", ranks: 4, gpus: 8, class: top}),

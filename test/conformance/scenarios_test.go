@@ -30,7 +30,7 @@ func scenarios() []Scenario {
 var wholeGangWait = Scenario{
 	name: "whole-gang-wait",
 	promise: "a gang of which one rank does not fit starts no rank at all, keeps its place, and runs " +
-		"whole when there is room",
+		"whole once it fits",
 	steps: []Step{
 		submit(jobSpec{name: "filler", ranks: 1, gpus: 8}),
 		until("filler", runsWhole(1)),
@@ -99,7 +99,7 @@ func cycle(victim, winner jobSpec) []Step {
 
 var belowReplicas = Scenario{
 	name:    "min-available-below-replicas",
-	promise: "a gang starts when minAvailable of its ranks fit, and the others join when there is room",
+	promise: "a gang starts when minAvailable of its ranks fit, and the others join as capacity allows",
 	needs:   []Capability{AddsRanks},
 	steps: []Step{
 		submit(jobSpec{name: "filler", ranks: 2, gpus: 8, class: top}),
@@ -267,7 +267,7 @@ var failedRank = Scenario{
 
 var queueQuota = Scenario{
 	name:    "queue-quota",
-	promise: "a gang that exceeds its queue's GPUs waits whole, although the nodes have room",
+	promise: "a gang that exceeds its queue's GPUs waits whole, although the nodes could hold it",
 	needs:   []Capability{LimitsQueues},
 	steps: []Step{
 		makeQueue("conformance-small", "16"),

@@ -33,7 +33,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 )
 
-// gpus of the one node: exactly one gang of four ranks has room.
+// gpus of the only node: it holds exactly one gang of four ranks.
 const gpus = 4
 
 const (

@@ -32,8 +32,8 @@ func TestContract(t *testing.T) {
 		GroupOf: func(p *corev1.Pod) string { return p.Annotations[fakescheduler.AnnotationGroup] },
 		Sayings: []schedulertest.Saying{
 			says("", "", ""), says(fakescheduler.Queued, "WaitingInQueue",
-				"no room"), says(fakescheduler.Invited, "", ""),
-			says(fakescheduler.Invited, "Unschedulable", "no room"), says(fakescheduler.Placed, "",
+				"does not fit"), says(fakescheduler.Invited, "", ""),
+			says(fakescheduler.Invited, "Unschedulable", "does not fit"), says(fakescheduler.Placed, "",
 				""), says("Nonsense", "", ""),
 		},
 		Refusals: []schedulertest.Refusal{
