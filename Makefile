@@ -87,17 +87,24 @@ e2e: build ## trainers on a real kubelet, interrupted and resumed bit for bit (a
 .PHONY: race
 race: build ## the operator, the agent and the tools under Go's race detector, with a control plane and the fake scheduler (needs a C compiler)
 	CGO_ENABLED=1 go test -race -tags cluster -timeout 40m ./api/... ./cmd/... ./pkg/... ./scheduler/... ./bench/...
-	CGO_ENABLED=1 go test -race -tags cluster -timeout 40m -run '(OnFake|WithHabits|Mutants)$$' ./test/conformance
+	CGO_ENABLED=1 go test -race -tags cluster -timeout 40m -run '(OnFake|WithOptions|Mutants)$$' ./test/conformance
 
 .PHONY: crash
-crash: build ## the operator killed before and after each write of a preempt-and-return and a preempt-and-resume cycle, on the fake and every real scheduler
+CRASH_ON    ?= fake,volcano,native,coscheduling,kueue
+CRASH_SHARD ?= 1/1
+# Which tree a crash run has played: a change to any file starts it anew.
+CRASH_TREE   = $(shell find . \( -path ./bin -o -path ./.localcluster -o -path ./bench/results -o -name .git \) -prune \
+	-o -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum | cut -c1-16)
+CRASH_ARGS   = -crash-points=all -crash-shard=$(CRASH_SHARD) -crash-progress=$(CURDIR)/bin/$@/$(CRASH_TREE)
+
+crash: build ## the operator killed before and after each write of a preempt-and-return and a preempt-and-resume cycle; goes on where it was cut short (CRASH_ON=fake,volcano,... CRASH_SHARD=1/4)
 	go test -tags cluster -run '^TestCrashAtEveryWrite' -count 1 -v -timeout 240m ./test/conformance \
-		-args -crash-points=all -crash-on=fake,volcano,native,coscheduling,kueue
+		-args $(CRASH_ARGS) -crash-on=$(CRASH_ON)
 
 .PHONY: crash-matrix
-crash-matrix: build ## the same in every scenario, on the fake (hours)
+crash-matrix: build ## the same in every scenario, on the fake (hours; CRASH_SHARD=1/4)
 	go test -tags cluster -run '^TestScenariosOnFake$$' -count 1 -v -timeout 480m ./test/conformance \
-		-args -crash-points=all -crash-on=fake
+		-args $(CRASH_ARGS) -crash-on=fake
 
 ##@ Lab
 

@@ -20,7 +20,7 @@ func TestExamplesPassTheAPIServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, team := range []string{"team-a", "team-b"} { // an example may name a namespace
+	for _, team := range []string{"team-a", "team-b"} { // namespaces that examples name
 		if err := c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: team}}); err != nil {
 			t.Fatal(err)
 		}

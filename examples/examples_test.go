@@ -41,7 +41,7 @@ func TestExamplesAreValid(t *testing.T) {
 	}
 }
 
-// Every example begins with the question that it answers, and the list of examples has it.
+// Every example begins with the question that it answers, and README.md lists it.
 func TestExamplesAnswerAQuestion(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	if err != nil {
@@ -59,7 +59,7 @@ func TestExamplesAnswerAQuestion(t *testing.T) {
 		first, _, _ := strings.Cut(string(text), "\n")
 		question, ok := strings.CutPrefix(first, "# ")
 		if !ok || !strings.HasSuffix(question, "?") {
-			t.Errorf("%s does not begin with a question but with %q", name, first)
+			t.Errorf("%s begins not with a question but with %q", name, first)
 		}
 		if line := "| " + question + " | [" + name + "](" + name + ") |"; !strings.Contains(string(readme), line) {
 			t.Errorf("README.md lacks the line %s", line)

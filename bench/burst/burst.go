@@ -21,17 +21,19 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 )
 
-// groupsOf a scheduler are what a raw client writes before its pods.
+// groupsOf maps a scheduler to the groups that a raw client writes before its pods.
 var groupsOf = map[string]schema.GroupVersionResource{
-	localcluster.SchedulerVolcano:      {Group: "scheduling.volcano.sh", Version: "v1beta1", Resource: "podgroups"},
-	localcluster.SchedulerNative:       {Group: "scheduling.k8s.io", Version: "v1alpha2", Resource: "podgroups"},
-	localcluster.SchedulerCoscheduling: {Group: "scheduling.x-k8s.io", Version: "v1alpha1", Resource: "podgroups"},
+	localcluster.SchedulerVolcano: {Group: "scheduling.volcano.sh", Version: "v1beta1",
+		Resource: "podgroups"},
+	localcluster.SchedulerNative: {Group: "scheduling.k8s.io", Version: "v1alpha2", Resource: "podgroups"},
+	localcluster.SchedulerCoscheduling: {Group: "scheduling.x-k8s.io", Version: "v1alpha1",
+		Resource: "podgroups"},
 }
 
-// deadline for everything to run, and for everything to be gone.
+// deadline bounds one run, from the first write until everything is deleted.
 const deadline = 10 * time.Minute
 
-// burst runs the gangs on one scheduler, one way after the other.
+// burst runs the gangs on one scheduler, alternating between the operator and the raw client.
 type burst struct {
 	options
 	cluster   *localcluster.Cluster
@@ -39,18 +41,19 @@ type burst struct {
 	dir       string
 }
 
-// run is one measurement: from the first write until the last rank ran, and the writes meanwhile.
+// run is one measurement, from the first write until the last rank runs.
 type run struct {
 	Way     string
 	Seconds float64
-	// Writes by user agent, until all ranks ran.
+	// Writes by user agent.
 	Writes map[string]measure.Writes
-	// CPU seconds by program, until all ranks ran.
+	// CPU seconds by program.
 	CPU map[string]float64
 }
 
-// runAll runs the pairs, and one before them that does not count: the first burst on a fresh cluster pays for what every
-// process there does once (compiling the CRD's rules, opening connections, growing caches), and it would all be ours.
+// runAll runs the pairs after one that is discarded: the first burst on a fresh cluster includes what every
+// process does once (compiling the CRD's rules, opening connections, growing caches), and would charge it to
+// the operator.
 func (b *burst) runAll(ctx context.Context) ([]run, error) {
 	var runs []run
 	for i := range b.pairs + 1 {
@@ -63,10 +66,12 @@ func (b *burst) runAll(ctx context.Context) ([]run, error) {
 			return nil, fmt.Errorf("raw: %w", err)
 		}
 		if i == 0 {
-			fmt.Fprintf(os.Stderr, "%s, warming up: operator %.1f s, raw %.1f s\n", b.scheduler, ours.Seconds, raw.Seconds)
+			fmt.Fprintf(os.Stderr, "%s, warming up: operator %.1f s, raw %.1f s\n", b.scheduler, ours.Seconds,
+				raw.Seconds)
 			continue
 		}
-		fmt.Fprintf(os.Stderr, "%s, pair %d of %d: operator %.1f s, raw %.1f s\n", b.scheduler, i, b.pairs, ours.Seconds, raw.Seconds)
+		fmt.Fprintf(os.Stderr, "%s, pair %d of %d: operator %.1f s, raw %.1f s\n", b.scheduler, i, b.pairs,
+			ours.Seconds, raw.Seconds)
 		runs = append(runs, ours, raw)
 	}
 	return runs, nil
@@ -77,7 +82,7 @@ func (b *burst) ours(ctx context.Context, namespace string) (run, stack.Gangs, e
 	if err != nil {
 		return run{}, stack.Gangs{}, err
 	}
-	defer op.Stop() //nolint:errcheck // it is stopped below; here only on the way out of an error
+	defer op.Stop() //nolint:errcheck // for the error path; below it is stopped and checked
 	var gangs stack.Gangs
 	r, err := b.measure(ctx, namespace, "operator", func(ctx context.Context) error {
 		return stack.WriteJobs(ctx, b.config("bench/burst"), b.jobs(namespace))
@@ -94,8 +99,10 @@ func (b *burst) raw(ctx context.Context, namespace string, gangs stack.Gangs) (r
 	}, func(context.Context) error { return nil })
 }
 
-// measure lets write bring the gangs into a fresh namespace, waits until every rank runs, looks at them, and clears up.
-func (b *burst) measure(ctx context.Context, namespace, way string, write, look func(context.Context) error) (run, error) {
+// measure calls write to create the gangs in a fresh namespace, waits until every rank runs, calls look, and
+// cleans up.
+func (b *burst) measure(ctx context.Context, namespace, way string, write,
+	look func(context.Context) error) (run, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, deadline, errors.New("not done within 10 minutes"))
 	defer cancel()
 	clients, err := kubernetes.NewForConfig(b.config("bench/burst"))
@@ -144,10 +151,11 @@ func (b *burst) measure(ctx context.Context, namespace, way string, write, look 
 		return run{}, err
 	}
 	_, err = running.Until(ctx, func(pods, _ int) bool { return pods == 0 })
-	return run{Way: way, Seconds: end.Sub(start).Seconds(), Writes: writes, CPU: measure.Minus(after, before)}, err
+	return run{Way: way, Seconds: end.Sub(start).Seconds(), Writes: writes,
+		CPU: measure.Minus(after, before)}, err
 }
 
-// awaitStatus waits until the operator has said of every job that it runs: those writes are its own too.
+// awaitStatus waits until every job's status is Running, so that those writes are counted too.
 func (b *burst) awaitStatus(ctx context.Context, namespace, way string) error {
 	if way != "operator" {
 		return nil
@@ -155,7 +163,7 @@ func (b *burst) awaitStatus(ctx context.Context, namespace, way string) error {
 	return stack.AwaitPhase(ctx, b.config("bench/burst"), namespace, v1alpha1.PhaseRunning, b.gangs)
 }
 
-// clear deletes what the namespace holds: nothing of one run may weigh on the next.
+// clear empties the namespace, so that one run does not slow down the next.
 func (b *burst) clear(ctx context.Context, clients kubernetes.Interface, namespace string) error {
 	dyn, err := dynamic.NewForConfig(b.config("bench/burst"))
 	if err != nil {
@@ -165,7 +173,8 @@ func (b *burst) clear(ctx context.Context, clients kubernetes.Interface, namespa
 	all := metav1.DeleteOptions{GracePeriodSeconds: &now}
 	jobs := v1alpha1.GroupVersion.WithResource("trainingjobs")
 	for _, resource := range []schema.GroupVersionResource{jobs, groupsOf[b.scheduler]} {
-		if err := dyn.Resource(resource).Namespace(namespace).DeleteCollection(ctx, all, metav1.ListOptions{}); err != nil {
+		if err := dyn.Resource(resource).Namespace(namespace).DeleteCollection(ctx, all,
+			metav1.ListOptions{}); err != nil {
 			return fmt.Errorf("deleting %s: %w", resource.Resource, err)
 		}
 	}
@@ -182,7 +191,8 @@ func (b *burst) jobs(namespace string) []v1alpha1.TrainingJob {
 		jobs[i] = v1alpha1.TrainingJob{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("gang-%03d", i), Namespace: namespace},
 			Spec: v1alpha1.TrainingJobSpec{
-				Framework: v1alpha1.FrameworkPyTorch, Image: "example/train:1", Command: []string{"train"}, Replicas: &ranks,
+				Framework: v1alpha1.FrameworkPyTorch, Image: "example/train:1", Command: []string{"train"},
+				Replicas: &ranks,
 				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
 					"nvidia.com/gpu": resource.MustParse("1"), "cpu": resource.MustParse("1"),
 				}},

@@ -1,8 +1,8 @@
-// Burst answers one question: many gangs arrive at once and all fit; how much longer than its scheduler's own floor does the
-// operator take until every rank runs, and how many API writes does it spend?
+// Burst answers one question: when many gangs arrive at once and all fit, how much longer than the scheduler
+// alone does the operator take until every rank runs, and how many API writes does it make?
 //
-// In one run, on one cluster, it applies the gangs as TrainingJobs, then writes the very groups and pods that the operator had
-// made again with a raw client, several times in turn. It reports ratios and counters.
+// On one cluster it applies the gangs as TrainingJobs and then writes the same groups and pods with a raw
+// client, several times in turn. It prints ratios and counters.
 package main
 
 import (
@@ -21,8 +21,9 @@ import (
 func main() {
 	var o options
 	cmd := &cobra.Command{
-		Use:           "burst",
-		Short:         "Many gangs at once: the operator beside raw groups and pods on the same scheduler",
+		Use: "burst",
+		Short: "Compare the operator with raw groups and pods on the same scheduler when many " +
+			"gangs arrive at once",
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -32,11 +33,12 @@ func main() {
 	flags.IntVar(&o.gangs, "gangs", 60, "number of gangs")
 	flags.IntVar(&o.ranks, "ranks", 8, "ranks of a gang, one GPU each")
 	flags.IntVar(&o.nodes, "nodes", 64, "fake nodes of 8 GPUs")
-	flags.IntVar(&o.pairs, "pairs", 3, "how often each way is run, in turn, after one pair to warm up")
-	flags.StringSliceVar(&o.schedulers, "scheduler", []string{localcluster.SchedulerVolcano, localcluster.SchedulerNative}, "schedulers")
+	flags.IntVar(&o.pairs, "pairs", 3, "number of runs of each way, in turn, after one pair that warms up")
+	flags.StringSliceVar(&o.schedulers, "scheduler",
+		[]string{localcluster.SchedulerVolcano, localcluster.SchedulerNative}, "schedulers")
 	flags.StringVar(&o.operator, "operator", "bin/operator", "the operator's binary")
 	flags.StringVar(&o.crds, "crds", "deploy/crd", "folder of CRDs")
-	flags.StringVar(&o.out, "out", "bench/results", "folder for the report, as JSON")
+	flags.StringVar(&o.out, "out", "bench/results", "folder for the summary, as JSON")
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -46,15 +48,10 @@ func main() {
 	}
 }
 
-type options struct {
-	gangs, ranks, nodes, pairs int
-	schedulers                 []string
-	operator, crds, out        string
-}
-
 func (o options) run(ctx context.Context) error {
 	if need, have := o.gangs*o.ranks, o.nodes*8; need > have {
-		return fmt.Errorf("%d gangs of %d ranks need %d GPUs, %d nodes have %d: raise --nodes", o.gangs, o.ranks, need, o.nodes, have)
+		return fmt.Errorf("%d gangs of %d ranks need %d GPUs, %d nodes have %d: raise --nodes", o.gangs,
+			o.ranks, need, o.nodes, have)
 	}
 	dir, err := os.MkdirTemp("", "burst-")
 	if err != nil {
@@ -62,22 +59,23 @@ func (o options) run(ctx context.Context) error {
 	}
 	defer os.RemoveAll(dir)
 	cluster, err := localcluster.Up(ctx, localcluster.Options{
-		Dir: filepath.Join(dir, "cluster"), Nodes: o.nodes, Audit: true, Attached: true, Schedulers: o.schedulers, Progress: os.Stderr,
+		Dir: filepath.Join(dir, "cluster"), Nodes: o.nodes, Audit: true, Attached: true,
+		Schedulers: o.schedulers, Progress: os.Stderr,
 		CRDs: []string{o.crds},
 	})
 	if err != nil {
 		return err
 	}
-	defer cluster.Down(context.WithoutCancel(ctx)) //nolint:errcheck // the cluster is attached: it ends with this process anyway
-	report := newReport(o)
+	defer cluster.Down(context.WithoutCancel(ctx)) //nolint:errcheck // attached: it ends with this process
+	results := newSummary(o)
 	for _, scheduler := range o.schedulers {
 		b := &burst{options: o, cluster: cluster, scheduler: scheduler, dir: dir}
 		runs, err := b.runAll(ctx)
 		if err != nil {
 			return fmt.Errorf("%s: %w", scheduler, err)
 		}
-		report.add(scheduler, runs)
+		results.add(scheduler, runs)
 	}
-	report.print(os.Stdout)
-	return report.save(o.out)
+	results.print(os.Stdout)
+	return results.save(o.out)
 }

@@ -1,4 +1,4 @@
-// Package measure reads what happened from outside: the API server's audit log and watches.
+// Package measure observes a cluster from outside, through the API server's audit log, watches and /proc.
 package measure
 
 import (
@@ -12,10 +12,10 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// Writes counts API writes by what was written: "create pods", "patch trainingjobs/status".
+// Writes counts API writes by verb and resource: "create pods", "patch trainingjobs/status".
 type Writes map[string]int
 
-// Total is the number of all writes.
+// Total returns the number of all writes.
 func (w Writes) Total() int {
 	n := 0
 	for _, c := range w {
@@ -24,13 +24,13 @@ func (w Writes) Total() int {
 	return n
 }
 
-// AuditLog reads an API server's audit log from where it last stopped.
+// AuditLog reads an API server's audit log incrementally.
 type AuditLog struct {
 	path   string
 	offset int64
 }
 
-// NewAuditLog starts at the log's present end.
+// NewAuditLog starts at the current end of the log.
 func NewAuditLog(path string) (*AuditLog, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -39,8 +39,8 @@ func NewAuditLog(path string) (*AuditLog, error) {
 	return &AuditLog{path: path, offset: info.Size()}, nil
 }
 
-// Since returns the writes that were answered since the last call, by the first part of the client's user agent ("operator" of
-// "operator/v1"). Refused writes count too: they cost as much.
+// Since returns the writes that were answered since the last call, keyed by the first part of the client's
+// user agent ("operator" of "operator/v1"). Rejected writes count too: they cost as much.
 func (l *AuditLog) Since() (map[string]Writes, error) {
 	f, err := os.Open(l.path)
 	if err != nil {
@@ -55,7 +55,7 @@ func (l *AuditLog) Since() (map[string]Writes, error) {
 	return writes, err
 }
 
-// count reads whole lines; one that is still being written stays for the next time.
+// count reads complete lines; a line that is still being written is left for the next call.
 func count(r io.Reader) (map[string]Writes, int64, error) {
 	byAgent := map[string]Writes{}
 	var read int64

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -8,12 +9,17 @@ import (
 )
 
 func TestCount(t *testing.T) {
-	const log = `{"stage":"ResponseComplete","verb":"create","userAgent":"operator/v1 (linux)","objectRef":{"resource":"pods"}}
-{"stage":"ResponseComplete","verb":"create","userAgent":"operator/v1 (linux)","objectRef":{"resource":"pods"}}
-{"stage":"RequestReceived","verb":"create","userAgent":"operator/v1","objectRef":{"resource":"pods"}}
-{"stage":"ResponseComplete","verb":"patch","userAgent":"operator/v1","objectRef":{"resource":"trainingjobs","subresource":"status"}}
-{"stage":"ResponseComplete","verb":"create","userAgent":"raw/burst","objectRef":{"resource":"podgroups"}}
-{"stage":"ResponseComplete","verb":"cre`
+	event := func(stage, verb, agent, ref string) string {
+		return fmt.Sprintf(`{"stage":%q,"verb":%q,"userAgent":%q,"objectRef":{%s}}`, stage, verb, agent, ref)
+	}
+	log := strings.Join([]string{
+		event("ResponseComplete", "create", "operator/v1 (linux)", `"resource":"pods"`),
+		event("ResponseComplete", "create", "operator/v1 (linux)", `"resource":"pods"`),
+		event("RequestReceived", "create", "operator/v1", `"resource":"pods"`),
+		event("ResponseComplete", "patch", "operator/v1", `"resource":"trainingjobs","subresource":"status"`),
+		event("ResponseComplete", "create", "raw/burst", `"resource":"podgroups"`),
+		`{"stage":"ResponseComplete","verb":"cre`,
+	}, "\n")
 	got, read, err := count(strings.NewReader(log))
 	if err != nil {
 		t.Fatal(err)
@@ -26,7 +32,7 @@ func TestCount(t *testing.T) {
 		t.Errorf("writes (-want +got):\n%s", diff)
 	}
 	if want := int64(strings.LastIndex(log, "\n") + 1); read != want {
-		t.Errorf("read %d bytes, want %d: the half line stays for the next time", read, want)
+		t.Errorf("read %d bytes, want %d: half a line is left for the next call", read, want)
 	}
 	if n := got["operator"].Total(); n != 3 {
 		t.Errorf("total %d, want 3", n)

@@ -9,11 +9,12 @@ import (
 	"strings"
 )
 
-// ticksPerSecond of /proc's times: USER_HZ, which Linux fixes at 100 for all that user space sees (man 5 proc).
+// ticksPerSecond is USER_HZ, the unit of times in /proc, which Linux fixes at 100 for user space (man 5
+// proc).
 const ticksPerSecond = 100
 
-// CPU is the processor time in seconds that each child process of this one has used so far, by the name of its program.
-// Where the machine is what limits a run, this says whose work it was; unlike times it depends little on what else runs.
+// CPU returns the processor time in seconds that the children of this process have used so far, by program
+// name. Where the machine limits a run it shows which program did the work; other load hardly affects it.
 func CPU() (map[string]float64, error) {
 	files, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
@@ -23,7 +24,7 @@ func CPU() (map[string]float64, error) {
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
-			continue // it has ended
+			continue // the process has ended
 		}
 		name, parent, ticks, err := parseStat(text)
 		if err != nil {
@@ -36,13 +37,14 @@ func CPU() (map[string]float64, error) {
 	return used, nil
 }
 
-// parseStat reads the name (which the kernel cuts at 15 characters), the parent and the ticks in user and kernel mode.
+// parseStat reads the name (which the kernel truncates to 15 characters), the parent, and the ticks in user
+// and kernel mode.
 func parseStat(text []byte) (name string, parent, ticks int, err error) {
 	begin, end := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
 	if begin < 0 || end < begin {
 		return "", 0, 0, fmt.Errorf("no name in %q", text)
 	}
-	const ppid, utime, stime = 1, 11, 12 // counted from the state, which follows the name
+	const ppid, utime, stime = 1, 11, 12 // indexes from the state, which follows the name
 	fields := strings.Fields(string(text[end+1:]))
 	if len(fields) <= stime {
 		return "", 0, 0, fmt.Errorf("too few fields in %q", text)
@@ -56,7 +58,7 @@ func parseStat(text []byte) (name string, parent, ticks int, err error) {
 	return string(text[begin+1 : end]), numbers[0], numbers[1] + numbers[2], nil
 }
 
-// Minus is what was used since an earlier reading; programs that used less than a hundredth of a second are left out.
+// Minus returns what was used since an earlier reading. It leaves out programs that used less than 10 ms.
 func Minus(now, before map[string]float64) map[string]float64 {
 	used := map[string]float64{}
 	for name, t := range now {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Running watches the pods of one namespace and tells how many were seen running, and when.
+// Running watches the pods of one namespace and records how many run, and when the last one started.
 type Running struct {
 	mu      sync.Mutex
 	phases  map[string]corev1.PodPhase
@@ -21,7 +21,7 @@ type Running struct {
 	changed chan struct{}
 }
 
-// WatchRunning starts the watch and returns when it has synced. The watch ends with ctx.
+// WatchRunning starts the watch and returns once it has synced. The watch ends with ctx.
 func WatchRunning(ctx context.Context, clients kubernetes.Interface, namespace string) (*Running, error) {
 	r := &Running{phases: map[string]corev1.PodPhase{}, changed: make(chan struct{}, 1)}
 	factory := informers.NewSharedInformerFactoryWithOptions(clients, 0, informers.WithNamespace(namespace))
@@ -68,7 +68,8 @@ func (r *Running) see(o any, gone bool) {
 	}
 }
 
-// Until waits until ok holds for the number of pods and of running pods, and returns when the last one began to run.
+// Until waits until ok holds for the numbers of pods and of running pods. It returns the time at which the
+// last pod was seen to run.
 func (r *Running) Until(ctx context.Context, ok func(pods, running int) bool) (time.Time, error) {
 	for {
 		r.mu.Lock()

@@ -31,7 +31,8 @@ type Operator struct {
 	done chan error
 }
 
-// StartOperator starts the binary against a cluster and returns when it is ready. Its log goes to dir/operator.log.
+// StartOperator starts the binary against a cluster and returns once it is ready. Its log is
+// dir/operator.log.
 func StartOperator(ctx context.Context, binary, kubeconfig, scheduler, dir string) (*Operator, error) {
 	port, err := freePort()
 	if err != nil {
@@ -59,7 +60,7 @@ func StartOperator(ctx context.Context, binary, kubeconfig, scheduler, dir strin
 	return o, nil
 }
 
-// configure writes the configuration that a benchmark runs with: the defaults, without what only disturbs.
+// configure writes the configuration for a benchmark: the defaults without leader election and metrics.
 func configure(file, scheduler, healthAddress string) error {
 	c := config.Default()
 	c.LeaderElection.Enabled = false
@@ -77,23 +78,24 @@ func configure(file, scheduler, healthAddress string) error {
 }
 
 func (o *Operator) awaitReady(ctx context.Context, url string) error {
-	return wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		select {
-		case err := <-o.done:
-			o.done <- err
-			return false, fmt.Errorf("the operator ended before it was ready, see its log: %w", err)
-		default:
-		}
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-		if err != nil {
-			return false, err
-		}
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			return false, nil // not listening yet
-		}
-		return resp.StatusCode == http.StatusOK, resp.Body.Close()
-	})
+	return wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true,
+		func(ctx context.Context) (bool, error) {
+			select {
+			case err := <-o.done:
+				o.done <- err
+				return false, fmt.Errorf("the operator ended before it was ready, see its log: %w", err)
+			default:
+			}
+			req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+			if err != nil {
+				return false, err
+			}
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil {
+				return false, nil // not listening yet
+			}
+			return resp.StatusCode == http.StatusOK, resp.Body.Close()
+		})
 }
 
 // Stop ends the operator and waits for its exit.
@@ -106,7 +108,7 @@ func (o *Operator) Stop() error {
 	return nil
 }
 
-// WriteJobs applies the TrainingJobs as fast as Connections allow.
+// WriteJobs creates the TrainingJobs as fast as Connections allow.
 func WriteJobs(ctx context.Context, cluster *rest.Config, jobs []v1alpha1.TrainingJob) error {
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
@@ -119,18 +121,19 @@ func WriteJobs(ctx context.Context, cluster *rest.Config, jobs []v1alpha1.Traini
 	return parallel(ctx, len(jobs), func(ctx context.Context, i int) error { return c.Create(ctx, &jobs[i]) })
 }
 
-// freePort asks the kernel for a port that nobody uses.
+// freePort asks the kernel for an unused port.
 func freePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return 0, fmt.Errorf("looking for a free port: %w", err)
+		return 0, fmt.Errorf("finding a free port: %w", err)
 	}
 	defer l.Close()
 	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
-// AwaitPhase watches the TrainingJobs of a namespace until n of them are in the phase.
-func AwaitPhase(ctx context.Context, cluster *rest.Config, namespace string, phase v1alpha1.Phase, n int) error {
+// AwaitPhase polls the TrainingJobs of a namespace until n of them are in the phase.
+func AwaitPhase(ctx context.Context, cluster *rest.Config, namespace string, phase v1alpha1.Phase,
+	n int) error {
 	dyn, err := dynamic.NewForConfig(cluster)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-// Package stack holds the ways to run gangs that a benchmark compares.
+// Package stack runs gangs in the ways that a benchmark compares.
 package stack
 
 import (
@@ -15,18 +15,20 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Connections is how many requests a client of a benchmark has under way at once.
+// Connections is the number of concurrent requests of a benchmark client.
 const Connections = 16
 
-// Gangs are groups and pods as somebody made them: what a raw client writes again, and nothing else.
+// Gangs are captured groups and pods that a raw client can write again.
 type Gangs struct {
 	Resource schema.GroupVersionResource
 	Groups   []unstructured.Unstructured
 	Pods     []corev1.Pod
 }
 
-// Capture reads the groups and pods of a namespace and strips what the API server, the scheduler and the owner added.
-func Capture(ctx context.Context, config *rest.Config, namespace string, groups schema.GroupVersionResource) (Gangs, error) {
+// Capture reads the groups and pods of a namespace and strips what the API server, the scheduler and the
+// owner have added.
+func Capture(ctx context.Context, config *rest.Config, namespace string,
+	groups schema.GroupVersionResource) (Gangs, error) {
 	g := Gangs{Resource: groups}
 	dyn, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -43,7 +45,8 @@ func Capture(ctx context.Context, config *rest.Config, namespace string, groups 
 	for _, group := range list.Items {
 		g.Groups = append(g.Groups, unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": group.GetAPIVersion(), "kind": group.GetKind(), "spec": group.Object["spec"],
-			"metadata": map[string]any{"name": group.GetName(), "labels": group.Object["metadata"].(map[string]any)["labels"]},
+			"metadata": map[string]any{"name": group.GetName(),
+				"labels": group.Object["metadata"].(map[string]any)["labels"]},
 		}})
 	}
 	pods, err := clients.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
@@ -60,7 +63,8 @@ func Capture(ctx context.Context, config *rest.Config, namespace string, groups 
 	return g, nil
 }
 
-// WriteRaw writes groups, then pods, as fast as Connections allow: the floor for any operator on this scheduler.
+// WriteRaw creates groups, then pods, as fast as Connections allow. No operator can be faster on this
+// scheduler.
 func WriteRaw(ctx context.Context, config *rest.Config, namespace string, gangs Gangs) error {
 	dyn, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -73,7 +77,8 @@ func WriteRaw(ctx context.Context, config *rest.Config, namespace string, gangs 
 		return err
 	}
 	err = parallel(ctx, len(gangs.Groups), func(ctx context.Context, i int) error {
-		_, err := dyn.Resource(gangs.Resource).Namespace(namespace).Create(ctx, &gangs.Groups[i], metav1.CreateOptions{})
+		_, err := dyn.Resource(gangs.Resource).Namespace(namespace).Create(ctx, &gangs.Groups[i],
+			metav1.CreateOptions{})
 		return err
 	})
 	if err != nil {

@@ -40,7 +40,7 @@ func (s server) inPhase(t *testing.T, job *v1alpha1.TrainingJob, phase v1alpha1.
 	return job
 }
 
-// change tries an update, and forgets it.
+// change tries an update as a dry run.
 func (s server) change(t *testing.T, job *v1alpha1.TrainingJob, edit func(*v1alpha1.TrainingJob)) error {
 	t.Helper()
 	job = job.DeepCopy()
@@ -54,29 +54,35 @@ func (s server) changesByPhase(t *testing.T) {
 	scheduler := scheduling(func(p *v1alpha1.SchedulingPolicy) { p.Scheduler = v1alpha1.SchedulerNative })
 	ttl := func(j *v1alpha1.TrainingJob) { j.Spec.RunPolicy.TTLSecondsAfterFinished = ptr.To[int32](9) }
 	framework := func(j *v1alpha1.TrainingJob) { j.Spec.Framework = v1alpha1.FrameworkCustom }
-	// A client that sends an emptied status must not get around the rules: the old object's status counts.
+	// A client that sends an empty status must not bypass the rules: the old object's status counts.
 	imageAndStatus := func(j *v1alpha1.TrainingJob) { image(j); j.Status = v1alpha1.TrainingJobStatus{} }
 	const schedulerField = "spec.runPolicy.schedulingPolicy.scheduler"
 	const finished = "has finished: create a new job"
 
-	type refusal struct{ field, says string }
-	idle := map[string]*refusal{"image": nil, "replicas": nil, "scheduler": nil, "ttl": nil, "framework": nil, "image and status": nil}
-	queued := map[string]*refusal{"image": nil, "replicas": nil, "scheduler": {schedulerField, suspendFirst}, "ttl": nil, "framework": nil}
-	running := map[string]*refusal{
-		"image": {"spec.image", suspendFirst}, "replicas": nil, "scheduler": {schedulerField, suspendFirst}, "ttl": nil,
+	type rejection struct{ field, says string }
+	idle := map[string]*rejection{"image": nil, "replicas": nil, "scheduler": nil, "ttl": nil, "framework": nil,
+		"image and status": nil}
+	queued := map[string]*rejection{"image": nil, "replicas": nil, "scheduler": {schedulerField, suspendFirst},
+		"ttl": nil, "framework": nil}
+	running := map[string]*rejection{
+		"image": {"spec.image", suspendFirst}, "replicas": nil, "scheduler": {schedulerField,
+			suspendFirst}, "ttl": nil,
 		"framework": {"spec.framework", suspendFirst}, "image and status": {"spec.image", suspendFirst},
 	}
-	over := map[string]*refusal{
-		"image": {"spec.image", finished}, "replicas": {"spec.replicas", finished}, "scheduler": {schedulerField, finished}, "ttl": nil,
+	over := map[string]*rejection{
+		"image": {"spec.image", finished}, "replicas": {"spec.replicas",
+			finished}, "scheduler": {schedulerField, finished}, "ttl": nil,
 		"framework": {"spec.framework", finished}, "image and status": {"spec.image", finished},
 	}
 	edits := map[string]func(*v1alpha1.TrainingJob){
-		"image": image, "replicas": replicas, "scheduler": scheduler, "ttl": ttl, "framework": framework, "image and status": imageAndStatus,
+		"image": image, "replicas": replicas, "scheduler": scheduler, "ttl": ttl, "framework": framework,
+		"image and status": imageAndStatus,
 	}
-	for phase, want := range map[v1alpha1.Phase]map[string]*refusal{
+	for phase, want := range map[v1alpha1.Phase]map[string]*rejection{
 		"": idle, v1alpha1.PhasePending: idle, v1alpha1.PhaseSuspended: idle, v1alpha1.PhaseQueued: queued,
-		v1alpha1.PhaseStarting: running, v1alpha1.PhaseRunning: running, v1alpha1.PhaseDraining: running, v1alpha1.PhaseRestarting: running,
-		v1alpha1.PhaseSucceeded: over, v1alpha1.PhaseFailed: over,
+		v1alpha1.PhaseStarting: running, v1alpha1.PhaseRunning: running, v1alpha1.PhaseDraining: running,
+		v1alpha1.PhaseRestarting: running,
+		v1alpha1.PhaseSucceeded:  over, v1alpha1.PhaseFailed: over,
 	} {
 		job := s.stored(t, simple(), phase)
 		for name, r := range want {
@@ -87,17 +93,19 @@ func (s server) changesByPhase(t *testing.T) {
 					t.Errorf("refused: %v", err)
 				case r != nil:
 					says := strings.Replace(r.says, suspendFirst, "is "+string(phase)+": "+suspendFirst, 1)
-					wantRefusal(t, err, says, r.field)
+					wantRejection(t, err, says, r.field)
 				}
 			})
 		}
 	}
 }
 
-// everyField: each field of the spec is either listed here as changeable while the job runs, or refused by its name.
+// everyField: each field of the spec is either listed here as changeable while the job runs, or rejected by
+// name.
 func (s server) everyField(t *testing.T) {
 	changeable := []string{
-		"replicas", "backoffLimit", "runPolicy.suspend", "runPolicy.cleanPodPolicy", "runPolicy.ttlSecondsAfterFinished",
+		"replicas", "backoffLimit", "runPolicy.suspend", "runPolicy.cleanPodPolicy",
+		"runPolicy.ttlSecondsAfterFinished",
 		"runPolicy.activeDeadlineSeconds", "runPolicy.backoffLimit", "runPolicy.schedulingPolicy.minAvailable",
 	}
 	job := s.stored(t, everything(), v1alpha1.PhaseRunning)
@@ -124,21 +132,22 @@ func (s server) everyField(t *testing.T) {
 				if err != nil {
 					t.Errorf("refused: %v", err)
 				}
-			case path == "framework": // required: the schema speaks first; changesByPhase changes it
+			case path == "framework": // required: the schema rejects it first; changesByPhase covers it
 			default:
-				wantRefusal(t, err, path+" cannot change while the job is Running: "+suspendFirst, "spec."+path)
+				wantRejection(t, err, path+" cannot change while the job is Running: "+suspendFirst, "spec."+path)
 			}
 		})
 	}
 }
 
-// everything sets every field of the simple form that can stand beside the others.
+// everything sets every field of the simple form that does not exclude another.
 func everything() *v1alpha1.TrainingJob {
 	j := simple()
 	s := &j.Spec
 	s.Args = []string{"--epochs=1"}
 	s.Env = []corev1.EnvVar{{Name: "A", Value: "b"}}
-	s.EnvFrom = []corev1.EnvFromSource{{Prefix: "P_", ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "c"}}}}
+	s.EnvFrom = []corev1.EnvFromSource{{Prefix: "P_",
+		ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "c"}}}}
 	s.Resources.Limits = gpus("1")
 	s.Volumes = []corev1.Volume{{Name: "data"}}
 	s.VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/data"}}
@@ -155,14 +164,15 @@ func everything() *v1alpha1.TrainingJob {
 		Suspend: ptr.To(false), CleanPodPolicy: v1alpha1.CleanPodAll, TTLSecondsAfterFinished: ptr.To[int32](1),
 		ActiveDeadlineSeconds: ptr.To[int64](1), RestartScope: v1alpha1.ScopeGang,
 		SchedulingPolicy: v1alpha1.SchedulingPolicy{
-			Scheduler: v1alpha1.SchedulerVolcano, Queue: "research", MinAvailable: ptr.To[int32](1), MinResources: gpus("1"),
+			Scheduler: v1alpha1.SchedulerVolcano, Queue: "research", MinAvailable: ptr.To[int32](1),
+			MinResources:  gpus("1"),
 			PriorityClass: "high", ScheduleTimeoutSeconds: ptr.To[int32](1),
 		},
 	}
 	return j
 }
 
-// specFields lists the fields of the spec from the CRD, policies replaced by their own.
+// specFields lists the fields of the spec from the CRD, with policies replaced by their fields.
 func specFields(t *testing.T) []string {
 	t.Helper()
 	objects, err := apitest.Objects("../../deploy/crd")
@@ -170,7 +180,8 @@ func specFields(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	versions, _, _ := unstructured.NestedSlice(objects[0].Object, "spec", "versions")
-	schema, _, _ := unstructured.NestedMap(versions[0].(map[string]any), "schema", "openAPIV3Schema", "properties", "spec", "properties")
+	schema, _, _ := unstructured.NestedMap(versions[0].(map[string]any), "schema", "openAPIV3Schema",
+		"properties", "spec", "properties")
 	var walk func(properties map[string]any, prefix string) []string
 	walk = func(properties map[string]any, prefix string) []string {
 		var paths []string
@@ -201,9 +212,11 @@ func asUnstructured(t *testing.T, job *v1alpha1.TrainingJob) *unstructured.Unstr
 func (s server) roleChanges(t *testing.T) {
 	const field = "spec.replicaSpecs"
 	scaled := editRole(v1alpha1.RoleWorker, func(r *v1alpha1.ReplicaSpec) { r.Replicas = ptr.To[int32](3) })
-	template := editRole(v1alpha1.RoleWorker, func(r *v1alpha1.ReplicaSpec) { r.Template.Spec.Containers[0].Image = "trainer:2" })
+	template := editRole(v1alpha1.RoleWorker,
+		func(r *v1alpha1.ReplicaSpec) { r.Template.Spec.Containers[0].Image = "trainer:2" })
 	policies := func(j *v1alpha1.TrainingJob) {
-		j.Spec.ReplicaSpecs = map[v1alpha1.Role]v1alpha1.ReplicaSpec{"Master": role(1, "Never"), "Worker": role(7, "Never")}
+		j.Spec.ReplicaSpecs = map[v1alpha1.Role]v1alpha1.ReplicaSpec{"Master": role(1, "Never"),
+			"Worker": role(7, "Never")}
 	}
 	removed := func(j *v1alpha1.TrainingJob) { delete(j.Spec.ReplicaSpecs, v1alpha1.RoleMaster) }
 	toSimple := func(j *v1alpha1.TrainingJob) { j.Spec = simple().Spec }
@@ -213,20 +226,21 @@ func (s server) roleChanges(t *testing.T) {
 		edit   func(*v1alpha1.TrainingJob)
 		says   string // empty: accepted
 	}{
-		"replicas while running":     {"a resize", v1alpha1.PhaseRunning, scaled, ""},
-		"template while running":     {"ranks would differ", v1alpha1.PhaseRunning, template, suspendFirst},
-		"policies while running":     {"gang-defining", v1alpha1.PhaseRunning, policies, suspendFirst},
-		"template while queued":      {"no rank exists", v1alpha1.PhaseQueued, template, ""},
-		"template while suspended":   {"no rank exists", v1alpha1.PhaseSuspended, template, ""},
-		"replicas when finished":     {"nothing would happen", v1alpha1.PhaseSucceeded, scaled, "create a new job"},
-		"a role less while new":      {"pods are named after roles", "", removed, "delete the job"},
-		"a role less while running":  {"pods are named after roles", v1alpha1.PhaseRunning, removed, "delete the job"},
+		"replicas while running":   {"a resize", v1alpha1.PhaseRunning, scaled, ""},
+		"template while running":   {"ranks would differ", v1alpha1.PhaseRunning, template, suspendFirst},
+		"policies while running":   {"gang-defining", v1alpha1.PhaseRunning, policies, suspendFirst},
+		"template while queued":    {"no rank exists", v1alpha1.PhaseQueued, template, ""},
+		"template while suspended": {"no rank exists", v1alpha1.PhaseSuspended, template, ""},
+		"replicas when finished":   {"nothing would happen", v1alpha1.PhaseSucceeded, scaled, "create a new job"},
+		"a role less while new":    {"pods are named after roles", "", removed, "delete the job"},
+		"a role less while running": {"pods are named after roles", v1alpha1.PhaseRunning, removed,
+			"delete the job"},
 		"the simple form, suspended": {"the Master would go", v1alpha1.PhaseSuspended, toSimple, "delete the job"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := s.change(t, s.stored(t, full(), c.phase), c.edit)
 			if c.says != "" {
-				wantRefusal(t, err, c.says, field)
+				wantRejection(t, err, c.says, field)
 			} else if err != nil {
 				t.Errorf("%s\nrefused: %v", c.reason, err)
 			}
@@ -243,11 +257,12 @@ func (s server) roleChanges(t *testing.T) {
 		}
 	})
 	t.Run("the other form of the same roles, running", func(t *testing.T) {
-		wantRefusal(t, s.change(t, s.stored(t, simple(), v1alpha1.PhaseRunning), form), suspendFirst, field, "spec.command")
+		wantRejection(t, s.change(t, s.stored(t, simple(), v1alpha1.PhaseRunning), form), suspendFirst, field,
+			"spec.command")
 	})
 }
 
-// suspendThenChange: the way that the refusals point to, step by step.
+// suspendThenChange follows the advice of the rejections step by step.
 func (s server) suspendThenChange(t *testing.T) {
 	suspend := func(on bool) func(*v1alpha1.TrainingJob) {
 		return func(j *v1alpha1.TrainingJob) { j.Spec.RunPolicy.Suspend = &on }
@@ -255,14 +270,16 @@ func (s server) suspendThenChange(t *testing.T) {
 	image := func(j *v1alpha1.TrainingJob) { j.Spec.Image = "trainer:2" }
 	job := s.stored(t, simple(), v1alpha1.PhaseRunning)
 
-	// The ranks of the running attempt are still to be ended by what they were made from, so not both at once.
-	wantRefusal(t, s.change(t, job, func(j *v1alpha1.TrainingJob) { suspend(true)(j); image(j) }), suspendFirst, "spec.image")
+	// Suspending and changing at once is rejected: the ranks of the running attempt must be ended by the spec
+	// that made them.
+	wantRejection(t, s.change(t, job, func(j *v1alpha1.TrainingJob) { suspend(true)(j); image(j) }),
+		suspendFirst, "spec.image")
 	suspend(true)(job)
 	if err := s.client.Update(t.Context(), job); err != nil {
 		t.Fatal(err)
 	}
 	s.inPhase(t, job, v1alpha1.PhaseDraining)
-	wantRefusal(t, s.change(t, job, image), "wait until its phase is Suspended", "spec.image")
+	wantRejection(t, s.change(t, job, image), "wait until its phase is Suspended", "spec.image")
 	s.inPhase(t, job, v1alpha1.PhaseSuspended)
 	image(job)
 	suspend(false)(job)
@@ -281,11 +298,12 @@ func (s server) scale(t *testing.T) {
 	if err := scaleTo(t, running, 4); err != nil {
 		t.Errorf("scaling a running job: %v", err)
 	}
-	wantRefusal(t, scaleTo(t, running, 0), "1", "spec.replicas")
+	wantRejection(t, scaleTo(t, running, 0), "1", "spec.replicas")
 	if err := scaleTo(t, s.stored(t, full(), v1alpha1.PhaseRunning), 4); err == nil {
 		t.Error("the full form was scaled, though it has no one number of replicas")
 	}
-	wantRefusal(t, scaleTo(t, s.stored(t, simple(), v1alpha1.PhaseFailed), 4), "create a new job", "spec.replicas")
+	wantRejection(t, scaleTo(t, s.stored(t, simple(), v1alpha1.PhaseFailed), 4), "create a new job",
+		"spec.replicas")
 }
 
 func (s server) queueByLabel(t *testing.T) {
@@ -293,7 +311,7 @@ func (s server) queueByLabel(t *testing.T) {
 	queues("", "research", "")(job)
 	other := func(j *v1alpha1.TrainingJob) { j.Labels[v1alpha1.LabelKueueQueue] = "other" }
 	job = s.stored(t, job, v1alpha1.PhaseRunning)
-	wantRefusal(t, s.change(t, job, other), suspendFirst, queueLabel)
+	wantRejection(t, s.change(t, job, other), suspendFirst, queueLabel)
 	if err := s.change(t, job, func(j *v1alpha1.TrainingJob) { j.Labels["team"] = "a" }); err != nil {
 		t.Errorf("another label of a running job: %v", err)
 	}
@@ -303,7 +321,7 @@ func (s server) queueByLabel(t *testing.T) {
 	}
 }
 
-// nothingIsDefaulted: what takes part in an "only one of" rule must come back as it was written.
+// nothingIsDefaulted: fields of an "only one of" rule must be stored as they were written.
 func (s server) nothingIsDefaulted(t *testing.T) {
 	job := simple()
 	job.Spec.Replicas = nil

@@ -7,8 +7,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/test/api/apitest"
 )
 
-// The CRD stays below what a plain `kubectl apply` can remember of an object (256 KiB in an annotation), and far below what
-// etcd takes (1.5 MiB).
+// The CRD stays below what `kubectl apply` can store in its annotation (256 KiB), and far below etcd's limit
+// (1.5 MiB).
 func TestCRDIsSmall(t *testing.T) {
 	objects, err := apitest.Objects("../../deploy/crd")
 	if err != nil {
@@ -16,14 +16,16 @@ func TestCRDIsSmall(t *testing.T) {
 	}
 	for _, o := range objects {
 		if o.GetKind() != "CustomResourceDefinition" {
-			t.Errorf("%s: deploy/crd holds CRDs only, so that kubectl apply -f deploy/crd suffices; found a %s", o.Path, o.GetKind())
+			t.Errorf("%s: deploy/crd holds CRDs only, so that kubectl apply -f deploy/crd suffices; found "+
+				"a %s", o.Path, o.GetKind())
 		}
 		raw, err := json.Marshal(o.Object)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if len(raw) > 200<<10 {
-			t.Errorf("%s has %d bytes of JSON; drop descriptions of foreign types (api/v1alpha1/rules.yaml, foreign)", o.Path, len(raw))
+			t.Errorf("%s has %d bytes of JSON; drop descriptions of foreign types "+
+				"(api/v1alpha1/rules.yaml, foreign)", o.Path, len(raw))
 		}
 	}
 }

@@ -1,3 +1,3 @@
-// Package api holds the TrainingJob API against a real API server: what is refused, with which words; what may change when;
-// and that the CRD's rules (CEL) and pkg/trainingjob.Validate (Go) judge alike.
+// Package api tests the TrainingJob API on a real API server: what is rejected and with which words, what may
+// change when, and that the CRD's rules (CEL) agree with pkg/trainingjob.Validate (Go).
 package api

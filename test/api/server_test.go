@@ -15,7 +15,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/test/api/apitest"
 )
 
-// One API server for all: bringing it up is what takes the time.
+// All tests share one API server, because starting it dominates their time.
 func TestAPIServer(t *testing.T) {
 	s := server{apitest.Start(t, "../..")}
 	t.Run("specs", s.specs)
@@ -30,16 +30,17 @@ func TestAPIServer(t *testing.T) {
 
 type server struct{ client client.Client }
 
-// specs: the API server judges every job as Validate does.
+// specs: the API server accepts and rejects the same jobs as Validate.
 func (s server) specs(t *testing.T) {
 	for name, c := range allSpecs() {
 		t.Run(name, func(t *testing.T) {
-			// A rule that depends on the order of a map's keys, which CEL shuffles, judges differently from call to call.
+			// CEL shuffles the keys of a map, so a rule that depends on their order would answer differently
+			// from call to call.
 			for range 5 {
 				err := s.client.Create(t.Context(), c.job(), client.DryRunAll)
 				switch {
 				case len(c.fields) > 0 && !c.goOnly:
-					wantRefusal(t, err, c.says, c.fields...)
+					wantRejection(t, err, c.says, c.fields...)
 				case err != nil:
 					t.Errorf("%s\nrefused: %v", c.reason, err)
 				}
@@ -48,12 +49,12 @@ func (s server) specs(t *testing.T) {
 	}
 }
 
-// wantRefusal: the error names each of the fields, and says what to change.
-func wantRefusal(t *testing.T, err error, says string, fields ...string) {
+// wantRejection checks that the error names each of the fields and says what to change.
+func wantRejection(t *testing.T, err error, says string, fields ...string) {
 	t.Helper()
 	var status apierrors.APIStatus
 	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
-		t.Errorf("want a refusal of %v, got %v", fields, err)
+		t.Errorf("want a rejection of %v, got %v", fields, err)
 		return
 	}
 	if !strings.Contains(err.Error(), says) {
@@ -70,9 +71,9 @@ func wantRefusal(t *testing.T, err error, says string, fields ...string) {
 	}
 }
 
-// names says whether a cause is about a field. The CRD's rules cannot point into a map or the metadata: they point at the
-// nearest field above. A rule over many fields names those that are meant in its message, and an admission policy has its
-// message only.
+// names reports whether a cause is about a field. The CRD's rules cannot point into a map or the metadata;
+// they point at the nearest field above. A rule over several fields names them in its message, and an
+// admission policy has only its message.
 func names(c metav1.StatusCause, field string) bool {
 	if c.Field == "" {
 		key := strings.TrimPrefix(strings.TrimPrefix(field, "metadata.labels."), "metadata.annotations.")
@@ -80,6 +81,7 @@ func names(c metav1.StatusCause, field string) bool {
 	}
 	at := plain(c.Field)
 	return at == field || at != "spec" && strings.HasPrefix(field, at+".") ||
-		slices.Contains(strings.FieldsFunc(c.Message, func(r rune) bool { return r == ' ' || r == ':' }), strings.TrimPrefix(field, "spec.")) ||
+		slices.Contains(strings.FieldsFunc(c.Message, func(r rune) bool { return r == ' ' || r == ':' }),
+			strings.TrimPrefix(field, "spec.")) ||
 		slices.Contains(strings.Fields(c.Message), field)
 }

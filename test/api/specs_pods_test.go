@@ -10,10 +10,13 @@ import (
 func schedulingSpecs() map[string]spec {
 	return map[string]spec{
 		"minAvailable of the ranks": {
-			reason: "all of them", edit: scheduling(func(p *v1alpha1.SchedulingPolicy) { p.MinAvailable = ptr.To[int32](8) }),
+			reason: "all of them", edit: scheduling(func(p *v1alpha1.SchedulingPolicy) {
+				p.MinAvailable = ptr.To[int32](8)
+			}),
 		},
 		"minAvailable above the ranks": {
-			reason: "it could never start", edit: scheduling(func(p *v1alpha1.SchedulingPolicy) { p.MinAvailable = ptr.To[int32](9) }),
+			reason: "it could never start",
+			edit:   scheduling(func(p *v1alpha1.SchedulingPolicy) { p.MinAvailable = ptr.To[int32](9) }),
 			fields: []string{minAvailableField}, says: "minAvailable 9 exceeds the 8 ranks: set it to at most 8",
 		},
 		"minAvailable above the roles' sum": {
@@ -36,35 +39,46 @@ func schedulingSpecs() map[string]spec {
 			fields: []string{"spec.replicas", minAvailableField}, says: "minAvailable 2 exceeds the 0 ranks",
 		},
 		"minAvailable 0": {
-			reason: "a gang of none", edit: scheduling(func(p *v1alpha1.SchedulingPolicy) { p.MinAvailable = ptr.To[int32](0) }),
+			reason: "a gang of none", edit: scheduling(func(p *v1alpha1.SchedulingPolicy) {
+				p.MinAvailable = ptr.To[int32](0)
+			}),
 			fields: []string{minAvailableField}, says: "1",
 		},
 		"an unknown scheduler": {
-			reason: "nobody would place it", edit: scheduling(func(p *v1alpha1.SchedulingPolicy) { p.Scheduler = "yunikorn" }),
+			reason: "nobody would place it",
+			edit:   scheduling(func(p *v1alpha1.SchedulingPolicy) { p.Scheduler = "yunikorn" }),
 			fields: []string{"spec.runPolicy.schedulingPolicy.scheduler"}, says: `supported values: "`,
 		},
 		"a negative timeout": {
-			reason: "means nothing", edit: scheduling(func(p *v1alpha1.SchedulingPolicy) { p.ScheduleTimeoutSeconds = ptr.To[int32](-5) }),
+			reason: "means nothing", edit: scheduling(func(p *v1alpha1.SchedulingPolicy) {
+				p.ScheduleTimeoutSeconds = ptr.To[int32](-5)
+			}),
 			fields: []string{"spec.runPolicy.schedulingPolicy.scheduleTimeoutSeconds"}, says: "1",
 		},
 		"a timeout of 0": {
-			reason: "it would never be placed", edit: scheduling(func(p *v1alpha1.SchedulingPolicy) { p.ScheduleTimeoutSeconds = ptr.To[int32](0) }),
+			reason: "it would never be placed",
+			edit:   scheduling(func(p *v1alpha1.SchedulingPolicy) { p.ScheduleTimeoutSeconds = ptr.To[int32](0) }),
 			fields: []string{"spec.runPolicy.schedulingPolicy.scheduleTimeoutSeconds"}, says: "1",
 		},
 		"a queue": {
 			reason: "legal", edit: scheduling(func(p *v1alpha1.SchedulingPolicy) { p.Queue = "team-a.research" }),
 		},
 		"no queue's name": {
-			reason: "no such queue can exist", edit: scheduling(func(p *v1alpha1.SchedulingPolicy) { p.Queue = "Team A" }),
+			reason: "no such queue can exist",
+			edit:   scheduling(func(p *v1alpha1.SchedulingPolicy) { p.Queue = "Team A" }),
 			fields: []string{queueField}, says: "lower-case letters",
 		},
 		"no PriorityClass's name": {
-			reason: "no such class can exist", edit: scheduling(func(p *v1alpha1.SchedulingPolicy) { p.PriorityClass = "-high" }),
+			reason: "no such class can exist",
+			edit:   scheduling(func(p *v1alpha1.SchedulingPolicy) { p.PriorityClass = "-high" }),
 			fields: []string{"spec.runPolicy.schedulingPolicy.priorityClass"}, says: "lower-case letters",
 		},
 		"a queue at the native scheduler": {
 			reason: "it has no queues",
-			edit:   scheduling(func(p *v1alpha1.SchedulingPolicy) { p.Scheduler, p.Queue = v1alpha1.SchedulerNative, "research" }),
+			edit: scheduling(func(p *v1alpha1.SchedulingPolicy) {
+				p.Scheduler,
+					p.Queue = v1alpha1.SchedulerNative, "research"
+			}),
 			fields: []string{queueField}, says: "has no queues: remove the queue, or use scheduler volcano",
 		},
 		"a queue label at the native scheduler": {
@@ -77,12 +91,19 @@ func schedulingSpecs() map[string]spec {
 		},
 		"minResources at the native scheduler": {
 			reason: "it takes no notice",
-			edit:   scheduling(func(p *v1alpha1.SchedulingPolicy) { p.Scheduler, p.MinResources = v1alpha1.SchedulerNative, gpus("8") }),
-			fields: []string{"spec.runPolicy.schedulingPolicy.minResources"}, says: "remove it, or use scheduler volcano",
+			edit: scheduling(func(p *v1alpha1.SchedulingPolicy) {
+				p.Scheduler,
+					p.MinResources = v1alpha1.SchedulerNative, gpus("8")
+			}),
+			fields: []string{"spec.runPolicy.schedulingPolicy.minResources"}, says: "remove it, or use " +
+				"scheduler volcano",
 		},
 		"a queue at scheduler coscheduling": {
 			reason: "it has no queues",
-			edit:   scheduling(func(p *v1alpha1.SchedulingPolicy) { p.Scheduler, p.Queue = v1alpha1.SchedulerCoscheduling, "research" }),
+			edit: scheduling(func(p *v1alpha1.SchedulingPolicy) {
+				p.Scheduler,
+					p.Queue = v1alpha1.SchedulerCoscheduling, "research"
+			}),
 			fields: []string{queueField}, says: "has no queues: remove the queue, or use scheduler volcano",
 		},
 		"a queue label at scheduler coscheduling": {
@@ -98,13 +119,18 @@ func schedulingSpecs() map[string]spec {
 			edit: scheduling(func(p *v1alpha1.SchedulingPolicy) {
 				p.Scheduler, p.MinResources = v1alpha1.SchedulerCoscheduling, gpus("8")
 			}),
-			fields: []string{"spec.runPolicy.schedulingPolicy.minResources"}, says: "remove it, or use scheduler volcano",
+			fields: []string{"spec.runPolicy.schedulingPolicy.minResources"}, says: "remove it, or use " +
+				"scheduler volcano",
 		},
 		"negative minResources": {
-			reason: "means nothing", edit: scheduling(func(p *v1alpha1.SchedulingPolicy) { p.MinResources = gpus("-8") }),
-			fields: []string{"spec.runPolicy.schedulingPolicy.minResources.nvidia.com/gpu"}, says: "is negative", goOnly: true,
+			reason: "means nothing", edit: scheduling(func(p *v1alpha1.SchedulingPolicy) {
+				p.MinResources = gpus("-8")
+			}),
+			fields: []string{"spec.runPolicy.schedulingPolicy.minResources.nvidia.com/gpu"}, says: "is negative",
+			goOnly: true,
 		},
-		"the same queue three times": {reason: "nothing contradicts", edit: queues("research", "research", "research")},
+		"the same queue three times": {reason: "nothing contradicts",
+			edit: queues("research", "research", "research")},
 		"queues that differ, spec and label": {
 			reason: "in which would it wait?", edit: queues("research", "other", ""),
 			fields: []string{queueLabel}, says: "remove one of the two",
@@ -173,7 +199,9 @@ func podSpecs() map[string]spec {
 	return map[string]spec{
 		"a queue label on a pod template": {
 			reason: "the gang queues, not its pods", full: true,
-			edit: worker(func(t *corev1.PodTemplateSpec) { t.Labels = map[string]string{v1alpha1.LabelKueueQueue: "research"} }),
+			edit: worker(func(t *corev1.PodTemplateSpec) {
+				t.Labels = map[string]string{v1alpha1.LabelKueueQueue: "research"}
+			}),
 			// The CRD's rule names the map of roles.
 			fields: []string{template + ".metadata.labels.kueue.x-k8s.io/queue-name"}, says: "a gang queues as one",
 		},
@@ -182,14 +210,16 @@ func podSpecs() map[string]spec {
 			edit: worker(func(t *corev1.PodTemplateSpec) {
 				t.Annotations = map[string]string{v1alpha1.AnnotationVolcanoQueue: "research"}
 			}),
-			fields: []string{template + ".metadata.annotations.scheduling.volcano.sh/queue-name"}, says: "a gang queues as one",
+			fields: []string{template + ".metadata.annotations.scheduling.volcano.sh/queue-name"},
+			says:   "a gang queues as one",
 		},
 		"other labels on a pod template": {
 			reason: "they are the user's", full: true,
 			edit: worker(func(t *corev1.PodTemplateSpec) { t.Labels = map[string]string{"team": "research"} }),
 		},
 		"no container": {
-			reason: "no pod without one", full: true, edit: worker(func(t *corev1.PodTemplateSpec) { t.Spec.Containers = []corev1.Container{} }),
+			reason: "no pod without one", full: true,
+			edit:   worker(func(t *corev1.PodTemplateSpec) { t.Spec.Containers = []corev1.Container{} }),
 			fields: []string{template + ".spec.containers"}, says: "add one",
 		},
 		"a scheduler in a pod template": {
@@ -213,7 +243,8 @@ func podSpecs() map[string]spec {
 			fields: []string{template + ".spec.subdomain"}, says: "ranks share the job's Service",
 		},
 		"a container without image": {
-			reason: "every pod would be refused", full: true, edit: container(func(c *corev1.Container) { c.Image = "" }),
+			reason: "every pod would be refused", full: true,
+			edit:   container(func(c *corev1.Container) { c.Image = "" }),
 			fields: []string{first + ".image"}, says: "needs an image", goOnly: true,
 		},
 		"two containers of one name": {
@@ -231,7 +262,8 @@ func podSpecs() map[string]spec {
 			fields: []string{"spec.volumeMounts.0.name"}, says: "add it to volumes", goOnly: true,
 		},
 		"GPUs in requests alone": {
-			reason: "they are copied to limits", edit: func(j *v1alpha1.TrainingJob) { j.Spec.Resources.Requests = gpus("2") },
+			reason: "they are copied to limits",
+			edit:   func(j *v1alpha1.TrainingJob) { j.Spec.Resources.Requests = gpus("2") },
 		},
 		"GPUs that differ": {
 			reason: "every pod would be refused",

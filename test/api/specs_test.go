@@ -12,17 +12,17 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// spec is one job that both judges see: the API server (CRD and admission policy) and Validate.
+// spec is one job that the API server (CRD and admission policies) and Validate must judge alike.
 type spec struct {
 	reason string
-	// full: begin with a Master and Workers, else with the simple form.
+	// full starts from a Master and Workers; otherwise from the simple form.
 	full bool
 	edit func(*v1alpha1.TrainingJob)
-	// fields that the refusal names; none: the job is accepted.
+	// fields that the rejection names; none if the job is accepted.
 	fields []string
-	// says is part of the refusal, in both judges' words.
+	// says is part of both rejections.
 	says string
-	// goOnly: the API server cannot see it and accepts the job.
+	// goOnly: the API server cannot check it and accepts the job.
 	goOnly bool
 }
 
@@ -30,7 +30,8 @@ func simple() *v1alpha1.TrainingJob {
 	return &v1alpha1.TrainingJob{
 		ObjectMeta: metav1.ObjectMeta{Name: "job", Namespace: "default"},
 		Spec: v1alpha1.TrainingJobSpec{
-			Framework: v1alpha1.FrameworkPyTorch, Image: "trainer:1", Command: []string{"python", "train.py"}, Replicas: ptr.To[int32](8),
+			Framework: v1alpha1.FrameworkPyTorch, Image: "trainer:1",
+			Command: []string{"python", "train.py"}, Replicas: ptr.To[int32](8),
 		},
 	}
 }
@@ -52,7 +53,8 @@ func role(replicas int32, policy v1alpha1.RestartPolicy) v1alpha1.ReplicaSpec {
 	return v1alpha1.ReplicaSpec{
 		Replicas: &replicas, RestartPolicy: policy,
 		Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-			Containers: []corev1.Container{{Name: "pytorch", Image: "trainer:1", Command: []string{"python", "train.py"}}},
+			Containers: []corev1.Container{{Name: "pytorch", Image: "trainer:1",
+				Command: []string{"python", "train.py"}}},
 		}},
 	}
 }
@@ -102,7 +104,8 @@ const (
 
 func allSpecs() map[string]spec {
 	all := map[string]spec{}
-	for _, part := range []map[string]spec{formSpecs(), roleSpecs(), restartSpecs(), schedulingSpecs(), nameSpecs(), podSpecs(), checkpointSpecs()} {
+	for _, part := range []map[string]spec{formSpecs(), roleSpecs(), restartSpecs(), schedulingSpecs(),
+		nameSpecs(), podSpecs(), checkpointSpecs()} {
 		maps.Copy(all, part)
 	}
 	return all
@@ -111,7 +114,8 @@ func allSpecs() map[string]spec {
 func formSpecs() map[string]spec {
 	return map[string]spec{
 		"the simple form": {reason: "the base of the other cases", edit: func(*v1alpha1.TrainingJob) {}},
-		"the full form":   {reason: "the base of the other cases", full: true, edit: func(*v1alpha1.TrainingJob) {}},
+		"the full form": {reason: "the base of the other cases", full: true,
+			edit: func(*v1alpha1.TrainingJob) {}},
 		"one rank by default": {
 			reason: "replicas has a default, which is the operator's",
 			edit:   func(j *v1alpha1.TrainingJob) { j.Spec.Replicas = nil },
@@ -128,7 +132,9 @@ func formSpecs() map[string]spec {
 		},
 		"neither form": {
 			reason: "nothing to run",
-			edit:   func(j *v1alpha1.TrainingJob) { j.Spec = v1alpha1.TrainingJobSpec{Framework: v1alpha1.FrameworkPyTorch} },
+			edit: func(j *v1alpha1.TrainingJob) {
+				j.Spec = v1alpha1.TrainingJobSpec{Framework: v1alpha1.FrameworkPyTorch}
+			},
 			fields: []string{"spec.image", "spec.command"}, says: "or give spec.replicaSpecs instead",
 		},
 		"no image": {
@@ -136,11 +142,13 @@ func formSpecs() map[string]spec {
 			fields: []string{"spec.image"}, says: "set spec.image",
 		},
 		"no command": {
-			reason: "command is required in the simple form", edit: func(j *v1alpha1.TrainingJob) { j.Spec.Command = nil },
+			reason: "command is required in the simple form",
+			edit:   func(j *v1alpha1.TrainingJob) { j.Spec.Command = nil },
 			fields: []string{"spec.command"}, says: "set spec.command",
 		},
 		"an unknown framework": {
-			reason: "it would be accepted and ignored", edit: func(j *v1alpha1.TrainingJob) { j.Spec.Framework = "chainer" },
+			reason: "it would be accepted and ignored",
+			edit:   func(j *v1alpha1.TrainingJob) { j.Spec.Framework = "chainer" },
 			fields: []string{"spec.framework"}, says: `supported values: "`,
 		},
 		"no framework": {
@@ -156,7 +164,8 @@ func formSpecs() map[string]spec {
 			fields: []string{"spec.replicas"}, says: "1",
 		},
 		"a million replicas": {
-			reason: "a slip of the finger", edit: func(j *v1alpha1.TrainingJob) { j.Spec.Replicas = ptr.To[int32](1000000) },
+			reason: "a slip of the finger",
+			edit:   func(j *v1alpha1.TrainingJob) { j.Spec.Replicas = ptr.To[int32](1000000) },
 			fields: []string{"spec.replicas"}, says: "10000",
 		},
 	}
@@ -186,10 +195,12 @@ func roleSpecs() map[string]spec {
 			}),
 		},
 		"pytorch with a Master alone": {
-			reason: "one rank is a gang", full: true, edit: roles(v1alpha1.FrameworkPyTorch, map[v1alpha1.Role]int32{"Master": 1}),
+			reason: "one rank is a gang", full: true, edit: roles(v1alpha1.FrameworkPyTorch,
+				map[v1alpha1.Role]int32{"Master": 1}),
 		},
 		"two Masters": {
-			reason: "rank 0 is one", full: true, edit: roles(v1alpha1.FrameworkPyTorch, map[v1alpha1.Role]int32{"Master": 2, "Worker": 1}),
+			reason: "rank 0 is one", full: true, edit: roles(v1alpha1.FrameworkPyTorch,
+				map[v1alpha1.Role]int32{"Master": 2, "Worker": 1}),
 			fields: []string{"spec.replicaSpecs"}, says: "one leader",
 		},
 		"a Chief and a Launcher": {
@@ -203,17 +214,20 @@ func roleSpecs() map[string]spec {
 			fields: []string{"spec.replicaSpecs"}, says: "add a Worker",
 		},
 		"a role with replicas 0": {
-			reason: "leave the role out instead", full: true, edit: roles(v1alpha1.FrameworkPyTorch, map[v1alpha1.Role]int32{"Master": 1, "Worker": 0}),
+			reason: "leave the role out instead", full: true, edit: roles(v1alpha1.FrameworkPyTorch,
+				map[v1alpha1.Role]int32{"Master": 1, "Worker": 0}),
 			fields: []string{"spec.replicaSpecs.Worker.replicas"}, says: "1",
 		},
 	}
 }
 
 func restartSpecs() map[string]spec {
-	policies := func(own, master, worker v1alpha1.RestartPolicy, scope v1alpha1.RestartScope) func(*v1alpha1.TrainingJob) {
+	policies := func(own, master, worker v1alpha1.RestartPolicy,
+		scope v1alpha1.RestartScope) func(*v1alpha1.TrainingJob) {
 		return func(j *v1alpha1.TrainingJob) {
 			j.Spec.RestartPolicy, j.Spec.RunPolicy.RestartScope = own, scope
-			j.Spec.ReplicaSpecs = map[v1alpha1.Role]v1alpha1.ReplicaSpec{"Master": role(1, master), "Worker": role(2, worker)}
+			j.Spec.ReplicaSpecs = map[v1alpha1.Role]v1alpha1.ReplicaSpec{"Master": role(1, master),
+				"Worker": role(2, worker)}
 		}
 	}
 	return map[string]spec{
@@ -225,14 +239,17 @@ func restartSpecs() map[string]spec {
 			fields: []string{"spec.backoffLimit"}, says: "remove spec.backoffLimit or spec.runPolicy.backoffLimit",
 		},
 		"backoffLimit 0": {
-			reason: "no retry is a choice", edit: func(j *v1alpha1.TrainingJob) { j.Spec.BackoffLimit = ptr.To[int32](0) },
+			reason: "no retry is a choice",
+			edit:   func(j *v1alpha1.TrainingJob) { j.Spec.BackoffLimit = ptr.To[int32](0) },
 		},
 		"backoffLimit negative": {
 			reason: "means nothing", edit: func(j *v1alpha1.TrainingJob) { j.Spec.BackoffLimit = ptr.To[int32](-1) },
 			fields: []string{"spec.backoffLimit"}, says: "0",
 		},
 		"runPolicy.backoffLimit negative": {
-			reason: "means nothing", edit: func(j *v1alpha1.TrainingJob) { j.Spec.RunPolicy.BackoffLimit = ptr.To[int32](-1) },
+			reason: "means nothing", edit: func(j *v1alpha1.TrainingJob) {
+				j.Spec.RunPolicy.BackoffLimit = ptr.To[int32](-1)
+			},
 			fields: []string{"spec.runPolicy.backoffLimit"}, says: "0",
 		},
 		"an unknown restart policy": {
@@ -250,14 +267,17 @@ func restartSpecs() map[string]spec {
 			fields: []string{"spec.runPolicy.restartScope"}, says: "to Rank",
 		},
 		"a role Always under Gang": {
-			reason: "a gang restarts as one; the policies differ too", full: true, edit: policies("", "Always", "", v1alpha1.ScopeGang),
+			reason: "a gang restarts as one; the policies differ too", full: true, edit: policies("",
+				"Always", "", v1alpha1.ScopeGang),
 			fields: []string{"spec.runPolicy.restartScope", "spec.replicaSpecs"}, says: "to Rank",
 		},
 		"a role Always, no scope": {
-			reason: "Always means Rank, under which policies may differ", full: true, edit: policies("", "Always", "Never", ""),
+			reason: "Always means Rank, under which policies may differ", full: true, edit: policies("",
+				"Always", "Never", ""),
 		},
 		"spec Always, roles otherwise, no scope": {
-			reason: "Always means Rank wherever it stands", full: true, edit: policies("Always", "OnFailure", "Never", ""),
+			reason: "Always means Rank wherever it stands", full: true, edit: policies("Always", "OnFailure",
+				"Never", ""),
 		},
 		"differing policies": {
 			reason: "a gang restarts as one", full: true, edit: policies("", "OnFailure", "Never", ""),
@@ -274,26 +294,36 @@ func restartSpecs() map[string]spec {
 			reason: "ranks restart singly", full: true, edit: policies("", "OnFailure", "Never", v1alpha1.ScopeRank),
 		},
 		"an unknown scope": {
-			reason: "it would be ignored", edit: func(j *v1alpha1.TrainingJob) { j.Spec.RunPolicy.RestartScope = "Node" },
+			reason: "it would be ignored", edit: func(j *v1alpha1.TrainingJob) {
+				j.Spec.RunPolicy.RestartScope = "Node"
+			},
 			fields: []string{"spec.runPolicy.restartScope"}, says: `supported values: "`,
 		},
 		"an unknown cleanPodPolicy": {
-			reason: "it would be ignored", edit: func(j *v1alpha1.TrainingJob) { j.Spec.RunPolicy.CleanPodPolicy = "Some" },
+			reason: "it would be ignored", edit: func(j *v1alpha1.TrainingJob) {
+				j.Spec.RunPolicy.CleanPodPolicy = "Some"
+			},
 			fields: []string{"spec.runPolicy.cleanPodPolicy"}, says: `supported values: "`,
 		},
 		"a negative ttl": {
-			reason: "means nothing", edit: func(j *v1alpha1.TrainingJob) { j.Spec.RunPolicy.TTLSecondsAfterFinished = ptr.To[int32](-1) },
+			reason: "means nothing", edit: func(j *v1alpha1.TrainingJob) {
+				j.Spec.RunPolicy.TTLSecondsAfterFinished = ptr.To[int32](-1)
+			},
 			fields: []string{"spec.runPolicy.ttlSecondsAfterFinished"}, says: "0",
 		},
 		"ttl 0": {
-			reason: "gone at once", edit: func(j *v1alpha1.TrainingJob) { j.Spec.RunPolicy.TTLSecondsAfterFinished = ptr.To[int32](0) },
+			reason: "gone at once", edit: func(j *v1alpha1.TrainingJob) {
+				j.Spec.RunPolicy.TTLSecondsAfterFinished = ptr.To[int32](0)
+			},
 		},
 		"a negative deadline": {
-			reason: "means nothing", edit: func(j *v1alpha1.TrainingJob) { j.Spec.RunPolicy.ActiveDeadlineSeconds = ptr.To[int64](-1) },
+			reason: "means nothing", edit: func(j *v1alpha1.TrainingJob) {
+				j.Spec.RunPolicy.ActiveDeadlineSeconds = ptr.To[int64](-1)
+			},
 			fields: []string{"spec.runPolicy.activeDeadlineSeconds"}, says: "1",
 		},
 	}
 }
 
-// longName makes a name of n characters.
+// longName returns a name of n characters.
 func longName(n int) string { return strings.Repeat("a", n) }

@@ -20,24 +20,25 @@ import (
 
 var schedulers = []v1alpha1.SchedulerName{v1alpha1.SchedulerVolcano, v1alpha1.SchedulerNative}
 
-// saves is a trainer that cooperates.
+// saves configures a trainer that cooperates.
 const saves = "every=8s save=2s"
 
-// TestOperatorKilled when the preemption has begun, and again when the gang is gone: the end is the same. It comes first and
-// alone, for it takes the operator from all others; the last part, which needs none of that, runs beside them.
+// TestOperatorKilled kills the operator when the preemption has begun and again when the gang is gone; the
+// outcome is the same. It runs first and alone, because the other tests need the operator. Its last part,
+// which kills nothing, runs in parallel with them.
 func TestOperatorKilled(t *testing.T) {
-	var scenes []*scene
+	var fixtures []*fixture
 	for _, scheduler := range schedulers {
-		scenes = append(scenes, newScene(t, scheduler, ranks))
+		fixtures = append(fixtures, newFixture(t, scheduler, ranks))
 	}
-	for _, s := range scenes {
+	for _, s := range fixtures {
 		s.train(short, saves)
 	}
-	for _, s := range scenes {
+	for _, s := range fixtures {
 		s.preempt()
 	}
 	var asked []map[string]types.UID
-	for _, s := range scenes {
+	for _, s := range fixtures {
 		s.Until("a rank is told to end", func(context.Context) (string, error) {
 			if len(s.toldToEnd()) == 0 {
 				return "none is", nil
@@ -45,17 +46,17 @@ func TestOperatorKilled(t *testing.T) {
 			return "", nil
 		})
 	}
-	theOperator.kill()
-	for _, s := range scenes {
+	operatorProcess.kill()
+	for _, s := range fixtures {
 		asked = append(asked, s.toldToEnd())
 	}
-	for i, s := range scenes { // what they say goes with them, and nobody hears it
+	for i, s := range fixtures { // their last reports reach no operator
 		s.gone("they are gone, while no operator runs", asked[i])
 	}
-	if err := theOperator.start(t.Context()); err != nil {
+	if err := operatorProcess.start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range scenes {
+	for _, s := range fixtures {
 		all := map[string]types.UID{}
 		pods, _ := s.now(low, 1)
 		for name, p := range pods {
@@ -63,25 +64,25 @@ func TestOperatorKilled(t *testing.T) {
 		}
 		s.gone("all are gone", all)
 	}
-	theOperator.kill()
-	if err := theOperator.start(t.Context()); err != nil {
+	operatorProcess.kill()
+	if err := operatorProcess.start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range scenes {
-		s.makeWay()
+	for _, s := range fixtures {
+		s.removePreemptor()
 	}
-	for _, s := range scenes {
+	for _, s := range fixtures {
 		s.checkSavedAtTheEnd(s.resumed())
 		t.Logf("%s: versions of the pod that searches: %d", s.Scheduler, len(s.resolvers(low)))
 	}
 	t.Parallel()
-	for _, s := range scenes {
+	for _, s := range fixtures {
 		s.completes()
 	}
 }
 
-// toldToEnd are the ranks of attempt 1 that somebody has deleted.
-func (s *scene) toldToEnd() map[string]types.UID {
+// toldToEnd returns the ranks of attempt 1 that have been deleted.
+func (s *fixture) toldToEnd() map[string]types.UID {
 	told := map[string]types.UID{}
 	for _, p := range s.podsOf(low, 1) {
 		if p.DeletionTimestamp != nil {
@@ -91,7 +92,7 @@ func (s *scene) toldToEnd() map[string]types.UID {
 	return told
 }
 
-func (s *scene) gone(what string, pods map[string]types.UID) {
+func (s *fixture) gone(what string, pods map[string]types.UID) {
 	s.T.Helper()
 	s.Until(what, func(context.Context) (string, error) {
 		last, gone := s.now(low, 1)
@@ -104,33 +105,33 @@ func (s *scene) gone(what string, pods map[string]types.UID) {
 	})
 }
 
-// TestPreempted: a trainer that cooperates loses nothing, and comes to its end.
+// TestPreempted: a trainer that cooperates loses nothing and completes.
 func TestPreempted(t *testing.T) {
 	t.Parallel()
 	for _, scheduler := range schedulers {
 		t.Run(string(scheduler), func(t *testing.T) {
 			t.Parallel()
-			s := newScene(t, scheduler, ranks)
+			s := newFixture(t, scheduler, ranks)
 			s.train(short, saves)
 			s.preempt()
-			s.makeWay()
+			s.removePreemptor()
 			s.checkSavedAtTheEnd(s.resumed())
 			s.completes()
 		})
 	}
 }
 
-// TestDies: a trainer that dies of SIGTERM loses what came after its last commit, at most an interval's steps.
+// TestDies: a trainer that dies at SIGTERM loses the steps since its last commit, at most one interval.
 func TestDies(t *testing.T) {
 	t.Parallel()
 	const every = 15
 	for _, scheduler := range schedulers {
 		t.Run(string(scheduler), func(t *testing.T) {
 			t.Parallel()
-			s := newScene(t, scheduler, ranks)
+			s := newFixture(t, scheduler, ranks)
 			s.train(forever, fmt.Sprintf("every=%ds save=2s on-sigterm=die", every))
 			s.preempt()
-			s.makeWay()
+			s.removePreemptor()
 			j := s.resumed()
 			s.check(j)
 			if lost := j.Status.Work.LostSteps; lost <= 0 || lost > every*rate {
@@ -143,18 +144,20 @@ func TestDies(t *testing.T) {
 	}
 }
 
-// TestIgnored: a trainer that is told where to resume and begins anew is found out, by the job and by the check of all others.
+// TestIgnored: a trainer that ignores its resume point is detected, both by the job's status and by the
+// shared check.
 func TestIgnored(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, v1alpha1.SchedulerVolcano, ranks)
+	s := newFixture(t, v1alpha1.SchedulerVolcano, ranks)
 	s.train(forever, saves+" ignore-resume=true")
 	s.preempt()
-	s.makeWay()
+	s.removePreemptor()
 	var wrong string
 	s.until("the job says that its resume point was ignored", func(j *v1alpha1.TrainingJob) string {
 		var missing string
 		if missing, wrong = s.goesOn(); missing == "" && wrong == "" {
-			t.Fatalf("the check that all others pass finds nothing wrong: %+v, %+v", j.Status.Checkpoint.ResumeFrom, j.Status.Progress)
+			t.Fatalf("the check that all others pass finds nothing wrong: %+v, %+v",
+				j.Status.Checkpoint.ResumeFrom, j.Status.Progress)
 		}
 		if !meta.IsStatusConditionTrue(j.Status.Conditions, v1alpha1.ConditionResumeIgnored) {
 			return "it does not"
@@ -166,17 +169,17 @@ func TestIgnored(t *testing.T) {
 	})
 	t.Logf("the check says: %s", wrong)
 	pods, _ := s.now(low, 2)
-	for name, pod := range pods { // it is the trainer's fault alone
+	for name, pod := range pods { // the operator told it correctly
 		if from := resumeOf(pod); !strings.HasPrefix(from, "/checkpoints/attempt-1/step-") {
 			t.Errorf("%s is told to resume from %q", name, from)
 		}
 	}
 }
 
-// TestSuspended: a gang that is suspended is asked for a checkpoint before its ranks are ended, and resumes from that one.
+// TestSuspended: a suspended gang is asked for a checkpoint before its ranks are ended, and resumes from it.
 func TestSuspended(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, v1alpha1.SchedulerNative, ranks)
+	s := newFixture(t, v1alpha1.SchedulerNative, ranks)
 	j := s.train(forever, "every=30s save=3s")
 	s.MergePatch(j.DeepCopy(), `{"spec":{"runPolicy":{"suspend":true}}}`)
 	s.Reaches(low, v1alpha1.PhaseSuspended)
@@ -188,9 +191,9 @@ func TestSuspended(t *testing.T) {
 		asked = asked || v.Status.Drain != nil && v.Status.Drain.CommandID != ""
 	}
 	if !asked {
-		t.Error("nobody asked for a checkpoint")
+		t.Error("no checkpoint was asked for")
 	}
-	// One that was begun at SIGTERM is done 3 s later at the earliest. Times in a pod are in whole seconds.
+	// A checkpoint that began at SIGTERM takes at least 3 s. Times in a pod have a resolution of one second.
 	for _, p := range s.podsOf(low, 1) {
 		if p.DeletionTimestamp == nil || p.DeletionGracePeriodSeconds == nil || *p.DeletionGracePeriodSeconds == 0 {
 			continue
@@ -201,18 +204,19 @@ func TestSuspended(t *testing.T) {
 		}
 	}
 	if j.Status.Work.LostSteps != 0 || j.Status.Preemptions != 0 {
-		t.Errorf("it lost %d steps, and counts %d preemptions; want none", j.Status.Work.LostSteps, j.Status.Preemptions)
+		t.Errorf("it lost %d steps, and counts %d preemptions; want none", j.Status.Work.LostSteps,
+			j.Status.Preemptions)
 	}
 }
 
-// TestNodeDies with rank 0 on it: nobody says what was saved last, so the volume is searched.
+// TestNodeDies kills the node of rank 0: nothing reports the last save, so the volume is searched.
 func TestNodeDies(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, v1alpha1.SchedulerVolcano, ranks+1)
+	s := newFixture(t, v1alpha1.SchedulerVolcano, ranks+1)
 	s.train(forever, "every=8s save=2s")
 	pods, _ := s.now(low, 1)
 	rank0 := pods[low+"-worker-0"]
-	if err := theWorld.KillNode(t.Context(), rank0.Spec.NodeName); err != nil {
+	if err := cluster.KillNode(t.Context(), rank0.Spec.NodeName); err != nil {
 		t.Fatal(err)
 	}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: rank0.Spec.NodeName}}
@@ -227,21 +231,22 @@ func TestNodeDies(t *testing.T) {
 		}
 		return "it is ready", nil
 	})
-	// What an admin does who knows that the node is off.
+	// What an admin does who knows that the node is powered off.
 	s.Until("the node is out of service", func(ctx context.Context) (string, error) {
 		if err := s.Client.Get(ctx, types.NamespacedName{Name: node.Name}, node); err != nil {
 			return "", err
 		}
-		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: corev1.TaintEffectNoExecute})
+		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeOutOfService,
+			Value: "nodeshutdown", Effect: corev1.TaintEffectNoExecute})
 		if err := s.Client.Update(ctx, node); err != nil {
-			return err.Error(), nil // somebody else changed it
+			return err.Error(), nil // a conflict; try again
 		}
 		return "", nil
 	})
 	j := s.resumed()
 	newest := s.check(j)
-	if word := s.lastWord(low, 1); word != nil {
-		t.Errorf("a dead node's rank has spoken: %+v", word)
+	if word := s.lastReport(low, 1); word != nil {
+		t.Errorf("the rank of a dead node has reported: %+v", word)
 	}
 	found := false
 	for _, p := range s.resolvers(low) {
@@ -253,21 +258,23 @@ func TestNodeDies(t *testing.T) {
 		}
 	}
 	if !found {
-		t.Errorf("no pod has found step %d on the volume: %d versions of it were seen", newest.Step, len(s.resolvers(low)))
+		t.Errorf("no pod has found step %d on the volume: %d versions of it were seen", newest.Step,
+			len(s.resolvers(low)))
 	}
 	if j.Status.Preemptions != 1 {
 		t.Errorf("%d preemptions, want 1", j.Status.Preemptions)
 	}
 }
 
-// TestTorn: a save that did not become complete is passed over for the one before.
+// TestTorn: a save that is incomplete is skipped in favor of the previous one.
 func TestTorn(t *testing.T) {
 	t.Parallel()
 	const every = 30
-	s := newScene(t, v1alpha1.SchedulerVolcano, ranks)
-	before := s.train(forever, fmt.Sprintf("every=%ds save=2s torn-at=%d", every, every*rate+1)) // the second one
+	s := newFixture(t, v1alpha1.SchedulerVolcano, ranks)
+	// the second one
+	before := s.train(forever, fmt.Sprintf("every=%ds save=2s torn-at=%d", every, every*rate+1))
 	s.preempt()
-	s.makeWay()
+	s.removePreemptor()
 	j := s.resumed()
 	newest, torn := s.left(j)
 	if len(torn) != 1 || torn[0].Step <= newest.Step {

@@ -18,7 +18,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 )
 
-// history is every version of the jobs and pods of a namespace: what was there for a moment was there.
+// history has every version of the jobs and pods of a namespace, however short-lived.
 type history struct {
 	mu   sync.Mutex
 	jobs []*v1alpha1.TrainingJob
@@ -26,10 +26,10 @@ type history struct {
 	gone map[*corev1.Pod]bool
 }
 
-// record until the test has ended.
+// record until the test ends.
 func record(t *testing.T, namespace string) *history {
 	t.Helper()
-	c, err := client.NewWithWatch(theWorld.RESTConfig(), client.Options{Scheme: theWorld.Client.Scheme()})
+	c, err := client.NewWithWatch(cluster.RESTConfig(), client.Options{Scheme: cluster.Client.Scheme()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,24 +69,25 @@ func (h *history) add(e watch.Event) {
 	}
 }
 
-// job in all its versions, the oldest first.
+// job returns all versions of a job, the oldest first.
 func (h *history) job(name string) []*v1alpha1.TrainingJob {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(h.jobs), func(j *v1alpha1.TrainingJob) bool { return j.Name != name })
 }
 
-// podsOf an attempt in all their versions, the oldest first.
+// podsOf returns all versions of the ranks of an attempt, the oldest first.
 func (h *history) podsOf(job string, attempt int32) []*corev1.Pod {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(h.pods), func(p *corev1.Pod) bool {
-		return p.Labels[v1alpha1.LabelJobName] != job || p.Labels[v1alpha1.LabelAttempt] != strconv.Itoa(int(attempt)) ||
+		return p.Labels[v1alpha1.LabelJobName] != job ||
+			p.Labels[v1alpha1.LabelAttempt] != strconv.Itoa(int(attempt)) ||
 			p.Labels[v1alpha1.LabelComponent] == v1alpha1.ComponentResolver
 	})
 }
 
-// now are the pods of an attempt as they were last seen, by name, and which of them are gone.
+// now returns the latest versions of an attempt's pods by name, and which of them are gone.
 func (h *history) now(job string, attempt int32) (last map[string]*corev1.Pod, gone map[string]bool) {
 	last, gone = map[string]*corev1.Pod{}, map[string]bool{}
 	for _, p := range h.podsOf(job, attempt) {
@@ -100,7 +101,7 @@ func (h *history) now(job string, attempt int32) (last map[string]*corev1.Pod, g
 	return last, gone
 }
 
-// resolvers that were there, in all their versions.
+// resolvers returns all versions of the job's resolver pods.
 func (h *history) resolvers(job string) []*corev1.Pod {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -109,8 +110,8 @@ func (h *history) resolvers(job string) []*corev1.Pod {
 	})
 }
 
-// lastWord of an attempt's rank 0, as its agent left it in the pod; nil: none was seen.
-func (h *history) lastWord(job string, attempt int32) (word *checkpoint.Termination) {
+// lastReport returns what the agent of an attempt's rank 0 left as termination message; nil if none was seen.
+func (h *history) lastReport(job string, attempt int32) (word *checkpoint.Termination) {
 	for _, p := range h.podsOf(job, attempt) {
 		for _, c := range p.Status.ContainerStatuses {
 			if t := c.State.Terminated; t != nil {

@@ -23,20 +23,20 @@ import (
 
 const (
 	root = "../.."
-	// high is the class of who preempts.
+	// high is the priority class of the preemptor.
 	high = "high"
 )
 
-// theWorld of all tests, the operator's process in it, and the file that plays its volumes.
+// The cluster of all tests, the operator's process, and the file that simulates the volumes.
 var (
-	theWorld    *harness.Cluster
-	theOperator *operator
-	theVolume   string
+	cluster         *harness.Cluster
+	operatorProcess *operator
+	volumeFile      string
 )
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	// Cases mostly wait, so that more of them than processors run beside each other.
+	// Cases mostly wait, so more of them run in parallel than there are processors.
 	if parallel := flag.Lookup("test.parallel").Value; parallel.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
 		if err := parallel.Set("16"); err != nil {
 			panic(err)
@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 	}
 	code, err := runAll(m)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "the world:", err)
+		fmt.Fprintln(os.Stderr, "running the tests:", err)
 		code = 1
 	}
 	os.Exit(code)
@@ -57,36 +57,39 @@ func runAll(m *testing.M) (code int, err error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	theWorld, err = harness.Start(ctx, harness.Options{
+	cluster, err = harness.Start(ctx, harness.Options{
 		Root: root, Schedulers: []string{localcluster.SchedulerVolcano, localcluster.SchedulerNative},
 	})
 	if err != nil {
 		cancel()
 		return 1, err
 	}
-	defer func() { err = errors.Join(err, theWorld.Stop()) }()
+	defer func() { err = errors.Join(err, cluster.Stop()) }()
 	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: high}, Value: 1000}
-	if err := theWorld.Client.Create(ctx, class); err != nil {
+	if err := cluster.Client.Create(ctx, class); err != nil {
 		cancel()
 		return 1, err
 	}
-	theVolume = filepath.Join(dir, "volume.json")
-	played := make(chan error, 1)
-	go func() { played <- simtrainer.Run(ctx, theWorld.RESTConfig(), simtrainer.Options{Volume: theVolume}) }()
+	volumeFile = filepath.Join(dir, "volume.json")
+	simulated := make(chan error, 1)
+	go func() {
+		simulated <- simtrainer.Run(ctx, cluster.RESTConfig(),
+			simtrainer.Options{Volume: volumeFile})
+	}()
 	defer func() {
 		cancel()
-		err = errors.Join(err, <-played)
+		err = errors.Join(err, <-simulated)
 	}()
-	if theOperator, err = newOperator(ctx, dir); err != nil {
+	if operatorProcess, err = newOperator(ctx, dir); err != nil {
 		return 1, err
 	}
-	if err := theOperator.start(ctx); err != nil {
+	if err := operatorProcess.start(ctx); err != nil {
 		return 1, err
 	}
 	code = m.Run()
 	if code != 0 {
-		theOperator.log(os.Stderr)
+		operatorProcess.log(os.Stderr)
 	}
-	theOperator.kill()
+	operatorProcess.kill()
 	return code, nil
 }

@@ -22,7 +22,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/test/harness"
 )
 
-// operator is the binary, with the rights that ship with it. It can be killed and started anew, at the same addresses.
+// operator is the binary, with exactly the rights that ship with it. It can be killed and restarted at the
+// same addresses.
 type operator struct {
 	binary, configuration, kubeconfig, logFile string
 	healthAt                                   string
@@ -31,13 +32,15 @@ type operator struct {
 
 func newOperator(ctx context.Context, dir string) (*operator, error) {
 	o := &operator{
-		binary: filepath.Join(dir, "operator"), configuration: filepath.Join(dir, "config.yaml"), kubeconfig: filepath.Join(dir, "kubeconfig"),
+		binary: filepath.Join(dir, "operator"), configuration: filepath.Join(dir,
+			"config.yaml"), kubeconfig: filepath.Join(dir, "kubeconfig"),
 		logFile: filepath.Join(dir, "operator.log"),
 	}
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", o.binary, root+"/cmd/operator").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", o.binary,
+		root+"/cmd/operator").CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("building the operator: %w\n%s", err, out)
 	}
-	kubeconfig, err := clientcmd.LoadFromFile(theWorld.Kubeconfig())
+	kubeconfig, err := clientcmd.LoadFromFile(cluster.Kubeconfig())
 	if err != nil {
 		return nil, err
 	}
@@ -98,18 +101,19 @@ func (o *operator) start(ctx context.Context) error {
 	if err := o.cmd.Start(); err != nil {
 		return fmt.Errorf("starting the operator: %w", err)
 	}
-	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 3*time.Minute, true, func(ctx context.Context) (bool, error) {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+o.healthAt+"/readyz", nil)
-		if err != nil {
-			return false, err
-		}
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			return false, nil
-		}
-		defer resp.Body.Close()
-		return resp.StatusCode == http.StatusOK, nil
-	})
+	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 3*time.Minute, true,
+		func(ctx context.Context) (bool, error) {
+			req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+o.healthAt+"/readyz", nil)
+			if err != nil {
+				return false, err
+			}
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil {
+				return false, nil
+			}
+			defer resp.Body.Close()
+			return resp.StatusCode == http.StatusOK, nil
+		})
 	if err != nil {
 		o.log(os.Stderr)
 		return fmt.Errorf("waiting until the operator is ready: %w", err)

@@ -10,18 +10,21 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// priorityAfterAbsence: no gang has been tried in vain, so that none pauses, and the scheduler's own order alone decides.
+// priorityAfterAbsence: no gang has failed to be placed, so none backs off, and the scheduler's own order
+// decides.
 var priorityAfterAbsence = Scenario{
-	name:  "priority-after-absence",
-	claim: "gangs that came while the scheduler was away start in the order of their priority, whoever came first",
-	needs: []Ability{ServesTheUntried},
+	name: "priority-after-absence",
+	promise: "gangs that came while the scheduler was away start in the order of their priority, whoever " +
+		"came first",
+	needs: []Capability{PriorityAfterDowntime},
 	steps: []Step{
 		schedulerGoes(),
-		submit(asked{name: "early-low", ranks: 2, gpus: 8, class: low}),
+		submit(jobSpec{name: "early-low", ranks: 2, gpus: 8, class: low}),
 		until("early-low", isOffered(2)),
-		submit(asked{name: "late-high", ranks: 2, gpus: 8, class: high}),
+		submit(jobSpec{name: "late-high", ranks: 2, gpus: 8, class: high}),
 		until("late-high", isOffered(2)),
-		submit(asked{name: "last-middle", ranks: 2, gpus: 8, class: middle}), // 4 nodes: room for two of the three
+		// 4 nodes hold two of the three gangs
+		submit(jobSpec{name: "last-middle", ranks: 2, gpus: 8, class: middle}),
 		until("last-middle", isOffered(2)),
 		schedulerReturns(),
 		until("late-high", runsWhole(2), attempt(1)),
@@ -30,45 +33,49 @@ var priorityAfterAbsence = Scenario{
 		neverBound("early-low"),
 		now("early-low", is(v1alpha1.PhaseQueued), holds(0), attempt(1)),
 		now("late-high", attempt(1), spent(0, 0), neverFailed()),
-		now("last-middle", attempt(1), spent(0, 0), neverFailed()), // neither was let in and thrown out
+		now("last-middle", attempt(1), spent(0, 0), neverFailed()), // neither was started and preempted
 		complete("late-high"),
 		until("early-low", runsWhole(2), attempt(1), spent(0, 0), neverFailed()),
 	},
 }
 
-// isOffered: its group exists, and its pods, unless the scheduler must first say that they may.
-func isOffered(ranks int) Claim {
-	return Claim{fmt.Sprintf("is offered to the scheduler with %d ranks", ranks), func(e *Env, v *view, name string) string {
-		if groups := len(v.groupsOf(name)); groups != 1 {
-			return differs("the number of its groups", groups, 1)
-		}
-		if verdict, pods := e.dialect.verdict(v, v.jobs[name]); verdict.Admission == scheduler.Go {
-			return differs("the number of its pods", pods, ranks)
-		}
-		return ""
-	}}
+// isOffered expects the gang's group, and its pods unless the scheduler holds them back.
+func isOffered(ranks int) Expectation {
+	return Expectation{fmt.Sprintf("is offered to the scheduler with %d ranks", ranks),
+		func(e *Env, v *view, name string) string {
+			if groups := len(v.groupsOf(name)); groups != 1 {
+				return differs("the number of its groups", groups, 1)
+			}
+			if verdict, pods := e.dialect.verdict(v, v.jobs[name]); verdict.Admission == scheduler.Go {
+				return differs("the number of its pods", pods, ranks)
+			}
+			return ""
+		}}
 }
 
 // schedulerGoes, until it returns or the scenario ends.
 func schedulerGoes() Step {
 	return Step{"the scheduler goes away", func(ctx context.Context, e *Env) error {
-		if e.dialect.habits != nil {
+		if e.dialect.behavior != nil {
 			e.stopFake()
 			return nil
 		}
-		e.later(e.schedulerReturns) // what runs is left alone
-		return e.world.StopProcess(ctx, e.dialect.process)
+		e.later(e.schedulerReturns) // a process that runs already is left alone
+		return e.cluster.StopProcess(ctx, e.dialect.process)
 	}}
 }
 
 func schedulerReturns() Step {
-	return Step{"the scheduler returns", func(ctx context.Context, e *Env) error { return e.schedulerReturns(ctx) }}
+	return Step{"the scheduler returns", func(ctx context.Context,
+		e *Env) error {
+		return e.schedulerReturns(ctx)
+	}}
 }
 
 func (e *Env) schedulerReturns(ctx context.Context) error {
-	if e.dialect.habits != nil {
+	if e.dialect.behavior != nil {
 		e.startFake()
 		return nil
 	}
-	return e.world.StartProcess(ctx, e.dialect.process)
+	return e.cluster.StartProcess(ctx, e.dialect.process)
 }

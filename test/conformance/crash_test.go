@@ -4,185 +4,158 @@ package conformance
 
 import (
 	"flag"
-	"fmt"
-	"maps"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
+	"mlplatform.example.com/trainingjob-operator/scheduler/coscheduling"
+	"mlplatform.example.com/trainingjob-operator/scheduler/kueue"
+	"mlplatform.example.com/trainingjob-operator/scheduler/native"
+	"mlplatform.example.com/trainingjob-operator/scheduler/volcano"
 	"mlplatform.example.com/trainingjob-operator/test/fakescheduler"
 )
 
-// crashCycle is a cycle in which the operator is killed at each of its writes.
-type crashCycle struct {
+var (
+	crashPoints = flag.String("crash-points", "some",
+		"some|all: the writes at which the operator is killed in each scenario; all also plays a resume "+
+			"that loses work")
+	crashOn = flag.String("crash-on", fakescheduler.Name,
+		"comma-separated schedulers on which the operator is killed at every write of a cycle: "+
+			strings.Join(crashableSchedulers, ","))
+	crashShard    = flag.String("crash-shard", "1/1", "i/n: the i-th of n shards of the crash points")
+	crashProgress = flag.String("crash-progress", "",
+		"folder in which the points that held are remembered, so that a run that was cut short can be "+
+			"continued; default none")
+)
+
+var crashableSchedulers = []string{fakescheduler.Name, volcano.Name, native.Name, coscheduling.Name,
+	kueue.Name}
+
+// crashPlan is what the flags say; TestMain sets it.
+var crashPlan *CrashPlan
+
+// crashSteps is a cycle in which the operator is killed at each of its writes.
+type crashSteps struct {
 	name  string
 	steps []Step
-	// writes are kinds of writes (KindOf) at which it must be seen to die, before and after: else the points missed the cycle.
-	writes []string
+	// required are the kinds of writes (KindOf) before and after which an operator must be killed; else the
+	// crash points missed the cycle.
+	required []string
 }
 
-// The operator dies before and after each of its writes in a preempt-and-return cycle, a new one starts, and the outcome is the same. On
-// the fake in every run; with -crash-on on real schedulers too, where the points come one after the other.
+// TestCrashAtEveryWrite kills the operator before and after each of its writes in a preempt-and-return cycle.
+// A new one starts, and the outcome must be the same. It always plays on the fake, and with -crash-on on real
+// schedulers, where the points are played one after the other.
 func TestCrashAtEveryWrite(t *testing.T) {
 	t.Parallel()
-	if crashesOn(fakeDialect(fakescheduler.Habits{})) {
-		t.Run("fake", func(t *testing.T) { crashEverywhere(t, theWorld(t), fakeDialect(fakescheduler.Habits{}), returns()) })
-		t.Run("fake that evicts part", func(t *testing.T) { crashEverywhere(t, theWorld(t), evictsPart(), returns()) })
+	if fake := fakeDialect(fakescheduler.Behavior{}); crashPlan.Includes(fake.name) {
+		t.Run("fake", func(t *testing.T) { crashEverywhere(t, sharedCluster(t), fake, returns()) })
+		t.Run("fake that evicts part", func(t *testing.T) {
+			crashEverywhere(t, sharedCluster(t), evictsPart(), returns())
+		})
 	}
 	crashOnReal(t, returns())
 }
 
-// The same with checkpoints: the attempt that follows goes on where the newest complete one ends, whoever died when. With
-// -crash-points=all also where work is lost.
+// TestCrashAtEveryWriteOfAResume does the same with checkpoints: the next attempt resumes from the newest
+// complete one, whichever process died when. With -crash-points=all it also plays a cycle that loses work.
 func TestCrashAtEveryWriteOfAResume(t *testing.T) {
 	t.Parallel()
-	unheard := resumes("saves unheard", savesUnheard)
-	if crashesOn(fakeDialect(fakescheduler.Habits{})) {
-		t.Run("fake that evicts part", func(t *testing.T) { crashEverywhere(t, theWorld(t), evictsPart(), unheard) })
+	unreported := resumes("saves unreported", savesUnreported)
+	if fake := fakeDialect(fakescheduler.Behavior{}); crashPlan.Includes(fake.name) {
+		t.Run("fake that evicts part", func(t *testing.T) {
+			crashEverywhere(t, sharedCluster(t), evictsPart(), unreported)
+		})
 		if *crashPoints == "all" {
-			t.Run("fake", func(t *testing.T) {
-				crashEverywhere(t, theWorld(t), fakeDialect(fakescheduler.Habits{}), resumes("dies", dies))
-			})
+			t.Run("fake", func(t *testing.T) { crashEverywhere(t, sharedCluster(t), fake, resumes("dies", dies)) })
 		}
 	}
-	crashOnReal(t, unheard)
+	crashOnReal(t, unreported)
 }
 
-// evictsPart of a gang at a time: what is left of the gang is the operator's to end.
+// evictsPart of a gang at a time: the operator has to end the rest of the gang.
 func evictsPart() *dialect {
-	return fakeDialect(fakescheduler.Habits{Options: []fakescheduler.Option{fakescheduler.EvictsPart}})
+	return fakeDialect(fakescheduler.Behavior{Options: []fakescheduler.Option{fakescheduler.EvictsPart}})
 }
 
-func crashOnReal(t *testing.T, c crashCycle) {
+func crashOnReal(t *testing.T, c crashSteps) {
 	for _, d := range []*dialect{nativeDialect(), volcanoDialect(), coschedulingDialect(), kueueDialect()} {
-		if crashesOn(d) {
+		if crashPlan.Includes(d.name) {
 			t.Run(d.name, func(t *testing.T) {
-				w := worldOf(t, d)
-				w.turn.Lock()
-				defer w.turn.Unlock()
-				crashEverywhere(t, w, d, c)
+				cluster := clusterOf(t, d)
+				cluster.realNodesLock.Lock()
+				defer cluster.realNodesLock.Unlock()
+				crashEverywhere(t, cluster, d, c)
 			})
 		}
 	}
 }
 
-var loser, winner = asked{name: "low", ranks: 3, gpus: 8, class: low}, asked{name: "high", ranks: 2, gpus: 8, class: high}
+var (
+	loser  = jobSpec{name: "low", ranks: 3, gpus: 8, class: low}
+	winner = jobSpec{name: "high", ranks: 2, gpus: 8, class: high}
+)
 
-func returns() crashCycle {
-	return crashCycle{"returns", cycle(loser, winner), []string{
-		"PATCH trainingjobs/low/status Queued", "PATCH trainingjobs/low/status Running", "PATCH trainingjobs/low/status Draining", "POST pods",
+func returns() crashSteps {
+	return crashSteps{"returns", cycle(loser, winner), []string{
+		"PATCH trainingjobs/low/status Queued", "PATCH trainingjobs/low/status Running",
+		"PATCH trainingjobs/low/status Draining", "POST pods",
 	}}
 }
 
-func resumes(name string, end ending) crashCycle {
-	c := crashCycle{name, resumeCycle(loser, winner, end), append(returns().writes,
+func resumes(name string, end ending) crashSteps {
+	c := crashSteps{name, resumeCycle(loser, winner, end), append(returns().required,
 		"POST persistentvolumeclaims",
 		"PATCH trainingjobs/low/status", // a checkpoint is acknowledged
 		"PATCH trainingjobs/low/status Succeeded",
 	)}
-	if end == savesUnheard {
-		c.writes = append(c.writes, "DELETE pods") // the one that has searched
+	if end == savesUnreported {
+		c.required = append(c.required, "DELETE pods") // the resolver, once it has finished
 	}
 	return c
 }
 
-// crashesOn says whether the flag names the scheduler.
-func crashesOn(d *dialect) bool {
-	name, _, _ := strings.Cut(d.name, "+")
-	return slices.Contains(strings.Split(*crashOn, ","), name)
-}
-
-func crashEverywhere(t *testing.T, w *world, d *dialect, c crashCycle) {
+// crashEverywhere plays the cycle undisturbed, then once for each crash point of the shard that has not held
+// yet.
+func crashEverywhere(t *testing.T, cluster *testCluster, d *dialect, c crashSteps) {
 	begin := time.Now()
-	want, err := attemptScenario(t.Context(), w, d, c.steps, nil)
+	want, err := attemptScenario(t.Context(), cluster, d, c.steps, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	points := EachCrash(want.made)
-	hits := newHits()
+	points, err := crashPlan.Start(d.name, c.name, EachCrash(want.writes))
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Run("points", func(t *testing.T) {
-		for _, point := range points {
+		for _, point := range points.missing {
 			t.Run(point.String(), func(t *testing.T) {
-				if d.habits != nil {
+				if d.behavior != nil {
 					t.Parallel()
 				}
-				got, err := attemptScenario(t.Context(), w, d, c.steps, []Crash{point})
+				got, err := attemptScenario(t.Context(), cluster, d, c.steps, []Crash{point})
 				if err != nil {
 					t.Fatal(err)
 				}
 				if got.state != want.state {
-					t.Errorf("the outcome is\n%s\nand was, undisturbed,\n%s", got.state, want.state)
+					t.Fatalf("the outcome is\n%s\nand was, undisturbed,\n%s", got.state, want.state)
 				}
-				hits.add(point, got.killed)
+				if err := points.Held(point, got.killed); err != nil {
+					t.Error(err)
+				}
 			})
 		}
 	})
-	t.Logf("%s: %d writes, %d crash points, of which %d were not reached: %.0f s; killed at\n%s\nnot reached, since that run did not make the write: %s\nthe outcome of each:\n%s",
-		c.name, want.writes, len(points), len(hits.missed), time.Since(begin).Seconds(), hits, strings.Join(hits.missed, ", "), want.state)
+	t.Logf("%d writes, %.0f s; %s\nthe outcome of each:\n%s",
+		len(want.writes), time.Since(begin).Seconds(), points, want.state)
 	if t.Failed() {
-		return // points that failed were not counted
+		return // the points that failed are left
 	}
 	if strings.Contains(flag.Lookup("test.run").Value.String(), "/") {
-		t.Log("-run chooses points: what they reached is not judged")
+		t.Log("-run selects points: whether they suffice is not judged")
 		return
 	}
-	if n := hits.count() + len(hits.missed); n != len(points) {
-		t.Errorf("%d of %d points were played", n, len(points))
+	for _, problem := range points.Problems(c.required) {
+		t.Error(problem)
 	}
-	// Two runs differ by some writes: where counts stand for long they are written, too.
-	if len(hits.missed) > len(points)/4 {
-		t.Errorf("%d of %d points were not reached", len(hits.missed), len(points))
-	}
-	for _, kind := range c.writes {
-		if hits.at[Before][kind] == 0 || hits.at[After][kind] == 0 {
-			t.Errorf("no point was before, or none after: %s", kind)
-		}
-	}
-}
-
-// hits are the writes at which operators were killed, and the points at which none was.
-type hits struct {
-	mu     sync.Mutex
-	at     map[Moment]map[string]int
-	missed []string
-}
-
-func newHits() *hits { return &hits{at: map[Moment]map[string]int{Before: {}, After: {}}} }
-
-func (h *hits) add(point Crash, killed []string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if len(killed) == 0 {
-		h.missed = append(h.missed, point.String())
-	}
-	for _, write := range killed {
-		h.at[point.Moment][KindOf(write)]++
-	}
-}
-
-// count the points that were reached.
-func (h *hits) count() int {
-	n := 0
-	for _, at := range h.at {
-		for _, times := range at {
-			n += times
-		}
-	}
-	return n
-}
-
-func (h *hits) String() string {
-	kinds := map[string]bool{}
-	for _, at := range h.at {
-		for kind := range at {
-			kinds[kind] = true
-		}
-	}
-	var lines []string
-	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
-		lines = append(lines, fmt.Sprintf("  %3d before, %3d after: %s", h.at[Before][kind], h.at[After][kind], kind))
-	}
-	return strings.Join(lines, "\n")
 }

@@ -3,7 +3,6 @@ package conformance
 import (
 	"errors"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,7 +10,7 @@ import (
 )
 
 // What reaches the API server, and when the operator dies.
-func TestMortal(t *testing.T) {
+func TestCrashTransport(t *testing.T) {
 	requests := []string{
 		"GET /pods", "POST /pods", "POST /events", "PATCH /jobs", "DELETE /pods", "PUT /leases/l", "GET /pods",
 	}
@@ -37,7 +36,7 @@ func TestMortal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var arrived []string
 			deaths := 0
-			m := NewMortal(tc.crash, func() { deaths++ })
+			m := NewCrashTransport(tc.crash, func() { deaths++ })
 			transport := m.Wrap(roundTripper(func(req *http.Request) (*http.Response, error) {
 				arrived = append(arrived, req.Method+" "+req.URL.Path)
 				return &http.Response{Body: http.NoBody}, nil
@@ -67,14 +66,20 @@ func TestMortal(t *testing.T) {
 }
 
 func TestWhatIsWritten(t *testing.T) {
-	const jobs, pods = "/apis/mlplatform.example.com/v1alpha1/namespaces/ns-7/trainingjobs", "/api/v1/namespaces/ns-7/pods"
+	const (
+		jobs = "/apis/mlplatform.example.com/v1alpha1/namespaces/ns-7/trainingjobs"
+		pods = "/api/v1/namespaces/ns-7/pods"
+	)
 	for name, tc := range map[string]struct{ method, path, body, want string }{
-		"a transition":       {"PATCH", jobs + "/low/status", `{"status":{"phase":"Draining","gang":"0/3"}}`, "PATCH trainingjobs/low/status Draining"},
-		"the same phase":     {"PATCH", jobs + "/low/status", `{"status":{"gang":"0/3"}}`, "PATCH trainingjobs/low/status"},
-		"a pod":              {"POST", pods, "k8s\x00...", "POST pods"},
-		"the end of a pod":   {"DELETE", pods + "/low-worker-0", "", "DELETE pods"},
-		"what is no JSON":    {"PATCH", jobs + "/low/status", "status: {}", "PATCH trainingjobs/low/status"},
-		"a group's own word": {"PATCH", "/apis/g/v1/namespaces/ns-7/groups/low-7/status", "{}", "PATCH groups/status"},
+		"a transition": {"PATCH", jobs + "/low/status", `{"status":{"phase":"Draining","gang":"0/3"}}`,
+			"PATCH trainingjobs/low/status Draining"},
+		"the same phase": {"PATCH", jobs + "/low/status", `{"status":{"gang":"0/3"}}`,
+			"PATCH trainingjobs/low/status"},
+		"a pod":            {"POST", pods, "k8s\x00...", "POST pods"},
+		"the end of a pod": {"DELETE", pods + "/low-worker-0", "", "DELETE pods"},
+		"what is no JSON":  {"PATCH", jobs + "/low/status", "status: {}", "PATCH trainingjobs/low/status"},
+		"a group's own word": {"PATCH", "/apis/g/v1/namespaces/ns-7/groups/low-7/status", "{}",
+			"PATCH groups/status"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			req, err := http.NewRequest(tc.method, "http://server"+tc.path, strings.NewReader(tc.body))
@@ -90,11 +95,13 @@ func TestWhatIsWritten(t *testing.T) {
 
 func TestCrashes(t *testing.T) {
 	all := AllCrashes(2)
-	if diff := cmp.Diff([]Crash{{Moment: Before, Write: 1}, {Moment: After, Write: 1}, {Moment: Before, Write: 2}, {Moment: After, Write: 2}}, all); diff != "" {
+	if diff := cmp.Diff([]Crash{{Moment: Before, Write: 1}, {Moment: After, Write: 1},
+		{Moment: Before, Write: 2}, {Moment: After, Write: 2}}, all); diff != "" {
 		t.Error(diff)
 	}
 	each := EachCrash([]string{"POST /a", "POST /b", "POST /a"})
-	want := []Crash{{Before, 1, "POST /a"}, {After, 1, "POST /a"}, {Before, 1, "POST /b"}, {After, 1, "POST /b"}, {Before, 2, "POST /a"}, {After, 2, "POST /a"}}
+	want := []Crash{{Before, 1, "POST /a"}, {After, 1, "POST /a"}, {Before, 1, "POST /b"},
+		{After, 1, "POST /b"}, {Before, 2, "POST /a"}, {After, 2, "POST /a"}}
 	if diff := cmp.Diff(want, each); diff != "" {
 		t.Error(diff)
 	}
@@ -113,46 +120,5 @@ func TestCrashes(t *testing.T) {
 	}
 	if len(some) != 3 || sum > 20 {
 		t.Errorf("%v are not three lives within 20 writes", some)
-	}
-}
-
-func TestCompareList(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "list.txt")
-	ran := []Outcome{{Scenario: "b"}, {Scenario: "a", Lacking: "it cannot"}}
-	if err := CompareList(path, ran, false); err == nil {
-		t.Error("a list that is not committed passes")
-	}
-	if err := CompareList(path, ran, true); err != nil {
-		t.Fatal(err)
-	}
-	if err := CompareList(path, ran, false); err != nil {
-		t.Error(err)
-	}
-	err := CompareList(path, ran[:1], false)
-	if err == nil || !strings.Contains(err.Error(), "committed, and did not happen: a: not applicable: it cannot") {
-		t.Errorf("a scenario that is missing: %v", err)
-	}
-	err = CompareList(path, append(ran, Outcome{Scenario: "c"}), false)
-	if err == nil || !strings.Contains(err.Error(), "happened, and is not committed: c: ran") {
-		t.Errorf("a scenario more: %v", err)
-	}
-}
-
-func TestFaculties(t *testing.T) {
-	for name, f := range map[string]Faculties{"fake": OnFake(), "volcano": OnVolcano(), "native": OnNative()} {
-		if err := f.Check(); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	silent := OnFake()
-	delete(silent, KeepsPlace)
-	if silent.Check() == nil {
-		t.Error("an ability of which nothing is said passes")
-	}
-	if a, why := OnNative().Lacks([]Ability{PreemptsWhole, LimitsQueues}); a != LimitsQueues || why == "" {
-		t.Errorf("native lacks %q: %q", a, why)
-	}
-	if a, _ := OnFake().With(HoldsPods, false, "x").Lacks([]Ability{HoldsPods}); a != HoldsPods || !OnFake()[HoldsPods].Has {
-		t.Error("With changes the original, or nothing")
 	}
 }

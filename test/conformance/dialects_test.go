@@ -24,95 +24,106 @@ import (
 	"mlplatform.example.com/trainingjob-operator/test/fakescheduler"
 )
 
-// dialect is one scheduler as the suite sees it.
+// dialect describes one scheduler to the suite.
 type dialect struct {
-	name      string
-	backend   scheduler.Backend
-	faculties Faculties
-	// named: jobs name it in their spec; else it is the operator's default.
-	named bool
-	// marksPods: it writes PodScheduled=False on pods that it has tried and could not place.
-	marksPods bool
-	// queue are the objects that make a queue with a quota of GPUs for a namespace; nil without LimitsQueues.
+	name         string
+	backend      scheduler.Backend
+	capabilities Capabilities
+	// namedInSpec makes jobs name the scheduler in their spec; otherwise it is the operator's default.
+	namedInSpec bool
+	// marksUnschedulable: the scheduler sets PodScheduled=False on pods that it could not place.
+	marksUnschedulable bool
+	// queue returns the objects of a queue with a quota of GPUs for a namespace; nil without LimitsQueues.
 	queue func(namespace, name, gpus string) []client.Object
-	// queueLabel: jobs must name a queue by this label; those that name none get defaultQueue, which has every GPU.
+	// queueLabel is the label by which jobs must name a queue. Jobs that name none get defaultQueue, which
+	// has every GPU.
 	queueLabel string
-	// consulted is what the backend must see of the cluster beside its groups (scheduler.Consulting).
-	consulted []client.Object
-	// letGo says of a group that it holds nothing any more and stays as a record; nil: a group that exists holds something.
-	letGo func(client.Object) bool
-	// habits of the fake, nil for real schedulers.
-	habits *fakescheduler.Habits
-	// process of the local cluster that places ranks; "" for the fake.
+	// clusterObjects are what the backend reads of the cluster besides its groups (scheduler.ClusterAware).
+	clusterObjects []client.Object
+	// released reports whether a group uses no quota any more and remains only as a record; nil if no group
+	// does.
+	released func(client.Object) bool
+	// behavior of the fake; nil for real schedulers.
+	behavior *fakescheduler.Behavior
+	// process is the local cluster's process that places ranks; "" for the fake.
 	process string
-	// pause is the longest time for which it leaves a gang alone that it has tried in vain; 0: it makes none.
+	// pause is the longest backoff of a gang that the scheduler could not place; 0 if it has none.
 	pause time.Duration
-	// patience with one step; 0: stepTimeout.
-	patience time.Duration
+	// timeout of one step; 0 means stepTimeout.
+	timeout time.Duration
 }
 
 func volcanoDialect() *dialect {
 	return &dialect{
-		name: volcano.Name, backend: volcano.New(volcano.DefaultOptions()), faculties: OnVolcano(),
-		named: true, marksPods: true, queue: volcanoQueue, process: "vc-scheduler",
+		name: volcano.Name, backend: volcano.New(volcano.DefaultOptions()),
+		capabilities: CapabilitiesOf(volcano.Name),
+		namedInSpec:  true, marksUnschedulable: true, queue: volcanoQueue, process: "vc-scheduler",
 	}
 }
 
 func nativeDialect() *dialect {
 	return &dialect{
-		name: native.Name, backend: native.New(native.Options{}), faculties: OnNative(), named: true, marksPods: true,
+		name: native.Name, backend: native.New(native.Options{}), capabilities: CapabilitiesOf(native.Name),
+		namedInSpec: true, marksUnschedulable: true,
 		process: "kube-scheduler",
 	}
 }
 
 func coschedulingDialect() *dialect {
 	return &dialect{
-		name: coscheduling.Name, backend: coscheduling.New(coscheduling.Options{}), faculties: OnCoscheduling(), named: true, marksPods: true,
+		name: coscheduling.Name, backend: coscheduling.New(coscheduling.Options{}),
+		capabilities: CapabilitiesOf(coscheduling.Name), namedInSpec: true, marksUnschedulable: true,
 		process: "scheduler-plugins-scheduler",
-		// Twice podMaxBackoffSeconds of lab/modules/scheduler-plugins/scheduler.yaml: the end of the first try may itself wake a rank
-		// for a second one, after its pause. And a second for the clock by which pauses end.
+		// Twice podMaxBackoffSeconds of lab/modules/scheduler-plugins/scheduler.yaml, because the end of the
+		// first try may wake a rank for a second one after its backoff; plus a second, the resolution of the
+		// backoff queue.
 		pause: 7 * time.Second,
 	}
 }
 
-// fakeDialect with mutants and options; the options change what it can do.
-func fakeDialect(h fakescheduler.Habits) *dialect {
-	d := &dialect{name: fakescheduler.Name, backend: fakescheduler.Backend{}, faculties: OnFake(), habits: &h}
+// fakeDialect is the fake with mutants and options. The options change its capabilities.
+func fakeDialect(h fakescheduler.Behavior) *dialect {
+	d := &dialect{name: fakescheduler.Name, backend: fakescheduler.Backend{},
+		capabilities: CapabilitiesOf(fakescheduler.Name), behavior: &h}
 	for _, o := range h.Options {
 		d.name += "+" + string(o)
 		switch o {
 		case fakescheduler.EvictsPart:
-			d.faculties = d.faculties.With(PreemptsWhole, false, "option EvictsPart")
+			d.capabilities = d.capabilities.With(PreemptsWhole, false, "option EvictsPart")
 		case fakescheduler.InvitesAll:
-			d.faculties = d.faculties.With(HoldsPods, false, "option InvitesAll")
+			d.capabilities = d.capabilities.With(HoldsPods, false, "option InvitesAll")
 		}
 	}
 	return d
 }
 
-// defaultQueue of jobs on schedulers that let nobody in without a queue.
+// defaultQueue is for jobs on schedulers that admit no job without a queue.
 const defaultQueue = "everything"
 
-// kueueDialect: Kueue decides who may start, kube-scheduler's gang scheduling places all ranks or none.
+// kueueDialect is Kueue, which decides which gangs start, with kube-scheduler's gang scheduling, which places
+// all ranks or none.
 func kueueDialect() *dialect {
 	flavor := &kueuev1beta2.ResourceFlavor{ObjectMeta: metav1.ObjectMeta{Name: "conformance"}}
 	return &dialect{
-		name: kueue.Name, backend: kueue.New(kueue.Options{Binder: native.New(native.Options{})}), faculties: OnKueue(), named: true,
-		queue: kueueQueue, queueLabel: kueue.QueueLabel, consulted: []client.Object{flavor},
-		letGo: func(o client.Object) bool {
+		name: kueue.Name, backend: kueue.New(kueue.Options{Binder: native.New(native.Options{})}),
+		capabilities: CapabilitiesOf(kueue.Name), namedInSpec: true,
+		queue: kueueQueue, queueLabel: kueue.QueueLabel, clusterObjects: []client.Object{flavor},
+		released: func(o client.Object) bool {
 			wl, ok := o.(*kueuev1beta2.Workload)
 			return ok && meta.IsStatusConditionTrue(wl.Status.Conditions, kueuev1beta2.WorkloadFinished)
 		},
 	}
 }
 
-// kueueQueue is a ClusterQueue of its own for each namespace, and the LocalQueue that leads to it.
+// kueueQueue returns a ClusterQueue for one namespace and the LocalQueue that refers to it.
 func kueueQueue(namespace, name, gpus string) []client.Object {
 	cluster := &kueuev1beta2.ClusterQueue{
 		ObjectMeta: metav1.ObjectMeta{Name: namespace + "-" + name},
 		Spec: kueuev1beta2.ClusterQueueSpec{
 			NamespaceSelector: &metav1.LabelSelector{},
-			Preemption:        &kueuev1beta2.ClusterQueuePreemption{WithinClusterQueue: kueuev1beta2.PreemptionPolicyLowerPriority},
+			Preemption: &kueuev1beta2.ClusterQueuePreemption{
+				WithinClusterQueue: kueuev1beta2.PreemptionPolicyLowerPriority,
+			},
 			ResourceGroups: []kueuev1beta2.ResourceGroup{{
 				CoveredResources: []corev1.ResourceName{GPU},
 				Flavors: []kueuev1beta2.FlavorQuotas{{
@@ -132,14 +143,16 @@ func kueueQueue(namespace, name, gpus string) []client.Object {
 func volcanoQueue(_, name, gpus string) []client.Object {
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue",
-		"spec": map[string]any{"reclaimable": true, "weight": int64(1), "capability": map[string]any{string(GPU): gpus}},
+		"spec": map[string]any{"reclaimable": true, "weight": int64(1),
+			"capability": map[string]any{string(GPU): gpus}},
 	}}
 	u.SetName(name)
 	return []client.Object{u}
 }
 
-// judged says what is missing to show that the scheduler has looked at the gang and decided to let it wait: its word on
-// the group, about this attempt, and where the gang's pods exist the mark that it leaves on those it could not place.
+// judged returns what is missing to prove that the scheduler has looked at the gang and decided to let it
+// wait: the group's status about this attempt and, if the gang's pods exist, the condition on those that it
+// could not place.
 func (d *dialect) judged(v *view, job *v1alpha1.TrainingJob) string {
 	if job == nil {
 		return "there is no such job"
@@ -159,15 +172,15 @@ func (d *dialect) judged(v *view, job *v1alpha1.TrainingJob) string {
 	switch {
 	case !verdict.Judged || verdict.Reason == "":
 		return strings.TrimSpace("the scheduler has not said that the gang must wait: " + verdict.Message)
-	case pods == 0 && !d.faculties[HoldsPods].Has:
+	case pods == 0 && !d.capabilities[HoldsPods].Supported:
 		return "the gang has no pods, and this scheduler judges pods"
-	case pods > 0 && d.marksPods && marked == 0:
+	case pods > 0 && d.marksUnschedulable && marked == 0:
 		return "the scheduler has tried none of the gang's pods"
 	}
 	return ""
 }
 
-// verdict on the gang's current attempt, which has so many pods.
+// verdict on the gang's current attempt, and the number of its pods.
 func (d *dialect) verdict(v *view, job *v1alpha1.TrainingJob) (verdict scheduler.Verdict, pods int) {
 	attempt := job.Status.Attempt
 	for _, p := range v.podsOf(job.Name) {
@@ -176,7 +189,7 @@ func (d *dialect) verdict(v *view, job *v1alpha1.TrainingJob) (verdict scheduler
 		}
 	}
 	gang := trainingjob.NewGang(job, attempt, pods > 0)
-	gang.ClusterObjects = d.consulted
+	gang.ClusterObjects = d.clusterObjects
 	gang.UnschedulableMessages = trainingjob.UnschedulableMessages(v.podsOf(job.Name), attempt)
-	return d.backend.Read(gang, append(v.groupsOf(job.Name), d.consulted...)), pods
+	return d.backend.Read(gang, append(v.groupsOf(job.Name), d.clusterObjects...)), pods
 }

@@ -21,34 +21,35 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler/coscheduling"
 )
 
-// elasticQuota is the file that an admin applies: 16 GPUs.
+// elasticQuota is the file that an admin applies; its quota is 16 GPUs.
 const elasticQuota = "../../examples/quotas/coscheduling/elasticquota.yaml"
 
-// CapacityScheduling counts ranks one by one (pkg/capacityscheduling, Reserve), also those that wait for the rest of their
-// gang. So the first ranks of a gang that exceeds the quota take what is left of it, and give it back when the next one is
-// refused: Coscheduling's PostFilter sends them away. None is ever bound.
+// TestElasticQuotaOnCoscheduling: CapacityScheduling counts ranks one by one (pkg/capacityscheduling,
+// Reserve), also those that wait for the rest of their gang. The first ranks of a gang that exceeds the quota
+// therefore take what is left of it and give it back when the next rank is rejected, because Coscheduling's
+// PostFilter rejects them too. None is ever bound.
 func TestElasticQuotaOnCoscheduling(t *testing.T) {
 	t.Parallel()
-	w := theWorld(t)
-	w.turn.Lock()
-	defer w.turn.Unlock()
-	_, err := attemptScenario(t.Context(), w, coschedulingDialect(), []Step{
+	cluster := sharedCluster(t)
+	cluster.realNodesLock.Lock()
+	defer cluster.realNodesLock.Unlock()
+	_, err := attemptScenario(t.Context(), cluster, coschedulingDialect(), []Step{
 		applyQuota(),
 		untilQuotaCounts(),
-		submitWithCPU(asked{name: "never", ranks: 5, gpus: 4}),
+		submitWithCPU(jobSpec{name: "never", ranks: 5, gpus: 4}),
 		until("never", waits(), blockedBy(v1alpha1.ReasonExceedsQuota), needs("20", "16")),
 		remove("never"),
 		nothingLeft("never"),
-		submitWithCPU(asked{name: "first", ranks: 2, gpus: 4}),
+		submitWithCPU(jobSpec{name: "first", ranks: 2, gpus: 4}),
 		until("first", runsWhole(2), holds(8)),
-		// 8 GPUs are left of the quota, enough for two of its ranks, and 24 on the nodes.
-		submitWithCPU(asked{name: "second", ranks: 3, gpus: 4}),
+		// 8 GPUs of the quota are left, enough for two of its ranks, and 24 on the nodes.
+		submitWithCPU(jobSpec{name: "second", ranks: 3, gpus: 4}),
 		judged("second"),
 		until("second", waits(), blockedBy(v1alpha1.ReasonQuotaExceeded), needs("12", "8")),
 		free(24),
 		neverBound("second"),
-		// What it tried holds nothing of the quota either.
-		submitWithCPU(asked{name: "small", ranks: 2, gpus: 4}),
+		// Its failed try occupies nothing of the quota either.
+		submitWithCPU(jobSpec{name: "small", ranks: 2, gpus: 4}),
 		until("small", runsWhole(2)),
 		complete("small"),
 		until("small", is(v1alpha1.PhaseSucceeded)),
@@ -84,7 +85,7 @@ func applyQuota() Step {
 		if err != nil {
 			return err
 		}
-		return e.world.client.Create(ctx, quota)
+		return e.cluster.client.Create(ctx, quota)
 	}}
 }
 
@@ -96,13 +97,13 @@ func raiseQuota(gpus string) Step {
 		}
 		raised := quota.DeepCopy()
 		raised.Spec.Min[GPU], raised.Spec.Max[GPU] = resource.MustParse(gpus), resource.MustParse(gpus)
-		return e.world.client.Patch(ctx, raised, client.MergeFrom(quota))
+		return e.cluster.client.Patch(ctx, raised, client.MergeFrom(quota))
 	}}
 }
 
-// untilQuotaCounts waits until the scheduler knows the quota, which says so nowhere: by the reason why it refuses a pod of
-// more CPUs than either the quota or any node has. One that it has refused for the nodes it does not try again, so each
-// probe is a new pod.
+// untilQuotaCounts waits until the scheduler knows the quota, which no object shows. It probes with pods that
+// request more CPUs than the quota or any node has, and reads the reason for which they are not placed. The
+// scheduler does not retry a pod that fits no node, so each probe is a new pod.
 func untilQuotaCounts() Step {
 	return Step{"until the scheduler knows the quota", func(ctx context.Context, e *Env) error {
 		for n := 0; ; n++ {
@@ -110,10 +111,12 @@ func untilQuotaCounts() Step {
 				ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: fmt.Sprintf("probe-%d", n)},
 				Spec: corev1.PodSpec{SchedulerName: coscheduling.DefaultSchedulerName, Containers: []corev1.Container{{
 					Name: "probe", Image: image,
-					Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2M")}},
+					Resources: corev1.ResourceRequirements{
+						Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2M")},
+					},
 				}}},
 			}
-			said, err := e.refusal(ctx, probe)
+			said, err := e.unschedulableMessage(ctx, probe)
 			if err != nil || strings.Contains(said, "is more than Max") {
 				return err
 			}
@@ -121,13 +124,13 @@ func untilQuotaCounts() Step {
 	}}
 }
 
-// refusal is what the scheduler says of a pod that it cannot place; the pod is gone when it returns.
-func (e *Env) refusal(ctx context.Context, pod *corev1.Pod) (said string, err error) {
-	if err := e.world.client.Create(ctx, pod); err != nil {
+// unschedulableMessage returns the scheduler's message about a pod that it cannot place, and deletes the pod.
+func (e *Env) unschedulableMessage(ctx context.Context, pod *corev1.Pod) (said string, err error) {
+	if err := e.cluster.client.Create(ctx, pod); err != nil {
 		return "", err
 	}
 	err = poll(ctx, func(ctx context.Context) (string, error) {
-		if err := e.world.client.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
+		if err := e.cluster.client.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
 			return "", err
 		}
 		for _, c := range pod.Status.Conditions {
@@ -141,11 +144,11 @@ func (e *Env) refusal(ctx context.Context, pod *corev1.Pod) (said string, err er
 	if err != nil {
 		return "", err
 	}
-	if err := e.world.client.Delete(ctx, pod, client.GracePeriodSeconds(0)); err != nil {
+	if err := e.cluster.client.Delete(ctx, pod, client.GracePeriodSeconds(0)); err != nil {
 		return "", err
 	}
 	return said, poll(ctx, func(ctx context.Context) (string, error) {
-		err := e.world.client.Get(ctx, client.ObjectKeyFromObject(pod), pod)
+		err := e.cluster.client.Get(ctx, client.ObjectKeyFromObject(pod), pod)
 		if apierrors.IsNotFound(err) {
 			return "", nil
 		}
@@ -153,17 +156,17 @@ func (e *Env) refusal(ctx context.Context, pod *corev1.Pod) (said string, err er
 	})
 }
 
-// submitWithCPU: ranks that request what real ones do, and not GPUs alone.
-func submitWithCPU(a asked) Step {
+// submitWithCPU submits ranks that request CPUs and memory besides GPUs, as real ones do.
+func submitWithCPU(a jobSpec) Step {
 	return Step{fmt.Sprintf("%s is submitted", a.name), func(ctx context.Context, e *Env) error {
 		job := a.job(e)
 		job.Spec.Resources.Requests[corev1.ResourceCPU] = resource.MustParse("2")
 		job.Spec.Resources.Requests[corev1.ResourceMemory] = resource.MustParse("4Gi")
-		return e.world.client.Create(ctx, job)
+		return e.cluster.client.Create(ctx, job)
 	}}
 }
 
-func blockedBy(reason string) Claim {
+func blockedBy(reason string) Expectation {
 	return ofStatus("is blocked by "+reason, func(st *v1alpha1.TrainingJobStatus) string {
 		if st.Scheduling == nil || st.Scheduling.Blocker == nil {
 			return "there is no blocker"
@@ -172,8 +175,8 @@ func blockedBy(reason string) Claim {
 	})
 }
 
-// needs are the numbers of the blocker, in GPUs.
-func needs(need, free string) Claim {
+// needs expects the blocker's numbers of GPUs.
+func needs(need, free string) Expectation {
 	return ofStatus("needs "+need+" GPUs with "+free+" free", func(st *v1alpha1.TrainingJobStatus) string {
 		if st.Scheduling == nil || st.Scheduling.Blocker == nil {
 			return "there is no blocker"
@@ -183,7 +186,7 @@ func needs(need, free string) Claim {
 	})
 }
 
-// free GPUs on the nodes.
+// free checks the number of free GPUs on the nodes.
 func free(gpus int64) Step {
 	return Step{fmt.Sprintf("%d GPUs are free", gpus), func(ctx context.Context, e *Env) error {
 		v, err := e.look(ctx)

@@ -21,31 +21,32 @@ import (
 	"mlplatform.example.com/trainingjob-operator/test/fakescheduler"
 )
 
-// stepTimeout bounds one step: the machine is slow at times, and a backoff is 10 s.
+// stepTimeout bounds one step. It is generous: the machine may be slow, and a backoff is 10 s.
 const stepTimeout = 2 * time.Minute
 
-// Env is what a scenario is played in: a namespace of its own, nodes that nobody else uses meanwhile, an operator and a
-// recorder.
+// Env is the environment of one play of a scenario: a namespace, nodes that no other scenario uses meanwhile,
+// an operator and a recorder.
 type Env struct {
-	world     *world
+	cluster   *testCluster
 	dialect   *dialect
 	namespace string
 	nodes     map[string]int64
 	recorder  *recorder
 	operator  *operator
-	// stopFake ends the fake scheduler, if it is one and runs.
+	// stopFake ends the fake scheduler; nil for real ones.
 	stopFake func()
-	// noted is what became of jobs that are gone by the end.
+	// noted describes jobs that the scenario deletes before its end.
 	noted []string
-	// undo what was made, in reverse order.
+	// undo functions are called in reverse order.
 	undo []func(context.Context) error
 }
 
 var namespaces atomic.Int64
 
-// newEnv makes one; close it in any case. The operator dies at the given crashes, one life after the other.
-func newEnv(ctx context.Context, w *world, d *dialect, crashes []Crash) (*Env, error) {
-	e := &Env{world: w, dialect: d, namespace: fmt.Sprintf("scenario-%d", namespaces.Add(1))}
+// newEnv prepares an environment; the caller must close it. The operator is killed at the given crashes, one
+// after the other.
+func newEnv(ctx context.Context, cluster *testCluster, d *dialect, crashes []Crash) (*Env, error) {
+	e := &Env{cluster: cluster, dialect: d, namespace: fmt.Sprintf("scenario-%d", namespaces.Add(1))}
 	if err := e.open(ctx, crashes); err != nil {
 		return nil, errors.Join(err, e.close(ctx))
 	}
@@ -54,20 +55,20 @@ func newEnv(ctx context.Context, w *world, d *dialect, crashes []Crash) (*Env, e
 
 func (e *Env) open(ctx context.Context, crashes []Crash) (err error) {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.namespace}}
-	if err := e.world.client.Create(ctx, namespace); err != nil {
+	if err := e.cluster.client.Create(ctx, namespace); err != nil {
 		return err
 	}
-	// Its end is not waited for: nothing in it is left by then.
-	e.later(func(ctx context.Context) error { return e.world.client.Delete(ctx, namespace) })
+	// The deletion is not awaited: by then the namespace is empty.
+	e.later(func(ctx context.Context) error { return e.cluster.client.Delete(ctx, namespace) })
 	if err := e.takeNodes(ctx); err != nil {
 		return err
 	}
-	e.recorder, err = newRecorder(ctx, e.world.client, e.namespace, e.dialect.backend.Kinds()[0])
+	e.recorder, err = newRecorder(ctx, e.cluster.client, e.namespace, e.dialect.backend.Kinds()[0])
 	if err != nil {
 		return err
 	}
 	e.later(func(context.Context) error { e.recorder.close(); return nil })
-	if e.dialect.habits != nil {
+	if e.dialect.behavior != nil {
 		e.startFake()
 		e.later(func(context.Context) error { e.stopFake(); return nil })
 	}
@@ -77,14 +78,14 @@ func (e *Env) open(ctx context.Context, crashes []Crash) (err error) {
 		}
 	}
 	e.operator = &operator{
-		config: e.world.RESTConfig(), namespace: e.namespace, backends: []scheduler.Backend{e.dialect.backend},
-		fallback: e.dialect.name, remark: e.recorder.remark, certificates: e.world.certificates,
+		config: e.cluster.RESTConfig(), namespace: e.namespace, backends: []scheduler.Backend{e.dialect.backend},
+		fallback: e.dialect.name, remark: e.recorder.remark, certificates: e.cluster.certificates,
 	}
-	if e.operator.front, err = newFront(e.world.certificates); err != nil {
+	if e.operator.proxy, err = newReportProxy(e.cluster.certificates); err != nil {
 		return err
 	}
-	e.later(func(context.Context) error { e.operator.front.close(); return nil })
-	if e.dialect.habits != nil {
+	e.later(func(context.Context) error { e.operator.proxy.close(); return nil })
+	if e.dialect.behavior != nil {
 		e.operator.fallback = fakescheduler.Name
 	}
 	e.operator.start(crashes)
@@ -93,10 +94,11 @@ func (e *Env) open(ctx context.Context, crashes []Crash) (err error) {
 	return nil
 }
 
-// prepareQueues makes what lets every gang in that the nodes have room for.
+// prepareQueues makes a queue that admits every gang that the nodes can hold.
 func (e *Env) prepareQueues(ctx context.Context) error {
-	for _, o := range e.dialect.consulted {
-		if err := e.world.client.Create(ctx, o.DeepCopyObject().(client.Object)); err != nil && !apierrors.IsAlreadyExists(err) {
+	for _, o := range e.dialect.clusterObjects {
+		if err := e.cluster.client.Create(ctx, o.DeepCopyObject().(client.Object)); err != nil &&
+			!apierrors.IsAlreadyExists(err) {
 			return err
 		}
 	}
@@ -110,30 +112,32 @@ func (e *Env) prepareQueues(ctx context.Context) error {
 func (e *Env) later(f func(context.Context) error) { e.undo = append(e.undo, f) }
 
 func (e *Env) takeNodes(ctx context.Context) (err error) {
-	if e.dialect.habits == nil {
-		e.nodes, err = e.world.realNodes(ctx)
+	if e.dialect.behavior == nil {
+		e.nodes, err = e.cluster.realNodes(ctx)
 		return err
 	}
-	if e.nodes, err = theCells.take(ctx, e.world); err != nil {
+	if e.nodes, err = sharedPools.take(ctx, e.cluster); err != nil {
 		return err
 	}
-	e.later(func(context.Context) error { theCells.put(e.nodes); return nil })
+	e.later(func(context.Context) error { sharedPools.put(e.nodes); return nil })
 	return nil
 }
 
 func (e *Env) startFake() {
 	ctx, stop := context.WithCancel(context.Background())
-	s := fakescheduler.New(cellClient{e.world.client, e.namespace, e.nodes}, fakescheduler.Config{Habits: *e.dialect.habits})
+	s := fakescheduler.New(poolClient{e.cluster.client, e.namespace, e.nodes},
+		fakescheduler.Config{Behavior: *e.dialect.behavior})
 	done := make(chan struct{})
 	go func() { defer close(done); runFake(ctx, s, e.recorder) }()
 	e.stopFake = func() { stop(); <-done }
 }
 
-// empty deletes every job and waits until nothing of them is left, so that the next scenario has all GPUs. What the
-// garbage collector alone does not get rid of is an error of the scenario.
+// empty deletes every job and waits until nothing of them is left, so that the next scenario has all GPUs. An
+// object that the garbage collector does not remove fails the scenario.
 func (e *Env) empty(ctx context.Context) error {
 	e.recorder.remark("the scenario is over: every job is deleted")
-	if err := e.world.client.DeleteAllOf(ctx, &v1alpha1.TrainingJob{}, client.InNamespace(e.namespace)); err != nil {
+	if err := e.cluster.client.DeleteAllOf(ctx, &v1alpha1.TrainingJob{},
+		client.InNamespace(e.namespace)); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
@@ -142,17 +146,19 @@ func (e *Env) empty(ctx context.Context) error {
 		if len(v.jobs)+len(v.pods)+len(v.groups) == 0 {
 			return ""
 		}
-		return fmt.Sprintf("%d jobs, %d pods and %d groups are left after the deletion of every job", len(v.jobs), len(v.pods), len(v.groups))
+		return fmt.Sprintf("%d jobs, %d pods and %d groups are left after the deletion of every job",
+			len(v.jobs), len(v.pods), len(v.groups))
 	})
 	if err == nil {
 		return nil
 	}
-	// The next scenario is not to suffer for it.
+	// The next scenario must not be affected.
 	now := client.GracePeriodSeconds(0)
-	return errors.Join(err, e.world.client.DeleteAllOf(context.WithoutCancel(ctx), &corev1.Pod{}, client.InNamespace(e.namespace), now))
+	return errors.Join(err, e.cluster.client.DeleteAllOf(context.WithoutCancel(ctx), &corev1.Pod{},
+		client.InNamespace(e.namespace), now))
 }
 
-// close undoes everything.
+// close calls the undo functions.
 func (e *Env) close(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	var errs []error
@@ -164,13 +170,13 @@ func (e *Env) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Step of a scenario: something that the test does, or waits for.
+// Step of a scenario: an action, or a condition to wait for.
 type Step struct {
 	say string
 	do  func(context.Context, *Env) error
 }
 
-// play the steps one after the other, and hold the whole history against the rules.
+// play the steps in order.
 func (e *Env) play(ctx context.Context, steps []Step) error {
 	for i, step := range steps {
 		e.recorder.remark("step %d: %s", i+1, step.say)
@@ -185,32 +191,34 @@ func (e *Env) play(ctx context.Context, steps []Step) error {
 }
 
 func (e *Env) playStep(ctx context.Context, step Step) error {
-	patience := cmp.Or(e.dialect.patience, stepTimeout)
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not within %s", patience))
+	timeout := cmp.Or(e.dialect.timeout, stepTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("not within %s", timeout))
 	defer cancel()
 	return step.do(ctx, e)
 }
 
-// violations of the rules by what happened so far.
+// violations of the rules in the history so far.
 func (e *Env) violations() error {
-	rules := Rules{Capacity: e.nodes, Backend: e.dialect.backend, Consulted: e.dialect.consulted}
+	rules := Rules{Capacity: e.nodes, Backend: e.dialect.backend, ClusterObjects: e.dialect.clusterObjects}
 	if found := rules.Violations(e.recorder.soFar()); len(found) > 0 {
 		return fmt.Errorf("invariants are broken:\n  %s", strings.Join(found, "\n  "))
 	}
 	return nil
 }
 
-// noteWaits puts into the history what the watched objects do not show of a gang that waits: its claims, and what was said of each pod.
+// noteWaits adds to the history what the watched objects do not show of a waiting gang: its volume claims and
+// the conditions of its pods.
 func (e *Env) noteWaits(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
 	claims, pods := &corev1.PersistentVolumeClaimList{}, &corev1.PodList{}
 	for _, list := range []client.ObjectList{claims, pods} {
-		if err := e.world.client.List(ctx, list, client.InNamespace(e.namespace)); err != nil {
+		if err := e.cluster.client.List(ctx, list, client.InNamespace(e.namespace)); err != nil {
 			e.recorder.remark("listing what waits: %v", err)
 		}
 	}
 	for i := range claims.Items {
-		e.recorder.remark("claim %s is %s, volume %q", claims.Items[i].Name, claims.Items[i].Status.Phase, claims.Items[i].Spec.VolumeName)
+		e.recorder.remark("claim %s is %s, volume %q", claims.Items[i].Name, claims.Items[i].Status.Phase,
+			claims.Items[i].Spec.VolumeName)
 	}
 	for i := range pods.Items {
 		for _, c := range pods.Items[i].Status.Conditions {
@@ -221,7 +229,7 @@ func (e *Env) noteWaits(ctx context.Context) {
 	}
 }
 
-// story is everything that can be told when a scenario has failed.
+// story is the context for a failed scenario.
 func (e *Env) story() string {
 	return fmt.Sprintf("history:\n%s\nwrites of the operator:\n  %s\nthe end of its log:\n%s",
 		e.recorder.soFar(), strings.Join(e.operator.writes(), "\n  "), e.operator.logs())

@@ -18,15 +18,15 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
 )
 
-// Entry is one change that the API server told of, or a remark of the test.
+// Entry is one change that a watch delivered, or a remark of the test.
 type Entry struct {
 	At time.Time
-	// Revision is the object's resourceVersion. All kinds lie in one etcd, whose revisions order them all; a remark has
-	// that of the entry before it.
+	// Revision is the object's resourceVersion. All kinds are in one etcd, whose revisions order them. A
+	// remark has the revision of the preceding entry.
 	Revision int64
 	// Object is a *TrainingJob, a *Pod or a scheduler's group; nil for a remark.
 	Object client.Object
-	// Gone: this is the object's deletion.
+	// Gone marks the object's deletion.
 	Gone   bool
 	Remark string
 }
@@ -34,14 +34,14 @@ type Entry struct {
 // History of a scenario.
 type History []Entry
 
-// InOrder sorts what several watches delivered by the revisions.
+// InOrder sorts the entries of several watches by revision.
 func (h History) InOrder() History {
 	h = slices.Clone(h)
 	slices.SortStableFunc(h, func(a, b Entry) int { return cmp.Compare(a.Revision, b.Revision) })
 	return h
 }
 
-// NewEntry of an object that a watch delivered.
+// NewEntry returns the entry of an object that a watch delivered.
 func NewEntry(obj client.Object, gone bool, at time.Time) (Entry, error) {
 	revision, err := strconv.ParseInt(obj.GetResourceVersion(), 10, 64)
 	if err != nil {
@@ -50,7 +50,7 @@ func NewEntry(obj client.Object, gone bool, at time.Time) (Entry, error) {
 	return Entry{At: at, Revision: revision, Object: obj, Gone: gone}, nil
 }
 
-// String tells the history line by line: what changed of each object, and nothing twice.
+// String has one line for each visible change of an object.
 func (h History) String() string {
 	var b strings.Builder
 	last := map[types.UID]string{}
@@ -97,7 +97,8 @@ func describe(obj client.Object) string {
 		}
 		return line + " | " + st.Message
 	case *corev1.Pod:
-		line := fmt.Sprintf("pod %s of attempt %s: %s", o.Name, cmp.Or(o.Labels[v1alpha1.LabelAttempt], "?"), o.Status.Phase)
+		line := fmt.Sprintf("pod %s of attempt %s: %s", o.Name, cmp.Or(o.Labels[v1alpha1.LabelAttempt], "?"),
+			o.Status.Phase)
 		if from, _ := ResumeOf(o); from != "" {
 			line += " from " + from
 		}
@@ -121,10 +122,10 @@ func describe(obj client.Object) string {
 	return line
 }
 
-// GPU is the resource that scenarios are about.
+// GPU is the resource that scenarios use.
 const GPU corev1.ResourceName = "nvidia.com/gpu"
 
-// GPUsOf a pod's containers.
+// GPUsOf returns the GPUs that a pod requests.
 func GPUsOf(pod *corev1.Pod) int64 {
 	var n int64
 	for i := range pod.Spec.Containers {
@@ -134,18 +135,19 @@ func GPUsOf(pod *corev1.Pod) int64 {
 	return n
 }
 
-// Live pods have not ended.
+// Live reports whether a pod has not ended.
 func Live(pod *corev1.Pod) bool {
 	return pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
 }
 
-// AttemptOf a pod; 0 where its label says none.
+// AttemptOf returns the attempt in a pod's label; 0 if it has none.
 func AttemptOf(pod *corev1.Pod) int32 {
 	n, _ := strconv.ParseInt(pod.Labels[v1alpha1.LabelAttempt], 10, 32)
 	return int32(n)
 }
 
-// ResumeOf is what a rank's trainer is told to resume from; false: it is told nothing of checkpoints.
+// ResumeOf returns what a rank's trainer is told to resume from. It is false for a trainer without
+// checkpoints.
 func ResumeOf(pod *corev1.Pod) (string, bool) {
 	for i := range pod.Spec.Containers {
 		for _, e := range pod.Spec.Containers[i].Env {
@@ -157,7 +159,8 @@ func ResumeOf(pod *corev1.Pod) (string, bool) {
 	return "", false
 }
 
-// ResumePath is the persisted resume point as a trainer sees it, on a claim that is mounted at the default path; "": the beginning.
+// ResumePath returns the persisted resume point as a trainer sees it, with the volume mounted at the default
+// path; "" for a start from scratch.
 func ResumePath(job *v1alpha1.TrainingJob) string {
 	cs := job.Status.Checkpoint
 	if cs == nil || cs.ResumeFrom == nil {
@@ -166,7 +169,7 @@ func ResumePath(job *v1alpha1.TrainingJob) string {
 	return strings.Replace(cs.ResumeFrom.URI, "pvc://"+trainingjob.ClaimName(job), "/checkpoints", 1)
 }
 
-// JobOf is the UID of the job that owns an object.
+// JobOf returns the UID of the job that owns an object.
 func JobOf(obj client.Object) types.UID {
 	if ref := metav1.GetControllerOf(obj); ref != nil && ref.Kind == "TrainingJob" {
 		return ref.UID

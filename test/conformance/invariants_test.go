@@ -32,8 +32,9 @@ func violationCases() map[string]violationCase {
 	invited := aGroup(1, fakescheduler.Invited)
 	return map[string]violationCase{
 		"a gang that runs": {
-			reason:  "nothing to complain about",
-			history: []client.Object{aJob(queued, 1), invited, aPod("0", 1, ""), aPod("1", 1, ""), aPod("0", 1, "n"), aPod("1", 1, "n")},
+			reason: "nothing to complain about",
+			history: []client.Object{aJob(queued, 1), invited, aPod("0", 1, ""), aPod("1", 1, ""),
+				aPod("0", 1, "n"), aPod("1", 1, "n")},
 		},
 		"a pod before the attempt is persisted": {
 			reason:  "after a crash nobody would know whose it is",
@@ -79,28 +80,36 @@ func violationCases() map[string]violationCase {
 			want:    []string{"job bert is Suspended while pod bert-worker-0 lives"},
 		},
 		"told to resume from what is persisted": {
-			reason:  "nothing to complain about",
-			history: []client.Object{savedJob(queued, 2, 100), aGroup(2, fakescheduler.Invited), told("0", 2, 100), told("1", 2, 100)},
+			reason: "nothing to complain about",
+			history: []client.Object{savedJob(queued, 2, 100), aGroup(2, fakescheduler.Invited),
+				told("0", 2, 100), told("1", 2, 100)},
 		},
 		"a rank that is told nothing of the resume point": {
-			reason:  "it would begin anew, beside others that do not",
-			history: []client.Object{savedJob(queued, 2, 100), aGroup(2, fakescheduler.Invited), told("0", 2, 100), told("1", 2, 0)},
-			want:    []string{`pod bert-worker-1 is told to resume from "" while "/checkpoints/attempt-1/step-100" is persisted`},
+			reason: "it would begin anew, beside others that do not",
+			history: []client.Object{savedJob(queued, 2, 100), aGroup(2, fakescheduler.Invited),
+				told("0", 2, 100), told("1", 2, 0)},
+			want: []string{
+				`pod bert-worker-1 is told to resume from "" while "/checkpoints/attempt-1/step-100" is persisted`,
+			},
 		},
 		"told before it is persisted": {
 			reason:  "after a crash the others would be told something else",
 			history: []client.Object{aJob(queued, 2), aGroup(2, fakescheduler.Invited), told("0", 2, 100)},
-			want:    []string{`pod bert-worker-0 is told to resume from "/checkpoints/attempt-1/step-100" while "" is persisted`},
+			want: []string{
+				`pod bert-worker-0 is told to resume from "/checkpoints/attempt-1/step-100" while "" is persisted`,
+			},
 		},
 		"a search when all have ended": {
-			reason:  "nothing to complain about",
-			history: []client.Object{aJob(running, 1), invited, aPod("0", 1, "n"), aPod("0", 1, "n"), aJob(v1alpha1.PhaseDraining, 1), aSearch(1)},
-			gone:    map[int]bool{3: true},
+			reason: "nothing to complain about",
+			history: []client.Object{aJob(running, 1), invited, aPod("0", 1, "n"), aPod("0", 1, "n"),
+				aJob(v1alpha1.PhaseDraining, 1), aSearch(1)},
+			gone: map[int]bool{3: true},
 		},
 		"a search while a rank lives": {
-			reason:  "it could save what the search does not see",
-			history: []client.Object{aJob(running, 1), invited, aPod("0", 1, "n"), aJob(v1alpha1.PhaseDraining, 1), aSearch(1)},
-			want:    []string{"pod bert-resolve searches while pod bert-worker-0 of attempt 1 lives"},
+			reason: "it could save what the search does not see",
+			history: []client.Object{aJob(running, 1), invited, aPod("0", 1, "n"),
+				aJob(v1alpha1.PhaseDraining, 1), aSearch(1)},
+			want: []string{"pod bert-resolve searches while pod bert-worker-0 of attempt 1 lives"},
 		},
 		"a search of a job that does not drain": {
 			reason:  "its resume point is pinned",
@@ -142,7 +151,8 @@ func TestViolations(t *testing.T) {
 
 func TestEverBound(t *testing.T) {
 	var h History
-	for _, obj := range []client.Object{aPod("0", 1, "n"), aPod("1", 2, "n"), aPod("2", 2, ""), aPod("1", 2, "n")} {
+	for _, obj := range []client.Object{aPod("0", 1, "n"), aPod("1", 2, "n"), aPod("2", 2, ""),
+		aPod("1", 2, "n")} {
 		h = append(h, Entry{Object: obj})
 	}
 	if diff := cmp.Diff([]string{"bert-worker-1"}, h.EverBound(jobUID, 2)); diff != "" {
@@ -155,14 +165,16 @@ const jobUID types.UID = "job"
 func aJob(phase v1alpha1.Phase, attempt int32) *v1alpha1.TrainingJob {
 	return &v1alpha1.TrainingJob{
 		ObjectMeta: metav1.ObjectMeta{Name: "bert", Namespace: "ns", UID: jobUID},
-		Spec:       v1alpha1.TrainingJobSpec{Framework: v1alpha1.FrameworkCustom, Image: "i", Command: []string{"c"}},
-		Status:     v1alpha1.TrainingJobStatus{Phase: phase, Attempt: attempt},
+		Spec: v1alpha1.TrainingJobSpec{Framework: v1alpha1.FrameworkCustom, Image: "i",
+			Command: []string{"c"}},
+		Status: v1alpha1.TrainingJobStatus{Phase: phase, Attempt: attempt},
 	}
 }
 
 func owned(name string, uid types.UID) metav1.ObjectMeta {
 	owner := metav1.NewControllerRef(aJob("", 0), v1alpha1.GroupVersion.WithKind("TrainingJob"))
-	return metav1.ObjectMeta{Name: name, Namespace: "ns", UID: uid, OwnerReferences: []metav1.OwnerReference{*owner}}
+	return metav1.ObjectMeta{Name: name, Namespace: "ns", UID: uid,
+		OwnerReferences: []metav1.OwnerReference{*owner}}
 }
 
 func aPod(index string, attempt int, node string) *corev1.Pod {
@@ -212,6 +224,7 @@ func aGroup(attempt int64, phase fakescheduler.Phase) client.Object {
 	u.SetNamespace(meta.Namespace)
 	u.SetUID(meta.UID)
 	u.SetOwnerReferences(meta.OwnerReferences)
-	fakescheduler.SetStatus(u, fakescheduler.Status{Attempt: attempt, Phase: phase, Reason: "R", Message: "the scheduler's words"})
+	fakescheduler.SetStatus(u, fakescheduler.Status{Attempt: attempt, Phase: phase, Reason: "R",
+		Message: "the scheduler's words"})
 	return u
 }

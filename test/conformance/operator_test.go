@@ -25,29 +25,30 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// away is how long a dead operator is missed: long enough for schedulers, kubelets and the garbage collector to go on
-// without it, so that the next life finds a world that has moved.
-const away = 300 * time.Millisecond
+// downtime between two runs of the operator: long enough for schedulers, kubelets and the garbage collector
+// to change the cluster in the meantime.
+const downtime = 300 * time.Millisecond
 
-// operator is the operator of one namespace in this process, through all its lives.
+// operator of one namespace in this process, across all its runs. A run ends with a crash; the next one
+// starts after the downtime.
 type operator struct {
 	config    *rest.Config
 	namespace string
 	backends  []scheduler.Backend
 	fallback  string
 	remark    func(string, ...any)
-	// front of its report server, whose certificates lie there.
-	front        *front
+	// proxy stands in front of the report server; certificates is the folder of both.
+	proxy        *reportProxy
 	certificates string
 
 	stop context.CancelFunc
 	done chan struct{}
 
 	mu sync.Mutex
-	// crashes are the ends of the lives to come; after them one lives on.
+	// crashes end the next runs; the run after them continues until the end.
 	crashes []Crash
-	lives   []*Mortal
-	// killed at these writes, so far.
+	runs    []*CrashTransport
+	// killed lists the writes at which it was killed so far.
 	killed []string
 	err    error
 	log    []string
@@ -67,38 +68,38 @@ func (o *operator) start(crashes []Crash) {
 	}()
 }
 
-// end stops the operator for good.
+// end stops the operator.
 func (o *operator) end() {
 	o.stop()
 	<-o.done
 }
 
-// run one life after the other.
+// run the operator again and again until the context ends.
 func (o *operator) run(ctx context.Context) error {
 	for {
-		lifeCtx, cancel := context.WithCancel(ctx)
-		life := NewMortal(o.nextCrash(), cancel)
+		runCtx, cancel := context.WithCancel(ctx)
+		transport := NewCrashTransport(o.nextCrash(), cancel)
 		o.mu.Lock()
-		o.lives = append(o.lives, life)
+		o.runs = append(o.runs, transport)
 		o.mu.Unlock()
-		err := o.live(lifeCtx, life)
-		dead := lifeCtx.Err() != nil
-		life.Kill()
+		err := o.runOnce(runCtx, transport)
+		dead := runCtx.Err() != nil
+		transport.Kill()
 		if ctx.Err() != nil {
 			return nil
 		}
 		if !dead {
 			return errors.Join(errors.New("the operator stopped by itself"), err)
 		}
-		last := life.Last()
-		o.remark("the operator is killed %s of this life: %s", life.crash, last)
+		last := transport.Last()
+		o.remark("the operator is killed %s of this run: %s", transport.crash, last)
 		o.mu.Lock()
 		o.killed = append(o.killed, last)
 		o.mu.Unlock()
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(away):
+		case <-time.After(downtime):
 		}
 	}
 }
@@ -114,44 +115,48 @@ func (o *operator) nextCrash() Crash {
 	return crash
 }
 
-// live one life: the operator as cmd/operator puts it together, but for what would have it share ports and a lease.
-func (o *operator) live(ctx context.Context, life *Mortal) error {
+// runOnce is one run: the operator as cmd/operator sets it up, except for ports and the lease, which runs
+// would share.
+func (o *operator) runOnce(ctx context.Context, transport *CrashTransport) error {
 	api := rest.CopyConfig(o.config)
 	api.QPS, api.UserAgent = -1, "operator/conformance"
-	api.Wrap(life.Wrap)
+	api.Wrap(transport.Wrap)
 	caches := controller.CacheOptions()
 	caches.DefaultNamespaces = map[string]cache.Config{o.namespace: {}}
 	mgr, err := ctrl.NewManager(api, ctrl.Options{
 		Scheme: scheme(), Cache: caches, Logger: funcr.New(o.logged, funcr.Options{Verbosity: 1}),
 		Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
-		GracefulShutdownTimeout: ptr.To(time.Duration(0)), // the dead do not tidy up
+		GracefulShutdownTimeout: ptr.To(time.Duration(0)), // a killed process does not clean up
 	})
 	if err != nil {
 		return err
 	}
 	registry := prometheus.NewRegistry()
-	// Where it listens itself nobody comes: a port that has to be free again for the next life may be another's by then.
+	// Agents reach the server through the proxy and not at its own address: a fixed port could be taken by
+	// another process before the next run.
 	reports, err := reporting.Add(mgr, config.Agent{Image: "registry.example.com/agent:1"}, config.Reports{
-		BindAddress: "127.0.0.1:0", URL: o.front.server.URL, CertificateDir: o.certificates, Audience: config.DefaultAudience,
+		BindAddress: "127.0.0.1:0", URL: o.proxy.server.URL, CertificateDir: o.certificates,
+		Audience: config.DefaultAudience,
 	}, registry)
 	if err != nil {
 		return err
 	}
 	err = controller.SetupWithManager(ctx, mgr, controller.Options{
-		Backends: o.backends, DefaultScheduler: o.fallback, Registry: registry, Agent: reports.Agent, Reports: reports.Reports,
+		Backends: o.backends, DefaultScheduler: o.fallback, Registry: registry, Agent: reports.Agent,
+		Reports: reports.Reports,
 	})
 	if err != nil {
 		return err
 	}
-	o.front.lead(ctx, reports.Server)
+	o.proxy.forward(ctx, reports.Server)
 	return mgr.Start(ctx)
 }
 
-// logged keeps the last lines of the log, for when something fails.
+// logged keeps the last lines of the log for a failure's message.
 func (o *operator) logged(prefix, args string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.log = append(o.log, fmt.Sprintf("life %d: %s %s", len(o.lives), prefix, args))
+	o.log = append(o.log, fmt.Sprintf("run %d: %s %s", len(o.runs), prefix, args))
 	const most = 200
 	if n := len(o.log); n > most {
 		o.log = o.log[n-most:]
@@ -164,31 +169,31 @@ func (o *operator) logs() string {
 	return strings.Join(o.log, "\n")
 }
 
-// writes of all lives so far.
+// writes of all runs so far.
 func (o *operator) writes() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var all []string
-	for _, life := range o.lives {
-		all = append(all, life.Writes()...)
+	for _, transport := range o.runs {
+		all = append(all, transport.Writes()...)
 	}
 	return all
 }
 
-// deaths so far.
+// deaths counts the crashes so far.
 func (o *operator) deaths() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	n := 0
-	for _, life := range o.lives {
-		if life.Dead() {
+	for _, transport := range o.runs {
+		if transport.Dead() {
 			n++
 		}
 	}
 	return n
 }
 
-// killedAt are the writes at which it was killed.
+// killedAt returns the writes at which it was killed.
 func (o *operator) killedAt() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -20,18 +20,19 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
 )
 
-// view is what exists in the namespace, as the watches have told it so far.
+// view is what exists in the namespace according to the watches so far.
 type view struct {
 	jobs   map[string]*v1alpha1.TrainingJob
 	pods   map[types.UID]*corev1.Pod
 	groups map[types.UID]client.Object
-	// dropped are the names of groups that have been deleted at any time.
+	// dropped are the names of groups that were deleted at any time.
 	dropped []string
 }
 
 func newView() *view {
 	return &view{
-		jobs: map[string]*v1alpha1.TrainingJob{}, pods: map[types.UID]*corev1.Pod{}, groups: map[types.UID]client.Object{},
+		jobs: map[string]*v1alpha1.TrainingJob{}, pods: map[types.UID]*corev1.Pod{},
+		groups: map[types.UID]client.Object{},
 	}
 }
 
@@ -55,12 +56,12 @@ func (v *view) take(obj client.Object, gone bool) {
 	}
 }
 
-// podsOf a job of this name, whichever job made them: its ranks.
+// podsOf returns the ranks of every job of this name, past ones included.
 func (v *view) podsOf(job string) []*corev1.Pod {
 	return v.podsThat(job, func(p *corev1.Pod) bool { return !trainingjob.IsResolver(p) })
 }
 
-// resolversOf a job: pods that search its volume.
+// resolversOf returns the pods that search a job's volume.
 func (v *view) resolversOf(job string) []*corev1.Pod { return v.podsThat(job, trainingjob.IsResolver) }
 
 func (v *view) podsThat(job string, are func(*corev1.Pod) bool) []*corev1.Pod {
@@ -97,7 +98,8 @@ type recorder struct {
 }
 
 // newRecorder watches jobs, pods and the groups of a kind.
-func newRecorder(ctx context.Context, c client.WithWatch, namespace string, group schema.GroupVersionKind) (*recorder, error) {
+func newRecorder(ctx context.Context, c client.WithWatch, namespace string,
+	group schema.GroupVersionKind) (*recorder, error) {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	r := &recorder{client: c, stop: stop, view: newView(), changed: make(chan struct{})}
 	groups := &unstructured.UnstructuredList{}
@@ -152,23 +154,23 @@ func (r *recorder) take(event watch.Event) {
 	defer r.mu.Unlock()
 	r.view.take(obj, gone)
 	r.history = append(r.history, entry)
-	r.tell()
+	r.notify()
 }
 
 func (r *recorder) fail(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.err = err
-	r.tell()
+	r.notify()
 }
 
-// tell whoever waits. The caller holds the lock.
-func (r *recorder) tell() {
+// notify those who wait. The caller holds the lock.
+func (r *recorder) notify() {
 	close(r.changed)
 	r.changed = make(chan struct{})
 }
 
-// remark puts a line of the test's own into the history.
+// remark adds a line to the history.
 func (r *recorder) remark(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -179,14 +181,14 @@ func (r *recorder) remark(format string, args ...any) {
 	r.history = append(r.history, e)
 }
 
-// next is closed at the next change.
+// next returns a channel that is closed at the next change.
 func (r *recorder) next() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.changed
 }
 
-// until waits for a condition, which says what is missing; "" when it holds. It is asked at every change.
+// until waits until missing returns "". It is called after every change.
 func (r *recorder) until(ctx context.Context, missing func(*view) string) error {
 	for {
 		r.mu.Lock()
@@ -206,7 +208,7 @@ func (r *recorder) until(ctx context.Context, missing func(*view) string) error 
 	}
 }
 
-// soFar is the history up to now.
+// soFar returns the history up to now.
 func (r *recorder) soFar() History {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -24,33 +24,37 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
 )
 
-// Every attempt of a trainer saves once after 100 steps, trains 50 more, and then none until it is let go: so what is saved and what is
-// lost does not depend on how fast anything else is. It starts late enough for its agent's first report to tell of no step: the second,
-// a second later, then tells of all of them, and the operator has no progress to write that it would keep back for a while.
+// Every attempt of a trainer saves once after 100 steps, trains 50 more, and then stalls until it is told to
+// finish, so what is saved and what is lost does not depend on timing. It starts late enough for its agent's
+// first report to contain no step. The second report, a second later, contains all of them, so the operator
+// has no progress to write that it would delay.
 const (
 	saveSteps, stallSteps, allSteps = 100, 150, 1000
-	staller                         = "steps=1000 rate=1000 every=100ms save=50ms start=300ms stall-after=150 on-sigterm="
-	letGo                           = "steps=1000 rate=100000 every=1h save=0s"
+	staller                         = "steps=1000 rate=1000 every=100ms save=50ms start=300ms " +
+		"stall-after=150 on-sigterm="
+	finishTraining = "steps=1000 rate=100000 every=1h save=0s"
 )
 
-// ending is how a trainer ends when its gang is preempted, and what follows from it.
+// ending is how a trainer reacts to the preemption of its gang, and what follows.
 type ending struct {
 	onSIGTERM simtrainer.OnSIGTERM
-	// resume is the step that attempt 2 resumes from, lost the steps that are trained again.
+	// resume is the step from which attempt 2 resumes; lost counts the steps that are trained again.
 	resume, lost int64
 	retain       v1alpha1.RetainPolicy
 }
 
 var (
-	// What it trained since its checkpoint is lost.
-	dies = ending{onSIGTERM: simtrainer.Die, resume: saveSteps, lost: stallSteps - saveSteps, retain: v1alpha1.RetainClaim}
-	// It saves everything, and nobody hears of it: only who searches the volume knows.
-	savesUnheard = ending{onSIGTERM: simtrainer.SaveUnheard, resume: stallSteps, retain: v1alpha1.DeleteClaim}
+	// dies loses what it trained since its checkpoint.
+	dies = ending{onSIGTERM: simtrainer.Die, resume: saveSteps, lost: stallSteps - saveSteps,
+		retain: v1alpha1.RetainClaim}
+	// savesUnreported saves everything without a report, so only a search of the volume finds it.
+	savesUnreported = ending{onSIGTERM: simtrainer.SaveUnheard, resume: stallSteps, retain: v1alpha1.DeleteClaim}
 )
 
-// resumeCycle is cycle with checkpoints, and to the end: victim trains, is preempted by winner, and its next attempt goes on where the
-// newest complete checkpoint ends, comes to its end, and leaves nothing but the claim that it was asked to leave.
-func resumeCycle(victim, winner asked, end ending) []Step {
+// resumeCycle is cycle with checkpoints, played to the end: victim trains and is preempted by winner; its
+// next attempt resumes from the newest complete checkpoint, succeeds, and leaves nothing but the volume
+// claim, if that is to be retained.
+func resumeCycle(victim, winner jobSpec, end ending) []Step {
 	victim.trainer, victim.retain = staller+string(end.onSIGTERM), end.retain
 	low, high := victim.name, winner.name
 	return []Step{
@@ -58,13 +62,15 @@ func resumeCycle(victim, winner asked, end ending) []Step {
 		until(low, runsWhole(victim.ranks), attempt(1), saved(saveSteps), trained(1, stallSteps)),
 		submit(winner),
 		until(high, runsWhole(winner.ranks)),
-		until(low, is(v1alpha1.PhaseQueued), attempt(2), holds(0), condition(v1alpha1.ConditionPreempted, "True"), pinned(end.resume)),
+		until(low, is(v1alpha1.PhaseQueued), attempt(2), holds(0),
+			condition(v1alpha1.ConditionPreempted, "True"), pinned(end.resume)),
 		judged(low),
 		neverBound(low),
 		now(low, waits(), holds(0), spent(0, 1)),
 		complete(high),
 		until(high, is(v1alpha1.PhaseSucceeded), holds(0), hasNoGroup()),
-		until(low, runsWhole(victim.ranks), attempt(2), condition(v1alpha1.ConditionPreempted, "False"), saved(end.resume+saveSteps)),
+		until(low, runsWhole(victim.ranks), attempt(2), condition(v1alpha1.ConditionPreempted, "False"),
+			saved(end.resume+saveSteps)),
 		trainOn(low),
 		until(low, is(v1alpha1.PhaseSucceeded), attempt(2), holds(0), hasNoGroup(), searchIsOver()),
 		now(low, spent(0, 1), neverFailed(), passed(v1alpha1.PhaseDraining), saved(allSteps), trained(2, allSteps)),
@@ -76,8 +82,8 @@ func resumeCycle(victim, winner asked, end ending) []Step {
 	}
 }
 
-// saved: the status has a complete checkpoint of a step as the latest.
-func saved(step int64) Claim {
+// saved expects the checkpoint of a step as the latest in the status.
+func saved(step int64) Expectation {
 	return ofStatus(fmt.Sprintf("has saved step %d", step), func(st *v1alpha1.TrainingJobStatus) string {
 		if st.Checkpoint == nil || st.Checkpoint.Latest == nil {
 			return "the status has no checkpoint"
@@ -86,16 +92,18 @@ func saved(step int64) Claim {
 	})
 }
 
-func trained(attempt int32, step int64) Claim {
-	return ofStatus(fmt.Sprintf("has trained step %d in attempt %d", step, attempt), func(st *v1alpha1.TrainingJobStatus) string {
-		if st.Progress == nil {
-			return "the status has no progress"
-		}
-		return differs("the progress", fmt.Sprintf("step %d of attempt %d", st.Progress.Step, st.Progress.Attempt), fmt.Sprintf("step %d of attempt %d", step, attempt))
-	})
+func trained(attempt int32, step int64) Expectation {
+	return ofStatus(fmt.Sprintf("has trained step %d in attempt %d", step, attempt),
+		func(st *v1alpha1.TrainingJobStatus) string {
+			if st.Progress == nil {
+				return "the status has no progress"
+			}
+			return differs("the progress", fmt.Sprintf("step %d of attempt %d", st.Progress.Step,
+				st.Progress.Attempt), fmt.Sprintf("step %d of attempt %d", step, attempt))
+		})
 }
 
-func pinned(step int64) Claim {
+func pinned(step int64) Expectation {
 	return ofStatus(fmt.Sprintf("is to resume from step %d", step), func(st *v1alpha1.TrainingJobStatus) string {
 		if st.Checkpoint == nil || st.Checkpoint.ResumeFrom == nil {
 			return "the status has no resume point"
@@ -104,13 +112,13 @@ func pinned(step int64) Claim {
 	})
 }
 
-func searchIsOver() Claim {
-	return Claim{"has no pod that searches", func(_ *Env, v *view, name string) string {
+func searchIsOver() Expectation {
+	return Expectation{"has no pod that searches", func(_ *Env, v *view, name string) string {
 		return differs("the number of pods that search", len(v.resolversOf(name)), 0)
 	}}
 }
 
-// trainOn lets the trainers go on to their end.
+// trainOn makes the stalled trainers finish.
 func trainOn(name string) Step {
 	return Step{"the trainers of " + name + " go on", func(ctx context.Context, e *Env) error {
 		v, err := e.look(ctx)
@@ -118,8 +126,10 @@ func trainOn(name string) Step {
 			return err
 		}
 		for _, p := range v.podsOf(name) {
-			patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, localcluster.AnnotationTrainer, letGo)
-			if err := e.world.client.Patch(ctx, p, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
+			patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, localcluster.AnnotationTrainer,
+				finishTraining)
+			if err := e.cluster.client.Patch(ctx, p, client.RawPatch("application/merge-patch+json",
+				[]byte(patch))); err != nil {
 				return err
 			}
 		}
@@ -127,61 +137,70 @@ func trainOn(name string) Step {
 	}}
 }
 
-// resumed: it was all as it should be, by what the ranks were told, what the trainers did, what lies on the volume, and what was counted.
-// It notes what became of the job, which is about to go.
+// resumed checks the resume against what the ranks were told, what the trainers did, what is on the volume,
+// and what was counted. It notes the state of the job, which is about to be deleted.
 func resumed(name string, ranks int32, end ending) Step {
-	return Step{fmt.Sprintf("%s has resumed from step %d", name, end.resume), func(ctx context.Context, e *Env) error {
-		if err := e.untilNoService(ctx, name); err != nil {
-			return err
-		}
-		v, err := e.look(ctx)
-		if err != nil {
-			return err
-		}
-		job := v.jobs[name]
-		volume, err := simtrainer.OpenVolume(e.world.volume)
-		if err != nil {
-			return err
-		}
-		claim := trainingjob.ClaimName(job)
-		newest, _ := volume.Newest(simtrainer.Place{Namespace: e.namespace, URI: "pvc://" + claim, JobUID: string(job.UID)}, 1)
-		if newest == nil {
-			return errors.New("attempt 1 left no complete checkpoint")
-		}
-		told := map[int32]map[string]bool{1: {}, 2: {}}
-		names := map[int32]map[string]bool{1: {}, 2: {}}
-		for _, entry := range e.recorder.soFar() {
-			if p, ok := entry.Object.(*corev1.Pod); ok && JobOf(p) == job.UID && !trainingjob.IsResolver(p) {
-				from, _ := ResumeOf(p)
-				told[AttemptOf(p)][from] = true
-				names[AttemptOf(p)][p.Name] = true
+	return Step{fmt.Sprintf("%s has resumed from step %d", name, end.resume),
+		func(ctx context.Context, e *Env) error {
+			if err := e.untilNoService(ctx, name); err != nil {
+				return err
 			}
-		}
-		from := "/checkpoints/" + newest.Path
-		wrong := []string{
-			differs("the step of the newest complete checkpoint that attempt 1 left", newest.Step, end.resume),
-			differs("what the ranks of attempt 1 were told", strings.Join(slices.Sorted(maps.Keys(told[1])), " and "), ""),
-			differs("what the ranks of attempt 2 were told", strings.Join(slices.Sorted(maps.Keys(told[2])), " and "), from),
-			differs("the persisted resume point", ResumePath(job), from),
-			differs("the number of ranks of attempt 2", len(names[2]), int(ranks)),
-			differs("the first steps of attempt 1", fmt.Sprint(e.operator.front.firstSteps(1)), "[1]"),
-			differs("the first steps of attempt 2", fmt.Sprint(e.operator.front.firstSteps(2)), fmt.Sprint([]int64{end.resume + 1})),
-			differs("ResumeIgnored", meta.IsStatusConditionTrue(job.Status.Conditions, v1alpha1.ConditionResumeIgnored), false),
-			differs("CheckpointUnknown", meta.IsStatusConditionTrue(job.Status.Conditions, v1alpha1.ConditionCheckpointUnknown), false),
-		}
-		wrong = append(wrong, workOf(job, end.lost)...)
-		wrong = slices.DeleteFunc(wrong, func(s string) bool { return s == "" })
-		if len(wrong) > 0 {
-			return errors.New(strings.Join(wrong, "; "))
-		}
-		e.noted = append(e.noted, fmt.Sprintf("%s; resumed from %s in %d ranks, first step %d; %d interruption, %d resumption, %d steps lost",
-			stateOf(v, job), newest.Path, len(names[2]), end.resume+1, job.Status.Work.Interruptions, job.Status.Work.Resumptions, job.Status.Work.LostSteps))
-		return nil
-	}}
+			v, err := e.look(ctx)
+			if err != nil {
+				return err
+			}
+			job := v.jobs[name]
+			volume, err := simtrainer.OpenVolume(e.cluster.volume)
+			if err != nil {
+				return err
+			}
+			claim := trainingjob.ClaimName(job)
+			newest, _ := volume.Newest(simtrainer.Place{Namespace: e.namespace, URI: "pvc://" + claim,
+				JobUID: string(job.UID)}, 1)
+			if newest == nil {
+				return errors.New("attempt 1 left no complete checkpoint")
+			}
+			told := map[int32]map[string]bool{1: {}, 2: {}}
+			names := map[int32]map[string]bool{1: {}, 2: {}}
+			for _, entry := range e.recorder.soFar() {
+				if p, ok := entry.Object.(*corev1.Pod); ok && JobOf(p) == job.UID && !trainingjob.IsResolver(p) {
+					from, _ := ResumeOf(p)
+					told[AttemptOf(p)][from] = true
+					names[AttemptOf(p)][p.Name] = true
+				}
+			}
+			from := "/checkpoints/" + newest.Path
+			wrong := []string{
+				differs("the step of the newest complete checkpoint that attempt 1 left", newest.Step, end.resume),
+				differs("what the ranks of attempt 1 were told",
+					strings.Join(slices.Sorted(maps.Keys(told[1])), " and "), ""),
+				differs("what the ranks of attempt 2 were told",
+					strings.Join(slices.Sorted(maps.Keys(told[2])), " and "), from),
+				differs("the persisted resume point", ResumePath(job), from),
+				differs("the number of ranks of attempt 2", len(names[2]), int(ranks)),
+				differs("the first steps of attempt 1", fmt.Sprint(e.operator.proxy.firstSteps(1)), "[1]"),
+				differs("the first steps of attempt 2", fmt.Sprint(e.operator.proxy.firstSteps(2)),
+					fmt.Sprint([]int64{end.resume + 1})),
+				differs("ResumeIgnored", meta.IsStatusConditionTrue(job.Status.Conditions,
+					v1alpha1.ConditionResumeIgnored), false),
+				differs("CheckpointUnknown", meta.IsStatusConditionTrue(job.Status.Conditions,
+					v1alpha1.ConditionCheckpointUnknown), false),
+			}
+			wrong = append(wrong, workOf(job, end.lost)...)
+			wrong = slices.DeleteFunc(wrong, func(s string) bool { return s == "" })
+			if len(wrong) > 0 {
+				return errors.New(strings.Join(wrong, "; "))
+			}
+			e.noted = append(e.noted, fmt.Sprintf("%s; resumed from %s in %d ranks, first step %d; %d "+
+				"interruption, %d resumption, %d steps lost",
+				stateOf(v, job), newest.Path, len(names[2]), end.resume+1,
+				job.Status.Work.Interruptions, job.Status.Work.Resumptions, job.Status.Work.LostSteps))
+			return nil
+		}}
 }
 
-// workOf the job: what was counted is once what happened. Times vary from run to run; what they must be follows from the transitions,
-// whose times are the operator's own.
+// workOf checks that the job's work was counted exactly once. Times vary from run to run; the expected ones
+// follow from the transitions, whose times are the operator's own.
 func workOf(job *v1alpha1.TrainingJob, lostSteps int64) []string {
 	w := job.Status.Work
 	if w == nil {
@@ -206,7 +225,7 @@ func workOf(job *v1alpha1.TrainingJob, lostSteps int64) []string {
 			if c := job.Status.Checkpoint.ResumeFrom.Time; c != nil && c.After(safe) {
 				safe = c.Time
 			}
-			lost += max(seconds(safe, t.Time.Time), min(lostSteps, 1)) // steps that are lost cost a second
+			lost += max(seconds(safe, t.Time.Time), min(lostSteps, 1)) // lost steps cost at least a second
 		}
 		last[t.Phase], from = t.Time.Time, t.Phase
 	}
@@ -235,28 +254,30 @@ func within[T cmp.Ordered](what string, got, least, most T) string {
 	return fmt.Sprintf("%s is %v, not from %v to %v", what, got, least, most)
 }
 
-// claimIs there, or goes, as the job asked.
+// claimIs retained or deleted, as the job asks.
 func claimIs(name string, retain v1alpha1.RetainPolicy) Step {
-	return Step{fmt.Sprintf("what is asked for the claim of %s: %s", name, retain), func(ctx context.Context, e *Env) error {
-		claim := &metav1.PartialObjectMetadata{}
-		claim.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"))
-		key := client.ObjectKey{Namespace: e.namespace, Name: name + "-checkpoints"}
-		if retain == v1alpha1.DeleteClaim {
-			return poll(ctx, func(ctx context.Context) (string, error) {
-				err := e.world.client.Get(ctx, key, claim)
-				if apierrors.IsNotFound(err) {
-					return "", nil
-				}
-				return "the claim exists", err
-			})
-		}
-		// The garbage collector took the job's Service, which was younger, so it would have come to the claim.
-		if err := e.world.client.Get(ctx, key, claim); err != nil {
-			return err
-		}
-		if claim.DeletionTimestamp != nil || len(claim.OwnerReferences) > 0 {
-			return fmt.Errorf("the claim goes with the job: owners %v", claim.OwnerReferences)
-		}
-		return nil
-	}}
+	return Step{fmt.Sprintf("what is asked for the claim of %s: %s", name, retain),
+		func(ctx context.Context, e *Env) error {
+			claim := &metav1.PartialObjectMetadata{}
+			claim.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"))
+			key := client.ObjectKey{Namespace: e.namespace, Name: name + "-checkpoints"}
+			if retain == v1alpha1.DeleteClaim {
+				return poll(ctx, func(ctx context.Context) (string, error) {
+					err := e.cluster.client.Get(ctx, key, claim)
+					if apierrors.IsNotFound(err) {
+						return "", nil
+					}
+					return "the claim exists", err
+				})
+			}
+			// The garbage collector has removed the job's Service, which is younger, so it would have removed
+			// the claim by now.
+			if err := e.cluster.client.Get(ctx, key, claim); err != nil {
+				return err
+			}
+			if claim.DeletionTimestamp != nil || len(claim.OwnerReferences) > 0 {
+				return fmt.Errorf("the claim goes with the job: owners %v", claim.OwnerReferences)
+			}
+			return nil
+		}}
 }

@@ -11,33 +11,35 @@ import (
 // Scenario is one promise of the operator.
 type Scenario struct {
 	name string
-	// claim in one sentence.
-	claim string
-	needs []Ability
-	steps []Step
+	// promise in one sentence, logged when the scenario is played.
+	promise string
+	needs   []Capability
+	steps   []Step
 }
 
-// Scenarios in the order in which they run. The cluster has 4 nodes of 8 GPUs: 32.
+// scenarios in the order in which they run. The cluster has 4 nodes with 8 GPUs each.
 func scenarios() []Scenario {
 	return []Scenario{
-		wholeGangWait, twoGangsOf60Percent, priorityOrder, priorityWins, priorityAtRest, priorityAfterAbsence, submissionOrder, smallPassesLarge, preemptAndReturn, keepsItsPlace, belowReplicas,
+		wholeGangWait, twoGangsOf60Percent, priorityOrder, priorityWins, priorityAtRest, priorityAfterAbsence,
+		submissionOrder, smallPassesLarge, preemptAndReturn, keepsItsPlace, belowReplicas,
 		eachRoleHasItsShare, refusesWhatItCannotSay, scheduleTimeout, suspendAndResume, suspendedFromTheStart,
 		deletionLeavesNothing, lostRank, failedRank, queueQuota,
 	}
 }
 
 var wholeGangWait = Scenario{
-	name:  "whole-gang-wait",
-	claim: "a gang of which one rank does not fit starts no rank at all, keeps its place, and runs whole when there is room",
+	name: "whole-gang-wait",
+	promise: "a gang of which one rank does not fit starts no rank at all, keeps its place, and runs " +
+		"whole once it fits",
 	steps: []Step{
-		submit(asked{name: "filler", ranks: 1, gpus: 8}),
+		submit(jobSpec{name: "filler", ranks: 1, gpus: 8}),
 		until("filler", runsWhole(1)),
-		submit(asked{name: "gang", ranks: 4, gpus: 8}),
+		submit(jobSpec{name: "gang", ranks: 4, gpus: 8}),
 		judged("gang"),
 		until("gang", waits(), attempt(1)),
 		neverBound("gang"),
 		now("gang", waits(), holds(0), hasOneGroup()),
-		now("filler", runsWhole(1), attempt(1)), // of equal priority: it is not pushed out
+		now("filler", runsWhole(1), attempt(1)), // its priority is equal, so it is not preempted
 		complete("filler"),
 		until("filler", is(v1alpha1.PhaseSucceeded), holds(0), hasNoGroup()),
 		until("gang", runsWhole(4), holds(32)),
@@ -46,12 +48,12 @@ var wholeGangWait = Scenario{
 }
 
 var twoGangsOf60Percent = Scenario{
-	name:  "two-gangs-of-60-percent",
-	claim: "of two gangs that need 60% of the GPUs each one runs, the other holds no GPU, and then runs too",
+	name:    "two-gangs-of-60-percent",
+	promise: "of two gangs that need 60% of the GPUs each one runs, the other holds no GPU, and then runs too",
 	steps: []Step{
-		submit(asked{name: "a", ranks: 5, gpus: 4}),
-		submit(asked{name: "b", ranks: 5, gpus: 4}),
-		untilOne([2]string{"a", "b"}, []Claim{runsWhole(5)}, func(first, other string) []Step {
+		submit(jobSpec{name: "a", ranks: 5, gpus: 4}),
+		submit(jobSpec{name: "b", ranks: 5, gpus: 4}),
+		untilOne([2]string{"a", "b"}, []Expectation{runsWhole(5)}, func(first, other string) []Step {
 			return []Step{
 				judged(other),
 				neverBound(other),
@@ -67,123 +69,23 @@ var twoGangsOf60Percent = Scenario{
 	},
 }
 
-var priorityOrder = Scenario{
-	name:  "priority-order",
-	claim: "when room comes the waiting gangs run in the order of their priority, whoever came first",
-	needs: []Ability{ServesByPriority},
-	steps: []Step{
-		submit(asked{name: "filler", ranks: 4, gpus: 8, class: top}),
-		until("filler", runsWhole(4)),
-		submit(asked{name: "early-low", ranks: 3, gpus: 8, class: low}),
-		judged("early-low"),
-		submit(asked{name: "late-high", ranks: 3, gpus: 8, class: high}),
-		judged("late-high"),
-		submit(asked{name: "last-middle", ranks: 3, gpus: 8, class: middle}),
-		judged("last-middle"),
-		neverBound("early-low"),
-		neverBound("late-high"),
-		neverBound("last-middle"),
-		complete("filler"),
-		until("late-high", runsWhole(3), attempt(1)),
-		judged("last-middle"),
-		judged("early-low"),
-		now("last-middle", waits(), holds(0)),
-		now("early-low", waits(), holds(0)),
-		complete("late-high"),
-		until("last-middle", runsWhole(3), attempt(1), spent(0, 0), neverFailed()), // it was not let in and thrown out
-		judged("early-low"),
-		now("early-low", waits(), holds(0)),
-		complete("last-middle"),
-		until("early-low", runsWhole(3), attempt(1), spent(0, 0), neverFailed()),
-	},
-}
-
-// A scheduler that tries the lower one first must take the room back from it.
-var priorityWins = Scenario{
-	name:  "priority-wins",
-	claim: "of waiting gangs each one comes to run before those of lower priority are through, whoever came first",
-	steps: []Step{
-		submit(asked{name: "filler", ranks: 4, gpus: 8, class: top}),
-		until("filler", runsWhole(4)),
-		submit(asked{name: "early-low", ranks: 3, gpus: 8, class: low}),
-		judged("early-low"),
-		submit(asked{name: "late-high", ranks: 3, gpus: 8, class: high}),
-		judged("late-high"),
-		submit(asked{name: "last-middle", ranks: 3, gpus: 8, class: middle}),
-		judged("last-middle"),
-		complete("filler"),
-		until("late-high", runsWhole(3), attempt(1), spent(0, 0), neverFailed()),
-		until("last-middle", is(v1alpha1.PhaseQueued), holds(0)),
-		until("early-low", is(v1alpha1.PhaseQueued), holds(0)),
-		complete("late-high"),
-		until("last-middle", runsWhole(3), neverFailed()),
-		until("early-low", is(v1alpha1.PhaseQueued), holds(0)),
-		complete("last-middle"),
-		until("early-low", runsWhole(3), neverFailed()),
-	},
-}
-
-var submissionOrder = Scenario{
-	name:  "submission-order",
-	claim: "waiting gangs of one priority run in the order in which they were submitted",
-	needs: []Ability{ServesInOrder},
-	steps: []Step{
-		submit(asked{name: "filler", ranks: 4, gpus: 8, class: top}),
-		until("filler", runsWhole(4)),
-		submit(asked{name: "z-first", ranks: 3, gpus: 8}), // names do not decide
-		judged("z-first"),
-		aSecondLater(),
-		submit(asked{name: "m-second", ranks: 5, gpus: 4}), // Kueue judges none that is like one that waits
-		judged("m-second"),
-		aSecondLater(),
-		submit(asked{name: "a-third", ranks: 4, gpus: 5}),
-		judged("a-third"),
-		complete("filler"),
-		until("z-first", runsWhole(3), attempt(1)),
-		complete("z-first"),
-		until("m-second", runsWhole(5), attempt(1)),
-		judged("a-third"),
-		neverBound("a-third"),
-		complete("m-second"),
-		until("a-third", runsWhole(4), attempt(1), spent(0, 0), neverFailed()),
-	},
-}
-
-var smallPassesLarge = Scenario{
-	name:  "small-passes-large",
-	claim: "a small gang uses what a large one that waits cannot use, and the large one runs as soon as it fits",
-	needs: []Ability{LetsSmallPass},
-	steps: []Step{
-		submit(asked{name: "filler", ranks: 2, gpus: 8}),
-		until("filler", runsWhole(2)),
-		submit(asked{name: "large", ranks: 3, gpus: 8}), // 2 nodes are free
-		judged("large"),
-		submit(asked{name: "small", ranks: 1, gpus: 8}),
-		until("small", runsWhole(1), attempt(1)),
-		judged("large"),
-		neverBound("large"),
-		now("large", waits(), holds(0)),
-		complete("filler"),
-		until("large", runsWhole(3), attempt(1), spent(0, 0), neverFailed()),
-		now("small", runsWhole(1), attempt(1)),
-	},
-}
-
-// cycle of a preemption: crash_test.go kills the operator at each of its writes.
+// preemptAndReturn plays the cycle in which crash_test.go kills the operator at each of its writes.
 var preemptAndReturn = Scenario{
-	name:  "preempt-and-return",
-	claim: "a preempted gang gives everything back, spends no restart, and returns whole as its next attempt",
-	steps: cycle(asked{name: "low", ranks: 4, gpus: 8, class: low}, asked{name: "high", ranks: 2, gpus: 8, class: high}),
+	name:    "preempt-and-return",
+	promise: "a preempted gang gives everything back, spends no restart, and returns whole as its next attempt",
+	steps: cycle(jobSpec{name: "low", ranks: 4, gpus: 8, class: low},
+		jobSpec{name: "high", ranks: 2, gpus: 8, class: high}),
 }
 
-// cycle in which victim runs, is preempted by winner, waits whole, and runs again. They do not fit side by side.
-func cycle(victim, winner asked) []Step {
+// cycle in which victim runs, is preempted by winner, waits whole, and runs again. They do not fit together.
+func cycle(victim, winner jobSpec) []Step {
 	return []Step{
 		submit(victim),
 		until(victim.name, runsWhole(victim.ranks), attempt(1)),
 		submit(winner),
 		until(winner.name, runsWhole(winner.ranks)),
-		until(victim.name, is(v1alpha1.PhaseQueued), attempt(2), holds(0), condition(v1alpha1.ConditionPreempted, "True")),
+		until(victim.name, is(v1alpha1.PhaseQueued), attempt(2), holds(0),
+			condition(v1alpha1.ConditionPreempted, "True")),
 		judged(victim.name),
 		neverBound(victim.name),
 		now(victim.name, waits(), holds(0), spent(0, 1)),
@@ -195,37 +97,16 @@ func cycle(victim, winner asked) []Step {
 	}
 }
 
-var keepsItsPlace = Scenario{
-	name:  "keeps-its-place",
-	claim: "a preempted gang returns before a gang of its priority that came after it",
-	needs: []Ability{KeepsPlace},
-	steps: []Step{
-		submit(asked{name: "victim", ranks: 4, gpus: 8, class: low}),
-		until("victim", runsWhole(4)),
-		aSecondLater(),
-		submit(asked{name: "later", ranks: 4, gpus: 8, class: low}),
-		judged("later"),
-		submit(asked{name: "winner", ranks: 2, gpus: 8, class: high}),
-		until("winner", runsWhole(2)),
-		until("victim", is(v1alpha1.PhaseQueued), attempt(2), holds(0)),
-		judged("victim"),
-		complete("winner"),
-		until("victim", runsWhole(4), attempt(2), spent(0, 1)),
-		judged("later"),
-		neverBound("later"),
-	},
-}
-
 var belowReplicas = Scenario{
-	name:  "min-available-below-replicas",
-	claim: "a gang starts when minAvailable of its ranks fit, and the others join when there is room",
-	needs: []Ability{AddsRanks},
+	name:    "min-available-below-replicas",
+	promise: "a gang starts when minAvailable of its ranks fit, and the others join as capacity allows",
+	needs:   []Capability{AddsRanks},
 	steps: []Step{
-		submit(asked{name: "filler", ranks: 2, gpus: 8, class: top}),
+		submit(jobSpec{name: "filler", ranks: 2, gpus: 8, class: top}),
 		until("filler", runsWhole(2)),
-		submit(asked{name: "elastic", ranks: 4, gpus: 8, minAvailable: 2}),
+		submit(jobSpec{name: "elastic", ranks: 4, gpus: 8, minAvailable: 2}),
 		until("elastic", is(v1alpha1.PhaseRunning), gang("2/4"), holds(16)),
-		submit(asked{name: "rigid", ranks: 3, gpus: 8}),
+		submit(jobSpec{name: "rigid", ranks: 3, gpus: 8}),
 		judged("rigid"),
 		neverBound("rigid"),
 		remove("rigid"),
@@ -235,21 +116,25 @@ var belowReplicas = Scenario{
 	},
 }
 
-// A master and three workers, and a worker and three evaluators; the first of each needs a node of its own.
+// Two gangs of four whose first rank needs a node of its own.
 var (
-	led = asked{name: "led", minAvailable: 2, roles: []askedRole{{v1alpha1.RoleMaster, 1, 8}, {v1alpha1.RoleWorker, 3, 2}}}
-	// The fake and Volcano try ranks by name: here those that fit come first.
-	judgedLast = asked{name: "evaluated", minAvailable: 2, roles: []askedRole{{v1alpha1.RoleWorker, 1, 8}, {v1alpha1.RoleEvaluator, 3, 2}}}
+	led = jobSpec{name: "led", minAvailable: 2, roles: []roleSpec{{v1alpha1.RoleMaster, 1, 8},
+		{v1alpha1.RoleWorker, 3, 2}}}
+	// The fake and Volcano try ranks by name; here the ranks that fit come first.
+	judgedLast = jobSpec{name: "evaluated", minAvailable: 2,
+		roles: []roleSpec{{v1alpha1.RoleWorker, 1, 8}, {v1alpha1.RoleEvaluator, 3, 2}}}
 )
 
 var eachRoleHasItsShare = Scenario{
-	name:  "each-role-has-its-share",
-	claim: "a gang with minAvailable below its ranks does not start without its leader, although enough other ranks fit",
-	needs: []Ability{CountsRoles},
+	name: "each-role-has-its-share",
+	promise: "a gang with minAvailable below its ranks does not start without its leader, although enough " +
+		"other ranks fit",
+	needs: []Capability{CountsRoles},
 	steps: []Step{
-		submit(asked{name: "filler", ranks: 4, gpus: 5, class: top}),
+		submit(jobSpec{name: "filler", ranks: 4, gpus: 5, class: top}),
 		until("filler", runsWhole(4)),
-		// 3 GPUs are free on every node, 12 together: more than each minimum needs, but its first rank fits nowhere.
+		// 3 GPUs are free on every node, 12 together: more than each minimum needs, but its first rank fits
+		// nowhere.
 		submit(led),
 		judged("led"),
 		neverBound("led"),
@@ -266,9 +151,9 @@ var eachRoleHasItsShare = Scenario{
 }
 
 var refusesWhatItCannotSay = Scenario{
-	name:  "refuses-what-it-cannot-say",
-	claim: "a job that its scheduler has no words for fails with the field's name, and nothing is made for it",
-	needs: []Ability{RefusesRoles},
+	name:    "refuses-what-it-cannot-say",
+	promise: "a job that its scheduler has no words for fails with the field's name, and nothing is made for it",
+	needs:   []Capability{RejectsRoles},
 	steps: []Step{
 		submit(led),
 		until("led", is(v1alpha1.PhaseFailed), reason(v1alpha1.ReasonInvalidSpec)),
@@ -277,15 +162,18 @@ var refusesWhatItCannotSay = Scenario{
 }
 
 var scheduleTimeout = Scenario{
-	name:  "schedule-timeout",
-	claim: "a gang that is not placed in time gives its place and its pods back, and queues again after a backoff",
+	name: "schedule-timeout",
+	promise: "a gang that is not placed in time gives its place and its pods back, and queues again after " +
+		"a backoff",
 	steps: []Step{
-		submit(asked{name: "filler", ranks: 4, gpus: 8, class: top}),
+		submit(jobSpec{name: "filler", ranks: 4, gpus: 8, class: top}),
 		until("filler", runsWhole(4)),
-		submit(asked{name: "hasty", ranks: 2, gpus: 8, timeout: 8}), // time enough to see it judged on a busy machine
+		// time enough to see it judged on a busy machine
+		submit(jobSpec{name: "hasty", ranks: 2, gpus: 8, timeout: 8}),
 		judged("hasty"),
 		neverBound("hasty"),
-		until("hasty", is(v1alpha1.PhaseRestarting), attempt(2), reason(v1alpha1.ReasonScheduleTimeout), hasNoPods(), hasNoGroup()),
+		until("hasty", is(v1alpha1.PhaseRestarting), attempt(2), reason(v1alpha1.ReasonScheduleTimeout),
+			hasNoPods(), hasNoGroup()),
 		complete("filler"),
 		until("hasty", runsWhole(2), attempt(2)), // 10 s later
 		now("hasty", spent(0, 0), neverFailed(), holds(16)),
@@ -293,18 +181,18 @@ var scheduleTimeout = Scenario{
 }
 
 var suspendAndResume = Scenario{
-	name:  "suspend-and-resume",
-	claim: "a suspended gang holds nothing, whether it ran or waited, and resumes whole",
+	name:    "suspend-and-resume",
+	promise: "a suspended gang holds nothing, whether it ran or waited, and resumes whole",
 	steps: []Step{
-		submit(asked{name: "runner", ranks: 4, gpus: 8}),
+		submit(jobSpec{name: "runner", ranks: 4, gpus: 8}),
 		until("runner", runsWhole(4)),
-		submit(asked{name: "waiter", ranks: 3, gpus: 8}),
+		submit(jobSpec{name: "waiter", ranks: 3, gpus: 8}),
 		judged("waiter"),
 		suspend("waiter", true),
 		until("waiter", is(v1alpha1.PhaseSuspended), hasNoPods(), hasNoGroup()),
 		suspend("runner", true),
 		until("runner", is(v1alpha1.PhaseSuspended), hasNoPods(), hasNoGroup(), holds(0)),
-		suspend("waiter", false), // what the runner gave back is there for others
+		suspend("waiter", false), // the GPUs of the runner are free for others
 		until("waiter", runsWhole(3), spent(0, 0)),
 		complete("waiter"),
 		until("waiter", is(v1alpha1.PhaseSucceeded)),
@@ -314,12 +202,13 @@ var suspendAndResume = Scenario{
 }
 
 var suspendedFromTheStart = Scenario{
-	name:  "suspended-from-the-start",
-	claim: "a job that is submitted suspended makes nothing until it is resumed",
+	name:    "suspended-from-the-start",
+	promise: "a job that is submitted suspended makes nothing until it is resumed",
 	steps: []Step{
-		submit(asked{name: "later", ranks: 2, gpus: 8, suspended: true}),
+		submit(jobSpec{name: "later", ranks: 2, gpus: 8, suspended: true}),
 		until("later", is(v1alpha1.PhaseSuspended)),
-		submit(asked{name: "witness", ranks: 1, gpus: 8}), // the operator and the scheduler have been through since
+		// by then the operator and the scheduler have processed the suspended job
+		submit(jobSpec{name: "witness", ranks: 1, gpus: 8}),
 		until("witness", runsWhole(1)),
 		now("later", is(v1alpha1.PhaseSuspended), hasNoPods(), hasNoGroup()),
 		suspend("later", false),
@@ -328,17 +217,18 @@ var suspendedFromTheStart = Scenario{
 }
 
 var deletionLeavesNothing = Scenario{
-	name:  "deletion-leaves-nothing",
-	claim: "a deleted job leaves neither pod, group nor Service, whether it ran or waited, and its name can be used again",
+	name: "deletion-leaves-nothing",
+	promise: "a deleted job leaves neither pod, group nor Service, whether it ran or waited, and its name " +
+		"can be used again",
 	steps: []Step{
-		submit(asked{name: "runner", ranks: 4, gpus: 8}),
+		submit(jobSpec{name: "runner", ranks: 4, gpus: 8}),
 		until("runner", runsWhole(4)),
-		submit(asked{name: "waiter", ranks: 3, gpus: 8}),
+		submit(jobSpec{name: "waiter", ranks: 3, gpus: 8}),
 		judged("waiter"),
 		remove("waiter"),
 		nothingLeft("waiter"),
 		remove("runner"),
-		submit(asked{name: "runner", ranks: 3, gpus: 8}), // at once: the first one's pods are still there
+		submit(jobSpec{name: "runner", ranks: 3, gpus: 8}), // at once, while the pods of the first job still exist
 		until("runner", runsWhole(3), ownsItsPods(), attempt(1), spent(0, 0)),
 		remove("runner"),
 		nothingLeft("runner"),
@@ -346,10 +236,10 @@ var deletionLeavesNothing = Scenario{
 }
 
 var lostRank = Scenario{
-	name:  "lost-rank",
-	claim: "a gang that loses one rank is ended whole and starts again whole, at no cost to backoffLimit",
+	name:    "lost-rank",
+	promise: "a gang that loses one rank is ended whole and starts again whole, at no cost to backoffLimit",
 	steps: []Step{
-		submit(asked{name: "gang", ranks: 3, gpus: 8, backoffLimit: ptr.To[int32](0)}),
+		submit(jobSpec{name: "gang", ranks: 3, gpus: 8, backoffLimit: ptr.To[int32](0)}),
 		until("gang", runsWhole(3)),
 		deletePod("gang-worker-1"),
 		until("gang", attempt(2), spent(0, 1)),
@@ -358,29 +248,32 @@ var lostRank = Scenario{
 }
 
 var failedRank = Scenario{
-	name:  "failed-rank",
-	claim: "a failed rank restarts the whole gang and spends one restart; the next one over backoffLimit fails the job",
+	name: "failed-rank",
+	promise: "a failed rank restarts the whole gang and spends one restart; the next one over " +
+		"backoffLimit fails the job",
 	steps: []Step{
-		submit(asked{name: "gang", ranks: 3, gpus: 8, backoffLimit: ptr.To[int32](1), cleanPods: v1alpha1.CleanPodNone}),
+		submit(jobSpec{name: "gang", ranks: 3, gpus: 8, backoffLimit: ptr.To[int32](1),
+			cleanPods: v1alpha1.CleanPodNone}),
 		until("gang", runsWhole(3)),
 		exit("gang-worker-1", 3),
 		until("gang", attempt(2), spent(1, 0), lastFailed("gang-worker-1", 3), holds(0)),
 		until("gang", runsWhole(3), attempt(2)), // 10 s later
 		exit("gang-worker-0", 4),
-		until("gang", is(v1alpha1.PhaseFailed), reason(v1alpha1.ReasonBackoffLimit), lastFailed("gang-worker-0", 4), holds(0), hasNoGroup()),
+		until("gang", is(v1alpha1.PhaseFailed), reason(v1alpha1.ReasonBackoffLimit),
+			lastFailed("gang-worker-0", 4), holds(0), hasNoGroup()),
 		now("gang", spent(1, 0), attempt(2)),
 	},
 }
 
 var queueQuota = Scenario{
-	name:  "queue-quota",
-	claim: "a gang that exceeds its queue's GPUs waits whole, although the nodes have room",
-	needs: []Ability{LimitsQueues},
+	name:    "queue-quota",
+	promise: "a gang that exceeds its queue's GPUs waits whole, although the nodes could hold it",
+	needs:   []Capability{LimitsQueues},
 	steps: []Step{
 		makeQueue("conformance-small", "16"),
-		submit(asked{name: "first", ranks: 2, gpus: 4, queue: "conformance-small"}),
+		submit(jobSpec{name: "first", ranks: 2, gpus: 4, queue: "conformance-small"}),
 		until("first", runsWhole(2)),
-		submit(asked{name: "second", ranks: 3, gpus: 4, queue: "conformance-small"}),
+		submit(jobSpec{name: "second", ranks: 3, gpus: 4, queue: "conformance-small"}),
 		judged("second"),
 		neverBound("second"),
 		now("second", waits(), holds(0)),

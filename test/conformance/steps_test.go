@@ -21,20 +21,21 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 )
 
-func submit(a asked) Step {
+func submit(a jobSpec) Step {
 	return Step{fmt.Sprintf("%s is submitted", a.name), func(ctx context.Context, e *Env) error {
-		return e.world.client.Create(ctx, a.job(e))
+		return e.cluster.client.Create(ctx, a.job(e))
 	}}
 }
 
 func remove(name string) Step {
 	return Step{name + " is deleted", func(ctx context.Context, e *Env) error {
 		job := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: name}}
-		return e.world.client.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground))
+		return e.cluster.client.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground))
 	}}
 }
 
-// makeQueue with a quota; it lies outside of the namespace and ends with the scenario.
+// makeQueue makes a queue with a quota. It is outside of the namespace and is deleted at the end of the
+// scenario.
 func makeQueue(name, gpus string) Step {
 	return Step{fmt.Sprintf("queue %s has %s GPUs", name, gpus), func(ctx context.Context, e *Env) error {
 		return e.makeQueue(ctx, name, gpus)
@@ -43,18 +44,20 @@ func makeQueue(name, gpus string) Step {
 
 func (e *Env) makeQueue(ctx context.Context, name, gpus string) error {
 	for _, o := range e.dialect.queue(e.namespace, name, gpus) {
-		// The last thing to go: jobs name it until they are gone.
+		// Delete the queue last: jobs name it until they are gone.
 		e.undo = slices.Insert(e.undo, 0, func(ctx context.Context) error {
-			return client.IgnoreNotFound(e.world.client.Delete(ctx, o)) // or the namespace took it along
+			// It may have been deleted with the namespace.
+			return client.IgnoreNotFound(e.cluster.client.Delete(ctx, o))
 		})
-		if err := e.world.client.Create(ctx, o); err != nil {
+		if err := e.cluster.client.Create(ctx, o); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// aSecondLater: objects' ages have whole seconds, and who came first can be told by them alone.
+// aSecondLater separates submissions: creation times have a resolution of one second, and schedulers order by
+// them.
 func aSecondLater() Step {
 	return Step{"a second passes", func(ctx context.Context, _ *Env) error {
 		select {
@@ -70,16 +73,17 @@ func suspend(name string, is bool) Step {
 	return Step{fmt.Sprintf("suspend of %s is set to %t", name, is), func(ctx context.Context, e *Env) error {
 		return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 			job := &v1alpha1.TrainingJob{}
-			if err := e.world.client.Get(ctx, client.ObjectKey{Namespace: e.namespace, Name: name}, job); err != nil {
+			if err := e.cluster.client.Get(ctx, client.ObjectKey{Namespace: e.namespace, Name: name},
+				job); err != nil {
 				return err
 			}
 			job.Spec.RunPolicy.Suspend = ptr.To(is)
-			return e.world.client.Update(ctx, job)
+			return e.cluster.client.Update(ctx, job)
 		})
 	}}
 }
 
-// complete lets every rank of the job exit 0.
+// complete makes every rank of the job exit with 0.
 func complete(name string) Step {
 	return Step{"the ranks of " + name + " exit 0", func(ctx context.Context, e *Env) error {
 		return e.endPods(ctx, 0, func(p *corev1.Pod) bool { return p.Labels[v1alpha1.LabelJobName] == name })
@@ -93,10 +97,10 @@ func exit(pod string, code int) Step {
 	}}
 }
 
-// endPods plays the trainer: a fake node ends a pod as its annotations say.
+// endPods ends pods through the annotations that a fake node obeys.
 func (e *Env) endPods(ctx context.Context, code int, chosen func(*corev1.Pod) bool) error {
 	pods := &corev1.PodList{}
-	if err := e.world.client.List(ctx, pods, client.InNamespace(e.namespace)); err != nil {
+	if err := e.cluster.client.List(ctx, pods, client.InNamespace(e.namespace)); err != nil {
 		return err
 	}
 	n := 0
@@ -108,7 +112,8 @@ func (e *Env) endPods(ctx context.Context, code int, chosen func(*corev1.Pod) bo
 		n++
 		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"0",%q:"%d"}}}`,
 			localcluster.AnnotationRunSeconds, localcluster.AnnotationExitCode, code)
-		if err := e.world.client.Patch(ctx, p, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
+		if err := e.cluster.client.Patch(ctx, p, client.RawPatch("application/merge-patch+json",
+			[]byte(patch))); err != nil {
 			return err
 		}
 	}
@@ -118,54 +123,56 @@ func (e *Env) endPods(ctx context.Context, code int, chosen func(*corev1.Pod) bo
 	return nil
 }
 
-// deletePod by hand, as somebody with kubectl does.
+// deletePod as a user with kubectl does.
 func deletePod(name string) Step {
 	return Step{name + " is deleted by hand", func(ctx context.Context, e *Env) error {
-		return e.world.client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: name}})
+		return e.cluster.client.Delete(ctx,
+			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: name}})
 	}}
 }
 
-// until all claims are true of a job at once.
-func until(name string, claims ...Claim) Step {
-	return Step{"until " + name + " " + sayAll(claims), func(ctx context.Context, e *Env) error {
-		return e.recorder.until(ctx, func(v *view) string { return missing(e, v, name, claims) })
+// until waits until all expectations of a job are met at once.
+func until(name string, expected ...Expectation) Step {
+	return Step{"until " + name + " " + describeAll(expected), func(ctx context.Context, e *Env) error {
+		return e.recorder.until(ctx, func(v *view) string { return missing(e, v, name, expected) })
 	}}
 }
 
-// now all claims are true of a job, by an answer of the API server and not by what a watch has told.
-func now(name string, claims ...Claim) Step {
-	return Step{"now " + name + " " + sayAll(claims), func(ctx context.Context, e *Env) error {
+// now checks the expectations of a job against the API server instead of the watches.
+func now(name string, expected ...Expectation) Step {
+	return Step{"now " + name + " " + describeAll(expected), func(ctx context.Context, e *Env) error {
 		v, err := e.look(ctx)
 		if err != nil {
 			return err
 		}
-		if what := missing(e, v, name, claims); what != "" {
+		if what := missing(e, v, name, expected); what != "" {
 			return errors.New(what)
 		}
 		return nil
 	}}
 }
 
-// either of two jobs makes the claims true; the other is told to the steps that follow.
-func untilOne(names [2]string, claims []Claim, then func(first, other string) []Step) Step {
-	return Step{fmt.Sprintf("until one of %s and %s %s", names[0], names[1], sayAll(claims)), func(ctx context.Context, e *Env) error {
-		first, other := names[0], names[1]
-		err := e.recorder.until(ctx, func(v *view) string {
-			why := missing(e, v, names[0], claims)
-			if first, other = names[0], names[1]; why != "" && missing(e, v, names[1], claims) == "" {
-				first, other, why = names[1], names[0], ""
+// untilOne waits until one of two jobs meets the expectations. The steps that follow learn which one it was.
+func untilOne(names [2]string, expected []Expectation, then func(first, other string) []Step) Step {
+	return Step{fmt.Sprintf("until one of %s and %s %s", names[0], names[1], describeAll(expected)),
+		func(ctx context.Context, e *Env) error {
+			first, other := names[0], names[1]
+			err := e.recorder.until(ctx, func(v *view) string {
+				why := missing(e, v, names[0], expected)
+				if first, other = names[0], names[1]; why != "" && missing(e, v, names[1], expected) == "" {
+					first, other, why = names[1], names[0], ""
+				}
+				return why
+			})
+			if err != nil {
+				return err
 			}
-			return why
-		})
-		if err != nil {
-			return err
-		}
-		return e.play(context.WithoutCancel(ctx), then(first, other))
-	}}
+			return e.play(context.WithoutCancel(ctx), then(first, other))
+		}}
 }
 
-// judged waits until the scheduler has looked at the gang's current attempt and let it wait. A rank that is bound
-// meanwhile ends the wait: it did not let it wait.
+// judged waits until the scheduler has looked at the gang's current attempt and let it wait. It fails if a
+// rank is bound meanwhile.
 func judged(name string) Step {
 	return Step{"until the scheduler has judged " + name, func(ctx context.Context, e *Env) error {
 		var bound error
@@ -190,7 +197,8 @@ func noneBound(v *view, job *v1alpha1.TrainingJob) error {
 	return nil
 }
 
-// neverBound: no rank of the job's current attempt has held a node at any time. Only after judged is it worth anything.
+// neverBound checks that no rank of the job's current attempt was bound at any time. It proves something only
+// after judged.
 func neverBound(name string) Step {
 	return Step{"no rank of " + name + " was ever bound", func(ctx context.Context, e *Env) error {
 		v, err := e.look(ctx)
@@ -211,14 +219,14 @@ func neverBound(name string) Step {
 	}}
 }
 
-// nothingLeft of a job that is gone: neither pod, group nor Service.
+// nothingLeft waits until a deleted job has neither pods nor group nor Service.
 func nothingLeft(name string) Step {
 	return Step{"until nothing is left of " + name, func(ctx context.Context, e *Env) error {
 		err := e.recorder.until(ctx, func(v *view) string {
 			if v.jobs[name] != nil {
 				return "the job exists"
 			}
-			return missing(e, v, name, []Claim{hasNoPods(), hasNoGroup()})
+			return missing(e, v, name, []Expectation{hasNoPods(), hasNoGroup()})
 		})
 		if err != nil {
 			return err
@@ -227,12 +235,12 @@ func nothingLeft(name string) Step {
 	}}
 }
 
-// look at what the API server holds now.
+// look reads jobs and pods from the API server, and groups from the watch.
 func (e *Env) look(ctx context.Context) (*view, error) {
 	v := newView()
 	jobs, pods := &v1alpha1.TrainingJobList{}, &corev1.PodList{}
 	for _, list := range []client.ObjectList{jobs, pods} {
-		if err := e.world.client.List(ctx, list, client.InNamespace(e.namespace)); err != nil {
+		if err := e.cluster.client.List(ctx, list, client.InNamespace(e.namespace)); err != nil {
 			return nil, err
 		}
 	}
@@ -253,7 +261,7 @@ func (e *Env) look(ctx context.Context) (*view, error) {
 
 func (e *Env) untilNoService(ctx context.Context, name string) error {
 	return poll(ctx, func(ctx context.Context) (string, error) {
-		err := e.world.client.Get(ctx, client.ObjectKey{Namespace: e.namespace, Name: name}, &corev1.Service{})
+		err := e.cluster.client.Get(ctx, client.ObjectKey{Namespace: e.namespace, Name: name}, &corev1.Service{})
 		if apierrors.IsNotFound(err) {
 			return "", nil
 		}

@@ -15,7 +15,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/test/fakescheduler"
 )
 
-// How often the operator is killed in the second run of each scenario.
+// The number of crashes in the second run of each scenario.
 const (
 	crashesOnFake = 3
 	crashesOnReal = 1
@@ -23,13 +23,14 @@ const (
 
 func TestScenariosOnFake(t *testing.T) {
 	t.Parallel()
-	runSuite(t, fakeDialect(fakescheduler.Habits{}), crashesOnFake)
+	runSuite(t, fakeDialect(fakescheduler.Behavior{}), crashesOnFake)
 }
 
-// The habits that real schedulers have: the suite must pass with them, or it would demand what nobody gives.
-func TestScenariosOnFakeWithHabits(t *testing.T) {
+// TestScenariosOnFakeWithOptions plays on a fake with the behavior of real schedulers, so that the suite does
+// not demand more than they give.
+func TestScenariosOnFakeWithOptions(t *testing.T) {
 	t.Parallel()
-	runSuite(t, fakeDialect(fakescheduler.Habits{Options: fakescheduler.Options()}), 0)
+	runSuite(t, fakeDialect(fakescheduler.Behavior{Options: fakescheduler.Options()}), 0)
 }
 
 func TestScenariosOnNative(t *testing.T) {
@@ -52,30 +53,30 @@ func TestScenariosOnKueue(t *testing.T) {
 	runSuite(t, kueueDialect(), crashesOnReal)
 }
 
-// runSuite runs every scenario that the scheduler can play, once undisturbed and once with so many deaths of the
-// operator. Nothing is skipped: what does not apply is in the committed list, with the reason.
+// runSuite plays every scenario whose needs the scheduler meets, once undisturbed and once with a number of
+// crashes of the operator. The committed list has the others with the reason.
 func runSuite(t *testing.T, d *dialect, crashes int) {
-	w := worldOf(t, d)
-	if err := d.faculties.Check(); err != nil {
+	cluster := clusterOf(t, d)
+	if err := d.capabilities.Check(); err != nil {
 		t.Fatal(err)
 	}
-	if d.habits == nil {
-		w.turn.Lock()
-		defer w.turn.Unlock()
+	if d.behavior == nil {
+		cluster.realNodesLock.Lock()
+		defer cluster.realNodesLock.Unlock()
 	}
 	var outcomes []Outcome
 	t.Run("scenarios", func(t *testing.T) {
 		for _, s := range scenarios() {
-			if _, why := d.faculties.Lacks(s.needs); why != "" {
+			if _, why := d.capabilities.Lacks(s.needs); why != "" {
 				outcomes = append(outcomes, Outcome{s.name, why})
 				continue
 			}
 			outcomes = append(outcomes, Outcome{Scenario: s.name})
 			t.Run(s.name, func(t *testing.T) {
-				if d.habits != nil {
+				if d.behavior != nil {
 					t.Parallel()
 				}
-				runScenario(t, w, d, s, crashes)
+				runScenario(t, cluster, d, s, crashes)
 			})
 		}
 	})
@@ -88,61 +89,81 @@ func runSuite(t *testing.T, d *dialect, crashes int) {
 	}
 }
 
-func runScenario(t *testing.T, w *world, d *dialect, s Scenario, crashes int) {
-	t.Log(s.claim)
+func runScenario(t *testing.T, cluster *testCluster, d *dialect, s Scenario, crashes int) {
+	t.Log(s.promise)
 	begin := time.Now()
-	undisturbed, err := attemptScenario(t.Context(), w, d, s.steps, nil)
+	undisturbed, err := attemptScenario(t.Context(), cluster, d, s.steps, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("undisturbed, with %d writes of the operator: %.1f s", undisturbed.writes, time.Since(begin).Seconds())
+	t.Logf("undisturbed, with %d writes of the operator: %.1f s", len(undisturbed.writes),
+		time.Since(begin).Seconds())
 	if crashes == 0 {
 		return
 	}
-	runs := [][]Crash{SomeCrashes(d.name+"/"+s.name, undisturbed.writes, crashes)}
-	if *crashPoints == "all" && crashesOn(d) {
-		runs = nil
-		for _, c := range AllCrashes(undisturbed.writes) {
-			runs = append(runs, []Crash{c})
-		}
+	if *crashPoints == "all" && crashPlan.Includes(d.name) {
+		crashAtEachWrite(t, cluster, d, s, len(undisturbed.writes))
+		return
 	}
-	for _, run := range runs {
-		begin := time.Now()
-		if _, err := attemptScenario(t.Context(), w, d, s.steps, run); err != nil {
-			t.Errorf("with the operator killed %v: %v", run, err)
+	playWithCrashes(t, cluster, d, s, SomeCrashes(d.name+"/"+s.name, len(undisturbed.writes), crashes))
+}
+
+// crashAtEachWrite plays the scenario once for each crash point of the shard that has not held yet.
+func crashAtEachWrite(t *testing.T, cluster *testCluster, d *dialect, s Scenario, writes int) {
+	points, err := crashPlan.Start(d.name, s.name, AllCrashes(writes))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, point := range points.missing {
+		killed, ok := playWithCrashes(t, cluster, d, s, []Crash{point})
+		if !ok {
 			continue
 		}
-		t.Logf("the same with the operator killed %v: %.1f s", run, time.Since(begin).Seconds())
+		if err := points.Held(point, killed); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
-// end of a scenario.
-type end struct {
-	// writes of the operator until then.
-	writes int
-	// made are those writes, each as Mortal has it.
-	made []string
-	// state of every job, and what is left of it.
+// playWithCrashes reports whether the scenario holds, and the writes at which the operator was killed.
+func playWithCrashes(
+	t *testing.T, cluster *testCluster, d *dialect, s Scenario, crashes []Crash,
+) (killed []string, ok bool) {
+	begin := time.Now()
+	got, err := attemptScenario(t.Context(), cluster, d, s.steps, crashes)
+	if err != nil {
+		t.Errorf("with the operator killed %v: %v", crashes, err)
+		return nil, false
+	}
+	t.Logf("the same with the operator killed %v: %.1f s", crashes, time.Since(begin).Seconds())
+	return got.killed, true
+}
+
+// result of playing a scenario.
+type result struct {
+	// writes of the operator, each in CrashTransport's form.
+	writes []string
+	// state describes every job and the objects that remain of it.
 	state string
-	// killed at these writes.
+	// killed lists the writes at which the operator was killed.
 	killed []string
 }
 
-// attemptScenario plays the steps once. The error tells the whole story.
-func attemptScenario(ctx context.Context, w *world, d *dialect, steps []Step, crashes []Crash) (outcome end, err error) {
-	e, err := newEnv(ctx, w, d, crashes)
+// attemptScenario plays the steps once. Its error includes the history.
+func attemptScenario(ctx context.Context, cluster *testCluster, d *dialect, steps []Step,
+	crashes []Crash) (got result, err error) {
+	e, err := newEnv(ctx, cluster, d, crashes)
 	if err != nil {
-		return end{}, fmt.Errorf("preparing: %w", err)
+		return result{}, fmt.Errorf("preparing: %w", err)
 	}
 	if err = e.play(ctx, steps); err == nil {
-		outcome.made = e.operator.writes()
-		outcome.writes = len(outcome.made)
-		outcome.state, err = e.afterCrashes(ctx, crashes)
+		got.writes = e.operator.writes()
+		got.state, err = e.afterCrashes(ctx, crashes)
 	}
 	if err != nil {
 		e.noteWaits(ctx)
 	}
-	outcome.killed = e.operator.killedAt()
+	got.killed = e.operator.killedAt()
 	if closed := e.close(ctx); err == nil {
 		err = closed
 	}
@@ -152,14 +173,15 @@ func attemptScenario(ctx context.Context, w *world, d *dialect, steps []Step, cr
 	if err != nil {
 		err = fmt.Errorf("%w\n%s", err, e.story())
 	}
-	return outcome, err
+	return got, err
 }
 
-// afterCrashes is the state that a scenario has come to, once the operator has died as often as it should and lives
-// again. Where the last crash is at the scenario's very last write, or behind it since two runs differ by a write or two
-// (by a whole preemption where the scheduler's pauses decide who is tried first), jobs that are suspended from the start
-// give the operator something to write until it dies; and one more shows that the next life has begun. A write of a certain kind that the
-// steps did not make is not waited for.
+// afterCrashes returns the final state of a scenario, once the operator has crashed as often as planned and
+// runs again. The last crash may be at the scenario's last write or beyond it, because two runs differ by a
+// write or two (by a whole preemption where the scheduler's backoff decides which gang is tried first).
+// Heartbeat jobs, which are suspended from the start, then give the operator something to write until it
+// crashes, and one more shows that the next run has begun. A crash at a kind of write that the steps did not
+// make is not awaited.
 func (e *Env) afterCrashes(ctx context.Context, crashes []Crash) (string, error) {
 	const most = 64
 	for i, last := 0, len(crashes) == 0; !last; i++ {
@@ -167,8 +189,9 @@ func (e *Env) afterCrashes(ctx context.Context, crashes []Crash) (string, error)
 			return "", fmt.Errorf("the operator died %d times, not %d", e.operator.deaths(), len(crashes))
 		}
 		last = e.operator.deaths() >= len(crashes) || i > 0 && crashes[0].Kind != ""
-		witness := fmt.Sprintf("%s%d", witnessPrefix, i)
-		steps := []Step{submit(asked{name: witness, ranks: 1, suspended: true}), until(witness, is(v1alpha1.PhaseSuspended))}
+		witness := fmt.Sprintf("%s%d", heartbeatPrefix, i)
+		steps := []Step{submit(jobSpec{name: witness, ranks: 1, suspended: true}),
+			until(witness, is(v1alpha1.PhaseSuspended))}
 		if err := e.play(ctx, steps); err != nil {
 			return "", err
 		}
@@ -176,9 +199,9 @@ func (e *Env) afterCrashes(ctx context.Context, crashes []Crash) (string, error)
 	return e.state(ctx)
 }
 
-const witnessPrefix = "witness-of-life-"
+const heartbeatPrefix = "heartbeat-"
 
-// state of every job that a scenario leaves, and of what the job holds.
+// state of every job that a scenario leaves, and of the job's objects.
 func (e *Env) state(ctx context.Context) (string, error) {
 	v, err := e.look(ctx)
 	if err != nil {
@@ -186,7 +209,7 @@ func (e *Env) state(ctx context.Context) (string, error) {
 	}
 	lines := slices.Clone(e.noted)
 	for name, job := range v.jobs {
-		if !strings.HasPrefix(name, witnessPrefix) {
+		if !strings.HasPrefix(name, heartbeatPrefix) {
 			lines = append(lines, stateOf(v, job))
 		}
 	}
@@ -204,6 +227,7 @@ func stateOf(v *view, job *v1alpha1.TrainingJob) string {
 	if st.LastFailure != nil {
 		failure = st.LastFailure.PodName
 	}
-	return fmt.Sprintf("%s: %s, attempt %d, restarts %d, preemptions %d, last failure %s, %d live pods, %d groups",
+	return fmt.Sprintf("%s: %s, attempt %d, restarts %d, preemptions %d, last failure %s, %d live pods, "+
+		"%d groups",
 		job.Name, st.Phase, st.Attempt, st.Restarts, st.Preemptions, failure, live, len(v.groupsOf(job.Name)))
 }

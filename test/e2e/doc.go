@@ -1,4 +1,5 @@
-// Package e2e proves on real processes what the other tests prove on played ones: PyTorch, and a trainer in Go, train data-parallel in
-// containers on a real kubelet, are interrupted in the middle, and go on as if nothing had happened. It needs root, Linux and the
-// Debian packages of install.sh; what is missing fails. With -args -reduced it tells only the stories that CI has time for.
+// Package e2e proves with real processes what the other tests prove with simulated ones: PyTorch and a
+// trainer in Go train data-parallel in containers on a real kubelet, are interrupted, and continue as if
+// nothing had happened. It needs Linux, root and the Debian packages of install.sh, and fails without them.
+// With -args -reduced it plays only the scenarios that CI has time for.
 package e2e

@@ -23,9 +23,10 @@ const (
 	agentImage   = "registry.example.com/agent:1"
 )
 
-// debian is what mmdebstrap is told of PyTorch's image. Debian's PyTorch has gloo, and no torch.distributed.checkpoint. Left out is what
-// no training needs, and what would have every fresh machine unpack half as much again: documentation, headers, torch's own
-// tests, the algebra of python3-sympy, and the graphics drivers that OpenCV asks for.
+// debian are the arguments of mmdebstrap for PyTorch's image. Debian's PyTorch has gloo and no
+// torch.distributed.checkpoint. Documentation, headers, torch's tests, python3-sympy and the graphics drivers
+// that OpenCV depends on are left out: no training needs them, and they would make the image half as large
+// again.
 func debian() []string {
 	args := []string{"--variant=essential", "--include=python3-torch"}
 	for _, path := range []string{
@@ -35,11 +36,11 @@ func debian() []string {
 	} {
 		args = append(args, "--dpkgopt=path-exclude="+path)
 	}
-	// Not by path-exclude: its installation compiles what is there.
+	// Not by path-exclude: the package's installation compiles its files.
 	return append(args, `--customize-hook=rm -r "$1"/usr/lib/python3/dist-packages/sympy`, "bookworm")
 }
 
-// images are built into dir, beside this repository's programs: their archives.
+// images builds the images in dir, next to this repository's programs, and returns their archives.
 func images(ctx context.Context, dir string) ([]string, error) {
 	rootfs, err := rootFilesystem(ctx)
 	if err != nil {
@@ -48,12 +49,16 @@ func images(ctx context.Context, dir string) ([]string, error) {
 	var archives []string
 	for _, image := range []localcluster.Image{
 		{
-			Name: pytorchImage, Layers: []string{rootfs}, Files: map[string]string{"/opt/train.py": "../../examples/pytorch/train.py"},
+			Name: pytorchImage, Layers: []string{rootfs},
+			Files:      map[string]string{"/opt/train.py": "../../examples/pytorch/train.py"},
 			Entrypoint: []string{"/usr/bin/python3"}, Env: []string{"OMP_NUM_THREADS=1"},
 		},
-		{Name: goImage, Files: map[string]string{"/gotrainer": filepath.Join(dir, "gotrainer")}, Entrypoint: []string{"/gotrainer"}},
-		{Name: busyboxImage, Files: map[string]string{"/busybox": "/bin/busybox"}, Entrypoint: []string{"/busybox"}},
-		{Name: agentImage, Files: map[string]string{"/agent": filepath.Join(dir, "agent")}, Entrypoint: []string{"/agent"}},
+		{Name: goImage, Files: map[string]string{"/gotrainer": filepath.Join(dir, "gotrainer")},
+			Entrypoint: []string{"/gotrainer"}},
+		{Name: busyboxImage, Files: map[string]string{"/busybox": "/bin/busybox"},
+			Entrypoint: []string{"/busybox"}},
+		{Name: agentImage, Files: map[string]string{"/agent": filepath.Join(dir, "agent")},
+			Entrypoint: []string{"/agent"}},
 	} {
 		name, _, _ := strings.Cut(filepath.Base(image.Name), ":")
 		archive := filepath.Join(dir, name+".tar")
@@ -65,7 +70,8 @@ func images(ctx context.Context, dir string) ([]string, error) {
 	return archives, nil
 }
 
-// rootFilesystem is a tar of a Debian with PyTorch, kept between runs: it takes minutes to make.
+// rootFilesystem returns a tar of a Debian with PyTorch. It is kept between runs, because it takes minutes to
+// build.
 func rootFilesystem(ctx context.Context) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -91,7 +97,7 @@ func rootFilesystem(ctx context.Context) (string, error) {
 	return path, os.Rename(draft, path)
 }
 
-// phases shows what mmdebstrap says itself, and keeps what apt and dpkg say, thousands of lines, for the case that it fails.
+// phases prints mmdebstrap's own messages and keeps the thousands of lines of apt and dpkg for a failure.
 type phases struct{ all, line bytes.Buffer }
 
 func (p *phases) Write(data []byte) (int, error) {

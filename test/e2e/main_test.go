@@ -33,7 +33,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 )
 
-// gpus of the one node: exactly one gang of four ranks has room.
+// gpus of the only node: it holds exactly one gang of four ranks.
 const gpus = 4
 
 const (
@@ -41,17 +41,17 @@ const (
 	highPriority = "e2e-high"
 )
 
-// world is the one cluster with the one operator, a process of its own.
-type world struct {
+// environment is the cluster of all tests and its operator, a process of its own.
+type environment struct {
 	client   client.Client
 	cluster  *localcluster.Cluster
 	dir      string
 	operator *operator
 }
 
-var theWorld *world
+var env *environment
 
-var reduced = flag.Bool("reduced", false, "leave out the stories that CI has no time for")
+var reduced = flag.Bool("reduced", false, "leave out the scenarios that CI has no time for")
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -60,7 +60,7 @@ func TestMain(m *testing.M) {
 	code, err := run(ctx, m)
 	cancel()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "the e2e world:", err)
+		fmt.Fprintln(os.Stderr, "the e2e environment:", err)
 		code = 1
 	}
 	os.Exit(code)
@@ -72,8 +72,9 @@ func run(ctx context.Context, m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	w := &world{dir: dir}
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", dir+"/", "../../cmd/operator", "../../cmd/agent", "../../examples/gotrainer")
+	e := &environment{dir: dir}
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", dir+"/",
+		"../../cmd/operator", "../../cmd/agent", "../../examples/gotrainer")
 	build.Env, build.Stderr = append(os.Environ(), "CGO_ENABLED=0"), os.Stderr
 	if err := build.Run(); err != nil {
 		return 1, fmt.Errorf("building the operator, the agent and the trainer: %w", err)
@@ -82,47 +83,50 @@ func run(ctx context.Context, m *testing.M) (code int, err error) {
 	if err != nil {
 		return 1, err
 	}
-	schedulers := []string{localcluster.SchedulerVolcano, localcluster.SchedulerNative, localcluster.SchedulerKueue}
+	schedulers := []string{localcluster.SchedulerVolcano, localcluster.SchedulerNative,
+		localcluster.SchedulerKueue}
 	if *reduced {
 		schedulers = []string{localcluster.SchedulerVolcano}
 	}
-	w.cluster, err = localcluster.Up(ctx, localcluster.Options{
-		Dir: filepath.Join(dir, "cluster"), Attached: true, Nodes: -1, GPUsPerNode: gpus, RealNode: true, Images: archives, Progress: os.Stderr,
+	e.cluster, err = localcluster.Up(ctx, localcluster.Options{
+		Dir: filepath.Join(dir, "cluster"), Attached: true, Nodes: -1, GPUsPerNode: gpus, RealNode: true,
+		Images: archives, Progress: os.Stderr,
 		Schedulers: schedulers, CRDs: []string{"../../deploy/crd"},
 	})
 	if err != nil {
 		return 1, err
 	}
-	defer func() { err = errors.Join(err, w.down(context.WithoutCancel(ctx))) }()
-	if err := w.prepare(ctx); err != nil {
+	defer func() { err = errors.Join(err, e.down(context.WithoutCancel(ctx))) }()
+	if err := e.prepare(ctx); err != nil {
 		return 1, err
 	}
-	defer w.operator.kill()
-	theWorld = w
+	defer e.operator.kill()
+	env = e
 	return m.Run(), nil
 }
 
-// down takes the cluster down. Its node leaves no trace on this machine.
-func (w *world) down(ctx context.Context) error {
-	address := w.cluster.MachineAddress()
-	if err := w.cluster.Down(ctx); err != nil {
+// down stops the cluster and checks that its node leaves no trace on this machine.
+func (e *environment) down(ctx context.Context) error {
+	address := e.cluster.MachineAddress()
+	if err := e.cluster.Down(ctx); err != nil {
 		return err
 	}
 	mounts, err := os.ReadFile("/proc/mounts")
 	if err != nil {
 		return err
 	}
-	if strings.Contains(string(mounts), w.dir) {
+	if strings.Contains(string(mounts), e.dir) {
 		return fmt.Errorf("mounts are left behind:\n%s", mounts)
 	}
 	addresses, err := net.InterfaceAddrs()
-	if err == nil && slices.ContainsFunc(addresses, func(a net.Addr) bool { return strings.HasPrefix(a.String(), address.String()+"/") }) {
+	if err == nil && slices.ContainsFunc(addresses,
+		func(a net.Addr) bool { return strings.HasPrefix(a.String(), address.String()+"/") }) {
 		err = fmt.Errorf("the cable is still there: %v", addresses)
 	}
 	return err
 }
 
-func (w *world) prepare(ctx context.Context) error {
+func (e *environment) prepare(ctx context.Context) error {
 	s := runtime.NewScheme()
 	err := errors.Join(clientgoscheme.AddToScheme(s), v1alpha1.AddToScheme(s))
 	if err != nil {
@@ -131,45 +135,48 @@ func (w *world) prepare(ctx context.Context) error {
 	if err := kueuev1beta2.AddToScheme(s); err != nil {
 		return err
 	}
-	if w.client, err = client.New(w.cluster.RESTConfig(), client.Options{Scheme: s}); err != nil {
+	if e.client, err = client.New(e.cluster.RESTConfig(), client.Options{Scheme: s}); err != nil {
 		return err
 	}
 	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: highPriority}, Value: 1000}
-	if err := w.client.Create(ctx, class); err != nil {
+	if err := e.client.Create(ctx, class); err != nil {
 		return err
 	}
 	if !*reduced {
-		if err := createQueue(ctx, w.client); err != nil {
+		if err := createQueue(ctx, e.client); err != nil {
 			return err
 		}
 	}
-	if w.operator, err = w.newOperator(); err != nil {
+	if e.operator, err = e.newOperator(); err != nil {
 		return err
 	}
-	if err := w.operator.start(); err != nil {
+	if err := e.operator.start(); err != nil {
 		return err
 	}
-	// Without the namespace's service account no pod is let in.
-	return wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		err := w.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "default"}, &corev1.ServiceAccount{})
-		return err == nil, client.IgnoreNotFound(err)
-	})
+	// Without the namespace's service account no pod is admitted.
+	return wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, patience, true,
+		func(ctx context.Context) (bool, error) {
+			err := e.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "default"}, &corev1.ServiceAccount{})
+			return err == nil, client.IgnoreNotFound(err)
+		})
 }
 
-// operator as it is shipped, in a process of its own, which can be killed.
+// operator is the shipped binary in a process of its own, which can be killed.
 type operator struct {
 	path, kubeconfig, config, log string
 	cmd                           *exec.Cmd
 }
 
-// newOperator is heard by pods: it serves reports at this machine's end of the node's cable.
-func (w *world) newOperator() (*operator, error) {
-	certificates := filepath.Join(w.dir, "reports")
+// newOperator configures an operator that pods can reach: it serves reports at this machine's end of the
+// network link to the node.
+func (e *environment) newOperator() (*operator, error) {
+	certificates := filepath.Join(e.dir, "reports")
 	if err := os.Mkdir(certificates, 0o700); err != nil {
 		return nil, err
 	}
-	for from, to := range map[string]string{"server.crt": "tls.crt", "server.key": "tls.key", "ca.crt": "ca.crt"} {
-		data, err := os.ReadFile(filepath.Join(w.dir, "cluster", "pki", from))
+	for from, to := range map[string]string{"server.crt": "tls.crt", "server.key": "tls.key",
+		"ca.crt": "ca.crt"} {
+		data, err := os.ReadFile(filepath.Join(e.dir, "cluster", "pki", from))
 		if err == nil {
 			err = os.WriteFile(filepath.Join(certificates, to), data, 0o600)
 		}
@@ -177,7 +184,7 @@ func (w *world) newOperator() (*operator, error) {
 			return nil, err
 		}
 	}
-	listener, err := net.Listen("tcp", net.JoinHostPort(w.cluster.MachineAddress().String(), "0"))
+	listener, err := net.Listen("tcp", net.JoinHostPort(e.cluster.MachineAddress().String(), "0"))
 	if err != nil {
 		return nil, err
 	}
@@ -186,8 +193,8 @@ func (w *world) newOperator() (*operator, error) {
 		return nil, err
 	}
 	o := &operator{
-		path: filepath.Join(w.dir, "operator"), kubeconfig: filepath.Join(w.dir, "cluster", "kubeconfig"),
-		config: filepath.Join(w.dir, "operator.yaml"), log: filepath.Join(w.dir, "operator.log"),
+		path: filepath.Join(e.dir, "operator"), kubeconfig: filepath.Join(e.dir, "cluster", "kubeconfig"),
+		config: filepath.Join(e.dir, "operator.yaml"), log: filepath.Join(e.dir, "operator.log"),
 	}
 	return o, os.WriteFile(o.config, fmt.Appendf(nil, `apiVersion: config.mlplatform.example.com/v1alpha1
 kind: OperatorConfiguration
@@ -211,28 +218,30 @@ func (o *operator) start() error {
 	return o.cmd.Start()
 }
 
-// kill without a chance to say goodbye.
+// kill the operator without a chance to shut down.
 func (o *operator) kill() {
 	_ = o.cmd.Process.Signal(syscall.SIGKILL)
 	_ = o.cmd.Wait()
 }
 
-// clear the node for the next story, also after one that has failed.
-func (w *world) clear(t *testing.T) {
-	if err := w.client.DeleteAllOf(context.Background(), &v1alpha1.TrainingJob{}, client.InNamespace(namespace)); err != nil {
+// clear the node for the next scenario, also after a failed one.
+func (e *environment) clear(t *testing.T) {
+	if err := e.client.DeleteAllOf(context.Background(), &v1alpha1.TrainingJob{},
+		client.InNamespace(namespace)); err != nil {
 		t.Error(err)
 	}
 }
 
-// tellIfFailed tells what a failed test's reader wants to see: the ends of the logs of the operator, of the node, and of the pods
-// that are still there and whose names begin so.
-func (w *world) tellIfFailed(t *testing.T, pods string) {
+// logIfFailed logs, if the test fails, the ends of the logs of the operator, the node, and the remaining pods
+// whose names begin with pods.
+func (e *environment) logIfFailed(t *testing.T, pods string) {
 	t.Cleanup(func() {
 		if !t.Failed() {
 			return
 		}
-		logs, _ := filepath.Glob(filepath.Join(w.cluster.PodLogs(), namespace+"_"+pods+"*", "*", "*.log"))
-		for _, name := range append(logs, w.operator.log, filepath.Join(w.dir, "cluster", "logs", "real-node.log")) {
+		logs, _ := filepath.Glob(filepath.Join(e.cluster.PodLogs(), namespace+"_"+pods+"*", "*", "*.log"))
+		for _, name := range append(logs, e.operator.log,
+			filepath.Join(e.dir, "cluster", "logs", "real-node.log")) {
 			t.Logf("the end of %s:\n%s", name, end(name))
 		}
 	})
@@ -252,5 +261,5 @@ func end(name string) []byte {
 	return text
 }
 
-// patience with one condition.
+// patience bounds the wait for one condition.
 const patience = 10 * time.Minute

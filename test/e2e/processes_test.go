@@ -14,17 +14,18 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 )
 
-// The node's processes live in PID namespaces of their own, one for the node and one for each container in it, but a parent namespace
-// sees all that is below: /proc of this machine has them, under other numbers.
+// The node's processes are in PID namespaces of their own, one for the node and one for each container. A
+// parent namespace sees those below it, so this machine's /proc lists them under other numbers.
 
-// trainerOf is the process of a rank's program, the child of the agent, which is the first process of its container.
+// trainerOf returns the process of a rank's program: the child of the agent, which is the first process of
+// its container.
 func (j *training) trainerOf(rank int) int {
 	j.t.Helper()
 	uid := string(j.get().UID)
 	var found []int
 	for _, pid := range processes() {
 		env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-		if err != nil { // it has ended
+		if err != nil { // the process has ended
 			continue
 		}
 		has := func(name, value string) bool {
@@ -50,7 +51,8 @@ func processes() (pids []int) {
 	return pids
 }
 
-// firstOfContainer by its number in the innermost of its PID namespaces. A process that has ended is none.
+// firstOfContainer reports whether a process has number 1 in the innermost of its PID namespaces. A process
+// that has ended has not.
 func firstOfContainer(pid int) bool {
 	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	for text := range strings.Lines(string(status)) {
@@ -70,8 +72,8 @@ func (j *training) signal(pid int, s syscall.Signal) {
 	}
 }
 
-// sandboxOf is all processes of the pod that the process is in: they share a network, with nobody else. One holds it open (pause), the
-// others are the containers'.
+// sandboxOf returns all processes of the process's pod: those that share its network namespace. One is the
+// pause process, the others belong to the containers.
 func (j *training) sandboxOf(pid int) []int {
 	j.t.Helper()
 	network := func(pid int) string {
@@ -85,18 +87,18 @@ func (j *training) sandboxOf(pid int) []int {
 			found = append(found, other)
 		}
 	}
-	// Pause, the agent and the trainer. The network of this machine, or of the node, has more.
+	// Pause, the agent and the trainer. The network namespace of this machine or of the node has more.
 	if theirs == "" || theirs == network(os.Getpid()) || len(found) != 3 {
 		j.t.Fatalf("the processes of the pod of %d are %v, not three", pid, found)
 	}
 	return found
 }
 
-// killSandbox ends all of a rank's pod at once, as if the machine had lost it.
+// killSandbox kills all processes of a rank's pod at once, as a crash of the machine would.
 func (j *training) killSandbox(rank int) {
 	j.t.Helper()
 	for _, pid := range j.sandboxOf(j.trainerOf(rank)) {
-		// With the agent's end the kernel kills all of its container.
+		// When the agent ends the kernel kills the rest of its container.
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && err != syscall.ESRCH {
 			j.t.Fatalf("killing process %d: %v", pid, err)
 		}

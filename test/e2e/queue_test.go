@@ -18,7 +18,8 @@ const (
 	kueueQueueLabel = "kueue.x-k8s.io/queue-name"
 )
 
-// createQueue makes a queue of Kueue's with a quota of the whole node, in which a higher priority preempts a lower one.
+// createQueue makes a Kueue queue whose quota is the whole node and in which a higher priority preempts a
+// lower one.
 func createQueue(ctx context.Context, c client.Client) error {
 	quota := func(name corev1.ResourceName, amount string) kueuev1beta2.ResourceQuota {
 		return kueuev1beta2.ResourceQuota{Name: name, NominalQuota: resource.MustParse(amount)}
@@ -29,12 +30,15 @@ func createQueue(ctx context.Context, c client.Client) error {
 			ObjectMeta: metav1.ObjectMeta{Name: kueueQueue},
 			Spec: kueuev1beta2.ClusterQueueSpec{
 				NamespaceSelector: &metav1.LabelSelector{},
-				Preemption:        &kueuev1beta2.ClusterQueuePreemption{WithinClusterQueue: kueuev1beta2.PreemptionPolicyLowerPriority},
+				Preemption: &kueuev1beta2.ClusterQueuePreemption{
+					WithinClusterQueue: kueuev1beta2.PreemptionPolicyLowerPriority,
+				},
 				ResourceGroups: []kueuev1beta2.ResourceGroup{{
 					CoveredResources: []corev1.ResourceName{gpu, corev1.ResourceCPU, corev1.ResourceMemory},
 					Flavors: []kueuev1beta2.FlavorQuotas{{
-						Name:      "real",
-						Resources: []kueuev1beta2.ResourceQuota{quota(gpu, "4"), quota(corev1.ResourceCPU, "100"), quota(corev1.ResourceMemory, "1Ti")},
+						Name: "real",
+						Resources: []kueuev1beta2.ResourceQuota{quota(gpu, "4"),
+							quota(corev1.ResourceCPU, "100"), quota(corev1.ResourceMemory, "1Ti")},
 					}},
 				}},
 			},

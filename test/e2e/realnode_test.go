@@ -13,39 +13,44 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// A pod really runs on the real node, and finds another by its name.
+// A pod runs on the real node and resolves another by its name.
 func TestRealNode(t *testing.T) {
-	w := theWorld
-	w.tellIfFailed(t, "")
+	e := env
+	e.logIfFailed(t, "")
 	pod := func(name string, command ...string) *corev1.Pod {
 		return &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"app": "probe"}},
 			Spec: corev1.PodSpec{
 				RestartPolicy: corev1.RestartPolicyNever, Hostname: name, Subdomain: "probe",
-				Containers: []corev1.Container{{Name: "probe", Image: busyboxImage, Command: append([]string{"/busybox"}, command...)}},
+				Containers: []corev1.Container{{Name: "probe", Image: busyboxImage,
+					Command: append([]string{"/busybox"}, command...)}},
 			},
 		}
 	}
 	server := pod("server", "nc", "-ll", "-p", "8080", "-e", "/busybox", "echo", "hello")
-	asker := pod("asker", "sh", "-c", "until /busybox nc server.probe 8080 | /busybox grep hello; do /busybox sleep 1; done")
+	asker := pod("asker", "sh", "-c",
+		"until /busybox nc server.probe 8080 | /busybox grep hello; do /busybox sleep 1; done")
 	service := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "probe"},
-		Spec:       corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, Selector: map[string]string{"app": "probe"}, PublishNotReadyAddresses: true},
+		Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone,
+			Selector: map[string]string{"app": "probe"}, PublishNotReadyAddresses: true},
 	}
 	for _, o := range []client.Object{service, server, asker} {
-		if err := w.client.Create(t.Context(), o); err != nil {
+		if err := e.client.Create(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
 	}
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		err := w.client.Get(ctx, client.ObjectKeyFromObject(asker), asker)
-		return asker.Status.Phase == corev1.PodSucceeded, err
-	})
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true,
+		func(ctx context.Context) (bool, error) {
+			err := e.client.Get(ctx, client.ObjectKeyFromObject(asker), asker)
+			return asker.Status.Phase == corev1.PodSucceeded, err
+		})
 	if err != nil {
-		t.Fatalf("waiting for the asker's answer: %v; %s %v", err, asker.Status.Phase, asker.Status.ContainerStatuses)
+		t.Fatalf("waiting for the asker's answer: %v; %s %v", err, asker.Status.Phase,
+			asker.Status.ContainerStatuses)
 	}
 	for _, o := range []client.Object{server, asker, service} {
-		if err := w.client.Delete(t.Context(), o, client.GracePeriodSeconds(0)); err != nil {
+		if err := e.client.Delete(t.Context(), o, client.GracePeriodSeconds(0)); err != nil {
 			t.Error(err)
 		}
 	}

@@ -6,21 +6,22 @@ import (
 	"fmt"
 )
 
-// line that rank 0 of a trainer writes.
+// line of the log that rank 0 of a trainer writes.
 type line struct {
 	Attempt int32  `json:"attempt"`
 	Event   string `json:"event"`
 	Step    int64  `json:"step"`
-	// Loss in a float's hexadecimal form, which loses no bit, and the SHA-256 of the Weights at the end.
+	// Loss is a hexadecimal float, which is exact; Weights is the SHA-256 of the final weights.
 	Loss    string `json:"loss"`
 	Weights string `json:"weights"`
-	// Why a checkpoint was saved.
+	// Why says why a checkpoint was saved.
 	Why string `json:"why"`
 }
 
-// resumedExactly says what is wrong with the trace of a training that was interrupted, measured by one that was not: every attempt goes
-// on with the step after its resume point, no step is trained again that the checkpoint covered, and every loss and the final weights
-// are the same, bit for bit. points are the steps that the attempts which have trained anything resumed from, the first one left out.
+// resumedExactly compares the trace of an interrupted training with that of an uninterrupted one: every
+// attempt continues with the step after its resume point, no step that the checkpoint contains is trained
+// again, and every loss and the final weights are equal bit for bit. points are the steps from which the
+// attempts after the first resumed, if they trained anything.
 func resumedExactly(whole, interrupted []line, steps int64, points map[int32]int64) error {
 	losses, weights := map[int64]string{}, ""
 	for _, l := range whole {
@@ -54,7 +55,8 @@ func resumedExactly(whole, interrupted []line, steps int64, points map[int32]int
 			return fmt.Errorf("attempt %d trains step %d where step %d should be", l.Attempt, l.Step, want)
 		}
 		if l.Loss != losses[l.Step] {
-			return fmt.Errorf("step %d of attempt %d has the loss %s, uninterrupted %s", l.Step, l.Attempt, l.Loss, losses[l.Step])
+			return fmt.Errorf("step %d of attempt %d has the loss %s, uninterrupted %s", l.Step, l.Attempt,
+				l.Loss, losses[l.Step])
 		}
 		next[l.Attempt]++
 		seen[l.Attempt], trained[l.Step] = true, true
@@ -70,7 +72,7 @@ func resumedExactly(whole, interrupted []line, steps int64, points map[int32]int
 	return nil
 }
 
-// reached is the last step that an attempt has trained.
+// reached returns the last step that an attempt trained.
 func reached(lines []line, attempt int32) (step int64) {
 	for _, l := range lines {
 		if l.Attempt == attempt && l.Event == "step" {

@@ -25,8 +25,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 )
 
-// program is what the ranks run. Its first attempt pauses after each step: a minute long, so that even a slow machine interrupts it in
-// the middle. What it computes does not depend on that.
+// program is what the ranks run. Its first attempt pauses after each step and so takes a minute, long enough
+// to be interrupted in the middle even on a slow machine. The pauses do not affect what it computes.
 type program struct {
 	name, image string
 	command     []string
@@ -43,9 +43,9 @@ func gotrainer() program {
 	return program{"go", goImage, []string{"/gotrainer"}, 1000, "0.1", 1}
 }
 
-// training is one job with a volume of its own.
+// training is a job with a volume of its own.
 type training struct {
-	*world
+	*environment
 	t         *testing.T
 	program   program
 	scheduler v1alpha1.SchedulerName
@@ -53,8 +53,10 @@ type training struct {
 	disk      string
 }
 
-func (w *world) newTraining(t *testing.T, p program, scheduler v1alpha1.SchedulerName, name string) *training {
-	return &training{world: w, t: t, program: p, scheduler: scheduler, name: name, disk: filepath.Join(w.dir, "disks", name)}
+func (e *environment) newTraining(t *testing.T, p program, scheduler v1alpha1.SchedulerName,
+	name string) *training {
+	return &training{environment: e, t: t, program: p, scheduler: scheduler, name: name,
+		disk: filepath.Join(e.dir, "disks", name)}
 }
 
 // submit a gang of four ranks with checkpoints.
@@ -70,16 +72,20 @@ func (j *training) submit(args ...string) {
 		ObjectMeta: metav1.ObjectMeta{Name: j.name},
 		Spec: corev1.PersistentVolumeSpec{
 			Capacity: size, AccessModes: modes, PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
-			PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: j.disk}},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{
+				HostPath: &corev1.HostPathVolumeSource{Path: j.disk},
+			},
 		},
 	}
 	claim := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: j.name},
 		Spec: corev1.PersistentVolumeClaimSpec{
-			StorageClassName: &none, VolumeName: volume.Name, AccessModes: modes, Resources: corev1.VolumeResourceRequirements{Requests: size},
+			StorageClassName: &none, VolumeName: volume.Name, AccessModes: modes,
+			Resources: corev1.VolumeResourceRequirements{Requests: size},
 		},
 	}
-	command := slices.Concat(j.program.command, []string{"--steps", fmt.Sprint(j.program.steps), "--log", "/checkpoints/losses.jsonl"}, args)
+	command := slices.Concat(j.program.command, []string{"--steps", fmt.Sprint(j.program.steps), "--log",
+		"/checkpoints/losses.jsonl"}, args)
 	job := j.gang(j.program.image, command)
 	grace := int32(60)
 	job.Spec.Checkpoint = &v1alpha1.CheckpointSpec{Interval: &j.program.interval, GraceSeconds: &grace}
@@ -95,9 +101,11 @@ func (j *training) submit(args ...string) {
 func (j *training) gang(image string, command []string) *v1alpha1.TrainingJob {
 	ranks := int32(gpus)
 	job := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: j.name}}
-	job.Spec.Framework, job.Spec.Image, job.Spec.Replicas, job.Spec.Command = v1alpha1.FrameworkPyTorch, image, &ranks, command
+	job.Spec.Framework, job.Spec.Image = v1alpha1.FrameworkPyTorch, image
+	job.Spec.Replicas, job.Spec.Command = &ranks, command
 	job.Spec.Resources.Requests = corev1.ResourceList{
-		corev1.ResourceCPU: resource.MustParse("50m"), corev1.ResourceMemory: resource.MustParse("64Mi"), gpu: resource.MustParse("1"),
+		corev1.ResourceCPU: resource.MustParse("50m"), corev1.ResourceMemory: resource.MustParse("64Mi"),
+		gpu: resource.MustParse("1"),
 	}
 	job.Spec.RunPolicy.SchedulingPolicy.Scheduler = j.scheduler
 	if j.scheduler == v1alpha1.SchedulerKueue {
@@ -106,11 +114,12 @@ func (j *training) gang(image string, command []string) *v1alpha1.TrainingJob {
 	return job
 }
 
-// pushOut submits a gang of higher priority that needs the whole node, until it is taken away.
-func (j *training) pushOut() *training {
+// preempt submits a gang of higher priority that needs the whole node, until it is removed.
+func (j *training) preempt() *training {
 	j.t.Helper()
 	high := j.newTraining(j.t, program{}, j.scheduler, j.name+"-high")
-	job := high.gang(busyboxImage, []string{"/busybox", "sh", "-c", "trap 'exit 0' TERM; while :; do /busybox sleep 1; done"})
+	job := high.gang(busyboxImage, []string{"/busybox", "sh", "-c",
+		"trap 'exit 0' TERM; while :; do /busybox sleep 1; done"})
 	job.Spec.RunPolicy.SchedulingPolicy.PriorityClass = highPriority
 	if err := j.client.Create(j.t.Context(), job); err != nil {
 		j.t.Fatal(err)
@@ -118,22 +127,24 @@ func (j *training) pushOut() *training {
 	return high
 }
 
-// takeAway a job that holds the node, once it does: no pod of the gang that it has pushed out is left then.
-func (j *training) takeAway() {
+// remove a job once it runs on the node. By then no pod of the preempted gang is left.
+func (j *training) remove() {
 	j.t.Helper()
-	job := j.until("runs", func(job *v1alpha1.TrainingJob) bool { return job.Status.Phase == v1alpha1.PhaseRunning })
+	job := j.until("runs", func(job *v1alpha1.TrainingJob) bool {
+		return job.Status.Phase == v1alpha1.PhaseRunning
+	})
 	if err := j.client.Delete(j.t.Context(), job); err != nil {
 		j.t.Fatal(err)
 	}
 }
 
-// get the job as it is.
+// get the job.
 func (j *training) get() *v1alpha1.TrainingJob {
 	j.t.Helper()
 	return j.until("is there", func(*v1alpha1.TrainingJob) bool { return true })
 }
 
-// until the job is as wanted; the text says what it still lacks.
+// until waits until the job is as wanted.
 func (j *training) until(what string, is func(*v1alpha1.TrainingJob) bool) *v1alpha1.TrainingJob {
 	j.t.Helper()
 	ctx, cancel := context.WithTimeout(j.t.Context(), patience)
@@ -155,7 +166,8 @@ func (j *training) until(what string, is func(*v1alpha1.TrainingJob) bool) *v1al
 
 func (j *training) untilSucceeded() *v1alpha1.TrainingJob {
 	j.t.Helper()
-	return j.until("has succeeded", func(job *v1alpha1.TrainingJob) bool { return job.Status.Phase == v1alpha1.PhaseSucceeded })
+	return j.until("has succeeded",
+		func(job *v1alpha1.TrainingJob) bool { return job.Status.Phase == v1alpha1.PhaseSucceeded })
 }
 
 func (j *training) untilDraining() {
@@ -165,15 +177,17 @@ func (j *training) untilDraining() {
 	})
 }
 
-// untilTrained waits until so many steps are trained and so many checkpoints are complete, by what is on the disk.
+// untilTrained waits until a number of steps are trained and of checkpoints are complete, according to the
+// disk.
 func (j *training) untilTrained(step int64, complete int) {
 	j.t.Helper()
-	j.until(fmt.Sprintf("has trained %d steps and saved %d checkpoints", step, complete), func(*v1alpha1.TrainingJob) bool {
-		return reached(j.lines(), 1) >= step && len(j.complete()) >= complete
-	})
+	j.until(fmt.Sprintf("has trained %d steps and saved %d checkpoints", step, complete),
+		func(*v1alpha1.TrainingJob) bool {
+			return reached(j.lines(), 1) >= step && len(j.complete()) >= complete
+		})
 }
 
-// lines that rank 0 has written, of all attempts. A last one that is half written is left out.
+// lines that rank 0 has written in all attempts, without a partial last one.
 func (j *training) lines() []line {
 	j.t.Helper()
 	f, err := os.Open(filepath.Join(j.disk, "losses.jsonl"))
@@ -194,12 +208,12 @@ func (j *training) lines() []line {
 	return all
 }
 
-// complete checkpoints on the disk, by the contract's own rules, the newest last.
+// complete checkpoints on the disk according to package checkpoint, the newest last.
 func (j *training) complete() []checkpoint.Found {
 	j.t.Helper()
 	places, err := filepath.Glob(filepath.Join(j.disk, j.name+"-*"))
 	if err != nil || len(places) != 1 {
-		return nil // nothing is saved yet
+		return nil // no checkpoint yet
 	}
 	found, err := checkpoint.Scan(os.DirFS(places[0]), ".", checkpoint.Options{Sums: true})
 	if err != nil {
@@ -210,7 +224,8 @@ func (j *training) complete() []checkpoint.Found {
 	return found
 }
 
-// tear the newest complete checkpoint: half of its data is lost. It returns its step, and that of the one before.
+// tear the newest complete checkpoint by truncating half of its data. It returns its step and that of the
+// previous one.
 func (j *training) tear() (torn, before int64) {
 	j.t.Helper()
 	complete := j.complete()

@@ -11,25 +11,25 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// evictionMessage is worded as that of Volcano and kube-scheduler is.
+// evictionMessage has the wording of Volcano and kube-scheduler.
 const evictionMessage = Name + ": preempting to accommodate a higher priority pod"
 
-func (s *Scheduler) apply(ctx context.Context, w *world, d Decision) error {
+func (s *Scheduler) apply(ctx context.Context, o *objects, d Decision) error {
 	var errs []error
 	try := func(what string, k Key, err error) {
-		// Gone or changed under our hands: the next step sees it.
+		// The object was deleted or changed concurrently; the next step observes that.
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 			errs = append(errs, fmt.Errorf("%s %s/%s: %w", what, k.Namespace, k.Name, err))
 		}
 	}
 	for k, status := range d.Statuses {
-		try("writing status of group", k, s.write(ctx, w, k, status))
+		try("writing status of group", k, s.write(ctx, o, k, status))
 	}
 	for _, p := range d.Evictions {
-		try("evicting pod", p.Key, s.evict(ctx, w.pods[p.Key]))
+		try("evicting pod", p.Key, s.evict(ctx, o.pods[p.Key]))
 	}
 	for _, b := range d.Binds {
-		err := s.bind(ctx, w.pods[b.Pod.Key], b.Node)
+		err := s.bind(ctx, o.pods[b.Pod.Key], b.Node)
 		try("binding pod", b.Pod.Key, err)
 		if err == nil && s.config.is(NeverReleases) {
 			b.Pod.Node = b.Node
@@ -37,19 +37,19 @@ func (s *Scheduler) apply(ctx context.Context, w *world, d Decision) error {
 		}
 	}
 	for _, k := range d.Drops {
-		try("dropping group", k, s.client.Delete(ctx, w.groups[k]))
+		try("dropping group", k, s.client.Delete(ctx, o.groups[k]))
 	}
 	return errors.Join(errs...)
 }
 
-func (s *Scheduler) write(ctx context.Context, w *world, k Key, status Status) error {
-	before := w.groups[k]
+func (s *Scheduler) write(ctx context.Context, o *objects, k Key, status Status) error {
+	before := o.groups[k]
 	after := before.DeepCopy()
 	SetStatus(after, status)
 	return s.client.Status().Patch(ctx, after, client.MergeFrom(before))
 }
 
-// evict as kube-scheduler does (framework/preemption/executor.go): first why, then the deletion.
+// evict in kube-scheduler's order (framework/preemption/executor.go): the condition first, then the deletion.
 func (s *Scheduler) evict(ctx context.Context, pod *corev1.Pod) error {
 	before := pod.DeepCopy()
 	setCondition(pod, metav1.NewTime(s.config.Now()), corev1.PodCondition{
@@ -64,13 +64,13 @@ func (s *Scheduler) evict(ctx context.Context, pod *corev1.Pod) error {
 
 func (s *Scheduler) bind(ctx context.Context, pod *corev1.Pod, node string) error {
 	return s.client.SubResource("binding").Create(ctx, pod, &corev1.Binding{
-		// The UID keeps it from a pod of the same name that came in between.
+		// The UID prevents binding a newer pod of the same name.
 		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
 		Target:     corev1.ObjectReference{Kind: "Node", Name: node},
 	})
 }
 
-// setCondition replaces the one of its type.
+// setCondition replaces the condition of the same type or appends it.
 func setCondition(pod *corev1.Pod, now metav1.Time, c corev1.PodCondition) {
 	c.LastTransitionTime = now
 	for i := range pod.Status.Conditions {

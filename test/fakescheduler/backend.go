@@ -15,13 +15,13 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// Name of the dialect, and the schedulerName of its pods.
+// Name of the dialect and the schedulerName of its pods.
 const Name = "fake"
 
 // GPU is the only resource that the fake counts.
 const GPU corev1.ResourceName = "nvidia.com/gpu"
 
-// Backend speaks the fake's dialect.
+// Backend implements the fake's dialect.
 type Backend struct{}
 
 var _ scheduler.Backend = Backend{}
@@ -32,10 +32,10 @@ func (Backend) Name() string { return Name }
 // Kinds implements scheduler.Backend.
 func (Backend) Kinds() []schema.GroupVersionKind { return []schema.GroupVersionKind{groupKind} }
 
-// GroupName is the job's name: one group serves all attempts and keeps its place.
+// GroupName is the job's name: one group serves all attempts and so keeps its place in the order.
 func GroupName(g scheduler.Gang) string { return g.Name }
 
-// Validate implements scheduler.Backend: the dialect has a field for everything.
+// Validate implements scheduler.Backend. The dialect expresses everything but long names.
 func (Backend) Validate(g scheduler.Gang) field.ErrorList {
 	var errs field.ErrorList
 	if len(GroupName(g)) > validation.DNS1123LabelMaxLength {
@@ -82,7 +82,7 @@ func (Backend) Join(pod *corev1.Pod, g scheduler.Gang, _ scheduler.Verdict) {
 	g.JoinPriority(pod)
 }
 
-// Read implements scheduler.Backend. A status about another attempt is as good as none.
+// Read implements scheduler.Backend. It ignores a status that describes another attempt.
 func (Backend) Read(g scheduler.Gang, objs []client.Object) scheduler.Verdict {
 	group := find(g, objs)
 	if group == nil {
@@ -90,7 +90,8 @@ func (Backend) Read(g scheduler.Gang, objs []client.Object) scheduler.Verdict {
 	}
 	if group.GetDeletionTimestamp() != nil {
 		return scheduler.Verdict{
-			Admission: scheduler.Hold, Reason: scheduler.ReasonTerminating, Message: "the gang's group is being deleted",
+			Admission: scheduler.Hold, Reason: scheduler.ReasonTerminating, Message: "the gang's group is " +
+				"being deleted",
 		}
 	}
 	v := scheduler.Verdict{Admission: scheduler.Hold}
@@ -98,7 +99,8 @@ func (Backend) Read(g scheduler.Gang, objs []client.Object) scheduler.Verdict {
 	if s.Attempt == int64(g.Attempt) && s.Phase != "" {
 		v.Judged, v.Reason, v.Message = true, s.Reason, s.Message
 	} else {
-		v.Reason, v.Message = scheduler.ReasonNotJudged, fmt.Sprintf("the scheduler has not judged attempt %d", g.Attempt)
+		v.Reason, v.Message = scheduler.ReasonNotJudged, fmt.Sprintf("the scheduler has not judged "+
+			"attempt %d", g.Attempt)
 	}
 	if g.HasPods || v.Judged && s.Phase != Queued {
 		v.Admission = scheduler.Go
@@ -108,7 +110,8 @@ func (Backend) Read(g scheduler.Gang, objs []client.Object) scheduler.Verdict {
 
 func find(g scheduler.Gang, objs []client.Object) *unstructured.Unstructured {
 	for _, o := range objs {
-		if u, ok := o.(*unstructured.Unstructured); ok && u != nil && u.GroupVersionKind() == groupKind && u.GetName() == GroupName(g) {
+		if u, ok := o.(*unstructured.Unstructured); ok && u != nil && u.GroupVersionKind() == groupKind &&
+			u.GetName() == GroupName(g) {
 			return u
 		}
 	}

@@ -16,11 +16,13 @@ import (
 
 func TestContract(t *testing.T) {
 	says := func(phase fakescheduler.Phase, reason, message string) schedulertest.Saying {
-		return schedulertest.Saying{Name: strings.TrimSpace(fmt.Sprint(phase, " ", reason)), Write: func(o client.Object, _ int) {
-			group := o.(*unstructured.Unstructured)
-			attempt, _, _ := unstructured.NestedInt64(group.Object, "spec", "attempt")
-			fakescheduler.SetStatus(group, fakescheduler.Status{Attempt: attempt, Phase: phase, Reason: reason, Message: message})
-		}}
+		return schedulertest.Saying{Name: strings.TrimSpace(fmt.Sprint(phase, " ", reason)),
+			Write: func(o client.Object, _ int) {
+				group := o.(*unstructured.Unstructured)
+				attempt, _, _ := unstructured.NestedInt64(group.Object, "spec", "attempt")
+				fakescheduler.SetStatus(group, fakescheduler.Status{Attempt: attempt, Phase: phase,
+					Reason: reason, Message: message})
+			}}
 	}
 	schedulertest.Run(t, fakescheduler.Backend{}, schedulertest.Dialect{
 		MinMember: func(o client.Object) int32 {
@@ -29,11 +31,14 @@ func TestContract(t *testing.T) {
 		},
 		GroupOf: func(p *corev1.Pod) string { return p.Annotations[fakescheduler.AnnotationGroup] },
 		Sayings: []schedulertest.Saying{
-			says("", "", ""), says(fakescheduler.Queued, "WaitingInQueue", "no room"), says(fakescheduler.Invited, "", ""),
-			says(fakescheduler.Invited, "Unschedulable", "no room"), says(fakescheduler.Placed, "", ""), says("Nonsense", "", ""),
+			says("", "", ""), says(fakescheduler.Queued, "WaitingInQueue",
+				"does not fit"), says(fakescheduler.Invited, "", ""),
+			says(fakescheduler.Invited, "Unschedulable", "does not fit"), says(fakescheduler.Placed, "",
+				""), says("Nonsense", "", ""),
 		},
 		Refusals: []schedulertest.Refusal{
-			{Name: "long name", Change: func(g *scheduler.Gang) { g.Name = strings.Repeat("n", 64) }, Path: scheduler.PathName},
+			{Name: "long name", Change: func(g *scheduler.Gang) { g.Name = strings.Repeat("n", 64) },
+				Path: scheduler.PathName},
 		},
 	})
 }

@@ -9,10 +9,10 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// Decide what one step does. Pure: equal snapshots give equal decisions.
-func Decide(s Snapshot, h Habits) Decision {
+// Decide what one step does. It is pure: equal snapshots give equal decisions.
+func Decide(s Snapshot, b Behavior) Decision {
 	d := &decider{
-		habits: h, groups: inOrder(s.Groups, h), pods: slices.Clone(s.Pods), room: newRoom(s, h),
+		behavior: b, groups: inOrder(s.Groups, b), pods: slices.Clone(s.Pods), capacity: newCapacity(s, b),
 		decision: Decision{Statuses: map[Key]Status{}},
 	}
 	slices.SortFunc(d.pods, func(a, b Pod) int {
@@ -27,30 +27,31 @@ func Decide(s Snapshot, h Habits) Decision {
 	return d.decision
 }
 
-// inOrder: priority, then age, then name, since creation times have whole seconds.
-func inOrder(groups []Group, h Habits) []Group {
+// inOrder sorts by priority, then age, then name: creation times have a resolution of one second.
+func inOrder(groups []Group, behavior Behavior) []Group {
 	groups = slices.Clone(groups)
 	slices.SortFunc(groups, func(a, b Group) int {
 		byPriority := cmp.Compare(b.Priority, a.Priority)
-		if h.is(LosesPriority) {
+		if behavior.is(LosesPriority) {
 			byPriority = 0
 		}
-		return cmp.Or(byPriority, a.Created.Compare(b.Created), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+		return cmp.Or(byPriority, a.Created.Compare(b.Created), strings.Compare(a.Namespace, b.Namespace),
+			strings.Compare(a.Name, b.Name))
 	})
 	return groups
 }
 
-// decider goes through the groups in order; each sees what those before it have taken.
+// decider judges the groups in order. Each takes its capacity before the next one is judged.
 type decider struct {
-	habits   Habits
+	behavior Behavior
 	groups   []Group
 	pods     []Pod
-	room     room
+	capacity capacity
 	decision Decision
 }
 
 func (d *decider) judge(g Group) {
-	if d.habits.is(DropsGroup) && g.Status.Phase == Queued {
+	if d.behavior.is(DropsGroup) && g.Status.Phase == Queued {
 		d.decision.Drops = append(d.decision.Drops, g.Key)
 		return
 	}
@@ -61,50 +62,55 @@ func (d *decider) judge(g Group) {
 	case len(m.required) > 0:
 		d.admit(g, m)
 	default:
-		// The minimum is bound: further ranks join one by one as there is room.
+		// The minimum is bound: further ranks join singly as capacity allows.
 		d.say(g, Placed, "", "")
 		d.bind(m.extra, true)
 	}
 }
 
-// invite a gang whose ranks are not all there: nothing is bound, and room is held for what it lacks.
+// invite a gang some of whose ranks do not exist yet: nothing is bound, and capacity is reserved for the
+// missing ranks.
 func (d *decider) invite(g Group, m members) {
 	want := g.GPUs - m.gpus
-	free := d.room.total(d.room.now)
+	free := d.capacity.total(d.capacity.now)
 	switch {
 	case g.Status.Phase == Placed:
-		// It has lost ranks; its owner decides what becomes of the rest.
-		d.say(g, Placed, "BelowMinimum", fmt.Sprintf("%d of the gang's first %d ranks are missing", m.missing, g.minMember()))
-	case d.habits.has(InvitesAll):
+		// The gang has lost ranks; its owner decides what happens to the others.
+		d.say(g, Placed, "BelowMinimum", fmt.Sprintf("%d of the gang's first %d ranks are missing", m.missing,
+			g.minMember()))
+	case d.behavior.has(InvitesAll):
 		d.say(g, Invited, "", "")
-	case g.Status.Phase == Invited, want <= free, want <= d.room.total(d.room.later)+d.preemptable(g), d.habits.is(BindsPart) && free > 0:
+	case g.Status.Phase == Invited, want <= free,
+		want <= d.capacity.total(d.capacity.later)+d.preemptable(g),
+		d.behavior.is(BindsPart) && free > 0:
 		d.say(g, Invited, "", "")
-		d.room.reserve(want)
+		d.capacity.reserve(want)
 	default:
 		d.say(g, Queued, scheduler.ReasonWaitingInQueue,
 			fmt.Sprintf("the first %d ranks need %d GPUs and %d are free", g.minMember(), g.GPUs, free))
 	}
 }
 
-// admit a gang whose ranks are there: all of its minimum or nothing.
+// admit a gang whose ranks exist: its whole minimum or nothing.
 func (d *decider) admit(g Group, m members) {
-	if d.bind(m.required, d.habits.is(BindsPart)) {
+	if d.bind(m.required, d.behavior.is(BindsPart)) {
 		d.say(g, Placed, "", "")
 		d.bind(m.extra, true)
 		return
 	}
 	if plan, ok := d.preempt(g, m.required); ok {
-		d.room.take(plan) // nobody of lower rank slips in while the victims end
+		d.capacity.take(plan) // no lower gang may take the capacity while the victims end
 		d.say(g, Invited, scheduler.ReasonUnschedulable, "the gang waits for preempted ranks to end")
 		return
 	}
 	d.say(g, Invited, scheduler.ReasonUnschedulable,
-		fmt.Sprintf("the first %d ranks do not fit on the nodes at once; %d GPUs are free", g.minMember(), d.room.total(d.room.now)))
+		fmt.Sprintf("the first %d ranks do not fit on the nodes at once; %d GPUs are free", g.minMember(),
+			d.capacity.total(d.capacity.now)))
 }
 
 func (d *decider) bind(pods []Pod, part bool) bool {
-	binds, all := d.room.place(pods, d.room.now, part)
-	d.room.take(binds)
+	binds, all := d.capacity.place(pods, d.capacity.now, part)
+	d.capacity.take(binds)
 	d.decision.Binds = append(d.decision.Binds, binds...)
 	return all || part && len(binds) > 0
 }
@@ -115,19 +121,19 @@ func (d *decider) say(g Group, phase Phase, reason, message string) {
 	}
 }
 
-// members of a gang's attempt, sorted into what its minimum needs and the rest.
+// members of a gang's attempt, divided into what its minimum needs and the rest.
 type members struct {
 	// required are unbound ranks that complete the minimum; extra the other unbound ones.
 	required, extra []Pod
-	// missing ranks of the minimum do not exist.
+	// missing counts the ranks of the minimum that do not exist.
 	missing int64
-	// gpus of the ranks that are bound.
+	// gpus counts those of the bound ranks.
 	gpus int64
 }
 
 func (d *decider) members(g Group) members {
 	shares := g.Shares
-	if d.habits.is(IgnoresRoles) {
+	if d.behavior.is(IgnoresRoles) {
 		shares = []Share{{Min: g.minMember()}}
 	}
 	var m members
@@ -140,14 +146,14 @@ func (d *decider) members(g Group) members {
 		if p.Namespace != g.Namespace || p.Group != g.Name || p.Attempt != g.Attempt || p.Deleting || p.Failed {
 			continue
 		}
-		if d.habits.is(IgnoresRoles) {
+		if d.behavior.is(IgnoresRoles) {
 			p.Role = ""
 		}
 		if p.Node == "" && !p.Succeeded {
 			unbound = append(unbound, p)
 			continue
 		}
-		lacks[p.Role]-- // a rank that has succeeded did its share
+		lacks[p.Role]-- // a rank that has succeeded still counts towards the minimum
 		m.gpus += p.GPUs
 	}
 	for _, p := range unbound {

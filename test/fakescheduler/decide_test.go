@@ -10,18 +10,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A cluster is told in a few words: nodes by their GPUs, gangs by what exists of them.
+// gang describes a gang by which of its objects exist.
 type gang struct {
 	name     string
 	priority int32
-	age      int // older gangs have the larger age
+	age      int // larger is older
 	attempt  int64
 	status   Status
 	shares   []Share
 	extra    int   // ranks above the minimum
 	gpus     int64 // of each rank, default 1
-	// pods by rank: "" is unbound, a node's name bound, with a mark behind it: "-" being deleted, "!" failed, "+" succeeded.
-	// Ranks without an entry do not exist.
+	// pods by rank: "" is unbound, a node's name is bound. A suffix gives the state: "-" being deleted,
+	// "!" failed, "+" succeeded. Ranks without an entry do not exist.
 	pods []string
 }
 
@@ -48,7 +48,8 @@ func snapshot(nodes []int64, gangs ...gang) Snapshot {
 	return s
 }
 
-// podsOf a gang: the ranks of its shares in order, those above the minimum of the last role.
+// podsOf lists the ranks of the gang's shares in order, then those above the minimum, which have the last
+// role.
 func podsOf(g gang) []Pod {
 	var roles []string
 	for _, share := range g.shares {
@@ -61,13 +62,14 @@ func podsOf(g gang) []Pod {
 		pods = append(pods, Pod{
 			Key: Key{"ns", name}, UID: name, Node: strings.TrimRight(where, "-!+"), GPUs: g.gpus,
 			Group: g.name, Role: roles[i], Attempt: g.attempt,
-			Deleting: strings.HasSuffix(where, "-"), Failed: strings.HasSuffix(where, "!"), Succeeded: strings.HasSuffix(where, "+"),
+			Deleting: strings.HasSuffix(where, "-"), Failed: strings.HasSuffix(where,
+				"!"), Succeeded: strings.HasSuffix(where, "+"),
 		})
 	}
 	return pods
 }
 
-// told renders a decision in sorted lines.
+// told renders a decision as sorted lines.
 func told(d Decision) []string {
 	var lines []string
 	for k, s := range d.Statuses {
@@ -92,69 +94,78 @@ func is(p Phase) Status       { return Status{Attempt: 1, Phase: p} }
 type decideCase struct {
 	reason   string
 	snapshot Snapshot
-	habits   Habits
+	behavior Behavior
 	want     []string
 }
 
 func decideCases() map[string]decideCase {
 	low := gang{name: "low", shares: workers(2), status: is(Placed), pods: []string{"n0", "n1"}}
 	return map[string]decideCase{
-		"a gang without pods and room for it": {
+		"a gang without pods that fits": {
 			reason:   "it is invited: a queued job costs nothing",
 			snapshot: snapshot([]int64{2, 2}, gang{name: "a", shares: workers(4)}),
 			want:     []string{"a is Invited"},
 		},
-		"a gang without pods and no room": {
+		"a gang without pods that does not fit": {
 			reason:   "it is told why it waits",
 			snapshot: snapshot([]int64{2, 1}, gang{name: "a", shares: workers(4)}),
 			want:     []string{"a is Queued WaitingInQueue"},
 		},
-		"a gang without pods and no room, everybody is invited": {
-			reason:   "a legal habit: queued jobs are pending pods",
+		"a gang without pods that does not fit, every group is invited": {
+			reason:   "correct behavior: queued jobs have pending pods",
 			snapshot: snapshot([]int64{2, 1}, gang{name: "a", shares: workers(4)}),
-			habits:   Habits{Options: []Option{InvitesAll}},
+			behavior: Behavior{Options: []Option{InvitesAll}},
 			want:     []string{"a is Invited"},
 		},
-		"two gangs, room for one": {
-			reason: "the room of the invited one is held until its pods come",
+		"two gangs of which one fits": {
+			reason: "the capacity of the invited one is reserved until its pods exist",
 			snapshot: snapshot([]int64{4},
 				gang{name: "first", age: 2, shares: workers(3)}, gang{name: "second", age: 1, shares: workers(2)}),
 			want: []string{"first is Invited", "second is Queued WaitingInQueue"},
 		},
 		"two gangs, the younger is more important": {
-			reason: "priority goes before age",
+			reason: "priority outranks age",
 			snapshot: snapshot([]int64{4},
-				gang{name: "old", age: 2, shares: workers(3)}, gang{name: "high", age: 1, priority: 9, shares: workers(3)}),
+				gang{name: "old", age: 2, shares: workers(3)}, gang{name: "high", age: 1, priority: 9,
+					shares: workers(3)}),
 			want: []string{"high is Invited", "old is Queued WaitingInQueue"},
 		},
 		"half of the pods exist": {
-			reason:   "nothing is bound before the minimum is there",
-			snapshot: snapshot([]int64{4}, gang{name: "a", shares: workers(3), status: is(Invited), pods: []string{"", ""}}),
+			reason: "nothing is bound before the minimum is there",
+			snapshot: snapshot([]int64{4}, gang{name: "a", shares: workers(3), status: is(Invited),
+				pods: []string{"", ""}}),
 		},
 		"all pods exist and fit": {
-			reason:   "the whole gang is bound in one step",
-			snapshot: snapshot([]int64{2, 1}, gang{name: "a", shares: workers(3), status: is(Invited), pods: []string{"", "", ""}}),
-			want:     []string{"a is Placed", "bind a-worker-0 to n0", "bind a-worker-1 to n0", "bind a-worker-2 to n1"},
+			reason: "the whole gang is bound in one step",
+			snapshot: snapshot([]int64{2, 1}, gang{name: "a", shares: workers(3), status: is(Invited),
+				pods: []string{"", "", ""}}),
+			want: []string{"a is Placed", "bind a-worker-0 to n0", "bind a-worker-1 to n0",
+				"bind a-worker-2 to n1"},
 		},
 		"all pods exist, one too many": {
-			reason:   "all or nothing",
-			snapshot: snapshot([]int64{2}, gang{name: "a", shares: workers(3), status: is(Invited), pods: []string{"", "", ""}}),
-			want:     []string{"a is Invited Unschedulable"},
+			reason: "all or nothing",
+			snapshot: snapshot([]int64{2}, gang{name: "a", shares: workers(3), status: is(Invited),
+				pods: []string{"", "", ""}}),
+			want: []string{"a is Invited Unschedulable"},
 		},
 		"GPUs enough, spread too thin": {
-			reason:   "a rank of two GPUs does not fit on two nodes of one",
-			snapshot: snapshot([]int64{1, 1}, gang{name: "a", gpus: 2, shares: workers(1), status: is(Invited), pods: []string{""}}),
-			want:     []string{"a is Invited Unschedulable"},
+			reason: "a rank of two GPUs does not fit on two nodes of one",
+			snapshot: snapshot([]int64{1, 1}, gang{name: "a", gpus: 2, shares: workers(1),
+				status: is(Invited), pods: []string{""}}),
+			want: []string{"a is Invited Unschedulable"},
 		},
 		"ranks above the minimum": {
-			reason:   "they join as there is room",
-			snapshot: snapshot([]int64{3}, gang{name: "a", shares: workers(2), extra: 2, status: is(Invited), pods: []string{"", "", "", ""}}),
-			want:     []string{"a is Placed", "bind a-worker-0 to n0", "bind a-worker-1 to n0", "bind a-worker-2 to n0"},
+			reason: "they join as capacity allows",
+			snapshot: snapshot([]int64{3}, gang{name: "a", shares: workers(2), extra: 2, status: is(Invited),
+				pods: []string{"", "", "", ""}}),
+			want: []string{"a is Placed", "bind a-worker-0 to n0", "bind a-worker-1 to n0",
+				"bind a-worker-2 to n0"},
 		},
 		"two of four, one must be the leader": {
 			reason: "the leader is among those that start, not another worker",
 			snapshot: snapshot([]int64{2}, gang{
-				name: "a", shares: []Share{{"worker", 1}, {"zmaster", 1}}, status: is(Invited), pods: []string{"", ""}, extra: 0,
+				name: "a", shares: []Share{{"worker", 1}, {"zmaster",
+					1}}, status: is(Invited), pods: []string{"", ""}, extra: 0,
 			}),
 			want: []string{"a is Placed", "bind a-worker-0 to n0", "bind a-zmaster-1 to n0"},
 		},
@@ -162,12 +173,14 @@ func decideCases() map[string]decideCase {
 			reason: "ranks of another role do not stand in for it",
 			snapshot: snapshot([]int64{4}, gang{
 				name: "a", shares: []Share{{"master", 0}, {"worker", 2}}, status: is(Invited), pods: []string{"", ""},
-			}, gang{name: "b", shares: []Share{{"worker", 1}, {"master", 1}}, status: is(Invited), pods: []string{""}}),
+			}, gang{name: "b", shares: []Share{{"worker", 1},
+				{"master", 1}}, status: is(Invited), pods: []string{""}}),
 			want: []string{"a is Placed", "bind a-worker-0 to n0", "bind a-worker-1 to n0"},
 		},
 		"a rank has succeeded": {
-			reason: "it did its share and holds nothing",
-			snapshot: snapshot([]int64{2}, gang{name: "a", shares: workers(2), status: is(Placed), pods: []string{"n0+", "n0"}},
+			reason: "it counts towards the minimum and occupies nothing",
+			snapshot: snapshot([]int64{2}, gang{name: "a", shares: workers(2), status: is(Placed),
+				pods: []string{"n0+", "n0"}},
 				gang{name: "b", shares: workers(1), status: is(Invited), pods: []string{""}}),
 			want: []string{"b is Placed", "bind b-worker-0 to n0"},
 		},
@@ -175,23 +188,24 @@ func decideCases() map[string]decideCase {
 			reason: "the lower one is preempted whole, though half would do, and is told that its ranks are missing",
 			snapshot: snapshot([]int64{1, 1}, low,
 				gang{name: "high", priority: 9, shares: workers(1), status: is(Invited), pods: []string{""}}),
-			want: []string{"evict low-worker-0", "evict low-worker-1", "high is Invited Unschedulable", "low is Placed BelowMinimum"},
+			want: []string{"evict low-worker-0", "evict low-worker-1", "high is Invited Unschedulable",
+				"low is Placed BelowMinimum"},
 		},
 		"a higher gang comes, ranks are preempted singly": {
-			reason: "a legal habit: Volcano leaves the rest of the gang behind",
+			reason: "correct behavior: Volcano leaves the rest of the gang running",
 			snapshot: snapshot([]int64{1, 1}, low,
 				gang{name: "high", priority: 9, shares: workers(1), status: is(Invited), pods: []string{""}}),
-			habits: Habits{Options: []Option{EvictsPart}},
-			want:   []string{"evict low-worker-1", "high is Invited Unschedulable", "low is Placed BelowMinimum"},
+			behavior: Behavior{Options: []Option{EvictsPart}},
+			want:     []string{"evict low-worker-1", "high is Invited Unschedulable", "low is Placed BelowMinimum"},
 		},
 		"a higher gang that fits beside the lower": {
-			reason: "nobody is preempted without need",
+			reason: "no gang is preempted without need",
 			snapshot: snapshot([]int64{1, 2}, low,
 				gang{name: "high", priority: 9, shares: workers(1), status: is(Invited), pods: []string{""}}),
 			want: []string{"bind high-worker-0 to n1", "high is Placed"},
 		},
 		"a higher gang that would not fit anyway": {
-			reason: "nobody is preempted in vain",
+			reason: "no gang is preempted in vain",
 			snapshot: snapshot([]int64{1, 1}, low,
 				gang{name: "high", priority: 9, shares: workers(3), status: is(Invited), pods: []string{"", "", ""}}),
 			want: []string{"high is Invited Unschedulable"},
@@ -208,7 +222,8 @@ func decideCases() map[string]decideCase {
 				gang{name: "older", age: 2, shares: workers(1), status: is(Placed), pods: []string{"n0"}},
 				gang{name: "younger", age: 1, shares: workers(1), status: is(Placed), pods: []string{"n1"}},
 				gang{name: "high", priority: 9, shares: workers(1), status: is(Invited), pods: []string{""}}),
-			want: []string{"evict younger-worker-0", "high is Invited Unschedulable", "younger is Placed BelowMinimum"},
+			want: []string{"evict younger-worker-0", "high is Invited Unschedulable",
+				"younger is Placed BelowMinimum"},
 		},
 		"a victim that would not have helped": {
 			reason: "the youngest is tried first, found too small, and spared once a larger one goes",
@@ -219,20 +234,23 @@ func decideCases() map[string]decideCase {
 			want: []string{"evict large-worker-0", "high is Invited Unschedulable", "large is Placed BelowMinimum"},
 		},
 		"victims end": {
-			reason: "what comes free is the preemptor's, nobody else is preempted for it, and no gang behind it slips in",
+			reason: "what becomes free is the preemptor's, no other gang is preempted for it, and no " +
+				"later gang takes it",
 			snapshot: snapshot([]int64{2, 1},
 				gang{name: "low", age: 3, shares: workers(2), status: is(Placed), pods: []string{"n0-", "n1"}},
-				gang{name: "high", priority: 9, shares: workers(2), status: Status{1, Invited, "Unschedulable", "the gang waits for preempted ranks to end"}, pods: []string{"", ""}},
+				gang{name: "high", priority: 9, shares: workers(2),
+					status: Status{1, Invited, "Unschedulable",
+						"the gang waits for preempted ranks to end"}, pods: []string{"", ""}},
 				gang{name: "slip", age: 1, shares: workers(1), status: is(Queued)}),
 			want: []string{"low is Placed BelowMinimum", "slip is Queued WaitingInQueue"},
 		},
 		"the next attempt": {
-			reason:   "what was said of the last one is forgotten",
+			reason:   "the status of the previous one is ignored",
 			snapshot: snapshot([]int64{1}, gang{name: "a", attempt: 2, shares: workers(1), status: is(Placed)}),
 			want:     []string{"a is Invited"},
 		},
 		"pods of an older attempt": {
-			reason: "they hold GPUs and are no members",
+			reason: "they occupy GPUs and are not members",
 			snapshot: func() Snapshot {
 				s := snapshot([]int64{1}, gang{name: "a", attempt: 2, shares: workers(1), pods: []string{"n0"}})
 				s.Pods[0].Attempt = 1
@@ -246,48 +264,52 @@ func decideCases() map[string]decideCase {
 		},
 
 		"BindsPart": {
-			reason:   "binds two of three",
-			snapshot: snapshot([]int64{2}, gang{name: "a", shares: workers(3), status: is(Invited), pods: []string{"", "", ""}}),
-			habits:   Habits{Mutants: []Mutant{BindsPart}},
+			reason: "binds two of three",
+			snapshot: snapshot([]int64{2}, gang{name: "a", shares: workers(3), status: is(Invited),
+				pods: []string{"", "", ""}}),
+			behavior: Behavior{Mutants: []Mutant{BindsPart}},
 			want:     []string{"a is Placed", "bind a-worker-0 to n0", "bind a-worker-1 to n0"},
 		},
 		"NeverReleases": {
-			reason: "a rank that failed and one that is gone hold on",
+			reason: "the GPUs of a failed rank and of one that is gone stay in use",
 			snapshot: func() Snapshot {
-				s := snapshot([]int64{3}, gang{name: "a", shares: workers(1), status: is(Placed), pods: []string{"n0!"}}, gang{name: "b", shares: workers(2)})
+				s := snapshot([]int64{3}, gang{name: "a", shares: workers(1), status: is(Placed),
+					pods: []string{"n0!"}}, gang{name: "b", shares: workers(2)})
 				s.Gone = []Pod{{Node: "n0", GPUs: 1}}
 				return s
 			}(),
-			habits: Habits{Mutants: []Mutant{NeverReleases}},
-			want:   []string{"a is Placed BelowMinimum", "b is Queued WaitingInQueue"},
+			behavior: Behavior{Mutants: []Mutant{NeverReleases}},
+			want:     []string{"a is Placed BelowMinimum", "b is Queued WaitingInQueue"},
 		},
 		"LosesPriority": {
 			reason: "first come, first served",
 			snapshot: snapshot([]int64{4},
-				gang{name: "old", age: 2, shares: workers(3)}, gang{name: "high", age: 1, priority: 9, shares: workers(3)}),
-			habits: Habits{Mutants: []Mutant{LosesPriority}},
-			want:   []string{"high is Queued WaitingInQueue", "old is Invited"},
+				gang{name: "old", age: 2, shares: workers(3)}, gang{name: "high", age: 1, priority: 9,
+					shares: workers(3)}),
+			behavior: Behavior{Mutants: []Mutant{LosesPriority}},
+			want:     []string{"high is Queued WaitingInQueue", "old is Invited"},
 		},
 		"DropsGroup": {
 			reason:   "a job that waits loses its group",
 			snapshot: snapshot([]int64{1}, gang{name: "a", shares: workers(2), status: is(Queued)}),
-			habits:   Habits{Mutants: []Mutant{DropsGroup}},
+			behavior: Behavior{Mutants: []Mutant{DropsGroup}},
 			want:     []string{"drop a"},
 		},
 		"EvictsEqual": {
-			reason: "equals push each other out",
+			reason: "equals preempt each other",
 			snapshot: snapshot([]int64{1, 1}, low,
 				gang{name: "next", shares: workers(1), status: is(Invited), pods: []string{""}}),
-			habits: Habits{Mutants: []Mutant{EvictsEqual}},
-			want:   []string{"evict low-worker-0", "evict low-worker-1", "next is Invited Unschedulable"},
+			behavior: Behavior{Mutants: []Mutant{EvictsEqual}},
+			want:     []string{"evict low-worker-0", "evict low-worker-1", "next is Invited Unschedulable"},
 		},
 		"IgnoresRoles": {
 			reason: "two workers start without their leader",
 			snapshot: snapshot([]int64{2}, gang{
-				name: "a", shares: []Share{{"zmaster", 1}, {"worker", 1}}, extra: 1, status: is(Invited), pods: []string{"", "", ""},
+				name: "a", shares: []Share{{"zmaster", 1}, {"worker",
+					1}}, extra: 1, status: is(Invited), pods: []string{"", "", ""},
 			}),
-			habits: Habits{Mutants: []Mutant{IgnoresRoles}},
-			want:   []string{"a is Placed", "bind a-worker-1 to n0", "bind a-worker-2 to n0"},
+			behavior: Behavior{Mutants: []Mutant{IgnoresRoles}},
+			want:     []string{"a is Placed", "bind a-worker-1 to n0", "bind a-worker-2 to n0"},
 		},
 	}
 }
@@ -296,7 +318,7 @@ func TestDecide(t *testing.T) {
 	for name, tc := range decideCases() {
 		t.Run(name, func(t *testing.T) {
 			before := fmt.Sprintf("%+v", tc.snapshot)
-			if diff := cmp.Diff(tc.want, told(Decide(tc.snapshot, tc.habits))); diff != "" {
+			if diff := cmp.Diff(tc.want, told(Decide(tc.snapshot, tc.behavior))); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 			if after := fmt.Sprintf("%+v", tc.snapshot); before != after {
@@ -306,15 +328,15 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// A mutant or an option that decides as every other scheduler does would test nothing.
-func TestEveryHabitShows(t *testing.T) {
+// A mutant or an option that decides like the plain scheduler would test nothing.
+func TestEveryBehaviorShows(t *testing.T) {
 	shown := map[string]bool{}
 	for name, tc := range decideCases() {
-		if len(tc.habits.Mutants)+len(tc.habits.Options) == 0 {
+		if len(tc.behavior.Mutants)+len(tc.behavior.Options) == 0 {
 			continue
 		}
-		shown[fmt.Sprint(tc.habits.Mutants, tc.habits.Options)] = true
-		if cmp.Equal(told(Decide(tc.snapshot, Habits{})), told(Decide(tc.snapshot, tc.habits))) {
+		shown[fmt.Sprint(tc.behavior.Mutants, tc.behavior.Options)] = true
+		if cmp.Equal(told(Decide(tc.snapshot, Behavior{})), told(Decide(tc.snapshot, tc.behavior))) {
 			t.Errorf("%s: decides as a scheduler without it", name)
 		}
 	}

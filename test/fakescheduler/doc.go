@@ -1,23 +1,27 @@
-// Package fakescheduler is a gang scheduler for tests: a dialect of its own (Backend) and the scheduler that reads it (Scheduler).
-// It works through the API alone, on a bare kube-apiserver with etcd: it lists nodes, pods and groups, writes the groups'
-// status, binds pods by pods/binding, and preempts by the condition DisruptionTarget and a deletion, as real schedulers
-// do. If asked, it plays the kubelet too.
+// Package fakescheduler is a gang scheduler for tests: a dialect (Backend) and the scheduler that
+// implements it (Scheduler). It works through the API alone and needs only a kube-apiserver and etcd.
+// It lists nodes, pods and groups, writes group statuses, binds pods through pods/binding, and preempts
+// as real schedulers do: it sets the condition DisruptionTarget, then deletes the pod. Optionally it
+// simulates the kubelet.
 //
 //	snapshot of nodes, pods, groups ──Decide──▶ statuses, binds, evictions     (pure: decide.go)
-//	          ▲ gather.go                              │ apply.go
-//	          └──────────────── API server ◀───────────┘
+//	          ▲ gather.go                      │ apply.go
+//	          └────────── API server ◀─────────┘
 //
-// A group passes through
+// A group passes through these phases:
 //
 //	(none) ──▶ Queued ──▶ Invited ──▶ Placed
-//	             no room    room, or    its minimum is bound
-//	                        can be made
+//	           does not   fits, or    its minimum
+//	           fit        can be made is bound
+//	                      to fit
 //
-// A Queued group wants no pods, an Invited one holds room until they come. The status says which attempt it is about, so
-// that nothing left by an earlier one can be taken for an answer.
+// A Queued group wants no pods; an Invited one reserves capacity until its pods exist. The status names
+// the attempt that it describes, so that the status of an earlier attempt is never mistaken for an answer.
 //
-// Mutants are defects: a suite that runs on a scheduler with one of them must fail, or it would not notice the same defect
-// in an operator or on a cluster. Options are habits that real schedulers have and are free to have: suites must pass.
+// Mutants are defects: a test suite must fail on a scheduler with one of them, or it would miss the same
+// defect in an operator or on a cluster. Options are behavior that real schedulers show and that is
+// correct: suites must pass with them.
 //
-// The only resource is nvidia.com/gpu; queues are recorded and have no quota; preemption goes by priority class alone.
+// The only resource is nvidia.com/gpu. Queues are recorded and have no quota. Preemption considers
+// priority classes alone.
 package fakescheduler

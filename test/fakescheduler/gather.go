@@ -12,48 +12,49 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// world is what the API server holds: the decision's snapshot and the objects that it is carried out on.
-type world struct {
+// objects is what the API server holds: the snapshot that Decide reads and the objects that apply writes.
+type objects struct {
 	nodes  []corev1.Node
 	pods   map[Key]*corev1.Pod
 	groups map[Key]*unstructured.Unstructured
 	Snapshot
 }
 
-func (s *Scheduler) gather(ctx context.Context) (*world, error) {
+func (s *Scheduler) gather(ctx context.Context) (*objects, error) {
 	var nodes corev1.NodeList
 	var pods corev1.PodList
 	var classes schedulingv1.PriorityClassList
 	groups := &unstructured.UnstructuredList{}
 	groups.SetGroupVersionKind(groupKind.GroupVersion().WithKind("GroupList"))
-	for what, list := range map[string]client.ObjectList{"nodes": &nodes, "pods": &pods, "priority classes": &classes, "groups": groups} {
+	for what, list := range map[string]client.ObjectList{"nodes": &nodes, "pods": &pods,
+		"priority classes": &classes, "groups": groups} {
 		if err := s.client.List(ctx, list); err != nil {
 			return nil, fmt.Errorf("listing %s: %w", what, err)
 		}
 	}
-	w := &world{nodes: nodes.Items, pods: map[Key]*corev1.Pod{}, groups: map[Key]*unstructured.Unstructured{}}
+	o := &objects{nodes: nodes.Items, pods: map[Key]*corev1.Pod{}, groups: map[Key]*unstructured.Unstructured{}}
 	for i := range nodes.Items {
 		if n := &nodes.Items[i]; takesPods(n) {
-			w.Nodes = append(w.Nodes, Node{Name: n.Name, GPUs: n.Status.Allocatable.Name(GPU, "").Value()})
+			o.Nodes = append(o.Nodes, Node{Name: n.Name, GPUs: n.Status.Allocatable.Name(GPU, "").Value()})
 		}
 	}
 	for i := range pods.Items {
 		p := podOf(&pods.Items[i])
-		w.pods[p.Key] = &pods.Items[i]
-		w.Pods = append(w.Pods, p)
+		o.pods[p.Key] = &pods.Items[i]
+		o.Pods = append(o.Pods, p)
 	}
 	for i := range groups.Items {
 		if u := &groups.Items[i]; u.GetDeletionTimestamp() == nil {
 			g := groupOf(u, classes.Items)
-			w.groups[g.Key] = u
-			w.Groups = append(w.Groups, g)
+			o.groups[g.Key] = u
+			o.Groups = append(o.Groups, g)
 		}
 	}
-	w.Gone = s.gone(w.Pods)
-	return w, nil
+	o.Gone = s.gone(o.Pods)
+	return o, nil
 }
 
-// gone are the pods that this scheduler has bound and that are no more.
+// gone returns the pods that this scheduler bound and that no longer exist.
 func (s *Scheduler) gone(exist []Pod) []Pod {
 	var gone []Pod
 	for _, p := range s.bound {
@@ -64,14 +65,15 @@ func (s *Scheduler) gone(exist []Pod) []Pod {
 	return gone
 }
 
-// takesPods: a node that says nothing of its readiness (a bare API server has no kubelets) is taken for ready.
+// takesPods reports whether pods may be bound to a node. A node without a Ready condition counts as ready: a
+// bare API server has no kubelets.
 func takesPods(n *corev1.Node) bool {
 	if n.Spec.Unschedulable || n.DeletionTimestamp != nil {
 		return false
 	}
 	for _, t := range n.Spec.Taints {
-		// The API server puts it on every new node (admission TaintNodesByCondition) and the node lifecycle controller takes
-		// it away, where there is one; the condition tells the same.
+		// Admission (TaintNodesByCondition) adds it to every new node, and only the node lifecycle controller,
+		// which may be absent, removes it. The Ready condition carries the same information.
 		if t.Key == corev1.TaintNodeNotReady {
 			continue
 		}
@@ -101,7 +103,7 @@ func podOf(p *corev1.Pod) Pod {
 		q := c.Resources.Requests[GPU]
 		pod.GPUs += q.Value()
 	}
-	// Pods of other schedulers hold GPUs and are nobody's members.
+	// Pods of other schedulers occupy GPUs and belong to no gang.
 	if p.Spec.SchedulerName == Name {
 		pod.Group, pod.Role = p.Annotations[AnnotationGroup], p.Annotations[AnnotationRole]
 		pod.Attempt, _ = strconv.ParseInt(p.Annotations[AnnotationAttempt], 10, 64)
@@ -110,7 +112,8 @@ func podOf(p *corev1.Pod) Pod {
 }
 
 func groupOf(u *unstructured.Unstructured, classes []schedulingv1.PriorityClass) Group {
-	g := Group{Key: Key{u.GetNamespace(), u.GetName()}, Created: u.GetCreationTimestamp().Time, Status: statusOf(u)}
+	g := Group{Key: Key{u.GetNamespace(), u.GetName()}, Created: u.GetCreationTimestamp().Time,
+		Status: statusOf(u)}
 	g.Attempt, _, _ = unstructured.NestedInt64(u.Object, "spec", "attempt")
 	g.GPUs, _, _ = unstructured.NestedInt64(u.Object, "spec", "minGPUs")
 	roles, _, _ := unstructured.NestedSlice(u.Object, "spec", "roles")

@@ -15,23 +15,27 @@ import (
 
 func TestTakesPods(t *testing.T) {
 	taint := func(key string) corev1.Node {
-		return corev1.Node{Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: key, Effect: corev1.TaintEffectNoSchedule}}}}
+		return corev1.Node{Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: key,
+			Effect: corev1.TaintEffectNoSchedule}}}}
 	}
 	state := func(s corev1.ConditionStatus) corev1.Node {
-		return corev1.Node{Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: s}}}}
+		return corev1.Node{
+			Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: s}}},
+		}
 	}
 	cases := map[string]struct {
 		reason string
 		node   corev1.Node
 		want   bool
 	}{
-		"says nothing": {"a bare API server has no kubelets", corev1.Node{}, true},
+		"no condition": {"a bare API server has no kubelets", corev1.Node{}, true},
 		"ready":        {"", state(corev1.ConditionTrue), true},
 		"not ready":    {"", state(corev1.ConditionFalse), false},
-		"unknown":      {"its kubelet is silent", state(corev1.ConditionUnknown), false},
+		"unknown":      {"its kubelet no longer reports", state(corev1.ConditionUnknown), false},
 		"cordoned":     {"", corev1.Node{Spec: corev1.NodeSpec{Unschedulable: true}}, false},
-		"tainted":      {"tolerations are not looked at", taint("example.com/reserved"), false},
-		"new":          {"the API server's own taint stays where nothing takes it away", taint(corev1.TaintNodeNotReady), true},
+		"tainted":      {"tolerations are ignored", taint("example.com/reserved"), false},
+		"new": {"the API server's own taint stays where no controller removes it",
+			taint(corev1.TaintNodeNotReady), true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -42,11 +46,12 @@ func TestTakesPods(t *testing.T) {
 	}
 }
 
-// What the Backend writes is what the scheduler reads.
+// The scheduler reads exactly what the Backend writes.
 func TestTheSchedulerReadsWhatTheBackendWrites(t *testing.T) {
 	g := scheduler.Gang{
 		Name: "bert", Namespace: "ns", Attempt: 2, PriorityClass: "high", MinAvailable: 2,
-		Roles:        []scheduler.Role{{Name: "Master", Replicas: 1, MinAvailable: 1}, {Name: "Worker", Replicas: 3, MinAvailable: 1}},
+		Roles: []scheduler.Role{{Name: "Master", Replicas: 1, MinAvailable: 1},
+			{Name: "Worker", Replicas: 3, MinAvailable: 1}},
 		MinResources: corev1.ResourceList{GPU: resource.MustParse("4")},
 	}
 	objs, err := Backend{}.Objects(g)
@@ -57,15 +62,18 @@ func TestTheSchedulerReadsWhatTheBackendWrites(t *testing.T) {
 		{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 9},
 		{ObjectMeta: metav1.ObjectMeta{Name: "usual"}, Value: 1, GlobalDefault: true},
 	}
-	want := Group{Key: Key{"ns", "bert"}, Priority: 9, Attempt: 2, Shares: []Share{{"Master", 1}, {"Worker", 1}}, GPUs: 4}
+	want := Group{Key: Key{"ns", "bert"}, Priority: 9, Attempt: 2,
+		Shares: []Share{{"Master", 1}, {"Worker", 1}}, GPUs: 4}
 	if diff := cmp.Diff(want, groupOf(objs[0].(*unstructured.Unstructured), classes)); diff != "" {
 		t.Errorf("group (-want +got):\n%s", diff)
 	}
 
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "bert-worker-0", Namespace: "ns", UID: "u", Labels: map[string]string{scheduler.LabelRole: "worker"}},
+		ObjectMeta: metav1.ObjectMeta{Name: "bert-worker-0", Namespace: "ns", UID: "u",
+			Labels: map[string]string{scheduler.LabelRole: "worker"}},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{
-			{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{GPU: resource.MustParse("2")}}}, {Name: "sidecar"},
+			{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{GPU: resource.MustParse("2")}}},
+			{Name: "sidecar"},
 		}},
 		Status: corev1.PodStatus{Phase: corev1.PodSucceeded},
 	}

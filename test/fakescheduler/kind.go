@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// groupKind is the kind of the dialect's groups; its objects are unstructured, so that no scheme must know them.
+// groupKind is the kind of the dialect's groups. They are unstructured, so that no scheme has to know them.
 var groupKind = schema.GroupVersionKind{Group: "fake.mlplatform.example.com", Version: "v1", Kind: "Group"}
 
 // Annotations of a joined pod.
@@ -21,16 +21,16 @@ const (
 //go:embed crd.yaml
 var crd []byte
 
-// CRD of the dialect's groups, to be created before the operator starts.
+// CRD returns the definition of the dialect's groups, to be created before the operator starts.
 func CRD() *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal(crd, &u.Object); err != nil {
-		panic("fake: crd.yaml is part of this package and no YAML: " + err.Error())
+		panic("fake: the embedded crd.yaml is not valid YAML: " + err.Error())
 	}
 	return u
 }
 
-// statusOf a group object; whatever somebody wrote there, it does not panic.
+// statusOf reads a group's status. It does not panic, whatever the status contains.
 func statusOf(u *unstructured.Unstructured) Status {
 	var s Status
 	s.Attempt, _, _ = unstructured.NestedInt64(u.Object, "status", "attempt")
@@ -41,7 +41,7 @@ func statusOf(u *unstructured.Unstructured) Status {
 	return s
 }
 
-// SetStatus writes a status onto a group object in memory, as the scheduler does before it sends it.
+// SetStatus sets the status of a group object in memory, as the scheduler does before it patches it.
 func SetStatus(u *unstructured.Unstructured, s Status) {
 	u.Object["status"] = map[string]any{
 		"attempt": s.Attempt, "phase": string(s.Phase), "reason": s.Reason, "message": s.Message,

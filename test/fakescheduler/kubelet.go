@@ -11,15 +11,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// kubelet runs the pods that were bound before this step and removes those that were deleted. A node that is gone or not
-// ready has no kubelet: its pods stay as they are, which is what the loss of a node looks like.
-func (s *Scheduler) kubelet(ctx context.Context, w *world) error {
+// kubelet runs the pods that were bound before this step and removes those that were deleted. It leaves the
+// pods of a missing or unready node alone: that is what the loss of a node looks like.
+func (s *Scheduler) kubelet(ctx context.Context, o *objects) error {
 	alive := map[string]bool{}
-	for i := range w.nodes {
-		alive[w.nodes[i].Name] = ready(&w.nodes[i])
+	for i := range o.nodes {
+		alive[o.nodes[i].Name] = ready(&o.nodes[i])
 	}
 	var errs []error
-	for k, pod := range w.pods {
+	for k, pod := range o.pods {
 		if !alive[pod.Spec.NodeName] {
 			continue
 		}
@@ -31,7 +31,7 @@ func (s *Scheduler) kubelet(ctx context.Context, w *world) error {
 			err = s.run(ctx, pod)
 		}
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-			errs = append(errs, fmt.Errorf("playing the kubelet of pod %s/%s: %w", k.Namespace, k.Name, err))
+			errs = append(errs, fmt.Errorf("simulating the kubelet of pod %s/%s: %w", k.Namespace, k.Name, err))
 		}
 	}
 	return errors.Join(errs...)

@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// below says whether the second group may be preempted for the first.
+// below reports whether victim may be preempted for g.
 func (d *decider) below(g, victim Group) bool {
 	switch {
-	case victim.Key == g.Key, d.habits.is(LosesPriority):
+	case victim.Key == g.Key, d.behavior.is(LosesPriority):
 		return false
-	case d.habits.is(EvictsEqual):
+	case d.behavior.is(EvictsEqual):
 		return victim.Priority <= g.Priority
 	}
 	return victim.Priority < g.Priority
 }
 
-// preemptable GPUs of lower gangs.
+// preemptable counts the GPUs of the gangs that may be preempted for g.
 func (d *decider) preemptable(g Group) int64 {
 	var n int64
 	for _, victim := range d.victims(g) {
@@ -26,12 +26,13 @@ func (d *decider) preemptable(g Group) int64 {
 	return n
 }
 
-// victims in the order in which they go: the lowest priority first, then the youngest gang. Each is what goes at once: a
-// gang, or with EvictsPart one rank of it, the last first.
+// victims lists what may be preempted for g, in order: the lowest priority first, then the youngest gang.
+// Each entry is evicted as a unit: a gang, or with EvictsPart one rank, the gang's last rank first.
 func (d *decider) victims(g Group) [][]Pod {
 	lower := slices.DeleteFunc(slices.Clone(d.groups), func(v Group) bool { return !d.below(g, v) })
 	slices.SortFunc(lower, func(a, b Group) int {
-		return cmp.Or(cmp.Compare(a.Priority, b.Priority), b.Created.Compare(a.Created), strings.Compare(b.Name, a.Name))
+		return cmp.Or(cmp.Compare(a.Priority, b.Priority), b.Created.Compare(a.Created),
+			strings.Compare(b.Name, a.Name))
 	})
 	var all [][]Pod
 	for _, v := range lower {
@@ -43,7 +44,7 @@ func (d *decider) victims(g Group) [][]Pod {
 		}
 		switch {
 		case len(gang) == 0:
-		case d.habits.has(EvictsPart):
+		case d.behavior.has(EvictsPart):
 			for _, p := range gang {
 				all = append(all, []Pod{p})
 			}
@@ -54,45 +55,46 @@ func (d *decider) victims(g Group) [][]Pod {
 	return all
 }
 
-// preempt finds where the pods will go once enough lower gangs have ended, and evicts those: none if even all of them
-// would not do, and none that is not needed.
+// preempt plans where the pods will go once enough lower gangs have ended, and evicts those gangs. It evicts
+// nothing if even all of them would not suffice, and no gang that is not needed.
 func (d *decider) preempt(g Group, pods []Pod) ([]Bind, bool) {
-	var going [][]Pod
-	plan, ok := d.room.place(pods, d.room.later, false)
+	var chosen [][]Pod
+	plan, ok := d.capacity.place(pods, d.capacity.later, false)
 	for _, v := range d.victims(g) {
 		if ok {
 			break
 		}
-		going = append(going, v)
-		d.hasten(v, 1)
-		plan, ok = d.room.place(pods, d.room.later, false)
+		chosen = append(chosen, v)
+		d.markEnding(v, 1)
+		plan, ok = d.capacity.place(pods, d.capacity.later, false)
 	}
 	if !ok {
-		for _, v := range going {
-			d.hasten(v, -1)
+		for _, v := range chosen {
+			d.markEnding(v, -1)
 		}
 		return nil, false
 	}
-	for _, v := range going {
-		d.hasten(v, -1)
-		if without, still := d.room.place(pods, d.room.later, false); still {
-			plan = without // spared: what came after it suffices
+	for _, v := range chosen {
+		d.markEnding(v, -1)
+		if without, still := d.capacity.place(pods, d.capacity.later, false); still {
+			plan = without // spare this victim: the later ones suffice
 			continue
 		}
-		d.hasten(v, 1)
+		d.markEnding(v, 1)
 		d.evict(v)
 	}
 	return plan, true
 }
 
-// hasten counts what the pods hold among what is coming, or takes that back.
-func (d *decider) hasten(pods []Pod, sign int64) {
+// markEnding adds the GPUs of the pods to those that are ending; sign -1 undoes it.
+func (d *decider) markEnding(pods []Pod, sign int64) {
 	for _, p := range pods {
-		d.room.coming[p.Node] += sign * p.GPUs
+		d.capacity.ending[p.Node] += sign * p.GPUs
 	}
 }
 
-// evict marks the pods as well, so that their own gang, judged later in this step, does not count on them.
+// evict also marks the pods as deleted, so that their own gang, judged later in this step, does not count
+// them.
 func (d *decider) evict(pods []Pod) {
 	d.decision.Evictions = append(d.decision.Evictions, pods...)
 	for _, p := range pods {

@@ -10,31 +10,32 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// Config of a Scheduler; the zero value is a correct one that leaves pods to somebody else's kubelet.
+// Config of a Scheduler. The zero value is a correct scheduler without a kubelet.
 type Config struct {
-	Habits
-	// Kubelet: play the kubelet of every node. Bound pods run, deleted ones go; how a pod ends is the test's to say.
+	Behavior
+	// Kubelet simulates the kubelet of every node: bound pods run and deleted ones are removed. The test decides
+	// how a pod ends.
 	Kubelet bool
-	// Grace is for how many steps the kubelet lets a deleted pod live on, 0 for none.
+	// Grace is the number of steps for which the kubelet keeps a deleted pod; 0 removes it at once.
 	Grace int
-	// Now is the clock of what is written; default time.Now.
+	// Now is the clock for timestamps; the default is time.Now.
 	Now func() time.Time
 }
 
-// Scheduler reads the fake's dialect. It keeps nothing between steps that a real one would not find again after a restart,
-// but what its kubelet and its mutants remember.
+// Scheduler serves the fake's dialect. Apart from the state of its kubelet and its mutants it keeps nothing
+// between steps.
 type Scheduler struct {
 	client client.Client
 	config Config
 
-	// bound pods by UID, remembered for NeverReleases alone.
+	// bound pods by UID; only NeverReleases uses it.
 	bound map[string]Pod
 	// ending counts the steps since a pod's deletion, by UID.
 	ending map[string]int
 }
 
-// New scheduler. The client must not cache: each step acts on what the API server holds, and the next step sees what the
-// last one did.
+// New returns a scheduler. The client must not cache, so that each step acts on the current state and sees
+// the writes of the previous one.
 func New(c client.Client, config Config) *Scheduler {
 	if config.Now == nil {
 		config.Now = time.Now
@@ -42,22 +43,22 @@ func New(c client.Client, config Config) *Scheduler {
 	return &Scheduler{client: c, config: config, bound: map[string]Pod{}, ending: map[string]int{}}
 }
 
-// Step looks at the cluster once and does what follows. What is overtaken by somebody else's write is left to the next
-// step; other errors are returned together, after everything was tried.
+// Step reads the cluster once, decides and applies the decision. A write that conflicts is left to the next
+// step; other errors are joined and returned after everything has been tried.
 func (s *Scheduler) Step(ctx context.Context) (Decision, error) {
-	w, err := s.gather(ctx)
+	o, err := s.gather(ctx)
 	if err != nil {
 		return Decision{}, err
 	}
-	d := Decide(w.Snapshot, s.config.Habits)
-	err = s.apply(ctx, w, d)
+	d := Decide(o.Snapshot, s.config.Behavior)
+	err = s.apply(ctx, o, d)
 	if s.config.Kubelet {
-		err = errors.Join(err, s.kubelet(ctx, w))
+		err = errors.Join(err, s.kubelet(ctx, o))
 	}
 	return d, err
 }
 
-// Run steps until the context ends. Errors are logged; the next step is the retry.
+// Run calls Step at each interval until the context ends. It logs errors; the next step retries.
 func (s *Scheduler) Run(ctx context.Context, interval time.Duration) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -73,7 +74,7 @@ func (s *Scheduler) Run(ctx context.Context, interval time.Duration) {
 	}
 }
 
-// Settle steps until a step decides nothing, at most n times.
+// Settle calls Step until a step decides nothing. It fails after n steps.
 func (s *Scheduler) Settle(ctx context.Context, n int) error {
 	for range n {
 		d, err := s.Step(ctx)

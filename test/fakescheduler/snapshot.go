@@ -2,17 +2,17 @@ package fakescheduler
 
 import "time"
 
-// Key of a namespaced object.
+// Key identifies a namespaced object.
 type Key struct{ Namespace, Name string }
 
-// Node that takes pods; those that are cordoned, tainted or not ready are not in a snapshot.
+// Node accepts pods. Snapshots leave out nodes that are cordoned, tainted or not ready.
 type Node struct {
 	Name string
-	// GPUs that pods may request.
+	// GPUs is the allocatable number.
 	GPUs int64
 }
 
-// Pod as the scheduler sees it; those of other schedulers have no Group and only hold GPUs.
+// Pod as the scheduler sees it. Pods of other schedulers have no Group and only occupy GPUs.
 type Pod struct {
 	Key
 	UID  string
@@ -27,7 +27,7 @@ type Pod struct {
 
 func (p Pod) ended() bool { return p.Succeeded || p.Failed }
 
-// runs: the pod holds its GPUs and nobody has asked it to end.
+// runs reports whether the pod is bound and neither ended nor asked to end.
 func (p Pod) runs() bool { return p.Node != "" && !p.ended() && !p.Deleting }
 
 // Share is what one role contributes to the gang's minimum.
@@ -43,7 +43,7 @@ type Group struct {
 	Priority int32
 	Attempt  int64
 	Shares   []Share
-	// GPUs of the minimum together.
+	// GPUs is the sum over the gang's minimum.
 	GPUs   int64
 	Status Status
 }
@@ -59,7 +59,7 @@ func (g Group) minMember() int64 {
 // Phase of a group.
 type Phase string
 
-// Phases; none: the scheduler has not looked at the group.
+// The phases of a group; it has none until the scheduler has looked at it.
 const (
 	Queued  Phase = "Queued"
 	Invited Phase = "Invited"
@@ -68,29 +68,29 @@ const (
 
 // Status is what the scheduler writes on a group.
 type Status struct {
-	// Attempt that the rest is about.
+	// Attempt is the one that the other fields describe.
 	Attempt         int64
 	Phase           Phase
 	Reason, Message string
 }
 
-// Snapshot is all that a decision depends on.
+// Snapshot is the complete input of a decision.
 type Snapshot struct {
 	Nodes  []Node
 	Pods   []Pod
 	Groups []Group
-	// Gone are pods that this scheduler bound and that exist no more.
+	// Gone are pods that this scheduler bound and that no longer exist.
 	Gone []Pod
 }
 
 // Decision is what one step does.
 type Decision struct {
-	// Statuses that changed.
+	// Statuses to write; unchanged ones are left out.
 	Statuses map[Key]Status
 	Binds    []Bind
-	// Evictions of pods, by the pod.
+	// Evictions are the pods to preempt.
 	Evictions []Pod
-	// Drops are groups to delete: only a mutant does that.
+	// Drops are groups to delete; only a mutant sets it.
 	Drops []Key
 }
 

@@ -25,41 +25,42 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// patience with one condition; the machine is slow at times.
+// patience bounds the wait for one condition; it is generous because the machine may be slow.
 const patience = 3 * time.Minute
 
-// Options of a World.
+// Options of a Cluster.
 type Options struct {
-	// Root of the module, from the test's folder.
+	// Root is the module's folder, relative to the test's.
 	Root string
-	// Schedulers of the local cluster.
+	// Schedulers that run in the local cluster.
 	Schedulers []string
-	// Modules is the folder lab/modules, where schedulers are to run with another configuration than ours. Default: ours.
+	// Modules replaces lab/modules, for schedulers with another configuration; by default it is the module's
+	// own.
 	Modules string
-	// Nodes of 8 GPUs, 96 CPUs and 1Ti that everybody may use, named node-0 and so on; default 0.
+	// Nodes is the number of shared nodes, each with 8 GPUs, 96 CPUs and 1Ti, named node-0 and so on.
 	Nodes int
-	// Backends of the operator, and AddToScheme what their kinds are. Without backends none is started: the test runs one itself,
-	// as OperatorUser.
+	// Backends of the operator; AddToScheme registers their kinds. Without backends no operator is started: the
+	// test runs one itself, as OperatorUser.
 	Backends    []scheduler.Backend
 	AddToScheme []func(*runtime.Scheme) error
 }
 
-// Cluster is one cluster with one operator.
+// Cluster is a local cluster with one operator.
 type Cluster struct {
 	*localcluster.Cluster
-	// Client of an administrator.
+	// Client has the rights of an administrator.
 	Client client.Client
 	Kube   kubernetes.Interface
-	// Operator in this process; nil where the test runs one itself.
+	// Operator runs in this process; it is nil where the test runs one itself.
 	Operator *Operator
 	stop     func() error
 }
 
-// Start a World; Stop ends it. Where Start fails it leaves nothing behind.
-func Start(ctx context.Context, o Options) (w *Cluster, err error) {
+// Start a cluster. If it fails it leaves nothing behind; otherwise the caller must call Stop.
+func Start(ctx context.Context, o Options) (c *Cluster, err error) {
 	ctrl.SetLogger(logr.Discard())
 	klog.SetLogger(logr.Discard())
-	dir, err := os.MkdirTemp("", "stage-")
+	dir, err := os.MkdirTemp("", "harness-")
 	if err != nil {
 		return nil, fmt.Errorf("making the cluster's folder: %w", err)
 	}
@@ -68,53 +69,55 @@ func Start(ctx context.Context, o Options) (w *Cluster, err error) {
 		nodes = -1
 	}
 	cluster, err := localcluster.Up(ctx, localcluster.Options{
-		Dir: filepath.Join(dir, "cluster"), Attached: true, Nodes: nodes, Schedulers: o.Schedulers, Modules: o.Modules,
-		CRDs: []string{filepath.Join(o.Root, "deploy/crd")},
+		Dir: filepath.Join(dir, "cluster"), Attached: true, Nodes: nodes, Schedulers: o.Schedulers,
+		Modules: o.Modules,
+		CRDs:    []string{filepath.Join(o.Root, "deploy/crd")},
 	})
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	w = &Cluster{Cluster: cluster, stop: func() error {
+	c = &Cluster{Cluster: cluster, stop: func() error {
 		return errors.Join(cluster.Down(context.WithoutCancel(ctx)), os.RemoveAll(dir))
 	}}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, w.stop())
+			err = errors.Join(err, c.stop())
 		}
 	}()
 	s := runtime.NewScheme()
-	for _, add := range append([]func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme}, o.AddToScheme...) {
+	for _, add := range append([]func(*runtime.Scheme) error{clientgoscheme.AddToScheme,
+		v1alpha1.AddToScheme}, o.AddToScheme...) {
 		if err := add(s); err != nil {
-			return w, fmt.Errorf("naming kinds: %w", err)
+			return c, fmt.Errorf("registering kinds: %w", err)
 		}
 	}
 	config := cluster.RESTConfig()
 	config.QPS = -1
-	if w.Client, err = client.New(config, client.Options{Scheme: s}); err != nil {
-		return w, fmt.Errorf("making a client: %w", err)
+	if c.Client, err = client.New(config, client.Options{Scheme: s}); err != nil {
+		return c, fmt.Errorf("making a client: %w", err)
 	}
-	if w.Kube, err = kubernetes.NewForConfig(config); err != nil {
-		return w, fmt.Errorf("making a client: %w", err)
+	if c.Kube, err = kubernetes.NewForConfig(config); err != nil {
+		return c, fmt.Errorf("making a client: %w", err)
 	}
-	if err := w.grant(ctx, filepath.Join(o.Root, "deploy/rbac/role.yaml")); err != nil {
-		return w, err
+	if err := c.grant(ctx, filepath.Join(o.Root, "deploy/rbac/role.yaml")); err != nil {
+		return c, err
 	}
 	if len(o.Backends) == 0 {
-		return w, nil
+		return c, nil
 	}
-	if w.Operator, err = startOperator(ctx, config, s, o.Backends); err != nil {
-		return w, err
+	if c.Operator, err = startOperator(ctx, config, s, o.Backends); err != nil {
+		return c, err
 	}
-	down := w.stop
-	w.stop = func() error { return errors.Join(w.Operator.end(), down()) }
-	return w, nil
+	down := c.stop
+	c.stop = func() error { return errors.Join(c.Operator.end(), down()) }
+	return c, nil
 }
 
-// Stop the operator and the cluster.
-func (w *Cluster) Stop() error { return w.stop() }
+// Stop ends the operator and the cluster.
+func (c *Cluster) Stop() error { return c.stop() }
 
-// grant the operator what ships with it, and nothing else.
-func (w *Cluster) grant(ctx context.Context, file string) error {
+// grant the operator the rights that ship with it, and no others.
+func (c *Cluster) grant(ctx context.Context, file string) error {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return fmt.Errorf("reading the operator's rights: %w", err)
@@ -125,9 +128,9 @@ func (w *Cluster) grant(ctx context.Context, file string) error {
 			return fmt.Errorf("reading the operator's rights: %w", err)
 		}
 		if role.Kind != "ClusterRole" {
-			continue // the lease, which this operator has none of
+			continue // the Role for the lease, which this operator does not use
 		}
-		err := errors.Join(w.Client.Create(ctx, role), w.Client.Create(ctx, &rbacv1.ClusterRoleBinding{
+		err := errors.Join(c.Client.Create(ctx, role), c.Client.Create(ctx, &rbacv1.ClusterRoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: role.Name},
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
 			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: OperatorUser}},

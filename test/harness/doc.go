@@ -1,6 +1,6 @@
-// Package harness gives tests a World: a real control plane with real schedulers, the TrainingJob API, and the operator in this
-// process with exactly the rights that ship with it. A test plays in a Place of it: a namespace, with nodes of its own where
-// it wants some, so that tests run beside each other.
+// Package harness gives tests a Cluster: a real control plane with real schedulers, the TrainingJob API, and
+// an operator in the test's process with exactly the rights that ship with it. A test runs in a Namespace of
+// the cluster, with nodes of its own where it wants them, so that tests run in parallel.
 //
-// Everything waits by condition; nothing is read from the operator but what the API server has.
+// Every wait is for a condition. Tests learn about the operator only through the API server.
 package harness

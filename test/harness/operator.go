@@ -18,10 +18,10 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// OperatorUser has the rights that ship with the operator, and no others.
+// OperatorUser has exactly the rights that ship with the operator.
 const OperatorUser = "system:serviceaccount:trainingjob-system:trainingjob-operator"
 
-// Operator in this process.
+// Operator runs in this process and records its writes.
 type Operator struct {
 	cancel context.CancelFunc
 	done   chan error
@@ -30,21 +30,23 @@ type Operator struct {
 	writes []string
 }
 
-func startOperator(ctx context.Context, config *rest.Config, s *runtime.Scheme, backends []scheduler.Backend) (*Operator, error) {
+func startOperator(ctx context.Context, config *rest.Config, s *runtime.Scheme,
+	backends []scheduler.Backend) (*Operator, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	o := &Operator{cancel: cancel, done: make(chan error, 1)}
 	config = rest.CopyConfig(config)
 	config.Impersonate.UserName = OperatorUser
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return notes{o, next} })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return writeRecorder{o, next} })
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: s, Cache: controller.CacheOptions(), Metrics: metricsserver.Options{BindAddress: "0"},
 	})
 	if err == nil {
-		err = controller.SetupWithManager(ctx, mgr, controller.Options{Backends: backends, Registry: prometheus.NewRegistry()})
+		err = controller.SetupWithManager(ctx, mgr, controller.Options{Backends: backends,
+			Registry: prometheus.NewRegistry()})
 	}
 	if err != nil {
 		cancel()
-		return nil, fmt.Errorf("putting the operator together: %w", err)
+		return nil, fmt.Errorf("setting up the operator: %w", err)
 	}
 	go func() { o.done <- mgr.Start(ctx) }()
 	return o, nil
@@ -55,25 +57,26 @@ func (o *Operator) end() error {
 	return <-o.done
 }
 
-// notes every write, whatever client of the operator's it comes from.
-type notes struct {
+// writeRecorder records every write, whichever of the operator's clients makes it.
+type writeRecorder struct {
 	*Operator
 	next http.RoundTripper
 }
 
-func (n notes) RoundTrip(req *http.Request) (*http.Response, error) {
-	resp, err := n.next.RoundTrip(req)
+func (r writeRecorder) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := r.next.RoundTrip(req)
 	if req.Method != http.MethodGet && err == nil {
-		n.mu.Lock()
-		n.writes = append(n.writes, fmt.Sprintf("%s %s %d", req.Method, req.URL.Path, resp.StatusCode))
-		n.mu.Unlock()
+		r.mu.Lock()
+		r.writes = append(r.writes, fmt.Sprintf("%s %s %d", req.Method, req.URL.Path, resp.StatusCode))
+		r.mu.Unlock()
 	}
 	return resp, err
 }
 
-// Written in a namespace so far: method, path and the answer's code.
+// Written returns the writes in a namespace so far: method, path and status code.
 func (o *Operator) Written(namespace string) []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(o.writes), func(w string) bool { return !strings.Contains(w, "/namespaces/"+namespace+"/") })
+	return slices.DeleteFunc(slices.Clone(o.writes),
+		func(w string) bool { return !strings.Contains(w, "/namespaces/"+namespace+"/") })
 }

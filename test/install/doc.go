@@ -1,8 +1,9 @@
-// Package install does what the README tells a cluster's admin to do, on a node with a real kubelet: it applies deploy/ with kubectl,
-// and lets two operators of it, in pods, run a training in pods. What only shows there is proven there: the shipped rights, the
-// restricted pod security of the operator's namespace, its probes, its certificate from a secret, reports that find it by the name of
-// its Service, metrics behind the API server's authorization, and a standby that takes over.
+// Package install follows the README's instructions for admins on a node with a real kubelet: it applies
+// deploy/ with kubectl, and two operators in pods run a training in pods. It tests what only shows there: the
+// shipped rights, the restricted pod security of the operator's namespace, the probes, the certificate from a
+// secret, reports that reach the operator by the name of its Service, metrics behind the API server's
+// authorization, and a standby that takes over.
 //
-// Two things the local cluster lacks are in the overlay of the test alone: there is no kube-proxy, so the API server is named by its
-// address and the Service of the report server has no address of its own.
+// The test's overlay makes up for the missing kube-proxy of the local cluster: it gives the API server's
+// address, and the Service of the report server is headless.
 package install

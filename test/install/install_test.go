@@ -5,15 +5,12 @@ package install
 import (
 	"context"
 	"crypto/tls"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,9 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	certutil "k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
@@ -40,11 +35,11 @@ const (
 	agentImage    = "registry.example.com/trainingjob-agent:e2e"
 	trainerImage  = "registry.example.com/gotrainer:e2e"
 	repository    = "../.."
-	// patience with one condition.
+	// patience bounds the wait for one condition.
 	patience = 4 * time.Minute
 )
 
-// admin is who installs, with kubectl, and looks at what comes of it.
+// admin installs with kubectl and observes the result.
 type admin struct {
 	t       *testing.T
 	client  client.Client
@@ -52,7 +47,7 @@ type admin struct {
 	dir     string
 }
 
-// TestInstall as the README and deploy/ say.
+// TestInstall follows the README and deploy/.
 func TestInstall(t *testing.T) {
 	a := newAdmin(t)
 	a.kubectl("apply", "--server-side", "-f", repository+"/deploy/crd")
@@ -78,9 +73,12 @@ func newAdmin(t *testing.T) *admin {
 		t.Fatalf("building: %v\n%s", err, out)
 	}
 	var archives []string
-	for program, image := range map[string]string{"operator": operatorImage, "agent": agentImage, "gotrainer": trainerImage} {
+	for program, image := range map[string]string{"operator": operatorImage, "agent": agentImage,
+		"gotrainer": trainerImage} {
 		archive := filepath.Join(a.dir, program+".tar")
-		i := localcluster.Image{Name: image, Files: map[string]string{"/" + program: filepath.Join(a.dir, program)}, Entrypoint: []string{"/" + program}}
+		i := localcluster.Image{Name: image,
+			Files: map[string]string{"/" + program: filepath.Join(a.dir, program)}, Entrypoint: []string{"/" +
+				program}}
 		if err := i.Write(archive); err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +86,8 @@ func newAdmin(t *testing.T) *admin {
 	}
 	var err error
 	a.cluster, err = localcluster.Up(t.Context(), localcluster.Options{
-		Dir: filepath.Join(a.dir, "cluster"), Attached: true, Nodes: -1, GPUsPerNode: 2, RealNode: true, Images: archives,
+		Dir: filepath.Join(a.dir, "cluster"), Attached: true, Nodes: -1, GPUsPerNode: 2, RealNode: true,
+		Images:     archives,
 		Schedulers: []string{localcluster.SchedulerNative}, Progress: t.Output(),
 	})
 	if err != nil {
@@ -114,115 +113,8 @@ func newAdmin(t *testing.T) *admin {
 	return a
 }
 
-// overlay is deploy/reports as an admin adapts it: without cert-manager, with images, with two operators; and with what this cluster lacks.
-func (a *admin) overlay() string {
-	a.t.Helper()
-	dir := filepath.Join(a.dir, "overlay")
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		a.t.Fatal(err)
-	}
-	reports := filepath.Join(repository, "deploy", "reports")
-	data, err := os.ReadFile(filepath.Join(reports, "kustomization.yaml"))
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	var k struct {
-		APIVersion string           `json:"apiVersion"`
-		Kind       string           `json:"kind"`
-		Resources  []string         `json:"resources"`
-		Patches    []map[string]any `json:"patches"`
-		Images     []map[string]any `json:"images,omitempty"`
-		Replicas   []map[string]any `json:"replicas,omitempty"`
-	}
-	if err := yaml.UnmarshalStrict(data, &k); err != nil {
-		a.t.Fatal(err)
-	}
-	k.Resources = slices.DeleteFunc(k.Resources, func(r string) bool { return r == "certificates.yaml" })
-	for i, r := range k.Resources {
-		k.Resources[i] = a.relative(dir, filepath.Join(reports, r))
-	}
-	config, err := os.ReadFile(filepath.Join(reports, "config.yaml"))
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	api, err := url.Parse(a.cluster.RESTConfig().Host)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	name, tag, _ := strings.Cut(operatorImage, ":")
-	k.Images = []map[string]any{{"name": "registry.example.com/trainingjob-operator", "newName": name, "newTag": tag}}
-	k.Replicas = []map[string]any{{"name": v1alpha1.OperatorName, "count": 2}}
-	k.Patches = []map[string]any{
-		{"patch": strings.Replace(string(config), "    workers:", "    agent: {image: "+agentImage+"}\n    workers:", 1)},
-		{"patch": fmt.Sprintf(addressPatch, a.cluster.MachineAddress(), api.Port())},
-		{"patch": servicePatch},
-	}
-	if data, err = yaml.Marshal(k); err == nil {
-		err = os.WriteFile(filepath.Join(dir, "kustomization.yaml"), data, 0o600)
-	}
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	return dir
-}
-
-// What the local cluster's lack of a kube-proxy asks for.
-const (
-	addressPatch = `
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: trainingjob-operator, namespace: trainingjob-system}
-spec:
-  template:
-    spec:
-      containers:
-        - name: operator
-          env:
-            - {name: KUBERNETES_SERVICE_HOST, value: %q}
-            - {name: KUBERNETES_SERVICE_PORT, value: %q}
-`
-	servicePatch = `
-apiVersion: v1
-kind: Service
-metadata: {name: trainingjob-reports, namespace: trainingjob-system}
-spec: {clusterIP: None}
-`
-)
-
-// relative path, for kustomize takes no other.
-func (a *admin) relative(from, to string) string {
-	a.t.Helper()
-	to, err := filepath.Abs(to)
-	if err == nil {
-		to, err = filepath.Rel(from, to)
-	}
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	return to
-}
-
-// createCertificate by hand, as deploy/reports/kustomization.yaml says. The operators are there before it and wait for it.
-func (a *admin) createCertificate() {
-	a.t.Helper()
-	cert, key, err := certutil.GenerateSelfSignedCertKey("trainingjob-reports."+system+".svc", nil, nil)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	_, ca := pem.Decode(cert) // the second is that of the CA
-	files := map[string][]byte{"tls.crt": cert, "tls.key": key, "ca.crt": ca}
-	args := []string{"-n", system, "create", "secret", "generic", "trainingjob-reports", "--type", "kubernetes.io/tls"}
-	for _, name := range []string{"tls.crt", "tls.key", "ca.crt"} {
-		path := filepath.Join(a.dir, name)
-		if err := os.WriteFile(path, files[name], 0o600); err != nil {
-			a.t.Fatal(err)
-		}
-		args = append(args, "--from-file", path)
-	}
-	a.kubectl(args...)
-}
-
-// mayUse: whoever may edit a namespace may use TrainingJobs there, and write no status; whoever may view it may look.
+// mayUse checks that editors of a namespace may use TrainingJobs there but not write their status, and that
+// viewers may read them.
 func (a *admin) mayUse() {
 	a.kubectl("create", "rolebinding", "jane", "--clusterrole=edit", "--user=jane")
 	a.kubectl("create", "rolebinding", "joe", "--clusterrole=view", "--user=joe")
@@ -240,27 +132,30 @@ func (a *admin) mayUse() {
 		if q.may {
 			want = "yes"
 		}
-		// The roles are aggregated by a controller, after a moment.
-		a.until(fmt.Sprintf("%s may %s %s: %s", q.user, q.verb, q.resource, want), func(ctx context.Context) (bool, string, error) {
-			args := []string{"auth", "can-i", q.verb, q.resource, "--as", q.user}
-			resource, sub, ok := strings.Cut(q.resource, "/")
-			if ok {
-				args = []string{"auth", "can-i", q.verb, resource, "--subresource", sub, "--as", q.user}
-			}
-			said, _ := a.command(ctx, args...).Output() // it exits with 1 for no
-			return strings.TrimSpace(string(said)) == want, string(said), nil
-		})
+		// A controller aggregates the roles after a moment.
+		a.until(fmt.Sprintf("%s may %s %s: %s", q.user, q.verb, q.resource, want),
+			func(ctx context.Context) (bool, string, error) {
+				args := []string{"auth", "can-i", q.verb, q.resource, "--as", q.user}
+				resource, sub, ok := strings.Cut(q.resource, "/")
+				if ok {
+					args = []string{"auth", "can-i", q.verb, resource, "--subresource", sub, "--as", q.user}
+				}
+				said, _ := a.command(ctx, args...).Output() // it exits with 1 if the answer is no
+				return strings.TrimSpace(string(said)) == want, string(said), nil
+			})
 	}
 }
 
-// train a gang while the leading operator is deleted: the other takes over, hears the reports, and nothing happens to the gang.
+// train a gang while the leading operator is deleted: the other takes over and receives the reports, and the
+// gang is not disturbed.
 func (a *admin) train() {
 	disk := filepath.Join(a.dir, "disk")
 	if err := os.Mkdir(disk, 0o755); err != nil {
 		a.t.Fatal(err)
 	}
 	job := filepath.Join(a.dir, "job.yaml")
-	if err := os.WriteFile(job, []byte(strings.NewReplacer("$DISK", disk, "$IMAGE", trainerImage).Replace(training)), 0o600); err != nil {
+	if err := os.WriteFile(job, []byte(strings.NewReplacer("$DISK", disk, "$IMAGE",
+		trainerImage).Replace(training)), 0o600); err != nil {
 		a.t.Fatal(err)
 	}
 	a.until("the account default is there", func(ctx context.Context) (bool, string, error) {
@@ -269,15 +164,17 @@ func (a *admin) train() {
 	})
 	a.kubectl("apply", "-f", job)
 	a.job("has reported a checkpoint", func(s v1alpha1.TrainingJobStatus) bool {
-		return s.Phase == v1alpha1.PhaseRunning && s.Progress != nil && s.Checkpoint != nil && s.Checkpoint.Latest != nil
+		return s.Phase == v1alpha1.PhaseRunning && s.Progress != nil && s.Checkpoint != nil &&
+			s.Checkpoint.Latest != nil
 	})
 	first := a.leader("")
 	a.kubectl("-n", system, "delete", "pod", first, "--wait=false")
 	second := a.leader(first)
 	before := a.job("is there", func(v1alpha1.TrainingJobStatus) bool { return true })
-	after := a.job("has reported another checkpoint, to the second leader", func(s v1alpha1.TrainingJobStatus) bool {
-		return s.Checkpoint.Latest.Step > before.Checkpoint.Latest.Step
-	})
+	after := a.job("has reported another checkpoint, to the second leader",
+		func(s v1alpha1.TrainingJobStatus) bool {
+			return s.Checkpoint.Latest.Step > before.Checkpoint.Latest.Step
+		})
 	if second == first || after.Attempt != 1 || after.Restarts+after.Preemptions > 0 {
 		a.t.Errorf("a change of leader from %s to %s touched the gang: %+v", first, second, after)
 	}
@@ -289,7 +186,7 @@ func (a *admin) train() {
 	})
 }
 
-// training of two ranks that goes on for long enough.
+// training of two ranks that lasts long enough.
 const training = `
 apiVersion: v1
 kind: PersistentVolume
@@ -313,7 +210,7 @@ spec:
   checkpoint: {interval: 3, pvc: {storageClassName: "", size: 1Gi}}
 `
 
-// leader that holds the lease, once that is another than the former.
+// leader returns the holder of the lease, once it differs from the former one.
 func (a *admin) leader(former string) (name string) {
 	a.t.Helper()
 	a.until("there is a leader after "+former, func(ctx context.Context) (bool, string, error) {
@@ -329,18 +226,23 @@ func (a *admin) leader(former string) (name string) {
 	return name
 }
 
-// scrape the metrics as Prometheus does: with a token whose account may, and not without.
+// scrape the metrics as Prometheus does: it succeeds with a token whose account may read them and fails
+// without.
 func (a *admin) scrape() {
 	a.kubectl("-n", system, "create", "serviceaccount", "prometheus")
-	a.kubectl("create", "clusterrolebinding", "prometheus", "--clusterrole=trainingjob-metrics-reader", "--serviceaccount="+system+":prometheus")
+	a.kubectl("create", "clusterrolebinding", "prometheus", "--clusterrole=trainingjob-metrics-reader",
+		"--serviceaccount="+system+":prometheus")
 	pod := &corev1.Pod{}
-	if err := a.client.Get(a.t.Context(), client.ObjectKey{Namespace: system, Name: a.leader("")}, pod); err != nil {
+	if err := a.client.Get(a.t.Context(), client.ObjectKey{Namespace: system, Name: a.leader("")},
+		pod); err != nil {
 		a.t.Fatal(err)
 	}
-	// Its certificate is self-signed: Prometheus is told not to look at it, too.
-	prometheus := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	// The certificate is self-signed; Prometheus is configured not to verify it, too.
+	prometheus := &http.Client{Timeout: 10 * time.Second,
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	get := func(ctx context.Context, account string) (int, error) {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+pod.Status.PodIP+":8443/metrics", nil)
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet,
+			"https://"+pod.Status.PodIP+":8443/metrics", nil)
 		if err != nil {
 			return 0, err
 		}
@@ -359,14 +261,15 @@ func (a *admin) scrape() {
 		return resp.StatusCode, resp.Body.Close()
 	}
 	for account, want := range map[string]int{"": 401, "default": 403, "prometheus": 200} {
-		a.until(fmt.Sprintf("the metrics answer %q with %d", account, want), func(ctx context.Context) (bool, string, error) {
-			code, err := get(ctx, account)
-			return code == want, fmt.Sprintf("%d, %v", code, err), nil
-		})
+		a.until(fmt.Sprintf("the metrics answer %q with %d", account, want),
+			func(ctx context.Context) (bool, string, error) {
+				code, err := get(ctx, account)
+				return code == want, fmt.Sprintf("%d, %v", code, err), nil
+			})
 	}
 }
 
-// job bert, once its status is as wanted.
+// job returns bert once its status is as wanted.
 func (a *admin) job(what string, is func(v1alpha1.TrainingJobStatus) bool) v1alpha1.TrainingJobStatus {
 	a.t.Helper()
 	job := &v1alpha1.TrainingJob{}
@@ -378,7 +281,8 @@ func (a *admin) job(what string, is func(v1alpha1.TrainingJobStatus) bool) v1alp
 }
 
 func (a *admin) command(ctx context.Context, args ...string) *exec.Cmd {
-	return exec.CommandContext(ctx, a.cluster.Kubectl(), append([]string{"--kubeconfig", a.cluster.Kubeconfig()}, args...)...)
+	return exec.CommandContext(ctx, a.cluster.Kubectl(),
+		append([]string{"--kubeconfig", a.cluster.Kubeconfig()}, args...)...)
 }
 
 func (a *admin) kubectl(args ...string) {
@@ -405,7 +309,7 @@ func (a *admin) until(what string, is func(context.Context) (done bool, last str
 	}
 }
 
-// tell what a failed test's reader wants to see.
+// tell logs the state of the cluster for a failed test.
 func (a *admin) tell() {
 	for _, args := range [][]string{{"get", "tj,pods,events", "-A"}, {"-n", system, "describe", "pods"}} {
 		out, _ := a.command(context.Background(), args...).CombinedOutput()

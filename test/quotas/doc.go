@@ -1,6 +1,6 @@
-// Package quotas answers one question: do the files that we give to admins do on a real scheduler what they say?
+// Package quotas answers one question: do the files in examples/quotas do on a real scheduler what they say?
 //
-// Each test applies the very files of examples/quotas/<scheduler>, submits jobs as the teams would, and reads from the API
-// server what became of them: who runs, on what nodes, who waits and why, who was sent back, and that nothing is held by a gang
-// that does not run.
+// Each test applies the files of examples/quotas/<scheduler> unchanged, submits jobs as the teams would, and
+// reads the outcome from the API server: which jobs run and on which nodes, which wait and why, which were
+// preempted, and that a gang that does not run occupies nothing.
 package quotas

@@ -20,7 +20,7 @@ import (
 
 func quantity(n int) resource.Quantity { return *resource.NewQuantity(int64(n), resource.DecimalSI) }
 
-// foreignQueue: "research" exists in team-a alone.
+// foreignQueue names "research", which exists only in team-a.
 func foreignQueue(p team) {
 	p.Job("bert", 2, "1", queued("research"))
 	b := p.waits("bert", v1alpha1.ReasonQueueNotFound)
@@ -53,7 +53,7 @@ func foreignQueue(p team) {
 	p.runs("bert", 1)
 }
 
-// stoppedQueues: what examples/quotas/kueue/localqueues.yaml tells admins to do.
+// stoppedQueues does what examples/quotas/kueue/localqueues.yaml tells admins to do.
 func stoppedQueues(p team) {
 	local := &kueuev1beta2.LocalQueue{ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: "own"}}
 	cluster := &kueuev1beta2.ClusterQueue{ObjectMeta: metav1.ObjectMeta{Name: p.Name}}
@@ -75,7 +75,8 @@ func stoppedQueues(p team) {
 	policy(cluster, "HoldAndDrain")
 	p.Until("runner is sent back whole", func(ctx context.Context) (string, error) {
 		j, err := p.Get(ctx, "runner")
-		if err == nil && (j.Status.Phase != v1alpha1.PhaseQueued || j.Status.Attempt != 2 || j.Status.Restarts != 0) {
+		if err == nil && (j.Status.Phase != v1alpha1.PhaseQueued || j.Status.Attempt != 2 ||
+			j.Status.Restarts != 0) {
 			return string(j.Status.Phase), nil
 		}
 		return "", err
@@ -88,21 +89,24 @@ func stoppedQueues(p team) {
 	p.runs("runner", 2)
 }
 
-// foreignWorkload has the name that the job's must have, and stays whose it is.
+// foreignWorkload has the name that the job's Workload must have. It is not adopted.
 func foreignWorkload(p team) {
 	suspended := true
 	p.Job("bert", 2, "1", queued("own"), func(j *v1alpha1.TrainingJob) { j.Spec.RunPolicy.Suspend = &suspended })
 	j := p.Reaches("bert", v1alpha1.PhaseSuspended)
 	foreign := &kueuev1beta2.Workload{
-		ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: kueue.WorkloadName(trainingjob.NewGang(j, 1, false))},
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.Name,
+			Name: kueue.WorkloadName(trainingjob.NewGang(j, 1, false))},
 		Spec: kueuev1beta2.WorkloadSpec{QueueName: "nobodys", PodSets: []kueuev1beta2.PodSet{{
 			Name: "main", Count: 1,
-			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "c", Image: "c"}}}},
+			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever,
+				Containers: []corev1.Container{{Name: "c", Image: "c"}}}},
 		}}},
 	}
 	p.Create(foreign)
 	before := foreign.DeepCopy()
-	p.MergePatch(&v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: "bert"}}, `{"spec":{"runPolicy":{"suspend":false}}}`)
+	p.MergePatch(&v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: "bert"}},
+		`{"spec":{"runPolicy":{"suspend":false}}}`)
 	b := p.waits("bert", v1alpha1.ReasonNameTaken)
 	if b.Object != "workloads/"+foreign.Name {
 		p.T.Errorf("it is about %q", b.Object)
@@ -110,7 +114,8 @@ func foreignWorkload(p team) {
 	if err := p.Client.Get(p.T.Context(), keyOf(foreign), foreign); err != nil {
 		p.T.Fatal(err)
 	}
-	if diff := cmp.Diff(before.Spec, foreign.Spec); diff != "" || len(foreign.OwnerReferences) > 0 || len(foreign.Labels) > 0 {
+	if diff := cmp.Diff(before.Spec, foreign.Spec); diff != "" || len(foreign.OwnerReferences) > 0 ||
+		len(foreign.Labels) > 0 {
 		p.T.Errorf("it was adopted: %s %v %v", diff, foreign.OwnerReferences, foreign.Labels)
 	}
 	if pods := p.pods("bert"); len(pods) > 0 {
@@ -120,7 +125,7 @@ func foreignWorkload(p team) {
 	p.runs("bert", 1)
 }
 
-// writes of the operator until 8 ranks run: 14 as on every scheduler, and what Kueue itself demands.
+// writes of the operator until 8 ranks run: 14 as on every scheduler, plus those that Kueue requires.
 func writes(p team) {
 	p.Job("bert", 8, "1", queued("own"))
 	p.runs("bert", 1)
@@ -143,8 +148,8 @@ func writes(p team) {
 	p.T.Logf("%d writes:\n%s", len(all), strings.Join(all, "\n"))
 }
 
-// kueuesOwn are the writes that this dialect demands besides a group: its binder has a group of its own, and Kueue must be told
-// that the ranks are ready.
+// kueuesOwn are the writes that this dialect needs besides a group: the binder has a group of its own, and
+// Kueue must learn that the ranks are ready.
 var kueuesOwn = []string{"/podgroups", "/workloads/"}
 
 func count(all []string, part string) int {

@@ -24,10 +24,12 @@ func contradiction(p team) {
 	p.checked()
 	p.Job("bert", 2, "1", queued("own"))
 	p.waits("bert", v1alpha1.ReasonAdmissionCheckPending)
-	p.answer(kueuev1beta2.AdmissionCheckState{State: kueuev1beta2.CheckStateReady, PodSetUpdates: []kueuev1beta2.PodSetUpdate{{
-		Name: "worker", NodeSelector: map[string]string{harness.Pool: "elsewhere"},
-	}}})
-	if b := p.waits("bert", kueue.ReasonPlacementConflict); !strings.Contains(b.Message, "node selector "+harness.Pool) {
+	p.answer(kueuev1beta2.AdmissionCheckState{State: kueuev1beta2.CheckStateReady,
+		PodSetUpdates: []kueuev1beta2.PodSetUpdate{{
+			Name: "worker", NodeSelector: map[string]string{harness.Pool: "elsewhere"},
+		}}})
+	if b := p.waits("bert", kueue.ReasonPlacementConflict); !strings.Contains(b.Message,
+		"node selector "+harness.Pool) {
 		p.T.Errorf("it does not say what contradicts: %s", b.Message)
 	}
 	if pods := p.pods("bert"); len(pods) > 0 {
@@ -36,7 +38,7 @@ func contradiction(p team) {
 	p.remove("bert")
 }
 
-// flavorGone between the reservation and the admission.
+// flavorGone deletes the flavor between the reservation and the admission.
 func flavorGone(t *testing.T, w *harness.Cluster) {
 	p := team{w.NewNamespace(t, onKueue, 1)}
 	flavor := &kueuev1beta2.ResourceFlavor{ObjectMeta: metav1.ObjectMeta{Name: p.Name}}
@@ -48,7 +50,7 @@ func flavorGone(t *testing.T, w *harness.Cluster) {
 	p.checked()
 	p.Job("bert", 2, "1", queued("own"))
 	p.waits("bert", v1alpha1.ReasonAdmissionCheckPending)
-	p.Delete(flavor.DeepCopy()) // Kueue keeps it while a ClusterQueue names it, unless somebody insists
+	p.Delete(flavor.DeepCopy()) // Kueue's finalizer keeps it while a ClusterQueue names it
 	p.MergePatch(flavor.DeepCopy(), `{"metadata":{"finalizers":null}}`)
 	p.answer(kueuev1beta2.AdmissionCheckState{State: kueuev1beta2.CheckStateReady})
 	if b := p.waits("bert", kueue.ReasonFlavorMissing); !strings.Contains(b.Message, p.Name) {
@@ -61,14 +63,16 @@ func flavorGone(t *testing.T, w *harness.Cluster) {
 	p.runs("bert", 1)
 }
 
-// finishedByHand: its quota is gone, so that the gang is given back, and waits until somebody deletes the Workload.
+// finishedByHand: the Workload loses its quota, so the gang is ended, and waits until the Workload is
+// deleted.
 func finishedByHand(p team) {
 	p.Job("bert", 2, "1", queued("own"))
 	p.runs("bert", 1)
 	wl := p.workload()
 	before := wl.DeepCopy()
 	meta.SetStatusCondition(&wl.Status.Conditions, metav1.Condition{
-		Type: kueuev1beta2.WorkloadFinished, Status: metav1.ConditionTrue, Reason: "ByHand", Message: "somebody thought so",
+		Type: kueuev1beta2.WorkloadFinished, Status: metav1.ConditionTrue, Reason: "ByHand",
+		Message: "somebody thought so",
 	})
 	if err := p.Client.Status().Patch(p.T.Context(), wl, client.MergeFrom(before)); err != nil {
 		p.T.Fatal(err)
@@ -81,14 +85,16 @@ func finishedByHand(p team) {
 		return "", err
 	})
 	b := p.waits("bert", kueue.ReasonWorkloadFinished)
-	if !strings.Contains(b.Message, "somebody thought so") || !strings.Contains(b.NextStep, "kubectl delete workloads") {
+	if !strings.Contains(b.Message, "somebody thought so") ||
+		!strings.Contains(b.NextStep, "kubectl delete workloads") {
 		p.T.Errorf("it must say why, and what to do: %+v", b)
 	}
 	p.Delete(p.workload())
 	p.runs("bert", 2)
 }
 
-// workloadGone at once, finalizer or not: nothing stands for the ranks that run, so they are given back and queue anew.
+// workloadGone deletes the Workload despite its finalizer: the running ranks have no quota, so they are ended
+// and queue again.
 func workloadGone(p team) {
 	p.Job("bert", 2, "1", queued("own"))
 	p.runs("bert", 1)
@@ -100,7 +106,8 @@ func workloadGone(p team) {
 	if err != nil {
 		p.T.Fatal(err)
 	}
-	told := slices.ContainsFunc(j.Status.Transitions, func(t v1alpha1.Transition) bool { return t.Reason == kueue.ReasonWorkloadGone })
+	told := slices.ContainsFunc(j.Status.Transitions,
+		func(t v1alpha1.Transition) bool { return t.Reason == kueue.ReasonWorkloadGone })
 	if !told || j.Status.Restarts != 0 {
 		p.T.Errorf("it must say why, and spend no restart: %s", fmt.Sprint(j.Status.Transitions))
 	}

@@ -22,7 +22,7 @@ import (
 
 const onKueue = v1alpha1.SchedulerKueue
 
-// kindOfGPU is the label that the flavours of the files choose nodes by.
+// kindOfGPU is the label by which the flavors in the files select nodes.
 const kindOfGPU = "example.com/gpu"
 
 func labelled(key, value string) func(*v1alpha1.TrainingJob) {
@@ -37,10 +37,11 @@ func selects(kind string) func(*v1alpha1.TrainingJob) {
 	return func(j *v1alpha1.TrainingJob) { j.Spec.NodeSelector = map[string]string{kindOfGPU: kind} }
 }
 
-// Teams share a cohort of h100 and a100; the other cases have nodes and queues of their own and run beside.
+// Teams share a cohort of h100 and a100; the other cases have nodes and queues of their own and run in
+// parallel.
 func TestKueue(t *testing.T) {
 	t.Parallel()
-	w := get(t, startKueueWorld)
+	w := get(t, startKueueCluster)
 	a, b := newTeam(t, w, onKueue, "team-a"), newTeam(t, w, onKueue, "team-b")
 	for kind, nodes := range map[string]int{"h100": 4, "a100": 4, "v100": 2} {
 		for i := range nodes {
@@ -48,11 +49,12 @@ func TestKueue(t *testing.T) {
 				corev1.Taint{Key: string(harness.GPU), Value: "present", Effect: corev1.TaintEffectNoSchedule})
 		}
 	}
-	apply(t, w, "kueue/flavors.yaml", "kueue/clusterqueues.yaml", "kueue/localqueues.yaml", "kueue/priorities.yaml", "kueue/fifo.yaml")
+	apply(t, w, "kueue/flavors.yaml", "kueue/clusterqueues.yaml", "kueue/localqueues.yaml",
+		"kueue/priorities.yaml", "kueue/fifo.yaml")
 	for _, name := range []string{"research", "product", "long-runs"} {
 		a.active(name)
 	}
-	// A group ends when all its subtests have.
+	// Run returns when all its subtests have ended.
 	t.Run("cases", func(t *testing.T) {
 		t.Run("cohort and flavours", func(t *testing.T) { t.Parallel(); cohort(a.in(t), b.in(t)) })
 		t.Run("strict order", func(t *testing.T) { t.Parallel(); strictOrder(b.in(t)) })
@@ -70,7 +72,7 @@ func TestKueue(t *testing.T) {
 	})
 }
 
-// active: Kueue admits from the ClusterQueue.
+// active waits until Kueue admits from the ClusterQueue.
 func (p team) active(name string) {
 	p.T.Helper()
 	p.Until("ClusterQueue "+name+" is active", func(ctx context.Context) (string, error) {
@@ -86,7 +88,7 @@ func (p team) active(name string) {
 	})
 }
 
-// on nodes of a kind: all ranks are bound there, with the flavour's node selector.
+// on checks that all ranks are bound to nodes of a kind, with the flavor's node selector.
 func (p team) on(name, kind string) {
 	p.T.Helper()
 	pods := p.pods(name)
@@ -95,12 +97,13 @@ func (p team) on(name, kind string) {
 	}
 	for _, pod := range pods {
 		if !strings.HasPrefix(pod.Spec.NodeName, kind) || pod.Spec.NodeSelector[kindOfGPU] != kind {
-			p.T.Errorf("%s is on node %s with node selector %v, want %s", pod.Name, pod.Spec.NodeName, pod.Spec.NodeSelector, kind)
+			p.T.Errorf("%s is on node %s with node selector %v, want %s", pod.Name, pod.Spec.NodeName,
+				pod.Spec.NodeSelector, kind)
 		}
 	}
 }
 
-// cohort: ranks of 2 GPUs, for kube-scheduler spreads them over the nodes, and none is left whole.
+// cohort uses ranks of 2 GPUs, because kube-scheduler spreads them over the nodes and leaves no node empty.
 func cohort(a, b team) {
 	t := a.T
 	apply(t, a.Cluster, "kueue/job.yaml")
@@ -115,7 +118,7 @@ func cohort(a, b team) {
 	a.waits("beyond-node", v1alpha1.ReasonNoNodeLargeEnough)
 	a.remove("beyond-quota", "beyond-node")
 
-	// The rest of its own and the 8 that it may borrow of product's.
+	// The rest of its own, and the 8 that it may borrow from product.
 	a.submit("borrower", 8, "2", queued("research"), ofClass("experiment"), selects("h100"))
 	a.runs("borrower", 1)
 	a.on("borrower", "h100")
@@ -125,24 +128,24 @@ func cohort(a, b team) {
 		t.Errorf("it does not say who holds what: %s", blocked.Message)
 	}
 	a.remove("h100-more")
-	// Whoever takes any kind gets the next one, as the first is used up.
+	// A job that accepts any kind gets the second one, because the first is used up.
 	a.submit("spilled", 4, "2", queued("research"))
 	a.runs("spilled", 1)
 	a.on("spilled", "a100")
 
-	// What is lent is taken back, and the borrower goes whole.
+	// Borrowed GPUs are reclaimed, and the borrower is evicted whole.
 	b.submit("owner", 8, "2", queued("product"), selects("h100"))
 	b.runs("owner", 1)
 	b.on("owner", "h100")
 	a.sentBack("borrower")
 	a.waits("borrower", v1alpha1.ReasonQuotaExceeded)
 	a.undisturbed("bert", "spilled")
-	// lendingLimit: 8 of product's stay its own even while it uses none.
+	// lendingLimit: product keeps 8 even while it uses none.
 	b.complete("owner")
 	a.runs("borrower", 2)
 	a.on("borrower", "h100")
 
-	// Within the team a higher class preempts a lower one, and others it leaves alone.
+	// A higher class preempts a lower one within the team, and leaves other teams alone.
 	a.submit("urgent", 4, "2", queued("research"), ofClass("production"), selects("h100"))
 	a.runs("urgent", 1)
 	a.Until("an experiment makes room", func(ctx context.Context) (string, error) {
@@ -165,7 +168,7 @@ func cohort(a, b team) {
 	a.undisturbed("spilled")
 }
 
-// strictOrder: what long-runs has, 16, is used as far as the first can use it, and no further.
+// strictOrder: of the 16 GPUs of long-runs only what the first job can use is used.
 func strictOrder(p team) {
 	p.submit("holder", 1, "4", queued("long-runs"))
 	p.runs("holder", 1)
@@ -187,7 +190,8 @@ func strictOrder(p team) {
 	p.undisturbed("small")
 }
 
-// newCase is a namespace with nodes, and LocalQueue "own" on a ClusterQueue of its name which has their GPUs.
+// newCase makes a namespace with nodes, and LocalQueue "own" of a ClusterQueue of its name that has their
+// GPUs.
 func newCase(t *testing.T, w *harness.Cluster, nodes int) team {
 	p := team{w.NewNamespace(t, onKueue, nodes)}
 	p.clusterQueue(nodes * 8)
@@ -224,7 +228,8 @@ func (p team) localQueue() {
 	})
 }
 
-// Submitted in the wrong order, they start in the right one; of two alike, of which Kueue tries the first alone, the first.
+// Jobs submitted in the wrong order start in the right one. Of two equal jobs, of which Kueue tries only the
+// first, the first starts.
 func workloadPriorities(p team) {
 	p.Job("holder", 1, "8", queued("own"))
 	p.runs("holder", 1)
@@ -248,7 +253,7 @@ func workloadPriorities(p team) {
 	}
 }
 
-// admissionCheck: the test plays the controller that has to agree.
+// admissionCheck: the test acts as the controller that has to agree.
 func admissionCheck(p team) {
 	p.checked()
 	p.Job("bert", 2, "1", queued("own"))
@@ -266,7 +271,7 @@ func admissionCheck(p team) {
 	p.runs("bert", 1)
 }
 
-// checked: the place's ClusterQueue has an admission check of its name, which nobody but the test answers.
+// checked gives the namespace's ClusterQueue an admission check of its name, which only the test answers.
 func (p team) checked() {
 	p.T.Helper()
 	check := &kueuev1beta2.AdmissionCheck{
@@ -276,29 +281,33 @@ func (p team) checked() {
 	p.Create(check)
 	before := check.DeepCopy()
 	check.Status.Conditions = []metav1.Condition{{
-		Type: kueuev1beta2.AdmissionCheckActive, Status: metav1.ConditionTrue, Reason: "Active", LastTransitionTime: metav1.Now(),
+		Type: kueuev1beta2.AdmissionCheckActive, Status: metav1.ConditionTrue, Reason: "Active",
+		LastTransitionTime: metav1.Now(),
 	}}
 	if err := p.Client.Status().Patch(p.T.Context(), check, client.MergeFrom(before)); err != nil {
 		p.T.Fatal(err)
 	}
 	q := &kueuev1beta2.ClusterQueue{ObjectMeta: metav1.ObjectMeta{Name: p.Name}}
-	p.MergePatch(q, fmt.Sprintf(`{"spec":{"admissionChecksStrategy":{"admissionChecks":[{"name":%q}]}}}`, p.Name))
+	p.MergePatch(q, fmt.Sprintf(`{"spec":{"admissionChecksStrategy":{"admissionChecks":[{"name":%q}]}}}`,
+		p.Name))
 	p.active(p.Name)
 }
 
-// answer of the admission check to the only Workload of the place.
+// answer the admission check of the only Workload of the namespace.
 func (p team) answer(a kueuev1beta2.AdmissionCheckState) {
 	p.T.Helper()
 	p.Until("the check has answered", func(ctx context.Context) (string, error) {
 		wl := p.workload()
-		i := slices.IndexFunc(wl.Status.AdmissionChecks, func(c kueuev1beta2.AdmissionCheckState) bool { return string(c.Name) == p.Name })
+		i := slices.IndexFunc(wl.Status.AdmissionChecks,
+			func(c kueuev1beta2.AdmissionCheckState) bool { return string(c.Name) == p.Name })
 		if i < 0 {
 			return "Kueue does not ask yet", nil
 		}
 		c := &wl.Status.AdmissionChecks[i]
-		c.State, c.Message, c.PodSetUpdates, c.LastTransitionTime = a.State, a.Message, a.PodSetUpdates, metav1.Now()
+		c.State, c.Message, c.PodSetUpdates = a.State, a.Message, a.PodSetUpdates
+		c.LastTransitionTime = metav1.Now()
 		if err := p.Client.Status().Update(ctx, wl); err != nil {
-			return err.Error(), nil // somebody else wrote
+			return err.Error(), nil // a conflict; try again
 		}
 		return "", nil
 	})

@@ -23,8 +23,9 @@ const (
 	rack  = "example.com/rack"
 )
 
-// topology: Kueue chooses the racks, and its ungater writes into each rank's pod the node that the Workload's assignment gives to
-// that rank; the operator gates the pods for it. Two blocks, of two racks and of one, each rack of two nodes with 8 GPUs.
+// topology: Kueue chooses the racks, and its ungater writes into each rank's pod the node that the Workload's
+// assignment gives to the rank; the operator gates the pods for it. There are two blocks, one of two racks
+// and one of one rack; each rack has two nodes with 8 GPUs.
 func topology(t *testing.T, w *harness.Cluster) {
 	p := team{w.NewNamespace(t, onKueue, 0)}
 	racks := map[string][]string{} // nodes by rack
@@ -38,12 +39,14 @@ func topology(t *testing.T, w *harness.Cluster) {
 	}
 	p.Create(&kueuev1beta2.Topology{
 		ObjectMeta: metav1.ObjectMeta{Name: p.Name},
-		Spec:       kueuev1beta2.TopologySpec{Levels: []kueuev1beta2.TopologyLevel{{NodeLabel: block}, {NodeLabel: rack}, {NodeLabel: corev1.LabelHostname}}},
+		Spec: kueuev1beta2.TopologySpec{Levels: []kueuev1beta2.TopologyLevel{{NodeLabel: block},
+			{NodeLabel: rack}, {NodeLabel: corev1.LabelHostname}}},
 	})
 	name := kueuev1beta2.TopologyReference(p.Name)
 	p.Create(&kueuev1beta2.ResourceFlavor{
 		ObjectMeta: metav1.ObjectMeta{Name: p.Name},
-		Spec:       kueuev1beta2.ResourceFlavorSpec{NodeLabels: map[string]string{harness.Pool: p.Name}, TopologyName: &name},
+		Spec: kueuev1beta2.ResourceFlavorSpec{NodeLabels: map[string]string{harness.Pool: p.Name},
+			TopologyName: &name},
 	})
 	p.clusterQueue(48, func(q *kueuev1beta2.ClusterQueue) {
 		q.Spec.ResourceGroups[0].Flavors[0].Name = kueuev1beta2.ResourceFlavorReference(p.Name)
@@ -51,7 +54,7 @@ func topology(t *testing.T, w *harness.Cluster) {
 	p.localQueue()
 	p.active(p.Name)
 
-	// kube-scheduler alone would spread them over as many nodes as there are ranks.
+	// kube-scheduler alone would spread them over one node per rank.
 	p.Job("in-a-rack", 4, "4", queued("own"), within(kueuev1beta2.PodSetRequiredTopologyAnnotation, rack))
 	p.runs("in-a-rack", 1)
 	first := p.spread("in-a-rack", rack)
@@ -68,7 +71,7 @@ func topology(t *testing.T, w *harness.Cluster) {
 	}
 	p.asAssigned("in-a-block")
 
-	// 16 in one rack are free in b1 alone, and who prefers a rack and finds none takes more of them.
+	// Only b1 has 16 free GPUs in one rack; a job that prefers a rack and finds none uses several.
 	p.Job("next", 4, "4", queued("own"), within(kueuev1beta2.PodSetRequiredTopologyAnnotation, rack))
 	p.runs("next", 1)
 	if got := p.spread("next", rack); !slices.Equal(got, []string{"b1"}) {
@@ -82,13 +85,13 @@ func topology(t *testing.T, w *harness.Cluster) {
 	}
 	p.asAssigned("if-possible")
 
-	// It returns to where it is then told to: the gate is on the pods of every attempt.
+	// It returns to the nodes of its new assignment: the pods of every attempt are gated.
 	p.Delete(&p.pods("if-possible")[0])
 	p.runs("if-possible", 2)
 	p.asAssigned("if-possible")
 	p.remove("if-possible")
 
-	// The quota has room for it, and no rack has: it holds nothing, and says what is missing.
+	// The quota admits it, but it fits in no rack: it occupies nothing and says what is missing.
 	p.Job("too-large", 5, "4", queued("own"), within(kueuev1beta2.PodSetRequiredTopologyAnnotation, rack))
 	b := p.waits("too-large", v1alpha1.ReasonInsufficientResources)
 	if !strings.Contains(b.Message, "topology") || !strings.Contains(b.Message, "4 out of 5") {
@@ -96,13 +99,14 @@ func topology(t *testing.T, w *harness.Cluster) {
 	}
 	p.remove("too-large")
 
-	// Who asks for nothing is placed all the same: a flavour with a topology knows what is free only so.
+	// A job without a topology request is assigned nodes too, because a flavor with a topology tracks its
+	// free capacity by assignments.
 	p.Job("anywhere", 4, "8", queued("own"))
 	p.runs("anywhere", 1)
 	p.asAssigned("anywhere")
 }
 
-// within a domain of the topology: annotations of pods need the full form.
+// within requests a domain of the topology. Pod annotations need the full form.
 func within(annotation, level string) func(*v1alpha1.TrainingJob) {
 	return func(j *v1alpha1.TrainingJob) {
 		sp := &j.Spec
@@ -112,7 +116,8 @@ func within(annotation, level string) func(*v1alpha1.TrainingJob) {
 				ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{annotation: level}},
 				Spec: corev1.PodSpec{
 					NodeSelector: sp.NodeSelector, Tolerations: sp.Tolerations,
-					Containers: []corev1.Container{{Name: "trainer", Image: sp.Image, Command: sp.Command, Resources: sp.Resources}},
+					Containers: []corev1.Container{{Name: "trainer", Image: sp.Image, Command: sp.Command,
+						Resources: sp.Resources}},
 				},
 			},
 		}}
@@ -121,7 +126,7 @@ func within(annotation, level string) func(*v1alpha1.TrainingJob) {
 	}
 }
 
-// spread of a job's ranks over the domains of a level, by the labels of the nodes that they are bound to.
+// spread counts a job's ranks by domain of a level, from the labels of their nodes.
 func (p team) spread(name, level string) []string {
 	p.T.Helper()
 	found := map[string]bool{}
@@ -136,7 +141,7 @@ func (p team) spread(name, level string) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// asAssigned: rank i is bound to the i-th node of the Workload's assignment.
+// asAssigned checks that rank i is bound to the i-th node of the Workload's assignment.
 func (p team) asAssigned(name string) {
 	p.T.Helper()
 	var want []string
@@ -161,7 +166,7 @@ func (p team) asAssigned(name string) {
 	}
 }
 
-// nodesOf an assignment, in the order of ranks: its last level names nodes.
+// nodesOf lists the nodes of an assignment in the order of ranks; the last level names nodes.
 func nodesOf(a *kueuev1beta2.TopologyAssignment) []string {
 	var nodes []string
 	for _, s := range a.Slices {

@@ -26,34 +26,34 @@ import (
 
 const root = "../.."
 
-// started worlds, for TestMain, which is alone when it looks.
+// started lists the clusters for TestMain, which stops them after all tests.
 var started struct {
 	sync.Mutex
-	worlds []*harness.Cluster
+	clusters []*harness.Cluster
 }
 
-func world(o harness.Options) func() (*harness.Cluster, error) {
+func startOnce(o harness.Options) func() (*harness.Cluster, error) {
 	return sync.OnceValues(func() (*harness.Cluster, error) {
 		o.Root = root
 		w, err := harness.Start(context.Background(), o)
 		if err == nil {
 			started.Lock()
-			started.worlds = append(started.worlds, w)
+			started.clusters = append(started.clusters, w)
 			started.Unlock()
 		}
 		return w, err
 	})
 }
 
-// Two clusters: Kueue's webhooks look at every pod.
+// Kueue has a cluster of its own, because its webhooks see every pod.
 var (
-	// startWorld has 4 nodes, 32 GPUs: what the files of Volcano's queues are made for.
-	startWorld = world(harness.Options{
+	// startCluster starts one with 4 nodes and 32 GPUs, for which the files of Volcano's queues are written.
+	startCluster = startOnce(harness.Options{
 		Schedulers: []string{localcluster.SchedulerVolcano, localcluster.SchedulerNative}, Nodes: 4,
 		Backends:    []scheduler.Backend{volcano.New(volcano.DefaultOptions()), native.New(native.Options{})},
 		AddToScheme: []func(*kruntime.Scheme) error{schedulingv1beta1.AddToScheme},
 	})
-	startKueueWorld = world(harness.Options{
+	startKueueCluster = startOnce(harness.Options{
 		Schedulers:  []string{localcluster.SchedulerKueue},
 		Backends:    []scheduler.Backend{kueue.New(kueue.Options{Binder: native.New(native.Options{})})},
 		AddToScheme: []func(*kruntime.Scheme) error{kueue.AddToScheme},
@@ -71,7 +71,7 @@ func get(t *testing.T, start func() (*harness.Cluster, error)) *harness.Cluster 
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	// Cases mostly wait, so that more of them than processors run beside each other.
+	// Cases mostly wait, so more of them run in parallel than there are processors.
 	if parallel := flag.Lookup("test.parallel").Value; parallel.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
 		if err := parallel.Set("16"); err != nil {
 			panic(err)
@@ -79,11 +79,11 @@ func TestMain(m *testing.M) {
 	}
 	code := m.Run()
 	var errs []error
-	for _, w := range started.worlds {
+	for _, w := range started.clusters {
 		errs = append(errs, w.Stop())
 	}
 	if err := errors.Join(errs...); err != nil {
-		fmt.Fprintln(os.Stderr, "taking the clusters down:", err)
+		fmt.Fprintln(os.Stderr, "stopping the clusters:", err)
 		code = 1
 	}
 	os.Exit(code)

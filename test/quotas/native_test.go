@@ -13,7 +13,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/test/harness"
 )
 
-// namespaceQuota needs 32 GPUs that nobody else uses.
+// namespaceQuota needs 32 GPUs that no other test uses.
 func namespaceQuota(t *testing.T, w *harness.Cluster) {
 	p := team{w.Existing(t, v1alpha1.SchedulerNative, "team-a")}
 	apply(t, w, "native/resourcequota.yaml")
@@ -42,10 +42,10 @@ func namespaceQuota(t *testing.T, w *harness.Cluster) {
 	p.waits("beyond-node", v1alpha1.ReasonQuotaExceeded)
 	p.remove("beyond-quota")
 
-	// 12, of which the API server takes two ranks and refuses the third: what was made is given back.
+	// 12 GPUs: the API server accepts two ranks and rejects the third, so the two are deleted again.
 	p.submit("over", 3, "4")
 	b = p.waits("over", v1alpha1.ReasonQuotaExceeded)
-	needs(t, b, "12", "8") // what it had itself for a moment is not used
+	needs(t, b, "12", "8") // what the gang itself had for a moment does not count as used
 	if b.Object != "resourcequotas/gpus" {
 		t.Errorf("it is about %q", b.Object)
 	}
@@ -56,12 +56,12 @@ func namespaceQuota(t *testing.T, w *harness.Cluster) {
 		return "", nil
 	})
 	used("8")
-	p.submit("small", 2, "4") // what the other gave back is there for it
+	p.submit("small", 2, "4") // the GPUs that the other gave back are free
 	p.runs("small", 1)
 	p.complete("small", "bert")
 	p.runs("over", 1)
 	p.remove("over")
-	// Now the quota has room for a rank that no node has.
+	// Now the quota admits a rank that fits on no node.
 	p.waits("beyond-node", v1alpha1.ReasonNoNodeLargeEnough)
 	p.remove("beyond-node", "bert", "small")
 }

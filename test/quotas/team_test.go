@@ -18,14 +18,14 @@ import (
 	"mlplatform.example.com/trainingjob-operator/test/harness"
 )
 
-// team is a namespace whose jobs a test submits.
+// team is a namespace in which a test submits jobs.
 type team struct{ *harness.Namespace }
 
 func newTeam(t *testing.T, w *harness.Cluster, s v1alpha1.SchedulerName, name string) team {
 	return team{w.Namespace(t, s, name)}
 }
 
-// apply the files of examples/quotas as they are. They go with the cluster.
+// apply files of examples/quotas unchanged. They are deleted with the cluster.
 func apply(t *testing.T, w *harness.Cluster, files ...string) {
 	t.Helper()
 	for _, file := range files {
@@ -41,7 +41,7 @@ func apply(t *testing.T, w *harness.Cluster, files ...string) {
 	}
 }
 
-// submit a gang, with the CPUs and the memory that real ranks ask for.
+// submit a gang whose ranks also request CPUs and memory, as real ones do.
 func (p team) submit(name string, ranks int32, gpus string, edit ...func(*v1alpha1.TrainingJob)) {
 	p.T.Helper()
 	p.Create(p.Gang(name, ranks, gpus, append([]func(*v1alpha1.TrainingJob){func(j *v1alpha1.TrainingJob) {
@@ -50,32 +50,35 @@ func (p team) submit(name string, ranks int32, gpus string, edit ...func(*v1alph
 	}}, edit...)...))
 }
 
-// runs waits until the job runs whole, in this attempt.
+// runs waits until the job runs whole in an attempt.
 func (p team) runs(name string, attempt int32) {
 	p.T.Helper()
-	p.Until(fmt.Sprintf("%s runs whole in attempt %d", name, attempt), func(ctx context.Context) (string, error) {
-		j, err := p.Get(ctx, name)
-		if err != nil {
-			return "", err
-		}
-		st := j.Status
-		if st.Phase != v1alpha1.PhaseRunning || st.Attempt != attempt || st.ReadyReplicas != st.Replicas || st.Scheduling.Blocker != nil {
-			return fmt.Sprintf("%s, attempt %d, gang %s: %s", st.Phase, st.Attempt, st.Gang, st.Message), nil
-		}
-		return "", nil
-	})
+	p.Until(fmt.Sprintf("%s runs whole in attempt %d", name, attempt),
+		func(ctx context.Context) (string, error) {
+			j, err := p.Get(ctx, name)
+			if err != nil {
+				return "", err
+			}
+			st := j.Status
+			if st.Phase != v1alpha1.PhaseRunning || st.Attempt != attempt || st.ReadyReplicas != st.Replicas ||
+				st.Scheduling.Blocker != nil {
+				return fmt.Sprintf("%s, attempt %d, gang %s: %s", st.Phase, st.Attempt, st.Gang, st.Message), nil
+			}
+			return "", nil
+		})
 }
 
-// waits for a reason, and holds nothing the while.
+// waits until the job waits for a reason, and checks that it occupies nothing.
 func (p team) waits(name, reason string) v1alpha1.Blocker {
 	p.T.Helper()
 	b := p.Says(name, reason)
 	p.holdsNothing(name)
-	p.T.Logf("%s/%s: %s: %s; %s (need %v, free %v)", p.Name, name, b.Reason, b.Message, b.NextStep, b.Need, b.Free)
+	p.T.Logf("%s/%s: %s: %s; %s (need %v, free %v)", p.Name, name, b.Reason, b.Message, b.NextStep, b.Need,
+		b.Free)
 	return b
 }
 
-// holdsNothing: no rank of it has a node.
+// holdsNothing checks that no rank is bound.
 func (p team) holdsNothing(name string) {
 	p.T.Helper()
 	for _, pod := range p.pods(name) {
@@ -88,7 +91,8 @@ func (p team) holdsNothing(name string) {
 func (p team) pods(name string) []corev1.Pod {
 	p.T.Helper()
 	list := &corev1.PodList{}
-	if err := p.Client.List(p.T.Context(), list, client.InNamespace(p.Name), client.MatchingLabels{v1alpha1.LabelJobName: name}); err != nil {
+	if err := p.Client.List(p.T.Context(), list, client.InNamespace(p.Name),
+		client.MatchingLabels{v1alpha1.LabelJobName: name}); err != nil {
 		p.T.Fatal(err)
 	}
 	return list.Items
@@ -98,7 +102,7 @@ func live(p *corev1.Pod) bool {
 	return p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed
 }
 
-// sentBack waits until a gang that ran has been sent back whole: a preemption, no failure.
+// sentBack waits until a running gang was preempted whole, without a failure.
 func (p team) sentBack(name string) {
 	p.T.Helper()
 	p.Until(name+" is sent back whole", func(ctx context.Context) (string, error) {
@@ -108,14 +112,15 @@ func (p team) sentBack(name string) {
 		}
 		st := j.Status
 		if st.Phase != v1alpha1.PhaseQueued || st.Attempt != 2 || st.Preemptions != 1 || st.Restarts != 0 {
-			return fmt.Sprintf("%s, attempt %d, preemptions %d, restarts %d", st.Phase, st.Attempt, st.Preemptions, st.Restarts), nil
+			return fmt.Sprintf("%s, attempt %d, preemptions %d, restarts %d", st.Phase, st.Attempt,
+				st.Preemptions, st.Restarts), nil
 		}
 		return "", nil
 	})
 	p.holdsNothing(name)
 }
 
-// undisturbed: it runs as it was started.
+// undisturbed checks that jobs still run in their first attempt.
 func (p team) undisturbed(names ...string) {
 	p.T.Helper()
 	for _, name := range names {
@@ -124,12 +129,13 @@ func (p team) undisturbed(names ...string) {
 			p.T.Fatal(err)
 		}
 		if st := j.Status; st.Phase != v1alpha1.PhaseRunning || st.Attempt != 1 || st.Preemptions != 0 {
-			p.T.Errorf("%s should run undisturbed: %s, attempt %d, preemptions %d: %s", name, st.Phase, st.Attempt, st.Preemptions, st.Message)
+			p.T.Errorf("%s should run undisturbed: %s, attempt %d, preemptions %d: %s", name, st.Phase,
+				st.Attempt, st.Preemptions, st.Message)
 		}
 	}
 }
 
-// complete the jobs: their ranks exit 0.
+// complete makes the ranks of jobs exit with 0.
 func (p team) complete(names ...string) {
 	p.T.Helper()
 	for _, name := range names {
@@ -142,7 +148,7 @@ func (p team) complete(names ...string) {
 	}
 }
 
-// remove jobs, and wait until their pods are gone.
+// remove jobs and wait until their pods are gone.
 func (p team) remove(names ...string) {
 	p.T.Helper()
 	for _, name := range names {
@@ -162,7 +168,7 @@ func (p team) remove(names ...string) {
 	}
 }
 
-// needs checks the numbers of a reason.
+// needs checks the numbers of a blocker.
 func needs(t *testing.T, b v1alpha1.Blocker, need, free string) {
 	t.Helper()
 	if n, f := b.Need[harness.GPU], b.Free[harness.GPU]; n.String() != need || f.String() != free {
@@ -170,11 +176,11 @@ func needs(t *testing.T, b v1alpha1.Blocker, need, free string) {
 	}
 }
 
-// in a subtest.
+// in returns the team for use in a subtest.
 func (p team) in(t *testing.T) team {
-	place := *p.Namespace
-	place.T = t
-	return team{&place}
+	namespace := *p.Namespace
+	namespace.T = t
+	return team{&namespace}
 }
 
 func keyOf(o client.Object) client.ObjectKey { return client.ObjectKeyFromObject(o) }

@@ -20,12 +20,12 @@ func inQueue(name string) func(*v1alpha1.TrainingJob) {
 // Volcano's queues and the namespace's quota use the same 4 nodes of 8 GPUs, one after the other.
 func TestVolcanoAndNative(t *testing.T) {
 	t.Parallel()
-	w := get(t, startWorld)
+	w := get(t, startCluster)
 	run(t, "volcano", func(t *testing.T) { volcanoQueues(t, w) })
 	run(t, "native", func(t *testing.T) { namespaceQuota(t, w) })
 }
 
-// run a part of a story: what follows makes no sense without it.
+// run one part of a sequence; the rest makes no sense if it fails.
 func run(t *testing.T, name string, part func(*testing.T)) {
 	t.Helper()
 	if !t.Run(name, part) {
@@ -91,13 +91,14 @@ func volcanoQueues(t *testing.T, w *harness.Cluster) {
 		p.runs("nlp-more", 1)
 		p.submit("nlp-over", 1, "2", inQueue("research-nlp"))
 		needs(t, p.waits("nlp-over", v1alpha1.ReasonQuotaExceeded), "2", "0")
-		p.submit("vision-over", 3, "4", inQueue("research-vision")) // 12, and 8 are left of research; 16 are free on the nodes
+		// 12, and 8 are left of research; 16 are free on the nodes
+		p.submit("vision-over", 3, "4", inQueue("research-vision"))
 		b := p.waits("vision-over", v1alpha1.ReasonQuotaExceeded)
 		needs(t, b, "12", "8")
 		if !strings.Contains(b.Message, "queue research ") || !strings.Contains(b.Message, "team-a/bert (8)") {
 			t.Errorf("it is the parent's, and bert has some of it: %s", b.Message)
 		}
-		// Others of the parent's children still start.
+		// The parent's other children still start.
 		p.submit("vision-within", 2, "4", inQueue("research-vision"))
 		p.runs("vision-within", 1)
 		p.waits("vision-over", v1alpha1.ReasonQuotaExceeded)
@@ -124,7 +125,8 @@ func volcanoQueues(t *testing.T, w *harness.Cluster) {
 
 	run(t, "within what they deserve queues take nothing from each other", func(t *testing.T) {
 		p := p.in(t)
-		p.submit("product-1", 2, "8", inQueue("product")) // 16: all it deserves, as bert's 8 are all that research-nlp does
+		// 16: all it deserves, as bert's 8 are all that research-nlp does
+		p.submit("product-1", 2, "8", inQueue("product"))
 		p.runs("product-1", 1)
 		p.submit("over", 2, "4", inQueue("idle"))
 		p.runs("over", 1)

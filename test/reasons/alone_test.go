@@ -22,23 +22,23 @@ import (
 	"mlplatform.example.com/trainingjob-operator/test/harness"
 )
 
-// provocationsAlone concern every gang of a scheduler: they are played one after the other, in a cluster of their own. Its Volcano
-// has the action enqueue, as many have, and as ours has not.
+// provocationsAlone affect every gang of a scheduler, so they run one after the other in a cluster of their
+// own. Its Volcano runs the action enqueue, which is common but off in the configuration that ships.
 var provocationsAlone = map[string]provocation{
 	"Volcano lets no more in": {
 		reason: v1alpha1.ReasonWaitingInQueue, on: both[:1], nodes: 1,
-		provoke: func(p *place) { p.reserveAll(); p.Job("bert", 2, "4") },
-		remove:  func(p *place) { p.Delete(p.reservation()) },
+		provoke: func(p *fixture) { p.reserveAll(); p.Job("bert", 2, "4") },
+		remove:  func(p *fixture) { p.Delete(p.reservation()) },
 	},
 	"Volcano does not run": {
 		reason: v1alpha1.ReasonNotJudged, on: both[:1], nodes: 1,
-		provoke: func(p *place) { p.stop("vc-scheduler"); p.Job("bert", 2, "1") },
-		remove:  func(p *place) { p.start("vc-scheduler") },
+		provoke: func(p *fixture) { p.stop("vc-scheduler"); p.Job("bert", 2, "1") },
+		remove:  func(p *fixture) { p.start("vc-scheduler") },
 	},
 	"kube-scheduler does not run": {
 		reason: v1alpha1.ReasonNotJudged, on: both[1:], nodes: 1,
-		provoke: func(p *place) { p.stop("kube-scheduler"); p.Job("bert", 2, "1") },
-		remove:  func(p *place) { p.start("kube-scheduler") },
+		provoke: func(p *fixture) { p.stop("kube-scheduler"); p.Job("bert", 2, "1") },
+		remove:  func(p *fixture) { p.start("kube-scheduler") },
 	},
 }
 
@@ -60,13 +60,14 @@ func TestReasonsOfAClusterAlone(t *testing.T) {
 	}()
 	for name, c := range provocationsAlone {
 		for _, s := range c.on {
-			t.Run(fmt.Sprintf("%s, %s", s, name), func(t *testing.T) { c.run(&place{w.NewNamespace(t, s, c.nodes)}) })
+			t.Run(fmt.Sprintf("%s, %s", s, name),
+				func(t *testing.T) { c.run(&fixture{w.NewNamespace(t, s, c.nodes)}) })
 		}
 	}
 }
 
-// withEnqueue copies lab/modules and gives Volcano what its own default has: the action enqueue, which lets a group in while the
-// cluster has room for all groups that are in, whether they have pods or not.
+// withEnqueue copies lab/modules and turns on an action of Volcano's default configuration: enqueue, which
+// admits a group while the cluster can hold all admitted groups, whether or not they have pods.
 func withEnqueue(to string) error {
 	if err := os.CopyFS(to, os.DirFS("../../lab/modules")); err != nil {
 		return err
@@ -82,12 +83,13 @@ func withEnqueue(to string) error {
 		return errors.New("Volcano's configuration has changed: adapt the test")
 	}
 	text = strings.Replace(text, actions, `actions: "enqueue, allocate, backfill"`, 1)
-	text = strings.Replace(text, plugin, plugin+"  - name: overcommit\n    arguments:\n      overcommit-factor: 1.0\n", 1)
+	text = strings.Replace(text, plugin,
+		plugin+"  - name: overcommit\n    arguments:\n      overcommit-factor: 1.0\n", 1)
 	return os.WriteFile(path, []byte(text), 0o600)
 }
 
-// reservation is a group of somebody else's that has no pods yet.
-func (p *place) reservation() *schedulingv1beta1.PodGroup {
+// reservation is another user's group that has no pods yet.
+func (p *fixture) reservation() *schedulingv1beta1.PodGroup {
 	return &schedulingv1beta1.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: "somebody"},
 		Spec: schedulingv1beta1.PodGroupSpec{
@@ -96,8 +98,8 @@ func (p *place) reservation() *schedulingv1beta1.PodGroup {
 	}
 }
 
-// reserveAll GPUs of the cluster, and use none.
-func (p *place) reserveAll() {
+// reserveAll reserves the cluster's GPUs without using any.
+func (p *fixture) reserveAll() {
 	g := p.reservation()
 	p.Create(g)
 	p.Until("the group of somebody else is let in", func(ctx context.Context) (string, error) {
@@ -109,8 +111,8 @@ func (p *place) reserveAll() {
 	})
 }
 
-// stop a process of the cluster, until start or the test's end.
-func (p *place) stop(process string) {
+// stop a process of the cluster until start or the end of the test.
+func (p *fixture) stop(process string) {
 	p.T.Cleanup(func() {
 		if err := p.StartProcess(context.Background(), process); err != nil {
 			p.T.Error(err)
@@ -121,7 +123,7 @@ func (p *place) stop(process string) {
 	}
 }
 
-func (p *place) start(process string) {
+func (p *fixture) start(process string) {
 	if err := p.StartProcess(p.T.Context(), process); err != nil {
 		p.T.Fatal(err)
 	}

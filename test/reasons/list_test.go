@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// elsewhere are the reasons why a job waits that are provoked on a real scheduler by another test than those of this package: its
-// file and function, which names the reason.
+// elsewhere maps reasons why a job waits that tests of other packages provoke on a real scheduler to the file
+// and function, which names the reason.
 var elsewhere = map[string]string{
 	"ReasonAdmissionCheckPending":   "test/quotas/kueue_test.go admissionCheck",
 	"ReasonWaitingBehind":           "test/quotas/kueue_test.go strictOrder",
@@ -25,17 +25,22 @@ var elsewhere = map[string]string{
 	"kueue.ReasonWorkloadGone":      "test/quotas/kueue_reasons_test.go workloadGone",
 }
 
-// changes are reasons of what has happened: of transitions, of conditions and of their events. The stories of pkg/trainingjob tell
-// them; none is ever the reason why a job waits, or the test finds it.
+// changes are reasons of transitions, conditions and their events. The stories of pkg/trainingjob cover them.
+// None may be the reason why a job waits; the test checks that.
 var changes = []string{
-	"ReasonQueued", "ReasonPlaced", "ReasonGangRunning", "ReasonCompleted", "ReasonInvalidSpec", "ReasonBackoffLimit",
-	"ReasonDeadlineExceeded", "ReasonRankFailed", "ReasonPermanentFailure", "ReasonPreempted", "ReasonEvicted", "ReasonPodDeleted",
-	"ReasonPodVanished", "ReasonScheduleTimeout", "ReasonSpecChanged", "ReasonRestartRequested", "ReasonSuspended", "ReasonResumed",
-	"ReasonBackoffOver", "ReasonDrained", "ReasonRankReplaced", "ReasonResolving", "ReasonCheckpointKnown", "ReasonNoCheckpoint",
-	"ReasonUnresolved", "ReasonCheckpointLost", "ReasonPlaceChanged", "ReasonStepsRepeated", "ReasonStepsContinued",
+	"ReasonQueued", "ReasonPlaced", "ReasonGangRunning", "ReasonCompleted", "ReasonInvalidSpec",
+	"ReasonBackoffLimit",
+	"ReasonDeadlineExceeded", "ReasonRankFailed", "ReasonPermanentFailure", "ReasonPreempted",
+	"ReasonEvicted", "ReasonPodDeleted",
+	"ReasonPodVanished", "ReasonScheduleTimeout", "ReasonSpecChanged", "ReasonRestartRequested",
+	"ReasonSuspended", "ReasonResumed",
+	"ReasonBackoffOver", "ReasonDrained", "ReasonRankReplaced", "ReasonResolving", "ReasonCheckpointKnown",
+	"ReasonNoCheckpoint",
+	"ReasonUnresolved", "ReasonCheckpointLost", "ReasonPlaceChanged", "ReasonStepsRepeated",
+	"ReasonStepsContinued",
 }
 
-// No reason is without a test on a real scheduler, and no list is longer than it must be.
+// Every reason has a test on a real scheduler, and no list has a superfluous entry.
 func TestEveryReasonIsProvoked(t *testing.T) {
 	all := constants(t, "api/v1alpha1", "")
 	maps.Copy(all, constants(t, "scheduler/kueue", "kueue."))
@@ -85,7 +90,7 @@ func TestElsewhereIsThere(t *testing.T) {
 	}
 }
 
-// constants Reason* of a folder, by their names after the prefix, with their values.
+// constants returns the values of a folder's constants Reason*, by their names without the prefix.
 func constants(t *testing.T, folder, prefix string) map[string]string {
 	t.Helper()
 	values := map[string]string{}
@@ -103,14 +108,14 @@ func constants(t *testing.T, folder, prefix string) map[string]string {
 			return false
 		})
 	}
-	// Kueue's package repeats one of everybody's.
+	// Kueue's package repeats one of the scheduler package's.
 	if prefix != "" {
 		delete(values, prefix+"ReasonAdmissionCheckPending")
 	}
 	return values
 }
 
-// provokedHere are the reasons of this package's tables.
+// provokedHere returns the reasons in this package's tables.
 func provokedHere(t *testing.T) []string {
 	t.Helper()
 	var names []string
@@ -126,7 +131,8 @@ func provokedHere(t *testing.T) []string {
 	return slices.Compact(names)
 }
 
-// waitingReasons are the values of all reasons that the code gives to a Blocker, an Explanation or a Verdict.
+// waitingReasons returns the values of all reasons that the code gives to a Blocker, an Explanation or a
+// Verdict.
 func waitingReasons(t *testing.T) []string {
 	t.Helper()
 	known := constants(t, "api/v1alpha1", "")
@@ -136,14 +142,16 @@ func waitingReasons(t *testing.T) []string {
 		values = append(values, known["Reason"+name])
 	}
 	for _, folder := range []string{
-		"pkg/trainingjob", "pkg/controller", "scheduler", "scheduler/volcano", "scheduler/native", "scheduler/coscheduling", "scheduler/kueue",
+		"pkg/trainingjob", "pkg/controller", "scheduler", "scheduler/volcano", "scheduler/native",
+		"scheduler/coscheduling", "scheduler/kueue",
 	} {
 		for _, file := range parse(t, folder) {
 			ast.Inspect(file, func(n ast.Node) bool {
 				switch n := n.(type) {
 				case *ast.CompositeLit:
 					kind := text(n.Type)
-					if !slices.ContainsFunc([]string{"Blocker", "Explanation", "Verdict"}, func(s string) bool { return strings.HasSuffix(kind, s) }) {
+					if !slices.ContainsFunc([]string{"Blocker", "Explanation", "Verdict"},
+						func(s string) bool { return strings.HasSuffix(kind, s) }) {
 						return true
 					}
 					for _, e := range n.Elts {
@@ -168,7 +176,7 @@ func waitingReasons(t *testing.T) []string {
 	return values
 }
 
-// text of a name, possibly with its package, or of a literal.
+// text of a name, with or without its package, or of a literal.
 func text(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.Ident:
@@ -181,7 +189,7 @@ func text(n ast.Node) string {
 	return ""
 }
 
-// parse the code of a folder, without its tests.
+// parse the code of a folder without its tests.
 func parse(t *testing.T, folder string) []*ast.File {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join("../..", folder, "*.go"))
@@ -206,7 +214,7 @@ func parseFile(t *testing.T, name string) *ast.File {
 	return file
 }
 
-// functionOf a file: its source.
+// functionOf returns the source of a function of a file.
 func functionOf(t *testing.T, file, name string) string {
 	t.Helper()
 	path := filepath.Join("../..", file)

@@ -29,14 +29,15 @@ const (
 	pool = harness.Pool
 )
 
-var theWorld *harness.Cluster
+var cluster *harness.Cluster
 
 func options() harness.Options {
 	return harness.Options{
 		Root: "../..", Schedulers: []string{localcluster.SchedulerVolcano, localcluster.SchedulerNative},
-		// The last one's scheduler is not there.
+		// The scheduler of the last one does not run.
 		Backends: []scheduler.Backend{
-			volcano.New(volcano.DefaultOptions()), native.New(native.Options{}), coscheduling.New(coscheduling.Options{}),
+			volcano.New(volcano.DefaultOptions()), native.New(native.Options{}),
+			coscheduling.New(coscheduling.Options{}),
 		},
 		AddToScheme: []func(*runtime.Scheme) error{schedulingv1beta1.AddToScheme, schedulingv1alpha1.AddToScheme},
 	}
@@ -44,30 +45,31 @@ func options() harness.Options {
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	// Cases mostly wait, so that more of them than processors run beside each other.
-	if parallel := flag.Lookup("test.parallel").Value; parallel.String() == strconv.Itoa(goruntime.GOMAXPROCS(0)) {
+	// Cases mostly wait, so more of them run in parallel than there are processors.
+	parallel := flag.Lookup("test.parallel").Value
+	if parallel.String() == strconv.Itoa(goruntime.GOMAXPROCS(0)) {
 		if err := parallel.Set("16"); err != nil {
 			panic(err)
 		}
 	}
 	var err error
-	theWorld, err = harness.Start(context.Background(), options())
+	cluster, err = harness.Start(context.Background(), options())
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "bringing up the world:", err)
+		fmt.Fprintln(os.Stderr, "starting the cluster:", err)
 		os.Exit(1)
 	}
 	code := m.Run()
-	if err := theWorld.Stop(); err != nil {
-		fmt.Fprintln(os.Stderr, "taking it down:", err)
+	if err := cluster.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, "stopping the cluster:", err)
 		code = 1
 	}
 	os.Exit(code)
 }
 
-// place is the namespace of one case, with its nodes.
-type place struct{ *harness.Namespace }
+// fixture is the namespace of one case, with its nodes.
+type fixture struct{ *harness.Namespace }
 
-// newPlace with so many nodes of 8 GPUs.
-func newPlace(t *testing.T, s v1alpha1.SchedulerName, nodes int) *place {
-	return &place{theWorld.NewNamespace(t, s, nodes)}
+// newFixture makes a namespace with a number of nodes of 8 GPUs.
+func newFixture(t *testing.T, s v1alpha1.SchedulerName, nodes int) *fixture {
+	return &fixture{cluster.NewNamespace(t, s, nodes)}
 }

@@ -24,42 +24,42 @@ const (
 
 var both = []v1alpha1.SchedulerName{onVolcano, onNative}
 
-// provocation of one reason.
+// provocation is a case for one reason.
 type provocation struct {
 	reason string
 	on     []v1alpha1.SchedulerName
 	nodes  int
-	// provoke makes what is needed, and the job bert.
-	provoke func(*place)
-	// object, need and free that the blocker must have; "%s" in object is the place.
+	// provoke creates the conditions for the reason and the job bert.
+	provoke func(*fixture)
+	// object, need and free that the blocker must have; "%s" in object is the namespace.
 	object     string
 	need, free corev1.ResourceList
-	// remove the reason; the job must come to run. Nil: nothing can.
-	remove func(*place)
+	// remove the cause, after which the job must run; nil if that is impossible.
+	remove func(*fixture)
 }
 
 func gpus(n int64) corev1.ResourceList {
 	return corev1.ResourceList{gpu: *resource.NewQuantity(n, resource.DecimalSI)}
 }
 
-func inQueue(p *place) func(*v1alpha1.TrainingJob) {
+func inQueue(p *fixture) func(*v1alpha1.TrainingJob) {
 	return func(j *v1alpha1.TrainingJob) { j.Spec.RunPolicy.SchedulingPolicy.Queue = p.Name }
 }
 
 func queueObject() string { return "queues.scheduling.volcano.sh/%s" }
 
-// WaitingBehind is not here: neither scheduler holds a gang back for another one that waits, once there is room for it
-// (Volcano v1.14.1 has the field dequeueStrategy and does nothing with it). What is provoked elsewhere is listed in
-// list_test.go.
+// WaitingBehind is missing here: neither scheduler holds a gang that fits back in favor of another waiting
+// one (Volcano v1.14.1 has the field dequeueStrategy and ignores it). list_test.go lists the reasons that are
+// provoked elsewhere.
 var provocations = map[string]provocation{
 	"queue does not exist": {
 		reason: v1alpha1.ReasonQueueNotFound, on: both[:1], nodes: 1, object: queueObject(),
-		provoke: func(p *place) { p.Job("bert", 2, "1", inQueue(p)) },
-		remove:  func(p *place) { p.queue() },
+		provoke: func(p *fixture) { p.Job("bert", 2, "1", inQueue(p)) },
+		remove:  func(p *fixture) { p.queue() },
 	},
 	"queue is closed": {
 		reason: v1alpha1.ReasonQueueClosed, on: both[:1], nodes: 1, object: queueObject(),
-		provoke: func(p *place) {
+		provoke: func(p *fixture) {
 			q := p.queue()
 			p.operate(q, "CloseQueue")
 			p.Until("the queue is closed", func(ctx context.Context) (string, error) {
@@ -71,7 +71,7 @@ var provocations = map[string]provocation{
 			})
 			p.Job("bert", 2, "1", inQueue(p))
 		},
-		remove: func(p *place) {
+		remove: func(p *fixture) {
 			q := &schedulingv1beta1.Queue{}
 			if err := p.Client.Get(p.T.Context(), client.ObjectKey{Name: p.Name}, q); err != nil {
 				p.T.Fatal(err)
@@ -80,55 +80,61 @@ var provocations = map[string]provocation{
 		},
 	},
 	"queue's quota is used up": {
-		reason: v1alpha1.ReasonQuotaExceeded, on: both[:1], nodes: 2, object: queueObject(), need: gpus(4), free: gpus(2),
-		provoke: func(p *place) {
+		reason: v1alpha1.ReasonQuotaExceeded, on: both[:1], nodes: 2, object: queueObject(), need: gpus(4),
+		free: gpus(2),
+		provoke: func(p *fixture) {
 			p.queue(capability(8))
 			p.holder(3, "2", inQueue(p))
 			p.Job("bert", 2, "2", inQueue(p))
 		},
-		remove: (*place).endHolder,
+		remove: (*fixture).endHolder,
 	},
 	"more than the queue's whole quota": {
-		reason: v1alpha1.ReasonExceedsQuota, on: both[:1], nodes: 1, object: queueObject(), need: gpus(6), free: gpus(4),
-		provoke: func(p *place) { p.queue(capability(4)); p.Job("bert", 3, "2", inQueue(p)) },
-		remove: func(p *place) {
+		reason: v1alpha1.ReasonExceedsQuota, on: both[:1], nodes: 1, object: queueObject(), need: gpus(6),
+		free:    gpus(4),
+		provoke: func(p *fixture) { p.queue(capability(4)); p.Job("bert", 3, "2", inQueue(p)) },
+		remove: func(p *fixture) {
 			q := &schedulingv1beta1.Queue{ObjectMeta: metav1.ObjectMeta{Name: p.Name}}
-			if err := p.Client.Patch(p.T.Context(), q, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"capability":{"nvidia.com/gpu":"8"}}}`))); err != nil {
+			if err := p.Client.Patch(p.T.Context(), q, client.RawPatch("application/merge-patch+json",
+				[]byte(`{"spec":{"capability":{"nvidia.com/gpu":"8"}}}`))); err != nil {
 				p.T.Fatal(err)
 			}
 		},
 	},
 	"namespace's quota is used up": {
 		reason: v1alpha1.ReasonQuotaExceeded, on: both[1:], nodes: 2, object: "resourcequotas/gpus",
-		provoke: func(p *place) { p.quota("8"); p.holder(3, "2"); p.Job("bert", 2, "2") },
-		remove:  (*place).endHolder,
+		provoke: func(p *fixture) { p.quota("8"); p.holder(3, "2"); p.Job("bert", 2, "2") },
+		remove:  (*fixture).endHolder,
 	},
 	"more than the namespace's whole quota": {
 		reason: v1alpha1.ReasonExceedsQuota, on: both, nodes: 1, object: "resourcequotas/gpus", need: gpus(6),
-		provoke: func(p *place) { p.quota("4"); p.Job("bert", 3, "2") },
+		provoke: func(p *fixture) { p.quota("4"); p.Job("bert", 3, "2") },
 	},
 	"priority class does not exist": {
 		reason: v1alpha1.ReasonPriorityClassNotFound, on: both, nodes: 1, object: "priorityclasses/%s",
-		provoke: func(p *place) {
-			p.Job("bert", 2, "1", func(j *v1alpha1.TrainingJob) { j.Spec.RunPolicy.SchedulingPolicy.PriorityClass = p.Name })
+		provoke: func(p *fixture) {
+			p.Job("bert", 2, "1", func(j *v1alpha1.TrainingJob) {
+				j.Spec.RunPolicy.SchedulingPolicy.PriorityClass = p.Name
+			})
 		},
 	},
 	"name is taken": {
 		reason: v1alpha1.ReasonNameTaken, on: both, nodes: 1, object: "pods/bert-worker-0",
-		provoke: func(p *place) {
+		provoke: func(p *fixture) {
 			p.Create(&corev1.Pod{
 				ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: "bert-worker-0"},
-				Spec:       corev1.PodSpec{SchedulerName: "nobody", Containers: []corev1.Container{{Name: "c", Image: "example.com/c"}}},
+				Spec: corev1.PodSpec{SchedulerName: "nobody",
+					Containers: []corev1.Container{{Name: "c", Image: "example.com/c"}}},
 			})
 			p.Job("bert", 2, "1")
 		},
-		remove: func(p *place) {
+		remove: func(p *fixture) {
 			p.Delete(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: "bert-worker-0"}})
 		},
 	},
 	"pod is refused": {
 		reason: v1alpha1.ReasonPodRejected, on: both[1:], nodes: 1,
-		provoke: func(p *place) {
+		provoke: func(p *fixture) {
 			p.Create(&corev1.LimitRange{
 				ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: "small"},
 				Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
@@ -140,56 +146,57 @@ var provocations = map[string]provocation{
 	},
 	"node selector matches nothing": {
 		reason: v1alpha1.ReasonNoNodeMatches, on: both, nodes: 1,
-		provoke: func(p *place) {
+		provoke: func(p *fixture) {
 			p.Job("bert", 2, "1", func(j *v1alpha1.TrainingJob) { j.Spec.NodeSelector["disk"] = "fast" })
 		},
-		remove: func(p *place) { p.patchNode(0, `{"metadata":{"labels":{"disk":"fast"}}}`) },
+		remove: func(p *fixture) { p.patchNode(0, `{"metadata":{"labels":{"disk":"fast"}}}`) },
 	},
 	"taint is not tolerated": {
 		reason: v1alpha1.ReasonNoNodeMatches, on: both, nodes: 1,
-		provoke: func(p *place) {
+		provoke: func(p *fixture) {
 			p.Job("bert", 2, "1", func(j *v1alpha1.TrainingJob) { j.Spec.Tolerations = nil })
 		},
-		remove: func(p *place) { p.patchNode(0, `{"spec":{"taints":null}}`) },
+		remove: func(p *fixture) { p.patchNode(0, `{"spec":{"taints":null}}`) },
 	},
 	"no node is large enough": {
 		reason: v1alpha1.ReasonNoNodeLargeEnough, on: both, nodes: 1, need: gpus(16), free: gpus(8),
-		provoke: func(p *place) { p.Job("bert", 1, "16") },
+		provoke: func(p *fixture) { p.Job("bert", 1, "16") },
 	},
 	"more than all nodes have": {
 		reason: v1alpha1.ReasonExceedsCluster, on: both, nodes: 1, need: gpus(16), free: gpus(8),
-		provoke: func(p *place) { p.Job("bert", 4, "4") },
-		remove:  func(p *place) { p.Node(1) },
+		provoke: func(p *fixture) { p.Job("bert", 4, "4") },
+		remove:  func(p *fixture) { p.Node(1) },
 	},
 	"too little is free": {
 		reason: v1alpha1.ReasonInsufficientResources, on: both, nodes: 2, need: gpus(16), free: gpus(12),
-		provoke: func(p *place) { p.holder(1, "4"); p.Job("bert", 4, "4") },
-		remove:  (*place).endHolder,
+		provoke: func(p *fixture) { p.holder(1, "4"); p.Job("bert", 4, "4") },
+		remove:  (*fixture).endHolder,
 	},
 	"volume claim is missing": {
 		reason: v1alpha1.ReasonVolumeUnbound, on: both, nodes: 1, object: "persistentvolumeclaims/data",
-		provoke: func(p *place) { p.Job("bert", 2, "1", withClaim) },
+		provoke: func(p *fixture) { p.Job("bert", 2, "1", withClaim) },
 	},
 	"volume claim is not bound": {
 		reason: v1alpha1.ReasonVolumeUnbound, on: both, nodes: 1, object: "persistentvolumeclaims/data",
-		provoke: func(p *place) { p.claim(); p.Job("bert", 2, "1", withClaim) },
+		provoke: func(p *fixture) { p.claim(); p.Job("bert", 2, "1", withClaim) },
 	},
 	"image cannot be pulled": {
 		reason: v1alpha1.ReasonImagePullFailed, on: both, nodes: 1, provoke: failToPull,
 	},
 	"only the scheduler knows": {
 		reason: v1alpha1.ReasonUnschedulable, on: both, nodes: 1,
-		provoke: func(p *place) { p.Job("bert", 2, "1", apart) },
-		remove:  func(p *place) { p.Node(1) },
+		provoke: func(p *fixture) { p.Job("bert", 2, "1", apart) },
+		remove:  func(p *fixture) { p.Node(1) },
 	},
 	"scheduler is not installed": {
-		reason: v1alpha1.ReasonSchedulerMissing, on: []v1alpha1.SchedulerName{v1alpha1.SchedulerCoscheduling}, nodes: 1,
-		provoke: func(p *place) { p.Job("bert", 2, "1") },
+		reason: v1alpha1.ReasonSchedulerMissing, on: []v1alpha1.SchedulerName{v1alpha1.SchedulerCoscheduling},
+		nodes:   1,
+		provoke: func(p *fixture) { p.Job("bert", 2, "1") },
 	},
 	"group is refused": {
 		reason: v1alpha1.ReasonGroupRejected, on: both, nodes: 1,
-		provoke: func(p *place) { p.limit("no-groups", p.groupsOf(), "0"); p.Job("bert", 2, "1") },
-		remove: func(p *place) {
+		provoke: func(p *fixture) { p.limit("no-groups", p.groupsOf(), "0"); p.Job("bert", 2, "1") },
+		remove: func(p *fixture) {
 			p.Delete(&corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: "no-groups"}})
 		},
 	},
@@ -198,23 +205,24 @@ var provocations = map[string]provocation{
 	},
 	"no agent is configured": {
 		reason: v1alpha1.ReasonAgentNotConfigured, on: both, nodes: 1,
-		provoke: func(p *place) {
+		provoke: func(p *fixture) {
 			p.Job("bert", 2, "1", func(j *v1alpha1.TrainingJob) { j.Spec.Checkpoint = &v1alpha1.CheckpointSpec{} })
 		},
-		remove: func(p *place) {
-			p.MergePatch(&v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: "bert"}}, `{"spec":{"checkpoint":null}}`)
+		remove: func(p *fixture) {
+			p.MergePatch(&v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: p.Name,
+				Name: "bert"}}, `{"spec":{"checkpoint":null}}`)
 		},
 	},
 	"group is going": {
 		reason: v1alpha1.ReasonTerminating, on: both[:1], nodes: 1,
-		provoke: func(p *place) {
+		provoke: func(p *fixture) {
 			p.holder(1, "8")
 			p.Job("bert", 2, "1")
 			p.Says("bert", v1alpha1.ReasonInsufficientResources)
 			p.editGroup("bert", func(g *schedulingv1beta1.PodGroup) { g.Finalizers = []string{"example.com/keep"} })
 			p.Delete(&schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: "bert"}})
 		},
-		remove: func(p *place) {
+		remove: func(p *fixture) {
 			p.editGroup("bert", func(g *schedulingv1beta1.PodGroup) { g.Finalizers = nil })
 			p.endHolder()
 		},
@@ -226,21 +234,22 @@ func TestReasons(t *testing.T) {
 		for _, s := range c.on {
 			t.Run(fmt.Sprintf("%s on %s", name, s), func(t *testing.T) {
 				t.Parallel()
-				c.run(newPlace(t, s, c.nodes))
+				c.run(newFixture(t, s, c.nodes))
 			})
 		}
 	}
 }
 
-func (c provocation) run(p *place) {
+func (c provocation) run(p *fixture) {
 	c.provoke(p)
 	p.Says("bert", c.reason)
-	p.toldOnce("bert", c.reason) // what every job says in its first moment is not told
+	p.toldOnce("bert", c.reason) // the reason that every new job has emits no event
 	b := p.Says("bert", c.reason)
 	c.judge(p, b)
 	p.lookAgain("bert")
 	p.toldOnce("bert", c.reason)
-	if after := p.Says("bert", c.reason); !after.ObservedTime.Equal(b.ObservedTime) && after.Message == b.Message {
+	if after := p.Says("bert", c.reason); !after.ObservedTime.Equal(b.ObservedTime) &&
+		after.Message == b.Message {
 		p.T.Errorf("the same was written again: %+v", after)
 	}
 	p.T.Logf("%s: %s; %s", b.Reason, b.Message, b.NextStep)
@@ -253,8 +262,8 @@ func (c provocation) run(p *place) {
 	}
 }
 
-// judge what the user reads.
-func (c provocation) judge(p *place, b v1alpha1.Blocker) {
+// judge what the user sees.
+func (c provocation) judge(p *fixture, b v1alpha1.Blocker) {
 	object := c.object
 	if object == "priorityclasses/%s" || object == queueObject() {
 		object = fmt.Sprintf(object, p.Name)
@@ -262,7 +271,8 @@ func (c provocation) judge(p *place, b v1alpha1.Blocker) {
 	if b.Object != object || b.Message == "" || b.ObservedTime == nil {
 		p.T.Errorf("want object %q and a message, got %+v", object, b)
 	}
-	for what, pair := range map[string][2]corev1.ResourceList{"need": {c.need, b.Need}, "free": {c.free, b.Free}} {
+	for what, pair := range map[string][2]corev1.ResourceList{"need": {c.need, b.Need},
+		"free": {c.free, b.Free}} {
 		if want, got := pair[0][gpu], pair[1][gpu]; pair[0] != nil && want.Cmp(got) != 0 {
 			p.T.Errorf("%s is %s, want %s: %s", what, got.String(), want.String(), b.Message)
 		}
@@ -277,13 +287,14 @@ func (c provocation) judge(p *place, b v1alpha1.Blocker) {
 	if err != nil {
 		p.T.Fatal(err)
 	}
-	if a := meta.FindStatusCondition(j.Status.Conditions, v1alpha1.ConditionAdmitted); a == nil || a.Status != metav1.ConditionFalse || a.Reason != c.reason {
+	if a := meta.FindStatusCondition(j.Status.Conditions, v1alpha1.ConditionAdmitted); a == nil ||
+		a.Status != metav1.ConditionFalse || a.Reason != c.reason {
 		p.T.Errorf("condition Admitted is %+v", a)
 	}
 }
 
-// toldOnce: one event, and no series of it.
-func (p *place) toldOnce(job, reason string) {
+// toldOnce checks that there is one event and no series of it.
+func (p *fixture) toldOnce(job, reason string) {
 	p.T.Helper()
 	p.Until("the event is there", func(ctx context.Context) (string, error) {
 		found, err := p.Events(ctx, job, reason)
@@ -297,13 +308,14 @@ func (p *place) toldOnce(job, reason string) {
 	})
 }
 
-// lookAgain changes what makes the operator look and changes nothing for the scheduler.
-func (p *place) lookAgain(name string) {
+// lookAgain makes the operator reconcile the job without a change for the scheduler.
+func (p *fixture) lookAgain(name string) {
 	p.T.Helper()
 	for i := range int32(3) {
 		j := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: name}}
 		patch := fmt.Sprintf(`{"spec":{"runPolicy":{"ttlSecondsAfterFinished":%d}}}`, 1000+i)
-		if err := p.Client.Patch(p.T.Context(), j, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
+		if err := p.Client.Patch(p.T.Context(), j, client.RawPatch("application/merge-patch+json",
+			[]byte(patch))); err != nil {
 			p.T.Fatal(err)
 		}
 		p.Until("the operator has looked", func(ctx context.Context) (string, error) {
@@ -316,10 +328,11 @@ func (p *place) lookAgain(name string) {
 	}
 }
 
-// A group edited or deleted by hand is repaired, and what runs goes on.
+// TestGroupChangedByHand: a group that is edited or deleted by hand is repaired, and the running gang is not
+// disturbed.
 func TestGroupChangedByHand(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, onVolcano, 1)
+	p := newFixture(t, onVolcano, 1)
 	p.Job("bert", 2, "1")
 	p.Reaches("bert", v1alpha1.PhaseRunning)
 	p.editGroup("bert", func(g *schedulingv1beta1.PodGroup) { g.Spec.MinMember = 1 })

@@ -1,5 +1,5 @@
-// Package apitest gives tests a real API server with the TrainingJob API on it: CRD and admission policies, as a user
-// installs them, and no operator.
+// Package apitest gives tests a real API server with the TrainingJob API, installed as a user does: the CRD
+// and admission policies, without an operator.
 package apitest
 
 import (
@@ -27,12 +27,15 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 )
 
-// Start brings a cluster without nodes up and installs deploy/crd and deploy/admission of the module at root; it is gone
-// when the test has ended. The client is an administrator's. Further schedulers bring their own kinds along, beside Volcano's.
+// Start starts a cluster without nodes and installs deploy/crd and deploy/admission of the module at root.
+// The cluster ends with the test. The client has the rights of an administrator. Further schedulers add their
+// kinds to Volcano's.
 func Start(t *testing.T, root string, schedulers ...string) client.Client {
 	t.Helper()
 	cluster, err := localcluster.Up(t.Context(), localcluster.Options{
-		Dir: filepath.Join(t.TempDir(), "cluster"), Schedulers: append([]string{localcluster.SchedulerVolcano}, schedulers...), Nodes: -1, Attached: true,
+		Dir: filepath.Join(t.TempDir(),
+			"cluster"), Schedulers: append([]string{localcluster.SchedulerVolcano}, schedulers...), Nodes: -1,
+		Attached: true,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -66,25 +69,29 @@ func install(ctx context.Context, c client.Client, folder string) error {
 		return err
 	}
 	for _, o := range objects {
-		if err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(o.Unstructured), client.FieldOwner("apitest"), client.ForceOwnership); err != nil {
+		if err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(o.Unstructured),
+			client.FieldOwner("apitest"), client.ForceOwnership); err != nil {
 			return fmt.Errorf("applying %s: %w", o.Path, err)
 		}
 	}
 	return nil
 }
 
-// served waits until the API and the policy answer: both are picked up some time after they are stored.
+// served waits until the API and the policies take effect, which is some time after they are stored.
 func served(ctx context.Context, c client.Client) error {
 	probe := &v1alpha1.TrainingJob{
-		ObjectMeta: metav1.ObjectMeta{Name: "probe", Namespace: "default", Labels: map[string]string{v1alpha1.LabelKueueQueue: "a"}},
-		Spec:       v1alpha1.TrainingJobSpec{Framework: v1alpha1.FrameworkCustom, Image: "i", Command: []string{"c"}},
+		ObjectMeta: metav1.ObjectMeta{Name: "probe", Namespace: "default",
+			Labels: map[string]string{v1alpha1.LabelKueueQueue: "a"}},
+		Spec: v1alpha1.TrainingJobSpec{Framework: v1alpha1.FrameworkCustom, Image: "i",
+			Command: []string{"c"}},
 	}
 	probe.Spec.RunPolicy.SchedulingPolicy.Queue = "b"
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		last = c.Create(ctx, probe.DeepCopy(), client.DryRunAll)
-		return apierrors.IsInvalid(last) || apierrors.IsForbidden(last), nil
-	})
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true,
+		func(ctx context.Context) (bool, error) {
+			last = c.Create(ctx, probe.DeepCopy(), client.DryRunAll)
+			return apierrors.IsInvalid(last) || apierrors.IsForbidden(last), nil
+		})
 	if err != nil {
 		return fmt.Errorf("waiting for the API and its policy: %w (last answer: %v)", err, last)
 	}
@@ -94,7 +101,7 @@ func served(ctx context.Context, c client.Client) error {
 // Object is one object of a file.
 type Object struct {
 	*unstructured.Unstructured
-	// Path of the file; Raw is the object as JSON.
+	// Path is the file's; Raw is the object as JSON.
 	Path string
 	Raw  []byte
 }

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Outcome of one scenario on one scheduler, as the committed list has it.
+// Outcome of one scenario on one scheduler, one line of a committed list.
 type Outcome struct {
 	Scenario string
-	// Lacking says why the scenario does not apply; empty: it ran.
+	// Lacking says why the scenario does not apply; it is empty if the scenario ran.
 	Lacking string
 }
 
-// Line of the committed list.
+// Line returns the outcome's line in the committed list.
 func (o Outcome) Line() string {
 	if o.Lacking == "" {
 		return o.Scenario + ": ran"
@@ -22,8 +22,8 @@ func (o Outcome) Line() string {
 	return o.Scenario + ": not applicable: " + o.Lacking
 }
 
-// CompareList holds what ran against a committed list: nothing is left out without somebody saying so in a review.
-// With update it writes the list instead.
+// CompareList compares what ran with a committed list, so that every omission passes a review. With update it
+// writes the list instead.
 func CompareList(path string, got []Outcome, update bool) error {
 	lines := make([]string, 0, len(got))
 	for _, o := range got {
@@ -56,7 +56,7 @@ func CompareList(path string, got []Outcome, update bool) error {
 	return fmt.Errorf("%s differs from what ran (-update writes it):\n%s", path, strings.Join(differences, "\n"))
 }
 
-// ReadMap reads lines of "key: value"; lines that begin with # are comments.
+// ReadMap reads lines of the form "key: value". Lines that begin with # are comments.
 func ReadMap(path string) (map[string]string, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -14,31 +14,31 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 )
 
-// asked is a job to be submitted, as a user would write it.
-type asked struct {
+// jobSpec describes a job to submit, as a user would write it.
+type jobSpec struct {
 	name        string
-	ranks, gpus int32 // gpus of each rank
-	// roles instead of ranks, for the full form.
-	roles        []askedRole
+	ranks, gpus int32 // gpus are those of each rank
+	// roles replace ranks and gpus in the full form.
+	roles        []roleSpec
 	class, queue string
 	minAvailable int32
 	timeout      int32
 	suspended    bool
 	cleanPods    v1alpha1.CleanPodPolicy
 	backoffLimit *int32
-	// trainer makes the ranks simulated trainers, which behave so (localcluster.AnnotationTrainer), and the job one with checkpoints on
-	// a claim that is retained so.
+	// trainer makes the ranks simulated trainers with this behavior (localcluster.AnnotationTrainer) and
+	// gives the job checkpoints; retain is the policy of their volume claim.
 	trainer string
 	retain  v1alpha1.RetainPolicy
 }
 
-type askedRole struct {
+type roleSpec struct {
 	role        v1alpha1.Role
 	ranks, gpus int32
 }
 
-// job that is asked for. Its ranks run until they are told to end: the command is none that a fake node ends.
-func (a asked) job(e *Env) *v1alpha1.TrainingJob {
+// job returns the TrainingJob. Its ranks run until a step ends them: no fake node ends their command.
+func (a jobSpec) job(e *Env) *v1alpha1.TrainingJob {
 	j := &v1alpha1.TrainingJob{
 		ObjectMeta: metav1.ObjectMeta{Name: a.name, Namespace: e.namespace},
 		Spec: v1alpha1.TrainingJobSpec{
@@ -60,7 +60,7 @@ func (a asked) job(e *Env) *v1alpha1.TrainingJob {
 		j.Labels = map[string]string{label: cmp.Or(a.queue, defaultQueue)}
 		policy.Queue = ""
 	}
-	if e.dialect.named {
+	if e.dialect.namedInSpec {
 		policy.Scheduler = v1alpha1.SchedulerName(e.dialect.name)
 	}
 	if a.minAvailable > 0 {
@@ -72,12 +72,15 @@ func (a asked) job(e *Env) *v1alpha1.TrainingJob {
 	if len(a.roles) > 0 {
 		j.Spec.ReplicaSpecs = map[v1alpha1.Role]v1alpha1.ReplicaSpec{}
 		for _, r := range a.roles {
-			j.Spec.ReplicaSpecs[r.role] = v1alpha1.ReplicaSpec{Replicas: ptr.To(r.ranks), Template: template(r.gpus)}
+			j.Spec.ReplicaSpecs[r.role] = v1alpha1.ReplicaSpec{Replicas: ptr.To(r.ranks),
+				Template: podTemplate(r.gpus)}
 		}
 		return j
 	}
 	if a.trainer != "" {
-		j.Spec.ReplicaSpecs = map[v1alpha1.Role]v1alpha1.ReplicaSpec{v1alpha1.RoleWorker: {Replicas: ptr.To(a.ranks), Template: a.trains()}}
+		j.Spec.ReplicaSpecs = map[v1alpha1.Role]v1alpha1.ReplicaSpec{v1alpha1.RoleWorker: {
+			Replicas: ptr.To(a.ranks), Template: a.trains(),
+		}}
 		j.Spec.Checkpoint = &v1alpha1.CheckpointSpec{
 			PVC: v1alpha1.CheckpointClaim{StorageClassName: ptr.To(localcluster.StorageClass), Retain: a.retain},
 		}
@@ -88,8 +91,8 @@ func (a asked) job(e *Env) *v1alpha1.TrainingJob {
 	return j
 }
 
-func (a asked) trains() corev1.PodTemplateSpec {
-	t := template(a.gpus)
+func (a jobSpec) trains() corev1.PodTemplateSpec {
+	t := podTemplate(a.gpus)
 	t.Annotations = map[string]string{localcluster.AnnotationTrainer: a.trainer}
 	return t
 }
@@ -99,10 +102,11 @@ const image = "example.com/trainer:1"
 var command = []string{"python", "train.py"}
 
 func gpuRequests(n int32) corev1.ResourceRequirements {
-	return corev1.ResourceRequirements{Requests: corev1.ResourceList{GPU: *resource.NewQuantity(int64(n), resource.DecimalSI)}}
+	return corev1.ResourceRequirements{Requests: corev1.ResourceList{GPU: *resource.NewQuantity(int64(n),
+		resource.DecimalSI)}}
 }
 
-func template(gpus int32) corev1.PodTemplateSpec {
+func podTemplate(gpus int32) corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{
 		Name: "trainer", Image: image, Command: command, Resources: gpuRequests(gpus),
 	}}}}

@@ -20,52 +20,52 @@ import (
 	"mlplatform.example.com/trainingjob-operator/test/fakescheduler"
 )
 
-// Every scheduler has as many nodes, with as many GPUs.
+// Every scheduler has the same number of nodes and GPUs.
 const (
 	nodeCount   = 4
 	gpusPerNode = 8
 )
 
 const (
-	cellPrefix = "cell-"
-	cellLabel  = "conformance.mlplatform.example.com/cell"
+	poolPrefix = "pool-"
+	poolLabel  = "conformance.mlplatform.example.com/pool"
 )
 
-// cells are sets of nodes on which fake schedulers work side by side: each sees its own nodes and one namespace. A taint
-// keeps the real schedulers away from them.
-type cells struct {
+// nodePools are sets of nodes on which fake schedulers work in parallel. Each scheduler sees one pool and one
+// namespace. A taint keeps real schedulers off the nodes.
+type nodePools struct {
 	mu   sync.Mutex
 	free chan map[string]int64
 	made int
 }
 
-var theCells = &cells{free: make(chan map[string]int64, 64)}
+var sharedPools = &nodePools{free: make(chan map[string]int64, 64)}
 
-// take a set of nodes; put it back when every pod is gone. There are as many as are in use at once.
-func (c *cells) take(ctx context.Context, w *world) (map[string]int64, error) {
+// take a pool, or make one if none is free. The caller puts it back once every pod is gone.
+func (c *nodePools) take(ctx context.Context, cluster *testCluster) (map[string]int64, error) {
 	select {
-	case cell := <-c.free:
-		return cell, nil
+	case pool := <-c.free:
+		return pool, nil
 	default:
 	}
 	c.mu.Lock()
 	number := c.made
 	c.made++
 	c.mu.Unlock()
-	cell := map[string]int64{}
+	pool := map[string]int64{}
 	for i := range nodeCount {
-		name := fmt.Sprintf("%s%d-node-%d", cellPrefix, number, i)
-		cell[name] = gpusPerNode
-		if err := w.client.Create(ctx, cellNode(name, number)); err != nil {
+		name := fmt.Sprintf("%s%d-node-%d", poolPrefix, number, i)
+		pool[name] = gpusPerNode
+		if err := cluster.client.Create(ctx, poolNode(name, number)); err != nil {
 			return nil, err
 		}
 	}
-	return cell, waitForNodes(ctx, w, cell)
+	return pool, waitForNodes(ctx, cluster, pool)
 }
 
-func (c *cells) put(cell map[string]int64) { c.free <- cell }
+func (c *nodePools) put(pool map[string]int64) { c.free <- pool }
 
-func cellNode(name string, cell int) *corev1.Node {
+func poolNode(name string, pool int) *corev1.Node {
 	capacity := corev1.ResourceList{
 		GPU:                   *resource.NewQuantity(gpusPerNode, resource.DecimalSI),
 		corev1.ResourceCPU:    resource.MustParse("96"),
@@ -74,22 +74,22 @@ func cellNode(name string, cell int) *corev1.Node {
 	}
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: name, Labels: map[string]string{cellLabel: strconv.Itoa(cell)},
-			Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"}, // KWOK plays its kubelet
+			Name: name, Labels: map[string]string{poolLabel: strconv.Itoa(pool)},
+			Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"}, // KWOK simulates its kubelet
 		},
-		Spec:   corev1.NodeSpec{Taints: []corev1.Taint{{Key: cellLabel, Effect: corev1.TaintEffectNoSchedule}}},
+		Spec:   corev1.NodeSpec{Taints: []corev1.Taint{{Key: poolLabel, Effect: corev1.TaintEffectNoSchedule}}},
 		Status: corev1.NodeStatus{Capacity: capacity, Allocatable: capacity},
 	}
 }
 
-// waitForNodes waits until they are Ready and rid of the other taint, which every new node has.
-func waitForNodes(ctx context.Context, w *world, names map[string]int64) error {
+// waitForNodes waits until they are Ready and have lost the not-ready taint that every new node has.
+func waitForNodes(ctx context.Context, cluster *testCluster, names map[string]int64) error {
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
 	return wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		for name := range names {
 			node := &corev1.Node{}
-			if err := w.client.Get(ctx, client.ObjectKey{Name: name}, node); err != nil {
+			if err := cluster.client.Get(ctx, client.ObjectKey{Name: name}, node); err != nil {
 				return false, err
 			}
 			ready := false
@@ -104,19 +104,19 @@ func waitForNodes(ctx context.Context, w *world, names map[string]int64) error {
 	})
 }
 
-// cellClient shows a fake scheduler its own nodes, without their taint, and its own namespace only.
-type cellClient struct {
+// poolClient shows a fake scheduler only its own nodes, without their taint, and its own namespace.
+type poolClient struct {
 	client.Client
 	namespace string
 	nodes     map[string]int64
 }
 
-func (c cellClient) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+func (c poolClient) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	switch l := list.(type) {
 	case *corev1.NodeList:
 		for name := range c.nodes {
-			cell := strings.Split(strings.TrimPrefix(name, cellPrefix), "-")[0]
-			if err := c.Client.List(ctx, l, append(opts, client.MatchingLabels{cellLabel: cell})...); err != nil {
+			pool := strings.Split(strings.TrimPrefix(name, poolPrefix), "-")[0]
+			if err := c.Client.List(ctx, l, append(opts, client.MatchingLabels{poolLabel: pool})...); err != nil {
 				return err
 			}
 			break
@@ -131,14 +131,14 @@ func (c cellClient) List(ctx context.Context, list client.ObjectList, opts ...cl
 	return c.Client.List(ctx, list, opts...)
 }
 
-// Steps of the fake scheduler: at once when something has changed, but never in a tight loop, and from time to time
-// because nodes are not watched.
+// The fake scheduler steps after each change, at most every fakeRest, and at least every fakeIdle because
+// nodes are not watched.
 const (
 	fakeRest = 25 * time.Millisecond
 	fakeIdle = time.Second
 )
 
-// runFake steps until the context ends.
+// runFake calls Step until the context ends.
 func runFake(ctx context.Context, s *fakescheduler.Scheduler, r *recorder) {
 	for ctx.Err() == nil {
 		changed := r.next()

@@ -20,8 +20,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// queue of Volcano with the name of the place.
-func (p *place) queue(edit ...func(*schedulingv1beta1.Queue)) *schedulingv1beta1.Queue {
+// queue makes a Volcano queue with the namespace's name.
+func (p *fixture) queue(edit ...func(*schedulingv1beta1.Queue)) *schedulingv1beta1.Queue {
 	q := &schedulingv1beta1.Queue{ObjectMeta: metav1.ObjectMeta{Name: p.Name}}
 	for _, e := range edit {
 		e(q)
@@ -41,32 +41,33 @@ func capability(n int64) func(*schedulingv1beta1.Queue) {
 	return func(q *schedulingv1beta1.Queue) { q.Spec.Capability = gpus(n) }
 }
 
-// operate a queue as vcctl does: by a command to Volcano's controllers.
-func (p *place) operate(q *schedulingv1beta1.Queue, action string) {
+// operate a queue as vcctl does, through a command to Volcano's controllers.
+func (p *fixture) operate(q *schedulingv1beta1.Queue, action string) {
 	p.Create(&unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "bus.volcano.sh/v1alpha1", "kind": "Command",
 		"metadata": map[string]any{"generateName": "command-", "namespace": p.Name},
 		"action":   action,
 		"target": map[string]any{
-			"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "name": q.Name, "uid": string(q.UID), "controller": true,
+			"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "name": q.Name,
+			"uid": string(q.UID), "controller": true,
 		},
 	}})
 }
 
-func (p *place) holder(ranks int32, gpus string, edit ...func(*v1alpha1.TrainingJob)) {
+func (p *fixture) holder(ranks int32, gpus string, edit ...func(*v1alpha1.TrainingJob)) {
 	p.Job("holder", ranks, gpus, edit...)
 	p.Reaches("holder", v1alpha1.PhaseRunning)
 }
 
-func (p *place) endHolder() {
+func (p *fixture) endHolder() {
 	p.Delete(&v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: "holder"}})
 }
 
-// quota of the namespace, named gpus.
-func (p *place) quota(n string) { p.limit("gpus", "requests."+gpu, n) }
+// quota limits the namespace's GPUs.
+func (p *fixture) quota(n string) { p.limit("gpus", "requests."+gpu, n) }
 
-// limit what the namespace may have of something.
-func (p *place) limit(name string, of corev1.ResourceName, n string) {
+// limit a resource of the namespace by a quota.
+func (p *fixture) limit(name string, of corev1.ResourceName, n string) {
 	p.Create(&corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: name},
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{of: resource.MustParse(n)}},
@@ -81,10 +82,11 @@ func (p *place) limit(name string, of corev1.ResourceName, n string) {
 	})
 }
 
-func (p *place) patchNode(i int, patch string) {
+func (p *fixture) patchNode(i int, patch string) {
 	p.T.Helper()
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", p.Name, i)}}
-	if err := p.Client.Patch(p.T.Context(), n, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
+	if err := p.Client.Patch(p.T.Context(), n, client.RawPatch("application/merge-patch+json",
+		[]byte(patch))); err != nil {
 		p.T.Fatal(err)
 	}
 }
@@ -95,28 +97,31 @@ func withClaim(j *v1alpha1.TrainingJob) {
 	}}}
 }
 
-func (p *place) claim() {
+func (p *fixture) claim() {
 	p.Create(&corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: "data"},
 		Spec: corev1.PersistentVolumeClaimSpec{
 			StorageClassName: ptr.To(""), AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany},
-			Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+			Resources: corev1.VolumeResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
+			},
 		},
 	})
 }
 
-// apart demands a node for each rank.
+// apart requires a node for each rank.
 func apart(j *v1alpha1.TrainingJob) {
 	j.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
-			TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{v1alpha1.LabelJobName: j.Name}},
+			TopologyKey:   corev1.LabelHostname,
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{v1alpha1.LabelJobName: j.Name}},
 		}},
 	}}
 }
 
-// failToPull plays a kubelet that cannot pull an image. KWOK leaves pods alone that are Ready already; the node is cordoned
-// until all of them are.
-func failToPull(p *place) {
+// failToPull simulates a kubelet that cannot pull an image. KWOK leaves pods alone that are Ready already;
+// the node is cordoned until all of them are.
+func failToPull(p *fixture) {
 	p.patchNode(0, `{"spec":{"unschedulable":true}}`)
 	p.Job("bert", 2, "1")
 	p.Until("the kubelet has no image", func(ctx context.Context) (string, error) {
@@ -132,7 +137,8 @@ func failToPull(p *place) {
 			})
 			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
 				Name: pod.Spec.Containers[0].Name, Image: pod.Spec.Containers[0].Image,
-				State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "not found"}},
+				State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull",
+					Message: "not found"}},
 			}}
 			if err := p.Client.Status().Patch(ctx, pod, client.MergeFrom(before)); err != nil {
 				return "", err
@@ -143,7 +149,7 @@ func failToPull(p *place) {
 	p.patchNode(0, `{"spec":{"unschedulable":null}}`)
 }
 
-func (p *place) editGroup(name string, edit func(*schedulingv1beta1.PodGroup)) {
+func (p *fixture) editGroup(name string, edit func(*schedulingv1beta1.PodGroup)) {
 	p.T.Helper()
 	g := &schedulingv1beta1.PodGroup{}
 	if err := p.Client.Get(p.T.Context(), client.ObjectKey{Namespace: p.Name, Name: name}, g); err != nil {
@@ -156,8 +162,8 @@ func (p *place) editGroup(name string, edit func(*schedulingv1beta1.PodGroup)) {
 	}
 }
 
-// groupsOf the place's scheduler, as quotas name them.
-func (p *place) groupsOf() corev1.ResourceName {
+// groupsOf returns the groups of the namespace's scheduler as quotas name them.
+func (p *fixture) groupsOf() corev1.ResourceName {
 	group := schedulingv1beta1.SchemeGroupVersion.Group
 	if p.Scheduler == onNative {
 		group = schedulingv1alpha2.SchemeGroupVersion.Group
@@ -165,8 +171,8 @@ func (p *place) groupsOf() corev1.ResourceName {
 	return corev1.ResourceName("count/podgroups." + group)
 }
 
-// loseNode of the first rank, and end that rank by hand: nobody is there to carry it out.
-func loseNode(p *place) {
+// loseNode of the first rank, then delete the rank: no kubelet is left to end it.
+func loseNode(p *fixture) {
 	p.Job("bert", 2, "8")
 	p.Reaches("bert", v1alpha1.PhaseRunning)
 	rank := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: "bert-worker-0"}}
@@ -191,21 +197,23 @@ func loseNode(p *place) {
 	p.Delete(rank)
 }
 
-// nodesAreOff: what an admin says of nodes that do not answer, once that is sure.
-func nodesAreOff(p *place) {
+// nodesAreOff declares unreachable nodes out of service, as an admin does who is sure that they are off.
+func nodesAreOff(p *fixture) {
 	nodes := &corev1.NodeList{}
 	if err := p.Client.List(p.T.Context(), nodes, client.MatchingLabels{pool: p.Name}); err != nil {
 		p.T.Fatal(err)
 	}
 	for _, n := range nodes.Items {
-		if !slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeUnreachable }) {
+		if !slices.ContainsFunc(n.Spec.Taints,
+			func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeUnreachable }) {
 			continue
 		}
 		err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 			if err := p.Client.Get(p.T.Context(), client.ObjectKeyFromObject(&n), &n); err != nil {
 				return err
 			}
-			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: corev1.TaintEffectNoExecute})
+			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeOutOfService,
+				Value: "nodeshutdown", Effect: corev1.TaintEffectNoExecute})
 			return p.Client.Update(p.T.Context(), &n)
 		})
 		if err != nil {

@@ -16,25 +16,26 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// closed nodes take no pods. Not by a cordon: the taint that goes with one is taken off by somebody else, a moment later, and two
-// changes are two moments at which gangs are tried.
+// closed is a taint that keeps pods off a node. A cordon would not do: a controller removes its taint a
+// moment after the node is uncordoned, and each of the two changes makes the scheduler try gangs.
 const closed = "conformance.mlplatform.example.com/closed"
 
-// priorityAtRest: whoever is tried in vain waits out a pause, so that a lower gang may be tried before a higher one that came later.
-// Gangs whose pauses are over are tried in one round.
+// priorityAtRest: a gang that could not be placed backs off, so a lower gang may be tried before a higher one
+// that came later. Gangs whose backoff is over are tried in one round.
 var priorityAtRest = Scenario{
-	name:  "priority-at-rest",
-	claim: "room that comes all at one time goes to the highest of the gangs that have rested, whoever came first",
-	needs: []Ability{ServesTheRested},
+	name: "priority-at-rest",
+	promise: "capacity that becomes free all at once goes to the highest gang whose backoff is over, whichever " +
+		"came first",
+	needs: []Capability{PriorityAfterBackoff},
 	steps: slices.Concat([]Step{
 		closeNodes(3),
-		submit(asked{name: "filler", ranks: 1, gpus: 8, class: top}),
+		submit(jobSpec{name: "filler", ranks: 1, gpus: 8, class: top}),
 		until("filler", runsWhole(1)),
-		submit(asked{name: "early-low", ranks: 2, gpus: 4, class: low}),
+		submit(jobSpec{name: "early-low", ranks: 2, gpus: 4, class: low}),
 		judged("early-low"),
-		submit(asked{name: "late-high", ranks: 2, gpus: 4, class: high}),
+		submit(jobSpec{name: "late-high", ranks: 2, gpus: 4, class: high}),
 		judged("late-high"),
-		submit(asked{name: "last-middle", ranks: 2, gpus: 4, class: middle}),
+		submit(jobSpec{name: "last-middle", ranks: 2, gpus: 4, class: middle}),
 		judged("last-middle"),
 	},
 		goesTo("late-high", "last-middle", "early-low"),
@@ -43,16 +44,17 @@ var priorityAtRest = Scenario{
 	),
 }
 
-// goesTo: a node is opened once all have rested, and the winner takes it. The others wait.
+// goesTo opens a node once every backoff is over. The winner takes it and the others wait.
 func goesTo(winner string, others ...string) []Step {
 	steps := []Step{pausesEnd(), openNode(), until(winner, runsWhole(2), attempt(1), spent(0, 0), neverFailed())}
 	for _, other := range others {
-		steps = append(steps, judged(other), neverBound(other), now(other, is(v1alpha1.PhaseQueued), holds(0), attempt(1)))
+		steps = append(steps, judged(other), neverBound(other),
+			now(other, is(v1alpha1.PhaseQueued), holds(0), attempt(1)))
 	}
 	return steps
 }
 
-// pausesEnd: a pause has no end that could be seen.
+// pausesEnd waits by time, because the end of a backoff cannot be observed.
 func pausesEnd() Step {
 	return Step{"the scheduler's pauses are over", func(ctx context.Context, e *Env) error {
 		if e.dialect.pause == 0 {
@@ -67,7 +69,7 @@ func pausesEnd() Step {
 	}}
 }
 
-// closeNodes so many, until they are opened or the scenario ends.
+// closeNodes closes n nodes until they are opened or the scenario ends.
 func closeNodes(n int) Step {
 	return Step{fmt.Sprintf("%d nodes take nothing", n), func(ctx context.Context, e *Env) error {
 		e.later(func(ctx context.Context) error {
@@ -79,7 +81,8 @@ func closeNodes(n int) Step {
 		})
 		for _, name := range slices.Sorted(maps.Keys(e.nodes))[:n] {
 			err := e.changeNode(ctx, name, func(node *corev1.Node) {
-				node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: closed, Effect: corev1.TaintEffectNoSchedule})
+				node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: closed,
+					Effect: corev1.TaintEffectNoSchedule})
 			})
 			if err != nil {
 				return err
@@ -89,7 +92,7 @@ func closeNodes(n int) Step {
 	}}
 }
 
-// openNode opens one that is closed.
+// openNode opens one of the closed nodes.
 func openNode() Step {
 	return Step{"a node is opened", func(ctx context.Context, e *Env) error {
 		found, err := e.openOne(ctx)
@@ -118,10 +121,10 @@ func (e *Env) openOne(ctx context.Context) (found bool, err error) {
 func (e *Env) changeNode(ctx context.Context, name string, change func(*corev1.Node)) error {
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		node := &corev1.Node{}
-		if err := e.world.client.Get(ctx, client.ObjectKey{Name: name}, node); err != nil {
+		if err := e.cluster.client.Get(ctx, client.ObjectKey{Name: name}, node); err != nil {
 			return err
 		}
 		change(node)
-		return e.world.client.Update(ctx, node)
+		return e.cluster.client.Update(ctx, node)
 	})
 }

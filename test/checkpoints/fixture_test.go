@@ -22,31 +22,31 @@ import (
 )
 
 const (
-	// low is the gang that every case is about, of ranks that take a node each; boss is who preempts it.
-	low, boss = "low", "boss"
-	ranks     = 2
+	// low is the gang under test, whose ranks need a node each; preemptor preempts it.
+	low, preemptor = "low", "preemptor"
+	ranks          = 2
 	// rate of the trainers, in steps per second.
 	rate = 100
-	// forever are more steps than any test waits for; short ones are trained in a minute.
+	// forever is more steps than any test waits for; short takes a minute.
 	forever, short = 10_000_000, 6_000
 )
 
-// scene is a gang with a place of its own, and all that happens there.
-type scene struct {
+// fixture is a namespace with nodes for one gang, and the history of everything in it.
+type fixture struct {
 	*harness.Namespace
 	*history
-	// bossCame is when the preempting gang was asked for.
-	bossCame time.Time
+	// preemptorSubmitted is the time at which the preemptor was submitted.
+	preemptorSubmitted time.Time
 }
 
-func newScene(t *testing.T, s v1alpha1.SchedulerName, nodes int) *scene {
+func newFixture(t *testing.T, s v1alpha1.SchedulerName, nodes int) *fixture {
 	t.Helper()
-	p := theWorld.NewNamespace(t, s, nodes)
-	return &scene{Namespace: p, history: record(t, p.Name)}
+	p := cluster.NewNamespace(t, s, nodes)
+	return &fixture{Namespace: p, history: record(t, p.Name)}
 }
 
 // train creates the gang on a volume of its own and waits until it has a first checkpoint.
-func (s *scene) train(steps int, trainer string) *v1alpha1.TrainingJob {
+func (s *fixture) train(steps int, trainer string) *v1alpha1.TrainingJob {
 	s.T.Helper()
 	volume := &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: s.Name},
@@ -54,8 +54,10 @@ func (s *scene) train(steps int, trainer string) *v1alpha1.TrainingJob {
 			Capacity:                      corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Ti")},
 			AccessModes:                   []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany},
 			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
-			PersistentVolumeSource:        corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/nowhere"}},
-			ClaimRef:                      &corev1.ObjectReference{Namespace: s.Name, Name: low + "-checkpoints"},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{
+				HostPath: &corev1.HostPathVolumeSource{Path: "/nowhere"},
+			},
+			ClaimRef: &corev1.ObjectReference{Namespace: s.Name, Name: low + "-checkpoints"},
 		},
 	}
 	s.Create(volume)
@@ -72,7 +74,8 @@ func (s *scene) train(steps int, trainer string) *v1alpha1.TrainingJob {
 	var first *v1alpha1.TrainingJob
 	s.until("it has a checkpoint", func(j *v1alpha1.TrainingJob) string {
 		first = j
-		if st := j.Status; st.Phase != v1alpha1.PhaseRunning || st.Checkpoint == nil || st.Checkpoint.Latest == nil {
+		if st := j.Status; st.Phase != v1alpha1.PhaseRunning || st.Checkpoint == nil ||
+			st.Checkpoint.Latest == nil {
 			return "it has none"
 		}
 		return ""
@@ -83,7 +86,7 @@ func (s *scene) train(steps int, trainer string) *v1alpha1.TrainingJob {
 	return first
 }
 
-// play makes the pods simulated trainers. Only the full form has annotations for them.
+// play makes the pods simulated trainers. It uses the full form, the only one with pod annotations.
 func play(j *v1alpha1.TrainingJob, trainer string) {
 	sp := &j.Spec
 	sp.ReplicaSpecs = map[v1alpha1.Role]v1alpha1.ReplicaSpec{v1alpha1.RoleWorker: {
@@ -92,7 +95,8 @@ func play(j *v1alpha1.TrainingJob, trainer string) {
 			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{localcluster.AnnotationTrainer: trainer}},
 			Spec: corev1.PodSpec{
 				NodeSelector: sp.NodeSelector, Tolerations: sp.Tolerations,
-				Containers: []corev1.Container{{Name: "trainer", Image: sp.Image, Command: sp.Command, Resources: sp.Resources}},
+				Containers: []corev1.Container{{Name: "trainer", Image: sp.Image, Command: sp.Command,
+					Resources: sp.Resources}},
 			},
 		},
 	}}
@@ -100,8 +104,8 @@ func play(j *v1alpha1.TrainingJob, trainer string) {
 	sp.Resources = corev1.ResourceRequirements{}
 }
 
-// until the job as it is now misses nothing.
-func (s *scene) until(what string, missing func(*v1alpha1.TrainingJob) string) {
+// until waits until missing returns "" for the current job.
+func (s *fixture) until(what string, missing func(*v1alpha1.TrainingJob) string) {
 	s.T.Helper()
 	s.Until(what, func(ctx context.Context) (string, error) {
 		j, err := s.Get(ctx, low)
@@ -109,28 +113,31 @@ func (s *scene) until(what string, missing func(*v1alpha1.TrainingJob) string) {
 			return "", err
 		}
 		if m := missing(j); m != "" {
-			return fmt.Sprintf("%s; it is %s, attempt %d: %s", m, j.Status.Phase, j.Status.Attempt, j.Status.Message), nil
+			return fmt.Sprintf("%s; it is %s, attempt %d: %s", m, j.Status.Phase, j.Status.Attempt,
+				j.Status.Message), nil
 		}
 		return "", nil
 	})
 }
 
-// preempt it by a gang that needs all its nodes.
-func (s *scene) preempt() {
+// preempt the gang by one that needs all its nodes.
+func (s *fixture) preempt() {
 	s.T.Helper()
-	s.bossCame = time.Now()
-	s.Job(boss, ranks, "8", func(j *v1alpha1.TrainingJob) { j.Spec.RunPolicy.SchedulingPolicy.PriorityClass = high })
+	s.preemptorSubmitted = time.Now()
+	s.Job(preemptor, ranks, "8", func(j *v1alpha1.TrainingJob) {
+		j.Spec.RunPolicy.SchedulingPolicy.PriorityClass = high
+	})
 }
 
-// makeWay again, once the gang was preempted.
-func (s *scene) makeWay() {
+// removePreemptor once it has preempted the gang.
+func (s *fixture) removePreemptor() {
 	s.T.Helper()
 	s.reachesAttempt(2)
-	s.Reaches(boss, v1alpha1.PhaseRunning)
-	s.Delete(&v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Name: boss, Namespace: s.Name}})
+	s.Reaches(preemptor, v1alpha1.PhaseRunning)
+	s.Delete(&v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Name: preemptor, Namespace: s.Name}})
 }
 
-func (s *scene) reachesAttempt(n int32) {
+func (s *fixture) reachesAttempt(n int32) {
 	s.T.Helper()
 	s.until(fmt.Sprintf("attempt %d", n), func(j *v1alpha1.TrainingJob) string {
 		if j.Status.Phase.Finished() {
@@ -143,13 +150,14 @@ func (s *scene) reachesAttempt(n int32) {
 	})
 }
 
-// goesOn says whether attempt 2 goes on where the resume point ends, as far as that can be told by now: wrong says that it does
-// not, missing what is not there yet. With both empty it does.
+// goesOn checks whether attempt 2 continues from the resume point, as far as that is known: wrong says how it
+// does not, and missing what has not been observed yet. With both empty it does.
 //
-//   - The status has a resume point, and every rank was given that one.
-//   - No progress was ever shown behind it.
-//   - The operator did not find that the trainer ignores it. It judges by the same report that it takes the progress from.
-func (s *scene) goesOn() (missing, wrong string) {
+//   - The status has a resume point, and every rank was given it.
+//   - No progress before it was ever shown.
+//   - The operator did not find that the trainer ignores it. It judges by the report from which it takes the
+//     progress.
+func (s *fixture) goesOn() (missing, wrong string) {
 	versions := s.job(low)
 	if len(versions) == 0 || versions[len(versions)-1].Status.Attempt < 2 {
 		return "there is no second attempt", ""
@@ -190,7 +198,7 @@ func (s *scene) goesOn() (missing, wrong string) {
 	return "", ""
 }
 
-// resumeOf a pod's trainer; "unset" where it is told nothing.
+// resumeOf returns what a pod's trainer is told to resume from; "unset" if the variable is missing.
 func resumeOf(pod *corev1.Pod) string {
 	for _, c := range pod.Spec.Containers {
 		for _, e := range c.Env {
@@ -202,10 +210,10 @@ func resumeOf(pod *corev1.Pod) string {
 	return "unset"
 }
 
-// resumed waits until attempt 2 goes on, and returns the job as it is then.
-func (s *scene) resumed() *v1alpha1.TrainingJob {
+// resumed waits until attempt 2 has resumed, and returns the job at that time.
+func (s *fixture) resumed() *v1alpha1.TrainingJob {
 	s.T.Helper()
-	s.Until("it goes on where it was", func(context.Context) (string, error) {
+	s.Until("it resumes where it was", func(context.Context) (string, error) {
 		missing, wrong := s.goesOn()
 		if wrong != "" {
 			s.T.Fatalf("%s: attempt 2 does not go on: %s", s.Name, wrong)
@@ -216,47 +224,52 @@ func (s *scene) resumed() *v1alpha1.TrainingJob {
 	return versions[len(versions)-1]
 }
 
-// left is what attempt 1 left on the volume: its newest complete checkpoint, and what is newer and torn.
-func (s *scene) left(j *v1alpha1.TrainingJob) (newest simtrainer.Checkpoint, torn []simtrainer.Checkpoint) {
+// left returns what attempt 1 left on the volume: its newest complete checkpoint, and newer torn ones.
+func (s *fixture) left(j *v1alpha1.TrainingJob) (newest simtrainer.Checkpoint, torn []simtrainer.Checkpoint) {
 	s.T.Helper()
-	v, err := simtrainer.OpenVolume(theVolume)
+	v, err := simtrainer.OpenVolume(volumeFile)
 	if err != nil {
 		s.T.Fatal(err)
 	}
-	found, torn := v.Newest(simtrainer.Place{Namespace: s.Name, URI: "pvc://" + low + "-checkpoints", JobUID: string(j.UID)}, 1)
+	found, torn := v.Newest(simtrainer.Place{Namespace: s.Name, URI: "pvc://" + low + "-checkpoints",
+		JobUID: string(j.UID)}, 1)
 	if found == nil {
 		s.T.Fatalf("attempt 1 left no complete checkpoint; torn: %v", torn)
 	}
 	return *found, torn
 }
 
-// check what every case has in common: it resumes from the newest complete checkpoint there is, and what was lost is counted.
-func (s *scene) check(j *v1alpha1.TrainingJob) simtrainer.Checkpoint {
+// check what every case has in common: the gang resumes from the newest complete checkpoint, and the lost
+// work is counted.
+func (s *fixture) check(j *v1alpha1.TrainingJob) simtrainer.Checkpoint {
 	s.T.Helper()
 	newest, _ := s.left(j)
 	from, w := j.Status.Checkpoint.ResumeFrom, j.Status.Work
 	if from.Step != newest.Step || !strings.HasSuffix(from.URI, newest.Path) {
-		s.T.Errorf("it resumes from step %d, %s; the newest complete checkpoint is %+v", from.Step, from.URI, newest)
+		s.T.Errorf("it resumes from step %d, %s; the newest complete checkpoint is %+v", from.Step, from.URI,
+			newest)
 	}
 	if w == nil {
 		s.T.Fatal("nothing is known of its work")
 	}
-	if word := s.lastWord(low, 1); word != nil && w.LostSteps != *word.Step-from.Step {
-		s.T.Errorf("it was at step %d and resumes from step %d; counted as lost are %d steps", *word.Step, from.Step, w.LostSteps)
+	if word := s.lastReport(low, 1); word != nil && w.LostSteps != *word.Step-from.Step {
+		s.T.Errorf("it was at step %d and resumes from step %d; counted as lost are %d steps", *word.Step,
+			from.Step, w.LostSteps)
 	}
 	if j.Status.Restarts != 0 {
 		s.T.Errorf("%d restarts for what was no failure", j.Status.Restarts)
 	}
-	s.T.Logf("%s: resumed from step %d; lost %d steps, %d s, %d GPU seconds; ran again after %d s", s.T.Name(), from.Step, w.LostSteps, w.LostSeconds,
+	s.T.Logf("%s: resumed from step %d; lost %d steps, %d s, %d GPU seconds; ran again after %d s",
+		s.T.Name(), from.Step, w.LostSteps, w.LostSeconds,
 		w.LostGPUSeconds, w.ResumeSeconds)
 	return newest
 }
 
-// checkSavedAtTheEnd: nothing was lost, for what was trained was saved when the gang was preempted.
-func (s *scene) checkSavedAtTheEnd(j *v1alpha1.TrainingJob) {
+// checkSavedAtTheEnd checks that nothing was lost, because the trainer saved when the gang was preempted.
+func (s *fixture) checkSavedAtTheEnd(j *v1alpha1.TrainingJob) {
 	s.T.Helper()
 	newest := s.check(j)
-	if newest.Time.Before(s.bossCame) {
+	if newest.Time.Before(s.preemptorSubmitted) {
 		s.T.Errorf("its checkpoint is of %s, before it was preempted", newest.Time)
 	}
 	if lost := j.Status.Work.LostSteps; lost != 0 {
@@ -267,14 +280,17 @@ func (s *scene) checkSavedAtTheEnd(j *v1alpha1.TrainingJob) {
 	}
 }
 
-// completes: it comes to its end, in the attempt that it is in, and never showed less than it resumed from.
-func (s *scene) completes() {
+// completes waits until the job succeeds in attempt 2, and checks that no progress before the resume point
+// was shown.
+func (s *fixture) completes() {
 	s.T.Helper()
 	j := s.Reaches(low, v1alpha1.PhaseSucceeded)
 	if _, wrong := s.goesOn(); wrong != "" {
 		s.T.Error(wrong)
 	}
-	if st := j.Status; st.Attempt != 2 || st.Restarts != 0 || st.Preemptions != 1 || st.Progress == nil || st.Progress.Step != short {
-		s.T.Errorf("attempt %d, restarts %d, preemptions %d, progress %+v", st.Attempt, st.Restarts, st.Preemptions, st.Progress)
+	if st := j.Status; st.Attempt != 2 || st.Restarts != 0 || st.Preemptions != 1 || st.Progress == nil ||
+		st.Progress.Step != short {
+		s.T.Errorf("attempt %d, restarts %d, preemptions %d, progress %+v", st.Attempt, st.Restarts,
+			st.Preemptions, st.Progress)
 	}
 }

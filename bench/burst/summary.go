@@ -15,54 +15,58 @@ import (
 	"mlplatform.example.com/trainingjob-operator/bench/measure"
 )
 
-// report is what a burst has shown. Seconds are this machine's; the ratio, pair by pair, is what compares.
-type report struct {
+// summary of a benchmark run. Seconds depend on the machine; the ratios of the pairs can be compared between
+// machines.
+type summary struct {
 	Gangs, Ranks, Nodes int
-	Schedulers          []result
+	Schedulers          []schedulerSummary
 }
 
-type result struct {
+// schedulerSummary holds the runs on one scheduler and what follows from them.
+type schedulerSummary struct {
 	Scheduler string
 	Runs      []run
-	// Ratio of the operator's time to raw's, by pair, and its median.
+	// Ratios of the operator's time to the raw client's, by pair, and their median.
 	Ratios []float64
 	Median float64
-	// WritesPerGang of each client: the median over its runs.
+	// WritesPerGang by way: the median over its runs.
 	WritesPerGang map[string]float64
 }
 
-func newReport(o options) *report { return &report{Gangs: o.gangs, Ranks: o.ranks, Nodes: o.nodes} }
+func newSummary(o options) *summary { return &summary{Gangs: o.gangs, Ranks: o.ranks, Nodes: o.nodes} }
 
-func (r *report) add(scheduler string, runs []run) {
-	res := result{Scheduler: scheduler, Runs: runs, WritesPerGang: map[string]float64{}}
+func (s *summary) add(scheduler string, runs []run) {
+	of := schedulerSummary{Scheduler: scheduler, Runs: runs, WritesPerGang: map[string]float64{}}
 	for i := 0; i+1 < len(runs); i += 2 {
-		res.Ratios = append(res.Ratios, runs[i].Seconds/runs[i+1].Seconds)
+		of.Ratios = append(of.Ratios, runs[i].Seconds/runs[i+1].Seconds)
 	}
-	res.Median = median(res.Ratios)
+	of.Median = median(of.Ratios)
 	for _, way := range []string{"operator", "raw"} {
 		var perGang []float64
 		for _, run := range runs {
 			if run.Way == way {
-				perGang = append(perGang, float64(run.Writes[way].Total())/float64(r.Gangs))
+				perGang = append(perGang, float64(run.Writes[way].Total())/float64(s.Gangs))
 			}
 		}
-		res.WritesPerGang[way] = median(perGang)
+		of.WritesPerGang[way] = median(perGang)
 	}
-	r.Schedulers = append(r.Schedulers, res)
+	s.Schedulers = append(s.Schedulers, of)
 }
 
-func (r *report) print(w io.Writer) {
-	fmt.Fprintf(w, "\n%d gangs x %d ranks at once on %d nodes of 8 GPUs, until every rank runs\n\n", r.Gangs, r.Ranks, r.Nodes)
+func (s *summary) print(w io.Writer) {
+	fmt.Fprintf(w, "\n%d gangs x %d ranks at once on %d nodes of 8 GPUs, until every rank runs\n\n", s.Gangs,
+		s.Ranks, s.Nodes)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "SCHEDULER\tOPERATOR\tRAW\tRATIO (median)\tWRITES/GANG\tRAW")
-	for _, s := range r.Schedulers {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%.2f\t%.1f\t%.1f\n", s.Scheduler, seconds(s.Runs, "operator"), seconds(s.Runs, "raw"),
-			s.Median, s.WritesPerGang["operator"], s.WritesPerGang["raw"])
+	for _, of := range s.Schedulers {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%.2f\t%.1f\t%.1f\n", of.Scheduler,
+			seconds(of.Runs, "operator"), seconds(of.Runs, "raw"),
+			of.Median, of.WritesPerGang["operator"], of.WritesPerGang["raw"])
 	}
-	t.Flush() //nolint:errcheck // a terminal that is gone
-	for _, s := range r.Schedulers {
-		fmt.Fprintf(w, "\nWrites and CPU by client on %s, last pair:\n", s.Scheduler)
-		for _, run := range s.Runs[max(0, len(s.Runs)-2):] {
+	t.Flush() //nolint:errcheck // the terminal may be gone
+	for _, of := range s.Schedulers {
+		fmt.Fprintf(w, "\nWrites and CPU by client on %s, last pair:\n", of.Scheduler)
+		for _, run := range of.Runs[max(0, len(of.Runs)-2):] {
 			fmt.Fprintf(w, "  %-9s CPU seconds: %s\n", run.Way, describeCPU(run.CPU))
 			for _, agent := range slices.Sorted(maps.Keys(run.Writes)) {
 				fmt.Fprintf(w, "  %-9s %-26s %s\n", run.Way, agent, describe(run.Writes[agent]))
@@ -99,16 +103,16 @@ func describeCPU(used map[string]float64) string {
 	return fmt.Sprintf("%.1f: %s", sum, strings.Join(names, ", "))
 }
 
-func (r *report) save(dir string) error {
-	text, err := json.MarshalIndent(r, "", "  ")
+func (s *summary) save(dir string) error {
+	text, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
-		return fmt.Errorf("encoding the report: %w", err)
+		return fmt.Errorf("encoding the summary: %w", err)
 	}
 	if err := os.MkdirAll(dir, 0o750); err != nil {
-		return fmt.Errorf("making the results' folder: %w", err)
+		return fmt.Errorf("making the folder for results: %w", err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "burst.json"), text, 0o600); err != nil {
-		return fmt.Errorf("writing the report: %w", err)
+		return fmt.Errorf("writing the summary: %w", err)
 	}
 	return nil
 }

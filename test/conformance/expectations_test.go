@@ -15,23 +15,23 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// Claim is something that is true of a job or not yet.
-type Claim struct {
+// Expectation is a condition on a job.
+type Expectation struct {
 	say string
-	// missing says what is not so; "" when the claim holds. The job may be nil.
+	// missing says how the condition is violated; "" when it is met. The job may not exist.
 	missing func(e *Env, v *view, name string) string
 }
 
-func sayAll(claims []Claim) string {
+func describeAll(expected []Expectation) string {
 	var all []string
-	for _, c := range claims {
+	for _, c := range expected {
 		all = append(all, c.say)
 	}
 	return strings.Join(all, ", ")
 }
 
-func missing(e *Env, v *view, name string, claims []Claim) string {
-	for _, c := range claims {
+func missing(e *Env, v *view, name string, expected []Expectation) string {
+	for _, c := range expected {
 		if what := c.missing(e, v, name); what != "" {
 			return fmt.Sprintf("%s: %s", name, what)
 		}
@@ -39,9 +39,9 @@ func missing(e *Env, v *view, name string, claims []Claim) string {
 	return ""
 }
 
-// ofStatus is a claim about the status alone.
-func ofStatus(say string, missing func(*v1alpha1.TrainingJobStatus) string) Claim {
-	return Claim{say, func(_ *Env, v *view, name string) string {
+// ofStatus is an expectation about the status alone.
+func ofStatus(say string, missing func(*v1alpha1.TrainingJobStatus) string) Expectation {
+	return Expectation{say, func(_ *Env, v *view, name string) string {
 		job := v.jobs[name]
 		if job == nil {
 			return "there is no such job"
@@ -57,7 +57,7 @@ func differs[T comparable](what string, got, want T) string {
 	return fmt.Sprintf("%s is %v, not %v", what, got, want)
 }
 
-func is(phase v1alpha1.Phase) Claim {
+func is(phase v1alpha1.Phase) Expectation {
 	return ofStatus("is "+string(phase), func(st *v1alpha1.TrainingJobStatus) string {
 		if st.Phase == phase {
 			return ""
@@ -66,29 +66,31 @@ func is(phase v1alpha1.Phase) Claim {
 	})
 }
 
-// runsWhole: Running, and every rank is up.
-func runsWhole(ranks int32) Claim {
-	return ofStatus(fmt.Sprintf("runs with %d/%d ranks", ranks, ranks), func(st *v1alpha1.TrainingJobStatus) string {
-		gang := fmt.Sprintf("%d/%d", ranks, ranks)
-		if st.Phase == v1alpha1.PhaseRunning && st.Gang == gang {
-			return ""
-		}
-		return fmt.Sprintf("phase is %q with gang %q: %s", st.Phase, st.Gang, st.Message)
-	})
+// runsWhole expects phase Running with every rank ready.
+func runsWhole(ranks int32) Expectation {
+	return ofStatus(fmt.Sprintf("runs with %d/%d ranks", ranks, ranks),
+		func(st *v1alpha1.TrainingJobStatus) string {
+			gang := fmt.Sprintf("%d/%d", ranks, ranks)
+			if st.Phase == v1alpha1.PhaseRunning && st.Gang == gang {
+				return ""
+			}
+			return fmt.Sprintf("phase is %q with gang %q: %s", st.Phase, st.Gang, st.Message)
+		})
 }
 
-func gang(want string) Claim {
-	return ofStatus("has gang "+want, func(st *v1alpha1.TrainingJobStatus) string { return differs("gang", st.Gang, want) })
+func gang(want string) Expectation {
+	return ofStatus("has gang "+want,
+		func(st *v1alpha1.TrainingJobStatus) string { return differs("gang", st.Gang, want) })
 }
 
-func attempt(n int32) Claim {
+func attempt(n int32) Expectation {
 	return ofStatus(fmt.Sprintf("is at attempt %d", n), func(st *v1alpha1.TrainingJobStatus) string {
 		return differs("attempt", st.Attempt, n)
 	})
 }
 
-// spent: how often it was disturbed, and how much of backoffLimit that cost.
-func spent(restarts, preemptions int32) Claim {
+// spent expects the numbers of restarts, which count against backoffLimit, and of preemptions.
+func spent(restarts, preemptions int32) Expectation {
 	say := fmt.Sprintf("has spent %d restarts and met %d preemptions", restarts, preemptions)
 	return ofStatus(say, func(st *v1alpha1.TrainingJobStatus) string {
 		return differs("restarts/preemptions", fmt.Sprintf("%d/%d", st.Restarts, st.Preemptions),
@@ -96,7 +98,7 @@ func spent(restarts, preemptions int32) Claim {
 	})
 }
 
-func neverFailed() Claim {
+func neverFailed() Expectation {
 	return ofStatus("has no last failure", func(st *v1alpha1.TrainingJobStatus) string {
 		if st.LastFailure == nil {
 			return ""
@@ -105,18 +107,20 @@ func neverFailed() Claim {
 	})
 }
 
-func lastFailed(pod string, code int32) Claim {
-	return ofStatus(fmt.Sprintf("last failed in %s with %d", pod, code), func(st *v1alpha1.TrainingJobStatus) string {
-		f := st.LastFailure
-		if f == nil || f.ExitCode == nil {
-			return "there is no lastFailure with an exit code"
-		}
-		return differs("lastFailure", fmt.Sprintf("%s/%d", f.PodName, *f.ExitCode), fmt.Sprintf("%s/%d", pod, code))
-	})
+func lastFailed(pod string, code int32) Expectation {
+	return ofStatus(fmt.Sprintf("last failed in %s with %d", pod, code),
+		func(st *v1alpha1.TrainingJobStatus) string {
+			f := st.LastFailure
+			if f == nil || f.ExitCode == nil {
+				return "there is no lastFailure with an exit code"
+			}
+			return differs("lastFailure", fmt.Sprintf("%s/%d", f.PodName, *f.ExitCode),
+				fmt.Sprintf("%s/%d", pod, code))
+		})
 }
 
-// waits: Queued, and it says the one reason why.
-func waits() Claim {
+// waits expects phase Queued with a blocker that says why.
+func waits() Expectation {
 	return ofStatus("waits and says why", func(st *v1alpha1.TrainingJobStatus) string {
 		c := meta.FindStatusCondition(st.Conditions, v1alpha1.ConditionAdmitted)
 		switch {
@@ -131,7 +135,7 @@ func waits() Claim {
 	})
 }
 
-func condition(kind string, status string) Claim {
+func condition(kind string, status string) Expectation {
 	return ofStatus(kind+"="+status, func(st *v1alpha1.TrainingJobStatus) string {
 		c := meta.FindStatusCondition(st.Conditions, kind)
 		if c == nil {
@@ -141,8 +145,8 @@ func condition(kind string, status string) Claim {
 	})
 }
 
-// reason of the transition into the phase that the job is in.
-func reason(want string) Claim {
+// reason of the transition into the current phase.
+func reason(want string) Expectation {
 	return ofStatus("for "+want, func(st *v1alpha1.TrainingJobStatus) string {
 		if n := len(st.Transitions); n > 0 {
 			return differs("the reason of its phase", st.Transitions[n-1].Reason, want)
@@ -151,8 +155,8 @@ func reason(want string) Claim {
 	})
 }
 
-// passed through a phase, at some time.
-func passed(phase v1alpha1.Phase) Claim {
+// passed expects that the job was in a phase at some time.
+func passed(phase v1alpha1.Phase) Expectation {
 	return ofStatus("has been "+string(phase), func(st *v1alpha1.TrainingJobStatus) string {
 		for _, t := range st.Transitions {
 			if t.Phase == phase {
@@ -163,8 +167,8 @@ func passed(phase v1alpha1.Phase) Claim {
 	})
 }
 
-func holds(gpus int64) Claim {
-	return Claim{fmt.Sprintf("holds %d GPUs", gpus), func(_ *Env, v *view, name string) string {
+func holds(gpus int64) Expectation {
+	return Expectation{fmt.Sprintf("holds %d GPUs", gpus), func(_ *Env, v *view, name string) string {
 		var n int64
 		for _, p := range v.podsOf(name) {
 			if p.Spec.NodeName != "" && Live(p) {
@@ -175,25 +179,26 @@ func holds(gpus int64) Claim {
 	}}
 }
 
-func hasNoPods() Claim {
-	return Claim{"has no pod", func(_ *Env, v *view, name string) string {
+func hasNoPods() Expectation {
+	return Expectation{"has no pod", func(_ *Env, v *view, name string) string {
 		return differs("the number of its pods", len(v.podsOf(name)), 0)
 	}}
 }
 
-func hasNoGroup() Claim {
-	return Claim{"has no group", func(e *Env, v *view, name string) string {
+func hasNoGroup() Expectation {
+	return Expectation{"has no group", func(e *Env, v *view, name string) string {
 		groups := v.groupsOf(name)
-		if e.dialect.letGo != nil {
-			groups = slices.DeleteFunc(groups, e.dialect.letGo)
+		if e.dialect.released != nil {
+			groups = slices.DeleteFunc(groups, e.dialect.released)
 		}
 		return differs("the number of its groups", len(groups), 0)
 	}}
 }
 
-// hasOneGroup, the same object ever since the attempt was queued: a group that is made anew has lost its place.
-func hasOneGroup() Claim {
-	return Claim{"still has its first group", func(_ *Env, v *view, name string) string {
+// hasOneGroup expects the same group ever since the attempt was queued: a group that is created again has
+// lost its place.
+func hasOneGroup() Expectation {
+	return Expectation{"still has its first group", func(_ *Env, v *view, name string) string {
 		groups := v.groupsOf(name)
 		if len(groups) != 1 {
 			return fmt.Sprintf("it has %d groups", len(groups))
@@ -205,9 +210,9 @@ func hasOneGroup() Claim {
 	}}
 }
 
-// ownsItsPods: none is left of an earlier job of the same name.
-func ownsItsPods() Claim {
-	return Claim{"owns its pods", func(_ *Env, v *view, name string) string {
+// ownsItsPods expects no pod of an earlier job of the same name.
+func ownsItsPods() Expectation {
+	return Expectation{"owns its pods", func(_ *Env, v *view, name string) string {
 		for _, p := range v.podsOf(name) {
 			if job := v.jobs[name]; job == nil || JobOf(p) != job.UID {
 				return p.Name + " is owned by another job of that name"
@@ -217,7 +222,7 @@ func ownsItsPods() Claim {
 	}}
 }
 
-// poll is for kinds that the recorder does not watch.
+// poll waits for kinds that the recorder does not watch.
 func poll(ctx context.Context, missing func(context.Context) (string, error)) error {
 	what := ""
 	err := wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {

@@ -12,47 +12,53 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// story of one training whose first attempt is interrupted.
-type story struct {
-	// reduced stories are those that CI has time for.
+// scenario is a training whose first attempt is interrupted.
+type scenario struct {
+	// reduced scenarios are those that CI has time for.
 	reduced   bool
 	program   program
 	scheduler v1alpha1.SchedulerName
 	name      string
 	args      []string
-	// checkpoints that must be complete before the interruption.
+	// checkpoints is the number that must be complete before the interruption.
 	checkpoints int
-	// interrupt the first attempt. It returns the resume point that must be chosen, 0 where any later one will do.
+	// interrupt the first attempt. It returns the resume point that must be chosen; 0 if any may be.
 	interrupt func(*training) int64
-	// broken trainers must be caught.
+	// broken trainers must be detected.
 	broken bool
-	// saves is true where the gang's rank 0 saves before it ends: then at most one step is lost.
+	// saves: rank 0 saves before it ends, so at most one step is lost.
 	saves bool
-	// asked is true where the operator asks for a checkpoint before anything is ended.
+	// asked: the operator asks for a checkpoint before it ends any rank.
 	asked bool
-	// What the status must say in the end.
+	// restarts and preemptions in the final status.
 	restarts, preemptions int32
 }
 
-func stories() []story {
+func scenarios() []scenario {
 	ignore := []string{"--ignore-resume"}
-	return []story{
-		{reduced: true, program: gotrainer(), scheduler: v1alpha1.SchedulerVolcano, name: "preempted", interrupt: preempt, saves: true, preemptions: 1},
+	return []scenario{
+		{reduced: true, program: gotrainer(), scheduler: v1alpha1.SchedulerVolcano, name: "preempted",
+			interrupt: preempt, saves: true, preemptions: 1},
 		{
-			reduced: true, program: gotrainer(), scheduler: v1alpha1.SchedulerVolcano, name: "ignores-its-resume", args: ignore,
+			reduced: true, program: gotrainer(), scheduler: v1alpha1.SchedulerVolcano,
+			name: "ignores-its-resume", args: ignore,
 			interrupt: preempt, broken: true, saves: true, preemptions: 1,
 		},
-		{reduced: true, program: pytorch(), scheduler: v1alpha1.SchedulerVolcano, name: "preempted", interrupt: preempt, saves: true, preemptions: 1},
+		{reduced: true, program: pytorch(), scheduler: v1alpha1.SchedulerVolcano, name: "preempted",
+			interrupt: preempt, saves: true, preemptions: 1},
 		{
 			program: pytorch(), scheduler: v1alpha1.SchedulerVolcano, name: "ignores-its-resume", args: ignore,
 			interrupt: preempt, broken: true, saves: true, preemptions: 1,
 		},
 		{
-			program: pytorch(), scheduler: v1alpha1.SchedulerVolcano, name: "dies-at-sigterm", args: []string{"--die-at-once"},
+			program: pytorch(), scheduler: v1alpha1.SchedulerVolcano, name: "dies-at-sigterm",
+			args:        []string{"--die-at-once"},
 			checkpoints: 1, interrupt: preempt, preemptions: 1,
 		},
-		{program: pytorch(), scheduler: v1alpha1.SchedulerVolcano, name: "operator-is-killed", interrupt: preemptAndKillOperator, saves: true, preemptions: 1},
-		{program: pytorch(), scheduler: v1alpha1.SchedulerVolcano, name: "rank-is-killed", interrupt: killRank, saves: true, restarts: 1},
+		{program: pytorch(), scheduler: v1alpha1.SchedulerVolcano, name: "operator-is-killed",
+			interrupt: preemptAndKillOperator, saves: true, preemptions: 1},
+		{program: pytorch(), scheduler: v1alpha1.SchedulerVolcano, name: "rank-is-killed",
+			interrupt: killRank, saves: true, restarts: 1},
 		{
 			program: pytorch(), scheduler: v1alpha1.SchedulerVolcano, name: "rank-is-killed-at-the-preemption",
 			interrupt: preemptAndKillRank, saves: true, preemptions: 1,
@@ -61,15 +67,20 @@ func stories() []story {
 			program: pytorch(), scheduler: v1alpha1.SchedulerVolcano, name: "torn-while-it-is-down", checkpoints: 1,
 			interrupt: preemptAndTear, restarts: 1, preemptions: 1,
 		},
-		{program: pytorch(), scheduler: v1alpha1.SchedulerNative, name: "preempted", interrupt: preempt, saves: true, preemptions: 1},
-		{program: pytorch(), scheduler: v1alpha1.SchedulerKueue, name: "preempted", interrupt: preempt, saves: true, asked: true, preemptions: 1},
+		{program: pytorch(), scheduler: v1alpha1.SchedulerNative, name: "preempted", interrupt: preempt,
+			saves: true, preemptions: 1},
+		{program: pytorch(), scheduler: v1alpha1.SchedulerKueue, name: "preempted", interrupt: preempt,
+			saves: true, asked: true, preemptions: 1},
 		{
-			program: pytorch(), scheduler: v1alpha1.SchedulerKueue, name: "operator-is-killed", interrupt: preemptAndKillOperator,
-			saves: true, asked: true, preemptions: 1,
+			program: pytorch(), scheduler: v1alpha1.SchedulerKueue, name: "operator-is-killed",
+			interrupt: preemptAndKillOperator,
+			saves:     true, asked: true, preemptions: 1,
 		},
-		{program: gotrainer(), scheduler: v1alpha1.SchedulerVolcano, name: "sandbox-is-killed", checkpoints: 1, interrupt: killSandbox, restarts: 1},
+		{program: gotrainer(), scheduler: v1alpha1.SchedulerVolcano, name: "sandbox-is-killed",
+			checkpoints: 1, interrupt: killSandbox, restarts: 1},
 		{
-			program: gotrainer(), scheduler: v1alpha1.SchedulerVolcano, name: "sandbox-is-killed-at-the-preemption", checkpoints: 1,
+			program: gotrainer(), scheduler: v1alpha1.SchedulerVolcano,
+			name: "sandbox-is-killed-at-the-preemption", checkpoints: 1,
 			interrupt: preemptAndKillSandbox, preemptions: 1,
 		},
 		{
@@ -77,52 +88,56 @@ func stories() []story {
 			interrupt: preemptTearAndKillSandbox, preemptions: 1,
 		},
 		{
-			program: gotrainer(), scheduler: v1alpha1.SchedulerNative, name: "dies-at-sigterm", args: []string{"--die-at-once"},
+			program: gotrainer(), scheduler: v1alpha1.SchedulerNative, name: "dies-at-sigterm",
+			args:        []string{"--die-at-once"},
 			checkpoints: 1, interrupt: preempt, preemptions: 1,
 		},
-		{program: gotrainer(), scheduler: v1alpha1.SchedulerNative, name: "operator-is-killed", interrupt: preemptAndKillOperator, saves: true, preemptions: 1},
+		{program: gotrainer(), scheduler: v1alpha1.SchedulerNative, name: "operator-is-killed",
+			interrupt: preemptAndKillOperator, saves: true, preemptions: 1},
 		{
-			program: gotrainer(), scheduler: v1alpha1.SchedulerKueue, name: "sandbox-is-killed-at-the-preemption", checkpoints: 1,
+			program: gotrainer(), scheduler: v1alpha1.SchedulerKueue,
+			name: "sandbox-is-killed-at-the-preemption", checkpoints: 1,
 			interrupt: preemptAndKillSandbox, preemptions: 1,
 		},
 	}
 }
 
-// preempt the gang for a while.
+// preempt the gang and then remove the preemptor.
 func preempt(j *training) int64 {
-	j.pushOut().takeAway()
+	j.preempt().remove()
 	return 0
 }
 
 func preemptAndKillOperator(j *training) int64 {
-	high := j.pushOut()
+	high := j.preempt()
 	j.untilDraining()
 	j.operator.kill()
 	if err := j.operator.start(); err != nil {
 		j.t.Fatal(err)
 	}
-	high.takeAway()
+	high.remove()
 	return 0
 }
 
-// killRank, and with it the attempt: a failure.
+// killRank is a failure, which ends the attempt.
 func killRank(j *training) int64 {
 	j.signal(j.trainerOf(2), syscall.SIGKILL)
 	return 0
 }
 
-// preemptAndKillRank while its gang is drained: the rank is held still, so that the drain cannot end before.
+// preemptAndKillRank kills a rank while its gang drains. The rank is stopped first, so that the drain cannot
+// end earlier.
 func preemptAndKillRank(j *training) int64 {
 	pid := j.trainerOf(2)
 	j.signal(pid, syscall.SIGSTOP)
-	high := j.pushOut()
+	high := j.preempt()
 	j.untilDraining()
 	j.signal(pid, syscall.SIGKILL)
-	high.takeAway()
+	high.remove()
 	return 0
 }
 
-// killSandbox of rank 0: nobody saves any more, and nobody says what the last checkpoint was.
+// killSandbox of rank 0: nothing is saved, and nothing reports the last checkpoint.
 func killSandbox(j *training) int64 {
 	j.killSandbox(0)
 	return 0
@@ -130,50 +145,51 @@ func killSandbox(j *training) int64 {
 
 func preemptAndKillSandbox(j *training) int64 {
 	j.signal(j.trainerOf(0), syscall.SIGSTOP)
-	high := j.pushOut()
+	high := j.preempt()
 	j.untilDraining()
 	j.killSandbox(0)
-	high.takeAway()
+	high.remove()
 	return 0
 }
 
-// preemptTearAndKillSandbox: the newest checkpoint is no longer complete when its attempt ends.
+// preemptTearAndKillSandbox tears the newest checkpoint before the attempt ends.
 func preemptTearAndKillSandbox(j *training) int64 {
 	j.signal(j.trainerOf(0), syscall.SIGSTOP)
-	high := j.pushOut()
+	high := j.preempt()
 	j.untilDraining()
 	_, before := j.tear()
 	j.killSandbox(0)
-	high.takeAway()
+	high.remove()
 	return before
 }
 
-// preemptAndTear the newest checkpoint when nobody runs, and it is already the resume point: the next attempt finds it torn.
+// preemptAndTear tears the newest checkpoint when it is already the resume point and no rank runs, so the
+// next attempt finds it torn.
 func preemptAndTear(j *training) int64 {
-	high := j.pushOut()
+	high := j.preempt()
 	high.until("runs", func(job *v1alpha1.TrainingJob) bool { return job.Status.Phase == v1alpha1.PhaseRunning })
 	torn, before := j.tear()
 	if c := j.get().Status.Checkpoint; c == nil || c.Latest == nil || c.Latest.Step != torn {
 		j.t.Errorf("step %d is torn, and is not what the status calls the latest: %+v", torn, c)
 	}
-	high.takeAway()
+	high.remove()
 	return before
 }
 
 func TestResumesBitForBit(t *testing.T) {
-	w := theWorld
+	e := env
 	uninterrupted := map[string][]line{}
-	for _, s := range stories() {
+	for _, s := range scenarios() {
 		if *reduced && !s.reduced {
 			continue
 		}
 		t.Run(s.program.name+"/"+string(s.scheduler)+"/"+s.name, func(t *testing.T) {
-			t.Cleanup(func() { w.clear(t) })
-			w.tellIfFailed(t, s.program.name)
+			t.Cleanup(func() { e.clear(t) })
+			e.logIfFailed(t, s.program.name)
 			whole, tried := uninterrupted[s.program.name]
 			if !tried {
 				uninterrupted[s.program.name] = nil
-				plain := w.newTraining(t, s.program, v1alpha1.SchedulerVolcano, s.program.name+"-uninterrupted")
+				plain := e.newTraining(t, s.program, v1alpha1.SchedulerVolcano, s.program.name+"-uninterrupted")
 				plain.submit()
 				plain.untilSucceeded()
 				whole = plain.lines()
@@ -182,16 +198,17 @@ func TestResumesBitForBit(t *testing.T) {
 			if whole == nil {
 				t.Fatal("there is no uninterrupted training to compare with")
 			}
-			s.play(t, w, whole)
+			s.play(t, e, whole)
 		})
 	}
 }
 
-func (s story) play(t *testing.T, w *world, whole []line) {
-	low := w.newTraining(t, s.program, s.scheduler, strings.Join([]string{s.program.name, string(s.scheduler), s.name}, "-"))
+func (s scenario) play(t *testing.T, e *environment, whole []line) {
+	low := e.newTraining(t, s.program, s.scheduler,
+		strings.Join([]string{s.program.name, string(s.scheduler), s.name}, "-"))
 	low.submit(append([]string{"--step-seconds", s.program.pause}, s.args...)...)
 	low.untilTrained(50, s.checkpoints)
-	if s.asked { // only who is known to report is asked
+	if s.asked { // only a job that has reported is asked
 		low.until("has reported", func(job *v1alpha1.TrainingJob) bool { return job.Status.Progress != nil })
 	}
 	point := s.interrupt(low)
@@ -203,19 +220,22 @@ func (s story) play(t *testing.T, w *world, whole []line) {
 	}
 	from, last := status.Checkpoint.ResumeFrom.Step, reached(lines, 1)
 	err := resumedExactly(whole, lines, s.program.steps, map[int32]int64{status.Attempt: from})
-	t.Logf("attempt 1 reached step %d, attempt %d resumed from %d; lost by the status %d steps and %d s; %d s until it ran again; %v",
+	t.Logf("attempt 1 reached step %d, attempt %d resumed from %d; lost by the status %d steps and %d s; "+
+		"%d s until it ran again; %v",
 		last, status.Attempt, from, status.Work.LostSteps, status.Work.LostSeconds, status.Work.ResumeSeconds, err)
 	ignored := meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionResumeIgnored)
 	switch {
 	case s.broken && (err == nil || !strings.Contains(err.Error(), "trains step 1 where") || !ignored):
-		t.Errorf("a trainer that starts at 0 again is not noticed: by its losses: %v, by the condition ResumeIgnored: %t", err, ignored)
+		t.Errorf("a trainer that starts at 0 again is not noticed: by its losses: %v, by the condition "+
+			"ResumeIgnored: %t", err, ignored)
 	case !s.broken && (err != nil || ignored):
 		t.Errorf("%v; ResumeIgnored is %t", err, ignored)
 	}
 	if point != 0 && from != point {
 		t.Errorf("resumed from step %d, want %d, the checkpoint before the torn one", from, point)
 	}
-	if lost := status.Work.LostSteps; point != 0 && (lost <= 0 || lost > last-from) { // those that were reported
+	// Only reported steps count as lost.
+	if lost := status.Work.LostSteps; point != 0 && (lost <= 0 || lost > last-from) {
 		t.Errorf("the status says that %d steps were lost with the torn checkpoint; they were %d", lost, last-from)
 	}
 	if s.saves && last-from > 1 {
@@ -231,7 +251,8 @@ func (s story) play(t *testing.T, w *world, whole []line) {
 	}
 }
 
-// asked says that rank 0 saved in its first attempt because the operator had asked, not because it was being ended.
+// asked reports whether rank 0 saved in its first attempt because the operator had asked, and not because of
+// SIGTERM.
 func asked(lines []line) bool {
 	for _, l := range lines {
 		if id, ok := strings.CutPrefix(l.Why, "command "); ok && l.Attempt == 1 && id != "sigterm" {

@@ -1,0 +1,124 @@
+//go:build cluster
+
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"k8s.io/client-go/util/cert"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
+)
+
+// makeCertificate writes the certificate of every proxy to the files that the report server reads.
+func makeCertificate(dir string) error {
+	certificate, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		os.Mkdir(dir, 0o700),
+		os.WriteFile(filepath.Join(dir, "tls.crt"), certificate, 0o600),
+		os.WriteFile(filepath.Join(dir, "tls.key"), key, 0o600),
+		os.WriteFile(filepath.Join(dir, "ca.crt"), certificate, 0o600),
+	)
+}
+
+// reportProxy is the address of an operator's report server across restarts, as a Service is on a cluster.
+// While no operator runs connections break, and a killed operator does not answer requests that it has
+// already taken.
+type reportProxy struct {
+	server *httptest.Server
+
+	mu     sync.Mutex
+	target http.Handler
+	run    context.Context
+	// first holds the first steps that rank 0 reported, by attempt, whether or not an operator received them.
+	first map[int32][]int64
+}
+
+func newReportProxy(certificates string) (*reportProxy, error) {
+	pair, err := tls.LoadX509KeyPair(filepath.Join(certificates, "tls.crt"),
+		filepath.Join(certificates, "tls.key"))
+	if err != nil {
+		return nil, err
+	}
+	p := &reportProxy{first: map[int32][]int64{}}
+	p.server = httptest.NewUnstartedServer(p)
+	p.server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
+	p.server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	p.server.StartTLS()
+	return p, nil
+}
+
+// forward to the report server of an operator that runs until the context ends.
+func (p *reportProxy) forward(run context.Context, server http.Handler) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.target, p.run = server, run
+}
+
+func (p *reportProxy) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	p.mu.Lock()
+	server, run := p.target, p.run
+	p.mu.Unlock()
+	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, checkpoint.MaxReportBytes+1))
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	p.note(body)
+	if server == nil {
+		panic(http.ErrAbortHandler)
+	}
+	ctx, cancel := context.WithCancel(req.Context())
+	defer cancel()
+	defer context.AfterFunc(run, cancel)()
+	req = req.WithContext(ctx)
+	req.Body = io.NopCloser(bytes.NewReader(body))
+	answer := httptest.NewRecorder()
+	if run.Err() == nil {
+		server.ServeHTTP(answer, req)
+	}
+	if run.Err() != nil {
+		panic(http.ErrAbortHandler)
+	}
+	for name, values := range answer.Header() {
+		w.Header()[name] = values
+	}
+	w.WriteHeader(answer.Code)
+	_, _ = w.Write(answer.Body.Bytes())
+}
+
+func (p *reportProxy) note(body []byte) {
+	report, err := checkpoint.ParseReport(body)
+	if err != nil || report.FirstStep == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if all := p.first[report.Attempt]; !slices.Contains(all, *report.FirstStep) {
+		p.first[report.Attempt] = append(all, *report.FirstStep)
+	}
+}
+
+// firstSteps returns the steps with which rank 0 reported to begin an attempt; more than one if it began more
+// than once.
+func (p *reportProxy) firstSteps(attempt int32) []int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.first[attempt])
+}
+
+func (p *reportProxy) close() { p.server.Close() }
