@@ -39,7 +39,7 @@ type Cluster struct {
 	classes map[string]schedulingv1.PriorityClass
 	objects map[schema.GroupVersionKind]map[string]client.Object
 	// whole: the first list of these is in.
-	wholeNodes, wholePods bool
+	nodesSynced, podsSynced bool
 
 	// facts as they were last asked for; stale says of which parts a change is not in them yet.
 	facts scheduler.ClusterState
@@ -91,11 +91,11 @@ func New(jobKind string) *Cluster {
 }
 
 // Facts of the moment. Self, Bound and Claims are the caller's.
-func (c *Cluster) Facts() scheduler.ClusterState {
+func (c *Cluster) State() scheduler.ClusterState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f := &c.facts
-	f.Complete = c.wholeNodes && c.wholePods
+	f.Complete = c.nodesSynced && c.podsSynced
 	if c.stale.nodes {
 		f.Nodes = c.showNodes()
 	}

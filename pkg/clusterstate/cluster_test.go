@@ -58,8 +58,8 @@ func TestSums(t *testing.T) {
 	for _, name := range []string{"b", "a"} {
 		c.SetNode(newNode(name))
 	}
-	c.NodesWhole()
-	if c.Facts().Complete {
+	c.NodesSynced()
+	if c.State().Complete {
 		t.Error("complete before any pod is known: what is free would be everything")
 	}
 	c.SetJob(types.NamespacedName{Namespace: "team-a", Name: "bert"}, Job{Queue: "research"})
@@ -79,10 +79,10 @@ func TestSums(t *testing.T) {
 				On: map[string]scheduler.Amounts{"a": {gpu: 6, corev1.ResourceCPU: 1000}, "unknown": {gpu: 1, corev1.ResourceCPU: 500}}},
 		},
 	}
-	if diff := cmp.Diff(want, c.Facts()); diff != "" {
+	if diff := cmp.Diff(want, c.State()); diff != "" {
 		t.Fatalf("(-want +got):\n%s", diff)
 	}
-	before := c.Facts()
+	before := c.State()
 	c.DropPod("p1")
 	c.SetPod(ended(newPod("p2", "a", "2", "bert")))
 	c.DropPod("elsewhere")
@@ -92,7 +92,7 @@ func TestSums(t *testing.T) {
 	}
 	want.Nodes = []scheduler.Node{shown(newNode("a"), 0, 500, 1), shown(newNode("b"), 0, 0, 0)}
 	want.Holders = []scheduler.Holder{}
-	if diff := cmp.Diff(want, c.Facts()); diff != "" {
+	if diff := cmp.Diff(want, c.State()); diff != "" {
 		t.Errorf("after all have gone (-want +got):\n%s", diff)
 	}
 }
@@ -107,7 +107,8 @@ func shown(n *corev1.Node, gpus, cpu, pods int64) scheduler.Node {
 	return scheduler.Node{Node: n, Allocatable: scheduler.AmountsOf(n.Status.Allocatable), Requested: requested}
 }
 
-// Events in any order, repeated, with nodes that come and go: the sums are those of a new aggregate of what is left.
+// Events in any order, repeated, with nodes that come and go: the sums are those of a new aggregate of what
+// is left.
 func TestSumsAfterAnyHistory(t *testing.T) {
 	for seed := range uint64(50) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -140,7 +141,7 @@ func TestSumsAfterAnyHistory(t *testing.T) {
 				c.SetPods(all)
 			}
 			if random.IntN(3) == 0 {
-				c.Facts()
+				c.State()
 			}
 		}
 		fresh := New("TrainingJob")
@@ -150,7 +151,7 @@ func TestSumsAfterAnyHistory(t *testing.T) {
 		for _, p := range pods {
 			fresh.SetPod(p)
 		}
-		got, want := c.Facts(), fresh.Facts()
+		got, want := c.State(), fresh.State()
 		got.Complete = false
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("seed %d (-fresh +got):\n%s", seed, diff)
@@ -179,16 +180,16 @@ func TestWaiting(t *testing.T) {
 	w := func(n string, priority int32) scheduler.Waiter {
 		return scheduler.Waiter{Namespace: "team-a", Name: n, Scheduler: "volcano", Queue: "q", Priority: priority}
 	}
-	if diff := cmp.Diff([]scheduler.Waiter{w("a", 7), w("b", 100)}, c.Facts().Waiting); diff != "" {
+	if diff := cmp.Diff([]scheduler.Waiter{w("a", 7), w("b", 100)}, c.State().Waiting); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	c.DropClass("usual")
 	c.DropJob(name("b"))
-	if diff := cmp.Diff([]scheduler.Waiter{w("a", 0)}, c.Facts().Waiting); diff != "" {
+	if diff := cmp.Diff([]scheduler.Waiter{w("a", 0)}, c.State().Waiting); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	c.SetJob(name("a"), Job{Scheduler: "volcano", Queue: "q"})
-	if got := c.Waiting(); len(got) != 0 || len(c.Facts().Waiting) != 0 {
+	if got := c.Waiting(); len(got) != 0 || len(c.State().Waiting) != 0 {
 		t.Errorf("it waits no more, got %v", got)
 	}
 }
@@ -196,11 +197,11 @@ func TestWaiting(t *testing.T) {
 func TestObjects(t *testing.T) {
 	c := New("TrainingJob")
 	gvk := schema.GroupVersionKind{Group: "scheduling.volcano.sh", Version: "v1beta1", Kind: "Queue"}
-	if _, known := c.Facts().Objects[gvk]; known {
+	if _, known := c.State().Objects[gvk]; known {
 		t.Error("a kind is known before its list is in")
 	}
 	c.SetObjects(gvk, nil)
-	if list, known := c.Facts().Objects[gvk]; !known || len(list) != 0 {
+	if list, known := c.State().Objects[gvk]; !known || len(list) != 0 {
 		t.Error("an empty list is known to be empty")
 	}
 	q := func(name, version string) client.Object {
@@ -216,7 +217,7 @@ func TestObjects(t *testing.T) {
 	c.SetObject(gvk, q("c", "1"))
 	c.DropObject(gvk, q("c", "1"))
 	var names []string
-	for _, o := range c.Facts().Objects[gvk] {
+	for _, o := range c.State().Objects[gvk] {
 		names = append(names, o.GetName()+o.GetResourceVersion())
 	}
 	if diff := cmp.Diff([]string{"a1", "b2"}, names); diff != "" {
@@ -232,7 +233,7 @@ func filled(nodes, pods int) *Cluster {
 		n.Labels = map[string]string{"kubernetes.io/hostname": n.Name, "zone": fmt.Sprint("z", i%3), "kubernetes.io/os": "linux"}
 		c.SetNode(n)
 	}
-	c.NodesWhole()
+	c.NodesSynced()
 	c.SetPods(nil)
 	for i := range pods {
 		c.SetPod(somePod(i, nodes))
@@ -250,8 +251,8 @@ func somePod(i, nodes int) *corev1.Pod {
 	return p
 }
 
-// A pass of one job that waits, in a cluster of 1,000 nodes and 10,000 pods: what it costs when nothing has changed since
-// the last one, and when pods have come and gone on 100 nodes.
+// A pass of one job that waits, in a cluster of 1,000 nodes and 10,000 pods: what it costs when nothing has
+// changed since the last one, and when pods have come and gone on 100 nodes.
 func BenchmarkExplain(b *testing.B) {
 	c := filled(1000, 10000)
 	g := scheduler.Gang{Name: "bert", Namespace: "team-a", MinAvailable: 64, Roles: []scheduler.Role{{
@@ -267,7 +268,7 @@ func BenchmarkExplain(b *testing.B) {
 					c.DropPod(p.UID)
 					c.SetPod(p)
 				}
-				if _, ok := scheduler.Explain(mute{}, g, nil, scheduler.Verdict{}, c.Facts()); ok {
+				if _, ok := scheduler.Explain(mute{}, g, nil, scheduler.Verdict{}, c.State()); ok {
 					b.Fatal("there is room")
 				}
 			}

@@ -19,8 +19,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// Sources feed a Cluster with what the manager's caches do not hold: bound pods, priority classes, and the objects that
-// Explainers ask for. It is a manager.Runnable.
+// Sources feed a Cluster with what the manager's caches do not hold: bound pods, priority classes, and the
+// objects that Explainers ask for. It is a manager.Runnable.
 type Sources struct {
 	cluster *Cluster
 	client  client.WithWatch
@@ -39,7 +39,8 @@ func NewSources(cluster *Cluster, c client.WithWatch, changed func()) *Sources {
 	return &Sources{cluster: cluster, client: c, changed: changed, followed: map[schema.GroupVersionKind]scheduler.Explainer{}}
 }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable: a standby's facts are warm when it is elected.
+// NeedLeaderElection implements manager.LeaderElectionRunnable: a standby's facts are warm when it is
+// elected.
 func (s *Sources) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable.
@@ -78,7 +79,8 @@ func (s *Sources) run(to *sink, from cache.ListerWatcher) {
 	})
 }
 
-// bound pods that have not ended: the API server leaves the others out, and tells of a pod that ends as of one that goes.
+// bound pods that have not ended: the API server leaves the others out, and tells of a pod that ends as of
+// one that goes.
 func (s *Sources) bound() cache.ListerWatcher {
 	return s.lister(corev1.SchemeGroupVersion.WithKind("Pod"), fields.AndSelectors(
 		fields.OneTermNotEqualSelector("spec.nodeName", ""),
@@ -151,7 +153,8 @@ func (s *sink) Delete(o any) error {
 func (s *sink) Replace(all []any, _ string) error { s.replace(all); return nil }
 func (s *sink) Resync() error                     { return nil }
 
-// Transformer implements cache.TransformingStore: the first list of all pods is gathered before it is replaced as one.
+// Transformer implements cache.TransformingStore: the first list of all pods is gathered before it is
+// replaced as one.
 func (s *sink) Transformer() cache.TransformFunc { return s.trim }
 
 // trimPod keeps what SetPod reads.

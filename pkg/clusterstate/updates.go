@@ -20,11 +20,11 @@ import (
 // Queues that pods of others name, by annotation or label; those of training jobs name none, their job does.
 var queueKeys = []string{"scheduling.volcano.sh/queue-name", "volcano.sh/queue-name", "kueue.x-k8s.io/queue-name"}
 
-// NodesWhole says that every node that exists has been set.
-func (c *Cluster) NodesWhole() {
+// NodesSynced says that every node that exists has been set.
+func (c *Cluster) NodesSynced() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.wholeNodes = true
+	c.nodesSynced = true
 }
 
 // SetNode as it is now. The object is kept: it must be trimmed, and nobody may change it.
@@ -91,7 +91,7 @@ func (c *Cluster) SetPods(all []*corev1.Pod) {
 			c.dropPod(uid)
 		}
 	}
-	c.wholePods = true
+	c.podsSynced = true
 }
 
 func (c *Cluster) setPod(p *corev1.Pod) {

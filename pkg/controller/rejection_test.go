@@ -26,7 +26,7 @@ func overQuota(used int) error {
 		fmt.Errorf("exceeded quota: team, requested: pods=1,requests.cpu=2, used: pods=%d, limited: pods=4", used))
 }
 
-func TestRefusedPod(t *testing.T) {
+func TestRejectedPod(t *testing.T) {
 	gang := scheduler.Gang{
 		Name: "bert", Namespace: "ml", MinAvailable: 2, MinResources: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8")},
 	}
@@ -49,7 +49,7 @@ func TestRefusedPod(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, refused := refusedPod(fmt.Errorf("wrapped: %w", tc.err), gang, 1)
+			got, refused := rejectedPod(fmt.Errorf("wrapped: %w", tc.err), gang, 1)
 			if refused != (tc.reason != "") {
 				t.Fatalf("refused = %v", refused)
 			}
@@ -58,8 +58,8 @@ func TestRefusedPod(t *testing.T) {
 			}
 		})
 	}
-	a, _ := refusedPod(overQuota(3), gang, 0)
-	b, _ := refusedPod(overQuota(4), gang, 0)
+	a, _ := rejectedPod(overQuota(3), gang, 0)
+	b, _ := rejectedPod(overQuota(4), gang, 0)
 	if a.blocker.Reason != b.blocker.Reason || a.blocker.Object != b.blocker.Object {
 		t.Errorf("what is used changes all the time and is no other reason:\n%+v\n%+v", a.blocker, b.blocker)
 	}
@@ -72,70 +72,70 @@ func terminating() error {
 }
 
 func TestQuotaInTheMiddleOfAGangGivesEverythingBack(t *testing.T) {
-	w := newWorld(t, bert(2))
-	w.wants("queued", queued...)
-	w.refuse = func(write string) error {
+	f := newFixture(t, bert(2))
+	f.wants("queued", queued...)
+	f.reject = func(write string) error {
 		if write == "create Pod bert-worker-1" {
 			return overQuota(1)
 		}
 		return nil
 	}
-	if result := w.wants("the quota stops the gang", append(created[:3:3], "create Pod bert-worker-1: refused")...); result.RequeueAfter != atOnce {
+	if result := f.wants("the quota stops the gang", append(created[:3:3], "create Pod bert-worker-1: rejected")...); result.RequeueAfter != rejectionRequeue {
 		t.Errorf("the refusal is decided upon at once, got %v", result)
 	}
-	w.sync()
-	w.wants("part of a gang holds nothing", "delete Pod bert-worker-0")
-	w.sync()
-	w.clock.Step(4 * time.Second)
-	w.wants("nothing is tried before its time")
-	w.clock.Step(2 * time.Second)
-	w.refuse = func(write string) error {
+	f.sync()
+	f.wants("part of a gang holds nothing", "delete Pod bert-worker-0")
+	f.sync()
+	f.clock.Step(4 * time.Second)
+	f.wants("nothing is tried before its time")
+	f.clock.Step(2 * time.Second)
+	f.reject = func(write string) error {
 		if strings.HasPrefix(write, "create Pod ") {
 			return overQuota(2)
 		}
 		return nil
 	}
-	did, _, err := w.pass(t.Context())
+	did, _, err := f.reconcile(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if n := count(did, "create Pod"); n != 1 {
 		t.Errorf("a quota that is still used up costs one write, got %q", did)
 	}
-	w.wants("the job says what it waits for", "patch TrainingJob/status bert", "event QuotaExceeded")
-	if b := w.blocker(); b.Reason != v1alpha1.ReasonQuotaExceeded {
+	f.wants("the job says what it waits for", "patch TrainingJob/status bert", "event QuotaExceeded")
+	if b := f.blocker(); b.Reason != v1alpha1.ReasonQuotaExceeded {
 		t.Errorf("the job must say what it waits for, got %+v", b)
 	}
-	w.refuse = nil
-	w.clock.Step(5 * time.Second)
-	if did, _, _ := w.pass(t.Context()); count(did, "create Pod") != 0 {
+	f.reject = nil
+	f.clock.Step(5 * time.Second)
+	if did, _, _ := f.reconcile(t.Context()); count(did, "create Pod") != 0 {
 		t.Errorf("the delay doubles, got %q", did)
 	}
-	w.clock.Step(6 * time.Second)
-	if did, _, _ := w.pass(t.Context()); count(did, "create Pod") != 2 {
+	f.clock.Step(6 * time.Second)
+	if did, _, _ := f.reconcile(t.Context()); count(did, "create Pod") != 2 {
 		t.Errorf("the gang is made when there is room, got %q", did)
 	}
-	if o := w.r.ledger.obstacleOf(w.job()); o != nil {
+	if o := f.r.states.backoff(f.job()); o != nil {
 		t.Errorf("what is overcome is forgotten, got %+v", o)
 	}
 }
 
 func TestChangedJobIsTriedAtOnce(t *testing.T) {
-	w := newWorld(t, bert(2))
-	w.wants("queued", queued...)
-	w.refuse = func(write string) error {
+	f := newFixture(t, bert(2))
+	f.wants("queued", queued...)
+	f.reject = func(write string) error {
 		if strings.HasPrefix(write, "create PodGroup") {
 			return apierrors.NewInvalid(schema.GroupKind{Kind: "PodGroup"}, "bert-1", nil)
 		}
 		return nil
 	}
-	w.wants("without a group no pod", "create PodGroup bert-1: refused", "create Service bert")
-	job := w.job()
-	if o := w.r.ledger.obstacleOf(job); o == nil || o.Blocker.Reason != v1alpha1.ReasonGroupRejected || o.GiveBack {
+	f.wants("without a group no pod", "create PodGroup bert-1: rejected", "create Service bert")
+	job := f.job()
+	if o := f.r.states.backoff(job); o == nil || o.Blocker.Reason != v1alpha1.ReasonGroupRejected || o.GiveBack {
 		t.Fatalf("got %+v", o)
 	}
 	job.Generation++
-	if o := w.r.ledger.obstacleOf(job); o != nil {
+	if o := f.r.states.backoff(job); o != nil {
 		t.Errorf("an obstacle belongs to one generation, got %+v", o)
 	}
 }
@@ -158,29 +158,30 @@ func TestForeignNameIsNeverAdopted(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			tc.holder.Name, tc.holder.Namespace, tc.holder.UID = "bert-worker-1", "default", "uid-foreign"
-			w := newWorld(t, bert(2), tc.holder)
-			w.sync()
-			w.wants("queued", queued...)
-			w.wants("the name is taken", tc.tried...)
-			o := w.r.ledger.obstacleOf(w.job())
+			f := newFixture(t, bert(2), tc.holder)
+			f.sync()
+			f.wants("queued", queued...)
+			f.wants("the name is taken", tc.tried...)
+			o := f.r.states.backoff(f.job())
 			if o == nil || o.Blocker.Reason != v1alpha1.ReasonNameTaken || !strings.Contains(o.Blocker.Message, tc.says) {
 				t.Fatalf("got %+v", o)
 			}
-			w.sync()
-			w.wants("the rank that got its name holds nothing", tc.back...)
-			if err := w.store.Delete(t.Context(), tc.holder); err != nil {
+			f.sync()
+			f.wants("the rank that got its name holds nothing", tc.back...)
+			if err := f.store.Delete(t.Context(), tc.holder); err != nil {
 				t.Fatal(err)
 			}
-			w.sync()
-			w.clock.Step(10 * time.Second)
-			if did, _, _ := w.pass(t.Context()); count(did, "create Pod") != 2 {
+			f.sync()
+			f.clock.Step(10 * time.Second)
+			if did, _, _ := f.reconcile(t.Context()); count(did, "create Pod") != 2 {
 				t.Errorf("a freed name is used, got %q", did)
 			}
 		})
 	}
 }
 
-// TestNoRankBesideThoseOfTheFormerJob: a part of the names is free first, and a rank that the new gang does not have is left last.
+// TestNoRankBesideThoseOfTheFormerJob: a part of the names is free first, and a rank that the new gang does
+// not have is left last.
 func TestNoRankBesideThoseOfTheFormerJob(t *testing.T) {
 	former := bert(4)
 	former.UID = "uid-former"
@@ -191,20 +192,20 @@ func TestNoRankBesideThoseOfTheFormerJob(t *testing.T) {
 		}}
 	}
 	one, three := pod("bert-worker-1"), pod("bert-worker-3")
-	w := newWorld(t, bert(2), one, three)
-	w.sync()
-	w.wants("queued", queued...)
-	w.wants("both names that are wanted could be tried, and none is", "create PodGroup bert-1", "create Service bert")
+	f := newFixture(t, bert(2), one, three)
+	f.sync()
+	f.wants("queued", queued...)
+	f.wants("both names that are wanted could be tried, and none is", "create PodGroup bert-1", "create Service bert")
 	for i, left := range []*corev1.Pod{one, three} {
-		o := w.r.ledger.obstacleOf(w.job())
+		o := f.r.states.backoff(f.job())
 		if o == nil || o.Blocker.Object != "pods/"+left.Name || !strings.Contains(o.Blocker.Message, "the former job of this name") {
 			t.Fatalf("after %d pods have gone: %+v", i, o)
 		}
-		if err := w.store.Delete(t.Context(), left); err != nil {
+		if err := f.store.Delete(t.Context(), left); err != nil {
 			t.Fatal(err)
 		}
-		w.sync()
-		if did, _, _ := w.pass(t.Context()); i == 0 && count(did, "create Pod") != 0 {
+		f.sync()
+		if did, _, _ := f.reconcile(t.Context()); i == 0 && count(did, "create Pod") != 0 {
 			t.Errorf("one of them is left, got %q", did)
 		} else if i == 1 && count(did, "create Pod") != 2 {
 			t.Errorf("all of them are gone, got %q", did)
@@ -219,44 +220,44 @@ func TestNameOfTheFormerJobIsFreeAtOnce(t *testing.T) {
 		Name: "bert-1", Namespace: "default", UID: "uid-group",
 		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(former, jobKind)},
 	}}
-	w := newWorld(t, bert(2), group)
-	w.sync()
-	w.wants("queued", queued...)
-	w.wants("the former job's group has the name", "create PodGroup bert-1", "create Service bert")
-	if err := w.store.Delete(t.Context(), group); err != nil {
+	f := newFixture(t, bert(2), group)
+	f.sync()
+	f.wants("queued", queued...)
+	f.wants("the former job's group has the name", "create PodGroup bert-1", "create Service bert")
+	if err := f.store.Delete(t.Context(), group); err != nil {
 		t.Fatal(err)
 	}
-	w.sync()
-	w.wants("its deletion is what the job waits for, not the clock", "create PodGroup bert-1", "create Pod bert-worker-0", "create Pod bert-worker-1")
+	f.sync()
+	f.wants("its deletion is what the job waits for, not the clock", "create PodGroup bert-1", "create Pod bert-worker-0", "create Pod bert-worker-1")
 }
 
 // A pod of ours whose label was taken off is invisible to the watch, and still ours.
 func TestOwnPodThatTheWatchDoesNotShow(t *testing.T) {
-	w := newWorld(t, bert(1))
-	w.wants("queued", queued...)
+	f := newFixture(t, bert(1))
+	f.wants("queued", queued...)
 	mine := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Name: "bert-worker-0", Namespace: "default", UID: "uid-mine",
 		Labels:          map[string]string{v1alpha1.LabelAttempt: "1"},
 		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(bert(1), jobKind)},
 	}}
-	if err := w.store.Create(t.Context(), mine); err != nil {
+	if err := f.store.Create(t.Context(), mine); err != nil {
 		t.Fatal(err)
 	}
-	w.wants("it is found by its name", created[:3]...)
-	w.wants("and remembered")
-	w.clock.Step(overdue)
-	w.wants("also when the watch does not show it for long; it is counted by now", "patch TrainingJob/status bert")
-	if err := w.store.Delete(t.Context(), mine); err != nil {
+	f.wants("it is found by its name", created[:3]...)
+	f.wants("and remembered")
+	f.clock.Step(assumedTimeout)
+	f.wants("also when the watch does not show it for long; it is counted by now", "patch TrainingJob/status bert")
+	if err := f.store.Delete(t.Context(), mine); err != nil {
 		t.Fatal(err)
 	}
-	w.clock.Step(overdue)
-	if did, _, err := w.pass(t.Context()); err != nil || count(did, "create Pod bert-worker-0") != 1 {
+	f.clock.Step(assumedTimeout)
+	if did, _, err := f.reconcile(t.Context()); err != nil || count(did, "create Pod bert-worker-0") != 1 {
 		t.Errorf("until it is gone, got %q, %v", did, err)
 	}
 }
 
-func (w *world) blocker() v1alpha1.Blocker {
-	if s := w.job().Status.Scheduling; s != nil && s.Blocker != nil {
+func (f *fixture) blocker() v1alpha1.Blocker {
+	if s := f.job().Status.Scheduling; s != nil && s.Blocker != nil {
 		return *s.Blocker
 	}
 	return v1alpha1.Blocker{}
@@ -274,49 +275,49 @@ func count(did []string, prefix string) int {
 
 func TestForeignGroupIsTriedAgainInTime(t *testing.T) {
 	foreign := &schedulingv1alpha2.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "bert-1", Namespace: "default", UID: "uid-foreign"}}
-	w := newWorld(t, bert(2), foreign)
-	w.wants("queued", queued...)
-	if result := w.wants("the name is taken; no pod without a group", "create PodGroup bert-1", "create Service bert"); result.RequeueAfter != atOnce {
+	f := newFixture(t, bert(2), foreign)
+	f.wants("queued", queued...)
+	if result := f.wants("the name is taken; no pod without a group", "create PodGroup bert-1", "create Service bert"); result.RequeueAfter != rejectionRequeue {
 		t.Errorf("got %v", result)
 	}
-	if result := w.wants("and not tried again at once"); result.RequeueAfter < time.Second {
+	if result := f.wants("and not tried again at once"); result.RequeueAfter < time.Second {
 		t.Errorf("got %v", result)
 	}
-	if err := w.store.Delete(t.Context(), foreign); err != nil {
+	if err := f.store.Delete(t.Context(), foreign); err != nil {
 		t.Fatal(err)
 	}
-	w.wants("nor before its time")
-	w.clock.Step(6 * time.Second)
-	w.wants("then everything is made", "create PodGroup bert-1", "create Pod bert-worker-0", "create Pod bert-worker-1")
-	if o := w.r.ledger.obstacleOf(w.job()); o != nil {
+	f.wants("nor before its time")
+	f.clock.Step(6 * time.Second)
+	f.wants("then everything is made", "create PodGroup bert-1", "create Pod bert-worker-0", "create Pod bert-worker-1")
+	if o := f.r.states.backoff(f.job()); o != nil {
 		t.Errorf("what is overcome is forgotten, got %+v", o)
 	}
 }
 
-// A changed job is tried at once; when it is refused again, the pass that finds it out knows of no reason why the job waits, and
-// says none.
+// A changed job is tried at once; when it is refused again, the pass that finds it out knows of no reason why
+// the job waits, and says none.
 func TestRefusedPassSaysNothing(t *testing.T) {
-	w := newWorld(t, bert(2))
-	w.wants("queued", queued...)
-	w.refuse = func(write string) error {
+	f := newFixture(t, bert(2))
+	f.wants("queued", queued...)
+	f.reject = func(write string) error {
 		if strings.HasPrefix(write, "create PodGroup") {
 			return apierrors.NewInvalid(schema.GroupKind{Kind: "PodGroup"}, "bert-1", nil)
 		}
 		return nil
 	}
-	w.wants("without a group no pod", "create PodGroup bert-1: refused", "create Service bert")
-	w.sync()
-	w.clock.Step(10 * time.Second)
-	w.wants("the reason", "patch TrainingJob/status bert", "event GroupRejected")
-	job := w.job()
+	f.wants("without a group no pod", "create PodGroup bert-1: rejected", "create Service bert")
+	f.sync()
+	f.clock.Step(10 * time.Second)
+	f.wants("the reason", "patch TrainingJob/status bert", "event GroupRejected")
+	job := f.job()
 	job.Generation++
-	if err := w.store.Update(t.Context(), job); err != nil {
+	if err := f.store.Update(t.Context(), job); err != nil {
 		t.Fatal(err)
 	}
-	w.sync()
-	w.wants("it is tried at once, and refused", "create PodGroup bert-1: refused")
-	w.wants("the reason is the same", "patch TrainingJob/status bert")
-	if b := w.blocker(); b.Reason != v1alpha1.ReasonGroupRejected {
+	f.sync()
+	f.wants("it is tried at once, and refused", "create PodGroup bert-1: rejected")
+	f.wants("the reason is the same", "patch TrainingJob/status bert")
+	if b := f.blocker(); b.Reason != v1alpha1.ReasonGroupRejected {
 		t.Errorf("it says %+v", b)
 	}
 }
