@@ -84,8 +84,9 @@ type owner struct {
 func New(jobKind string) *Cluster {
 	return &Cluster{
 		jobKind: jobKind,
-		nodes:   map[string]*node{}, pods: map[types.UID]pod{}, owners: map[types.UID]*owner{}, needs: map[string]*need{},
-		jobs: map[types.NamespacedName]Job{}, classes: map[string]schedulingv1.PriorityClass{},
+		nodes:   map[string]*node{}, pods: map[types.UID]pod{}, owners: map[types.UID]*owner{},
+		needs: map[string]*need{},
+		jobs:  map[types.NamespacedName]Job{}, classes: map[string]schedulingv1.PriorityClass{},
 		objects: map[schema.GroupVersionKind]map[string]client.Object{},
 	}
 }
@@ -139,12 +140,14 @@ func (c *Cluster) showHolders() []scheduler.Holder {
 			on[name] = maps.Clone(amounts)
 		}
 		list = append(list, scheduler.Holder{
-			Kind: o.kind, Namespace: o.name.Namespace, Name: o.name.Name, Queue: queue, Pods: o.pods, Held: maps.Clone(o.held),
-			On: on,
+			Kind: o.kind, Namespace: o.name.Namespace, Name: o.name.Name, Queue: queue, Pods: o.pods,
+			Held: maps.Clone(o.held),
+			On:   on,
 		})
 	}
 	slices.SortFunc(list, func(a, b scheduler.Holder) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name),
+			cmp.Compare(a.Kind, b.Kind))
 	})
 	return list
 }
@@ -211,6 +214,7 @@ func (c *Cluster) Waiting() []types.NamespacedName {
 			names = append(names, name)
 		}
 	}
-	slices.SortFunc(names, func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) })
+	slices.SortFunc(names,
+		func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) })
 	return names
 }

@@ -24,8 +24,12 @@ func newNode(name string) *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Status: corev1.NodeStatus{
-			Allocatable: corev1.ResourceList{gpu: resource.MustParse("8"), corev1.ResourceCPU: resource.MustParse("96"), corev1.ResourcePods: resource.MustParse("110")},
-			Conditions:  []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
+			Allocatable: corev1.ResourceList{
+				gpu:                 resource.MustParse("8"),
+				corev1.ResourceCPU:  resource.MustParse("96"),
+				corev1.ResourcePods: resource.MustParse("110"),
+			},
+			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
 		},
 	}
 }
@@ -43,7 +47,9 @@ func newPod(uid, node, gpus, job string) *corev1.Pod {
 		p.Spec.Containers[0].Resources.Requests[gpu] = resource.MustParse(gpus)
 	}
 	if job != "" {
-		p.OwnerReferences = []metav1.OwnerReference{{Kind: "TrainingJob", Name: job, UID: types.UID("job-" + job), Controller: new(true)}}
+		p.OwnerReferences = []metav1.OwnerReference{{
+			Kind: "TrainingJob", Name: job, UID: types.UID("job-" + job), Controller: new(true),
+		}}
 	}
 	return p
 }
@@ -67,16 +73,20 @@ func TestSums(t *testing.T) {
 	alone.Annotations = map[string]string{"volcano.sh/queue-name": "default"}
 	c.SetPods([]*corev1.Pod{
 		newPod("p1", "a", "4", "bert"), newPod("p2", "a", "2", "bert"), alone,
-		newPod("cpu", "a", "", ""), ended(newPod("done", "a", "8", "bert")), newPod("elsewhere", "unknown", "1", "bert"),
+		newPod("cpu", "a", "", ""), ended(newPod("done", "a", "8", "bert")),
+		newPod("elsewhere", "unknown", "1", "bert"),
 	})
 	want := scheduler.ClusterState{
 		Complete: true,
 		Nodes:    []scheduler.Node{shown(newNode("a"), 6, 1500, 3), shown(newNode("b"), 1, 500, 1)},
 		Holders: []scheduler.Holder{
-			{Kind: "Pod", Namespace: "team-a", Name: "alone", Queue: "default", Pods: 1, Held: scheduler.Amounts{gpu: 1, corev1.ResourceCPU: 500},
-				On: map[string]scheduler.Amounts{"b": {gpu: 1, corev1.ResourceCPU: 500}}},
-			{Kind: "TrainingJob", Namespace: "team-a", Name: "bert", Queue: "research", Pods: 3, Held: scheduler.Amounts{gpu: 7, corev1.ResourceCPU: 1500},
-				On: map[string]scheduler.Amounts{"a": {gpu: 6, corev1.ResourceCPU: 1000}, "unknown": {gpu: 1, corev1.ResourceCPU: 500}}},
+			{Kind: "Pod", Namespace: "team-a", Name: "alone", Queue: "default", Pods: 1,
+				Held: scheduler.Amounts{gpu: 1, corev1.ResourceCPU: 500},
+				On:   map[string]scheduler.Amounts{"b": {gpu: 1, corev1.ResourceCPU: 500}}},
+			{Kind: "TrainingJob", Namespace: "team-a", Name: "bert", Queue: "research", Pods: 3,
+				Held: scheduler.Amounts{gpu: 7, corev1.ResourceCPU: 1500},
+				On: map[string]scheduler.Amounts{"a": {gpu: 6, corev1.ResourceCPU: 1000},
+					"unknown": {gpu: 1, corev1.ResourceCPU: 500}}},
 		},
 	}
 	if diff := cmp.Diff(want, c.State()); diff != "" {
@@ -175,7 +185,8 @@ func TestWaiting(t *testing.T) {
 	c.SetJob(name("a"), Job{Scheduler: "volcano", Queue: "q", Waiting: true})
 	c.SetJob(name("runs"), Job{Scheduler: "volcano", Queue: "q"})
 	c.SetClasses([]schedulingv1.PriorityClass{
-		{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 100}, {ObjectMeta: metav1.ObjectMeta{Name: "usual"}, Value: 7, GlobalDefault: true},
+		{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 100},
+		{ObjectMeta: metav1.ObjectMeta{Name: "usual"}, Value: 7, GlobalDefault: true},
 	})
 	w := func(n string, priority int32) scheduler.Waiter {
 		return scheduler.Waiter{Namespace: "team-a", Name: n, Scheduler: "volcano", Queue: "q", Priority: priority}
@@ -230,7 +241,8 @@ func filled(nodes, pods int) *Cluster {
 	c := New("TrainingJob")
 	for i := range nodes {
 		n := newNode(fmt.Sprint("node-", i))
-		n.Labels = map[string]string{"kubernetes.io/hostname": n.Name, "zone": fmt.Sprint("z", i%3), "kubernetes.io/os": "linux"}
+		n.Labels = map[string]string{"kubernetes.io/hostname": n.Name, "zone": fmt.Sprint("z", i%3),
+			"kubernetes.io/os": "linux"}
 		c.SetNode(n)
 	}
 	c.NodesSynced()
@@ -246,8 +258,10 @@ func somePod(i, nodes int) *corev1.Pod {
 	if i%10 == 0 {
 		gpus = "1"
 	}
-	p := newPod(fmt.Sprintf("%08d-aaaa-bbbb-cccc-ddddeeeeffff", i), fmt.Sprint("node-", i%nodes), gpus, fmt.Sprint("job", i/80))
-	p.Spec.Containers[0].Resources.Requests[corev1.ResourceMemory] = *resource.NewQuantity(int64(i%50)<<20, resource.BinarySI)
+	p := newPod(fmt.Sprintf("%08d-aaaa-bbbb-cccc-ddddeeeeffff", i), fmt.Sprint("node-", i%nodes), gpus,
+		fmt.Sprint("job", i/80))
+	memory := resource.NewQuantity(int64(i%50)<<20, resource.BinarySI)
+	p.Spec.Containers[0].Resources.Requests[corev1.ResourceMemory] = *memory
 	return p
 }
 
@@ -256,7 +270,8 @@ func somePod(i, nodes int) *corev1.Pod {
 func BenchmarkExplain(b *testing.B) {
 	c := filled(1000, 10000)
 	g := scheduler.Gang{Name: "bert", Namespace: "team-a", MinAvailable: 64, Roles: []scheduler.Role{{
-		Name: "worker", Replicas: 64, MinAvailable: 64, Template: &corev1.PodTemplateSpec{Spec: newPod("x", "", "8", "").Spec},
+		Name: "worker", Replicas: 64, MinAvailable: 64,
+		Template: &corev1.PodTemplateSpec{Spec: newPod("x", "", "8", "").Spec},
 	}}}
 	g.Roles[0].Template.Spec.NodeSelector = map[string]string{"zone": "z1"}
 	for name, churn := range map[string]int{"unchanged": 0, "100 pods changed": 100} {

@@ -36,7 +36,8 @@ type Sources struct {
 
 // NewSources reads by a client without a cache.
 func NewSources(cluster *Cluster, c client.WithWatch, changed func()) *Sources {
-	return &Sources{cluster: cluster, client: c, changed: changed, followed: map[schema.GroupVersionKind]scheduler.Explainer{}}
+	return &Sources{cluster: cluster, client: c, changed: changed,
+		followed: map[schema.GroupVersionKind]scheduler.Explainer{}}
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable: a standby's facts are warm when it is
@@ -75,7 +76,8 @@ func (s *Sources) Follow(e scheduler.Explainer, gvk schema.GroupVersionKind) {
 func (s *Sources) run(to *sink, from cache.ListerWatcher) {
 	ctx := s.ctx
 	s.running.Go(func() {
-		cache.NewReflectorWithOptions(from, to.example, to, cache.ReflectorOptions{Name: "clusterstate"}).RunWithContext(ctx)
+		cache.NewReflectorWithOptions(from, to.example, to,
+			cache.ReflectorOptions{Name: "clusterstate"}).RunWithContext(ctx)
 	})
 }
 
@@ -167,7 +169,8 @@ func trimPod(in any) (any, error) {
 	p.Spec.Volumes, p.Spec.Affinity, p.Spec.Tolerations = nil, nil, nil
 	for _, list := range [][]corev1.Container{p.Spec.InitContainers, p.Spec.Containers} {
 		for i := range list {
-			list[i] = corev1.Container{Name: list[i].Name, Resources: list[i].Resources, RestartPolicy: list[i].RestartPolicy}
+			list[i] = corev1.Container{Name: list[i].Name, Resources: list[i].Resources,
+				RestartPolicy: list[i].RestartPolicy}
 		}
 	}
 	for _, list := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {

@@ -18,7 +18,8 @@ import (
 )
 
 // Queues that pods of others name, by annotation or label; those of training jobs name none, their job does.
-var queueKeys = []string{"scheduling.volcano.sh/queue-name", "volcano.sh/queue-name", "kueue.x-k8s.io/queue-name"}
+var queueKeys = []string{"scheduling.volcano.sh/queue-name", "volcano.sh/queue-name",
+	"kueue.x-k8s.io/queue-name"}
 
 // NodesSynced says that every node that exists has been set.
 func (c *Cluster) NodesSynced() {
@@ -100,7 +101,8 @@ func (c *Cluster) setPod(p *corev1.Pod) {
 		return
 	}
 	// As the scheduler counts: a pod that is resized in place holds the larger of what it has and what it wants.
-	amounts := scheduler.AmountsOf(resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{UseStatusResources: true}))
+	amounts := scheduler.AmountsOf(resourcehelper.PodRequests(p,
+		resourcehelper.PodResourcesOptions{UseStatusResources: true}))
 	key := keyOf(amounts)
 	old, known := c.pods[p.UID]
 	if known && old.need.key == key {
@@ -177,7 +179,8 @@ func (c *Cluster) owner(p *corev1.Pod) *owner {
 	o := c.owners[uid]
 	if o == nil {
 		o = &owner{
-			kind: strings.Clone(kind), queue: strings.Clone(queueOf(p)), held: scheduler.Amounts{}, on: map[string]scheduler.Amounts{},
+			kind: strings.Clone(kind), queue: strings.Clone(queueOf(p)), held: scheduler.Amounts{},
+			on:   map[string]scheduler.Amounts{},
 			name: types.NamespacedName{Namespace: strings.Clone(p.Namespace), Name: strings.Clone(name)},
 		}
 		c.owners[types.UID(strings.Clone(string(uid)))] = o
@@ -251,7 +254,8 @@ func (c *Cluster) SetClasses(all []schedulingv1.PriorityClass) {
 	defer c.mu.Unlock()
 	clear(c.classes)
 	for i := range all {
-		c.classes[all[i].Name] = schedulingv1.PriorityClass{Value: all[i].Value, GlobalDefault: all[i].GlobalDefault}
+		c.classes[all[i].Name] = schedulingv1.PriorityClass{Value: all[i].Value,
+			GlobalDefault: all[i].GlobalDefault}
 	}
 	c.stale.waiting = true
 }

@@ -230,7 +230,8 @@ func (a *availability) askServed(gvk schema.GroupVersionKind) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("asking the API server for %s: %w", gvk.GroupVersion(), err)
 	}
-	return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Kind == gvk.Kind }), nil
+	return slices.ContainsFunc(list.APIResources,
+		func(r metav1.APIResource) bool { return r.Kind == gvk.Kind }), nil
 }
 
 // markServed records a kind and wakes every job that waits for one. Jobs record their waiting under the same

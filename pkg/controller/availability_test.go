@@ -45,8 +45,10 @@ func TestStateKindsAreFollowedWhereTheyAreServed(t *testing.T) {
 		if err := a.discover(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(step.followed, followed); diff != "" || a.isAvailable(a.backends[0]) != step.available || a.complete() != step.settled {
-			t.Errorf("with %s: available %t, settled %t, followed:\n%s", step.appears, a.isAvailable(a.backends[0]), a.complete(), diff)
+		if diff := cmp.Diff(step.followed, followed); diff != "" ||
+			a.isAvailable(a.backends[0]) != step.available || a.complete() != step.settled {
+			t.Errorf("with %s: available %t, settled %t, followed:\n%s", step.appears, a.isAvailable(a.backends[0]),
+				a.complete(), diff)
 		}
 	}
 	delete(cluster, "ElasticQuota")

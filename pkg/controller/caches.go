@@ -79,7 +79,8 @@ func trimPod(pod *corev1.Pod) {
 			list[i] = corev1.Container{Name: list[i].Name, RestartPolicy: list[i].RestartPolicy}
 		}
 	}
-	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+	st := pod.Status
+	for _, list := range [][]corev1.ContainerStatus{st.InitContainerStatuses, st.ContainerStatuses} {
 		for i := range list {
 			s := &list[i]
 			s.Resources, s.AllocatedResources, s.AllocatedResourcesStatus, s.VolumeMounts = nil, nil, nil, nil

@@ -37,13 +37,15 @@ func (e environment) saves(t *testing.T) {
 	e.reaches(t, job, v1alpha1.PhaseRunning)
 	e.eventually(t, "nothing is pending any more", func(context.Context) (bool, string) {
 		got := e.reaches(t, job, v1alpha1.PhaseRunning)
-		return got.Status.ReadyReplicas == 8 && len(e.operator.written(ns)) >= 15, fmt.Sprint(e.operator.written(ns))
+		return got.Status.ReadyReplicas == 8 && len(e.operator.written(ns)) >= 15,
+			fmt.Sprint(e.operator.written(ns))
 	})
 	if wrote := e.operator.written(ns); len(wrote) != 15 {
 		t.Errorf("%d writes, want 15:\n%s", len(wrote), strings.Join(wrote, "\n"))
 	}
 	claim := &corev1.PersistentVolumeClaim{}
-	if err := e.client.Get(t.Context(), types.NamespacedName{Namespace: ns, Name: "bert-checkpoints"}, claim); err != nil || len(claim.OwnerReferences) > 0 {
+	key := types.NamespacedName{Namespace: ns, Name: "bert-checkpoints"}
+	if err := e.client.Get(t.Context(), key, claim); err != nil || len(claim.OwnerReferences) > 0 {
 		t.Errorf("claim %+v, %v", claim.ObjectMeta, err)
 	}
 	for _, pod := range e.pods(t.Context(), t, ns) {
@@ -58,7 +60,8 @@ func (e environment) saves(t *testing.T) {
 	})
 	word, err := checkpoint.Encode(checkpoint.Termination{
 		Reason: checkpoint.ExitResolved, Attempt: 1, Phase: checkpoint.PhaseResolved,
-		Checkpoint: &checkpoint.Save{State: checkpoint.SaveCommitted, URI: "pvc://bert-checkpoints/attempt-1/step-300", Step: 300},
+		Checkpoint: &checkpoint.Save{State: checkpoint.SaveCommitted,
+			URI: "pvc://bert-checkpoints/attempt-1/step-300", Step: 300},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +72,8 @@ func (e environment) saves(t *testing.T) {
 		}
 		search.Status.Phase = corev1.PodSucceeded
 		search.Status.ContainerStatuses = []corev1.ContainerStatus{{
-			Name: search.Spec.Containers[0].Name, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: string(word)}},
+			Name:  search.Spec.Containers[0].Name,
+			State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: string(word)}},
 		}}
 		err := e.client.Status().Update(ctx, search)
 		return err == nil, fmt.Sprint(err)
@@ -79,12 +83,14 @@ func (e environment) saves(t *testing.T) {
 		if err := e.client.Get(ctx, client.ObjectKeyFromObject(job), got); err != nil {
 			return false, err.Error()
 		}
-		return got.Status.Phase == v1alpha1.PhaseRunning && got.Status.Attempt == 2, fmt.Sprintf("%s: %s", got.Status.Phase, got.Status.Message)
+		return got.Status.Phase == v1alpha1.PhaseRunning && got.Status.Attempt == 2,
+			fmt.Sprintf("%s: %s", got.Status.Phase, got.Status.Message)
 	})
 	pods := e.pods(t.Context(), t, ns)
 	given := map[string]int{}
 	for _, pod := range pods {
-		i := slices.IndexFunc(pod.Spec.Containers[0].Env, func(e corev1.EnvVar) bool { return e.Name == checkpoint.EnvResume })
+		i := slices.IndexFunc(pod.Spec.Containers[0].Env,
+			func(e corev1.EnvVar) bool { return e.Name == checkpoint.EnvResume })
 		if i >= 0 {
 			given[pod.Spec.Containers[0].Env[i].Value]++
 		}

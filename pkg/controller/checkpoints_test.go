@@ -53,20 +53,23 @@ func newCheckpointFixture(
 	f, reports := newFixture(t, job, objects...), &latestReport{}
 	f.options.Reports = reports
 	f.options.Agent = func() trainingjob.Agent {
-		return trainingjob.Agent{Image: "agent", ReportURL: "https://operator.example.com/reports", Audience: "reports"}
+		return trainingjob.Agent{Image: "agent", ReportURL: "https://operator.example.com/reports",
+			Audience: "reports"}
 	}
 	f.restart()
 	return f, reports
 }
 
 var withClaim = []string{
-	"create PodGroup bert-1", "create Service bert", "create PersistentVolumeClaim bert-checkpoints", "create Pod bert-worker-0", "create Pod bert-worker-1",
+	"create PodGroup bert-1", "create Service bert", "create PersistentVolumeClaim bert-checkpoints",
+	"create Pod bert-worker-0", "create Pod bert-worker-1",
 }
 
 func (f *fixture) claim(name string) *corev1.PersistentVolumeClaim {
 	f.t.Helper()
 	claim := &corev1.PersistentVolumeClaim{}
-	if err := f.store.Get(f.t.Context(), types.NamespacedName{Namespace: "default", Name: name}, claim); err != nil {
+	key := types.NamespacedName{Namespace: "default", Name: name}
+	if err := f.store.Get(f.t.Context(), key, claim); err != nil {
 		f.t.Fatal(err)
 	}
 	return claim
@@ -104,7 +107,8 @@ func TestClaimOfAFormerJobIsNotAdopted(t *testing.T) {
 	f.reconcile(t.Context())
 	f.reconcile(t.Context())
 	b := f.blocker()
-	if b.Reason != v1alpha1.ReasonNameTaken || b.Object != "persistentvolumeclaims/bert-checkpoints" || !strings.Contains(b.Message, "uid-former") ||
+	if b.Reason != v1alpha1.ReasonNameTaken || b.Object != "persistentvolumeclaims/bert-checkpoints" ||
+		!strings.Contains(b.Message, "uid-former") ||
 		!strings.Contains(b.NextStep, "{claimName: bert-checkpoints}") {
 		t.Errorf("the job must say whose claim it is and how to use it, got %+v", b)
 	}
@@ -137,21 +141,25 @@ func TestClaimThatIsRefused(t *testing.T) {
 	f.wants("queued", queued...)
 	f.reject = func(write string) error {
 		if strings.HasPrefix(write, "create PersistentVolumeClaim") {
-			return apierrors.NewForbidden(schema.GroupResource{Resource: "persistentvolumeclaims"}, "bert-checkpoints", errQuotaOfStorage)
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "persistentvolumeclaims"},
+				"bert-checkpoints", errQuotaOfStorage)
 		}
 		return nil
 	}
-	f.wants("no pod is made without its claim", "create PodGroup bert-1", "create Service bert", "create PersistentVolumeClaim bert-checkpoints: rejected")
+	f.wants("no pod is made without its claim", "create PodGroup bert-1", "create Service bert",
+		"create PersistentVolumeClaim bert-checkpoints: rejected")
 	f.sync()
 	f.clock.Step(trainingjob.StatusDelay)
 	f.reconcile(t.Context())
 	f.reconcile(t.Context())
-	if b := f.blocker(); b.Reason != v1alpha1.ReasonGroupRejected || !strings.Contains(b.Message, "PersistentVolumeClaim bert-checkpoints") {
+	if b := f.blocker(); b.Reason != v1alpha1.ReasonGroupRejected ||
+		!strings.Contains(b.Message, "PersistentVolumeClaim bert-checkpoints") {
 		t.Errorf("the job must say what was refused, got %+v", b)
 	}
 	f.reject = nil
 	f.clock.Step(5 * time.Minute)
-	if did, _, _ := f.reconcile(t.Context()); count(did, "create PersistentVolumeClaim") != 1 || count(did, "create Pod ") != 2 {
+	if did, _, _ := f.reconcile(t.Context()); count(did, "create PersistentVolumeClaim") != 1 ||
+		count(did, "create Pod ") != 2 {
 		t.Errorf("it is tried again, got %q", did)
 	}
 }
@@ -166,7 +174,8 @@ func (f *fixture) startGang() {
 	f.sync()
 	f.setPods(func(p *corev1.Pod) {
 		p.Spec.NodeName, p.Status.Phase = "node", corev1.PodRunning
-		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "trainer", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "trainer",
+			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
 	})
 	f.sync()
 	f.wants("running", "patch TrainingJob/status bert", "event GangRunning")
@@ -174,9 +183,12 @@ func (f *fixture) startGang() {
 
 func report(step, saved int64, now time.Time) *trainingjob.Reported {
 	first := int64(1)
-	r := &trainingjob.Reported{Received: now, Report: checkpoint.Report{Attempt: 1, Phase: checkpoint.PhaseTraining, Step: step, TotalSteps: 1000, FirstStep: &first}}
+	r := &trainingjob.Reported{Received: now, Report: checkpoint.Report{
+		Attempt: 1, Phase: checkpoint.PhaseTraining, Step: step, TotalSteps: 1000, FirstStep: &first,
+	}}
 	if saved > 0 {
-		r.Checkpoint = &checkpoint.Save{State: checkpoint.SaveCommitted, URI: "pvc://bert-checkpoints/attempt-1/step", Step: saved}
+		r.Checkpoint = &checkpoint.Save{State: checkpoint.SaveCommitted,
+			URI: "pvc://bert-checkpoints/attempt-1/step", Step: saved}
 	}
 	return r
 }
@@ -211,7 +223,8 @@ func TestReportsCostFewWrites(t *testing.T) {
 	if st.Progress == nil || *st.Progress.Percent != 7 || st.Checkpoint.Latest.Step != 70 {
 		t.Errorf("progress %+v, checkpoint %+v", st.Progress, st.Checkpoint)
 	}
-	if !trainingjob.Acknowledged(f.job(), &in.latest.Report) || trainingjob.Acknowledged(f.job(), &report(90, 90, f.clock.Now()).Report) {
+	if !trainingjob.Acknowledged(f.job(), &in.latest.Report) ||
+		trainingjob.Acknowledged(f.job(), &report(90, 90, f.clock.Now()).Report) {
 		t.Error("a commit is acknowledged once the status has it, and not before")
 	}
 	if err := f.store.Delete(t.Context(), f.job()); err != nil {
@@ -226,7 +239,8 @@ func TestSearchIsNoRank(t *testing.T) {
 	f, _ := newCheckpointFixture(t, checkpointed(2))
 	f.startGang()
 	for _, name := range []string{"bert-worker-0", "bert-worker-1"} {
-		if err := f.store.Delete(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}}); err != nil {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}}
+		if err := f.store.Delete(t.Context(), pod); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -241,7 +255,8 @@ func TestSearchIsNoRank(t *testing.T) {
 	f.setPods(func(p *corev1.Pod) {
 		word, err := checkpoint.Encode(checkpoint.Termination{
 			Reason: checkpoint.ExitResolved, Attempt: 1, Phase: checkpoint.PhaseResolved,
-			Checkpoint: &checkpoint.Save{State: checkpoint.SaveCommitted, URI: "pvc://bert-checkpoints/attempt-1/step-300", Step: 300},
+			Checkpoint: &checkpoint.Save{State: checkpoint.SaveCommitted,
+				URI: "pvc://bert-checkpoints/attempt-1/step-300", Step: 300},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -284,8 +299,10 @@ func TestSearchIsNoRank(t *testing.T) {
 
 func TestNoAgentNoQueue(t *testing.T) {
 	f := newFixture(t, checkpointed(2))
-	f.wants("without an agent the job waits, and says so", "patch TrainingJob/status bert", "event AgentNotConfigured")
-	if b := f.blocker(); b.Reason != v1alpha1.ReasonAgentNotConfigured || !strings.Contains(b.NextStep, "agent.image") {
+	f.wants("without an agent the job waits, and says so", "patch TrainingJob/status bert",
+		"event AgentNotConfigured")
+	if b := f.blocker(); b.Reason != v1alpha1.ReasonAgentNotConfigured ||
+		!strings.Contains(b.NextStep, "agent.image") {
 		t.Errorf("got %+v", b)
 	}
 	f.wants("and writes nothing more")
@@ -308,7 +325,8 @@ func TestWorkIsCountedOnce(t *testing.T) {
 	f.setPods(func(p *corev1.Pod) {
 		p.Status.Phase = corev1.PodFailed
 		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "trainer", State: corev1.ContainerState{
-			Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Message: `{"reason":"Exited","exitCode":1,"attempt":1,"log":"CUDA error: out of memory"}`},
+			Terminated: &corev1.ContainerStateTerminated{ExitCode: 1,
+				Message: `{"reason":"Exited","exitCode":1,"attempt":1,"log":"CUDA error: out of memory"}`},
 		}}}
 	})
 	f.sync()

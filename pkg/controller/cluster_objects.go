@@ -33,7 +33,9 @@ type clusterObjects struct {
 func newClusterObjects(mgr manager.Manager, allJobs func() []types.NamespacedName) (*clusterObjects, error) {
 	c, err := cluster.New(mgr.GetConfig(), func(o *cluster.Options) {
 		o.Scheme, o.HTTPClient, o.Logger = mgr.GetScheme(), mgr.GetHTTPClient(), mgr.GetLogger()
-		o.MapperProvider = func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return mgr.GetRESTMapper(), nil }
+		o.MapperProvider = func(*rest.Config, *http.Client) (meta.RESTMapper, error) {
+			return mgr.GetRESTMapper(), nil
+		}
 		o.Cache.DefaultTransform = cache.TransformStripManagedFields()
 	})
 	if err != nil {
@@ -43,7 +45,9 @@ func newClusterObjects(mgr manager.Manager, allJobs func() []types.NamespacedNam
 }
 
 // source of a kind: a change of one of its objects, which is rare, enqueues every job.
-func (c *clusterObjects) source(gvk schema.GroupVersionKind, scheme *runtime.Scheme) (*awaitableSource, error) {
+func (c *clusterObjects) source(
+	gvk schema.GroupVersionKind, scheme *runtime.Scheme,
+) (*awaitableSource, error) {
 	empty, err := newObject(scheme, gvk)
 	if err != nil {
 		return nil, err

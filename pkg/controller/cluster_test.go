@@ -13,7 +13,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	schedulingv1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
@@ -26,6 +25,10 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler/volcano"
 	"mlplatform.example.com/trainingjob-operator/test/fakescheduler"
 )
+
+var schedulerNames = []v1alpha1.SchedulerName{
+	v1alpha1.SchedulerVolcano, v1alpha1.SchedulerNative, v1alpha1.SchedulerCoscheduling,
+}
 
 // TestOperatorOnRealSchedulers proves the wiring against a real control plane with both schedulers.
 func TestOperatorOnRealSchedulers(t *testing.T) {
@@ -44,11 +47,11 @@ func TestOperatorOnRealSchedulers(t *testing.T) {
 	t.Run("a scheduler that is installed later", e.schedulerAppears)
 
 	backends := []scheduler.Backend{
-		volcano.New(volcano.DefaultOptions()), native.New(native.Options{}), coscheduling.New(coscheduling.Options{}),
+		volcano.New(volcano.DefaultOptions()), native.New(native.Options{}),
+		coscheduling.New(coscheduling.Options{}),
 	}
-	names := []v1alpha1.SchedulerName{v1alpha1.SchedulerVolcano, v1alpha1.SchedulerNative, v1alpha1.SchedulerCoscheduling}
 	e.operator = e.startOperator(t, backends...)
-	for _, name := range names {
+	for _, name := range schedulerNames {
 		e := e.on(name)
 		t.Run(string(name), func(t *testing.T) {
 			t.Run("a gang costs at most 14 writes and a settled job none", e.writes)
@@ -75,14 +78,17 @@ func (e environment) schedulerAppears(t *testing.T) {
 	e.create(t, job)
 	e.reaches(t, job, v1alpha1.PhasePending)
 	kind := later{}.Kinds()[0]
-	if b := e.blocked(t, job, v1alpha1.ReasonSchedulerMissing); !strings.Contains(b.Message, kind.GroupVersion().String()+" "+kind.Kind) {
+	b := e.blocked(t, job, v1alpha1.ReasonSchedulerMissing)
+	if !strings.Contains(b.Message, kind.GroupVersion().String()+" "+kind.Kind) {
 		t.Errorf("the missing kind must be named, got %+v", b)
 	}
 	e.install(t, "../../test/fakescheduler/crd.yaml")
 	e.reaches(t, job, v1alpha1.PhaseQueued)
 	e.eventually(t, "the group exists", func(context.Context) (bool, string) {
 		w := o.written(job.Namespace)
-		return slices.ContainsFunc(w, func(w string) bool { return strings.HasSuffix(w, "201") && strings.Contains(w, kind.Group) }), fmt.Sprint(w)
+		return slices.ContainsFunc(w, func(w string) bool {
+			return strings.HasSuffix(w, "201") && strings.Contains(w, kind.Group)
+		}), fmt.Sprint(w)
 	})
 }
 
@@ -93,19 +99,21 @@ func (e environment) writes(t *testing.T) {
 	// The event and counts that stand for 5 s come after the phase.
 	e.eventually(t, "nothing is pending any more", func(context.Context) (bool, string) {
 		got := e.reaches(t, job, v1alpha1.PhaseRunning)
-		return got.Status.ReadyReplicas == 8 && len(e.operator.written(job.Namespace)) >= 14, fmt.Sprint(e.operator.written(job.Namespace))
+		return got.Status.ReadyReplicas == 8 && len(e.operator.written(job.Namespace)) >= 14,
+			fmt.Sprint(e.operator.written(job.Namespace))
 	})
 	before := e.operator.written(job.Namespace)
 	if len(before) > 14 {
 		t.Errorf("%d writes:\n%s", len(before), strings.Join(before, "\n"))
 	}
 	for range 10 {
-		if _, err := e.operator.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(job)}); err != nil {
+		req := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(job)}
+		if _, err := e.operator.reconciler.Reconcile(t.Context(), req); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if after := e.operator.written(job.Namespace); len(after) != len(before) {
-		t.Errorf("ten passes over a settled job wrote:\n%s", strings.Join(after[len(before):], "\n"))
+		t.Errorf("ten reconciles of a settled job wrote:\n%s", strings.Join(after[len(before):], "\n"))
 	}
 }
 
@@ -123,7 +131,8 @@ func (e environment) foreignPod(t *testing.T) {
 	}
 	e.eventually(t, "the other ranks are given back", func(ctx context.Context) (bool, string) {
 		pods := e.pods(ctx, t, ns)
-		return len(pods) == 1 && pods[0].UID == foreign.UID && len(pods[0].OwnerReferences) == 0, fmt.Sprint(len(pods))
+		return len(pods) == 1 && pods[0].UID == foreign.UID && len(pods[0].OwnerReferences) == 0,
+			fmt.Sprint(len(pods))
 	})
 	if err := e.client.Delete(t.Context(), foreign); err != nil {
 		t.Fatal(err)
@@ -135,7 +144,8 @@ func (e environment) recreated(t *testing.T) {
 	job := e.job(e.namespace(t), "bert", 2)
 	e.create(t, job)
 	e.reaches(t, job, v1alpha1.PhaseRunning)
-	if err := e.client.Delete(t.Context(), job, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
+	background := client.PropagationPolicy(metav1.DeletePropagationBackground)
+	if err := e.client.Delete(t.Context(), job, background); err != nil {
 		t.Fatal(err)
 	}
 	next := e.job(job.Namespace, "bert", 2)
@@ -197,7 +207,8 @@ func (e environment) priorityClass(t *testing.T) {
 		if sch := got.Status.Scheduling; sch != nil && sch.Blocker != nil {
 			b = *sch.Blocker
 		}
-		return b.Reason == v1alpha1.ReasonPriorityClassNotFound && strings.Contains(b.Message, "nonesuch"), fmt.Sprintf("%+v", b)
+		return b.Reason == v1alpha1.ReasonPriorityClassNotFound && strings.Contains(b.Message, "nonesuch"),
+			fmt.Sprintf("%+v", b)
 	})
 	t.Logf("%s: %s", b.Reason, b.Message)
 }
@@ -209,7 +220,7 @@ func (e environment) removedField(t *testing.T) {
 	e.create(t, job)
 	group := &schedulingv1beta1.PodGroup{}
 	queueOf := func(ctx context.Context) string {
-		if err := e.client.Get(ctx, types.NamespacedName{Namespace: job.Namespace, Name: "wide"}, group); err != nil {
+		if err := e.client.Get(ctx, client.ObjectKeyFromObject(job), group); err != nil {
 			return err.Error()
 		}
 		return group.Spec.Queue
@@ -244,7 +255,7 @@ func (e environment) removedField(t *testing.T) {
 func (e environment) startedAnew(t *testing.T, backends []scheduler.Backend) {
 	ns := e.namespace(t)
 	var jobs []*v1alpha1.TrainingJob
-	for _, name := range []v1alpha1.SchedulerName{v1alpha1.SchedulerVolcano, v1alpha1.SchedulerNative, v1alpha1.SchedulerCoscheduling} {
+	for _, name := range schedulerNames {
 		job := e.on(name).job(ns, string(name), 2)
 		e.create(t, job)
 		jobs = append(jobs, e.reaches(t, job, v1alpha1.PhaseRunning))
@@ -257,7 +268,8 @@ func (e environment) startedAnew(t *testing.T, backends []scheduler.Backend) {
 	})
 	for range 3 {
 		for _, job := range jobs {
-			if _, err := next.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(job)}); err != nil {
+			req := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(job)}
+			if _, err := next.reconciler.Reconcile(t.Context(), req); err != nil {
 				t.Fatal(err)
 			}
 		}

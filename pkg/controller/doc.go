@@ -1,10 +1,11 @@
 // Package controller is the imperative shell around the pure core of pkg/trainingjob. It answers one
 // question: how does what the core decides reach the API server, once, whatever goes wrong on the way?
 //
-//	watches ──▶ ownedCache (what exists, by owner UID, overlaid by our own writes)    jobStates (what we remember)
-//	               │                                                                       │
-//	gatherer ──────┴──▶ Snapshot ──trainingjob.Decide──▶ Plan ──▶ writer: group, Service, deletes, creates
-//	                                                          └──▶ statusWriter: status, once ──▶ events, metrics
+//	informers -> ownedCache: what exists, by owner UID, overlaid by our own writes
+//	                 |           jobStates: what one reconcile remembers for the next
+//	                 v                   v
+//	gatherer -> Snapshot -> trainingjob.Decide -> Plan -> writer: group, Service, deletes, creates
+//	                                                   -> statusWriter: status, once; events, metrics
 //
 // Nothing here knows what a phase means: the shell gathers, carries out the plan and remembers rejections.
 //

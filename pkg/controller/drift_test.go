@@ -91,7 +91,8 @@ func TestDesiredContent(t *testing.T) {
 func TestDriftCheckLeavesTheCacheAlone(t *testing.T) {
 	metadata := map[string]any{"name": "bert"}
 	have := &unstructured.Unstructured{Object: map[string]any{"metadata": metadata}}
-	want := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Group", "metadata": metadata}}
+	want := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Group",
+		"metadata": metadata}}
 	if drifted, err := hasDrifted(have, want); err != nil || drifted {
 		t.Errorf("hasDrifted = %v, %v", drifted, err)
 	}

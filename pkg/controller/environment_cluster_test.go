@@ -81,7 +81,9 @@ func (c countWrites) RoundTrip(req *http.Request) (*http.Response, error) {
 func (o *operator) written(namespace string) []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(o.writes), func(w string) bool { return !strings.Contains(w, "/namespaces/"+namespace+"/") })
+	return slices.DeleteFunc(slices.Clone(o.writes), func(w string) bool {
+		return !strings.Contains(w, "/namespaces/"+namespace+"/")
+	})
 }
 
 func newEnvironment(t *testing.T, cluster *localcluster.Cluster) environment {
@@ -159,7 +161,8 @@ func (e environment) startOperator(t *testing.T, backends ...scheduler.Backend) 
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	if o.reconciler, err = setup(ctx, mgr, Options{
-		Backends: backends, Registry: prometheus.NewRegistry(), Agent: func() trainingjob.Agent { return trainingjob.Agent{Image: "agent"} },
+		Backends: backends, Registry: prometheus.NewRegistry(),
+		Agent: func() trainingjob.Agent { return trainingjob.Agent{Image: "agent"} },
 	}.withDefaults(mgr)); err != nil {
 		t.Fatal(err)
 	}
@@ -183,11 +186,12 @@ func (e environment) startOperator(t *testing.T, backends ...scheduler.Backend) 
 func (e environment) eventually(t *testing.T, what string, is func(context.Context) (bool, string)) {
 	t.Helper()
 	var last string
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 120*time.Second, true, func(ctx context.Context) (bool, error) {
+	poll := func(ctx context.Context) (bool, error) {
 		var ok bool
 		ok, last = is(ctx)
 		return ok, nil
-	})
+	}
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 120*time.Second, true, poll)
 	if err != nil {
 		t.Fatalf("waiting until %s: %v; last: %s", what, err, last)
 	}
@@ -202,7 +206,8 @@ func (e environment) namespace(t *testing.T) string {
 	}
 	t.Cleanup(func() {
 		ctx := context.Background()
-		err := e.client.DeleteAllOf(ctx, &v1alpha1.TrainingJob{}, client.InNamespace(ns.Name), client.PropagationPolicy(metav1.DeletePropagationBackground))
+		err := e.client.DeleteAllOf(ctx, &v1alpha1.TrainingJob{}, client.InNamespace(ns.Name),
+			client.PropagationPolicy(metav1.DeletePropagationBackground))
 		if err != nil {
 			t.Error(err)
 		}
@@ -226,14 +231,17 @@ func (e environment) create(t *testing.T, obj client.Object) {
 }
 
 // reaches waits for a phase and returns the job.
-func (e environment) reaches(t *testing.T, job *v1alpha1.TrainingJob, phase v1alpha1.Phase) *v1alpha1.TrainingJob {
+func (e environment) reaches(
+	t *testing.T, job *v1alpha1.TrainingJob, phase v1alpha1.Phase,
+) *v1alpha1.TrainingJob {
 	t.Helper()
 	got := &v1alpha1.TrainingJob{}
 	e.eventually(t, fmt.Sprintf("%s is %s", job.Name, phase), func(ctx context.Context) (bool, string) {
 		if err := e.client.Get(ctx, client.ObjectKeyFromObject(job), got); err != nil {
 			return false, err.Error()
 		}
-		return got.Status.Phase == phase, fmt.Sprintf("%s: %s %+v", got.Status.Phase, got.Status.Message, got.Status.Scheduling)
+		return got.Status.Phase == phase,
+			fmt.Sprintf("%s: %s %+v", got.Status.Phase, got.Status.Message, got.Status.Scheduling)
 	})
 	return got
 }

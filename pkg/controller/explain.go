@@ -30,7 +30,8 @@ type explainer struct {
 // explain returns the Snapshot's Why; nil: the job does not wait for its scheduler. Nothing is computed until
 // it is called.
 func (e *explainer) explain(ctx context.Context, s *observed) func() (scheduler.Explanation, bool) {
-	if e.state == nil || s.Backend == nil || len(s.gang.Roles) == 0 || s.Job.Status.Phase != v1alpha1.PhaseQueued {
+	if e.state == nil || s.Backend == nil || len(s.gang.Roles) == 0 ||
+		s.Job.Status.Phase != v1alpha1.PhaseQueued {
 		return nil
 	}
 	claims := e.claims(ctx, s)

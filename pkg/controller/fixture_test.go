@@ -62,7 +62,8 @@ func newFixture(t testing.TB, job *v1alpha1.TrainingJob, objects ...client.Objec
 		}
 	}
 	f := &fixture{t: t, clock: testingclock.NewFakeClock(start), delivered: map[types.UID]client.Object{}}
-	f.store = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(job).WithObjects(append(objects, job)...).Build()
+	f.store = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(job).WithObjects(append(objects,
+		job)...).Build()
 	f.registry = prometheus.NewRegistry()
 	metrics, err := newMetrics(f.registry)
 	if err != nil {
@@ -91,14 +92,18 @@ func (f *fixture) restart() {
 
 func (f *fixture) interceptors() interceptor.Funcs {
 	return interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+		Get: func(
+			ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption,
+		) error {
 			if job, ok := obj.(*v1alpha1.TrainingJob); ok && f.cached != nil {
 				f.cached.DeepCopyInto(job)
 				return nil
 			}
 			return c.Get(ctx, key, obj, opts...)
 		},
-		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+		Create: func(
+			ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption,
+		) error {
 			if err := f.recordWrite("create", obj, ""); err != nil {
 				return err
 			}
@@ -106,25 +111,34 @@ func (f *fixture) interceptors() interceptor.Funcs {
 			obj.SetCreationTimestamp(metav1.NewTime(f.clock.Now()))
 			return c.Create(ctx, obj, opts...)
 		},
-		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
+		Delete: func(
+			ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption,
+		) error {
 			if err := f.recordWrite("delete", obj, ""); err != nil {
 				return err
 			}
 			return c.Delete(ctx, obj, opts...)
 		},
-		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+		Patch: func(
+			ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption,
+		) error {
 			if err := f.recordWrite("patch", obj, ""); err != nil {
 				return err
 			}
 			return c.Patch(ctx, obj, patch, opts...)
 		},
-		Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+		Apply: func(
+			ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, opts ...client.ApplyOption,
+		) error {
 			if err := f.record("apply"); err != nil {
 				return err
 			}
 			return c.Apply(ctx, obj, opts...)
 		},
-		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+		SubResourcePatch: func(
+			ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch,
+			opts ...client.SubResourcePatchOption,
+		) error {
 			if err := f.recordWrite("patch", obj, "/"+sub); err != nil {
 				return err
 			}
@@ -161,7 +175,7 @@ func (f *fixture) record(what string) error {
 // pass makes one pass and returns what it did, creates of pods sorted.
 func (f *fixture) reconcile(ctx context.Context) ([]string, reconcile.Result, error) {
 	f.did = nil
-	result, err := f.r.Reconcile(ctx, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "default", Name: "bert"}})
+	result, err := f.r.Reconcile(ctx, reconcile.Request{NamespacedName: bertName})
 	did := f.did
 	slices.SortStableFunc(did, func(a, b string) int {
 		if strings.HasPrefix(a, "create Pod ") && strings.HasPrefix(b, "create Pod ") ||
@@ -190,7 +204,9 @@ func (f *fixture) wants(reason string, want ...string) reconcile.Result {
 func (f *fixture) sync() {
 	f.t.Helper()
 	now := map[types.UID]client.Object{}
-	for _, list := range []client.ObjectList{&corev1.PodList{}, &corev1.ServiceList{}, &schedulingv1alpha2.PodGroupList{}} {
+	for _, list := range []client.ObjectList{
+		&corev1.PodList{}, &corev1.ServiceList{}, &schedulingv1alpha2.PodGroupList{},
+	} {
 		if err := f.store.List(f.t.Context(), list); err != nil {
 			f.t.Fatal(err)
 		}
@@ -234,7 +250,8 @@ func eachItem(list client.ObjectList, do func(client.Object)) error {
 func (f *fixture) setPods(change func(*corev1.Pod)) {
 	f.t.Helper()
 	pods := &corev1.PodList{}
-	if err := f.store.List(f.t.Context(), pods, client.MatchingLabels{v1alpha1.LabelJobName: "bert"}); err != nil {
+	ofJob := client.MatchingLabels{v1alpha1.LabelJobName: "bert"}
+	if err := f.store.List(f.t.Context(), pods, ofJob); err != nil {
 		f.t.Fatal(err)
 	}
 	for i := range pods.Items {
@@ -254,7 +271,7 @@ func (f *fixture) setPods(change func(*corev1.Pod)) {
 func (f *fixture) job() *v1alpha1.TrainingJob {
 	f.t.Helper()
 	job := &v1alpha1.TrainingJob{}
-	if err := f.store.Get(f.t.Context(), types.NamespacedName{Namespace: "default", Name: "bert"}, job); err != nil {
+	if err := f.store.Get(f.t.Context(), bertName, job); err != nil {
 		f.t.Fatal(err)
 	}
 	return job
@@ -262,7 +279,9 @@ func (f *fixture) job() *v1alpha1.TrainingJob {
 
 type uncachedReader struct{ *fixture }
 
-func (u uncachedReader) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+func (u uncachedReader) Get(
+	ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption,
+) error {
 	if job, ok := obj.(*v1alpha1.TrainingJob); ok && u.uncached != nil {
 		u.uncached.DeepCopyInto(job)
 		return nil

@@ -126,14 +126,17 @@ func (w *writer) applyObject(
 
 // moveFieldsToApply moves the ownership of the fields that our Create set to our applies, once. Otherwise two
 // managers of ours own each field, and one that an apply leaves out would stay.
-func (w *writer) moveFieldsToApply(ctx context.Context, gvk schema.GroupVersionKind, have client.Object) error {
+func (w *writer) moveFieldsToApply(
+	ctx context.Context, gvk schema.GroupVersionKind, have client.Object,
+) error {
 	live, err := w.live.object(ctx, gvk, have.GetName(), have.GetNamespace())
 	if apierrors.IsNotFound(err) || err == nil && live.GetUID() != have.GetUID() {
 		return errStale
 	} else if err != nil {
 		return err
 	}
-	patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, sets.New(v1alpha1.OperatorName), v1alpha1.OperatorName)
+	creators := sets.New(v1alpha1.OperatorName)
+	patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, creators, v1alpha1.OperatorName)
 	if err != nil {
 		return fmt.Errorf("reading who owns the fields of %s %s: %w", gvk.Kind, have.GetName(), err)
 	}

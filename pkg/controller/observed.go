@@ -54,7 +54,9 @@ func objectsOf(b scheduler.Backend, owned []ownedObject) []client.Object {
 // hasPods reports whether ranks of the attempt exist.
 func hasPods(pods []*corev1.Pod, attempt int32) bool {
 	label := fmt.Sprint(attempt)
-	return slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return p.Labels[v1alpha1.LabelAttempt] == label })
+	return slices.ContainsFunc(pods, func(p *corev1.Pod) bool {
+		return p.Labels[v1alpha1.LabelAttempt] == label
+	})
 }
 
 // nodeReady reports whether the node's kubelet says that it is ready.

@@ -159,7 +159,8 @@ func TestForgedNameOfTheOwner(t *testing.T) {
 func TestOverdueWritesAreNamed(t *testing.T) {
 	c, clock := newTestCache()
 	c.assume("uid-bert", podKind, rankPod("a", "9"))
-	if overdue, next := c.overdueAssumed("uid-bert"); len(overdue) != 0 || !next.Equal(start.Add(assumedTimeout)) {
+	if overdue, next := c.overdueAssumed("uid-bert"); len(overdue) != 0 ||
+		!next.Equal(start.Add(assumedTimeout)) {
 		t.Errorf("got %v, %v", overdue, next)
 	}
 	clock.Step(assumedTimeout + time.Second)

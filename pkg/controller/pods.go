@@ -25,7 +25,9 @@ func (e createError) Unwrap() error { return e.error }
 // createPods creates the ranks of a plan, in rank order and bounded in parallel. After an error no further
 // create is begun. Where the last try was rejected the first rank goes alone, so that a quota that is still
 // used up costs one write.
-func (w *writer) createPods(ctx context.Context, s *observed, ranks []trainingjob.RankRef, attempt int32) error {
+func (w *writer) createPods(
+	ctx context.Context, s *observed, ranks []trainingjob.RankRef, attempt int32,
+) error {
 	if s.Backend == nil {
 		return nil
 	}

@@ -18,7 +18,9 @@ import (
 
 var (
 	queued  = []string{"patch TrainingJob/status bert", "event Queued"}
-	created = []string{"create PodGroup bert-1", "create Service bert", "create Pod bert-worker-0", "create Pod bert-worker-1"}
+	created = []string{
+		"create PodGroup bert-1", "create Service bert", "create Pod bert-worker-0", "create Pod bert-worker-1",
+	}
 )
 
 func TestTransitionIsWrittenAloneAndEventsAfterIt(t *testing.T) {
@@ -39,11 +41,13 @@ func TestTransitionIsWrittenAloneAndEventsAfterIt(t *testing.T) {
 }
 
 func TestNoEventWithoutPersistence(t *testing.T) {
-	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "trainingjobs"}, "bert", errors.New("changed"))
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "trainingjobs"}, "bert",
+		errors.New("changed"))
 	f := newFixture(t, bert(2))
 	f.reject = func(string) error { return conflict }
-	if result := f.wants("a conflict is silent", "patch TrainingJob/status bert: rejected"); result.RequeueAfter != conflictRequeue {
-		t.Errorf("a conflict is tried again conflictRequeue, got %v", result)
+	result := f.wants("a conflict is silent", "patch TrainingJob/status bert: rejected")
+	if result.RequeueAfter != conflictRequeue {
+		t.Errorf("a conflict is tried again soon, got %v", result)
 	}
 	f.reject = nil
 	f.wants("and then written", queued...)
@@ -80,8 +84,9 @@ func TestFirstCreateReadsTheJobUncached(t *testing.T) {
 	f.wants("queued", queued...)
 	f.uncached = f.job()
 	f.uncached.Status.Attempt = 2
-	if result := f.wants("another leader has made attempt 2: nothing is created for attempt 1"); result.RequeueAfter != conflictRequeue {
-		t.Errorf("it is looked at again conflictRequeue, got %v", result)
+	result := f.wants("another leader has made attempt 2: nothing is created for attempt 1")
+	if result.RequeueAfter != conflictRequeue {
+		t.Errorf("it is looked at again soon, got %v", result)
 	}
 	f.uncached = nil
 	f.wants("confirmed", created...)

@@ -41,7 +41,8 @@ func (r *rejection) delay(retries int) time.Duration {
 	return min(d, r.maxDelay)
 }
 
-const correctIt = "correct what the message names, in the job or in the cluster; a changed job is tried at once"
+const correctIt = "correct what the message names, in the job or in the cluster; " +
+	"a changed job is tried at once"
 
 // rejectedPod returns the rejection of one of the gang's pods; false: the error is none. livePods is how many
 // pods of the job exist: a quota counts them as used.
@@ -126,7 +127,9 @@ func unsupportedGang(err error) *rejection {
 
 // nameTaken is the rejection where another object has the name that ours must have. A holder that is
 // terminating, or belongs to a former job of the same name, frees it soon.
-func nameTaken(gvk schema.GroupVersionKind, name string, job *v1alpha1.TrainingJob, holder client.Object) *rejection {
+func nameTaken(
+	gvk schema.GroupVersionKind, name string, job *v1alpha1.TrainingJob, holder client.Object,
+) *rejection {
 	whose, delay := "it belongs to nobody", 5*time.Second
 	if ref := metav1.GetControllerOf(holder); ref != nil {
 		whose = fmt.Sprintf("it belongs to %s %s", ref.Kind, ref.Name)
@@ -160,8 +163,8 @@ func claimTaken(job *v1alpha1.TrainingJob, holder client.Object) *rejection {
 	if holder.GetDeletionTimestamp() != nil {
 		r.blocker.NextStep = "wait until nothing uses the claim any more: then a new one is created"
 	} else if uid := holder.GetLabels()[v1alpha1.LabelJobUID]; uid != "" {
-		r.blocker.Message = fmt.Sprintf(
-			"the name of claim %s is taken: it holds the checkpoints of a former job, with UID %s", holder.GetName(), uid)
+		const taken = "the name of claim %s is taken: it holds the checkpoints of a former job, with UID %s"
+		r.blocker.Message = fmt.Sprintf(taken, holder.GetName(), uid)
 	}
 	return r
 }
@@ -172,5 +175,6 @@ func isRejection(err error) bool {
 		return false
 	}
 	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
-		apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsRequestEntityTooLargeError(err)
+		apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) ||
+		apierrors.IsRequestEntityTooLargeError(err)
 }

@@ -28,32 +28,48 @@ func overQuota(used int) error {
 
 func TestRejectedPod(t *testing.T) {
 	gang := scheduler.Gang{
-		Name: "bert", Namespace: "ml", MinAvailable: 2, MinResources: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8")},
+		Name: "bert", Namespace: "ml", MinAvailable: 2,
+		MinResources: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8")},
 	}
 	tests := map[string]struct {
 		err    error
 		reason string
 		says   string
 	}{
-		"quota":            {overQuota(4), v1alpha1.ReasonQuotaExceeded, "it needs 2 pods; resource quota team of namespace ml has 1 pods free of 4"},
-		"larger than it":   {apierrors.NewForbidden(pods, "p", errors.New("exceeded quota: g, requested: requests.nvidia.com/gpu=4, used: requests.nvidia.com/gpu=0, limited: requests.nvidia.com/gpu=6")), v1alpha1.ReasonExceedsQuota, "it can never start: it needs 8 nvidia.com/gpu and the whole of resource quota g of namespace ml is 6 nvidia.com/gpu"},
-		"without numbers":  {overQuota(1), v1alpha1.ReasonQuotaExceeded, "resource quota team of namespace ml is used up: a rank requests pods=1,requests.cpu=2, the limit is pods=4"},
-		"priority class":   {apierrors.NewForbidden(pods, "p", errors.New("no PriorityClass with name high was found")), v1alpha1.ReasonPriorityClassNotFound, "priority class high does not exist"},
-		"invalid":          {apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "p", nil), v1alpha1.ReasonPodRejected, "is invalid"},
-		"timeout":          {apierrors.NewTimeoutError("slow", 1), "", ""},
-		"too many":         {apierrors.NewTooManyRequests("later", 1), "", ""},
-		"webhook is down":  {apierrors.NewInternalError(errors.New("failed calling webhook")), "", ""},
-		"quota conflict":   {apierrors.NewConflict(schema.GroupResource{Resource: "resourcequotas"}, "team", errors.New("changed")), "", ""},
+		"quota": {overQuota(4), v1alpha1.ReasonQuotaExceeded,
+			"it needs 2 pods; resource quota team of namespace ml has 1 pods free of 4"},
+		"larger than it": {apierrors.NewForbidden(pods, "p", errors.New("exceeded quota: g, "+
+			"requested: requests.nvidia.com/gpu=4, used: requests.nvidia.com/gpu=0, "+
+			"limited: requests.nvidia.com/gpu=6")),
+			v1alpha1.ReasonExceedsQuota,
+			"it can never start: it needs 8 nvidia.com/gpu and the whole of resource quota g of namespace ml " +
+				"is 6 nvidia.com/gpu"},
+		"without numbers": {overQuota(1), v1alpha1.ReasonQuotaExceeded,
+			"resource quota team of namespace ml is used up: " +
+				"a rank requests pods=1,requests.cpu=2, the limit is pods=4"},
+		"priority class": {
+			apierrors.NewForbidden(pods, "p", errors.New("no PriorityClass with name high was found")),
+			v1alpha1.ReasonPriorityClassNotFound, "priority class high does not exist",
+		},
+		"invalid": {apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "p", nil),
+			v1alpha1.ReasonPodRejected, "is invalid"},
+		"timeout":         {apierrors.NewTimeoutError("slow", 1), "", ""},
+		"too many":        {apierrors.NewTooManyRequests("later", 1), "", ""},
+		"webhook is down": {apierrors.NewInternalError(errors.New("failed calling webhook")), "", ""},
+		"quota conflict": {apierrors.NewConflict(schema.GroupResource{Resource: "resourcequotas"}, "team",
+			errors.New("changed")), "", ""},
 		"no connection":    {errors.New("connection refused"), "", ""},
 		"namespace ending": {terminating(), "", ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, refused := rejectedPod(fmt.Errorf("wrapped: %w", tc.err), gang, 1)
-			if refused != (tc.reason != "") {
-				t.Fatalf("refused = %v", refused)
+			got, rejected := rejectedPod(fmt.Errorf("wrapped: %w", tc.err), gang, 1)
+			if rejected != (tc.reason != "") {
+				t.Fatalf("rejected = %v", rejected)
 			}
-			if refused && (got.blocker.Reason != tc.reason || !strings.Contains(got.blocker.Message, tc.says) || got.blocker.NextStep == "" || !got.giveBack) {
+			if rejected &&
+				(got.blocker.Reason != tc.reason || !strings.Contains(got.blocker.Message, tc.says) ||
+					got.blocker.NextStep == "" || !got.giveBack) {
 				t.Errorf("got %+v", got)
 			}
 		})
@@ -80,7 +96,8 @@ func TestQuotaInTheMiddleOfAGangGivesEverythingBack(t *testing.T) {
 		}
 		return nil
 	}
-	if result := f.wants("the quota stops the gang", append(created[:3:3], "create Pod bert-worker-1: rejected")...); result.RequeueAfter != rejectionRequeue {
+	result := f.wants("the quota stops the gang", append(created[:3:3], "create Pod bert-worker-1: rejected")...)
+	if result.RequeueAfter != rejectionRequeue {
 		t.Errorf("the refusal is decided upon at once, got %v", result)
 	}
 	f.sync()
@@ -151,7 +168,9 @@ func TestForeignNameIsNeverAdopted(t *testing.T) {
 	}{
 		"nobody's": {&corev1.Pod{}, "it belongs to nobody", created, []string{"delete Pod bert-worker-0"}},
 		"an old job's": {
-			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(elder, jobKind)}}},
+			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(elder, jobKind)},
+			}},
 			"the former job of this name", created[:2], nil,
 		},
 	}
@@ -163,7 +182,8 @@ func TestForeignNameIsNeverAdopted(t *testing.T) {
 			f.wants("queued", queued...)
 			f.wants("the name is taken", tc.tried...)
 			o := f.r.states.backoff(f.job())
-			if o == nil || o.Blocker.Reason != v1alpha1.ReasonNameTaken || !strings.Contains(o.Blocker.Message, tc.says) {
+			if o == nil || o.Blocker.Reason != v1alpha1.ReasonNameTaken ||
+				!strings.Contains(o.Blocker.Message, tc.says) {
 				t.Fatalf("got %+v", o)
 			}
 			f.sync()
@@ -187,7 +207,8 @@ func TestNoRankBesideThoseOfTheFormerJob(t *testing.T) {
 	former.UID = "uid-former"
 	pod := func(name string) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-			Name: name, Namespace: "default", UID: types.UID("uid-" + name), Labels: map[string]string{v1alpha1.LabelJobName: "bert"},
+			Name: name, Namespace: "default", UID: types.UID("uid-" + name),
+			Labels:          map[string]string{v1alpha1.LabelJobName: "bert"},
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(former, jobKind)},
 		}}
 	}
@@ -195,10 +216,12 @@ func TestNoRankBesideThoseOfTheFormerJob(t *testing.T) {
 	f := newFixture(t, bert(2), one, three)
 	f.sync()
 	f.wants("queued", queued...)
-	f.wants("both names that are wanted could be tried, and none is", "create PodGroup bert-1", "create Service bert")
+	f.wants("both names that are wanted could be tried, and none is", "create PodGroup bert-1",
+		"create Service bert")
 	for i, left := range []*corev1.Pod{one, three} {
 		o := f.r.states.backoff(f.job())
-		if o == nil || o.Blocker.Object != "pods/"+left.Name || !strings.Contains(o.Blocker.Message, "the former job of this name") {
+		if o == nil || o.Blocker.Object != "pods/"+left.Name ||
+			!strings.Contains(o.Blocker.Message, "the former job of this name") {
 			t.Fatalf("after %d pods have gone: %+v", i, o)
 		}
 		if err := f.store.Delete(t.Context(), left); err != nil {
@@ -228,7 +251,8 @@ func TestNameOfTheFormerJobIsFreeAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.sync()
-	f.wants("its deletion is what the job waits for, not the clock", "create PodGroup bert-1", "create Pod bert-worker-0", "create Pod bert-worker-1")
+	f.wants("its deletion is what the job waits for, not the clock", "create PodGroup bert-1",
+		"create Pod bert-worker-0", "create Pod bert-worker-1")
 }
 
 // A pod of ours whose label was taken off is invisible to the watch, and still ours.
@@ -246,7 +270,8 @@ func TestOwnPodThatTheWatchDoesNotShow(t *testing.T) {
 	f.wants("it is found by its name", created[:3]...)
 	f.wants("and remembered")
 	f.clock.Step(assumedTimeout)
-	f.wants("also when the watch does not show it for long; it is counted by now", "patch TrainingJob/status bert")
+	f.wants("also when the watch does not show it for long; it is counted by now",
+		"patch TrainingJob/status bert")
 	if err := f.store.Delete(t.Context(), mine); err != nil {
 		t.Fatal(err)
 	}
@@ -274,10 +299,14 @@ func count(did []string, prefix string) int {
 }
 
 func TestForeignGroupIsTriedAgainInTime(t *testing.T) {
-	foreign := &schedulingv1alpha2.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "bert-1", Namespace: "default", UID: "uid-foreign"}}
+	foreign := &schedulingv1alpha2.PodGroup{ObjectMeta: metav1.ObjectMeta{
+		Name: "bert-1", Namespace: "default", UID: "uid-foreign",
+	}}
 	f := newFixture(t, bert(2), foreign)
 	f.wants("queued", queued...)
-	if result := f.wants("the name is taken; no pod without a group", "create PodGroup bert-1", "create Service bert"); result.RequeueAfter != rejectionRequeue {
+	result := f.wants("the name is taken; no pod without a group",
+		"create PodGroup bert-1", "create Service bert")
+	if result.RequeueAfter != rejectionRequeue {
 		t.Errorf("got %v", result)
 	}
 	if result := f.wants("and not tried again at once"); result.RequeueAfter < time.Second {
@@ -288,7 +317,8 @@ func TestForeignGroupIsTriedAgainInTime(t *testing.T) {
 	}
 	f.wants("nor before its time")
 	f.clock.Step(6 * time.Second)
-	f.wants("then everything is made", "create PodGroup bert-1", "create Pod bert-worker-0", "create Pod bert-worker-1")
+	f.wants("then everything is made", "create PodGroup bert-1", "create Pod bert-worker-0",
+		"create Pod bert-worker-1")
 	if o := f.r.states.backoff(f.job()); o != nil {
 		t.Errorf("what is overcome is forgotten, got %+v", o)
 	}

@@ -154,7 +154,8 @@ func newReconciler(d dependencies, o Options) *Reconciler {
 	live := liveReader{Reader: d.uncached, scheme: o.Client.Scheme()}
 	owned := newOwnedCache(o.Clock, d.states.objectGone)
 	return &Reconciler{
-		client: o.Client, clock: o.Clock, owned: owned, states: d.states, availability: d.availability, reports: o.Reports,
+		client: o.Client, clock: o.Clock, owned: owned, states: d.states, availability: d.availability,
+		reports: o.Reports,
 		gatherer: &gatherer{
 			client: o.Client, live: live, clock: o.Clock, owned: owned, states: d.states,
 			availability: d.availability, clusterObjects: d.clusterObjects,

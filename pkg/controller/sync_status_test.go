@@ -26,7 +26,9 @@ func (b finalizerBackend) Objects(g scheduler.Gang) ([]client.Object, error) {
 	return objs, err
 }
 
-func (b finalizerBackend) SyncStatus(_ scheduler.Gang, status scheduler.GangStatus, objs []client.Object) []scheduler.Write {
+func (b finalizerBackend) SyncStatus(
+	_ scheduler.Gang, status scheduler.GangStatus, objs []client.Object,
+) []scheduler.Write {
 	var writes []scheduler.Write
 	for _, group := range objs {
 		changed := group.DeepCopyObject().(client.Object)
@@ -34,7 +36,8 @@ func (b finalizerBackend) SyncStatus(_ scheduler.Gang, status scheduler.GangStat
 		case status.Finished && group.GetAnnotations()[endMessage] == "":
 			changed.SetAnnotations(map[string]string{endMessage: status.Message})
 			changed.SetFinalizers(nil)
-		case group.GetDeletionTimestamp() != nil && status.PodsLeft == 0 && slices.Contains(group.GetFinalizers(), finalizer),
+		case group.GetDeletionTimestamp() != nil && status.PodsLeft == 0 &&
+			slices.Contains(group.GetFinalizers(), finalizer),
 			status.Gone && status.PodsLeft == 0 && len(group.GetFinalizers()) > 0:
 			changed.SetFinalizers(nil)
 		default:
@@ -49,7 +52,8 @@ func newFinalizerFixture(t *testing.T) *fixture {
 	f := newFixture(t, bert(2))
 	f.r.availability.backends = []scheduler.Backend{finalizerBackend{native.New(native.Options{})}}
 	f.wants("queued", queued...)
-	f.wants("created", "create PodGroup bert-1", "create Service bert", "create Pod bert-worker-0", "create Pod bert-worker-1")
+	f.wants("created", "create PodGroup bert-1", "create Service bert", "create Pod bert-worker-0",
+		"create Pod bert-worker-1")
 	f.sync()
 	f.setPods(func(p *corev1.Pod) { p.Spec.NodeName, p.Status.Phase = "node", corev1.PodRunning })
 	f.sync()

@@ -42,8 +42,8 @@ func (w *writer) confirmAttempt(ctx context.Context, job *v1alpha1.TrainingJob) 
 	} else if err != nil {
 		return fmt.Errorf("reading the job uncached: %w", err)
 	}
-	if live.UID != job.UID || live.Status.Attempt != job.Status.Attempt || live.Status.Phase != job.Status.Phase ||
-		live.Generation != job.Generation || !live.DeletionTimestamp.IsZero() {
+	if live.UID != job.UID || live.Generation != job.Generation || !live.DeletionTimestamp.IsZero() ||
+		live.Status.Attempt != job.Status.Attempt || live.Status.Phase != job.Status.Phase {
 		return errStale
 	}
 	w.states.setAttemptConfirmed(job.UID, job.Status.Attempt)
