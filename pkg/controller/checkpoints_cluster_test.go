@@ -5,7 +5,6 @@ package controller
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -23,13 +22,7 @@ import (
 // the volume finds.
 func (e environment) saves(t *testing.T) {
 	ns := e.namespace(t)
-	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: ns}}
-	volume.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}
-	volume.Spec.Capacity = corev1.ResourceList{corev1.ResourceStorage: *quantity("10Gi")}
-	volume.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
-	volume.Spec.ClaimRef = &corev1.ObjectReference{Namespace: ns, Name: "bert-checkpoints"}
-	volume.Spec.HostPath = &corev1.HostPathVolumeSource{Path: "/nowhere"}
-	e.create(t, volume)
+	e.create(t, checkpointVolume(ns))
 	job := e.job(ns, "bert", 8)
 	job.Spec.Hyperparameters = map[string]v1alpha1.HyperparameterValue{"lr": "0.1"}
 	job.Spec.Checkpoint = &v1alpha1.CheckpointSpec{KeepLast: new(int32(2))}
@@ -53,31 +46,7 @@ func (e environment) saves(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	search := &corev1.Pod{}
-	e.eventually(t, "the volume is searched", func(ctx context.Context) (bool, string) {
-		err := e.client.Get(ctx, types.NamespacedName{Namespace: ns, Name: "bert-resolve"}, search)
-		return err == nil, fmt.Sprint(err)
-	})
-	word, err := checkpoint.Encode(checkpoint.Termination{
-		Reason: checkpoint.ExitResolved, Attempt: 1, Phase: checkpoint.PhaseResolved,
-		Checkpoint: &checkpoint.Save{State: checkpoint.SaveCommitted,
-			URI: "pvc://bert-checkpoints/attempt-1/step-300", Step: 300},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	e.eventually(t, "it ends", func(ctx context.Context) (bool, string) {
-		if err := e.client.Get(ctx, client.ObjectKeyFromObject(search), search); err != nil {
-			return client.IgnoreNotFound(err) == nil, err.Error()
-		}
-		search.Status.Phase = corev1.PodSucceeded
-		search.Status.ContainerStatuses = []corev1.ContainerStatus{{
-			Name:  search.Spec.Containers[0].Name,
-			State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: string(word)}},
-		}}
-		err := e.client.Status().Update(ctx, search)
-		return err == nil, fmt.Sprint(err)
-	})
+	e.answersSearch(t, ns)
 	e.eventually(t, "attempt 2 runs and resumes from it", func(ctx context.Context) (bool, string) {
 		got := &v1alpha1.TrainingJob{}
 		if err := e.client.Get(ctx, client.ObjectKeyFromObject(job), got); err != nil {
@@ -86,16 +55,48 @@ func (e environment) saves(t *testing.T) {
 		return got.Status.Phase == v1alpha1.PhaseRunning && got.Status.Attempt == 2,
 			fmt.Sprintf("%s: %s", got.Status.Phase, got.Status.Message)
 	})
-	pods := e.pods(t.Context(), t, ns)
 	given := map[string]int{}
-	for _, pod := range pods {
-		i := slices.IndexFunc(pod.Spec.Containers[0].Env,
-			func(e corev1.EnvVar) bool { return e.Name == checkpoint.EnvResume })
-		if i >= 0 {
-			given[pod.Spec.Containers[0].Env[i].Value]++
+	for _, pod := range e.pods(t.Context(), t, ns) {
+		for _, env := range pod.Spec.Containers[0].Env {
+			if env.Name == checkpoint.EnvResume {
+				given[env.Value]++
+			}
 		}
 	}
 	if given["/checkpoints/attempt-1/step-300"] != 8 || len(given) != 1 {
 		t.Errorf("the ranks resume from %v", given)
 	}
+}
+
+// answersSearch waits for the pod that searches the volume, and ends it with an answer.
+func (e environment) answersSearch(t *testing.T, namespace string) {
+	t.Helper()
+	search := &corev1.Pod{}
+	e.eventually(t, "the volume is searched", func(ctx context.Context) (bool, string) {
+		err := e.client.Get(ctx, types.NamespacedName{Namespace: namespace, Name: "bert-resolve"}, search)
+		return err == nil, fmt.Sprint(err)
+	})
+	e.eventually(t, "it ends", func(ctx context.Context) (bool, string) {
+		if err := e.client.Get(ctx, client.ObjectKeyFromObject(search), search); err != nil {
+			return client.IgnoreNotFound(err) == nil, err.Error()
+		}
+		search.Status.Phase = corev1.PodSucceeded
+		ended := &corev1.ContainerStateTerminated{Message: foundStep300(t)}
+		search.Status.ContainerStatuses = []corev1.ContainerStatus{{
+			Name: search.Spec.Containers[0].Name, State: corev1.ContainerState{Terminated: ended},
+		}}
+		err := e.client.Status().Update(ctx, search)
+		return err == nil, fmt.Sprint(err)
+	})
+}
+
+// checkpointVolume is bound to the claim of job bert, and on no node.
+func checkpointVolume(ns string) *corev1.PersistentVolume {
+	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: ns}}
+	volume.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}
+	volume.Spec.Capacity = corev1.ResourceList{corev1.ResourceStorage: *quantity("10Gi")}
+	volume.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
+	volume.Spec.ClaimRef = &corev1.ObjectReference{Namespace: ns, Name: "bert-checkpoints"}
+	volume.Spec.HostPath = &corev1.HostPathVolumeSource{Path: "/nowhere"}
+	return volume
 }

@@ -136,7 +136,7 @@ func TestClaimOfAFormerJobIsNotAdopted(t *testing.T) {
 	}
 }
 
-func TestClaimThatIsRefused(t *testing.T) {
+func TestClaimThatIsRejected(t *testing.T) {
 	f, _ := newCheckpointFixture(t, checkpointed(2))
 	f.wants("queued", queued...)
 	f.reject = func(write string) error {
@@ -154,7 +154,7 @@ func TestClaimThatIsRefused(t *testing.T) {
 	f.reconcile(t.Context())
 	if b := f.blocker(); b.Reason != v1alpha1.ReasonGroupRejected ||
 		!strings.Contains(b.Message, "PersistentVolumeClaim bert-checkpoints") {
-		t.Errorf("the job must say what was refused, got %+v", b)
+		t.Errorf("the job must say what was rejected, got %+v", b)
 	}
 	f.reject = nil
 	f.clock.Step(5 * time.Minute)
@@ -235,6 +235,21 @@ func TestReportsCostFewWrites(t *testing.T) {
 	}
 }
 
+// foundStep300 is the answer of a search that found the checkpoint of step 300.
+func foundStep300(t *testing.T) string {
+	t.Helper()
+	message, err := checkpoint.Encode(checkpoint.Termination{
+		Reason: checkpoint.ExitResolved, Attempt: 1, Phase: checkpoint.PhaseResolved,
+		Checkpoint: &checkpoint.Save{
+			State: checkpoint.SaveCommitted, URI: "pvc://bert-checkpoints/attempt-1/step-300", Step: 300,
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(message)
+}
+
 func TestSearchIsNoRank(t *testing.T) {
 	f, _ := newCheckpointFixture(t, checkpointed(2))
 	f.startGang()
@@ -253,17 +268,9 @@ func TestSearchIsNoRank(t *testing.T) {
 	f.wants("once")
 	f.sync()
 	f.setPods(func(p *corev1.Pod) {
-		word, err := checkpoint.Encode(checkpoint.Termination{
-			Reason: checkpoint.ExitResolved, Attempt: 1, Phase: checkpoint.PhaseResolved,
-			Checkpoint: &checkpoint.Save{State: checkpoint.SaveCommitted,
-				URI: "pvc://bert-checkpoints/attempt-1/step-300", Step: 300},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
 		p.Status.Phase = corev1.PodSucceeded
 		p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{
-			Terminated: &corev1.ContainerStateTerminated{Message: string(word)},
+			Terminated: &corev1.ContainerStateTerminated{Message: foundStep300(t)},
 		}}}
 	})
 	f.sync()
@@ -281,19 +288,25 @@ func TestSearchIsNoRank(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	f.resumesFrom("/checkpoints/attempt-1/step-300")
+}
+
+// resumesFrom checks that the pods are the two ranks, and where they resume.
+func (f *fixture) resumesFrom(path string) {
+	f.t.Helper()
 	pods := &corev1.PodList{}
-	if err := f.store.List(t.Context(), pods); err != nil {
-		t.Fatal(err)
+	if err := f.store.List(f.t.Context(), pods); err != nil {
+		f.t.Fatal(err)
 	}
 	for _, pod := range pods.Items {
 		for _, e := range pod.Spec.Containers[0].Env {
-			if e.Name == checkpoint.EnvResume && e.Value != "/checkpoints/attempt-1/step-300" {
-				t.Errorf("%s resumes from %q", pod.Name, e.Value)
+			if e.Name == checkpoint.EnvResume && e.Value != path {
+				f.t.Errorf("%s resumes from %q", pod.Name, e.Value)
 			}
 		}
 	}
 	if len(pods.Items) != 2 {
-		t.Errorf("%d pods, want the 2 ranks", len(pods.Items))
+		f.t.Errorf("%d pods, want the 2 ranks", len(pods.Items))
 	}
 }
 

@@ -28,7 +28,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler/native"
 )
 
-// fixture is a Reconciler over an object store whose every write is noted and can be refused. It proves what
+// fixture is a Reconciler over an object store whose every write is noted and can be rejected. It proves what
 // the shell does in which order, and nothing about scheduling. Its watch delivers when sync is called.
 type fixture struct {
 	t     testing.TB
@@ -92,25 +92,8 @@ func (f *fixture) restart() {
 
 func (f *fixture) interceptors() interceptor.Funcs {
 	return interceptor.Funcs{
-		Get: func(
-			ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption,
-		) error {
-			if job, ok := obj.(*v1alpha1.TrainingJob); ok && f.cached != nil {
-				f.cached.DeepCopyInto(job)
-				return nil
-			}
-			return c.Get(ctx, key, obj, opts...)
-		},
-		Create: func(
-			ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption,
-		) error {
-			if err := f.recordWrite("create", obj, ""); err != nil {
-				return err
-			}
-			obj.SetUID(types.UID("uid-" + obj.GetName() + "-" + kindOf(f.r, obj)))
-			obj.SetCreationTimestamp(metav1.NewTime(f.clock.Now()))
-			return c.Create(ctx, obj, opts...)
-		},
+		Get:    f.get,
+		Create: f.create,
 		Delete: func(
 			ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption,
 		) error {
@@ -147,6 +130,27 @@ func (f *fixture) interceptors() interceptor.Funcs {
 	}
 }
 
+func (f *fixture) get(
+	ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption,
+) error {
+	if job, ok := obj.(*v1alpha1.TrainingJob); ok && f.cached != nil {
+		f.cached.DeepCopyInto(job)
+		return nil
+	}
+	return c.Get(ctx, key, obj, opts...)
+}
+
+func (f *fixture) create(
+	ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption,
+) error {
+	if err := f.recordWrite("create", obj, ""); err != nil {
+		return err
+	}
+	obj.SetUID(types.UID("uid-" + obj.GetName() + "-" + kindOf(f.r, obj)))
+	obj.SetCreationTimestamp(metav1.NewTime(f.clock.Now()))
+	return c.Create(ctx, obj, opts...)
+}
+
 func kindOf(r *Reconciler, obj client.Object) string {
 	gvk, err := r.client.GroupVersionKindFor(obj)
 	if err != nil {
@@ -172,7 +176,7 @@ func (f *fixture) record(what string) error {
 	return nil
 }
 
-// pass makes one pass and returns what it did, creates of pods sorted.
+// reconcile reconciles once and returns what was done, creates and deletes of pods sorted.
 func (f *fixture) reconcile(ctx context.Context) ([]string, reconcile.Result, error) {
 	f.did = nil
 	result, err := f.r.Reconcile(ctx, reconcile.Request{NamespacedName: bertName})
@@ -187,7 +191,7 @@ func (f *fixture) reconcile(ctx context.Context) ([]string, reconcile.Result, er
 	return did, result, err
 }
 
-// wants makes a pass that must do exactly this, without an error.
+// wants reconciles once, which must do exactly this, without an error.
 func (f *fixture) wants(reason string, want ...string) reconcile.Result {
 	f.t.Helper()
 	got, result, err := f.reconcile(f.t.Context())

@@ -4,7 +4,7 @@ package controller
 // returns.
 type MetricDescription struct {
 	Name string
-	// Type is "counter", "gauge" or "histogram".
+	// Type is "counter", "gauge" or "histogram"; no metric is a gauge so far.
 	Type   string
 	Labels []string
 	Help   string

@@ -134,6 +134,26 @@ func TestOwnedCacheForgetsWhatIsGone(t *testing.T) {
 	}
 }
 
+// The hook and the cache change in one step: nobody sees an object that is gone while its name is still
+// waited for, or the other way round.
+func TestDeletionRunsTheHookInTheSameStep(t *testing.T) {
+	c, _ := newTestCache()
+	var gone []types.UID
+	c.onGone = func(obj client.Object) {
+		if c.mu.TryLock() {
+			t.Error("the hook runs outside the cache's lock")
+		}
+		gone = append(gone, obj.GetUID())
+	}
+	c.observeGone(rankPod("never seen", "9"))
+	c.observe(podKind, rankPod("a", "9"))
+	c.observeGone(rankPod("a", "10"))
+	c.observeGone(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "foreign", UID: "foreign"}})
+	if fmt.Sprint(gone) != "[never seen a]" {
+		t.Errorf("every owned object that goes is told, also one that the cache does not know: got %v", gone)
+	}
+}
+
 // A user may write any owner reference into a pod.
 func TestForgedNameOfTheOwner(t *testing.T) {
 	c, _ := newTestCache()

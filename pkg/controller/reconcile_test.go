@@ -26,7 +26,7 @@ var (
 func TestTransitionIsWrittenAloneAndEventsAfterIt(t *testing.T) {
 	f := newFixture(t, bert(2))
 	f.wants("a transition is written alone, its event after it", queued...)
-	f.wants("the next pass acts, and the status has nothing new", created...)
+	f.wants("the next reconcile acts, and the status has nothing new", created...)
 	f.wants("the watch shows nothing yet: the overlay does")
 	f.sync()
 	f.wants("the watch shows it")
@@ -146,11 +146,11 @@ func TestTimeToLive(t *testing.T) {
 		t.Errorf("it wakes when the time is over, got %v, %v", result, err)
 	}
 	f.clock.Step(time.Minute)
-	f.wants("and deletes the job, whose status is of no use any more", "delete TrainingJob bert")
+	f.wants("and deletes the job, whose status nobody needs any more", "delete TrainingJob bert")
 }
 
-// BenchmarkSettledPass is what every event of a job that runs costs.
-func BenchmarkSettledPass(b *testing.B) {
+// BenchmarkSettledReconcile is what every event of a job that runs costs.
+func BenchmarkSettledReconcile(b *testing.B) {
 	for _, ranks := range []int32{8, 1000} {
 		b.Run(fmt.Sprint(ranks), func(b *testing.B) {
 			f := newFixture(b, bert(ranks))

@@ -26,42 +26,43 @@ func overQuota(used int) error {
 		fmt.Errorf("exceeded quota: team, requested: pods=1,requests.cpu=2, used: pods=%d, limited: pods=4", used))
 }
 
+var podErrors = map[string]struct {
+	err    error
+	reason string
+	says   string
+}{
+	"quota": {overQuota(4), v1alpha1.ReasonQuotaExceeded,
+		"it needs 2 pods; resource quota team of namespace ml has 1 pods free of 4"},
+	"larger than it": {apierrors.NewForbidden(pods, "p", errors.New("exceeded quota: g, "+
+		"requested: requests.nvidia.com/gpu=4, used: requests.nvidia.com/gpu=0, "+
+		"limited: requests.nvidia.com/gpu=6")),
+		v1alpha1.ReasonExceedsQuota,
+		"it can never start: it needs 8 nvidia.com/gpu and the whole of resource quota g of namespace ml " +
+			"is 6 nvidia.com/gpu"},
+	"without numbers": {overQuota(1), v1alpha1.ReasonQuotaExceeded,
+		"resource quota team of namespace ml is used up: " +
+			"a rank requests pods=1,requests.cpu=2, the limit is pods=4"},
+	"priority class": {
+		apierrors.NewForbidden(pods, "p", errors.New("no PriorityClass with name high was found")),
+		v1alpha1.ReasonPriorityClassNotFound, "priority class high does not exist",
+	},
+	"invalid": {apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "p", nil),
+		v1alpha1.ReasonPodRejected, "is invalid"},
+	"timeout":         {apierrors.NewTimeoutError("slow", 1), "", ""},
+	"too many":        {apierrors.NewTooManyRequests("later", 1), "", ""},
+	"webhook is down": {apierrors.NewInternalError(errors.New("failed calling webhook")), "", ""},
+	"quota conflict": {apierrors.NewConflict(schema.GroupResource{Resource: "resourcequotas"}, "team",
+		errors.New("changed")), "", ""},
+	"no connection":    {errors.New("connection refused"), "", ""},
+	"namespace ending": {terminating(), "", ""},
+}
+
 func TestRejectedPod(t *testing.T) {
 	gang := scheduler.Gang{
 		Name: "bert", Namespace: "ml", MinAvailable: 2,
 		MinResources: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8")},
 	}
-	tests := map[string]struct {
-		err    error
-		reason string
-		says   string
-	}{
-		"quota": {overQuota(4), v1alpha1.ReasonQuotaExceeded,
-			"it needs 2 pods; resource quota team of namespace ml has 1 pods free of 4"},
-		"larger than it": {apierrors.NewForbidden(pods, "p", errors.New("exceeded quota: g, "+
-			"requested: requests.nvidia.com/gpu=4, used: requests.nvidia.com/gpu=0, "+
-			"limited: requests.nvidia.com/gpu=6")),
-			v1alpha1.ReasonExceedsQuota,
-			"it can never start: it needs 8 nvidia.com/gpu and the whole of resource quota g of namespace ml " +
-				"is 6 nvidia.com/gpu"},
-		"without numbers": {overQuota(1), v1alpha1.ReasonQuotaExceeded,
-			"resource quota team of namespace ml is used up: " +
-				"a rank requests pods=1,requests.cpu=2, the limit is pods=4"},
-		"priority class": {
-			apierrors.NewForbidden(pods, "p", errors.New("no PriorityClass with name high was found")),
-			v1alpha1.ReasonPriorityClassNotFound, "priority class high does not exist",
-		},
-		"invalid": {apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "p", nil),
-			v1alpha1.ReasonPodRejected, "is invalid"},
-		"timeout":         {apierrors.NewTimeoutError("slow", 1), "", ""},
-		"too many":        {apierrors.NewTooManyRequests("later", 1), "", ""},
-		"webhook is down": {apierrors.NewInternalError(errors.New("failed calling webhook")), "", ""},
-		"quota conflict": {apierrors.NewConflict(schema.GroupResource{Resource: "resourcequotas"}, "team",
-			errors.New("changed")), "", ""},
-		"no connection":    {errors.New("connection refused"), "", ""},
-		"namespace ending": {terminating(), "", ""},
-	}
-	for name, tc := range tests {
+	for name, tc := range podErrors {
 		t.Run(name, func(t *testing.T) {
 			got, rejected := rejectedPod(fmt.Errorf("wrapped: %w", tc.err), gang, 1)
 			if rejected != (tc.reason != "") {
@@ -98,7 +99,7 @@ func TestQuotaInTheMiddleOfAGangGivesEverythingBack(t *testing.T) {
 	}
 	result := f.wants("the quota stops the gang", append(created[:3:3], "create Pod bert-worker-1: rejected")...)
 	if result.RequeueAfter != rejectionRequeue {
-		t.Errorf("the refusal is decided upon at once, got %v", result)
+		t.Errorf("the rejection is decided upon at once, got %v", result)
 	}
 	f.sync()
 	f.wants("part of a gang holds nothing", "delete Pod bert-worker-0")
@@ -130,7 +131,7 @@ func TestQuotaInTheMiddleOfAGangGivesEverythingBack(t *testing.T) {
 	}
 	f.clock.Step(6 * time.Second)
 	if did, _, _ := f.reconcile(t.Context()); count(did, "create Pod") != 2 {
-		t.Errorf("the gang is made when there is room, got %q", did)
+		t.Errorf("the gang is made when the quota has capacity, got %q", did)
 	}
 	if o := f.r.states.backoff(f.job()); o != nil {
 		t.Errorf("what is overcome is forgotten, got %+v", o)
@@ -153,7 +154,7 @@ func TestChangedJobIsTriedAtOnce(t *testing.T) {
 	}
 	job.Generation++
 	if o := f.r.states.backoff(job); o != nil {
-		t.Errorf("an obstacle belongs to one generation, got %+v", o)
+		t.Errorf("a backoff belongs to one generation, got %+v", o)
 	}
 }
 
@@ -324,9 +325,9 @@ func TestForeignGroupIsTriedAgainInTime(t *testing.T) {
 	}
 }
 
-// A changed job is tried at once; when it is refused again, the pass that finds it out knows of no reason why
-// the job waits, and says none.
-func TestRefusedPassSaysNothing(t *testing.T) {
+// A changed job is tried at once; when it is rejected again, the reconcile that finds it out knows of no
+// reason why the job waits, and says none.
+func TestRejectedReconcileSaysNothing(t *testing.T) {
 	f := newFixture(t, bert(2))
 	f.wants("queued", queued...)
 	f.reject = func(write string) error {
@@ -345,7 +346,7 @@ func TestRefusedPassSaysNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.sync()
-	f.wants("it is tried at once, and refused", "create PodGroup bert-1: rejected")
+	f.wants("it is tried at once, and rejected", "create PodGroup bert-1: rejected")
 	f.wants("the reason is the same", "patch TrainingJob/status bert")
 	if b := f.blocker(); b.Reason != v1alpha1.ReasonGroupRejected {
 		t.Errorf("it says %+v", b)

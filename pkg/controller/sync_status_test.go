@@ -15,7 +15,7 @@ import (
 
 const finalizer, endMessage = "example.com/guards-quota", "example.com/told"
 
-// finalizerBackend is a dialect whose groups carry a finalizer of ours and want to hear of the end.
+// finalizerBackend is a StatusSyncer whose groups carry a finalizer of ours and record how the gang ended.
 type finalizerBackend struct{ native.Backend }
 
 func (b finalizerBackend) Objects(g scheduler.Gang) ([]client.Object, error) {
@@ -90,7 +90,7 @@ func TestSchedulerIsToldOnceThatTheGangHasEnded(t *testing.T) {
 
 // While a pod of a deleted job may still run, its group holds the quota; after that nobody but us would free
 // it.
-func TestGroupOfADeletedJobIsLetGoWithItsLastPod(t *testing.T) {
+func TestGroupOfADeletedJobIsReleasedWithItsLastPod(t *testing.T) {
 	f := newFinalizerFixture(t)
 	for _, obj := range []client.Object{f.job(), f.group()} { // kubectl delete, and the garbage collector
 		if err := f.store.Delete(t.Context(), obj); err != nil {
@@ -118,7 +118,7 @@ func TestGroupOfADeletedJobIsLetGoWithItsLastPod(t *testing.T) {
 }
 
 // The same where a new job has taken the name meanwhile.
-func TestGroupOfTheFormerJobIsLetGo(t *testing.T) {
+func TestGroupOfTheFormerJobIsReleased(t *testing.T) {
 	f := newFinalizerFixture(t)
 	group := f.group()
 	if err := f.store.Delete(t.Context(), f.job()); err != nil {
@@ -155,6 +155,6 @@ func TestJobThatTheCacheDoesNotShowKeepsItsGroup(t *testing.T) {
 		t.Errorf("it looks again after %v", result.RequeueAfter)
 	}
 	if !slices.Contains(f.group().Finalizers, finalizer) {
-		t.Error("the group was let go")
+		t.Error("the group was released")
 	}
 }
