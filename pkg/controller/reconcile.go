@@ -46,7 +46,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	job := &v1alpha1.TrainingJob{}
 	if err := r.client.Get(ctx, req.NamespacedName, job); apierrors.IsNotFound(err) {
 		r.forget(req.NamespacedName)
-		return settleGone(r.releaseFormer(ctx, req.NamespacedName, ""))
+		return settleGone(r.releaseGone(ctx, req.NamespacedName, ""))
 	} else if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading the job: %w", err)
 	}
@@ -54,9 +54,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	r.states.track(req.NamespacedName, job.UID)
 	if !job.DeletionTimestamp.IsZero() {
 		// The garbage collector deletes what the job owns; only the schedulers must be told.
-		return settleGone(r.releaseFormer(ctx, req.NamespacedName, ""))
+		return settleGone(r.releaseGone(ctx, req.NamespacedName, ""))
 	}
-	if err := r.releaseFormer(ctx, req.NamespacedName, job.UID); err != nil {
+	if err := r.releaseGone(ctx, req.NamespacedName, job.UID); err != nil {
 		return settleGone(err)
 	}
 	if r.states.isStale(job) {
@@ -95,8 +95,8 @@ func (r *Reconciler) forget(name types.NamespacedName) {
 	r.availability.forget(name)
 }
 
-func (r *Reconciler) releaseFormer(ctx context.Context, name types.NamespacedName, keep types.UID) error {
-	return r.writer.releaseFormer(ctx, r.availability.backends, name, keep)
+func (r *Reconciler) releaseGone(ctx context.Context, name types.NamespacedName, keep types.UID) error {
+	return r.writer.releaseGone(ctx, r.availability.backends, name, keep)
 }
 
 // settle says what happens next: an error is retried with backoff, a conflict or a rejection silently and

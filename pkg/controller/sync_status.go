@@ -37,10 +37,10 @@ func (w *writer) syncStatus(ctx context.Context, s *observed, status scheduler.G
 	return w.tellScheduler(ctx, s.Job.UID, syncer.SyncStatus(gang, status, append(objs, s.ClusterObjects...)))
 }
 
-// releaseFormer tells the schedulers that the jobs which had the name are gone, or are going: otherwise a
+// releaseGone tells the schedulers that the jobs which had the name are gone, or are going: otherwise a
 // group that a finalizer guards would hold its quota for ever. keep is the UID of the job that has the name
 // now and stays.
-func (w *writer) releaseFormer(
+func (w *writer) releaseGone(
 	ctx context.Context, backends []scheduler.Backend, name types.NamespacedName, keep types.UID,
 ) error {
 	var errs []error
