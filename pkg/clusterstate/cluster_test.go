@@ -166,16 +166,21 @@ func TestSumsAfterAnyHistory(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("seed %d (-fresh +got):\n%s", seed, diff)
 		}
-		for uid := range pods {
-			c.DropPod(types.UID(uid))
-		}
-		for name := range nodes {
-			c.DropNode(name)
-		}
-		if n := len(c.nodes) + len(c.pods) + len(c.owners) + len(c.requests); n != 0 {
+		if n := c.leftWithout(nodes, pods); n != 0 {
 			t.Fatalf("seed %d: %d entries are left of nothing", seed, n)
 		}
 	}
+}
+
+// leftWithout drops the nodes and pods, and counts what is left.
+func (c *Cluster) leftWithout(nodes map[string]*corev1.Node, pods map[string]*corev1.Pod) int {
+	for uid := range pods {
+		c.DropPod(types.UID(uid))
+	}
+	for name := range nodes {
+		c.DropNode(name)
+	}
+	return len(c.nodes) + len(c.pods) + len(c.owners) + len(c.requests)
 }
 
 func TestWaiting(t *testing.T) {
