@@ -17,61 +17,63 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// Job is what others must know of a training job.
+// Job is what the state of the cluster holds of a training job.
 type Job struct {
 	Scheduler, Queue, PriorityClass string
-	Since                           metav1.Time
-	// Waiting: it is queued and not placed.
+	// Since is when it took its place in the queue.
+	Since metav1.Time
+	// Waiting is set while the job is queued and not placed.
 	Waiting bool
 }
 
-// Cluster is the aggregate. Its methods may be called at once by many.
+// Cluster is the aggregate of what the cluster has. Its methods may be called concurrently.
 type Cluster struct {
-	// jobKind of holders whose queue is that of the job of this name.
+	// jobKind is the kind of training jobs: the queue of such a holder is that of the job of its name.
 	jobKind string
 
-	mu      sync.Mutex
-	nodes   map[string]*node
-	pods    map[types.UID]pod
-	owners  map[types.UID]*owner
-	needs   map[string]*need
-	jobs    map[types.NamespacedName]Job
-	classes map[string]schedulingv1.PriorityClass
-	objects map[schema.GroupVersionKind]map[string]client.Object
-	// whole: the first list of these is in.
-	wholeNodes, wholePods bool
+	mu       sync.Mutex
+	nodes    map[string]*node
+	pods     map[types.UID]pod
+	owners   map[types.UID]*owner
+	requests map[string]*requests // by key
+	jobs     map[types.NamespacedName]Job
+	classes  map[string]schedulingv1.PriorityClass
+	objects  map[schema.GroupVersionKind]map[string]client.Object
+	// nodesSynced and podsSynced are set once the first list is in.
+	nodesSynced, podsSynced bool
 
-	// facts as they were last asked for; stale says of which parts a change is not in them yet.
-	facts scheduler.ClusterState
+	// state as State returned it last; stale marks the parts that have changed since.
+	state scheduler.ClusterState
 	stale struct{ nodes, holders, waiting, objects bool }
 }
 
-// node is what is known of one: an object where it exists, and what its pods request.
+// node is what is known of a node, and what its pods request.
 type node struct {
-	name        string
+	name string
+	// object is nil while the node does not exist: its pods may come first, and leave last.
 	object      *corev1.Node
 	allocatable scheduler.Amounts
 	requested   scheduler.Amounts
 	pods        int
-	// shown is what Facts shows; nil after a change.
-	shown *scheduler.Node
+	// snapshot is what State returns of it; nil after a change.
+	snapshot *scheduler.Node
 }
 
 // pod is what is kept of a bound pod.
 type pod struct {
-	node  *node
-	need  *need
-	owner *owner // nil where it holds no extended resource
+	node     *node
+	requests *requests
+	owner    *owner // nil where the pod holds no extended resource
 }
 
-// need is what a pod requests; pods that request the same share it.
-type need struct {
+// requests is what a pod requests; pods that request the same share it.
+type requests struct {
 	key     string
 	amounts scheduler.Amounts
 	pods    int
 }
 
-// owner is who controls pods that hold extended resources.
+// owner controls pods that hold extended resources.
 type owner struct {
 	kind, queue string
 	name        types.NamespacedName
@@ -80,54 +82,60 @@ type owner struct {
 	pods        int
 }
 
-// New aggregate. Holders of kind jobKind are in the queue of the job of their name.
+// New returns an empty Cluster. Holders of kind jobKind are in the queue of the job of their name.
 func New(jobKind string) *Cluster {
 	return &Cluster{
-		jobKind: jobKind,
-		nodes:   map[string]*node{}, pods: map[types.UID]pod{}, owners: map[types.UID]*owner{}, needs: map[string]*need{},
-		jobs: map[types.NamespacedName]Job{}, classes: map[string]schedulingv1.PriorityClass{},
-		objects: map[schema.GroupVersionKind]map[string]client.Object{},
+		jobKind:  jobKind,
+		nodes:    map[string]*node{},
+		pods:     map[types.UID]pod{},
+		owners:   map[types.UID]*owner{},
+		requests: map[string]*requests{},
+		jobs:     map[types.NamespacedName]Job{},
+		classes:  map[string]schedulingv1.PriorityClass{},
+		objects:  map[schema.GroupVersionKind]map[string]client.Object{},
 	}
 }
 
-// Facts of the moment. Self, Bound and Claims are the caller's.
-func (c *Cluster) Facts() scheduler.ClusterState {
+// State returns the state of the moment. The caller fills in Self, Bound and Claims.
+func (c *Cluster) State() scheduler.ClusterState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	f := &c.facts
-	f.Complete = c.wholeNodes && c.wholePods
+	s := &c.state
+	s.Complete = c.nodesSynced && c.podsSynced
 	if c.stale.nodes {
-		f.Nodes = c.showNodes()
+		s.Nodes = c.listNodes()
 	}
 	if c.stale.holders {
-		f.Holders = c.showHolders()
+		s.Holders = c.listHolders()
 	}
 	if c.stale.waiting {
-		f.Waiting = c.showWaiting()
+		s.Waiting = c.listWaiting()
 	}
 	if c.stale.objects {
-		f.Objects = c.showObjects()
+		s.Objects = c.listObjects()
 	}
 	c.stale.nodes, c.stale.holders, c.stale.waiting, c.stale.objects = false, false, false, false
-	return *f
+	return *s
 }
 
-func (c *Cluster) showNodes() []scheduler.Node {
+func (c *Cluster) listNodes() []scheduler.Node {
 	list := make([]scheduler.Node, 0, len(c.nodes))
 	for _, n := range c.nodes {
 		if n.object == nil {
-			continue // its pods came first
+			continue
 		}
-		if n.shown == nil {
-			n.shown = &scheduler.Node{Node: n.object, Allocatable: n.allocatable, Requested: maps.Clone(n.requested)}
+		if n.snapshot == nil {
+			n.snapshot = &scheduler.Node{
+				Node: n.object, Allocatable: n.allocatable, Requested: maps.Clone(n.requested),
+			}
 		}
-		list = append(list, *n.shown)
+		list = append(list, *n.snapshot)
 	}
 	slices.SortFunc(list, func(a, b scheduler.Node) int { return cmp.Compare(a.Name, b.Name) })
 	return list
 }
 
-func (c *Cluster) showHolders() []scheduler.Holder {
+func (c *Cluster) listHolders() []scheduler.Holder {
 	list := make([]scheduler.Holder, 0, len(c.owners))
 	for _, o := range c.owners {
 		queue := o.queue
@@ -139,17 +147,18 @@ func (c *Cluster) showHolders() []scheduler.Holder {
 			on[name] = maps.Clone(amounts)
 		}
 		list = append(list, scheduler.Holder{
-			Kind: o.kind, Namespace: o.name.Namespace, Name: o.name.Name, Queue: queue, Pods: o.pods, Held: maps.Clone(o.held),
-			On: on,
+			Kind: o.kind, Namespace: o.name.Namespace, Name: o.name.Name, Queue: queue, Pods: o.pods,
+			Held: maps.Clone(o.held), On: on,
 		})
 	}
 	slices.SortFunc(list, func(a, b scheduler.Holder) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
+		return cmp.Or(
+			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
 	})
 	return list
 }
 
-func (c *Cluster) showWaiting() []scheduler.Waiter {
+func (c *Cluster) listWaiting() []scheduler.Waiter {
 	var list []scheduler.Waiter
 	for name, job := range c.jobs {
 		if job.Waiting {
@@ -162,7 +171,7 @@ func (c *Cluster) showWaiting() []scheduler.Waiter {
 	return list
 }
 
-func (c *Cluster) showObjects() map[schema.GroupVersionKind][]client.Object {
+func (c *Cluster) listObjects() map[schema.GroupVersionKind][]client.Object {
 	all := make(map[schema.GroupVersionKind][]client.Object, len(c.objects))
 	for gvk, objects := range c.objects {
 		list := slices.Collect(maps.Values(objects))
@@ -174,7 +183,7 @@ func (c *Cluster) showObjects() map[schema.GroupVersionKind][]client.Object {
 	return all
 }
 
-// waiter with the priority that its class has now. The caller holds the lock.
+// waiter returns a job with the priority that its class has now. The caller holds the lock.
 func (c *Cluster) waiter(name types.NamespacedName, job Job) scheduler.Waiter {
 	return scheduler.Waiter{
 		Namespace: name.Namespace, Name: name.Name, Scheduler: job.Scheduler, Queue: job.Queue,
@@ -194,14 +203,14 @@ func (c *Cluster) priority(class string) int32 {
 	return 0
 }
 
-// Waiter is a job as it stands among those that wait.
+// Waiter returns a job as it stands among those that wait.
 func (c *Cluster) Waiter(name types.NamespacedName, job Job) scheduler.Waiter {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.waiter(name, job)
 }
 
-// Waiting jobs, by name.
+// Waiting returns the names of the jobs that wait, sorted.
 func (c *Cluster) Waiting() []types.NamespacedName {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -211,6 +220,8 @@ func (c *Cluster) Waiting() []types.NamespacedName {
 			names = append(names, name)
 		}
 	}
-	slices.SortFunc(names, func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) })
+	slices.SortFunc(names, func(a, b types.NamespacedName) int {
+		return strings.Compare(a.String(), b.String())
+	})
 	return names
 }

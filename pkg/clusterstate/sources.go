@@ -19,37 +19,41 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// Sources feed a Cluster with what the manager's caches do not hold: bound pods, priority classes, and the objects that
-// Explainers ask for. It is a manager.Runnable.
+// Sources feeds a Cluster with what the manager's caches do not hold: bound pods, priority classes, and the
+// objects that Explainers ask for. It is a manager.Runnable.
 type Sources struct {
 	cluster *Cluster
 	client  client.WithWatch
-	// changed is told of a change that may change a reason. It must not block.
+	// changed is called after a change that may give a waiting job another reason. It must not block.
 	changed func()
 
 	mu sync.Mutex
-	// ctx of Start; nil before.
+	// ctx is that of Start; nil before.
 	ctx      context.Context
 	followed map[schema.GroupVersionKind]scheduler.Explainer
 	running  sync.WaitGroup
 }
 
-// NewSources reads by a client without a cache.
+// NewSources returns Sources that read by a client without a cache.
 func NewSources(cluster *Cluster, c client.WithWatch, changed func()) *Sources {
-	return &Sources{cluster: cluster, client: c, changed: changed, followed: map[schema.GroupVersionKind]scheduler.Explainer{}}
+	return &Sources{
+		cluster: cluster, client: c, changed: changed,
+		followed: map[schema.GroupVersionKind]scheduler.Explainer{},
+	}
 }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable: a standby's facts are warm when it is elected.
+// NeedLeaderElection implements manager.LeaderElectionRunnable: a standby's state is warm when it is
+// elected.
 func (s *Sources) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable.
 func (s *Sources) Start(ctx context.Context) error {
 	s.mu.Lock()
 	s.ctx = ctx
-	s.run(podSource(s.cluster), s.bound())
-	s.run(classSource(s.cluster), s.lister(schedulingv1.SchemeGroupVersion.WithKind("PriorityClass"), nil))
+	s.run(podSink(s.cluster), s.boundPods())
+	s.run(classSink(s.cluster), s.lister(schedulingv1.SchemeGroupVersion.WithKind("PriorityClass"), nil))
 	for gvk, e := range s.followed {
-		s.run(s.objectSource(gvk, e), s.lister(gvk, nil))
+		s.run(s.objectSink(gvk, e), s.lister(gvk, nil))
 	}
 	s.mu.Unlock()
 	<-ctx.Done()
@@ -57,7 +61,7 @@ func (s *Sources) Start(ctx context.Context) error {
 	return nil
 }
 
-// Follow a kind that an Explainer asks for, from now on. The cluster must serve it.
+// Follow feeds the objects of a kind that an Explainer asks for, from now on. The cluster must serve it.
 func (s *Sources) Follow(e scheduler.Explainer, gvk schema.GroupVersionKind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,20 +70,22 @@ func (s *Sources) Follow(e scheduler.Explainer, gvk schema.GroupVersionKind) {
 	}
 	s.followed[gvk] = e
 	if s.ctx != nil {
-		s.run(s.objectSource(gvk, e), s.lister(gvk, nil))
+		s.run(s.objectSink(gvk, e), s.lister(gvk, nil))
 	}
 }
 
-// run a reflector until the end. The caller holds the lock.
+// run starts a reflector that ends with the context of Start. The caller holds the lock.
 func (s *Sources) run(to *sink, from cache.ListerWatcher) {
 	ctx := s.ctx
 	s.running.Go(func() {
-		cache.NewReflectorWithOptions(from, to.example, to, cache.ReflectorOptions{Name: "clusterstate"}).RunWithContext(ctx)
+		options := cache.ReflectorOptions{Name: "clusterstate"}
+		cache.NewReflectorWithOptions(from, to.example, to, options).RunWithContext(ctx)
 	})
 }
 
-// bound pods that have not ended: the API server leaves the others out, and tells of a pod that ends as of one that goes.
-func (s *Sources) bound() cache.ListerWatcher {
+// boundPods lists and watches the pods that are bound and have not ended: the API server leaves out all
+// others, and reports a pod that ends as deleted.
+func (s *Sources) boundPods() cache.ListerWatcher {
 	return s.lister(corev1.SchemeGroupVersion.WithKind("Pod"), fields.AndSelectors(
 		fields.OneTermNotEqualSelector("spec.nodeName", ""),
 		fields.OneTermNotEqualSelector("status.phase", string(corev1.PodSucceeded)),
@@ -109,7 +115,7 @@ func (s *Sources) lister(gvk schema.GroupVersionKind, selector fields.Selector) 
 	}
 }
 
-// newList of a kind: without a type in the scheme it is unstructured.
+// newList returns an empty list of a kind, unstructured where the scheme has no type.
 func (s *Sources) newList(gvk schema.GroupVersionKind) (client.ObjectList, error) {
 	gvk.Kind += "List"
 	if !s.client.Scheme().Recognizes(gvk) {
@@ -128,7 +134,7 @@ func (s *Sources) newList(gvk schema.GroupVersionKind) (client.ObjectList, error
 	return list, nil
 }
 
-// sink is where a reflector puts what it reads: no store, for nothing is kept but what the Cluster keeps.
+// sink is what a reflector takes for its store. It passes everything on and keeps nothing.
 type sink struct {
 	example   any
 	set, drop func(any)
@@ -151,7 +157,8 @@ func (s *sink) Delete(o any) error {
 func (s *sink) Replace(all []any, _ string) error { s.replace(all); return nil }
 func (s *sink) Resync() error                     { return nil }
 
-// Transformer implements cache.TransformingStore: the first list of all pods is gathered before it is replaced as one.
+// Transformer implements cache.TransformingStore. The reflector collects the whole first list before it calls
+// Replace; trimmed, that list takes a fraction of the memory.
 func (s *sink) Transformer() cache.TransformFunc { return s.trim }
 
 // trimPod keeps what SetPod reads.
@@ -164,7 +171,8 @@ func trimPod(in any) (any, error) {
 	p.Spec.Volumes, p.Spec.Affinity, p.Spec.Tolerations = nil, nil, nil
 	for _, list := range [][]corev1.Container{p.Spec.InitContainers, p.Spec.Containers} {
 		for i := range list {
-			list[i] = corev1.Container{Name: list[i].Name, Resources: list[i].Resources, RestartPolicy: list[i].RestartPolicy}
+			list[i] = corev1.Container{Name: list[i].Name, Resources: list[i].Resources,
+				RestartPolicy: list[i].RestartPolicy}
 		}
 	}
 	for _, list := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
@@ -177,7 +185,7 @@ func trimPod(in any) (any, error) {
 	return p, nil
 }
 
-func podSource(c *Cluster) *sink {
+func podSink(c *Cluster) *sink {
 	return &sink{
 		example: &corev1.Pod{}, trim: trimPod,
 		set: func(o any) {
@@ -194,7 +202,7 @@ func podSource(c *Cluster) *sink {
 	}
 }
 
-func classSource(c *Cluster) *sink {
+func classSink(c *Cluster) *sink {
 	return &sink{
 		example: &schedulingv1.PriorityClass{},
 		set: func(o any) {
@@ -217,8 +225,8 @@ func classSource(c *Cluster) *sink {
 	}
 }
 
-// objectSource of a kind that an Explainer asks for.
-func (s *Sources) objectSource(gvk schema.GroupVersionKind, e scheduler.Explainer) *sink {
+// objectSink feeds a kind that an Explainer asks for.
+func (s *Sources) objectSink(gvk schema.GroupVersionKind, e scheduler.Explainer) *sink {
 	var example any
 	if s.client.Scheme().Recognizes(gvk) {
 		example, _ = s.client.Scheme().New(gvk)

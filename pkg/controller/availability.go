@@ -21,7 +21,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// discoveryPeriod is how often the cluster is asked for kinds that it did not serve.
+// discoveryPeriod is how often the cluster is asked for the kinds that it does not serve yet.
 const discoveryPeriod = 10 * time.Second
 
 // discoverer is what availability needs of a discovery client.
@@ -29,39 +29,50 @@ type discoverer interface {
 	ServerResourcesForGroupVersion(groupVersion string) (*metav1.APIResourceList, error)
 }
 
-// availability knows which of the operator's schedulers the cluster serves, and which jobs wait for one that it does
-// not. It asks discovery and not the RESTMapper, which remembers.
+// availability knows which of the operator's schedulers the cluster serves, and which jobs wait for one that
+// it does not. It asks discovery and not the RESTMapper, which remembers.
 type availability struct {
 	discovery        discoverer
 	clock            clock.WithTicker
 	backends         []scheduler.Backend
 	defaultScheduler string
-	// watch starts the informer of a kind that is served and returns when it has delivered what exists.
+	// watch starts the informer of a kind that is served, and returns when it has delivered what exists.
 	watch func(context.Context, schema.GroupVersionKind) error
 	// wake enqueues jobs.
 	wake func(context.Context, []types.NamespacedName)
-	// follow one of the kinds that the reasons of a scheduler are about, which the cluster serves.
+	// follow starts to feed a state kind of an Explainer into the cluster state.
 	follow func(scheduler.Explainer, schema.GroupVersionKind)
 
 	mu sync.Mutex
 	// served kinds: discovered and watched.
-	served  map[schema.GroupVersionKind]bool
-	waiting map[types.NamespacedName]bool
-	// followed kinds.
+	served map[schema.GroupVersionKind]bool
+	// followed state kinds.
 	followed map[schema.GroupVersionKind]bool
+	// waiting are the jobs whose scheduler is not served.
+	waiting map[types.NamespacedName]bool
 }
 
-// choose picks the scheduler of a job, or says why there is none.
+func newAvailability(
+	d discoverer, c clock.WithTicker, backends []scheduler.Backend, defaultScheduler string,
+) *availability {
+	return &availability{
+		discovery: d, clock: c, backends: backends, defaultScheduler: defaultScheduler,
+		served: map[schema.GroupVersionKind]bool{}, followed: map[schema.GroupVersionKind]bool{},
+		waiting: map[types.NamespacedName]bool{},
+	}
+}
+
+// choose returns the scheduler of a job, or says why there is none.
 func (a *availability) choose(job *v1alpha1.TrainingJob) (scheduler.Backend, *v1alpha1.Blocker) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	var available, kinds []string
+	var available, absent []string
 	for _, b := range a.backends {
 		missing := a.missing(b)
 		if len(missing) == 0 {
 			available = append(available, b.Name())
 		}
-		kinds = append(kinds, missing...)
+		absent = append(absent, missing...)
 	}
 	name := trainingjob.ChooseScheduler(job, a.defaultScheduler, available)
 	i := slices.IndexFunc(a.backends, func(b scheduler.Backend) bool { return b.Name() == name })
@@ -69,7 +80,7 @@ func (a *availability) choose(job *v1alpha1.TrainingJob) (scheduler.Backend, *v1
 	switch {
 	case name == "":
 		a.waiting[key] = true
-		return nil, noScheduler(kinds)
+		return nil, noScheduler(absent)
 	case i < 0:
 		return nil, unknownScheduler(name, a.backends)
 	}
@@ -81,10 +92,11 @@ func (a *availability) choose(job *v1alpha1.TrainingJob) (scheduler.Backend, *v1
 	return a.backends[i], nil
 }
 
-// missing kinds of a backend, as a reader knows them. The caller holds the lock.
+// missing returns the required kinds of a backend that are not served, as a reader knows them. The caller
+// holds the lock.
 func (a *availability) missing(b scheduler.Backend) []string {
 	var names []string
-	for _, gvk := range needed(b) {
+	for _, gvk := range requiredKinds(b) {
 		if !a.served[gvk] {
 			names = append(names, gvk.GroupVersion().String()+" "+gvk.Kind)
 		}
@@ -92,24 +104,34 @@ func (a *availability) missing(b scheduler.Backend) []string {
 	return names
 }
 
-// needed kinds must be served for a backend to be available.
-func needed(b scheduler.Backend) []schema.GroupVersionKind {
-	return slices.Concat(b.Kinds(), consultedBy(b))
+// requiredKinds must be served for a backend to be available.
+func requiredKinds(b scheduler.Backend) []schema.GroupVersionKind {
+	return slices.Concat(b.Kinds(), clusterKinds(b))
+}
+
+// stateKinds are those that an Explainer wants to see beside its own; a cluster need not serve them.
+func stateKinds(b scheduler.Backend) []schema.GroupVersionKind {
+	if e, ok := b.(scheduler.Explainer); ok {
+		return e.StateKinds()
+	}
+	return nil
 }
 
 func noScheduler(kinds []string) *v1alpha1.Blocker {
 	return &v1alpha1.Blocker{
-		Reason:   v1alpha1.ReasonSchedulerMissing,
-		Message:  "the cluster has no gang scheduler: it serves none of " + strings.Join(kinds, ", "),
-		NextStep: "install Volcano or scheduler-plugins, or turn on Kubernetes' own gang scheduling; the job is queued when it is there",
+		Reason:  v1alpha1.ReasonSchedulerMissing,
+		Message: "the cluster has no gang scheduler: it serves none of " + strings.Join(kinds, ", "),
+		NextStep: "install Volcano or scheduler-plugins, or turn on Kubernetes' own gang scheduling; " +
+			"the job is queued when it is there",
 	}
 }
 
 func notServed(name string, kinds []string) *v1alpha1.Blocker {
+	const remedy = "install scheduler %s, or name another one in spec.runPolicy.schedulingPolicy.scheduler"
 	return &v1alpha1.Blocker{
 		Reason:   v1alpha1.ReasonSchedulerMissing,
 		Message:  "the cluster does not serve " + strings.Join(kinds, ", "),
-		NextStep: fmt.Sprintf("install scheduler %s, or name another one in spec.runPolicy.schedulingPolicy.scheduler", name),
+		NextStep: fmt.Sprintf(remedy, name),
 	}
 }
 
@@ -125,14 +147,38 @@ func unknownScheduler(name string, backends []scheduler.Backend) *v1alpha1.Block
 	}
 }
 
+// forget drops a job that is gone.
+func (a *availability) forget(job types.NamespacedName) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.waiting, job)
+}
+
+// Start implements manager.Runnable: it looks for schedulers until every kind is served.
+func (a *availability) Start(ctx context.Context) error {
+	ticker := a.clock.NewTicker(discoveryPeriod)
+	defer ticker.Stop()
+	for !a.complete() {
+		if err := a.discover(ctx); err != nil && ctx.Err() == nil {
+			log.FromContext(ctx).Error(err, "Cannot look for schedulers; will retry")
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C():
+		}
+	}
+	return nil
+}
+
 // discover asks once for each kind that is not served yet, and starts to watch what has appeared.
 func (a *availability) discover(ctx context.Context) error {
 	for _, b := range a.backends {
-		for _, gvk := range needed(b) {
-			if a.has(gvk) {
+		for _, gvk := range requiredKinds(b) {
+			if a.isServed(gvk) {
 				continue
 			}
-			served, err := a.serves(gvk)
+			served, err := a.askServed(gvk)
 			if err != nil {
 				return err
 			}
@@ -142,34 +188,26 @@ func (a *availability) discover(ctx context.Context) error {
 			if err := a.watch(ctx, gvk); err != nil {
 				return fmt.Errorf("watching %s: %w", gvk, err)
 			}
-			a.appeared(ctx, gvk)
+			a.markServed(ctx, gvk)
 		}
-		if err := a.followFacts(b); err != nil {
+		if err := a.followStateKinds(b); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// factKinds are those that an Explainer wants to know beside its own, which a cluster need not serve.
-func factKinds(b scheduler.Backend) []schema.GroupVersionKind {
-	if e, ok := b.(scheduler.Explainer); ok {
-		return e.StateKinds()
-	}
-	return nil
-}
-
-// followFacts of a scheduler that is served.
-func (a *availability) followFacts(b scheduler.Backend) error {
+// followStateKinds follows the state kinds that are served, of a backend that is available.
+func (a *availability) followStateKinds(b scheduler.Backend) error {
 	e, ok := b.(scheduler.Explainer)
-	if !ok || a.follow == nil || !a.serving(b) {
+	if !ok || a.follow == nil || !a.isAvailable(b) {
 		return nil
 	}
 	for _, gvk := range e.StateKinds() {
-		if a.follows(gvk) {
+		if a.isFollowed(gvk) {
 			continue
 		}
-		served, err := a.serves(gvk)
+		served, err := a.askServed(gvk)
 		if err != nil {
 			return err
 		}
@@ -183,25 +221,8 @@ func (a *availability) followFacts(b scheduler.Backend) error {
 	return nil
 }
 
-func (a *availability) follows(gvk schema.GroupVersionKind) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.followed[gvk]
-}
-
-func (a *availability) has(gvk schema.GroupVersionKind) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.served[gvk]
-}
-
-func (a *availability) serving(b scheduler.Backend) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return len(a.missing(b)) == 0
-}
-
-func (a *availability) serves(gvk schema.GroupVersionKind) (bool, error) {
+// askServed asks the API server whether it serves a kind.
+func (a *availability) askServed(gvk schema.GroupVersionKind) (bool, error) {
 	list, err := a.discovery.ServerResourcesForGroupVersion(gvk.GroupVersion().String())
 	if apierrors.IsNotFound(err) {
 		return false, nil
@@ -209,12 +230,13 @@ func (a *availability) serves(gvk schema.GroupVersionKind) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("asking the API server for %s: %w", gvk.GroupVersion(), err)
 	}
-	return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Kind == gvk.Kind }), nil
+	return slices.ContainsFunc(list.APIResources,
+		func(r metav1.APIResource) bool { return r.Kind == gvk.Kind }), nil
 }
 
-// appeared notes a kind and wakes every job that waits for one. Jobs note their waiting under the same lock, so none
-// falls between.
-func (a *availability) appeared(ctx context.Context, gvk schema.GroupVersionKind) {
+// markServed records a kind and wakes every job that waits for one. Jobs record their waiting under the same
+// lock, so none is missed.
+func (a *availability) markServed(ctx context.Context, gvk schema.GroupVersionKind) {
 	a.mu.Lock()
 	a.served[gvk] = true
 	jobs := slices.Collect(maps.Keys(a.waiting))
@@ -225,34 +247,31 @@ func (a *availability) appeared(ctx context.Context, gvk schema.GroupVersionKind
 	}
 }
 
-// forget a job that is gone.
-func (a *availability) forget(job types.NamespacedName) {
+func (a *availability) isServed(gvk schema.GroupVersionKind) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	delete(a.waiting, job)
+	return a.served[gvk]
 }
 
+func (a *availability) isFollowed(gvk schema.GroupVersionKind) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.followed[gvk]
+}
+
+// isAvailable reports whether the cluster serves everything that a backend requires.
+func (a *availability) isAvailable(b scheduler.Backend) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.missing(b)) == 0
+}
+
+// complete reports whether every kind is served, and every state kind followed.
 func (a *availability) complete() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	unfollowed := func(gvk schema.GroupVersionKind) bool { return !a.followed[gvk] }
 	return !slices.ContainsFunc(a.backends, func(b scheduler.Backend) bool {
-		return len(a.missing(b)) > 0 || a.follow != nil && slices.ContainsFunc(factKinds(b), func(gvk schema.GroupVersionKind) bool { return !a.followed[gvk] })
+		return len(a.missing(b)) > 0 || a.follow != nil && slices.ContainsFunc(stateKinds(b), unfollowed)
 	})
-}
-
-// Start implements manager.Runnable: it asks until everything is served, then it is done.
-func (a *availability) Start(ctx context.Context) error {
-	ticker := a.clock.NewTicker(discoveryPeriod)
-	defer ticker.Stop()
-	for !a.complete() {
-		if err := a.discover(ctx); err != nil && ctx.Err() == nil {
-			log.FromContext(ctx).Error(err, "Looking for schedulers; it is tried again")
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C():
-		}
-	}
-	return nil
 }

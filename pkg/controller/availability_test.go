@@ -7,34 +7,31 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 	"mlplatform.example.com/trainingjob-operator/scheduler/coscheduling"
 )
 
-// offers are the kinds that a cluster serves.
-type offers map[string]bool
+// servedKinds are the kinds that a cluster serves.
+type servedKinds map[string]bool
 
-func (o offers) ServerResourcesForGroupVersion(string) (*metav1.APIResourceList, error) {
+func (s servedKinds) ServerResourcesForGroupVersion(string) (*metav1.APIResourceList, error) {
 	list := &metav1.APIResourceList{}
-	for kind := range o {
+	for kind := range s {
 		list.APIResources = append(list.APIResources, metav1.APIResource{Kind: kind})
 	}
 	return list, nil
 }
 
-// What a scheduler's reasons are about need not be there for the scheduler to be used; when it appears it is followed, once.
-func TestFactsAreFollowedWhereTheyAreServed(t *testing.T) {
-	cluster := offers{}
+// What a scheduler's reasons are about need not be there for the scheduler to be used; when it appears it is
+// followed, once.
+func TestStateKindsAreFollowedWhereTheyAreServed(t *testing.T) {
+	cluster := servedKinds{}
 	var followed []string
-	a := &availability{
-		discovery: cluster, backends: []scheduler.Backend{coscheduling.New(coscheduling.Options{})},
-		watch:    func(context.Context, schema.GroupVersionKind) error { return nil },
-		follow:   func(_ scheduler.Explainer, gvk schema.GroupVersionKind) { followed = append(followed, gvk.Kind) },
-		served:   map[schema.GroupVersionKind]bool{},
-		followed: map[schema.GroupVersionKind]bool{}, waiting: map[types.NamespacedName]bool{},
-	}
+	backends := []scheduler.Backend{coscheduling.New(coscheduling.Options{})}
+	a := newAvailability(cluster, nil, backends, "")
+	a.watch = func(context.Context, schema.GroupVersionKind) error { return nil }
+	a.follow = func(_ scheduler.Explainer, gvk schema.GroupVersionKind) { followed = append(followed, gvk.Kind) }
 	for _, step := range []struct {
 		appears            string
 		available, settled bool
@@ -48,8 +45,10 @@ func TestFactsAreFollowedWhereTheyAreServed(t *testing.T) {
 		if err := a.discover(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(step.followed, followed); diff != "" || a.serving(a.backends[0]) != step.available || a.complete() != step.settled {
-			t.Errorf("with %s: available %t, settled %t, followed:\n%s", step.appears, a.serving(a.backends[0]), a.complete(), diff)
+		if diff := cmp.Diff(step.followed, followed); diff != "" ||
+			a.isAvailable(a.backends[0]) != step.available || a.complete() != step.settled {
+			t.Errorf("with %s: available %t, settled %t, followed:\n%s", step.appears, a.isAvailable(a.backends[0]),
+				a.complete(), diff)
 		}
 	}
 	delete(cluster, "ElasticQuota")
@@ -57,7 +56,7 @@ func TestFactsAreFollowedWhereTheyAreServed(t *testing.T) {
 	if err := a.discover(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if !a.serving(a.backends[0]) || a.complete() || followed != nil {
+	if !a.isAvailable(a.backends[0]) || a.complete() || followed != nil {
 		t.Errorf("without quotas the scheduler is of use, and they may still come: %v", followed)
 	}
 }

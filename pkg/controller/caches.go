@@ -11,8 +11,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// CacheOptions keep the manager's caches small: of everything but jobs and nodes only what carries our label, and of
-// each object only what is decided upon.
+// CacheOptions returns options that keep the manager's caches small: of everything but jobs and nodes they
+// hold only what carries our label, and of each object only what decisions need.
 func CacheOptions() cache.Options {
 	ours, err := labels.NewRequirement(v1alpha1.LabelJobName, selection.Exists, nil)
 	if err != nil {
@@ -29,8 +29,8 @@ func CacheOptions() cache.Options {
 	}
 }
 
-// transformJob drops kubectl's copy of the whole spec. A patch of the status is made from two trimmed objects and does
-// not touch it.
+// transformJob drops kubectl's copy of the whole spec. A patch of the status is computed from two trimmed
+// objects, so it does not touch that annotation.
 func transformJob(in any) (any, error) {
 	if job, ok := in.(*v1alpha1.TrainingJob); ok {
 		job.ManagedFields = nil
@@ -39,7 +39,7 @@ func transformJob(in any) (any, error) {
 	return in, nil
 }
 
-// transformNode keeps whether a node is ready, and what decides over which pods it takes.
+// transformNode keeps whether a node is ready, and what decides which pods fit on it.
 func transformNode(in any) (any, error) {
 	node, ok := in.(*corev1.Node)
 	if !ok {
@@ -66,7 +66,8 @@ func transformPod(in any) (any, error) {
 	return in, nil
 }
 
-// trimPod drops what nobody decides upon: most of a pod's bytes are its containers' environment, mounts and probes.
+// trimPod drops what no decision needs: most of a pod's bytes are its containers' environment, mounts and
+// probes.
 func trimPod(pod *corev1.Pod) {
 	pod.ManagedFields = nil
 	delete(pod.Annotations, v1alpha1.AnnotationHyperparameters)
@@ -78,10 +79,11 @@ func trimPod(pod *corev1.Pod) {
 			list[i] = corev1.Container{Name: list[i].Name, RestartPolicy: list[i].RestartPolicy}
 		}
 	}
-	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+	st := pod.Status
+	for _, list := range [][]corev1.ContainerStatus{st.InitContainerStatuses, st.ContainerStatuses} {
 		for i := range list {
-			list[i].Resources, list[i].AllocatedResources, list[i].AllocatedResourcesStatus = nil, nil, nil
-			list[i].VolumeMounts = nil
+			s := &list[i]
+			s.Resources, s.AllocatedResources, s.AllocatedResourcesStatus, s.VolumeMounts = nil, nil, nil, nil
 		}
 	}
 }

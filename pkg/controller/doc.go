@@ -1,18 +1,27 @@
-// Package controller is the imperative shell around the pure core of pkg/trainingjob. It answers one question: how does
-// what the core decides reach the API server, once, whatever goes wrong on the way?
+// Package controller is the imperative shell around the pure core of pkg/trainingjob. It answers one
+// question: how does what the core decides reach the API server, once, whatever goes wrong on the way?
 //
-//	watches ──▶ ledger (what exists, by owner UID, ahead of the cache by our own writes)
-//	               │
-//	gather ────────┴──▶ Snapshot ──trainingjob.Decide──▶ Plan ──▶ apply: group, Service, deletes, creates
-//	                                                          └──▶ status, once ──▶ events, metrics
+//	informers -> ownedCache: what exists, by owner UID, overlaid by our own writes
+//	                 |           jobStates: what one reconcile remembers for the next
+//	                 v                   v
+//	gatherer -> Snapshot -> trainingjob.Decide -> Plan -> writer: group, Service, deletes, creates
+//	                                                   -> statusWriter: status, once; events, metrics
 //
-// Nothing here knows what a phase means: the shell gathers, obeys the plan and remembers refusals.
+// Nothing here knows what a phase means: the shell gathers, carries out the plan and remembers rejections.
 //
 // Invariants:
-//   - A pass reads caches only. The exceptions are one uncached read of the job before the first create of an attempt,
-//     and one of an object that holds a name or that the watch does not show for a long time.
-//   - A plan with a transition writes the status and nothing else; effects follow in the pass that its watch event starts.
-//   - Every write goes through the one client.Client that the Reconciler was given, or through its event recorder.
-//   - Ownership is by UID. Nothing is adopted: objects are born by Create, and applied only with their UID as precondition.
+//   - A reconcile reads caches only. The exceptions are what a write must know for certain (the job before
+//     the first create of an attempt and before its gang is released, an object before it is applied or where
+//     it holds a name), an object that the watch does not show for long, and claims.
+//   - A plan with a transition writes the status and nothing else; the reconcile that its watch event starts
+//     does the rest.
+//   - Every write goes through the one client.Client that the Reconciler was given, or through its event
+//     recorder.
+//   - Ownership is by UID. Nothing is adopted: objects are created by Create, and applied only with their UID
+//     as a precondition.
 //   - Nothing is written when nothing changed.
+//
+// The files, from the bottom up: kinds and errors; the owned-object cache, the job states and what the API
+// server rejects; gather and explain; writer, objects, claims, pods, sync_status and apply; status;
+// reconcile; and the wiring in caches, handlers, watches and setup.
 package controller

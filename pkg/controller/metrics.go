@@ -7,48 +7,48 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
 )
 
-// metrics of the operator. None is labelled by a job's name: jobs come and go, series stay.
+// metrics are the collectors of MetricDescriptions.
 type metrics struct {
-	transitions  *prometheus.CounterVec
-	gangWait     prometheus.Histogram
-	podsCreated  prometheus.Counter
-	podsDeleted  prometheus.Counter
-	statusWrites prometheus.Counter
-	reports      prometheus.Counter
-	passes       prometheus.Counter
-	work         *workMetrics
+	podsCreated, podsDeleted, statusWrites, schedulerReports prometheus.Counter
+
+	counters   map[string]*prometheus.CounterVec
+	histograms map[string]*prometheus.HistogramVec
 }
 
 func newMetrics(registry prometheus.Registerer) (*metrics, error) {
-	var err error
-	counter := func(name, help string) prometheus.Counter {
-		c, e := register(registry, prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help}))
-		err = errors.Join(err, e)
-		return c
-	}
 	m := &metrics{
-		podsCreated:  counter("trainingjob_pods_created_total", "Pods created."),
-		podsDeleted:  counter("trainingjob_pods_deleted_total", "Pods deleted by the operator."),
-		statusWrites: counter("trainingjob_status_writes_total", "Writes of a TrainingJob's status."),
-		reports:      counter("trainingjob_scheduler_reports_total", "Writes that told a scheduler what became of a gang."),
-		passes:       counter("trainingjob_passes_total", "Passes of the reconciler, with or without an effect."),
+		counters: map[string]*prometheus.CounterVec{}, histograms: map[string]*prometheus.HistogramVec{},
 	}
-	var e error
-	m.work, e = newWorkMetrics(registry)
-	err = errors.Join(err, e)
-	m.transitions, e = register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "trainingjob_transitions_total",
-		Help: "Changes of phase, by the new phase and the reason.",
-	}, []string{"phase", "reason"}))
-	err = errors.Join(err, e)
-	m.gangWait, e = register(registry, prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name:    "trainingjob_gang_wait_seconds",
-		Help:    "Time from Queued until at least minAvailable ranks run, of every attempt that got there.",
-		Buckets: prometheus.ExponentialBuckets(1, 2, 18), // 1 s to 36 h
-	}))
-	return m, errors.Join(err, e)
+	for _, d := range MetricDescriptions() {
+		if err := m.add(registry, d); err != nil {
+			return nil, fmt.Errorf("registering metric %s: %w", d.Name, err)
+		}
+	}
+	m.podsCreated = m.counters[metricPodsCreated].WithLabelValues()
+	m.podsDeleted = m.counters[metricPodsDeleted].WithLabelValues()
+	m.statusWrites = m.counters[metricStatusWrites].WithLabelValues()
+	m.schedulerReports = m.counters[metricSchedulerReports].WithLabelValues()
+	return m, nil
+}
+
+// add registers the collector of a description.
+func (m *metrics) add(registry prometheus.Registerer, d MetricDescription) (err error) {
+	switch d.Type {
+	case counterType:
+		opts := prometheus.CounterOpts{Name: d.Name, Help: d.Help}
+		m.counters[d.Name], err = register(registry, prometheus.NewCounterVec(opts, d.Labels))
+	case histogramType:
+		opts := prometheus.HistogramOpts{
+			Name: d.Name, Help: d.Help, Buckets: prometheus.ExponentialBuckets(1, 2, 18), // 1 s to 36 h
+		}
+		m.histograms[d.Name], err = register(registry, prometheus.NewHistogramVec(opts, d.Labels))
+	default:
+		err = fmt.Errorf("unknown type %q", d.Type)
+	}
+	return err
 }
 
 // register adds a collector, or returns the one that an earlier manager of this process registered.
@@ -59,26 +59,50 @@ func register[C prometheus.Collector](registry prometheus.Registerer, c C) (C, e
 			return same, nil
 		}
 	}
-	if err != nil {
-		return c, fmt.Errorf("registering a metric: %w", err)
-	}
-	return c, nil
+	return c, err
 }
 
-// transition counts a change of phase that is persisted.
-func (m *metrics) transition(from, to *v1alpha1.TrainingJobStatus) {
-	if from.Phase == to.Phase || len(to.Transitions) == 0 {
-		return
+// statusWritten counts what a write of the status has added to the status that job still holds. An event that
+// is seen twice, or by the next leader, therefore counts once.
+func (m *metrics) statusWritten(job *v1alpha1.TrainingJob, to *v1alpha1.TrainingJobStatus) {
+	m.statusWrites.Inc()
+	if job.Status.Phase != to.Phase && len(to.Transitions) > 0 {
+		last := to.Transitions[len(to.Transitions)-1]
+		m.counters[metricTransitions].WithLabelValues(string(to.Phase), last.Reason).Inc()
 	}
-	last := to.Transitions[len(to.Transitions)-1]
-	m.transitions.WithLabelValues(string(to.Phase), last.Reason).Inc()
-	if to.Phase != v1alpha1.PhaseRunning {
-		return
+	if to.Work != nil {
+		m.addWork(job, to)
 	}
-	for i := len(to.Transitions) - 1; i >= 0; i-- {
-		if to.Transitions[i].Phase == v1alpha1.PhaseQueued {
-			m.gangWait.Observe(last.Time.Sub(to.Transitions[i].Time.Time).Seconds())
-			return
+}
+
+// addWork counts by namespace and queue what status.work sums by job: what gangs waited for, ran and lost.
+func (m *metrics) addWork(job *v1alpha1.TrainingJob, to *v1alpha1.TrainingJobStatus) {
+	before := v1alpha1.WorkStatus{}
+	if job.Status.Work != nil {
+		before = *job.Status.Work
+	}
+	ns, queue := job.Namespace, trainingjob.Queue(job)
+	add := func(name string, from, to int64) {
+		if to > from {
+			m.counters[name].WithLabelValues(ns, queue).Add(float64(to - from))
 		}
+	}
+	add(metricLostSteps, before.LostSteps, to.Work.LostSteps)
+	add(metricLostSeconds, before.LostSeconds, to.Work.LostSeconds)
+	add(metricLostGPUSeconds, before.LostGPUSeconds, to.Work.LostGPUSeconds)
+	add(metricRunningSeconds, before.RunningSeconds, to.Work.RunningSeconds)
+	if n := to.Work.Interruptions - before.Interruptions; n > 0 && job.Status.Drain != nil {
+		cause := string(job.Status.Drain.Cause)
+		m.counters[metricInterruptions].WithLabelValues(ns, queue, cause).Add(float64(n))
+	}
+	if job.Status.Phase == v1alpha1.PhaseRunning || to.Phase != v1alpha1.PhaseRunning {
+		return
+	}
+	observe := func(name string, from, to int64) {
+		m.histograms[name].WithLabelValues(ns, queue).Observe(float64(to - from))
+	}
+	observe(metricQueuedSeconds, before.QueuedSeconds, to.Work.QueuedSeconds)
+	if to.Work.Interruptions > 0 && to.Work.Resumptions > before.Resumptions {
+		observe(metricResumeSeconds, before.ResumeSeconds, to.Work.ResumeSeconds)
 	}
 }

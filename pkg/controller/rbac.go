@@ -1,9 +1,10 @@
 package controller
 
-// What the operator may do: least privilege, generated into deploy/rbac/role.yaml.
+// The operator's permissions: least privilege, generated into deploy/rbac/role.yaml.
 //
-// TrainingJobs are the users'; the operator writes their status, and deletes one when its time to live is over. Updating
-// their finalizers is what blockOwnerDeletion needs where OwnerReferencesPermissionEnforcement is on.
+// TrainingJobs belong to the users. The operator writes their status, and deletes one when its time to live
+// is over. blockOwnerDeletion needs the right to update their finalizers where
+// OwnerReferencesPermissionEnforcement is on.
 // +kubebuilder:rbac:groups=mlplatform.example.com,resources=trainingjobs,verbs=get;list;watch;delete
 // +kubebuilder:rbac:groups=mlplatform.example.com,resources=trainingjobs/status,verbs=patch
 // +kubebuilder:rbac:groups=mlplatform.example.com,resources=trainingjobs/finalizers,verbs=update
@@ -14,8 +15,9 @@ package controller
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 //
-// Claims for checkpoints are created and looked at, never changed and never deleted. And why a job waits: who is served before it
-// (priority classes, below), and whether the volume claims that it names are bound (their metadata alone).
+// Claims for checkpoints are created and read, never changed or deleted. Why a job waits takes two more
+// reads: the metadata of the volume claims that it names, to see whether they are bound, and priority classes
+// (below).
 // +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get;create
 //
 // The schedulers' groups.
@@ -25,17 +27,18 @@ package controller
 // +kubebuilder:rbac:groups=scheduling.x-k8s.io,resources=podgroups,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=scheduling.x-k8s.io,resources=elasticquotas,verbs=list;watch
 //
-// Kueue's Workloads, which must be told of; the flavours say where their pods run, the classes what their priority is.
+// Kueue's Workloads, which stand for gangs; its flavours say where the pods run, its classes how urgent they
+// are.
 // +kubebuilder:rbac:groups=kueue.x-k8s.io,resources=workloads,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=kueue.x-k8s.io,resources=workloads/status,verbs=patch
 // +kubebuilder:rbac:groups=kueue.x-k8s.io,resources=resourceflavors;workloadpriorityclasses,verbs=get;list;watch
 // +kubebuilder:rbac:groups=kueue.x-k8s.io,resources=localqueues;clusterqueues,verbs=list;watch
 // +kubebuilder:rbac:groups=scheduling.k8s.io,resources=priorityclasses,verbs=get;list;watch
 //
-// Whoever reads the metrics is authenticated and authorized by the API server.
+// The API server authenticates and authorizes whoever reads the metrics.
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 //
-// The lease of the leader and the events about it, in the operator's own namespace.
+// The leader's lease and the events about it, in the operator's own namespace.
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,namespace=trainingjob-system,verbs=get;create;update
 // +kubebuilder:rbac:groups="",resources=events,namespace=trainingjob-system,verbs=create;patch

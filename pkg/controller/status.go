@@ -3,23 +3,51 @@ package controller
 import (
 	"context"
 	"fmt"
+	"unicode/utf8"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
 )
 
-// patchStatus writes the status when it differs as the API server would see it, under the condition that nobody wrote
-// the job since it was cached. It says whether it wrote.
-func (r *Reconciler) patchStatus(ctx context.Context, job *v1alpha1.TrainingJob, status v1alpha1.TrainingJobStatus) (bool, error) {
+// maxNote is the longest note that events.k8s.io/v1 takes, in bytes; with a longer one the event is lost.
+const maxNote = 1024
+
+// statusWriter persists the status, and then tells what has happened in events and metrics.
+type statusWriter struct {
+	client   client.Client
+	recorder events.EventRecorder
+	states   *jobStates
+	metrics  *metrics
+}
+
+// write persists the status of a plan where it differs from the job's, then emits the plan's events and
+// counts what the status has added.
+func (w *statusWriter) write(ctx context.Context, job *v1alpha1.TrainingJob, plan trainingjob.Plan) error {
+	wrote, err := w.patch(ctx, job, plan.Status)
+	if wrote {
+		w.emit(job, plan.Events)
+		w.metrics.statusWritten(job, &plan.Status)
+	}
+	return err
+}
+
+// patch writes the status when it differs as the API server would see it, under the condition that nobody has
+// written the job since it was cached. It reports whether it wrote.
+func (w *statusWriter) patch(
+	ctx context.Context, job *v1alpha1.TrainingJob, status v1alpha1.TrainingJobStatus,
+) (bool, error) {
 	if equality.Semantic.DeepEqual(job.Status, status) {
 		return false, nil
 	}
 	changed := job.DeepCopy()
 	changed.Status = status
-	// What differs in memory alone (a nil map, fractions of a second) would be written again at every pass.
+	// What differs in memory alone (a nil map, fractions of a second) would be written again at every reconcile.
 	data, err := client.MergeFrom(job).Data(changed)
 	if err != nil {
 		return false, fmt.Errorf("comparing the status: %w", err)
@@ -29,14 +57,41 @@ func (r *Reconciler) patchStatus(ctx context.Context, job *v1alpha1.TrainingJob,
 	}
 	log.FromContext(ctx).V(2).Info("Writing the status", "patch", string(data))
 	patch := client.MergeFromWithOptions(job, client.MergeFromWithOptimisticLock{})
-	err = r.client.Status().Patch(ctx, changed, patch, client.FieldOwner(v1alpha1.OperatorName))
+	err = w.client.Status().Patch(ctx, changed, patch, client.FieldOwner(v1alpha1.OperatorName))
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("writing the status: %w", err)
 	}
 	if err != nil {
 		return false, nil // the job is gone, and its deletion event is on its way
 	}
-	r.metrics.statusWrites.Inc()
-	r.ledger.statusWritten(job.UID, changed.ResourceVersion)
+	w.states.setStatusVersion(job.UID, changed.ResourceVersion)
 	return true, nil
+}
+
+// emit sends events. The status that says the same must be persisted.
+func (w *statusWriter) emit(job *v1alpha1.TrainingJob, events []trainingjob.Event) {
+	for _, e := range events {
+		if e.Once != "" && !w.states.emitOnce(job.UID, job.Status.Attempt, e.Once) {
+			continue
+		}
+		kind := corev1.EventTypeNormal
+		if e.Warning {
+			kind = corev1.EventTypeWarning
+		}
+		action := e.Action
+		if action == "" {
+			action = e.Reason // the API demands one
+		}
+		w.recorder.Eventf(job, nil, kind, e.Reason, action, "%s", truncate(e.Message, maxNote))
+	}
+}
+
+// truncate shortens s to at most n bytes, at the border of a character.
+func truncate(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n -= len("..."); n > 0 && !utf8.RuneStart(s[n]); n-- {
+	}
+	return s[:n] + "..."
 }

@@ -17,37 +17,41 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// Queues that pods of others name, by annotation or label; those of training jobs name none, their job does.
-var queueKeys = []string{"scheduling.volcano.sh/queue-name", "volcano.sh/queue-name", "kueue.x-k8s.io/queue-name"}
-
-// NodesWhole says that every node that exists has been set.
-func (c *Cluster) NodesWhole() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.wholeNodes = true
+// queueKeys are the annotations and labels by which other pods name their queue; those of training jobs name
+// none, their job does.
+var queueKeys = []string{
+	"scheduling.volcano.sh/queue-name", "volcano.sh/queue-name", "kueue.x-k8s.io/queue-name",
 }
 
-// SetNode as it is now. The object is kept: it must be trimmed, and nobody may change it.
+// NodesSynced records that every node that exists has been set.
+func (c *Cluster) NodesSynced() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.nodesSynced = true
+}
+
+// SetNode records a node as it is now. It keeps the object, which must be trimmed and never change.
 func (c *Cluster) SetNode(object *corev1.Node) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := c.node(object.Name)
-	n.object, n.allocatable, n.shown = object, scheduler.AmountsOf(object.Status.Allocatable), nil
+	n.object, n.allocatable, n.snapshot = object, scheduler.AmountsOf(object.Status.Allocatable), nil
 	c.stale.nodes = true
 }
 
-// DropNode that is gone. Its pods are still counted until they go too: they may come back with it.
+// DropNode records that a node is gone. Its pods are counted until they go too, since the node may come back.
 func (c *Cluster) DropNode(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if n := c.nodes[name]; n != nil {
-		n.object, n.shown = nil, nil
-		c.release(name, n)
+		n.object, n.snapshot = nil, nil
+		c.dropIfUnused(name, n)
 		c.stale.nodes = true
 	}
 }
 
-// node of a name, made when missing. The caller holds the lock, here and below.
+// node returns the entry of a name, and makes it when missing. The caller holds the lock, as for all
+// unexported methods.
 func (c *Cluster) node(name string) *node {
 	n := c.nodes[name]
 	if n == nil {
@@ -57,27 +61,28 @@ func (c *Cluster) node(name string) *node {
 	return n
 }
 
-func (c *Cluster) release(name string, n *node) {
+// dropIfUnused forgets a node that does not exist and has no pods.
+func (c *Cluster) dropIfUnused(name string, n *node) {
 	if n.object == nil && n.pods == 0 {
 		delete(c.nodes, name)
 	}
 }
 
-// SetPod as it is now; one that is not bound or has ended holds nothing.
+// SetPod records a pod as it is now; one that is not bound or has ended holds nothing.
 func (c *Cluster) SetPod(p *corev1.Pod) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.setPod(p)
 }
 
-// DropPod that is gone.
+// DropPod records that a pod is gone.
 func (c *Cluster) DropPod(uid types.UID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.dropPod(uid)
 }
 
-// SetPods replaces all: a watch was begun anew.
+// SetPods replaces all pods, as at the start of a watch.
 func (c *Cluster) SetPods(all []*corev1.Pod) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -91,7 +96,7 @@ func (c *Cluster) SetPods(all []*corev1.Pod) {
 			c.dropPod(uid)
 		}
 	}
-	c.wholePods = true
+	c.podsSynced = true
 }
 
 func (c *Cluster) setPod(p *corev1.Pod) {
@@ -100,17 +105,18 @@ func (c *Cluster) setPod(p *corev1.Pod) {
 		return
 	}
 	// As the scheduler counts: a pod that is resized in place holds the larger of what it has and what it wants.
-	amounts := scheduler.AmountsOf(resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{UseStatusResources: true}))
+	options := resourcehelper.PodResourcesOptions{UseStatusResources: true}
+	amounts := scheduler.AmountsOf(resourcehelper.PodRequests(p, options))
 	key := keyOf(amounts)
 	old, known := c.pods[p.UID]
-	if known && old.need.key == key {
-		return // most events of a pod change nothing here
+	if known && old.requests.key == key {
+		return // as for most events of a pod
 	}
 	c.dropPod(p.UID)
-	entry := pod{node: c.node(p.Spec.NodeName), need: c.needs[key]}
-	if entry.need == nil {
-		entry.need = &need{key: key, amounts: interned(amounts)}
-		c.needs[key] = entry.need
+	entry := pod{node: c.node(p.Spec.NodeName), requests: c.requests[key]}
+	if entry.requests == nil {
+		entry.requests = &requests{key: key, amounts: interned(amounts)}
+		c.requests[key] = entry.requests
 	}
 	if holdsExtended(amounts) {
 		entry.owner = c.owner(p)
@@ -126,18 +132,18 @@ func (c *Cluster) dropPod(uid types.UID) {
 	}
 	delete(c.pods, uid)
 	c.count(entry, -1)
-	if entry.need.pods == 0 {
-		delete(c.needs, entry.need.key)
+	if entry.requests.pods == 0 {
+		delete(c.requests, entry.requests.key)
 	}
 }
 
-// count a pod in or out of the sums.
+// count adds a pod to the sums, with sign 1, or subtracts it, with sign -1.
 func (c *Cluster) count(p pod, sign int) {
-	p.need.pods += sign
+	p.requests.pods += sign
 	p.node.pods += sign
-	add(p.node.requested, p.need.amounts, int64(sign))
+	add(p.node.requested, p.requests.amounts, int64(sign))
 	add(p.node.requested, scheduler.Amounts{corev1.ResourcePods: 1}, int64(sign))
-	p.node.shown = nil
+	p.node.snapshot = nil
 	c.stale.nodes = true
 	if p.node.pods == 0 && p.node.object == nil {
 		maps.DeleteFunc(c.nodes, func(_ string, n *node) bool { return n == p.node })
@@ -146,11 +152,11 @@ func (c *Cluster) count(p pod, sign int) {
 		return
 	}
 	p.owner.pods += sign
-	add(p.owner.held, p.need.amounts, int64(sign))
+	add(p.owner.held, p.requests.amounts, int64(sign))
 	if p.owner.on[p.node.name] == nil {
 		p.owner.on[p.node.name] = scheduler.Amounts{}
 	}
-	add(p.owner.on[p.node.name], p.need.amounts, int64(sign))
+	add(p.owner.on[p.node.name], p.requests.amounts, int64(sign))
 	if len(p.owner.on[p.node.name]) == 0 {
 		delete(p.owner.on, p.node.name)
 	}
@@ -168,7 +174,7 @@ func add(sum, amounts scheduler.Amounts, sign int64) {
 	}
 }
 
-// owner of a pod that holds extended resources.
+// owner returns the entry of who owns a pod that holds extended resources, and makes it when missing.
 func (c *Cluster) owner(p *corev1.Pod) *owner {
 	uid, kind, name := p.UID, "Pod", p.Name
 	if ref := metav1.GetControllerOf(p); ref != nil {
@@ -177,7 +183,8 @@ func (c *Cluster) owner(p *corev1.Pod) *owner {
 	o := c.owners[uid]
 	if o == nil {
 		o = &owner{
-			kind: strings.Clone(kind), queue: strings.Clone(queueOf(p)), held: scheduler.Amounts{}, on: map[string]scheduler.Amounts{},
+			kind: strings.Clone(kind), queue: strings.Clone(queueOf(p)),
+			held: scheduler.Amounts{}, on: map[string]scheduler.Amounts{},
 			name: types.NamespacedName{Namespace: strings.Clone(p.Namespace), Name: strings.Clone(name)},
 		}
 		c.owners[types.UID(strings.Clone(string(uid)))] = o
@@ -206,7 +213,7 @@ func holdsExtended(a scheduler.Amounts) bool {
 	return false
 }
 
-// keyOf amounts is the same for the same amounts.
+// keyOf returns the same key for the same amounts.
 func keyOf(a scheduler.Amounts) string {
 	var s strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(a)) {
@@ -215,7 +222,7 @@ func keyOf(a scheduler.Amounts) string {
 	return s.String()
 }
 
-// interned amounts share nothing with the object that they were read from.
+// interned returns amounts that share no memory with the object that they were read from.
 func interned(a scheduler.Amounts) scheduler.Amounts {
 	out := make(scheduler.Amounts, len(a))
 	for name, n := range a {
@@ -224,7 +231,7 @@ func interned(a scheduler.Amounts) scheduler.Amounts {
 	return out
 }
 
-// SetJob as it is now.
+// SetJob records a job as it is now.
 func (c *Cluster) SetJob(name types.NamespacedName, job Job) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -237,7 +244,7 @@ func (c *Cluster) SetJob(name types.NamespacedName, job Job) {
 	c.stale.holders = c.stale.holders || old.Queue != job.Queue
 }
 
-// DropJob that is gone.
+// DropJob records that a job is gone.
 func (c *Cluster) DropJob(name types.NamespacedName) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -251,20 +258,24 @@ func (c *Cluster) SetClasses(all []schedulingv1.PriorityClass) {
 	defer c.mu.Unlock()
 	clear(c.classes)
 	for i := range all {
-		c.classes[all[i].Name] = schedulingv1.PriorityClass{Value: all[i].Value, GlobalDefault: all[i].GlobalDefault}
+		c.setClass(&all[i])
 	}
 	c.stale.waiting = true
 }
 
-// SetClass as it is now.
+// SetClass records a priority class as it is now.
 func (c *Cluster) SetClass(p *schedulingv1.PriorityClass) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.classes[p.Name] = schedulingv1.PriorityClass{Value: p.Value, GlobalDefault: p.GlobalDefault}
+	c.setClass(p)
 	c.stale.waiting = true
 }
 
-// DropClass that is gone.
+func (c *Cluster) setClass(p *schedulingv1.PriorityClass) {
+	c.classes[p.Name] = schedulingv1.PriorityClass{Value: p.Value, GlobalDefault: p.GlobalDefault}
+}
+
+// DropClass records that a priority class is gone.
 func (c *Cluster) DropClass(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -272,7 +283,7 @@ func (c *Cluster) DropClass(name string) {
 	c.stale.waiting = true
 }
 
-// SetObjects replaces all objects of a kind, which from now on is known.
+// SetObjects replaces all objects of a kind, which is known from now on.
 func (c *Cluster) SetObjects(gvk schema.GroupVersionKind, all []client.Object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -284,7 +295,8 @@ func (c *Cluster) SetObjects(gvk schema.GroupVersionKind, all []client.Object) {
 	c.stale.objects = true
 }
 
-// SetObject as it is now, and return what it was; nil: it is new. Nobody may change it afterwards.
+// SetObject records an object as it is now and returns what it was; nil: it is new. The object must never
+// change.
 func (c *Cluster) SetObject(gvk schema.GroupVersionKind, o client.Object) client.Object {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -298,7 +310,7 @@ func (c *Cluster) SetObject(gvk schema.GroupVersionKind, o client.Object) client
 	return old
 }
 
-// DropObject that is gone.
+// DropObject records that an object is gone.
 func (c *Cluster) DropObject(gvk schema.GroupVersionKind, o client.Object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	schedulingv1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
 )
 
-func TestContains(t *testing.T) {
+func TestContainsFields(t *testing.T) {
 	tests := map[string]struct {
 		have, want string
 		contains   bool
@@ -34,14 +34,14 @@ func TestContains(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if got := contains(have, want); got != tc.contains {
-				t.Errorf("contains = %v", got)
+			if got := containsFields(have, want); got != tc.contains {
+				t.Errorf("containsFields = %v", got)
 			}
 		})
 	}
 }
 
-func TestContentOf(t *testing.T) {
+func TestDesiredContent(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := schedulingv1beta1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
@@ -55,7 +55,7 @@ func TestContentOf(t *testing.T) {
 		}
 	}
 	gvk := schedulingv1beta1.SchemeGroupVersion.WithKind("PodGroup")
-	want, err := contentOf(group(), gvk, bert(2))
+	want, err := desiredContent(group(), gvk, bert(2))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,32 +68,33 @@ func TestContentOf(t *testing.T) {
 	have.OwnerReferences = want.GetOwnerReferences()
 	have.Status.Phase = schedulingv1beta1.PodGroupInqueue
 	have.Spec.MinTaskMember = map[string]int32{"somebody else's": 1}
-	if same, err := covers(have, want); err != nil || !same {
-		t.Errorf("what others add is not ours, got %v, %v", same, err)
+	if drifted, err := hasDrifted(have, want); err != nil || drifted {
+		t.Errorf("what others add is not ours, got %v, %v", drifted, err)
 	}
 	have.Spec.Queue = "other"
-	if same, _ := covers(have, want); same {
+	if drifted, _ := hasDrifted(have, want); !drifted {
 		t.Error("a value of ours that was changed must be noticed")
 	}
 	have.Spec.Queue = "research"
 	without := group()
 	without.Spec.Queue = ""
-	want, err = contentOf(without, gvk, bert(2))
+	want, err = desiredContent(without, gvk, bert(2))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if same, _ := covers(have, want); same {
+	if drifted, _ := hasDrifted(have, want); !drifted {
 		t.Error("a value that we do not want any more must be noticed, by the hash")
 	}
 }
 
 // An unstructured object of the cache is shared with every handler of its informer.
-func TestCoversLeavesTheCacheAlone(t *testing.T) {
+func TestDriftCheckLeavesTheCacheAlone(t *testing.T) {
 	metadata := map[string]any{"name": "bert"}
 	have := &unstructured.Unstructured{Object: map[string]any{"metadata": metadata}}
-	want := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Group", "metadata": metadata}}
-	if same, err := covers(have, want); err != nil || !same {
-		t.Errorf("covers = %v, %v", same, err)
+	want := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Group",
+		"metadata": metadata}}
+	if drifted, err := hasDrifted(have, want); err != nil || drifted {
+		t.Errorf("hasDrifted = %v, %v", drifted, err)
 	}
 	if len(have.Object) != 1 {
 		t.Errorf("the cached object was changed: %v", have.Object)

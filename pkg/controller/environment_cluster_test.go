@@ -39,8 +39,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler/coscheduling"
 )
 
-// stage is one cluster with an operator in this process.
-type stage struct {
+// environment is one cluster with an operator in this process.
+type environment struct {
 	cluster   *localcluster.Cluster
 	client    client.Client
 	scheme    *runtime.Scheme
@@ -48,9 +48,9 @@ type stage struct {
 	operator  *operator
 }
 
-func (s stage) on(name v1alpha1.SchedulerName) stage {
-	s.scheduler = name
-	return s
+func (e environment) on(name v1alpha1.SchedulerName) environment {
+	e.scheduler = name
+	return e
 }
 
 // operator in process, with everything that it wrote.
@@ -81,23 +81,25 @@ func (c countWrites) RoundTrip(req *http.Request) (*http.Response, error) {
 func (o *operator) written(namespace string) []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(o.writes), func(w string) bool { return !strings.Contains(w, "/namespaces/"+namespace+"/") })
+	return slices.DeleteFunc(slices.Clone(o.writes), func(w string) bool {
+		return !strings.Contains(w, "/namespaces/"+namespace+"/")
+	})
 }
 
-func newStage(t *testing.T, cluster *localcluster.Cluster) stage {
+func newEnvironment(t *testing.T, cluster *localcluster.Cluster) environment {
 	t.Helper()
 	ctrl.SetLogger(logr.Discard()) // each operator logs for itself
-	s := stage{cluster: cluster, scheme: runtime.NewScheme()}
+	e := environment{cluster: cluster, scheme: runtime.NewScheme()}
 	for _, add := range []func(*runtime.Scheme) error{
 		clientgoscheme.AddToScheme, v1alpha1.AddToScheme, schedulingv1beta1.AddToScheme, coscheduling.AddToScheme,
 		apiextensionsv1.AddToScheme,
 	} {
-		if err := add(s.scheme); err != nil {
+		if err := add(e.scheme); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var err error
-	if s.client, err = client.New(cluster.RESTConfig(), client.Options{Scheme: s.scheme}); err != nil {
+	if e.client, err = client.New(cluster.RESTConfig(), client.Options{Scheme: e.scheme}); err != nil {
 		t.Fatal(err)
 	}
 	crds, err := filepath.Glob("../../deploy/crd/*.yaml")
@@ -105,13 +107,13 @@ func newStage(t *testing.T, cluster *localcluster.Cluster) stage {
 		t.Fatal("no CRD in deploy/crd", err)
 	}
 	for _, file := range crds {
-		s.install(t, file)
+		e.install(t, file)
 	}
-	return s
+	return e
 }
 
 // install creates a CRD and waits until it is served.
-func (s stage) install(t *testing.T, file string) {
+func (e environment) install(t *testing.T, file string) {
 	t.Helper()
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -121,11 +123,11 @@ func (s stage) install(t *testing.T, file string) {
 	if err := yaml.Unmarshal(data, crd); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.client.Create(t.Context(), crd); err != nil {
+	if err := e.client.Create(t.Context(), crd); err != nil {
 		t.Fatal(err)
 	}
-	s.eventually(t, "CRD "+crd.Name+" is established", func(ctx context.Context) (bool, string) {
-		if err := s.client.Get(ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
+	e.eventually(t, "CRD "+crd.Name+" is established", func(ctx context.Context) (bool, string) {
+		if err := e.client.Get(ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
 			return false, err.Error()
 		}
 		for _, c := range crd.Status.Conditions {
@@ -138,7 +140,7 @@ func (s stage) install(t *testing.T, file string) {
 }
 
 // startOperator runs an operator until the test ends or it is stopped.
-func (s stage) startOperator(t *testing.T, backends ...scheduler.Backend) *operator {
+func (e environment) startOperator(t *testing.T, backends ...scheduler.Backend) *operator {
 	t.Helper()
 	o := &operator{}
 	var log bytes.Buffer
@@ -148,18 +150,19 @@ func (s stage) startOperator(t *testing.T, backends ...scheduler.Backend) *opera
 		defer mu.Unlock()
 		fmt.Fprintln(&log, prefix, args)
 	}, funcr.Options{LogTimestamp: true, Verbosity: 1})
-	config := s.cluster.RESTConfig()
+	config := e.cluster.RESTConfig()
 	config.QPS = -1
 	config.WrapTransport = func(next http.RoundTripper) http.RoundTripper { return countWrites{o, next} }
 	mgr, err := ctrl.NewManager(rest.CopyConfig(config), ctrl.Options{
-		Scheme: s.scheme, Cache: CacheOptions(), Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logger,
+		Scheme: e.scheme, Cache: CacheOptions(), Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logger,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	if o.reconciler, err = setup(ctx, mgr, Options{
-		Backends: backends, Registry: prometheus.NewRegistry(), Agent: func() trainingjob.Agent { return trainingjob.Agent{Image: "agent"} },
+		Backends: backends, Registry: prometheus.NewRegistry(),
+		Agent: func() trainingjob.Agent { return trainingjob.Agent{Image: "agent"} },
 	}.withDefaults(mgr)); err != nil {
 		t.Fatal(err)
 	}
@@ -180,29 +183,31 @@ func (s stage) startOperator(t *testing.T, backends ...scheduler.Backend) *opera
 	return o
 }
 
-func (s stage) eventually(t *testing.T, what string, is func(context.Context) (bool, string)) {
+func (e environment) eventually(t *testing.T, what string, is func(context.Context) (bool, string)) {
 	t.Helper()
 	var last string
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 120*time.Second, true, func(ctx context.Context) (bool, error) {
+	poll := func(ctx context.Context) (bool, error) {
 		var ok bool
 		ok, last = is(ctx)
 		return ok, nil
-	})
+	}
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 120*time.Second, true, poll)
 	if err != nil {
 		t.Fatalf("waiting until %s: %v; last: %s", what, err, last)
 	}
 }
 
 // namespace of one test; its own objects are deleted by the end, so that GPUs are free again.
-func (s stage) namespace(t *testing.T) string {
+func (e environment) namespace(t *testing.T) string {
 	t.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "t-"}}
-	if err := s.client.Create(t.Context(), ns); err != nil {
+	if err := e.client.Create(t.Context(), ns); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		ctx := context.Background()
-		err := s.client.DeleteAllOf(ctx, &v1alpha1.TrainingJob{}, client.InNamespace(ns.Name), client.PropagationPolicy(metav1.DeletePropagationBackground))
+		err := e.client.DeleteAllOf(ctx, &v1alpha1.TrainingJob{}, client.InNamespace(ns.Name),
+			client.PropagationPolicy(metav1.DeletePropagationBackground))
 		if err != nil {
 			t.Error(err)
 		}
@@ -210,41 +215,44 @@ func (s stage) namespace(t *testing.T) string {
 	return ns.Name
 }
 
-func (s stage) job(namespace, name string, ranks int32) *v1alpha1.TrainingJob {
+func (e environment) job(namespace, name string, ranks int32) *v1alpha1.TrainingJob {
 	job := bert(ranks)
 	job.ObjectMeta = metav1.ObjectMeta{Name: name, Namespace: namespace}
 	job.Spec.Resources.Requests = corev1.ResourceList{"cpu": *quantity("1"), "nvidia.com/gpu": *quantity("1")}
-	job.Spec.RunPolicy.SchedulingPolicy.Scheduler = s.scheduler
+	job.Spec.RunPolicy.SchedulingPolicy.Scheduler = e.scheduler
 	return job
 }
 
-func (s stage) create(t *testing.T, obj client.Object) {
+func (e environment) create(t *testing.T, obj client.Object) {
 	t.Helper()
-	if err := s.client.Create(t.Context(), obj); err != nil {
+	if err := e.client.Create(t.Context(), obj); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // reaches waits for a phase and returns the job.
-func (s stage) reaches(t *testing.T, job *v1alpha1.TrainingJob, phase v1alpha1.Phase) *v1alpha1.TrainingJob {
+func (e environment) reaches(
+	t *testing.T, job *v1alpha1.TrainingJob, phase v1alpha1.Phase,
+) *v1alpha1.TrainingJob {
 	t.Helper()
 	got := &v1alpha1.TrainingJob{}
-	s.eventually(t, fmt.Sprintf("%s is %s", job.Name, phase), func(ctx context.Context) (bool, string) {
-		if err := s.client.Get(ctx, client.ObjectKeyFromObject(job), got); err != nil {
+	e.eventually(t, fmt.Sprintf("%s is %s", job.Name, phase), func(ctx context.Context) (bool, string) {
+		if err := e.client.Get(ctx, client.ObjectKeyFromObject(job), got); err != nil {
 			return false, err.Error()
 		}
-		return got.Status.Phase == phase, fmt.Sprintf("%s: %s %+v", got.Status.Phase, got.Status.Message, got.Status.Scheduling)
+		return got.Status.Phase == phase,
+			fmt.Sprintf("%s: %s %+v", got.Status.Phase, got.Status.Message, got.Status.Scheduling)
 	})
 	return got
 }
 
 // blocked waits until the job names a reason why it waits.
-func (s stage) blocked(t *testing.T, job *v1alpha1.TrainingJob, reason string) v1alpha1.Blocker {
+func (e environment) blocked(t *testing.T, job *v1alpha1.TrainingJob, reason string) v1alpha1.Blocker {
 	t.Helper()
 	var b v1alpha1.Blocker
-	s.eventually(t, job.Name+" says "+reason, func(ctx context.Context) (bool, string) {
+	e.eventually(t, job.Name+" says "+reason, func(ctx context.Context) (bool, string) {
 		got := &v1alpha1.TrainingJob{}
-		if err := s.client.Get(ctx, client.ObjectKeyFromObject(job), got); err != nil {
+		if err := e.client.Get(ctx, client.ObjectKeyFromObject(job), got); err != nil {
 			return false, err.Error()
 		}
 		if sch := got.Status.Scheduling; sch != nil && sch.Blocker != nil {
@@ -255,13 +263,13 @@ func (s stage) blocked(t *testing.T, job *v1alpha1.TrainingJob, reason string) v
 	return b
 }
 
-func (s stage) pods(ctx context.Context, t *testing.T, namespace string) []corev1.Pod {
+func (e environment) pods(ctx context.Context, t *testing.T, namespace string) []corev1.Pod {
 	t.Helper()
 	list := &corev1.PodList{}
-	if err := s.client.List(ctx, list, client.InNamespace(namespace)); err != nil {
+	if err := e.client.List(ctx, list, client.InNamespace(namespace)); err != nil {
 		t.Fatal(err)
 	}
 	return list.Items
 }
 
-func quantity(s string) *resource.Quantity { return new(resource.MustParse(s)) }
+func quantity(q string) *resource.Quantity { return new(resource.MustParse(q)) }

@@ -1,0 +1,36 @@
+package controller
+
+import (
+	"context"
+
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+)
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// awaitableSource is a source whose WaitForSync may be called before Start: a controller that does not run
+// yet keeps a source until it does.
+type awaitableSource struct {
+	source.SyncingSource
+	started chan struct{}
+}
+
+func newAwaitableSource(s source.SyncingSource) *awaitableSource {
+	return &awaitableSource{SyncingSource: s, started: make(chan struct{})}
+}
+
+func (s *awaitableSource) Start(ctx context.Context, q queue) error {
+	defer close(s.started)
+	return s.SyncingSource.Start(ctx, q)
+}
+
+func (s *awaitableSource) WaitForSync(ctx context.Context) error {
+	select {
+	case <-s.started:
+		return s.SyncingSource.WaitForSync(ctx)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

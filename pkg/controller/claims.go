@@ -1,0 +1,51 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
+)
+
+// ensureClaim makes the claim for the job's checkpoints exist before the first pod of an attempt in this
+// process. The claim is read uncached, once, since a watch of all claims would need more rights. A claim of
+// another job, or of a former one of this name, is not adopted: the UID in its label tells.
+func (w *writer) ensureClaim(ctx context.Context, job *v1alpha1.TrainingJob) error {
+	claim := trainingjob.RenderClaim(job)
+	if claim == nil || w.states.claimSeen(job.UID, job.Status.Attempt) {
+		return nil
+	}
+	if err := w.confirmAttempt(ctx, job); err != nil {
+		return err
+	}
+	have := &metav1.PartialObjectMetadata{}
+	have.SetGroupVersionKind(claimKind)
+	err := w.live.Get(ctx, client.ObjectKeyFromObject(claim), have)
+	if apierrors.IsNotFound(err) {
+		err = w.client.Create(ctx, claim, client.FieldOwner(v1alpha1.OperatorName))
+		if apierrors.IsAlreadyExists(err) {
+			return errStale // the next reconcile finds out whose it is
+		}
+		if err != nil {
+			if r, ok := rejectedObject(err, claimKind, claim.Name); ok {
+				return r
+			}
+			return fmt.Errorf("creating claim %s: %w", claim.Name, err)
+		}
+		w.states.setClaimSeen(job.UID, job.Status.Attempt)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading claim %s: %w", claim.Name, err)
+	}
+	if have.Labels[v1alpha1.LabelJobUID] != string(job.UID) || have.DeletionTimestamp != nil {
+		return claimTaken(job, have)
+	}
+	w.states.setClaimSeen(job.UID, job.Status.Attempt)
+	return nil
+}

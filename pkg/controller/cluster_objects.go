@@ -1,0 +1,100 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+)
+
+// clusterObjects caches the cluster-scoped objects that ClusterAware backends must see. The cache is its own:
+// the manager's holds only what carries our label, and would not start while one of these kinds is not
+// served.
+type clusterObjects struct {
+	cluster cluster.Cluster
+	// allJobs returns the names of all jobs.
+	allJobs func() []types.NamespacedName
+}
+
+func newClusterObjects(mgr manager.Manager, allJobs func() []types.NamespacedName) (*clusterObjects, error) {
+	c, err := cluster.New(mgr.GetConfig(), func(o *cluster.Options) {
+		o.Scheme, o.HTTPClient, o.Logger = mgr.GetScheme(), mgr.GetHTTPClient(), mgr.GetLogger()
+		o.MapperProvider = func(*rest.Config, *http.Client) (meta.RESTMapper, error) {
+			return mgr.GetRESTMapper(), nil
+		}
+		o.Cache.DefaultTransform = cache.TransformStripManagedFields()
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making a cache for the schedulers' cluster-scoped objects: %w", err)
+	}
+	return &clusterObjects{cluster: c, allJobs: allJobs}, mgr.Add(c)
+}
+
+// source of a kind: a change of one of its objects, which is rare, enqueues every job.
+func (c *clusterObjects) source(
+	gvk schema.GroupVersionKind, scheme *runtime.Scheme,
+) (*awaitableSource, error) {
+	empty, err := newObject(scheme, gvk)
+	if err != nil {
+		return nil, err
+	}
+	enqueueAll := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
+		var all []reconcile.Request
+		for _, name := range c.allJobs() {
+			all = append(all, reconcile.Request{NamespacedName: name})
+		}
+		return all
+	})
+	return newAwaitableSource(source.Kind[client.Object](c.cluster.GetCache(), empty, enqueueAll)), nil
+}
+
+// list returns the objects beside the gang's own that a backend must see.
+func (c *clusterObjects) list(
+	ctx context.Context, scheme *runtime.Scheme, b scheduler.Backend,
+) ([]client.Object, error) {
+	var objs []client.Object
+	for _, gvk := range clusterKinds(b) {
+		list, err := newList(scheme, gvk)
+		if err != nil {
+			return nil, err
+		}
+		if err := c.cluster.GetCache().List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+			return nil, fmt.Errorf("listing %s: %w", gvk.Kind, err)
+		}
+		err = meta.EachListItem(list, func(o runtime.Object) error {
+			if obj, ok := o.(client.Object); ok {
+				objs = append(objs, obj)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("reading the list of %s: %w", gvk.Kind, err)
+		}
+	}
+	return objs, nil
+}
+
+// clusterKinds returns the cluster-scoped kinds that backends must see.
+func clusterKinds(backends ...scheduler.Backend) []schema.GroupVersionKind {
+	var kinds []schema.GroupVersionKind
+	for _, b := range backends {
+		if c, ok := b.(scheduler.ClusterAware); ok {
+			kinds = append(kinds, c.ClusterKinds()...)
+		}
+	}
+	return kinds
+}

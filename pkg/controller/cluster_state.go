@@ -1,0 +1,146 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/clusterstate"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
+)
+
+// clusterState feeds a clusterstate.Cluster, from which the reasons of waiting jobs are computed, and wakes
+// those jobs when a change may give them another reason.
+type clusterState struct {
+	*clusterstate.Cluster
+	sources *clusterstate.Sources
+	mgr     manager.Manager
+	wake    func(context.Context, []types.NamespacedName)
+	// changed holds one token while a change has not been acted upon: many changes make one wake-up.
+	changed chan struct{}
+}
+
+func newClusterState(
+	mgr manager.Manager, wake func(context.Context, []types.NamespacedName),
+) (*clusterState, error) {
+	// A client of its own: the manager's cache holds only what carries our label.
+	c, err := client.NewWithWatch(mgr.GetConfig(), client.Options{
+		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making a client for the cluster state: %w", err)
+	}
+	s := &clusterState{
+		Cluster: clusterstate.New(jobKind.Kind), mgr: mgr, wake: wake, changed: make(chan struct{}, 1),
+	}
+	s.sources = clusterstate.NewSources(s.Cluster, c, func() {
+		select {
+		case s.changed <- struct{}{}:
+		default:
+		}
+	})
+	return s, mgr.Add(s.sources)
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable: a standby's state is warm when it is elected.
+func (s *clusterState) NeedLeaderElection() bool { return false }
+
+// Start implements manager.Runnable: it takes nodes and jobs from the manager's own informers, and wakes
+// jobs.
+func (s *clusterState) Start(ctx context.Context) error {
+	nodes, err := s.listen(ctx, &corev1.Node{}, cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { s.setNode(o) },
+		UpdateFunc: func(_, o any) { s.setNode(o) },
+		DeleteFunc: func(o any) {
+			if n, ok := finalState(o).(*corev1.Node); ok {
+				s.DropNode(n.Name)
+			}
+		},
+	})
+	if err != nil {
+		return err
+	}
+	jobs, err := s.listen(ctx, &v1alpha1.TrainingJob{}, cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { s.setJob(o) },
+		UpdateFunc: func(_, o any) { s.setJob(o) },
+		DeleteFunc: func(o any) {
+			if j, ok := finalState(o).(*v1alpha1.TrainingJob); ok {
+				s.DropJob(client.ObjectKeyFromObject(j))
+			}
+		},
+	})
+	if err != nil {
+		return err
+	}
+	if !cache.WaitForCacheSync(ctx.Done(), nodes.HasSynced, jobs.HasSynced) {
+		return nil // the manager ends
+	}
+	s.NodesSynced()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-s.changed:
+			s.wake(ctx, s.Waiting())
+		}
+	}
+}
+
+func (s *clusterState) listen(
+	ctx context.Context, of client.Object, handler cache.ResourceEventHandler,
+) (cache.ResourceEventHandlerRegistration, error) {
+	informer, err := s.mgr.GetCache().GetInformer(ctx, of)
+	if err != nil {
+		return nil, fmt.Errorf("listening to %T: %w", of, err)
+	}
+	registration, err := informer.AddEventHandler(handler)
+	if err != nil {
+		return nil, fmt.Errorf("listening to %T: %w", of, err)
+	}
+	return registration, nil
+}
+
+func (s *clusterState) setNode(o any) {
+	if n, ok := o.(*corev1.Node); ok {
+		s.SetNode(n)
+	}
+}
+
+func (s *clusterState) setJob(o any) {
+	if j, ok := o.(*v1alpha1.TrainingJob); ok {
+		s.SetJob(client.ObjectKeyFromObject(j), clusterJob(j))
+	}
+}
+
+// finalState returns the object that a deletion event carries.
+func finalState(o any) any {
+	if gone, ok := o.(cache.DeletedFinalStateUnknown); ok {
+		return gone.Obj
+	}
+	return o
+}
+
+// clusterJob returns what the cluster state keeps of a job. Its place in the queue counts from its creation,
+// as it does for the schedulers that keep a job's place.
+func clusterJob(job *v1alpha1.TrainingJob) clusterstate.Job {
+	j := clusterstate.Job{
+		Queue:         trainingjob.Queue(job),
+		PriorityClass: job.Spec.RunPolicy.SchedulingPolicy.PriorityClass,
+		Since:         job.CreationTimestamp,
+		Waiting: job.Status.Phase == v1alpha1.PhaseQueued && !trainingjob.Suspended(job) &&
+			job.DeletionTimestamp.IsZero(),
+	}
+	if s := job.Status.Scheduling; s != nil {
+		j.Scheduler = string(s.Scheduler)
+	}
+	if j.PriorityClass == "" {
+		j.PriorityClass = trainingjob.Roles(job)[0].Template.Spec.PriorityClassName
+	}
+	return j
+}

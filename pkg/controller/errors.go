@@ -1,0 +1,59 @@
+package controller
+
+import (
+	"errors"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+var (
+	// errStale means that a cache is behind the API server: nothing may be done until it has caught up.
+	errStale = errors.New("the cached job is behind the API server")
+	// errWaiting means that a write must wait: either an object of ours with the same name is still terminating,
+	// and its deletion event starts the next reconcile, or a rejected create may not be retried yet, and
+	// Plan.Wake does.
+	errWaiting = errors.New("waiting for an earlier object of the same name, or for the time to try again")
+)
+
+// isOnly reports whether every error joined in err satisfies is.
+func isOnly(err error, is func(error) bool) bool {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return is(err)
+	}
+	for _, e := range joined.Unwrap() {
+		if !isOnly(e, is) {
+			return false
+		}
+	}
+	return true
+}
+
+// isConflict reports whether a fresher read resolves err.
+func isConflict(err error) bool { return apierrors.IsConflict(err) || errors.Is(err, errStale) }
+
+// withoutWaiting returns nil for an error that is errWaiting alone, and else the error.
+func withoutWaiting(err error) error {
+	if err != nil && isOnly(err, func(e error) bool { return errors.Is(e, errWaiting) }) {
+		return nil
+	}
+	return err
+}
+
+func isNamespaceTerminating(err error) bool {
+	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+}
+
+// isGoneOrReplaced reports whether a delete by UID found nothing to delete. The only precondition is the UID,
+// so a conflict means that another object has the name.
+func isGoneOrReplaced(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsConflict(err) }
+
+// statusMessage returns the API server's own sentence, without the wrapping.
+func statusMessage(err error) string {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) && status.Status().Message != "" {
+		return status.Status().Message
+	}
+	return err.Error()
+}

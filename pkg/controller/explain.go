@@ -1,0 +1,93 @@
+package controller
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+)
+
+// bindCompleted is the annotation by which a claim's metadata alone tell that it is bound
+// (k8s.io/component-helpers/storage/volume, AnnBindCompleted).
+const bindCompleted = "pv.kubernetes.io/bind-completed"
+
+// explainer explains why a gang waits.
+type explainer struct {
+	state  *clusterState
+	states *jobStates
+	live   liveReader
+}
+
+// explain returns the Snapshot's Why; nil: the job does not wait for its scheduler. Nothing is computed until
+// it is called.
+func (e *explainer) explain(ctx context.Context, s *observed) func() (scheduler.Explanation, bool) {
+	if e.state == nil || s.Backend == nil || len(s.gang.Roles) == 0 ||
+		s.Job.Status.Phase != v1alpha1.PhaseQueued {
+		return nil
+	}
+	claims := e.claims(ctx, s)
+	return sync.OnceValues(func() (scheduler.Explanation, bool) {
+		state := e.state.State()
+		state.Self = e.state.Waiter(client.ObjectKeyFromObject(s.Job), clusterJob(s.Job))
+		state.Claims = claims
+		state.Bound = map[string]int32{}
+		for _, pod := range s.Pods {
+			if role, ok := s.gang.RoleOf(pod); ok && pod.Spec.NodeName != "" && !trainingjob.Ended(pod) {
+				state.Bound[role.Name]++
+			}
+		}
+		return scheduler.Explain(s.Backend, s.gang, s.groupObjects(), s.Verdict, state)
+	})
+}
+
+// claims returns the claims that the pods of a gang mount, read live and as metadata: they are few, they
+// matter only while a job waits for long, and a watch of all claims would need more rights. What cannot be
+// read is left out.
+func (e *explainer) claims(ctx context.Context, s *observed) []scheduler.Claim {
+	ts := s.Job.Status.Transitions
+	if n := len(ts); n == 0 || s.Now.Sub(ts[n-1].Time.Time) < trainingjob.StatusDelay {
+		return nil // a job that starts at once needs no explanation
+	}
+	var claims []scheduler.Claim
+	for _, name := range e.claimNames(s) {
+		claim := &metav1.PartialObjectMetadata{}
+		claim.SetGroupVersionKind(claimKind)
+		err := e.live.Get(ctx, types.NamespacedName{Namespace: s.Job.Namespace, Name: name}, claim)
+		if client.IgnoreNotFound(err) != nil {
+			log.FromContext(ctx).V(1).Info(
+				"Cannot read a claim of a job that waits", "claim", name, "error", err.Error())
+			continue
+		}
+		claims = append(claims, scheduler.Claim{
+			Name: name, Exists: !apierrors.IsNotFound(err), Bound: claim.Annotations[bindCompleted] == "yes",
+		})
+	}
+	return claims
+}
+
+func (e *explainer) claimNames(s *observed) []string {
+	var names []string
+	for _, role := range s.gang.Roles {
+		for _, v := range role.Template.Spec.Volumes {
+			if v.PersistentVolumeClaim != nil {
+				names = append(names, v.PersistentVolumeClaim.ClaimName)
+			}
+		}
+	}
+	// A claim that the operator creates exists from the first attempt that was admitted, and may not be bound.
+	created := e.states.claimSeen(s.Job.UID, s.Job.Status.Attempt)
+	if c := trainingjob.Checkpoints(s.Job); c != nil && c.URI == "" && (c.PVC.ClaimName != "" || created) {
+		names = append(names, trainingjob.ClaimName(s.Job))
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}

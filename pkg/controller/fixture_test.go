@@ -1,0 +1,314 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	testingclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+	"mlplatform.example.com/trainingjob-operator/scheduler/native"
+)
+
+// fixture is a Reconciler over an object store whose every write is noted and can be rejected. It proves what
+// the shell does in which order, and nothing about scheduling. Its watch delivers when sync is called.
+type fixture struct {
+	t     testing.TB
+	r     *Reconciler
+	clock *testingclock.FakeClock
+	store client.Client
+
+	registry *prometheus.Registry
+	// options and dependencies of the Reconciler; a change takes effect with restart.
+	options      Options
+	dependencies dependencies
+
+	mu sync.Mutex
+	// did lists writes and events in order.
+	did []string
+	// reject answers a write with an error, where it returns one.
+	reject func(write string) error
+	// cached, where set, is what a cached read of the job returns; uncached the same for the API reader.
+	cached, uncached *v1alpha1.TrainingJob
+	delivered        map[types.UID]client.Object
+}
+
+var start = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func newFixture(t testing.TB, job *v1alpha1.TrainingJob, objects ...client.Object) *fixture {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := &fixture{t: t, clock: testingclock.NewFakeClock(start), delivered: map[types.UID]client.Object{}}
+	f.store = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(job).WithObjects(append(objects,
+		job)...).Build()
+	f.registry = prometheus.NewRegistry()
+	metrics, err := newMetrics(f.registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	backend := native.New(native.Options{})
+	f.options = Options{
+		Client:   interceptor.NewClient(f.store.(client.WithWatch), f.interceptors()),
+		Backends: []scheduler.Backend{backend}, Clock: f.clock, Parallel: 4,
+	}
+	f.dependencies = dependencies{
+		uncached: uncachedReader{f}, recorder: recorder{f}, metrics: metrics,
+		availability: newAvailability(nil, f.clock, f.options.Backends, ""),
+		jitter:       func(d time.Duration) time.Duration { return d },
+	}
+	f.dependencies.availability.served[backend.Kinds()[0]] = true
+	f.restart()
+	return f
+}
+
+// restart replaces the Reconciler by that of another process.
+func (f *fixture) restart() {
+	f.dependencies.states = newJobStates()
+	f.r = newReconciler(f.dependencies, f.options)
+}
+
+func (f *fixture) interceptors() interceptor.Funcs {
+	return interceptor.Funcs{
+		Get:    f.get,
+		Create: f.create,
+		Delete: func(
+			ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption,
+		) error {
+			if err := f.recordWrite("delete", obj, ""); err != nil {
+				return err
+			}
+			return c.Delete(ctx, obj, opts...)
+		},
+		Patch: func(
+			ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption,
+		) error {
+			if err := f.recordWrite("patch", obj, ""); err != nil {
+				return err
+			}
+			return c.Patch(ctx, obj, patch, opts...)
+		},
+		Apply: func(
+			ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, opts ...client.ApplyOption,
+		) error {
+			if err := f.record("apply"); err != nil {
+				return err
+			}
+			return c.Apply(ctx, obj, opts...)
+		},
+		SubResourcePatch: func(
+			ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch,
+			opts ...client.SubResourcePatchOption,
+		) error {
+			if err := f.recordWrite("patch", obj, "/"+sub); err != nil {
+				return err
+			}
+			return c.SubResource(sub).Patch(ctx, obj, patch, opts...)
+		},
+	}
+}
+
+func (f *fixture) get(
+	ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption,
+) error {
+	if job, ok := obj.(*v1alpha1.TrainingJob); ok && f.cached != nil {
+		f.cached.DeepCopyInto(job)
+		return nil
+	}
+	return c.Get(ctx, key, obj, opts...)
+}
+
+func (f *fixture) create(
+	ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption,
+) error {
+	if err := f.recordWrite("create", obj, ""); err != nil {
+		return err
+	}
+	obj.SetUID(types.UID("uid-" + obj.GetName() + "-" + kindOf(f.r, obj)))
+	obj.SetCreationTimestamp(metav1.NewTime(f.clock.Now()))
+	return c.Create(ctx, obj, opts...)
+}
+
+func kindOf(r *Reconciler, obj client.Object) string {
+	gvk, err := r.client.GroupVersionKindFor(obj)
+	if err != nil {
+		return err.Error()
+	}
+	return gvk.Kind
+}
+
+func (f *fixture) recordWrite(verb string, obj client.Object, sub string) error {
+	return f.record(fmt.Sprintf("%s %s%s %s", verb, kindOf(f.r, obj), sub, obj.GetName()))
+}
+
+func (f *fixture) record(what string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.reject != nil {
+		if err := f.reject(what); err != nil {
+			f.did = append(f.did, what+": rejected")
+			return err
+		}
+	}
+	f.did = append(f.did, what)
+	return nil
+}
+
+// reconcile reconciles once and returns what was done, creates and deletes of pods sorted.
+func (f *fixture) reconcile(ctx context.Context) ([]string, reconcile.Result, error) {
+	f.did = nil
+	result, err := f.r.Reconcile(ctx, reconcile.Request{NamespacedName: bertName})
+	did := f.did
+	slices.SortStableFunc(did, func(a, b string) int {
+		if strings.HasPrefix(a, "create Pod ") && strings.HasPrefix(b, "create Pod ") ||
+			strings.HasPrefix(a, "delete Pod ") && strings.HasPrefix(b, "delete Pod ") {
+			return strings.Compare(a, b)
+		}
+		return 0
+	})
+	return did, result, err
+}
+
+// wants reconciles once, which must do exactly this, without an error.
+func (f *fixture) wants(reason string, want ...string) reconcile.Result {
+	f.t.Helper()
+	got, result, err := f.reconcile(f.t.Context())
+	if err != nil {
+		f.t.Fatalf("%s: %v", reason, err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		f.t.Fatalf("%s (-want +got):\n%s", reason, diff)
+	}
+	return result
+}
+
+// sync delivers what a watch would: everything that exists and everything that is gone.
+func (f *fixture) sync() {
+	f.t.Helper()
+	now := map[types.UID]client.Object{}
+	for _, list := range []client.ObjectList{
+		&corev1.PodList{}, &corev1.ServiceList{}, &schedulingv1alpha2.PodGroupList{},
+	} {
+		if err := f.store.List(f.t.Context(), list); err != nil {
+			f.t.Fatal(err)
+		}
+		if err := eachItem(list, func(obj client.Object) {
+			gvk, _ := f.store.GroupVersionKindFor(obj)
+			f.r.owned.observe(gvk, obj)
+			now[obj.GetUID()] = obj
+		}); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+	for uid, obj := range f.delivered {
+		if now[uid] == nil {
+			f.r.owned.observeGone(obj)
+		}
+	}
+	f.delivered = now
+}
+
+func eachItem(list client.ObjectList, do func(client.Object)) error {
+	switch l := list.(type) {
+	case *corev1.PodList:
+		for i := range l.Items {
+			do(&l.Items[i])
+		}
+	case *corev1.ServiceList:
+		for i := range l.Items {
+			do(&l.Items[i])
+		}
+	case *schedulingv1alpha2.PodGroupList:
+		for i := range l.Items {
+			do(&l.Items[i])
+		}
+	default:
+		return fmt.Errorf("no items known of %T", list)
+	}
+	return nil
+}
+
+// setPods changes every pod of the job, as a scheduler and a kubelet would.
+func (f *fixture) setPods(change func(*corev1.Pod)) {
+	f.t.Helper()
+	pods := &corev1.PodList{}
+	ofJob := client.MatchingLabels{v1alpha1.LabelJobName: "bert"}
+	if err := f.store.List(f.t.Context(), pods, ofJob); err != nil {
+		f.t.Fatal(err)
+	}
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		change(pod)
+		status := pod.Status
+		if err := f.store.Update(f.t.Context(), pod); err != nil {
+			f.t.Fatal(err)
+		}
+		pod.Status = status
+		if err := f.store.Status().Update(f.t.Context(), pod); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+}
+
+func (f *fixture) job() *v1alpha1.TrainingJob {
+	f.t.Helper()
+	job := &v1alpha1.TrainingJob{}
+	if err := f.store.Get(f.t.Context(), bertName, job); err != nil {
+		f.t.Fatal(err)
+	}
+	return job
+}
+
+type uncachedReader struct{ *fixture }
+
+func (u uncachedReader) Get(
+	ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption,
+) error {
+	if job, ok := obj.(*v1alpha1.TrainingJob); ok && u.uncached != nil {
+		u.uncached.DeepCopyInto(job)
+		return nil
+	}
+	return u.store.Get(ctx, key, obj, opts...)
+}
+
+func (u uncachedReader) List(context.Context, client.ObjectList, ...client.ListOption) error {
+	panic("nothing lists uncached")
+}
+
+type recorder struct{ *fixture }
+
+func (r recorder) Eventf(_, _ runtime.Object, _, reason, _, _ string, _ ...any) {
+	_ = r.record("event " + reason)
+}
+
+// bert is a job of n ranks for the native scheduler.
+func bert(n int32) *v1alpha1.TrainingJob {
+	return &v1alpha1.TrainingJob{
+		ObjectMeta: metav1.ObjectMeta{Name: "bert", Namespace: "default", UID: "uid-bert", Generation: 1},
+		Spec: v1alpha1.TrainingJobSpec{
+			Framework: v1alpha1.FrameworkPyTorch, Image: "trainer", Command: []string{"train"}, Replicas: &n,
+		},
+	}
+}

@@ -1,0 +1,31 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// liveReader reads from the API server itself, past every cache.
+type liveReader struct {
+	client.Reader
+	scheme *runtime.Scheme
+}
+
+// object reads one object, as the type that the informers use for its kind.
+func (l liveReader) object(
+	ctx context.Context, gvk schema.GroupVersionKind, name, namespace string,
+) (client.Object, error) {
+	obj, err := newObject(l.scheme, gvk)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, obj); err != nil {
+		return nil, fmt.Errorf("reading %s %s: %w", gvk.Kind, name, err)
+	}
+	return obj, nil
+}

@@ -1,0 +1,67 @@
+package controller
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+)
+
+// statusPrecision is the precision of times in a status.
+const statusPrecision = time.Second
+
+// observed is what one reconcile has gathered: the Snapshot, and what it takes to apply a plan for it.
+type observed struct {
+	trainingjob.Snapshot
+	gang scheduler.Gang
+	// groups are the scheduler's objects of the job that exist, services its Services; terminating ones too.
+	groups, services []ownedObject
+	// desired objects of the scheduler; desiredErr where the backend does not support this gang.
+	desired    []client.Object
+	desiredErr error
+	// backoff is the source of Snapshot.CreateBackoff.
+	backoff *createBackoff
+	// recheckAt is when the API server must be asked about a write of ours that the watch does not show; zero:
+	// never.
+	recheckAt time.Time
+}
+
+// backingOff reports whether a create was rejected and may not be retried yet.
+func (s *observed) backingOff() bool {
+	return s.CreateBackoff != nil && s.Now.Before(s.CreateBackoff.RetryTime)
+}
+
+// groupObjects returns the gang's objects of the kinds of its scheduler.
+func (s *observed) groupObjects() []client.Object { return objectsOf(s.Backend, s.groups) }
+
+// objectsOf returns the objects that are of the backend's kinds.
+func objectsOf(b scheduler.Backend, owned []ownedObject) []client.Object {
+	var objects []client.Object
+	for _, o := range owned {
+		if slices.Contains(b.Kinds(), o.gvk) {
+			objects = append(objects, o.object)
+		}
+	}
+	return objects
+}
+
+// hasPods reports whether ranks of the attempt exist.
+func hasPods(pods []*corev1.Pod, attempt int32) bool {
+	label := fmt.Sprint(attempt)
+	return slices.ContainsFunc(pods, func(p *corev1.Pod) bool {
+		return p.Labels[v1alpha1.LabelAttempt] == label
+	})
+}
+
+// nodeReady reports whether the node's kubelet says that it is ready.
+func nodeReady(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+}

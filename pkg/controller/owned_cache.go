@@ -1,0 +1,365 @@
+package controller
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+)
+
+const (
+	// assumedTimeout is how long a write of ours may stay invisible to the watch before the API server is asked.
+	assumedTimeout = 30 * time.Second
+	// maxDeparted bounds how many deleted pods of one job are remembered.
+	maxDeparted = 5000
+	// noAttempt is the label value of no attempt.
+	noAttempt = ""
+)
+
+// ownedCache holds the objects of every job, by the UID of the owner: what the informers delivered, overlaid
+// by what this process wrote and they do not show yet. It is fed by the informers' events and does not read
+// their index: the index of a shared informer changes before its deletion event is delivered, and a reconcile
+// in between would see a preempted pod as one that vanished. Here the object leaves and its last state
+// becomes known in one step.
+//
+// The objects are the informers' own; nobody may change them.
+type ownedCache struct {
+	clock clock.PassiveClock
+	// onGone receives every owned object whose deletion is observed, in the same step in which the cache drops
+	// it. It runs under the cache's lock and must not call the cache.
+	onGone func(client.Object)
+
+	mu sync.Mutex
+	// jobs by UID. A job is here while any object of it exists, or while the job itself does.
+	jobs map[types.UID]*ownedObjects
+	// byName lists the jobs that have or had a name: more than one where a job was deleted and created anew.
+	byName map[types.NamespacedName][]types.UID
+}
+
+// ownedObjects are the objects of one job.
+type ownedObjects struct {
+	// name of the job; empty until an event or track tells it.
+	name types.NamespacedName
+	// tracked is set while the job itself exists, under its name.
+	tracked bool
+	// delivered is what the informers delivered last.
+	delivered map[types.UID]ownedObject
+	// assumed is what we wrote and the informers do not show yet.
+	assumed map[types.UID]assumedObject
+	// deleted is when we deleted what the informers do not show as terminating yet.
+	deleted map[types.UID]time.Time
+	// departed pods as they last were, trimmed.
+	departed map[types.UID]*corev1.Pod
+}
+
+func newOwnedCache(c clock.PassiveClock, onGone func(client.Object)) *ownedCache {
+	return &ownedCache{
+		clock: c, onGone: onGone,
+		jobs: map[types.UID]*ownedObjects{}, byName: map[types.NamespacedName][]types.UID{},
+	}
+}
+
+// track notes that the job of this UID bears the name; a former job of that name is gone.
+func (c *ownedCache) track(name types.NamespacedName, uid types.UID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closeTracked(name, uid)
+	c.named(uid, name).tracked = true
+}
+
+// untrack notes that no job bears the name any more.
+func (c *ownedCache) untrack(name types.NamespacedName) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closeTracked(name, "")
+}
+
+// closeTracked reduces the jobs of a name that are gone, all but keep, to what the informers still show of
+// them; each such object leaves with its deletion event. The caller holds the lock, as for all methods below
+// that do not take it.
+func (c *ownedCache) closeTracked(name types.NamespacedName, keep types.UID) {
+	for _, uid := range slices.Clone(c.byName[name]) {
+		o := c.jobs[uid]
+		if uid == keep || !o.tracked {
+			continue
+		}
+		c.drop(uid)
+		if len(o.delivered) > 0 {
+			c.named(uid, name).delivered = o.delivered
+		}
+	}
+}
+
+// job returns the entry of a UID, and makes it when missing.
+func (c *ownedCache) job(uid types.UID) *ownedObjects {
+	o, ok := c.jobs[uid]
+	if !ok {
+		o = &ownedObjects{
+			delivered: map[types.UID]ownedObject{},
+			assumed:   map[types.UID]assumedObject{},
+			deleted:   map[types.UID]time.Time{},
+			departed:  map[types.UID]*corev1.Pod{},
+		}
+		c.jobs[uid] = o
+	}
+	return o
+}
+
+// named is job for one whose name is known.
+func (c *ownedCache) named(uid types.UID, name types.NamespacedName) *ownedObjects {
+	o := c.job(uid)
+	if o.name != name {
+		c.unlink(o.name, uid)
+		o.name = name
+		c.byName[name] = append(c.byName[name], uid)
+	}
+	return o
+}
+
+// drop removes the entry of a job.
+func (c *ownedCache) drop(uid types.UID) {
+	if o, ok := c.jobs[uid]; ok {
+		delete(c.jobs, uid)
+		c.unlink(o.name, uid)
+	}
+}
+
+func (c *ownedCache) unlink(name types.NamespacedName, uid types.UID) {
+	left := slices.DeleteFunc(c.byName[name], func(u types.UID) bool { return u == uid })
+	if len(left) == 0 {
+		delete(c.byName, name)
+		return
+	}
+	c.byName[name] = left
+}
+
+// observe takes an object that an informer delivered.
+func (c *ownedCache) observe(gvk schema.GroupVersionKind, obj client.Object) {
+	owner, ok := ownerUID(obj)
+	if !ok {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	o := c.job(owner)
+	if o.name.Name == "" { // the name in a later owner reference may be forged
+		c.named(owner, ownerName(obj))
+	}
+	uid := obj.GetUID()
+	o.delivered[uid] = ownedObject{gvk: gvk, object: obj}
+	if a, ok := o.assumed[uid]; ok && !olderThan(obj.GetResourceVersion(), a.object.GetResourceVersion()) {
+		delete(o.assumed, uid)
+	}
+	if obj.GetDeletionTimestamp() != nil {
+		delete(o.deleted, uid)
+	}
+}
+
+// observeGone takes a deletion that an informer delivered, with the object as it last was.
+func (c *ownedCache) observeGone(obj client.Object) {
+	owner, ok := ownerUID(obj)
+	if !ok {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.onGone(obj)
+	o, ok := c.jobs[owner]
+	if !ok {
+		return
+	}
+	uid := obj.GetUID()
+	delete(o.delivered, uid)
+	delete(o.assumed, uid)
+	delete(o.deleted, uid)
+	if pod, ok := obj.(*corev1.Pod); ok && len(o.departed) < maxDeparted {
+		o.departed[uid] = trimDeparted(pod)
+	}
+	if !o.tracked && len(o.delivered) == 0 {
+		c.drop(owner)
+	}
+}
+
+// assume takes an object that the API server returned to a create, an apply or a patch of ours.
+func (c *ownedCache) assume(job types.UID, gvk schema.GroupVersionKind, obj client.Object) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	o := c.job(job)
+	uid := obj.GetUID()
+	if _, gone := o.departed[uid]; gone {
+		return // the informer was faster than the answer
+	}
+	if d, ok := o.delivered[uid]; ok && !olderThan(d.object.GetResourceVersion(), obj.GetResourceVersion()) {
+		return
+	}
+	o.assumed[uid] = assumedObject{ownedObject: ownedObject{gvk: gvk, object: obj}, since: c.clock.Now()}
+}
+
+// assumeDeleted takes the UID of an object that we deleted.
+func (c *ownedCache) assumeDeleted(job, uid types.UID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	o, ok := c.jobs[job]
+	if !ok {
+		return
+	}
+	_, delivered := o.delivered[uid]
+	_, assumed := o.assumed[uid]
+	if delivered || assumed {
+		o.deleted[uid] = c.clock.Now()
+	}
+}
+
+// dropAssumed takes back what was assumed of an object.
+func (c *ownedCache) dropAssumed(job, uid types.UID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if o, ok := c.jobs[job]; ok {
+		delete(o.assumed, uid)
+		delete(o.deleted, uid)
+	}
+}
+
+// overdueAssumed returns the objects that the watch has not shown for assumedTimeout, and when the next one
+// will be overdue; zero: none is.
+func (c *ownedCache) overdueAssumed(job types.UID) (overdue []ownedObject, next time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	o, ok := c.jobs[job]
+	if !ok {
+		return nil, time.Time{}
+	}
+	now := c.clock.Now()
+	for _, a := range o.assumed {
+		if now.Sub(a.since) >= assumedTimeout {
+			overdue = append(overdue, a.ownedObject)
+		} else if at := a.since.Add(assumedTimeout); next.IsZero() || at.Before(next) {
+			next = at
+		}
+	}
+	return overdue, next
+}
+
+// objects returns what exists of a job, sorted by name and UID: as the informers show it, overlaid by our own
+// writes. An object that we deleted is shown as terminating.
+func (c *ownedCache) objects(job types.UID) []ownedObject {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	o, ok := c.jobs[job]
+	if !ok {
+		return nil
+	}
+	now := c.clock.Now()
+	all := make([]ownedObject, 0, len(o.delivered)+len(o.assumed))
+	for uid, d := range o.delivered {
+		if _, newer := o.assumed[uid]; !newer {
+			all = append(all, o.withDeletion(d, now))
+		}
+	}
+	for _, a := range o.assumed {
+		all = append(all, o.withDeletion(a.ownedObject, now))
+	}
+	slices.SortFunc(all, func(x, y ownedObject) int {
+		return cmp.Or(
+			cmp.Compare(x.object.GetName(), y.object.GetName()), cmp.Compare(x.object.GetUID(), y.object.GetUID()))
+	})
+	return all
+}
+
+// withDeletion shows an object that we deleted as terminating, so that it is not deleted twice; for
+// assumedTimeout only, since the informer alone knows.
+func (o *ownedObjects) withDeletion(obj ownedObject, now time.Time) ownedObject {
+	at, ok := o.deleted[obj.object.GetUID()]
+	if !ok || obj.object.GetDeletionTimestamp() != nil {
+		return obj
+	}
+	if now.Sub(at) >= assumedTimeout {
+		delete(o.deleted, obj.object.GetUID())
+		return obj
+	}
+	terminating := obj.object.DeepCopyObject().(client.Object)
+	if pod, ok := terminating.(*corev1.Pod); ok && pod.Spec.TerminationGracePeriodSeconds != nil {
+		// A deletionTimestamp is the end of the grace period.
+		at = at.Add(time.Duration(*pod.Spec.TerminationGracePeriodSeconds) * time.Second)
+	}
+	terminating.SetDeletionTimestamp(&metav1.Time{Time: at})
+	return ownedObject{gvk: obj.gvk, object: terminating}
+}
+
+// departedPods returns the deleted pods of an attempt, by name, and drops those of other attempts for good.
+func (c *ownedCache) departedPods(job types.UID, attempt string) []*corev1.Pod {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	o, ok := c.jobs[job]
+	if !ok {
+		return nil
+	}
+	var pods []*corev1.Pod
+	for uid, pod := range o.departed {
+		if pod.Labels[v1alpha1.LabelAttempt] != attempt {
+			delete(o.departed, uid)
+			continue
+		}
+		pods = append(pods, pod)
+	}
+	slices.SortFunc(pods, func(x, y *corev1.Pod) int {
+		return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.UID, y.UID))
+	})
+	return pods
+}
+
+// jobsNamed returns the UIDs of the jobs that have or had the name, while anything of them exists.
+func (c *ownedCache) jobsNamed(name types.NamespacedName) []types.UID {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.byName[name])
+}
+
+// podOfFormerJob returns the first pod, by name, that is left of a former job of the same name; nil: none is.
+func (c *ownedCache) podOfFormerJob(job *v1alpha1.TrainingJob) *corev1.Pod {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var first *corev1.Pod
+	for _, uid := range c.byName[client.ObjectKeyFromObject(job)] {
+		if uid == job.UID {
+			continue
+		}
+		for _, d := range c.jobs[uid].delivered {
+			if pod, ok := d.pod(); ok && (first == nil || pod.Name < first.Name) {
+				first = pod
+			}
+		}
+	}
+	return first
+}
+
+// jobsOnNode returns the jobs that exist and have a pod on the node.
+func (c *ownedCache) jobsOnNode(node string) []types.NamespacedName {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var names []types.NamespacedName
+	for _, o := range c.jobs {
+		if o.tracked && o.onNode(node) {
+			names = append(names, o.name)
+		}
+	}
+	return names
+}
+
+func (o *ownedObjects) onNode(node string) bool {
+	for _, d := range o.delivered {
+		if pod, ok := d.pod(); ok && pod.Spec.NodeName == node {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,190 @@
+package controller
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	testingclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+)
+
+var bertName = types.NamespacedName{Namespace: "default", Name: "bert"}
+
+func rankPod(uid types.UID, version string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Name: "bert-" + string(uid), Namespace: "default", UID: uid, ResourceVersion: version,
+		Labels:          map[string]string{v1alpha1.LabelJobName: "bert", v1alpha1.LabelAttempt: "1"},
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(bert(1), jobKind)},
+	}}
+}
+
+func newTestCache() (*ownedCache, *testingclock.FakeClock) {
+	c := testingclock.NewFakeClock(start)
+	return newOwnedCache(c, func(client.Object) {}), c
+}
+
+func (c *ownedCache) listed(job types.UID) []string {
+	var names []string
+	for _, o := range c.objects(job) {
+		names = append(names, fmt.Sprintf("%s@%s", o.object.GetUID(), o.object.GetResourceVersion()))
+	}
+	return names
+}
+
+func TestOverlayYieldsToTheWatch(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		do     func(*ownedCache)
+		want   []string
+	}{
+		"written": {"what we wrote is there at once", func(c *ownedCache) {
+			c.assume("uid-bert", podKind, rankPod("a", "5"))
+		}, []string{"a@5"}},
+		"shown older": {"the watch is behind our write", func(c *ownedCache) {
+			c.assume("uid-bert", podKind, rankPod("a", "15"))
+			c.observe(podKind, rankPod("a", "9"))
+		}, []string{"a@15"}},
+		"shown newer": {"the watch is ahead of our write", func(c *ownedCache) {
+			c.assume("uid-bert", podKind, rankPod("a", "9"))
+			c.observe(podKind, rankPod("a", "15"))
+		}, []string{"a@15"}},
+		"answer comes late": {"the watch was faster than the answer", func(c *ownedCache) {
+			c.observe(podKind, rankPod("a", "15"))
+			c.assume("uid-bert", podKind, rankPod("a", "9"))
+		}, []string{"a@15"}},
+		"gone before the answer": {"the watch showed it come and go before the answer came", func(c *ownedCache) {
+			c.observe(podKind, rankPod("a", "9"))
+			c.observe(podKind, rankPod("b", "9"))
+			c.observeGone(rankPod("a", "10"))
+			c.assume("uid-bert", podKind, rankPod("a", "9"))
+		}, []string{"b@9"}},
+		"same name": {"a successor of the same name is another object", func(c *ownedCache) {
+			c.observe(podKind, rankPod("a", "9"))
+			c.assume("uid-bert", podKind, rankPod("b", "11"))
+			c.observeGone(rankPod("a", "10"))
+		}, []string{"b@11"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			c, _ := newTestCache()
+			c.track(bertName, "uid-bert")
+			tc.do(c)
+			if got := fmt.Sprint(c.listed("uid-bert")); got != fmt.Sprint(tc.want) {
+				t.Errorf("%s: got %v, want %v", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestDepartedPodsAreKnownWithTheirLoss(t *testing.T) {
+	c, _ := newTestCache()
+	c.track(bertName, "uid-bert")
+	c.observe(podKind, rankPod("a", "9"))
+	last := rankPod("a", "10")
+	last.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}}
+	last.Spec.Containers = make([]corev1.Container, 3)
+	c.observeGone(last)
+	got := c.departedPods("uid-bert", "1")
+	if len(got) != 1 || len(got[0].Status.Conditions) != 1 || got[0].Spec.Containers != nil {
+		t.Fatalf("want the pod as it last was, trimmed, got %+v", got)
+	}
+	if got := c.departedPods("uid-bert", "2"); len(got) != 0 {
+		t.Errorf("the next attempt has nothing to do with it, got %v", got)
+	}
+	if got := c.departedPods("uid-bert", "1"); len(got) != 0 {
+		t.Errorf("and it is dropped for good, got %v", got)
+	}
+}
+
+func TestAssumedDeletionEnds(t *testing.T) {
+	c, clock := newTestCache()
+	c.observe(podKind, rankPod("a", "9"))
+	c.assumeDeleted("uid-bert", "a")
+	if c.objects("uid-bert")[0].object.GetDeletionTimestamp() == nil {
+		t.Error("a pod that we deleted is shown as terminating")
+	}
+	clock.Step(assumedTimeout)
+	if c.objects("uid-bert")[0].object.GetDeletionTimestamp() != nil {
+		t.Error("not for ever: the deletion may have been undone with its node")
+	}
+}
+
+func TestOwnedCacheForgetsWhatIsGone(t *testing.T) {
+	c, _ := newTestCache()
+	c.track(bertName, "uid-bert")
+	c.observe(podKind, rankPod("a", "9"))
+
+	c.track(bertName, "uid-next") // recreated under the same name
+	if len(c.jobs["uid-bert"].delivered) != 1 {
+		t.Error("a pod of the old job still exists")
+	}
+	c.observeGone(rankPod("a", "10"))
+	if _, ok := c.jobs["uid-bert"]; ok {
+		t.Error("nothing of the old job is left")
+	}
+	c.untrack(bertName)
+	if len(c.jobs) != 0 || len(c.byName) != 0 {
+		t.Errorf("want an empty cache, got %v, %v", c.jobs, c.byName)
+	}
+}
+
+// The hook and the cache change in one step: nobody sees an object that is gone while its name is still
+// waited for, or the other way round.
+func TestDeletionRunsTheHookInTheSameStep(t *testing.T) {
+	c, _ := newTestCache()
+	var gone []types.UID
+	c.onGone = func(obj client.Object) {
+		if c.mu.TryLock() {
+			t.Error("the hook runs outside the cache's lock")
+		}
+		gone = append(gone, obj.GetUID())
+	}
+	c.observeGone(rankPod("never seen", "9"))
+	c.observe(podKind, rankPod("a", "9"))
+	c.observeGone(rankPod("a", "10"))
+	c.observeGone(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "foreign", UID: "foreign"}})
+	if fmt.Sprint(gone) != "[never seen a]" {
+		t.Errorf("every owned object that goes is told, also one that the cache does not know: got %v", gone)
+	}
+}
+
+// A user may write any owner reference into a pod.
+func TestForgedNameOfTheOwner(t *testing.T) {
+	c, _ := newTestCache()
+	c.track(bertName, "uid-bert")
+	c.observe(podKind, rankPod("a", "9"))
+	forged := rankPod("b", "10")
+	forged.Spec.NodeName = "node"
+	forged.OwnerReferences[0].Name = "other"
+	c.observe(podKind, forged)
+	if got := c.jobsOnNode("node"); len(got) != 1 || got[0] != bertName {
+		t.Errorf("the job keeps its name, got %v", got)
+	}
+	c.untrack(bertName)
+	c.observeGone(rankPod("a", "11"))
+	c.observeGone(forged)
+	other := bert(1)
+	other.Name, other.UID = "other", "uid-other"
+	if pod := c.podOfFormerJob(other); pod != nil || len(c.byName) != 0 {
+		t.Errorf("nothing is left under either name, got %v, %v", pod, c.byName)
+	}
+}
+
+func TestOverdueWritesAreNamed(t *testing.T) {
+	c, clock := newTestCache()
+	c.assume("uid-bert", podKind, rankPod("a", "9"))
+	if overdue, next := c.overdueAssumed("uid-bert"); len(overdue) != 0 ||
+		!next.Equal(start.Add(assumedTimeout)) {
+		t.Errorf("got %v, %v", overdue, next)
+	}
+	clock.Step(assumedTimeout + time.Second)
+	if overdue, _ := c.overdueAssumed("uid-bert"); len(overdue) != 1 || len(c.objects("uid-bert")) != 1 {
+		t.Errorf("it is named, and still there until the API server was asked; got %v", overdue)
+	}
+}

@@ -1,0 +1,47 @@
+package controller
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// ownedObject is one object that a job owns.
+type ownedObject struct {
+	gvk    schema.GroupVersionKind
+	object client.Object
+}
+
+// pod returns the object as a pod; false: it is none.
+func (o ownedObject) pod() (*corev1.Pod, bool) {
+	pod, ok := o.object.(*corev1.Pod)
+	return pod, ok
+}
+
+// assumedObject is an object as the API server returned it to a write of ours.
+type assumedObject struct {
+	ownedObject
+	since time.Time
+}
+
+// olderThan compares two resourceVersions of one kind; what cannot be compared is not older.
+func olderThan(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order < 0
+}
+
+// trimDeparted keeps what tells why a pod went.
+func trimDeparted(pod *corev1.Pod) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, Labels: pod.Labels,
+			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
+		},
+		Spec:   corev1.PodSpec{NodeName: pod.Spec.NodeName},
+		Status: pod.Status,
+	}
+}

@@ -1,0 +1,17 @@
+package controller
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
+)
+
+// Reports holds the newest report of every job. As a source it enqueues the jobs whose report has changed.
+type Reports interface {
+	source.Source
+	// Latest returns the newest report of a job's rank 0; false: none has arrived since this process leads.
+	Latest(job types.UID) (trainingjob.Reported, bool)
+	// Forget drops a job that is gone.
+	Forget(job types.UID)
+}

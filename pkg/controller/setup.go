@@ -1,0 +1,188 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+)
+
+// Options of the controller. The zero value of a field means its default.
+type Options struct {
+	// Backends of the schedulers that the operator supports, in the order of preference. Kinds that the
+	// manager's scheme has no type for are read and written unstructured.
+	Backends []scheduler.Backend
+	// DefaultScheduler for jobs that name none; empty: the first that the cluster serves.
+	DefaultScheduler string
+	// Workers is how many jobs are reconciled at once, default 10.
+	Workers int
+	// Parallel bounds the creates, and the deletes, of one reconcile; default 16.
+	Parallel int
+	// Agent returns the agent that runs beside the trainers of jobs with checkpoints. It is called whenever a
+	// pod is rendered, since the CA of the agent's server rotates. Without one such jobs wait, and say so.
+	Agent func() trainingjob.Agent
+	// Reports of rank 0; nil: nobody receives any.
+	Reports Reports
+	// Client for every read and write but uncached reads; default: the manager's. Tests count and fail its
+	// writes.
+	Client client.Client
+	// Clock, default the real one.
+	Clock clock.WithTicker
+	// Registry of the metrics, default controller-runtime's.
+	Registry prometheus.Registerer
+}
+
+func (o Options) withDefaults(mgr manager.Manager) Options {
+	if o.Workers <= 0 {
+		o.Workers = 10
+	}
+	if o.Parallel <= 0 {
+		o.Parallel = 16
+	}
+	if o.Client == nil {
+		o.Client = mgr.GetClient()
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Registry == nil {
+		o.Registry = ctrlmetrics.Registry
+	}
+	return o
+}
+
+// SetupWithManager adds the TrainingJob controller to a manager, whose caches must have been made with
+// CacheOptions. It asks the API server which schedulers' kinds exist.
+func SetupWithManager(ctx context.Context, mgr manager.Manager, o Options) error {
+	_, err := setup(ctx, mgr, o.withDefaults(mgr))
+	return err
+}
+
+func setup(ctx context.Context, mgr manager.Manager, o Options) (*Reconciler, error) {
+	d, err := newDependencies(mgr, o)
+	if err != nil {
+		return nil, err
+	}
+	r := newReconciler(d, o)
+	c, err := newController(mgr, r, o.Workers)
+	if err != nil {
+		return nil, err
+	}
+	w := &watches{
+		mgr: mgr, controller: c, owned: r.owned,
+		clusterObjects: d.clusterObjects, clusterKinds: clusterKinds(o.Backends...),
+	}
+	if err := w.start(d.woken); err != nil {
+		return nil, err
+	}
+	if o.Reports != nil {
+		if err := c.Watch(o.Reports); err != nil {
+			return nil, fmt.Errorf("watching reports: %w", err)
+		}
+	}
+	// The first discovery precedes any reconcile: otherwise every queued job would say for a moment that it has
+	// no scheduler.
+	d.availability.watch = func(_ context.Context, gvk schema.GroupVersionKind) error { return w.add(gvk) }
+	if err := d.availability.discover(ctx); err != nil {
+		return nil, err
+	}
+	d.availability.watch = w.addAndSync
+	return r, errors.Join(mgr.Add(d.availability), mgr.Add(d.clusterState))
+}
+
+// dependencies of the Reconciler that need a manager, or a substitute in tests.
+type dependencies struct {
+	uncached       client.Reader
+	recorder       events.EventRecorder
+	metrics        *metrics
+	states         *jobStates
+	availability   *availability
+	clusterState   *clusterState
+	clusterObjects *clusterObjects
+	woken          waker
+	jitter         func(time.Duration) time.Duration
+}
+
+func newDependencies(mgr manager.Manager, o Options) (dependencies, error) {
+	d := dependencies{
+		uncached: mgr.GetAPIReader(),
+		recorder: mgr.GetEventRecorder(v1alpha1.OperatorName),
+		states:   newJobStates(),
+		woken:    make(waker),
+		jitter:   func(d time.Duration) time.Duration { return wait.Jitter(d, 0.3) },
+	}
+	var err error
+	if d.metrics, err = newMetrics(o.Registry); err != nil {
+		return d, err
+	}
+	if d.clusterState, err = newClusterState(mgr, d.woken.wake); err != nil {
+		return d, err
+	}
+	if len(clusterKinds(o.Backends...)) > 0 {
+		if d.clusterObjects, err = newClusterObjects(mgr, d.states.tracked); err != nil {
+			return d, err
+		}
+	}
+	disco, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return d, fmt.Errorf("making a discovery client: %w", err)
+	}
+	d.availability = newAvailability(disco, o.Clock, o.Backends, o.DefaultScheduler)
+	d.availability.wake = d.woken.wake
+	d.availability.follow = d.clusterState.sources.Follow
+	return d, nil
+}
+
+func newReconciler(d dependencies, o Options) *Reconciler {
+	live := liveReader{Reader: d.uncached, scheme: o.Client.Scheme()}
+	owned := newOwnedCache(o.Clock, d.states.objectGone)
+	return &Reconciler{
+		client: o.Client, clock: o.Clock, owned: owned, states: d.states, availability: d.availability,
+		reports: o.Reports,
+		gatherer: &gatherer{
+			client: o.Client, live: live, clock: o.Clock, owned: owned, states: d.states,
+			availability: d.availability, clusterObjects: d.clusterObjects,
+			explainer: &explainer{state: d.clusterState, states: d.states, live: live},
+			agent:     o.Agent, reports: o.Reports,
+		},
+		writer: &writer{
+			client: o.Client, live: live, clock: o.Clock, owned: owned, states: d.states,
+			metrics: d.metrics, parallel: o.Parallel, jitter: d.jitter,
+		},
+		status: &statusWriter{client: o.Client, recorder: d.recorder, states: d.states, metrics: d.metrics},
+	}
+}
+
+func newController(mgr manager.Manager, r *Reconciler, workers int) (controller.Controller, error) {
+	c, err := controller.New("trainingjob", mgr, controller.Options{
+		Reconciler:              r,
+		MaxConcurrentReconciles: workers,
+		SkipNameValidation:      new(true), // a process may start a second manager after the first has ended
+		EnableWarmup:            new(true), // a standby's owned-object cache is warm when it is elected
+		// An API server that was away for long is found again within half a minute; the default is a quarter of an
+		// hour.
+		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
+			50*time.Millisecond, 30*time.Second),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making the controller: %w", err)
+	}
+	return c, nil
+}

@@ -1,0 +1,179 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+)
+
+// syncStatus tells the scheduler the status of the gang, where its backend is a StatusSyncer.
+func (w *writer) syncStatus(ctx context.Context, s *observed, status scheduler.GangStatus) error {
+	syncer, ok := s.Backend.(scheduler.StatusSyncer)
+	if !ok {
+		return nil
+	}
+	objs := s.groupObjects()
+	if len(objs) == 0 {
+		return nil
+	}
+	gang := s.gang
+	if gang.Name == "" { // the job is invalid or has finished: its group must be released all the same
+		gang = scheduler.Gang{Name: s.Job.Name, Namespace: s.Job.Namespace, Owner: trainingjob.Owner(s.Job)}
+	}
+	return w.tellScheduler(ctx, s.Job.UID, syncer.SyncStatus(gang, status, append(objs, s.ClusterObjects...)))
+}
+
+// releaseGone tells the schedulers that the jobs which had the name are gone, or are going: otherwise a
+// group that a finalizer guards would hold its quota for ever. keep is the UID of the job that has the name
+// now and stays.
+func (w *writer) releaseGone(
+	ctx context.Context, backends []scheduler.Backend, name types.NamespacedName, keep types.UID,
+) error {
+	var errs []error
+	for _, uid := range w.owned.jobsNamed(name) {
+		if uid != keep {
+			errs = append(errs, w.releaseJob(ctx, backends, name, uid))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (w *writer) releaseJob(
+	ctx context.Context, backends []scheduler.Backend, name types.NamespacedName, uid types.UID,
+) error {
+	owned := w.owned.objects(uid)
+	status := scheduler.GangStatus{
+		Gone: true, Over: true, Now: metav1.NewTime(w.clock.Now().Truncate(statusPrecision)),
+	}
+	for _, o := range owned {
+		if pod, ok := o.pod(); ok && !trainingjob.Ended(pod) && !trainingjob.IsResolver(pod) {
+			status.PodsLeft++
+		}
+	}
+	for _, b := range backends {
+		syncer, ok := b.(scheduler.StatusSyncer)
+		if !ok {
+			continue
+		}
+		objs := objectsOf(b, owned)
+		if len(objs) == 0 {
+			continue
+		}
+		if err := w.confirmGone(ctx, name, uid); err != nil {
+			return err
+		}
+		owner := metav1.NewControllerRef(&metav1.ObjectMeta{Name: name.Name, UID: uid}, jobKind)
+		gang := scheduler.Gang{Name: name.Name, Namespace: name.Namespace, Owner: *owner}
+		if err := w.tellScheduler(ctx, uid, syncer.SyncStatus(gang, status, objs)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// confirmGone reads the job uncached: a cache of jobs that is behind that of groups shows a new job as one
+// that is gone.
+func (w *writer) confirmGone(ctx context.Context, name types.NamespacedName, uid types.UID) error {
+	live := &v1alpha1.TrainingJob{}
+	err := w.live.Get(ctx, name, live)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("reading the job uncached: %w", err)
+	}
+	if err == nil && live.UID == uid && live.DeletionTimestamp == nil {
+		return errStale
+	}
+	return nil
+}
+
+// tellScheduler carries out what a scheduler must be told, until the first error.
+func (w *writer) tellScheduler(ctx context.Context, job types.UID, writes []scheduler.Write) error {
+	for _, write := range writes {
+		if err := w.tell(ctx, job, write); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *writer) tell(ctx context.Context, job types.UID, write scheduler.Write) error {
+	name := write.Object.GetName()
+	gvk, err := apiutil.GVKForObject(write.Object, w.client.Scheme())
+	if err != nil {
+		return fmt.Errorf("naming the kind of %s: %w", name, err)
+	}
+	log.FromContext(ctx).V(1).Info("Telling the scheduler", "kind", gvk.Kind, "object", name, "why", write.Why)
+	answer := write.Object.DeepCopyObject().(client.Object)
+	if write.Base != nil {
+		err = w.patchGroup(ctx, answer, write)
+	} else {
+		answer, err = w.applyWhole(ctx, gvk, write)
+	}
+	if apierrors.IsNotFound(err) {
+		return errStale // it went meanwhile, and its deletion event is on its way
+	}
+	if err != nil {
+		return fmt.Errorf("telling %s %s (%s): %w", gvk.Kind, name, write.Why, err)
+	}
+	w.metrics.schedulerReports.Inc()
+	if answer.GetDeletionTimestamp() != nil && len(answer.GetFinalizers()) == 0 {
+		return nil // the write removed the last finalizer: the object is gone
+	}
+	answer.SetManagedFields(nil)
+	w.owned.assume(job, gvk, answer)
+	return nil
+}
+
+// patchGroup sends what differs from the base, under the condition that nobody has written the object since.
+func (w *writer) patchGroup(ctx context.Context, obj client.Object, write scheduler.Write) error {
+	patch := client.MergeFromWithOptions(write.Base, client.MergeFromWithOptimisticLock{})
+	if write.Subresource != "" {
+		return w.client.SubResource(write.Subresource).Patch(ctx, obj, patch, fieldOwner(write))
+	}
+	return w.client.Patch(ctx, obj, patch, fieldOwner(write))
+}
+
+// applyWhole applies an object of the backend as it is, and returns the answer.
+func (w *writer) applyWhole(
+	ctx context.Context, gvk schema.GroupVersionKind, write scheduler.Write,
+) (client.Object, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(write.Object)
+	if err != nil {
+		return nil, err
+	}
+	u := &unstructured.Unstructured{Object: content}
+	u.SetGroupVersionKind(gvk)
+	unstructured.RemoveNestedField(content, "metadata", "creationTimestamp")
+	unstructured.RemoveNestedField(content, "metadata", "managedFields")
+	dropNulls(content)
+	config := client.ApplyConfigurationFromUnstructured(u)
+	if write.Subresource != "" {
+		err = w.client.SubResource(write.Subresource).Apply(ctx, config, fieldOwner(write), client.ForceOwnership)
+	} else {
+		err = w.client.Apply(ctx, config, fieldOwner(write), client.ForceOwnership)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return typedObject(w.client.Scheme(), gvk, u)
+}
+
+func fieldOwner(write scheduler.Write) client.FieldOwner {
+	if write.FieldOwner != "" {
+		return client.FieldOwner(write.FieldOwner)
+	}
+	return v1alpha1.OperatorName
+}

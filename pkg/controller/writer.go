@@ -1,0 +1,91 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
+)
+
+// writer performs every write but that of the status, and puts what the API server answers into the
+// owned-object cache or the job's state.
+type writer struct {
+	client  client.Client
+	live    liveReader
+	clock   clock.PassiveClock
+	owned   *ownedCache
+	states  *jobStates
+	metrics *metrics
+	// parallel bounds the creates, and the deletes, of one reconcile.
+	parallel int
+	// jitter spreads retries; a field, so that tests can make it the identity.
+	jitter func(time.Duration) time.Duration
+}
+
+// confirmAttempt reads the job uncached before the first create of an attempt in this process: after a
+// failover the cache may be behind the attempts that the former leader started, and pods of two attempts must
+// never run together.
+func (w *writer) confirmAttempt(ctx context.Context, job *v1alpha1.TrainingJob) error {
+	if w.states.attemptConfirmed(job.UID, job.Status.Attempt) {
+		return nil
+	}
+	live := &v1alpha1.TrainingJob{}
+	if err := w.live.Get(ctx, client.ObjectKeyFromObject(job), live); apierrors.IsNotFound(err) {
+		return errStale
+	} else if err != nil {
+		return fmt.Errorf("reading the job uncached: %w", err)
+	}
+	if live.UID != job.UID || live.Generation != job.Generation || !live.DeletionTimestamp.IsZero() ||
+		live.Status.Attempt != job.Status.Attempt || live.Status.Phase != job.Status.Phase {
+		return errStale
+	}
+	w.states.setAttemptConfirmed(job.UID, job.Status.Attempt)
+	return nil
+}
+
+// resolveAlreadyExists finds out who has the name that a create of ours was denied. It returns nil when the
+// object is our own: the watch has not shown it yet, or never will because its label was taken off.
+func (w *writer) resolveAlreadyExists(
+	ctx context.Context, job *v1alpha1.TrainingJob, gvk schema.GroupVersionKind, name string,
+) error {
+	live, err := w.live.object(ctx, gvk, name, job.Namespace)
+	if apierrors.IsNotFound(err) {
+		return errStale // gone meanwhile
+	} else if err != nil {
+		return err
+	}
+	if owner, ok := ownerUID(live); !ok || owner != job.UID {
+		return nameTaken(gvk, name, job, live)
+	}
+	w.owned.assume(job.UID, gvk, live)
+	return nil
+}
+
+// backOff turns a rejection into the job's create backoff.
+func (w *writer) backOff(job *v1alpha1.TrainingJob, r *rejection) {
+	retries := 0
+	if old := w.states.backoff(job); old != nil {
+		retries = old.retries + 1
+	}
+	delay := w.jitter(r.delay(retries))
+	w.states.setBackoff(job.UID, &createBackoff{
+		CreateBackoff: trainingjob.CreateBackoff{
+			Blocker:  r.blocker,
+			GiveBack: r.giveBack,
+			// Decide's clock has whole seconds: a later one never falls short of the delay.
+			RetryTime: w.clock.Now().Add(delay).Truncate(statusPrecision).Add(statusPrecision),
+		},
+		rejected:   r.kind,
+		holder:     r.holder,
+		generation: job.Generation,
+		attempt:    job.Status.Attempt,
+		retries:    retries,
+	})
+}
