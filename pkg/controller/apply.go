@@ -9,6 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
@@ -43,19 +45,22 @@ func (w *writer) apply(ctx context.Context, s *observed, plan trainingjob.Plan) 
 }
 
 // applyGroup makes the scheduler's objects as the plan says.
-func (w *writer) applyGroup(ctx context.Context, s *observed, action trainingjob.GroupAction) error {
+func (w *writer) applyGroup(ctx context.Context, s *observed, action decision.GroupAction) error {
 	switch action {
-	case trainingjob.Apply:
+	case decision.Apply:
 		if s.backingOff() {
 			return errWaiting
 		}
-		if s.desiredErr != nil {
-			return unsupportedGang(s.desiredErr)
+		switch {
+		case !s.Gang.Computed:
+			return errWaiting // what was not computed is never applied: it would delete what is there
+		case s.Gang.WantedErr != nil:
+			return unsupportedGang(s.Gang.WantedErr)
 		}
-		return w.ensure(ctx, s.Job, s.desired, s.groups)
-	case trainingjob.Remove:
+		return w.ensure(ctx, s.Job, s.Gang.Wanted, s.groups)
+	case decision.Remove:
 		return w.ensure(ctx, s.Job, nil, s.groups)
-	case trainingjob.Finish:
+	case decision.Finish:
 		removed := slices.DeleteFunc(slices.Clone(s.groups), func(o ownedObject) bool {
 			return isKeptFinished(s.Backend, o.gvk)
 		})
@@ -71,14 +76,14 @@ func isKeptFinished(b scheduler.Backend, gvk schema.GroupVersionKind) bool {
 }
 
 // applyService makes the headless Service as the plan says.
-func (w *writer) applyService(ctx context.Context, s *observed, action trainingjob.GroupAction) error {
+func (w *writer) applyService(ctx context.Context, s *observed, action decision.GroupAction) error {
 	switch action {
-	case trainingjob.Apply:
+	case decision.Apply:
 		if s.backingOff() {
 			return errWaiting
 		}
-		return w.ensure(ctx, s.Job, []client.Object{trainingjob.RenderService(s.Job)}, s.services)
-	case trainingjob.Remove:
+		return w.ensure(ctx, s.Job, []client.Object{render.Service(s.Job)}, s.services)
+	case decision.Remove:
 		return w.ensure(ctx, s.Job, nil, s.services)
 	}
 	return nil
@@ -90,10 +95,10 @@ func hasRetried(s *observed, plan trainingjob.Plan) bool {
 	switch {
 	case s.backoff == nil || s.backingOff():
 		return false
-	case plan.Group == trainingjob.Remove:
+	case plan.Group == decision.Remove:
 		return true
 	case s.backoff.rejected == podKind, s.backoff.rejected == claimKind:
 		return len(plan.Create) > 0 || plan.Resolve
 	}
-	return plan.Group == trainingjob.Apply
+	return plan.Group == decision.Apply
 }

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
@@ -74,7 +74,7 @@ func (a *availability) choose(job *v1alpha1.TrainingJob) (scheduler.Backend, *v1
 		}
 		absent = append(absent, missing...)
 	}
-	name := trainingjob.ChooseScheduler(job, a.defaultScheduler, available)
+	name := spec.ChooseScheduler(job, a.defaultScheduler, available)
 	i := slices.IndexFunc(a.backends, func(b scheduler.Backend) bool { return b.Name() == name })
 	key := types.NamespacedName{Namespace: job.Namespace, Name: job.Name}
 	switch {

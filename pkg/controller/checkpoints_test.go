@@ -18,12 +18,14 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 )
 
 // latestReport is a Reports of one job.
 type latestReport struct {
-	latest    *trainingjob.Reported
+	latest    *observation.Reported
 	forgotten types.UID
 }
 
@@ -31,9 +33,9 @@ func (*latestReport) Start(context.Context, workqueue.TypedRateLimitingInterface
 	return nil
 }
 
-func (r *latestReport) Latest(types.UID) (trainingjob.Reported, bool) {
+func (r *latestReport) Latest(types.UID) (observation.Reported, bool) {
 	if r.latest == nil {
-		return trainingjob.Reported{}, false
+		return observation.Reported{}, false
 	}
 	return *r.latest, true
 }
@@ -52,8 +54,8 @@ func newCheckpointFixture(
 ) (*fixture, *latestReport) {
 	f, reports := newFixture(t, job, objects...), &latestReport{}
 	f.options.Reports = reports
-	f.options.Agent = func() trainingjob.Agent {
-		return trainingjob.Agent{Image: "agent", ReportURL: "https://operator.example.com/reports",
+	f.options.Agent = func() render.Agent {
+		return render.Agent{Image: "agent", ReportURL: "https://operator.example.com/reports",
 			Audience: "reports"}
 	}
 	f.restart()
@@ -90,7 +92,7 @@ func TestClaimIsMadeOnceBeforeThePods(t *testing.T) {
 }
 
 func TestClaimThatIsOurs(t *testing.T) {
-	ours := trainingjob.RenderClaim(checkpointed(2))
+	ours := render.Claim(checkpointed(2))
 	f, _ := newCheckpointFixture(t, checkpointed(2), ours)
 	f.wants("queued", queued...)
 	f.wants("a claim with the job's UID is its own", append(withClaim[:2:2], withClaim[3:]...)...)
@@ -99,11 +101,11 @@ func TestClaimThatIsOurs(t *testing.T) {
 func TestClaimOfAFormerJobIsNotAdopted(t *testing.T) {
 	former := checkpointed(2)
 	former.UID = "uid-former"
-	f, _ := newCheckpointFixture(t, checkpointed(2), trainingjob.RenderClaim(former))
+	f, _ := newCheckpointFixture(t, checkpointed(2), render.Claim(former))
 	f.wants("queued", queued...)
 	f.wants("no pod is made beside it", withClaim[:2]...)
 	f.sync()
-	f.clock.Step(trainingjob.StatusDelay)
+	f.clock.Step(observation.StatusDelay)
 	f.reconcile(t.Context())
 	f.reconcile(t.Context())
 	b := f.blocker()
@@ -149,7 +151,7 @@ func TestClaimThatIsRejected(t *testing.T) {
 	f.wants("no pod is made without its claim", "create PodGroup bert-1", "create Service bert",
 		"create PersistentVolumeClaim bert-checkpoints: rejected")
 	f.sync()
-	f.clock.Step(trainingjob.StatusDelay)
+	f.clock.Step(observation.StatusDelay)
 	f.reconcile(t.Context())
 	f.reconcile(t.Context())
 	if b := f.blocker(); b.Reason != v1alpha1.ReasonGroupRejected ||
@@ -181,9 +183,9 @@ func (f *fixture) startGang() {
 	f.wants("running", "patch TrainingJob/status bert", "event GangRunning")
 }
 
-func report(step, saved int64, now time.Time) *trainingjob.Reported {
+func report(step, saved int64, now time.Time) *observation.Reported {
 	first := int64(1)
-	r := &trainingjob.Reported{Received: now, Report: checkpoint.Report{
+	r := &observation.Reported{Received: now, Report: checkpoint.Report{
 		Attempt: 1, Phase: checkpoint.PhaseTraining, Step: step, TotalSteps: 1000, FirstStep: &first,
 	}}
 	if saved > 0 {
@@ -196,7 +198,7 @@ func report(step, saved int64, now time.Time) *trainingjob.Reported {
 func TestReportsCostFewWrites(t *testing.T) {
 	f, in := newCheckpointFixture(t, checkpointed(2))
 	f.startGang()
-	f.clock.Step(trainingjob.StatusDelay)
+	f.clock.Step(observation.StatusDelay)
 	in.latest = report(10, 0, f.clock.Now())
 	f.wants("the first one is written at once", "patch TrainingJob/status bert")
 	writes := 0
@@ -223,8 +225,8 @@ func TestReportsCostFewWrites(t *testing.T) {
 	if st.Progress == nil || *st.Progress.Percent != 7 || st.Checkpoint.Latest.Step != 70 {
 		t.Errorf("progress %+v, checkpoint %+v", st.Progress, st.Checkpoint)
 	}
-	if !trainingjob.Acknowledged(f.job(), &in.latest.Report) ||
-		trainingjob.Acknowledged(f.job(), &report(90, 90, f.clock.Now()).Report) {
+	if !decision.Acknowledged(f.job(), &in.latest.Report) ||
+		decision.Acknowledged(f.job(), &report(90, 90, f.clock.Now()).Report) {
 		t.Error("a commit is acknowledged once the status has it, and not before")
 	}
 	if err := f.store.Delete(t.Context(), f.job()); err != nil {

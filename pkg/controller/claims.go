@@ -9,14 +9,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 )
 
 // ensureClaim makes the claim for the job's checkpoints exist before the first pod of an attempt in this
 // process. The claim is read uncached, once, since a watch of all claims would need more rights. A claim of
 // another job, or of a former one of this name, is not adopted: the UID in its label tells.
 func (w *writer) ensureClaim(ctx context.Context, job *v1alpha1.TrainingJob) error {
-	claim := trainingjob.RenderClaim(job)
+	claim := render.Claim(job)
 	if claim == nil || w.states.claimSeen(job.UID, job.Status.Attempt) {
 		return nil
 	}

@@ -12,7 +12,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/clusterstate"
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
 // clusterState feeds a clusterstate.Cluster, from which the reasons of waiting jobs are computed, and wakes
@@ -130,17 +130,17 @@ func finalState(o any) any {
 // as it does for the schedulers that keep a job's place.
 func clusterJob(job *v1alpha1.TrainingJob) clusterstate.Job {
 	j := clusterstate.Job{
-		Queue:         trainingjob.Queue(job),
+		Queue:         spec.Queue(job),
 		PriorityClass: job.Spec.RunPolicy.SchedulingPolicy.PriorityClass,
 		Since:         job.CreationTimestamp,
-		Waiting: job.Status.Phase == v1alpha1.PhaseQueued && !trainingjob.Suspended(job) &&
+		Waiting: job.Status.Phase == v1alpha1.PhaseQueued && !spec.Suspended(job) &&
 			job.DeletionTimestamp.IsZero(),
 	}
 	if s := job.Status.Scheduling; s != nil {
 		j.Scheduler = string(s.Scheduler)
 	}
 	if j.PriorityClass == "" {
-		j.PriorityClass = trainingjob.Roles(job)[0].Template.Spec.PriorityClassName
+		j.PriorityClass = spec.Roles(job)[0].Template.Spec.PriorityClassName
 	}
 	return j
 }

@@ -34,7 +34,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 	"mlplatform.example.com/trainingjob-operator/scheduler/coscheduling"
 )
@@ -162,7 +162,7 @@ func (e environment) startOperator(t *testing.T, backends ...scheduler.Backend) 
 	ctx, cancel := context.WithCancel(context.Background())
 	if o.reconciler, err = setup(ctx, mgr, Options{
 		Backends: backends, Registry: prometheus.NewRegistry(),
-		Agent: func() trainingjob.Agent { return trainingjob.Agent{Image: "agent"} },
+		Agent: func() render.Agent { return render.Agent{Image: "agent"} },
 	}.withDefaults(mgr)); err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
@@ -30,22 +31,22 @@ type explainer struct {
 // explain returns the Snapshot's Why; nil: the job does not wait for its scheduler. Nothing is computed until
 // it is called.
 func (e *explainer) explain(ctx context.Context, s *observed) func() (scheduler.Explanation, bool) {
-	if e.state == nil || s.Backend == nil || len(s.gang.Roles) == 0 ||
+	if e.state == nil || s.Backend == nil || len(s.gang().Roles) == 0 ||
 		s.Job.Status.Phase != v1alpha1.PhaseQueued {
 		return nil
 	}
-	claims := e.claims(ctx, s)
+	claims, gang := e.claims(ctx, s), s.gang()
 	return sync.OnceValues(func() (scheduler.Explanation, bool) {
 		state := e.state.State()
 		state.Self = e.state.Waiter(client.ObjectKeyFromObject(s.Job), clusterJob(s.Job))
 		state.Claims = claims
 		state.Bound = map[string]int32{}
 		for _, pod := range s.Pods {
-			if role, ok := s.gang.RoleOf(pod); ok && pod.Spec.NodeName != "" && !trainingjob.Ended(pod) {
+			if role, ok := gang.RoleOf(pod); ok && pod.Spec.NodeName != "" && !observation.Ended(pod) {
 				state.Bound[role.Name]++
 			}
 		}
-		return scheduler.Explain(s.Backend, s.gang, s.groupObjects(), s.Verdict, state)
+		return scheduler.Explain(s.Backend, gang, s.groupObjects(), s.Verdict, state)
 	})
 }
 
@@ -54,7 +55,7 @@ func (e *explainer) explain(ctx context.Context, s *observed) func() (scheduler.
 // read is left out.
 func (e *explainer) claims(ctx context.Context, s *observed) []scheduler.Claim {
 	ts := s.Job.Status.Transitions
-	if n := len(ts); n == 0 || s.Now.Sub(ts[n-1].Time.Time) < trainingjob.StatusDelay {
+	if n := len(ts); n == 0 || s.Now.Sub(ts[n-1].Time.Time) < observation.StatusDelay {
 		return nil // a job that starts at once needs no explanation
 	}
 	var claims []scheduler.Claim
@@ -76,7 +77,7 @@ func (e *explainer) claims(ctx context.Context, s *observed) []scheduler.Claim {
 
 func (e *explainer) claimNames(s *observed) []string {
 	var names []string
-	for _, role := range s.gang.Roles {
+	for _, role := range s.gang().Roles {
 		for _, v := range role.Template.Spec.Volumes {
 			if v.PersistentVolumeClaim != nil {
 				names = append(names, v.PersistentVolumeClaim.ClaimName)
@@ -85,8 +86,8 @@ func (e *explainer) claimNames(s *observed) []string {
 	}
 	// A claim that the operator creates exists from the first attempt that was admitted, and may not be bound.
 	created := e.states.claimSeen(s.Job.UID, s.Job.Status.Attempt)
-	if c := trainingjob.Checkpoints(s.Job); c != nil && c.URI == "" && (c.PVC.ClaimName != "" || created) {
-		names = append(names, trainingjob.ClaimName(s.Job))
+	if c := spec.Checkpoints(s.Job); c != nil && c.URI == "" && (c.PVC.ClaimName != "" || created) {
+		names = append(names, spec.ClaimName(s.Job))
 	}
 	slices.Sort(names)
 	return slices.Compact(names)

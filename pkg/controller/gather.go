@@ -13,6 +13,10 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
 // gatherer reads what Decide may know. It reads caches alone, except for writes of ours that the watch does
@@ -28,7 +32,7 @@ type gatherer struct {
 	clusterObjects *clusterObjects
 	explainer      *explainer
 	// agent as it is configured now; nil where there is none.
-	agent func() trainingjob.Agent
+	agent func() render.Agent
 	// reports is nil where nobody receives any.
 	reports Reports
 }
@@ -53,12 +57,13 @@ func (g *gatherer) gather(ctx context.Context, job *v1alpha1.TrainingJob) (*obse
 	}
 	s.Backend, s.SchedulerProblem = g.availability.choose(job)
 	g.gatherReport(s)
+	var clusterObjects scheduler.Objects
 	if len(clusterKinds(s.Backend)) > 0 {
-		if s.ClusterObjects, err = g.clusterObjects.list(ctx, g.client.Scheme(), s.Backend); err != nil {
+		if clusterObjects, err = g.clusterObjects.list(ctx, g.client.Scheme(), s.Backend); err != nil {
 			return nil, err
 		}
 	}
-	gatherVerdict(s)
+	gatherGang(s, clusterObjects)
 	s.Why = g.explainer.explain(ctx, s)
 	return s, nil
 }
@@ -89,7 +94,7 @@ func (g *gatherer) recheckOverdue(ctx context.Context, job *v1alpha1.TrainingJob
 func (g *gatherer) gatherOwned(s *observed) {
 	for _, o := range g.owned.objects(s.Job.UID) {
 		switch pod, ok := o.pod(); {
-		case ok && trainingjob.IsResolver(pod):
+		case ok && render.IsResolver(pod):
 			s.Resolvers = append(s.Resolvers, pod)
 		case ok:
 			s.Pods = append(s.Pods, pod)
@@ -108,7 +113,7 @@ func (g *gatherer) gatherOwned(s *observed) {
 
 // gatherNodes reads the nodes that the pods name.
 func (g *gatherer) gatherNodes(ctx context.Context, s *observed) error {
-	s.Nodes = map[string]trainingjob.NodeState{}
+	s.Nodes = map[string]observation.NodeState{}
 	read := map[string]bool{}
 	for _, pod := range s.Pods {
 		name := pod.Spec.NodeName
@@ -122,14 +127,14 @@ func (g *gatherer) gatherNodes(ctx context.Context, s *observed) error {
 		} else if err != nil {
 			return fmt.Errorf("reading node %s: %w", name, err)
 		}
-		s.Nodes[name] = trainingjob.NodeState{Ready: nodeReady(node)}
+		s.Nodes[name] = observation.NodeState{Ready: nodeReady(node)}
 	}
 	return nil
 }
 
 // gatherReport reads what rank 0 reported last, and how the agent is configured.
 func (g *gatherer) gatherReport(s *observed) {
-	if trainingjob.Checkpoints(s.Job) == nil {
+	if spec.Checkpoints(s.Job) == nil {
 		return
 	}
 	if g.agent != nil {
@@ -142,15 +147,11 @@ func (g *gatherer) gatherReport(s *observed) {
 	}
 }
 
-// gatherVerdict asks the scheduler's backend what it wants and what it says.
-func gatherVerdict(s *observed) {
-	if s.Backend == nil || s.Job.Status.Phase.Finished() || len(trainingjob.Validate(s.Job)) > 0 {
-		return // there is no gang to speak of
+// gatherGang describes the gang, once per reconcile, and reads what its scheduler says of it. Of an invalid job nothing is
+// read: the verdict would be about a gang that nobody can describe.
+func gatherGang(s *observed, clusterObjects scheduler.Objects) {
+	s.Gang = observation.DescribeGang(s.Job, s.Backend, s.Pods, clusterObjects)
+	if s.Gang.Gang != nil && len(s.Gang.Invalid) == 0 {
+		s.Verdict = s.Backend.Read(*s.Gang.Gang, append(s.groupObjects(), clusterObjects...))
 	}
-	attempt := max(s.Job.Status.Attempt, 1)
-	s.gang = trainingjob.NewGang(s.Job, attempt, hasPods(s.Pods, attempt))
-	s.gang.ClusterObjects = s.ClusterObjects
-	s.gang.UnschedulableMessages = trainingjob.UnschedulableMessages(s.Pods, attempt)
-	s.desired, s.desiredErr = s.Backend.Objects(s.gang)
-	s.Verdict = s.Backend.Read(s.gang, append(s.groupObjects(), s.ClusterObjects...))
 }

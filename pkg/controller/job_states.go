@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 )
 
 // jobStates is this process's memory of every job that exists: what one reconcile must tell the next, and
@@ -44,7 +44,7 @@ type jobState struct {
 // createBackoff is the Snapshot's CreateBackoff with what the shell must know of the rejection. It belongs to
 // one attempt and one generation of the spec, and never changes once it is set.
 type createBackoff struct {
-	trainingjob.CreateBackoff
+	observation.CreateBackoff
 	// rejected is the kind of what was rejected; zero where the backend does not support the gang.
 	rejected schema.GroupVersionKind
 	// holder of the name that is taken.

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 )
 
 func jobVersion(uid types.UID, version string) *v1alpha1.TrainingJob {
@@ -68,7 +68,7 @@ func TestBackoffEndsWithTheHolderOfTheName(t *testing.T) {
 			s, job := newJobStates(), bert(1)
 			s.track(bertName, job.UID)
 			set := &createBackoff{
-				CreateBackoff: trainingjob.CreateBackoff{RetryTime: start.Add(time.Minute)},
+				CreateBackoff: observation.CreateBackoff{RetryTime: start.Add(time.Minute)},
 				holder:        tc.holder, generation: job.Generation,
 			}
 			s.setBackoff(job.UID, set)

@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
 // metrics are the collectors of MetricDescriptions.
@@ -81,7 +81,7 @@ func (m *metrics) addWork(job *v1alpha1.TrainingJob, to *v1alpha1.TrainingJobSta
 	if job.Status.Work != nil {
 		before = *job.Status.Work
 	}
-	ns, queue := job.Namespace, trainingjob.Queue(job)
+	ns, queue := job.Namespace, spec.Queue(job)
 	add := func(name string, from, to int64) {
 		if to > from {
 			m.counters[name].WithLabelValues(ns, queue).Add(float64(to - from))

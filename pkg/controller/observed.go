@@ -1,15 +1,14 @@
 package controller
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
@@ -19,12 +18,8 @@ const statusPrecision = time.Second
 // observed is what one reconcile has gathered: the Snapshot, and what it takes to apply a plan for it.
 type observed struct {
 	trainingjob.Snapshot
-	gang scheduler.Gang
 	// groups are the scheduler's objects of the job that exist, services its Services; terminating ones too.
 	groups, services []ownedObject
-	// desired objects of the scheduler; desiredErr where the backend does not support this gang.
-	desired    []client.Object
-	desiredErr error
 	// backoff is the source of Snapshot.CreateBackoff.
 	backoff *createBackoff
 	// recheckAt is when the API server must be asked about a write of ours that the watch does not show; zero:
@@ -40,6 +35,15 @@ func (s *observed) backingOff() bool {
 // groupObjects returns the gang's objects of the kinds of its scheduler.
 func (s *observed) groupObjects() []client.Object { return objectsOf(s.Backend, s.groups) }
 
+// gang returns the gang as its scheduler knows it. A job that is invalid or has finished has none: what is left of it is
+// released by its name and owner alone.
+func (s *observed) gang() scheduler.Gang {
+	if g := s.Gang.Gang; g != nil && len(s.Gang.Invalid) == 0 {
+		return *g
+	}
+	return scheduler.Gang{Name: s.Job.Name, Namespace: s.Job.Namespace, Owner: render.Owner(s.Job)}
+}
+
 // objectsOf returns the objects that are of the backend's kinds.
 func objectsOf(b scheduler.Backend, owned []ownedObject) []client.Object {
 	var objects []client.Object
@@ -49,14 +53,6 @@ func objectsOf(b scheduler.Backend, owned []ownedObject) []client.Object {
 		}
 	}
 	return objects
-}
-
-// hasPods reports whether ranks of the attempt exist.
-func hasPods(pods []*corev1.Pod, attempt int32) bool {
-	label := fmt.Sprint(attempt)
-	return slices.ContainsFunc(pods, func(p *corev1.Pod) bool {
-		return p.Labels[v1alpha1.LabelAttempt] == label
-	})
 }
 
 // nodeReady reports whether the node's kubelet says that it is ready.

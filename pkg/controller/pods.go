@@ -14,7 +14,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
 // createError is the API server's answer to the create of a pod.
@@ -26,7 +29,7 @@ func (e createError) Unwrap() error { return e.error }
 // create is begun. Where the last try was rejected the first rank goes alone, so that a quota that is still
 // used up costs one write.
 func (w *writer) createPods(
-	ctx context.Context, s *observed, ranks []trainingjob.RankRef, attempt int32,
+	ctx context.Context, s *observed, ranks []spec.RankRef, attempt int32,
 ) error {
 	if s.Backend == nil {
 		return nil
@@ -62,12 +65,12 @@ func (w *writer) createPods(
 }
 
 // createRank creates the pod of one rank.
-func (w *writer) createRank(ctx context.Context, s *observed, rank trainingjob.RankRef, attempt int32) error {
-	pod, err := trainingjob.RenderPod(s.Job, rank, attempt, s.Verdict.Admitted, s.Agent)
+func (w *writer) createRank(ctx context.Context, s *observed, rank spec.RankRef, attempt int32) error {
+	pod, err := render.Pod(s.Job, rank, attempt, s.Verdict.Admitted, s.Agent)
 	if err != nil { // a valid job has none: its status was written by somebody else
 		return fmt.Errorf("rendering rank %s-%d: %w", rank.Role, rank.Index, err)
 	}
-	s.Backend.Join(pod, s.gang, s.Verdict)
+	s.Backend.Join(pod, s.gang(), s.Verdict)
 	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(s.Job, jobKind)}
 	return w.createPod(ctx, s.Job, pod)
 }
@@ -77,13 +80,13 @@ func (w *writer) createResolver(ctx context.Context, s *observed) error {
 	if err := w.confirmAttempt(ctx, s.Job); err != nil {
 		return err
 	}
-	pod, err := trainingjob.RenderResolver(s.Job, s.Agent)
+	pod, err := render.Resolver(s.Job, s.Agent)
 	if err != nil {
 		return err
 	}
 	err = w.createPod(ctx, s.Job, pod)
 	if errors.As(err, &createError{}) {
-		if r, ok := rejectedPod(err, s.gang, 0); ok {
+		if r, ok := rejectedPod(err, s.gang(), 0); ok {
 			return r
 		}
 	}
@@ -110,7 +113,7 @@ func (w *writer) rejectionOf(s *observed, err error) error {
 	if !errors.As(err, &createError{}) {
 		return err
 	}
-	if r, ok := rejectedPod(err, s.gang, w.livePods(s.Job.UID)); ok {
+	if r, ok := rejectedPod(err, s.gang(), w.livePods(s.Job.UID)); ok {
 		return r
 	}
 	return err
@@ -120,7 +123,7 @@ func (w *writer) rejectionOf(s *observed, err error) error {
 func (w *writer) livePods(job types.UID) int64 {
 	var n int64
 	for _, o := range w.owned.objects(job) {
-		if pod, ok := o.pod(); ok && !trainingjob.Ended(pod) {
+		if pod, ok := o.pod(); ok && !observation.Ended(pod) {
 			n++
 		}
 	}
@@ -129,7 +132,7 @@ func (w *writer) livePods(job types.UID) int64 {
 
 // deletePods deletes the pods of a plan by UID.
 func (w *writer) deletePods(
-	ctx context.Context, job *v1alpha1.TrainingJob, deletions []trainingjob.PodDeletion,
+	ctx context.Context, job *v1alpha1.TrainingJob, deletions []decision.PodDeletion,
 ) error {
 	errs := make([]error, len(deletions))
 	workqueue.ParallelizeUntil(ctx, w.parallel, len(deletions), func(i int) {

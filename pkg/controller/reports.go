@@ -4,14 +4,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 )
 
 // Reports holds the newest report of every job. As a source it enqueues the jobs whose report has changed.
 type Reports interface {
 	source.Source
 	// Latest returns the newest report of a job's rank 0; false: none has arrived since this process leads.
-	Latest(job types.UID) (trainingjob.Reported, bool)
+	Latest(job types.UID) (observation.Reported, bool)
 	// Forget drops a job that is gone.
 	Forget(job types.UID)
 }

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
@@ -37,7 +37,7 @@ type Options struct {
 	Parallel int
 	// Agent returns the agent that runs beside the trainers of jobs with checkpoints. It is called whenever a
 	// pod is rendered, since the CA of the agent's server rotates. Without one such jobs wait, and say so.
-	Agent func() trainingjob.Agent
+	Agent func() render.Agent
 	// Reports of rank 0; nil: nobody receives any.
 	Reports Reports
 	// Client for every read and write but uncached reads; default: the manager's. Tests count and fail its

@@ -13,6 +13,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
 )
 
 // maxNote is the longest note that events.k8s.io/v1 takes, in bytes; with a longer one the event is lost.
@@ -69,7 +70,7 @@ func (w *statusWriter) patch(
 }
 
 // emit sends events. The status that says the same must be persisted.
-func (w *statusWriter) emit(job *v1alpha1.TrainingJob, events []trainingjob.Event) {
+func (w *statusWriter) emit(job *v1alpha1.TrainingJob, events []decision.Event) {
 	for _, e := range events {
 		if e.Once != "" && !w.states.emitOnce(job.UID, job.Status.Attempt, e.Once) {
 			continue

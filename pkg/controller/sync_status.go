@@ -16,7 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
@@ -30,11 +31,9 @@ func (w *writer) syncStatus(ctx context.Context, s *observed, status scheduler.G
 	if len(objs) == 0 {
 		return nil
 	}
-	gang := s.gang
-	if gang.Name == "" { // the job is invalid or has finished: its group must be released all the same
-		gang = scheduler.Gang{Name: s.Job.Name, Namespace: s.Job.Namespace, Owner: trainingjob.Owner(s.Job)}
-	}
-	return w.tellScheduler(ctx, s.Job.UID, syncer.SyncStatus(gang, status, append(objs, s.ClusterObjects...)))
+	gang := s.gang()
+	objs = append(objs, gang.ClusterObjects...)
+	return w.tellScheduler(ctx, s.Job.UID, syncer.SyncStatus(gang, status, objs))
 }
 
 // releaseGone tells the schedulers that the jobs which had the name are gone, or are going: otherwise a
@@ -60,7 +59,7 @@ func (w *writer) releaseJob(
 		Gone: true, Over: true, Now: metav1.NewTime(w.clock.Now().Truncate(statusPrecision)),
 	}
 	for _, o := range owned {
-		if pod, ok := o.pod(); ok && !trainingjob.Ended(pod) && !trainingjob.IsResolver(pod) {
+		if pod, ok := o.pod(); ok && !observation.Ended(pod) && !render.IsResolver(pod) {
 			status.PodsLeft++
 		}
 	}

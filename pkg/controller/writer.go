@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 )
 
 // writer performs every write but that of the status, and puts what the API server answers into the
@@ -76,7 +76,7 @@ func (w *writer) backOff(job *v1alpha1.TrainingJob, r *rejection) {
 	}
 	delay := w.jitter(r.delay(retries))
 	w.states.setBackoff(job.UID, &createBackoff{
-		CreateBackoff: trainingjob.CreateBackoff{
+		CreateBackoff: observation.CreateBackoff{
 			Blocker:  r.blocker,
 			GiveBack: r.giveBack,
 			// Decide's clock has whole seconds: a later one never falls short of the delay.

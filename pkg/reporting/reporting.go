@@ -21,7 +21,10 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/config"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller"
 	"mlplatform.example.com/trainingjob-operator/pkg/reportserver"
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
 // Reporting of one operator.
@@ -29,7 +32,7 @@ type Reporting struct {
 	// Server that the manager starts; nil where it is off.
 	Server *reportserver.Server
 	// Agent is what the pods of jobs with checkpoints are told, asked for each pod anew since the CA rotates.
-	Agent func() trainingjob.Agent
+	Agent func() render.Agent
 	// Reports is where the controller finds them; nil where the server is off.
 	Reports controller.Reports
 }
@@ -37,7 +40,7 @@ type Reporting struct {
 // Add the report server to a manager, unless the configuration has it off.
 func Add(mgr manager.Manager, agent config.Agent, cfg config.Reports, registry prometheus.Registerer) (Reporting, error) {
 	if !cfg.On() {
-		return Reporting{Agent: func() trainingjob.Agent { return trainingjob.Agent{Image: agent.Image} }}, nil
+		return Reporting{Agent: func() render.Agent { return render.Agent{Image: agent.Image} }}, nil
 	}
 	reviews, err := authenticationclient.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
@@ -55,8 +58,8 @@ func Add(mgr manager.Manager, agent config.Agent, cfg config.Reports, registry p
 	if err := mgr.Add(server); err != nil {
 		return Reporting{}, fmt.Errorf("adding the report server: %w", err)
 	}
-	told := func() trainingjob.Agent {
-		return trainingjob.Agent{Image: agent.Image, ReportURL: server.URL(), ReportCA: string(server.CA()), Audience: cfg.Audience}
+	told := func() render.Agent {
+		return render.Agent{Image: agent.Image, ReportURL: server.URL(), ReportCA: string(server.CA()), Audience: cfg.Audience}
 	}
 	return Reporting{Server: server, Agent: told, Reports: mail{inbox}}, nil
 }
@@ -65,28 +68,28 @@ func Add(mgr manager.Manager, agent config.Agent, cfg config.Reports, registry p
 type desk struct{}
 
 func (desk) Base(job *v1alpha1.TrainingJob) (checkpoint.URI, bool) {
-	if trainingjob.Checkpoints(job) == nil {
+	if spec.Checkpoints(job) == nil {
 		return checkpoint.URI{}, false
 	}
-	base, err := trainingjob.CheckpointURI(job)
+	base, err := spec.CheckpointURI(job)
 	return base, err == nil
 }
 
 func (desk) Acknowledged(job *v1alpha1.TrainingJob, r *checkpoint.Report) bool {
-	return trainingjob.Acknowledged(job, r)
+	return decision.Acknowledged(job, r)
 }
 
-func (desk) Answer(job *v1alpha1.TrainingJob) checkpoint.Answer { return trainingjob.Answer(job) }
+func (desk) Answer(job *v1alpha1.TrainingJob) checkpoint.Answer { return decision.Answer(job) }
 
 // mail is the inbox in the controller's words.
 type mail struct{ *reportserver.Inbox }
 
-func (m mail) Latest(job types.UID) (trainingjob.Reported, bool) {
+func (m mail) Latest(job types.UID) (observation.Reported, bool) {
 	r, ok := m.Inbox.Latest(job)
 	if !ok || r.Report == nil {
-		return trainingjob.Reported{}, false
+		return observation.Reported{}, false
 	}
-	reported := trainingjob.Reported{Report: *r.Report, Received: r.Time}
+	reported := observation.Reported{Report: *r.Report, Received: r.Time}
 	if c := r.Commit; c != nil && c.Attempt == reported.Attempt { // a later report may have told of an earlier one
 		reported.Checkpoint, reported.Layout = &c.Save, c.Layout
 	}

@@ -12,7 +12,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
 // jobKind is what a controller's owner reference must name.
@@ -87,7 +87,7 @@ func groupOf(apiVersion string) string {
 
 // rankZero is the name of the pod that the others meet at.
 func rankZero(job *v1alpha1.TrainingJob) string {
-	return trainingjob.PodName(job.Name, trainingjob.RankRef{Role: trainingjob.Roles(job)[0].Name})
+	return spec.PodName(job.Name, spec.RankRef{Role: spec.Roles(job)[0].Name})
 }
 
 // over says whether the sender's attempt has been followed by another.

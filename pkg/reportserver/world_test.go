@@ -24,7 +24,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
 const (
@@ -177,9 +178,9 @@ func newJob(name string, uid types.UID, attempt int32) *v1alpha1.TrainingJob {
 }
 
 func newPod(job *v1alpha1.TrainingJob, index int32) *corev1.Pod {
-	rank := trainingjob.RankRef{Role: v1alpha1.RoleWorker, Index: index}
+	rank := spec.RankRef{Role: v1alpha1.RoleWorker, Index: index}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Name: trainingjob.PodName(job.Name, rank), Namespace: job.Namespace, Labels: trainingjob.PodLabels(job, rank, job.Status.Attempt),
+		Name: spec.PodName(job.Name, rank), Namespace: job.Namespace, Labels: render.PodLabels(job, rank, job.Status.Attempt),
 		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, v1alpha1.GroupVersion.WithKind("TrainingJob"))},
 	}}
 	pod.UID = types.UID("uid-" + pod.Name)

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/validation"
 )
 
 // job is the object of a case.
@@ -27,7 +27,7 @@ func plain(field string) string { return strings.NewReplacer("[", ".", "]", "").
 func TestValidate(t *testing.T) {
 	for name, s := range allSpecs() {
 		t.Run(name, func(t *testing.T) {
-			errs := trainingjob.Validate(s.job())
+			errs := validation.Validate(s.job())
 			var fields []string
 			var words strings.Builder
 			for _, err := range errs {

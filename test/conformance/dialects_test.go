@@ -15,7 +15,8 @@ import (
 	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 	"mlplatform.example.com/trainingjob-operator/scheduler/coscheduling"
 	"mlplatform.example.com/trainingjob-operator/scheduler/kueue"
@@ -188,8 +189,8 @@ func (d *dialect) verdict(v *view, job *v1alpha1.TrainingJob) (verdict scheduler
 			pods++
 		}
 	}
-	gang := trainingjob.NewGang(job, attempt, pods > 0)
+	gang := render.Gang(job, attempt, pods > 0)
 	gang.ClusterObjects = d.clusterObjects
-	gang.UnschedulableMessages = trainingjob.UnschedulableMessages(v.podsOf(job.Name), attempt)
+	gang.UnschedulableMessages = observation.UnschedulableMessages(v.podsOf(job.Name), attempt)
 	return d.backend.Read(gang, append(v.groupsOf(job.Name), d.clusterObjects...)), pods
 }

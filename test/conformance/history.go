@@ -15,7 +15,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
 // Entry is one change that a watch delivered, or a remark of the test.
@@ -166,7 +166,7 @@ func ResumePath(job *v1alpha1.TrainingJob) string {
 	if cs == nil || cs.ResumeFrom == nil {
 		return ""
 	}
-	return strings.Replace(cs.ResumeFrom.URI, "pvc://"+trainingjob.ClaimName(job), "/checkpoints", 1)
+	return strings.Replace(cs.ResumeFrom.URI, "pvc://"+spec.ClaimName(job), "/checkpoints", 1)
 }
 
 // JobOf returns the UID of the job that owns an object.

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
@@ -116,7 +116,7 @@ func (c *checker) checkCreation(pod *corev1.Pod) {
 	if job == nil {
 		return // its job has just been deleted; the garbage collector takes the pod
 	}
-	if trainingjob.IsResolver(pod) {
+	if render.IsResolver(pod) {
 		c.checkResolver(job, pod)
 		return
 	}
@@ -171,7 +171,7 @@ func (c *checker) checkFirst(job *v1alpha1.TrainingJob, pod *corev1.Pod, attempt
 			groups = append(groups, g)
 		}
 	}
-	gang := trainingjob.NewGang(job, attempt, false)
+	gang := render.Gang(job, attempt, false)
 	gang.ClusterObjects = c.ClusterObjects
 	if v := c.Backend.Read(gang, append(groups, c.ClusterObjects...)); v.Admission != scheduler.Go {
 		c.violation("pod %s is created though %s says %s: %s", pod.Name, c.Backend.Name(), v.Admission,
@@ -200,7 +200,7 @@ func (c *checker) checkBinding(pod *corev1.Pod) {
 func (c *checker) podsOf(job types.UID) []*corev1.Pod {
 	var pods []*corev1.Pod
 	for _, p := range c.pods {
-		if JobOf(p) == job && !trainingjob.IsResolver(p) {
+		if JobOf(p) == job && !render.IsResolver(p) {
 			pods = append(pods, p)
 		}
 	}
@@ -212,7 +212,7 @@ func (c *checker) podsOf(job types.UID) []*corev1.Pod {
 func (h History) EverBound(job types.UID, attempt int32) []string {
 	bound := map[string]bool{}
 	for _, e := range h {
-		if p, ok := e.Object.(*corev1.Pod); ok && !trainingjob.IsResolver(p) && p.Spec.NodeName != "" &&
+		if p, ok := e.Object.(*corev1.Pod); ok && !render.IsResolver(p) && p.Spec.NodeName != "" &&
 			JobOf(p) == job && AttemptOf(p) == attempt {
 			bound[p.Name] = true
 		}

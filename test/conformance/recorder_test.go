@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 )
 
 // view is what exists in the namespace according to the watches so far.
@@ -58,11 +58,11 @@ func (v *view) take(obj client.Object, gone bool) {
 
 // podsOf returns the ranks of every job of this name, past ones included.
 func (v *view) podsOf(job string) []*corev1.Pod {
-	return v.podsThat(job, func(p *corev1.Pod) bool { return !trainingjob.IsResolver(p) })
+	return v.podsThat(job, func(p *corev1.Pod) bool { return !render.IsResolver(p) })
 }
 
 // resolversOf returns the pods that search a job's volume.
-func (v *view) resolversOf(job string) []*corev1.Pod { return v.podsThat(job, trainingjob.IsResolver) }
+func (v *view) resolversOf(job string) []*corev1.Pod { return v.podsThat(job, render.IsResolver) }
 
 func (v *view) podsThat(job string, are func(*corev1.Pod) bool) []*corev1.Pod {
 	var pods []*corev1.Pod

@@ -21,7 +21,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 	"mlplatform.example.com/trainingjob-operator/lab/simtrainer"
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
 // Every attempt of a trainer saves once after 100 steps, trains 50 more, and then stalls until it is told to
@@ -154,7 +155,7 @@ func resumed(name string, ranks int32, end ending) Step {
 			if err != nil {
 				return err
 			}
-			claim := trainingjob.ClaimName(job)
+			claim := spec.ClaimName(job)
 			newest, _ := volume.Newest(simtrainer.Place{Namespace: e.namespace, URI: "pvc://" + claim,
 				JobUID: string(job.UID)}, 1)
 			if newest == nil {
@@ -163,7 +164,7 @@ func resumed(name string, ranks int32, end ending) Step {
 			told := map[int32]map[string]bool{1: {}, 2: {}}
 			names := map[int32]map[string]bool{1: {}, 2: {}}
 			for _, entry := range e.recorder.soFar() {
-				if p, ok := entry.Object.(*corev1.Pod); ok && JobOf(p) == job.UID && !trainingjob.IsResolver(p) {
+				if p, ok := entry.Object.(*corev1.Pod); ok && JobOf(p) == job.UID && !render.IsResolver(p) {
 					from, _ := ResumeOf(p)
 					told[AttemptOf(p)][from] = true
 					names[AttemptOf(p)][p.Name] = true

@@ -14,7 +14,7 @@ import (
 	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 	"mlplatform.example.com/trainingjob-operator/scheduler/kueue"
 )
 
@@ -96,7 +96,7 @@ func foreignWorkload(p team) {
 	j := p.Reaches("bert", v1alpha1.PhaseSuspended)
 	foreign := &kueuev1beta2.Workload{
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.Name,
-			Name: kueue.WorkloadName(trainingjob.NewGang(j, 1, false))},
+			Name: kueue.WorkloadName(render.Gang(j, 1, false))},
 		Spec: kueuev1beta2.WorkloadSpec{QueueName: "nobodys", PodSets: []kueuev1beta2.PodSet{{
 			Name: "main", Count: 1,
 			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever,
