@@ -27,7 +27,7 @@ func dialect() schedulertest.Dialect {
 		MinMember:  func(o client.Object) int32 { return o.(*schedulingv1alpha1.PodGroup).Spec.MinMember },
 		GroupOf:    func(p *corev1.Pod) string { return p.Labels[schedulingv1alpha1.PodGroupLabel] },
 		PerAttempt: true,
-		Sayings: []schedulertest.Saying{
+		GroupStates: []schedulertest.GroupState{
 			saying(""), // where the controller does not run
 			saying(schedulingv1alpha1.PodGroupPending),
 			saying(schedulingv1alpha1.PodGroupScheduling),
@@ -36,7 +36,7 @@ func dialect() schedulertest.Dialect {
 			saying(schedulingv1alpha1.PodGroupFinished),
 			saying(schedulingv1alpha1.PodGroupFailed),
 		},
-		Refusals: []schedulertest.Refusal{
+		UnsupportedGangs: []schedulertest.UnsupportedGang{
 			{Name: "queue", Change: func(g *scheduler.Gang) { g.Queue = "research" }, Path: scheduler.PathQueue},
 			{Name: "queue named default", Change: func(g *scheduler.Gang) { g.Queue = "default" }, Path: scheduler.PathQueue},
 			{Name: "minResources of the user", Change: func(g *scheduler.Gang) { g.MinResourcesGiven = true }, Path: scheduler.PathMinResources},
@@ -50,8 +50,8 @@ func dialect() schedulertest.Dialect {
 }
 
 // saying: what the optional controller writes.
-func saying(phase schedulingv1alpha1.PodGroupPhase) schedulertest.Saying {
-	return schedulertest.Saying{Name: "phase " + string(phase), Write: func(o client.Object, n int) {
+func saying(phase schedulingv1alpha1.PodGroupPhase) schedulertest.GroupState {
+	return schedulertest.GroupState{Name: "phase " + string(phase), Write: func(o client.Object, n int) {
 		o.(*schedulingv1alpha1.PodGroup).Status = schedulingv1alpha1.PodGroupStatus{
 			Phase: phase, OccupiedBy: "team-a/bert", Running: int32(n),
 			ScheduleStartTime: metav1.NewTime(time.Date(2026, 11, 1, 12, 0, n, 0, time.UTC)),

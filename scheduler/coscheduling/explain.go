@@ -53,8 +53,8 @@ func (Backend) Explain(g scheduler.Gang, _ []client.Object, f scheduler.ClusterS
 			used[name] += h.Held[name]
 		}
 	}
-	return scheduler.QuotaReason(fmt.Sprintf("elastic quota %s of namespace %s", quota.Name, quota.Namespace),
-		"elasticquotas.scheduling.x-k8s.io/"+quota.Name, f.Missing(g), limit, used, holders)
+	return scheduler.ExplainQuota(fmt.Sprintf("elastic quota %s of namespace %s", quota.Name, quota.Namespace),
+		"elasticquotas.scheduling.x-k8s.io/"+quota.Name, f.UnboundRequests(g), limit, used, holders)
 }
 
 // quotaOf a namespace, which should have one; of several the first by name.

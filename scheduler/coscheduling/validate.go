@@ -26,7 +26,7 @@ func (Backend) Validate(g scheduler.Gang) field.ErrorList {
 				"the ranks' own requests are counted; or use scheduler volcano"))
 	}
 	// minMember counts any ranks of the group.
-	if g.RolesMatter() {
+	if g.NeedsRoleMinimums() {
 		errs = append(errs, field.Invalid(field.NewPath(scheduler.PathMinAvailable), g.MinAvailable, fmt.Sprintf(
 			"scheduler coscheduling counts ranks whatever their role and could start the gang without its %s: set it to %d (all ranks), or use scheduler volcano",
 			g.Roles[0].Name, g.Ranks())))

@@ -101,7 +101,7 @@ func (b Backend) Join(pod *corev1.Pod, g scheduler.Gang, v scheduler.Verdict) {
 	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, kueuev1beta2.WorkloadAnnotation, WorkloadName(g))
 	if role, ok := g.RoleOf(pod); ok {
 		metav1.SetMetaDataLabel(&pod.ObjectMeta, podSetLabel, string(podSetName(role)))
-		v.Placement[role.Name].Place(pod)
+		v.Placement[role.Name].ApplyTo(pod)
 	}
 }
 

@@ -199,7 +199,7 @@ func quotaNumbers(g scheduler.Gang, v scheduler.Verdict, c *kueuev1beta2.Cluster
 // Free is the most that one flavour has, for a role gets its GPUs from one. Without a message where the queue limits nothing that
 // the gang needs.
 func ownQuota(g scheduler.Gang, c *kueuev1beta2.ClusterQueue, q queues, f scheduler.ClusterState) (scheduler.Explanation, bool) {
-	need := f.Missing(g)
+	need := f.UnboundRequests(g)
 	name, left, short := scarcest(need, c)
 	if name == "" {
 		return scheduler.Explanation{}, false
@@ -214,7 +214,7 @@ func ownQuota(g scheduler.Gang, c *kueuev1beta2.ClusterQueue, q queues, f schedu
 	return scheduler.Explanation{
 		Reason: scheduler.ReasonQuotaExceeded, Object: clusterQueueResource + c.Name,
 		Message: fmt.Sprintf("it needs %s; ClusterQueue %s has of its own free %s%s",
-			scheduler.Text(name, need[name]), c.Name, strings.Join(parts, ", "), scheduler.HeldBy(name, holders)),
+			scheduler.FormatAmount(name, need[name]), c.Name, strings.Join(parts, ", "), scheduler.HeldBy(name, holders)),
 		Need: corev1.ResourceList{name: scheduler.Quantity(name, need[name])},
 		Free: corev1.ResourceList{name: scheduler.Quantity(name, most)},
 	}, short

@@ -79,8 +79,8 @@ func gang(changes ...func(*scheduler.Gang)) scheduler.Gang {
 func hasPods(g *scheduler.Gang) { g.HasPods = true }
 
 func dialect() schedulertest.Dialect {
-	refusal := func(name, path string, change func(*scheduler.Gang)) schedulertest.Refusal {
-		return schedulertest.Refusal{Name: name, Path: path, Change: change}
+	refusal := func(name, path string, change func(*scheduler.Gang)) schedulertest.UnsupportedGang {
+		return schedulertest.UnsupportedGang{Name: name, Path: path, Change: change}
 	}
 	return schedulertest.Dialect{
 		Prepare: prepare,
@@ -96,7 +96,7 @@ func dialect() schedulertest.Dialect {
 			return n
 		},
 		GroupOf: func(p *corev1.Pod) string { return p.Annotations[kueuev1beta2.WorkloadAnnotation] },
-		Refusals: []schedulertest.Refusal{
+		UnsupportedGangs: []schedulertest.UnsupportedGang{
 			refusal("queue that no queue can be called", scheduler.PathQueue, func(g *scheduler.Gang) { g.Queue = "Research!" }),
 			refusal("resources for the gang", scheduler.PathMinResources, func(g *scheduler.Gang) { g.MinResourcesGiven = true }),
 			refusal("a role of which no rank is needed", scheduler.PathMinAvailable, func(g *scheduler.Gang) {
@@ -113,7 +113,7 @@ func dialect() schedulertest.Dialect {
 				g.MinAvailable += 18
 			}),
 		},
-		Sayings: sayings(),
+		GroupStates: sayings(),
 	}
 }
 
@@ -173,15 +173,15 @@ func TestRefuses(t *testing.T) {
 var remedy = regexp.MustCompile(`\b(set|remove)\b`)
 
 // saying puts conditions onto a Workload as Kueue would.
-func saying(name string, writes ...func(wl *kueuev1beta2.Workload, n int)) schedulertest.Saying {
-	return schedulertest.Saying{Name: name, Write: func(o client.Object, n int) {
+func saying(name string, writes ...func(wl *kueuev1beta2.Workload, n int)) schedulertest.GroupState {
+	return schedulertest.GroupState{Name: name, Write: func(o client.Object, n int) {
 		for _, write := range writes {
 			write(o.(*kueuev1beta2.Workload), n)
 		}
 	}}
 }
 
-func invites(s schedulertest.Saying) schedulertest.Saying {
+func invites(s schedulertest.GroupState) schedulertest.GroupState {
 	s.Invites = true
 	return s
 }
@@ -238,9 +238,9 @@ func handedBack(wl *kueuev1beta2.Workload, n int) {
 
 func deactivated(wl *kueuev1beta2.Workload, _ int) { wl.Spec.Active = new(false) }
 
-func sayings() []schedulertest.Saying {
+func sayings() []schedulertest.GroupState {
 	on := admission("h100", 0)
-	return []schedulertest.Saying{
+	return []schedulertest.GroupState{
 		saying("nothing"),
 		saying("no quota", noQuota),
 		saying("no such queue", cond(kueuev1beta2.WorkloadQuotaReserved, metav1.ConditionFalse, "Inadmissible", "LocalQueue research doesn't exist")),

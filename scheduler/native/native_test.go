@@ -33,7 +33,7 @@ func dialect() schedulertest.Dialect {
 		},
 		PerAttempt: true,
 		PodsFirst:  true,
-		Sayings: []schedulertest.Saying{
+		GroupStates: []schedulertest.GroupState{
 			saying("nothing"),
 			saying("scheduled", metav1.Condition{Type: schedulingv1alpha2.PodGroupScheduled, Status: metav1.ConditionTrue, Reason: "Scheduled"}),
 			saying("unschedulable", noVictims),
@@ -47,7 +47,7 @@ func dialect() schedulertest.Dialect {
 				Reason: schedulingv1alpha2.PodGroupReasonPreemptionByScheduler, Message: "preempting to accommodate a higher priority podgroup",
 			}),
 		},
-		Refusals: []schedulertest.Refusal{
+		UnsupportedGangs: []schedulertest.UnsupportedGang{
 			{Name: "queue", Change: func(g *scheduler.Gang) { g.Queue = "research" }, Path: scheduler.PathQueue},
 			{Name: "queue named default", Change: func(g *scheduler.Gang) { g.Queue = "default" }, Path: scheduler.PathQueue},
 			{Name: "fewer than all ranks of several roles", Path: scheduler.PathMinAvailable, Change: func(g *scheduler.Gang) {
@@ -69,8 +69,8 @@ var (
 	}
 )
 
-func saying(name string, conditions ...metav1.Condition) schedulertest.Saying {
-	return schedulertest.Saying{Name: name, Write: func(o client.Object, n int) {
+func saying(name string, conditions ...metav1.Condition) schedulertest.GroupState {
+	return schedulertest.GroupState{Name: name, Write: func(o client.Object, n int) {
 		for _, c := range conditions {
 			c.LastTransitionTime = metav1.NewTime(time.Date(2026, 11, 1, 12, 0, n, 0, time.UTC))
 			o.(*schedulingv1alpha2.PodGroup).Status.Conditions = append(o.(*schedulingv1alpha2.PodGroup).Status.Conditions, c)

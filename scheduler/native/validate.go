@@ -25,7 +25,7 @@ func (Backend) Validate(g scheduler.Gang) field.ErrorList {
 			"the native scheduler sums up the pods' own requests: remove minResources, or use scheduler volcano"))
 	}
 	// minCount counts any ranks of the group.
-	if g.RolesMatter() {
+	if g.NeedsRoleMinimums() {
 		errs = append(errs, field.Invalid(field.NewPath(scheduler.PathMinAvailable), g.MinAvailable, fmt.Sprintf(
 			"the native scheduler counts ranks whatever their role and could start the gang without its %s: set it to %d (all ranks), or use scheduler volcano",
 			g.Roles[0].Name, g.Ranks())))

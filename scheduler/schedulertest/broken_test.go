@@ -102,8 +102,8 @@ func (r reporting) SyncStatus(_ scheduler.Gang, _ scheduler.GangStatus, objs []c
 }
 
 func dialect() schedulertest.Dialect {
-	says := func(said string, invites bool) schedulertest.Saying {
-		return schedulertest.Saying{Name: said, Invites: invites, Write: func(o client.Object, n int) {
+	says := func(said string, invites bool) schedulertest.GroupState {
+		return schedulertest.GroupState{Name: said, Invites: invites, Write: func(o client.Object, n int) {
 			o.(*corev1.ConfigMap).Data["said"] = said
 			o.(*corev1.ConfigMap).Data["session"] = fmt.Sprint(n)
 		}}
@@ -115,8 +115,8 @@ func dialect() schedulertest.Dialect {
 			return n
 		},
 		GroupOf:  func(p *corev1.Pod) string { return p.Annotations[groupAnnotation] },
-		Sayings:  []schedulertest.Saying{says("full", false), says("come", true), says("runs", false)},
-		Refusals: []schedulertest.Refusal{{Name: "queue", Path: scheduler.PathQueue, Change: func(g *scheduler.Gang) { g.Queue = "q" }}},
+		GroupStates:  []schedulertest.GroupState{says("full", false), says("come", true), says("runs", false)},
+		UnsupportedGangs: []schedulertest.UnsupportedGang{{Name: "queue", Path: scheduler.PathQueue, Change: func(g *scheduler.Gang) { g.Queue = "q" }}},
 	}
 }
 
@@ -244,7 +244,7 @@ func TestEachCheckCanFail(t *testing.T) {
 				return field.ErrorList{field.Forbidden(field.NewPath(scheduler.PathQueue), "there are no queues")}
 			}},
 		},
-		schedulertest.ReportsPurely: {
+		schedulertest.SyncsPurely: {
 			reason: "writes into what it was given",
 			broken: reporting{report: func(objs []client.Object) []scheduler.Write {
 				for _, o := range objs {
@@ -255,7 +255,7 @@ func TestEachCheckCanFail(t *testing.T) {
 				return nil
 			}},
 		},
-		schedulertest.ReportsWhatIs: {
+		schedulertest.SyncsWhatExists: {
 			reason: "tells a group that nobody has made",
 			broken: reporting{report: func(objs []client.Object) []scheduler.Write {
 				return []scheduler.Write{{Why: "it is ready", Object: &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "bert", ResourceVersion: "1"}}}}

@@ -23,14 +23,14 @@ type Dialect struct {
 	PerAttempt bool
 	// PodsFirst: pods must exist to be judged, so that nothing read means Go and not Hold.
 	PodsFirst bool
-	// Sayings are what the scheduler writes on a group; give every phase and every condition that it knows.
-	Sayings []Saying
-	// Refusals are gangs that the dialect cannot express; give one for each rule of Validate.
-	Refusals []Refusal
+	// GroupStates are what the scheduler writes on a group; give every phase and every condition that it knows.
+	GroupStates []GroupState
+	// UnsupportedGangs are gangs that the dialect cannot express; give one for each rule of Validate.
+	UnsupportedGangs []UnsupportedGang
 }
 
-// Saying is one state that a scheduler leaves on a group.
-type Saying struct {
+// GroupState is one state that a scheduler leaves on a group.
+type GroupState struct {
 	Name string
 	// Write puts it onto a group as scheduling session n (1, 2, ...) would: with the ids, times and random choices of that
 	// session, over a cluster that has not changed.
@@ -40,8 +40,8 @@ type Saying struct {
 	Invites bool
 }
 
-// Refusal is a gang that Validate must refuse.
-type Refusal struct {
+// UnsupportedGang is a gang that Validate must refuse.
+type UnsupportedGang struct {
 	Name   string
 	Change func(*scheduler.Gang)
 	// Path of the TrainingJob's field.

@@ -33,10 +33,10 @@ func readsNothing(v *verifier) {
 
 // Attempt 2 has no pods yet and finds what the scheduler wrote about attempt 1.
 func readsLeftover(v *verifier) {
-	if len(v.dialect.Sayings) == 0 {
+	if len(v.dialect.GroupStates) == 0 {
 		v.failf("the dialect declares nothing that its scheduler writes")
 	}
-	v.sayings(func(g scheduler.Gang, s Saying) {
+	v.sayings(func(g scheduler.Gang, s GroupState) {
 		leftover := v.said(g, s, 1)
 		g.Attempt = 2
 		got := v.backend.Read(g, leftover)
@@ -78,7 +78,7 @@ func zeroOf(o client.Object) client.Object {
 // Schedulers write ids, times and the first rank they stumbled over. A verdict that repeats them is a status write per
 // session and job.
 func readsStable(v *verifier) {
-	v.sayings(func(g scheduler.Gang, s Saying) {
+	v.sayings(func(g scheduler.Gang, s GroupState) {
 		for _, hasPods := range []bool{false, true} {
 			g.HasPods = hasPods
 			first := v.backend.Read(g, v.said(g, s, 1))
@@ -96,7 +96,7 @@ func readsStable(v *verifier) {
 var camelCase = regexp.MustCompile(`^([A-Z][A-Za-z0-9]*)?$`)
 
 func readsPlain(v *verifier) {
-	v.sayings(func(g scheduler.Gang, s Saying) {
+	v.sayings(func(g scheduler.Gang, s GroupState) {
 		for _, hasPods := range []bool{false, true} {
 			g.HasPods = hasPods
 			got := v.backend.Read(g, v.said(g, s, 1))

@@ -37,7 +37,7 @@ func (v *verifier) reports(f func(r scheduler.StatusSyncer, g scheduler.Gang, li
 	if !ok {
 		return
 	}
-	v.sayings(func(g scheduler.Gang, s Saying) {
+	v.sayings(func(g scheduler.Gang, s GroupState) {
 		for _, life := range lives() {
 			f(r, g, life, func() []client.Object {
 				objs := v.said(g, s, 1)

@@ -11,7 +11,7 @@ import (
 var remedy = regexp.MustCompile(`\b(use|set|remove|choose|leave out)\b`)
 
 func validateHelps(v *verifier) {
-	for _, r := range v.dialect.Refusals {
+	for _, r := range v.dialect.UnsupportedGangs {
 		v.about = "refusal " + r.Name
 		v.guarded(func() {
 			errs := v.backend.Validate(v.dialect.prepared(with(r.Change)))

@@ -32,8 +32,8 @@ const (
 	ReadsPlain      Promise = "reasons are one CamelCase word, messages one line"
 	ValidateHelps   Promise = "refusals carry a path and a remedy"
 	ValidateAgrees  Promise = "the plainest gang is accepted"
-	ReportsPurely   Promise = "a report is the same every time and leaves its objects alone"
-	ReportsWhatIs   Promise = "a report writes to nothing but objects of the gang that exist"
+	SyncsPurely   Promise = "a report is the same every time and leaves its objects alone"
+	SyncsWhatExists   Promise = "a report writes to nothing but objects of the gang that exist"
 )
 
 // Violation is a broken promise.
@@ -55,7 +55,7 @@ func checks() []check {
 		{JoinIdempotent, joinIdempotent}, {JoinModest, joinModest}, {JoinsGroup, joinsGroup}, {JoinPriority, joinPriority},
 		{ReadsNothing, readsNothing}, {ReadsLeftover, readsLeftover}, {ReadsStrange, readsStrange},
 		{ReadsStable, readsStable}, {ReadsPlain, readsPlain}, {ValidateHelps, validateHelps}, {ValidateAgrees, validateAgrees},
-		{ReportsPurely, reportsPurely}, {ReportsWhatIs, reportsWhatIs},
+		{SyncsPurely, reportsPurely}, {SyncsWhatExists, reportsWhatIs},
 	}
 }
 
@@ -124,10 +124,10 @@ func (v *verifier) ranks(f func(g scheduler.Gang, role scheduler.Role, index int
 }
 
 // sayings on the group of every sample, as one scheduling session writes them.
-func (v *verifier) sayings(f func(g scheduler.Gang, s Saying)) {
+func (v *verifier) sayings(f func(g scheduler.Gang, s GroupState)) {
 	v.samples(func(g scheduler.Gang) {
 		sample := v.about
-		for _, s := range v.dialect.Sayings {
+		for _, s := range v.dialect.GroupStates {
 			v.about = sample + ", saying " + s.Name
 			v.guarded(func() { f(g, s) })
 		}
@@ -135,7 +135,7 @@ func (v *verifier) sayings(f func(g scheduler.Gang, s Saying)) {
 }
 
 // said is the gang's objects with a saying on the group.
-func (v *verifier) said(g scheduler.Gang, s Saying, session int) []client.Object {
+func (v *verifier) said(g scheduler.Gang, s GroupState, session int) []client.Object {
 	objs := v.objects(g)
 	s.Write(objs[0], session)
 	return objs

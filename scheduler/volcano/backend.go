@@ -96,7 +96,7 @@ func (Backend) Objects(g scheduler.Gang) ([]client.Object, error) {
 // place. Ordering them by the annotation volcano.sh/task-priority is no way out: the preempt action would evict a gang's
 // own workers for its leader (plugins/priority).
 func minTaskMember(g scheduler.Gang) map[string]int32 {
-	if !g.RolesMatter() {
+	if !g.NeedsRoleMinimums() {
 		return nil
 	}
 	min := map[string]int32{}

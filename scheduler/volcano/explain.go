@@ -116,13 +116,13 @@ const maxDepth = 16
 // full walks from the queue to the root: the capability of a parent is shared by its children, and its status.allocated
 // contains theirs (plugins/capacity, checkQueueAllocatableHierarchically).
 func full(g scheduler.Gang, q *schedulingv1beta1.Queue, queues map[string]*schedulingv1beta1.Queue, f scheduler.ClusterState) (scheduler.Explanation, bool) {
-	need := f.Missing(g)
+	need := f.UnboundRequests(g)
 	for range maxDepth {
 		holders := func(name corev1.ResourceName) []scheduler.Holder {
 			return f.HoldersOf(name, func(h scheduler.Holder) bool { return under(h.Queue, q.Name, queues) })
 		}
 		limit, what := limitOf(q, queues, f)
-		e, ok := scheduler.QuotaReason(what, queueResource+q.Name, need, limit, scheduler.AmountsOf(q.Status.Allocated), holders)
+		e, ok := scheduler.ExplainQuota(what, queueResource+q.Name, need, limit, scheduler.AmountsOf(q.Status.Allocated), holders)
 		if ok {
 			return e, true
 		}

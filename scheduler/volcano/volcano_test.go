@@ -29,7 +29,7 @@ func dialect() schedulertest.Dialect {
 	return schedulertest.Dialect{
 		MinMember: func(o client.Object) int32 { return o.(*schedulingv1beta1.PodGroup).Spec.MinMember },
 		GroupOf:   func(p *corev1.Pod) string { return p.Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey] },
-		Sayings: []schedulertest.Saying{
+		GroupStates: []schedulertest.GroupState{
 			saying("no phase", ""),
 			saying("pending", schedulingv1beta1.PodGroupPending),
 			invites(saying("inqueue", schedulingv1beta1.PodGroupInqueue)),
@@ -41,7 +41,7 @@ func dialect() schedulertest.Dialect {
 			saying("completed", schedulingv1beta1.PodGroupCompleted, scheduled),
 			saying("a phase of a later Volcano", "Hibernating"),
 		},
-		Refusals: []schedulertest.Refusal{
+		UnsupportedGangs: []schedulertest.UnsupportedGang{
 			{Name: "queue that no queue can be called", Change: func(g *scheduler.Gang) { g.Queue = "Research!" }, Path: scheduler.PathQueue},
 			{Name: "name too long for a label", Change: func(g *scheduler.Gang) { g.Name = strings.Repeat("n", 64) }, Path: scheduler.PathName},
 		},
@@ -50,8 +50,8 @@ func dialect() schedulertest.Dialect {
 
 type condition func(n int) schedulingv1beta1.PodGroupCondition
 
-func saying(name string, phase schedulingv1beta1.PodGroupPhase, conditions ...condition) schedulertest.Saying {
-	return schedulertest.Saying{Name: name, Write: func(o client.Object, n int) {
+func saying(name string, phase schedulingv1beta1.PodGroupPhase, conditions ...condition) schedulertest.GroupState {
+	return schedulertest.GroupState{Name: name, Write: func(o client.Object, n int) {
 		group := o.(*schedulingv1beta1.PodGroup)
 		group.Status.Phase = phase
 		for _, c := range conditions {
@@ -60,7 +60,7 @@ func saying(name string, phase schedulingv1beta1.PodGroupPhase, conditions ...co
 	}}
 }
 
-func invites(s schedulertest.Saying) schedulertest.Saying {
+func invites(s schedulertest.GroupState) schedulertest.GroupState {
 	s.Invites = true
 	return s
 }
