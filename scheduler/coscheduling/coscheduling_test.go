@@ -37,14 +37,25 @@ func dialect() schedulertest.Dialect {
 			saying(schedulingv1alpha1.PodGroupFailed),
 		},
 		UnsupportedGangs: []schedulertest.UnsupportedGang{
-			{Name: "queue", Change: func(g *scheduler.Gang) { g.Queue = "research" }, Path: scheduler.PathQueue},
-			{Name: "queue named default", Change: func(g *scheduler.Gang) { g.Queue = "default" }, Path: scheduler.PathQueue},
-			{Name: "minResources of the user", Change: func(g *scheduler.Gang) { g.MinResourcesGiven = true }, Path: scheduler.PathMinResources},
+			{Name: "queue", Change: func(g *scheduler.Gang) {
+				g.Queue = "research"
+			}, Path: scheduler.PathQueue},
+			{Name: "queue named default", Change: func(g *scheduler.Gang) {
+				g.Queue = "default"
+			}, Path: scheduler.PathQueue},
+			{Name: "minResources of the user", Change: func(g *scheduler.Gang) {
+				g.MinResourcesGiven = true
+			}, Path: scheduler.PathMinResources},
 			{Name: "fewer than all ranks of several roles", Path: scheduler.PathMinAvailable, Change: func(g *scheduler.Gang) {
-				g.Roles = []scheduler.Role{{Name: "Master", Replicas: 1, MinAvailable: 1}, {Name: "Worker", Replicas: 3, MinAvailable: 1}}
+				g.Roles = []scheduler.Role{
+					{Name: "Master", Replicas: 1, MinAvailable: 1},
+					{Name: "Worker", Replicas: 3, MinAvailable: 1},
+				}
 				g.MinAvailable = 2
 			}},
-			{Name: "name without room for an attempt", Change: func(g *scheduler.Gang) { g.Name = strings.Repeat("n", 58) }, Path: scheduler.PathName},
+			{Name: "name without room for an attempt", Change: func(g *scheduler.Gang) {
+				g.Name = strings.Repeat("n", 58)
+			}, Path: scheduler.PathName},
 		},
 	}
 }
@@ -59,26 +70,39 @@ func saying(phase schedulingv1alpha1.PodGroupPhase) schedulertest.GroupState {
 	}}
 }
 
-// What v0.34.7 wrote on the ranks of gangs of four, on a cluster with room for two and under a quota; shortened at "...".
+// What v0.34.7 wrote on the ranks of gangs of four, on a cluster with room for two and under a quota;
+// shortened at "...".
 const (
-	full = "0/4 nodes are available: 4 Insufficient nvidia.com/gpu. no new claims to deallocate, 0/4 nodes are available: 1 No victims " +
-		"found on node node-0 for preemptor pod bert-worker-1, ..., PodGroup team-a/bert-1 gets rejected due to Pod bert-worker-1 is " +
+	full = "0/4 nodes are available: 4 Insufficient nvidia.com/gpu. no new claims to deallocate, 0/4 " +
+		"nodes are available: 1 No victims " +
+		"found on node node-0 for preemptor pod bert-worker-1, ..., PodGroup team-a/bert-1 gets " +
+		"rejected due to Pod bert-worker-1 is " +
 		"unschedulable even after PostFilter"
-	tainted     = "0/4 nodes are available: 1 node(s) had untolerated taint {a: b}, 3 Insufficient nvidia.com/gpu. no new claims to deallocate, ..."
-	away        = "0/1 nodes are available: 1 optimistic rejection in PostFilter."
-	apart       = "0/1 nodes are available: 1 rejection in Unreserve."
-	late        = "0/1 nodes are available: 1 rejected due to timeout after waiting 10s at plugin Coscheduling."
-	recently    = "0/4 nodes are available: podGroup team-a/bert-1 failed recently. no new claims to deallocate, ..."
-	siblingless = "0/4 nodes are available: pre-filter pod bert-worker-0 cannot find enough sibling pods, current pods number: 1, minMember of group: 4. ..."
-	quota       = "0/4 nodes are available: Pod team-a/bert-worker-2 is rejected in PreFilter because ElasticQuota team-a is more than Max. ..."
-	total       = "0/4 nodes are available: Pod team-a/bert-worker-2 is rejected in PreFilter because total ElasticQuota used is more than min. ..."
+	tainted = "0/4 nodes are available: 1 node(s) had untolerated taint {a: b}, 3 Insufficient " +
+		"nvidia.com/gpu. no new claims to deallocate, ..."
+	away  = "0/1 nodes are available: 1 optimistic rejection in PostFilter."
+	apart = "0/1 nodes are available: 1 rejection in Unreserve."
+	late  = "0/1 nodes are available: 1 rejected due to timeout after waiting 10s at plugin " +
+		"Coscheduling."
+	recently = "0/4 nodes are available: podGroup team-a/bert-1 failed recently. no new claims to " +
+		"deallocate, ..."
+	siblingless = "0/4 nodes are available: pre-filter pod bert-worker-0 cannot find enough sibling " +
+		"pods, current pods number: 1, minMember of group: 4. ..."
+	quota = "0/4 nodes are available: Pod team-a/bert-worker-2 is rejected in PreFilter because " +
+		"ElasticQuota team-a is more than Max. ..."
+	total = "0/4 nodes are available: Pod team-a/bert-worker-2 is rejected in PreFilter because total " +
+		"ElasticQuota used is more than min. ..."
 )
 
 func TestRead(t *testing.T) {
-	const events = "kubectl get events -n team-a --field-selector reason=FailedScheduling shows what each rank lacks on the nodes"
+	const events = "kubectl get events -n team-a --field-selector reason=FailedScheduling shows what " +
+		"each rank lacks on the nodes"
 	deleted := metav1.NewTime(time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC))
 	unschedulable := func(message string) scheduler.Verdict {
-		return scheduler.Verdict{Admission: scheduler.Go, Judged: true, Reason: "Unschedulable", Message: message, NextStep: events}
+		return scheduler.Verdict{
+			Admission: scheduler.Go, Judged: true, Reason: "Unschedulable", Message: message,
+			NextStep: events,
+		}
 	}
 	cases := map[string]struct {
 		reason   string
@@ -92,45 +116,61 @@ func TestRead(t *testing.T) {
 			reason: "silence is a delay", hasPods: true, want: scheduler.Verdict{Admission: scheduler.Go},
 		},
 		"the first pods of a gang": {
-			reason: "turned away for want of siblings, not of room", hasPods: true, refusals: []string{siblingless},
-			want: scheduler.Verdict{Admission: scheduler.Go},
+			reason: "turned away for want of siblings, not of room", hasPods: true,
+			refusals: []string{siblingless},
+			want:     scheduler.Verdict{Admission: scheduler.Go},
 		},
 		"the first pods of a gang, and the group rests": {
-			reason: "nor is that a judgement of the gang", hasPods: true, refusals: []string{siblingless, recently},
-			want: scheduler.Verdict{Admission: scheduler.Go},
+			reason: "nor is that a judgement of the gang", hasPods: true,
+			refusals: []string{siblingless, recently},
+			want:     scheduler.Verdict{Admission: scheduler.Go},
 		},
 		"no room": {
-			reason: "without the numbers and names that change", hasPods: true, refusals: []string{away, siblingless, full, recently},
-			want: unschedulable("the nodes have no room for 4 ranks at once: Insufficient nvidia.com/gpu"),
+			reason: "without the numbers and names that change", hasPods: true,
+			refusals: []string{away, siblingless, full, recently},
+			want: unschedulable(
+				"the nodes have no room for 4 ranks at once: Insufficient nvidia.com/gpu",
+			),
 		},
 		"sent away only": {
-			reason: "the rank that did not fit is told by its word, when it is there", hasPods: true, refusals: []string{away, apart, late, recently},
-			want: unschedulable("the nodes have no room for 4 ranks at once"),
+			reason: "the rank that did not fit is told by its word, when it is there", hasPods: true,
+			refusals: []string{away, apart, late, recently},
+			want:     unschedulable("the nodes have no room for 4 ranks at once"),
 		},
 		"several causes": {
 			reason: "each once, in a fixed order", hasPods: true, refusals: []string{tainted, full},
-			want: unschedulable("the nodes have no room for 4 ranks at once: Insufficient nvidia.com/gpu, node(s) had untolerated taint {a: b}"),
+			want: unschedulable(
+				"the nodes have no room for 4 ranks at once: Insufficient nvidia.com/gpu, node(s) had " +
+					"untolerated taint {a: b}",
+			),
 		},
 		"over the namespace's quota": {
-			reason: "a quota is named before nodes: with it gone the nodes may suffice", hasPods: true, refusals: []string{away, quota},
+			reason: "a quota is named before nodes: with it gone the nodes may suffice", hasPods: true,
+			refusals: []string{away, quota},
 			want: scheduler.Verdict{
 				Admission: scheduler.Go, Judged: true, Reason: "QuotaExceeded",
-				Message:  "the ElasticQuota of namespace team-a has no room for 4 ranks at once: its max would be exceeded",
-				NextStep: "kubectl get elasticquotas -n team-a -o yaml shows max and what is used; every resource that the ranks request must be in it",
+				Message: "the ElasticQuota of namespace team-a has no room for 4 ranks at once: its " +
+					"max would be exceeded",
+				NextStep: "kubectl get elasticquotas -n team-a -o yaml shows max and what is used; " +
+					"every resource that the ranks request must be in it",
 			},
 		},
 		"over all quotas": {
-			reason: "guarantees of others cannot be borrowed beyond their sum", hasPods: true, refusals: []string{total},
+			reason: "guarantees of others cannot be borrowed beyond their sum", hasPods: true,
+			refusals: []string{total},
 			want: scheduler.Verdict{
 				Admission: scheduler.Go, Judged: true, Reason: "QuotaExceeded",
-				Message:  "the cluster's ElasticQuotas have no room for 4 ranks at once: more would be used than their min add up to",
-				NextStep: "kubectl get elasticquotas -A -o yaml shows min and what is used; every resource that the ranks request must be in min",
+				Message: "the cluster's ElasticQuotas have no room for 4 ranks at once: more would be " +
+					"used than their min add up to",
+				NextStep: "kubectl get elasticquotas -A -o yaml shows min and what is used; every " +
+					"resource that the ranks request must be in min",
 			},
 		},
 		"deleted, no pods": {
 			reason: "pods must not meet a group that is going", deleted: &deleted,
 			want: scheduler.Verdict{
-				Admission: scheduler.Hold, Reason: "Terminating", Message: "the gang's group is being deleted; it is made anew once it is gone",
+				Admission: scheduler.Hold, Reason: "Terminating",
+				Message: "the gang's group is being deleted; it is made anew once it is gone",
 			},
 		},
 		"deleted with pods": {
@@ -168,14 +208,16 @@ func TestScheduleTimeout(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tc.want, objs[0].(*schedulingv1alpha1.PodGroup).Spec.ScheduleTimeoutSeconds); diff != "" {
+			if diff := cmp.Diff(tc.want,
+				objs[0].(*schedulingv1alpha1.PodGroup).Spec.ScheduleTimeoutSeconds); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// Ranks that sleep for a reason that is over are woken by a change of their group; those that found no room are not.
+// Ranks that sleep for a reason that is over are woken by a change of their group; those that found no room
+// are not.
 func TestWake(t *testing.T) {
 	for name, tc := range map[string]struct {
 		refusals []string
@@ -207,7 +249,8 @@ func TestSchedulerName(t *testing.T) {
 	for given, want := range map[string]string{"": "scheduler-plugins-scheduler", "gangs": "gangs"} {
 		g := schedulertest.Gang()
 		pod := schedulertest.Pod(g, g.Roles[0], 0)
-		coscheduling.New(coscheduling.Options{SchedulerName: given}).Join(pod, g, scheduler.Verdict{Admission: scheduler.Go})
+		coscheduling.New(coscheduling.Options{SchedulerName: given}).Join(pod, g,
+			scheduler.Verdict{Admission: scheduler.Go})
 		if pod.Spec.SchedulerName != want {
 			t.Errorf("%q: the pod names %q, want %q", given, pod.Spec.SchedulerName, want)
 		}

@@ -35,36 +35,53 @@ func dialect() schedulertest.Dialect {
 		PodsFirst:  true,
 		GroupStates: []schedulertest.GroupState{
 			saying("nothing"),
-			saying("scheduled", metav1.Condition{Type: schedulingv1alpha2.PodGroupScheduled, Status: metav1.ConditionTrue, Reason: "Scheduled"}),
+			saying("scheduled",
+				metav1.Condition{
+					Type: schedulingv1alpha2.PodGroupScheduled, Status: metav1.ConditionTrue,
+					Reason: "Scheduled",
+				}),
 			saying("unschedulable", noVictims),
 			saying("unschedulable without a message", unschedulable),
 			saying("error", metav1.Condition{
 				Type: schedulingv1alpha2.PodGroupScheduled, Status: metav1.ConditionFalse,
-				Reason: schedulingv1alpha2.PodGroupReasonSchedulerError, Message: "failed to list node infos: no snapshot",
+				Reason:  schedulingv1alpha2.PodGroupReasonSchedulerError,
+				Message: "failed to list node infos: no snapshot",
 			}),
 			saying("preempted", metav1.Condition{
 				Type: schedulingv1alpha2.DisruptionTarget, Status: metav1.ConditionTrue,
-				Reason: schedulingv1alpha2.PodGroupReasonPreemptionByScheduler, Message: "preempting to accommodate a higher priority podgroup",
+				Reason:  schedulingv1alpha2.PodGroupReasonPreemptionByScheduler,
+				Message: "preempting to accommodate a higher priority podgroup",
 			}),
 		},
 		UnsupportedGangs: []schedulertest.UnsupportedGang{
-			{Name: "queue", Change: func(g *scheduler.Gang) { g.Queue = "research" }, Path: scheduler.PathQueue},
-			{Name: "queue named default", Change: func(g *scheduler.Gang) { g.Queue = "default" }, Path: scheduler.PathQueue},
+			{Name: "queue", Change: func(g *scheduler.Gang) {
+				g.Queue = "research"
+			}, Path: scheduler.PathQueue},
+			{Name: "queue named default", Change: func(g *scheduler.Gang) {
+				g.Queue = "default"
+			}, Path: scheduler.PathQueue},
 			{Name: "fewer than all ranks of several roles", Path: scheduler.PathMinAvailable, Change: func(g *scheduler.Gang) {
-				g.Roles = []scheduler.Role{{Name: "Master", Replicas: 1, MinAvailable: 1}, {Name: "Worker", Replicas: 3, MinAvailable: 1}}
+				g.Roles = []scheduler.Role{
+					{Name: "Master", Replicas: 1, MinAvailable: 1},
+					{Name: "Worker", Replicas: 3, MinAvailable: 1},
+				}
 				g.MinAvailable = 2
 			}},
-			{Name: "name without room for an attempt", Change: func(g *scheduler.Gang) { g.Name = strings.Repeat("n", 58) }, Path: scheduler.PathName},
+			{Name: "name without room for an attempt", Change: func(g *scheduler.Gang) {
+				g.Name = strings.Repeat("n", 58)
+			}, Path: scheduler.PathName},
 		},
 	}
 }
 
 var (
 	unschedulable = metav1.Condition{
-		Type: schedulingv1alpha2.PodGroupScheduled, Status: metav1.ConditionFalse, Reason: schedulingv1alpha2.PodGroupReasonUnschedulable,
+		Type: schedulingv1alpha2.PodGroupScheduled, Status: metav1.ConditionFalse,
+		Reason: schedulingv1alpha2.PodGroupReasonUnschedulable,
 	}
 	noVictims = metav1.Condition{
-		Type: schedulingv1alpha2.PodGroupScheduled, Status: metav1.ConditionFalse, Reason: schedulingv1alpha2.PodGroupReasonUnschedulable,
+		Type: schedulingv1alpha2.PodGroupScheduled, Status: metav1.ConditionFalse,
+		Reason:  schedulingv1alpha2.PodGroupReasonUnschedulable,
 		Message: "No preemption victims found for incoming preemptor",
 	}
 )
@@ -73,7 +90,8 @@ func saying(name string, conditions ...metav1.Condition) schedulertest.GroupStat
 	return schedulertest.GroupState{Name: name, Write: func(o client.Object, n int) {
 		for _, c := range conditions {
 			c.LastTransitionTime = metav1.NewTime(time.Date(2026, 11, 1, 12, 0, n, 0, time.UTC))
-			o.(*schedulingv1alpha2.PodGroup).Status.Conditions = append(o.(*schedulingv1alpha2.PodGroup).Status.Conditions, c)
+			o.(*schedulingv1alpha2.PodGroup).Status.Conditions = append(o.(*schedulingv1alpha2.PodGroup).Status.Conditions,
+				c)
 		}
 	}}
 }

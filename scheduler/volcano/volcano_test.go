@@ -28,7 +28,9 @@ func TestGolden(t *testing.T) {
 func dialect() schedulertest.Dialect {
 	return schedulertest.Dialect{
 		MinMember: func(o client.Object) int32 { return o.(*schedulingv1beta1.PodGroup).Spec.MinMember },
-		GroupOf:   func(p *corev1.Pod) string { return p.Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey] },
+		GroupOf: func(p *corev1.Pod) string {
+			return p.Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey]
+		},
 		GroupStates: []schedulertest.GroupState{
 			saying("no phase", ""),
 			saying("pending", schedulingv1beta1.PodGroupPending),
@@ -37,20 +39,27 @@ func dialect() schedulertest.Dialect {
 			saying("pending, unschedulable", schedulingv1beta1.PodGroupPending, unschedulable),
 			saying("unknown, unschedulable", schedulingv1beta1.PodGroupUnknown, unschedulable),
 			saying("running, scheduled", schedulingv1beta1.PodGroupRunning, scheduled),
-			saying("running, scheduled after it was not", schedulingv1beta1.PodGroupRunning, unschedulable, scheduled),
+			saying("running, scheduled after it was not", schedulingv1beta1.PodGroupRunning, unschedulable,
+				scheduled),
 			saying("completed", schedulingv1beta1.PodGroupCompleted, scheduled),
 			saying("a phase of a later Volcano", "Hibernating"),
 		},
 		UnsupportedGangs: []schedulertest.UnsupportedGang{
-			{Name: "queue that no queue can be called", Change: func(g *scheduler.Gang) { g.Queue = "Research!" }, Path: scheduler.PathQueue},
-			{Name: "name too long for a label", Change: func(g *scheduler.Gang) { g.Name = strings.Repeat("n", 64) }, Path: scheduler.PathName},
+			{Name: "queue that no queue can be called", Change: func(g *scheduler.Gang) {
+				g.Queue = "Research!"
+			}, Path: scheduler.PathQueue},
+			{Name: "name too long for a label", Change: func(g *scheduler.Gang) {
+				g.Name = strings.Repeat("n", 64)
+			}, Path: scheduler.PathName},
 		},
 	}
 }
 
 type condition func(n int) schedulingv1beta1.PodGroupCondition
 
-func saying(name string, phase schedulingv1beta1.PodGroupPhase, conditions ...condition) schedulertest.GroupState {
+func saying(
+	name string, phase schedulingv1beta1.PodGroupPhase, conditions ...condition,
+) schedulertest.GroupState {
 	return schedulertest.GroupState{Name: name, Write: func(o client.Object, n int) {
 		group := o.(*schedulingv1beta1.PodGroup)
 		group.Status.Phase = phase
@@ -65,27 +74,32 @@ func invites(s schedulertest.GroupState) schedulertest.GroupState {
 	return s
 }
 
-// unschedulable as plugins/gang writes it in session n: the rank at the end is the first of a random order, and where
-// fewer than all ranks are needed it may be one that was never tried.
+// unschedulable as plugins/gang writes it in session n: the rank at the end is the first of a random order,
+// and where fewer than all ranks are needed it may be one that was never tried.
 func unschedulable(n int) schedulingv1beta1.PodGroupCondition {
 	origin := fmt.Sprintf("bert-worker-%d: 0/8 nodes are unavailable: 8 Insufficient nvidia.com/gpu.", n%4)
 	return written(n, schedulingv1beta1.PodGroupUnschedulableType, schedulingv1beta1.NotEnoughResourcesReason,
-		"3/4 tasks in gang unschedulable: pod group is not ready, 4 Pending, 4 minAvailable; Pending: 1 Schedulable, 3 Unschedulable. Origin reason is "+origin)
+		"3/4 tasks in gang unschedulable: pod group is not ready, 4 Pending, 4 minAvailable; Pending: 1 "+
+			"Schedulable, 3 Unschedulable. Origin reason is "+origin)
 }
 
 func scheduled(n int) schedulingv1beta1.PodGroupCondition {
 	return written(n+100, schedulingv1beta1.PodGroupScheduled, "tasks in gang are ready to be scheduled", "")
 }
 
-func written(n int, kind schedulingv1beta1.PodGroupConditionType, reason, message string) schedulingv1beta1.PodGroupCondition {
+func written(
+	n int, kind schedulingv1beta1.PodGroupConditionType, reason, message string,
+) schedulingv1beta1.PodGroupCondition {
 	return schedulingv1beta1.PodGroupCondition{
 		Type: kind, Status: corev1.ConditionTrue, TransitionID: fmt.Sprintf("session-%d", n),
-		LastTransitionTime: metav1.NewTime(time.Date(2026, 11, 1, 12, 0, n, 0, time.UTC)), Reason: reason, Message: message,
+		LastTransitionTime: metav1.NewTime(time.Date(2026, 11, 1, 12, 0, n, 0, time.UTC)), Reason: reason,
+		Message: message,
 	}
 }
 
 func TestRead(t *testing.T) {
-	waiting := `Volcano keeps the group Pending in queue "research": its minimum (cpu 8, memory 16Gi, nvidia.com/gpu 8) does not fit beside what runs and what was let in before`
+	waiting := `Volcano keeps the group Pending in queue "research": its minimum (cpu 8, memory 16Gi, ` +
+		`nvidia.com/gpu 8) does not fit beside what runs and what was let in before`
 	cases := map[string]struct {
 		reason  string
 		options volcano.Options
@@ -99,23 +113,30 @@ func TestRead(t *testing.T) {
 			want:   scheduler.Verdict{Admission: scheduler.Go, Judged: true},
 		},
 		"no phase": {
-			reason: "a group of an unknown queue never gets one: say what to look at", options: volcano.DefaultOptions(),
+			reason:  "a group of an unknown queue never gets one: say what to look at",
+			options: volcano.DefaultOptions(),
 			want: scheduler.Verdict{
-				Admission: scheduler.Hold, Reason: "NotJudged", Message: `Volcano has not judged the group; it names queue "research"`,
-				NextStep: "kubectl get queues.scheduling.volcano.sh research: the queue must exist and be Open; if it is, see that Volcano's scheduler runs",
+				Admission: scheduler.Hold, Reason: "NotJudged",
+				Message: `Volcano has not judged the group; it names queue "research"`,
+				NextStep: "kubectl get queues.scheduling.volcano.sh research: the queue must exist and " +
+					"be Open; if it is, see that Volcano's scheduler runs",
 			},
 		},
 		"pending": {
-			reason: "under enqueue a queued job costs nothing, and no condition says why it waits", options: volcano.DefaultOptions(),
-			status: schedulingv1beta1.PodGroupStatus{Phase: schedulingv1beta1.PodGroupPending},
+			reason:  "under enqueue a queued job costs nothing, and no condition says why it waits",
+			options: volcano.DefaultOptions(),
+			status:  schedulingv1beta1.PodGroupStatus{Phase: schedulingv1beta1.PodGroupPending},
 			want: scheduler.Verdict{
 				Admission: scheduler.Hold, Judged: true, Reason: "WaitingInQueue", Message: waiting,
-				NextStep: "kubectl describe podgroups.scheduling.volcano.sh bert -n team-a names the resource that is short; a higher priority preempts nothing while enqueue is among Volcano's actions",
+				NextStep: "kubectl describe podgroups.scheduling.volcano.sh bert -n team-a names the " +
+					"resource that is short; a higher priority preempts nothing while enqueue is among " +
+					"Volcano's actions",
 			},
 		},
 		"running without pods": {
-			reason: "the pods of the last attempt are gone and no session has noticed", options: volcano.DefaultOptions(),
-			status: schedulingv1beta1.PodGroupStatus{Phase: schedulingv1beta1.PodGroupRunning},
+			reason:  "the pods of the last attempt are gone and no session has noticed",
+			options: volcano.DefaultOptions(),
+			status:  schedulingv1beta1.PodGroupStatus{Phase: schedulingv1beta1.PodGroupRunning},
 			want: scheduler.Verdict{
 				Admission: scheduler.Hold, Reason: "NotJudged",
 				Message: "Volcano has not judged the group since the ranks of the last attempt are gone",
@@ -130,40 +151,55 @@ func TestRead(t *testing.T) {
 			},
 		},
 		"unschedulable": {
-			reason: "all ranks needed: the first that fails is the reason, whichever rank it is", options: volcano.DefaultOptions(),
-			change: func(g *scheduler.Gang) { g.HasPods = true },
-			status: schedulingv1beta1.PodGroupStatus{Phase: schedulingv1beta1.PodGroupInqueue, Conditions: []schedulingv1beta1.PodGroupCondition{unschedulable(1)}},
+			reason:  "all ranks needed: the first that fails is the reason, whichever rank it is",
+			options: volcano.DefaultOptions(),
+			change:  func(g *scheduler.Gang) { g.HasPods = true },
+			status: schedulingv1beta1.PodGroupStatus{
+				Phase:      schedulingv1beta1.PodGroupInqueue,
+				Conditions: []schedulingv1beta1.PodGroupCondition{unschedulable(1)},
+			},
 			want: scheduler.Verdict{
 				Admission: scheduler.Go, Judged: true, Reason: "Unschedulable",
-				Message:  "3/4 tasks in gang unschedulable: 0/8 nodes are unavailable: 8 Insufficient nvidia.com/gpu",
-				NextStep: "kubectl get events -n team-a --field-selector reason=FailedScheduling shows what each rank lacks on the nodes",
+				Message: "3/4 tasks in gang unschedulable: 0/8 nodes are unavailable: 8 Insufficient " +
+					"nvidia.com/gpu",
+				NextStep: "kubectl get events -n team-a --field-selector reason=FailedScheduling shows " +
+					"what each rank lacks on the nodes",
 			},
 		},
 		"unschedulable, two of four needed": {
-			reason: "the origin may be a rank that was not tried: it is left out", options: volcano.DefaultOptions(),
-			change: func(g *scheduler.Gang) { g.HasPods, g.MinAvailable = true, 2 },
+			reason:  "the origin may be a rank that was not tried: it is left out",
+			options: volcano.DefaultOptions(),
+			change:  func(g *scheduler.Gang) { g.HasPods, g.MinAvailable = true, 2 },
 			status: schedulingv1beta1.PodGroupStatus{Phase: schedulingv1beta1.PodGroupInqueue, Conditions: []schedulingv1beta1.PodGroupCondition{
 				written(1, schedulingv1beta1.PodGroupUnschedulableType, schedulingv1beta1.NotEnoughResourcesReason,
-					"1/4 tasks in gang unschedulable: pod group is not ready, 4 Pending, 2 minAvailable; Pending: 1 Schedulable, 3 Unschedulable. "+
-						"Origin reason is bert-worker-3: Task bert-worker-3 with role spec Worker has already predicated failed, skip"),
+					"1/4 tasks in gang unschedulable: pod group is not ready, 4 Pending, 2 "+
+						"minAvailable; Pending: 1 Schedulable, 3 Unschedulable. "+
+						"Origin reason is bert-worker-3: Task bert-worker-3 with role spec Worker has "+
+						"already predicated failed, skip"),
 			}},
 			want: scheduler.Verdict{
 				Admission: scheduler.Go, Judged: true, Reason: "Unschedulable",
-				Message:  "1/4 tasks in gang unschedulable: pod group is not ready, 4 Pending, 2 minAvailable",
-				NextStep: "kubectl get events -n team-a --field-selector reason=FailedScheduling shows what each rank lacks on the nodes",
+				Message: "1/4 tasks in gang unschedulable: pod group is not ready, 4 Pending, 2 " +
+					"minAvailable",
+				NextStep: "kubectl get events -n team-a --field-selector reason=FailedScheduling shows " +
+					"what each rank lacks on the nodes",
 			},
 		},
 		"inqueue with pods, once unschedulable, scheduled since": {
 			reason: "Volcano takes no condition away", options: volcano.DefaultOptions(),
 			change: func(g *scheduler.Gang) { g.HasPods = true },
-			status: schedulingv1beta1.PodGroupStatus{Phase: schedulingv1beta1.PodGroupInqueue, Conditions: []schedulingv1beta1.PodGroupCondition{unschedulable(1), scheduled(1)}},
-			want:   scheduler.Verdict{Admission: scheduler.Go},
+			status: schedulingv1beta1.PodGroupStatus{
+				Phase:      schedulingv1beta1.PodGroupInqueue,
+				Conditions: []schedulingv1beta1.PodGroupCondition{unschedulable(1), scheduled(1)},
+			},
+			want: scheduler.Verdict{Admission: scheduler.Go},
 		},
 		"unknown with pods": {
-			reason: "some ranks run and the rest does not fit: Go, the pods tell whether the gang broke", options: volcano.DefaultOptions(),
-			change: func(g *scheduler.Gang) { g.HasPods = true },
-			status: schedulingv1beta1.PodGroupStatus{Phase: schedulingv1beta1.PodGroupUnknown},
-			want:   scheduler.Verdict{Admission: scheduler.Go},
+			reason:  "some ranks run and the rest does not fit: Go, the pods tell whether the gang broke",
+			options: volcano.DefaultOptions(),
+			change:  func(g *scheduler.Gang) { g.HasPods = true },
+			status:  schedulingv1beta1.PodGroupStatus{Phase: schedulingv1beta1.PodGroupUnknown},
+			want:    scheduler.Verdict{Admission: scheduler.Go},
 		},
 	}
 	for name, tc := range cases {
