@@ -10,16 +10,17 @@
 // What the scheduler does with a group, by extension point:
 //
 //	PreFilter   Rejects a rank until minMember pods with the group's label exist; ended pods count.
-//	Permit      Keeps a rank that has found a node waiting, with its resources reserved, until minMember ranks have; then
-//	            all are bound. A rank whose group it does not know is rejected until some pod is bound or the group
-//	            changes, so Read holds the pods back until the group exists.
-//	PostFilter  When a rank finds no node and more than a tenth of the quorum is missing, rejects the ranks that wait in
-//	            Permit. A smaller gap is waited out, for the group's scheduleTimeoutSeconds or else the profile's
-//	            permitWaitingTimeSeconds.
-//	Less        Orders ranks by priority, then by the age of their group, or by its last failure once it has had one: a
-//	            gang that did not fit goes behind younger ones. Only ranks that are ready to be tried are ordered. A rank
-//	            that found no node is not ready for a while; if capacity becomes free meanwhile, a gang of lower priority
-//	            may take it and is then preempted, as measured.
+//	Permit      Keeps a rank that has found a node waiting, with its resources reserved, until minMember
+//	            ranks have; then all are bound. A rank whose group it does not know is rejected until
+//	            some pod is bound or the group changes, so Read holds the pods back until the group exists.
+//	PostFilter  When a rank finds no node and more than a tenth of the quorum is missing, rejects the ranks
+//	            that wait in Permit. A smaller gap is waited out, for the group's scheduleTimeoutSeconds
+//	            or else the profile's permitWaitingTimeSeconds.
+//	Less        Orders ranks by priority, then by the age of their group, or by its last failure once it
+//	            has had one: a gang that did not fit goes behind younger ones. Only ranks that are ready
+//	            to be tried are ordered. A rank that found no node is not ready for a while; if capacity
+//	            becomes free meanwhile, a gang of lower priority may take it and is then preempted, as
+//	            measured.
 //
 // The group's phase is ignored. An optional controller writes it and counts the pods with the group's label
 // in all namespaces (pkg/controllers/podgroup_controller.go, Reconcile), so that two jobs of the same name in
@@ -41,13 +42,14 @@
 // What the dialect cannot do, and what the operator does instead:
 //
 //   - It has no queues: Validate refuses a queue and points to the namespace's ElasticQuota.
-//   - minResources would do harm. PreFilter compares them with what is free at that moment and rejects the rank as
-//     UnschedulableAndUnresolvable, which rules out preemption by it whatever its priority (core.go, PreFilter). A rank
-//     that Coscheduling alone has rejected is woken by pods that are bound and groups that change, not by pods that end
-//     (coscheduling.go, EventsToRegister), so that it would sleep beside free GPUs for up to five minutes. Without
-//     minResources the ranks fail to find a node one by one, and pods that end wake them. So they are never written, and
-//     Validate refuses those that the user wrote.
-//   - minMember counts ranks regardless of role: Validate refuses minAvailable below the number of ranks for several roles.
+//   - minResources would do harm. PreFilter compares them with what is free at that moment and rejects the
+//     rank as UnschedulableAndUnresolvable, which rules out preemption by it whatever its priority (core.go,
+//     PreFilter). A rank that Coscheduling alone has rejected is woken by pods that are bound and groups that
+//     change, not by pods that end (coscheduling.go, EventsToRegister), so that it would sleep beside free
+//     GPUs for up to five minutes. Without minResources the ranks fail to find a node one by one, and pods
+//     that end wake them. So they are never written, and Validate refuses those that the user wrote.
+//   - minMember counts ranks regardless of role: Validate refuses minAvailable below the number of ranks for
+//     several roles.
 //   - A waiting job is not held back before it costs anything: its pods exist and are pending.
 //   - A preempted job does not keep its place: its next group queues behind older gangs of the same priority.
 //   - Ranks may be left asleep although their gang could be tried: Objects wakes them (see asleep).

@@ -13,10 +13,10 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// mostPodSets of a Workload (its CRD).
-const mostPodSets = 18
+// maxPodSets is the limit of a Workload's CRD.
+const maxPodSets = 18
 
-// Validate implements scheduler.Backend. Whether the queue, its flavours and the priority class exist is not known here.
+// Validate implements scheduler.Backend. Whether the queue, its flavors and the priority class exist is not known here.
 func (b Backend) Validate(g scheduler.Gang) field.ErrorList {
 	errs := validateQueue(g)
 	if g.MinResourcesGiven {
@@ -38,15 +38,15 @@ func (b Backend) Validate(g scheduler.Gang) field.ErrorList {
 }
 
 func withoutMinResources(g scheduler.Gang) scheduler.Gang {
-	g.MinResourcesGiven = false // refused already
+	g.MinResourcesGiven = false // already refused
 	return g
 }
 
-// validateQueue demands the queue also as a label of the job. Kueue's pod integration, which is on by default, otherwise
-// takes each rank for a job of its own wherever a LocalQueue "default" exists in the namespace or manageJobsWithoutQueueName
-// is set: it gates the pods and charges them to a quota a second time. It leaves them alone only where their owner is of a
-// kind in integrations.externalFrameworks and carries the label (pkg/controller/jobs/pod/pod_webhook.go, Default;
-// jobframework, FindAncestorJobManagedByKueue). A policy of the operator's cannot see which of these a cluster has.
+// validateQueue demands the queue as a label of the job too. Otherwise Kueue's pod integration, which is on by default, takes
+// each rank for a job of its own wherever the namespace has a LocalQueue "default" or manageJobsWithoutQueueName is set: it
+// gates the pods and charges them to a quota a second time. It ignores only pods whose owner has the label and is of a kind in
+// integrations.externalFrameworks (pkg/controller/jobs/pod/pod_webhook.go, Default; jobframework,
+// FindAncestorJobManagedByKueue). The operator cannot see which of these apply to a cluster.
 func validateQueue(g scheduler.Gang) field.ErrorList {
 	path := field.NewPath("metadata", "labels").Key(QueueLabel)
 	label := g.JobLabels[QueueLabel]
@@ -64,7 +64,7 @@ func validateQueue(g scheduler.Gang) field.ErrorList {
 	return nil
 }
 
-// validateMinimum: what pod sets cannot say.
+// validateMinimum refuses a minAvailable, or a number of roles, that pod sets cannot express.
 func validateMinimum(g scheduler.Gang) field.ErrorList {
 	path := field.NewPath(scheduler.PathMinAvailable)
 	var short []string
@@ -88,19 +88,20 @@ func validateMinimum(g scheduler.Gang) field.ErrorList {
 			"Kueue lets in fewer ranks of one role only, and this leaves out some of %s: set it to %d (all ranks), or use scheduler volcano",
 			strings.Join(short, " and "), g.Ranks()))}
 	}
-	if sets > mostPodSets {
+	if sets > maxPodSets {
 		return field.ErrorList{field.Forbidden(field.NewPath("spec", "replicaSpecs"), fmt.Sprintf(
-			"Kueue knows at most %d roles of a job and these are %d: use fewer", mostPodSets, sets))}
+			"Kueue knows at most %d roles of a job and these are %d: use fewer", maxPodSets, sets))}
 	}
 	return nil
 }
 
-// validateTopology refuses what would not become part of the Workload: Kueue would then place the ranks anywhere.
+// validateTopology refuses annotations that topologyRequest would ignore: Kueue would then place the ranks anywhere.
 func validateTopology(r scheduler.Role) field.ErrorList {
 	if r.Template == nil {
 		return nil
 	}
-	// The simple form has no template to name; its annotations come from nowhere else either.
+	// The simple form has no pod template, so its roles never carry these annotations and the path is always that of the
+	// full form.
 	path := field.NewPath("spec", "replicaSpecs").Key(r.Name).Child("template", "metadata", "annotations")
 	all := r.Template.Annotations
 	refuse := func(key, why string) field.ErrorList {

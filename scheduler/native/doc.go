@@ -19,9 +19,11 @@
 //
 // What the dialect cannot do, and what the operator does instead:
 //
-//   - It has no queues and no quota for gangs: Validate refuses a queue and points to the namespace's ResourceQuota.
+//   - It has no queues and no quota for gangs: Validate refuses a queue and points to the namespace's
+//     ResourceQuota.
 //   - It takes no resources for the gang as a whole: Validate refuses minResources that the user wrote.
-//   - minCount counts ranks regardless of role: Validate refuses minAvailable below the number of ranks for several roles.
+//   - minCount counts ranks regardless of role: Validate refuses minAvailable below the number of ranks for
+//     several roles.
 //   - A waiting job is not held back before it costs anything: its pods exist and are pending.
 //   - A preempted job does not keep its place: its next group queues behind older gangs of the same priority.
 package native
