@@ -14,8 +14,8 @@ const Name = "kueue"
 
 // Options of the dialect.
 type Options struct {
-	// Binder places the pods of an admitted gang, all or none. Nil means the cluster's default scheduler, which places pods
-	// one by one.
+	// Binder places the pods of an admitted gang, all or none. Nil means the cluster's default scheduler,
+	// which places pods one by one.
 	Binder scheduler.Backend
 }
 
@@ -46,8 +46,8 @@ func (b Backend) Kinds() []schema.GroupVersionKind {
 	return kinds
 }
 
-// ClusterKinds implements scheduler.ClusterAware. The flavors determine the nodes of an admitted gang, and the classes its
-// numeric priority, which the creator of a Workload must resolve.
+// ClusterKinds implements scheduler.ClusterAware. The flavors determine the nodes of an admitted gang, and
+// the classes its numeric priority, which the creator of a Workload must resolve.
 func (Backend) ClusterKinds() []schema.GroupVersionKind {
 	return []schema.GroupVersionKind{resourceFlavorKind, workloadPriorityClassKind, priorityClassKind}
 }

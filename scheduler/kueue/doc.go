@@ -1,12 +1,13 @@
-// Package kueue speaks Kueue's dialect: a Workload of kueue.x-k8s.io/v1beta2. It was written against Kueue v0.19.0, whose
-// files the comments name.
+// Package kueue speaks Kueue's dialect: a Workload of kueue.x-k8s.io/v1beta2. It was written against Kueue
+// v0.19.0, whose files the comments name.
 //
-// One Workload serves all attempts of the same spec, so that a preempted job keeps its place: Kueue orders by priority, then
-// by the age of the Workload (pkg/workload, GetQueueOrderTimestamp). The Workload's name contains a hash over the job's UID
-// and over everything that Kueue or its webhooks forbid to change while quota is reserved: pod sets, queue, and the kind of
-// class that sets the priority. A job that changes one of these therefore gets another Workload, and never an update that is
-// rejected forever. The old Workload is deleted, and a running gang yields and queues again. The name of a
-// WorkloadPriorityClass is not part of the hash: it may change while the gang runs.
+// One Workload serves all attempts of the same spec, so that a preempted job keeps its place: Kueue orders by
+// priority, then by the age of the Workload (pkg/workload, GetQueueOrderTimestamp). The Workload's name
+// contains a hash over the job's UID and over everything that Kueue or its webhooks forbid to change while
+// quota is reserved: pod sets, queue, and the kind of class that sets the priority. A job that changes one of
+// these therefore gets another Workload, and never an update that is rejected forever. The old Workload is
+// deleted, and a running gang yields and queues again. The name of a WorkloadPriorityClass is not part of the
+// hash: it may change while the gang runs.
 //
 //	Workload                      without pods                      with pods
 //	(none)                        Hold: it is about to be created   Yield: the spec changed, or it was deleted
@@ -18,26 +19,28 @@
 //	Admitted                      Go, with the flavors' placement   Go; Hold if a flavor's object is missing
 //	anything else                 Hold: Kueue says why              Yield
 //
-// A binder (native or coscheduling) may place the pods of an admitted gang. It then also says why an admitted gang does not
-// start. The binder's objects exist for as long as the Workload does.
+// A binder (native or coscheduling) may place the pods of an admitted gang. It then also says why an admitted
+// gang does not start. The binder's objects exist for as long as the Workload does.
 //
-// The topology annotations of a role's pods (kueue.x-k8s.io/podset-required-topology and the like) become the topology
-// request of its pod set. Kueue then assigns ranks to nodes: the pods are created with Kueue's scheduling gate, and Kueue's
-// topology ungater, which finds them by annotation and label whoever owns them, writes each rank's node into its pod and
-// removes the gate (pkg/controller/tas).
+// The topology annotations of a role's pods (kueue.x-k8s.io/podset-required-topology and the like) become the
+// topology request of its pod set. Kueue then assigns ranks to nodes: the pods are created with Kueue's
+// scheduling gate, and Kueue's topology ungater, which finds them by annotation and label whoever owns them,
+// writes each rank's node into its pod and removes the gate (pkg/controller/tas).
 //
-// The pod sets contain what decides quota and nodes, not what a rank runs: no command, environment or mounts. So no secret in
-// an environment is copied into a second object, and an operator upgrade that renders pods differently changes no Workload.
+// The pod sets contain what decides quota and nodes, not what a rank runs: no command, environment or mounts.
+// So no secret in an environment is copied into a second object, and an operator upgrade that renders pods
+// differently changes no Workload.
 //
-// SyncStatus writes to the Workload's status exactly as Kueue's own job integrations do, field owners included, because
-// these decide what a later apply by Kueue removes.
+// SyncStatus writes to the Workload's status exactly as Kueue's own job integrations do, field owners
+// included, because these decide what a later apply by Kueue removes.
 //
 // What the dialect cannot do, and what the operator does instead:
 //
 //   - Kueue guarantees quota, not nodes. Without a binder the pods of an admitted gang are bound one by one.
-//   - It admits nothing without a LocalQueue, and its pod integration takes each rank for a job of its own unless the job
-//     carries the queue label: Validate demands both.
+//   - It admits nothing without a LocalQueue, and its pod integration takes each rank for a job of its own
+//     unless the job carries the queue label: Validate demands both.
 //   - It takes no resources for the gang as a whole: Validate refuses minResources that the user wrote.
-//   - It admits fewer ranks than all for one role only, and never none of a role: Validate refuses other minAvailable.
+//   - It admits fewer ranks than all for one role only, and never none of a role: Validate refuses other
+//     minAvailable.
 //   - It does not free a Workload whose owner is gone but still referenced: SyncStatus finishes it.
 package kueue

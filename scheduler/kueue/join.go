@@ -8,8 +8,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// Join implements scheduler.Backend. Kueue finds the pods of an admitted Workload by the label and the annotation, for
-// instance to remove their topology gates (pkg/controller/tas/topology_ungater.go).
+// Join implements scheduler.Backend. Kueue finds the pods of an admitted Workload by the label and the
+// annotation, for instance to remove their topology gates (pkg/controller/tas/topology_ungater.go).
 func (b Backend) Join(pod *corev1.Pod, g scheduler.Gang, v scheduler.Verdict) {
 	if b.binder != nil {
 		b.binder.Join(pod, forBinder(g), v)

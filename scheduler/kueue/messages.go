@@ -7,7 +7,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// Kueue's words for a quota that is too small (pkg/scheduler/flavorassigner/flavorassigner.go, fitsResourceQuota).
+// Kueue's words for a quota that is too small (pkg/scheduler/flavorassigner/flavorassigner.go,
+// fitsResourceQuota).
 const (
 	quotaInUse    = "insufficient unused quota"
 	quotaTooSmall = "> maximum capacity"
@@ -26,16 +27,16 @@ func quotaReason(message string) string {
 	return scheduler.ReasonWaitingInQueue
 }
 
-// noDomain reports whether there is quota, and too little is free in any one domain of the topology that the role must stay
-// within, or in all of it (pkg/cache/scheduler/tas_flavor_snapshot.go, notFitMessage).
+// noDomain reports whether there is quota, and too little is free in any one domain of the topology that the
+// role must stay within, or in all of it (pkg/cache/scheduler/tas_flavor_snapshot.go, notFitMessage).
 func noDomain(message string) bool {
 	return strings.Contains(message, "topology ") &&
 		(strings.Contains(message, " allows to fit only ") || strings.Contains(message, " doesn't allow to fit"))
 }
 
 var (
-	// "Preempted to accommodate a workload (UID: ..., JobUID: ...) due to ...; preemptor path: ...; preemptee path: ..."
-	// (pkg/scheduler/preemption, preemptionMessage).
+	// "Preempted to accommodate a workload (UID: ..., JobUID: ...) due to ...; preemptor path: ...; preemptee
+	// path: ..." (pkg/scheduler/preemption, preemptionMessage).
 	preemptorIDs   = regexp.MustCompile(` \(UID: [^)]*\)`)
 	preemptorPaths = regexp.MustCompile(`; preemptor path: .*$`)
 )

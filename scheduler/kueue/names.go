@@ -32,15 +32,15 @@ const (
 	ownerReclaimable = "kueue-reclaimable-pods"
 )
 
-// Reasons that Kueue writes while its feature gate UnadmittedWorkloadsObservability is off, which is the default. The API
-// package has deprecated its own constants for them.
+// Reasons that Kueue writes while its feature gate UnadmittedWorkloadsObservability is off, which is the
+// default. The API package has deprecated its own constants for them.
 const (
 	reasonPending = "Pending"
 	reasonWaiting = "Waiting"
 )
 
-// replicaIndexLabel is the pod label that numbers the ranks of a role. It is Kubeflow's label, which Kueue's own Kubeflow
-// integration uses too.
+// replicaIndexLabel is the pod label that numbers the ranks of a role. It is Kubeflow's label, which Kueue's
+// own Kubeflow integration uses too.
 const replicaIndexLabel = "training.kubeflow.org/replica-index"
 
 // podSetName returns the name of a role's pod set, which is lower case.
@@ -48,8 +48,9 @@ func podSetName(r scheduler.Role) kueuev1beta2.PodSetReference {
 	return kueuev1beta2.NewPodSetReference(r.Name)
 }
 
-// copiedAnnotations returns those of the job's annotations that Kueue copies from its own jobs to their Workloads
-// (pkg/controller/jobframework/workload.go, NewWorkload; reconciler.go, PropagateAdmissionGatedByAnnotation).
+// copiedAnnotations returns those of the job's annotations that Kueue copies from its own jobs to their
+// Workloads (pkg/controller/jobframework/workload.go, NewWorkload; reconciler.go,
+// PropagateAdmissionGatedByAnnotation).
 func copiedAnnotations(g scheduler.Gang) map[string]string {
 	var kept map[string]string
 	for key, value := range g.JobAnnotations {

@@ -9,9 +9,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// Objects implements scheduler.Backend: the Workload, then the binder's objects. It returns an error when the priority class
-// that the job names does not exist. Kueue rejects a class without its number, and without both the gang would queue at
-// another priority than the user asked for.
+// Objects implements scheduler.Backend: the Workload, then the binder's objects. It returns an error when the
+// priority class that the job names does not exist. Kueue rejects a class without its number, and without
+// both the gang would queue at another priority than the user asked for.
 func (b Backend) Objects(g scheduler.Gang) ([]client.Object, error) {
 	wl, err := workload(g)
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// placement returns the placement by role of an admitted Workload, as Kueue injects it into the jobs of its own integrations
-// (pkg/controller/jobframework/reconciler.go, getPodSetsInfoFromStatus; pkg/podset). Where there is none, it returns a
-// verdict that says why.
+// placement returns the placement by role of an admitted Workload, as Kueue injects it into the jobs of its
+// own integrations (pkg/controller/jobframework/reconciler.go, getPodSetsInfoFromStatus; pkg/podset). Where
+// there is none, it returns a verdict that says why.
 func placement(
 	g scheduler.Gang, wl *kueuev1beta2.Workload, objs []client.Object,
 ) (map[string]scheduler.Placement, *scheduler.Verdict) {
@@ -29,9 +29,11 @@ func placement(
 		p, missing := flavorPlacement(r, a, objs)
 		if missing != "" {
 			return nil, &scheduler.Verdict{
-				Reason:   ReasonFlavorMissing,
-				Message:  fmt.Sprintf("the gang is admitted on ResourceFlavor %q, which does not exist", missing),
-				NextStep: "kubectl get resourceflavors.kueue.x-k8s.io lists those that do; an admin must create it again or take it out of the ClusterQueue",
+				Reason: ReasonFlavorMissing,
+				Message: fmt.Sprintf("the gang is admitted on ResourceFlavor %q, which does not exist",
+					missing),
+				NextStep: "kubectl get resourceflavors.kueue.x-k8s.io lists those that do; an admin " +
+					"must create it again or take it out of the ClusterQueue",
 			}
 		}
 		p.Labels = queueLabels(wl)
@@ -53,8 +55,8 @@ func placement(
 	return placements, nil
 }
 
-// contradiction returns the verdict on a gang whose placement contradicts its pods. Kueue fails its own jobs then
-// (FailedToStart); the operator holds the gang, because an admin can resolve it.
+// contradiction returns the verdict on a gang whose placement contradicts its pods. Kueue fails its own jobs
+// then (FailedToStart); the operator holds the gang, because an admin can resolve it.
 func contradiction(who, key string) *scheduler.Verdict {
 	return &scheduler.Verdict{
 		Reason:   ReasonPlacementConflict,
@@ -63,8 +65,8 @@ func contradiction(who, key string) *scheduler.Verdict {
 	}
 }
 
-// flavorPlacement returns what the flavors of an assignment and its topology add to a role's pods, or the name of a flavor
-// that does not exist.
+// flavorPlacement returns what the flavors of an assignment and its topology add to a role's pods, or the
+// name of a flavor that does not exist.
 func flavorPlacement(
 	r scheduler.Role, a *kueuev1beta2.PodSetAssignment, objs []client.Object,
 ) (p scheduler.Placement, missing string) {
@@ -117,7 +119,8 @@ func queueLabels(wl *kueuev1beta2.Workload) map[string]string {
 	return labels
 }
 
-// merge adds the update of an admission check to a placement. If the two contradict, it returns the key and changes nothing.
+// merge adds the update of an admission check to a placement. If the two contradict, it returns the key and
+// changes nothing.
 func merge(p *scheduler.Placement, u kueuev1beta2.PodSetUpdate) string {
 	template := &corev1.PodTemplateSpec{}
 	template.Labels, template.Annotations, template.Spec.NodeSelector = p.Labels, p.Annotations, p.NodeSelector

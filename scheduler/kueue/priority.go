@@ -10,8 +10,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// class returns the class that sets a gang's priority, or nil: the WorkloadPriorityClass of the job's label, else the gang's
-// PriorityClass, else that of the first role whose pods name one (pkg/controller/jobframework/reconciler.go, ExtractPriority).
+// class returns the class that sets a gang's priority, or nil: the WorkloadPriorityClass of the job's label,
+// else the gang's PriorityClass, else that of the first role whose pods name one
+// (pkg/controller/jobframework/reconciler.go, ExtractPriority).
 func class(g scheduler.Gang) *kueuev1beta2.PriorityClassRef {
 	if name := g.JobLabels[PriorityClassLabel]; name != "" {
 		return kueuev1beta2.NewWorkloadPriorityClassRef(name)
@@ -27,8 +28,8 @@ func class(g scheduler.Gang) *kueuev1beta2.PriorityClassRef {
 	return nil
 }
 
-// classKey is what may not change about the class while quota is reserved (the validation rules of the Workload's CRD):
-// whether there is one, its kind, and the name of a PriorityClass.
+// classKey is what may not change about the class while quota is reserved (the validation rules of the
+// Workload's CRD): whether there is one, its kind, and the name of a PriorityClass.
 type classKey struct{ Kind, Name string }
 
 func classKeyOf(g scheduler.Gang) classKey {
@@ -42,10 +43,10 @@ func classKeyOf(g scheduler.Gang) classKey {
 	return classKey{Kind: string(ref.Kind), Name: ref.Name}
 }
 
-// priority returns the class and its number. Kueue resolves the number only for its own job integrations; the CRD rejects any
-// other Workload that has a class without a number. A job without a class gets the number of the cluster's default class but
-// no reference to it: the default may change without the job, and a reference cannot be removed again. An error means that
-// the class does not exist.
+// priority returns the class and its number. Kueue resolves the number only for its own job integrations; the
+// CRD rejects any other Workload that has a class without a number. A job without a class gets the number of
+// the cluster's default class but no reference to it: the default may change without the job, and a reference
+// cannot be removed again. An error means that the class does not exist.
 func priority(g scheduler.Gang) (*kueuev1beta2.PriorityClassRef, *int32, error) {
 	ref := class(g)
 	if ref == nil {
@@ -53,7 +54,8 @@ func priority(g scheduler.Gang) (*kueuev1beta2.PriorityClassRef, *int32, error) 
 	}
 	value := valueOf(ref, g.ClusterObjects)
 	if value == nil {
-		return nil, nil, fmt.Errorf("resolving the priority: there is no %s %q: create it, or name one that exists (kubectl get %s)",
+		return nil, nil, fmt.Errorf("resolving the priority: there is no %s %q: create it, or name one "+
+			"that exists (kubectl get %s)",
 			ref.Kind, ref.Name, resourceOf(ref))
 	}
 	return ref, value, nil
@@ -83,8 +85,8 @@ func valueOf(ref *kueuev1beta2.PriorityClassRef, objs []client.Object) *int32 {
 	return nil
 }
 
-// defaultPriority returns the number of the cluster's default PriorityClass, the lowest if there are several, or nil
-// (pkg/util/priority).
+// defaultPriority returns the number of the cluster's default PriorityClass, the lowest if there are several,
+// or nil (pkg/util/priority).
 func defaultPriority(objs []client.Object) *int32 {
 	var value *int32
 	for _, o := range objs {

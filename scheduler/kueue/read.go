@@ -60,7 +60,8 @@ func readWorkload(g scheduler.Gang, wl *kueuev1beta2.Workload, objs []client.Obj
 	return holdOrYield(g, v, v)
 }
 
-// holdOrYield returns Hold with the first verdict for a gang without pods, and Yield with the second for one that has some.
+// holdOrYield returns Hold with the first verdict for a gang without pods, and Yield with the second for one
+// that has some.
 func holdOrYield(g scheduler.Gang, hold, yield scheduler.Verdict) scheduler.Verdict {
 	if g.HasPods {
 		yield.Admission = scheduler.Yield

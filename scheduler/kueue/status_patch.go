@@ -11,8 +11,9 @@ import (
 
 const subresourceStatus = "status"
 
-// newPatch returns the Workload of an apply to the status, without a status, as Kueue starts it (pkg/workload/patching,
-// baseSSAWorkload). It has the resourceVersion, so that no decision is applied to a later state than it was made on.
+// newPatch returns the Workload of an apply to the status, without a status, as Kueue starts it
+// (pkg/workload/patching, baseSSAWorkload). It has the resourceVersion, so that no decision is applied to a
+// later state than it was made on.
 func newPatch(wl *kueuev1beta2.Workload) *kueuev1beta2.Workload {
 	patch := &kueuev1beta2.Workload{}
 	patch.SetGroupVersionKind(workloadKind)
@@ -23,7 +24,8 @@ func newPatch(wl *kueuev1beta2.Workload) *kueuev1beta2.Workload {
 	return patch
 }
 
-// admissionConditions are the conditions in an apply as kueue-admission, in this order (pkg/workload/patching).
+// admissionConditions are the conditions in an apply as kueue-admission, in this order
+// (pkg/workload/patching).
 var admissionConditions = []string{
 	kueuev1beta2.WorkloadQuotaReserved,
 	kueuev1beta2.WorkloadBlockedOnPreemptionGates,
@@ -36,8 +38,8 @@ var admissionConditions = []string{
 	kueuev1beta2.WorkloadPodsReady,
 }
 
-// admissionWrite returns the apply of everything that kueue-admission owns. What it left out, such as the answers of
-// admission checks, would be removed (pkg/workload/patching, prepareWorkloadPatch).
+// admissionWrite returns the apply of everything that kueue-admission owns. What it left out, such as the
+// answers of admission checks, would be removed (pkg/workload/patching, prepareWorkloadPatch).
 func admissionWrite(wl *kueuev1beta2.Workload, why string) *scheduler.Write {
 	patch := newPatch(wl)
 	from, to := wl.DeepCopy().Status, &patch.Status
@@ -62,7 +64,9 @@ func admissionWrite(wl *kueuev1beta2.Workload, why string) *scheduler.Write {
 	to.ClusterName, to.NominatedClusterNames = from.ClusterName, from.NominatedClusterNames
 	to.UnhealthyNodes, to.PreemptionGates = from.UnhealthyNodes, from.PreemptionGates
 	to.AdmissionChecks = from.AdmissionChecks
-	return &scheduler.Write{Object: patch, Subresource: subresourceStatus, FieldOwner: ownerAdmission, Why: why}
+	return &scheduler.Write{
+		Object: patch, Subresource: subresourceStatus, FieldOwner: ownerAdmission, Why: why,
+	}
 }
 
 // maxMessage is the length in bytes to which Kueue cuts messages (pkg/util/api).
@@ -70,7 +74,8 @@ const maxMessage = 32 * 1024
 
 // setCondition sets a condition of the Workload and cuts its message to maxMessage.
 func setCondition(
-	wl *kueuev1beta2.Workload, kind string, status metav1.ConditionStatus, reason, message string, now metav1.Time,
+	wl *kueuev1beta2.Workload, kind string, status metav1.ConditionStatus, reason, message string,
+	now metav1.Time,
 ) {
 	if len(message) > maxMessage {
 		message = message[:maxMessage-4] + " ..."

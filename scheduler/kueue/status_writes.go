@@ -10,10 +10,11 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// podsReadyWrite returns the write that tells Kueue whether the gang has started, or nil when Kueue knows. Without the
-// condition PodsReady a running gang is evicted again and again when waitForPodsReady, which is on by default, times out
-// (pkg/controller/core/workload_controller.go, reconcileNotReadyTimeout). The states are those of pkg/controller/jobframework,
-// generatePodsReadyCondition. For a gang that has never been ready nothing is written, which means the same to Kueue.
+// podsReadyWrite returns the write that tells Kueue whether the gang has started, or nil when Kueue knows.
+// Without the condition PodsReady a running gang is evicted again and again when waitForPodsReady, which is
+// on by default, times out (pkg/controller/core/workload_controller.go, reconcileNotReadyTimeout). The states
+// are those of pkg/controller/jobframework, generatePodsReadyCondition. For a gang that has never been ready
+// nothing is written, which means the same to Kueue.
 func podsReadyWrite(wl *kueuev1beta2.Workload, status scheduler.GangStatus) *scheduler.Write {
 	before := condition(wl, kueuev1beta2.WorkloadPodsReady)
 	admitted := is(wl, kueuev1beta2.WorkloadAdmitted)
@@ -48,10 +49,10 @@ func podsReadyWrite(wl *kueuev1beta2.Workload, status scheduler.GangStatus) *sch
 	}
 }
 
-// reclaimWrite returns the write that tells Kueue which ranks have ended for good while others still run, or nil when there is
-// nothing new. While quota is reserved the numbers may only grow (pkg/webhooks, validateReclaimablePodsUpdate). Under partial
-// admission nothing is written: Kueue subtracts from the full size, and after an eviction would admit the gang with the ranks
-// that are left of a part.
+// reclaimWrite returns the write that tells Kueue which ranks have ended for good while others still run, or
+// nil when there is nothing new. While quota is reserved the numbers may only grow (pkg/webhooks,
+// validateReclaimablePodsUpdate). Under partial admission nothing is written: Kueue subtracts from the full
+// size, and after an eviction would admit the gang with the ranks that are left of a part.
 func reclaimWrite(g scheduler.Gang, status scheduler.GangStatus, wl *kueuev1beta2.Workload) *scheduler.Write {
 	if !status.Over || wl.Status.Admission == nil || len(admittedCounts(g, wl)) > 0 {
 		return nil
@@ -83,14 +84,15 @@ func reclaimWrite(g scheduler.Gang, status scheduler.GangStatus, wl *kueuev1beta
 	}
 }
 
-// handBackWrite returns the write that releases the quota of an evicted gang whose last pod is gone, so that Kueue may give it
-// to others and queue the gang again (pkg/controller/jobframework/reconciler.go, "6. handle eviction").
+// handBackWrite returns the write that releases the quota of an evicted gang whose last pod is gone, so that
+// Kueue may give it to others and queue the gang again (pkg/controller/jobframework/reconciler.go, "6. handle
+// eviction").
 func handBackWrite(wl *kueuev1beta2.Workload, now metav1.Time) *scheduler.Write {
 	after := wl.DeepCopy()
 	eviction := condition(after, kueuev1beta2.WorkloadEvicted).DeepCopy()
 	requeued := metav1.ConditionFalse
-	// Gangs that were evicted for another reason wait first: for a backoff, a queue that starts again, or a person who
-	// activates the Workload. Kueue itself requeues them.
+	// Gangs that were evicted for another reason wait first: for a backoff, a queue that starts again, or a
+	// person who activates the Workload. Kueue itself requeues them.
 	if eviction.Reason == kueuev1beta2.WorkloadEvictedByPreemption ||
 		eviction.Reason == kueuev1beta2.WorkloadEvictedDueToNodeFailures {
 		requeued = metav1.ConditionTrue

@@ -12,9 +12,10 @@ import (
 
 var _ scheduler.StatusSyncer = Backend{}
 
-// SyncStatus implements scheduler.StatusSyncer. It returns at most one write for each Workload, because every write raises the
-// resourceVersion that the next one must name. The order of the cases is that of Kueue's own reconciler, except that an
-// eviction precedes what is optional (Kueue's issue 14811): nothing may keep quota from those who wait for it.
+// SyncStatus implements scheduler.StatusSyncer. It returns at most one write for each Workload, because every
+// write raises the resourceVersion that the next one must name. The order of the cases is that of Kueue's own
+// reconciler, except that an eviction precedes what is optional (Kueue's issue 14811): nothing may keep quota
+// from those who wait for it.
 //
 //	finished, being deleted, job gone, job over, evicted   once no pod is left: remove the finalizer, finish, or
 //	                                                       hand the quota back

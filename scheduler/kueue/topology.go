@@ -7,9 +7,9 @@ import (
 	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 )
 
-// topologyRequest returns the topology request of a role from its pods' annotations, as Kueue's job integrations do
-// (pkg/controller/jobframework/tas.go). It always names the index label: a flavor with a topology also assigns nodes to a
-// role that requests none, and then in the order of the ranks.
+// topologyRequest returns the topology request of a role from its pods' annotations, as Kueue's job
+// integrations do (pkg/controller/jobframework/tas.go). It always names the index label: a flavor with a
+// topology also assigns nodes to a role that requests none, and then in the order of the ranks.
 func topologyRequest(annotations map[string]string) *kueuev1beta2.PodSetTopologyRequest {
 	request := &kueuev1beta2.PodSetTopologyRequest{PodIndexLabel: new(replicaIndexLabel)}
 	required, isRequired := annotations[kueuev1beta2.PodSetRequiredTopologyAnnotation]
@@ -20,7 +20,9 @@ func topologyRequest(annotations map[string]string) *kueuev1beta2.PodSetTopology
 	case isPreferred:
 		request.Preferred = &preferred
 	default:
-		if free, err := strconv.ParseBool(annotations[kueuev1beta2.PodSetUnconstrainedTopologyAnnotation]); err == nil {
+		if free, err := strconv.ParseBool(
+			annotations[kueuev1beta2.PodSetUnconstrainedTopologyAnnotation],
+		); err == nil {
 			request.Unconstrained = &free
 		}
 	}
@@ -30,7 +32,9 @@ func topologyRequest(annotations map[string]string) *kueuev1beta2.PodSetTopology
 			request.PodsetSliceRequiredTopologyConstraints = constraints
 		}
 	} else if slice, ok := annotations[kueuev1beta2.PodSetSliceRequiredTopologyAnnotation]; ok {
-		if size, err := strconv.ParseInt(annotations[kueuev1beta2.PodSetSliceSizeAnnotation], 10, 32); err == nil {
+		if size, err := strconv.ParseInt(
+			annotations[kueuev1beta2.PodSetSliceSizeAnnotation], 10, 32,
+		); err == nil {
 			request.PodSetSliceRequiredTopology, request.PodSetSliceSize = &slice, new(int32(size))
 		}
 	}

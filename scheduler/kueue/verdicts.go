@@ -19,7 +19,8 @@ const (
 	ReasonAdmissionCheckPending = "AdmissionCheckPending"
 	// ReasonFlavorMissing: the gang is admitted on a ResourceFlavor that does not exist.
 	ReasonFlavorMissing = "ResourceFlavorMissing"
-	// ReasonPlacementConflict: what flavors and checks add to the pods contradicts their template or each other.
+	// ReasonPlacementConflict: what flavors and checks add to the pods contradicts their template or each
+	// other.
 	ReasonPlacementConflict = "PlacementConflict"
 	// ReasonWorkloadFinished: somebody declared the Workload finished although the job is not.
 	ReasonWorkloadFinished = "WorkloadFinished"
@@ -48,7 +49,8 @@ func waiting(g scheduler.Gang, wl *kueuev1beta2.Workload) scheduler.Verdict {
 		return evicted(g, wl)
 	}
 	v := scheduler.Verdict{
-		Judged: true, Reason: c.Reason, Message: stableMessage(c.Message), NextStep: waitingStep(g, wl, c.Reason),
+		Judged: true, Reason: c.Reason, Message: stableMessage(c.Message),
+		NextStep: waitingStep(g, wl, c.Reason),
 	}
 	switch c.Reason {
 	case reasonPending, reasonWaiting,
@@ -61,8 +63,8 @@ func waiting(g scheduler.Gang, wl *kueuev1beta2.Workload) scheduler.Verdict {
 	return v
 }
 
-// checksPending returns the verdict on a Workload that has quota but is not admitted: what every open admission check says,
-// ordered by name.
+// checksPending returns the verdict on a Workload that has quota but is not admitted: what every open
+// admission check says, ordered by name.
 func checksPending(g scheduler.Gang, wl *kueuev1beta2.Workload) scheduler.Verdict {
 	var open []kueuev1beta2.AdmissionCheckState
 	for _, check := range wl.Status.AdmissionChecks {
@@ -70,7 +72,9 @@ func checksPending(g scheduler.Gang, wl *kueuev1beta2.Workload) scheduler.Verdic
 			open = append(open, check)
 		}
 	}
-	slices.SortFunc(open, func(a, b kueuev1beta2.AdmissionCheckState) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(open, func(a, b kueuev1beta2.AdmissionCheckState) int {
+		return cmp.Compare(a.Name, b.Name)
+	})
 	var states []string
 	for _, check := range open {
 		s := fmt.Sprintf("%s is %s", check.Name, check.State)
@@ -94,12 +98,13 @@ func checksPending(g scheduler.Gang, wl *kueuev1beta2.Workload) scheduler.Verdic
 	return v
 }
 
-// evicted returns the verdict on a Workload that Kueue evicted. The reason is that of the condition: Preempted,
-// PodsReadyTimeout, LocalQueueStopped and so on.
+// evicted returns the verdict on a Workload that Kueue evicted. The reason is that of the condition:
+// Preempted, PodsReadyTimeout, LocalQueueStopped and so on.
 func evicted(g scheduler.Gang, wl *kueuev1beta2.Workload) scheduler.Verdict {
 	c := condition(wl, kueuev1beta2.WorkloadEvicted)
 	v := scheduler.Verdict{
-		Judged: true, Reason: cmp.Or(c.Reason, kueuev1beta2.WorkloadEvicted), Message: stableMessage(c.Message),
+		Judged: true, Reason: cmp.Or(c.Reason, kueuev1beta2.WorkloadEvicted),
+		Message: stableMessage(c.Message),
 	}
 	if v.Message == "" {
 		v.Message = "Kueue evicted the gang"
@@ -108,7 +113,8 @@ func evicted(g scheduler.Gang, wl *kueuev1beta2.Workload) scheduler.Verdict {
 	case kueuev1beta2.WorkloadEvictedByLocalQueueStopped, kueuev1beta2.WorkloadEvictedByClusterQueueStopped:
 		v.NextStep = queueStep(g)
 	case kueuev1beta2.WorkloadEvictedByPodsReadyTimeout:
-		v.NextStep = "see why the ranks did not become ready in the time that Kueue's waitForPodsReady allows; " +
+		v.NextStep = "see why the ranks did not become ready in the time that Kueue's waitForPodsReady " +
+			"allows; " +
 			"Kueue lets the gang queue again after a backoff"
 	}
 	return v
@@ -117,7 +123,8 @@ func evicted(g scheduler.Gang, wl *kueuev1beta2.Workload) scheduler.Verdict {
 // deactivated returns the verdict on a Workload whose spec.active is false.
 func deactivated(wl *kueuev1beta2.Workload) scheduler.Verdict {
 	v := scheduler.Verdict{
-		Judged: true, Reason: ReasonDeactivated, Message: "The workload is deactivated", NextStep: activateStep(wl),
+		Judged: true, Reason: ReasonDeactivated, Message: "The workload is deactivated",
+		NextStep: activateStep(wl),
 	}
 	c := condition(wl, kueuev1beta2.WorkloadEvicted)
 	if c != nil && is(wl, kueuev1beta2.WorkloadEvicted) &&
@@ -127,13 +134,14 @@ func deactivated(wl *kueuev1beta2.Workload) scheduler.Verdict {
 	return v
 }
 
-// finished returns the verdict on a Workload that was declared finished although the job is not: by Kueue, when it could not
-// see the job, or by hand. Its quota is lost.
+// finished returns the verdict on a Workload that was declared finished although the job is not: by Kueue,
+// when it could not see the job, or by hand. Its quota is lost.
 func finished(g scheduler.Gang, wl *kueuev1beta2.Workload) scheduler.Verdict {
 	c := condition(wl, kueuev1beta2.WorkloadFinished)
 	return scheduler.Verdict{
 		Judged: true, Reason: ReasonWorkloadFinished,
-		Message: oneLine(fmt.Sprintf("the gang's Workload is declared finished (%s: %s), so it holds no quota",
+		Message: oneLine(fmt.Sprintf("the gang's Workload is declared finished (%s: %s), so it holds no "+
+			"quota",
 			c.Reason, c.Message)),
 		NextStep: fmt.Sprintf("kubectl delete workloads.kueue.x-k8s.io %s -n %s: the gang then queues anew",
 			wl.Name, g.Namespace),

@@ -28,10 +28,13 @@ func workload(g scheduler.Gang) (*kueuev1beta2.Workload, error) {
 	}
 	meta.Labels[jobUIDLabel] = string(g.Owner.UID)
 	meta.Annotations = copiedAnnotations(g)
-	// Without the finalizer a deleted Workload is gone at once, and its quota is given away while the pods still run.
+	// Without the finalizer a deleted Workload is gone at once, and its quota is given away while the pods
+	// still run.
 	meta.Finalizers = []string{kueuev1beta2.ResourceInUseFinalizerName}
 	return &kueuev1beta2.Workload{
-		TypeMeta:   metav1.TypeMeta{APIVersion: workloadKind.GroupVersion().String(), Kind: workloadKind.Kind},
+		TypeMeta: metav1.TypeMeta{
+			APIVersion: workloadKind.GroupVersion().String(), Kind: workloadKind.Kind,
+		},
 		ObjectMeta: meta,
 		Spec: kueuev1beta2.WorkloadSpec{
 			PodSets:                     podSets(g),
@@ -43,8 +46,8 @@ func workload(g scheduler.Gang) (*kueuev1beta2.Workload, error) {
 	}, nil
 }
 
-// WorkloadName returns the job's name, cut so that the result fits into a DNS label, and a hash over everything whose change
-// requires another Workload.
+// WorkloadName returns the job's name, cut so that the result fits into a DNS label, and a hash over
+// everything whose change requires another Workload.
 func WorkloadName(g scheduler.Gang) string {
 	text, err := json.Marshal(struct {
 		Owner   string
@@ -86,8 +89,8 @@ func podSets(g scheduler.Gang) []kueuev1beta2.PodSet {
 	return sets
 }
 
-// maxExecutionTime returns how long the job may be admitted over all attempts, in seconds, which Kueue enforces; nil means no
-// limit.
+// maxExecutionTime returns how long the job may be admitted over all attempts, in seconds, which Kueue
+// enforces; nil means no limit.
 func maxExecutionTime(g scheduler.Gang) *int32 {
 	n, err := strconv.ParseInt(g.JobLabels[MaxExecTimeLabel], 10, 32)
 	if err != nil || n <= 0 {
@@ -97,9 +100,10 @@ func maxExecutionTime(g scheduler.Gang) *int32 {
 	return &seconds
 }
 
-// quotaTemplate returns the part of a pod template that Kueue and its admission checks evaluate: requests, and what selects
-// nodes and with them flavors. Images stay because the admission check "provisioning" creates PodTemplates from it, which the
-// API server rejects without images. Claims stay because they tie a pod to a zone.
+// quotaTemplate returns the part of a pod template that Kueue and its admission checks evaluate: requests,
+// and what selects nodes and with them flavors. Images stay because the admission check "provisioning"
+// creates PodTemplates from it, which the API server rejects without images. Claims stay because they tie a
+// pod to a zone.
 func quotaTemplate(t *corev1.PodTemplateSpec) corev1.PodTemplateSpec {
 	spec := t.Spec.DeepCopy()
 	kept := corev1.PodSpec{
@@ -132,14 +136,17 @@ func quotaContainers(all []corev1.Container, filter func(corev1.Container) bool)
 	var kept []corev1.Container
 	for _, c := range all {
 		if filter == nil || filter(c) {
-			kept = append(kept, corev1.Container{Name: c.Name, Image: c.Image, Resources: c.Resources, RestartPolicy: c.RestartPolicy})
+			kept = append(kept,
+				corev1.Container{
+					Name: c.Name, Image: c.Image, Resources: c.Resources, RestartPolicy: c.RestartPolicy,
+				})
 		}
 	}
 	return kept
 }
 
-// requestsAnything reports whether a container requests anything. An init container that does not, such as the operator's
-// own, never decides what a pod requests.
+// requestsAnything reports whether a container requests anything. An init container that does not, such as
+// the operator's own, never decides what a pod requests.
 func requestsAnything(c corev1.Container) bool {
 	return len(c.Resources.Requests)+len(c.Resources.Limits)+len(c.Resources.Claims) > 0
 }
