@@ -39,8 +39,8 @@ func (Backend) Explain(
 	g scheduler.Gang, objs []client.Object, s scheduler.ClusterState,
 ) (scheduler.Explanation, bool) {
 	wl := find(g, objs)
-	if wl == nil || is(wl, kueuev1beta2.WorkloadQuotaReserved) || is(wl, kueuev1beta2.WorkloadFinished) ||
-		!active(wl) {
+	if wl == nil || isTrue(wl, kueuev1beta2.WorkloadQuotaReserved) || isTrue(wl, kueuev1beta2.WorkloadFinished) ||
+		!isActive(wl) {
 		return scheduler.Explanation{}, false
 	}
 	q, known := newQueues(s)
@@ -55,7 +55,7 @@ func (Backend) Explain(
 	if e, ok := clusterQueueUnusable(g, name, q); ok {
 		return e, true
 	}
-	v := waiting(g, wl)
+	v := waitingVerdict(g, wl)
 	switch v.Reason {
 	case scheduler.ReasonNotJudged:
 		if e, ok := behindOthers(g, q.cluster[name], q, s); ok {

@@ -9,11 +9,6 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-const (
-	localQueueResource   = "localqueues.kueue.x-k8s.io/"
-	clusterQueueResource = "clusterqueues.kueue.x-k8s.io/"
-)
-
 // localQueueUnusable explains that the gang's LocalQueue is missing or stopped.
 func localQueueUnusable(g scheduler.Gang, q queues) (scheduler.Explanation, bool) {
 	local := q.local[client.ObjectKey{Namespace: g.Namespace, Name: g.Queue}]
@@ -27,7 +22,7 @@ func localQueueUnusable(g scheduler.Gang, q queues) (scheduler.Explanation, bool
 			NextStep: fmt.Sprintf("name one that `kubectl get localqueues.kueue.x-k8s.io -n %s` lists "+
 				"in the label %s, or ask the admin to create %s", g.Namespace, QueueLabel, g.Queue),
 		}, true
-	case stopped(local.Spec.StopPolicy):
+	case isStopped(local.Spec.StopPolicy):
 		return queueStopped("LocalQueue", localQueueResource, local.Name, *local.Spec.StopPolicy), true
 	}
 	return scheduler.Explanation{}, false
@@ -47,7 +42,7 @@ func clusterQueueUnusable(g scheduler.Gang, name string, q queues) (scheduler.Ex
 				"ClusterQueue %s",
 				QueueLabel, name),
 		}, true
-	case stopped(cluster.Spec.StopPolicy):
+	case isStopped(cluster.Spec.StopPolicy):
 		return queueStopped("ClusterQueue", clusterQueueResource, name, *cluster.Spec.StopPolicy), true
 	case inactiveMessage(cluster) != "":
 		return scheduler.Explanation{

@@ -13,7 +13,7 @@ import (
 // priority class that the job names does not exist. Kueue rejects a class without its number, and without
 // both the gang would queue at another priority than the user asked for.
 func (b Backend) Objects(g scheduler.Gang) ([]client.Object, error) {
-	wl, err := workload(g)
+	wl, err := newWorkload(g)
 	if err != nil {
 		return nil, err
 	}

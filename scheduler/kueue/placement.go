@@ -13,16 +13,16 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// placement returns the placement by role of an admitted Workload, as Kueue injects it into the jobs of its
+// placementByRole returns the placement by role of an admitted Workload, as Kueue injects it into the jobs of its
 // own integrations (pkg/controller/jobframework/reconciler.go, getPodSetsInfoFromStatus; pkg/podset). Where
 // there is none, it returns a verdict that says why.
-func placement(
+func placementByRole(
 	g scheduler.Gang, wl *kueuev1beta2.Workload, objs []client.Object,
 ) (map[string]scheduler.Placement, *scheduler.Verdict) {
 	placements := map[string]scheduler.Placement{}
 	for _, r := range g.Roles {
 		name := podSetName(r)
-		a := assignment(wl, name)
+		a := assignmentOf(wl, name)
 		if a == nil {
 			continue // a role without ranks
 		}
@@ -43,21 +43,21 @@ func placement(
 					continue
 				}
 				if key := merge(&p, u); key != "" {
-					return nil, contradiction(fmt.Sprintf("admission check %s", check.Name), key)
+					return nil, conflictVerdict(fmt.Sprintf("admission check %s", check.Name), key)
 				}
 			}
 		}
 		if key := conflict(p, r.Template); key != "" {
-			return nil, contradiction("what Kueue adds", key)
+			return nil, conflictVerdict("what Kueue adds", key)
 		}
 		placements[r.Name] = p
 	}
 	return placements, nil
 }
 
-// contradiction returns the verdict on a gang whose placement contradicts its pods. Kueue fails its own jobs
+// conflictVerdict returns the verdict on a gang whose placement contradicts its pods. Kueue fails its own jobs
 // then (FailedToStart); the operator holds the gang, because an admin can resolve it.
-func contradiction(who, key string) *scheduler.Verdict {
+func conflictVerdict(who, key string) *scheduler.Verdict {
 	return &scheduler.Verdict{
 		Reason:   ReasonPlacementConflict,
 		Message:  fmt.Sprintf("%s sets %s to another value than it has", who, key),
@@ -72,7 +72,7 @@ func flavorPlacement(
 ) (p scheduler.Placement, missing string) {
 	flavors := slices.Compact(slices.Sorted(maps.Values(a.Flavors)))
 	for _, name := range flavors {
-		f := flavor(name, objs)
+		f := findFlavor(name, objs)
 		if f == nil {
 			return p, string(name)
 		}
@@ -88,12 +88,14 @@ func flavorPlacement(
 	}
 	// Kueue removes the gate when it has written the rank's node into the pod.
 	p.SchedulingGates = []corev1.PodSchedulingGate{{Name: kueuev1beta2.TopologySchedulingGate}}
-	if t := topologyRequest(annotationsOf(r)); t.Required == nil && t.Preferred == nil && t.Unconstrained == nil {
+	t := topologyRequest(annotationsOf(r))
+	if t.Required == nil && t.Preferred == nil && t.Unconstrained == nil {
 		p.Annotations = map[string]string{kueuev1beta2.PodSetUnconstrainedTopologyAnnotation: "true"}
 	}
 	return p, ""
 }
 
+// annotationsOf returns the annotations of the role's pods.
 func annotationsOf(r scheduler.Role) map[string]string {
 	if r.Template == nil {
 		return nil
@@ -101,7 +103,8 @@ func annotationsOf(r scheduler.Role) map[string]string {
 	return r.Template.Annotations
 }
 
-func flavor(name kueuev1beta2.ResourceFlavorReference, objs []client.Object) *kueuev1beta2.ResourceFlavor {
+// findFlavor returns the ResourceFlavor of a name, or nil.
+func findFlavor(name kueuev1beta2.ResourceFlavorReference, objs []client.Object) *kueuev1beta2.ResourceFlavor {
 	for _, o := range objs {
 		if f, ok := o.(*kueuev1beta2.ResourceFlavor); ok && f != nil && f.Name == string(name) {
 			return f

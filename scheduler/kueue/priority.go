@@ -10,10 +10,10 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// class returns the class that sets a gang's priority, or nil: the WorkloadPriorityClass of the job's label,
+// classOf returns the class that sets a gang's priority, or nil: the WorkloadPriorityClass of the job's label,
 // else the gang's PriorityClass, else that of the first role whose pods name one
 // (pkg/controller/jobframework/reconciler.go, ExtractPriority).
-func class(g scheduler.Gang) *kueuev1beta2.PriorityClassRef {
+func classOf(g scheduler.Gang) *kueuev1beta2.PriorityClassRef {
 	if name := g.JobLabels[PriorityClassLabel]; name != "" {
 		return kueuev1beta2.NewWorkloadPriorityClassRef(name)
 	}
@@ -33,7 +33,7 @@ func class(g scheduler.Gang) *kueuev1beta2.PriorityClassRef {
 type classKey struct{ Kind, Name string }
 
 func classKeyOf(g scheduler.Gang) classKey {
-	ref := class(g)
+	ref := classOf(g)
 	switch {
 	case ref == nil:
 		return classKey{}
@@ -43,12 +43,12 @@ func classKeyOf(g scheduler.Gang) classKey {
 	return classKey{Kind: string(ref.Kind), Name: ref.Name}
 }
 
-// priority returns the class and its number. Kueue resolves the number only for its own job integrations; the
+// priorityOf returns the class and its number. Kueue resolves the number only for its own job integrations; the
 // CRD rejects any other Workload that has a class without a number. A job without a class gets the number of
 // the cluster's default class but no reference to it: the default may change without the job, and a reference
 // cannot be removed again. An error means that the class does not exist.
-func priority(g scheduler.Gang) (*kueuev1beta2.PriorityClassRef, *int32, error) {
-	ref := class(g)
+func priorityOf(g scheduler.Gang) (*kueuev1beta2.PriorityClassRef, *int32, error) {
+	ref := classOf(g)
 	if ref == nil {
 		return nil, defaultPriority(g.ClusterObjects), nil
 	}
@@ -90,7 +90,8 @@ func valueOf(ref *kueuev1beta2.PriorityClassRef, objs []client.Object) *int32 {
 func defaultPriority(objs []client.Object) *int32 {
 	var value *int32
 	for _, o := range objs {
-		if c, ok := o.(*schedulingv1.PriorityClass); ok && c != nil && c.GlobalDefault && (value == nil || c.Value < *value) {
+		c, ok := o.(*schedulingv1.PriorityClass)
+		if ok && c != nil && c.GlobalDefault && (value == nil || c.Value < *value) {
 			value = new(c.Value)
 		}
 	}

@@ -15,6 +15,12 @@ var (
 	clusterQueueKind = kueuev1beta2.SchemeGroupVersion.WithKind("ClusterQueue")
 )
 
+// Prefixes of Explanation.Object.
+const (
+	localQueueResource   = "localqueues.kueue.x-k8s.io/"
+	clusterQueueResource = "clusterqueues.kueue.x-k8s.io/"
+)
+
 // queues holds the queues of the cluster.
 type queues struct {
 	local   map[client.ObjectKey]*kueuev1beta2.LocalQueue
@@ -55,8 +61,8 @@ func (q queues) share(h scheduler.Holder, c *kueuev1beta2.ClusterQueue) bool {
 	return other.Name == c.Name || c.Spec.CohortName != "" && other.Spec.CohortName == c.Spec.CohortName
 }
 
-// stopped reports whether the policy keeps a queue from starting jobs.
-func stopped(p *kueuev1beta2.StopPolicy) bool { return p != nil && *p != kueuev1beta2.None }
+// isStopped reports whether the policy keeps a queue from starting jobs.
+func isStopped(p *kueuev1beta2.StopPolicy) bool { return p != nil && *p != kueuev1beta2.None }
 
 // inactiveMessage returns why a ClusterQueue admits nothing, or "" when it is active.
 func inactiveMessage(q *kueuev1beta2.ClusterQueue) string {
@@ -83,7 +89,7 @@ func flavorQuotas(name corev1.ResourceName, c *kueuev1beta2.ClusterQueue) []flav
 				if r.Name == name {
 					nominal := scheduler.AmountsOf(corev1.ResourceList{name: r.NominalQuota})[name]
 					all = append(all, flavorQuota{
-						flavor: string(fl.Name), free: max(0, nominal-reserved(name, fl.Name, c)),
+						flavor: string(fl.Name), free: max(0, nominal-reservedQuota(name, fl.Name, c)),
 						nominal: nominal,
 					})
 				}
@@ -93,8 +99,8 @@ func flavorQuotas(name corev1.ResourceName, c *kueuev1beta2.ClusterQueue) []flav
 	return all
 }
 
-// reserved returns how much of a resource is reserved in a flavor of a ClusterQueue.
-func reserved(
+// reservedQuota returns how much of a resource is reserved in a flavor of a ClusterQueue.
+func reservedQuota(
 	name corev1.ResourceName, flavor kueuev1beta2.ResourceFlavorReference, c *kueuev1beta2.ClusterQueue,
 ) int64 {
 	for _, fl := range c.Status.FlavorsReservation {

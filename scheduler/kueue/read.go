@@ -42,21 +42,21 @@ func readWorkload(g scheduler.Gang, wl *kueuev1beta2.Workload, objs []client.Obj
 			Message: "the gang's Workload is being deleted; the ranks are given back and queue anew",
 		}
 		return holdOrYield(g, hold, yield)
-	case is(wl, kueuev1beta2.WorkloadFinished):
-		v := finished(g, wl)
+	case isTrue(wl, kueuev1beta2.WorkloadFinished):
+		v := finishedVerdict(g, wl)
 		return holdOrYield(g, v, v)
-	case !active(wl):
-		v := deactivated(wl)
+	case !isActive(wl):
+		v := deactivatedVerdict(wl)
 		v.Admitted = admittedCounts(g, wl)
 		return holdOrYield(g, v, v)
-	case is(wl, kueuev1beta2.WorkloadEvicted) && (g.HasPods || is(wl, kueuev1beta2.WorkloadQuotaReserved)):
-		v := evicted(g, wl)
+	case isTrue(wl, kueuev1beta2.WorkloadEvicted) && (g.HasPods || isTrue(wl, kueuev1beta2.WorkloadQuotaReserved)):
+		v := evictedVerdict(g, wl)
 		v.Admitted = admittedCounts(g, wl)
 		return holdOrYield(g, v, v)
-	case is(wl, kueuev1beta2.WorkloadQuotaReserved) && is(wl, kueuev1beta2.WorkloadAdmitted):
-		return admitted(g, wl, objs)
+	case isTrue(wl, kueuev1beta2.WorkloadQuotaReserved) && isTrue(wl, kueuev1beta2.WorkloadAdmitted):
+		return readAdmitted(g, wl, objs)
 	}
-	v := waiting(g, wl)
+	v := waitingVerdict(g, wl)
 	return holdOrYield(g, v, v)
 }
 
@@ -71,10 +71,10 @@ func holdOrYield(g scheduler.Gang, hold, yield scheduler.Verdict) scheduler.Verd
 	return hold
 }
 
-// admitted returns Go with the placement, or Hold as long as there is none.
-func admitted(g scheduler.Gang, wl *kueuev1beta2.Workload, objs []client.Object) scheduler.Verdict {
+// readAdmitted returns Go with the placement, or Hold as long as there is none.
+func readAdmitted(g scheduler.Gang, wl *kueuev1beta2.Workload, objs []client.Object) scheduler.Verdict {
 	counts := admittedCounts(g, wl)
-	placements, problem := placement(g, wl, objs)
+	placements, problem := placementByRole(g, wl, objs)
 	if problem != nil {
 		problem.Admission, problem.Judged, problem.Admitted = scheduler.Hold, true, counts
 		return *problem

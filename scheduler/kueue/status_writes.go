@@ -16,8 +16,8 @@ import (
 // are those of pkg/controller/jobframework, generatePodsReadyCondition. For a gang that has never been ready
 // nothing is written, which means the same to Kueue.
 func podsReadyWrite(wl *kueuev1beta2.Workload, status scheduler.GangStatus) *scheduler.Write {
-	before := condition(wl, kueuev1beta2.WorkloadPodsReady)
-	admitted := is(wl, kueuev1beta2.WorkloadAdmitted)
+	before := conditionOf(wl, kueuev1beta2.WorkloadPodsReady)
+	admitted := isTrue(wl, kueuev1beta2.WorkloadAdmitted)
 	after := metav1.Condition{
 		Type: kueuev1beta2.WorkloadPodsReady, Status: metav1.ConditionFalse,
 		Reason: kueuev1beta2.WorkloadWaitForStart, Message: "Not all pods are ready or succeeded",
@@ -89,7 +89,7 @@ func reclaimWrite(g scheduler.Gang, status scheduler.GangStatus, wl *kueuev1beta
 // eviction").
 func handBackWrite(wl *kueuev1beta2.Workload, now metav1.Time) *scheduler.Write {
 	after := wl.DeepCopy()
-	eviction := condition(after, kueuev1beta2.WorkloadEvicted).DeepCopy()
+	eviction := conditionOf(after, kueuev1beta2.WorkloadEvicted).DeepCopy()
 	requeued := metav1.ConditionFalse
 	// Gangs that were evicted for another reason wait first: for a backoff, a queue that starts again, or a
 	// person who activates the Workload. Kueue itself requeues them.
@@ -108,7 +108,7 @@ func handBackWrite(wl *kueuev1beta2.Workload, now metav1.Time) *scheduler.Write 
 // setNotAdmitted updates the Workload for the loss of its reservation (pkg/workload/admissionchecks.go,
 // SyncAdmittedCondition).
 func setNotAdmitted(wl *kueuev1beta2.Workload, now metav1.Time) {
-	c := condition(wl, kueuev1beta2.WorkloadAdmitted)
+	c := conditionOf(wl, kueuev1beta2.WorkloadAdmitted)
 	if c == nil || c.Status != metav1.ConditionTrue {
 		return
 	}

@@ -17,9 +17,9 @@ var _ scheduler.StatusSyncer = Backend{}
 // reconciler, except that an eviction precedes what is optional (Kueue's issue 14811): nothing may keep quota
 // from those who wait for it.
 //
-//	finished, being deleted, job gone, job over, evicted   once no pod is left: remove the finalizer, finish, or
-//	                                                       hand the quota back
-//	otherwise                                              PodsReady, then reclaimablePods
+//	finished, being deleted, job gone,   once no pod is left: remove the finalizer, finish, or hand the
+//	job over, evicted                    quota back
+//	otherwise                            PodsReady, then reclaimablePods
 func (b Backend) SyncStatus(
 	g scheduler.Gang, status scheduler.GangStatus, objs []client.Object,
 ) []scheduler.Write {
@@ -41,8 +41,8 @@ func (b Backend) SyncStatus(
 
 // nextWrite returns the next write to one Workload, or nil when it is up to date.
 func nextWrite(g scheduler.Gang, status scheduler.GangStatus, wl *kueuev1beta2.Workload) *scheduler.Write {
-	ended := is(wl, kueuev1beta2.WorkloadFinished) || wl.DeletionTimestamp != nil
-	evicted := is(wl, kueuev1beta2.WorkloadEvicted) && is(wl, kueuev1beta2.WorkloadQuotaReserved)
+	ended := isTrue(wl, kueuev1beta2.WorkloadFinished) || wl.DeletionTimestamp != nil
+	evicted := isTrue(wl, kueuev1beta2.WorkloadEvicted) && isTrue(wl, kueuev1beta2.WorkloadQuotaReserved)
 	releasing := ended || status.Gone || status.Finished || evicted
 	switch {
 	case releasing && status.PodsLeft > 0:

@@ -30,12 +30,12 @@ const (
 
 // The verdicts in this file carry no Admission, which depends on whether the gang has pods; Read sets it.
 
-// waiting returns the verdict on a Workload that is not admitted: what it waits for, in Kueue's words.
-func waiting(g scheduler.Gang, wl *kueuev1beta2.Workload) scheduler.Verdict {
-	if is(wl, kueuev1beta2.WorkloadQuotaReserved) {
-		return checksPending(g, wl)
+// waitingVerdict returns the verdict on a Workload that is not admitted: what it waits for, in Kueue's words.
+func waitingVerdict(g scheduler.Gang, wl *kueuev1beta2.Workload) scheduler.Verdict {
+	if isTrue(wl, kueuev1beta2.WorkloadQuotaReserved) {
+		return checksPendingVerdict(g, wl)
 	}
-	c := condition(wl, kueuev1beta2.WorkloadQuotaReserved)
+	c := conditionOf(wl, kueuev1beta2.WorkloadQuotaReserved)
 	if c == nil || c.Message == "" {
 		return scheduler.Verdict{
 			Reason:   scheduler.ReasonNotJudged,
@@ -43,10 +43,10 @@ func waiting(g scheduler.Gang, wl *kueuev1beta2.Workload) scheduler.Verdict {
 			NextStep: queueStep(g) + "; if it is, see that Kueue's manager runs",
 		}
 	}
-	e := condition(wl, kueuev1beta2.WorkloadEvicted)
-	if e != nil && is(wl, kueuev1beta2.WorkloadEvicted) && c.Message == e.Message {
-		// Kueue has said nothing new since handBack returned the quota with the message of the eviction.
-		return evicted(g, wl)
+	e := conditionOf(wl, kueuev1beta2.WorkloadEvicted)
+	if e != nil && isTrue(wl, kueuev1beta2.WorkloadEvicted) && c.Message == e.Message {
+		// Kueue has said nothing new since handBackWrite returned the quota with the message of the eviction.
+		return evictedVerdict(g, wl)
 	}
 	v := scheduler.Verdict{
 		Judged: true, Reason: c.Reason, Message: stableMessage(c.Message),
@@ -63,9 +63,9 @@ func waiting(g scheduler.Gang, wl *kueuev1beta2.Workload) scheduler.Verdict {
 	return v
 }
 
-// checksPending returns the verdict on a Workload that has quota but is not admitted: what every open
+// checksPendingVerdict returns the verdict on a Workload that has quota but is not admitted: what every open
 // admission check says, ordered by name.
-func checksPending(g scheduler.Gang, wl *kueuev1beta2.Workload) scheduler.Verdict {
+func checksPendingVerdict(g scheduler.Gang, wl *kueuev1beta2.Workload) scheduler.Verdict {
 	var open []kueuev1beta2.AdmissionCheckState
 	for _, check := range wl.Status.AdmissionChecks {
 		if check.State != kueuev1beta2.CheckStateReady {
@@ -91,17 +91,17 @@ func checksPending(g scheduler.Gang, wl *kueuev1beta2.Workload) scheduler.Verdic
 	}
 	if len(states) == 0 {
 		v.Message = "quota is reserved; Kueue has not admitted the Workload yet"
-		if c := condition(wl, kueuev1beta2.WorkloadAdmitted); c != nil && c.Message != "" {
+		if c := conditionOf(wl, kueuev1beta2.WorkloadAdmitted); c != nil && c.Message != "" {
 			v.Message = "quota is reserved; " + oneLine(c.Message)
 		}
 	}
 	return v
 }
 
-// evicted returns the verdict on a Workload that Kueue evicted. The reason is that of the condition:
+// evictedVerdict returns the verdict on a Workload that Kueue evicted. The reason is that of the condition:
 // Preempted, PodsReadyTimeout, LocalQueueStopped and so on.
-func evicted(g scheduler.Gang, wl *kueuev1beta2.Workload) scheduler.Verdict {
-	c := condition(wl, kueuev1beta2.WorkloadEvicted)
+func evictedVerdict(g scheduler.Gang, wl *kueuev1beta2.Workload) scheduler.Verdict {
+	c := conditionOf(wl, kueuev1beta2.WorkloadEvicted)
 	v := scheduler.Verdict{
 		Judged: true, Reason: cmp.Or(c.Reason, kueuev1beta2.WorkloadEvicted),
 		Message: stableMessage(c.Message),
@@ -120,24 +120,24 @@ func evicted(g scheduler.Gang, wl *kueuev1beta2.Workload) scheduler.Verdict {
 	return v
 }
 
-// deactivated returns the verdict on a Workload whose spec.active is false.
-func deactivated(wl *kueuev1beta2.Workload) scheduler.Verdict {
+// deactivatedVerdict returns the verdict on a Workload whose spec.active is false.
+func deactivatedVerdict(wl *kueuev1beta2.Workload) scheduler.Verdict {
 	v := scheduler.Verdict{
 		Judged: true, Reason: ReasonDeactivated, Message: "The workload is deactivated",
 		NextStep: activateStep(wl),
 	}
-	c := condition(wl, kueuev1beta2.WorkloadEvicted)
-	if c != nil && is(wl, kueuev1beta2.WorkloadEvicted) &&
+	c := conditionOf(wl, kueuev1beta2.WorkloadEvicted)
+	if c != nil && isTrue(wl, kueuev1beta2.WorkloadEvicted) &&
 		strings.HasPrefix(c.Reason, kueuev1beta2.WorkloadDeactivated) && c.Message != "" {
 		v.Message = stableMessage(c.Message)
 	}
 	return v
 }
 
-// finished returns the verdict on a Workload that was declared finished although the job is not: by Kueue,
+// finishedVerdict returns the verdict on a Workload that was declared finished although the job is not: by Kueue,
 // when it could not see the job, or by hand. Its quota is lost.
-func finished(g scheduler.Gang, wl *kueuev1beta2.Workload) scheduler.Verdict {
-	c := condition(wl, kueuev1beta2.WorkloadFinished)
+func finishedVerdict(g scheduler.Gang, wl *kueuev1beta2.Workload) scheduler.Verdict {
+	c := conditionOf(wl, kueuev1beta2.WorkloadFinished)
 	return scheduler.Verdict{
 		Judged: true, Reason: ReasonWorkloadFinished,
 		Message: oneLine(fmt.Sprintf("the gang's Workload is declared finished (%s: %s), so it holds no "+

@@ -16,9 +16,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// workload returns the Workload of a gang. It leaves spec.active to Kueue and to admins.
-func workload(g scheduler.Gang) (*kueuev1beta2.Workload, error) {
-	ref, value, err := priority(g)
+// newWorkload returns the Workload of a gang. It leaves spec.active to Kueue and to admins.
+func newWorkload(g scheduler.Gang) (*kueuev1beta2.Workload, error) {
+	ref, value, err := priorityOf(g)
 	if err != nil {
 		return nil, err
 	}

@@ -8,21 +8,21 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// condition returns the Workload's condition of a type, or nil.
-func condition(wl *kueuev1beta2.Workload, kind string) *metav1.Condition {
+// conditionOf returns the Workload's condition of a type, or nil.
+func conditionOf(wl *kueuev1beta2.Workload, kind string) *metav1.Condition {
 	return meta.FindStatusCondition(wl.Status.Conditions, kind)
 }
 
-// is reports whether the Workload's condition of a type is True.
-func is(wl *kueuev1beta2.Workload, kind string) bool {
+// isTrue reports whether the Workload's condition of a type is True.
+func isTrue(wl *kueuev1beta2.Workload, kind string) bool {
 	return meta.IsStatusConditionTrue(wl.Status.Conditions, kind)
 }
 
-// active reports whether Kueue may admit the Workload.
-func active(wl *kueuev1beta2.Workload) bool { return wl.Spec.Active == nil || *wl.Spec.Active }
+// isActive reports whether Kueue may admit the Workload.
+func isActive(wl *kueuev1beta2.Workload) bool { return wl.Spec.Active == nil || *wl.Spec.Active }
 
-// assignment returns what Kueue assigned to a pod set, or nil while the Workload has no admission.
-func assignment(wl *kueuev1beta2.Workload, name kueuev1beta2.PodSetReference) *kueuev1beta2.PodSetAssignment {
+// assignmentOf returns what Kueue assigned to a pod set, or nil while the Workload has no admission.
+func assignmentOf(wl *kueuev1beta2.Workload, name kueuev1beta2.PodSetReference) *kueuev1beta2.PodSetAssignment {
 	if wl.Status.Admission == nil {
 		return nil
 	}
@@ -38,7 +38,7 @@ func assignment(wl *kueuev1beta2.Workload, name kueuev1beta2.PodSetReference) *k
 func admittedCounts(g scheduler.Gang, wl *kueuev1beta2.Workload) map[string]int32 {
 	var counts map[string]int32
 	for _, r := range g.Roles {
-		a := assignment(wl, podSetName(r))
+		a := assignmentOf(wl, podSetName(r))
 		if a == nil || a.Count == nil || *a.Count >= r.Replicas {
 			continue
 		}
