@@ -104,7 +104,8 @@ func gpus(n int64) corev1.ResourceList {
 	return corev1.ResourceList{gpu: *resource.NewQuantity(n, resource.DecimalSI)}
 }
 
-// unschedulable is the verdict of a scheduler that has tried the gang, and own the explanation that repeats it.
+// unschedulable is the verdict of a scheduler that has tried the gang, and own the explanation that repeats
+// it.
 var (
 	unschedulable = scheduler.Verdict{
 		Admission: scheduler.Go, Judged: true, Reason: scheduler.ReasonUnschedulable, Message: "no room",

@@ -37,8 +37,9 @@ const (
 	patience = 3 * time.Minute
 )
 
-// TestProtocol plays jobs by hand against the real Kueue, with what the backend asks for, reads and reports: everything
-// that the operator does but its decisions. The gangs are of 4 ranks with 2 GPUs each, and the quota is 8.
+// TestProtocol plays jobs by hand against the real Kueue, with what the backend asks for, reads and reports:
+// everything that the operator does but its decisions. The gangs are of 4 ranks with 2 GPUs each, and the
+// quota is 8.
 func TestProtocol(t *testing.T) {
 	s := newStage(t)
 	first := s.job("first", nil)
@@ -52,7 +53,9 @@ func TestProtocol(t *testing.T) {
 	}
 
 	t.Run("a higher priority preempts, and the place is kept", func(t *testing.T) {
-		urgent := s.job("urgent", func(g *scheduler.Gang) { g.JobLabels[kueue.PriorityClassLabel] = "production" })
+		urgent := s.job("urgent", func(g *scheduler.Gang) {
+			g.JobLabels[kueue.PriorityClassLabel] = "production"
+		})
 		urgent.until("waits for the victim", scheduler.Hold, scheduler.ReasonQuotaExceeded)
 		v := first.until("preempted", scheduler.Yield, kueuev1beta2.WorkloadEvictedByPreemption)
 		if strings.Contains(v.Message, "UID") {
@@ -60,8 +63,10 @@ func TestProtocol(t *testing.T) {
 		}
 		first.quiet() // pods are there: nothing may be handed back
 		first.deletePods()
-		first.until("preempted, handed back or queued again", scheduler.Hold, kueuev1beta2.WorkloadEvictedByPreemption, scheduler.ReasonQuotaExceeded)
-		if wl := first.workload(); wl.Status.Admission != nil || meta.IsStatusConditionTrue(wl.Status.Conditions, kueuev1beta2.WorkloadQuotaReserved) {
+		first.until("preempted, handed back or queued again", scheduler.Hold,
+			kueuev1beta2.WorkloadEvictedByPreemption, scheduler.ReasonQuotaExceeded)
+		if wl := first.workload(); wl.Status.Admission != nil || meta.IsStatusConditionTrue(wl.Status.Conditions,
+			kueuev1beta2.WorkloadQuotaReserved) {
 			t.Error("the quota of the preempted gang was not handed back")
 		}
 		urgent.until("let in", scheduler.Go, "")
@@ -125,9 +130,13 @@ func TestProtocol(t *testing.T) {
 	})
 
 	t.Run("partial admission", func(t *testing.T) {
-		third := s.job("third", func(g *scheduler.Gang) { g.Roles[0].Replicas, g.Roles[0].MinAvailable, g.MinAvailable = 2, 2, 2 })
+		third := s.job("third", func(g *scheduler.Gang) {
+			g.Roles[0].Replicas, g.Roles[0].MinAvailable, g.MinAvailable = 2, 2, 2
+		})
 		third.until("let in", scheduler.Go, "")
-		elastic := s.job("elastic", func(g *scheduler.Gang) { g.Roles[0].MinAvailable, g.MinAvailable = 2, 2 })
+		elastic := s.job("elastic", func(g *scheduler.Gang) {
+			g.Roles[0].MinAvailable, g.MinAvailable = 2, 2
+		})
 		v := elastic.until("let in in part", scheduler.Go, "")
 		if v.Admitted["Worker"] != 2 {
 			t.Errorf("let in are %v, want 2 workers", v.Admitted)
@@ -165,7 +174,8 @@ type stage struct {
 
 func newStage(t *testing.T) *stage {
 	c, err := localcluster.Up(t.Context(), localcluster.Options{
-		Dir: filepath.Join(t.TempDir(), "cluster"), Schedulers: []string{localcluster.SchedulerKueue}, Attached: true, Progress: t.Output(),
+		Dir: filepath.Join(t.TempDir(), "cluster"), Schedulers: []string{localcluster.SchedulerKueue},
+		Attached: true, Progress: t.Output(),
 		CRDs: []string{"../../deploy/crd"},
 	})
 	if err != nil {

@@ -39,7 +39,9 @@ func (Backend) Explain(
 	g scheduler.Gang, objs []client.Object, s scheduler.ClusterState,
 ) (scheduler.Explanation, bool) {
 	wl := find(g, objs)
-	if wl == nil || isTrue(wl, kueuev1beta2.WorkloadQuotaReserved) || isTrue(wl, kueuev1beta2.WorkloadFinished) ||
+	if wl == nil || isTrue(
+		wl, kueuev1beta2.WorkloadQuotaReserved,
+	) || isTrue(wl, kueuev1beta2.WorkloadFinished) ||
 		!isActive(wl) {
 		return scheduler.Explanation{}, false
 	}

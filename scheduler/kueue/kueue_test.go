@@ -45,15 +45,22 @@ func cluster() []client.Object {
 		&kueuev1beta2.ResourceFlavor{
 			ObjectMeta: metav1.ObjectMeta{Name: "h100"},
 			Spec: kueuev1beta2.ResourceFlavorSpec{
-				NodeLabels:  map[string]string{"example.com/gpu": "h100"},
-				Tolerations: []corev1.Toleration{{Key: "example.com/gpu", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}},
+				NodeLabels: map[string]string{"example.com/gpu": "h100"},
+				Tolerations: []corev1.Toleration{
+					{
+						Key: "example.com/gpu", Operator: corev1.TolerationOpExists,
+						Effect: corev1.TaintEffectNoSchedule,
+					},
+				},
 			},
 		},
 		&kueuev1beta2.ResourceFlavor{
 			ObjectMeta: metav1.ObjectMeta{Name: "default"},
 			Spec: kueuev1beta2.ResourceFlavorSpec{
-				NodeLabels:  map[string]string{"example.com/pool": "training"},
-				Tolerations: []corev1.Toleration{{Key: "example.com/pool", Operator: corev1.TolerationOpExists}},
+				NodeLabels: map[string]string{"example.com/pool": "training"},
+				Tolerations: []corev1.Toleration{
+					{Key: "example.com/pool", Operator: corev1.TolerationOpExists},
+				},
 			},
 		},
 	}
@@ -97,18 +104,26 @@ func dialect() schedulertest.Dialect {
 		},
 		GroupOf: func(p *corev1.Pod) string { return p.Annotations[kueuev1beta2.WorkloadAnnotation] },
 		UnsupportedGangs: []schedulertest.UnsupportedGang{
-			refusal("queue that no queue can be called", scheduler.PathQueue, func(g *scheduler.Gang) { g.Queue = "Research!" }),
-			refusal("resources for the gang", scheduler.PathMinResources, func(g *scheduler.Gang) { g.MinResourcesGiven = true }),
+			refusal("queue that no queue can be called", scheduler.PathQueue, func(g *scheduler.Gang) {
+				g.Queue = "Research!"
+			}),
+			refusal("resources for the gang", scheduler.PathMinResources, func(g *scheduler.Gang) {
+				g.MinResourcesGiven = true
+			}),
 			refusal("a role of which no rank is needed", scheduler.PathMinAvailable, func(g *scheduler.Gang) {
 				g.Roles = append(g.Roles, scheduler.Role{Name: "Evaluator", Replicas: 1})
 			}),
 			refusal("fewer than all ranks of two roles", scheduler.PathMinAvailable, func(g *scheduler.Gang) {
-				g.Roles = []scheduler.Role{{Name: "PS", Replicas: 2, MinAvailable: 1}, {Name: "Worker", Replicas: 3, MinAvailable: 1}}
+				g.Roles = []scheduler.Role{
+					{Name: "PS", Replicas: 2, MinAvailable: 1},
+					{Name: "Worker", Replicas: 3, MinAvailable: 1},
+				}
 				g.MinAvailable = 2
 			}),
 			refusal("more roles than a Workload has pod sets", "spec.replicaSpecs", func(g *scheduler.Gang) {
 				for i := range 18 {
-					g.Roles = append(g.Roles, scheduler.Role{Name: fmt.Sprintf("Extra%d", i), Replicas: 1, MinAvailable: 1})
+					g.Roles = append(g.Roles,
+						scheduler.Role{Name: fmt.Sprintf("Extra%d", i), Replicas: 1, MinAvailable: 1})
 				}
 				g.MinAvailable += 18
 			}),
@@ -131,10 +146,12 @@ func TestRefuses(t *testing.T) {
 		path   string
 	}{
 		"no queue": {
-			"Kueue lets in through a queue only", func(g *scheduler.Gang) { g.Queue, g.JobLabels = "", nil }, scheduler.PathQueue,
+			"Kueue lets in through a queue only", func(g *scheduler.Gang) { g.Queue, g.JobLabels = "", nil },
+			scheduler.PathQueue,
 		},
 		"no label": {
-			"Kueue's pod integration would gate the ranks", func(g *scheduler.Gang) { g.JobLabels = nil }, "metadata.labels[kueue.x-k8s.io/queue-name]",
+			"Kueue's pod integration would gate the ranks", func(g *scheduler.Gang) { g.JobLabels = nil },
+			"metadata.labels[kueue.x-k8s.io/queue-name]",
 		},
 		"two topologies": {
 			"one of them would be ignored", func(g *scheduler.Gang) {
@@ -143,10 +160,12 @@ func TestRefuses(t *testing.T) {
 			}, in(kueuev1beta2.PodSetPreferredTopologyAnnotation),
 		},
 		"a topology that is no boolean": {
-			"Kueue refuses the pods", annotation(kueuev1beta2.PodSetUnconstrainedTopologyAnnotation, "maybe"), in(kueuev1beta2.PodSetUnconstrainedTopologyAnnotation),
+			"Kueue refuses the pods", annotation(kueuev1beta2.PodSetUnconstrainedTopologyAnnotation, "maybe"),
+			in(kueuev1beta2.PodSetUnconstrainedTopologyAnnotation),
 		},
 		"a slice without a size": {
-			"it would be ignored", annotation(kueuev1beta2.PodSetSliceRequiredTopologyAnnotation, "rack"), in(kueuev1beta2.PodSetSliceSizeAnnotation),
+			"it would be ignored", annotation(kueuev1beta2.PodSetSliceRequiredTopologyAnnotation, "rack"),
+			in(kueuev1beta2.PodSetSliceSizeAnnotation),
 		},
 		"a slice size that is no number": {
 			"it would be ignored", func(g *scheduler.Gang) {
@@ -155,10 +174,13 @@ func TestRefuses(t *testing.T) {
 			}, in(kueuev1beta2.PodSetSliceSizeAnnotation),
 		},
 		"layers that are none": {
-			"they would be ignored", annotation(kueuev1beta2.PodSetSliceRequiredTopologyConstraintsAnnotation, "[]"), in(kueuev1beta2.PodSetSliceRequiredTopologyConstraintsAnnotation),
+			"they would be ignored",
+			annotation(kueuev1beta2.PodSetSliceRequiredTopologyConstraintsAnnotation, "[]"),
+			in(kueuev1beta2.PodSetSliceRequiredTopologyConstraintsAnnotation),
 		},
 		"a time that is none": {
-			"it would be ignored", func(g *scheduler.Gang) { g.JobLabels[kueue.MaxExecTimeLabel] = "1h" }, "metadata.labels[kueue.x-k8s.io/max-exec-time-seconds]",
+			"it would be ignored", func(g *scheduler.Gang) { g.JobLabels[kueue.MaxExecTimeLabel] = "1h" },
+			"metadata.labels[kueue.x-k8s.io/max-exec-time-seconds]",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -186,10 +208,13 @@ func invites(s schedulertest.GroupState) schedulertest.GroupState {
 	return s
 }
 
-func cond(kind string, status metav1.ConditionStatus, reason, message string) func(*kueuev1beta2.Workload, int) {
+func cond(
+	kind string, status metav1.ConditionStatus, reason, message string,
+) func(*kueuev1beta2.Workload, int) {
 	return func(wl *kueuev1beta2.Workload, n int) {
 		meta.SetStatusCondition(&wl.Status.Conditions, metav1.Condition{
-			Type: kind, Status: status, Reason: reason, Message: strings.ReplaceAll(message, "%n", fmt.Sprint(n)),
+			Type: kind, Status: status, Reason: reason,
+			Message:            strings.ReplaceAll(message, "%n", fmt.Sprint(n)),
 			LastTransitionTime: metav1.NewTime(time.Date(2026, 11, 1, 12, 0, n, 0, time.UTC)),
 		})
 	}
@@ -206,7 +231,8 @@ func admission(flavor string, missing int32) func(*kueuev1beta2.Workload, int) {
 			wl.Status.Admission.PodSetAssignments = append(wl.Status.Admission.PodSetAssignments, kueuev1beta2.PodSetAssignment{
 				Name: set.Name, Count: &count,
 				Flavors: map[corev1.ResourceName]kueuev1beta2.ResourceFlavorReference{
-					"cpu": "default", "memory": "default", "nvidia.com/gpu": kueuev1beta2.ResourceFlavorReference(flavor),
+					"cpu": "default", "memory": "default",
+					"nvidia.com/gpu": kueuev1beta2.ResourceFlavorReference(flavor),
 				},
 			})
 		}
@@ -214,18 +240,23 @@ func admission(flavor string, missing int32) func(*kueuev1beta2.Workload, int) {
 }
 
 var (
-	reserved  = cond(kueuev1beta2.WorkloadQuotaReserved, metav1.ConditionTrue, "QuotaReserved", "Quota reserved in ClusterQueue gpus")
-	admitted  = cond(kueuev1beta2.WorkloadAdmitted, metav1.ConditionTrue, "Admitted", "The workload is admitted")
+	reserved = cond(kueuev1beta2.WorkloadQuotaReserved, metav1.ConditionTrue, "QuotaReserved",
+		"Quota reserved in ClusterQueue gpus")
+	admitted = cond(kueuev1beta2.WorkloadAdmitted, metav1.ConditionTrue, "Admitted",
+		"The workload is admitted")
 	preempted = cond(kueuev1beta2.WorkloadEvicted, metav1.ConditionTrue, "Preempted",
-		"Preempted to accommodate a workload (UID: uid-%n, JobUID: job-%n) due to prioritization in the ClusterQueue; preemptor path: /gpus; preemptee path: /gpus")
+		"Preempted to accommodate a workload (UID: uid-%n, JobUID: job-%n) due to prioritization in the "+
+			"ClusterQueue; preemptor path: /gpus; preemptee path: /gpus")
 	noQuota = cond(kueuev1beta2.WorkloadQuotaReserved, metav1.ConditionFalse, "Pending",
-		"couldn't assign flavors to pod set worker: insufficient unused quota for nvidia.com/gpu in flavor h100, 4 more needed")
+		"couldn't assign flavors to pod set worker: insufficient unused quota for nvidia.com/gpu in "+
+			"flavor h100, 4 more needed")
 )
 
 func check(state kueuev1beta2.CheckState, message string) func(*kueuev1beta2.Workload, int) {
 	return func(wl *kueuev1beta2.Workload, n int) {
 		wl.Status.AdmissionChecks = append(wl.Status.AdmissionChecks, kueuev1beta2.AdmissionCheckState{
-			Name: "provision", State: state, Message: message, LastTransitionTime: metav1.NewTime(time.Date(2026, 11, 1, 12, 0, n, 0, time.UTC)),
+			Name: "provision", State: state, Message: message,
+			LastTransitionTime: metav1.NewTime(time.Date(2026, 11, 1, 12, 0, n, 0, time.UTC)),
 		})
 	}
 }
@@ -243,19 +274,32 @@ func sayings() []schedulertest.GroupState {
 	return []schedulertest.GroupState{
 		saying("nothing"),
 		saying("no quota", noQuota),
-		saying("no such queue", cond(kueuev1beta2.WorkloadQuotaReserved, metav1.ConditionFalse, "Inadmissible", "LocalQueue research doesn't exist")),
+		saying("no such queue",
+			cond(kueuev1beta2.WorkloadQuotaReserved, metav1.ConditionFalse, "Inadmissible",
+				"LocalQueue research doesn't exist")),
 		saying("reserved, not admitted", reserved, on),
 		saying("a check is open", reserved, on, check(kueuev1beta2.CheckStatePending, "waiting for\nnodes")),
 		invites(saying("admitted", reserved, admitted, on)),
-		invites(saying("admitted, ready", reserved, admitted, on, cond(kueuev1beta2.WorkloadPodsReady, metav1.ConditionTrue, "Started", "All pods reached readiness and the workload is running"))),
+		invites(
+			saying("admitted, ready", reserved, admitted, on,
+				cond(kueuev1beta2.WorkloadPodsReady, metav1.ConditionTrue, "Started",
+					"All pods reached readiness and the workload is running")),
+		),
 		saying("admitted on a flavour that is gone", reserved, admitted, admission("gone", 0)),
 		saying("preempted", reserved, admitted, on, preempted),
 		saying("preempted, handed back", preempted, handedBack),
 		saying("preempted, waiting again", preempted, noQuota),
-		saying("timed out", reserved, admitted, on, cond(kueuev1beta2.WorkloadEvicted, metav1.ConditionTrue, "PodsReadyTimeout", "Exceeded the PodsReady timeout team-a/bert")),
-		saying("stopped", reserved, admitted, on, cond(kueuev1beta2.WorkloadEvicted, metav1.ConditionTrue, "LocalQueueStopped", "The LocalQueue is stopped")),
+		saying("timed out", reserved, admitted, on,
+			cond(kueuev1beta2.WorkloadEvicted, metav1.ConditionTrue, "PodsReadyTimeout",
+				"Exceeded the PodsReady timeout team-a/bert")),
+		saying("stopped", reserved, admitted, on,
+			cond(kueuev1beta2.WorkloadEvicted, metav1.ConditionTrue, "LocalQueueStopped",
+				"The LocalQueue is stopped")),
 		saying("deactivated", deactivated),
-		saying("finished by somebody", cond(kueuev1beta2.WorkloadFinished, metav1.ConditionTrue, "OutOfSync", "The prebuilt workload is out of sync with its user job")),
-		saying("a condition of a later Kueue", cond("Hibernating", metav1.ConditionTrue, "Cold", "it is winter")),
+		saying("finished by somebody",
+			cond(kueuev1beta2.WorkloadFinished, metav1.ConditionTrue, "OutOfSync",
+				"The prebuilt workload is out of sync with its user job")),
+		saying("a condition of a later Kueue",
+			cond("Hibernating", metav1.ConditionTrue, "Cold", "it is winter")),
 	}
 }

@@ -31,7 +31,8 @@ func quotaReason(message string) string {
 // role must stay within, or in all of it (pkg/cache/scheduler/tas_flavor_snapshot.go, notFitMessage).
 func noDomain(message string) bool {
 	return strings.Contains(message, "topology ") &&
-		(strings.Contains(message, " allows to fit only ") || strings.Contains(message, " doesn't allow to fit"))
+		(strings.Contains(message, " allows to fit only ") || strings.Contains(message,
+			" doesn't allow to fit"))
 }
 
 var (

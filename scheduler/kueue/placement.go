@@ -13,9 +13,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// placementByRole returns the placement by role of an admitted Workload, as Kueue injects it into the jobs of its
-// own integrations (pkg/controller/jobframework/reconciler.go, getPodSetsInfoFromStatus; pkg/podset). Where
-// there is none, it returns a verdict that says why.
+// placementByRole returns the placement by role of an admitted Workload, as Kueue injects it into the jobs of
+// its own integrations (pkg/controller/jobframework/reconciler.go, getPodSetsInfoFromStatus; pkg/podset).
+// Where there is none, it returns a verdict that says why.
 func placementByRole(
 	g scheduler.Gang, wl *kueuev1beta2.Workload, objs []client.Object,
 ) (map[string]scheduler.Placement, *scheduler.Verdict) {
@@ -55,8 +55,8 @@ func placementByRole(
 	return placements, nil
 }
 
-// conflictVerdict returns the verdict on a gang whose placement contradicts its pods. Kueue fails its own jobs
-// then (FailedToStart); the operator holds the gang, because an admin can resolve it.
+// conflictVerdict returns the verdict on a gang whose placement contradicts its pods. Kueue fails its own
+// jobs then (FailedToStart); the operator holds the gang, because an admin can resolve it.
 func conflictVerdict(who, key string) *scheduler.Verdict {
 	return &scheduler.Verdict{
 		Reason:   ReasonPlacementConflict,
@@ -104,7 +104,9 @@ func annotationsOf(r scheduler.Role) map[string]string {
 }
 
 // findFlavor returns the ResourceFlavor of a name, or nil.
-func findFlavor(name kueuev1beta2.ResourceFlavorReference, objs []client.Object) *kueuev1beta2.ResourceFlavor {
+func findFlavor(
+	name kueuev1beta2.ResourceFlavorReference, objs []client.Object,
+) *kueuev1beta2.ResourceFlavor {
 	for _, o := range objs {
 		if f, ok := o.(*kueuev1beta2.ResourceFlavor); ok && f != nil && f.Name == string(name) {
 			return f

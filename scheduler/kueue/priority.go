@@ -10,8 +10,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// classOf returns the class that sets a gang's priority, or nil: the WorkloadPriorityClass of the job's label,
-// else the gang's PriorityClass, else that of the first role whose pods name one
+// classOf returns the class that sets a gang's priority, or nil: the WorkloadPriorityClass of the job's
+// label, else the gang's PriorityClass, else that of the first role whose pods name one
 // (pkg/controller/jobframework/reconciler.go, ExtractPriority).
 func classOf(g scheduler.Gang) *kueuev1beta2.PriorityClassRef {
 	if name := g.JobLabels[PriorityClassLabel]; name != "" {
@@ -43,10 +43,10 @@ func classKeyOf(g scheduler.Gang) classKey {
 	return classKey{Kind: string(ref.Kind), Name: ref.Name}
 }
 
-// priorityOf returns the class and its number. Kueue resolves the number only for its own job integrations; the
-// CRD rejects any other Workload that has a class without a number. A job without a class gets the number of
-// the cluster's default class but no reference to it: the default may change without the job, and a reference
-// cannot be removed again. An error means that the class does not exist.
+// priorityOf returns the class and its number. Kueue resolves the number only for its own job integrations;
+// the CRD rejects any other Workload that has a class without a number. A job without a class gets the number
+// of the cluster's default class but no reference to it: the default may change without the job, and a
+// reference cannot be removed again. An error means that the class does not exist.
 func priorityOf(g scheduler.Gang) (*kueuev1beta2.PriorityClassRef, *int32, error) {
 	ref := classOf(g)
 	if ref == nil {

@@ -49,7 +49,8 @@ func readWorkload(g scheduler.Gang, wl *kueuev1beta2.Workload, objs []client.Obj
 		v := deactivatedVerdict(wl)
 		v.Admitted = admittedCounts(g, wl)
 		return holdOrYield(g, v, v)
-	case isTrue(wl, kueuev1beta2.WorkloadEvicted) && (g.HasPods || isTrue(wl, kueuev1beta2.WorkloadQuotaReserved)):
+	case isTrue(wl, kueuev1beta2.WorkloadEvicted) && (g.HasPods || isTrue(wl,
+		kueuev1beta2.WorkloadQuotaReserved)):
 		v := evictedVerdict(g, wl)
 		v.Admitted = admittedCounts(g, wl)
 		return holdOrYield(g, v, v)

@@ -26,7 +26,9 @@ var now = metav1.NewTime(time.Date(2026, 11, 1, 13, 0, 0, 0, time.UTC))
 
 // What we apply in Kueue's name must be what Kueue applies: field owner and every field.
 func TestWritesAreKueuesOwn(t *testing.T) {
-	over := scheduler.GangStatus{Over: true, Finished: true, Success: true, Message: "4/4 ranks succeeded", Now: now}
+	over := scheduler.GangStatus{
+		Over: true, Finished: true, Success: true, Message: "4/4 ranks succeeded", Now: now,
+	}
 	cases := map[string]struct {
 		life   scheduler.GangStatus
 		change func(*kueuev1beta2.Workload)
@@ -34,8 +36,15 @@ func TestWritesAreKueuesOwn(t *testing.T) {
 		"handback": {life: scheduler.GangStatus{Now: now}},
 		"finish":   {life: over},
 		// Only what is not evicted is told of.
-		"ready":   {life: scheduler.GangStatus{PodsLeft: 4, Running: true, Ready: true, Now: now}, change: notEvicted},
-		"reclaim": {life: scheduler.GangStatus{PodsLeft: 3, Over: true, Ended: map[string]int32{"Worker": 1}, Now: now}, change: notEvicted},
+		"ready": {
+			life: scheduler.GangStatus{PodsLeft: 4, Running: true, Ready: true, Now: now}, change: notEvicted,
+		},
+		"reclaim": {
+			life: scheduler.GangStatus{
+				PodsLeft: 3, Over: true, Ended: map[string]int32{"Worker": 1}, Now: now,
+			},
+			change: notEvicted,
+		},
 	}
 	files, err := filepath.Glob("testdata/patches/*.json")
 	if err != nil || len(files) < len(cases) {
@@ -66,7 +75,10 @@ func TestWritesAreKueuesOwn(t *testing.T) {
 				t.Fatal(err)
 			}
 			body = bytes.ReplaceAll(body, []byte(wl.Name), []byte("bert-0123456789"))
-			got := map[string]any{"type": "application/apply-patch+yaml", "fieldOwner": writes[0].FieldOwner, "force": true, "body": decoded(t, body)}
+			got := map[string]any{
+				"type": "application/apply-patch+yaml", "fieldOwner": writes[0].FieldOwner, "force": true,
+				"body": decoded(t, body),
+			}
 			if diff := cmp.Diff(decoded(t, want), any(got)); diff != "" {
 				t.Errorf("(-Kueue's +ours):\n%s", diff)
 			}
@@ -107,7 +119,8 @@ func decoded(t *testing.T, text []byte) any {
 
 func TestReport(t *testing.T) {
 	on := admission("h100", 0)
-	ready := cond(kueuev1beta2.WorkloadPodsReady, metav1.ConditionTrue, "Started", "All pods reached readiness and the workload is running")
+	ready := cond(kueuev1beta2.WorkloadPodsReady, metav1.ConditionTrue, "Started",
+		"All pods reached readiness and the workload is running")
 	deleted := func(wl *kueuev1beta2.Workload, _ int) { wl.DeletionTimestamp = &now }
 	running := scheduler.GangStatus{PodsLeft: 4, Running: true, Ready: true, Now: now}
 	unready := scheduler.GangStatus{PodsLeft: 4, Now: now}
@@ -120,27 +133,100 @@ func TestReport(t *testing.T) {
 		life   scheduler.GangStatus
 		want   string
 	}{
-		"queued":                       {"Kueue takes silence for not ready", nil, scheduler.GangStatus{Now: now}, ""},
-		"let in, not ready":            {"likewise", said(reserved, admitted, on), unready, ""},
-		"let in, ready":                {"else it is evicted when the time is over", said(reserved, admitted, on), running, "status kueue-job-controller-PodsReady: PodsReady=True Started"},
-		"known to be ready":            {"it is said already", said(reserved, admitted, on, ready), running, ""},
-		"a rank failed":                {"Kueue gives it recoveryTimeout", said(reserved, admitted, on, ready), unready, "status kueue-job-controller-PodsReady: PodsReady=False WaitForRecovery"},
-		"recovered":                    {"as Kueue says it", said(reserved, admitted, on, cond(kueuev1beta2.WorkloadPodsReady, metav1.ConditionFalse, "WaitForRecovery", "x")), running, "status kueue-job-controller-PodsReady: PodsReady=True Recovered"},
-		"evicted with pods":            {"their quota is in use", said(reserved, admitted, on, preempted, ready), unready, ""},
-		"evicted without pods":         {"before anything that is optional", said(reserved, admitted, on, preempted, ready), scheduler.GangStatus{Now: now}, "status kueue-admission: QuotaReserved=False Pending"},
-		"handed back, ready before":    {"the next start has the whole time again", said(preempted, noQuota, ready), scheduler.GangStatus{Now: now}, "status kueue-job-controller-PodsReady: PodsReady=False WaitForStart"},
-		"over":                         {"its quota is given back for good", said(reserved, admitted, on), over, "status kueue-admission: Finished=True Failed"},
-		"finished":                     {"Kueue keeps it, we do not hold it", said(cond(kueuev1beta2.WorkloadFinished, metav1.ConditionTrue, "Failed", "x")), over, "let go"},
-		"finished by others with pods": {"they still run", said(cond(kueuev1beta2.WorkloadFinished, metav1.ConditionTrue, "Failed", "x")), unready, ""},
-		"deleted with pods":            {"they hold its quota", said(deleted, reserved, admitted, on), running, ""},
-		"deleted":                      {"nothing holds it any more", said(deleted, reserved, admitted, on), scheduler.GangStatus{Now: now}, "let go"},
-		"job gone, with pods":          {"they hold its quota", said(reserved, admitted, on), withPods(gone), ""},
-		"job gone":                     {"Kueue never frees what has an owner reference", said(reserved, admitted, on), gone, "status kueue-admission: Finished=True OwnerNotFound"},
-		"job gone, being deleted":      {"nobody reads a condition of it", said(deleted, reserved, admitted, on), gone, "let go"},
-		"some ranks ended for good":    {"no restart follows", said(reserved, admitted, on, ready), scheduler.GangStatus{PodsLeft: 3, Running: true, Ready: true, Over: true, Ended: map[string]int32{"Worker": 1}, Now: now}, "status kueue-reclaimable-pods: worker 1"},
-		"some ranks ended, not over":   {"a restart may follow, and then the number could not fall again", said(reserved, admitted, on, ready), scheduler.GangStatus{PodsLeft: 3, Running: true, Ready: true, Ended: map[string]int32{"Worker": 1}, Now: now}, ""},
-		"fewer ended than was told":    {"the number may not fall", said(reserved, admitted, on, ready, reclaimed(2)), scheduler.GangStatus{PodsLeft: 3, Running: true, Ready: true, Over: true, Ended: map[string]int32{"Worker": 1}, Now: now}, ""},
-		"let in in part, some ended":   {"Kueue counts from the full size", said(reserved, admitted, admission("h100", 2), ready), scheduler.GangStatus{PodsLeft: 1, Running: true, Ready: true, Over: true, Ended: map[string]int32{"Worker": 3}, Now: now}, ""},
+		"queued": {
+			"Kueue takes silence for not ready", nil, scheduler.GangStatus{Now: now}, "",
+		},
+		"let in, not ready": {"likewise", said(reserved, admitted, on), unready, ""},
+		"let in, ready": {
+			"else it is evicted when the time is over", said(reserved, admitted, on), running,
+			"status kueue-job-controller-PodsReady: PodsReady=True Started",
+		},
+		"known to be ready": {
+			"it is said already", said(reserved, admitted, on, ready), running, "",
+		},
+		"a rank failed": {
+			"Kueue gives it recoveryTimeout", said(reserved, admitted, on, ready), unready,
+			"status kueue-job-controller-PodsReady: PodsReady=False WaitForRecovery",
+		},
+		"recovered": {
+			"as Kueue says it",
+			said(reserved, admitted, on,
+				cond(kueuev1beta2.WorkloadPodsReady, metav1.ConditionFalse, "WaitForRecovery", "x")),
+			running, "status kueue-job-controller-PodsReady: PodsReady=True Recovered",
+		},
+		"evicted with pods": {
+			"their quota is in use", said(reserved, admitted, on, preempted, ready), unready, "",
+		},
+		"evicted without pods": {
+			"before anything that is optional", said(reserved, admitted, on, preempted, ready),
+			scheduler.GangStatus{Now: now}, "status kueue-admission: QuotaReserved=False Pending",
+		},
+		"handed back, ready before": {
+			"the next start has the whole time again", said(preempted, noQuota, ready),
+			scheduler.GangStatus{Now: now},
+			"status kueue-job-controller-PodsReady: PodsReady=False WaitForStart",
+		},
+		"over": {
+			"its quota is given back for good", said(reserved, admitted, on), over,
+			"status kueue-admission: Finished=True Failed",
+		},
+		"finished": {
+			"Kueue keeps it, we do not hold it",
+			said(cond(kueuev1beta2.WorkloadFinished, metav1.ConditionTrue, "Failed", "x")), over, "let go",
+		},
+		"finished by others with pods": {
+			"they still run", said(cond(kueuev1beta2.WorkloadFinished, metav1.ConditionTrue, "Failed", "x")),
+			unready, "",
+		},
+		"deleted with pods": {
+			"they hold its quota", said(deleted, reserved, admitted, on), running, "",
+		},
+		"deleted": {
+			"nothing holds it any more", said(deleted, reserved, admitted, on),
+			scheduler.GangStatus{Now: now}, "let go",
+		},
+		"job gone, with pods": {
+			"they hold its quota", said(reserved, admitted, on), withPods(gone), "",
+		},
+		"job gone": {
+			"Kueue never frees what has an owner reference", said(reserved, admitted, on), gone,
+			"status kueue-admission: Finished=True OwnerNotFound",
+		},
+		"job gone, being deleted": {
+			"nobody reads a condition of it", said(deleted, reserved, admitted, on), gone, "let go",
+		},
+		"some ranks ended for good": {
+			"no restart follows", said(reserved, admitted, on, ready),
+			scheduler.GangStatus{
+				PodsLeft: 3, Running: true, Ready: true, Over: true, Ended: map[string]int32{"Worker": 1},
+				Now: now,
+			},
+			"status kueue-reclaimable-pods: worker 1",
+		},
+		"some ranks ended, not over": {
+			"a restart may follow, and then the number could not fall again",
+			said(reserved, admitted, on, ready),
+			scheduler.GangStatus{
+				PodsLeft: 3, Running: true, Ready: true, Ended: map[string]int32{"Worker": 1}, Now: now,
+			},
+			"",
+		},
+		"fewer ended than was told": {
+			"the number may not fall", said(reserved, admitted, on, ready, reclaimed(2)),
+			scheduler.GangStatus{
+				PodsLeft: 3, Running: true, Ready: true, Over: true, Ended: map[string]int32{"Worker": 1},
+				Now: now,
+			},
+			"",
+		},
+		"let in in part, some ended": {
+			"Kueue counts from the full size", said(reserved, admitted, admission("h100", 2), ready),
+			scheduler.GangStatus{
+				PodsLeft: 1, Running: true, Ready: true, Over: true, Ended: map[string]int32{"Worker": 3},
+				Now: now,
+			},
+			"",
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -183,7 +269,8 @@ func told(writes []scheduler.Write) string {
 	}
 	head := fmt.Sprintf("%s %s: ", w.Subresource, w.FieldOwner)
 	if len(wl.Status.ReclaimablePods) > 0 {
-		return head + fmt.Sprintf("%s %d", wl.Status.ReclaimablePods[0].Name, wl.Status.ReclaimablePods[0].Count)
+		return head + fmt.Sprintf("%s %d", wl.Status.ReclaimablePods[0].Name,
+			wl.Status.ReclaimablePods[0].Count)
 	}
 	// The one that the write is about: what is carried on was written before.
 	for _, c := range wl.Status.Conditions {

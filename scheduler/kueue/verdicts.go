@@ -134,8 +134,8 @@ func deactivatedVerdict(wl *kueuev1beta2.Workload) scheduler.Verdict {
 	return v
 }
 
-// finishedVerdict returns the verdict on a Workload that was declared finished although the job is not: by Kueue,
-// when it could not see the job, or by hand. Its quota is lost.
+// finishedVerdict returns the verdict on a Workload that was declared finished although the job is not: by
+// Kueue, when it could not see the job, or by hand. Its quota is lost.
 func finishedVerdict(g scheduler.Gang, wl *kueuev1beta2.Workload) scheduler.Verdict {
 	c := conditionOf(wl, kueuev1beta2.WorkloadFinished)
 	return scheduler.Verdict{

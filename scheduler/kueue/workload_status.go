@@ -22,7 +22,9 @@ func isTrue(wl *kueuev1beta2.Workload, kind string) bool {
 func isActive(wl *kueuev1beta2.Workload) bool { return wl.Spec.Active == nil || *wl.Spec.Active }
 
 // assignmentOf returns what Kueue assigned to a pod set, or nil while the Workload has no admission.
-func assignmentOf(wl *kueuev1beta2.Workload, name kueuev1beta2.PodSetReference) *kueuev1beta2.PodSetAssignment {
+func assignmentOf(
+	wl *kueuev1beta2.Workload, name kueuev1beta2.PodSetReference,
+) *kueuev1beta2.PodSetAssignment {
 	if wl.Status.Admission == nil {
 		return nil
 	}

@@ -97,7 +97,8 @@ func saying(name string, conditions ...metav1.Condition) schedulertest.GroupStat
 }
 
 func TestRead(t *testing.T) {
-	const events = "kubectl get events -n team-a --field-selector reason=FailedScheduling shows what each rank lacks on the nodes"
+	const events = "kubectl get events -n team-a --field-selector reason=FailedScheduling shows what " +
+		"each rank lacks on the nodes"
 	deleted := metav1.NewTime(time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC))
 	cases := map[string]struct {
 		reason  string
@@ -110,7 +111,8 @@ func TestRead(t *testing.T) {
 			reason: "pods must exist to be judged", want: scheduler.Verdict{Admission: scheduler.Go},
 		},
 		"unschedulable": {
-			reason: "kube-scheduler names no cause for a gang", hasPods: true, said: []metav1.Condition{unschedulable},
+			reason: "kube-scheduler names no cause for a gang", hasPods: true,
+			said: []metav1.Condition{unschedulable},
 			want: scheduler.Verdict{
 				Admission: scheduler.Go, Judged: true, Reason: "Unschedulable",
 				Message: "the nodes have no room for 4 ranks at once", NextStep: events,
@@ -120,14 +122,16 @@ func TestRead(t *testing.T) {
 			reason: "what preemption says is kept", hasPods: true, said: []metav1.Condition{noVictims},
 			want: scheduler.Verdict{
 				Admission: scheduler.Go, Judged: true, Reason: "Unschedulable",
-				Message:  "the nodes have no room for 4 ranks at once: No preemption victims found for incoming preemptor",
+				Message: "the nodes have no room for 4 ranks at once: No preemption victims found for " +
+					"incoming preemptor",
 				NextStep: events,
 			},
 		},
 		"deleted, no pods": {
 			reason: "a pod that joins it keeps it alive by its finalizer", deleted: &deleted,
 			want: scheduler.Verdict{
-				Admission: scheduler.Hold, Reason: "Terminating", Message: "the gang's group is being deleted; it is made anew once it is gone",
+				Admission: scheduler.Hold, Reason: "Terminating",
+				Message: "the gang's group is being deleted; it is made anew once it is gone",
 			},
 		},
 		"deleted with pods": {
