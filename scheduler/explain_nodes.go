@@ -29,7 +29,7 @@ func noNodeMatches(w *waitingGang) (Explanation, bool) {
 				"or label nodes so that it matches"
 		default:
 			e.Message = fmt.Sprintf("none of the %s that role %s may run on takes it: %s",
-				count(len(r.matching), "node", "nodes"), r.role.Name, refusalCauses(r.matching, spec))
+				count(len(r.matching), "node", "nodes"), r.role.Name, unavailableCauses(r.matching, spec))
 			e.NextStep = "add tolerations for the taints to the job, or uncordon or repair the nodes"
 		}
 		return e, true
@@ -53,8 +53,8 @@ func nodeConstraint(spec *corev1.PodSpec) string {
 	return s
 }
 
-// refusalCauses lists why the nodes take no new pods of a spec.
-func refusalCauses(nodes []Node, spec *corev1.PodSpec) string {
+// unavailableCauses lists why the nodes take no new pods of a spec.
+func unavailableCauses(nodes []Node, spec *corev1.PodSpec) string {
 	var causes []string
 	for _, n := range nodes {
 		taint, tainted := n.Taint(spec)

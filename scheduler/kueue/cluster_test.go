@@ -33,15 +33,15 @@ import (
 
 const (
 	namespace = "default"
-	// patience is a deadline, not an expectation: the machine may be busy.
+	// patience is a deadline and not an expectation, because the machine may be busy.
 	patience = 3 * time.Minute
 )
 
-// TestProtocol plays jobs by hand against the real Kueue, with what the backend asks for, reads and reports:
-// everything that the operator does but its decisions. The gangs are of 4 ranks with 2 GPUs each, and the
-// quota is 8.
+// TestProtocol runs jobs by hand against the real Kueue, with what the backend asks for, reads and writes:
+// everything that the operator does except its decisions. Each gang has 4 ranks with 2 GPUs each, and the
+// quota is 8 GPUs.
 func TestProtocol(t *testing.T) {
-	s := newStage(t)
+	s := newTestCluster(t)
 	first := s.job("first", nil)
 	first.until("let in", scheduler.Go, "")
 	first.ready()
@@ -142,7 +142,7 @@ func TestProtocol(t *testing.T) {
 			t.Errorf("let in are %v, want 2 workers", v.Admitted)
 		}
 		elastic.ready()
-		for _, p := range []*player{third, elastic} {
+		for _, p := range []*testJob{third, elastic} {
 			p.remove()
 		}
 	})
@@ -165,14 +165,14 @@ func TestProtocol(t *testing.T) {
 	})
 }
 
-// stage is a cluster with Kueue, one queue and one flavour.
-type stage struct {
+// testCluster is a cluster with Kueue, one queue and one flavor.
+type testCluster struct {
 	t       *testing.T
 	client  client.Client
 	backend kueue.Backend
 }
 
-func newStage(t *testing.T) *stage {
+func newTestCluster(t *testing.T) *testCluster {
 	c, err := localcluster.Up(t.Context(), localcluster.Options{
 		Dir: filepath.Join(t.TempDir(), "cluster"), Schedulers: []string{localcluster.SchedulerKueue},
 		Attached: true, Progress: t.Output(),
@@ -189,9 +189,11 @@ func newStage(t *testing.T) *stage {
 			t.Error(err)
 		}
 	})
-	s := &stage{t: t, backend: kueue.New(kueue.Options{Binder: native.New(native.Options{})})}
+	s := &testCluster{t: t, backend: kueue.New(kueue.Options{Binder: native.New(native.Options{})})}
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, kueue.AddToScheme, native.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, v1alpha1.AddToScheme, kueue.AddToScheme, native.AddToScheme,
+	} {
 		s.must(t, add(scheme))
 	}
 	s.client, err = client.New(c.RESTConfig(), client.Options{Scheme: scheme})
@@ -200,7 +202,7 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-func (s *stage) prepare() {
+func (s *testCluster) prepare() {
 	s.t.Helper()
 	nodes := &corev1.NodeList{}
 	s.must(s.t, s.client.List(s.t.Context(), nodes))
@@ -216,13 +218,17 @@ func (s *stage) prepare() {
 		&kueuev1beta2.WorkloadPriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "production"}, Value: 500},
 		&kueuev1beta2.ResourceFlavor{
 			ObjectMeta: metav1.ObjectMeta{Name: "h100"},
-			Spec:       kueuev1beta2.ResourceFlavorSpec{NodeLabels: map[string]string{"example.com/gpu": "h100"}},
+			Spec: kueuev1beta2.ResourceFlavorSpec{
+				NodeLabels: map[string]string{"example.com/gpu": "h100"},
+			},
 		},
 		&kueuev1beta2.ClusterQueue{
 			ObjectMeta: metav1.ObjectMeta{Name: "gpus"},
 			Spec: kueuev1beta2.ClusterQueueSpec{
 				NamespaceSelector: &metav1.LabelSelector{},
-				Preemption:        &kueuev1beta2.ClusterQueuePreemption{WithinClusterQueue: kueuev1beta2.PreemptionPolicyLowerPriority},
+				Preemption: &kueuev1beta2.ClusterQueuePreemption{
+					WithinClusterQueue: kueuev1beta2.PreemptionPolicyLowerPriority,
+				},
 				ResourceGroups: []kueuev1beta2.ResourceGroup{{
 					CoveredResources: []corev1.ResourceName{"cpu", "memory", "nvidia.com/gpu"},
 					Flavors: []kueuev1beta2.FlavorQuotas{{Name: "h100", Resources: []kueuev1beta2.ResourceQuota{
@@ -231,22 +237,28 @@ func (s *stage) prepare() {
 				}},
 			},
 		},
-		&kueuev1beta2.LocalQueue{ObjectMeta: metav1.ObjectMeta{Name: "research", Namespace: namespace}, Spec: kueuev1beta2.LocalQueueSpec{ClusterQueue: "gpus"}},
-		// With a queue of this name Kueue's pod integration takes every pod that nobody answers for.
-		&kueuev1beta2.LocalQueue{ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: namespace}, Spec: kueuev1beta2.LocalQueueSpec{ClusterQueue: "gpus"}},
+		&kueuev1beta2.LocalQueue{
+			ObjectMeta: metav1.ObjectMeta{Name: "research", Namespace: namespace},
+			Spec:       kueuev1beta2.LocalQueueSpec{ClusterQueue: "gpus"},
+		},
+		// With a queue of this name Kueue's pod integration takes every pod that no other controller claims.
+		&kueuev1beta2.LocalQueue{
+			ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: namespace},
+			Spec:       kueuev1beta2.LocalQueueSpec{ClusterQueue: "gpus"},
+		},
 	} {
 		s.must(s.t, s.client.Create(s.t.Context(), o))
 	}
 }
 
-func (s *stage) must(t *testing.T, err error) {
+func (s *testCluster) must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (s *stage) stop(t *testing.T, policy kueuev1beta2.StopPolicy) {
+func (s *testCluster) stop(t *testing.T, policy kueuev1beta2.StopPolicy) {
 	t.Helper()
 	queue := &kueuev1beta2.LocalQueue{}
 	s.must(t, s.client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "research"}, queue))
@@ -255,21 +267,22 @@ func (s *stage) stop(t *testing.T, policy kueuev1beta2.StopPolicy) {
 	s.must(t, s.client.Patch(t.Context(), after, client.MergeFrom(queue)))
 }
 
-// player does by hand what the operator would do for one job.
-type player struct {
-	*stage
-	gang scheduler.Gang
-	life scheduler.GangStatus
+// testJob is one job, for which the test does by hand what the operator would do.
+type testJob struct {
+	*testCluster
+	gang   scheduler.Gang
+	status scheduler.GangStatus
 }
 
-func (s *stage) job(name string, change func(*scheduler.Gang)) *player {
+func (s *testCluster) job(name string, change func(*scheduler.Gang)) *testJob {
 	s.t.Helper()
 	job := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{
 		Name: name, Namespace: namespace, Labels: map[string]string{kueue.QueueLabel: "research"},
 	}}
-	job.Spec.Framework, job.Spec.Image, job.Spec.Command = v1alpha1.FrameworkPyTorch, "trainer:1", []string{"train"}
+	job.Spec.Framework = v1alpha1.FrameworkPyTorch
+	job.Spec.Image, job.Spec.Command = "trainer:1", []string{"train"}
 	s.must(s.t, s.client.Create(s.t.Context(), job))
-	p := &player{stage: s, gang: gang(func(g *scheduler.Gang) {
+	p := &testJob{testCluster: s, gang: gang(func(g *scheduler.Gang) {
 		g.Name, g.Namespace = name, namespace
 		g.Owner = *metav1.NewControllerRef(job, v1alpha1.GroupVersion.WithKind("TrainingJob"))
 		g.Labels = map[string]string{"trainingjob": name}
@@ -281,15 +294,17 @@ func (s *stage) job(name string, change func(*scheduler.Gang)) *player {
 	return p
 }
 
-func (p *player) pods() []corev1.Pod {
+func (p *testJob) pods() []corev1.Pod {
 	p.t.Helper()
 	all := &corev1.PodList{}
-	p.must(p.t, p.client.List(p.t.Context(), all, client.InNamespace(namespace), client.MatchingLabels{"trainingjob": p.gang.Name}))
+	p.must(p.t,
+		p.client.List(p.t.Context(), all, client.InNamespace(namespace),
+			client.MatchingLabels{"trainingjob": p.gang.Name}))
 	return all.Items
 }
 
-// owned objects of the job.
-func (p *player) owned() []client.Object {
+// owned returns the objects of the job.
+func (p *testJob) owned() []client.Object {
 	p.t.Helper()
 	var mine []client.Object
 	for _, kind := range p.backend.Kinds() {
@@ -309,7 +324,7 @@ func (p *player) owned() []client.Object {
 	return mine
 }
 
-func (p *player) consult() {
+func (p *testJob) listClusterObjects() {
 	p.t.Helper()
 	flavors, classes := &kueuev1beta2.ResourceFlavorList{}, &kueuev1beta2.WorkloadPriorityClassList{}
 	p.must(p.t, p.client.List(p.t.Context(), flavors))
@@ -323,31 +338,34 @@ func (p *player) consult() {
 	}
 }
 
-// step is one pass: make what is missing, delete what is not asked for, report, create pods when let in.
-func (p *player) step() (scheduler.Verdict, int) {
+// step is one reconcile: create what is missing, delete what is not asked for, sync the status, create pods
+// when admitted.
+func (p *testJob) step() (scheduler.Verdict, int) {
 	p.t.Helper()
-	p.consult()
+	p.listClusterObjects()
 	pods := p.pods()
 	p.gang.HasPods = len(pods) > 0
 	mine := p.owned()
 	v := p.backend.Read(p.gang, slices.Concat(mine, p.gang.ClusterObjects))
-	if !p.life.Finished && !p.life.Gone {
+	if !p.status.Finished && !p.status.Gone {
 		p.ensure(mine)
 	}
-	life := p.life
-	life.PodsLeft, life.Now = int32(len(pods)), metav1.Now().Rfc3339Copy()
-	life.Ready = len(pods) > 0 && !slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return !isReady(pod) })
-	writes := p.backend.SyncStatus(p.gang, life, mine)
+	status := p.status
+	status.PodsLeft, status.Now = int32(len(pods)), metav1.Now().Rfc3339Copy()
+	status.Ready = len(pods) > 0 && !slices.ContainsFunc(pods, func(pod corev1.Pod) bool {
+		return !isReady(pod)
+	})
+	writes := p.backend.SyncStatus(p.gang, status, mine)
 	for _, w := range writes {
 		p.write(w)
 	}
-	if v.Admission == scheduler.Go && !p.life.Finished {
+	if v.Admission == scheduler.Go && !p.status.Finished {
 		p.createPods(v, pods)
 	}
 	return v, len(writes)
 }
 
-func (p *player) ensure(mine []client.Object) {
+func (p *testJob) ensure(mine []client.Object) {
 	p.t.Helper()
 	desired, err := p.backend.Objects(p.gang)
 	p.must(p.t, err)
@@ -368,27 +386,32 @@ func (p *player) ensure(mine []client.Object) {
 	}
 }
 
-// write as the operator does. A conflict is a pass that comes too late.
-func (p *player) write(w scheduler.Write) {
+// write writes as the operator does. A conflict means that the next step must decide again.
+func (p *testJob) write(w scheduler.Write) {
 	p.t.Helper()
 	ctx, obj := p.t.Context(), w.Object.DeepCopyObject().(client.Object)
 	var err error
 	if w.Base != nil {
-		err = p.client.Patch(ctx, obj, client.MergeFromWithOptions(w.Base, client.MergeFromWithOptimisticLock{}), client.FieldOwner("operator"))
+		err = p.client.Patch(ctx, obj,
+			client.MergeFromWithOptions(w.Base, client.MergeFromWithOptimisticLock{}),
+			client.FieldOwner("operator"))
 	} else {
 		content, convertErr := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 		p.must(p.t, convertErr)
 		unstructured.RemoveNestedField(content, "spec")
-		err = p.client.SubResource(w.Subresource).Apply(ctx, client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: content}),
+		err = p.client.SubResource(w.Subresource).Apply(ctx, client.ApplyConfigurationFromUnstructured(
+			&unstructured.Unstructured{Object: content},
+		),
 			client.FieldOwner(w.FieldOwner), client.ForceOwnership)
 	}
 	p.t.Logf("%s: %s: %v", w.Object.GetName(), w.Why, err)
-	if err = client.IgnoreNotFound(err); err != nil && !strings.Contains(err.Error(), "the object has been modified") {
+	err = client.IgnoreNotFound(err)
+	if err != nil && !strings.Contains(err.Error(), "the object has been modified") {
 		p.t.Fatal(err)
 	}
 }
 
-func (p *player) createPods(v scheduler.Verdict, have []corev1.Pod) {
+func (p *testJob) createPods(v scheduler.Verdict, have []corev1.Pod) {
 	p.t.Helper()
 	for _, role := range p.gang.Roles {
 		n := role.Replicas
@@ -408,13 +431,15 @@ func (p *player) createPods(v scheduler.Verdict, have []corev1.Pod) {
 	}
 }
 
-func (p *player) deletePods() {
+func (p *testJob) deletePods() {
 	p.t.Helper()
-	p.must(p.t, p.client.DeleteAllOf(p.t.Context(), &corev1.Pod{}, client.InNamespace(namespace), client.MatchingLabels{"trainingjob": p.gang.Name}))
+	p.must(p.t,
+		p.client.DeleteAllOf(p.t.Context(), &corev1.Pod{}, client.InNamespace(namespace),
+			client.MatchingLabels{"trainingjob": p.gang.Name}))
 	p.eventually("its pods are gone", func() bool { return len(p.pods()) == 0 })
 }
 
-func (p *player) workload() *kueuev1beta2.Workload {
+func (p *testJob) workload() *kueuev1beta2.Workload {
 	p.t.Helper()
 	for _, o := range p.owned() {
 		if wl, ok := o.(*kueuev1beta2.Workload); ok && wl.Name == kueue.WorkloadName(p.gang) {
@@ -424,8 +449,8 @@ func (p *player) workload() *kueuev1beta2.Workload {
 	return nil
 }
 
-// until steps until the verdict is as wanted; without a reason any will do.
-func (p *player) until(what string, want scheduler.Admission, reasons ...string) scheduler.Verdict {
+// until steps until the verdict is as wanted; without reasons, any reason is.
+func (p *testJob) until(what string, want scheduler.Admission, reasons ...string) scheduler.Verdict {
 	p.t.Helper()
 	var v scheduler.Verdict
 	p.eventuallyOr(what, func() bool {
@@ -436,23 +461,25 @@ func (p *player) until(what string, want scheduler.Admission, reasons ...string)
 	return v
 }
 
-// ready steps until all pods are ready and Kueue knows it, and nothing is left to report.
-func (p *player) ready() {
+// ready steps until all pods are ready, Kueue knows it, and nothing is left to write.
+func (p *testJob) ready() {
 	p.t.Helper()
 	p.eventually("Kueue knows that the ranks are ready", func() bool {
 		_, writes := p.step()
 		wl := p.workload()
-		return writes == 0 && wl != nil && meta.IsStatusConditionTrue(wl.Status.Conditions, kueuev1beta2.WorkloadPodsReady)
+		return writes == 0 && wl != nil &&
+			meta.IsStatusConditionTrue(wl.Status.Conditions, kueuev1beta2.WorkloadPodsReady)
 	})
 	for _, pod := range p.pods() {
 		if pod.Spec.NodeSelector["example.com/gpu"] != "h100" || len(pod.Spec.SchedulingGates) > 0 {
-			p.t.Errorf("%s: node selector %v, gates %v: want the flavour's and none", pod.Name, pod.Spec.NodeSelector, pod.Spec.SchedulingGates)
+			p.t.Errorf("%s: node selector %v, gates %v: want the flavour's and none", pod.Name,
+				pod.Spec.NodeSelector, pod.Spec.SchedulingGates)
 		}
 	}
 }
 
-// quiet: what was reported and read back is not reported again.
-func (p *player) quiet() {
+// quiet steps until nothing is left to write: what was written and read back is not written again.
+func (p *testJob) quiet() {
 	p.t.Helper()
 	p.eventually("nothing is left to report", func() bool {
 		_, writes := p.step()
@@ -460,10 +487,11 @@ func (p *player) quiet() {
 	})
 }
 
-func (p *player) finish(success bool) {
+func (p *testJob) finish(success bool) {
 	p.t.Helper()
 	p.deletePods()
-	p.life.Over, p.life.Finished, p.life.Success, p.life.Message = true, true, success, "4/4 ranks succeeded"
+	p.status.Over, p.status.Finished = true, true
+	p.status.Success, p.status.Message = success, "4/4 ranks succeeded"
 	p.eventually("its Workload is finished and let go", func() bool {
 		_, writes := p.step()
 		return writes == 0 && len(p.workload().Finalizers) == 0
@@ -471,11 +499,11 @@ func (p *player) finish(success bool) {
 }
 
 // remove deletes the job: its Workload must stay until the pods are gone, and go then.
-func (p *player) remove() {
+func (p *testJob) remove() {
 	p.t.Helper()
 	job := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Name: p.gang.Name, Namespace: namespace}}
 	p.must(p.t, p.client.Delete(p.t.Context(), job))
-	p.life.Gone, p.life.Over = true, true
+	p.status.Gone, p.status.Over = true, true
 	p.gang = scheduler.Gang{Name: p.gang.Name, Namespace: p.gang.Namespace, Owner: p.gang.Owner}
 	p.deletePods()
 	p.eventually("everything of the job is gone", func() bool {
@@ -484,7 +512,7 @@ func (p *player) remove() {
 	})
 }
 
-func (p *player) activate(active bool) {
+func (p *testJob) activate(active bool) {
 	p.t.Helper()
 	before := p.workload()
 	after := before.DeepCopy()
@@ -492,20 +520,22 @@ func (p *player) activate(active bool) {
 	p.must(p.t, p.client.Patch(p.t.Context(), after, client.MergeFrom(before)))
 }
 
-func (p *player) eventually(what string, is func() bool) {
+func (p *testJob) eventually(what string, is func() bool) {
 	p.t.Helper()
 	p.eventuallyOr(what, is, func() string { return "" })
 }
 
-func (p *player) eventuallyOr(what string, is func() bool, instead func() string) {
+func (p *testJob) eventuallyOr(what string, is func() bool, instead func() string) {
 	p.t.Helper()
-	err := wait.PollUntilContextTimeout(p.t.Context(), 200*time.Millisecond, patience, true, func(context.Context) (bool, error) { return is(), nil })
+	condition := func(context.Context) (bool, error) { return is(), nil }
+	err := wait.PollUntilContextTimeout(p.t.Context(), 200*time.Millisecond, patience, true, condition)
 	if err != nil {
 		wl := p.workload()
 		if wl == nil {
 			wl = &kueuev1beta2.Workload{}
 		}
-		p.t.Fatalf("waiting until %s of %s: %v; %s; the Workload's status: %+v", what, p.gang.Name, err, instead(), wl.Status)
+		p.t.Fatalf("waiting until %s of %s: %v; %s; the Workload's status: %+v", what, p.gang.Name, err,
+			instead(), wl.Status)
 	}
 }
 

@@ -34,15 +34,16 @@ func clusterQueue(name string, change ...func(*kueuev1beta2.ClusterQueue)) clien
 	return q
 }
 
-// has GPUs of a flavour, of which some are reserved.
+// has gives the queue GPUs of a flavor, of which some are reserved.
 func has(
 	flavor kueuev1beta2.ResourceFlavorReference, nominal, reserved string,
 ) func(*kueuev1beta2.ClusterQueue) {
 	return func(q *kueuev1beta2.ClusterQueue) {
-		q.Spec.ResourceGroups = append(q.Spec.ResourceGroups, kueuev1beta2.ResourceGroup{Flavors: []kueuev1beta2.FlavorQuotas{{
+		q.Spec.ResourceGroups = append(q.Spec.ResourceGroups, kueuev1beta2.ResourceGroup{})
+		q.Spec.ResourceGroups[len(q.Spec.ResourceGroups)-1].Flavors = []kueuev1beta2.FlavorQuotas{{
 			Name:      flavor,
 			Resources: []kueuev1beta2.ResourceQuota{{Name: gpu, NominalQuota: resource.MustParse(nominal)}},
-		}}})
+		}}
 		q.Status.FlavorsReservation = append(q.Status.FlavorsReservation, kueuev1beta2.FlavorUsage{
 			Name:      flavor,
 			Resources: []kueuev1beta2.ResourceUsage{{Name: gpu, Total: resource.MustParse(reserved)}},
@@ -92,7 +93,8 @@ func TestExplain(t *testing.T) {
 		"another namespace's": {
 			why:     "a LocalQueue serves its own",
 			objects: []client.Object{localQueue("elsewhere", "research", "gpus", none), clusterQueue("gpus")},
-			want:    "QueueNotFound localqueues.kueue.x-k8s.io/research namespace " + own + " has no LocalQueue research; those of other namespaces do not serve it",
+			want: "QueueNotFound localqueues.kueue.x-k8s.io/research namespace " + own +
+				" has no LocalQueue research; those of other namespaces do not serve it",
 		},
 		"stopped": {
 			why: "nothing starts",
@@ -221,8 +223,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// A queue's status counts what happens in it: that is no reason to look at every job that waits.
-func TestWhatMatters(t *testing.T) {
+// A queue's status counts what happens in it, which is no reason to reconcile every waiting job.
+func TestMatters(t *testing.T) {
 	b := kueue.New(kueue.Options{})
 	counted := clusterQueue("gpus", has("h100", "16", "0"))
 	for name, tc := range map[string]struct {

@@ -207,15 +207,18 @@ func TestReadOfPodsWithoutAWorkload(t *testing.T) {
 	}
 }
 
-// What flavours and admission checks say becomes part of the pods; what contradicts the job's own holds the
+// What flavors and admission checks add becomes part of the pods; what contradicts the job's own holds the
 // gang.
 func TestPlacement(t *testing.T) {
 	update := func(selector map[string]string) func(*kueuev1beta2.Workload, int) {
 		return func(wl *kueuev1beta2.Workload, _ int) {
-			wl.Status.AdmissionChecks = []kueuev1beta2.AdmissionCheckState{{Name: "provision", State: kueuev1beta2.CheckStateReady, PodSetUpdates: []kueuev1beta2.PodSetUpdate{{
+			wl.Status.AdmissionChecks = []kueuev1beta2.AdmissionCheckState{{Name: "provision"}}
+			ready := &wl.Status.AdmissionChecks[0]
+			ready.State = kueuev1beta2.CheckStateReady
+			ready.PodSetUpdates = []kueuev1beta2.PodSetUpdate{{
 				Name: "worker", NodeSelector: selector,
 				Annotations: map[string]string{"example.com/request": "r1"},
-			}}}}
+			}}
 		}
 	}
 	g, b := gang(), kueue.New(kueue.Options{})
@@ -237,7 +240,8 @@ func TestPlacement(t *testing.T) {
 	if diff := cmp.Diff(tolerations, pod.Spec.Tolerations); diff != "" {
 		t.Errorf("tolerations (-want +got):\n%s", diff)
 	}
-	if pod.Annotations["example.com/request"] != "r1" || pod.Labels["kueue.x-k8s.io/cluster-queue-name"] != "gpus" {
+	if pod.Annotations["example.com/request"] != "r1" ||
+		pod.Labels["kueue.x-k8s.io/cluster-queue-name"] != "gpus" {
 		t.Errorf("annotations %v, labels %v", pod.Annotations, pod.Labels)
 	}
 	once := pod.DeepCopy()
@@ -294,13 +298,13 @@ func TestPartialAdmission(t *testing.T) {
 	}
 }
 
-// Kueue lets in; what then keeps the gang is the binder's to say, with Kueue's placement.
-func TestBinderSpeaksOnceLetIn(t *testing.T) {
+// Why an admitted gang waits is for the binder to say, with Kueue's placement.
+func TestBinderVerdictOnceAdmitted(t *testing.T) {
 	b := kueue.New(kueue.Options{Binder: native.New(native.Options{})})
 	g := gang(hasPods)
-	if v := read(
-		t, b, g, reserved, admitted, admission("h100", 0),
-	); v.Admission != scheduler.Go || v.Judged || v.Placement["Worker"].NodeSelector["example.com/gpu"] != "h100" {
+	v := read(t, b, g, reserved, admitted, admission("h100", 0))
+	if v.Admission != scheduler.Go || v.Judged ||
+		v.Placement["Worker"].NodeSelector["example.com/gpu"] != "h100" {
 		t.Errorf("let in: got %+v, want the binder's silence and Kueue's placement", v)
 	}
 	if v := read(t, b, gang(), noQuota); v.Admission != scheduler.Hold {
@@ -308,7 +312,7 @@ func TestBinderSpeaksOnceLetIn(t *testing.T) {
 	}
 }
 
-// What may not change while quota is reserved is in the name, what may is not.
+// The name contains what may not change while quota is reserved, and nothing else.
 func TestNameChangesWithWhatMayNotChange(t *testing.T) {
 	base := kueue.WorkloadName(gang())
 	for name, tc := range map[string]struct {
@@ -374,7 +378,8 @@ func TestPriority(t *testing.T) {
 			t.Fatal(err)
 		}
 		spec := objs[0].(*kueuev1beta2.Workload).Spec
-		if spec.PriorityClassRef == nil || spec.PriorityClassRef.Kind != tc.kind || spec.Priority == nil || *spec.Priority != tc.value {
+		if spec.PriorityClassRef == nil || spec.PriorityClassRef.Kind != tc.kind ||
+			spec.Priority == nil || *spec.Priority != tc.value {
 			t.Errorf("%s: %s: got %+v %v", name, tc.reason, spec.PriorityClassRef, spec.Priority)
 		}
 	}

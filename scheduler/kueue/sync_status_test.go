@@ -21,26 +21,27 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler/kueue"
 )
 
-// The clock of lab/modules/kueue/patches, where the JSON files come from.
+// now is the clock of lab/modules/kueue/patches, which generates the JSON files.
 var now = metav1.NewTime(time.Date(2026, 11, 1, 13, 0, 0, 0, time.UTC))
 
-// What we apply in Kueue's name must be what Kueue applies: field owner and every field.
+// What the backend applies in Kueue's name must be what Kueue applies: field owner and every field.
 func TestWritesAreKueuesOwn(t *testing.T) {
 	over := scheduler.GangStatus{
 		Over: true, Finished: true, Success: true, Message: "4/4 ranks succeeded", Now: now,
 	}
 	cases := map[string]struct {
-		life   scheduler.GangStatus
+		status scheduler.GangStatus
 		change func(*kueuev1beta2.Workload)
 	}{
-		"handback": {life: scheduler.GangStatus{Now: now}},
-		"finish":   {life: over},
-		// Only what is not evicted is told of.
+		"handback": {status: scheduler.GangStatus{Now: now}},
+		"finish":   {status: over},
+		// Kueue is told only about gangs that are not evicted.
 		"ready": {
-			life: scheduler.GangStatus{PodsLeft: 4, Running: true, Ready: true, Now: now}, change: notEvicted,
+			status: scheduler.GangStatus{PodsLeft: 4, Running: true, Ready: true, Now: now},
+			change: notEvicted,
 		},
 		"reclaim": {
-			life: scheduler.GangStatus{
+			status: scheduler.GangStatus{
 				PodsLeft: 3, Over: true, Ended: map[string]int32{"Worker": 1}, Now: now,
 			},
 			change: notEvicted,
@@ -62,7 +63,7 @@ func TestWritesAreKueuesOwn(t *testing.T) {
 			if tc.change != nil {
 				tc.change(wl)
 			}
-			writes := kueue.New(kueue.Options{}).SyncStatus(g, tc.life, []client.Object{wl})
+			writes := kueue.New(kueue.Options{}).SyncStatus(g, tc.status, []client.Object{wl})
 			if len(writes) != 1 || writes[0].Base != nil || writes[0].Subresource != "status" {
 				t.Fatalf("got %+v, want one apply to the status", writes)
 			}
@@ -90,7 +91,7 @@ func notEvicted(wl *kueuev1beta2.Workload) {
 	meta.RemoveStatusCondition(&wl.Status.Conditions, kueuev1beta2.WorkloadEvicted)
 }
 
-// readWorkload of a gang; it gets the name that the backend gives it.
+// readWorkload reads a Workload and its gang. The Workload gets the name that the backend gives it.
 func readWorkload(t *testing.T, name string) (*kueuev1beta2.Workload, scheduler.Gang) {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join("testdata", "patches", name+".yaml"))
@@ -117,7 +118,7 @@ func decoded(t *testing.T, text []byte) any {
 	return v
 }
 
-func TestReport(t *testing.T) {
+func TestSyncStatus(t *testing.T) {
 	on := admission("h100", 0)
 	ready := cond(kueuev1beta2.WorkloadPodsReady, metav1.ConditionTrue, "Started",
 		"All pods reached readiness and the workload is running")
@@ -130,7 +131,7 @@ func TestReport(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		said   []func(*kueuev1beta2.Workload, int)
-		life   scheduler.GangStatus
+		status scheduler.GangStatus
 		want   string
 	}{
 		"queued": {
@@ -239,7 +240,7 @@ func TestReport(t *testing.T) {
 			for _, write := range tc.said {
 				write(objs[0].(*kueuev1beta2.Workload), 1)
 			}
-			if got := told(b.SyncStatus(g, tc.life, objs)); got != tc.want {
+			if got := describe(b.SyncStatus(g, tc.status, objs)); got != tc.want {
 				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
 			}
 		})
@@ -254,8 +255,8 @@ func reclaimed(n int32) func(*kueuev1beta2.Workload, int) {
 	}
 }
 
-// told is what a report says, in one line.
-func told(writes []scheduler.Write) string {
+// describe returns the first write in one line.
+func describe(writes []scheduler.Write) string {
 	if len(writes) == 0 {
 		return ""
 	}
@@ -274,7 +275,8 @@ func told(writes []scheduler.Write) string {
 	}
 	// The one that the write is about: what is carried on was written before.
 	for _, c := range wl.Status.Conditions {
-		if c.LastTransitionTime.Equal(&now) && c.Type != kueuev1beta2.WorkloadAdmitted && c.Type != kueuev1beta2.WorkloadRequeued {
+		if c.LastTransitionTime.Equal(&now) &&
+			c.Type != kueuev1beta2.WorkloadAdmitted && c.Type != kueuev1beta2.WorkloadRequeued {
 			return head + fmt.Sprintf("%s=%s %s", c.Type, c.Status, c.Reason)
 		}
 	}

@@ -122,7 +122,9 @@ func dialect() schedulertest.Dialect {
 		GroupStates: []schedulertest.GroupState{
 			says("full", false), says("come", true), says("runs", false),
 		},
-		UnsupportedGangs: []schedulertest.UnsupportedGang{{Name: "queue", Path: scheduler.PathQueue, Change: func(g *scheduler.Gang) {
+		UnsupportedGangs: []schedulertest.UnsupportedGang{{Name: "queue", Path: scheduler.PathQueue, Change: func(
+			g *scheduler.Gang,
+		) {
 			g.Queue = "q"
 		}}},
 	}

@@ -32,17 +32,17 @@ func dialect() schedulertest.Dialect {
 			return p.Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey]
 		},
 		GroupStates: []schedulertest.GroupState{
-			saying("no phase", ""),
-			saying("pending", schedulingv1beta1.PodGroupPending),
-			invites(saying("inqueue", schedulingv1beta1.PodGroupInqueue)),
-			invites(saying("inqueue, unschedulable", schedulingv1beta1.PodGroupInqueue, unschedulable)),
-			saying("pending, unschedulable", schedulingv1beta1.PodGroupPending, unschedulable),
-			saying("unknown, unschedulable", schedulingv1beta1.PodGroupUnknown, unschedulable),
-			saying("running, scheduled", schedulingv1beta1.PodGroupRunning, scheduled),
-			saying("running, scheduled after it was not", schedulingv1beta1.PodGroupRunning, unschedulable,
+			groupState("no phase", ""),
+			groupState("pending", schedulingv1beta1.PodGroupPending),
+			invites(groupState("inqueue", schedulingv1beta1.PodGroupInqueue)),
+			invites(groupState("inqueue, unschedulable", schedulingv1beta1.PodGroupInqueue, unschedulable)),
+			groupState("pending, unschedulable", schedulingv1beta1.PodGroupPending, unschedulable),
+			groupState("unknown, unschedulable", schedulingv1beta1.PodGroupUnknown, unschedulable),
+			groupState("running, scheduled", schedulingv1beta1.PodGroupRunning, scheduled),
+			groupState("running, scheduled after it was not", schedulingv1beta1.PodGroupRunning, unschedulable,
 				scheduled),
-			saying("completed", schedulingv1beta1.PodGroupCompleted, scheduled),
-			saying("a phase of a later Volcano", "Hibernating"),
+			groupState("completed", schedulingv1beta1.PodGroupCompleted, scheduled),
+			groupState("a phase of a later Volcano", "Hibernating"),
 		},
 		UnsupportedGangs: []schedulertest.UnsupportedGang{
 			{Name: "queue that no queue can be called", Change: func(g *scheduler.Gang) {
@@ -57,7 +57,7 @@ func dialect() schedulertest.Dialect {
 
 type condition func(n int) schedulingv1beta1.PodGroupCondition
 
-func saying(
+func groupState(
 	name string, phase schedulingv1beta1.PodGroupPhase, conditions ...condition,
 ) schedulertest.GroupState {
 	return schedulertest.GroupState{Name: name, Write: func(o client.Object, n int) {
@@ -95,6 +95,10 @@ func written(
 		LastTransitionTime: metav1.NewTime(time.Date(2026, 11, 1, 12, 0, n, 0, time.UTC)), Reason: reason,
 		Message: message,
 	}
+}
+
+func inqueue(conditions ...schedulingv1beta1.PodGroupCondition) schedulingv1beta1.PodGroupStatus {
+	return schedulingv1beta1.PodGroupStatus{Phase: schedulingv1beta1.PodGroupInqueue, Conditions: conditions}
 }
 
 func TestRead(t *testing.T) {
@@ -170,13 +174,13 @@ func TestRead(t *testing.T) {
 			reason:  "the origin may be a rank that was not tried: it is left out",
 			options: volcano.DefaultOptions(),
 			change:  func(g *scheduler.Gang) { g.HasPods, g.MinAvailable = true, 2 },
-			status: schedulingv1beta1.PodGroupStatus{Phase: schedulingv1beta1.PodGroupInqueue, Conditions: []schedulingv1beta1.PodGroupCondition{
+			status: inqueue(
 				written(1, schedulingv1beta1.PodGroupUnschedulableType, schedulingv1beta1.NotEnoughResourcesReason,
 					"1/4 tasks in gang unschedulable: pod group is not ready, 4 Pending, 2 "+
 						"minAvailable; Pending: 1 Schedulable, 3 Unschedulable. "+
 						"Origin reason is bert-worker-3: Task bert-worker-3 with role spec Worker has "+
 						"already predicated failed, skip"),
-			}},
+			),
 			want: scheduler.Verdict{
 				Admission: scheduler.Go, Judged: true, Reason: "Unschedulable",
 				Message: "1/4 tasks in gang unschedulable: pod group is not ready, 4 Pending, 2 " +

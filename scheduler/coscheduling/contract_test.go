@@ -28,13 +28,13 @@ func dialect() schedulertest.Dialect {
 		GroupOf:    func(p *corev1.Pod) string { return p.Labels[schedulingv1alpha1.PodGroupLabel] },
 		PerAttempt: true,
 		GroupStates: []schedulertest.GroupState{
-			saying(""), // where the controller does not run
-			saying(schedulingv1alpha1.PodGroupPending),
-			saying(schedulingv1alpha1.PodGroupScheduling),
-			saying(schedulingv1alpha1.PodGroupRunning),
-			saying(schedulingv1alpha1.PodGroupUnknown),
-			saying(schedulingv1alpha1.PodGroupFinished),
-			saying(schedulingv1alpha1.PodGroupFailed),
+			groupState(""), // where the controller does not run
+			groupState(schedulingv1alpha1.PodGroupPending),
+			groupState(schedulingv1alpha1.PodGroupScheduling),
+			groupState(schedulingv1alpha1.PodGroupRunning),
+			groupState(schedulingv1alpha1.PodGroupUnknown),
+			groupState(schedulingv1alpha1.PodGroupFinished),
+			groupState(schedulingv1alpha1.PodGroupFailed),
 		},
 		UnsupportedGangs: []schedulertest.UnsupportedGang{
 			{Name: "queue", Change: func(g *scheduler.Gang) {
@@ -46,13 +46,10 @@ func dialect() schedulertest.Dialect {
 			{Name: "minResources of the user", Change: func(g *scheduler.Gang) {
 				g.MinResourcesGiven = true
 			}, Path: scheduler.PathMinResources},
-			{Name: "fewer than all ranks of several roles", Path: scheduler.PathMinAvailable, Change: func(g *scheduler.Gang) {
-				g.Roles = []scheduler.Role{
-					{Name: "Master", Replicas: 1, MinAvailable: 1},
-					{Name: "Worker", Replicas: 3, MinAvailable: 1},
-				}
-				g.MinAvailable = 2
-			}},
+			{
+				Name: "fewer than all ranks of several roles", Path: scheduler.PathMinAvailable,
+				Change: minRanksOfRoles,
+			},
 			{Name: "name without room for an attempt", Change: func(g *scheduler.Gang) {
 				g.Name = strings.Repeat("n", 58)
 			}, Path: scheduler.PathName},
@@ -60,8 +57,16 @@ func dialect() schedulertest.Dialect {
 	}
 }
 
-// saying: what the optional controller writes.
-func saying(phase schedulingv1alpha1.PodGroupPhase) schedulertest.GroupState {
+func minRanksOfRoles(g *scheduler.Gang) {
+	g.Roles = []scheduler.Role{
+		{Name: "Master", Replicas: 1, MinAvailable: 1},
+		{Name: "Worker", Replicas: 3, MinAvailable: 1},
+	}
+	g.MinAvailable = 2
+}
+
+// groupState is what the optional controller writes.
+func groupState(phase schedulingv1alpha1.PodGroupPhase) schedulertest.GroupState {
 	return schedulertest.GroupState{Name: "phase " + string(phase), Write: func(o client.Object, n int) {
 		o.(*schedulingv1alpha1.PodGroup).Status = schedulingv1alpha1.PodGroupStatus{
 			Phase: phase, OccupiedBy: "team-a/bert", Running: int32(n),
@@ -108,7 +113,7 @@ func TestRead(t *testing.T) {
 		reason   string
 		hasPods  bool
 		deleted  *metav1.Time
-		refusals []string
+		messages []string
 		want     scheduler.Verdict
 	}{
 		"no pods": {reason: "pods must exist to be judged", want: scheduler.Verdict{Admission: scheduler.Go}},
@@ -117,28 +122,28 @@ func TestRead(t *testing.T) {
 		},
 		"the first pods of a gang": {
 			reason: "turned away for want of siblings, not of room", hasPods: true,
-			refusals: []string{siblingless},
+			messages: []string{siblingless},
 			want:     scheduler.Verdict{Admission: scheduler.Go},
 		},
 		"the first pods of a gang, and the group rests": {
 			reason: "nor is that a judgement of the gang", hasPods: true,
-			refusals: []string{siblingless, recently},
+			messages: []string{siblingless, recently},
 			want:     scheduler.Verdict{Admission: scheduler.Go},
 		},
 		"no room": {
 			reason: "without the numbers and names that change", hasPods: true,
-			refusals: []string{away, siblingless, full, recently},
+			messages: []string{away, siblingless, full, recently},
 			want: unschedulable(
 				"the nodes have no room for 4 ranks at once: Insufficient nvidia.com/gpu",
 			),
 		},
 		"sent away only": {
 			reason: "the rank that did not fit is told by its word, when it is there", hasPods: true,
-			refusals: []string{away, apart, late, recently},
+			messages: []string{away, apart, late, recently},
 			want:     unschedulable("the nodes have no room for 4 ranks at once"),
 		},
 		"several causes": {
-			reason: "each once, in a fixed order", hasPods: true, refusals: []string{tainted, full},
+			reason: "each once, in a fixed order", hasPods: true, messages: []string{tainted, full},
 			want: unschedulable(
 				"the nodes have no room for 4 ranks at once: Insufficient nvidia.com/gpu, node(s) had " +
 					"untolerated taint {a: b}",
@@ -146,7 +151,7 @@ func TestRead(t *testing.T) {
 		},
 		"over the namespace's quota": {
 			reason: "a quota is named before nodes: with it gone the nodes may suffice", hasPods: true,
-			refusals: []string{away, quota},
+			messages: []string{away, quota},
 			want: scheduler.Verdict{
 				Admission: scheduler.Go, Judged: true, Reason: "QuotaExceeded",
 				Message: "the ElasticQuota of namespace team-a has no room for 4 ranks at once: its " +
@@ -157,7 +162,7 @@ func TestRead(t *testing.T) {
 		},
 		"over all quotas": {
 			reason: "guarantees of others cannot be borrowed beyond their sum", hasPods: true,
-			refusals: []string{total},
+			messages: []string{total},
 			want: scheduler.Verdict{
 				Admission: scheduler.Go, Judged: true, Reason: "QuotaExceeded",
 				Message: "the cluster's ElasticQuotas have no room for 4 ranks at once: more would be " +
@@ -181,7 +186,7 @@ func TestRead(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			b, g := coscheduling.New(coscheduling.Options{}), schedulertest.Gang()
-			g.HasPods, g.UnschedulableMessages = tc.hasPods, tc.refusals
+			g.HasPods, g.UnschedulableMessages = tc.hasPods, tc.messages
 			objs, err := b.Objects(g)
 			if err != nil {
 				t.Fatal(err)
@@ -220,7 +225,7 @@ func TestScheduleTimeout(t *testing.T) {
 // are not.
 func TestWake(t *testing.T) {
 	for name, tc := range map[string]struct {
-		refusals []string
+		messages []string
 		want     bool
 	}{
 		"not tried":                       {nil, false},
@@ -233,7 +238,7 @@ func TestWake(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := schedulertest.Gang()
-			g.UnschedulableMessages = tc.refusals
+			g.UnschedulableMessages = tc.messages
 			objs, err := coscheduling.New(coscheduling.Options{}).Objects(g)
 			if err != nil {
 				t.Fatal(err)

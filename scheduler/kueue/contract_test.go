@@ -37,7 +37,7 @@ func backends() map[string]kueue.Backend {
 	}
 }
 
-// cluster is what a gang is told of it.
+// cluster returns the cluster objects that a gang gets.
 func cluster() []client.Object {
 	return []client.Object{
 		&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 1000},
@@ -86,7 +86,7 @@ func gang(changes ...func(*scheduler.Gang)) scheduler.Gang {
 func hasPods(g *scheduler.Gang) { g.HasPods = true }
 
 func dialect() schedulertest.Dialect {
-	refusal := func(name, path string, change func(*scheduler.Gang)) schedulertest.UnsupportedGang {
+	unsupported := func(name, path string, change func(*scheduler.Gang)) schedulertest.UnsupportedGang {
 		return schedulertest.UnsupportedGang{Name: name, Path: path, Change: change}
 	}
 	return schedulertest.Dialect{
@@ -104,23 +104,23 @@ func dialect() schedulertest.Dialect {
 		},
 		GroupOf: func(p *corev1.Pod) string { return p.Annotations[kueuev1beta2.WorkloadAnnotation] },
 		UnsupportedGangs: []schedulertest.UnsupportedGang{
-			refusal("queue that no queue can be called", scheduler.PathQueue, func(g *scheduler.Gang) {
+			unsupported("queue that no queue can be called", scheduler.PathQueue, func(g *scheduler.Gang) {
 				g.Queue = "Research!"
 			}),
-			refusal("resources for the gang", scheduler.PathMinResources, func(g *scheduler.Gang) {
+			unsupported("resources for the gang", scheduler.PathMinResources, func(g *scheduler.Gang) {
 				g.MinResourcesGiven = true
 			}),
-			refusal("a role of which no rank is needed", scheduler.PathMinAvailable, func(g *scheduler.Gang) {
+			unsupported("a role of which no rank is needed", scheduler.PathMinAvailable, func(g *scheduler.Gang) {
 				g.Roles = append(g.Roles, scheduler.Role{Name: "Evaluator", Replicas: 1})
 			}),
-			refusal("fewer than all ranks of two roles", scheduler.PathMinAvailable, func(g *scheduler.Gang) {
+			unsupported("fewer than all ranks of two roles", scheduler.PathMinAvailable, func(g *scheduler.Gang) {
 				g.Roles = []scheduler.Role{
 					{Name: "PS", Replicas: 2, MinAvailable: 1},
 					{Name: "Worker", Replicas: 3, MinAvailable: 1},
 				}
 				g.MinAvailable = 2
 			}),
-			refusal("more roles than a Workload has pod sets", "spec.replicaSpecs", func(g *scheduler.Gang) {
+			unsupported("more roles than a Workload has pod sets", "spec.replicaSpecs", func(g *scheduler.Gang) {
 				for i := range 18 {
 					g.Roles = append(g.Roles,
 						scheduler.Role{Name: fmt.Sprintf("Extra%d", i), Replicas: 1, MinAvailable: 1})
@@ -128,11 +128,11 @@ func dialect() schedulertest.Dialect {
 				g.MinAvailable += 18
 			}),
 		},
-		GroupStates: sayings(),
+		GroupStates: groupStates(),
 	}
 }
 
-// What Prepare adds and what stands in templates cannot be refused through the contract.
+// The contract cannot cover what Prepare adds and what is part of templates.
 func TestRefuses(t *testing.T) {
 	annotation := func(key, value string) func(*scheduler.Gang) {
 		return func(g *scheduler.Gang) { g.Roles[0].Template.Annotations[key] = value }
@@ -194,8 +194,8 @@ func TestRefuses(t *testing.T) {
 
 var remedy = regexp.MustCompile(`\b(set|remove)\b`)
 
-// saying puts conditions onto a Workload as Kueue would.
-func saying(name string, writes ...func(wl *kueuev1beta2.Workload, n int)) schedulertest.GroupState {
+// groupState puts conditions onto a Workload as Kueue would.
+func groupState(name string, writes ...func(wl *kueuev1beta2.Workload, n int)) schedulertest.GroupState {
 	return schedulertest.GroupState{Name: name, Write: func(o client.Object, n int) {
 		for _, write := range writes {
 			write(o.(*kueuev1beta2.Workload), n)
@@ -228,7 +228,8 @@ func admission(flavor string, missing int32) func(*kueuev1beta2.Workload, int) {
 			if i == len(wl.Spec.PodSets)-1 {
 				count -= missing
 			}
-			wl.Status.Admission.PodSetAssignments = append(wl.Status.Admission.PodSetAssignments, kueuev1beta2.PodSetAssignment{
+			admission := wl.Status.Admission
+			admission.PodSetAssignments = append(admission.PodSetAssignments, kueuev1beta2.PodSetAssignment{
 				Name: set.Name, Count: &count,
 				Flavors: map[corev1.ResourceName]kueuev1beta2.ResourceFlavorReference{
 					"cpu": "default", "memory": "default",
@@ -261,7 +262,7 @@ func check(state kueuev1beta2.CheckState, message string) func(*kueuev1beta2.Wor
 	}
 }
 
-// handedBack repeats the eviction's words, as Report does.
+// handedBack repeats the eviction's words, as SyncStatus does.
 func handedBack(wl *kueuev1beta2.Workload, n int) {
 	evicted := meta.FindStatusCondition(wl.Status.Conditions, kueuev1beta2.WorkloadEvicted)
 	cond(kueuev1beta2.WorkloadQuotaReserved, metav1.ConditionFalse, "Pending", evicted.Message)(wl, n)
@@ -269,37 +270,38 @@ func handedBack(wl *kueuev1beta2.Workload, n int) {
 
 func deactivated(wl *kueuev1beta2.Workload, _ int) { wl.Spec.Active = new(false) }
 
-func sayings() []schedulertest.GroupState {
+func groupStates() []schedulertest.GroupState {
 	on := admission("h100", 0)
 	return []schedulertest.GroupState{
-		saying("nothing"),
-		saying("no quota", noQuota),
-		saying("no such queue",
+		groupState("nothing"),
+		groupState("no quota", noQuota),
+		groupState("no such queue",
 			cond(kueuev1beta2.WorkloadQuotaReserved, metav1.ConditionFalse, "Inadmissible",
 				"LocalQueue research doesn't exist")),
-		saying("reserved, not admitted", reserved, on),
-		saying("a check is open", reserved, on, check(kueuev1beta2.CheckStatePending, "waiting for\nnodes")),
-		invites(saying("admitted", reserved, admitted, on)),
+		groupState("reserved, not admitted", reserved, on),
+		groupState("a check is open", reserved, on,
+			check(kueuev1beta2.CheckStatePending, "waiting for\nnodes")),
+		invites(groupState("admitted", reserved, admitted, on)),
 		invites(
-			saying("admitted, ready", reserved, admitted, on,
+			groupState("admitted, ready", reserved, admitted, on,
 				cond(kueuev1beta2.WorkloadPodsReady, metav1.ConditionTrue, "Started",
 					"All pods reached readiness and the workload is running")),
 		),
-		saying("admitted on a flavour that is gone", reserved, admitted, admission("gone", 0)),
-		saying("preempted", reserved, admitted, on, preempted),
-		saying("preempted, handed back", preempted, handedBack),
-		saying("preempted, waiting again", preempted, noQuota),
-		saying("timed out", reserved, admitted, on,
+		groupState("admitted on a flavour that is gone", reserved, admitted, admission("gone", 0)),
+		groupState("preempted", reserved, admitted, on, preempted),
+		groupState("preempted, handed back", preempted, handedBack),
+		groupState("preempted, waiting again", preempted, noQuota),
+		groupState("timed out", reserved, admitted, on,
 			cond(kueuev1beta2.WorkloadEvicted, metav1.ConditionTrue, "PodsReadyTimeout",
 				"Exceeded the PodsReady timeout team-a/bert")),
-		saying("stopped", reserved, admitted, on,
+		groupState("stopped", reserved, admitted, on,
 			cond(kueuev1beta2.WorkloadEvicted, metav1.ConditionTrue, "LocalQueueStopped",
 				"The LocalQueue is stopped")),
-		saying("deactivated", deactivated),
-		saying("finished by somebody",
+		groupState("deactivated", deactivated),
+		groupState("finished by somebody",
 			cond(kueuev1beta2.WorkloadFinished, metav1.ConditionTrue, "OutOfSync",
 				"The prebuilt workload is out of sync with its user job")),
-		saying("a condition of a later Kueue",
+		groupState("a condition of a later Kueue",
 			cond("Hibernating", metav1.ConditionTrue, "Cold", "it is winter")),
 	}
 }

@@ -34,20 +34,20 @@ func dialect() schedulertest.Dialect {
 		PerAttempt: true,
 		PodsFirst:  true,
 		GroupStates: []schedulertest.GroupState{
-			saying("nothing"),
-			saying("scheduled",
+			groupState("nothing"),
+			groupState("scheduled",
 				metav1.Condition{
 					Type: schedulingv1alpha2.PodGroupScheduled, Status: metav1.ConditionTrue,
 					Reason: "Scheduled",
 				}),
-			saying("unschedulable", noVictims),
-			saying("unschedulable without a message", unschedulable),
-			saying("error", metav1.Condition{
+			groupState("unschedulable", noVictims),
+			groupState("unschedulable without a message", unschedulable),
+			groupState("error", metav1.Condition{
 				Type: schedulingv1alpha2.PodGroupScheduled, Status: metav1.ConditionFalse,
 				Reason:  schedulingv1alpha2.PodGroupReasonSchedulerError,
 				Message: "failed to list node infos: no snapshot",
 			}),
-			saying("preempted", metav1.Condition{
+			groupState("preempted", metav1.Condition{
 				Type: schedulingv1alpha2.DisruptionTarget, Status: metav1.ConditionTrue,
 				Reason:  schedulingv1alpha2.PodGroupReasonPreemptionByScheduler,
 				Message: "preempting to accommodate a higher priority podgroup",
@@ -60,18 +60,23 @@ func dialect() schedulertest.Dialect {
 			{Name: "queue named default", Change: func(g *scheduler.Gang) {
 				g.Queue = "default"
 			}, Path: scheduler.PathQueue},
-			{Name: "fewer than all ranks of several roles", Path: scheduler.PathMinAvailable, Change: func(g *scheduler.Gang) {
-				g.Roles = []scheduler.Role{
-					{Name: "Master", Replicas: 1, MinAvailable: 1},
-					{Name: "Worker", Replicas: 3, MinAvailable: 1},
-				}
-				g.MinAvailable = 2
-			}},
+			{
+				Name: "fewer than all ranks of several roles", Path: scheduler.PathMinAvailable,
+				Change: minRanksOfRoles,
+			},
 			{Name: "name without room for an attempt", Change: func(g *scheduler.Gang) {
 				g.Name = strings.Repeat("n", 58)
 			}, Path: scheduler.PathName},
 		},
 	}
+}
+
+func minRanksOfRoles(g *scheduler.Gang) {
+	g.Roles = []scheduler.Role{
+		{Name: "Master", Replicas: 1, MinAvailable: 1},
+		{Name: "Worker", Replicas: 3, MinAvailable: 1},
+	}
+	g.MinAvailable = 2
 }
 
 var (
@@ -86,11 +91,12 @@ var (
 	}
 )
 
-func saying(name string, conditions ...metav1.Condition) schedulertest.GroupState {
+func groupState(name string, conditions ...metav1.Condition) schedulertest.GroupState {
 	return schedulertest.GroupState{Name: name, Write: func(o client.Object, n int) {
 		for _, c := range conditions {
 			c.LastTransitionTime = metav1.NewTime(time.Date(2026, 11, 1, 12, 0, n, 0, time.UTC))
-			o.(*schedulingv1alpha2.PodGroup).Status.Conditions = append(o.(*schedulingv1alpha2.PodGroup).Status.Conditions,
+			status := &o.(*schedulingv1alpha2.PodGroup).Status
+			status.Conditions = append(status.Conditions,
 				c)
 		}
 	}}
