@@ -5,14 +5,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 	"mlplatform.example.com/trainingjob-operator/scheduler/kueue"
 	"mlplatform.example.com/trainingjob-operator/scheduler/native"
-	"mlplatform.example.com/trainingjob-operator/scheduler/schedulertest"
 )
 
 func TestRead(t *testing.T) {
@@ -207,87 +205,6 @@ func TestReadOfPodsWithoutAWorkload(t *testing.T) {
 	}
 }
 
-// What flavors and admission checks add becomes part of the pods; what contradicts the job's own holds the
-// gang.
-func TestPlacement(t *testing.T) {
-	update := func(selector map[string]string) func(*kueuev1beta2.Workload, int) {
-		return func(wl *kueuev1beta2.Workload, _ int) {
-			wl.Status.AdmissionChecks = []kueuev1beta2.AdmissionCheckState{{Name: "provision"}}
-			ready := &wl.Status.AdmissionChecks[0]
-			ready.State = kueuev1beta2.CheckStateReady
-			ready.PodSetUpdates = []kueuev1beta2.PodSetUpdate{{
-				Name: "worker", NodeSelector: selector,
-				Annotations: map[string]string{"example.com/request": "r1"},
-			}}
-		}
-	}
-	g, b := gang(), kueue.New(kueue.Options{})
-	v := read(t, b, g, reserved, admitted, admission("h100", 0),
-		update(map[string]string{"example.com/zone": "b"}))
-	pod := schedulertest.Pod(g, g.Roles[0], 0)
-	b.Join(pod, g, v)
-	want := map[string]string{
-		"example.com/kept": "yes", "example.com/gpu": "h100", "example.com/pool": "training",
-		"example.com/zone": "b",
-	}
-	if diff := cmp.Diff(want, pod.Spec.NodeSelector); diff != "" {
-		t.Errorf("node selector (-want +got):\n%s", diff)
-	}
-	tolerations := []corev1.Toleration{
-		{Key: "example.com/pool", Operator: corev1.TolerationOpExists},
-		{Key: "example.com/gpu", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule},
-	}
-	if diff := cmp.Diff(tolerations, pod.Spec.Tolerations); diff != "" {
-		t.Errorf("tolerations (-want +got):\n%s", diff)
-	}
-	if pod.Annotations["example.com/request"] != "r1" ||
-		pod.Labels["kueue.x-k8s.io/cluster-queue-name"] != "gpus" {
-		t.Errorf("annotations %v, labels %v", pod.Annotations, pod.Labels)
-	}
-	once := pod.DeepCopy()
-	b.Join(pod, g, v)
-	if diff := cmp.Diff(once, pod); diff != "" {
-		t.Errorf("joining twice (-once +twice):\n%s", diff)
-	}
-
-	for name, selector := range map[string]map[string]string{
-		"the template": {"example.com/kept": "no"}, "the flavour": {"example.com/gpu": "a100"},
-	} {
-		v := read(t, b, g, reserved, admitted, admission("h100", 0), update(selector))
-		if v.Admission != scheduler.Hold || v.Reason != kueue.ReasonPlacementConflict {
-			t.Errorf("a check that contradicts %s: got %+v", name, v)
-		}
-	}
-}
-
-func TestTopology(t *testing.T) {
-	g := gang(func(g *scheduler.Gang) {
-		g.Roles[0].Template.Annotations[kueuev1beta2.PodSetRequiredTopologyAnnotation] = "cloud.example.com/rack"
-	})
-	b := kueue.New(kueue.Options{})
-	objs, err := b.Objects(g)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request := objs[0].(*kueuev1beta2.Workload).Spec.PodSets[0].TopologyRequest
-	if request.Required == nil || *request.Required != "cloud.example.com/rack" || request.PodIndexLabel == nil {
-		t.Errorf("got request %+v", request)
-	}
-	assigned := func(wl *kueuev1beta2.Workload, _ int) {
-		wl.Status.Admission.PodSetAssignments[0].TopologyAssignment = &kueuev1beta2.TopologyAssignment{
-			Levels: []string{"cloud.example.com/rack"},
-		}
-	}
-	v := read(t, b, g, reserved, admitted, admission("h100", 0), assigned)
-	pod := schedulertest.Pod(g, g.Roles[0], 0)
-	b.Join(pod, g, v)
-	if want := []corev1.PodSchedulingGate{
-		{Name: kueuev1beta2.TopologySchedulingGate},
-	}; !cmp.Equal(want, pod.Spec.SchedulingGates) {
-		t.Errorf("gates %v: Kueue lifts its own when it has placed the rank", pod.Spec.SchedulingGates)
-	}
-}
-
 func TestPartialAdmission(t *testing.T) {
 	g := gang(func(g *scheduler.Gang) { g.Roles[0].MinAvailable, g.MinAvailable = 2, 2 })
 	v := read(t, kueue.New(kueue.Options{}), g, reserved, admitted, admission("h100", 1))
@@ -309,84 +226,5 @@ func TestBinderVerdictOnceAdmitted(t *testing.T) {
 	}
 	if v := read(t, b, gang(), noQuota); v.Admission != scheduler.Hold {
 		t.Errorf("over quota: got %s, the binder has nothing to say", v.Admission)
-	}
-}
-
-// The name contains what may not change while quota is reserved, and nothing else.
-func TestNameChangesWithWhatMayNotChange(t *testing.T) {
-	base := kueue.WorkloadName(gang())
-	for name, tc := range map[string]struct {
-		change func(*scheduler.Gang)
-		other  bool
-	}{
-		"attempt":        {func(g *scheduler.Gang) { g.Attempt = 7 }, false},
-		"pods":           {hasPods, false},
-		"job":            {func(g *scheduler.Gang) { g.Owner.UID = "another" }, true},
-		"queue":          {func(g *scheduler.Gang) { g.Queue = "product" }, true},
-		"ranks":          {func(g *scheduler.Gang) { g.Roles[0].Replicas = 5 }, true},
-		"minimum":        {func(g *scheduler.Gang) { g.Roles[0].MinAvailable = 2 }, true},
-		"priority class": {func(g *scheduler.Gang) { g.PriorityClass = "high" }, true},
-		"requests": {func(g *scheduler.Gang) {
-			g.Roles[0].Template.Spec.Containers[0].Resources.Requests["cpu"] = schedulertest.Gang().MinResources["cpu"]
-		}, true},
-		"command": {func(g *scheduler.Gang) {
-			g.Roles[0].Template.Spec.Containers[0].Command = []string{"other"}
-		}, false},
-		"environment": {func(g *scheduler.Gang) {
-			g.Roles[0].Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "SECRET", Value: "x"}}
-		}, false},
-		"an init container": {func(g *scheduler.Gang) {
-			g.Roles[0].Template.Spec.InitContainers = []corev1.Container{{Name: "agent", Image: "agent:2"}}
-		}, false},
-	} {
-		if got := kueue.WorkloadName(gang(tc.change)) != base; got != tc.other {
-			t.Errorf("%s: another Workload %t, want %t", name, got, tc.other)
-		}
-	}
-	named := func(class string) string {
-		return kueue.WorkloadName(gang(func(g *scheduler.Gang) {
-			g.JobLabels[kueue.PriorityClassLabel] = class
-		}))
-	}
-	if named("production") == base || named("production") != named("experiment") {
-		t.Error("that a job has a WorkloadPriorityClass may not change, which one may")
-	}
-}
-
-func TestPriority(t *testing.T) {
-	fallback := &kueuev1beta2.WorkloadPriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "unused"}, Value: 1}
-	for name, tc := range map[string]struct {
-		reason string
-		change func(*scheduler.Gang)
-		kind   kueuev1beta2.PriorityClassKind
-		value  int32
-	}{
-		"label": {"it outranks the class of the pods", func(g *scheduler.Gang) {
-			g.JobLabels[kueue.PriorityClassLabel], g.PriorityClass = "production", "high"
-		}, kueuev1beta2.WorkloadPriorityClassKind, 500},
-		"gang": {"the job's class", func(g *scheduler.Gang) {
-			g.PriorityClass = "high"
-		}, kueuev1beta2.PodPriorityClassKind, 1000},
-		"role's pod": {"as Kueue takes it", func(g *scheduler.Gang) {
-			g.Roles[0].Template.Spec.PriorityClassName = "high"
-		}, kueuev1beta2.PodPriorityClassKind, 1000},
-	} {
-		objs, err := kueue.New(kueue.Options{}).Objects(gang(tc.change, func(g *scheduler.Gang) {
-			g.ClusterObjects = append(g.ClusterObjects, fallback)
-		}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		spec := objs[0].(*kueuev1beta2.Workload).Spec
-		if spec.PriorityClassRef == nil || spec.PriorityClassRef.Kind != tc.kind ||
-			spec.Priority == nil || *spec.Priority != tc.value {
-			t.Errorf("%s: %s: got %+v %v", name, tc.reason, spec.PriorityClassRef, spec.Priority)
-		}
-	}
-	_, err := kueue.New(kueue.Options{}).Objects(gang(func(g *scheduler.Gang) {
-		g.PriorityClass = "unknown"
-	}))
-	if err == nil || !strings.Contains(err.Error(), `PriorityClass "unknown"`) {
-		t.Errorf("got error %v: it would queue at another priority than the user asked for", err)
 	}
 }
