@@ -61,9 +61,8 @@ func TestExplain(t *testing.T) {
 				Holders:  []scheduler.Holder{held("team-a", "llama", 6), held("team-b", "other", 6)},
 				Objects:  map[schema.GroupVersionKind][]client.Object{b.StateKinds()[0]: {tc.quota}},
 			})
-			if got := strings.TrimSpace(
-				e.Reason + " " + e.Object + " " + e.Message,
-			); got != tc.want || ok != (tc.want != "") {
+			got := strings.TrimSpace(e.Reason + " " + e.Object + " " + e.Message)
+			if got != tc.want || ok != (tc.want != "") {
 				t.Errorf("%s:\n got %q\nwant %q", tc.why, got, tc.want)
 			}
 			changed := quota("team-a", "5")

@@ -208,9 +208,8 @@ func TestReadOfPodsWithoutAWorkload(t *testing.T) {
 func TestPartialAdmission(t *testing.T) {
 	g := gang(func(g *scheduler.Gang) { g.Roles[0].MinAvailable, g.MinAvailable = 2, 2 })
 	v := read(t, kueue.New(kueue.Options{}), g, reserved, admitted, admission("h100", 1))
-	if diff := cmp.Diff(
-		map[string]int32{"Worker": 3}, v.Admitted,
-	); v.Admission != scheduler.Go || diff != "" {
+	diff := cmp.Diff(map[string]int32{"Worker": 3}, v.Admitted)
+	if v.Admission != scheduler.Go || diff != "" {
 		t.Errorf("%s (-want +got):\n%s", v.Admission, diff)
 	}
 }

@@ -20,9 +20,8 @@ func topologyRequest(annotations map[string]string) *kueuev1beta2.PodSetTopology
 	case isPreferred:
 		request.Preferred = &preferred
 	default:
-		if free, err := strconv.ParseBool(
-			annotations[kueuev1beta2.PodSetUnconstrainedTopologyAnnotation],
-		); err == nil {
+		free, err := strconv.ParseBool(annotations[kueuev1beta2.PodSetUnconstrainedTopologyAnnotation])
+		if err == nil {
 			request.Unconstrained = &free
 		}
 	}
@@ -32,9 +31,8 @@ func topologyRequest(annotations map[string]string) *kueuev1beta2.PodSetTopology
 			request.PodsetSliceRequiredTopologyConstraints = constraints
 		}
 	} else if slice, ok := annotations[kueuev1beta2.PodSetSliceRequiredTopologyAnnotation]; ok {
-		if size, err := strconv.ParseInt(
-			annotations[kueuev1beta2.PodSetSliceSizeAnnotation], 10, 32,
-		); err == nil {
+		size, err := strconv.ParseInt(annotations[kueuev1beta2.PodSetSliceSizeAnnotation], 10, 32)
+		if err == nil {
 			request.PodSetSliceRequiredTopology, request.PodSetSliceSize = &slice, new(int32(size))
 		}
 	}

@@ -152,9 +152,8 @@ func validateSlices(all map[string]string, refuse func(key, why string) field.Er
 	}
 	if text, set := all[layers]; set {
 		var constraints []kueuev1beta2.PodsetSliceRequiredTopologyConstraint
-		if err := json.Unmarshal(
-			[]byte(text), &constraints,
-		); err != nil || len(constraints) < 1 || len(constraints) > 3 {
+		err := json.Unmarshal([]byte(text), &constraints)
+		if err != nil || len(constraints) < 1 || len(constraints) > 3 {
 			return refuse(layers,
 				"must be a JSON list of one to three {topology, size}: set such a list, or remove it")
 		}

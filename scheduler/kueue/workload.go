@@ -136,10 +136,9 @@ func quotaContainers(all []corev1.Container, filter func(corev1.Container) bool)
 	var kept []corev1.Container
 	for _, c := range all {
 		if filter == nil || filter(c) {
-			kept = append(kept,
-				corev1.Container{
-					Name: c.Name, Image: c.Image, Resources: c.Resources, RestartPolicy: c.RestartPolicy,
-				})
+			kept = append(kept, corev1.Container{
+				Name: c.Name, Image: c.Image, Resources: c.Resources, RestartPolicy: c.RestartPolicy,
+			})
 		}
 	}
 	return kept
