@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/validation"
 	"mlplatform.example.com/trainingjob-operator/test/api/apitest"
 )
 
@@ -31,7 +31,7 @@ func TestExamplesAreValid(t *testing.T) {
 			if err := decoder.Decode(&job); err != nil {
 				t.Fatal(err)
 			}
-			if errs := trainingjob.Validate(&job); len(errs) > 0 {
+			if errs := validation.Validate(&job); len(errs) > 0 {
 				t.Error(errs.ToAggregate())
 			}
 		})

@@ -6,14 +6,82 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// LabelRole is the pod label by which a rank's role is known: Kubeflow's, whose values are lower case. It equals
-// v1alpha1.LabelKubeflowReplicaType, which this leaf package may not import; a test holds the two together.
+// Gang is what a scheduler must know about one attempt of a training job.
+type Gang struct {
+	// Name and Namespace are those of the job. Dialects derive the names of their objects from them.
+	Name, Namespace string
+	// Owner refers to the job as the controlling owner of everything made for it.
+	Owner metav1.OwnerReference
+	// Labels go onto every object made for the job.
+	Labels map[string]string
+	// Attempt numbers the starts of the gang from 1. Dialects whose groups cannot be reused put it into the
+	// group's name.
+	Attempt int32
+	// Queue is the queue in the scheduler's sense; empty means the scheduler's default.
+	Queue string
+	// PriorityClass applies to the group and its pods; empty means the cluster's default.
+	PriorityClass string
+	// Roles are in rank order, the leader first.
+	Roles []Role
+	// MinAvailable ranks start together or none does; 1 <= MinAvailable <= Ranks().
+	MinAvailable int32
+	// MinResources is what the first MinAvailable ranks request in total.
+	MinResources corev1.ResourceList
+	// MinResourcesGiven is true when the user wrote MinResources, and false when they are the sum over the
+	// ranks. A dialect that cannot express them must then refuse the gang: nothing that a user writes is
+	// ignored.
+	MinResourcesGiven bool
+	// ScheduleTimeoutSeconds is how long the user lets the gang wait for nodes; nil or 0 means forever. The
+	// operator enforces it on every dialect; a dialect whose scheduler has such a limit passes it on as well.
+	ScheduleTimeoutSeconds *int32
+	// JobLabels and JobAnnotations are the job's own, for dialects that keep settings there. Read-only.
+	JobLabels, JobAnnotations map[string]string
+	// ClusterObjects are all objects of the kinds that a ClusterAware backend names; nil for other backends.
+	// Read-only.
+	ClusterObjects Objects
+	// HasPods is true when ranks of this attempt exist. Where a group outlives an attempt its status may be
+	// stale, and only HasPods tells the two cases apart.
+	HasPods bool
+	// UnschedulableMessages are what the scheduler wrote on the ranks of this attempt that it tried and could
+	// not place (the message of PodScheduled=False, reason Unschedulable), ordered by the ranks' names.
+	// Dialects whose scheduler writes nothing on the group read them. Their text changes with every
+	// scheduling cycle.
+	UnschedulableMessages []string
+}
+
+// Objects is a list of API objects, named for callers that may not import a client.
+type Objects = []client.Object
+
+// Role is a set of identical ranks.
+type Role struct {
+	Name string
+	// Replicas is the number of ranks; MinAvailable is how many of them are among the gang's first
+	// MinAvailable.
+	Replicas, MinAvailable int32
+	// Template is what all pods of the role have in common when they are created: nothing in it differs
+	// between ranks or attempts. It may be nil. Read-only.
+	Template *corev1.PodTemplateSpec
+}
+
+// LabelRole is the pod label that holds the name of a rank's role. It is Kubeflow's label, whose values are
+// lower case. It equals v1alpha1.LabelKubeflowReplicaType, which this leaf package may not import; a test
+// compares the two.
 const LabelRole = "training.kubeflow.org/replica-type"
 
-// RoleOf finds the role of a rendered pod. Dialects that count ranks by role need it in Join, which is given the pod
-// alone. False: the pod carries no role of this gang.
+// Ranks returns the number of ranks over all roles.
+func (g Gang) Ranks() int32 {
+	var n int32
+	for _, r := range g.Roles {
+		n += r.Replicas
+	}
+	return n
+}
+
+// RoleOf returns the role of a rendered pod, and false when the pod carries no role of this gang. Join is
+// given the pod alone, and some dialects count ranks by role.
 func (g Gang) RoleOf(pod *corev1.Pod) (Role, bool) {
 	for _, r := range g.Roles {
 		if strings.EqualFold(r.Name, pod.Labels[LabelRole]) {
@@ -23,8 +91,8 @@ func (g Gang) RoleOf(pod *corev1.Pod) (Role, bool) {
 	return Role{}, false
 }
 
-// ObjectMeta of an object made for the gang: its namespace, a copy of its labels (callers may add their own) and the job
-// as controlling owner.
+// ObjectMeta returns the metadata of an object made for the gang: its namespace, a copy of its labels, to
+// which callers may add, and the job as the controlling owner.
 func (g Gang) ObjectMeta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name:            name,
@@ -34,13 +102,14 @@ func (g Gang) ObjectMeta(name string) metav1.ObjectMeta {
 	}
 }
 
-// RolesMatter says whether minAvailable ranks could be chosen so that a role falls short of its own share: a leader and
-// three workers with minAvailable 2 could otherwise start as two workers without a leader.
-func (g Gang) RolesMatter() bool {
+// NeedsRoleMinimums reports whether a scheduler that counts ranks regardless of role could start the gang
+// with a role below its own MinAvailable: a leader and three workers with MinAvailable 2 could start as two
+// workers without the leader.
+func (g Gang) NeedsRoleMinimums() bool {
 	return len(g.Roles) > 1 && g.MinAvailable < g.Ranks()
 }
 
-// JoinPriority gives the pod the gang's priority class if its template names none.
+// JoinPriority sets the gang's priority class on a pod whose template names none.
 func (g Gang) JoinPriority(pod *corev1.Pod) {
 	if pod.Spec.PriorityClassName == "" {
 		pod.Spec.PriorityClassName = g.PriorityClass

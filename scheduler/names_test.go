@@ -14,25 +14,51 @@ import (
 // This leaf package may not import api/v1alpha1; what both must agree on is held together here.
 func TestNamesEqualTheAPIs(t *testing.T) {
 	cases := map[string]struct{ want, got string }{
-		"label of the role":                      {v1alpha1.LabelKubeflowReplicaType, scheduler.LabelRole},
-		"reason NotJudged":                       {v1alpha1.ReasonNotJudged, scheduler.ReasonNotJudged},
-		"reason WaitingInQueue":                  {v1alpha1.ReasonWaitingInQueue, scheduler.ReasonWaitingInQueue},
-		"reason Unschedulable":                   {v1alpha1.ReasonUnschedulable, scheduler.ReasonUnschedulable},
-		"reason Terminating":                     {v1alpha1.ReasonTerminating, scheduler.ReasonTerminating},
-		"reason QueueNotFound":                   {v1alpha1.ReasonQueueNotFound, scheduler.ReasonQueueNotFound},
-		"reason QueueClosed":                     {v1alpha1.ReasonQueueClosed, scheduler.ReasonQueueClosed},
-		"reason QuotaExceeded":                   {v1alpha1.ReasonQuotaExceeded, scheduler.ReasonQuotaExceeded},
-		"reason ExceedsQuota":                    {v1alpha1.ReasonExceedsQuota, scheduler.ReasonExceedsQuota},
-		"reason AdmissionCheckPending":           {v1alpha1.ReasonAdmissionCheckPending, scheduler.ReasonAdmissionCheckPending},
-		"reason NoNodeMatches":                   {v1alpha1.ReasonNoNodeMatches, scheduler.ReasonNoNodeMatches},
-		"reason NoNodeLargeEnough":               {v1alpha1.ReasonNoNodeLargeEnough, scheduler.ReasonNoNodeLargeEnough},
-		"reason ExceedsCluster":                  {v1alpha1.ReasonExceedsCluster, scheduler.ReasonExceedsCluster},
-		"reason InsufficientResources":           {v1alpha1.ReasonInsufficientResources, scheduler.ReasonInsufficientResources},
-		"reason VolumeUnbound":                   {v1alpha1.ReasonVolumeUnbound, scheduler.ReasonVolumeUnbound},
-		"reason WaitingBehind":                   {v1alpha1.ReasonWaitingBehind, scheduler.ReasonWaitingBehind},
-		"no role without a label":                {"", roleOf(nil)},
-		"role by Kubeflow's lower-case label":    {"Worker", roleOf(map[string]string{scheduler.LabelRole: "worker"})},
-		"role by the API's own spelling":         {"Master", roleOf(map[string]string{scheduler.LabelRole: "Master"})},
+		"label of the role": {v1alpha1.LabelKubeflowReplicaType, scheduler.LabelRole},
+		"reason NotJudged":  {v1alpha1.ReasonNotJudged, scheduler.ReasonNotJudged},
+		"reason WaitingInQueue": {
+			v1alpha1.ReasonWaitingInQueue, scheduler.ReasonWaitingInQueue,
+		},
+		"reason Unschedulable": {
+			v1alpha1.ReasonUnschedulable, scheduler.ReasonUnschedulable,
+		},
+		"reason Terminating": {v1alpha1.ReasonTerminating, scheduler.ReasonTerminating},
+		"reason QueueNotFound": {
+			v1alpha1.ReasonQueueNotFound, scheduler.ReasonQueueNotFound,
+		},
+		"reason QueueClosed": {v1alpha1.ReasonQueueClosed, scheduler.ReasonQueueClosed},
+		"reason QuotaExceeded": {
+			v1alpha1.ReasonQuotaExceeded, scheduler.ReasonQuotaExceeded,
+		},
+		"reason ExceedsQuota": {v1alpha1.ReasonExceedsQuota, scheduler.ReasonExceedsQuota},
+		"reason AdmissionCheckPending": {
+			v1alpha1.ReasonAdmissionCheckPending, scheduler.ReasonAdmissionCheckPending,
+		},
+		"reason NoNodeMatches": {
+			v1alpha1.ReasonNoNodeMatches, scheduler.ReasonNoNodeMatches,
+		},
+		"reason NoNodeLargeEnough": {
+			v1alpha1.ReasonNoNodeLargeEnough, scheduler.ReasonNoNodeLargeEnough,
+		},
+		"reason ExceedsCluster": {
+			v1alpha1.ReasonExceedsCluster, scheduler.ReasonExceedsCluster,
+		},
+		"reason InsufficientResources": {
+			v1alpha1.ReasonInsufficientResources, scheduler.ReasonInsufficientResources,
+		},
+		"reason VolumeUnbound": {
+			v1alpha1.ReasonVolumeUnbound, scheduler.ReasonVolumeUnbound,
+		},
+		"reason WaitingBehind": {
+			v1alpha1.ReasonWaitingBehind, scheduler.ReasonWaitingBehind,
+		},
+		"no role without a label": {"", roleOf(nil)},
+		"role by Kubeflow's lower-case label": {
+			"Worker", roleOf(map[string]string{scheduler.LabelRole: "worker"}),
+		},
+		"role by the API's own spelling": {
+			"Master", roleOf(map[string]string{scheduler.LabelRole: "Master"}),
+		},
 		"a role that this gang has not: no role": {"", roleOf(map[string]string{scheduler.LabelRole: "ps"})},
 	}
 	for name, tc := range cases {

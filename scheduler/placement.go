@@ -8,15 +8,23 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// Place carries a placement out on a rendered pod. It adds and never replaces: what the pod's template says stays. Doing
-// it twice is doing it once.
-func (p Placement) Place(pod *corev1.Pod) {
-	pod.Labels = added(pod.Labels, p.Labels)
-	pod.Annotations = added(pod.Annotations, p.Annotations)
-	pod.Spec.NodeSelector = added(pod.Spec.NodeSelector, p.NodeSelector)
+// Placement is what a scheduler adds to the pods of one role.
+type Placement struct {
+	NodeSelector        map[string]string
+	Tolerations         []corev1.Toleration
+	Labels, Annotations map[string]string
+	SchedulingGates     []corev1.PodSchedulingGate
+}
+
+// ApplyTo adds the placement to a rendered pod. It never replaces what the pod's template sets, and it is
+// idempotent.
+func (p Placement) ApplyTo(pod *corev1.Pod) {
+	pod.Labels = withMissing(pod.Labels, p.Labels)
+	pod.Annotations = withMissing(pod.Annotations, p.Annotations)
+	pod.Spec.NodeSelector = withMissing(pod.Spec.NodeSelector, p.NodeSelector)
 	for _, t := range p.Tolerations {
-		if !slices.ContainsFunc(pod.Spec.Tolerations, func(have corev1.Toleration) bool {
-			return equality.Semantic.DeepEqual(have, t)
+		if !slices.ContainsFunc(pod.Spec.Tolerations, func(existing corev1.Toleration) bool {
+			return equality.Semantic.DeepEqual(existing, t)
 		}) {
 			pod.Spec.Tolerations = append(pod.Spec.Tolerations, *t.DeepCopy())
 		}
@@ -28,11 +36,12 @@ func (p Placement) Place(pod *corev1.Pod) {
 	}
 }
 
-func added(have, more map[string]string) map[string]string {
-	if len(more) == 0 {
-		return have
+// withMissing returns existing with the keys of additional that it lacks.
+func withMissing(existing, additional map[string]string) map[string]string {
+	if len(additional) == 0 {
+		return existing
 	}
-	all := maps.Clone(more)
-	maps.Copy(all, have)
-	return all
+	merged := maps.Clone(additional)
+	maps.Copy(merged, existing)
+	return merged
 }

@@ -31,7 +31,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+	"mlplatform.example.com/trainingjob-operator/pkg/framework"
 )
 
 // operatorUser has the rights that ship with the operator, and no others.
@@ -276,7 +276,7 @@ func (r *real) pod(job *v1alpha1.TrainingJob, index int32) *corev1.Pod {
 }
 
 func podSpec() corev1.PodSpec {
-	return corev1.PodSpec{ServiceAccountName: "default", Containers: []corev1.Container{{Name: spec.TrainerContainer, Image: "trainer"}}}
+	return corev1.PodSpec{ServiceAccountName: "default", Containers: []corev1.Container{{Name: framework.TrainerContainer, Image: "trainer"}}}
 }
 
 // strange is a pod of nobody.

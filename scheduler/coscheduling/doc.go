@@ -1,40 +1,56 @@
-// Package coscheduling speaks the dialect of scheduler-plugins' Coscheduling: a PodGroup of scheduling.x-k8s.io/v1alpha1.
-// Read in sigs.k8s.io/scheduler-plugins v0.34.7; the files named in comments are that module's, or kube-scheduler's v1.34.
+// Package coscheduling speaks the dialect of Coscheduling, a plugin of scheduler-plugins: a PodGroup of
+// scheduling.x-k8s.io/v1alpha1. It was written against sigs.k8s.io/scheduler-plugins v0.34.7; the files that
+// comments name are from that module or from kube-scheduler v1.34.
 //
-// There is one group per attempt. The scheduler remembers by the group's and the pods' names which ranks it has placed
-// (pkg/coscheduling/core, assignedPodsByPG), and forgets a pod when it learns of its deletion: the ranks of an attempt that
-// ends would count for the next one's quorum. A job that is preempted therefore queues again behind gangs of its priority.
+// Each attempt has a group of its own. The scheduler remembers which ranks it has placed by the names of
+// group and pods (pkg/coscheduling/core, assignedPodsByPG), and forgets a pod only when it learns of its
+// deletion. With one group for all attempts, the ranks of an ending attempt would count towards the quorum of
+// the next.
 //
-// What the scheduler does with a group:
+// What the scheduler does with a group, by extension point:
 //
-//	PreFilter   turns a rank away until minMember pods with the group's label exist, those that have ended too
-//	Permit      keeps a rank that has found a node waiting, its resources reserved, until minMember have: then all are
-//	            bound. A rank of a group that it does not know is turned away until some pod is bound or the group changes,
-//	            so Read holds the pods back until the group is seen to exist.
-//	PostFilter  when a rank finds no node and more than a tenth of the quorum is missing, sends those that wait away; a
-//	            smaller gap is waited out: the group's scheduleTimeoutSeconds, else the profile's permitWaitingTimeSeconds
-//	Less        orders ranks by priority, then by their group's age, or by its last failure once it has had one: a gang that
-//	            did not fit goes behind younger ones. It is the order of ranks that are ready to be tried: one that found no
-//	            node is not for a while, and when room comes meanwhile a gang of lower priority may take it, and is then
-//	            preempted (measured)
+//	PreFilter   Rejects a rank until minMember pods with the group's label exist; ended pods count.
+//	Permit      Keeps a rank that has found a node waiting, with its resources reserved, until minMember
+//	            ranks have; then all are bound. A rank whose group it does not know is rejected until
+//	            some pod is bound or the group changes, so Read holds the pods back until the group exists.
+//	PostFilter  When a rank finds no node and more than a tenth of the quorum is missing, rejects the ranks
+//	            that wait in Permit. A smaller gap is waited out, for the group's scheduleTimeoutSeconds
+//	            or else the profile's permitWaitingTimeSeconds.
+//	Less        Orders ranks by priority, then by the age of their group, or by its last failure once it
+//	            has had one: a gang that did not fit goes behind younger ones. Only ranks that are ready
+//	            to be tried are ordered. A rank that found no node is not ready for a while; if capacity
+//	            becomes free meanwhile, a gang of lower priority may take it and is then preempted, as
+//	            measured.
 //
-// minResources are never written, and refused where a user gives them. PreFilter compares them with what is free at that
-// moment and turns the rank away as UnschedulableAndUnresolvable, which rules out preemption by it, whatever its priority
-// (core.go, PreFilter). And a rank that Coscheduling alone has turned away is woken by pods that are bound and groups that
-// change, not by pods that end (coscheduling.go, EventsToRegister): it would sleep beside free GPUs for up to five minutes.
-// Without them ranks find no node one by one, and what ends wakes them.
+// The group's phase is ignored. An optional controller writes it and counts the pods with the group's label
+// in all namespaces (pkg/controllers/podgroup_controller.go, Reconcile), so that two jobs of the same name in
+// two namespaces are reported as Running together. It does not say whether the gang is scheduled. The
+// scheduler reports that on the pods' condition PodScheduled, which Read takes from
+// Gang.UnschedulableMessages.
 //
-// The group's phase says nothing. An optional controller writes it, which counts the pods with the group's label in all
-// namespaces (pkg/controllers/podgroup_controller.go, Reconcile): two jobs of one name in two namespaces are Running
-// together. Scheduled or not is no part of it, and who runs is told by the pods. What the scheduler says it says on the
-// pods' condition PodScheduled: Read takes it from Gang.Refusals.
+// Preemption is kube-scheduler's own, rank by rank: each rank of a higher gang evicts as many pods as it
+// needs, from any gang, without checking that the higher gang will fit as a whole. The operator ends the rest
+// of a gang that loses a rank. In a measured run the ranks of the higher gang picked 2 of the 6 ranks of a
+// lower gang as victims, and the others found the capacity that the operator freed. The ranks of the higher
+// gang that have found nodes keep them meanwhile, because CapacityScheduling or DefaultPreemption, which run
+// first, end the cycle before Coscheduling's PostFilter rejects them. An evicted pod carries
+// DisruptionTarget=True, reason PreemptionByScheduler.
 //
-// Preemption is kube-scheduler's own, rank by rank: each rank of a higher gang evicts as many pods as it needs, from any
-// gang, and nobody looks whether the higher gang will fit as a whole. The operator ends the rest of a gang that loses a rank: in
-// the demo urgent's ranks picked 2 of second's 6, and the others found the room that the operator made (measured). The ranks
-// of the higher gang that have found nodes keep them meanwhile, for CapacityScheduling or DefaultPreemption, asked first,
-// ends the round before PostFilter sends them away. An evicted pod carries DisruptionTarget=True, reason PreemptionByScheduler.
+// A gang that fits in part is retried without a pause, as often as the scheduler can, unless its
+// configuration prevents it; lab/modules/scheduler-plugins/scheduler.yaml says how and why.
 //
-// A gang that fits in part is tried without a pause, as often as the scheduler can, unless its configuration keeps it from
-// that; lab/modules/scheduler-plugins/scheduler.yaml says how and why.
+// What the dialect cannot do, and what the operator does instead:
+//
+//   - It has no queues: Validate refuses a queue and points to the namespace's ElasticQuota.
+//   - minResources would do harm. PreFilter compares them with what is free at that moment and rejects the
+//     rank as UnschedulableAndUnresolvable, which rules out preemption by it whatever its priority (core.go,
+//     PreFilter). A rank that Coscheduling alone has rejected is woken by pods that are bound and groups that
+//     change, not by pods that end (coscheduling.go, EventsToRegister), so that it would sleep beside free
+//     GPUs for up to five minutes. Without minResources the ranks fail to find a node one by one, and pods
+//     that end wake them. So they are never written, and Validate refuses those that the user wrote.
+//   - minMember counts ranks regardless of role: Validate refuses minAvailable below the number of ranks for
+//     several roles.
+//   - A waiting job is not held back before it costs anything: its pods exist and are pending.
+//   - A preempted job does not keep its place: its next group queues behind older gangs of the same priority.
+//   - Ranks may be left asleep although their gang could be tried: Objects wakes them (see asleep).
 package coscheduling

@@ -23,26 +23,30 @@ func (Backend) StateKinds() []schema.GroupVersionKind {
 	return []schema.GroupVersionKind{elasticQuotaKind}
 }
 
-// Matters implements scheduler.Explainer: of the status nothing is read, for its controller need not run.
+// Matters implements scheduler.Explainer. The status of a quota is not read, because the controller that
+// writes it is optional.
 func (Backend) Matters(before, after client.Object) bool {
 	b, hadBefore := before.(*schedulingv1alpha1.ElasticQuota)
 	a, hasAfter := after.(*schedulingv1alpha1.ElasticQuota)
 	return !hadBefore || !hasAfter || !equality.Semantic.DeepEqual(b.Spec, a.Spec)
 }
 
-// Explain implements scheduler.Explainer: the max of the namespace's ElasticQuota in numbers, which the scheduler's words on the
-// ranks lack. Of extended resources alone, for of those it is known who holds how much; CapacityScheduling counts the bound pods
-// of a namespace too (pkg/capacityscheduling, Reserve and the handlers of pods). What is over the other limits it says itself.
-func (Backend) Explain(g scheduler.Gang, _ []client.Object, f scheduler.ClusterState) (scheduler.Explanation, bool) {
-	if !f.Complete {
+// Explain implements scheduler.Explainer: it gives the max of the namespace's ElasticQuota in numbers, which
+// the scheduler's messages lack. It does so only for extended resources, because only their holders are
+// known; CapacityScheduling also counts the bound pods of a namespace (pkg/capacityscheduling, Reserve and
+// the handlers of pods). The other limits are left to the scheduler's messages.
+func (Backend) Explain(
+	g scheduler.Gang, _ []client.Object, s scheduler.ClusterState,
+) (scheduler.Explanation, bool) {
+	if !s.Complete {
 		return scheduler.Explanation{}, false
 	}
-	quota := quotaOf(g.Namespace, f.Objects[elasticQuotaKind])
+	quota := quotaOf(g.Namespace, s.Objects[elasticQuotaKind])
 	if quota == nil {
 		return scheduler.Explanation{}, false
 	}
 	inNamespace := func(h scheduler.Holder) bool { return h.Namespace == g.Namespace }
-	holders := func(name corev1.ResourceName) []scheduler.Holder { return f.HoldersOf(name, inNamespace) }
+	holders := func(name corev1.ResourceName) []scheduler.Holder { return s.HoldersOf(name, inNamespace) }
 	limit, used := scheduler.Amounts{}, scheduler.Amounts{}
 	for name, n := range scheduler.AmountsOf(quota.Spec.Max) {
 		if !strings.Contains(string(name), "/") {
@@ -53,11 +57,12 @@ func (Backend) Explain(g scheduler.Gang, _ []client.Object, f scheduler.ClusterS
 			used[name] += h.Held[name]
 		}
 	}
-	return scheduler.QuotaReason(fmt.Sprintf("elastic quota %s of namespace %s", quota.Name, quota.Namespace),
-		"elasticquotas.scheduling.x-k8s.io/"+quota.Name, f.Missing(g), limit, used, holders)
+	return scheduler.ExplainQuota(fmt.Sprintf("elastic quota %s of namespace %s", quota.Name,
+		quota.Namespace),
+		"elasticquotas.scheduling.x-k8s.io/"+quota.Name, s.UnboundRequests(g), limit, used, holders)
 }
 
-// quotaOf a namespace, which should have one; of several the first by name.
+// quotaOf returns the quota of a namespace, the first by name if there are several, or nil.
 func quotaOf(namespace string, objects []client.Object) *schedulingv1alpha1.ElasticQuota {
 	var found []*schedulingv1alpha1.ElasticQuota
 	for _, o := range objects {
@@ -68,5 +73,7 @@ func quotaOf(namespace string, objects []client.Object) *schedulingv1alpha1.Elas
 	if len(found) == 0 {
 		return nil
 	}
-	return slices.MinFunc(found, func(a, b *schedulingv1alpha1.ElasticQuota) int { return strings.Compare(a.Name, b.Name) })
+	return slices.MinFunc(found, func(a, b *schedulingv1alpha1.ElasticQuota) int {
+		return strings.Compare(a.Name, b.Name)
+	})
 }

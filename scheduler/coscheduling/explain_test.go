@@ -40,14 +40,18 @@ func TestExplain(t *testing.T) {
 	}{
 		"another namespace's": {why: "it does not count", quota: quota("team-b", "4")},
 		"room":                {why: "of CPUs it is not known who holds them", quota: quota("team-a", "16")},
-		"not known whole":     {why: "who holds GPUs is not known", quota: quota("team-a", "4"), incomplete: true},
+		"not known whole": {
+			why: "who holds GPUs is not known", quota: quota("team-a", "4"), incomplete: true,
+		},
 		"used up": {
 			why: "by its own namespace alone", quota: quota("team-a", "10"),
-			want: "QuotaExceeded " + object + "it needs 8 nvidia.com/gpu; elastic quota gpus of namespace team-a has 4 nvidia.com/gpu free of 10; held by team-a/llama (6)",
+			want: "QuotaExceeded " + object + "it needs 8 nvidia.com/gpu; elastic quota gpus of " +
+				"namespace team-a has 4 nvidia.com/gpu free of 10; held by team-a/llama (6)",
 		},
 		"never": {
 			why: "whoever ends", quota: quota("team-a", "4"),
-			want: "ExceedsQuota " + object + "it can never start: it needs 8 nvidia.com/gpu and the whole of elastic quota gpus of namespace team-a is 4 nvidia.com/gpu",
+			want: "ExceedsQuota " + object + "it can never start: it needs 8 nvidia.com/gpu and the " +
+				"whole of elastic quota gpus of namespace team-a is 4 nvidia.com/gpu",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -57,11 +61,13 @@ func TestExplain(t *testing.T) {
 				Holders:  []scheduler.Holder{held("team-a", "llama", 6), held("team-b", "other", 6)},
 				Objects:  map[schema.GroupVersionKind][]client.Object{b.StateKinds()[0]: {tc.quota}},
 			})
-			if got := strings.TrimSpace(e.Reason + " " + e.Object + " " + e.Message); got != tc.want || ok != (tc.want != "") {
+			got := strings.TrimSpace(e.Reason + " " + e.Object + " " + e.Message)
+			if got != tc.want || ok != (tc.want != "") {
 				t.Errorf("%s:\n got %q\nwant %q", tc.why, got, tc.want)
 			}
 			changed := quota("team-a", "5")
-			if !b.Matters(nil, tc.quota) || !b.Matters(tc.quota, nil) || b.Matters(changed, changed.DeepCopyObject().(client.Object)) || !b.Matters(quota("team-a", "6"), changed) {
+			if !b.Matters(nil, tc.quota) || !b.Matters(tc.quota, nil) || b.Matters(changed,
+				changed.DeepCopyObject().(client.Object)) || !b.Matters(quota("team-a", "6"), changed) {
 				t.Error("only another spec matters")
 			}
 		})

@@ -3,44 +3,28 @@
 package kueue_test
 
 import (
-	"context"
-	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
-	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 	"mlplatform.example.com/trainingjob-operator/scheduler/kueue"
-	"mlplatform.example.com/trainingjob-operator/scheduler/native"
-	"mlplatform.example.com/trainingjob-operator/scheduler/schedulertest"
 )
 
 const (
 	namespace = "default"
-	// patience is a deadline, not an expectation: the machine may be busy.
+	// patience is a deadline and not an expectation, because the machine may be busy.
 	patience = 3 * time.Minute
 )
 
-// TestProtocol plays jobs by hand against the real Kueue, with what the backend asks for, reads and reports: everything
-// that the operator does but its decisions. The gangs are of 4 ranks with 2 GPUs each, and the quota is 8.
+// TestProtocol runs jobs by hand against the real Kueue, with what the backend asks for, reads and writes:
+// everything that the operator does except its decisions. Each gang has 4 ranks with 2 GPUs each, and the
+// quota is 8 GPUs.
 func TestProtocol(t *testing.T) {
-	s := newStage(t)
+	s := newTestCluster(t)
 	first := s.job("first", nil)
 	first.until("let in", scheduler.Go, "")
 	first.ready()
@@ -52,7 +36,9 @@ func TestProtocol(t *testing.T) {
 	}
 
 	t.Run("a higher priority preempts, and the place is kept", func(t *testing.T) {
-		urgent := s.job("urgent", func(g *scheduler.Gang) { g.JobLabels[kueue.PriorityClassLabel] = "production" })
+		urgent := s.job("urgent", func(g *scheduler.Gang) {
+			g.JobLabels[kueue.PriorityClassLabel] = "production"
+		})
 		urgent.until("waits for the victim", scheduler.Hold, scheduler.ReasonQuotaExceeded)
 		v := first.until("preempted", scheduler.Yield, kueuev1beta2.WorkloadEvictedByPreemption)
 		if strings.Contains(v.Message, "UID") {
@@ -60,8 +46,10 @@ func TestProtocol(t *testing.T) {
 		}
 		first.quiet() // pods are there: nothing may be handed back
 		first.deletePods()
-		first.until("preempted, handed back or queued again", scheduler.Hold, kueuev1beta2.WorkloadEvictedByPreemption, scheduler.ReasonQuotaExceeded)
-		if wl := first.workload(); wl.Status.Admission != nil || meta.IsStatusConditionTrue(wl.Status.Conditions, kueuev1beta2.WorkloadQuotaReserved) {
+		first.until("preempted, handed back or queued again", scheduler.Hold,
+			kueuev1beta2.WorkloadEvictedByPreemption, scheduler.ReasonQuotaExceeded)
+		if wl := first.workload(); wl.Status.Admission != nil || meta.IsStatusConditionTrue(wl.Status.Conditions,
+			kueuev1beta2.WorkloadQuotaReserved) {
 			t.Error("the quota of the preempted gang was not handed back")
 		}
 		urgent.until("let in", scheduler.Go, "")
@@ -125,15 +113,19 @@ func TestProtocol(t *testing.T) {
 	})
 
 	t.Run("partial admission", func(t *testing.T) {
-		third := s.job("third", func(g *scheduler.Gang) { g.Roles[0].Replicas, g.Roles[0].MinAvailable, g.MinAvailable = 2, 2, 2 })
+		third := s.job("third", func(g *scheduler.Gang) {
+			g.Roles[0].Replicas, g.Roles[0].MinAvailable, g.MinAvailable = 2, 2, 2
+		})
 		third.until("let in", scheduler.Go, "")
-		elastic := s.job("elastic", func(g *scheduler.Gang) { g.Roles[0].MinAvailable, g.MinAvailable = 2, 2 })
+		elastic := s.job("elastic", func(g *scheduler.Gang) {
+			g.Roles[0].MinAvailable, g.MinAvailable = 2, 2
+		})
 		v := elastic.until("let in in part", scheduler.Go, "")
 		if v.Admitted["Worker"] != 2 {
 			t.Errorf("let in are %v, want 2 workers", v.Admitted)
 		}
 		elastic.ready()
-		for _, p := range []*player{third, elastic} {
+		for _, p := range []*testJob{third, elastic} {
 			p.remove()
 		}
 	})
@@ -154,364 +146,4 @@ func TestProtocol(t *testing.T) {
 		changed.ready()
 		changed.remove()
 	})
-}
-
-// stage is a cluster with Kueue, one queue and one flavour.
-type stage struct {
-	t       *testing.T
-	client  client.Client
-	backend kueue.Backend
-}
-
-func newStage(t *testing.T) *stage {
-	c, err := localcluster.Up(t.Context(), localcluster.Options{
-		Dir: filepath.Join(t.TempDir(), "cluster"), Schedulers: []string{localcluster.SchedulerKueue}, Attached: true, Progress: t.Output(),
-		CRDs: []string{"../../deploy/crd"},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			logs(t, c)
-		}
-		if err := c.Down(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	})
-	s := &stage{t: t, backend: kueue.New(kueue.Options{Binder: native.New(native.Options{})})}
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, kueue.AddToScheme, native.AddToScheme} {
-		s.must(t, add(scheme))
-	}
-	s.client, err = client.New(c.RESTConfig(), client.Options{Scheme: scheme})
-	s.must(t, err)
-	s.prepare()
-	return s
-}
-
-func (s *stage) prepare() {
-	s.t.Helper()
-	nodes := &corev1.NodeList{}
-	s.must(s.t, s.client.List(s.t.Context(), nodes))
-	for i := range nodes.Items {
-		node := nodes.Items[i].DeepCopy()
-		node.Labels["example.com/gpu"] = "h100"
-		s.must(s.t, s.client.Patch(s.t.Context(), node, client.MergeFrom(&nodes.Items[i])))
-	}
-	quota := func(name corev1.ResourceName, amount string) kueuev1beta2.ResourceQuota {
-		return kueuev1beta2.ResourceQuota{Name: name, NominalQuota: resource.MustParse(amount)}
-	}
-	for _, o := range []client.Object{
-		&kueuev1beta2.WorkloadPriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "production"}, Value: 500},
-		&kueuev1beta2.ResourceFlavor{
-			ObjectMeta: metav1.ObjectMeta{Name: "h100"},
-			Spec:       kueuev1beta2.ResourceFlavorSpec{NodeLabels: map[string]string{"example.com/gpu": "h100"}},
-		},
-		&kueuev1beta2.ClusterQueue{
-			ObjectMeta: metav1.ObjectMeta{Name: "gpus"},
-			Spec: kueuev1beta2.ClusterQueueSpec{
-				NamespaceSelector: &metav1.LabelSelector{},
-				Preemption:        &kueuev1beta2.ClusterQueuePreemption{WithinClusterQueue: kueuev1beta2.PreemptionPolicyLowerPriority},
-				ResourceGroups: []kueuev1beta2.ResourceGroup{{
-					CoveredResources: []corev1.ResourceName{"cpu", "memory", "nvidia.com/gpu"},
-					Flavors: []kueuev1beta2.FlavorQuotas{{Name: "h100", Resources: []kueuev1beta2.ResourceQuota{
-						quota("cpu", "100"), quota("memory", "1Ti"), quota("nvidia.com/gpu", "8"),
-					}}},
-				}},
-			},
-		},
-		&kueuev1beta2.LocalQueue{ObjectMeta: metav1.ObjectMeta{Name: "research", Namespace: namespace}, Spec: kueuev1beta2.LocalQueueSpec{ClusterQueue: "gpus"}},
-		// With a queue of this name Kueue's pod integration takes every pod that nobody answers for.
-		&kueuev1beta2.LocalQueue{ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: namespace}, Spec: kueuev1beta2.LocalQueueSpec{ClusterQueue: "gpus"}},
-	} {
-		s.must(s.t, s.client.Create(s.t.Context(), o))
-	}
-}
-
-func (s *stage) must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func (s *stage) stop(t *testing.T, policy kueuev1beta2.StopPolicy) {
-	t.Helper()
-	queue := &kueuev1beta2.LocalQueue{}
-	s.must(t, s.client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "research"}, queue))
-	after := queue.DeepCopy()
-	after.Spec.StopPolicy = &policy
-	s.must(t, s.client.Patch(t.Context(), after, client.MergeFrom(queue)))
-}
-
-// player does by hand what the operator would do for one job.
-type player struct {
-	*stage
-	gang scheduler.Gang
-	life scheduler.GangStatus
-}
-
-func (s *stage) job(name string, change func(*scheduler.Gang)) *player {
-	s.t.Helper()
-	job := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{
-		Name: name, Namespace: namespace, Labels: map[string]string{kueue.QueueLabel: "research"},
-	}}
-	job.Spec.Framework, job.Spec.Image, job.Spec.Command = v1alpha1.FrameworkPyTorch, "trainer:1", []string{"train"}
-	s.must(s.t, s.client.Create(s.t.Context(), job))
-	p := &player{stage: s, gang: gang(func(g *scheduler.Gang) {
-		g.Name, g.Namespace = name, namespace
-		g.Owner = *metav1.NewControllerRef(job, v1alpha1.GroupVersion.WithKind("TrainingJob"))
-		g.Labels = map[string]string{"trainingjob": name}
-		g.Roles[0].Template.Annotations, g.Roles[0].Template.Spec.NodeSelector = nil, nil
-	})}
-	if change != nil {
-		change(&p.gang)
-	}
-	return p
-}
-
-func (p *player) pods() []corev1.Pod {
-	p.t.Helper()
-	all := &corev1.PodList{}
-	p.must(p.t, p.client.List(p.t.Context(), all, client.InNamespace(namespace), client.MatchingLabels{"trainingjob": p.gang.Name}))
-	return all.Items
-}
-
-// owned objects of the job.
-func (p *player) owned() []client.Object {
-	p.t.Helper()
-	var mine []client.Object
-	for _, kind := range p.backend.Kinds() {
-		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(kind)
-		p.must(p.t, p.client.List(p.t.Context(), list, client.InNamespace(namespace)))
-		for i := range list.Items {
-			if !metav1.IsControlledBy(&list.Items[i], &metav1.ObjectMeta{UID: p.gang.Owner.UID}) {
-				continue
-			}
-			typed, err := p.client.Scheme().New(kind)
-			p.must(p.t, err)
-			p.must(p.t, runtime.DefaultUnstructuredConverter.FromUnstructured(list.Items[i].Object, typed))
-			mine = append(mine, typed.(client.Object))
-		}
-	}
-	return mine
-}
-
-func (p *player) consult() {
-	p.t.Helper()
-	flavors, classes := &kueuev1beta2.ResourceFlavorList{}, &kueuev1beta2.WorkloadPriorityClassList{}
-	p.must(p.t, p.client.List(p.t.Context(), flavors))
-	p.must(p.t, p.client.List(p.t.Context(), classes))
-	p.gang.ClusterObjects = nil
-	for i := range flavors.Items {
-		p.gang.ClusterObjects = append(p.gang.ClusterObjects, &flavors.Items[i])
-	}
-	for i := range classes.Items {
-		p.gang.ClusterObjects = append(p.gang.ClusterObjects, &classes.Items[i])
-	}
-}
-
-// step is one pass: make what is missing, delete what is not asked for, report, create pods when let in.
-func (p *player) step() (scheduler.Verdict, int) {
-	p.t.Helper()
-	p.consult()
-	pods := p.pods()
-	p.gang.HasPods = len(pods) > 0
-	mine := p.owned()
-	v := p.backend.Read(p.gang, slices.Concat(mine, p.gang.ClusterObjects))
-	if !p.life.Finished && !p.life.Gone {
-		p.ensure(mine)
-	}
-	life := p.life
-	life.PodsLeft, life.Now = int32(len(pods)), metav1.Now().Rfc3339Copy()
-	life.Ready = len(pods) > 0 && !slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return !isReady(pod) })
-	writes := p.backend.SyncStatus(p.gang, life, mine)
-	for _, w := range writes {
-		p.write(w)
-	}
-	if v.Admission == scheduler.Go && !p.life.Finished {
-		p.createPods(v, pods)
-	}
-	return v, len(writes)
-}
-
-func (p *player) ensure(mine []client.Object) {
-	p.t.Helper()
-	desired, err := p.backend.Objects(p.gang)
-	p.must(p.t, err)
-	has := func(all []client.Object, o client.Object) bool {
-		return slices.ContainsFunc(all, func(other client.Object) bool {
-			return other.GetName() == o.GetName() && fmt.Sprintf("%T", other) == fmt.Sprintf("%T", o)
-		})
-	}
-	for _, o := range desired {
-		if !has(mine, o) {
-			p.must(p.t, p.client.Create(p.t.Context(), o, client.FieldOwner("operator")))
-		}
-	}
-	for _, o := range mine {
-		if !has(desired, o) && o.GetDeletionTimestamp() == nil {
-			p.must(p.t, client.IgnoreNotFound(p.client.Delete(p.t.Context(), o)))
-		}
-	}
-}
-
-// write as the operator does. A conflict is a pass that comes too late.
-func (p *player) write(w scheduler.Write) {
-	p.t.Helper()
-	ctx, obj := p.t.Context(), w.Object.DeepCopyObject().(client.Object)
-	var err error
-	if w.Base != nil {
-		err = p.client.Patch(ctx, obj, client.MergeFromWithOptions(w.Base, client.MergeFromWithOptimisticLock{}), client.FieldOwner("operator"))
-	} else {
-		content, convertErr := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
-		p.must(p.t, convertErr)
-		unstructured.RemoveNestedField(content, "spec")
-		err = p.client.SubResource(w.Subresource).Apply(ctx, client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: content}),
-			client.FieldOwner(w.FieldOwner), client.ForceOwnership)
-	}
-	p.t.Logf("%s: %s: %v", w.Object.GetName(), w.Why, err)
-	if err = client.IgnoreNotFound(err); err != nil && !strings.Contains(err.Error(), "the object has been modified") {
-		p.t.Fatal(err)
-	}
-}
-
-func (p *player) createPods(v scheduler.Verdict, have []corev1.Pod) {
-	p.t.Helper()
-	for _, role := range p.gang.Roles {
-		n := role.Replicas
-		if part, ok := v.Admitted[role.Name]; ok {
-			n = part
-		}
-		for i := range n {
-			pod := schedulertest.Pod(p.gang, role, i)
-			if slices.ContainsFunc(have, func(other corev1.Pod) bool { return other.Name == pod.Name }) {
-				continue
-			}
-			pod.Annotations = map[string]string{localcluster.AnnotationRunSeconds: "-1"}
-			pod.Spec.NodeSelector = nil
-			p.backend.Join(pod, p.gang, v)
-			p.must(p.t, p.client.Create(p.t.Context(), pod))
-		}
-	}
-}
-
-func (p *player) deletePods() {
-	p.t.Helper()
-	p.must(p.t, p.client.DeleteAllOf(p.t.Context(), &corev1.Pod{}, client.InNamespace(namespace), client.MatchingLabels{"trainingjob": p.gang.Name}))
-	p.eventually("its pods are gone", func() bool { return len(p.pods()) == 0 })
-}
-
-func (p *player) workload() *kueuev1beta2.Workload {
-	p.t.Helper()
-	for _, o := range p.owned() {
-		if wl, ok := o.(*kueuev1beta2.Workload); ok && wl.Name == kueue.WorkloadName(p.gang) {
-			return wl
-		}
-	}
-	return nil
-}
-
-// until steps until the verdict is as wanted; without a reason any will do.
-func (p *player) until(what string, want scheduler.Admission, reasons ...string) scheduler.Verdict {
-	p.t.Helper()
-	var v scheduler.Verdict
-	p.eventuallyOr(what, func() bool {
-		v, _ = p.step()
-		return v.Admission == want && (len(reasons) == 0 || slices.Contains(reasons, v.Reason))
-	}, func() string { return fmt.Sprintf("the verdict is %+v", v) })
-	p.t.Logf("%s: %s: %s %s: %s", p.gang.Name, what, v.Admission, v.Reason, v.Message)
-	return v
-}
-
-// ready steps until all pods are ready and Kueue knows it, and nothing is left to report.
-func (p *player) ready() {
-	p.t.Helper()
-	p.eventually("Kueue knows that the ranks are ready", func() bool {
-		_, writes := p.step()
-		wl := p.workload()
-		return writes == 0 && wl != nil && meta.IsStatusConditionTrue(wl.Status.Conditions, kueuev1beta2.WorkloadPodsReady)
-	})
-	for _, pod := range p.pods() {
-		if pod.Spec.NodeSelector["example.com/gpu"] != "h100" || len(pod.Spec.SchedulingGates) > 0 {
-			p.t.Errorf("%s: node selector %v, gates %v: want the flavour's and none", pod.Name, pod.Spec.NodeSelector, pod.Spec.SchedulingGates)
-		}
-	}
-}
-
-// quiet: what was reported and read back is not reported again.
-func (p *player) quiet() {
-	p.t.Helper()
-	p.eventually("nothing is left to report", func() bool {
-		_, writes := p.step()
-		return writes == 0
-	})
-}
-
-func (p *player) finish(success bool) {
-	p.t.Helper()
-	p.deletePods()
-	p.life.Over, p.life.Finished, p.life.Success, p.life.Message = true, true, success, "4/4 ranks succeeded"
-	p.eventually("its Workload is finished and let go", func() bool {
-		_, writes := p.step()
-		return writes == 0 && len(p.workload().Finalizers) == 0
-	})
-}
-
-// remove deletes the job: its Workload must stay until the pods are gone, and go then.
-func (p *player) remove() {
-	p.t.Helper()
-	job := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Name: p.gang.Name, Namespace: namespace}}
-	p.must(p.t, p.client.Delete(p.t.Context(), job))
-	p.life.Gone, p.life.Over = true, true
-	p.gang = scheduler.Gang{Name: p.gang.Name, Namespace: p.gang.Namespace, Owner: p.gang.Owner}
-	p.deletePods()
-	p.eventually("everything of the job is gone", func() bool {
-		p.step()
-		return len(p.owned()) == 0
-	})
-}
-
-func (p *player) activate(active bool) {
-	p.t.Helper()
-	before := p.workload()
-	after := before.DeepCopy()
-	after.Spec.Active = &active
-	p.must(p.t, p.client.Patch(p.t.Context(), after, client.MergeFrom(before)))
-}
-
-func (p *player) eventually(what string, is func() bool) {
-	p.t.Helper()
-	p.eventuallyOr(what, is, func() string { return "" })
-}
-
-func (p *player) eventuallyOr(what string, is func() bool, instead func() string) {
-	p.t.Helper()
-	err := wait.PollUntilContextTimeout(p.t.Context(), 200*time.Millisecond, patience, true, func(context.Context) (bool, error) { return is(), nil })
-	if err != nil {
-		wl := p.workload()
-		if wl == nil {
-			wl = &kueuev1beta2.Workload{}
-		}
-		p.t.Fatalf("waiting until %s of %s: %v; %s; the Workload's status: %+v", what, p.gang.Name, err, instead(), wl.Status)
-	}
-}
-
-func isReady(pod corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
-}
-
-// logs shows the end of Kueue's log, which goes with the cluster.
-func logs(t *testing.T, c *localcluster.Cluster) {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(c.LogDir(), "kueue.log"))
-	if err != nil {
-		t.Log(err)
-		return
-	}
-	t.Logf("the end of Kueue's log:\n%s", text[max(0, len(text)-8<<10):])
 }

@@ -1,34 +1,46 @@
-// Package kueue speaks Kueue's dialect: what a gang looks like as a Workload of kueue.x-k8s.io/v1beta2, what Kueue says of it,
-// and what Kueue must be told. Read in Kueue v0.19.0, whose files the comments name.
+// Package kueue speaks Kueue's dialect: a Workload of kueue.x-k8s.io/v1beta2. It was written against Kueue
+// v0.19.0, whose files the comments name.
 //
-// There is one Workload for all attempts of one spec, so that a job that is preempted keeps its place: Kueue orders by
-// priority, then by the Workload's age (pkg/workload, GetQueueOrderTimestamp). Its name holds a hash over the job's UID and
-// over everything that Kueue or its webhooks forbid to change while quota is reserved: pod sets, queue, whose class gives
-// the priority. A job that changes one of these thus asks for another Workload, never for an update that is refused for
-// ever; the old one is deleted, and a gang that runs is given back and queues anew. The name of a WorkloadPriorityClass is
-// not among them: it may change while the gang runs.
+// One Workload serves all attempts of the same spec, so that a preempted job keeps its place: Kueue orders by
+// priority, then by the age of the Workload (pkg/workload, GetQueueOrderTimestamp). The Workload's name
+// contains a hash over the job's UID and over everything that Kueue or its webhooks forbid to change while
+// quota is reserved: pod sets, queue, and the kind of class that sets the priority. A job that changes one of
+// these therefore gets another Workload, and never an update that is rejected forever. The old Workload is
+// deleted, and a running gang yields and queues again. The name of a WorkloadPriorityClass is not part of the
+// hash: it may change while the gang runs.
 //
-//	Workload                          without pods                       with pods
-//	(none)                            Hold: it is about to be made       Yield: the spec changed, or somebody deleted it
-//	being deleted                     Hold                               Yield
-//	Finished                          Hold: it holds no quota any more   Yield
-//	spec.active false                 Hold: somebody must activate it    Yield
-//	Evicted, quota reserved           Hold: Report hands it back         Yield: preempted, timed out, queue stopped
-//	QuotaReserved, not Admitted       Hold: admission checks are open    Yield
-//	Admitted                          Go, with the flavours' placement   Go; Hold if a flavour's object is missing
-//	anything else                     Hold: Kueue says why               Yield
+//	Workload                      without pods                      with pods
+//	(none)                        Hold: it is about to be created   Yield: the spec changed, or it was deleted
+//	being deleted                 Hold                              Yield
+//	Finished                      Hold: it holds no quota           Yield
+//	spec.active false             Hold: a person must activate it   Yield
+//	Evicted, quota reserved       Hold: SyncStatus returns quota    Yield: preempted, timed out, queue stopped
+//	QuotaReserved, not Admitted   Hold: admission checks are open   Yield
+//	Admitted                      Go, with the flavors' placement   Go; Hold if a flavor's object is missing
+//	anything else                 Hold: Kueue says why              Yield
 //
-// Kueue guarantees quota, not places on nodes: a binder (native, coscheduling) may stand behind it, which then says why an
-// admitted gang does not start. Its objects exist as long as the Workload does.
+// A binder (native or coscheduling) may place the pods of an admitted gang. It then also says why an admitted
+// gang does not start. The binder's objects exist for as long as the Workload does.
 //
-// A role's topology annotations (kueue.x-k8s.io/podset-required-topology and its like, on its pods) become its pod set's request.
-// Kueue then assigns nodes to ranks; the pods are made with Kueue's scheduling gate, and its topology ungater, which finds them by
-// annotation and label whoever owns them, writes each rank's node into its pod and lifts the gate (pkg/controller/tas).
+// The topology annotations of a role's pods (kueue.x-k8s.io/podset-required-topology and the like) become the
+// topology request of its pod set. Kueue then assigns ranks to nodes: the pods are created with Kueue's
+// scheduling gate, and Kueue's topology ungater, which finds them by annotation and label whoever owns them,
+// writes each rank's node into its pod and removes the gate (pkg/controller/tas).
 //
-// The pod sets hold what a rank asks of quota and nodes, and not what it runs: no command, environment or mounts. So no
-// secret in an environment is copied into a second object, and an upgrade of the operator that renders pods differently
-// changes no Workload.
+// The pod sets contain what decides quota and nodes, not what a rank runs: no command, environment or mounts.
+// So no secret in an environment is copied into a second object, and an operator upgrade that renders pods
+// differently changes no Workload.
 //
-// What Kueue must be told stands in report.go. What is written to the status is written as Kueue's own job integrations
-// write it, field owners included, since those decide what a later apply of Kueue's drops.
+// SyncStatus writes to the Workload's status exactly as Kueue's own job integrations do, field owners
+// included, because these decide what a later apply by Kueue removes.
+//
+// What the dialect cannot do, and what the operator does instead:
+//
+//   - Kueue guarantees quota, not nodes. Without a binder the pods of an admitted gang are bound one by one.
+//   - It admits nothing without a LocalQueue, and its pod integration takes each rank for a job of its own
+//     unless the job carries the queue label: Validate demands both.
+//   - It takes no resources for the gang as a whole: Validate refuses minResources that the user wrote.
+//   - It admits fewer ranks than all for one role only, and never none of a role: Validate refuses other
+//     minAvailable.
+//   - It does not free a Workload whose owner is gone but still referenced: SyncStatus finishes it.
 package kueue

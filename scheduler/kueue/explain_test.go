@@ -20,7 +20,9 @@ const gpu corev1.ResourceName = "nvidia.com/gpu"
 func localQueue(namespace, name, cluster string, policy kueuev1beta2.StopPolicy) client.Object {
 	return &kueuev1beta2.LocalQueue{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-		Spec:       kueuev1beta2.LocalQueueSpec{ClusterQueue: kueuev1beta2.ClusterQueueReference(cluster), StopPolicy: &policy},
+		Spec: kueuev1beta2.LocalQueueSpec{
+			ClusterQueue: kueuev1beta2.ClusterQueueReference(cluster), StopPolicy: &policy,
+		},
 	}
 }
 
@@ -32,14 +34,19 @@ func clusterQueue(name string, change ...func(*kueuev1beta2.ClusterQueue)) clien
 	return q
 }
 
-// has GPUs of a flavour, of which some are reserved.
-func has(flavor kueuev1beta2.ResourceFlavorReference, nominal, reserved string) func(*kueuev1beta2.ClusterQueue) {
+// has gives the queue GPUs of a flavor, of which some are reserved.
+func has(
+	flavor kueuev1beta2.ResourceFlavorReference, nominal, reserved string,
+) func(*kueuev1beta2.ClusterQueue) {
 	return func(q *kueuev1beta2.ClusterQueue) {
-		q.Spec.ResourceGroups = append(q.Spec.ResourceGroups, kueuev1beta2.ResourceGroup{Flavors: []kueuev1beta2.FlavorQuotas{{
-			Name: flavor, Resources: []kueuev1beta2.ResourceQuota{{Name: gpu, NominalQuota: resource.MustParse(nominal)}},
-		}}})
+		q.Spec.ResourceGroups = append(q.Spec.ResourceGroups, kueuev1beta2.ResourceGroup{})
+		q.Spec.ResourceGroups[len(q.Spec.ResourceGroups)-1].Flavors = []kueuev1beta2.FlavorQuotas{{
+			Name:      flavor,
+			Resources: []kueuev1beta2.ResourceQuota{{Name: gpu, NominalQuota: resource.MustParse(nominal)}},
+		}}
 		q.Status.FlavorsReservation = append(q.Status.FlavorsReservation, kueuev1beta2.FlavorUsage{
-			Name: flavor, Resources: []kueuev1beta2.ResourceUsage{{Name: gpu, Total: resource.MustParse(reserved)}},
+			Name:      flavor,
+			Resources: []kueuev1beta2.ResourceUsage{{Name: gpu, Total: resource.MustParse(reserved)}},
 		})
 	}
 }
@@ -65,7 +72,8 @@ func holds(q *kueuev1beta2.ClusterQueue) {
 
 func notActive(q *kueuev1beta2.ClusterQueue) {
 	q.Status.Conditions = []metav1.Condition{{
-		Type: kueuev1beta2.ClusterQueueActive, Status: metav1.ConditionFalse, Message: "Can't admit new workloads: references missing ResourceFlavor(s): h100.",
+		Type: kueuev1beta2.ClusterQueueActive, Status: metav1.ConditionFalse,
+		Message: "Can't admit new workloads: references missing ResourceFlavor(s): h100.",
 	}}
 }
 
@@ -73,7 +81,8 @@ func TestExplain(t *testing.T) {
 	const none = kueuev1beta2.None
 	own := gang().Namespace
 	open := localQueue(own, "research", "gpus", none)
-	tooLarge := cond(kueuev1beta2.WorkloadQuotaReserved, metav1.ConditionFalse, "Pending", "insufficient quota for nvidia.com/gpu in flavor h100, request > maximum capacity (4)")
+	tooLarge := cond(kueuev1beta2.WorkloadQuotaReserved, metav1.ConditionFalse, "Pending",
+		"insufficient quota for nvidia.com/gpu in flavor h100, request > maximum capacity (4)")
 	const notJudged = `NotJudged  Kueue has not judged the Workload; it names LocalQueue "research"`
 	cases := map[string]struct {
 		why     string
@@ -82,63 +91,96 @@ func TestExplain(t *testing.T) {
 		want    string // reason, object and message; "" when it has nothing to say
 	}{
 		"another namespace's": {
-			why: "a LocalQueue serves its own", objects: []client.Object{localQueue("elsewhere", "research", "gpus", none), clusterQueue("gpus")},
-			want: "QueueNotFound localqueues.kueue.x-k8s.io/research namespace " + own + " has no LocalQueue research; those of other namespaces do not serve it",
+			why:     "a LocalQueue serves its own",
+			objects: []client.Object{localQueue("elsewhere", "research", "gpus", none), clusterQueue("gpus")},
+			want: "QueueNotFound localqueues.kueue.x-k8s.io/research namespace " + own +
+				" has no LocalQueue research; those of other namespaces do not serve it",
 		},
 		"stopped": {
-			why: "nothing starts", objects: []client.Object{localQueue(own, "research", "gpus", kueuev1beta2.HoldAndDrain), clusterQueue("gpus")},
-			want: "QueueClosed localqueues.kueue.x-k8s.io/research LocalQueue research is stopped (HoldAndDrain): it starts no jobs",
+			why: "nothing starts",
+			objects: []client.Object{
+				localQueue(own, "research", "gpus", kueuev1beta2.HoldAndDrain), clusterQueue("gpus"),
+			},
+			want: "QueueClosed localqueues.kueue.x-k8s.io/research LocalQueue research is stopped " +
+				"(HoldAndDrain): it starts no jobs",
 		},
 		"no ClusterQueue": {
 			why: "it leads nowhere", objects: []client.Object{open, clusterQueue("others")},
-			want: "QueueNotFound clusterqueues.kueue.x-k8s.io/gpus LocalQueue research leads to ClusterQueue gpus, which does not exist",
+			want: "QueueNotFound clusterqueues.kueue.x-k8s.io/gpus LocalQueue research leads to " +
+				"ClusterQueue gpus, which does not exist",
 		},
 		"ClusterQueue stopped": {
 			why: "for all its namespaces", objects: []client.Object{open, clusterQueue("gpus", holds)},
-			want: "QueueClosed clusterqueues.kueue.x-k8s.io/gpus ClusterQueue gpus is stopped (Hold): it starts no jobs",
+			want: "QueueClosed clusterqueues.kueue.x-k8s.io/gpus ClusterQueue gpus is stopped (Hold): " +
+				"it starts no jobs",
 		},
 		"ClusterQueue not active": {
 			why: "in Kueue's words", objects: []client.Object{open, clusterQueue("gpus", notActive)},
-			want: "QueueClosed clusterqueues.kueue.x-k8s.io/gpus ClusterQueue gpus is not active: Can't admit new workloads: references missing ResourceFlavor(s): h100.",
+			want: "QueueClosed clusterqueues.kueue.x-k8s.io/gpus ClusterQueue gpus is not active: Can't " +
+				"admit new workloads: references missing ResourceFlavor(s): h100.",
 		},
 		"not judged": {
-			why: "it will be in a moment; nodes do not matter before", objects: []client.Object{open, clusterQueue("gpus")}, want: notJudged,
+			why:     "it will be in a moment; nodes do not matter before",
+			objects: []client.Object{open, clusterQueue("gpus")}, want: notJudged,
 		},
 		"not first": {
-			why: "it is not judged until it is", objects: []client.Object{open, clusterQueue("gpus", strict(3))},
-			want: "WaitingBehind clusterqueues.kueue.x-k8s.io/gpus ClusterQueue gpus serves strictly in order (StrictFIFO), and it is not first: 2 others wait in it",
+			why:     "it is not judged until it is",
+			objects: []client.Object{open, clusterQueue("gpus", strict(3))},
+			want: "WaitingBehind clusterqueues.kueue.x-k8s.io/gpus ClusterQueue gpus serves strictly " +
+				"in order (StrictFIFO), and it is not first: 2 others wait in it",
 		},
 		"one like another that waits": {
-			why: "Kueue tries none of them", objects: []client.Object{open, clusterQueue("gpus", pending(2), has("h100", "16", "12"))},
-			want: "QuotaExceeded clusterqueues.kueue.x-k8s.io/gpus it needs 8 nvidia.com/gpu; ClusterQueue gpus has of its own free 4 of 16 in h100; held by " + own + "/bert (4); " +
-				"1 other waits in ClusterQueue gpus, and while one of the same shape and priority does not fit Kueue tries no other",
+			why:     "Kueue tries none of them",
+			objects: []client.Object{open, clusterQueue("gpus", pending(2), has("h100", "16", "12"))},
+			want: "QuotaExceeded clusterqueues.kueue.x-k8s.io/gpus it needs 8 nvidia.com/gpu; " +
+				"ClusterQueue gpus has of its own free 4 of 16 in h100; held by " + own + "/bert (4); " +
+				"1 other waits in ClusterQueue gpus, and while one of the same shape and priority does " +
+				"not fit Kueue tries no other",
 		},
 		"one like another that waits, in a cohort": {
-			why: "it might borrow", objects: []client.Object{open, clusterQueue("gpus", pending(3), inCohort("ml"), has("h100", "16", "12"))},
-			want: "WaitingBehind clusterqueues.kueue.x-k8s.io/gpus 2 others wait in ClusterQueue gpus, and while one of the same shape and priority does not fit Kueue tries no other",
+			why: "it might borrow",
+			objects: []client.Object{
+				open, clusterQueue("gpus", pending(3), inCohort("ml"), has("h100", "16", "12")),
+			},
+			want: "WaitingBehind clusterqueues.kueue.x-k8s.io/gpus 2 others wait in ClusterQueue gpus, " +
+				"and while one of the same shape and priority does not fit Kueue tries no other",
 		},
 		"not tried although it fits": {
-			why: "the others are before it", objects: []client.Object{open, clusterQueue("gpus", pending(2), has("h100", "16", "2"))},
-			want: "WaitingBehind clusterqueues.kueue.x-k8s.io/gpus 1 other waits in ClusterQueue gpus, and while one of the same shape and priority does not fit Kueue tries no other",
+			why:     "the others are before it",
+			objects: []client.Object{open, clusterQueue("gpus", pending(2), has("h100", "16", "2"))},
+			want: "WaitingBehind clusterqueues.kueue.x-k8s.io/gpus 1 other waits in ClusterQueue " +
+				"gpus, and while one of the same shape and priority does not fit Kueue tries no other",
 		},
-		"alone in a strict queue": {why: "nobody is before it", objects: []client.Object{open, clusterQueue("gpus", strict(1))}, want: notJudged},
+		"alone in a strict queue": {
+			why: "nobody is before it", objects: []client.Object{open, clusterQueue("gpus", strict(1))},
+			want: notJudged,
+		},
 		"over quota": {
 			why: "with who holds it, in the cohort too", said: said(noQuota),
 			objects: []client.Object{
-				open, localQueue("team-b", "product", "lenders", none), localQueue("team-c", "apart", "others", none),
-				clusterQueue("gpus", inCohort("ml"), has("h100", "16", "12"), has("a100", "8", "12")), clusterQueue("lenders", inCohort("ml")), clusterQueue("others"),
+				open, localQueue("team-b", "product", "lenders", none),
+				localQueue("team-c", "apart", "others", none),
+				clusterQueue("gpus", inCohort("ml"), has("h100", "16", "12"), has("a100", "8", "12")),
+				clusterQueue("lenders", inCohort("ml")), clusterQueue("others"),
 			},
-			want: "QuotaExceeded clusterqueues.kueue.x-k8s.io/gpus it needs 8 nvidia.com/gpu; ClusterQueue gpus has of its own free 4 of 16 in h100, 0 of 8 in a100; " +
-				"held by team-b/llama (8), " + own + "/bert (4) (Kueue: couldn't assign flavors to pod set worker: insufficient unused quota for nvidia.com/gpu in flavor h100, 4 more needed)",
+			want: "QuotaExceeded clusterqueues.kueue.x-k8s.io/gpus it needs 8 nvidia.com/gpu; " +
+				"ClusterQueue gpus has of its own free 4 of 16 in h100, 0 of 8 in a100; " +
+				"held by team-b/llama (8), " + own + "/bert (4) (Kueue: couldn't assign flavors to pod " +
+				"set worker: insufficient unused quota for nvidia.com/gpu in flavor h100, 4 more needed)",
 		},
 		"never": {
-			why: "whoever ends", said: said(tooLarge), objects: []client.Object{open, clusterQueue("gpus", has("h100", "4", "0"))},
-			want: "ExceedsQuota clusterqueues.kueue.x-k8s.io/gpus it can never start: it needs 8 nvidia.com/gpu; ClusterQueue gpus has of its own free 4 of 4 in h100; " +
-				"held by " + own + "/bert (4) (Kueue: insufficient quota for nvidia.com/gpu in flavor h100, request > maximum capacity (4))",
+			why: "whoever ends", said: said(tooLarge),
+			objects: []client.Object{open, clusterQueue("gpus", has("h100", "4", "0"))},
+			want: "ExceedsQuota clusterqueues.kueue.x-k8s.io/gpus it can never start: it needs 8 " +
+				"nvidia.com/gpu; ClusterQueue gpus has of its own free 4 of 4 in h100; " +
+				"held by " + own + "/bert (4) (Kueue: insufficient quota for nvidia.com/gpu in flavor " +
+				"h100, request > maximum capacity (4))",
 		},
 		"admitted": {
 			why: "a stopped queue lets it go on", said: said(reserved, admitted, admission("h100", 0)),
-			objects: []client.Object{localQueue(own, "research", "gpus", kueuev1beta2.Hold), clusterQueue("gpus")},
+			objects: []client.Object{
+				localQueue(own, "research", "gpus", kueuev1beta2.Hold), clusterQueue("gpus"),
+			},
 		},
 	}
 	b := kueue.New(kueue.Options{})
@@ -181,21 +223,27 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// A queue's status counts what happens in it: that is no reason to look at every job that waits.
-func TestWhatMatters(t *testing.T) {
+// A queue's status counts what happens in it, which is no reason to reconcile every waiting job.
+func TestMatters(t *testing.T) {
 	b := kueue.New(kueue.Options{})
 	counted := clusterQueue("gpus", has("h100", "16", "0"))
 	for name, tc := range map[string]struct {
 		before, after client.Object
 		want          bool
 	}{
-		"new":            {nil, clusterQueue("gpus"), true},
-		"gone":           {clusterQueue("gpus"), nil, true},
-		"counted anew":   {counted, clusterQueue("gpus", has("h100", "16", "8")), false},
-		"another quota":  {counted, clusterQueue("gpus", has("h100", "32", "0")), true},
-		"not active":     {clusterQueue("gpus"), clusterQueue("gpus", notActive), true},
-		"queue stopped":  {localQueue("a", "b", "gpus", kueuev1beta2.None), localQueue("a", "b", "gpus", kueuev1beta2.Hold), true},
-		"queue as it is": {localQueue("a", "b", "gpus", kueuev1beta2.None), localQueue("a", "b", "gpus", kueuev1beta2.None), false},
+		"new":           {nil, clusterQueue("gpus"), true},
+		"gone":          {clusterQueue("gpus"), nil, true},
+		"counted anew":  {counted, clusterQueue("gpus", has("h100", "16", "8")), false},
+		"another quota": {counted, clusterQueue("gpus", has("h100", "32", "0")), true},
+		"not active":    {clusterQueue("gpus"), clusterQueue("gpus", notActive), true},
+		"queue stopped": {
+			localQueue("a", "b", "gpus", kueuev1beta2.None), localQueue("a", "b", "gpus", kueuev1beta2.Hold),
+			true,
+		},
+		"queue as it is": {
+			localQueue("a", "b", "gpus", kueuev1beta2.None), localQueue("a", "b", "gpus", kueuev1beta2.None),
+			false,
+		},
 	} {
 		if got := b.Matters(tc.before, tc.after); got != tc.want {
 			t.Errorf("%s: matters %t, want %t", name, got, tc.want)

@@ -9,13 +9,13 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// Kueue's names that its API package does not export (pkg/constants, pkg/controller/constants).
+// Names that Kueue's API package does not export (pkg/constants, pkg/controller/constants).
 const (
-	// QueueLabel of a job names its LocalQueue.
+	// QueueLabel is the label of a job that names its LocalQueue.
 	QueueLabel = "kueue.x-k8s.io/queue-name"
-	// PriorityClassLabel of a job names its WorkloadPriorityClass.
+	// PriorityClassLabel is the label of a job that names its WorkloadPriorityClass.
 	PriorityClassLabel = "kueue.x-k8s.io/priority-class"
-	// MaxExecTimeLabel of a job limits the seconds that it may be admitted in all.
+	// MaxExecTimeLabel is the label of a job that limits how long it may be admitted in total, in seconds.
 	MaxExecTimeLabel = "kueue.x-k8s.io/max-exec-time-seconds"
 
 	jobUIDLabel       = "kueue.x-k8s.io/job-uid"
@@ -26,30 +26,32 @@ const (
 	gatedByAnnotation       = "kueue.x-k8s.io/admission-gated-by"
 	provReqAnnotationPrefix = "provreq.kueue.x-k8s.io/"
 
-	// Field owners of Kueue's applies.
+	// Field owners under which Kueue applies.
 	ownerAdmission   = "kueue-admission"
 	ownerPodsReady   = "kueue-job-controller-" + kueuev1beta2.WorkloadPodsReady
 	ownerReclaimable = "kueue-reclaimable-pods"
 )
 
-// Reasons that Kueue writes unless its gate UnadmittedWorkloadsObservability is on, which it is not by default. The API
-// package has them, and has deprecated them.
+// Reasons that Kueue writes while its feature gate UnadmittedWorkloadsObservability is off, which is the
+// default. The API package has deprecated its own constants for them.
 const (
 	reasonPending = "Pending"
 	reasonWaiting = "Waiting"
 )
 
-// replicaIndexLabel numbers the ranks of a role: Kubeflow's, which Kueue's own Kubeflow integration names too.
+// replicaIndexLabel is the pod label that numbers the ranks of a role. It is Kubeflow's label, which Kueue's
+// own Kubeflow integration uses too.
 const replicaIndexLabel = "training.kubeflow.org/replica-index"
 
-// podSetName of a role: pod sets are named in lower case.
+// podSetName returns the name of a role's pod set, which is lower case.
 func podSetName(r scheduler.Role) kueuev1beta2.PodSetReference {
 	return kueuev1beta2.NewPodSetReference(r.Name)
 }
 
-// kueuesAnnotations of a job are those that Kueue copies from a job to its Workload
-// (pkg/controller/jobframework/workload.go, NewWorkload; reconciler.go, PropagateAdmissionGatedByAnnotation).
-func kueuesAnnotations(g scheduler.Gang) map[string]string {
+// copiedAnnotations returns those of the job's annotations that Kueue copies from its own jobs to their
+// Workloads (pkg/controller/jobframework/workload.go, NewWorkload; reconciler.go,
+// PropagateAdmissionGatedByAnnotation).
+func copiedAnnotations(g scheduler.Gang) map[string]string {
 	var kept map[string]string
 	for key, value := range g.JobAnnotations {
 		if key == gatedByAnnotation && value != "" || strings.HasPrefix(key, provReqAnnotationPrefix) {
@@ -62,6 +64,7 @@ func kueuesAnnotations(g scheduler.Gang) map[string]string {
 	return kept
 }
 
+// withoutKey returns m, or a copy of it, without the key.
 func withoutKey(m map[string]string, key string) map[string]string {
 	if _, has := m[key]; !has {
 		return m

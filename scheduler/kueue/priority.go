@@ -10,9 +10,10 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// class of a gang's priority: a WorkloadPriorityClass by the job's label, else the PriorityClass of the gang, else that of
-// the first role whose pods name one (pkg/controller/jobframework/reconciler.go, ExtractPriority).
-func class(g scheduler.Gang) *kueuev1beta2.PriorityClassRef {
+// classOf returns the class that sets a gang's priority, or nil: the WorkloadPriorityClass of the job's
+// label, else the gang's PriorityClass, else that of the first role whose pods name one
+// (pkg/controller/jobframework/reconciler.go, ExtractPriority).
+func classOf(g scheduler.Gang) *kueuev1beta2.PriorityClassRef {
 	if name := g.JobLabels[PriorityClassLabel]; name != "" {
 		return kueuev1beta2.NewWorkloadPriorityClassRef(name)
 	}
@@ -27,12 +28,12 @@ func class(g scheduler.Gang) *kueuev1beta2.PriorityClassRef {
 	return nil
 }
 
-// classKey is what of the class may not change while quota is reserved (the validation rules of the Workload's CRD): whether
-// there is one, of what kind, and the name of a PriorityClass.
+// classKey is what may not change about the class while quota is reserved (the validation rules of the
+// Workload's CRD): whether there is one, its kind, and the name of a PriorityClass.
 type classKey struct{ Kind, Name string }
 
 func classKeyOf(g scheduler.Gang) classKey {
-	ref := class(g)
+	ref := classOf(g)
 	switch {
 	case ref == nil:
 		return classKey{}
@@ -42,17 +43,19 @@ func classKeyOf(g scheduler.Gang) classKey {
 	return classKey{Kind: string(ref.Kind), Name: ref.Name}
 }
 
-// priority is the class and its number. Kueue resolves it for its own job integrations alone; for a Workload of somebody
-// else a class without a number is refused by the CRD. A job without a class gets the number of the cluster's default class
-// and no reference: that one may change without the job's doing, and a reference may not be taken away again.
-func priority(g scheduler.Gang) (*kueuev1beta2.PriorityClassRef, *int32, error) {
-	ref := class(g)
+// priorityOf returns the class and its number. Kueue resolves the number only for its own job integrations;
+// the CRD rejects any other Workload that has a class without a number. A job without a class gets the number
+// of the cluster's default class but no reference to it: the default may change without the job, and a
+// reference cannot be removed again. An error means that the class does not exist.
+func priorityOf(g scheduler.Gang) (*kueuev1beta2.PriorityClassRef, *int32, error) {
+	ref := classOf(g)
 	if ref == nil {
 		return nil, defaultPriority(g.ClusterObjects), nil
 	}
 	value := valueOf(ref, g.ClusterObjects)
 	if value == nil {
-		return nil, nil, fmt.Errorf("resolving the priority: there is no %s %q: create it, or name one that exists (kubectl get %s)",
+		return nil, nil, fmt.Errorf("resolving the priority: there is no %s %q: create it, or name one "+
+			"that exists (kubectl get %s)",
 			ref.Kind, ref.Name, resourceOf(ref))
 	}
 	return ref, value, nil
@@ -65,6 +68,7 @@ func resourceOf(ref *kueuev1beta2.PriorityClassRef) string {
 	return "priorityclasses"
 }
 
+// valueOf returns the number of a class, or nil when the class does not exist.
 func valueOf(ref *kueuev1beta2.PriorityClassRef, objs []client.Object) *int32 {
 	for _, o := range objs {
 		switch c := o.(type) {
@@ -81,11 +85,13 @@ func valueOf(ref *kueuev1beta2.PriorityClassRef, objs []client.Object) *int32 {
 	return nil
 }
 
-// defaultPriority is that of the cluster's default PriorityClass, of several the lowest (pkg/util/priority).
+// defaultPriority returns the number of the cluster's default PriorityClass, the lowest if there are several,
+// or nil (pkg/util/priority).
 func defaultPriority(objs []client.Object) *int32 {
 	var value *int32
 	for _, o := range objs {
-		if c, ok := o.(*schedulingv1.PriorityClass); ok && c != nil && c.GlobalDefault && (value == nil || c.Value < *value) {
+		c, ok := o.(*schedulingv1.PriorityClass)
+		if ok && c != nil && c.GlobalDefault && (value == nil || c.Value < *value) {
 			value = new(c.Value)
 		}
 	}

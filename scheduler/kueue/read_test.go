@@ -5,14 +5,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 	"mlplatform.example.com/trainingjob-operator/scheduler/kueue"
 	"mlplatform.example.com/trainingjob-operator/scheduler/native"
-	"mlplatform.example.com/trainingjob-operator/scheduler/schedulertest"
 )
 
 func TestRead(t *testing.T) {
@@ -25,26 +23,144 @@ func TestRead(t *testing.T) {
 		said       []func(*kueuev1beta2.Workload, int)
 		want, step string
 	}{
-		"nothing said":            {"a queue that does not exist may never be judged", none, nil, `Hold NotJudged: Kueue has not judged the Workload; it names LocalQueue "research"`, "describe localqueues"},
-		"over quota":              {"Kueue's sentence", none, said(noQuota), "Hold QuotaExceeded: couldn't assign flavors to pod set worker: insufficient unused quota for nvidia.com/gpu in flavor h100, 4 more needed", "quota is in use"},
-		"no such queue":           {"Kueue's word", none, said(cond(kueuev1beta2.WorkloadQuotaReserved, metav1.ConditionFalse, "Inadmissible", "LocalQueue research doesn't exist")), "Hold Inadmissible: LocalQueue research doesn't exist", "describe localqueues"},
-		"no rack is large enough": {"there is quota", none, said(cond(kueuev1beta2.WorkloadQuotaReserved, metav1.ConditionFalse, "Pending", `couldn't assign flavors to pod set worker: topology "racks" allows to fit only 4 out of 5 pod(s)`)), `Hold InsufficientResources: couldn't assign flavors to pod set worker: topology "racks" allows to fit only 4 out of 5 pod(s)`, "podset-preferred-topology"},
-		"no rack at all":          {"there is quota", none, said(cond(kueuev1beta2.WorkloadQuotaReserved, metav1.ConditionFalse, "Pending", `couldn't assign flavors to pod set worker: topology "racks" doesn't allow to fit any of 5 pod(s)`)), `Hold InsufficientResources: couldn't assign flavors to pod set worker: topology "racks" doesn't allow to fit any of 5 pod(s)`, "podset-preferred-topology"},
-		"quota and rack":          {"quota comes first", none, said(cond(kueuev1beta2.WorkloadQuotaReserved, metav1.ConditionFalse, "Pending", `couldn't assign flavors to pod set worker: insufficient unused quota for nvidia.com/gpu in flavor h100, 4 more needed, topology "racks" allows to fit only 4 out of 5 pod(s)`)), `Hold QuotaExceeded: couldn't assign flavors to pod set worker: insufficient unused quota for nvidia.com/gpu in flavor h100, 4 more needed, topology "racks" allows to fit only 4 out of 5 pod(s)`, "describe localqueues"},
-		"reserved is not let in":  {"a check may still say no", none, said(reserved, on, check(kueuev1beta2.CheckStatePending, "waiting for nodes")), "Hold AdmissionCheckPending: quota is reserved; admission check provision is Pending (waiting for nodes)", "describe workloads"},
-		"pods without admission":  {"they run on nobody's quota", pods, said(noQuota), "Yield QuotaExceeded: couldn't assign flavors to pod set worker: insufficient unused quota for nvidia.com/gpu in flavor h100, 4 more needed", ""},
-		"preempted":               {"without the ids of the preemptor", pods, said(reserved, admitted, on, preempted), "Yield Preempted: Preempted to accommodate a workload due to prioritization in the ClusterQueue", ""},
-		"preempted without pods":  {"the quota is not handed back yet", none, said(reserved, admitted, on, preempted), "Hold Preempted: Preempted to accommodate a workload due to prioritization in the ClusterQueue", ""},
-		"evicted before, let in":  {"Kueue clears the condition when it reserves again", none, said(cond(kueuev1beta2.WorkloadEvicted, metav1.ConditionFalse, "QuotaReserved", "x"), reserved, admitted, on), "Go : ", ""},
-		"queued after preemption": {"what it waits for now", none, said(preempted, noQuota), "Hold QuotaExceeded: couldn't assign flavors to pod set worker: insufficient unused quota for nvidia.com/gpu in flavor h100, 4 more needed", ""},
-		"handed back":             {"Kueue has said nothing new since", none, said(preempted, handedBack), "Hold Preempted: Preempted to accommodate a workload due to prioritization in the ClusterQueue", ""},
-		"being deleted":           {"its place is being given up", none, said(deleting, reserved, admitted, on), "Hold Terminating: the gang's Workload is being deleted; it is made anew once it is gone", ""},
-		"being deleted with pods": {"they hold it up", pods, said(deleting, reserved, admitted, on), "Yield Terminating: the gang's Workload is being deleted; the ranks are given back and queue anew", ""},
-		"two checks":              {"in the order of their names", none, said(reserved, on, check(kueuev1beta2.CheckStatePending, ""), secondCheck), "Hold AdmissionCheckPending: quota is reserved; admission check budget is Retry (too dear), provision is Pending", ""},
-		"deactivated":             {"only a person gets it out of that", none, said(deactivated, cond(kueuev1beta2.WorkloadEvicted, metav1.ConditionTrue, "DeactivatedDueToRequeuingLimitExceeded", "The workload is deactivated due to exceeding the maximum number of re-queuing retries")), "Hold Deactivated: The workload is deactivated due to exceeding the maximum number of re-queuing retries", `{"spec":{"active":true}}`},
-		"deactivated with pods":   {"they must go", pods, said(deactivated, reserved, admitted, on), "Yield Deactivated: The workload is deactivated", ""},
-		"flavour gone":            {"nobody knows where the pods may run", none, said(reserved, admitted, admission("gone", 0)), `Hold ResourceFlavorMissing: the gang is admitted on ResourceFlavor "gone", which does not exist`, "get resourceflavors"},
-		"finished by others":      {"no quota any more", pods, said(reserved, admitted, on, cond(kueuev1beta2.WorkloadFinished, metav1.ConditionTrue, "OwnerNotFound", "gone")), "Yield WorkloadFinished: the gang's Workload is declared finished (OwnerNotFound: gone), so it holds no quota", "delete workloads"},
+		"nothing said": {
+			"a queue that does not exist may never be judged", none, nil,
+			`Hold NotJudged: Kueue has not judged the Workload; it names LocalQueue "research"`,
+			"describe localqueues",
+		},
+		"over quota": {
+			"Kueue's sentence", none, said(noQuota),
+			"Hold QuotaExceeded: couldn't assign flavors to pod set worker: insufficient unused quota " +
+				"for nvidia.com/gpu in flavor h100, 4 more needed",
+			"quota is in use",
+		},
+		"no such queue": {
+			"Kueue's word", none,
+			said(
+				cond(kueuev1beta2.WorkloadQuotaReserved, metav1.ConditionFalse, "Inadmissible",
+					"LocalQueue research doesn't exist"),
+			),
+			"Hold Inadmissible: LocalQueue research doesn't exist", "describe localqueues",
+		},
+		"no rack is large enough": {
+			"there is quota", none,
+			said(
+				cond(kueuev1beta2.WorkloadQuotaReserved, metav1.ConditionFalse, "Pending",
+					`couldn't assign flavors to pod set worker: topology "racks" allows to fit only 4 `+
+						`out of 5 pod(s)`),
+			),
+			`Hold InsufficientResources: couldn't assign flavors to pod set worker: topology "racks" ` +
+				`allows to fit only 4 out of 5 pod(s)`,
+			"podset-preferred-topology",
+		},
+		"no rack at all": {
+			"there is quota", none,
+			said(
+				cond(kueuev1beta2.WorkloadQuotaReserved, metav1.ConditionFalse, "Pending",
+					`couldn't assign flavors to pod set worker: topology "racks" doesn't allow to fit `+
+						`any of 5 pod(s)`),
+			),
+			`Hold InsufficientResources: couldn't assign flavors to pod set worker: topology "racks" ` +
+				`doesn't allow to fit any of 5 pod(s)`,
+			"podset-preferred-topology",
+		},
+		"quota and rack": {
+			"quota comes first", none,
+			said(
+				cond(kueuev1beta2.WorkloadQuotaReserved, metav1.ConditionFalse, "Pending",
+					`couldn't assign flavors to pod set worker: insufficient unused quota for `+
+						`nvidia.com/gpu in flavor h100, 4 more needed, topology "racks" allows to fit `+
+						`only 4 out of 5 pod(s)`),
+			),
+			`Hold QuotaExceeded: couldn't assign flavors to pod set worker: insufficient unused quota ` +
+				`for nvidia.com/gpu in flavor h100, 4 more needed, topology "racks" allows to fit only ` +
+				`4 out of 5 pod(s)`,
+			"describe localqueues",
+		},
+		"reserved is not let in": {
+			"a check may still say no", none,
+			said(reserved, on, check(kueuev1beta2.CheckStatePending, "waiting for nodes")),
+			"Hold AdmissionCheckPending: quota is reserved; admission check provision is Pending " +
+				"(waiting for nodes)",
+			"describe workloads",
+		},
+		"pods without admission": {
+			"they run on nobody's quota", pods, said(noQuota),
+			"Yield QuotaExceeded: couldn't assign flavors to pod set worker: insufficient unused quota " +
+				"for nvidia.com/gpu in flavor h100, 4 more needed",
+			"",
+		},
+		"preempted": {
+			"without the ids of the preemptor", pods, said(reserved, admitted, on, preempted),
+			"Yield Preempted: Preempted to accommodate a workload due to prioritization in the ClusterQueue",
+			"",
+		},
+		"preempted without pods": {
+			"the quota is not handed back yet", none, said(reserved, admitted, on, preempted),
+			"Hold Preempted: Preempted to accommodate a workload due to prioritization in the ClusterQueue",
+			"",
+		},
+		"evicted before, let in": {
+			"Kueue clears the condition when it reserves again", none,
+			said(cond(kueuev1beta2.WorkloadEvicted, metav1.ConditionFalse, "QuotaReserved", "x"), reserved,
+				admitted, on),
+			"Go : ", "",
+		},
+		"queued after preemption": {
+			"what it waits for now", none, said(preempted, noQuota),
+			"Hold QuotaExceeded: couldn't assign flavors to pod set worker: insufficient unused quota " +
+				"for nvidia.com/gpu in flavor h100, 4 more needed",
+			"",
+		},
+		"handed back": {
+			"Kueue has said nothing new since", none, said(preempted, handedBack),
+			"Hold Preempted: Preempted to accommodate a workload due to prioritization in the ClusterQueue",
+			"",
+		},
+		"being deleted": {
+			"its place is being given up", none, said(deleting, reserved, admitted, on),
+			"Hold Terminating: the gang's Workload is being deleted; it is made anew once it is gone", "",
+		},
+		"being deleted with pods": {
+			"they hold it up", pods, said(deleting, reserved, admitted, on),
+			"Yield Terminating: the gang's Workload is being deleted; the ranks are given back and " +
+				"queue anew",
+			"",
+		},
+		"two checks": {
+			"in the order of their names", none,
+			said(reserved, on, check(kueuev1beta2.CheckStatePending, ""), secondCheck),
+			"Hold AdmissionCheckPending: quota is reserved; admission check budget is Retry (too dear), " +
+				"provision is Pending",
+			"",
+		},
+		"deactivated": {
+			"only a person gets it out of that", none,
+			said(deactivated,
+				cond(kueuev1beta2.WorkloadEvicted, metav1.ConditionTrue,
+					"DeactivatedDueToRequeuingLimitExceeded",
+					"The workload is deactivated due to exceeding the maximum number of re-queuing retries")),
+			"Hold Deactivated: The workload is deactivated due to exceeding the maximum number of " +
+				"re-queuing retries",
+			`{"spec":{"active":true}}`,
+		},
+		"deactivated with pods": {
+			"they must go", pods, said(deactivated, reserved, admitted, on),
+			"Yield Deactivated: The workload is deactivated", "",
+		},
+		"flavour gone": {
+			"nobody knows where the pods may run", none, said(reserved, admitted, admission("gone", 0)),
+			`Hold ResourceFlavorMissing: the gang is admitted on ResourceFlavor "gone", which does not exist`,
+			"get resourceflavors",
+		},
+		"finished by others": {
+			"no quota any more", pods,
+			said(reserved, admitted, on,
+				cond(kueuev1beta2.WorkloadFinished, metav1.ConditionTrue, "OwnerNotFound", "gone")),
+			"Yield WorkloadFinished: the gang's Workload is declared finished (OwnerNotFound: gone), so " +
+				"it holds no quota",
+			"delete workloads",
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -68,7 +184,9 @@ func secondCheck(wl *kueuev1beta2.Workload, _ int) {
 	})
 }
 
-func read(t *testing.T, b kueue.Backend, g scheduler.Gang, said ...func(*kueuev1beta2.Workload, int)) scheduler.Verdict {
+func read(
+	t *testing.T, b kueue.Backend, g scheduler.Gang, said ...func(*kueuev1beta2.Workload, int),
+) scheduler.Verdict {
 	t.Helper()
 	objs, err := b.Objects(g)
 	if err != nil {
@@ -87,150 +205,25 @@ func TestReadOfPodsWithoutAWorkload(t *testing.T) {
 	}
 }
 
-// What flavours and admission checks say becomes part of the pods; what contradicts the job's own holds the gang.
-func TestPlacement(t *testing.T) {
-	update := func(selector map[string]string) func(*kueuev1beta2.Workload, int) {
-		return func(wl *kueuev1beta2.Workload, _ int) {
-			wl.Status.AdmissionChecks = []kueuev1beta2.AdmissionCheckState{{Name: "provision", State: kueuev1beta2.CheckStateReady, PodSetUpdates: []kueuev1beta2.PodSetUpdate{{
-				Name: "worker", NodeSelector: selector, Annotations: map[string]string{"example.com/request": "r1"},
-			}}}}
-		}
-	}
-	g, b := gang(), kueue.New(kueue.Options{})
-	v := read(t, b, g, reserved, admitted, admission("h100", 0), update(map[string]string{"example.com/zone": "b"}))
-	pod := schedulertest.Pod(g, g.Roles[0], 0)
-	b.Join(pod, g, v)
-	want := map[string]string{"example.com/kept": "yes", "example.com/gpu": "h100", "example.com/pool": "training", "example.com/zone": "b"}
-	if diff := cmp.Diff(want, pod.Spec.NodeSelector); diff != "" {
-		t.Errorf("node selector (-want +got):\n%s", diff)
-	}
-	tolerations := []corev1.Toleration{{Key: "example.com/pool", Operator: corev1.TolerationOpExists}, {Key: "example.com/gpu", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}}
-	if diff := cmp.Diff(tolerations, pod.Spec.Tolerations); diff != "" {
-		t.Errorf("tolerations (-want +got):\n%s", diff)
-	}
-	if pod.Annotations["example.com/request"] != "r1" || pod.Labels["kueue.x-k8s.io/cluster-queue-name"] != "gpus" {
-		t.Errorf("annotations %v, labels %v", pod.Annotations, pod.Labels)
-	}
-	once := pod.DeepCopy()
-	b.Join(pod, g, v)
-	if diff := cmp.Diff(once, pod); diff != "" {
-		t.Errorf("joining twice (-once +twice):\n%s", diff)
-	}
-
-	for name, selector := range map[string]map[string]string{
-		"the template": {"example.com/kept": "no"}, "the flavour": {"example.com/gpu": "a100"},
-	} {
-		v := read(t, b, g, reserved, admitted, admission("h100", 0), update(selector))
-		if v.Admission != scheduler.Hold || v.Reason != kueue.ReasonPlacementConflict {
-			t.Errorf("a check that contradicts %s: got %+v", name, v)
-		}
-	}
-}
-
-func TestTopology(t *testing.T) {
-	g := gang(func(g *scheduler.Gang) {
-		g.Roles[0].Template.Annotations[kueuev1beta2.PodSetRequiredTopologyAnnotation] = "cloud.example.com/rack"
-	})
-	b := kueue.New(kueue.Options{})
-	objs, err := b.Objects(g)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request := objs[0].(*kueuev1beta2.Workload).Spec.PodSets[0].TopologyRequest
-	if request.Required == nil || *request.Required != "cloud.example.com/rack" || request.PodIndexLabel == nil {
-		t.Errorf("got request %+v", request)
-	}
-	assigned := func(wl *kueuev1beta2.Workload, _ int) {
-		wl.Status.Admission.PodSetAssignments[0].TopologyAssignment = &kueuev1beta2.TopologyAssignment{Levels: []string{"cloud.example.com/rack"}}
-	}
-	v := read(t, b, g, reserved, admitted, admission("h100", 0), assigned)
-	pod := schedulertest.Pod(g, g.Roles[0], 0)
-	b.Join(pod, g, v)
-	if want := []corev1.PodSchedulingGate{{Name: kueuev1beta2.TopologySchedulingGate}}; !cmp.Equal(want, pod.Spec.SchedulingGates) {
-		t.Errorf("gates %v: Kueue lifts its own when it has placed the rank", pod.Spec.SchedulingGates)
-	}
-}
-
 func TestPartialAdmission(t *testing.T) {
 	g := gang(func(g *scheduler.Gang) { g.Roles[0].MinAvailable, g.MinAvailable = 2, 2 })
 	v := read(t, kueue.New(kueue.Options{}), g, reserved, admitted, admission("h100", 1))
-	if diff := cmp.Diff(map[string]int32{"Worker": 3}, v.Admitted); v.Admission != scheduler.Go || diff != "" {
+	diff := cmp.Diff(map[string]int32{"Worker": 3}, v.Admitted)
+	if v.Admission != scheduler.Go || diff != "" {
 		t.Errorf("%s (-want +got):\n%s", v.Admission, diff)
 	}
 }
 
-// Kueue lets in; what then keeps the gang is the binder's to say, with Kueue's placement.
-func TestBinderSpeaksOnceLetIn(t *testing.T) {
+// Why an admitted gang waits is for the binder to say, with Kueue's placement.
+func TestBinderVerdictOnceAdmitted(t *testing.T) {
 	b := kueue.New(kueue.Options{Binder: native.New(native.Options{})})
 	g := gang(hasPods)
-	if v := read(t, b, g, reserved, admitted, admission("h100", 0)); v.Admission != scheduler.Go || v.Judged || v.Placement["Worker"].NodeSelector["example.com/gpu"] != "h100" {
+	v := read(t, b, g, reserved, admitted, admission("h100", 0))
+	if v.Admission != scheduler.Go || v.Judged ||
+		v.Placement["Worker"].NodeSelector["example.com/gpu"] != "h100" {
 		t.Errorf("let in: got %+v, want the binder's silence and Kueue's placement", v)
 	}
 	if v := read(t, b, gang(), noQuota); v.Admission != scheduler.Hold {
 		t.Errorf("over quota: got %s, the binder has nothing to say", v.Admission)
-	}
-}
-
-// What may not change while quota is reserved is in the name, what may is not.
-func TestNameChangesWithWhatMayNotChange(t *testing.T) {
-	base := kueue.WorkloadName(gang())
-	for name, tc := range map[string]struct {
-		change func(*scheduler.Gang)
-		other  bool
-	}{
-		"attempt":        {func(g *scheduler.Gang) { g.Attempt = 7 }, false},
-		"pods":           {hasPods, false},
-		"job":            {func(g *scheduler.Gang) { g.Owner.UID = "another" }, true},
-		"queue":          {func(g *scheduler.Gang) { g.Queue = "product" }, true},
-		"ranks":          {func(g *scheduler.Gang) { g.Roles[0].Replicas = 5 }, true},
-		"minimum":        {func(g *scheduler.Gang) { g.Roles[0].MinAvailable = 2 }, true},
-		"priority class": {func(g *scheduler.Gang) { g.PriorityClass = "high" }, true},
-		"requests": {func(g *scheduler.Gang) {
-			g.Roles[0].Template.Spec.Containers[0].Resources.Requests["cpu"] = schedulertest.Gang().MinResources["cpu"]
-		}, true},
-		"command": {func(g *scheduler.Gang) { g.Roles[0].Template.Spec.Containers[0].Command = []string{"other"} }, false},
-		"environment": {func(g *scheduler.Gang) {
-			g.Roles[0].Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "SECRET", Value: "x"}}
-		}, false},
-		"an init container": {func(g *scheduler.Gang) {
-			g.Roles[0].Template.Spec.InitContainers = []corev1.Container{{Name: "agent", Image: "agent:2"}}
-		}, false},
-	} {
-		if got := kueue.WorkloadName(gang(tc.change)) != base; got != tc.other {
-			t.Errorf("%s: another Workload %t, want %t", name, got, tc.other)
-		}
-	}
-	named := func(class string) string {
-		return kueue.WorkloadName(gang(func(g *scheduler.Gang) { g.JobLabels[kueue.PriorityClassLabel] = class }))
-	}
-	if named("production") == base || named("production") != named("experiment") {
-		t.Error("that a job has a WorkloadPriorityClass may not change, which one may")
-	}
-}
-
-func TestPriority(t *testing.T) {
-	fallback := &kueuev1beta2.WorkloadPriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "unused"}, Value: 1}
-	for name, tc := range map[string]struct {
-		reason string
-		change func(*scheduler.Gang)
-		kind   kueuev1beta2.PriorityClassKind
-		value  int32
-	}{
-		"label":      {"it outranks the class of the pods", func(g *scheduler.Gang) { g.JobLabels[kueue.PriorityClassLabel], g.PriorityClass = "production", "high" }, kueuev1beta2.WorkloadPriorityClassKind, 500},
-		"gang":       {"the job's class", func(g *scheduler.Gang) { g.PriorityClass = "high" }, kueuev1beta2.PodPriorityClassKind, 1000},
-		"role's pod": {"as Kueue takes it", func(g *scheduler.Gang) { g.Roles[0].Template.Spec.PriorityClassName = "high" }, kueuev1beta2.PodPriorityClassKind, 1000},
-	} {
-		objs, err := kueue.New(kueue.Options{}).Objects(gang(tc.change, func(g *scheduler.Gang) { g.ClusterObjects = append(g.ClusterObjects, fallback) }))
-		if err != nil {
-			t.Fatal(err)
-		}
-		spec := objs[0].(*kueuev1beta2.Workload).Spec
-		if spec.PriorityClassRef == nil || spec.PriorityClassRef.Kind != tc.kind || spec.Priority == nil || *spec.Priority != tc.value {
-			t.Errorf("%s: %s: got %+v %v", name, tc.reason, spec.PriorityClassRef, spec.Priority)
-		}
-	}
-	_, err := kueue.New(kueue.Options{}).Objects(gang(func(g *scheduler.Gang) { g.PriorityClass = "unknown" }))
-	if err == nil || !strings.Contains(err.Error(), `PriorityClass "unknown"`) {
-		t.Errorf("got error %v: it would queue at another priority than the user asked for", err)
 	}
 }

@@ -7,9 +7,9 @@ import (
 	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 )
 
-// topologyRequest of a role from its pods' annotations, as Kueue's job integrations make it
-// (pkg/controller/jobframework/tas.go). The index label is named always: a flavour with a topology places ranks also of a
-// role that asks for nothing, and then in their order.
+// topologyRequest returns the topology request of a role from its pods' annotations, as Kueue's job
+// integrations do (pkg/controller/jobframework/tas.go). It always names the index label: a flavor with a
+// topology also assigns nodes to a role that requests none, and then in the order of the ranks.
 func topologyRequest(annotations map[string]string) *kueuev1beta2.PodSetTopologyRequest {
 	request := &kueuev1beta2.PodSetTopologyRequest{PodIndexLabel: new(replicaIndexLabel)}
 	required, isRequired := annotations[kueuev1beta2.PodSetRequiredTopologyAnnotation]
@@ -20,17 +20,19 @@ func topologyRequest(annotations map[string]string) *kueuev1beta2.PodSetTopology
 	case isPreferred:
 		request.Preferred = &preferred
 	default:
-		if free, err := strconv.ParseBool(annotations[kueuev1beta2.PodSetUnconstrainedTopologyAnnotation]); err == nil {
+		free, err := strconv.ParseBool(annotations[kueuev1beta2.PodSetUnconstrainedTopologyAnnotation])
+		if err == nil {
 			request.Unconstrained = &free
 		}
 	}
 	if layers, ok := annotations[kueuev1beta2.PodSetSliceRequiredTopologyConstraintsAnnotation]; ok {
 		var constraints []kueuev1beta2.PodsetSliceRequiredTopologyConstraint
-		if json.Unmarshal([]byte(layers), &constraints) == nil { // Validate refuses what is none
+		if json.Unmarshal([]byte(layers), &constraints) == nil { // Validate refuses anything else
 			request.PodsetSliceRequiredTopologyConstraints = constraints
 		}
 	} else if slice, ok := annotations[kueuev1beta2.PodSetSliceRequiredTopologyAnnotation]; ok {
-		if size, err := strconv.ParseInt(annotations[kueuev1beta2.PodSetSliceSizeAnnotation], 10, 32); err == nil {
+		size, err := strconv.ParseInt(annotations[kueuev1beta2.PodSetSliceSizeAnnotation], 10, 32)
+		if err == nil {
 			request.PodSetSliceRequiredTopology, request.PodSetSliceSize = &slice, new(int32(size))
 		}
 	}

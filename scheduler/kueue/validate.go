@@ -13,15 +13,17 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// mostPodSets of a Workload (its CRD).
-const mostPodSets = 18
+// maxPodSets is the limit of a Workload's CRD.
+const maxPodSets = 18
 
-// Validate implements scheduler.Backend. Whether the queue, its flavours and the priority class exist is not known here.
+// Validate implements scheduler.Backend. Whether the queue, its flavors and the priority class exist is not
+// known here.
 func (b Backend) Validate(g scheduler.Gang) field.ErrorList {
 	errs := validateQueue(g)
 	if g.MinResourcesGiven {
 		errs = append(errs, field.Forbidden(field.NewPath(scheduler.PathMinResources),
-			"Kueue charges the quota with the pods' own requests: remove minResources, or use scheduler volcano"))
+			"Kueue charges the quota with the pods' own requests: remove minResources, or use scheduler "+
+				"volcano"))
 	}
 	errs = append(errs, validateMinimum(g)...)
 	if value, set := g.JobLabels[MaxExecTimeLabel]; set && maxExecutionTime(g) == nil {
@@ -38,33 +40,37 @@ func (b Backend) Validate(g scheduler.Gang) field.ErrorList {
 }
 
 func withoutMinResources(g scheduler.Gang) scheduler.Gang {
-	g.MinResourcesGiven = false // refused already
+	g.MinResourcesGiven = false // already refused
 	return g
 }
 
-// validateQueue demands the queue also as a label of the job. Kueue's pod integration, which is on by default, otherwise
-// takes each rank for a job of its own wherever a LocalQueue "default" exists in the namespace or manageJobsWithoutQueueName
-// is set: it gates the pods and charges them to a quota a second time. It leaves them alone only where their owner is of a
-// kind in integrations.externalFrameworks and carries the label (pkg/controller/jobs/pod/pod_webhook.go, Default;
-// jobframework, FindAncestorJobManagedByKueue). A policy of the operator's cannot see which of these a cluster has.
+// validateQueue demands the queue as a label of the job too. Otherwise Kueue's pod integration, which is on
+// by default, takes each rank for a job of its own wherever the namespace has a LocalQueue "default" or
+// manageJobsWithoutQueueName is set: it gates the pods and charges them to a quota a second time. It ignores
+// only pods whose owner has the label and is of a kind in integrations.externalFrameworks
+// (pkg/controller/jobs/pod/pod_webhook.go, Default; jobframework, FindAncestorJobManagedByKueue). The
+// operator cannot see which of these apply to a cluster.
 func validateQueue(g scheduler.Gang) field.ErrorList {
 	path := field.NewPath("metadata", "labels").Key(QueueLabel)
 	label := g.JobLabels[QueueLabel]
 	switch {
 	case g.Queue == "":
 		return field.ErrorList{field.Required(field.NewPath(scheduler.PathQueue), fmt.Sprintf(
-			"Kueue lets in through a LocalQueue only: set the job's label %s to one that `kubectl get localqueues.kueue.x-k8s.io` lists, or use another scheduler", QueueLabel))}
+			"Kueue lets in through a LocalQueue only: set the job's label %s to one that `kubectl get "+
+				"localqueues.kueue.x-k8s.io` lists, or use another scheduler", QueueLabel))}
 	case len(validation.IsDNS1123Subdomain(g.Queue)) > 0 || len(validation.IsValidLabelValue(g.Queue)) > 0:
 		return field.ErrorList{field.Invalid(field.NewPath(scheduler.PathQueue), g.Queue,
-			"no LocalQueue can have this name: use the name of one that `kubectl get localqueues.kueue.x-k8s.io` lists")}
+			"no LocalQueue can have this name: use the name of one that `kubectl get "+
+				"localqueues.kueue.x-k8s.io` lists")}
 	case label != g.Queue:
 		return field.ErrorList{field.Invalid(path, label, fmt.Sprintf(
-			"Kueue knows a job's queue by this label, and without it takes each rank for a job of its own: set it to %q, beside or instead of schedulingPolicy.queue", g.Queue))}
+			"Kueue knows a job's queue by this label, and without it takes each rank for a job of its "+
+				"own: set it to %q, beside or instead of schedulingPolicy.queue", g.Queue))}
 	}
 	return nil
 }
 
-// validateMinimum: what pod sets cannot say.
+// validateMinimum refuses a minAvailable, or a number of roles, that pod sets cannot express.
 func validateMinimum(g scheduler.Gang) field.ErrorList {
 	path := field.NewPath(scheduler.PathMinAvailable)
 	var short []string
@@ -80,27 +86,31 @@ func validateMinimum(g scheduler.Gang) field.ErrorList {
 		short = append(short, r.Name)
 		if r.MinAvailable < 1 {
 			return field.ErrorList{field.Invalid(path, g.MinAvailable, fmt.Sprintf(
-				"Kueue lets in no gang without any %s: set it to %d (all ranks), or use scheduler volcano", r.Name, g.Ranks()))}
+				"Kueue lets in no gang without any %s: set it to %d (all ranks), or use scheduler "+
+					"volcano", r.Name, g.Ranks()))}
 		}
 	}
 	if len(short) > 1 {
 		return field.ErrorList{field.Invalid(path, g.MinAvailable, fmt.Sprintf(
-			"Kueue lets in fewer ranks of one role only, and this leaves out some of %s: set it to %d (all ranks), or use scheduler volcano",
+			"Kueue lets in fewer ranks of one role only, and this leaves out some of %s: set it to %d "+
+				"(all ranks), or use scheduler volcano",
 			strings.Join(short, " and "), g.Ranks()))}
 	}
-	if sets > mostPodSets {
+	if sets > maxPodSets {
 		return field.ErrorList{field.Forbidden(field.NewPath("spec", "replicaSpecs"), fmt.Sprintf(
-			"Kueue knows at most %d roles of a job and these are %d: use fewer", mostPodSets, sets))}
+			"Kueue knows at most %d roles of a job and these are %d: use fewer", maxPodSets, sets))}
 	}
 	return nil
 }
 
-// validateTopology refuses what would not become part of the Workload: Kueue would then place the ranks anywhere.
+// validateTopology refuses annotations that topologyRequest would ignore: Kueue would then place the ranks
+// anywhere.
 func validateTopology(r scheduler.Role) field.ErrorList {
 	if r.Template == nil {
 		return nil
 	}
-	// The simple form has no template to name; its annotations come from nowhere else either.
+	// The simple form has no pod template, so its roles never carry these annotations and the path is always
+	// that of the full form.
 	path := field.NewPath("spec", "replicaSpecs").Key(r.Name).Child("template", "metadata", "annotations")
 	all := r.Template.Annotations
 	refuse := func(key, why string) field.ErrorList {
@@ -108,7 +118,8 @@ func validateTopology(r scheduler.Role) field.ErrorList {
 	}
 	var asked []string
 	for _, key := range []string{
-		kueuev1beta2.PodSetRequiredTopologyAnnotation, kueuev1beta2.PodSetPreferredTopologyAnnotation, kueuev1beta2.PodSetUnconstrainedTopologyAnnotation,
+		kueuev1beta2.PodSetRequiredTopologyAnnotation, kueuev1beta2.PodSetPreferredTopologyAnnotation,
+		kueuev1beta2.PodSetUnconstrainedTopologyAnnotation,
 	} {
 		if _, set := all[key]; set {
 			asked = append(asked, key)
@@ -119,7 +130,8 @@ func validateTopology(r scheduler.Role) field.ErrorList {
 	}
 	if v, set := all[kueuev1beta2.PodSetUnconstrainedTopologyAnnotation]; set {
 		if _, err := strconv.ParseBool(v); err != nil {
-			return refuse(kueuev1beta2.PodSetUnconstrainedTopologyAnnotation, "must be true or false: set one of them, or remove it")
+			return refuse(kueuev1beta2.PodSetUnconstrainedTopologyAnnotation,
+				"must be true or false: set one of them, or remove it")
 		}
 	}
 	return validateSlices(all, refuse)
@@ -140,8 +152,10 @@ func validateSlices(all map[string]string, refuse func(key, why string) field.Er
 	}
 	if text, set := all[layers]; set {
 		var constraints []kueuev1beta2.PodsetSliceRequiredTopologyConstraint
-		if err := json.Unmarshal([]byte(text), &constraints); err != nil || len(constraints) < 1 || len(constraints) > 3 {
-			return refuse(layers, "must be a JSON list of one to three {topology, size}: set such a list, or remove it")
+		err := json.Unmarshal([]byte(text), &constraints)
+		if err != nil || len(constraints) < 1 || len(constraints) > 3 {
+			return refuse(layers,
+				"must be a JSON list of one to three {topology, size}: set such a list, or remove it")
 		}
 		if hasSlice {
 			return refuse(layers, fmt.Sprintf("says another thing than %s: remove one of them", slice))

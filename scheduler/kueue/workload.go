@@ -16,9 +16,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// workload of a gang. spec.active is left out: Kueue and admins switch it.
-func workload(g scheduler.Gang) (*kueuev1beta2.Workload, error) {
-	ref, value, err := priority(g)
+// newWorkload returns the Workload of a gang. It leaves spec.active to Kueue and to admins.
+func newWorkload(g scheduler.Gang) (*kueuev1beta2.Workload, error) {
+	ref, value, err := priorityOf(g)
 	if err != nil {
 		return nil, err
 	}
@@ -27,11 +27,14 @@ func workload(g scheduler.Gang) (*kueuev1beta2.Workload, error) {
 		meta.Labels = map[string]string{}
 	}
 	meta.Labels[jobUIDLabel] = string(g.Owner.UID)
-	meta.Annotations = kueuesAnnotations(g)
-	// Without it a deleted Workload is gone at once, and its quota given to others while the pods still run.
+	meta.Annotations = copiedAnnotations(g)
+	// Without the finalizer a deleted Workload is gone at once, and its quota is given away while the pods
+	// still run.
 	meta.Finalizers = []string{kueuev1beta2.ResourceInUseFinalizerName}
 	return &kueuev1beta2.Workload{
-		TypeMeta:   metav1.TypeMeta{APIVersion: workloadKind.GroupVersion().String(), Kind: workloadKind.Kind},
+		TypeMeta: metav1.TypeMeta{
+			APIVersion: workloadKind.GroupVersion().String(), Kind: workloadKind.Kind,
+		},
 		ObjectMeta: meta,
 		Spec: kueuev1beta2.WorkloadSpec{
 			PodSets:                     podSets(g),
@@ -43,7 +46,8 @@ func workload(g scheduler.Gang) (*kueuev1beta2.Workload, error) {
 	}, nil
 }
 
-// WorkloadName is the job's name, as much of it as there is room for, and a hash over what makes another Workload.
+// WorkloadName returns the job's name, cut so that the result fits into a DNS label, and a hash over
+// everything whose change requires another Workload.
 func WorkloadName(g scheduler.Gang) string {
 	text, err := json.Marshal(struct {
 		Owner   string
@@ -64,7 +68,7 @@ func WorkloadName(g scheduler.Gang) string {
 	return name + "-" + hash
 }
 
-// podSets are the gang's roles that have ranks, in their order.
+// podSets returns a pod set for each role that has ranks, in the order of the roles.
 func podSets(g scheduler.Gang) []kueuev1beta2.PodSet {
 	var sets []kueuev1beta2.PodSet
 	for _, r := range g.Roles {
@@ -85,7 +89,8 @@ func podSets(g scheduler.Gang) []kueuev1beta2.PodSet {
 	return sets
 }
 
-// maxExecutionTime is Kueue's own limit, in seconds over all attempts; nil: none.
+// maxExecutionTime returns how long the job may be admitted over all attempts, in seconds, which Kueue
+// enforces; nil means no limit.
 func maxExecutionTime(g scheduler.Gang) *int32 {
 	n, err := strconv.ParseInt(g.JobLabels[MaxExecTimeLabel], 10, 32)
 	if err != nil || n <= 0 {
@@ -95,13 +100,14 @@ func maxExecutionTime(g scheduler.Gang) *int32 {
 	return &seconds
 }
 
-// quotaTemplate keeps of a pod template what Kueue and its admission checks judge: requests, and what chooses nodes and so
-// flavours. Images stay, for the check "provisioning" makes PodTemplates of it, which the API server refuses without; claims
-// stay, since they tie a pod to a zone.
+// quotaTemplate returns the part of a pod template that Kueue and its admission checks evaluate: requests,
+// and what selects nodes and with them flavors. Images stay because the admission check "provisioning"
+// creates PodTemplates from it, which the API server rejects without images. Claims stay because they tie a
+// pod to a zone.
 func quotaTemplate(t *corev1.PodTemplateSpec) corev1.PodTemplateSpec {
 	spec := t.Spec.DeepCopy()
 	kept := corev1.PodSpec{
-		InitContainers:            quotaContainers(spec.InitContainers, asksSomething),
+		InitContainers:            quotaContainers(spec.InitContainers, requestsAnything),
 		Containers:                quotaContainers(spec.Containers, nil),
 		Resources:                 spec.Resources,
 		ResourceClaims:            spec.ResourceClaims,
@@ -125,18 +131,21 @@ func quotaTemplate(t *corev1.PodTemplateSpec) corev1.PodTemplateSpec {
 	}
 }
 
-// quotaContainers keeps those that pass; nil passes all.
-func quotaContainers(all []corev1.Container, passes func(corev1.Container) bool) []corev1.Container {
+// quotaContainers returns what decides quota of the containers that pass the filter; nil passes all.
+func quotaContainers(all []corev1.Container, filter func(corev1.Container) bool) []corev1.Container {
 	var kept []corev1.Container
 	for _, c := range all {
-		if passes == nil || passes(c) {
-			kept = append(kept, corev1.Container{Name: c.Name, Image: c.Image, Resources: c.Resources, RestartPolicy: c.RestartPolicy})
+		if filter == nil || filter(c) {
+			kept = append(kept, corev1.Container{
+				Name: c.Name, Image: c.Image, Resources: c.Resources, RestartPolicy: c.RestartPolicy,
+			})
 		}
 	}
 	return kept
 }
 
-// asksSomething: init containers that ask for nothing never decide what a pod requests, and the operator's own are such.
-func asksSomething(c corev1.Container) bool {
+// requestsAnything reports whether a container requests anything. An init container that does not, such as
+// the operator's own, never decides what a pod requests.
+func requestsAnything(c corev1.Container) bool {
 	return len(c.Resources.Requests)+len(c.Resources.Limits)+len(c.Resources.Claims) > 0
 }

@@ -1,16 +1,29 @@
-// Package native speaks the dialect of Kubernetes' own gang scheduling: a PodGroup of scheduling.k8s.io/v1alpha2, read in
-// k8s.io/kubernetes v1.36.3, whose files the comments name. The cluster needs --runtime-config=scheduling.k8s.io/v1alpha2
-// and the feature gates GenericWorkload, GangScheduling and WorkloadAwarePreemption; without the last one the API server
-// drops disruptionMode and priorityClassName from the group without a word (registry/scheduling/podgroup/strategy.go).
+// Package native speaks the dialect of kube-scheduler's own gang scheduling: a PodGroup of
+// scheduling.k8s.io/v1alpha2. It was written against k8s.io/kubernetes v1.36.3, whose files the comments
+// name.
 //
-// There is one group per attempt: its spec is immutable and its condition PodGroupScheduled never falls back from True
-// (schedule_one_podgroup.go, updatePodGroupCondition). A job that is preempted therefore queues again behind gangs of its
-// priority that were there before.
+// The cluster needs --runtime-config=scheduling.k8s.io/v1alpha2 and the feature gates GenericWorkload,
+// GangScheduling and WorkloadAwarePreemption. Without the last one the API server silently drops
+// disruptionMode and priorityClassName from the group (registry/scheduling/podgroup/strategy.go).
 //
-// kube-scheduler judges pods, not groups: none enters its queue until minCount of them exist (plugins/gangscheduling,
-// PreEnqueue). So the verdict is always Go, a waiting job is as many pending pods, and silence about a gang without pods
-// means nothing. The one exception is a group that is being deleted: pods must not join it.
+// Each attempt has a group of its own: the group's spec is immutable, and its condition PodGroupScheduled
+// never returns from True to False (schedule_one_podgroup.go, updatePodGroupCondition).
 //
-// A preempted pod carries DisruptionTarget=True, reason PreemptionByScheduler (framework/preemption/executor.go). The same
-// condition is defined for groups, and nothing in v1.36.3 writes it.
+// kube-scheduler judges pods, not groups: no pod enters its queue until minCount of them exist
+// (plugins/gangscheduling, PreEnqueue). The verdict is therefore always Go, and silence about a gang without
+// pods means nothing. The one exception is a group that is being deleted, which no pod may join.
+//
+// A preempted pod carries DisruptionTarget=True, reason PreemptionByScheduler
+// (framework/preemption/executor.go). The same condition is defined for groups, but nothing in v1.36.3 sets
+// it.
+//
+// What the dialect cannot do, and what the operator does instead:
+//
+//   - It has no queues and no quota for gangs: Validate refuses a queue and points to the namespace's
+//     ResourceQuota.
+//   - It takes no resources for the gang as a whole: Validate refuses minResources that the user wrote.
+//   - minCount counts ranks regardless of role: Validate refuses minAvailable below the number of ranks for
+//     several roles.
+//   - A waiting job is not held back before it costs anything: its pods exist and are pending.
+//   - A preempted job does not keep its place: its next group queues behind older gangs of the same priority.
 package native

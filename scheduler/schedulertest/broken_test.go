@@ -16,8 +16,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler/schedulertest"
 )
 
-// model is the smallest backend that keeps every promise, in an invented dialect on ConfigMaps: data.min is the minimum,
-// data.said what the scheduler said. Its hooks break one promise each.
+// model is the smallest backend that keeps every promise, in an invented dialect on ConfigMaps: data.min is
+// the minimum and data.said what the scheduler wrote. Each hook breaks one promise.
 type model struct {
 	kinds    func() []schema.GroupVersionKind
 	objects  func(scheduler.Gang, *corev1.ConfigMap)
@@ -42,7 +42,9 @@ func (m model) Validate(g scheduler.Gang) field.ErrorList {
 		return m.validate(g)
 	}
 	if g.Queue != "" {
-		return field.ErrorList{field.Forbidden(field.NewPath(scheduler.PathQueue), "there are no queues: remove it")}
+		return field.ErrorList{
+			field.Forbidden(field.NewPath(scheduler.PathQueue), "there are no queues: remove it"),
+		}
 	}
 	return nil
 }
@@ -88,22 +90,24 @@ func (m model) Join(pod *corev1.Pod, g scheduler.Gang, _ scheduler.Verdict) {
 	}
 }
 
-// reporting is a model that is told of its gangs.
-type reporting struct {
+// syncingModel is a model that is a StatusSyncer.
+type syncingModel struct {
 	model
-	report func([]client.Object) []scheduler.Write
+	sync func([]client.Object) []scheduler.Write
 }
 
-func (r reporting) SyncStatus(_ scheduler.Gang, _ scheduler.GangStatus, objs []client.Object) []scheduler.Write {
-	if r.report != nil {
-		return r.report(objs)
+func (m syncingModel) SyncStatus(
+	_ scheduler.Gang, _ scheduler.GangStatus, objs []client.Object,
+) []scheduler.Write {
+	if m.sync != nil {
+		return m.sync(objs)
 	}
 	return nil
 }
 
 func dialect() schedulertest.Dialect {
-	says := func(said string, invites bool) schedulertest.Saying {
-		return schedulertest.Saying{Name: said, Invites: invites, Write: func(o client.Object, n int) {
+	says := func(said string, invites bool) schedulertest.GroupState {
+		return schedulertest.GroupState{Name: said, Invites: invites, Write: func(o client.Object, n int) {
 			o.(*corev1.ConfigMap).Data["said"] = said
 			o.(*corev1.ConfigMap).Data["session"] = fmt.Sprint(n)
 		}}
@@ -114,19 +118,25 @@ func dialect() schedulertest.Dialect {
 			fmt.Sscan(o.(*corev1.ConfigMap).Data["min"], &n)
 			return n
 		},
-		GroupOf:  func(p *corev1.Pod) string { return p.Annotations[groupAnnotation] },
-		Sayings:  []schedulertest.Saying{says("full", false), says("come", true), says("runs", false)},
-		Refusals: []schedulertest.Refusal{{Name: "queue", Path: scheduler.PathQueue, Change: func(g *scheduler.Gang) { g.Queue = "q" }}},
+		GroupOf: func(p *corev1.Pod) string { return p.Annotations[groupAnnotation] },
+		GroupStates: []schedulertest.GroupState{
+			says("full", false), says("come", true), says("runs", false),
+		},
+		UnsupportedGangs: []schedulertest.UnsupportedGang{{Name: "queue", Path: scheduler.PathQueue, Change: func(
+			g *scheduler.Gang,
+		) {
+			g.Queue = "q"
+		}}},
 	}
 }
 
 func TestTheModelKeepsEveryPromise(t *testing.T) { schedulertest.Run(t, model{}, dialect()) }
 
-func TestAModelThatReportsKeepsEveryPromise(t *testing.T) {
-	schedulertest.Run(t, reporting{}, dialect())
+func TestTheSyncingModelKeepsEveryPromise(t *testing.T) {
+	schedulertest.Run(t, syncingModel{}, dialect())
 }
 
-// Each promise is broken by some backend, and the check of that very promise says so.
+// Each backend breaks one promise, and the check of that promise, and no other, finds it.
 func TestEachCheckCanFail(t *testing.T) {
 	cases := map[schedulertest.Promise]struct {
 		reason string
@@ -134,11 +144,15 @@ func TestEachCheckCanFail(t *testing.T) {
 	}{
 		schedulertest.DeclaredKinds: {
 			reason: "declares another kind than it makes",
-			broken: model{kinds: func() []schema.GroupVersionKind { return []schema.GroupVersionKind{{Version: "v1", Kind: "Secret"}} }},
+			broken: model{kinds: func() []schema.GroupVersionKind {
+				return []schema.GroupVersionKind{{Version: "v1", Kind: "Secret"}}
+			}},
 		},
 		schedulertest.Deterministic: {
 			reason: "joins the roles in the order of a Go map",
-			broken: model{objects: func(_ scheduler.Gang, c *corev1.ConfigMap) { c.Data["roles"] = fmt.Sprint(rand.Int()) }},
+			broken: model{objects: func(_ scheduler.Gang, c *corev1.ConfigMap) {
+				c.Data["roles"] = fmt.Sprint(rand.Int())
+			}},
 		},
 		schedulertest.LeavesGangAlone: {
 			reason: "hands out the gang's own label map",
@@ -152,7 +166,9 @@ func TestEachCheckCanFail(t *testing.T) {
 			reason: "appends a word that the longest job name has no room for",
 			broken: model{
 				objects: func(_ scheduler.Gang, c *corev1.ConfigMap) { c.Name += "-gang-of-ranks" },
-				join:    func(p *corev1.Pod, g scheduler.Gang) { p.Annotations[groupAnnotation] = g.Name + "-gang-of-ranks" },
+				join: func(p *corev1.Pod, g scheduler.Gang) {
+					p.Annotations[groupAnnotation] = g.Name + "-gang-of-ranks"
+				},
 			},
 		},
 		schedulertest.SpecOnly: {
@@ -161,36 +177,49 @@ func TestEachCheckCanFail(t *testing.T) {
 		},
 		schedulertest.WholeMinimum: {
 			reason: "demands all ranks whatever minAvailable says",
-			broken: model{objects: func(g scheduler.Gang, c *corev1.ConfigMap) { c.Data["min"] = fmt.Sprint(g.Ranks()) }},
+			broken: model{objects: func(g scheduler.Gang, c *corev1.ConfigMap) {
+				c.Data["min"] = fmt.Sprint(g.Ranks())
+			}},
 		},
 		schedulertest.Attempts: {
 			reason: "names its group by the attempt and says it does not",
 			broken: model{
 				objects: func(g scheduler.Gang, c *corev1.ConfigMap) { c.Name = ofAttempt(g) },
-				join:    func(p *corev1.Pod, g scheduler.Gang) { p.Annotations[groupAnnotation] = ofAttempt(g) },
+				join: func(p *corev1.Pod, g scheduler.Gang) {
+					p.Annotations[groupAnnotation] = ofAttempt(g)
+				},
 			},
 		},
 		schedulertest.JoinIdempotent: {
 			reason: "appends a toleration at every join",
 			broken: model{join: func(p *corev1.Pod, _ scheduler.Gang) {
-				p.Spec.Tolerations = append(p.Spec.Tolerations, corev1.Toleration{Key: "gpu", Operator: "Exists"})
+				p.Spec.Tolerations = append(p.Spec.Tolerations,
+					corev1.Toleration{Key: "gpu", Operator: "Exists"})
 			}},
 		},
 		schedulertest.JoinModest: {
 			reason: "changes what the rank does when it fails",
-			broken: model{join: func(p *corev1.Pod, _ scheduler.Gang) { p.Spec.RestartPolicy = corev1.RestartPolicyAlways }},
+			broken: model{join: func(p *corev1.Pod, _ scheduler.Gang) {
+				p.Spec.RestartPolicy = corev1.RestartPolicyAlways
+			}},
 		},
 		schedulertest.JoinsGroup: {
 			reason: "joins a group that nobody applies",
-			broken: model{join: func(p *corev1.Pod, g scheduler.Gang) { p.Annotations[groupAnnotation] = g.Name + "-group" }},
+			broken: model{join: func(p *corev1.Pod, g scheduler.Gang) {
+				p.Annotations[groupAnnotation] = g.Name + "-group"
+			}},
 		},
 		schedulertest.JoinPriority: {
 			reason: "overwrites the class of the pod's template",
-			broken: model{join: func(p *corev1.Pod, g scheduler.Gang) { p.Spec.PriorityClassName = g.PriorityClass }},
+			broken: model{join: func(p *corev1.Pod, g scheduler.Gang) {
+				p.Spec.PriorityClassName = g.PriorityClass
+			}},
 		},
 		schedulertest.ReadsNothing: {
 			reason: "takes silence for admission",
-			broken: model{read: func(_ scheduler.Gang, objs []client.Object, v scheduler.Verdict) scheduler.Verdict {
+			broken: model{read: func(
+				_ scheduler.Gang, objs []client.Object, v scheduler.Verdict,
+			) scheduler.Verdict {
 				if c, ok := first(objs).(*corev1.ConfigMap); !ok || len(c.Data) == 0 {
 					v.Admission = scheduler.Go
 				}
@@ -199,7 +228,9 @@ func TestEachCheckCanFail(t *testing.T) {
 		},
 		schedulertest.ReadsLeftover: {
 			reason: "takes that the last attempt ran for leave to start the next",
-			broken: model{read: func(_ scheduler.Gang, objs []client.Object, v scheduler.Verdict) scheduler.Verdict {
+			broken: model{read: func(
+				_ scheduler.Gang, objs []client.Object, v scheduler.Verdict,
+			) scheduler.Verdict {
 				if said(objs) == "runs" {
 					return scheduler.Verdict{Admission: scheduler.Go, Judged: true}
 				}
@@ -208,7 +239,9 @@ func TestEachCheckCanFail(t *testing.T) {
 		},
 		schedulertest.ReadsStrange: {
 			reason: "trusts that its objects have data",
-			broken: model{read: func(_ scheduler.Gang, objs []client.Object, v scheduler.Verdict) scheduler.Verdict {
+			broken: model{read: func(
+				_ scheduler.Gang, objs []client.Object, v scheduler.Verdict,
+			) scheduler.Verdict {
 				for _, o := range objs {
 					if c, ok := o.(*corev1.ConfigMap); ok {
 						c.Data["read"] = "yes" // panics on a nil map
@@ -219,7 +252,9 @@ func TestEachCheckCanFail(t *testing.T) {
 		},
 		schedulertest.ReadsStable: {
 			reason: "repeats the session's id",
-			broken: model{read: func(_ scheduler.Gang, objs []client.Object, v scheduler.Verdict) scheduler.Verdict {
+			broken: model{read: func(
+				_ scheduler.Gang, objs []client.Object, v scheduler.Verdict,
+			) scheduler.Verdict {
 				if c, ok := first(objs).(*corev1.ConfigMap); ok && v.Message != "" {
 					v.Message += " in session " + c.Data["session"]
 				}
@@ -228,7 +263,9 @@ func TestEachCheckCanFail(t *testing.T) {
 		},
 		schedulertest.ReadsPlain: {
 			reason: "gives a sentence for a reason",
-			broken: model{read: func(_ scheduler.Gang, _ []client.Object, v scheduler.Verdict) scheduler.Verdict {
+			broken: model{read: func(
+				_ scheduler.Gang, _ []client.Object, v scheduler.Verdict,
+			) scheduler.Verdict {
 				if v.Reason != "" {
 					v.Reason = "cluster is full"
 				}
@@ -241,12 +278,14 @@ func TestEachCheckCanFail(t *testing.T) {
 				if g.Queue == "" {
 					return nil
 				}
-				return field.ErrorList{field.Forbidden(field.NewPath(scheduler.PathQueue), "there are no queues")}
+				return field.ErrorList{
+					field.Forbidden(field.NewPath(scheduler.PathQueue), "there are no queues"),
+				}
 			}},
 		},
-		schedulertest.ReportsPurely: {
+		schedulertest.SyncsPurely: {
 			reason: "writes into what it was given",
-			broken: reporting{report: func(objs []client.Object) []scheduler.Write {
+			broken: syncingModel{sync: func(objs []client.Object) []scheduler.Write {
 				for _, o := range objs {
 					if c, ok := o.(*corev1.ConfigMap); ok && len(c.Data) > 0 {
 						c.Data["told"] = "yes"
@@ -255,16 +294,25 @@ func TestEachCheckCanFail(t *testing.T) {
 				return nil
 			}},
 		},
-		schedulertest.ReportsWhatIs: {
+		schedulertest.SyncsWhatExists: {
 			reason: "tells a group that nobody has made",
-			broken: reporting{report: func(objs []client.Object) []scheduler.Write {
-				return []scheduler.Write{{Why: "it is ready", Object: &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "bert", ResourceVersion: "1"}}}}
+			broken: syncingModel{sync: func(objs []client.Object) []scheduler.Write {
+				return []scheduler.Write{
+					{
+						Why: "it is ready",
+						Object: &corev1.ConfigMap{
+							ObjectMeta: metav1.ObjectMeta{Name: "bert", ResourceVersion: "1"},
+						},
+					},
+				}
 			}},
 		},
 		schedulertest.ValidateAgrees: {
 			reason: "refuses everything, so that nothing is checked",
 			broken: model{validate: func(scheduler.Gang) field.ErrorList {
-				return field.ErrorList{field.Forbidden(field.NewPath(scheduler.PathQueue), "use another scheduler")}
+				return field.ErrorList{
+					field.Forbidden(field.NewPath(scheduler.PathQueue), "use another scheduler"),
+				}
 			}},
 		},
 	}

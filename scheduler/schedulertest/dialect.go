@@ -1,54 +1,55 @@
 package schedulertest
 
 import (
-	"testing"
-
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// Dialect is what the contract must be told of a backend: where its objects keep what every dialect has, and what its
-// scheduler writes.
+// Dialect tells the contract what it cannot know about a backend: where its objects keep what every dialect
+// has, and what its scheduler writes.
 type Dialect struct {
-	// Prepare adds to a sample what every gang of this dialect must have, such as a queue; nil: nothing. It changes no map or
-	// list in place.
+	// Prepare adds to a sample what every gang of this dialect must have, such as a queue; nil adds nothing.
+	// It must not change maps or slices in place.
 	Prepare func(*scheduler.Gang)
-	// MinMember reads the gang's minimum from its group, the first of its objects.
+	// MinMember returns the gang's minimum from its group, the first of its objects.
 	MinMember func(group client.Object) int32
-	// GroupOf reads from a joined pod the name of its group.
+	// GroupOf returns the name of a joined pod's group.
 	GroupOf func(*corev1.Pod) string
-	// PerAttempt: every attempt has a group of its own. Otherwise one group serves all of them.
+	// PerAttempt is true when every attempt has a group of its own, and false when one group serves all of
+	// them.
 	PerAttempt bool
-	// PodsFirst: pods must exist to be judged, so that nothing read means Go and not Hold.
+	// PodsFirst is true when the scheduler judges only gangs whose pods exist, so that Read without objects
+	// returns Go and not Hold.
 	PodsFirst bool
-	// Sayings are what the scheduler writes on a group; give every phase and every condition that it knows.
-	Sayings []Saying
-	// Refusals are gangs that the dialect cannot express; give one for each rule of Validate.
-	Refusals []Refusal
+	// GroupStates are what the scheduler writes on a group, at least one for every phase and condition that
+	// it knows.
+	GroupStates []GroupState
+	// UnsupportedGangs are gangs that the dialect cannot express, at least one for each rule of Validate.
+	UnsupportedGangs []UnsupportedGang
 }
 
-// Saying is one state that a scheduler leaves on a group.
-type Saying struct {
+// GroupState is one state in which a scheduler leaves a group.
+type GroupState struct {
 	Name string
-	// Write puts it onto a group as scheduling session n (1, 2, ...) would: with the ids, times and random choices of that
-	// session, over a cluster that has not changed.
+	// Write sets the state on a group as scheduling session n (1, 2, ...) would, with the ids, times and
+	// random choices of that session, over a cluster that has not changed.
 	Write func(group client.Object, n int)
-	// Invites: the scheduler asks for the pods of the next attempt, whatever came before. Anything else on a group that
-	// outlives an attempt is a leftover as long as there are no pods.
+	// Invites is true when the scheduler asks for the pods of the next attempt. Any other state of a group
+	// that outlives an attempt is left over from that attempt as long as the gang has no pods.
 	Invites bool
 }
 
-// Refusal is a gang that Validate must refuse.
-type Refusal struct {
+// UnsupportedGang is a gang that Validate must refuse.
+type UnsupportedGang struct {
 	Name   string
 	Change func(*scheduler.Gang)
-	// Path of the TrainingJob's field.
+	// Path is the TrainingJob's field under which Validate reports the error.
 	Path string
 }
 
-// samples as the dialect needs them.
+// samples returns the samples as the dialect needs them.
 func (d Dialect) samples() []Sample {
 	all := Samples()
 	for i := range all {
@@ -62,20 +63,4 @@ func (d Dialect) prepared(g scheduler.Gang) scheduler.Gang {
 		d.Prepare(&g)
 	}
 	return g
-}
-
-// Run checks every promise in a subtest of its name.
-func Run(t *testing.T, b scheduler.Backend, d Dialect) {
-	t.Helper()
-	broken := map[Promise][]Violation{}
-	for _, v := range Verify(b, d) {
-		broken[v.Promise] = append(broken[v.Promise], v)
-	}
-	for _, p := range Promises() {
-		t.Run(string(p), func(t *testing.T) {
-			for _, v := range broken[p] {
-				t.Errorf("%s: %s", v.About, v.Detail)
-			}
-		})
-	}
 }

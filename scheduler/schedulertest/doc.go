@@ -1,8 +1,10 @@
-// Package schedulertest is the contract of a scheduler.Backend: what the operator relies on whatever the scheduler. It is
-// pure, so it needs no cluster; behaviour through the API is test/conformance's.
+// Package schedulertest is the contract of a scheduler.Backend: what the operator relies on in every dialect.
+// It is pure and needs no cluster; behavior through the API is tested in test/conformance.
 //
-//	func TestContract(t *testing.T) { schedulertest.Run(t, volcano.New(volcano.DefaultOptions()), schedulertest.Dialect{...}) }
+//	func TestContract(t *testing.T) {
+//		schedulertest.Run(t, volcano.New(volcano.DefaultOptions()), schedulertest.Dialect{...})
+//	}
 //
-// Verify returns what Run reports, one Violation per broken promise, so that this package's own tests can show with
-// deliberately broken backends that each check is able to fail.
+// Verify returns the broken promises as values, one Violation each, so that the tests of this package can
+// show with deliberately broken backends that every check is able to fail.
 package schedulertest

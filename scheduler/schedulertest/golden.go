@@ -20,11 +20,11 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files of the scheduler dialects")
 
-// Golden compares what a backend makes of every sample (its objects and the last rank's pod, joined; or why it refuses)
-// with testdata/<sample>.yaml. go test -update writes them; a file without a sample is an error.
+// Golden compares what Render returns for every sample with testdata/<sample>.yaml. go test -update writes
+// the files; a file without a sample is an error.
 func Golden(t *testing.T, b scheduler.Backend) { GoldenOf(t, b, Dialect{}) }
 
-// GoldenOf is Golden on samples as the dialect needs them.
+// GoldenOf is Golden with samples that are prepared for the dialect.
 func GoldenOf(t *testing.T, b scheduler.Backend, d Dialect) {
 	t.Helper()
 	var names []string
@@ -45,6 +45,7 @@ func GoldenOf(t *testing.T, b scheduler.Backend, d Dialect) {
 	}
 }
 
+// compare compares got with the golden file, or writes the file with -update.
 func compare(t *testing.T, path string, got []byte) {
 	t.Helper()
 	if *update {
@@ -68,7 +69,8 @@ func compare(t *testing.T, path string, got []byte) {
 	}
 }
 
-// Render what a backend makes of a sample, as YAML documents.
+// Render returns what a backend makes of a sample: its objects and the pod of its last rank, joined, as YAML
+// documents, or the errors of Validate.
 func Render(t *testing.T, b scheduler.Backend, s Sample) []byte {
 	t.Helper()
 	var out bytes.Buffer

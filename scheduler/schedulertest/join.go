@@ -10,14 +10,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-var admitted = scheduler.Verdict{Admission: scheduler.Go, Judged: true}
-
-func (v *verifier) joined(g scheduler.Gang, role scheduler.Role, index int32) *corev1.Pod {
-	pod := Pod(g, role, index)
-	v.backend.Join(pod, g, admitted)
-	return pod
-}
-
+// joinIdempotent: nothing guarantees that a pod is joined only once.
 func joinIdempotent(v *verifier) {
 	v.ranks(func(g scheduler.Gang, role scheduler.Role, index int32) {
 		once := v.joined(g, role, index)
@@ -29,7 +22,7 @@ func joinIdempotent(v *verifier) {
 	})
 }
 
-// A scheduler decides where a pod runs, never what it runs, what it is called or who owns it.
+// joinModest: a scheduler decides where a pod runs, never what it runs, its name or its owner.
 func joinModest(v *verifier) {
 	v.ranks(func(g scheduler.Gang, role scheduler.Role, index int32) {
 		before, after := Pod(g, role, index), v.joined(g, role, index)
@@ -44,14 +37,14 @@ func joinModest(v *verifier) {
 				}
 			}
 		}
-		if diff := cmp.Diff(document(withoutSchedulers(before)), document(withoutSchedulers(after))); diff != "" {
+		if diff := cmp.Diff(document(withoutJoined(before)), document(withoutJoined(after))); diff != "" {
 			v.failf("%s (-before +after):\n%s", after.Name, diff)
 		}
 	})
 }
 
-// withoutSchedulers blanks what a Join may set.
-func withoutSchedulers(pod *corev1.Pod) *corev1.Pod {
+// withoutJoined returns the pod without the fields that Join may set.
+func withoutJoined(pod *corev1.Pod) *corev1.Pod {
 	p := pod.DeepCopy()
 	p.Labels, p.Annotations = nil, nil
 	p.Spec.SchedulerName, p.Spec.PriorityClassName, p.Spec.SchedulingGroup = "", "", nil
@@ -59,6 +52,7 @@ func withoutSchedulers(pod *corev1.Pod) *corev1.Pod {
 	return p
 }
 
+// joinsGroup: a pod that joins another group than the one that exists waits forever.
 func joinsGroup(v *verifier) {
 	v.ranks(func(g scheduler.Gang, role scheduler.Role, index int32) {
 		for _, attempt := range []int32{1, 2} {
@@ -74,6 +68,7 @@ func joinsGroup(v *verifier) {
 	})
 }
 
+// joinPriority: the class of the pod's template is the user's more specific choice.
 func joinPriority(v *verifier) {
 	v.ranks(func(g scheduler.Gang, role scheduler.Role, index int32) {
 		if got := v.joined(g, role, index).Spec.PriorityClassName; got != g.PriorityClass {

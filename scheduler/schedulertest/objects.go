@@ -8,13 +8,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// A server-side apply names kind and version, and a kind that is not declared is neither looked for on the cluster nor
-// watched.
+// declaredKinds: a server-side apply needs kind and version, and a kind that is not declared is neither
+// discovered on the cluster nor watched.
 func declaredKinds(v *verifier) {
 	kinds := v.backend.Kinds()
 	if len(kinds) == 0 {
@@ -29,8 +28,8 @@ func declaredKinds(v *verifier) {
 	})
 }
 
-// An object that differs between two passes is written at every pass. Go maps are ranged over in random order, hence the
-// repetitions.
+// deterministic: an object that differs between two reconciles is written in each of them. The repetitions
+// catch code that depends on the order of a Go map.
 func deterministic(v *verifier) {
 	v.samples(func(g scheduler.Gang) {
 		want := document(v.objects(g))
@@ -43,7 +42,7 @@ func deterministic(v *verifier) {
 	})
 }
 
-// Objects are handed to clients that write into them; the gang is used again afterwards.
+// leavesGangAlone: objects are handed to clients that write into them, and the gang is used again afterwards.
 func leavesGangAlone(v *verifier) {
 	v.samples(func(g scheduler.Gang) {
 		before := document(g)
@@ -61,17 +60,7 @@ func leavesGangAlone(v *verifier) {
 	})
 }
 
-func scribble(o client.Object) {
-	if labels := o.GetLabels(); labels != nil {
-		labels["scribble"] = "x"
-		o.SetLabels(labels)
-	}
-	if owners := o.GetOwnerReferences(); len(owners) > 0 && owners[0].Controller != nil {
-		*owners[0].Controller = false
-	}
-}
-
-// Everything of a job is found by its owner and label, and goes with it.
+// owned: the objects of a job are found by owner and label, and garbage-collected with it.
 func owned(v *verifier) {
 	v.samples(func(g scheduler.Gang) {
 		for _, o := range v.objects(g) {
@@ -91,7 +80,7 @@ func owned(v *verifier) {
 	})
 }
 
-// A name that the API server refuses after the job was accepted is a job that can never start.
+// shortNames: when the API server rejects a name after the job was accepted, the job can never start.
 func shortNames(v *verifier) {
 	v.samples(func(g scheduler.Gang) {
 		for _, attempt := range []int32{1, 99999} {
@@ -105,7 +94,7 @@ func shortNames(v *verifier) {
 	})
 }
 
-// A status that is applied takes the field from the scheduler.
+// specOnly: an applied status would take its fields from the scheduler.
 func specOnly(v *verifier) {
 	v.samples(func(g scheduler.Gang) {
 		for _, o := range v.objects(g) {
@@ -115,19 +104,24 @@ func specOnly(v *verifier) {
 				continue
 			}
 			status, _ := got["status"].(map[string]any)
-			maps.DeleteFunc(status, func(_ string, value any) bool { return value == nil }) // a time that is not set: not applied
+			maps.DeleteFunc(status, func(_ string, value any) bool {
+				return value == nil
+			}) // unset times are not applied
 			if len(status) > 0 {
 				v.failf("%s has a status: %v", o.GetName(), status)
 			}
 			created := o.GetCreationTimestamp()
-			if o.GetUID() != "" || o.GetResourceVersion() != "" || len(o.GetManagedFields()) > 0 || !created.IsZero() {
+			if o.GetUID() != "" || o.GetResourceVersion() != "" || len(
+				o.GetManagedFields(),
+			) > 0 || !created.IsZero() {
 				v.failf("%s has metadata of the API server", o.GetName())
 			}
 		}
 	})
 }
 
-// A group that demands less starts a gang that cannot run, one that demands more never starts it.
+// wholeMinimum: a group that demands fewer ranks starts a gang that cannot run, and one that demands more
+// never starts it.
 func wholeMinimum(v *verifier) {
 	v.samples(func(g scheduler.Gang) {
 		if got := v.dialect.MinMember(v.objects(g)[0]); got != g.MinAvailable {
@@ -136,22 +130,15 @@ func wholeMinimum(v *verifier) {
 	})
 }
 
+// attempts: a group is replaced at a new attempt exactly when its name changes.
 func attempts(v *verifier) {
 	v.samples(func(g scheduler.Gang) {
 		first := v.objects(g)[0].GetName()
 		g.Attempt = 2
 		second := v.objects(g)[0].GetName()
 		if changes := first != second; changes != v.dialect.PerAttempt {
-			v.failf("group %q of attempt 1, %q of attempt 2; a name per attempt is declared %t", first, second, v.dialect.PerAttempt)
+			v.failf("group %q of attempt 1, %q of attempt 2; a name per attempt is declared %t", first,
+				second, v.dialect.PerAttempt)
 		}
 	})
-}
-
-// document renders a value with its maps sorted.
-func document(value any) string {
-	raw, err := json.MarshalIndent(value, "", " ")
-	if err != nil {
-		panic(err)
-	}
-	return string(raw)
 }

@@ -1,7 +1,6 @@
 package schedulertest
 
 import (
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -9,13 +8,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// Before a group exists no scheduler has said anything, whether or not it needs pods to speak.
+// readsNothing: before a group exists the scheduler has said nothing, whether or not it needs pods to judge a
+// gang.
 func readsNothing(v *verifier) {
 	want := scheduler.Hold
 	if v.dialect.PodsFirst {
@@ -31,17 +30,17 @@ func readsNothing(v *verifier) {
 	})
 }
 
-// Attempt 2 has no pods yet and finds what the scheduler wrote about attempt 1.
+// readsLeftover: attempt 2 has no pods yet and finds what the scheduler wrote about attempt 1.
 func readsLeftover(v *verifier) {
-	if len(v.dialect.Sayings) == 0 {
-		v.failf("the dialect declares nothing that its scheduler writes")
+	if len(v.dialect.GroupStates) == 0 {
+		v.failf("the dialect declares no group states")
 	}
-	v.sayings(func(g scheduler.Gang, s Saying) {
-		leftover := v.said(g, s, 1)
+	v.groupStates(func(g scheduler.Gang, s GroupState) {
+		leftover := v.objectsIn(g, s, 1)
 		g.Attempt = 2
 		got := v.backend.Read(g, leftover)
 		if v.dialect.PerAttempt {
-			// The group of another attempt says nothing at all of this one.
+			// The group of another attempt says nothing about this one.
 			if diff := cmp.Diff(v.backend.Read(g, nil), got); diff != "" {
 				v.failf("(-nothing read +leftover read):\n%s", diff)
 			}
@@ -53,10 +52,12 @@ func readsLeftover(v *verifier) {
 	})
 }
 
-// The cache may hold objects that somebody edited, or of kinds that are not the dialect's.
+// readsStrange: the cache may hold objects that somebody edited, or of kinds that are not the dialect's.
 func readsStrange(v *verifier) {
 	v.samples(func(g scheduler.Gang) {
-		strange := []client.Object{&corev1.ConfigMap{}, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: g.Name}}, nil}
+		strange := []client.Object{
+			&corev1.ConfigMap{}, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: g.Name}}, nil,
+		}
 		for _, o := range v.objects(g) {
 			strange = append(strange, zeroOf(o))
 		}
@@ -66,24 +67,15 @@ func readsStrange(v *verifier) {
 	})
 }
 
-func zeroOf(o client.Object) client.Object {
-	if u, ok := o.(*unstructured.Unstructured); ok {
-		zero := &unstructured.Unstructured{}
-		zero.SetGroupVersionKind(u.GroupVersionKind())
-		return zero
-	}
-	return reflect.New(reflect.TypeOf(o).Elem()).Interface().(client.Object)
-}
-
-// Schedulers write ids, times and the first rank they stumbled over. A verdict that repeats them is a status write per
-// session and job.
+// readsStable: schedulers write ids, times and whichever rank failed first. A verdict that repeats them
+// causes one status write per session and job.
 func readsStable(v *verifier) {
-	v.sayings(func(g scheduler.Gang, s Saying) {
+	v.groupStates(func(g scheduler.Gang, s GroupState) {
 		for _, hasPods := range []bool{false, true} {
 			g.HasPods = hasPods
-			first := v.backend.Read(g, v.said(g, s, 1))
+			first := v.backend.Read(g, v.objectsIn(g, s, 1))
 			for n := 2; n <= 4; n++ {
-				objs := v.said(g, s, n)
+				objs := v.objectsIn(g, s, n)
 				slices.Reverse(objs) // a cache lists in no particular order
 				if diff := cmp.Diff(first, v.backend.Read(g, objs)); diff != "" {
 					v.failf("with pods %t (-session 1 +session %d):\n%s", hasPods, n, diff)
@@ -95,12 +87,14 @@ func readsStable(v *verifier) {
 
 var camelCase = regexp.MustCompile(`^([A-Z][A-Za-z0-9]*)?$`)
 
+// readsPlain: reasons and messages appear in the status of the job and in columns.
 func readsPlain(v *verifier) {
-	v.sayings(func(g scheduler.Gang, s Saying) {
+	v.groupStates(func(g scheduler.Gang, s GroupState) {
 		for _, hasPods := range []bool{false, true} {
 			g.HasPods = hasPods
-			got := v.backend.Read(g, v.said(g, s, 1))
-			if !slices.Contains([]scheduler.Admission{scheduler.Hold, scheduler.Go, scheduler.Yield}, got.Admission) {
+			got := v.backend.Read(g, v.objectsIn(g, s, 1))
+			if !slices.Contains([]scheduler.Admission{scheduler.Hold, scheduler.Go, scheduler.Yield},
+				got.Admission) {
 				v.failf("admission %q", got.Admission)
 			}
 			if !camelCase.MatchString(got.Reason) {

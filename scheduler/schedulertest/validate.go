@@ -7,12 +7,13 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// remedy: a refusal names in the imperative what to change.
+// remedy matches what a validation error must contain: what to change, in the imperative.
 var remedy = regexp.MustCompile(`\b(use|set|remove|choose|leave out)\b`)
 
+// validateHelps: the user sees a validation error without knowing the scheduler.
 func validateHelps(v *verifier) {
-	for _, r := range v.dialect.Refusals {
-		v.about = "refusal " + r.Name
+	for _, r := range v.dialect.UnsupportedGangs {
+		v.about = "unsupported gang " + r.Name
 		v.guarded(func() {
 			errs := v.backend.Validate(v.dialect.prepared(with(r.Change)))
 			if len(errs) == 0 {
@@ -28,7 +29,7 @@ func validateHelps(v *verifier) {
 			}
 		})
 	}
-	// What is refused without being declared is refused by some rule that nobody looked at.
+	// Samples may be refused by rules for which no unsupported gang is declared.
 	for _, s := range v.dialect.samples() {
 		v.about = "sample " + s.Name
 		v.guarded(func() {
@@ -44,7 +45,7 @@ func validateHelps(v *verifier) {
 	}
 }
 
-// Checks on a dialect that refuses every sample would check nothing.
+// validateAgrees: the other checks would check nothing on a dialect that refuses every sample.
 func validateAgrees(v *verifier) {
 	if errs := v.backend.Validate(v.dialect.prepared(Gang())); len(errs) > 0 {
 		v.failf("%v", errs.ToAggregate())

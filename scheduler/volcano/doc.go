@@ -1,27 +1,37 @@
-// Package volcano speaks Volcano's dialect: what a gang looks like as a PodGroup of scheduling.volcano.sh/v1beta1, and
-// what Volcano's scheduler says of it. Read in Volcano v1.14.1; the files named in comments are that module's.
+// Package volcano speaks Volcano's dialect: a PodGroup of scheduling.volcano.sh/v1beta1. It was written
+// against Volcano v1.14.1, whose files the comments name.
 //
-// One group serves all attempts of a job and has its name: Volcano orders gangs of equal priority by the age of their
-// group, so a job that is preempted keeps its place. The operator deletes the group where the place is given up
-// (schedule timeout, restart backoff, suspend, end).
+// One group, of the job's name, serves all attempts: Volcano orders gangs of equal priority by the age of
+// their group, so a preempted job keeps its place. The operator deletes the group where the place is given up
+// (schedule timeout, restart backoff, suspension, end).
 //
-// Since a group outlives its pods, its phase may speak of pods that are gone. What a phase means:
+// Because a group outlives its pods, its phase may refer to pods that are gone. What a phase means:
 //
-//	phase      without pods                                     with pods
-//	(none)     Hold: no session has seen it                     Go
-//	Pending    Hold: the enqueue action lets others go first    Go: Volcano counts the pods it sees; a gang that is
-//	                                                            half created can only be judged once it is whole
-//	Inqueue    Go: Volcano asks for the pods                    Go
-//	Running    Hold: left by an earlier attempt, the next       Go: ranks above minAvailable join as there is room
-//	           session replaces it (framework/session.go,
-//	           getPodGroupPhase)
-//	Unknown    Hold: likewise                                   Go: some ranks run and the rest does not fit. That the
-//	                                                            gang broke is seen by its pods, and sooner: Volcano
-//	                                                            writes Unknown also for a gang that it is just starting
-//	Completed  Hold: likewise                                   Go: which ranks have ended is told by their pods
+//	phase      without pods                               with pods
+//	(none)     Hold: no session has seen it               Go
+//	Pending    Hold: enqueue serves others first          Go: Volcano counts the pods it sees, and can
+//	                                                      judge a gang only once all of it exists
+//	Inqueue    Go: Volcano asks for the pods              Go
+//	Running    Hold: left by an earlier attempt; the      Go: ranks above minAvailable join when they fit
+//	           next session replaces it (framework/
+//	           session.go, getPodGroupPhase)
+//	Unknown    Hold: likewise                             Go: some ranks run and the rest does not fit.
+//	                                                      The pods show sooner that a gang broke, and
+//	                                                      Volcano also writes Unknown for a gang that is
+//	                                                      just starting
+//	Completed  Hold: likewise                             Go: the pods show which ranks have ended
 //
-// Volcano never asks for pods back, it evicts them; so this backend never says Yield. An evicted pod carries the
-// condition DisruptionTarget=True, reason PreemptionByScheduler, whether it was preempted, reclaimed or shuffled
-// (cache/cache.go, defaultEvictor). A pod needs no annotation to be a victim: volcano.sh/preemptable is true where it is
-// absent (api/pod_info.go, GetPodPreemptable).
+// Volcano evicts pods and never asks for them back, so this backend never says Yield. An evicted pod carries
+// the condition DisruptionTarget=True, reason PreemptionByScheduler, whether it was preempted, reclaimed or
+// shuffled (cache/cache.go, defaultEvictor). A pod needs no annotation to be a victim: volcano.sh/preemptable
+// defaults to true (api/pod_info.go, GetPodPreemptable).
+//
+// What the dialect cannot do, and what the operator does instead:
+//
+//   - A group whose queue is missing never gets a phase, a condition or an event, and that of a full queue
+//     gets no reason: Explain finds both from the queues.
+//   - A gang that does not fit is kept Pending without a condition: Read says what its minimum is.
+//   - Minimums per role hold only up to their sum, and ranks are placed by index: see minTaskMember.
+//   - Without the enqueue action in Volcano's configuration every group is Inqueue at once, so that a waiting
+//     job is as many pending pods; so it is with WaitForInqueue false.
 package volcano

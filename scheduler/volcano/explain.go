@@ -1,8 +1,8 @@
 package volcano
 
 import (
+	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,17 +20,15 @@ var queueKind = schedulingv1beta1.SchemeGroupVersion.WithKind("Queue")
 
 const (
 	queueResource = "queues.scheduling.volcano.sh/"
-	// defaultQueue of groups that name none (its scheduler's flag --default-queue).
-	defaultQueue = "default"
-	// listQueues shows what a reader can choose from.
+	// listQueues is the command that shows which queues there are.
 	listQueues = "kubectl get queues.scheduling.volcano.sh"
 )
 
 // StateKinds implements scheduler.Explainer.
 func (Backend) StateKinds() []schema.GroupVersionKind { return []schema.GroupVersionKind{queueKind} }
 
-// Matters implements scheduler.Explainer. A queue's status counts what happens in it, several times a second: of it the
-// state alone decides over reasons.
+// Matters implements scheduler.Explainer. A queue's status counts what happens in it and changes several
+// times a second; only its state affects the reasons.
 func (Backend) Matters(before, after client.Object) bool {
 	b, hadBefore := before.(*schedulingv1beta1.Queue)
 	a, hasAfter := after.(*schedulingv1beta1.Queue)
@@ -40,46 +38,46 @@ func (Backend) Matters(before, after client.Object) bool {
 	return b.Status.State != a.Status.State || !equality.Semantic.DeepEqual(b.Spec, a.Spec)
 }
 
-// Explain implements scheduler.Explainer: a queue that is missing, closed or full. Volcano itself says none of this on the
-// group: it leaves the groups of unknown queues out of its sessions, and refuses the tasks of the others one by one
-// (cache/cache.go, Snapshot; plugins/capacity and proportion, AddAllocatableFn).
-func (Backend) Explain(g scheduler.Gang, _ []client.Object, f scheduler.ClusterState) (scheduler.Explanation, bool) {
-	objects, known := f.Objects[queueKind]
+// Explain implements scheduler.Explainer: a queue that is missing, closed or full. Volcano writes none of
+// this on the group: it leaves the groups of unknown queues out of its sessions and rejects the tasks of the
+// others one by one (cache/cache.go, Snapshot; plugins/capacity and proportion, AddAllocatableFn).
+func (Backend) Explain(
+	g scheduler.Gang, _ []client.Object, s scheduler.ClusterState,
+) (scheduler.Explanation, bool) {
+	objects, known := s.Objects[queueKind]
 	if !known {
 		return scheduler.Explanation{}, false
 	}
-	queues := make(map[string]*schedulingv1beta1.Queue, len(objects))
-	for _, o := range objects {
-		if q, ok := o.(*schedulingv1beta1.Queue); ok {
-			queues[q.Name] = q
-		}
-	}
-	name := g.Queue
-	if name == "" {
-		name = defaultQueue
-	}
+	queues := newQueueTree(objects)
+	name := cmp.Or(g.Queue, defaultQueue)
 	q := queues[name]
 	if q == nil {
-		return scheduler.Explanation{
-			Reason: scheduler.ReasonQueueNotFound, Object: queueResource + name,
-			Message:  fmt.Sprintf("Volcano has no queue %s", name),
-			NextStep: fmt.Sprintf("name a queue that `%s` lists in %s, or ask the admin to create %s", listQueues, scheduler.PathQueue, name),
-		}, true
+		return queueNotFound(name), true
 	}
 	if state := q.Status.State; state != schedulingv1beta1.QueueStateOpen {
-		return notOpen(name, state), true
+		return queueNotOpen(name, state), true
 	}
-	if children := childrenOf(name, queues); len(children) > 0 {
-		return notLeaf(name, children), true
+	if children := queues.children(name); len(children) > 0 {
+		return queueNotLeaf(name, children), true
 	}
-	return full(g, q, queues, f)
+	return queueFull(g, q, queues, s)
 }
 
-func notOpen(name string, state schedulingv1beta1.QueueState) scheduler.Explanation {
+func queueNotFound(name string) scheduler.Explanation {
+	return scheduler.Explanation{
+		Reason: scheduler.ReasonQueueNotFound, Object: queueResource + name,
+		Message: fmt.Sprintf("Volcano has no queue %s", name),
+		NextStep: fmt.Sprintf("name a queue that `%s` lists in %s, or ask the admin to create %s",
+			listQueues, scheduler.PathQueue, name),
+	}
+}
+
+func queueNotOpen(name string, state schedulingv1beta1.QueueState) scheduler.Explanation {
 	e := scheduler.Explanation{
 		Reason: scheduler.ReasonQueueClosed, Object: queueResource + name,
-		Message:  fmt.Sprintf("queue %s is %s: it starts no jobs", name, state),
-		NextStep: fmt.Sprintf("ask the admin to open queue %s, or name another one in %s", name, scheduler.PathQueue),
+		Message: fmt.Sprintf("queue %s is %s: it starts no jobs", name, state),
+		NextStep: fmt.Sprintf("ask the admin to open queue %s, or name another one in %s", name,
+			scheduler.PathQueue),
 	}
 	if state == "" || state == schedulingv1beta1.QueueStateUnknown {
 		e.Message = fmt.Sprintf("queue %s is not open yet", name)
@@ -88,41 +86,31 @@ func notOpen(name string, state schedulingv1beta1.QueueState) scheduler.Explanat
 	return e
 }
 
-// notLeaf: gangs start from leaves alone (plugins/capacity, isLeafQueue). Worse, while a gang names such a queue the plugin
-// starts none at all (buildHierarchicalQueueAttrs).
-func notLeaf(name string, children []string) scheduler.Explanation {
+// queueNotLeaf explains that gangs start only from leaf queues (plugins/capacity, isLeafQueue). While a gang
+// names a queue that is not a leaf, the plugin starts no gang at all (buildHierarchicalQueueAttrs).
+func queueNotLeaf(name string, children []string) scheduler.Explanation {
 	return scheduler.Explanation{
 		Reason: scheduler.ReasonQueueClosed, Object: queueResource + name,
-		Message: fmt.Sprintf("queue %s has queues below it (%s) and takes no jobs itself; with a gang in such a queue Volcano may start no gang at all",
-			name, strings.Join(children, ", ")),
+		Message: fmt.Sprintf("queue %s has queues below it (%s) and takes no jobs itself; "+
+			"with a gang in such a queue Volcano may start no gang at all", name, strings.Join(children, ", ")),
 		NextStep: fmt.Sprintf("name one of the queues below it in %s, at once", scheduler.PathQueue),
 	}
 }
 
-func childrenOf(name string, queues map[string]*schedulingv1beta1.Queue) []string {
-	var children []string
-	for _, q := range queues {
-		if parentOf(q) == name && q.Name != name {
-			children = append(children, q.Name)
-		}
-	}
-	slices.Sort(children)
-	return children
-}
-
-// maxDepth of the tree of queues: a cycle in spec.parent must not hang the operator.
-const maxDepth = 16
-
-// full walks from the queue to the root: the capability of a parent is shared by its children, and its status.allocated
-// contains theirs (plugins/capacity, checkQueueAllocatableHierarchically).
-func full(g scheduler.Gang, q *schedulingv1beta1.Queue, queues map[string]*schedulingv1beta1.Queue, f scheduler.ClusterState) (scheduler.Explanation, bool) {
-	need := f.Missing(g)
+// queueFull explains that the queue, or one above it, has too little left. The children of a queue share its
+// capability, and its status.allocated includes theirs (plugins/capacity,
+// checkQueueAllocatableHierarchically).
+func queueFull(
+	g scheduler.Gang, q *schedulingv1beta1.Queue, queues queueTree, s scheduler.ClusterState,
+) (scheduler.Explanation, bool) {
+	need := s.UnboundRequests(g)
 	for range maxDepth {
 		holders := func(name corev1.ResourceName) []scheduler.Holder {
-			return f.HoldersOf(name, func(h scheduler.Holder) bool { return under(h.Queue, q.Name, queues) })
+			return s.HoldersOf(name, func(h scheduler.Holder) bool { return queues.isUnder(h.Queue, q.Name) })
 		}
-		limit, what := limitOf(q, queues, f)
-		e, ok := scheduler.QuotaReason(what, queueResource+q.Name, need, limit, scheduler.AmountsOf(q.Status.Allocated), holders)
+		limit, what := queues.limit(q, s)
+		used := scheduler.AmountsOf(q.Status.Allocated)
+		e, ok := scheduler.ExplainQuota(what, queueResource+q.Name, need, limit, used, holders)
 		if ok {
 			return e, true
 		}
@@ -131,65 +119,4 @@ func full(g scheduler.Gang, q *schedulingv1beta1.Queue, queues map[string]*sched
 		}
 	}
 	return scheduler.Explanation{}, false
-}
-
-// limitOf a queue is its capability, and never more than what the nodes, or the queue above, have besides the guarantees of the
-// queues next to it (plugins/capacity, checkHierarchicalQueue). With what to call it.
-func limitOf(q *schedulingv1beta1.Queue, queues map[string]*schedulingv1beta1.Queue, f scheduler.ClusterState) (scheduler.Amounts, string) {
-	limit, what := scheduler.AmountsOf(q.Spec.Capability), "queue "+q.Name
-	kept, owners := scheduler.Amounts{}, []string{}
-	for _, other := range queues {
-		if other.Name == q.Name || parentOf(other) != parentOf(q) || len(other.Spec.Guarantee.Resource) == 0 {
-			continue
-		}
-		owners = append(owners, other.Name)
-		for name, n := range scheduler.AmountsOf(other.Spec.Guarantee.Resource) {
-			kept[name] += n
-		}
-	}
-	above := scheduler.Amounts{}
-	if parent := queues[parentOf(q)]; parent != nil && parent.Name != rootQueue {
-		above = scheduler.AmountsOf(parent.Spec.Capability)
-	} else if f.Complete {
-		for _, n := range f.Nodes {
-			for name := range kept {
-				above[name] += n.Allocatable[name]
-			}
-		}
-	}
-	slices.Sort(owners)
-	for name, n := range kept {
-		whole, known := above[name]
-		own, limited := limit[name]
-		if rest := max(0, whole-n); known && (!limited || rest < own) {
-			limit[name] = rest
-			what = fmt.Sprintf("queue %s without what is guaranteed to %s", q.Name, strings.Join(owners, ", "))
-		}
-	}
-	return limit, what
-}
-
-// rootQueue is Volcano's own, above those that name no other.
-const rootQueue = "root"
-
-func parentOf(q *schedulingv1beta1.Queue) string {
-	if q.Spec.Parent == "" && q.Name != rootQueue {
-		return rootQueue
-	}
-	return q.Spec.Parent
-}
-
-// under says whether a queue is another one or below it.
-func under(name, ancestor string, queues map[string]*schedulingv1beta1.Queue) bool {
-	for range maxDepth {
-		if name == ancestor {
-			return true
-		}
-		q := queues[name]
-		if q == nil || q.Spec.Parent == "" {
-			return false
-		}
-		name = q.Spec.Parent
-	}
-	return false
 }

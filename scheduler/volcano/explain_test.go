@@ -18,7 +18,9 @@ import (
 
 const gpu corev1.ResourceName = "nvidia.com/gpu"
 
-func queue(name, parent string, state schedulingv1beta1.QueueState, capability, allocated string) *schedulingv1beta1.Queue {
+func queue(
+	name, parent string, state schedulingv1beta1.QueueState, capability, allocated string,
+) *schedulingv1beta1.Queue {
 	q := &schedulingv1beta1.Queue{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec:       schedulingv1beta1.QueueSpec{Parent: parent},
@@ -39,7 +41,9 @@ func guaranteed(q *schedulingv1beta1.Queue, gpus string) *schedulingv1beta1.Queu
 func TestExplain(t *testing.T) {
 	const open = schedulingv1beta1.QueueStateOpen
 	holder := func(name, queue string) scheduler.Holder {
-		return scheduler.Holder{Namespace: "team-b", Name: name, Queue: queue, Held: scheduler.Amounts{gpu: 4}}
+		return scheduler.Holder{
+			Namespace: "team-b", Name: name, Queue: queue, Held: scheduler.Amounts{gpu: 4},
+		}
 	}
 	cases := map[string]struct {
 		why    string
@@ -50,81 +54,112 @@ func TestExplain(t *testing.T) {
 	}{
 		"queues not known": {why: "the watch has delivered nothing yet", queue: "research"},
 		"open": {
-			why: "no reason of its own", queue: "research", known: true, queues: []client.Object{queue("research", "", open, "", "")},
+			why: "no reason of its own", queue: "research", known: true,
+			queues: []client.Object{queue("research", "", open, "", "")},
 		},
 		"missing": {
-			why: "Volcano says nothing at all of it", queue: "research", known: true, queues: []client.Object{queue("default", "", open, "", "")},
+			why: "Volcano says nothing at all of it", queue: "research", known: true,
+			queues: []client.Object{queue("default", "", open, "", "")},
 			want: scheduler.Explanation{
-				Reason: scheduler.ReasonQueueNotFound, Object: "queues.scheduling.volcano.sh/research", Message: "Volcano has no queue research",
+				Reason: scheduler.ReasonQueueNotFound, Object: "queues.scheduling.volcano.sh/research",
+				Message: "Volcano has no queue research",
 			},
 		},
 		"no queue named": {
-			why: "Volcano takes default", known: true, queues: []client.Object{queue("default", "", schedulingv1beta1.QueueStateClosed, "", "")},
+			why: "Volcano takes default", known: true,
+			queues: []client.Object{queue("default", "", schedulingv1beta1.QueueStateClosed, "", "")},
 			want: scheduler.Explanation{
-				Reason: scheduler.ReasonQueueClosed, Object: "queues.scheduling.volcano.sh/default", Message: "queue default is Closed: it starts no jobs",
+				Reason: scheduler.ReasonQueueClosed, Object: "queues.scheduling.volcano.sh/default",
+				Message: "queue default is Closed: it starts no jobs",
 			},
 		},
 		"closing": {
 			why: "it starts nothing either", queue: "research", known: true,
 			queues: []client.Object{queue("research", "", schedulingv1beta1.QueueStateClosing, "", "")},
 			want: scheduler.Explanation{
-				Reason: scheduler.ReasonQueueClosed, Object: "queues.scheduling.volcano.sh/research", Message: "queue research is Closing: it starts no jobs",
+				Reason: scheduler.ReasonQueueClosed, Object: "queues.scheduling.volcano.sh/research",
+				Message: "queue research is Closing: it starts no jobs",
 			},
 		},
 		"without a state": {
-			why: "its controller manager is not there", queue: "research", known: true, queues: []client.Object{queue("research", "", "", "", "")},
+			why: "its controller manager is not there", queue: "research", known: true,
+			queues: []client.Object{queue("research", "", "", "", "")},
 			want: scheduler.Explanation{
-				Reason: scheduler.ReasonQueueClosed, Object: "queues.scheduling.volcano.sh/research", Message: "queue research is not open yet",
+				Reason: scheduler.ReasonQueueClosed, Object: "queues.scheduling.volcano.sh/research",
+				Message: "queue research is not open yet",
 			},
 		},
 		"used up": {
-			why: "with who holds it", queue: "research", known: true, queues: []client.Object{queue("research", "", open, "10", "8")},
+			why: "with who holds it", queue: "research", known: true,
+			queues: []client.Object{queue("research", "", open, "10", "8")},
 			want: scheduler.Explanation{
 				Reason: scheduler.ReasonQuotaExceeded, Object: "queues.scheduling.volcano.sh/research",
-				Message: "it needs 8 nvidia.com/gpu; queue research has 2 nvidia.com/gpu free of 10; held by team-b/a (4), team-b/b (4)",
+				Message: "it needs 8 nvidia.com/gpu; queue research has 2 nvidia.com/gpu free of 10; " +
+					"held by team-b/a (4), team-b/b (4)",
 			},
 		},
 		"never": {
-			why: "more than the whole", queue: "research", known: true, queues: []client.Object{queue("research", "", open, "4", "0")},
+			why: "more than the whole", queue: "research", known: true,
+			queues: []client.Object{queue("research", "", open, "4", "0")},
 			want: scheduler.Explanation{
 				Reason: scheduler.ReasonExceedsQuota, Object: "queues.scheduling.volcano.sh/research",
-				Message: "it can never start: it needs 8 nvidia.com/gpu and the whole of queue research is 4 nvidia.com/gpu",
+				Message: "it can never start: it needs 8 nvidia.com/gpu and the whole of queue research " +
+					"is 4 nvidia.com/gpu",
 			},
 		},
 		"the parent is used up": {
 			why: "its children share it", queue: "research", known: true,
-			queues: []client.Object{queue("research", "org", open, "16", "0"), queue("org", "root", open, "20", "16"), queue("other", "org", open, "20", "16")},
+			queues: []client.Object{
+				queue("research", "org", open, "16", "0"), queue("org", "root", open, "20", "16"),
+				queue("other", "org", open, "20", "16"),
+			},
 			want: scheduler.Explanation{
 				Reason: scheduler.ReasonQuotaExceeded, Object: "queues.scheduling.volcano.sh/org",
-				Message: "it needs 8 nvidia.com/gpu; queue org has 4 nvidia.com/gpu free of 20; held by team-b/a (4), team-b/b (4), team-b/c (4)",
+				Message: "it needs 8 nvidia.com/gpu; queue org has 4 nvidia.com/gpu free of 20; held by " +
+					"team-b/a (4), team-b/b (4), team-b/c (4)",
 			},
 		},
 		"a circle of parents": {
 			why: "must not hang", queue: "research", known: true,
-			queues: []client.Object{queue("research", "org", open, "", ""), queue("org", "top", open, "", ""), queue("top", "org", open, "", "")},
+			queues: []client.Object{
+				queue("research", "org", open, "", ""), queue("org", "top", open, "", ""),
+				queue("top", "org", open, "", ""),
+			},
 		},
 		"not a leaf": {
 			why: "nothing starts from it", queue: "research", known: true,
-			queues: []client.Object{queue("research", "", open, "16", "0"), queue("nlp", "research", open, "", ""), queue("audio", "research", open, "", "")},
+			queues: []client.Object{
+				queue("research", "", open, "16", "0"), queue("nlp", "research", open, "", ""),
+				queue("audio", "research", open, "", ""),
+			},
 			want: scheduler.Explanation{
 				Reason: scheduler.ReasonQueueClosed, Object: "queues.scheduling.volcano.sh/research",
-				Message: "queue research has queues below it (audio, nlp) and takes no jobs itself; with a gang in such a queue Volcano may start no gang at all",
+				Message: "queue research has queues below it (audio, nlp) and takes no jobs itself; " +
+					"with a gang in such a queue Volcano may start no gang at all",
 			},
 		},
 		"guaranteed to others": {
 			why: "it may not use the whole cluster", queue: "research", known: true,
-			queues: []client.Object{queue("research", "", open, "", ""), guaranteed(queue("product", "root", open, "", ""), "6"), guaranteed(queue("far", "product", open, "", ""), "6")},
+			queues: []client.Object{
+				queue("research", "", open, "", ""), guaranteed(queue("product", "root", open, "", ""), "6"),
+				guaranteed(queue("far", "product", open, "", ""), "6"),
+			},
 			want: scheduler.Explanation{
 				Reason: scheduler.ReasonExceedsQuota, Object: "queues.scheduling.volcano.sh/research",
-				Message: "it can never start: it needs 8 nvidia.com/gpu and the whole of queue research without what is guaranteed to product is 6 nvidia.com/gpu",
+				Message: "it can never start: it needs 8 nvidia.com/gpu and the whole of queue research " +
+					"without what is guaranteed to product is 6 nvidia.com/gpu",
 			},
 		},
 		"guaranteed to others below the same parent": {
 			why: "of what the parent has", queue: "research", known: true,
-			queues: []client.Object{queue("org", "", open, "11", "0"), queue("research", "org", open, "", ""), guaranteed(queue("product", "org", open, "", ""), "4")},
+			queues: []client.Object{
+				queue("org", "", open, "11", "0"), queue("research", "org", open, "", ""),
+				guaranteed(queue("product", "org", open, "", ""), "4"),
+			},
 			want: scheduler.Explanation{
 				Reason: scheduler.ReasonExceedsQuota, Object: "queues.scheduling.volcano.sh/research",
-				Message: "it can never start: it needs 8 nvidia.com/gpu and the whole of queue research without what is guaranteed to product is 7 nvidia.com/gpu",
+				Message: "it can never start: it needs 8 nvidia.com/gpu and the whole of queue research " +
+					"without what is guaranteed to product is 7 nvidia.com/gpu",
 			},
 		},
 	}
@@ -134,10 +169,13 @@ func TestExplain(t *testing.T) {
 			g.Queue = tc.queue
 			node := scheduler.Node{Node: &corev1.Node{}, Allocatable: scheduler.Amounts{gpu: 12}}
 			f := scheduler.ClusterState{Complete: true, Nodes: []scheduler.Node{node}, Holders: []scheduler.Holder{
-				holder("b", "research"), holder("a", "research"), holder("c", "other"), holder("d", "somewhere"),
+				holder("b", "research"), holder("a", "research"), holder("c", "other"),
+				holder("d", "somewhere"),
 			}}
 			if tc.known {
-				f.Objects = map[schema.GroupVersionKind][]client.Object{volcano.New(volcano.Options{}).StateKinds()[0]: tc.queues}
+				f.Objects = map[schema.GroupVersionKind][]client.Object{
+					volcano.New(volcano.Options{}).StateKinds()[0]: tc.queues,
+				}
 			}
 			got, ok := volcano.New(volcano.Options{}).Explain(g, nil, f)
 			if ok != (tc.want.Reason != "") {
@@ -155,7 +193,10 @@ func TestExplain(t *testing.T) {
 }
 
 func gangOf8() scheduler.Gang {
-	return scheduler.Gang{Name: "bert", Namespace: "team-a", MinAvailable: 4, MinResources: corev1.ResourceList{gpu: resource.MustParse("8")}}
+	return scheduler.Gang{
+		Name: "bert", Namespace: "team-a", MinAvailable: 4,
+		MinResources: corev1.ResourceList{gpu: resource.MustParse("8")},
+	}
 }
 
 func TestMatters(t *testing.T) {
@@ -169,7 +210,8 @@ func TestMatters(t *testing.T) {
 		before, after client.Object
 		want          bool
 	}{
-		"new": {nil, q, true}, "gone": {q, nil, true}, "counts": {q, busier, false}, "state": {q, closed, true}, "capability": {q, larger, true},
+		"new": {nil, q, true}, "gone": {q, nil, true}, "counts": {q, busier, false},
+		"state": {q, closed, true}, "capability": {q, larger, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -10,17 +10,19 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// Validate implements scheduler.Backend: what the PodGroup's schema would refuse, said of the job's own fields. Whether
-// a queue or a priority class exists is not known here.
+// Validate implements scheduler.Backend. It refuses what the PodGroup's schema would reject, under the job's
+// own fields. Whether a queue or a priority class exists is not known here.
 func (Backend) Validate(g scheduler.Gang) field.ErrorList {
 	var errs field.ErrorList
 	if problems := validation.IsDNS1123Subdomain(g.Queue); g.Queue != "" && len(problems) > 0 {
 		errs = append(errs, field.Invalid(field.NewPath(scheduler.PathQueue), g.Queue, fmt.Sprintf(
-			"Volcano knows no queue of such a name (%s); use the name of a queue that `kubectl get queues.scheduling.volcano.sh` lists",
+			"Volcano knows no queue of such a name (%s); use the name of a queue that `kubectl get "+
+				"queues.scheduling.volcano.sh` lists",
 			strings.Join(problems, "; "))))
 	}
 	if l := len(GroupName(g)); l > validation.DNS1123LabelMaxLength {
-		errs = append(errs, field.TooLong(field.NewPath(scheduler.PathName), nil, validation.DNS1123LabelMaxLength))
+		errs = append(errs,
+			field.TooLong(field.NewPath(scheduler.PathName), nil, validation.DNS1123LabelMaxLength))
 		errs[len(errs)-1].Detail += "; use a shorter name"
 	}
 	return errs

@@ -15,8 +15,8 @@ import (
 )
 
 func TestContract(t *testing.T) {
-	says := func(phase fakescheduler.Phase, reason, message string) schedulertest.Saying {
-		return schedulertest.Saying{Name: strings.TrimSpace(fmt.Sprint(phase, " ", reason)),
+	says := func(phase fakescheduler.Phase, reason, message string) schedulertest.GroupState {
+		return schedulertest.GroupState{Name: strings.TrimSpace(fmt.Sprint(phase, " ", reason)),
 			Write: func(o client.Object, _ int) {
 				group := o.(*unstructured.Unstructured)
 				attempt, _, _ := unstructured.NestedInt64(group.Object, "spec", "attempt")
@@ -30,13 +30,13 @@ func TestContract(t *testing.T) {
 			return int32(n)
 		},
 		GroupOf: func(p *corev1.Pod) string { return p.Annotations[fakescheduler.AnnotationGroup] },
-		Sayings: []schedulertest.Saying{
+		GroupStates: []schedulertest.GroupState{
 			says("", "", ""), says(fakescheduler.Queued, "WaitingInQueue",
 				"does not fit"), says(fakescheduler.Invited, "", ""),
 			says(fakescheduler.Invited, "Unschedulable", "does not fit"), says(fakescheduler.Placed, "",
 				""), says("Nonsense", "", ""),
 		},
-		Refusals: []schedulertest.Refusal{
+		UnsupportedGangs: []schedulertest.UnsupportedGang{
 			{Name: "long name", Change: func(g *scheduler.Gang) { g.Name = strings.Repeat("n", 64) },
 				Path: scheduler.PathName},
 		},

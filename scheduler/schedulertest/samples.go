@@ -11,33 +11,43 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// Sample is a gang that every dialect is asked about; one that it refuses is left out of its checks.
+// Sample is a gang on which every dialect is checked, unless the dialect refuses it.
 type Sample struct {
 	Name, Reason string
 	Gang         scheduler.Gang
 }
 
-// Samples in a fixed order. The first is accepted by every dialect.
+// Samples returns the samples in a fixed order. Every dialect accepts the first.
 func Samples() []Sample {
 	return []Sample{
 		{"workers", "the simple form: identical ranks, all of them needed", Gang()},
 		{"roles", "a leader and workers, all of them needed", with(func(g *scheduler.Gang) {
-			g.Roles = []scheduler.Role{{Name: "Master", Replicas: 1, MinAvailable: 1}, {Name: "Worker", Replicas: 3, MinAvailable: 3}}
+			g.Roles = []scheduler.Role{
+				{Name: "Master", Replicas: 1, MinAvailable: 1},
+				{Name: "Worker", Replicas: 3, MinAvailable: 3},
+			}
 		})},
 		{"elastic", "a gang that starts with two of its four ranks", with(func(g *scheduler.Gang) {
 			g.Roles[0].MinAvailable, g.MinAvailable = 2, 2
 		})},
 		{"elastic-roles", "two of four ranks, one of which must be the leader", with(func(g *scheduler.Gang) {
-			g.Roles = []scheduler.Role{{Name: "Master", Replicas: 1, MinAvailable: 1}, {Name: "Worker", Replicas: 3, MinAvailable: 1}}
+			g.Roles = []scheduler.Role{
+				{Name: "Master", Replicas: 1, MinAvailable: 1},
+				{Name: "Worker", Replicas: 3, MinAvailable: 1},
+			}
 			g.MinAvailable = 2
 		})},
 		{"evaluator", "a role of which no rank is needed to start", with(func(g *scheduler.Gang) {
-			g.Roles = []scheduler.Role{{Name: "Worker", Replicas: 4, MinAvailable: 4}, {Name: "Evaluator", Replicas: 1}}
+			g.Roles = []scheduler.Role{
+				{Name: "Worker", Replicas: 4, MinAvailable: 4}, {Name: "Evaluator", Replicas: 1},
+			}
 		})},
 		{"queue-and-priority", "a queue and a priority class", with(func(g *scheduler.Gang) {
 			g.Queue, g.PriorityClass = "research", "high"
 		})},
-		{"priority", "a priority class without a queue", with(func(g *scheduler.Gang) { g.PriorityClass = "high" })},
+		{"priority", "a priority class without a queue", with(func(g *scheduler.Gang) {
+			g.PriorityClass = "high"
+		})},
 		{"best-effort", "ranks that request nothing", with(func(g *scheduler.Gang) { g.MinResources = nil })},
 		{"long-name", "the longest job name that its worker pods allow", with(func(g *scheduler.Gang) {
 			g.Name = strings.Repeat("n", 53)
@@ -45,14 +55,15 @@ func Samples() []Sample {
 	}
 }
 
-// Gang is the plainest sample: job bert, four workers of two GPUs each, first attempt, no pods yet.
+// Gang returns the simplest sample: job bert, four workers with two GPUs each, first attempt, no pods yet.
 func Gang() scheduler.Gang {
 	controller := true
 	g := scheduler.Gang{
 		Name: "bert", Namespace: "team-a",
 		Owner: metav1.OwnerReference{
 			APIVersion: "mlplatform.example.com/v1alpha1", Kind: "TrainingJob", Name: "bert",
-			UID: "4f9c1b1e-0000-4000-8000-000000000001", Controller: &controller, BlockOwnerDeletion: &controller,
+			UID: "4f9c1b1e-0000-4000-8000-000000000001", Controller: &controller,
+			BlockOwnerDeletion: &controller,
 		},
 		Labels:       map[string]string{"trainingjob": "bert", "team": "a"},
 		Attempt:      1,
@@ -64,7 +75,8 @@ func Gang() scheduler.Gang {
 	return g
 }
 
-// with a change; minResources follow minAvailable unless the change takes them away.
+// with returns the simplest sample with a change. MinResources follow MinAvailable unless the change removes
+// them.
 func with(change func(*scheduler.Gang)) scheduler.Gang {
 	g := Gang()
 	change(&g)
@@ -77,14 +89,16 @@ func with(change func(*scheduler.Gang)) scheduler.Gang {
 	return g
 }
 
-// template of a role's pods.
+// template returns the template of a role's pods.
 func template(requesting bool) *corev1.PodTemplateSpec {
 	var resources corev1.ResourceRequirements
 	if requesting {
 		resources = corev1.ResourceRequirements{Requests: requests(1), Limits: requests(1)}
 	}
 	return &corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{}, Annotations: map[string]string{"example.com/kept": "yes"}},
+		ObjectMeta: metav1.ObjectMeta{
+			Labels: map[string]string{}, Annotations: map[string]string{"example.com/kept": "yes"},
+		},
 		Spec: corev1.PodSpec{
 			RestartPolicy: corev1.RestartPolicyNever,
 			NodeSelector:  map[string]string{"example.com/kept": "yes"},
@@ -93,7 +107,7 @@ func template(requesting bool) *corev1.PodTemplateSpec {
 	}
 }
 
-// requests of n ranks.
+// requests returns what n ranks request.
 func requests(n int32) corev1.ResourceList {
 	amount := func(one string) resource.Quantity {
 		q := resource.MustParse(one)
@@ -103,7 +117,7 @@ func requests(n int32) corev1.ResourceList {
 	return corev1.ResourceList{"cpu": amount("2"), "memory": amount("4Gi"), "nvidia.com/gpu": amount("2")}
 }
 
-// Pod is a rank as the operator renders it before Join.
+// Pod returns a rank as the operator renders it before Join.
 func Pod(g scheduler.Gang, role scheduler.Role, index int32) *corev1.Pod {
 	kind := strings.ToLower(role.Name)
 	common := template(g.MinResources != nil)
@@ -123,3 +137,6 @@ func Pod(g scheduler.Gang, role scheduler.Role, index int32) *corev1.Pod {
 	pod.Spec.Hostname, pod.Spec.Subdomain = pod.Name, g.Name
 	return pod
 }
+
+// admitted is the verdict with which pods are joined.
+var admitted = scheduler.Verdict{Admission: scheduler.Go, Judged: true}

@@ -12,8 +12,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// lives that a gang can have, the common ones first.
-func lives() []scheduler.GangStatus {
+// gangStatuses returns the states of a gang that SyncStatus must handle, the common ones first.
+func gangStatuses() []scheduler.GangStatus {
 	now := metav1.NewTime(time.Date(2026, 11, 1, 13, 0, 0, 0, time.UTC))
 	all := []scheduler.GangStatus{
 		{},
@@ -31,16 +31,21 @@ func lives() []scheduler.GangStatus {
 	return all
 }
 
-// reports of every sample under every saying and life, if the dialect makes any.
-func (v *verifier) reports(f func(r scheduler.StatusSyncer, g scheduler.Gang, life scheduler.GangStatus, objs func() []client.Object)) {
-	r, ok := v.backend.(scheduler.StatusSyncer)
+// syncCheck checks SyncStatus for one gang in one status; objs returns fresh copies of the gang's objects.
+type syncCheck func(
+	s scheduler.StatusSyncer, g scheduler.Gang, status scheduler.GangStatus, objs func() []client.Object,
+)
+
+// syncs calls f with every accepted sample in every group state and status, if the backend is a StatusSyncer.
+func (v *verifier) syncs(f syncCheck) {
+	syncer, ok := v.backend.(scheduler.StatusSyncer)
 	if !ok {
 		return
 	}
-	v.sayings(func(g scheduler.Gang, s Saying) {
-		for _, life := range lives() {
-			f(r, g, life, func() []client.Object {
-				objs := v.said(g, s, 1)
+	v.groupStates(func(g scheduler.Gang, s GroupState) {
+		for _, status := range gangStatuses() {
+			f(syncer, g, status, func() []client.Object {
+				objs := v.objectsIn(g, s, 1)
 				for i, o := range objs {
 					o.SetUID(g.Owner.UID + "-group")
 					o.SetResourceVersion(string(rune('1' + i)))
@@ -51,20 +56,22 @@ func (v *verifier) reports(f func(r scheduler.StatusSyncer, g scheduler.Gang, li
 	})
 }
 
-// A report that changes what it is given changes the cache that it was read from.
-func reportsPurely(v *verifier) {
-	v.reports(func(r scheduler.StatusSyncer, g scheduler.Gang, life scheduler.GangStatus, objs func() []client.Object) {
+// syncsPurely: the objects come from the cache, which others read.
+func syncsPurely(v *verifier) {
+	v.syncs(func(
+		s scheduler.StatusSyncer, g scheduler.Gang, status scheduler.GangStatus, objs func() []client.Object,
+	) {
 		given := objs()
 		before := document(given)
-		want := document(r.SyncStatus(g, life, given))
-		for _, w := range r.SyncStatus(g, life, given) {
+		want := document(s.SyncStatus(g, status, given))
+		for _, w := range s.SyncStatus(g, status, given) {
 			scribble(w.Object)
 		}
 		if diff := cmp.Diff(before, document(given)); diff != "" {
 			v.failf("the objects changed (-before +after):\n%s", diff)
 		}
 		for range 2 {
-			if diff := cmp.Diff(want, document(r.SyncStatus(g, life, objs()))); diff != "" {
+			if diff := cmp.Diff(want, document(s.SyncStatus(g, status, objs()))); diff != "" {
 				v.failf("(-first +again):\n%s", diff)
 				return
 			}
@@ -72,10 +79,13 @@ func reportsPurely(v *verifier) {
 	})
 }
 
-// What does not exist cannot be told anything, and a job that is gone leaves no more behind than its name.
-func reportsWhatIs(v *verifier) {
-	v.reports(func(r scheduler.StatusSyncer, g scheduler.Gang, life scheduler.GangStatus, objs func() []client.Object) {
-		if life.Gone {
+// syncsWhatExists: an object that does not exist cannot be written to, and of a job that is gone only the
+// name is known.
+func syncsWhatExists(v *verifier) {
+	v.syncs(func(
+		s scheduler.StatusSyncer, g scheduler.Gang, status scheduler.GangStatus, objs func() []client.Object,
+	) {
+		if status.Gone {
 			g = scheduler.Gang{Name: g.Name, Namespace: g.Namespace, Owner: g.Owner}
 		}
 		given := objs()
@@ -84,12 +94,14 @@ func reportsWhatIs(v *verifier) {
 			strange = append(strange, zeroOf(o))
 		}
 		for _, none := range [][]client.Object{nil, strange} {
-			if writes := r.SyncStatus(g, life, none); len(writes) > 0 {
+			if writes := s.SyncStatus(g, status, none); len(writes) > 0 {
 				v.failf("%d writes to nothing", len(writes))
 			}
 		}
-		for _, w := range r.SyncStatus(g, life, given) {
-			if !slices.ContainsFunc(given, func(o client.Object) bool { return o.GetName() == w.Object.GetName() }) {
+		for _, w := range s.SyncStatus(g, status, given) {
+			if !slices.ContainsFunc(given, func(o client.Object) bool {
+				return o.GetName() == w.Object.GetName()
+			}) {
 				v.failf("writes to %q, which does not exist", w.Object.GetName())
 			}
 			if w.Object.GetResourceVersion() == "" {

@@ -1,0 +1,51 @@
+package coscheduling
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	schedulingv1alpha1 "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
+
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+)
+
+// GroupName returns the job's name and the attempt's number; the package documentation says why.
+func GroupName(g scheduler.Gang) string { return fmt.Sprintf("%s-%d", g.Name, g.Attempt) }
+
+// AnnotationWake is set on a group only for the update event that it causes: when a group changes, the
+// scheduler wakes its ranks. See asleep.
+const AnnotationWake = "mlplatform.example.com/wake"
+
+// Objects implements scheduler.Backend. The group has no priority: ranks are ordered, and preempt, by their
+// own.
+//
+// The group's scheduleTimeoutSeconds limits how long ranks that have found nodes keep them while others have
+// not. The user's limit is passed on, because the operator lets the gang wait no longer than that.
+func (Backend) Objects(g scheduler.Gang) ([]client.Object, error) {
+	group := &schedulingv1alpha1.PodGroup{
+		TypeMeta: metav1.TypeMeta{
+			APIVersion: podGroupKind.GroupVersion().String(), Kind: podGroupKind.Kind,
+		},
+		ObjectMeta: g.ObjectMeta(GroupName(g)),
+		Spec:       schedulingv1alpha1.PodGroupSpec{MinMember: g.MinAvailable},
+	}
+	if s := g.ScheduleTimeoutSeconds; s != nil && *s > 0 {
+		group.Spec.ScheduleTimeoutSeconds = new(*s)
+	}
+	if asleep(g.UnschedulableMessages) {
+		metav1.SetMetaDataAnnotation(&group.ObjectMeta, AnnotationWake,
+			"refused while the ranks were being created")
+	}
+	return []client.Object{group}, nil
+}
+
+// find returns the group of this attempt, or nil. Those of earlier attempts say nothing about it.
+func find(g scheduler.Gang, objs []client.Object) *schedulingv1alpha1.PodGroup {
+	for _, o := range objs {
+		if pg, ok := o.(*schedulingv1alpha1.PodGroup); ok && pg != nil && pg.Name == GroupName(g) {
+			return pg
+		}
+	}
+	return nil
+}

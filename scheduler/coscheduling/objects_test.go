@@ -1,0 +1,62 @@
+package coscheduling_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	schedulingv1alpha1 "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
+
+	"mlplatform.example.com/trainingjob-operator/scheduler/coscheduling"
+	"mlplatform.example.com/trainingjob-operator/scheduler/schedulertest"
+)
+
+// How long ranks may keep nodes for the rest is the user's word where there is one, else the profile's.
+func TestScheduleTimeout(t *testing.T) {
+	for name, tc := range map[string]struct{ given, want *int32 }{
+		"none":    {nil, nil},
+		"forever": {new(int32(0)), nil},
+		"a limit": {new(int32(600)), new(int32(600))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := schedulertest.Gang()
+			g.ScheduleTimeoutSeconds = tc.given
+			objs, err := coscheduling.New(coscheduling.Options{}).Objects(g)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want,
+				objs[0].(*schedulingv1alpha1.PodGroup).Spec.ScheduleTimeoutSeconds); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Ranks that sleep for a reason that is over are woken by a change of their group; those that found no room
+// are not.
+func TestWake(t *testing.T) {
+	for name, tc := range map[string]struct {
+		messages []string
+		want     bool
+	}{
+		"not tried":                       {nil, false},
+		"early, the others to be tried":   {[]string{siblingless}, false},
+		"early, and the group rests":      {[]string{siblingless, recently}, true},
+		"no room, and the group rests":    {[]string{full, recently}, false},
+		"early, but then no room":         {[]string{siblingless, full, recently}, false},
+		"early, but others were let wait": {[]string{siblingless, away, recently}, false},
+		"tried again while it rests":      {[]string{recently, recently}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := schedulertest.Gang()
+			g.UnschedulableMessages = tc.messages
+			objs, err := coscheduling.New(coscheduling.Options{}).Objects(g)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, got := objs[0].GetAnnotations()[coscheduling.AnnotationWake]; got != tc.want {
+				t.Errorf("woken: %t, want %t", got, tc.want)
+			}
+		})
+	}
+}

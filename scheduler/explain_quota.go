@@ -1,0 +1,72 @@
+package scheduler
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// ExplainQuota explains that a gang does not fit into a quota: never, when it is larger than the whole quota,
+// or for now. It returns false when the gang fits. What and object name the quota: "queue research" and
+// "queues.scheduling.volcano.sh/research". Nominal holds the resources that the quota limits and used what is
+// taken of them; holders returns who holds a resource, as far as that is known.
+func ExplainQuota(
+	what, object string, need, nominal, used Amounts, holders func(corev1.ResourceName) []Holder,
+) (Explanation, bool) {
+	free := func(name corev1.ResourceName) int64 { return max(0, nominal[name]-used[name]) }
+	for _, name := range ByImportance(need) {
+		if limit, limited := nominal[name]; limited && need[name] > limit {
+			return exceedsQuota(what, object, name, need[name], limit, free(name)), true
+		}
+	}
+	for _, name := range ByImportance(need) {
+		if limit, limited := nominal[name]; limited && need[name] > free(name) {
+			return quotaExceeded(what, object, name, need[name], limit, free(name), holders(name)), true
+		}
+	}
+	return Explanation{}, false
+}
+
+func exceedsQuota(what, object string, name corev1.ResourceName, need, limit, free int64) Explanation {
+	return Explanation{
+		Reason: ReasonExceedsQuota, Object: object,
+		Message: fmt.Sprintf("it can never start: it needs %s and the whole of %s is %s",
+			FormatAmount(name, need), what, FormatAmount(name, limit)),
+		NextStep: fmt.Sprintf("ask for at most %s (fewer ranks, fewer per rank, or a smaller minAvailable), "+
+			"or ask the admin to raise %s", FormatAmount(name, limit), what),
+		Need: resourceList(name, need), Free: resourceList(name, free),
+	}
+}
+
+func quotaExceeded(
+	what, object string, name corev1.ResourceName, need, limit, free int64, holders []Holder,
+) Explanation {
+	return Explanation{
+		Reason: ReasonQuotaExceeded, Object: object,
+		Message: fmt.Sprintf("it needs %s; %s has %s free of %s%s",
+			FormatAmount(name, need), what, FormatAmount(name, free), FormatNumber(name, limit),
+			HeldBy(name, holders)),
+		NextStep: fmt.Sprintf("wait until jobs of %s end, or ask the admin to raise it", what),
+		Need:     resourceList(name, need), Free: resourceList(name, free),
+	}
+}
+
+// HeldBy returns a clause that names the first three of the holders of a resource: "; held by team-b/llama
+// (8), team-a/bert (4) and 2 more". It is empty without holders.
+func HeldBy(name corev1.ResourceName, holders []Holder) string {
+	const most = 3
+	if len(holders) == 0 {
+		return ""
+	}
+	parts := make([]string, 0, most)
+	for _, h := range holders[:min(most, len(holders))] {
+		parts = append(parts,
+			fmt.Sprintf("%s/%s (%s)", h.Namespace, h.Name, FormatNumber(name, h.Held[name])))
+	}
+	s := "; held by " + strings.Join(parts, ", ")
+	if more := len(holders) - most; more > 0 {
+		s += fmt.Sprintf(" and %d more", more)
+	}
+	return s
+}

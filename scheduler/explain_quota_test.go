@@ -1,0 +1,68 @@
+package scheduler_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+)
+
+func TestExplainQuota(t *testing.T) {
+	holders := func(corev1.ResourceName) []scheduler.Holder {
+		var list []scheduler.Holder
+		for i := range 5 {
+			list = append(list,
+				scheduler.Holder{
+					Namespace: "team-b", Name: fmt.Sprintf("job-%d", i),
+					Held: scheduler.Amounts{gpu: int64(9 - i)},
+				})
+		}
+		return list
+	}
+	cases := map[string]struct {
+		need, nominal, used scheduler.Amounts
+		want                scheduler.Explanation
+	}{
+		"fits": {
+			need: scheduler.Amounts{gpu: 4}, nominal: scheduler.Amounts{gpu: 8},
+			used: scheduler.Amounts{gpu: 4},
+		},
+		"not limited": {need: scheduler.Amounts{gpu: 4}, nominal: scheduler.Amounts{corev1.ResourceCPU: 1}},
+		"used up": {
+			need: scheduler.Amounts{gpu: 4}, nominal: scheduler.Amounts{gpu: 32},
+			used: scheduler.Amounts{gpu: 30},
+			want: scheduler.Explanation{
+				Reason: scheduler.ReasonQuotaExceeded, Object: "queues/research",
+				Message: "it needs 4 nvidia.com/gpu; queue research has 2 nvidia.com/gpu free of 32; " +
+					"held by team-b/job-0 (9), team-b/job-1 (8), team-b/job-2 (7) and 2 more",
+				NextStep: "wait until jobs of queue research end, or ask the admin to raise it",
+				Need:     gpus(4), Free: gpus(2),
+			},
+		},
+		"never": {
+			need:    scheduler.Amounts{gpu: 33, corev1.ResourceCPU: 5},
+			nominal: scheduler.Amounts{gpu: 32, corev1.ResourceCPU: 4}, used: scheduler.Amounts{gpu: 40},
+			want: scheduler.Explanation{
+				Reason: scheduler.ReasonExceedsQuota, Object: "queues/research",
+				Message: "it can never start: it needs 33 nvidia.com/gpu and the whole of queue " +
+					"research is 32 nvidia.com/gpu",
+				NextStep: "ask for at most 32 nvidia.com/gpu (fewer ranks, fewer per rank, or a smaller " +
+					"minAvailable), " +
+					"or ask the admin to raise queue research",
+				Need: gpus(33), Free: gpus(0),
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, ok := scheduler.ExplainQuota("queue research", "queues/research", tc.need, tc.nominal,
+				tc.used, holders)
+			if diff := cmp.Diff(tc.want, got); diff != "" || ok != (tc.want.Reason != "") {
+				t.Errorf("explained: %t (-want +got):\n%s", ok, diff)
+			}
+		})
+	}
+}

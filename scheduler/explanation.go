@@ -1,0 +1,74 @@
+package scheduler
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Explanation is the one reason why a gang waits. Two explanations are the same when Reason and Object are
+// equal; the other fields are wording and numbers.
+type Explanation struct {
+	// Reason is one CamelCase word.
+	Reason string
+	// Object is what the reason is about, as kubectl takes it: "queues.scheduling.volcano.sh/research". Empty
+	// means none.
+	Object string
+	// Message contains the numbers; NextStep is what somebody can do about it.
+	Message, NextStep string
+	// Need and Free are the amounts of the resource that is short.
+	Need, Free corev1.ResourceList
+}
+
+// Explainer is a Backend that knows reasons of its own: a queue that is missing or closed, a quota that is
+// used up, an admission check that is pending. Reasons that hold for any scheduler (nodes, volumes, the order
+// of waiting) are the business of the function Explain, which also works for a Backend that is no Explainer.
+type Explainer interface {
+	Backend
+	// StateKinds are the kinds whose objects Explain reads from ClusterState.Objects. They are watched where
+	// the cluster serves them and the backend's own Kinds.
+	StateKinds() []schema.GroupVersionKind
+	// Matters reports whether a change of such an object may change a reason, and not only its numbers; if
+	// so, all waiting jobs are reconciled at once. Before is nil for a new object, after for one that is
+	// gone.
+	Matters(before, after client.Object) bool
+	// Explain returns why the gang waits, from its own objects and the state of the cluster, and false when
+	// this dialect knows no reason. It is called only while a job waits.
+	Explain(Gang, []client.Object, ClusterState) (Explanation, bool)
+}
+
+// waitingGang is a gang that waits, with everything that may explain why.
+type waitingGang struct {
+	gang Gang
+	// objects and verdict are what backend reads and has read.
+	backend Backend
+	objects []client.Object
+	verdict Verdict
+	cluster ClusterState
+	// roles is empty when the state of the cluster is not complete.
+	roles []roleCapacity
+}
+
+// verdictExplanation returns the scheduler's own reason and message as an explanation.
+func verdictExplanation(v Verdict) (Explanation, bool) {
+	return Explanation{Reason: v.Reason, Message: v.Message, NextStep: v.NextStep}, v.Reason != ""
+}
+
+// count returns a number with the matching form of a noun.
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// joinUnique returns the distinct words, sorted, separated by commas. It sorts words in place.
+func joinUnique(words []string) string {
+	slices.SortFunc(words, cmp.Compare[string])
+	return strings.Join(slices.Compact(words), ", ")
+}

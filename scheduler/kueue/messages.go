@@ -1,0 +1,51 @@
+package kueue
+
+import (
+	"regexp"
+	"strings"
+
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+)
+
+// Kueue's words for a quota that is too small (pkg/scheduler/flavorassigner/flavorassigner.go,
+// fitsResourceQuota).
+const (
+	quotaInUse    = "insufficient unused quota"
+	quotaTooSmall = "> maximum capacity"
+)
+
+// quotaReason returns the reason for which a Workload got no quota, from Kueue's message.
+func quotaReason(message string) string {
+	switch {
+	case strings.Contains(message, quotaInUse): // another flavor may be too small as well
+		return scheduler.ReasonQuotaExceeded
+	case strings.Contains(message, quotaTooSmall):
+		return scheduler.ReasonExceedsQuota
+	case noDomain(message):
+		return scheduler.ReasonInsufficientResources
+	}
+	return scheduler.ReasonWaitingInQueue
+}
+
+// noDomain reports whether there is quota, and too little is free in any one domain of the topology that the
+// role must stay within, or in all of it (pkg/cache/scheduler/tas_flavor_snapshot.go, notFitMessage).
+func noDomain(message string) bool {
+	return strings.Contains(message, "topology ") &&
+		(strings.Contains(message, " allows to fit only ") || strings.Contains(message,
+			" doesn't allow to fit"))
+}
+
+var (
+	// "Preempted to accommodate a workload (UID: ..., JobUID: ...) due to ...; preemptor path: ...; preemptee
+	// path: ..." (pkg/scheduler/preemption, preemptionMessage).
+	preemptorIDs   = regexp.MustCompile(` \(UID: [^)]*\)`)
+	preemptorPaths = regexp.MustCompile(`; preemptor path: .*$`)
+)
+
+// stableMessage returns a message of Kueue's without what changes while nothing changes for the reader.
+func stableMessage(message string) string {
+	return oneLine(preemptorPaths.ReplaceAllString(preemptorIDs.ReplaceAllString(message, ""), ""))
+}
+
+// oneLine replaces each run of white space with one blank.
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -1,0 +1,71 @@
+package kueue
+
+import (
+	"cmp"
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+)
+
+var _ scheduler.StatusSyncer = Backend{}
+
+// SyncStatus implements scheduler.StatusSyncer. It returns at most one write for each Workload, because every
+// write raises the resourceVersion that the next one must name. The order of the cases is that of Kueue's own
+// reconciler, except that an eviction precedes what is optional (Kueue's issue 14811): nothing may keep quota
+// from those who wait for it.
+//
+//	finished, being deleted, job gone,   once no pod is left: remove the finalizer, finish, or hand the
+//	job over, evicted                    quota back
+//	otherwise                            PodsReady, then reclaimablePods
+func (b Backend) SyncStatus(
+	g scheduler.Gang, status scheduler.GangStatus, objs []client.Object,
+) []scheduler.Write {
+	var workloads []*kueuev1beta2.Workload
+	for _, o := range objs {
+		if wl, ok := o.(*kueuev1beta2.Workload); ok && wl != nil && wl.Name != "" {
+			workloads = append(workloads, wl)
+		}
+	}
+	slices.SortFunc(workloads, func(a, b *kueuev1beta2.Workload) int { return cmp.Compare(a.Name, b.Name) })
+	var writes []scheduler.Write
+	for _, wl := range workloads {
+		if w := nextWrite(g, status, wl); w != nil {
+			writes = append(writes, *w)
+		}
+	}
+	return writes
+}
+
+// nextWrite returns the next write to one Workload, or nil when it is up to date.
+func nextWrite(g scheduler.Gang, status scheduler.GangStatus, wl *kueuev1beta2.Workload) *scheduler.Write {
+	ended := isTrue(wl, kueuev1beta2.WorkloadFinished) || wl.DeletionTimestamp != nil
+	evicted := isTrue(wl, kueuev1beta2.WorkloadEvicted) && isTrue(wl, kueuev1beta2.WorkloadQuotaReserved)
+	releasing := ended || status.Gone || status.Finished || evicted
+	switch {
+	case releasing && status.PodsLeft > 0:
+		return nil // the pods use the quota
+	case ended:
+		return finalizerWrite(wl)
+	case status.Gone:
+		// Kueue frees a Workload that lost its owner reference, and never one that still has it.
+		return finishWrite(wl,
+			kueuev1beta2.WorkloadFinishedReasonOwnerNotFound, "The workload's owner no longer exists", status.Now)
+	case status.Finished:
+		reason := kueuev1beta2.WorkloadFinishedReasonFailed
+		if status.Success {
+			reason = kueuev1beta2.WorkloadFinishedReasonSucceeded
+		}
+		return finishWrite(wl, reason, status.Message, status.Now)
+	case evicted:
+		return handBackWrite(wl, status.Now)
+	case wl.Name != WorkloadName(g):
+		return nil // of a former spec, and about to be deleted
+	}
+	if w := podsReadyWrite(wl, status); w != nil {
+		return w
+	}
+	return reclaimWrite(g, status, wl)
+}

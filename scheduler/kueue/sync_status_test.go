@@ -1,0 +1,284 @@
+package kueue_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	"sigs.k8s.io/yaml"
+
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+	"mlplatform.example.com/trainingjob-operator/scheduler/kueue"
+)
+
+// now is the clock of lab/modules/kueue/patches, which generates the JSON files.
+var now = metav1.NewTime(time.Date(2026, 11, 1, 13, 0, 0, 0, time.UTC))
+
+// What the backend applies in Kueue's name must be what Kueue applies: field owner and every field.
+func TestWritesAreKueuesOwn(t *testing.T) {
+	over := scheduler.GangStatus{
+		Over: true, Finished: true, Success: true, Message: "4/4 ranks succeeded", Now: now,
+	}
+	cases := map[string]struct {
+		status scheduler.GangStatus
+		change func(*kueuev1beta2.Workload)
+	}{
+		"handback": {status: scheduler.GangStatus{Now: now}},
+		"finish":   {status: over},
+		// Kueue is told only about gangs that are not evicted.
+		"ready": {
+			status: scheduler.GangStatus{PodsLeft: 4, Running: true, Ready: true, Now: now},
+			change: notEvicted,
+		},
+		"reclaim": {
+			status: scheduler.GangStatus{
+				PodsLeft: 3, Over: true, Ended: map[string]int32{"Worker": 1}, Now: now,
+			},
+			change: notEvicted,
+		},
+	}
+	files, err := filepath.Glob("testdata/patches/*.json")
+	if err != nil || len(files) < len(cases) {
+		t.Fatalf("%d files, error %v", len(files), err)
+	}
+	for _, file := range files {
+		base := strings.TrimSuffix(filepath.Base(file), ".json")
+		t.Run(base, func(t *testing.T) {
+			input, name, _ := strings.Cut(base, ".")
+			tc, ok := cases[name]
+			if !ok {
+				t.Fatal("no such write")
+			}
+			wl, g := readWorkload(t, input)
+			if tc.change != nil {
+				tc.change(wl)
+			}
+			writes := kueue.New(kueue.Options{}).SyncStatus(g, tc.status, []client.Object{wl})
+			if len(writes) != 1 || writes[0].Base != nil || writes[0].Subresource != "status" {
+				t.Fatalf("got %+v, want one apply to the status", writes)
+			}
+			body, err := json.Marshal(writes[0].Object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body = bytes.ReplaceAll(body, []byte(wl.Name), []byte("bert-0123456789"))
+			got := map[string]any{
+				"type": "application/apply-patch+yaml", "fieldOwner": writes[0].FieldOwner, "force": true,
+				"body": decoded(t, body),
+			}
+			if diff := cmp.Diff(decoded(t, want), any(got)); diff != "" {
+				t.Errorf("(-Kueue's +ours):\n%s", diff)
+			}
+		})
+	}
+}
+
+func notEvicted(wl *kueuev1beta2.Workload) {
+	meta.RemoveStatusCondition(&wl.Status.Conditions, kueuev1beta2.WorkloadEvicted)
+}
+
+// readWorkload reads a Workload and its gang. The Workload gets the name that the backend gives it.
+func readWorkload(t *testing.T, name string) (*kueuev1beta2.Workload, scheduler.Gang) {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join("testdata", "patches", name+".yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wl := &kueuev1beta2.Workload{}
+	if err := yaml.UnmarshalStrict(content, wl); err != nil {
+		t.Fatal(err)
+	}
+	g := gang()
+	wl.Name = kueue.WorkloadName(g)
+	return wl, g
+}
+
+func decoded(t *testing.T, text []byte) any {
+	t.Helper()
+	var v any
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	if err := decoder.Decode(&v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestSyncStatus(t *testing.T) {
+	on := admission("h100", 0)
+	ready := cond(kueuev1beta2.WorkloadPodsReady, metav1.ConditionTrue, "Started",
+		"All pods reached readiness and the workload is running")
+	deleted := func(wl *kueuev1beta2.Workload, _ int) { wl.DeletionTimestamp = &now }
+	running := scheduler.GangStatus{PodsLeft: 4, Running: true, Ready: true, Now: now}
+	unready := scheduler.GangStatus{PodsLeft: 4, Now: now}
+	gone := scheduler.GangStatus{Gone: true, Over: true, Now: now}
+	over := scheduler.GangStatus{Over: true, Finished: true, Message: "rank 2 failed", Now: now}
+	withPods := func(l scheduler.GangStatus) scheduler.GangStatus { l.PodsLeft = 1; return l }
+	cases := map[string]struct {
+		reason string
+		said   []func(*kueuev1beta2.Workload, int)
+		status scheduler.GangStatus
+		want   string
+	}{
+		"queued": {
+			"Kueue takes silence for not ready", nil, scheduler.GangStatus{Now: now}, "",
+		},
+		"let in, not ready": {"likewise", said(reserved, admitted, on), unready, ""},
+		"let in, ready": {
+			"else it is evicted when the time is over", said(reserved, admitted, on), running,
+			"status kueue-job-controller-PodsReady: PodsReady=True Started",
+		},
+		"known to be ready": {
+			"it is said already", said(reserved, admitted, on, ready), running, "",
+		},
+		"a rank failed": {
+			"Kueue gives it recoveryTimeout", said(reserved, admitted, on, ready), unready,
+			"status kueue-job-controller-PodsReady: PodsReady=False WaitForRecovery",
+		},
+		"recovered": {
+			"as Kueue says it",
+			said(reserved, admitted, on,
+				cond(kueuev1beta2.WorkloadPodsReady, metav1.ConditionFalse, "WaitForRecovery", "x")),
+			running, "status kueue-job-controller-PodsReady: PodsReady=True Recovered",
+		},
+		"evicted with pods": {
+			"their quota is in use", said(reserved, admitted, on, preempted, ready), unready, "",
+		},
+		"evicted without pods": {
+			"before anything that is optional", said(reserved, admitted, on, preempted, ready),
+			scheduler.GangStatus{Now: now}, "status kueue-admission: QuotaReserved=False Pending",
+		},
+		"handed back, ready before": {
+			"the next start has the whole time again", said(preempted, noQuota, ready),
+			scheduler.GangStatus{Now: now},
+			"status kueue-job-controller-PodsReady: PodsReady=False WaitForStart",
+		},
+		"over": {
+			"its quota is given back for good", said(reserved, admitted, on), over,
+			"status kueue-admission: Finished=True Failed",
+		},
+		"finished": {
+			"Kueue keeps it, we do not hold it",
+			said(cond(kueuev1beta2.WorkloadFinished, metav1.ConditionTrue, "Failed", "x")), over, "let go",
+		},
+		"finished by others with pods": {
+			"they still run", said(cond(kueuev1beta2.WorkloadFinished, metav1.ConditionTrue, "Failed", "x")),
+			unready, "",
+		},
+		"deleted with pods": {
+			"they hold its quota", said(deleted, reserved, admitted, on), running, "",
+		},
+		"deleted": {
+			"nothing holds it any more", said(deleted, reserved, admitted, on),
+			scheduler.GangStatus{Now: now}, "let go",
+		},
+		"job gone, with pods": {
+			"they hold its quota", said(reserved, admitted, on), withPods(gone), "",
+		},
+		"job gone": {
+			"Kueue never frees what has an owner reference", said(reserved, admitted, on), gone,
+			"status kueue-admission: Finished=True OwnerNotFound",
+		},
+		"job gone, being deleted": {
+			"nobody reads a condition of it", said(deleted, reserved, admitted, on), gone, "let go",
+		},
+		"some ranks ended for good": {
+			"no restart follows", said(reserved, admitted, on, ready),
+			scheduler.GangStatus{
+				PodsLeft: 3, Running: true, Ready: true, Over: true, Ended: map[string]int32{"Worker": 1},
+				Now: now,
+			},
+			"status kueue-reclaimable-pods: worker 1",
+		},
+		"some ranks ended, not over": {
+			"a restart may follow, and then the number could not fall again",
+			said(reserved, admitted, on, ready),
+			scheduler.GangStatus{
+				PodsLeft: 3, Running: true, Ready: true, Ended: map[string]int32{"Worker": 1}, Now: now,
+			},
+			"",
+		},
+		"fewer ended than was told": {
+			"the number may not fall", said(reserved, admitted, on, ready, reclaimed(2)),
+			scheduler.GangStatus{
+				PodsLeft: 3, Running: true, Ready: true, Over: true, Ended: map[string]int32{"Worker": 1},
+				Now: now,
+			},
+			"",
+		},
+		"let in in part, some ended": {
+			"Kueue counts from the full size", said(reserved, admitted, admission("h100", 2), ready),
+			scheduler.GangStatus{
+				PodsLeft: 1, Running: true, Ready: true, Over: true, Ended: map[string]int32{"Worker": 3},
+				Now: now,
+			},
+			"",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b, g := kueue.New(kueue.Options{}), gang()
+			objs, err := b.Objects(g)
+			if err != nil {
+				t.Fatal(err)
+			}
+			objs[0].SetResourceVersion("7")
+			for _, write := range tc.said {
+				write(objs[0].(*kueuev1beta2.Workload), 1)
+			}
+			if got := describe(b.SyncStatus(g, tc.status, objs)); got != tc.want {
+				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+func said(all ...func(*kueuev1beta2.Workload, int)) []func(*kueuev1beta2.Workload, int) { return all }
+
+func reclaimed(n int32) func(*kueuev1beta2.Workload, int) {
+	return func(wl *kueuev1beta2.Workload, _ int) {
+		wl.Status.ReclaimablePods = []kueuev1beta2.ReclaimablePod{{Name: "worker", Count: n}}
+	}
+}
+
+// describe returns the first write in one line.
+func describe(writes []scheduler.Write) string {
+	if len(writes) == 0 {
+		return ""
+	}
+	w := writes[0]
+	wl := w.Object.(*kueuev1beta2.Workload)
+	if w.Base != nil {
+		if len(wl.Finalizers) == 0 && len(w.Base.GetFinalizers()) == 1 {
+			return "let go"
+		}
+		return "something else"
+	}
+	head := fmt.Sprintf("%s %s: ", w.Subresource, w.FieldOwner)
+	if len(wl.Status.ReclaimablePods) > 0 {
+		return head + fmt.Sprintf("%s %d", wl.Status.ReclaimablePods[0].Name,
+			wl.Status.ReclaimablePods[0].Count)
+	}
+	// The one that the write is about: what is carried on was written before.
+	for _, c := range wl.Status.Conditions {
+		if c.LastTransitionTime.Equal(&now) &&
+			c.Type != kueuev1beta2.WorkloadAdmitted && c.Type != kueuev1beta2.WorkloadRequeued {
+			return head + fmt.Sprintf("%s=%s %s", c.Type, c.Status, c.Reason)
+		}
+	}
+	return head
+}

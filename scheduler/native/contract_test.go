@@ -1,0 +1,102 @@
+package native_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+	"mlplatform.example.com/trainingjob-operator/scheduler/native"
+	"mlplatform.example.com/trainingjob-operator/scheduler/schedulertest"
+)
+
+func TestContract(t *testing.T) { schedulertest.Run(t, native.New(native.Options{}), dialect()) }
+
+func TestGolden(t *testing.T) { schedulertest.Golden(t, native.New(native.Options{})) }
+
+func dialect() schedulertest.Dialect {
+	return schedulertest.Dialect{
+		MinMember: func(o client.Object) int32 {
+			return o.(*schedulingv1alpha2.PodGroup).Spec.SchedulingPolicy.Gang.MinCount
+		},
+		GroupOf: func(p *corev1.Pod) string {
+			if p.Spec.SchedulingGroup == nil || p.Spec.SchedulingGroup.PodGroupName == nil {
+				return ""
+			}
+			return *p.Spec.SchedulingGroup.PodGroupName
+		},
+		PerAttempt: true,
+		PodsFirst:  true,
+		GroupStates: []schedulertest.GroupState{
+			groupState("nothing"),
+			groupState("scheduled",
+				metav1.Condition{
+					Type: schedulingv1alpha2.PodGroupScheduled, Status: metav1.ConditionTrue,
+					Reason: "Scheduled",
+				}),
+			groupState("unschedulable", noVictims),
+			groupState("unschedulable without a message", unschedulable),
+			groupState("error", metav1.Condition{
+				Type: schedulingv1alpha2.PodGroupScheduled, Status: metav1.ConditionFalse,
+				Reason:  schedulingv1alpha2.PodGroupReasonSchedulerError,
+				Message: "failed to list node infos: no snapshot",
+			}),
+			groupState("preempted", metav1.Condition{
+				Type: schedulingv1alpha2.DisruptionTarget, Status: metav1.ConditionTrue,
+				Reason:  schedulingv1alpha2.PodGroupReasonPreemptionByScheduler,
+				Message: "preempting to accommodate a higher priority podgroup",
+			}),
+		},
+		UnsupportedGangs: []schedulertest.UnsupportedGang{
+			{Name: "queue", Change: func(g *scheduler.Gang) {
+				g.Queue = "research"
+			}, Path: scheduler.PathQueue},
+			{Name: "queue named default", Change: func(g *scheduler.Gang) {
+				g.Queue = "default"
+			}, Path: scheduler.PathQueue},
+			{
+				Name: "fewer than all ranks of several roles", Path: scheduler.PathMinAvailable,
+				Change: minRanksOfRoles,
+			},
+			{Name: "name without room for an attempt", Change: func(g *scheduler.Gang) {
+				g.Name = strings.Repeat("n", 58)
+			}, Path: scheduler.PathName},
+		},
+	}
+}
+
+func minRanksOfRoles(g *scheduler.Gang) {
+	g.Roles = []scheduler.Role{
+		{Name: "Master", Replicas: 1, MinAvailable: 1},
+		{Name: "Worker", Replicas: 3, MinAvailable: 1},
+	}
+	g.MinAvailable = 2
+}
+
+var (
+	unschedulable = metav1.Condition{
+		Type: schedulingv1alpha2.PodGroupScheduled, Status: metav1.ConditionFalse,
+		Reason: schedulingv1alpha2.PodGroupReasonUnschedulable,
+	}
+	noVictims = metav1.Condition{
+		Type: schedulingv1alpha2.PodGroupScheduled, Status: metav1.ConditionFalse,
+		Reason:  schedulingv1alpha2.PodGroupReasonUnschedulable,
+		Message: "No preemption victims found for incoming preemptor",
+	}
+)
+
+func groupState(name string, conditions ...metav1.Condition) schedulertest.GroupState {
+	return schedulertest.GroupState{Name: name, Write: func(o client.Object, n int) {
+		for _, c := range conditions {
+			c.LastTransitionTime = metav1.NewTime(time.Date(2026, 11, 1, 12, 0, n, 0, time.UTC))
+			status := &o.(*schedulingv1alpha2.PodGroup).Status
+			status.Conditions = append(status.Conditions,
+				c)
+		}
+	}}
+}

@@ -1,0 +1,45 @@
+package native
+
+import (
+	"fmt"
+
+	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+)
+
+// GroupName returns the job's name and the attempt's number: a group cannot be reused.
+func GroupName(g scheduler.Gang) string { return fmt.Sprintf("%s-%d", g.Name, g.Attempt) }
+
+// Objects implements scheduler.Backend. When minAvailable or the priority changes within an attempt, the
+// group must be deleted before it is applied again, because its spec is immutable.
+func (Backend) Objects(g scheduler.Gang) ([]client.Object, error) {
+	// The default is Pod. A gang that loses one rank is lost, so it is disrupted as a whole or not at all.
+	whole := schedulingv1alpha2.DisruptionModePodGroup
+	return []client.Object{&schedulingv1alpha2.PodGroup{
+		TypeMeta: metav1.TypeMeta{
+			APIVersion: podGroupKind.GroupVersion().String(), Kind: podGroupKind.Kind,
+		},
+		ObjectMeta: g.ObjectMeta(GroupName(g)),
+		Spec: schedulingv1alpha2.PodGroupSpec{
+			SchedulingPolicy: schedulingv1alpha2.PodGroupSchedulingPolicy{
+				Gang: &schedulingv1alpha2.GangSchedulingPolicy{MinCount: g.MinAvailable},
+			},
+			DisruptionMode: &whole,
+			// Preemption uses the group's priority and the queue that of the pods, so both get the class.
+			PriorityClassName: g.PriorityClass,
+		},
+	}}, nil
+}
+
+// find returns the group of this attempt, or nil. Those of earlier attempts say nothing about it.
+func find(g scheduler.Gang, objs []client.Object) *schedulingv1alpha2.PodGroup {
+	for _, o := range objs {
+		if pg, ok := o.(*schedulingv1alpha2.PodGroup); ok && pg != nil && pg.Name == GroupName(g) {
+			return pg
+		}
+	}
+	return nil
+}

@@ -1,0 +1,57 @@
+package scheduler
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// StatusSyncer is a Backend whose scheduler must be told what becomes of a gang: that its pods are ready,
+// that it has ended, that the last pod of an evicted gang is gone. The scheduler of any other Backend watches
+// the pods itself.
+//
+// A finished job keeps the objects of such a dialect, because what they say is part of its history. A job
+// that is suspended or in restart backoff does not.
+type StatusSyncer interface {
+	Backend
+	// SyncStatus returns the writes, in order, that bring those of the gang's objects that exist up to date;
+	// none when they are. It is pure and safe against crashes: it is called in every reconcile, and what was
+	// written and read back is not written again. It removes the operator's finalizer from an object that is
+	// being deleted or whose job is gone.
+	SyncStatus(Gang, GangStatus, []client.Object) []Write
+}
+
+// GangStatus is what has become of a gang.
+type GangStatus struct {
+	// Gone is true when the job no longer exists or another job has its name. The Gang then holds only Name,
+	// Namespace and Owner.
+	Gone bool
+	// PodsLeft is the number of pods, of any attempt, that may still run.
+	PodsLeft int32
+	// Running is true when at least MinAvailable ranks run or have succeeded, Ready when all admitted ranks
+	// do.
+	Running, Ready bool
+	// Over is true when the outcome of the job is settled and no rank will start again. Ended then counts, by
+	// role, the ranks without a pod that may still run; it never decreases.
+	Over  bool
+	Ended map[string]int32
+	// Finished is true when the job is over and no pod is left. Success is its outcome and Message its last
+	// message.
+	Finished, Success bool
+	Message           string
+	// Now is the time for conditions, in whole seconds.
+	Now metav1.Time
+}
+
+// Write is one write to an object of the gang, in addition to what Objects applies.
+type Write struct {
+	// Base is the object as it was read and Object as it should be: the difference is sent as a merge patch
+	// that fails when the object has changed since. Without Base, Object is sent by server-side apply as
+	// FieldOwner.
+	Base, Object client.Object
+	// Subresource is the subresource to write, such as "status"; empty means the object itself.
+	Subresource string
+	// FieldOwner is the field manager; empty means the operator's own.
+	FieldOwner string
+	// Why says in a few words what the write is for, for the log.
+	Why string
+}
