@@ -49,10 +49,9 @@ var rules = map[string]struct {
 		reason: "part of a small binary: the standard library and the contract", ours: []string{"pkg/checkpoint"},
 		never: []string{"k8s.io", "sigs.k8s.io", "github.com", "golang.org"},
 	},
-	"pkg/reportserver": {reason: "takes reports; knows no scheduler and no controller", ours: []string{"api", "pkg/checkpoint", "pkg/trainingjob"}},
-	"pkg/reporting": {
-		reason: "knows the report server and the controller, which do not know each other",
-		ours:   []string{"api", "pkg/config", "pkg/controller", "pkg/reportserver", "pkg/checkpoint", "pkg/trainingjob"},
+	"pkg/reportserver": {
+		reason: "receives reports; knows no scheduler and no controller",
+		ours:   []string{"api", "pkg/checkpoint", "pkg/trainingjob"},
 	},
 	"pkg/config":       {reason: "the operator's file", ours: []string{"api"}},
 	"pkg/controller":   {reason: "the shell knows no dialect", ours: []string{"api", "scheduler", "pkg/trainingjob", "pkg/clusterstate"}},
@@ -62,7 +61,7 @@ var rules = map[string]struct {
 	"lab/demo":         {reason: "drives the operator through the API and its file", ours: []string{"api", "pkg/config", "lab/localcluster"}},
 	"cmd/operator": {
 		reason: "the only importer of concrete backends",
-		ours:   []string{"api", "scheduler", "scheduler/volcano", "scheduler/native", "scheduler/coscheduling", "pkg/config", "pkg/controller", "pkg/reporting"},
+		ours:   []string{"api", "scheduler", "pkg/config", "pkg/controller", "pkg/reportserver", "pkg/trainingjob"},
 	},
 	"cmd/agent": {
 		reason: "a small binary: the standard library and the contract", ours: []string{"pkg/checkpoint", "pkg/reportclient"},

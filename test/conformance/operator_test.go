@@ -21,7 +21,8 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/pkg/config"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller"
-	"mlplatform.example.com/trainingjob-operator/pkg/reporting"
+	"mlplatform.example.com/trainingjob-operator/pkg/reportserver"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
@@ -131,19 +132,21 @@ func (o *operator) live(ctx context.Context, life *Mortal) error {
 	}
 	registry := prometheus.NewRegistry()
 	// Where it listens itself nobody comes: a port that has to be free again for the next life may be another's by then.
-	reports, err := reporting.Add(mgr, config.Agent{Image: "registry.example.com/agent:1"}, config.Reports{
-		BindAddress: "127.0.0.1:0", URL: o.front.server.URL, CertificateDir: o.certificates, Audience: config.DefaultAudience,
-	}, registry)
-	if err != nil {
-		return err
-	}
-	err = controller.SetupWithManager(ctx, mgr, controller.Options{
-		Backends: o.backends, DefaultScheduler: o.fallback, Registry: registry, Agent: reports.Agent, Reports: reports.Reports,
+	server, err := reportserver.SetupWithManager(mgr, reportserver.Options{
+		BindAddress: "127.0.0.1:0", URL: o.front.server.URL, CertificateDir: o.certificates,
+		Audience: config.DefaultAudience, Registry: registry,
 	})
 	if err != nil {
 		return err
 	}
-	o.front.lead(ctx, reports.Server)
+	err = controller.SetupWithManager(ctx, mgr, controller.Options{
+		Backends: o.backends, DefaultScheduler: o.fallback, Registry: registry, Reports: server.Store,
+		Agent: func() trainingjob.Agent { return server.Agent("registry.example.com/agent:1") },
+	})
+	if err != nil {
+		return err
+	}
+	o.front.lead(ctx, server)
 	return mgr.Start(ctx)
 }
 

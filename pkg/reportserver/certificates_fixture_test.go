@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	certutil "k8s.io/client-go/util/cert"
 )
 
 // authority is a CA.
@@ -27,15 +29,7 @@ func newAuthority(t testing.TB, name string) *authority {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert, err := x509.ParseCertificate(der)
+	cert, err := certutil.NewSelfSignedCACert(certutil.Config{CommonName: name}, key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +40,7 @@ func (a *authority) pem() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})
 }
 
-// serve puts a certificate of this CA into dir, and into ca.crt the CAs that agents are to trust.
+// serve writes a server certificate of this CA into dir, and the CAs that agents trust into ca.crt.
 func (a *authority) serve(t testing.TB, dir string, trusted ...*authority) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -54,8 +48,10 @@ func (a *authority) serve(t testing.TB, dir string, trusted ...*authority) {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "server"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
-		DNSNames: []string{host}, KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "server"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+		DNSNames: []string{host}, KeyUsage: x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
 	if err != nil {
@@ -80,7 +76,8 @@ func bundle(trusted ...*authority) []byte {
 	return all
 }
 
-// replace files all at once, as a kubelet does with a Secret's: they are links through ..data, which is a link itself.
+// replace changes all files at once, as a kubelet does with a Secret: they are links through ..data,
+// itself a link.
 func replace(t testing.TB, dir string, files map[string][]byte) {
 	t.Helper()
 	fresh, err := os.MkdirTemp(dir, "..fresh-")
@@ -91,12 +88,14 @@ func replace(t testing.TB, dir string, files map[string][]byte) {
 		if err := os.WriteFile(filepath.Join(fresh, name), data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Symlink(filepath.Join("..data", name), filepath.Join(dir, name)); err != nil && !errors.Is(err, os.ErrExist) {
+		if err := os.Symlink(filepath.Join("..data", name), filepath.Join(dir, name)); err != nil &&
+			!errors.Is(err, os.ErrExist) {
 			t.Fatal(err)
 		}
 	}
 	old, _ := os.Readlink(filepath.Join(dir, "..data"))
-	if err := errors.Join(os.Symlink(filepath.Base(fresh), filepath.Join(dir, "..new")), os.Rename(filepath.Join(dir, "..new"), filepath.Join(dir, "..data"))); err != nil {
+	if err := errors.Join(os.Symlink(filepath.Base(fresh), filepath.Join(dir, "..new")),
+		os.Rename(filepath.Join(dir, "..new"), filepath.Join(dir, "..data"))); err != nil {
 		t.Fatal(err)
 	}
 	if old != "" {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"strings"
@@ -37,43 +38,47 @@ import (
 // operatorUser has the rights that ship with the operator, and no others.
 const operatorUser = "system:serviceaccount:trainingjob-system:trainingjob-operator"
 
-// real is a Server on a real API server: real tokens, reviews and watches.
-type real struct {
-	*world
+// clusterEnvironment is a Server on a real API server, with real tokens, reviews and watches.
+type clusterEnvironment struct {
+	*environment
 	client  client.Client
 	options Options
 	address string
 }
 
-// TestRealTokens posts with tokens that a real API server has issued for pods, and has reviewed with the operator's rights.
+// TestRealTokens posts with tokens that a real API server has issued for pods, and has reviewed with the
+// operator's rights.
 func TestRealTokens(t *testing.T) {
-	r := newReal(t)
+	r := newClusterEnvironment(t)
 	bert, other := r.job("bert"), r.job("other")
 	zero, one := r.pod(bert, 0), r.pod(bert, 1)
 	r.pod(other, 0)
-	good := r.token(zero, audience)
+	good, commit := r.token(zero, audience), commit1(t, bert)
 
 	code, says := r.post(good, training1)
 	if code != 200 {
 		t.Fatalf("rank 0 with its token: %d %s", code, says)
 	}
-	who := r.server.tokens.review(t.Context(), good)
-	if who.no != nil || who.who != (identity{"team-a", zero.Name, zero.UID}) {
-		t.Errorf("the API server says that the token is of %+v, %v", who.who, who.no)
+	result := r.server.handler.tokens.review(t.Context(), good)
+	if result.rejected != nil || result.pod != (podIdentity{"team-a", zero.Name, zero.UID}) {
+		t.Errorf("the API server says that the token is of %+v, %v", result.pod, result.rejected)
 	}
 	for name, tc := range map[string]struct {
 		token, body string
 		code        int
 		says        string
 	}{
-		"another audience":             {r.token(zero, "vault"), training1, 401, "another audience"},
-		"the API server's audience":    {r.token(zero), training1, 401, "another audience"},
-		"bound to no pod":              {r.token(nil, audience), training1, 401, "bound to no pod"},
-		"a changed signature":          {good[:len(good)-8] + "AAAAAAAA", training1, 401, "expired"},
-		"bound to another rank":        {r.token(one, audience), training1, 403, "is not rank 0"},
-		"bound to another job's rank":  {r.token(r.find("other-worker-0"), audience), commit1, 422, "does not lie below pvc://data/other"},
-		"bound to a pod of no job":     {r.token(r.strange(), audience), training1, 403, "is no rank of a TrainingJob"},
-		"its own, and a later attempt": {good, strings.Replace(training1, `"attempt":1`, `"attempt":2`, 1), 409, "this pod is of attempt 1"},
+		"another audience":          {r.token(zero, "vault"), training1, 401, "another audience"},
+		"the API server's audience": {r.token(zero), training1, 401, "another audience"},
+		"bound to no pod":           {r.token(nil, audience), training1, 401, "bound to no pod"},
+		"a changed signature":       {good[:len(good)-8] + "AAAAAAAA", training1, 401, "expired"},
+		"bound to another rank":     {r.token(one, audience), training1, 403, "is not rank 0"},
+		"bound to another job's rank": {r.token(r.find("other-worker-0"), audience), commit, 422,
+			"does not lie below pvc://data/other"},
+		"bound to a pod of no job": {r.token(r.strayPod(), audience), training1, 403,
+			"is no rank of a TrainingJob"},
+		"its own, and a later attempt": {good, strings.Replace(training1, `"attempt":1`, `"attempt":2`, 1), 409,
+			"this pod is of attempt 1"},
 	} {
 		if code, says := r.post(tc.token, tc.body); code != tc.code || !strings.Contains(says, tc.says) {
 			t.Errorf("%s: got %d %q, want %d with %q", name, code, says, tc.code, tc.says)
@@ -83,13 +88,13 @@ func TestRealTokens(t *testing.T) {
 	t.Run("a commit is acknowledged by its write", func(t *testing.T) {
 		done := make(chan int, 1)
 		go func() {
-			code, _ := r.post(good, commit1)
+			code, _ := r.post(good, commit)
 			done <- code
 		}()
 		r.waits()
 		before := bert.DeepCopy()
-		metav1.SetMetaDataAnnotation(&bert.ObjectMeta, writtenTo, "1/90")
-		if err := r.client.Patch(t.Context(), bert, client.MergeFrom(before)); err != nil {
+		setCommit(bert, 90)
+		if err := r.client.Status().Patch(t.Context(), bert, client.MergeFrom(before)); err != nil {
 			t.Fatal(err)
 		}
 		if code := <-done; code != 200 {
@@ -116,27 +121,37 @@ func TestRealTokens(t *testing.T) {
 		if code, says := r.post(good, training1); code != 403 || !strings.Contains(says, "is another one now") {
 			t.Errorf("the token of its predecessor: %d %s", code, says)
 		}
-		r.server.tokens = newTokens(r.options.Reviews, audience, clock.RealClock{}) // an operator that remembers nothing
+		// an operator that remembers nothing
+		r.server.handler.tokens = newTokenReviewer(r.options.Reviews, audience, clock.RealClock{})
 		eventually(t, "the API server itself refuses it", func() bool {
 			if code, says := r.post(good, training1); code == 401 {
 				return strings.Contains(says, "a pod that is gone")
 			}
 			// The API server remembers tokens for some seconds itself.
-			r.server.tokens = newTokens(r.options.Reviews, audience, clock.RealClock{})
+			r.server.handler.tokens = newTokenReviewer(r.options.Reviews, audience, clock.RealClock{})
 			return false
 		})
 	})
 }
 
-const (
-	training1 = `{"attempt":1,"phase":"Training","step":100}`
-	commit1   = `{"attempt":1,"phase":"Training","step":100,"checkpoint":{"state":"Committed","step":90,"uri":"pvc://data/bert/attempt-1/step-90"}}`
-)
+const training1 = `{"attempt":1,"phase":"Training","step":100}`
 
-func newReal(t *testing.T) *real {
+// commit1 reports a commit of the job's attempt 1.
+func commit1(t *testing.T, job *v1alpha1.TrainingJob) string {
+	t.Helper()
+	dir, err := trainingjob.CheckpointURI(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf(`{"attempt":1,"phase":"Training","step":100,`+
+		`"checkpoint":{"state":"Committed","step":90,"uri":"%s/attempt-1/step-90"}}`, dir)
+}
+
+func newClusterEnvironment(t *testing.T) *clusterEnvironment {
 	t.Helper()
 	cluster, err := localcluster.Up(t.Context(), localcluster.Options{
-		Dir: t.TempDir() + "/cluster", Attached: true, Nodes: -1, Schedulers: []string{localcluster.SchedulerNative}, Progress: os.Stderr,
+		Dir: t.TempDir() + "/cluster", Attached: true, Nodes: -1,
+		Schedulers: []string{localcluster.SchedulerNative}, Progress: os.Stderr,
 		CRDs: []string{"../../deploy/crd"},
 	})
 	if err != nil {
@@ -151,13 +166,15 @@ func newReal(t *testing.T) *real {
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
-	r := &real{world: &world{t: t, dir: t.TempDir(), ca: newAuthority(t, "ca"), elected: make(chan struct{}), queue: newQueue()}}
+	r := &clusterEnvironment{environment: &environment{t: t, dir: t.TempDir(), ca: newAuthority(t, "ca"),
+		elected: make(chan struct{}), queue: newQueue()}}
 	if r.client, err = client.New(cluster.RESTConfig(), client.Options{Scheme: scheme}); err != nil {
 		t.Fatal(err)
 	}
 	r.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-a"}})
 	eventually(t, "the namespace has a service account", func() bool {
-		err := r.client.Get(t.Context(), types.NamespacedName{Namespace: "team-a", Name: "default"}, &corev1.ServiceAccount{})
+		err := r.client.Get(t.Context(), types.NamespacedName{Namespace: "team-a", Name: "default"},
+			&corev1.ServiceAccount{})
 		return err == nil
 	})
 	r.grant()
@@ -168,7 +185,7 @@ func newReal(t *testing.T) *real {
 }
 
 // serve with the operator's rights alone.
-func (r *real) serve(config *rest.Config, scheme *runtime.Scheme) {
+func (r *clusterEnvironment) serve(config *rest.Config, scheme *runtime.Scheme) {
 	r.t.Helper()
 	config.Impersonate.UserName = operatorUser
 	reviews, err := authenticationclient.NewForConfig(config)
@@ -179,7 +196,8 @@ func (r *real) serve(config *rest.Config, scheme *runtime.Scheme) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	caches, err := cache.New(config, cache.Options{Scheme: scheme, ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: ours}}})
+	caches, err := cache.New(config,
+		cache.Options{Scheme: scheme, ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: ours}}})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -192,17 +210,20 @@ func (r *real) serve(config *rest.Config, scheme *runtime.Scheme) {
 			r.t.Error(err)
 		}
 	})
-	r.inbox = NewInbox(clock.RealClock{})
 	r.options = Options{
-		BindAddress: "127.0.0.1:0", URL: "https://" + host, CertificateDir: r.dir, Audience: audience, Elected: r.elected, Cache: caches,
-		Reviews: reviews.TokenReviews(), Desk: desk{}, Inbox: r.inbox, Clock: clock.RealClock{}, Registry: prometheus.NewRegistry(), Log: logr.Discard(),
+		BindAddress: "127.0.0.1:0", URL: "https://" + host, CertificateDir: r.dir, Audience: audience,
+		Elected: r.elected, Cache: caches,
+		Reviews: reviews.TokenReviews(), Clock: clock.RealClock{}, Registry: prometheus.NewRegistry(),
+		Log: logr.Discard(),
 	}
 	if r.server, err = New(r.options); err != nil {
 		r.t.Fatal(err)
 	}
+	r.store = r.server.Store
 	// The limits have tests of their own; here many posts come from one pod and one address.
-	r.server.pods, r.server.addresses = newLimits(1e6, 1e6, maxPods), newLimits(1e6, 1e6, maxAddresses)
-	if err := r.inbox.Start(ctx, r.queue); err != nil {
+	r.server.handler.pods, r.server.handler.addresses = newRateLimits(1e6, 1e6, maxPods),
+		newRateLimits(1e6, 1e6, maxAddresses)
+	if err := r.store.Start(ctx, r.queue); err != nil {
 		r.t.Fatal(err)
 	}
 	r.address, _ = r.served()
@@ -213,7 +234,7 @@ func (r *real) serve(config *rest.Config, scheme *runtime.Scheme) {
 }
 
 // grant what deploy/rbac does.
-func (r *real) grant() {
+func (r *clusterEnvironment) grant() {
 	r.t.Helper()
 	data, err := os.ReadFile("../../deploy/rbac/role.yaml")
 	if err != nil {
@@ -236,7 +257,7 @@ func (r *real) grant() {
 	}
 }
 
-func (r *real) create(o client.Object) {
+func (r *clusterEnvironment) create(o client.Object) {
 	r.t.Helper()
 	if err := r.client.Create(r.t.Context(), o); err != nil {
 		r.t.Fatal(err)
@@ -244,7 +265,7 @@ func (r *real) create(o client.Object) {
 }
 
 // job in attempt 1.
-func (r *real) job(name string) *v1alpha1.TrainingJob {
+func (r *clusterEnvironment) job(name string) *v1alpha1.TrainingJob {
 	r.t.Helper()
 	job := newJob(name, "", 1)
 	job.Spec.Image, job.Spec.Command = "trainer", []string{"train"}
@@ -262,7 +283,7 @@ func (r *real) job(name string) *v1alpha1.TrainingJob {
 }
 
 // pod of a rank, which waits for a node for ever.
-func (r *real) pod(job *v1alpha1.TrainingJob, index int32) *corev1.Pod {
+func (r *clusterEnvironment) pod(job *v1alpha1.TrainingJob, index int32) *corev1.Pod {
 	r.t.Helper()
 	rank := newPod(job, index)
 	pod := &corev1.Pod{ObjectMeta: rank.ObjectMeta, Spec: podSpec()}
@@ -276,27 +297,29 @@ func (r *real) pod(job *v1alpha1.TrainingJob, index int32) *corev1.Pod {
 }
 
 func podSpec() corev1.PodSpec {
-	return corev1.PodSpec{ServiceAccountName: "default", Containers: []corev1.Container{{Name: trainingjob.TrainerContainer, Image: "trainer"}}}
+	return corev1.PodSpec{ServiceAccountName: "default",
+		Containers: []corev1.Container{{Name: trainingjob.TrainerContainer, Image: "trainer"}}}
 }
 
-// strange is a pod of nobody.
-func (r *real) strange() *corev1.Pod {
+// strayPod has no owner.
+func (r *clusterEnvironment) strayPod() *corev1.Pod {
 	r.t.Helper()
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "strange", Namespace: "team-a"}, Spec: podSpec()}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "stray", Namespace: "team-a"}, Spec: podSpec()}
 	r.create(pod)
 	return pod
 }
 
-func (r *real) find(name string) *corev1.Pod {
+func (r *clusterEnvironment) find(name string) *corev1.Pod {
 	r.t.Helper()
 	pod := &corev1.Pod{}
-	if err := r.client.Get(r.t.Context(), types.NamespacedName{Namespace: "team-a", Name: name}, pod); err != nil {
+	if err := r.client.Get(r.t.Context(), types.NamespacedName{Namespace: "team-a", Name: name},
+		pod); err != nil {
 		r.t.Fatal(err)
 	}
 	return pod
 }
 
-func (r *real) cached(what string, is func(context.Context) bool) {
+func (r *clusterEnvironment) cached(what string, is func(context.Context) bool) {
 	r.t.Helper()
 	eventually(r.t, "the caches have "+what, func() bool {
 		ctx, cancel := context.WithTimeout(r.t.Context(), time.Second)
@@ -306,11 +329,13 @@ func (r *real) cached(what string, is func(context.Context) bool) {
 }
 
 // token of the namespace's service account, bound to a pod where one is given, as a kubelet asks for it.
-func (r *real) token(pod *corev1.Pod, audiences ...string) string {
+func (r *clusterEnvironment) token(pod *corev1.Pod, audiences ...string) string {
 	r.t.Helper()
-	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: audiences, ExpirationSeconds: new(int64(600))}}
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: audiences,
+		ExpirationSeconds: new(int64(600))}}
 	if pod != nil {
-		request.Spec.BoundObjectRef = &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID}
+		request.Spec.BoundObjectRef = &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod",
+			Name: pod.Name, UID: pod.UID}
 	}
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: "team-a"}}
 	if err := r.client.SubResource("token").Create(r.t.Context(), account, request); err != nil {
@@ -319,6 +344,6 @@ func (r *real) token(pod *corev1.Pod, audiences ...string) string {
 	return request.Status.Token
 }
 
-func (r *real) post(token, body string) (int, string) {
+func (r *clusterEnvironment) post(token, body string) (int, string) {
 	return r.reportAs(agent(r.address, r.server.CA(), &tls.Config{}), token, body)
 }
