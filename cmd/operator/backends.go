@@ -9,8 +9,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler/volcano"
 )
 
-// backends are in order of preference: a job that names no scheduler gets the first that the cluster serves. A
-// cluster with Volcano has it for gangs. Kubernetes' own scheduler preempts whole gangs, scheduler-plugins does not.
+// backends are in order of preference: a job that names no scheduler gets the first that the cluster
+// serves. A cluster with Volcano has it for gangs. Kubernetes' own scheduler preempts whole gangs,
+// scheduler-plugins does not.
 func backends(c config.Schedulers) []scheduler.Backend {
 	return []scheduler.Backend{
 		newVolcano(c.Volcano),

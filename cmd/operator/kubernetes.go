@@ -15,9 +15,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler/kueue"
 )
 
-// restConfig has no client-side rate limit: the API server's own flow control is fairer, and a gang of hundreds of
-// ranks must not be created at 20 pods a second. Without a content type controller-runtime uses protobuf for the
-// built-in kinds.
+// restConfig has no client-side rate limit: the API server's own flow control is fairer, and a gang of
+// hundreds of ranks must not be created at 20 pods a second. Without a content type controller-runtime
+// uses protobuf for the built-in kinds.
 func restConfig(userAgent string) (*rest.Config, error) {
 	c, err := ctrl.GetConfig()
 	if err != nil {
