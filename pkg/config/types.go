@@ -16,9 +16,9 @@ const Off = "0"
 
 // OperatorConfiguration is the operator's configuration file.
 type OperatorConfiguration struct {
-	// APIVersion of the file. Required, and only this version exists.
+	// APIVersion of the file: config.mlplatform.example.com/v1alpha1. Required.
 	APIVersion string `json:"apiVersion"`
-	// Kind of the file. Required, and only this kind exists.
+	// Kind of the file: OperatorConfiguration. Required.
 	Kind string `json:"kind"`
 	// LeaderElection lets one of several replicas of the operator act.
 	LeaderElection LeaderElection `json:"leaderElection"`
