@@ -15,9 +15,9 @@ import (
 // believe a last word that has a problem: it would search a volume that is well.
 func newReporter(o *options, v *view, c clock, l *log.Logger, notify func(syscall.Signal)) *reportclient.Reporter {
 	return &reportclient.Reporter{
-		Post: o.server.client().Post, View: func() checkpoint.Report { return v.report(o.attempt) }, News: v.news, After: c.After,
-		Take: func(c checkpoint.Command) error { return take(o, v, l, notify, c) },
-		Trouble: func(err error) {
+		Post: o.server.client().Post, Report: func() checkpoint.Report { return v.report(o.attempt) }, News: v.news, After: c.After,
+		HandleCommand: func(c checkpoint.Command) error { return take(o, v, l, notify, c) },
+		OnError: func(err error) {
 			if err != nil {
 				l.Printf("%v: trying again", err)
 			} else {

@@ -45,7 +45,7 @@ func TestTokensAndCAsRotate(t *testing.T) {
 func TestTroubleWithTheServerIsNotTheVolumes(t *testing.T) {
 	st := newReporterStage(t)
 	st.handle = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }
-	st.Once(t.Context())
+	st.PostOnce(t.Context())
 	if p, word := st.view.report(1).Problem, lastWord(st.view, st.opts, 0, false, "").Problem; p+word != "" || !strings.Contains(st.said.String(), "503") {
 		t.Errorf("it belongs into the log alone: reported %q, last word %q, log %q", p, word, st.said.String())
 	}
@@ -85,18 +85,18 @@ func TestCommandsAreHandedOverOnceAndWhole(t *testing.T) {
 	r.opts.checkpointSignal = syscall.SIGUSR1
 	deadline := time.Date(2026, 11, 21, 9, 30, 0, 0, time.UTC)
 	r.handle = answering(checkpoint.Answer{Command: checkpoint.CommandCheckpoint, ID: "a", Deadline: &deadline})
-	r.Once(t.Context())
+	r.PostOnce(t.Context())
 	c, err := checkpoint.ParseCommand([]byte(read(t, r.opts.commandFile)))
 	if err != nil || c.Command != checkpoint.CommandCheckpoint || c.ID != "a" || !c.Deadline.Equal(deadline) || r.signals != 1 {
 		t.Fatalf("%+v, %v, %d signals", c, err, r.signals)
 	}
 	os.Remove(r.opts.commandFile)
-	r.Once(t.Context())
+	r.PostOnce(t.Context())
 	if exists(r.opts.commandFile) || r.signals != 1 || r.view.report(1).DeliveredID != "a" {
 		t.Error("the same command came twice")
 	}
 	r.handle = answering(checkpoint.Answer{Command: checkpoint.CommandCheckpointAndExit, ID: "b"})
-	r.Once(t.Context())
+	r.PostOnce(t.Context())
 	if c, err := checkpoint.ParseCommand([]byte(read(t, r.opts.commandFile))); err != nil || c.ID != "b" || r.signals != 2 {
 		t.Errorf("%+v, %v", c, err)
 	}
@@ -116,7 +116,7 @@ func TestAFullDiskLosesNoCommand(t *testing.T) {
 	r := newReporterStage(t)
 	r.opts.commandFile = filepath.Join(dir, "command.json")
 	r.handle = answering(checkpoint.Answer{Command: checkpoint.CommandCheckpoint, ID: "a"})
-	r.Once(t.Context())
+	r.PostOnce(t.Context())
 	filler := filepath.Join(dir, "filler")
 	f, err := os.Create(filler)
 	if err != nil {
@@ -130,7 +130,7 @@ func TestAFullDiskLosesNoCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.handle = answering(checkpoint.Answer{Command: checkpoint.CommandCheckpointAndExit, ID: "b"})
-	if wait := r.Once(t.Context()); wait != reportclient.FirstBackoff || !strings.Contains(r.view.report(1).Problem, "no space left") {
+	if wait := r.PostOnce(t.Context()); wait != reportclient.FirstBackoff || !strings.Contains(r.view.report(1).Problem, "no space left") {
 		t.Errorf("waits %s: %q", wait, r.view.report(1).Problem)
 	}
 	if c, err := checkpoint.ParseCommand([]byte(read(t, r.opts.commandFile))); err != nil || c.ID != "a" {
@@ -141,7 +141,7 @@ func TestAFullDiskLosesNoCommand(t *testing.T) {
 	}
 	os.Remove(filler)
 	r.handle = answering(checkpoint.Answer{Command: checkpoint.CommandNone})
-	r.Once(t.Context())
+	r.PostOnce(t.Context())
 	if c, err := checkpoint.ParseCommand([]byte(read(t, r.opts.commandFile))); err != nil || c.ID != "b" || r.view.report(1).Problem != "" {
 		t.Errorf("%+v, %v", c, err)
 	}

@@ -139,7 +139,7 @@ func (a *agent) watch() (finish func()) {
 	ctx, stopReporting := context.WithCancel(context.Background())
 	if a.opts.server.url != "" && a.opts.rank == 0 {
 		r = newReporter(a.opts, a.view, a.clock, a.log, func(s syscall.Signal) { a.trainer.signal(s, false) })
-		reports.Go(func() { r.Follow(ctx) })
+		reports.Go(func() { r.Run(ctx) })
 	}
 	return func() {
 		close(stopLooking)
@@ -151,7 +151,7 @@ func (a *agent) watch() (finish func()) {
 		stopReporting()
 		reports.Wait() // posts end with the context
 		if r != nil {
-			if err := r.Last(context.Background()); err != nil {
+			if err := r.PostLast(context.Background()); err != nil {
 				a.log.Printf("the last report was not taken: %v", err)
 			}
 		}
