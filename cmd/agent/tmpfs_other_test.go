@@ -4,6 +4,6 @@ package main
 
 import "errors"
 
-func mountTiny(string) error { return errors.New("not on this system") }
+func mountTmpfs(string) error { return errors.New("not on this system") }
 
 func unmount(string) {}
