@@ -14,15 +14,15 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 )
 
-// later posts in the background.
-func (e *environment) later(r request) <-chan *httptest.ResponseRecorder {
+// postAsync posts in the background.
+func (e *environment) postAsync(r request) <-chan *httptest.ResponseRecorder {
 	done := make(chan *httptest.ResponseRecorder, 1)
 	go func() { done <- e.do(r) }()
 	return done
 }
 
-// waits until a report's handler waits for the write.
-func (e *environment) waits() {
+// awaitWaiter returns once a handler waits for the write of a commit.
+func (e *environment) awaitWaiter() {
 	e.t.Helper()
 	eventually(e.t, "the commit's write is waited for", func() bool {
 		e.server.changes.mu.Lock()
@@ -31,7 +31,7 @@ func (e *environment) waits() {
 	})
 }
 
-func (e *environment) noWaiters() {
+func (e *environment) expectNoWaiters() {
 	e.t.Helper()
 	e.server.changes.mu.Lock()
 	defer e.server.changes.mu.Unlock()
@@ -40,7 +40,7 @@ func (e *environment) noWaiters() {
 	}
 }
 
-func got(t *testing.T, done <-chan *httptest.ResponseRecorder) *httptest.ResponseRecorder {
+func receive(t *testing.T, done <-chan *httptest.ResponseRecorder) *httptest.ResponseRecorder {
 	t.Helper()
 	select {
 	case rec := <-done:
@@ -51,12 +51,12 @@ func got(t *testing.T, done <-chan *httptest.ResponseRecorder) *httptest.Respons
 	}
 }
 
-// TestCommitIsAcknowledgedWhenItIsWritten, and not by a change of the job that does not hold it. The
-// clock stands still: it is the job's change that ends the wait.
+// TestCommitIsAcknowledgedWhenItIsWritten, and not when the job changes in another way. The clock stands
+// still, so the job's change ends the wait.
 func TestCommitIsAcknowledgedWhenItIsWritten(t *testing.T) {
 	e := newEnvironment(t)
-	done := e.later(post(saved))
-	e.waits()
+	done := e.postAsync(post(saved))
+	e.awaitWaiter()
 	if diff := cmp.Diff([]string{"bert"}, e.woken()); diff != "" {
 		t.Errorf("the reconciler (-want +got):\n%s", diff)
 	}
@@ -65,7 +65,7 @@ func TestCommitIsAcknowledgedWhenItIsWritten(t *testing.T) {
 		t.Errorf("the commit is %+v", c)
 	}
 	e.write(80)
-	e.waits()
+	e.awaitWaiter()
 	select {
 	case rec := <-done:
 		t.Fatalf("acknowledged before the write: %d", rec.Code)
@@ -75,7 +75,7 @@ func TestCommitIsAcknowledgedWhenItIsWritten(t *testing.T) {
 		setCommit(j, 90)
 		ask(j, "c1")
 	})
-	rec := got(t, done)
+	rec := receive(t, done)
 	answer, err := checkpoint.ParseAnswer(rec.Body.Bytes())
 	if rec.Code != 200 || err != nil {
 		t.Fatalf("got %d, %v", rec.Code, err)
@@ -84,19 +84,20 @@ func TestCommitIsAcknowledgedWhenItIsWritten(t *testing.T) {
 		MinIntervalSeconds: 10}, answer); diff != "" {
 		t.Errorf("the answer (-want +got):\n%s", diff)
 	}
-	e.noWaiters()
-	e.says(post(saved), 200, "Checkpoint") // the agent repeats it, and nobody waits or is woken
+	e.expectNoWaiters()
+	e.expect(post(saved), 200, "Checkpoint") // the agent repeats it, and nobody waits or is woken
 	if names := e.woken(); len(names) > 0 {
 		t.Errorf("woken for what is written: %v", names)
 	}
 }
 
-// TestCommitThatIsNotWritten: the agent hears so in time, repeats it, and the reconciler is woken again.
+// TestCommitThatIsNotWritten: the agent is told in time and repeats the commit, and the reconciler is
+// woken again.
 func TestCommitThatIsNotWritten(t *testing.T) {
 	e := newEnvironment(t)
 	for range 2 {
-		done := e.later(post(saved))
-		e.waits()
+		done := e.postAsync(post(saved))
+		e.awaitWaiter()
 		e.clock.Step(commitWait - time.Millisecond)
 		select {
 		case rec := <-done:
@@ -104,12 +105,12 @@ func TestCommitThatIsNotWritten(t *testing.T) {
 		default:
 		}
 		e.clock.Step(time.Millisecond)
-		rec := got(t, done)
+		rec := receive(t, done)
 		if rec.Code != 503 || rec.Header().Get("Retry-After") != "1" ||
 			text(rec.Body) != "taken, not yet written: report again" {
 			t.Errorf("got %d %v", rec.Code, rec.Header())
 		}
-		e.noWaiters()
+		e.expectNoWaiters()
 		if diff := cmp.Diff([]string{"bert"}, e.woken()); diff != "" {
 			t.Errorf("the reconciler (-want +got):\n%s", diff)
 		}
@@ -119,40 +120,41 @@ func TestCommitThatIsNotWritten(t *testing.T) {
 	}
 }
 
-// TestNewLeaderLosesNoCommit: what the old one took and did not write is repeated to the new one.
+// TestNewLeaderLosesNoCommit: a commit that the old leader did not write is repeated to the new one.
 func TestNewLeaderLosesNoCommit(t *testing.T) {
 	e := newEnvironment(t)
-	done := e.later(post(saved))
-	e.waits()
+	done := e.postAsync(post(saved))
+	e.awaitWaiter()
 	e.clock.Step(commitWait)
-	if rec := got(t, done); rec.Code != 503 {
+	if rec := receive(t, done); rec.Code != 503 {
 		t.Fatalf("got %d", rec.Code)
 	}
 	e.restart()
 	if _, known := e.store.Latest("uid-bert"); known {
 		t.Fatal("the new leader knows it already")
 	}
-	done = e.later(post(saved))
-	e.waits()
+	done = e.postAsync(post(saved))
+	e.awaitWaiter()
 	if diff := cmp.Diff([]string{"bert"}, e.woken()); diff != "" {
 		t.Errorf("the reconciler (-want +got):\n%s", diff)
 	}
 	e.write(90)
-	if rec := got(t, done); rec.Code != 200 {
+	if rec := receive(t, done); rec.Code != 200 {
 		t.Errorf("got %d %s", rec.Code, text(rec.Body))
 	}
 }
 
-// TestWaitEnds when the job is gone, when another has its name, and when the agent hangs up.
+// TestWaitEnds when the job is gone, when another job has its name, and when the agent hangs up.
 func TestWaitEnds(t *testing.T) {
 	t.Run("the job is gone", func(t *testing.T) {
 		e := newEnvironment(t)
-		done := e.later(post(saved))
-		e.waits()
+		done := e.postAsync(post(saved))
+		e.awaitWaiter()
 		job := e.cache.find(new(*v1alpha1.TrainingJob), "bert")
 		e.cache.drop(job)
 		e.cache.informer.Delete(job)
-		if rec := got(t, done); rec.Code != 403 || !strings.Contains(text(rec.Body), "TrainingJob bert is gone") {
+		if rec := receive(t, done); rec.Code != 403 ||
+			!strings.Contains(text(rec.Body), "TrainingJob bert is gone") {
 			t.Errorf("got %d", rec.Code)
 		}
 		if _, known := e.store.Latest("uid-bert"); known {
@@ -161,14 +163,14 @@ func TestWaitEnds(t *testing.T) {
 	})
 	t.Run("another job has its name", func(t *testing.T) {
 		e := newEnvironment(t)
-		done := e.later(post(saved))
-		e.waits()
+		done := e.postAsync(post(saved))
+		e.awaitWaiter()
 		before := e.cache.find(new(*v1alpha1.TrainingJob), "bert").(*v1alpha1.TrainingJob)
 		after := newJob("bert", "uid-2", 2)
 		setCommit(after, 90)
 		e.cache.put(after)
 		e.cache.informer.Update(before, before)
-		if rec := got(t, done); rec.Code != 403 {
+		if rec := receive(t, done); rec.Code != 403 {
 			t.Errorf("got %d", rec.Code)
 		}
 	})
@@ -184,19 +186,19 @@ func TestWaitEnds(t *testing.T) {
 			e.server.ServeHTTP(rec, req)
 			done <- rec
 		}()
-		e.waits()
+		e.awaitWaiter()
 		hangUp()
-		got(t, done)
-		e.noWaiters()
+		receive(t, done)
+		e.expectNoWaiters()
 	})
 }
 
-// TestOneReportAtATime: who waits for a write holds one of its pod's places, whatever connection it came by.
-func TestOneReportAtATime(t *testing.T) {
+// TestReportsInFlightAreBounded: a report that waits for a write counts, whatever connection it came by.
+func TestReportsInFlightAreBounded(t *testing.T) {
 	e := newEnvironment(t)
 	var waiting []<-chan *httptest.ResponseRecorder
 	for range maxInFlightPerPod {
-		waiting = append(waiting, e.later(post(saved)))
+		waiting = append(waiting, e.postAsync(post(saved)))
 	}
 	eventually(t, "all of them wait", func() bool {
 		e.server.changes.mu.Lock()
@@ -204,14 +206,14 @@ func TestOneReportAtATime(t *testing.T) {
 		r := e.server.changes.subscriptions["uid-bert"]
 		return r != nil && r.subscribers == maxInFlightPerPod
 	})
-	e.says(post(saved), 429, "send one at a time")
+	e.expect(post(saved), 429, "send one at a time")
 	e.write(90)
 	for _, done := range waiting {
-		if rec := got(t, done); rec.Code != 200 {
+		if rec := receive(t, done); rec.Code != 200 {
 			t.Errorf("got %d", rec.Code)
 		}
 	}
-	e.says(post(saved), 200, "None")
+	e.expect(post(saved), 200, "None")
 	if n := len(e.server.handler.inFlight.pods); n != 0 {
 		t.Errorf("%d pods are still counted", n)
 	}
@@ -240,7 +242,7 @@ func TestResolver(t *testing.T) {
 // nobody waits.
 func TestAttemptThatIsOver(t *testing.T) {
 	e := newEnvironment(t)
-	e.says(post(strings.Replace(training, `"step":100`, `"step":95`, 1)), 200, "None")
+	e.expect(post(strings.Replace(training, `"step":100`, `"step":95`, 1)), 200, "None")
 	change(e, "bert", func(j *v1alpha1.TrainingJob) {
 		j.Status.Attempt = 3
 		ask(j, "for-attempt-3")
@@ -253,11 +255,11 @@ func TestAttemptThatIsOver(t *testing.T) {
 	}
 }
 
-// TestAnswerThatIsNoAnswer is our fault and is said as such.
-func TestAnswerThatIsNoAnswer(t *testing.T) {
+// TestInvalidAnswer: a job whose command cannot be encoded is an internal error.
+func TestInvalidAnswer(t *testing.T) {
 	e := newEnvironment(t)
 	change(e, "bert", func(j *v1alpha1.TrainingJob) {
 		ask(j, "a b")
 	})
-	e.says(post(training), 500, "see its log")
+	e.expect(post(training), 500, "see its log")
 }

@@ -84,7 +84,7 @@ func BenchmarkReports(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.N)/time.Since(began).Seconds(), "reports/s")
-	// What the process used, whatever else runs on the machine.
+	// CPU time does not depend on what else runs on the machine.
 	b.ReportMetric(float64(b.N)/(used(b)-before).Seconds(), "reports/cpu-s")
 	b.ReportMetric(float64(e.queue.Len())/float64(jobs), "queued-wakes/job")
 	if n := e.reviews.questions(); n > jobs && time.Since(began) < acceptedFor {
@@ -92,7 +92,7 @@ func BenchmarkReports(b *testing.B) {
 	}
 }
 
-// used is the processor time of this process.
+// used returns the CPU time of this process.
 func used(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -93,7 +93,7 @@ func (e *environment) restart() {
 	}
 }
 
-// add a rank and its token.
+// add adds a rank and its token.
 func (e *environment) add(job *v1alpha1.TrainingJob, index int32) *corev1.Pod {
 	pod := newPod(job, index)
 	e.cache.put(pod)
@@ -101,7 +101,7 @@ func (e *environment) add(job *v1alpha1.TrainingJob, index int32) *corev1.Pod {
 	return pod
 }
 
-// change an object of the cache, as a watch does.
+// change changes an object in the cache, as a watch does.
 func change[O client.Object](e *environment, name string, do func(O)) O {
 	e.t.Helper()
 	now := e.cache.find(new(O), name).DeepCopyObject().(O)
@@ -114,7 +114,7 @@ func change[O client.Object](e *environment, name string, do func(O)) O {
 	return now
 }
 
-// write is the reconciler's write of bert's commit.
+// write puts bert's commit into the status, as the reconciler does.
 func (e *environment) write(step int64) {
 	change(e, "bert", func(j *v1alpha1.TrainingJob) { setCommit(j, step) })
 }
@@ -169,8 +169,8 @@ func (e *environment) do(r request) *httptest.ResponseRecorder {
 	return rec
 }
 
-// says posts and compares the answer.
-func (e *environment) says(r request, code int, text string) {
+// expect posts, and compares the code and a part of the answer.
+func (e *environment) expect(r request, code int, text string) {
 	e.t.Helper()
 	rec := e.do(r)
 	if rec.Code != code || !strings.Contains(rec.Body.String(), text) {

@@ -75,8 +75,9 @@ func (c *fakeCache) List(context.Context, client.ObjectList, ...client.ListOptio
 	return errors.New("a report must not list")
 }
 
-func (c *fakeCache) GetInformer(context.Context, client.Object, ...cache.InformerGetOption) (cache.Informer,
-	error) {
+func (c *fakeCache) GetInformer(
+	context.Context, client.Object, ...cache.InformerGetOption,
+) (cache.Informer, error) {
 	return c.informer, nil
 }
 

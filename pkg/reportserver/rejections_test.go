@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -27,16 +26,16 @@ const (
 
 func uri(u string) string { return strings.Replace(saved, bertDir+"/attempt-2/step-90", u, 1) }
 
-// TestRejections: each report is refused with a code and a text, the job's entry stays as it was, and
-// what is refused would have been taken without the one thing that is wrong: that is shown first.
+// TestRejections: a report with one fault is rejected with a code and a text, and leaves no trace in the
+// store. Each case first shows that the report is taken without the fault.
 func TestRejections(t *testing.T) {
 	type test struct {
 		reason string
-		// wrong makes one thing wrong.
+		// wrong introduces the fault.
 		wrong func(*environment, *request)
 		code  int
 		says  string
-		// result is the metric's label, retry the header Retry-After.
+		// result is the metric's label, and retry the header Retry-After.
 		result string
 		retry  int
 	}
@@ -268,7 +267,7 @@ func TestRejections(t *testing.T) {
 	}
 }
 
-// counts of trainingjob_reports_total by result.
+// counts returns trainingjob_reports_total by result.
 func (e *environment) counts() map[string]float64 {
 	e.t.Helper()
 	families, err := e.registry.Gather()
@@ -310,100 +309,5 @@ func TestSaysWhichMethodIsAllowedAndHangsUpWhenItDoesNotLead(t *testing.T) {
 	}
 	if e.reviews.questions() != 0 || e.cache.reads != 0 {
 		t.Error("a replica that does not lead asks for nothing")
-	}
-}
-
-// TestRateOfAPod: it has a burst, then one a second, and others are not held back by it.
-func TestRateOfAPod(t *testing.T) {
-	e := newEnvironment(t)
-	other := newJob("other", "uid-other", 1)
-	e.cache.put(other)
-	e.add(other, 0)
-	for range podBurst {
-		e.says(post(training), 200, "None")
-	}
-	rec := e.do(post(training))
-	if rec.Code != 429 || rec.Header().Get("Retry-After") != "2" ||
-		!strings.Contains(text(rec.Body), "more than once a second") {
-		t.Errorf("got %d %v", rec.Code, rec.Header())
-	}
-	r := post(`{"attempt":1,"phase":"Training"}`)
-	r.token = "other-worker-0"
-	e.says(r, 200, "None")
-	e.clock.Step(time.Second)
-	e.says(post(training), 200, "None")
-	e.says(post(training), 429, "more than once a second")
-}
-
-// TestRateOfBadTokens: who guesses is asked to wait before the API server is asked again; who is known is
-// not.
-func TestRateOfBadTokens(t *testing.T) {
-	e := newEnvironment(t)
-	e.says(post(training), 200, "None")
-	asked := e.reviews.questions()
-	for i := range badTokenBurst {
-		r := post(training)
-		r.token = "guess-" + strconv.Itoa(i)
-		e.says(r, 401, "expired")
-	}
-	r := post(training)
-	r.token = "one-more"
-	e.says(r, 429, "too many tokens")
-	if n := e.reviews.questions() - asked; n != badTokenBurst {
-		t.Errorf("the API server was asked %d times", n)
-	}
-	e.says(post(training), 200, "None")
-	e.clock.Step(2 * time.Second)
-	e.says(r, 401, "expired")
-}
-
-// TestReviewsAreRemembered for a bounded time, the good and the bad, and what the API server did not say
-// is not.
-func TestReviewsAreRemembered(t *testing.T) {
-	e := newEnvironment(t)
-	bad := post(training)
-	bad.token = "bad"
-	var asked []int
-	for _, step := range []struct {
-		r    request
-		code int
-		wait time.Duration
-	}{
-		{post(training), 200, 0}, {post(training), 200, acceptedFor - time.Second},
-		{post(training), 200, 2 * time.Second}, {post(training), 200, 0},
-		{bad, 401, 0}, {bad, 401, rejectedFor - time.Second}, {bad, 401, 2 * time.Second}, {bad, 401, 0},
-	} {
-		e.says(step.r, step.code, "")
-		asked = append(asked, e.reviews.questions())
-		e.clock.Step(step.wait)
-	}
-	if diff := cmp.Diff([]int{1, 1, 1, 2, 3, 3, 3, 4}, asked); diff != "" {
-		t.Errorf("questions to the API server (-want +got):\n%s", diff)
-	}
-	e.clock.Step(acceptedFor + time.Second)
-	e.reviews.broken = errors.New("away")
-	e.says(post(training), 503, "report again")
-	e.reviews.broken = nil
-	e.says(post(training), 200, "None")
-}
-
-// TestOneQuestionForManyRequests: a token that comes twice at once is reviewed once, also when the first
-// request is given up.
-func TestOneQuestionForManyRequests(t *testing.T) {
-	e := newEnvironment(t)
-	e.reviews.hold = make(chan struct{})
-	codes := make(chan int, maxInFlightPerPod)
-	for range maxInFlightPerPod {
-		go func() { codes <- e.do(post(training)).Code }()
-	}
-	eventually(t, "the API server is asked", func() bool { return e.reviews.questions() == 1 })
-	close(e.reviews.hold)
-	for range maxInFlightPerPod {
-		if code := <-codes; code != 200 {
-			t.Errorf("got %d", code)
-		}
-	}
-	if n := e.reviews.questions(); n != 1 {
-		t.Errorf("it was asked %d times", n)
 	}
 }

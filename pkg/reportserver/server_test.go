@@ -50,7 +50,7 @@ func (e *environment) served() (address string, stop func() error) {
 	return l.Addr().String(), stop
 }
 
-// agent is a client that trusts what its pod was given, as cmd/agent does; each of its reports opens a
+// agent is a client with the CA that its pod was given, as in cmd/agent. Each of its reports opens a
 // connection.
 func agent(address string, ca []byte, config *tls.Config) *http.Client {
 	config.RootCAs = x509.NewCertPool()
@@ -83,9 +83,9 @@ func (e *environment) reportAs(c *http.Client, token, body string) (int, string)
 	return resp.StatusCode, text(resp.Body)
 }
 
-// TestCertificatesRotateWithOverlap: the CA is replaced under a running server, and an agent that started
-// while ca.crt held both CAs reports throughout. One that started before is refused by its own trust: so
-// the overlap is needed.
+// TestCertificatesRotateWithOverlap: the CA is replaced while the server runs. An agent that started
+// while ca.crt held both CAs reports throughout. One that started before does not trust the new
+// certificate, which is why the overlap is needed.
 func TestCertificatesRotateWithOverlap(t *testing.T) {
 	e := newEnvironment(t)
 	e.server.handler.pods = newRateLimits(rate.Inf, 0, 1) // the server's clock stands still
@@ -153,8 +153,8 @@ func TestNoOldTLS(t *testing.T) {
 	}
 }
 
-// TestShutdownAnswersThoseWhoWait for a write that this replica will not make any more.
-func TestShutdownAnswersThoseWhoWait(t *testing.T) {
+// TestShutdownAnswersWaitingReports: this replica will not write their commits any more.
+func TestShutdownAnswersWaitingReports(t *testing.T) {
 	e := newEnvironment(t)
 	address, stop := e.served()
 	type answer struct {
@@ -166,7 +166,7 @@ func TestShutdownAnswersThoseWhoWait(t *testing.T) {
 		code, says := e.report(agent(address, e.server.CA(), &tls.Config{}), saved)
 		done <- answer{code, says}
 	}()
-	e.waits()
+	e.awaitWaiter()
 	if err := stop(); err != nil {
 		t.Error(err)
 	}
@@ -175,8 +175,7 @@ func TestShutdownAnswersThoseWhoWait(t *testing.T) {
 	}
 }
 
-// TestManyAgentsShareTheConnections: when they are scarce an agent's connection is not kept for its next
-// report.
+// TestManyAgentsShareTheConnections: while connections are scarce, none is kept for an agent's next report.
 func TestManyAgentsShareTheConnections(t *testing.T) {
 	e := newEnvironment(t)
 	address, _ := e.served()
@@ -213,8 +212,7 @@ func TestAddressThatIsTaken(t *testing.T) {
 	}
 }
 
-// TestTimeouts: whoever is slow with a handshake, a header or a body is cut off, and whoever waits for a
-// write is not.
+// TestTimeouts cut off slow handshakes, headers and bodies, but not the wait for a write.
 func TestTimeouts(t *testing.T) {
 	const agentsPatience = 10 * time.Second // cmd/agent: postTimeout
 	e := newEnvironment(t)
@@ -298,8 +296,8 @@ func TestBadCertificates(t *testing.T) {
 	}
 }
 
-// TestCAThatBreaks under a running operator: pods are still given the last good one.
-func TestCAThatBreaks(t *testing.T) {
+// TestUnreadableCA: while the server runs, pods are still given the last good CA.
+func TestUnreadableCA(t *testing.T) {
 	e := newEnvironment(t)
 	good := e.server.CA()
 	if err := os.Remove(filepath.Join(e.dir, fileCA)); err != nil {
@@ -310,8 +308,8 @@ func TestCAThatBreaks(t *testing.T) {
 	}
 }
 
-// TestCertificateThatAgentsWillNotTrust is noticed where it is served.
-func TestCertificateThatAgentsWillNotTrust(t *testing.T) {
+// TestUntrustedCertificate: the server notices a certificate that agents will not trust.
+func TestUntrustedCertificate(t *testing.T) {
 	ca, other := newAuthority(t, "ca"), newAuthority(t, "other")
 	for name, tc := range map[string]struct {
 		host    string

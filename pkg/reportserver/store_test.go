@@ -156,7 +156,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// TestWakes: at once for what is urgent, else at most every 15 s and only when something is new.
+// TestWakes: urgent news wakes the reconciler at once, other news at most every 15 s.
 func TestWakes(t *testing.T) {
 	clock := testingclock.NewFakeClock(start)
 	e := &environment{t: t, clock: clock, store: newStore(clock), queue: newQueue()}

@@ -46,8 +46,8 @@ type clusterEnvironment struct {
 	address string
 }
 
-// TestRealTokens posts with tokens that a real API server has issued for pods, and has reviewed with the
-// operator's rights.
+// TestRealTokens posts with tokens that a real API server issues for pods and reviews with the operator's
+// rights.
 func TestRealTokens(t *testing.T) {
 	r := newClusterEnvironment(t)
 	bert, other := r.job("bert"), r.job("other")
@@ -91,7 +91,7 @@ func TestRealTokens(t *testing.T) {
 			code, _ := r.post(good, commit)
 			done <- code
 		}()
-		r.waits()
+		r.awaitWaiter()
 		before := bert.DeepCopy()
 		setCommit(bert, 90)
 		if err := r.client.Status().Patch(t.Context(), bert, client.MergeFrom(before)); err != nil {
@@ -106,7 +106,7 @@ func TestRealTokens(t *testing.T) {
 		if err := r.client.Delete(t.Context(), zero, client.GracePeriodSeconds(0)); err != nil {
 			t.Fatal(err)
 		}
-		// The review is still remembered here: the caches know better.
+		// The review is still cached, but the pod has left the pod cache.
 		eventually(t, "the remembered token is refused", func() bool {
 			code, says := r.post(good, training1)
 			return code == 403 && strings.Contains(says, "or is gone")
@@ -121,13 +121,13 @@ func TestRealTokens(t *testing.T) {
 		if code, says := r.post(good, training1); code != 403 || !strings.Contains(says, "is another one now") {
 			t.Errorf("the token of its predecessor: %d %s", code, says)
 		}
-		// an operator that remembers nothing
+		// An operator with an empty cache.
 		r.server.handler.tokens = newTokenReviewer(r.options.Reviews, audience, clock.RealClock{})
 		eventually(t, "the API server itself refuses it", func() bool {
 			if code, says := r.post(good, training1); code == 401 {
 				return strings.Contains(says, "a pod that is gone")
 			}
-			// The API server remembers tokens for some seconds itself.
+			// The API server itself caches tokens for some seconds.
 			r.server.handler.tokens = newTokenReviewer(r.options.Reviews, audience, clock.RealClock{})
 			return false
 		})
@@ -184,7 +184,7 @@ func newClusterEnvironment(t *testing.T) *clusterEnvironment {
 	return r
 }
 
-// serve with the operator's rights alone.
+// serve runs the server with the operator's rights alone.
 func (r *clusterEnvironment) serve(config *rest.Config, scheme *runtime.Scheme) {
 	r.t.Helper()
 	config.Impersonate.UserName = operatorUser
@@ -233,7 +233,7 @@ func (r *clusterEnvironment) serve(config *rest.Config, scheme *runtime.Scheme) 
 	})
 }
 
-// grant what deploy/rbac does.
+// grant applies the roles of deploy/rbac.
 func (r *clusterEnvironment) grant() {
 	r.t.Helper()
 	data, err := os.ReadFile("../../deploy/rbac/role.yaml")
@@ -264,7 +264,7 @@ func (r *clusterEnvironment) create(o client.Object) {
 	}
 }
 
-// job in attempt 1.
+// job creates a job in attempt 1.
 func (r *clusterEnvironment) job(name string) *v1alpha1.TrainingJob {
 	r.t.Helper()
 	job := newJob(name, "", 1)
@@ -282,7 +282,7 @@ func (r *clusterEnvironment) job(name string) *v1alpha1.TrainingJob {
 	return job
 }
 
-// pod of a rank, which waits for a node for ever.
+// pod creates the pod of a rank. It is never scheduled.
 func (r *clusterEnvironment) pod(job *v1alpha1.TrainingJob, index int32) *corev1.Pod {
 	r.t.Helper()
 	rank := newPod(job, index)
@@ -312,8 +312,8 @@ func (r *clusterEnvironment) strayPod() *corev1.Pod {
 func (r *clusterEnvironment) find(name string) *corev1.Pod {
 	r.t.Helper()
 	pod := &corev1.Pod{}
-	if err := r.client.Get(r.t.Context(), types.NamespacedName{Namespace: "team-a", Name: name},
-		pod); err != nil {
+	key := types.NamespacedName{Namespace: "team-a", Name: name}
+	if err := r.client.Get(r.t.Context(), key, pod); err != nil {
 		r.t.Fatal(err)
 	}
 	return pod
@@ -328,7 +328,7 @@ func (r *clusterEnvironment) cached(what string, is func(context.Context) bool) 
 	})
 }
 
-// token of the namespace's service account, bound to a pod where one is given, as a kubelet asks for it.
+// token requests a token of the namespace's service account, as a kubelet does. pod may be nil.
 func (r *clusterEnvironment) token(pod *corev1.Pod, audiences ...string) string {
 	r.t.Helper()
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: audiences,
