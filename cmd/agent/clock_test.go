@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// fakeClock stands still until it is told, and jumps when it is told.
+// fakeClock stands still until it jumps. Its waits never end.
 type fakeClock struct {
 	mu    sync.Mutex
 	now   time.Time

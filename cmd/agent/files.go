@@ -8,25 +8,9 @@ import (
 	"path/filepath"
 )
 
-// install copies this program, so that a container without it can run it from a shared volume.
-func install(dir string) error {
-	self, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("finding this program: %w", err)
-	}
-	in, err := os.Open(self)
-	if err != nil {
-		return fmt.Errorf("reading this program: %w", err)
-	}
-	defer in.Close()
-	return replace(filepath.Join(dir, "agent"), 0o755, func(w io.Writer) error {
-		_, err := io.Copy(w, in)
-		return err
-	})
-}
-
-// replace writes a file whole or not at all: readers see the old one or the new one, and a full disk leaves the old one.
-func replace(path string, mode os.FileMode, write func(io.Writer) error) (err error) {
+// writeAtomically writes a file whole or not at all: readers see the old file or the new one, and a full
+// disk leaves the old one.
+func writeAtomically(path string, mode os.FileMode, write func(io.Writer) error) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
@@ -44,15 +28,16 @@ func replace(path string, mode os.FileMode, write func(io.Writer) error) (err er
 	return err
 }
 
-func replaceBytes(path string, data []byte) error {
-	return replace(path, 0o644, func(w io.Writer) error { // the trainer may be another user
+// writeFileAtomically makes the file readable for everybody: the trainer may be another user.
+func writeFileAtomically(path string, data []byte) error {
+	return writeAtomically(path, 0o644, func(w io.Writer) error {
 		_, err := w.Write(data)
 		return err
 	})
 }
 
-// readBounded reads at most limit+1 bytes of a regular file: enough to see that it is too long. A pipe or a device in its place
-// would block for ever.
+// readBounded reads at most limit+1 bytes of a file, so that the caller can tell that it is too long. It
+// reads only regular files: a pipe or a device could block forever.
 func readBounded(path string, limit int64) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -1,13 +1,14 @@
-// Command agent runs beside a trainer in its container. It starts the trainer and does what PID 1 must do; it reads what the
-// trainer says of itself, recognises its complete checkpoints, tells the operator, and hands the operator's commands over.
+// Command agent runs beside a trainer in its container. It starts the trainer and does the duties of PID
+// 1. It reads the trainer's status file, recognises complete checkpoints, reports both to the operator,
+// and hands the operator's commands to the trainer.
 //
 //	agent install DIR            copies itself to DIR/agent
 //	agent run [flags] -- CMD     runs a trainer
 //	agent resolve [flags]        finds the latest complete checkpoint on the volumes
 //
-// It has no cluster rights and no secret but its token. Its own trouble (a server that is gone, a full disk, a status file full
-// of garbage) never ends, slows or signals the trainer: what it cannot do it says, in its next report, in the termination message
-// and on stderr.
+// It has no rights in the cluster and no secret but its token. Its own problems (a server that is gone, a
+// full disk, a malformed status file) never end, slow down or signal the trainer. It names them in its
+// next report, in the termination message and on stderr.
 package main
 
 import (
@@ -18,9 +19,6 @@ import (
 	"runtime/debug"
 )
 
-// version is set by the linker.
-var version = "dev"
-
 const usage = `usage:
   agent install DIR                copy this program to DIR/agent
   agent run [flags] -- CMD ARGS    run a trainer; see agent run --help
@@ -29,15 +27,16 @@ const usage = `usage:
 `
 
 func main() {
-	// The memory is the trainer's. Two threads are enough, and a heap near its limit is collected rather than grown.
+	// The memory belongs to the trainer: two threads are enough, and a heap near its limit is collected, not
+	// grown.
 	runtime.GOMAXPROCS(min(2, runtime.GOMAXPROCS(0)))
 	debug.SetGCPercent(50)
 	debug.SetMemoryLimit(12 << 20)
-	os.Exit(command(os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(dispatch(os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
 }
 
-// command returns the exit code.
-func command(args []string, stdout, stderr io.Writer) int {
+// dispatch runs a subcommand and returns the exit code.
+func dispatch(args []string, env func(string) string, stdout, stderr io.Writer) int {
 	if len(args) == 0 {
 		fmt.Fprint(stderr, usage)
 		return 2
@@ -54,9 +53,9 @@ func command(args []string, stdout, stderr io.Writer) int {
 		}
 		return 0
 	case "run":
-		return runCommand(args[1:], stderr)
+		return runCommand(args[1:], env, stderr)
 	case "resolve":
-		return resolveCommand(args[1:], stdout, stderr)
+		return resolveCommand(args[1:], env, stdout, stderr)
 	case "version", "--version":
 		fmt.Fprintln(stdout, version)
 		return 0

@@ -17,10 +17,10 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 )
 
-// TestMain is also the trainer: the tests start the real agent, and the agent starts this program again.
+// TestMain is also the trainer: the tests start the real agent, and the agent starts the test binary again.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "trainer" {
-		os.Exit(trainer(os.Args[2]))
+		os.Exit(trainerMain(os.Args[2]))
 	}
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "agent")
@@ -42,8 +42,8 @@ func TestMain(m *testing.M) {
 // binary is the agent as it is shipped.
 var binary string
 
-// trainer behaves as its name says.
-func trainer(how string) int {
+// trainerMain is a trainer that behaves as its name says.
+func trainerMain(how string) int {
 	say := func(name, text string) {
 		if err := os.WriteFile(filepath.Join(os.Getenv("TEST_DIR"), name), []byte(text), 0o600); err != nil {
 			panic(err)
@@ -51,7 +51,7 @@ func trainer(how string) int {
 	}
 	status := func(s checkpoint.Status) {
 		data, _ := json.Marshal(s)
-		if err := replaceBytes(os.Getenv(checkpoint.EnvStatusFile), data); err != nil {
+		if err := writeFileAtomically(os.Getenv(checkpoint.EnvStatusFile), data); err != nil {
 			panic(err)
 		}
 	}
@@ -76,15 +76,17 @@ func trainer(how string) int {
 		}
 	case "ignores SIGTERM":
 		signal.Ignore(syscall.SIGTERM)
-		child := exec.Command("sh", "-c", "trap '' TERM; while :; do :; done & echo $! > "+filepath.Join(os.Getenv("TEST_DIR"), "child")+"; wait")
+		child := exec.Command("sh", "-c",
+			"trap '' TERM; while :; do :; done & echo $! > "+filepath.Join(os.Getenv("TEST_DIR"), "child")+"; wait")
 		child.Start()
 		waitFor("child")
 		say("ready", "")
 		select {}
 	case "leaves an orphan":
-		// The shell ends at once; its child becomes the agent's, ends when told, and would stay a zombie.
+		// The shell ends at once. Its child becomes the agent's, ends when told, and stays a zombie if not reaped.
 		fifo := filepath.Join(os.Getenv("TEST_DIR"), "fifo")
-		exec.Command("sh", "-c", "(read x < "+fifo+") & echo $! > "+filepath.Join(os.Getenv("TEST_DIR"), "orphan")).Run()
+		orphan := filepath.Join(os.Getenv("TEST_DIR"), "orphan")
+		exec.Command("sh", "-c", "(read x < "+fifo+") & echo $! > "+orphan).Run()
 		say("ready", "")
 		select {}
 	case "trains":
@@ -102,13 +104,14 @@ func waitFor(name string) {
 	}
 }
 
-// trainUntilAsked saves step 100, goes on until it is asked to save and exit, saves step 200 and ends.
+// trainUntilAsked saves step 100, trains until it is asked to save and exit, saves step 200 and ends.
 func trainUntilAsked(status func(checkpoint.Status)) int {
 	dir := os.Getenv(checkpoint.EnvDir)
-	// Half of a status, as by a writer that does not rename.
+	// Half a status, as a writer leaves that does not rename.
 	os.WriteFile(os.Getenv(checkpoint.EnvStatusFile), []byte(`{"step":5,"metr`), 0o600)
 	save(dir, 100, "data")
-	status(checkpoint.Status{Step: 101, TotalSteps: 1000, Phase: checkpoint.PhaseTraining, Metrics: map[string]checkpoint.Metric{"loss": "0.5"}})
+	status(checkpoint.Status{Step: 101, TotalSteps: 1000, Phase: checkpoint.PhaseTraining,
+		Metrics: map[string]checkpoint.Metric{"loss": "0.5"}})
 	for {
 		data, err := os.ReadFile(os.Getenv(checkpoint.EnvCommandFile))
 		if errors.Is(err, os.ErrNotExist) {
@@ -125,23 +128,24 @@ func trainUntilAsked(status func(checkpoint.Status)) int {
 	}
 }
 
-// save writes a checkpoint with its manifest last.
+// save writes a checkpoint, its manifest last.
 func save(dir string, step int64, content string) {
 	at := filepath.Join(dir, fmt.Sprintf("step-%d", step))
 	if err := os.MkdirAll(at, 0o755); err != nil {
 		panic(err)
 	}
 	os.WriteFile(filepath.Join(at, "model.pt"), []byte(content), 0o600)
-	data, err := checkpoint.Encode(checkpoint.Manifest{Version: 1, Step: step, Files: []checkpoint.File{{Name: "model.pt", Size: int64(len(content))}}})
+	data, err := checkpoint.Encode(checkpoint.Manifest{Version: 1, Step: step,
+		Files: []checkpoint.File{{Name: "model.pt", Size: int64(len(content))}}})
 	if err != nil {
 		panic(err)
 	}
-	if err := replaceBytes(filepath.Join(at, checkpoint.ManifestName), data); err != nil {
+	if err := writeFileAtomically(filepath.Join(at, checkpoint.ManifestName), data); err != nil {
 		panic(err)
 	}
 }
 
-// eventually polls a condition; the deadline only ends a test that has failed.
+// eventually polls a condition. The deadline only ends a test that has failed.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -170,14 +174,16 @@ type pod struct {
 
 func (p *pod) file(name string) string { return filepath.Join(p.dir, name) }
 
-// startPod runs the agent as a process, with a directory for everything.
+// startPod runs the agent as a process. All its files are in one directory.
 func startPod(t *testing.T, flags []string, command ...string) *pod {
 	t.Helper()
 	p := &pod{t: t, dir: t.TempDir(), out: &strings.Builder{}, done: make(chan error, 1)}
 	args := append([]string{"run", "--poll", "5ms", "--termination-log", p.file("termination")}, flags...)
 	p.cmd = exec.Command(binary, append(append(args, "--"), command...)...)
-	p.cmd.Env = append(os.Environ(), "TEST_DIR="+p.dir, checkpoint.EnvDir+"="+p.file("ckpt/attempt-2"), checkpoint.EnvURI+"=pvc://claim/bert",
-		checkpoint.EnvStatusFile+"="+p.file("status.json"), checkpoint.EnvCommandFile+"="+p.file("command.json"), checkpoint.EnvAttempt+"=2",
+	p.cmd.Env = append(os.Environ(), "TEST_DIR="+p.dir, checkpoint.EnvDir+"="+p.file("ckpt/attempt-2"),
+		checkpoint.EnvURI+"=pvc://claim/bert",
+		checkpoint.EnvStatusFile+"="+p.file("status.json"), checkpoint.EnvCommandFile+"="+p.file("command.json"),
+		checkpoint.EnvAttempt+"=2",
 		checkpoint.EnvGrace+"=1", "RANK=0")
 	p.cmd.Stderr = p.out
 	if err := p.cmd.Start(); err != nil {
@@ -190,7 +196,7 @@ func startPod(t *testing.T, flags []string, command ...string) *pod {
 
 func trains(how string) []string { return []string{os.Args[0], "trainer", how} }
 
-// end waits for the exit code and the last word.
+// end waits for the exit code and the termination message.
 func (p *pod) end() (int, *checkpoint.Termination) {
 	p.t.Helper()
 	select {

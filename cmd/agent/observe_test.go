@@ -11,77 +11,82 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 )
 
-// stage is an observer on a real directory, with a clock of the test's.
-type stage struct {
+// observerFixture is an observer of a real directory, with a fake clock.
+type observerFixture struct {
 	*observer
 	t   *testing.T
 	dir string
 	c   *fakeClock
 }
 
-func newStage(t *testing.T, change func(*options)) *stage {
+func newObserverFixture(t *testing.T, change func(*options)) *observerFixture {
 	dir := t.TempDir()
 	base := filepath.Join(dir, "ckpt")
 	uri, err := checkpoint.ParseURI("pvc://claim/bert")
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &options{base: base, dir: filepath.Join(base, "attempt-2"), uri: &uri, attempt: 2, statusFile: filepath.Join(dir, "status.json")}
+	o := &options{
+		location: location{base: base, dir: filepath.Join(base, "attempt-2"), uri: &uri},
+		attempt:  2, statusFile: filepath.Join(dir, "status.json"),
+	}
 	if change != nil {
 		change(o)
 	}
 	c := newFakeClock()
-	return &stage{newObserver(o, newView(), c, quiet()), t, dir, c}
+	return &observerFixture{newObserver(o, newState(), c, quiet()), t, dir, c}
 }
 
-func (s *stage) status(text string) { writeFile(s.t, s.opts.statusFile, text) }
+func (s *observerFixture) status(text string) { writeFile(s.t, s.opts.statusFile, text) }
 
-func (s *stage) report() checkpoint.Report { return s.view.report(2) }
+func (s *observerFixture) report() checkpoint.Report { return s.state.report(2) }
 
 func TestHalfWrittenStatusKeepsTheLastOne(t *testing.T) {
-	s := newStage(t, nil)
+	s := newObserverFixture(t, nil)
 	whole := `{"step":7,"totalSteps":9,"phase":"Training","metrics":{"loss":0.25}}`
 	s.status(whole)
-	s.look()
+	s.observe()
 	for cut := range whole { // every way to be half written
 		s.status(strings.Replace(whole, "7", "8", 1)[:cut])
-		s.look()
+		s.observe()
 		if r := s.report(); r.Step != 7 || r.Metrics["loss"] != "0.25" || r.Problem != "" {
 			t.Fatalf("cut at %d: %+v", cut, r)
 		}
 	}
-	s.look() // the same half again: nobody is writing it
+	s.observe() // the same half again: nobody is writing it
 	if r := s.report(); r.Step != 7 || !strings.Contains(r.Problem, "status file") {
 		t.Errorf("a status that stays broken is said to be: %+v", r)
 	}
 	s.status(`{"step":8}`)
-	s.look()
-	if r := s.report(); r.Step != 8 || r.Problem != "" || *r.FirstStep != 7 || r.Phase != checkpoint.PhaseTraining {
+	s.observe()
+	if r := s.report(); r.Step != 8 || r.Problem != "" || *r.FirstStep != 7 ||
+		r.Phase != checkpoint.PhaseTraining {
 		t.Errorf("%+v", r)
 	}
 }
 
-// What a trainer says before it has loaded its resume point is not the step that it begins at.
+// TestFirstStepIsTheFirstTrained: a step that is reported before the resume point is loaded does not count.
 func TestFirstStepIsTheFirstTrained(t *testing.T) {
-	s := newStage(t, nil)
+	s := newObserverFixture(t, nil)
 	s.status(`{"step":0,"phase":"Starting"}`)
-	s.look()
+	s.observe()
 	if r := s.report(); r.FirstStep != nil || r.Phase != checkpoint.PhaseStarting {
 		t.Errorf("%+v", r)
 	}
 	s.status(`{"step":201,"phase":"Training"}`)
-	s.look()
+	s.observe()
 	if r := s.report(); r.FirstStep == nil || *r.FirstStep != 201 {
 		t.Errorf("%+v", r)
 	}
 }
 
-func TestStatusOfAnyKindIsSurvived(t *testing.T) {
-	s := newStage(t, nil)
-	for _, text := range []string{"", "\x00", strings.Repeat("a", 1<<20), `{"step":1e99}`, `{"step":-1}`, `[]`, `{"step":1,"x":1}`} {
+func TestInvalidStatus(t *testing.T) {
+	s := newObserverFixture(t, nil)
+	for _, text := range []string{"", "\x00", strings.Repeat("a", 1<<20), `{"step":1e99}`, `{"step":-1}`, `[]`,
+		`{"step":1,"x":1}`} {
 		s.status(text)
-		s.look()
-		s.look()
+		s.observe()
+		s.observe()
 		if r := s.report(); r.Problem == "" || r.Step != 0 {
 			t.Errorf("%.20q: %+v", text, r)
 		}
@@ -91,17 +96,18 @@ func TestStatusOfAnyKindIsSurvived(t *testing.T) {
 	}
 	os.Remove(s.opts.statusFile)
 	os.Mkdir(s.opts.statusFile, 0o755)
-	s.look()
+	s.observe()
 	if r := s.report(); !strings.Contains(r.Problem, "no file") && !strings.Contains(r.Problem, "status file") {
 		t.Errorf("%+v", r)
 	}
 }
 
-// TestClockJumps: whatever the clock says, the step decides, and what is reported can be read.
+// TestClockJumps: whatever the clock says, the step decides, and the report stays valid.
 func TestClockJumps(t *testing.T) {
-	s := newStage(t, nil)
+	s := newObserverFixture(t, nil)
 	times := []time.Time{
-		time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
+		time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC),
+		time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 		time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC),
 	}
 	for i, now := range times {
@@ -109,7 +115,7 @@ func TestClockJumps(t *testing.T) {
 		step := int64(100 * (i + 1))
 		save(s.opts.dir, step, "x")
 		os.Chtimes(filepath.Join(s.opts.dir, fmt.Sprintf("step-%d", step)), now, now)
-		s.look()
+		s.observe()
 		r := s.report()
 		if r.Checkpoint == nil || r.Checkpoint.Step != step {
 			t.Fatalf("at %s: %+v", now, r.Checkpoint)
@@ -120,90 +126,97 @@ func TestClockJumps(t *testing.T) {
 	}
 }
 
-func TestASaveIsTimedAndTornOnesAreNamed(t *testing.T) {
-	s := newStage(t, nil)
+func TestSavesAreTimedAndTornCheckpointsNamed(t *testing.T) {
+	s := newObserverFixture(t, nil)
 	save(s.opts.dir, 100, "x")
-	s.look()
+	s.observe()
 	at := filepath.Join(s.opts.dir, "step-200")
 	save(s.opts.dir, 200, "xyz")
 	os.Remove(filepath.Join(at, "model.pt"))
 	s.c.jump(s.c.Now().Add(time.Minute))
-	s.look()
-	if r := s.report(); r.Checkpoint.Step != 100 || len(r.PassedOver) != 1 || r.PassedOver[0].URI != "pvc://claim/bert/attempt-2/step-200" || r.PassedOver[0].Why != "model.pt is missing" {
+	s.observe()
+	if r := s.report(); r.Checkpoint.Step != 100 || len(r.PassedOver) != 1 ||
+		r.PassedOver[0].URI != "pvc://claim/bert/attempt-2/step-200" ||
+		r.PassedOver[0].Why != "model.pt is missing" {
 		t.Fatalf("%+v", r)
 	}
 	s.c.jump(s.c.Now().Add(41 * time.Second))
 	writeFile(t, filepath.Join(at, "model.pt"), "xyz")
-	s.look()
-	if r := s.report(); r.Checkpoint.Step != 200 || r.Checkpoint.DurationSeconds != 41 || r.Checkpoint.Bytes == 0 || len(r.PassedOver) != 0 {
+	s.observe()
+	if r := s.report(); r.Checkpoint.Step != 200 || r.Checkpoint.DurationSeconds != 41 ||
+		r.Checkpoint.Bytes == 0 || len(r.PassedOver) != 0 {
 		t.Errorf("%+v", r.Checkpoint)
 	}
 	select {
-	case <-s.view.news:
+	case <-s.state.news:
 	default:
 		t.Error("a commit is not told at once")
 	}
 }
 
-func TestObjectStoresAreBelievedWithinTheirPlace(t *testing.T) {
+func TestObjectStoreCommitsMustLieBelowTheJobsURI(t *testing.T) {
 	uri, _ := checkpoint.ParseURI("s3://bucket/bert")
-	s := newStage(t, func(o *options) { o.object, o.dir, o.base, o.uri = true, "", "", &uri })
+	s := newObserverFixture(t, func(o *options) { o.objectStore, o.dir, o.base, o.uri = true, "", "", &uri })
 	for text, want := range map[string]string{
-		"s3://bucket/other/step-1": "does not lie under", "s3://key:pw@bucket/bert/a": "credentials", "file:///a": "scheme", "s3://bucket/bert/../x": "..", "": "no scheme",
+		"s3://bucket/other/step-1": "does not lie under", "s3://key:pw@bucket/bert/a": "credentials",
+		"file:///a": "scheme", "s3://bucket/bert/../x": "..", "": "no scheme",
 	} {
 		s.status(`{"step":5,"checkpoint":{"state":"Committed","step":5,"uri":"` + text + `"}}`)
-		s.look()
+		s.observe()
 		if r := s.report(); r.Checkpoint != nil || !strings.Contains(r.Problem, want) {
 			t.Errorf("%q: %+v", text, r)
 		}
 	}
 	s.status(`{"step":5,"checkpoint":{"state":"Saving","step":5,"uri":"s3://bucket/bert/step-5"}}`)
-	s.look()
+	s.observe()
 	if r := s.report(); r.Checkpoint != nil {
 		t.Errorf("a save under way is no commit: %+v", r)
 	}
 	s.status(`{"step":5,"checkpoint":{"state":"Committed","step":5,"uri":"s3://bucket/bert/step-5"}}`)
-	s.look()
+	s.observe()
 	s.status(`{"step":6,"checkpoint":{"state":"Committed","step":3,"uri":"s3://bucket/bert/step-3"}}`)
-	s.look()
-	if r := s.report(); r.Checkpoint == nil || r.Checkpoint.Step != 5 || r.Layout != checkpoint.LayoutReported || r.Problem != "" {
+	s.observe()
+	if r := s.report(); r.Checkpoint == nil || r.Checkpoint.Step != 5 ||
+		r.Layout != checkpoint.LayoutReported || r.Problem != "" {
 		t.Errorf("%+v", r)
 	}
 }
 
-func TestLinksLeadNowhere(t *testing.T) {
-	s := newStage(t, nil)
+func TestLinksAreNotFollowedOutOfTheVolume(t *testing.T) {
+	s := newObserverFixture(t, nil)
 	outside := filepath.Join(t.TempDir(), "elsewhere")
 	save(outside, 900, "x")
 	os.MkdirAll(s.opts.dir, 0o755)
 	if err := os.Symlink(filepath.Join(outside, "step-900"), filepath.Join(s.opts.dir, "step-900")); err != nil {
 		t.Fatal(err)
 	}
-	s.look()
+	s.observe()
 	if r := s.report(); r.Checkpoint != nil {
 		t.Errorf("a link was followed out of the volume: %+v", r.Checkpoint)
 	}
 }
 
 func TestRetention(t *testing.T) {
-	s := newStage(t, func(o *options) { o.keepLast, o.pinned = 2, filepath.Join(o.base, "attempt-1", "step-20") })
+	s := newObserverFixture(t, func(o *options) {
+		o.keepLast, o.pinned = 2, filepath.Join(o.base, "attempt-1", "step-20")
+	})
 	old := filepath.Join(s.opts.base, "attempt-1")
 	for _, step := range []int64{10, 20, 30} {
 		save(old, step, "x")
 	}
 	save(old, 15, "x")
 	os.Remove(filepath.Join(old, "step-15", "model.pt")) // torn, of an attempt that is gone
-	os.MkdirAll(filepath.Join(s.opts.dir, doomed+"step-5", "d"), 0o755)
+	os.MkdirAll(filepath.Join(s.opts.dir, deletingPrefix+"step-5", "d"), 0o755)
 	precious := filepath.Join(t.TempDir(), "precious")
 	writeFile(t, precious, "x")
 	os.Symlink(filepath.Dir(precious), filepath.Join(old, "step-10", "link"))
 	for _, step := range []int64{40, 50} {
 		save(s.opts.dir, step, "x")
-		s.look()
+		s.observe()
 	}
 	save(s.opts.dir, 45, "x")
 	os.Remove(filepath.Join(s.opts.dir, "step-45", "model.pt")) // torn, or being written
-	s.look()
+	s.observe()
 	var left []string
 	for _, d := range []string{old, s.opts.dir} {
 		entries, err := os.ReadDir(d)
@@ -223,20 +236,21 @@ func TestRetention(t *testing.T) {
 }
 
 func TestRetentionStopsWhenItCannotSeeThePinnedOne(t *testing.T) {
-	s := newStage(t, func(o *options) { o.keepLast, o.pinned = 1, "/elsewhere/step-10" })
+	s := newObserverFixture(t, func(o *options) { o.keepLast, o.pinned = 1, "/elsewhere/step-10" })
 	save(s.opts.dir, 10, "x")
 	save(s.opts.dir, 20, "x")
-	s.look()
-	if !exists(filepath.Join(s.opts.dir, "step-10")) || !strings.Contains(s.report().Problem, "deleting nothing") {
+	s.observe()
+	if !exists(filepath.Join(s.opts.dir, "step-10")) ||
+		!strings.Contains(s.report().Problem, "deleting nothing") {
 		t.Errorf("%+v", s.report())
 	}
 }
 
 func TestNothingIsDeletedUnasked(t *testing.T) {
-	s := newStage(t, nil)
+	s := newObserverFixture(t, nil)
 	for _, step := range []int64{10, 20, 30} {
 		save(s.opts.dir, step, "x")
-		s.look()
+		s.observe()
 	}
 	if entries, _ := os.ReadDir(s.opts.dir); len(entries) != 3 {
 		t.Errorf("left: %v", entries)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"log"
 	"syscall"
 
@@ -9,56 +8,51 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/reportclient"
 )
 
-// newReporter posts what the view holds and hands the operator's commands to the trainer, which notify sends a signal where it wants one.
+// newReporter reports the state, and hands the operator's commands to the trainer. notify sends the
+// trainer a signal with each command, if it wants one.
 //
-// Trouble with the server is told the log alone: the server that would read of it is there again by then, and the operator does not
-// believe a last word that has a problem: it would search a volume that is well.
-func newReporter(o *options, v *view, c clock, l *log.Logger, notify func(syscall.Signal)) *reportclient.Reporter {
+// Errors of the server are only logged. They are no problem of the state: by the time the server could
+// read of them they are over, and a termination message with a problem makes the operator search the
+// volume.
+func newReporter(o *options, s *state, c clock, l *log.Logger,
+	notify func(syscall.Signal)) *reportclient.Reporter {
 	return &reportclient.Reporter{
-		Post: o.server.client().Post, View: func() checkpoint.Report { return v.report(o.attempt) }, News: v.news, After: c.After,
-		Take: func(c checkpoint.Command) error { return take(o, v, l, notify, c) },
-		Trouble: func(err error) {
+		Post:          o.server.client().Post,
+		Report:        func() checkpoint.Report { return s.report(o.attempt) },
+		HandleCommand: func(c checkpoint.Command) error { return deliver(o, s, l, notify, c) },
+		OnError: func(err error) {
 			if err != nil {
 				l.Printf("%v: trying again", err)
 			} else {
 				l.Printf("reports arrive again")
 			}
 		},
+		News:  s.news,
+		After: c.After,
 	}
 }
 
-// take a command and hand it to the trainer, once.
-func take(o *options, v *view, l *log.Logger, notify func(syscall.Signal), c checkpoint.Command) error {
-	v.mu.Lock()
-	known := v.delivered == c.ID
-	v.mu.Unlock()
-	if known {
+// deliver hands a command to the trainer once, although every answer repeats it.
+func deliver(o *options, s *state, l *log.Logger, notify func(syscall.Signal), c checkpoint.Command) error {
+	s.mu.Lock()
+	delivered := s.deliveredID == c.ID
+	s.mu.Unlock()
+	if delivered {
 		return nil
 	}
 	if err := writeCommand(o.commandFile, c); err != nil {
-		if v.problem("command file", err.Error()) {
+		if s.setProblem("command file", err.Error()) {
 			l.Printf("handing %s over: %v", c.Command, err)
 		}
 		return err
 	}
-	v.problem("command file", "")
+	s.setProblem("command file", "")
 	l.Printf("asked the trainer for %s", c.Command)
-	v.mu.Lock()
-	v.delivered = c.ID
-	v.mu.Unlock()
+	s.mu.Lock()
+	s.deliveredID = c.ID
+	s.mu.Unlock()
 	if o.checkpointSignal != 0 {
 		notify(o.checkpointSignal)
 	}
 	return nil
-}
-
-func writeCommand(path string, c checkpoint.Command) error {
-	if path == "" {
-		return errors.New("the trainer has no command file: set $" + checkpoint.EnvCommandFile)
-	}
-	data, err := checkpoint.Encode(c)
-	if err != nil {
-		return err
-	}
-	return replaceBytes(path, data)
 }

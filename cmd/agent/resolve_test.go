@@ -14,7 +14,7 @@ import (
 func resolve(t *testing.T, args ...string) (int, *checkpoint.Report, string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	code := command(append([]string{"resolve"}, args...), &out, &errs)
+	code := dispatch(append([]string{"resolve"}, args...), os.Getenv, &out, &errs)
 	if out.Len() == 0 {
 		return code, nil, errs.String()
 	}
@@ -32,19 +32,24 @@ func TestResolve(t *testing.T) {
 	save(filepath.Join(two, "attempt-2"), 300, "x")
 	os.Remove(filepath.Join(two, "attempt-2/step-300/model.pt"))
 	word := filepath.Join(t.TempDir(), "termination")
-	op := newOperator(t, func(checkpoint.Report) checkpoint.Answer { return checkpoint.Answer{Command: checkpoint.CommandNone} })
+	op := newOperator(t, noCommand)
 	dir := t.TempDir()
-	code, r, errs := resolve(t, "--volume", one+"=pvc://claim/bert", "--volume", two+"=pvc://other/bert", "--attempt", "3", "--termination-log", word,
-		"--report-url", op.URL, "--token-file", writeFile(t, filepath.Join(dir, "token"), "t"), "--ca-file", writeFile(t, filepath.Join(dir, "ca"), caOf(op.Server)))
-	if code != 0 || r.Phase != checkpoint.PhaseResolved || r.Attempt != 3 || r.Checkpoint == nil || r.Checkpoint.URI != "pvc://claim/bert/attempt-2/step-200" ||
+	code, r, errs := resolve(t, "--volume", one+"=pvc://claim/bert", "--volume", two+"=pvc://other/bert",
+		"--attempt", "3", "--termination-log", word,
+		"--report-url", op.URL, "--token-file", writeFile(t, filepath.Join(dir, "token"), "t"), "--ca-file",
+		writeFile(t, filepath.Join(dir, "ca"), caOf(op.Server)))
+	if code != 0 || r.Phase != checkpoint.PhaseResolved || r.Attempt != 3 || r.Checkpoint == nil ||
+		r.Checkpoint.URI != "pvc://claim/bert/attempt-2/step-200" ||
 		len(r.PassedOver) != 1 || r.PassedOver[0].URI != "pvc://other/bert/attempt-2/step-300" {
 		t.Errorf("code %d, %+v, %s", code, r, errs)
 	}
 	left, err := checkpoint.ParseTermination([]byte(read(t, word)))
-	if err != nil || left.Reason != checkpoint.ExitResolved || left.Checkpoint.Step != 200 || len(left.PassedOver) != 1 {
+	if err != nil || left.Reason != checkpoint.ExitResolved || left.Checkpoint.Step != 200 ||
+		len(left.PassedOver) != 1 {
 		t.Errorf("%+v, %v", left, err)
 	}
-	if got := op.last(); got.Phase != checkpoint.PhaseResolved || got.Checkpoint == nil || got.Checkpoint.Step != 200 {
+	if got := op.last(); got.Phase != checkpoint.PhaseResolved || got.Checkpoint == nil ||
+		got.Checkpoint.Step != 200 {
 		t.Errorf("posted %+v", got)
 	}
 }
@@ -53,22 +58,27 @@ func TestResolveComparesSums(t *testing.T) {
 	dir := t.TempDir()
 	save(dir, 100, "x")
 	save(dir, 200, "x")
-	m := checkpoint.Manifest{Version: 1, Step: 200, Files: []checkpoint.File{{Name: "model.pt", Size: 1, SHA256: hex.EncodeToString(make([]byte, 32))}}}
+	m := checkpoint.Manifest{Version: 1, Step: 200,
+		Files: []checkpoint.File{{Name: "model.pt", Size: 1, SHA256: hex.EncodeToString(make([]byte, 32))}}}
 	data, _ := checkpoint.Encode(m)
 	writeFile(t, filepath.Join(dir, "step-200", checkpoint.ManifestName), string(data))
-	if _, r, _ := resolve(t, "--volume", dir, "--termination-log", ""); r.Checkpoint.Step != 100 || len(r.PassedOver) != 1 {
+	if _, r, _ := resolve(t, "--volume", dir, "--termination-log", ""); r.Checkpoint.Step != 100 ||
+		len(r.PassedOver) != 1 {
 		t.Errorf("%+v", r)
 	}
-	if _, r, _ := resolve(t, "--volume", dir, "--termination-log", "", "--sums=false"); r.Checkpoint.Step != 200 {
+	if _, r, _ := resolve(t, "--volume", dir, "--termination-log", "",
+		"--sums=false"); r.Checkpoint.Step != 200 {
 		t.Errorf("%+v", r)
 	}
 }
 
-func TestResolveSaysWhenThereIsNone(t *testing.T) {
-	if code, r, errs := resolve(t, "--volume", t.TempDir(), "--termination-log", ""); code != 0 || r == nil || r.Checkpoint != nil {
+func TestResolveWithoutCheckpoint(t *testing.T) {
+	if code, r, errs := resolve(t, "--volume", t.TempDir(), "--termination-log", ""); code != 0 || r == nil ||
+		r.Checkpoint != nil {
 		t.Errorf("an empty volume is a result: %d, %+v, %s", code, r, errs)
 	}
-	if code, r, errs := resolve(t, "--volume", filepath.Join(t.TempDir(), "bert-0a1b2c3d"), "--termination-log", ""); code != 0 || r == nil || r.Checkpoint != nil {
+	if code, r, errs := resolve(t, "--volume", filepath.Join(t.TempDir(), "bert-0a1b2c3d"),
+		"--termination-log", ""); code != 0 || r == nil || r.Checkpoint != nil {
 		t.Errorf("a directory that no trainer has made yet is empty: %d, %+v, %s", code, r, errs)
 	}
 	word := filepath.Join(t.TempDir(), "termination")
@@ -76,12 +86,13 @@ func TestResolveSaysWhenThereIsNone(t *testing.T) {
 	if code != 1 || r != nil || !strings.Contains(errs, "/no/such/volume") {
 		t.Errorf("a volume that is not there is none: %d, %+v, %s", code, r, errs)
 	}
-	if left, err := checkpoint.ParseTermination([]byte(read(t, word))); err != nil || left.Reason != checkpoint.ExitFailed || left.Problem == "" {
+	if left, err := checkpoint.ParseTermination([]byte(read(t, word))); err != nil ||
+		left.Reason != checkpoint.ExitFailed || left.Problem == "" {
 		t.Errorf("%+v, %v", left, err)
 	}
 }
 
-func TestOptionsThatAreRefused(t *testing.T) {
+func TestInvalidOptions(t *testing.T) {
 	env := func(string) string { return "" }
 	for want, args := range map[string][]string{
 		"no command":     {},
@@ -101,11 +112,13 @@ func TestOptionsThatAreRefused(t *testing.T) {
 	}
 }
 
-func TestTheLastWordFits(t *testing.T) {
+func TestTerminationMessageIsBounded(t *testing.T) {
 	long := strings.Repeat("é\x00\xff<", 3000)
-	word := checkpoint.Termination{Reason: checkpoint.ExitSignaled, ExitCode: 139, Problem: checkpoint.Printable(long, 512), Log: long[len(long)-tailBytes:]}
+	word := checkpoint.Termination{Reason: checkpoint.ExitSignaled, ExitCode: 139,
+		Problem: checkpoint.Printable(long, 512), Log: long[len(long)-tailBytes:]}
 	for range 8 {
-		word.PassedOver = append(word.PassedOver, checkpoint.Passed{URI: strings.Repeat("a", 1024), Why: strings.Repeat("b", 256)})
+		word.PassedOver = append(word.PassedOver, checkpoint.Passed{URI: strings.Repeat("a", 1024),
+			Why: strings.Repeat("b", 256)})
 	}
 	path := filepath.Join(t.TempDir(), "termination")
 	if err := writeTermination(path, word); err != nil {
@@ -113,15 +126,18 @@ func TestTheLastWordFits(t *testing.T) {
 	}
 	data := read(t, path)
 	got, err := checkpoint.ParseTermination([]byte(data))
-	if err != nil || len(data) > checkpoint.MaxTerminationBytes || got.ExitCode != 139 || len(got.PassedOver) == 0 {
+	if err != nil || len(data) > checkpoint.MaxTerminationBytes || got.ExitCode != 139 ||
+		len(got.PassedOver) == 0 {
 		t.Errorf("%d bytes, %+v, %v", len(data), got, err)
 	}
-	// What the trainer left there itself is kept.
+	// What the trainer wrote there itself is kept.
 	writeFile(t, path, "CUDA error: out of memory")
-	if err := writeTermination(path, checkpoint.Termination{Reason: checkpoint.ExitExited, ExitCode: 1, Log: "tail"}); err != nil {
+	if err := writeTermination(path, checkpoint.Termination{Reason: checkpoint.ExitExited, ExitCode: 1,
+		Log: "tail"}); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := checkpoint.ParseTermination([]byte(read(t, path))); err != nil || got.Log != "CUDA error: out of memory" {
+	if got, err := checkpoint.ParseTermination([]byte(read(t, path))); err != nil ||
+		got.Log != "CUDA error: out of memory" {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -11,22 +10,22 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 )
 
-// doomed is what a checkpoint is called while it is deleted: hidden, so that half of it is never taken for a whole one.
-const doomed = ".trainingjob-deleting-"
+// deletingPrefix hides a checkpoint while it is deleted, so that what is left of it is never taken for a
+// whole one.
+const deletingPrefix = ".trainingjob-deleting-"
 
-// retain deletes what checkpoint.Retain names, over all attempts.
-func retain(root *os.Root, o *options) error {
-	found, err := checkpoint.Scan(root.FS(), ".", checkpoint.Options{JobUID: o.jobUID})
+// maxSweepDepth bounds the directories that sweep descends into.
+const maxSweepDepth = 6
+
+// retain deletes the checkpoints that checkpoint.Retain names, over all attempts of the job.
+func retain(root *os.Root, jobUID string, keep checkpoint.Keep) error {
+	found, err := checkpoint.Scan(root.FS(), ".", checkpoint.Options{JobUID: jobUID})
 	if err != nil {
 		return err
 	}
-	keep := checkpoint.Keep{Last: o.keepLast, Pinned: o.pinnedPath(), Attempt: o.attempt}
-	if o.pinned != "" && keep.Pinned == "" {
-		return fmt.Errorf("deleting nothing: the resume point %s does not lie under %s", checkpoint.Printable(o.pinned, 100), o.base)
-	}
 	var errs []error
 	for _, f := range checkpoint.Retain(found, keep) {
-		hidden := path.Join(path.Dir(f.Path), doomed+path.Base(f.Path))
+		hidden := path.Join(path.Dir(f.Path), deletingPrefix+path.Base(f.Path))
 		if err := root.Rename(f.Path, hidden); err != nil {
 			errs = append(errs, err)
 		}
@@ -34,7 +33,7 @@ func retain(root *os.Root, o *options) error {
 	return errors.Join(append(errs, sweep(root))...)
 }
 
-// sweep removes what is doomed, also what an agent before this one left half deleted.
+// sweep removes the hidden checkpoints, also those that an earlier agent left half deleted.
 func sweep(root *os.Root) error {
 	var errs []error
 	err := fs.WalkDir(root.FS(), ".", func(p string, e fs.DirEntry, err error) error {
@@ -45,10 +44,10 @@ func sweep(root *os.Root) error {
 			return err
 		case !e.IsDir():
 			return nil
-		case strings.HasPrefix(e.Name(), doomed):
+		case strings.HasPrefix(e.Name(), deletingPrefix):
 			errs = append(errs, root.RemoveAll(p))
 			return fs.SkipDir
-		case strings.Count(p, "/") >= 6:
+		case strings.Count(p, "/") >= maxSweepDepth:
 			return fs.SkipDir
 		}
 		return nil

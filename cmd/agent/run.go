@@ -17,22 +17,24 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/reportclient"
 )
 
-// lastLook bounds the look at the volume after the trainer's end, as reportclient.LastTimeout does the report after that. The pod's grace
-// must be longer than the trainer's by their sum.
-const lastLook = 3 * time.Second
+// lastObserveTimeout bounds the look at the volume after the trainer's end; reportclient.LastTimeout
+// bounds the report after that. The pod's grace period must exceed the trainer's by the sum of both.
+const lastObserveTimeout = 3 * time.Second
 
-// forwarded signals. Those that ask for the end may go to the group, see options.signalGroup; the others never do, for a process
-// that has no handler dies of them. SIGURG is Go's own; SIGCHLD is ours.
+// forwarded signals. Those that end a process may go to the trainer's group (options.signalGroup). The
+// others never do, because a process without a handler dies of them. SIGURG is used by Go's runtime, and
+// SIGCHLD by the agent.
 var forwarded = []os.Signal{
-	syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH, syscall.SIGCONT,
+	syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP,
+	syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH, syscall.SIGCONT,
 }
 
-func asksForTheEnd(s syscall.Signal) bool {
+func endsProcess(s syscall.Signal) bool {
 	return s == syscall.SIGTERM || s == syscall.SIGINT || s == syscall.SIGQUIT || s == syscall.SIGHUP
 }
 
-func runCommand(args []string, stderr io.Writer) int {
-	o, err := parseRun(args, getenv, stderr)
+func runCommand(args []string, env func(string) string, stderr io.Writer) int {
+	o, err := parseRun(args, env, stderr)
 	if errors.Is(err, flag.ErrHelp) {
 		return 0
 	}
@@ -40,29 +42,31 @@ func runCommand(args []string, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "agent:", err)
 		return 2
 	}
-	a := &agent{opts: o, clock: wallClock{}, stderr: stderr, log: log.New(stderr, "agent: ", 0)}
-	return a.run()
+	r := &runner{opts: o, clock: wallClock{}, stderr: stderr, log: log.New(stderr, "agent: ", 0)}
+	return r.run()
 }
 
-// agent runs one trainer.
-type agent struct {
+// runner runs one trainer.
+type runner struct {
 	opts   *options
 	clock  clock
 	stderr io.Writer
 	log    *log.Logger
 
-	view    *view
-	trainer *process
-	killed  bool
+	state   *state
+	trainer *trainer
+	// killed: the trainer was killed after its grace period.
+	killed bool
 }
 
 // run returns the trainer's exit code.
-func (a *agent) run() int {
+func (r *runner) run() int {
 	becomeSubreaper()
-	a.view = newView()
-	a.clean()
-	// Before the start, else a signal or an early end is missed. SIGPIPE is caught so that a closed log does not end us; the
-	// trainer gets its default back, as with every caught signal.
+	r.state = newState()
+	r.removeOldFiles()
+	// The handlers come before the start: otherwise a signal or an early end is missed. SIGPIPE is caught so
+	// that a closed log does not end the agent. The trainer inherits the default handling of all caught
+	// signals.
 	signals, children, pipe := make(chan os.Signal, 16), make(chan os.Signal, 1), make(chan os.Signal, 1)
 	signal.Notify(signals, forwarded...)
 	signal.Notify(children, syscall.SIGCHLD)
@@ -70,127 +74,129 @@ func (a *agent) run() int {
 	defer signal.Stop(signals)
 	defer signal.Stop(children)
 
-	end, err := a.start()
+	stderr, err := r.start()
 	if err != nil {
-		return a.notStarted(err)
+		return r.notStarted(err)
 	}
-	finish := a.watch()
-	a.supervise(signals, children)
-	a.trainer.killRest()
-	log := end.last(a.clock)
+	finish := r.observeAndReport()
+	r.supervise(signals, children)
+	r.trainer.killGroup()
+	log := stderr.last(r.clock)
 	finish()
-	word := lastWord(a.view, a.opts, a.trainer.wait, a.killed, log)
-	if err := writeTermination(a.opts.terminationLog, word); err != nil {
-		a.log.Print(err)
+	t := terminationOf(r.state, r.opts.attempt, r.trainer.wait, r.killed, log)
+	if err := writeTermination(r.opts.terminationLog, t); err != nil {
+		r.log.Print(err)
 	}
-	a.log.Printf("the trainer ended: %s, exit code %d", word.Reason, word.ExitCode)
-	return int(word.ExitCode)
+	r.log.Printf("the trainer ended: %s, exit code %d", t.Reason, t.ExitCode)
+	return int(t.ExitCode)
 }
 
-// clean takes away what a container before this one left in a shared volume: an old status would be taken for this trainer's,
-// an old command be carried out again.
-func (a *agent) clean() {
-	for _, path := range []string{a.opts.statusFile, a.opts.commandFile} {
+// removeOldFiles removes what an earlier container left in a shared volume: its status would be taken for
+// this trainer's, and its command would be carried out again.
+func (r *runner) removeOldFiles() {
+	for _, path := range []string{r.opts.statusFile, r.opts.commandFile} {
 		if info, err := os.Lstat(path); path != "" && err == nil && info.Mode().IsRegular() {
 			if err := os.Remove(path); err != nil {
-				a.log.Printf("removing what an earlier run left: %v", err)
+				r.log.Printf("removing what an earlier run left: %v", err)
 			}
 		}
 	}
 }
 
-func (a *agent) start() (*tail, error) {
-	end, w, err := follow(a.stderr)
+func (r *runner) start() (*stderrTail, error) {
+	tail, w, err := teeStderr(r.stderr)
 	if err != nil {
 		return nil, &startError{126, err}
 	}
 	defer w.Close()
-	a.trainer, err = start(a.opts.command, w)
-	return end, err
+	r.trainer, err = startTrainer(r.opts.command, w)
+	return tail, err
 }
 
-func (a *agent) notStarted(err error) int {
-	a.log.Print(err)
+func (r *runner) notStarted(err error) int {
+	r.log.Print(err)
 	code := 126
-	var se *startError
-	if errors.As(err, &se) {
-		code = se.code
+	var failed *startError
+	if errors.As(err, &failed) {
+		code = failed.code
 	}
-	word := checkpoint.Termination{
-		Reason: checkpoint.ExitStartFailed, ExitCode: int32(code), Attempt: a.opts.attempt, Problem: checkpoint.Printable(err.Error(), 512),
+	t := checkpoint.Termination{
+		Reason: checkpoint.ExitStartFailed, ExitCode: int32(code), Attempt: r.opts.attempt,
+		Problem: checkpoint.Printable(err.Error(), 512),
 	}
-	if err := writeTermination(a.opts.terminationLog, word); err != nil {
-		a.log.Print(err)
+	if err := writeTermination(r.opts.terminationLog, t); err != nil {
+		r.log.Print(err)
 	}
 	return code
 }
 
-// watch starts those who look and report. What it returns stops them: one last look, one last report, each bounded, for a volume or a
-// server that hangs must not keep the pod.
-func (a *agent) watch() (finish func()) {
-	o := newObserver(a.opts, a.view, a.clock, a.log)
-	stopLooking, looked := make(chan struct{}), make(chan struct{})
+// observeAndReport starts the observer and the reporter. finish stops them after one last look and one
+// last report. Each of these is bounded: a volume or a server that hangs must not keep the pod.
+func (r *runner) observeAndReport() (finish func()) {
+	o := newObserver(r.opts, r.state, r.clock, r.log)
+	stopObserving, observed := make(chan struct{}), make(chan struct{})
 	go func() {
-		defer close(looked)
-		o.follow(stopLooking)
+		defer close(observed)
+		o.run(stopObserving)
 	}()
-	var r *reportclient.Reporter
+	var reporter *reportclient.Reporter
 	var reports sync.WaitGroup
 	ctx, stopReporting := context.WithCancel(context.Background())
-	if a.opts.server.url != "" && a.opts.rank == 0 {
-		r = newReporter(a.opts, a.view, a.clock, a.log, func(s syscall.Signal) { a.trainer.signal(s, false) })
-		reports.Go(func() { r.Follow(ctx) })
+	if r.opts.server.url != "" && r.opts.rank == 0 {
+		notify := func(s syscall.Signal) { r.trainer.signal(s, false) }
+		reporter = newReporter(r.opts, r.state, r.clock, r.log, notify)
+		reports.Go(func() { reporter.Run(ctx) })
 	}
 	return func() {
-		close(stopLooking)
+		close(stopObserving)
 		select {
-		case <-looked:
-		case <-a.clock.After(lastLook):
-			a.view.problem("last look", "the volume did not answer in time")
+		case <-observed:
+		case <-r.clock.After(lastObserveTimeout):
+			r.state.setProblem("last look", "the volume did not answer in time")
 		}
 		stopReporting()
 		reports.Wait() // posts end with the context
-		if r != nil {
-			if err := r.Last(context.Background()); err != nil {
-				a.log.Printf("the last report was not taken: %v", err)
+		if reporter != nil {
+			if err := reporter.PostLast(context.Background()); err != nil {
+				r.log.Printf("the last report was not taken: %v", err)
 			}
 		}
 	}
 }
 
-// supervise passes signals on and reaps until the trainer has ended.
-func (a *agent) supervise(signals, children <-chan os.Signal) {
+// supervise forwards signals and reaps children until the trainer has ended.
+func (r *runner) supervise(signals, children <-chan os.Signal) {
 	var grace <-chan time.Time
-	for !a.trainer.reap() {
+	for !r.trainer.reap() {
 		select {
 		case <-children:
 		case s := <-signals:
 			sig := s.(syscall.Signal)
-			a.trainer.signal(sig, a.opts.signalGroup && asksForTheEnd(sig))
+			r.trainer.signal(sig, r.opts.signalGroup && endsProcess(sig))
 			if sig == syscall.SIGTERM && grace == nil {
-				grace = a.clock.After(a.opts.grace)
-				go a.askToExit() // the disk may hang
+				grace = r.clock.After(r.opts.grace)
+				go r.askToExit() // in the background: the disk may hang
 			}
 		case <-grace:
-			a.log.Printf("the trainer still runs %s after SIGTERM: killing it", a.opts.grace)
-			a.killed = true
-			a.trainer.signal(syscall.SIGKILL, true)
+			r.log.Printf("the trainer still runs %s after SIGTERM: killing it", r.opts.grace)
+			r.killed = true
+			r.trainer.signal(syscall.SIGKILL, true)
 			grace = nil
 		}
 	}
 }
 
-// askToExit tells trainers that look at the command file, and not at signals, that they are about to end.
-func (a *agent) askToExit() {
-	if a.opts.commandFile == "" {
+// askToExit writes the command file, for trainers that do not handle signals.
+func (r *runner) askToExit() {
+	if r.opts.commandFile == "" {
 		return
 	}
 	c := checkpoint.Command{Command: checkpoint.CommandCheckpointAndExit, ID: "sigterm"}
-	if at := a.clock.Now().Add(a.opts.grace).UTC().Truncate(time.Second); at.Year() >= 2000 && at.Year() < 2200 {
+	if at := r.clock.Now().Add(r.opts.grace).UTC().Truncate(time.Second); plausible(at) {
 		c.Deadline = &at
 	}
-	if err := writeCommand(a.opts.commandFile, c); err != nil {
-		a.view.problem("command file", err.Error())
-		a.log.Print(err)
+	if err := writeCommand(r.opts.commandFile, c); err != nil {
+		r.state.setProblem("command file", err.Error())
+		r.log.Print(err)
 	}
 }

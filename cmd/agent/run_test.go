@@ -39,7 +39,8 @@ func TestExitCodes(t *testing.T) {
 			t.Parallel()
 			p := startPod(t, nil, tc.command...)
 			code, word := p.end()
-			if code != tc.code || int(word.ExitCode) != tc.code || word.Reason != tc.reason || word.Signal != tc.signal ||
+			if code != tc.code || int(word.ExitCode) != tc.code || word.Reason != tc.reason ||
+				word.Signal != tc.signal ||
 				!strings.Contains(word.Log, tc.log) || word.Attempt != 2 {
 				t.Errorf("code %d, %+v\n%s", code, word, p.out)
 			}
@@ -64,7 +65,8 @@ func TestSignalsReachTheTrainer(t *testing.T) {
 
 func TestSIGTERMIsAlsoACommand(t *testing.T) {
 	p := startPod(t, nil, trains("trains")...)
-	eventually(t, "the trainer trains", func() bool { return exists(p.file("ckpt/attempt-2/step-100/" + checkpoint.ManifestName)) })
+	eventually(t, "the trainer trains",
+		func() bool { return exists(p.file("ckpt/attempt-2/step-100/" + checkpoint.ManifestName)) })
 	// This trainer has no handler: SIGTERM ends it. The command is there for those that have one.
 	p.cmd.Process.Signal(syscall.SIGTERM)
 	code, word := p.end()
@@ -79,7 +81,8 @@ func TestGraceEnds(t *testing.T) {
 	p.cmd.Process.Signal(syscall.SIGTERM)
 	eventually(t, "it is asked to save", func() bool { return exists(p.file("command.json")) })
 	data, _ := os.ReadFile(p.file("command.json"))
-	if c, err := checkpoint.ParseCommand(data); err != nil || c.Command != checkpoint.CommandCheckpointAndExit || c.Deadline == nil {
+	if c, err := checkpoint.ParseCommand(data); err != nil ||
+		c.Command != checkpoint.CommandCheckpointAndExit || c.Deadline == nil {
 		t.Errorf("%s: %v", data, err)
 	}
 	code, word := p.end()
@@ -99,7 +102,7 @@ func read(t *testing.T, path string) string {
 	return string(data)
 }
 
-// gone: not there, or dead and somebody else's to reap (in the test the agent is no longer there to do it).
+// gone reports whether a process has ended. It may be a zombie: once the agent has ended nobody reaps it.
 func gone(pid string) bool {
 	data, err := os.ReadFile("/proc/" + pid + "/stat")
 	return err != nil || strings.Contains(string(data), ") Z ")
@@ -112,25 +115,31 @@ func TestZombiesAreReaped(t *testing.T) {
 	p := startPod(t, nil, "sh", "-c", "mkfifo $TEST_DIR/fifo && exec "+os.Args[0]+" trainer 'leaves an orphan'")
 	eventually(t, "the trainer runs", func() bool { return exists(p.file("ready")) })
 	orphan := strings.TrimSpace(read(t, p.file("orphan")))
-	parent := strings.Fields(read(t, "/proc/"+orphan+"/stat")[strings.LastIndex(read(t, "/proc/"+orphan+"/stat"), ")")+1:])[1]
+	parent := strings.Fields(read(t,
+		"/proc/"+orphan+"/stat")[strings.LastIndex(read(t, "/proc/"+orphan+"/stat"), ")")+1:])[1]
 	if parent != strconv.Itoa(p.cmd.Process.Pid) {
 		t.Fatalf("the orphan's parent is %s, not the agent", parent)
 	}
 	if err := os.WriteFile(p.file("fifo"), []byte("end\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the orphan is reaped while the trainer runs", func() bool { return !exists("/proc/" + orphan) })
+	eventually(t, "the orphan is reaped while the trainer runs",
+		func() bool { return !exists("/proc/" + orphan) })
 	p.cmd.Process.Signal(syscall.SIGTERM)
 	p.end()
 }
 
-// operator is a report server with TLS.
+// operator is a report server with TLS that records the reports.
 type operator struct {
 	*httptest.Server
 	mu      sync.Mutex
 	reports []checkpoint.Report
 	tokens  []string
 	answer  func(checkpoint.Report) checkpoint.Answer
+}
+
+func noCommand(checkpoint.Report) checkpoint.Answer {
+	return checkpoint.Answer{Command: checkpoint.CommandNone}
 }
 
 func newOperator(t *testing.T, answer func(checkpoint.Report) checkpoint.Answer) *operator {
@@ -175,18 +184,20 @@ func writeFile(t *testing.T, path, text string) string {
 	return path
 }
 
-// TestTheWholeStory: a trainer saves, the operator hears of it and asks for one more and the end; the last report and the termination
-// message say so. It ends with what the agent's memory was.
-func TestTheWholeStory(t *testing.T) {
+// TestCheckpointAndExit: a trainer saves, the operator asks for one more checkpoint and the end, and the last
+// report and the termination message have both. The agent's memory stays within its bound.
+func TestCheckpointAndExit(t *testing.T) {
 	op := newOperator(t, func(r checkpoint.Report) checkpoint.Answer {
 		if r.Checkpoint != nil && r.Checkpoint.Step == 100 && r.Step == 101 {
-			return checkpoint.Answer{Command: checkpoint.CommandCheckpointAndExit, ID: "drain-1", MinIntervalSeconds: 1}
+			return checkpoint.Answer{Command: checkpoint.CommandCheckpointAndExit, ID: "drain-1",
+				MinIntervalSeconds: 1}
 		}
 		return checkpoint.Answer{Command: checkpoint.CommandNone, MinIntervalSeconds: 1}
 	})
 	dir := t.TempDir()
 	p := startPod(t, []string{
-		"--report-url", op.URL, "--token-file", writeFile(t, filepath.Join(dir, "token"), "secret-1\n"), "--ca-file", writeFile(t, filepath.Join(dir, "ca"), caOf(op.Server)),
+		"--report-url", op.URL, "--token-file", writeFile(t, filepath.Join(dir, "token"), "secret-1\n"),
+		"--ca-file", writeFile(t, filepath.Join(dir, "ca"), caOf(op.Server)),
 	}, trains("trains")...)
 	peak := 0
 	eventually(t, "the operator hears of the end", func() bool {
@@ -194,12 +205,15 @@ func TestTheWholeStory(t *testing.T) {
 		return op.last().Phase == checkpoint.PhaseCompleted
 	})
 	code, word := p.end()
-	if code != 0 || word.Reason != checkpoint.ExitCompleted || word.Checkpoint == nil || word.Checkpoint.URI != "pvc://claim/bert/attempt-2/step-200" {
+	if code != 0 || word.Reason != checkpoint.ExitCompleted || word.Checkpoint == nil ||
+		word.Checkpoint.URI != "pvc://claim/bert/attempt-2/step-200" {
 		t.Errorf("code %d, %+v\n%s", code, word, p.out)
 	}
 	r := op.last()
-	if r.Attempt != 2 || r.Step != 200 || *r.FirstStep != 101 || r.CommandID != "drain-1" || r.DeliveredID != "drain-1" || r.Layout != checkpoint.LayoutManifest ||
-		r.Checkpoint == nil || r.Checkpoint.Step != 200 || r.Checkpoint.State != checkpoint.SaveCommitted || r.Problem != "" {
+	if r.Attempt != 2 || r.Step != 200 || *r.FirstStep != 101 || r.CommandID != "drain-1" ||
+		r.DeliveredID != "drain-1" || r.Layout != checkpoint.LayoutManifest ||
+		r.Checkpoint == nil || r.Checkpoint.Step != 200 || r.Checkpoint.State != checkpoint.SaveCommitted ||
+		r.Problem != "" {
 		t.Errorf("the last report is %+v", r)
 	}
 	for _, token := range op.tokens {
@@ -233,7 +247,8 @@ func peakMemory(pid int) int {
 // TestTrainersAreNotHarmed: everything that the agent needs is broken, and the trainer does not notice.
 func TestTrainersAreNotHarmed(t *testing.T) {
 	p := startPod(t, []string{
-		"--report-url", "https://127.0.0.1:1/none", "--token-file", "/no/such/token", "--termination-log", "", "--dir", "/proc/self/fdinfo/none",
+		"--report-url", "https://127.0.0.1:1/none", "--token-file", "/no/such/token", "--termination-log", "",
+		"--dir", "/proc/self/fdinfo/none",
 		"--status-file", "/dev/zero", "--command-file", "/proc/none/command",
 	}, trains("exits 7")...)
 	<-p.done
@@ -243,10 +258,11 @@ func TestTrainersAreNotHarmed(t *testing.T) {
 }
 
 func TestOnlyRankZeroReports(t *testing.T) {
-	op := newOperator(t, func(checkpoint.Report) checkpoint.Answer { return checkpoint.Answer{Command: checkpoint.CommandNone} })
+	op := newOperator(t, noCommand)
 	dir := t.TempDir()
 	p := startPod(t, []string{
-		"--rank", "3", "--report-url", op.URL, "--token-file", writeFile(t, filepath.Join(dir, "token"), "t"), "--ca-file", writeFile(t, filepath.Join(dir, "ca"), caOf(op.Server)),
+		"--rank", "3", "--report-url", op.URL, "--token-file", writeFile(t, filepath.Join(dir, "token"), "t"),
+		"--ca-file", writeFile(t, filepath.Join(dir, "ca"), caOf(op.Server)),
 	}, trains("ends well")...)
 	if code, _ := p.end(); code != 0 || len(op.reports) != 0 {
 		t.Errorf("code %d, reports %+v", code, op.reports)

@@ -5,7 +5,8 @@ import (
 	"syscall"
 )
 
-// becomeSubreaper makes orphaned grandchildren ours to reap when we are not PID 1 (shareProcessNamespace, tests).
+// becomeSubreaper makes the agent the parent of orphaned grandchildren, for when it is not PID 1
+// (shareProcessNamespace, tests).
 func becomeSubreaper() {
 	const setChildSubreaper = 36 // PR_SET_CHILD_SUBREAPER, prctl(2)
 	if os.Getpid() != 1 {

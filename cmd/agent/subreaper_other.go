@@ -2,5 +2,5 @@
 
 package main
 
-// becomeSubreaper exists on Linux alone; elsewhere the agent only runs in tests.
+// becomeSubreaper does nothing: only Linux has subreapers, and elsewhere the agent only runs in tests.
 func becomeSubreaper() {}

@@ -13,16 +13,19 @@ import (
 
 const defaultTerminationLog = "/dev/termination-log"
 
-// lastWord is what the termination message says of a trainer that has ended.
-func lastWord(v *view, o *options, w syscall.WaitStatus, killed bool, log string) checkpoint.Termination {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+// terminationOf returns the termination message of a trainer that has ended.
+func terminationOf(
+	s *state, attempt int32, w syscall.WaitStatus, killed bool, stderr string,
+) checkpoint.Termination {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	t := checkpoint.Termination{
-		ExitCode: int32(exitCode(w)), Attempt: o.attempt, Checkpoint: v.commit, Layout: v.layout, PassedOver: v.passed, Problem: v.problemText(),
+		ExitCode: int32(exitCode(w)), Attempt: attempt, Checkpoint: s.commit, Layout: s.layout,
+		PassedOver: s.passedOver, Problem: s.problemText(),
 	}
-	if v.status != nil {
-		step := v.status.Step
-		t.Phase, t.Step = v.status.Phase, &step
+	if s.status != nil {
+		step := s.status.Step
+		t.Phase, t.Step = s.status.Phase, &step
 	}
 	switch {
 	case killed:
@@ -38,15 +41,16 @@ func lastWord(v *view, o *options, w syscall.WaitStatus, killed bool, log string
 		t.Signal = signalName(w.Signal())
 	}
 	if t.ExitCode != 0 {
-		t.Log = log
+		t.Log = stderr
 	}
 	return t
 }
 
 func signalName(s syscall.Signal) string {
 	names := map[syscall.Signal]string{
-		syscall.SIGKILL: "SIGKILL", syscall.SIGTERM: "SIGTERM", syscall.SIGINT: "SIGINT", syscall.SIGSEGV: "SIGSEGV", syscall.SIGABRT: "SIGABRT",
-		syscall.SIGBUS: "SIGBUS", syscall.SIGHUP: "SIGHUP", syscall.SIGQUIT: "SIGQUIT", syscall.SIGFPE: "SIGFPE", syscall.SIGILL: "SIGILL", syscall.SIGPIPE: "SIGPIPE",
+		syscall.SIGABRT: "SIGABRT", syscall.SIGBUS: "SIGBUS", syscall.SIGFPE: "SIGFPE", syscall.SIGHUP: "SIGHUP",
+		syscall.SIGILL: "SIGILL", syscall.SIGINT: "SIGINT", syscall.SIGKILL: "SIGKILL", syscall.SIGPIPE: "SIGPIPE",
+		syscall.SIGQUIT: "SIGQUIT", syscall.SIGSEGV: "SIGSEGV", syscall.SIGTERM: "SIGTERM",
 	}
 	if n, ok := names[s]; ok {
 		return n
@@ -54,8 +58,9 @@ func signalName(s syscall.Signal) string {
 	return fmt.Sprintf("signal %d", int(s))
 }
 
-// fit encodes a message within the kubelet's bound: first the log gets shorter from its beginning, then the rest goes.
-func fit(t checkpoint.Termination) ([]byte, error) {
+// encodeBounded encodes a message within the kubelet's bound. It first cuts the log from its beginning,
+// then drops other fields.
+func encodeBounded(t checkpoint.Termination) ([]byte, error) {
 	t.Log = strings.ToValidUTF8(t.Log, "?")
 	for {
 		data, err := checkpoint.Encode(t)
@@ -81,21 +86,23 @@ func fit(t checkpoint.Termination) ([]byte, error) {
 	}
 }
 
-// writeTermination writes in place: the kubelet mounts the file, so it cannot be renamed. What the trainer wrote there itself
-// (torch's error file, for one) is its own last word and takes the place of the log's end.
+// writeTermination writes in place: the kubelet mounts the file, so it cannot be renamed. What the
+// trainer wrote there itself (such as torch's error file) takes the place of the log.
 func writeTermination(path string, t checkpoint.Termination) error {
 	if path == "" {
 		return nil
 	}
 	if _, err := os.Stat(path); path == defaultTerminationLog && err != nil {
-		return nil // no kubelet has put it there
+		return nil // no kubelet has mounted it
 	}
-	if own, err := readBounded(path, checkpoint.MaxTerminationBytes); err == nil && len(bytes.TrimSpace(own)) > 0 && t.ExitCode != 0 {
-		if _, err := checkpoint.ParseTermination(own); err != nil { // not one of ours, from before a restart
+	own, err := readBounded(path, checkpoint.MaxTerminationBytes)
+	if err == nil && len(bytes.TrimSpace(own)) > 0 && t.ExitCode != 0 {
+		// A message that parses is an earlier container's, not the trainer's.
+		if _, err := checkpoint.ParseTermination(own); err != nil {
 			t.Log = string(own[:min(len(own), checkpoint.MaxTerminationBytes)])
 		}
 	}
-	data, err := fit(t)
+	data, err := encodeBounded(t)
 	if err != nil {
 		return err
 	}
@@ -104,8 +111,8 @@ func writeTermination(path string, t checkpoint.Termination) error {
 		return fmt.Errorf("writing the termination message: %w", err)
 	}
 	_, err = f.Write(data)
-	if cerr := f.Close(); err == nil {
-		err = cerr
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
 	}
 	if err != nil {
 		return fmt.Errorf("writing the termination message: %w", err)

@@ -1,6 +1,7 @@
 // Command operator runs the TrainingJob operator: flags → configuration → backends → manager.
 //
-// It alone knows the concrete schedulers; everything behind it speaks to scheduler.Backend.
+// It is the only program that knows the concrete schedulers. Everything below it speaks to
+// scheduler.Backend.
 package main
 
 import (
@@ -46,21 +47,22 @@ func run() error {
 	}
 	logger := zap.New(zap.UseFlagOptions(&logging))
 	ctrl.SetLogger(logger)
-	klog.SetLogger(logger) // what client-go says, in the same form
+	klog.SetLogger(logger) // client-go logs with klog
+
 	cfg, err := config.Load(*path)
 	if err != nil {
 		return err
 	}
-	rest, err := ctrl.GetConfig()
+	rest, err := restConfig("operator/" + version)
 	if err != nil {
-		return fmt.Errorf("reading the kubeconfig: %w", err)
+		return err
 	}
 	ctx := signals.SetupSignalHandler()
-	mgr, err := newManager(ctx, rest, cfg)
+	mgr, err := newManager(ctx, rest, cfg, backends(cfg.Schedulers))
 	if err != nil {
 		return err
 	}
 	ctrl.Log.Info("Starting", "version", version)
-	// After a lost lease the process must end: what it still has in hand may be another's.
+	// The process must end once the lease is lost: another replica may already act on what is in flight here.
 	return mgr.Start(ctx)
 }

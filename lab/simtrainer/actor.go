@@ -50,14 +50,14 @@ func newActor(pod *corev1.Pod, r Rank, v *Volume, c clock.Clock, api client.Clie
 		URL: r.Reports.URL, UserAgent: "trainingjob-agent/simulated", Token: t.get, CA: func() (string, error) { return r.Reports.CA, nil },
 	}
 	a.reporter = &reportclient.Reporter{
-		Post: a.line.Post, View: a.report, News: a.news, After: c.After,
-		Take: func(command checkpoint.Command) error {
+		Post: a.line.Post, Report: a.report, News: a.news, After: c.After,
+		HandleCommand: func(command checkpoint.Command) error {
 			if a.take(command) {
 				wake()
 			}
 			return nil
 		},
-		Trouble: func(err error) {
+		OnError: func(err error) {
 			if err != nil {
 				log.Info("A report was not taken, trying again", "error", err.Error())
 			}
@@ -131,7 +131,7 @@ func (a *actor) speak(parent context.Context) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		a.reporter.Follow(ctx)
+		a.reporter.Run(ctx)
 	}()
 	a.stop = func() { cancel(); <-done }
 }
@@ -149,7 +149,7 @@ func (a *actor) bye(ctx context.Context) error {
 	if a.reporter == nil {
 		return nil
 	}
-	err := a.reporter.Last(ctx)
+	err := a.reporter.PostLast(ctx)
 	a.line.Close()
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return nil

@@ -70,20 +70,24 @@ workers: 3
 
 func TestParseRefuses(t *testing.T) {
 	tests := map[string]struct{ yaml, says string }{
-		"an unknown key, by name":          {head + "metrics: {bindAdress: ':1'}", "bindAdress"},
-		"an unknown scheduler's settings":  {head + "schedulers: {slurm: {}}", "slurm"},
-		"a key given twice":                {head + "workers: 1\nworkers: 2", "workers"},
-		"another kind":                     {strings.Replace(head, "OperatorConfiguration", "Pod", 1), "kind"},
-		"no apiVersion":                    {"kind: OperatorConfiguration", "apiVersion"},
-		"an unknown scheduler":             {head + "defaultScheduler: slurm", `defaultScheduler: Unsupported value: "slurm"`},
-		"an address without a port":        {head + "health: {bindAddress: localhost}", "health.bindAddress"},
-		"an image with a space":            {head + "agent: {image: 'agent 1'}", "agent.image"},
-		"too many workers":                 {head + "workers: 1000", "workers"},
-		"no workers":                       {head + "workers: 0", "workers"},
-		"a bad namespace":                  {head + "leaderElection: {namespace: A_B}", "leaderElection.namespace"},
-		"an unknown binder":                {head + "schedulers: {kueue: {binder: volcano}}", `schedulers.kueue.binder: Unsupported value: "volcano"`},
-		"a bad name of a second scheduler": {head + "schedulers: {coscheduling: {schedulerName: A_B}}", "schedulers.coscheduling.schedulerName"},
-		"a bad scheduler name":             {head + "schedulers: {native: {schedulerName: A_B}}", "schedulers.native.schedulerName"},
+		"an unknown key, by name":         {head + "metrics: {bindAdress: ':1'}", "bindAdress"},
+		"an unknown scheduler's settings": {head + "schedulers: {slurm: {}}", "slurm"},
+		"a key given twice":               {head + "workers: 1\nworkers: 2", "workers"},
+		"another kind":                    {strings.Replace(head, "OperatorConfiguration", "Pod", 1), "kind"},
+		"no apiVersion":                   {"kind: OperatorConfiguration", "apiVersion"},
+		"an unknown scheduler": {head + "defaultScheduler: slurm",
+			`defaultScheduler: Unsupported value: "slurm"`},
+		"an address without a port": {head + "health: {bindAddress: localhost}", "health.bindAddress"},
+		"an image with a space":     {head + "agent: {image: 'agent 1'}", "agent.image"},
+		"too many workers":          {head + "workers: 1000", "workers"},
+		"no workers":                {head + "workers: 0", "workers"},
+		"a bad namespace":           {head + "leaderElection: {namespace: A_B}", "leaderElection.namespace"},
+		"an unknown binder": {head + "schedulers: {kueue: {binder: volcano}}",
+			`schedulers.kueue.binder: Unsupported value: "volcano"`},
+		"a bad name of a second scheduler": {head + "schedulers: {coscheduling: {schedulerName: A_B}}",
+			"schedulers.coscheduling.schedulerName"},
+		"a bad scheduler name": {head + "schedulers: {native: {schedulerName: A_B}}",
+			"schedulers.native.schedulerName"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

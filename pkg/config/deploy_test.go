@@ -26,15 +26,17 @@ func shipped(t *testing.T, path string) OperatorConfiguration {
 	return c
 }
 
-// TestShippedConfigurations: what deploy/ installs is valid, and deploy/reports differs from deploy/operator in the report server alone.
+// TestShippedConfigurations: what deploy/ installs is valid, and deploy/reports differs from
+// deploy/operator only in the report server.
 func TestShippedConfigurations(t *testing.T) {
 	off, on := shipped(t, "../../deploy/operator/config.yaml"), shipped(t, "../../deploy/reports/config.yaml")
 	if off.Reports.On() {
 		t.Error("deploy/operator has no certificates")
 	}
 	off.Reports = Reports{
-		BindAddress: ":9443", URL: "https://trainingjob-reports.trainingjob-system.svc:9443", CertificateDir: "/etc/trainingjob-reports",
-		Audience: DefaultAudience,
+		BindAddress: ":9443", URL: "https://trainingjob-reports.trainingjob-system.svc:9443",
+		CertificateDir: "/etc/trainingjob-reports",
+		Audience:       DefaultAudience,
 	}
 	if diff := cmp.Diff(off, on); diff != "" {
 		t.Errorf("deploy/reports/config.yaml (-want +got):\n%s", diff)

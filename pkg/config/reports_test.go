@@ -6,10 +6,11 @@ import (
 	"testing"
 )
 
-// TestReportsURL: a token is sent to it, so it says a host and nothing that could lead elsewhere.
+// TestReportsURL: tokens are sent to the URL, so it names a host and nothing that could lead elsewhere.
 func TestReportsURL(t *testing.T) {
 	for _, good := range []string{
-		"https://trainingjob-reports.trainingjob-system.svc:9443", "https://reports.example.com", "https://reports.example.com/",
+		"https://trainingjob-reports.trainingjob-system.svc:9443", "https://reports.example.com",
+		"https://reports.example.com/",
 		"https://10.0.0.1:9443", "https://[fd00::1]:9443",
 	} {
 		if problem := urlProblem(good); problem != "" {
@@ -51,13 +52,18 @@ func TestReports(t *testing.T) {
 		keys string
 		says []string
 	}{
-		"on":                     {on, nil},
-		"off, with the rest":     {strings.Replace(on, ":9443", "0", 1), nil},
-		"on, and nothing else":   {`bindAddress: ":9443"`, []string{"reports.url: Required", "reports.certificateDir: Required", "deploy/reports", `bindAddress "0"`}},
-		"no port":                {strings.Replace(on, ":9443", "localhost", 1), []string{"reports.bindAddress"}},
-		"a relative directory":   {strings.Replace(on, "/certs", "certs", 1), []string{"reports.certificateDir", "absolute"}},
-		"a directory with ..":    {strings.Replace(on, "/certs", "/a/../certs", 1), []string{"reports.certificateDir", "absolute"}},
-		"credentials in the URL": {strings.Replace(on, "https://", "https://user:hush@", 1), []string{"reports.url", "credentials"}},
+		"on":                 {on, nil},
+		"off, with the rest": {strings.Replace(on, ":9443", "0", 1), nil},
+		"on, and nothing else": {`bindAddress: ":9443"`,
+			[]string{"reports.url: Required", "reports.certificateDir: Required", "deploy/reports",
+				`bindAddress "0"`}},
+		"no port": {strings.Replace(on, ":9443", "localhost", 1), []string{"reports.bindAddress"}},
+		"a relative directory": {strings.Replace(on, "/certs", "certs", 1), []string{"reports.certificateDir",
+			"absolute"}},
+		"a directory with ..": {strings.Replace(on, "/certs", "/a/../certs", 1),
+			[]string{"reports.certificateDir", "absolute"}},
+		"credentials in the URL": {strings.Replace(on, "https://", "https://user:hush@", 1),
+			[]string{"reports.url", "credentials"}},
 		"off, and a bad URL":     {`url: "http://reports.example.com"`, []string{"reports.url", "https"}},
 		"no audience":            {on + `, audience: ""`, []string{"reports.audience"}},
 		"an audience with space": {on + `, audience: "a b"`, []string{"reports.audience"}},

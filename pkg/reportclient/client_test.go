@@ -2,6 +2,11 @@ package reportclient
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"io"
 	"log"
@@ -12,11 +17,32 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/client-go/util/cert"
+
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 )
 
+// otherCA is a CA in PEM that has signed nothing here.
+func otherCA(t *testing.T) string {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ca, err := cert.NewSelfSignedCACert(cert.Config{CommonName: "other"}, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pemOf(ca)
+}
+
+func pemOf(c *x509.Certificate) string {
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw}))
+}
+
 func clientOf(s *httptest.Server) *Client {
-	return &Client{URL: s.URL, UserAgent: "test", Token: token("token", nil), CA: authority(pemOf(s.Certificate().Raw))}
+	return &Client{URL: s.URL, UserAgent: "test", Token: token("token", nil),
+		CA: authority(pemOf(s.Certificate()))}
 }
 
 func token(text string, err error) func(context.Context) (string, error) {
@@ -27,7 +53,7 @@ func authority(pem string) func() (string, error) { return func() (string, error
 
 var least = checkpoint.Report{Attempt: 1, Phase: checkpoint.PhaseTraining}
 
-func TestEachFailureHasItsWords(t *testing.T) {
+func TestErrorsNameTheirCause(t *testing.T) {
 	reply := func(code int, body string, header ...string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			if len(header) == 2 {
@@ -37,29 +63,36 @@ func TestEachFailureHasItsWords(t *testing.T) {
 			io.WriteString(w, body)
 		}
 	}
-	redirected := false
-	trap := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { redirected = true }))
+	other, redirected := otherCA(t), false
+	trap := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter,
+		*http.Request) {
+		redirected = true
+	}))
 	defer trap.Close()
 	for name, tc := range map[string]struct {
 		handler http.HandlerFunc
 		change  func(*Client)
 		want    string
 	}{
-		"redirect":      {reply(307, "", "Location", trap.URL), nil, "never followed"},
-		"forbidden":     {reply(403, "not rank 0"), nil, "403 Forbidden: not rank 0 (the token is expired"},
-		"unavailable":   {reply(503, "no leader"), nil, "503 Service Unavailable: no leader"},
-		"long error":    {reply(500, strings.Repeat("x\n", 1<<20)), nil, "500"},
-		"not JSON":      {reply(200, "<html>"), nil, "answer is not JSON"},
-		"too long":      {reply(200, `{"command":"None","id":"`+strings.Repeat("a", 1<<20)+`"}`), nil, "more than 4096 bytes"},
-		"unknown":       {reply(200, `{"command":"Explode","id":"1"}`), nil, "use one of None, Checkpoint"},
-		"more":          {reply(200, `{"command":"None","cmd":"x"}`), nil, "cmd is unknown"},
-		"other CA":      {reply(200, ""), func(c *Client) { c.CA = authority(otherPEM) }, "not signed by our CA"},
-		"other name":    {reply(200, ""), func(c *Client) { c.URL = strings.Replace(c.URL, "127.0.0.1", "localhost", 1) }, "another name"},
-		"no CA":         {reply(200, ""), func(c *Client) { c.CA = authority("x") }, "holds no certificate"},
-		"no token":      {reply(200, ""), func(c *Client) { c.Token = token("", errors.New("no such file")) }, "reading the token: no such file"},
-		"strange token": {reply(200, ""), func(c *Client) { c.Token = token("a\r\nX-Evil: 1", nil) }, "holds no token"},
-		"gone":          {reply(200, ""), func(c *Client) { c.URL = "https://127.0.0.1:1/" }, "cannot be reached"},
-		"no such name":  {reply(200, ""), func(c *Client) { c.URL = "https://report.invalid/" }, "cannot be found"},
+		"redirect":    {reply(307, "", "Location", trap.URL), nil, "never followed"},
+		"forbidden":   {reply(403, "not rank 0"), nil, "403 Forbidden: not rank 0 (the token is expired"},
+		"unavailable": {reply(503, "no leader"), nil, "503 Service Unavailable: no leader"},
+		"long error":  {reply(500, strings.Repeat("x\n", 1<<20)), nil, "500"},
+		"not JSON":    {reply(200, "<html>"), nil, "answer is not JSON"},
+		"too long": {reply(200, `{"command":"None","id":"`+strings.Repeat("a", 1<<20)+`"}`), nil,
+			"more than 4096 bytes"},
+		"unknown":  {reply(200, `{"command":"Explode","id":"1"}`), nil, "use one of None, Checkpoint"},
+		"more":     {reply(200, `{"command":"None","cmd":"x"}`), nil, "cmd is unknown"},
+		"other CA": {reply(200, ""), func(c *Client) { c.CA = authority(other) }, "not signed by our CA"},
+		"other name": {reply(200, ""),
+			func(c *Client) { c.URL = strings.Replace(c.URL, "127.0.0.1", "localhost", 1) }, "another name"},
+		"no CA": {reply(200, ""), func(c *Client) { c.CA = authority("x") }, "holds no certificate"},
+		"no token": {reply(200, ""), func(c *Client) { c.Token = token("", errors.New("no such file")) },
+			"reading the token: no such file"},
+		"strange token": {reply(200, ""), func(c *Client) { c.Token = token("a\r\nX-Evil: 1", nil) },
+			"holds no token"},
+		"gone":         {reply(200, ""), func(c *Client) { c.URL = "https://127.0.0.1:1/" }, "cannot be reached"},
+		"no such name": {reply(200, ""), func(c *Client) { c.URL = "https://report.invalid/" }, "cannot be found"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := httptest.NewTLSServer(tc.handler)
@@ -95,6 +128,7 @@ func TestEachFailureHasItsWords(t *testing.T) {
 }
 
 func TestTokensAndCAsRotate(t *testing.T) {
+	other := otherCA(t)
 	var tokens []string
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		tokens = append(tokens, r.Header.Get("Authorization"))
@@ -104,18 +138,19 @@ func TestTokensAndCAsRotate(t *testing.T) {
 	defer s.Close()
 	c := clientOf(s)
 	good, _ := c.CA()
-	c.CA = authority(otherPEM)
+	c.CA = authority(other)
 	if _, err := c.Post(t.Context(), least); err == nil {
 		t.Fatal("another CA was trusted")
 	}
-	c.CA, c.Token = authority(otherPEM+good), token("newer", nil)
+	c.CA, c.Token = authority(other+good), token("newer", nil)
 	if _, err := c.Post(t.Context(), least); err != nil || len(tokens) != 1 || tokens[0] != "Bearer newer" {
 		t.Errorf("%v, %v", err, tokens)
 	}
 }
 
 func TestRetryAfter(t *testing.T) {
-	for header, want := range map[string]time.Duration{"200": 200 * time.Second, "9999999": maxRetryAfter, "-1": 0, "soon": 0, "": 0} {
+	for header, want := range map[string]time.Duration{"200": 200 * time.Second, "9999999": maxRetryAfter,
+		"-1": 0, "soon": 0, "": 0} {
 		s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", header)
 			w.WriteHeader(http.StatusTooManyRequests)
@@ -128,7 +163,8 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// TestEveryAddressIsTried: two operators have one name, and the resolver always names the one first that does not lead.
+// TestEveryAddressIsTried: the host stands for two replicas, and the resolver always returns the one
+// first that does not lead.
 func TestEveryAddressIsTried(t *testing.T) {
 	leader := httptest.NewTLSServer(answering(checkpoint.Answer{Command: checkpoint.CommandNone}))
 	defer leader.Close()

@@ -12,26 +12,26 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 )
 
-func TestPace(t *testing.T) {
+func TestIntervals(t *testing.T) {
 	var answer *checkpoint.Answer
 	var err error
-	var troubles []string
+	var failures []string
 	r := &Reporter{
 		Post:    func(context.Context, checkpoint.Report) (*checkpoint.Answer, error) { return answer, err },
-		View:    func() checkpoint.Report { return least },
-		Trouble: func(err error) { troubles = append(troubles, fmt.Sprint(err)) },
+		Report:  func() checkpoint.Report { return least },
+		OnError: func(err error) { failures = append(failures, fmt.Sprint(err)) },
 		jitter:  func() float64 { return 0.5 },
 	}
 	waits := func(times int) string {
 		var all []time.Duration
 		for range times {
-			all = append(all, r.Once(t.Context()))
+			all = append(all, r.PostOnce(t.Context()))
 		}
 		return fmt.Sprint(all)
 	}
 	answer = &checkpoint.Answer{Command: checkpoint.CommandNone}
 	if got := waits(1); got != "[10.5s]" {
-		t.Errorf("until told otherwise: %s", got)
+		t.Errorf("by default: %s", got)
 	}
 	answer.MinIntervalSeconds = 60
 	if got := waits(1); got != "[1m3s]" {
@@ -41,43 +41,43 @@ func TestPace(t *testing.T) {
 	if got := waits(9); got != "[750ms 1.5s 3s 6s 12s 24s 45s 45s 45s]" {
 		t.Errorf("backoff: %s", got)
 	}
-	err = &refusal{text: "too many", retryAfter: 200 * time.Second}
+	err = &rejection{text: "too many", retryAfter: 200 * time.Second}
 	if got := waits(1); got != "[3m20s]" {
 		t.Errorf("Retry-After: %s", got)
 	}
 	err, answer = nil, &checkpoint.Answer{Command: checkpoint.CommandNone}
 	if got := waits(1); got != "[1m3s]" {
-		t.Errorf("after the trouble: %s", got)
+		t.Errorf("after the errors: %s", got)
 	}
-	if got := fmt.Sprint(troubles); got != "[no leader too many <nil>]" {
-		t.Errorf("each trouble is told once: %s", got)
+	if got := fmt.Sprint(failures); got != "[no leader too many <nil>]" {
+		t.Errorf("each error is reported once: %s", got)
 	}
 }
 
-func TestCommandsThatCannotBeTakenComeAgainSoon(t *testing.T) {
+func TestFailedCommandIsRetriedSoon(t *testing.T) {
 	answer := &checkpoint.Answer{Command: checkpoint.CommandCheckpoint, ID: "a", MinIntervalSeconds: 60}
 	full := errors.New("the disk is full")
 	var taken []string
 	r := &Reporter{
-		Post: func(context.Context, checkpoint.Report) (*checkpoint.Answer, error) { return answer, nil },
-		View: func() checkpoint.Report { return least }, Trouble: func(error) {},
-		Take: func(c checkpoint.Command) error { taken = append(taken, c.ID); return full },
+		Post:   func(context.Context, checkpoint.Report) (*checkpoint.Answer, error) { return answer, nil },
+		Report: func() checkpoint.Report { return least }, OnError: func(error) {},
+		HandleCommand: func(c checkpoint.Command) error { taken = append(taken, c.ID); return full },
 	}
-	if wait := r.Once(t.Context()); wait != FirstBackoff {
+	if wait := r.PostOnce(t.Context()); wait != FirstBackoff {
 		t.Errorf("waits %s", wait)
 	}
 	answer = &checkpoint.Answer{Command: checkpoint.CommandNone}
 	full = nil
-	if wait := r.Once(t.Context()); wait < time.Minute || fmt.Sprint(taken) != "[a a]" {
+	if wait := r.PostOnce(t.Context()); wait < time.Minute || fmt.Sprint(taken) != "[a a]" {
 		t.Errorf("waits %s, taken %v", wait, taken)
 	}
-	if r.Once(t.Context()); len(taken) != 2 {
+	if r.PostOnce(t.Context()); len(taken) != 2 {
 		t.Errorf("it came again: %v", taken)
 	}
 }
 
-// TestNewsAreToldAtOnce, except while the server is in trouble; the test answers the posts.
-func TestNewsAreToldAtOnce(t *testing.T) {
+// TestNewsIsReportedAtOnce, unless the last post failed. The test answers the posts.
+func TestNewsIsReportedAtOnce(t *testing.T) {
 	type reply struct {
 		answer *checkpoint.Answer
 		err    error
@@ -86,19 +86,19 @@ func TestNewsAreToldAtOnce(t *testing.T) {
 	posts, replies, commands := make(chan time.Time), make(chan reply), make(chan checkpoint.Command, 1)
 	news := make(chan struct{}, 1)
 	r := &Reporter{
-		After: clock.After, News: news, Trouble: func(error) {},
-		View: func() checkpoint.Report { return least },
+		After: clock.After, News: news, OnError: func(error) {},
+		Report: func() checkpoint.Report { return least },
 		Post: func(context.Context, checkpoint.Report) (*checkpoint.Answer, error) {
 			posts <- clock.Now()
 			got := <-replies
 			return got.answer, got.err
 		},
-		Take: func(c checkpoint.Command) error { commands <- c; return nil },
+		HandleCommand: func(c checkpoint.Command) error { commands <- c; return nil },
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	go func() { defer close(done); r.Follow(ctx) }()
-	// after lets time pass, in small steps, until the next post, and says how much it was.
+	go func() { defer close(done); r.Run(ctx) }()
+	// after moves the clock in small steps until the next post, and returns how long that took.
 	last := clock.Now()
 	after := func() time.Duration {
 		t.Helper()
@@ -130,7 +130,7 @@ func TestNewsAreToldAtOnce(t *testing.T) {
 	if c := <-commands; c.ID != "a" {
 		t.Errorf("got command %+v", c)
 	}
-	between("the heartbeat that was asked for", after(), 4*time.Second, 4*time.Second+2*slack)
+	between("the interval that was asked for", after(), 4*time.Second, 4*time.Second+2*slack)
 	replies <- ok(checkpoint.CommandNone)
 	news <- struct{}{}
 	between("news", after(), time.Second, time.Second+slack)
@@ -139,7 +139,7 @@ func TestNewsAreToldAtOnce(t *testing.T) {
 	news <- struct{}{}
 	replies <- reply{err: errors.New("gone")}
 	between("the second retry, whatever the news", after(), time.Second, 2*time.Second+slack)
-	replies <- reply{err: &refusal{retryAfter: 20 * time.Second}}
+	replies <- reply{err: &rejection{retryAfter: 20 * time.Second}}
 	between("what the server asks for", after(), 20*time.Second, 20*time.Second+slack)
 	replies <- ok(checkpoint.CommandNone)
 	between("the news from then", after(), 0, time.Second+slack)

@@ -9,39 +9,38 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 )
 
-// later posts in the background.
-func (w *world) later(r request) <-chan *httptest.ResponseRecorder {
+// postAsync posts in the background.
+func (e *environment) postAsync(r request) <-chan *httptest.ResponseRecorder {
 	done := make(chan *httptest.ResponseRecorder, 1)
-	go func() { done <- w.do(r) }()
+	go func() { done <- e.do(r) }()
 	return done
 }
 
-// waits until a report's handler waits for the write.
-func (w *world) waits() {
-	w.t.Helper()
-	eventually(w.t, "the commit's write is waited for", func() bool {
-		w.server.changes.mu.Lock()
-		defer w.server.changes.mu.Unlock()
-		return len(w.server.changes.waiting) == 1
+// awaitWaiter returns once a handler waits for the write of a commit.
+func (e *environment) awaitWaiter() {
+	e.t.Helper()
+	eventually(e.t, "the commit's write is waited for", func() bool {
+		e.server.changes.mu.Lock()
+		defer e.server.changes.mu.Unlock()
+		return len(e.server.changes.subscriptions) == 1
 	})
 }
 
-func (w *world) noWaiters() {
-	w.t.Helper()
-	w.server.changes.mu.Lock()
-	defer w.server.changes.mu.Unlock()
-	if len(w.server.changes.waiting) != 0 {
-		w.t.Errorf("still waited for: %v", w.server.changes.waiting)
+func (e *environment) expectNoWaiters() {
+	e.t.Helper()
+	e.server.changes.mu.Lock()
+	defer e.server.changes.mu.Unlock()
+	if len(e.server.changes.subscriptions) != 0 {
+		e.t.Errorf("still waited for: %v", e.server.changes.subscriptions)
 	}
 }
 
-func got(t *testing.T, done <-chan *httptest.ResponseRecorder) *httptest.ResponseRecorder {
+func receive(t *testing.T, done <-chan *httptest.ResponseRecorder) *httptest.ResponseRecorder {
 	t.Helper()
 	select {
 	case rec := <-done:
@@ -52,126 +51,131 @@ func got(t *testing.T, done <-chan *httptest.ResponseRecorder) *httptest.Respons
 	}
 }
 
-// TestCommitIsAcknowledgedWhenItIsWritten, and not by a change of the job that does not hold it. The clock stands still: it is the
-// job's change that ends the wait.
+// TestCommitIsAcknowledgedWhenItIsWritten, and not when the job changes in another way. The clock stands
+// still, so the job's change ends the wait.
 func TestCommitIsAcknowledgedWhenItIsWritten(t *testing.T) {
-	w := newWorld(t)
-	done := w.later(post(saved))
-	w.waits()
-	if diff := cmp.Diff([]string{"bert"}, w.woken()); diff != "" {
+	e := newEnvironment(t)
+	done := e.postAsync(post(saved))
+	e.awaitWaiter()
+	if diff := cmp.Diff([]string{"bert"}, e.woken()); diff != "" {
 		t.Errorf("the reconciler (-want +got):\n%s", diff)
 	}
-	if c := w.latest().Commit; c == nil || c.Step != 90 || c.Attempt != 2 || c.URI != "pvc://data/bert/attempt-2/step-90" {
+	if c := e.received().commit; c == nil || c.Step != 90 || c.attempt != 2 ||
+		c.URI != bertDir+"/attempt-2/step-90" {
 		t.Errorf("the commit is %+v", c)
 	}
-	w.write("bert", "2/80")
-	w.waits()
+	e.write(80)
+	e.awaitWaiter()
 	select {
 	case rec := <-done:
 		t.Fatalf("acknowledged before the write: %d", rec.Code)
 	default:
 	}
-	change(w, "bert", func(j *v1alpha1.TrainingJob) { // the write, and what the reconciler asks for by then
-		metav1.SetMetaDataAnnotation(&j.ObjectMeta, writtenTo, "2/90")
-		metav1.SetMetaDataAnnotation(&j.ObjectMeta, "test/command", "c1")
+	change(e, "bert", func(j *v1alpha1.TrainingJob) { // the write, and what the reconciler asks for by then
+		setCommit(j, 90)
+		ask(j, "c1")
 	})
-	rec := got(t, done)
+	rec := receive(t, done)
 	answer, err := checkpoint.ParseAnswer(rec.Body.Bytes())
 	if rec.Code != 200 || err != nil {
 		t.Fatalf("got %d, %v", rec.Code, err)
 	}
-	if diff := cmp.Diff(&checkpoint.Answer{Command: checkpoint.CommandCheckpoint, ID: "c1", MinIntervalSeconds: 15}, answer); diff != "" {
+	if diff := cmp.Diff(&checkpoint.Answer{Command: checkpoint.CommandCheckpointAndExit, ID: "c1",
+		MinIntervalSeconds: 10}, answer); diff != "" {
 		t.Errorf("the answer (-want +got):\n%s", diff)
 	}
-	w.noWaiters()
-	w.says(post(saved), 200, "Checkpoint") // the agent repeats it, and nobody waits or is woken
-	if names := w.woken(); len(names) > 0 {
+	e.expectNoWaiters()
+	e.expect(post(saved), 200, "Checkpoint") // the agent repeats it, and nobody waits or is woken
+	if names := e.woken(); len(names) > 0 {
 		t.Errorf("woken for what is written: %v", names)
 	}
 }
 
-// TestCommitThatIsNotWritten: the agent hears so in time, repeats it, and the reconciler is woken again.
+// TestCommitThatIsNotWritten: the agent is told in time and repeats the commit, and the reconciler is
+// woken again.
 func TestCommitThatIsNotWritten(t *testing.T) {
-	w := newWorld(t)
+	e := newEnvironment(t)
 	for range 2 {
-		done := w.later(post(saved))
-		w.waits()
-		w.clock.Step(ackWait - time.Millisecond)
+		done := e.postAsync(post(saved))
+		e.awaitWaiter()
+		e.clock.Step(commitWait - time.Millisecond)
 		select {
 		case rec := <-done:
 			t.Fatalf("gave up too early: %d", rec.Code)
 		default:
 		}
-		w.clock.Step(time.Millisecond)
-		rec := got(t, done)
-		if rec.Code != 503 || rec.Header().Get("Retry-After") != "1" || text(rec.Body) != "taken, not yet written: report again" {
+		e.clock.Step(time.Millisecond)
+		rec := receive(t, done)
+		if rec.Code != 503 || rec.Header().Get("Retry-After") != "1" ||
+			text(rec.Body) != "taken, not yet written: report again" {
 			t.Errorf("got %d %v", rec.Code, rec.Header())
 		}
-		w.noWaiters()
-		if diff := cmp.Diff([]string{"bert"}, w.woken()); diff != "" {
+		e.expectNoWaiters()
+		if diff := cmp.Diff([]string{"bert"}, e.woken()); diff != "" {
 			t.Errorf("the reconciler (-want +got):\n%s", diff)
 		}
 	}
-	if diff := cmp.Diff(map[string]float64{resultUnwritten: 2}, w.counts()); diff != "" {
+	if diff := cmp.Diff(map[string]float64{resultUnwritten: 2}, e.counts()); diff != "" {
 		t.Errorf("counts (-want +got):\n%s", diff)
 	}
 }
 
-// TestNewLeaderLosesNoCommit: what the old one took and did not write is repeated to the new one.
+// TestNewLeaderLosesNoCommit: a commit that the old leader did not write is repeated to the new one.
 func TestNewLeaderLosesNoCommit(t *testing.T) {
-	w := newWorld(t)
-	done := w.later(post(saved))
-	w.waits()
-	w.clock.Step(ackWait)
-	if rec := got(t, done); rec.Code != 503 {
+	e := newEnvironment(t)
+	done := e.postAsync(post(saved))
+	e.awaitWaiter()
+	e.clock.Step(commitWait)
+	if rec := receive(t, done); rec.Code != 503 {
 		t.Fatalf("got %d", rec.Code)
 	}
-	w.restart()
-	if _, known := w.inbox.Latest("uid-bert"); known {
+	e.restart()
+	if _, known := e.store.Latest("uid-bert"); known {
 		t.Fatal("the new leader knows it already")
 	}
-	done = w.later(post(saved))
-	w.waits()
-	if diff := cmp.Diff([]string{"bert"}, w.woken()); diff != "" {
+	done = e.postAsync(post(saved))
+	e.awaitWaiter()
+	if diff := cmp.Diff([]string{"bert"}, e.woken()); diff != "" {
 		t.Errorf("the reconciler (-want +got):\n%s", diff)
 	}
-	w.write("bert", "2/90")
-	if rec := got(t, done); rec.Code != 200 {
+	e.write(90)
+	if rec := receive(t, done); rec.Code != 200 {
 		t.Errorf("got %d %s", rec.Code, text(rec.Body))
 	}
 }
 
-// TestWaitEnds when the job is gone, when another has its name, and when the agent hangs up.
+// TestWaitEnds when the job is gone, when another job has its name, and when the agent hangs up.
 func TestWaitEnds(t *testing.T) {
 	t.Run("the job is gone", func(t *testing.T) {
-		w := newWorld(t)
-		done := w.later(post(saved))
-		w.waits()
-		job := w.cache.find(new(*v1alpha1.TrainingJob), "bert")
-		w.cache.drop(job)
-		w.cache.informer.Delete(job)
-		if rec := got(t, done); rec.Code != 403 || !strings.Contains(text(rec.Body), "TrainingJob bert is gone") {
+		e := newEnvironment(t)
+		done := e.postAsync(post(saved))
+		e.awaitWaiter()
+		job := e.cache.find(new(*v1alpha1.TrainingJob), "bert")
+		e.cache.drop(job)
+		e.cache.informer.Delete(job)
+		if rec := receive(t, done); rec.Code != 403 ||
+			!strings.Contains(text(rec.Body), "TrainingJob bert is gone") {
 			t.Errorf("got %d", rec.Code)
 		}
-		if _, known := w.inbox.Latest("uid-bert"); known {
+		if _, known := e.store.Latest("uid-bert"); known {
 			t.Error("it is remembered")
 		}
 	})
 	t.Run("another job has its name", func(t *testing.T) {
-		w := newWorld(t)
-		done := w.later(post(saved))
-		w.waits()
-		before := w.cache.find(new(*v1alpha1.TrainingJob), "bert").(*v1alpha1.TrainingJob)
+		e := newEnvironment(t)
+		done := e.postAsync(post(saved))
+		e.awaitWaiter()
+		before := e.cache.find(new(*v1alpha1.TrainingJob), "bert").(*v1alpha1.TrainingJob)
 		after := newJob("bert", "uid-2", 2)
-		metav1.SetMetaDataAnnotation(&after.ObjectMeta, writtenTo, "2/90")
-		w.cache.put(after)
-		w.cache.informer.Update(before, before)
-		if rec := got(t, done); rec.Code != 403 {
+		setCommit(after, 90)
+		e.cache.put(after)
+		e.cache.informer.Update(before, before)
+		if rec := receive(t, done); rec.Code != 403 {
 			t.Errorf("got %d", rec.Code)
 		}
 	})
 	t.Run("the agent hangs up", func(t *testing.T) {
-		w := newWorld(t)
+		e := newEnvironment(t)
 		ctx, hangUp := context.WithCancel(t.Context())
 		req := httptest.NewRequestWithContext(ctx, http.MethodPost, "https://"+host+Path, strings.NewReader(saved))
 		req.Header.Set("Content-Type", "application/json")
@@ -179,87 +183,83 @@ func TestWaitEnds(t *testing.T) {
 		done := make(chan *httptest.ResponseRecorder, 1)
 		go func() {
 			rec := httptest.NewRecorder()
-			w.server.ServeHTTP(rec, req)
+			e.server.ServeHTTP(rec, req)
 			done <- rec
 		}()
-		w.waits()
+		e.awaitWaiter()
 		hangUp()
-		got(t, done)
-		w.noWaiters()
+		receive(t, done)
+		e.expectNoWaiters()
 	})
 }
 
-// TestOneReportAtATime: who waits for a write holds one of its pod's places, whatever connection it came by.
-func TestOneReportAtATime(t *testing.T) {
-	w := newWorld(t)
+// TestReportsInFlightAreBounded: a report that waits for a write counts, whatever connection it came by.
+func TestReportsInFlightAreBounded(t *testing.T) {
+	e := newEnvironment(t)
 	var waiting []<-chan *httptest.ResponseRecorder
-	for range podAtOnce {
-		waiting = append(waiting, w.later(post(saved)))
+	for range maxInFlightPerPod {
+		waiting = append(waiting, e.postAsync(post(saved)))
 	}
 	eventually(t, "all of them wait", func() bool {
-		w.server.changes.mu.Lock()
-		defer w.server.changes.mu.Unlock()
-		r := w.server.changes.waiting["uid-bert"]
-		return r != nil && r.waiters == podAtOnce
+		e.server.changes.mu.Lock()
+		defer e.server.changes.mu.Unlock()
+		r := e.server.changes.subscriptions["uid-bert"]
+		return r != nil && r.subscribers == maxInFlightPerPod
 	})
-	w.says(post(saved), 429, "send one at a time")
-	w.write("bert", "2/90")
+	e.expect(post(saved), 429, "send one at a time")
+	e.write(90)
 	for _, done := range waiting {
-		if rec := got(t, done); rec.Code != 200 {
+		if rec := receive(t, done); rec.Code != 200 {
 			t.Errorf("got %d", rec.Code)
 		}
 	}
-	w.says(post(saved), 200, "None")
-	if n := len(w.server.atOnce.pods); n != 0 {
+	e.expect(post(saved), 200, "None")
+	if n := len(e.server.handler.inFlight.pods); n != 0 {
 		t.Errorf("%d pods are still counted", n)
 	}
 }
 
-// TestResolver: its result is waited for like a commit, also that there is none, and it is no progress.
+// TestResolver: the operator reads its result from its pod's termination message. So its report is
+// answered at once, also that there is no checkpoint, and it is no progress, no commit and no news.
 func TestResolver(t *testing.T) {
 	for _, body := range []string{resolved, `{"attempt":2,"phase":"Resolved"}`} {
-		w := newWorld(t)
-		w.resolver()
-		metav1.SetMetaDataAnnotation(&w.cache.find(new(*v1alpha1.TrainingJob), "bert").(*v1alpha1.TrainingJob).ObjectMeta, "test/command", "c1")
-		done := w.later(post(body))
-		w.waits()
-		if r := w.latest(); r.Resolved == nil || r.Report != nil || r.Commit != nil || !r.ResolvedTime.Equal(start) {
-			t.Errorf("got %+v", r)
-		}
-		if diff := cmp.Diff([]string{"bert"}, w.woken()); diff != "" {
-			t.Errorf("the reconciler (-want +got):\n%s", diff)
-		}
-		w.write("bert", "resolved")
-		if rec := got(t, done); rec.Code != 200 || text(rec.Body) != `{"command":"None"}` {
+		e := newEnvironment(t)
+		e.resolver()
+		ask(e.cache.find(new(*v1alpha1.TrainingJob), "bert").(*v1alpha1.TrainingJob), "c1")
+		if rec := e.do(post(body)); rec.Code != 200 || text(rec.Body) != `{"command":"None"}` {
 			t.Errorf("a resolver is given no command: got %d %s", rec.Code, text(rec.Body))
 		}
+		if _, known := e.store.Latest("uid-bert"); known || e.received().commit != nil {
+			t.Errorf("got %+v", e.received())
+		}
+		if names := e.woken(); len(names) > 0 {
+			t.Errorf("woken for %v", names)
+		}
 	}
 }
 
-// TestAttemptThatIsOver adds its last commit, and neither its steps nor a command come with it.
+// TestAttemptThatIsOver adds its last commit, but no step, and gets no command. Its commit is settled, so
+// nobody waits.
 func TestAttemptThatIsOver(t *testing.T) {
-	w := newWorld(t)
-	w.says(post(strings.Replace(training, `"step":100`, `"step":95`, 1)), 200, "None")
-	change(w, "bert", func(j *v1alpha1.TrainingJob) {
+	e := newEnvironment(t)
+	e.expect(post(strings.Replace(training, `"step":100`, `"step":95`, 1)), 200, "None")
+	change(e, "bert", func(j *v1alpha1.TrainingJob) {
 		j.Status.Attempt = 3
-		metav1.SetMetaDataAnnotation(&j.ObjectMeta, "test/command", "for-attempt-3")
+		ask(j, "for-attempt-3")
 	})
-	done := w.later(post(saved))
-	w.waits()
-	if r := w.latest(); r.Commit == nil || r.Commit.Step != 90 || r.Report.Step != 95 {
-		t.Errorf("got %+v", r)
-	}
-	w.write("bert", "2/90")
-	if rec := got(t, done); rec.Code != 200 || text(rec.Body) != `{"command":"None"}` {
+	if rec := e.do(post(saved)); rec.Code != 200 || text(rec.Body) != `{"command":"None"}` {
 		t.Errorf("got %d %s", rec.Code, text(rec.Body))
 	}
+	if r := e.received(); r.commit == nil || r.commit.Step != 90 || r.report.Step != 95 {
+		t.Errorf("got %+v", r)
+	}
 }
 
-// TestAnswerThatIsNoAnswer is our fault and is said as such.
-func TestAnswerThatIsNoAnswer(t *testing.T) {
-	w := newWorld(t)
-	change(w, "bert", func(j *v1alpha1.TrainingJob) {
-		metav1.SetMetaDataAnnotation(&j.ObjectMeta, "test/command", "a b")
+// TestInvalidAnswer: a job whose command cannot be encoded is an internal error.
+func TestInvalidAnswer(t *testing.T) {
+	e := newEnvironment(t)
+	change(e, "bert", func(j *v1alpha1.TrainingJob) {
+		ask(j, "a b")
 	})
-	w.says(post(training), 500, "see its log")
+	e.expect(post(training), 500, "see its log")
 }

@@ -18,51 +18,62 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// BenchmarkReports is the whole handler on one core: 1,000 jobs whose rank 0 says where it is, with eight metrics and the commit that the
-// status holds. Tokens are remembered, and pods and jobs are copied out of the caches as the real ones do. Nothing is written and
-// nothing is asked of the API server beyond one review for each token.
+// BenchmarkReports measures the whole handler on one core: rank 0 of each of 1,000 jobs reports its step,
+// eight metrics and a commit that the status has. Tokens are cached, and pods and jobs are copied out of
+// the caches as the real caches do. Nothing is written, and the API server is asked for one review per
+// token.
 func BenchmarkReports(b *testing.B) {
 	const jobs = 1000
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	w := &world{
+	e := &environment{
 		t: b, dir: b.TempDir(), ca: newAuthority(b, "ca"), elected: make(chan struct{}),
-		cache:   &memory{objects: map[string]client.Object{}, informer: &controllertest.FakeInformer{}},
-		reviews: &reviews{tokens: map[string]authenticationv1.TokenReviewStatus{}},
+		cache:   &fakeCache{objects: map[string]client.Object{}, informer: &controllertest.FakeInformer{}},
+		reviews: &fakeTokenReviews{tokens: map[string]authenticationv1.TokenReviewStatus{}},
 	}
-	close(w.elected)
-	w.ca.serve(b, w.dir, w.ca)
-	real := clock.RealClock{}
-	inbox := NewInbox(real)
+	close(e.elected)
+	e.ca.serve(b, e.dir, e.ca)
 	s, err := New(Options{
-		URL: "https://" + host, CertificateDir: w.dir, Audience: audience, Elected: w.elected, Cache: w.cache, Reviews: w.reviews, Desk: desk{},
-		Inbox: inbox, Clock: real, Registry: prometheus.NewRegistry(), Log: logr.Discard(),
+		URL: "https://" + host, CertificateDir: e.dir, Audience: audience, Elected: e.elected, Cache: e.cache,
+		Reviews: e.reviews, Clock: clock.RealClock{}, Registry: prometheus.NewRegistry(), Log: logr.Discard(),
 	})
 	if err != nil {
 		b.Fatal(err)
 	}
-	s.pods = newLimits(1e6, 1e6, maxPods) // the limit is kept, and not reached
-	w.queue = newQueue()
-	if err := inbox.Start(b.Context(), w.queue); err != nil {
+	s.handler.pods = newRateLimits(1e6, 1e6, maxPods) // the limit is checked, and not reached
+	e.queue = newQueue()
+	if err := s.Store.Start(b.Context(), e.queue); err != nil {
 		b.Fatal(err)
 	}
+	var dirs [jobs]string
 	for i := range jobs {
 		name := fmt.Sprintf("job-%d", i)
 		job := newJob(name, types.UID("uid-"+name), 2)
-		job.Annotations = map[string]string{writtenTo: "2/12000"}
-		w.cache.put(job)
-		w.add(job, 0)
+		setCommit(job, 12000)
+		e.cache.put(job)
+		e.add(job, 0)
+		dir, err := spec.CheckpointURI(job)
+		if err != nil {
+			b.Fatal(err)
+		}
+		dirs[i] = dir.String()
 	}
-	const body = `{"attempt":2,"phase":"Training","step":%d,"totalSteps":50000,"epoch":2.48,"stepSeconds":0.82,"firstStep":12001,` +
-		`"metrics":{"loss":"1.2345","accuracy":"0.91","lr":"0.0001","grad_norm":"0.5","mfu":"0.41","tokens":"1e9","ppl":"3.4","val_loss":"1.3"},` +
-		`"checkpoint":{"state":"Committed","uri":"pvc://data/job-%d/attempt-2/step-0000012000","step":12000,"committedAt":"2026-11-21T09:30:00Z","durationSeconds":41,"bytes":9100000000},"layout":"manifest"}`
+	const body = `{"attempt":2,"phase":"Training","step":%d,"totalSteps":50000,"epoch":2.48,` +
+		`"stepSeconds":0.82,"firstStep":12001,` +
+		`"metrics":{"loss":"1.2345","accuracy":"0.91","lr":"0.0001","grad_norm":"0.5",` +
+		`"mfu":"0.41","tokens":"1e9","ppl":"3.4","val_loss":"1.3"},"checkpoint":{"state":"Committed",` +
+		`"uri":"%s/attempt-2/step-0000012000","step":12000,"committedAt":"2026-11-21T09:30:00Z",` +
+		`"durationSeconds":41,"bytes":9100000000},"layout":"manifest"}`
 	b.ReportAllocs()
 	b.ResetTimer()
 	began, before := time.Now(), used(b)
 	for i := range b.N {
 		job := i % jobs
-		req := httptest.NewRequest(http.MethodPost, "https://"+host+Path, bytes.NewReader(fmt.Appendf(nil, body, 12000+i/jobs, job)))
+		req := httptest.NewRequest(http.MethodPost, "https://"+host+Path,
+			bytes.NewReader(fmt.Appendf(nil, body, 12000+i/jobs, dirs[job])))
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("Authorization", fmt.Sprintf("Bearer job-%d-worker-0", job))
 		rec := httptest.NewRecorder()
@@ -73,15 +84,15 @@ func BenchmarkReports(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.N)/time.Since(began).Seconds(), "reports/s")
-	// What the process used, whatever else runs on the machine.
+	// CPU time does not depend on what else runs on the machine.
 	b.ReportMetric(float64(b.N)/(used(b)-before).Seconds(), "reports/cpu-s")
-	b.ReportMetric(float64(w.queue.Len())/float64(jobs), "queued-wakes/job")
-	if n := w.reviews.questions(); n > jobs && time.Since(began) < acceptedFor {
+	b.ReportMetric(float64(e.queue.Len())/float64(jobs), "queued-wakes/job")
+	if n := e.reviews.questions(); n > jobs && time.Since(began) < acceptedFor {
 		b.Errorf("the API server was asked %d times for %d tokens", n, jobs)
 	}
 }
 
-// used is the processor time of this process.
+// used returns the CPU time of this process.
 func used(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -16,20 +16,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 )
 
-// The files of the directory of certificates: those of a Secret of type kubernetes.io/tls, as cert-manager writes it.
+// Files of the certificate directory: those of a Secret of type kubernetes.io/tls, as cert-manager writes it.
 const (
 	fileCertificate = "tls.crt"
 	fileKey         = "tls.key"
 	fileCA          = "ca.crt"
 )
 
-// maxCABytes is bounded by what an environment variable holds: Linux takes 128 KiB for one.
+// maxCABytes: pods get the CA in an environment variable, and Linux limits one to 128 KiB.
 const maxCABytes = 64 << 10
 
-// certificates of the server, which follow their files, and what the agents trust.
+// certificates are the server's certificate and the CA that agents trust. Both follow their files.
 //
-// A CA is replaced with overlap: first ca.crt holds the old and the new certificate, and the pods that start from then on trust both;
-// when every running attempt has started after that, the server's certificate is signed by the new one; then the old one leaves ca.crt.
+// A CA is replaced with overlap. First ca.crt holds the old and the new certificate, and pods that start
+// from then on trust both. When every running attempt has started after that, the new CA signs the
+// server's certificate. Then the old one leaves ca.crt.
 type certificates struct {
 	dir, host string
 	log       logr.Logger
@@ -38,30 +39,32 @@ type certificates struct {
 	ca []byte
 }
 
-// loadCertificates for a server that agents know as host.
+// loadCertificates reads the certificates of a server that agents reach under host.
 func loadCertificates(dir, host string, log logr.Logger) (*certificates, error) {
 	c := &certificates{dir: dir, host: host, log: log}
 	var err error
 	if c.ca, err = c.readCA(); err != nil {
 		return nil, err
 	}
-	if _, err := tls.LoadX509KeyPair(filepath.Join(dir, fileCertificate), filepath.Join(dir, fileKey)); err != nil {
-		return nil, fmt.Errorf("reading the report server's certificate (%s and %s in reports.certificateDir): %w", fileCertificate, fileKey, err)
+	if _, err := tls.LoadX509KeyPair(filepath.Join(dir, fileCertificate),
+		filepath.Join(dir, fileKey)); err != nil {
+		return nil, fmt.Errorf("reading the report server's certificate (%s and %s in reports.certificateDir): %w",
+			fileCertificate, fileKey, err)
 	}
 	return c, nil
 }
 
-// watch makes what follows the files of the server's certificate. Its Start must be called, which ends what it holds.
+// watch returns a watcher of the server's certificate. The caller must start it: its Start also frees it.
 func (c *certificates) watch() (*certwatcher.CertWatcher, error) {
 	watcher, err := certwatcher.New(filepath.Join(c.dir, fileCertificate), filepath.Join(c.dir, fileKey))
 	if err != nil {
 		return nil, fmt.Errorf("reading the report server's certificate: %w", err)
 	}
-	watcher.RegisterCallback(c.inspect)
+	watcher.RegisterCallback(c.warnIfUntrusted)
 	return watcher, nil
 }
 
-// CA is what the agents trust, in PEM: the certificates of ca.crt alone. A file that cannot be read leaves the last good one.
+// CA returns the certificates of ca.crt in PEM. While the file cannot be read, the last good ones stay.
 func (c *certificates) CA() []byte {
 	ca, err := c.readCA()
 	c.mu.Lock()
@@ -74,7 +77,7 @@ func (c *certificates) CA() []byte {
 	return bytes.Clone(c.ca)
 }
 
-// readCA takes certificates only: a key that was put into the file by mistake must not reach the pods.
+// readCA accepts certificates only: a key that somebody put into the file by mistake must not reach the pods.
 func (c *certificates) readCA() ([]byte, error) {
 	path := filepath.Join(c.dir, fileCA)
 	f, err := os.Open(path)
@@ -83,48 +86,58 @@ func (c *certificates) readCA() ([]byte, error) {
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxCABytes+1))
+	if err == nil && len(data) > maxCABytes {
+		err = fmt.Errorf("%s has more than %d bytes: leave certificates of old CAs out", path, maxCABytes)
+	}
+	var ca []byte
+	if err == nil {
+		ca, err = onlyCertificates(data, path)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading what agents trust: %w", err)
 	}
-	if len(data) > maxCABytes {
-		return nil, fmt.Errorf("reading what agents trust: %s has more than %d bytes: leave certificates of old CAs out", path, maxCABytes)
-	}
-	var certificatesOnly bytes.Buffer
+	return ca, nil
+}
+
+// onlyCertificates encodes the certificates of a PEM file again, without the text between them.
+func onlyCertificates(data []byte, path string) ([]byte, error) {
+	var out bytes.Buffer
 	for rest := data; ; {
 		var block *pem.Block
 		if block, rest = pem.Decode(rest); block == nil {
 			break
 		}
 		if block.Type != "CERTIFICATE" {
-			return nil, fmt.Errorf("reading what agents trust: %s holds a %s: leave only the CA's certificates in it", path, block.Type)
+			return nil, fmt.Errorf("%s holds a %s: leave only the CA's certificates in it", path, block.Type)
 		}
 		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
-			return nil, fmt.Errorf("reading what agents trust: %s: %w", path, err)
+			return nil, fmt.Errorf("%s: %w", path, err)
 		}
-		if err := pem.Encode(&certificatesOnly, &pem.Block{Type: block.Type, Bytes: block.Bytes}); err != nil {
-			return nil, fmt.Errorf("reading what agents trust: %w", err)
+		if err := pem.Encode(&out, &pem.Block{Type: block.Type, Bytes: block.Bytes}); err != nil {
+			return nil, err
 		}
 	}
-	if certificatesOnly.Len() == 0 {
-		return nil, fmt.Errorf("reading what agents trust: %s holds no certificate in PEM: put the CA's into it", path)
+	if out.Len() == 0 {
+		return nil, fmt.Errorf("%s holds no certificate in PEM: put the CA's into it", path)
 	}
-	return certificatesOnly.Bytes(), nil
+	return out.Bytes(), nil
 }
 
-// inspect says when agents would not trust the certificate. The server goes on: they may know another CA, and the operator has more to
-// do than this.
-func (c *certificates) inspect(now tls.Certificate) {
-	if err := c.fits(now); err != nil {
-		c.log.Error(err, "Agents that start now will not trust the report server: correct the files in reports.certificateDir")
+// warnIfUntrusted logs that agents would not trust a new certificate. The server keeps running: agents
+// may know another CA, and the operator does more than serve reports.
+func (c *certificates) warnIfUntrusted(current tls.Certificate) {
+	if err := c.verify(current); err != nil {
+		c.log.Error(err, "Agents that start now will not trust the report server: "+
+			"correct the files in reports.certificateDir")
 	}
 }
 
-// fits says whether an agent that starts now trusts a certificate.
-func (c *certificates) fits(now tls.Certificate) error {
-	pool, between := x509.NewCertPool(), x509.NewCertPool()
-	pool.AppendCertsFromPEM(c.CA())
+// verify returns an error if an agent that starts now would not trust the certificate.
+func (c *certificates) verify(current tls.Certificate) error {
+	roots, intermediates := x509.NewCertPool(), x509.NewCertPool()
+	roots.AppendCertsFromPEM(c.CA())
 	var chain []*x509.Certificate
-	for _, der := range now.Certificate {
+	for _, der := range current.Certificate {
 		cert, err := x509.ParseCertificate(der)
 		if err != nil {
 			return fmt.Errorf("reading %s: %w", fileCertificate, err)
@@ -135,9 +148,10 @@ func (c *certificates) fits(now tls.Certificate) error {
 		return errors.New("reading " + fileCertificate + ": it is empty")
 	}
 	for _, cert := range chain[1:] {
-		between.AddCert(cert)
+		intermediates.AddCert(cert)
 	}
-	if _, err := chain[0].Verify(x509.VerifyOptions{DNSName: c.host, Roots: pool, Intermediates: between}); err != nil {
+	_, err := chain[0].Verify(x509.VerifyOptions{DNSName: c.host, Roots: roots, Intermediates: intermediates})
+	if err != nil {
 		return fmt.Errorf("verifying %s for %s: %w", fileCertificate, c.host, err)
 	}
 	return nil

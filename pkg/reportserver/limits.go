@@ -9,29 +9,20 @@ import (
 	"k8s.io/utils/lru"
 )
 
-const (
-	// An agent reports every 10 s, and at most once a second when it has news.
-	podRate, podBurst, maxPods = rate.Limit(1), 10, 16384
-	// podAtOnce: an agent sends one report at a time; the second may come while we still notice that it gave the first up.
-	podAtOnce = 2
-	// Tokens that are refused, by the address that they come from: each costs the API server a review.
-	badRate, badBurst, maxAddresses = rate.Limit(0.5), 20, 4096
-)
-
-// limits keeps a rate for each of many keys in bounded memory. The key that was not used for longest is forgotten, and begins
-// anew with a full burst.
-type limits struct {
+// rateLimits keeps one rate limit for each of many keys, in bounded memory. It forgets the key that was
+// unused for longest, which then starts again with a full burst.
+type rateLimits struct {
 	mu      sync.Mutex
 	entries *lru.Cache
 	rate    rate.Limit
 	burst   int
 }
 
-func newLimits(r rate.Limit, burst, size int) *limits {
-	return &limits{entries: lru.New(size), rate: r, burst: burst}
+func newRateLimits(r rate.Limit, burst, size int) *rateLimits {
+	return &rateLimits{entries: lru.New(size), rate: r, burst: burst}
 }
 
-func (l *limits) of(key string) *rate.Limiter {
+func (l *rateLimits) limiter(key string) *rate.Limiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if found, ok := l.entries.Get(key); ok {
@@ -42,32 +33,35 @@ func (l *limits) of(key string) *rate.Limiter {
 	return made
 }
 
-// spend one of a key's; false: it has none left.
-func (l *limits) spend(key string, now time.Time) bool { return l.of(key).AllowN(now, 1) }
+// take uses up one event of a key, and reports whether there was one.
+func (l *rateLimits) take(key string, now time.Time) bool { return l.limiter(key).AllowN(now, 1) }
 
-// left says whether a key has one left.
-func (l *limits) left(key string, now time.Time) bool { return l.of(key).TokensAt(now) >= 1 }
+// has reports whether a key has an event left, without using it up.
+func (l *rateLimits) has(key string, now time.Time) bool { return l.limiter(key).TokensAt(now) >= 1 }
 
-// atOnce counts the requests that each pod has under way. It holds no more entries than there are requests.
-type atOnce struct {
+// inFlight counts the requests of each pod that are being handled. It holds at most one entry per request.
+type inFlight struct {
 	mu   sync.Mutex
 	pods map[types.UID]int
 }
 
-func (a *atOnce) enter(pod types.UID) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.pods[pod] >= podAtOnce {
+func newInFlight() *inFlight { return &inFlight{pods: map[types.UID]int{}} }
+
+// acquire reports whether the pod may have one more request in flight. If so, the caller must release it.
+func (f *inFlight) acquire(pod types.UID) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.pods[pod] >= maxInFlightPerPod {
 		return false
 	}
-	a.pods[pod]++
+	f.pods[pod]++
 	return true
 }
 
-func (a *atOnce) leave(pod types.UID) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.pods[pod]--; a.pods[pod] <= 0 {
-		delete(a.pods, pod)
+func (f *inFlight) release(pod types.UID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.pods[pod]--; f.pods[pod] <= 0 {
+		delete(f.pods, pod)
 	}
 }

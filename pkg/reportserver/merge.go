@@ -5,95 +5,108 @@ import (
 	"time"
 
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 )
 
-// Received is what a job's pods have said since this process leads. It is never changed: what follows is a new value.
-type Received struct {
-	// Report of rank 0, the newest of the newest attempt; nil: none yet. FirstStep, CommandID and DeliveredID stay once they are said.
-	Report *checkpoint.Report
-	// Time when rank 0 of that attempt was last heard of, also when it said nothing new.
-	Time time.Time
-	// Commit is the newest one of the newest attempt that has one; nil: none yet.
-	Commit *Commit
-	// Resolved is the newest result of `agent resolve`, and ResolvedTime when it came; nil: none.
-	Resolved     *checkpoint.Report
-	ResolvedTime time.Time
+// received is what rank 0 of a job has reported since this process leads. It is immutable: merge returns
+// a new one.
+type received struct {
+	// report is the newest one of the newest attempt; nil: none yet. FirstStep, CommandID and DeliveredID
+	// are sent once, and kept in the later reports of the attempt.
+	report *checkpoint.Report
+	// time of the last report of that attempt, also of one without news.
+	time time.Time
+	// commit is the newest one of the newest attempt that has one; nil: none yet.
+	commit *commit
 }
 
-// Commit is a complete checkpoint by its writer's word. Its URI lies below the job's place.
-type Commit struct {
+// commit is a checkpoint that its writer has reported as complete. It lies below the job's directory.
+type commit struct {
 	checkpoint.Save
-	Attempt int32
-	Layout  checkpoint.Layout
+	attempt int32
+	layout  checkpoint.Layout
 }
 
-// news is what a report tells the reconciler.
-type news int
+// latest returns what the controller needs to know, and false before rank 0's first report.
+func (k received) latest() (observation.Reported, bool) {
+	if k.report == nil {
+		return observation.Reported{}, false
+	}
+	latest := observation.Reported{Report: *k.report, Received: k.time}
+	// A later report of the attempt may have carried an older commit, or none.
+	if k.commit != nil && k.commit.attempt == latest.Attempt {
+		save := k.commit.Save
+		latest.Checkpoint, latest.Layout = &save, k.commit.layout
+	}
+	return latest, true
+}
+
+// urgency says how soon the reconciler must see a report.
+type urgency int
 
 const (
-	// nothing: only that the sender lives.
-	nothing news = iota
-	// later will do: steps, metrics; also a commit and the resolver's result, for what is not persisted of them is urgent by itself.
-	later
+	// noNews: the report only shows that the trainer is alive.
+	noNews urgency = iota
+	// deferrable: steps and metrics. Also a commit: one that is not persisted is urgent for that reason alone.
+	deferrable
 	// urgent: the end of training, a command that was carried out, an attempt's first step.
 	urgent
 )
 
-// merge adds a report to what is known. over: its attempt has been followed by another one.
+// merge adds a report to what is known. attemptOver: a later attempt has replaced the report's.
 //
-// A report may come twice, or after one that was sent later: an agent that gave up on a slow answer sends the next one, and a
-// proxy may repeat either. So what is older by its step is heard as a sign of life, and a commit in it still counts when it
-// is the newest. Of two reports of the same step the last to come holds: between them only the phase and the metrics can differ.
-func (k Received) merge(r *checkpoint.Report, over bool, now time.Time) (Received, news) {
+// A report may arrive twice, or after one that was sent later: an agent that gave up on a slow answer
+// sends the next one, and a proxy may repeat either. A report with an older step is therefore only a sign
+// of life, although a commit in it counts if it is the newest. Of two reports of the same step the one
+// that arrives last counts: they can only differ in phase and metrics.
+//
+// The resolver's result is not kept: the operator reads it from the pod's termination message.
+func (k received) merge(r *checkpoint.Report, attemptOver bool, now time.Time) (received, urgency) {
 	if r.Phase == checkpoint.PhaseResolved {
-		if k.Resolved != nil && k.Resolved.Attempt > r.Attempt {
-			return k, nothing
-		}
-		known := k.Resolved != nil && reflect.DeepEqual(k.Resolved, r)
-		k.Resolved, k.ResolvedTime = r, now
-		if known {
-			return k, nothing
-		}
-		return k, later
+		return k, noNews
 	}
-	what := nothing
-	if c := commitOf(r); c != nil && c.newerThan(k.Commit) {
-		k.Commit, what = c, later
+	news := noNews
+	if c := commitOf(r); c != nil && c.newerThan(k.commit) {
+		k.commit, news = c, deferrable
 	}
-	if over || k.Report != nil && k.Report.Attempt > r.Attempt {
-		return k, what
+	if attemptOver || k.report != nil && k.report.Attempt > r.Attempt {
+		return k, news
 	}
-	k.Time = now
-	if k.Report != nil && olderThan(r, k.Report) {
-		return k, what
+	k.time = now
+	if k.report != nil && olderThan(r, k.report) {
+		return k, news
 	}
-	next := inherit(r, k.Report)
-	what = max(what, compare(k.Report, next))
-	k.Report = next
-	return k, what
+	next := inherit(r, k.report)
+	news = max(news, newsIn(next, k.report))
+	k.report = next
+	return k, news
 }
 
-func commitOf(r *checkpoint.Report) *Commit {
-	if !committed(r) {
+func hasCommit(r *checkpoint.Report) bool {
+	return r.Checkpoint != nil && r.Checkpoint.State == checkpoint.SaveCommitted
+}
+
+func commitOf(r *checkpoint.Report) *commit {
+	if !hasCommit(r) {
 		return nil
 	}
-	return &Commit{Save: *r.Checkpoint, Attempt: r.Attempt, Layout: r.Layout}
+	return &commit{Save: *r.Checkpoint, attempt: r.Attempt, layout: r.Layout}
 }
 
-func (c *Commit) newerThan(known *Commit) bool {
-	return known == nil || c.Attempt > known.Attempt || c.Attempt == known.Attempt && c.Step > known.Step
+func (c *commit) newerThan(known *commit) bool {
+	return known == nil || c.attempt > known.attempt || c.attempt == known.attempt && c.Step > known.Step
 }
 
-// olderThan compares reports of one attempt, or a later one with one that is known.
+// olderThan reports whether r precedes known. r is of the same attempt or of a later one.
 func olderThan(r, known *checkpoint.Report) bool {
 	if r.Attempt != known.Attempt {
 		return r.Attempt < known.Attempt
 	}
-	back := known.Phase == checkpoint.PhaseCompleted && r.Phase != checkpoint.PhaseCompleted
-	return r.Step < known.Step || r.Step == known.Step && back
+	reopens := known.Phase == checkpoint.PhaseCompleted && r.Phase != checkpoint.PhaseCompleted
+	return r.Step < known.Step || r.Step == known.Step && reopens
 }
 
-// inherit what is said once.
+// inherit copies the fields that are sent once from an earlier report of the same attempt.
 func inherit(r, known *checkpoint.Report) *checkpoint.Report {
 	if known == nil || known.Attempt != r.Attempt {
 		return r
@@ -111,7 +124,7 @@ func inherit(r, known *checkpoint.Report) *checkpoint.Report {
 	return &next
 }
 
-func compare(known, next *checkpoint.Report) news {
+func newsIn(next, known *checkpoint.Report) urgency {
 	if known == nil || known.Attempt != next.Attempt {
 		known = &checkpoint.Report{}
 	}
@@ -121,7 +134,7 @@ func compare(known, next *checkpoint.Report) news {
 		next.FirstStep != nil && known.FirstStep == nil:
 		return urgent
 	case reflect.DeepEqual(known, next):
-		return nothing
+		return noNews
 	}
-	return later
+	return deferrable
 }

@@ -10,44 +10,19 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync/atomic"
-	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/net/netutil"
-	"k8s.io/apimachinery/pkg/types"
 	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-)
-
-// Path that reports are posted to, below the configured URL.
-const Path = "/v1/reports"
-
-// Bounds of a connection. An honest agent needs a hundredth of them.
-const (
-	maxConnections = 4096
-	// keepConnections are open at most between two reports of their agents; beyond them each answer ends its connection, so that more
-	// jobs than maxConnections can report in turn.
-	keepConnections = maxConnections / 2
-	maxHeaderBytes  = maxTokenBytes + 8<<10
-	// headerTimeout is also the TLS handshake's.
-	headerTimeout = 5 * time.Second
-	readTimeout   = 8 * time.Second
-	// writeTimeout runs from the end of the header: reading, judging and waiting for the write of a commit are within it.
-	writeTimeout = readTimeout + reviewTimeout + ackWait + 2*time.Second
-	idleTimeout  = 2 * time.Minute
-	// atOnceAll bounds the bodies that are read at the same time. Reports that wait for a write are not counted.
-	atOnceAll = 256
-	// ackWait for the write of a commit. An agent gives its report 10 s in all.
-	ackWait = 8 * time.Second
-	// shutdownWait for the answers that are under way.
-	shutdownWait = 5 * time.Second
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 )
 
 // Cache is the manager's: it answers from memory, and tells when a job has changed.
@@ -56,13 +31,13 @@ type Cache interface {
 	GetInformer(ctx context.Context, obj client.Object, opts ...cache.InformerGetOption) (cache.Informer, error)
 }
 
-// Options of the server. All are required but Log.
+// Options of the server. All are required except Log.
 type Options struct {
 	// BindAddress is host:port.
 	BindAddress string
-	// URL under which agents reach the server, without a path; pkg/config has checked it.
+	// URL under which agents reach the server, without a path. pkg/config validates it.
 	URL string
-	// CertificateDir holds tls.crt, tls.key and ca.crt, which are followed while the server runs.
+	// CertificateDir holds tls.crt, tls.key and ca.crt. The server reloads them when they change.
 	CertificateDir string
 	// Audience that a token must have.
 	Audience string
@@ -70,57 +45,85 @@ type Options struct {
 	Elected <-chan struct{}
 	Cache   Cache
 	Reviews authenticationclient.TokenReviewInterface
-	Desk    Desk
-	Inbox   *Inbox
 	Clock   clock.Clock
 	// Registry of the metrics.
 	Registry prometheus.Registerer
 	Log      logr.Logger
 }
 
-// Server takes the reports. It runs on every replica, and those that do not lead say so.
+// Server receives the reports. It runs on every replica; a replica that does not lead rejects them.
 type Server struct {
 	Options
+	// Store of the reports, for the controller.
+	Store        *Store
 	certificates *certificates
-	tokens       *tokens
-	pods         *limits
-	addresses    *limits
-	atOnce       *atOnce
-	slots        chan struct{}
-	changes      *changes
-	metrics      *metrics
-	// open connections.
-	open atomic.Int64
+	changes      *notifier
+	handler      *handler
 }
 
-// New reads the certificates; the server listens when it is started.
+// SetupWithManager adds a server to a manager. It takes Elected, Cache, Reviews and Clock from the manager.
+func SetupWithManager(mgr manager.Manager, o Options) (*Server, error) {
+	reviews, err := authenticationclient.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return nil, fmt.Errorf("making a client for token reviews: %w", err)
+	}
+	o.Elected, o.Cache, o.Reviews, o.Clock = mgr.Elected(), mgr.GetCache(), reviews.TokenReviews(),
+		clock.RealClock{}
+	s, err := New(o)
+	if err != nil {
+		return nil, fmt.Errorf("making the report server: %w", err)
+	}
+	if err := mgr.Add(s); err != nil {
+		return nil, fmt.Errorf("adding the report server: %w", err)
+	}
+	return s, nil
+}
+
+// New reads the certificates. The server listens once it is started.
 func New(o Options) (*Server, error) {
 	at, err := url.Parse(o.URL)
 	if err != nil {
 		return nil, fmt.Errorf("reading reports.url: %w", err)
 	}
-	s := &Server{
-		Options: o, tokens: newTokens(o.Reviews, o.Audience, o.Clock),
-		pods: newLimits(podRate, podBurst, maxPods), addresses: newLimits(badRate, badBurst, maxAddresses),
-		atOnce: &atOnce{pods: map[types.UID]int{}}, slots: make(chan struct{}, atOnceAll), changes: &changes{waiting: map[types.UID]*round{}},
-	}
-	if s.certificates, err = loadCertificates(o.CertificateDir, at.Hostname(), o.Log); err != nil {
+	certificates, err := loadCertificates(o.CertificateDir, at.Hostname(), o.Log)
+	if err != nil {
 		return nil, err
 	}
-	if s.metrics, err = newMetrics(o.Registry); err != nil {
+	metrics, err := newMetrics(o.Registry)
+	if err != nil {
 		return nil, err
 	}
-	return s, nil
+	store, changes := newStore(o.Clock), newNotifier()
+	return &Server{
+		Options: o, Store: store, certificates: certificates, changes: changes,
+		handler: &handler{
+			log: o.Log, clock: o.Clock, elected: o.Elected, caches: o.Cache, store: store, metrics: metrics,
+			tokens:    newTokenReviewer(o.Reviews, o.Audience, o.Clock),
+			pods:      newRateLimits(podRate, podBurst, maxPods),
+			addresses: newRateLimits(badTokenRate, badTokenBurst, maxAddresses),
+			inFlight:  newInFlight(),
+			bodies:    make(chan struct{}, maxBodies),
+			commits:   &commitWaiter{caches: o.Cache, clock: o.Clock, changes: changes},
+		},
+	}, nil
 }
 
 // URL that agents post to.
 func (s *Server) URL() string { return strings.TrimSuffix(s.Options.URL, "/") + Path }
 
-// CA is what agents trust, in PEM: one or more certificates, as the directory has them now.
+// CA that agents trust, in PEM: one or more certificates, as they are in CertificateDir now.
 func (s *Server) CA() []byte { return s.certificates.CA() }
 
-// NeedLeaderElection is false: a replica that does not lead answers that it does not.
+// Agent is the configuration of the agents that report to this server. It changes when the CA rotates.
+func (s *Server) Agent(image string) render.Agent {
+	return render.Agent{Image: image, ReportURL: s.URL(), ReportCA: string(s.CA()), Audience: s.Audience}
+}
+
+// NeedLeaderElection is false: a replica that does not lead must say so to the agents.
 func (s *Server) NeedLeaderElection() bool { return false }
+
+// ServeHTTP handles one report.
+func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) { s.handler.ServeHTTP(w, req) }
 
 // Start serves until the context ends.
 func (s *Server) Start(ctx context.Context) error {
@@ -135,7 +138,7 @@ func (s *Server) serve(ctx context.Context, listener net.Listener) error {
 	defer listener.Close()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if err := s.follow(ctx); err != nil {
+	if err := s.watchJobs(ctx); err != nil {
 		return err
 	}
 	watcher, err := s.certificates.watch()
@@ -150,11 +153,11 @@ func (s *Server) serve(ctx context.Context, listener net.Listener) error {
 	case err = <-ended:
 	case <-ctx.Done():
 	}
-	cancel() // whoever waits for a write is told to report again
-	last, release := context.WithTimeout(context.WithoutCancel(ctx), shutdownWait)
+	cancel() // agents that wait for a write are told to report again
+	shutdown, release := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer release()
-	if server.Shutdown(last) != nil {
-		_ = server.Close() // what is left is cut off; its agents report again
+	if server.Shutdown(shutdown) != nil {
+		_ = server.Close() // the agents that are cut off report again
 	}
 	if err != nil && !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serving reports: %w", err)
@@ -162,9 +165,11 @@ func (s *Server) serve(ctx context.Context, listener net.Listener) error {
 	return nil
 }
 
-func (s *Server) httpServer(ctx context.Context, certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)) *http.Server {
+func (s *Server) httpServer(
+	ctx context.Context, certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error),
+) *http.Server {
 	protocols := &http.Protocols{}
-	protocols.SetHTTP1(true) // an agent has one report under way, and a connection is what is counted
+	protocols.SetHTTP1(true) // an agent has one report in flight, and the limits count connections
 	return &http.Server{
 		Handler:           s,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
@@ -175,31 +180,30 @@ func (s *Server) httpServer(ctx context.Context, certificate func(*tls.ClientHel
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
-		ConnState:         s.count,
-		ErrorLog:          log.New(quiet{s.Log}, "", 0),
+		ConnState:         s.countConnections,
+		ErrorLog:          log.New(debugWriter{s.Log}, "", 0),
 	}
 }
 
-// count the open connections.
-func (s *Server) count(_ net.Conn, now http.ConnState) {
-	switch now {
+func (s *Server) countConnections(_ net.Conn, state http.ConnState) {
+	switch state {
 	case http.StateNew:
-		s.open.Add(1)
+		s.handler.connections.Add(1)
 	case http.StateClosed, http.StateHijacked:
-		s.open.Add(-1)
+		s.handler.connections.Add(-1)
 	}
 }
 
-// follow the jobs: a change may be the write that somebody waits for, and a job that is gone is forgotten.
-func (s *Server) follow(ctx context.Context) error {
+// watchJobs notifies the requests that wait for a status write, and forgets the jobs that are gone.
+func (s *Server) watchJobs(ctx context.Context) error {
 	informer, err := s.Cache.GetInformer(ctx, &v1alpha1.TrainingJob{})
 	if err != nil {
 		return fmt.Errorf("following the jobs: %w", err)
 	}
 	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		UpdateFunc: func(_, now any) {
-			if job, ok := now.(*v1alpha1.TrainingJob); ok {
-				s.changes.tell(job.UID)
+		UpdateFunc: func(_, current any) {
+			if job, ok := current.(*v1alpha1.TrainingJob); ok {
+				s.changes.notify(job.UID)
 			}
 		},
 		DeleteFunc: func(last any) {
@@ -207,8 +211,8 @@ func (s *Server) follow(ctx context.Context) error {
 				last = gone.Obj
 			}
 			if job, ok := last.(*v1alpha1.TrainingJob); ok {
-				s.Inbox.Forget(job.UID)
-				s.changes.tell(job.UID)
+				s.Store.Forget(job.UID)
+				s.changes.notify(job.UID)
 			}
 		},
 	})
@@ -218,10 +222,10 @@ func (s *Server) follow(ctx context.Context) error {
 	return nil
 }
 
-// quiet puts what net/http has to say, mostly of handshakes that others broke off, where only debugging shows it.
-type quiet struct{ log logr.Logger }
+// debugWriter logs what net/http prints at debug level: mostly handshakes that clients broke off.
+type debugWriter struct{ log logr.Logger }
 
-func (q quiet) Write(line []byte) (int, error) {
-	q.log.V(1).Info("Connection", "problem", strings.TrimSpace(string(line)))
+func (d debugWriter) Write(line []byte) (int, error) {
+	d.log.V(1).Info("Connection", "problem", strings.TrimSpace(string(line)))
 	return len(line), nil
 }

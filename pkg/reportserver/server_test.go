@@ -24,16 +24,16 @@ var (
 	_ manager.LeaderElectionRunnable = (*Server)(nil)
 )
 
-// served runs the world's server behind TLS until the test ends, or stop is called.
-func (w *world) served() (address string, stop func() error) {
-	w.t.Helper()
+// served runs the server behind TLS until the test ends, or stop is called.
+func (e *environment) served() (address string, stop func() error) {
+	e.t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		w.t.Fatal(err)
+		e.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- w.server.serve(ctx, l) }()
+	go func() { ended <- e.server.serve(ctx, l) }()
 	var once error
 	stopped := false
 	stop = func() error {
@@ -42,15 +42,16 @@ func (w *world) served() (address string, stop func() error) {
 		}
 		return once
 	}
-	w.t.Cleanup(func() {
+	e.t.Cleanup(func() {
 		if err := stop(); err != nil {
-			w.t.Error(err)
+			e.t.Error(err)
 		}
 	})
 	return l.Addr().String(), stop
 }
 
-// agent is a client that trusts what its pod was given, as cmd/agent does; each of its reports opens a connection.
+// agent is a client with the CA that its pod was given, as in cmd/agent. Each of its reports opens a
+// connection.
 func agent(address string, ca []byte, config *tls.Config) *http.Client {
 	config.RootCAs = x509.NewCertPool()
 	config.RootCAs.AppendCertsFromPEM(ca)
@@ -62,12 +63,13 @@ func agent(address string, ca []byte, config *tls.Config) *http.Client {
 	}}
 }
 
-func (w *world) report(c *http.Client, body string) (int, string) {
-	return w.reportAs(c, "bert-worker-0", body)
+func (e *environment) report(c *http.Client, body string) (int, string) {
+	return e.reportAs(c, "bert-worker-0", body)
 }
 
-func (w *world) reportAs(c *http.Client, token, body string) (int, string) {
-	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, w.server.URL(), strings.NewReader(body))
+func (e *environment) reportAs(c *http.Client, token, body string) (int, string) {
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, e.server.URL(),
+		strings.NewReader(body))
 	if err != nil {
 		return 0, err.Error()
 	}
@@ -81,47 +83,50 @@ func (w *world) reportAs(c *http.Client, token, body string) (int, string) {
 	return resp.StatusCode, text(resp.Body)
 }
 
-// TestCertificatesRotateWithOverlap: the CA is replaced under a running server, and an agent that started while ca.crt held both
-// CAs reports throughout. One that started before is refused by its own trust: so the overlap is needed.
+// TestCertificatesRotateWithOverlap: the CA is replaced while the server runs. An agent that started
+// while ca.crt held both CAs reports throughout. One that started before does not trust the new
+// certificate, which is why the overlap is needed.
 func TestCertificatesRotateWithOverlap(t *testing.T) {
-	w := newWorld(t)
-	w.server.pods = newLimits(rate.Inf, 0, 1) // the server's clock stands still
-	address, _ := w.served()
-	before, next := w.server.CA(), newAuthority(t, "ca-2")
+	e := newEnvironment(t)
+	e.server.handler.pods = newRateLimits(rate.Inf, 0, 1) // the server's clock stands still
+	address, _ := e.served()
+	before, next := e.server.CA(), newAuthority(t, "ca-2")
 	old := agent(address, before, &tls.Config{})
-	if code, says := w.report(old, training); code != 200 {
+	if code, says := e.report(old, training); code != 200 {
 		t.Fatalf("got %d %s", code, says)
 	}
-	if code, says := w.report(agent(address, next.pem(), &tls.Config{}), training); code != 0 || !strings.Contains(says, "unknown authority") {
+	if code, says := e.report(agent(address, next.pem(), &tls.Config{}), training); code != 0 ||
+		!strings.Contains(says, "unknown authority") {
 		t.Fatalf("an agent that trusts another CA: %d %s", code, says)
 	}
 
-	replace(t, w.dir, map[string][]byte{
-		fileCertificate: fileOf(t, w.dir, fileCertificate), fileKey: fileOf(t, w.dir, fileKey), fileCA: bundle(w.ca, next),
+	replace(t, e.dir, map[string][]byte{
+		fileCertificate: fileOf(t, e.dir, fileCertificate), fileKey: fileOf(t, e.dir, fileKey),
+		fileCA: bundle(e.ca, next),
 	})
-	during := w.server.CA()
-	if !bytes.Equal(during, bundle(w.ca, next)) {
+	during := e.server.CA()
+	if !bytes.Equal(during, bundle(e.ca, next)) {
 		t.Fatalf("agents are given %s", during)
 	}
 	overlapping := agent(address, during, &tls.Config{})
-	if code, says := w.report(overlapping, training); code != 200 {
+	if code, says := e.report(overlapping, training); code != 200 {
 		t.Errorf("got %d %s", code, says)
 	}
 
-	next.serve(t, w.dir, w.ca, next)
+	next.serve(t, e.dir, e.ca, next)
 	eventually(t, "the server shows the new CA's certificate", func() bool {
-		code, says := w.report(old, training)
+		code, says := e.report(old, training)
 		return code == 0 && strings.Contains(says, "unknown authority")
 	})
-	if code, says := w.report(overlapping, training); code != 200 {
+	if code, says := e.report(overlapping, training); code != 200 {
 		t.Errorf("an agent that trusts both: %d %s", code, says)
 	}
 
-	next.serve(t, w.dir, next)
-	if got := w.server.CA(); !bytes.Equal(got, next.pem()) {
+	next.serve(t, e.dir, next)
+	if got := e.server.CA(); !bytes.Equal(got, next.pem()) {
 		t.Errorf("agents are given %s", got)
 	}
-	if code, says := w.report(overlapping, training); code != 200 {
+	if code, says := e.report(overlapping, training); code != 200 {
 		t.Errorf("an agent that trusts both: %d %s", code, says)
 	}
 }
@@ -136,30 +141,32 @@ func fileOf(t *testing.T, dir, name string) []byte {
 }
 
 func TestNoOldTLS(t *testing.T) {
-	w := newWorld(t)
-	address, _ := w.served()
-	if code, says := w.report(agent(address, w.server.CA(), &tls.Config{MaxVersion: tls.VersionTLS12}), training); code != 200 {
+	e := newEnvironment(t)
+	address, _ := e.served()
+	if code, says := e.report(agent(address, e.server.CA(), &tls.Config{MaxVersion: tls.VersionTLS12}),
+		training); code != 200 {
 		t.Fatalf("TLS 1.2: %d %s", code, says)
 	}
-	if code, says := w.report(agent(address, w.server.CA(), &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}), training); code != 0 {
+	if code, says := e.report(agent(address, e.server.CA(), &tls.Config{MinVersion: tls.VersionTLS10,
+		MaxVersion: tls.VersionTLS11}), training); code != 0 {
 		t.Errorf("TLS 1.1: %d %s", code, says)
 	}
 }
 
-// TestShutdownAnswersThoseWhoWait for a write that this replica will not make any more.
-func TestShutdownAnswersThoseWhoWait(t *testing.T) {
-	w := newWorld(t)
-	address, stop := w.served()
+// TestShutdownAnswersWaitingReports: this replica will not write their commits any more.
+func TestShutdownAnswersWaitingReports(t *testing.T) {
+	e := newEnvironment(t)
+	address, stop := e.served()
 	type answer struct {
 		code int
 		says string
 	}
 	done := make(chan answer, 1)
 	go func() {
-		code, says := w.report(agent(address, w.server.CA(), &tls.Config{}), saved)
+		code, says := e.report(agent(address, e.server.CA(), &tls.Config{}), saved)
 		done <- answer{code, says}
 	}()
-	w.waits()
+	e.awaitWaiter()
 	if err := stop(); err != nil {
 		t.Error(err)
 	}
@@ -168,54 +175,56 @@ func TestShutdownAnswersThoseWhoWait(t *testing.T) {
 	}
 }
 
-// TestManyAgentsShareTheConnections: when they are scarce an agent's connection is not kept for its next report.
+// TestManyAgentsShareTheConnections: while connections are scarce, none is kept for an agent's next report.
 func TestManyAgentsShareTheConnections(t *testing.T) {
-	w := newWorld(t)
-	address, _ := w.served()
-	kept := agent(address, w.server.CA(), &tls.Config{})
+	e := newEnvironment(t)
+	address, _ := e.served()
+	kept := agent(address, e.server.CA(), &tls.Config{})
 	kept.Transport.(*http.Transport).DisableKeepAlives = false
 	defer kept.CloseIdleConnections()
 	for range 2 {
-		if code, says := w.report(kept, training); code != 200 {
+		if code, says := e.report(kept, training); code != 200 {
 			t.Fatalf("got %d %s", code, says)
 		}
 	}
-	if n := w.server.open.Load(); n != 1 {
+	if n := e.server.handler.connections.Load(); n != 1 {
 		t.Fatalf("%d connections are open", n)
 	}
-	w.server.open.Add(keepConnections)
-	if code, says := w.report(kept, training); code != 200 {
+	e.server.handler.connections.Add(maxIdleConnections)
+	if code, says := e.report(kept, training); code != 200 {
 		t.Fatalf("got %d %s", code, says)
 	}
-	eventually(t, "the connection is closed", func() bool { return w.server.open.Load() == keepConnections })
+	eventually(t, "the connection is closed",
+		func() bool { return e.server.handler.connections.Load() == maxIdleConnections })
 }
 
 func TestAddressThatIsTaken(t *testing.T) {
-	w := newWorld(t)
+	e := newEnvironment(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	w.server.BindAddress = l.Addr().String()
-	if err := w.server.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "listening for reports") {
+	e.server.BindAddress = l.Addr().String()
+	if err := e.server.Start(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "listening for reports") {
 		t.Errorf("got %v", err)
 	}
 }
 
-// TestTimeouts: whoever is slow with a handshake, a header or a body is cut off, and whoever waits for a write is not.
+// TestTimeouts cut off slow handshakes, headers and bodies, but not the wait for a write.
 func TestTimeouts(t *testing.T) {
 	const agentsPatience = 10 * time.Second // cmd/agent: postTimeout
-	w := newWorld(t)
-	s := w.server.httpServer(t.Context(), nil)
+	e := newEnvironment(t)
+	s := e.server.httpServer(t.Context(), nil)
 	switch {
 	case s.ReadHeaderTimeout <= 0 || s.ReadTimeout <= 0 || s.WriteTimeout <= 0 || s.IdleTimeout <= 0:
 		t.Errorf("a timeout is missing: %+v", s)
 	case s.ReadHeaderTimeout > agentsPatience || s.ReadTimeout > agentsPatience:
 		t.Error("slower than an agent may be")
-	case s.WriteTimeout < s.ReadTimeout+reviewTimeout+ackWait:
+	case s.WriteTimeout < s.ReadTimeout+reviewTimeout+commitWait:
 		t.Error("an answer would be cut off while it waits for a write")
-	case ackWait >= agentsPatience:
+	case commitWait >= agentsPatience:
 		t.Error("the agent would give up before it hears that its commit is not written")
 	case s.MaxHeaderBytes > 64<<10 || s.MaxHeaderBytes <= maxTokenBytes:
 		t.Errorf("headers have %d bytes", s.MaxHeaderBytes)
@@ -227,14 +236,14 @@ func TestTimeouts(t *testing.T) {
 }
 
 func TestURL(t *testing.T) {
-	w := newWorld(t)
+	e := newEnvironment(t)
 	for _, u := range []string{"https://reports.example.com:9443", "https://reports.example.com:9443/"} {
-		w.server.Options.URL = u
-		if got := w.server.URL(); got != "https://reports.example.com:9443/v1/reports" {
+		e.server.Options.URL = u
+		if got := e.server.URL(); got != "https://reports.example.com:9443/v1/reports" {
 			t.Errorf("agents post to %s", got)
 		}
 	}
-	if w.server.NeedLeaderElection() {
+	if e.server.NeedLeaderElection() {
 		t.Error("a replica that does not lead could not say so")
 	}
 }
@@ -252,10 +261,11 @@ func TestBadCertificates(t *testing.T) {
 		data []byte
 		says string
 	}{
-		"no CA":             {fileCA, nil, "ca.crt in reports.certificateDir"},
-		"an empty CA":       {fileCA, []byte{}, "holds no certificate in PEM"},
-		"a key in the CA":   {fileCA, append(ca.pem(), key...), "holds a PRIVATE KEY: leave only"},
-		"a broken CA":       {fileCA, []byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"), "ca.crt: x509"},
+		"no CA":           {fileCA, nil, "ca.crt in reports.certificateDir"},
+		"an empty CA":     {fileCA, []byte{}, "holds no certificate in PEM"},
+		"a key in the CA": {fileCA, append(ca.pem(), key...), "holds a PRIVATE KEY: leave only"},
+		"a broken CA": {fileCA, []byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"),
+			"ca.crt: x509"},
 		"a huge CA":         {fileCA, bytes.Repeat([]byte("#"), maxCABytes+1), "has more than"},
 		"no certificate":    {fileCertificate, nil, "tls.crt and tls.key in reports.certificateDir"},
 		"no key":            {fileKey, nil, "tls.crt and tls.key in reports.certificateDir"},
@@ -278,27 +288,28 @@ func TestBadCertificates(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if _, err := loadCertificates(dir, host, logr.Discard()); err == nil || !strings.Contains(err.Error(), tc.says) {
+			if _, err := loadCertificates(dir, host, logr.Discard()); err == nil ||
+				!strings.Contains(err.Error(), tc.says) {
 				t.Errorf("want an error with %q, got %v", tc.says, err)
 			}
 		})
 	}
 }
 
-// TestCAThatBreaks under a running operator: pods are still given the last good one.
-func TestCAThatBreaks(t *testing.T) {
-	w := newWorld(t)
-	good := w.server.CA()
-	if err := os.Remove(filepath.Join(w.dir, fileCA)); err != nil {
+// TestUnreadableCA: while the server runs, pods are still given the last good CA.
+func TestUnreadableCA(t *testing.T) {
+	e := newEnvironment(t)
+	good := e.server.CA()
+	if err := os.Remove(filepath.Join(e.dir, fileCA)); err != nil {
 		t.Fatal(err)
 	}
-	if got := w.server.CA(); !bytes.Equal(got, good) || len(got) == 0 {
+	if got := e.server.CA(); !bytes.Equal(got, good) || len(got) == 0 {
 		t.Errorf("got %s", got)
 	}
 }
 
-// TestCertificateThatAgentsWillNotTrust is noticed where it is served.
-func TestCertificateThatAgentsWillNotTrust(t *testing.T) {
+// TestUntrustedCertificate: the server notices a certificate that agents will not trust.
+func TestUntrustedCertificate(t *testing.T) {
 	ca, other := newAuthority(t, "ca"), newAuthority(t, "other")
 	for name, tc := range map[string]struct {
 		host    string
@@ -320,7 +331,8 @@ func TestCertificateThatAgentsWillNotTrust(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := c.fits(pair); (err == nil) != (tc.says == "") || err != nil && !strings.Contains(err.Error(), tc.says) {
+			if err := c.verify(pair); (err == nil) != (tc.says == "") || err != nil &&
+				!strings.Contains(err.Error(), tc.says) {
 				t.Errorf("want %q, got %v", tc.says, err)
 			}
 		})

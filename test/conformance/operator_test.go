@@ -21,7 +21,8 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/pkg/config"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller"
-	"mlplatform.example.com/trainingjob-operator/pkg/reporting"
+	"mlplatform.example.com/trainingjob-operator/pkg/reportserver"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
@@ -134,21 +135,21 @@ func (o *operator) runOnce(ctx context.Context, transport *CrashTransport) error
 	registry := prometheus.NewRegistry()
 	// Agents reach the server through the proxy and not at its own address: a fixed port could be taken by
 	// another process before the next run.
-	reports, err := reporting.Add(mgr, config.Agent{Image: "registry.example.com/agent:1"}, config.Reports{
+	server, err := reportserver.SetupWithManager(mgr, reportserver.Options{
 		BindAddress: "127.0.0.1:0", URL: o.proxy.server.URL, CertificateDir: o.certificates,
-		Audience: config.DefaultAudience,
-	}, registry)
-	if err != nil {
-		return err
-	}
-	err = controller.SetupWithManager(ctx, mgr, controller.Options{
-		Backends: o.backends, DefaultScheduler: o.fallback, Registry: registry, Agent: reports.Agent,
-		Reports: reports.Reports,
+		Audience: config.DefaultAudience, Registry: registry,
 	})
 	if err != nil {
 		return err
 	}
-	o.proxy.forward(ctx, reports.Server)
+	err = controller.SetupWithManager(ctx, mgr, controller.Options{
+		Backends: o.backends, DefaultScheduler: o.fallback, Registry: registry, Reports: server.Store,
+		Agent: func() render.Agent { return server.Agent("registry.example.com/agent:1") },
+	})
+	if err != nil {
+		return err
+	}
+	o.proxy.forward(ctx, server)
 	return mgr.Start(ctx)
 }
 

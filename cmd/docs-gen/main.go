@@ -1,0 +1,39 @@
+// Command docs-gen writes the reference pages that are made from code:
+//
+//	go run ./cmd/docs-gen configuration > docs/configuration.md
+//	go run ./cmd/docs-gen metrics > docs/metrics.md
+//
+// It runs in the root of the module, because it reads the sources of pkg/config.
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+)
+
+const usage = `usage:
+  docs-gen configuration    every key of the operator's configuration, from pkg/config
+  docs-gen metrics          every metric of the operator, from pkg/controller and pkg/reportserver
+`
+
+func main() {
+	if err := run(os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "docs-gen:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string, out io.Writer) error {
+	page := ""
+	if len(args) == 1 {
+		page = args[0]
+	}
+	switch page {
+	case "configuration":
+		return writeConfiguration(out, configSources)
+	case "metrics":
+		return writeMetrics(out)
+	}
+	return fmt.Errorf("unknown arguments %q\n%s", args, usage)
+}

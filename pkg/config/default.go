@@ -1,0 +1,22 @@
+package config
+
+// DefaultAudience of the tokens that reports carry.
+const DefaultAudience = "trainingjob-reports.mlplatform.example.com"
+
+// Default is the configuration of an operator without a file. The backends apply the defaults of the
+// scheduler names, which are theirs.
+func Default() OperatorConfiguration {
+	return OperatorConfiguration{
+		APIVersion:     APIVersion,
+		Kind:           Kind,
+		LeaderElection: LeaderElection{Enabled: true},
+		Metrics:        Metrics{BindAddress: ":8443", Secure: true},
+		Health:         Health{BindAddress: ":8081"},
+		Reports:        Reports{BindAddress: Off, Audience: DefaultAudience},
+		Schedulers: Schedulers{
+			Volcano: Volcano{WaitForInqueue: true},
+			Kueue:   Kueue{Binder: BinderDefault},
+		},
+		Workers: 10,
+	}
+}

@@ -1,0 +1,108 @@
+package reportserver
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+)
+
+// jobKind is what the owner reference of a reporting pod must name.
+var jobKind = schema.GroupKind{Group: v1alpha1.GroupVersion.Group, Kind: "TrainingJob"}
+
+// reportingPod is a pod that may report for its job.
+type reportingPod struct {
+	job *v1alpha1.TrainingJob
+	// attempt of the pod.
+	attempt int32
+	// resolver is true for the pod that searches the volume for checkpoints, and false for rank 0.
+	resolver bool
+}
+
+// attemptOver reports whether a later attempt has replaced the pod's.
+func (p reportingPod) attemptOver() bool { return p.attempt < p.job.Status.Attempt }
+
+// findReportingPod looks up the pod that a token is bound to, and its job, in the caches.
+func findReportingPod(ctx context.Context, caches client.Reader, id podIdentity) (reportingPod, *rejection) {
+	pod := &corev1.Pod{}
+	found, err := lookUp(ctx, caches, types.NamespacedName{Namespace: id.namespace, Name: id.name}, pod)
+	if err != nil {
+		return reportingPod{}, cachesUnavailable()
+	}
+	if !found {
+		return reportingPod{}, forbid(id, "is no rank of a TrainingJob, or is gone")
+	}
+	owner, rejected := jobReference(id, pod)
+	if rejected != nil {
+		return reportingPod{}, rejected
+	}
+	job := &v1alpha1.TrainingJob{}
+	found, err = lookUp(ctx, caches, types.NamespacedName{Namespace: id.namespace, Name: owner.Name}, job)
+	if err != nil {
+		return reportingPod{}, cachesUnavailable()
+	}
+	if !found || job.UID != owner.UID {
+		return reportingPod{}, forbid(id, "belongs to TrainingJob %s, which is gone", owner.Name)
+	}
+	return reportingPodOf(id, pod, job)
+}
+
+// jobReference returns the pod's reference to the job that controls it.
+func jobReference(id podIdentity, pod *corev1.Pod) (*metav1.OwnerReference, *rejection) {
+	switch {
+	case pod.UID != id.uid:
+		return nil, forbid(id, "is another one now: the token is bound to its predecessor")
+	case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
+		return nil, forbid(id, "has ended")
+	}
+	owner := metav1.GetControllerOf(pod)
+	if owner == nil || owner.Kind != jobKind.Kind || groupOf(owner.APIVersion) != jobKind.Group {
+		return nil, forbid(id, "is not controlled by a TrainingJob")
+	}
+	return owner, nil
+}
+
+// reportingPodOf rejects pods of the job that are neither rank 0 nor the resolver.
+func reportingPodOf(id podIdentity, pod *corev1.Pod, job *v1alpha1.TrainingJob) (reportingPod, *rejection) {
+	attempt, err := strconv.ParseInt(pod.Labels[v1alpha1.LabelAttempt], 10, 32)
+	if err != nil || attempt < 1 {
+		return reportingPod{}, forbid(id, "has no attempt in its label %s: it was changed by hand; delete the pod",
+			v1alpha1.LabelAttempt)
+	}
+	p := reportingPod{job: job, attempt: int32(attempt)}
+	_, isRank := pod.Labels[v1alpha1.LabelKubeflowReplicaIndex]
+	switch rankZero := rankZeroPod(job); {
+	case pod.Name == rankZero && isRank:
+	case pod.Labels[v1alpha1.LabelComponent] == v1alpha1.ComponentResolver && !isRank:
+		p.resolver = true
+	default:
+		return reportingPod{}, forbid(id, "is not rank 0, which is %s: only that one reports", rankZero)
+	}
+	return p, nil
+}
+
+func forbid(id podIdentity, format string, args ...any) *rejection {
+	return reject(http.StatusForbidden, resultSender, "pod %s/%s %s", id.namespace, id.name,
+		fmt.Sprintf(format, args...))
+}
+
+func groupOf(apiVersion string) string {
+	gv, err := schema.ParseGroupVersion(apiVersion)
+	if err != nil {
+		return ""
+	}
+	return gv.Group
+}
+
+func rankZeroPod(job *v1alpha1.TrainingJob) string {
+	return spec.PodName(job.Name, spec.RankRef{Role: spec.Roles(job)[0].Name})
+}

@@ -1,0 +1,116 @@
+package reportserver
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/lru"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+)
+
+const (
+	// wakeInterval is the least time between two wake-ups of one job, unless its news are urgent.
+	wakeInterval = 15 * time.Second
+	// maxJobs are kept. Beyond them the job that was silent for longest is forgotten until it reports again.
+	maxJobs = 20000
+)
+
+// Store keeps the latest report of every job, in memory only: after a change of leader it fills again
+// with the agents' next reports. As a source.Source it wakes the jobs that have news.
+type Store struct {
+	clock clock.PassiveClock
+	mu    sync.Mutex
+	jobs  *lru.Cache
+	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
+	// waiting are the jobs to wake once there is a queue.
+	waiting map[types.NamespacedName]bool
+}
+
+type entry struct {
+	received received
+	lastWake time.Time
+	// hasNews: something is new since lastWake.
+	hasNews bool
+}
+
+func newStore(c clock.PassiveClock) *Store {
+	return &Store{clock: c, jobs: lru.New(maxJobs), waiting: map[types.NamespacedName]bool{}}
+}
+
+// Start gives the Store the controller's queue.
+func (s *Store) Start(_ context.Context,
+	queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queue = queue
+	for name := range s.waiting {
+		queue.Add(reconcile.Request{NamespacedName: name})
+	}
+	clear(s.waiting)
+	return nil
+}
+
+// Latest returns the newest report of the job's rank 0, with the newest commit of that attempt. It
+// returns false if rank 0 has not reported since this process leads.
+func (s *Store) Latest(job types.UID) (observation.Reported, bool) {
+	return s.received(job).latest()
+}
+
+func (s *Store) received(job types.UID) received {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e, ok := s.jobs.Get(job); ok {
+		return e.(*entry).received
+	}
+	return received{}
+}
+
+// Forget drops a job that is gone.
+func (s *Store) Forget(job types.UID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.jobs.Remove(job)
+}
+
+// add a report. unwritten: it has a commit that the status lacks, so the reconciler is woken even if it
+// was woken for that commit before.
+func (s *Store) add(name types.NamespacedName, job types.UID, r *checkpoint.Report, attemptOver,
+	unwritten bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := &entry{}
+	if known, ok := s.jobs.Get(job); ok {
+		e = known.(*entry)
+	} else {
+		s.jobs.Add(job, e)
+	}
+	now := s.clock.Now()
+	var news urgency
+	e.received, news = e.received.merge(r, attemptOver, now)
+	if unwritten {
+		news = urgent
+	}
+	if news > noNews {
+		e.hasNews = true
+	}
+	if news == urgent || e.hasNews && now.Sub(e.lastWake) >= wakeInterval {
+		e.hasNews, e.lastWake = false, now
+		s.wake(name)
+	}
+}
+
+// wake never blocks: the queue is unbounded and holds each job once.
+func (s *Store) wake(name types.NamespacedName) {
+	if s.queue == nil {
+		s.waiting[name] = true
+		return
+	}
+	s.queue.Add(reconcile.Request{NamespacedName: name})
+}
