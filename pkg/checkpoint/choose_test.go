@@ -81,7 +81,8 @@ func TestTimesAreNotLookedAt(t *testing.T) {
 	}
 }
 
-// TestResolveReadsTheCandidate: the newest has wrong bytes of the right length; the one before it is taken, and the third is not read.
+// TestResolveReadsTheCandidate: the newest has wrong bytes of the right length; the one before it is taken,
+// and the third is not read.
 func TestResolveReadsTheCandidate(t *testing.T) {
 	newest := manifestOf(300, tree{"a": weights}).with("a", []byte(strings.Repeat("x", len(weights))))
 	third := manifestOf(100, tree{"a": weights}).with("a", []byte(strings.Repeat("x", len(weights))))
@@ -137,7 +138,8 @@ func TestRetain(t *testing.T) {
 	}
 }
 
-// TestRetainHoldsItsPromises on random histories: after any deletion the same point is chosen, and the promises hold.
+// TestRetainHoldsItsPromises on random histories: after any deletion the same point is chosen, and the
+// promises hold.
 func TestRetainHoldsItsPromises(t *testing.T) {
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 7))
@@ -145,7 +147,7 @@ func TestRetainHoldsItsPromises(t *testing.T) {
 		var all []Found
 		for range r.IntN(14) {
 			f := found(fmt.Sprintf("%d/%d %s", 1+r.IntN(3), 10*(1+r.IntN(9)), []State{Complete, Complete, Torn, Unknown}[r.IntN(4)]))
-			f.Layout = Rules[r.IntN(len(Rules))].Layout
+			f.Layout = LayoutRules[r.IntN(len(LayoutRules))].Layout
 			if !seen[f.Path] {
 				seen[f.Path] = true
 				all = append(all, f)

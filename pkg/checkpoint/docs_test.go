@@ -24,7 +24,8 @@ func readPage(t *testing.T) string {
 	return string(text)
 }
 
-// TestLayoutsAreDocumented writes the table of layouts from Rules, which name every layout that is recognised.
+// TestLayoutsAreDocumented writes the table of layouts from LayoutRules, which name every layout that is
+// recognised.
 func TestLayoutsAreDocumented(t *testing.T) {
 	const begin, end = "TestLayoutsAreDocumented -update -->\n", "<!-- end of layouts -->\n"
 	text := readPage(t)
@@ -35,12 +36,12 @@ func TestLayoutsAreDocumented(t *testing.T) {
 	}
 	var b strings.Builder
 	b.WriteString("| Layout | Looks like | Complete when | Step | Agent may delete |\n| --- | --- | --- | --- | --- |\n")
-	for _, r := range Rules {
+	for _, r := range LayoutRules {
 		deletes := "no"
 		if r.Removable {
 			deletes = "yes"
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.Layout, r.Looks, r.Complete, r.Step, deletes)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.Layout, r.LooksLike, r.CompleteWhen, r.StepFrom, deletes)
 	}
 	want := head + begin + b.String() + end + foot
 	if *update {
@@ -56,7 +57,7 @@ func TestLayoutsAreDocumented(t *testing.T) {
 	for _, fx := range fixtures() {
 		covered[fx.layout] = true
 	}
-	for _, r := range Rules {
+	for _, r := range LayoutRules {
 		if !covered[r.Layout] {
 			t.Errorf("%s has a rule and no fixture", r.Layout)
 		}

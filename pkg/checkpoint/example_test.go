@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestThePageSavesACompleteCheckpoint runs the lines of docs/checkpoints.md, with a stand-in for torch, and looks at what they leave.
+// TestThePageSavesACompleteCheckpoint runs the lines of docs/checkpoints.md, with a stand-in for torch, and
+// looks at what they leave.
 func TestThePageSavesACompleteCheckpoint(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {

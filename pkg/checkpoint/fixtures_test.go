@@ -121,7 +121,8 @@ type dcpPart struct {
 	offset, length int64
 }
 
-// dcpPickle is protocol 4 with MEMOIZE, in a frame, as pickle.dump writes a torch.distributed.checkpoint Metadata.
+// dcpPickle is protocol 4 with MEMOIZE, in a frame, as pickle.dump writes a torch.distributed.checkpoint
+// Metadata.
 func dcpPickle(parts ...dcpPart) []byte {
 	var b []byte
 	memo := map[string]int{}

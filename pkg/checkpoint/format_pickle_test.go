@@ -14,8 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// realMetadata is what CPython 3.11 pickled from classes of torch.distributed.checkpoint's names and fields (testdata/metadata.py), zlib and
-// base64. It is the one fixture that is not made here: it holds the others to what Python really writes.
+// realMetadata is what CPython 3.11 pickled from classes of torch.distributed.checkpoint's names and fields
+// (testdata/metadata.py), zlib and base64. It is the one fixture that is not made here: it holds the others
+// to what Python really writes.
 func realMetadata(t testing.TB, protocol string) []byte {
 	text, err := os.ReadFile("testdata/metadata-protocol-" + protocol + ".b64")
 	if err != nil {
@@ -36,15 +37,15 @@ func TestRealMetadata(t *testing.T) {
 	want := map[string]int64{"__0_0.distcp": 84000, "__1_0.distcp": 13000, "__2_0.distcp": 13000}
 	for _, protocol := range []string{"2", "4"} {
 		data := realMetadata(t, protocol)
-		l := &look{fsys: tree{".metadata": data}.fs()}
-		got, err := l.dcpFiles(".metadata")
+		s := &scanner{fsys: tree{".metadata": data}.fs()}
+		got, err := s.dcpFiles(".metadata")
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("protocol %s: %v (-want +got):\n%s", protocol, err, diff)
 		}
 		for cut := 0; cut < len(data); cut += 11 {
-			l := &look{fsys: tree{".metadata": data[:cut]}.fs()}
-			var fd *finding
-			if _, err := l.dcpFiles(".metadata"); !errors.As(err, &fd) || fd.state != Torn {
+			s := &scanner{fsys: tree{".metadata": data[:cut]}.fs()}
+			var incomplete *incompleteError
+			if _, err := s.dcpFiles(".metadata"); !errors.As(err, &incomplete) || incomplete.state != Torn {
 				t.Fatalf("protocol %s, cut at %d of %d: %v", protocol, cut, len(data), err)
 			}
 		}

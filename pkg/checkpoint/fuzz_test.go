@@ -68,8 +68,8 @@ func FuzzPickle(f *testing.F) {
 	f.Add([]byte("(((((1112u"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		pickledInts(bytes.NewReader(data), "dp_world_size")
-		l := &look{fsys: tree{".metadata": data}.fs()}
-		l.dcpFiles(".metadata")
+		s := &scanner{fsys: tree{".metadata": data}.fs()}
+		s.dcpFiles(".metadata")
 	})
 }
 

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// fixture is a layout's complete checkpoint at step 200, below its own place, beside an older complete one at step 100.
+// fixture is a layout's complete checkpoint at step 200, below its own place, beside an older complete one at
+// step 100.
 type fixture struct {
 	layout Layout
 	// path where the checkpoint of step 200 is found.
@@ -136,8 +137,8 @@ func TestCompleteCheckpointsAreFound(t *testing.T) {
 	}
 }
 
-// TestTornCheckpointsArePassedOver tears each checkpoint in every way that a file can: lost, cut by a byte, cut in half, empty.
-// In each case it is not complete, and the one before it is chosen.
+// TestTornCheckpointsArePassedOver tears each checkpoint in every way that a file can: lost, cut by a byte,
+// cut in half, empty. In each case it is not complete, and the one before it is chosen.
 func TestTornCheckpointsArePassedOver(t *testing.T) {
 	for name, fx := range fixtures() {
 		for file, data := range fx.files {

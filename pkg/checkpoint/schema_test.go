@@ -33,11 +33,11 @@ func schemaOf(t reflect.Type, r rule) map[string]any {
 	case t == metricType:
 		return map[string]any{"anyOf": []any{
 			map[string]any{"type": "number"},
-			map[string]any{"type": "string", "maxLength": maxMetricLen, "pattern": patterns["number"].String()},
+			map[string]any{"type": "string", "maxLength": maxMetricLen, "pattern": metricValue.String()},
 		}}
 	case t.Kind() == reflect.Struct:
 		props, required := map[string]any{}, []string{}
-		for _, f := range shapes[t] {
+		for _, f := range fieldsOf[t] {
 			props[f.name] = schemaOf(f.typ, f.rule)
 			if f.rule.required {
 				required = append(required, f.name)
@@ -105,9 +105,10 @@ func TestSchemasAreTheTypes(t *testing.T) {
 	}
 }
 
-// TestEveryFieldIsBounded: a number without a maximum, a text without a length or a list without a count is a hole.
+// TestEveryFieldIsBounded: a number without a maximum, a text without a length or a list without a count is a
+// hole.
 func TestEveryFieldIsBounded(t *testing.T) {
-	for typ, fields := range shapes {
+	for typ, fields := range fieldsOf {
 		for _, f := range fields {
 			k, at := f.typ.Kind(), typ.Name()+"."+f.name
 			if k == reflect.Pointer && f.typ.Elem().Kind() != reflect.Struct {
