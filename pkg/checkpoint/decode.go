@@ -87,9 +87,9 @@ func (w *walker) value(t reflect.Type, r rule, path string) error {
 	var problem, remedy string
 	switch {
 	case t == timeType:
-		problem, remedy = checkTime(tok)
+		problem, remedy = checkTimeToken(tok)
 	case t == metricType:
-		problem, remedy = checkMetric(tok)
+		problem, remedy = checkMetricToken(tok)
 	case t.Kind() == reflect.Struct:
 		return w.object(t, tok, path)
 	case t.Kind() == reflect.Map:
@@ -103,7 +103,7 @@ func (w *walker) value(t reflect.Type, r rule, path string) error {
 			problem, remedy = notA("string", tok)
 		}
 	default:
-		problem, remedy = checkNumber(tok, r, t.Kind() != reflect.Float64)
+		problem, remedy = checkNumberToken(tok, r, t.Kind() != reflect.Float64)
 	}
 	if problem != "" {
 		return w.wrong(path, problem, remedy)
@@ -197,7 +197,7 @@ func (w *walker) list(t reflect.Type, tok json.Token, r rule, path string) error
 	return err
 }
 
-func checkTime(tok json.Token) (problem, remedy string) {
+func checkTimeToken(tok json.Token) (problem, remedy string) {
 	const how = `write it as "2026-11-21T09:30:00Z"`
 	s, ok := tok.(string)
 	if !ok {
@@ -207,13 +207,13 @@ func checkTime(tok json.Token) (problem, remedy string) {
 	switch {
 	case err != nil:
 		return fmt.Sprintf("is %.40q", s), how
-	case at.Before(earliest) || at.After(latest):
+	case at.Before(earliestTime) || at.After(latestTime):
 		return fmt.Sprintf("is %.40q", s), "give a time between the years 2000 and 2199"
 	}
 	return "", ""
 }
 
-func checkMetric(tok json.Token) (problem, remedy string) {
+func checkMetricToken(tok json.Token) (problem, remedy string) {
 	var text string
 	switch v := tok.(type) {
 	case string:
@@ -228,7 +228,7 @@ func checkMetric(tok json.Token) (problem, remedy string) {
 	return "", ""
 }
 
-func checkNumber(tok json.Token, r rule, whole bool) (problem, remedy string) {
+func checkNumberToken(tok json.Token, r rule, whole bool) (problem, remedy string) {
 	n, ok := tok.(json.Number)
 	if !ok {
 		return notA("number", tok)

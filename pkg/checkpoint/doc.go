@@ -2,11 +2,11 @@
 // three questions: what do they write to each other, which checkpoints on a volume are complete, and from
 // which one does a gang resume?
 //
-//	trainer ──Status (file)───▶ agent ──Report (HTTPS)───────────▶ operator
-//	trainer ◀─Command (file)─── agent ◀─Answer──────────────────── operator
-//	                            agent ──Termination (pod status)─▶ operator
-//	trainer ──files, then Manifest──▶ volume ──Scan──▶ []Found ──Choose──▶ Point: the gang resumes there
-//	                                                     └───────Retain──▶ []Found: the agent may delete them
+//	trainer --Status (file)---> agent --Report (HTTPS)-----------> operator
+//	trainer <-Command (file)--- agent <-Answer-------------------- operator
+//	                            agent --Termination (pod status)-> operator
+//	trainer --files, then Manifest--> volume --Scan--> []Found --Choose--> Point: the gang resumes there
+//	                                                      +------Retain--> []Found: the agent may delete them
 //
 // The package has no clock, no network, no client and no writes. It reads directories through fs.FS alone,
 // so its caller decides what it can see. It never executes what it reads: it follows a pickle opcode by

@@ -32,7 +32,8 @@ func (s *scanner) findTensorFlow(d *listing, _ map[string]bool) ([]Found, error)
 			return nil, err
 		}
 		// The state file may name a bundle that is not written yet. That bundle is torn.
-		if m := tfLatest.FindStringSubmatch(string(data)); m != nil && isFile(m[1]) && !strings.Contains(m[1], "/") {
+		if m := tfLatest.FindStringSubmatch(string(data)); m != nil && isFile(m[1]) &&
+			!strings.Contains(m[1], "/") {
 			names[m[1]] = true
 		}
 	}

@@ -150,6 +150,6 @@ func isFile(name string) bool { return fs.ValidPath(name) && name != "." }
 // Bounds of the times in messages. A clock further off is broken, and JSON cannot carry dates beyond the year
 // 9999.
 var (
-	earliest = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
-	latest   = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
+	earliestTime = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+	latestTime   = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 )
