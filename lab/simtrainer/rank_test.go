@@ -60,9 +60,9 @@ func TestReadRank(t *testing.T) {
 	spec, _ := ParseSpec("steps=5")
 	want := Rank{
 		Spec: spec, Container: 1, Wrapped: true, Number: 0, World: 4, Gang: "team-a/uid/2", Attempt: 2,
-		Place: Place{"team-a", "pvc://bert-checkpoints", "uid"}, Resume: "attempt-1/step-0000000500",
+		Location: Location{"team-a", "pvc://bert-checkpoints", "uid"}, Resume: "attempt-1/step-0000000500",
 		Every: time.Minute, Keep: 5, Grace: 20 * time.Second,
-		Reports: Reports{
+		ReportTo: ReportTarget{
 			URL: "https://operator.example.com/v1/reports?a=$b", CA: "PEM", Audience: "reports", ExpirationSeconds: ptr.To[int64](3600),
 			ServiceAccount: "default",
 		},
@@ -77,13 +77,13 @@ func TestReadRankOfOthers(t *testing.T) {
 	set(object, checkpoint.EnvDir, "s3://models/bert/attempt-2")
 	set(object, checkpoint.EnvURI, "s3://models/bert")
 	set(object, checkpoint.EnvResume, "s3://models/bert/attempt-1/step-0000000500")
-	if r, err := readRank(object); err != nil || !r.Object || r.Resume != "attempt-1/step-0000000500" || r.Place.URI != "s3://models/bert" {
+	if r, err := readRank(object); err != nil || !r.ObjectStore || r.Resume != "attempt-1/step-0000000500" || r.Location.URI != "s3://models/bert" {
 		t.Errorf("on an object store: %+v, %v", r, err)
 	}
 	plain := wrappedPod()
 	plain.Spec.Containers = []corev1.Container{{Name: "main", Command: []string{"python"}, Env: []corev1.EnvVar{{Name: "RANK", Value: "3"}}}}
 	plain.OwnerReferences = []metav1.OwnerReference{{UID: "owner", Controller: ptr.To(true)}}
-	if r, err := readRank(plain); err != nil || r.Wrapped || r.Number != 3 || r.World != 1 || r.Place.URI != "" || r.Gang != "team-a/owner/" {
+	if r, err := readRank(plain); err != nil || r.Wrapped || r.Number != 3 || r.World != 1 || r.Location.URI != "" || r.Gang != "team-a/owner/" {
 		t.Errorf("without checkpoints: %+v, %v", r, err)
 	}
 }
@@ -119,7 +119,7 @@ func TestReadResolver(t *testing.T) {
 		Args: []string{"resolve", "--volume=/checkpoints=pvc://bert-checkpoints/", "--attempt=3", "--job-uid=uid"},
 	}}}}
 	got, err := readResolver(pod)
-	if diff := cmp.Diff(Resolver{Place{"team-a", "pvc://bert-checkpoints", "uid"}, 3}, got); diff != "" || err != nil {
+	if diff := cmp.Diff(Resolver{Location{"team-a", "pvc://bert-checkpoints", "uid"}, 3}, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	for _, args := range [][]string{{"run"}, {"resolve"}, {"resolve", "--volume=/checkpoints"}, {"resolve", "--volume=/a=http://b"}, {"resolve", "--speed=5"}} {

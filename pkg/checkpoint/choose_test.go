@@ -159,7 +159,7 @@ func TestRetain(t *testing.T) {
 			Keep{Last: 2, Attempt: 2}, []string{},
 		},
 		"left behind": {
-			"a torn checkpoint of an old attempt, as new as those kept", foundAll("1/10 Torn", "1/20 Complete", "2/30 Complete"),
+			"torn by an old attempt, but as new as those kept", foundAll("1/10 Torn", "1/20 Complete", "2/30 Complete"),
 			Keep{Last: 2, Attempt: 2}, []string{},
 		},
 		"left behind, older": {

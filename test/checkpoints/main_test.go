@@ -72,7 +72,7 @@ func runAll(m *testing.M) (code int, err error) {
 	}
 	theVolume = filepath.Join(dir, "volume.json")
 	played := make(chan error, 1)
-	go func() { played <- simtrainer.Run(ctx, theWorld.RESTConfig(), simtrainer.Options{Volume: theVolume}) }()
+	go func() { played <- simtrainer.Run(ctx, theWorld.RESTConfig(), simtrainer.Options{StateFile: theVolume}) }()
 	defer func() {
 		cancel()
 		err = errors.Join(err, <-played)

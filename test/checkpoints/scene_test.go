@@ -219,11 +219,11 @@ func (s *scene) resumed() *v1alpha1.TrainingJob {
 // left is what attempt 1 left on the volume: its newest complete checkpoint, and what is newer and torn.
 func (s *scene) left(j *v1alpha1.TrainingJob) (newest simtrainer.Checkpoint, torn []simtrainer.Checkpoint) {
 	s.T.Helper()
-	v, err := simtrainer.OpenVolume(theVolume)
+	v, err := simtrainer.OpenStateFile(theVolume)
 	if err != nil {
 		s.T.Fatal(err)
 	}
-	found, torn := v.Newest(simtrainer.Place{Namespace: s.Name, URI: "pvc://" + low + "-checkpoints", JobUID: string(j.UID)}, 1)
+	found, torn := v.Newest(simtrainer.Location{Namespace: s.Name, URI: "pvc://" + low + "-checkpoints", JobUID: string(j.UID)}, 1)
 	if found == nil {
 		s.T.Fatalf("attempt 1 left no complete checkpoint; torn: %v", torn)
 	}

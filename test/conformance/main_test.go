@@ -161,7 +161,7 @@ func (w *world) playTrainers() {
 	config := w.RESTConfig()
 	config.QPS = -1
 	played := make(chan error, 1)
-	go func() { played <- simtrainer.Run(ctx, config, simtrainer.Options{Volume: w.volume}) }()
+	go func() { played <- simtrainer.Run(ctx, config, simtrainer.Options{StateFile: w.volume}) }()
 	w.stopTrainers = func() error { cancel(); return <-played }
 }
 
