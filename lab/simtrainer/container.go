@@ -45,7 +45,8 @@ func trainerIndex(pod *corev1.Pod) int {
 
 // isWrapped reports whether the agent runs the container's command.
 func isWrapped(c *corev1.Container) bool {
-	return len(c.Command) > 2 && path.Base(c.Command[0]) == "agent" && c.Command[1] == "run" && slices.Contains(c.Command, "--")
+	return len(c.Command) > 2 && path.Base(c.Command[0]) == "agent" && c.Command[1] == "run" &&
+		slices.Contains(c.Command, "--")
 }
 
 // rankNumber is the rank that the agent is given, else $RANK, else 0.

@@ -17,7 +17,8 @@ const fieldOwner = "localcluster-trainers"
 // kubelet writes to the API server what a kubelet would write when a pod ends.
 type kubelet struct{ client client.Client }
 
-// endRank ends a rank's pod. The termination message is the agent's where an agent runs, else the end of the log.
+// endRank ends a rank's pod. The termination message is the agent's where an agent runs, else the end of the
+// log.
 func (k kubelet) endRank(
 	ctx context.Context, pod *corev1.Pod, rank Rank, exit Exit, message checkpoint.Termination,
 ) error {
@@ -52,15 +53,17 @@ func (k kubelet) endPod(ctx context.Context, pod *corev1.Pod, end podEnd) error 
 	return k.removeIfDeleted(ctx, ended)
 }
 
-// removeIfDeleted removes a deleted pod whose containers have ended. That includes a pod deleted without grace period: the API
-// server marks such a pod before it removes it, and a caller that dies between the two leaves it behind (apiserver 1.36,
-// pkg/registry/generic/registry/store.go, updateForGracefulDeletionAndFinalizers).
+// removeIfDeleted removes a deleted pod whose containers have ended. That includes a pod deleted without
+// grace period: the API server marks such a pod before it removes it, and a caller that dies between the two
+// leaves it behind (apiserver 1.36, pkg/registry/generic/registry/store.go,
+// updateForGracefulDeletionAndFinalizers).
 func (k kubelet) removeIfDeleted(ctx context.Context, pod *corev1.Pod) error {
 	if pod.DeletionTimestamp == nil {
 		return nil
 	}
 	err := k.client.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID})
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) { // conflict: a pod of the same name replaced it
+	// conflict: a pod of the same name replaced it
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("removing pod %s: %w", pod.Name, err)
 	}
 	return nil

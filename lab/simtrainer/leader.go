@@ -39,8 +39,8 @@ type leader struct {
 	stop func()
 }
 
-// newLeader returns the leader of a pod, with its trainer as stored in the state file, or a new one. wake is called when a
-// command arrives.
+// newLeader returns the leader of a pod, with its trainer as stored in the state file, or a new one. wake is
+// called when a command arrives.
 func newLeader(
 	pod *corev1.Pod, r Rank, f *StateFile, c clock.Clock, api client.Client, log logr.Logger, wake func(),
 ) *leader {
@@ -75,7 +75,8 @@ func newLeader(
 	return l
 }
 
-// newTrainer is the trainer at its start. Without its resume point it fails, like a program that cannot open a file.
+// newTrainer is the trainer at its start. Without its resume point it fails, like a program that cannot open
+// a file.
 func (l *leader) newTrainer() Trainer {
 	now := l.clock.Now()
 	config := Config{Spec: l.rank.Spec, Attempt: l.rank.Attempt, Every: l.rank.saveEvery(l.rank.Spec)}
@@ -121,8 +122,8 @@ func (l *leader) enqueue(c checkpoint.Command) bool {
 	return true
 }
 
-// catchUp brings the trainer up to the present, with all inputs since. Nothing takes effect before it is in the state file.
-// hasNews reports whether something happened that should be reported at once.
+// catchUp brings the trainer up to the present, with all inputs since. Nothing takes effect before it is in
+// the state file. hasNews reports whether something happened that should be reported at once.
 func (l *leader) catchUp(pod *corev1.Pod, spec Spec, incomplete bool) (t Trainer, hasNews bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -26,8 +26,8 @@ const provisionerName = "localcluster.mlplatform.example.com/simulated"
 // hostPath of every PersistentVolume. Nobody mounts one: what trainers save is in the StateFile.
 const hostPath = "/simulated"
 
-// provisioner creates a PersistentVolume for every claim of the class localcluster.StorageClass, and deletes it when its claim
-// is gone.
+// provisioner creates a PersistentVolume for every claim of the class localcluster.StorageClass, and deletes
+// it when its claim is gone.
 type provisioner struct{ client client.Client }
 
 // setUp adds the provisioner's controllers to the manager, and creates the class when the manager starts.
@@ -65,8 +65,8 @@ func (p provisioner) setUp(mgr manager.Manager) error {
 	return mgr.Add(manager.RunnableFunc(p.createClass))
 }
 
-// createClass creates the storage class. It is not the default class, so a claim without a class stays unbound, as on a cluster
-// without a default class.
+// createClass creates the storage class. It is not the default class, so a claim without a class stays
+// unbound, as on a cluster without a default class.
 func (p provisioner) createClass(ctx context.Context) error {
 	err := p.client.Create(ctx, &storagev1.StorageClass{
 		ObjectMeta:        metav1.ObjectMeta{Name: localcluster.StorageClass},
@@ -88,10 +88,12 @@ func needsVolume(claim *corev1.PersistentVolumeClaim) bool {
 
 // isReleased reports whether a volume is the provisioner's and its claim is gone.
 func isReleased(volume *corev1.PersistentVolume) bool {
-	return volume.Annotations[annotationProvisioner] == provisionerName && volume.Status.Phase == corev1.VolumeReleased
+	return volume.Annotations[annotationProvisioner] == provisionerName &&
+		volume.Status.Phase == corev1.VolumeReleased
 }
 
-// annotationProvisioner names who deletes a volume. The cluster's own controllers ignore volumes of other provisioners.
+// annotationProvisioner names who deletes a volume. The cluster's own controllers ignore volumes of other
+// provisioners.
 const annotationProvisioner = "pv.kubernetes.io/provisioned-by"
 
 // volumeFor is the volume of a claim. Its name is derived from the claim's UID, so that no claim gets two.

@@ -13,19 +13,20 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 )
 
-// Rank is what a simulated pod specifies: its annotation, environment and volumes, as the agent and the trainer in it would see
-// them.
+// Rank is what a simulated pod specifies: its annotation, environment and volumes, as the agent and the
+// trainer in it would see them.
 type Rank struct {
 	Spec Spec
-	// Container is the index of the trainer's container. Wrapped: the agent runs it and writes its termination message.
+	// Container is the index of the trainer's container. Wrapped: the agent runs it and writes its
+	// termination message.
 	Container int
 	Wrapped   bool
 	// Number of the rank, below World. Gang identifies one attempt of one job.
 	Number, World int32
 	Gang          string
 	Attempt       int32
-	// Location of the checkpoints; its URI is empty if there is none. ObjectStore: it is not a volume, so the agent knows only
-	// what the trainer says.
+	// Location of the checkpoints; its URI is empty if there is none. ObjectStore: it is not a volume, so the
+	// agent knows only what the trainer says.
 	Location    Location
 	ObjectStore bool
 	// Resume is the checkpoint to resume from, as a path below the location; empty is a fresh start.
@@ -80,15 +81,18 @@ func readRank(pod *corev1.Pod) (Rank, error) {
 	return r, errors.Join(errs...)
 }
 
-// readLocation reads the location of the checkpoints and the resume point, as the agent does: the attempt's directory lies
-// below the one that TRAININGJOB_CHECKPOINT_URI names.
+// readLocation reads the location of the checkpoints and the resume point, as the agent does: the attempt's
+// directory lies below the one that TRAININGJOB_CHECKPOINT_URI names.
 func (r *Rank) readLocation(namespace string, env map[string]string) error {
 	dir, base := env[checkpoint.EnvDir], env[checkpoint.EnvURI]
 	if dir == "" {
 		return nil
 	}
 	if base == "" {
-		return fmt.Errorf("$%s is missing: it says what $%s is called outside the pod", checkpoint.EnvURI, checkpoint.EnvDir)
+		return fmt.Errorf(
+			"$%s is missing: it says what $%s is called outside the pod", checkpoint.EnvURI,
+			checkpoint.EnvDir,
+		)
 	}
 	uri, err := checkpoint.ParseURI(base)
 	if err != nil {

@@ -35,8 +35,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 )
 
-// maxConcurrent is how many pods are reconciled at the same time. It is large because a reconcile may wait several seconds for
-// the report server.
+// maxConcurrent is how many pods are reconciled at the same time. It is large because a reconcile may wait
+// several seconds for the report server.
 const maxConcurrent = 64
 
 // Options of Run.
@@ -62,13 +62,14 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 		return err
 	}
 	wake := make(chan event.GenericEvent, 1024)
-	s := newSimulator(mgr.GetClient(), mgr.GetAPIReader(), state, clock.RealClock{}, func(key types.NamespacedName) {
+	requestReconcile := func(key types.NamespacedName) {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 		select {
 		case wake <- event.GenericEvent{Object: pod}:
 		case <-ctx.Done():
 		}
-	})
+	}
+	s := newSimulator(mgr.GetClient(), mgr.GetAPIReader(), state, clock.RealClock{}, requestReconcile)
 	defer s.Close()
 	if err := s.setUp(ctx, mgr, wake); err != nil {
 		return err

@@ -19,7 +19,8 @@ import (
 // resolveDuration is how long a simulated `agent resolve` takes.
 const resolveDuration = time.Second
 
-// Simulator simulates the pods of trainers. It handles one pod per reconcile, and never the same pod twice at a time.
+// Simulator simulates the pods of trainers. It handles one pod per reconcile, and never the same pod twice at
+// a time.
 type Simulator struct {
 	// client reads from the caches and requests tokens.
 	client  client.Client
@@ -95,7 +96,9 @@ func (s *Simulator) runRank(ctx context.Context, pod *corev1.Pod) (ctrl.Result, 
 }
 
 // runLeader simulates rank 0: it trains as its annotation says now, reports, and ends when its trainer does.
-func (s *Simulator) runLeader(ctx context.Context, pod *corev1.Pod, l *leader, spec Spec) (ctrl.Result, error) {
+func (s *Simulator) runLeader(
+	ctx context.Context, pod *corev1.Pod, l *leader, spec Spec,
+) (ctrl.Result, error) {
 	incomplete, err := s.cluster.isIncomplete(ctx, l.rank)
 	if err != nil {
 		return ctrl.Result{}, err
@@ -143,12 +146,12 @@ func (s *Simulator) finishLeader(ctx context.Context, pod *corev1.Pod, l *leader
 
 // runFollower simulates any other rank: it trains with rank 0, and ends as rank 0 does.
 func (s *Simulator) runFollower(ctx context.Context, pod *corev1.Pod, rank Rank) (ctrl.Result, error) {
-	leader, err := s.cluster.leaderPod(ctx, rank.Gang)
+	leaderPod, err := s.cluster.leaderPod(ctx, rank.Gang)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
 	now := s.clock.Now()
-	if exit := s.leaderExit(rank.Gang, leader); exit != nil {
+	if exit := s.leaderExit(rank.Gang, leaderPod); exit != nil {
 		exit := followerExit(*exit)
 		return ctrl.Result{}, s.kubelet.endRank(ctx, pod, rank, exit, terminationOf(exit, rank.Attempt))
 	}
@@ -161,7 +164,7 @@ func (s *Simulator) runFollower(ctx context.Context, pod *corev1.Pod, rank Rank)
 	switch on := rank.Spec.OnSIGTERM; {
 	case on == Die:
 		exit = &Exit{At: now, Code: 128 + 15, Reason: checkpoint.ExitSignaled, Signal: "SIGTERM"}
-	case on != Ignore && (leader == nil || !s.cluster.isRunning(ctx, leader)): // without rank 0 nobody saves
+	case on != Ignore && (leaderPod == nil || !s.cluster.isRunning(ctx, leaderPod)): // without rank 0 nobody saves
 		exit = &Exit{At: now, Reason: checkpoint.ExitExited}
 	case !now.Before(graceEnd):
 		exit = &Exit{At: now, Code: 128 + 9, Reason: checkpoint.ExitGraceExceeded, Signal: "SIGKILL"}
@@ -172,14 +175,14 @@ func (s *Simulator) runFollower(ctx context.Context, pod *corev1.Pod, rank Rank)
 }
 
 // leaderExit is how rank 0 of a gang has ended; nil: it has not ended, or nobody saw how.
-func (s *Simulator) leaderExit(gang string, leader *corev1.Pod) *Exit {
+func (s *Simulator) leaderExit(gang string, leaderPod *corev1.Pod) *Exit {
 	s.mu.Lock()
 	exit, ok := s.exits[gang]
 	s.mu.Unlock()
 	if ok {
 		return &exit
 	}
-	return exitFromStatus(leader)
+	return exitFromStatus(leaderPod)
 }
 
 // resolve simulates `agent resolve`.

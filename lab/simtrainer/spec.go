@@ -19,8 +19,8 @@ const (
 	Die OnSIGTERM = "die"
 	// Ignore: it trains on until it is killed.
 	Ignore OnSIGTERM = "ignore"
-	// SaveUnheard: it saves as with Save, but is then killed together with its agent: there is neither a last report nor a
-	// termination message. The same happens when a command ends it.
+	// SaveUnheard: it saves as with Save, but is then killed together with its agent: there is neither a last
+	// report nor a termination message. The same happens when a command ends it.
 	SaveUnheard OnSIGTERM = "save-unheard"
 )
 
@@ -39,13 +39,13 @@ type Spec struct {
 	OnSIGTERM OnSIGTERM     `json:"onSIGTERM"`
 	// IgnoreResume: it starts at step 0, whatever it is told to resume from.
 	IgnoreResume bool `json:"ignoreResume,omitempty"`
-	// FailAt is the step after which it fails with ExitCode; 0: it does not fail. It fails in the first FailAttempts attempts;
-	// 0: in all.
+	// FailAt is the step after which it fails with ExitCode; 0: it does not fail. It fails in the first
+	// FailAttempts attempts; 0: in all.
 	FailAt       int64 `json:"failAt,omitempty"`
 	ExitCode     int32 `json:"exitCode,omitempty"`
 	FailAttempts int32 `json:"failAttempts,omitempty"`
-	// StallAfter is after how many steps of each attempt it stops training, and saving on its own, until its annotation changes;
-	// 0: it never stalls.
+	// StallAfter is after how many steps of each attempt it stops training, and saving on its own, until its
+	// annotation changes; 0: it never stalls.
 	StallAfter int64 `json:"stallAfter,omitempty"`
 	// TornAt: the first save at or after this step never becomes complete; 0: all become complete.
 	TornAt int64 `json:"tornAt,omitempty"`
@@ -123,9 +123,13 @@ func ParseSpec(text string) (Spec, error) {
 	case spec.FailAt == 0 && (seen["exit-code"] || seen["fail-attempts"]):
 		return Spec{}, errors.New("fail-at is missing: exit-code and fail-attempts say how the trainer fails there")
 	case spec.FailAt > spec.Steps:
-		return Spec{}, fmt.Errorf("fail-at is %d, beyond steps=%d: give a step that is trained", spec.FailAt, spec.Steps)
+		return Spec{}, fmt.Errorf(
+			"fail-at is %d, beyond steps=%d: give a step that is trained", spec.FailAt, spec.Steps,
+		)
 	case spec.TornAt > spec.Steps:
-		return Spec{}, fmt.Errorf("torn-at is %d, beyond steps=%d: give a step that is trained", spec.TornAt, spec.Steps)
+		return Spec{}, fmt.Errorf(
+			"torn-at is %d, beyond steps=%d: give a step that is trained", spec.TornAt, spec.Steps,
+		)
 	case spec.FailAt > 0 && spec.ExitCode == 0:
 		spec.ExitCode = 1
 	}

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Location is where a job's checkpoints are. The URI is relative to the namespace, since it may name a claim. The UID keeps a
-// job from finding the checkpoints of another job of the same name.
+// Location is where a job's checkpoints are. The URI is relative to the namespace, since it may name a claim.
+// The UID keeps a job from finding the checkpoints of another job of the same name.
 type Location struct{ Namespace, URI, JobUID string }
 
 func (l Location) key() string { return l.Namespace + " " + l.URI + " " + l.JobUID }
@@ -48,9 +48,10 @@ type state struct {
 	Trainers map[types.UID]Trainer `json:"trainers"`
 }
 
-// StateFile holds all state of a simulator: the checkpoints on all claims and object stores, and how far the running trainers
-// are. Every change replaces the whole file, so that a simulator that is killed at any moment can continue from it. A method
-// that changes it returns after the file is written; if it fails, nothing has changed.
+// StateFile holds all state of a simulator: the checkpoints on all claims and object stores, and how far the
+// running trainers are. Every change replaces the whole file, so that a simulator that is killed at any
+// moment can continue from it. A method that changes it returns after the file is written; if it fails,
+// nothing has changed.
 type StateFile struct {
 	path string
 
@@ -78,7 +79,8 @@ func OpenStateFile(path string) (*StateFile, error) {
 	return f, nil
 }
 
-// change writes what do makes of the state. The copies of the maps are shallow, so do must replace values, not modify them.
+// change writes what do makes of the state. The copies of the maps are shallow, so do must replace values,
+// not modify them.
 func (f *StateFile) change(do func(*state)) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -99,8 +101,9 @@ func (f *StateFile) change(do func(*state)) error {
 	return nil
 }
 
-// Store writes a trainer together with the saves that it began or ended. Of the checkpoints at its location, the newest keep
-// complete ones stay (at least one), all newer torn ones, and the one that the trainer resumed from.
+// Store writes a trainer together with the saves that it began or ended. Of the checkpoints at its location,
+// the newest keep complete ones stay (at least one), all newer torn ones, and the one that the trainer
+// resumed from.
 func (f *StateFile) Store(uid types.UID, t Trainer, at Location, saves []SaveEvent, keep int) error {
 	return f.change(func(next *state) {
 		next.Trainers[uid] = t
@@ -181,8 +184,8 @@ func (f *StateFile) Find(at Location, path string) (Checkpoint, bool) {
 	return Checkpoint{}, false
 }
 
-// Newest returns the newest complete checkpoint of an attempt, or of all attempts if it is 0, and the newer torn ones, newest
-// first.
+// Newest returns the newest complete checkpoint of an attempt, or of all attempts if it is 0, and the newer
+// torn ones, newest first.
 func (f *StateFile) Newest(at Location, attempt int32) (newest *Checkpoint, passedOver []Checkpoint) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

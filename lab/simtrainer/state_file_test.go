@@ -71,12 +71,16 @@ func TestStateFileRetainsAndChooses(t *testing.T) {
 			}, "1/200 torn\n1/100 complete\nnewest 1/100\npassed over 1/200",
 		},
 		"nothing complete": {
-			"nobody resumes from half a checkpoint", func(t *testing.T, f *StateFile) { store(t, f, attempt(1, 0), location, 3, beginsAt(100)) },
+			"nobody resumes from half a checkpoint",
+			func(t *testing.T, f *StateFile) { store(t, f, attempt(1, 0), location, 3, beginsAt(100)) },
 			"1/100 torn\nnewest none\npassed over 1/100",
 		},
 		"the last few": {
 			"the newest complete ones, and what is torn among them", func(t *testing.T, f *StateFile) {
-				store(t, f, attempt(1, 0), location, 2, beginsAt(100), endsAt(100), beginsAt(200), beginsAt(300), endsAt(300), beginsAt(350), beginsAt(400), endsAt(400))
+				store(
+					t, f, attempt(1, 0), location, 2, beginsAt(100), endsAt(100), beginsAt(200),
+					beginsAt(300), endsAt(300), beginsAt(350), beginsAt(400), endsAt(400),
+				)
 			}, "1/400 complete\n1/350 torn\n1/300 complete\nnewest 1/400",
 		},
 		"the resume point stays": {
@@ -99,7 +103,10 @@ func TestStateFileRetainsAndChooses(t *testing.T) {
 		},
 		"another job's": {
 			"a job of the same name on the same claim begins anew", func(t *testing.T, f *StateFile) {
-				store(t, f, attempt(1, 0), Location{location.Namespace, location.URI, "predecessor"}, 3, endsAt(100))
+				store(
+					t, f, attempt(1, 0), Location{location.Namespace, location.URI, "predecessor"}, 3,
+					endsAt(100),
+				)
 			}, "newest none",
 		},
 		"another namespace's": {
@@ -128,10 +135,10 @@ func TestNewestOfOneAttempt(t *testing.T) {
 	store(t, f, attempt(1, 0), location, 3, endsAt(100))
 	store(t, f, attempt(2, 100), location, 3, beginsAt(150))
 	if newest, passed := f.Newest(location, 2); newest != nil || len(passed) != 1 {
-		t.Errorf("of attempt 2: %f and %v; the agent looks at its own attempt only", newest, passed)
+		t.Errorf("of attempt 2: %v and %v; the agent looks at its own attempt only", newest, passed)
 	}
 	if c, ok := f.Find(location, "attempt-1/step-0000000100"); !ok || c.Step != 100 || !c.Complete {
-		t.Errorf("found %+f, %t", c, ok)
+		t.Errorf("found %+v, %t", c, ok)
 	}
 }
 

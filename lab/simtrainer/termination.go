@@ -70,7 +70,8 @@ func leaderTerminationOf(t Trainer, attempt int32, view checkpointView) checkpoi
 	return message
 }
 
-// resolverTerminationOf is the termination message of `agent resolve`: the newest complete checkpoint of all attempts.
+// resolverTerminationOf is the termination message of `agent resolve`: the newest complete checkpoint of all
+// attempts.
 func resolverTerminationOf(f *StateFile, pod *corev1.Pod) checkpoint.Termination {
 	r, err := readResolver(pod)
 	if err != nil {
@@ -85,22 +86,23 @@ func resolverTerminationOf(f *StateFile, pod *corev1.Pod) checkpoint.Termination
 	}
 }
 
-// followerExit is how another rank ends after rank 0: with the same exit code, but knowing nothing about the training.
-func followerExit(leader Exit) Exit {
-	if leader.Reason == checkpoint.ExitCompleted {
-		leader.Reason = checkpoint.ExitExited
+// followerExit is how another rank ends after rank 0: with the same exit code, but knowing nothing about the
+// training.
+func followerExit(exit Exit) Exit {
+	if exit.Reason == checkpoint.ExitCompleted {
+		exit.Reason = checkpoint.ExitExited
 	}
-	leader.Log = ""
-	return leader
+	exit.Log = ""
+	return exit
 }
 
-// exitFromStatus reads rank 0's exit from its pod's status; nil if the pod has not ended.
-func exitFromStatus(leader *corev1.Pod) *Exit {
-	if leader == nil || !hasEnded(leader) {
+// exitFromStatus reads a trainer's exit from its pod's status; nil if there is no pod, or it has not ended.
+func exitFromStatus(pod *corev1.Pod) *Exit {
+	if pod == nil || !hasEnded(pod) {
 		return nil
 	}
-	name := trainerOf(leader).Name
-	for _, c := range leader.Status.ContainerStatuses {
+	name := trainerOf(pod).Name
+	for _, c := range pod.Status.ContainerStatuses {
 		if ended := c.State.Terminated; c.Name == name && ended != nil {
 			exit := Exit{At: ended.FinishedAt.Time, Code: ended.ExitCode, Reason: checkpoint.ExitExited}
 			if message, err := checkpoint.ParseTermination([]byte(ended.Message)); err == nil {

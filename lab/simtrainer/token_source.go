@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// tokenSource returns the token that the kubelet would project into one pod: bound to the pod, for its own service account and
-// audience, renewed before it expires.
+// tokenSource returns the token that the kubelet would project into one pod: bound to the pod, for its own
+// service account and audience, renewed before it expires.
 type tokenSource struct {
 	client client.Client
 	clock  clock.PassiveClock

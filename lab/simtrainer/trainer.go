@@ -18,8 +18,9 @@ type Config struct {
 	Every time.Duration `json:"every,omitempty"`
 }
 
-// Trainer is the state of a simulated trainer. It is a value: whatever changes it returns another one. Between two events
-// nothing touches it, so an idle hour costs nothing, and a restarted simulator continues from what it finds stored.
+// Trainer is the state of a simulated trainer. It is a value: whatever changes it returns another one.
+// Between two events nothing touches it, so an idle hour costs nothing, and a restarted simulator continues
+// from what it finds stored.
 type Trainer struct {
 	Config Config `json:"script"`
 	// Phase since Since, and the last step that was finished then.
@@ -33,7 +34,8 @@ type Trainer struct {
 	SaveDue time.Time `json:"saveDue,omitzero"`
 	// TornDone: the save that Spec.TornAt asks for has happened.
 	TornDone bool `json:"tore,omitempty"`
-	// PendingID is the command that the current save carries out, CommandID the last one that was carried out.
+	// PendingID is the command that the current save carries out, CommandID the last one that was carried
+	// out.
 	PendingID string `json:"asked,omitempty"`
 	CommandID string `json:"commandID,omitempty"`
 	// ExitAfterSave: it exits when the current save is done.
@@ -52,14 +54,15 @@ type Exit struct {
 	Code   int32                 `json:"code"`
 	Reason checkpoint.ExitReason `json:"reason"`
 	Signal string                `json:"signal,omitempty"`
-	// Unheard: the agent was killed together with the trainer, so there is neither a last report nor a termination message.
+	// Unheard: the agent was killed together with the trainer, so there is neither a last report nor a
+	// termination message.
 	Unheard bool `json:"unheard,omitempty"`
 	// Log is the end of its stderr.
 	Log string `json:"log,omitempty"`
 }
 
-// SaveEvent is the beginning or the end of a save. A save that has begun and not ended is torn, like half a checkpoint on a
-// volume.
+// SaveEvent is the beginning or the end of a save. A save that has begun and not ended is torn, like half a
+// checkpoint on a volume.
 type SaveEvent struct {
 	Step int64
 	// Complete: the save ended at At, after Took. Otherwise it began at At.

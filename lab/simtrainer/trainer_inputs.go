@@ -16,7 +16,8 @@ func (t Trainer) Obey(c checkpoint.Command, now time.Time) (Trainer, []SaveEvent
 	return t.saveOnRequest(c.ID, c.Command == checkpoint.CommandCheckpointAndExit, now)
 }
 
-// Terminate is SIGTERM. The trainer is killed when its grace period is over. A second SIGTERM changes nothing.
+// Terminate is SIGTERM. The trainer is killed when its grace period is over. A second SIGTERM changes
+// nothing.
 func (t Trainer) Terminate(now time.Time, grace time.Duration) (Trainer, []SaveEvent) {
 	if t.Exit != nil || !t.KillAt.IsZero() {
 		return t, nil
@@ -33,8 +34,8 @@ func (t Trainer) Terminate(now time.Time, grace time.Duration) (Trainer, []SaveE
 	return t.saveOnRequest(t.PendingID, true, now)
 }
 
-// saveOnRequest saves, and exits after it if exit is set. A save in progress will do, since no step is trained during it.
-// Without new steps there is nothing to save.
+// saveOnRequest saves, and exits after it if exit is set. A save in progress will do, since no step is
+// trained during it. Without new steps there is nothing to save.
 func (t Trainer) saveOnRequest(commandID string, exit bool, now time.Time) (Trainer, []SaveEvent) {
 	t.ExitAfterSave = t.ExitAfterSave || exit
 	if t.Phase == checkpoint.PhaseSaving {
@@ -57,7 +58,8 @@ func (t Trainer) saveOnRequest(commandID string, exit bool, now time.Time) (Trai
 	return t, nil
 }
 
-// Reconfigure changes how the trainer behaves from now on, after a change of its annotation. every is as in Config.
+// Reconfigure changes how the trainer behaves from now on, after a change of its annotation. every is as in
+// Config.
 func (t Trainer) Reconfigure(s Spec, every time.Duration, now time.Time) Trainer {
 	if t.Exit != nil || s == t.Config.Spec && every == t.Config.Every {
 		return t

@@ -8,11 +8,12 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 )
 
-// Status is what the trainer writes to its status file, at a time to which it was advanced, and the first step of this
-// attempt; nil before it.
+// Status is what the trainer writes to its status file, at a time to which it was advanced, and the first
+// step of this attempt; nil before it.
 func (t Trainer) Status(now time.Time) (s checkpoint.Status, first *int64) {
 	s = checkpoint.Status{
-		Step: t.stepAt(now), TotalSteps: t.Config.Spec.Steps, Phase: t.Phase, StepSeconds: 1 / t.Config.Spec.Rate, CommandID: t.CommandID,
+		Step: t.stepAt(now), TotalSteps: t.Config.Spec.Steps, Phase: t.Phase,
+		StepSeconds: 1 / t.Config.Spec.Rate, CommandID: t.CommandID,
 	}
 	if s.Step > t.startStep() {
 		n := t.startStep() + 1
