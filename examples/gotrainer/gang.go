@@ -14,8 +14,8 @@ const rendezvousTimeout = 10 * time.Minute
 
 // member is one rank of a gang. leader is the address of rank 0.
 type member struct {
-	rank, world, attempt int
-	leader               string
+	rank, worldSize, attempt int
+	leader                   string
 }
 
 // gang is the connections between rank 0 and every other rank. All ranks must call sum equally often.
@@ -26,14 +26,14 @@ type gang struct {
 }
 
 // handshake is the first message of a rank. It keeps a rank of another attempt out of the gang.
-type handshake struct{ Attempt, World, Rank int32 }
+type handshake struct{ Attempt, WorldSize, Rank int32 }
 
 // connect connects a rank to its gang, and waits until the gang is complete.
 func connect(ctx context.Context, m member) (*gang, error) {
 	ctx, cancel := context.WithTimeout(ctx, rendezvousTimeout)
 	defer cancel()
 	switch {
-	case m.world == 1:
+	case m.worldSize == 1:
 		return &gang{peers: make([]net.Conn, 1)}, nil
 	case m.rank == 0:
 		return accept(ctx, m)
@@ -53,8 +53,8 @@ func accept(ctx context.Context, m member) (*gang, error) {
 	}
 	defer listener.Close()
 	defer context.AfterFunc(ctx, func() { listener.Close() })()
-	g := &gang{peers: make([]net.Conn, m.world)}
-	for missing := m.world - 1; missing > 0; {
+	g := &gang{peers: make([]net.Conn, m.worldSize)}
+	for missing := m.worldSize - 1; missing > 0; {
 		conn, err := listener.Accept()
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("waiting for %d ranks: %w", missing, err), ctx.Err(), g.close())
@@ -62,8 +62,8 @@ func accept(ctx context.Context, m member) (*gang, error) {
 		var h handshake
 		_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second)) // a silent connection is not a rank
 		err = binary.Read(conn, binary.LittleEndian, &h)
-		if err != nil || h.Attempt != int32(m.attempt) || h.World != int32(m.world) ||
-			h.Rank <= 0 || int(h.Rank) >= m.world || g.peers[h.Rank] != nil {
+		if err != nil || h.Attempt != int32(m.attempt) || h.WorldSize != int32(m.worldSize) ||
+			h.Rank <= 0 || int(h.Rank) >= m.worldSize || g.peers[h.Rank] != nil {
 			conn.Close()
 			continue
 		}
@@ -80,7 +80,7 @@ func dial(ctx context.Context, m member) (*gang, error) {
 	for {
 		conn, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "tcp", m.leader)
 		if err == nil {
-			h := handshake{int32(m.attempt), int32(m.world), int32(m.rank)}
+			h := handshake{int32(m.attempt), int32(m.worldSize), int32(m.rank)}
 			return &gang{rank: m.rank, peers: []net.Conn{conn}}, binary.Write(conn, binary.LittleEndian, h)
 		}
 		select {

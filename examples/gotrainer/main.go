@@ -63,14 +63,14 @@ func (t *trainer) configure(env func(string) string) error {
 		}
 		return n
 	}
-	t.rank, t.world = number("RANK", "0"), number("WORLD_SIZE", "1")
+	t.rank, t.worldSize = number("RANK", "0"), number("WORLD_SIZE", "1")
 	t.attempt = number(checkpoint.EnvAttempt, "1")
 	t.interval = time.Duration(number(checkpoint.EnvInterval, "60")) * time.Second
 	t.leader = net.JoinHostPort(env("MASTER_ADDR"), env("MASTER_PORT"))
 	t.dir, t.resumeFrom, t.jobUID = env(checkpoint.EnvDir), env(checkpoint.EnvResume), env(checkpoint.EnvJobUID)
 	t.statusFile, t.commandFile = env(checkpoint.EnvStatusFile), env(checkpoint.EnvCommandFile)
-	if err == nil && (t.rank < 0 || t.rank >= t.world) {
-		err = fmt.Errorf("RANK is %d, and WORLD_SIZE %d", t.rank, t.world)
+	if err == nil && (t.rank < 0 || t.rank >= t.worldSize) {
+		err = fmt.Errorf("RANK is %d, and WORLD_SIZE %d", t.rank, t.worldSize)
 	}
 	t.log.attempt, t.log.silent = t.attempt, t.rank != 0
 	return err

@@ -80,12 +80,12 @@ func (n network) add(g, x []float64, want float64) {
 }
 
 // descend takes one step along the mean of the ranks' gradients, and returns their mean error.
-func (n network) descend(sum []float64, world int) (loss float64) {
+func (n network) descend(sum []float64, worldSize int) (loss float64) {
 	for i := range n.Parameters {
-		n.Velocity[i] = momentum*n.Velocity[i] - learningRate*sum[i]/float64(world)
+		n.Velocity[i] = momentum*n.Velocity[i] - learningRate*sum[i]/float64(worldSize)
 		n.Parameters[i] += n.Velocity[i]
 	}
-	return sum[parameters] / float64(world)
+	return sum[parameters] / float64(worldSize)
 }
 
 // hash identifies the weights to the last bit.

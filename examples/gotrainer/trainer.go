@@ -106,7 +106,7 @@ func (t *trainer) save(why string) error {
 	}
 	err := writeCheckpoint(t.dir, state{t.step, t.network}, checkpoint.Manifest{
 		Version: 1, JobUID: t.jobUID, Attempt: int32(t.attempt), Step: t.step,
-		WorldSize: int32(t.world), Framework: "gotrainer",
+		WorldSize: int32(t.worldSize), Framework: "gotrainer",
 	})
 	if err != nil {
 		return err
@@ -148,7 +148,7 @@ func (t *trainer) apply(sum []float64, lastSave *time.Time) (stopped bool, err e
 	if t.stopped {
 		return true, nil
 	}
-	t.loss = t.network.descend(sum, t.world)
+	t.loss = t.network.descend(sum, t.worldSize)
 	t.step++
 	// The hexadecimal form of a float loses no bit.
 	if err := t.log.write(line{Event: "step", Step: t.step, Loss: fmt.Sprintf("%x", t.loss)}); err != nil {

@@ -91,7 +91,7 @@ func (c *clusterReader) isIncomplete(ctx context.Context, rank Rank) (bool, erro
 			running++
 		}
 	}
-	return running < rank.World, nil
+	return running < rank.WorldSize, nil
 }
 
 // isRunning reports whether a pod runs, and on a node that is alive.

@@ -54,7 +54,7 @@ func TestTrainers(t *testing.T) {
 	t.Run("a deleted gang saves, and the next attempt resumes", s.resumes)
 	t.Run("a gang that dies loses what came after its last commit", s.dies)
 	t.Run("a command is obeyed", s.obeys)
-	t.Run("a simulator that was killed goes on", s.killed)
+	t.Run("a simulator that was killed continues", s.killed)
 	t.Run("nothing happens on a dead node", s.deadNode)
 	t.Run("a pod that cannot be simulated says why", s.failsToStart)
 	t.Run("a claim of the simulated class is bound", s.binds)
@@ -80,7 +80,7 @@ func (s *suite) completes(t *testing.T) {
 	}
 	reports := s.server.of(gang[0])
 	if len(reports) < 2 || s.server.rejections("completes-worker-0") != 2 {
-		t.Fatalf("reports %+v, %d refused", reports, s.server.rejections("completes-worker-0"))
+		t.Fatalf("reports %+v, %d rejected", reports, s.server.rejections("completes-worker-0"))
 	}
 	last := reports[len(reports)-1]
 	if last.Phase != checkpoint.PhaseCompleted || last.Step != 60 || last.FirstStep == nil ||

@@ -53,16 +53,7 @@ func newGang(
 		if rank == 0 {
 			env[checkpoint.EnvReportURL], env[checkpoint.EnvCA] = reports.server.URL+"/v1/reports", reports.ca()
 			env[checkpoint.EnvTokenFile] = "/trainingjob/token/token"
-			trainer.VolumeMounts = []corev1.VolumeMount{
-				{Name: "trainingjob-token", MountPath: "/trainingjob/token", ReadOnly: true},
-			}
-			pod.Spec.Volumes = []corev1.Volume{{Name: "trainingjob-token", VolumeSource: corev1.VolumeSource{
-				Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{{
-					ServiceAccountToken: &corev1.ServiceAccountTokenProjection{
-						Audience: audience, ExpirationSeconds: ptr.To[int64](600), Path: "token",
-					},
-				}}},
-			}}}
+			mountToken(pod, &trainer)
 		}
 		for name, value := range env {
 			trainer.Env = append(trainer.Env, corev1.EnvVar{Name: name, Value: value})
@@ -71,6 +62,20 @@ func newGang(
 		pods = append(pods, pod)
 	}
 	return pods
+}
+
+// mountToken projects the token for reports into a container.
+func mountToken(pod *corev1.Pod, container *corev1.Container) {
+	container.VolumeMounts = []corev1.VolumeMount{
+		{Name: "trainingjob-token", MountPath: "/trainingjob/token", ReadOnly: true},
+	}
+	pod.Spec.Volumes = []corev1.Volume{{Name: "trainingjob-token", VolumeSource: corev1.VolumeSource{
+		Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{{
+			ServiceAccountToken: &corev1.ServiceAccountTokenProjection{
+				Audience: audience, ExpirationSeconds: ptr.To[int64](600), Path: "token",
+			},
+		}}},
+	}}}
 }
 
 // newResolver returns the pod that looks for a job's latest complete checkpoint.

@@ -21,10 +21,10 @@ type Rank struct {
 	// termination message.
 	Container int
 	Wrapped   bool
-	// Number of the rank, below World. Gang identifies one attempt of one job.
-	Number, World int32
-	Gang          string
-	Attempt       int32
+	// Number of the rank, below WorldSize. Gang identifies one attempt of one job.
+	Number, WorldSize int32
+	Gang              string
+	Attempt           int32
 	// Location of the checkpoints; its URI is empty if there is none. ObjectStore: it is not a volume, so the
 	// agent knows only what the trainer says.
 	Location    Location
@@ -72,7 +72,7 @@ func readRank(pod *corev1.Pod) (Rank, error) {
 	if r.Number, err = rankNumber(container); err != nil {
 		errs = append(errs, err)
 	}
-	r.World = int32(count("WORLD_SIZE", 1, 1, 1_000_000))
+	r.WorldSize = int32(count("WORLD_SIZE", 1, 1, 1_000_000))
 	r.Attempt = int32(count(checkpoint.EnvAttempt, 1, 1, 1_000_000))
 	r.Every = time.Duration(count(checkpoint.EnvInterval, 300, 1, 604_800)) * time.Second
 	r.Keep = int(count(checkpoint.EnvKeepLast, 3, 1, 1000))

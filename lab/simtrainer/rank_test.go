@@ -14,7 +14,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 )
 
-// wrappedPod is rank 0 of 4, in attempt 2, beside a container that is no trainer.
+// wrappedPod is rank 0 of 4, in attempt 2, next to a container that is no trainer.
 func wrappedPod() *corev1.Pod {
 	env := map[string]string{
 		"RANK": "7", "WORLD_SIZE": "4", checkpoint.EnvAttempt: "2",
@@ -66,7 +66,7 @@ func TestReadRank(t *testing.T) {
 	}
 	spec, _ := ParseSpec("steps=5")
 	want := Rank{
-		Spec: spec, Container: 1, Wrapped: true, Number: 0, World: 4, Gang: "team-a/uid/2", Attempt: 2,
+		Spec: spec, Container: 1, Wrapped: true, Number: 0, WorldSize: 4, Gang: "team-a/uid/2", Attempt: 2,
 		Location: Location{"team-a", "pvc://bert-checkpoints", "uid"}, Resume: "attempt-1/step-0000000500",
 		Every: time.Minute, Keep: 5, Grace: 20 * time.Second,
 		ReportTo: ReportTarget{
@@ -94,7 +94,7 @@ func TestReadRankOfOthers(t *testing.T) {
 		{Name: "main", Command: []string{"python"}, Env: []corev1.EnvVar{{Name: "RANK", Value: "3"}}},
 	}
 	plain.OwnerReferences = []metav1.OwnerReference{{UID: "owner", Controller: ptr.To(true)}}
-	if r, err := readRank(plain); err != nil || r.Wrapped || r.Number != 3 || r.World != 1 ||
+	if r, err := readRank(plain); err != nil || r.Wrapped || r.Number != 3 || r.WorldSize != 1 ||
 		r.Location.URI != "" || r.Gang != "team-a/owner/" {
 		t.Errorf("without checkpoints: %+v, %v", r, err)
 	}

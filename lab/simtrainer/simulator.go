@@ -164,7 +164,8 @@ func (s *Simulator) runFollower(ctx context.Context, pod *corev1.Pod, rank Rank)
 	switch on := rank.Spec.OnSIGTERM; {
 	case on == Die:
 		exit = &Exit{At: now, Code: 128 + 15, Reason: checkpoint.ExitSignaled, Signal: "SIGTERM"}
-	case on != Ignore && (leaderPod == nil || !s.cluster.isRunning(ctx, leaderPod)): // without rank 0 nobody saves
+	case on != Ignore && (leaderPod == nil || !s.cluster.isRunning(ctx, leaderPod)):
+		// Without rank 0 nobody saves.
 		exit = &Exit{At: now, Reason: checkpoint.ExitExited}
 	case !now.Before(graceEnd):
 		exit = &Exit{At: now, Code: 128 + 9, Reason: checkpoint.ExitGraceExceeded, Signal: "SIGKILL"}

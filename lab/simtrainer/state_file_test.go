@@ -71,7 +71,7 @@ func TestStateFileRetainsAndChooses(t *testing.T) {
 			}, "1/200 torn\n1/100 complete\nnewest 1/100\npassed over 1/200",
 		},
 		"nothing complete": {
-			"nobody resumes from half a checkpoint",
+			"half a checkpoint is no resume point",
 			func(t *testing.T, f *StateFile) { store(t, f, attempt(1, 0), location, 3, beginsAt(100)) },
 			"1/100 torn\nnewest none\npassed over 1/100",
 		},
@@ -102,7 +102,7 @@ func TestStateFileRetainsAndChooses(t *testing.T) {
 			}, "2/100 torn\n1/100 complete\nnewest 1/100",
 		},
 		"another job's": {
-			"a job of the same name on the same claim begins anew", func(t *testing.T, f *StateFile) {
+			"a job of the same name on the same claim starts from the beginning", func(t *testing.T, f *StateFile) {
 				store(
 					t, f, attempt(1, 0), Location{location.Namespace, location.URI, "predecessor"}, 3,
 					endsAt(100),

@@ -146,7 +146,7 @@ func (s *suite) deleteAndRecord(
 func terminationOf(t *testing.T, end *corev1.ContainerStateTerminated) *checkpoint.Termination {
 	t.Helper()
 	if end == nil {
-		t.Fatal("the pod went without an end")
+		t.Fatal("the pod is gone, and its end was not seen")
 	}
 	w, err := checkpoint.ParseTermination([]byte(end.Message))
 	if err != nil {

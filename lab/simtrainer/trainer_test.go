@@ -104,7 +104,7 @@ func TestTrainer(t *testing.T) {
 		want       string
 	}{
 		"to the end": {
-			reason: "it saves every 10 s, trains nothing meanwhile, and saves the rest at the end",
+			reason: "it saves every 10 s, trains nothing while it saves, and saves the rest at the end",
 			spec:   "steps=1200 rate=50 every=10s save=2s start=1s", until: 100,
 			want: "11s saving 500\n13s saved 500 in 2s\n23s saving 1000\n25s saved 1000 in 2s\n" +
 				"29s saving 1200\n31s saved 1200 in 2s\n31s Completed at step 1200, exit code 0 \n",
@@ -264,7 +264,7 @@ func TestTrainer(t *testing.T) {
 			want: "8s saving 200\n10s saved 200 in 2s\n10s Exited at step 200, exit code 0 \n",
 		},
 		"its node dies and comes back": {
-			reason: "it goes on as if no time had passed", spec: "steps=2000 rate=50 every=10s save=2s",
+			reason: "it continues as if no time had passed", spec: "steps=2000 rate=50 every=10s save=2s",
 			inputs: []input{
 				setWaiting(5, true), setWaiting(8, false), withoutSave(9, Trainer.Freeze),
 				withoutSave(50, Trainer.Freeze), withoutSave(109, Trainer.Thaw),
@@ -316,11 +316,11 @@ func TestCommandIDs(t *testing.T) {
 		until  float64
 		want   string
 	}{
-		"is not said before the save is done": {[]input{command(5, checkpoint.CommandCheckpoint, "a")}, 6, ""},
-		"is said when it is":                  {[]input{command(5, checkpoint.CommandCheckpoint, "a")}, 8, "a"},
-		"during a save":                       {[]input{command(12, checkpoint.CommandCheckpoint, "a")}, 14, "a"},
-		"with nothing to save":                {[]input{command(0.5, checkpoint.CommandCheckpoint, "a")}, 1, "a"},
-		"is kept by SIGTERM": {
+		"not reported before the save is done": {[]input{command(5, checkpoint.CommandCheckpoint, "a")}, 6, ""},
+		"reported once it is":                  {[]input{command(5, checkpoint.CommandCheckpoint, "a")}, 8, "a"},
+		"during a save":                        {[]input{command(12, checkpoint.CommandCheckpoint, "a")}, 14, "a"},
+		"with nothing to save":                 {[]input{command(0.5, checkpoint.CommandCheckpoint, "a")}, 1, "a"},
+		"kept by SIGTERM": {
 			[]input{command(5, checkpoint.CommandCheckpoint, "a"), sigterm(6, 30)}, 9, "a",
 		},
 	}

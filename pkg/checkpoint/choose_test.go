@@ -40,7 +40,7 @@ func TestChoose(t *testing.T) {
 		passed int
 		lost   bool
 	}{
-		"nothing": {"start anew", nil, nil, "", 0, false},
+		"nothing": {"a fresh start", nil, nil, "", 0, false},
 		"newest": {
 			"by step", foundAll("1/100 Complete", "1/300 Complete", "1/200 Complete"), nil,
 			"attempt-1/step-300", 0, false,
@@ -159,7 +159,8 @@ func TestRetain(t *testing.T) {
 			Keep{Last: 2, Attempt: 2}, []string{},
 		},
 		"left behind": {
-			"torn by an old attempt, but as new as those kept", foundAll("1/10 Torn", "1/20 Complete", "2/30 Complete"),
+			"torn by an old attempt, but as new as those kept",
+			foundAll("1/10 Torn", "1/20 Complete", "2/30 Complete"),
 			Keep{Last: 2, Attempt: 2}, []string{},
 		},
 		"left behind, older": {
@@ -173,7 +174,7 @@ func TestRetain(t *testing.T) {
 			Keep{Last: 1, Attempt: 2}, []string{"attempt-2/step-20", "attempt-2/step-30"},
 		},
 		"unknown": {
-			"nobody knows what it is", foundAll("1/10 Unknown", "1/20 Complete", "2/30 Complete"),
+			"what is Unknown stays", foundAll("1/10 Unknown", "1/20 Complete", "2/30 Complete"),
 			Keep{Last: 1, Attempt: 2}, []string{"attempt-1/step-20"},
 		},
 		"another job's": {

@@ -203,7 +203,7 @@ func TestMetricsKeepTheirText(t *testing.T) {
 
 func TestEncodeChecks(t *testing.T) {
 	if _, err := Encode(Report{Attempt: 1, Phase: PhaseTraining, Problem: "a\nb"}); err == nil {
-		t.Error("a message was written that its reader refuses")
+		t.Error("a message was written that its parser rejects")
 	}
 	printable := Printable("a\nb\x1b[0m"+strings.Repeat("é", 600), 512)
 	if data, err := Encode(&Report{Attempt: 1, Phase: PhaseTraining, Problem: printable}); err != nil {

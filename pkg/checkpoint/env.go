@@ -17,8 +17,7 @@ const (
 	EnvAttempt = "TRAININGJOB_ATTEMPT"
 	// EnvStatusFile is where rank 0 writes its Status: to a temporary file next to it, then renamed.
 	EnvStatusFile = "TRAININGJOB_STATUS_FILE"
-	// EnvCommandFile is where the trainer finds a Command. The file is only ever replaced, never changed in
-	// place.
+	// EnvCommandFile is where the trainer finds a Command. The file is replaced whole, never changed.
 	EnvCommandFile = "TRAININGJOB_COMMAND_FILE"
 	// EnvGrace is the time between SIGTERM and SIGKILL, in seconds.
 	EnvGrace = "TRAININGJOB_GRACE_SECONDS"

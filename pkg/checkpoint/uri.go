@@ -44,38 +44,38 @@ var segment = regexp.MustCompile(`^[A-Za-z0-9._=+@,~-]+$`)
 
 // ParseURI reads a URI. Its errors are FormatErrors that show no credentials.
 func ParseURI(s string) (URI, error) {
-	refuse := func(problem, remedy string) (URI, error) {
+	reject := func(problem, remedy string) (URI, error) {
 		return URI{}, &FormatError{"URI", shorten(Printable(hideCredentials(s), 120), 120), problem, remedy}
 	}
 	if len(s) > maxURILen {
-		return refuse(fmt.Sprintf("has %d bytes", len(s)), fmt.Sprintf("at most %d are allowed", maxURILen))
+		return reject(fmt.Sprintf("has %d bytes", len(s)), fmt.Sprintf("at most %d are allowed", maxURILen))
 	}
 	for _, c := range []byte(s) {
 		if c <= ' ' || c >= 0x7f {
-			return refuse("has a space, a control character or one beyond ASCII", "use letters, digits and ._=+@,~-")
+			return reject("has a space, a control character or one beyond ASCII", "use letters, digits and ._=+@,~-")
 		}
 	}
 	scheme, rest, ok := strings.Cut(s, "://")
 	if !ok {
-		return refuse("has no scheme", "write pvc://<claim>/<path>, s3://, gs://, az:// or abfss://")
+		return reject("has no scheme", "write pvc://<claim>/<path>, s3://, gs://, az:// or abfss://")
 	}
 	kind, ok := authorities[scheme]
 	if !ok {
-		return refuse("has the scheme "+shorten(scheme, 16), "use pvc, s3, gs, az or abfss")
+		return reject("has the scheme "+shorten(scheme, 16), "use pvc, s3, gs, az or abfss")
 	}
 	authority, key, _ := strings.Cut(rest, "/")
 	if user, _, at := strings.Cut(authority, "@"); at && (scheme != "abfss" || strings.Contains(user, ":")) {
-		return refuse("has credentials in it", "take them out and give them to the trainer as a secret")
+		return reject("has credentials in it", "take them out and give them to the trainer as a secret")
 	}
 	if !kind.pattern.MatchString(authority) || (scheme == "pvc" && strings.Contains(authority, "..")) {
-		return refuse("does not begin with "+kind.what, "write "+scheme+"://<"+kind.what+">/<path>")
+		return reject("does not begin with "+kind.what, "write "+scheme+"://<"+kind.what+">/<path>")
 	}
 	u := URI{Scheme: scheme, Authority: authority, Path: strings.TrimSuffix(key, "/")}
 	if problem, remedy := checkPath(u.Path); problem != "" {
-		return refuse(problem, remedy)
+		return reject(problem, remedy)
 	}
 	if container, _, _ := strings.Cut(u.Path, "/"); scheme == "az" && !azContainer.MatchString(container) {
-		return refuse("names no container", "write az://<account>/<container>/<path>")
+		return reject("names no container", "write az://<account>/<container>/<path>")
 	}
 	return u, nil
 }
