@@ -36,7 +36,7 @@ func trainersCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&kubeconfig, "kubeconfig", "", "the cluster's kubeconfig")
-	flags.StringVar(&options.Volume, "volume", "", "file that holds what the trainers save")
+	flags.StringVar(&options.StateFile, "volume", "", "file that holds what the trainers save")
 	flags.StringVar(&options.HealthAddress, "health-address", "", "host:port that answers /healthz; empty: none")
 	for _, name := range []string{"kubeconfig", "volume"} {
 		if err := cmd.MarkFlagRequired(name); err != nil {

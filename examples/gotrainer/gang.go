@@ -9,30 +9,41 @@ import (
 	"time"
 )
 
-// patience with ranks that have not come yet.
-const patience = 10 * time.Minute
+// rendezvousTimeout is how long a rank waits for the others.
+const rendezvousTimeout = 10 * time.Minute
 
-// gang is the connections between rank 0 and every other rank. All ranks call sum equally often.
+// member is one rank of a gang. leader is the address of rank 0.
+type member struct {
+	rank, worldSize, attempt int
+	leader                   string
+}
+
+// gang is the connections between rank 0 and every other rank. All ranks must call sum equally often.
 type gang struct {
 	rank int
-	// peers of rank 0 by their rank, the first of them nil; any other rank has rank 0 alone.
+	// peers of rank 0, by rank, the first of them nil. Any other rank has rank 0 as its only peer.
 	peers []net.Conn
 }
 
-// hello is what a rank says first: a rank of another attempt is nobody's peer.
-type hello struct{ Attempt, World, Rank int32 }
+// handshake is the first message of a rank. It keeps a rank of another attempt out of the gang.
+type handshake struct{ Attempt, WorldSize, Rank int32 }
 
-// meet waits until all ranks are there.
-func (t *trainer) meet(ctx context.Context) (*gang, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+// connect connects a rank to its gang, and waits until the gang is complete.
+func connect(ctx context.Context, m member) (*gang, error) {
+	ctx, cancel := context.WithTimeout(ctx, rendezvousTimeout)
 	defer cancel()
-	if t.world == 1 {
+	switch {
+	case m.worldSize == 1:
 		return &gang{peers: make([]net.Conn, 1)}, nil
+	case m.rank == 0:
+		return accept(ctx, m)
 	}
-	if t.rank != 0 {
-		return t.join(ctx)
-	}
-	_, port, err := net.SplitHostPort(t.leader)
+	return dial(ctx, m)
+}
+
+// accept is rank 0's part: it accepts a connection from every other rank.
+func accept(ctx context.Context, m member) (*gang, error) {
+	_, port, err := net.SplitHostPort(m.leader)
 	if err != nil {
 		return nil, err
 	}
@@ -42,16 +53,17 @@ func (t *trainer) meet(ctx context.Context) (*gang, error) {
 	}
 	defer listener.Close()
 	defer context.AfterFunc(ctx, func() { listener.Close() })()
-	g := &gang{peers: make([]net.Conn, t.world)}
-	for missing := t.world - 1; missing > 0; {
+	g := &gang{peers: make([]net.Conn, m.worldSize)}
+	for missing := m.worldSize - 1; missing > 0; {
 		conn, err := listener.Accept()
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("waiting for %d ranks: %w", missing, err), ctx.Err(), g.close())
 		}
-		var h hello
-		_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second)) // who says nothing is no rank
+		var h handshake
+		_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second)) // a silent connection is not a rank
 		err = binary.Read(conn, binary.LittleEndian, &h)
-		if err != nil || h.Attempt != int32(t.attempt) || h.World != int32(t.world) || h.Rank <= 0 || int(h.Rank) >= t.world || g.peers[h.Rank] != nil {
+		if err != nil || h.Attempt != int32(m.attempt) || h.WorldSize != int32(m.worldSize) ||
+			h.Rank <= 0 || int(h.Rank) >= m.worldSize || g.peers[h.Rank] != nil {
 			conn.Close()
 			continue
 		}
@@ -62,13 +74,14 @@ func (t *trainer) meet(ctx context.Context) (*gang, error) {
 	return g, nil
 }
 
-// join rank 0, whose name is known a moment after its pod.
-func (t *trainer) join(ctx context.Context) (*gang, error) {
+// dial is any other rank's part: it connects to rank 0. It retries, because the host name of rank 0 resolves
+// only some time after its pod exists.
+func dial(ctx context.Context, m member) (*gang, error) {
 	for {
-		conn, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "tcp", t.leader)
+		conn, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "tcp", m.leader)
 		if err == nil {
-			err = binary.Write(conn, binary.LittleEndian, hello{int32(t.attempt), int32(t.world), int32(t.rank)})
-			return &gang{rank: t.rank, peers: []net.Conn{conn}}, err
+			h := handshake{int32(m.attempt), int32(m.worldSize), int32(m.rank)}
+			return &gang{rank: m.rank, peers: []net.Conn{conn}}, binary.Write(conn, binary.LittleEndian, h)
 		}
 		select {
 		case <-ctx.Done():
@@ -78,21 +91,22 @@ func (t *trainer) join(ctx context.Context) (*gang, error) {
 	}
 }
 
-// sum makes v the sum of all ranks' v, in every rank. It is added up in the order of the ranks: another order would round otherwise.
+// sum replaces v with the sum of all ranks' v, in every rank. Rank 0 adds in the order of the ranks, since
+// another order would round differently.
 func (g *gang) sum(v []float64) error {
 	if g.rank != 0 {
 		if err := binary.Write(g.peers[0], binary.LittleEndian, v); err != nil {
-			return fmt.Errorf("giving rank 0 the gradients: %w", err)
+			return fmt.Errorf("sending the gradients to rank 0: %w", err)
 		}
 		if err := binary.Read(g.peers[0], binary.LittleEndian, v); err != nil {
-			return fmt.Errorf("taking the gradients' sum from rank 0: %w", err)
+			return fmt.Errorf("receiving the sum of the gradients from rank 0: %w", err)
 		}
 		return nil
 	}
 	theirs := make([]float64, len(v))
 	for rank, peer := range g.peers[1:] {
 		if err := binary.Read(peer, binary.LittleEndian, theirs); err != nil {
-			return fmt.Errorf("taking the gradients of rank %d: %w", rank+1, err)
+			return fmt.Errorf("receiving the gradients of rank %d: %w", rank+1, err)
 		}
 		for i := range v {
 			v[i] += theirs[i]
@@ -100,7 +114,7 @@ func (g *gang) sum(v []float64) error {
 	}
 	for rank, peer := range g.peers[1:] {
 		if err := binary.Write(peer, binary.LittleEndian, v); err != nil {
-			return fmt.Errorf("giving rank %d the gradients' sum: %w", rank+1, err)
+			return fmt.Errorf("sending the sum of the gradients to rank %d: %w", rank+1, err)
 		}
 	}
 	return nil

@@ -12,18 +12,18 @@ const (
 	inputs = 16
 	hidden = 32
 	batch  = 16
-	// weights from the inputs, a bias for each hidden unit, weights to the output, its bias.
+	// Weights from the inputs, a bias for each hidden unit, weights to the output, the output's bias.
 	parameters = inputs*hidden + hidden + hidden + 1
 
 	learningRate = 0.05
 	momentum     = 0.9
 )
 
-// network with one hidden layer, and its optimizer. All parameters lie in one slice, and so do their gradients: what the ranks add up
-// is one vector.
+// network with one hidden layer, and its optimizer. All parameters are in one slice, and so are their
+// gradients, so that the ranks sum a single vector.
 type network struct {
 	Parameters []float64 `json:"parameters"`
-	// Velocity of the parameters: without it in the checkpoint, a resumed training would go another way.
+	// Velocity of the parameters. Without it in the checkpoint, a resumed training would diverge.
 	Velocity []float64 `json:"velocity"`
 }
 
@@ -36,7 +36,8 @@ func newNetwork(seed uint64) network {
 	return n
 }
 
-// gradient of the mean squared error over the rank's batch of this step, and behind it that error.
+// gradient returns the gradient of the mean squared error over the rank's batch of a step, followed by the
+// error itself.
 func (n network) gradient(seed uint64, step int64, rank int) []float64 {
 	random := rand.New(rand.NewPCG(seed, uint64(step)<<16|uint64(rank)))
 	g := make([]float64, parameters+1)
@@ -51,7 +52,7 @@ func (n network) gradient(seed uint64, step int64, rank int) []float64 {
 	return g
 }
 
-// add one example's part.
+// add adds the contribution of one example to the gradient.
 func (n network) add(g, x []float64, want float64) {
 	bias, out := n.Parameters[inputs*hidden:], n.Parameters[inputs*hidden+hidden:]
 	units, y := make([]float64, hidden), out[hidden]
@@ -78,18 +79,18 @@ func (n network) add(g, x []float64, want float64) {
 	}
 }
 
-// descend one step along the mean of the ranks' gradients, and return their mean error.
-func (n network) descend(sum []float64, world int) (loss float64) {
+// descend takes one step along the mean of the ranks' gradients, and returns their mean error.
+func (n network) descend(sum []float64, worldSize int) (loss float64) {
 	for i := range n.Parameters {
-		n.Velocity[i] = momentum*n.Velocity[i] - learningRate*sum[i]/float64(world)
+		n.Velocity[i] = momentum*n.Velocity[i] - learningRate*sum[i]/float64(worldSize)
 		n.Parameters[i] += n.Velocity[i]
 	}
-	return sum[parameters] / float64(world)
+	return sum[parameters] / float64(worldSize)
 }
 
-// hash of the weights, to the last bit.
+// hash identifies the weights to the last bit.
 func (n network) hash() string {
 	h := sha256.New()
-	_ = binary.Write(h, binary.LittleEndian, n.Parameters) // a hash takes everything
+	_ = binary.Write(h, binary.LittleEndian, n.Parameters) // writing to a hash never fails
 	return hex.EncodeToString(h.Sum(nil))
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
+	"strconv"
 	"sync"
 	"time"
 
@@ -14,58 +14,59 @@ import (
 
 // trainer is one rank.
 type trainer struct {
+	// Set by flags.
 	steps                   int64
 	seed                    uint64
 	pause                   time.Duration
 	dieAtOnce, ignoreResume bool
-	logFile                 string
-	out                     io.Writer
+	log                     eventLog
 
-	// From the environment.
-	rank, world, attempt    int
-	leader                  string
+	// Set by the environment.
+	member
 	interval                time.Duration
 	dir, resumeFrom, jobUID string
 	statusFile, commandFile string
 
-	// whole is held while network and step do not belong together: whoever has it can save.
-	whole      sync.Mutex
+	// mu guards the rest. While it is free, network and step belong together, so that whoever takes it can
+	// save.
+	mu         sync.Mutex
 	network    network
 	step       int64
 	loss       float64
 	saved      int64 // step of the last checkpoint; there is nothing to save before the first step
 	carriedOut string
-	stopped    bool // by a signal or a command: no step is trained any more
+	stopped    bool // by a signal or a command: no further step is trained
 }
 
-// run trains until the end, or until it is told to stop.
+// run trains until the last step, or until it is told to stop.
 func (t *trainer) run(ctx context.Context) error {
 	t.network = newNetwork(t.seed)
 	if err := t.resume(); err != nil {
 		return err
 	}
-	g, err := t.meet(ctx)
+	g, err := connect(ctx, t.member)
 	if err != nil {
-		if ctx.Err() != nil { // told to end before the training began: nothing is lost
+		if ctx.Err() != nil { // stopped before the training began: nothing is lost
 			return nil
 		}
 		return err
 	}
-	over, listening := make(chan struct{}), make(chan struct{})
+	trained, listened := make(chan struct{}), make(chan struct{})
 	go func() {
-		defer close(listening)
-		t.listen(ctx, over)
-		_ = g.close() // ends a sum that waits for a rank that is gone
+		defer close(listened)
+		t.listen(ctx, trained)
+		_ = g.close() // unblocks a sum that waits for a rank that is gone
 	}()
 	err = t.train(g)
-	close(over)
-	<-listening
+	close(trained)
+	<-listened
 	if t.stopped {
 		return nil
 	}
 	return err
 }
 
+// train trains all steps that are left.
 func (t *trainer) train(g *gang) error {
 	lastSave := time.Now()
 	if err := t.begin(); err != nil {
@@ -74,9 +75,9 @@ func (t *trainer) train(g *gang) error {
 	for t.step < t.steps {
 		v := t.network.gradient(t.seed, t.step+1, t.rank)
 		if err := g.sum(v); err != nil {
-			return t.lost(err)
+			return t.peerLost(err)
 		}
-		if stopped, err := t.take(v, &lastSave); err != nil || stopped {
+		if stopped, err := t.apply(v, &lastSave); err != nil || stopped {
 			return err
 		}
 		if t.attempt == 1 || t.step < 50 {
@@ -86,26 +87,71 @@ func (t *trainer) train(g *gang) error {
 	return t.end()
 }
 
-func (t *trainer) begin() error {
-	t.whole.Lock()
-	defer t.whole.Unlock()
-	if err := t.log(line{Event: "start", Step: t.step, Resumed: t.resumeFrom}); err != nil {
-		return err
+// resume loads the checkpoint that the whole gang was told to resume from.
+func (t *trainer) resume() error {
+	if t.resumeFrom == "" || t.ignoreResume {
+		return nil
 	}
-	return t.tell(checkpoint.PhaseTraining)
+	s, err := readCheckpoint(t.resumeFrom)
+	if err == nil {
+		t.network, t.step, t.saved = s.network, s.Step, s.Step
+	}
+	return err
 }
 
-// take one step with the sum of all gradients.
-func (t *trainer) take(sum []float64, lastSave *time.Time) (stopped bool, err error) {
-	t.whole.Lock()
-	defer t.whole.Unlock()
+// save writes a checkpoint and logs why. Only rank 0 does, and only after a new step. The caller holds mu.
+func (t *trainer) save(why string) error {
+	if t.rank != 0 || t.dir == "" || t.saved == t.step {
+		return nil
+	}
+	err := writeCheckpoint(t.dir, state{t.step, t.network}, checkpoint.Manifest{
+		Version: 1, JobUID: t.jobUID, Attempt: int32(t.attempt), Step: t.step,
+		WorldSize: int32(t.worldSize), Framework: "gotrainer",
+	})
+	if err != nil {
+		return err
+	}
+	t.saved = t.step
+	return t.log.write(line{Event: "save", Step: t.step, Why: why})
+}
+
+// writeStatus reports the progress. The caller holds mu.
+func (t *trainer) writeStatus(phase checkpoint.Phase) error {
+	if t.rank != 0 || t.statusFile == "" {
+		return nil
+	}
+	status := checkpoint.Status{Step: t.step, TotalSteps: t.steps, Phase: phase, CommandID: t.carriedOut}
+	if t.loss > 0 { // 0 before this attempt's first step
+		loss := strconv.FormatFloat(t.loss, 'g', -1, 64)
+		status.Metrics = map[string]checkpoint.Metric{"loss": checkpoint.Metric(loss)}
+	}
+	data, err := checkpoint.Encode(status)
+	if err != nil {
+		return err
+	}
+	return replaceFile(t.statusFile, data, false)
+}
+
+func (t *trainer) begin() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.log.write(line{Event: "start", Step: t.step, Resumed: t.resumeFrom}); err != nil {
+		return err
+	}
+	return t.writeStatus(checkpoint.PhaseTraining)
+}
+
+// apply takes one step with the sum of all gradients.
+func (t *trainer) apply(sum []float64, lastSave *time.Time) (stopped bool, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if t.stopped {
 		return true, nil
 	}
-	t.loss = t.network.descend(sum, t.world)
+	t.loss = t.network.descend(sum, t.worldSize)
 	t.step++
-	// A float's hexadecimal form loses no bit.
-	if err := t.log(line{Event: "step", Step: t.step, Loss: fmt.Sprintf("%x", t.loss)}); err != nil {
+	// The hexadecimal form of a float loses no bit.
+	if err := t.log.write(line{Event: "step", Step: t.step, Loss: fmt.Sprintf("%x", t.loss)}); err != nil {
 		return false, err
 	}
 	if time.Since(*lastSave) >= t.interval {
@@ -114,13 +160,13 @@ func (t *trainer) take(sum []float64, lastSave *time.Time) (stopped bool, err er
 		}
 		*lastSave = time.Now()
 	}
-	return false, t.tell(checkpoint.PhaseTraining)
+	return false, t.writeStatus(checkpoint.PhaseTraining)
 }
 
-// lost a peer: the last whole step is worth keeping.
-func (t *trainer) lost(err error) error {
-	t.whole.Lock()
-	defer t.whole.Unlock()
+// peerLost saves the last complete step after a peer is gone.
+func (t *trainer) peerLost(err error) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if t.dieAtOnce || t.stopped {
 		return err
 	}
@@ -128,33 +174,34 @@ func (t *trainer) lost(err error) error {
 }
 
 func (t *trainer) end() error {
-	t.whole.Lock()
-	defer t.whole.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if t.stopped {
 		return nil
 	}
 	if err := t.save("end"); err != nil {
 		return err
 	}
-	if err := t.log(line{Event: "end", Step: t.step, Weights: t.network.hash()}); err != nil {
+	if err := t.log.write(line{Event: "end", Step: t.step, Weights: t.network.hash()}); err != nil {
 		return err
 	}
-	return t.tell(checkpoint.PhaseCompleted)
+	return t.writeStatus(checkpoint.PhaseCompleted)
 }
 
-// listen for SIGTERM, the end of ctx, and for commands, until one of them stops the training or it is over. What is saved is the last
-// step that was whole: when another rank is gone, this one's step hangs.
-func (t *trainer) listen(ctx context.Context, over <-chan struct{}) {
-	look := time.NewTicker(200 * time.Millisecond)
-	defer look.Stop()
+// listen obeys commands and SIGTERM, which ends ctx, until one of them stops the training or all steps are
+// trained. It runs beside the training, and saves the last complete step: when a peer is gone, the current
+// step hangs.
+func (t *trainer) listen(ctx context.Context, trained <-chan struct{}) {
+	ticker := time.NewTicker(200 * time.Millisecond)
+	defer ticker.Stop()
 	for {
 		var command checkpoint.Command
 		select {
-		case <-over:
+		case <-trained:
 			return
 		case <-ctx.Done():
-		case <-look.C:
-			if command = t.command(); command.ID == "" {
+		case <-ticker.C:
+			if command = t.newCommand(); command.ID == "" {
 				continue
 			}
 		}
@@ -164,11 +211,11 @@ func (t *trainer) listen(ctx context.Context, over <-chan struct{}) {
 	}
 }
 
-// obey saves, and says whether the training stops here.
+// obey saves, and reports whether the training stops here. A zero command is SIGTERM.
 func (t *trainer) obey(command checkpoint.Command, stop bool) bool {
-	t.whole.Lock()
-	defer t.whole.Unlock()
-	if t.step == t.steps { // all is trained: end does the rest
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.step == t.steps { // all steps are trained; end saves them
 		return stop
 	}
 	if t.rank == 0 && !t.dieAtOnce {
@@ -180,7 +227,7 @@ func (t *trainer) obey(command checkpoint.Command, stop bool) bool {
 		if err == nil && command.ID != "" {
 			t.carriedOut = command.ID
 		}
-		if err := errors.Join(err, t.tell(checkpoint.PhaseTraining)); err != nil {
+		if err := errors.Join(err, t.writeStatus(checkpoint.PhaseTraining)); err != nil {
 			fmt.Fprintln(os.Stderr, "gotrainer:", err)
 		}
 	}
@@ -188,14 +235,15 @@ func (t *trainer) obey(command checkpoint.Command, stop bool) bool {
 	return stop
 }
 
-// command that rank 0 was given and has not carried out; it has no ID when there is none.
-func (t *trainer) command() checkpoint.Command {
+// newCommand returns the command that rank 0 was given and has not carried out; its ID is empty if there is
+// none.
+func (t *trainer) newCommand() checkpoint.Command {
 	if t.rank != 0 || t.commandFile == "" {
 		return checkpoint.Command{}
 	}
 	data, err := os.ReadFile(t.commandFile)
 	if err != nil {
-		return checkpoint.Command{} // mostly: there is none
+		return checkpoint.Command{} // usually because there is none
 	}
 	c, err := checkpoint.ParseCommand(data)
 	if err != nil {

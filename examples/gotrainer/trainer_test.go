@@ -20,8 +20,8 @@ import (
 
 const steps = 60
 
-// attempt of a gang of three ranks in this process, until it ends. at is called after each step that rank 0 has trained. It returns what
-// rank 0 logged.
+// attempt runs one attempt of a gang of three ranks in this process, and returns what rank 0 logged. at is
+// called after each step of rank 0.
 func attempt(t *testing.T, dir string, n int, resume string, at func(step int64, sigterm func())) []line {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -32,7 +32,7 @@ func attempt(t *testing.T, dir string, n int, resume string, at func(step int64,
 	listener.Close()
 	ctx, sigterm := context.WithCancel(t.Context())
 	defer sigterm()
-	out := &watched{at: func(step int64) {
+	out := &stepWatcher{at: func(step int64) {
 		if at != nil {
 			at(step, sigterm)
 		}
@@ -41,10 +41,13 @@ func attempt(t *testing.T, dir string, n int, resume string, at func(step int64,
 	for rank := range 3 {
 		env := map[string]string{
 			"RANK": strconv.Itoa(rank), "WORLD_SIZE": "3", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,
-			checkpoint.EnvAttempt: strconv.Itoa(n), checkpoint.EnvDir: filepath.Join(dir, checkpoint.AttemptDir(int32(n))), checkpoint.EnvResume: resume,
-			checkpoint.EnvStatusFile: filepath.Join(dir, "status"), checkpoint.EnvCommandFile: filepath.Join(dir, "command"),
+			checkpoint.EnvAttempt:     strconv.Itoa(n),
+			checkpoint.EnvDir:         filepath.Join(dir, checkpoint.AttemptDir(int32(n))),
+			checkpoint.EnvResume:      resume,
+			checkpoint.EnvStatusFile:  filepath.Join(dir, "status"),
+			checkpoint.EnvCommandFile: filepath.Join(dir, "command"),
 		}
-		r := &trainer{steps: steps, seed: 1, pause: 5 * time.Millisecond, out: out}
+		r := &trainer{steps: steps, seed: 1, pause: 5 * time.Millisecond, log: eventLog{out: out}}
 		if err := r.configure(func(name string) string { return env[name] }); err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +55,8 @@ func attempt(t *testing.T, dir string, n int, resume string, at func(step int64,
 		go func() { ends <- r.run(ctx) }()
 	}
 	for range 3 {
-		if err := <-ends; err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) && !strings.Contains(err.Error(), "connection reset") {
+		if err := <-ends; err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) &&
+			!strings.Contains(err.Error(), "connection reset") {
 			t.Error(err)
 		}
 	}
@@ -69,13 +73,13 @@ func attempt(t *testing.T, dir string, n int, resume string, at func(step int64,
 	return lines
 }
 
-// watched is a log that tells of its steps.
-type watched struct {
+// stepWatcher is a log that calls at for every step in it.
+type stepWatcher struct {
 	bytes.Buffer
 	at func(int64)
 }
 
-func (w *watched) Write(p []byte) (int, error) {
+func (w *stepWatcher) Write(p []byte) (int, error) {
 	var l line
 	if json.Unmarshal(p, &l) == nil && l.Event == "step" {
 		w.at(l.Step)
@@ -84,18 +88,20 @@ func (w *watched) Write(p []byte) (int, error) {
 }
 
 func TestResumesBitForBit(t *testing.T) {
-	whole := attempt(t, t.TempDir(), 1, "", nil)
-	if got := whole[len(whole)-1]; len(whole) != steps+2 || got.Event != "end" || got.Weights == "" {
-		t.Fatalf("%d lines, the last one %+v", len(whole), got)
+	uninterrupted := attempt(t, t.TempDir(), 1, "", nil)
+	if got := uninterrupted[len(uninterrupted)-1]; len(uninterrupted) != steps+2 || got.Event != "end" ||
+		got.Weights == "" {
+		t.Fatalf("%d lines, the last one %+v", len(uninterrupted), got)
 	}
-	if first, last := loss(t, whole[1]), loss(t, whole[steps]); last >= first/2 {
+	if first, last := loss(t, uninterrupted[1]), loss(t, uninterrupted[steps]); last >= first/2 {
 		t.Errorf("nothing is learned: the loss goes from %g to %g", first, last)
 	}
 	for name, interrupt := range map[string]func(dir string, sigterm func()){
 		"SIGTERM": func(_ string, sigterm func()) { sigterm() },
 		"command": func(dir string, _ func()) {
-			data, _ := checkpoint.Encode(checkpoint.Command{Command: checkpoint.CommandCheckpointAndExit, ID: "drain-1"})
-			if err := replace(filepath.Join(dir, "command"), data, false); err != nil {
+			command := checkpoint.Command{Command: checkpoint.CommandCheckpointAndExit, ID: "drain-1"}
+			data, _ := checkpoint.Encode(command)
+			if err := replaceFile(filepath.Join(dir, "command"), data, false); err != nil {
 				t.Error(err)
 			}
 		},
@@ -107,23 +113,12 @@ func TestResumesBitForBit(t *testing.T) {
 					interrupt(dir, sigterm)
 				}
 			})
-			found, err := checkpoint.Scan(os.DirFS(dir), ".", checkpoint.Options{Sums: true})
-			reached := first[len(first)-1].Step
-			if err != nil || len(found) != 1 || found[0].State != checkpoint.Complete || found[0].Step != reached || reached < 20 || reached >= steps {
-				t.Fatalf("stopped at step %d; found %+v, %v", reached, found, err)
-			}
-			status, err := os.ReadFile(filepath.Join(dir, "status"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if s, err := checkpoint.ParseStatus(status); err != nil || s.Step != reached || (s.CommandID == "drain-1") != (name == "command") {
-				t.Errorf("status %s, %v", status, err)
-			}
+			saved := savedAt(t, dir, first[len(first)-1].Step, name == "command")
 			_ = os.Remove(filepath.Join(dir, "command"))
-			second := attempt(t, dir, 2, filepath.Join(dir, found[0].Path), nil)
+			second := attempt(t, dir, 2, saved, nil)
 			all := append(first[1:], second[1:]...)
 			for i, l := range all {
-				want := whole[i+1]
+				want := uninterrupted[i+1]
 				if l.Step != want.Step || l.Loss != want.Loss || l.Weights != want.Weights {
 					t.Fatalf("line %d is %+v, uninterrupted %+v", i, l, want)
 				}
@@ -133,6 +128,26 @@ func TestResumesBitForBit(t *testing.T) {
 			}
 		})
 	}
+}
+
+// savedAt returns the one checkpoint that an interrupted attempt has left at the step that it reached, and
+// checks its status.
+func savedAt(t *testing.T, dir string, reached int64, byCommand bool) string {
+	t.Helper()
+	found, err := checkpoint.Scan(os.DirFS(dir), ".", checkpoint.Options{Sums: true})
+	if err != nil || len(found) != 1 || found[0].State != checkpoint.Complete ||
+		found[0].Step != reached || reached < 20 || reached >= steps {
+		t.Fatalf("stopped at step %d; found %+v, %v", reached, found, err)
+	}
+	status, err := os.ReadFile(filepath.Join(dir, "status"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := checkpoint.ParseStatus(status)
+	if err != nil || s.Step != reached || (s.CommandID == "drain-1") != byCommand {
+		t.Errorf("status %s, %v", status, err)
+	}
+	return filepath.Join(dir, found[0].Path)
 }
 
 func loss(t *testing.T, l line) float64 {

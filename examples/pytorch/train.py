@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Trains a small network on several ranks, in a way that can be stopped at any moment and resumed bit for bit.
+"""Trains a small network on several ranks. It can be stopped at any moment and resumes bit for bit.
 
-The same numbers come out whether the training was interrupted or not, because
-  - the batch of a step is drawn from the step's own number, not from a generator that was at work before;
-  - the gradients are summed in one flat all-reduce. torch's DistributedDataParallel sums them in buckets, whose order it
-    makes anew after the first step of a process: a run that was resumed then rounds differently in about half of its steps;
+An interrupted training yields the same numbers as an uninterrupted one, because
+  - the random batch of a step depends only on the seed, the step and the rank, not on the steps before it;
+  - the gradients are summed in one flat all-reduce. torch's DistributedDataParallel sums them in buckets,
+    whose order it changes after the first step of a process: a resumed run then rounds differently in about
+    half of its steps;
   - one thread computes, and the optimizer's state is part of the checkpoint.
 
-What TRAININGJOB_*, CHECKPOINT_* and RESUME_FROM_CHECKPOINT mean: docs/checkpoints.md. No more than torch is needed.
+docs/checkpoints.md explains TRAININGJOB_*, CHECKPOINT_* and RESUME_FROM_CHECKPOINT. Only torch is required.
 """
 
 import argparse
@@ -19,7 +20,7 @@ import sys
 import threading
 import time
 
-# Before torch makes threads of its own, which inherit it: Trainer.listen alone takes the signal.
+# Before torch starts threads, which inherit the mask: only Trainer.listen may receive the signal.
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
 
 import torch  # noqa: E402
@@ -29,7 +30,7 @@ MANIFEST = "trainingjob-manifest.json"
 
 
 def write(path, data, sync=True):
-    """Replaces a file whole: readers see the old one or the new one, with sync also after the power has failed."""
+    """Replaces a file atomically: readers see the old content or the new one. sync is for power failures."""
     with open(path + ".tmp", "wb") as f:
         f.write(data)
         f.flush()
@@ -57,7 +58,7 @@ class Trainer:
         self.step = 0
         self.saved = None
         self.carried_out = ""
-        # Held while model, optimizer and step do not belong together: whoever has it can save.
+        # While it is free, model, optimizer and step belong together, so that whoever takes it can save.
         self.whole = threading.Lock()
 
     def resume(self):
@@ -70,7 +71,7 @@ class Trainer:
         self.step = self.saved = state["step"]
 
     def save(self, why):
-        """Called with the lock held, by rank 0. The manifest is written last: it says that the rest is there."""
+        """Rank 0 calls it with the lock held. The manifest, written last, makes the checkpoint complete."""
         if self.saved == self.step or not self.dir:
             return
         where = os.path.join(self.dir, "step-%010d" % self.step)
@@ -100,8 +101,9 @@ class Trainer:
         write(self.status_file, json.dumps(status).encode(), sync=False)
 
     def listen(self):
-        """Waits in a thread of its own for the end, or for a command. The main thread cannot: when another rank is gone it hangs in
-        the all-reduce, and Python runs signal handlers nowhere else. What is saved is the last step that was whole."""
+        """Obeys SIGTERM and commands, in a thread of its own, and saves the last complete step. The main thread
+        cannot: it hangs in the all-reduce when another rank is gone, and Python runs signal handlers in no other
+        thread."""
         while True:
             asked = signal.sigtimedwait([signal.SIGTERM], 0.2)
             command = {}
@@ -133,7 +135,7 @@ class Trainer:
                 f.write(line + "\n")
 
     def gradients(self):
-        """One flat all-reduce: see above."""
+        """Sums the gradients of all ranks in one flat all-reduce; the top of this file says why."""
         flat = torch.cat([p.grad.reshape(-1) for p in self.model.parameters()])
         dist.all_reduce(flat)
         flat /= self.world
@@ -166,7 +168,7 @@ class Trainer:
             with self.whole:
                 self.optimizer.step()
                 self.step += 1
-                # A float's hexadecimal form loses no bit.
+                # The hexadecimal form of a float loses no bit.
                 self.log(event="step", step=self.step, loss=mean.hex())
                 if self.rank == 0 and time.monotonic() - last_save >= self.interval:
                     self.save("interval")
@@ -202,11 +204,12 @@ def main():
     trainer.resume()
     trainer.train()
     try:
-        dist.barrier()  # nobody leaves while another needs it
+        dist.barrier()  # no rank leaves while another still needs it
     except RuntimeError:
-        pass  # it has left already: every step is trained
-    # Not through the interpreter's end: it would end the listening thread inside of torch's C++ code, which now and then aborts the
-    # process ("terminate called without an active exception"), and a rank that trained to the end would have failed.
+        pass  # another rank has left already: every step is trained
+    # A normal exit of the interpreter would end the listening thread inside torch's C++ code, which
+    # occasionally aborts the process ("terminate called without an active exception"): a rank that finished
+    # its training would fail.
     sys.stdout.flush()
     os._exit(0)
 

@@ -1,24 +1,34 @@
-// Package simtrainer answers one question: what would the trainers of a gang do whose pods run on fake nodes, where nothing runs?
+// Package simtrainer answers one question: what would the trainers of a gang do whose pods are on fake nodes,
+// where no container runs?
 //
-// A pod with the annotation localcluster.AnnotationTrainer is played: rank 0 trains, saves, resumes, reports to the operator's real
-// report server with a real token of its own, obeys commands and SIGTERM, and ends as a kubelet would end it, with the agent's last
-// word as termination message. The other ranks end as it does. A pod that runs `agent resolve` is played too.
+// It simulates every pod with the annotation localcluster.AnnotationTrainer. Rank 0 trains, saves, resumes,
+// reports to the operator's real report server with a real token of its pod, obeys commands and SIGTERM, and
+// ends as a kubelet would end it, with the agent's termination message. The other ranks end as rank 0 does. A
+// pod that runs `agent resolve` is simulated too.
 //
-//	pods, leases of dead nodes ──watch──▶ Simulator ──status, delete──▶ API server
-//	                                       │     ▲
-//	           Trainer: Advance, Tell, Terminate │ commands
-//	                                       ▼     │
-//	                        Volume (file)  reporter ──TLS, TokenRequest──▶ report server
+//	pods, leases of dead nodes --watch--> Simulator --kubelet: status, delete--> API server
+//	                                          |
+//	                                       leader, one per pod of rank 0
+//	                                       |    |
+//	            Trainer: Advance, Obey, Terminate   Reporter --HTTPS, TokenRequest--> report server
+//	                          |
+//	                      StateFile: trainers and checkpoints
 //
-// A claim of localcluster.StorageClass gets a PersistentVolume that nobody mounts, so that a scheduler sees it bound (disks.go).
+// Apart from that, a provisioner gives every claim of localcluster.StorageClass a PersistentVolume that
+// nobody mounts, so that schedulers see the claim bound.
 //
 // Invariants:
 //
-//  1. Trainer is pure: its course follows from its Script, the time and what it is told. It is advanced from event to event, so
-//     that a trainer costs nothing between two of them.
-//  2. Nothing is said that is not in the volume's file. A simulator that is killed at any moment goes on from there: also the time
-//     that it was away counts as trained.
-//  3. No step is trained while a rank of the gang does not run.
-//  4. On a node that was killed nothing is saved, said or ended; when it is revived, its pods go on where they stopped.
-//  5. It plays only what is annotated and on a fake node, and it knows of a rank only what the pod's own specification says.
+//  1. Trainer is pure: its behavior follows from its Config, the time and its inputs. It advances from event
+//     to event, so a trainer costs nothing between two events.
+//  2. Nothing is reported before it is in the state file. A simulator that is killed at any moment continues
+//     from there, and counts the time of its absence as training time.
+//  3. No step is trained while a rank of the gang is not running.
+//  4. On a dead node nothing is saved, reported or ended. When the node is revived, its pods continue where
+//     they stopped.
+//  5. Only annotated pods on fake nodes are simulated, and all that is known about a rank is in its pod's
+//     spec.
+//
+// Start reading at trainer.go for what a trainer does, at simulator.go for how it becomes visible in the
+// cluster.
 package simtrainer

@@ -9,16 +9,16 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 )
 
-// killTime is when the kubelet ends what still runs of a pod that somebody wants gone.
+// killTime is when the kubelet kills the containers of a deleted pod; nil for a pod that is not deleted.
 func killTime(pod *corev1.Pod) *time.Time {
 	if pod.DeletionTimestamp == nil {
 		return nil
 	}
-	return &pod.DeletionTimestamp.Time // the request's time and the grace
+	return &pod.DeletionTimestamp.Time // the time of the request plus the grace period
 }
 
-// termTime is when SIGTERM was sent.
-func termTime(pod *corev1.Pod) *time.Time {
+// terminationTime is when SIGTERM was sent; nil for a pod that is not deleted.
+func terminationTime(pod *corev1.Pod) *time.Time {
 	kill := killTime(pod)
 	if kill == nil {
 		return nil
@@ -30,13 +30,18 @@ func termTime(pod *corev1.Pod) *time.Time {
 	return &at
 }
 
-// isResolver tells a pod that runs `agent resolve`.
+// isResolver reports whether a pod runs `agent resolve`.
 func isResolver(pod *corev1.Pod) bool {
 	return pod.Labels[v1alpha1.LabelComponent] == v1alpha1.ComponentResolver
 }
 
-// isPlayed says whether the simulator plays a pod, if it is on a fake node.
-func isPlayed(pod *corev1.Pod) bool {
+// isSimulated reports whether the simulator runs a pod, if it is on a fake node.
+func isSimulated(pod *corev1.Pod) bool {
 	_, trains := pod.Annotations[localcluster.AnnotationTrainer]
 	return trains || isResolver(pod)
+}
+
+// hasEnded reports whether the pod's containers have ended.
+func hasEnded(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }

@@ -1,8 +1,11 @@
 package simtrainer
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 
 	"github.com/go-logr/logr"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -29,30 +32,26 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"net/http"
-
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 )
 
-// fieldOwner of what is written to pods, and the user agent's beginning.
-const fieldOwner = "localcluster-trainers"
-
-// atOnce is how many pods are looked at at the same time: one may wait some seconds for the report server.
-const atOnce = 64
+// maxConcurrent is how many pods are reconciled at the same time. It is large because a reconcile may wait
+// several seconds for the report server.
+const maxConcurrent = 64
 
 // Options of Run.
 type Options struct {
-	// Volume is the file that holds what is saved. Required.
-	Volume string
+	// StateFile is the path of the file that holds the simulator's state. Required.
+	StateFile string
 	// HealthAddress answers /healthz with 200 once the simulator works; empty: nothing listens.
 	HealthAddress string
-	// Log, default: nothing is said.
+	// Log receives the simulator's log. Default: nothing is logged.
 	Log logr.Logger
 }
 
-// Run plays the trainers of a cluster until the context ends.
+// Run simulates the trainers of a cluster until the context ends.
 func Run(ctx context.Context, config *rest.Config, o Options) error {
-	volume, err := OpenVolume(o.Volume)
+	state, err := OpenStateFile(o.StateFile)
 	if err != nil {
 		return err
 	}
@@ -63,21 +62,23 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 		return err
 	}
 	wake := make(chan event.GenericEvent, 1024)
-	s := newSimulator(mgr.GetClient(), mgr.GetAPIReader(), volume, clock.RealClock{}, func(pod types.NamespacedName) {
+	requestReconcile := func(key types.NamespacedName) {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 		select {
-		case wake <- event.GenericEvent{Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}}:
+		case wake <- event.GenericEvent{Object: pod}:
 		case <-ctx.Done():
 		}
-	})
+	}
+	s := newSimulator(mgr.GetClient(), mgr.GetAPIReader(), state, clock.RealClock{}, requestReconcile)
 	defer s.Close()
-	if err := s.wire(ctx, mgr, wake); err != nil {
+	if err := s.setUp(ctx, mgr, wake); err != nil {
 		return err
 	}
-	if err := (disks{mgr.GetClient()}).wire(mgr); err != nil {
+	if err := (provisioner{mgr.GetClient()}).setUp(mgr); err != nil {
 		return err
 	}
 	if err := mgr.Start(ctx); err != nil {
-		return fmt.Errorf("playing trainers: %w", err)
+		return fmt.Errorf("simulating trainers: %w", err)
 	}
 	return nil
 }
@@ -88,10 +89,11 @@ func newManager(config *rest.Config, o Options) (manager.Manager, error) {
 		return nil, fmt.Errorf("selecting dead nodes: %w", err)
 	}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme: scheme.Scheme, Logger: o.Log, Metrics: server.Options{BindAddress: "0"}, HealthProbeBindAddress: orOff(o.HealthAddress),
+		Scheme: scheme.Scheme, Logger: o.Log,
+		Metrics: server.Options{BindAddress: "0"}, HealthProbeBindAddress: cmp.Or(o.HealthAddress, "0"), // "0": off
 		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
 			&corev1.Pod{}: {Transform: trim},
-			// No living node has the label, so that the heartbeats of hundreds cost nothing here.
+			// No living node has the label, so the heartbeats of hundreds of nodes are not watched.
 			&coordinationv1.Lease{}: {
 				Namespaces: map[string]cache.Config{corev1.NamespaceNodeLease: {}},
 				Label:      labels.NewSelector().Add(*killed),
@@ -103,29 +105,22 @@ func newManager(config *rest.Config, o Options) (manager.Manager, error) {
 	}
 	works := healthz.Checker(func(*http.Request) error {
 		select {
-		case <-mgr.Elected(): // the caches are full
+		case <-mgr.Elected(): // closed once the caches are filled
 			return nil
 		default:
-			return fmt.Errorf("the caches are not full yet")
+			return errors.New("the caches are not full yet")
 		}
 	})
 	return mgr, mgr.AddHealthzCheck("works", works)
 }
 
-func orOff(address string) string {
-	if address == "" {
-		return "0"
-	}
-	return address
-}
-
-// trim keeps whole what is played; of all other pods only their names.
+// trim reduces pods that are not simulated to their names, to save memory.
 func trim(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
 		return object, nil
 	}
-	if isPlayed(pod) {
+	if isSimulated(pod) {
 		pod.ManagedFields = nil
 		return pod, nil
 	}
@@ -134,24 +129,26 @@ func trim(object any) (any, error) {
 	}}, nil
 }
 
-// wire says what is looked at when.
-func (s *Simulator) wire(ctx context.Context, mgr manager.Manager, wake <-chan event.GenericEvent) error {
-	if err := index(ctx, mgr.GetFieldIndexer()); err != nil {
+// setUp adds the simulator's controller and its watches to the manager.
+func (s *Simulator) setUp(ctx context.Context, mgr manager.Manager, wake <-chan event.GenericEvent) error {
+	if err := addIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	played := predicate.NewPredicateFuncs(func(o client.Object) bool {
+	simulated := predicate.NewPredicateFuncs(func(o client.Object) bool {
 		pod, ok := o.(*corev1.Pod)
-		return ok && isPlayed(pod)
+		return ok && isSimulated(pod)
 	})
 	c, err := controller.New("trainers", mgr, controller.Options{
-		Reconciler: s, MaxConcurrentReconciles: atOnce, SkipNameValidation: ptr.To(true),
+		Reconciler: s, MaxConcurrentReconciles: maxConcurrent, SkipNameValidation: ptr.To(true),
 	})
 	if err != nil {
 		return fmt.Errorf("making the controller: %w", err)
 	}
 	sources := []source.Source{
-		source.Kind[client.Object](mgr.GetCache(), &corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(s.withGang), played),
-		source.Kind[client.Object](mgr.GetCache(), &coordinationv1.Lease{}, handler.EnqueueRequestsFromMapFunc(s.onNode)),
+		source.Kind[client.Object](
+			mgr.GetCache(), &corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(s.requestsForPod), simulated),
+		source.Kind[client.Object](
+			mgr.GetCache(), &coordinationv1.Lease{}, handler.EnqueueRequestsFromMapFunc(s.requestsForNode)),
 		source.Channel(wake, &handler.EnqueueRequestForObject{}),
 	}
 	for _, src := range sources {
@@ -159,33 +156,11 @@ func (s *Simulator) wire(ctx context.Context, mgr manager.Manager, wake <-chan e
 			return fmt.Errorf("watching: %w", err)
 		}
 	}
-	return mgr.Add(manager.RunnableFunc(s.forgetTheGone))
+	return mgr.Add(manager.RunnableFunc(s.forgetGonePods))
 }
 
-// index makes the indices that a Simulator's client needs.
-func index(ctx context.Context, indexer client.FieldIndexer) error {
-	err := indexer.IndexField(ctx, &corev1.Pod{}, indexGang, func(o client.Object) []string {
-		if gang := gangOf(o.(*corev1.Pod)); gang != "" {
-			return []string{gang}
-		}
-		return nil
-	})
-	if err == nil {
-		err = indexer.IndexField(ctx, &corev1.Pod{}, indexNode, func(o client.Object) []string {
-			if pod := o.(*corev1.Pod); isPlayed(pod) && pod.Spec.NodeName != "" {
-				return []string{pod.Spec.NodeName}
-			}
-			return nil
-		})
-	}
-	if err != nil {
-		return fmt.Errorf("indexing pods: %w", err)
-	}
-	return nil
-}
-
-// withGang: rank 0 must know of its peers, and they of it.
-func (s *Simulator) withGang(ctx context.Context, o client.Object) []reconcile.Request {
+// requestsForPod requests the pod and, since rank 0 depends on its peers and they on it, those of its gang.
+func (s *Simulator) requestsForPod(ctx context.Context, o client.Object) []reconcile.Request {
 	pod, ok := o.(*corev1.Pod)
 	if !ok {
 		return nil
@@ -196,7 +171,7 @@ func (s *Simulator) withGang(ctx context.Context, o client.Object) []reconcile.R
 		return []reconcile.Request{self}
 	}
 	requests := sets.New(self)
-	pods, err := s.gang(ctx, gang)
+	pods, err := s.cluster.gangPods(ctx, gang)
 	if err != nil {
 		return requests.UnsortedList()
 	}
@@ -208,34 +183,34 @@ func (s *Simulator) withGang(ctx context.Context, o client.Object) []reconcile.R
 	return requests.UnsortedList()
 }
 
-// onNode: everything on a node that was killed or revived, and the gangs of what is there.
-func (s *Simulator) onNode(ctx context.Context, lease client.Object) []reconcile.Request {
+// requestsForNode requests the pods on a node that was killed or revived, and their gangs.
+func (s *Simulator) requestsForNode(ctx context.Context, lease client.Object) []reconcile.Request {
 	pods := &corev1.PodList{}
 	if err := s.client.List(ctx, pods, client.MatchingFields{indexNode: lease.GetName()}); err != nil {
 		return nil
 	}
 	requests := sets.New[reconcile.Request]()
 	for i := range pods.Items {
-		requests.Insert(s.withGang(ctx, &pods.Items[i])...)
+		requests.Insert(s.requestsForPod(ctx, &pods.Items[i])...)
 	}
 	return requests.UnsortedList()
 }
 
-// forgetTheGone, whose pods went while no simulator ran.
-func (s *Simulator) forgetTheGone(ctx context.Context) error {
+// forgetGonePods removes the trainers of pods that went away while no simulator ran.
+func (s *Simulator) forgetGonePods(ctx context.Context) error {
 	pods := &corev1.PodList{}
 	if err := s.client.List(ctx, pods); err != nil {
 		return fmt.Errorf("listing pods: %w", err)
 	}
-	there := sets.New[types.UID]()
+	existing := sets.New[types.UID]()
 	for i := range pods.Items {
-		there.Insert(pods.Items[i].UID)
+		existing.Insert(pods.Items[i].UID)
 	}
 	var gone []types.UID
-	for _, uid := range s.volume.Trainers() {
-		if !there.Has(uid) {
+	for _, uid := range s.state.Trainers() {
+		if !existing.Has(uid) {
 			gone = append(gone, uid)
 		}
 	}
-	return s.volume.Forget(gone...)
+	return s.state.Forget(gone...)
 }

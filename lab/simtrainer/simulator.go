@@ -6,61 +6,48 @@ import (
 	"sync"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 )
 
-// resolveTakes is how long `agent resolve` looks.
-const resolveTakes = time.Second
+// resolveDuration is how long a simulated `agent resolve` takes.
+const resolveDuration = time.Second
 
-// Simulator plays the pods of simulated trainers, one reconcile after the other for each.
+// Simulator simulates the pods of trainers. It handles one pod per reconcile, and never the same pod twice at
+// a time.
 type Simulator struct {
-	// client reads pods and the leases of dead nodes from caches that index has indexed, and writes directly.
-	client client.Client
-	// nodes are read directly, each once.
-	nodes  client.Reader
-	volume *Volume
-	clock  clock.Clock
-	// wake asks for a reconcile of a pod.
+	// client reads from the caches and requests tokens.
+	client  client.Client
+	cluster *clusterReader
+	kubelet kubelet
+	state   *StateFile
+	clock   clock.Clock
+	// wake requests a reconcile of a pod.
 	wake func(types.NamespacedName)
 
-	mu     sync.Mutex
-	actors map[types.NamespacedName]*cast
-	// exits of rank 0, by gang: its pod may be gone before the others have followed it.
+	mu sync.Mutex
+	// leaders by their pod. One with another UID belongs to an earlier pod of the same name.
+	leaders map[types.NamespacedName]*leader
+	// exits of rank 0, by gang: its pod may be gone before the other ranks have ended.
 	exits map[string]Exit
-	fake  map[string]bool
 }
 
-func newSimulator(c client.Client, nodes client.Reader, v *Volume, clock clock.Clock, wake func(types.NamespacedName)) *Simulator {
+func newSimulator(
+	c client.Client, nodes client.Reader, f *StateFile, clock clock.Clock, wake func(types.NamespacedName),
+) *Simulator {
 	return &Simulator{
-		client: c, nodes: nodes, volume: v, clock: clock, wake: wake,
-		actors: map[types.NamespacedName]*cast{}, exits: map[string]Exit{}, fake: map[string]bool{},
+		client: c, cluster: newClusterReader(c, nodes), kubelet: kubelet{c}, state: f, clock: clock, wake: wake,
+		leaders: map[types.NamespacedName]*leader{}, exits: map[string]Exit{},
 	}
 }
 
-// cast is who plays a pod. A pod of the same name and another UID is another's.
-type cast struct {
-	uid  types.UID
-	gang string
-	*actor
-}
-
-// Indices of the pods that are played.
-const (
-	indexGang = "gang"
-	indexNode = "node"
-)
-
-// Reconcile looks at one pod.
+// Reconcile simulates one pod.
 func (s *Simulator) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	pod := &corev1.Pod{}
 	if err := s.client.Get(ctx, req.NamespacedName, pod); err != nil {
@@ -72,257 +59,170 @@ func (s *Simulator) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 	if err := s.forget(ctx, req.NamespacedName, pod.UID); err != nil {
 		return ctrl.Result{}, err
 	}
-	if !isPlayed(pod) || pod.Spec.NodeName == "" {
+	if !isSimulated(pod) || pod.Spec.NodeName == "" {
 		return ctrl.Result{}, nil
 	}
-	fake, err := s.onFakeNode(ctx, pod)
+	fake, err := s.cluster.isFake(ctx, pod.Spec.NodeName)
 	if err != nil || !fake {
 		return ctrl.Result{}, err
 	}
 	switch {
-	case s.dead(ctx, pod.Spec.NodeName):
-		return ctrl.Result{}, s.freeze(pod)
-	case hasEnded(pod) || pod.Status.Phase != corev1.PodRunning:
-		return ctrl.Result{}, s.remove(ctx, pod) // if somebody wants it gone
+	case s.cluster.isDead(ctx, pod.Spec.NodeName):
+		if l := s.leaderOf(pod); l != nil {
+			return ctrl.Result{}, l.freeze(s.clock.Now())
+		}
+		return ctrl.Result{}, nil
+	case pod.Status.Phase != corev1.PodRunning:
+		return ctrl.Result{}, s.kubelet.removeIfDeleted(ctx, pod)
 	case isResolver(pod):
 		return s.resolve(ctx, pod)
 	}
-	return s.play(ctx, pod)
+	return s.runRank(ctx, pod)
 }
 
-// play a rank.
-func (s *Simulator) play(ctx context.Context, pod *corev1.Pod) (ctrl.Result, error) {
+// runRank simulates a rank whose pod runs.
+func (s *Simulator) runRank(ctx context.Context, pod *corev1.Pod) (ctrl.Result, error) {
 	rank, err := readRank(pod)
 	if err != nil {
-		return ctrl.Result{}, s.refuse(ctx, pod, err)
+		return ctrl.Result{}, s.failStart(ctx, pod, err)
 	}
 	if kill := killTime(pod); kill != nil && !s.clock.Now().Before(*kill) {
 		return ctrl.Result{}, s.kill(ctx, pod, rank)
 	}
 	if rank.Number != 0 {
-		return s.follow(ctx, pod, rank)
+		return s.runFollower(ctx, pod, rank)
 	}
-	a, err := s.actor(ctx, pod, rank)
-	if err != nil {
-		return ctrl.Result{}, s.refuse(ctx, pod, err)
-	}
-	return s.lead(ctx, pod, a, rank.Spec)
+	return s.runLeader(ctx, pod, s.ensureLeader(ctx, pod, rank), rank.Spec)
 }
 
-// lead is rank 0's part: it trains as its annotation says now, reports, and ends when its trainer does.
-func (s *Simulator) lead(ctx context.Context, pod *corev1.Pod, a *actor, spec Spec) (ctrl.Result, error) {
-	missing, err := s.missing(ctx, a.rank)
+// runLeader simulates rank 0: it trains as its annotation says now, reports, and ends when its trainer does.
+func (s *Simulator) runLeader(
+	ctx context.Context, pod *corev1.Pod, l *leader, spec Spec,
+) (ctrl.Result, error) {
+	incomplete, err := s.cluster.isIncomplete(ctx, l.rank)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	t, news, err := a.catchUp(pod, spec, missing)
+	t, hasNews, err := l.catchUp(pod, spec, incomplete)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
 	if t.Exit != nil {
-		return ctrl.Result{}, s.finish(ctx, pod, a, t)
+		return ctrl.Result{}, s.finishLeader(ctx, pod, l, t)
 	}
-	a.speak(context.WithoutCancel(ctx))
-	if news {
-		a.tell()
+	l.startReporting(context.WithoutCancel(ctx))
+	if hasNews {
+		l.reportNow()
 	}
-	return s.again(pod, t.Next), nil
+	return s.requeue(pod, t.Next), nil
 }
 
-// catchUp brings the trainer up to now, with all that it is told. Nothing is done before it is on the volume.
-func (a *actor) catchUp(pod *corev1.Pod, spec Spec, missing bool) (t Trainer, news bool, err error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	now := a.clock.Now()
-	t, all := a.trainer.Thaw(now).Advance(now)
-	more := func(next Trainer, saves []Saving) {
-		t = next
-		all = append(all, saves...)
+// finishLeader ends rank 0: a last report, then the pod's status, then the other ranks follow.
+func (s *Simulator) finishLeader(ctx context.Context, pod *corev1.Pod, l *leader, t Trainer) error {
+	if l.endWritten {
+		return s.kubelet.removeIfDeleted(ctx, pod) // the cache has not seen the end yet
 	}
-	t = t.Follow(spec, a.rank.saveEvery(spec), now)
-	for _, c := range a.commands {
-		more(t.Tell(c, now))
-	}
-	if pod.DeletionTimestamp != nil {
-		more(t.Terminate(now, a.rank.Grace))
-	}
-	more(t.Wait(missing, now).Advance(now))
-	if _, known := a.volume.Trainer(pod.UID); !known || t != a.trainer {
-		if err := a.volume.Store(pod.UID, t, a.rank.Place, all, a.rank.Keep); err != nil {
-			return t, false, err
-		}
-	}
-	news = t.Phase != a.trainer.Phase || t.CommandID != a.trainer.CommandID || len(all) > 0
-	a.trainer, a.commands = t, nil
-	return t, news, nil
-}
-
-// finish rank 0: a last report, the pod's status, and the others follow.
-func (s *Simulator) finish(ctx context.Context, pod *corev1.Pod, a *actor, t Trainer) error {
-	if a.wrote {
-		return s.remove(ctx, pod) // the cache does not have it yet
-	}
-	a.hush()
+	l.stopReporting()
 	if t.Exit.Unheard {
-		if err := s.write(ctx, pod, ending{container: a.rank.Container, code: t.Exit.Code, at: t.Exit.At}, nil); err != nil {
+		end := podEnd{container: l.rank.Container, code: t.Exit.Code, at: t.Exit.At}
+		if err := s.kubelet.endPod(ctx, pod, end); err != nil {
 			return err
 		}
 	} else {
-		if err := a.bye(ctx); err != nil {
+		if err := l.reportLast(ctx); err != nil {
 			log.FromContext(ctx).Info("The last report was not taken", "error", err.Error())
 		}
-		if err := s.end(ctx, pod, a.rank, *t.Exit, leaderWord(t, a.rank.Attempt, a.sight())); err != nil {
+		message := leaderTerminationOf(t, l.rank.Attempt, l.checkpoints())
+		if err := s.kubelet.endRank(ctx, pod, l.rank, *t.Exit, message); err != nil {
 			return err
 		}
 	}
-	a.wrote = true
+	l.endWritten = true
 	s.mu.Lock()
-	s.exits[a.rank.Gang] = *t.Exit
+	s.exits[l.rank.Gang] = *t.Exit
 	s.mu.Unlock()
-	return s.wakeGang(ctx, a.rank.Gang)
+	return s.wakeGang(ctx, l.rank.Gang)
 }
 
-// follow is what the other ranks do: they train with rank 0, and end as it does.
-func (s *Simulator) follow(ctx context.Context, pod *corev1.Pod, rank Rank) (ctrl.Result, error) {
-	leader, err := s.leader(ctx, rank.Gang)
+// runFollower simulates any other rank: it trains with rank 0, and ends as rank 0 does.
+func (s *Simulator) runFollower(ctx context.Context, pod *corev1.Pod, rank Rank) (ctrl.Result, error) {
+	leaderPod, err := s.cluster.leaderPod(ctx, rank.Gang)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
 	now := s.clock.Now()
-	if exit := s.exitOf(rank.Gang, leader); exit != nil {
+	if exit := s.leaderExit(rank.Gang, leaderPod); exit != nil {
 		exit := followerExit(*exit)
-		return ctrl.Result{}, s.end(ctx, pod, rank, exit, lastWord(exit, rank.Attempt))
+		return ctrl.Result{}, s.kubelet.endRank(ctx, pod, rank, exit, terminationOf(exit, rank.Attempt))
 	}
-	asked := termTime(pod)
-	if asked == nil {
+	terminated := terminationTime(pod)
+	if terminated == nil {
 		return ctrl.Result{}, nil
 	}
-	grace := asked.Add(rank.Grace)
-	there := leader != nil && leader.Status.Phase == corev1.PodRunning && !s.dead(ctx, leader.Spec.NodeName)
+	graceEnd := terminated.Add(rank.Grace)
 	var exit *Exit
 	switch on := rank.Spec.OnSIGTERM; {
 	case on == Die:
 		exit = &Exit{At: now, Code: 128 + 15, Reason: checkpoint.ExitSignaled, Signal: "SIGTERM"}
-	case on != Ignore && !there: // nobody to save with
+	case on != Ignore && (leaderPod == nil || !s.cluster.isRunning(ctx, leaderPod)):
+		// Without rank 0 nobody saves.
 		exit = &Exit{At: now, Reason: checkpoint.ExitExited}
-	case !now.Before(grace):
+	case !now.Before(graceEnd):
 		exit = &Exit{At: now, Code: 128 + 9, Reason: checkpoint.ExitGraceExceeded, Signal: "SIGKILL"}
 	default:
-		return s.again(pod, func() (time.Time, bool) { return grace, true }), nil
+		return s.requeue(pod, func() (time.Time, bool) { return graceEnd, true }), nil
 	}
-	return ctrl.Result{}, s.end(ctx, pod, rank, *exit, lastWord(*exit, rank.Attempt))
+	return ctrl.Result{}, s.kubelet.endRank(ctx, pod, rank, *exit, terminationOf(*exit, rank.Attempt))
 }
 
-// resolve is `agent resolve`: it leaves the newest complete checkpoint of all attempts.
+// leaderExit is how rank 0 of a gang has ended; nil: it has not ended, or nobody saw how.
+func (s *Simulator) leaderExit(gang string, leaderPod *corev1.Pod) *Exit {
+	s.mu.Lock()
+	exit, ok := s.exits[gang]
+	s.mu.Unlock()
+	if ok {
+		return &exit
+	}
+	return exitFromStatus(leaderPod)
+}
+
+// resolve simulates `agent resolve`.
 func (s *Simulator) resolve(ctx context.Context, pod *corev1.Pod) (ctrl.Result, error) {
 	if started := pod.Status.ContainerStatuses[0].State.Running; started != nil {
-		if wait := started.StartedAt.Add(resolveTakes).Sub(s.clock.Now()); wait > 0 && pod.DeletionTimestamp == nil {
+		wait := started.StartedAt.Add(resolveDuration).Sub(s.clock.Now())
+		if wait > 0 && pod.DeletionTimestamp == nil {
 			return ctrl.Result{RequeueAfter: wait}, nil
 		}
 	}
-	word := checkpoint.Termination{Reason: checkpoint.ExitFailed, ExitCode: 2}
-	r, err := readResolver(pod)
-	if err != nil {
-		word.Problem = checkpoint.Printable(err.Error(), 512)
-	} else {
-		seen := look(s.volume, r.Place, 0, false)
-		word = checkpoint.Termination{
-			Reason: checkpoint.ExitResolved, Attempt: r.Attempt, Phase: checkpoint.PhaseResolved, Checkpoint: seen.checkpoint,
-			Layout: seen.layout, PassedOver: seen.passedOver,
-		}
-	}
-	return ctrl.Result{}, s.write(ctx, pod, ending{code: word.ExitCode, at: s.clock.Now()}, &word)
+	message := resolverTerminationOf(s.state, pod)
+	end := podEnd{code: message.ExitCode, at: s.clock.Now()}
+	return ctrl.Result{}, s.kubelet.endWithMessage(ctx, pod, end, message)
 }
 
-// refuse a pod that says what cannot be played: it ends, and says what is wrong.
-func (s *Simulator) refuse(ctx context.Context, pod *corev1.Pod, why error) error {
-	word := checkpoint.Termination{Reason: checkpoint.ExitStartFailed, ExitCode: 126, Problem: checkpoint.Printable(why.Error(), 512)}
-	c := trainerOf(pod)
-	e := ending{container: trainerIndex(pod), code: word.ExitCode, message: word.Problem, at: s.clock.Now()}
-	if isWrapped(c) {
-		return s.write(ctx, pod, e, &word)
+// failStart ends a pod that cannot be simulated. Its termination message says why.
+func (s *Simulator) failStart(ctx context.Context, pod *corev1.Pod, why error) error {
+	message := checkpoint.Termination{
+		Reason: checkpoint.ExitStartFailed, ExitCode: 126, Problem: checkpoint.Printable(why.Error(), 512),
 	}
-	return s.write(ctx, pod, e, nil)
+	end := podEnd{
+		container: trainerIndex(pod), code: message.ExitCode, message: message.Problem, at: s.clock.Now(),
+	}
+	if isWrapped(trainerOf(pod)) {
+		return s.kubelet.endWithMessage(ctx, pod, end, message)
+	}
+	return s.kubelet.endPod(ctx, pod, end)
 }
 
-// kill a pod whose own grace is over: nobody is left to say a last word.
+// kill ends a pod whose grace period is over. Its agent is killed too, so there is no termination message.
 func (s *Simulator) kill(ctx context.Context, pod *corev1.Pod, rank Rank) error {
-	s.mu.Lock()
-	c := s.actors[client.ObjectKeyFromObject(pod)]
-	s.mu.Unlock()
-	if c != nil {
-		c.hush()
+	if l := s.leaderOf(pod); l != nil {
+		l.stopReporting()
 	}
-	return s.write(ctx, pod, ending{container: rank.Container, code: 128 + 9, at: s.clock.Now()}, nil)
+	return s.kubelet.endPod(ctx, pod, podEnd{container: rank.Container, code: 128 + 9, at: s.clock.Now()})
 }
 
-// end a rank with the agent's last word, where there is an agent.
-func (s *Simulator) end(ctx context.Context, pod *corev1.Pod, rank Rank, exit Exit, word checkpoint.Termination) error {
-	e := ending{container: rank.Container, code: exit.Code, at: exit.At, message: exit.Log}
-	if rank.Wrapped {
-		return s.write(ctx, pod, e, &word)
-	}
-	return s.write(ctx, pod, e, nil)
-}
-
-// write the pod's end, and let it go if somebody wants it gone.
-func (s *Simulator) write(ctx context.Context, pod *corev1.Pod, e ending, word *checkpoint.Termination) error {
-	if word != nil {
-		data, err := checkpoint.Encode(*word)
-		if err != nil {
-			return fmt.Errorf("making the termination message: %w", err)
-		}
-		e.message = string(data)
-	}
-	ended := pod.DeepCopy()
-	ended.Status = endedStatus(pod, e)
-	patch := client.MergeFromWithOptions(pod, client.MergeFromWithOptimisticLock{})
-	if err := client.IgnoreNotFound(s.client.Status().Patch(ctx, ended, patch, client.FieldOwner(fieldOwner))); err != nil {
-		return fmt.Errorf("ending pod %s: %w", pod.Name, err)
-	}
-	return s.remove(ctx, ended)
-}
-
-// remove a pod that somebody wants gone, as the kubelet does when its containers have ended. Also one without any grace: the API
-// server marks that and then deletes it, and a caller that dies between the two leaves it behind (apiserver 1.36,
-// pkg/registry/generic/registry/store.go, updateForGracefulDeletionAndFinalizers).
-func (s *Simulator) remove(ctx context.Context, pod *corev1.Pod) error {
-	if pod.DeletionTimestamp == nil {
-		return nil
-	}
-	err := s.client.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID})
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) { // gone, or another of its name is there
-		return fmt.Errorf("removing pod %s: %w", pod.Name, err)
-	}
-	return nil
-}
-
-// freeze what is played on a node that has died. Who speaks there falls silent.
-func (s *Simulator) freeze(pod *corev1.Pod) error {
-	s.mu.Lock()
-	c := s.actors[client.ObjectKeyFromObject(pod)]
-	s.mu.Unlock()
-	if c == nil {
-		return nil
-	}
-	c.hush()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.trainer.Exit != nil || !c.trainer.Frozen.IsZero() {
-		return nil
-	}
-	now := s.clock.Now()
-	t, saves := c.trainer.Advance(now)
-	t = t.Freeze(now)
-	if err := s.volume.Store(pod.UID, t, c.rank.Place, saves, c.rank.Keep); err != nil {
-		return err
-	}
-	c.trainer = t
-	return nil
-}
-
-// again when the trainer needs it, or when the pod's grace is over.
-func (s *Simulator) again(pod *corev1.Pod, next func() (time.Time, bool)) ctrl.Result {
+// requeue reconciles the pod again at the next event, and no later than at the end of the pod's grace period.
+func (s *Simulator) requeue(pod *corev1.Pod, next func() (time.Time, bool)) ctrl.Result {
 	at, ok := next()
 	if kill := killTime(pod); kill != nil && (!ok || kill.Before(at)) {
 		at, ok = *kill, true
@@ -333,28 +233,66 @@ func (s *Simulator) again(pod *corev1.Pod, next func() (time.Time, bool)) ctrl.R
 	return ctrl.Result{RequeueAfter: max(at.Sub(s.clock.Now()), time.Millisecond)}
 }
 
-// dead says whether a node was killed.
-func (s *Simulator) dead(ctx context.Context, node string) bool {
-	lease := &coordinationv1.Lease{}
-	err := s.client.Get(ctx, types.NamespacedName{Namespace: corev1.NamespaceNodeLease, Name: node}, lease)
-	return err == nil && lease.Labels[localcluster.LabelKilled] != ""
-}
-
-// onFakeNode says whether KWOK plays the pod's node.
-func (s *Simulator) onFakeNode(ctx context.Context, pod *corev1.Pod) (bool, error) {
-	s.mu.Lock()
-	fake, known := s.fake[pod.Spec.NodeName]
-	s.mu.Unlock()
-	if known {
-		return fake, nil
-	}
-	node := &corev1.Node{}
-	if err := s.nodes.Get(ctx, types.NamespacedName{Name: pod.Spec.NodeName}, node); err != nil {
-		return false, fmt.Errorf("reading node %s: %w", pod.Spec.NodeName, err)
-	}
-	fake = localcluster.IsFake(node)
+// leaderOf returns the leader of a pod; nil if there is none.
+func (s *Simulator) leaderOf(pod *corev1.Pod) *leader {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.fake[pod.Spec.NodeName] = fake
-	return fake, nil
+	return s.leaders[client.ObjectKeyFromObject(pod)]
+}
+
+// ensureLeader returns the leader of a pod of rank 0, and creates it if there is none.
+func (s *Simulator) ensureLeader(ctx context.Context, pod *corev1.Pod, rank Rank) *leader {
+	if l := s.leaderOf(pod); l != nil {
+		return l
+	}
+	key := client.ObjectKeyFromObject(pod)
+	l := newLeader(pod, rank, s.state, s.clock, s.client, log.FromContext(ctx), func() { s.wake(key) })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.leaders[key] = l
+	return l
+}
+
+// forget removes the leader of a pod that is gone, or that was replaced by a pod of another UID.
+func (s *Simulator) forget(ctx context.Context, key types.NamespacedName, current types.UID) error {
+	s.mu.Lock()
+	l := s.leaders[key]
+	s.mu.Unlock()
+	if l == nil || l.uid == current {
+		return nil
+	}
+	l.stopReporting()
+	if err := s.state.Forget(l.uid); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.leaders, key)
+	for gang := range s.exits { // an exit is needed as long as there are ranks to follow it
+		if pods, err := s.cluster.gangPods(ctx, gang); err == nil && len(pods) == 0 {
+			delete(s.exits, gang)
+		}
+	}
+	return nil
+}
+
+// wakeGang requests a reconcile of all pods of a gang.
+func (s *Simulator) wakeGang(ctx context.Context, gang string) error {
+	pods, err := s.cluster.gangPods(ctx, gang)
+	if err != nil {
+		return err
+	}
+	for i := range pods {
+		s.wake(client.ObjectKeyFromObject(&pods[i]))
+	}
+	return nil
+}
+
+// Close stops all reporting.
+func (s *Simulator) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.leaders {
+		l.stopReporting()
+	}
 }

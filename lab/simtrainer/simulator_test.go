@@ -18,44 +18,52 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 )
 
-// A rank that has ended goes when somebody wants it gone, also when the API server was left between marking and deleting it.
-func TestEndedPodsGo(t *testing.T) {
+// A rank that has ended is removed once it is deleted, even if the API server only marked it for deletion.
+func TestEndedPodsAreRemoved(t *testing.T) {
 	for name, tc := range map[string]struct {
-		ending *metav1.Time
-		grace  *int64
-		goes   bool
+		deletion *metav1.Time
+		grace    *int64
+		removed  bool
 	}{
-		"nobody wants it gone":             {nil, nil, false},
-		"within its grace":                 {ptr.To(metav1.Now()), ptr.To[int64](30), true},
-		"marked without grace, left there": {ptr.To(metav1.NewTime(time.Now().Add(-time.Hour))), ptr.To[int64](0), true},
+		"not deleted":             {nil, nil, false},
+		"within its grace period": {ptr.To(metav1.Now()), ptr.To[int64](30), true},
+		"marked without grace period, and left": {
+			ptr.To(metav1.NewTime(time.Now().Add(-time.Hour))), ptr.To[int64](0), true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := &corev1.Pod{
 				ObjectMeta: metav1.ObjectMeta{
-					Namespace: "team-a", Name: "bert-worker-0", UID: "uid-1", Annotations: map[string]string{localcluster.AnnotationTrainer: "steps=5"},
-					DeletionTimestamp: tc.ending, DeletionGracePeriodSeconds: tc.grace,
-					Finalizers: []string{"example.com/kept"}, // else the fake client takes none that ends
+					Namespace: "team-a", Name: "bert-worker-0", UID: "uid-1",
+					Annotations:       map[string]string{localcluster.AnnotationTrainer: "steps=5"},
+					DeletionTimestamp: tc.deletion, DeletionGracePeriodSeconds: tc.grace,
+					Finalizers: []string{"example.com/kept"}, // without it the fake client rejects a deleted object
 				},
 				Spec:   corev1.PodSpec{NodeName: "node-0"},
 				Status: corev1.PodStatus{Phase: corev1.PodFailed},
 			}
-			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-0", Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"}}}
+			node := &corev1.Node{
+				ObjectMeta: metav1.ObjectMeta{
+					Name: "node-0", Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"},
+				},
+			}
 			var deleted []types.UID
 			api := fake.NewClientBuilder().WithObjects(pod, node).WithInterceptorFuncs(interceptor.Funcs{
 				Delete: func(_ context.Context, _ client.WithWatch, _ client.Object, opts ...client.DeleteOption) error {
 					o := (&client.DeleteOptions{}).ApplyOptions(opts)
 					if ptr.Deref(o.GracePeriodSeconds, -1) != 0 {
-						t.Error("the kubelet's delete has no grace")
+						t.Error("the kubelet's delete has a grace period")
 					}
 					deleted = append(deleted, *o.Preconditions.UID)
 					return nil
 				},
 			}).Build()
 			s := newSimulator(api, api, nil, clock.RealClock{}, nil)
-			if _, err := s.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(pod)}); err != nil {
+			request := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(pod)}
+			if _, err := s.Reconcile(t.Context(), request); err != nil {
 				t.Fatal(err)
 			}
-			if goes := len(deleted) == 1 && deleted[0] == pod.UID; goes != tc.goes {
+			if removed := len(deleted) == 1 && deleted[0] == pod.UID; removed != tc.removed {
 				t.Errorf("it was deleted: %v", deleted)
 			}
 		})

@@ -9,7 +9,10 @@ import (
 )
 
 func TestParseSpec(t *testing.T) {
-	got, err := ParseSpec("steps=2000 rate=50.5  every=10s save=2s start=0s on-sigterm=die ignore-resume=true fail-at=500 exit-code=137 fail-attempts=2 stall-after=300 torn-at=700")
+	got, err := ParseSpec(
+		"steps=2000 rate=50.5  every=10s save=2s start=0s on-sigterm=die ignore-resume=true " +
+			"fail-at=500 exit-code=137 fail-attempts=2 stall-after=300 torn-at=700",
+	)
 	want := Spec{
 		Steps: 2000, Rate: 50.5, Every: 10 * time.Second, Save: 2 * time.Second, OnSIGTERM: Die, IgnoreResume: true,
 		FailAt: 500, ExitCode: 137, FailAttempts: 2, StallAfter: 300, TornAt: 700,
@@ -18,7 +21,9 @@ func TestParseSpec(t *testing.T) {
 		t.Errorf("all keys: %v (-want +got):\n%s", err, diff)
 	}
 	got, err = ParseSpec("steps=1 fail-at=1")
-	want = Spec{Steps: 1, Rate: 10, Save: time.Second, Start: time.Second, OnSIGTERM: Save, FailAt: 1, ExitCode: 1}
+	want = Spec{
+		Steps: 1, Rate: 10, Save: time.Second, Start: time.Second, OnSIGTERM: Save, FailAt: 1, ExitCode: 1,
+	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("the defaults: %v (-want +got):\n%s", err, diff)
 	}
@@ -27,7 +32,7 @@ func TestParseSpec(t *testing.T) {
 	}
 }
 
-func TestParseSpecRefuses(t *testing.T) {
+func TestParseSpecRejects(t *testing.T) {
 	cases := map[string]string{
 		"":                              "steps is missing",
 		"rate=5":                        "steps is missing",

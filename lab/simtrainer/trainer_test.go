@@ -15,219 +15,268 @@ var begin = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 
 func at(seconds float64) time.Time { return begin.Add(time.Duration(seconds * float64(time.Second))) }
 
-// deed is done to a trainer at a time.
-type deed struct {
+// input of a trainer at a time, in seconds.
+type input struct {
 	at float64
-	do func(Trainer, time.Time) (Trainer, []Saving)
+	do func(Trainer, time.Time) (Trainer, []SaveEvent)
 }
 
-func sigterm(at, grace float64) deed {
-	return deed{at, func(t Trainer, now time.Time) (Trainer, []Saving) {
+func sigterm(at, grace float64) input {
+	return input{at, func(t Trainer, now time.Time) (Trainer, []SaveEvent) {
 		return t.Terminate(now, time.Duration(grace*float64(time.Second)))
 	}}
 }
 
-func command(at float64, name checkpoint.CommandName, id string) deed {
-	return deed{at, func(t Trainer, now time.Time) (Trainer, []Saving) {
-		return t.Tell(checkpoint.Command{Command: name, ID: id}, now)
+func command(at float64, name checkpoint.CommandName, id string) input {
+	return input{at, func(t Trainer, now time.Time) (Trainer, []SaveEvent) {
+		return t.Obey(checkpoint.Command{Command: name, ID: id}, now)
 	}}
 }
 
-func quiet(at float64, do func(Trainer, time.Time) Trainer) deed {
-	return deed{at, func(t Trainer, now time.Time) (Trainer, []Saving) { return do(t, now), nil }}
+func withoutSave(at float64, do func(Trainer, time.Time) Trainer) input {
+	return input{at, func(t Trainer, now time.Time) (Trainer, []SaveEvent) { return do(t, now), nil }}
 }
 
-// follow another annotation.
-func follow(at float64, spec string) deed {
-	return quiet(at, func(t Trainer, now time.Time) Trainer {
+// reconfigure changes the annotation.
+func reconfigure(at float64, spec string) input {
+	return withoutSave(at, func(t Trainer, now time.Time) Trainer {
 		s, err := ParseSpec(spec)
 		if err != nil {
 			panic(err)
 		}
-		return t.Follow(s, s.Every, now)
+		return t.Reconfigure(s, s.Every, now)
 	})
 }
 
-func waits(at float64, waits bool) deed {
-	return quiet(at, func(t Trainer, now time.Time) Trainer { return t.Wait(waits, now) })
+func setWaiting(at float64, waiting bool) input {
+	return withoutSave(at, func(t Trainer, now time.Time) Trainer { return t.SetWaiting(waiting, now) })
 }
 
-// play a trainer until a time, in strides of at most so long, and tell its story.
-func play(t Trainer, deeds []deed, until float64, stride time.Duration) (Trainer, string) {
-	var story strings.Builder
-	tell := func(when time.Time, format string, args ...any) {
-		fmt.Fprintf(&story, "%gs %s\n", when.Sub(begin).Seconds(), fmt.Sprintf(format, args...))
+// simulate advances a trainer until a time, in steps of at most stride, and returns its history.
+func simulate(t Trainer, inputs []input, until float64, stride time.Duration) (Trainer, string) {
+	var history strings.Builder
+	note := func(when time.Time, format string, args ...any) {
+		fmt.Fprintf(&history, "%gs %s\n", when.Sub(begin).Seconds(), fmt.Sprintf(format, args...))
 	}
-	note := func(saves []Saving) {
+	noteSaves := func(saves []SaveEvent) {
 		for _, s := range saves {
 			if s.Complete {
-				tell(s.At, "saved %d in %s", s.Step, s.Took)
+				note(s.At, "saved %d in %s", s.Step, s.Took)
 			} else {
-				tell(s.At, "saving %d", s.Step)
+				note(s.At, "saving %d", s.Step)
 			}
 		}
 	}
 	now := begin
-	walk := func(to time.Time) {
+	advance := func(to time.Time) {
 		for now.Before(to) {
 			now = now.Add(min(stride, to.Sub(now)))
-			var saves []Saving
+			var saves []SaveEvent
 			t, saves = t.Advance(now)
-			note(saves)
+			noteSaves(saves)
 		}
 	}
-	for _, d := range deeds {
-		walk(at(d.at))
-		var saves []Saving
+	for _, d := range inputs {
+		advance(at(d.at))
+		var saves []SaveEvent
 		t, saves = d.do(t, now)
-		note(saves)
+		noteSaves(saves)
 	}
-	walk(at(until))
+	advance(at(until))
 	if e := t.Exit; e != nil {
-		tell(e.At, "%s at step %d, exit code %d %s%s", e.Reason, t.Step, e.Code, e.Signal, e.Log)
+		note(e.At, "%s at step %d, exit code %d %s%s", e.Reason, t.Step, e.Code, e.Signal, e.Log)
 	} else {
 		status, _ := t.Status(now)
-		tell(now, "%s at step %d", status.Phase, status.Step)
+		note(now, "%s at step %d", status.Phase, status.Step)
 	}
-	return t, story.String()
+	return t, history.String()
 }
 
-func TestCourse(t *testing.T) {
+func TestTrainer(t *testing.T) {
 	cases := map[string]struct {
-		reason  string
-		spec    string
-		attempt int32
-		resume  int64
-		noPlace bool
-		deeds   []deed
-		until   float64
-		want    string
+		reason     string
+		spec       string
+		attempt    int32
+		resume     int64
+		noLocation bool
+		inputs     []input
+		until      float64
+		want       string
 	}{
 		"to the end": {
-			reason: "it saves every 10 s, trains nothing meanwhile, and saves the rest at the end",
+			reason: "it saves every 10 s, trains nothing while it saves, and saves the rest at the end",
 			spec:   "steps=1200 rate=50 every=10s save=2s start=1s", until: 100,
-			want: "11s saving 500\n13s saved 500 in 2s\n23s saving 1000\n25s saved 1000 in 2s\n29s saving 1200\n31s saved 1200 in 2s\n31s Completed at step 1200, exit code 0 \n",
+			want: "11s saving 500\n13s saved 500 in 2s\n23s saving 1000\n25s saved 1000 in 2s\n" +
+				"29s saving 1200\n31s saved 1200 in 2s\n31s Completed at step 1200, exit code 0 \n",
 		},
 		"resumed": {
-			reason: "the first step is the one after the resume point", spec: "steps=1200 rate=50 every=10s save=2s", resume: 1000, until: 100,
+			reason: "the first step is the one after the resume point",
+			spec:   "steps=1200 rate=50 every=10s save=2s", resume: 1000, until: 100,
 			want: "5s saving 1200\n7s saved 1200 in 2s\n7s Completed at step 1200, exit code 0 \n",
 		},
 		"resumed at the last step": {
-			reason: "nothing is left", spec: "steps=1200 rate=50", resume: 1200, until: 100, want: "1s Completed at step 1200, exit code 0 \n",
+			reason: "nothing is left", spec: "steps=1200 rate=50", resume: 1200, until: 100,
+			want: "1s Completed at step 1200, exit code 0 \n",
 		},
 		"resume ignored": {
-			reason: "it begins at step 0", spec: "steps=1200 rate=50 every=10s save=2s ignore-resume=true", resume: 1000, until: 12,
+			reason: "it begins at step 0", spec: "steps=1200 rate=50 every=10s save=2s ignore-resume=true",
+			resume: 1000, until: 12,
 			want: "11s saving 500\n12s Saving at step 500\n",
 		},
-		"no place to save": {
-			reason: "a job without checkpoints trains too", spec: "steps=100 rate=50", noPlace: true, until: 10, want: "3s Completed at step 100, exit code 0 \n",
+		"nowhere to save": {
+			reason: "a job without checkpoints trains too", spec: "steps=100 rate=50", noLocation: true,
+			until: 10, want: "3s Completed at step 100, exit code 0 \n",
 		},
 		"SIGTERM, saves": {
-			reason: "what was trained is not lost", spec: "steps=1200 rate=50 every=10s save=2s", deeds: []deed{sigterm(5, 30)}, until: 100,
+			reason: "what was trained is not lost", spec: "steps=1200 rate=50 every=10s save=2s",
+			inputs: []input{sigterm(5, 30)}, until: 100,
 			want: "5s saving 200\n7s saved 200 in 2s\n7s Exited at step 200, exit code 0 \n",
 		},
 		"SIGTERM, saves unheard": {
-			reason: "what was trained is saved, and it ends as one that is killed", spec: "steps=1200 rate=50 every=10s save=2s on-sigterm=save-unheard",
-			deeds: []deed{sigterm(5, 30)}, until: 100, want: "5s saving 200\n7s saved 200 in 2s\n7s Signaled at step 200, exit code 137 SIGKILL\n",
+			reason: "it saves, and ends as if killed",
+			spec:   "steps=1200 rate=50 every=10s save=2s on-sigterm=save-unheard",
+			inputs: []input{sigterm(5, 30)}, until: 100,
+			want: "5s saving 200\n7s saved 200 in 2s\n7s Signaled at step 200, exit code 137 SIGKILL\n",
 		},
 		"stalled": {
-			reason: "it trains no step after the given ones, and saves no more by itself", spec: "steps=1200 rate=50 every=10s save=2s stall-after=600", until: 100,
+			reason: "it stops training and saving after the given number of steps",
+			spec:   "steps=1200 rate=50 every=10s save=2s stall-after=600", until: 100,
 			want: "11s saving 500\n13s saved 500 in 2s\n100s Training at step 600\n",
 		},
 		"stalled again": {
-			reason: "each attempt stalls after as many steps", spec: "steps=1200 rate=50 every=10s save=2s stall-after=600", resume: 500, until: 100,
+			reason: "each attempt stalls after the same number of steps",
+			spec:   "steps=1200 rate=50 every=10s save=2s stall-after=600", resume: 500, until: 100,
 			want: "11s saving 1000\n13s saved 1000 in 2s\n100s Training at step 1100\n",
 		},
 		"stalled, SIGTERM": {
-			reason: "it can save when it is told to", spec: "steps=1200 rate=50 every=10s save=2s stall-after=600", deeds: []deed{sigterm(50, 30)}, until: 100,
-			want: "11s saving 500\n13s saved 500 in 2s\n50s saving 600\n52s saved 600 in 2s\n52s Exited at step 600, exit code 0 \n",
+			reason: "it can save when it is told to",
+			spec:   "steps=1200 rate=50 every=10s save=2s stall-after=600", inputs: []input{sigterm(50, 30)},
+			until: 100,
+			want: "11s saving 500\n13s saved 500 in 2s\n50s saving 600\n52s saved 600 in 2s\n" +
+				"52s Exited at step 600, exit code 0 \n",
 		},
-		"stalled, and let go": {
-			reason: "the time that it stalled is not trained, and the next save is due an interval later", spec: "steps=1200 rate=50 every=10s save=2s stall-after=600",
-			deeds: []deed{follow(50, "steps=1200 rate=50 every=10s save=2s")}, until: 100,
-			want: "11s saving 500\n13s saved 500 in 2s\n60s saving 1100\n62s saved 1100 in 2s\n64s saving 1200\n66s saved 1200 in 2s\n66s Completed at step 1200, exit code 0 \n",
+		"stalled, and released": {
+			reason: "no training happens while it stalls, and the next save is due an interval later",
+			spec:   "steps=1200 rate=50 every=10s save=2s stall-after=600",
+			inputs: []input{reconfigure(50, "steps=1200 rate=50 every=10s save=2s")}, until: 100,
+			want: "11s saving 500\n13s saved 500 in 2s\n60s saving 1100\n62s saved 1100 in 2s\n" +
+				"64s saving 1200\n66s saved 1200 in 2s\n66s Completed at step 1200, exit code 0 \n",
 		},
 		"SIGTERM while it saves": {
-			reason: "that save will do", spec: "steps=1200 rate=50 every=10s save=2s", deeds: []deed{sigterm(12, 30)}, until: 100,
+			reason: "the save in progress is enough", spec: "steps=1200 rate=50 every=10s save=2s",
+			inputs: []input{sigterm(12, 30)}, until: 100,
 			want: "11s saving 500\n13s saved 500 in 2s\n13s Exited at step 500, exit code 0 \n",
 		},
 		"SIGTERM before the first step": {
-			reason: "there is nothing to save", spec: "steps=1200 rate=50 every=10s", deeds: []deed{sigterm(0.5, 30)}, until: 100,
+			reason: "there is nothing to save", spec: "steps=1200 rate=50 every=10s",
+			inputs: []input{sigterm(0.5, 30)}, until: 100,
 			want: "0.5s Exited at step 0, exit code 0 \n",
 		},
 		"SIGTERM, the save takes longer than the grace": {
-			reason: "a save that is cut off is never complete", spec: "steps=1200 rate=50 every=10s save=2s", deeds: []deed{sigterm(5, 1)}, until: 100,
+			reason: "a save that is cut off is never complete",
+			spec:   "steps=1200 rate=50 every=10s save=2s", inputs: []input{sigterm(5, 1)}, until: 100,
 			want: "5s saving 200\n6s GraceExceeded at step 200, exit code 137 SIGKILL\n",
 		},
 		"SIGTERM, the save ends with the grace": {
-			reason: "work that is done in the moment of the kill is done", spec: "steps=1200 rate=50 every=10s save=2s", deeds: []deed{sigterm(5, 2)}, until: 100,
+			reason: "a save that ends at the moment of the kill is complete",
+			spec:   "steps=1200 rate=50 every=10s save=2s", inputs: []input{sigterm(5, 2)}, until: 100,
 			want: "5s saving 200\n7s saved 200 in 2s\n7s Exited at step 200, exit code 0 \n",
 		},
 		"SIGTERM in the last save": {
-			reason: "every step is trained and saved: that is success", spec: "steps=100 rate=50 every=10s save=2s", deeds: []deed{sigterm(4, 30)}, until: 100,
+			reason: "every step is trained and saved: that is success",
+			spec:   "steps=100 rate=50 every=10s save=2s", inputs: []input{sigterm(4, 30)}, until: 100,
 			want: "3s saving 100\n5s saved 100 in 2s\n5s Completed at step 100, exit code 0 \n",
 		},
 		"SIGTERM, dies": {
-			reason: "what comes after the last commit is lost", spec: "steps=1200 rate=50 every=10s save=2s on-sigterm=die", deeds: []deed{sigterm(15, 30)}, until: 100,
-			want: "11s saving 500\n13s saved 500 in 2s\n15s Signaled at step 600, exit code 143 SIGTERM\n",
+			reason: "the steps since the last commit are lost",
+			spec:   "steps=1200 rate=50 every=10s save=2s on-sigterm=die", inputs: []input{sigterm(15, 30)},
+			until: 100,
+			want:  "11s saving 500\n13s saved 500 in 2s\n15s Signaled at step 600, exit code 143 SIGTERM\n",
 		},
 		"SIGTERM, ignored": {
-			reason: "it trains and saves until it is killed", spec: "steps=2000 rate=50 every=10s save=2s on-sigterm=ignore",
-			deeds: []deed{sigterm(5, 10), sigterm(14, 100)}, until: 100,
+			reason: "it trains and saves until it is killed",
+			spec:   "steps=2000 rate=50 every=10s save=2s on-sigterm=ignore",
+			inputs: []input{sigterm(5, 10), sigterm(14, 100)}, until: 100,
 			want: "11s saving 500\n13s saved 500 in 2s\n15s GraceExceeded at step 600, exit code 137 SIGKILL\n",
 		},
-		"SIGTERM without a place": {
-			reason: "it exits at once", spec: "steps=1200 rate=50", noPlace: true, deeds: []deed{sigterm(5, 30)}, until: 100,
+		"SIGTERM with nowhere to save": {
+			reason: "it exits at once", spec: "steps=1200 rate=50", noLocation: true,
+			inputs: []input{sigterm(5, 30)}, until: 100,
 			want: "5s Exited at step 200, exit code 0 \n",
 		},
 		"Checkpoint": {
-			reason: "it saves, goes on, and the interval begins anew; an id is carried out once", spec: "steps=1200 rate=50 every=10s save=2s",
-			deeds: []deed{command(5, checkpoint.CommandCheckpoint, "a"), command(6, checkpoint.CommandCheckpoint, "a"), command(9, checkpoint.CommandCheckpoint, "a")}, until: 18,
-			want: "5s saving 200\n7s saved 200 in 2s\n17s saving 700\n18s Saving at step 700\n",
+			reason: "it saves and continues, the interval starts again, and each ID is carried out once",
+			spec:   "steps=1200 rate=50 every=10s save=2s",
+			inputs: []input{
+				command(5, checkpoint.CommandCheckpoint, "a"),
+				command(6, checkpoint.CommandCheckpoint, "a"),
+				command(9, checkpoint.CommandCheckpoint, "a"),
+			},
+			until: 18,
+			want:  "5s saving 200\n7s saved 200 in 2s\n17s saving 700\n18s Saving at step 700\n",
 		},
 		"CheckpointAndExit": {
 			reason: "exit code 0, and not completed", spec: "steps=1200 rate=50 every=10s save=2s",
-			deeds: []deed{command(5, checkpoint.CommandCheckpointAndExit, "a")}, until: 18,
+			inputs: []input{command(5, checkpoint.CommandCheckpointAndExit, "a")}, until: 18,
 			want: "5s saving 200\n7s saved 200 in 2s\n7s Exited at step 200, exit code 0 \n",
 		},
 		"CheckpointAndExit with nothing new": {
 			reason: "it exits at once", spec: "steps=1200 rate=50 every=10s save=2s", resume: 500,
-			deeds: []deed{command(0.5, checkpoint.CommandCheckpointAndExit, "a")}, until: 18, want: "0.5s Exited at step 500, exit code 0 \n",
+			inputs: []input{command(0.5, checkpoint.CommandCheckpointAndExit, "a")}, until: 18,
+			want: "0.5s Exited at step 500, exit code 0 \n",
 		},
 		"fails": {
-			reason: "at the step, in the first attempt", spec: "steps=1200 rate=50 every=10s save=2s fail-at=600 exit-code=7 fail-attempts=1", until: 100,
-			want: "11s saving 500\n13s saved 500 in 2s\n15s Exited at step 600, exit code 7 simulated failure after step 600\n",
+			reason: "at the step, in the first attempt",
+			spec:   "steps=1200 rate=50 every=10s save=2s fail-at=600 exit-code=7 fail-attempts=1",
+			until:  100,
+			want: "11s saving 500\n13s saved 500 in 2s\n" +
+				"15s Exited at step 600, exit code 7 simulated failure after step 600\n",
 		},
-		"fails no more": {
-			reason: "the second attempt passes", spec: "steps=700 rate=50 every=10s save=2s fail-at=600 fail-attempts=1", attempt: 2, resume: 500, until: 100,
+		"fails only once": {
+			reason: "the second attempt succeeds",
+			spec:   "steps=700 rate=50 every=10s save=2s fail-at=600 fail-attempts=1", attempt: 2,
+			resume: 500, until: 100,
 			want: "5s saving 700\n7s saved 700 in 2s\n7s Completed at step 700, exit code 0 \n",
 		},
 		"torn": {
-			reason: "one save at or after the step never becomes complete, the next one does", spec: "steps=2000 rate=50 every=10s save=2s torn-at=500", until: 26,
+			reason: "one save at or after the step never becomes complete, the next one does",
+			spec:   "steps=2000 rate=50 every=10s save=2s torn-at=500", until: 26,
 			want: "11s saving 500\n23s saving 1000\n25s saved 1000 in 2s\n26s Training at step 1050\n",
 		},
 		"torn before": {
-			reason: "an attempt that begins behind it tears nothing", spec: "steps=2000 rate=50 every=10s save=2s torn-at=500", resume: 500, until: 14,
+			reason: "an attempt that starts after that step tears nothing",
+			spec:   "steps=2000 rate=50 every=10s save=2s torn-at=500", resume: 500, until: 14,
 			want: "11s saving 1000\n13s saved 1000 in 2s\n14s Training at step 1050\n",
 		},
 		"waits for its peers": {
-			reason: "no step, and no save, while a rank is missing; what was due is done then", spec: "steps=2000 rate=50 every=10s save=2s",
-			deeds: []deed{waits(0, true), waits(3, false), waits(6, true), waits(20, false)}, until: 21,
-			// The start is over at 4 s, 100 steps until 6 s, the save was due at 14 s.
+			reason: "nothing is trained or saved while a rank is missing; an overdue save happens right after",
+			spec:   "steps=2000 rate=50 every=10s save=2s",
+			inputs: []input{
+				setWaiting(0, true), setWaiting(3, false), setWaiting(6, true), setWaiting(20, false),
+			},
+			until: 21,
+			// It starts until 4 s and trains 100 steps until 6 s. The save is due at 14 s.
 			want: "20s saving 100\n21s Saving at step 100\n",
 		},
 		"SIGTERM while a peer is missing": {
-			reason: "rank 0 can save alone", spec: "steps=2000 rate=50 every=10s save=2s", deeds: []deed{waits(5, true), sigterm(8, 30)}, until: 30,
+			reason: "rank 0 can save alone", spec: "steps=2000 rate=50 every=10s save=2s",
+			inputs: []input{setWaiting(5, true), sigterm(8, 30)}, until: 30,
 			want: "8s saving 200\n10s saved 200 in 2s\n10s Exited at step 200, exit code 0 \n",
 		},
 		"its node dies and comes back": {
-			reason: "it goes on as if no time had passed", spec: "steps=2000 rate=50 every=10s save=2s",
-			deeds: []deed{waits(5, true), waits(8, false), quiet(9, Trainer.Freeze), quiet(50, Trainer.Freeze), quiet(109, Trainer.Thaw)}, until: 113.5,
-			want: "111s saving 350\n113s saved 350 in 2s\n113.5s Training at step 375\n",
+			reason: "it continues as if no time had passed", spec: "steps=2000 rate=50 every=10s save=2s",
+			inputs: []input{
+				setWaiting(5, true), setWaiting(8, false), withoutSave(9, Trainer.Freeze),
+				withoutSave(50, Trainer.Freeze), withoutSave(109, Trainer.Thaw),
+			},
+			until: 113.5,
+			want:  "111s saving 350\n113s saved 350 in 2s\n113.5s Training at step 375\n",
 		},
 		"its node is dead": {
-			reason: "nothing happens, also when it was to be killed", spec: "steps=2000 rate=50 every=10s save=2s on-sigterm=ignore",
-			deeds: []deed{sigterm(4, 30), quiet(5, Trainer.Freeze)}, until: 5000, want: "5000s Training at step 200\n",
+			reason: "nothing happens, not even the kill",
+			spec:   "steps=2000 rate=50 every=10s save=2s on-sigterm=ignore",
+			inputs: []input{sigterm(4, 30), withoutSave(5, Trainer.Freeze)}, until: 5000,
+			want: "5000s Training at step 200\n",
 		},
 	}
 	for name, c := range cases {
@@ -236,24 +285,24 @@ func TestCourse(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			script := Script{Spec: spec, Attempt: max(c.attempt, 1), Resume: c.resume, Every: spec.Every}
-			if script.Every == 0 && !c.noPlace {
+			script := Config{Spec: spec, Attempt: max(c.attempt, 1), Resume: c.resume, Every: spec.Every}
+			if script.Every == 0 && !c.noLocation {
 				script.Every = 300 * time.Second
 			}
-			if c.noPlace {
+			if c.noLocation {
 				script.Every = 0
 			}
-			whole, got := play(Start(script, begin), c.deeds, c.until, time.Hour)
+			seldom, got := simulate(NewTrainer(script, begin), c.inputs, c.until, time.Hour)
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
 			}
-			// However often somebody looks.
-			parts, again := play(Start(script, begin), c.deeds, c.until, 70*time.Millisecond)
+			// The history does not depend on how often the trainer is advanced.
+			often, again := simulate(NewTrainer(script, begin), c.inputs, c.until, 70*time.Millisecond)
 			if diff := cmp.Diff(got, again); diff != "" {
-				t.Errorf("looked at more often (-seldom +often):\n%s", diff)
+				t.Errorf("advanced more often (-seldom +often):\n%s", diff)
 			}
-			if diff := cmp.Diff(whole, parts); diff != "" {
-				t.Errorf("looked at more often (-seldom +often):\n%s", diff)
+			if diff := cmp.Diff(seldom, often); diff != "" {
+				t.Errorf("advanced more often (-seldom +often):\n%s", diff)
 			}
 		})
 	}
@@ -261,21 +310,23 @@ func TestCourse(t *testing.T) {
 
 func TestCommandIDs(t *testing.T) {
 	spec, _ := ParseSpec("steps=1200 rate=50 save=2s")
-	start := Start(Script{Spec: spec, Attempt: 1, Every: 10 * time.Second}, begin)
+	start := NewTrainer(Config{Spec: spec, Attempt: 1, Every: 10 * time.Second}, begin)
 	cases := map[string]struct {
-		deeds []deed
-		until float64
-		want  string
+		inputs []input
+		until  float64
+		want   string
 	}{
-		"is not said before the save is done": {[]deed{command(5, checkpoint.CommandCheckpoint, "a")}, 6, ""},
-		"is said when it is":                  {[]deed{command(5, checkpoint.CommandCheckpoint, "a")}, 8, "a"},
-		"during a save":                       {[]deed{command(12, checkpoint.CommandCheckpoint, "a")}, 14, "a"},
-		"with nothing to save":                {[]deed{command(0.5, checkpoint.CommandCheckpoint, "a")}, 1, "a"},
-		"is kept by SIGTERM":                  {[]deed{command(5, checkpoint.CommandCheckpoint, "a"), sigterm(6, 30)}, 9, "a"},
+		"not reported before the save is done": {[]input{command(5, checkpoint.CommandCheckpoint, "a")}, 6, ""},
+		"reported once it is":                  {[]input{command(5, checkpoint.CommandCheckpoint, "a")}, 8, "a"},
+		"during a save":                        {[]input{command(12, checkpoint.CommandCheckpoint, "a")}, 14, "a"},
+		"with nothing to save":                 {[]input{command(0.5, checkpoint.CommandCheckpoint, "a")}, 1, "a"},
+		"kept by SIGTERM": {
+			[]input{command(5, checkpoint.CommandCheckpoint, "a"), sigterm(6, 30)}, 9, "a",
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			now, _ := play(start, c.deeds, c.until, time.Hour)
+			now, _ := simulate(start, c.inputs, c.until, time.Hour)
 			if now.CommandID != c.want {
 				t.Errorf("commandId is %q, want %q", now.CommandID, c.want)
 			}
@@ -289,9 +340,9 @@ func TestFirstStep(t *testing.T) {
 		until float64
 		want  int64
 	}{
-		"none before the first step":           {"steps=1200 rate=50", 0.5, -1},
-		"the one after the resume point":       {"steps=1200 rate=50", 5, 1001},
-		"step 1 of one that ignores the point": {"steps=1200 rate=50 ignore-resume=true", 5, 1},
+		"none before the first step":     {"steps=1200 rate=50", 0.5, -1},
+		"the one after the resume point": {"steps=1200 rate=50", 5, 1001},
+		"step 1 if it ignores the point": {"steps=1200 rate=50 ignore-resume=true", 5, 1},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -299,7 +350,7 @@ func TestFirstStep(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			trainer, _ := Start(Script{Spec: spec, Attempt: 2, Resume: 1000}, begin).Advance(at(c.until))
+			trainer, _ := NewTrainer(Config{Spec: spec, Attempt: 2, Resume: 1000}, begin).Advance(at(c.until))
 			got := int64(-1)
 			if _, first := trainer.Status(at(c.until)); first != nil {
 				got = *first

@@ -1,28 +1,29 @@
 package checkpoint
 
-// Point is where a gang resumes.
+// Point is a resume point: the checkpoint from which a gang resumes.
 type Point struct {
 	Path string
 	Step int64
-	// Attempt that wrote it; with the step it orders points.
+	// Attempt that wrote it. It orders points of the same step.
 	Attempt int32
 }
 
-// Choice of a resume point.
+// Choice is the result of choosing a resume point.
 type Choice struct {
-	// Point to resume from; nil: none, start anew.
+	// Point to resume from; nil means a fresh start.
 	Point *Point
-	// Found is what the point was chosen from, when it was chosen now.
+	// Found is the checkpoint that Point describes.
 	Found *Found
-	// PassedOver are newer than the point, and not complete. Newest first.
+	// PassedOver are the incomplete checkpoints newer than Point, in the order of the scan: newest first.
 	PassedOver []Found
-	// Lost: the pinned point is gone or torn, and nothing as new is there. Point then is the newest complete one, which goes
-	// back: whoever asked decides whether that is better than to stop.
+	// Lost: the pinned point is gone or torn, and no complete checkpoint is as new. Point is then an older
+	// one, and the caller decides whether resuming from it is better than stopping.
 	Lost bool
 }
 
-// Choose takes the newest complete checkpoint: by step, then by attempt, since a later attempt that reached the same step again did
-// so on files that still have their writer. It never goes behind pinned, except as Lost says. No time is looked at.
+// Choose takes the newest complete checkpoint, by step, then by attempt: of two attempts that reached the
+// same step, the files of the later one are the ones whose writer may still be alive. If the result is older
+// than pinned, it is Lost.
 func Choose(found []Found, pinned *Point) Choice {
 	var c Choice
 	for i := range found {

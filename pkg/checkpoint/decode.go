@@ -12,24 +12,8 @@ import (
 	"unicode/utf8"
 )
 
-// FormatError says what is wrong with a message and what to change.
-type FormatError struct {
-	// Message kind, and the Field by its path; empty: the message as a whole.
-	Message, Field string
-	// Problem and Remedy complete "<field> ...: ...".
-	Problem, Remedy string
-}
-
-func (e *FormatError) Error() string {
-	where := e.Message
-	if e.Field != "" {
-		where += ": " + e.Field
-	}
-	return where + " " + e.Problem + ": " + e.Remedy
-}
-
-// parse reads one JSON object strictly. encoding/json alone takes names in any case, the last of two equal names, and null for
-// everything: each of them hides a mistake of the writer.
+// parse reads one JSON object strictly. encoding/json alone accepts names in any case, duplicate names (the
+// last wins) and null for everything; each of these hides a mistake of the writer.
 func parse[T any](message string, limit int, data []byte) (*T, error) {
 	if len(data) > limit {
 		return nil, &FormatError{message, "", fmt.Sprintf("has more than %d bytes", limit), "write less into it"}
@@ -52,7 +36,7 @@ func parse[T any](message string, limit int, data []byte) (*T, error) {
 	return &into, nil
 }
 
-// Encode writes a message, checked as its reader will check it.
+// Encode writes a message. It applies the same checks as the message's parser.
 func Encode(message any) ([]byte, error) {
 	data, err := json.Marshal(message)
 	if err != nil {
@@ -66,6 +50,7 @@ func Encode(message any) ([]byte, error) {
 	return data, nil
 }
 
+// walker checks a message token by token against the rules of its type.
 type walker struct {
 	message string
 	dec     *json.Decoder
@@ -79,16 +64,18 @@ func (w *walker) token(path string) (json.Token, error) {
 	tok, err := w.dec.Token()
 	switch {
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, w.wrong(path, "ends too early", "write a temporary file and rename it, so that nobody reads half of it")
+		return nil, w.wrong(path, "ends too early",
+			"write a temporary file and rename it, so that nobody reads half of it")
 	case err != nil:
-		return nil, w.wrong(path, "is not JSON ("+err.Error()+")", "write JSON; NaN and Infinity go as strings, in metrics alone")
+		return nil, w.wrong(path, "is not JSON ("+err.Error()+")",
+			"write JSON; NaN and Infinity go as strings, in metrics alone")
 	case tok == nil:
 		return nil, w.wrong(path, "is null", "leave the field out")
 	}
 	return tok, nil
 }
 
-// value reads the next value as one of type t.
+// value checks the next value against type t and rule r.
 func (w *walker) value(t reflect.Type, r rule, path string) error {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -100,9 +87,9 @@ func (w *walker) value(t reflect.Type, r rule, path string) error {
 	var problem, remedy string
 	switch {
 	case t == timeType:
-		problem, remedy = checkTime(tok)
+		problem, remedy = checkTimeToken(tok)
 	case t == metricType:
-		problem, remedy = checkMetric(tok)
+		problem, remedy = checkMetricToken(tok)
 	case t.Kind() == reflect.Struct:
 		return w.object(t, tok, path)
 	case t.Kind() == reflect.Map:
@@ -116,7 +103,7 @@ func (w *walker) value(t reflect.Type, r rule, path string) error {
 			problem, remedy = notA("string", tok)
 		}
 	default:
-		problem, remedy = checkNumber(tok, r, t.Kind() != reflect.Float64)
+		problem, remedy = checkNumberToken(tok, r, t.Kind() != reflect.Float64)
 	}
 	if problem != "" {
 		return w.wrong(path, problem, remedy)
@@ -128,7 +115,7 @@ func (w *walker) object(t reflect.Type, tok json.Token, path string) error {
 	if tok != json.Delim('{') {
 		return w.wrong(path, "is no object", "write {...}")
 	}
-	shape, seen := shapes[t], map[string]bool{}
+	fields, seen := fieldsOf[t], map[string]bool{}
 	for w.dec.More() {
 		tok, err := w.token(path)
 		if err != nil {
@@ -140,7 +127,7 @@ func (w *walker) object(t reflect.Type, tok json.Token, path string) error {
 		}
 		seen[name] = true
 		known := false
-		for _, f := range shape {
+		for _, f := range fields {
 			if f.name == name {
 				known = true
 				if err := w.value(f.typ, f.rule, at); err != nil {
@@ -149,10 +136,10 @@ func (w *walker) object(t reflect.Type, tok json.Token, path string) error {
 			}
 		}
 		if !known {
-			return w.wrong(at, "is unknown", "use one of "+namesOf(shape))
+			return w.wrong(at, "is unknown", "use one of "+namesOf(fields))
 		}
 	}
-	for _, f := range shape {
+	for _, f := range fields {
 		if f.rule.required && !seen[f.name] {
 			return w.wrong(join(path, f.name), "is missing", "it is required")
 		}
@@ -210,7 +197,7 @@ func (w *walker) list(t reflect.Type, tok json.Token, r rule, path string) error
 	return err
 }
 
-func checkTime(tok json.Token) (problem, remedy string) {
+func checkTimeToken(tok json.Token) (problem, remedy string) {
 	const how = `write it as "2026-11-21T09:30:00Z"`
 	s, ok := tok.(string)
 	if !ok {
@@ -220,13 +207,13 @@ func checkTime(tok json.Token) (problem, remedy string) {
 	switch {
 	case err != nil:
 		return fmt.Sprintf("is %.40q", s), how
-	case at.Before(earliest) || at.After(latest):
+	case at.Before(earliestTime) || at.After(latestTime):
 		return fmt.Sprintf("is %.40q", s), "give a time between the years 2000 and 2199"
 	}
 	return "", ""
 }
 
-func checkMetric(tok json.Token) (problem, remedy string) {
+func checkMetricToken(tok json.Token) (problem, remedy string) {
 	var text string
 	switch v := tok.(type) {
 	case string:
@@ -235,12 +222,13 @@ func checkMetric(tok json.Token) (problem, remedy string) {
 		text = v.String()
 	}
 	if !isMetric(text) {
-		return fmt.Sprintf("is %.40q", fmt.Sprint(tok)), fmt.Sprintf("give a number, or a string of at most %d characters that holds one", maxMetricLen)
+		return fmt.Sprintf("is %.40q", fmt.Sprint(tok)),
+			fmt.Sprintf("give a number, or a string of at most %d characters that holds one", maxMetricLen)
 	}
 	return "", ""
 }
 
-func checkNumber(tok json.Token, r rule, whole bool) (problem, remedy string) {
+func checkNumberToken(tok json.Token, r rule, whole bool) (problem, remedy string) {
 	n, ok := tok.(json.Number)
 	if !ok {
 		return notA("number", tok)
@@ -248,9 +236,10 @@ func checkNumber(tok json.Token, r rule, whole bool) (problem, remedy string) {
 	if whole {
 		i, err := strconv.ParseInt(n.String(), 10, 64)
 		if err != nil {
-			return "is " + shorten(n.String(), 40), fmt.Sprintf("give a whole number up to %s, without a point or an exponent", strconv.FormatFloat(r.max, 'f', -1, 64))
+			return "is " + shorten(n.String(), 40), "give a whole number up to " +
+				strconv.FormatFloat(r.max, 'f', -1, 64) + ", without a point or an exponent"
 		}
-		if i > int64(r.max) { // a float64 would round it down to the bound
+		if i > int64(r.max) { // compared as integers, since a float64 would round i down to the bound
 			return "is " + n.String(), "give a whole number up to " + strconv.FormatInt(int64(r.max), 10)
 		}
 		return r.checkNumber(float64(i), true)
@@ -274,9 +263,9 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-func namesOf(shape []field) string {
+func namesOf(fields []field) string {
 	var b []byte
-	for i, f := range shape {
+	for i, f := range fields {
 		if i > 0 {
 			b = append(b, ", "...)
 		}

@@ -24,23 +24,24 @@ func readPage(t *testing.T) string {
 	return string(text)
 }
 
-// TestLayoutsAreDocumented writes the table of layouts from Rules, which name every layout that is recognised.
+// The page's table of layouts is rendered from LayoutRules, and every rule has a fixture.
 func TestLayoutsAreDocumented(t *testing.T) {
 	const begin, end = "TestLayoutsAreDocumented -update -->\n", "<!-- end of layouts -->\n"
 	text := readPage(t)
 	head, rest, ok := strings.Cut(text, begin)
 	_, foot, ok2 := strings.Cut(rest, end)
 	if !ok || !ok2 {
-		t.Fatal("the page has lost the place of its table")
+		t.Fatal("the page has lost the markers of its table")
 	}
 	var b strings.Builder
-	b.WriteString("| Layout | Looks like | Complete when | Step | Agent may delete |\n| --- | --- | --- | --- | --- |\n")
-	for _, r := range Rules {
+	b.WriteString("| Layout | Looks like | Complete when | Step | Agent may delete |\n")
+	b.WriteString("| --- | --- | --- | --- | --- |\n")
+	for _, r := range LayoutRules {
 		deletes := "no"
 		if r.Removable {
 			deletes = "yes"
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.Layout, r.Looks, r.Complete, r.Step, deletes)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.Layout, r.LooksLike, r.CompleteWhen, r.StepFrom, deletes)
 	}
 	want := head + begin + b.String() + end + foot
 	if *update {
@@ -56,14 +57,14 @@ func TestLayoutsAreDocumented(t *testing.T) {
 	for _, fx := range fixtures() {
 		covered[fx.layout] = true
 	}
-	for _, r := range Rules {
+	for _, r := range LayoutRules {
 		if !covered[r.Layout] {
 			t.Errorf("%s has a rule and no fixture", r.Layout)
 		}
 	}
 }
 
-// TestEnvironmentIsDocumented: every variable that a trainer sees is on the page.
+// Every variable that a trainer sees is on the page.
 func TestEnvironmentIsDocumented(t *testing.T) {
 	text := readPage(t)
 	file, err := parser.ParseFile(token.NewFileSet(), "env.go", nil, 0)
@@ -87,7 +88,7 @@ func TestEnvironmentIsDocumented(t *testing.T) {
 	}
 }
 
-// TestExamplesOfThePageAreRight: every JSON object on it is read by the parser it is meant for.
+// Every JSON example on the page parses.
 func TestExamplesOfThePageAreRight(t *testing.T) {
 	text, n := readPage(t), 0
 	for _, part := range strings.Split(text, "```json\n")[1:] {

@@ -1,38 +1,42 @@
 package checkpoint
 
-// The environment that every rank of a job with checkpoints has.
+// Environment of every rank of a job with checkpoints.
 const (
-	// EnvDir is the directory (storage pvc) or the URI (object stores) under which this attempt writes its checkpoints:
-	// <path>/attempt-<N>. Writing elsewhere means that nobody finds them.
+	// EnvDir is where this attempt writes its checkpoints, <path>/attempt-<N>: a directory with storage pvc,
+	// a URI on an object store. Checkpoints written anywhere else are not found.
 	EnvDir = "CHECKPOINT_DIR"
-	// EnvInterval is how many seconds may pass between two checkpoints, as the job's author asked.
+	// EnvInterval is the longest time between two checkpoints that the job asks for, in seconds.
 	EnvInterval = "CHECKPOINT_INTERVAL_SECONDS"
-	// EnvKeepLast is how many complete checkpoints are worth keeping.
+	// EnvKeepLast is how many complete checkpoints to keep.
 	EnvKeepLast = "CHECKPOINT_KEEP_LAST"
-	// EnvResume is what to resume from: the directory or file of one complete checkpoint (its URI on object stores). Empty:
-	// start anew. It is the same in every rank; a rank that looks for a checkpoint itself may find another than its peers.
+	// EnvResume is the checkpoint to resume from: its directory or file, or its URI on an object store. Empty
+	// means a fresh start. All ranks get the same value: ranks that searched for themselves might find
+	// different checkpoints.
 	EnvResume = "RESUME_FROM_CHECKPOINT"
-	// EnvAttempt numbers the gang's starts, from 1.
+	// EnvAttempt numbers the starts of the gang, from 1.
 	EnvAttempt = "TRAININGJOB_ATTEMPT"
-	// EnvStatusFile is where rank 0 writes its Status: a temporary file beside it, then a rename.
+	// EnvStatusFile is where rank 0 writes its Status: to a temporary file next to it, then renamed.
 	EnvStatusFile = "TRAININGJOB_STATUS_FILE"
-	// EnvCommandFile is where the trainer finds a Command. It is replaced whole, never changed in place.
+	// EnvCommandFile is where the trainer finds a Command. The file is replaced whole, never changed.
 	EnvCommandFile = "TRAININGJOB_COMMAND_FILE"
-	// EnvGrace is how many seconds the trainer has between SIGTERM and SIGKILL.
+	// EnvGrace is the time between SIGTERM and SIGKILL, in seconds.
 	EnvGrace = "TRAININGJOB_GRACE_SECONDS"
 
-	// EnvJobUID for the manifest, so that two jobs that share a directory are kept apart.
+	// EnvJobUID goes into the manifest, so that jobs that share a directory do not mistake each other's
+	// checkpoints.
 	EnvJobUID = "TRAININGJOB_UID"
 )
 
-// The environment of the agent alone; each has a flag too.
+// Environment of the agent alone. Each variable also has a flag.
 const (
-	// EnvURI is the URI of the job's checkpoint path: of the directory that holds the attempt-<N> directories.
+	// EnvURI is the URI of the directory that holds the attempt-<N> directories.
 	EnvURI = "TRAININGJOB_CHECKPOINT_URI"
-	// EnvReportURL is where reports go, https. Empty: nowhere.
+	// EnvReportURL is the https URL to post reports to. Empty: reports are not posted.
 	EnvReportURL = "TRAININGJOB_REPORT_URL"
-	// EnvTokenFile holds the projected token that a report carries. It is read anew for every report, since it rotates.
+	// EnvTokenFile holds the projected token that authenticates reports. It rotates, so it is read again for
+	// every report.
 	EnvTokenFile = "TRAININGJOB_TOKEN_FILE"
-	// EnvCA are the certificates, in PEM, of those that may sign the server's. More than one while they rotate.
+	// EnvCA holds the CA certificates that may have signed the server's, in PEM: more than one during a
+	// rotation.
 	EnvCA = "TRAININGJOB_REPORT_CA"
 )

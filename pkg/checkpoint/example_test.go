@@ -8,11 +8,12 @@ import (
 	"testing"
 )
 
-// TestThePageSavesACompleteCheckpoint runs the lines of docs/checkpoints.md, with a stand-in for torch, and looks at what they leave.
+// The Python example of docs/checkpoints.md, run with a fake torch, saves a complete checkpoint and resumes
+// from it.
 func TestThePageSavesACompleteCheckpoint(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
-		t.Fatal("the lines of docs/checkpoints.md need python3 to run: install the package python3")
+		t.Fatal("the example of docs/checkpoints.md needs python3: install the package python3")
 	}
 	_, rest, ok := strings.Cut(readPage(t), "<!-- example: a test runs these lines -->\n```python\n")
 	lines, _, ok2 := strings.Cut(rest, "```")
@@ -20,14 +21,22 @@ func TestThePageSavesACompleteCheckpoint(t *testing.T) {
 		t.Fatal("the page has lost its example")
 	}
 	dir := t.TempDir()
-	const torch = "import json\ndef save(s, p):\n  open(p, 'w').write(json.dumps(s))\ndef load(p):\n  return json.loads(open(p).read())\n"
+	const torch = `import json
+def save(s, p):
+  open(p, 'w').write(json.dumps(s))
+def load(p):
+  return json.loads(open(p).read())
+`
 	if err := os.WriteFile(filepath.Join(dir, "torch.py"), []byte(torch), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	run := func(resume, script string) string {
 		t.Helper()
 		cmd := exec.Command(python, "-c", "def new_state(): return {'step': 0}\n"+lines+script)
-		cmd.Env = append(os.Environ(), "PYTHONPATH="+dir, EnvDir+"="+filepath.Join(dir, "attempt-1"), EnvResume+"="+resume)
+		cmd.Env = append(
+			os.Environ(), "PYTHONPATH="+dir, EnvDir+"="+filepath.Join(dir, "attempt-1"),
+			EnvResume+"="+resume,
+		)
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v: %s", err, out)

@@ -14,7 +14,8 @@ import (
 	"testing/fstest"
 )
 
-// tree is a checkpoint as files; the fixtures are made here, byte by byte, from the formats' descriptions.
+// tree is a directory of files by path. The fixtures are built byte by byte from the specifications of the
+// formats.
 type tree map[string][]byte
 
 func (t tree) fs() fstest.MapFS {
@@ -83,12 +84,14 @@ func zipOf(members tree) []byte {
 	return b.Bytes()
 }
 
-// torchSave is what torch.save makes of a dictionary of numbers.
+// torchSave is what torch.save writes for a dictionary of numbers.
 func torchSave(ints map[string]int64) []byte {
-	return zipOf(tree{"archive/data.pkl": pickle2(ints), "archive/data/0": weights, "archive/version": []byte("3\n")})
+	return zipOf(
+		tree{"archive/data.pkl": pickle2(ints), "archive/data/0": weights, "archive/version": []byte("3\n")},
+	)
 }
 
-// pickle2 is protocol 2 with BINPUT, as torch.save uses it.
+// pickle2 is a pickle of protocol 2 with BINPUT, as torch.save writes it.
 func pickle2(ints map[string]int64) []byte {
 	b := []byte{0x80, 2, '}', 'q', 0, '('}
 	put := byte(1)
@@ -99,7 +102,7 @@ func pickle2(ints map[string]int64) []byte {
 		put++
 	}
 	text("module")
-	// A tensor: _rebuild_tensor_v2 called with a persistent id. The reader must step over it.
+	// A tensor: a call of _rebuild_tensor_v2 with a persistent ID. The reader must skip it.
 	b = append(b, "ctorch._utils\n_rebuild_tensor_v2\nq"...)
 	b = append(b, put, '(', '(')
 	put++
@@ -121,12 +124,13 @@ type dcpPart struct {
 	offset, length int64
 }
 
-// dcpPickle is protocol 4 with MEMOIZE, in a frame, as pickle.dump writes a torch.distributed.checkpoint Metadata.
+// dcpPickle is a torch.distributed.checkpoint Metadata as pickle.dump writes it: protocol 4 with MEMOIZE, in
+// a frame.
 func dcpPickle(parts ...dcpPart) []byte {
 	var b []byte
 	memo := map[string]int{}
 	n := 0
-	memoise := func() { b = append(b, 0x94); n++ }
+	memoize := func() { b = append(b, 0x94); n++ }
 	text := func(s string) {
 		if at, ok := memo[s]; ok {
 			b = append(b, 'h', byte(at))
@@ -135,7 +139,7 @@ func dcpPickle(parts ...dcpPart) []byte {
 		b = append(b, 0x8c, byte(len(s)))
 		b = append(b, s...)
 		memo[s] = n
-		memoise()
+		memoize()
 	}
 	class := func(module, name string) {
 		if at, ok := memo["class "+name]; ok {
@@ -146,14 +150,14 @@ func dcpPickle(parts ...dcpPart) []byte {
 		text(name)
 		b = append(b, 0x93)
 		memo["class "+name] = n
-		memoise()
+		memoize()
 	}
 	object := func(module, name string, state func()) {
 		class(module, name)
 		b = append(b, ')', 0x81)
-		memoise()
+		memoize()
 		b = append(b, '}')
-		memoise()
+		memoize()
 		b = append(b, '(')
 		state()
 		b = append(b, 'u', 'b')
@@ -170,12 +174,12 @@ func dcpPickle(parts ...dcpPart) []byte {
 	object(pkg+"metadata", "Metadata", func() {
 		text("state_dict_metadata")
 		b = append(b, '}')
-		memoise()
+		memoize()
 		text("planner_data")
 		b = append(b, 'N')
 		text("storage_data")
 		b = append(b, '}')
-		memoise()
+		memoize()
 		b = append(b, '(')
 		for i, part := range parts {
 			object(pkg+"metadata", "MetadataIndex", func() {
@@ -206,29 +210,49 @@ func dcpTree() tree {
 	n := int64(len(weights))
 	return tree{
 		"__0_0.distcp": weights, "__1_0.distcp": weights,
-		".metadata": dcpPickle(dcpPart{"__0_0.distcp", 0, 100}, dcpPart{"__0_0.distcp", 100, n - 100}, dcpPart{"__1_0.distcp", 0, n}),
+		".metadata": dcpPickle(
+			dcpPart{"__0_0.distcp", 0, 100}, dcpPart{"__0_0.distcp", 100, n - 100},
+			dcpPart{"__1_0.distcp", 0, n},
+		),
 	}
 }
 
 func safetensorsOf(data []byte) []byte {
-	header := fmt.Sprintf(`{"__metadata__":{"format":"pt"},"a":{"dtype":"F32","shape":[10],"data_offsets":[0,40]},"b":{"dtype":"U8","shape":[%d],"data_offsets":[40,%d]}}`, len(data)-40, len(data))
+	header := fmt.Sprintf(
+		`{"__metadata__":{"format":"pt"},"a":{"dtype":"F32","shape":[10],"data_offsets":[0,40]},`+
+			`"b":{"dtype":"U8","shape":[%d],"data_offsets":[40,%d]}}`,
+		len(data)-40, len(data),
+	)
 	return append(append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...), data...)
 }
 
 func hfTree(step int) tree {
-	state := fmt.Sprintf(`{"epoch": 1.5, "log_history": [{"global_step": 7, "loss": 2.5}], "global_step": %d, "is_world_process_zero": true}`, step)
+	state := fmt.Sprintf(
+		`{"epoch": 1.5, "log_history": [{"global_step": 7, "loss": 2.5}], "global_step": %d,`+
+			` "is_world_process_zero": true}`,
+		step,
+	)
 	return tree{
 		"trainer_state.json": []byte(state), "config.json": []byte("{}"),
-		"model-00001-of-00002.safetensors": safetensorsOf(weights), "model-00002-of-00002.safetensors": safetensorsOf(weights),
-		"model.safetensors.index.json": []byte(`{"metadata":{},"weight_map":{"a":"model-00001-of-00002.safetensors","b":"model-00002-of-00002.safetensors"}}`),
-		"optimizer.pt":                 torchSave(nil), "scheduler.pt": torchSave(nil), "rng_state_0.pth": torchSave(nil), "rng_state_1.pth": torchSave(nil),
+		"model-00001-of-00002.safetensors": safetensorsOf(weights),
+		"model-00002-of-00002.safetensors": safetensorsOf(weights),
+		"model.safetensors.index.json": []byte(
+			`{"metadata":{},"weight_map":{"a":"model-00001-of-00002.safetensors",` +
+				`"b":"model-00002-of-00002.safetensors"}}`,
+		),
+		"optimizer.pt": torchSave(nil), "scheduler.pt": torchSave(nil),
+		"rng_state_0.pth": torchSave(nil), "rng_state_1.pth": torchSave(nil),
 	}
 }
 
 func deepSpeedTree(step, dp, mp int) tree {
 	t := tree{}
 	for m := range mp {
-		t[fmt.Sprintf("mp_rank_%02d_model_states.pt", m)] = torchSave(map[string]int64{"dp_world_size": int64(dp), "mp_world_size": int64(mp), "global_steps": int64(step)})
+		t[fmt.Sprintf("mp_rank_%02d_model_states.pt", m)] = torchSave(
+			map[string]int64{
+				"dp_world_size": int64(dp), "mp_world_size": int64(mp), "global_steps": int64(step),
+			},
+		)
 		for d := range dp {
 			t[fmt.Sprintf("bf16_zero_pp_rank_%d_mp_rank_%02d_optim_states.pt", d, m)] = torchSave(nil)
 		}
@@ -239,7 +263,9 @@ func deepSpeedTree(step, dp, mp int) tree {
 func megatronTree(step int) tree {
 	t := tree{}
 	for _, rank := range mgRanks(2, 2, 1) {
-		t[rank+"/model_optim_rng.pt"] = torchSave(map[string]int64{"tensor_model_parallel_size": 2, "pipeline_model_parallel_size": 2})
+		t[rank+"/model_optim_rng.pt"] = torchSave(
+			map[string]int64{"tensor_model_parallel_size": 2, "pipeline_model_parallel_size": 2},
+		)
 		t[rank+"/distrib_optim.pt"] = torchSave(nil)
 	}
 	return t.under(fmt.Sprintf("iter_%07d", step))
@@ -247,8 +273,11 @@ func megatronTree(step int) tree {
 
 func megatronDistTree(step int) tree {
 	return dcpTree().and(tree{
-		"metadata.json": []byte(`{"sharded_backend": "torch_dist", "sharded_backend_version": 1, "common_backend": "torch", "common_backend_version": 1}`),
-		"common.pt":     torchSave(nil),
+		"metadata.json": []byte(
+			`{"sharded_backend": "torch_dist", "sharded_backend_version": 1, "common_backend": "torch",` +
+				` "common_backend_version": 1}`,
+		),
+		"common.pt": torchSave(nil),
 	}).under(fmt.Sprintf("iter_%07d", step))
 }
 
@@ -260,7 +289,7 @@ func varints(ns ...uint64) []byte {
 	return b
 }
 
-// tfIndex is an SSTable with one block, as BundleWriter makes it for small models.
+// tfIndex is an SSTable with one block, as BundleWriter writes it for small models.
 func tfIndex(shards int, ends ...int64) []byte {
 	var out []byte
 	block := func(entries [][2][]byte) []byte {
@@ -299,7 +328,10 @@ func tfIndex(shards int, ends ...int64) []byte {
 func tfTree(step int) tree {
 	name := fmt.Sprintf("ckpt-%d", step)
 	n := int64(len(weights))
-	return tree{name + ".index": tfIndex(2, n, n), name + ".data-00000-of-00002": weights, name + ".data-00001-of-00002": weights}
+	return tree{
+		name + ".index": tfIndex(2, n, n), name + ".data-00000-of-00002": weights,
+		name + ".data-00001-of-00002": weights,
+	}
 }
 
 func hdf5Of(version byte) []byte {
@@ -332,8 +364,12 @@ func ocdbtOf() []byte {
 
 func orbaxTree() tree {
 	return tree{
-		"_CHECKPOINT_METADATA": []byte(`{"item_handlers": {"params": "a.B", "state": "a.C"}, "metrics": {}, "init_timestamp_nsecs": 1729368552368568523, "commit_timestamp_nsecs": 1729368556022049618, "custom": {}}`),
-		"params/_METADATA":     []byte("{}"), "params/manifest.ocdbt": ocdbtOf(), "params/d/0a1b": weights,
+		"_CHECKPOINT_METADATA": []byte(
+			`{"item_handlers": {"params": "a.B", "state": "a.C"}, "metrics": {},` +
+				` "init_timestamp_nsecs": 1729368552368568523,` +
+				` "commit_timestamp_nsecs": 1729368556022049618, "custom": {}}`,
+		),
+		"params/_METADATA": []byte("{}"), "params/manifest.ocdbt": ocdbtOf(), "params/d/0a1b": weights,
 		"params/ocdbt.process_0/manifest.ocdbt": ocdbtOf(), "params/ocdbt.process_0/d/77": weights,
 		"state/_METADATA": []byte("{}"), "state/manifest.ocdbt": ocdbtOf(), "state/d/99": weights,
 	}

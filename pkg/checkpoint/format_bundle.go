@@ -5,8 +5,9 @@ import (
 	"io"
 )
 
-// TensorFlow's index is a table of LevelDB's kind. Sources: tensorflow/core/lib/io/format.cc and block.cc (footer of 48 bytes: two block
-// handles, padding, magic; a block is entries, restart offsets, their count, then a byte of compression and a CRC),
+// The index of a TensorFlow bundle is an SSTable as LevelDB writes it. Sources:
+// tensorflow/core/lib/io/format.cc and block.cc (a footer of 48 bytes: two block handles, padding, magic; a
+// block is entries, restart offsets, their count, then a compression byte and a CRC),
 // tensorflow/core/protobuf/tensor_bundle.proto (BundleHeaderProto under the empty key; BundleEntryProto).
 
 const (
@@ -19,7 +20,7 @@ const (
 
 var errTable = torn("is cut, or no index of TensorFlow")
 
-// bundleEnds is, for each shard, the end of its last tensor.
+// bundleEnds returns, for each shard, the offset at which its last tensor ends.
 func bundleEnds(r io.ReaderAt, size int64) ([]int64, error) {
 	if size > maxTable {
 		return nil, unknown("has %d bytes", size)
@@ -34,14 +35,14 @@ func bundleEnds(r io.ReaderAt, size int64) ([]int64, error) {
 	if binary.LittleEndian.Uint64(foot[40:]) != tableMagic {
 		return nil, errTable
 	}
-	_, _, rest, ok := handle(foot[:40]) // of the metaindex
-	at, length, _, ok2 := handle(rest)
+	_, _, rest, ok := blockHandle(foot[:40]) // of the metaindex
+	at, length, _, ok2 := blockHandle(rest)
 	if !ok || !ok2 {
 		return nil, errTable
 	}
-	b := &bundle{r: r, size: size}
+	b := &bundleIndex{r: r, size: size}
 	err := b.block(at, length, func(_, val []byte) error {
-		at, length, _, ok := handle(val)
+		at, length, _, ok := blockHandle(val)
 		if !ok {
 			return errTable
 		}
@@ -53,13 +54,15 @@ func bundleEnds(r io.ReaderAt, size int64) ([]int64, error) {
 	return b.ends, err
 }
 
-type bundle struct {
+// bundleIndex is an index that is being read, and the ends of the shards as far as it has been.
+type bundleIndex struct {
 	r    io.ReaderAt
 	size int64
 	ends []int64
 }
 
-func handle(b []byte) (at, length uint64, rest []byte, ok bool) {
+// blockHandle decodes a block's offset and length, and returns what follows.
+func blockHandle(b []byte) (at, length uint64, rest []byte, ok bool) {
 	at, n := binary.Uvarint(b)
 	if n <= 0 {
 		return 0, 0, nil, false
@@ -71,8 +74,8 @@ func handle(b []byte) (at, length uint64, rest []byte, ok bool) {
 	return at, length, b[n+m:], true
 }
 
-// block calls each for every entry of a block. Keys share their beginning with the one before.
-func (b *bundle) block(at, length uint64, each func(key, val []byte) error) error {
+// block calls each for every entry of a block. A key is stored as its difference from the key before it.
+func (b *bundleIndex) block(at, length uint64, each func(key, val []byte) error) error {
 	if length > maxBlock {
 		return unknown("has a block of %d bytes", length)
 	}
@@ -115,13 +118,13 @@ func (b *bundle) block(at, length uint64, each func(key, val []byte) error) erro
 	return nil
 }
 
-// entry reads the header (the empty key comes first) or one tensor's place.
-func (b *bundle) entry(key, val []byte) error {
+// entry reads the header, whose empty key comes first, or the position of one tensor.
+func (b *bundleIndex) entry(key, val []byte) error {
 	var shards, shard, offset, size uint64
 	if err := protoInts(val, func(field int, n uint64) {
 		switch field {
 		case 1:
-			shards = n // of the header
+			shards = n // of the header message
 		case 3:
 			shard = n
 		case 4:
@@ -146,7 +149,7 @@ func (b *bundle) entry(key, val []byte) error {
 	return nil
 }
 
-// protoInts calls each for the varints of a message and skips the rest.
+// protoInts calls each for every varint field of a protobuf message, and skips all other fields.
 func protoInts(b []byte, each func(field int, n uint64)) error {
 	for len(b) > 0 {
 		tag, n := binary.Uvarint(b)

@@ -7,10 +7,10 @@ import (
 
 const hdf5Signature = "\x89HDF\r\n\x1a\n"
 
-// checkHDF5 compares the file's length with the end-of-file address in its superblock. Source: HDF5 file format specification 3.0,
-// section II.A: version 0 and 1 have the addresses after byte 24 (28 in version 1), version 2 and 3 after byte 12, each of
-// "size of offsets" bytes: base, (free space | superblock extension), end of file. In version 3 bit 0 of the consistency
-// flags says that somebody has it open for writing.
+// checkHDF5 compares the file's length with the end-of-file address in its superblock. Source: HDF5 file
+// format specification 3.0, section II.A. Three addresses of "size of offsets" bytes (base, free space or
+// superblock extension, end of file) start at byte 24 in version 0, 28 in version 1, 12 in versions 2 and 3.
+// In version 3, bit 0 of the consistency flags is set while the file is open for writing.
 func checkHDF5(r io.ReaderAt, size int64) error {
 	b := make([]byte, min(size, 96))
 	if _, err := r.ReadAt(b, 0); err != nil {

@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// pickleWidth is how many bytes an opcode's number or length has.
+// pickleWidth is the size in bytes of the number or length that follows an opcode.
 func pickleWidth(op byte) int {
 	switch op {
 	case 'K', 'U', 'C', 'q', 'h', 0x8a, 0x8c:
@@ -26,6 +26,7 @@ func (p *pickleReader) bytes(n int) ([]byte, error) {
 	return b, err
 }
 
+// length reads a length or a memo key of width bytes.
 func (p *pickleReader) length(width int) (int64, error) {
 	b, err := p.bytes(width)
 	if err != nil {
@@ -33,7 +34,7 @@ func (p *pickleReader) length(width int) (int64, error) {
 	}
 	n := binary.LittleEndian.Uint64(append(b, make([]byte, 8-width)...))
 	if n > maxPickle {
-		return 0, io.ErrUnexpectedEOF // longer than any pickle that we read
+		return 0, io.ErrUnexpectedEOF // no pickle that is read is that long
 	}
 	return int64(n), nil
 }
@@ -54,7 +55,7 @@ func (p *pickleReader) skipAndPush(n int64) error {
 	return p.skip(n)
 }
 
-// line of the textual opcodes, which are short.
+// line reads the line after a textual opcode. A line longer than the buffer belongs to no pickle of ours.
 func (p *pickleReader) line() (string, error) {
 	b, err := p.in.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {

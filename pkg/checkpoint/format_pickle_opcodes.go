@@ -10,20 +10,20 @@ import (
 // step follows one opcode.
 func (p *pickleReader) step(op byte) error {
 	switch op {
-	case '(':
+	case '(': // MARK
 		p.marks = append(p.marks, len(p.stack))
 		if len(p.marks) > maxPickleStack {
 			return errPickle
 		}
 		return nil
-	case '0': // POP, which also takes a mark
+	case '0': // POP, which takes a mark if that is on top
 		if n := len(p.marks); n > 0 && p.marks[n-1] == len(p.stack) {
 			p.marks = p.marks[:n-1]
 			return nil
 		}
 		_, err := p.pop()
 		return err
-	case '1':
+	case '1': // POP_MARK
 		_, err := p.popMark()
 		return err
 	case '2': // DUP
@@ -43,11 +43,11 @@ func (p *pickleReader) step(op byte) error {
 		}
 		p.push(pickleValue{})
 		return nil
-	case 0x85, 0x86, 0x87:
-		return p.reduce(int(op-0x84), pickleValue{})
-	case 'a':
+	case 0x85, 0x86, 0x87: // TUPLE1, 2, 3
+		return p.replace(int(op - 0x84))
+	case 'a': // APPEND
 		return p.discard(1)
-	case 'e', 0x90:
+	case 'e', 0x90: // APPENDS, ADDITEMS
 		_, err := p.popMark()
 		return err
 	case 0x98: // READONLY_BUFFER
@@ -56,28 +56,19 @@ func (p *pickleReader) step(op byte) error {
 	return p.stepData(op)
 }
 
-func (p *pickleReader) discard(n int) error {
-	for range n {
-		if _, err := p.pop(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// stepData: the opcodes that carry bytes, and those that build.
+// stepData follows the opcodes that are followed by bytes, and hands the rest on.
 func (p *pickleReader) stepData(op byte) error {
 	switch op {
 	case 'K', 'M', 'J', 'I', 'L', 0x8a, 0x8b:
 		return p.integer(op)
-	case 'G':
+	case 'G': // BINFLOAT
 		return p.skipAndPush(8)
 	case 'F', 'P': // FLOAT, PERSID
 		_, err := p.line()
 		p.push(pickleValue{})
 		return err
 	case 'Q': // BINPERSID
-		return p.reduce(1, pickleValue{})
+		return p.replace(1)
 	case 'X', 'U', 'T', 0x8c, 0x8d, 'V', 'S':
 		return p.text(op)
 	case 'B', 'C', 0x8e, 0x96:
@@ -89,16 +80,17 @@ func (p *pickleReader) stepData(op byte) error {
 	case 0x80: // PROTO
 		_, err := p.in.ReadByte()
 		return err
-	case 0x95: // FRAME: its length only helps readers that buffer
+	case 0x95: // FRAME: a hint for readers that buffer
 		return p.skip(8)
 	case 0x82, 0x83, 0x84: // EXT1, 2, 4
 		return p.skipAndPush(int64(1) << (op - 0x82))
 	case 'p', 'q', 'r', 0x94, 'g', 'h', 'j':
-		return p.memoise(op)
+		return p.memoize(op)
 	}
 	return p.stepObject(op)
 }
 
+// stepObject follows the opcodes that build objects, and hands the rest on.
 func (p *pickleReader) stepObject(op byte) error {
 	switch op {
 	case 'c': // GLOBAL: two lines
@@ -142,10 +134,17 @@ func (p *pickleReader) stepObject(op byte) error {
 		}
 		obj, err := p.pop()
 		if obj.kind == pickleObject {
-			p.build(obj.text, state)
+			p.onBuild(obj.text, state)
 		}
 		p.push(obj)
 		return err
+	}
+	return p.stepDict(op)
+}
+
+// stepDict follows the opcodes that fill dictionaries.
+func (p *pickleReader) stepDict(op byte) error {
+	switch op {
 	case 's': // SETITEM
 		val, err := p.pop()
 		if err != nil {
@@ -156,7 +155,7 @@ func (p *pickleReader) stepObject(op byte) error {
 			return err
 		}
 		return p.set([]pickleValue{key, val})
-	case 'u':
+	case 'u': // SETITEMS
 		items, err := p.popMark()
 		if err != nil {
 			return err
@@ -167,14 +166,14 @@ func (p *pickleReader) stepObject(op byte) error {
 		if err != nil {
 			return err
 		}
-		items = slices.Clone(items) // the push below lies where they are
+		items = slices.Clone(items) // the push below overwrites them
 		p.push(pickleValue{kind: pickleDict})
 		return p.set(items)
 	}
 	return errPickle
 }
 
-// object replaces a class and its arguments by an object of that class.
+// object replaces a class and its arguments with an object of that class.
 func (p *pickleReader) object(args int) error {
 	if err := p.discard(args); err != nil {
 		return err
@@ -188,7 +187,7 @@ func (p *pickleReader) object(args int) error {
 	return err
 }
 
-// set puts pairs into the dictionary on top of the stack, or into an object that behaves as one.
+// set puts pairs into the dictionary on top of the stack, or into an object that behaves like one.
 func (p *pickleReader) set(items []pickleValue) error {
 	if len(items)%2 != 0 || len(p.stack) == 0 {
 		return errPickle
@@ -199,8 +198,8 @@ func (p *pickleReader) set(items []pickleValue) error {
 		if key.kind != pickleText {
 			continue
 		}
-		p.pair(key.text, val)
-		if top.kind == pickleDict && val.kind != pickleDict { // one level is enough, and keeps it small
+		p.onEntry(key.text, val)
+		if top.kind == pickleDict && val.kind != pickleDict { // one level is enough and bounds the memory
 			if top.dict == nil {
 				top.dict = map[string]pickleValue{}
 			}
@@ -210,6 +209,7 @@ func (p *pickleReader) set(items []pickleValue) error {
 	return nil
 }
 
+// integer pushes a number. One that does not fit 64 bits is opaque.
 func (p *pickleReader) integer(op byte) error {
 	v := pickleValue{kind: pickleInt}
 	switch op {
@@ -232,7 +232,7 @@ func (p *pickleReader) integer(op byte) error {
 		if v.n = int64(n); op == 'J' {
 			v.n = int64(int32(n))
 		}
-	default: // LONG1, LONG4: little endian two's complement
+	default: // LONG1, LONG4: two's complement, little endian
 		n, err := p.length(pickleWidth(op))
 		if err != nil {
 			return err
@@ -255,6 +255,7 @@ func (p *pickleReader) integer(op byte) error {
 	return nil
 }
 
+// text pushes a string, opaque unless it is kept.
 func (p *pickleReader) text(op byte) error {
 	var s string
 	if op == 'V' || op == 'S' {
@@ -296,8 +297,9 @@ func (p *pickleReader) intern(s string) string {
 	return s
 }
 
-// memoise keeps what is not opaque; a number that is not in the memo stands for something opaque.
-func (p *pickleReader) memoise(op byte) error {
+// memoize stores the top of the stack in the memo, or pushes a value from it. Only strings and classes are
+// stored: any other key of the memo yields an opaque value.
+func (p *pickleReader) memoize(op byte) error {
 	var at int64
 	switch op {
 	case 'p', 'g':
@@ -308,7 +310,7 @@ func (p *pickleReader) memoise(op byte) error {
 		if at, err = strconv.ParseInt(line, 10, 64); err != nil {
 			return errPickle
 		}
-	case 0x94:
+	case 0x94: // MEMOIZE
 		at = p.puts
 	default:
 		n, err := p.length(pickleWidth(op))
@@ -318,7 +320,7 @@ func (p *pickleReader) memoise(op byte) error {
 		at = n
 	}
 	switch op {
-	case 'g', 'h', 'j':
+	case 'g', 'h', 'j': // GET, BINGET, LONG_BINGET
 		p.push(p.memo[at])
 	default:
 		p.puts++

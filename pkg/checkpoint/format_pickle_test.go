@@ -14,8 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// realMetadata is what CPython 3.11 pickled from classes of torch.distributed.checkpoint's names and fields (testdata/metadata.py), zlib and
-// base64. It is the one fixture that is not made here: it holds the others to what Python really writes.
+// realMetadata is what CPython 3.11 pickled from classes with the names and fields of
+// torch.distributed.checkpoint (testdata/metadata.py), compressed with zlib and encoded in base64. It is the
+// one fixture that Python wrote.
 func realMetadata(t testing.TB, protocol string) []byte {
 	text, err := os.ReadFile("testdata/metadata-protocol-" + protocol + ".b64")
 	if err != nil {
@@ -36,34 +37,40 @@ func TestRealMetadata(t *testing.T) {
 	want := map[string]int64{"__0_0.distcp": 84000, "__1_0.distcp": 13000, "__2_0.distcp": 13000}
 	for _, protocol := range []string{"2", "4"} {
 		data := realMetadata(t, protocol)
-		l := &look{fsys: tree{".metadata": data}.fs()}
-		got, err := l.dcpFiles(".metadata")
+		s := &scanner{fsys: tree{".metadata": data}.fs()}
+		got, err := s.dcpFiles(".metadata")
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("protocol %s: %v (-want +got):\n%s", protocol, err, diff)
 		}
 		for cut := 0; cut < len(data); cut += 11 {
-			l := &look{fsys: tree{".metadata": data[:cut]}.fs()}
-			var fd *finding
-			if _, err := l.dcpFiles(".metadata"); !errors.As(err, &fd) || fd.state != Torn {
+			s := &scanner{fsys: tree{".metadata": data[:cut]}.fs()}
+			var incomplete *incompleteError
+			if _, err := s.dcpFiles(".metadata"); !errors.As(err, &incomplete) || incomplete.state != Torn {
 				t.Fatalf("protocol %s, cut at %d of %d: %v", protocol, cut, len(data), err)
 			}
 		}
 	}
 }
 
-// TestPicklesAreNotExecuted: what would run a command in Python is an opaque value here, or the end.
+// A pickle that would run a command in Python yields an opaque value.
 func TestPicklesAreNotExecuted(t *testing.T) {
-	for _, evil := range []string{"cos\nsystem\n(S'touch /tmp/owned'\ntR.", "cposix\nsystem\nX\x05\x00\x00\x00touch\x85R.", "(S'touch'\nios\nsystem\n."} {
+	for _, evil := range []string{
+		"cos\nsystem\n(S'touch /tmp/owned'\ntR.", "cposix\nsystem\nX\x05\x00\x00\x00touch\x85R.",
+		"(S'touch'\nios\nsystem\n.",
+	} {
 		if got, err := pickledInts(strings.NewReader(evil), "a"); err != nil || len(got) != 0 {
 			t.Errorf("%q: %v, %v", evil, got, err)
 		}
 	}
 }
 
-// TestLargePicklesCostLittle: 200,000 opaque values are not kept.
+// 200,000 opaque values are not kept in memory.
 func TestLargePicklesCostLittle(t *testing.T) {
 	unit := "X\x0b\x00\x00\x00layer.weight"[:16] + "q\x01" + "K\x050" + "0"
-	body := io.MultiReader(strings.NewReader("\x80\x02"), io.LimitReader(repeat(unit), int64(len(unit))*200_000), strings.NewReader("}X\x01\x00\x00\x00aK\x07s."))
+	body := io.MultiReader(
+		strings.NewReader("\x80\x02"), io.LimitReader(repeat(unit), int64(len(unit))*200_000),
+		strings.NewReader("}X\x01\x00\x00\x00aK\x07s."),
+	)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	got, err := pickledInts(body, "a")

@@ -7,8 +7,9 @@ import (
 	"io"
 )
 
-// checkSafetensors compares the file's length with the end of its last tensor. Source: the safetensors format (8 bytes header length,
-// little endian, at most 100 MB; a JSON header of {name: {dtype, shape, data_offsets: [begin, end]}}; the data without holes).
+// checkSafetensors compares the file's length with the end of its last tensor. Source: the safetensors format
+// (8 bytes of header length, little endian, at most 100 MB; a JSON header {name: {dtype, shape, data_offsets:
+// [begin, end]}}; the tensors without gaps).
 func checkSafetensors(r io.ReaderAt, size int64) error {
 	var head [8]byte
 	if size < 8 {
@@ -36,7 +37,7 @@ func checkSafetensors(r io.ReaderAt, size int64) error {
 
 var errHeader = errors.New("it has another form")
 
-// lastOffset reads the header token by token: it may be large, and only the offsets matter.
+// lastOffset returns the end of the last tensor. It reads the header token by token, because it may be large.
 func lastOffset(dec *json.Decoder) (int64, error) {
 	dec.UseNumber()
 	if tok, err := dec.Token(); err != nil || tok != json.Delim('{') {

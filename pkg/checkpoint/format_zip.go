@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"io"
-	"path"
 )
 
 const (
@@ -13,19 +12,19 @@ const (
 	zipEnd64Len   = 56
 	zipLocatorLen = 20
 	maxZipComment = 1 << 16
-	// maxZipDir bounds the directory that archive/zip reads into memory.
+	// maxZipDir bounds the central directory, which archive/zip reads into memory.
 	maxZipDir = 8 << 20
 )
 
-// checkZip looks for the end of central directory and at the directory before it. A zip is written front to back and its
-// directory last, so a file that was cut has none. Source: PKWARE APPNOTE 4.3.12-4.3.16; torch.save and Keras write zips
-// (torch/csrc/serialize inline_container, keras saving_lib). What lies before the directory is not read.
+// checkZip checks that the file ends with a central directory. A zip's directory is written last, so a file
+// that was cut short has none. The members before it are not read. Source: PKWARE APPNOTE 4.3.12-4.3.16;
+// torch.save and Keras write zips (torch/csrc/serialize inline_container, keras saving_lib).
 func checkZip(r io.ReaderAt, size int64) error {
 	_, _, err := zipDirectory(r, size)
 	return err
 }
 
-// zipDirectory finds where the central directory is and how long.
+// zipDirectory returns the offset and the length of the central directory.
 func zipDirectory(r io.ReaderAt, size int64) (at, length int64, err error) {
 	head := make([]byte, 4)
 	if _, err := r.ReadAt(head, 0); err != nil && size >= 4 {
@@ -62,6 +61,8 @@ func zipDirectory(r io.ReaderAt, size int64) (at, length int64, err error) {
 	return at, length, nil
 }
 
+// findZipEnd returns the offset of the end-of-central-directory record. Only a comment may follow the record,
+// so the comment's length tells the record from the same bytes inside a comment.
 func findZipEnd(r io.ReaderAt, size int64) (int64, error) {
 	n := min(size, zipEndLen+maxZipComment)
 	tail := make([]byte, n)
@@ -69,13 +70,16 @@ func findZipEnd(r io.ReaderAt, size int64) (int64, error) {
 		return 0, err
 	}
 	for i := len(tail) - zipEndLen; i >= 0; i-- {
-		if string(tail[i:i+4]) == "PK\x05\x06" && i+zipEndLen+int(binary.LittleEndian.Uint16(tail[i+20:])) == len(tail) {
+		comment := int(binary.LittleEndian.Uint16(tail[i+20:]))
+		if string(tail[i:i+4]) == "PK\x05\x06" && i+zipEndLen+comment == len(tail) {
 			return size - n + int64(i), nil
 		}
 	}
 	return 0, torn("has no end of its zip: it was cut, or is still being written")
 }
 
+// zip64Directory reads the directory's position from the zip64 record, which the locator before end points
+// to.
 func zip64Directory(r io.ReaderAt, end int64) (at, length, start int64, err error) {
 	loc := make([]byte, zipLocatorLen)
 	if end < zipLocatorLen {
@@ -98,10 +102,11 @@ func zip64Directory(r io.ReaderAt, end int64) (at, length, start int64, err erro
 	if string(rec[:4]) != "PK\x06\x06" {
 		return 0, 0, 0, torn("has no zip64 end where its locator says it is")
 	}
-	return int64(binary.LittleEndian.Uint64(rec[48:])), int64(binary.LittleEndian.Uint64(rec[40:])), start, nil
+	at, length = int64(binary.LittleEndian.Uint64(rec[48:])), int64(binary.LittleEndian.Uint64(rec[40:]))
+	return at, length, start, nil
 }
 
-// openZip opens a zip whose directory is small enough.
+// openZip opens a zip whose central directory has at most maxZipDir bytes.
 func openZip(r io.ReaderAt, size int64) (*zip.Reader, error) {
 	_, length, err := zipDirectory(r, size)
 	if err != nil {
@@ -115,27 +120,4 @@ func openZip(r io.ReaderAt, size int64) (*zip.Reader, error) {
 		return nil, torn("has a zip directory that cannot be read (%v)", err)
 	}
 	return z, nil
-}
-
-// torchInts reads numbers by their key from what torch.save pickled. Source: torch.save writes <name>/data.pkl, stored, protocol 2
-// (torch/serialization.py).
-func torchInts(r io.ReaderAt, size int64, keys ...string) (map[string]int64, error) {
-	z, err := openZip(r, size)
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range z.File {
-		if path.Base(f.Name) != "data.pkl" {
-			continue
-		}
-		if f.Method != zip.Store {
-			return nil, unknown("has a compressed data.pkl")
-		}
-		body, err := f.OpenRaw()
-		if err != nil {
-			return nil, torn("has no data.pkl where its directory says it is")
-		}
-		return pickledInts(body, keys...)
-	}
-	return nil, unknown("has no data.pkl")
 }

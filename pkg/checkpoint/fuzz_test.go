@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// The fuzz targets run their seeds in every test run; `go test -fuzz FuzzX ./pkg/checkpoint` looks for more.
+// An ordinary test run executes the seeds of the fuzz targets; `go test -fuzz FuzzX ./pkg/checkpoint`
+// searches further.
 
 func FuzzMessages(f *testing.F) {
 	for _, d := range documents() {
@@ -41,7 +42,10 @@ func FuzzMessages(f *testing.F) {
 }
 
 func FuzzURI(f *testing.F) {
-	for _, s := range []string{"pvc://claim/a/b", "s3://bucket/%2e%2e/a", "abfss://c@acct.dfs.core.windows.net/a", "az://acct/cont/..", "pvc://c/\\..\\"} {
+	for _, s := range []string{
+		"pvc://claim/a/b", "s3://bucket/%2e%2e/a", "abfss://c@acct.dfs.core.windows.net/a",
+		"az://acct/cont/..", "pvc://c/\\..\\",
+	} {
 		f.Add(s)
 	}
 	base, _ := ParseURI("pvc://claim/jobs/bert")
@@ -54,7 +58,9 @@ func FuzzURI(f *testing.F) {
 		if again, err := ParseURI(u.String()); err != nil || again != u {
 			t.Fatalf("%q became %v, %v", u, again, err)
 		}
-		if p, err := m.PathOf(u); err == nil && (strings.Contains(p+"/", "/../") || p != "/checkpoints" && !strings.HasPrefix(p, "/checkpoints/")) {
+		p, err := m.PathOf(u)
+		isBelow := p == "/checkpoints" || strings.HasPrefix(p, "/checkpoints/")
+		if err == nil && (strings.Contains(p+"/", "/../") || !isBelow) {
 			t.Fatalf("%q leads to %q", s, p)
 		}
 	})
@@ -68,13 +74,16 @@ func FuzzPickle(f *testing.F) {
 	f.Add([]byte("(((((1112u"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		pickledInts(bytes.NewReader(data), "dp_world_size")
-		l := &look{fsys: tree{".metadata": data}.fs()}
-		l.dcpFiles(".metadata")
+		s := &scanner{fsys: tree{".metadata": data}.fs()}
+		s.dcpFiles(".metadata")
 	})
 }
 
 func FuzzFormats(f *testing.F) {
-	for _, data := range [][]byte{torchSave(nil), kerasOf(), safetensorsOf(weights), hdf5Of(0), hdf5Of(3), ocdbtOf(), tfIndex(2, 320, 320)} {
+	for _, data := range [][]byte{
+		torchSave(nil), kerasOf(), safetensorsOf(weights), hdf5Of(0), hdf5Of(3), ocdbtOf(),
+		tfIndex(2, 320, 320),
+	} {
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -82,7 +91,9 @@ func FuzzFormats(f *testing.F) {
 		if n == 0 {
 			return
 		}
-		for _, check := range []func(io.ReaderAt, int64) error{checkZip, checkKeras, checkSafetensors, checkHDF5, checkOCDBT} {
+		for _, check := range []func(io.ReaderAt, int64) error{
+			checkZip, checkKeras, checkSafetensors, checkHDF5, checkOCDBT,
+		} {
 			check(r, n)
 		}
 		torchInts(r, n, "global_step")
@@ -92,7 +103,7 @@ func FuzzFormats(f *testing.F) {
 	})
 }
 
-// FuzzScan: any file in any place; nothing that is not whole may be called complete because of it.
+// FuzzScan puts any file at any path. No incomplete checkpoint may become complete because of it.
 func FuzzScan(f *testing.F) {
 	f.Add("checkpoint-1/trainer_state.json", []byte(`{"global_step":1}`))
 	f.Add("latest", []byte("global_step3"))
@@ -109,7 +120,8 @@ func FuzzScan(f *testing.F) {
 			return
 		}
 		for _, fd := range found {
-			if fd.State == Complete && fd.Step < 0 || fd.State != Complete && fd.Why == "" || !isFile(fd.Path) && fd.Path != "." {
+			if fd.State == Complete && fd.Step < 0 || fd.State != Complete && fd.Why == "" ||
+				!isFile(fd.Path) && fd.Path != "." {
 				t.Fatalf("%+v", fd)
 			}
 		}

@@ -6,7 +6,6 @@ import (
 	"path"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -14,47 +13,51 @@ const dsTracker = "latest"
 
 var (
 	dsModel = regexp.MustCompile(`^(zero_pp_rank_[0-9]+_)?mp_rank_[0-9]+_model_states\.pt$`)
-	dsOptim = regexp.MustCompile(`^((?:bf16_|fp16_)?zero_pp_rank_)([0-9]+)(_mp_rank_)([0-9]+)(_?optim_states\.pt)$`)
+	dsOptim = regexp.MustCompile(
+		`^((?:bf16_|fp16_)?zero_pp_rank_)([0-9]+)(_mp_rank_)([0-9]+)(_?optim_states\.pt)$`)
 )
 
-func looksDeepSpeed(d *listing) bool {
-	return slices.ContainsFunc(d.files, func(f string) bool { return dsModel.MatchString(f) || dsOptim.MatchString(f) })
+func isDeepSpeed(d *listing) bool {
+	return slices.ContainsFunc(d.files, func(f string) bool {
+		return dsModel.MatchString(f) || dsOptim.MatchString(f)
+	})
 }
 
-// deepSpeed finds tags and the tracker beside them.
-func (l *look) deepSpeed(d *listing, taken map[string]bool) error {
-	found := 0
+// findDeepSpeed finds the tags in a directory, and the tracker beside them.
+func (s *scanner) findDeepSpeed(d *listing, taken map[string]bool) ([]Found, error) {
+	var found []Found
 	for _, name := range d.dirs {
 		if taken[name] {
 			continue
 		}
-		sub, err := l.list(d.at(name))
+		sub, err := s.list(d.at(name))
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if sub.has(ManifestName) || !looksDeepSpeed(sub) {
+		if sub.has(ManifestName) || !isDeepSpeed(sub) {
 			continue
 		}
 		taken[name] = true
-		found++
 		f := Found{Path: sub.path, Layout: LayoutDeepSpeed, Step: stepOf(name)}
-		f.judge(l.checkDeepSpeed(sub, d))
-		if err := l.add(f); err != nil {
-			return err
-		}
+		f.setState(s.checkDeepSpeed(sub, d))
+		found = append(found, f)
 	}
-	tag, _ := l.tag(d)
-	if found > 0 && tag != "" && !d.hasDir(tag) && isFile(tag) {
-		return l.add(Found{Path: d.at(tag), Layout: LayoutDeepSpeed, State: Torn, Step: stepOf(tag), Why: dsTracker + " names it, and it is not there"})
+	tag, _ := s.dsTag(d)
+	if len(found) > 0 && tag != "" && !d.hasDir(tag) && isFile(tag) {
+		found = append(found, Found{
+			Path: d.at(tag), Layout: LayoutDeepSpeed, State: Torn, Step: stepOf(tag),
+			Why: dsTracker + " names it, and it is not there",
+		})
 	}
-	return nil
+	return found, nil
 }
 
-func (l *look) tag(d *listing) (string, error) {
+// dsTag is the tag that the tracker in a directory names.
+func (s *scanner) dsTag(d *listing) (string, error) {
 	if !d.has(dsTracker) {
 		return "", torn("%s is missing beside it: it is written last", dsTracker)
 	}
-	data, err := l.read(d.at(dsTracker), 1024)
+	data, err := s.read(d.at(dsTracker), 1024)
 	tag := strings.TrimSpace(string(data))
 	if err == nil && tag == "" {
 		err = torn("%s is empty", dsTracker)
@@ -62,11 +65,12 @@ func (l *look) tag(d *listing) (string, error) {
 	return Printable(tag, 200), err
 }
 
-// checkDeepSpeed: DeepSpeedEngine.save_checkpoint (deepspeed/runtime/engine.py) writes each rank's shards and then, on rank 0 alone and
-// before the barrier, `latest`: so it may be ahead of the other ranks' data, and the shards are counted. How many there are
-// stands in the model states that every save has: dp_world_size and mp_world_size.
-func (l *look) checkDeepSpeed(d, parent *listing) error {
-	tag, err := l.tag(parent)
+// checkDeepSpeed checks the directory of one tag; parent holds the tracker. DeepSpeedEngine.save_checkpoint
+// (deepspeed/runtime/engine.py) writes each rank's shards and then, on rank 0 alone and before the barrier,
+// `latest`. The tracker may therefore be written before the other ranks' data, so the shards are counted.
+// Their number follows from dp_world_size and mp_world_size in the model states, which every save has.
+func (s *scanner) checkDeepSpeed(d, parent *listing) error {
+	tag, err := s.dsTag(parent)
 	if err != nil {
 		return err
 	}
@@ -84,7 +88,7 @@ func (l *look) checkDeepSpeed(d, parent *listing) error {
 		return torn("mp_rank_00_model_states.pt is missing")
 	}
 	var sizes map[string]int64
-	if err := l.wholeFile(d.at(first), func(r io.ReaderAt, size int64) (err error) {
+	if err := s.checkFormat(d.at(first), func(r io.ReaderAt, size int64) (err error) {
 		sizes, err = torchInts(r, size, "dp_world_size", "mp_world_size")
 		return err
 	}); err != nil {
@@ -95,13 +99,19 @@ func (l *look) checkDeepSpeed(d, parent *listing) error {
 		return unknown("%s does not say how many shards there are", first)
 	}
 	for _, shard := range dsShards(d, first, int(dp), int(mp)) {
-		if err := l.wholeFile(d.at(shard), checkZip); err != nil {
+		if err := s.checkFormat(d.at(shard), checkZip); err != nil {
 			return err
 		}
 	}
-	for _, f := range d.files { // layers and experts, which are not counted, must at least be whole
+	return s.dsExtraFiles(d)
+}
+
+// dsExtraFiles checks the files of layers and experts. How many there must be is unknown, but those present
+// must be whole.
+func (s *scanner) dsExtraFiles(d *listing) error {
+	for _, f := range d.files {
 		if strings.HasSuffix(f, "_states.pt") && (strings.HasPrefix(f, "layer_") || strings.HasPrefix(f, "exp")) {
-			if err := l.wholeFile(d.at(f), checkZip); err != nil {
+			if err := s.checkFormat(d.at(f), checkZip); err != nil {
 				return err
 			}
 		}
@@ -109,8 +119,9 @@ func (l *look) checkDeepSpeed(d, parent *listing) error {
 	return nil
 }
 
-// dsShards is every file that must be there. The optimizer is cut into dp x mp only with ZeRO; without it, its state is part of
-// the model states. Rank 0 writes its own part before `latest`, so one is there if any must be.
+// dsShards lists the files that must be there. Only ZeRO splits the optimizer into dp x mp files; without it,
+// the optimizer's state is part of the model states. Rank 0 writes its own part before `latest`, so one part
+// is there if ZeRO is in use.
 func dsShards(d *listing, first string, dp, mp int) []string {
 	var out []string
 	zero3 := strings.HasPrefix(first, "zero_")
@@ -136,5 +147,3 @@ func dsShards(d *listing, first string, dp, mp int) []string {
 	}
 	return out
 }
-
-func itoa(n int) string { return strconv.Itoa(n) }

@@ -6,28 +6,34 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
 var (
 	hfDir     = regexp.MustCompile(`^(tmp-)?checkpoint-([0-9]{1,15})$`)
 	hfRNG     = regexp.MustCompile(`^rng_state(_[0-9]+)?\.pth$`)
-	hfMarkers = regexp.MustCompile(`^(trainer_state\.json|training_args\.bin|optimizer\.(pt|bin)|scheduler\.pt|rng_state.*\.pth|(model|adapter_model).*\.safetensors|pytorch_model.*\.bin|adapter_model\.bin|config\.json)$`)
-	// hfWeights by the name that transformers.utils gives them; an index names its shards in weight_map.
-	hfWeights = []string{"model.safetensors", "pytorch_model.bin", "adapter_model.safetensors", "adapter_model.bin"}
+	hfMarkers = regexp.MustCompile(`^(trainer_state\.json|training_args\.bin|config\.json|` +
+		`optimizer\.(pt|bin)|scheduler\.pt|rng_state.*\.pth|` +
+		`(model|adapter_model).*\.safetensors|pytorch_model.*\.bin|adapter_model\.bin)$`)
+	// The names of transformers.utils. An index names its shards in weight_map.
+	hfWeights = []string{
+		"model.safetensors", "pytorch_model.bin", "adapter_model.safetensors", "adapter_model.bin",
+	}
 	hfIndexes = []string{"model.safetensors.index.json", "pytorch_model.bin.index.json"}
 )
 
 const hfState = "trainer_state.json"
 
-func looksHuggingFace(d *listing) bool {
+func isHuggingFace(d *listing) bool {
 	return hfDir.MatchString(path.Base(d.path)) && slices.ContainsFunc(d.files, hfMarkers.MatchString)
 }
 
-// checkHuggingFace: Trainer._save_checkpoint (transformers/trainer.py) saves model, optimizer, scheduler and random states, and then
-// trainer_state.json. There is no barrier behind it and none of its writes is atomic, so everything is looked at. Versions
-// from 4.36 to 4.38 wrote to tmp-checkpoint-N first.
-func (l *look) checkHuggingFace(d *listing, f *Found) error {
+// checkHuggingFace checks a checkpoint of the Trainer. Trainer._save_checkpoint (transformers/trainer.py)
+// saves model, optimizer, scheduler and random states, and then trainer_state.json. No barrier follows and
+// none of its writes is atomic, so every file is checked. Versions 4.36 to 4.38 wrote to tmp-checkpoint-N
+// first.
+func (s *scanner) checkHuggingFace(d *listing, f *Found) error {
 	m := hfDir.FindStringSubmatch(path.Base(d.path))
 	if m[1] != "" {
 		return torn("a temporary directory that a save left over")
@@ -35,19 +41,19 @@ func (l *look) checkHuggingFace(d *listing, f *Found) error {
 	if !d.has(hfState) {
 		return torn("%s is missing: it is written last", hfState)
 	}
-	step, err := l.jsonInt(d.at(hfState), "global_step")
+	step, err := s.jsonInt(d.at(hfState), "global_step")
 	if err != nil {
 		return err
 	}
 	if step != f.Step {
 		return torn("%s says step %d", hfState, step)
 	}
-	if err := l.hfModel(d); err != nil {
+	if err := s.hfModel(d); err != nil {
 		return err
 	}
 	for _, name := range d.files {
 		if strings.HasPrefix(name, "optimizer.") || name == "scheduler.pt" || hfRNG.MatchString(name) {
-			if err := l.wholeFile(d.at(name), checkZip); err != nil {
+			if err := s.checkFormat(d.at(name), checkZip); err != nil {
 				return err
 			}
 		}
@@ -55,18 +61,19 @@ func (l *look) checkHuggingFace(d *listing, f *Found) error {
 	return hfRanks(d)
 }
 
-// hfModel: weights and optimizer as Trainer writes them, or as DeepSpeed or FSDP write them below it.
-func (l *look) hfModel(d *listing) error {
+// hfModel checks weights and optimizer as the Trainer writes them, or as DeepSpeed or FSDP write them into
+// subdirectories.
+func (s *scanner) hfModel(d *listing) error {
 	for _, name := range d.dirs {
-		sub, err := l.list(d.at(name))
+		sub, err := s.list(d.at(name))
 		if err != nil {
 			return err
 		}
 		switch {
 		case strings.HasPrefix(name, "global_step"):
-			return l.checkDeepSpeed(sub, d)
-		case looksTorchDCP(sub): // pytorch_model_fsdp_0, optimizer_0
-			if err := l.checkTorchDCP(sub, nil); err != nil {
+			return s.checkDeepSpeed(sub, d)
+		case isTorchDCP(sub): // pytorch_model_fsdp_0, optimizer_0
+			if err := s.checkTorchDCP(sub); err != nil {
 				return err
 			}
 		}
@@ -74,7 +81,7 @@ func (l *look) hfModel(d *listing) error {
 	if d.hasDir("pytorch_model_fsdp_0") && d.hasDir("optimizer_0") {
 		return nil
 	}
-	if err := l.hfWhole(d); err != nil {
+	if err := s.hfWeightFiles(d); err != nil {
 		return err
 	}
 	if !d.has("optimizer.pt") && !d.has("optimizer.bin") && !d.hasDir("optimizer_0") {
@@ -83,15 +90,16 @@ func (l *look) hfModel(d *listing) error {
 	return nil
 }
 
-func (l *look) hfWhole(d *listing) error {
+// hfWeightFiles checks the weights that the Trainer itself writes.
+func (s *scanner) hfWeightFiles(d *listing) error {
 	for _, name := range hfIndexes {
 		if d.has(name) {
-			return l.hfShards(d, name)
+			return s.hfShards(d, name)
 		}
 	}
 	for _, name := range hfWeights {
 		if d.has(name) {
-			return l.wholeFile(d.at(name), weightCheck(name))
+			return s.checkFormat(d.at(name), weightCheck(name))
 		}
 	}
 	if d.hasDir("pytorch_model_fsdp_0") {
@@ -107,8 +115,9 @@ func weightCheck(name string) func(io.ReaderAt, int64) error {
 	return checkZip
 }
 
-func (l *look) hfShards(d *listing, index string) error {
-	data, err := l.read(d.at(index), 16<<20)
+// hfShards checks every weight shard that an index names.
+func (s *scanner) hfShards(d *listing, index string) error {
+	data, err := s.read(d.at(index), 16<<20)
 	if err != nil {
 		return err
 	}
@@ -131,14 +140,15 @@ func (l *look) hfShards(d *listing, index string) error {
 		if !isFile(shard) {
 			return unknown("%s names a file outside of its directory", index)
 		}
-		if err := l.wholeFile(d.at(shard), weightCheck(shard)); err != nil {
+		if err := s.checkFormat(d.at(shard), weightCheck(shard)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// hfRanks: rng_state_0 ... without a gap. How many there were is not written down.
+// hfRanks checks that the random states of the ranks have no gap. How many ranks there were is written
+// nowhere.
 func hfRanks(d *listing) error {
 	n := 0
 	for _, name := range d.files {
@@ -147,54 +157,9 @@ func hfRanks(d *listing) error {
 		}
 	}
 	for i := range n {
-		if name := "rng_state_" + itoa(i) + ".pth"; !d.has(name) {
+		if name := "rng_state_" + strconv.Itoa(i) + ".pth"; !d.has(name) {
 			return torn("%s is missing", name)
 		}
 	}
 	return nil
-}
-
-// jsonInt reads a whole number of an object's first level, and the rest to its end: half an object is torn.
-func (l *look) jsonInt(p, key string) (int64, error) {
-	f, err := l.fsys.Open(p)
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
-	dec := json.NewDecoder(io.LimitReader(f, 64<<20))
-	dec.UseNumber()
-	bad := torn("%s cannot be read to its end", path.Base(p))
-	depth, found, isKey, last := 0, int64(noStep), false, ""
-	for {
-		tok, err := dec.Token()
-		if err != nil {
-			return 0, bad
-		}
-		switch v := tok.(type) {
-		case json.Delim:
-			if v == '{' || v == '[' {
-				depth++
-			} else {
-				depth--
-			}
-			isKey = depth == 1
-			if depth == 0 {
-				return found, nil
-			}
-			continue
-		case string:
-			if depth == 1 && isKey {
-				last, isKey = v, false
-				continue
-			}
-		case json.Number:
-			if n, err := v.Int64(); depth == 1 && last == key && err == nil {
-				found = n
-			}
-		}
-		if depth == 0 {
-			return 0, bad
-		}
-		isKey = depth == 1
-	}
 }

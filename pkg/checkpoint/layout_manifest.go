@@ -9,12 +9,13 @@ import (
 	"path"
 )
 
-func looksManifest(d *listing) bool { return d.has(ManifestName) }
+func isManifest(d *listing) bool { return d.has(ManifestName) }
 
-// checkManifest: our own rule, docs/checkpoints.md.
-func (l *look) checkManifest(d *listing, f *Found) error {
+// checkManifest checks a checkpoint of our own format, which docs/checkpoints.md describes: every file that
+// the manifest names is there with its size and, with Options.Sums, its sum.
+func (s *scanner) checkManifest(d *listing, f *Found) error {
 	f.Step = noStep
-	data, err := l.read(d.at(ManifestName), MaxManifestBytes)
+	data, err := s.read(d.at(ManifestName), MaxManifestBytes)
 	if err != nil {
 		return err
 	}
@@ -23,20 +24,20 @@ func (l *look) checkManifest(d *listing, f *Found) error {
 		return torn("%v", err)
 	}
 	f.Step = m.Step
-	if l.opts.JobUID != "" && m.JobUID != "" && m.JobUID != l.opts.JobUID {
+	if s.opts.JobUID != "" && m.JobUID != "" && m.JobUID != s.opts.JobUID {
 		f.WrongJob = true
 		return unknown("its manifest names another job, %s", m.JobUID)
 	}
 	for _, file := range m.Files {
-		if err := l.checkFile(d.at(file.Name), file); err != nil {
+		if err := s.checkFile(d.at(file.Name), file); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (l *look) checkFile(p string, want File) error {
-	info, err := fs.Stat(l.fsys, p)
+func (s *scanner) checkFile(p string, want File) error {
+	info, err := fs.Stat(s.fsys, p)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return torn("%s is missing", want.Name)
@@ -46,25 +47,27 @@ func (l *look) checkFile(p string, want File) error {
 		return torn("%s is no file", want.Name)
 	case info.Size() != want.Size:
 		return torn("%s has %d bytes, the manifest says %d", want.Name, info.Size(), want.Size)
-	case !l.opts.Sums || want.SHA256 == "":
+	case !s.opts.Sums || want.SHA256 == "":
 		return nil
 	}
-	got, err := l.sum(p)
+	got, err := s.sum(p)
 	if err == nil && got != want.SHA256 {
 		err = torn("%s has another SHA-256 than the manifest says", path.Base(want.Name))
 	}
 	return err
 }
 
-func (l *look) sum(p string) (string, error) {
-	f, err := l.fsys.Open(p)
+func (s *scanner) sum(p string) (string, error) {
+	f, err := s.fsys.Open(p)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
 	h := sha256.New()
-	// A small buffer of our own: the agent's memory is the trainer's too.
-	if _, err := io.CopyBuffer(struct{ io.Writer }{h}, struct{ io.Reader }{f}, make([]byte, 64<<10)); err != nil {
+	// The wrappers hide ReadFrom and WriteTo, so that the copy uses this small buffer: the agent shares the
+	// trainer's memory.
+	writer, reader := struct{ io.Writer }{h}, struct{ io.Reader }{f}
+	if _, err := io.CopyBuffer(writer, reader, make([]byte, 64<<10)); err != nil {
 		return "", err
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil

@@ -21,17 +21,18 @@ var (
 	mgRank = regexp.MustCompile(`^mp_rank_[0-9]{2,}(_[0-9]{3,}){0,2}$`)
 )
 
-// megatron finds iterations and the tracker beside them.
-func (l *look) megatron(d *listing, taken map[string]bool) error {
-	tracker, trackerErr := l.iteration(d)
+// findMegatron finds the iterations in a directory, and the tracker beside them.
+func (s *scanner) findMegatron(d *listing, taken map[string]bool) ([]Found, error) {
+	var found []Found
+	tracker, trackerErr := s.mgIteration(d)
 	for _, name := range d.dirs {
 		m := mgDir.FindStringSubmatch(name)
 		if m == nil {
 			continue
 		}
-		sub, err := l.list(d.at(name))
+		sub, err := s.list(d.at(name))
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if sub.has(ManifestName) {
 			continue
@@ -41,28 +42,30 @@ func (l *look) megatron(d *listing, taken map[string]bool) error {
 		f := Found{Path: sub.path, Layout: LayoutMegatron, Step: step}
 		switch {
 		case trackerErr != nil:
-			f.judge(trackerErr)
+			f.setState(trackerErr)
 		case tracker < step:
-			f.judge(torn("%s still says %d", mgTracker, tracker))
+			f.setState(torn("%s still says %d", mgTracker, tracker))
 		default:
-			f.judge(l.checkMegatron(sub))
+			f.setState(s.checkMegatron(sub))
 		}
-		if err := l.add(f); err != nil {
-			return err
-		}
+		found = append(found, f)
 	}
 	if name := fmt.Sprintf("iter_%07d", tracker); trackerErr == nil && tracker > 0 && !d.hasDir(name) {
-		return l.add(Found{Path: d.at(name), Layout: LayoutMegatron, State: Torn, Step: tracker, Why: mgTracker + " names it, and it is not there"})
+		found = append(found, Found{
+			Path: d.at(name), Layout: LayoutMegatron, State: Torn, Step: tracker,
+			Why: mgTracker + " names it, and it is not there",
+		})
 	}
-	return nil
+	return found, nil
 }
 
-// iteration that the tracker names; 0 for "release", which is no step of a training.
-func (l *look) iteration(d *listing) (int64, error) {
+// mgIteration is the iteration that the tracker in a directory names, 0 for "release", which is no step of a
+// training.
+func (s *scanner) mgIteration(d *listing) (int64, error) {
 	if !d.has(mgTracker) {
 		return 0, torn("%s is missing beside it: it is written last", mgTracker)
 	}
-	data, err := l.read(d.at(mgTracker), 64)
+	data, err := s.read(d.at(mgTracker), 64)
 	if err != nil {
 		return 0, err
 	}
@@ -77,47 +80,40 @@ func (l *look) iteration(d *listing) (int64, error) {
 	return n, nil
 }
 
-// checkMegatron: save_checkpoint (megatron/training/checkpointing.py) writes the tracker when all ranks have written. The sizes of the
-// tensor, pipeline and expert groups stand in the arguments that are saved with the model. The distributed form
-// (megatron/core/dist_checkpointing) has metadata.json, common.pt and, with backend torch_dist, the files of torch DCP.
-func (l *look) checkMegatron(d *listing) error {
-	if d.has(mgConfig) || looksTorchDCP(d) {
-		return l.checkMegatronDist(d)
+// checkMegatron checks the directory of one iteration. save_checkpoint (megatron/training/checkpointing.py)
+// writes the tracker after all ranks have written. The arguments saved with the model contain the sizes of
+// the tensor, pipeline and expert groups. The distributed form (megatron/core/dist_checkpointing) has
+// metadata.json, common.pt and, with backend torch_dist, the files of torch DCP.
+func (s *scanner) checkMegatron(d *listing) error {
+	if d.has(mgConfig) || isTorchDCP(d) {
+		return s.checkMegatronDist(d)
 	}
 	ranks := slices.DeleteFunc(slices.Clone(d.dirs), func(n string) bool { return !mgRank.MatchString(n) })
 	if len(ranks) == 0 {
 		return torn("it has no mp_rank directories")
 	}
-	var sizes map[string]int64
-	err := l.wholeFile(d.at(ranks[0]+"/"+mgModel), func(r io.ReaderAt, size int64) (err error) {
-		sizes, err = torchInts(r, size, "tensor_model_parallel_size", "pipeline_model_parallel_size", "expert_model_parallel_size")
-		return err
-	})
+	want, err := s.mgExpectedRanks(d.at(ranks[0] + "/" + mgModel))
 	if err != nil {
 		return err
 	}
-	tp, pp, ep := sizes["tensor_model_parallel_size"], sizes["pipeline_model_parallel_size"], max(sizes["expert_model_parallel_size"], 1)
-	if tp < 1 || pp < 1 || tp > 1<<16 || pp > 1<<16 || ep > 1<<16 || tp*pp*ep > 1<<20 {
-		return unknown("%s does not say how many ranks there are", mgModel)
-	}
 	optim := false
 	for _, name := range ranks {
-		sub, err := l.list(d.at(name))
+		sub, err := s.list(d.at(name))
 		if err != nil {
 			return err
 		}
 		optim = optim || sub.has(mgOptim)
 	}
-	for _, name := range mgRanks(int(tp), int(pp), int(ep)) {
+	for _, name := range want {
 		if !d.hasDir(name) {
 			return torn("%s is missing", name)
 		}
 		files := []string{mgModel}
-		if optim { // with the distributed optimizer each of them has one
+		if optim { // the distributed optimizer writes one into every rank's directory
 			files = append(files, mgOptim)
 		}
 		for _, file := range files {
-			if err := l.wholeFile(d.at(name+"/"+file), checkZip); err != nil {
+			if err := s.checkFormat(d.at(name+"/"+file), checkZip); err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
 		}
@@ -125,7 +121,30 @@ func (l *look) checkMegatron(d *listing) error {
 	return nil
 }
 
-// mgRanks: get_checkpoint_name names only the groups that have more than one member.
+// mgExpectedRanks lists the rank directories that the parallel sizes in a model file ask for.
+func (s *scanner) mgExpectedRanks(model string) ([]string, error) {
+	const (
+		tensor   = "tensor_model_parallel_size"
+		pipeline = "pipeline_model_parallel_size"
+		expert   = "expert_model_parallel_size"
+	)
+	var sizes map[string]int64
+	err := s.checkFormat(model, func(r io.ReaderAt, size int64) (err error) {
+		sizes, err = torchInts(r, size, tensor, pipeline, expert)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	tp, pp, ep := sizes[tensor], sizes[pipeline], max(sizes[expert], 1)
+	if tp < 1 || pp < 1 || tp > 1<<16 || pp > 1<<16 || ep > 1<<16 || tp*pp*ep > 1<<20 {
+		return nil, unknown("%s does not say how many ranks there are", mgModel)
+	}
+	return mgRanks(int(tp), int(pp), int(ep)), nil
+}
+
+// mgRanks lists the rank directories of the given parallel sizes. Megatron's get_checkpoint_name leaves out a
+// group of one member.
 func mgRanks(tp, pp, ep int) []string {
 	var out []string
 	for t := range tp {
@@ -145,21 +164,22 @@ func mgRanks(tp, pp, ep int) []string {
 	return out
 }
 
-func (l *look) checkMegatronDist(d *listing) error {
+// checkMegatronDist checks an iteration in the distributed form.
+func (s *scanner) checkMegatronDist(d *listing) error {
 	switch {
 	case !d.has(mgConfig):
 		return torn("%s is missing", mgConfig)
 	case !d.has("common.pt"):
 		return torn("common.pt is missing")
 	}
-	if _, err := l.jsonInt(d.at(mgConfig), ""); err != nil {
+	if _, err := s.jsonInt(d.at(mgConfig), ""); err != nil {
 		return err
 	}
-	if err := l.wholeFile(d.at("common.pt"), checkZip); err != nil {
+	if err := s.checkFormat(d.at("common.pt"), checkZip); err != nil {
 		return err
 	}
-	if !looksTorchDCP(d) {
+	if !isTorchDCP(d) {
 		return unknown("its sharded backend is not torch_dist")
 	}
-	return l.checkTorchDCP(d, nil)
+	return s.checkTorchDCP(d)
 }

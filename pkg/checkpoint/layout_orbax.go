@@ -17,20 +17,22 @@ const (
 	ocdbtManifest = "manifest.ocdbt"
 )
 
-func looksOrbax(d *listing) bool {
+func isOrbax(d *listing) bool {
 	return strings.Contains(path.Base(d.path), orbaxTmp) || d.has(orbaxMetadata) || d.has(orbaxSuccess)
 }
 
-// checkOrbax: Orbax writes into <step>.orbax-checkpoint-tmp-<n>, sets commit_timestamp_nsecs in _CHECKPOINT_METADATA and renames; where a
-// rename is not atomic it writes commit_success.txt last (orbax/checkpoint/_src/path/atomicity.py, metadata/checkpoint.py).
-// Which files below d/ an OCDBT tree needs stands in compressed nodes that are not read here: after a commit nothing but
-// damage takes one away.
-func (l *look) checkOrbax(d *listing, f *Found) error {
-	if base, tmp, _ := strings.Cut(path.Base(d.path), orbaxTmp); tmp != "" || strings.HasSuffix(d.path, orbaxTmp) {
+// checkOrbax checks a checkpoint of Orbax. Orbax writes into <step>.orbax-checkpoint-tmp-<n>, sets
+// commit_timestamp_nsecs in _CHECKPOINT_METADATA and renames the directory; where a rename is not atomic it
+// writes commit_success.txt last (orbax/checkpoint/_src/path/atomicity.py, metadata/checkpoint.py). The files
+// below d/ that an OCDBT tree needs are named in compressed nodes, which this check does not read: after a
+// commit, only damage can remove one.
+func (s *scanner) checkOrbax(d *listing, f *Found) error {
+	base, tmp, _ := strings.Cut(path.Base(d.path), orbaxTmp)
+	if tmp != "" || strings.HasSuffix(d.path, orbaxTmp) {
 		f.Step = stepOf(base)
 		return torn("a temporary directory that a save left over, or is writing")
 	}
-	items, err := l.orbaxCommit(d)
+	items, err := s.orbaxCommit(d)
 	if err != nil {
 		return err
 	}
@@ -42,18 +44,19 @@ func (l *look) checkOrbax(d *listing, f *Found) error {
 			return torn("item %s is missing", item)
 		}
 	}
-	return l.orbaxTree(d, 0)
+	return s.orbaxTree(d, 0)
 }
 
-// orbaxCommit reads the commit and, where it is written down, which items there are.
-func (l *look) orbaxCommit(d *listing) ([]string, error) {
+// orbaxCommit checks that the checkpoint is committed and returns the names of its items, if they are written
+// down.
+func (s *scanner) orbaxCommit(d *listing) ([]string, error) {
 	if !d.has(orbaxMetadata) {
 		if d.sizes[orbaxSuccess] == 0 {
 			return nil, torn("%s is empty", orbaxSuccess)
 		}
 		return nil, nil
 	}
-	data, err := l.read(d.at(orbaxMetadata), 1<<20)
+	data, err := s.read(d.at(orbaxMetadata), 1<<20)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +72,7 @@ func (l *look) orbaxCommit(d *listing) ([]string, error) {
 	}
 	var byItem map[string]json.RawMessage
 	if json.Unmarshal(meta.Handlers, &byItem) != nil {
-		return nil, nil // one handler for all, by its name
+		return nil, nil // a single handler, by its name, for a checkpoint without items
 	}
 	items := make([]string, 0, len(byItem))
 	for item := range byItem {
@@ -79,8 +82,9 @@ func (l *look) orbaxCommit(d *listing) ([]string, error) {
 	return items, nil
 }
 
-// orbaxTree looks at every file below: none may be temporary, no data file empty, every OCDBT manifest whole.
-func (l *look) orbaxTree(d *listing, depth int) error {
+// orbaxTree checks every file in a directory and below: none is temporary, no data file is empty, every OCDBT
+// manifest is whole.
+func (s *scanner) orbaxTree(d *listing, depth int) error {
 	if depth > maxDepth {
 		return nil
 	}
@@ -92,7 +96,7 @@ func (l *look) orbaxTree(d *listing, depth int) error {
 		case data && d.sizes[name] == 0:
 			return torn("d/%s is empty", name)
 		case name == ocdbtManifest:
-			if err := l.wholeFile(d.at(name), checkOCDBT); err != nil {
+			if err := s.checkFormat(d.at(name), checkOCDBT); err != nil {
 				return err
 			}
 		case name == "_METADATA" && d.sizes[name] == 0:
@@ -103,22 +107,22 @@ func (l *look) orbaxTree(d *listing, depth int) error {
 		if strings.Contains(name, orbaxTmp) {
 			return torn("%s was left over", name)
 		}
-		sub, err := l.list(d.at(name))
+		sub, err := s.list(d.at(name))
 		if err != nil {
 			return err
 		}
 		if name == "d" && d.has(ocdbtManifest) && len(sub.files) == 0 {
 			return torn("%s/d has no data", path.Base(d.path))
 		}
-		if err := l.orbaxTree(sub, depth+1); err != nil {
+		if err := s.orbaxTree(sub, depth+1); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// checkOCDBT: magic 0x0cdb3a2a (big endian), the whole length (64 bits little endian), ..., CRC-32C of all before it (little endian).
-// Source: tensorstore/kvstore/ocdbt/index.rst.
+// checkOCDBT checks an OCDBT manifest: magic 0x0cdb3a2a (big endian), the file's length (64 bits, little
+// endian), ..., CRC-32C of all bytes before it (little endian). Source: tensorstore/kvstore/ocdbt/index.rst.
 func checkOCDBT(r io.ReaderAt, size int64) error {
 	if size > 16<<20 {
 		return unknown("has %d bytes", size)

@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// singleFiles finds checkpoints that are one file: Lightning, Keras, torch.save.
-func (l *look) singleFiles(d *listing, _ map[string]bool) error {
+// findSingleFiles finds checkpoints that are one file: Lightning, Keras, torch.save.
+func (s *scanner) findSingleFiles(d *listing, _ map[string]bool) ([]Found, error) {
+	var found []Found
 	for _, name := range d.files {
 		f := Found{Path: d.at(name), Step: stepOf(name), Bytes: d.sizes[name]}
 		switch {
@@ -18,41 +19,41 @@ func (l *look) singleFiles(d *listing, _ map[string]bool) error {
 			continue
 		case strings.HasSuffix(name, ".ckpt"):
 			f.Layout = LayoutLightning
-			f.judge(l.checkLightning(&f))
+			f.setState(s.checkLightning(&f))
 		case strings.HasSuffix(name, ".keras"):
 			f.Layout = LayoutKeras
-			f.judge(l.wholeFile(f.Path, checkKeras))
+			f.setState(s.checkFormat(f.Path, checkKeras))
 		case strings.HasSuffix(name, ".weights.h5"):
 			f.Layout = LayoutKeras
-			f.judge(l.checkWeights(d, name))
+			f.setState(s.checkWeights(d, name))
 		case strings.HasSuffix(name, ".pt"), strings.HasSuffix(name, ".pth"):
 			f.Layout = LayoutTorchSave
-			err := l.wholeFile(f.Path, checkZip)
+			err := s.checkFormat(f.Path, checkZip)
 			if err == nil {
-				err = unknown("torch.save without a manifest: nothing says which files belong together; write %s last", ManifestName)
+				err = unknown("torch.save without a manifest: nothing says which files belong together; write %s last",
+					ManifestName)
 			}
-			f.judge(err)
+			f.setState(err)
 		default:
 			continue
 		}
-		if err := l.add(f); err != nil {
-			return err
-		}
+		found = append(found, f)
 	}
-	return nil
+	return found, nil
 }
 
-// checkLightning: a .ckpt is one torch.save of everything (lightning/fabric/utilities/cloud_io.py, _atomic_save), named
-// {epoch}-{step} unless the user says otherwise. last.ckpt has its step inside, as global_step.
-func (l *look) checkLightning(f *Found) error {
+// checkLightning checks a .ckpt file: one torch.save of everything (lightning/fabric/utilities/cloud_io.py,
+// _atomic_save), named {epoch}-{step} by default. last.ckpt has its step inside, as global_step.
+func (s *scanner) checkLightning(f *Found) error {
 	if namedStep.MatchString(path.Base(f.Path)) {
-		return l.wholeFile(f.Path, checkZip)
+		return s.checkFormat(f.Path, checkZip)
 	}
-	f.Step = noStep // last-v1.ckpt is no step 1
-	return l.wholeFile(f.Path, func(r io.ReaderAt, size int64) error {
+	f.Step = noStep // the 1 in last-v1.ckpt is not a step
+	return s.checkFormat(f.Path, func(r io.ReaderAt, size int64) error {
 		ints, err := torchInts(r, size, "global_step")
-		var fd *finding
-		if errors.As(err, &fd) && fd.state == Unknown { // the pickle is beyond us; the file may still be whole
+		var incomplete *incompleteError
+		if errors.As(err, &incomplete) && incomplete.state == Unknown {
+			// The pickle cannot be followed, but the file may be whole.
 			err = checkZip(r, size)
 		}
 		if n, ok := ints["global_step"]; ok && n >= 0 {
@@ -62,28 +63,30 @@ func (l *look) checkLightning(f *Found) error {
 	})
 }
 
-// checkKeras: keras/src/saving/saving_lib.py writes these three members into one zip.
+// checkKeras checks a .keras file: a zip with the three members that keras/src/saving/saving_lib.py writes.
 func checkKeras(r io.ReaderAt, size int64) error {
 	z, err := openZip(r, size)
 	if err != nil {
-		var fd *finding
-		if errors.As(err, &fd) && fd.state == Unknown {
+		var incomplete *incompleteError
+		if errors.As(err, &incomplete) && incomplete.state == Unknown {
 			return torn("is no zip")
 		}
 		return err
 	}
 	for _, want := range []string{"config.json", "metadata.json", "model.weights"} {
-		if !slices.ContainsFunc(z.File, func(f *zip.File) bool { return strings.HasPrefix(f.Name, want) }) {
+		isWanted := func(f *zip.File) bool { return strings.HasPrefix(f.Name, want) }
+		if !slices.ContainsFunc(z.File, isWanted) {
 			return torn("has no %s in it", want)
 		}
 	}
 	return nil
 }
 
-// checkWeights: Keras cuts large weights into shards that a .weights.json names; that form is not known here.
-func (l *look) checkWeights(d *listing, name string) error {
+// checkWeights checks a .weights.h5 file. Keras splits large weights into shards that a .weights.json names.
+// That form is not supported, so beside such a file it is Unknown.
+func (s *scanner) checkWeights(d *listing, name string) error {
 	if slices.ContainsFunc(d.files, func(f string) bool { return strings.HasSuffix(f, ".weights.json") }) {
 		return unknown("it may be a shard of a .weights.json")
 	}
-	return l.wholeFile(d.at(name), checkHDF5)
+	return s.checkFormat(d.at(name), checkHDF5)
 }

@@ -16,8 +16,8 @@ var (
 
 const tfTracker = "checkpoint"
 
-// tensorFlow finds bundles: NAME.index and NAME.data-0000k-of-0000n. They share the directory, so none is claimed.
-func (l *look) tensorFlow(d *listing, _ map[string]bool) error {
+// findTensorFlow finds bundles, NAME.index with NAME.data-0000k-of-0000n, in a directory that they share.
+func (s *scanner) findTensorFlow(d *listing, _ map[string]bool) ([]Found, error) {
 	names := map[string]bool{}
 	for _, file := range d.files {
 		if name, ok := strings.CutSuffix(file, ".index"); ok {
@@ -27,13 +27,14 @@ func (l *look) tensorFlow(d *listing, _ map[string]bool) error {
 		}
 	}
 	if len(names) > 0 && d.has(tfTracker) {
-		data, err := l.read(d.at(tfTracker), 1<<20)
+		data, err := s.read(d.at(tfTracker), 1<<20)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		// The state file may be ahead of the data: what it names is then torn.
-		if m := tfLatest.FindSubmatch(data); m != nil && isFile(string(m[1])) && !strings.Contains(string(m[1]), "/") {
-			names[string(m[1])] = true
+		// The state file may name a bundle that is not written yet. That bundle is torn.
+		if m := tfLatest.FindStringSubmatch(string(data)); m != nil && isFile(m[1]) &&
+			!strings.Contains(m[1], "/") {
+			names[m[1]] = true
 		}
 	}
 	sorted := make([]string, 0, len(names))
@@ -41,6 +42,7 @@ func (l *look) tensorFlow(d *listing, _ map[string]bool) error {
 		sorted = append(sorted, name)
 	}
 	slices.Sort(sorted)
+	var found []Found
 	for _, name := range sorted {
 		f := Found{Path: d.at(name), Layout: LayoutTensorFlow, Step: stepOf(name)}
 		for _, file := range d.files {
@@ -48,23 +50,22 @@ func (l *look) tensorFlow(d *listing, _ map[string]bool) error {
 				f.Bytes += d.sizes[file]
 			}
 		}
-		f.judge(l.checkBundle(d, name))
-		if err := l.add(f); err != nil {
-			return err
-		}
+		f.setState(s.checkBundle(d, name))
+		found = append(found, f)
 	}
-	return nil
+	return found, nil
 }
 
-// checkBundle: tensorflow/core/util/tensor_bundle writes the shards first (under names with .tempstate, or in a _temp directory) and the
-// index last. The index is an SSTable that says for every tensor in which shard it lies, where and how long.
-func (l *look) checkBundle(d *listing, name string) error {
+// checkBundle checks one bundle. tensorflow/core/util/tensor_bundle writes the shards first (under names with
+// .tempstate, or in a _temp directory) and the index last. The index is an SSTable that gives every tensor's
+// shard, offset and length.
+func (s *scanner) checkBundle(d *listing, name string) error {
 	index := name + ".index"
 	if !d.has(index) {
 		return torn("%s is missing: it is written last", index)
 	}
 	var ends []int64
-	err := l.wholeFile(d.at(index), func(r io.ReaderAt, size int64) (err error) {
+	err := s.checkFormat(d.at(index), func(r io.ReaderAt, size int64) (err error) {
 		ends, err = bundleEnds(r, size)
 		return err
 	})

@@ -5,101 +5,6 @@ import (
 	"testing"
 )
 
-// fixture is a layout's complete checkpoint at step 200, below its own place, beside an older complete one at step 100.
-type fixture struct {
-	layout Layout
-	// path where the checkpoint of step 200 is found.
-	path  string
-	step  int64
-	files tree
-	// older is the checkpoint that is left when this one is torn.
-	older tree
-	// loose: files whose loss or cut nobody can see, with the reason.
-	loose map[string]string
-}
-
-func fixtures() map[string]fixture {
-	files := tree{"model.pt": torchSave(nil), "optimizer/rank-0.pt": torchSave(nil)}
-	tracker := func(name, text string) tree { return tree{name: []byte(text)} }
-	uncounted := "the form does not count it"
-	return map[string]fixture{
-		"manifest": {
-			layout: LayoutManifest, path: "step-0000000200", step: 200,
-			files: manifestOf(200, files).under("step-0000000200"), older: manifestOf(100, files).under("step-0000000100"),
-		},
-		"manifest of a directory without a number": {
-			layout: LayoutManifest, path: "newest", step: 200, files: manifestOf(200, files).under("newest"), older: manifestOf(100, files).under("before"),
-		},
-		"torch DCP": {
-			layout: LayoutTorchDCP, path: "step_200", step: 200, files: dcpTree().under("step_200"), older: dcpTree().under("step_100"),
-		},
-		"Hugging Face": {
-			layout: LayoutHuggingFace, path: "checkpoint-200", step: 200, files: hfTree(200).under("checkpoint-200"), older: hfTree(100).under("checkpoint-100"),
-			loose: map[string]string{
-				"checkpoint-200/config.json": "not needed to go on", "checkpoint-200/scheduler.pt": uncounted, "checkpoint-200/rng_state_1.pth": uncounted,
-			},
-		},
-		"Hugging Face with DeepSpeed": {
-			layout: LayoutHuggingFace, path: "checkpoint-200", step: 200,
-			files: hfTree(200).with("optimizer.pt", nil).and(deepSpeedTree(200, 2, 1), tracker("latest", "global_step200")).under("checkpoint-200"),
-			older: hfTree(100).under("checkpoint-100"),
-			loose: map[string]string{
-				"checkpoint-200/config.json": "not needed", "checkpoint-200/scheduler.pt": uncounted, "checkpoint-200/rng_state_1.pth": uncounted,
-				"checkpoint-200/model.safetensors.index.json": "DeepSpeed has the weights", "checkpoint-200/model-00001-of-00002.safetensors": "DeepSpeed has the weights",
-				"checkpoint-200/model-00002-of-00002.safetensors": "DeepSpeed has the weights",
-			},
-		},
-		"Lightning": {
-			layout: LayoutLightning, path: "epoch=1-step=200.ckpt", step: 200,
-			files: tree{"epoch=1-step=200.ckpt": torchSave(map[string]int64{"global_step": 200})},
-			older: tree{"epoch=0-step=100.ckpt": torchSave(map[string]int64{"global_step": 100})},
-		},
-		"Lightning last": {
-			layout: LayoutLightning, path: "version_0/last-v1.ckpt", step: 200,
-			files: tree{"version_0/last-v1.ckpt": torchSave(map[string]int64{"epoch": 1, "global_step": 200})},
-			older: tree{"version_0/epoch=0-step=100.ckpt": torchSave(nil)},
-		},
-		"DeepSpeed": {
-			layout: LayoutDeepSpeed, path: "global_step200", step: 200,
-			files: deepSpeedTree(200, 2, 2).and(tracker("latest", "global_step200")), older: deepSpeedTree(100, 2, 2),
-			loose: map[string]string{"latest": "an older tag needs it too: a test of its own"},
-		},
-		"Megatron": {
-			layout: LayoutMegatron, path: "iter_0000200", step: 200,
-			files: megatronTree(200).and(tracker("latest_checkpointed_iteration.txt", "200")), older: megatronTree(100),
-			loose: map[string]string{"latest_checkpointed_iteration.txt": "an older iteration needs it too: a test of its own"},
-		},
-		"Megatron distributed": {
-			layout: LayoutMegatron, path: "iter_0000200", step: 200,
-			files: megatronDistTree(200).and(tracker("latest_checkpointed_iteration.txt", "200\n")), older: megatronDistTree(100),
-			loose: map[string]string{"latest_checkpointed_iteration.txt": "as above"},
-		},
-		"TensorFlow": {
-			layout: LayoutTensorFlow, path: "ckpt-200", step: 200,
-			files: tfTree(200), older: tfTree(100).and(tracker("checkpoint", "model_checkpoint_path: \"ckpt-200\"\nall_model_checkpoint_paths: \"ckpt-100\"\n")),
-		},
-		"Keras": {
-			layout: LayoutKeras, path: "model-0200.keras", step: 200, files: tree{"model-0200.keras": kerasOf()}, older: tree{"model-0100.keras": kerasOf()},
-		},
-		"Keras weights": {
-			layout: LayoutKeras, path: "w-200.weights.h5", step: 200, files: tree{"w-200.weights.h5": hdf5Of(0)}, older: tree{"w-100.weights.h5": hdf5Of(3)},
-		},
-		"Orbax": {
-			layout: LayoutOrbax, path: "200", step: 200, files: orbaxTree().under("200"), older: orbaxTree().under("100"),
-			loose: map[string]string{
-				"200/params/_METADATA": "an item need not have one", "200/state/_METADATA": "an item need not have one",
-				"200/params/manifest.ocdbt": "an item need not be a tree", "200/state/manifest.ocdbt": "an item need not be a tree", "200/params/ocdbt.process_0/manifest.ocdbt": "as above",
-				"200/params/d/0a1b": "named in compressed nodes", "200/state/d/99": "named in compressed nodes", "200/params/ocdbt.process_0/d/77": "named in compressed nodes",
-			},
-		},
-		"Orbax with a commit file": {
-			layout: LayoutOrbax, path: "200", step: 200,
-			files: tree{"200/commit_success.txt": []byte("Checkpoint commit was successful"), "200/default/checkpoint": weights},
-			older: orbaxTree().under("100"), loose: map[string]string{"200/default/checkpoint": "nothing names it", "200/commit_success.txt": "any byte in it is a commit"},
-		},
-	}
-}
-
 func scan(t *testing.T, files tree) []Found {
 	t.Helper()
 	found, err := Scan(files.fs(), ".", Options{Sums: true})
@@ -123,7 +28,8 @@ func TestCompleteCheckpointsAreFound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			found := scan(t, fx.files.and(fx.older).under("attempt-3"))
 			got := at(found, "attempt-3/"+fx.path)
-			if got.State != Complete || got.Layout != fx.layout || got.Step != fx.step || got.Attempt != 3 || got.Bytes == 0 {
+			if got.State != Complete || got.Layout != fx.layout || got.Step != fx.step || got.Attempt != 3 ||
+				got.Bytes == 0 {
 				t.Errorf("got %+v", got)
 			}
 			if c := Choose(found, nil); c.Point == nil || c.Point.Step != 200 || len(c.PassedOver) > 0 {
@@ -136,12 +42,15 @@ func TestCompleteCheckpointsAreFound(t *testing.T) {
 	}
 }
 
-// TestTornCheckpointsArePassedOver tears each checkpoint in every way that a file can: lost, cut by a byte, cut in half, empty.
-// In each case it is not complete, and the one before it is chosen.
+// Each checkpoint is damaged in every way that a file can be: lost, cut by a byte, cut in half, emptied. In
+// each case it is not complete, and the one before it is chosen.
 func TestTornCheckpointsArePassedOver(t *testing.T) {
 	for name, fx := range fixtures() {
 		for file, data := range fx.files {
-			for how, content := range map[string][]byte{"lost": nil, "cut by a byte": data[:len(data)-1], "cut in half": data[:len(data)/2], "empty": {}} {
+			for how, content := range map[string][]byte{
+				"lost": nil, "cut by a byte": data[:len(data)-1], "cut in half": data[:len(data)/2],
+				"empty": {},
+			} {
 				if _, ok := fx.loose[file]; ok {
 					continue
 				}
@@ -161,8 +70,8 @@ func TestTornCheckpointsArePassedOver(t *testing.T) {
 	}
 }
 
-// TestTears: what a layout alone can suffer, and what is said of it.
-func TestTears(t *testing.T) {
+// Damage that is specific to a layout, and what is said about it.
+func TestDamagePerLayout(t *testing.T) {
 	fx := fixtures()
 	set := func(name, file, content string) tree { return fx[name].files.with(file, []byte(content)) }
 	manifest := fx["manifest"].files
@@ -176,47 +85,158 @@ func TestTears(t *testing.T) {
 		state State
 		why   string
 	}{
-		"manifest, wrong size":         {manifest.with("step-0000000200/model.pt", weights), "step-0000000200", Torn, "model.pt has 320 bytes, the manifest says"},
-		"manifest, wrong sum":          {manifestOf(200, files).with("a.bin", other).under("s"), "s", Torn, "a.bin has another SHA-256"},
-		"manifest, of a newer version": {set("manifest", "step-0000000200/"+ManifestName, `{"version":2,"step":1,"files":[]}`), "step-0000000200", Torn, "version is 2"},
-		"manifest, unknown field":      {set("manifest", "step-0000000200/"+ManifestName, `{"version":1,"step":1,"files":[{"name":"a","size":1}],"x":1}`), "step-0000000200", Torn, "x is unknown"},
-		"manifest, way out":            {set("manifest", "step-0000000200/"+ManifestName, `{"version":1,"step":1,"files":[{"name":"../a","size":1}]}`), "step-0000000200", Torn, "without .."},
-		"DCP, metadata not renamed":    {dcpTree().with(".metadata", nil).with(".metadata.tmp", dcpTree()[".metadata"]).under("step_200"), "step_200", Torn, ".metadata is missing"},
-		"DCP, not a pickle":            {dcpTree().with(".metadata", []byte("hello")).under("step_200"), "step_200", Unknown, "cannot be followed"},
-		"DCP, unusual names":           {dcpTree().with(".metadata", dcpPickle(dcpPart{"data.bin", 0, 4})).under("step_200"), "step_200", Unknown, "not known"},
-		"DCP, way out":                 {dcpTree().with(".metadata", dcpPickle(dcpPart{"../__0_0.distcp", 0, 4})).under("step_200"), "step_200", Unknown, "outside"},
-		"HF, temporary directory":      {hfTree(200).under("tmp-checkpoint-200"), "tmp-checkpoint-200", Torn, "temporary"},
-		"HF, state of another step":    {hfTree(199).under("checkpoint-200"), "checkpoint-200", Torn, "says step 199"},
-		"HF, missing random state":     {hfTree(200).with("rng_state_0.pth", nil).under("checkpoint-200"), "checkpoint-200", Torn, "rng_state_0.pth is missing"},
-		"HF, model only":               {hfTree(200).with("optimizer.pt", nil).under("checkpoint-200"), "checkpoint-200", Torn, "save_only_model"},
-		"HF, index with a way out":     {hfTree(200).with("model.safetensors.index.json", []byte(`{"weight_map":{"a":"../x.safetensors"}}`)).under("checkpoint-200"), "checkpoint-200", Unknown, "outside"},
-		"DeepSpeed, no tracker":        {deepSpeedTree(200, 2, 1), "global_step200", Torn, "latest is missing"},
-		"DeepSpeed, data ahead":        {deepSpeedTree(200, 2, 1).and(tree{"latest": []byte("global_step100")}), "global_step200", Torn, "latest still names global_step100"},
-		"DeepSpeed, tracker ahead":     {deepSpeedTree(200, 2, 1).and(tree{"latest": []byte("global_step300")}), "global_step300", Torn, "not there"},
-		"DeepSpeed, last shard":        {unusual.with("global_step200/bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt", nil), "global_step200", Torn, "rank_1_mp_rank_00_optim_states.pt is missing"},
-		"DeepSpeed, sizes unknown":     {unusual.with("global_step200/mp_rank_00_model_states.pt", torchSave(nil)), "global_step200", Unknown, "how many"},
-		"Megatron, no tracker":         {megatronTree(200), "iter_0000200", Torn, "is missing beside it"},
-		"Megatron, data ahead":         {megatronTree(200).and(tree{mgTracker: []byte("100")}), "iter_0000200", Torn, "still says 100"},
-		"Megatron, tracker ahead":      {megatronTree(200).and(tree{mgTracker: []byte("300")}), "iter_0000300", Torn, "not there"},
-		"Megatron, tracker garbage":    {megatronTree(200).and(tree{mgTracker: []byte("x")}), "iter_0000200", Torn, "no number"},
-		"Megatron, rank missing":       {dropDir(megatronTree(200), "iter_0000200/mp_rank_01_001").and(tree{mgTracker: []byte("200")}), "iter_0000200", Torn, "mp_rank_01_001 is missing"},
-		"Megatron, zarr":               {tree{"iter_0000200/metadata.json": []byte(`{"sharded_backend":"zarr"}`), "iter_0000200/common.pt": torchSave(nil), mgTracker: []byte("200")}, "iter_0000200", Unknown, "torch_dist"},
-		"TF, state file ahead":         {tfTree(100).and(tree{"checkpoint": []byte(`model_checkpoint_path: "ckpt-200"`)}), "ckpt-200", Torn, "index is missing"},
-		"TF, shards without index":     {tfTree(200).with("ckpt-200.index", nil), "ckpt-200", Torn, "written last"},
-		"Keras, member missing":        {tree{"m-200.keras": zipOf(tree{"config.json": nil, "metadata.json": nil})}, "m-200.keras", Torn, "model.weights"},
-		"Keras, open for writing":      {tree{"m-200.weights.h5": openHDF5()}, "m-200.weights.h5", Torn, "open for writing"},
-		"Keras, no step":               {tree{"best.keras": kerasOf()}, "best.keras", Unknown, "nothing says its step"},
-		"epoch is no step":             {dcpTree().under("epoch-7"), "epoch-7", Unknown, "nothing says its step"},
-		"Orbax, temporary directory":   {orbaxTree().under("200.orbax-checkpoint-tmp-1729"), "200.orbax-checkpoint-tmp-1729", Torn, "temporary"},
-		"Orbax, not committed":         {orbaxTree().with(orbaxMetadata, []byte(`{"init_timestamp_nsecs":1,"commit_timestamp_nsecs":null}`)).under("200"), "200", Torn, "no commit time"},
-		"Orbax, item missing":          {dropDir(orbaxTree(), "state").under("200"), "200", Torn, "item state is missing"},
-		"Orbax, item left over":        {orbaxTree().with("x.orbax-checkpoint-tmp-1/a", weights).under("200"), "200", Torn, "left over"},
-		"Orbax, manifest cut":          {orbaxTree().with("params/manifest.ocdbt", ocdbtOf()[:30]).under("200"), "200", Torn, "its header says"},
-		"Orbax, manifest damaged":      {orbaxTree().with("params/manifest.ocdbt", damaged(ocdbtOf(), 20)).under("200"), "200", Torn, "checksum"},
-		"Orbax, data empty":            {orbaxTree().with("params/d/0a1b", []byte{}).under("200"), "200", Torn, "d/0a1b is empty"},
-		"torch.save alone":             {tree{"step-200.pt": torchSave(nil)}, "step-200.pt", Unknown, "without a manifest"},
-		"torch.save alone, cut":        {tree{"step-200.pt": torchSave(nil)[:100]}, "step-200.pt", Torn, "no end of its zip"},
-		"torch.save before 1.6":        {tree{"step=200.ckpt": []byte("\x80\x02\x8a\nl\xfc\x9cF")}, "step=200.ckpt", Unknown, "before 1.6"},
+		"manifest, wrong size": {
+			manifest.with("step-0000000200/model.pt", weights), "step-0000000200", Torn,
+			"model.pt has 320 bytes, the manifest says",
+		},
+		"manifest, wrong sum": {
+			manifestOf(200, files).with("a.bin", other).under("s"), "s", Torn, "a.bin has another SHA-256",
+		},
+		"manifest, of a newer version": {
+			set("manifest", "step-0000000200/"+ManifestName, `{"version":2,"step":1,"files":[]}`),
+			"step-0000000200", Torn, "version is 2",
+		},
+		"manifest, unknown field": {
+			set(
+				"manifest", "step-0000000200/"+ManifestName,
+				`{"version":1,"step":1,"files":[{"name":"a","size":1}],"x":1}`,
+			),
+			"step-0000000200", Torn, "x is unknown",
+		},
+		"manifest, way out": {
+			set(
+				"manifest", "step-0000000200/"+ManifestName,
+				`{"version":1,"step":1,"files":[{"name":"../a","size":1}]}`,
+			),
+			"step-0000000200", Torn, "without ..",
+		},
+		"DCP, metadata not renamed": {
+			dcpTree().with(".metadata", nil).with(".metadata.tmp", dcpTree()[".metadata"]).under("step_200"),
+			"step_200", Torn, ".metadata is missing",
+		},
+		"DCP, not a pickle": {
+			dcpTree().with(".metadata", []byte("hello")).under("step_200"), "step_200", Unknown,
+			"cannot be followed",
+		},
+		"DCP, unusual names": {
+			dcpTree().with(".metadata", dcpPickle(dcpPart{"data.bin", 0, 4})).under("step_200"), "step_200",
+			Unknown, "not known",
+		},
+		"DCP, way out": {
+			dcpTree().with(".metadata", dcpPickle(dcpPart{"../__0_0.distcp", 0, 4})).under("step_200"),
+			"step_200", Unknown, "outside",
+		},
+		"HF, temporary directory": {
+			hfTree(200).under("tmp-checkpoint-200"), "tmp-checkpoint-200", Torn, "temporary",
+		},
+		"HF, state of another step": {
+			hfTree(199).under("checkpoint-200"), "checkpoint-200", Torn, "says step 199",
+		},
+		"HF, missing random state": {
+			hfTree(200).with("rng_state_0.pth", nil).under("checkpoint-200"), "checkpoint-200", Torn,
+			"rng_state_0.pth is missing",
+		},
+		"HF, model only": {
+			hfTree(200).with("optimizer.pt", nil).under("checkpoint-200"), "checkpoint-200", Torn,
+			"save_only_model",
+		},
+		"HF, index with a way out": {
+			hfTree(200).with(
+				"model.safetensors.index.json", []byte(`{"weight_map":{"a":"../x.safetensors"}}`),
+			).under("checkpoint-200"),
+			"checkpoint-200", Unknown, "outside",
+		},
+		"DeepSpeed, no tracker": {deepSpeedTree(200, 2, 1), "global_step200", Torn, "latest is missing"},
+		"DeepSpeed, data ahead": {
+			deepSpeedTree(200, 2, 1).and(tree{"latest": []byte("global_step100")}), "global_step200", Torn,
+			"latest still names global_step100",
+		},
+		"DeepSpeed, tracker ahead": {
+			deepSpeedTree(200, 2, 1).and(tree{"latest": []byte("global_step300")}), "global_step300", Torn,
+			"not there",
+		},
+		"DeepSpeed, last shard": {
+			unusual.with("global_step200/bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt", nil),
+			"global_step200", Torn, "rank_1_mp_rank_00_optim_states.pt is missing",
+		},
+		"DeepSpeed, sizes unknown": {
+			unusual.with("global_step200/mp_rank_00_model_states.pt", torchSave(nil)), "global_step200",
+			Unknown, "how many",
+		},
+		"Megatron, no tracker": {megatronTree(200), "iter_0000200", Torn, "is missing beside it"},
+		"Megatron, data ahead": {
+			megatronTree(200).and(tree{mgTracker: []byte("100")}), "iter_0000200", Torn, "still says 100",
+		},
+		"Megatron, tracker ahead": {
+			megatronTree(200).and(tree{mgTracker: []byte("300")}), "iter_0000300", Torn, "not there",
+		},
+		"Megatron, tracker garbage": {
+			megatronTree(200).and(tree{mgTracker: []byte("x")}), "iter_0000200", Torn, "no number",
+		},
+		"Megatron, rank missing": {
+			dropDir(megatronTree(200), "iter_0000200/mp_rank_01_001").and(tree{mgTracker: []byte("200")}),
+			"iter_0000200", Torn, "mp_rank_01_001 is missing",
+		},
+		"Megatron, zarr": {
+			tree{
+				"iter_0000200/metadata.json": []byte(`{"sharded_backend":"zarr"}`),
+				"iter_0000200/common.pt":     torchSave(nil), mgTracker: []byte("200"),
+			},
+			"iter_0000200", Unknown, "torch_dist",
+		},
+		"TF, state file ahead": {
+			tfTree(100).and(tree{"checkpoint": []byte(`model_checkpoint_path: "ckpt-200"`)}), "ckpt-200",
+			Torn, "index is missing",
+		},
+		"TF, shards without index": {tfTree(200).with("ckpt-200.index", nil), "ckpt-200", Torn, "written last"},
+		"Keras, member missing": {
+			tree{"m-200.keras": zipOf(tree{"config.json": nil, "metadata.json": nil})}, "m-200.keras", Torn,
+			"model.weights",
+		},
+		"Keras, open for writing": {
+			tree{"m-200.weights.h5": openHDF5()}, "m-200.weights.h5", Torn, "open for writing",
+		},
+		"Keras, no step": {
+			tree{"best.keras": kerasOf()}, "best.keras", Unknown, "nothing says its step",
+		},
+		"epoch is no step": {dcpTree().under("epoch-7"), "epoch-7", Unknown, "nothing says its step"},
+		"Orbax, temporary directory": {
+			orbaxTree().under("200.orbax-checkpoint-tmp-1729"), "200.orbax-checkpoint-tmp-1729", Torn,
+			"temporary",
+		},
+		"Orbax, not committed": {
+			orbaxTree().with(
+				orbaxMetadata, []byte(`{"init_timestamp_nsecs":1,"commit_timestamp_nsecs":null}`),
+			).under("200"),
+			"200", Torn, "no commit time",
+		},
+		"Orbax, item missing": {
+			dropDir(orbaxTree(), "state").under("200"), "200", Torn, "item state is missing",
+		},
+		"Orbax, item left over": {
+			orbaxTree().with("x.orbax-checkpoint-tmp-1/a", weights).under("200"), "200", Torn, "left over",
+		},
+		"Orbax, manifest cut": {
+			orbaxTree().with("params/manifest.ocdbt", ocdbtOf()[:30]).under("200"), "200", Torn,
+			"its header says",
+		},
+		"Orbax, manifest damaged": {
+			orbaxTree().with("params/manifest.ocdbt", damaged(ocdbtOf(), 20)).under("200"), "200", Torn,
+			"checksum",
+		},
+		"Orbax, data empty": {
+			orbaxTree().with("params/d/0a1b", []byte{}).under("200"), "200", Torn, "d/0a1b is empty",
+		},
+		"torch.save alone": {
+			tree{"step-200.pt": torchSave(nil)}, "step-200.pt", Unknown, "without a manifest",
+		},
+		"torch.save alone, cut": {
+			tree{"step-200.pt": torchSave(nil)[:100]}, "step-200.pt", Torn, "no end of its zip",
+		},
+		"torch.save before 1.6": {
+			tree{"step=200.ckpt": []byte("\x80\x02\x8a\nl\xfc\x9cF")}, "step=200.ckpt", Unknown,
+			"before 1.6",
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -259,8 +279,10 @@ func TestJobsThatShareADirectoryAreKeptApart(t *testing.T) {
 
 func TestStepOf(t *testing.T) {
 	for name, want := range map[string]int64{
-		"step-0000012000": 12000, "global_step7": 7, "epoch=3-step=1200.ckpt": 1200, "epoch=3-step=1200-v2.ckpt": 1200, "checkpoint-5": 5,
-		"iter_0000100": 100, "100": 100, "ckpt-3-of-model": 3, "w-12.weights.h5": 12, "model.weights.h5": noStep, "epoch-3": noStep, "final": noStep,
+		"step-0000012000": 12000, "global_step7": 7, "epoch=3-step=1200.ckpt": 1200,
+		"epoch=3-step=1200-v2.ckpt": 1200, "checkpoint-5": 5,
+		"iter_0000100": 100, "100": 100, "ckpt-3-of-model": 3, "w-12.weights.h5": 12,
+		"model.weights.h5": noStep, "epoch-3": noStep, "final": noStep,
 		"attempt-2": noStep, "step-99999999999999999999": noStep,
 	} {
 		if got := stepOf(name); got != want {

@@ -3,14 +3,19 @@ package checkpoint
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 )
 
-// Metric is a number as text, so that it is not rounded on its way and may be NaN or infinite.
+// Metric is a number as text: text is never rounded on the way, and can be NaN or infinite.
 type Metric string
 
 const maxMetricLen = 32
 
-// UnmarshalJSON takes a JSON number too.
+// metricValue matches a number as JSON, Python and Go print it.
+var metricValue = regexp.MustCompile(
+	`^(-?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|NaN|nan|[+-]?(Infinity|Inf|inf))$`)
+
+// UnmarshalJSON accepts a JSON number as well as a string.
 func (m *Metric) UnmarshalJSON(data []byte) error {
 	text := string(data)
 	if len(data) > 0 && data[0] == '"' {
@@ -26,5 +31,5 @@ func (m *Metric) UnmarshalJSON(data []byte) error {
 }
 
 func isMetric(text string) bool {
-	return len(text) <= maxMetricLen && patterns["number"].MatchString(text)
+	return len(text) <= maxMetricLen && metricValue.MatchString(text)
 }

@@ -2,8 +2,8 @@ package checkpoint
 
 import "io/fs"
 
-// Resolve finds the newest complete checkpoint below dir, over all attempts. It reads bytes only of the candidate: when its sums
-// are wrong, the one before it is the candidate.
+// Resolve chooses the newest complete checkpoint of all attempts below dir. With Options.Sums it reads only
+// the chosen checkpoint's bytes: if a sum is wrong, it chooses again without that checkpoint.
 func Resolve(fsys fs.FS, dir string, opts Options, pinned *Point) (Choice, error) {
 	sums := opts.Sums
 	opts.Sums = false
@@ -16,14 +16,14 @@ func Resolve(fsys fs.FS, dir string, opts Options, pinned *Point) (Choice, error
 		if c.Found == nil || !sums || c.Found.Layout != LayoutManifest {
 			return c, nil
 		}
-		l := &look{fsys: fsys, opts: Options{JobUID: opts.JobUID, Sums: true}}
-		d, err := l.list(c.Found.Path)
+		s := &scanner{fsys: fsys, opts: Options{JobUID: opts.JobUID, Sums: true}}
+		d, err := s.list(c.Found.Path)
 		if err == nil {
-			err = l.checkManifest(d, c.Found)
+			err = s.checkManifest(d, c.Found)
 		}
 		if err == nil {
 			return c, nil
 		}
-		c.Found.judge(err) // points into found: the next choice passes over it
+		c.Found.setState(err) // c.Found points into found, so the next choice passes over it
 	}
 }

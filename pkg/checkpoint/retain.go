@@ -2,20 +2,20 @@ package checkpoint
 
 import "slices"
 
-// Keep is what retention must know besides what is there.
+// Keep says what Retain must not name.
 type Keep struct {
-	// Last complete checkpoints to keep; at least 1. With 0 or less nothing is deleted.
+	// Last is how many complete checkpoints to keep. Below 1, nothing may be deleted.
 	Last int
-	// Pinned is the path of the point that the gang resumes from; empty: none.
+	// Pinned is the path of the resume point; empty if there is none.
 	Pinned string
-	// Attempt that runs. What an earlier one left unfinished has no writer any more; what lies in no attempt's directory may
-	// have one.
+	// Attempt that is running. Torn checkpoints of earlier attempts have lost their writer; those outside of
+	// any attempt's directory may still have one.
 	Attempt int32
 }
 
-// Retain names what may be deleted, oldest first: complete checkpoints older than the Last-th complete one, and torn ones as
-// old that an earlier attempt left behind. Only layouts that are removable, see Rules. Never Pinned, nor anything that holds
-// it or lies in it; never the newest complete one; never anything as new as the Last-th; never what may still be written.
+// Retain names the checkpoints that may be deleted, oldest first: those older than the Last-th complete one
+// that are complete, or that an earlier attempt left torn. It considers only removable layouts (see
+// LayoutRules), and never a checkpoint that contains, or is contained in, another one or Pinned.
 func Retain(found []Found, keep Keep) []Found {
 	if keep.Last < 1 {
 		return nil
@@ -30,8 +30,8 @@ func Retain(found []Found, keep Keep) []Found {
 	var out []Found
 	for _, f := range slices.Backward(sorted) {
 		old := f.Step >= 0 && f.Step < limit.Step
-		left := f.State == Torn && f.Attempt > 0 && f.Attempt < keep.Attempt
-		if old && !f.WrongJob && removable(f.Layout) && (f.State == Complete || left) &&
+		abandoned := f.State == Torn && f.Attempt > 0 && f.Attempt < keep.Attempt
+		if old && !f.WrongJob && removable(f.Layout) && (f.State == Complete || abandoned) &&
 			f.Path != "." && !overlap(f.Path, keep.Pinned) && !overlapsAny(f, sorted) {
 			out = append(out, f)
 		}
@@ -39,7 +39,7 @@ func Retain(found []Found, keep Keep) []Found {
 	return out
 }
 
-// overlapsAny: a checkpoint that contains another one is left alone.
+// overlapsAny reports whether f contains, or is contained in, another checkpoint.
 func overlapsAny(f Found, all []Found) bool {
 	return slices.ContainsFunc(all, func(g Found) bool { return g.Path != f.Path && overlap(f.Path, g.Path) })
 }

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// rule is what a field's tag says about its value.
+// rule is what a field's rule tag demands of its value.
 type rule struct {
 	required           bool
 	min, max           float64
@@ -21,19 +21,18 @@ type rule struct {
 	pattern, keys      string
 }
 
-// patterns by their name in a rule. RE2 and ECMA 262 both read them, for they stand in the schemas too.
+// patterns by the name that rules give them. The schemas contain them too, so RE2 and ECMA 262 must both
+// accept them.
 var patterns = map[string]*regexp.Regexp{
 	"id":        regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]*$`),
 	"metric":    regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_./-]{0,62}$`),
 	"printable": regexp.MustCompile("^[^\\x00-\\x1f\\x7f-\u009f\u2028-\u202e\u2066-\u2069]*$"),
-	// number as JSON, Python and Go print one.
-	"number": regexp.MustCompile(`^(-?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|NaN|nan|[+-]?(Infinity|Inf|inf))$`),
-	"sha256": regexp.MustCompile(`^[0-9a-f]{64}$`),
-	// A path below the manifest. What it cannot say, "..", is refused by isFile.
+	"sha256":    regexp.MustCompile(`^[0-9a-f]{64}$`),
+	// A path below the manifest. isFile rejects "..", which the pattern cannot.
 	"file": regexp.MustCompile(`^[^/\\\x00-\x1f\x7f][^\\\x00-\x1f\x7f]*$`),
 }
 
-// remedies in words, by pattern.
+// remedies say in words what a pattern accepts.
 var remedies = map[string]string{
 	"id":        "use letters, digits and ._:-",
 	"metric":    "use a letter first, then letters, digits and _./-, at most 63",
@@ -78,11 +77,13 @@ type field struct {
 	rule rule
 }
 
-// shapes are computed once: a report server decodes thousands a second.
-var shapes = shapesOf(reflect.TypeFor[Status](), reflect.TypeFor[Command](), reflect.TypeFor[Manifest](),
+// fieldsOf lists the fields of every message type. It is computed once: a report server decodes thousands of
+// reports a second.
+var fieldsOf = collectFields(
+	reflect.TypeFor[Status](), reflect.TypeFor[Command](), reflect.TypeFor[Manifest](),
 	reflect.TypeFor[Report](), reflect.TypeFor[Answer](), reflect.TypeFor[Termination]())
 
-func shapesOf(types ...reflect.Type) map[reflect.Type][]field {
+func collectFields(types ...reflect.Type) map[reflect.Type][]field {
 	out := map[reflect.Type][]field{}
 	var add func(reflect.Type)
 	add = func(t reflect.Type) {
@@ -111,7 +112,7 @@ var (
 	metricType = reflect.TypeFor[Metric]()
 )
 
-// checkText is the rule for strings; problem is empty when it holds.
+// checkText applies the rule to a string. The problem is empty if the rule holds.
 func (r rule) checkText(s string) (problem, remedy string) {
 	switch {
 	case len(r.enum) > 0:
@@ -121,8 +122,9 @@ func (r rule) checkText(s string) (problem, remedy string) {
 			}
 		}
 		return fmt.Sprintf("is %.40q", s), "use one of " + strings.Join(r.enum, ", ")
-	case r.maxLen > 0 && utf8.RuneCountInString(s) > r.maxLen: // as JSON schema counts
-		return fmt.Sprintf("has %d characters", utf8.RuneCountInString(s)), fmt.Sprintf("at most %d are allowed", r.maxLen)
+	case r.maxLen > 0 && utf8.RuneCountInString(s) > r.maxLen: // in characters, as JSON schema counts
+		return fmt.Sprintf("has %d characters", utf8.RuneCountInString(s)),
+			fmt.Sprintf("at most %d are allowed", r.maxLen)
 	case r.pattern != "" && !patterns[r.pattern].MatchString(s), r.pattern == "file" && !isFile(s):
 		return fmt.Sprintf("is %.60q", s), remedies[r.pattern]
 	}
@@ -137,11 +139,17 @@ func (r rule) checkNumber(n float64, whole bool) (problem, remedy string) {
 	if whole {
 		kind = "a whole number"
 	}
+	plain := func(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 	return "is " + strconv.FormatFloat(n, 'g', -1, 64),
-		fmt.Sprintf("give %s from %s to %s", kind, strconv.FormatFloat(r.min, 'f', -1, 64), strconv.FormatFloat(r.max, 'f', -1, 64))
+		fmt.Sprintf("give %s from %s to %s", kind, plain(r.min), plain(r.max))
 }
 
+// isFile reports whether a name is a relative path that stays below its directory.
 func isFile(name string) bool { return fs.ValidPath(name) && name != "." }
 
-// instants that a message may name: a clock that is off by more is broken, and dates beyond year 9999 cannot be written.
-var earliest, latest = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
+// Bounds of the times in messages. A clock further off is broken, and JSON cannot carry dates beyond the year
+// 9999.
+var (
+	earliestTime = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+	latestTime   = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
+)

@@ -18,11 +18,13 @@ import (
 var update = flag.Bool("update", false, "rewrite schemas and generated parts of documents")
 
 var messages = map[string]reflect.Type{
-	"status": reflect.TypeFor[Status](), "command": reflect.TypeFor[Command](), "manifest": reflect.TypeFor[Manifest](),
-	"report": reflect.TypeFor[Report](), "answer": reflect.TypeFor[Answer](), "termination": reflect.TypeFor[Termination](),
+	"status": reflect.TypeFor[Status](), "command": reflect.TypeFor[Command](),
+	"manifest": reflect.TypeFor[Manifest](),
+	"report":   reflect.TypeFor[Report](), "answer": reflect.TypeFor[Answer](),
+	"termination": reflect.TypeFor[Termination](),
 }
 
-// schemaOf renders a message's type, with the rules that decoding enforces, as JSON schema.
+// schemaOf renders a message type, with the rules that decoding enforces, as JSON schema.
 func schemaOf(t reflect.Type, r rule) map[string]any {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -33,11 +35,11 @@ func schemaOf(t reflect.Type, r rule) map[string]any {
 	case t == metricType:
 		return map[string]any{"anyOf": []any{
 			map[string]any{"type": "number"},
-			map[string]any{"type": "string", "maxLength": maxMetricLen, "pattern": patterns["number"].String()},
+			map[string]any{"type": "string", "maxLength": maxMetricLen, "pattern": metricValue.String()},
 		}}
 	case t.Kind() == reflect.Struct:
 		props, required := map[string]any{}, []string{}
-		for _, f := range shapes[t] {
+		for _, f := range fieldsOf[t] {
 			props[f.name] = schemaOf(f.typ, f.rule)
 			if f.rule.required {
 				required = append(required, f.name)
@@ -105,9 +107,9 @@ func TestSchemasAreTheTypes(t *testing.T) {
 	}
 }
 
-// TestEveryFieldIsBounded: a number without a maximum, a text without a length or a list without a count is a hole.
+// Every number has a maximum, every string a length and every list a count.
 func TestEveryFieldIsBounded(t *testing.T) {
-	for typ, fields := range shapes {
+	for typ, fields := range fieldsOf {
 		for _, f := range fields {
 			k, at := f.typ.Kind(), typ.Name()+"."+f.name
 			if k == reflect.Pointer && f.typ.Elem().Kind() != reflect.Struct {
@@ -137,7 +139,7 @@ func TestEveryFieldIsBounded(t *testing.T) {
 	}
 }
 
-// TestSchemasAgreeWithDecoding gives the same documents to both.
+// The schemas and the parsers agree on every document.
 func TestSchemasAgreeWithDecoding(t *testing.T) {
 	for name, tc := range documents() {
 		if tc.beyondSchema {
@@ -154,7 +156,8 @@ func TestSchemasAgreeWithDecoding(t *testing.T) {
 				t.Fatal(err)
 			}
 			v1.Schema = "" // the validator knows one draft
-			if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&v1, &props, nil); err != nil {
+			convert := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps
+			if err := convert(&v1, &props, nil); err != nil {
 				t.Fatal(err)
 			}
 			validator, _, err := validation.NewSchemaValidator(&props)

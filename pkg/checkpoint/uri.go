@@ -7,24 +7,24 @@ import (
 	"strings"
 )
 
-// URI of a checkpoint or of the place that holds them. It names a thing; nobody here dials it.
+// URI of a checkpoint or of a directory of checkpoints. It is a name: nothing in this package connects to it.
 //
 //	pvc://<claim>/<path>      a PersistentVolumeClaim in the job's namespace
 //	s3://<bucket>/<key>       gs://<bucket>/<key>
 //	az://<account>/<container>/<key>      abfss://<container>@<account>.dfs.core.windows.net/<key>
 type URI struct {
 	Scheme string
-	// Place is the claim, the bucket, the account or <container>@<account's host>.
-	Place string
-	// Path without slashes at its ends; empty: the whole place.
+	// Authority is the claim, the bucket, the storage account or <container>@<account's host>.
+	Authority string
+	// Path without leading or trailing slash. Empty: the root of the claim, bucket or account.
 	Path string
 }
 
 const maxURILen = 1024
 
-// places by scheme. Sources: Kubernetes DNS-1123 subdomains; the naming rules of S3 and GCS buckets, of Azure storage accounts
-// (3-24 letters and digits) and containers (3-63).
-var places = map[string]struct {
+// authorities by scheme. Sources: Kubernetes DNS-1123 subdomains; the naming rules of S3 and GCS buckets, of
+// Azure storage accounts (3-24 letters and digits) and containers (3-63).
+var authorities = map[string]struct {
 	pattern *regexp.Regexp
 	what    string
 }{
@@ -38,43 +38,44 @@ var places = map[string]struct {
 	},
 }
 
-// A segment has no %, so nothing is encoded; no \ : ? # so that no reader sees an escape, a port or a query in it.
+// segment of a path. Without % nothing is encoded; without \ : ? # no reader can mistake it for an escape, a
+// port or a query.
 var segment = regexp.MustCompile(`^[A-Za-z0-9._=+@,~-]+$`)
 
-// ParseURI reads a URI, or says what is wrong and what to write.
+// ParseURI reads a URI. Its errors are FormatErrors that show no credentials.
 func ParseURI(s string) (URI, error) {
-	refuse := func(problem, remedy string) (URI, error) {
+	reject := func(problem, remedy string) (URI, error) {
 		return URI{}, &FormatError{"URI", shorten(Printable(hideCredentials(s), 120), 120), problem, remedy}
 	}
 	if len(s) > maxURILen {
-		return refuse(fmt.Sprintf("has %d bytes", len(s)), fmt.Sprintf("at most %d are allowed", maxURILen))
+		return reject(fmt.Sprintf("has %d bytes", len(s)), fmt.Sprintf("at most %d are allowed", maxURILen))
 	}
 	for _, c := range []byte(s) {
 		if c <= ' ' || c >= 0x7f {
-			return refuse("has a space, a control character or one beyond ASCII", "use letters, digits and ._=+@,~-")
+			return reject("has a space, a control character or one beyond ASCII", "use letters, digits and ._=+@,~-")
 		}
 	}
 	scheme, rest, ok := strings.Cut(s, "://")
 	if !ok {
-		return refuse("has no scheme", "write pvc://<claim>/<path>, s3://, gs://, az:// or abfss://")
+		return reject("has no scheme", "write pvc://<claim>/<path>, s3://, gs://, az:// or abfss://")
 	}
-	kind, ok := places[scheme]
+	kind, ok := authorities[scheme]
 	if !ok {
-		return refuse("has the scheme "+shorten(scheme, 16), "use pvc, s3, gs, az or abfss")
+		return reject("has the scheme "+shorten(scheme, 16), "use pvc, s3, gs, az or abfss")
 	}
-	place, key, _ := strings.Cut(rest, "/")
-	if user, _, at := strings.Cut(place, "@"); at && (scheme != "abfss" || strings.Contains(user, ":")) {
-		return refuse("has credentials in it", "take them out and give them to the trainer as a secret")
+	authority, key, _ := strings.Cut(rest, "/")
+	if user, _, at := strings.Cut(authority, "@"); at && (scheme != "abfss" || strings.Contains(user, ":")) {
+		return reject("has credentials in it", "take them out and give them to the trainer as a secret")
 	}
-	if !kind.pattern.MatchString(place) || (scheme == "pvc" && strings.Contains(place, "..")) {
-		return refuse("does not begin with "+kind.what, "write "+scheme+"://<"+kind.what+">/<path>")
+	if !kind.pattern.MatchString(authority) || (scheme == "pvc" && strings.Contains(authority, "..")) {
+		return reject("does not begin with "+kind.what, "write "+scheme+"://<"+kind.what+">/<path>")
 	}
-	u := URI{Scheme: scheme, Place: place, Path: strings.TrimSuffix(key, "/")}
+	u := URI{Scheme: scheme, Authority: authority, Path: strings.TrimSuffix(key, "/")}
 	if problem, remedy := checkPath(u.Path); problem != "" {
-		return refuse(problem, remedy)
+		return reject(problem, remedy)
 	}
 	if container, _, _ := strings.Cut(u.Path, "/"); scheme == "az" && !azContainer.MatchString(container) {
-		return refuse("names no container", "write az://<account>/<container>/<path>")
+		return reject("names no container", "write az://<account>/<container>/<path>")
 	}
 	return u, nil
 }
@@ -100,20 +101,20 @@ func checkPath(p string) (problem, remedy string) {
 	return "", ""
 }
 
-// hideCredentials, for a message that refuses them must not print them.
+// hideCredentials removes credentials from a URI, so that the error that rejects them does not print them.
 func hideCredentials(s string) string {
 	scheme, rest, ok := strings.Cut(s, "://")
 	if !ok {
 		return s
 	}
-	place, key, _ := strings.Cut(rest, "/")
-	if user, host, at := cutLast(place, "@"); at && strings.Contains(user, ":") {
-		place = "…@" + host
+	authority, key, _ := strings.Cut(rest, "/")
+	if user, host, at := cutLast(authority, "@"); at && strings.Contains(user, ":") {
+		authority = "…@" + host
 	}
-	if before, _, query := strings.Cut(key, "?"); query { // signed URLs carry theirs there
+	if before, _, query := strings.Cut(key, "?"); query { // the query of a signed URL holds its credentials
 		key = before + "?…"
 	}
-	return scheme + "://" + place + "/" + key
+	return scheme + "://" + authority + "/" + key
 }
 
 func cutLast(s, sep string) (before, after string, ok bool) {
@@ -125,21 +126,21 @@ func cutLast(s, sep string) (before, after string, ok bool) {
 
 func (u URI) String() string {
 	if u.Path == "" {
-		return u.Scheme + "://" + u.Place
+		return u.Scheme + "://" + u.Authority
 	}
-	return u.Scheme + "://" + u.Place + "/" + u.Path
+	return u.Scheme + "://" + u.Authority + "/" + u.Path
 }
 
-// Under says whether u is base or lies below it. Both are parsed, so neither has a way out of its place.
+// Under reports whether u is base or lies below it. Parsed URIs contain no "..", so comparing text is enough.
 func (u URI) Under(base URI) bool {
 	_, ok := u.Rel(base)
 	return ok
 }
 
-// Rel is u's path below base; "." when they are the same.
+// Rel is u's path below base, "." if they are equal. It is false if u is not Under base.
 func (u URI) Rel(base URI) (string, bool) {
 	switch {
-	case u.Scheme != base.Scheme || u.Place != base.Place:
+	case u.Scheme != base.Scheme || u.Authority != base.Authority:
 		return "", false
 	case u.Path == base.Path:
 		return ".", true
@@ -150,22 +151,22 @@ func (u URI) Rel(base URI) (string, bool) {
 	return rel, ok
 }
 
-// Join is the URI of a path below u, as fs.FS names it.
+// Join is the URI of a path below u; the path is slash-separated as in fs.FS.
 func (u URI) Join(rel string) (URI, error) {
 	if rel == "." || rel == "" {
 		return u, nil
 	}
-	return ParseURI(URI{u.Scheme, u.Place, strings.TrimPrefix(u.Path+"/"+rel, "/")}.String())
+	return ParseURI(URI{u.Scheme, u.Authority, strings.TrimPrefix(u.Path+"/"+rel, "/")}.String())
 }
 
-// Mount is a volume's directory as a trainer sees it, and its URI as everybody else does.
+// Mount maps the directory where a trainer sees a volume to the URI that everybody else uses.
 type Mount struct {
 	// Dir is absolute and clean.
 	Dir string
 	URI URI
 }
 
-// PathOf a URI below the mount.
+// PathOf is the path of a URI below the mount.
 func (m Mount) PathOf(u URI) (string, error) {
 	rel, ok := u.Rel(m.URI)
 	if !ok {
@@ -174,7 +175,8 @@ func (m Mount) PathOf(u URI) (string, error) {
 	return path.Join(m.Dir, rel), nil
 }
 
-// URIOf a path below the mount's directory. It is compared as text: links are for the caller to refuse.
+// URIOf is the URI of a path below the mount's directory. Paths are compared as text: the caller must reject
+// links.
 func (m Mount) URIOf(p string) (URI, error) {
 	clean := path.Clean(p)
 	rel, ok := strings.CutPrefix(clean, strings.TrimSuffix(m.Dir, "/")+"/")
@@ -182,7 +184,9 @@ func (m Mount) URIOf(p string) (URI, error) {
 	case clean == path.Clean(m.Dir):
 		return m.URI, nil
 	case !ok || !path.IsAbs(p) || p != clean:
-		return URI{}, &FormatError{"path", Printable(p, 120), "does not lie under " + m.Dir, "give a clean absolute path that does"}
+		return URI{}, &FormatError{
+			"path", Printable(p, 120), "does not lie under " + m.Dir, "give a clean absolute path that does",
+		}
 	}
 	return m.URI.Join(rel)
 }

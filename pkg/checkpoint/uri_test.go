@@ -61,8 +61,10 @@ func TestURIsThatAreRefused(t *testing.T) {
 
 func TestURIsThatAreTaken(t *testing.T) {
 	for _, uri := range []string{
-		"pvc://claim", "pvc://claim/a", "pvc://my.claim-1/bert/attempt-3/epoch=1-step=200.ckpt", "s3://my-bucket/a/b", "gs://my_bucket/a", "az://account/container",
-		"az://account/container/a", "abfss://container@account.dfs.core.windows.net/a/b", "pvc://claim/...", "pvc://claim/a..b",
+		"pvc://claim", "pvc://claim/a", "pvc://my.claim-1/bert/attempt-3/epoch=1-step=200.ckpt",
+		"s3://my-bucket/a/b", "gs://my_bucket/a", "az://account/container",
+		"az://account/container/a", "abfss://container@account.dfs.core.windows.net/a/b", "pvc://claim/...",
+		"pvc://claim/a..b",
 	} {
 		u, err := ParseURI(uri)
 		if err != nil || u.String() != uri {
@@ -100,8 +102,15 @@ func TestMount(t *testing.T) {
 	base, _ := ParseURI("pvc://claim/jobs/bert")
 	m := Mount{Dir: "/checkpoints", URI: base}
 	for path, want := range map[string]string{
-		"/checkpoints": "pvc://claim/jobs/bert", "/checkpoints/attempt-1/step-5": "pvc://claim/jobs/bert/attempt-1/step-5",
-		"/checkpoints/../etc": "", "/checkpoint": "", "/checkpointsx/a": "", "a": "", "/checkpoints//a": "", "/checkpoints/a b": "", "/checkpoints/a%2e": "",
+		"/checkpoints":                  "pvc://claim/jobs/bert",
+		"/checkpoints/attempt-1/step-5": "pvc://claim/jobs/bert/attempt-1/step-5",
+		"/checkpoints/../etc":           "",
+		"/checkpoint":                   "",
+		"/checkpointsx/a":               "",
+		"a":                             "",
+		"/checkpoints//a":               "",
+		"/checkpoints/a b":              "",
+		"/checkpoints/a%2e":             "",
 	} {
 		u, err := m.URIOf(path)
 		if want == "" && err == nil || want != "" && (err != nil || u.String() != want) {

@@ -227,11 +227,11 @@ func (s *fixture) resumed() *v1alpha1.TrainingJob {
 // left returns what attempt 1 left on the volume: its newest complete checkpoint, and newer torn ones.
 func (s *fixture) left(j *v1alpha1.TrainingJob) (newest simtrainer.Checkpoint, torn []simtrainer.Checkpoint) {
 	s.T.Helper()
-	v, err := simtrainer.OpenVolume(volumeFile)
+	v, err := simtrainer.OpenStateFile(volumeFile)
 	if err != nil {
 		s.T.Fatal(err)
 	}
-	found, torn := v.Newest(simtrainer.Place{Namespace: s.Name, URI: "pvc://" + low + "-checkpoints",
+	found, torn := v.Newest(simtrainer.Location{Namespace: s.Name, URI: "pvc://" + low + "-checkpoints",
 		JobUID: string(j.UID)}, 1)
 	if found == nil {
 		s.T.Fatalf("attempt 1 left no complete checkpoint; torn: %v", torn)

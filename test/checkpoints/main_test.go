@@ -74,7 +74,7 @@ func runAll(m *testing.M) (code int, err error) {
 	simulated := make(chan error, 1)
 	go func() {
 		simulated <- simtrainer.Run(ctx, cluster.RESTConfig(),
-			simtrainer.Options{Volume: volumeFile})
+			simtrainer.Options{StateFile: volumeFile})
 	}()
 	defer func() {
 		cancel()

@@ -137,7 +137,7 @@ func (c *testCluster) simulateTrainers() {
 	config := c.RESTConfig()
 	config.QPS = -1
 	result := make(chan error, 1)
-	go func() { result <- simtrainer.Run(ctx, config, simtrainer.Options{Volume: c.volume}) }()
+	go func() { result <- simtrainer.Run(ctx, config, simtrainer.Options{StateFile: c.volume}) }()
 	c.stopTrainers = func() error { cancel(); return <-result }
 }
 

@@ -151,12 +151,12 @@ func resumed(name string, ranks int32, end ending) Step {
 				return err
 			}
 			job := v.jobs[name]
-			volume, err := simtrainer.OpenVolume(e.cluster.volume)
+			volume, err := simtrainer.OpenStateFile(e.cluster.volume)
 			if err != nil {
 				return err
 			}
 			claim := spec.ClaimName(job)
-			newest, _ := volume.Newest(simtrainer.Place{Namespace: e.namespace, URI: "pvc://" + claim,
+			newest, _ := volume.Newest(simtrainer.Location{Namespace: e.namespace, URI: "pvc://" + claim,
 				JobUID: string(job.UID)}, 1)
 			if newest == nil {
 				return errors.New("attempt 1 left no complete checkpoint")

@@ -1,0 +1,110 @@
+package simtrainer
+
+import (
+	"time"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
+)
+
+// The inputs of a trainer. Each happens at a time to which the trainer was advanced.
+
+// Obey carries out a command. A command that it has carried out, or is carrying out, changes nothing.
+func (t Trainer) Obey(c checkpoint.Command, now time.Time) (Trainer, []SaveEvent) {
+	if t.Exit != nil || c.ID == t.CommandID || c.ID == t.PendingID {
+		return t, nil
+	}
+	return t.saveOnRequest(c.ID, c.Command == checkpoint.CommandCheckpointAndExit, now)
+}
+
+// Terminate is SIGTERM. The trainer is killed when its grace period is over. A second SIGTERM changes
+// nothing.
+func (t Trainer) Terminate(now time.Time, grace time.Duration) (Trainer, []SaveEvent) {
+	if t.Exit != nil || !t.KillAt.IsZero() {
+		return t, nil
+	}
+	t.KillAt = now.Add(grace)
+	switch t.Config.Spec.OnSIGTERM {
+	case Ignore:
+		return t, nil
+	case Die:
+		t.Step = t.stepAt(now)
+		t.Exit = &Exit{At: now, Code: 128 + 15, Reason: checkpoint.ExitSignaled, Signal: "SIGTERM"}
+		return t, nil
+	}
+	return t.saveOnRequest(t.PendingID, true, now)
+}
+
+// saveOnRequest saves, and exits after it if exit is set. A save in progress will do, since no step is
+// trained during it. Without new steps there is nothing to save.
+func (t Trainer) saveOnRequest(commandID string, exit bool, now time.Time) (Trainer, []SaveEvent) {
+	t.ExitAfterSave = t.ExitAfterSave || exit
+	if t.Phase == checkpoint.PhaseSaving {
+		t.PendingID = commandID
+		return t, nil
+	}
+	if step := t.stepAt(now); t.Config.Every > 0 && step > t.Saved {
+		var event *SaveEvent
+		t.PendingID = commandID
+		t, event = t.beginSave(now)
+		return t, []SaveEvent{*event}
+	}
+	if commandID != "" {
+		t.CommandID = commandID
+	}
+	if t.ExitAfterSave {
+		t.Step = t.stepAt(now)
+		t.Exit = t.exitOnRequest(now)
+	}
+	return t, nil
+}
+
+// Reconfigure changes how the trainer behaves from now on, after a change of its annotation. every is as in
+// Config.
+func (t Trainer) Reconfigure(s Spec, every time.Duration, now time.Time) Trainer {
+	if t.Exit != nil || s == t.Config.Spec && every == t.Config.Every {
+		return t
+	}
+	if t.Phase == checkpoint.PhaseTraining {
+		t.Step, t.Since, t.SaveDue = t.stepAt(now), now, now.Add(every)
+	}
+	t.Config.Spec, t.Config.Every = s, every
+	return t
+}
+
+// SetWaiting says whether a rank is missing, without which no step is trained. A save in progress continues.
+func (t Trainer) SetWaiting(waiting bool, now time.Time) Trainer {
+	if t.Exit != nil || waiting == t.Waiting {
+		return t
+	}
+	if t.Phase == checkpoint.PhaseTraining {
+		t.Step, t.Since = t.stepAt(now), now
+	}
+	if t.Phase == checkpoint.PhaseStarting && !waiting {
+		t.Since = now // the rendezvous begins when the last rank is there
+	}
+	t.Waiting = waiting
+	return t
+}
+
+// Freeze stops a trainer whose node has died.
+func (t Trainer) Freeze(now time.Time) Trainer {
+	if t.Exit == nil && t.Frozen.IsZero() {
+		t.Frozen = now
+	}
+	return t
+}
+
+// Thaw continues a frozen trainer as if no time had passed.
+func (t Trainer) Thaw(now time.Time) Trainer {
+	if t.Frozen.IsZero() {
+		return t
+	}
+	by := now.Sub(t.Frozen)
+	t.Frozen = time.Time{}
+	for _, at := range []*time.Time{&t.Since, &t.SaveDue, &t.KillAt} {
+		if !at.IsZero() {
+			*at = at.Add(by)
+		}
+	}
+	return t
+}

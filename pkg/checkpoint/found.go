@@ -1,0 +1,76 @@
+package checkpoint
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+)
+
+// State of a checkpoint on a volume.
+type State string
+
+const (
+	// Complete: every file that its layout requires is there and whole.
+	Complete State = "Complete"
+	// Torn: a required file is missing or cut short. A checkpoint that is still being written looks the same.
+	Torn State = "Torn"
+	// Unknown: it cannot be determined. Nobody resumes from it.
+	Unknown State = "Unknown"
+)
+
+// Found is a checkpoint, or the remains of one, as Scan found it.
+type Found struct {
+	// Path below the root of the scan, slash-separated as in fs.FS.
+	Path   string
+	Layout Layout
+	State  State
+	// Why it is not complete; at most 256 bytes.
+	Why string
+	// Step of the training, -1 if nothing tells it.
+	Step int64
+	// Attempt whose directory it lies in, 0 if none.
+	Attempt int32
+	// Bytes is the total size of its files.
+	Bytes int64
+	// WrongJob: its manifest names another job.
+	WrongJob bool
+}
+
+// noStep is the step of a checkpoint that does not tell it.
+const noStep = -1
+
+// newestFirst orders by step, then by attempt, then by path.
+func newestFirst(a, b Found) int {
+	return cmp.Or(cmp.Compare(b.Step, a.Step), cmp.Compare(b.Attempt, a.Attempt), cmp.Compare(a.Path, b.Path))
+}
+
+// incompleteError says why a checkpoint is not complete. Its state is Torn or Unknown.
+type incompleteError struct {
+	state State
+	why   string
+}
+
+func (e *incompleteError) Error() string { return e.why }
+
+func torn(format string, args ...any) error {
+	return &incompleteError{Torn, fmt.Sprintf(format, args...)}
+}
+
+func unknown(format string, args ...any) error {
+	return &incompleteError{Unknown, fmt.Sprintf(format, args...)}
+}
+
+// setState fills State and Why from the result of a check. Any other error than an incompleteError (a failing
+// disk, a file that vanished during the scan) tells nothing about the checkpoint, so it makes it Unknown.
+func (f *Found) setState(err error) {
+	var incomplete *incompleteError
+	switch {
+	case err == nil:
+		f.State = Complete
+	case errors.As(err, &incomplete):
+		f.State, f.Why = incomplete.state, err.Error()
+	default:
+		f.State, f.Why = Unknown, "reading it: "+err.Error()
+	}
+	f.Why = Printable(f.Why, 256)
+}

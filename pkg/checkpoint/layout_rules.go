@@ -1,0 +1,81 @@
+package checkpoint
+
+// LayoutRule documents how a layout is recognized and judged. A test keeps docs/checkpoints.md in step with
+// it.
+type LayoutRule struct {
+	Layout Layout
+	// LooksLike is how the layout is recognized, CompleteWhen what a complete checkpoint satisfies, StepFrom
+	// where its step is found.
+	LooksLike, CompleteWhen, StepFrom string
+	// Removable reports whether the agent may delete such a checkpoint to keep only the last few: it has a
+	// directory of its own, no other program relies on it, and it cannot be the one marked as the best model
+	// so far.
+	Removable bool
+}
+
+// LayoutRules lists the layouts in the order in which they are tried.
+var LayoutRules = []LayoutRule{
+	{
+		LayoutManifest, "a directory with `" + ManifestName + "`",
+		"the manifest parses, and every file that it names exists with the right size " +
+			"(`agent resolve` also checks the SHA-256)",
+		"in the manifest", true,
+	},
+	{
+		LayoutOrbax, "a directory with `_CHECKPOINT_METADATA` or `commit_success.txt`",
+		"no temporary name, a commit time (or a commit file), every item exists, " +
+			"every `manifest.ocdbt` has the right length and checksum, no data file is empty",
+		"in the directory's name", false,
+	},
+	{
+		LayoutHuggingFace, "a directory `checkpoint-N` of the Trainer",
+		"`trainer_state.json` says step N, all weight shards of the index exist and are whole, " +
+			"optimizer and random states are whole",
+		"in the directory's name", false,
+	},
+	{
+		LayoutTorchDCP, "a directory with `.metadata` or `*.distcp`",
+		"`.metadata` is whole, and every `.distcp` file that it names exists and is as long as it says",
+		"in the directory's name", true,
+	},
+	{
+		LayoutMegatron, "`iter_NNNNNNN` next to `latest_checkpointed_iteration.txt`",
+		"the tracker has reached it, and every tensor, pipeline and expert rank has whole files " +
+			"(in the distributed form: as TorchDCP, plus `common.pt`)",
+		"in the directory's name", true,
+	},
+	{
+		LayoutDeepSpeed, "a directory with `*_states.pt` next to `latest`",
+		"`latest` has reached it, and every model and ZeRO shard that `dp_world_size` and `mp_world_size` imply " +
+			"exists and is whole",
+		"in the directory's name", true,
+	},
+	{
+		LayoutTensorFlow, "`NAME-N.index` with `NAME-N.data-…`",
+		"the index is whole, and every data shard exists and is as long as the index says",
+		"in the file's name", false,
+	},
+	{
+		LayoutKeras, "a file `*.keras` or `*.weights.h5`",
+		"the zip is not cut short and has its three members; " +
+			"the HDF5 file reaches its end-of-file address and is not open for writing",
+		"in the file's name", false,
+	},
+	{
+		LayoutLightning, "a file `*.ckpt`",
+		"the zip is not cut short", "in the file's name, else `global_step` in the file", false,
+	},
+	{
+		LayoutTorchSave, "a file `*.pt` or `*.pth` without a manifest",
+		"never: nothing says which files belong together. Write a manifest.", "in the file's name", false,
+	},
+}
+
+func removable(l Layout) bool {
+	for _, r := range LayoutRules {
+		if r.Layout == l {
+			return r.Removable
+		}
+	}
+	return false
+}
