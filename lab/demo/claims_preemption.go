@@ -13,9 +13,6 @@ import (
 // machine. What it is to catch is "for ever".
 const releaseWithin = time.Minute
 
-// victim is the attempt that the story has preempted.
-func victim() attempt { return attempt{second, 1} }
-
 // preemption is what a history says of the victim's end.
 type preemption struct {
 	// ranks held GPUs when the first of them was picked by the scheduler.
@@ -40,12 +37,12 @@ func findPreemption(h History) preemption {
 	p := preemption{picked: map[string]bool{}}
 	a, next, by := victim(), attempt{second, 2}, attempt{urgent, 1}
 	returned := false
-	_ = h.each(func(w *World, r Record) error {
+	_ = h.each(func(state *ClusterState, r Record) error {
 		begin := func() {
 			if !p.evicted && len(p.picked) == 0 {
 				p.began = r.Time
-				p.ranks = count(w.Ranks(a.job, a.number), PodState.Holds)
-				p.known = w.Jobs[a.job].Latest
+				p.ranks = count(state.Ranks(a.job, a.number), PodState.HoldsGPUs)
+				p.known = state.Jobs[a.job].Latest
 			}
 		}
 		if j := r.Job; j != nil && j.Name == a.job && j.Attempt == a.number && j.Evicted {
@@ -65,13 +62,13 @@ func findPreemption(h History) preemption {
 		if a.has(*r.Pod) && r.Pod.Phase == corev1.PodSucceeded && p.outlived == "" {
 			p.outlived = r.Pod.Name
 		}
-		p.left = w.Held(a.has)
+		p.left = state.GPUsInUse(a.has)
 		if p.left == 0 && p.released.IsZero() {
 			p.released = r.Time
 		}
-		returned = returned || w.Held(next.has) > 0
-		ranks := w.Jobs[by.job].Ranks
-		if !returned && ranks > 0 && count(w.Ranks(by.job, by.number), PodState.Holds) == ranks {
+		returned = returned || state.GPUsInUse(next.has) > 0
+		ranks := state.Jobs[by.job].Ranks
+		if !returned && ranks > 0 && count(state.Ranks(by.job, by.number), PodState.HoldsGPUs) == ranks {
 			p.replaced = true
 		}
 		return nil
@@ -125,22 +122,22 @@ func (p preemption) savedAndLeft(h History) *Point {
 	return r.commit
 }
 
-// saidSo: when a rank of a running gang is lost the status must not go on saying Running.
-func saidSo(h History) (string, error) {
+// stoppedSayingRunning: when a rank of a running gang is lost the status must not go on saying Running.
+func stoppedSayingRunning(h History) (string, error) {
 	a := victim()
 	var lost, told time.Time
 	first := false // it said so before it lost anything
-	err := h.each(func(w *World, r Record) error {
-		job := w.Jobs[second]
-		first = first || lost.IsZero() && job.Attempt == a.number && job.Evicted && w.Held(a.has) == job.GPUs
+	err := h.each(func(state *ClusterState, r Record) error {
+		job := state.Jobs[second]
+		first = first || lost.IsZero() && job.Attempt == a.number && job.Evicted && state.GPUsInUse(a.has) == job.GPUs
 		stale := job.Phase == v1alpha1.PhaseRunning && job.Attempt == a.number
-		if p := r.Pod; p != nil && a.has(*p) && (p.Terminating || p.Deleted) && !lostNothing(*p) && stale && lost.IsZero() {
+		if p := r.Pod; p != nil && a.has(*p) && (p.Terminating || p.Deleted) && !endedByItself(*p) && stale && lost.IsZero() {
 			lost = r.Time
 		}
 		if !lost.IsZero() && told.IsZero() && !stale {
 			told = r.Time
 		}
-		if !lost.IsZero() && told.IsZero() && w.Jobs[urgent].Phase == v1alpha1.PhaseRunning {
+		if !lost.IsZero() && told.IsZero() && state.Jobs[urgent].Phase == v1alpha1.PhaseRunning {
 			return fmt.Errorf("%s ran already, and %s still said Running with ranks lost", urgent, second)
 		}
 		return nil
@@ -160,37 +157,5 @@ func saidSo(h History) (string, error) {
 	return fmt.Sprintf("%s after the first rank was lost", seconds(told.Sub(lost))), nil
 }
 
-// lostNothing: its work was done when it went.
-func lostNothing(p PodState) bool { return p.Phase == corev1.PodSucceeded }
-
-// runningIsWhole: when a job begins to say Running, each of its ranks has run.
-func runningIsWhole(h History) (string, error) {
-	ran := map[attempt]map[string]bool{}
-	said := map[attempt]bool{}
-	err := h.each(func(w *World, r Record) error {
-		if p := r.Pod; p != nil && p.Phase == corev1.PodRunning {
-			a := attempt{p.Job, p.Attempt}
-			if ran[a] == nil {
-				ran[a] = map[string]bool{}
-			}
-			ran[a][p.UID] = true
-		}
-		j := r.Job
-		if j == nil || j.Phase != v1alpha1.PhaseRunning {
-			return nil
-		}
-		a := attempt{j.Name, j.Attempt}
-		if n := int64(len(ran[a])); !said[a] && n < j.Ranks {
-			return fmt.Errorf("%s said Running when %d of %d ranks ran", a, n, j.Ranks)
-		}
-		said[a] = true
-		return nil
-	})
-	if err == nil && len(said) == 0 {
-		err = notShown("no job said Running")
-	}
-	return fmt.Sprintf("%d times, each with all ranks", len(said)), err
-}
-
-// seconds shows a duration as the demo's texts do.
-func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
+// endedByItself: its work was done when it went.
+func endedByItself(p PodState) bool { return p.Phase == corev1.PodSucceeded }

@@ -24,7 +24,7 @@ type resumption struct {
 func findResumption(h History) resumption {
 	var r resumption
 	a := victim()
-	_ = h.each(func(_ *World, record Record) error {
+	_ = h.each(func(_ *ClusterState, record Record) error {
 		j := record.Job
 		if j == nil || j.Name != a.job || j.Deleted {
 			return nil
@@ -75,8 +75,8 @@ func resumed(h History) (string, error) {
 	return fmt.Sprintf("at step %d of %d; attempt 2 trained on from there, up to step %d", r.from.Step, r.total, r.last), nil
 }
 
-// lossTold: the status says what the preemption has cost, and no less than what was seen.
-func lossTold(h History) (string, error) {
+// costStated: the status says what the preemption has cost, and no less than what was seen.
+func costStated(h History) (string, error) {
 	r := findResumption(h)
 	w := r.work
 	switch {
@@ -94,9 +94,4 @@ func lossTold(h History) (string, error) {
 		return "", fmt.Errorf("its status says that %d steps were lost; only %d were left to train", w.LostSteps, most)
 	}
 	return w.cost(), nil
-}
-
-// cost says what was lost.
-func (w Work) cost() string {
-	return fmt.Sprintf("%d steps, %d GPU-seconds; it ran again after %d s", w.LostSteps, w.LostGPUSeconds, w.ResumeSeconds)
 }

@@ -6,7 +6,7 @@
 //	                                    ▼
 //	                   Record, Record, Record … = History ──▶ Verdict ──▶ exit code
 //	                        │                        └──────▶ figures
-//	                        └──▶ World ──▶ table, lines, and the condition that ends each act
+//	                        └──▶ ClusterState ──▶ table, lines, and the condition that ends each act
 //
 // The demo plays a story in acts (story.go) and writes down all that it sees (history.go). What it claims in the end is a
 // pure function of that history (verdict.go), so its tests can show it histories in which a gang was started in part, a

@@ -154,7 +154,7 @@ func TestHolds(t *testing.T) {
 		"gone":        {PodState{Phase: corev1.PodRunning, Node: "n", Deleted: true}, false},
 	}
 	for name, test := range tests {
-		if got := test.pod.Holds(); got != test.want {
+		if got := test.pod.HoldsGPUs(); got != test.want {
 			t.Errorf("%s: holds its GPUs: %v", name, got)
 		}
 	}

@@ -30,12 +30,14 @@ type operator struct {
 	path   string // of the binary
 }
 
-func (o operator) log() string    { return filepath.Join(o.folder, "operator.log") }
+func (o operator) log() string { return filepath.Join(o.folder, "operator.log") }
+
 func (o operator) config() string { return filepath.Join(o.folder, "operator.yaml") }
 
 // certificates of the report server.
 func (o operator) certificates() string { return filepath.Join(o.folder, "reports") }
-func (o operator) pidFile() string      { return filepath.Join(o.folder, "operator.pid") }
+
+func (o operator) pidFile() string { return filepath.Join(o.folder, "operator.pid") }
 
 // configure writes the configuration and begins the log anew: no leader election, since a killed operator's successor would wait for its lease.
 func (o operator) configure(scheduler, healthAddress, reportAddress string) error {

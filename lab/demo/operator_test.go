@@ -158,14 +158,14 @@ func TestWritesAreCountedByJob(t *testing.T) {
 		line("kube-scheduler/v1.36.3", "demo", "first-worker-0", after) +
 		`{"userAgent":"operator/dev"}` + "\n" +
 		`{"userAgent":"oper` // still being written
-	got, err := operatorWrites(strings.NewReader(log), "demo", since, cast())
+	got, err := operatorWrites(strings.NewReader(log), "demo", since, jobNames())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(map[string]int{first: 3, second: 1}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if _, err := operatorWrites(strings.NewReader("no json\n"), "demo", since, cast()); err == nil {
+	if _, err := operatorWrites(strings.NewReader("no json\n"), "demo", since, jobNames()); err == nil {
 		t.Error("a log that cannot be read is no log without writes")
 	}
 }

@@ -57,7 +57,7 @@ func (s Summary) print(out io.Writer) {
 		case s.again(i):
 			end = "restarted"
 		}
-		fmt.Fprintf(out, format, f.Job, fmt.Sprint(f.Attempt), span(f.ToBound), span(f.RoomToBound), span(f.Ran), end)
+		fmt.Fprintf(out, format, f.Job, fmt.Sprint(f.Attempt), span(f.ToBound), span(f.FitToBound), span(f.Ran), end)
 	}
 	fmt.Fprintln(out, "\n  BOUND: all ranks have their node. ROOM: GPUs for all of them are free.")
 	preemptions, restarts := int32(0), int32(0)
@@ -95,11 +95,4 @@ func (s Summary) again(i int) bool {
 		}
 	}
 	return false
-}
-
-func span(d time.Duration) string {
-	if d < 0 {
-		return "-"
-	}
-	return seconds(d)
 }

@@ -4,8 +4,35 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
+
+// progress in percent.
+func progress(j JobState) string {
+	if p := j.percent(); p >= 0 {
+		return fmt.Sprintf("%d%%", p)
+	}
+	return "-"
+}
+
+// training says in numbers how far a job is; "" for one that says nothing of it.
+func training(j JobState) string {
+	if j.Progress == nil {
+		return ""
+	}
+	text := fmt.Sprintf("step %d of %d", j.Progress.Step, j.Progress.Total)
+	if j.Latest != nil {
+		text += fmt.Sprintf(", checkpoint at %d", j.Latest.Step)
+	}
+	return text
+}
+
+// resuming says from what an attempt resumes, and what was lost before; "" for one that begins anew.
+func resuming(j JobState) string {
+	if j.ResumeFrom == nil {
+		return ""
+	}
+	return fmt.Sprintf(", resumes at %d, %d steps lost", j.ResumeFrom.Step, j.Work.LostSteps)
+}
 
 // change is the line for what is new of a job, "" when nothing of it is: a reason is explained below it. A checkpoint, and the
 // first word of an attempt that resumed, have lines of their own.
@@ -47,27 +74,7 @@ func hasSpoken(before, after JobState) bool {
 	return after.Progress != nil && (before.Progress == nil || before.Progress.Attempt != after.Progress.Attempt)
 }
 
-// stamp is the time since the story began, for the beginning of a line.
-func stamp(elapsed time.Duration) string { return fmt.Sprintf("%6.1fs", elapsed.Seconds()) }
-
-// wrap breaks a text into at most rows lines of the demo's width, all but the first indented to where it began; what does
-// not fit is cut.
-func wrap(head, text string, rows int) string {
-	indent := strings.Repeat(" ", utf8.RuneCountInString(head))
-	var lines []string
-	line := head
-	words := strings.Fields(text)
-	for i, word := range words {
-		fits := utf8.RuneCountInString(line)+utf8.RuneCountInString(word) <= width
-		if !fits && line != head && len(lines) < rows-1 {
-			lines, line = append(lines, strings.TrimRight(line, " ")), indent
-			fits = true
-		}
-		if !fits {
-			line = clip(line+strings.Join(words[i:], " "), width)
-			break
-		}
-		line += word + " "
-	}
-	return strings.Join(append(lines, strings.TrimRight(line, " ")), "\n")
+// cost says what was lost.
+func (w Work) cost() string {
+	return fmt.Sprintf("%d steps, %d GPU-seconds; it ran again after %d s", w.LostSteps, w.LostGPUSeconds, w.ResumeSeconds)
 }
