@@ -17,8 +17,8 @@ import (
 // fieldOwner is who applies what the demo applies.
 const fieldOwner = client.FieldOwner("localcluster-demo")
 
-// apply applies every object of a YAML file (server-side); those that live in a namespace and name none go into the one
-// given.
+// apply applies every object of a YAML file (server-side); those that live in a namespace and name none go
+// into the one given.
 func apply(ctx context.Context, c client.Client, path, namespace string) error {
 	objects, err := readObjects(path)
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 // operatorAgent begins the operator's user agent.
 const operatorAgent = "operator/"
 
-// operatorWrites counts the operator's writes since a time by job, from an API server's audit log (one JSON event per
-// line, which has no reads). A write belongs to the job whose name its object's name begins with: pods, groups and events
-// are named so.
+// operatorWrites counts the operator's writes since a time by job, from an API server's audit log (one JSON
+// event per line, which has no reads). A write belongs to the job whose name its object's name begins with:
+// pods, groups and events are named so.
 func operatorWrites(log io.Reader, namespace string, since time.Time, jobs []string) (map[string]int, error) {
 	writes := map[string]int{}
 	lines := bufio.NewReader(log)

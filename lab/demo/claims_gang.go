@@ -60,8 +60,8 @@ func allOrNothing(h History) (string, error) {
 	return fmt.Sprintf("%d starts, each with all ranks", len(most)), nil
 }
 
-// secondWaitedWhole: while it was queued and judged some of its ranks would have fitted, and none was bound before all
-// did.
+// secondWaitedWhole: while it was queued and judged some of its ranks would have fitted, and none was bound
+// before all did.
 func secondWaitedWhole(h History) (string, error) {
 	a := attempt{second, 1}
 	bound, free, was := false, int64(0), false
@@ -89,8 +89,8 @@ func secondWaitedWhole(h History) (string, error) {
 	return fmt.Sprintf("%d GPUs were free for %s, and none of its ranks was bound", free, seconds(inPart)), nil
 }
 
-// couldStartInPart: the scheduler has tried the waiting gang, and GPUs for some of its ranks are free. Only while first runs
-// whole: that GPUs are free for a moment between the ends of its ranks tempts nobody.
+// couldStartInPart: the scheduler has tried the waiting gang, and GPUs for some of its ranks are free. Only
+// while first runs whole: that GPUs are free for a moment between the ends of its ranks tempts nobody.
 func couldStartInPart(state *ClusterState, a attempt) bool {
 	job, blocking := state.Jobs[a.job], attempt{first, 1}
 	judged := job.foundNoCapacity() ||

@@ -9,8 +9,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// releaseWithin bounds how long a preempted gang may keep GPUs: a pod's default grace, and as much again for a slow
-// machine. What it is to catch is "for ever".
+// releaseWithin bounds how long a preempted gang may keep GPUs: a pod's default grace, and as much again
+// for a slow machine. What it is to catch is "for ever".
 const releaseWithin = time.Minute
 
 // preemption is what a history says of the victim's end.
@@ -76,8 +76,8 @@ func findPreemption(h History) preemption {
 	return p
 }
 
-// preemptedWhole: once the scheduler had picked the first rank, every rank gave its GPUs back, also those that it had not
-// picked, and urgent ran in their place.
+// preemptedWhole: once the scheduler had picked the first rank, every rank gave its GPUs back, also those
+// that it had not picked, and urgent ran in their place.
 func preemptedWhole(h History) (string, error) {
 	p := findPreemption(h)
 	if !p.evicted && len(p.picked) == 0 {
@@ -112,8 +112,8 @@ func preemptedWhole(h History) (string, error) {
 	return fmt.Sprintf("the scheduler picked %d of its %d ranks, the operator ended the other %d", len(p.picked), p.ranks, others), nil
 }
 
-// savedAndLeft is what the gang saved when its places were asked for, in the middle of its training: then a rank that ends with
-// code 0 has not worked on, but left as it was told. Nil if it did not.
+// savedAndLeft is what the gang saved when its places were asked for, in the middle of its training: then a
+// rank that ends with code 0 has not worked on, but left as it was told. Nil if it did not.
 func (p preemption) savedAndLeft(h History) *Point {
 	r := findResumption(h)
 	if !p.evicted || r.commit == nil || r.commit.Step >= r.total || p.known != nil && *p.known == *r.commit {

@@ -7,12 +7,12 @@ import (
 
 // resumption is what a history says of the way from the victim to the attempt after it.
 type resumption struct {
-	// trained is the last step that the victim is known to have trained, commit the newest complete checkpoint that was known
-	// before the next attempt said a word.
+	// trained is the last step that the victim is known to have trained, commit the newest complete checkpoint
+	// that was known before the next attempt said a word.
 	trained int64
 	commit  *Point
-	// spoke: the next attempt said something of its training. Then from is what it was told to resume from, first the step
-	// that it said first, lowest the lowest of all.
+	// spoke: the next attempt said something of its training. Then from is what it was told to resume from,
+	// first the step that it said first, lowest the lowest of all.
 	spoke         bool
 	from          *Point
 	first, lowest int64
@@ -49,8 +49,8 @@ func findResumption(h History) resumption {
 	return r
 }
 
-// resumed: the next attempt went on from the newest complete checkpoint of the one before, and trained nothing again that this
-// covers.
+// resumed: the next attempt went on from the newest complete checkpoint of the one before, and trained
+// nothing again that this covers.
 func resumed(h History) (string, error) {
 	r := findResumption(h)
 	switch {

@@ -46,7 +46,8 @@ func (s *session) countWrites(since time.Time) map[string]int {
 func (s *session) explain(p *player, err error) error {
 	for _, name := range jobNames() {
 		if j, ok := p.frame.state.Jobs[name]; ok {
-			fmt.Fprintln(s.Out, wrap(fmt.Sprintf("  %-8s %-10s ", name, j.Phase), strings.TrimPrefix(j.Reason+": "+j.Message, ": "), 4))
+			head, text := fmt.Sprintf("  %-8s %-10s ", name, j.Phase), strings.TrimPrefix(j.Reason+": "+j.Message, ": ")
+			fmt.Fprintln(s.Out, wrap(head, text, 4))
 		}
 	}
 	return s.withLog(err)
@@ -59,7 +60,8 @@ func (s *session) leave(ctx context.Context, found bool, failure error) error {
 		return nil
 	}
 	if failure != nil {
-		fmt.Fprintf(s.Progress, "The end of the operator's log, which goes with the cluster:\n%s\n", tail(s.operator.log(), logLines))
+		fmt.Fprintf(s.Progress, "The end of the operator's log, which goes with the cluster:\n%s\n",
+			tail(s.operator.log(), logLines))
 	}
 	// Also after an interrupt: it is what --down promised.
 	const within = 2 * time.Minute
@@ -97,9 +99,10 @@ The cluster and the operator keep running. Look around:
 	fmt.Fprintf(s.Out, `
   logs               %s
   %-18s %s
-  end it all         bin/localcluster down%s
+  end it all         %s
 
-`, shortPath(s.cluster.LogDir()), what, command, s.dirFlag())
+`, shortPath(s.cluster.LogDir()), what, command,
+		localcluster.DownCommand(s.cluster.Dir()))
 }
 
 // other says how to play on the scheduler that was not played on.
@@ -108,12 +111,4 @@ func (s *session) other() (what, command string) {
 		return "without Volcano", "make demo SCHEDULER=" + localcluster.SchedulerNative
 	}
 	return "with Volcano", "make demo"
-}
-
-// dirFlag is needed where the cluster is not in the default place.
-func (s *session) dirFlag() string {
-	if shortPath(s.cluster.Dir()) == DefaultDir {
-		return ""
-	}
-	return " --dir " + shortPath(s.cluster.Dir())
 }

@@ -13,41 +13,41 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 )
 
-// Run brings a cluster up, plays the story on it and judges it. The cluster and the operator stay unless Options.Down;
-// ErrNotHeld means that the story came to its end, and other errors that it did not.
+// Run brings a cluster up, plays the story on it and judges it. The cluster and the operator stay unless
+// Options.Down; ErrNotHeld means that the story came to its end, and other errors that it did not.
 func Run(ctx context.Context, o Options) error {
 	if _, known := schedulerKinds()[o.Scheduler]; !known {
-		return fmt.Errorf("unknown scheduler %q; known are %v", o.Scheduler, slices.Sorted(maps.Keys(schedulerKinds())))
+		known := slices.Sorted(maps.Keys(schedulerKinds()))
+		return fmt.Errorf("unknown scheduler %q; known are %v", o.Scheduler, known)
 	}
 	if _, err := os.Stat(o.Operator); err != nil {
-		return fmt.Errorf("finding the operator's binary: %w; \"make build\" makes it", err)
+		return fmt.Errorf("finding the operator's binary: %w; make it with: make build", err)
 	}
 	root, err := findRoot()
 	if err != nil {
 		return err
 	}
-	cluster, err := localcluster.Up(ctx, localcluster.Options{
-		Dir: o.Dir, Modules: o.Modules, Audit: true, Progress: o.Progress, Schedulers: clusterSchedulers(o.Scheduler), Trainers: o.Trainers,
-		CRDs: []string{filepath.Join(root, crdFolder)},
-	})
-	found := errors.Is(err, localcluster.ErrRunning)
-	if err != nil && !found {
-		return fmt.Errorf("bringing the cluster up: %w", err)
+	source := clusterSource{
+		scheduler: o.Scheduler, progress: o.Progress,
+		up: func(ctx context.Context) (*localcluster.Cluster, error) {
+			return localcluster.Up(ctx, o.cluster(root))
+		},
+		serves: func(c *localcluster.Cluster) (bool, error) { return servesScheduler(c, o.Scheduler) },
 	}
-	if found {
-		fmt.Fprintf(o.Progress, "The cluster in %s is up; the demo uses it.\n", shortPath(cluster.Dir()))
-	}
-	s := session{Options: o, root: root, cluster: cluster, operator: operator{folder: cluster.LogDir(), path: o.Operator}}
-	lock, err := tryLock(filepath.Join(cluster.LogDir(), "demo.lock"))
+	cluster, err := source.get(ctx)
 	if err != nil {
-		return fmt.Errorf("another demo plays on this cluster: %w", err)
+		return err
 	}
-	defer lock.Close()
+	defer cluster.lock.Close()
+	s := session{
+		Options: o, root: root, cluster: cluster.Cluster,
+		operator: operator{folder: cluster.LogDir(), path: o.Operator},
+	}
 	err = s.perform(ctx)
 	if ctx.Err() != nil {
 		err = errors.New("interrupted")
 	}
-	return errors.Join(err, s.leave(ctx, found, err))
+	return errors.Join(err, s.leave(ctx, cluster.found, err))
 }
 
 // perform prepares the cluster, starts the operator, plays and judges.
@@ -69,7 +69,7 @@ func (s *session) perform(ctx context.Context) error {
 	if err := renewNamespace(ctx, s.client); err != nil {
 		return err
 	}
-	if err := checkFreeGPUs(ctx, s.client); err != nil {
+	if err := checkFreeGPUs(ctx, s.client, s.cluster, s.Scheduler); err != nil {
 		return err
 	}
 	story := s.storyFolder()
@@ -90,7 +90,8 @@ func (s *session) perform(ctx context.Context) error {
 		records: records, restarts: restarts, failed: failed,
 		frame: frame{scheduler: s.Scheduler},
 	}
-	fmt.Fprintf(s.Out, "\nThree gangs of 24 GPUs meet on 4 nodes of 8. %s places them.\n\n", schedulerTitle(s.Scheduler))
+	fmt.Fprintf(s.Out, "\nThree gangs of 24 GPUs meet on 4 nodes of 8. %s places them.\n\n",
+		schedulerTitle(s.Scheduler))
 	if err := p.play(ctx); err != nil {
 		return s.explain(p, err)
 	}

@@ -23,8 +23,8 @@ type display interface {
 	close(frame)
 }
 
-// newDisplay is a live table on a terminal, else lines. Without a terminal on standard input (a job in the background, a
-// pipe, CI) nobody sits before it.
+// newDisplay is a live table on a terminal, else lines. Without a terminal on standard input (a job in the
+// background, a pipe, CI) nobody sits before it.
 func newDisplay(in, out *os.File) display {
 	if term.IsTerminal(int(out.Fd())) && term.IsTerminal(int(in.Fd())) && os.Getenv("TERM") != "dumb" {
 		return &liveTable{out: out, columns: func() int { return columnsOf(out) }}

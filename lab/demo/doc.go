@@ -1,5 +1,5 @@
-// Package demo answers one question: does a gang on a real control plane wait whole, start whole, and come back whole
-// after a preemption, at its latest checkpoint?
+// Package demo answers one question: does a gang on a real control plane wait whole, start whole, and come
+// back whole after a preemption, at its latest checkpoint?
 //
 //	examples/demo/*.yaml ──apply──▶ API server ◀──▶ operator, scheduler, fake nodes
 //	                                    │ watches
@@ -8,10 +8,10 @@
 //	                        │                        └──────▶ figures
 //	                        └──▶ ClusterState ──▶ table, lines, and the condition that ends each act
 //
-// The demo plays a story in acts (story.go) and writes down all that it sees (history.go). What it claims in the end is a
-// pure function of that history (verdict.go), so its tests can show it histories in which a gang was started in part, a
-// rank kept its GPUs, two attempts met, or a checkpoint was passed over. A story that never got into the situation where it could have gone wrong does
-// not count as held.
+// The demo plays a story in acts (story.go) and writes down all that it sees (history.go). What it claims
+// in the end is a pure function of that history (verdict.go), so its tests can show it histories in which a
+// gang was started in part, a rank kept its GPUs, two attempts met, or a checkpoint was passed over. A
+// story that never got into the situation where it could have gone wrong does not count as held.
 //
 // Invariants:
 //   - Nothing waits for a guessed time: an act ends when what was watched fulfils its condition, or at a generous deadline.

@@ -8,8 +8,8 @@ import (
 type Figures struct {
 	Job     string
 	Attempt int32
-	// ToBound is from the attempt's queueing until all its ranks were bound; FitToBound from when its GPUs were free and it
-	// was queued. Negative where it did not come to it.
+	// ToBound is from the attempt's queueing until all its ranks were bound; FitToBound from when its GPUs
+	// were free and it was queued. Negative where it did not come to it.
 	ToBound, FitToBound time.Duration
 	// Ran is from there until its last rank gave its GPUs back; negative while it runs.
 	Ran time.Duration

@@ -9,7 +9,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// tape makes histories: each change of an object is a record, with the next revision, a tenth of a second later.
+// tape makes histories: each change of an object is a record, with the next revision, a tenth of a second
+// later.
 type historyBuilder struct {
 	history  History
 	state    *ClusterState

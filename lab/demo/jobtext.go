@@ -34,8 +34,8 @@ func resuming(j JobState) string {
 	return fmt.Sprintf(", resumes at %d, %d steps lost", j.ResumeFrom.Step, j.Work.LostSteps)
 }
 
-// change is the line for what is new of a job, "" when nothing of it is: a reason is explained below it. A checkpoint, and the
-// first word of an attempt that resumed, have lines of their own.
+// change is the line for what is new of a job, "" when nothing of it is: a reason is explained below it. A
+// checkpoint, and the first word of an attempt that resumed, have lines of their own.
 func change(before, after JobState, elapsed time.Duration) string {
 	const detailRows = 2
 	same := before.Phase == after.Phase && before.Gang == after.Gang && before.Attempt == after.Attempt && before.Reason == after.Reason

@@ -17,13 +17,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/yaml"
 
+	"mlplatform.example.com/trainingjob-operator/lab/localcluster/filelock"
 	"mlplatform.example.com/trainingjob-operator/pkg/config"
 )
 
 // operator is the operator's process beside a cluster. It outlives the demo, for the user to go on with.
 //
-// Its identity is a lock: the process inherits a descriptor of pidFile on which an flock stands, and the kernel gives that
-// back only when the process is gone. A pid alone may be somebody else's by now, and a signal would hit a stranger.
+// Its identity is a lock: the process inherits a descriptor of pidFile on which an flock stands, and the
+// kernel gives that back only when the process is gone. A pid alone may be somebody else's by now, and a
+// signal would hit a stranger.
 type operator struct {
 	// folder for its log, configuration and lock: the cluster's folder of logs, which goes with the cluster.
 	folder string
@@ -39,7 +41,8 @@ func (o operator) certificates() string { return filepath.Join(o.folder, "report
 
 func (o operator) pidFile() string { return filepath.Join(o.folder, "operator.pid") }
 
-// configure writes the configuration and begins the log anew: no leader election, since a killed operator's successor would wait for its lease.
+// configure writes the configuration and begins the log anew: no leader election, since a killed operator's
+// successor would wait for its lease.
 func (o operator) configure(scheduler, healthAddress, reportAddress string) error {
 	if err := os.Remove(o.log()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("removing the log of an earlier operator: %w", err)
@@ -69,7 +72,8 @@ func (o operator) configure(scheduler, healthAddress, reportAddress string) erro
 	return nil
 }
 
-// linkCertificates gives the report server the cluster's, under the names that it looks for: no second copy of a key.
+// linkCertificates gives the report server the cluster's, under the names that it looks for: no second copy
+// of a key.
 func (o operator) linkCertificates(cert, key, authority string) error {
 	if err := os.RemoveAll(o.certificates()); err != nil {
 		return fmt.Errorf("removing the links to certificates: %w", err)
@@ -96,7 +100,7 @@ func (o operator) start(kubeconfig string) (*exec.Cmd, error) {
 		return nil, fmt.Errorf("opening the operator's log: %w", err)
 	}
 	defer log.Close()
-	lock, err := tryLock(o.pidFile())
+	lock, err := filelock.Try(o.pidFile())
 	if err != nil {
 		return nil, fmt.Errorf("starting the operator: %w", err)
 	}
@@ -119,14 +123,14 @@ func (o operator) start(kubeconfig string) (*exec.Cmd, error) {
 
 // pid is that of the process that runs, 0 when none does.
 func (o operator) pid() (int, error) {
-	lock, err := tryLock(o.pidFile())
+	lock, err := filelock.Try(o.pidFile())
 	if err == nil {
 		return 0, lock.Close()
 	}
 	if errors.Is(err, os.ErrNotExist) {
 		return 0, nil
 	}
-	if !errors.Is(err, errLocked) {
+	if !errors.Is(err, filelock.ErrLocked) {
 		return 0, err
 	}
 	content, err := os.ReadFile(o.pidFile())
@@ -173,27 +177,8 @@ func writePID(lock *os.File, pid int) error {
 	return nil
 }
 
-var errLocked = errors.New("locked by another process")
-
-// tryLock takes an exclusive lock on a file, which the kernel gives back when the last descriptor is closed.
-func tryLock(path string) (*os.File, error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	if err != nil {
-		file.Close()
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, errLocked
-		}
-		return nil, fmt.Errorf("locking %s: %w", path, err)
-	}
-	return file, nil
-}
-
-// freeAddress is a loopback address that nobody listens on. Should somebody take it before the operator does, the
-// operator ends and its log says so.
+// freeAddress is a loopback address that nobody listens on. Should somebody take it before the operator
+// does, the operator ends and its log says so.
 func freeAddress() (string, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -61,8 +61,8 @@ func (s *session) withLog(err error) error {
 	return fmt.Errorf("%w\nThe end of %s:\n%s", err, shortPath(s.operator.log()), tail(s.operator.log(), logLines))
 }
 
-// StopOperator ends the operator that a demo left running beside the cluster, if there is one. It is to end before the
-// API server, which waits for its clients' watches.
+// StopOperator ends the operator that a demo left running beside the cluster, if there is one. It is to end
+// before the API server, which waits for its clients' watches.
 func StopOperator(ctx context.Context, cluster *localcluster.Cluster) error {
 	return operator{folder: cluster.LogDir()}.stop(ctx)
 }

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
+
+	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 )
 
 // ErrNotHeld is returned by Run when the story was played and did not hold.
@@ -11,7 +14,7 @@ var ErrNotHeld = errors.New("the story did not hold")
 
 // Options say how the demo is played.
 type Options struct {
-	// Dir of the local cluster; one that is up is used as it is.
+	// Dir of the local cluster. One that is up is used if it runs the scheduler.
 	Dir string
 	// Modules is localcluster's option of that name.
 	Modules string
@@ -28,5 +31,15 @@ type Options struct {
 	Progress io.Writer
 }
 
-// DefaultDir of the cluster, below the working directory.
-const DefaultDir = ".localcluster"
+// clusterCreator marks the clusters that a demo brings up. A demo ends no others.
+const clusterCreator = "demo"
+
+// cluster are the options of the cluster that the demo brings up. It runs no scheduler but the story's: the
+// first run builds what its story needs.
+func (o Options) cluster(root string) localcluster.Options {
+	return localcluster.Options{
+		Dir: o.Dir, Creator: clusterCreator, Modules: o.Modules, Audit: true, Progress: o.Progress,
+		Schedulers: []string{o.Scheduler}, Trainers: o.Trainers,
+		CRDs: []string{filepath.Join(root, crdFolder)},
+	}
+}

@@ -11,13 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
+	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
 // Namespace of the story; whatever is in it goes when the story begins.
@@ -25,20 +21,6 @@ const Namespace = "demo"
 
 // GPUs that the story needs, all free.
 const storyGPUs = 32
-
-func newClient(config *rest.Config) (client.WithWatch, error) {
-	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
-		return nil, fmt.Errorf("registering types: %w", err)
-	}
-	// They would be written into the live table.
-	config.WarningHandler = rest.NoWarnings{}
-	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
-	if err != nil {
-		return nil, fmt.Errorf("creating a client: %w", err)
-	}
-	return c, nil
-}
 
 // renewNamespace deletes the namespace of an earlier story, waits until it is gone, and creates it.
 func renewNamespace(ctx context.Context, c client.Client) error {
@@ -64,33 +46,39 @@ func renewNamespace(ctx context.Context, c client.Client) error {
 }
 
 // checkFreeGPUs refuses a cluster whose GPUs are not all free: the story's numbers would not hold.
-func checkFreeGPUs(ctx context.Context, c client.Client) error {
+func checkFreeGPUs(ctx context.Context, c client.Client, cluster *localcluster.Cluster, scheduler string) error {
 	nodes, pods := &corev1.NodeList{}, &corev1.PodList{}
 	if err := errors.Join(c.List(ctx, nodes), c.List(ctx, pods)); err != nil {
 		return fmt.Errorf("looking for free GPUs: %w", err)
 	}
-	has := int64(0)
-	for i := range nodes.Items {
-		has += gpus(nodes.Items[i].Status.Allocatable)
+	return judgeFreeGPUs(nodes.Items, pods.Items, remedies(cluster.Dir(), scheduler))
+}
+
+// judgeFreeGPUs returns an error, which ends with the remedies, unless the nodes have the story's GPUs and
+// no pod holds one.
+func judgeFreeGPUs(nodes []corev1.Node, pods []corev1.Pod, remedies string) error {
+	total := int64(0)
+	for i := range nodes {
+		total += gpus(nodes[i].Status.Allocatable)
 	}
-	if has != storyGPUs {
-		return fmt.Errorf("the story needs a cluster of exactly %d GPUs, this one has %d; end it with \"localcluster down\", or name another with --dir", storyGPUs, has)
+	if total != storyGPUs {
+		return fmt.Errorf("the story needs a cluster of exactly %d GPUs, this one has %d%s", storyGPUs, total, remedies)
 	}
 	var holders []string
-	for i := range pods.Items {
-		pod := &pods.Items[i]
-		if s := podState(pod, false); s.HoldsGPUs() && s.GPUs > 0 {
-			holders = append(holders, pod.Namespace+"/"+pod.Name)
+	for i := range pods {
+		if s := podState(&pods[i], false); s.HoldsGPUs() && s.GPUs > 0 {
+			holders = append(holders, pods[i].Namespace+"/"+pods[i].Name)
 		}
 	}
-	if len(holders) > 0 {
-		slices.Sort(holders)
-		const most = 3
-		more := ""
-		if n := len(holders) - most; n > 0 {
-			more = fmt.Sprintf(" and %d more", n)
-		}
-		return fmt.Errorf("the story needs all %d GPUs, but these pods hold some: %s%s; delete their jobs first", storyGPUs, strings.Join(holders[:min(most, len(holders))], ", "), more)
+	if len(holders) == 0 {
+		return nil
 	}
-	return nil
+	slices.Sort(holders)
+	const most = 3
+	more := ""
+	if n := len(holders) - most; n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Errorf("the story needs all %d GPUs, but these pods hold some: %s%s%s",
+		storyGPUs, strings.Join(holders[:min(most, len(holders))], ", "), more, remedies)
 }

@@ -6,7 +6,6 @@ import (
 	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 	pluginsv1alpha1 "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
 	volcanov1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
@@ -25,15 +24,7 @@ func schedulerKinds() map[string]schema.GroupVersionKind {
 	}
 }
 
-// clusterSchedulers of a cluster that is brought up. One with Volcano and native gangs serves two stories; Kueue comes alone,
-// since its webhooks look at every pod.
-func clusterSchedulers(scheduler string) []string {
-	if scheduler == localcluster.SchedulerKueue {
-		return []string{scheduler}
-	}
-	return nil // localcluster's default
-}
-
+// schedulerTitle is how texts name the scheduler.
 func schedulerTitle(name string) string {
 	switch name {
 	case localcluster.SchedulerVolcano:
@@ -46,12 +37,19 @@ func schedulerTitle(name string) string {
 	return "Kubernetes' own scheduler"
 }
 
-// checkScheduler refuses a cluster that runs without the scheduler: its jobs would wait for ever.
-func checkScheduler(c client.Client, scheduler string) error {
-	kind := schedulerKinds()[scheduler]
-	_, err := c.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
-	if meta.IsNoMatchError(err) {
-		return fmt.Errorf("the cluster that is up runs without scheduler %s; end it with \"localcluster down\", then play again", scheduler)
+// servesScheduler reports whether the cluster runs the scheduler: without it, jobs wait for ever.
+func servesScheduler(cluster *localcluster.Cluster, scheduler string) (bool, error) {
+	c, err := newClient(cluster.RESTConfig())
+	if err != nil {
+		return false, err
 	}
-	return err
+	kind := schedulerKinds()[scheduler]
+	_, err = c.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+	if meta.IsNoMatchError(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("asking the cluster for its schedulers: %w", err)
+	}
+	return true, nil
 }

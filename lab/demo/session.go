@@ -10,7 +10,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 )
 
-// stage is where the story is played.
+// session is one story on one cluster.
 type session struct {
 	Options
 	root     string
@@ -37,8 +37,5 @@ func (s *session) prepare(ctx context.Context) error {
 		return err
 	}
 	s.client = c
-	if err := checkScheduler(c, s.Scheduler); err != nil {
-		return err
-	}
 	return applyAll(ctx, c, filepath.Join(s.root, admissionFolder), "")
 }

@@ -10,10 +10,11 @@ import (
 
 // Record is the new state of one object: exactly one of Job, Pod and Node is set.
 type Record struct {
-	// Revision is the object's resource version. One etcd holds all objects, so revisions order objects of different kinds
-	// too, whatever the order in which their watches were delivered.
+	// Revision is the object's resource version. One etcd holds all objects, so revisions order objects of
+	// different kinds too, whatever the order in which their watches were delivered.
 	Revision uint64
-	// Time at which the record was made. Objects carry whole seconds only, too coarse for a gang that is bound within one.
+	// Time at which the record was made. Objects carry whole seconds only, too coarse for a gang that is bound
+	// within one.
 	Time time.Time
 
 	Job  *JobState
@@ -37,8 +38,8 @@ type JobState struct {
 	// Evicted: its scheduler asks for its places back, and leaves it to the operator to end its ranks.
 	Evicted bool
 
-	// Progress is what its trainer said last, Latest the newest complete checkpoint that is known, ResumeFrom what the attempt
-	// resumes from; nil: nothing.
+	// Progress is what its trainer said last, Latest the newest complete checkpoint that is known, ResumeFrom
+	// what the attempt resumes from; nil: nothing.
 	Progress           *Progress
 	Latest, ResumeFrom *Point
 	Work               Work
@@ -108,7 +109,8 @@ func (j JobState) percent() int {
 	return int(100 * min(j.Progress.Step, j.Progress.Total) / j.Progress.Total)
 }
 
-// foundNoCapacity says whether a job's status tells that its scheduler has looked and found no room, on the nodes or in the quota.
+// foundNoCapacity says whether a job's status tells that its scheduler has looked and found no room, on the
+// nodes or in the quota.
 func (j JobState) foundNoCapacity() bool {
 	switch j.Reason {
 	case v1alpha1.ReasonUnschedulable, v1alpha1.ReasonInsufficientResources, v1alpha1.ReasonQuotaExceeded:

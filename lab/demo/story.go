@@ -27,7 +27,8 @@ type Act struct {
 	Within time.Duration
 }
 
-// Story is the acts in their order. Over looks at the world alone: whatever is late, the next act begins when it may.
+// Story is the acts in their order. Over looks at the world alone: whatever is late, the next act begins
+// when it may.
 func Story() []Act {
 	const patience = 3 * time.Minute
 	return []Act{
@@ -37,7 +38,8 @@ func Story() []Act {
 		},
 		{
 			Title: "second wants 24, 8 are free: it waits whole", Apply: "second.yaml", Within: patience,
-			// Should first be over before second was judged, the act is over too; the verdict says that nothing was shown.
+			// Should first be over before second was judged, the act is over too; the verdict says that nothing was
+			// shown.
 			Over: func(state *ClusterState) bool {
 				return explained(state, second) || reached(state, second, v1alpha1.PhaseRunning)
 			},

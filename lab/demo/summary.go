@@ -19,7 +19,8 @@ type Summary struct {
 	Writes map[string]int
 	Jobs   map[string]JobState
 	Took   time.Duration
-	// Release is how long the preempted gang held GPUs after the first of its ranks was picked; negative if it kept them, or none was.
+	// Release is how long the preempted gang held GPUs after the first of its ranks was picked; negative if it
+	// kept them, or none was.
 	Release time.Duration
 }
 

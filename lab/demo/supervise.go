@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// supervisor keeps a process running: when it ends, it is started again after a growing pause. One that ends again and
-// again right after its start is given up.
+// supervisor keeps a process running: when it ends, it is started again after a growing pause. One that
+// ends again and again right after its start is given up.
 type supervisor struct {
 	// start starts it.
 	start func() (*exec.Cmd, error)

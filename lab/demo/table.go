@@ -31,7 +31,8 @@ const (
 	actOver
 )
 
-// render draws a frame as lines of at most columns characters: a longer one would wrap, and the redraw would miss it.
+// render draws a frame as lines of at most columns characters: a longer one would wrap, and the redraw
+// would miss it.
 func (s frame) render(columns int) []string {
 	used := s.state.TotalGPUs() - s.state.FreeGPUs()
 	lines := []string{
@@ -83,7 +84,8 @@ func jobTable(state *ClusterState) []string {
 	return lines
 }
 
-// occupancy draws each node's GPUs as letters: the first of the job's name that holds it, a dot when it is free.
+// occupancy draws each node's GPUs as letters: the first of the job's name that holds it, a dot when it is
+// free.
 func occupancy(state *ClusterState) []string {
 	line := " GPUs   "
 	var lines []string

@@ -13,8 +13,8 @@ const width = 80
 // stamp is the time since the story began, for the beginning of a line.
 func stamp(elapsed time.Duration) string { return fmt.Sprintf("%6.1fs", elapsed.Seconds()) }
 
-// wrap breaks a text into at most rows lines of the demo's width, all but the first indented to where it began; what does
-// not fit is cut.
+// wrap breaks a text into at most rows lines of the demo's width, all but the first indented to where it
+// began; what does not fit is cut.
 func wrap(head, text string, rows int) string {
 	indent := strings.Repeat(" ", utf8.RuneCountInString(head))
 	var lines []string

@@ -342,7 +342,8 @@ func TestViolations(t *testing.T) {
 	}
 }
 
-// Watches of different kinds are delivered in any order; revisions bring them into the one in which they happened.
+// Watches of different kinds are delivered in any order; revisions bring them into the one in which they
+// happened.
 func TestTheOrderOfDeliveryDoesNotMatter(t *testing.T) {
 	want := Verdict(storyHistory(nil))
 	for seed := range uint64(20) {
@@ -372,8 +373,8 @@ func TestAnOlderRecordDoesNotUndoANewer(t *testing.T) {
 	}
 }
 
-// underQuota is the story on a scheduler that decides by quota: a gang that waits has no pods, and one that must go is
-// asked for whole, so that none of its ranks is picked.
+// underQuota is the story on a scheduler that decides by quota: a gang that waits has no pods, and one that
+// must go is asked for whole, so that none of its ranks is picked.
 func underQuota(ending func(*historyBuilder)) map[string]func(*historyBuilder) {
 	waits := func(t *historyBuilder) {
 		t.job(second, func(j *JobState) {
@@ -397,7 +398,8 @@ func underQuota(ending func(*historyBuilder)) map[string]func(*historyBuilder) {
 	}
 }
 
-// Who is asked before it must go saves first: nothing is lost, and it resumes from what was saved while it drained.
+// Who is asked before it must go saves first: nothing is lost, and it resumes from what was saved while it
+// drained.
 func TestAGangThatSavesBeforeItGoesLosesNothing(t *testing.T) {
 	story := underQuota(func(t *historyBuilder) {
 		t.job(second, func(j *JobState) { j.Progress, j.Latest = &Progress{1, 190, 1000}, saved(1, 190) })

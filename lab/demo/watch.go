@@ -19,16 +19,17 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// recorder turns watches into records. It uses no informer: an informer may list again after a broken watch and then
-// shows objects without the states between, and what happened between is what the verdict is about.
+// recorder turns watches into records. It uses no informer: an informer may list again after a broken watch
+// and then shows objects without the states between, and what happened between is what the verdict is
+// about.
 type recorder struct {
 	client    client.WithWatch
 	namespace string
 	records   chan<- Record
 }
 
-// start lists what there is and watches from there, each kind for itself, until the context ends. When a watch cannot be
-// resumed without a gap, its error goes to lost.
+// start lists what there is and watches from there, each kind for itself, until the context ends. When a
+// watch cannot be resumed without a gap, its error goes to lost.
 func (r recorder) start(ctx context.Context, lost chan<- error) error {
 	inNamespace := client.InNamespace(r.namespace)
 	for _, source := range []struct {
@@ -63,7 +64,8 @@ func (r recorder) watcher(list client.ObjectList, options []client.ListOption) c
 	}}
 }
 
-// forward sends a record for each object that was listed, then for each event, until the watch ends; it says why.
+// forward sends a record for each object that was listed, then for each event, until the watch ends; it
+// says why.
 func (r recorder) forward(ctx context.Context, list client.ObjectList, events <-chan watch.Event) error {
 	err := meta.EachListItem(list, func(object runtime.Object) error { return r.send(ctx, watch.Added, object) })
 	if err != nil {

@@ -1,5 +1,6 @@
-// Command patches writes what Kueue's own code sends to the API server for the Workloads in a folder, for the tests of
-// scheduler/kueue to compare with. It lives here because it needs Kueue's packages, which our module must not require:
+// Command patches writes what Kueue's own code sends to the API server for the Workloads in a folder, for
+// the tests of scheduler/kueue to compare with. It lives here because it needs Kueue's packages, which our
+// module must not require:
 //
 //	CGO_ENABLED=0 go run -C lab/modules/kueue -trimpath ./patches "$PWD/scheduler/kueue/testdata/patches"
 package main
@@ -68,8 +69,8 @@ func run(folder string) error {
 	return nil
 }
 
-// handBack is what JobReconciler.ReconcileGenericJob does under "6. handle eviction", by the same calls: it is a closure
-// there and cannot be called.
+// handBack is what JobReconciler.ReconcileGenericJob does under "6. handle eviction", by the same calls: it
+// is a closure there and cannot be called.
 func handBack(ctx context.Context, c client.Client, wl *kueue.Workload, clk clock.Clock) error {
 	evicted := apimeta.FindStatusCondition(wl.Status.Conditions, kueue.WorkloadEvicted)
 	if evicted == nil || evicted.Status != metav1.ConditionTrue || !workload.HasQuotaReservation(wl) {

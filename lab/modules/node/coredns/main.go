@@ -1,5 +1,6 @@
-// Command coredns is CoreDNS with no more plugins than the local cluster's real nodes need: names of the cluster's Services.
-// It is assembled as CoreDNS' own documentation has it for builds of one's own (plugin.md).
+// Command coredns is CoreDNS with no more plugins than the local cluster's real nodes need: names of the
+// cluster's Services. It is assembled as CoreDNS' own documentation has it for builds of one's own
+// (plugin.md).
 package main
 
 import (
