@@ -58,5 +58,6 @@ func newCommand() *cobra.Command {
 
 // addDirFlag gives a command the flag for the cluster's directory.
 func addDirFlag(cmd *cobra.Command, dir *string) {
-	cmd.Flags().StringVar(dir, "dir", localcluster.DefaultDir, "directory of the cluster: its data, logs and kubeconfig")
+	cmd.Flags().StringVar(dir, "dir", localcluster.DefaultDir,
+		"directory of the cluster: its data, logs and kubeconfig")
 }

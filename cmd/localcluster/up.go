@@ -59,7 +59,8 @@ stay until "bin/localcluster down".`,
 
 // addModulesFlag gives a command the flag for the folder lab/modules.
 func addModulesFlag(cmd *cobra.Command, modules *string) {
-	cmd.Flags().StringVar(modules, "modules", "", "the folder lab/modules (default: found from the working directory)")
+	cmd.Flags().StringVar(modules, "modules", "",
+		"the folder lab/modules (default: found from the working directory)")
 }
 
 func tellNextSteps(out io.Writer, cluster *localcluster.Cluster) error {

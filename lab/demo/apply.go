@@ -32,7 +32,8 @@ func apply(ctx context.Context, c client.Client, path, namespace string) error {
 		if namespaced && object.GetNamespace() == "" {
 			object.SetNamespace(namespace)
 		}
-		if err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), fieldOwner, client.ForceOwnership); err != nil {
+		if err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), fieldOwner,
+			client.ForceOwnership); err != nil {
 			return fmt.Errorf("applying %s %s of %s: %w", object.GetKind(), object.GetName(), path, err)
 		}
 	}

@@ -18,8 +18,9 @@ func countersRight(h History) (string, error) {
 		}
 		got := state.Jobs[name]
 		if got.Attempt != want.Attempt || got.Preemptions != want.Preemptions || got.Restarts != 0 {
-			wrong = append(wrong, fmt.Sprintf("%s ended with attempt %d, preemptions %d, restarts %d; %d, %d, 0 are right",
-				name, got.Attempt, got.Preemptions, got.Restarts, want.Attempt, want.Preemptions))
+			wrong = append(wrong,
+				fmt.Sprintf("%s ended with attempt %d, preemptions %d, restarts %d; %d, %d, 0 are right",
+					name, got.Attempt, got.Preemptions, got.Restarts, want.Attempt, want.Preemptions))
 		}
 	}
 	if len(wrong) > 0 {
@@ -42,5 +43,6 @@ func allFinished(h History) (string, error) {
 	if len(wrong) > 0 {
 		return "", errors.New(strings.Join(wrong, "; "))
 	}
-	return fmt.Sprintf("%d Succeeded, %d of %d GPUs free", len(jobNames()), state.FreeGPUs(), state.TotalGPUs()), nil
+	return fmt.Sprintf("%d Succeeded, %d of %d GPUs free", len(jobNames()), state.FreeGPUs(),
+		state.TotalGPUs()), nil
 }

@@ -82,7 +82,8 @@ func secondWaitedWhole(h History) (string, error) {
 	case err != nil:
 		return "", err
 	case free == 0:
-		return "", notShown("it was never seen judged and queued while GPUs for a part of it were free; is the machine very busy? Play it again")
+		return "", notShown("it was never seen judged and queued while GPUs for a part of it were free; " +
+			"is the machine very busy? Play it again")
 	case !bound:
 		return "", notShown("it never started")
 	}
@@ -96,8 +97,10 @@ func couldStartInPart(state *ClusterState, a attempt) bool {
 	judged := job.foundNoCapacity() ||
 		slices.ContainsFunc(state.Ranks(a.job, a.number), func(p PodState) bool { return p.Unschedulable })
 	free := state.FreeGPUs()
-	return judged && job.Phase == v1alpha1.PhaseQueued && job.Attempt == a.number && state.GPUsInUse(a.has) == 0 &&
-		state.GPUsInUse(blocking.has) == state.Jobs[blocking.job].GPUs && free < job.GPUs && free*job.Ranks >= job.GPUs
+	return judged && job.Phase == v1alpha1.PhaseQueued && job.Attempt == a.number &&
+		state.GPUsInUse(a.has) == 0 &&
+		state.GPUsInUse(blocking.has) == state.Jobs[blocking.job].GPUs && free < job.GPUs &&
+		free*job.Ranks >= job.GPUs
 }
 
 // fitsWhole checks the record that binds a rank: the gang's other ranks must have had room too.
@@ -108,7 +111,8 @@ func fitsWhole(state *ClusterState, r Record, a attempt, bound *bool) error {
 	*bound = true
 	job, others := state.Jobs[a.job], state.GPUsInUse(func(p PodState) bool { return !a.has(p) })
 	if room := state.TotalGPUs() - others; r.Pod.Phase == corev1.PodPending && room < job.GPUs {
-		return fmt.Errorf("%s was bound to %s when only %d of the gang's %d GPUs were free", r.Pod.Name, r.Pod.Node, room, job.GPUs)
+		return fmt.Errorf("%s was bound to %s when only %d of the gang's %d GPUs were free", r.Pod.Name,
+			r.Pod.Node, room, job.GPUs)
 	}
 	return nil
 }
@@ -140,8 +144,11 @@ func attemptsApart(h History) (string, error) {
 		if r.Pod.Attempt > 1 {
 			again++
 		}
-		for _, old := range state.sorted(func(p PodState) bool { return p.Job == r.Pod.Job && p.Attempt < r.Pod.Attempt && !p.Ended() }) {
-			return fmt.Errorf("%s of attempt %d was created while %s of attempt %d was there", r.Pod.Name, r.Pod.Attempt, old.Name, old.Attempt)
+		for _, old := range state.sorted(func(p PodState) bool {
+			return p.Job == r.Pod.Job && p.Attempt < r.Pod.Attempt && !p.Ended()
+		}) {
+			return fmt.Errorf("%s of attempt %d was created while %s of attempt %d was there", r.Pod.Name,
+				r.Pod.Attempt, old.Name, old.Attempt)
 		}
 		return nil
 	})

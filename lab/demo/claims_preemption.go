@@ -81,7 +81,8 @@ func findPreemption(h History) preemption {
 func preemptedWhole(h History) (string, error) {
 	p := findPreemption(h)
 	if !p.evicted && len(p.picked) == 0 {
-		return "", notShown("the scheduler picked no rank of it (condition DisruptionTarget), nor did it ask for the whole gang's places")
+		return "", notShown("the scheduler picked no rank of it (condition DisruptionTarget), " +
+			"nor did it ask for the whole gang's places")
 	}
 	if want := h.end().Jobs[second].Ranks; p.ranks < want {
 		return "", notShown("only %d of its %d ranks held GPUs when the first was picked", p.ranks, want)
@@ -91,25 +92,30 @@ func preemptedWhole(h History) (string, error) {
 		return "", fmt.Errorf("%s kept its GPUs until it ended by itself", p.outlived)
 	}
 	if p.released.IsZero() {
-		return "", fmt.Errorf("ranks that the scheduler did not pick (it picked %d of %d) hold %d GPUs to the end", len(p.picked), p.ranks, p.left)
+		return "", fmt.Errorf("ranks that the scheduler did not pick (it picked %d of %d) hold %d GPUs to the end",
+			len(p.picked), p.ranks, p.left)
 	}
 	if took := p.released.Sub(p.began); took > releaseWithin {
-		return "", fmt.Errorf("its last GPU came back %s after the first rank was picked; %s is allowed", seconds(took), seconds(releaseWithin))
+		return "", fmt.Errorf("its last GPU came back %s after the first rank was picked; %s is allowed",
+			seconds(took), seconds(releaseWithin))
 	}
 	if !p.replaced {
 		return "", fmt.Errorf("not all ranks of %s were bound before %s was started again", urgent, second)
 	}
 	others := p.ranks - int64(len(p.picked))
 	if saved != nil {
-		return fmt.Sprintf("the scheduler asked for all its places back, its %d ranks saved step %d and left", p.ranks, saved.Step), nil
+		return fmt.Sprintf("the scheduler asked for all its places back, its %d ranks saved step %d and left",
+			p.ranks, saved.Step), nil
 	}
 	if p.evicted && len(p.picked) == 0 {
-		return fmt.Sprintf("the scheduler asked for all its places back, the operator ended its %d ranks", p.ranks), nil
+		return fmt.Sprintf("the scheduler asked for all its places back, the operator ended its %d ranks",
+			p.ranks), nil
 	}
 	if others == 0 {
 		return fmt.Sprintf("the scheduler picked all %d ranks", p.ranks), nil
 	}
-	return fmt.Sprintf("the scheduler picked %d of its %d ranks, the operator ended the other %d", len(p.picked), p.ranks, others), nil
+	return fmt.Sprintf("the scheduler picked %d of its %d ranks, the operator ended the other %d",
+		len(p.picked), p.ranks, others), nil
 }
 
 // savedAndLeft is what the gang saved when its places were asked for, in the middle of its training: then a
@@ -129,9 +135,11 @@ func stoppedSayingRunning(h History) (string, error) {
 	first := false // it said so before it lost anything
 	err := h.each(func(state *ClusterState, r Record) error {
 		job := state.Jobs[second]
-		first = first || lost.IsZero() && job.Attempt == a.number && job.Evicted && state.GPUsInUse(a.has) == job.GPUs
+		first = first || lost.IsZero() && job.Attempt == a.number && job.Evicted &&
+			state.GPUsInUse(a.has) == job.GPUs
 		stale := job.Phase == v1alpha1.PhaseRunning && job.Attempt == a.number
-		if p := r.Pod; p != nil && a.has(*p) && (p.Terminating || p.Deleted) && !endedByItself(*p) && stale && lost.IsZero() {
+		if p := r.Pod; p != nil && a.has(*p) && (p.Terminating || p.Deleted) && !endedByItself(*p) && stale &&
+			lost.IsZero() {
 			lost = r.Time
 		}
 		if !lost.IsZero() && told.IsZero() && !stale {

@@ -57,13 +57,15 @@ func resumed(h History) (string, error) {
 	case r.commit == nil:
 		return "", notShown("its first attempt committed no checkpoint")
 	case r.commit.Step <= 0 || r.commit.Step >= r.total:
-		return "", notShown("its checkpoint at step %d of %d is not in the middle of the training", r.commit.Step, r.total)
+		return "", notShown("its checkpoint at step %d of %d is not in the middle of the training", r.commit.Step,
+			r.total)
 	case !r.spoke:
 		return "", notShown("attempt 2 said nothing of its training")
 	case r.from == nil:
 		return "", fmt.Errorf("attempt 2 was given nothing to resume from, and step %d was saved", r.commit.Step)
 	case *r.from != *r.commit:
-		return "", fmt.Errorf("attempt 2 was given %s (step %d), and the latest complete checkpoint is %s (step %d)",
+		return "", fmt.Errorf("attempt 2 was given %s (step %d), "+
+			"and the latest complete checkpoint is %s (step %d)",
 			r.from.URI, r.from.Step, r.commit.URI, r.commit.Step)
 	case r.first < r.from.Step:
 		return "", fmt.Errorf("attempt 2 began at step %d, though step %d was saved", r.first, r.from.Step)
@@ -72,7 +74,8 @@ func resumed(h History) (string, error) {
 	case r.last < r.total:
 		return "", fmt.Errorf("it ended at step %d of %d", r.last, r.total)
 	}
-	return fmt.Sprintf("at step %d of %d; attempt 2 trained on from there, up to step %d", r.from.Step, r.total, r.last), nil
+	return fmt.Sprintf("at step %d of %d; attempt 2 trained on from there, up to step %d", r.from.Step, r.total,
+		r.last), nil
 }
 
 // costStated: the status says what the preemption has cost, and no less than what was seen.
@@ -83,15 +86,18 @@ func costStated(h History) (string, error) {
 	case !r.spoke:
 		return "", notShown("attempt 2 said nothing of its training")
 	case w.Interruptions != 1 || w.Resumptions != 1:
-		return "", fmt.Errorf("its status counts %d interruptions and %d resumptions; 1 and 1 are right", w.Interruptions, w.Resumptions)
+		return "", fmt.Errorf("its status counts %d interruptions and %d resumptions; 1 and 1 are right",
+			w.Interruptions, w.Resumptions)
 	case r.from == nil:
 		return "", errors.New("attempt 2 was given nothing to resume from: all that was trained is lost")
 	}
 	if seen := max(0, r.trained-r.from.Step); w.LostSteps < seen {
-		return "", fmt.Errorf("its status says that %d steps were lost; it had trained step %d and resumed at %d", w.LostSteps, r.trained, r.from.Step)
+		return "", fmt.Errorf("its status says that %d steps were lost; it had trained step %d and resumed at %d",
+			w.LostSteps, r.trained, r.from.Step)
 	}
 	if most := r.total - r.from.Step; w.LostSteps > most {
-		return "", fmt.Errorf("its status says that %d steps were lost; only %d were left to train", w.LostSteps, most)
+		return "", fmt.Errorf("its status says that %d steps were lost; only %d were left to train", w.LostSteps,
+			most)
 	}
 	return w.cost(), nil
 }

@@ -72,7 +72,8 @@ func (s clusterSource) bringUp(ctx context.Context) (demoCluster, error) {
 func (s clusterSource) replace(ctx context.Context, old demoCluster) (demoCluster, error) {
 	defer old.lock.Close()
 	fmt.Fprintf(s.progress,
-		"The cluster in %s, which an earlier demo left, runs without scheduler %s: ending it and bringing up another.\n",
+		"The cluster in %s, which an earlier demo left, runs without scheduler %s: "+
+			"ending it and bringing up another.\n",
 		shortPath(old.Dir()), s.scheduler)
 	if err := StopOperator(ctx, old.Cluster); err != nil {
 		return demoCluster{}, err

@@ -90,7 +90,9 @@ func (s *ClusterState) sorted(want func(PodState) bool) []PodState {
 			pods = append(pods, p)
 		}
 	}
-	slices.SortFunc(pods, func(a, b PodState) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID)) })
+	slices.SortFunc(pods, func(a, b PodState) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
+	})
 	return pods
 }
 

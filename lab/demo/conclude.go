@@ -10,7 +10,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 )
 
-// conclude prints the verdict and the figures.
+// conclude prints the verdict and the figures. It returns ErrNotHeld when a claim did not hold.
 func (s *session) conclude(p *player) error {
 	summary := summarise(p.history)
 	summary.Scheduler, summary.OperatorRestarts = s.Scheduler, p.frame.operatorRestarts
@@ -23,7 +23,8 @@ func (s *session) conclude(p *player) error {
 	return nil
 }
 
-// countWrites is nil without an audit log, which a cluster that was up before need not have.
+// countWrites counts the operator's writes by job. It is nil without an audit log: a cluster that was up
+// before may have none.
 func (s *session) countWrites(since time.Time) map[string]int {
 	path := s.cluster.AuditLog()
 	if path == "" {
@@ -42,18 +43,20 @@ func (s *session) countWrites(since time.Time) map[string]int {
 	return writes
 }
 
-// explain says where the story stopped: the jobs as they are, the operator's log.
+// explain says where the story stopped: it prints the jobs, and adds the operator's log to the error.
 func (s *session) explain(p *player, err error) error {
 	for _, name := range jobNames() {
 		if j, ok := p.frame.state.Jobs[name]; ok {
-			head, text := fmt.Sprintf("  %-8s %-10s ", name, j.Phase), strings.TrimPrefix(j.Reason+": "+j.Message, ": ")
+			head := fmt.Sprintf("  %-8s %-10s ", name, j.Phase)
+			text := strings.TrimPrefix(j.Reason+": "+j.Message, ": ")
 			fmt.Fprintln(s.Out, wrap(head, text, 4))
 		}
 	}
 	return s.withLog(err)
 }
 
-// leave ends what is to be ended, or says what was left and how to go on.
+// leave ends the operator and the demo's own cluster if asked to, or says what keeps running and how to go
+// on.
 func (s *session) leave(ctx context.Context, found bool, failure error) error {
 	if !s.Down {
 		s.tellNextSteps()
@@ -63,7 +66,7 @@ func (s *session) leave(ctx context.Context, found bool, failure error) error {
 		fmt.Fprintf(s.Progress, "The end of the operator's log, which goes with the cluster:\n%s\n",
 			tail(s.operator.log(), logLines))
 	}
-	// Also after an interrupt: it is what --down promised.
+	// Also after an interrupt: --down promises it.
 	const within = 2 * time.Minute
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
 	defer cancel()
@@ -105,7 +108,7 @@ The cluster and the operator keep running. Look around:
 		localcluster.DownCommand(s.cluster.Dir()))
 }
 
-// other says how to play on the scheduler that was not played on.
+// other is how to play the story on another scheduler.
 func (s *session) other() (what, command string) {
 	if s.Scheduler == localcluster.SchedulerVolcano {
 		return "without Volcano", "make demo SCHEDULER=" + localcluster.SchedulerNative

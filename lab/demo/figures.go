@@ -61,7 +61,7 @@ func measure(h History) []Figures {
 	return figures
 }
 
-// step brings one attempt up to the world of now.
+// step brings one attempt up to date.
 func (c *timeline) step(state *ClusterState, a attempt, now time.Time) {
 	job := state.Jobs[a.job]
 	held := state.GPUsInUse(a.has)

@@ -15,7 +15,7 @@ func (h *History) sort() {
 	slices.SortStableFunc(h.Records, func(a, b Record) int { return cmp.Compare(a.Revision, b.Revision) })
 }
 
-// each replays the history: visit sees the world right after every record. It stops at the first error.
+// each replays the history: visit sees the state right after every record. It stops at the first error.
 func (h History) each(visit func(*ClusterState, Record) error) error {
 	state := NewClusterState()
 	for _, r := range h.Records {
@@ -27,7 +27,7 @@ func (h History) each(visit func(*ClusterState, Record) error) error {
 	return nil
 }
 
-// end is the world after the last record.
+// end is the state after the last record.
 func (h History) end() *ClusterState {
 	state := NewClusterState()
 	for _, r := range h.Records {

@@ -9,8 +9,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// tape makes histories: each change of an object is a record, with the next revision, a tenth of a second
-// later.
+// historyBuilder makes histories: each change of an object is a record, with the next revision, a tenth of
+// a second later.
 type historyBuilder struct {
 	history  History
 	state    *ClusterState
@@ -40,7 +40,8 @@ func (t *historyBuilder) nodes(count int, gpus int64) {
 func (t *historyBuilder) job(name string, change func(*JobState)) {
 	j, ok := t.state.Jobs[name]
 	if !ok {
-		j = JobState{Name: name, Ranks: 6, GPUs: 24, Gang: "0/6", Attempt: 1, Queue: "research", Phase: v1alpha1.PhaseQueued}
+		j = JobState{Name: name, Ranks: 6, GPUs: 24, Gang: "0/6", Attempt: 1, Queue: "research",
+			Phase: v1alpha1.PhaseQueued}
 	}
 	change(&j)
 	t.add(Record{Job: &j})
@@ -57,7 +58,8 @@ func (t *historyBuilder) pod(job string, attempt int32, rank int, change func(*P
 	uid := fmt.Sprintf("%s-%d-%d", job, attempt, rank)
 	p, ok := t.state.Pods[uid]
 	if !ok {
-		p = PodState{UID: uid, Name: fmt.Sprintf("%s-worker-%d", job, rank), Job: job, Attempt: attempt, GPUs: 4, Phase: corev1.PodPending}
+		p = PodState{UID: uid, Name: fmt.Sprintf("%s-worker-%d", job, rank), Job: job, Attempt: attempt, GPUs: 4,
+			Phase: corev1.PodPending}
 	}
 	change(&p)
 	t.add(Record{Pod: &p})
@@ -159,7 +161,8 @@ func steps() []step {
 		{"second drains", func(t *historyBuilder) {
 			t.job(second, func(j *JobState) {
 				j.Phase, j.Reason, j.Gang = v1alpha1.PhaseDraining, v1alpha1.ReasonPreempted, "2/6"
-				j.Message = "second-worker-0: preempting to accommodate a higher priority pod; the gang cannot run with 2 of 6 ranks"
+				j.Message = "second-worker-0: preempting to accommodate a higher priority pod; " +
+					"the gang cannot run with 2 of 6 ranks"
 			})
 			t.each(second, 1, 4, 6, terminates, gone)
 		}},
@@ -183,7 +186,7 @@ func steps() []step {
 	}
 }
 
-// told is the story with some steps replaced; nil leaves one out.
+// storyHistory is the history of the story with some steps replaced; nil leaves one out.
 func storyHistory(instead map[string]func(*historyBuilder)) History {
 	t := newHistoryBuilder()
 	known := map[string]bool{}

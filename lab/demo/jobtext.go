@@ -38,7 +38,8 @@ func resuming(j JobState) string {
 // checkpoint, and the first word of an attempt that resumed, have lines of their own.
 func change(before, after JobState, elapsed time.Duration) string {
 	const detailRows = 2
-	same := before.Phase == after.Phase && before.Gang == after.Gang && before.Attempt == after.Attempt && before.Reason == after.Reason
+	same := before.Phase == after.Phase && before.Gang == after.Gang && before.Attempt == after.Attempt &&
+		before.Reason == after.Reason
 	if after.Phase == "" || same && !hasTrained(before, after) {
 		return ""
 	}
@@ -47,7 +48,8 @@ func change(before, after JobState, elapsed time.Duration) string {
 		if hasSpoken(before, after) {
 			text = fmt.Sprintf("step %d of %d", after.Progress.Step, after.Progress.Total) + resuming(after)
 		}
-		return wrap(fmt.Sprintf("%s  %-7s %-10s %-4s ", stamp(elapsed), after.Name, after.Phase, progress(after)), text, detailRows)
+		return wrap(fmt.Sprintf("%s  %-7s %-10s %-4s ", stamp(elapsed), after.Name, after.Phase, progress(after)),
+			text, detailRows)
 	}
 	line := fmt.Sprintf("%s  %-7s %-10s %-4s ", stamp(elapsed), after.Name, after.Phase, after.Gang)
 	if after.Queue != "" {
@@ -76,5 +78,6 @@ func hasSpoken(before, after JobState) bool {
 
 // cost says what was lost.
 func (w Work) cost() string {
-	return fmt.Sprintf("%d steps, %d GPU-seconds; it ran again after %d s", w.LostSteps, w.LostGPUSeconds, w.ResumeSeconds)
+	return fmt.Sprintf("%d steps, %d GPU-seconds; it ran again after %d s", w.LostSteps, w.LostGPUSeconds,
+		w.ResumeSeconds)
 }

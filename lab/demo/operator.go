@@ -155,10 +155,11 @@ func (o operator) stop(ctx context.Context) error {
 		if err := syscall.Kill(pid, signal); err != nil && !errors.Is(err, syscall.ESRCH) {
 			return fmt.Errorf("stopping the operator (pid %d): %w", pid, err)
 		}
-		err = wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, grace, true, func(context.Context) (bool, error) {
-			now, err := o.pid()
-			return now == 0, err
-		})
+		err = wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, grace, true,
+			func(context.Context) (bool, error) {
+				now, err := o.pid()
+				return now == 0, err
+			})
 		if err == nil || ctx.Err() != nil {
 			return err
 		}

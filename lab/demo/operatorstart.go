@@ -11,7 +11,9 @@ import (
 )
 
 // startOperator starts the operator under supervision and waits until it is ready.
-func (s *session) startOperator(ctx context.Context, tasks *sync.WaitGroup, restarts, failed chan<- error) error {
+func (s *session) startOperator(
+	ctx context.Context, tasks *sync.WaitGroup, restarts, failed chan<- error,
+) error {
 	const within = time.Minute
 	address, err := freeAddress()
 	if err != nil {
@@ -58,7 +60,8 @@ const logLines = 15
 
 // withLog adds the end of the operator's log to an error.
 func (s *session) withLog(err error) error {
-	return fmt.Errorf("%w\nThe end of %s:\n%s", err, shortPath(s.operator.log()), tail(s.operator.log(), logLines))
+	return fmt.Errorf("%w\nThe end of %s:\n%s", err, shortPath(s.operator.log()),
+		tail(s.operator.log(), logLines))
 }
 
 // StopOperator ends the operator that a demo left running beside the cluster, if there is one. It is to end

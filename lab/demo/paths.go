@@ -25,7 +25,8 @@ func findRoot() (string, error) {
 			return dir, nil
 		}
 		if dir == filepath.Dir(dir) {
-			return "", fmt.Errorf("found no folder %s in %s or above; play the demo inside the repository", storyFolder, start)
+			return "", fmt.Errorf("found no folder %s in %s or above; play the demo inside the repository",
+				storyFolder, start)
 		}
 	}
 }

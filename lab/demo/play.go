@@ -77,7 +77,7 @@ func (p *player) playAct(ctx context.Context, i int, act Act) error {
 	return nil
 }
 
-// take brings one record into the world, and shows it.
+// take applies one record to the state, and shows it.
 func (p *player) take(r Record) {
 	p.history.Records = append(p.history.Records, r)
 	before := JobState{}

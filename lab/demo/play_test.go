@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// newPlayer plays with the records of a tape that comes to its end.
+// newPlayer plays with the records of a history that ends.
 func newPlayer(t *testing.T, h History) *player {
 	records := make(chan Record)
 	go func() {
@@ -59,7 +59,9 @@ func TestPlayEndsWithAnError(t *testing.T) {
 		change func(*player)
 		want   error
 	}{
-		"a watch with a gap": {"a history with a gap proves nothing", t.Context(), func(p *player) { p.failed = failed }, lost},
+		"a watch with a gap": {
+			"a history with a gap proves nothing", t.Context(), func(p *player) { p.failed = failed }, lost,
+		},
 		"a file is refused": {"no story without it", t.Context(), func(p *player) {
 			p.apply = func(context.Context, string) error { return refused }
 		}, refused},

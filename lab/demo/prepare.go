@@ -16,10 +16,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Namespace of the story; whatever is in it goes when the story begins.
+// Namespace of the story. It is emptied when the story begins.
 const Namespace = "demo"
 
-// GPUs that the story needs, all free.
+// storyGPUs is how many GPUs the cluster must have, all of them free.
 const storyGPUs = 32
 
 // renewNamespace deletes the namespace of an earlier story, waits until it is gone, and creates it.
@@ -46,7 +46,9 @@ func renewNamespace(ctx context.Context, c client.Client) error {
 }
 
 // checkFreeGPUs refuses a cluster whose GPUs are not all free: the story's numbers would not hold.
-func checkFreeGPUs(ctx context.Context, c client.Client, cluster *localcluster.Cluster, scheduler string) error {
+func checkFreeGPUs(
+	ctx context.Context, c client.Client, cluster *localcluster.Cluster, scheduler string,
+) error {
 	nodes, pods := &corev1.NodeList{}, &corev1.PodList{}
 	if err := errors.Join(c.List(ctx, nodes), c.List(ctx, pods)); err != nil {
 		return fmt.Errorf("looking for free GPUs: %w", err)
@@ -62,7 +64,8 @@ func judgeFreeGPUs(nodes []corev1.Node, pods []corev1.Pod, remedies string) erro
 		total += gpus(nodes[i].Status.Allocatable)
 	}
 	if total != storyGPUs {
-		return fmt.Errorf("the story needs a cluster of exactly %d GPUs, this one has %d%s", storyGPUs, total, remedies)
+		return fmt.Errorf("the story needs a cluster of exactly %d GPUs, this one has %d%s", storyGPUs, total,
+			remedies)
 	}
 	var holders []string
 	for i := range pods {

@@ -26,7 +26,8 @@ func newRecord(event watch.EventType, object runtime.Object, now time.Time) (Rec
 	case *corev1.Pod:
 		version, r.Pod = o.ResourceVersion, podState(o, deleted)
 	case *corev1.Node:
-		version, r.Node = o.ResourceVersion, &NodeState{Name: o.Name, Deleted: deleted, GPUs: gpus(o.Status.Allocatable)}
+		version = o.ResourceVersion
+		r.Node = &NodeState{Name: o.Name, Deleted: deleted, GPUs: gpus(o.Status.Allocatable)}
 	default:
 		return Record{}, fmt.Errorf("recording a %T: not watched for", object)
 	}

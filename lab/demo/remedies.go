@@ -10,5 +10,6 @@ import (
 // the root of the repository.
 func remedies(dir, scheduler string) string {
 	another := localcluster.Command(dir+"-"+scheduler, "demo", "--scheduler", scheduler)
-	return fmt.Sprintf("\n  end it:            %s\n  play on another:   %s", localcluster.DownCommand(dir), another)
+	return fmt.Sprintf("\n  end it:            %s\n  play on another:   %s", localcluster.DownCommand(dir),
+		another)
 }

@@ -38,7 +38,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// upTo is the world after the first steps of the story, the named one included.
+// upTo is the state after the first steps of the story, the named one included.
 func upTo(last string) *ClusterState {
 	t := newHistoryBuilder()
 	for _, s := range steps() {
@@ -70,8 +70,12 @@ func TestTable(t *testing.T) {
 	for _, moment := range []struct {
 		step string
 		act  int
-	}{{"nodes", 0}, {"second waits", 1}, {"second trains", 3}, {"the scheduler picks four", 4}, {"second waits again", 5}, {"second trains again", 6}, {"second ends", 6}} {
-		b.WriteString("### " + moment.step + "\n" + strings.Join(frameAt(upTo(moment.step), moment.act).render(width), "\n") + "\n")
+	}{
+		{"nodes", 0}, {"second waits", 1}, {"second trains", 3}, {"the scheduler picks four", 4},
+		{"second waits again", 5}, {"second trains again", 6}, {"second ends", 6},
+	} {
+		rows := frameAt(upTo(moment.step), moment.act).render(width)
+		b.WriteString("### " + moment.step + "\n" + strings.Join(rows, "\n") + "\n")
 	}
 	s := frameAt(upTo("urgent comes"), 2)
 	s.operatorRestarts = 1
@@ -130,7 +134,8 @@ func TestSummary(t *testing.T) {
 	s.print(&out)
 	out.WriteString("\n### the others keep their GPUs for ever\n\n")
 	s = summarise(storyHistory(map[string]func(*historyBuilder){
-		"second drains": nil, "second returns": nil, "second waits again": nil, "second starts again": nil, "second trains again": nil, "second ends": nil,
+		"second drains": nil, "second returns": nil, "second waits again": nil,
+		"second starts again": nil, "second trains again": nil, "second ends": nil,
 	}))
 	s.OperatorRestarts = 2
 	s.print(&out)
@@ -148,7 +153,8 @@ func TestWrap(t *testing.T) {
 		"no text":       {"a:  ", "", 2, "a:"},
 		"cut":           {"a: ", long, 1, "a: " + strings.Repeat("word ", 15) + "w…"},
 		"one long word": {"a: ", strings.Repeat("x", 100), 2, "a: " + strings.Repeat("x", 76) + "…"},
-		"second line":   {"a: ", strings.Repeat("word ", 16), 2, "a: " + strings.TrimSpace(strings.Repeat("word ", 15)) + "\n   word"},
+		"second line": {"a: ", strings.Repeat("word ", 16), 2,
+			"a: " + strings.TrimSpace(strings.Repeat("word ", 15)) + "\n   word"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

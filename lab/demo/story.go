@@ -6,7 +6,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// The cast: the jobs of examples/demo, by name.
+// The jobs of examples/demo, by name.
 const (
 	first  = "first"
 	second = "second"
@@ -21,14 +21,14 @@ type Act struct {
 	Title string
 	// Apply is the file that is applied at its beginning, "" for none.
 	Apply string
-	// Over is true when what the act shows has been seen, or can no longer be.
+	// Over reports whether what the act shows has been seen, or can no longer be seen.
 	Over func(*ClusterState) bool
 	// Within is a generous bound: the machine may be busy.
 	Within time.Duration
 }
 
-// Story is the acts in their order. Over looks at the world alone: whatever is late, the next act begins
-// when it may.
+// Story is the acts in their order. Over looks at the cluster's state alone: whatever is late, the next act
+// begins when it may.
 func Story() []Act {
 	const patience = 3 * time.Minute
 	return []Act{
@@ -58,7 +58,8 @@ func Story() []Act {
 		{
 			Title: "urgent has priority: it preempts second whole", Apply: "urgent.yaml", Within: patience,
 			Over: func(state *ClusterState) bool {
-				return reached(state, urgent, v1alpha1.PhaseRunning) && (state.Jobs[second].Attempt > 1 || state.Jobs[second].Phase.Finished())
+				return reached(state, urgent, v1alpha1.PhaseRunning) &&
+					(state.Jobs[second].Attempt > 1 || state.Jobs[second].Phase.Finished())
 			},
 		},
 		{
@@ -71,7 +72,8 @@ func Story() []Act {
 			Title: "all end, and every GPU is free again", Within: patience,
 			Over: func(state *ClusterState) bool {
 				for _, name := range jobNames() {
-					if !state.Jobs[name].Phase.Finished() || state.GPUsInUse(func(p PodState) bool { return p.Job == name }) > 0 {
+					ofJob := func(p PodState) bool { return p.Job == name }
+					if !state.Jobs[name].Phase.Finished() || state.GPUsInUse(ofJob) > 0 {
 						return false
 					}
 				}
@@ -81,13 +83,13 @@ func Story() []Act {
 	}
 }
 
-// past is true when the job is in the phase, or has ended.
+// reached reports whether the job is in the phase, or has ended.
 func reached(state *ClusterState, job string, phase v1alpha1.Phase) bool {
 	now := state.Jobs[job].Phase
 	return now == phase || now.Finished()
 }
 
-// explained is true when a queued job says that its scheduler found no room.
+// explained reports whether a queued job says that its scheduler found no capacity for it.
 func explained(state *ClusterState, job string) bool {
 	return state.Jobs[job].foundNoCapacity()
 }

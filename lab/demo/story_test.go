@@ -8,7 +8,8 @@ import (
 
 // Each act is over with the step that it waits for, and not before.
 func TestActsEndWithWhatTheyShow(t *testing.T) {
-	ends := []string{"first starts", "second waits", "second starts", "second trains", "urgent starts", "second starts again", "second ends"}
+	ends := []string{"first starts", "second waits", "second starts", "second trains", "urgent starts",
+		"second starts again", "second ends"}
 	acts := Story()
 	if len(acts) != len(ends) {
 		t.Fatalf("%d acts, %d ends", len(acts), len(ends))

@@ -58,7 +58,8 @@ func (s Summary) print(out io.Writer) {
 		case s.again(i):
 			end = "restarted"
 		}
-		fmt.Fprintf(out, format, f.Job, fmt.Sprint(f.Attempt), span(f.ToBound), span(f.FitToBound), span(f.Ran), end)
+		fmt.Fprintf(out, format, f.Job, fmt.Sprint(f.Attempt), span(f.ToBound), span(f.FitToBound), span(f.Ran),
+			end)
 	}
 	fmt.Fprintln(out, "\n  BOUND: all ranks have their node. ROOM: GPUs for all of them are free.")
 	preemptions, restarts := int32(0), int32(0)

@@ -36,7 +36,8 @@ const (
 func (s frame) render(columns int) []string {
 	used := s.state.TotalGPUs() - s.state.FreeGPUs()
 	lines := []string{
-		spread(fmt.Sprintf(" %s, %d nodes, %d of %d GPUs in use", s.scheduler, len(s.state.Nodes), used, s.state.TotalGPUs()), clock(s.elapsed), columns),
+		spread(fmt.Sprintf(" %s, %d nodes, %d of %d GPUs in use", s.scheduler, len(s.state.Nodes), used,
+			s.state.TotalGPUs()), clock(s.elapsed), columns),
 		"",
 	}
 	for i, act := range s.acts {
@@ -66,15 +67,17 @@ const jobFormat = " %-7s %-10s %-5s %4s  %-8s %7s %8s  %s"
 
 // jobTable has a row for every job of the cast that was applied.
 func jobTable(state *ClusterState) []string {
-	lines := []string{fmt.Sprintf(jobFormat, "JOB", "PHASE", "GANG", "GPUS", "QUEUE", "ATTEMPT", "PROGRESS", "REASON")}
+	lines := []string{fmt.Sprintf(jobFormat, "JOB", "PHASE", "GANG", "GPUS", "QUEUE", "ATTEMPT", "PROGRESS",
+		"REASON")}
 	for _, name := range jobNames() {
 		j, ok := state.Jobs[name]
 		if !ok {
 			lines = append(lines, fmt.Sprintf(jobFormat, name, "-", "-", "-", "-", "-", "-", ""))
 			continue
 		}
-		lines = append(lines, strings.TrimRight(fmt.Sprintf(jobFormat, name, dash(string(j.Phase)), dash(j.Gang), fmt.Sprint(j.GPUs),
-			dash(j.Queue), fmt.Sprint(j.Attempt), progress(j), j.Reason), " "))
+		lines = append(lines,
+			strings.TrimRight(fmt.Sprintf(jobFormat, name, dash(string(j.Phase)), dash(j.Gang), fmt.Sprint(j.GPUs),
+				dash(j.Queue), fmt.Sprint(j.Attempt), progress(j), j.Reason), " "))
 	}
 	for _, name := range jobNames() {
 		if text := training(state.Jobs[name]); text != "" {

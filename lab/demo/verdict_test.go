@@ -76,13 +76,18 @@ func TestViolations(t *testing.T) {
 				t.explains(second, "no room")
 				t.each(second, 1, 0, 2, t.bind)
 			}},
-			map[string]string{claimWaited: "second-worker-0 was bound to node-3 when only 8 of the gang's 24 GPUs were free"},
+			map[string]string{
+				claimWaited: "second-worker-0 was bound to node-3 when only 8 of the gang's 24 GPUs were free",
+			},
 		},
 		"a gang starts in part and never wholly": {
 			"five of six ranks are no gang",
 			map[string]func(*historyBuilder){"second starts again": func(t *historyBuilder) {
 				t.each(second, 2, 0, 5, t.bind, runs)
-			}, "second ends": func(t *historyBuilder) { t.each(second, 2, 0, 5, succeeded); t.phase(second, v1alpha1.PhaseSucceeded) }},
+			}, "second ends": func(t *historyBuilder) {
+				t.each(second, 2, 0, 5, succeeded)
+				t.phase(second, v1alpha1.PhaseSucceeded)
+			}},
 			map[string]string{claimWhole: "second attempt 2 had only 5 of 6 ranks bound"},
 		},
 		"Running with five ranks": {
@@ -102,7 +107,8 @@ func TestViolations(t *testing.T) {
 				t.job(second, func(*JobState) {})
 				t.each(second, 1, 0, 6, created)
 			}},
-			map[string]string{claimWaited: "not shown", claimWhy: "no status of it had a reason that names the lack of room"},
+			map[string]string{claimWaited: "not shown",
+				claimWhy: "no status of it had a reason that names the lack of room"},
 		},
 		"nothing was free": {
 			"where no rank would have fitted, waiting whole is no merit",
@@ -125,7 +131,8 @@ func TestViolations(t *testing.T) {
 		"the others keep their GPUs for ever": {
 			"what Kubeflow on Volcano does: two of six ranks stay, and the job says Running",
 			map[string]func(*historyBuilder){
-				"second drains": nil, "second returns": nil, "second waits again": nil, "second starts again": nil, "second trains again": nil, "second ends": nil,
+				"second drains": nil, "second returns": nil, "second waits again": nil,
+				"second starts again": nil, "second trains again": nil, "second ends": nil,
 			},
 			map[string]string{
 				claimResumed:   "not shown: attempt 2 said nothing",
@@ -154,7 +161,11 @@ func TestViolations(t *testing.T) {
 					t.job(second, func(j *JobState) { j.Progress, j.Latest = &Progress{1, 190, 1000}, saved(1, 190) })
 					t.each(second, 1, 4, 6, succeeded)
 				},
-				"second trains again": func(t *historyBuilder) { t.job(second, runsAgain); t.says(second, 2, 190); t.says(second, 2, 1000) },
+				"second trains again": func(t *historyBuilder) {
+					t.job(second, runsAgain)
+					t.says(second, 2, 190)
+					t.says(second, 2, 1000)
+				},
 			},
 			map[string]string{claimPreempted: "second-worker-4 kept its GPUs until it ended by itself"},
 		},
@@ -169,7 +180,9 @@ func TestViolations(t *testing.T) {
 		},
 		"nobody was picked": {
 			"a gang that its operator ends by itself was not preempted",
-			map[string]func(*historyBuilder){"the scheduler picks four": func(t *historyBuilder) { t.each(second, 1, 0, 4, terminates, gone) }},
+			map[string]func(*historyBuilder){"the scheduler picks four": func(t *historyBuilder) {
+				t.each(second, 1, 0, 4, terminates, gone)
+			}},
 			map[string]string{claimPreempted: "not shown"},
 		},
 		"picked when it did not run whole": {
@@ -188,7 +201,11 @@ func TestViolations(t *testing.T) {
 			map[string]func(*historyBuilder){
 				"urgent starts": nothing, "urgent ends": nothing,
 				"second waits again": func(t *historyBuilder) { t.each(second, 2, 0, 6, created) },
-				"second ends":        func(t *historyBuilder) { t.ends(second, 2); t.starts(urgent, 1); t.ends(urgent, 1) },
+				"second ends": func(t *historyBuilder) {
+					t.ends(second, 2)
+					t.starts(urgent, 1)
+					t.ends(urgent, 1)
+				},
 			},
 			map[string]string{claimPreempted: "not all ranks of urgent were bound before second was started again"},
 		},
@@ -207,7 +224,9 @@ func TestViolations(t *testing.T) {
 				t.each(second, 1, 0, 4, picked, terminates, gone)
 				t.pod(second, 2, 0, created)
 			}},
-			map[string]string{claimApart: "second-worker-0 of attempt 2 was created while second-worker-4 of attempt 1 was there"},
+			map[string]string{
+				claimApart: "second-worker-0 of attempt 2 was created while second-worker-4 of attempt 1 was there",
+			},
 		},
 		"a preemption spends backoffLimit": {
 			"volcano#2560, jobset#1117",
@@ -215,21 +234,25 @@ func TestViolations(t *testing.T) {
 				t.ends(second, 2)
 				t.job(second, func(j *JobState) { j.Restarts = 1 })
 			}},
-			map[string]string{claimCounters: "second ended with attempt 2, preemptions 1, restarts 1; 2, 1, 0 are right"},
+			map[string]string{
+				claimCounters: "second ended with attempt 2, preemptions 1, restarts 1; 2, 1, 0 are right",
+			},
 		},
 		"the next attempt begins anew": {
 			"all that was trained is lost",
 			map[string]func(*historyBuilder){"second returns": func(t *historyBuilder) {
 				t.job(second, func(j *JobState) { returns(j); j.ResumeFrom = nil })
 			}},
-			map[string]string{claimResumed: "given nothing to resume from, and step 160 was saved", claimCost: "all that was trained is lost"},
+			map[string]string{claimResumed: "given nothing to resume from, and step 160 was saved",
+				claimCost: "all that was trained is lost"},
 		},
 		"the next attempt is given an older checkpoint": {
 			"what was trained between the two is lost for nothing",
 			map[string]func(*historyBuilder){"second returns": func(t *historyBuilder) {
 				t.job(second, func(j *JobState) { returns(j); j.ResumeFrom = saved(1, 120) })
 			}},
-			map[string]string{claimResumed: "step-120 (step 120), and the latest complete checkpoint is", claimCost: "32 steps were lost; it had trained step 180 and resumed at 120"},
+			map[string]string{claimResumed: "step-120 (step 120), and the latest complete checkpoint is",
+				claimCost: "32 steps were lost; it had trained step 180 and resumed at 120"},
 		},
 		"the next attempt is given another checkpoint of that step": {
 			"a checkpoint is its place, not its number",
@@ -259,20 +282,25 @@ func TestViolations(t *testing.T) {
 		},
 		"the training is not brought to its end": {
 			"a job that has Succeeded has trained all its steps",
-			map[string]func(*historyBuilder){"second trains again": func(t *historyBuilder) { t.job(second, runsAgain); t.says(second, 2, 500) }},
+			map[string]func(*historyBuilder){"second trains again": func(t *historyBuilder) {
+				t.job(second, runsAgain)
+				t.says(second, 2, 500)
+			}},
 			map[string]string{claimResumed: "it ended at step 500 of 1000"},
 		},
 		"nothing was saved": {
 			"then there was nothing to resume from",
 			map[string]func(*historyBuilder){"second trains": func(t *historyBuilder) { t.says(second, 1, 40) }},
-			map[string]string{claimResumed: "not shown: its first attempt committed no checkpoint", claimCost: "given nothing to resume from"},
+			map[string]string{claimResumed: "not shown: its first attempt committed no checkpoint",
+				claimCost: "given nothing to resume from"},
 		},
 		"all was saved": {
 			"where nothing is left to train nobody can resume wrongly",
 			map[string]func(*historyBuilder){"second trains": func(t *historyBuilder) {
 				t.job(second, func(j *JobState) { j.Progress, j.Latest = &Progress{1, 1000, 1000}, saved(1, 1000) })
 			}, "second trains again": func(t *historyBuilder) { t.job(second, runsAgain); t.says(second, 2, 1000) }},
-			map[string]string{claimResumed: "not shown: its checkpoint at step 1000 of 1000", claimCost: "only 0 were left to train"},
+			map[string]string{claimResumed: "not shown: its checkpoint at step 1000 of 1000",
+				claimCost: "only 0 were left to train"},
 		},
 		"less is said to be lost than was": {
 			"180 steps were trained and the checkpoint is at 160",
@@ -290,7 +318,10 @@ func TestViolations(t *testing.T) {
 		},
 		"the resumption is not counted": {
 			"the time to resume is then nobody's",
-			map[string]func(*historyBuilder){"second trains again": func(t *historyBuilder) { t.says(second, 2, 160); t.says(second, 2, 1000) }},
+			map[string]func(*historyBuilder){"second trains again": func(t *historyBuilder) {
+				t.says(second, 2, 160)
+				t.says(second, 2, 1000)
+			}},
 			map[string]string{claimCost: "1 interruptions and 0 resumptions"},
 		},
 		"a bystander is preempted too": {
@@ -358,7 +389,7 @@ func TestTheOrderOfDeliveryDoesNotMatter(t *testing.T) {
 	}
 }
 
-// The world that the acts look at takes records as they come, so an old one must not undo a newer.
+// The state that the acts look at takes records as they come, so an old one must not undo a newer.
 func TestAnOlderRecordDoesNotUndoANewer(t *testing.T) {
 	h := storyHistory(nil)
 	w := NewClusterState()
@@ -378,7 +409,8 @@ func TestAnOlderRecordDoesNotUndoANewer(t *testing.T) {
 func underQuota(ending func(*historyBuilder)) map[string]func(*historyBuilder) {
 	waits := func(t *historyBuilder) {
 		t.job(second, func(j *JobState) {
-			j.Reason, j.Message = v1alpha1.ReasonQuotaExceeded, "insufficient unused quota for nvidia.com/gpu, 16 more needed"
+			j.Reason = v1alpha1.ReasonQuotaExceeded
+			j.Message = "insufficient unused quota for nvidia.com/gpu, 16 more needed"
 		})
 	}
 	return map[string]func(*historyBuilder){
@@ -406,9 +438,16 @@ func TestAGangThatSavesBeforeItGoesLosesNothing(t *testing.T) {
 		t.each(second, 1, 0, 6, succeeded)
 	})
 	story["second returns"] = func(t *historyBuilder) {
-		t.job(second, func(j *JobState) { returns(j); j.Evicted, j.Work.LostSteps, j.Work.LostGPUSeconds = false, 0, 0 })
+		t.job(second, func(j *JobState) {
+			returns(j)
+			j.Evicted, j.Work.LostSteps, j.Work.LostGPUSeconds = false, 0, 0
+		})
 	}
-	story["second trains again"] = func(t *historyBuilder) { t.job(second, runsAgain); t.says(second, 2, 190); t.says(second, 2, 1000) }
+	story["second trains again"] = func(t *historyBuilder) {
+		t.job(second, runsAgain)
+		t.says(second, 2, 190)
+		t.says(second, 2, 1000)
+	}
 	want := map[string]string{
 		claimPreempted: "the scheduler asked for all its places back, its 6 ranks saved step 190 and left",
 		claimResumed:   "at step 190 of 1000; attempt 2 trained on from there, up to step 1000",
@@ -450,7 +489,9 @@ func TestTheStoryUnderAQuota(t *testing.T) {
 		// preempted is a part of what the verdict says of the preemption; empty: it held.
 		preempted string
 	}{
-		"as it should go": {"the operator ends all ranks", func(t *historyBuilder) { t.each(second, 1, 0, 6, terminates, gone) }, ""},
+		"as it should go": {"the operator ends all ranks", func(t *historyBuilder) {
+			t.each(second, 1, 0, 6, terminates, gone)
+		}, ""},
 		"two ranks work on": {
 			"quota is counted whole, and their GPUs are still in use",
 			func(t *historyBuilder) {

@@ -43,7 +43,8 @@ func (r recorder) start(ctx context.Context, lost chan<- error) error {
 		if err := r.client.List(ctx, source.list, source.options...); err != nil {
 			return fmt.Errorf("listing %T: %w", source.list, err)
 		}
-		watcher, err := watchtools.NewRetryWatcherWithContext(ctx, source.list.GetResourceVersion(), r.watcher(source.list, source.options))
+		watcher, err := watchtools.NewRetryWatcherWithContext(ctx, source.list.GetResourceVersion(),
+			r.watcher(source.list, source.options))
 		if err != nil {
 			return fmt.Errorf("watching %T: %w", source.list, err)
 		}
@@ -58,7 +59,8 @@ func (r recorder) start(ctx context.Context, lost chan<- error) error {
 
 // watcher watches what the list listed, from a resource version on.
 func (r recorder) watcher(list client.ObjectList, options []client.ListOption) cache.WatcherWithContext {
-	return &cache.ListWatch{WatchFuncWithContext: func(ctx context.Context, raw metav1.ListOptions) (watch.Interface, error) {
+	return &cache.ListWatch{WatchFuncWithContext: func(ctx context.Context,
+		raw metav1.ListOptions) (watch.Interface, error) {
 		all := append([]client.ListOption{&client.ListOptions{Raw: &raw}}, options...)
 		return r.client.Watch(ctx, list.DeepCopyObject().(client.ObjectList), all...)
 	}}

@@ -25,8 +25,8 @@
 //   - Only processes that this package started are ever signalled (see package process).
 //   - Only files that this package made are ever removed: Up refuses a directory that holds anything else.
 //   - A port that is taken is refused, never shared.
-//   - Nothing sleeps for a guessed time. Every wait is for a condition, and ends at once with the tail of the log
-//     when the process that it waits for dies.
+//   - Nothing sleeps for a guessed time. Every wait is for a condition, and ends at once with the tail of the
+//     log when the process that it waits for dies.
 //   - A remedy that a message names is a command that works at the root of the repository (see [Command]).
 //
 // # Fake pods
