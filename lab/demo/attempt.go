@@ -4,7 +4,7 @@ import (
 	"fmt"
 )
 
-// attempt is one start of a job.
+// attempt identifies one attempt of a job.
 type attempt struct {
 	job    string
 	number int32
@@ -14,5 +14,5 @@ func (a attempt) String() string { return fmt.Sprintf("%s attempt %d", a.job, a.
 
 func (a attempt) has(p PodState) bool { return p.Job == a.job && p.Attempt == a.number }
 
-// victim is the attempt that the story has preempted.
+// victim is the attempt that is preempted in the story.
 func victim() attempt { return attempt{second, 1} }

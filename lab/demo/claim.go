@@ -8,22 +8,23 @@ import (
 type Finding struct {
 	Claim string
 	Held  bool
-	// Detail is the evidence, or what contradicts the claim.
+	// Detail supports or contradicts the claim.
 	Detail string
 }
 
-// claim checks a history: the evidence, or an error that says what contradicts it or why it was not shown.
+// claim is a statement about a history. check returns the detail that supports it, or an error that
+// contradicts it or says why it was not shown.
 type claim struct {
 	text  string
 	check func(History) (evidence string, err error)
 }
 
-// notShown is the error of a claim that could not have gone wrong: the story did not get into the situation.
+// notShown is the error of a claim about a situation that never arose.
 func notShown(format string, args ...any) error {
 	return fmt.Errorf("not shown: "+format, args...)
 }
 
-// AllHeld reports whether when every claim held, and there was one.
+// AllHeld reports whether there is a claim and every claim held.
 func AllHeld(findings []Finding) bool {
 	for _, f := range findings {
 		if !f.Held {

@@ -8,6 +8,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
+// countersRight checks the counters in the jobs' statuses: a preemption is no failure.
 func countersRight(h History) (string, error) {
 	state := h.end()
 	var wrong []string
@@ -29,6 +30,7 @@ func countersRight(h History) (string, error) {
 	return second + ": attempt 2, preemptions 1, restarts 0", nil
 }
 
+// allFinished checks that all jobs succeeded and hold no GPUs.
 func allFinished(h History) (string, error) {
 	state := h.end()
 	var wrong []string

@@ -12,6 +12,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
+// withinCapacity checks that no node had more GPUs bound than it has.
 func withinCapacity(h History) (string, error) {
 	most, capacity := int64(0), int64(0)
 	err := h.each(func(state *ClusterState, r Record) error {
@@ -32,7 +33,7 @@ func withinCapacity(h History) (string, error) {
 	return fmt.Sprintf("at most %d of %d", most, capacity), err
 }
 
-// allOrNothing: an attempt of which any rank was bound had all of them bound at once.
+// allOrNothing checks that every attempt with a bound rank had all its ranks bound at once.
 func allOrNothing(h History) (string, error) {
 	most, need := map[attempt]int64{}, map[attempt]int64{}
 	_ = h.each(func(state *ClusterState, r Record) error {
@@ -60,8 +61,8 @@ func allOrNothing(h History) (string, error) {
 	return fmt.Sprintf("%d starts, each with all ranks", len(most)), nil
 }
 
-// secondWaitedWhole: while it was queued and judged some of its ranks would have fitted, and none was bound
-// before all did.
+// secondWaitedWhole checks that second waited while GPUs for some of its ranks were free, and that none was
+// bound before all of them fitted.
 func secondWaitedWhole(h History) (string, error) {
 	a := attempt{second, 1}
 	bound, free, was := false, int64(0), false
@@ -90,8 +91,9 @@ func secondWaitedWhole(h History) (string, error) {
 	return fmt.Sprintf("%d GPUs were free for %s, and none of its ranks was bound", free, seconds(inPart)), nil
 }
 
-// couldStartInPart: the scheduler has tried the waiting gang, and GPUs for some of its ranks are free. Only
-// while first runs whole: that GPUs are free for a moment between the ends of its ranks tempts nobody.
+// couldStartInPart reports whether the scheduler has tried the waiting gang and GPUs for some of its ranks
+// are free. It counts only while first runs whole: GPUs are also free for a moment between the ends of
+// first's ranks.
 func couldStartInPart(state *ClusterState, a attempt) bool {
 	job, blocking := state.Jobs[a.job], attempt{first, 1}
 	judged := job.foundNoCapacity() ||
@@ -103,7 +105,7 @@ func couldStartInPart(state *ClusterState, a attempt) bool {
 		free*job.Ranks >= job.GPUs
 }
 
-// fitsWhole checks the record that binds a rank: the gang's other ranks must have had room too.
+// fitsWhole checks a record that binds a rank: the gang's other ranks must have fitted too.
 func fitsWhole(state *ClusterState, r Record, a attempt, bound *bool) error {
 	if r.Pod == nil || !a.has(*r.Pod) || !r.Pod.HoldsGPUs() {
 		return nil
@@ -117,6 +119,7 @@ func fitsWhole(state *ClusterState, r Record, a attempt, bound *bool) error {
 	return nil
 }
 
+// secondSaidWhy checks that the status of the waiting job named the lack of capacity.
 func secondSaidWhy(h History) (string, error) {
 	message := ""
 	_ = h.each(func(state *ClusterState, r Record) error {
@@ -132,7 +135,8 @@ func secondSaidWhy(h History) (string, error) {
 	return message, nil
 }
 
-// attemptsApart: no pod of a later attempt exists beside one of an earlier that has not ended.
+// attemptsApart checks that no pod of a later attempt existed beside one of an earlier attempt that had not
+// ended.
 func attemptsApart(h History) (string, error) {
 	again := 0
 	seen := map[string]bool{}
@@ -158,7 +162,7 @@ func attemptsApart(h History) (string, error) {
 	return fmt.Sprintf("%d ranks of a second attempt came after the last of the first had gone", again), err
 }
 
-// runningIsWhole: when a job begins to say Running, each of its ranks has run.
+// runningIsWhole checks that a job says Running only once each of its ranks has run.
 func runningIsWhole(h History) (string, error) {
 	ran := map[attempt]map[string]bool{}
 	said := map[attempt]bool{}

@@ -9,15 +9,15 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// releaseWithin bounds how long a preempted gang may keep GPUs: a pod's default grace, and as much again
-// for a slow machine. What it is to catch is "for ever".
+// releaseWithin bounds how long a preempted gang may keep GPUs: a pod's default grace period, and as much
+// again for a slow machine. It is there to catch gangs that keep them forever.
 const releaseWithin = time.Minute
 
-// preemption is what a history says of the victim's end.
+// preemption is how a history says that the victim ended.
 type preemption struct {
-	// ranks held GPUs when the first of them was picked by the scheduler.
+	// ranks is how many held GPUs when the scheduler picked the first of them.
 	ranks int64
-	// picked by the scheduler, by UID; the others are the operator's to end.
+	// picked are the ranks that the scheduler picked, by UID. The operator is to end the others.
 	picked map[string]bool
 	// evicted: the scheduler picked no rank and asked for the whole gang's places.
 	evicted bool
@@ -26,11 +26,11 @@ type preemption struct {
 	released time.Time
 	// outlived is a rank that ended by itself after the preemption, "" for none.
 	outlived string
-	// known is the checkpoint that was the newest when it began; nil for none.
+	// known is the newest checkpoint when the preemption began; nil for none.
 	known *Point
 	// replaced is true when all ranks of the preemptor were bound before any of the victim's next attempt.
 	replaced bool
-	left     int64 // GPUs that the victim holds in the end
+	left     int64 // GPUs that the victim holds at the end
 }
 
 func findPreemption(h History) preemption {
@@ -76,8 +76,8 @@ func findPreemption(h History) preemption {
 	return p
 }
 
-// preemptedWhole: once the scheduler had picked the first rank, every rank gave its GPUs back, also those
-// that it had not picked, and urgent ran in their place.
+// preemptedWhole checks that once the scheduler had picked the first rank, every rank gave its GPUs back,
+// picked or not, and that urgent ran in their place.
 func preemptedWhole(h History) (string, error) {
 	p := findPreemption(h)
 	if !p.evicted && len(p.picked) == 0 {
@@ -118,8 +118,8 @@ func preemptedWhole(h History) (string, error) {
 		len(p.picked), p.ranks, others), nil
 }
 
-// savedAndLeft is what the gang saved when its places were asked for, in the middle of its training: then a
-// rank that ends with code 0 has not worked on, but left as it was told. Nil if it did not.
+// savedAndLeft is what the gang saved, in the middle of its training, when its places were asked for; nil
+// if it saved nothing. A rank of it that ends with code 0 has left as it was told, and not trained on.
 func (p preemption) savedAndLeft(h History) *Point {
 	r := findResumption(h)
 	if !p.evicted || r.commit == nil || r.commit.Step >= r.total || p.known != nil && *p.known == *r.commit {
@@ -128,11 +128,12 @@ func (p preemption) savedAndLeft(h History) *Point {
 	return r.commit
 }
 
-// stoppedSayingRunning: when a rank of a running gang is lost the status must not go on saying Running.
+// stoppedSayingRunning checks that the status of a running gang that loses a rank does not go on saying
+// Running.
 func stoppedSayingRunning(h History) (string, error) {
 	a := victim()
 	var lost, told time.Time
-	first := false // it said so before it lost anything
+	first := false // it stopped saying Running before it lost a rank
 	err := h.each(func(state *ClusterState, r Record) error {
 		job := state.Jobs[second]
 		first = first || lost.IsZero() && job.Attempt == a.number && job.Evicted &&
@@ -165,5 +166,5 @@ func stoppedSayingRunning(h History) (string, error) {
 	return fmt.Sprintf("%s after the first rank was lost", seconds(told.Sub(lost))), nil
 }
 
-// endedByItself: its work was done when it went.
+// endedByItself reports whether the rank had finished its work.
 func endedByItself(p PodState) bool { return p.Phase == corev1.PodSucceeded }

@@ -5,18 +5,18 @@ import (
 	"fmt"
 )
 
-// resumption is what a history says of the way from the victim to the attempt after it.
+// resumption is what a history says of the victim's training and of the attempt that resumes it.
 type resumption struct {
 	// trained is the last step that the victim is known to have trained, commit the newest complete checkpoint
-	// that was known before the next attempt said a word.
+	// that was known before the next attempt reported progress.
 	trained int64
 	commit  *Point
-	// spoke: the next attempt said something of its training. Then from is what it was told to resume from,
-	// first the step that it said first, lowest the lowest of all.
+	// spoke is true once the next attempt has reported progress. Then from is what it was told to resume from,
+	// first the step of its first progress, lowest the lowest step of all.
 	spoke         bool
 	from          *Point
 	first, lowest int64
-	// last step that it said, and the steps of the whole training.
+	// last is the last step that it reported, total the steps of the whole training.
 	last, total int64
 	work        Work
 }
@@ -49,8 +49,8 @@ func findResumption(h History) resumption {
 	return r
 }
 
-// resumed: the next attempt went on from the newest complete checkpoint of the one before, and trained
-// nothing again that this covers.
+// resumed checks that the next attempt continued from the newest complete checkpoint of the one before, and
+// repeated no step before it.
 func resumed(h History) (string, error) {
 	r := findResumption(h)
 	switch {
@@ -78,7 +78,7 @@ func resumed(h History) (string, error) {
 		r.last), nil
 }
 
-// costStated: the status says what the preemption has cost, and no less than what was seen.
+// costStated checks that the status states what the preemption has cost, and no less than what was seen.
 func costStated(h History) (string, error) {
 	r := findResumption(h)
 	w := r.work

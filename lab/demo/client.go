@@ -18,7 +18,7 @@ func newClient(config *rest.Config) (client.WithWatch, error) {
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
 		return nil, fmt.Errorf("registering types: %w", err)
 	}
-	// They would be written into the live table.
+	// Warnings would be printed into the live table.
 	config.WarningHandler = rest.NoWarnings{}
 	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
 	if err != nil {

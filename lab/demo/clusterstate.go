@@ -6,18 +6,18 @@ import (
 	"slices"
 )
 
-// ClusterState is what is known after some records.
+// ClusterState is what a number of records say of the cluster: its jobs, pods and nodes.
 type ClusterState struct {
 	Jobs map[string]JobState
-	// Pods by UID: a rank's name is used again by its next attempt.
+	// Pods by UID: the next attempt of a rank has the same name.
 	Pods  map[string]PodState
 	Nodes map[string]NodeState
 
-	// newest revision by object: where records do not come sorted, an older one must not undo a newer.
+	// newest revision by object: records may come unsorted, and an older one must not undo a newer.
 	newest map[string]uint64
 }
 
-// NewClusterState is one in which nothing was seen yet.
+// NewClusterState returns the state before the first record.
 func NewClusterState() *ClusterState {
 	return &ClusterState{
 		Jobs: map[string]JobState{}, Pods: map[string]PodState{}, Nodes: map[string]NodeState{},
@@ -25,7 +25,7 @@ func NewClusterState() *ClusterState {
 	}
 }
 
-// Apply brings in one record.
+// Apply brings the state up to date with one record.
 func (s *ClusterState) Apply(r Record) {
 	switch {
 	case r.Job != nil && s.isNews("job/"+r.Job.Name, r.Revision):
@@ -53,7 +53,7 @@ func put[V any](m map[string]V, key string, value V, deleted bool) {
 	m[key] = value
 }
 
-// TotalGPUs is the GPUs of all nodes.
+// TotalGPUs is the number of GPUs of all nodes.
 func (s *ClusterState) TotalGPUs() int64 {
 	sum := int64(0)
 	for _, n := range s.Nodes {
@@ -62,7 +62,7 @@ func (s *ClusterState) TotalGPUs() int64 {
 	return sum
 }
 
-// GPUsInUse is the GPUs that pods occupy, of those that count accepts.
+// GPUsInUse is the number of GPUs that pods hold, of the pods that count accepts.
 func (s *ClusterState) GPUsInUse(count func(PodState) bool) int64 {
 	sum := int64(0)
 	for _, p := range s.Pods {
@@ -73,12 +73,12 @@ func (s *ClusterState) GPUsInUse(count func(PodState) bool) int64 {
 	return sum
 }
 
-// FreeGPUs is the GPUs that nobody occupies.
+// FreeGPUs is the number of GPUs that no pod holds.
 func (s *ClusterState) FreeGPUs() int64 {
 	return s.TotalGPUs() - s.GPUsInUse(func(PodState) bool { return true })
 }
 
-// Ranks are a job's pods of one attempt, by name.
+// Ranks are a job's pods of one attempt, sorted by name.
 func (s *ClusterState) Ranks(job string, attempt int32) []PodState {
 	return s.sorted(func(p PodState) bool { return p.Job == job && p.Attempt == attempt })
 }
@@ -96,7 +96,7 @@ func (s *ClusterState) sorted(want func(PodState) bool) []PodState {
 	return pods
 }
 
-// NodeNames in order.
+// NodeNames are the names of the nodes, sorted.
 func (s *ClusterState) NodeNames() []string { return slices.Sorted(maps.Keys(s.Nodes)) }
 
 func count(pods []PodState, want func(PodState) bool) int64 {

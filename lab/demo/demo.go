@@ -14,7 +14,8 @@ import (
 )
 
 // Run brings a cluster up, plays the story on it and judges it. The cluster and the operator stay unless
-// Options.Down; ErrNotHeld means that the story came to its end, and other errors that it did not.
+// Options.Down is set. The error is ErrNotHeld when the story was played to its end and did not hold; any
+// other means that it could not be played.
 func Run(ctx context.Context, o Options) error {
 	if _, known := schedulerKinds()[o.Scheduler]; !known {
 		known := slices.Sorted(maps.Keys(schedulerKinds()))
@@ -54,18 +55,18 @@ func Run(ctx context.Context, o Options) error {
 func (s *session) perform(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var tasks sync.WaitGroup
-	// Whoever stops the operator next must not meet a supervisor that starts it again.
+	// The supervisor has to end first: it would start an operator again that is stopped.
 	defer tasks.Wait()
 	defer cancel()
 	if err := s.prepare(ctx); err != nil {
 		return err
 	}
-	// Nobody reads them before the story begins.
+	// Buffered, since nobody reads them before the story begins.
 	restarts, failed := make(chan error, 64), make(chan error, 4)
 	if err := s.startOperator(ctx, &tasks, restarts, failed); err != nil {
 		return err
 	}
-	// With the operator at work: it may have to let go of what is in the namespace.
+	// While the operator runs: it may have to remove finalizers in the namespace.
 	if err := renewNamespace(ctx, s.client); err != nil {
 		return err
 	}

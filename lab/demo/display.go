@@ -9,22 +9,22 @@ import (
 	"golang.org/x/term"
 )
 
-// display shows the story as it goes.
+// display shows the story while it is played.
 type display interface {
-	// act begins.
+	// act is called when an act begins.
 	act(frame, int)
-	// job has changed.
+	// job is called when a job has changed.
 	job(s frame, before, after JobState)
-	// note says something besides.
+	// note says something that is not about a job.
 	note(s frame, text string)
-	// refresh redraws, for the clocks.
+	// refresh redraws, so that the clocks advance.
 	refresh(frame)
-	// close leaves the terminal as a text of its own would.
+	// close ends the display.
 	close(frame)
 }
 
-// newDisplay is a live table on a terminal, else lines. Without a terminal on standard input (a job in the
-// background, a pipe, CI) nobody sits before it.
+// newDisplay is a live table on a terminal, otherwise lines. Without a terminal on standard input (a
+// background job, a pipe, CI) nobody is watching.
 func newDisplay(in, out *os.File) display {
 	if term.IsTerminal(int(out.Fd())) && term.IsTerminal(int(in.Fd())) && os.Getenv("TERM") != "dumb" {
 		return &liveTable{out: out, columns: func() int { return columnsOf(out) }}
@@ -40,7 +40,7 @@ func columnsOf(out *os.File) int {
 	return min(columns, width)
 }
 
-// lines prints one line per change.
+// lineLog prints one line per change.
 type lineLog struct{ out io.Writer }
 
 func (l lineLog) act(s frame, i int) {
@@ -64,7 +64,7 @@ func (l lineLog) refresh(frame) {}
 
 func (l lineLog) close(frame) { fmt.Fprintln(l.out) }
 
-// live redraws a table in place.
+// liveTable redraws a table in place.
 type liveTable struct {
 	out     io.Writer
 	columns func() int
@@ -81,7 +81,7 @@ func (l *liveTable) close(s frame) { l.refresh(s); fmt.Fprintln(l.out) }
 
 func (l *liveTable) refresh(s frame) { l.draw(s.render(l.columns())) }
 
-// draw replaces what it drew before, in one write, so that no half of a table is seen.
+// draw replaces what it drew before, in a single write, so that no half-drawn table is seen.
 func (l *liveTable) draw(rows []string) {
 	var b strings.Builder
 	if l.drawn > 0 {

@@ -4,26 +4,26 @@ import (
 	"time"
 )
 
-// Figures are what a history says of one attempt.
+// Figures are the times of one attempt.
 type Figures struct {
 	Job     string
 	Attempt int32
 	// ToBound is from the attempt's queueing until all its ranks were bound; FitToBound from when its GPUs
-	// were free and it was queued. Negative where it did not come to it.
+	// were free and it was queued. Negative if it never came to that.
 	ToBound, FitToBound time.Duration
-	// Ran is from there until its last rank gave its GPUs back; negative while it runs.
+	// Ran is from then until its last rank gave its GPUs back; negative while it runs.
 	Ran time.Duration
-	// Preempted: the scheduler picked a rank of it, or asked for all its places.
+	// Preempted is true when the scheduler picked a rank of it or asked for all its places.
 	Preempted bool
 }
 
-// timeline is one attempt on its way.
+// timeline is how far one attempt has come.
 type timeline struct {
 	queued, room, bound, ended time.Time
 	fitted, preempted          bool
 }
 
-// measure gives the figures of every attempt, in the order in which they were queued.
+// measure computes the figures of every attempt, in the order in which the attempts were queued.
 func measure(h History) []Figures {
 	timelines := map[attempt]*timeline{}
 	var order []attempt
@@ -61,13 +61,13 @@ func measure(h History) []Figures {
 	return figures
 }
 
-// step brings one attempt up to date.
+// step brings the timeline up to date.
 func (c *timeline) step(state *ClusterState, a attempt, now time.Time) {
 	job := state.Jobs[a.job]
 	held := state.GPUsInUse(a.has)
 	switch {
 	case c.bound.IsZero():
-		// Room that comes and goes again (another gang was faster) is no room.
+		// GPUs that another gang took first do not count.
 		others := state.GPUsInUse(func(p PodState) bool { return !a.has(p) })
 		room := job.GPUs > 0 && state.TotalGPUs()-others >= job.GPUs
 		if room && !c.fitted {

@@ -15,7 +15,7 @@ func (h *History) sort() {
 	slices.SortStableFunc(h.Records, func(a, b Record) int { return cmp.Compare(a.Revision, b.Revision) })
 }
 
-// each replays the history: visit sees the state right after every record. It stops at the first error.
+// each replays the history and stops at the first error: visit is given the state right after each record.
 func (h History) each(visit func(*ClusterState, Record) error) error {
 	state := NewClusterState()
 	for _, r := range h.Records {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// progress in percent.
+// progress is the progress of a job in percent.
 func progress(j JobState) string {
 	if p := j.percent(); p >= 0 {
 		return fmt.Sprintf("%d%%", p)
@@ -14,7 +14,7 @@ func progress(j JobState) string {
 	return "-"
 }
 
-// training says in numbers how far a job is; "" for one that says nothing of it.
+// training says how far a job is; "" for a job that reports no steps.
 func training(j JobState) string {
 	if j.Progress == nil {
 		return ""
@@ -26,7 +26,8 @@ func training(j JobState) string {
 	return text
 }
 
-// resuming says from what an attempt resumes, and what was lost before; "" for one that begins anew.
+// resuming says where an attempt resumes and what was lost before; "" for one that starts from the
+// beginning.
 func resuming(j JobState) string {
 	if j.ResumeFrom == nil {
 		return ""
@@ -34,8 +35,8 @@ func resuming(j JobState) string {
 	return fmt.Sprintf(", resumes at %d, %d steps lost", j.ResumeFrom.Step, j.Work.LostSteps)
 }
 
-// change is the line for what is new of a job, "" when nothing of it is: a reason is explained below it. A
-// checkpoint, and the first word of an attempt that resumed, have lines of their own.
+// change is the line for what is new of a job, with the explanation of a reason below it; "" when nothing
+// is new. A checkpoint and the first progress of an attempt have lines of their own.
 func change(before, after JobState, elapsed time.Duration) string {
 	const detailRows = 2
 	same := before.Phase == after.Phase && before.Gang == after.Gang && before.Attempt == after.Attempt &&
@@ -65,13 +66,13 @@ func change(before, after JobState, elapsed time.Duration) string {
 	return line
 }
 
-// hasTrained says whether there is a new checkpoint, or the first word of an attempt.
+// hasTrained reports whether there is a new checkpoint, or the first progress of an attempt.
 func hasTrained(before, after JobState) bool {
 	saved := after.Latest != nil && (before.Latest == nil || *before.Latest != *after.Latest)
 	return saved || hasSpoken(before, after)
 }
 
-// hasSpoken says whether an attempt said its first word.
+// hasSpoken reports whether this is the first progress of an attempt.
 func hasSpoken(before, after JobState) bool {
 	return after.Progress != nil && (before.Progress == nil || before.Progress.Attempt != after.Progress.Attempt)
 }

@@ -64,13 +64,13 @@ func (s *session) withLog(err error) error {
 		tail(s.operator.log(), logLines))
 }
 
-// StopOperator ends the operator that a demo left running beside the cluster, if there is one. It is to end
-// before the API server, which waits for its clients' watches.
+// StopOperator ends the operator that a demo left running beside the cluster, if there is one. Call it
+// before the API server ends, which waits for its clients' watches.
 func StopOperator(ctx context.Context, cluster *localcluster.Cluster) error {
 	return operator{folder: cluster.LogDir()}.stop(ctx)
 }
 
-// OperatorPID is the operator's that a demo left running beside the cluster, 0 if there is none.
+// OperatorPID is the pid of the operator that a demo left running beside the cluster, 0 if there is none.
 func OperatorPID(cluster *localcluster.Cluster) (int, error) {
 	return operator{folder: cluster.LogDir()}.pid()
 }

@@ -14,7 +14,8 @@ const (
 	admissionFolder = "deploy/admission"
 )
 
-// findRoot is the repository's folder: the nearest above the working directory with the story's files.
+// findRoot is the root of the repository: the nearest folder with the story's files on the way up from the
+// working directory.
 func findRoot() (string, error) {
 	start, err := os.Getwd()
 	if err != nil {
@@ -31,7 +32,7 @@ func findRoot() (string, error) {
 	}
 }
 
-// shortPath is relative where it lies below the working directory.
+// shortPath makes paths below the working directory relative.
 func shortPath(path string) string {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -44,7 +45,7 @@ func shortPath(path string) string {
 	return short
 }
 
-// shellPath holds in any folder that the user changes to, and is short.
+// shellPath is a short path for a shell that is valid in any working directory.
 func shellPath(path string) string {
 	if short := shortPath(path); short != path {
 		return "$PWD/" + short

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// player plays the story: one loop that takes in what was watched, shows it, and goes on to the next act.
+// player plays the story: one loop that takes records, shows them, and goes on to the next act.
 type player struct {
 	acts    []Act
 	apply   func(ctx context.Context, file string) error
@@ -23,7 +23,7 @@ type player struct {
 	started time.Time
 }
 
-// play plays all acts. The history is whole up to the return, also with an error.
+// play plays all acts. The history is complete when it returns, also with an error.
 func (p *player) play(ctx context.Context) error {
 	p.started = time.Now()
 	p.frame.state = NewClusterState()

@@ -15,7 +15,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// newRecord makes a record of an event of a watch.
+// newRecord turns an event of a watch into a record.
 func newRecord(event watch.EventType, object runtime.Object, now time.Time) (Record, error) {
 	deleted := event == watch.Deleted
 	r := Record{Time: now}
@@ -94,12 +94,12 @@ func podState(pod *corev1.Pod, deleted bool) *PodState {
 		Node: pod.Spec.NodeName, Phase: pod.Status.Phase,
 		Terminating: pod.DeletionTimestamp != nil, Deleted: deleted,
 	}
-	// A pod with this label is no rank: it looks for a checkpoint.
+	// A pod with this label is not a rank: it looks for a checkpoint.
 	if pod.Labels[v1alpha1.LabelComponent] != "" {
 		return s
 	}
 	s.Job = pod.Labels[v1alpha1.LabelJobName]
-	// A pod without the label is none of ours: attempt 0.
+	// A pod without the label is not ours: attempt 0.
 	if attempt, err := strconv.ParseInt(pod.Labels[v1alpha1.LabelAttempt], 10, 32); err == nil {
 		s.Attempt = int32(attempt)
 	}
@@ -117,7 +117,7 @@ func podState(pod *corev1.Pod, deleted bool) *PodState {
 	return s
 }
 
-// gpus counts extended resources whose name ends in "/gpu", as the API's status.gpus does.
+// gpus counts extended resources whose name ends in "/gpu", as status.gpus of the API does.
 func gpus(resources corev1.ResourceList) int64 {
 	sum := int64(0)
 	for name, quantity := range resources {

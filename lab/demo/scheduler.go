@@ -14,7 +14,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 )
 
-// Schedulers that the story can be played on: the kind that shows that the cluster has it.
+// schedulerKinds are the schedulers that the story can be played on, each with a kind that a cluster serves
+// only if it runs the scheduler.
 func schedulerKinds() map[string]schema.GroupVersionKind {
 	return map[string]schema.GroupVersionKind{
 		string(v1alpha1.SchedulerVolcano):      volcanov1beta1.SchemeGroupVersion.WithKind("PodGroup"),
@@ -24,7 +25,7 @@ func schedulerKinds() map[string]schema.GroupVersionKind {
 	}
 }
 
-// schedulerTitle is how texts name the scheduler.
+// schedulerTitle is the scheduler's name in texts.
 func schedulerTitle(name string) string {
 	switch name {
 	case localcluster.SchedulerVolcano:
@@ -37,7 +38,7 @@ func schedulerTitle(name string) string {
 	return "Kubernetes' own scheduler"
 }
 
-// servesScheduler reports whether the cluster runs the scheduler: without it, jobs wait for ever.
+// servesScheduler reports whether the cluster runs the scheduler. Without it, the jobs would wait forever.
 func servesScheduler(cluster *localcluster.Cluster, scheduler string) (bool, error) {
 	c, err := newClient(cluster.RESTConfig())
 	if err != nil {

@@ -24,11 +24,11 @@ func (s *session) storyFolder() string { return filepath.Join(s.root, storyFolde
 // prepare installs what the operator and the story need.
 func (s *session) prepare(ctx context.Context) error {
 	fmt.Fprintf(s.Progress, "Installing the CRD, starting the operator, emptying namespace %s.\n", Namespace)
-	// An operator of an earlier demo may be older than the binary, and has another configuration.
+	// The operator of an earlier demo may be older than the binary, and has another configuration.
 	if err := s.operator.stop(ctx); err != nil {
 		return err
 	}
-	// A cluster that was up may have an older one.
+	// A cluster that was up may have an older CRD.
 	if err := s.cluster.InstallCRDs(ctx, filepath.Join(s.root, crdFolder)); err != nil {
 		return fmt.Errorf("installing the operator's CRD: %w", err)
 	}

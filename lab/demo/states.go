@@ -22,11 +22,11 @@ type Record struct {
 	Node *NodeState
 }
 
-// JobState is what a TrainingJob says of itself.
+// JobState is what the status of a TrainingJob says.
 type JobState struct {
 	Name    string
 	Deleted bool
-	// Ranks as its spec asks for them, GPUs those of the whole gang.
+	// Ranks is the number that its spec asks for, GPUs those of the whole gang.
 	Ranks, GPUs int64
 
 	Phase                          v1alpha1.Phase
@@ -35,7 +35,8 @@ type JobState struct {
 	Queue                          string
 	// Reason and Message say why it waits or drains.
 	Reason, Message string
-	// Evicted: its scheduler asks for its places back, and leaves it to the operator to end its ranks.
+	// Evicted is true when its scheduler asks for its places back and leaves it to the operator to end its
+	// ranks.
 	Evicted bool
 
 	// Progress is what its trainer said last, Latest the newest complete checkpoint that is known, ResumeFrom
@@ -45,9 +46,9 @@ type JobState struct {
 	Work               Work
 }
 
-// Progress of a training.
+// Progress is how far a training is.
 type Progress struct {
-	// Attempt that said it.
+	// Attempt that reported it.
 	Attempt int32
 	// Step of Total; Total is 0 where it is unknown.
 	Step, Total int64
@@ -66,42 +67,42 @@ type Work struct {
 	ResumeSeconds              int64
 }
 
-// PodState is one rank.
+// PodState is the state of one rank's pod.
 type PodState struct {
 	UID, Name string
 	// Job and Attempt from its labels.
 	Job     string
 	Attempt int32
-	// Node that it is bound to, "" before.
+	// Node that it is bound to, "" while it is not bound.
 	Node string
 	GPUs int64
 
 	Phase corev1.PodPhase
 	// Disrupted is the reason of its condition DisruptionTarget, "" without one.
 	Disrupted string
-	// Unschedulable: its scheduler has tried it and found no place.
+	// Unschedulable is true when its scheduler has tried it and found no node for it.
 	Unschedulable bool
-	// Terminating: somebody deleted it, and it is not gone yet.
+	// Terminating is true when it was deleted and is not gone yet.
 	Terminating bool
 	Deleted     bool
 }
 
-// Ended is true when no container of it runs or will.
+// Ended reports whether none of its containers runs or will run.
 func (p PodState) Ended() bool {
 	return p.Deleted || p.Phase == corev1.PodSucceeded || p.Phase == corev1.PodFailed
 }
 
-// HoldsGPUs reports whether while it occupies its GPUs on a node.
+// HoldsGPUs reports whether it occupies its GPUs on a node.
 func (p PodState) HoldsGPUs() bool { return p.Node != "" && !p.Ended() }
 
-// NodeState is one node.
+// NodeState is the state of one node.
 type NodeState struct {
 	Name    string
 	Deleted bool
 	GPUs    int64
 }
 
-// percent of the training; -1: unknown.
+// percent is the progress of the training in percent, -1 if it is unknown.
 func (j JobState) percent() int {
 	if j.Progress == nil || j.Progress.Total <= 0 {
 		return -1
@@ -109,8 +110,8 @@ func (j JobState) percent() int {
 	return int(100 * min(j.Progress.Step, j.Progress.Total) / j.Progress.Total)
 }
 
-// foundNoCapacity says whether a job's status tells that its scheduler has looked and found no room, on the
-// nodes or in the quota.
+// foundNoCapacity reports whether the job waits because its scheduler has found no capacity, on the nodes
+// or in the quota.
 func (j JobState) foundNoCapacity() bool {
 	switch j.Reason {
 	case v1alpha1.ReasonUnschedulable, v1alpha1.ReasonInsufficientResources, v1alpha1.ReasonQuotaExceeded:

@@ -27,8 +27,8 @@ type Act struct {
 	Within time.Duration
 }
 
-// Story is the acts in their order. Over looks at the cluster's state alone: whatever is late, the next act
-// begins when it may.
+// Story is the acts in their order. Over looks at the state alone, so the next act begins as soon as it
+// can, whatever was late.
 func Story() []Act {
 	const patience = 3 * time.Minute
 	return []Act{
@@ -38,7 +38,7 @@ func Story() []Act {
 		},
 		{
 			Title: "second wants 24, 8 are free: it waits whole", Apply: "second.yaml", Within: patience,
-			// Should first be over before second was judged, the act is over too; the verdict says that nothing was
+			// The act is also over when first ends before second was judged; the verdict then says that nothing was
 			// shown.
 			Over: func(state *ClusterState) bool {
 				return explained(state, second) || reached(state, second, v1alpha1.PhaseRunning)
@@ -50,7 +50,7 @@ func Story() []Act {
 		},
 		{
 			Title: "second trains, and saves a checkpoint", Within: patience,
-			// Should it end before that, the act is over too; the verdict says that nothing was shown.
+			// The act is also over when it ends before that; the verdict then says that nothing was shown.
 			Over: func(state *ClusterState) bool {
 				return state.Jobs[second].Latest != nil || state.Jobs[second].Phase.Finished()
 			},
@@ -94,7 +94,7 @@ func explained(state *ClusterState, job string) bool {
 	return state.Jobs[job].foundNoCapacity()
 }
 
-// filesOf are the files that the acts apply, in their time.
+// filesOf are the files that the acts apply.
 func filesOf(acts []Act) []string {
 	var files []string
 	for _, act := range acts {

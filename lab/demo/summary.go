@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// Summary is what the demo says in the end.
+// Summary is what the demo prints at the end.
 type Summary struct {
 	Scheduler        string
 	Findings         []Finding
@@ -20,7 +20,7 @@ type Summary struct {
 	Jobs   map[string]JobState
 	Took   time.Duration
 	// Release is how long the preempted gang held GPUs after the first of its ranks was picked; negative if it
-	// kept them, or none was.
+	// kept them or no rank was picked.
 	Release time.Duration
 }
 
@@ -89,7 +89,7 @@ func (s Summary) writes() string {
 	return strings.Join(parts, ", ") + "."
 }
 
-// again is true when a later attempt of the same job follows.
+// again reports whether a later attempt of the same job follows.
 func (s Summary) again(i int) bool {
 	for _, later := range s.Figures[i+1:] {
 		if later.Job == s.Figures[i].Job {

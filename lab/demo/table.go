@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// frame is all that the live table shows.
+// frame is what the live table shows at one moment.
 type frame struct {
 	scheduler        string
 	elapsed          time.Duration
@@ -16,7 +16,7 @@ type frame struct {
 	operatorRestarts int
 }
 
-// actLine is one act in the list.
+// actLine is one act in the list of acts.
 type actLine struct {
 	title string
 	state actState
@@ -31,8 +31,8 @@ const (
 	actOver
 )
 
-// render draws a frame as lines of at most columns characters: a longer one would wrap, and the redraw
-// would miss it.
+// render draws a frame as lines of at most columns characters: a longer line would wrap, and the redraw
+// would leave a part of it.
 func (s frame) render(columns int) []string {
 	used := s.state.TotalGPUs() - s.state.FreeGPUs()
 	lines := []string{
@@ -65,7 +65,7 @@ func (s frame) render(columns int) []string {
 
 const jobFormat = " %-7s %-10s %-5s %4s  %-8s %7s %8s  %s"
 
-// jobTable has a row for every job of the cast that was applied.
+// jobTable has a row for every job of the story.
 func jobTable(state *ClusterState) []string {
 	lines := []string{fmt.Sprintf(jobFormat, "JOB", "PHASE", "GANG", "GPUS", "QUEUE", "ATTEMPT", "PROGRESS",
 		"REASON")}
@@ -87,8 +87,8 @@ func jobTable(state *ClusterState) []string {
 	return lines
 }
 
-// occupancy draws each node's GPUs as letters: the first of the job's name that holds it, a dot when it is
-// free.
+// occupancy draws each node's GPUs as letters: the first letter of the job that holds a GPU, a dot for a
+// free one.
 func occupancy(state *ClusterState) []string {
 	line := " GPUs   "
 	var lines []string

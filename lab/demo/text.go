@@ -7,14 +7,14 @@ import (
 	"unicode/utf8"
 )
 
-// Width of everything that the demo prints, unless the terminal is narrower.
+// width of everything that the demo prints, unless the terminal is narrower.
 const width = 80
 
-// stamp is the time since the story began, for the beginning of a line.
+// stamp is the time since the story began, as lines begin with it.
 func stamp(elapsed time.Duration) string { return fmt.Sprintf("%6.1fs", elapsed.Seconds()) }
 
-// wrap breaks a text into at most rows lines of the demo's width, all but the first indented to where it
-// began; what does not fit is cut.
+// wrap breaks a text into at most rows lines of the demo's width. All but the first are indented to where
+// the text began; what does not fit is cut.
 func wrap(head, text string, rows int) string {
 	indent := strings.Repeat(" ", utf8.RuneCountInString(head))
 	var lines []string
@@ -45,7 +45,7 @@ func spread(left, right string, columns int) string {
 	return left + strings.Repeat(" ", max(1, room-utf8.RuneCountInString(left))) + right
 }
 
-// clip cuts a line that is too long, and shows that it did.
+// clip shortens a line that is too long, and marks the cut.
 func clip(line string, columns int) string {
 	if columns < 1 || utf8.RuneCountInString(line) <= columns {
 		return line
@@ -53,13 +53,13 @@ func clip(line string, columns int) string {
 	return string([]rune(line)[:columns-1]) + "…"
 }
 
-// clock shows a duration in whole seconds; the table is no stop-watch.
+// clock formats a duration in minutes and seconds.
 func clock(d time.Duration) string {
 	s := int(d.Seconds())
 	return fmt.Sprintf("%d:%02d", s/60, s%60)
 }
 
-// seconds shows a duration as the demo's texts do.
+// seconds formats a duration in seconds with one decimal.
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
 
 func dash(s string) string {

@@ -1,6 +1,6 @@
 package demo
 
-// claims of the story, in the order of its acts.
+// claims are the claims of the story, in the order of its acts.
 func claims() []claim {
 	return []claim{
 		{"no more GPUs were bound than there are", withinCapacity},
@@ -18,7 +18,7 @@ func claims() []claim {
 	}
 }
 
-// Verdict judges a history: did the story hold? It is pure. The history must be sorted.
+// Verdict judges a sorted history. It is pure.
 func Verdict(h History) []Finding {
 	var findings []Finding
 	for _, c := range claims() {
