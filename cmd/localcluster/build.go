@@ -29,7 +29,8 @@ func buildCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringSliceVar(&options.Schedulers, "scheduler", nil, "gang schedulers to build (default: all)")
-	cmd.Flags().BoolVar(&options.RealNode, "real-node", false, "also build what a node with a real kubelet needs")
+	cmd.Flags().BoolVar(&options.RealNode, "real-node", false,
+		"also build what a node with a real kubelet needs")
 	addModulesFlag(cmd, &options.Modules)
 	return cmd
 }

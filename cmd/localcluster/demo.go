@@ -12,7 +12,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 )
 
-// exitStory: demo: the story came to its end and did not hold.
+// exitStory is demo's exit code when the story was played to its end and did not hold.
 const exitStory = 2
 
 func demoCommand() *cobra.Command {
@@ -24,8 +24,9 @@ func demoCommand() *cobra.Command {
 waits whole while some of its ranks would fit, starts whole when there is room, is
 preempted as a whole by a gang of higher priority, and runs again.
 
-A cluster that is up is used, otherwise one is brought up. It stays, with the
-operator, until "localcluster down".
+A cluster that is up and runs the scheduler is used, otherwise one is brought up.
+A cluster without it that an earlier demo left is ended first; one that "up" made
+is not touched. The cluster stays, with the operator, until "bin/localcluster down".
 
 Exit codes: 0 the story held, %d it did not, %d it could not be played.`, exitStory, exitError),
 		Args: cobra.NoArgs,
@@ -49,14 +50,15 @@ Exit codes: 0 the story held, %d it did not, %d it could not be played.`, exitSt
 	addDirFlag(cmd, &options.Dir)
 	addModulesFlag(cmd, &options.Modules)
 	flags := cmd.Flags()
-	flags.StringVar(&options.Scheduler, "scheduler", localcluster.SchedulerVolcano, "gang scheduler to play on: volcano, native, coscheduling or kueue")
+	flags.StringVar(&options.Scheduler, "scheduler", localcluster.SchedulerVolcano,
+		"gang scheduler to play on: volcano, native, coscheduling or kueue")
 	flags.StringVar(&options.Operator, "operator", "", "the operator's binary (default: beside this one)")
 	flags.BoolVar(&options.Down, "down", false, "end what the demo started when the story is over")
 	return cmd
 }
 
-// withOperator lets a command look after the operator that a demo left running, before it does its own work.
-func withOperator(cmd *cobra.Command, look func(*cobra.Command, *localcluster.Cluster) error) *cobra.Command {
+// withOperator lets a command deal with the operator that a demo left running before it does its own work.
+func withOperator(cmd *cobra.Command, deal func(*cobra.Command, *localcluster.Cluster) error) *cobra.Command {
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		cluster, err := localcluster.Open(cmd.Flag("dir").Value.String())
 		if errors.Is(err, localcluster.ErrNoCluster) {
@@ -65,12 +67,12 @@ func withOperator(cmd *cobra.Command, look func(*cobra.Command, *localcluster.Cl
 		if err != nil {
 			return err
 		}
-		return look(cmd, cluster)
+		return deal(cmd, cluster)
 	}
 	return cmd
 }
 
-// stopOperator: it is a client of the API server, and ends before it.
+// stopOperator ends the operator before the API server, whose client it is.
 func stopOperator(cmd *cobra.Command, cluster *localcluster.Cluster) error {
 	return demo.StopOperator(cmd.Context(), cluster)
 }
@@ -81,6 +83,7 @@ func tellOperator(cmd *cobra.Command, cluster *localcluster.Cluster) error {
 	if err != nil || pid == 0 {
 		return err
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "The operator runs (pid %d); its log: %s\n\n", pid, filepath.Join(cluster.LogDir(), "operator.log"))
+	log := filepath.Join(cluster.LogDir(), "operator.log")
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "The operator runs (pid %d); its log: %s\n\n", pid, log)
 	return err
 }

@@ -1,6 +1,6 @@
-// Command localcluster brings a real Kubernetes control plane with fake GPU
-// nodes up on this machine, and takes it down again: no containers, no root.
-// What it does is documented in lab/localcluster.
+// Command localcluster brings a real Kubernetes control plane with fake GPU nodes up on this machine, and
+// takes it down again: no containers, no root. What it does is documented in lab/localcluster. Each command
+// is a file.
 package main
 
 import (
@@ -12,13 +12,15 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 )
 
 // Exit codes beside 0.
 const (
-	exitError     = 1 // the command did not do what it was asked to
-	exitUnhealthy = 3 // status: there is a cluster, and something of it is dead
-	exitNoCluster = 4 // status: there is none
+	exitError     = 1 // the command failed
+	exitUnhealthy = 3 // status: a process or a node of the cluster is dead
+	exitNoCluster = 4 // status: there is no cluster
 )
 
 // exitCode is an error whose message has been printed already.
@@ -47,11 +49,15 @@ func newCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	cmd.AddCommand(upCommand(), withOperator(downCommand(), stopOperator), withOperator(statusCommand(), tellOperator), buildCommand(), demoCommand(), trainersCommand())
+	cmd.AddCommand(
+		upCommand(), withOperator(downCommand(), stopOperator), withOperator(statusCommand(), tellOperator),
+		buildCommand(), demoCommand(), trainersCommand(),
+	)
 	return cmd
 }
 
 // addDirFlag gives a command the flag for the cluster's directory.
 func addDirFlag(cmd *cobra.Command, dir *string) {
-	cmd.Flags().StringVar(dir, "dir", ".localcluster", "directory of the cluster: its data, logs and kubeconfig")
+	cmd.Flags().StringVar(dir, "dir", localcluster.DefaultDir,
+		"directory of the cluster: its data, logs and kubeconfig")
 }

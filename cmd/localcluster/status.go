@@ -36,7 +36,8 @@ Exit codes: 0 all is well, %d something is dead, %d there is no cluster.`, exitU
 				return err
 			}
 			if !status.Healthy() {
-				fmt.Fprintf(cmd.OutOrStdout(), "\nNot all is well. Logs: %s\nTo start over: localcluster down, then up.\n", cluster.LogDir())
+				fmt.Fprintf(cmd.OutOrStdout(), "\nNot all is well. Logs: %s\nTo end it: %s\n",
+					cluster.LogDir(), localcluster.DownCommand(cluster.Dir()))
 				return exitCode(exitUnhealthy)
 			}
 			return nil

@@ -46,7 +46,8 @@ func TestStatusWithoutAClusterHasItsExitCode(t *testing.T) {
 	cmd.SetArgs([]string{"status", "--dir", t.TempDir()})
 	err := cmd.Execute()
 	var code exitCode
-	if !errors.As(err, &code) || code != exitNoCluster || !strings.Contains(out.String(), "There is no cluster") {
+	if !errors.As(err, &code) || code != exitNoCluster ||
+		!strings.Contains(out.String(), "There is no cluster") {
 		t.Errorf("got %v, printed %q", err, out.String())
 	}
 }

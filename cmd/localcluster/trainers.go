@@ -12,7 +12,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/simtrainer"
 )
 
-// trainersCommand is a process of the cluster, which "up" starts.
+// trainersCommand is a process of the cluster: up and demo start it.
 func trainersCommand() *cobra.Command {
 	options, kubeconfig := simtrainer.Options{}, ""
 	cmd := &cobra.Command{
@@ -40,7 +40,7 @@ func trainersCommand() *cobra.Command {
 	flags.StringVar(&options.HealthAddress, "health-address", "", "host:port that answers /healthz; empty: none")
 	for _, name := range []string{"kubeconfig", "volume"} {
 		if err := cmd.MarkFlagRequired(name); err != nil {
-			panic(err) // there is no such flag
+			panic(err) // only when there is no such flag
 		}
 	}
 	return cmd

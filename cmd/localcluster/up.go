@@ -13,7 +13,8 @@ import (
 )
 
 func upCommand() *cobra.Command {
-	options := localcluster.Options{}
+	// A demo ends clusters that a demo brought up, and no others.
+	options := localcluster.Options{Creator: "up"}
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Build what is missing and bring a cluster up",
@@ -21,7 +22,7 @@ func upCommand() *cobra.Command {
 
 The first build takes about a quarter of an hour on two cores, and is kept in the
 user's cache folder; after that a cluster is ready within seconds. The processes
-stay until "localcluster down".`,
+stay until "bin/localcluster down".`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			options.Progress = cmd.ErrOrStderr()
@@ -41,12 +42,16 @@ stay until "localcluster down".`,
 	}
 	addDirFlag(cmd, &options.Dir)
 	flags := cmd.Flags()
-	flags.StringSliceVar(&options.Schedulers, "scheduler", []string{localcluster.SchedulerVolcano, localcluster.SchedulerNative, localcluster.SchedulerCoscheduling}, "gang schedulers to run")
+	defaultSchedulers := []string{
+		localcluster.SchedulerVolcano, localcluster.SchedulerNative, localcluster.SchedulerCoscheduling,
+	}
+	flags.StringSliceVar(&options.Schedulers, "scheduler", defaultSchedulers, "gang schedulers to run")
 	flags.IntVar(&options.Nodes, "nodes", 4, "number of fake nodes")
 	flags.IntVar(&options.GPUsPerNode, "gpus", 8, "GPUs of each node (nvidia.com/gpu)")
 	flags.StringVar(&options.CPUPerNode, "cpu", "96", "CPUs of each node")
 	flags.StringVar(&options.MemoryPerNode, "memory", "1Ti", "memory of each node")
-	flags.DurationVar(&options.NodeGracePeriod, "node-grace-period", 12*time.Second, "how long after its last heartbeat a node is NotReady")
+	flags.DurationVar(&options.NodeGracePeriod, "node-grace-period", 12*time.Second,
+		"how long after its last heartbeat a node is NotReady")
 	flags.BoolVar(&options.Audit, "audit", false, "write each write request to an audit log")
 	addModulesFlag(cmd, &options.Modules)
 	return cmd
@@ -54,7 +59,8 @@ stay until "localcluster down".`,
 
 // addModulesFlag gives a command the flag for the folder lab/modules.
 func addModulesFlag(cmd *cobra.Command, modules *string) {
-	cmd.Flags().StringVar(modules, "modules", "", "the folder lab/modules (default: found from the working directory)")
+	cmd.Flags().StringVar(modules, "modules", "",
+		"the folder lab/modules (default: found from the working directory)")
 }
 
 func tellNextSteps(out io.Writer, cluster *localcluster.Cluster) error {
@@ -67,6 +73,6 @@ Logs:      %s
 	if audit := cluster.AuditLog(); audit != "" {
 		fmt.Fprintf(out, "Audit:     %s\n", audit)
 	}
-	fmt.Fprintf(out, "Stop it:   localcluster down --dir %s\n", cluster.Dir())
+	fmt.Fprintf(out, "Stop it:   %s\n", localcluster.DownCommand(cluster.Dir()))
 	return err
 }

@@ -14,11 +14,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// fieldOwner is who applies what the demo applies.
+// fieldOwner owns the fields that the demo applies.
 const fieldOwner = client.FieldOwner("localcluster-demo")
 
-// apply applies every object of a YAML file (server-side); those that live in a namespace and name none go into the one
-// given.
+// apply applies every object of a YAML file (server-side). Namespaced objects that name no namespace go
+// into the given one.
 func apply(ctx context.Context, c client.Client, path, namespace string) error {
 	objects, err := readObjects(path)
 	if err != nil {
@@ -32,7 +32,8 @@ func apply(ctx context.Context, c client.Client, path, namespace string) error {
 		if namespaced && object.GetNamespace() == "" {
 			object.SetNamespace(namespace)
 		}
-		if err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), fieldOwner, client.ForceOwnership); err != nil {
+		if err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), fieldOwner,
+			client.ForceOwnership); err != nil {
 			return fmt.Errorf("applying %s %s of %s: %w", object.GetKind(), object.GetName(), path, err)
 		}
 	}
@@ -56,7 +57,7 @@ func applyAll(ctx context.Context, c client.Client, folder, namespace string, ex
 	return nil
 }
 
-// readObjects reads the documents of a YAML file; empty ones are left out.
+// readObjects reads the documents of a YAML file and drops empty ones.
 func readObjects(path string) ([]*unstructured.Unstructured, error) {
 	file, err := os.Open(path)
 	if err != nil {

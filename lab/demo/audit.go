@@ -12,12 +12,12 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// operatorAgent begins the operator's user agent.
+// operatorAgent is the prefix of the operator's user agent.
 const operatorAgent = "operator/"
 
-// operatorWrites counts the operator's writes since a time by job, from an API server's audit log (one JSON event per
-// line, which has no reads). A write belongs to the job whose name its object's name begins with: pods, groups and events
-// are named so.
+// operatorWrites counts the operator's writes since a time, by job, from an API server's audit log: one
+// JSON event per line, without reads. A write belongs to the job whose name is the prefix of its object's
+// name, as for pods, groups and events.
 func operatorWrites(log io.Reader, namespace string, since time.Time, jobs []string) (map[string]int, error) {
 	writes := map[string]int{}
 	lines := bufio.NewReader(log)

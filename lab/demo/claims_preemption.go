@@ -9,18 +9,15 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// releaseWithin bounds how long a preempted gang may keep GPUs: a pod's default grace, and as much again for a slow
-// machine. What it is to catch is "for ever".
+// releaseWithin bounds how long a preempted gang may keep GPUs: a pod's default grace period, and as much
+// again for a slow machine. It is there to catch gangs that keep them forever.
 const releaseWithin = time.Minute
 
-// victim is the attempt that the story has preempted.
-func victim() attempt { return attempt{second, 1} }
-
-// preemption is what a history says of the victim's end.
+// preemption is how a history says that the victim ended.
 type preemption struct {
-	// ranks held GPUs when the first of them was picked by the scheduler.
+	// ranks is how many held GPUs when the scheduler picked the first of them.
 	ranks int64
-	// picked by the scheduler, by UID; the others are the operator's to end.
+	// picked are the ranks that the scheduler picked, by UID. The operator is to end the others.
 	picked map[string]bool
 	// evicted: the scheduler picked no rank and asked for the whole gang's places.
 	evicted bool
@@ -29,23 +26,23 @@ type preemption struct {
 	released time.Time
 	// outlived is a rank that ended by itself after the preemption, "" for none.
 	outlived string
-	// known is the checkpoint that was the newest when it began; nil for none.
+	// known is the newest checkpoint when the preemption began; nil for none.
 	known *Point
 	// replaced is true when all ranks of the preemptor were bound before any of the victim's next attempt.
 	replaced bool
-	left     int64 // GPUs that the victim holds in the end
+	left     int64 // GPUs that the victim holds at the end
 }
 
 func findPreemption(h History) preemption {
 	p := preemption{picked: map[string]bool{}}
 	a, next, by := victim(), attempt{second, 2}, attempt{urgent, 1}
 	returned := false
-	_ = h.each(func(w *World, r Record) error {
+	_ = h.each(func(state *ClusterState, r Record) error {
 		begin := func() {
 			if !p.evicted && len(p.picked) == 0 {
 				p.began = r.Time
-				p.ranks = count(w.Ranks(a.job, a.number), PodState.Holds)
-				p.known = w.Jobs[a.job].Latest
+				p.ranks = count(state.Ranks(a.job, a.number), PodState.HoldsGPUs)
+				p.known = state.Jobs[a.job].Latest
 			}
 		}
 		if j := r.Job; j != nil && j.Name == a.job && j.Attempt == a.number && j.Evicted {
@@ -65,13 +62,13 @@ func findPreemption(h History) preemption {
 		if a.has(*r.Pod) && r.Pod.Phase == corev1.PodSucceeded && p.outlived == "" {
 			p.outlived = r.Pod.Name
 		}
-		p.left = w.Held(a.has)
+		p.left = state.GPUsInUse(a.has)
 		if p.left == 0 && p.released.IsZero() {
 			p.released = r.Time
 		}
-		returned = returned || w.Held(next.has) > 0
-		ranks := w.Jobs[by.job].Ranks
-		if !returned && ranks > 0 && count(w.Ranks(by.job, by.number), PodState.Holds) == ranks {
+		returned = returned || state.GPUsInUse(next.has) > 0
+		ranks := state.Jobs[by.job].Ranks
+		if !returned && ranks > 0 && count(state.Ranks(by.job, by.number), PodState.HoldsGPUs) == ranks {
 			p.replaced = true
 		}
 		return nil
@@ -79,12 +76,13 @@ func findPreemption(h History) preemption {
 	return p
 }
 
-// preemptedWhole: once the scheduler had picked the first rank, every rank gave its GPUs back, also those that it had not
-// picked, and urgent ran in their place.
+// preemptedWhole checks that once the scheduler had picked the first rank, every rank gave its GPUs back,
+// picked or not, and that urgent ran in their place.
 func preemptedWhole(h History) (string, error) {
 	p := findPreemption(h)
 	if !p.evicted && len(p.picked) == 0 {
-		return "", notShown("the scheduler picked no rank of it (condition DisruptionTarget), nor did it ask for the whole gang's places")
+		return "", notShown("the scheduler picked no rank of it (condition DisruptionTarget), " +
+			"nor did it ask for the whole gang's places")
 	}
 	if want := h.end().Jobs[second].Ranks; p.ranks < want {
 		return "", notShown("only %d of its %d ranks held GPUs when the first was picked", p.ranks, want)
@@ -94,29 +92,34 @@ func preemptedWhole(h History) (string, error) {
 		return "", fmt.Errorf("%s kept its GPUs until it ended by itself", p.outlived)
 	}
 	if p.released.IsZero() {
-		return "", fmt.Errorf("ranks that the scheduler did not pick (it picked %d of %d) hold %d GPUs to the end", len(p.picked), p.ranks, p.left)
+		return "", fmt.Errorf("ranks that the scheduler did not pick (it picked %d of %d) hold %d GPUs to the end",
+			len(p.picked), p.ranks, p.left)
 	}
 	if took := p.released.Sub(p.began); took > releaseWithin {
-		return "", fmt.Errorf("its last GPU came back %s after the first rank was picked; %s is allowed", seconds(took), seconds(releaseWithin))
+		return "", fmt.Errorf("its last GPU came back %s after the first rank was picked; %s is allowed",
+			seconds(took), seconds(releaseWithin))
 	}
 	if !p.replaced {
 		return "", fmt.Errorf("not all ranks of %s were bound before %s was started again", urgent, second)
 	}
 	others := p.ranks - int64(len(p.picked))
 	if saved != nil {
-		return fmt.Sprintf("the scheduler asked for all its places back, its %d ranks saved step %d and left", p.ranks, saved.Step), nil
+		return fmt.Sprintf("the scheduler asked for all its places back, its %d ranks saved step %d and left",
+			p.ranks, saved.Step), nil
 	}
 	if p.evicted && len(p.picked) == 0 {
-		return fmt.Sprintf("the scheduler asked for all its places back, the operator ended its %d ranks", p.ranks), nil
+		return fmt.Sprintf("the scheduler asked for all its places back, the operator ended its %d ranks",
+			p.ranks), nil
 	}
 	if others == 0 {
 		return fmt.Sprintf("the scheduler picked all %d ranks", p.ranks), nil
 	}
-	return fmt.Sprintf("the scheduler picked %d of its %d ranks, the operator ended the other %d", len(p.picked), p.ranks, others), nil
+	return fmt.Sprintf("the scheduler picked %d of its %d ranks, the operator ended the other %d",
+		len(p.picked), p.ranks, others), nil
 }
 
-// savedAndLeft is what the gang saved when its places were asked for, in the middle of its training: then a rank that ends with
-// code 0 has not worked on, but left as it was told. Nil if it did not.
+// savedAndLeft is what the gang saved, in the middle of its training, when its places were asked for; nil
+// if it saved nothing. A rank of it that ends with code 0 has left as it was told, and not trained on.
 func (p preemption) savedAndLeft(h History) *Point {
 	r := findResumption(h)
 	if !p.evicted || r.commit == nil || r.commit.Step >= r.total || p.known != nil && *p.known == *r.commit {
@@ -125,22 +128,25 @@ func (p preemption) savedAndLeft(h History) *Point {
 	return r.commit
 }
 
-// saidSo: when a rank of a running gang is lost the status must not go on saying Running.
-func saidSo(h History) (string, error) {
+// stoppedSayingRunning checks that the status of a running gang that loses a rank does not go on saying
+// Running.
+func stoppedSayingRunning(h History) (string, error) {
 	a := victim()
 	var lost, told time.Time
-	first := false // it said so before it lost anything
-	err := h.each(func(w *World, r Record) error {
-		job := w.Jobs[second]
-		first = first || lost.IsZero() && job.Attempt == a.number && job.Evicted && w.Held(a.has) == job.GPUs
+	first := false // it stopped saying Running before it lost a rank
+	err := h.each(func(state *ClusterState, r Record) error {
+		job := state.Jobs[second]
+		first = first || lost.IsZero() && job.Attempt == a.number && job.Evicted &&
+			state.GPUsInUse(a.has) == job.GPUs
 		stale := job.Phase == v1alpha1.PhaseRunning && job.Attempt == a.number
-		if p := r.Pod; p != nil && a.has(*p) && (p.Terminating || p.Deleted) && !lostNothing(*p) && stale && lost.IsZero() {
+		if p := r.Pod; p != nil && a.has(*p) && (p.Terminating || p.Deleted) && !endedByItself(*p) && stale &&
+			lost.IsZero() {
 			lost = r.Time
 		}
 		if !lost.IsZero() && told.IsZero() && !stale {
 			told = r.Time
 		}
-		if !lost.IsZero() && told.IsZero() && w.Jobs[urgent].Phase == v1alpha1.PhaseRunning {
+		if !lost.IsZero() && told.IsZero() && state.Jobs[urgent].Phase == v1alpha1.PhaseRunning {
 			return fmt.Errorf("%s ran already, and %s still said Running with ranks lost", urgent, second)
 		}
 		return nil
@@ -160,37 +166,5 @@ func saidSo(h History) (string, error) {
 	return fmt.Sprintf("%s after the first rank was lost", seconds(told.Sub(lost))), nil
 }
 
-// lostNothing: its work was done when it went.
-func lostNothing(p PodState) bool { return p.Phase == corev1.PodSucceeded }
-
-// runningIsWhole: when a job begins to say Running, each of its ranks has run.
-func runningIsWhole(h History) (string, error) {
-	ran := map[attempt]map[string]bool{}
-	said := map[attempt]bool{}
-	err := h.each(func(w *World, r Record) error {
-		if p := r.Pod; p != nil && p.Phase == corev1.PodRunning {
-			a := attempt{p.Job, p.Attempt}
-			if ran[a] == nil {
-				ran[a] = map[string]bool{}
-			}
-			ran[a][p.UID] = true
-		}
-		j := r.Job
-		if j == nil || j.Phase != v1alpha1.PhaseRunning {
-			return nil
-		}
-		a := attempt{j.Name, j.Attempt}
-		if n := int64(len(ran[a])); !said[a] && n < j.Ranks {
-			return fmt.Errorf("%s said Running when %d of %d ranks ran", a, n, j.Ranks)
-		}
-		said[a] = true
-		return nil
-	})
-	if err == nil && len(said) == 0 {
-		err = notShown("no job said Running")
-	}
-	return fmt.Sprintf("%d times, each with all ranks", len(said)), err
-}
-
-// seconds shows a duration as the demo's texts do.
-func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
+// endedByItself reports whether the rank had finished its work.
+func endedByItself(p PodState) bool { return p.Phase == corev1.PodSucceeded }

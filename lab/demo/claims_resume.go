@@ -5,18 +5,18 @@ import (
 	"fmt"
 )
 
-// resumption is what a history says of the way from the victim to the attempt after it.
+// resumption is what a history says of the victim's training and of the attempt that resumes it.
 type resumption struct {
-	// trained is the last step that the victim is known to have trained, commit the newest complete checkpoint that was known
-	// before the next attempt said a word.
+	// trained is the last step that the victim is known to have trained, commit the newest complete checkpoint
+	// that was known before the next attempt reported progress.
 	trained int64
 	commit  *Point
-	// spoke: the next attempt said something of its training. Then from is what it was told to resume from, first the step
-	// that it said first, lowest the lowest of all.
+	// spoke is true once the next attempt has reported progress. Then from is what it was told to resume from,
+	// first the step of its first progress, lowest the lowest step of all.
 	spoke         bool
 	from          *Point
 	first, lowest int64
-	// last step that it said, and the steps of the whole training.
+	// last is the last step that it reported, total the steps of the whole training.
 	last, total int64
 	work        Work
 }
@@ -24,7 +24,7 @@ type resumption struct {
 func findResumption(h History) resumption {
 	var r resumption
 	a := victim()
-	_ = h.each(func(_ *World, record Record) error {
+	_ = h.each(func(_ *ClusterState, record Record) error {
 		j := record.Job
 		if j == nil || j.Name != a.job || j.Deleted {
 			return nil
@@ -49,21 +49,23 @@ func findResumption(h History) resumption {
 	return r
 }
 
-// resumed: the next attempt went on from the newest complete checkpoint of the one before, and trained nothing again that this
-// covers.
+// resumed checks that the next attempt continued from the newest complete checkpoint of the one before, and
+// repeated no step before it.
 func resumed(h History) (string, error) {
 	r := findResumption(h)
 	switch {
 	case r.commit == nil:
 		return "", notShown("its first attempt committed no checkpoint")
 	case r.commit.Step <= 0 || r.commit.Step >= r.total:
-		return "", notShown("its checkpoint at step %d of %d is not in the middle of the training", r.commit.Step, r.total)
+		return "", notShown("its checkpoint at step %d of %d is not in the middle of the training", r.commit.Step,
+			r.total)
 	case !r.spoke:
 		return "", notShown("attempt 2 said nothing of its training")
 	case r.from == nil:
 		return "", fmt.Errorf("attempt 2 was given nothing to resume from, and step %d was saved", r.commit.Step)
 	case *r.from != *r.commit:
-		return "", fmt.Errorf("attempt 2 was given %s (step %d), and the latest complete checkpoint is %s (step %d)",
+		return "", fmt.Errorf("attempt 2 was given %s (step %d), "+
+			"and the latest complete checkpoint is %s (step %d)",
 			r.from.URI, r.from.Step, r.commit.URI, r.commit.Step)
 	case r.first < r.from.Step:
 		return "", fmt.Errorf("attempt 2 began at step %d, though step %d was saved", r.first, r.from.Step)
@@ -72,31 +74,30 @@ func resumed(h History) (string, error) {
 	case r.last < r.total:
 		return "", fmt.Errorf("it ended at step %d of %d", r.last, r.total)
 	}
-	return fmt.Sprintf("at step %d of %d; attempt 2 trained on from there, up to step %d", r.from.Step, r.total, r.last), nil
+	return fmt.Sprintf("at step %d of %d; attempt 2 trained on from there, up to step %d", r.from.Step, r.total,
+		r.last), nil
 }
 
-// lossTold: the status says what the preemption has cost, and no less than what was seen.
-func lossTold(h History) (string, error) {
+// costStated checks that the status states what the preemption has cost, and no less than what was seen.
+func costStated(h History) (string, error) {
 	r := findResumption(h)
 	w := r.work
 	switch {
 	case !r.spoke:
 		return "", notShown("attempt 2 said nothing of its training")
 	case w.Interruptions != 1 || w.Resumptions != 1:
-		return "", fmt.Errorf("its status counts %d interruptions and %d resumptions; 1 and 1 are right", w.Interruptions, w.Resumptions)
+		return "", fmt.Errorf("its status counts %d interruptions and %d resumptions; 1 and 1 are right",
+			w.Interruptions, w.Resumptions)
 	case r.from == nil:
 		return "", errors.New("attempt 2 was given nothing to resume from: all that was trained is lost")
 	}
 	if seen := max(0, r.trained-r.from.Step); w.LostSteps < seen {
-		return "", fmt.Errorf("its status says that %d steps were lost; it had trained step %d and resumed at %d", w.LostSteps, r.trained, r.from.Step)
+		return "", fmt.Errorf("its status says that %d steps were lost; it had trained step %d and resumed at %d",
+			w.LostSteps, r.trained, r.from.Step)
 	}
 	if most := r.total - r.from.Step; w.LostSteps > most {
-		return "", fmt.Errorf("its status says that %d steps were lost; only %d were left to train", w.LostSteps, most)
+		return "", fmt.Errorf("its status says that %d steps were lost; only %d were left to train", w.LostSteps,
+			most)
 	}
 	return w.cost(), nil
-}
-
-// cost says what was lost.
-func (w Work) cost() string {
-	return fmt.Sprintf("%d steps, %d GPU-seconds; it ran again after %d s", w.LostSteps, w.LostGPUSeconds, w.ResumeSeconds)
 }

@@ -4,43 +4,43 @@ import (
 	"time"
 )
 
-// Figures are what a history says of one attempt.
+// Figures are the times of one attempt.
 type Figures struct {
 	Job     string
 	Attempt int32
-	// ToBound is from the attempt's queueing until all its ranks were bound; RoomToBound from when its GPUs were free and it
-	// was queued. Negative where it did not come to it.
-	ToBound, RoomToBound time.Duration
-	// Ran is from there until its last rank gave its GPUs back; negative while it runs.
+	// ToBound is from the attempt's queueing until all its ranks were bound; FitToBound from when its GPUs
+	// were free and it was queued. Negative if it never came to that.
+	ToBound, FitToBound time.Duration
+	// Ran is from then until its last rank gave its GPUs back; negative while it runs.
 	Ran time.Duration
-	// Preempted: the scheduler picked a rank of it, or asked for all its places.
+	// Preempted is true when the scheduler picked a rank of it or asked for all its places.
 	Preempted bool
 }
 
-// course is one attempt on its way.
-type course struct {
+// timeline is how far one attempt has come.
+type timeline struct {
 	queued, room, bound, ended time.Time
-	hadRoom, preempted         bool
+	fitted, preempted          bool
 }
 
-// measure gives the figures of every attempt, in the order in which they were queued.
+// measure computes the figures of every attempt, in the order in which the attempts were queued.
 func measure(h History) []Figures {
-	courses := map[attempt]*course{}
+	timelines := map[attempt]*timeline{}
 	var order []attempt
-	_ = h.each(func(w *World, r Record) error {
+	_ = h.each(func(state *ClusterState, r Record) error {
 		if j := r.Job; j != nil && !j.Deleted && j.Attempt > 0 {
 			a := attempt{j.Name, j.Attempt}
-			if courses[a] == nil {
-				courses[a] = &course{queued: r.Time}
+			if timelines[a] == nil {
+				timelines[a] = &timeline{queued: r.Time}
 				order = append(order, a)
 			}
-			courses[a].preempted = courses[a].preempted || j.Evicted
+			timelines[a].preempted = timelines[a].preempted || j.Evicted
 		}
 		for _, a := range order {
-			courses[a].step(w, a, r.Time)
+			timelines[a].step(state, a, r.Time)
 		}
 		if p := r.Pod; p != nil && p.Disrupted != "" {
-			if c := courses[attempt{p.Job, p.Attempt}]; c != nil {
+			if c := timelines[attempt{p.Job, p.Attempt}]; c != nil {
 				c.preempted = true
 			}
 		}
@@ -48,10 +48,10 @@ func measure(h History) []Figures {
 	})
 	figures := make([]Figures, 0, len(order))
 	for _, a := range order {
-		c := courses[a]
-		f := Figures{Job: a.job, Attempt: a.number, ToBound: -1, RoomToBound: -1, Ran: -1, Preempted: c.preempted}
+		c := timelines[a]
+		f := Figures{Job: a.job, Attempt: a.number, ToBound: -1, FitToBound: -1, Ran: -1, Preempted: c.preempted}
 		if !c.bound.IsZero() {
-			f.ToBound, f.RoomToBound = c.bound.Sub(c.queued), c.bound.Sub(c.room)
+			f.ToBound, f.FitToBound = c.bound.Sub(c.queued), c.bound.Sub(c.room)
 		}
 		if !c.ended.IsZero() {
 			f.Ran = c.ended.Sub(c.bound)
@@ -61,20 +61,20 @@ func measure(h History) []Figures {
 	return figures
 }
 
-// step brings one attempt up to the world of now.
-func (c *course) step(w *World, a attempt, now time.Time) {
-	job := w.Jobs[a.job]
-	held := w.Held(a.has)
+// step brings the timeline up to date.
+func (c *timeline) step(state *ClusterState, a attempt, now time.Time) {
+	job := state.Jobs[a.job]
+	held := state.GPUsInUse(a.has)
 	switch {
 	case c.bound.IsZero():
-		// Room that comes and goes again (another gang was faster) is no room.
-		others := w.Held(func(p PodState) bool { return !a.has(p) })
-		room := job.GPUs > 0 && w.Capacity()-others >= job.GPUs
-		if room && !c.hadRoom {
+		// GPUs that another gang took first do not count.
+		others := state.GPUsInUse(func(p PodState) bool { return !a.has(p) })
+		room := job.GPUs > 0 && state.TotalGPUs()-others >= job.GPUs
+		if room && !c.fitted {
 			c.room = now
 		}
-		c.hadRoom = room
-		if job.Ranks > 0 && count(w.Ranks(a.job, a.number), PodState.Holds) == job.Ranks {
+		c.fitted = room
+		if job.Ranks > 0 && count(state.Ranks(a.job, a.number), PodState.HoldsGPUs) == job.Ranks {
 			c.bound = now
 			if c.room.IsZero() {
 				c.room = c.queued

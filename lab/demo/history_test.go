@@ -29,13 +29,15 @@ func TestRecords(t *testing.T) {
 				ObjectMeta: metav1.ObjectMeta{Name: "first", ResourceVersion: "7"},
 				Spec:       v1alpha1.TrainingJobSpec{Replicas: ptr.To[int32](6)},
 				Status: v1alpha1.TrainingJobStatus{
-					Phase: v1alpha1.PhaseQueued, Gang: "0/6", GPUs: 24, Attempt: 2, Restarts: 1, Preemptions: 3, Message: "waiting: no room",
-					Scheduling: &v1alpha1.SchedulingStatus{Queue: "research", Blocker: &v1alpha1.Blocker{Reason: "Unschedulable", Message: "no room"}},
+					Phase: v1alpha1.PhaseQueued, Gang: "0/6", GPUs: 24, Attempt: 2, Restarts: 1, Preemptions: 3,
+					Message: "waiting: no room",
+					Scheduling: &v1alpha1.SchedulingStatus{Queue: "research",
+						Blocker: &v1alpha1.Blocker{Reason: "Unschedulable", Message: "no room"}},
 				},
 			},
 			Record{Revision: 7, Time: now, Job: &JobState{
-				Name: "first", Ranks: 6, GPUs: 24, Phase: v1alpha1.PhaseQueued, Gang: "0/6", Attempt: 2, Restarts: 1, Preemptions: 3,
-				Queue: "research", Reason: "Unschedulable", Message: "no room",
+				Name: "first", Ranks: 6, GPUs: 24, Phase: v1alpha1.PhaseQueued, Gang: "0/6",
+				Attempt: 2, Restarts: 1, Preemptions: 3, Queue: "research", Reason: "Unschedulable", Message: "no room",
 			}},
 		},
 		"a job that drains": {
@@ -43,7 +45,8 @@ func TestRecords(t *testing.T) {
 			&v1alpha1.TrainingJob{
 				ObjectMeta: metav1.ObjectMeta{Name: "first", ResourceVersion: "7"},
 				Status: v1alpha1.TrainingJobStatus{
-					Phase: v1alpha1.PhaseDraining, Message: "all are ended", Drain: &v1alpha1.DrainStatus{Reason: "Preempted"},
+					Phase: v1alpha1.PhaseDraining, Message: "all are ended",
+					Drain: &v1alpha1.DrainStatus{Reason: "Preempted"},
 				},
 			},
 			Record{Revision: 7, Time: now, Job: &JobState{
@@ -64,7 +67,8 @@ func TestRecords(t *testing.T) {
 						Latest:     &v1alpha1.CheckpointPoint{URI: "pvc://c/attempt-2/step-320", Step: 320},
 						ResumeFrom: &v1alpha1.CheckpointPoint{URI: "pvc://c/attempt-1/step-160", Step: 160},
 					},
-					Work: &v1alpha1.WorkStatus{Interruptions: 1, Resumptions: 2, LostSteps: 3, LostGPUSeconds: 4, ResumeSeconds: 5},
+					Work: &v1alpha1.WorkStatus{Interruptions: 1, Resumptions: 2, LostSteps: 3, LostGPUSeconds: 4,
+						ResumeSeconds: 5},
 				},
 			},
 			Record{Revision: 7, Time: now, Job: &JobState{
@@ -77,7 +81,8 @@ func TestRecords(t *testing.T) {
 			watch.Added,
 			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 				Name: "second-resolve", UID: "u", ResourceVersion: "8",
-				Labels: map[string]string{v1alpha1.LabelJobName: "second", v1alpha1.LabelAttempt: "1", v1alpha1.LabelComponent: v1alpha1.ComponentResolver},
+				Labels: map[string]string{v1alpha1.LabelJobName: "second", v1alpha1.LabelAttempt: "1",
+					v1alpha1.LabelComponent: v1alpha1.ComponentResolver},
 			}},
 			Record{Revision: 8, Time: now, Pod: &PodState{UID: "u", Name: "second-resolve"}},
 		},
@@ -88,14 +93,16 @@ func TestRecords(t *testing.T) {
 					Name: "first-worker-0", UID: "u", ResourceVersion: "8", DeletionTimestamp: &metav1.Time{Time: now},
 					Labels: map[string]string{v1alpha1.LabelJobName: "first", v1alpha1.LabelAttempt: "2"},
 				},
-				Spec: corev1.PodSpec{NodeName: "node-0", Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: fourGPUs}}}},
+				Spec: corev1.PodSpec{NodeName: "node-0",
+					Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: fourGPUs}}}},
 				Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{
 					{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
 					{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "PreemptionByScheduler"},
 				}},
 			},
 			Record{Revision: 8, Time: now, Pod: &PodState{
-				UID: "u", Name: "first-worker-0", Job: "first", Attempt: 2, Node: "node-0", GPUs: 4, Phase: corev1.PodRunning,
+				UID: "u", Name: "first-worker-0", Job: "first", Attempt: 2, Node: "node-0", GPUs: 4,
+				Phase:     corev1.PodRunning,
 				Disrupted: "PreemptionByScheduler", Terminating: true,
 			}},
 		},
@@ -107,7 +114,8 @@ func TestRecords(t *testing.T) {
 					{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable},
 				}},
 			},
-			Record{Revision: 8, Time: now, Pod: &PodState{UID: "u", Name: "p", Phase: corev1.PodPending, Unschedulable: true}},
+			Record{Revision: 8, Time: now,
+				Pod: &PodState{UID: "u", Name: "p", Phase: corev1.PodPending, Unschedulable: true}},
 		},
 		"a node": {
 			watch.Deleted,
@@ -154,7 +162,7 @@ func TestHolds(t *testing.T) {
 		"gone":        {PodState{Phase: corev1.PodRunning, Node: "n", Deleted: true}, false},
 	}
 	for name, test := range tests {
-		if got := test.pod.Holds(); got != test.want {
+		if got := test.pod.HoldsGPUs(); got != test.want {
 			t.Errorf("%s: holds its GPUs: %v", name, got)
 		}
 	}

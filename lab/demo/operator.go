@@ -17,27 +17,33 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/yaml"
 
+	"mlplatform.example.com/trainingjob-operator/lab/localcluster/filelock"
 	"mlplatform.example.com/trainingjob-operator/pkg/config"
 )
 
-// operator is the operator's process beside a cluster. It outlives the demo, for the user to go on with.
+// operator is the operator's process beside a cluster. It outlives the demo, so that the user can go on
+// with it.
 //
-// Its identity is a lock: the process inherits a descriptor of pidFile on which an flock stands, and the kernel gives that
-// back only when the process is gone. A pid alone may be somebody else's by now, and a signal would hit a stranger.
+// Its identity is a lock: the process inherits a descriptor of pidFile with an flock on it, which the
+// kernel releases only when the process is gone. A pid alone may have been reused, and a signal would hit a
+// stranger.
 type operator struct {
 	// folder for its log, configuration and lock: the cluster's folder of logs, which goes with the cluster.
 	folder string
 	path   string // of the binary
 }
 
-func (o operator) log() string    { return filepath.Join(o.folder, "operator.log") }
+func (o operator) log() string { return filepath.Join(o.folder, "operator.log") }
+
 func (o operator) config() string { return filepath.Join(o.folder, "operator.yaml") }
 
 // certificates of the report server.
 func (o operator) certificates() string { return filepath.Join(o.folder, "reports") }
-func (o operator) pidFile() string      { return filepath.Join(o.folder, "operator.pid") }
 
-// configure writes the configuration and begins the log anew: no leader election, since a killed operator's successor would wait for its lease.
+func (o operator) pidFile() string { return filepath.Join(o.folder, "operator.pid") }
+
+// configure writes the configuration and removes an earlier log. There is no leader election: after a
+// killed operator, the next one would wait for its lease.
 func (o operator) configure(scheduler, healthAddress, reportAddress string) error {
 	if err := os.Remove(o.log()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("removing the log of an earlier operator: %w", err)
@@ -47,9 +53,9 @@ func (o operator) configure(scheduler, healthAddress, reportAddress string) erro
 	c.Metrics = config.Metrics{BindAddress: config.Off}
 	c.Health.BindAddress = healthAddress
 	c.DefaultScheduler = scheduler
-	// The local cluster serves it, and gangs that Kueue lets in start whole.
+	// The local cluster serves it, and gangs that Kueue admits start whole.
 	c.Schedulers.Kueue.Binder = config.BinderNative
-	// Nobody pulls it: the simulated trainers play the agent too.
+	// It is never pulled: the simulated trainers play the agent too.
 	c.Agent.Image = "registry.example.com/agent:1"
 	c.Reports.BindAddress, c.Reports.URL = reportAddress, "https://"+reportAddress
 	folder, err := filepath.Abs(o.certificates())
@@ -67,7 +73,8 @@ func (o operator) configure(scheduler, healthAddress, reportAddress string) erro
 	return nil
 }
 
-// linkCertificates gives the report server the cluster's, under the names that it looks for: no second copy of a key.
+// linkCertificates gives the report server links to the cluster's certificates, under the names that it
+// expects, instead of another copy of a key.
 func (o operator) linkCertificates(cert, key, authority string) error {
 	if err := os.RemoveAll(o.certificates()); err != nil {
 		return fmt.Errorf("removing the links to certificates: %w", err)
@@ -87,14 +94,14 @@ func (o operator) linkCertificates(cert, key, authority string) error {
 	return nil
 }
 
-// start starts a process that keeps running when the demo ends. The lock stays open in it alone.
+// start starts a process that outlives the demo, and that alone holds the lock.
 func (o operator) start(kubeconfig string) (*exec.Cmd, error) {
 	log, err := os.OpenFile(o.log(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("opening the operator's log: %w", err)
 	}
 	defer log.Close()
-	lock, err := tryLock(o.pidFile())
+	lock, err := filelock.Try(o.pidFile())
 	if err != nil {
 		return nil, fmt.Errorf("starting the operator: %w", err)
 	}
@@ -102,29 +109,29 @@ func (o operator) start(kubeconfig string) (*exec.Cmd, error) {
 	cmd := exec.Command(o.path, "--kubeconfig="+kubeconfig, "--config="+o.config())
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.ExtraFiles = []*os.File{lock}
-	// A session of its own: the terminal's interrupt is for the demo alone.
+	// A session of its own, so that the terminal interrupts the demo alone.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("starting the operator: %w", err)
 	}
 	if err := writePID(lock, cmd.Process.Pid); err != nil {
-		// Not to be found later, so not to be left running.
+		// It could not be found later, so it must not be left running.
 		_ = cmd.Process.Kill()
 		return nil, errors.Join(err, cmd.Wait())
 	}
 	return cmd, nil
 }
 
-// pid is that of the process that runs, 0 when none does.
+// pid is the pid of the running process, 0 when none runs.
 func (o operator) pid() (int, error) {
-	lock, err := tryLock(o.pidFile())
+	lock, err := filelock.Try(o.pidFile())
 	if err == nil {
 		return 0, lock.Close()
 	}
 	if errors.Is(err, os.ErrNotExist) {
 		return 0, nil
 	}
-	if !errors.Is(err, errLocked) {
+	if !errors.Is(err, filelock.ErrLocked) {
 		return 0, err
 	}
 	content, err := os.ReadFile(o.pidFile())
@@ -138,7 +145,7 @@ func (o operator) pid() (int, error) {
 	return pid, nil
 }
 
-// stop ends the process: SIGTERM, and SIGKILL when it takes too long. Nothing happens when none runs.
+// stop ends the process: SIGTERM, and SIGKILL when it takes too long. It does nothing when none runs.
 func (o operator) stop(ctx context.Context) error {
 	const grace = 15 * time.Second
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
@@ -149,10 +156,11 @@ func (o operator) stop(ctx context.Context) error {
 		if err := syscall.Kill(pid, signal); err != nil && !errors.Is(err, syscall.ESRCH) {
 			return fmt.Errorf("stopping the operator (pid %d): %w", pid, err)
 		}
-		err = wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, grace, true, func(context.Context) (bool, error) {
-			now, err := o.pid()
-			return now == 0, err
-		})
+		err = wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, grace, true,
+			func(context.Context) (bool, error) {
+				now, err := o.pid()
+				return now == 0, err
+			})
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
@@ -160,7 +168,7 @@ func (o operator) stop(ctx context.Context) error {
 	return errors.New("the operator does not end")
 }
 
-// writePID notes who holds the lock.
+// writePID writes the pid of the lock's holder into its file.
 func writePID(lock *os.File, pid int) error {
 	if err := lock.Truncate(0); err != nil {
 		return fmt.Errorf("writing the operator's pid: %w", err)
@@ -171,27 +179,8 @@ func writePID(lock *os.File, pid int) error {
 	return nil
 }
 
-var errLocked = errors.New("locked by another process")
-
-// tryLock takes an exclusive lock on a file, which the kernel gives back when the last descriptor is closed.
-func tryLock(path string) (*os.File, error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	if err != nil {
-		file.Close()
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, errLocked
-		}
-		return nil, fmt.Errorf("locking %s: %w", path, err)
-	}
-	return file, nil
-}
-
-// freeAddress is a loopback address that nobody listens on. Should somebody take it before the operator does, the
-// operator ends and its log says so.
+// freeAddress is a loopback address that nobody listens on. If somebody takes it before the operator does,
+// the operator ends and says so in its log.
 func freeAddress() (string, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -201,7 +190,7 @@ func freeAddress() (string, error) {
 	return listener.Addr().String(), nil
 }
 
-// waitReady waits until the operator's caches are filled.
+// waitReady waits until the operator says that it is ready.
 func waitReady(ctx context.Context, address string) error {
 	const probeTimeout = 2 * time.Second
 	probe := http.Client{Timeout: probeTimeout}

@@ -3,6 +3,7 @@ package demo
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -113,10 +114,12 @@ func TestConfiguration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.DefaultScheduler != "native" || got.Health.BindAddress != "127.0.0.1:1234" || got.LeaderElection.Enabled {
+	if got.DefaultScheduler != "native" || got.Health.BindAddress != "127.0.0.1:1234" ||
+		got.LeaderElection.Enabled {
 		t.Errorf("%+v", got)
 	}
-	if r := got.Reports; !r.On() || r.BindAddress != "127.0.0.1:1235" || r.URL != "https://127.0.0.1:1235" || r.CertificateDir != o.certificates() || got.Agent.Image == "" {
+	if r := got.Reports; !r.On() || r.BindAddress != "127.0.0.1:1235" || r.URL != "https://127.0.0.1:1235" ||
+		r.CertificateDir != o.certificates() || got.Agent.Image == "" {
 		t.Errorf("reports %+v, agent %+v", r, got.Agent)
 	}
 }
@@ -131,11 +134,14 @@ func TestCertificatesAreLinked(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := o.linkCertificates(filepath.Join(pki, "server.crt"), filepath.Join(pki, "server.key"), filepath.Join(pki, "ca.crt")); err != nil {
+		if err := o.linkCertificates(filepath.Join(pki, "server.crt"), filepath.Join(pki, "server.key"),
+			filepath.Join(pki, "ca.crt")); err != nil {
 			t.Fatal(err)
 		}
-		for name, want := range map[string]string{"tls.crt": "server.crt", "tls.key": "server.key", "ca.crt": "ca.crt"} {
-			if got, err := os.ReadFile(filepath.Join(o.certificates(), name)); err != nil || string(got) != want+content {
+		for name, want := range map[string]string{"tls.crt": "server.crt", "tls.key": "server.key",
+			"ca.crt": "ca.crt"} {
+			if got, err := os.ReadFile(filepath.Join(o.certificates(), name)); err != nil ||
+				string(got) != want+content {
 				t.Errorf("%s holds %q (%v), want %q", name, got, err, want+content)
 			}
 		}
@@ -145,7 +151,8 @@ func TestCertificatesAreLinked(t *testing.T) {
 func TestWritesAreCountedByJob(t *testing.T) {
 	since := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	line := func(agent, namespace, name, at string) string {
-		return `{"userAgent":"` + agent + `","objectRef":{"namespace":"` + namespace + `","name":"` + name + `"},"requestReceivedTimestamp":"` + at + `"}` + "\n"
+		ref := fmt.Sprintf(`{"namespace":%q,"name":%q}`, namespace, name)
+		return fmt.Sprintf(`{"userAgent":%q,"objectRef":%s,"requestReceivedTimestamp":%q}`+"\n", agent, ref, at)
 	}
 	const after, before = "2026-11-21T12:00:01.000000Z", "2026-11-21T11:59:59.000000Z"
 	log := line("operator/dev", "demo", "first", after) + // its status
@@ -158,14 +165,14 @@ func TestWritesAreCountedByJob(t *testing.T) {
 		line("kube-scheduler/v1.36.3", "demo", "first-worker-0", after) +
 		`{"userAgent":"operator/dev"}` + "\n" +
 		`{"userAgent":"oper` // still being written
-	got, err := operatorWrites(strings.NewReader(log), "demo", since, cast())
+	got, err := operatorWrites(strings.NewReader(log), "demo", since, jobNames())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(map[string]int{first: 3, second: 1}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if _, err := operatorWrites(strings.NewReader("no json\n"), "demo", since, cast()); err == nil {
+	if _, err := operatorWrites(strings.NewReader("no json\n"), "demo", since, jobNames()); err == nil {
 		t.Error("a log that cannot be read is no log without writes")
 	}
 }

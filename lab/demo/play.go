@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// player plays the story: one loop that takes in what was watched, shows it, and goes on to the next act.
+// player plays the story: one loop that takes records, shows them, and goes on to the next act.
 type player struct {
-	acts  []Act
-	apply func(ctx context.Context, file string) error
-	show  display
+	acts    []Act
+	apply   func(ctx context.Context, file string) error
+	display display
 
 	records <-chan Record
 	// restarts has an element for each time the operator ended and is started again.
@@ -18,33 +18,19 @@ type player struct {
 	// failed ends the story: a watch with a gap, an operator that does not stay up.
 	failed <-chan error
 
-	scene   scene
+	frame   frame
 	history History
 	started time.Time
 }
 
-// display shows the story as it goes.
-type display interface {
-	// act begins.
-	act(scene, int)
-	// job has changed.
-	job(s scene, before, after JobState)
-	// note says something besides.
-	note(s scene, text string)
-	// refresh redraws, for the clocks.
-	refresh(scene)
-	// close leaves the terminal as a text of its own would.
-	close(scene)
-}
-
-// play plays all acts. The history is whole up to the return, also with an error.
+// play plays all acts. The history is complete when it returns, also with an error.
 func (p *player) play(ctx context.Context) error {
 	p.started = time.Now()
-	p.scene.world = NewWorld()
+	p.frame.state = NewClusterState()
 	for _, act := range p.acts {
-		p.scene.acts = append(p.scene.acts, actLine{title: act.Title})
+		p.frame.acts = append(p.frame.acts, actLine{title: act.Title})
 	}
-	defer func() { p.show.close(p.now()) }()
+	defer func() { p.display.close(p.now()) }()
 	defer p.history.sort()
 	for i, act := range p.acts {
 		if err := p.playAct(ctx, i, act); err != nil {
@@ -56,9 +42,9 @@ func (p *player) play(ctx context.Context) error {
 
 func (p *player) playAct(ctx context.Context, i int, act Act) error {
 	began := time.Now()
-	line := &p.scene.acts[i]
+	line := &p.frame.acts[i]
 	line.state = actNow
-	p.show.act(p.now(), i)
+	p.display.act(p.now(), i)
 	if act.Apply != "" {
 		if err := p.apply(ctx, act.Apply); err != nil {
 			return err
@@ -68,18 +54,18 @@ func (p *player) playAct(ctx context.Context, i int, act Act) error {
 	defer deadline.Stop()
 	clocks := time.NewTicker(time.Second)
 	defer clocks.Stop()
-	for !act.Over(p.scene.world) {
+	for !act.Over(p.frame.state) {
 		select {
 		case r := <-p.records:
 			p.take(r)
 		case err := <-p.restarts:
-			p.scene.operatorRestarts++
-			p.show.note(p.now(), fmt.Sprintf("The operator ended (%v) and is started again.", exitError(err)))
+			p.frame.operatorRestarts++
+			p.display.note(p.now(), fmt.Sprintf("The operator ended (%v) and is started again.", exitError(err)))
 		case err := <-p.failed:
 			return err
 		case <-clocks.C:
 			line.took = time.Since(began)
-			p.show.refresh(p.now())
+			p.display.refresh(p.now())
 		case <-deadline.C:
 			return fmt.Errorf("the act %q was not over after %s", act.Title, act.Within)
 		case <-ctx.Done():
@@ -87,27 +73,27 @@ func (p *player) playAct(ctx context.Context, i int, act Act) error {
 		}
 	}
 	line.state, line.took = actOver, time.Since(began)
-	p.show.refresh(p.now())
+	p.display.refresh(p.now())
 	return nil
 }
 
-// take brings one record into the world, and shows it.
+// take applies one record to the state, and shows it.
 func (p *player) take(r Record) {
 	p.history.Records = append(p.history.Records, r)
 	before := JobState{}
 	if r.Job != nil {
-		before = p.scene.world.Jobs[r.Job.Name]
+		before = p.frame.state.Jobs[r.Job.Name]
 	}
-	p.scene.world.Apply(r)
+	p.frame.state.Apply(r)
 	if r.Job == nil {
-		p.show.refresh(p.now())
+		p.display.refresh(p.now())
 		return
 	}
-	p.show.job(p.now(), before, *r.Job)
+	p.display.job(p.now(), before, *r.Job)
 }
 
-func (p *player) now() scene {
-	s := p.scene
+func (p *player) now() frame {
+	s := p.frame
 	s.elapsed = time.Since(p.started)
 	return s
 }

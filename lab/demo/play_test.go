@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// newPlayer plays with the records of a tape that comes to its end.
+// newPlayer plays with the records of a history that ends.
 func newPlayer(t *testing.T, h History) *player {
 	records := make(chan Record)
 	go func() {
@@ -23,13 +23,13 @@ func newPlayer(t *testing.T, h History) *player {
 		}
 	}()
 	return &player{
-		acts: Story(), show: lines{io.Discard}, records: records,
+		acts: Story(), display: lineLog{io.Discard}, records: records,
 		apply: func(context.Context, string) error { return nil },
 	}
 }
 
 func TestPlay(t *testing.T) {
-	p := newPlayer(t, told(nil))
+	p := newPlayer(t, storyHistory(nil))
 	var applied []string
 	p.apply = func(_ context.Context, file string) error {
 		applied = append(applied, file)
@@ -41,7 +41,7 @@ func TestPlay(t *testing.T) {
 	if diff := cmp.Diff([]string{"first.yaml", "second.yaml", "urgent.yaml"}, applied); diff != "" {
 		t.Errorf("files applied (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(told(nil), p.history); diff != "" {
+	if diff := cmp.Diff(storyHistory(nil), p.history); diff != "" {
 		t.Errorf("history (-want +got):\n%s", diff)
 	}
 }
@@ -59,7 +59,9 @@ func TestPlayEndsWithAnError(t *testing.T) {
 		change func(*player)
 		want   error
 	}{
-		"a watch with a gap": {"a history with a gap proves nothing", t.Context(), func(p *player) { p.failed = failed }, lost},
+		"a watch with a gap": {
+			"a history with a gap proves nothing", t.Context(), func(p *player) { p.failed = failed }, lost,
+		},
 		"a file is refused": {"no story without it", t.Context(), func(p *player) {
 			p.apply = func(context.Context, string) error { return refused }
 		}, refused},
@@ -87,7 +89,7 @@ func TestAnActThatDoesNotEndIsNamed(t *testing.T) {
 
 func TestRestartsOfTheOperatorAreCounted(t *testing.T) {
 	restarts := make(chan error)
-	p := newPlayer(t, told(nil))
+	p := newPlayer(t, storyHistory(nil))
 	p.restarts = restarts
 	p.apply = func(_ context.Context, file string) error {
 		if file == "second.yaml" {
@@ -96,11 +98,11 @@ func TestRestartsOfTheOperatorAreCounted(t *testing.T) {
 		}
 		return nil
 	}
-	p.acts[1].Over = func(*World) bool { return p.scene.operatorRestarts > 0 }
+	p.acts[1].Over = func(*ClusterState) bool { return p.frame.operatorRestarts > 0 }
 	if err := p.play(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if p.scene.operatorRestarts != 1 {
-		t.Errorf("%d restarts", p.scene.operatorRestarts)
+	if p.frame.operatorRestarts != 1 {
+		t.Errorf("%d restarts", p.frame.operatorRestarts)
 	}
 }

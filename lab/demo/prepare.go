@@ -4,69 +4,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
+	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
-	pluginsv1alpha1 "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
-	volcanov1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
-
-	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// Namespace of the story; whatever is in it goes when the story begins.
+// Namespace of the story. It is emptied when the story begins.
 const Namespace = "demo"
 
-// GPUs that the story needs, all free.
+// storyGPUs is how many GPUs the cluster must have, all of them free.
 const storyGPUs = 32
-
-// Schedulers that the story can be played on: the kind that shows that the cluster has it.
-func schedulerKinds() map[string]schema.GroupVersionKind {
-	return map[string]schema.GroupVersionKind{
-		string(v1alpha1.SchedulerVolcano):      volcanov1beta1.SchemeGroupVersion.WithKind("PodGroup"),
-		string(v1alpha1.SchedulerNative):       schedulingv1alpha2.SchemeGroupVersion.WithKind("PodGroup"),
-		string(v1alpha1.SchedulerCoscheduling): pluginsv1alpha1.SchemeGroupVersion.WithKind("PodGroup"),
-		string(v1alpha1.SchedulerKueue):        kueuev1beta2.SchemeGroupVersion.WithKind("Workload"),
-	}
-}
-
-func newClient(config *rest.Config) (client.WithWatch, error) {
-	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
-		return nil, fmt.Errorf("registering types: %w", err)
-	}
-	// They would be written into the live table.
-	config.WarningHandler = rest.NoWarnings{}
-	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
-	if err != nil {
-		return nil, fmt.Errorf("creating a client: %w", err)
-	}
-	return c, nil
-}
-
-// checkScheduler refuses a cluster that runs without the scheduler: its jobs would wait for ever.
-func checkScheduler(c client.Client, scheduler string) error {
-	kind := schedulerKinds()[scheduler]
-	_, err := c.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
-	if meta.IsNoMatchError(err) {
-		return fmt.Errorf("the cluster that is up runs without scheduler %s; end it with \"localcluster down\", then play again", scheduler)
-	}
-	return err
-}
 
 // renewNamespace deletes the namespace of an earlier story, waits until it is gone, and creates it.
 func renewNamespace(ctx context.Context, c client.Client) error {
@@ -91,50 +45,43 @@ func renewNamespace(ctx context.Context, c client.Client) error {
 	return nil
 }
 
-// checkRoom refuses a cluster whose GPUs are not all free: the story's numbers would not hold.
-func checkRoom(ctx context.Context, c client.Client) error {
+// checkFreeGPUs refuses a cluster whose GPUs are not all free: the story's numbers would not hold.
+func checkFreeGPUs(
+	ctx context.Context, c client.Client, cluster *localcluster.Cluster, scheduler string,
+) error {
 	nodes, pods := &corev1.NodeList{}, &corev1.PodList{}
 	if err := errors.Join(c.List(ctx, nodes), c.List(ctx, pods)); err != nil {
 		return fmt.Errorf("looking for free GPUs: %w", err)
 	}
-	has := int64(0)
-	for i := range nodes.Items {
-		has += gpus(nodes.Items[i].Status.Allocatable)
-	}
-	if has != storyGPUs {
-		return fmt.Errorf("the story needs a cluster of exactly %d GPUs, this one has %d; end it with \"localcluster down\", or name another with --dir", storyGPUs, has)
-	}
-	var holders []string
-	for i := range pods.Items {
-		pod := &pods.Items[i]
-		if s := podState(pod, false); s.Holds() && s.GPUs > 0 {
-			holders = append(holders, pod.Namespace+"/"+pod.Name)
-		}
-	}
-	if len(holders) > 0 {
-		slices.Sort(holders)
-		const most = 3
-		more := ""
-		if n := len(holders) - most; n > 0 {
-			more = fmt.Sprintf(" and %d more", n)
-		}
-		return fmt.Errorf("the story needs all %d GPUs, but these pods hold some: %s%s; delete their jobs first", storyGPUs, strings.Join(holders[:min(most, len(holders))], ", "), more)
-	}
-	return nil
+	return judgeFreeGPUs(nodes.Items, pods.Items, remedies(cluster.Dir(), scheduler))
 }
 
-// findRoot is the repository's folder: the nearest above the working directory with the story's files.
-func findRoot() (string, error) {
-	start, err := os.Getwd()
-	if err != nil {
-		return "", err
+// judgeFreeGPUs returns an error, which ends with the remedies, unless the nodes have the story's GPUs and
+// no pod holds one.
+func judgeFreeGPUs(nodes []corev1.Node, pods []corev1.Pod, remedies string) error {
+	total := int64(0)
+	for i := range nodes {
+		total += gpus(nodes[i].Status.Allocatable)
 	}
-	for dir := start; ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, storyFolder)); err == nil {
-			return dir, nil
-		}
-		if dir == filepath.Dir(dir) {
-			return "", fmt.Errorf("found no folder %s in %s or above; play the demo inside the repository", storyFolder, start)
+	if total != storyGPUs {
+		return fmt.Errorf("the story needs a cluster of exactly %d GPUs, this one has %d%s", storyGPUs, total,
+			remedies)
+	}
+	var holders []string
+	for i := range pods {
+		if s := podState(&pods[i], false); s.HoldsGPUs() && s.GPUs > 0 {
+			holders = append(holders, pods[i].Namespace+"/"+pods[i].Name)
 		}
 	}
+	if len(holders) == 0 {
+		return nil
+	}
+	slices.Sort(holders)
+	const most = 3
+	more := ""
+	if n := len(holders) - most; n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Errorf("the story needs all %d GPUs, but these pods hold some: %s%s%s",
+		storyGPUs, strings.Join(holders[:min(most, len(holders))], ", "), more, remedies)
 }

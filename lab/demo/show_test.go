@@ -38,20 +38,20 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// upTo is the world after the first steps of the story, the named one included.
-func upTo(last string) *World {
-	t := newTape()
+// upTo is the state after the first steps of the story, the named one included.
+func upTo(last string) *ClusterState {
+	t := newHistoryBuilder()
 	for _, s := range steps() {
 		s.play(t)
 		if s.name == last {
-			return t.world
+			return t.state
 		}
 	}
 	panic("the story has no step " + last)
 }
 
-func sceneAt(w *World, act int) scene {
-	s := scene{scheduler: "volcano", elapsed: 83 * time.Second, world: w}
+func frameAt(w *ClusterState, act int) frame {
+	s := frame{scheduler: "volcano", elapsed: 83 * time.Second, state: w}
 	for i, a := range Story() {
 		line := actLine{title: a.Title}
 		switch {
@@ -70,10 +70,14 @@ func TestTable(t *testing.T) {
 	for _, moment := range []struct {
 		step string
 		act  int
-	}{{"nodes", 0}, {"second waits", 1}, {"second trains", 3}, {"the scheduler picks four", 4}, {"second waits again", 5}, {"second trains again", 6}, {"second ends", 6}} {
-		b.WriteString("### " + moment.step + "\n" + strings.Join(sceneAt(upTo(moment.step), moment.act).render(width), "\n") + "\n")
+	}{
+		{"nodes", 0}, {"second waits", 1}, {"second trains", 3}, {"the scheduler picks four", 4},
+		{"second waits again", 5}, {"second trains again", 6}, {"second ends", 6},
+	} {
+		rows := frameAt(upTo(moment.step), moment.act).render(width)
+		b.WriteString("### " + moment.step + "\n" + strings.Join(rows, "\n") + "\n")
 	}
-	s := sceneAt(upTo("urgent comes"), 2)
+	s := frameAt(upTo("urgent comes"), 2)
 	s.operatorRestarts = 1
 	b.WriteString("### the operator was killed\n" + strings.Join(s.render(width), "\n") + "\n")
 	golden(t, "table.txt", b.String())
@@ -83,7 +87,7 @@ func TestTable(t *testing.T) {
 func TestTableFitsNarrowTerminals(t *testing.T) {
 	w := upTo("second drains")
 	for _, columns := range []int{20, 40, 79} {
-		for _, line := range sceneAt(w, 4).render(columns) {
+		for _, line := range frameAt(w, 4).render(columns) {
 			if n := utf8.RuneCountInString(line); n > columns {
 				t.Errorf("%d columns in a terminal of %d: %s", n, columns, line)
 			}
@@ -93,7 +97,7 @@ func TestTableFitsNarrowTerminals(t *testing.T) {
 
 func TestRedrawReplacesWhatWasDrawn(t *testing.T) {
 	var out bytes.Buffer
-	l := &live{out: &out, columns: func() int { return width }}
+	l := &liveTable{out: &out, columns: func() int { return width }}
 	l.draw([]string{"one", "two"})
 	l.draw([]string{"three"})
 	want := "\r\x1b[Kone\n\r\x1b[Ktwo\n\x1b[J" + "\x1b[2A\r\x1b[Kthree\n\x1b[J"
@@ -104,12 +108,12 @@ func TestRedrawReplacesWhatWasDrawn(t *testing.T) {
 
 func TestLines(t *testing.T) {
 	var out bytes.Buffer
-	l := lines{&out}
-	s := sceneAt(NewWorld(), 0)
+	l := lineLog{&out}
+	s := frameAt(NewClusterState(), 0)
 	l.act(s, 0)
-	w := NewWorld()
+	w := NewClusterState()
 	start := time.Time{}
-	for _, r := range told(nil).Records {
+	for _, r := range storyHistory(nil).Records {
 		if start.IsZero() {
 			start = r.Time
 		}
@@ -125,12 +129,13 @@ func TestLines(t *testing.T) {
 
 func TestSummary(t *testing.T) {
 	var out bytes.Buffer
-	s := summarise(told(nil))
+	s := summarise(storyHistory(nil))
 	s.Writes = map[string]int{first: 13, second: 27, urgent: 13}
 	s.print(&out)
 	out.WriteString("\n### the others keep their GPUs for ever\n\n")
-	s = summarise(told(map[string]func(*tape){
-		"second drains": nil, "second returns": nil, "second waits again": nil, "second starts again": nil, "second trains again": nil, "second ends": nil,
+	s = summarise(storyHistory(map[string]func(*historyBuilder){
+		"second drains": nil, "second returns": nil, "second waits again": nil,
+		"second starts again": nil, "second trains again": nil, "second ends": nil,
 	}))
 	s.OperatorRestarts = 2
 	s.print(&out)
@@ -148,7 +153,8 @@ func TestWrap(t *testing.T) {
 		"no text":       {"a:  ", "", 2, "a:"},
 		"cut":           {"a: ", long, 1, "a: " + strings.Repeat("word ", 15) + "w…"},
 		"one long word": {"a: ", strings.Repeat("x", 100), 2, "a: " + strings.Repeat("x", 76) + "…"},
-		"second line":   {"a: ", strings.Repeat("word ", 16), 2, "a: " + strings.TrimSpace(strings.Repeat("word ", 15)) + "\n   word"},
+		"second line": {"a: ", strings.Repeat("word ", 16), 2,
+			"a: " + strings.TrimSpace(strings.Repeat("word ", 15)) + "\n   word"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

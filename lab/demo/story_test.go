@@ -8,20 +8,21 @@ import (
 
 // Each act is over with the step that it waits for, and not before.
 func TestActsEndWithWhatTheyShow(t *testing.T) {
-	ends := []string{"first starts", "second waits", "second starts", "second trains", "urgent starts", "second starts again", "second ends"}
+	ends := []string{"first starts", "second waits", "second starts", "second trains", "urgent starts",
+		"second starts again", "second ends"}
 	acts := Story()
 	if len(acts) != len(ends) {
 		t.Fatalf("%d acts, %d ends", len(acts), len(ends))
 	}
-	tp := newTape()
+	tp := newHistoryBuilder()
 	now := 0
 	for _, s := range steps() {
-		if now < len(acts) && acts[now].Over(tp.world) {
+		if now < len(acts) && acts[now].Over(tp.state) {
 			t.Errorf("act %q is over before %q", acts[now].Title, ends[now])
 		}
 		s.play(tp)
 		if now < len(acts) && s.name == ends[now] {
-			if !acts[now].Over(tp.world) {
+			if !acts[now].Over(tp.state) {
 				t.Errorf("act %q is not over after %q", acts[now].Title, s.name)
 			}
 			now++
@@ -34,7 +35,7 @@ func TestActsEndWithWhatTheyShow(t *testing.T) {
 
 // A story that has gone wrong must not wait for what can no longer come.
 func TestActsEndWhenTheStoryHasGoneWrong(t *testing.T) {
-	failed := func(job, after string) *World {
+	failed := func(job, after string) *ClusterState {
 		w := upTo(after)
 		j := w.Jobs[job]
 		j.Phase = v1alpha1.PhaseFailed
@@ -43,7 +44,7 @@ func TestActsEndWhenTheStoryHasGoneWrong(t *testing.T) {
 	}
 	tests := map[string]struct {
 		act    int
-		world  *World
+		state  *ClusterState
 		reason string
 	}{
 		"first failed":            {0, failed(first, "urgent starts"), "it will not run any more"},
@@ -55,7 +56,7 @@ func TestActsEndWhenTheStoryHasGoneWrong(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if !Story()[test.act].Over(test.world) {
+			if !Story()[test.act].Over(test.state) {
 				t.Errorf("the act goes on, but %s", test.reason)
 			}
 		})
@@ -63,7 +64,7 @@ func TestActsEndWhenTheStoryHasGoneWrong(t *testing.T) {
 }
 
 func TestFigures(t *testing.T) {
-	got := measure(told(nil))
+	got := measure(storyHistory(nil))
 	want := []attempt{{first, 1}, {second, 1}, {urgent, 1}, {second, 2}}
 	if len(got) != len(want) {
 		t.Fatalf("figures of %d attempts, want %d: %+v", len(got), len(want), got)
@@ -75,12 +76,12 @@ func TestFigures(t *testing.T) {
 		if f.Preempted != (want[i] == victim()) {
 			t.Errorf("%s: preempted is %v", want[i], f.Preempted)
 		}
-		if f.ToBound <= 0 || f.RoomToBound <= 0 || f.RoomToBound > f.ToBound || f.Ran <= 0 {
+		if f.ToBound <= 0 || f.FitToBound <= 0 || f.FitToBound > f.ToBound || f.Ran <= 0 {
 			t.Errorf("%s: %+v", want[i], f)
 		}
 	}
 	// second was queued long before it had room, first had room when it came.
-	if got[0].ToBound != got[0].RoomToBound || got[1].ToBound <= got[1].RoomToBound {
+	if got[0].ToBound != got[0].FitToBound || got[1].ToBound <= got[1].FitToBound {
 		t.Errorf("time in the queue and time since there was room: %+v", got)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// Summary is what the demo says in the end.
+// Summary is what the demo prints at the end.
 type Summary struct {
 	Scheduler        string
 	Findings         []Finding
@@ -19,7 +19,8 @@ type Summary struct {
 	Writes map[string]int
 	Jobs   map[string]JobState
 	Took   time.Duration
-	// Release is how long the preempted gang held GPUs after the first of its ranks was picked; negative if it kept them, or none was.
+	// Release is how long the preempted gang held GPUs after the first of its ranks was picked; negative if it
+	// kept them or no rank was picked.
 	Release time.Duration
 }
 
@@ -57,7 +58,8 @@ func (s Summary) print(out io.Writer) {
 		case s.again(i):
 			end = "restarted"
 		}
-		fmt.Fprintf(out, format, f.Job, fmt.Sprint(f.Attempt), span(f.ToBound), span(f.RoomToBound), span(f.Ran), end)
+		fmt.Fprintf(out, format, f.Job, fmt.Sprint(f.Attempt), span(f.ToBound), span(f.FitToBound), span(f.Ran),
+			end)
 	}
 	fmt.Fprintln(out, "\n  BOUND: all ranks have their node. ROOM: GPUs for all of them are free.")
 	preemptions, restarts := int32(0), int32(0)
@@ -87,7 +89,7 @@ func (s Summary) writes() string {
 	return strings.Join(parts, ", ") + "."
 }
 
-// again is true when a later attempt of the same job follows.
+// again reports whether a later attempt of the same job follows.
 func (s Summary) again(i int) bool {
 	for _, later := range s.Figures[i+1:] {
 		if later.Job == s.Figures[i].Job {
@@ -95,11 +97,4 @@ func (s Summary) again(i int) bool {
 		}
 	}
 	return false
-}
-
-func span(d time.Duration) string {
-	if d < 0 {
-		return "-"
-	}
-	return seconds(d)
 }

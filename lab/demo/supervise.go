@@ -10,25 +10,25 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// supervisor keeps a process running: when it ends, it is started again after a growing pause. One that ends again and
-// again right after its start is given up.
+// supervisor keeps a process running: when the process ends, it is started again after a growing pause. A
+// process that keeps ending right after its start is given up.
 type supervisor struct {
-	// start starts it.
+	// start starts the process.
 	start func() (*exec.Cmd, error)
-	// ended is told of each end after which it is started again.
+	// ended is called for each end after which the process is started again.
 	ended func(err error)
-	// backoff between starts; its steps bound the short lives in a row.
+	// backoff between starts; its steps bound how many short runs in a row are accepted.
 	backoff wait.Backoff
-	// settled is how long a process must live to count as well started.
+	// settled is how long a run must last not to count as short.
 	settled time.Duration
 }
 
-// standardBackoff gives up after six short lives, 6 s of pauses.
+// standardBackoff gives up after six short runs, with 6 s of pauses in all.
 func standardBackoff() wait.Backoff {
 	return wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Steps: 5, Cap: 5 * time.Second}
 }
 
-// run supervises until the context ends: then it returns nil and leaves the process running.
+// run supervises until the context ends; it then returns nil and leaves the process running.
 func (s supervisor) run(ctx context.Context) error {
 	backoff := s.backoff
 	for {
@@ -62,7 +62,7 @@ func (s supervisor) run(ctx context.Context) error {
 	}
 }
 
-// exitError is never nil: for what should not end, exit status 0 is an error too.
+// exitError is never nil: exit status 0 is an error for a process that should not end.
 func exitError(err error) error {
 	if err == nil {
 		return errors.New("exit status 0")

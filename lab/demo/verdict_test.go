@@ -27,13 +27,13 @@ const (
 )
 
 func TestTheStoryAsItShouldGoHolds(t *testing.T) {
-	findings := Verdict(told(nil))
+	findings := Verdict(storyHistory(nil))
 	for _, f := range findings {
 		if !f.Held {
 			t.Errorf("%s: %s", f.Claim, f.Detail)
 		}
 	}
-	if !Held(findings) {
+	if !AllHeld(findings) {
 		t.Error("the verdict is not that it held")
 	}
 }
@@ -44,24 +44,24 @@ func TestNothingSeenIsNothingShown(t *testing.T) {
 			t.Errorf("%s: held in an empty history", f.Claim)
 		}
 	}
-	if Held(nil) {
+	if AllHeld(nil) {
 		t.Error("no findings hold")
 	}
 }
 
 // Each case breaks the story in one way, and names every claim that must notice, with a part of what it says.
 func TestViolations(t *testing.T) {
-	nothing := func(*tape) {}
+	nothing := func(*historyBuilder) {}
 	onNode0 := func(p *PodState) { p.Node = "node-0" }
-	running := func(p *tape, job string) { p.phase(job, v1alpha1.PhaseRunning) }
+	running := func(p *historyBuilder, job string) { p.phase(job, v1alpha1.PhaseRunning) }
 	tests := map[string]struct {
 		reason  string
-		instead map[string]func(*tape)
+		instead map[string]func(*historyBuilder)
 		want    map[string]string
 	}{
 		"one node for all": {
 			"a node has 8 GPUs, whatever the cluster has",
-			map[string]func(*tape){"first starts": func(t *tape) {
+			map[string]func(*historyBuilder){"first starts": func(t *historyBuilder) {
 				t.job(first, func(*JobState) {})
 				t.each(first, 1, 0, 6, onNode0, runs)
 				running(t, first)
@@ -70,24 +70,29 @@ func TestViolations(t *testing.T) {
 		},
 		"a waiting gang starts two ranks": {
 			"the peers' failure that gangs are for: 8 GPUs held for nothing",
-			map[string]func(*tape){"second waits": func(t *tape) {
+			map[string]func(*historyBuilder){"second waits": func(t *historyBuilder) {
 				t.job(second, func(*JobState) {})
 				t.each(second, 1, 0, 6, created, judged)
 				t.explains(second, "no room")
 				t.each(second, 1, 0, 2, t.bind)
 			}},
-			map[string]string{claimWaited: "second-worker-0 was bound to node-3 when only 8 of the gang's 24 GPUs were free"},
+			map[string]string{
+				claimWaited: "second-worker-0 was bound to node-3 when only 8 of the gang's 24 GPUs were free",
+			},
 		},
 		"a gang starts in part and never wholly": {
 			"five of six ranks are no gang",
-			map[string]func(*tape){"second starts again": func(t *tape) {
+			map[string]func(*historyBuilder){"second starts again": func(t *historyBuilder) {
 				t.each(second, 2, 0, 5, t.bind, runs)
-			}, "second ends": func(t *tape) { t.each(second, 2, 0, 5, succeeded); t.phase(second, v1alpha1.PhaseSucceeded) }},
+			}, "second ends": func(t *historyBuilder) {
+				t.each(second, 2, 0, 5, succeeded)
+				t.phase(second, v1alpha1.PhaseSucceeded)
+			}},
 			map[string]string{claimWhole: "second attempt 2 had only 5 of 6 ranks bound"},
 		},
 		"Running with five ranks": {
 			"Running means that the gang runs (kubeflow#1617)",
-			map[string]func(*tape){"first starts": func(t *tape) {
+			map[string]func(*historyBuilder){"first starts": func(t *historyBuilder) {
 				t.job(first, func(*JobState) {})
 				t.each(first, 1, 0, 6, t.bind)
 				t.each(first, 1, 0, 5, runs)
@@ -98,25 +103,26 @@ func TestViolations(t *testing.T) {
 		},
 		"never judged": {
 			"a gang that nobody tried to place has not waited whole",
-			map[string]func(*tape){"second waits": func(t *tape) {
+			map[string]func(*historyBuilder){"second waits": func(t *historyBuilder) {
 				t.job(second, func(*JobState) {})
 				t.each(second, 1, 0, 6, created)
 			}},
-			map[string]string{claimWaited: "not shown", claimWhy: "no status of it had a reason that names the lack of room"},
+			map[string]string{claimWaited: "not shown",
+				claimWhy: "no status of it had a reason that names the lack of room"},
 		},
 		"nothing was free": {
 			"where no rank would have fitted, waiting whole is no merit",
-			map[string]func(*tape){
-				"nodes": func(t *tape) { t.nodes(3, 8) },
+			map[string]func(*historyBuilder){
+				"nodes": func(t *historyBuilder) { t.nodes(3, 8) },
 				// urgent then needs the GPUs of all six ranks.
-				"the scheduler picks four": func(t *tape) { t.each(second, 1, 0, 6, picked, terminates, gone) },
-				"second drains":            func(t *tape) { t.phase(second, v1alpha1.PhaseDraining) },
+				"the scheduler picks four": func(t *historyBuilder) { t.each(second, 1, 0, 6, picked, terminates, gone) },
+				"second drains":            func(t *historyBuilder) { t.phase(second, v1alpha1.PhaseDraining) },
 			},
 			map[string]string{claimWaited: "not shown"},
 		},
 		"a wait without a reason": {
 			"why is my job pending? must be answered",
-			map[string]func(*tape){"second waits": func(t *tape) {
+			map[string]func(*historyBuilder){"second waits": func(t *historyBuilder) {
 				t.job(second, func(*JobState) {})
 				t.each(second, 1, 0, 6, created, judged)
 			}},
@@ -124,8 +130,9 @@ func TestViolations(t *testing.T) {
 		},
 		"the others keep their GPUs for ever": {
 			"what Kubeflow on Volcano does: two of six ranks stay, and the job says Running",
-			map[string]func(*tape){
-				"second drains": nil, "second returns": nil, "second waits again": nil, "second starts again": nil, "second trains again": nil, "second ends": nil,
+			map[string]func(*historyBuilder){
+				"second drains": nil, "second returns": nil, "second waits again": nil,
+				"second starts again": nil, "second trains again": nil, "second ends": nil,
 			},
 			map[string]string{
 				claimResumed:   "not shown: attempt 2 said nothing",
@@ -138,8 +145,8 @@ func TestViolations(t *testing.T) {
 		},
 		"the others keep their GPUs until they end by themselves": {
 			"bounded, and still 8 GPUs for a gang that cannot run",
-			map[string]func(*tape){
-				"second drains": func(t *tape) {
+			map[string]func(*historyBuilder){
+				"second drains": func(t *historyBuilder) {
 					t.phase(second, v1alpha1.PhaseDraining)
 					t.each(second, 1, 4, 6, succeeded)
 				},
@@ -148,19 +155,23 @@ func TestViolations(t *testing.T) {
 		},
 		"the others save and keep their GPUs until they end by themselves": {
 			"nobody has asked them to save and leave",
-			map[string]func(*tape){
-				"second drains": func(t *tape) {
+			map[string]func(*historyBuilder){
+				"second drains": func(t *historyBuilder) {
 					t.phase(second, v1alpha1.PhaseDraining)
 					t.job(second, func(j *JobState) { j.Progress, j.Latest = &Progress{1, 190, 1000}, saved(1, 190) })
 					t.each(second, 1, 4, 6, succeeded)
 				},
-				"second trains again": func(t *tape) { t.job(second, runsAgain); t.says(second, 2, 190); t.says(second, 2, 1000) },
+				"second trains again": func(t *historyBuilder) {
+					t.job(second, runsAgain)
+					t.says(second, 2, 190)
+					t.says(second, 2, 1000)
+				},
 			},
 			map[string]string{claimPreempted: "second-worker-4 kept its GPUs until it ended by itself"},
 		},
 		"the others keep their GPUs for minutes": {
 			"longer than any grace",
-			map[string]func(*tape){"second drains": func(t *tape) {
+			map[string]func(*historyBuilder){"second drains": func(t *historyBuilder) {
 				t.phase(second, v1alpha1.PhaseDraining)
 				t.time = t.time.Add(2 * time.Minute)
 				t.each(second, 1, 4, 6, terminates, gone)
@@ -169,15 +180,17 @@ func TestViolations(t *testing.T) {
 		},
 		"nobody was picked": {
 			"a gang that its operator ends by itself was not preempted",
-			map[string]func(*tape){"the scheduler picks four": func(t *tape) { t.each(second, 1, 0, 4, terminates, gone) }},
+			map[string]func(*historyBuilder){"the scheduler picks four": func(t *historyBuilder) {
+				t.each(second, 1, 0, 4, terminates, gone)
+			}},
 			map[string]string{claimPreempted: "not shown"},
 		},
 		"picked when it did not run whole": {
 			"then there was nothing to preempt as a whole",
-			map[string]func(*tape){"second starts": func(t *tape) {
+			map[string]func(*historyBuilder){"second starts": func(t *historyBuilder) {
 				t.starts(second, 1)
 				t.each(second, 1, 5, 6, gone)
-			}, "second drains": func(t *tape) {
+			}, "second drains": func(t *historyBuilder) {
 				t.phase(second, v1alpha1.PhaseDraining)
 				t.each(second, 1, 4, 5, terminates, gone)
 			}},
@@ -185,16 +198,20 @@ func TestViolations(t *testing.T) {
 		},
 		"the victim is first again": {
 			"the preemptor must have what it preempted for",
-			map[string]func(*tape){
+			map[string]func(*historyBuilder){
 				"urgent starts": nothing, "urgent ends": nothing,
-				"second waits again": func(t *tape) { t.each(second, 2, 0, 6, created) },
-				"second ends":        func(t *tape) { t.ends(second, 2); t.starts(urgent, 1); t.ends(urgent, 1) },
+				"second waits again": func(t *historyBuilder) { t.each(second, 2, 0, 6, created) },
+				"second ends": func(t *historyBuilder) {
+					t.ends(second, 2)
+					t.starts(urgent, 1)
+					t.ends(urgent, 1)
+				},
 			},
 			map[string]string{claimPreempted: "not all ranks of urgent were bound before second was started again"},
 		},
 		"Running for two minutes after the loss": {
 			"a status that is minutes late misleads",
-			map[string]func(*tape){"second drains": func(t *tape) {
+			map[string]func(*historyBuilder){"second drains": func(t *historyBuilder) {
 				t.each(second, 1, 4, 6, terminates, gone)
 				t.time = t.time.Add(2 * time.Minute)
 				t.phase(second, v1alpha1.PhaseDraining)
@@ -203,44 +220,50 @@ func TestViolations(t *testing.T) {
 		},
 		"two attempts meet": {
 			"a rank of attempt 2 beside one of attempt 1 writes to the same checkpoint",
-			map[string]func(*tape){"the scheduler picks four": func(t *tape) {
+			map[string]func(*historyBuilder){"the scheduler picks four": func(t *historyBuilder) {
 				t.each(second, 1, 0, 4, picked, terminates, gone)
 				t.pod(second, 2, 0, created)
 			}},
-			map[string]string{claimApart: "second-worker-0 of attempt 2 was created while second-worker-4 of attempt 1 was there"},
+			map[string]string{
+				claimApart: "second-worker-0 of attempt 2 was created while second-worker-4 of attempt 1 was there",
+			},
 		},
 		"a preemption spends backoffLimit": {
 			"volcano#2560, jobset#1117",
-			map[string]func(*tape){"second ends": func(t *tape) {
+			map[string]func(*historyBuilder){"second ends": func(t *historyBuilder) {
 				t.ends(second, 2)
 				t.job(second, func(j *JobState) { j.Restarts = 1 })
 			}},
-			map[string]string{claimCounters: "second ended with attempt 2, preemptions 1, restarts 1; 2, 1, 0 are right"},
+			map[string]string{
+				claimCounters: "second ended with attempt 2, preemptions 1, restarts 1; 2, 1, 0 are right",
+			},
 		},
 		"the next attempt begins anew": {
 			"all that was trained is lost",
-			map[string]func(*tape){"second returns": func(t *tape) {
+			map[string]func(*historyBuilder){"second returns": func(t *historyBuilder) {
 				t.job(second, func(j *JobState) { returns(j); j.ResumeFrom = nil })
 			}},
-			map[string]string{claimResumed: "given nothing to resume from, and step 160 was saved", claimCost: "all that was trained is lost"},
+			map[string]string{claimResumed: "given nothing to resume from, and step 160 was saved",
+				claimCost: "all that was trained is lost"},
 		},
 		"the next attempt is given an older checkpoint": {
 			"what was trained between the two is lost for nothing",
-			map[string]func(*tape){"second returns": func(t *tape) {
+			map[string]func(*historyBuilder){"second returns": func(t *historyBuilder) {
 				t.job(second, func(j *JobState) { returns(j); j.ResumeFrom = saved(1, 120) })
 			}},
-			map[string]string{claimResumed: "step-120 (step 120), and the latest complete checkpoint is", claimCost: "32 steps were lost; it had trained step 180 and resumed at 120"},
+			map[string]string{claimResumed: "step-120 (step 120), and the latest complete checkpoint is",
+				claimCost: "32 steps were lost; it had trained step 180 and resumed at 120"},
 		},
 		"the next attempt is given another checkpoint of that step": {
 			"a checkpoint is its place, not its number",
-			map[string]func(*tape){"second returns": func(t *tape) {
+			map[string]func(*historyBuilder){"second returns": func(t *historyBuilder) {
 				t.job(second, func(j *JobState) { returns(j); j.ResumeFrom = saved(3, 160) })
 			}},
 			map[string]string{claimResumed: "attempt-3/step-160"},
 		},
 		"the resume point is ignored": {
 			"the status names a resume point, and the trainer begins at step 0",
-			map[string]func(*tape){"second trains again": func(t *tape) {
+			map[string]func(*historyBuilder){"second trains again": func(t *historyBuilder) {
 				t.job(second, runsAgain)
 				t.says(second, 2, 0)
 				t.says(second, 2, 1000)
@@ -249,7 +272,7 @@ func TestViolations(t *testing.T) {
 		},
 		"the trainer goes back": {
 			"steps that a checkpoint covers are trained again",
-			map[string]func(*tape){"second trains again": func(t *tape) {
+			map[string]func(*historyBuilder){"second trains again": func(t *historyBuilder) {
 				t.job(second, runsAgain)
 				t.says(second, 2, 160)
 				t.says(second, 2, 20)
@@ -259,43 +282,51 @@ func TestViolations(t *testing.T) {
 		},
 		"the training is not brought to its end": {
 			"a job that has Succeeded has trained all its steps",
-			map[string]func(*tape){"second trains again": func(t *tape) { t.job(second, runsAgain); t.says(second, 2, 500) }},
+			map[string]func(*historyBuilder){"second trains again": func(t *historyBuilder) {
+				t.job(second, runsAgain)
+				t.says(second, 2, 500)
+			}},
 			map[string]string{claimResumed: "it ended at step 500 of 1000"},
 		},
 		"nothing was saved": {
 			"then there was nothing to resume from",
-			map[string]func(*tape){"second trains": func(t *tape) { t.says(second, 1, 40) }},
-			map[string]string{claimResumed: "not shown: its first attempt committed no checkpoint", claimCost: "given nothing to resume from"},
+			map[string]func(*historyBuilder){"second trains": func(t *historyBuilder) { t.says(second, 1, 40) }},
+			map[string]string{claimResumed: "not shown: its first attempt committed no checkpoint",
+				claimCost: "given nothing to resume from"},
 		},
 		"all was saved": {
 			"where nothing is left to train nobody can resume wrongly",
-			map[string]func(*tape){"second trains": func(t *tape) {
+			map[string]func(*historyBuilder){"second trains": func(t *historyBuilder) {
 				t.job(second, func(j *JobState) { j.Progress, j.Latest = &Progress{1, 1000, 1000}, saved(1, 1000) })
-			}, "second trains again": func(t *tape) { t.job(second, runsAgain); t.says(second, 2, 1000) }},
-			map[string]string{claimResumed: "not shown: its checkpoint at step 1000 of 1000", claimCost: "only 0 were left to train"},
+			}, "second trains again": func(t *historyBuilder) { t.job(second, runsAgain); t.says(second, 2, 1000) }},
+			map[string]string{claimResumed: "not shown: its checkpoint at step 1000 of 1000",
+				claimCost: "only 0 were left to train"},
 		},
 		"less is said to be lost than was": {
 			"180 steps were trained and the checkpoint is at 160",
-			map[string]func(*tape){"second returns": func(t *tape) {
+			map[string]func(*historyBuilder){"second returns": func(t *historyBuilder) {
 				t.job(second, func(j *JobState) { returns(j); j.Work.LostSteps = 19 })
 			}},
 			map[string]string{claimCost: "19 steps were lost; it had trained step 180 and resumed at 160"},
 		},
 		"more is said to be lost than there was": {
 			"the training has 1000 steps",
-			map[string]func(*tape){"second returns": func(t *tape) {
+			map[string]func(*historyBuilder){"second returns": func(t *historyBuilder) {
 				t.job(second, func(j *JobState) { returns(j); j.Work.LostSteps = 841 })
 			}},
 			map[string]string{claimCost: "841 steps were lost; only 840 were left to train"},
 		},
 		"the resumption is not counted": {
 			"the time to resume is then nobody's",
-			map[string]func(*tape){"second trains again": func(t *tape) { t.says(second, 2, 160); t.says(second, 2, 1000) }},
+			map[string]func(*historyBuilder){"second trains again": func(t *historyBuilder) {
+				t.says(second, 2, 160)
+				t.says(second, 2, 1000)
+			}},
 			map[string]string{claimCost: "1 interruptions and 0 resumptions"},
 		},
 		"a bystander is preempted too": {
 			"only second is in the way",
-			map[string]func(*tape){"urgent ends": func(t *tape) {
+			map[string]func(*historyBuilder){"urgent ends": func(t *historyBuilder) {
 				t.job(urgent, func(j *JobState) { j.Preemptions, j.Attempt = 1, 2 })
 				t.ends(urgent, 1)
 			}},
@@ -303,7 +334,7 @@ func TestViolations(t *testing.T) {
 		},
 		"a job fails": {
 			"the story ends well or it does not hold",
-			map[string]func(*tape){"second ends": func(t *tape) {
+			map[string]func(*historyBuilder){"second ends": func(t *historyBuilder) {
 				t.each(second, 2, 0, 6, succeeded)
 				t.phase(second, v1alpha1.PhaseFailed)
 			}},
@@ -311,7 +342,7 @@ func TestViolations(t *testing.T) {
 		},
 		"a finished job keeps a rank": {
 			"a rank that is left behind holds quota for ever",
-			map[string]func(*tape){"second ends": func(t *tape) {
+			map[string]func(*historyBuilder){"second ends": func(t *historyBuilder) {
 				t.each(second, 2, 0, 5, succeeded)
 				t.phase(second, v1alpha1.PhaseSucceeded)
 			}},
@@ -321,7 +352,7 @@ func TestViolations(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			broken := map[string]string{}
-			for _, f := range Verdict(told(test.instead)) {
+			for _, f := range Verdict(storyHistory(test.instead)) {
 				if !f.Held {
 					broken[f.Claim] = f.Detail
 				}
@@ -342,11 +373,12 @@ func TestViolations(t *testing.T) {
 	}
 }
 
-// Watches of different kinds are delivered in any order; revisions bring them into the one in which they happened.
+// Watches of different kinds are delivered in any order; revisions bring them into the one in which they
+// happened.
 func TestTheOrderOfDeliveryDoesNotMatter(t *testing.T) {
-	want := Verdict(told(nil))
+	want := Verdict(storyHistory(nil))
 	for seed := range uint64(20) {
-		h := told(nil)
+		h := storyHistory(nil)
 		rand.New(rand.NewPCG(seed, 0)).Shuffle(len(h.Records), func(i, j int) {
 			h.Records[i], h.Records[j] = h.Records[j], h.Records[i]
 		})
@@ -357,10 +389,10 @@ func TestTheOrderOfDeliveryDoesNotMatter(t *testing.T) {
 	}
 }
 
-// The world that the acts look at takes records as they come, so an old one must not undo a newer.
+// The state that the acts look at takes records as they come, so an old one must not undo a newer.
 func TestAnOlderRecordDoesNotUndoANewer(t *testing.T) {
-	h := told(nil)
-	w := NewWorld()
+	h := storyHistory(nil)
+	w := NewClusterState()
 	for i := len(h.Records) - 1; i >= 0; i-- {
 		w.Apply(h.Records[i])
 	}
@@ -372,47 +404,56 @@ func TestAnOlderRecordDoesNotUndoANewer(t *testing.T) {
 	}
 }
 
-// underQuota is the story on a scheduler that decides by quota: a gang that waits has no pods, and one that must go is
-// asked for whole, so that none of its ranks is picked.
-func underQuota(ending func(*tape)) map[string]func(*tape) {
-	waits := func(t *tape) {
+// underQuota is the story on a scheduler that decides by quota: a gang that waits has no pods, and one that
+// must go is asked for whole, so that none of its ranks is picked.
+func underQuota(ending func(*historyBuilder)) map[string]func(*historyBuilder) {
+	waits := func(t *historyBuilder) {
 		t.job(second, func(j *JobState) {
-			j.Reason, j.Message = v1alpha1.ReasonQuotaExceeded, "insufficient unused quota for nvidia.com/gpu, 16 more needed"
+			j.Reason = v1alpha1.ReasonQuotaExceeded
+			j.Message = "insufficient unused quota for nvidia.com/gpu, 16 more needed"
 		})
 	}
-	return map[string]func(*tape){
+	return map[string]func(*historyBuilder){
 		"second waits":             waits,
-		"urgent comes":             func(t *tape) { t.job(urgent, func(*JobState) {}) },
+		"urgent comes":             func(t *historyBuilder) { t.job(urgent, func(*JobState) {}) },
 		"the scheduler picks four": nil,
-		"second drains": func(t *tape) {
+		"second drains": func(t *historyBuilder) {
 			t.job(second, func(j *JobState) {
 				j.Phase, j.Reason, j.Evicted = v1alpha1.PhaseDraining, v1alpha1.ReasonPreempted, true
 			})
 			ending(t)
 		},
-		"second returns": func(t *tape) {
+		"second returns": func(t *historyBuilder) {
 			t.job(second, func(j *JobState) { returns(j); j.Evicted = false })
 		},
 		"second waits again": waits,
 	}
 }
 
-// Who is asked before it must go saves first: nothing is lost, and it resumes from what was saved while it drained.
+// Who is asked before it must go saves first: nothing is lost, and it resumes from what was saved while it
+// drained.
 func TestAGangThatSavesBeforeItGoesLosesNothing(t *testing.T) {
-	story := underQuota(func(t *tape) {
+	story := underQuota(func(t *historyBuilder) {
 		t.job(second, func(j *JobState) { j.Progress, j.Latest = &Progress{1, 190, 1000}, saved(1, 190) })
 		t.each(second, 1, 0, 6, succeeded)
 	})
-	story["second returns"] = func(t *tape) {
-		t.job(second, func(j *JobState) { returns(j); j.Evicted, j.Work.LostSteps, j.Work.LostGPUSeconds = false, 0, 0 })
+	story["second returns"] = func(t *historyBuilder) {
+		t.job(second, func(j *JobState) {
+			returns(j)
+			j.Evicted, j.Work.LostSteps, j.Work.LostGPUSeconds = false, 0, 0
+		})
 	}
-	story["second trains again"] = func(t *tape) { t.job(second, runsAgain); t.says(second, 2, 190); t.says(second, 2, 1000) }
+	story["second trains again"] = func(t *historyBuilder) {
+		t.job(second, runsAgain)
+		t.says(second, 2, 190)
+		t.says(second, 2, 1000)
+	}
 	want := map[string]string{
 		claimPreempted: "the scheduler asked for all its places back, its 6 ranks saved step 190 and left",
 		claimResumed:   "at step 190 of 1000; attempt 2 trained on from there, up to step 1000",
 		claimCost:      "0 steps, 0 GPU-seconds; it ran again after 16 s",
 	}
-	for _, f := range Verdict(told(story)) {
+	for _, f := range Verdict(storyHistory(story)) {
 		if !f.Held {
 			t.Errorf("%s: %s", f.Claim, f.Detail)
 		}
@@ -420,7 +461,7 @@ func TestAGangThatSavesBeforeItGoesLosesNothing(t *testing.T) {
 			t.Errorf("%s: %q, want %q", f.Claim, f.Detail, detail)
 		}
 	}
-	for _, f := range measure(told(story)) {
+	for _, f := range measure(storyHistory(story)) {
 		if (attempt{f.Job, f.Attempt}) == victim() && !f.Preempted {
 			t.Error("the figures do not say that it was preempted")
 		}
@@ -429,11 +470,11 @@ func TestAGangThatSavesBeforeItGoesLosesNothing(t *testing.T) {
 
 // Who is asked for its places and saves only its last step was not in a hurry.
 func TestAGangThatTrainsToItsEndKeptItsGPUs(t *testing.T) {
-	story := underQuota(func(t *tape) {
+	story := underQuota(func(t *historyBuilder) {
 		t.job(second, func(j *JobState) { j.Progress, j.Latest = &Progress{1, 1000, 1000}, saved(1, 1000) })
 		t.each(second, 1, 0, 6, succeeded)
 	})
-	for _, f := range Verdict(told(story)) {
+	for _, f := range Verdict(storyHistory(story)) {
 		const want = "second-worker-0 kept its GPUs until it ended by itself"
 		if f.Claim == claimPreempted && (f.Held || f.Detail != want) {
 			t.Errorf("held %t: %q, want %q", f.Held, f.Detail, want)
@@ -444,14 +485,16 @@ func TestAGangThatTrainsToItsEndKeptItsGPUs(t *testing.T) {
 func TestTheStoryUnderAQuota(t *testing.T) {
 	tests := map[string]struct {
 		reason string
-		ending func(*tape)
+		ending func(*historyBuilder)
 		// preempted is a part of what the verdict says of the preemption; empty: it held.
 		preempted string
 	}{
-		"as it should go": {"the operator ends all ranks", func(t *tape) { t.each(second, 1, 0, 6, terminates, gone) }, ""},
+		"as it should go": {"the operator ends all ranks", func(t *historyBuilder) {
+			t.each(second, 1, 0, 6, terminates, gone)
+		}, ""},
 		"two ranks work on": {
 			"quota is counted whole, and their GPUs are still in use",
-			func(t *tape) {
+			func(t *historyBuilder) {
 				t.each(second, 1, 0, 4, terminates, gone)
 				t.each(second, 1, 4, 6, succeeded)
 			},
@@ -459,7 +502,7 @@ func TestTheStoryUnderAQuota(t *testing.T) {
 		},
 		"the last ranks go after minutes": {
 			"longer than any grace",
-			func(t *tape) {
+			func(t *historyBuilder) {
 				t.each(second, 1, 0, 4, terminates, gone)
 				t.time = t.time.Add(2 * time.Minute)
 				t.each(second, 1, 4, 6, terminates, gone)
@@ -469,7 +512,7 @@ func TestTheStoryUnderAQuota(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			for _, f := range Verdict(told(underQuota(test.ending))) {
+			for _, f := range Verdict(storyHistory(underQuota(test.ending))) {
 				switch {
 				case f.Claim == claimPreempted && test.preempted != "":
 					if f.Held || !strings.Contains(f.Detail, test.preempted) {

@@ -19,16 +19,16 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// recorder turns watches into records. It uses no informer: an informer may list again after a broken watch and then
-// shows objects without the states between, and what happened between is what the verdict is about.
+// recorder turns watches into records. It uses no informer: after a broken watch an informer may list
+// again, and misses the states in between, which the verdict is about.
 type recorder struct {
 	client    client.WithWatch
 	namespace string
 	records   chan<- Record
 }
 
-// start lists what there is and watches from there, each kind for itself, until the context ends. When a watch cannot be
-// resumed without a gap, its error goes to lost.
+// start lists what there is and watches from there, one watch per kind, until the context ends. When a
+// watch cannot be resumed without a gap, its error goes to lost.
 func (r recorder) start(ctx context.Context, lost chan<- error) error {
 	inNamespace := client.InNamespace(r.namespace)
 	for _, source := range []struct {
@@ -42,7 +42,8 @@ func (r recorder) start(ctx context.Context, lost chan<- error) error {
 		if err := r.client.List(ctx, source.list, source.options...); err != nil {
 			return fmt.Errorf("listing %T: %w", source.list, err)
 		}
-		watcher, err := watchtools.NewRetryWatcherWithContext(ctx, source.list.GetResourceVersion(), r.watcher(source.list, source.options))
+		watcher, err := watchtools.NewRetryWatcherWithContext(ctx, source.list.GetResourceVersion(),
+			r.watcher(source.list, source.options))
 		if err != nil {
 			return fmt.Errorf("watching %T: %w", source.list, err)
 		}
@@ -55,15 +56,16 @@ func (r recorder) start(ctx context.Context, lost chan<- error) error {
 	return nil
 }
 
-// watcher watches what the list listed, from a resource version on.
+// watcher watches the kind of the list from a resource version on.
 func (r recorder) watcher(list client.ObjectList, options []client.ListOption) cache.WatcherWithContext {
-	return &cache.ListWatch{WatchFuncWithContext: func(ctx context.Context, raw metav1.ListOptions) (watch.Interface, error) {
+	return &cache.ListWatch{WatchFuncWithContext: func(ctx context.Context,
+		raw metav1.ListOptions) (watch.Interface, error) {
 		all := append([]client.ListOption{&client.ListOptions{Raw: &raw}}, options...)
 		return r.client.Watch(ctx, list.DeepCopyObject().(client.ObjectList), all...)
 	}}
 }
 
-// forward sends a record for each object that was listed, then for each event, until the watch ends; it says why.
+// forward sends a record for each listed object, then for each event. It returns why the watch ended.
 func (r recorder) forward(ctx context.Context, list client.ObjectList, events <-chan watch.Event) error {
 	err := meta.EachListItem(list, func(object runtime.Object) error { return r.send(ctx, watch.Added, object) })
 	if err != nil {

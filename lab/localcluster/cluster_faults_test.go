@@ -41,7 +41,8 @@ func (s suite) killedProcess(t *testing.T) {
 		p := s.process(t, name)
 		return !p.Running && !p.Stopped && !s.cluster.Status(t.Context()).Healthy(), nil
 	})
-	if _, err := localcluster.Up(t.Context(), localcluster.Options{Dir: s.cluster.Dir()}); err == nil || !strings.Contains(err.Error(), name) {
+	_, err := localcluster.Up(t.Context(), localcluster.Options{Dir: s.cluster.Dir()})
+	if err == nil || !strings.Contains(err.Error(), name) {
 		t.Errorf("up on a cluster that is half dead: %v", err)
 	}
 	if err := s.cluster.StartProcess(t.Context(), name); err != nil {
@@ -104,7 +105,9 @@ func (s suite) killedNode(t *testing.T) {
 		}
 	}
 	s.waitUntilGone(t, elsewhere) // KWOK has looked at the other one before
-	s.waitForPod(t, pod, "Terminating, with nobody to end it", func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil })
+	s.waitForPod(t, pod, "Terminating, with nobody to end it", func(p *corev1.Pod) bool {
+		return p.DeletionTimestamp != nil
+	})
 	if err := s.cluster.ReviveNode(t.Context(), "node-3"); err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 )
 
-// One cluster for all: bringing it up is what takes the time.
+// All subtests share one cluster: bringing it up takes most of the time.
 func TestCluster(t *testing.T) {
 	cluster, err := localcluster.Up(t.Context(), localcluster.Options{
 		Dir: t.TempDir() + "/cluster", Audit: true, Attached: true, Progress: os.Stderr,
@@ -45,7 +45,7 @@ func TestCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := suite{cluster, newClient(t, cluster)}
-	t.Cleanup(func() { // should a test not come as far as its own Down
+	t.Cleanup(func() { // when a subtest ends the test before its own Down
 		if err := cluster.Down(context.Background()); err != nil {
 			t.Error(err)
 		}
@@ -149,19 +149,21 @@ func (s suite) volcanoGang(t *testing.T) {
 			t.Errorf("%s ended with %+v", pod.Name, ended)
 		}
 		for _, condition := range pod.Status.Conditions {
-			if condition.Type == corev1.PodReady && (condition.Status != corev1.ConditionFalse || condition.Reason != "PodCompleted") {
+			completed := condition.Status == corev1.ConditionFalse && condition.Reason == "PodCompleted"
+			if condition.Type == corev1.PodReady && !completed {
 				t.Errorf("%s has condition %+v", pod.Name, condition)
 			}
 		}
 	}
 }
 
-// Our scheduler configuration is what is shipped to users for its preemption.
+// Users are given our scheduler configuration for its preemption.
 func (s suite) volcanoPreempts(t *testing.T) {
 	kube := kubernetes.NewForConfigOrDie(s.cluster.RESTConfig())
 	for name, value := range map[string]int32{"test-low": 1, "test-high": 100} {
-		class := priorityClass(name, value)
-		if _, err := kube.SchedulingV1().PriorityClasses().Create(t.Context(), class, metav1.CreateOptions{}); err != nil {
+		classes := kube.SchedulingV1().PriorityClasses()
+		_, err := classes.Create(t.Context(), priorityClass(name, value), metav1.CreateOptions{})
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -193,7 +195,10 @@ func (s suite) volcanoPreempts(t *testing.T) {
 
 func (s suite) coschedulingGang(t *testing.T) {
 	const group = "plugins-gang"
-	s.create(t, &pluginsv1alpha1.PodGroup{ObjectMeta: inDefault(group), Spec: pluginsv1alpha1.PodGroupSpec{MinMember: 2}})
+	s.create(t, &pluginsv1alpha1.PodGroup{
+		ObjectMeta: inDefault(group),
+		Spec:       pluginsv1alpha1.PodGroupSpec{MinMember: 2},
+	})
 	rank := func(i int) *corev1.Pod {
 		pod := newPod(fmt.Sprintf("%s-%d", group, i), "8")
 		pod.Labels = map[string]string{pluginsv1alpha1.PodGroupLabel: group}
@@ -203,7 +208,8 @@ func (s suite) coschedulingGang(t *testing.T) {
 	first, second := rank(0), rank(1)
 	s.create(t, first)
 	s.waitForPod(t, first, "judged", func(p *corev1.Pod) bool {
-		return p.Spec.NodeName == "" && len(p.Status.Conditions) > 0 && p.Status.Conditions[0].Reason == corev1.PodReasonUnschedulable
+		return p.Spec.NodeName == "" && len(p.Status.Conditions) > 0 &&
+			p.Status.Conditions[0].Reason == corev1.PodReasonUnschedulable
 	})
 	s.create(t, second)
 	for _, pod := range []*corev1.Pod{first, second} {
@@ -231,8 +237,7 @@ func (s suite) nativeGang(t *testing.T) {
 	}
 	first, second := rank(0), rank(1)
 	s.create(t, first)
-	// A pod of its own that comes later and is bound shows that the scheduler has
-	// passed the first rank over.
+	// A pod that comes later and is bound shows that the scheduler has skipped the first rank.
 	witness := newPod("witness", "1")
 	s.create(t, witness)
 	s.waitForPod(t, witness, "bound", func(p *corev1.Pod) bool { return p.Spec.NodeName != "" })
@@ -261,26 +266,32 @@ func (s suite) exitCode(t *testing.T) {
 	}
 	s.create(t, pod)
 	s.waitForPod(t, pod, "Failed", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodFailed })
-	if ended := pod.Status.ContainerStatuses[0].State.Terminated; ended == nil || ended.ExitCode != 137 || ended.Reason != "Error" {
+	ended := pod.Status.ContainerStatuses[0].State.Terminated
+	if ended == nil || ended.ExitCode != 137 || ended.Reason != "Error" {
 		t.Errorf("it ended with %+v", ended)
 	}
 }
 
 func (s suite) token(t *testing.T) {
 	admin := kubernetes.NewForConfigOrDie(s.cluster.RESTConfig())
-	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To[int64](600)}}
-	request, err := admin.CoreV1().ServiceAccounts("default").CreateToken(t.Context(), "default", request, metav1.CreateOptions{})
+	request := &authenticationv1.TokenRequest{
+		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To[int64](600)},
+	}
+	accounts := admin.CoreV1().ServiceAccounts("default")
+	request, err := accounts.CreateToken(t.Context(), "default", request, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	config := rest.AnonymousClientConfig(s.cluster.RESTConfig())
 	config.BearerToken = request.Status.Token
 	account := kubernetes.NewForConfigOrDie(config)
-	review, err := account.AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	reviews := account.AuthenticationV1().SelfSubjectReviews()
+	review, err := reviews.Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil || review.Status.UserInfo.Username != "system:serviceaccount:default:default" {
 		t.Errorf("the token is of %+v, error %v", review.Status.UserInfo, err)
 	}
-	if _, err := account.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
+	_, err = account.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{})
+	if !apierrors.IsForbidden(err) {
 		t.Errorf("listing pods with it: got %v, want forbidden", err)
 	}
 }
@@ -308,7 +319,9 @@ func (s suite) audit(t *testing.T) {
 	if err := lines.Err(); err != nil {
 		t.Error(err)
 	}
-	for _, agent := range []string{"kube-scheduler", "vc-scheduler", "scheduler-plugins-scheduler", "kwok", "kube-controller-manager"} {
+	for _, agent := range []string{
+		"kube-scheduler", "vc-scheduler", "scheduler-plugins-scheduler", "kwok", "kube-controller-manager",
+	} {
 		if agents[agent] == 0 {
 			t.Errorf("no write of %s among %v", agent, agents)
 		}
@@ -325,7 +338,7 @@ func (s suite) down(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range before.Processes {
-		// Ended it has; its parent, this test, has yet to read how.
+		// It has ended; its parent, this test, has yet to reap it.
 		s.eventually(t, p.Name+" is no more", func() (bool, error) {
 			return errors.Is(syscall.Kill(p.PID, 0), syscall.ESRCH), nil
 		})

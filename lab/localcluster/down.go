@@ -7,35 +7,38 @@ import (
 	"os"
 
 	"golang.org/x/sync/errgroup"
+
+	"mlplatform.example.com/trainingjob-operator/lab/localcluster/filelock"
+	"mlplatform.example.com/trainingjob-operator/lab/localcluster/process"
+	"mlplatform.example.com/trainingjob-operator/lab/localcluster/servers"
 )
 
-// Down stops every process of the cluster, waits for their exit and removes its
-// files. Calling it again is no error.
+// Down stops every process of the cluster, waits for their exit and removes the cluster's files. Calling it
+// again is no error.
 func (c *Cluster) Down(ctx context.Context) error {
-	if _, err := os.Stat(c.files.lock()); errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(c.files.Lock()); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	unlock, err := tryLockFile(c.files.lock())
+	lock, err := filelock.Try(c.files.Lock())
 	if err != nil {
-		return fmt.Errorf("another command is at work on %s: %w", c.files.dir, err)
+		return fmt.Errorf("another command is at work on %s: %w", c.files.Dir, err)
 	}
-	defer unlock()
+	defer lock.Close()
 	if err := c.shutDown(ctx, true); err != nil {
 		return err
 	}
-	return c.files.remove()
+	return c.files.Remove()
 }
 
-// shutDown stops everything: clients first, for an API server drains its
-// watches before it ends, and etcd last. A file is removed only when no process
-// is left that might write it.
+// shutDown stops everything: clients before the API server, which drains its watches before it ends, and etcd
+// last. Files are removed only when no process is left that might write them.
 func (c *Cluster) shutDown(ctx context.Context, logs bool) error {
-	waves := [][]process{nil, nil, nil}
+	waves := make([][]process.Process, 3)
 	for _, p := range c.processes() {
 		switch p.Name {
-		case processEtcd:
+		case servers.ProcessEtcd:
 			waves[2] = append(waves[2], p)
-		case processAPIServer:
+		case servers.ProcessAPIServer:
 			waves[1] = append(waves[1], p)
 		default:
 			waves[0] = append(waves[0], p)
@@ -44,15 +47,15 @@ func (c *Cluster) shutDown(ctx context.Context, logs bool) error {
 	for _, wave := range waves {
 		var group errgroup.Group
 		for _, p := range wave {
-			group.Go(func() error { return stop(ctx, p) })
+			group.Go(func() error { return p.Stop(ctx) })
 		}
 		if err := group.Wait(); err != nil {
 			return err
 		}
 	}
-	c.launcher.close()
+	c.launcher.Close()
 	c.mu.Lock()
 	c.state.Processes = nil
 	c.mu.Unlock()
-	return c.files.clean(logs)
+	return c.files.Clean(logs)
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 )
 
 func TestDefaults(t *testing.T) {
@@ -16,7 +15,8 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Options{
-		Dir: "/d", Schedulers: []string{"coscheduling", "native", "volcano"}, Nodes: 4, GPUsPerNode: 8, CPUPerNode: "96", MemoryPerNode: "1Ti",
+		Dir: "/d", Schedulers: []string{"coscheduling", "native", "volcano"},
+		Nodes: 4, GPUsPerNode: 8, CPUPerNode: "96", MemoryPerNode: "1Ti",
 		NodeGracePeriod: 12 * time.Second, Progress: io.Discard,
 	}
 	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b io.Writer) bool { return a == b })); diff != "" {
@@ -38,19 +38,5 @@ func TestWrongOptionsAreNamed(t *testing.T) {
 		if _, err := options.withDefaults(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
-	}
-}
-
-func TestFakeNodes(t *testing.T) {
-	nodes := fakeNodes(Options{Nodes: 2, GPUsPerNode: 8, CPUPerNode: "96", MemoryPerNode: "1Ti"})
-	if len(nodes) != 2 || nodes[0].Name != "node-0" || nodes[1].Name != "node-1" {
-		t.Fatalf("got %v", nodes)
-	}
-	gpus, cpu := nodes[1].Status.Allocatable[resourceGPU], nodes[1].Status.Capacity[corev1.ResourceCPU]
-	if gpus.Value() != 8 || cpu.Value() != 96 {
-		t.Errorf("status is %+v", nodes[1].Status)
-	}
-	if _, has := fakeNodes(Options{Nodes: 1, CPUPerNode: "1", MemoryPerNode: "1Gi"})[0].Status.Capacity[resourceGPU]; has {
-		t.Error("a node without GPUs names the resource")
 	}
 }

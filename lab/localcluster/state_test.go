@@ -1,20 +1,25 @@
 package localcluster
 
 import (
+	"context"
 	"errors"
 	"os"
-	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"mlplatform.example.com/trainingjob-operator/lab/localcluster/layout"
+	"mlplatform.example.com/trainingjob-operator/lab/localcluster/process"
 )
 
 func TestStateIsReadAsWritten(t *testing.T) {
-	files := layout{t.TempDir()}
+	files := layout.Layout{Dir: t.TempDir()}
 	want := &state{
-		Version: stateVersion, Created: time.Unix(1000, 0).UTC(), Ready: true, Audit: true, Kubectl: "/k", Schedulers: []string{"native"},
-		Processes: []process{{
+		Version: stateVersion, Created: time.Unix(1000, 0).UTC(), Creator: "somebody", Ready: true, Audit: true,
+		Kubectl: "/k", Schedulers: []string{"native"},
+		Processes: []process.Process{{
 			Name: "etcd", Path: "/etcd", Args: []string{"--a"}, Log: "/l", Ports: []int{1, 2}, Health: "https://h",
 			PID: 7, StartTime: 1 << 60, Started: time.Unix(2000, 0).UTC(), Stopped: true,
 		}},
@@ -32,36 +37,74 @@ func TestStateIsReadAsWritten(t *testing.T) {
 }
 
 func TestReadStateSaysWhatIsWrong(t *testing.T) {
-	files := layout{t.TempDir()}
-	if _, err := Open(files.dir); !errors.Is(err, ErrNoCluster) {
+	files := layout.Layout{Dir: t.TempDir()}
+	if _, err := Open(files.Dir); !errors.Is(err, ErrNoCluster) {
 		t.Errorf("of an empty directory: %v", err)
 	}
 	if err := (&state{Version: stateVersion + 1}).write(files); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := readState(files); err == nil || errors.Is(err, ErrNoCluster) {
+	_, err := readState(files)
+	if err == nil || errors.Is(err, ErrNoCluster) || !strings.HasSuffix(err.Error(), DownCommand(files.Dir)) {
 		t.Errorf("of another version: %v", err)
 	}
 }
 
-func TestJudge(t *testing.T) {
-	a, b := process{Name: "a"}, process{Name: "b"}
-	stopped := process{Name: "c", Stopped: true}
+// A state file that an older program wrote names no creator.
+func TestTheCreatorOfAnOlderClusterIsUnknown(t *testing.T) {
+	files := layout.Layout{Dir: t.TempDir()}
+	if err := os.WriteFile(files.State(), []byte(`{"version":1,"ready":true}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Open(files.Dir)
+	if err != nil || c.Creator() != "" {
+		t.Errorf("got %v, %v", c, err)
+	}
+}
+
+// The remedy is a command that works, and nothing is changed.
+func TestUpRefusesAHalfDeadCluster(t *testing.T) {
+	files := layout.Layout{Dir: t.TempDir()}
+	lives := process.Process{Name: "lives", Path: "/bin/sleep", Args: []string{"60"}, Log: files.Dir + "/log"}
+	if err := process.NewLauncher(false).Start(&lives); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = lives.Stop(context.Background()) })
+	half := &state{
+		Version: stateVersion, Ready: true, Processes: []process.Process{lives, {Name: "dead"}},
+	}
+	if err := half.write(files); err != nil {
+		t.Fatal(err)
+	}
+	_, err := existing(files, Options{})
+	if !errors.Is(err, ErrHalfDead) || !strings.Contains(err.Error(), "dead") ||
+		!strings.HasSuffix(err.Error(), DownCommand(files.Dir)) {
+		t.Errorf("got %v", err)
+	}
+	if !lives.Alive() {
+		t.Error("it was ended")
+	}
+}
+
+func TestCondition(t *testing.T) {
+	a, b := process.Process{Name: "a"}, process.Process{Name: "b"}
+	stopped := process.Process{Name: "c", Stopped: true}
+	both, oneStopped := []process.Process{a, b}, []process.Process{a, stopped}
 	cases := map[string]struct {
 		state  state
 		living []string
 		want   condition
 	}{
-		"all run":                    {state{Ready: true, Processes: []process{a, b}}, []string{"a", "b"}, conditionUp},
-		"one was stopped on purpose": {state{Ready: true, Processes: []process{a, stopped}}, []string{"a"}, conditionUp},
-		"one has died":               {state{Ready: true, Processes: []process{a, b}}, []string{"b"}, conditionHalf},
-		"up was cut off":             {state{Processes: []process{a}}, []string{"a"}, conditionHalf},
-		"all have ended":             {state{Ready: true, Processes: []process{a, b}}, nil, conditionDead},
+		"all run":                    {state{Ready: true, Processes: both}, []string{"a", "b"}, conditionUp},
+		"one was stopped on purpose": {state{Ready: true, Processes: oneStopped}, []string{"a"}, conditionUp},
+		"one has died":               {state{Ready: true, Processes: both}, []string{"b"}, conditionHalf},
+		"up was cut off":             {state{Processes: []process.Process{a}}, []string{"a"}, conditionHalf},
+		"all have ended":             {state{Ready: true, Processes: both}, nil, conditionDead},
 		"nothing was started":        {state{}, nil, conditionDead},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			alive := func(p process) bool {
+			alive := func(p process.Process) bool {
 				for _, living := range c.living {
 					if p.Name == living {
 						return true
@@ -69,42 +112,9 @@ func TestJudge(t *testing.T) {
 				}
 				return false
 			}
-			if got := c.state.judge(alive); got != c.want {
+			if got := c.state.condition(alive); got != c.want {
 				t.Errorf("got %v, want %v", got, c.want)
 			}
 		})
-	}
-}
-
-func TestAForeignDirectoryIsRefused(t *testing.T) {
-	files := layout{t.TempDir()}
-	if err := os.MkdirAll(files.logs(), 0o755); err != nil { // somebody's own logs
-		t.Fatal(err)
-	}
-	if err := files.create(); err == nil {
-		t.Error("it was taken")
-	}
-}
-
-func TestOnlyOursIsRemoved(t *testing.T) {
-	files := layout{filepath.Join(t.TempDir(), "cluster")}
-	if err := files.create(); err != nil {
-		t.Fatal(err)
-	}
-	foreign := filepath.Join(files.dir, "notes.txt")
-	for _, path := range []string{files.lock(), files.state(), files.kubeconfig(), foreign} {
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := files.create(); err != nil {
-		t.Errorf("a directory with our lock was refused: %v", err)
-	}
-	if err := files.remove(); err != nil {
-		t.Fatal(err)
-	}
-	entries, err := os.ReadDir(files.dir)
-	if err != nil || len(entries) != 1 || entries[0].Name() != "notes.txt" {
-		t.Errorf("left are %v, %v; want notes.txt", entries, err)
 	}
 }

@@ -1,9 +1,9 @@
 #!/bin/bash
-# A machine of its own for a kubelet. The caller has given this process namespaces
-# for processes, mounts and network. As its first process it ends when the first of
-# those that it starts has ended, and the kernel then ends whatever else runs in
-# here: containers, their mounts and their network leave no trace. To kill it is to
-# cut the node's power.
+# The first process of a node with a real kubelet. The caller has given it process,
+# mount and network namespaces of its own. It ends when the first of its children has
+# ended, and the kernel then ends whatever else runs in the namespaces: containers,
+# their mounts and their network leave no trace. Killing it is like cutting the
+# node's power.
 #
 #   node.sh FOLDER ADDRESS GATEWAY COREDNS KUBELET KUBELET-ARGUMENT...
 set -euo pipefail
@@ -13,11 +13,11 @@ trap 'exit 0' TERM INT
 
 mount --make-rprivate /
 mount -t proc proc /proc
-# What containerd, runc and the network plugins keep there is this node's alone.
+# containerd, runc and the network plugins of this node share no state with the machine's.
 mount -t tmpfs tmpfs /run
 socket=/run/containerd.sock
 
-# The cable is plugged in from outside.
+# The caller creates the veth link.
 until ip link show dev eth0 >/dev/null 2>&1; do sleep 0.05; done
 ip link set lo up
 ip address add "$address" dev eth0

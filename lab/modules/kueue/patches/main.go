@@ -1,5 +1,6 @@
-// Command patches writes what Kueue's own code sends to the API server for the Workloads in a folder, for the tests of
-// scheduler/kueue to compare with. It lives here because it needs Kueue's packages, which our module must not require:
+// Command patches writes what Kueue's own code sends to the API server for the Workloads in a folder, for
+// the tests of scheduler/kueue to compare with. It lives here because it needs Kueue's packages, which our
+// module must not require:
 //
 //	CGO_ENABLED=0 go run -C lab/modules/kueue -trimpath ./patches "$PWD/scheduler/kueue/testdata/patches"
 package main
@@ -68,19 +69,22 @@ func run(folder string) error {
 	return nil
 }
 
-// handBack is what JobReconciler.ReconcileGenericJob does under "6. handle eviction", by the same calls: it is a closure
-// there and cannot be called.
+// handBack is what JobReconciler.ReconcileGenericJob does under "6. handle eviction", by the same calls: it
+// is a closure there and cannot be called.
 func handBack(ctx context.Context, c client.Client, wl *kueue.Workload, clk clock.Clock) error {
 	evicted := apimeta.FindStatusCondition(wl.Status.Conditions, kueue.WorkloadEvicted)
 	if evicted == nil || evicted.Status != metav1.ConditionTrue || !workload.HasQuotaReservation(wl) {
 		return nil
 	}
 	return patching.PatchAdmissionStatus(ctx, c, wl, clk, func(wl *kueue.Workload) (bool, error) {
-		requeue := evicted.Reason == kueue.WorkloadEvictedByPreemption || evicted.Reason == kueue.WorkloadEvictedDueToNodeFailures
+		requeue := evicted.Reason == kueue.WorkloadEvictedByPreemption ||
+			evicted.Reason == kueue.WorkloadEvictedDueToNodeFailures
 		workload.SetRequeuedCondition(wl, evicted.Reason, evicted.Message, requeue)
 		// Kueue leaves this one time to the machine's clock.
-		apimeta.FindStatusCondition(wl.Status.Conditions, kueue.WorkloadRequeued).LastTransitionTime = metav1.NewTime(clk.Now())
-		reason := workload.UnadmittedWorkloadReasonWithFallback(kueue.WorkloadQuotaReservedReasonPendingEvaluation, kueue.WorkloadPending)
+		apimeta.FindStatusCondition(wl.Status.Conditions,
+			kueue.WorkloadRequeued).LastTransitionTime = metav1.NewTime(clk.Now())
+		reason := workload.UnadmittedWorkloadReasonWithFallback(kueue.WorkloadQuotaReservedReasonPendingEvaluation,
+			kueue.WorkloadPending)
 		workload.UnsetQuotaReservationWithCondition(wl, reason, evicted.Message, clk.Now())
 		return true, nil
 	})
@@ -91,12 +95,14 @@ func finished(ctx context.Context, c client.Client, wl *kueue.Workload, clk cloc
 }
 
 func ready(ctx context.Context, c client.Client, wl *kueue.Workload, clk clock.Clock) error {
-	return workload.SetConditionAndUpdate(ctx, c, wl, kueue.WorkloadPodsReady, metav1.ConditionTrue, kueue.WorkloadStarted,
+	return workload.SetConditionAndUpdate(ctx, c, wl, kueue.WorkloadPodsReady, metav1.ConditionTrue,
+		kueue.WorkloadStarted,
 		"All pods reached readiness and the workload is running", constants.JobControllerName, clk)
 }
 
 func reclaim(ctx context.Context, c client.Client, wl *kueue.Workload, _ clock.Clock) error {
-	return workload.UpdateReclaimablePods(ctx, c, wl, []kueue.ReclaimablePod{{Name: wl.Spec.PodSets[0].Name, Count: 1}})
+	return workload.UpdateReclaimablePods(ctx, c, wl,
+		[]kueue.ReclaimablePod{{Name: wl.Spec.PodSets[0].Name, Count: 1}})
 }
 
 // sink keeps the one patch that is sent: its owner, its subresource and its body.
@@ -112,7 +118,8 @@ type status struct {
 	sink *sink
 }
 
-func (s status) Patch(_ context.Context, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+func (s status) Patch(_ context.Context, obj client.Object, patch client.Patch,
+	opts ...client.SubResourcePatchOption) error {
 	options := &client.SubResourcePatchOptions{}
 	for _, o := range opts {
 		o.ApplyToSubResourcePatch(options)
@@ -122,7 +129,8 @@ func (s status) Patch(_ context.Context, obj client.Object, patch client.Patch, 
 		return err
 	}
 	s.sink.body, err = json.MarshalIndent(map[string]any{
-		"type": patch.Type(), "fieldOwner": options.FieldManager, "force": options.Force, "body": json.RawMessage(data),
+		"type": patch.Type(), "fieldOwner": options.FieldManager, "force": options.Force,
+		"body": json.RawMessage(data),
 	}, "", "  ")
 	s.sink.body = append(s.sink.body, '\n')
 	return err

@@ -1,5 +1,5 @@
-// Command coredns is CoreDNS with no more plugins than the local cluster's real nodes need: names of the cluster's Services.
-// It is assembled as CoreDNS' own documentation has it for builds of one's own (plugin.md).
+// Command coredns is CoreDNS with only the plugins that a real node of the local cluster needs to resolve the
+// names of Services. It is assembled as CoreDNS documents it for custom builds (plugin.md).
 package main
 
 import (

@@ -1,0 +1,45 @@
+package demo
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+
+	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
+)
+
+// ErrNotHeld is returned by Run when the story was played and did not hold.
+var ErrNotHeld = errors.New("the story did not hold")
+
+// Options say how the demo is played.
+type Options struct {
+	// Dir of the local cluster. One that is up is used if it runs the scheduler.
+	Dir string
+	// Modules is localcluster's option of that name.
+	Modules string
+	// Scheduler is volcano, native, coscheduling or kueue.
+	Scheduler string
+	// Operator is the path of the operator's binary.
+	Operator string
+	// Trainers is localcluster's option of that name.
+	Trainers string
+	// Down ends the operator after the story, and the cluster if the demo brought it up.
+	Down bool
+	// In and Out decide between the live table and lines; the story goes to Out, progress to Progress.
+	In, Out  *os.File
+	Progress io.Writer
+}
+
+// clusterCreator marks the clusters that a demo brings up. A demo ends no others.
+const clusterCreator = "demo"
+
+// cluster are the options of the cluster that the demo brings up. It runs no scheduler but the story's: the
+// first run builds what its story needs.
+func (o Options) cluster(root string) localcluster.Options {
+	return localcluster.Options{
+		Dir: o.Dir, Creator: clusterCreator, Modules: o.Modules, Audit: true, Progress: o.Progress,
+		Schedulers: []string{o.Scheduler}, Trainers: o.Trainers,
+		CRDs: []string{filepath.Join(root, crdFolder)},
+	}
+}

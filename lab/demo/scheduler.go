@@ -1,0 +1,56 @@
+package demo
+
+import (
+	"fmt"
+
+	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	pluginsv1alpha1 "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
+	volcanov1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
+)
+
+// schedulerKinds are the schedulers that the story can be played on, each with a kind that a cluster serves
+// only if it runs the scheduler.
+func schedulerKinds() map[string]schema.GroupVersionKind {
+	return map[string]schema.GroupVersionKind{
+		string(v1alpha1.SchedulerVolcano):      volcanov1beta1.SchemeGroupVersion.WithKind("PodGroup"),
+		string(v1alpha1.SchedulerNative):       schedulingv1alpha2.SchemeGroupVersion.WithKind("PodGroup"),
+		string(v1alpha1.SchedulerCoscheduling): pluginsv1alpha1.SchemeGroupVersion.WithKind("PodGroup"),
+		string(v1alpha1.SchedulerKueue):        kueuev1beta2.SchemeGroupVersion.WithKind("Workload"),
+	}
+}
+
+// schedulerTitle is the scheduler's name in texts.
+func schedulerTitle(name string) string {
+	switch name {
+	case localcluster.SchedulerVolcano:
+		return "Volcano"
+	case localcluster.SchedulerCoscheduling:
+		return "scheduler-plugins' Coscheduling"
+	case localcluster.SchedulerKueue:
+		return "Kueue"
+	}
+	return "Kubernetes' own scheduler"
+}
+
+// servesScheduler reports whether the cluster runs the scheduler. Without it, the jobs would wait forever.
+func servesScheduler(cluster *localcluster.Cluster, scheduler string) (bool, error) {
+	c, err := newClient(cluster.RESTConfig())
+	if err != nil {
+		return false, err
+	}
+	kind := schedulerKinds()[scheduler]
+	_, err = c.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+	if meta.IsNoMatchError(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("asking the cluster for its schedulers: %w", err)
+	}
+	return true, nil
+}

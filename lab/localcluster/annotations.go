@@ -1,0 +1,46 @@
+package localcluster
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"mlplatform.example.com/trainingjob-operator/lab/localcluster/objects"
+)
+
+// Annotations on a pod that say how it behaves on a fake node.
+const (
+	// AnnotationRunSeconds is how long the pod runs, in seconds. It outranks the container's command. A negative
+	// number means until the pod is deleted.
+	AnnotationRunSeconds = "localcluster.mlplatform.example.com/run-seconds"
+	// AnnotationExitCode is the exit code of the first container, default 0. Any other makes the pod's phase
+	// Failed and the reason Error.
+	AnnotationExitCode = "localcluster.mlplatform.example.com/exit-code"
+	// AnnotationTrainer makes the pod a rank of a simulated training (see Options.Trainers). It outranks the two
+	// above. It is a list of key=value:
+	//
+	//	steps=2000           steps of the whole training, over all attempts; required
+	//	rate=50              steps per second, default 10
+	//	every=10s            between two saves, default $CHECKPOINT_INTERVAL_SECONDS
+	//	save=2s              how long a save takes, default 1s; meanwhile nothing is trained
+	//	start=1s             from the start of the last rank to the first step, default 1s
+	//	on-sigterm=save      save (default): it saves within its grace and exits with 0;
+	//	                     die: it ends at once; ignore: it trains on until it is killed;
+	//	                     save-unheard: it saves, and is killed with its agent before it can report that
+	//	ignore-resume=true   it begins at step 0 although it is told to resume
+	//	fail-at=500          it fails after this step, with
+	//	exit-code=1          this exit code, default 1, in
+	//	fail-attempts=1      that many attempts, default all
+	//	stall-after=150      after so many steps of each attempt it stops training, until the annotation says
+	//	                     something else: a change is followed at once
+	//	torn-at=700          the first save at or after this step never becomes complete
+	AnnotationTrainer = "localcluster.mlplatform.example.com/trainer"
+)
+
+// StorageClass is served by the process of the simulated trainers (Options.Trainers): a claim that names it
+// is bound at once, to a volume that nobody mounts. It is not the default class.
+const StorageClass = "simulated"
+
+// LabelKilled is on a node that KillNode killed and on its lease, and on nothing else.
+const LabelKilled = objects.LabelKilled
+
+// IsFake reports whether KWOK plays the node.
+func IsFake(node *corev1.Node) bool { return objects.IsFake(node) }
