@@ -2,6 +2,7 @@
 package architecture
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"go/ast"
@@ -124,7 +125,6 @@ var rules = map[string]rule{
 		reason: "drives the operator through the API and its file",
 		ours:   []string{api, "bench/...", "pkg/config", "lab/localcluster/..."},
 	},
-	"examples": {reason: "YAML and its tests"},
 	"examples/gotrainer": {
 		reason: "what training code has to know", ours: []string{checkpoint}, never: notSmall,
 	},
@@ -245,13 +245,19 @@ var retired = map[string]string{
 	"ledger": "owned-object cache, job state", "holding": "owned object", "holdings": "owned objects",
 	"stubborn": "mutatedByAdmission", "obstacle": "create backoff", "Obstacle": "create backoff",
 	"refusal": "rejection", "Refusals": "rejections, unschedulable messages", "unspeakable": "unsupportedGang",
-	"evidence": "checkpoint observation", "weigh": "consider", "hear": "parse", "heard": "reported, parsed",
+	"weigh": "consider", "hear": "parse", "heard": "reported, parsed",
 	"Consulting": "ClusterAware", "Consulted": "ClusterObjects", "consultations": "cluster objects",
 	"clusterfacts": "clusterstate", "Facts": "ClusterState", "covers": "containsFields",
 	"Desk": "none", "desk": "none", "mail": "none", "Habits": "Behavior", "habits": "Behavior",
-	"world": "what it is: cluster, snapshot, fixture", "World": "what it is: cluster, snapshot, fixture",
-	"Place": "Namespace", "Faculties": "Capabilities", "Faculty": "Capability", "scene": "snapshot",
-	"Life": "GangStatus", "finishcrd": "crd-postprocess",
+	"Faculties": "Capabilities", "Faculty": "Support", "Life": "GangStatus", "finishcrd": "crd-postprocess",
+}
+
+// retiredTypes are words that say nothing as the name of a type: eight types were called world. A variable may still be
+// the world size, say.
+var retiredTypes = map[string]string{
+	"world": "what it is: cluster, environment, fixture", "World": "what it is: cluster, environment, fixture",
+	"Place": "Namespace, location", "place": "Namespace, location", "scene": "what it is: snapshot, fixture",
+	"pass": "what it is: observation, plan",
 }
 
 // TestRetiredWords keeps words that newcomers stumbled over from coming back as identifiers or names of files.
@@ -266,7 +272,7 @@ func TestRetiredWords(t *testing.T) {
 			return nil
 		}
 		for _, word := range strings.FieldsFunc(strings.TrimSuffix(d.Name(), ".go"), notLetter) {
-			if better, is := retired[word]; is {
+			if better := cmp.Or(retired[word], retiredTypes[word]); better != "" {
 				t.Errorf("%s: the name of the file has %q: say %s", path, word, better)
 			}
 		}
@@ -277,9 +283,16 @@ func TestRetiredWords(t *testing.T) {
 		}
 		said := map[string]bool{}
 		ast.Inspect(file, func(n ast.Node) bool {
-			if id, ok := n.(*ast.Ident); ok && retired[id.Name] != "" && !said[id.Name] {
-				said[id.Name] = true
-				t.Errorf("%s: identifier %s: say %s", fset.Position(id.Pos()), id.Name, retired[id.Name])
+			switch n := n.(type) {
+			case *ast.Ident:
+				if better := retired[n.Name]; better != "" && !said[n.Name] {
+					said[n.Name] = true
+					t.Errorf("%s: identifier %s: say %s", fset.Position(n.Pos()), n.Name, better)
+				}
+			case *ast.TypeSpec:
+				if better := retiredTypes[n.Name.Name]; better != "" {
+					t.Errorf("%s: type %s: say %s", fset.Position(n.Pos()), n.Name.Name, better)
+				}
 			}
 			return true
 		})

@@ -173,3 +173,34 @@ func BenchmarkSettledReconcile(b *testing.B) {
 		})
 	}
 }
+
+// TestInvalidSpecKeepsTheGroup: an edit that no rule of the CRD sees, or an operator with stricter rules, makes the spec of a
+// running gang invalid. What its group should look like is then not known, which is not the same as no group.
+func TestInvalidSpecKeepsTheGroup(t *testing.T) {
+	f := newFixture(t, bert(2))
+	f.wants("it is queued", "patch TrainingJob/status bert", "event Queued")
+	f.sync()
+	f.wants("its gang is created", "create PodGroup bert-1", "create Service bert",
+		"create Pod bert-worker-0", "create Pod bert-worker-1")
+	f.sync()
+	f.setPods(func(p *corev1.Pod) {
+		p.Spec.NodeName = "node-" + p.Name
+		p.Status.Phase = corev1.PodRunning
+	})
+	f.sync()
+	f.wants("it runs", "patch TrainingJob/status bert", "event GangRunning")
+	job := f.job()
+	job.Labels = map[string]string{v1alpha1.LabelKueueQueue: "research"}
+	job.Annotations = map[string]string{v1alpha1.AnnotationVolcanoQueue: "other"}
+	if err := f.store.Update(t.Context(), job); err != nil {
+		t.Fatal(err)
+	}
+	f.sync()
+	f.clock.Step(time.Minute)
+	f.wants("the blocker says so, and nothing is deleted", "patch TrainingJob/status bert", "event InvalidSpec")
+	f.sync()
+	f.wants("nothing more")
+	if b := f.job().Status.Scheduling.Blocker; b == nil || b.Reason != v1alpha1.ReasonInvalidSpec {
+		t.Errorf("the blocker is %+v", b)
+	}
+}
