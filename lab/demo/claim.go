@@ -16,7 +16,7 @@ type Finding struct {
 // contradicts it or says why it was not shown.
 type claim struct {
 	text  string
-	check func(History) (evidence string, err error)
+	check func(History) (detail string, err error)
 }
 
 // notShown is the error of a claim about a situation that never arose.

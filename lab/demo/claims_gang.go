@@ -112,9 +112,9 @@ func fitsWhole(state *ClusterState, r Record, a attempt, bound *bool) error {
 	}
 	*bound = true
 	job, others := state.Jobs[a.job], state.GPUsInUse(func(p PodState) bool { return !a.has(p) })
-	if room := state.TotalGPUs() - others; r.Pod.Phase == corev1.PodPending && room < job.GPUs {
+	if free := state.TotalGPUs() - others; r.Pod.Phase == corev1.PodPending && free < job.GPUs {
 		return fmt.Errorf("%s was bound to %s when only %d of the gang's %d GPUs were free", r.Pod.Name,
-			r.Pod.Node, room, job.GPUs)
+			r.Pod.Node, free, job.GPUs)
 	}
 	return nil
 }

@@ -19,8 +19,8 @@ type Figures struct {
 
 // timeline is how far one attempt has come.
 type timeline struct {
-	queued, room, bound, ended time.Time
-	fitted, preempted          bool
+	queued, freed, bound, ended time.Time
+	fitted, preempted           bool
 }
 
 // measure computes the figures of every attempt, in the order in which the attempts were queued.
@@ -51,7 +51,7 @@ func measure(h History) []Figures {
 		c := timelines[a]
 		f := Figures{Job: a.job, Attempt: a.number, ToBound: -1, FitToBound: -1, Ran: -1, Preempted: c.preempted}
 		if !c.bound.IsZero() {
-			f.ToBound, f.FitToBound = c.bound.Sub(c.queued), c.bound.Sub(c.room)
+			f.ToBound, f.FitToBound = c.bound.Sub(c.queued), c.bound.Sub(c.freed)
 		}
 		if !c.ended.IsZero() {
 			f.Ran = c.ended.Sub(c.bound)
@@ -69,15 +69,15 @@ func (c *timeline) step(state *ClusterState, a attempt, now time.Time) {
 	case c.bound.IsZero():
 		// GPUs that another gang took first do not count.
 		others := state.GPUsInUse(func(p PodState) bool { return !a.has(p) })
-		room := job.GPUs > 0 && state.TotalGPUs()-others >= job.GPUs
-		if room && !c.fitted {
-			c.room = now
+		fits := job.GPUs > 0 && state.TotalGPUs()-others >= job.GPUs
+		if fits && !c.fitted {
+			c.freed = now
 		}
-		c.fitted = room
+		c.fitted = fits
 		if job.Ranks > 0 && count(state.Ranks(a.job, a.number), PodState.HoldsGPUs) == job.Ranks {
 			c.bound = now
-			if c.room.IsZero() {
-				c.room = c.queued
+			if c.freed.IsZero() {
+				c.freed = c.queued
 			}
 		}
 	case c.ended.IsZero() && held == 0:

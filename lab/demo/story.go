@@ -6,15 +6,6 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// The jobs of examples/demo, by name.
-const (
-	first  = "first"
-	second = "second"
-	urgent = "urgent"
-)
-
-func jobNames() []string { return []string{first, second, urgent} }
-
 // Act is one step of the story.
 type Act struct {
 	// Title says what happens, and what to look for.

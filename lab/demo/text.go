@@ -37,12 +37,12 @@ func wrap(head, text string, rows int) string {
 
 // spread puts left and right at the two ends of a line.
 func spread(left, right string, columns int) string {
-	room := columns - utf8.RuneCountInString(right)
+	free := columns - utf8.RuneCountInString(right)
 	if right == "" {
 		return left
 	}
-	left = clip(left, room-1)
-	return left + strings.Repeat(" ", max(1, room-utf8.RuneCountInString(left))) + right
+	left = clip(left, free-1)
+	return left + strings.Repeat(" ", max(1, free-utf8.RuneCountInString(left))) + right
 }
 
 // clip shortens a line that is too long, and marks the cut.

@@ -22,12 +22,12 @@ func claims() []claim {
 func Verdict(h History) []Finding {
 	var findings []Finding
 	for _, c := range claims() {
-		evidence, err := c.check(h)
+		detail, err := c.check(h)
 		if err != nil {
 			findings = append(findings, Finding{Claim: c.text, Detail: err.Error()})
 			continue
 		}
-		findings = append(findings, Finding{Claim: c.text, Held: true, Detail: evidence})
+		findings = append(findings, Finding{Claim: c.text, Held: true, Detail: detail})
 	}
 	return findings
 }

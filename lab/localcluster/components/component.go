@@ -29,6 +29,9 @@ const (
 	WebhookFolder = "webhooks"
 )
 
+// modulePath is the module that the folder lab/modules belongs to.
+const modulePath = "mlplatform.example.com/trainingjob-operator"
+
 // ownModules is the path of the modules in lab/modules.
 const ownModules = modulePath + "/lab/modules/"
 

@@ -8,9 +8,6 @@ import (
 	"path/filepath"
 )
 
-// modulePath is the module that the folder lab/modules belongs to.
-const modulePath = "mlplatform.example.com/trainingjob-operator"
-
 // FindModules returns the folder lab/modules: the given one, or, when that is empty, the one in the clone
 // that holds the working directory.
 func FindModules(modules string) (string, error) {

@@ -19,7 +19,6 @@ import (
 // Kueue's process and its ports.
 const (
 	processKueue     = "kueue"
-	portKueueWebhook = "kueue-webhook"
 	portKueueMetrics = "kueue-metrics"
 )
 

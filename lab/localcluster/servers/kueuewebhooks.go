@@ -25,6 +25,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster/layout"
 )
 
+// portKueueWebhook is the port on which Kueue serves its webhooks.
+const portKueueWebhook = "kueue-webhook"
+
 // registerKueueWebhooks registers Kueue's webhooks by URL: the manifests name a Service, and no Service
 // leads to a process outside the cluster.
 func registerKueueWebhooks(ctx context.Context, c Config, config *rest.Config) error {
