@@ -24,6 +24,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -43,6 +44,7 @@ import (
 type environment struct {
 	cluster   *localcluster.Cluster
 	client    client.Client
+	discovery discovery.DiscoveryInterface
 	scheme    *runtime.Scheme
 	scheduler v1alpha1.SchedulerName
 	operator  *operator
@@ -102,6 +104,9 @@ func newEnvironment(t *testing.T, cluster *localcluster.Cluster) environment {
 	if e.client, err = client.New(cluster.RESTConfig(), client.Options{Scheme: e.scheme}); err != nil {
 		t.Fatal(err)
 	}
+	if e.discovery, err = discovery.NewDiscoveryClientForConfig(cluster.RESTConfig()); err != nil {
+		t.Fatal(err)
+	}
 	crds, err := filepath.Glob("../../deploy/crd/*.yaml")
 	if err != nil || len(crds) == 0 {
 		t.Fatal("no CRD in deploy/crd", err)
@@ -136,6 +141,11 @@ func (e environment) install(t *testing.T, file string) {
 			}
 		}
 		return false, "not yet"
+	})
+	// Discovery follows Established by up to a second, and an operator that starts in between does not know the kind.
+	e.eventually(t, "CRD "+crd.Name+" is discovered", func(context.Context) (bool, string) {
+		_, err := e.discovery.ServerResourcesForGroupVersion(crd.Spec.Group + "/" + crd.Spec.Versions[0].Name)
+		return err == nil, fmt.Sprint(err)
 	})
 }
 
