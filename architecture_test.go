@@ -50,10 +50,11 @@ type rule struct {
 	never  []string
 }
 
-// rules by package. The most exact key counts; a package without a rule fails the test. Test files are exempt.
+// rules by package. The most exact key counts; a package without a rule fails the test. Test files are
+// exempt.
 var rules = map[string]rule{
 	api:        {reason: "types and vocabulary only"},
-	checkpoint: {reason: "the contract between trainer, agent and operator", never: slices.Concat(impure, notSmall)},
+	checkpoint: {reason: "the contract of trainer, agent and operator", never: slices.Concat(impure, notSmall)},
 	frameworks: {reason: "what each framework's ranks need", never: impure},
 
 	seam:                      {reason: "knows no TrainingJob, no dialect, no client, no clock", never: impure},
@@ -63,8 +64,10 @@ var rules = map[string]rule{
 	"scheduler/coscheduling":  {reason: "one dialect", ours: []string{seam}, never: impure},
 	"scheduler/schedulertest": {reason: "the contract of a dialect", ours: []string{seam}},
 
-	spec:       {reason: "what the spec means", ours: []string{api, checkpoint, frameworks}, never: impure},
-	validation: {reason: "whether it makes sense", ours: []string{api, checkpoint, frameworks, spec}, never: impure},
+	spec: {reason: "what the spec means", ours: []string{api, checkpoint, frameworks}, never: impure},
+	validation: {
+		reason: "whether it makes sense", ours: []string{api, checkpoint, frameworks, spec}, never: impure,
+	},
 	render: {
 		reason: "what it looks like", ours: []string{api, checkpoint, frameworks, seam, spec}, never: impure,
 	},
@@ -78,7 +81,9 @@ var rules = map[string]rule{
 	status: {
 		reason: "what is said", ours: []string{api, checkpoint, seam, spec, observation, decision}, never: impure,
 	},
-	core:                       {reason: "puts the rooms together", ours: []string{observation, decision, status}, never: impure},
+	core: {
+		reason: "puts the rooms together", ours: []string{observation, decision, status}, never: impure,
+	},
 	core + "/internal/jobtest": {reason: "jobs for the core's tests", ours: []string{api}},
 
 	"pkg/clusterstate": {reason: "knows clusters and gangs, not jobs", ours: []string{seam}},
@@ -134,8 +139,8 @@ var rules = map[string]rule{
 	},
 }
 
-// TestImportsRunOneWay holds every package to its rule, by exact package: what a rule allows of scheduler it does not
-// allow of scheduler/volcano.
+// TestImportsRunOneWay holds every package to its rule, by exact package: what a rule allows of scheduler it
+// does not allow of scheduler/volcano.
 func TestImportsRunOneWay(t *testing.T) {
 	seen := map[string]bool{}
 	for _, pkg := range packages(t) {
@@ -239,8 +244,8 @@ func packages(t *testing.T) []goPackage {
 	}
 }
 
-// retired identifiers, and the word that the field has for each. One word has one meaning in the whole tree; the glossary
-// is in ARCHITECTURE.md.
+// retired identifiers, and the word that the field has for each. One word has one meaning in the whole tree;
+// the glossary is in ARCHITECTURE.md.
 var retired = map[string]string{
 	"ledger": "owned-object cache, job state", "holding": "owned object", "holdings": "owned objects",
 	"stubborn": "mutatedByAdmission", "obstacle": "create backoff", "Obstacle": "create backoff",
@@ -252,15 +257,16 @@ var retired = map[string]string{
 	"Faculties": "Capabilities", "Faculty": "Support", "Life": "GangStatus", "finishcrd": "crd-postprocess",
 }
 
-// retiredTypes are words that say nothing as the name of a type: eight types were called world. A variable may still be
-// the world size, say.
+// retiredTypes are words that say nothing as the name of a type: eight types were called world. A variable
+// may still be the world size, say.
 var retiredTypes = map[string]string{
 	"world": "what it is: cluster, environment, fixture", "World": "what it is: cluster, environment, fixture",
 	"Place": "Namespace, location", "place": "Namespace, location", "scene": "what it is: snapshot, fixture",
 	"pass": "what it is: observation, plan",
 }
 
-// TestRetiredWords keeps words that newcomers stumbled over from coming back as identifiers or names of files.
+// TestRetiredWords keeps words that newcomers stumbled over from coming back as identifiers or names of
+// files.
 func TestRetiredWords(t *testing.T) {
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		switch {

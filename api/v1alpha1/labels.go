@@ -43,6 +43,6 @@ const (
 // AnnotationHyperparameters on a pod holds spec.hyperparameters as JSON. The kubelet makes a file of it.
 const AnnotationHyperparameters = "mlplatform.example.com/hyperparameters"
 
-// AnnotationFilePrefix begins the annotations on a pod that hold the files of its framework, each followed by the name of
-// the file.
+// AnnotationFilePrefix begins the annotations on a pod that hold the files of its framework, each followed by
+// the name of the file.
 const AnnotationFilePrefix = "mlplatform.example.com/file-"

@@ -142,7 +142,8 @@ func (e environment) install(t *testing.T, file string) {
 		}
 		return false, "not yet"
 	})
-	// Discovery follows Established by up to a second, and an operator that starts in between does not know the kind.
+	// Discovery follows Established by up to a second, and an operator that starts in between does not know the
+	// kind.
 	e.eventually(t, "CRD "+crd.Name+" is discovered", func(context.Context) (bool, string) {
 		_, err := e.discovery.ServerResourcesForGroupVersion(crd.Spec.Group + "/" + crd.Spec.Versions[0].Name)
 		return err == nil, fmt.Sprint(err)

@@ -174,8 +174,9 @@ func BenchmarkSettledReconcile(b *testing.B) {
 	}
 }
 
-// TestInvalidSpecKeepsTheGroup: an edit that no rule of the CRD sees, or an operator with stricter rules, makes the spec of a
-// running gang invalid. What its group should look like is then not known, which is not the same as no group.
+// TestInvalidSpecKeepsTheGroup: an edit that no rule of the CRD sees, or an operator with stricter rules,
+// makes the spec of a running gang invalid. What its group should look like is then not known, which is not
+// the same as no group.
 func TestInvalidSpecKeepsTheGroup(t *testing.T) {
 	f := newFixture(t, bert(2))
 	f.wants("it is queued", "patch TrainingJob/status bert", "event Queued")
