@@ -33,13 +33,13 @@ type provisioner struct{ client client.Client }
 // setUp adds the provisioner's controllers to the manager, and creates the class when the manager starts.
 func (p provisioner) setUp(mgr manager.Manager) error {
 	claims, err := controller.New("claims", mgr, controller.Options{
-		Reconciler: claimReconciler{p.client}, SkipNameValidation: ptr.To(true),
+		Reconciler: claimReconciler(p), SkipNameValidation: ptr.To(true),
 	})
 	if err != nil {
 		return fmt.Errorf("making the controller of claims: %w", err)
 	}
 	volumes, err := controller.New("volumes", mgr, controller.Options{
-		Reconciler: volumeReconciler{p.client}, SkipNameValidation: ptr.To(true),
+		Reconciler: volumeReconciler(p), SkipNameValidation: ptr.To(true),
 	})
 	if err != nil {
 		return fmt.Errorf("making the controller of volumes: %w", err)
