@@ -55,7 +55,7 @@ verify: $(TOOLS)/built ## formatting, vet, staticcheck, generated files, directi
 	go test -count=1 . # it reads files that are not part of the test cache's key
 
 .PHONY: vulncheck
-vulncheck: $(TOOLS)/built ## known vulnerabilities in code that the commands reach (asks vuln.go.dev)
+vulncheck: $(TOOLS)/built ## known vulnerabilities in code that the commands reach (asks Go's database)
 	$(TOOLS)/govulncheck ./cmd/...
 
 .PHONY: test-unit
@@ -87,11 +87,10 @@ e2e: build ## trainers on a real kubelet, interrupted and resumed bit for bit (a
 	go test -tags e2e -count 1 -v -timeout 120m ./test/e2e
 
 .PHONY: race
-race: build ## the operator, the agent and the tools under Go's race detector, with a control plane and the fake scheduler (needs a C compiler)
+race: build ## the product and the tools under Go's race detector (needs a C compiler)
 	CGO_ENABLED=1 go test -race -tags cluster -timeout 40m ./api/... ./cmd/... ./pkg/... ./scheduler/... ./bench/...
 	CGO_ENABLED=1 go test -race -tags cluster -timeout 40m -run '(OnFake|WithOptions|Mutants)$$' ./test/conformance
 
-.PHONY: crash
 CRASH_ON    ?= fake,volcano,native,coscheduling,kueue
 CRASH_SHARD ?= 1/1
 # Which tree a crash run has played: a change to any file starts it anew.
@@ -99,7 +98,8 @@ CRASH_TREE   = $(shell find . \( -path ./bin -o -path ./.localcluster -o -path .
 	-o -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum | cut -c1-16)
 CRASH_ARGS   = -crash-points=all -crash-shard=$(CRASH_SHARD) -crash-progress=$(CURDIR)/bin/$@/$(CRASH_TREE)
 
-crash: build ## the operator killed before and after each write of a preempt-and-return and a preempt-and-resume cycle; goes on where it was cut short (CRASH_ON=fake,volcano,... CRASH_SHARD=1/4)
+.PHONY: crash
+crash: build ## the operator killed at every write of two cycles, resumable (CRASH_ON=volcano CRASH_SHARD=1/4)
 	go test -tags cluster -run '^TestCrashAtEveryWrite' -count 1 -v -timeout 240m ./test/conformance \
 		-args $(CRASH_ARGS) -crash-on=$(CRASH_ON)
 
