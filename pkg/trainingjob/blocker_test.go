@@ -11,7 +11,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// A job that starts at once must cost nothing for reasons that nobody will read: the cluster is not even asked.
+// A job that starts at once must cost nothing for reasons that nobody will read: the cluster is not even
+// asked.
 func TestWhyIsAskedOnlyWhileAJobWaits(t *testing.T) {
 	sim := newSimulation(t, jobtest.New(4))
 	sim.why = &scheduler.Explanation{Reason: scheduler.ReasonInsufficientResources, Message: "needs 8 GPUs, 0 free"}
@@ -26,8 +27,8 @@ func TestWhyIsAskedOnlyWhileAJobWaits(t *testing.T) {
 	}
 }
 
-// While a job waits, what it waits for mostly is no object of its own: time alone must bring the next look, and a look
-// that finds nothing new writes nothing.
+// While a job waits, what it waits for mostly is no object of its own: time alone must bring the next look,
+// and a look that finds nothing new writes nothing.
 func TestAJobThatWaitsLooksAgain(t *testing.T) {
 	sim := newSimulation(t, jobtest.New(4))
 	sim.verdict = scheduler.Verdict{Admission: scheduler.Hold}

@@ -17,8 +17,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// TestCrashAtEveryEffect kills the operator before each of its effects in turn, over a whole cycle: a gang trains, saves, is ended, and
-// runs again. What it knew by reports and deletion events dies with it. The end is always the same.
+// TestCrashAtEveryEffect kills the operator before each of its effects in turn, over a whole cycle: a gang
+// trains, saves, is ended, and runs again. What it knew by reports and deletion events dies with it. The end
+// is always the same.
 func TestCrashAtEveryEffect(t *testing.T) {
 	cycles := map[string]struct {
 		end         func(*simulation)

@@ -19,9 +19,10 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// TestInvariantsHoldInRandomHistories lets schedulers, kubelets, users and nodes do what they want in seeded random order,
-// with an operator that dies before any of its effects, and checks the invariants after every pass. At the end the simulation turns
-// kind, and the job must end in success or, where its failures allow no other end, in Failed.
+// TestInvariantsHoldInRandomHistories lets schedulers, kubelets, users and nodes do what they want in seeded
+// random order, with an operator that dies before any of its effects, and checks the invariants after every
+// pass. At the end the simulation turns kind, and the job must end in success or, where its failures allow no
+// other end, in Failed.
 func TestInvariantsHoldInRandomHistories(t *testing.T) {
 	ends, points, resumed := map[v1alpha1.Phase]int{}, map[string]int{}, 0
 	for seed := range uint64(400) {
@@ -134,8 +135,8 @@ func (sim *simulation) happen(rng *rand.Rand) int32 {
 	return 0
 }
 
-// trains is what a trainer, its agent and the search of the volume do meanwhile, at random: saves that tear, reports that get lost,
-// last words that are heard or not, searches that fail.
+// trains is what a trainer, its agent and the search of the volume do meanwhile, at random: saves that tear,
+// reports that get lost, last words that are heard or not, searches that fail.
 func (sim *simulation) trains(rng *rand.Rand) {
 	if spec.Checkpoints(sim.job) == nil {
 		return
@@ -222,7 +223,8 @@ func (sim *simulation) kind(failures int32) {
 	}
 }
 
-// BenchmarkDecide is one pass over a running job of 5,000 ranks, and BenchmarkDecideCreate the one that creates them all.
+// BenchmarkDecide is one pass over a running job of 5,000 ranks, and BenchmarkDecideCreate the one that
+// creates them all.
 func BenchmarkDecide(b *testing.B) {
 	for name, up := range map[string]bool{"create": false, "running": true} {
 		b.Run(name, func(b *testing.B) {

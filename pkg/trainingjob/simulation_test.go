@@ -23,8 +23,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// simulation is a cluster in memory: it plays the API server, the scheduler and the kubelets for one job, and carries out plans as
-// the shell does. It checks the invariants after every plan.
+// simulation is a cluster in memory: it plays the API server, the scheduler and the kubelets for one job, and
+// carries out plans as the shell does. It checks the invariants after every plan.
 type simulation struct {
 	t        testing.TB
 	job      *v1alpha1.TrainingJob

@@ -454,7 +454,8 @@ func TestWritesUntilRunning(t *testing.T) {
 	}
 }
 
-// TestStricterRulesFailNobody: an upgraded operator finds fault with a spec that its predecessor accepted; the job runs on.
+// TestStricterRulesFailNobody: an upgraded operator finds fault with a spec that its predecessor accepted;
+// the job runs on.
 func TestStricterRulesFailNobody(t *testing.T) {
 	sim := newSimulation(t, jobtest.New(2))
 	running(sim)
@@ -471,7 +472,8 @@ func TestStricterRulesFailNobody(t *testing.T) {
 	}
 }
 
-// TestLargeJobIsASmallObject: 5,000 ranks, each of them in trouble, stay far below what etcd and every watch can bear.
+// TestLargeJobIsASmallObject: 5,000 ranks, each of them in trouble, stay far below what etcd and every watch
+// can bear.
 func TestLargeJobIsASmallObject(t *testing.T) {
 	sim := newSimulation(t, jobtest.New(5000))
 	running(sim)

@@ -70,7 +70,8 @@ var (
 	gangUp = Guard{"at least minAvailable ranks run",
 		func(o *observation.Observation) bool { return o.Up() >= o.Min }}
 
-	// Starting is worth a write only when it lasts: a gang that runs within StatusDelay goes from Queued to Running.
+	// Starting is worth a write only when it lasts: a gang that runs within StatusDelay goes from Queued to
+	// Running.
 	placedSlowly = Guard{"at least minAvailable ranks are placed, for 5 s",
 		func(o *observation.Observation) bool { return o.Placed() >= o.Min && o.Settled() }}
 
@@ -115,8 +116,8 @@ var (
 		func(*observation.Observation) bool { return true }}
 )
 
-// drained narrows a guard to the moment when no pod runs any more, and what they saved is known or will not be: only then
-// are the cause and the resume point settled.
+// drained narrows a guard to the moment when no pod runs any more, and what they saved is known or will not
+// be: only then are the cause and the resume point settled.
 func drained(g Guard) Guard {
 	return Guard{"every pod has ended, " + g.Name, func(o *observation.Observation) bool {
 		return len(o.Live) == 0 && resumePointKnown(o) && g.Holds(o)

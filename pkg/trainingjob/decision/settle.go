@@ -10,8 +10,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// settle settles the cause of a drained attempt and where the next one resumes. The write that raises the attempt also
-// counts the cause, so that a failure is spent once however often it is observed.
+// settle settles the cause of a drained attempt and where the next one resumes. The write that raises the
+// attempt also counts the cause, so that a failure is spent once however often it is observed.
 func settle(o *observation.Observation, p *Plan) Outcome {
 	pinned := pin(o, p)
 	p.Status.Attempt++
@@ -66,7 +66,8 @@ func settleQueue(o *observation.Observation, p *Plan) Outcome {
 	outcome := settle(o, p)
 	if o.Backend == nil { // the scheduler is gone: the phase is Queued all the same, and the blocker says so
 		p.Status.Revision = o.Revision
-		outcome.Message = fmt.Sprintf("attempt %d waits for its scheduler%s", p.Status.Attempt, andResumes(o.Job, p))
+		outcome.Message = fmt.Sprintf("attempt %d waits for its scheduler%s", p.Status.Attempt,
+			andResumes(o.Job, p))
 		return outcome
 	}
 	startAttempt(o, p)

@@ -13,7 +13,8 @@ type Guard struct {
 	Holds func(*observation.Observation) bool
 }
 
-// Transition is one row of the table: in one of the phases From, when the guard holds, the job goes to phase To.
+// Transition is one row of the table: in one of the phases From, when the guard holds, the job goes to phase
+// To.
 type Transition struct {
 	From []v1alpha1.Phase
 	When Guard
@@ -28,8 +29,8 @@ type Outcome struct {
 	Reason, Message string
 	// Fresh: an attempt begins, so what is seen of the ranks belongs to the last one.
 	Fresh bool
-	// Settled: the cause of a drained attempt was settled, and ResumePoint is where the next attempt starts; nil: at the
-	// beginning.
+	// Settled: the cause of a drained attempt was settled, and ResumePoint is where the next attempt starts;
+	// nil: at the beginning.
 	Settled     bool
 	ResumePoint *v1alpha1.CheckpointPoint
 }
@@ -46,8 +47,9 @@ var (
 		v1alpha1.PhaseRunning, v1alpha1.PhaseDraining, v1alpha1.PhaseRestarting, v1alpha1.PhaseSuspended}
 )
 
-// table is every way from one phase to another; the first row that matches wins. Its order ranks the reasons: success
-// before loss, a disruption before a failure (the peers on a dying node exit 1 first), and both before what users want.
+// table is every way from one phase to another; the first row that matches wins. Its order ranks the reasons:
+// success before loss, a disruption before a failure (the peers on a dying node exit 1 first), and both
+// before what users want.
 var table = []Transition{
 	{unended, invalid, v1alpha1.PhaseFailed, failInvalid},
 	{unended, pastDeadline, v1alpha1.PhaseFailed, failDeadline},
@@ -97,8 +99,8 @@ func Next(o *observation.Observation) *Transition {
 // maxTransitions bounds status.transitions.
 const maxTransitions = 20
 
-// Enter puts the job into the transition's phase and clears what belonged to the former one. What is observed must be
-// recorded in the plan's status between Enter and Apply, since the outcome speaks of it.
+// Enter puts the job into the transition's phase and clears what belonged to the former one. What is observed
+// must be recorded in the plan's status between Enter and Apply, since the outcome speaks of it.
 func (t *Transition) Enter(p *Plan) {
 	p.Transition = true
 	p.Status.Phase = t.To

@@ -31,7 +31,8 @@ type Failure struct {
 	Permanent bool
 }
 
-// failedRanks are the ranks that failed by themselves, the first to end first: the others mostly fail because of it.
+// failedRanks are the ranks that failed by themselves, the first to end first: the others mostly fail because
+// of it.
 func failedRanks(job *v1alpha1.TrainingJob, ranks *Attempt) []Failure {
 	var failed []Failure
 	scope := spec.Scope(job)
@@ -44,8 +45,9 @@ func failedRanks(job *v1alpha1.TrainingJob, ranks *Attempt) []Failure {
 		if _, taken := takenAway(r, pod); taken {
 			continue
 		}
-		if scope == v1alpha1.ScopeRank && (r.Policy == v1alpha1.RestartOnFailure || r.Policy == v1alpha1.RestartAlways) {
-			continue // the kubelet restarts its containers, so the pod itself failed, and only this rank is replaced
+		byKubelet := r.Policy == v1alpha1.RestartOnFailure || r.Policy == v1alpha1.RestartAlways
+		if scope == v1alpha1.ScopeRank && byKubelet {
+			continue // the kubelet restarts its containers, so the pod itself failed: only this rank is replaced
 		}
 		f := failureOf(spec.Framework(job), r.RankRef, pod)
 		switch r.Policy {
@@ -89,8 +91,8 @@ func failedContainers(pod *corev1.Pod, trainer string) []*corev1.ContainerStateT
 	return append(first, others...)
 }
 
-// readTermination takes from the agent's termination message the end of the log, and how the trainer ended where the
-// kubelet knows only that it did.
+// readTermination takes from the agent's termination message the end of the log, and how the trainer ended
+// where the kubelet knows only that it did.
 func (f *Failure) readTermination(message *checkpoint.Termination) {
 	f.Message = cmp.Or(strings.TrimSpace(message.Log), message.Problem)
 	if f.Reason != "Error" {

@@ -25,11 +25,12 @@ const (
 	filesDir    = spec.ReservedDir + "/files"
 )
 
-// file is a file that every container of a pod finds. Its content is an annotation of the pod and the kubelet writes the
-// file, so that no other object has to exist.
+// file is a file that every container of a pod finds. Its content is an annotation of the pod and the kubelet
+// writes the file, so that no other object has to exist.
 type file struct{ name, annotation, content string }
 
-// addFrameworkFiles gives every container the files of its framework: contents by name (see framework.Framework).
+// addFrameworkFiles gives every container the files of its framework: contents by name (see
+// framework.Framework).
 func addFrameworkFiles(pod *corev1.Pod, contents map[string]string) {
 	var files []file
 	for _, name := range slices.Sorted(maps.Keys(contents)) {

@@ -13,12 +13,13 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// Pod is the whole pod of a rank of an attempt, before it joins a scheduler's group. Ranks that the scheduler did not
-// admit (see scheduler.Verdict) are no part of the world that the rank sees. The agent and the hyperparameters are not
-// in the role's template, which schedulers compare over attempts: they change nothing of what a rank requests.
+// Pod is the whole pod of a rank of an attempt, before it joins a scheduler's group. Ranks that the scheduler
+// did not admit (see scheduler.Verdict) are no part of the world that the rank sees. The agent and the
+// hyperparameters are not in the role's template, which schedulers compare over attempts: they change nothing
+// of what a rank requests.
 //
-// It fails when spec.checkpoint.uri or the pinned resume point is no valid URI, or when the framework's files for a gang
-// of this size are too large.
+// It fails when spec.checkpoint.uri or the pinned resume point is no valid URI, or when the framework's files
+// for a gang of this size are too large.
 func Pod(job *v1alpha1.TrainingJob, ref spec.RankRef, attempt int32, admitted map[string]int32, agent Agent) (
 	*corev1.Pod, error,
 ) {
@@ -78,8 +79,8 @@ func PodLabels(job *v1alpha1.TrainingJob, rank spec.RankRef, attempt int32) map[
 	return l
 }
 
-// withEnv puts the operator's variables first, since the user's may refer to them as $(RANK). A variable that the user
-// sets keeps the user's value.
+// withEnv puts the operator's variables first, since the user's may refer to them as $(RANK). A variable that
+// the user sets keeps the user's value.
 func withEnv(own, operators []corev1.EnvVar) []corev1.EnvVar {
 	set := make(map[string]struct{}, len(own))
 	for _, e := range own {

@@ -127,7 +127,8 @@ func TestRenderLeavesTheSpecAlone(t *testing.T) {
 	}
 }
 
-// TestAgentAsksForNothing: what a rank asks of its node, and so what the gang asks of its queue, is the same with the agent.
+// TestAgentAsksForNothing: what a rank asks of its node, and so what the gang asks of its queue, is the same
+// with the agent.
 func TestAgentAsksForNothing(t *testing.T) {
 	resources := corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{"cpu": resource.MustParse("4"), "memory": resource.MustParse("8Gi"), "nvidia.com/gpu": resource.MustParse("2")},

@@ -13,13 +13,14 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// BlockerRefresh is the shortest time between two writes of the words and numbers of an unchanged reason, and how often a
-// job that waits is looked at although nothing happens to it: what it waits for is mostly no object of its own.
+// BlockerRefresh is the shortest time between two writes of the words and numbers of an unchanged reason, and
+// how often a job that waits is looked at although nothing happens to it: what it waits for is mostly no
+// object of its own.
 const BlockerRefresh = time.Minute
 
-// refreshBlocker keeps the one reason why the job waits, and tells of a new one by one event. A reason is the same while
-// its word and its object are. Its message is refreshed at most once a minute, so that a scheduler that rewords its
-// complaint every second causes no writes.
+// refreshBlocker keeps the one reason why the job waits, and tells of a new one by one event. A reason is the
+// same while its word and its object are. Its message is refreshed at most once a minute, so that a scheduler
+// that rewords its complaint every second causes no writes.
 func refreshBlocker(o *observation.Observation, p *decision.Plan) {
 	st := &p.Status
 	if st.Phase.Finished() || st.Phase == v1alpha1.PhaseSuspended || st.Phase == v1alpha1.PhaseRestarting {
@@ -55,8 +56,8 @@ func refreshBlocker(o *observation.Observation, p *decision.Plan) {
 	writeBlocker(o, p, now, told)
 }
 
-// lookForReason reports whether a queued job has waited long enough to ask why. Pods that come and go are mostly the end
-// of the wait, and a job that starts at once asks for no reason.
+// lookForReason reports whether a queued job has waited long enough to ask why. Pods that come and go are
+// mostly the end of the wait, and a job that starts at once asks for no reason.
 func lookForReason(o *observation.Observation, p *decision.Plan) bool {
 	switch {
 	case len(p.Create) > 0:
@@ -69,7 +70,8 @@ func lookForReason(o *observation.Observation, p *decision.Plan) bool {
 	return false
 }
 
-// blockerDue is when a reason may be written. The one that every attempt begins with is written only when it lasts.
+// blockerDue is when a reason may be written. The one that every attempt begins with is written only when it
+// lasts.
 func blockerDue(o *observation.Observation, old *v1alpha1.Blocker, same bool) time.Time {
 	switch {
 	case !same:
@@ -99,8 +101,8 @@ var transient = []string{
 	v1alpha1.ReasonTerminating, v1alpha1.ReasonAdmissionCheckPending,
 }
 
-// writeBlocker writes a reason, and tells of it by one event unless it was told already. A reason that returns within the
-// attempt is not told again.
+// writeBlocker writes a reason, and tells of it by one event unless it was told already. A reason that
+// returns within the attempt is not told again.
 func writeBlocker(o *observation.Observation, p *decision.Plan, b v1alpha1.Blocker, told bool) {
 	st := &p.Status
 	if st.Scheduling == nil {

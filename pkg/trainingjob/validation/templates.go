@@ -13,8 +13,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// validateTemplates finds what every API server refuses in a pod, so that a job fails with the field's name and not with
-// the first pod's.
+// validateTemplates finds what every API server refuses in a pod, so that a job fails with the field's name
+// and not with the first pod's.
 func validateTemplates(job *v1alpha1.TrainingJob, path *field.Path) field.ErrorList {
 	s := &job.Spec
 	if len(s.ReplicaSpecs) == 0 {

@@ -17,10 +17,11 @@ import (
 // maxReplicas of one role, as the CRD's schema has it: a slip of the finger must not become a million pods.
 const maxReplicas = 10000
 
-// Validate says what is wrong with a job, every error with the field and what to change. It repeats the invariants of
-// the CRD (api/v1alpha1/rules.yaml) for clusters that do not enforce them, and adds what CEL cannot see: the job's labels
-// and annotations, and what in a pod template every API server refuses. It knows neither the cluster nor the job's past:
-// changes of a running job are the CRD's business. The order of errors is fixed.
+// Validate says what is wrong with a job, every error with the field and what to change. It repeats the
+// invariants of the CRD (api/v1alpha1/rules.yaml) for clusters that do not enforce them, and adds what CEL
+// cannot see: the job's labels and annotations, and what in a pod template every API server refuses. It knows
+// neither the cluster nor the job's past: changes of a running job are the CRD's business. The order of
+// errors is fixed.
 func Validate(job *v1alpha1.TrainingJob) field.ErrorList {
 	path := field.NewPath("spec")
 	errs := validateForm(&job.Spec, path)

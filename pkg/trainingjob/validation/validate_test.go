@@ -11,9 +11,11 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// What is refused, with which words, is test/api's: there Validate is held against a real API server, case by case.
+// What is refused, with which words, is test/api's: there Validate is held against a real API server, case by
+// case.
 
-// TestValidateOrder: the sentence that a user sees in the job's condition must not change from one pass to the next.
+// TestValidateOrder: the sentence that a user sees in the job's condition must not change from one pass to
+// the next.
 func TestValidateOrder(t *testing.T) {
 	broken := corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 		Containers: []corev1.Container{{
