@@ -7,7 +7,6 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/internal/jobtest"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/status"
-
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 

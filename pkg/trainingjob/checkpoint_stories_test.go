@@ -5,13 +5,12 @@ import (
 	"testing"
 	"time"
 
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/internal/jobtest"
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/internal/jobtest"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 

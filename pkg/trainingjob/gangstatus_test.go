@@ -3,13 +3,12 @@ package trainingjob
 import (
 	"testing"
 
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/internal/jobtest"
-
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/internal/jobtest"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 

@@ -6,16 +6,15 @@ import (
 	"strings"
 	"time"
 
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
 // saved is a checkpoint on the job's volume, or what is left of one.

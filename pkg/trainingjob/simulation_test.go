@@ -7,11 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -20,6 +15,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 

@@ -9,16 +9,15 @@ import (
 	"testing"
 	"time"
 
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/internal/jobtest"
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
-
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/internal/jobtest"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 

@@ -3,14 +3,13 @@ package render
 import (
 	"testing"
 
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/internal/jobtest"
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
-
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/internal/jobtest"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 

@@ -6,9 +6,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/internal/jobtest"
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
-
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -16,6 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/internal/jobtest"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
 var update = flag.Bool("update", false, "write the golden files instead of comparing with them")

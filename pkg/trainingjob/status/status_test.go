@@ -4,14 +4,13 @@ import (
 	"testing"
 	"time"
 
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
-
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 )
 
 func TestProgressOf(t *testing.T) {
