@@ -14,15 +14,15 @@ import (
 // asked.
 func TestWhyIsAskedOnlyWhileAJobWaits(t *testing.T) {
 	sim := newSimulation(t, jobtest.New(4))
-	sim.why = &scheduler.Explanation{Reason: scheduler.ReasonInsufficientResources, Message: "needs 8 GPUs, 0 free"}
+	sim.explanation = &scheduler.Explanation{Reason: scheduler.ReasonInsufficientResources, Message: "needs 8 GPUs, 0 free"}
 	sim.converge()
 	sim.bind()
 	sim.advance(time.Second)
 	sim.converge()
 	sim.start()
 	sim.converge()
-	if sim.asked != 0 || sim.statusWrites != 2 {
-		t.Errorf("asked %d times why, %d writes; want 0 and 2 (Queued, Running)", sim.asked, sim.statusWrites)
+	if sim.explainCalls != 0 || sim.statusWrites != 2 {
+		t.Errorf("asked %d times why, %d writes; want 0 and 2 (Queued, Running)", sim.explainCalls, sim.statusWrites)
 	}
 }
 
@@ -31,7 +31,7 @@ func TestWhyIsAskedOnlyWhileAJobWaits(t *testing.T) {
 func TestAJobThatWaitsLooksAgain(t *testing.T) {
 	sim := newSimulation(t, jobtest.New(4))
 	sim.verdict = scheduler.Verdict{Admission: scheduler.Hold}
-	sim.why = &scheduler.Explanation{Reason: scheduler.ReasonInsufficientResources, Message: "needs 8 GPUs, 0 free"}
+	sim.explanation = &scheduler.Explanation{Reason: scheduler.ReasonInsufficientResources, Message: "needs 8 GPUs, 0 free"}
 	sim.converge()
 	if want := sim.now.Add(observation.StatusDelay); !sim.wake.Equal(want) {
 		t.Fatalf("wakes at %s, want %s: when the reason is due", sim.wake, want)
@@ -40,14 +40,14 @@ func TestAJobThatWaitsLooksAgain(t *testing.T) {
 	sim.converge()
 	writes := sim.statusWrites
 	for range 10 {
-		asked := sim.asked
+		asked := sim.explainCalls
 		if sim.wake.IsZero() || sim.wake.Sub(sim.now) > status.BlockerRefresh {
 			t.Fatalf("wakes at %s, want within %s of %s", sim.wake, status.BlockerRefresh, sim.now)
 		}
 		sim.now = sim.wake
-		sim.pass()
-		if sim.asked != asked+1 {
-			t.Fatalf("one pass asked %d times", sim.asked-asked)
+		sim.reconcile()
+		if sim.explainCalls != asked+1 {
+			t.Fatalf("one pass asked %d times", sim.explainCalls-asked)
 		}
 	}
 	if sim.statusWrites != writes {

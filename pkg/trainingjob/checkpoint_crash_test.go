@@ -25,18 +25,18 @@ func TestCrashAtEveryEffect(t *testing.T) {
 		preemptions int32
 	}{
 		"preempted": {func(sim *simulation) {
-			sim.preempt(sim.names()...)
+			sim.preempt(sim.rankNames()...)
 			sim.converge()
-			sim.ends(exited(143), sim.names()...)
+			sim.terminate(exited(143), sim.rankNames()...)
 		}, 1},
-		"its nodes die": {goneSilent, 1},
+		"its nodes die": {(*simulation).loseAllPods, 1},
 		"asked to save": {func(sim *simulation) {
-			sim.verdict = scheduler.Verdict{Admission: scheduler.Yield, Judged: true, Reason: "Preempted"}
+			sim.verdict = judged(scheduler.Yield, "Preempted", "")
 			sim.converge()
 			if decision.Answer(sim.job).ID == "" { // its report died with the operator: it gets SIGTERM
 				sim.converge()
 			}
-			sim.ends(exited(0), sim.names()...)
+			sim.terminate(exited(0), sim.rankNames()...)
 			sim.verdict = scheduler.Verdict{Admission: scheduler.Go}
 		}, 1},
 	}
@@ -44,30 +44,30 @@ func TestCrashAtEveryEffect(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for at := 1; ; at++ {
 				sim := newSimulation(t, jobtest.New(3, jobtest.Checkpoints))
-				sim.lingers = true
+				sim.podsLinger = true
 				effects := 0
-				sim.crash = func() bool {
+				sim.crashesNow = func() bool {
 					if effects++; effects != at {
 						return false
 					}
-					sim.say("(the operator dies)")
+					sim.logf("(the operator dies)")
 					sim.departed, sim.report = nil, nil
 					return true
 				}
-				sim.untilRunning(1)
-				sim.reports(10)
+				sim.convergeUntilRunning(1)
+				sim.postReport(10)
 				sim.converge()
 				sim.advance(30 * time.Second)
-				sim.reports(205, sim.committed(sim.saves(200)))
+				sim.postReport(205, withCommit(sim.saveCheckpoint(200)))
 				sim.converge()
-				sim.saves(300)
+				sim.saveCheckpoint(300)
 				c.end(sim)
-				sim.untilRunning(2)
+				sim.convergeUntilRunning(2)
 				st := sim.job.Status
 				if st.Attempt != 2 || st.Restarts != 0 || st.Preemptions != c.preemptions || st.Checkpoint.ResumeFrom == nil || st.Checkpoint.ResumeFrom.Step != 300 ||
-					sim.resumed[2] != "/checkpoints/attempt-1/step-300" || conditionReason(st, v1alpha1.ConditionCheckpointUnknown) != "" {
+					sim.resumePaths[2] != "/checkpoints/attempt-1/step-300" || conditionReason(st, v1alpha1.ConditionCheckpointUnknown) != "" {
 					t.Errorf("killed before effect %d: attempt %d, restarts %d, preemptions %d, resumes from %q, %s", at, st.Attempt, st.Restarts, st.Preemptions,
-						sim.resumed[2], fmt.Sprint(st.Conditions))
+						sim.resumePaths[2], fmt.Sprint(st.Conditions))
 				}
 				if t.Failed() {
 					t.Fatal(sim.log.String())
@@ -85,23 +85,23 @@ func TestCrashAtEveryEffect(t *testing.T) {
 }
 
 // untilRunning lets everybody do their part until the attempt runs.
-func (sim *simulation) untilRunning(attempt int32) {
+func (sim *simulation) convergeUntilRunning(attempt int32) {
 	sim.t.Helper()
 	for range 50 {
 		for _, pod := range slices.Clone(sim.pods) {
 			switch {
 			case pod.DeletionTimestamp != nil:
-				sim.remove(pod.Name)
+				sim.removePod(pod.Name)
 			case render.IsResolver(pod) && !observation.Ended(pod):
-				sim.finds()
+				sim.finishSearch()
 			}
 		}
 		sim.converge()
 		if sim.job.Status.Phase == v1alpha1.PhaseRunning && sim.job.Status.Attempt == attempt {
 			return
 		}
-		for _, name := range sim.names() {
-			if pod := sim.find(name); pod.Spec.NodeName == "" && len(sim.names()) == 3 {
+		for _, name := range sim.rankNames() {
+			if pod := sim.findPod(name); pod.Spec.NodeName == "" && len(sim.rankNames()) == 3 {
 				sim.bind(name)
 			} else if pod.Status.Phase == corev1.PodPending && pod.Spec.NodeName != "" {
 				sim.start(name)

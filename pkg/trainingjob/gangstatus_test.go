@@ -26,15 +26,15 @@ func TestLife(t *testing.T) {
 		"draining for good": {
 			"no restart follows a permanent failure: what has ended is free", func(sim *simulation) {
 				sim.exit(1, "bert-worker-0")
-				sim.pass()
+				sim.reconcile()
 			},
 			scheduler.GangStatus{PodsLeft: 1, Over: true, Ended: map[string]int32{"worker": 1}},
 		},
 		"preempted": {
 			"a restart follows: nothing is free until the scheduler takes it", func(sim *simulation) {
-				sim.lingers = true
+				sim.podsLinger = true
 				sim.preempt("bert-worker-0")
-				sim.pass()
+				sim.reconcile()
 			},
 			scheduler.GangStatus{PodsLeft: 2},
 		},
@@ -56,7 +56,7 @@ func TestLife(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			sim := newSimulation(t, jobtest.New(2, never))
-			running(sim)
+			runGang(sim)
 			c.happen(sim)
 			got := Decide(sim.snapshot()).GangStatus
 			if got.Now == (metav1.Time{}) || got.Message != sim.job.Status.Message {

@@ -27,10 +27,10 @@ func TestInvariantsHoldInRandomHistories(t *testing.T) {
 	for seed := range uint64(400) {
 		sim := randomHistory(t, seed)
 		ends[sim.job.Status.Phase]++
-		for said, n := range sim.settled {
+		for said, n := range sim.resumeReasons {
 			points[said] += n
 		}
-		for _, from := range sim.resumed {
+		for _, from := range sim.resumePaths {
 			if from != "" {
 				resumed++
 			}
@@ -69,25 +69,25 @@ func randomHistory(t *testing.T, seed uint64) *simulation {
 	}
 	failures := int32(0)
 	for range 40 {
-		sim.lingers = rng.IntN(2) == 0
+		sim.podsLinger = rng.IntN(2) == 0
 		switch rng.IntN(4) {
 		case 0: // the operator is away, and what was reported to it is forgotten
 			sim.departed, sim.report = nil, nil
 		default:
-			sim.crash = func() bool { return rng.IntN(6) == 0 }
+			sim.crashesNow = func() bool { return rng.IntN(6) == 0 }
 			for range rng.IntN(12) {
-				sim.pass()
+				sim.reconcile()
 			}
 		}
-		failures += sim.happen(rng)
-		sim.trains(rng)
+		failures += sim.randomEvent(rng)
+		sim.randomTraining(rng)
 	}
-	sim.kind(failures)
+	sim.runToTheEnd(failures)
 	return sim
 }
 
 // happen is one thing that is done to the job; it returns the number of failures that it caused.
-func (sim *simulation) happen(rng *rand.Rand) int32 {
+func (sim *simulation) randomEvent(rng *rand.Rand) int32 {
 	var pending, bound, running []string
 	for _, p := range sim.pods {
 		switch {
@@ -103,7 +103,7 @@ func (sim *simulation) happen(rng *rand.Rand) int32 {
 	one := func(names []string) string { return names[rng.IntN(len(names))] }
 	held := slices.Concat(bound, running)
 	switch n := rng.IntN(12); {
-	case n < 3 && len(pending) > 0 && int32(len(sim.names())) >= spec.MinAvailable(sim.job) && sim.job.Status.Phase != v1alpha1.PhaseDraining:
+	case n < 3 && len(pending) > 0 && int32(len(sim.rankNames())) >= spec.MinAvailable(sim.job) && sim.job.Status.Phase != v1alpha1.PhaseDraining:
 		sim.bind(pending...)
 	case n < 5 && len(bound) > 0:
 		sim.start(bound...)
@@ -114,18 +114,18 @@ func (sim *simulation) happen(rng *rand.Rand) int32 {
 		return 1
 	case n == 7 && len(sim.pods) > 0: // somebody deletes a pod, or a kubelet is through with one
 		pod := sim.pods[rng.IntN(len(sim.pods))]
-		sim.say("somebody deletes %s", pod.Name)
+		sim.logf("somebody deletes %s", pod.Name)
 		sim.deletePod(pod)
 	case n == 8:
 		sim.verdict.Admission = []scheduler.Admission{scheduler.Go, scheduler.Hold}[rng.IntN(2)]
-		sim.say("verdict %s", sim.verdict.Admission)
+		sim.logf("verdict %s", sim.verdict.Admission)
 	case n == 9:
-		suspend(sim, rng.IntN(3) == 0)
-		sim.say("suspend %t", *sim.job.Spec.RunPolicy.Suspend)
+		setSuspend(sim, rng.IntN(3) == 0)
+		sim.logf("suspend %t", *sim.job.Spec.RunPolicy.Suspend)
 	case n == 10:
 		for _, p := range slices.Clone(sim.pods) {
 			if p.DeletionTimestamp != nil {
-				sim.remove(p.Name)
+				sim.removePod(p.Name)
 			}
 		}
 	default:
@@ -136,50 +136,50 @@ func (sim *simulation) happen(rng *rand.Rand) int32 {
 
 // trains is what a trainer, its agent and the search of the volume do meanwhile, at random: saves that tear,
 // reports that get lost, last words that are heard or not, searches that fail.
-func (sim *simulation) trains(rng *rand.Rand) {
+func (sim *simulation) randomTraining(rng *rand.Rand) {
 	if spec.Checkpoints(sim.job) == nil {
 		return
 	}
-	if pod := sim.find("bert-resolve"); pod != nil && !observation.Ended(pod) && pod.DeletionTimestamp == nil && rng.IntN(2) == 0 {
+	if pod := sim.findPod("bert-resolve"); pod != nil && !observation.Ended(pod) && pod.DeletionTimestamp == nil && rng.IntN(2) == 0 {
 		if rng.IntN(3) == 0 {
-			sim.endSearch(1, checkpoint.Termination{Reason: checkpoint.ExitFailed, Problem: "input/output error"})
+			sim.failSearch("input/output error")
 		} else {
-			sim.finds()
+			sim.finishSearch()
 		}
 	}
-	first := sim.find("bert-worker-0")
+	first := sim.findPod("bert-worker-0")
 	if first == nil || first.Status.Phase != corev1.PodRunning {
 		return
 	}
-	sim.step += rng.Int64N(50)
+	sim.trainedStep += rng.Int64N(50)
 	var edit []func(*checkpoint.Report)
 	if rng.IntN(3) == 0 {
-		s := sim.saves(sim.step)
+		s := sim.saveCheckpoint(sim.trainedStep)
 		if rng.IntN(4) == 0 { // torn while it was written: its agent does not call it complete
-			sim.volume[len(sim.volume)-1].torn = true
+			sim.tearNewest()
 		} else {
-			edit = append(edit, sim.committed(s))
+			edit = append(edit, withCommit(s))
 		}
 	}
 	if sim.agent.ReportURL != "" && rng.IntN(3) > 0 {
-		sim.reports(sim.step, edit...)
+		sim.postReport(sim.trainedStep, edit...)
 	}
 	if first.DeletionTimestamp != nil && rng.IntN(2) == 0 { // it ends by itself after SIGTERM
-		sim.ends(exited([]int32{0, 143}[rng.IntN(2)]), "bert-worker-0")
+		sim.terminate(exited([]int32{0, 143}[rng.IntN(2)]), "bert-worker-0")
 	}
 }
 
 // kind is a simulation in which everything works: the job must come to its end.
-func (sim *simulation) kind(failures int32) {
-	sim.say("(the simulation turns kind)")
-	sim.crash = func() bool { return false }
-	sim.lingers = false
+func (sim *simulation) runToTheEnd(failures int32) {
+	sim.logf("(the simulation turns kind)")
+	sim.crashesNow = func() bool { return false }
+	sim.podsLinger = false
 	sim.verdict = scheduler.Verdict{Admission: scheduler.Go}
-	suspend(sim, false)
+	setSuspend(sim, false)
 	for range 60 {
 		for _, p := range slices.Clone(sim.pods) {
 			if p.DeletionTimestamp != nil {
-				sim.remove(p.Name)
+				sim.removePod(p.Name)
 			}
 		}
 		sim.converge()
@@ -190,8 +190,8 @@ func (sim *simulation) kind(failures int32) {
 			switch {
 			case observation.Ended(p):
 			case render.IsResolver(p):
-				sim.finds()
-			case p.Spec.NodeName == "" && int32(len(sim.names())) >= spec.MinAvailable(sim.job):
+				sim.finishSearch()
+			case p.Spec.NodeName == "" && int32(len(sim.rankNames())) >= spec.MinAvailable(sim.job):
 				sim.bind(p.Name)
 			case p.Status.Phase == corev1.PodPending:
 				sim.start(p.Name)
@@ -210,36 +210,14 @@ func (sim *simulation) kind(failures int32) {
 		sim.t.Errorf("the job never ended: %s, %s", st.Phase, st.Message)
 	case st.Phase == v1alpha1.PhaseFailed && spec.Scope(sim.job) == v1alpha1.ScopeGang && failures <= spec.BackoffLimit(sim.job):
 		sim.t.Errorf("failed after %d failures with backoffLimit %d: %s", failures, spec.BackoffLimit(sim.job), st.Message)
-	case sim.group:
+	case sim.groupExists:
 		sim.t.Errorf("invariant 5: the group is still there")
 	case st.Restarts > failures && spec.Scope(sim.job) == v1alpha1.ScopeGang:
 		sim.t.Errorf("invariant 4: %d restarts for %d failures", st.Restarts, failures)
 	case slices.ContainsFunc(sim.pods, func(p *corev1.Pod) bool { return !observation.Ended(p) }):
-		sim.t.Errorf("invariant 5: live pods are left: %v", sim.names())
+		sim.t.Errorf("invariant 5: live pods are left: %v", sim.rankNames())
 	}
 	if t := sim.t; t.Failed() {
-		sim.say("end: %s", fmt.Sprint(st.Phase, " ", st.Message))
-	}
-}
-
-// BenchmarkDecide is one pass over a running job of 5,000 ranks, and BenchmarkDecideCreate the one that
-// creates them all.
-func BenchmarkDecide(b *testing.B) {
-	for name, up := range map[string]bool{"create": false, "running": true} {
-		b.Run(name, func(b *testing.B) {
-			sim := newSimulation(b, jobtest.New(5000))
-			sim.pass()
-			if up {
-				sim.converge()
-				sim.bind()
-				sim.start()
-				sim.converge()
-			}
-			s := sim.snapshot()
-			b.ResetTimer()
-			for b.Loop() {
-				Decide(s)
-			}
-		})
+		sim.logf("end: %s", fmt.Sprint(st.Phase, " ", st.Message))
 	}
 }
