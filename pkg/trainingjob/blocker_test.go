@@ -10,11 +10,16 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// A job that starts at once must cost nothing for reasons that nobody will read: the cluster is not even
-// asked.
+// noGPUs explains why a gang of 4 ranks waits.
+var noGPUs = &scheduler.Explanation{
+	Reason: scheduler.ReasonInsufficientResources, Message: "needs 8 GPUs, 0 free",
+}
+
+// TestWhyIsAskedOnlyWhileAJobWaits: for a job that starts at once the state of the cluster is not even looked
+// at, since nobody would read the reason.
 func TestWhyIsAskedOnlyWhileAJobWaits(t *testing.T) {
 	sim := newSimulation(t, jobtest.New(4))
-	sim.explanation = &scheduler.Explanation{Reason: scheduler.ReasonInsufficientResources, Message: "needs 8 GPUs, 0 free"}
+	sim.explanation = noGPUs
 	sim.converge()
 	sim.bind()
 	sim.advance(time.Second)
@@ -22,16 +27,17 @@ func TestWhyIsAskedOnlyWhileAJobWaits(t *testing.T) {
 	sim.start()
 	sim.converge()
 	if sim.explainCalls != 0 || sim.statusWrites != 2 {
-		t.Errorf("asked %d times why, %d writes; want 0 and 2 (Queued, Running)", sim.explainCalls, sim.statusWrites)
+		t.Errorf("asked %d times why, %d writes; want 0 and 2 (Queued, Running)",
+			sim.explainCalls, sim.statusWrites)
 	}
 }
 
-// While a job waits, what it waits for mostly is no object of its own: time alone must bring the next look,
-// and a look that finds nothing new writes nothing.
+// TestAJobThatWaitsLooksAgain: a waiting job is reconciled once in BlockerRefresh, because what it waits for
+// mostly is no object that it is notified of. A reconcile that finds nothing new writes nothing.
 func TestAJobThatWaitsLooksAgain(t *testing.T) {
 	sim := newSimulation(t, jobtest.New(4))
 	sim.verdict = scheduler.Verdict{Admission: scheduler.Hold}
-	sim.explanation = &scheduler.Explanation{Reason: scheduler.ReasonInsufficientResources, Message: "needs 8 GPUs, 0 free"}
+	sim.explanation = noGPUs
 	sim.converge()
 	if want := sim.now.Add(observation.StatusDelay); !sim.wake.Equal(want) {
 		t.Fatalf("wakes at %s, want %s: when the reason is due", sim.wake, want)
@@ -47,7 +53,7 @@ func TestAJobThatWaitsLooksAgain(t *testing.T) {
 		sim.now = sim.wake
 		sim.reconcile()
 		if sim.explainCalls != asked+1 {
-			t.Fatalf("one pass asked %d times", sim.explainCalls-asked)
+			t.Fatalf("one reconcile asked %d times", sim.explainCalls-asked)
 		}
 	}
 	if sim.statusWrites != writes {

@@ -47,7 +47,9 @@ var checkpointStories = map[string]story{
 		sim.narrate("the user suspends the job: no pod is touched yet")
 		sim.logCommand()
 		s := sim.saveCheckpoint(251)
-		sim.postReport(251, withCommit(s), func(r *checkpoint.Report) { r.CommandID, r.DeliveredID = "drain-1", "drain-1" })
+		sim.postReport(251, withCommit(s), func(r *checkpoint.Report) {
+			r.CommandID, r.DeliveredID = "drain-1", "drain-1"
+		})
 		sim.podsLinger = true
 		sim.narrate("the trainer has carried it out: the ranks are ended")
 		sim.terminate(exited(0), "bert-worker-0", "bert-worker-1")
@@ -91,7 +93,10 @@ var checkpointStories = map[string]story{
 		sim.podsLinger = true
 		sim.advance(time.Second)
 		sim.narrate("the deadline: all ranks are ended")
-		sim.terminate(checkpoint.Termination{Reason: checkpoint.ExitGraceExceeded, ExitCode: 137, Signal: "SIGKILL"}, "bert-worker-0", "bert-worker-1")
+		killed := checkpoint.Termination{
+			Reason: checkpoint.ExitGraceExceeded, ExitCode: 137, Signal: "SIGKILL",
+		}
+		sim.terminate(killed, "bert-worker-0", "bert-worker-1")
 		sim.verdict = judged(scheduler.Hold, "Preempted", "")
 		sim.narrate("they were killed; rank 0's agent has looked once more")
 		sim.logCheckpoints()

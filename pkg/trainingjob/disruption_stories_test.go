@@ -41,7 +41,8 @@ var disruptionStories = map[string]story{
 		sim.preempt("bert-worker-1", "bert-worker-2")
 		sim.departed = nil
 		sim.exit(1, "bert-worker-0")
-		sim.narrate("(the operator is back) two ranks are gone without a trace, one has failed, one hangs in its collective")
+		sim.narrate("(the operator is back) two ranks are gone without a trace, " +
+			"one has failed, one hangs in its collective")
 		sim.bind()
 		sim.logf("(the operator dies again)")
 		sim.preempt("bert-worker-1", "bert-worker-2")
@@ -66,7 +67,8 @@ var disruptionStories = map[string]story{
 		sim.logf("(the operator dies)")
 		sim.preempt("bert-worker-3")
 		sim.departed = nil
-		sim.narrate("(the operator is back) scope Gang: the loss of any rank ends the attempt, also above minAvailable")
+		sim.narrate("(the operator is back) scope Gang: " +
+			"the loss of any rank ends the attempt, also above minAvailable")
 	}},
 	"evicted-by-its-scheduler": {jobtest.New(3), func(sim *simulation) {
 		runGang(sim)

@@ -43,7 +43,8 @@ var failureStories = map[string]story{
 	}), func(sim *simulation) {
 		runGang(sim)
 		sim.exit(1, "bert-worker-1")
-		sim.narrate("scope Rank: the kubelet restarts containers, so a failed pod is no failure of the trainer: it alone is replaced")
+		sim.narrate("scope Rank: the kubelet restarts containers, " +
+			"so a failed pod is no failure of the trainer: it alone is replaced")
 	}},
 	"rank-scope-restarts-are-spent": {jobtest.New(2, func(j *v1alpha1.TrainingJob) {
 		j.Spec.RunPolicy.RestartScope = v1alpha1.ScopeRank

@@ -12,15 +12,16 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-func TestLife(t *testing.T) {
+// TestGangStatus checks what a plan tells the scheduler of the gang.
+func TestGangStatus(t *testing.T) {
 	never := func(j *v1alpha1.TrainingJob) { j.Spec.RestartPolicy = v1alpha1.RestartNever }
 	cases := map[string]struct {
 		reason string
-		happen func(*simulation)
+		act    func(*simulation)
 		want   scheduler.GangStatus
 	}{
 		"running": {
-			"all ranks that were let in run", func(*simulation) {},
+			"all admitted ranks run", func(*simulation) {},
 			scheduler.GangStatus{PodsLeft: 2, Running: true, Ready: true},
 		},
 		"draining for good": {
@@ -39,7 +40,7 @@ func TestLife(t *testing.T) {
 			scheduler.GangStatus{PodsLeft: 2},
 		},
 		"failed, one pod hangs": {
-			"a job is not finished for its scheduler while a pod of it may run", func(sim *simulation) {
+			"a job is not finished for its scheduler while one of its pods may run", func(sim *simulation) {
 				sim.exit(0)
 				sim.converge()
 				sim.job.Status.Phase = v1alpha1.PhaseFailed
@@ -57,12 +58,13 @@ func TestLife(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			sim := newSimulation(t, jobtest.New(2, never))
 			runGang(sim)
-			c.happen(sim)
+			c.act(sim)
 			got := Decide(sim.snapshot()).GangStatus
 			if got.Now == (metav1.Time{}) || got.Message != sim.job.Status.Message {
-				t.Errorf("it lacks the time or the job's last word: %+v", got)
+				t.Errorf("it lacks the time or the job's message: %+v", got)
 			}
-			if diff := cmp.Diff(c.want, got, cmpopts.IgnoreFields(scheduler.GangStatus{}, "Now", "Message")); diff != "" {
+			ignored := cmpopts.IgnoreFields(scheduler.GangStatus{}, "Now", "Message")
+			if diff := cmp.Diff(c.want, got, ignored); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
 			}
 		})

@@ -90,11 +90,11 @@ var searchStories = map[string]story{
 		trainTo250(sim)
 		sim.saveCheckpoint(300)
 		sim.tearNewest() // not whole yet when the agent looked for the last time
-		word := exited(143)
-		word.Problem = "last look: the volume did not answer in time"
+		message := exited(143)
+		message.Problem = "last look: the volume did not answer in time"
 		sim.podsLinger = true
 		sim.preempt("bert-worker-0", "bert-worker-1")
-		sim.terminate(word, "bert-worker-0", "bert-worker-1")
+		sim.terminate(message, "bert-worker-0", "bert-worker-1")
 		sim.volume[len(sim.volume)-1].torn = false
 		sim.narrate("the agent of rank 0 could not look for the last time: the volume is searched")
 		sim.finishSearch()
@@ -143,11 +143,16 @@ var searchStories = map[string]story{
 		runGang(sim)
 		at := sim.now
 		sim.postReport(205, func(r *checkpoint.Report) {
-			r.Checkpoint = &checkpoint.Save{State: checkpoint.SaveCommitted, URI: "s3://models/bert/bert-jobuid/attempt-1/step-200", Step: 200, CommittedAt: &at}
+			r.Checkpoint = &checkpoint.Save{
+				State: checkpoint.SaveCommitted, Step: 200, CommittedAt: &at,
+				URI: "s3://models/bert/bert-jobuid/attempt-1/step-200",
+			}
 		})
 		sim.narrate("a commit is reported")
 		sim.postReport(305, func(r *checkpoint.Report) {
-			r.Checkpoint = &checkpoint.Save{State: checkpoint.SaveCommitted, URI: "s3://models/other/step-300", Step: 300}
+			r.Checkpoint = &checkpoint.Save{
+				State: checkpoint.SaveCommitted, Step: 300, URI: "s3://models/other/step-300",
+			}
 		})
 		sim.narrate("one elsewhere is not believed")
 		sim.volume = nil

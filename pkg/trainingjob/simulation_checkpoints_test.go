@@ -80,7 +80,8 @@ func withCommit(s savedCheckpoint) func(*checkpoint.Report) {
 	return func(r *checkpoint.Report) { r.Checkpoint = s.commit() }
 }
 
-// terminate ends ranks with a termination message of their agents, which names the attempt's newest checkpoint.
+// terminate ends ranks with a termination message of their agents, which names the attempt's newest
+// checkpoint.
 func (sim *simulation) terminate(message checkpoint.Termination, names ...string) {
 	message.Attempt = sim.job.Status.Attempt
 	ofAttempt := func(s savedCheckpoint) bool { return s.attempt == message.Attempt }

@@ -20,8 +20,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// simulation is a cluster in memory with one job. It plays the API server, the scheduler and the kubelets, and
-// carries out plans as the shell does. It checks the invariants after every plan, and logs what happens.
+// simulation is a cluster in memory with one job. It plays the API server, the scheduler and the kubelets,
+// and carries out plans as the shell does. It checks the invariants after every plan, and logs what happens.
 type simulation struct {
 	t   testing.TB
 	log strings.Builder

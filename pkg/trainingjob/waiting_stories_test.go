@@ -30,7 +30,10 @@ var waitingStories = map[string]story{
 	"why-it-waits": {jobtest.New(4), func(sim *simulation) {
 		short := func(free int64) *scheduler.Explanation {
 			return &scheduler.Explanation{
-				Reason: scheduler.ReasonInsufficientResources, Message: fmt.Sprintf("needs 8 GPUs, %d free", free), NextStep: "wait",
+				Reason:   scheduler.ReasonInsufficientResources,
+				Message:  fmt.Sprintf("needs 8 GPUs, %d free", free),
+				NextStep: "wait",
+
 				Need: corev1.ResourceList{"nvidia.com/gpu": *resource.NewQuantity(8, resource.DecimalSI)},
 				Free: corev1.ResourceList{"nvidia.com/gpu": *resource.NewQuantity(free, resource.DecimalSI)},
 			}
@@ -47,13 +50,20 @@ var waitingStories = map[string]story{
 		sim.narrate("after a minute they are, without an event")
 		sim.advance(time.Minute)
 		sim.narrate("the same numbers: nothing is written")
-		sim.explanation = &scheduler.Explanation{Reason: scheduler.ReasonQueueClosed, Object: "queues/research", Message: "queue research is Closed", NextStep: "open it"}
+		sim.explanation = &scheduler.Explanation{
+			Reason: scheduler.ReasonQueueClosed, Object: "queues/research", Message: "queue research is Closed",
+			NextStep: "open it",
+		}
 		sim.advance(time.Second)
 		sim.narrate("another reason is written at once, and somebody must act")
-		sim.explanation = &scheduler.Explanation{Reason: scheduler.ReasonQueueClosed, Object: "queues/org", Message: "queue org is Closed"}
+		sim.explanation = &scheduler.Explanation{
+			Reason: scheduler.ReasonQueueClosed, Object: "queues/org", Message: "queue org is Closed",
+		}
 		sim.advance(time.Second)
 		sim.narrate("the same reason, about another object, is another reason")
-		sim.createBackoff = &observation.CreateBackoff{Blocker: v1alpha1.Blocker{Reason: v1alpha1.ReasonNameTaken, Message: "the name is taken"}}
+		sim.createBackoff = &observation.CreateBackoff{Blocker: v1alpha1.Blocker{
+			Reason: v1alpha1.ReasonNameTaken, Message: "the name is taken",
+		}}
 		sim.advance(time.Second)
 		sim.narrate("what the API server refuses outranks all of it")
 		sim.createBackoff, sim.explanation = nil, nil
@@ -65,7 +75,8 @@ var waitingStories = map[string]story{
 	"admitted-in-part": {jobtest.New(4, func(j *v1alpha1.TrainingJob) {
 		j.Spec.RunPolicy.SchedulingPolicy.MinAvailable = new(int32(2))
 	}), func(sim *simulation) {
-		sim.verdict = scheduler.Verdict{Admission: scheduler.Go, Judged: true, Admitted: map[string]int32{"worker": 3}}
+		sim.verdict = judged(scheduler.Go, "", "")
+		sim.verdict.Admitted = map[string]int32{"worker": 3}
 		sim.narrate("the scheduler lets three of four ranks in")
 		sim.bindAndStart()
 		sim.narrate("the three run: they are the gang")
