@@ -16,8 +16,8 @@ import (
 )
 
 // TestCrashAtEveryEffect crashes the operator before each of its effects in turn, over a whole cycle: a gang
-// trains, saves, is ended, and runs again. What the operator knew from reports and deletion events is lost with
-// it. The outcome is always the same.
+// trains, saves, is ended, and runs again. What the operator knew from reports and deletion events is lost
+// with it. The outcome is always the same.
 func TestCrashAtEveryEffect(t *testing.T) {
 	cycles := map[string]func(*simulation){
 		"preempted": func(sim *simulation) {

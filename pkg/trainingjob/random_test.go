@@ -18,8 +18,8 @@ import (
 )
 
 // TestInvariantsHoldInRandomHistories lets schedulers, kubelets, users and nodes act in seeded random order,
-// with an operator that crashes before any of its effects, and checks the invariants after every reconcile. At
-// the end everything works, and the job must succeed, or fail where its failures allow nothing else.
+// with an operator that crashes before any of its effects, and checks the invariants after every reconcile.
+// At the end everything works, and the job must succeed, or fail where its failures allow nothing else.
 func TestInvariantsHoldInRandomHistories(t *testing.T) {
 	ends, reasons, resumed := map[v1alpha1.Phase]int{}, map[string]int{}, 0
 	for seed := range uint64(400) {
@@ -41,8 +41,8 @@ func TestInvariantsHoldInRandomHistories(t *testing.T) {
 		ends, resumed, reasons)
 	for _, reason := range []string{"", v1alpha1.ReasonUnresolved, v1alpha1.ReasonNoCheckpoint} {
 		if reasons[reason] == 0 || resumed == 0 {
-			t.Errorf("%d attempts resumed, resume points %v: the histories no longer reach them all, they prove little",
-				resumed, reasons)
+			t.Errorf("%d attempts resumed, resume points %v: "+
+				"the histories no longer reach them all, they prove little", resumed, reasons)
 		}
 	}
 	if ends[v1alpha1.PhaseSucceeded] == 0 || ends[v1alpha1.PhaseFailed] == 0 {

@@ -15,8 +15,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
 
-// TestTransitionTableIsDocumented compares the package's documentation with the table; with -update it renders
-// the table into it.
+// TestTransitionTableIsDocumented compares the package's documentation with the table. With -update it
+// renders the table into the documentation.
 func TestTransitionTableIsDocumented(t *testing.T) {
 	const begin, end = "// A test renders this list from the table:\n//\n", "package decision\n"
 	text, err := os.ReadFile("doc.go")
@@ -25,7 +25,7 @@ func TestTransitionTableIsDocumented(t *testing.T) {
 	}
 	head, rest, ok := strings.Cut(string(text), begin)
 	if !ok || !strings.HasSuffix(rest, end) {
-		t.Fatal("doc.go has lost the place of its table")
+		t.Fatal("doc.go lacks the line before the table, or ends with something else")
 	}
 	want := head + begin + renderTable() + end
 	if *update {
