@@ -9,6 +9,12 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
+// Guard is a named condition on what is observed.
+type Guard struct {
+	Name  string
+	Holds func(*observation.Observation) bool
+}
+
 // Guards on the spec, the scheduler and what the user wants.
 var (
 	invalid = Guard{"the spec is invalid, or says what its scheduler cannot",
@@ -132,14 +138,6 @@ func causeIs(c v1alpha1.DrainCause) Guard {
 func Over(o *observation.Observation) bool {
 	phase := o.Job.Status.Phase
 	return phase.Finished() || phase == v1alpha1.PhaseDraining && permanent.Holds(o)
-}
-
-// drainCause is the cause of the drain under way; "" when there is none.
-func drainCause(job *v1alpha1.TrainingJob) v1alpha1.DrainCause {
-	if d := job.Status.Drain; d != nil {
-		return d.Cause
-	}
-	return ""
 }
 
 // activeDeadline is when activeDeadlineSeconds end the job, if they do.

@@ -76,10 +76,3 @@ func settleQueue(o *observation.Observation, p *Plan) Outcome {
 	p.Normal("Requeued", "Queue", outcome.Message)
 	return outcome
 }
-
-func drainReason(job *v1alpha1.TrainingJob) string {
-	if d := job.Status.Drain; d != nil {
-		return d.Reason
-	}
-	return v1alpha1.ReasonDrained
-}

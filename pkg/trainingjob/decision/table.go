@@ -7,12 +7,6 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 )
 
-// Guard is a named condition on what is observed.
-type Guard struct {
-	Name  string
-	Holds func(*observation.Observation) bool
-}
-
 // Transition is one row of the table: in one of the phases From, when the guard holds, the job goes to phase
 // To.
 type Transition struct {
@@ -21,18 +15,6 @@ type Transition struct {
 	To   v1alpha1.Phase
 	// apply writes what else the same status must hold, and says what has happened.
 	apply func(*observation.Observation, *Plan) Outcome
-}
-
-// Outcome is what a transition says of itself.
-type Outcome struct {
-	// Reason and Message of the transition, for the status's history, message and conditions.
-	Reason, Message string
-	// Fresh: an attempt begins, so what is seen of the ranks belongs to the last one.
-	Fresh bool
-	// Settled: the cause of a drained attempt was settled, and ResumePoint is where the next attempt starts;
-	// nil: at the beginning.
-	Settled     bool
-	ResumePoint *v1alpha1.CheckpointPoint
 }
 
 var (

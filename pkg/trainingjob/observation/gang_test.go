@@ -140,9 +140,12 @@ func TestGroupName(t *testing.T) {
 		want    string
 	}{
 		"this attempt": {"the first object is the group", jobtest.New(2), dialect{}, 1, "bert"},
-		"the next one": {"a dialect may name its group after the attempt", jobtest.New(2), dialect{}, 2, "bert-again"},
+		"the next one": {
+			"a dialect may name its group after the attempt", jobtest.New(2), dialect{}, 2, "bert-again",
+		},
 		"not rendered": {
-			"whoever applies the objects meets the error", jobtest.New(2), dialect{err: errors.New("too large")}, 1, "",
+			"whoever applies the objects meets the error",
+			jobtest.New(2), dialect{err: errors.New("too large")}, 1, "",
 		},
 		"no gang": {
 			"a finished job has none",

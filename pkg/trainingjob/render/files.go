@@ -5,7 +5,6 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -85,6 +84,3 @@ func addFiles(pod *corev1.Pod, volume, dir string, files []file) {
 		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: volume, MountPath: dir, ReadOnly: true})
 	}
 }
-
-// literal keeps the kubelet from replacing $(NAME) in a value.
-func literal(s string) string { return strings.ReplaceAll(s, "$", "$$") }

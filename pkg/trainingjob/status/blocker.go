@@ -87,13 +87,6 @@ func sameWords(a, b *v1alpha1.Blocker) bool {
 		apiequality.Semantic.DeepEqual(a.Need, b.Need) && apiequality.Semantic.DeepEqual(a.Free, b.Free)
 }
 
-func currentBlocker(p *decision.Plan) *v1alpha1.Blocker {
-	if s := p.Status.Scheduling; s != nil {
-		return s.Blocker
-	}
-	return nil
-}
-
 // transient reasons end by themselves. Every other one is a warning, since somebody must act.
 var transient = []string{
 	v1alpha1.ReasonInsufficientResources, v1alpha1.ReasonQuotaExceeded, v1alpha1.ReasonWaitingBehind,

@@ -65,3 +65,11 @@ func setPreempted(o *observation.Observation, p *decision.Plan) {
 		p.SetCondition(o, v1alpha1.ConditionPreempted, false, string(phase), p.Status.Message)
 	}
 }
+
+// currentBlocker is the blocker in the plan's status; nil without one.
+func currentBlocker(p *decision.Plan) *v1alpha1.Blocker {
+	if s := p.Status.Scheduling; s != nil {
+		return s.Blocker
+	}
+	return nil
+}
