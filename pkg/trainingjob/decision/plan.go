@@ -24,7 +24,7 @@ type Plan struct {
 	Transition bool
 	// Group says whether the gang's objects must exist.
 	Group GroupAction
-	// GangStatus is what a scheduler that must be told learns of the gang, once the group is as planned.
+	// GangStatus is what a scheduler.StatusSyncer is told of the gang, once the group is as planned.
 	GangStatus scheduler.GangStatus
 	// Service says whether the headless Service must exist.
 	Service GroupAction

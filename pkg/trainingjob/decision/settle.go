@@ -32,7 +32,7 @@ func settleSuspend(o *observation.Observation, p *Plan) Outcome {
 	return settled
 }
 
-// settleFailed pins the resume point too, for a job that somebody makes to go on from here.
+// settleFailed pins the resume point too: somebody may create a job that continues from it.
 func settleFailed(o *observation.Observation, p *Plan) Outcome {
 	pinned := pin(o, p)
 	d := o.Job.Status.Drain
@@ -71,8 +71,8 @@ func settleQueue(o *observation.Observation, p *Plan) Outcome {
 		return outcome
 	}
 	startAttempt(o, p)
-	outcome.Message = fmt.Sprintf("requeued whole at %s as attempt %d%s", o.Place(), p.Status.Attempt,
-		andResumes(o.Job, p))
+	outcome.Message = fmt.Sprintf("requeued whole at %s as attempt %d%s",
+		o.SchedulerAndQueue(), p.Status.Attempt, andResumes(o.Job, p))
 	p.Normal("Requeued", "Queue", outcome.Message)
 	return outcome
 }

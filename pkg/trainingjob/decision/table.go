@@ -18,14 +18,14 @@ type Transition struct {
 }
 
 var (
-	fresh     = []v1alpha1.Phase{"", v1alpha1.PhasePending}
-	placing   = []v1alpha1.Phase{v1alpha1.PhaseQueued, v1alpha1.PhaseStarting, v1alpha1.PhaseRunning}
-	draining  = []v1alpha1.Phase{v1alpha1.PhaseDraining}
-	resting   = []v1alpha1.Phase{v1alpha1.PhaseRestarting}
-	suspended = []v1alpha1.Phase{v1alpha1.PhaseSuspended}
-	queued    = []v1alpha1.Phase{v1alpha1.PhaseQueued}
-	unplaced  = []v1alpha1.Phase{v1alpha1.PhaseQueued, v1alpha1.PhaseStarting}
-	unended   = []v1alpha1.Phase{"", v1alpha1.PhasePending, v1alpha1.PhaseQueued, v1alpha1.PhaseStarting,
+	unqueued   = []v1alpha1.Phase{"", v1alpha1.PhasePending}
+	active     = []v1alpha1.Phase{v1alpha1.PhaseQueued, v1alpha1.PhaseStarting, v1alpha1.PhaseRunning}
+	draining   = []v1alpha1.Phase{v1alpha1.PhaseDraining}
+	restarting = []v1alpha1.Phase{v1alpha1.PhaseRestarting}
+	suspended  = []v1alpha1.Phase{v1alpha1.PhaseSuspended}
+	queued     = []v1alpha1.Phase{v1alpha1.PhaseQueued}
+	notRunning = []v1alpha1.Phase{v1alpha1.PhaseQueued, v1alpha1.PhaseStarting}
+	unfinished = []v1alpha1.Phase{"", v1alpha1.PhasePending, v1alpha1.PhaseQueued, v1alpha1.PhaseStarting,
 		v1alpha1.PhaseRunning, v1alpha1.PhaseDraining, v1alpha1.PhaseRestarting, v1alpha1.PhaseSuspended}
 )
 
@@ -33,23 +33,23 @@ var (
 // success before loss, a disruption before a failure (the peers on a dying node exit 1 first), and both
 // before what users want.
 var table = []Transition{
-	{unended, invalid, v1alpha1.PhaseFailed, failInvalid},
-	{unended, pastDeadline, v1alpha1.PhaseFailed, failDeadline},
+	{unfinished, invalid, v1alpha1.PhaseFailed, failInvalid},
+	{unfinished, pastDeadline, v1alpha1.PhaseFailed, failDeadline},
 
-	{fresh, wantsSuspend, v1alpha1.PhaseSuspended, suspend},
-	{fresh[:1], noScheduler, v1alpha1.PhasePending, wait},
-	{fresh, hasScheduler, v1alpha1.PhaseQueued, queue},
+	{unqueued, wantsSuspend, v1alpha1.PhaseSuspended, suspend},
+	{unqueued[:1], noScheduler, v1alpha1.PhasePending, wait},
+	{unqueued, hasScheduler, v1alpha1.PhaseQueued, queue},
 
-	{placing, succeeded, v1alpha1.PhaseSucceeded, succeed},
-	{placing, lostRank, v1alpha1.PhaseDraining, drainLoss},
-	{placing, failedRank, v1alpha1.PhaseDraining, drainFailure},
-	{placing, restartsSpent, v1alpha1.PhaseDraining, drainRestartsSpent},
-	{placing, evicted, v1alpha1.PhaseDraining, drainEviction},
+	{active, succeeded, v1alpha1.PhaseSucceeded, succeed},
+	{active, lostRank, v1alpha1.PhaseDraining, drainLoss},
+	{active, failedRank, v1alpha1.PhaseDraining, drainFailure},
+	{active, restartsSpent, v1alpha1.PhaseDraining, drainRestartsSpent},
+	{active, evicted, v1alpha1.PhaseDraining, drainEviction},
 	{queued, wantsSuspendIdle, v1alpha1.PhaseSuspended, suspend},
-	{placing, wantsSuspend, v1alpha1.PhaseDraining, drainSuspend},
-	{placing, specChanged, v1alpha1.PhaseDraining, drainSpecChange},
-	{placing, restartWanted, v1alpha1.PhaseDraining, drainRestart},
-	{unplaced, gangUp, v1alpha1.PhaseRunning, run},
+	{active, wantsSuspend, v1alpha1.PhaseDraining, drainSuspend},
+	{active, specChanged, v1alpha1.PhaseDraining, drainSpecChange},
+	{active, restartWanted, v1alpha1.PhaseDraining, drainRestart},
+	{notRunning, gangUp, v1alpha1.PhaseRunning, run},
 	{queued, placedSlowly, v1alpha1.PhaseStarting, start},
 	{queued, scheduleTimeout, v1alpha1.PhaseDraining, drainTimeout},
 
@@ -62,8 +62,8 @@ var table = []Transition{
 	{draining, drained(backoffFirst), v1alpha1.PhaseRestarting, settleBackoff},
 	{draining, drained(otherwise), v1alpha1.PhaseQueued, settleQueue},
 
-	{resting, wantsSuspend, v1alpha1.PhaseSuspended, suspend},
-	{resting, backoffOver, v1alpha1.PhaseQueued, queueAgain},
+	{restarting, wantsSuspend, v1alpha1.PhaseSuspended, suspend},
+	{restarting, backoffOver, v1alpha1.PhaseQueued, queueAgain},
 
 	{suspended, wantsResume, v1alpha1.PhaseQueued, resume},
 }

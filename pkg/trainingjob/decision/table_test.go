@@ -47,7 +47,7 @@ func renderTable() string {
 			from = append(from, cmp.Or(string(ph), "new"))
 		}
 		name := strings.Join(from, ", ")
-		if len(row.From) == len(unended) {
+		if len(row.From) == len(unfinished) {
 			name = "(all but final)"
 		}
 		fmt.Fprintf(&b, "//\t%s\n//\t    → %-10s when %s\n", name, row.To, wrapped(row.When.Name))
@@ -81,7 +81,7 @@ func TestEveryPhaseIsReachedAndLeft(t *testing.T) {
 	reached, left := map[v1alpha1.Phase]bool{}, map[v1alpha1.Phase]bool{}
 	for _, row := range table {
 		reached[row.To] = true
-		if len(row.From) == len(unended) {
+		if len(row.From) == len(unfinished) {
 			continue // these rows lead to Failed from everywhere
 		}
 		for _, ph := range row.From {
@@ -91,7 +91,7 @@ func TestEveryPhaseIsReachedAndLeft(t *testing.T) {
 			}
 		}
 	}
-	for _, ph := range unended[1:] {
+	for _, ph := range unfinished[1:] {
 		if !reached[ph] || !left[ph] {
 			t.Errorf("%s: reached %t, left %t", ph, reached[ph], left[ph])
 		}

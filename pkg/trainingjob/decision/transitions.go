@@ -64,7 +64,7 @@ func wait(o *observation.Observation, p *Plan) Outcome {
 func queue(o *observation.Observation, p *Plan) Outcome {
 	p.Status.Attempt = max(1, p.Status.Attempt)
 	startAttempt(o, p)
-	message := "queued at " + o.Place()
+	message := "queued at " + o.SchedulerAndQueue()
 	p.Normal(v1alpha1.ReasonQueued, "Queue", fmt.Sprintf("%s: %s, %s start together or none",
 		message, o.Size(), observation.Plural(o.Min, "rank")))
 	return Outcome{Reason: v1alpha1.ReasonQueued, Message: message, Fresh: true}
@@ -72,7 +72,7 @@ func queue(o *observation.Observation, p *Plan) Outcome {
 
 func queueAgain(o *observation.Observation, p *Plan) Outcome {
 	startAttempt(o, p)
-	message := fmt.Sprintf("queued again at %s as attempt %d%s", o.Place(), p.Status.Attempt,
+	message := fmt.Sprintf("queued again at %s as attempt %d%s", o.SchedulerAndQueue(), p.Status.Attempt,
 		andResumes(o.Job, p))
 	p.Normal(v1alpha1.ReasonQueued, "Queue", message)
 	return Outcome{Reason: v1alpha1.ReasonBackoffOver, Message: message, Fresh: true}
@@ -81,7 +81,7 @@ func queueAgain(o *observation.Observation, p *Plan) Outcome {
 func resume(o *observation.Observation, p *Plan) Outcome {
 	p.Status.Attempt = max(1, p.Status.Attempt)
 	startAttempt(o, p)
-	message := fmt.Sprintf("resumed: queued at %s as attempt %d%s", o.Place(), p.Status.Attempt,
+	message := fmt.Sprintf("resumed: queued at %s as attempt %d%s", o.SchedulerAndQueue(), p.Status.Attempt,
 		andResumes(o.Job, p))
 	p.Normal(v1alpha1.ReasonResumed, "Queue", message)
 	return Outcome{Reason: v1alpha1.ReasonResumed, Message: message, Fresh: true}

@@ -31,8 +31,8 @@ type Failure struct {
 	Permanent bool
 }
 
-// failedRanks are the ranks that failed by themselves, the first to end first: the others mostly fail because
-// of it.
+// failedRanks are the ranks that failed by themselves, in the order in which they ended: the first failure
+// mostly causes the others.
 func failedRanks(job *v1alpha1.TrainingJob, ranks *Attempt) []Failure {
 	var failed []Failure
 	scope := spec.Scope(job)

@@ -12,15 +12,15 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// Gang is a job's gang in the words of its scheduler, described once per reconcile.
+// Gang is a job's gang as its scheduler's dialect describes it, once per reconcile.
 type Gang struct {
 	// Invalid is what is wrong with the job itself; Unsupported is what its scheduler's dialect cannot
 	// express.
 	Invalid, Unsupported field.ErrorList
 	// Gang of the current attempt; nil while the job has no scheduler, has finished, or has no known role.
 	Gang *scheduler.Gang
-	// Wanted are the objects that must exist for the gang. They mean something only when Computed is true: an
-	// invalid job has no wanted objects that anybody could know, and that is not the same as none.
+	// Wanted are the objects that must exist for the gang. They mean something only when Computed is true:
+	// which objects an invalid job wants is unknown, and that is not the same as none.
 	Wanted   scheduler.Objects
 	Computed bool
 	// WantedErr is why the dialect cannot render the gang.
@@ -33,7 +33,7 @@ func (g Gang) Errors() field.ErrorList {
 }
 
 // DescribeGang validates a job and renders its gang for a backend, which may be nil. clusterObjects are what
-// a scheduler.ClusterAware backend must see. A finished job has no gang.
+// a scheduler.ClusterAware backend asked for. A finished job has no gang.
 func DescribeGang(
 	job *v1alpha1.TrainingJob, backend scheduler.Backend, pods []*corev1.Pod, clusterObjects scheduler.Objects,
 ) Gang {

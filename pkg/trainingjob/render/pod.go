@@ -13,10 +13,10 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// Pod is the whole pod of a rank of an attempt, before it joins a scheduler's group. Ranks that the scheduler
-// did not admit (see scheduler.Verdict) are no part of the world that the rank sees. The agent and the
-// hyperparameters are not in the role's template, which schedulers compare over attempts: they change nothing
-// of what a rank requests.
+// Pod is the whole pod of a rank of an attempt, before it joins a scheduler's group. To the rank, ranks that
+// the scheduler did not admit (see scheduler.Verdict) do not exist. The agent and the hyperparameters are not
+// in the role's template, which schedulers compare over attempts: they change nothing of what a rank
+// requests.
 //
 // It fails when spec.checkpoint.uri or the pinned resume point is no valid URI, or when the framework's files
 // for a gang of this size are too large.

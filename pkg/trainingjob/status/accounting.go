@@ -32,9 +32,9 @@ func Account(o *observation.Observation, p *decision.Plan, outcome decision.Outc
 	}
 }
 
-// interrupted reports whether the gang that runs now ran before and was ended since, other than by its user's
-// wish to pause it, and since when. Attempts that ended before they ran belong to the same interruption. The
-// order of the history tells, and not its times: those have whole seconds, and a gang may run for less.
+// interrupted reports whether the gang that runs now ran before and has been ended since, and when; a
+// suspension does not count. Attempts that ended before they ran belong to the same interruption. It goes by
+// the order of the history and not by its times, which have whole seconds: a gang may run for less.
 func interrupted(job *v1alpha1.TrainingJob) (since time.Time, is bool) {
 	ran := last(job, v1alpha1.PhaseRunning)
 	if ran < 0 || last(job, v1alpha1.PhaseSuspended) > ran {
@@ -101,9 +101,9 @@ func undone(
 	return steps, seconds(ended.Sub(safe)) // none, where it was saved while the gang was ended
 }
 
-// forgone is what earlier attempts trained and this one was to go on from, where that checkpoint is lost and
-// an older one, or none, is the resume point now: the steps between the two, and the running time, as far
-// back as the history goes.
+// forgone is the training of earlier attempts that is lost with the checkpoint that this attempt resumed
+// from, where an older checkpoint, or none, is the resume point now: the steps between the two, and the
+// running time, as far back as the history goes.
 func forgone(job *v1alpha1.TrainingJob, now *v1alpha1.CheckpointPoint) (steps, lost int64) {
 	before := resumePoint(job)
 	var from time.Time

@@ -13,14 +13,14 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// BlockerRefresh is the shortest time between two writes of the words and numbers of an unchanged reason, and
-// how often a job that waits is looked at although nothing happens to it: what it waits for is mostly no
-// object of its own.
+// BlockerRefresh is the shortest time between two writes of an unchanged reason's message and numbers, and
+// how often a waiting job is reconciled although nothing happens to it: mostly, it waits for objects of
+// others.
 const BlockerRefresh = time.Minute
 
-// refreshBlocker keeps the one reason why the job waits, and tells of a new one by one event. A reason is the
-// same while its word and its object are. Its message is refreshed at most once a minute, so that a scheduler
-// that rewords its complaint every second causes no writes.
+// refreshBlocker keeps the one reason why the job waits, and records one event for a new one. Two blockers
+// are the same if their reason and object are. The message is refreshed at most once in BlockerRefresh, so
+// that a scheduler that rewords its complaint every second causes no writes.
 func refreshBlocker(o *observation.Observation, p *decision.Plan) {
 	st := &p.Status
 	if st.Phase.Finished() || st.Phase == v1alpha1.PhaseSuspended || st.Phase == v1alpha1.PhaseRestarting {
@@ -40,7 +40,7 @@ func refreshBlocker(o *observation.Observation, p *decision.Plan) {
 	}
 	same := old != nil && blocked && old.Reason == now.Reason && old.Object == now.Object
 	told := same && old.ObservedTime != nil
-	if told && sameWords(old, &now) {
+	if told && sameText(old, &now) {
 		return
 	}
 	if due := blockerDue(o, old, same); o.Now.Before(due) {
@@ -82,7 +82,7 @@ func blockerDue(o *observation.Observation, old *v1alpha1.Blocker, same bool) ti
 	return old.ObservedTime.Add(BlockerRefresh)
 }
 
-func sameWords(a, b *v1alpha1.Blocker) bool {
+func sameText(a, b *v1alpha1.Blocker) bool {
 	return a.Message == b.Message && a.NextStep == b.NextStep &&
 		apiequality.Semantic.DeepEqual(a.Need, b.Need) && apiequality.Semantic.DeepEqual(a.Free, b.Free)
 }

@@ -92,7 +92,7 @@ func waitReason(o *observation.Observation) v1alpha1.Blocker {
 	if message := unplaced(o); message != "" {
 		return v1alpha1.Blocker{Reason: v1alpha1.ReasonUnschedulable, Message: message}
 	}
-	state := fmt.Sprintf("by %s: %s, minAvailable %d", o.Place(), o.Size(), o.Min)
+	state := fmt.Sprintf("by %s: %s, minAvailable %d", o.SchedulerAndQueue(), o.Size(), o.Min)
 	if !o.Verdict.Judged {
 		// There is room, nobody is ahead, and the scheduler has written nothing.
 		return v1alpha1.Blocker{
@@ -115,7 +115,7 @@ func unplaced(o *observation.Observation) string {
 	return ""
 }
 
-// imagePulls are the kubelet's words for an image that it does not get
+// imagePulls are the kubelet's reasons for a container whose image it cannot get
 // (k8s.io/kubernetes/pkg/kubelet/images/types.go). They alternate while it tries again, and so do its
 // messages: the blocker repeats neither.
 var imagePulls = []string{

@@ -1,4 +1,4 @@
-// Package jobtest makes TrainingJobs for the tests of the core's rooms.
+// Package jobtest makes TrainingJobs for the core's unit tests.
 package jobtest
 
 import (
