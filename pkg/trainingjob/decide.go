@@ -38,7 +38,7 @@ func transition(o *observation.Observation, p *Plan, t *decision.Transition) {
 	status.RecordProgress(o, p, true)
 	outcome := t.Apply(o, p)
 	status.RecordDrain(o, p)
-	status.Account(o, p, outcome)
+	status.RecordWork(o, p, outcome)
 	if len(o.Rejected) == 0 {
 		status.Count(o, p, outcome.Fresh)
 	}

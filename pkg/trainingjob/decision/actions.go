@@ -62,7 +62,7 @@ func keepGang(o *observation.Observation, p *Plan) {
 		return
 	}
 	if !o.Gang.Computed {
-		return // nobody can say what this spec's gang looks like: what runs goes on, and nothing is added to it
+		return // the spec's gang is unknown: what runs goes on, and nothing is added to it
 	}
 	replaceRanks(o, p)
 	createRanks(o, p)

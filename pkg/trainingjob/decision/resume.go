@@ -137,8 +137,8 @@ func suspect(o *observation.Observation) bool {
 	return !trained && latest != nil && latest.Step == from.Step
 }
 
-// unresolved reports whether an earlier attempt may have saved on the volume what nobody could look for. It
-// stays so until somebody can.
+// unresolved reports whether an earlier attempt may have saved a checkpoint that is not known because the
+// volume could not be searched. It holds until a search succeeds.
 func unresolved(job *v1alpha1.TrainingJob) bool {
 	c := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.ConditionCheckpointUnknown)
 	return c != nil && c.Status == metav1.ConditionTrue && c.Reason == v1alpha1.ReasonUnresolved &&

@@ -128,8 +128,8 @@ func (c *Checkpoints) readTermination(s *Snapshot, t termination) {
 		(message.Phase == checkpoint.PhaseCompleted || reported)
 }
 
-// mayHaveRun answers for a rank 0 of whose pod nothing is known: it has run if the gang did, or if nobody
-// knows.
+// mayHaveRun reports whether a rank 0 of whose pod nothing is known may have run: when the gang did, or when
+// pods vanished unseen.
 func mayHaveRun(phase v1alpha1.Phase, lost []Loss) bool {
 	switch phase {
 	case v1alpha1.PhaseStarting, v1alpha1.PhaseRunning:

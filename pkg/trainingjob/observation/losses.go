@@ -78,7 +78,7 @@ func onLostNode(pod *corev1.Pod, nodes map[string]NodeState, now time.Time) bool
 //
 // Once the gang is placed, the status says how many ranks had one. Before, it need not; but no scheduler
 // binds a rank of a gang of which fewer than minAvailable pods exist, so some must have been there. The
-// numbers of a spec that has changed since prove nothing: a gang that is to grow has lost nobody.
+// numbers of a spec that has changed since prove nothing: a gang that is to grow has lost no rank.
 func vanished(job *v1alpha1.TrainingJob, ranks *Attempt) bool {
 	present := ranks.Present()
 	if ranks.Placed() > 0 && present < spec.MinAvailable(job) && job.Status.Revision == spec.Revision(job) {
@@ -94,7 +94,7 @@ func vanished(job *v1alpha1.TrainingJob, ranks *Attempt) bool {
 	return present < known
 }
 
-// takenAway tells whether somebody else ended this pod while it held a node, and who.
+// takenAway reports whether somebody else ended this pod while it held a node, and why.
 func takenAway(r *Rank, pod *corev1.Pod) (Loss, bool) {
 	if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodSucceeded && !r.CutShort {
 		return Loss{}, false

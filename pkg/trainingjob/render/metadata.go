@@ -25,7 +25,7 @@ func PodLabels(job *v1alpha1.TrainingJob, rank spec.RankRef, attempt int32) map[
 		v1alpha1.LabelKubeflowOperatorName: v1alpha1.OperatorName,
 	}
 	if spec.Leads(rank.Role) {
-		l[v1alpha1.LabelKubeflowJobRole] = "master" // Kubeflow's word for the rank that decides the job's end
+		l[v1alpha1.LabelKubeflowJobRole] = "master" // Kubeflow's role of the rank that decides the job's end
 	}
 	return l
 }

@@ -94,7 +94,7 @@ func waitReason(o *observation.Observation) v1alpha1.Blocker {
 	}
 	state := fmt.Sprintf("by %s: %s, minAvailable %d", o.SchedulerAndQueue(), o.Size(), o.Min)
 	if !o.Verdict.Judged {
-		// There is room, nobody is ahead, and the scheduler has written nothing.
+		// There is capacity, no other gang comes first, and the scheduler has written nothing.
 		return v1alpha1.Blocker{
 			Reason: v1alpha1.ReasonNotJudged, Message: "not judged yet " + state,
 			NextStep: "if this lasts, see that the scheduler runs",

@@ -60,7 +60,7 @@ func TestResumption(t *testing.T) {
 		o := &observation.Observation{Snapshot: observation.Snapshot{Job: job, Now: begin.Add(10 * time.Second)}}
 		p := decision.NewPlan(o)
 		p.Status.Phase = running
-		Account(o, p, decision.Outcome{})
+		RecordWork(o, p, decision.Outcome{})
 		got := int64(-1)
 		if p.Status.Work.Resumptions > 0 {
 			got = p.Status.Work.ResumeSeconds

@@ -10,10 +10,10 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// Account adds up in status.work what a change of phase ends: time in the queue, time that the gang ran, and,
-// when a drained attempt is settled, the work that is lost. It is part of the write that makes the change, so
-// that everything is counted once however often it is observed.
-func Account(o *observation.Observation, p *decision.Plan, outcome decision.Outcome) {
+// RecordWork adds up in status.work what a change of phase ends: time in the queue, time that the gang ran,
+// and, when a drained attempt is settled, the work that is lost. It is part of the write that makes the
+// change, so that everything is counted once however often it is observed.
+func RecordWork(o *observation.Observation, p *decision.Plan, outcome decision.Outcome) {
 	from, to := o.Job.Status.Phase, p.Status.Phase
 	if from != to && to == v1alpha1.PhaseRunning {
 		w := work(p)
@@ -28,7 +28,7 @@ func Account(o *observation.Observation, p *decision.Plan, outcome decision.Outc
 		setGoodput(o, p)
 	}
 	if outcome.Settled {
-		accountLoss(o, p, outcome.ResumePoint)
+		recordLoss(o, p, outcome.ResumePoint)
 	}
 }
 
@@ -48,8 +48,8 @@ func interrupted(job *v1alpha1.TrainingJob) (since time.Time, is bool) {
 	return time.Time{}, false
 }
 
-// accountLoss adds up what the end of a drained attempt has cost, given the resume point of the next one.
-func accountLoss(o *observation.Observation, p *decision.Plan, now *v1alpha1.CheckpointPoint) {
+// recordLoss adds up what the end of a drained attempt has cost, given the resume point of the next one.
+func recordLoss(o *observation.Observation, p *decision.Plan, now *v1alpha1.CheckpointPoint) {
 	steps, lost := forgone(o.Job, now)
 	began, ended, ran := lastRun(o.Job)
 	if !ran && steps == 0 {
