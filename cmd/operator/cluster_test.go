@@ -98,7 +98,7 @@ func runLifecycle(t *testing.T, c client.Client, scheduler v1alpha1.SchedulerNam
 		ObjectMeta: metav1.ObjectMeta{Name: "life-" + string(scheduler), Namespace: "default"},
 		Spec: v1alpha1.TrainingJobSpec{
 			Framework: v1alpha1.FrameworkPyTorch, Image: "trainer", Command: []string{"sleep", "3"},
-			Replicas:  new(int32(40)),
+			Replicas: new(int32(40)),
 			Resources: corev1.ResourceRequirements{
 				Requests: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("1")},
 			},

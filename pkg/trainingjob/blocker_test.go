@@ -10,27 +10,34 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// A job that starts at once must cost nothing for reasons that nobody will read: the cluster is not even asked.
+// noGPUs explains why a gang of 4 ranks waits.
+var noGPUs = &scheduler.Explanation{
+	Reason: scheduler.ReasonInsufficientResources, Message: "needs 8 GPUs, 0 free",
+}
+
+// TestWhyIsAskedOnlyWhileAJobWaits: for a job that starts at once the state of the cluster is not even looked
+// at, since nobody would read the reason.
 func TestWhyIsAskedOnlyWhileAJobWaits(t *testing.T) {
 	sim := newSimulation(t, jobtest.New(4))
-	sim.why = &scheduler.Explanation{Reason: scheduler.ReasonInsufficientResources, Message: "needs 8 GPUs, 0 free"}
+	sim.explanation = noGPUs
 	sim.converge()
 	sim.bind()
 	sim.advance(time.Second)
 	sim.converge()
 	sim.start()
 	sim.converge()
-	if sim.asked != 0 || sim.statusWrites != 2 {
-		t.Errorf("asked %d times why, %d writes; want 0 and 2 (Queued, Running)", sim.asked, sim.statusWrites)
+	if sim.explainCalls != 0 || sim.statusWrites != 2 {
+		t.Errorf("asked %d times why, %d writes; want 0 and 2 (Queued, Running)",
+			sim.explainCalls, sim.statusWrites)
 	}
 }
 
-// While a job waits, what it waits for mostly is no object of its own: time alone must bring the next look, and a look
-// that finds nothing new writes nothing.
+// TestAJobThatWaitsLooksAgain: a waiting job is reconciled once in BlockerRefresh, because what it waits for
+// mostly is no object that it is notified of. A reconcile that finds nothing new writes nothing.
 func TestAJobThatWaitsLooksAgain(t *testing.T) {
 	sim := newSimulation(t, jobtest.New(4))
 	sim.verdict = scheduler.Verdict{Admission: scheduler.Hold}
-	sim.why = &scheduler.Explanation{Reason: scheduler.ReasonInsufficientResources, Message: "needs 8 GPUs, 0 free"}
+	sim.explanation = noGPUs
 	sim.converge()
 	if want := sim.now.Add(observation.StatusDelay); !sim.wake.Equal(want) {
 		t.Fatalf("wakes at %s, want %s: when the reason is due", sim.wake, want)
@@ -39,14 +46,14 @@ func TestAJobThatWaitsLooksAgain(t *testing.T) {
 	sim.converge()
 	writes := sim.statusWrites
 	for range 10 {
-		asked := sim.asked
+		asked := sim.explainCalls
 		if sim.wake.IsZero() || sim.wake.Sub(sim.now) > status.BlockerRefresh {
 			t.Fatalf("wakes at %s, want within %s of %s", sim.wake, status.BlockerRefresh, sim.now)
 		}
 		sim.now = sim.wake
-		sim.pass()
-		if sim.asked != asked+1 {
-			t.Fatalf("one pass asked %d times", sim.asked-asked)
+		sim.reconcile()
+		if sim.explainCalls != asked+1 {
+			t.Fatalf("one reconcile asked %d times", sim.explainCalls-asked)
 		}
 	}
 	if sim.statusWrites != writes {

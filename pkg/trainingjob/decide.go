@@ -15,8 +15,8 @@ type (
 	Plan = decision.Plan
 )
 
-// Decide says what is to be done for a job, from what is known of it. It is pure: the same snapshot gives the same plan,
-// and a plan that was carried out in part or not at all leads to the same end.
+// Decide says what is to be done for a job, from what is known of it. It is pure: the same snapshot gives the
+// same plan, and a plan that was carried out in part or not at all leads to the same end.
 func Decide(s Snapshot) Plan {
 	o := observation.Of(s)
 	p := decision.NewPlan(o)
@@ -30,18 +30,20 @@ func Decide(s Snapshot) Plan {
 	return *p
 }
 
-// transition plans a change of phase. Only the status is written; what follows from it happens in the next reconcile.
+// transition plans a change of phase. Only the status is written; what follows from it happens in the next
+// reconcile.
 func transition(o *observation.Observation, p *Plan, t *decision.Transition) {
 	t.Enter(p)
 	status.RecordCheckpoints(o, p)
 	status.RecordProgress(o, p, true)
 	outcome := t.Apply(o, p)
 	status.RecordDrain(o, p)
-	status.Account(o, p, outcome)
+	status.RecordWork(o, p, outcome)
 	if len(o.Rejected) == 0 {
 		status.Count(o, p, outcome.Fresh)
 	}
 	p.Status.Message = cmp.Or(outcome.Message, p.Status.Message)
 	status.Conditions(o, p, outcome.Reason)
-	p.Note("%s → %s (%s): %s", cmp.Or(string(o.Job.Status.Phase), "new"), t.To, outcome.Reason, outcome.Message)
+	from := cmp.Or(string(o.Job.Status.Phase), "new")
+	p.Note("%s → %s (%s): %s", from, t.To, outcome.Reason, outcome.Message)
 }

@@ -1,25 +1,32 @@
-// Package trainingjob is the pure core of the operator. It answers one question: given what is known of a job (its spec
-// and status, its pods, what its scheduler says, the time), what is to be done next, and what may be said of it?
+// Package trainingjob is the pure core of the operator. It answers one question: given what is known of a job
+// (its spec and status, its pods, its scheduler's verdict, the time), what is to be done next, and what does
+// its status say?
 //
-// It knows the API, the frameworks, the checkpoint contract and the scheduler seam; it may not know a client, a context
-// or the wall clock. Decide is a function from a Snapshot to a Plan; pkg/controller gathers the one and carries out the
-// other.
+// It knows the API, the frameworks, the checkpoint contract and the scheduler seam. It may not use a client,
+// a context or the wall clock. Decide is a function from a Snapshot to a Plan; pkg/controller gathers the
+// snapshot and carries out the plan.
 //
-// The core is built as rooms in the order in which a job is thought about. Each imports only rooms to its left:
+// The core is a row of packages, in the order in which a job is thought about. Each imports only those above
+// it:
 //
-//	spec, validation ◀─ render ◀─ observation ◀─ decision ◀─ status ◀─ trainingjob
-//	what the spec       what it    what is seen    the table,   what is    Decide
-//	means, and whether  looks like                 transitions, said
-//	it makes sense                                 the plan
+//	spec         what does the spec mean?
+//	validation   what is wrong with the spec?
+//	render       what does the job look like in the cluster?
+//	observation  what is seen of the job?
+//	decision     what is to be done now? (the table of transitions, and the plan)
+//	status       what may be said of the job?
+//	trainingjob  Decide: all of it, once per reconcile
 //
-// A plan that is carried out in part, twice or not at all leads to the same end, because every reconcile starts from what
-// is there. The invariants (each has a test that tries to break it, see random_test.go):
+// A plan that is carried out in part, twice or not at all leads to the same end, because every reconcile
+// starts from what is there. The invariants (random_test.go tries to break them):
 //
 //  1. No pod is created under Hold, nor for an attempt that is not persisted.
-//  2. Ranks of two attempts never run together: nothing is created until every pod of another attempt is gone.
+//  2. Ranks of two attempts never run together: nothing is created until every pod of another attempt is
+//     gone.
 //  3. A gang below minAvailable never stays: it completes or gives everything back.
-//  4. A disruption never spends backoffLimit, and a failure spends one however often it is observed: the cause is settled
-//     when the last pod has ended, in the write that raises the attempt, and a disruption outranks exit codes.
+//  4. A disruption never spends backoffLimit, and a failure spends one restart however often it is observed.
+//     The cause is settled when the last pod has ended, in the write that raises the attempt, and a
+//     disruption outranks exit codes.
 //  5. Succeeded and Failed absorb; finished and suspended jobs hold nothing.
 //  6. Nothing is written when nothing changed.
 //  7. Resume points only move forward, and a checkpoint that is not complete is never one.

@@ -12,34 +12,35 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-func TestLife(t *testing.T) {
+// TestGangStatus checks what a plan tells the scheduler of the gang.
+func TestGangStatus(t *testing.T) {
 	never := func(j *v1alpha1.TrainingJob) { j.Spec.RestartPolicy = v1alpha1.RestartNever }
 	cases := map[string]struct {
 		reason string
-		happen func(*simulation)
+		act    func(*simulation)
 		want   scheduler.GangStatus
 	}{
 		"running": {
-			"all ranks that were let in run", func(*simulation) {},
+			"all admitted ranks run", func(*simulation) {},
 			scheduler.GangStatus{PodsLeft: 2, Running: true, Ready: true},
 		},
 		"draining for good": {
 			"no restart follows a permanent failure: what has ended is free", func(sim *simulation) {
 				sim.exit(1, "bert-worker-0")
-				sim.pass()
+				sim.reconcile()
 			},
 			scheduler.GangStatus{PodsLeft: 1, Over: true, Ended: map[string]int32{"worker": 1}},
 		},
 		"preempted": {
 			"a restart follows: nothing is free until the scheduler takes it", func(sim *simulation) {
-				sim.lingers = true
+				sim.podsLinger = true
 				sim.preempt("bert-worker-0")
-				sim.pass()
+				sim.reconcile()
 			},
 			scheduler.GangStatus{PodsLeft: 2},
 		},
 		"failed, one pod hangs": {
-			"a job is not finished for its scheduler while a pod of it may run", func(sim *simulation) {
+			"a job is not finished for its scheduler while one of its pods may run", func(sim *simulation) {
 				sim.exit(0)
 				sim.converge()
 				sim.job.Status.Phase = v1alpha1.PhaseFailed
@@ -56,13 +57,14 @@ func TestLife(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			sim := newSimulation(t, jobtest.New(2, never))
-			running(sim)
-			c.happen(sim)
+			runGang(sim)
+			c.act(sim)
 			got := Decide(sim.snapshot()).GangStatus
 			if got.Now == (metav1.Time{}) || got.Message != sim.job.Status.Message {
-				t.Errorf("it lacks the time or the job's last word: %+v", got)
+				t.Errorf("it lacks the time or the job's message: %+v", got)
 			}
-			if diff := cmp.Diff(c.want, got, cmpopts.IgnoreFields(scheduler.GangStatus{}, "Now", "Message")); diff != "" {
+			ignored := cmpopts.IgnoreFields(scheduler.GangStatus{}, "Now", "Message")
+			if diff := cmp.Diff(c.want, got, ignored); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
 			}
 		})

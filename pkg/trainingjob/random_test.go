@@ -1,7 +1,6 @@
 package trainingjob
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -18,19 +17,19 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// TestInvariantsHoldInRandomHistories lets schedulers, kubelets, users and nodes do what they want in seeded random order,
-// with an operator that dies before any of its effects, and checks the invariants after every pass. At the end the simulation turns
-// kind, and the job must end in success or, where its failures allow no other end, in Failed.
+// TestInvariantsHoldInRandomHistories lets schedulers, kubelets, users and nodes act in seeded random order,
+// with an operator that crashes before any of its effects, and checks the invariants after every reconcile.
+// At the end everything works, and the job must succeed, or fail where its failures allow nothing else.
 func TestInvariantsHoldInRandomHistories(t *testing.T) {
-	ends, points, resumed := map[v1alpha1.Phase]int{}, map[string]int{}, 0
+	ends, reasons, resumed := map[v1alpha1.Phase]int{}, map[string]int{}, 0
 	for seed := range uint64(400) {
 		sim := randomHistory(t, seed)
 		ends[sim.job.Status.Phase]++
-		for said, n := range sim.settled {
-			points[said] += n
+		for reason, n := range sim.resumeReasons {
+			reasons[reason] += n
 		}
-		for _, from := range sim.resumed {
-			if from != "" {
+		for _, path := range sim.resumePaths {
+			if path != "" {
 				resumed++
 			}
 		}
@@ -38,9 +37,13 @@ func TestInvariantsHoldInRandomHistories(t *testing.T) {
 			t.Fatalf("seed %d:\n%s", seed, sim.log.String())
 		}
 	}
-	t.Logf("ends: %v; attempts that resumed: %d; resume points by what was said of them: %v", ends, resumed, points)
-	if resumed == 0 || points[""] == 0 || points[v1alpha1.ReasonUnresolved] == 0 || points[v1alpha1.ReasonNoCheckpoint] == 0 {
-		t.Errorf("%d attempts resumed, points %v: the histories no longer reach them all, they prove little", resumed, points)
+	t.Logf("ends: %v; attempts that resumed: %d; resume points by reason of CheckpointUnknown: %v",
+		ends, resumed, reasons)
+	for _, reason := range []string{"", v1alpha1.ReasonUnresolved, v1alpha1.ReasonNoCheckpoint} {
+		if reasons[reason] == 0 || resumed == 0 {
+			t.Errorf("%d attempts resumed, resume points %v: "+
+				"the histories no longer reach them all, they prove little", resumed, reasons)
+		}
 	}
 	if ends[v1alpha1.PhaseSucceeded] == 0 || ends[v1alpha1.PhaseFailed] == 0 {
 		t.Errorf("ends %v: the histories no longer reach both ends, they prove little", ends)
@@ -63,30 +66,31 @@ func randomHistory(t *testing.T, seed uint64) *simulation {
 	if rng.IntN(2) == 0 {
 		jobtest.Checkpoints(job)
 		if rng.IntN(4) == 0 {
-			sim.agent.ReportURL = "" // nobody listens
+			sim.agent.ReportURL = "" // there is no report server
 		}
 	}
 	failures := int32(0)
 	for range 40 {
-		sim.lingers = rng.IntN(2) == 0
+		sim.podsLinger = rng.IntN(2) == 0
 		switch rng.IntN(4) {
-		case 0: // the operator is away, and what was reported to it is forgotten
+		case 0: // the operator is away, and forgets what its memory held
 			sim.departed, sim.report = nil, nil
 		default:
-			sim.crash = func() bool { return rng.IntN(6) == 0 }
+			sim.crashesNow = func() bool { return rng.IntN(6) == 0 }
 			for range rng.IntN(12) {
-				sim.pass()
+				sim.reconcile()
 			}
 		}
-		failures += sim.happen(rng)
-		sim.trains(rng)
+		failures += sim.randomEvent(rng)
+		sim.randomTraining(rng)
 	}
-	sim.kind(failures)
+	sim.runToTheEnd()
+	sim.checkEnd(failures)
 	return sim
 }
 
-// happen is one thing that is done to the job; it returns the number of failures that it caused.
-func (sim *simulation) happen(rng *rand.Rand) int32 {
+// randomEvent does one thing to the job. It returns the number of failures that it caused.
+func (sim *simulation) randomEvent(rng *rand.Rand) int32 {
 	var pending, bound, running []string
 	for _, p := range sim.pods {
 		switch {
@@ -99,88 +103,88 @@ func (sim *simulation) happen(rng *rand.Rand) int32 {
 			running = append(running, p.Name)
 		}
 	}
-	one := func(names []string) string { return names[rng.IntN(len(names))] }
-	held := slices.Concat(bound, running)
+	anyOf := func(names []string) string { return names[rng.IntN(len(names))] }
+	onNodes := slices.Concat(bound, running)
+	bindable := len(pending) > 0 && sim.gangIsWhole() && sim.job.Status.Phase != v1alpha1.PhaseDraining
 	switch n := rng.IntN(12); {
-	case n < 3 && len(pending) > 0 && int32(len(sim.names())) >= spec.MinAvailable(sim.job) && sim.job.Status.Phase != v1alpha1.PhaseDraining:
+	case n < 3 && bindable:
 		sim.bind(pending...)
 	case n < 5 && len(bound) > 0:
 		sim.start(bound...)
-	case n == 5 && len(held) > 0:
-		sim.preempt(one(held))
+	case n == 5 && len(onNodes) > 0:
+		sim.preempt(anyOf(onNodes))
 	case (n == 6 || n == 11) && len(running) > 0:
-		sim.exit(1+rng.Int32N(200), one(running))
+		sim.exit(1+rng.Int32N(200), anyOf(running))
 		return 1
-	case n == 7 && len(sim.pods) > 0: // somebody deletes a pod, or a kubelet is through with one
+	case n == 7 && len(sim.pods) > 0: // somebody deletes a pod, or a terminating one is gone
 		pod := sim.pods[rng.IntN(len(sim.pods))]
-		sim.say("somebody deletes %s", pod.Name)
+		sim.logf("somebody deletes %s", pod.Name)
 		sim.deletePod(pod)
 	case n == 8:
 		sim.verdict.Admission = []scheduler.Admission{scheduler.Go, scheduler.Hold}[rng.IntN(2)]
-		sim.say("verdict %s", sim.verdict.Admission)
+		sim.logf("verdict %s", sim.verdict.Admission)
 	case n == 9:
-		suspend(sim, rng.IntN(3) == 0)
-		sim.say("suspend %t", *sim.job.Spec.RunPolicy.Suspend)
+		setSuspend(sim, rng.IntN(3) == 0)
+		sim.logf("suspend %t", *sim.job.Spec.RunPolicy.Suspend)
 	case n == 10:
-		for _, p := range slices.Clone(sim.pods) {
-			if p.DeletionTimestamp != nil {
-				sim.remove(p.Name)
-			}
-		}
+		sim.removeTerminating()
 	default:
 		sim.advance(time.Duration(rng.IntN(20)) * time.Second)
 	}
 	return 0
 }
 
-// trains is what a trainer, its agent and the search of the volume do meanwhile, at random: saves that tear, reports that get lost,
-// last words that are heard or not, searches that fail.
-func (sim *simulation) trains(rng *rand.Rand) {
+// gangIsWhole reports whether at least minAvailable ranks have pods: no gang scheduler binds a rank before.
+func (sim *simulation) gangIsWhole() bool {
+	return int32(len(sim.rankNames())) >= spec.MinAvailable(sim.job)
+}
+
+// randomTraining is what a trainer, its agent and the search of the volume do meanwhile: saves that tear,
+// reports and termination messages that get lost, searches that fail.
+func (sim *simulation) randomTraining(rng *rand.Rand) {
 	if spec.Checkpoints(sim.job) == nil {
 		return
 	}
-	if pod := sim.find("bert-resolve"); pod != nil && !observation.Ended(pod) && pod.DeletionTimestamp == nil && rng.IntN(2) == 0 {
+	resolver := sim.findPod("bert-resolve")
+	searching := resolver != nil && !observation.Ended(resolver) && resolver.DeletionTimestamp == nil
+	if searching && rng.IntN(2) == 0 {
 		if rng.IntN(3) == 0 {
-			sim.endSearch(1, checkpoint.Termination{Reason: checkpoint.ExitFailed, Problem: "input/output error"})
+			sim.failSearch("input/output error")
 		} else {
-			sim.finds()
+			sim.finishSearch()
 		}
 	}
-	first := sim.find("bert-worker-0")
+	first := sim.findPod("bert-worker-0")
 	if first == nil || first.Status.Phase != corev1.PodRunning {
 		return
 	}
-	sim.step += rng.Int64N(50)
+	sim.trainedStep += rng.Int64N(50)
 	var edit []func(*checkpoint.Report)
 	if rng.IntN(3) == 0 {
-		s := sim.saves(sim.step)
+		s := sim.saveCheckpoint(sim.trainedStep)
 		if rng.IntN(4) == 0 { // torn while it was written: its agent does not call it complete
-			sim.volume[len(sim.volume)-1].torn = true
+			sim.tearNewest()
 		} else {
-			edit = append(edit, sim.committed(s))
+			edit = append(edit, withCommit(s))
 		}
 	}
 	if sim.agent.ReportURL != "" && rng.IntN(3) > 0 {
-		sim.reports(sim.step, edit...)
+		sim.postReport(sim.trainedStep, edit...)
 	}
 	if first.DeletionTimestamp != nil && rng.IntN(2) == 0 { // it ends by itself after SIGTERM
-		sim.ends(exited([]int32{0, 143}[rng.IntN(2)]), "bert-worker-0")
+		sim.terminate(exited([]int32{0, 143}[rng.IntN(2)]), "bert-worker-0")
 	}
 }
 
-// kind is a simulation in which everything works: the job must come to its end.
-func (sim *simulation) kind(failures int32) {
-	sim.say("(the simulation turns kind)")
-	sim.crash = func() bool { return false }
-	sim.lingers = false
+// runToTheEnd runs the job to its end. From here on everything works.
+func (sim *simulation) runToTheEnd() {
+	sim.logf("(from here on everything works)")
+	sim.crashesNow = func() bool { return false }
+	sim.podsLinger = false
 	sim.verdict = scheduler.Verdict{Admission: scheduler.Go}
-	suspend(sim, false)
+	setSuspend(sim, false)
 	for range 60 {
-		for _, p := range slices.Clone(sim.pods) {
-			if p.DeletionTimestamp != nil {
-				sim.remove(p.Name)
-			}
-		}
+		sim.removeTerminating()
 		sim.converge()
 		if sim.job.Status.Phase.Finished() {
 			break
@@ -189,8 +193,8 @@ func (sim *simulation) kind(failures int32) {
 			switch {
 			case observation.Ended(p):
 			case render.IsResolver(p):
-				sim.finds()
-			case p.Spec.NodeName == "" && int32(len(sim.names())) >= spec.MinAvailable(sim.job):
+				sim.finishSearch()
+			case p.Spec.NodeName == "" && sim.gangIsWhole():
 				sim.bind(p.Name)
 			case p.Status.Phase == corev1.PodPending:
 				sim.start(p.Name)
@@ -198,46 +202,36 @@ func (sim *simulation) kind(failures int32) {
 				sim.exit(0, p.Name)
 			}
 		}
-		if !sim.wake.IsZero() && sim.wake.After(sim.now) {
-			sim.advance(sim.wake.Sub(sim.now))
-		}
+		sim.advanceToWake()
 	}
 	sim.converge()
-	st := sim.job.Status
-	switch {
-	case !st.Phase.Finished():
-		sim.t.Errorf("the job never ended: %s, %s", st.Phase, st.Message)
-	case st.Phase == v1alpha1.PhaseFailed && spec.Scope(sim.job) == v1alpha1.ScopeGang && failures <= spec.BackoffLimit(sim.job):
-		sim.t.Errorf("failed after %d failures with backoffLimit %d: %s", failures, spec.BackoffLimit(sim.job), st.Message)
-	case sim.group:
-		sim.t.Errorf("invariant 5: the group is still there")
-	case st.Restarts > failures && spec.Scope(sim.job) == v1alpha1.ScopeGang:
-		sim.t.Errorf("invariant 4: %d restarts for %d failures", st.Restarts, failures)
-	case slices.ContainsFunc(sim.pods, func(p *corev1.Pod) bool { return !observation.Ended(p) }):
-		sim.t.Errorf("invariant 5: live pods are left: %v", sim.names())
-	}
-	if t := sim.t; t.Failed() {
-		sim.say("end: %s", fmt.Sprint(st.Phase, " ", st.Message))
+}
+
+// advanceToWake lets the time pass until the last plan asked for a reconcile.
+func (sim *simulation) advanceToWake() {
+	if !sim.wake.IsZero() && sim.wake.After(sim.now) {
+		sim.advance(sim.wake.Sub(sim.now))
 	}
 }
 
-// BenchmarkDecide is one pass over a running job of 5,000 ranks, and BenchmarkDecideCreate the one that creates them all.
-func BenchmarkDecide(b *testing.B) {
-	for name, up := range map[string]bool{"create": false, "running": true} {
-		b.Run(name, func(b *testing.B) {
-			sim := newSimulation(b, jobtest.New(5000))
-			sim.pass()
-			if up {
-				sim.converge()
-				sim.bind()
-				sim.start()
-				sim.converge()
-			}
-			s := sim.snapshot()
-			b.ResetTimer()
-			for b.Loop() {
-				Decide(s)
-			}
-		})
+// checkEnd checks how a job ended in whose history a number of ranks failed.
+func (sim *simulation) checkEnd(failures int32) {
+	st, limit := sim.job.Status, spec.BackoffLimit(sim.job)
+	gang := spec.Scope(sim.job) == v1alpha1.ScopeGang
+	live := func(p *corev1.Pod) bool { return !observation.Ended(p) }
+	switch {
+	case !st.Phase.Finished():
+		sim.t.Errorf("the job never ended: %s, %s", st.Phase, st.Message)
+	case st.Phase == v1alpha1.PhaseFailed && gang && failures <= limit:
+		sim.t.Errorf("failed after %d failures with backoffLimit %d: %s", failures, limit, st.Message)
+	case sim.groupExists:
+		sim.t.Errorf("invariant 5: the group is still there")
+	case st.Restarts > failures && gang:
+		sim.t.Errorf("invariant 4: %d restarts for %d failures", st.Restarts, failures)
+	case slices.ContainsFunc(sim.pods, live):
+		sim.t.Errorf("invariant 5: live pods are left: %v", sim.rankNames())
+	}
+	if sim.t.Failed() {
+		sim.logf("end: %s %s", st.Phase, st.Message)
 	}
 }

@@ -2,7 +2,6 @@ package trainingjob
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -13,189 +12,161 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// saved is a checkpoint on the job's volume, or what is left of one.
-type saved struct {
+// What the trainer saves, what its agent reports, and what a search of the volume finds.
+
+// savedCheckpoint is a checkpoint on the job's volume. A torn one is not complete.
+type savedCheckpoint struct {
 	attempt int32
 	step    int64
 	at      time.Time
 	torn    bool
 }
 
-func (s saved) uri() string {
+func (s savedCheckpoint) uri() string {
 	return fmt.Sprintf("pvc://bert-checkpoints/attempt-%d/step-%d", s.attempt, s.step)
 }
 
-func (s saved) save() *checkpoint.Save {
-	return &checkpoint.Save{State: checkpoint.SaveCommitted, URI: s.uri(), Step: s.step, CommittedAt: &s.at, DurationSeconds: 8}
+// commit is the checkpoint as an agent reports it.
+func (s savedCheckpoint) commit() *checkpoint.Save {
+	return &checkpoint.Save{
+		State: checkpoint.SaveCommitted, URI: s.uri(), Step: s.step, CommittedAt: &s.at, DurationSeconds: 8,
+	}
 }
 
-// jobtest.Checkpoints on a claim that the operator makes.
-// saves puts a complete checkpoint on the volume; nobody is told.
-func (sim *simulation) saves(step int64) saved {
-	s := saved{attempt: sim.job.Status.Attempt, step: step, at: sim.now}
+// saveCheckpoint puts a complete checkpoint on the volume. The operator does not learn of it.
+func (sim *simulation) saveCheckpoint(step int64) savedCheckpoint {
+	s := savedCheckpoint{attempt: sim.job.Status.Attempt, step: step, at: sim.now}
 	sim.volume = append(sim.volume, s)
-	sim.say("the trainer saves step %d", step)
+	sim.logf("the trainer saves step %d", step)
 	return s
 }
 
-// reports is what the agent of rank 0 posts.
-func (sim *simulation) reports(step int64, edit ...func(*checkpoint.Report)) {
-	if sim.report == nil || sim.report.Attempt != sim.job.Status.Attempt {
-		first := step
-		sim.report = &observation.Reported{Report: checkpoint.Report{Attempt: sim.job.Status.Attempt, FirstStep: &first}}
-	}
-	r := *sim.report
-	r.Phase, r.Step, r.TotalSteps, r.StepSeconds = checkpoint.PhaseTraining, step, 1000, 0.5
-	for _, e := range edit {
-		e(&r.Report)
-	}
-	r.Received = sim.now
-	sim.report = &r
-	sim.say("rank 0 reports step %d", step)
-}
+// tearNewest damages the checkpoint that was saved last.
+func (sim *simulation) tearNewest() { sim.volume[len(sim.volume)-1].torn = true }
 
-func (sim *simulation) committed(s saved) func(*checkpoint.Report) {
-	return func(r *checkpoint.Report) { r.Checkpoint = s.save() }
-}
-
-// newest complete checkpoint on the volume.
-func (sim *simulation) newest(of func(saved) bool) *saved {
-	var best *saved
+// newestComplete is the complete checkpoint with the highest step among those that match; nil without one.
+func (sim *simulation) newestComplete(match func(savedCheckpoint) bool) *savedCheckpoint {
+	var best *savedCheckpoint
 	for i := range sim.volume {
-		if s := &sim.volume[i]; !s.torn && of(*s) && (best == nil || s.step >= best.step) {
+		if s := &sim.volume[i]; !s.torn && match(*s) && (best == nil || s.step >= best.step) {
 			best = s
 		}
 	}
 	return best
 }
 
-// ends rank 0, or others, with the agent's last word.
-func (sim *simulation) ends(word checkpoint.Termination, names ...string) {
-	word.Attempt = sim.job.Status.Attempt
-	if s := sim.newest(func(s saved) bool { return s.attempt == word.Attempt }); s != nil {
-		word.Checkpoint = s.save()
+func ofAnyAttempt(savedCheckpoint) bool { return true }
+
+// postReport is a report of rank 0's agent. What it does not change is as in the attempt's report before.
+func (sim *simulation) postReport(step int64, edit ...func(*checkpoint.Report)) {
+	attempt := sim.job.Status.Attempt
+	r := observation.Reported{Report: checkpoint.Report{Attempt: attempt, FirstStep: &step}}
+	if sim.report != nil && sim.report.Attempt == attempt {
+		r = *sim.report
 	}
-	data, err := checkpoint.Encode(word)
-	if err != nil {
-		sim.t.Fatal(err)
+	r.Phase, r.Step, r.TotalSteps, r.StepSeconds = checkpoint.PhaseTraining, step, 1000, 0.5
+	for _, e := range edit {
+		e(&r.Report)
 	}
-	sim.exit(word.ExitCode, names...)
+	r.Received = sim.now
+	sim.report = &r
+	sim.logf("rank 0 reports step %d", step)
+}
+
+// withCommit adds a complete checkpoint to a report.
+func withCommit(s savedCheckpoint) func(*checkpoint.Report) {
+	return func(r *checkpoint.Report) { r.Checkpoint = s.commit() }
+}
+
+// terminate ends ranks with a termination message of their agents, which names the attempt's newest
+// checkpoint.
+func (sim *simulation) terminate(message checkpoint.Termination, names ...string) {
+	message.Attempt = sim.job.Status.Attempt
+	ofAttempt := func(s savedCheckpoint) bool { return s.attempt == message.Attempt }
+	if s := sim.newestComplete(ofAttempt); s != nil {
+		message.Checkpoint = s.commit()
+	}
+	sim.exit(message.ExitCode, names...)
 	for _, name := range names {
-		sim.change(name, func(p *corev1.Pod) { p.Status.ContainerStatuses[0].State.Terminated.Message = string(data) })
+		sim.writeTermination(message, name)
 	}
 }
 
-func (sim *simulation) createResolver() {
-	pod, err := render.Resolver(sim.job, sim.agent)
-	if err != nil {
-		sim.t.Fatal(err)
+// exited is the termination of a trainer that ended before its last step: by itself, or by a signal.
+func exited(code int32) checkpoint.Termination {
+	return checkpoint.Termination{
+		Reason: checkpoint.ExitExited, ExitCode: code, Phase: checkpoint.PhaseTraining,
 	}
-	sim.add(pod)
-	sim.say("  create %s", pod.Name)
 }
 
-// finds ends the search of the volume with what is there.
-func (sim *simulation) finds() {
-	word := checkpoint.Termination{Reason: checkpoint.ExitResolved, Attempt: sim.job.Status.Attempt, Phase: checkpoint.PhaseResolved}
-	best := sim.newest(func(saved) bool { return true })
+// completed is the termination of a trainer that trained every step.
+func completed() checkpoint.Termination {
+	return checkpoint.Termination{Reason: checkpoint.ExitCompleted, Phase: checkpoint.PhaseCompleted}
+}
+
+// finishSearch ends the search of the volume with what is there.
+func (sim *simulation) finishSearch() {
+	message := checkpoint.Termination{
+		Reason: checkpoint.ExitResolved, Attempt: sim.job.Status.Attempt, Phase: checkpoint.PhaseResolved,
+	}
+	best := sim.newestComplete(ofAnyAttempt)
 	if best != nil {
-		word.Checkpoint = best.save()
+		message.Checkpoint = best.commit()
 	}
 	for _, s := range sim.volume {
 		if s.torn && (best == nil || s.step > best.step) {
-			word.PassedOver = append(word.PassedOver, checkpoint.Passed{URI: s.uri(), Why: "model.pt is shorter than the manifest says"})
+			message.PassedOver = append(message.PassedOver, checkpoint.Passed{
+				URI: s.uri(), Why: "model.pt is shorter than the manifest says",
+			})
 		}
 	}
-	sim.endSearch(0, word)
+	sim.endSearch(message)
 }
 
-func (sim *simulation) endSearch(code int32, word checkpoint.Termination) {
-	word.ExitCode = code
-	data, err := checkpoint.Encode(word)
+// failSearch ends the search of the volume without a result.
+func (sim *simulation) failSearch(problem string) {
+	sim.endSearch(checkpoint.Termination{Reason: checkpoint.ExitFailed, ExitCode: 1, Problem: problem})
+}
+
+func (sim *simulation) endSearch(message checkpoint.Termination) {
+	sim.exit(message.ExitCode, "bert-resolve")
+	sim.writeTermination(message, "bert-resolve")
+}
+
+// writeTermination writes the termination message of a pod that has ended.
+func (sim *simulation) writeTermination(message checkpoint.Termination, name string) {
+	data, err := checkpoint.Encode(message)
 	if err != nil {
 		sim.t.Fatal(err)
 	}
-	sim.exit(code, "bert-resolve")
-	sim.change("bert-resolve", func(p *corev1.Pod) { p.Status.ContainerStatuses[0].State.Terminated.Message = string(data) })
+	sim.updatePod(name, func(p *corev1.Pod) {
+		p.Status.ContainerStatuses[0].State.Terminated.Message = string(data)
+	})
 }
 
-// checkResume holds the gang to one resume point: every rank of an attempt gets the same, and it is complete.
-func (sim *simulation) checkResume(pod *corev1.Pod) {
-	sim.t.Helper()
-	for _, e := range spec.Framework(sim.job).Trainer(&pod.Spec).Env {
-		if e.Name != checkpoint.EnvResume {
-			continue
-		}
-		attempt := sim.job.Status.Attempt
-		if given, known := sim.resumed[attempt]; known && given != e.Value {
-			sim.t.Errorf("ranks of attempt %d resume from %q and from %q", attempt, given, e.Value)
-		}
-		if sim.resumed[attempt] == "" && e.Value != "" {
-			sim.say("  attempt %d resumes from %s", attempt, e.Value)
-		}
-		sim.resumed[attempt] = e.Value
-		whole := e.Value == "" || !spec.OnVolume(sim.job.Spec.Checkpoint) || slices.ContainsFunc(sim.volume, func(s saved) bool {
-			return !s.torn && strings.TrimPrefix(s.uri(), "pvc://bert-checkpoints") == strings.TrimPrefix(e.Value, "/checkpoints")
-		})
-		if !whole {
-			sim.t.Errorf("invariant 7: attempt %d resumes from %s, which is not complete", attempt, e.Value)
-		}
-	}
-}
-
-// checkPoints: resume points only move forward, and not within an attempt.
-func (sim *simulation) checkPoints(to v1alpha1.TrainingJobStatus) {
-	sim.t.Helper()
-	step := func(st v1alpha1.TrainingJobStatus) int64 {
-		if st.Checkpoint == nil || st.Checkpoint.ResumeFrom == nil {
-			return 0
-		}
-		return st.Checkpoint.ResumeFrom.Step
-	}
-	from := sim.job.Status
-	if sim.mayGoBack {
-		return
-	}
-	if step(to) < step(from) {
-		sim.t.Errorf("invariant 7: the resume point went back from step %d to %d", step(from), step(to))
-	}
-	if spec.Checkpoints(sim.job) != nil && spec.OnVolume(sim.job.Spec.Checkpoint) && to.Attempt > from.Attempt {
-		sim.settled[conditionReason(to, v1alpha1.ConditionCheckpointUnknown)]++
-		best := sim.newest(func(saved) bool { return true })
-		if best != nil && best.step != step(to) && conditionReason(to, v1alpha1.ConditionCheckpointUnknown) != v1alpha1.ReasonUnresolved {
-			sim.t.Errorf("attempt %d resumes from step %d, the newest complete checkpoint is of step %d, and nobody says so", to.Attempt, step(to), best.step)
-		}
-	}
-	if step(to) != step(from) && to.Attempt == from.Attempt && !to.Phase.Finished() {
-		sim.t.Errorf("the resume point of attempt %d moved from step %d to %d", to.Attempt, step(from), step(to))
-	}
-}
-
-// told is the command that an agent would get now.
-func (sim *simulation) told() {
+// logCommand logs the command that the answer to a report carries now.
+func (sim *simulation) logCommand() {
 	a := decision.Answer(sim.job)
 	if a.Deadline == nil {
-		sim.say("? rank 0 is told: %s", a.Command)
+		sim.logf("? rank 0 is told: %s", a.Command)
 		return
 	}
-	sim.say("? rank 0 is told: %s %s within %s", a.Command, a.ID, a.Deadline.Sub(sim.now))
+	sim.logf("? rank 0 is told: %s %s within %s", a.Command, a.ID, a.Deadline.Sub(sim.now))
 }
 
-// points logs what a user sees of checkpoints.
-func (sim *simulation) points() {
-	st, point := sim.job.Status, func(p *v1alpha1.CheckpointPoint) string {
+// logCheckpoints logs what a user sees of checkpoints.
+func (sim *simulation) logCheckpoints() {
+	step := func(p *v1alpha1.CheckpointPoint) string {
 		if p == nil {
 			return "none"
 		}
 		return fmt.Sprint(p.Step)
 	}
-	cs := st.Checkpoint
-	if cs == nil {
-		cs = &v1alpha1.CheckpointStatus{}
+	st, cs := sim.job.Status, v1alpha1.CheckpointStatus{}
+	if st.Checkpoint != nil {
+		cs = *st.Checkpoint
 	}
 	var conditions []string
 	for _, kind := range []string{v1alpha1.ConditionCheckpointUnknown, v1alpha1.ConditionResumeIgnored} {
@@ -203,10 +174,10 @@ func (sim *simulation) points() {
 			conditions = append(conditions, kind+"="+reason)
 		}
 	}
-	sim.say("= latest=%s resumeFrom=%s %s", point(cs.Latest), point(cs.ResumeFrom), strings.Join(conditions, " "))
+	sim.logf("= latest=%s resumeFrom=%s %s", step(cs.Latest), step(cs.ResumeFrom), strings.Join(conditions, " "))
 }
 
-// conditionReason of a condition that is true; empty where it is not.
+// conditionReason is the reason of a condition that is true; "" for any other.
 func conditionReason(st v1alpha1.TrainingJobStatus, kind string) string {
 	for _, c := range st.Conditions {
 		if c.Type == kind && c.Status == metav1.ConditionTrue {
@@ -216,22 +187,21 @@ func conditionReason(st v1alpha1.TrainingJobStatus, kind string) string {
 	return ""
 }
 
-// worked logs what the job's life has cost.
-func (sim *simulation) worked() {
-	k := sim.job.Status.Work
-	if k == nil {
-		k = &v1alpha1.WorkStatus{}
+// logWork logs what the job has cost so far.
+func (sim *simulation) logWork() {
+	w := v1alpha1.WorkStatus{}
+	if sim.job.Status.Work != nil {
+		w = *sim.job.Status.Work
 	}
-	sim.say("= queued %d s, ran %d s, interrupted %d times, lost %d steps, %d s, %d GPU s; ran again after %d s in %d cases; goodput %s",
-		k.QueuedSeconds, k.RunningSeconds, k.Interruptions, k.LostSteps, k.LostSeconds, k.LostGPUSeconds, k.ResumeSeconds, k.Resumptions, percent(k.Goodput))
+	goodput := "unknown"
+	if w.Goodput != nil {
+		goodput = fmt.Sprintf("%d %%", *w.Goodput)
+	}
+	sim.logf("= queued %d s, ran %d s, interrupted %d times, lost %d steps, %d s, %d GPU s; "+
+		"ran again after %d s in %d cases; goodput %s",
+		w.QueuedSeconds, w.RunningSeconds, w.Interruptions, w.LostSteps, w.LostSeconds, w.LostGPUSeconds,
+		w.ResumeSeconds, w.Resumptions, goodput)
 	if cs := sim.job.Status.Checkpoint; cs != nil && cs.SuggestedInterval > 0 {
-		sim.say("= a save takes %d s; suggested interval %d s", cs.SaveSeconds, cs.SuggestedInterval)
+		sim.logf("= a save takes %d s; suggested interval %d s", cs.SaveSeconds, cs.SuggestedInterval)
 	}
-}
-
-func percent(p *int32) string {
-	if p == nil {
-		return "unknown"
-	}
-	return fmt.Sprintf("%d %%", *p)
 }

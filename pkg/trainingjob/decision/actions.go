@@ -9,7 +9,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// drainRecheck is how often a drain is looked at again: a node that is lost sends no event when a grace period ends.
+// drainRecheck is how often a drain is looked at again: a node that is lost sends no event when a grace
+// period ends.
 const drainRecheck = 10 * time.Second
 
 // Act plans what the job's phase asks for while the job stays in it.
@@ -53,20 +54,22 @@ func keepGang(o *observation.Observation, p *Plan) {
 		p.Group, p.Service = Apply, Apply
 	}
 	if len(o.Stale) > 0 {
-		// Ranks of two attempts never run together: pods of other attempts go first, in a reconcile of their own.
+		// Ranks of two attempts never run together: pods of other attempts go first, in a reconcile of their
+		// own.
 		for _, pod := range o.Stale {
 			p.deletePod(pod, "it belongs to attempt "+cmp.Or(pod.Labels[v1alpha1.LabelAttempt], "?"))
 		}
 		return
 	}
 	if !o.Gang.Computed {
-		return // nobody can say what this spec's gang looks like: what runs goes on, and nothing is added to it
+		return // the spec's gang is unknown: what runs goes on, and nothing is added to it
 	}
 	replaceRanks(o, p)
 	createRanks(o, p)
 }
 
-// replaceRanks deletes, under scope Rank, the ended pods of ranks that come and go singly, so that they are created again.
+// replaceRanks deletes, under scope Rank, the ended pods of ranks that come and go singly, so that they are
+// created again.
 func replaceRanks(o *observation.Observation, p *Plan) {
 	if o.Scope != v1alpha1.ScopeRank {
 		return

@@ -6,10 +6,11 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// backoff is how long the next attempt waits. After a failure: 10 s, doubling to 6 min with the restarts spent. After a
-// preemption by a scheduler: not at all, since the scheduler decides when the gang returns. After any other disruption:
-// from the second one in a row that ended the gang before it ran. (Ranks that vanished were mostly preempted while no
-// operator was there; a backoff after the first time would cost the gang its place in the queue.)
+// backoff is how long the next attempt waits. After a failure: 10 s, doubling to 6 min with the restarts
+// spent. After a preemption by a scheduler: not at all, since the scheduler decides when the gang returns.
+// After any other disruption: from the second one in a row that ended the gang before it ran. (Ranks that
+// vanished were mostly preempted while no operator was there; a backoff after the first time would cost the
+// gang its place in the queue.)
 func backoff(job *v1alpha1.TrainingJob) time.Duration {
 	d := job.Status.Drain
 	if d == nil {

@@ -7,11 +7,13 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 )
 
-// SetCondition sets a condition of the plan's status. A condition that was never true is not set to false: kubectl wait
-// does not need it, and a short list is easier to read. One that is false keeps the reason for which it became false.
+// SetCondition sets a condition of the plan's status. A condition that was never true is not set to false:
+// kubectl wait does not need it, and a short list is easier to read. One that is false keeps the reason for
+// which it became false.
 func (p *Plan) SetCondition(o *observation.Observation, kind string, is bool, reason, message string) {
 	conditions := p.Status.Conditions
-	if !is && (meta.FindStatusCondition(conditions, kind) == nil || meta.IsStatusConditionFalse(conditions, kind)) {
+	old := meta.FindStatusCondition(conditions, kind)
+	if !is && (old == nil || old.Status == metav1.ConditionFalse) {
 		return
 	}
 	status := metav1.ConditionFalse

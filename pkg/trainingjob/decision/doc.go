@@ -1,16 +1,16 @@
-// Package decision answers one question: what is to be done for a job now? It holds the table of transitions, what each
-// transition writes, and what is planned while a job stays in its phase.
+// Package decision answers one question: what is to be done for a job now? It holds the table of transitions,
+// what each transition writes, and what is planned while a job stays in its phase.
 //
-//	Observation ──Next──▶ a Transition: the status alone is written, effects follow in the next reconcile
+//	Observation ──Next──▶ a Transition: only the status is written; effects follow later
 //	              └─none─▶ Act: group, Service, deletions, creations
 //
-// A transition decides these fields of the status: phase, attempt, drain, counters, times, revision, scheduler, resume
-// point and history. What a user reads beside them is written by package status.
+// A transition decides these fields of the status: phase, attempt, drain, counters, times, revision,
+// scheduler, resume point and history. What a user reads beside them is written by package status.
 //
 // # Transitions
 //
-// The first row whose phase and condition match is taken. "new" is a job without a phase. This list is rendered from the
-// table by a test.
+// The first row whose phase and condition match is taken. "new" is a job without a phase.
+// A test renders this list from the table:
 //
 //	(all but final)
 //	    → Failed     when the spec is invalid, or says what its scheduler cannot
@@ -19,7 +19,8 @@
 //	new, Pending
 //	    → Suspended  when suspend is true
 //	new
-//	    → Pending    when the cluster does not serve what the scheduler needs, or no agent is configured for a job with checkpoints
+//	    → Pending    when the cluster does not serve what the scheduler needs, or no agent is configured
+//	                      for a job with checkpoints
 //	new, Pending
 //	    → Queued     when a scheduler is there
 //	Queued, Starting, Running
@@ -49,9 +50,11 @@
 //	Draining
 //	    → Draining   when it drains for a failure, and a disruption proves to be the cause
 //	Draining
-//	    → Succeeded  when every pod has ended, none by its own failure, and rank 0 said that every step is trained and exited 0
+//	    → Succeeded  when every pod has ended, none by its own failure, and rank 0 said that every step is
+//	                      trained and exited 0
 //	Draining
-//	    → Draining   when every pod has ended, and rank 0 has not said what it saved: its volume is searched
+//	    → Draining   when every pod has ended, and rank 0 has not said what it saved: its volume is
+//	                      searched
 //	Draining
 //	    → Draining   when searching the volume has failed, and not for the last time
 //	Draining

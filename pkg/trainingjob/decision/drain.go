@@ -84,7 +84,7 @@ func drainRestartsSpent(o *observation.Observation, p *Plan) Outcome {
 
 func drainEviction(o *observation.Observation, p *Plan) Outcome {
 	outcome := drain(o, p, v1alpha1.CauseEviction, cmp.Or(o.Verdict.Reason, v1alpha1.ReasonEvicted),
-		"%s takes the gang's places back: %s", o.Place(), o.Verdict.Message)
+		"%s takes the gang's places back: %s", o.SchedulerAndQueue(), o.Verdict.Message)
 	p.Warning(outcome.Reason, "Drain", outcome.Message)
 	return outcome
 }

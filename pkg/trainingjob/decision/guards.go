@@ -9,6 +9,12 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
+// Guard is a named condition on what is observed.
+type Guard struct {
+	Name  string
+	Holds func(*observation.Observation) bool
+}
+
 // Guards on the spec, the scheduler and what the user wants.
 var (
 	invalid = Guard{"the spec is invalid, or says what its scheduler cannot",
@@ -70,7 +76,8 @@ var (
 	gangUp = Guard{"at least minAvailable ranks run",
 		func(o *observation.Observation) bool { return o.Up() >= o.Min }}
 
-	// Starting is worth a write only when it lasts: a gang that runs within StatusDelay goes from Queued to Running.
+	// Starting is worth a write only when it lasts: a gang that runs within StatusDelay goes from Queued to
+	// Running.
 	placedSlowly = Guard{"at least minAvailable ranks are placed, for 5 s",
 		func(o *observation.Observation) bool { return o.Placed() >= o.Min && o.Settled() }}
 
@@ -115,8 +122,8 @@ var (
 		func(*observation.Observation) bool { return true }}
 )
 
-// drained narrows a guard to the moment when no pod runs any more, and what they saved is known or will not be: only then
-// are the cause and the resume point settled.
+// drained narrows a guard to the moment when no pod runs any more, and what they saved is known or will not
+// be: only then are the cause and the resume point settled.
 func drained(g Guard) Guard {
 	return Guard{"every pod has ended, " + g.Name, func(o *observation.Observation) bool {
 		return len(o.Live) == 0 && resumePointKnown(o) && g.Holds(o)
@@ -131,14 +138,6 @@ func causeIs(c v1alpha1.DrainCause) Guard {
 func Over(o *observation.Observation) bool {
 	phase := o.Job.Status.Phase
 	return phase.Finished() || phase == v1alpha1.PhaseDraining && permanent.Holds(o)
-}
-
-// drainCause is the cause of the drain under way; "" when there is none.
-func drainCause(job *v1alpha1.TrainingJob) v1alpha1.DrainCause {
-	if d := job.Status.Drain; d != nil {
-		return d.Cause
-	}
-	return ""
 }
 
 // activeDeadline is when activeDeadlineSeconds end the job, if they do.

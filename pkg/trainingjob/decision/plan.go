@@ -12,17 +12,19 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// Plan is what is to be done. If Status holds a transition (a change of phase or attempt), the shell writes the status
-// and does nothing else; otherwise it does everything in this order: group, Service, deletes, creates, status.
+// Plan is what is to be done. If Status holds a transition (a change of phase or attempt), the shell writes
+// the status and does nothing else; otherwise it does everything in this order: group, Service, deletes,
+// creates, status.
 type Plan struct {
-	// Status is the whole status; the shell writes it when it differs from the job's. Changes that can wait for a
-	// transition (counts, blockers) are held back, and Wake says until when.
+	// Status is the whole status; the shell writes it when it differs from the job's. Changes that can wait
+	// for a transition (counts, blockers) are held back, and Wake says until when.
 	Status v1alpha1.TrainingJobStatus
-	// Transition: Status changes phase, attempt or drain. It is written alone; effects follow in the next reconcile.
+	// Transition: Status changes phase, attempt or drain. It is written alone; effects follow in the next
+	// reconcile.
 	Transition bool
 	// Group says whether the gang's objects must exist.
 	Group GroupAction
-	// GangStatus is what a scheduler that must be told learns of the gang, once the group is as planned.
+	// GangStatus is what a scheduler.StatusSyncer is told of the gang, once the group is as planned.
 	GangStatus scheduler.GangStatus
 	// Service says whether the headless Service must exist.
 	Service GroupAction

@@ -13,8 +13,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// pin settles, once no rank of the attempt is left, what the next one resumes from: the same for every rank, and never
-// behind what this one resumed from, unless that is lost. It returns the resume point; nil: the beginning.
+// pin settles, once no rank of the attempt is left, what the next one resumes from: the same for every rank,
+// and never behind what this one resumed from, unless that is lost. It returns the resume point; nil: the
+// beginning.
 func pin(o *observation.Observation, p *Plan) *v1alpha1.CheckpointPoint {
 	if spec.Checkpoints(o.Job) == nil {
 		return nil
@@ -39,8 +40,9 @@ func pin(o *observation.Observation, p *Plan) *v1alpha1.CheckpointPoint {
 	case !searched && unresolved(o.Job) && !hasRun(o):
 		// It is as unknown as before.
 	case !searched && hasRun(o) && !terminationSuffices(o):
-		setUnknown(o, p, v1alpha1.ReasonUnresolved, fmt.Sprintf("the last word of attempt %d (or of one before it) "+
-			"was not heard, and nobody could look for what it saved: by what was reported, training %s",
+		setUnknown(o, p, v1alpha1.ReasonUnresolved, fmt.Sprintf(
+			"the last word of attempt %d (or of one before it) was not heard, "+
+				"and nobody could look for what it saved: by what was reported, training %s",
 			attempt, resumption(p)))
 	case cs.ResumeFrom == nil && hasRun(o):
 		setUnknown(o, p, v1alpha1.ReasonNoCheckpoint, fmt.Sprintf(
@@ -52,7 +54,8 @@ func pin(o *observation.Observation, p *Plan) *v1alpha1.CheckpointPoint {
 	return cs.ResumeFrom
 }
 
-// foundPoint is what a search found, with the time of the commit where it is the checkpoint that is known already.
+// foundPoint is what a search found, with the time of the commit where it is the checkpoint that is known
+// already.
 func foundPoint(known *v1alpha1.CheckpointPoint, result *checkpoint.Termination) *v1alpha1.CheckpointPoint {
 	found := result.Checkpoint
 	if found == nil {
@@ -86,7 +89,8 @@ func andResumes(job *v1alpha1.TrainingJob, p *Plan) string {
 	return "; it " + resumption(p)
 }
 
-// dropForeignCheckpoints drops checkpoints that lie where spec.checkpoint no longer points: no rank could read them.
+// dropForeignCheckpoints drops checkpoints that lie where spec.checkpoint no longer points: no rank could
+// read them.
 func dropForeignCheckpoints(o *observation.Observation, p *Plan) {
 	cs := p.Status.Checkpoint
 	if spec.Checkpoints(o.Job) == nil || cs == nil {
@@ -114,14 +118,14 @@ func terminationRead(o *observation.Observation) bool {
 	return o.Checkpoints.Known || d != nil && d.CheckpointKnown
 }
 
-// terminationSuffices reports whether rank 0 said what its attempt has saved, what earlier attempts saved is known too,
-// and nothing speaks against the checkpoint that it resumed from.
+// terminationSuffices reports whether rank 0 said what its attempt has saved, what earlier attempts saved is
+// known too, and nothing speaks against the checkpoint that it resumed from.
 func terminationSuffices(o *observation.Observation) bool {
 	return terminationRead(o) && !unresolved(o.Job) && !suspect(o)
 }
 
-// suspect reports whether the attempt failed before it trained a step, on a checkpoint that may have been damaged since
-// it was called complete. Such a checkpoint must not be tried until backoffLimit is spent.
+// suspect reports whether the attempt failed before it trained a step, on a checkpoint that may have been
+// damaged since it was called complete. Such a checkpoint must not be tried until backoffLimit is spent.
 func suspect(o *observation.Observation) bool {
 	st := &o.Job.Status
 	if drainCause(o.Job) != v1alpha1.CauseFailure || st.Checkpoint == nil || st.Checkpoint.ResumeFrom == nil ||
@@ -133,8 +137,8 @@ func suspect(o *observation.Observation) bool {
 	return !trained && latest != nil && latest.Step == from.Step
 }
 
-// unresolved reports whether an earlier attempt may have saved on the volume what nobody could look for. It stays so
-// until somebody can.
+// unresolved reports whether an earlier attempt may have saved a checkpoint that is not known because the
+// volume could not be searched. It holds until a search succeeds.
 func unresolved(job *v1alpha1.TrainingJob) bool {
 	c := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.ConditionCheckpointUnknown)
 	return c != nil && c.Status == metav1.ConditionTrue && c.Reason == v1alpha1.ReasonUnresolved &&

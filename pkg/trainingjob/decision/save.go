@@ -12,12 +12,13 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// heartbeat is how often an agent reports, and so the longest time that a command takes to reach it (cmd/agent).
+// heartbeat is how often an agent reports, and so the longest time that a command takes to reach it
+// (cmd/agent).
 const heartbeat = 10 * time.Second
 
-// requestSave asks for a checkpoint before the ranks are ended, where the end can wait: it costs the time of a save and
-// keeps the work since the last one. Only a rank 0 that is known to report is asked; any other gets SIGTERM and its grace
-// period.
+// requestSave asks for a checkpoint before the ranks are ended, where the end can wait: it costs the time of
+// a save and keeps the work since the last one. Only a rank 0 that is known to report is asked; any other
+// gets SIGTERM and its grace period.
 func requestSave(o *observation.Observation, d *v1alpha1.DrainStatus) {
 	c := spec.Checkpoints(o.Job)
 	st := &o.Job.Status
@@ -45,15 +46,15 @@ func saving(o *observation.Observation) (time.Time, bool) {
 	return d.Deadline.Time, true
 }
 
-// canSave reports whether rank 0 runs and no other rank has failed or is being ended. The others would hang in their next
-// collective operation.
+// canSave reports whether rank 0 runs and no other rank has failed or is being ended. The others would hang
+// in their next collective operation.
 func canSave(o *observation.Observation) bool {
 	return o.Total() > 0 && o.Ranks[0].State == observation.RankRunning &&
 		o.Count(observation.RankFailed, observation.RankEnding) == 0
 }
 
-// Answer is the answer to a report of the job's current attempt. It depends on nothing but what is persisted, so that
-// every replica of the operator gives the same.
+// Answer is the answer to a report of the job's current attempt. It depends on nothing but what is persisted,
+// so that every replica of the operator gives the same.
 func Answer(job *v1alpha1.TrainingJob) checkpoint.Answer {
 	a := checkpoint.Answer{Command: checkpoint.CommandNone, MinIntervalSeconds: int32(heartbeat / time.Second)}
 	if d := job.Status.Drain; job.Status.Phase == v1alpha1.PhaseDraining && d != nil && d.CommandID != "" {
@@ -66,9 +67,9 @@ func Answer(job *v1alpha1.TrainingJob) checkpoint.Answer {
 	return a
 }
 
-// Acknowledged reports whether the status holds the commit that a report tells of, or never will: because it has a later
-// one, because the attempt is settled, or because the job takes no checkpoints. The result of a search reaches the
-// operator as the termination message of its pod, so nothing of its report has to be kept.
+// Acknowledged reports whether the status holds the commit that a report tells of, or never will: because it
+// has a later one, because the attempt is settled, or because the job takes no checkpoints. The result of a
+// search reaches the operator as the termination message of its pod, so nothing of its report has to be kept.
 func Acknowledged(job *v1alpha1.TrainingJob, r *checkpoint.Report) bool {
 	save, st := r.Checkpoint, &job.Status
 	if save == nil || save.State != checkpoint.SaveCommitted || r.Phase == checkpoint.PhaseResolved ||

@@ -11,20 +11,25 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 )
 
-// TestAnswer: what is asked is what is persisted, and only while the gang is ended.
+// TestAnswer: an agent is told what the status holds, and only while the gang drains.
 func TestAnswer(t *testing.T) {
 	deadline := metav1.NewTime(time.Date(2026, 11, 21, 9, 0, 40, 0, time.UTC))
 	drain := &v1alpha1.DrainStatus{CommandID: "drain-3", Deadline: &deadline}
 	none := checkpoint.Answer{Command: checkpoint.CommandNone, MinIntervalSeconds: 10}
-	asked := checkpoint.Answer{Command: checkpoint.CommandCheckpointAndExit, ID: "drain-3", Deadline: &deadline.Time, MinIntervalSeconds: 10}
+	asked := checkpoint.Answer{
+		Command: checkpoint.CommandCheckpointAndExit, ID: "drain-3", Deadline: &deadline.Time,
+		MinIntervalSeconds: 10,
+	}
 	for name, c := range map[string]struct {
 		status v1alpha1.TrainingJobStatus
 		want   checkpoint.Answer
 	}{
-		"running":                   {v1alpha1.TrainingJobStatus{Phase: v1alpha1.PhaseRunning}, none},
-		"asked":                     {v1alpha1.TrainingJobStatus{Phase: v1alpha1.PhaseDraining, Drain: drain}, asked},
-		"ended without being asked": {v1alpha1.TrainingJobStatus{Phase: v1alpha1.PhaseDraining, Drain: &v1alpha1.DrainStatus{}}, none},
-		"a drain that is over":      {v1alpha1.TrainingJobStatus{Phase: v1alpha1.PhaseQueued, Drain: drain}, none},
+		"running": {v1alpha1.TrainingJobStatus{Phase: v1alpha1.PhaseRunning}, none},
+		"asked":   {v1alpha1.TrainingJobStatus{Phase: v1alpha1.PhaseDraining, Drain: drain}, asked},
+		"ended without being asked": {
+			v1alpha1.TrainingJobStatus{Phase: v1alpha1.PhaseDraining, Drain: &v1alpha1.DrainStatus{}}, none,
+		},
+		"a drain that is over": {v1alpha1.TrainingJobStatus{Phase: v1alpha1.PhaseQueued, Drain: drain}, none},
 	} {
 		got := Answer(&v1alpha1.TrainingJob{Status: c.status})
 		if diff := cmp.Diff(c.want, got); diff != "" {

@@ -12,8 +12,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// A search of the volume takes at most searchTries tries and searchTime in all. After that the last checkpoint that was
-// reported is taken.
+// A search of the volume takes at most searchTries tries and searchTime in all. After that the last
+// checkpoint that was reported is taken.
 const (
 	searchTries = 3
 	searchTime  = 5 * time.Minute
@@ -27,8 +27,9 @@ func Search(job *v1alpha1.TrainingJob) *v1alpha1.ResolveStatus {
 	return nil
 }
 
-// resumePointKnown reports, once no rank is left, whether the next attempt's resume point can be pinned: rank 0's
-// termination message was read, or it never ran, or the volume was searched, or the search has taken too long.
+// resumePointKnown reports, once no rank is left, whether the next attempt's resume point can be pinned: rank
+// 0's termination message was read, or it never ran, or the volume was searched, or the search has taken too
+// long.
 func resumePointKnown(o *observation.Observation) bool {
 	c := spec.Checkpoints(o.Job)
 	if c == nil || !spec.OnVolume(c) || !hasRun(o) || terminationSuffices(o) || o.Checkpoints.Resolved != nil ||
@@ -39,7 +40,8 @@ func resumePointKnown(o *observation.Observation) bool {
 	return s != nil && (!o.Now.Before(s.Deadline.Time) || o.Checkpoints.SearchFailed && s.Try >= searchTries)
 }
 
-// beginSearch and searchAgain are transitions, so that the status holds a search's deadline before its pod exists.
+// beginSearch and searchAgain are transitions, so that the status holds a search's deadline before its pod
+// exists.
 func beginSearch(o *observation.Observation, p *Plan) Outcome {
 	deadline := metav1.NewTime(o.Time().Add(searchTime))
 	p.Status.Drain.Resolve = &v1alpha1.ResolveStatus{Try: 1, Deadline: deadline}

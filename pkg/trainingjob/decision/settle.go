@@ -10,8 +10,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// settle settles the cause of a drained attempt and where the next one resumes. The write that raises the attempt also
-// counts the cause, so that a failure is spent once however often it is observed.
+// settle settles the cause of a drained attempt and where the next one resumes. The write that raises the
+// attempt also counts the cause, so that a failure is spent once however often it is observed.
 func settle(o *observation.Observation, p *Plan) Outcome {
 	pinned := pin(o, p)
 	p.Status.Attempt++
@@ -32,7 +32,7 @@ func settleSuspend(o *observation.Observation, p *Plan) Outcome {
 	return settled
 }
 
-// settleFailed pins the resume point too, for a job that somebody makes to go on from here.
+// settleFailed pins the resume point too: somebody may create a job that continues from it.
 func settleFailed(o *observation.Observation, p *Plan) Outcome {
 	pinned := pin(o, p)
 	d := o.Job.Status.Drain
@@ -66,19 +66,13 @@ func settleQueue(o *observation.Observation, p *Plan) Outcome {
 	outcome := settle(o, p)
 	if o.Backend == nil { // the scheduler is gone: the phase is Queued all the same, and the blocker says so
 		p.Status.Revision = o.Revision
-		outcome.Message = fmt.Sprintf("attempt %d waits for its scheduler%s", p.Status.Attempt, andResumes(o.Job, p))
+		outcome.Message = fmt.Sprintf("attempt %d waits for its scheduler%s", p.Status.Attempt,
+			andResumes(o.Job, p))
 		return outcome
 	}
 	startAttempt(o, p)
-	outcome.Message = fmt.Sprintf("requeued whole at %s as attempt %d%s", o.Place(), p.Status.Attempt,
-		andResumes(o.Job, p))
+	outcome.Message = fmt.Sprintf("requeued whole at %s as attempt %d%s",
+		o.SchedulerAndQueue(), p.Status.Attempt, andResumes(o.Job, p))
 	p.Normal("Requeued", "Queue", outcome.Message)
 	return outcome
-}
-
-func drainReason(job *v1alpha1.TrainingJob) string {
-	if d := job.Status.Drain; d != nil {
-		return d.Reason
-	}
-	return v1alpha1.ReasonDrained
 }

@@ -7,13 +7,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 )
 
-// Guard is a named condition on what is observed.
-type Guard struct {
-	Name  string
-	Holds func(*observation.Observation) bool
-}
-
-// Transition is one row of the table: in one of the phases From, when the guard holds, the job goes to phase To.
+// Transition is one row of the table: in one of the phases From, when the guard holds, the job goes to phase
+// To.
 type Transition struct {
 	From []v1alpha1.Phase
 	When Guard
@@ -22,50 +17,39 @@ type Transition struct {
 	apply func(*observation.Observation, *Plan) Outcome
 }
 
-// Outcome is what a transition says of itself.
-type Outcome struct {
-	// Reason and Message of the transition, for the status's history, message and conditions.
-	Reason, Message string
-	// Fresh: an attempt begins, so what is seen of the ranks belongs to the last one.
-	Fresh bool
-	// Settled: the cause of a drained attempt was settled, and ResumePoint is where the next attempt starts; nil: at the
-	// beginning.
-	Settled     bool
-	ResumePoint *v1alpha1.CheckpointPoint
-}
-
 var (
-	fresh     = []v1alpha1.Phase{"", v1alpha1.PhasePending}
-	placing   = []v1alpha1.Phase{v1alpha1.PhaseQueued, v1alpha1.PhaseStarting, v1alpha1.PhaseRunning}
-	draining  = []v1alpha1.Phase{v1alpha1.PhaseDraining}
-	resting   = []v1alpha1.Phase{v1alpha1.PhaseRestarting}
-	suspended = []v1alpha1.Phase{v1alpha1.PhaseSuspended}
-	queued    = []v1alpha1.Phase{v1alpha1.PhaseQueued}
-	unplaced  = []v1alpha1.Phase{v1alpha1.PhaseQueued, v1alpha1.PhaseStarting}
-	unended   = []v1alpha1.Phase{"", v1alpha1.PhasePending, v1alpha1.PhaseQueued, v1alpha1.PhaseStarting,
+	unqueued   = []v1alpha1.Phase{"", v1alpha1.PhasePending}
+	active     = []v1alpha1.Phase{v1alpha1.PhaseQueued, v1alpha1.PhaseStarting, v1alpha1.PhaseRunning}
+	draining   = []v1alpha1.Phase{v1alpha1.PhaseDraining}
+	restarting = []v1alpha1.Phase{v1alpha1.PhaseRestarting}
+	suspended  = []v1alpha1.Phase{v1alpha1.PhaseSuspended}
+	queued     = []v1alpha1.Phase{v1alpha1.PhaseQueued}
+	notRunning = []v1alpha1.Phase{v1alpha1.PhaseQueued, v1alpha1.PhaseStarting}
+	unfinished = []v1alpha1.Phase{"", v1alpha1.PhasePending, v1alpha1.PhaseQueued, v1alpha1.PhaseStarting,
 		v1alpha1.PhaseRunning, v1alpha1.PhaseDraining, v1alpha1.PhaseRestarting, v1alpha1.PhaseSuspended}
 )
 
-// table is every way from one phase to another; the first row that matches wins. Its order ranks the reasons: success
-// before loss, a disruption before a failure (the peers on a dying node exit 1 first), and both before what users want.
+// table is every way from one phase to another; the first row that matches wins. Its order ranks the reasons:
+// success before loss, a disruption before a failure (the peers on a dying node exit 1 first), and both
+// before what users want.
 var table = []Transition{
-	{unended, invalid, v1alpha1.PhaseFailed, failInvalid},
-	{unended, pastDeadline, v1alpha1.PhaseFailed, failDeadline},
+	{unfinished, invalid, v1alpha1.PhaseFailed, failInvalid},
+	{unfinished, pastDeadline, v1alpha1.PhaseFailed, failDeadline},
 
-	{fresh, wantsSuspend, v1alpha1.PhaseSuspended, suspend},
-	{fresh[:1], noScheduler, v1alpha1.PhasePending, wait},
-	{fresh, hasScheduler, v1alpha1.PhaseQueued, queue},
+	{unqueued, wantsSuspend, v1alpha1.PhaseSuspended, suspend},
+	{unqueued[:1], noScheduler, v1alpha1.PhasePending, wait},
+	{unqueued, hasScheduler, v1alpha1.PhaseQueued, queue},
 
-	{placing, succeeded, v1alpha1.PhaseSucceeded, succeed},
-	{placing, lostRank, v1alpha1.PhaseDraining, drainLoss},
-	{placing, failedRank, v1alpha1.PhaseDraining, drainFailure},
-	{placing, restartsSpent, v1alpha1.PhaseDraining, drainRestartsSpent},
-	{placing, evicted, v1alpha1.PhaseDraining, drainEviction},
+	{active, succeeded, v1alpha1.PhaseSucceeded, succeed},
+	{active, lostRank, v1alpha1.PhaseDraining, drainLoss},
+	{active, failedRank, v1alpha1.PhaseDraining, drainFailure},
+	{active, restartsSpent, v1alpha1.PhaseDraining, drainRestartsSpent},
+	{active, evicted, v1alpha1.PhaseDraining, drainEviction},
 	{queued, wantsSuspendIdle, v1alpha1.PhaseSuspended, suspend},
-	{placing, wantsSuspend, v1alpha1.PhaseDraining, drainSuspend},
-	{placing, specChanged, v1alpha1.PhaseDraining, drainSpecChange},
-	{placing, restartWanted, v1alpha1.PhaseDraining, drainRestart},
-	{unplaced, gangUp, v1alpha1.PhaseRunning, run},
+	{active, wantsSuspend, v1alpha1.PhaseDraining, drainSuspend},
+	{active, specChanged, v1alpha1.PhaseDraining, drainSpecChange},
+	{active, restartWanted, v1alpha1.PhaseDraining, drainRestart},
+	{notRunning, gangUp, v1alpha1.PhaseRunning, run},
 	{queued, placedSlowly, v1alpha1.PhaseStarting, start},
 	{queued, scheduleTimeout, v1alpha1.PhaseDraining, drainTimeout},
 
@@ -78,8 +62,8 @@ var table = []Transition{
 	{draining, drained(backoffFirst), v1alpha1.PhaseRestarting, settleBackoff},
 	{draining, drained(otherwise), v1alpha1.PhaseQueued, settleQueue},
 
-	{resting, wantsSuspend, v1alpha1.PhaseSuspended, suspend},
-	{resting, backoffOver, v1alpha1.PhaseQueued, queueAgain},
+	{restarting, wantsSuspend, v1alpha1.PhaseSuspended, suspend},
+	{restarting, backoffOver, v1alpha1.PhaseQueued, queueAgain},
 
 	{suspended, wantsResume, v1alpha1.PhaseQueued, resume},
 }
@@ -97,8 +81,8 @@ func Next(o *observation.Observation) *Transition {
 // maxTransitions bounds status.transitions.
 const maxTransitions = 20
 
-// Enter puts the job into the transition's phase and clears what belonged to the former one. What is observed must be
-// recorded in the plan's status between Enter and Apply, since the outcome speaks of it.
+// Enter puts the job into the transition's phase and clears what belonged to the former one. What is observed
+// must be recorded in the plan's status between Enter and Apply, since the outcome speaks of it.
 func (t *Transition) Enter(p *Plan) {
 	p.Transition = true
 	p.Status.Phase = t.To

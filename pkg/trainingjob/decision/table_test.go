@@ -15,16 +15,17 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
 
-// TestTransitionTableIsDocumented renders the table into the package's documentation.
+// TestTransitionTableIsDocumented compares the package's documentation with the table. With -update it
+// renders the table into the documentation.
 func TestTransitionTableIsDocumented(t *testing.T) {
-	const begin, end = "// table by a test.\n//\n", "package decision\n"
+	const begin, end = "// A test renders this list from the table:\n//\n", "package decision\n"
 	text, err := os.ReadFile("doc.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	head, rest, ok := strings.Cut(string(text), begin)
 	if !ok || !strings.HasSuffix(rest, end) {
-		t.Fatal("doc.go has lost the place of its table")
+		t.Fatal("doc.go lacks the line before the table, or ends with something else")
 	}
 	want := head + begin + renderTable() + end
 	if *update {
@@ -46,21 +47,42 @@ func renderTable() string {
 			from = append(from, cmp.Or(string(ph), "new"))
 		}
 		name := strings.Join(from, ", ")
-		if len(row.From) == len(unended) {
+		if len(row.From) == len(unfinished) {
 			name = "(all but final)"
 		}
-		fmt.Fprintf(&b, "//\t%s\n//\t    → %-10s when %s\n", name, row.To, row.When.Name)
+		fmt.Fprintf(&b, "//\t%s\n//\t    → %-10s when %s\n", name, row.To, wrapped(row.When.Name))
 	}
 	return b.String()
 }
 
-// TestTableIsWhole: every phase can be reached, and every phase that is not final can be left.
-func TestTableIsWhole(t *testing.T) {
+// wrapped breaks a guard's name into lines that stay within 110 columns of doc.go.
+func wrapped(name string) string {
+	const most, indent = 80, "//\t                      "
+	var b strings.Builder
+	column := 0
+	for i, word := range strings.Fields(name) {
+		switch {
+		case i == 0:
+		case column+len(word) >= most:
+			b.WriteString("\n" + indent)
+			column = 0
+		default:
+			b.WriteString(" ")
+			column++
+		}
+		b.WriteString(word)
+		column += len(word)
+	}
+	return b.String()
+}
+
+// TestEveryPhaseIsReachedAndLeft: every phase can be reached, and every phase that is not final can be left.
+func TestEveryPhaseIsReachedAndLeft(t *testing.T) {
 	reached, left := map[v1alpha1.Phase]bool{}, map[v1alpha1.Phase]bool{}
 	for _, row := range table {
 		reached[row.To] = true
-		if len(row.From) == len(unended) {
-			continue // the rows to Failed say nothing
+		if len(row.From) == len(unfinished) {
+			continue // these rows lead to Failed from everywhere
 		}
 		for _, ph := range row.From {
 			left[ph] = true
@@ -69,7 +91,7 @@ func TestTableIsWhole(t *testing.T) {
 			}
 		}
 	}
-	for _, ph := range unended[1:] {
+	for _, ph := range unfinished[1:] {
 		if !reached[ph] || !left[ph] {
 			t.Errorf("%s: reached %t, left %t", ph, reached[ph], left[ph])
 		}

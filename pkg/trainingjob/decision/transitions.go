@@ -9,8 +9,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// What the table's rows write beside the phase. Each returns the transition's reason and message, and adds the one event
-// that tells of it.
+// What the table's rows write beside the phase. Each returns the transition's reason and message, and adds
+// the one event that tells of it.
 
 func failInvalid(o *observation.Observation, p *Plan) Outcome {
 	return fail(o, p, "Validate", v1alpha1.ReasonInvalidSpec, o.Rejected.ToAggregate().Error())
@@ -59,11 +59,12 @@ func wait(o *observation.Observation, p *Plan) Outcome {
 	return Outcome{Reason: b.Reason, Message: b.Message}
 }
 
-// queue hands the gang to its scheduler. Pods may be created for the attempt that is written here, and for no other.
+// queue hands the gang to its scheduler. Pods may be created for the attempt that is written here, and for no
+// other.
 func queue(o *observation.Observation, p *Plan) Outcome {
 	p.Status.Attempt = max(1, p.Status.Attempt)
 	startAttempt(o, p)
-	message := "queued at " + o.Place()
+	message := "queued at " + o.SchedulerAndQueue()
 	p.Normal(v1alpha1.ReasonQueued, "Queue", fmt.Sprintf("%s: %s, %s start together or none",
 		message, o.Size(), observation.Plural(o.Min, "rank")))
 	return Outcome{Reason: v1alpha1.ReasonQueued, Message: message, Fresh: true}
@@ -71,7 +72,8 @@ func queue(o *observation.Observation, p *Plan) Outcome {
 
 func queueAgain(o *observation.Observation, p *Plan) Outcome {
 	startAttempt(o, p)
-	message := fmt.Sprintf("queued again at %s as attempt %d%s", o.Place(), p.Status.Attempt, andResumes(o.Job, p))
+	message := fmt.Sprintf("queued again at %s as attempt %d%s", o.SchedulerAndQueue(), p.Status.Attempt,
+		andResumes(o.Job, p))
 	p.Normal(v1alpha1.ReasonQueued, "Queue", message)
 	return Outcome{Reason: v1alpha1.ReasonBackoffOver, Message: message, Fresh: true}
 }
@@ -79,7 +81,8 @@ func queueAgain(o *observation.Observation, p *Plan) Outcome {
 func resume(o *observation.Observation, p *Plan) Outcome {
 	p.Status.Attempt = max(1, p.Status.Attempt)
 	startAttempt(o, p)
-	message := fmt.Sprintf("resumed: queued at %s as attempt %d%s", o.Place(), p.Status.Attempt, andResumes(o.Job, p))
+	message := fmt.Sprintf("resumed: queued at %s as attempt %d%s", o.SchedulerAndQueue(), p.Status.Attempt,
+		andResumes(o.Job, p))
 	p.Normal(v1alpha1.ReasonResumed, "Queue", message)
 	return Outcome{Reason: v1alpha1.ReasonResumed, Message: message, Fresh: true}
 }

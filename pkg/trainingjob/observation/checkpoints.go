@@ -13,12 +13,12 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// Checkpoints is what is known of the attempt's trainer and its checkpoints, from its reports, the termination messages
-// of its pods and the search of its volume. Whatever of it cannot be observed again is written to the status before the
-// pods are gone (see package status).
+// Checkpoints is what is known of the attempt's trainer and its checkpoints, from its reports, the
+// termination messages of its pods and the search of its volume. Whatever of it cannot be observed again is
+// written to the status before the pods are gone (see package status).
 type Checkpoints struct {
-	// Latest complete checkpoint that any of them named, not behind the status's. SaveSeconds is how long the trainer
-	// took to write it; 0: unknown.
+	// Latest complete checkpoint that any of them named, not behind the status's. SaveSeconds is how long the
+	// trainer took to write it; 0: unknown.
 	Latest      *v1alpha1.CheckpointPoint
 	SaveSeconds float64
 	// Report of the current attempt; nil when there is none.
@@ -31,7 +31,8 @@ type Checkpoints struct {
 	Known bool
 	// Completed: rank 0 said that every step is trained, and exited 0.
 	Completed bool
-	// Resolved is the result of the search; nil without one. SearchFailed: the pod of the current try ended without one.
+	// Resolved is the result of the search; nil without one. SearchFailed: the pod of the current try ended
+	// without one.
 	Resolved     *checkpoint.Termination
 	SearchFailed bool
 }
@@ -61,8 +62,8 @@ func SettledForGood(job *v1alpha1.TrainingJob) bool {
 	return job.Status.Phase.Finished() && len(ts) > 1 && ts[len(ts)-2].Phase == v1alpha1.PhaseDraining
 }
 
-// consider makes a checkpoint the latest if it is newer: by step, then by attempt, since a later attempt that reached the
-// same step wrote files that still have a live writer.
+// consider makes a checkpoint the latest if it is newer: by step, then by attempt, since a later attempt that
+// reached the same step wrote files that still have a live writer.
 func (c *Checkpoints) consider(job *v1alpha1.TrainingJob, save *checkpoint.Save, received time.Time) {
 	if save == nil || save.State != checkpoint.SaveCommitted || !spec.OwnsCheckpoint(job, save.URI) {
 		return
@@ -73,7 +74,8 @@ func (c *Checkpoints) consider(job *v1alpha1.TrainingJob, save *checkpoint.Save,
 	c.Latest, c.SaveSeconds = PointOf(save, received), save.DurationSeconds
 }
 
-// PointOf is a save as the status shows it, with the time of its commit, else the time at which it became known.
+// PointOf is a save as the status shows it, with the time of its commit, else the time at which it became
+// known.
 func PointOf(save *checkpoint.Save, received time.Time) *v1alpha1.CheckpointPoint {
 	at := metav1.NewTime(received.Truncate(time.Second))
 	if save.CommittedAt != nil {
@@ -91,7 +93,8 @@ func (c *Checkpoints) readRankZero(s *Snapshot, ranks *Attempt, lost []Loss) {
 	if len(ranks.Ranks) == 0 {
 		return
 	}
-	// Under scope Rank this pod may have had a predecessor in the same attempt, which saved and was not observed.
+	// Under scope Rank this pod may have had a predecessor in the same attempt, which saved and was not
+	// observed.
 	ph := s.Job.Status.Phase
 	successor := spec.Scope(s.Job) == v1alpha1.ScopeRank &&
 		(ranks.Present() > 0 || ph == v1alpha1.PhaseStarting || ph == v1alpha1.PhaseRunning)
@@ -125,7 +128,8 @@ func (c *Checkpoints) readTermination(s *Snapshot, t termination) {
 		(message.Phase == checkpoint.PhaseCompleted || reported)
 }
 
-// mayHaveRun answers for a rank 0 of whose pod nothing is known: it has run if the gang did, or if nobody knows.
+// mayHaveRun reports whether a rank 0 of whose pod nothing is known may have run: when the gang did, or when
+// pods vanished unseen.
 func mayHaveRun(phase v1alpha1.Phase, lost []Loss) bool {
 	switch phase {
 	case v1alpha1.PhaseStarting, v1alpha1.PhaseRunning:

@@ -31,7 +31,8 @@ type Failure struct {
 	Permanent bool
 }
 
-// failedRanks are the ranks that failed by themselves, the first to end first: the others mostly fail because of it.
+// failedRanks are the ranks that failed by themselves, in the order in which they ended: the first failure
+// mostly causes the others.
 func failedRanks(job *v1alpha1.TrainingJob, ranks *Attempt) []Failure {
 	var failed []Failure
 	scope := spec.Scope(job)
@@ -44,8 +45,9 @@ func failedRanks(job *v1alpha1.TrainingJob, ranks *Attempt) []Failure {
 		if _, taken := takenAway(r, pod); taken {
 			continue
 		}
-		if scope == v1alpha1.ScopeRank && (r.Policy == v1alpha1.RestartOnFailure || r.Policy == v1alpha1.RestartAlways) {
-			continue // the kubelet restarts its containers, so the pod itself failed, and only this rank is replaced
+		byKubelet := r.Policy == v1alpha1.RestartOnFailure || r.Policy == v1alpha1.RestartAlways
+		if scope == v1alpha1.ScopeRank && byKubelet {
+			continue // the kubelet restarts its containers, so the pod itself failed: only this rank is replaced
 		}
 		f := failureOf(spec.Framework(job), r.RankRef, pod)
 		switch r.Policy {
@@ -63,13 +65,15 @@ func failedRanks(job *v1alpha1.TrainingJob, ranks *Attempt) []Failure {
 // failureOf reads what the kubelet says of the container that failed: the trainer, if it is among them.
 func failureOf(fw framework.Framework, ref spec.RankRef, pod *corev1.Pod) Failure {
 	f := Failure{Rank: ref, Pod: pod, Reason: pod.Status.Reason, Message: pod.Status.Message}
-	for _, t := range failedContainers(pod, fw.Trainer(&pod.Spec).Name) {
-		f.ExitCode, f.Finished = &t.ExitCode, t.FinishedAt.Time
-		f.Reason, f.Message = t.Reason, cmp.Or(strings.TrimSpace(t.Message), f.Message)
-		if message, err := checkpoint.ParseTermination([]byte(t.Message)); err == nil {
-			f.readTermination(message)
-		}
-		break
+	containers := failedContainers(pod, fw.Trainer(&pod.Spec).Name)
+	if len(containers) == 0 {
+		return f
+	}
+	t := containers[0]
+	f.ExitCode, f.Finished = &t.ExitCode, t.FinishedAt.Time
+	f.Reason, f.Message = t.Reason, cmp.Or(strings.TrimSpace(t.Message), f.Message)
+	if message, err := checkpoint.ParseTermination([]byte(t.Message)); err == nil {
+		f.readTermination(message)
 	}
 	return f
 }
@@ -89,8 +93,8 @@ func failedContainers(pod *corev1.Pod, trainer string) []*corev1.ContainerStateT
 	return append(first, others...)
 }
 
-// readTermination takes from the agent's termination message the end of the log, and how the trainer ended where the
-// kubelet knows only that it did.
+// readTermination takes from the agent's termination message the end of the log, and how the trainer ended
+// where the kubelet knows only that it did.
 func (f *Failure) readTermination(message *checkpoint.Termination) {
 	f.Message = cmp.Or(strings.TrimSpace(message.Log), message.Problem)
 	if f.Reason != "Error" {

@@ -12,14 +12,15 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// Gang is a job's gang in the words of its scheduler, described once per reconcile.
+// Gang is a job's gang as its scheduler's dialect describes it, once per reconcile.
 type Gang struct {
-	// Invalid is what is wrong with the job itself; Unsupported is what its scheduler's dialect cannot express.
+	// Invalid is what is wrong with the job itself; Unsupported is what its scheduler's dialect cannot
+	// express.
 	Invalid, Unsupported field.ErrorList
 	// Gang of the current attempt; nil while the job has no scheduler, has finished, or has no known role.
 	Gang *scheduler.Gang
-	// Wanted are the objects that must exist for the gang. They mean something only when Computed is true: an invalid job
-	// has no wanted objects that anybody could know, and that is not the same as none.
+	// Wanted are the objects that must exist for the gang. They mean something only when Computed is true:
+	// which objects an invalid job wants is unknown, and that is not the same as none.
 	Wanted   scheduler.Objects
 	Computed bool
 	// WantedErr is why the dialect cannot render the gang.
@@ -31,8 +32,8 @@ func (g Gang) Errors() field.ErrorList {
 	return append(g.Invalid[:len(g.Invalid):len(g.Invalid)], g.Unsupported...)
 }
 
-// DescribeGang validates a job and renders its gang for a backend, which may be nil. clusterObjects are what a
-// scheduler.ClusterAware backend must see. A finished job has no gang.
+// DescribeGang validates a job and renders its gang for a backend, which may be nil. clusterObjects are what
+// a scheduler.ClusterAware backend asked for. A finished job has no gang.
 func DescribeGang(
 	job *v1alpha1.TrainingJob, backend scheduler.Backend, pods []*corev1.Pod, clusterObjects scheduler.Objects,
 ) Gang {
@@ -63,8 +64,8 @@ func DescribeGang(
 	return g
 }
 
-// GroupName is the name of the scheduler's object for an attempt of the gang: the first object that the dialect renders.
-// It is "" when the gang cannot be rendered.
+// GroupName is the name of the scheduler's object for an attempt of the gang: the first object that the
+// dialect renders. It is "" when the gang cannot be rendered.
 func (g Gang) GroupName(backend scheduler.Backend, attempt int32) string {
 	if g.Gang == nil {
 		return ""
@@ -78,8 +79,8 @@ func (g Gang) GroupName(backend scheduler.Backend, attempt int32) string {
 	return objs[0].GetName()
 }
 
-// UnschedulableMessages are what the scheduler wrote on those of an attempt's pods that it could not place, sorted by the
-// pods' names.
+// UnschedulableMessages are what the scheduler wrote on those of an attempt's pods that it could not place,
+// sorted by the pods' names.
 func UnschedulableMessages(pods []*corev1.Pod, attempt int32) []string {
 	label := strconv.Itoa(int(attempt))
 	byPod := map[string]string{}

@@ -17,9 +17,9 @@ type Loss struct {
 	Reason, Message string
 }
 
-// lostRanks are the ranks that a disruption took: preempted, evicted, deleted by others, on a lost node, or gone without
-// a trace. It is meant for phases in which the operator itself deletes no pod of the attempt that holds a node: there,
-// whoever deletes one is somebody else.
+// lostRanks are the ranks that a disruption took: preempted, evicted, deleted by others, on a lost node, or
+// gone without a trace. It is meant for phases in which the operator itself deletes no pod of the attempt
+// that holds a node: there, whoever deletes one is somebody else.
 func lostRanks(job *v1alpha1.TrainingJob, ranks *Attempt) []Loss {
 	var lost []Loss
 	var missing []spec.RankRef
@@ -46,8 +46,8 @@ func lostRanks(job *v1alpha1.TrainingJob, ranks *Attempt) []Loss {
 	return lost
 }
 
-// lostWhileDraining are the signs of a disruption that show while the operator itself deletes pods: deletions then say
-// nothing, but the mark of a disruption and a node on which a deletion hangs still do.
+// lostWhileDraining are the signs of a disruption that show while the operator itself deletes pods: deletions
+// then say nothing, but the mark of a disruption and a node on which a deletion hangs still do.
 func lostWhileDraining(ranks *Attempt, nodes map[string]NodeState, now time.Time) []Loss {
 	var lost []Loss
 	for i := range ranks.Ranks {
@@ -73,11 +73,12 @@ func onLostNode(pod *corev1.Pod, nodes map[string]NodeState, now time.Time) bool
 		!nodes[pod.Spec.NodeName].Ready
 }
 
-// vanished reports whether ranks that had a pod have none now, although no deletion was seen (the operator was away).
+// vanished reports whether ranks that had a pod have none now, although no deletion was seen (the operator
+// was away).
 //
-// Once the gang is placed, the status says how many ranks had one. Before, it need not; but no scheduler binds a rank of
-// a gang of which fewer than minAvailable pods exist, so some must have been there. The numbers of a spec that has
-// changed since prove nothing: a gang that is to grow has lost nobody.
+// Once the gang is placed, the status says how many ranks had one. Before, it need not; but no scheduler
+// binds a rank of a gang of which fewer than minAvailable pods exist, so some must have been there. The
+// numbers of a spec that has changed since prove nothing: a gang that is to grow has lost no rank.
 func vanished(job *v1alpha1.TrainingJob, ranks *Attempt) bool {
 	present := ranks.Present()
 	if ranks.Placed() > 0 && present < spec.MinAvailable(job) && job.Status.Revision == spec.Revision(job) {
@@ -93,7 +94,7 @@ func vanished(job *v1alpha1.TrainingJob, ranks *Attempt) bool {
 	return present < known
 }
 
-// takenAway tells whether somebody else ended this pod while it held a node, and who.
+// takenAway reports whether somebody else ended this pod while it held a node, and why.
 func takenAway(r *Rank, pod *corev1.Pod) (Loss, bool) {
 	if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodSucceeded && !r.CutShort {
 		return Loss{}, false
@@ -112,7 +113,8 @@ func takenAway(r *Rank, pod *corev1.Pod) (Loss, bool) {
 	return Loss{}, false
 }
 
-// disruptionReason groups the reasons of the DisruptionTarget condition (k8s.io/api/core/v1, "PodDisruptionConditions").
+// disruptionReason groups the reasons of the DisruptionTarget condition (k8s.io/api/core/v1,
+// "PodDisruptionConditions").
 func disruptionReason(reason string) string {
 	switch reason {
 	case corev1.PodReasonPreemptionByScheduler:
@@ -123,8 +125,8 @@ func disruptionReason(reason string) string {
 	return v1alpha1.ReasonEvicted // EvictionByEvictionAPI, TerminationByKubelet and reasons of later versions
 }
 
-// endedByKubelet reports whether a pod's own reason says that the kubelet ended or rejected it for the node's sake
-// (k8s.io/kubernetes/pkg/kubelet: eviction, nodeshutdown, preemption, lifecycle/predicate.go).
+// endedByKubelet reports whether a pod's own reason says that the kubelet ended or rejected it for the node's
+// sake (k8s.io/kubernetes/pkg/kubelet: eviction, nodeshutdown, preemption, lifecycle/predicate.go).
 func endedByKubelet(reason string) bool {
 	switch reason {
 	case "Evicted", "Preempting", "NodeLost", "NodeShutdown", "Shutdown", "Terminated", "NodeAffinity",

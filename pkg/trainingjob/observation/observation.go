@@ -16,15 +16,17 @@ import (
 type Observation struct {
 	Snapshot
 	Attempt
-	// Rejected is why a spec that must be judged now is invalid. A spec is judged when it is new and before its scheduler
-	// is chosen, and not again: an operator that was upgraded to stricter rules must not fail jobs that run.
+	// Rejected is why a spec that must be judged now is invalid. A spec is judged when it is new and before
+	// its scheduler is chosen, and not again: an operator that was upgraded to stricter rules must not fail
+	// jobs that run.
 	Rejected field.ErrorList
 	Scope    v1alpha1.RestartScope
 	// Min is the number of ranks that start together or not at all.
 	Min int32
 	// Revision of the spec as it is now; the attempt's is in the status.
 	Revision string
-	// Lost ranks were taken by a disruption; Failed ranks ended by themselves. Both are empty once the job has finished.
+	// Lost ranks were taken by a disruption; Failed ranks ended by themselves. Both are empty once the job
+	// has finished.
 	Lost        []Loss
 	Failed      []Failure
 	Checkpoints Checkpoints
@@ -79,15 +81,15 @@ func mustJudge(job *v1alpha1.TrainingJob) bool {
 func agentMissing() *v1alpha1.Blocker {
 	return &v1alpha1.Blocker{
 		Reason: v1alpha1.ReasonAgentNotConfigured,
-		Message: "the job has checkpoints, and the operator's configuration does not say which image holds the agent " +
-			"for them",
+		Message: "the job has checkpoints, and the operator's configuration does not say which image " +
+			"holds the agent for them",
 		NextStep: "the admin sets agent.image in the operator's configuration and restarts the operator; " +
 			"or remove spec.checkpoint",
 	}
 }
 
-// StatusDelay is how long a change of counts or of a blocker must stand before it is written: most changes are soon
-// followed by a transition, which carries them at no extra cost.
+// StatusDelay is how long a change of counts or of a blocker must stand before it is written: most changes
+// are soon followed by a transition, which carries them at no extra cost.
 const StatusDelay = 5 * time.Second
 
 // Settled reports whether no pod has changed for StatusDelay.
@@ -119,8 +121,8 @@ func (o *Observation) Time() metav1.Time { return metav1.NewTime(o.Now.Truncate(
 // OnLostNode reports whether the pod's deletion hangs on a node that does not answer.
 func (o *Observation) OnLostNode(pod *corev1.Pod) bool { return onLostNode(pod, o.Nodes, o.Now) }
 
-// RankRestarts is how often the kubelet restarted containers in this attempt under scope Rank, without those of roles that
-// are always restarted. A rank that was replaced counts from zero again.
+// RankRestarts is how often the kubelet restarted containers in this attempt under scope Rank, without those
+// of roles that are always restarted. A rank that was replaced counts from zero again.
 func (o *Observation) RankRestarts() int32 {
 	if o.Scope != v1alpha1.ScopeRank || len(o.Pods) == 0 {
 		return o.Job.Status.RankRestarts
@@ -139,8 +141,8 @@ func (o *Observation) ContainerRestarts() int32 {
 	return n
 }
 
-// Restarts is the number of restarts spent so far: what the status counted, and what the kubelet has added since. What a
-// replaced rank had spent stays spent.
+// Restarts is the number of restarts spent so far: what the status counted, and what the kubelet has added
+// since. What a replaced rank had spent stays spent.
 func (o *Observation) Restarts() int32 {
 	return o.Job.Status.Restarts + max(0, o.RankRestarts()-o.Job.Status.RankRestarts)
 }

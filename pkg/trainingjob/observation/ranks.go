@@ -44,12 +44,13 @@ func (r *Rank) LastPod() *corev1.Pod {
 	return r.Departed
 }
 
-// Attempt is the current attempt as its pods show it: its ranks in rank order, and the pods that are no part of it.
+// Attempt is the current attempt as its pods show it: its ranks in rank order, and the pods that are no part
+// of it.
 type Attempt struct {
 	Roles []spec.Role
 	Ranks []Rank
-	// Stale pods belong to another attempt, or to a rank that the spec no longer has: they must be gone before anything is
-	// created.
+	// Stale pods belong to another attempt, or to a rank that the spec no longer has: they must be gone
+	// before anything is created.
 	Stale []*corev1.Pod
 	// Live pods, of whatever attempt, have not ended yet.
 	Live []*corev1.Pod
@@ -121,8 +122,8 @@ func stateOf(r *Rank, remembered bool) RankState {
 	return RankPending
 }
 
-// checkCutShort takes the success from a rank that saved and left because it was told to: exit code 0 says no more than
-// that. What the trainer says of itself does.
+// checkCutShort takes the success from a rank that saved and left because it was told to: exit code 0 says no
+// more than that. What the trainer says of itself does.
 func (r *Rank) checkCutShort() {
 	if pod := r.LastPod(); saidCompleted(pod) || !toldToEnd(pod) {
 		return

@@ -14,13 +14,14 @@ import (
 // Snapshot is everything that a decision may depend on. The shell gathers it; deciding changes nothing in it.
 type Snapshot struct {
 	Job *v1alpha1.TrainingJob
-	// Pods controlled by this job by UID, of any attempt, including pods that this process created and the cache does not
-	// show yet. Resolvers are not among them.
+	// Pods controlled by this job by UID, of any attempt, including pods that this process created and the
+	// cache does not show yet. Resolvers are not among them.
 	Pods []*corev1.Pod
 	// Resolvers are the pods that search the job's volume for checkpoints (see render.IsResolver).
 	Resolvers []*corev1.Pod
-	// Departed pods of this job, as they were before they were deleted. They come from the deletion events that this
-	// process has seen, so they may be incomplete; a pod that is missing here and in Pods has vanished without a trace.
+	// Departed pods of this job, as they were before they were deleted. They come from the deletion events
+	// that this process has seen, so they may be incomplete; a pod that is missing here and in Pods has
+	// vanished without a trace.
 	Departed []*corev1.Pod
 	// Report is the latest accepted report of the job's rank 0; nil when there is none.
 	Report *Reported
@@ -34,8 +35,9 @@ type Snapshot struct {
 	// Gang as Backend sees it (see DescribeGang), and what its scheduler says of it.
 	Gang    Gang
 	Verdict scheduler.Verdict
-	// Why explains from the state of the cluster why the gang waits; false when nothing is known. It costs more than the
-	// rest of a decision, so it is called only while the job waits, and at most once. It is pure. May be nil.
+	// Why explains from the state of the cluster why the gang waits; false when nothing is known. It costs
+	// more than the rest of a decision, so it is called only while the job waits, and at most once. It is
+	// pure. May be nil.
 	Why func() (scheduler.Explanation, bool)
 	// CreateBackoff is set while the API server's last answer to a create was a rejection.
 	CreateBackoff *CreateBackoff
@@ -47,9 +49,9 @@ type NodeState struct {
 	Ready bool
 }
 
-// CreateBackoff says that the API server rejected a create for a reason that only somebody else can remove: a name that
-// is taken, a quota that is used up, an invalid pod. It lives in the shell's memory; after a restart of the operator the
-// same rejection is met again.
+// CreateBackoff says that the API server rejected a create for a reason that only somebody else can remove: a
+// name that is taken, a quota that is used up, an invalid pod. It lives in the shell's memory; after a
+// restart of the operator the same rejection is met again.
 type CreateBackoff struct {
 	Blocker v1alpha1.Blocker
 	// GiveBack: the attempt's pods must go until RetryTime, since part of a gang must hold nothing.

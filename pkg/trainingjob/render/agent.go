@@ -16,10 +16,11 @@ import (
 type Agent struct {
 	// Image whose entrypoint is the agent; empty: no job with checkpoints can start.
 	Image string
-	// ReportURL that rank 0 posts its reports to; empty: there is no report server, and the operator learns only what the
-	// termination messages say.
+	// ReportURL that rank 0 posts its reports to; empty: there is no report server, and the operator learns
+	// only what the termination messages say.
 	ReportURL string
-	// ReportCA holds the certificates, in PEM, of the authorities that may sign the report server's certificate.
+	// ReportCA holds the certificates, in PEM, of the authorities that may sign the report server's
+	// certificate.
 	ReportCA string
 	// Audience of the token that a report carries.
 	Audience string
@@ -36,14 +37,17 @@ const (
 	checkpointsVolume = spec.ReservedName + "checkpoints"
 )
 
-// agentGraceSeconds is how much longer than the trainer's the pod's grace must be: the agent scans the volume once more,
-// reports once more, and writes its termination message (at most about 7 s together, see cmd/agent).
+// agentGraceSeconds is how much longer than the trainer's the pod's grace must be: the agent scans the volume
+// once more, reports once more, and writes its termination message (at most about 7 s together, see
+// cmd/agent).
 const agentGraceSeconds = 10
 
-// tokenSeconds is the validity of a report's token, which the kubelet renews. The API server's minimum is 600.
+// tokenSeconds is the validity of a report's token, which the kubelet renews. The API server's minimum is
+// 600.
 const tokenSeconds int64 = 3600
 
-// wrap puts the agent around the trainer of a rank of a job with checkpoints. number is the rank over all roles.
+// wrap puts the agent around the trainer of a rank of a job with checkpoints. number is the rank over all
+// roles.
 func wrap(job *v1alpha1.TrainingJob, pod *corev1.Pod, attempt, number int32, agent Agent) error {
 	c := spec.Checkpoints(job)
 	trainer := spec.Framework(job).Trainer(&pod.Spec)
@@ -81,7 +85,8 @@ func agentCommand(c *v1alpha1.CheckpointSpec, trainer *corev1.Container, number 
 	return append(run, "--")
 }
 
-// mountAgent gives the trainer the agent's binary, the directory of its status file, and the place of the checkpoints.
+// mountAgent gives the trainer the agent's binary, the directory of its status file, and the place of the
+// checkpoints.
 func mountAgent(job *v1alpha1.TrainingJob, pod *corev1.PodSpec, trainer *corev1.Container) {
 	c := job.Spec.Checkpoint
 	trainer.VolumeMounts = append(trainer.VolumeMounts,
@@ -109,10 +114,12 @@ func mountToken(pod *corev1.PodSpec, trainer *corev1.Container, agent Agent) {
 	}
 }
 
-// installer copies the agent into the pod before the trainer starts. It has the trainer's security context, and the
-// trainer's requests of ordinary resources, so that neither what the gang requests nor the pod's quality of service
-// changes.
-func installer(trainer *corev1.Container, podContext *corev1.PodSecurityContext, agent Agent) corev1.Container {
+// installer copies the agent into the pod before the trainer starts. It has the trainer's security context,
+// and the trainer's requests of ordinary resources, so that neither what the gang requests nor the pod's
+// quality of service changes.
+func installer(
+	trainer *corev1.Container, podContext *corev1.PodSecurityContext, agent Agent,
+) corev1.Container {
 	return corev1.Container{
 		Name: agentContainer, Image: agent.Image, Args: []string{"install", agentDir},
 		Resources: corev1.ResourceRequirements{
@@ -124,7 +131,8 @@ func installer(trainer *corev1.Container, podContext *corev1.PodSecurityContext,
 	}
 }
 
-// nobody is the user of the agent's own containers where the job forbids root and leaves the user to the trainer's image.
+// nobody is the user of the agent's own containers where the job forbids root and leaves the user to the
+// trainer's image.
 const nobody int64 = 65532
 
 // agentSecurityContext is the trainer's, for a container whose image names no user.

@@ -12,10 +12,11 @@ import (
 // defaultClaimSize is the size of a claim whose size the spec does not give.
 var defaultClaimSize = resource.MustParse("10Gi")
 
-// Claim is the claim that must exist for the job's checkpoints; nil where the user brings one, or none is needed.
+// Claim is the claim that must exist for the job's checkpoints; nil where the user brings one, or none is
+// needed.
 //
-// It has no owner unless the user asks for that: the end of a job must never delete a model. Its label says which job it
-// was made for.
+// It has no owner unless the user asks for that: the end of a job must never delete a model. Its label says
+// which job it was made for.
 func Claim(job *v1alpha1.TrainingJob) *corev1.PersistentVolumeClaim {
 	c := spec.Checkpoints(job)
 	if c == nil || !spec.OnVolume(c) || c.PVC.ClaimName != "" {

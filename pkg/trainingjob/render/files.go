@@ -5,7 +5,6 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -25,11 +24,12 @@ const (
 	filesDir    = spec.ReservedDir + "/files"
 )
 
-// file is a file that every container of a pod finds. Its content is an annotation of the pod and the kubelet writes the
-// file, so that no other object has to exist.
+// file is a file that every container of a pod finds. Its content is an annotation of the pod and the kubelet
+// writes the file, so that no other object has to exist.
 type file struct{ name, annotation, content string }
 
-// addFrameworkFiles gives every container the files of its framework: contents by name (see framework.Framework).
+// addFrameworkFiles gives every container the files of its framework: contents by name (see
+// framework.Framework).
 func addFrameworkFiles(pod *corev1.Pod, contents map[string]string) {
 	var files []file
 	for _, name := range slices.Sorted(maps.Keys(contents)) {
@@ -84,6 +84,3 @@ func addFiles(pod *corev1.Pod, volume, dir string, files []file) {
 		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: volume, MountPath: dir, ReadOnly: true})
 	}
 }
-
-// literal keeps the kubelet from replacing $(NAME) in a value.
-func literal(s string) string { return strings.ReplaceAll(s, "$", "$$") }

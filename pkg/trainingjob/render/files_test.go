@@ -7,9 +7,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestFrameworkFiles: every container finds the files of its framework in one directory, by way of annotations.
+// TestFrameworkFiles: every container finds the files of its framework in one directory, by way of
+// annotations.
 func TestFrameworkFiles(t *testing.T) {
-	pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "trainer"}, {Name: "sidecar"}}}}
+	pod := &corev1.Pod{}
+	pod.Spec.Containers = []corev1.Container{{Name: "trainer"}, {Name: "sidecar"}}
 	addFrameworkFiles(pod, map[string]string{"hostfile": "bert-worker-0.bert slots=8\n", "a.json": "{}"})
 	annotations := map[string]string{
 		"mlplatform.example.com/file-hostfile": "bert-worker-0.bert slots=8\n",

@@ -10,7 +10,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// Gang is what a scheduler must know of the given attempt of a job. hasPods says whether ranks of the attempt exist.
+// Gang is what a scheduler must know of the given attempt of a job. hasPods says whether ranks of the attempt
+// exist.
 func Gang(job *v1alpha1.TrainingJob, attempt int32, hasPods bool) scheduler.Gang {
 	policy := job.Spec.RunPolicy.SchedulingPolicy
 	g := scheduler.Gang{
@@ -42,8 +43,8 @@ func Gang(job *v1alpha1.TrainingJob, attempt int32, hasPods bool) scheduler.Gang
 	return g
 }
 
-// minResources is what the gang's first minAvailable ranks request together, from the pods as they will be: with init
-// containers, sidecars and overhead (k8s.io/component-helpers/resource, the scheduler's own sum).
+// minResources is what the gang's first minAvailable ranks request together, from the pods as they will be:
+// with init containers, sidecars and overhead (k8s.io/component-helpers/resource, the scheduler's own sum).
 func minResources(roles []scheduler.Role) corev1.ResourceList {
 	sum := corev1.ResourceList{}
 	for _, role := range roles {

@@ -9,11 +9,11 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/internal/jobtest"
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-func TestNewGangSharesAndResources(t *testing.T) {
+// TestGang checks how minAvailable is shared among the roles, and what the gang requests.
+func TestGang(t *testing.T) {
 	cases := map[string]struct {
 		reason    string
 		job       *v1alpha1.TrainingJob
@@ -27,13 +27,15 @@ func TestNewGangSharesAndResources(t *testing.T) {
 			resources: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8")},
 		},
 		"minAvailable below the ranks": {
-			reason: "the Master is first, then Workers by index: whoever the scheduler picks, the sum is the same at every pass",
+			reason: "the Master is first, then Workers by index: the sum does not depend on whom the scheduler picks",
 			job: jobtest.New(0, jobtest.Roles, func(j *v1alpha1.TrainingJob) {
 				jobtest.SetGPUs(j, v1alpha1.RoleMaster, "1")
 				jobtest.SetGPUs(j, v1alpha1.RoleWorker, "4")
 				j.Spec.RunPolicy.SchedulingPolicy.MinAvailable = new(int32(2))
 			}),
-			roles:     []scheduler.Role{{Name: "master", Replicas: 1, MinAvailable: 1}, {Name: "worker", Replicas: 2, MinAvailable: 1}},
+			roles: []scheduler.Role{
+				{Name: "master", Replicas: 1, MinAvailable: 1}, {Name: "worker", Replicas: 2, MinAvailable: 1},
+			},
 			resources: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("5")},
 		},
 		"init containers, sidecars and overhead": {
@@ -49,14 +51,18 @@ func TestNewGangSharesAndResources(t *testing.T) {
 				worker.Template.Spec.Overhead = corev1.ResourceList{"cpu": resource.MustParse("500m")}
 				j.Spec.ReplicaSpecs[v1alpha1.RoleWorker] = worker
 			}),
-			roles: []scheduler.Role{{Name: "master", Replicas: 1, MinAvailable: 1}, {Name: "worker", Replicas: 2, MinAvailable: 2}},
+			roles: []scheduler.Role{
+				{Name: "master", Replicas: 1, MinAvailable: 1}, {Name: "worker", Replicas: 2, MinAvailable: 2},
+			},
 			// sidecar 1 + the larger of fetch 7 and trainer 2, plus overhead, twice
 			resources: corev1.ResourceList{"cpu": resource.MustParse("17")},
 		},
 		"given by the user": {
 			reason: "the user knows better",
 			job: jobtest.New(2, func(j *v1alpha1.TrainingJob) {
-				j.Spec.RunPolicy.SchedulingPolicy.MinResources = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("1")}
+				j.Spec.RunPolicy.SchedulingPolicy.MinResources = corev1.ResourceList{
+					"nvidia.com/gpu": resource.MustParse("1"),
+				}
 			}),
 			roles:     []scheduler.Role{{Name: "worker", Replicas: 2, MinAvailable: 2}},
 			resources: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("1")},
@@ -69,7 +75,7 @@ func TestNewGangSharesAndResources(t *testing.T) {
 				if g.Roles[i].Template == nil {
 					t.Errorf("role %s has no template", g.Roles[i].Name)
 				}
-				g.Roles[i].Template = nil // TestRenderTemplate looks at them
+				g.Roles[i].Template = nil // see TestRoleTemplate
 			}
 			if diff := cmp.Diff(c.roles, g.Roles); diff != "" {
 				t.Errorf("%s: roles (-want +got):\n%s", c.reason, diff)
@@ -81,8 +87,12 @@ func TestNewGangSharesAndResources(t *testing.T) {
 	}
 }
 
-func TestRenderTemplate(t *testing.T) {
-	job := jobtest.New(2, func(j *v1alpha1.TrainingJob) { j.Spec.RunPolicy.SchedulingPolicy.PriorityClass = "high" })
+// TestRoleTemplate: a role's template is the same in every attempt, and a rank's pod differs from it only in
+// its environment and host name.
+func TestRoleTemplate(t *testing.T) {
+	job := jobtest.New(2, func(j *v1alpha1.TrainingJob) {
+		j.Spec.RunPolicy.SchedulingPolicy.PriorityClass = "high"
+	})
 	first, second := Gang(job, 1, false).Roles[0].Template, Gang(job, 2, true).Roles[0].Template
 	if diff := cmp.Diff(first, second); diff != "" {
 		t.Errorf("the template differs between attempts (-first +second):\n%s", diff)
@@ -90,12 +100,12 @@ func TestRenderTemplate(t *testing.T) {
 	if first.Spec.PriorityClassName != "high" || first.Spec.RestartPolicy != corev1.RestartPolicyNever {
 		t.Errorf("priority class %q, restart policy %q", first.Spec.PriorityClassName, first.Spec.RestartPolicy)
 	}
-	pod := rendered(t, job, spec.RankRef{Role: v1alpha1.RoleWorker, Index: 1}, 3)
+	pod := rendered(t, job, worker(1), 3)
 	if len(pod.Spec.Containers[0].Env) <= len(first.Spec.Containers[0].Env) {
 		t.Error("a rank's environment adds nothing to its template's")
 	}
 	pod.Spec.Hostname, pod.Spec.Subdomain, pod.Spec.Containers[0].Env = "", "", first.Spec.Containers[0].Env
 	if diff := cmp.Diff(first.Spec, pod.Spec); diff != "" {
-		t.Errorf("a rank differs from its template in more than its environment and host name (-template +rank):\n%s", diff)
+		t.Errorf("a rank differs in more than its environment and host name (-template +rank):\n%s", diff)
 	}
 }

@@ -13,12 +13,13 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// Pod is the whole pod of a rank of an attempt, before it joins a scheduler's group. Ranks that the scheduler did not
-// admit (see scheduler.Verdict) are no part of the world that the rank sees. The agent and the hyperparameters are not
-// in the role's template, which schedulers compare over attempts: they change nothing of what a rank requests.
+// Pod is the whole pod of a rank of an attempt, before it joins a scheduler's group. To the rank, ranks that
+// the scheduler did not admit (see scheduler.Verdict) do not exist. The agent and the hyperparameters are not
+// in the role's template, which schedulers compare over attempts: they change nothing of what a rank
+// requests.
 //
-// It fails when spec.checkpoint.uri or the pinned resume point is no valid URI, or when the framework's files for a gang
-// of this size are too large.
+// It fails when spec.checkpoint.uri or the pinned resume point is no valid URI, or when the framework's files
+// for a gang of this size are too large.
 func Pod(job *v1alpha1.TrainingJob, ref spec.RankRef, attempt int32, admitted map[string]int32, agent Agent) (
 	*corev1.Pod, error,
 ) {
@@ -55,41 +56,4 @@ func Pod(job *v1alpha1.TrainingJob, ref spec.RankRef, attempt int32, admitted ma
 // roleOf finds the role of a rank.
 func roleOf(roles []spec.Role, ref spec.RankRef) spec.Role {
 	return roles[slices.IndexFunc(roles, func(r spec.Role) bool { return r.Name == ref.Role })]
-}
-
-// Owner is the job as the controlling owner of everything made for it.
-func Owner(job *v1alpha1.TrainingJob) metav1.OwnerReference {
-	return *metav1.NewControllerRef(job, v1alpha1.GroupVersion.WithKind("TrainingJob"))
-}
-
-// PodLabels are the operator's labels on the pod of a rank.
-func PodLabels(job *v1alpha1.TrainingJob, rank spec.RankRef, attempt int32) map[string]string {
-	l := map[string]string{
-		v1alpha1.LabelJobName:              job.Name,
-		v1alpha1.LabelAttempt:              strconv.Itoa(int(attempt)),
-		v1alpha1.LabelKubeflowJobName:      job.Name,
-		v1alpha1.LabelKubeflowReplicaType:  spec.RoleKey(rank.Role),
-		v1alpha1.LabelKubeflowReplicaIndex: strconv.Itoa(int(rank.Index)),
-		v1alpha1.LabelKubeflowOperatorName: v1alpha1.OperatorName,
-	}
-	if spec.Leads(rank.Role) {
-		l[v1alpha1.LabelKubeflowJobRole] = "master" // Kubeflow's word for the rank that decides the job's end
-	}
-	return l
-}
-
-// withEnv puts the operator's variables first, since the user's may refer to them as $(RANK). A variable that the user
-// sets keeps the user's value.
-func withEnv(own, operators []corev1.EnvVar) []corev1.EnvVar {
-	set := make(map[string]struct{}, len(own))
-	for _, e := range own {
-		set[e.Name] = struct{}{}
-	}
-	var env []corev1.EnvVar
-	for _, e := range operators {
-		if _, is := set[e.Name]; !is {
-			env = append(env, e)
-		}
-	}
-	return append(env, own...)
 }

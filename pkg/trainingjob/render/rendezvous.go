@@ -10,7 +10,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// peers describes the ranks of roles to each other, in the words of their framework.
+// peers describes the ranks of roles to each other, as their framework sees them.
 func peers(job *v1alpha1.TrainingJob, roles []spec.Role) framework.Gang {
 	gang := framework.Gang{Job: job.Name, FilesDir: filesDir, Host: func(role string, index int32) string {
 		return spec.RankHost(job.Name, spec.RankRef{Role: v1alpha1.Role(role), Index: index})
@@ -23,8 +23,8 @@ func peers(job *v1alpha1.TrainingJob, roles []spec.Role) framework.Gang {
 	return gang
 }
 
-// Service is the one headless Service of a job. It gives host names to all ranks, also to those that are not ready,
-// since they become ready only after they have met.
+// Service is the one headless Service of a job. It gives host names to all ranks, also to those that are not
+// ready, since they become ready only after they have met.
 func Service(job *v1alpha1.TrainingJob) *corev1.Service {
 	port := peers(job, spec.Roles(job)).Leader().Port
 	return &corev1.Service{
@@ -38,7 +38,8 @@ func Service(job *v1alpha1.TrainingJob) *corev1.Service {
 			PublishNotReadyAddresses: true,
 			Selector:                 map[string]string{v1alpha1.LabelJobName: job.Name},
 			Ports: []corev1.ServicePort{{
-				// The target port is the API server's default. It is given because what is applied is compared.
+				// The target port is the API server's default. It is given because what is applied is
+				// compared.
 				Name: framework.PortName, Port: port, TargetPort: intstr.FromInt32(port),
 			}},
 		},

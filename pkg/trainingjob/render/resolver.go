@@ -25,9 +25,10 @@ func ResolveTry(job *v1alpha1.TrainingJob) int32 {
 	return 0
 }
 
-// Resolver is the pod that searches the job's volume for the latest complete checkpoint between two attempts. It is no
-// rank and no part of the gang: the cluster's default scheduler places it where the job's own pods may run, with the
-// job's rights, without GPUs, and with the volume mounted read-only. It fails when spec.checkpoint.uri is invalid.
+// Resolver is the pod that searches the job's volume for the latest complete checkpoint between two attempts.
+// It is no rank and no part of the gang: the cluster's default scheduler places it where the job's own pods
+// may run, with the job's rights, without GPUs, and with the volume mounted read-only. It fails when
+// spec.checkpoint.uri is invalid.
 func Resolver(job *v1alpha1.TrainingJob, agent Agent) (*corev1.Pod, error) {
 	base, err := spec.CheckpointURI(job)
 	if err != nil {

@@ -32,7 +32,8 @@ func roleTemplate(job *v1alpha1.TrainingJob, role spec.Role) *corev1.PodTemplate
 	return template
 }
 
-// kubeletPolicy is Never under scope Gang: only the operator restarts, so that no rank returns to a gang that is gone.
+// kubeletPolicy is Never under scope Gang: only the operator restarts, so that no rank returns to a gang that
+// is gone.
 func kubeletPolicy(scope v1alpha1.RestartScope, policy v1alpha1.RestartPolicy) corev1.RestartPolicy {
 	if scope == v1alpha1.ScopeRank {
 		switch policy {

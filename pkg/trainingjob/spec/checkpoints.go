@@ -54,12 +54,12 @@ func MountPath(c *v1alpha1.CheckpointSpec) string {
 	return DefaultCheckpointPath
 }
 
-// CheckpointURI is the URI of the directory that holds the attempts' directories of a job with checkpoints. Every
-// checkpoint of the job lies below it. It fails when spec.checkpoint.uri is invalid.
+// CheckpointURI is the URI of the directory that holds the attempts' directories of a job with checkpoints.
+// Every checkpoint of the job lies below it. It fails when spec.checkpoint.uri is invalid.
 //
-// A claim that the operator makes belongs to its job alone. On a claim that the user names, and on an object store,
-// other jobs may save too: there the job has a directory of its own, so that it never takes another job's checkpoint
-// for its own, not even that of a former job of the same name.
+// A claim that the operator makes belongs to its job alone. On a claim that the user names, and on an object
+// store, other jobs may save too: there the job has a directory of its own, so that it never takes another
+// job's checkpoint for its own, not even that of a former job of the same name.
 func CheckpointURI(job *v1alpha1.TrainingJob) (checkpoint.URI, error) {
 	root, err := rootURI(job)
 	if err != nil {
@@ -86,7 +86,8 @@ func ownDir(job *v1alpha1.TrainingJob) string {
 	return job.Name + "-" + uid[:min(8, len(uid))]
 }
 
-// CheckpointBase is CheckpointURI as the trainer sees it: a path where checkpoints lie on a volume, else the URI.
+// CheckpointBase is CheckpointURI as the trainer sees it: a path where checkpoints lie on a volume, else the
+// URI.
 func CheckpointBase(job *v1alpha1.TrainingJob) (string, error) {
 	if c := job.Spec.Checkpoint; OnVolume(c) {
 		return path.Join(MountPath(c), ownDir(job)), nil
@@ -128,9 +129,11 @@ func OwnsCheckpoint(job *v1alpha1.TrainingJob, uri string) bool {
 	return err == nil && u.Under(base) && u != base
 }
 
-// ContractEnv are the variables of docs/checkpoints.md. They are the same in every rank, so a user cannot set them.
+// ContractEnv are the variables of docs/checkpoints.md. They are the same in every rank, so a user cannot set
+// them.
 var ContractEnv = []string{
-	checkpoint.EnvDir, checkpoint.EnvInterval, checkpoint.EnvKeepLast, checkpoint.EnvResume, checkpoint.EnvAttempt,
-	checkpoint.EnvStatusFile, checkpoint.EnvCommandFile, checkpoint.EnvGrace, checkpoint.EnvJobUID, checkpoint.EnvURI,
-	checkpoint.EnvReportURL, checkpoint.EnvTokenFile, checkpoint.EnvCA,
+	checkpoint.EnvDir, checkpoint.EnvInterval, checkpoint.EnvKeepLast, checkpoint.EnvResume,
+	checkpoint.EnvAttempt, checkpoint.EnvStatusFile, checkpoint.EnvCommandFile, checkpoint.EnvGrace,
+	checkpoint.EnvJobUID, checkpoint.EnvURI, checkpoint.EnvReportURL, checkpoint.EnvTokenFile,
+	checkpoint.EnvCA,
 }

@@ -4,7 +4,8 @@ import "strings"
 
 const hyperparameterPrefix = "HYPERPARAM_"
 
-// HyperparameterEnv is the environment variable of a hyperparameter: upper case, with '_' for every other character.
+// HyperparameterEnv is the environment variable of a hyperparameter: upper case, with '_' for every other
+// character.
 func HyperparameterEnv(name string) string {
 	return hyperparameterPrefix + strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// IndexSet is a set of rank indexes. In a status it is written as ranges ("0-3,7"), so that 5,000 finished ranks take a
-// few bytes.
+// IndexSet is a set of rank indexes. In a status it is written as ranges ("0-3,7"), so that 5,000 finished
+// ranks take a few bytes.
 type IndexSet map[int32]struct{}
 
 // Has reports whether the index is in the set.

@@ -34,8 +34,8 @@ func ServiceName(job string) string { return job }
 // RankHost is the name by which the other ranks of the namespace reach a rank.
 func RankHost(job string, rank RankRef) string { return PodName(job, rank) + "." + ServiceName(job) }
 
-// ResolverName is the name of the pod that searches a volume for checkpoints. No rank can have it, since a rank's name
-// ends with its index.
+// ResolverName is the name of the pod that searches a volume for checkpoints. No rank can have it, since a
+// rank's name ends with its index.
 func ResolverName(job string) string { return job + "-resolve" }
 
 // Framework of a job; the zero value where spec.framework is invalid.

@@ -12,8 +12,8 @@ import (
 // DefaultBackoffLimit is the number of failures that restart a gang unless the spec gives another.
 const DefaultBackoffLimit int32 = 3
 
-// Scope is what a failure restarts: the gang, unless the job says Rank or has the restart policy Always, which only the
-// kubelet can carry out.
+// Scope is what a failure restarts: the gang, unless the job says Rank or has the restart policy Always,
+// which only the kubelet can carry out.
 func Scope(job *v1alpha1.TrainingJob) v1alpha1.RestartScope {
 	if s := job.Spec.RunPolicy.RestartScope; s != "" {
 		return s
@@ -64,7 +64,8 @@ func Suspended(job *v1alpha1.TrainingJob) bool {
 	return job.Spec.RunPolicy.Suspend != nil && *job.Spec.RunPolicy.Suspend
 }
 
-// Queue is the queue that the job names: in the spec, else by Kueue's label, else by Volcano's annotation; "" for none.
+// Queue is the queue that the job names: in the spec, else by Kueue's label, else by Volcano's annotation; ""
+// for none.
 func Queue(job *v1alpha1.TrainingJob) string {
 	for _, q := range []string{
 		job.Spec.RunPolicy.SchedulingPolicy.Queue,
@@ -78,9 +79,10 @@ func Queue(job *v1alpha1.TrainingJob) string {
 	return ""
 }
 
-// ChooseScheduler names the scheduler of a job: the one that its status recorded, while the job is queued or runs; else
-// the spec's; else the operator's default; else Kueue where the job carries its queue label, which nobody else reads;
-// else the first other one of available, which the caller orders by preference. "" when there is none.
+// ChooseScheduler names the scheduler of a job: the one that its status recorded, while the job is queued or
+// runs; else the spec's; else the operator's default; else Kueue where the job carries its queue label, which
+// nobody else reads; else the first other one of available, which the caller orders by preference. "" when
+// there is none.
 func ChooseScheduler(job *v1alpha1.TrainingJob, operatorDefault string, available []string) string {
 	switch job.Status.Phase {
 	case "", v1alpha1.PhasePending, v1alpha1.PhaseSuspended:
@@ -107,9 +109,9 @@ func ChooseScheduler(job *v1alpha1.TrainingJob, operatorDefault string, availabl
 	return ""
 }
 
-// Revision is a short hash of the part of the spec that an attempt is made from: ranks, their pods, and what the group
-// says. It covers what the user wrote and not what the operator renders from it, so that an upgrade of the operator
-// restarts no training. It leaves out what may change while the gang runs.
+// Revision is a short hash of the part of the spec that an attempt is made from: ranks, their pods, and what
+// the group says. It covers what the user wrote and not what the operator renders from it, so that an upgrade
+// of the operator restarts no training. It leaves out what may change while the gang runs.
 func Revision(job *v1alpha1.TrainingJob) string {
 	spec := job.Spec.DeepCopy()
 	spec.BackoffLimit = nil

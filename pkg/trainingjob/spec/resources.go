@@ -8,8 +8,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/framework"
 )
 
-// Extended reports whether a resource cannot be overcommitted, so that the API server demands limits equal to requests
-// (k8s.io/kubernetes/pkg/apis/core/v1/helper, IsExtendedResourceName).
+// Extended reports whether a resource cannot be overcommitted, so that the API server demands limits equal to
+// requests (k8s.io/kubernetes/pkg/apis/core/v1/helper, IsExtendedResourceName).
 func Extended(name corev1.ResourceName) bool {
 	s := string(name)
 	return strings.Contains(s, "/") && !strings.Contains(s, corev1.ResourceDefaultNamespacePrefix) &&

@@ -17,8 +17,9 @@ type Role struct {
 	Template      corev1.PodTemplateSpec
 }
 
-// RoleOrder is the order of ranks: the leader is rank 0, roles that others depend on come before the workers, and an
-// evaluator, which nobody waits for, comes last. It is also the order in which ranks count towards minAvailable.
+// RoleOrder is the order of ranks: the leader is rank 0, roles that others depend on come before the workers,
+// and an evaluator, which nobody waits for, comes last. It is also the order in which ranks count towards
+// minAvailable.
 var RoleOrder = []v1alpha1.Role{
 	v1alpha1.RoleMaster, v1alpha1.RoleChief, v1alpha1.RoleLauncher,
 	v1alpha1.RoleScheduler, v1alpha1.RoleServer, v1alpha1.RolePS,
@@ -30,8 +31,8 @@ func Leads(r v1alpha1.Role) bool {
 	return r == v1alpha1.RoleMaster || r == v1alpha1.RoleChief || r == v1alpha1.RoleLauncher
 }
 
-// Roles lists a job's roles in rank order, from either form of the spec. The simple form has one role, Worker. Roles
-// that RoleOrder does not know are left out.
+// Roles lists a job's roles in rank order, from either form of the spec. The simple form has one role,
+// Worker. Roles that RoleOrder does not know are left out.
 func Roles(job *v1alpha1.TrainingJob) []Role {
 	if len(job.Spec.ReplicaSpecs) == 0 {
 		return []Role{{
@@ -65,8 +66,8 @@ func Replicas(n *int32) int32 {
 	return *n
 }
 
-// Admitted takes from roles the ranks that the scheduler did not admit: those with the highest indexes. It changes roles
-// in place. admitted is keyed by RoleKey; a role that it does not name keeps all of its ranks.
+// Admitted takes from roles the ranks that the scheduler did not admit: those with the highest indexes. It
+// changes roles in place. admitted is keyed by RoleKey; a role that it does not name keeps all of its ranks.
 func Admitted(roles []Role, admitted map[string]int32) []Role {
 	for i := range roles {
 		if n, limited := admitted[RoleKey(roles[i].Name)]; limited {
@@ -88,8 +89,8 @@ func RanksOf(roles []Role) int32 {
 	return n
 }
 
-// Decides returns whether a rank of a role must succeed for the job to: the leader if there is one, else every Worker,
-// else every rank.
+// Decides returns whether a rank of a role must succeed for the job to: the leader if there is one, else
+// every Worker, else every rank.
 func Decides(roles []Role) func(v1alpha1.Role) bool {
 	switch {
 	case slices.ContainsFunc(roles, func(r Role) bool { return Leads(r.Name) }):
@@ -103,8 +104,14 @@ func Decides(roles []Role) func(v1alpha1.Role) bool {
 func simpleTemplate(s *v1alpha1.TrainingJobSpec) corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 		Containers: []corev1.Container{{
-			Name: framework.TrainerContainer, Image: s.Image, Command: s.Command, Args: s.Args, Env: s.Env, EnvFrom: s.EnvFrom,
-			Resources: s.Resources, VolumeMounts: s.VolumeMounts,
+			Name:         framework.TrainerContainer,
+			Image:        s.Image,
+			Command:      s.Command,
+			Args:         s.Args,
+			Env:          s.Env,
+			EnvFrom:      s.EnvFrom,
+			Resources:    s.Resources,
+			VolumeMounts: s.VolumeMounts,
 		}},
 		Volumes:            s.Volumes,
 		NodeSelector:       s.NodeSelector,

@@ -13,13 +13,14 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// BlockerRefresh is the shortest time between two writes of the words and numbers of an unchanged reason, and how often a
-// job that waits is looked at although nothing happens to it: what it waits for is mostly no object of its own.
+// BlockerRefresh is the shortest time between two writes of an unchanged reason's message and numbers, and
+// how often a waiting job is reconciled although nothing happens to it: mostly, it waits for objects of
+// others.
 const BlockerRefresh = time.Minute
 
-// refreshBlocker keeps the one reason why the job waits, and tells of a new one by one event. A reason is the same while
-// its word and its object are. Its message is refreshed at most once a minute, so that a scheduler that rewords its
-// complaint every second causes no writes.
+// refreshBlocker keeps the one reason why the job waits, and records one event for a new one. Two blockers
+// are the same if their reason and object are. The message is refreshed at most once in BlockerRefresh, so
+// that a scheduler that rewords its complaint every second causes no writes.
 func refreshBlocker(o *observation.Observation, p *decision.Plan) {
 	st := &p.Status
 	if st.Phase.Finished() || st.Phase == v1alpha1.PhaseSuspended || st.Phase == v1alpha1.PhaseRestarting {
@@ -39,7 +40,7 @@ func refreshBlocker(o *observation.Observation, p *decision.Plan) {
 	}
 	same := old != nil && blocked && old.Reason == now.Reason && old.Object == now.Object
 	told := same && old.ObservedTime != nil
-	if told && sameWords(old, &now) {
+	if told && sameText(old, &now) {
 		return
 	}
 	if due := blockerDue(o, old, same); o.Now.Before(due) {
@@ -55,8 +56,8 @@ func refreshBlocker(o *observation.Observation, p *decision.Plan) {
 	writeBlocker(o, p, now, told)
 }
 
-// lookForReason reports whether a queued job has waited long enough to ask why. Pods that come and go are mostly the end
-// of the wait, and a job that starts at once asks for no reason.
+// lookForReason reports whether a queued job has waited long enough to ask why. Pods that come and go are
+// mostly the end of the wait, and a job that starts at once asks for no reason.
 func lookForReason(o *observation.Observation, p *decision.Plan) bool {
 	switch {
 	case len(p.Create) > 0:
@@ -69,7 +70,8 @@ func lookForReason(o *observation.Observation, p *decision.Plan) bool {
 	return false
 }
 
-// blockerDue is when a reason may be written. The one that every attempt begins with is written only when it lasts.
+// blockerDue is when a reason may be written. The one that every attempt begins with is written only when it
+// lasts.
 func blockerDue(o *observation.Observation, old *v1alpha1.Blocker, same bool) time.Time {
 	switch {
 	case !same:
@@ -80,16 +82,9 @@ func blockerDue(o *observation.Observation, old *v1alpha1.Blocker, same bool) ti
 	return old.ObservedTime.Add(BlockerRefresh)
 }
 
-func sameWords(a, b *v1alpha1.Blocker) bool {
+func sameText(a, b *v1alpha1.Blocker) bool {
 	return a.Message == b.Message && a.NextStep == b.NextStep &&
 		apiequality.Semantic.DeepEqual(a.Need, b.Need) && apiequality.Semantic.DeepEqual(a.Free, b.Free)
-}
-
-func currentBlocker(p *decision.Plan) *v1alpha1.Blocker {
-	if s := p.Status.Scheduling; s != nil {
-		return s.Blocker
-	}
-	return nil
 }
 
 // transient reasons end by themselves. Every other one is a warning, since somebody must act.
@@ -99,8 +94,8 @@ var transient = []string{
 	v1alpha1.ReasonTerminating, v1alpha1.ReasonAdmissionCheckPending,
 }
 
-// writeBlocker writes a reason, and tells of it by one event unless it was told already. A reason that returns within the
-// attempt is not told again.
+// writeBlocker writes a reason, and tells of it by one event unless it was told already. A reason that
+// returns within the attempt is not told again.
 func writeBlocker(o *observation.Observation, p *decision.Plan, b v1alpha1.Blocker, told bool) {
 	st := &p.Status
 	if st.Scheduling == nil {

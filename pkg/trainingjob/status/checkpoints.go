@@ -12,8 +12,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// RecordCheckpoints writes what is new of the checkpoints into the status, at once: what a pod has said goes with the
-// pod. It reports whether anything was new.
+// RecordCheckpoints writes what is new of the checkpoints into the status, at once: what a pod has said goes
+// with the pod. It reports whether anything was new.
 func RecordCheckpoints(o *observation.Observation, p *decision.Plan) bool {
 	if spec.Checkpoints(o.Job) == nil {
 		return false
@@ -48,8 +48,8 @@ func RecordDrain(o *observation.Observation, p *decision.Plan) bool {
 	return before != *d
 }
 
-// recordResume sets the condition ResumeIgnored when the trainer trains steps again that its resume point covers. It
-// reports whether the condition changed.
+// recordResume sets the condition ResumeIgnored when the trainer trains steps again that its resume point
+// covers. It reports whether the condition changed.
 func recordResume(o *observation.Observation, p *decision.Plan) bool {
 	st, report := &o.Job.Status, o.Checkpoints.Report
 	if report == nil || report.FirstStep == nil || st.Checkpoint == nil || st.Checkpoint.ResumeFrom == nil {

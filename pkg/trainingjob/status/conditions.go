@@ -22,7 +22,8 @@ var ofPhase = []struct {
 	{v1alpha1.ConditionFailed, v1alpha1.PhaseFailed},
 }
 
-// Conditions derives the conditions from the phase and the blocker. reason is the transition's; "" without one.
+// Conditions derives the conditions from the phase and the blocker. reason is the transition's; "" without
+// one.
 func Conditions(o *observation.Observation, p *decision.Plan, reason string) {
 	phase, message := p.Status.Phase, p.Status.Message
 	reason = cmp.Or(reason, string(phase)) // without a transition only the blocker has changed
@@ -52,7 +53,8 @@ func setAdmitted(o *observation.Observation, p *decision.Plan, reason string) {
 	p.PutCondition(o, v1alpha1.ConditionAdmitted, metav1.ConditionFalse, reason, message)
 }
 
-// setPreempted makes the condition true from the moment at which a disruption is settled until the gang runs again.
+// setPreempted makes the condition true from the moment at which a disruption is settled until the gang runs
+// again.
 func setPreempted(o *observation.Observation, p *decision.Plan) {
 	phase, d := p.Status.Phase, o.Job.Status.Drain
 	left := o.Job.Status.Phase == v1alpha1.PhaseDraining && phase != v1alpha1.PhaseDraining
@@ -62,4 +64,12 @@ func setPreempted(o *observation.Observation, p *decision.Plan) {
 	case phase == v1alpha1.PhaseRunning, phase.Finished():
 		p.SetCondition(o, v1alpha1.ConditionPreempted, false, string(phase), p.Status.Message)
 	}
+}
+
+// currentBlocker is the blocker in the plan's status; nil without one.
+func currentBlocker(p *decision.Plan) *v1alpha1.Blocker {
+	if s := p.Status.Scheduling; s != nil {
+		return s.Blocker
+	}
+	return nil
 }

@@ -14,8 +14,8 @@ import (
 // maxWorkers bounds status.workers, so that a job of 5,000 ranks stays a small object.
 const maxWorkers = 100
 
-// Count fills in everything that is counted over the ranks. With fresh an attempt begins, and all its ranks are missing:
-// what is seen of them belongs to the last one.
+// Count fills in everything that is counted over the ranks. With fresh an attempt begins, and all its ranks
+// are missing: what is seen of them belongs to the last one.
 func Count(o *observation.Observation, p *decision.Plan, fresh bool) {
 	if o.Job.Status.Phase.Finished() {
 		return // how the ranks ended was counted when the job finished; their pods may be gone since

@@ -13,11 +13,12 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 )
 
-// ReportDelay is the shortest time between two writes of progress. A transition or a new checkpoint carries it at once.
+// ReportDelay is the shortest time between two writes of progress. A transition or a new checkpoint carries
+// it at once.
 const ReportDelay = 20 * time.Second
 
-// RecordProgress writes the trainer's progress when it differs from the status: at once where something else is written
-// anyway (now), else when ReportDelay is over. It reports whether it did.
+// RecordProgress writes the trainer's progress when it differs from the status: at once where something else
+// is written anyway (now), else when ReportDelay is over. It reports whether it did.
 func RecordProgress(o *observation.Observation, p *decision.Plan, now bool) bool {
 	next, old := progress(o, &p.Status), p.Status.Progress
 	if next == nil || old != nil && sameProgress(old, next) {
@@ -33,8 +34,8 @@ func RecordProgress(o *observation.Observation, p *decision.Plan, now bool) bool
 	return true
 }
 
-// progress of the current attempt by its report and its termination message; nil when nothing is known that the status
-// does not know.
+// progress of the current attempt by its report and its termination message; nil when nothing is known that
+// the status does not know.
 func progress(o *observation.Observation, st *v1alpha1.TrainingJobStatus) *v1alpha1.ProgressStatus {
 	var reported *v1alpha1.ProgressStatus
 	if r := o.Checkpoints.Report; r != nil {
@@ -43,8 +44,8 @@ func progress(o *observation.Observation, st *v1alpha1.TrainingJobStatus) *v1alp
 	return finalProgress(o, st, reported)
 }
 
-// finalProgress adds the step at which the trainer ended by its termination message, since its last report may have been
-// lost. The metrics and the expected end of an earlier step are not kept.
+// finalProgress adds the step at which the trainer ended by its termination message, since its last report
+// may have been lost. The metrics and the expected end of an earlier step are not kept.
 func finalProgress(
 	o *observation.Observation, st *v1alpha1.TrainingJobStatus, reported *v1alpha1.ProgressStatus,
 ) *v1alpha1.ProgressStatus {

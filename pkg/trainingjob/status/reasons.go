@@ -13,8 +13,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 )
 
-// blocker is the one reason why the gang does not run: first what the operator itself waits for, then what is known of
-// the scheduler and the cluster (scheduler.Explain has the order), then what the scheduler says.
+// blocker is the one reason why the gang does not run: first what the operator itself waits for, then what is
+// known of the scheduler and the cluster (scheduler.Explain has the order), then what the scheduler says.
 func blocker(o *observation.Observation) (v1alpha1.Blocker, bool) {
 	if b, hung := hangingPods(o); hung {
 		return b, true
@@ -62,8 +62,9 @@ func queuedBlocker(o *observation.Observation) (v1alpha1.Blocker, bool) {
 	return waitReason(o), true
 }
 
-// invalidSpec is the reason why nothing is added to a gang whose spec is invalid although it was accepted once: a newer
-// operator is stricter, or a label or an annotation was edited, which no rule of the CRD can see.
+// invalidSpec is the reason why nothing is added to a gang whose spec is invalid although it was accepted
+// once: a newer operator is stricter, or a label or an annotation was edited, which no rule of the CRD can
+// see.
 func invalidSpec(o *observation.Observation) (v1alpha1.Blocker, bool) {
 	errs := o.Gang.Errors()
 	if len(errs) == 0 {
@@ -91,9 +92,9 @@ func waitReason(o *observation.Observation) v1alpha1.Blocker {
 	if message := unplaced(o); message != "" {
 		return v1alpha1.Blocker{Reason: v1alpha1.ReasonUnschedulable, Message: message}
 	}
-	state := fmt.Sprintf("by %s: %s, minAvailable %d", o.Place(), o.Size(), o.Min)
+	state := fmt.Sprintf("by %s: %s, minAvailable %d", o.SchedulerAndQueue(), o.Size(), o.Min)
 	if !o.Verdict.Judged {
-		// There is room, nobody is ahead, and the scheduler has written nothing.
+		// There is capacity, no other gang comes first, and the scheduler has written nothing.
 		return v1alpha1.Blocker{
 			Reason: v1alpha1.ReasonNotJudged, Message: "not judged yet " + state,
 			NextStep: "if this lasts, see that the scheduler runs",
@@ -114,8 +115,9 @@ func unplaced(o *observation.Observation) string {
 	return ""
 }
 
-// imagePulls are the kubelet's words for an image that it does not get (k8s.io/kubernetes/pkg/kubelet/images/types.go).
-// They alternate while it tries again, and so do its messages: the blocker repeats neither.
+// imagePulls are the kubelet's reasons for a container whose image it cannot get
+// (k8s.io/kubernetes/pkg/kubelet/images/types.go). They alternate while it tries again, and so do its
+// messages: the blocker repeats neither.
 var imagePulls = []string{
 	"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError",
 	"RegistryUnavailable",
@@ -159,18 +161,16 @@ func imageProblem(o *observation.Observation) (v1alpha1.Blocker, bool) {
 
 // imageMissing is the image that a pod's kubelet cannot get; "" when there is none.
 func imageMissing(pod *corev1.Pod) string {
-	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
-		for i := range list {
-			if w := list[i].State.Waiting; w != nil && slices.Contains(imagePulls, w.Reason) {
-				return list[i].Image
-			}
+	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		if w := c.State.Waiting; w != nil && slices.Contains(imagePulls, w.Reason) {
+			return c.Image
 		}
 	}
 	return ""
 }
 
-// hangingPods finds pods whose deletion hangs on a node that does not answer. Only waiting is safe: their containers may
-// still run, and a second rank beside them would train against them.
+// hangingPods finds pods whose deletion hangs on a node that does not answer. Only waiting is safe: their
+// containers may still run, and a second rank beside them would train against them.
 func hangingPods(o *observation.Observation) (v1alpha1.Blocker, bool) {
 	var nodes []string
 	for _, pod := range o.Pods {

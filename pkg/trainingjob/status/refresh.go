@@ -8,8 +8,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 )
 
-// Refresh updates a status that makes no transition. Counts are written once they have stood for StatusDelay, since a
-// transition mostly carries them; what is not due yet asks for a wake-up instead.
+// Refresh updates a status that makes no transition. Counts are written once they have stood for StatusDelay,
+// since a transition mostly carries them; what is not due yet asks for a wake-up instead.
 func Refresh(o *observation.Observation, p *decision.Plan) {
 	st := &p.Status
 	Count(o, p, false)

@@ -1,4 +1,4 @@
-// Package jobtest makes TrainingJobs for the tests of the core's rooms.
+// Package jobtest makes TrainingJobs for the core's unit tests.
 package jobtest
 
 import (
@@ -14,7 +14,10 @@ func New(n int32, edit ...func(*v1alpha1.TrainingJob)) *v1alpha1.TrainingJob {
 	job := &v1alpha1.TrainingJob{
 		ObjectMeta: metav1.ObjectMeta{Name: "bert", Namespace: "team-a", UID: "job-uid", Generation: 1},
 		Spec: v1alpha1.TrainingJobSpec{
-			Framework: v1alpha1.FrameworkPyTorch, Image: "bert:1", Command: []string{"python", "train.py"}, Replicas: &n,
+			Framework: v1alpha1.FrameworkPyTorch,
+			Image:     "bert:1",
+			Command:   []string{"python", "train.py"},
+			Replicas:  &n,
 			Resources: Requests("nvidia.com/gpu", "2"),
 		},
 	}

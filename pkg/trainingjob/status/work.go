@@ -10,10 +10,10 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// Account adds up in status.work what a change of phase ends: time in the queue, time that the gang ran, and, when a
-// drained attempt is settled, the work that is lost. It is part of the write that makes the change, so that everything
-// is counted once however often it is observed.
-func Account(o *observation.Observation, p *decision.Plan, outcome decision.Outcome) {
+// RecordWork adds up in status.work what a change of phase ends: time in the queue, time that the gang ran,
+// and, when a drained attempt is settled, the work that is lost. It is part of the write that makes the
+// change, so that everything is counted once however often it is observed.
+func RecordWork(o *observation.Observation, p *decision.Plan, outcome decision.Outcome) {
 	from, to := o.Job.Status.Phase, p.Status.Phase
 	if from != to && to == v1alpha1.PhaseRunning {
 		w := work(p)
@@ -28,13 +28,13 @@ func Account(o *observation.Observation, p *decision.Plan, outcome decision.Outc
 		setGoodput(o, p)
 	}
 	if outcome.Settled {
-		accountLoss(o, p, outcome.ResumePoint)
+		recordLoss(o, p, outcome.ResumePoint)
 	}
 }
 
-// interrupted reports whether the gang that runs now ran before and was ended since, other than by its user's wish to
-// pause it, and since when. Attempts that ended before they ran belong to the same interruption. The order of the history
-// tells, and not its times: those have whole seconds, and a gang may run for less.
+// interrupted reports whether the gang that runs now ran before and has been ended since, and when; a
+// suspension does not count. Attempts that ended before they ran belong to the same interruption. It goes by
+// the order of the history and not by its times, which have whole seconds: a gang may run for less.
 func interrupted(job *v1alpha1.TrainingJob) (since time.Time, is bool) {
 	ran := last(job, v1alpha1.PhaseRunning)
 	if ran < 0 || last(job, v1alpha1.PhaseSuspended) > ran {
@@ -48,8 +48,8 @@ func interrupted(job *v1alpha1.TrainingJob) (since time.Time, is bool) {
 	return time.Time{}, false
 }
 
-// accountLoss adds up what the end of a drained attempt has cost, given the resume point of the next one.
-func accountLoss(o *observation.Observation, p *decision.Plan, now *v1alpha1.CheckpointPoint) {
+// recordLoss adds up what the end of a drained attempt has cost, given the resume point of the next one.
+func recordLoss(o *observation.Observation, p *decision.Plan, now *v1alpha1.CheckpointPoint) {
 	steps, lost := forgone(o.Job, now)
 	began, ended, ran := lastRun(o.Job)
 	if !ran && steps == 0 {
@@ -101,8 +101,9 @@ func undone(
 	return steps, seconds(ended.Sub(safe)) // none, where it was saved while the gang was ended
 }
 
-// forgone is what earlier attempts trained and this one was to go on from, where that checkpoint is lost and an older one,
-// or none, is the resume point now: the steps between the two, and the running time, as far back as the history goes.
+// forgone is the training of earlier attempts that is lost with the checkpoint that this attempt resumed
+// from, where an older checkpoint, or none, is the resume point now: the steps between the two, and the
+// running time, as far back as the history goes.
 func forgone(job *v1alpha1.TrainingJob, now *v1alpha1.CheckpointPoint) (steps, lost int64) {
 	before := resumePoint(job)
 	var from time.Time
@@ -146,8 +147,8 @@ func resumePoint(job *v1alpha1.TrainingJob) *v1alpha1.CheckpointPoint {
 	return job.Status.Checkpoint.ResumeFrom
 }
 
-// suggestedInterval between checkpoints in seconds: the first-order optimum of Young (1974), which Daly (2006) refines;
-// at least as long as a save takes. save and running are in seconds.
+// suggestedInterval between checkpoints in seconds: the first-order optimum of Young (1974), which Daly
+// (2006) refines; at least as long as a save takes. save and running are in seconds.
 func suggestedInterval(save int32, running int64, interruptions int32) int32 {
 	between := float64(running) / float64(interruptions)
 	return int32(min(max(math.Sqrt(2*float64(save)*between), float64(save)), math.MaxInt32))

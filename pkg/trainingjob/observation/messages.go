@@ -10,10 +10,10 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// What is seen, in the words that messages and events use.
+// Phrases for messages and events.
 
-// Place names the scheduler and the queue of the job.
-func (o *Observation) Place() string {
+// SchedulerAndQueue names the scheduler and the queue of the job.
+func (o *Observation) SchedulerAndQueue() string {
 	s := "the scheduler"
 	if o.Backend != nil {
 		s = o.Backend.Name()

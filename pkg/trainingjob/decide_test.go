@@ -1,0 +1,90 @@
+package trainingjob
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/internal/jobtest"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+)
+
+// TestWritesUntilRunning: a gang that runs at once costs two status writes, Queued and Running.
+func TestWritesUntilRunning(t *testing.T) {
+	sim := newSimulation(t, jobtest.New(8))
+	sim.converge()
+	sim.bind()
+	sim.converge()
+	for _, n := range sim.rankNames() {
+		sim.start(n)
+		sim.converge()
+	}
+	if sim.job.Status.Phase != v1alpha1.PhaseRunning || sim.statusWrites != 2 {
+		t.Errorf("phase %s after %d status writes, want Running after 2", sim.job.Status.Phase, sim.statusWrites)
+	}
+}
+
+// TestStricterRulesFailNobody: a job runs on when an upgraded operator finds fault with a spec that its
+// predecessor accepted.
+func TestStricterRulesFailNobody(t *testing.T) {
+	sim := newSimulation(t, jobtest.New(2))
+	runGang(sim)
+	sim.job.Spec.RunPolicy.SchedulingPolicy.MinAvailable = new(int32(9)) // as if this had been legal
+	sim.job.Status.Revision = spec.Revision(sim.job)
+	sim.converge()
+	if got := sim.job.Status.Phase; got != v1alpha1.PhaseRunning {
+		t.Errorf("the job is %s, want Running", got)
+	}
+	sim.job.Generation++ // now the user edits it
+	sim.converge()
+	if got := sim.job.Status.Phase; got != v1alpha1.PhaseFailed {
+		t.Errorf("the edited job is %s, want Failed", got)
+	}
+}
+
+// TestLargeJobIsASmallObject: 5,000 ranks, half of which have ended, stay far below the size that etcd and
+// watches can bear.
+func TestLargeJobIsASmallObject(t *testing.T) {
+	sim := newSimulation(t, jobtest.New(5000))
+	runGang(sim)
+	for i, name := range sim.rankNames() {
+		if i%2 == 0 {
+			sim.exit(0, name)
+		}
+	}
+	sim.advance(time.Minute)
+	sim.converge()
+	text, err := json.Marshal(sim.job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := sim.job.Status.ReplicaStatuses[v1alpha1.RoleWorker].Succeeded; got != 2500 {
+		t.Errorf("%d ranks have succeeded, want 2500", got)
+	}
+	if most := 100_000; len(text) > most {
+		t.Errorf("the object has %d bytes, want at most %d", len(text), most)
+	}
+}
+
+// BenchmarkDecide is one decision for a job of 5,000 ranks: the one that creates them all, and one while they
+// run.
+func BenchmarkDecide(b *testing.B) {
+	for name, running := range map[string]bool{"create": false, "running": true} {
+		b.Run(name, func(b *testing.B) {
+			sim := newSimulation(b, jobtest.New(5000))
+			sim.reconcile()
+			if running {
+				sim.converge()
+				sim.bind()
+				sim.start()
+				sim.converge()
+			}
+			s := sim.snapshot()
+			b.ResetTimer()
+			for b.Loop() {
+				Decide(s)
+			}
+		})
+	}
+}

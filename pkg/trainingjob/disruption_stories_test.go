@@ -1,0 +1,124 @@
+package trainingjob
+
+import (
+	"time"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/internal/jobtest"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+)
+
+// Preemptions, evictions and lost nodes.
+var disruptionStories = map[string]story{
+	"loses-two-ranks-and-returns": {jobtest.New(4), func(sim *simulation) {
+		runGang(sim)
+		sim.podsLinger = true
+		sim.preempt("bert-worker-1", "bert-worker-3")
+		sim.narrate("two of four ranks are preempted: the others must not keep their GPUs")
+		sim.exit(1, "bert-worker-0")
+		sim.narrate("a peer notices and exits 1")
+		for _, n := range sim.rankNames() {
+			sim.removePod(n)
+		}
+		sim.verdict = judged(scheduler.Hold, "Unschedulable", "")
+		sim.narrate("the grace of the others is over")
+		sim.verdict = judged(scheduler.Go, "", "")
+		sim.narrate("the scheduler lets the gang in again")
+		sim.bindAndStart()
+		sim.narrate("all ranks run again")
+	}},
+	"preempted-while-starting": {jobtest.New(3), func(sim *simulation) {
+		sim.narrate("applied")
+		sim.bind()
+		sim.narrate("placed")
+		sim.preempt("bert-worker-0")
+		sim.narrate("preempted before it ever ran")
+	}},
+	"preempted-while-the-operator-is-dead": {jobtest.New(4), func(sim *simulation) {
+		runGang(sim)
+		sim.logf("(the operator dies)")
+		sim.preempt("bert-worker-1", "bert-worker-2")
+		sim.departed = nil
+		sim.exit(1, "bert-worker-0")
+		sim.narrate("(the operator is back) two ranks are gone without a trace, " +
+			"one has failed, one hangs in its collective")
+		sim.bind()
+		sim.logf("(the operator dies again)")
+		sim.preempt("bert-worker-1", "bert-worker-2")
+		sim.departed = nil
+		sim.narrate("(the operator is back) the same once more before the gang ran: now a backoff comes first")
+		sim.advance(10 * time.Second)
+		sim.narrate("the backoff is over")
+		sim.bindAndStart()
+		sim.narrate("all ranks run again")
+	}},
+	"all-ranks-vanish-while-the-operator-is-dead": {jobtest.New(3), func(sim *simulation) {
+		runGang(sim)
+		sim.logf("(the operator dies)")
+		sim.preempt("bert-worker-0", "bert-worker-1", "bert-worker-2")
+		sim.departed = nil
+		sim.narrate("(the operator is back) no rank is left, and nothing says why")
+	}},
+	"one-of-many-vanishes-above-the-minimum": {jobtest.New(4, func(j *v1alpha1.TrainingJob) {
+		j.Spec.RunPolicy.SchedulingPolicy.MinAvailable = new(int32(2))
+	}), func(sim *simulation) {
+		runGang(sim)
+		sim.logf("(the operator dies)")
+		sim.preempt("bert-worker-3")
+		sim.departed = nil
+		sim.narrate("(the operator is back) scope Gang: " +
+			"the loss of any rank ends the attempt, also above minAvailable")
+	}},
+	"evicted-by-its-scheduler": {jobtest.New(3), func(sim *simulation) {
+		runGang(sim)
+		sim.podsLinger = true
+		for range 2 {
+			sim.verdict = judged(scheduler.Yield, "QueueStopped", "the queue is stopped")
+			sim.narrate("the scheduler asks for the places back")
+			for _, name := range sim.rankNames() {
+				sim.removePod(name)
+			}
+			sim.verdict = judged(scheduler.Hold, "QueueStopped", "the queue is stopped")
+			sim.narrate("the last pod is gone: the gang is queued again, without a backoff")
+			sim.advance(5 * time.Second)
+			sim.narrate("and says why it waits")
+			sim.verdict = judged(scheduler.Go, "", "")
+			sim.narrate("the queue is open again")
+		}
+		sim.bindAndStart()
+		sim.narrate("all ranks run")
+	}},
+	"a-dying-node-outranks-exit-codes": {jobtest.New(3), func(sim *simulation) {
+		runGang(sim)
+		sim.podsLinger = true
+		sim.logf("node-2 dies; nobody knows yet")
+		sim.exit(1, "bert-worker-0", "bert-worker-1")
+		sim.narrate("its peers exit 1 first")
+		sim.advance(40 * time.Second)
+		sim.nodes["node-2"] = observation.NodeState{}
+		sim.narrate("the node is NotReady, the third pod's deletion hangs")
+		sim.removePod("bert-worker-2")
+		sim.narrate("somebody deletes the node, and pod GC the pod")
+	}},
+	"a-rank-that-had-succeeded-runs-again": {jobtest.New(3), func(sim *simulation) {
+		runGang(sim)
+		sim.exit(0, "bert-worker-0")
+		sim.advance(6 * time.Second)
+		sim.narrate("one rank is through")
+		sim.preempt("bert-worker-2")
+		sim.narrate("another is preempted: the next attempt is of all three")
+		sim.bindAndStart()
+		sim.narrate("all ranks run")
+	}},
+	"rank-scope-replaces-singly": {jobtest.New(4, func(j *v1alpha1.TrainingJob) {
+		j.Spec.RunPolicy.RestartScope = v1alpha1.ScopeRank
+		j.Spec.RunPolicy.SchedulingPolicy.MinAvailable = new(int32(3))
+	}), func(sim *simulation) {
+		runGang(sim)
+		sim.preempt("bert-worker-3")
+		sim.narrate("scope Rank, minAvailable 3: one of four ranks is preempted, the others go on")
+		sim.preempt("bert-worker-0")
+		sim.narrate("a second one: below minAvailable, everything goes back")
+	}},
+}

@@ -1,0 +1,61 @@
+package trainingjob
+
+import (
+	"time"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/internal/jobtest"
+)
+
+// Ranks that fail by themselves.
+var failureStories = map[string]story{
+	"fails-until-the-limit": {jobtest.New(2, func(j *v1alpha1.TrainingJob) {
+		j.Spec.BackoffLimit = new(int32(1))
+	}), func(sim *simulation) {
+		runGang(sim)
+		sim.exit(1, "bert-worker-1")
+		sim.narrate("a rank exits 1")
+		sim.advance(9 * time.Second)
+		sim.narrate("the backoff is not over")
+		sim.advance(time.Second)
+		sim.narrate("the backoff is over")
+		sim.bindAndStart()
+		sim.narrate("all ranks run again")
+		sim.exit(137, "bert-worker-0")
+		sim.narrate("another rank is killed: backoffLimit is spent")
+	}},
+	"permanent-exit-code": {jobtest.New(2, func(j *v1alpha1.TrainingJob) {
+		j.Spec.RestartPolicy = v1alpha1.RestartExitCode
+	}), func(sim *simulation) {
+		runGang(sim)
+		sim.exit(143, "bert-worker-0")
+		sim.narrate("exit code 143 may be retried")
+		sim.advance(10 * time.Second)
+		sim.narrate("again")
+		sim.bindAndStart()
+		sim.narrate("all ranks run")
+		sim.exit(2, "bert-worker-0")
+		sim.narrate("exit code 2 is permanent")
+	}},
+	"rank-scope-pod-fails": {jobtest.New(2, func(j *v1alpha1.TrainingJob) {
+		j.Spec.RunPolicy.RestartScope = v1alpha1.ScopeRank
+		j.Spec.RunPolicy.SchedulingPolicy.MinAvailable = new(int32(1))
+	}), func(sim *simulation) {
+		runGang(sim)
+		sim.exit(1, "bert-worker-1")
+		sim.narrate("scope Rank: the kubelet restarts containers, " +
+			"so a failed pod is no failure of the trainer: it alone is replaced")
+	}},
+	"rank-scope-restarts-are-spent": {jobtest.New(2, func(j *v1alpha1.TrainingJob) {
+		j.Spec.RunPolicy.RestartScope = v1alpha1.ScopeRank
+		j.Spec.BackoffLimit = new(int32(2))
+	}), func(sim *simulation) {
+		runGang(sim)
+		sim.setRestartCount("bert-worker-0", 1)
+		sim.setRestartCount("bert-worker-1", 1)
+		sim.advance(6 * time.Second)
+		sim.narrate("the kubelets restarted two containers")
+		sim.setRestartCount("bert-worker-1", 2)
+		sim.narrate("and a third time: backoffLimit 2 is spent")
+	}},
+}

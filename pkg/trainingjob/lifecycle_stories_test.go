@@ -1,0 +1,107 @@
+package trainingjob
+
+import (
+	"time"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/internal/jobtest"
+)
+
+// What users do to a job, and how it ends.
+var lifecycleStories = map[string]story{
+	"suspend-and-resume": {jobtest.New(2), func(sim *simulation) {
+		runGang(sim)
+		setSuspend(sim, true)
+		sim.narrate("the user suspends the job")
+		setSuspend(sim, false)
+		sim.narrate("and resumes it")
+		sim.bindAndStart()
+		sim.narrate("all ranks run")
+	}},
+	"suspended-from-the-start": {jobtest.New(2), func(sim *simulation) {
+		setSuspend(sim, true)
+		sim.narrate("a suspended job is applied")
+		setSuspend(sim, false)
+		sim.narrate("and resumed")
+	}},
+	"resize": {jobtest.New(4), func(sim *simulation) {
+		runGang(sim)
+		sim.podsLinger = true
+		sim.job.Spec.Replicas = new(int32(2))
+		sim.job.Generation++
+		sim.narrate("the job is scaled from 4 to 2")
+		for _, n := range sim.rankNames() {
+			sim.removePod(n)
+		}
+		sim.narrate("the old ranks are gone")
+		sim.bindAndStart()
+		sim.narrate("both ranks run")
+	}},
+	"resize-up": {jobtest.New(2), func(sim *simulation) {
+		runGang(sim)
+		sim.job.Spec.Replicas = new(int32(4))
+		sim.job.Generation++
+		sim.narrate("the job is scaled from 2 to 4: it has lost nobody")
+		sim.bindAndStart()
+		sim.narrate("all four run")
+	}},
+	"restart-by-annotation": {jobtest.New(2), func(sim *simulation) {
+		runGang(sim)
+		sim.job.Annotations = map[string]string{v1alpha1.AnnotationRestart: "1"}
+		sim.narrate("the user asks for a restart")
+		sim.bindAndStart()
+		sim.narrate("all ranks run")
+	}},
+	"deadline-and-ttl": {jobtest.New(2, func(j *v1alpha1.TrainingJob) {
+		j.Spec.RunPolicy.ActiveDeadlineSeconds = new(int64(3600))
+		j.Spec.RunPolicy.TTLSecondsAfterFinished = new(int32(60))
+	}), func(sim *simulation) {
+		sim.narrate("queued")
+		sim.advance(2 * time.Hour)
+		sim.narrate("the time in the queue does not count")
+		sim.bindAndStart()
+		sim.narrate("running")
+		sim.advance(time.Hour)
+		sim.narrate("the deadline")
+		sim.advance(time.Minute)
+		sim.narrate("the time to live is over")
+	}},
+	"leader-decides": {jobtest.New(0, jobtest.Roles), func(sim *simulation) {
+		runGang(sim)
+		sim.exit(0, "bert-master-0")
+		sim.narrate("the Master exits 0: the Workers need not")
+	}},
+	"finished-ranks-are-remembered": {jobtest.New(3), func(sim *simulation) {
+		runGang(sim)
+		sim.exit(0, "bert-worker-0")
+		sim.advance(6 * time.Second)
+		sim.narrate("one rank is through")
+		sim.removePod("bert-worker-0")
+		sim.departed = nil
+		sim.narrate("pod GC takes its pod: it is no loss")
+		sim.exit(0)
+		sim.narrate("the others end too")
+	}},
+	"invalid-spec": {jobtest.New(2, func(j *v1alpha1.TrainingJob) {
+		j.Spec.RunPolicy.SchedulingPolicy.MinAvailable = new(int32(9))
+	}), func(sim *simulation) {
+		sim.narrate("a job that makes no sense is applied, and the API server has let it through")
+	}},
+	"invalid-while-it-runs": {jobtest.New(3, func(j *v1alpha1.TrainingJob) {
+		j.Spec.RunPolicy.SchedulingPolicy.Queue = "research"
+	}), func(sim *simulation) {
+		runGang(sim)
+		sim.job.Labels = map[string]string{v1alpha1.LabelKueueQueue: "other"}
+		sim.narrate("a label is edited that contradicts the spec; no rule of the CRD sees labels")
+		sim.advance(time.Minute)
+		sim.narrate("the gang goes on, its group stays, and the blocker says what is wrong")
+		sim.preempt("bert-worker-1")
+		sim.narrate("a rank is preempted")
+		sim.advance(6 * time.Second)
+		sim.narrate("nothing is created for a spec that makes no sense, and what is there of the group stays")
+		sim.job.Labels = nil
+		sim.narrate("the label is removed")
+		sim.bindAndStart()
+		sim.narrate("all ranks run again")
+	}},
+}

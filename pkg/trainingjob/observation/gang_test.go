@@ -1,0 +1,187 @@
+package observation
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/internal/jobtest"
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+)
+
+// dialect is a backend whose group is named after the attempt.
+type dialect struct {
+	scheduler.Backend
+	unsupported field.ErrorList
+	err         error
+}
+
+func (d dialect) Validate(scheduler.Gang) field.ErrorList { return d.unsupported }
+
+func (d dialect) Objects(g scheduler.Gang) ([]client.Object, error) {
+	if d.err != nil {
+		return nil, d.err
+	}
+	name := g.Name
+	if g.Attempt > 1 {
+		name += "-again"
+	}
+	return []client.Object{&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}}, nil
+}
+
+func TestDescribeGang(t *testing.T) {
+	invalid := func(j *v1alpha1.TrainingJob) { j.Spec.Image = "" }
+	finished := func(j *v1alpha1.TrainingJob) { j.Status.Phase = v1alpha1.PhaseSucceeded }
+	unknownRole := func(j *v1alpha1.TrainingJob) {
+		j.Spec.ReplicaSpecs = map[v1alpha1.Role]v1alpha1.ReplicaSpec{"Boss": {}}
+	}
+	unsupported := field.ErrorList{field.Forbidden(field.NewPath("spec"), "it has no queues")}
+	cannotRender := errors.New("too large")
+	// described is what of a Gang the cases tell apart.
+	type described struct{ invalid, unsupported, gang, computed, failed, wanted bool }
+	cases := map[string]struct {
+		reason  string
+		job     *v1alpha1.TrainingJob
+		backend scheduler.Backend
+		want    described
+	}{
+		"valid": {
+			"the objects are known", jobtest.New(2), dialect{},
+			described{gang: true, computed: true, wanted: true},
+		},
+		"invalid": {
+			"what exists can be read, but nobody knows what should", jobtest.New(2, invalid), dialect{},
+			described{invalid: true, gang: true},
+		},
+		"unsupported": {
+			"the dialect cannot express the gang, but can read it",
+			jobtest.New(2), dialect{unsupported: unsupported},
+			described{unsupported: true, gang: true},
+		},
+		"not rendered": {
+			"an error of the dialect is no empty list of objects", jobtest.New(2), dialect{err: cannotRender},
+			described{gang: true, computed: true, failed: true},
+		},
+		"no backend": {
+			"the job is validated without a scheduler", jobtest.New(2, invalid), nil,
+			described{invalid: true},
+		},
+		"no known role": {
+			"a gang has roles", jobtest.New(2, unknownRole), dialect{},
+			described{invalid: true},
+		},
+		"finished": {
+			"a finished job has no gang, and its spec no longer matters", jobtest.New(2, invalid, finished),
+			dialect{}, described{},
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := DescribeGang(c.job, c.backend, nil, nil)
+			got := described{
+				invalid: len(g.Invalid) > 0, unsupported: len(g.Unsupported) > 0, gang: g.Gang != nil,
+				computed: g.Computed, failed: g.WantedErr != nil, wanted: len(g.Wanted) > 0,
+			}
+			if diff := cmp.Diff(c.want, got, cmp.AllowUnexported(described{})); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
+			}
+			if want := len(g.Invalid) + len(g.Unsupported); len(g.Errors()) != want {
+				t.Errorf("%d errors, want %d", len(g.Errors()), want)
+			}
+			if g.WantedErr != nil && !errors.Is(g.WantedErr, cannotRender) {
+				t.Errorf("error %v, want %v", g.WantedErr, cannotRender)
+			}
+		})
+	}
+}
+
+// TestDescribeGangOfAttempt checks which attempt is described, and what is known of its pods.
+func TestDescribeGangOfAttempt(t *testing.T) {
+	pod := func(attempt string) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{
+			v1alpha1.LabelAttempt: attempt,
+		}}}
+	}
+	cases := map[string]struct {
+		reason  string
+		attempt int32
+		pods    []*corev1.Pod
+		want    int32
+		hasPods bool
+	}{
+		"before the first": {"the first attempt is described ahead of its queueing", 0, nil, 1, false},
+		"without pods":     {"pods of another attempt do not count", 2, []*corev1.Pod{pod("1")}, 2, false},
+		"with pods":        {"one is enough", 2, []*corev1.Pod{pod("1"), pod("2")}, 2, true},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			job := jobtest.New(2, func(j *v1alpha1.TrainingJob) { j.Status.Attempt = c.attempt })
+			g := DescribeGang(job, dialect{}, c.pods, nil).Gang
+			if g.Attempt != c.want || g.HasPods != c.hasPods {
+				t.Errorf("%s: attempt %d, has pods %t; want %d, %t",
+					c.reason, g.Attempt, g.HasPods, c.want, c.hasPods)
+			}
+		})
+	}
+}
+
+func TestGroupName(t *testing.T) {
+	cases := map[string]struct {
+		reason  string
+		job     *v1alpha1.TrainingJob
+		backend scheduler.Backend
+		attempt int32
+		want    string
+	}{
+		"this attempt": {"the first object is the group", jobtest.New(2), dialect{}, 1, "bert"},
+		"the next one": {
+			"a dialect may name its group after the attempt", jobtest.New(2), dialect{}, 2, "bert-again",
+		},
+		"not rendered": {
+			"whoever applies the objects meets the error",
+			jobtest.New(2), dialect{err: errors.New("too large")}, 1, "",
+		},
+		"no gang": {
+			"a finished job has none",
+			jobtest.New(2, func(j *v1alpha1.TrainingJob) { j.Status.Phase = v1alpha1.PhaseFailed }),
+			dialect{}, 1, "",
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := DescribeGang(c.job, c.backend, nil, nil)
+			if got := g.GroupName(c.backend, c.attempt); got != c.want {
+				t.Errorf("%s: %q, want %q", c.reason, got, c.want)
+			}
+		})
+	}
+}
+
+func TestUnschedulableMessages(t *testing.T) {
+	pod := func(name, attempt string, c corev1.PodCondition) *corev1.Pod {
+		return &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1alpha1.LabelAttempt: attempt}},
+			Status:     corev1.PodStatus{Conditions: []corev1.PodCondition{c}},
+		}
+	}
+	scheduled := func(status corev1.ConditionStatus, reason, message string) corev1.PodCondition {
+		return corev1.PodCondition{Type: corev1.PodScheduled, Status: status, Reason: reason, Message: message}
+	}
+	got := UnschedulableMessages([]*corev1.Pod{
+		pod("c", "2", scheduled(corev1.ConditionFalse, corev1.PodReasonUnschedulable, "no room for c")),
+		pod("a", "2", scheduled(corev1.ConditionFalse, corev1.PodReasonUnschedulable, "no room for a")),
+		pod("b", "2", scheduled(corev1.ConditionTrue, "", "")),
+		pod("d", "2", scheduled(corev1.ConditionFalse, corev1.PodReasonSchedulingGated, "not asked yet")),
+		pod("e", "1", scheduled(corev1.ConditionFalse, corev1.PodReasonUnschedulable, "of another attempt")),
+		pod("f", "2", corev1.PodCondition{}),
+	}, 2)
+	if diff := cmp.Diff([]string{"no room for a", "no room for c"}, got); diff != "" {
+		t.Errorf("want the messages of this attempt, in the order of the pods' names (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,128 @@
+package trainingjob
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+)
+
+// The invariants of the package's documentation, by their numbers.
+
+// checkPlan checks what every single plan must keep.
+func (sim *simulation) checkPlan(plan Plan) {
+	sim.t.Helper()
+	st := sim.job.Status
+	if plan.Transition && (len(plan.Create) > 0 || len(plan.Delete) > 0) {
+		sim.t.Errorf("a transition must commit alone, it creates %d and deletes %d pods",
+			len(plan.Create), len(plan.Delete))
+	}
+	if len(plan.Create) == 0 {
+		return
+	}
+	if sim.verdict.Admission != scheduler.Go {
+		sim.t.Errorf("invariant 1: creates %d pods under %s", len(plan.Create), sim.verdict.Admission)
+	}
+	if st.Phase.Finished() || st.Phase == v1alpha1.PhaseSuspended || st.Phase == v1alpha1.PhaseDraining {
+		sim.t.Errorf("invariant 1: creates pods in phase %s", st.Phase)
+	}
+	if plan.Status.Attempt != st.Attempt {
+		sim.t.Errorf("invariant 1: creates pods for attempt %d, persisted is %d", plan.Status.Attempt, st.Attempt)
+	}
+	for _, pod := range sim.pods {
+		attempt := pod.Labels[v1alpha1.LabelAttempt]
+		if attempt != fmt.Sprint(st.Attempt) && !observation.Ended(pod) && !render.IsResolver(pod) {
+			sim.t.Errorf("invariant 2: creates pods beside %s of attempt %s", pod.Name, attempt)
+		}
+	}
+}
+
+// checkStatus checks what two successive statuses must keep.
+func (sim *simulation) checkStatus(to v1alpha1.TrainingJobStatus) {
+	sim.t.Helper()
+	from, gang := sim.job.Status, spec.Scope(sim.job) == v1alpha1.ScopeGang
+	switch {
+	case from.Phase.Finished() && to.Phase != from.Phase:
+		sim.t.Errorf("invariant 5: %s became %s", from.Phase, to.Phase)
+	case to.Attempt < from.Attempt || to.Attempt > from.Attempt+1:
+		sim.t.Errorf("attempt went from %d to %d", from.Attempt, to.Attempt)
+	case to.Restarts < from.Restarts || to.Preemptions < from.Preemptions:
+		sim.t.Errorf("invariant 4: a counter fell: %+v -> %+v", from, to)
+	case gang && to.Restarts > from.Restarts+1:
+		sim.t.Errorf("invariant 4: one failure spent %d restarts", to.Restarts-from.Restarts)
+	case gang && to.Restarts > from.Restarts && to.Attempt != from.Attempt+1:
+		sim.t.Errorf("invariant 4: a restart is spent without raising the attempt")
+	}
+}
+
+// checkResumePoint checks that resume points only move forward, and not within an attempt, and that a resume
+// point is the newest complete checkpoint or the status says that it may not be.
+func (sim *simulation) checkResumePoint(to v1alpha1.TrainingJobStatus) {
+	sim.t.Helper()
+	if sim.checkpointLost {
+		return
+	}
+	from := sim.job.Status
+	was, is := resumeStep(from), resumeStep(to)
+	if is < was {
+		sim.t.Errorf("invariant 7: the resume point went back from step %d to %d", was, is)
+	}
+	if is != was && to.Attempt == from.Attempt && !to.Phase.Finished() {
+		sim.t.Errorf("the resume point of attempt %d moved from step %d to %d", to.Attempt, was, is)
+	}
+	c := spec.Checkpoints(sim.job)
+	if c == nil || !spec.OnVolume(c) || to.Attempt <= from.Attempt {
+		return
+	}
+	unknown := conditionReason(to, v1alpha1.ConditionCheckpointUnknown)
+	sim.resumeReasons[unknown]++
+	best := sim.newestComplete(ofAnyAttempt)
+	if best != nil && best.step != is && unknown != v1alpha1.ReasonUnresolved {
+		sim.t.Errorf("attempt %d resumes from step %d, the newest complete checkpoint is of step %d, "+
+			"and nobody says so", to.Attempt, is, best.step)
+	}
+}
+
+// resumeStep is the step of the pinned resume point; 0 without one.
+func resumeStep(st v1alpha1.TrainingJobStatus) int64 {
+	if st.Checkpoint == nil || st.Checkpoint.ResumeFrom == nil {
+		return 0
+	}
+	return st.Checkpoint.ResumeFrom.Step
+}
+
+// checkResumePath checks that every rank of an attempt is given the same checkpoint, and that it is complete.
+func (sim *simulation) checkResumePath(pod *corev1.Pod) {
+	sim.t.Helper()
+	trainer := spec.Framework(sim.job).Trainer(&pod.Spec)
+	i := slices.IndexFunc(trainer.Env, func(e corev1.EnvVar) bool { return e.Name == checkpoint.EnvResume })
+	if i < 0 {
+		return
+	}
+	path, attempt := trainer.Env[i].Value, sim.job.Status.Attempt
+	if other, known := sim.resumePaths[attempt]; known && other != path {
+		sim.t.Errorf("ranks of attempt %d resume from %q and from %q", attempt, other, path)
+	}
+	if sim.resumePaths[attempt] == "" && path != "" {
+		sim.logf("  attempt %d resumes from %s", attempt, path)
+	}
+	sim.resumePaths[attempt] = path
+	if path == "" || !spec.OnVolume(sim.job.Spec.Checkpoint) {
+		return
+	}
+	complete := slices.ContainsFunc(sim.volume, func(s savedCheckpoint) bool {
+		inClaim := strings.TrimPrefix(s.uri(), "pvc://bert-checkpoints")
+		return !s.torn && inClaim == strings.TrimPrefix(path, "/checkpoints")
+	})
+	if !complete {
+		sim.t.Errorf("invariant 7: attempt %d resumes from %s, which is not complete", attempt, path)
+	}
+}

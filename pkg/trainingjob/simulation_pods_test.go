@@ -1,0 +1,219 @@
+package trainingjob
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+)
+
+// What the API server, the scheduler and the kubelets do to pods. A pod is never changed in place, because
+// snapshots share it.
+
+func (sim *simulation) createRank(rank spec.RankRef) {
+	pod, err := render.Pod(sim.job, rank, sim.job.Status.Attempt, sim.verdict.Admitted, sim.agent)
+	if err != nil {
+		sim.t.Fatal(err)
+	}
+	sim.checkResumePath(pod)
+	sim.addPod(pod)
+}
+
+func (sim *simulation) createResolver() {
+	pod, err := render.Resolver(sim.job, sim.agent)
+	if err != nil {
+		sim.t.Fatal(err)
+	}
+	sim.addPod(pod)
+	sim.logf("  create %s", pod.Name)
+}
+
+func (sim *simulation) addPod(pod *corev1.Pod) {
+	if sim.findPod(pod.Name) != nil {
+		sim.t.Fatalf("pod %s exists already", pod.Name)
+	}
+	sim.podsCreated++
+	pod.UID = types.UID(fmt.Sprint("pod-", sim.podsCreated))
+	pod.CreationTimestamp = metav1.NewTime(sim.now)
+	pod.Status.Phase = corev1.PodPending
+	sim.pods = append(sim.pods, pod)
+}
+
+// deletePod deletes a pod on behalf of anybody.
+func (sim *simulation) deletePod(old *corev1.Pod) {
+	i := slices.IndexFunc(sim.pods, func(p *corev1.Pod) bool { return p.UID == old.UID })
+	if i < 0 {
+		return
+	}
+	pod := sim.pods[i].DeepCopy()
+	if pod.DeletionTimestamp == nil {
+		t := metav1.NewTime(sim.now)
+		pod.DeletionTimestamp = &t
+	}
+	sim.pods[i] = pod
+	if !sim.podsLinger || observation.Ended(pod) || pod.Spec.NodeName == "" {
+		sim.removePod(pod.Name)
+	}
+}
+
+// removePod takes a pod from the API server, as the end of its grace period does.
+func (sim *simulation) removePod(name string) {
+	if pod := sim.findPod(name); pod != nil {
+		named := func(p *corev1.Pod) bool { return p.Name == name }
+		sim.departed = append(slices.DeleteFunc(sim.departed, named), pod)
+		sim.pods = slices.DeleteFunc(sim.pods, named)
+	}
+}
+
+// removeTerminating takes every pod that is being deleted from the API server.
+func (sim *simulation) removeTerminating() {
+	for _, pod := range slices.Clone(sim.pods) {
+		if pod.DeletionTimestamp != nil {
+			sim.removePod(pod.Name)
+		}
+	}
+}
+
+// loseAllPods removes the pods of every rank, and no deletion event reaches the operator.
+func (sim *simulation) loseAllPods() {
+	for _, name := range sim.rankNames() {
+		sim.removePod(name)
+	}
+	sim.departed = nil
+}
+
+func (sim *simulation) findPod(name string) *corev1.Pod {
+	for _, p := range sim.pods {
+		if p.Name == name {
+			return p
+		}
+	}
+	return nil
+}
+
+// updatePod edits a copy of a pod, which replaces it.
+func (sim *simulation) updatePod(name string, edit func(*corev1.Pod)) {
+	i := slices.IndexFunc(sim.pods, func(p *corev1.Pod) bool { return p.Name == name })
+	if i < 0 {
+		sim.t.Fatalf("no pod %s", name)
+	}
+	pod := sim.pods[i].DeepCopy()
+	edit(pod)
+	sim.pods[i] = pod
+}
+
+// rankNames are the names of the ranks' pods.
+func (sim *simulation) rankNames() []string {
+	var names []string
+	for _, p := range sim.pods {
+		if !render.IsResolver(p) {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// bind places the named pods, or all ranks, each on a node of its own.
+func (sim *simulation) bind(names ...string) {
+	for i, name := range orAll(names, sim.rankNames()) {
+		node := fmt.Sprint("node-", i)
+		sim.nodes[node] = observation.NodeState{Ready: true}
+		sim.updatePod(name, func(p *corev1.Pod) {
+			p.Spec.NodeName = node
+			sim.addCondition(p, corev1.PodScheduled)
+		})
+	}
+	sim.logf("the scheduler binds %d pods", len(orAll(names, sim.rankNames())))
+}
+
+// start makes the named pods, or all ranks, run and be ready.
+func (sim *simulation) start(names ...string) {
+	for _, name := range orAll(names, sim.rankNames()) {
+		sim.updatePod(name, func(p *corev1.Pod) {
+			p.Status.Phase = corev1.PodRunning
+			sim.addCondition(p, corev1.PodReady)
+			setContainerState(p, corev1.ContainerState{
+				Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(sim.now)},
+			})
+		})
+	}
+	sim.logf("%d pods run", len(orAll(names, sim.rankNames())))
+}
+
+func (sim *simulation) bindAndStart(names ...string) {
+	sim.bind(names...)
+	sim.start(names...)
+}
+
+func (sim *simulation) addCondition(p *corev1.Pod, t corev1.PodConditionType) {
+	p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{
+		Type: t, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(sim.now),
+	})
+}
+
+// exit ends the named pods, or all ranks, with an exit code.
+func (sim *simulation) exit(code int32, names ...string) {
+	for _, name := range orAll(names, sim.rankNames()) {
+		sim.updatePod(name, func(p *corev1.Pod) {
+			reason := "Completed"
+			p.Status.Phase = corev1.PodSucceeded
+			if code != 0 {
+				p.Status.Phase, reason = corev1.PodFailed, "Error"
+			}
+			setContainerState(p, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+				ExitCode: code, Reason: reason, Message: "the log's last line",
+				FinishedAt: metav1.NewTime(sim.now),
+			}})
+		})
+	}
+	sim.logf("%s: exit code %d", strings.Join(orAll(names, []string{"all"}), ", "), code)
+}
+
+// setRestartCount sets how often the kubelet has restarted a rank's container.
+func (sim *simulation) setRestartCount(name string, n int32) {
+	sim.updatePod(name, func(p *corev1.Pod) { p.Status.ContainerStatuses[0].RestartCount = n })
+}
+
+// failImagePull makes a rank wait for an image that its kubelet cannot pull.
+func (sim *simulation) failImagePull(name, reason string) {
+	sim.updatePod(name, func(p *corev1.Pod) {
+		setContainerState(p, corev1.ContainerState{
+			Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: "changes all the time"},
+		})
+		p.Status.ContainerStatuses[0].Image = p.Spec.Containers[0].Image
+	})
+	sim.logf("the kubelet of %s says %s", name, reason)
+}
+
+// preempt marks and deletes pods as schedulers do.
+func (sim *simulation) preempt(names ...string) {
+	sim.logf("the scheduler preempts %s", strings.Join(names, ", "))
+	for _, name := range names {
+		sim.updatePod(name, func(p *corev1.Pod) {
+			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{
+				Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue,
+				Reason:  corev1.PodReasonPreemptionByScheduler,
+				Message: "preempting to accommodate a higher priority pod",
+			})
+		})
+		sim.deletePod(sim.findPod(name))
+	}
+}
+
+func setContainerState(p *corev1.Pod, state corev1.ContainerState) {
+	p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: p.Spec.Containers[0].Name, State: state}}
+}
+
+func orAll(names, all []string) []string {
+	if len(names) == 0 {
+		return all
+	}
+	return names
+}

@@ -1,0 +1,137 @@
+package status
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+)
+
+func TestReportedProgress(t *testing.T) {
+	at := time.Date(2026, 11, 21, 9, 0, 0, 500, time.UTC)
+	received := metav1.NewTime(at.Truncate(time.Second))
+	in := func(d time.Duration) *metav1.Time { return new(metav1.NewTime(received.Add(d))) }
+	first := new(int64(1))
+	cases := map[string]struct {
+		reason string
+		report checkpoint.Report
+		want   *v1alpha1.ProgressStatus
+	}{
+		"nothing yet": {
+			"no status was written: step 0 is no progress",
+			checkpoint.Report{Attempt: 1}, nil,
+		},
+		"a step": {
+			"a total is not needed",
+			checkpoint.Report{Attempt: 2, FirstStep: first, Step: 7},
+			&v1alpha1.ProgressStatus{Attempt: 2, Step: 7, ReportedTime: received},
+		},
+		"everything": {
+			"what is left takes as long as the last steps did",
+			checkpoint.Report{
+				Attempt: 1, FirstStep: first, Step: 250, TotalSteps: 1000, StepSeconds: 0.5, Epoch: 2.48,
+				TotalEpochs: 10, Metrics: map[string]checkpoint.Metric{"loss": "NaN"},
+			},
+			&v1alpha1.ProgressStatus{
+				Attempt: 1, Step: 250, TotalSteps: 1000, Percent: new(int32(25)), Epoch: "2.48",
+				TotalEpochs: "10", Metrics: map[string]string{"loss": "NaN"},
+				EstimatedCompletionTime: in(375 * time.Second), ReportedTime: received,
+			},
+		},
+		"almost": {
+			"99.9 percent are not 100",
+			checkpoint.Report{Attempt: 1, FirstStep: first, Step: 999, TotalSteps: 1000},
+			&v1alpha1.ProgressStatus{
+				Attempt: 1, Step: 999, TotalSteps: 1000, Percent: new(int32(99)), ReportedTime: received,
+			},
+		},
+		"beyond": {
+			"a total that was too low",
+			checkpoint.Report{Attempt: 1, FirstStep: first, Step: 1200, TotalSteps: 1000, StepSeconds: 1},
+			&v1alpha1.ProgressStatus{
+				Attempt: 1, Step: 1200, TotalSteps: 1000, Percent: new(int32(100)), ReportedTime: received,
+			},
+		},
+		"never": {
+			"an estimate of more seconds than an int32 holds is none",
+			checkpoint.Report{Attempt: 1, FirstStep: first, Step: 1, TotalSteps: 1 << 50, StepSeconds: 1e6},
+			&v1alpha1.ProgressStatus{
+				Attempt: 1, Step: 1, TotalSteps: 1 << 50, Percent: new(int32(0)), ReportedTime: received,
+			},
+		},
+	}
+	for name, c := range cases {
+		got := reportedProgress(&observation.Reported{Report: c.report, Received: at})
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s: %s (-want +got):\n%s", name, c.reason, diff)
+		}
+	}
+}
+
+// TestFinalProgress: the termination message makes up for a last report that was lost.
+func TestFinalProgress(t *testing.T) {
+	now := metav1.NewTime(time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC))
+	reported := func(attempt int32, step int64) *v1alpha1.ProgressStatus {
+		return &v1alpha1.ProgressStatus{
+			Attempt: attempt, Step: step, TotalSteps: 1000, Percent: percentOf(step, 1000),
+			Metrics: map[string]string{"loss": "1"},
+		}
+	}
+	complete := &v1alpha1.ProgressStatus{
+		Attempt: 2, Step: 1000, TotalSteps: 1000, Percent: new(int32(100)), ReportedTime: now,
+	}
+	cases := map[string]struct {
+		reason string
+		report *v1alpha1.ProgressStatus // by the attempt's last report
+		status *v1alpha1.ProgressStatus // before
+		resume int64
+		step   *int64 // in the termination message
+		want   *v1alpha1.ProgressStatus
+	}{
+		"no message": {
+			"there is nothing to add",
+			reported(2, 300), reported(2, 250), 0, nil, reported(2, 300),
+		},
+		"the same step": {
+			"the report says more",
+			reported(2, 300), nil, 0, new(int64(300)), reported(2, 300),
+		},
+		"the last report lost": {
+			"the message is newer",
+			reported(2, 300), nil, 0, new(int64(1000)), complete,
+		},
+		"no report since the operator started": {
+			"the status knows the total",
+			nil, reported(2, 300), 150, new(int64(1000)), complete,
+		},
+		"never a report": {
+			"the status is of the attempt before",
+			nil, reported(1, 150), 150, new(int64(160)),
+			&v1alpha1.ProgressStatus{Attempt: 2, Step: 160, ReportedTime: now},
+		},
+		"nothing was trained": {
+			"it ended where it began",
+			nil, reported(1, 150), 150, new(int64(150)), nil,
+		},
+	}
+	for name, c := range cases {
+		job := &v1alpha1.TrainingJob{Status: v1alpha1.TrainingJobStatus{Attempt: 2, Progress: c.status}}
+		if c.resume > 0 {
+			job.Status.Checkpoint = &v1alpha1.CheckpointStatus{
+				ResumeFrom: &v1alpha1.CheckpointPoint{Step: c.resume},
+			}
+		}
+		o := &observation.Observation{
+			Snapshot:    observation.Snapshot{Job: job, Now: now.Time},
+			Checkpoints: observation.Checkpoints{Step: c.step},
+		}
+		if diff := cmp.Diff(c.want, finalProgress(o, &job.Status, c.report)); diff != "" {
+			t.Errorf("%s: %s (-want +got):\n%s", name, c.reason, diff)
+		}
+	}
+}

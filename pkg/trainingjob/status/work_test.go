@@ -1,0 +1,92 @@
+package status
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+)
+
+// TestResumption: a gang that runs again after an interruption is counted, however short its runs are.
+func TestResumption(t *testing.T) {
+	begin := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
+	const (
+		queued    = v1alpha1.PhaseQueued
+		running   = v1alpha1.PhaseRunning
+		draining  = v1alpha1.PhaseDraining
+		suspended = v1alpha1.PhaseSuspended
+	)
+	// entry is the entry into a phase, in seconds from the beginning. The gang runs again after 10 s.
+	type entry struct {
+		phase v1alpha1.Phase
+		at    int
+	}
+	for name, c := range map[string]struct {
+		want    int64 // seconds from the interruption; -1: no resumption
+		history []entry
+	}{
+		"never ran":           {-1, []entry{{queued, 0}}},
+		"ended before it ran": {-1, []entry{{queued, 0}, {draining, 1}, {queued, 2}}},
+		"interrupted":         {5, []entry{{queued, 0}, {running, 2}, {draining, 5}, {queued, 6}}},
+		"within a second":     {5, []entry{{queued, 5}, {running, 5}, {draining, 5}, {queued, 5}}},
+		"paused":              {-1, []entry{{queued, 0}, {running, 2}, {draining, 5}, {suspended, 6}, {queued, 7}}},
+		"paused within a second": {-1, []entry{
+			{queued, 5}, {running, 5}, {draining, 5},
+			{suspended, 5}, {queued, 5},
+		}},
+		"paused and interrupted": {6, []entry{
+			{queued, 0}, {running, 1}, {draining, 2}, {suspended, 2},
+			{queued, 3}, {running, 4}, {draining, 4}, {queued, 4},
+		}},
+		"interrupted, not placed": {8, []entry{
+			{queued, 0}, {running, 1}, {draining, 2},
+			{queued, 3}, {draining, 7}, {queued, 7},
+		}},
+		"paused, not placed": {-1, []entry{
+			{queued, 0}, {running, 1}, {draining, 2}, {suspended, 3},
+			{queued, 4}, {draining, 7}, {queued, 7},
+		}},
+	} {
+		job := &v1alpha1.TrainingJob{}
+		for _, e := range c.history {
+			at := metav1.NewTime(begin.Add(time.Duration(e.at) * time.Second))
+			job.Status.Transitions = append(job.Status.Transitions, v1alpha1.Transition{Phase: e.phase, Time: at})
+		}
+		job.Status.Phase = queued
+		o := &observation.Observation{Snapshot: observation.Snapshot{Job: job, Now: begin.Add(10 * time.Second)}}
+		p := decision.NewPlan(o)
+		p.Status.Phase = running
+		RecordWork(o, p, decision.Outcome{})
+		got := int64(-1)
+		if p.Status.Work.Resumptions > 0 {
+			got = p.Status.Work.ResumeSeconds
+		}
+		if got != c.want {
+			t.Errorf("%s: ran again after %d s, want %d", name, got, c.want)
+		}
+	}
+}
+
+func TestSuggestedInterval(t *testing.T) {
+	cases := map[string]struct {
+		save          int32
+		running       int64
+		interruptions int32
+		want          int32
+	}{
+		"Young's own example, 1974: 10 s, 24 h":   {10, 86400, 1, 1314},
+		"half the time between interruptions":     {10, 86400, 2, 929},
+		"not less than a save takes":              {600, 100, 1, 600},
+		"a save of a second, interrupted all day": {1, 3600, 60, 10},
+		"the largest numbers still give one":      {1 << 30, 1 << 62, 1, 1<<31 - 1},
+	}
+	for name, c := range cases {
+		if got := suggestedInterval(c.save, c.running, c.interruptions); got != c.want {
+			t.Errorf("%s: got %d, want %d", name, got, c.want)
+		}
+	}
+}
