@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster/objects"
+	"mlplatform.example.com/trainingjob-operator/lab/localcluster/servers"
 )
 
 // Annotations on a pod that say how it behaves on a fake node.
@@ -38,6 +39,9 @@ const (
 // StorageClass is served by the process of the simulated trainers (Options.Trainers): a claim that names it
 // is bound at once, to a volume that nobody mounts. It is not the default class.
 const StorageClass = "simulated"
+
+// StorageProvisioner is the provisioner of StorageClass.
+const StorageProvisioner = servers.StorageProvisioner
 
 // LabelKilled is on a node that KillNode killed and on its lease, and on nothing else.
 const LabelKilled = objects.LabelKilled

@@ -20,9 +20,6 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 )
 
-// provisionerName is the storage class's provisioner.
-const provisionerName = "localcluster.mlplatform.example.com/simulated"
-
 // hostPath of every PersistentVolume. Nobody mounts one: what trainers save is in the StateFile.
 const hostPath = "/simulated"
 
@@ -70,7 +67,7 @@ func (p provisioner) setUp(mgr manager.Manager) error {
 func (p provisioner) createClass(ctx context.Context) error {
 	err := p.client.Create(ctx, &storagev1.StorageClass{
 		ObjectMeta:        metav1.ObjectMeta{Name: localcluster.StorageClass},
-		Provisioner:       provisionerName,
+		Provisioner:       localcluster.StorageProvisioner,
 		ReclaimPolicy:     ptr.To(corev1.PersistentVolumeReclaimDelete),
 		VolumeBindingMode: ptr.To(storagev1.VolumeBindingImmediate),
 	})
@@ -88,7 +85,7 @@ func needsVolume(claim *corev1.PersistentVolumeClaim) bool {
 
 // isReleased reports whether a volume is the provisioner's and its claim is gone.
 func isReleased(volume *corev1.PersistentVolume) bool {
-	return volume.Annotations[annotationProvisioner] == provisionerName &&
+	return volume.Annotations[annotationProvisioner] == localcluster.StorageProvisioner &&
 		volume.Status.Phase == corev1.VolumeReleased
 }
 
@@ -101,7 +98,7 @@ func volumeFor(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolume {
 	return &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:        "pvc-" + string(claim.UID),
-			Annotations: map[string]string{annotationProvisioner: provisionerName},
+			Annotations: map[string]string{annotationProvisioner: localcluster.StorageProvisioner},
 		},
 		Spec: corev1.PersistentVolumeSpec{
 			StorageClassName: localcluster.StorageClass,
