@@ -40,6 +40,10 @@ var (
 		"context", "os/...", "net/...", "k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/pkg/manager/...",
 		"sigs.k8s.io/controller-runtime/pkg/cache/...",
 	}
+	// Of controller-runtime the dialects use client.Object; the core has it from scheduler.
+	notCore = append(slices.Clone(impure), "sigs.k8s.io/controller-runtime/...")
+	// Neither the seam nor a framework has anything to do with time.
+	timeless = append(slices.Clone(impure), "time")
 	notSmall = []string{"k8s.io/...", "sigs.k8s.io/...", "github.com/...", "golang.org/..."}
 )
 
@@ -55,34 +59,41 @@ type rule struct {
 var rules = map[string]rule{
 	api:        {reason: "types and vocabulary only"},
 	checkpoint: {reason: "the contract of trainer, agent and operator", never: slices.Concat(impure, notSmall)},
-	frameworks: {reason: "what each framework's ranks need", never: impure},
+	frameworks: {reason: "what each framework's ranks need", never: slices.Concat(notCore, timeless)},
 
-	seam:                      {reason: "knows no TrainingJob, no dialect, no client, no clock", never: impure},
-	"scheduler/volcano":       {reason: "one dialect", ours: []string{seam}, never: impure},
-	"scheduler/native":        {reason: "one dialect", ours: []string{seam}, never: impure},
-	"scheduler/kueue":         {reason: "one dialect", ours: []string{seam}, never: impure},
-	"scheduler/coscheduling":  {reason: "one dialect", ours: []string{seam}, never: impure},
+	seam:                {reason: "knows no TrainingJob, no dialect, no client, no clock", never: timeless},
+	"scheduler/volcano": {reason: "one dialect", ours: []string{seam}, never: impure},
+	"scheduler/native":  {reason: "one dialect", ours: []string{seam}, never: impure},
+	"scheduler/kueue": {
+		reason: "one dialect, by the types of its API alone", ours: []string{seam},
+		never: append(slices.Clone(impure), "sigs.k8s.io/kueue/pkg/...", "sigs.k8s.io/kueue/cmd/..."),
+	},
+	"scheduler/coscheduling": {
+		reason: "one dialect, by the types of its API alone", ours: []string{seam},
+		never: append(slices.Clone(impure),
+			"sigs.k8s.io/scheduler-plugins/pkg/...", "sigs.k8s.io/scheduler-plugins/apis/config/..."),
+	},
 	"scheduler/schedulertest": {reason: "the contract of a dialect", ours: []string{seam}},
 
-	spec: {reason: "what the spec means", ours: []string{api, checkpoint, frameworks}, never: impure},
+	spec: {reason: "what the spec means", ours: []string{api, checkpoint, frameworks}, never: notCore},
 	validation: {
-		reason: "whether it makes sense", ours: []string{api, checkpoint, frameworks, spec}, never: impure,
+		reason: "whether it makes sense", ours: []string{api, checkpoint, frameworks, spec}, never: notCore,
 	},
 	render: {
-		reason: "what it looks like", ours: []string{api, checkpoint, frameworks, seam, spec}, never: impure,
+		reason: "what it looks like", ours: []string{api, checkpoint, frameworks, seam, spec}, never: notCore,
 	},
 	observation: {
 		reason: "what is seen",
-		ours:   []string{api, checkpoint, frameworks, seam, spec, validation, render}, never: impure,
+		ours:   []string{api, checkpoint, frameworks, seam, spec, validation, render}, never: notCore,
 	},
 	decision: {
-		reason: "what is decided", ours: []string{api, checkpoint, seam, spec, render, observation}, never: impure,
+		reason: "what is decided", ours: []string{api, checkpoint, seam, spec, render, observation}, never: notCore,
 	},
 	status: {
-		reason: "what is said", ours: []string{api, checkpoint, seam, spec, observation, decision}, never: impure,
+		reason: "what is said", ours: []string{api, checkpoint, seam, spec, observation, decision}, never: notCore,
 	},
 	core: {
-		reason: "puts the rooms together", ours: []string{observation, decision, status}, never: impure,
+		reason: "puts the rooms together", ours: []string{observation, decision, status}, never: notCore,
 	},
 	core + "/internal/jobtest": {reason: "jobs for the core's tests", ours: []string{api}},
 
@@ -175,8 +186,13 @@ func TestRulesForbid(t *testing.T) {
 		module + status:              decision,
 		module + "pkg/controller":    core,
 		"context":                    observation,
-		"k8s.io/client-go/rest":      seam,
-		"k8s.io/api/core/v1":         "cmd/agent",
+		"time":                       seam,
+		"os/exec":                    checkpoint,
+		"sigs.k8s.io/controller-runtime/pkg/client":     decision,
+		"sigs.k8s.io/scheduler-plugins/pkg/apis":        "scheduler/coscheduling",
+		"sigs.k8s.io/kueue/pkg/controller/jobframework": "scheduler/kueue",
+		"k8s.io/client-go/rest":                         seam,
+		"k8s.io/api/core/v1":                            "cmd/agent",
 	} {
 		if rules[in].forbids(imp) == "" {
 			t.Errorf("%s may import %s", in, imp)
@@ -219,6 +235,62 @@ func matches(path string, patterns []string) bool {
 		root, below := strings.CutSuffix(pattern, "/...")
 		return path == root || below && strings.HasPrefix(path, root+"/")
 	})
+}
+
+// pure packages are given the time; they never ask for it.
+var pure = []string{
+	seam, "scheduler/volcano", "scheduler/native", "scheduler/kueue", "scheduler/coscheduling", checkpoint,
+	frameworks, spec, validation, render, observation, decision, status, core,
+}
+
+// TestPurePackagesHaveNoClock: the same input gives the same answer, at any time.
+func TestPurePackagesHaveNoClock(t *testing.T) {
+	for _, dir := range pure {
+		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no files in %s: %v", dir, err)
+		}
+		for _, path := range files {
+			if strings.HasSuffix(path, "_test.go") {
+				continue
+			}
+			fset := token.NewFileSet()
+			file, err := parser.ParseFile(fset, path, nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, call := range clockCalls(file) {
+				t.Errorf("%s: time.%s, but %s is pure", fset.Position(call.Pos()), call.Sel.Name, dir)
+			}
+		}
+	}
+}
+
+// clockCalls are the uses of the wall clock in a file.
+func clockCalls(file *ast.File) []*ast.SelectorExpr {
+	clock := []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
+	var calls []*ast.SelectorExpr
+	ast.Inspect(file, func(n ast.Node) bool {
+		if sel, ok := n.(*ast.SelectorExpr); ok && slices.Contains(clock, sel.Sel.Name) {
+			if of, ok := sel.X.(*ast.Ident); ok && (of.Name == "time" || of.Name == "metav1") {
+				calls = append(calls, sel)
+			}
+		}
+		return true
+	})
+	return calls
+}
+
+// TestClockCallsAreFound shows that TestPurePackagesHaveNoClock can fail.
+func TestClockCallsAreFound(t *testing.T) {
+	const source = "package p\nvar a, b, c = time.Now(), metav1.Now(), s.Now.After(t)"
+	file, err := parser.ParseFile(token.NewFileSet(), "p.go", source, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(clockCalls(file)); n != 2 {
+		t.Errorf("found %d uses of the clock, want 2", n)
+	}
 }
 
 type goPackage struct {
