@@ -8,11 +8,11 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
-	schedulingv1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/scheduler/coscheduling"
 	"mlplatform.example.com/trainingjob-operator/scheduler/kueue"
+	"mlplatform.example.com/trainingjob-operator/scheduler/volcano"
 )
 
 // restConfig has no client-side rate limit: the API server's own flow control is fairer, and a gang of
@@ -33,7 +33,7 @@ func newScheme() (*runtime.Scheme, error) {
 	s := runtime.NewScheme()
 	err := errors.Join(
 		clientgoscheme.AddToScheme(s), v1alpha1.AddToScheme(s),
-		schedulingv1beta1.AddToScheme(s), coscheduling.AddToScheme(s), kueue.AddToScheme(s),
+		volcano.AddToScheme(s), coscheduling.AddToScheme(s), kueue.AddToScheme(s),
 	)
 	if err != nil {
 		return nil, fmt.Errorf("registering types: %w", err)

@@ -3,11 +3,9 @@ package fakescheduler
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // Config of a Scheduler. The zero value is a correct scheduler without a kubelet.
@@ -56,34 +54,4 @@ func (s *Scheduler) Step(ctx context.Context) (Decision, error) {
 		err = errors.Join(err, s.kubelet(ctx, o))
 	}
 	return d, err
-}
-
-// Run calls Step at each interval until the context ends. It logs errors; the next step retries.
-func (s *Scheduler) Run(ctx context.Context, interval time.Duration) {
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
-	for {
-		if _, err := s.Step(ctx); err != nil && ctx.Err() == nil {
-			log.FromContext(ctx).Error(err, "Step of the fake scheduler")
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
-}
-
-// Settle calls Step until a step decides nothing. It fails after n steps.
-func (s *Scheduler) Settle(ctx context.Context, n int) error {
-	for range n {
-		d, err := s.Step(ctx)
-		if err != nil {
-			return err
-		}
-		if len(d.Statuses)+len(d.Binds)+len(d.Evictions)+len(d.Drops) == 0 {
-			return nil
-		}
-	}
-	return fmt.Errorf("the fake scheduler still decides something after %d steps", n)
 }
