@@ -25,7 +25,7 @@ import (
 var groupsOf = map[string]schema.GroupVersionResource{
 	localcluster.SchedulerVolcano: {Group: "scheduling.volcano.sh", Version: "v1beta1",
 		Resource: "podgroups"},
-	localcluster.SchedulerNative: {Group: "scheduling.k8s.io", Version: "v1alpha2", Resource: "podgroups"},
+	localcluster.SchedulerNative: {Group: "scheduling.k8s.io", Version: "v1beta1", Resource: "podgroups"},
 	localcluster.SchedulerCoscheduling: {Group: "scheduling.x-k8s.io", Version: "v1alpha1",
 		Resource: "podgroups"},
 }

@@ -3,7 +3,7 @@ package demo
 import (
 	"fmt"
 
-	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
@@ -19,7 +19,7 @@ import (
 func schedulerKinds() map[string]schema.GroupVersionKind {
 	return map[string]schema.GroupVersionKind{
 		string(v1alpha1.SchedulerVolcano):      volcanov1beta1.SchemeGroupVersion.WithKind("PodGroup"),
-		string(v1alpha1.SchedulerNative):       schedulingv1alpha2.SchemeGroupVersion.WithKind("PodGroup"),
+		string(v1alpha1.SchedulerNative):       schedulingv1beta1.SchemeGroupVersion.WithKind("PodGroup"),
 		string(v1alpha1.SchedulerCoscheduling): pluginsv1alpha1.SchemeGroupVersion.WithKind("PodGroup"),
 		string(v1alpha1.SchedulerKueue):        kueuev1beta2.SchemeGroupVersion.WithKind("Workload"),
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
-	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -77,7 +77,7 @@ func newClient(t *testing.T, cluster *localcluster.Cluster) client.Client {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	utilruntime.Must(corev1.AddToScheme(scheme))
-	utilruntime.Must(schedulingv1alpha2.AddToScheme(scheme))
+	utilruntime.Must(schedulingv1beta1.AddToScheme(scheme))
 	utilruntime.Must(volcanov1beta1.AddToScheme(scheme))
 	utilruntime.Must(pluginsv1alpha1.AddToScheme(scheme))
 	c, err := client.New(cluster.RESTConfig(), client.Options{Scheme: scheme})
@@ -92,7 +92,7 @@ func (s suite) version(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.GitVersion != "v1.36.3" || got.Major != "1" || got.Minor != "36" {
+	if got.GitVersion != "v1.37.1" || got.Major != "1" || got.Minor != "37" {
 		t.Errorf("server version is %+v", got)
 	}
 }
@@ -224,10 +224,10 @@ func (s suite) coschedulingGang(t *testing.T) {
 
 func (s suite) nativeGang(t *testing.T) {
 	const group = "native-gang"
-	s.create(t, &schedulingv1alpha2.PodGroup{
+	s.create(t, &schedulingv1beta1.PodGroup{
 		ObjectMeta: inDefault(group),
-		Spec: schedulingv1alpha2.PodGroupSpec{SchedulingPolicy: schedulingv1alpha2.PodGroupSchedulingPolicy{
-			Gang: &schedulingv1alpha2.GangSchedulingPolicy{MinCount: 2},
+		Spec: schedulingv1beta1.PodGroupSpec{SchedulingPolicy: schedulingv1beta1.PodGroupSchedulingPolicy{
+			Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: 2},
 		}},
 	})
 	rank := func(i int) *corev1.Pod {
@@ -250,9 +250,9 @@ func (s suite) nativeGang(t *testing.T) {
 
 // The API server's finalizer is removed by the controller manager alone.
 func (s suite) nativeGroupGoes(t *testing.T) {
-	s.deleteAll(t, &schedulingv1alpha2.PodGroup{})
+	s.deleteAll(t, &schedulingv1beta1.PodGroup{})
 	s.eventually(t, "the PodGroup is gone", func() (bool, error) {
-		groups := &schedulingv1alpha2.PodGroupList{}
+		groups := &schedulingv1beta1.PodGroupList{}
 		err := s.client.List(t.Context(), groups)
 		return len(groups.Items) == 0, err
 	})

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
-	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -209,7 +209,7 @@ func (f *fixture) sync() {
 	f.t.Helper()
 	now := map[types.UID]client.Object{}
 	for _, list := range []client.ObjectList{
-		&corev1.PodList{}, &corev1.ServiceList{}, &schedulingv1alpha2.PodGroupList{},
+		&corev1.PodList{}, &corev1.ServiceList{}, &schedulingv1beta1.PodGroupList{},
 	} {
 		if err := f.store.List(f.t.Context(), list); err != nil {
 			f.t.Fatal(err)
@@ -240,7 +240,7 @@ func eachItem(list client.ObjectList, do func(client.Object)) error {
 		for i := range l.Items {
 			do(&l.Items[i])
 		}
-	case *schedulingv1alpha2.PodGroupList:
+	case *schedulingv1beta1.PodGroupList:
 		for i := range l.Items {
 			do(&l.Items[i])
 		}

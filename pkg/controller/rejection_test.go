@@ -8,7 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -240,7 +240,7 @@ func TestNoRankBesideThoseOfTheFormerJob(t *testing.T) {
 func TestNameOfTheFormerJobIsFreeAtOnce(t *testing.T) {
 	former := bert(1)
 	former.UID = "uid-former"
-	group := &schedulingv1alpha2.PodGroup{ObjectMeta: metav1.ObjectMeta{
+	group := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{
 		Name: "bert-1", Namespace: "default", UID: "uid-group",
 		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(former, jobKind)},
 	}}
@@ -300,7 +300,7 @@ func count(did []string, prefix string) int {
 }
 
 func TestForeignGroupIsTriedAgainInTime(t *testing.T) {
-	foreign := &schedulingv1alpha2.PodGroup{ObjectMeta: metav1.ObjectMeta{
+	foreign := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{
 		Name: "bert-1", Namespace: "default", UID: "uid-foreign",
 	}}
 	f := newFixture(t, bert(2), foreign)

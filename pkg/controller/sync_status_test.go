@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -63,9 +63,9 @@ func newFinalizerFixture(t *testing.T) *fixture {
 	return f
 }
 
-func (f *fixture) group() *schedulingv1alpha2.PodGroup {
+func (f *fixture) group() *schedulingv1beta1.PodGroup {
 	f.t.Helper()
-	groups := &schedulingv1alpha2.PodGroupList{}
+	groups := &schedulingv1beta1.PodGroupList{}
 	if err := f.store.List(f.t.Context(), groups); err != nil {
 		f.t.Fatal(err)
 	}

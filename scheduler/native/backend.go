@@ -2,7 +2,7 @@ package native
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -34,7 +34,7 @@ func New(o Options) Backend {
 // Name implements scheduler.Backend.
 func (Backend) Name() string { return Name }
 
-var podGroupKind = schedulingv1alpha2.SchemeGroupVersion.WithKind("PodGroup")
+var podGroupKind = schedulingv1beta1.SchemeGroupVersion.WithKind("PodGroup")
 
 // Kinds implements scheduler.Backend.
 func (Backend) Kinds() []schema.GroupVersionKind {
@@ -42,4 +42,4 @@ func (Backend) Kinds() []schema.GroupVersionKind {
 }
 
 // AddToScheme registers the dialect's kinds.
-func AddToScheme(s *runtime.Scheme) error { return schedulingv1alpha2.AddToScheme(s) }
+func AddToScheme(s *runtime.Scheme) error { return schedulingv1beta1.AddToScheme(s) }

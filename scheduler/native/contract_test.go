@@ -6,7 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -22,7 +22,7 @@ func TestGolden(t *testing.T) { schedulertest.Golden(t, native.New(native.Option
 func dialect() schedulertest.Dialect {
 	return schedulertest.Dialect{
 		MinMember: func(o client.Object) int32 {
-			return o.(*schedulingv1alpha2.PodGroup).Spec.SchedulingPolicy.Gang.MinCount
+			return o.(*schedulingv1beta1.PodGroup).Spec.SchedulingPolicy.Gang.MinCount
 		},
 		GroupOf: func(p *corev1.Pod) string {
 			if p.Spec.SchedulingGroup == nil || p.Spec.SchedulingGroup.PodGroupName == nil {
@@ -36,19 +36,19 @@ func dialect() schedulertest.Dialect {
 			groupState("nothing"),
 			groupState("scheduled",
 				metav1.Condition{
-					Type: schedulingv1alpha2.PodGroupScheduled, Status: metav1.ConditionTrue,
+					Type: schedulingv1beta1.PodGroupInitiallyScheduled, Status: metav1.ConditionTrue,
 					Reason: "Scheduled",
 				}),
 			groupState("unschedulable", noVictims),
 			groupState("unschedulable without a message", unschedulable),
 			groupState("error", metav1.Condition{
-				Type: schedulingv1alpha2.PodGroupScheduled, Status: metav1.ConditionFalse,
-				Reason:  schedulingv1alpha2.PodGroupReasonSchedulerError,
+				Type: schedulingv1beta1.PodGroupInitiallyScheduled, Status: metav1.ConditionFalse,
+				Reason:  schedulingv1beta1.PodGroupReasonSchedulerError,
 				Message: "failed to list node infos: no snapshot",
 			}),
 			groupState("preempted", metav1.Condition{
-				Type: schedulingv1alpha2.DisruptionTarget, Status: metav1.ConditionTrue,
-				Reason:  schedulingv1alpha2.PodGroupReasonPreemptionByScheduler,
+				Type: schedulingv1beta1.DisruptionTarget, Status: metav1.ConditionTrue,
+				Reason:  schedulingv1beta1.PodGroupReasonPreemptionByScheduler,
 				Message: "preempting to accommodate a higher priority podgroup",
 			}),
 		},
@@ -80,12 +80,12 @@ func minRanksOfRoles(g *scheduler.Gang) {
 
 var (
 	unschedulable = metav1.Condition{
-		Type: schedulingv1alpha2.PodGroupScheduled, Status: metav1.ConditionFalse,
-		Reason: schedulingv1alpha2.PodGroupReasonUnschedulable,
+		Type: schedulingv1beta1.PodGroupInitiallyScheduled, Status: metav1.ConditionFalse,
+		Reason: schedulingv1beta1.PodGroupReasonUnschedulable,
 	}
 	noVictims = metav1.Condition{
-		Type: schedulingv1alpha2.PodGroupScheduled, Status: metav1.ConditionFalse,
-		Reason:  schedulingv1alpha2.PodGroupReasonUnschedulable,
+		Type: schedulingv1beta1.PodGroupInitiallyScheduled, Status: metav1.ConditionFalse,
+		Reason:  schedulingv1beta1.PodGroupReasonUnschedulable,
 		Message: "No preemption victims found for incoming preemptor",
 	}
 )
@@ -94,7 +94,7 @@ func groupState(name string, conditions ...metav1.Condition) schedulertest.Group
 	return schedulertest.GroupState{Name: name, Write: func(o client.Object, n int) {
 		for _, c := range conditions {
 			c.LastTransitionTime = metav1.NewTime(time.Date(2026, 11, 1, 12, 0, n, 0, time.UTC))
-			status := &o.(*schedulingv1alpha2.PodGroup).Status
+			status := &o.(*schedulingv1beta1.PodGroup).Status
 			status.Conditions = append(status.Conditions,
 				c)
 		}

@@ -1,8 +1,8 @@
 // Package native speaks the dialect of kube-scheduler's own gang scheduling: a PodGroup of
-// scheduling.k8s.io/v1alpha2. It was written against k8s.io/kubernetes v1.36.3, whose files the comments
+// scheduling.k8s.io/v1beta1. It was written against k8s.io/kubernetes v1.36.3, whose files the comments
 // name.
 //
-// The cluster needs --runtime-config=scheduling.k8s.io/v1alpha2 and the feature gates GenericWorkload,
+// The cluster needs --runtime-config=scheduling.k8s.io/v1beta1 and the feature gates GenericWorkload,
 // GangScheduling and WorkloadAwarePreemption. Without the last one the API server silently drops
 // disruptionMode and priorityClassName from the group (registry/scheduling/podgroup/strategy.go).
 //

@@ -3,7 +3,7 @@ package native
 import (
 	"fmt"
 
-	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"mlplatform.example.com/trainingjob-operator/scheduler"
@@ -13,7 +13,7 @@ import (
 // either no message or only why preemption would not help (schedule_one_podgroup.go,
 // submitPodGroupAlgorithmResult).
 func message(g scheduler.Gang, c *metav1.Condition) string {
-	if c.Reason != schedulingv1alpha2.PodGroupReasonUnschedulable {
+	if c.Reason != schedulingv1beta1.PodGroupReasonUnschedulable {
 		return c.Message
 	}
 	s := fmt.Sprintf("the nodes have no room for %d ranks at once", g.MinAvailable)

@@ -3,7 +3,7 @@ package native
 import (
 	"fmt"
 
-	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -16,18 +16,17 @@ func GroupName(g scheduler.Gang) string { return fmt.Sprintf("%s-%d", g.Name, g.
 // Objects implements scheduler.Backend. When minAvailable or the priority changes within an attempt, the
 // group must be deleted before it is applied again, because its spec is immutable.
 func (Backend) Objects(g scheduler.Gang) ([]client.Object, error) {
-	// The default is Pod. A gang that loses one rank is lost, so it is disrupted as a whole or not at all.
-	whole := schedulingv1alpha2.DisruptionModePodGroup
-	return []client.Object{&schedulingv1alpha2.PodGroup{
+	return []client.Object{&schedulingv1beta1.PodGroup{
 		TypeMeta: metav1.TypeMeta{
 			APIVersion: podGroupKind.GroupVersion().String(), Kind: podGroupKind.Kind,
 		},
 		ObjectMeta: g.ObjectMeta(GroupName(g)),
-		Spec: schedulingv1alpha2.PodGroupSpec{
-			SchedulingPolicy: schedulingv1alpha2.PodGroupSchedulingPolicy{
-				Gang: &schedulingv1alpha2.GangSchedulingPolicy{MinCount: g.MinAvailable},
+		Spec: schedulingv1beta1.PodGroupSpec{
+			SchedulingPolicy: schedulingv1beta1.PodGroupSchedulingPolicy{
+				Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: g.MinAvailable},
 			},
-			DisruptionMode: &whole,
+			// The default is single. A gang that loses one rank is lost, so it is disrupted as a whole or not at all.
+			DisruptionMode: &schedulingv1beta1.DisruptionMode{All: &schedulingv1beta1.AllDisruptionMode{}},
 			// Preemption uses the group's priority and the queue that of the pods, so both get the class.
 			PriorityClassName: g.PriorityClass,
 		},
@@ -35,9 +34,9 @@ func (Backend) Objects(g scheduler.Gang) ([]client.Object, error) {
 }
 
 // find returns the group of this attempt, or nil. Those of earlier attempts say nothing about it.
-func find(g scheduler.Gang, objs []client.Object) *schedulingv1alpha2.PodGroup {
+func find(g scheduler.Gang, objs []client.Object) *schedulingv1beta1.PodGroup {
 	for _, o := range objs {
-		if pg, ok := o.(*schedulingv1alpha2.PodGroup); ok && pg != nil && pg.Name == GroupName(g) {
+		if pg, ok := o.(*schedulingv1beta1.PodGroup); ok && pg != nil && pg.Name == GroupName(g) {
 			return pg
 		}
 	}

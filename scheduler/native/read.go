@@ -3,7 +3,7 @@ package native
 import (
 	"fmt"
 
-	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,12 +26,12 @@ func (Backend) Read(g scheduler.Gang, objs []client.Object) scheduler.Verdict {
 		}
 	}
 	conditions := group.Status.Conditions
-	if c := meta.FindStatusCondition(conditions, schedulingv1alpha2.DisruptionTarget); c != nil &&
+	if c := meta.FindStatusCondition(conditions, schedulingv1beta1.DisruptionTarget); c != nil &&
 		c.Status == metav1.ConditionTrue {
 		// The scheduler deletes the pods itself, so the gang need not yield.
 		return scheduler.Verdict{Admission: scheduler.Go, Judged: true, Reason: c.Reason, Message: c.Message}
 	}
-	c := meta.FindStatusCondition(conditions, schedulingv1alpha2.PodGroupScheduled)
+	c := meta.FindStatusCondition(conditions, schedulingv1beta1.PodGroupInitiallyScheduled)
 	switch {
 	case c == nil:
 		return scheduler.Verdict{Admission: scheduler.Go}

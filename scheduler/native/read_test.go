@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"mlplatform.example.com/trainingjob-operator/scheduler"
@@ -65,7 +65,7 @@ func TestRead(t *testing.T) {
 				t.Fatal(err)
 			}
 			objs[0].SetDeletionTimestamp(tc.deleted)
-			objs[0].(*schedulingv1alpha2.PodGroup).Status.Conditions = tc.said
+			objs[0].(*schedulingv1beta1.PodGroup).Status.Conditions = tc.said
 			if diff := cmp.Diff(tc.want, b.Read(g, objs)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}

@@ -15,7 +15,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
-	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
@@ -171,7 +171,7 @@ var scheme = sync.OnceValue(func() *kruntime.Scheme {
 	s := kruntime.NewScheme()
 	for _, add := range []func(*kruntime.Scheme) error{
 		clientgoscheme.AddToScheme, v1alpha1.AddToScheme, volcanov1beta1.AddToScheme,
-		schedulingv1alpha2.AddToScheme,
+		schedulingv1beta1.AddToScheme,
 		pluginsv1alpha1.AddToScheme, kueue.AddToScheme,
 	} {
 		utilruntime.Must(add(s))

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	kruntime "k8s.io/apimachinery/pkg/runtime"
-	schedulingv1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
+	volcanov1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
 
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
@@ -51,7 +51,7 @@ var (
 	startCluster = startOnce(harness.Options{
 		Schedulers: []string{localcluster.SchedulerVolcano, localcluster.SchedulerNative}, Nodes: 4,
 		Backends:    []scheduler.Backend{volcano.New(volcano.DefaultOptions()), native.New(native.Options{})},
-		AddToScheme: []func(*kruntime.Scheme) error{schedulingv1beta1.AddToScheme},
+		AddToScheme: []func(*kruntime.Scheme) error{volcanov1beta1.AddToScheme},
 	})
 	startKueueCluster = startOnce(harness.Options{
 		Schedulers:  []string{localcluster.SchedulerKueue},

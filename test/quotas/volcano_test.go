@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	schedulingv1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
+	volcanov1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/test/harness"
@@ -38,12 +38,12 @@ func volcanoQueues(t *testing.T, w *harness.Cluster) {
 	apply(t, w, "volcano/queues.yaml")
 	for _, name := range []string{"research", "research-nlp", "research-vision", "product", "idle"} {
 		p.Until("queue "+name+" is open", func(ctx context.Context) (string, error) {
-			q := &schedulingv1beta1.Queue{}
+			q := &volcanov1beta1.Queue{}
 			q.Name = name
 			if err := p.Client.Get(ctx, keyOf(q), q); err != nil {
 				return "", err
 			}
-			if q.Status.State != schedulingv1beta1.QueueStateOpen {
+			if q.Status.State != volcanov1beta1.QueueStateOpen {
 				return "its state is " + string(q.Status.State), nil
 			}
 			return "", nil

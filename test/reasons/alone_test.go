@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	schedulingv1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
+	volcanov1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
@@ -89,10 +89,10 @@ func withEnqueue(to string) error {
 }
 
 // reservation is another user's group that has no pods yet.
-func (p *fixture) reservation() *schedulingv1beta1.PodGroup {
-	return &schedulingv1beta1.PodGroup{
+func (p *fixture) reservation() *volcanov1beta1.PodGroup {
+	return &volcanov1beta1.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: "somebody"},
-		Spec: schedulingv1beta1.PodGroupSpec{
+		Spec: volcanov1beta1.PodGroupSpec{
 			MinMember: 1, MinResources: &corev1.ResourceList{gpu: resource.MustParse("8")},
 		},
 	}
@@ -104,7 +104,7 @@ func (p *fixture) reserveAll() {
 	p.Create(g)
 	p.Until("the group of somebody else is let in", func(ctx context.Context) (string, error) {
 		err := p.Client.Get(ctx, client.ObjectKeyFromObject(g), g)
-		if err == nil && g.Status.Phase != schedulingv1beta1.PodGroupInqueue {
+		if err == nil && g.Status.Phase != volcanov1beta1.PodGroupInqueue {
 			return fmt.Sprintf("it is %q", g.Status.Phase), nil
 		}
 		return "", err

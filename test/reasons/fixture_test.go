@@ -8,28 +8,28 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	schedulingv1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
+	volcanov1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
 // queue makes a Volcano queue with the namespace's name.
-func (p *fixture) queue(edit ...func(*schedulingv1beta1.Queue)) *schedulingv1beta1.Queue {
-	q := &schedulingv1beta1.Queue{ObjectMeta: metav1.ObjectMeta{Name: p.Name}}
+func (p *fixture) queue(edit ...func(*volcanov1beta1.Queue)) *volcanov1beta1.Queue {
+	q := &volcanov1beta1.Queue{ObjectMeta: metav1.ObjectMeta{Name: p.Name}}
 	for _, e := range edit {
 		e(q)
 	}
 	p.Create(q)
 	p.Until("the queue is open", func(ctx context.Context) (string, error) {
 		err := p.Client.Get(ctx, client.ObjectKeyFromObject(q), q)
-		if err == nil && q.Status.State != schedulingv1beta1.QueueStateOpen {
+		if err == nil && q.Status.State != volcanov1beta1.QueueStateOpen {
 			return string(q.Status.State) + " not open", nil
 		}
 		return "", err
@@ -37,12 +37,12 @@ func (p *fixture) queue(edit ...func(*schedulingv1beta1.Queue)) *schedulingv1bet
 	return q
 }
 
-func capability(n int64) func(*schedulingv1beta1.Queue) {
-	return func(q *schedulingv1beta1.Queue) { q.Spec.Capability = gpus(n) }
+func capability(n int64) func(*volcanov1beta1.Queue) {
+	return func(q *volcanov1beta1.Queue) { q.Spec.Capability = gpus(n) }
 }
 
 // operate a queue as vcctl does, through a command to Volcano's controllers.
-func (p *fixture) operate(q *schedulingv1beta1.Queue, action string) {
+func (p *fixture) operate(q *volcanov1beta1.Queue, action string) {
 	p.Create(&unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "bus.volcano.sh/v1alpha1", "kind": "Command",
 		"metadata": map[string]any{"generateName": "command-", "namespace": p.Name},
@@ -149,9 +149,9 @@ func failToPull(p *fixture) {
 	p.patchNode(0, `{"spec":{"unschedulable":null}}`)
 }
 
-func (p *fixture) editGroup(name string, edit func(*schedulingv1beta1.PodGroup)) {
+func (p *fixture) editGroup(name string, edit func(*volcanov1beta1.PodGroup)) {
 	p.T.Helper()
-	g := &schedulingv1beta1.PodGroup{}
+	g := &volcanov1beta1.PodGroup{}
 	if err := p.Client.Get(p.T.Context(), client.ObjectKey{Namespace: p.Name, Name: name}, g); err != nil {
 		p.T.Fatal(err)
 	}
@@ -164,9 +164,9 @@ func (p *fixture) editGroup(name string, edit func(*schedulingv1beta1.PodGroup))
 
 // groupsOf returns the groups of the namespace's scheduler as quotas name them.
 func (p *fixture) groupsOf() corev1.ResourceName {
-	group := schedulingv1beta1.SchemeGroupVersion.Group
+	group := volcanov1beta1.SchemeGroupVersion.Group
 	if p.Scheduler == onNative {
-		group = schedulingv1alpha2.SchemeGroupVersion.Group
+		group = schedulingv1beta1.SchemeGroupVersion.Group
 	}
 	return corev1.ResourceName("count/podgroups." + group)
 }

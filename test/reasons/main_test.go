@@ -13,7 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	schedulingv1alpha1 "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
-	schedulingv1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
+	volcanov1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
@@ -39,7 +39,7 @@ func options() harness.Options {
 			volcano.New(volcano.DefaultOptions()), native.New(native.Options{}),
 			coscheduling.New(coscheduling.Options{}),
 		},
-		AddToScheme: []func(*runtime.Scheme) error{schedulingv1beta1.AddToScheme, schedulingv1alpha1.AddToScheme},
+		AddToScheme: []func(*runtime.Scheme) error{volcanov1beta1.AddToScheme, schedulingv1alpha1.AddToScheme},
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	schedulingv1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
+	volcanov1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
@@ -64,7 +64,7 @@ var provocations = map[string]provocation{
 			p.operate(q, "CloseQueue")
 			p.Until("the queue is closed", func(ctx context.Context) (string, error) {
 				err := p.Client.Get(ctx, client.ObjectKeyFromObject(q), q)
-				if err == nil && q.Status.State != schedulingv1beta1.QueueStateClosed {
+				if err == nil && q.Status.State != volcanov1beta1.QueueStateClosed {
 					return string(q.Status.State), nil
 				}
 				return "", err
@@ -72,7 +72,7 @@ var provocations = map[string]provocation{
 			p.Job("bert", 2, "1", inQueue(p))
 		},
 		remove: func(p *fixture) {
-			q := &schedulingv1beta1.Queue{}
+			q := &volcanov1beta1.Queue{}
 			if err := p.Client.Get(p.T.Context(), client.ObjectKey{Name: p.Name}, q); err != nil {
 				p.T.Fatal(err)
 			}
@@ -94,7 +94,7 @@ var provocations = map[string]provocation{
 		free:    gpus(4),
 		provoke: func(p *fixture) { p.queue(capability(4)); p.Job("bert", 3, "2", inQueue(p)) },
 		remove: func(p *fixture) {
-			q := &schedulingv1beta1.Queue{ObjectMeta: metav1.ObjectMeta{Name: p.Name}}
+			q := &volcanov1beta1.Queue{ObjectMeta: metav1.ObjectMeta{Name: p.Name}}
 			if err := p.Client.Patch(p.T.Context(), q, client.RawPatch("application/merge-patch+json",
 				[]byte(`{"spec":{"capability":{"nvidia.com/gpu":"8"}}}`))); err != nil {
 				p.T.Fatal(err)
@@ -219,11 +219,11 @@ var provocations = map[string]provocation{
 			p.holder(1, "8")
 			p.Job("bert", 2, "1")
 			p.Says("bert", v1alpha1.ReasonInsufficientResources)
-			p.editGroup("bert", func(g *schedulingv1beta1.PodGroup) { g.Finalizers = []string{"example.com/keep"} })
-			p.Delete(&schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: "bert"}})
+			p.editGroup("bert", func(g *volcanov1beta1.PodGroup) { g.Finalizers = []string{"example.com/keep"} })
+			p.Delete(&volcanov1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: "bert"}})
 		},
 		remove: func(p *fixture) {
-			p.editGroup("bert", func(g *schedulingv1beta1.PodGroup) { g.Finalizers = nil })
+			p.editGroup("bert", func(g *volcanov1beta1.PodGroup) { g.Finalizers = nil })
 			p.endHolder()
 		},
 	},
@@ -335,8 +335,8 @@ func TestGroupChangedByHand(t *testing.T) {
 	p := newFixture(t, onVolcano, 1)
 	p.Job("bert", 2, "1")
 	p.Reaches("bert", v1alpha1.PhaseRunning)
-	p.editGroup("bert", func(g *schedulingv1beta1.PodGroup) { g.Spec.MinMember = 1 })
-	g := &schedulingv1beta1.PodGroup{}
+	p.editGroup("bert", func(g *volcanov1beta1.PodGroup) { g.Spec.MinMember = 1 })
+	g := &volcanov1beta1.PodGroup{}
 	p.Until("what was edited is as it was", func(ctx context.Context) (string, error) {
 		err := p.Client.Get(ctx, client.ObjectKey{Namespace: p.Name, Name: "bert"}, g)
 		if err == nil && g.Spec.MinMember != 2 {

@@ -3,13 +3,13 @@ package servers
 // native turns on Kubernetes' own gang scheduling. The controller manager takes part: the API server puts a
 // finalizer on every PodGroup that only the controller podgroup-protection removes.
 func native() Scheduler {
-	gates := []string{"GenericWorkload", "GangScheduling", "WorkloadAwarePreemption"}
+	gates := []string{"GenericWorkload"}
 	return Scheduler{Features: Features{
-		APIs: []string{"scheduling.k8s.io/v1alpha2=true"},
+		APIs: []string{"scheduling.k8s.io/v1beta1=true"},
 		Gates: map[string][]string{
 			ProcessAPIServer:         gates,
 			ProcessScheduler:         gates,
-			ProcessControllerManager: {"GenericWorkload"},
+			ProcessControllerManager: gates,
 		},
 	}}
 }
