@@ -32,6 +32,12 @@ type Backend interface {
 	Join(*corev1.Pod, Gang, Verdict)
 }
 
+// Installer is a Backend whose scheduler takes more than "install it": it says what an admin does so that the
+// cluster serves the dialect's kinds, as a phrase that can follow a semicolon.
+type Installer interface {
+	HowToInstall() string
+}
+
 // ClusterAware is a Backend that reads more than the gang's own objects, such as the flavours that a quota is
 // divided into.
 type ClusterAware interface {

@@ -86,7 +86,7 @@ func (a *availability) choose(job *v1alpha1.TrainingJob) (scheduler.Backend, *v1
 	}
 	if missing := a.missing(a.backends[i]); len(missing) > 0 {
 		a.waiting[key] = true
-		return nil, notServed(name, missing)
+		return nil, notServed(a.backends[i], missing)
 	}
 	delete(a.waiting, key)
 	return a.backends[i], nil
@@ -126,12 +126,15 @@ func noScheduler(kinds []string) *v1alpha1.Blocker {
 	}
 }
 
-func notServed(name string, kinds []string) *v1alpha1.Blocker {
-	const remedy = "install scheduler %s, or name another one in spec.runPolicy.schedulingPolicy.scheduler"
+func notServed(b scheduler.Backend, kinds []string) *v1alpha1.Blocker {
+	install := "install scheduler " + b.Name()
+	if i, ok := b.(scheduler.Installer); ok {
+		install = i.HowToInstall()
+	}
 	return &v1alpha1.Blocker{
 		Reason:   v1alpha1.ReasonSchedulerMissing,
 		Message:  "the cluster does not serve " + strings.Join(kinds, ", "),
-		NextStep: fmt.Sprintf(remedy, name),
+		NextStep: install + ", or name another one in spec.runPolicy.schedulingPolicy.scheduler",
 	}
 }
 

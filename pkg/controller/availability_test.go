@@ -8,8 +8,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 	"mlplatform.example.com/trainingjob-operator/scheduler/coscheduling"
+	"mlplatform.example.com/trainingjob-operator/scheduler/native"
 )
 
 // servedKinds are the kinds that a cluster serves.
@@ -58,5 +60,34 @@ func TestStateKindsAreFollowedWhereTheyAreServed(t *testing.T) {
 	}
 	if !a.isAvailable(a.backends[0]) || a.complete() || followed != nil {
 		t.Errorf("without quotas the scheduler is of use, and they may still come: %v", followed)
+	}
+}
+
+// On Kubernetes 1.36, which serves v1alpha2 alone, a job for native gangs says what the cluster needs.
+func TestSchedulerThatTheClusterDoesNotServe(t *testing.T) {
+	backends := []scheduler.Backend{native.New(native.Options{}), coscheduling.New(coscheduling.Options{})}
+	a := newAvailability(servedKinds{}, nil, backends, "")
+	for name, want := range map[string]v1alpha1.Blocker{
+		native.Name: {
+			Message: "the cluster does not serve scheduling.k8s.io/v1beta1 PodGroup",
+			NextStep: "turn on Kubernetes' own gang scheduling (Kubernetes 1.37 or later: " +
+				"--runtime-config=scheduling.k8s.io/v1beta1=true on the API server, and the feature gate " +
+				"GenericWorkload on the API server, the controller manager and the scheduler; 1.36 serves only " +
+				"v1alpha2, see docs/schedulers.md), or name another one in " +
+				"spec.runPolicy.schedulingPolicy.scheduler",
+		},
+		coscheduling.Name: {
+			Message: "the cluster does not serve scheduling.x-k8s.io/v1alpha1 PodGroup",
+			NextStep: "install scheduler coscheduling, or name another one in " +
+				"spec.runPolicy.schedulingPolicy.scheduler",
+		},
+	} {
+		job := &v1alpha1.TrainingJob{}
+		job.Spec.RunPolicy.SchedulingPolicy = v1alpha1.SchedulingPolicy{Scheduler: v1alpha1.SchedulerName(name)}
+		want.Reason = v1alpha1.ReasonSchedulerMissing
+		_, got := a.choose(job)
+		if diff := cmp.Diff(&want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }

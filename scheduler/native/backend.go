@@ -21,7 +21,10 @@ type Options struct {
 // Backend speaks the dialect of kube-scheduler.
 type Backend struct{ options Options }
 
-var _ scheduler.Backend = Backend{}
+var (
+	_ scheduler.Backend   = Backend{}
+	_ scheduler.Installer = Backend{}
+)
 
 // New returns a backend with the given options.
 func New(o Options) Backend {
@@ -39,6 +42,14 @@ var podGroupKind = schedulingv1beta1.SchemeGroupVersion.WithKind("PodGroup")
 // Kinds implements scheduler.Backend.
 func (Backend) Kinds() []schema.GroupVersionKind {
 	return []schema.GroupVersionKind{podGroupKind}
+}
+
+// HowToInstall implements scheduler.Installer.
+func (Backend) HowToInstall() string {
+	return "turn on Kubernetes' own gang scheduling (Kubernetes 1.37 or later: " +
+		"--runtime-config=scheduling.k8s.io/v1beta1=true on the API server, and the feature gate " +
+		"GenericWorkload on the API server, the controller manager and the scheduler; 1.36 serves only " +
+		"v1alpha2, see docs/schedulers.md)"
 }
 
 // AddToScheme registers the dialect's kinds.

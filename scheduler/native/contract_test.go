@@ -41,11 +41,8 @@ func dialect() schedulertest.Dialect {
 				}),
 			groupState("unschedulable", noVictims),
 			groupState("unschedulable without a message", unschedulable),
-			groupState("error", metav1.Condition{
-				Type: schedulingv1beta1.PodGroupInitiallyScheduled, Status: metav1.ConditionFalse,
-				Reason:  schedulingv1beta1.PodGroupReasonSchedulerError,
-				Message: "failed to list node infos: no snapshot",
-			}),
+			groupState("error", otherPriority),
+			groupState("plugin's error", pluginFails),
 			groupState("preempted", metav1.Condition{
 				Type: schedulingv1beta1.DisruptionTarget, Status: metav1.ConditionTrue,
 				Reason:  schedulingv1beta1.PodGroupReasonPreemptionByScheduler,
@@ -83,10 +80,24 @@ var (
 		Type: schedulingv1beta1.PodGroupInitiallyScheduled, Status: metav1.ConditionFalse,
 		Reason: schedulingv1beta1.PodGroupReasonUnschedulable,
 	}
+	// otherPriority is what Kubernetes 1.37.1 wrote about a gang whose class was made the default in between.
+	otherPriority = metav1.Condition{
+		Type: schedulingv1beta1.PodGroupInitiallyScheduled, Status: metav1.ConditionFalse,
+		Reason: schedulingv1beta1.PodGroupReasonSchedulerError,
+		Message: "all pods in a single pod group should have the same priority as the pod group's priority, " +
+			"got 0 and 100",
+	}
+	// pluginFails is what it wrote about a gang whose volume claim is missing.
+	pluginFails = metav1.Condition{
+		Type: schedulingv1beta1.PodGroupInitiallyScheduled, Status: metav1.ConditionFalse,
+		Reason:  schedulingv1beta1.PodGroupReasonSchedulerError,
+		Message: `error in "DynamicResources" PodGroupPostFilter plugins: not found`,
+	}
 	noVictims = metav1.Condition{
 		Type: schedulingv1beta1.PodGroupInitiallyScheduled, Status: metav1.ConditionFalse,
-		Reason:  schedulingv1beta1.PodGroupReasonUnschedulable,
-		Message: "No preemption victims found for incoming preemptor",
+		Reason: schedulingv1beta1.PodGroupReasonUnschedulable,
+		Message: "minCount (4) cannot be satisfied: 2 scheduled, 0 remaining, pod group preemption: " +
+			"No preemption victims found for incoming preemptor",
 	}
 )
 

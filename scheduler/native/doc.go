@@ -1,20 +1,21 @@
 // Package native speaks the dialect of kube-scheduler's own gang scheduling: a PodGroup of
-// scheduling.k8s.io/v1beta1. It was written against k8s.io/kubernetes v1.36.3, whose files the comments
+// scheduling.k8s.io/v1beta1. It was written against k8s.io/kubernetes v1.37.1, whose files the comments
 // name.
 //
-// The cluster needs --runtime-config=scheduling.k8s.io/v1beta1 and the feature gates GenericWorkload,
-// GangScheduling and WorkloadAwarePreemption. Without the last one the API server silently drops
-// disruptionMode and priorityClassName from the group (registry/scheduling/podgroup/strategy.go).
+// The cluster needs --runtime-config=scheduling.k8s.io/v1beta1=true on the API server and the feature gate
+// GenericWorkload on the API server, the controller manager (it removes the groups' finalizer) and the
+// scheduler. Kubernetes 1.36 has v1alpha2 instead, which 1.37 no longer knows; this package does not speak it.
 //
-// Each attempt has a group of its own: the group's spec is immutable, and its condition PodGroupScheduled
-// never returns from True to False (schedule_one_podgroup.go, updatePodGroupCondition).
+// Each attempt has a group of its own: of the group's spec only minCount can change, and its condition
+// PodGroupInitiallyScheduled never returns from True to False (schedule_one_podgroup.go,
+// updatePodGroupCondition).
 //
 // kube-scheduler judges pods, not groups: no pod enters its queue until minCount of them exist
 // (plugins/gangscheduling, PreEnqueue). The verdict is therefore always Go, and silence about a gang without
 // pods means nothing. The one exception is a group that is being deleted, which no pod may join.
 //
 // A preempted pod carries DisruptionTarget=True, reason PreemptionByScheduler
-// (framework/preemption/executor.go). The same condition is defined for groups, but nothing in v1.36.3 sets
+// (framework/preemption/executor.go). The same condition is defined for groups, but nothing in v1.37.1 sets
 // it.
 //
 // What the dialect cannot do, and what the operator does instead:

@@ -13,8 +13,8 @@ import (
 // GroupName returns the job's name and the attempt's number: a group cannot be reused.
 func GroupName(g scheduler.Gang) string { return fmt.Sprintf("%s-%d", g.Name, g.Attempt) }
 
-// Objects implements scheduler.Backend. When minAvailable or the priority changes within an attempt, the
-// group must be deleted before it is applied again, because its spec is immutable.
+// Objects implements scheduler.Backend. Of the group's spec only minCount can change within an attempt; a group
+// of another priority class must be deleted before it is applied again.
 func (Backend) Objects(g scheduler.Gang) ([]client.Object, error) {
 	return []client.Object{&schedulingv1beta1.PodGroup{
 		TypeMeta: metav1.TypeMeta{
@@ -25,9 +25,13 @@ func (Backend) Objects(g scheduler.Gang) ([]client.Object, error) {
 			SchedulingPolicy: schedulingv1beta1.PodGroupSchedulingPolicy{
 				Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: g.MinAvailable},
 			},
-			// The default is single. A gang that loses one rank is lost, so it is disrupted as a whole or not at all.
+			// The default is single. A gang that loses one rank is lost, so it is disrupted as a whole or not at
+			// all.
 			DisruptionMode: &schedulingv1beta1.DisruptionMode{All: &schedulingv1beta1.AllDisruptionMode{}},
-			// Preemption uses the group's priority and the queue that of the pods, so both get the class.
+			// A group whose pods have another priority than the group is never tried (schedule_one_podgroup.go,
+			// validatePodGroup), so both get the class. Neither may name a preemption policy of its own: the
+			// admission plugin Priority takes it from the class, for pods always, for groups where the gate
+			// PodGroupPreemptionPolicy is on.
 			PriorityClassName: g.PriorityClass,
 		},
 	}}, nil

@@ -1,8 +1,6 @@
 package native
 
 import (
-	"fmt"
-
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,8 +37,6 @@ func (Backend) Read(g scheduler.Gang, objs []client.Object) scheduler.Verdict {
 		return scheduler.Verdict{Admission: scheduler.Go, Judged: true}
 	}
 	return scheduler.Verdict{
-		Admission: scheduler.Go, Judged: true, Reason: c.Reason, Message: message(g, c),
-		NextStep: fmt.Sprintf("kubectl get events -n %s --field-selector reason=FailedScheduling "+
-			"shows what each rank lacks on the nodes", g.Namespace),
+		Admission: scheduler.Go, Judged: true, Reason: reason(c), Message: message(g, c), NextStep: nextStep(g, c),
 	}
 }

@@ -39,8 +39,25 @@ func TestRead(t *testing.T) {
 			reason: "what preemption says is kept", hasPods: true, said: []metav1.Condition{noVictims},
 			want: scheduler.Verdict{
 				Admission: scheduler.Go, Judged: true, Reason: "Unschedulable",
-				Message: "the nodes have no room for 4 ranks at once: No preemption victims found for " +
-					"incoming preemptor",
+				Message:  "the nodes have no room for 4 ranks at once: " + noVictims.Message,
+				NextStep: events,
+			},
+		},
+		"priorities differ": {
+			reason: "group and pods that differ in priority stay so until they are made anew", hasPods: true,
+			said: []metav1.Condition{otherPriority},
+			want: scheduler.Verdict{
+				Admission: scheduler.Go, Judged: true, Reason: "SchedulerError",
+				Message: "kube-scheduler cannot try the gang: " + otherPriority.Message,
+				NextStep: "a priority class changed after the group was made; make the gang anew: kubectl " +
+					"annotate trainingjob -n team-a bert --overwrite mlplatform.example.com/restart=attempt-1",
+			},
+		},
+		"a plugin fails": {
+			reason: "the facts may know why", hasPods: true, said: []metav1.Condition{pluginFails},
+			want: scheduler.Verdict{
+				Admission: scheduler.Go, Judged: true, Reason: "Unschedulable",
+				Message:  "kube-scheduler cannot try the gang: " + pluginFails.Message,
 				NextStep: events,
 			},
 		},
