@@ -121,6 +121,9 @@ func (c *Cluster) startAll(ctx context.Context, p plan) error {
 
 // prepare installs the CRDs of the options and of the schedulers, and makes the schedulers' files.
 func (c *Cluster) prepare(ctx context.Context, p plan) error {
+	if err := p.config.WriteSchedulerConfiguration(); err != nil {
+		return err
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	for _, folder := range p.options.CRDs {
 		group.Go(func() error { return c.InstallCRDs(ctx, folder) })

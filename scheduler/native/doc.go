@@ -4,7 +4,8 @@
 //
 // The cluster needs --runtime-config=scheduling.k8s.io/v1beta1=true on the API server and the feature gate
 // GenericWorkload on the API server, the controller manager (it removes the groups' finalizer) and the
-// scheduler. Kubernetes 1.36 has v1alpha2 instead, which 1.37 no longer knows; this package does not speak it.
+// scheduler. Kubernetes 1.36 has v1alpha2 instead, which 1.37 no longer knows; this package does not speak
+// it.
 //
 // Each attempt has a group of its own: of the group's spec only minCount can change, and its condition
 // PodGroupInitiallyScheduled never returns from True to False (schedule_one_podgroup.go,

@@ -13,8 +13,8 @@ import (
 // GroupName returns the job's name and the attempt's number: a group cannot be reused.
 func GroupName(g scheduler.Gang) string { return fmt.Sprintf("%s-%d", g.Name, g.Attempt) }
 
-// Objects implements scheduler.Backend. Of the group's spec only minCount can change within an attempt; a group
-// of another priority class must be deleted before it is applied again.
+// Objects implements scheduler.Backend. Of the group's spec only minCount can change within an attempt; a
+// group of another priority class must be deleted before it is applied again.
 func (Backend) Objects(g scheduler.Gang) ([]client.Object, error) {
 	return []client.Object{&schedulingv1beta1.PodGroup{
 		TypeMeta: metav1.TypeMeta{

@@ -44,6 +44,9 @@ func (l Layout) Log(process string) string { return filepath.Join(l.Logs(), proc
 // Audit is the API server's audit log.
 func (l Layout) Audit() string { return l.in("audit.jsonl") }
 
+// SchedulerConfiguration is the configuration of kube-scheduler, made from the one in lab/modules.
+func (l Layout) SchedulerConfiguration() string { return l.in("kube-scheduler.yaml") }
+
 // PluginsConfiguration is the configuration of scheduler-plugins, made from the one in lab/modules.
 func (l Layout) PluginsConfiguration() string { return l.in("scheduler-plugins.yaml") }
 
@@ -109,8 +112,8 @@ func (l Layout) Create() error {
 // Clean removes what a cluster left behind, its logs only if asked to. The lock stays.
 func (l Layout) Clean(logs bool) error {
 	paths := []string{
-		l.EtcdData(), l.PKI(), l.Kubeconfig(), l.Audit(), l.PluginsConfiguration(), l.Kueue(),
-		l.Volume(), l.Volume() + ".tmp", l.RealNode(), l.State(), l.StateDraft(),
+		l.EtcdData(), l.PKI(), l.Kubeconfig(), l.Audit(), l.SchedulerConfiguration(), l.PluginsConfiguration(),
+		l.Kueue(), l.Volume(), l.Volume() + ".tmp", l.RealNode(), l.State(), l.StateDraft(),
 	}
 	if logs {
 		paths = append(paths, l.Logs())

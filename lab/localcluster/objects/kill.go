@@ -43,8 +43,8 @@ const tenYears = 10 * 365 * 24 * 3600
 //
 // The takeover counts as the last heartbeat. Kubernetes 1.37 believes that a lease has run out only where it
 // has not been written since the renewal that it knows (pkg/controller/nodelifecycle, gate
-// NodeControllerLeaseCircuitBreaker): one that changes without a new renewTime keeps every node of the cluster
-// Ready forever.
+// NodeControllerLeaseCircuitBreaker): one that changes without a new renewTime keeps every node of the
+// cluster Ready forever.
 //
 // A pod whose end is due already (command sleep, or the annotation that says how long it runs) still ends in
 // time. A pod that is to be lost with its node should have none.

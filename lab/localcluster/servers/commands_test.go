@@ -103,39 +103,45 @@ func renderCommands(c Config, schedulers []string) string {
 	return out.String()
 }
 
-// What runs is our file, and it talks to this cluster.
-func TestPluginsConfiguration(t *testing.T) {
+// What runs are our files, and they talk to this cluster.
+func TestSchedulerConfigurations(t *testing.T) {
 	modules, err := components.FindModules("")
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := Config{Files: layout.Layout{Dir: t.TempDir()}, Modules: modules}
-	if err := c.writePluginsConfiguration(); err != nil {
-		t.Fatal(err)
-	}
-	read := func(path string) map[string]any {
-		t.Helper()
-		content, err := os.ReadFile(path)
-		if err != nil {
+	for module, path := range map[string]string{
+		components.Kubernetes:       c.Files.SchedulerConfiguration(),
+		components.SchedulerPlugins: c.Files.PluginsConfiguration(),
+	} {
+		if err := c.completeSchedulerConfiguration(module, path); err != nil {
 			t.Fatal(err)
 		}
-		read := map[string]any{}
-		if err := yaml.UnmarshalStrict(content, &read); err != nil {
+		want := readYAML(t, c.moduleFile(module, "scheduler.yaml"))
+		want["clientConnection"].(map[string]any)["kubeconfig"] = c.Files.Kubeconfig()
+		if diff := cmp.Diff(want, readYAML(t, path)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", module, diff)
+		}
+		if err := c.Files.Clean(false); err != nil {
 			t.Fatal(err)
 		}
-		return read
+		if _, err := os.Stat(path); !os.IsNotExist(err) {
+			t.Errorf("%s is left behind: %v", path, err)
+		}
 	}
-	want := read(c.moduleFile("scheduler-plugins", "scheduler.yaml"))
-	want["clientConnection"].(map[string]any)["kubeconfig"] = c.Files.Kubeconfig()
-	if diff := cmp.Diff(want, read(c.Files.PluginsConfiguration())); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if err := c.Files.Clean(false); err != nil {
+}
+
+func readYAML(t *testing.T, path string) map[string]any {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(c.Files.PluginsConfiguration()); !os.IsNotExist(err) {
-		t.Errorf("it is left behind: %v", err)
+	read := map[string]any{}
+	if err := yaml.UnmarshalStrict(content, &read); err != nil {
+		t.Fatal(err)
 	}
+	return read
 }
 
 // A story builds the components of its own scheduler, and no others.

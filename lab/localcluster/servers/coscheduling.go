@@ -2,13 +2,9 @@ package servers
 
 import (
 	"context"
-	"fmt"
-	"os"
 	"strconv"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/yaml"
 
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster/components"
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster/layout"
@@ -28,7 +24,8 @@ func coscheduling() Scheduler {
 		Components: []string{components.SchedulerPlugins},
 		Ports:      []string{processPlugins},
 		Prepare: func(ctx context.Context, c Config, config *rest.Config) error {
-			if err := c.writePluginsConfiguration(); err != nil {
+			err := c.completeSchedulerConfiguration(components.SchedulerPlugins, c.Files.PluginsConfiguration())
+			if err != nil {
 				return err
 			}
 			return objects.InstallCRDs(ctx, config, c.Binaries.Path(components.SchedulerPlugins, components.CRDFolder))
@@ -57,29 +54,4 @@ func (c Config) pluginsScheduler() process.Process {
 		Ports:  []int{port},
 		Health: layout.LocalURL(port, "/readyz"),
 	}
-}
-
-// writePluginsConfiguration writes the file of lab/modules with the path of the kubeconfig in it: a
-// kube-scheduler that is given a file ignores the flag for the path.
-func (c Config) writePluginsConfiguration() error {
-	path := c.moduleFile(components.SchedulerPlugins, "scheduler.yaml")
-	content, err := os.ReadFile(path)
-	if err != nil {
-		return fmt.Errorf("reading the scheduler's configuration: %w", err)
-	}
-	configuration := map[string]any{}
-	if err := yaml.Unmarshal(content, &configuration); err != nil {
-		return fmt.Errorf("reading %s: %w", path, err)
-	}
-	err = unstructured.SetNestedField(configuration, c.Files.Kubeconfig(), "clientConnection", "kubeconfig")
-	if err != nil {
-		return fmt.Errorf("completing %s: %w", path, err)
-	}
-	if content, err = yaml.Marshal(configuration); err != nil {
-		return fmt.Errorf("completing %s: %w", path, err)
-	}
-	if err := os.WriteFile(c.Files.PluginsConfiguration(), content, 0o600); err != nil {
-		return fmt.Errorf("writing the scheduler's configuration: %w", err)
-	}
-	return nil
 }
