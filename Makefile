@@ -108,6 +108,14 @@ crash-matrix: build ## the same in every scenario, on the fake (hours; CRASH_SHA
 	go test -tags cluster -run '^TestScenariosOnFake$$' -count 1 -v -timeout 480m ./test/conformance \
 		-args $(CRASH_ARGS) -crash-on=fake
 
+SEED   ?= 1
+FAULTS ?= 1000
+
+.PHONY: chaos
+chaos: build ## random gangs while everything around them dies (SEED=1 SCHEDULER=volcano FAULTS=1000)
+	go test -tags cluster -run '^TestChaosOn' -count 1 -v -timeout 600m ./test/conformance \
+		-args -chaos-seed=$(SEED) -chaos-on=$(SCHEDULER) -chaos-faults=$(FAULTS)
+
 ##@ Lab
 
 .PHONY: demo

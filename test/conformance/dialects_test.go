@@ -46,7 +46,7 @@ type dialect struct {
 	released func(client.Object) bool
 	// behavior of the fake; nil for real schedulers.
 	behavior *fakescheduler.Behavior
-	// process is the local cluster's process that places ranks; "" for the fake.
+	// process is the local cluster's process that decides about gangs; "" for the fake.
 	process string
 	// pause is the longest backoff of a gang that the scheduler could not place; 0 if it has none.
 	pause time.Duration
@@ -107,7 +107,7 @@ func kueueDialect() *dialect {
 	flavor := &kueuev1beta2.ResourceFlavor{ObjectMeta: metav1.ObjectMeta{Name: "conformance"}}
 	return &dialect{
 		name: kueue.Name, backend: kueue.New(kueue.Options{Binder: native.New(native.Options{})}),
-		capabilities: CapabilitiesOf(kueue.Name), namedInSpec: true,
+		capabilities: CapabilitiesOf(kueue.Name), namedInSpec: true, process: "kueue",
 		queue: kueueQueue, queueLabel: kueue.QueueLabel, clusterObjects: []client.Object{flavor},
 		released: func(o client.Object) bool {
 			wl, ok := o.(*kueuev1beta2.Workload)

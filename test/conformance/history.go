@@ -73,6 +73,34 @@ func (h History) String() string {
 	return b.String()
 }
 
+// FallsBack says where the latest checkpoint of a job's status became an older one; "" if nowhere.
+func (h History) FallsBack(job types.UID) string {
+	newest := int64(0)
+	for _, e := range h.InOrder() {
+		o, ok := e.Object.(*v1alpha1.TrainingJob)
+		if !ok || o.UID != job || o.Status.Checkpoint == nil || o.Status.Checkpoint.Latest == nil {
+			continue
+		}
+		step := o.Status.Checkpoint.Latest.Step
+		if step < newest {
+			return fmt.Sprintf("its latest checkpoint falls back from step %d to step %d", newest, step)
+		}
+		newest = step
+	}
+	return ""
+}
+
+// Starts counts the attempts of a job of which a rank was created.
+func (h History) Starts(job types.UID) int32 {
+	attempts := map[int32]bool{}
+	for _, e := range h {
+		if pod, ok := e.Object.(*corev1.Pod); ok && JobOf(pod) == job {
+			attempts[AttemptOf(pod)] = true
+		}
+	}
+	return int32(len(attempts))
+}
+
 func kindOf(obj client.Object) string {
 	switch obj.(type) {
 	case *v1alpha1.TrainingJob:

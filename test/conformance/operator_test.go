@@ -46,6 +46,8 @@ type operator struct {
 	done chan struct{}
 
 	mu sync.Mutex
+	// cancel ends the run that goes on.
+	cancel context.CancelFunc
 	// crashes end the next runs; the run after them continues until the end.
 	crashes []Crash
 	runs    []*CrashTransport
@@ -75,13 +77,25 @@ func (o *operator) end() {
 	<-o.done
 }
 
+// kill the run that goes on, at whatever instruction it is. It is false between two runs.
+func (o *operator) kill() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.cancel == nil {
+		return false
+	}
+	o.cancel()
+	o.cancel = nil
+	return true
+}
+
 // run the operator again and again until the context ends.
 func (o *operator) run(ctx context.Context) error {
 	for {
 		runCtx, cancel := context.WithCancel(ctx)
 		transport := NewCrashTransport(o.nextCrash(), cancel)
 		o.mu.Lock()
-		o.runs = append(o.runs, transport)
+		o.runs, o.cancel = append(o.runs, transport), transport.Kill
 		o.mu.Unlock()
 		err := o.runOnce(runCtx, transport)
 		dead := runCtx.Err() != nil
@@ -92,10 +106,12 @@ func (o *operator) run(ctx context.Context) error {
 		if !dead {
 			return errors.Join(errors.New("the operator stopped by itself"), err)
 		}
-		last := transport.Last()
-		o.remark("the operator is killed %s of this run: %s", transport.crash, last)
 		o.mu.Lock()
-		o.killed = append(o.killed, last)
+		o.cancel = nil
+		if last := transport.Last(); last != "" {
+			o.killed = append(o.killed, last)
+			o.remark("the operator is killed %s of this run: %s", transport.crash, last)
+		}
 		o.mu.Unlock()
 		select {
 		case <-ctx.Done():

@@ -45,6 +45,8 @@ type reportProxy struct {
 	mu     sync.Mutex
 	target http.Handler
 	run    context.Context
+	// isCut breaks every connection.
+	isCut bool
 	// first holds the first steps that rank 0 reported, by attempt, whether or not an operator received them.
 	first map[int32][]int64
 }
@@ -72,8 +74,11 @@ func (p *reportProxy) forward(run context.Context, server http.Handler) {
 
 func (p *reportProxy) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	p.mu.Lock()
-	server, run := p.target, p.run
+	server, run, isCut := p.target, p.run, p.isCut
 	p.mu.Unlock()
+	if isCut {
+		panic(http.ErrAbortHandler)
+	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, checkpoint.MaxReportBytes+1))
 	if err != nil {
 		panic(http.ErrAbortHandler)
@@ -119,6 +124,13 @@ func (p *reportProxy) firstSteps(attempt int32) []int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.first[attempt])
+}
+
+// cut breaks every connection from now on, or no longer.
+func (p *reportProxy) cut(is bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.isCut = is
 }
 
 func (p *reportProxy) close() { p.server.Close() }

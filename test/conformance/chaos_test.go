@@ -1,0 +1,113 @@
+//go:build cluster
+
+package conformance
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A chaos run is played in rounds, each in a namespace of its own, so that a history stays short enough to be
+// read and to be kept in memory.
+const faultsInRound = 200
+
+var (
+	chaosFaults = flag.Int("chaos-faults", 40, "faults on each scheduler")
+	chaosSeed   = flag.Uint64("chaos-seed", 1, "what is drawn for the faults and the jobs they meet")
+	chaosOn     = flag.String("chaos-on", "all", "schedulers, separated by commas")
+	chaosKinds  = flag.String("chaos-kinds", "all", "faults to choose from, separated by commas")
+)
+
+func TestChaosOnVolcano(t *testing.T) { t.Parallel(); runChaos(t, volcanoDialect()) }
+
+func TestChaosOnNative(t *testing.T) { t.Parallel(); runChaos(t, nativeDialect()) }
+
+func TestChaosOnCoscheduling(t *testing.T) { t.Parallel(); runChaos(t, coschedulingDialect()) }
+
+func TestChaosOnKueue(t *testing.T) { t.Parallel(); runChaos(t, kueueDialect()) }
+
+// runChaos plays random gangs while everything around them dies, until so many faults have hit something. The
+// rules of every scenario hold throughout, and in the end every job that nobody deleted has succeeded, with
+// nothing left of it.
+func runChaos(t *testing.T, d *dialect) {
+	if on := strings.Split(*chaosOn, ","); *chaosOn != "all" && !slices.Contains(on, d.name) {
+		t.Logf("only %s is asked for", *chaosOn)
+		return
+	}
+	kinds, err := ParseFaults(*chaosKinds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster := clusterOf(t, d)
+	cluster.realNodesLock.Lock()
+	defer cluster.realNodesLock.Unlock()
+	hits, begin := Tally{}, time.Now()
+	for round := 0; hits.Total() < *chaosFaults; round++ {
+		random := rand.New(rand.NewPCG(*chaosSeed, uint64(round)))
+		missing := min(faultsInRound, *chaosFaults-hits.Total())
+		ended, err := chaosRound(t.Context(), cluster, d, random, missing, kinds)
+		for fault, n := range ended.hits {
+			hits[fault] += n
+		}
+		if err != nil {
+			t.Fatalf("round %d of seed %d: %v", round, *chaosSeed, err)
+		}
+		t.Logf("round %d: %d of %d faults after %.0f s; %s", round, hits.Total(), *chaosFaults,
+			time.Since(begin).Seconds(), ended)
+		if ended.hits.Total() == 0 {
+			t.Fatal("no fault hit anything")
+		}
+	}
+	t.Logf("faults by kind: %s", hits)
+}
+
+// roundResult is what a round saw.
+type roundResult struct {
+	hits                                   Tally
+	jobs, succeeded, deleted               int
+	preemptions, restarts, attempts, kills int
+}
+
+func (r roundResult) String() string {
+	return fmt.Sprintf("%d jobs: %d succeeded, %d deleted; %d attempts, %d preemptions, %d restarts spent; "+
+		"the operator died %d times", r.jobs, r.succeeded, r.deleted, r.attempts, r.preemptions, r.restarts,
+		r.kills)
+}
+
+// chaosRound plays n faults in a namespace of its own. Its error includes the history.
+func chaosRound(ctx context.Context, cluster *testCluster, d *dialect, random *rand.Rand, n int,
+	kinds []Fault) (result roundResult, err error) {
+	e, err := newEnv(ctx, cluster, d, nil)
+	if err != nil {
+		return result, fmt.Errorf("preparing: %w", err)
+	}
+	c := newChaos(e, random)
+	for _, fault := range PlanFaults(random, n, kinds) {
+		if err = c.strike(ctx, fault); err != nil {
+			break
+		}
+	}
+	if err == nil {
+		err = c.calm(ctx)
+	}
+	if err != nil {
+		e.noteWaits(ctx)
+	}
+	result = c.result()
+	if closed := e.close(ctx); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = e.violations()
+	}
+	if err != nil {
+		err = fmt.Errorf("%w\n%s", err, e.story())
+	}
+	return result, err
+}
