@@ -24,6 +24,8 @@ type Job struct {
 	Since metav1.Time
 	// Waiting is set while the job is queued and not placed.
 	Waiting bool
+	// ForNodes is set while it waits for other nodes than there are.
+	ForNodes bool
 }
 
 // Cluster is the aggregate of what the cluster has. Its methods may be called concurrently.
@@ -212,11 +214,20 @@ func (c *Cluster) Waiter(name types.NamespacedName, job Job) scheduler.Waiter {
 
 // Waiting returns the names of the jobs that wait, sorted.
 func (c *Cluster) Waiting() []types.NamespacedName {
+	return c.named(func(job Job) bool { return job.Waiting })
+}
+
+// WaitingForNodes returns the names of the jobs that wait for other nodes than there are, sorted.
+func (c *Cluster) WaitingForNodes() []types.NamespacedName {
+	return c.named(func(job Job) bool { return job.ForNodes })
+}
+
+func (c *Cluster) named(filter func(Job) bool) []types.NamespacedName {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var names []types.NamespacedName
 	for name, job := range c.jobs {
-		if job.Waiting {
+		if filter(job) {
 			names = append(names, name)
 		}
 	}

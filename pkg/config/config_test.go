@@ -38,6 +38,7 @@ metrics: {bindAddress: "0", secure: true}
 health: {bindAddress: "127.0.0.1:9000"}
 reports: {bindAddress: ":9443", url: "https://reports.ml.svc:9443", certificateDir: /certs, audience: reports}
 defaultScheduler: native
+nodeAutoscaler: absent
 schedulers:
   volcano: {waitForInqueue: true, schedulerName: vc}
   kueue: {binder: native}
@@ -48,7 +49,7 @@ workers: 3
 `, with(func(c *OperatorConfiguration) {
 			c.LeaderElection.Namespace, c.Metrics.BindAddress, c.Health.BindAddress = "ml", "0", "127.0.0.1:9000"
 			c.Reports = Reports{":9443", "https://reports.ml.svc:9443", "/certs", "reports"}
-			c.DefaultScheduler, c.Workers = "native", 3
+			c.DefaultScheduler, c.Workers, c.NodeAutoscaler = "native", 3, AutoscalerAbsent
 			c.Schedulers.Volcano.SchedulerName, c.Schedulers.Native.SchedulerName = "vc", "gangs"
 			c.Schedulers.Coscheduling.SchedulerName = "plugins"
 			c.Schedulers.Kueue.Binder = "native"
@@ -77,6 +78,8 @@ func TestParseRefuses(t *testing.T) {
 		"no apiVersion":                   {"kind: OperatorConfiguration", "apiVersion"},
 		"an unknown scheduler": {head + "defaultScheduler: slurm",
 			`defaultScheduler: Unsupported value: "slurm"`},
+		"an autoscaler by name": {head + "nodeAutoscaler: karpenter",
+			`nodeAutoscaler: Unsupported value: "karpenter": supported values: "detect", "present", "absent"`},
 		"an address without a port": {head + "health: {bindAddress: localhost}", "health.bindAddress"},
 		"an image with a space":     {head + "agent: {image: 'agent 1'}", "agent.image"},
 		"too many workers":          {head + "workers: 1000", "workers"},

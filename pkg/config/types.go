@@ -35,11 +35,25 @@ type OperatorConfiguration struct {
 	DefaultScheduler string `json:"defaultScheduler,omitempty"`
 	// Schedulers holds the settings of each scheduler backend.
 	Schedulers Schedulers `json:"schedulers"`
+	// NodeAutoscaler says whether something adds nodes for pods that wait, such as the Cluster Autoscaler or
+	// Karpenter: detect, present or absent. Where there is none, a gang of which a rank fits on no node, by its
+	// size, its node selector or a taint, gets no pods until the nodes change: they could only use up quotas.
+	// Where there may be one, or if the API server adds tolerations to pods, its pods must exist: then say
+	// present. detect looks for the API groups karpenter.sh, autoscaling.x-k8s.io and autoscaling.openshift.io
+	// and for the ConfigMap cluster-autoscaler-status in kube-system.
+	NodeAutoscaler string `json:"nodeAutoscaler"`
 	// Agent is the program that runs beside the trainers of jobs with checkpoints.
 	Agent Agent `json:"agent"`
 	// Workers is the number of jobs that are reconciled at the same time, from 1 to 100.
 	Workers int `json:"workers"`
 }
+
+// Values of OperatorConfiguration.NodeAutoscaler.
+const (
+	AutoscalerDetect  = "detect"
+	AutoscalerPresent = "present"
+	AutoscalerAbsent  = "absent"
+)
 
 // LeaderElection lets one of several replicas of the operator act.
 type LeaderElection struct {

@@ -26,6 +26,7 @@ func (c OperatorConfiguration) Validate() field.ErrorList {
 	errs = append(errs, validateReports(field.NewPath("reports"), c.Reports)...)
 	errs = append(errs, validateDefaultScheduler(field.NewPath("defaultScheduler"), c.DefaultScheduler)...)
 	errs = append(errs, validateSchedulers(field.NewPath("schedulers"), c.Schedulers)...)
+	errs = append(errs, validateAutoscaler(field.NewPath("nodeAutoscaler"), c.NodeAutoscaler)...)
 	image := c.Agent.Image
 	if len(image) > 500 || strings.ContainsFunc(image, unprintable) {
 		errs = append(errs, field.Invalid(field.NewPath("agent", "image"), image,
@@ -44,6 +45,14 @@ func validateDefaultScheduler(path *field.Path, name string) field.ErrorList {
 	}
 	if s := v1alpha1.SchedulerName(name); s != "" && !slices.Contains(known, s) {
 		return field.ErrorList{field.NotSupported(path, s, known)}
+	}
+	return nil
+}
+
+func validateAutoscaler(path *field.Path, value string) field.ErrorList {
+	known := []string{AutoscalerDetect, AutoscalerPresent, AutoscalerAbsent}
+	if !slices.Contains(known, value) {
+		return field.ErrorList{field.NotSupported(path, value, known)}
 	}
 	return nil
 }

@@ -65,6 +65,7 @@ func (g *gatherer) gather(ctx context.Context, job *v1alpha1.TrainingJob) (*obse
 	}
 	gatherGang(s, clusterObjects)
 	s.Why = g.explainer.explain(ctx, s)
+	s.Unplaceable = g.explainer.unplaceable(s)
 	return s, nil
 }
 

@@ -35,6 +35,8 @@ type Options struct {
 	Workers int
 	// Parallel bounds the creates, and the deletes, of one reconcile; default 16.
 	Parallel int
+	// NodeAutoscaler says whether pods that wait may bring nodes; default: the operator looks.
+	NodeAutoscaler NodeAutoscaler
 	// Agent returns the agent that runs beside the trainers of jobs with checkpoints. It is called whenever a
 	// pod is rendered, since the CA of the agent's server rotates. Without one such jobs wait, and say so.
 	Agent func() render.Agent
@@ -104,7 +106,8 @@ func setup(ctx context.Context, mgr manager.Manager, o Options) (*Reconciler, er
 		return nil, err
 	}
 	d.availability.watch = w.addAndSync
-	return r, errors.Join(mgr.Add(d.availability), mgr.Add(d.clusterState))
+	d.autoscaler.detect(ctx) // before any reconcile: what is not known yet would create pods in vain
+	return r, errors.Join(mgr.Add(d.availability), mgr.Add(d.clusterState), mgr.Add(d.autoscaler))
 }
 
 // dependencies of the Reconciler that need a manager, or a substitute in tests.
@@ -114,6 +117,7 @@ type dependencies struct {
 	metrics        *metrics
 	states         *jobStates
 	availability   *availability
+	autoscaler     *autoscaler
 	clusterState   *clusterState
 	clusterObjects *clusterObjects
 	woken          waker
@@ -144,6 +148,7 @@ func newDependencies(mgr manager.Manager, o Options) (dependencies, error) {
 	if err != nil {
 		return d, fmt.Errorf("making a discovery client: %w", err)
 	}
+	d.autoscaler = newAutoscaler(o.NodeAutoscaler, disco, d.uncached, o.Clock)
 	d.availability = newAvailability(disco, o.Clock, o.Backends, o.DefaultScheduler)
 	d.availability.wake = d.woken.wake
 	d.availability.follow = d.clusterState.sources.Follow
@@ -159,8 +164,10 @@ func newReconciler(d dependencies, o Options) *Reconciler {
 		gatherer: &gatherer{
 			client: o.Client, live: live, clock: o.Clock, owned: owned, states: d.states,
 			availability: d.availability, clusterObjects: d.clusterObjects,
-			explainer: &explainer{state: d.clusterState, states: d.states, live: live},
-			agent:     o.Agent, reports: o.Reports,
+			explainer: &explainer{
+				state: d.clusterState, states: d.states, live: live, autoscaler: d.autoscaler,
+			},
+			agent: o.Agent, reports: o.Reports,
 		},
 		writer: &writer{
 			client: o.Client, live: live, clock: o.Clock, owned: owned, states: d.states,

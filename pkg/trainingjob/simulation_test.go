@@ -36,6 +36,7 @@ type simulation struct {
 	schedulerProblem *v1alpha1.Blocker
 	verdict          scheduler.Verdict
 	explanation      *scheduler.Explanation // nil: the cluster's state does not tell why the gang waits
+	unplaceable      *scheduler.Explanation // nil: some node may take its ranks
 	createBackoff    *observation.CreateBackoff
 	agent            render.Agent
 	report           *observation.Reported
@@ -103,6 +104,12 @@ func (sim *simulation) snapshot() Snapshot {
 		} else {
 			s.Pods = append(s.Pods, pod)
 		}
+	}
+	s.Unplaceable = func() (scheduler.Explanation, bool) {
+		if sim.unplaceable == nil {
+			return scheduler.Explanation{}, false
+		}
+		return *sim.unplaceable, true
 	}
 	if sim.explanation != nil {
 		s.Why = func() (scheduler.Explanation, bool) { sim.explainCalls++; return *sim.explanation, true }

@@ -115,6 +115,29 @@ var waitingStories = map[string]story{
 		sim.advance(20 * time.Second)
 		sim.narrate("and tries again")
 	}},
+	"fits-on-no-node": {jobtest.New(2), func(sim *simulation) {
+		tooLarge := &scheduler.Explanation{
+			Reason: scheduler.ReasonNoNodeLargeEnough, Message: "a rank asks for 9 GPUs, the largest node has 8",
+			NextStep: "add larger nodes",
+		}
+		sim.unplaceable = tooLarge
+		sim.narrate("a job is applied whose ranks are larger than any node: it gets no pods")
+		sim.advance(6 * time.Second)
+		sim.narrate("and says why")
+		sim.unplaceable = nil
+		sim.narrate("a larger node is added")
+		sim.unplaceable = tooLarge
+		sim.narrate("and removed before a rank had it: the pods go again, and spend nothing")
+		sim.createBackoff = &observation.CreateBackoff{GiveBack: true, RetryTime: sim.now.Add(20 * time.Second),
+			Blocker: v1alpha1.Blocker{Reason: v1alpha1.ReasonQuotaExceeded, Message: "quota gpus: 403"}}
+		sim.advance(6 * time.Second)
+		sim.narrate("what the API server refused before is not the reason now")
+		sim.unplaceable, sim.createBackoff = nil, nil
+		sim.narrate("the larger node is back")
+		sim.bindAndStart()
+		sim.unplaceable = tooLarge
+		sim.narrate("a gang that has its nodes keeps them")
+	}},
 	"pending-pod-deleted-by-hand": {jobtest.New(2), func(sim *simulation) {
 		sim.narrate("queued, pods pending")
 		sim.deletePod(sim.findPod("bert-worker-1"))

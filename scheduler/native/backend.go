@@ -21,7 +21,7 @@ type Options struct {
 // Backend speaks the dialect of kube-scheduler.
 type Backend struct{ options Options }
 
-var _ scheduler.Backend = Backend{}
+var _ scheduler.PodsFirst = Backend{}
 
 // New returns a backend with the given options.
 func New(o Options) Backend {
@@ -33,6 +33,9 @@ func New(o Options) Backend {
 
 // Name implements scheduler.Backend.
 func (Backend) Name() string { return Name }
+
+// PodsBeforeAdmission implements scheduler.PodsFirst: no gang is judged before its pods exist.
+func (Backend) PodsBeforeAdmission() bool { return true }
 
 var podGroupKind = schedulingv1beta1.SchemeGroupVersion.WithKind("PodGroup")
 
