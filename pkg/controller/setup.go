@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -172,6 +173,7 @@ func newReconciler(d dependencies, o Options) *Reconciler {
 		writer: &writer{
 			client: o.Client, live: live, clock: o.Clock, owned: owned, states: d.states,
 			metrics: d.metrics, parallel: o.Parallel, jitter: d.jitter,
+			rouses: flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(rousesPerSecond, rouseBurst, o.Clock),
 		},
 		status: &statusWriter{client: o.Client, recorder: d.recorder, states: d.states, metrics: d.metrics},
 	}

@@ -37,6 +37,7 @@ type simulation struct {
 	verdict          scheduler.Verdict
 	explanation      *scheduler.Explanation // nil: the cluster's state does not tell why the gang waits
 	unplaceable      *scheduler.Explanation // nil: some node may take its ranks
+	woken            observation.Woken
 	createBackoff    *observation.CreateBackoff
 	agent            render.Agent
 	report           *observation.Reported
@@ -96,6 +97,7 @@ func (sim *simulation) snapshot() Snapshot {
 		Gang:             observation.DescribeGang(sim.job, sim.backend, sim.pods, nil),
 		Verdict:          sim.verdict,
 		CreateBackoff:    sim.createBackoff,
+		Woken:            sim.woken,
 		Now:              sim.now,
 	}
 	for _, pod := range sim.pods {
@@ -178,6 +180,13 @@ func (sim *simulation) carryOut(plan Plan) bool {
 			return true
 		}
 		sim.createResolver()
+		changed = true
+	}
+	if plan.Rouse != nil {
+		if sim.crashesNow() {
+			return true
+		}
+		sim.woken = *plan.Rouse
 		changed = true
 	}
 	if plan.DeleteJob {

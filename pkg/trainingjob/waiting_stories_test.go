@@ -115,6 +115,37 @@ var waitingStories = map[string]story{
 		sim.advance(20 * time.Second)
 		sim.narrate("and tries again")
 	}},
+	"scheduler-rests": {jobtest.New(2), func(sim *simulation) {
+		noRoom := &scheduler.Explanation{Reason: scheduler.ReasonInsufficientResources, Message: "4 GPUs, 0 free"}
+		rests := &scheduler.Explanation{
+			Reason: scheduler.ReasonSchedulerRests, Message: "the nodes have room for 2 ranks at once, and it rests",
+		}
+		sim.verdict = judged(scheduler.Go, "Unschedulable", "no room")
+		sim.explanation = noRoom
+		sim.narrate("a job is applied and its scheduler finds no room")
+		sim.advance(6 * time.Second)
+		sim.narrate("it says so")
+		sim.explanation = rests
+		sim.advance(20 * time.Second)
+		sim.narrate("room comes, and the scheduler does not look: it is woken, which mostly ends the wait")
+		sim.advance(5 * time.Second)
+		sim.narrate("not so here: the reason is no longer that there is no room")
+		sim.advance(5 * time.Second)
+		sim.narrate("it is woken again, ten seconds after the first time")
+		sim.advance(19 * time.Second)
+		sim.narrate("then twice as long passes")
+		sim.advance(time.Second)
+		sim.narrate("before the third time")
+		sim.explanation = noRoom
+		sim.advance(40 * time.Second)
+		sim.narrate("somebody else has taken the room: nobody is woken for nothing")
+		sim.explanation = rests
+		sim.advance(11 * time.Minute)
+		sim.narrate("much later it is another rest")
+		sim.bindAndStart()
+		sim.advance(time.Minute)
+		sim.narrate("a gang that has its nodes needs nobody woken")
+	}},
 	"fits-on-no-node": {jobtest.New(2), func(sim *simulation) {
 		tooLarge := &scheduler.Explanation{
 			Reason: scheduler.ReasonNoNodeLargeEnough, Message: "a rank asks for 9 GPUs, the largest node has 8",

@@ -39,6 +39,8 @@ type Snapshot struct {
 	// more than the rest of a decision, so it is called only while the job waits, and at most once. It is
 	// pure. May be nil.
 	Why func() (scheduler.Explanation, bool)
+	// Woken is how the scheduler was woken for this gang so far.
+	Woken Woken
 	// Unplaceable explains that no node can ever take a rank of the gang, so that its pods would only hold
 	// quota (see scheduler.Unplaceable); false where that is in doubt, or where waiting pods may bring nodes.
 	// It is called only while the job is queued, and at most once. It is pure. May be nil.

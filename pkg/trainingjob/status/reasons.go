@@ -85,6 +85,10 @@ func invalidSpec(o *observation.Observation) (v1alpha1.Blocker, bool) {
 func waitReason(o *observation.Observation) v1alpha1.Blocker {
 	if o.Why != nil {
 		if e, known := o.Why(); known {
+			if e.Reason == v1alpha1.ReasonSchedulerRests {
+				e.Message += fmt.Sprintf("; the operator has woken it %s, and does so again at %s",
+					times(o.Woken.Times), o.Woken.Due().UTC().Format("15:04:05 MST"))
+			}
 			return blockerOf(e)
 		}
 	}
@@ -103,6 +107,13 @@ func waitReason(o *observation.Observation) v1alpha1.Blocker {
 		}
 	}
 	return v1alpha1.Blocker{Reason: v1alpha1.ReasonWaitingInQueue, Message: "not placed yet " + state}
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
 }
 
 func blockerOf(e scheduler.Explanation) v1alpha1.Blocker {
