@@ -31,8 +31,8 @@ const (
 	WokenByPods WokenBy = "Pods"
 )
 
-// schedulerRests explains that the nodes have room for the gang and that its scheduler, which has rejected it,
-// does not look.
+// schedulerRests explains that the nodes have room for the gang and that its scheduler, which has rejected
+// it, does not look.
 func schedulerRests(w *waitingGang) (Explanation, bool) {
 	rester, ok := w.backend.(Rester)
 	if !ok || !w.hasRoom() {
@@ -56,8 +56,8 @@ func placeNotFound(w *waitingGang) (Explanation, bool) {
 		return Explanation{}, false
 	}
 	e, _ := verdictExplanation(w.verdict)
-	e.Message = fmt.Sprintf("by what they request the nodes have room for %s at once; %s said when it last tried: %s",
-		w.ranksText(), w.backend.Name(), w.verdict.Message)
+	e.Message = fmt.Sprintf("by what they request the nodes have room for %s at once; %s said when it last "+
+		"tried: %s", w.ranksText(), w.backend.Name(), w.verdict.Message)
 	return e, true
 }
 

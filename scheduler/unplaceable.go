@@ -8,9 +8,9 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 )
 
-// PodsFirst is a Backend whose scheduler judges a gang by its pods, which therefore exist before it is let in.
-// Pods that no node can ever take would use up a namespace's quota for as long as they wait, and starve gangs
-// that fit (see Unplaceable).
+// PodsFirst is a Backend whose scheduler judges a gang by its pods, which therefore exist before it is let
+// in. Pods that no node can ever take would use up a namespace's quota for as long as they wait, and starve
+// gangs that fit (see Unplaceable).
 type PodsFirst interface {
 	Backend
 	// PodsBeforeAdmission reports whether it is so as the backend is configured.

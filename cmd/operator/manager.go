@@ -64,6 +64,7 @@ func newManager(
 		DefaultScheduler: cfg.DefaultScheduler,
 		Workers:          cfg.Workers,
 		NodeAutoscaler:   nodeAutoscaler(cfg.NodeAutoscaler),
+		GPUs:             cfg.GPUs,
 		Agent:            func() render.Agent { return render.Agent{Image: cfg.Agent.Image} },
 	}
 	if cfg.Reports.On() {

@@ -31,9 +31,9 @@ func (c *Cluster) NodesSynced() {
 	c.nodesSynced = true
 }
 
-// SetNode records a node as it is now. It keeps the object, which must be trimmed and never change. It reports
-// whether the node may take other pods than before: it is new, or its labels, its taints or what it has are
-// others.
+// SetNode records a node as it is now. It keeps the object, which must be trimmed and never change. It
+// reports whether the node may take other pods than before: it is new, or its labels, its taints or what it
+// has are others.
 func (c *Cluster) SetNode(object *corev1.Node) (changed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

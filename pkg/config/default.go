@@ -1,5 +1,7 @@
 package config
 
+import "mlplatform.example.com/trainingjob-operator/pkg/framework"
+
 // DefaultAudience of the tokens that reports carry.
 const DefaultAudience = "trainingjob-reports.mlplatform.example.com"
 
@@ -18,6 +20,7 @@ func Default() OperatorConfiguration {
 			Kueue:   Kueue{Binder: BinderDefault},
 		},
 		NodeAutoscaler: AutoscalerDetect,
+		GPUs:           framework.DefaultGPUs(),
 		Workers:        10,
 	}
 }

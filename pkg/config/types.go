@@ -38,10 +38,15 @@ type OperatorConfiguration struct {
 	// NodeAutoscaler says whether something adds nodes for pods that wait, such as the Cluster Autoscaler or
 	// Karpenter: detect, present or absent. Where there is none, a gang of which a rank fits on no node, by its
 	// size, its node selector or a taint, gets no pods until the nodes change: they could only use up quotas.
-	// Where there may be one, or if the API server adds tolerations to pods, its pods must exist: then say
-	// present. detect looks for the API groups karpenter.sh, autoscaling.x-k8s.io and autoscaling.openshift.io
-	// and for the ConfigMap cluster-autoscaler-status in kube-system.
+	// Where there may be one, its pods must exist. So they must where the API server itself adds tolerations to
+	// pods: say present there too. detect looks for the API groups karpenter.sh, autoscaling.x-k8s.io and
+	// autoscaling.openshift.io, and for the ConfigMap cluster-autoscaler-status in kube-system.
 	NodeAutoscaler string `json:"nodeAutoscaler"`
+	// GPUs are the resources that count as GPUs, each unit as one: in status.gpus, in GPU seconds, and in what
+	// frameworks are told of a rank's devices. A name, or a pattern in which * stands for any characters but a
+	// slash; a pattern after a ! takes away names that others match. Scheduling, quotas and the reasons why jobs
+	// wait count every resource under its own name and do not depend on it.
+	GPUs []string `json:"gpus"`
 	// Agent is the program that runs beside the trainers of jobs with checkpoints.
 	Agent Agent `json:"agent"`
 	// Workers is the number of jobs that are reconciled at the same time, from 1 to 100.

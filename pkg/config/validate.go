@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/framework"
 )
 
 // Validate returns what is wrong with a configuration, by field.
@@ -27,6 +28,12 @@ func (c OperatorConfiguration) Validate() field.ErrorList {
 	errs = append(errs, validateDefaultScheduler(field.NewPath("defaultScheduler"), c.DefaultScheduler)...)
 	errs = append(errs, validateSchedulers(field.NewPath("schedulers"), c.Schedulers)...)
 	errs = append(errs, validateAutoscaler(field.NewPath("nodeAutoscaler"), c.NodeAutoscaler)...)
+	if i, err := framework.GPUs(c.GPUs).Validate(); err != nil {
+		errs = append(errs, field.Invalid(field.NewPath("gpus").Index(i), c.GPUs[i], err.Error()))
+	}
+	if len(c.GPUs) == 0 {
+		errs = append(errs, field.Required(field.NewPath("gpus"), "name a resource, or leave the key out"))
+	}
 	image := c.Agent.Image
 	if len(image) > 500 || strings.ContainsFunc(image, unprintable) {
 		errs = append(errs, field.Invalid(field.NewPath("agent", "image"), image,

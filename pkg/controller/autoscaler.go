@@ -30,13 +30,15 @@ const (
 // autoscalerPeriod is how often the cluster is searched for an autoscaler.
 const autoscalerPeriod = time.Minute
 
-// autoscalerGroups are API groups that mean that an autoscaler may run: Karpenter's, also where a cloud runs it
-// out of sight; the Cluster Autoscaler's ProvisioningRequests; OpenShift's configuration of it.
+// autoscalerGroups are API groups that mean that an autoscaler may run: Karpenter's, also where a cloud runs
+// it out of sight; the Cluster Autoscaler's ProvisioningRequests; OpenShift's configuration of it.
 var autoscalerGroups = []string{"karpenter.sh", "autoscaling.x-k8s.io", "autoscaling.openshift.io"}
 
 // autoscalerStatus is where the Cluster Autoscaler reports (cluster-autoscaler/clusterstate/utils/status.go,
 // StatusConfigMapName; its namespace is that of its flag --namespace).
-var autoscalerStatus = types.NamespacedName{Namespace: metav1.NamespaceSystem, Name: "cluster-autoscaler-status"}
+var autoscalerStatus = types.NamespacedName{
+	Namespace: metav1.NamespaceSystem, Name: "cluster-autoscaler-status",
+}
 
 // groupLister is what autoscaler needs of a discovery client.
 type groupLister interface {

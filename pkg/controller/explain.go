@@ -58,8 +58,8 @@ func (e *explainer) stateFor(s *observed) scheduler.ClusterState {
 	return state
 }
 
-// unplaceable returns the Snapshot's Unplaceable; nil: the gang's pods must exist all the same, or do not exist
-// before its scheduler has let it in.
+// unplaceable returns the Snapshot's Unplaceable; nil: the gang's pods must exist all the same, or do not
+// exist before its scheduler has let it in.
 func (e *explainer) unplaceable(s *observed) func() (scheduler.Explanation, bool) {
 	first, ok := s.Backend.(scheduler.PodsFirst)
 	if e.state == nil || !ok || !first.PodsBeforeAdmission() || !e.autoscaler.knownAbsent() ||
@@ -75,8 +75,8 @@ func (e *explainer) unplaceable(s *observed) func() (scheduler.Explanation, bool
 	})
 }
 
-// heldBefore returns why a gang without pods was held back by the process before this one, which does not know
-// all nodes yet: otherwise each start of the operator would create the pods and delete them again.
+// heldBefore returns why a gang without pods was held back by the process before this one, which does not
+// know all nodes yet: otherwise each start of the operator would create the pods and delete them again.
 func heldBefore(s *observed) (scheduler.Explanation, bool) {
 	if !waitsForNodes(s.Job) || len(s.Pods) > 0 {
 		return scheduler.Explanation{}, false

@@ -9,8 +9,8 @@ package controller
 // +kubebuilder:rbac:groups=mlplatform.example.com,resources=trainingjobs/status,verbs=patch
 // +kubebuilder:rbac:groups=mlplatform.example.com,resources=trainingjobs/finalizers,verbs=update
 //
-// Ranks are created and deleted, and never changed but for one annotation: Volcano looks again at the volumes of
-// a rank only when the rank changes.
+// Ranks are created and deleted, and never changed but for one annotation: Volcano looks again at the volumes
+// of a rank only when the rank changes.
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch

@@ -23,8 +23,8 @@ const (
 	rouseBurst      = 20
 )
 
-// rouseOwner owns the annotation that wakes a scheduler. It is not the owner of what is applied, since an apply
-// takes away what its owner no longer sends.
+// rouseOwner owns the annotation that wakes a scheduler. It is not the owner of what is applied, since an
+// apply takes away what its owner no longer sends.
 const rouseOwner = v1alpha1.OperatorName + "-wake"
 
 // rouse wakes a scheduler that rests: it notes on what the scheduler hears of that it was woken. One that may

@@ -74,7 +74,8 @@ func TestSchedulerIsWokenByPods(t *testing.T) {
 	f.sync()
 	f.wants("once")
 	pod := &corev1.Pod{}
-	if err := f.store.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "bert-worker-1"}, pod); err != nil {
+	key := client.ObjectKey{Namespace: "default", Name: "bert-worker-1"}
+	if err := f.store.Get(t.Context(), key, pod); err != nil {
 		t.Fatal(err)
 	}
 	if got := pod.Annotations[v1alpha1.AnnotationWoken]; got != "1 2026-11-21T12:00:10Z" {

@@ -38,6 +38,8 @@ type Options struct {
 	Parallel int
 	// NodeAutoscaler says whether pods that wait may bring nodes; default: the operator looks.
 	NodeAutoscaler NodeAutoscaler
+	// GPUs are the names and patterns of resources that count as GPUs; none: the default ones.
+	GPUs []string
 	// Agent returns the agent that runs beside the trainers of jobs with checkpoints. It is called whenever a
 	// pod is rendered, since the CA of the agent's server rotates. Without one such jobs wait, and say so.
 	Agent func() render.Agent
@@ -168,7 +170,7 @@ func newReconciler(d dependencies, o Options) *Reconciler {
 			explainer: &explainer{
 				state: d.clusterState, states: d.states, live: live, autoscaler: d.autoscaler,
 			},
-			agent: o.Agent, reports: o.Reports,
+			agent: o.Agent, reports: o.Reports, gpus: o.GPUs,
 		},
 		writer: &writer{
 			client: o.Client, live: live, clock: o.Clock, owned: owned, states: d.states,

@@ -46,8 +46,8 @@ func New(o Options) Backend {
 // Name implements scheduler.Backend.
 func (Backend) Name() string { return Name }
 
-// PodsBeforeAdmission implements scheduler.PodsFirst. Without the action enqueue, which preemption needs absent,
-// Volcano makes every group Inqueue at once and judges its pods.
+// PodsBeforeAdmission implements scheduler.PodsFirst. Without the action enqueue, which preemption needs
+// absent, Volcano makes every group Inqueue at once and judges its pods.
 func (Backend) PodsBeforeAdmission() bool { return true }
 
 var podGroupKind = schedulingv1beta1.SchemeGroupVersion.WithKind("PodGroup")

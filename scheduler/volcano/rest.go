@@ -8,8 +8,8 @@ import (
 
 var _ scheduler.Rester = Backend{}
 
-// Rests implements scheduler.Rester. Volcano tries every gang in every session, but by what it counted when it
-// saw each rank last: for a claim that was not bound then it counts a volume of the CSI driver that its
+// Rests implements scheduler.Rester. Volcano tries every gang in every session, but by what it counted when
+// it saw each rank last: for a claim that was not bound then it counts a volume of the CSI driver that its
 // storage class names (cache/event_handlers.go, getPodCSIVolumes). A provisioner that is no CSI driver has no
 // node with room for such a volume, and the claim's own volume, which is none, is seen only when the rank
 // changes.

@@ -98,8 +98,8 @@ func toleratesPool(value string) func(*v1alpha1.TrainingJob) {
 	}
 }
 
-// holdsNoQuota waits until the job says that no node is large enough, and checks that it has no pod at all: one
-// that waits would count against the quota.
+// holdsNoQuota waits until the job says that no node is large enough, and checks that it has no pod at all:
+// one that waits would count against the quota.
 func (p team) holdsNoQuota(name string) {
 	p.T.Helper()
 	p.waits(name, v1alpha1.ReasonNoNodeLargeEnough)

@@ -7,6 +7,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
+	"mlplatform.example.com/trainingjob-operator/pkg/framework"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
@@ -27,6 +28,8 @@ type Snapshot struct {
 	Report *Reported
 	// Agent as the operator is configured.
 	Agent render.Agent
+	// GPUs says what counts as GPUs; as the operator is configured.
+	GPUs framework.GPUs
 	// Nodes by name, for those that Pods name. A node that is absent here does not exist.
 	Nodes map[string]NodeState
 	// Backend chosen for the job; nil when there is none, and then SchedulerProblem says why.

@@ -11,15 +11,15 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// Woken is how often the operator has woken a scheduler that rests beside room for a gang, and when last. It is
-// kept on what was changed to that end, so that a crash or another leader wakes it no more often.
+// Woken is how often the operator has woken a scheduler that rests beside room for a gang, and when last. It
+// is kept on what was changed to that end, so that a crash or another leader wakes it no more often.
 type Woken struct {
 	Times int
 	Last  time.Time
 }
 
-// A scheduler that was woken in vain is woken again after firstRest, and then each time after twice as long, up
-// to longestRest. After forgetRest it is another rest.
+// A scheduler that was woken in vain is woken again after firstRest, and then each time after twice as long,
+// up to longestRest. After forgetRest it is another rest.
 const (
 	firstRest   = 10 * time.Second
 	longestRest = 5 * time.Minute
