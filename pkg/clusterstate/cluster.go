@@ -47,6 +47,8 @@ type Cluster struct {
 	// state as State returned it last; stale marks the parts that have changed since.
 	state scheduler.ClusterState
 	stale struct{ nodes, holders, waiting, objects bool }
+	// empty is what EmptyNodes returned last; nil after a change.
+	empty []scheduler.Node
 }
 
 // node is what is known of a node, and what its pods request.
@@ -118,6 +120,22 @@ func (c *Cluster) State() scheduler.ClusterState {
 	}
 	c.stale.nodes, c.stale.holders, c.stale.waiting, c.stale.objects = false, false, false, false
 	return *s
+}
+
+// EmptyNodes returns the nodes as if no pod were on them, in no particular order, and whether all of them,
+// and all pods, are known. They change only with the nodes themselves, so that every reconcile of a gang that
+// starts may ask for them: the whole state changes with every pod that is bound.
+func (c *Cluster) EmptyNodes() ([]scheduler.Node, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.empty == nil {
+		for _, n := range c.nodes {
+			if n.object != nil {
+				c.empty = append(c.empty, scheduler.Node{Node: n.object, Allocatable: n.allocatable})
+			}
+		}
+	}
+	return c.empty, c.nodesSynced && c.podsSynced
 }
 
 func (c *Cluster) listNodes() []scheduler.Node {

@@ -43,6 +43,9 @@ func (c *Cluster) SetNode(object *corev1.Node) (changed bool) {
 		!maps.Equal(n.allocatable, scheduler.AmountsOf(object.Status.Allocatable))
 	n.object, n.allocatable, n.snapshot = object, scheduler.AmountsOf(object.Status.Allocatable), nil
 	c.stale.nodes = true
+	if changed {
+		c.empty = nil
+	}
 	return changed
 }
 
@@ -53,7 +56,7 @@ func (c *Cluster) DropNode(name string) {
 	if n := c.nodes[name]; n != nil {
 		n.object, n.snapshot = nil, nil
 		c.dropIfUnused(name, n)
-		c.stale.nodes = true
+		c.stale.nodes, c.empty = true, nil
 	}
 }
 

@@ -47,15 +47,21 @@ func (e *explainer) explain(ctx context.Context, s *observed) func() (scheduler.
 
 // stateFor returns the state of the cluster as it concerns a gang, without its claims.
 func (e *explainer) stateFor(s *observed) scheduler.ClusterState {
-	state, gang := e.state.State(), s.gang()
+	state := e.state.State()
 	state.Self = e.state.Waiter(client.ObjectKeyFromObject(s.Job), clusterJob(s.Job))
-	state.Bound = map[string]int32{}
+	state.Bound = boundRanks(s)
+	return state
+}
+
+// boundRanks counts the gang's ranks that have a node, by role.
+func boundRanks(s *observed) map[string]int32 {
+	bound, gang := map[string]int32{}, s.gang()
 	for _, pod := range s.Pods {
 		if role, ok := gang.RoleOf(pod); ok && pod.Spec.NodeName != "" && !observation.Ended(pod) {
-			state.Bound[role.Name]++
+			bound[role.Name]++
 		}
 	}
-	return state
+	return bound
 }
 
 // unplaceable returns the Snapshot's Unplaceable; nil: the gang's pods must exist all the same, or do not
@@ -67,11 +73,15 @@ func (e *explainer) unplaceable(s *observed) func() (scheduler.Explanation, bool
 		return nil
 	}
 	return sync.OnceValues(func() (scheduler.Explanation, bool) {
-		state := e.stateFor(s)
-		if !state.Complete {
+		nodes, complete := e.state.EmptyNodes()
+		if !complete {
 			return heldBefore(s)
 		}
-		return scheduler.Unplaceable(s.gang(), s.Verdict, state)
+		empty := scheduler.ClusterState{Complete: true, Nodes: nodes, Bound: boundRanks(s)}
+		if _, unplaceable := scheduler.Unplaceable(s.gang(), s.Verdict, empty); !unplaceable {
+			return scheduler.Explanation{}, false
+		}
+		return scheduler.Unplaceable(s.gang(), s.Verdict, e.stateFor(s)) // with what is free
 	})
 }
 

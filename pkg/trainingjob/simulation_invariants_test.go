@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -24,6 +25,10 @@ func (sim *simulation) checkPlan(plan Plan) {
 	if plan.Transition && (len(plan.Create) > 0 || len(plan.Delete) > 0) {
 		sim.t.Errorf("a transition must commit alone, it creates %d and deletes %d pods",
 			len(plan.Create), len(plan.Delete))
+	}
+	if r := plan.Rouse; r != nil && (plan.Transition || st.Phase != v1alpha1.PhaseQueued ||
+		sim.now.Sub(sim.woken.Last) < 10*time.Second) {
+		sim.t.Errorf("wakes the scheduler in phase %s, last at %s, now %s", st.Phase, sim.woken.Last, sim.now)
 	}
 	if len(plan.Create) == 0 {
 		return
