@@ -68,7 +68,7 @@ func (g *gatherer) gather(ctx context.Context, job *v1alpha1.TrainingJob) (*obse
 	}
 	gatherGang(s, clusterObjects)
 	if s.Backend != nil {
-		s.Woken = wokenOf(s)
+		s.Woken = wokenOf(s).Before(s.Now)
 	}
 	s.Why = g.explainer.explain(ctx, s)
 	s.Unplaceable = g.explainer.unplaceable(s)

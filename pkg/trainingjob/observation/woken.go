@@ -56,6 +56,14 @@ func (w Woken) String() string {
 	return fmt.Sprintf("%d %s", w.Times, w.Last.UTC().Format(time.RFC3339))
 }
 
+// Before forgets what is not before now: a clock that ran ahead must not put the next time off.
+func (w Woken) Before(now time.Time) Woken {
+	if w.Last.After(now) {
+		return Woken{}
+	}
+	return w
+}
+
 // Due is when the scheduler may be woken again; zero: at once.
 func (w Woken) Due() time.Time {
 	if w.Times == 0 {

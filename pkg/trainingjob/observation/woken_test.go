@@ -28,6 +28,12 @@ func TestWakingIsBounded(t *testing.T) {
 			t.Errorf("after time %d it waits %s, want %ds", i+1, waits[i], seconds)
 		}
 	}
+	if got := w.Before(begin); got != (Woken{}) {
+		t.Errorf("it was woken in the future: %v", got)
+	}
+	if got := w.Before(now); got != w {
+		t.Errorf("it was woken before, and that is forgotten: %v", got)
+	}
 	if w = w.Again(now.Add(time.Hour)); w.Times != 1 {
 		t.Errorf("after an hour it is another rest, and not time %d", w.Times)
 	}
@@ -41,7 +47,9 @@ func TestWokenIsReadFromWhatWasChanged(t *testing.T) {
 			Annotations: map[string]string{v1alpha1.AnnotationWoken: value},
 		}}
 	}
-	pods := []*corev1.Pod{pod(older.String()), {}, pod(latest.String()), pod("often"), pod("-1 2099-01-01T00:00:00Z")}
+	pods := []*corev1.Pod{
+		pod(older.String()), {}, pod(latest.String()), pod("often"), pod("-1 2026-11-21T10:00:00Z"),
+	}
 	if got := WokenOf(pods); got != latest {
 		t.Errorf("got %v, want %v", got, latest)
 	}
