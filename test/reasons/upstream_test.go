@@ -65,11 +65,11 @@ func TestRestingScheduler(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
+	t.Cleanup(func() { // after those of the namespace, which need the cluster
 		if err := w.Stop(); err != nil {
 			t.Error(err)
 		}
-	}()
+	})
 	p := &fixture{w.NewNamespace(t, v1alpha1.SchedulerCoscheduling, 4)}
 	p.Create(&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "urgent"}, Value: 1000})
 	p.Job("bert", 4, "8")
