@@ -52,6 +52,8 @@ type autoscaler struct {
 	live      client.Reader
 	clock     clock.WithTicker
 	absent    atomic.Bool
+	// found is what the last search found; nil before the first. Searches never overlap.
+	found *string
 }
 
 func newAutoscaler(mode NodeAutoscaler, d groupLister, live client.Reader, c clock.WithTicker) *autoscaler {
@@ -92,10 +94,11 @@ func (a *autoscaler) detect(ctx context.Context) {
 	if err != nil && ctx.Err() == nil {
 		trace = err.Error()
 	}
-	absent := trace == ""
-	if was := a.absent.Swap(absent); was != absent {
-		log.FromContext(ctx).Info("Looked for a node autoscaler", "absent", absent, "trace", trace)
+	a.absent.Store(trace == "")
+	if a.found == nil || *a.found != trace {
+		log.FromContext(ctx).Info("Looked for a node autoscaler", "absent", trace == "", "trace", trace)
 	}
+	a.found = &trace
 }
 
 // trace returns what shows that an autoscaler may run; "" if nothing does.

@@ -67,7 +67,7 @@ func (g *gatherer) gather(ctx context.Context, job *v1alpha1.TrainingJob) (*obse
 		}
 	}
 	gatherGang(s, clusterObjects)
-	if s.Backend != nil {
+	if s.Backend != nil && job.Status.Phase == v1alpha1.PhaseQueued {
 		s.Woken = wokenOf(s).Before(s.Now)
 	}
 	s.Why = g.explainer.explain(ctx, s)
