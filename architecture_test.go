@@ -102,7 +102,7 @@ var rules = map[string]rule{
 		reason: "the shell knows no dialect",
 		ours:   []string{api, seam, "pkg/clusterstate", core, spec, render, observation, decision},
 	},
-	"pkg/config":       {reason: "the operator's file", ours: []string{api}},
+	"pkg/config":       {reason: "the operator's file", ours: []string{api, frameworks}},
 	"pkg/reportclient": {reason: "part of a small binary", ours: []string{checkpoint}, never: notSmall},
 	"pkg/reportserver": {
 		reason: "takes reports; knows no scheduler and no controller",

@@ -20,6 +20,8 @@ var explanations = []func(*waitingGang) (Explanation, bool){
 	exceedsCluster,
 	insufficientResources,
 	claimUnbound,
+	schedulerRests,
+	placeNotFound,
 	waitingBehind,
 	verdictMessage,
 }

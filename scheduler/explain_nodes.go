@@ -14,27 +14,30 @@ import (
 // noNodeMatches explains that a selector, an affinity or a taint leaves no node for a role.
 func noNodeMatches(w *waitingGang) (Explanation, bool) {
 	for _, r := range w.roles {
-		if len(r.accepting) > 0 {
-			continue
+		if len(r.accepting) == 0 {
+			return noNodeAccepts(r, len(w.cluster.Nodes)), true
 		}
-		e := Explanation{Reason: ReasonNoNodeMatches}
-		total, spec := len(w.cluster.Nodes), &r.role.Template.Spec
-		switch {
-		case total == 0:
-			e.Message, e.NextStep = "the cluster has no nodes", "add nodes"
-		case len(r.matching) == 0:
-			e.Message = fmt.Sprintf("%s of role %s matches none of %s",
-				nodeConstraint(spec), r.role.Name, count(total, "node", "nodes"))
-			e.NextStep = "correct it (kubectl get nodes --show-labels lists what the nodes have), " +
-				"or label nodes so that it matches"
-		default:
-			e.Message = fmt.Sprintf("none of the %s that role %s may run on takes it: %s",
-				count(len(r.matching), "node", "nodes"), r.role.Name, unavailableCauses(r.matching, spec))
-			e.NextStep = "add tolerations for the taints to the job, or uncordon or repair the nodes"
-		}
-		return e, true
 	}
 	return Explanation{}, false
+}
+
+// noNodeAccepts explains why none of the cluster's nodes, of which there are total, accepts a role.
+func noNodeAccepts(r roleCapacity, total int) Explanation {
+	e, spec := Explanation{Reason: ReasonNoNodeMatches}, &r.role.Template.Spec
+	switch {
+	case total == 0:
+		e.Message, e.NextStep = "the cluster has no nodes", "add nodes"
+	case len(r.matching) == 0:
+		e.Message = fmt.Sprintf("%s of role %s matches none of %s",
+			nodeConstraint(spec), r.role.Name, count(total, "node", "nodes"))
+		e.NextStep = "correct it (kubectl get nodes --show-labels lists what the nodes have), " +
+			"or label nodes so that it matches"
+	default:
+		e.Message = fmt.Sprintf("none of the %s that role %s may run on takes it: %s",
+			count(len(r.matching), "node", "nodes"), r.role.Name, unavailableCauses(r.matching, spec))
+		e.NextStep = "add tolerations for the taints to the job, or uncordon or repair the nodes"
+	}
+	return e
 }
 
 // nodeConstraint describes how a spec restricts its nodes, in the user's own terms.

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
@@ -45,7 +46,45 @@ func TestExplain(t *testing.T) {
 		"own sentence": {
 			reason: "there is room by our count, and the scheduler does not agree", gang: gang(4, "2"),
 			verdict: unschedulable,
-			cluster: func() scheduler.ClusterState { return clusterOf(node("a", 0)) }, want: own,
+			cluster: func() scheduler.ClusterState { return clusterOf(node("a", 0)) }, want: quoted,
+		},
+		"rests": {
+			reason: "there is room, and the scheduler does not look", gang: gang(4, "2"),
+			backend: restingBackend{}, verdict: unschedulable,
+			cluster: func() scheduler.ClusterState { return clusterOf(node("a", 0)) },
+			want: scheduler.Explanation{
+				Reason:   scheduler.ReasonSchedulerRests,
+				Message:  "the nodes have room for 4 ranks at once, and it rests",
+				NextStep: "nothing, it is woken; if this lasts, see that plain runs",
+			},
+		},
+		"rests, and no room": {
+			reason: "nobody is woken for nothing", gang: gang(4, "2"),
+			backend: restingBackend{}, verdict: unschedulable,
+			cluster: func() scheduler.ClusterState { return clusterOf(node("a", 4)) },
+			want: scheduler.Explanation{
+				Reason: scheduler.ReasonInsufficientResources,
+				Message: "needs 8 nvidia.com/gpu, 4 free on 1 node that may run it; the largest free " +
+					"node has 4 and a rank needs 2",
+				NextStep: "wait until others end, ask for less, or give the job a higher priorityClass",
+				Need:     gpus(8), Free: gpus(4),
+			},
+		},
+		"rests, and its ranks must be apart": {
+			reason: "what counts beside requests may leave no room", want: own,
+			gang: gang(4, "2", func(s *corev1.PodSpec) {
+				s.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{}}
+			}),
+			backend: restingBackend{}, verdict: unschedulable,
+			cluster: func() scheduler.ClusterState { return clusterOf(node("a", 0)) },
+		},
+		"rests, and has devices to claim": {
+			reason: "what is free of them is not known", want: own,
+			gang: gang(4, "2", func(s *corev1.PodSpec) {
+				s.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu"}}
+			}),
+			backend: restingBackend{}, verdict: unschedulable,
+			cluster: func() scheduler.ClusterState { return clusterOf(node("a", 0)) },
 		},
 		"a cluster state that is not complete": {
 			reason: "absence proves nothing before the caches are whole", gang: gang(4, "2"),
@@ -126,7 +165,7 @@ func TestExplain(t *testing.T) {
 			},
 		},
 		"behind others, tried itself": {
-			reason: "it was not held back for them", gang: gang(4, "2"), verdict: unschedulable, want: own,
+			reason: "it was not held back for them", gang: gang(4, "2"), verdict: unschedulable, want: quoted,
 			cluster: func() scheduler.ClusterState {
 				f := clusterOf(node("a", 0))
 				f.Waiting = []scheduler.Waiter{waiter("team-b", "earlier", 0, 9), f.Self}

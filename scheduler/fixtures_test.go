@@ -32,6 +32,14 @@ func (explainingBackend) Explain(
 	}, true
 }
 
+// restingBackend is a Rester whose scheduler always rests.
+type restingBackend struct{ plainBackend }
+
+func (restingBackend) Rests(scheduler.Gang, []client.Object, scheduler.ClusterState) (string, bool) {
+	return "it rests", true
+}
+func (restingBackend) WokenBy() scheduler.WokenBy { return scheduler.WokenByGroup }
+
 // gang has one role of n ranks that request so many gpus each, changed by edit.
 func gang(n int32, gpus string, edit ...func(*corev1.PodSpec)) scheduler.Gang {
 	spec := corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{
@@ -112,6 +120,12 @@ var (
 		NextStep: "look",
 	}
 	own = scheduler.Explanation{Reason: scheduler.ReasonUnschedulable, Message: "no room", NextStep: "look"}
+	// quoted is own where the nodes have room for a gang of 4.
+	quoted = scheduler.Explanation{
+		Reason: scheduler.ReasonUnschedulable, NextStep: "look",
+		Message: "by what they request the nodes have room for 4 ranks at once; plain said when it last " +
+			"tried: no room",
+	}
 )
 
 // placedOn is the verdict on a gang that was admitted with a placement of its workers.

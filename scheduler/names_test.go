@@ -52,6 +52,9 @@ func TestNamesEqualTheAPIs(t *testing.T) {
 		"reason WaitingBehind": {
 			v1alpha1.ReasonWaitingBehind, scheduler.ReasonWaitingBehind,
 		},
+		"reason SchedulerRests": {
+			v1alpha1.ReasonSchedulerRests, scheduler.ReasonSchedulerRests,
+		},
 		"no role without a label": {"", roleOf(nil)},
 		"role by Kubeflow's lower-case label": {
 			"Worker", roleOf(map[string]string{scheduler.LabelRole: "worker"}),

@@ -32,4 +32,6 @@ const (
 	ReasonVolumeUnbound = "VolumeUnbound"
 	// ReasonWaitingBehind: there is capacity, and others are served first.
 	ReasonWaitingBehind = "WaitingBehind"
+	// ReasonSchedulerRests: the nodes have room, and the scheduler, which has rejected the gang, does not look.
+	ReasonSchedulerRests = "SchedulerRests"
 )

@@ -102,6 +102,9 @@ const (
 	ReasonWaitingInQueue = "WaitingInQueue"
 	// ReasonWaitingBehind: the gang would fit, and others are served first.
 	ReasonWaitingBehind = "WaitingBehind"
+	// ReasonSchedulerRests: the nodes have room for the gang, and its scheduler, which has rejected it, does
+	// not look; the operator wakes it.
+	ReasonSchedulerRests = "SchedulerRests"
 	// ReasonUnschedulable: the scheduler could not place a rank; the message is the scheduler's.
 	ReasonUnschedulable = "Unschedulable"
 	// ReasonQueueNotFound: no queue of that name exists.

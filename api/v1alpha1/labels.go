@@ -40,6 +40,11 @@ const (
 	AnnotationVolcanoQueue = "scheduling.volcano.sh/queue-name"
 )
 
+// AnnotationWoken on a gang's group or waiting pods says how often, and when last, the operator has changed
+// them so that the scheduler tries the gang again: it has rejected the gang, and does not look although the
+// nodes have room.
+const AnnotationWoken = "mlplatform.example.com/woken"
+
 // AnnotationHyperparameters on a pod holds spec.hyperparameters as JSON. The kubelet makes a file of it.
 const AnnotationHyperparameters = "mlplatform.example.com/hyperparameters"
 

@@ -69,7 +69,9 @@ type TrainingJobStatus struct {
 	// Gang is how many ranks run or have succeeded, out of all: "4/4".
 	// +optional
 	Gang string `json:"gang,omitempty"`
-	// GPUs that the whole gang requests: extended resources whose name ends in "/gpu".
+	// GPUs that the whole gang requests: the extended resources that the operator's configuration names in gpus,
+	// by default GPUs, their slices, and the accelerators of other vendors. Devices that are claimed
+	// (resourceClaims) are not known and not among them.
 	// +optional
 	GPUs int64 `json:"gpus,omitempty"`
 	// ReplicaStatuses counts the ranks of each role.

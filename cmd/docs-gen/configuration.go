@@ -99,12 +99,18 @@ func typeName(t reflect.Type) (string, error) {
 		return "boolean", nil
 	case reflect.Int:
 		return "integer", nil
+	case reflect.Slice:
+		of, err := typeName(t.Elem())
+		return "list of " + of + "s", err
 	}
 	return "", fmt.Errorf("the type %s has no name in the documentation", t)
 }
 
 // defaultOf writes a default as the file would have it; empty for none.
 func defaultOf(v reflect.Value) string {
+	if v.Kind() == reflect.Slice {
+		return "as above"
+	}
 	if v.Kind() != reflect.String {
 		return code(fmt.Sprint(v.Interface()))
 	}

@@ -63,6 +63,8 @@ func newManager(
 		Backends:         backends,
 		DefaultScheduler: cfg.DefaultScheduler,
 		Workers:          cfg.Workers,
+		NodeAutoscaler:   nodeAutoscaler(cfg.NodeAutoscaler),
+		GPUs:             cfg.GPUs,
 		Agent:            func() render.Agent { return render.Agent{Image: cfg.Agent.Image} },
 	}
 	if cfg.Reports.On() {
@@ -81,6 +83,16 @@ func newReportServer(mgr manager.Manager, cfg config.Reports) (*reportserver.Ser
 		BindAddress: cfg.BindAddress, URL: cfg.URL, CertificateDir: cfg.CertificateDir, Audience: cfg.Audience,
 		Registry: metrics.Registry, Log: ctrl.Log.WithName("reports"),
 	})
+}
+
+func nodeAutoscaler(configured string) controller.NodeAutoscaler {
+	switch configured {
+	case config.AutoscalerPresent:
+		return controller.NodeAutoscalerPresent
+	case config.AutoscalerAbsent:
+		return controller.NodeAutoscalerAbsent
+	}
+	return controller.NodeAutoscalerDetect
 }
 
 func addProbes(mgr manager.Manager) error {

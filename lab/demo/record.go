@@ -117,7 +117,7 @@ func podState(pod *corev1.Pod, deleted bool) *PodState {
 	return s
 }
 
-// gpus counts extended resources whose name ends in "/gpu", as status.gpus of the API does.
+// gpus counts extended resources whose name ends in "/gpu": the demo's nodes have no other devices.
 func gpus(resources corev1.ResourceList) int64 {
 	sum := int64(0)
 	for name, quantity := range resources {

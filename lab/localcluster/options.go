@@ -40,6 +40,9 @@ type Options struct {
 	// Schedulers to run: SchedulerVolcano, SchedulerNative, SchedulerCoscheduling, SchedulerKueue. Default:
 	// all but Kueue, which needs root or user namespaces.
 	Schedulers []string
+	// CoschedulingFlags replace those flags of scheduler-plugins' scheduler that go with the configuration in
+	// Modules (see servers.Config). Default: those that ship; empty and not nil means none.
+	CoschedulingFlags []string
 	// CRDs are folders of CustomResourceDefinitions, one per file, that the cluster has from the start. What an
 	// object of a kind that InstallCRDs adds later owns may outlive it by half a minute.
 	CRDs []string

@@ -118,6 +118,8 @@ func newPlan(ctx context.Context, options Options, files layout.Layout) (p plan,
 		RealNode:        options.RealNode,
 		Audit:           options.Audit,
 		Trainers:        options.Trainers,
+
+		CoschedulingFlags: options.CoschedulingFlags,
 	}
 	return p, release, nil
 }

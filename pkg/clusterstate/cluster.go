@@ -24,6 +24,8 @@ type Job struct {
 	Since metav1.Time
 	// Waiting is set while the job is queued and not placed.
 	Waiting bool
+	// ForNodes is set while it waits for other nodes than there are.
+	ForNodes bool
 }
 
 // Cluster is the aggregate of what the cluster has. Its methods may be called concurrently.
@@ -45,6 +47,8 @@ type Cluster struct {
 	// state as State returned it last; stale marks the parts that have changed since.
 	state scheduler.ClusterState
 	stale struct{ nodes, holders, waiting, objects bool }
+	// empty is what EmptyNodes returned last; nil after a change.
+	empty []scheduler.Node
 }
 
 // node is what is known of a node, and what its pods request.
@@ -116,6 +120,22 @@ func (c *Cluster) State() scheduler.ClusterState {
 	}
 	c.stale.nodes, c.stale.holders, c.stale.waiting, c.stale.objects = false, false, false, false
 	return *s
+}
+
+// EmptyNodes returns the nodes as if no pod were on them, in no particular order, and whether all of them,
+// and all pods, are known. They change only with the nodes themselves, so that every reconcile of a gang that
+// starts may ask for them: the whole state changes with every pod that is bound.
+func (c *Cluster) EmptyNodes() ([]scheduler.Node, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.empty == nil {
+		for _, n := range c.nodes {
+			if n.object != nil {
+				c.empty = append(c.empty, scheduler.Node{Node: n.object, Allocatable: n.allocatable})
+			}
+		}
+	}
+	return c.empty, c.nodesSynced && c.podsSynced
 }
 
 func (c *Cluster) listNodes() []scheduler.Node {
@@ -212,11 +232,20 @@ func (c *Cluster) Waiter(name types.NamespacedName, job Job) scheduler.Waiter {
 
 // Waiting returns the names of the jobs that wait, sorted.
 func (c *Cluster) Waiting() []types.NamespacedName {
+	return c.named(func(job Job) bool { return job.Waiting })
+}
+
+// WaitingForNodes returns the names of the jobs that wait for other nodes than there are, sorted.
+func (c *Cluster) WaitingForNodes() []types.NamespacedName {
+	return c.named(func(job Job) bool { return job.ForNodes })
+}
+
+func (c *Cluster) named(filter func(Job) bool) []types.NamespacedName {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var names []types.NamespacedName
 	for name, job := range c.jobs {
-		if job.Waiting {
+		if filter(job) {
 			names = append(names, name)
 		}
 	}

@@ -59,6 +59,60 @@ func ended(p *corev1.Pod) *corev1.Pod {
 	return p
 }
 
+// Only what may let other pods onto a node is a change: its kubelet reports every few seconds.
+func TestNodeChanges(t *testing.T) {
+	c := New("TrainingJob")
+	for _, step := range []struct {
+		what string
+		edit func(*corev1.Node)
+		want bool
+	}{
+		{"it appears", func(*corev1.Node) {}, true},
+		{"a heartbeat", func(*corev1.Node) {}, false},
+		{"not ready", func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown }, false},
+		{"a label", func(n *corev1.Node) { n.Labels = map[string]string{"zone": "a"} }, true},
+		{"the label goes", func(*corev1.Node) {}, true},
+		{"a taint", func(n *corev1.Node) {
+			n.Spec.Taints = []corev1.Taint{{Key: "team", Effect: corev1.TaintEffectNoSchedule}}
+		}, true},
+		{"the taint goes", func(*corev1.Node) {}, true},
+		{"more GPUs", func(n *corev1.Node) { n.Status.Allocatable[gpu] = resource.MustParse("16") }, true},
+		{"cordoned", func(n *corev1.Node) {
+			n.Status.Allocatable[gpu], n.Spec.Unschedulable = resource.MustParse("16"), true
+		}, false},
+	} {
+		n := newNode("a")
+		step.edit(n)
+		if got := c.SetNode(n); got != step.want {
+			t.Errorf("%s: changed %t", step.what, got)
+		}
+	}
+	if nodes, _ := c.EmptyNodes(); len(nodes) != 1 || nodes[0].Allocatable[gpu] != 16 {
+		t.Errorf("the empty node is %+v", nodes)
+	}
+	c.SetNode(newNode("a"))
+	c.SetNode(newNode("b"))
+	c.SetPod(newPod("p", "b", "8", "bert"))
+	nodes, complete := c.EmptyNodes()
+	if len(nodes) != 2 || nodes[0].Free(gpu) != 8 || nodes[1].Free(gpu) != 8 || complete {
+		t.Errorf("the empty nodes are %+v, complete %t", nodes, complete)
+	}
+	c.DropNode("b")
+	if nodes, _ := c.EmptyNodes(); len(nodes) != 1 {
+		t.Errorf("a node is gone, and there are %d", len(nodes))
+	}
+	c.DropNode("a")
+	if !c.SetNode(newNode("a")) {
+		t.Error("it is back, and that is no change")
+	}
+	c.SetJob(types.NamespacedName{Namespace: "team-a", Name: "bert"}, Job{Waiting: true})
+	c.SetJob(types.NamespacedName{Namespace: "team-a", Name: "llama"}, Job{Waiting: true, ForNodes: true})
+	want := []types.NamespacedName{{Namespace: "team-a", Name: "llama"}}
+	if diff := cmp.Diff(want, c.WaitingForNodes()); diff != "" {
+		t.Errorf("who waits for other nodes (-want +got):\n%s", diff)
+	}
+}
+
 func TestSums(t *testing.T) {
 	c := New("TrainingJob")
 	for _, name := range []string{"b", "a"} {

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -30,13 +31,22 @@ func (c *Cluster) NodesSynced() {
 	c.nodesSynced = true
 }
 
-// SetNode records a node as it is now. It keeps the object, which must be trimmed and never change.
-func (c *Cluster) SetNode(object *corev1.Node) {
+// SetNode records a node as it is now. It keeps the object, which must be trimmed and never change. It
+// reports whether the node may take other pods than before: it is new, or its labels, its taints or what it
+// has are others.
+func (c *Cluster) SetNode(object *corev1.Node) (changed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := c.node(object.Name)
+	changed = n.object == nil || !maps.Equal(n.object.Labels, object.Labels) ||
+		!equality.Semantic.DeepEqual(n.object.Spec.Taints, object.Spec.Taints) ||
+		!maps.Equal(n.allocatable, scheduler.AmountsOf(object.Status.Allocatable))
 	n.object, n.allocatable, n.snapshot = object, scheduler.AmountsOf(object.Status.Allocatable), nil
 	c.stale.nodes = true
+	if changed {
+		c.empty = nil
+	}
+	return changed
 }
 
 // DropNode records that a node is gone. Its pods are counted until they go too, since the node may come back.
@@ -46,7 +56,7 @@ func (c *Cluster) DropNode(name string) {
 	if n := c.nodes[name]; n != nil {
 		n.object, n.snapshot = nil, nil
 		c.dropIfUnused(name, n)
-		c.stale.nodes = true
+		c.stale.nodes, c.empty = true, nil
 	}
 }
 

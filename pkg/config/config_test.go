@@ -38,6 +38,8 @@ metrics: {bindAddress: "0", secure: true}
 health: {bindAddress: "127.0.0.1:9000"}
 reports: {bindAddress: ":9443", url: "https://reports.ml.svc:9443", certificateDir: /certs, audience: reports}
 defaultScheduler: native
+nodeAutoscaler: absent
+gpus: [example.com/accelerator]
 schedulers:
   volcano: {waitForInqueue: true, schedulerName: vc}
   kueue: {binder: native}
@@ -48,10 +50,11 @@ workers: 3
 `, with(func(c *OperatorConfiguration) {
 			c.LeaderElection.Namespace, c.Metrics.BindAddress, c.Health.BindAddress = "ml", "0", "127.0.0.1:9000"
 			c.Reports = Reports{":9443", "https://reports.ml.svc:9443", "/certs", "reports"}
-			c.DefaultScheduler, c.Workers = "native", 3
+			c.DefaultScheduler, c.Workers, c.NodeAutoscaler = "native", 3, AutoscalerAbsent
 			c.Schedulers.Volcano.SchedulerName, c.Schedulers.Native.SchedulerName = "vc", "gangs"
 			c.Schedulers.Coscheduling.SchedulerName = "plugins"
 			c.Schedulers.Kueue.Binder = "native"
+			c.GPUs = []string{"example.com/accelerator"}
 			c.Agent.Image = "registry.example.com/agent:1"
 		})},
 	}
@@ -77,6 +80,12 @@ func TestParseRefuses(t *testing.T) {
 		"no apiVersion":                   {"kind: OperatorConfiguration", "apiVersion"},
 		"an unknown scheduler": {head + "defaultScheduler: slurm",
 			`defaultScheduler: Unsupported value: "slurm"`},
+		"a GPU without its domain": {head + "gpus: ['*/gpu', gpu]", `gpus[1]: Invalid value: "gpu"`},
+		"a bad pattern of GPUs":    {head + "gpus: ['example.com/[']", "gpus[0]"},
+		"nothing but an exclusion": {head + "gpus: ['!example.com/gpu']", "gpus[0]"},
+		"no GPUs":                  {head + "gpus: []", "gpus: Required"},
+		"an autoscaler by name": {head + "nodeAutoscaler: karpenter",
+			`nodeAutoscaler: Unsupported value: "karpenter": supported values: "detect", "present", "absent"`},
 		"an address without a port": {head + "health: {bindAddress: localhost}", "health.bindAddress"},
 		"an image with a space":     {head + "agent: {image: 'agent 1'}", "agent.image"},
 		"too many workers":          {head + "workers: 1000", "workers"},
@@ -100,7 +109,7 @@ func TestParseRefuses(t *testing.T) {
 }
 
 func TestLoad(t *testing.T) {
-	if c, err := Load(""); err != nil || c != Default() {
+	if c, err := Load(""); err != nil || !cmp.Equal(c, Default()) {
 		t.Errorf("no file means the defaults, got %+v, %v", c, err)
 	}
 	path := filepath.Join(t.TempDir(), "config.yaml")

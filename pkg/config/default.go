@@ -1,5 +1,7 @@
 package config
 
+import "mlplatform.example.com/trainingjob-operator/pkg/framework"
+
 // DefaultAudience of the tokens that reports carry.
 const DefaultAudience = "trainingjob-reports.mlplatform.example.com"
 
@@ -17,6 +19,8 @@ func Default() OperatorConfiguration {
 			Volcano: Volcano{WaitForInqueue: true},
 			Kueue:   Kueue{Binder: BinderDefault},
 		},
-		Workers: 10,
+		NodeAutoscaler: AutoscalerDetect,
+		GPUs:           framework.DefaultGPUs(),
+		Workers:        10,
 	}
 }

@@ -35,11 +35,30 @@ type OperatorConfiguration struct {
 	DefaultScheduler string `json:"defaultScheduler,omitempty"`
 	// Schedulers holds the settings of each scheduler backend.
 	Schedulers Schedulers `json:"schedulers"`
+	// NodeAutoscaler says whether something adds nodes for pods that wait, such as the Cluster Autoscaler or
+	// Karpenter: detect, present or absent. Where there is none, a gang of which a rank fits on no node, by its
+	// size, its node selector or a taint, gets no pods until the nodes change: they could only use up quotas.
+	// Where there may be one, its pods must exist. So they must where the API server itself adds tolerations to
+	// pods: say present there too. detect looks for the API groups karpenter.sh, autoscaling.x-k8s.io and
+	// autoscaling.openshift.io, and for the ConfigMap cluster-autoscaler-status in kube-system.
+	NodeAutoscaler string `json:"nodeAutoscaler"`
+	// GPUs are the resources that count as GPUs, each unit as one: in status.gpus, in GPU seconds, and in what
+	// frameworks are told of a rank's devices. A name, or a pattern in which * stands for any characters but a
+	// slash; a pattern after a ! takes away names that others match. Scheduling, quotas and the reasons why jobs
+	// wait count every resource under its own name and do not depend on it.
+	GPUs []string `json:"gpus"`
 	// Agent is the program that runs beside the trainers of jobs with checkpoints.
 	Agent Agent `json:"agent"`
 	// Workers is the number of jobs that are reconciled at the same time, from 1 to 100.
 	Workers int `json:"workers"`
 }
+
+// Values of OperatorConfiguration.NodeAutoscaler.
+const (
+	AutoscalerDetect  = "detect"
+	AutoscalerPresent = "present"
+	AutoscalerAbsent  = "absent"
+)
 
 // LeaderElection lets one of several replicas of the operator act.
 type LeaderElection struct {

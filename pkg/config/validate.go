@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/framework"
 )
 
 // Validate returns what is wrong with a configuration, by field.
@@ -26,6 +27,13 @@ func (c OperatorConfiguration) Validate() field.ErrorList {
 	errs = append(errs, validateReports(field.NewPath("reports"), c.Reports)...)
 	errs = append(errs, validateDefaultScheduler(field.NewPath("defaultScheduler"), c.DefaultScheduler)...)
 	errs = append(errs, validateSchedulers(field.NewPath("schedulers"), c.Schedulers)...)
+	errs = append(errs, validateAutoscaler(field.NewPath("nodeAutoscaler"), c.NodeAutoscaler)...)
+	if i, err := framework.GPUs(c.GPUs).Validate(); err != nil {
+		errs = append(errs, field.Invalid(field.NewPath("gpus").Index(i), c.GPUs[i], err.Error()))
+	}
+	if len(c.GPUs) == 0 {
+		errs = append(errs, field.Required(field.NewPath("gpus"), "name a resource, or leave the key out"))
+	}
 	image := c.Agent.Image
 	if len(image) > 500 || strings.ContainsFunc(image, unprintable) {
 		errs = append(errs, field.Invalid(field.NewPath("agent", "image"), image,
@@ -44,6 +52,14 @@ func validateDefaultScheduler(path *field.Path, name string) field.ErrorList {
 	}
 	if s := v1alpha1.SchedulerName(name); s != "" && !slices.Contains(known, s) {
 		return field.ErrorList{field.NotSupported(path, s, known)}
+	}
+	return nil
+}
+
+func validateAutoscaler(path *field.Path, value string) field.ErrorList {
+	known := []string{AutoscalerDetect, AutoscalerPresent, AutoscalerAbsent}
+	if !slices.Contains(known, value) {
+		return field.ErrorList{field.NotSupported(path, value, known)}
 	}
 	return nil
 }

@@ -31,9 +31,10 @@ func (w *writer) apply(ctx context.Context, s *observed, plan trainingjob.Plan) 
 	if plan.Resolve {
 		created = w.createResolver(ctx, s)
 	}
+	roused := w.rouse(ctx, s, plan.Rouse)
 	// Before the status is written: quota that others wait for is handed back whatever becomes of our own
 	// bookkeeping.
-	err := errors.Join(withoutWaiting(ready), deleted, created, w.syncStatus(ctx, s, plan.GangStatus))
+	err := errors.Join(withoutWaiting(ready), deleted, created, roused, w.syncStatus(ctx, s, plan.GangStatus))
 	var rejected *rejection
 	switch {
 	case errors.As(err, &rejected):

@@ -22,8 +22,9 @@ type clusterState struct {
 	sources *clusterstate.Sources
 	mgr     manager.Manager
 	wake    func(context.Context, []types.NamespacedName)
-	// changed holds one token while a change has not been acted upon: many changes make one wake-up.
-	changed chan struct{}
+	// changed and nodesChanged hold one token while a change has not been acted upon: many changes make one
+	// wake-up.
+	changed, nodesChanged chan struct{}
 }
 
 func newClusterState(
@@ -37,15 +38,19 @@ func newClusterState(
 		return nil, fmt.Errorf("making a client for the cluster state: %w", err)
 	}
 	s := &clusterState{
-		Cluster: clusterstate.New(jobKind.Kind), mgr: mgr, wake: wake, changed: make(chan struct{}, 1),
+		Cluster: clusterstate.New(jobKind.Kind), mgr: mgr, wake: wake,
+		changed: make(chan struct{}, 1), nodesChanged: make(chan struct{}, 1),
 	}
-	s.sources = clusterstate.NewSources(s.Cluster, c, func() {
-		select {
-		case s.changed <- struct{}{}:
-		default:
-		}
-	})
+	s.sources = clusterstate.NewSources(s.Cluster, c, func() { leaveToken(s.changed) })
 	return s, mgr.Add(s.sources)
+}
+
+// leaveToken leaves a token in a channel that holds one, unless there is one already.
+func leaveToken(in chan<- struct{}) {
+	select {
+	case in <- struct{}{}:
+	default:
+	}
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable: a standby's state is warm when it is elected.
@@ -88,6 +93,8 @@ func (s *clusterState) Start(ctx context.Context) error {
 			return nil
 		case <-s.changed:
 			s.wake(ctx, s.Waiting())
+		case <-s.nodesChanged:
+			s.wake(ctx, s.WaitingForNodes())
 		}
 	}
 }
@@ -107,8 +114,8 @@ func (s *clusterState) listen(
 }
 
 func (s *clusterState) setNode(o any) {
-	if n, ok := o.(*corev1.Node); ok {
-		s.SetNode(n)
+	if n, ok := o.(*corev1.Node); ok && s.SetNode(n) {
+		leaveToken(s.nodesChanged)
 	}
 }
 
@@ -136,6 +143,7 @@ func clusterJob(job *v1alpha1.TrainingJob) clusterstate.Job {
 		Waiting: job.Status.Phase == v1alpha1.PhaseQueued && !spec.Suspended(job) &&
 			job.DeletionTimestamp.IsZero(),
 	}
+	j.ForNodes = j.Waiting && waitsForNodes(job)
 	if s := job.Status.Scheduling; s != nil {
 		j.Scheduler = string(s.Scheduler)
 	}

@@ -26,6 +26,8 @@ type explainer struct {
 	state  *clusterState
 	states *jobStates
 	live   liveReader
+	// autoscaler is nil where it is not known whether there is one.
+	autoscaler *autoscaler
 }
 
 // explain returns the Snapshot's Why; nil: the job does not wait for its scheduler. Nothing is computed until
@@ -35,19 +37,76 @@ func (e *explainer) explain(ctx context.Context, s *observed) func() (scheduler.
 		s.Job.Status.Phase != v1alpha1.PhaseQueued {
 		return nil
 	}
-	claims, gang := e.claims(ctx, s), s.gang()
+	claims := e.claims(ctx, s)
 	return sync.OnceValues(func() (scheduler.Explanation, bool) {
-		state := e.state.State()
-		state.Self = e.state.Waiter(client.ObjectKeyFromObject(s.Job), clusterJob(s.Job))
+		state := e.stateFor(s)
 		state.Claims = claims
-		state.Bound = map[string]int32{}
-		for _, pod := range s.Pods {
-			if role, ok := gang.RoleOf(pod); ok && pod.Spec.NodeName != "" && !observation.Ended(pod) {
-				state.Bound[role.Name]++
-			}
-		}
-		return scheduler.Explain(s.Backend, gang, s.groupObjects(), s.Verdict, state)
+		return scheduler.Explain(s.Backend, s.gang(), s.groupObjects(), s.Verdict, state)
 	})
+}
+
+// stateFor returns the state of the cluster as it concerns a gang, without its claims.
+func (e *explainer) stateFor(s *observed) scheduler.ClusterState {
+	state := e.state.State()
+	state.Self = e.state.Waiter(client.ObjectKeyFromObject(s.Job), clusterJob(s.Job))
+	state.Bound = boundRanks(s)
+	return state
+}
+
+// boundRanks counts the gang's ranks that have a node, by role.
+func boundRanks(s *observed) map[string]int32 {
+	bound, gang := map[string]int32{}, s.gang()
+	for _, pod := range s.Pods {
+		if role, ok := gang.RoleOf(pod); ok && pod.Spec.NodeName != "" && !observation.Ended(pod) {
+			bound[role.Name]++
+		}
+	}
+	return bound
+}
+
+// unplaceable returns the Snapshot's Unplaceable; nil: the gang's pods must exist all the same, or do not
+// exist before its scheduler has let it in.
+func (e *explainer) unplaceable(s *observed) func() (scheduler.Explanation, bool) {
+	first, ok := s.Backend.(scheduler.PodsFirst)
+	if e.state == nil || !ok || !first.PodsBeforeAdmission() || !e.autoscaler.knownAbsent() ||
+		len(s.gang().Roles) == 0 || s.Job.Status.Phase != v1alpha1.PhaseQueued {
+		return nil
+	}
+	return sync.OnceValues(func() (scheduler.Explanation, bool) {
+		nodes, complete := e.state.EmptyNodes()
+		if !complete {
+			return heldBefore(s)
+		}
+		empty := scheduler.ClusterState{Complete: true, Nodes: nodes, Bound: boundRanks(s)}
+		if _, unplaceable := scheduler.Unplaceable(s.gang(), s.Verdict, empty); !unplaceable {
+			return scheduler.Explanation{}, false
+		}
+		return scheduler.Unplaceable(s.gang(), s.Verdict, e.stateFor(s)) // with what is free
+	})
+}
+
+// heldBefore returns why a gang without pods was held back by the process before this one, which does not
+// know all nodes yet: otherwise each start of the operator would create the pods and delete them again.
+func heldBefore(s *observed) (scheduler.Explanation, bool) {
+	if !waitsForNodes(s.Job) || len(s.Pods) > 0 {
+		return scheduler.Explanation{}, false
+	}
+	b := s.Job.Status.Scheduling.Blocker
+	return scheduler.Explanation{
+		Reason: b.Reason, Object: b.Object, Message: b.Message, NextStep: b.NextStep, Need: b.Need, Free: b.Free,
+	}, true
+}
+
+// waitsForNodes reports whether a job waits until the nodes are others than they were.
+func waitsForNodes(job *v1alpha1.TrainingJob) bool {
+	if job.Status.Scheduling == nil || job.Status.Scheduling.Blocker == nil {
+		return false
+	}
+	switch job.Status.Scheduling.Blocker.Reason {
+	case v1alpha1.ReasonNoNodeMatches, v1alpha1.ReasonNoNodeLargeEnough:
+		return true
+	}
+	return false
 }
 
 // claims returns the claims that the pods of a gang mount, read live and as metadata: they are few, they

@@ -35,6 +35,8 @@ type gatherer struct {
 	agent func() render.Agent
 	// reports is nil where nobody receives any.
 	reports Reports
+	// gpus are what counts as such; none: the default ones.
+	gpus []string
 }
 
 // gather reads everything that concerns a job.
@@ -44,7 +46,8 @@ func (g *gatherer) gather(ctx context.Context, job *v1alpha1.TrainingJob) (*obse
 		return nil, err
 	}
 	s := &observed{recheckAt: recheckAt, Snapshot: trainingjob.Snapshot{
-		Job: job,
+		Job:  job,
+		GPUs: g.gpus,
 		// What is decided from Now must be the same after the status made a round trip through the API server.
 		Now: g.clock.Now().Truncate(statusPrecision),
 	}}
@@ -64,7 +67,11 @@ func (g *gatherer) gather(ctx context.Context, job *v1alpha1.TrainingJob) (*obse
 		}
 	}
 	gatherGang(s, clusterObjects)
+	if s.Backend != nil && job.Status.Phase == v1alpha1.PhaseQueued {
+		s.Woken = wokenOf(s).Before(s.Now)
+	}
 	s.Why = g.explainer.explain(ctx, s)
+	s.Unplaceable = g.explainer.unplaceable(s)
 	return s, nil
 }
 

@@ -20,6 +20,8 @@ var (
 	podKind     = corev1.SchemeGroupVersion.WithKind("Pod")
 	serviceKind = corev1.SchemeGroupVersion.WithKind("Service")
 	claimKind   = corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim")
+
+	configMapKind = corev1.SchemeGroupVersion.WithKind("ConfigMap")
 )
 
 // ownerUID returns the UID of the TrainingJob that controls an object; false: none does.

@@ -22,6 +22,7 @@ const (
 	metricPodsDeleted      = "trainingjob_pods_deleted_total"
 	metricStatusWrites     = "trainingjob_status_writes_total"
 	metricSchedulerReports = "trainingjob_scheduler_reports_total"
+	metricSchedulerWakes   = "trainingjob_scheduler_wakes_total"
 	metricInterruptions    = "trainingjob_interruptions_total"
 	metricLostSteps        = "trainingjob_lost_steps_total"
 	metricLostSeconds      = "trainingjob_lost_seconds_total"
@@ -55,5 +56,7 @@ func MetricDescriptions() []MetricDescription {
 		{metricPodsDeleted, counterType, nil, "Pods deleted by the operator."},
 		{metricStatusWrites, counterType, nil, "Writes of a TrainingJob's status."},
 		{metricSchedulerReports, counterType, nil, "Writes that tell a scheduler the status of a gang."},
+		{metricSchedulerWakes, counterType, []string{"scheduler"},
+			"Times that a scheduler was woken for a gang for which the nodes had room."},
 	}
 }

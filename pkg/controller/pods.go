@@ -66,7 +66,7 @@ func (w *writer) createPods(
 
 // createRank creates the pod of one rank.
 func (w *writer) createRank(ctx context.Context, s *observed, rank spec.RankRef, attempt int32) error {
-	pod, err := render.Pod(s.Job, rank, attempt, s.Verdict.Admitted, s.Agent)
+	pod, err := render.Pod(s.Job, rank, attempt, s.Verdict.Admitted, s.Agent, s.GPUs)
 	if err != nil { // a valid job has none: its status was written by somebody else
 		return fmt.Errorf("rendering rank %s-%d: %w", rank.Role, rank.Index, err)
 	}

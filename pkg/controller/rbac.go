@@ -9,11 +9,15 @@ package controller
 // +kubebuilder:rbac:groups=mlplatform.example.com,resources=trainingjobs/status,verbs=patch
 // +kubebuilder:rbac:groups=mlplatform.example.com,resources=trainingjobs/finalizers,verbs=update
 //
-// Ranks are created and deleted, never changed.
-// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;delete
+// Ranks are created and deleted, and never changed but for one annotation: Volcano looks again at the volumes
+// of a rank only when the rank changes.
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+//
+// What the Cluster Autoscaler reports, to know whether waiting pods bring nodes.
+// +kubebuilder:rbac:groups="",resources=configmaps,resourceNames=cluster-autoscaler-status,verbs=get
 //
 // Claims for checkpoints are created and read, never changed or deleted. Why a job waits takes two more
 // reads: the metadata of the volume claims that it names, to see whether they are bound, and priority classes

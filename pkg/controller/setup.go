@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,6 +36,10 @@ type Options struct {
 	Workers int
 	// Parallel bounds the creates, and the deletes, of one reconcile; default 16.
 	Parallel int
+	// NodeAutoscaler says whether pods that wait may bring nodes; default: the operator looks.
+	NodeAutoscaler NodeAutoscaler
+	// GPUs are the names and patterns of resources that count as GPUs; none: the default ones.
+	GPUs []string
 	// Agent returns the agent that runs beside the trainers of jobs with checkpoints. It is called whenever a
 	// pod is rendered, since the CA of the agent's server rotates. Without one such jobs wait, and say so.
 	Agent func() render.Agent
@@ -104,7 +109,8 @@ func setup(ctx context.Context, mgr manager.Manager, o Options) (*Reconciler, er
 		return nil, err
 	}
 	d.availability.watch = w.addAndSync
-	return r, errors.Join(mgr.Add(d.availability), mgr.Add(d.clusterState))
+	d.autoscaler.detect(ctx) // before any reconcile: what is not known yet would create pods in vain
+	return r, errors.Join(mgr.Add(d.availability), mgr.Add(d.clusterState), mgr.Add(d.autoscaler))
 }
 
 // dependencies of the Reconciler that need a manager, or a substitute in tests.
@@ -114,6 +120,7 @@ type dependencies struct {
 	metrics        *metrics
 	states         *jobStates
 	availability   *availability
+	autoscaler     *autoscaler
 	clusterState   *clusterState
 	clusterObjects *clusterObjects
 	woken          waker
@@ -144,6 +151,7 @@ func newDependencies(mgr manager.Manager, o Options) (dependencies, error) {
 	if err != nil {
 		return d, fmt.Errorf("making a discovery client: %w", err)
 	}
+	d.autoscaler = newAutoscaler(o.NodeAutoscaler, disco, d.uncached, o.Clock)
 	d.availability = newAvailability(disco, o.Clock, o.Backends, o.DefaultScheduler)
 	d.availability.wake = d.woken.wake
 	d.availability.follow = d.clusterState.sources.Follow
@@ -159,12 +167,15 @@ func newReconciler(d dependencies, o Options) *Reconciler {
 		gatherer: &gatherer{
 			client: o.Client, live: live, clock: o.Clock, owned: owned, states: d.states,
 			availability: d.availability, clusterObjects: d.clusterObjects,
-			explainer: &explainer{state: d.clusterState, states: d.states, live: live},
-			agent:     o.Agent, reports: o.Reports,
+			explainer: &explainer{
+				state: d.clusterState, states: d.states, live: live, autoscaler: d.autoscaler,
+			},
+			agent: o.Agent, reports: o.Reports, gpus: o.GPUs,
 		},
 		writer: &writer{
 			client: o.Client, live: live, clock: o.Clock, owned: owned, states: d.states,
 			metrics: d.metrics, parallel: o.Parallel, jitter: d.jitter,
+			rouses: flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(rousesPerSecond, rouseBurst, o.Clock),
 		},
 		status: &statusWriter{client: o.Client, recorder: d.recorder, states: d.states, metrics: d.metrics},
 	}

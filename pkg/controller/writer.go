@@ -7,6 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -25,6 +26,8 @@ type writer struct {
 	metrics *metrics
 	// parallel bounds the creates, and the deletes, of one reconcile.
 	parallel int
+	// rouses bounds how often schedulers are woken.
+	rouses flowcontrol.PassiveRateLimiter
 	// jitter spreads retries; a field, so that tests can make it the identity.
 	jitter func(time.Duration) time.Duration
 }

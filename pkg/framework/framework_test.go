@@ -126,7 +126,7 @@ func TestTemplate(t *testing.T) {
 				t.Errorf("%s: the trainer is %q, want %q", c.reason, got, c.trainer)
 			}
 			c.want.Name, c.want.Replicas = "Worker", 4
-			if diff := cmp.Diff(c.want, f.DescribeRole("Worker", 4, spec)); diff != "" {
+			if diff := cmp.Diff(c.want, f.DescribeRole("Worker", 4, spec, nil)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
 			}
 		})

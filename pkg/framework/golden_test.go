@@ -99,7 +99,7 @@ func gang(f framework.Framework, spec template) framework.Gang {
 	}
 	replicas := int32(1)
 	for _, name := range names {
-		g.Roles = append(g.Roles, f.DescribeRole(name, replicas, spec(name)))
+		g.Roles = append(g.Roles, f.DescribeRole(name, replicas, spec(name), nil))
 		replicas = 2
 	}
 	return g

@@ -2,7 +2,6 @@ package framework
 
 import (
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -32,10 +31,12 @@ func (f Framework) Trainer(spec *corev1.PodSpec) *corev1.Container {
 }
 
 // DescribeRole describes a role of a gang by the pod template of its ranks, either the user's or one rendered
-// from it.
-func (f Framework) DescribeRole(name string, replicas int32, template *corev1.PodSpec) Role {
+// from it; gpus says what counts as their GPUs.
+func (f Framework) DescribeRole(name string, replicas int32, template *corev1.PodSpec, gpus GPUs) Role {
 	trainer := f.Trainer(template)
-	return Role{Name: name, Replicas: replicas, GPUs: gpus(trainer), Port: f.rendezvousPort(trainer)}
+	return Role{
+		Name: name, Replicas: replicas, GPUs: gpus.trainerGPUs(trainer), Port: f.rendezvousPort(trainer),
+	}
 }
 
 // rendezvousPort is the first of the trainer's ports that has a known name, else the default.
@@ -48,21 +49,12 @@ func (f Framework) rendezvousPort(trainer *corev1.Container) int32 {
 	return f.DefaultPort
 }
 
-// IsGPU reports whether a resource counts as GPUs: its name ends in "/gpu" (nvidia.com/gpu, amd.com/gpu).
-func IsGPU(name corev1.ResourceName) bool { return strings.HasSuffix(string(name), "/gpu") }
-
-// gpus counts the devices of every vendor (nvidia.com/gpu, amd.com/gpu, ...). A user's template may have
-// them in the requests alone, which pkg/trainingjob copies to the limits.
-func gpus(trainer *corev1.Container) int64 {
-	var n int64
-	limits, requests := trainer.Resources.Limits, trainer.Resources.Requests
-	for name, q := range limits {
-		if IsGPU(name) {
-			n += q.Value()
-		}
-	}
-	for name, q := range requests {
-		if _, limited := limits[name]; !limited && IsGPU(name) {
+// trainerGPUs counts the devices of every vendor (nvidia.com/gpu, amd.com/gpu, ...). A user's template may
+// have them in the requests alone, which pkg/trainingjob copies to the limits.
+func (g GPUs) trainerGPUs(trainer *corev1.Container) int64 {
+	limits, n := trainer.Resources.Limits, g.Sum(trainer.Resources.Limits)
+	for name, q := range trainer.Resources.Requests {
+		if _, limited := limits[name]; !limited && g.Counts(name) {
 			n += q.Value()
 		}
 	}

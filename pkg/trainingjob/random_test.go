@@ -122,7 +122,16 @@ func (sim *simulation) randomEvent(rng *rand.Rand) int32 {
 		sim.deletePod(pod)
 	case n == 8:
 		sim.verdict.Admission = []scheduler.Admission{scheduler.Go, scheduler.Hold}[rng.IntN(2)]
-		sim.logf("verdict %s", sim.verdict.Admission)
+		sim.unplaceable = nil
+		if rng.IntN(3) == 0 {
+			sim.unplaceable = &scheduler.Explanation{Reason: scheduler.ReasonNoNodeMatches}
+		}
+		sim.explanation = nil
+		if rng.IntN(3) == 0 {
+			sim.explanation = &scheduler.Explanation{Reason: scheduler.ReasonSchedulerRests}
+		}
+		sim.logf("verdict %s, unplaceable %t, rests %t", sim.verdict.Admission, sim.unplaceable != nil,
+			sim.explanation != nil)
 	case n == 9:
 		setSuspend(sim, rng.IntN(3) == 0)
 		sim.logf("suspend %t", *sim.job.Spec.RunPolicy.Suspend)
@@ -182,6 +191,7 @@ func (sim *simulation) runToTheEnd() {
 	sim.crashesNow = func() bool { return false }
 	sim.podsLinger = false
 	sim.verdict = scheduler.Verdict{Admission: scheduler.Go}
+	sim.unplaceable, sim.explanation = nil, nil
 	setSuspend(sim, false)
 	for range 60 {
 		sim.removeTerminating()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -25,11 +26,18 @@ func (sim *simulation) checkPlan(plan Plan) {
 		sim.t.Errorf("a transition must commit alone, it creates %d and deletes %d pods",
 			len(plan.Create), len(plan.Delete))
 	}
+	if r := plan.Rouse; r != nil && (plan.Transition || st.Phase != v1alpha1.PhaseQueued ||
+		sim.now.Sub(sim.woken.Last) < 10*time.Second) {
+		sim.t.Errorf("wakes the scheduler in phase %s, last at %s, now %s", st.Phase, sim.woken.Last, sim.now)
+	}
 	if len(plan.Create) == 0 {
 		return
 	}
 	if sim.verdict.Admission != scheduler.Go {
 		sim.t.Errorf("invariant 1: creates %d pods under %s", len(plan.Create), sim.verdict.Admission)
+	}
+	if sim.unplaceable != nil && st.Phase == v1alpha1.PhaseQueued && !sim.anyOnNode() {
+		sim.t.Errorf("creates %d pods that no node can take", len(plan.Create))
 	}
 	if st.Phase.Finished() || st.Phase == v1alpha1.PhaseSuspended || st.Phase == v1alpha1.PhaseDraining {
 		sim.t.Errorf("invariant 1: creates pods in phase %s", st.Phase)
@@ -43,6 +51,13 @@ func (sim *simulation) checkPlan(plan Plan) {
 			sim.t.Errorf("invariant 2: creates pods beside %s of attempt %s", pod.Name, attempt)
 		}
 	}
+}
+
+// anyOnNode reports whether a rank of the current attempt has a node or has had one.
+func (sim *simulation) anyOnNode() bool {
+	return slices.ContainsFunc(sim.pods, func(p *corev1.Pod) bool {
+		return p.Spec.NodeName != "" && p.Labels[v1alpha1.LabelAttempt] == fmt.Sprint(sim.job.Status.Attempt)
+	})
 }
 
 // checkStatus checks what two successive statuses must keep.

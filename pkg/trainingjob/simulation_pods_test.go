@@ -18,7 +18,7 @@ import (
 // snapshots share it.
 
 func (sim *simulation) createRank(rank spec.RankRef) {
-	pod, err := render.Pod(sim.job, rank, sim.job.Status.Attempt, sim.verdict.Admitted, sim.agent)
+	pod, err := render.Pod(sim.job, rank, sim.job.Status.Attempt, sim.verdict.Admitted, sim.agent, nil)
 	if err != nil {
 		sim.t.Fatal(err)
 	}

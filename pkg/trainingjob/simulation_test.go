@@ -36,6 +36,8 @@ type simulation struct {
 	schedulerProblem *v1alpha1.Blocker
 	verdict          scheduler.Verdict
 	explanation      *scheduler.Explanation // nil: the cluster's state does not tell why the gang waits
+	unplaceable      *scheduler.Explanation // nil: some node may take its ranks
+	woken            observation.Woken
 	createBackoff    *observation.CreateBackoff
 	agent            render.Agent
 	report           *observation.Reported
@@ -95,6 +97,7 @@ func (sim *simulation) snapshot() Snapshot {
 		Gang:             observation.DescribeGang(sim.job, sim.backend, sim.pods, nil),
 		Verdict:          sim.verdict,
 		CreateBackoff:    sim.createBackoff,
+		Woken:            sim.woken,
 		Now:              sim.now,
 	}
 	for _, pod := range sim.pods {
@@ -103,6 +106,12 @@ func (sim *simulation) snapshot() Snapshot {
 		} else {
 			s.Pods = append(s.Pods, pod)
 		}
+	}
+	s.Unplaceable = func() (scheduler.Explanation, bool) {
+		if sim.unplaceable == nil {
+			return scheduler.Explanation{}, false
+		}
+		return *sim.unplaceable, true
 	}
 	if sim.explanation != nil {
 		s.Why = func() (scheduler.Explanation, bool) { sim.explainCalls++; return *sim.explanation, true }
@@ -171,6 +180,13 @@ func (sim *simulation) carryOut(plan Plan) bool {
 			return true
 		}
 		sim.createResolver()
+		changed = true
+	}
+	if plan.Rouse != nil {
+		if sim.crashesNow() {
+			return true
+		}
+		sim.woken = *plan.Rouse
 		changed = true
 	}
 	if plan.DeleteJob {

@@ -115,6 +115,60 @@ var waitingStories = map[string]story{
 		sim.advance(20 * time.Second)
 		sim.narrate("and tries again")
 	}},
+	"scheduler-rests": {jobtest.New(2), func(sim *simulation) {
+		noRoom := &scheduler.Explanation{Reason: scheduler.ReasonInsufficientResources, Message: "4 GPUs, 0 free"}
+		rests := &scheduler.Explanation{
+			Reason: scheduler.ReasonSchedulerRests, Message: "the nodes have room for 2 ranks at once, and it rests",
+		}
+		sim.verdict = judged(scheduler.Go, "Unschedulable", "no room")
+		sim.explanation = noRoom
+		sim.narrate("a job is applied and its scheduler finds no room")
+		sim.advance(6 * time.Second)
+		sim.narrate("it says so")
+		sim.explanation = rests
+		sim.advance(20 * time.Second)
+		sim.narrate("room comes, and the scheduler does not look: it is woken, which mostly ends the wait")
+		sim.advance(5 * time.Second)
+		sim.narrate("not so here: the reason is no longer that there is no room")
+		sim.advance(5 * time.Second)
+		sim.narrate("it is woken again, ten seconds after the first time")
+		sim.advance(19 * time.Second)
+		sim.narrate("then twice as long passes")
+		sim.advance(time.Second)
+		sim.narrate("before the third time")
+		sim.explanation = noRoom
+		sim.advance(40 * time.Second)
+		sim.narrate("somebody else has taken the room: nobody is woken for nothing")
+		sim.explanation = rests
+		sim.advance(11 * time.Minute)
+		sim.narrate("much later it is another rest")
+		sim.bindAndStart()
+		sim.advance(time.Minute)
+		sim.narrate("a gang that has its nodes needs nobody woken")
+	}},
+	"fits-on-no-node": {jobtest.New(2), func(sim *simulation) {
+		tooLarge := &scheduler.Explanation{
+			Reason: scheduler.ReasonNoNodeLargeEnough, Message: "a rank asks for 9 GPUs, the largest node has 8",
+			NextStep: "add larger nodes",
+		}
+		sim.unplaceable = tooLarge
+		sim.narrate("a job is applied whose ranks are larger than any node: it gets no pods")
+		sim.advance(6 * time.Second)
+		sim.narrate("and says why")
+		sim.unplaceable = nil
+		sim.narrate("a larger node is added")
+		sim.unplaceable = tooLarge
+		sim.narrate("and removed before a rank had it: the pods go again, and spend nothing")
+		sim.createBackoff = &observation.CreateBackoff{GiveBack: true, RetryTime: sim.now.Add(20 * time.Second),
+			Blocker: v1alpha1.Blocker{Reason: v1alpha1.ReasonQuotaExceeded, Message: "quota gpus: 403"}}
+		sim.advance(6 * time.Second)
+		sim.narrate("what the API server refused before is not the reason now")
+		sim.unplaceable, sim.createBackoff = nil, nil
+		sim.narrate("the larger node is back")
+		sim.bindAndStart()
+		sim.unplaceable = tooLarge
+		sim.narrate("a gang that has its nodes keeps them")
+	}},
 	"pending-pod-deleted-by-hand": {jobtest.New(2), func(sim *simulation) {
 		sim.narrate("queued, pods pending")
 		sim.deletePod(sim.findPod("bert-worker-1"))

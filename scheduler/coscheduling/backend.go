@@ -24,7 +24,7 @@ type Options struct {
 // Backend speaks the dialect of scheduler-plugins' Coscheduling.
 type Backend struct{ options Options }
 
-var _ scheduler.Backend = Backend{}
+var _ scheduler.PodsFirst = Backend{}
 
 // New returns a backend with the given options.
 func New(o Options) Backend {
@@ -36,6 +36,9 @@ func New(o Options) Backend {
 
 // Name implements scheduler.Backend.
 func (Backend) Name() string { return Name }
+
+// PodsBeforeAdmission implements scheduler.PodsFirst: a gang is judged rank by rank.
+func (Backend) PodsBeforeAdmission() bool { return true }
 
 var podGroupKind = schedulingv1alpha1.SchemeGroupVersion.WithKind("PodGroup")
 

@@ -52,5 +52,7 @@
 //     several roles.
 //   - A waiting job is not held back before it costs anything: its pods exist and are pending.
 //   - A preempted job does not keep its place: its next group queues behind older gangs of the same priority.
-//   - Ranks may be left asleep although their gang could be tried: Objects wakes them (see asleep).
+//   - Ranks may be left asleep although their gang could be tried. Objects wakes those that were rejected
+//     while the ranks were being created (see asleep), the operator those for which the nodes have room (see
+//     Rests).
 package coscheduling

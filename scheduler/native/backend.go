@@ -22,7 +22,7 @@ type Options struct {
 type Backend struct{ options Options }
 
 var (
-	_ scheduler.Backend   = Backend{}
+	_ scheduler.PodsFirst = Backend{}
 	_ scheduler.Installer = Backend{}
 )
 
@@ -36,6 +36,9 @@ func New(o Options) Backend {
 
 // Name implements scheduler.Backend.
 func (Backend) Name() string { return Name }
+
+// PodsBeforeAdmission implements scheduler.PodsFirst: no gang is judged before its pods exist.
+func (Backend) PodsBeforeAdmission() bool { return true }
 
 var podGroupKind = schedulingv1beta1.SchemeGroupVersion.WithKind("PodGroup")
 

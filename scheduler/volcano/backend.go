@@ -33,7 +33,7 @@ func DefaultOptions() Options {
 // Backend speaks Volcano's dialect.
 type Backend struct{ options Options }
 
-var _ scheduler.Backend = Backend{}
+var _ scheduler.PodsFirst = Backend{}
 
 // New returns a backend with the given options.
 func New(o Options) Backend {
@@ -45,6 +45,10 @@ func New(o Options) Backend {
 
 // Name implements scheduler.Backend.
 func (Backend) Name() string { return Name }
+
+// PodsBeforeAdmission implements scheduler.PodsFirst. Without the action enqueue, which preemption needs
+// absent, Volcano makes every group Inqueue at once and judges its pods.
+func (Backend) PodsBeforeAdmission() bool { return true }
 
 var podGroupKind = schedulingv1beta1.SchemeGroupVersion.WithKind("PodGroup")
 

@@ -17,7 +17,9 @@ import (
 
 // All tests share one API server, because starting it dominates their time.
 func TestAPIServer(t *testing.T) {
-	s := server{apitest.Start(t, "../..")}
+	warned := &warnings{}
+	s := server{apitest.StartWarning(t, "../..", warned)}
+	t.Run("claims are warned of", func(t *testing.T) { s.claims(t, warned) })
 	t.Run("specs", s.specs)
 	t.Run("changes by phase", s.changesByPhase)
 	t.Run("every field while running", s.everyField)

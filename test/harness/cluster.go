@@ -37,6 +37,8 @@ type Options struct {
 	// Modules replaces lab/modules, for schedulers with another configuration; by default it is the module's
 	// own.
 	Modules string
+	// CoschedulingFlags are as in localcluster.Options.
+	CoschedulingFlags []string
 	// Nodes is the number of shared nodes, each with 8 GPUs, 96 CPUs and 1Ti, named node-0 and so on.
 	Nodes int
 	// Backends of the operator; AddToScheme registers their kinds. Without backends no operator is started: the
@@ -70,8 +72,8 @@ func Start(ctx context.Context, o Options) (c *Cluster, err error) {
 	}
 	cluster, err := localcluster.Up(ctx, localcluster.Options{
 		Dir: filepath.Join(dir, "cluster"), Attached: true, Nodes: nodes, Schedulers: o.Schedulers,
-		Modules: o.Modules,
-		CRDs:    []string{filepath.Join(o.Root, "deploy/crd")},
+		Modules: o.Modules, CoschedulingFlags: o.CoschedulingFlags,
+		CRDs: []string{filepath.Join(o.Root, "deploy/crd")},
 	})
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))

@@ -4,9 +4,11 @@ package quotas
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
@@ -38,8 +40,8 @@ func namespaceQuota(t *testing.T, w *harness.Cluster) {
 	if n := b.Need[harness.GPU]; n.String() != "20" {
 		t.Errorf("it needs 20: %+v", b)
 	}
-	p.submit("beyond-node", 1, "9") // 8 are left
-	p.waits("beyond-node", v1alpha1.ReasonQuotaExceeded)
+	p.submit("beyond-node", 1, "9", toleratesPool(p.Name)) // 8 are left, and no node has more
+	p.holdsNoQuota("beyond-node")
 	p.remove("beyond-quota")
 
 	// 12 GPUs: the API server accepts two ranks and rejects the third, so the two are deleted again.
@@ -59,9 +61,49 @@ func namespaceQuota(t *testing.T, w *harness.Cluster) {
 	p.submit("small", 2, "4") // the GPUs that the other gave back are free
 	p.runs("small", 1)
 	p.complete("small", "bert")
+	// It came before, and the quota that is free now would be enough for it.
 	p.runs("over", 1)
-	p.remove("over")
-	// Now the quota admits a rank that fits on no node.
-	p.waits("beyond-node", v1alpha1.ReasonNoNodeLargeEnough)
-	p.remove("beyond-node", "bert", "small")
+	p.holdsNoQuota("beyond-node")
+
+	// The other order: it comes while another gang waits for the same quota.
+	p.remove("beyond-node")
+	p.submit("next", 3, "4")
+	p.waits("next", v1alpha1.ReasonQuotaExceeded)
+	p.submit("beyond-node", 1, "9", toleratesPool(p.Name))
+	p.holdsNoQuota("beyond-node")
+	p.complete("over")
+	p.runs("next", 1)
+	p.holdsNoQuota("beyond-node")
+	used("12")
+
+	// It is looked at again when the nodes change.
+	p.complete("next")
+	used("0")
+	node := p.AddNode("large", nil,
+		corev1.Taint{Key: harness.Pool, Value: p.Name, Effect: corev1.TaintEffectNoSchedule})
+	more := client.RawPatch(types.MergePatchType, fmt.Appendf(nil,
+		`{"status":{"capacity":{%[1]q:"16"},"allocatable":{%[1]q:"16"}}}`, harness.GPU))
+	if err := p.Client.Status().Patch(t.Context(), node, more); err != nil {
+		t.Fatal(err)
+	}
+	p.runs("beyond-node", 1)
+	p.remove("beyond-node", "bert", "small", "over", "next")
+}
+
+// toleratesPool lets a job onto the nodes that a test keeps for it.
+func toleratesPool(value string) func(*v1alpha1.TrainingJob) {
+	return func(j *v1alpha1.TrainingJob) {
+		j.Spec.Tolerations = append(j.Spec.Tolerations,
+			corev1.Toleration{Key: harness.Pool, Value: value, Effect: corev1.TaintEffectNoSchedule})
+	}
+}
+
+// holdsNoQuota waits until the job says that no node is large enough, and checks that it has no pod at all:
+// one that waits would count against the quota.
+func (p team) holdsNoQuota(name string) {
+	p.T.Helper()
+	p.waits(name, v1alpha1.ReasonNoNodeLargeEnough)
+	if n := len(p.pods(name)); n > 0 {
+		p.T.Errorf("%s has %d pods, which no node can ever take", name, n)
+	}
 }

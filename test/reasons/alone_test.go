@@ -35,6 +35,15 @@ var provocationsAlone = map[string]provocation{
 		provoke: func(p *fixture) { p.stop("vc-scheduler"); p.Job("bert", 2, "1") },
 		remove:  func(p *fixture) { p.start("vc-scheduler") },
 	},
+	"Volcano ends before it is woken": {
+		reason: v1alpha1.ReasonSchedulerRests, on: both[:1], nodes: 1,
+		provoke: func(p *fixture) {
+			p.waitForClaim()
+			p.stop("vc-scheduler")
+			p.bindClaim()
+		},
+		remove: func(p *fixture) { p.start("vc-scheduler") },
+	},
 	"kube-scheduler does not run": {
 		reason: v1alpha1.ReasonNotJudged, on: both[1:], nodes: 1,
 		provoke: func(p *fixture) { p.stop("kube-scheduler"); p.Job("bert", 2, "1") },

@@ -37,6 +37,8 @@ type Config struct {
 	Features Features
 	// NodeGracePeriod is how long after a node's last heartbeat it is NotReady.
 	NodeGracePeriod time.Duration
+	// CoschedulingFlags of scheduler-plugins' scheduler; nil: those that suit the configuration that ships.
+	CoschedulingFlags []string
 	// RealNode is true when the cluster has a real kubelet.
 	RealNode bool
 	// Audit turns on the API server's audit log.

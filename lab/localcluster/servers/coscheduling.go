@@ -40,12 +40,16 @@ func (c Config) pluginsScheduler() process.Process {
 		"--config=" + c.Files.PluginsConfiguration(),
 		"--bind-address=127.0.0.1",
 		"--secure-port=" + strconv.Itoa(port),
-		// The configuration file says why.
-		"--feature-gates=SchedulerPopFromBackoffQ=false",
-		// A gang that was refused for a reason that ends without an event (its group is in backoff) sleeps until
-		// the queue is flushed, by default after 5 minutes.
-		"--pod-max-in-unschedulable-pods-duration=5s",
 	}
+	if c.CoschedulingFlags == nil {
+		args = append(args,
+			// The configuration file says why.
+			"--feature-gates=SchedulerPopFromBackoffQ=false",
+			// A gang that was refused for a reason that ends without an event (its group is in backoff) sleeps
+			// until the queue is flushed, by default after 5 minutes.
+			"--pod-max-in-unschedulable-pods-duration=5s")
+	}
+	args = append(args, c.CoschedulingFlags...)
 	return process.Process{
 		Name:   processPlugins,
 		Path:   c.Binaries.Path(components.SchedulerPlugins, processPlugins),

@@ -83,6 +83,10 @@ func replaceRanks(o *observation.Observation, p *Plan) {
 
 // createRanks creates the missing ranks, once the scheduler lets the gang in.
 func createRanks(o *observation.Observation, p *Plan) {
+	if e, held := HeldBack(o); held {
+		p.deletePods(o.Live, "no node can take it: "+e.Reason)
+		return
+	}
 	if b := o.CreateBackoff; b != nil && o.Now.Before(b.RetryTime) {
 		if b.GiveBack && o.Placed() == 0 {
 			p.deletePods(o.Live, "part of a gang holds nothing: "+b.Blocker.Reason)

@@ -34,6 +34,8 @@ type Plan struct {
 	Create []spec.RankRef
 	// Resolve: the pod that searches the volume must be created (see render.Resolver).
 	Resolve bool
+	// Rouse: the scheduler must be woken, and this recorded on what it hears of (see scheduler.Rester).
+	Rouse *observation.Woken
 	// DeleteJob: the job's time to live is over.
 	DeleteJob bool
 	// Wake is when time alone changes the answer; zero: never.

@@ -92,7 +92,7 @@ func startAttempt(o *observation.Observation, p *Plan) {
 	st := &p.Status
 	st.Replicas = o.Total()
 	st.Selector = v1alpha1.LabelJobName + "=" + o.Job.Name
-	st.GPUs = render.GPUs(o.Job)
+	st.GPUs = render.GPUs(o.Job, o.GPUs)
 	st.Revision = o.Revision
 	st.RestartRequest = o.Job.Annotations[v1alpha1.AnnotationRestart]
 	st.RankRestarts = 0

@@ -27,7 +27,7 @@ func (o *Observation) SchedulerAndQueue() string {
 // Size is the number of ranks and GPUs of the gang.
 func (o *Observation) Size() string {
 	parts := []string{Plural(o.Total(), "rank")}
-	if g := render.GPUs(o.Job); g > 0 {
+	if g := render.GPUs(o.Job, o.GPUs); g > 0 {
 		parts = append(parts, Plural(int32(g), "GPU"))
 	}
 	return strings.Join(parts, ", ")

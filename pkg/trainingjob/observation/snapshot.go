@@ -7,6 +7,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
+	"mlplatform.example.com/trainingjob-operator/pkg/framework"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
@@ -27,6 +28,8 @@ type Snapshot struct {
 	Report *Reported
 	// Agent as the operator is configured.
 	Agent render.Agent
+	// GPUs says what counts as GPUs; as the operator is configured.
+	GPUs framework.GPUs
 	// Nodes by name, for those that Pods name. A node that is absent here does not exist.
 	Nodes map[string]NodeState
 	// Backend chosen for the job; nil when there is none, and then SchedulerProblem says why.
@@ -39,6 +42,12 @@ type Snapshot struct {
 	// more than the rest of a decision, so it is called only while the job waits, and at most once. It is
 	// pure. May be nil.
 	Why func() (scheduler.Explanation, bool)
+	// Woken is how the scheduler was woken for this gang so far.
+	Woken Woken
+	// Unplaceable explains that no node can ever take a rank of the gang, so that its pods would only hold
+	// quota (see scheduler.Unplaceable); false where that is in doubt, or where waiting pods may bring nodes.
+	// It is called only while the job is queued, and at most once. It is pure. May be nil.
+	Unplaceable func() (scheduler.Explanation, bool)
 	// CreateBackoff is set while the API server's last answer to a create was a rejection.
 	CreateBackoff *CreateBackoff
 	Now           time.Time

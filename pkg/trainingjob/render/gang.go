@@ -6,6 +6,7 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/framework"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
@@ -72,11 +73,11 @@ func times(q resource.Quantity, n int32) resource.Quantity {
 	return q
 }
 
-// GPUs is the number of GPUs that all ranks of the job request together.
-func GPUs(job *v1alpha1.TrainingJob) int64 {
+// GPUs is the number of GPUs that all ranks of the job request together, by what counts as such.
+func GPUs(job *v1alpha1.TrainingJob, counted framework.GPUs) int64 {
 	var n int64
 	for _, role := range spec.Roles(job) {
-		n += spec.GPUs(requestsOf(roleTemplate(job, role))) * int64(role.Replicas)
+		n += counted.Sum(requestsOf(roleTemplate(job, role))) * int64(role.Replicas)
 	}
 	return n
 }

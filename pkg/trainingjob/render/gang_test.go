@@ -8,7 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/framework"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/internal/jobtest"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
@@ -107,5 +109,43 @@ func TestRoleTemplate(t *testing.T) {
 	pod.Spec.Hostname, pod.Spec.Subdomain, pod.Spec.Containers[0].Env = "", "", first.Spec.Containers[0].Env
 	if diff := cmp.Diff(first.Spec, pod.Spec); diff != "" {
 		t.Errorf("a rank differs in more than its environment and host name (-template +rank):\n%s", diff)
+	}
+}
+
+// TestGPUs: what counts as GPUs is the admin's word, and by default more than what is called gpu.
+func TestGPUs(t *testing.T) {
+	slices := jobtest.New(4)
+	slices.Spec.Resources = jobtest.Requests("nvidia.com/mig-1g.5gb", "2")
+	cases := map[string]struct {
+		reason  string
+		job     *v1alpha1.TrainingJob
+		counted framework.GPUs
+		want    int64
+	}{
+		"GPUs":           {"of all ranks", jobtest.New(4), nil, 8},
+		"slices":         {"a slice is a device", slices, nil, 8},
+		"slices do not":  {"the admin says so", slices, framework.GPUs{"*/gpu"}, 0},
+		"nothing counts": {"the name is another", jobtest.New(4), framework.GPUs{"example.com/npu"}, 0},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := GPUs(tc.job, tc.counted); got != tc.want {
+				t.Errorf("%s: got %d, want %d", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+// TestFrameworksAreToldOfGPUs: torchrun starts as many processes as a rank has devices.
+func TestFrameworksAreToldOfGPUs(t *testing.T) {
+	job := jobtest.New(2)
+	job.Spec.Resources = jobtest.Requests("nvidia.com/mig-1g.5gb", "2")
+	for _, tc := range []struct {
+		counted framework.GPUs
+		want    int64
+	}{{nil, 2}, {framework.GPUs{"*/gpu"}, 0}} {
+		if got := peers(job, spec.Roles(job), tc.counted).Leader().GPUs; got != tc.want {
+			t.Errorf("by %v a rank has %d, want %d", tc.counted, got, tc.want)
+		}
 	}
 }

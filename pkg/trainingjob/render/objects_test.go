@@ -141,7 +141,7 @@ func rendered(t *testing.T, job *v1alpha1.TrainingJob, rank spec.RankRef, attemp
 		ReportURL: "https://operator.example.com:9443/reports",
 		ReportCA:  "-----BEGIN CERTIFICATE-----\n",
 		Audience:  "trainingjob-reports",
-	})
+	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,19 +10,21 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
+	"mlplatform.example.com/trainingjob-operator/pkg/framework"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
 // Pod is the whole pod of a rank of an attempt, before it joins a scheduler's group. To the rank, ranks that
 // the scheduler did not admit (see scheduler.Verdict) do not exist. The agent and the hyperparameters are not
 // in the role's template, which schedulers compare over attempts: they change nothing of what a rank
-// requests.
+// requests. gpus says what counts as the GPUs of which frameworks are told.
 //
 // It fails when spec.checkpoint.uri or the pinned resume point is no valid URI, or when the framework's files
 // for a gang of this size are too large.
-func Pod(job *v1alpha1.TrainingJob, ref spec.RankRef, attempt int32, admitted map[string]int32, agent Agent) (
-	*corev1.Pod, error,
-) {
+func Pod(
+	job *v1alpha1.TrainingJob, ref spec.RankRef, attempt int32, admitted map[string]int32, agent Agent,
+	gpus framework.GPUs,
+) (*corev1.Pod, error) {
 	roles := spec.Admitted(spec.Roles(job), admitted)
 	template := roleTemplate(job, roleOf(roles, ref))
 	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
@@ -33,7 +35,7 @@ func Pod(job *v1alpha1.TrainingJob, ref spec.RankRef, attempt int32, admitted ma
 
 	// Stable host names: <pod>.<service>, also before a rank is ready (see Service).
 	pod.Spec.Hostname, pod.Spec.Subdomain = pod.Name, spec.ServiceName(job.Name)
-	gang := peers(job, roles)
+	gang := peers(job, roles, gpus)
 	self := gang.Rank(string(ref.Role), ref.Index)
 	setup, err := spec.Framework(job).Setup(gang, self)
 	if err != nil {

@@ -11,14 +11,15 @@ import (
 )
 
 // peers describes the ranks of roles to each other, as their framework sees them.
-func peers(job *v1alpha1.TrainingJob, roles []spec.Role) framework.Gang {
+func peers(job *v1alpha1.TrainingJob, roles []spec.Role, counted framework.GPUs) framework.Gang {
 	gang := framework.Gang{Job: job.Name, FilesDir: filesDir, Host: func(role string, index int32) string {
 		return spec.RankHost(job.Name, spec.RankRef{Role: v1alpha1.Role(role), Index: index})
 	}}
 	f := spec.Framework(job)
 	for i := range roles {
 		role := &roles[i]
-		gang.Roles = append(gang.Roles, f.DescribeRole(string(role.Name), role.Replicas, &role.Template.Spec))
+		described := f.DescribeRole(string(role.Name), role.Replicas, &role.Template.Spec, counted)
+		gang.Roles = append(gang.Roles, described)
 	}
 	return gang
 }
@@ -26,7 +27,7 @@ func peers(job *v1alpha1.TrainingJob, roles []spec.Role) framework.Gang {
 // Service is the one headless Service of a job. It gives host names to all ranks, also to those that are not
 // ready, since they become ready only after they have met.
 func Service(job *v1alpha1.TrainingJob) *corev1.Service {
-	port := peers(job, spec.Roles(job)).Leader().Port
+	port := peers(job, spec.Roles(job), nil).Leader().Port
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: spec.ServiceName(job.Name), Namespace: job.Namespace,

@@ -4,8 +4,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-
-	"mlplatform.example.com/trainingjob-operator/pkg/framework"
 )
 
 // Extended reports whether a resource cannot be overcommitted, so that the API server demands limits equal to
@@ -14,15 +12,4 @@ func Extended(name corev1.ResourceName) bool {
 	s := string(name)
 	return strings.Contains(s, "/") && !strings.Contains(s, corev1.ResourceDefaultNamespacePrefix) &&
 		!strings.HasPrefix(s, corev1.DefaultResourceRequestsPrefix)
-}
-
-// GPUs that a list of resources holds.
-func GPUs(list corev1.ResourceList) int64 {
-	var n int64
-	for name, q := range list {
-		if framework.IsGPU(name) {
-			n += q.Value()
-		}
-	}
-	return n
 }

@@ -27,7 +27,7 @@ func refreshBlocker(o *observation.Observation, p *decision.Plan) {
 		return
 	}
 	queued := st.Phase == v1alpha1.PhaseQueued
-	if queued && !lookForReason(o, p) {
+	if queued && (!lookForReason(o, p) || decision.Roused(o, p)) {
 		return
 	}
 	old := currentBlocker(p)
@@ -90,6 +90,7 @@ func sameText(a, b *v1alpha1.Blocker) bool {
 // transient reasons end by themselves. Every other one is a warning, since somebody must act.
 var transient = []string{
 	v1alpha1.ReasonInsufficientResources, v1alpha1.ReasonQuotaExceeded, v1alpha1.ReasonWaitingBehind,
+	v1alpha1.ReasonSchedulerRests,
 	v1alpha1.ReasonWaitingInQueue, v1alpha1.ReasonUnschedulable, v1alpha1.ReasonNotJudged,
 	v1alpha1.ReasonTerminating, v1alpha1.ReasonAdmissionCheckPending,
 }

@@ -11,6 +11,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
 // blocker is the one reason why the gang does not run: first what the operator itself waits for, then what is
@@ -52,6 +53,9 @@ func queuedBlocker(o *observation.Observation) (v1alpha1.Blocker, bool) {
 	if b, invalid := invalidSpec(o); invalid {
 		return b, true
 	}
+	if e, held := decision.HeldBack(o); held {
+		return blockerOf(e), true
+	}
 	switch {
 	case o.CreateBackoff != nil:
 		return o.CreateBackoff.Blocker, true
@@ -81,9 +85,11 @@ func invalidSpec(o *observation.Observation) (v1alpha1.Blocker, bool) {
 func waitReason(o *observation.Observation) v1alpha1.Blocker {
 	if o.Why != nil {
 		if e, known := o.Why(); known {
-			return v1alpha1.Blocker{
-				Reason: e.Reason, Object: e.Object, Message: e.Message, Need: e.Need, Free: e.Free, NextStep: e.NextStep,
+			if e.Reason == v1alpha1.ReasonSchedulerRests {
+				e.Message += fmt.Sprintf("; the operator has woken it %s, and does so again at %s",
+					times(o.Woken.Times), o.Woken.Due().UTC().Format("15:04:05 MST"))
 			}
+			return blockerOf(e)
 		}
 	}
 	if v := o.Verdict; v.Reason != "" {
@@ -101,6 +107,19 @@ func waitReason(o *observation.Observation) v1alpha1.Blocker {
 		}
 	}
 	return v1alpha1.Blocker{Reason: v1alpha1.ReasonWaitingInQueue, Message: "not placed yet " + state}
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+func blockerOf(e scheduler.Explanation) v1alpha1.Blocker {
+	return v1alpha1.Blocker{
+		Reason: e.Reason, Object: e.Object, Message: e.Message, Need: e.Need, Free: e.Free, NextStep: e.NextStep,
+	}
 }
 
 // unplaced is what the scheduler wrote on the first rank that it could not place.

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
@@ -31,6 +32,14 @@ import (
 // The cluster ends with the test. The client has the rights of an administrator. Further schedulers add their
 // kinds to Volcano's.
 func Start(t *testing.T, root string, schedulers ...string) client.Client {
+	t.Helper()
+	return StartWarning(t, root, nil, schedulers...)
+}
+
+// StartWarning is Start with a client whose warnings from the API server go to a handler; nil: to the log.
+func StartWarning(
+	t *testing.T, root string, warned rest.WarningHandler, schedulers ...string,
+) client.Client {
 	t.Helper()
 	cluster, err := localcluster.Up(t.Context(), localcluster.Options{
 		Dir: filepath.Join(t.TempDir(),
@@ -48,7 +57,9 @@ func Start(t *testing.T, root string, schedulers ...string) client.Client {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(scheme))
-	c, err := client.New(cluster.RESTConfig(), client.Options{Scheme: scheme})
+	config := cluster.RESTConfig()
+	config.WarningHandler = warned
+	c, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {
 		t.Fatal(err)
 	}

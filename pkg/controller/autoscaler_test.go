@@ -1,0 +1,58 @@
+package controller
+
+import (
+	"errors"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+)
+
+// groups are the API groups that a cluster serves; nil: it does not answer.
+type groups []string
+
+func (g groups) ServerGroups() (*metav1.APIGroupList, error) {
+	if g == nil {
+		return nil, errors.New("no answer")
+	}
+	list := &metav1.APIGroupList{}
+	for _, name := range g {
+		list.Groups = append(list.Groups, metav1.APIGroup{Name: name})
+	}
+	return list, nil
+}
+
+func TestAutoscalerIsAbsentOnlyWhenThatIsCertain(t *testing.T) {
+	status := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "kube-system", Name: "cluster-autoscaler-status",
+	}}
+	for name, tc := range map[string]struct {
+		mode    NodeAutoscaler
+		groups  groups
+		objects []client.Object
+		want    bool
+	}{
+		"no trace":                   {"", groups{"apps"}, nil, true},
+		"Karpenter":                  {"", groups{"apps", "karpenter.sh"}, nil, false},
+		"the Cluster Autoscaler":     {"", groups{"apps"}, []client.Object{status}, false},
+		"no answer":                  {"", nil, nil, false},
+		"absent, says the admin":     {NodeAutoscalerAbsent, nil, []client.Object{status}, true},
+		"present, says the admin":    {NodeAutoscalerPresent, groups{"apps"}, nil, false},
+		"its requests, not yet used": {"", groups{"autoscaling.x-k8s.io"}, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			live := fake.NewClientBuilder().WithObjects(tc.objects...).Build()
+			a := newAutoscaler(tc.mode, tc.groups, live, clocktesting.NewFakeClock(start))
+			a.detect(t.Context())
+			if got := a.knownAbsent(); got != tc.want {
+				t.Errorf("known to be absent: %t", got)
+			}
+		})
+	}
+	if (*autoscaler)(nil).knownAbsent() {
+		t.Error("nobody has looked, and it is absent")
+	}
+}

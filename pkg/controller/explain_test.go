@@ -1,0 +1,80 @@
+package controller
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/clusterstate"
+)
+
+// withNodes gives the fixture's operator a cluster state of nodes with so many GPUs each.
+func (f *fixture) withNodes(mode NodeAutoscaler, gpus ...string) *clusterstate.Cluster {
+	c := clusterstate.New(jobKind.Kind)
+	for i, n := range gpus {
+		c.SetNode(&corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: string(rune('a' + i))},
+			Status: corev1.NodeStatus{
+				Allocatable: corev1.ResourceList{
+					"nvidia.com/gpu": resource.MustParse(n), corev1.ResourcePods: resource.MustParse("110"),
+				},
+				Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
+			},
+		})
+	}
+	c.NodesSynced()
+	c.SetPods(nil)
+	f.dependencies.clusterState = &clusterState{Cluster: c}
+	f.dependencies.autoscaler = newAutoscaler(mode, nil, nil, f.clock)
+	f.restart()
+	return c
+}
+
+func largeBert(gpus string) *v1alpha1.TrainingJob {
+	job := bert(2)
+	job.Spec.Resources.Requests = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse(gpus)}
+	return job
+}
+
+// TestGangThatNoNodeCanTakeHoldsNothing: its pods would hold a namespace's quota for ever.
+func TestGangThatNoNodeCanTakeHoldsNothing(t *testing.T) {
+	f := newFixture(t, largeBert("9"))
+	state := f.withNodes(NodeAutoscalerAbsent, "8", "8")
+	f.wants("it is queued", queued...)
+	f.wants("its group and Service hold nothing, pods would", created[:2]...)
+	f.sync()
+	f.clock.Step(10 * time.Second)
+	f.wants("it says why", "patch TrainingJob/status bert", "event NoNodeLargeEnough")
+	if n := clusterJob(f.job()); !n.ForNodes {
+		t.Errorf("a change of nodes must wake it: %+v", n)
+	}
+
+	f.dependencies.clusterState.Cluster = clusterstate.New(jobKind.Kind)
+	f.restart()
+	f.sync()
+	f.wants("another process, which does not know the nodes yet, makes no pods")
+
+	f.dependencies.clusterState.Cluster = state
+	state.SetNode(&corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "large"},
+		Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{
+			"nvidia.com/gpu": resource.MustParse("16"), corev1.ResourcePods: resource.MustParse("110"),
+		}},
+	})
+	f.wants("a node that may take it appears", created[2:]...)
+	f.sync()
+	state.DropNode("large")
+	f.wants("and goes before a rank had it", "delete Pod bert-worker-0", "delete Pod bert-worker-1")
+}
+
+// TestPodsBringNodes: where the cluster grows, waiting pods are what makes it grow.
+func TestPodsBringNodes(t *testing.T) {
+	f := newFixture(t, largeBert("9"))
+	f.withNodes(NodeAutoscalerPresent, "8", "8")
+	f.wants("it is queued", queued...)
+	f.wants("its pods ask for a node", created...)
+}

@@ -1,0 +1,107 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+)
+
+// All gangs of the cluster together wake their schedulers no more often than this: room that appears may be
+// room for thousands of small gangs, each of which would have its scheduler woken.
+const (
+	rousesPerSecond = 1
+	rouseBurst      = 20
+)
+
+// rouseOwner owns the annotation that wakes a scheduler. It is not the owner of what is applied, since an
+// apply takes away what its owner no longer sends.
+const rouseOwner = v1alpha1.OperatorName + "-wake"
+
+// rouse wakes a scheduler that rests: it notes on what the scheduler hears of that it was woken. One that may
+// not be woken now is tried again at the plan's Wake.
+func (w *writer) rouse(ctx context.Context, s *observed, woken *observation.Woken) error {
+	rester, ok := s.Backend.(scheduler.Rester)
+	if woken == nil || !ok {
+		return nil
+	}
+	targets := roused(s, rester)
+	if len(targets) == 0 || !w.rouses.TryAccept() {
+		return nil
+	}
+	log.FromContext(ctx).Info("Waking the scheduler: the nodes have room for the gang, and it does not look",
+		"scheduler", s.Backend.Name(), "time", woken.Times)
+	errs := make([]error, len(targets))
+	workqueue.ParallelizeUntil(ctx, w.parallel, len(targets), func(i int) {
+		errs[i] = w.noteWoken(ctx, s.Job, targets[i], *woken)
+	})
+	w.metrics.counters[metricSchedulerWakes].WithLabelValues(s.Backend.Name()).Inc()
+	return errors.Join(errs...)
+}
+
+// roused returns the objects of which a change wakes the scheduler: the gang's group, or its waiting pods.
+func roused(s *observed, rester scheduler.Rester) []ownedObject {
+	if rester.WokenBy() == scheduler.WokenByGroup {
+		if len(s.Gang.Wanted) == 0 {
+			return nil
+		}
+		gvk := s.Backend.Kinds()[0]
+		group := find(s.groups, gvk, s.Gang.Wanted[0].GetName())
+		if group == nil || group.GetDeletionTimestamp() != nil {
+			return nil
+		}
+		return []ownedObject{{gvk: gvk, object: group}}
+	}
+	var waiting []ownedObject
+	for _, pod := range s.Pods {
+		if pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && !observation.Ended(pod) {
+			waiting = append(waiting, ownedObject{gvk: podKind, object: pod})
+		}
+	}
+	return waiting
+}
+
+func (w *writer) noteWoken(
+	ctx context.Context, job *v1alpha1.TrainingJob, o ownedObject, woken observation.Woken,
+) error {
+	obj, err := newObject(w.client.Scheme(), o.gvk)
+	if err != nil {
+		return err
+	}
+	obj.SetName(o.object.GetName())
+	obj.SetNamespace(o.object.GetNamespace())
+	// With the UID, which cannot change, another object of the name is left alone.
+	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil,
+		`{"metadata":{"uid":%q,"annotations":{%q:%q}}}`, o.object.GetUID(), v1alpha1.AnnotationWoken, woken))
+	err = w.client.Patch(ctx, obj, patch, client.FieldOwner(rouseOwner))
+	if isGoneOrReplaced(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("waking the scheduler by %s %s: %w", o.gvk.Kind, obj.GetName(), err)
+	}
+	if pod, ok := obj.(*corev1.Pod); ok {
+		trimPod(pod)
+	}
+	obj.SetManagedFields(nil)
+	w.owned.assume(job.UID, o.gvk, obj)
+	return nil
+}
+
+// wokenOf reads how often the scheduler was woken for the gang.
+func wokenOf(s *observed) observation.Woken {
+	objects := s.groupObjects()
+	for _, pod := range s.Pods {
+		objects = append(objects, pod)
+	}
+	return observation.WokenOf(objects)
+}

@@ -1,0 +1,94 @@
+package controller
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/util/flowcontrol"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+	"mlplatform.example.com/trainingjob-operator/scheduler/native"
+)
+
+// counted is the write of the ranks' numbers, which is due when the scheduler is woken first.
+const counted = "patch TrainingJob/status bert"
+
+// resting is a backend whose scheduler rests as soon as a gang has pods.
+type resting struct {
+	native.Backend
+	by scheduler.WokenBy
+}
+
+func (r resting) Rests(g scheduler.Gang, _ []client.Object, _ scheduler.ClusterState) (string, bool) {
+	return "it rests", g.HasPods
+}
+func (r resting) WokenBy() scheduler.WokenBy { return r.by }
+
+func newRestingFixture(t *testing.T, by scheduler.WokenBy) *fixture {
+	f := newFixture(t, bert(2))
+	f.options.Backends = []scheduler.Backend{resting{native.New(native.Options{}), by}}
+	f.dependencies.availability = newAvailability(nil, f.clock, f.options.Backends, "")
+	f.dependencies.availability.served[f.options.Backends[0].Kinds()[0]] = true
+	f.withNodes(NodeAutoscalerAbsent, "8")
+	f.wants("it is queued", queued...)
+	f.wants("it is created", created...)
+	f.sync()
+	return f
+}
+
+// TestSchedulerThatRestsIsWoken: the scheduler has rejected the gang, room has come, and it does not look.
+func TestSchedulerThatRestsIsWoken(t *testing.T) {
+	f := newRestingFixture(t, scheduler.WokenByGroup)
+	f.wants("it is given time to bind what was created just now")
+	f.clock.Step(10 * time.Second)
+	f.wants("then it is woken", "patch PodGroup bert-1", counted)
+	f.wants("once, though the watch shows nothing yet")
+	f.sync()
+	f.wants("once")
+	f.clock.Step(5 * time.Second)
+	f.wants("it says so", "patch TrainingJob/status bert", "event SchedulerRests")
+	f.restart()
+	f.sync()
+	f.clock.Step(4 * time.Second)
+	f.wants("another process reads when it was woken last")
+	f.clock.Step(time.Second)
+	f.wants("and wakes it again in time", "patch PodGroup bert-1")
+	f.sync()
+	f.clock.Step(19 * time.Second)
+	f.wants("not sooner than after twice that")
+	f.setPods(func(p *corev1.Pod) { p.Spec.NodeName, p.Status.Phase = "a", corev1.PodRunning })
+	f.sync()
+	f.wants("which was not needed any more", "patch TrainingJob/status bert", "event GangRunning")
+	f.clock.Step(time.Hour)
+	f.wants("a gang that runs needs nobody woken, and its group is not applied anew")
+}
+
+func TestSchedulerIsWokenByPods(t *testing.T) {
+	f := newRestingFixture(t, scheduler.WokenByPods)
+	f.clock.Step(10 * time.Second)
+	f.wants("each rank is looked at again only when it changes itself", "patch Pod bert-worker-0",
+		"patch Pod bert-worker-1", counted)
+	f.sync()
+	f.wants("once")
+	pod := &corev1.Pod{}
+	key := client.ObjectKey{Namespace: "default", Name: "bert-worker-1"}
+	if err := f.store.Get(t.Context(), key, pod); err != nil {
+		t.Fatal(err)
+	}
+	if got := pod.Annotations[v1alpha1.AnnotationWoken]; got != "1 2026-11-21T12:00:10Z" {
+		t.Errorf("the annotation is %q", got)
+	}
+}
+
+func TestWakingIsBoundedOverAllGangs(t *testing.T) {
+	f := newRestingFixture(t, scheduler.WokenByGroup)
+	f.r.writer.rouses = flowcontrol.NewFakeNeverRateLimiter()
+	f.clock.Step(10 * time.Second)
+	result := f.wants("others were woken just now", counted)
+	if result.RequeueAfter <= 0 || result.RequeueAfter > 10*time.Second {
+		t.Errorf("it is tried again after %s", result.RequeueAfter)
+	}
+}

@@ -1,0 +1,36 @@
+package coscheduling_test
+
+import (
+	"testing"
+
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+	"mlplatform.example.com/trainingjob-operator/scheduler/coscheduling"
+	"mlplatform.example.com/trainingjob-operator/scheduler/schedulertest"
+)
+
+// Only a gang that was rejected is woken: one that was not tried yet is in the scheduler's queue.
+func TestRests(t *testing.T) {
+	b := coscheduling.New(coscheduling.Options{})
+	for name, tc := range map[string]struct {
+		messages []string
+		want     bool
+	}{
+		"not tried":                        {nil, false},
+		"early, the others to be tried":    {[]string{siblingless}, false},
+		"early, and the group rests":       {[]string{siblingless, recently}, true},
+		"no room, and all others sent off": {[]string{full, away}, true},
+		"sent off":                         {[]string{away, apart, late}, true},
+		"the group rests":                  {[]string{recently}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := schedulertest.Gang()
+			g.HasPods, g.UnschedulableMessages = true, tc.messages
+			if _, got := b.Rests(g, nil, scheduler.ClusterState{}); got != tc.want {
+				t.Errorf("rests: %t", got)
+			}
+		})
+	}
+	if by := b.WokenBy(); by != scheduler.WokenByGroup {
+		t.Errorf("woken by %s, of which it does not hear", by)
+	}
+}

@@ -1,0 +1,105 @@
+package scheduler
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Rester is a Backend whose scheduler may rest beside room for a gang: it has rejected the gang, and of what
+// makes it try again it hears only a part. The operator then wakes it by a change of an object that it does
+// hear of.
+type Rester interface {
+	Backend
+	// Rests says why the scheduler may not try the gang again by itself, as a sentence whose subject is the
+	// scheduler, and false if it tries often or has not rejected the gang. It is asked only about gangs for
+	// which the nodes have room.
+	Rests(Gang, []client.Object, ClusterState) (string, bool)
+	// WokenBy is the kind of objects of which the scheduler hears that they change: the gang's group or its
+	// waiting pods.
+	WokenBy() WokenBy
+}
+
+// WokenBy is what a scheduler must see change to try a gang again.
+type WokenBy string
+
+const (
+	// WokenByGroup: any change of the gang's group.
+	WokenByGroup WokenBy = "Group"
+	// WokenByPods: any change of a pod, for that pod alone.
+	WokenByPods WokenBy = "Pods"
+)
+
+// schedulerRests explains that the nodes have room for the gang and that its scheduler, which has rejected
+// it, does not look.
+func schedulerRests(w *waitingGang) (Explanation, bool) {
+	rester, ok := w.backend.(Rester)
+	if !ok || !w.hasRoom() {
+		return Explanation{}, false
+	}
+	why, rests := rester.Rests(w.gang, w.objects, w.cluster)
+	if !rests {
+		return Explanation{}, false
+	}
+	return Explanation{
+		Reason:   ReasonSchedulerRests,
+		Message:  fmt.Sprintf("the nodes have room for %s at once, and %s", w.ranksText(), why),
+		NextStep: fmt.Sprintf("nothing, it is woken; if this lasts, see that %s runs", w.backend.Name()),
+	}, true
+}
+
+// placeNotFound repeats what a scheduler said about a gang for which the nodes have room by what its ranks
+// request: as the scheduler's words and not as a fact.
+func placeNotFound(w *waitingGang) (Explanation, bool) {
+	if w.verdict.Reason != ReasonUnschedulable || !w.hasRoom() {
+		return Explanation{}, false
+	}
+	e, _ := verdictExplanation(w.verdict)
+	e.Message = fmt.Sprintf("by what they request the nodes have room for %s at once; %s said when it last "+
+		"tried: %s", w.ranksText(), w.backend.Name(), w.verdict.Message)
+	return e, true
+}
+
+func (w *waitingGang) ranksText() string {
+	ranks, _, _ := demand(w.roles)
+	return count(int(ranks), "rank", "ranks")
+}
+
+// hasRoom reports whether the nodes certainly have room now for those of the gang's first MinAvailable ranks
+// that have no node. It is not certain where more counts than requests, selectors and taints.
+func (w *waitingGang) hasRoom() bool {
+	ranks, _, _ := demand(w.roles)
+	if ranks == 0 || placeable(w.roles, Node.Free) < ranks {
+		return false
+	}
+	for _, claim := range w.cluster.Claims {
+		if !claim.Exists || !claim.Bound {
+			return false
+		}
+	}
+	for _, r := range w.roles {
+		if needsMoreThanRoom(&r.role.Template.Spec) {
+			return false
+		}
+	}
+	return true
+}
+
+// needsMoreThanRoom reports whether more decides about the nodes of a pod than what roleCapacity counts.
+func needsMoreThanRoom(spec *corev1.PodSpec) bool {
+	if a := spec.Affinity; a != nil && (a.PodAffinity != nil || a.PodAntiAffinity != nil) {
+		return true
+	}
+	if len(spec.TopologySpreadConstraints) > 0 || len(spec.ResourceClaims) > 0 || len(spec.SchedulingGates) > 0 {
+		return true
+	}
+	for _, c := range spec.Containers {
+		for _, p := range c.Ports {
+			if p.HostPort != 0 {
+				return true
+			}
+		}
+	}
+	return spec.HostNetwork
+}

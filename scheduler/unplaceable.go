@@ -1,0 +1,108 @@
+package scheduler
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+)
+
+// PodsFirst is a Backend whose scheduler judges a gang by its pods, which therefore exist before it is let
+// in. Pods that no node can ever take would use up a namespace's quota for as long as they wait, and starve
+// gangs that fit (see Unplaceable).
+type PodsFirst interface {
+	Backend
+	// PodsBeforeAdmission reports whether it is so as the backend is configured.
+	PodsBeforeAdmission() bool
+}
+
+// Unplaceable explains that a rank which the gang cannot start without fits on no node, even on an empty one:
+// it is too large, or a node selector, an affinity or a taint keeps it off. Waiting pods cannot change that;
+// only the nodes can, or the job. It returns false as soon as there is a doubt:
+//
+//   - No node is known, or not all of them are.
+//   - A node that is cordoned, not ready or under pressure would do. Such a state passes.
+//   - A resource is on no node at all. A scheduler may know it from elsewhere: from an extender, or from a
+//     DeviceClass that serves an extended resource by dynamic resource allocation.
+//   - The taint is one that admission may let the pods tolerate: it has the name of a resource that they
+//     request (ExtendedResourceToleration), or they have a RuntimeClass, which may add tolerations.
+func Unplaceable(g Gang, v Verdict, s ClusterState) (Explanation, bool) {
+	if !s.Complete || len(s.Nodes) == 0 {
+		return Explanation{}, false
+	}
+	for _, role := range withPlacement(g, v).Roles {
+		unbound := role.MinAvailable - s.Bound[role.Name]
+		if unbound <= 0 || role.Template == nil {
+			continue
+		}
+		if e, unplaceable := s.unplaceableRole(role); unplaceable {
+			return e, true
+		}
+	}
+	return Explanation{}, false
+}
+
+// unplaceableRole is Unplaceable for the ranks of one role. For a role that fits it mostly ends at the first
+// node.
+func (s ClusterState) unplaceableRole(role Role) (Explanation, bool) {
+	spec, requests := &role.Template.Spec, role.Requests()
+	required := nodeaffinity.GetRequiredNodeAffinity(&corev1.Pod{Spec: *spec})
+	r := roleCapacity{role: role, requests: requests}
+	for _, n := range s.Nodes {
+		if ok, err := required.Match(n.Node); !ok || err != nil {
+			continue
+		}
+		r.matching = append(r.matching, n)
+		if repelsForGood(n, spec, requests) {
+			continue
+		}
+		if ranksThatFit(n.allocatable, requests) > 0 {
+			return Explanation{}, false
+		}
+		r.accepting = append(r.accepting, n)
+	}
+	switch {
+	case len(r.accepting) == 0:
+		return noNodeAccepts(r, len(s.Nodes)), true
+	case s.knowsAll(requests):
+		return rankTooLarge(r), true
+	}
+	return Explanation{}, false
+}
+
+// passingTaints are the prefixes of taints that control planes put on nodes for as long as they are in a
+// certain state, and of those of the cluster autoscaler on nodes that it removes.
+var passingTaints = []string{
+	"node.kubernetes.io/", "node.cloudprovider.kubernetes.io/", "ToBeDeletedByClusterAutoscaler",
+	"DeletionCandidateOfClusterAutoscaler",
+}
+
+// repelsForGood reports whether a node has a taint that its admin has set and that the pods cannot tolerate.
+func repelsForGood(n Node, spec *corev1.PodSpec, requests Amounts) bool {
+	if spec.RuntimeClassName != nil || len(n.Spec.Taints) == 0 {
+		return false
+	}
+	lasting := &corev1.Node{}
+	for _, t := range n.Spec.Taints {
+		_, requested := requests[corev1.ResourceName(t.Key)]
+		passing := slices.ContainsFunc(passingTaints, func(prefix string) bool {
+			return strings.HasPrefix(t.Key, prefix)
+		})
+		if !requested && !passing {
+			lasting.Spec.Taints = append(lasting.Spec.Taints, t)
+		}
+	}
+	_, repels := Node{Node: lasting}.Taint(spec)
+	return repels
+}
+
+// knowsAll reports whether each of the resources is on some node.
+func (s ClusterState) knowsAll(requests Amounts) bool {
+	for name := range requests {
+		if LargestNode(s.Nodes, name) == 0 {
+			return false
+		}
+	}
+	return true
+}

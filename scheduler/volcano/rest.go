@@ -1,0 +1,25 @@
+package volcano
+
+import (
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+)
+
+var _ scheduler.Rester = Backend{}
+
+// Rests implements scheduler.Rester. Volcano tries every gang in every session, but by what it counted when
+// it saw each rank last: for a claim that was not bound then it counts a volume of the CSI driver that its
+// storage class names (cache/event_handlers.go, getPodCSIVolumes). A provisioner that is no CSI driver has no
+// node with room for such a volume, and the claim's own volume, which is none, is seen only when the rank
+// changes.
+func (Backend) Rests(g scheduler.Gang, objs []client.Object, s scheduler.ClusterState) (string, bool) {
+	group := find(g, objs)
+	if !g.HasPods || group == nil || unschedulable(group) == nil || len(s.Claims) == 0 {
+		return "", false
+	}
+	return "Volcano counts volumes that were not bound when it saw the ranks, until the ranks change", true
+}
+
+// WokenBy implements scheduler.Rester.
+func (Backend) WokenBy() scheduler.WokenBy { return scheduler.WokenByPods }

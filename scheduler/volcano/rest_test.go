@@ -1,0 +1,46 @@
+package volcano_test
+
+import (
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	schedulingv1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
+
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+	"mlplatform.example.com/trainingjob-operator/scheduler/schedulertest"
+	"mlplatform.example.com/trainingjob-operator/scheduler/volcano"
+)
+
+// Volcano tries every gang in every session: only what it counted of a claim before it was bound stays.
+func TestRests(t *testing.T) {
+	claims := []scheduler.Claim{{Name: "data", Exists: true, Bound: true}}
+	rejected := []schedulingv1beta1.PodGroupCondition{unschedulable(1)}
+	for name, tc := range map[string]struct {
+		conditions []schedulingv1beta1.PodGroupCondition
+		claims     []scheduler.Claim
+		withoutPod bool
+		want       bool
+	}{
+		"rejected, with a claim":          {rejected, claims, false, true},
+		"rejected, without one":           {rejected, nil, false, false},
+		"not tried":                       {nil, claims, false, false},
+		"rejected, and has no pods (now)": {rejected, claims, true, false},
+		"scheduled since": {
+			[]schedulingv1beta1.PodGroupCondition{unschedulable(1), scheduled(1)}, claims, false, false,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, g := volcano.New(volcano.DefaultOptions()), schedulertest.Gang()
+			g.HasPods = !tc.withoutPod
+			objs, err := b.Objects(g)
+			if err != nil {
+				t.Fatal(err)
+			}
+			objs[0].(*schedulingv1beta1.PodGroup).Status = inqueue(tc.conditions...)
+			_, got := b.Rests(g, []client.Object{objs[0]}, scheduler.ClusterState{Claims: tc.claims})
+			if got != tc.want {
+				t.Errorf("rests: %t", got)
+			}
+		})
+	}
+}

@@ -1,0 +1,69 @@
+//go:build cluster
+
+package api_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+)
+
+// warnings records what the API server warns of.
+type warnings struct {
+	mu   sync.Mutex
+	said []string
+}
+
+// HandleWarningHeader implements rest.WarningHandler.
+func (w *warnings) HandleWarningHeader(_ int, _, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.said = append(w.said, text)
+}
+
+func (w *warnings) take() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	said := w.said
+	w.said = nil
+	return said
+}
+
+// claims: devices that ranks claim are in no minResources, so who submits such a job is told, and not
+// refused.
+func (s server) claims(t *testing.T, warned *warnings) {
+	job := func(claims ...corev1.PodResourceClaim) *v1alpha1.TrainingJob {
+		return &v1alpha1.TrainingJob{
+			ObjectMeta: metav1.ObjectMeta{Name: "bert", Namespace: "default"},
+			Spec: v1alpha1.TrainingJobSpec{
+				Framework: v1alpha1.FrameworkPyTorch,
+				ReplicaSpecs: map[v1alpha1.Role]v1alpha1.ReplicaSpec{v1alpha1.RoleWorker: {
+					Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+						Containers:     []corev1.Container{{Name: "trainer", Image: "i", Command: []string{"c"}}},
+						ResourceClaims: claims,
+					}},
+				}},
+			},
+		}
+	}
+	gpu := corev1.PodResourceClaim{Name: "gpu", ResourceClaimTemplateName: new("one-gpu")}
+	for name, tc := range map[string]struct {
+		job  *v1alpha1.TrainingJob
+		want bool
+	}{"claims a device": {job(gpu), true}, "claims none": {job(), false}} {
+		warned.take()
+		if err := s.client.Create(t.Context(), tc.job, client.DryRunAll); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		said := strings.Join(warned.take(), "; ")
+		if got := strings.Contains(said, "resourceClaims"); got != tc.want {
+			t.Errorf("%s: warned: %q", name, said)
+		}
+	}
+}
