@@ -29,6 +29,10 @@ type observer struct {
 	nextScan    time.Time // by the monotonic clock
 	// firstSeen is when each unfinished checkpoint was first seen, by its path.
 	firstSeen map[string]time.Time
+	// whole are the paths of the checkpoints that were whole at the last scan, committed those of them that
+	// were not at the scan before.
+	whole     map[string]bool
+	committed []string
 }
 
 func newObserver(o *options, s *state, c clock, l *log.Logger) *observer {
@@ -177,8 +181,10 @@ func (o *observer) scan() error {
 	}
 	o.lastPrint, o.scanned = print, true
 	o.trackUnfinished(found)
+	o.trackCommits(found)
 	if o.consider(checkpoint.Choose(found, nil)) && o.opts.keepLast > 0 {
 		keep, err := o.opts.keep()
+		keep.Committed = o.committed
 		if err == nil {
 			err = retain(root, o.opts.jobUID, keep)
 		}
@@ -203,6 +209,24 @@ func (o *observer) trackUnfinished(found []checkpoint.Found) {
 	o.firstSeen = firstSeen
 }
 
+// trackCommits remembers what became whole last, for retention: no clock and no name can be wrong about that.
+func (o *observer) trackCommits(found []checkpoint.Found) {
+	whole, committed := map[string]bool{}, []string(nil)
+	for _, f := range found {
+		if f.State != checkpoint.Complete && !f.Unordered {
+			continue
+		}
+		whole[f.Path] = true
+		if !o.whole[f.Path] {
+			committed = append(committed, f.Path)
+		}
+	}
+	o.whole = whole
+	if committed != nil {
+		o.committed = committed
+	}
+}
+
 // consider records the newest complete checkpoint, and reports whether it is a new one.
 func (o *observer) consider(c checkpoint.Choice) bool {
 	passedOver := o.opts.passedOver(c.PassedOver)
@@ -215,11 +239,11 @@ func (o *observer) consider(c checkpoint.Choice) bool {
 	}
 	uri, err := o.opts.uriOf(c.Found.Path)
 	o.noteProblem("checkpoint", err)
-	if err != nil || known != nil && (c.Found.Step < known.Step || uri == known.URI &&
-		c.Found.Step == known.Step) {
+	if err != nil || known != nil && (c.Point.Step < known.Step || uri == known.URI &&
+		c.Point.Step == known.Step) {
 		return false
 	}
-	save := checkpoint.Save{URI: uri, Step: c.Found.Step, Bytes: c.Found.Bytes}
+	save := checkpoint.Save{URI: uri, Step: c.Point.Step, Bytes: c.Found.Bytes}
 	if at, ok := o.firstSeen[c.Found.Path]; ok {
 		save.DurationSeconds = min(max(o.clock.Now().Sub(at).Seconds(), 0), 1e7)
 	}

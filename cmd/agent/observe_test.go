@@ -235,6 +235,29 @@ func TestRetention(t *testing.T) {
 	}
 }
 
+// TestRetentionKeepsTheLastCommit: a trainer that begins its steps anew commits steps that look old, here on
+// a volume whose clock is wrong.
+func TestRetentionKeepsTheLastCommit(t *testing.T) {
+	s := newObserverFixture(t, func(o *options) { o.keepLast = 1 })
+	for _, step := range []int64{100, 200, 5, 300} {
+		save(s.opts.dir, step, "x")
+		for _, name := range []string{"", "model.pt", checkpoint.ManifestName} {
+			at := filepath.Join(s.opts.dir, fmt.Sprintf("step-%d", step), name)
+			if err := os.Chtimes(at, s.c.Now(), s.c.Now().Add(time.Duration(step)*time.Hour)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if step != 5 {
+			s.observe()
+		}
+	}
+	for step, want := range map[int64]bool{100: false, 200: false, 5: true, 300: true} {
+		if got := exists(filepath.Join(s.opts.dir, fmt.Sprintf("step-%d", step))); got != want {
+			t.Errorf("step %d: it exists: %t, want %t", step, got, want)
+		}
+	}
+}
+
 func TestRetentionStopsWhenItCannotSeeThePinnedOne(t *testing.T) {
 	s := newObserverFixture(t, func(o *options) { o.keepLast, o.pinned = 1, "/elsewhere/step-10" })
 	save(s.opts.dir, 10, "x")

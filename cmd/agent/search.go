@@ -26,23 +26,19 @@ func search(o *resolveOptions) (checkpoint.Report, error) {
 		for _, f := range choice.PassedOver {
 			skipped = append(skipped, skippedOn(volume, f))
 		}
-		if f := choice.Found; f != nil && isLater(f, best) {
+		if f := choice.Found; f != nil && (best == nil || checkpoint.Newer(*f, *best)) {
 			uri, err := volume.uriOf(f.Path)
 			if err != nil {
 				return report, err
 			}
 			best, report.Layout = f, f.Layout
 			report.Checkpoint = &checkpoint.Save{
-				State: checkpoint.SaveCommitted, URI: uri, Step: f.Step, Bytes: f.Bytes,
+				State: checkpoint.SaveCommitted, URI: uri, Step: choice.Point.Step, Bytes: f.Bytes,
 			}
 		}
 	}
 	report.PassedOver = latestSkipped(skipped, best)
 	return report, nil
-}
-
-func isLater(f, best *checkpoint.Found) bool {
-	return best == nil || f.Step > best.Step || f.Step == best.Step && f.Attempt > best.Attempt
 }
 
 // skippedCheckpoint is a checkpoint that was passed over on one volume.
@@ -55,12 +51,13 @@ func skippedOn(volume location, f checkpoint.Found) skippedCheckpoint {
 	return skippedCheckpoint{f.Step, volume.passedOver([]checkpoint.Found{f})[0]}
 }
 
-// latestSkipped returns those that are later than the checkpoint that was found, the latest first.
+// latestSkipped returns those that are later than the checkpoint that was found, or may be since they tell no
+// step, the latest first.
 func latestSkipped(all []skippedCheckpoint, best *checkpoint.Found) []checkpoint.Passed {
 	slices.SortStableFunc(all, func(a, b skippedCheckpoint) int { return cmp.Compare(b.step, a.step) })
 	var latest []checkpoint.Passed
 	for _, p := range all {
-		if len(latest) < maxPassedOver && (best == nil || p.step > best.Step) {
+		if len(latest) < maxPassedOver && (best == nil || p.step < 0 || p.step > best.Step) {
 			latest = append(latest, p.report)
 		}
 	}

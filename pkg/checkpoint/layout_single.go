@@ -13,7 +13,7 @@ import (
 func (s *scanner) findSingleFiles(d *listing, _ map[string]bool) ([]Found, error) {
 	var found []Found
 	for _, name := range d.files {
-		f := Found{Path: d.at(name), Step: stepOf(name), Bytes: d.sizes[name]}
+		f := Found{Path: d.at(name), Step: stepOf(name)}
 		switch {
 		case strings.HasPrefix(name, "."):
 			continue
@@ -45,10 +45,10 @@ func (s *scanner) findSingleFiles(d *listing, _ map[string]bool) ([]Found, error
 // checkLightning checks a .ckpt file: one torch.save of everything (lightning/fabric/utilities/cloud_io.py,
 // _atomic_save), named {epoch}-{step} by default. last.ckpt has its step inside, as global_step.
 func (s *scanner) checkLightning(f *Found) error {
-	if namedStep.MatchString(path.Base(f.Path)) {
+	if f.Step = namedStepOf(path.Base(f.Path)); f.Step != noStep {
 		return s.checkFormat(f.Path, checkZip)
 	}
-	f.Step = noStep // the 1 in last-v1.ckpt is not a step
+	// A name that is one number, such as 03.ckpt, may be the epoch: what the file says inside decides.
 	return s.checkFormat(f.Path, func(r io.ReaderAt, size int64) error {
 		ints, err := torchInts(r, size, "global_step")
 		var incomplete *incompleteError

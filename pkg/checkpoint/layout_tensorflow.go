@@ -47,7 +47,11 @@ func (s *scanner) findTensorFlow(d *listing, _ map[string]bool) ([]Found, error)
 		f := Found{Path: d.at(name), Layout: LayoutTensorFlow, Step: stepOf(name)}
 		for _, file := range d.files {
 			if m := tfData.FindStringSubmatch(file); file == name+".index" || m != nil && m[1] == name {
-				f.Bytes += d.sizes[file]
+				part, err := s.total(d.at(file), 0)
+				if err != nil {
+					return nil, err
+				}
+				f.Bytes, f.CommittedAt = f.Bytes+part.bytes, later(f.CommittedAt, part.newest)
 			}
 		}
 		f.setState(s.checkBundle(d, name))

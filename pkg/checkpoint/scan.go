@@ -100,15 +100,15 @@ func (s *scanner) finish(f Found) (Found, error) {
 		f.Attempt = attemptOf(f.Path)
 	}
 	if f.State == Complete && f.Step < 0 {
-		f.State = Unknown
+		f.State, f.Unordered = Unknown, true
 		f.Why = "nothing says its step: put the step into its name (step-1200), or write a " + ManifestName
 	}
 	if f.Bytes == 0 {
-		n, err := s.size(f.Path, 0)
+		total, err := s.total(f.Path, 0)
 		if err != nil {
 			return f, err
 		}
-		f.Bytes = n
+		f.Bytes, f.CommittedAt = total.bytes, total.newest
 	}
 	return f, nil
 }

@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"time"
 )
 
 // Bounds of one Scan. A volume beyond them is an error; it is never half read.
@@ -37,6 +38,8 @@ type listing struct {
 	dirs  []string
 	files []string
 	sizes map[string]int64
+	// newest is when one of the files was last written.
+	newest time.Time
 }
 
 func (d *listing) has(file string) bool { _, ok := d.sizes[file]; return ok }
@@ -70,43 +73,57 @@ func (s *scanner) list(dir string) (*listing, error) {
 				return nil, err
 			}
 			d.files, d.sizes[e.Name()] = append(d.files, e.Name()), info.Size()
+			d.newest = later(d.newest, info.ModTime())
 		}
 	}
 	slices.Sort(d.dirs)
 	return d, nil
 }
 
-// size is the total size of all files at or below a path, 0 if it does not exist.
-func (s *scanner) size(p string, depth int) (int64, error) {
+// total is the size of some files together, and when the last of them was written.
+type total struct {
+	bytes  int64
+	newest time.Time
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// total of all files at or below a path; zero if it does not exist.
+func (s *scanner) total(p string, depth int) (total, error) {
 	info, err := fs.Stat(s.fsys, p)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return 0, nil
+		return total{}, nil
 	case err != nil:
-		return 0, err
+		return total{}, err
 	case !info.IsDir():
-		return info.Size(), nil
+		return total{info.Size(), info.ModTime()}, nil
 	}
 	d, err := s.list(p)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil
 		}
-		return 0, err
+		return total{}, err
 	}
-	var sum int64
+	sum := total{newest: d.newest}
 	for _, n := range d.sizes {
-		sum += n
+		sum.bytes += n
 	}
 	for _, name := range d.dirs {
 		if depth == maxDepth {
 			break
 		}
-		n, err := s.size(d.at(name), depth+1)
+		below, err := s.total(d.at(name), depth+1)
 		if err != nil {
-			return 0, err
+			return total{}, err
 		}
-		sum += n
+		sum.bytes, sum.newest = sum.bytes+below.bytes, later(sum.newest, below.newest)
 	}
 	return sum, nil
 }
