@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"path"
 	"slices"
 	"time"
 )
@@ -34,13 +35,13 @@ func Retain(found []Found, keep Keep) []Found {
 	if len(complete) <= keep.Last {
 		return nil
 	}
-	limit, last := complete[keep.Last-1], committedLast(sorted)
+	limit, last, nested := complete[keep.Last-1], committedLast(sorted), nestedPaths(sorted)
 	var out []Found
 	for _, f := range slices.Backward(sorted) {
 		old := f.Step >= 0 && f.Step < limit.Step
 		abandoned := f.State == Torn && f.Attempt > 0 && f.Attempt < keep.Attempt
 		if old && !f.WrongJob && removable(f.Layout) && (f.State == Complete || abandoned) &&
-			f.Path != "." && !overlap(f.Path, keep.Pinned) && !overlapsAny(f, sorted) &&
+			f.Path != "." && !overlap(f.Path, keep.Pinned) && !nested[f.Path] &&
 			!last[f.Path] && !slices.Contains(keep.Committed, f.Path) {
 			out = append(out, f)
 		}
@@ -74,9 +75,21 @@ func committedLast(found []Found) map[string]bool {
 	return last
 }
 
-// overlapsAny reports whether f contains, or is contained in, another checkpoint.
-func overlapsAny(f Found, all []Found) bool {
-	return slices.ContainsFunc(all, func(g Found) bool { return g.Path != f.Path && overlap(f.Path, g.Path) })
+// nestedPaths are the paths of checkpoints that contain, or are contained in, another one.
+func nestedPaths(found []Found) map[string]bool {
+	paths := map[string]bool{}
+	for _, f := range found {
+		paths[f.Path] = true
+	}
+	nested := map[string]bool{}
+	for p := range paths {
+		for above := p; above != "."; {
+			if above = path.Dir(above); paths[above] {
+				nested[above], nested[p] = true, true
+			}
+		}
+	}
+	return nested
 }
 
 func overlap(a, b string) bool { return b != "" && (within(a, b) || within(b, a)) }

@@ -96,6 +96,9 @@ func (s *scanner) findShared(d *listing) (found []Found, taken map[string]bool, 
 // finish fills in what all layouts have in common. A complete checkpoint without a step cannot be ordered
 // among the others, so it is Unknown.
 func (s *scanner) finish(f Found) (Found, error) {
+	if s.found++; s.found > maxFound {
+		return f, errTooManyFound
+	}
 	if f.Attempt == 0 {
 		f.Attempt = attemptOf(f.Path)
 	}
