@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -20,6 +19,8 @@ type observer struct {
 	state *state
 	clock clock
 	log   *log.Logger
+	// scanner looks at the volume.
+	scanner *scanner
 
 	// lastInvalid is a status that could not be parsed. The file was half written if the next read finds
 	// another.
@@ -36,7 +37,8 @@ type observer struct {
 }
 
 func newObserver(o *options, s *state, c clock, l *log.Logger) *observer {
-	return &observer{opts: o, state: s, clock: c, log: l, firstSeen: map[string]time.Time{}}
+	return &observer{opts: o, state: s, clock: c, log: l, scanner: newScanner(c),
+		firstSeen: map[string]time.Time{}}
 }
 
 // run observes until stop is closed, and then once more.
@@ -159,23 +161,23 @@ func (o *observer) watchVolume() {
 }
 
 func (o *observer) scan() error {
-	root, err := os.OpenRoot(o.opts.base) // links cannot lead out of it
+	v, err := openVolume(o.opts.base)
 	if err != nil {
 		return err
 	}
-	defer root.Close()
+	defer v.Close()
 	rel, err := filepath.Rel(o.opts.base, o.opts.dir)
 	if err != nil {
 		return err
 	}
-	print, err := fingerprint(root.FS(), filepath.ToSlash(rel))
+	print, err := fingerprint(v, filepath.ToSlash(rel))
 	if err != nil {
 		return err
 	}
 	if o.scanned && print == o.lastPrint {
 		return nil
 	}
-	found, err := checkpoint.Scan(root.FS(), filepath.ToSlash(rel), checkpoint.Options{JobUID: o.opts.jobUID})
+	found, err := o.scanner.list(scanRequest{base: o.opts.base, dir: rel, jobUID: o.opts.jobUID})
 	if err != nil {
 		return err
 	}
@@ -183,12 +185,7 @@ func (o *observer) scan() error {
 	o.trackUnfinished(found)
 	o.trackCommits(found)
 	if o.consider(checkpoint.Choose(found, nil)) && o.opts.keepLast > 0 {
-		keep, err := o.opts.keep()
-		keep.Committed = o.committed
-		if err == nil {
-			err = retain(root, o.opts.jobUID, keep)
-		}
-		o.noteProblem("retention", err)
+		o.noteProblem("retention", o.retain(v))
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path"
 	"strings"
 
@@ -14,43 +13,36 @@ import (
 // whole one.
 const deletingPrefix = ".trainingjob-deleting-"
 
-// maxSweepDepth bounds the directories that sweep descends into.
-const maxSweepDepth = 6
-
 // retain deletes the checkpoints that checkpoint.Retain names, over all attempts of the job.
-func retain(root *os.Root, jobUID string, keep checkpoint.Keep) error {
-	found, err := checkpoint.Scan(root.FS(), ".", checkpoint.Options{JobUID: jobUID})
+func (o *observer) retain(v volume) error {
+	keep, err := o.opts.keep()
+	if err != nil {
+		return err
+	}
+	keep.Committed = o.committed
+	found, err := o.scanner.list(scanRequest{base: o.opts.base, dir: ".", jobUID: o.opts.jobUID})
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, f := range checkpoint.Retain(found, keep) {
 		hidden := path.Join(path.Dir(f.Path), deletingPrefix+path.Base(f.Path))
-		if err := root.Rename(f.Path, hidden); err != nil {
+		if err := v.root.Rename(f.Path, hidden); err != nil {
 			errs = append(errs, err)
 		}
 	}
-	return errors.Join(append(errs, sweep(root))...)
+	return errors.Join(append(errs, sweep(v))...)
 }
 
 // sweep removes the hidden checkpoints, also those that an earlier agent left half deleted.
-func sweep(root *os.Root) error {
+func sweep(v volume) error {
 	var errs []error
-	err := fs.WalkDir(root.FS(), ".", func(p string, e fs.DirEntry, err error) error {
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
+	err := walkVolume(v, ".", func(p string, e fs.DirEntry) error {
+		if !e.IsDir() || !strings.HasPrefix(e.Name(), deletingPrefix) {
 			return nil
-		case err != nil:
-			return err
-		case !e.IsDir():
-			return nil
-		case strings.HasPrefix(e.Name(), deletingPrefix):
-			errs = append(errs, root.RemoveAll(p))
-			return fs.SkipDir
-		case strings.Count(p, "/") >= maxSweepDepth:
-			return fs.SkipDir
 		}
-		return nil
+		errs = append(errs, v.root.RemoveAll(p))
+		return fs.SkipDir
 	})
 	return errors.Join(append(errs, err)...)
 }

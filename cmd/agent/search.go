@@ -14,12 +14,12 @@ import (
 
 // search returns the latest complete checkpoint of all volumes, as a report. A volume that cannot be read
 // fails the search: the latest checkpoint might be on it.
-func search(o *resolveOptions) (checkpoint.Report, error) {
+func search(sc *scanner, o *resolveOptions) (checkpoint.Report, error) {
 	report := checkpoint.Report{Attempt: o.attempt, Phase: checkpoint.PhaseResolved}
 	var best *checkpoint.Found
 	var skipped []skippedCheckpoint
 	for _, volume := range o.volumes {
-		choice, err := searchVolume(volume, checkpoint.Options{JobUID: o.jobUID, Sums: o.sums})
+		choice, err := searchVolume(sc, volume, checkpoint.Options{JobUID: o.jobUID, Sums: o.sums})
 		if err != nil {
 			return report, fmt.Errorf("looking at %s: %w", volume.base, err)
 		}
@@ -66,17 +66,13 @@ func latestSkipped(all []skippedCheckpoint, best *checkpoint.Found) []checkpoint
 
 // searchVolume searches one volume. The trainer makes its directory with its first save: if only the
 // directory is missing, and not the volume above it, there is no checkpoint.
-func searchVolume(volume location, opts checkpoint.Options) (checkpoint.Choice, error) {
-	root, err := os.OpenRoot(volume.base)
+func searchVolume(sc *scanner, volume location, opts checkpoint.Options) (checkpoint.Choice, error) {
+	choice, err := sc.choose(scanRequest{base: volume.base, dir: ".", jobUID: opts.JobUID, sums: opts.Sums})
 	if errors.Is(err, fs.ErrNotExist) {
 		above := filepath.Dir(volume.base)
 		if info, statErr := os.Stat(above); statErr == nil && info.IsDir() && above != "/" {
 			return checkpoint.Choice{}, nil
 		}
 	}
-	if err != nil {
-		return checkpoint.Choice{}, err
-	}
-	defer root.Close()
-	return checkpoint.Resolve(root.FS(), ".", opts, nil)
+	return choice, err
 }

@@ -99,9 +99,11 @@ func (s *scanner) eachEntry(dir string, each func(fs.DirEntry) error) error {
 	}
 }
 
-// add takes an entry of the directory. Whatever is neither a directory nor a regular file is left out.
+// add takes an entry of the directory. Whatever is neither a directory nor a regular file is left out, and so
+// is a name that is not UTF-8, which package fs cannot open.
 func (d *listing) add(e fs.DirEntry) error {
 	switch {
+	case !fs.ValidPath(e.Name()):
 	case e.IsDir():
 		d.dirs = append(d.dirs, e.Name())
 	case e.Type().IsRegular():

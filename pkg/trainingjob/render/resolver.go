@@ -80,14 +80,15 @@ func Resolver(job *v1alpha1.TrainingJob, agent Agent) (*corev1.Pod, error) {
 	return pod, nil
 }
 
-// resolverResources are given in full, for namespaces whose quota demands requests and limits.
+// resolverResources are given in full, for namespaces whose quota demands requests and limits. The process
+// that reads the volume may take 160 MiB before it is ended (see cmd/agent), and the agent must outlive that.
 func resolverResources() corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{
 			corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("64Mi"),
 		},
 		Limits: corev1.ResourceList{
-			corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("128Mi"),
+			corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("256Mi"),
 		},
 	}
 }
