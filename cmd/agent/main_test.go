@@ -18,8 +18,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 )
 
-// TestMain is also the trainer, and the child of an agent in this process: the tests start the real agent, and
-// the agent starts the test binary again.
+// TestMain is also the trainer, and the child of an agent in this process: the tests start the real agent,
+// and the agent starts the test binary again.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "trainer" {
 		os.Exit(trainerMain(os.Args[2]))
