@@ -34,6 +34,9 @@ type observer struct {
 	// were not at the scan before.
 	whole     map[string]bool
 	committed []string
+	// announced: the attempt's directory is there. retainedFor is what retention was last done for.
+	announced   bool
+	retainedFor commits
 }
 
 func newObserver(o *options, s *state, c clock, l *log.Logger) *observer {
@@ -170,11 +173,13 @@ func (o *observer) scan() error {
 	if err != nil {
 		return err
 	}
+	o.announce(v, filepath.ToSlash(rel))
 	print, err := fingerprint(v, filepath.ToSlash(rel))
 	if err != nil {
 		return err
 	}
 	if o.scanned && print == o.lastPrint {
+		o.retainIfDue(v)
 		return nil
 	}
 	found, err := o.scanner.list(scanRequest{base: o.opts.base, dir: rel, jobUID: o.opts.jobUID})
@@ -184,9 +189,8 @@ func (o *observer) scan() error {
 	o.lastPrint, o.scanned = print, true
 	o.trackUnfinished(found)
 	o.trackCommits(found)
-	if o.consider(checkpoint.Choose(found, nil)) && o.opts.keepLast > 0 {
-		o.noteProblem("retention", o.retain(v))
-	}
+	o.consider(checkpoint.Choose(found, nil))
+	o.retainIfDue(v)
 	return nil
 }
 
@@ -224,28 +228,27 @@ func (o *observer) trackCommits(found []checkpoint.Found) {
 	}
 }
 
-// consider records the newest complete checkpoint, and reports whether it is a new one.
-func (o *observer) consider(c checkpoint.Choice) bool {
+// consider records the newest complete checkpoint, if it is a new one.
+func (o *observer) consider(c checkpoint.Choice) {
 	passedOver := o.opts.passedOver(c.PassedOver)
 	o.state.mu.Lock()
 	o.state.passedOver = passedOver
 	known := o.state.commit
 	o.state.mu.Unlock()
 	if c.Found == nil {
-		return false
+		return
 	}
 	uri, err := o.opts.uriOf(c.Found.Path)
 	o.noteProblem("checkpoint", err)
 	if err != nil || known != nil && (c.Point.Step < known.Step || uri == known.URI &&
 		c.Point.Step == known.Step) {
-		return false
+		return
 	}
 	save := checkpoint.Save{URI: uri, Step: c.Point.Step, Bytes: c.Found.Bytes}
 	if at, ok := o.firstSeen[c.Found.Path]; ok {
 		save.DurationSeconds = min(max(o.clock.Now().Sub(at).Seconds(), 0), 1e7)
 	}
 	o.recordCommit(save, c.Found.Layout)
-	return true
 }
 
 func (o *observer) recordCommit(save checkpoint.Save, layout checkpoint.Layout) {

@@ -11,8 +11,8 @@ func AttemptDir(attempt int32) string { return "attempt-" + strconv.Itoa(int(att
 
 var attemptDir = regexp.MustCompile(`^attempt-([1-9][0-9]{0,6})$`)
 
-// attemptOf is the attempt whose directory a path lies in, 0 if none.
-func attemptOf(p string) int32 {
+// AttemptOf is the attempt whose directory a path lies in, 0 if none.
+func AttemptOf(p string) int32 {
 	for s := range strings.SplitSeq(p, "/") {
 		if m := attemptDir.FindStringSubmatch(s); m != nil {
 			n, _ := strconv.Atoi(m[1])

@@ -15,6 +15,10 @@ type Keep struct {
 	// Attempt that is running. Torn checkpoints of earlier attempts have lost their writer; those outside of
 	// any attempt's directory may still have one.
 	Attempt int32
+	// Confirmed is the step of the newest commit that the operator has acknowledged to the attempt that runs:
+	// nothing as new is named. nil: none has been. It counts only if MustConfirm.
+	Confirmed   *int64
+	MustConfirm bool
 	// Committed are the paths that the caller saw become complete last. It needs no clock for that.
 	Committed []string
 }
@@ -35,10 +39,17 @@ func Retain(found []Found, keep Keep) []Found {
 	if len(complete) <= keep.Last {
 		return nil
 	}
-	limit, last, nested := complete[keep.Last-1], committedLast(sorted), nestedPaths(sorted)
+	before := complete[keep.Last-1].Step
+	if keep.MustConfirm {
+		if keep.Confirmed == nil {
+			return nil
+		}
+		before = min(before, *keep.Confirmed)
+	}
+	last, nested := committedLast(sorted), nestedPaths(sorted)
 	var out []Found
 	for _, f := range slices.Backward(sorted) {
-		old := f.Step >= 0 && f.Step < limit.Step
+		old := f.Step >= 0 && f.Step < before
 		abandoned := f.State == Torn && f.Attempt > 0 && f.Attempt < keep.Attempt
 		if old && !f.WrongJob && removable(f.Layout) && (f.State == Complete || abandoned) &&
 			f.Path != "." && !overlap(f.Path, keep.Pinned) && !nested[f.Path] &&

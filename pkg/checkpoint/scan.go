@@ -100,7 +100,7 @@ func (s *scanner) finish(f Found) (Found, error) {
 		return f, errTooManyFound
 	}
 	if f.Attempt == 0 {
-		f.Attempt = attemptOf(f.Path)
+		f.Attempt = AttemptOf(f.Path)
 	}
 	if f.State == Complete && f.Step < 0 {
 		f.State, f.Unordered = Unknown, true
