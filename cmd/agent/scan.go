@@ -51,7 +51,8 @@ type scanAnswer struct {
 // error says so.
 type scanner struct {
 	clock clock
-	// command is the child's; tests replace it.
+	// look asks a child, whose command command makes; tests replace them.
+	look    func(scanRequest, time.Duration) (*scanAnswer, error)
 	command func(scanRequest) (*exec.Cmd, error)
 
 	mu sync.Mutex
@@ -59,7 +60,11 @@ type scanner struct {
 	last chan struct{}
 }
 
-func newScanner(c clock) *scanner { return &scanner{clock: c, command: childCommand} }
+func newScanner(c clock) *scanner {
+	s := &scanner{clock: c, command: childCommand}
+	s.look = s.ask
+	return s
+}
 
 func childCommand(r scanRequest) (*exec.Cmd, error) {
 	self, err := os.Executable()
@@ -74,7 +79,7 @@ func childCommand(r scanRequest) (*exec.Cmd, error) {
 
 // list returns the checkpoints below a directory, as checkpoint.Scan does.
 func (s *scanner) list(r scanRequest) ([]checkpoint.Found, error) {
-	answer, err := s.ask(r, scanTimeout)
+	answer, err := s.look(r, scanTimeout)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +89,7 @@ func (s *scanner) list(r scanRequest) ([]checkpoint.Found, error) {
 // choose returns the newest complete checkpoint, as checkpoint.Resolve does.
 func (s *scanner) choose(r scanRequest) (checkpoint.Choice, error) {
 	r.resolve = true
-	answer, err := s.ask(r, searchTimeout)
+	answer, err := s.look(r, searchTimeout)
 	if err != nil || answer.Choice == nil {
 		return checkpoint.Choice{}, err
 	}

@@ -26,6 +26,9 @@ var (
 
 const hfState = "trainer_state.json"
 
+// maxShardNames bounds the names of an index's shards, in bytes.
+const maxShardNames = 8 << 20
+
 func isHuggingFace(d *listing) bool {
 	return hfDir.MatchString(path.Base(d.path)) && slices.ContainsFunc(d.files, hfMarkers.MatchString)
 }
@@ -118,11 +121,14 @@ func weightCheck(name string) func(io.ReaderAt, int64) error {
 
 // hfShards checks every weight shard that an index names.
 func (s *scanner) hfShards(d *listing, index string) error {
-	seen := map[string]bool{}
+	seen, kept := map[string]bool{}, 0
 	err := s.readJSON(d.at(index), func(r io.Reader) error {
 		return walkJSON(r, func(at jsonPlace, tok json.Token) error {
 			if shard, ok := tok.(string); ok && at.depth == 2 && at.outer == "weight_map" {
-				if seen[shard] = true; len(seen) > maxShards {
+				if !seen[shard] {
+					seen[shard], kept = true, kept+len(shard)
+				}
+				if len(seen) > maxShards || kept > maxShardNames {
 					return unknown("names more than %d shards", maxShards)
 				}
 			}
