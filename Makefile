@@ -91,6 +91,20 @@ race: build ## the product and the tools under Go's race detector (needs a C com
 	CGO_ENABLED=1 go test -race -tags cluster -timeout 40m ./api/... ./cmd/... ./pkg/... ./scheduler/... ./bench/...
 	CGO_ENABLED=1 go test -race -tags cluster -timeout 40m -run '(OnFake|WithOptions|Mutants)$$' ./test/conformance
 
+FUZZTIME ?= 1m
+# The packages with fuzz targets; which targets they have, their test binaries say.
+FUZZED    = $(shell grep -rlE --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u)
+
+.PHONY: fuzz
+fuzz: ## every fuzz target of the repository for FUZZTIME (1m)
+	@for package in $(FUZZED); do \
+		targets=$$(go test -list '^Fuzz' $$package) || exit 1; \
+		for target in $$(echo "$$targets" | grep '^Fuzz'); do \
+			echo "$$package $$target"; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5x $$package || exit 1; \
+		done; \
+	done
+
 CRASH_ON    ?= fake,volcano,native,coscheduling,kueue
 CRASH_SHARD ?= 1/1
 # Which tree a crash run has played: a change to any file starts it anew.

@@ -83,8 +83,9 @@ type SecretReference struct {
 // CheckpointClaim names a PersistentVolumeClaim that exists (claimName), or describes the one that the
 // operator creates with the first attempt, <job>-checkpoints.
 type CheckpointClaim struct {
-	// ClaimName of an existing claim, at most 253 characters. Jobs can share it: each saves below a directory
-	// of its own there, <job>-<first 8 characters of its UID>. It excludes the other fields.
+	// ClaimName of an existing claim, at most 253 characters. Jobs can share it: each mounts, as subPath, only
+	// a directory of its own there, <job>-<first 8 characters of its UID>, which the kubelet makes. It excludes
+	// the other fields.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="!format.dns1123Subdomain().validate(self).hasValue()",message="not the name of a PersistentVolumeClaim: use lower-case letters, digits, '-' and '.', beginning and ending with a letter or digit"

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // writeAtomically writes a file whole or not at all: readers see the old file or the new one, and a full
@@ -39,17 +40,24 @@ func writeFileAtomically(path string, data []byte) error {
 // readBounded reads at most limit+1 bytes of a file, so that the caller can tell that it is too long. It
 // reads only regular files: a pipe or a device could block forever.
 func readBounded(path string, limit int64) ([]byte, error) {
+	notAFile := fmt.Errorf("reading %s: it is no file", path)
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("reading %s: it is no file", path)
+		return nil, notAFile
 	}
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may be another one by now
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	if info, err = f.Stat(); err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, notAFile
+	}
 	return io.ReadAll(io.LimitReader(f, limit+1))
 }

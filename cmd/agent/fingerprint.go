@@ -7,27 +7,21 @@ import (
 	"io/fs"
 )
 
-// maxFingerprintFiles bounds the walk. checkpoint.Scan reports a directory with more files as a problem.
-const maxFingerprintFiles = 200_000
-
 // fingerprint hashes the names, sizes and times below a directory. Only a change of it has a meaning, so
-// clocks that jump do no harm.
+// clocks that jump do no harm. The sum of the entries' hashes does not depend on their order.
 func fingerprint(fsys fs.FS, dir string) (uint64, error) {
-	h, n := fnv.New64a(), 0
-	err := fs.WalkDir(fsys, dir, func(path string, e fs.DirEntry, err error) error {
-		if err == nil {
-			var info fs.FileInfo
-			if info, err = e.Info(); err == nil {
-				fmt.Fprintln(h, path, info.Size(), info.ModTime().UnixNano(), info.Mode())
-			}
-		}
-		if n++; n > maxFingerprintFiles {
-			return fs.SkipAll
-		}
-		if errors.Is(err, fs.ErrNotExist) && path != dir {
+	var sum uint64
+	err := walkVolume(fsys, dir, func(path string, e fs.DirEntry) error {
+		info, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) {
 			return nil
+		} else if err != nil {
+			return err
 		}
-		return err
+		h := fnv.New64a()
+		fmt.Fprintln(h, path, info.Size(), info.ModTime().UnixNano(), info.Mode())
+		sum += h.Sum64()
+		return nil
 	})
-	return h.Sum64(), err
+	return sum, err
 }

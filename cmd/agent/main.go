@@ -6,6 +6,8 @@
 //	agent run [flags] -- CMD     runs a trainer
 //	agent resolve [flags]        finds the latest complete checkpoint on the volumes
 //
+// It looks at volumes by a child process of its own, so that no file can take the trainer with it.
+//
 // It has no rights in the cluster and no secret but its token. Its own problems (a server that is gone, a
 // full disk, a malformed status file) never end, slow down or signal the trainer. It names them in its
 // next report, in the termination message and on stderr.
@@ -56,6 +58,8 @@ func dispatch(args []string, env func(string) string, stdout, stderr io.Writer) 
 		return runCommand(args[1:], env, stderr)
 	case "resolve":
 		return resolveCommand(args[1:], env, stdout, stderr)
+	case scanCommand:
+		return scanChild(args[1:], stdout, stderr)
 	case "version", "--version":
 		fmt.Fprintln(stdout, version)
 		return 0

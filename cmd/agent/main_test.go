@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,10 +18,21 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 )
 
-// TestMain is also the trainer: the tests start the real agent, and the agent starts the test binary again.
+// TestMain is also the trainer, and the child of an agent in this process: the tests start the real agent,
+// and the agent starts the test binary again.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "trainer" {
 		os.Exit(trainerMain(os.Args[2]))
+	}
+	if len(os.Args) > 1 && os.Args[1] == scanCommand { // for agents that run in the tests' own process
+		os.Exit(dispatch(os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
+	}
+	if len(os.Args) > 2 && os.Args[1] == "hog" {
+		piece, _ := strconv.Atoi(os.Args[2])
+		os.Exit(hog(piece))
+	}
+	if len(os.Args) > 2 && os.Args[1] == "large" {
+		os.Exit(scanLargeVolume())
 	}
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "agent")

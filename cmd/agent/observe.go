@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -20,6 +19,8 @@ type observer struct {
 	state *state
 	clock clock
 	log   *log.Logger
+	// scanner looks at the volume.
+	scanner *scanner
 
 	// lastInvalid is a status that could not be parsed. The file was half written if the next read finds
 	// another.
@@ -29,10 +30,18 @@ type observer struct {
 	nextScan    time.Time // by the monotonic clock
 	// firstSeen is when each unfinished checkpoint was first seen, by its path.
 	firstSeen map[string]time.Time
+	// whole are the paths of the checkpoints that were whole at the last scan, committed those of them that
+	// were not at the scan before.
+	whole     map[string]bool
+	committed []string
+	// announced: the attempt's directory is there. retainedFor is what retention was last done for.
+	announced   bool
+	retainedFor commits
 }
 
 func newObserver(o *options, s *state, c clock, l *log.Logger) *observer {
-	return &observer{opts: o, state: s, clock: c, log: l, firstSeen: map[string]time.Time{}}
+	return &observer{opts: o, state: s, clock: c, log: l, scanner: newScanner(c),
+		firstSeen: map[string]time.Time{}}
 }
 
 // run observes until stop is closed, and then once more.
@@ -155,35 +164,33 @@ func (o *observer) watchVolume() {
 }
 
 func (o *observer) scan() error {
-	root, err := os.OpenRoot(o.opts.base) // links cannot lead out of it
+	v, err := openVolume(o.opts.base)
 	if err != nil {
 		return err
 	}
-	defer root.Close()
+	defer v.Close()
 	rel, err := filepath.Rel(o.opts.base, o.opts.dir)
 	if err != nil {
 		return err
 	}
-	print, err := fingerprint(root.FS(), filepath.ToSlash(rel))
+	o.announce(v, filepath.ToSlash(rel))
+	print, err := fingerprint(v, filepath.ToSlash(rel))
 	if err != nil {
 		return err
 	}
 	if o.scanned && print == o.lastPrint {
+		o.retainIfDue(v)
 		return nil
 	}
-	found, err := checkpoint.Scan(root.FS(), filepath.ToSlash(rel), checkpoint.Options{JobUID: o.opts.jobUID})
+	found, err := o.scanner.list(scanRequest{base: o.opts.base, dir: rel, jobUID: o.opts.jobUID})
 	if err != nil {
 		return err
 	}
 	o.lastPrint, o.scanned = print, true
 	o.trackUnfinished(found)
-	if o.consider(checkpoint.Choose(found, nil)) && o.opts.keepLast > 0 {
-		keep, err := o.opts.keep()
-		if err == nil {
-			err = retain(root, o.opts.jobUID, keep)
-		}
-		o.noteProblem("retention", err)
-	}
+	o.trackCommits(found)
+	o.consider(checkpoint.Choose(found, nil))
+	o.retainIfDue(v)
 	return nil
 }
 
@@ -203,28 +210,45 @@ func (o *observer) trackUnfinished(found []checkpoint.Found) {
 	o.firstSeen = firstSeen
 }
 
-// consider records the newest complete checkpoint, and reports whether it is a new one.
-func (o *observer) consider(c checkpoint.Choice) bool {
+// trackCommits remembers what became whole last, for retention: no clock and no name can be wrong about that.
+func (o *observer) trackCommits(found []checkpoint.Found) {
+	whole, committed := map[string]bool{}, []string(nil)
+	for _, f := range found {
+		if f.State != checkpoint.Complete && !f.Unordered {
+			continue
+		}
+		whole[f.Path] = true
+		if !o.whole[f.Path] {
+			committed = append(committed, f.Path)
+		}
+	}
+	o.whole = whole
+	if committed != nil {
+		o.committed = committed
+	}
+}
+
+// consider records the newest complete checkpoint, if it is a new one.
+func (o *observer) consider(c checkpoint.Choice) {
 	passedOver := o.opts.passedOver(c.PassedOver)
 	o.state.mu.Lock()
 	o.state.passedOver = passedOver
 	known := o.state.commit
 	o.state.mu.Unlock()
 	if c.Found == nil {
-		return false
+		return
 	}
 	uri, err := o.opts.uriOf(c.Found.Path)
 	o.noteProblem("checkpoint", err)
-	if err != nil || known != nil && (c.Found.Step < known.Step || uri == known.URI &&
-		c.Found.Step == known.Step) {
-		return false
+	if err != nil || known != nil && (c.Point.Step < known.Step || uri == known.URI &&
+		c.Point.Step == known.Step) {
+		return
 	}
-	save := checkpoint.Save{URI: uri, Step: c.Found.Step, Bytes: c.Found.Bytes}
+	save := checkpoint.Save{URI: uri, Step: c.Point.Step, Bytes: c.Found.Bytes}
 	if at, ok := o.firstSeen[c.Found.Path]; ok {
 		save.DurationSeconds = min(max(o.clock.Now().Sub(at).Seconds(), 0), 1e7)
 	}
 	o.recordCommit(save, c.Found.Layout)
-	return true
 }
 
 func (o *observer) recordCommit(save checkpoint.Save, layout checkpoint.Layout) {

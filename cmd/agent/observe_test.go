@@ -235,6 +235,86 @@ func TestRetention(t *testing.T) {
 	}
 }
 
+// TestRetentionKeepsTheLastCommit: a trainer that begins its steps anew commits steps that look old, here on
+// a volume whose clock is wrong.
+func TestRetentionKeepsTheLastCommit(t *testing.T) {
+	s := newObserverFixture(t, func(o *options) { o.keepLast = 1 })
+	for _, step := range []int64{100, 200, 5, 300} {
+		save(s.opts.dir, step, "x")
+		for _, name := range []string{"", "model.pt", checkpoint.ManifestName} {
+			at := filepath.Join(s.opts.dir, fmt.Sprintf("step-%d", step), name)
+			if err := os.Chtimes(at, s.c.Now(), s.c.Now().Add(time.Duration(step)*time.Hour)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if step != 5 {
+			s.observe()
+		}
+	}
+	for step, want := range map[int64]bool{100: false, 200: false, 5: true, 300: true} {
+		if got := exists(filepath.Join(s.opts.dir, fmt.Sprintf("step-%d", step))); got != want {
+			t.Errorf("step %d: it exists: %t, want %t", step, got, want)
+		}
+	}
+}
+
+// TestFormerAttemptDeletesNothingThatIsPinned: the agent of attempt 2 is cut off and trains on, while attempt
+// 3 resumes from what it saved.
+func TestFormerAttemptDeletesNothingThatIsPinned(t *testing.T) {
+	train := func(s *observerFixture, steps ...int64) {
+		for _, step := range steps {
+			save(s.opts.dir, step, "x")
+			s.observe()
+		}
+	}
+	left := func(s *observerFixture) (names string) {
+		entries, err := os.ReadDir(s.opts.dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			names += " " + e.Name()
+		}
+		return names
+	}
+	t.Run("with reports", func(t *testing.T) {
+		s := newObserverFixture(t, func(o *options) { o.keepLast, o.server.url = 1, "https://operator" })
+		answered := func(attempt int32) {
+			s.state.confirm(s.report(), &checkpoint.Answer{Command: checkpoint.CommandNone, Attempt: attempt})
+			s.observe()
+		}
+		train(s, 100, 200)
+		if got, want := left(s), " step-100 step-200"; got != want {
+			t.Errorf("before the operator has answered:%s, want%s", got, want)
+		}
+		answered(2)
+		if got, want := left(s), " step-200"; got != want {
+			t.Errorf("acknowledged:%s, want%s", got, want)
+		}
+		train(s, 300, 400) // cut off: attempt 3 may resume from step 200
+		answered(0)        // an answer to a former attempt names none
+		answered(3)
+		if got, want := left(s), " step-200 step-300 step-400"; got != want {
+			t.Errorf("after attempt 3 has begun:%s, want%s", got, want)
+		}
+	})
+	t.Run("without reports", func(t *testing.T) {
+		s := newObserverFixture(t, func(o *options) { o.keepLast = 1 })
+		train(s, 100, 200)
+		next := newObserverFixture(t, func(o *options) {
+			o.base, o.dir, o.attempt, o.keepLast = s.opts.base, filepath.Join(s.opts.base, "attempt-3"), 3, 1
+		})
+		next.observe() // its trainer has not saved yet
+		train(s, 300, 400)
+		if got, want := left(s), " step-200 step-300 step-400"; got != want {
+			t.Errorf("after attempt 3 has begun:%s, want%s", got, want)
+		}
+		if r := s.report(); !strings.Contains(r.Problem, "attempt 3 has begun") {
+			t.Errorf("it does not say why: %+v", r)
+		}
+	})
+}
+
 func TestRetentionStopsWhenItCannotSeeThePinnedOne(t *testing.T) {
 	s := newObserverFixture(t, func(o *options) { o.keepLast, o.pinned = 1, "/elsewhere/step-10" })
 	save(s.opts.dir, 10, "x")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"log"
 	"syscall"
 
@@ -16,8 +17,15 @@ import (
 // volume.
 func newReporter(o *options, s *state, c clock, l *log.Logger,
 	notify func(syscall.Signal)) *reportclient.Reporter {
+	client := o.server.client()
 	return &reportclient.Reporter{
-		Post:          o.server.client().Post,
+		Post: func(ctx context.Context, r checkpoint.Report) (*checkpoint.Answer, error) {
+			a, err := client.Post(ctx, r)
+			if err == nil {
+				s.confirm(r, a)
+			}
+			return a, err
+		},
 		Report:        func() checkpoint.Report { return s.report(o.attempt) },
 		HandleCommand: func(c checkpoint.Command) error { return deliver(o, s, l, notify, c) },
 		OnError: func(err error) {

@@ -39,7 +39,7 @@ func resolveCommand(args []string, env func(string) string, stdout, stderr io.Wr
 }
 
 func (r *resolver) run() int {
-	report, err := search(r.resolveOptions)
+	report, err := search(newScanner(r.clock), r.resolveOptions)
 	if err != nil {
 		fmt.Fprintln(r.stderr, "agent:", err)
 		r.writeTermination(checkpoint.Termination{

@@ -2,8 +2,8 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"strings"
 
@@ -14,43 +14,80 @@ import (
 // whole one.
 const deletingPrefix = ".trainingjob-deleting-"
 
-// maxSweepDepth bounds the directories that sweep descends into.
-const maxSweepDepth = 6
-
 // retain deletes the checkpoints that checkpoint.Retain names, over all attempts of the job.
-func retain(root *os.Root, jobUID string, keep checkpoint.Keep) error {
-	found, err := checkpoint.Scan(root.FS(), ".", checkpoint.Options{JobUID: jobUID})
+func (o *observer) retain(v volume, due commits) error {
+	keep, err := o.opts.keep()
+	if err != nil {
+		return err
+	}
+	if later, err := laterAttempt(v, o.opts.attempt); err != nil {
+		return err
+	} else if later > 0 {
+		return fmt.Errorf("deleting nothing: attempt %d has begun, this is attempt %d", later, o.opts.attempt)
+	}
+	keep.Committed = o.committed
+	keep.MustConfirm, keep.Confirmed = o.opts.server.url != "", due.confirmedStep()
+	found, err := o.scanner.list(scanRequest{base: o.opts.base, dir: ".", jobUID: o.opts.jobUID})
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, f := range checkpoint.Retain(found, keep) {
 		hidden := path.Join(path.Dir(f.Path), deletingPrefix+path.Base(f.Path))
-		if err := root.Rename(f.Path, hidden); err != nil {
+		if err := v.root.Rename(f.Path, hidden); err != nil {
 			errs = append(errs, err)
 		}
 	}
-	return errors.Join(append(errs, sweep(root))...)
+	return errors.Join(append(errs, sweep(v))...)
+}
+
+// retainIfDue deletes old checkpoints after each commit, and after the operator has acknowledged it.
+//
+// An agent whose attempt is over (its node is cut off, its trainer still saves) must not delete what the next
+// attempt resumes from. With a report server it deletes nothing as new as the last commit that the operator
+// acknowledged to it while its attempt was the job's: the next one resumes from there, or from something
+// newer. Without one, the next attempt's directory tells it.
+func (o *observer) retainIfDue(v volume) {
+	if o.opts.keepLast == 0 {
+		return
+	}
+	due := o.state.commits()
+	if due.uri == "" || due == o.retainedFor {
+		return
+	}
+	o.retainedFor = due
+	o.noteProblem("retention", o.retain(v, due))
+}
+
+// announce makes the attempt's directory, if it is not there: agents of former attempts see it.
+func (o *observer) announce(v volume, dir string) {
+	if o.opts.keepLast > 0 && !o.announced {
+		err := v.root.Mkdir(dir, 0o777)
+		o.announced = err == nil || errors.Is(err, fs.ErrExist)
+	}
+}
+
+// laterAttempt is the number of an attempt that is later than the given one and has a directory; 0 if none
+// has.
+func laterAttempt(v volume, attempt int32) (later int32, err error) {
+	err = walkVolume(v, ".", func(p string, e fs.DirEntry) error {
+		if n := checkpoint.AttemptOf(p); n > attempt {
+			later = n
+		}
+		return fs.SkipDir
+	})
+	return later, err
 }
 
 // sweep removes the hidden checkpoints, also those that an earlier agent left half deleted.
-func sweep(root *os.Root) error {
+func sweep(v volume) error {
 	var errs []error
-	err := fs.WalkDir(root.FS(), ".", func(p string, e fs.DirEntry, err error) error {
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
+	err := walkVolume(v, ".", func(p string, e fs.DirEntry) error {
+		if !e.IsDir() || !strings.HasPrefix(e.Name(), deletingPrefix) {
 			return nil
-		case err != nil:
-			return err
-		case !e.IsDir():
-			return nil
-		case strings.HasPrefix(e.Name(), deletingPrefix):
-			errs = append(errs, root.RemoveAll(p))
-			return fs.SkipDir
-		case strings.Count(p, "/") >= maxSweepDepth:
-			return fs.SkipDir
 		}
-		return nil
+		errs = append(errs, v.root.RemoveAll(p))
+		return fs.SkipDir
 	})
 	return errors.Join(append(errs, err)...)
 }

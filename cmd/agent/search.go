@@ -14,35 +14,31 @@ import (
 
 // search returns the latest complete checkpoint of all volumes, as a report. A volume that cannot be read
 // fails the search: the latest checkpoint might be on it.
-func search(o *resolveOptions) (checkpoint.Report, error) {
+func search(sc *scanner, o *resolveOptions) (checkpoint.Report, error) {
 	report := checkpoint.Report{Attempt: o.attempt, Phase: checkpoint.PhaseResolved}
 	var best *checkpoint.Found
 	var skipped []skippedCheckpoint
 	for _, volume := range o.volumes {
-		choice, err := searchVolume(volume, checkpoint.Options{JobUID: o.jobUID, Sums: o.sums})
+		choice, err := searchVolume(sc, volume, checkpoint.Options{JobUID: o.jobUID, Sums: o.sums})
 		if err != nil {
 			return report, fmt.Errorf("looking at %s: %w", volume.base, err)
 		}
 		for _, f := range choice.PassedOver {
 			skipped = append(skipped, skippedOn(volume, f))
 		}
-		if f := choice.Found; f != nil && isLater(f, best) {
+		if f := choice.Found; f != nil && (best == nil || checkpoint.Newer(*f, *best)) {
 			uri, err := volume.uriOf(f.Path)
 			if err != nil {
 				return report, err
 			}
 			best, report.Layout = f, f.Layout
 			report.Checkpoint = &checkpoint.Save{
-				State: checkpoint.SaveCommitted, URI: uri, Step: f.Step, Bytes: f.Bytes,
+				State: checkpoint.SaveCommitted, URI: uri, Step: choice.Point.Step, Bytes: f.Bytes,
 			}
 		}
 	}
 	report.PassedOver = latestSkipped(skipped, best)
 	return report, nil
-}
-
-func isLater(f, best *checkpoint.Found) bool {
-	return best == nil || f.Step > best.Step || f.Step == best.Step && f.Attempt > best.Attempt
 }
 
 // skippedCheckpoint is a checkpoint that was passed over on one volume.
@@ -55,12 +51,13 @@ func skippedOn(volume location, f checkpoint.Found) skippedCheckpoint {
 	return skippedCheckpoint{f.Step, volume.passedOver([]checkpoint.Found{f})[0]}
 }
 
-// latestSkipped returns those that are later than the checkpoint that was found, the latest first.
+// latestSkipped returns those that are later than the checkpoint that was found, or may be since they tell no
+// step, the latest first.
 func latestSkipped(all []skippedCheckpoint, best *checkpoint.Found) []checkpoint.Passed {
 	slices.SortStableFunc(all, func(a, b skippedCheckpoint) int { return cmp.Compare(b.step, a.step) })
 	var latest []checkpoint.Passed
 	for _, p := range all {
-		if len(latest) < maxPassedOver && (best == nil || p.step > best.Step) {
+		if len(latest) < maxPassedOver && (best == nil || p.step < 0 || p.step > best.Step) {
 			latest = append(latest, p.report)
 		}
 	}
@@ -69,17 +66,13 @@ func latestSkipped(all []skippedCheckpoint, best *checkpoint.Found) []checkpoint
 
 // searchVolume searches one volume. The trainer makes its directory with its first save: if only the
 // directory is missing, and not the volume above it, there is no checkpoint.
-func searchVolume(volume location, opts checkpoint.Options) (checkpoint.Choice, error) {
-	root, err := os.OpenRoot(volume.base)
+func searchVolume(sc *scanner, volume location, opts checkpoint.Options) (checkpoint.Choice, error) {
+	choice, err := sc.choose(scanRequest{base: volume.base, dir: ".", jobUID: opts.JobUID, sums: opts.Sums})
 	if errors.Is(err, fs.ErrNotExist) {
 		above := filepath.Dir(volume.base)
 		if info, statErr := os.Stat(above); statErr == nil && info.IsDir() && above != "/" {
 			return checkpoint.Choice{}, nil
 		}
 	}
-	if err != nil {
-		return checkpoint.Choice{}, err
-	}
-	defer root.Close()
-	return checkpoint.Resolve(root.FS(), ".", opts, nil)
+	return choice, err
 }

@@ -19,6 +19,8 @@ type state struct {
 	commit     *checkpoint.Save
 	layout     checkpoint.Layout
 	passedOver []checkpoint.Passed
+	// confirmed is the newest commit that the operator acknowledged while this attempt was the job's.
+	confirmed *checkpoint.Save
 	// deliveredID of the last command that was handed to the trainer.
 	deliveredID string
 	problems    map[string]string
@@ -60,6 +62,46 @@ func (s *state) problemText() string {
 		all = append(all, subject+": "+s.problems[subject])
 	}
 	return checkpoint.Printable(strings.Join(all, "; "), 512)
+}
+
+// confirm remembers the commit of a report that was answered, if the answer is for the job's attempt.
+func (s *state) confirm(r checkpoint.Report, a *checkpoint.Answer) {
+	save := r.Checkpoint
+	if a.Attempt != r.Attempt || save == nil || save.State != checkpoint.SaveCommitted {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.confirmed == nil || s.confirmed.Step < save.Step {
+		s.confirmed = save
+	}
+}
+
+// commits are the newest commit, by its URI, and the step of the newest one that is confirmed.
+type commits struct {
+	uri         string
+	isConfirmed bool
+	confirmed   int64
+}
+
+func (c commits) confirmedStep() *int64 {
+	if !c.isConfirmed {
+		return nil
+	}
+	return &c.confirmed
+}
+
+func (s *state) commits() commits {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var c commits
+	if s.commit != nil {
+		c.uri = s.commit.URI
+	}
+	if s.confirmed != nil {
+		c.isConfirmed, c.confirmed = true, s.confirmed.Step
+	}
+	return c
 }
 
 // report returns the report to send now.

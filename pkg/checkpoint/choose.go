@@ -24,25 +24,41 @@ type Choice struct {
 // Choose takes the newest complete checkpoint, by step, then by attempt: of two attempts that reached the
 // same step, the files of the later one are the ones whose writer may still be alive. If the result is older
 // than pinned, it is Lost.
+//
+// Where none is complete it takes, of those that only lack a step, the one that the latest attempt committed
+// last. Its Point has step 0: training goes on from at least there.
 func Choose(found []Found, pinned *Point) Choice {
 	var c Choice
-	for i := range found {
-		f := &found[i]
-		if f.State != Complete {
-			continue
-		}
-		if c.Found == nil || newestFirst(*f, *c.Found) < 0 {
-			c.Found = f
-		}
+	if c.Found = newest(found, func(f *Found) bool { return f.State == Complete }); c.Found == nil {
+		c.Found = newest(found, func(f *Found) bool { return f.Unordered })
 	}
 	for _, f := range found {
-		if f.State != Complete && !f.WrongJob && (c.Found == nil || f.Step > c.Found.Step) {
+		if f.State != Complete && !f.WrongJob && (c.Found == nil || isNewer(f, *c.Found)) {
 			c.PassedOver = append(c.PassedOver, f)
 		}
 	}
 	if c.Found != nil {
-		c.Point = &Point{Path: c.Found.Path, Step: c.Found.Step, Attempt: c.Found.Attempt}
+		c.Point = &Point{Path: c.Found.Path, Step: max(c.Found.Step, 0), Attempt: c.Found.Attempt}
 	}
 	c.Lost = pinned != nil && (c.Point == nil || c.Point.Step < pinned.Step)
 	return c
+}
+
+func newest(found []Found, eligible func(*Found) bool) *Found {
+	var best *Found
+	for i := range found {
+		if f := &found[i]; eligible(f) && (best == nil || Newer(*f, *best)) {
+			best = f
+		}
+	}
+	return best
+}
+
+// isNewer reports whether a checkpoint that is not complete is newer than the chosen one: by step, or where
+// it has none by the time of its commit.
+func isNewer(f, chosen Found) bool {
+	if f.Unordered {
+		return f.Path != chosen.Path && f.CommittedAt.After(chosen.CommittedAt)
+	}
+	return f.Step > chosen.Step
 }

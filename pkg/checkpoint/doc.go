@@ -17,9 +17,10 @@
 //  1. A checkpoint that is not complete is never a resume point. One whose state cannot be determined is
 //     Unknown, not Complete.
 //  2. Resume points only move forward: by step, then by attempt. Timestamps are ignored, so a clock that
-//     jumps changes nothing.
-//  3. Retain never names the pinned resume point, the newest complete checkpoint, anything as new as the
-//     Last-th complete one, or anything that may still be written.
+//     jumps changes nothing. Only where nothing tells a step does the time of the commit decide.
+//  3. Retain never names the pinned resume point, the newest complete checkpoint, what was committed last,
+//     anything as new as the Last-th complete one, anything that cannot be ordered, or anything that may
+//     still be written.
 //  4. Bytes from outside are bounded before they are parsed, and so is every number in them.
 //
 // The messages are in messages.go, their parsers in parse.go. Bounds are struct tags, from which

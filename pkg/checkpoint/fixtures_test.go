@@ -262,7 +262,7 @@ func deepSpeedTree(step, dp, mp int) tree {
 
 func megatronTree(step int) tree {
 	t := tree{}
-	for _, rank := range mgRanks(2, 2, 1) {
+	for rank := range mgRanks(2, 2, 1) {
 		t[rank+"/model_optim_rng.pt"] = torchSave(
 			map[string]int64{"tensor_model_parallel_size": 2, "pipeline_model_parallel_size": 2},
 		)

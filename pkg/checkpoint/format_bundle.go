@@ -43,9 +43,11 @@ func bundleEnds(r io.ReaderAt, size int64) ([]int64, error) {
 	b := &bundleIndex{r: r, size: size}
 	err := b.block(at, length, func(_, val []byte) error {
 		at, length, _, ok := blockHandle(val)
-		if !ok {
+		// The blocks follow each other. Otherwise half a million handles of one block would be read for hours.
+		if !ok || at < b.next || length > uint64(size) {
 			return errTable
 		}
+		b.next = at + length
 		return b.block(at, length, b.entry)
 	})
 	if err == nil && b.ends == nil {
@@ -59,6 +61,8 @@ type bundleIndex struct {
 	r    io.ReaderAt
 	size int64
 	ends []int64
+	// next is the least offset that the next block may have.
+	next uint64
 }
 
 // blockHandle decodes a block's offset and length, and returns what follows.

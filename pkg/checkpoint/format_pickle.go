@@ -57,7 +57,8 @@ func (p *pickleReader) run() error {
 		case err != nil:
 			return err
 		}
-		if len(p.stack) > maxPickleStack || len(p.memo) > maxPickleMemo {
+		if len(p.stack) > maxPickleStack || len(p.memo) > maxPickleMemo ||
+			len(p.names) > maxPickleNames || p.kept > maxPickleKept {
 			return unknown("holds a pickle that is too large to follow")
 		}
 	}

@@ -199,7 +199,8 @@ func (p *pickleReader) set(items []pickleValue) error {
 			continue
 		}
 		p.onEntry(key.text, val)
-		if top.kind == pickleDict && val.kind != pickleDict { // one level is enough and bounds the memory
+		// One level is enough and bounds the memory.
+		if top.kind == pickleDict && val.kind != pickleDict && len(top.dict) < maxPickleEntries {
 			if top.dict == nil {
 				top.dict = map[string]pickleValue{}
 			}
@@ -286,14 +287,13 @@ func (p *pickleReader) text(op byte) error {
 	return nil
 }
 
-// intern keeps one copy of each name.
+// intern keeps one copy of each name. run bounds them.
 func (p *pickleReader) intern(s string) string {
 	if have, ok := p.names[s]; ok {
 		return have
 	}
-	if len(p.names) < maxPickleMemo {
-		p.names[s] = s
-	}
+	p.names[s] = s
+	p.kept += len(s)
 	return s
 }
 

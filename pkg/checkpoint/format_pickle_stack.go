@@ -5,11 +5,19 @@ import (
 	"errors"
 )
 
+// Bounds of a pickle. The .metadata of a large job has tens of megabytes and names a few thousand files over
+// and over; Python's pickler keeps a thousand items on the stack, and one entry of its memo for each name.
+// Together these bounds keep what a pickle can make this reader hold below about 50 MiB.
 const (
 	maxPickle      = 256 << 20
-	maxPickleStack = 1 << 17
+	maxPickleStack = 1 << 16
 	maxPickleMemo  = 1 << 17
 	maxPickleText  = 1024
+	// maxPickleNames and maxPickleKept bound the strings that are kept, by number and by bytes.
+	maxPickleNames = 1 << 16
+	maxPickleKept  = 8 << 20
+	// maxPickleEntries of one dictionary are kept. What is looked for has three.
+	maxPickleEntries = 8
 )
 
 type pickleKind uint8
@@ -46,8 +54,9 @@ type pickleReader struct {
 	onEntry func(key string, val pickleValue)
 	// onBuild is called for every object that is given its state.
 	onBuild func(class string, state pickleValue)
-	// names interns strings.
+	// names interns strings, kept is their length together.
 	names map[string]string
+	kept  int
 }
 
 // errPickle: an opcode is unknown, or does not fit what is on the stack.

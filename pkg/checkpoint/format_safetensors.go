@@ -7,9 +7,12 @@ import (
 	"io"
 )
 
+// maxSafetensors bounds the header that is read: room for some 200,000 tensors. The format allows 100 MB.
+const maxSafetensors = 32 << 20
+
 // checkSafetensors compares the file's length with the end of its last tensor. Source: the safetensors format
-// (8 bytes of header length, little endian, at most 100 MB; a JSON header {name: {dtype, shape, data_offsets:
-// [begin, end]}}; the tensors without gaps).
+// (8 bytes of header length, little endian; a JSON header {name: {dtype, shape, data_offsets: [begin, end]}};
+// the tensors without gaps).
 func checkSafetensors(r io.ReaderAt, size int64) error {
 	var head [8]byte
 	if size < 8 {
@@ -19,13 +22,16 @@ func checkSafetensors(r io.ReaderAt, size int64) error {
 		return err
 	}
 	n := binary.LittleEndian.Uint64(head[:])
-	if n > 100_000_000 {
-		return unknown("has a header of %d bytes: it is no safetensors file", n)
+	if n > maxSafetensors {
+		return unknown("has a header of %d bytes: that is too large to follow, or no safetensors file", n)
 	}
 	if int64(n) > size-8 {
 		return torn("is cut in its header")
 	}
-	end, err := lastOffset(json.NewDecoder(io.NewSectionReader(r, 8, int64(n))))
+	end, err := lastOffset(io.NewSectionReader(r, 8, int64(n)))
+	if errors.Is(err, errLargeJSON) {
+		return err
+	}
 	if err != nil {
 		return torn("has a header that cannot be read (%v)", err)
 	}
@@ -37,36 +43,32 @@ func checkSafetensors(r io.ReaderAt, size int64) error {
 
 var errHeader = errors.New("it has another form")
 
-// lastOffset returns the end of the last tensor. It reads the header token by token, because it may be large.
-func lastOffset(dec *json.Decoder) (int64, error) {
-	dec.UseNumber()
-	if tok, err := dec.Token(); err != nil || tok != json.Delim('{') {
-		return 0, errors.Join(errHeader, err)
-	}
-	var end int64
-	for dec.More() {
-		name, err := dec.Token()
-		if err != nil {
-			return 0, err
-		}
-		var tensor struct {
-			Offsets []int64 `json:"data_offsets"`
-		}
-		if name == "__metadata__" {
-			var skip map[string]string
-			if err := dec.Decode(&skip); err != nil {
-				return 0, err
+// lastOffset returns the end of the last tensor. Every tensor has two offsets, the second not before the
+// first.
+func lastOffset(header io.Reader) (int64, error) {
+	var begin, end int64
+	tensors, offsets := 0, 0
+	err := walkJSON(header, func(at jsonPlace, tok json.Token) error {
+		switch {
+		case at.depth == 0 || at.outer == "__metadata__":
+		case at.depth == 1:
+			if tok != json.Delim('{') || offsets != 2*tensors {
+				return errHeader
 			}
-			continue
+			tensors++
+		case at.depth == 3 && at.inner == "data_offsets":
+			number, _ := tok.(json.Number)
+			n, err := number.Int64()
+			offsets++
+			if err != nil || n < 0 || offsets > 2*tensors || offsets == 2*tensors && n < begin {
+				return errHeader
+			}
+			begin, end = n, max(end, n)
 		}
-		if err := dec.Decode(&tensor); err != nil {
-			return 0, err
-		}
-		if len(tensor.Offsets) != 2 || tensor.Offsets[0] < 0 || tensor.Offsets[1] < tensor.Offsets[0] {
-			return 0, errHeader
-		}
-		end = max(end, tensor.Offsets[1])
+		return nil
+	})
+	if err == nil && offsets != 2*tensors {
+		err = errHeader
 	}
-	_, err := dec.Token()
 	return end, err
 }

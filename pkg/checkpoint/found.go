@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // State of a checkpoint on a volume.
@@ -14,7 +15,7 @@ const (
 	Complete State = "Complete"
 	// Torn: a required file is missing or cut short. A checkpoint that is still being written looks the same.
 	Torn State = "Torn"
-	// Unknown: it cannot be determined. Nobody resumes from it.
+	// Unknown: it cannot be determined, or it cannot be ordered among the others (see Found.Unordered).
 	Unknown State = "Unknown"
 )
 
@@ -30,6 +31,12 @@ type Found struct {
 	Step int64
 	// Attempt whose directory it lies in, 0 if none.
 	Attempt int32
+	// Unordered: every file is there and whole, but nothing tells its step, so it is Unknown. Nothing that is
+	// Unordered is deleted, and a gang resumes from it only where nothing is Complete.
+	Unordered bool
+	// CommittedAt is when its newest file was last written, by the clock of the writer or of the file server.
+	// It orders only what is Unordered, and keeps what was committed last from being deleted.
+	CommittedAt time.Time
 	// Bytes is the total size of its files.
 	Bytes int64
 	// WrongJob: its manifest names another job.
@@ -39,9 +46,18 @@ type Found struct {
 // noStep is the step of a checkpoint that does not tell it.
 const noStep = -1
 
-// newestFirst orders by step, then by attempt, then by path.
+// Newer reports whether a is to be resumed from rather than b, if both may be.
+func Newer(a, b Found) bool { return newestFirst(a, b) < 0 }
+
+// newestFirst orders by step, then by attempt, then by path. What tells no step comes last, and is ordered by
+// attempt, then by the time of its commit.
 func newestFirst(a, b Found) int {
-	return cmp.Or(cmp.Compare(b.Step, a.Step), cmp.Compare(b.Attempt, a.Attempt), cmp.Compare(a.Path, b.Path))
+	byTime := 0
+	if a.Step < 0 && b.Step < 0 {
+		byTime = b.CommittedAt.Compare(a.CommittedAt)
+	}
+	return cmp.Or(cmp.Compare(b.Step, a.Step), cmp.Compare(b.Attempt, a.Attempt), byTime,
+		cmp.Compare(a.Path, b.Path))
 }
 
 // incompleteError says why a checkpoint is not complete. Its state is Torn or Unknown.

@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"fmt"
 	"io"
+	"iter"
 	"path"
 	"regexp"
 	"slices"
@@ -98,7 +99,7 @@ func (s *scanner) checkDeepSpeed(d, parent *listing) error {
 	if dp < 1 || mp < 1 || dp > 1<<20 || mp > 1<<20 || dp*mp > 1<<20 {
 		return unknown("%s does not say how many shards there are", first)
 	}
-	for _, shard := range dsShards(d, first, int(dp), int(mp)) {
+	for shard := range dsShards(d, first, int(dp), int(mp)) {
 		if err := s.checkFormat(d.at(shard), checkZip); err != nil {
 			return err
 		}
@@ -122,8 +123,9 @@ func (s *scanner) dsExtraFiles(d *listing) error {
 // dsShards lists the files that must be there. Only ZeRO splits the optimizer into dp x mp files; without it,
 // the optimizer's state is part of the model states. Rank 0 writes its own part before `latest`, so one part
 // is there if ZeRO is in use.
-func dsShards(d *listing, first string, dp, mp int) []string {
-	var out []string
+//
+// They are counted out one by one: the numbers come from a file, and the first that is missing ends it.
+func dsShards(d *listing, first string, dp, mp int) iter.Seq[string] {
 	zero3 := strings.HasPrefix(first, "zero_")
 	var optim []string
 	for _, f := range d.files {
@@ -132,18 +134,19 @@ func dsShards(d *listing, first string, dp, mp int) []string {
 			break
 		}
 	}
-	for m := range mp {
-		if !zero3 {
-			out = append(out, fmt.Sprintf("mp_rank_%02d_model_states.pt", m))
-		}
-		for p := range dp {
-			if zero3 {
-				out = append(out, fmt.Sprintf("zero_pp_rank_%d_mp_rank_%02d_model_states.pt", p, m))
+	return func(yield func(string) bool) {
+		for m := range mp {
+			if !zero3 && !yield(fmt.Sprintf("mp_rank_%02d_model_states.pt", m)) {
+				return
 			}
-			if optim != nil {
-				out = append(out, fmt.Sprintf("%s%d%s%02d%s", optim[1], p, optim[3], m, optim[5]))
+			for p := range dp {
+				if zero3 && !yield(fmt.Sprintf("zero_pp_rank_%d_mp_rank_%02d_model_states.pt", p, m)) {
+					return
+				}
+				if optim != nil && !yield(fmt.Sprintf("%s%d%s%02d%s", optim[1], p, optim[3], m, optim[5])) {
+					return
+				}
 			}
 		}
 	}
-	return out
 }

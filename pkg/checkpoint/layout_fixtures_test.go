@@ -90,12 +90,12 @@ func fixtures() map[string]fixture {
 				"model_checkpoint_path: \"ckpt-200\"\nall_model_checkpoint_paths: \"ckpt-100\"\n")),
 		},
 		"Keras": {
-			layout: LayoutKeras, path: "model-0200.keras", step: 200,
-			files: tree{"model-0200.keras": kerasOf()}, older: tree{"model-0100.keras": kerasOf()},
+			layout: LayoutKeras, path: "step-0200.keras", step: 200,
+			files: tree{"step-0200.keras": kerasOf()}, older: tree{"step-0100.keras": kerasOf()},
 		},
 		"Keras weights": {
-			layout: LayoutKeras, path: "w-200.weights.h5", step: 200,
-			files: tree{"w-200.weights.h5": hdf5Of(0)}, older: tree{"w-100.weights.h5": hdf5Of(3)},
+			layout: LayoutKeras, path: "step-200.weights.h5", step: 200,
+			files: tree{"step-200.weights.h5": hdf5Of(0)}, older: tree{"step-100.weights.h5": hdf5Of(3)},
 		},
 		"Orbax": {
 			layout: LayoutOrbax, path: "200", step: 200, files: orbaxTree().under("200"),

@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"encoding/json"
 	"io"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -24,6 +25,9 @@ var (
 )
 
 const hfState = "trainer_state.json"
+
+// maxShardNames bounds the names of an index's shards, in bytes.
+const maxShardNames = 8 << 20
 
 func isHuggingFace(d *listing) bool {
 	return hfDir.MatchString(path.Base(d.path)) && slices.ContainsFunc(d.files, hfMarkers.MatchString)
@@ -117,25 +121,27 @@ func weightCheck(name string) func(io.ReaderAt, int64) error {
 
 // hfShards checks every weight shard that an index names.
 func (s *scanner) hfShards(d *listing, index string) error {
-	data, err := s.read(d.at(index), 16<<20)
+	seen, kept := map[string]bool{}, 0
+	err := s.readJSON(d.at(index), func(r io.Reader) error {
+		return walkJSON(r, func(at jsonPlace, tok json.Token) error {
+			if shard, ok := tok.(string); ok && at.depth == 2 && at.outer == "weight_map" {
+				if !seen[shard] {
+					seen[shard], kept = true, kept+len(shard)
+				}
+				if len(seen) > maxShards || kept > maxShardNames {
+					return unknown("names more than %d shards", maxShards)
+				}
+			}
+			return nil
+		})
+	})
 	if err != nil {
 		return err
 	}
-	var ix struct {
-		WeightMap map[string]string `json:"weight_map"`
+	if len(seen) == 0 {
+		return torn("%s names no shard", index)
 	}
-	if err := json.Unmarshal(data, &ix); err != nil || len(ix.WeightMap) == 0 {
-		return torn("%s cannot be read", index)
-	}
-	seen := map[string]bool{}
-	for _, shard := range ix.WeightMap {
-		seen[shard] = true
-	}
-	shards := make([]string, 0, len(seen))
-	for shard := range seen {
-		shards = append(shards, shard)
-	}
-	slices.Sort(shards)
+	shards := slices.Sorted(maps.Keys(seen))
 	for _, shard := range shards {
 		if !isFile(shard) {
 			return unknown("%s names a file outside of its directory", index)

@@ -58,7 +58,7 @@ func (s *scanner) checkFile(p string, want File) error {
 }
 
 func (s *scanner) sum(p string) (string, error) {
-	f, err := s.fsys.Open(p)
+	f, _, err := s.open(p)
 	if err != nil {
 		return "", err
 	}

@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"fmt"
 	"io"
+	"iter"
 	"regexp"
 	"slices"
 	"strconv"
@@ -104,7 +105,7 @@ func (s *scanner) checkMegatron(d *listing) error {
 		}
 		optim = optim || sub.has(mgOptim)
 	}
-	for _, name := range want {
+	for name := range want {
 		if !d.hasDir(name) {
 			return torn("%s is missing", name)
 		}
@@ -122,7 +123,7 @@ func (s *scanner) checkMegatron(d *listing) error {
 }
 
 // mgExpectedRanks lists the rank directories that the parallel sizes in a model file ask for.
-func (s *scanner) mgExpectedRanks(model string) ([]string, error) {
+func (s *scanner) mgExpectedRanks(model string) (iter.Seq[string], error) {
 	const (
 		tensor   = "tensor_model_parallel_size"
 		pipeline = "pipeline_model_parallel_size"
@@ -143,25 +144,27 @@ func (s *scanner) mgExpectedRanks(model string) ([]string, error) {
 	return mgRanks(int(tp), int(pp), int(ep)), nil
 }
 
-// mgRanks lists the rank directories of the given parallel sizes. Megatron's get_checkpoint_name leaves out a
-// group of one member.
-func mgRanks(tp, pp, ep int) []string {
-	var out []string
-	for t := range tp {
-		for p := range pp {
-			for e := range ep {
-				name := fmt.Sprintf("mp_rank_%02d", t)
-				if pp > 1 {
-					name += fmt.Sprintf("_%03d", p)
+// mgRanks counts out the rank directories of the given parallel sizes. Megatron's get_checkpoint_name leaves
+// out a group of one member.
+func mgRanks(tp, pp, ep int) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for t := range tp {
+			for p := range pp {
+				for e := range ep {
+					name := fmt.Sprintf("mp_rank_%02d", t)
+					if pp > 1 {
+						name += fmt.Sprintf("_%03d", p)
+					}
+					if ep > 1 {
+						name += fmt.Sprintf("_%03d", e)
+					}
+					if !yield(name) {
+						return
+					}
 				}
-				if ep > 1 {
-					name += fmt.Sprintf("_%03d", e)
-				}
-				out = append(out, name)
 			}
 		}
 	}
-	return out
 }
 
 // checkMegatronDist checks an iteration in the distributed form.

@@ -127,18 +127,26 @@ func checkOCDBT(r io.ReaderAt, size int64) error {
 	if size > 16<<20 {
 		return unknown("has %d bytes", size)
 	}
-	b := make([]byte, size)
-	if _, err := r.ReadAt(b, 0); err != nil {
+	if size < 16 {
+		return torn("is cut")
+	}
+	head, tail := make([]byte, 12), make([]byte, 4)
+	if _, err := r.ReadAt(head, 0); err != nil {
+		return err
+	}
+	if _, err := r.ReadAt(tail, size-4); err != nil {
+		return err
+	}
+	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
+	if _, err := io.CopyBuffer(sum, io.NewSectionReader(r, 0, size-4), make([]byte, 32<<10)); err != nil {
 		return err
 	}
 	switch {
-	case size < 16:
-		return torn("is cut")
-	case binary.BigEndian.Uint32(b) != 0x0cdb3a2a:
+	case binary.BigEndian.Uint32(head) != 0x0cdb3a2a:
 		return unknown("is no OCDBT manifest")
-	case binary.LittleEndian.Uint64(b[4:]) != uint64(size):
-		return torn("has %d bytes, its header says %d", size, binary.LittleEndian.Uint64(b[4:]))
-	case crc32.Checksum(b[:size-4], crc32.MakeTable(crc32.Castagnoli)) != binary.LittleEndian.Uint32(b[size-4:]):
+	case binary.LittleEndian.Uint64(head[4:]) != uint64(size):
+		return torn("has %d bytes, its header says %d", size, binary.LittleEndian.Uint64(head[4:]))
+	case sum.Sum32() != binary.LittleEndian.Uint32(tail):
 		return torn("has another checksum than its content")
 	}
 	return nil

@@ -1,7 +1,6 @@
 package checkpoint
 
 import (
-	"archive/zip"
 	"errors"
 	"io"
 	"path"
@@ -12,8 +11,10 @@ import (
 // findSingleFiles finds checkpoints that are one file: Lightning, Keras, torch.save.
 func (s *scanner) findSingleFiles(d *listing, _ map[string]bool) ([]Found, error) {
 	var found []Found
+	isShardIndex := func(f string) bool { return strings.HasSuffix(f, ".weights.json") }
+	sharded := slices.ContainsFunc(d.files, isShardIndex)
 	for _, name := range d.files {
-		f := Found{Path: d.at(name), Step: stepOf(name), Bytes: d.sizes[name]}
+		f := Found{Path: d.at(name), Step: stepOf(name)}
 		switch {
 		case strings.HasPrefix(name, "."):
 			continue
@@ -25,7 +26,7 @@ func (s *scanner) findSingleFiles(d *listing, _ map[string]bool) ([]Found, error
 			f.setState(s.checkFormat(f.Path, checkKeras))
 		case strings.HasSuffix(name, ".weights.h5"):
 			f.Layout = LayoutKeras
-			f.setState(s.checkWeights(d, name))
+			f.setState(s.checkWeights(f.Path, sharded))
 		case strings.HasSuffix(name, ".pt"), strings.HasSuffix(name, ".pth"):
 			f.Layout = LayoutTorchSave
 			err := s.checkFormat(f.Path, checkZip)
@@ -45,10 +46,10 @@ func (s *scanner) findSingleFiles(d *listing, _ map[string]bool) ([]Found, error
 // checkLightning checks a .ckpt file: one torch.save of everything (lightning/fabric/utilities/cloud_io.py,
 // _atomic_save), named {epoch}-{step} by default. last.ckpt has its step inside, as global_step.
 func (s *scanner) checkLightning(f *Found) error {
-	if namedStep.MatchString(path.Base(f.Path)) {
+	if f.Step = namedStepOf(path.Base(f.Path)); f.Step != noStep {
 		return s.checkFormat(f.Path, checkZip)
 	}
-	f.Step = noStep // the 1 in last-v1.ckpt is not a step
+	// A name that is one number, such as 03.ckpt, may be the epoch: what the file says inside decides.
 	return s.checkFormat(f.Path, func(r io.ReaderAt, size int64) error {
 		ints, err := torchInts(r, size, "global_step")
 		var incomplete *incompleteError
@@ -65,7 +66,11 @@ func (s *scanner) checkLightning(f *Found) error {
 
 // checkKeras checks a .keras file: a zip with the three members that keras/src/saving/saving_lib.py writes.
 func checkKeras(r io.ReaderAt, size int64) error {
-	z, err := openZip(r, size)
+	want := []string{"config.json", "metadata.json", "model.weights"}
+	err := zipMembers(r, size, func(m zipMember) bool {
+		want = slices.DeleteFunc(want, func(w string) bool { return strings.HasPrefix(m.name, w) })
+		return len(want) > 0
+	})
 	if err != nil {
 		var incomplete *incompleteError
 		if errors.As(err, &incomplete) && incomplete.state == Unknown {
@@ -73,20 +78,17 @@ func checkKeras(r io.ReaderAt, size int64) error {
 		}
 		return err
 	}
-	for _, want := range []string{"config.json", "metadata.json", "model.weights"} {
-		isWanted := func(f *zip.File) bool { return strings.HasPrefix(f.Name, want) }
-		if !slices.ContainsFunc(z.File, isWanted) {
-			return torn("has no %s in it", want)
-		}
+	if len(want) > 0 {
+		return torn("has no %s in it", want[0])
 	}
 	return nil
 }
 
 // checkWeights checks a .weights.h5 file. Keras splits large weights into shards that a .weights.json names.
 // That form is not supported, so beside such a file it is Unknown.
-func (s *scanner) checkWeights(d *listing, name string) error {
-	if slices.ContainsFunc(d.files, func(f string) bool { return strings.HasSuffix(f, ".weights.json") }) {
+func (s *scanner) checkWeights(p string, sharded bool) error {
+	if sharded {
 		return unknown("it may be a shard of a .weights.json")
 	}
-	return s.checkFormat(d.at(name), checkHDF5)
+	return s.checkFormat(p, checkHDF5)
 }

@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -18,12 +19,14 @@ const tfTracker = "checkpoint"
 
 // findTensorFlow finds bundles, NAME.index with NAME.data-0000k-of-0000n, in a directory that they share.
 func (s *scanner) findTensorFlow(d *listing, _ map[string]bool) ([]Found, error) {
-	names := map[string]bool{}
+	names := map[string][]string{} // the files of each bundle
 	for _, file := range d.files {
-		if name, ok := strings.CutSuffix(file, ".index"); ok {
-			names[name] = true
-		} else if m := tfData.FindStringSubmatch(file); m != nil {
-			names[m[1]] = true
+		name, ok := strings.CutSuffix(file, ".index")
+		if m := tfData.FindStringSubmatch(file); !ok && m != nil {
+			name, ok = m[1], true
+		}
+		if ok {
+			names[name] = append(names[name], file)
 		}
 	}
 	if len(names) > 0 && d.has(tfTracker) {
@@ -34,21 +37,18 @@ func (s *scanner) findTensorFlow(d *listing, _ map[string]bool) ([]Found, error)
 		// The state file may name a bundle that is not written yet. That bundle is torn.
 		if m := tfLatest.FindStringSubmatch(string(data)); m != nil && isFile(m[1]) &&
 			!strings.Contains(m[1], "/") {
-			names[m[1]] = true
+			names[m[1]] = names[m[1]] // there, perhaps without a file
 		}
 	}
-	sorted := make([]string, 0, len(names))
-	for name := range names {
-		sorted = append(sorted, name)
-	}
-	slices.Sort(sorted)
 	var found []Found
-	for _, name := range sorted {
+	for _, name := range slices.Sorted(maps.Keys(names)) {
 		f := Found{Path: d.at(name), Layout: LayoutTensorFlow, Step: stepOf(name)}
-		for _, file := range d.files {
-			if m := tfData.FindStringSubmatch(file); file == name+".index" || m != nil && m[1] == name {
-				f.Bytes += d.sizes[file]
+		for _, file := range names[name] {
+			part, err := s.total(d.at(file), 0)
+			if err != nil {
+				return nil, err
 			}
+			f.Bytes, f.CommittedAt = f.Bytes+part.bytes, later(f.CommittedAt, part.newest)
 		}
 		f.setState(s.checkBundle(d, name))
 		found = append(found, f)

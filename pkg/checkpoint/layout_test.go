@@ -276,17 +276,3 @@ func TestJobsThatShareADirectoryAreKeptApart(t *testing.T) {
 		t.Errorf("got %+v, %v", found, err)
 	}
 }
-
-func TestStepOf(t *testing.T) {
-	for name, want := range map[string]int64{
-		"step-0000012000": 12000, "global_step7": 7, "epoch=3-step=1200.ckpt": 1200,
-		"epoch=3-step=1200-v2.ckpt": 1200, "checkpoint-5": 5,
-		"iter_0000100": 100, "100": 100, "ckpt-3-of-model": 3, "w-12.weights.h5": 12,
-		"model.weights.h5": noStep, "epoch-3": noStep, "final": noStep,
-		"attempt-2": noStep, "step-99999999999999999999": noStep,
-	} {
-		if got := stepOf(name); got != want {
-			t.Errorf("stepOf(%q) = %d, want %d", name, got, want)
-		}
-	}
-}

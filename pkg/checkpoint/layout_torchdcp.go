@@ -54,7 +54,7 @@ func (s *scanner) checkTorchDCP(d *listing) error {
 
 // dcpFiles returns the data files that the metadata names, each with the end of its last part.
 func (s *scanner) dcpFiles(p string) (map[string]int64, error) {
-	f, err := s.fsys.Open(p)
+	f, _, err := s.open(p)
 	if err != nil {
 		return nil, err
 	}

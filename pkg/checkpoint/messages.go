@@ -139,6 +139,9 @@ type Answer struct {
 	Command  CommandName `json:"command" rule:"required,enum=None|Checkpoint|CheckpointAndExit"`
 	ID       string      `json:"id,omitempty" rule:"maxLen=64,pattern=id"`
 	Deadline *time.Time  `json:"deadline,omitempty"`
+	// Attempt that is the job's, if it is the report's: by then the report's commit is persisted, and no later
+	// attempt can resume from anything older. Absent for a report of a former attempt.
+	Attempt int32 `json:"attempt,omitempty" rule:"min=1,max=1000000"`
 	// MinIntervalSeconds to wait before the next report, unless a checkpoint is committed or the trainer
 	// ends.
 	MinIntervalSeconds int32 `json:"minIntervalSeconds,omitempty" rule:"min=1,max=3600"`

@@ -96,19 +96,22 @@ func (s *scanner) findShared(d *listing) (found []Found, taken map[string]bool, 
 // finish fills in what all layouts have in common. A complete checkpoint without a step cannot be ordered
 // among the others, so it is Unknown.
 func (s *scanner) finish(f Found) (Found, error) {
+	if s.found++; s.found > maxFound {
+		return f, errTooManyFound
+	}
 	if f.Attempt == 0 {
-		f.Attempt = attemptOf(f.Path)
+		f.Attempt = AttemptOf(f.Path)
 	}
 	if f.State == Complete && f.Step < 0 {
-		f.State = Unknown
+		f.State, f.Unordered = Unknown, true
 		f.Why = "nothing says its step: put the step into its name (step-1200), or write a " + ManifestName
 	}
 	if f.Bytes == 0 {
-		n, err := s.size(f.Path, 0)
+		total, err := s.total(f.Path, 0)
 		if err != nil {
 			return f, err
 		}
-		f.Bytes = n
+		f.Bytes, f.CommittedAt = total.bytes, total.newest
 	}
 	return f, nil
 }

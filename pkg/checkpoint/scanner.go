@@ -2,17 +2,21 @@ package checkpoint
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"path"
 	"slices"
 	"strconv"
+	"time"
 )
 
 // Bounds of one Scan. A volume beyond them is an error; it is never half read.
 const (
 	maxDepth   = 6
 	maxEntries = 200_000
+	// maxFound bounds the result, which goes from one process to another.
+	maxFound = 10_000
 )
 
 // Options of a Scan.
@@ -28,6 +32,7 @@ type scanner struct {
 	fsys    fs.FS
 	opts    Options
 	entries int
+	found   int
 }
 
 // listing is the content of one directory: its regular files with their sizes, and its subdirectories,
@@ -37,6 +42,8 @@ type listing struct {
 	dirs  []string
 	files []string
 	sizes map[string]int64
+	// newest is when one of the files was last written.
+	newest time.Time
 }
 
 func (d *listing) has(file string) bool { _, ok := d.sizes[file]; return ok }
@@ -46,74 +53,146 @@ func (d *listing) hasDir(name string) bool {
 }
 func (d *listing) at(name string) string { return path.Join(d.path, name) }
 
-var errTooMany = errors.New("more than " + strconv.Itoa(maxEntries) +
-	" files: give checkpoints a directory of their own")
+var (
+	errTooMany = errors.New("more than " + strconv.Itoa(maxEntries) +
+		" files: give checkpoints a directory of their own")
+	errTooManyFound = errors.New("more than " + strconv.Itoa(maxFound) +
+		" checkpoints: keep fewer (spec.checkpoint.keepLast, or the framework's own setting)")
+)
 
 func (s *scanner) list(dir string) (*listing, error) {
-	entries, err := fs.ReadDir(s.fsys, dir)
-	if err != nil {
+	d := &listing{path: dir, sizes: map[string]int64{}}
+	if err := s.eachEntry(dir, d.add); err != nil {
 		return nil, err
 	}
-	if s.entries += len(entries); s.entries > maxEntries {
-		return nil, errTooMany
-	}
-	d := &listing{path: dir, sizes: map[string]int64{}}
-	for _, e := range entries {
-		switch {
-		case e.IsDir():
-			d.dirs = append(d.dirs, e.Name())
-		case e.Type().IsRegular():
-			info, err := e.Info()
-			if errors.Is(err, fs.ErrNotExist) {
-				continue // renamed or deleted since the directory was read
-			} else if err != nil {
-				return nil, err
-			}
-			d.files, d.sizes[e.Name()] = append(d.files, e.Name()), info.Size()
-		}
-	}
 	slices.Sort(d.dirs)
+	slices.Sort(d.files)
 	return d, nil
 }
 
-// size is the total size of all files at or below a path, 0 if it does not exist.
-func (s *scanner) size(p string, depth int) (int64, error) {
+// eachEntry reads a directory in portions, so that a huge one is noticed before it is in memory.
+func (s *scanner) eachEntry(dir string, each func(fs.DirEntry) error) error {
+	f, err := s.fsys.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	in, ok := f.(fs.ReadDirFile)
+	if !ok {
+		return fmt.Errorf("reading %s: it is no directory", dir)
+	}
+	for {
+		entries, err := in.ReadDir(1024)
+		if s.entries += len(entries); s.entries > maxEntries {
+			return errTooMany
+		}
+		for _, e := range entries {
+			if err := each(e); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+// add takes an entry of the directory. Whatever is neither a directory nor a regular file is left out, and so
+// is a name that is not UTF-8, which package fs cannot open.
+func (d *listing) add(e fs.DirEntry) error {
+	switch {
+	case !fs.ValidPath(e.Name()):
+	case e.IsDir():
+		d.dirs = append(d.dirs, e.Name())
+	case e.Type().IsRegular():
+		info, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // renamed or deleted since the directory was read
+		} else if err != nil {
+			return err
+		}
+		d.files, d.sizes[e.Name()] = append(d.files, e.Name()), info.Size()
+		d.newest = later(d.newest, info.ModTime())
+	}
+	return nil
+}
+
+// total is the size of some files together, and when the last of them was written.
+type total struct {
+	bytes  int64
+	newest time.Time
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// total of all files at or below a path; zero if it does not exist.
+func (s *scanner) total(p string, depth int) (total, error) {
 	info, err := fs.Stat(s.fsys, p)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return 0, nil
+		return total{}, nil
 	case err != nil:
-		return 0, err
+		return total{}, err
 	case !info.IsDir():
-		return info.Size(), nil
+		return total{info.Size(), info.ModTime()}, nil
 	}
 	d, err := s.list(p)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil
 		}
-		return 0, err
+		return total{}, err
 	}
-	var sum int64
+	sum := total{newest: d.newest}
 	for _, n := range d.sizes {
-		sum += n
+		sum.bytes += n
 	}
 	for _, name := range d.dirs {
 		if depth == maxDepth {
 			break
 		}
-		n, err := s.size(d.at(name), depth+1)
+		below, err := s.total(d.at(name), depth+1)
 		if err != nil {
-			return 0, err
+			return total{}, err
 		}
-		sum += n
+		sum.bytes, sum.newest = sum.bytes+below.bytes, later(sum.newest, below.newest)
 	}
 	return sum, nil
 }
 
+// open opens a regular file. Anything else is not even opened: a pipe would block, a device might act.
+func (s *scanner) open(p string) (fs.File, int64, error) {
+	info, err := fs.Stat(s.fsys, p)
+	if err != nil {
+		return nil, 0, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, 0, torn("%s is no file", path.Base(p))
+	}
+	f, err := s.fsys.Open(p)
+	if err != nil {
+		return nil, 0, err
+	}
+	if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() {
+		err = torn("%s is no file", path.Base(p))
+	}
+	if err != nil {
+		f.Close()
+		return nil, 0, err
+	}
+	return f, info.Size(), nil
+}
+
 // read returns the content of a small file. A file of more than limit bytes is Unknown.
 func (s *scanner) read(p string, limit int64) ([]byte, error) {
-	f, err := s.fsys.Open(p)
+	f, _, err := s.open(p)
 	if err != nil {
 		return nil, err
 	}
@@ -127,23 +206,16 @@ func (s *scanner) read(p string, limit int64) ([]byte, error) {
 
 // openAt opens a file for reads at offsets, and returns its size and how to close it.
 func (s *scanner) openAt(p string) (io.ReaderAt, int64, func() error, error) {
-	f, err := s.fsys.Open(p)
+	f, size, err := s.open(p)
 	if err != nil {
 		return nil, 0, nil, err
 	}
-	info, err := f.Stat()
 	at, ok := f.(io.ReaderAt)
-	switch {
-	case err != nil:
-	case !info.Mode().IsRegular():
-		err = torn("%s is no file", path.Base(p))
-	case !ok:
-		err = unknown("%s cannot be read at an offset here", path.Base(p))
-	default:
-		return at, info.Size(), f.Close, nil
+	if !ok {
+		f.Close()
+		return nil, 0, nil, unknown("%s cannot be read at an offset here", path.Base(p))
 	}
-	f.Close()
-	return nil, 0, nil, err
+	return at, size, f.Close, nil
 }
 
 // checkFormat runs one of the checks of format_*.go on a file. A missing or empty file is torn.
@@ -168,16 +240,32 @@ func (s *scanner) checkFormat(p string, check func(io.ReaderAt, int64) error) er
 	return nil
 }
 
-// jsonInt returns a number of a JSON file's outermost object. A file that ends early is torn.
-func (s *scanner) jsonInt(p, key string) (int64, error) {
-	f, err := s.fsys.Open(p)
+// readJSON reads a JSON file. One that ends early is torn.
+func (s *scanner) readJSON(p string, read func(io.Reader) error) error {
+	f, size, err := s.open(p)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer f.Close()
-	n, err := jsonInt(io.LimitReader(f, maxJSON), key)
-	if err != nil {
-		return 0, torn("%s cannot be read to its end", path.Base(p))
+	if size > maxJSON {
+		return unknown("%s has more than %d bytes", path.Base(p), maxJSON)
 	}
-	return n, nil
+	var incomplete *incompleteError
+	switch err := read(io.LimitReader(f, maxJSON)); {
+	case err == nil:
+		return nil
+	case errors.As(err, &incomplete):
+		return &incompleteError{incomplete.state, path.Base(p) + " " + incomplete.why}
+	}
+	return torn("%s cannot be read to its end", path.Base(p))
+}
+
+// jsonInt returns a number of a JSON file's outermost object. A file that ends early is torn.
+func (s *scanner) jsonInt(p, key string) (int64, error) {
+	n := int64(noStep)
+	err := s.readJSON(p, func(r io.Reader) (err error) {
+		n, err = jsonInt(r, key)
+		return err
+	})
+	return n, err
 }

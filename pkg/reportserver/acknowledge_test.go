@@ -80,7 +80,7 @@ func TestCommitIsAcknowledgedWhenItIsWritten(t *testing.T) {
 	if rec.Code != 200 || err != nil {
 		t.Fatalf("got %d, %v", rec.Code, err)
 	}
-	if diff := cmp.Diff(&checkpoint.Answer{Command: checkpoint.CommandCheckpointAndExit, ID: "c1",
+	if diff := cmp.Diff(&checkpoint.Answer{Command: checkpoint.CommandCheckpointAndExit, ID: "c1", Attempt: 2,
 		MinIntervalSeconds: 10}, answer); diff != "" {
 		t.Errorf("the answer (-want +got):\n%s", diff)
 	}

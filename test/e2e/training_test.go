@@ -190,7 +190,7 @@ func (j *training) untilTrained(step int64, complete int) {
 // lines that rank 0 has written in all attempts, without a partial last one.
 func (j *training) lines() []line {
 	j.t.Helper()
-	f, err := os.Open(filepath.Join(j.disk, "losses.jsonl"))
+	f, err := os.Open(filepath.Join(j.place(), "losses.jsonl"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -208,14 +208,23 @@ func (j *training) lines() []line {
 	return all
 }
 
+// place is the job's own directory on the disk, which its ranks mount; "" while there is none.
+func (j *training) place() string {
+	places, err := filepath.Glob(filepath.Join(j.disk, j.name+"-*"))
+	if err != nil || len(places) != 1 {
+		return ""
+	}
+	return places[0]
+}
+
 // complete checkpoints on the disk according to package checkpoint, the newest last.
 func (j *training) complete() []checkpoint.Found {
 	j.t.Helper()
-	places, err := filepath.Glob(filepath.Join(j.disk, j.name+"-*"))
-	if err != nil || len(places) != 1 {
+	place := j.place()
+	if place == "" {
 		return nil // no checkpoint yet
 	}
-	found, err := checkpoint.Scan(os.DirFS(places[0]), ".", checkpoint.Options{Sums: true})
+	found, err := checkpoint.Scan(os.DirFS(place), ".", checkpoint.Options{Sums: true})
 	if err != nil {
 		j.t.Fatal(err)
 	}

@@ -56,7 +56,10 @@ func canSave(o *observation.Observation) bool {
 // Answer is the answer to a report of the job's current attempt. It depends on nothing but what is persisted,
 // so that every replica of the operator gives the same.
 func Answer(job *v1alpha1.TrainingJob) checkpoint.Answer {
-	a := checkpoint.Answer{Command: checkpoint.CommandNone, MinIntervalSeconds: int32(heartbeat / time.Second)}
+	a := checkpoint.Answer{
+		Command: checkpoint.CommandNone, Attempt: job.Status.Attempt,
+		MinIntervalSeconds: int32(heartbeat / time.Second),
+	}
 	if d := job.Status.Drain; job.Status.Phase == v1alpha1.PhaseDraining && d != nil && d.CommandID != "" {
 		a.Command, a.ID = checkpoint.CommandCheckpointAndExit, d.CommandID
 		if d.Deadline != nil {

@@ -15,10 +15,10 @@ import (
 func TestAnswer(t *testing.T) {
 	deadline := metav1.NewTime(time.Date(2026, 11, 21, 9, 0, 40, 0, time.UTC))
 	drain := &v1alpha1.DrainStatus{CommandID: "drain-3", Deadline: &deadline}
-	none := checkpoint.Answer{Command: checkpoint.CommandNone, MinIntervalSeconds: 10}
+	none := checkpoint.Answer{Command: checkpoint.CommandNone, Attempt: 3, MinIntervalSeconds: 10}
 	asked := checkpoint.Answer{
 		Command: checkpoint.CommandCheckpointAndExit, ID: "drain-3", Deadline: &deadline.Time,
-		MinIntervalSeconds: 10,
+		Attempt: 3, MinIntervalSeconds: 10,
 	}
 	for name, c := range map[string]struct {
 		status v1alpha1.TrainingJobStatus
@@ -31,6 +31,7 @@ func TestAnswer(t *testing.T) {
 		},
 		"a drain that is over": {v1alpha1.TrainingJobStatus{Phase: v1alpha1.PhaseQueued, Drain: drain}, none},
 	} {
+		c.status.Attempt = 3
 		got := Answer(&v1alpha1.TrainingJob{Status: c.status})
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

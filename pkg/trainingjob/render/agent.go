@@ -94,8 +94,7 @@ func mountAgent(job *v1alpha1.TrainingJob, pod *corev1.PodSpec, trainer *corev1.
 		corev1.VolumeMount{Name: statusVolume, MountPath: statusDir})
 	pod.Volumes = append(pod.Volumes, emptyDir(agentVolume), emptyDir(statusVolume))
 	if spec.OnVolume(c) {
-		trainer.VolumeMounts = append(trainer.VolumeMounts,
-			corev1.VolumeMount{Name: checkpointsVolume, MountPath: spec.MountPath(c)})
+		trainer.VolumeMounts = append(trainer.VolumeMounts, checkpointsMount(job))
 		pod.Volumes = append(pod.Volumes, claimVolume(job))
 	} else if c.CredentialsSecretRef != nil {
 		trainer.EnvFrom = append(trainer.EnvFrom, corev1.EnvFromSource{SecretRef: &corev1.SecretEnvSource{
@@ -181,7 +180,11 @@ func checkpointEnv(job *v1alpha1.TrainingJob, attempt int32) ([]corev1.EnvVar, e
 	if err != nil {
 		return nil, fmt.Errorf("naming the checkpoint directory: %w", err)
 	}
-	base, err := spec.CheckpointURI(job)
+	base, err := spec.CheckpointBase(job)
+	if err != nil {
+		return nil, fmt.Errorf("naming the checkpoint directory: %w", err)
+	}
+	uri, err := spec.CheckpointURI(job)
 	if err != nil {
 		return nil, fmt.Errorf("naming the checkpoint directory: %w", err)
 	}
@@ -193,6 +196,7 @@ func checkpointEnv(job *v1alpha1.TrainingJob, attempt int32) ([]corev1.EnvVar, e
 	return []corev1.EnvVar{
 		{Name: checkpoint.EnvAttempt, Value: strconv.Itoa(int(attempt))},
 		{Name: checkpoint.EnvDir, Value: dir},
+		{Name: checkpoint.EnvBase, Value: base},
 		{Name: checkpoint.EnvInterval, Value: number(c.Interval, spec.DefaultCheckpointInterval)},
 		{Name: checkpoint.EnvKeepLast, Value: number(c.KeepLast, spec.DefaultKeepLast)},
 		{Name: checkpoint.EnvResume, Value: resume},
@@ -200,7 +204,7 @@ func checkpointEnv(job *v1alpha1.TrainingJob, attempt int32) ([]corev1.EnvVar, e
 		{Name: checkpoint.EnvCommandFile, Value: statusDir + "/command.json"},
 		{Name: checkpoint.EnvGrace, Value: number(c.GraceSeconds, spec.DefaultGraceSeconds)},
 		{Name: checkpoint.EnvJobUID, Value: string(job.UID)},
-		{Name: checkpoint.EnvURI, Value: base.String()},
+		{Name: checkpoint.EnvURI, Value: uri.String()},
 	}, nil
 }
 
@@ -218,6 +222,13 @@ func reportEnv(agent Agent) []corev1.EnvVar {
 func emptyDir(name string) corev1.Volume {
 	return corev1.Volume{
 		Name: name, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}},
+	}
+}
+
+// checkpointsMount is the same in the trainer, whose container the agent shares, and in the resolver.
+func checkpointsMount(job *v1alpha1.TrainingJob) corev1.VolumeMount {
+	return corev1.VolumeMount{
+		Name: checkpointsVolume, MountPath: spec.MountPath(job.Spec.Checkpoint), SubPath: spec.SubPath(job),
 	}
 }
 

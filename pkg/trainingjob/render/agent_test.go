@@ -1,13 +1,17 @@
 package render
 
 import (
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/internal/jobtest"
 )
 
@@ -36,6 +40,62 @@ func TestAgentRequestsNothing(t *testing.T) {
 	for _, c := range rendered(t, saving, worker(0), 1).Spec.InitContainers {
 		if c.Resources.Limits.Cpu().Cmp(*c.Resources.Requests.Cpu()) != 0 || c.Resources.Limits.Memory().IsZero() {
 			t.Errorf("a Guaranteed pod would become Burstable by %s: %v", c.Name, c.Resources)
+		}
+	}
+}
+
+// TestJobsOnOneClaimAreApart: of a shared claim no container of a job mounts anything but the job's own
+// directory, also after the job was deleted and applied again; the search looks where the ranks save.
+func TestJobsOnOneClaimAreApart(t *testing.T) {
+	shared := func(name, uid string) *v1alpha1.TrainingJob {
+		return jobtest.New(2, onClaim, func(j *v1alpha1.TrainingJob) {
+			j.Name, j.UID = name, types.UID(uid)
+			j.Status.Checkpoint = nil
+		})
+	}
+	seen := map[string]bool{}
+	for _, job := range []*v1alpha1.TrainingJob{
+		shared("bert", "0a1b2c3d-0000"), shared("bert", "ffffffff-0000"), shared("gpt", "0a1b2c3d-0001"),
+	} {
+		resolver, err := Resolver(job, Agent{Image: "agent:1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rank := rendered(t, job, worker(0), 1)
+		places := map[string]bool{}
+		for _, c := range slices.Concat(rank.Spec.InitContainers, rank.Spec.Containers, resolver.Spec.Containers) {
+			for _, m := range c.VolumeMounts {
+				if m.Name == checkpointsVolume {
+					places[m.SubPath] = true
+				}
+			}
+		}
+		if len(places) != 1 || places[""] || seen[slices.Collect(maps.Keys(places))[0]] {
+			t.Errorf("%s (%s) mounts %v, and others mount %v", job.Name, job.UID, places, seen)
+		}
+		maps.Copy(seen, places)
+		want := "--volume=/checkpoints=pvc://models/" + slices.Collect(maps.Keys(places))[0]
+		if !slices.Contains(resolver.Spec.Containers[0].Args, want) {
+			t.Errorf("the search is told %v, want %s", resolver.Spec.Containers[0].Args, want)
+		}
+	}
+}
+
+// TestTrainersAreToldTheBase: where the operator knows no checkpoint, a trainer on an object store can look.
+func TestTrainersAreToldTheBase(t *testing.T) {
+	for want, change := range map[string]func(*v1alpha1.TrainingJob){
+		"s3://models/bert/bert-0a1b2c3d": onObjectStore, "/checkpoints": onClaim,
+	} {
+		job := jobtest.New(2, change, func(j *v1alpha1.TrainingJob) { j.UID = "0a1b2c3d-4e5f" })
+		if job.Spec.ReplicaSpecs != nil {
+			job = jobtest.New(0, change, func(j *v1alpha1.TrainingJob) { j.UID = "0a1b2c3d-4e5f" })
+		}
+		env := map[string]string{}
+		for _, e := range rendered(t, job, worker(1), 3).Spec.Containers[0].Env {
+			env[e.Name] = e.Value
+		}
+		if got := env[checkpoint.EnvBase]; got != want || env[checkpoint.EnvDir] != want+"/attempt-3" {
+			t.Errorf("base %q, directory %q; want base %q", got, env[checkpoint.EnvDir], want)
 		}
 	}
 }

@@ -40,6 +40,8 @@ func Resolver(job *v1alpha1.TrainingJob, agent Agent) (*corev1.Pod, error) {
 	}
 	template := roleTemplate(job, spec.Roles(job)[0]).Spec // rank 0's
 	trainer := spec.Framework(job).Trainer(&template)
+	mount := checkpointsMount(job)
+	mount.ReadOnly = true
 	attempt, try := strconv.Itoa(int(job.Status.Attempt)), strconv.Itoa(int(ResolveTry(job)))
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -58,10 +60,8 @@ func Resolver(job *v1alpha1.TrainingJob, agent Agent) (*corev1.Pod, error) {
 					"resolve", "--volume=" + dir + "=" + base.String(), "--attempt=" + attempt,
 					"--job-uid=" + string(job.UID),
 				},
-				Resources: resolverResources(),
-				VolumeMounts: []corev1.VolumeMount{{
-					Name: checkpointsVolume, MountPath: spec.MountPath(job.Spec.Checkpoint), ReadOnly: true,
-				}},
+				Resources:                resolverResources(),
+				VolumeMounts:             []corev1.VolumeMount{mount},
 				SecurityContext:          agentSecurityContext(trainer.SecurityContext, template.SecurityContext),
 				TerminationMessagePolicy: corev1.TerminationMessageReadFile,
 			}},
@@ -80,14 +80,15 @@ func Resolver(job *v1alpha1.TrainingJob, agent Agent) (*corev1.Pod, error) {
 	return pod, nil
 }
 
-// resolverResources are given in full, for namespaces whose quota demands requests and limits.
+// resolverResources are given in full, for namespaces whose quota demands requests and limits. The process
+// that reads the volume may take 160 MiB before it is ended (see cmd/agent), and the agent must outlive that.
 func resolverResources() corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{
 			corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("64Mi"),
 		},
 		Limits: corev1.ResourceList{
-			corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("128Mi"),
+			corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("256Mi"),
 		},
 	}
 }

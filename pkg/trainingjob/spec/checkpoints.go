@@ -2,7 +2,6 @@ package spec
 
 import (
 	"fmt"
-	"path"
 	"strings"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
@@ -59,7 +58,8 @@ func MountPath(c *v1alpha1.CheckpointSpec) string {
 //
 // A claim that the operator makes belongs to its job alone. On a claim that the user names, and on an object
 // store, other jobs may save too: there the job has a directory of its own, so that it never takes another
-// job's checkpoint for its own, not even that of a former job of the same name.
+// job's checkpoint for its own, not even that of a former job of the same name. Of a claim its pods mount
+// nothing but that directory (see SubPath).
 func CheckpointURI(job *v1alpha1.TrainingJob) (checkpoint.URI, error) {
 	root, err := rootURI(job)
 	if err != nil {
@@ -86,11 +86,16 @@ func ownDir(job *v1alpha1.TrainingJob) string {
 	return job.Name + "-" + uid[:min(8, len(uid))]
 }
 
+// SubPath is the directory of the claim that the job's pods mount, and that the kubelet makes when it is
+// missing; "" for the whole claim. Programs of other jobs on the claim can neither see, delete nor plant
+// anything in it.
+func SubPath(job *v1alpha1.TrainingJob) string { return ownDir(job) }
+
 // CheckpointBase is CheckpointURI as the trainer sees it: a path where checkpoints lie on a volume, else the
 // URI.
 func CheckpointBase(job *v1alpha1.TrainingJob) (string, error) {
 	if c := job.Spec.Checkpoint; OnVolume(c) {
-		return path.Join(MountPath(c), ownDir(job)), nil
+		return MountPath(c), nil
 	}
 	u, err := CheckpointURI(job)
 	return u.String(), err
@@ -112,11 +117,11 @@ func ResumePath(job *v1alpha1.TrainingJob) (string, error) {
 	if err != nil || !OnVolume(job.Spec.Checkpoint) {
 		return u.String(), err
 	}
-	root, err := rootURI(job)
+	base, err := CheckpointURI(job)
 	if err != nil {
 		return "", err
 	}
-	return checkpoint.Mount{Dir: MountPath(job.Spec.Checkpoint), URI: root}.PathOf(u)
+	return checkpoint.Mount{Dir: MountPath(job.Spec.Checkpoint), URI: base}.PathOf(u)
 }
 
 // OwnsCheckpoint reports whether a checkpoint lies where the job's checkpoints lie.
@@ -132,7 +137,7 @@ func OwnsCheckpoint(job *v1alpha1.TrainingJob, uri string) bool {
 // ContractEnv are the variables of docs/checkpoints.md. They are the same in every rank, so a user cannot set
 // them.
 var ContractEnv = []string{
-	checkpoint.EnvDir, checkpoint.EnvInterval, checkpoint.EnvKeepLast, checkpoint.EnvResume,
+	checkpoint.EnvDir, checkpoint.EnvBase, checkpoint.EnvInterval, checkpoint.EnvKeepLast, checkpoint.EnvResume,
 	checkpoint.EnvAttempt, checkpoint.EnvStatusFile, checkpoint.EnvCommandFile, checkpoint.EnvGrace,
 	checkpoint.EnvJobUID, checkpoint.EnvURI, checkpoint.EnvReportURL, checkpoint.EnvTokenFile,
 	checkpoint.EnvCA,
