@@ -269,8 +269,9 @@ type SchedulingPolicy struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	MinAvailable *int32 `json:"minAvailable,omitempty"`
-	// MinResources that must be free for the gang to start. Default: the sum over its first minAvailable
-	// ranks, in the order leader, servers, Workers, Evaluators.
+	// MinResources that must be free for the gang to start. Default, and the least of each: the sum over its
+	// first minAvailable ranks, in the order leader, servers, Workers, Evaluators. Give more where sidecars that
+	// a webhook injects, or devices that no rank requests, must be free too.
 	// +optional
 	MinResources corev1.ResourceList `json:"minResources,omitempty"`
 	// PriorityClass of the gang and its pods, at most 253 characters.
