@@ -83,6 +83,8 @@ const (
 const (
 	// ReasonSchedulerMissing: the cluster does not serve what the job's scheduler needs.
 	ReasonSchedulerMissing = "SchedulerNotInstalled"
+	// ReasonSchedulerNotAllowed: the operator's configuration does not allow the job's scheduler.
+	ReasonSchedulerNotAllowed = "SchedulerNotAllowed"
 	// ReasonAgentNotConfigured: a job with checkpoints needs the agent's image, and the operator's
 	// configuration names none.
 	ReasonAgentNotConfigured = "AgentNotConfigured"

@@ -99,6 +99,9 @@ func typeName(t reflect.Type) (string, error) {
 		return "boolean", nil
 	case reflect.Int:
 		return "integer", nil
+	case reflect.Slice:
+		element, err := typeName(t.Elem())
+		return "list of " + element + "s", err
 	}
 	return "", fmt.Errorf("the type %s has no name in the documentation", t)
 }

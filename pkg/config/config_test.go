@@ -39,20 +39,23 @@ health: {bindAddress: "127.0.0.1:9000"}
 reports: {bindAddress: ":9443", url: "https://reports.ml.svc:9443", certificateDir: /certs, audience: reports}
 defaultScheduler: native
 schedulers:
+  allowed: [native, kueue]
   volcano: {waitForInqueue: true, schedulerName: vc}
   kueue: {binder: native}
   native: {schedulerName: gangs}
   coscheduling: {schedulerName: plugins}
-agent: {image: registry.example.com/agent:1}
+agent: {image: registry.example.com/agent:1, searchPriorityClass: search}
+blockers: {nameOtherNamespaces: true}
 workers: 3
 `, with(func(c *OperatorConfiguration) {
 			c.LeaderElection.Namespace, c.Metrics.BindAddress, c.Health.BindAddress = "ml", "0", "127.0.0.1:9000"
 			c.Reports = Reports{":9443", "https://reports.ml.svc:9443", "/certs", "reports"}
-			c.DefaultScheduler, c.Workers = "native", 3
+			c.DefaultScheduler, c.Workers, c.Blockers.NameOtherNamespaces = "native", 3, true
 			c.Schedulers.Volcano.SchedulerName, c.Schedulers.Native.SchedulerName = "vc", "gangs"
 			c.Schedulers.Coscheduling.SchedulerName = "plugins"
 			c.Schedulers.Kueue.Binder = "native"
-			c.Agent.Image = "registry.example.com/agent:1"
+			c.Agent.Image, c.Agent.SearchPriorityClass = "registry.example.com/agent:1", "search"
+			c.Schedulers.Allowed = []string{"native", "kueue"}
 		})},
 	}
 	for name, tc := range tests {
@@ -77,6 +80,12 @@ func TestParseRefuses(t *testing.T) {
 		"no apiVersion":                   {"kind: OperatorConfiguration", "apiVersion"},
 		"an unknown scheduler": {head + "defaultScheduler: slurm",
 			`defaultScheduler: Unsupported value: "slurm"`},
+		"an unknown allowed scheduler": {head + "schedulers: {allowed: [kueue, slurm]}",
+			`schedulers.allowed[1]: Unsupported value: "slurm"`},
+		"an allowed scheduler twice": {head + "schedulers: {allowed: [kueue, kueue]}", "schedulers.allowed[1]"},
+		"a default that is not allowed": {head + "defaultScheduler: native\nschedulers: {allowed: [kueue]}",
+			"defaultScheduler: Invalid value: \"native\": is none of schedulers.allowed"},
+		"a bad PriorityClass":       {head + "agent: {searchPriorityClass: A_B}", "agent.searchPriorityClass"},
 		"an address without a port": {head + "health: {bindAddress: localhost}", "health.bindAddress"},
 		"an image with a space":     {head + "agent: {image: 'agent 1'}", "agent.image"},
 		"too many workers":          {head + "workers: 1000", "workers"},
@@ -100,7 +109,7 @@ func TestParseRefuses(t *testing.T) {
 }
 
 func TestLoad(t *testing.T) {
-	if c, err := Load(""); err != nil || c != Default() {
+	if c, err := Load(""); err != nil || !cmp.Equal(c, Default()) {
 		t.Errorf("no file means the defaults, got %+v, %v", c, err)
 	}
 	path := filepath.Join(t.TempDir(), "config.yaml")

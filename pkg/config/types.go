@@ -37,6 +37,8 @@ type OperatorConfiguration struct {
 	Schedulers Schedulers `json:"schedulers"`
 	// Agent is the program that runs beside the trainers of jobs with checkpoints.
 	Agent Agent `json:"agent"`
+	// Blockers say why a job waits.
+	Blockers Blockers `json:"blockers"`
 	// Workers is the number of jobs that are reconciled at the same time, from 1 to 100.
 	Workers int `json:"workers"`
 }
@@ -88,6 +90,11 @@ func (r Reports) On() bool { return r.BindAddress != Off }
 
 // Schedulers holds the settings of each scheduler backend.
 type Schedulers struct {
+	// Allowed schedulers: volcano, kueue, native, coscheduling. A job that names another one waits, with the
+	// blocker SchedulerNotAllowed, and one that names none gets none but these. Name them where several are
+	// installed and one of them holds the quotas, which the others would pass by. Jobs that are queued or run
+	// keep theirs. By default all are allowed.
+	Allowed []string `json:"allowed,omitempty"`
 	// Volcano configures the backend of Volcano.
 	Volcano Volcano `json:"volcano"`
 	// Kueue configures the backend of Kueue.
@@ -135,10 +142,22 @@ type Coscheduling struct {
 	SchedulerName string `json:"schedulerName,omitempty"`
 }
 
+// Blockers say why a job waits.
+type Blockers struct {
+	// NameOtherNamespaces names the jobs of other namespaces that hold what a job waits for, in its status and
+	// events. Without it they are summed up, because names of jobs tell tenants what others work on; jobs of the
+	// same namespace are always named. Turn it on where all users of the cluster may know of each other.
+	NameOtherNamespaces bool `json:"nameOtherNamespaces"`
+}
+
 // Agent is the program that runs beside the trainers of jobs with checkpoints.
 type Agent struct {
 	// Image whose entrypoint is the agent, as the nodes pull it: at most 500 printable ASCII characters without
 	// spaces. deploy/agent/Dockerfile builds one. Without it jobs with checkpoints wait, with the blocker
 	// AgentNotConfigured; other jobs need none.
 	Image string `json:"image,omitempty"`
+	// SearchPriorityClass of the pods that search a volume for the latest checkpoint: the name of a PriorityClass
+	// that exists, whose preemptionPolicy should be Never. deploy/operator has one of value 0, trainingjob-search.
+	// Without it they have the cluster's default class, which may let a search preempt a gang of a lower one.
+	SearchPriorityClass string `json:"searchPriorityClass,omitempty"`
 }

@@ -26,6 +26,8 @@ type explainer struct {
 	state  *clusterState
 	states *jobStates
 	live   liveReader
+	// nameOthers lets an explanation name jobs of other namespaces.
+	nameOthers bool
 }
 
 // explain returns the Snapshot's Why; nil: the job does not wait for its scheduler. Nothing is computed until
@@ -40,6 +42,9 @@ func (e *explainer) explain(ctx context.Context, s *observed) func() (scheduler.
 		state := e.state.State()
 		state.Self = e.state.Waiter(client.ObjectKeyFromObject(s.Job), clusterJob(s.Job))
 		state.Claims = claims
+		if !e.nameOthers {
+			state.NamesOf = s.Job.Namespace
+		}
 		state.Bound = map[string]int32{}
 		for _, pod := range s.Pods {
 			if role, ok := gang.RoleOf(pod); ok && pod.Spec.NodeName != "" && !observation.Ended(pod) {

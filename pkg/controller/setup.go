@@ -31,6 +31,10 @@ type Options struct {
 	Backends []scheduler.Backend
 	// DefaultScheduler for jobs that name none; empty: the first that the cluster serves.
 	DefaultScheduler string
+	// AllowedSchedulers are the only ones that a job may have; empty: all.
+	AllowedSchedulers []string
+	// NameOtherNamespaces lets a job's blocker name jobs of other namespaces, which hold what it waits for.
+	NameOtherNamespaces bool
 	// Workers is how many jobs are reconciled at once, default 10.
 	Workers int
 	// Parallel bounds the creates, and the deletes, of one reconcile; default 16.
@@ -145,6 +149,7 @@ func newDependencies(mgr manager.Manager, o Options) (dependencies, error) {
 		return d, fmt.Errorf("making a discovery client: %w", err)
 	}
 	d.availability = newAvailability(disco, o.Clock, o.Backends, o.DefaultScheduler)
+	d.availability.allowed = o.AllowedSchedulers
 	d.availability.wake = d.woken.wake
 	d.availability.follow = d.clusterState.sources.Follow
 	return d, nil
@@ -159,8 +164,10 @@ func newReconciler(d dependencies, o Options) *Reconciler {
 		gatherer: &gatherer{
 			client: o.Client, live: live, clock: o.Clock, owned: owned, states: d.states,
 			availability: d.availability, clusterObjects: d.clusterObjects,
-			explainer: &explainer{state: d.clusterState, states: d.states, live: live},
-			agent:     o.Agent, reports: o.Reports,
+			explainer: &explainer{
+				state: d.clusterState, states: d.states, live: live, nameOthers: o.NameOtherNamespaces,
+			},
+			agent: o.Agent, reports: o.Reports,
 		},
 		writer: &writer{
 			client: o.Client, live: live, clock: o.Clock, owned: owned, states: d.states,
