@@ -22,8 +22,8 @@ const (
 	mostMemory = 4 << 20
 )
 
-// TestMemoryOfLargestJobs: no job that is accepted takes much of the operator's memory. Go structures of empty
-// elements take many times their JSON: without bounds, a job of 870 kB of empty containers took 15 MB.
+// TestMemoryOfLargestJobs: no job that is accepted takes much of the operator's memory. Go structures of
+// empty elements take many times their JSON: without bounds, a job of 870 kB of empty containers took 15 MB.
 func TestMemoryOfLargestJobs(t *testing.T) {
 	for name, job := range largest() {
 		t.Run(name, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/test/api/apitest"
@@ -17,7 +18,8 @@ import (
 
 // All tests share one API server, because starting it dominates their time.
 func TestAPIServer(t *testing.T) {
-	s := server{apitest.Start(t, "../..")}
+	c, config := apitest.StartWithConfig(t, "../..")
+	s := server{c, config}
 	t.Run("specs", s.specs)
 	t.Run("changes by phase", s.changesByPhase)
 	t.Run("every field while running", s.everyField)
@@ -26,9 +28,16 @@ func TestAPIServer(t *testing.T) {
 	t.Run("scale", s.scale)
 	t.Run("queue by label", s.queueByLabel)
 	t.Run("defaults", s.nothingIsDefaulted)
+	t.Run("keys of pod templates", s.templateKeys)
+	t.Run("tenants", s.tenants)
+	t.Run("restricted", s.restricted)
+	t.Run("reports off", s.reportsOff)
 }
 
-type server struct{ client client.Client }
+type server struct {
+	client client.Client
+	config *rest.Config
+}
 
 // specs: the API server accepts and rejects the same jobs as Validate.
 func (s server) specs(t *testing.T) {

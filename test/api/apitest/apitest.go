@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
@@ -31,6 +32,13 @@ import (
 // The cluster ends with the test. The client has the rights of an administrator. Further schedulers add their
 // kinds to Volcano's.
 func Start(t *testing.T, root string, schedulers ...string) client.Client {
+	t.Helper()
+	c, _ := StartWithConfig(t, root, schedulers...)
+	return c
+}
+
+// StartWithConfig is Start for tests that make clients of their own.
+func StartWithConfig(t *testing.T, root string, schedulers ...string) (client.Client, *rest.Config) {
 	t.Helper()
 	cluster, err := localcluster.Up(t.Context(), localcluster.Options{
 		Dir: filepath.Join(t.TempDir(),
@@ -53,18 +61,19 @@ func Start(t *testing.T, root string, schedulers ...string) client.Client {
 		t.Fatal(err)
 	}
 	for _, folder := range []string{"deploy/crd", "deploy/admission"} {
-		if err := install(t.Context(), c, filepath.Join(root, folder)); err != nil {
+		if err := Install(t.Context(), c, filepath.Join(root, folder)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := served(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	return c
+	return c, cluster.RESTConfig()
 }
 
-func install(ctx context.Context, c client.Client, folder string) error {
-	objects, err := Objects(folder)
+// Install applies every object of a file or a folder.
+func Install(ctx context.Context, c client.Client, path string) error {
+	objects, err := Objects(path)
 	if err != nil {
 		return err
 	}
