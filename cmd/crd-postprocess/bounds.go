@@ -8,8 +8,8 @@ import (
 )
 
 // bounds limit the lists, maps and texts that their schemas leave unlimited, by the end of the path: of the
-// names that fit, the longest counts. Every table has a default. Without limits the operator's memory is the user's: Go structures of a list's empty
-// elements take many times their JSON.
+// names that fit, the longest counts. Every table has a default. Without limits the operator's memory is the
+// user's: Go structures of a list's empty elements take many times their JSON.
 type bounds struct {
 	// Items of a list.
 	Items map[string]int64 `json:"items"`

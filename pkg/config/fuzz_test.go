@@ -30,7 +30,7 @@ func FuzzConfig(f *testing.F) {
 		f.Add([]byte(m.Data["config.yaml"]))
 	}
 	f.Add([]byte(head))
-	f.Add([]byte(head + "schedulers: {allowed: [kueue, native], kueue: {binder: native}}\ndefaultScheduler: kueue\n"))
+	f.Add([]byte(head + "schedulers: {allowed: [kueue], kueue: {binder: native}}\ndefaultScheduler: kueue\n"))
 	f.Add([]byte(head + "reports: {bindAddress: ':1', url: 'https://[::1]:1', certificateDir: /a}\n"))
 	f.Add([]byte(head + "workers: 1e9\n"))
 	f.Add([]byte(head + "metrics: &a {bindAddress: '[::]:08443'}\nhealth: *a\n"))

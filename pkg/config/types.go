@@ -29,9 +29,9 @@ type OperatorConfiguration struct {
 	// Reports is the server to which rank 0 of each job reports progress and checkpoints. While it is off, jobs
 	// train as they would with it, and checkpoints become known when their pods end.
 	Reports Reports `json:"reports"`
-	// DefaultScheduler of jobs that name none: volcano, kueue, native or coscheduling. By default a job with a
-	// Kueue queue label gets kueue, and any other the first of volcano, native and coscheduling that the cluster
-	// serves.
+	// DefaultScheduler of jobs that name none: volcano, kueue, native or coscheduling. A job with a Kueue queue
+	// label gets kueue where the cluster serves it. By default any other gets the first of volcano, native and
+	// coscheduling that the cluster serves.
 	DefaultScheduler string `json:"defaultScheduler,omitempty"`
 	// Schedulers holds the settings of each scheduler backend.
 	Schedulers Schedulers `json:"schedulers"`
@@ -145,8 +145,8 @@ type Coscheduling struct {
 // Blockers say why a job waits.
 type Blockers struct {
 	// NameOtherNamespaces names the jobs of other namespaces that hold what a job waits for, in its status and
-	// events. Without it they are summed up, because names of jobs tell tenants what others work on; jobs of the
-	// same namespace are always named. Turn it on where all users of the cluster may know of each other.
+	// events. Without it they are summed up, because names of jobs tell tenants what others work on; jobs of
+	// the same namespace are always named. Turn it on where all users of the cluster may know of each other.
 	NameOtherNamespaces bool `json:"nameOtherNamespaces"`
 }
 
@@ -156,8 +156,9 @@ type Agent struct {
 	// spaces. deploy/agent/Dockerfile builds one. Without it jobs with checkpoints wait, with the blocker
 	// AgentNotConfigured; other jobs need none.
 	Image string `json:"image,omitempty"`
-	// SearchPriorityClass of the pods that search a volume for the latest checkpoint: the name of a PriorityClass
-	// that exists, whose preemptionPolicy should be Never. deploy/operator has one of value 0, trainingjob-search.
-	// Without it they have the cluster's default class, which may let a search preempt a gang of a lower one.
+	// SearchPriorityClass of the pods that search a volume for the latest checkpoint: the name of a
+	// PriorityClass that exists, whose preemptionPolicy should be Never. deploy/operator has one of value 0,
+	// trainingjob-search. Without it they have the cluster's default class, which may let a search preempt a
+	// gang of a lower one.
 	SearchPriorityClass string `json:"searchPriorityClass,omitempty"`
 }

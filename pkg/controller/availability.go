@@ -151,9 +151,9 @@ func notAllowed(name string, allowed []string) *v1alpha1.Blocker {
 	list := strings.Join(allowed, ", ")
 	return &v1alpha1.Blocker{
 		Reason:  v1alpha1.ReasonSchedulerNotAllowed,
-		Message: fmt.Sprintf("scheduler %s is not allowed in this cluster, where jobs are scheduled by %s", name, list),
-		NextStep: "remove spec.runPolicy.schedulingPolicy.scheduler, or name one of those; the admin sets them as " +
-			"schedulers.allowed",
+		Message: fmt.Sprintf("scheduler %s is not allowed in this cluster: the operator allows %s", name, list),
+		NextStep: "remove spec.runPolicy.schedulingPolicy.scheduler, or name one of those; " +
+			"the admin sets them as schedulers.allowed",
 	}
 }
 

@@ -28,9 +28,7 @@ func TestAPIServer(t *testing.T) {
 	t.Run("scale", s.scale)
 	t.Run("queue by label", s.queueByLabel)
 	t.Run("defaults", s.nothingIsDefaulted)
-	t.Run("keys of pod templates", s.templateKeys)
-	t.Run("tenants", s.tenants)
-	t.Run("restricted", s.restricted)
+	t.Run("policies", s.policies)
 	t.Run("reports off", s.reportsOff)
 }
 

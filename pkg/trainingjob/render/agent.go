@@ -116,9 +116,9 @@ func mountToken(pod *corev1.PodSpec, trainer *corev1.Container, agent Agent) {
 	}
 }
 
-// installer copies the agent into the pod before the trainer starts. It has the trainer's user and none of its
-// rights, and the trainer's requests of ordinary resources, so that neither what the gang requests nor the
-// pod's quality of service changes.
+// installer copies the agent into the pod before the trainer starts. It has the trainer's user and none of
+// its rights, and the trainer's requests of ordinary resources, so that neither what the gang requests nor
+// the pod's quality of service changes.
 func installer(
 	trainer *corev1.Container, podContext *corev1.PodSecurityContext, agent Agent,
 ) corev1.Container {

@@ -27,11 +27,11 @@ func ResolveTry(job *v1alpha1.TrainingJob) int32 {
 
 // Resolver is the pod that searches the job's volume for the latest complete checkpoint between two attempts.
 // It is no rank and no part of the gang: the cluster's default scheduler places it where the job's own pods
-// may run, as the job's user, without its rights, its token, its priority or GPUs, and with the volume mounted
-// read-only. It fails when spec.checkpoint.uri is invalid.
+// may run, as the job's user, without its rights, its token, its priority or GPUs, and with the volume
+// mounted read-only. It fails when spec.checkpoint.uri is invalid.
 //
-// A search must never preempt a gang, so it does not have the job's PriorityClass. It is not starved for ever
-// either: it ends at its deadline, and the job goes on from the last checkpoint that was reported.
+// A search must never preempt a gang, so it does not have the job's PriorityClass. It is not starved for
+// ever either: it ends at its deadline, and the job goes on from the last checkpoint that was reported.
 func Resolver(job *v1alpha1.TrainingJob, agent Agent) (*corev1.Pod, error) {
 	base, err := spec.CheckpointURI(job)
 	if err != nil {

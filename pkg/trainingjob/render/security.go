@@ -12,9 +12,9 @@ const nobody int64 = 65532
 // mounts nothing there (k8s.io/kubernetes/plugin/pkg/admission/serviceaccount, DefaultAPITokenMountPath).
 const tokenPath = "/var/run/secrets/kubernetes.io/serviceaccount"
 
-// agentSecurityContext is that of the agent's own containers. They read and write the trainer's files, so they
-// are who the trainer is: user, group and SELinux label. They take none of its rights: a privileged trainer has
-// an unprivileged agent.
+// agentSecurityContext is that of the agent's own containers. They read and write the trainer's files, so
+// they are who the trainer is: user, group and SELinux label. They take none of its rights: a privileged
+// trainer has an unprivileged agent.
 func agentSecurityContext(
 	trainer *corev1.SecurityContext, pod *corev1.PodSecurityContext,
 ) *corev1.SecurityContext {

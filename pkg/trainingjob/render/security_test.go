@@ -50,7 +50,8 @@ func TestAgentHasNoRights(t *testing.T) {
 	} {
 		sc := c.SecurityContext
 		switch {
-		case sc.Privileged != nil && *sc.Privileged, sc.AllowPrivilegeEscalation == nil || *sc.AllowPrivilegeEscalation:
+		case sc.Privileged != nil && *sc.Privileged,
+			sc.AllowPrivilegeEscalation == nil || *sc.AllowPrivilegeEscalation:
 			t.Errorf("%s may gain rights: %+v", name, sc)
 		case sc.Capabilities == nil || len(sc.Capabilities.Add) > 0 ||
 			!slices.Equal(sc.Capabilities.Drop, []corev1.Capability{"ALL"}):

@@ -38,8 +38,8 @@ func Conditions(o *observation.Observation, p *decision.Plan, reason string) {
 }
 
 // setResumeNeedsReports warns of an object store while reports are off. Volumes are searched between two
-// attempts, but the operator holds no credentials of an object store: it knows what rank 0 has said, and a rank
-// whose node is lost says nothing.
+// attempts, but the operator holds no credentials of an object store: it knows what rank 0 has said, and a
+// rank whose node is lost says nothing.
 func setResumeNeedsReports(o *observation.Observation, p *decision.Plan) {
 	c := spec.Checkpoints(o.Job)
 	if c == nil || spec.OnVolume(c) || o.Agent.ReportURL != "" || p.Status.Phase.Finished() {
@@ -47,8 +47,9 @@ func setResumeNeedsReports(o *observation.Observation, p *decision.Plan) {
 			"nothing that the operator must know is lost with a node")
 		return
 	}
-	const message = "the operator has no report server, and searches no object store: when the node of rank 0 is " +
-		"lost, the job resumes from the last known checkpoint, or starts from the beginning; " +
+	const message = "the operator has no report server, and searches no object store: " +
+		"when the node of rank 0 is lost, the job resumes from the last known checkpoint, " +
+		"or starts from the beginning; " +
 		"use storage pvc, or ask the admin to turn reports on (deploy/reports)"
 	if !meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionResumeNeedsReports) {
 		p.Warning(v1alpha1.ConditionResumeNeedsReports, "Resume", message)

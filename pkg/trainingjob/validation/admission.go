@@ -45,7 +45,9 @@ func validateAdmission(job *v1alpha1.TrainingJob, path *field.Path) field.ErrorL
 }
 
 // groupKey refuses keys with one of the prefixes, other than those with an exempt one.
-func groupKey(metadata map[string]string, path *field.Path, prefixes []string, exempt ...string) field.ErrorList {
+func groupKey(
+	metadata map[string]string, path *field.Path, prefixes []string, exempt ...string,
+) field.ErrorList {
 	var errs field.ErrorList
 	for _, key := range slices.Sorted(maps.Keys(metadata)) {
 		begins := func(prefix string) bool { return strings.HasPrefix(key, prefix) }

@@ -7,8 +7,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// Bounds of a pod template's lists, as in the CRD (api/v1alpha1/rules.yaml, bounds). They keep the memory that
-// one job takes small; those of lists that are rarely written are the CRD's alone.
+// Bounds of a pod template's lists, as in the CRD (api/v1alpha1/rules.yaml, bounds). They keep the memory
+// that one job takes small; those of lists that are rarely written are the CRD's alone.
 const (
 	maxContainers    = 16
 	maxVolumes       = 64

@@ -193,9 +193,11 @@ func seeds(f *testing.F) [][]byte {
 		"  replicaSpecs: {Boss: {template: {}}}",
 		"  replicaSpecs: {Worker: {template: {spec: {containers: [{}], nodeName: n}}}}",
 		"  replicaSpecs: {Worker: {template: {metadata: {labels: {trainingjob: other, " +
-			"mlplatform.example.com/component: resolver}}, spec: {containers: [{name: trainingjob-agent, image: i}]}}}}",
+			"mlplatform.example.com/component: resolver}}, " +
+			"spec: {containers: [{name: trainingjob-agent, image: i}]}}}}",
 		"  image: i\n  command: [c]\n  replicas: 10000\n  resources: {requests: {cpu: 9E, nvidia.com/gpu: 9E}}",
-		"  image: i\n  command: [c]\n  checkpoint: {path: /a, pvc: {claimName: c}}\n  tolerations: [{operator: Exists}]",
+		"  image: i\n  command: [c]\n  checkpoint: {path: /a, pvc: {claimName: c}}\n" +
+			"  tolerations: [{operator: Exists}]",
 		"  image: i\n  command: [c]\n  checkpoint: {storage: s3, uri: 's3://b/%2e%2e'}",
 		"  image: i\n  command: [c]\n  runPolicy: {schedulingPolicy: {minResources: {cpu: -1n}, minAvailable: -1}}",
 	} {
