@@ -1,6 +1,8 @@
 package api_test
 
 import (
+	"fmt"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -29,7 +31,29 @@ type policy struct {
 	refused string
 }
 
-func policies() []policy { return []policy{templateKeys(), tenants(), restricted()} }
+func policies() []policy { return []policy{metadata(), templateKeys(), tenants(), restricted()} }
+
+// metadata is the user's too, and in the operator's memory.
+func metadata() policy {
+	labels := func(n int) func(*v1alpha1.TrainingJob) {
+		return func(j *v1alpha1.TrainingJob) {
+			j.Labels = map[string]string{}
+			for i := range n {
+				j.Labels[fmt.Sprintf("l%d", i)] = ""
+			}
+		}
+	}
+	return policy{
+		path:      "deploy/admission/queues.yaml",
+		namespace: corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}},
+		refused:   "129 labels",
+		cases: map[string]verdict{
+			"no labels":  {func(*v1alpha1.TrainingJob) {}, false, ""},
+			"128 labels": {labels(128), false, ""},
+			"129 labels": {labels(129), false, "at most 128 labels"},
+		},
+	}
+}
 
 // templateKeys: a prefix stands for keys that no list of them has.
 func templateKeys() policy {
