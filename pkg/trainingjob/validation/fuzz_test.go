@@ -191,7 +191,9 @@ func seeds(f *testing.F) [][]byte {
 	const head = "metadata: {name: j}\nspec:\n  framework: custom\n"
 	for _, hostile := range []string{
 		"  replicaSpecs: {Boss: {template: {}}}",
-		"  replicaSpecs: {Worker: {template: {spec: {containers: [{}], nodeName: n}}}}",
+		"  replicaSpecs: {Worker: {template: {spec: {containers: [{name: c, image: i}], nodeName: n}}}}",
+		"  replicaSpecs: {Worker: {template: {metadata: {labels: {scheduling.x-k8s.io/pod-group: g}}, " +
+			"spec: {containers: [{name: c, image: i}]}}}}",
 		"  replicaSpecs: {Worker: {template: {metadata: {labels: {trainingjob: other, " +
 			"mlplatform.example.com/component: resolver}}, " +
 			"spec: {containers: [{name: trainingjob-agent, image: i}]}}}}",
