@@ -33,10 +33,13 @@ type ClusterState struct {
 	Bound map[string]int32
 	// Claims are those that the gang's pods mount.
 	Claims []Claim
+	// NamesOf is the only namespace whose holders and waiters an explanation may name; empty: all. The others
+	// count, without their names.
+	NamesOf string
 }
 
 // Holder is the controller of bound pods that have extended resources; a pod without a controller is its own
-// holder.
+// holder. Where HoldersOf returns one without a name, it may not be told (see ClusterState.NamesOf).
 type Holder struct {
 	Kind, Namespace, Name string
 	// Queue is the queue that the pods or their job name; empty where it is not known.
@@ -79,6 +82,9 @@ func (s ClusterState) HoldersOf(name corev1.ResourceName, filter func(Holder) bo
 	var list []Holder
 	for _, h := range s.Holders {
 		if h.Held[name] > 0 && filter(h) {
+			if !s.mayName(h.Namespace) {
+				h.Namespace, h.Name = "", ""
+			}
 			list = append(list, h)
 		}
 	}
@@ -90,10 +96,14 @@ func (s ClusterState) HoldersOf(name corev1.ResourceName, filter func(Holder) bo
 	return list
 }
 
+func (s ClusterState) mayName(namespace string) bool {
+	return s.NamesOf == "" || s.NamesOf == namespace
+}
+
 // holdersOn returns the holders of a resource on the given nodes, without the gang itself; their Held counts
 // these nodes alone.
 func (s ClusterState) holdersOn(nodes []Node, name corev1.ResourceName, g Gang) []Holder {
-	restricted := ClusterState{}
+	restricted := ClusterState{NamesOf: s.NamesOf}
 	for _, h := range s.Holders {
 		var held int64
 		for _, n := range nodes {

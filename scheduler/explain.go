@@ -80,10 +80,14 @@ func waitingBehind(w *waitingGang) (Explanation, bool) {
 	if w.cluster.Self.Queue != "" {
 		where = "in queue " + w.cluster.Self.Queue
 	}
+	first := ahead[0].Namespace + "/" + ahead[0].Name
+	if !w.cluster.mayName(ahead[0].Namespace) {
+		first = "of another namespace"
+	}
 	return Explanation{
 		Reason: ReasonWaitingBehind,
-		Message: fmt.Sprintf("%s %s before it, the first is %s/%s",
-			count(len(ahead), "job waits", "jobs wait"), where, ahead[0].Namespace, ahead[0].Name),
+		Message: fmt.Sprintf("%s %s before it, the first is %s",
+			count(len(ahead), "job waits", "jobs wait"), where, first),
 		NextStep: "it is tried when they have started; a higher priorityClass lets it pass them",
 	}, true
 }

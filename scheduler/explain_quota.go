@@ -53,20 +53,41 @@ func quotaExceeded(
 }
 
 // HeldBy returns a clause that names the first three of the holders of a resource: "; held by team-b/llama
-// (8), team-a/bert (4) and 2 more". It is empty without holders.
+// (8), team-a/bert (4) and 2 more". Those that may not be named are summed up: "; held by team-a/bert (4) and
+// other namespaces (8)". It is empty without holders.
 func HeldBy(name corev1.ResourceName, holders []Holder) string {
 	const most = 3
-	if len(holders) == 0 {
-		return ""
-	}
-	parts := make([]string, 0, most)
-	for _, h := range holders[:min(most, len(holders))] {
+	var parts []string
+	var named, more int
+	var others int64
+	for _, h := range holders {
+		if h.Name == "" {
+			others += h.Held[name]
+			continue
+		}
+		if named++; named > most {
+			more++
+			continue
+		}
 		parts = append(parts,
 			fmt.Sprintf("%s/%s (%s)", h.Namespace, h.Name, FormatNumber(name, h.Held[name])))
 	}
-	s := "; held by " + strings.Join(parts, ", ")
-	if more := len(holders) - most; more > 0 {
-		s += fmt.Sprintf(" and %d more", more)
+	var rest []string
+	if more > 0 {
+		rest = append(rest, fmt.Sprintf("%d more", more))
 	}
-	return s
+	if others > 0 {
+		rest = append(rest, fmt.Sprintf("other namespaces (%s)", FormatNumber(name, others)))
+	}
+	clauses := strings.Join(parts, ", ")
+	for _, r := range rest {
+		if clauses != "" {
+			clauses += " and "
+		}
+		clauses += r
+	}
+	if clauses == "" {
+		return ""
+	}
+	return "; held by " + clauses
 }

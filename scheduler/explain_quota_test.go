@@ -66,3 +66,30 @@ func TestExplainQuota(t *testing.T) {
 		})
 	}
 }
+
+// TestNamesOfOtherNamespaces: what others work on is no tenant's business, unless the admin says so.
+func TestNamesOfOtherNamespaces(t *testing.T) {
+	f := clusterOf(node("a", 0))
+	f.NamesOf = "team-a"
+	for _, namespace := range []string{"team-a", "team-b", "team-c"} {
+		f.Holders = append(f.Holders, scheduler.Holder{
+			Namespace: namespace, Name: "llama", Held: scheduler.Amounts{gpu: 4},
+		})
+	}
+	all := func(scheduler.Holder) bool { return true }
+	others := func(h scheduler.Holder) bool { return h.Namespace != "team-a" }
+	for want, filter := range map[string]func(scheduler.Holder) bool{
+		"; held by team-a/llama (4) and other namespaces (8)": all,
+		"; held by other namespaces (8)":                      others,
+	} {
+		if got := scheduler.HeldBy(gpu, f.HoldersOf(gpu, filter)); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	f.Waiting = []scheduler.Waiter{waiter("team-b", "secret", 9, 0), f.Self}
+	e, _ := scheduler.Explain(plainBackend{}, gang(1, "1"), nil, scheduler.Verdict{}, f)
+	const want = "1 job waits in queue research before it, the first is of another namespace"
+	if e.Message != want {
+		t.Errorf("got %q, want %q", e.Message, want)
+	}
+}

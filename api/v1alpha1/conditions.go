@@ -19,6 +19,9 @@ const (
 	ConditionCheckpointUnknown = "CheckpointUnknown"
 	// ConditionResumeIgnored is True while the trainer repeats steps from before its resume point.
 	ConditionResumeIgnored = "ResumeIgnored"
+	// ConditionResumeNeedsReports is True while the job saves to an object store and the operator has no report
+	// server: when the node of rank 0 is lost, newer checkpoints than the last known one are not found.
+	ConditionResumeNeedsReports = "ResumeNeedsReports"
 	// ConditionSucceeded is True once the training is complete. It is final.
 	ConditionSucceeded = "Succeeded"
 	// ConditionFailed is True once the job has failed for good. It is final.
@@ -83,6 +86,8 @@ const (
 const (
 	// ReasonSchedulerMissing: the cluster does not serve what the job's scheduler needs.
 	ReasonSchedulerMissing = "SchedulerNotInstalled"
+	// ReasonSchedulerNotAllowed: the operator's configuration does not allow the job's scheduler.
+	ReasonSchedulerNotAllowed = "SchedulerNotAllowed"
 	// ReasonAgentNotConfigured: a job with checkpoints needs the agent's image, and the operator's
 	// configuration names none.
 	ReasonAgentNotConfigured = "AgentNotConfigured"
@@ -133,7 +138,7 @@ const (
 	ReasonImagePullFailed = "ImagePullFailed"
 )
 
-// Reasons of the conditions CheckpointUnknown and ResumeIgnored.
+// Reasons of the conditions CheckpointUnknown, ResumeIgnored and ResumeNeedsReports.
 const (
 	// ReasonCheckpointKnown: the newest complete checkpoint is known.
 	ReasonCheckpointKnown = "CheckpointKnown"
@@ -150,4 +155,8 @@ const (
 	ReasonStepsRepeated = "StepsRepeated"
 	// ReasonStepsContinued: the trainer continues after its resume point.
 	ReasonStepsContinued = "StepsContinued"
+	// ReasonReportsOff: the operator has no report server.
+	ReasonReportsOff = "ReportsOff"
+	// ReasonReportsOn: the operator has a report server, or the job no longer saves to an object store.
+	ReasonReportsOn = "ReportsOn"
 )

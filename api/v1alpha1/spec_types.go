@@ -258,8 +258,8 @@ type SchedulingPolicy struct {
 	// serves. status.scheduling records the choice, which does not change while the job is queued or runs.
 	// +optional
 	Scheduler SchedulerName `json:"scheduler,omitempty"`
-	// Queue to submit to, at most 253 characters. Default: the label kueue.x-k8s.io/queue-name, else the
-	// annotation scheduling.volcano.sh/queue-name.
+	// Queue to submit to, at most 253 characters. Default: the label kueue.x-k8s.io/queue-name, which no other
+	// scheduler than kueue may have, else the annotation scheduling.volcano.sh/queue-name.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="!format.dns1123Subdomain().validate(self).hasValue()",message="not the name of a queue: use lower-case letters, digits, '-' and '.', beginning and ending with a letter or digit"
@@ -269,8 +269,9 @@ type SchedulingPolicy struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	MinAvailable *int32 `json:"minAvailable,omitempty"`
-	// MinResources that must be free for the gang to start. Default: the sum over its first minAvailable
-	// ranks, in the order leader, servers, Workers, Evaluators.
+	// MinResources that must be free for the gang to start. Default, and the least of each: the sum over its
+	// first minAvailable ranks, in the order leader, servers, Workers, Evaluators. Give more where sidecars that
+	// a webhook injects, or devices that no rank requests, must be free too.
 	// +optional
 	MinResources corev1.ResourceList `json:"minResources,omitempty"`
 	// PriorityClass of the gang and its pods, at most 253 characters.

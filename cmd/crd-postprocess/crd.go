@@ -27,6 +27,9 @@ func rewriteCRD(path string, rules *rulesFile) error {
 	if err := enumerateFrameworks(root); err != nil {
 		return err
 	}
+	if err := rules.boundSpec(root); err != nil {
+		return err
+	}
 	if err := rules.addTo(root); err != nil {
 		return err
 	}
@@ -70,6 +73,15 @@ func (f *rulesFile) addTo(root schema) error {
 		}
 	}
 	return nil
+}
+
+// boundSpec limits what a user writes. The status is the operator's.
+func (f *rulesFile) boundSpec(root schema) error {
+	spec, err := root.at("spec")
+	if err != nil {
+		return err
+	}
+	return f.Bounds.addTo(spec)
 }
 
 func dropForeign(root schema, paths []string) error {

@@ -10,7 +10,7 @@ import (
 // docs are the sections of the API's reference that the rules are the source of: crd-ref-docs knows the
 // types only.
 func (f *rulesFile) docs() string {
-	return f.ruleDocs() + f.changeDocs()
+	return f.ruleDocs() + f.changeDocs() + f.Bounds.docs()
 }
 
 func (f *rulesFile) ruleDocs() string {

@@ -17,6 +17,7 @@ type rulesFile struct {
 	SimpleForm []string          `json:"simpleForm"`
 	Changes    changes           `json:"changes"`
 	Foreign    []string          `json:"foreign"`
+	Bounds     bounds            `json:"bounds"`
 }
 
 // rule is one entry of x-kubernetes-validations.

@@ -100,8 +100,8 @@ func typeName(t reflect.Type) (string, error) {
 	case reflect.Int:
 		return "integer", nil
 	case reflect.Slice:
-		of, err := typeName(t.Elem())
-		return "list of " + of + "s", err
+		element, err := typeName(t.Elem())
+		return "list of " + element + "s", err
 	}
 	return "", fmt.Errorf("the type %s has no name in the documentation", t)
 }

@@ -60,19 +60,29 @@ func newManager(
 		return nil, err
 	}
 	options := controller.Options{
-		Backends:         backends,
-		DefaultScheduler: cfg.DefaultScheduler,
-		Workers:          cfg.Workers,
-		NodeAutoscaler:   nodeAutoscaler(cfg.NodeAutoscaler),
-		GPUs:             cfg.GPUs,
-		Agent:            func() render.Agent { return render.Agent{Image: cfg.Agent.Image} },
+		Backends:          backends,
+		DefaultScheduler:  cfg.DefaultScheduler,
+		AllowedSchedulers: cfg.Schedulers.Allowed,
+
+		NameOtherNamespaces: cfg.Blockers.NameOtherNamespaces,
+		Workers:             cfg.Workers,
+		NodeAutoscaler:      nodeAutoscaler(cfg.NodeAutoscaler),
+		GPUs:                cfg.GPUs,
+	}
+	search := cfg.Agent.SearchPriorityClass
+	options.Agent = func() render.Agent {
+		return render.Agent{Image: cfg.Agent.Image, SearchPriorityClass: search}
 	}
 	if cfg.Reports.On() {
 		server, err := newReportServer(mgr, cfg.Reports)
 		if err != nil {
 			return nil, err
 		}
-		options.Agent = func() render.Agent { return server.Agent(cfg.Agent.Image) }
+		options.Agent = func() render.Agent {
+			agent := server.Agent(cfg.Agent.Image)
+			agent.SearchPriorityClass = search
+			return agent
+		}
 		options.Reports = server.Store
 	}
 	return mgr, controller.SetupWithManager(ctx, mgr, options)

@@ -41,21 +41,24 @@ defaultScheduler: native
 nodeAutoscaler: absent
 gpus: [example.com/accelerator]
 schedulers:
+  allowed: [native, kueue]
   volcano: {waitForInqueue: true, schedulerName: vc}
   kueue: {binder: native}
   native: {schedulerName: gangs}
   coscheduling: {schedulerName: plugins}
-agent: {image: registry.example.com/agent:1}
+agent: {image: registry.example.com/agent:1, searchPriorityClass: search}
+blockers: {nameOtherNamespaces: true}
 workers: 3
 `, with(func(c *OperatorConfiguration) {
 			c.LeaderElection.Namespace, c.Metrics.BindAddress, c.Health.BindAddress = "ml", "0", "127.0.0.1:9000"
 			c.Reports = Reports{":9443", "https://reports.ml.svc:9443", "/certs", "reports"}
-			c.DefaultScheduler, c.Workers, c.NodeAutoscaler = "native", 3, AutoscalerAbsent
+			c.DefaultScheduler, c.Workers, c.Blockers.NameOtherNamespaces = "native", 3, true
+			c.NodeAutoscaler, c.GPUs = AutoscalerAbsent, []string{"example.com/accelerator"}
 			c.Schedulers.Volcano.SchedulerName, c.Schedulers.Native.SchedulerName = "vc", "gangs"
 			c.Schedulers.Coscheduling.SchedulerName = "plugins"
 			c.Schedulers.Kueue.Binder = "native"
-			c.GPUs = []string{"example.com/accelerator"}
-			c.Agent.Image = "registry.example.com/agent:1"
+			c.Agent.Image, c.Agent.SearchPriorityClass = "registry.example.com/agent:1", "search"
+			c.Schedulers.Allowed = []string{"native", "kueue"}
 		})},
 	}
 	for name, tc := range tests {
@@ -86,6 +89,12 @@ func TestParseRefuses(t *testing.T) {
 		"no GPUs":                  {head + "gpus: []", "gpus: Required"},
 		"an autoscaler by name": {head + "nodeAutoscaler: karpenter",
 			`nodeAutoscaler: Unsupported value: "karpenter": supported values: "detect", "present", "absent"`},
+		"an unknown allowed scheduler": {head + "schedulers: {allowed: [kueue, slurm]}",
+			`schedulers.allowed[1]: Unsupported value: "slurm"`},
+		"an allowed scheduler twice": {head + "schedulers: {allowed: [kueue, kueue]}", "schedulers.allowed[1]"},
+		"a default that is not allowed": {head + "defaultScheduler: native\nschedulers: {allowed: [kueue]}",
+			"defaultScheduler: Invalid value: \"native\": is none of schedulers.allowed"},
+		"a bad PriorityClass":       {head + "agent: {searchPriorityClass: A_B}", "agent.searchPriorityClass"},
 		"an address without a port": {head + "health: {bindAddress: localhost}", "health.bindAddress"},
 		"an image with a space":     {head + "agent: {image: 'agent 1'}", "agent.image"},
 		"too many workers":          {head + "workers: 1000", "workers"},

@@ -29,9 +29,9 @@ type OperatorConfiguration struct {
 	// Reports is the server to which rank 0 of each job reports progress and checkpoints. While it is off, jobs
 	// train as they would with it, and checkpoints become known when their pods end.
 	Reports Reports `json:"reports"`
-	// DefaultScheduler of jobs that name none: volcano, kueue, native or coscheduling. By default a job with a
-	// Kueue queue label gets kueue, and any other the first of volcano, native and coscheduling that the cluster
-	// serves.
+	// DefaultScheduler of jobs that name none: volcano, kueue, native or coscheduling. A job with a Kueue queue
+	// label gets kueue where the cluster serves it. By default any other gets the first of volcano, native and
+	// coscheduling that the cluster serves.
 	DefaultScheduler string `json:"defaultScheduler,omitempty"`
 	// Schedulers holds the settings of each scheduler backend.
 	Schedulers Schedulers `json:"schedulers"`
@@ -49,6 +49,8 @@ type OperatorConfiguration struct {
 	GPUs []string `json:"gpus"`
 	// Agent is the program that runs beside the trainers of jobs with checkpoints.
 	Agent Agent `json:"agent"`
+	// Blockers say why a job waits.
+	Blockers Blockers `json:"blockers"`
 	// Workers is the number of jobs that are reconciled at the same time, from 1 to 100.
 	Workers int `json:"workers"`
 }
@@ -107,6 +109,11 @@ func (r Reports) On() bool { return r.BindAddress != Off }
 
 // Schedulers holds the settings of each scheduler backend.
 type Schedulers struct {
+	// Allowed schedulers: volcano, kueue, native, coscheduling. A job that names another one waits, with the
+	// blocker SchedulerNotAllowed, and one that names none gets none but these. Name them where several are
+	// installed and one of them holds the quotas, which the others would pass by. Jobs that are queued or run
+	// keep theirs. By default all are allowed.
+	Allowed []string `json:"allowed,omitempty"`
 	// Volcano configures the backend of Volcano.
 	Volcano Volcano `json:"volcano"`
 	// Kueue configures the backend of Kueue.
@@ -154,10 +161,23 @@ type Coscheduling struct {
 	SchedulerName string `json:"schedulerName,omitempty"`
 }
 
+// Blockers say why a job waits.
+type Blockers struct {
+	// NameOtherNamespaces names the jobs of other namespaces that hold what a job waits for, in its status and
+	// events. Without it they are summed up, because names of jobs tell tenants what others work on; jobs of
+	// the same namespace are always named. Turn it on where all users of the cluster may know of each other.
+	NameOtherNamespaces bool `json:"nameOtherNamespaces"`
+}
+
 // Agent is the program that runs beside the trainers of jobs with checkpoints.
 type Agent struct {
 	// Image whose entrypoint is the agent, as the nodes pull it: at most 500 printable ASCII characters without
 	// spaces. deploy/agent/Dockerfile builds one. Without it jobs with checkpoints wait, with the blocker
 	// AgentNotConfigured; other jobs need none.
 	Image string `json:"image,omitempty"`
+	// SearchPriorityClass of the pods that search a volume for the latest checkpoint: the name of a
+	// PriorityClass that exists, whose preemptionPolicy should be Never. deploy/operator has one of value 0,
+	// trainingjob-search. Without it they have the cluster's default class, which may let a search preempt a
+	// gang of a lower one.
+	SearchPriorityClass string `json:"searchPriorityClass,omitempty"`
 }

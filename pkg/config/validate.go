@@ -25,7 +25,7 @@ func (c OperatorConfiguration) Validate() field.ErrorList {
 	errs = append(errs, validateAddress(field.NewPath("metrics", "bindAddress"), c.Metrics.BindAddress)...)
 	errs = append(errs, validateAddress(field.NewPath("health", "bindAddress"), c.Health.BindAddress)...)
 	errs = append(errs, validateReports(field.NewPath("reports"), c.Reports)...)
-	errs = append(errs, validateDefaultScheduler(field.NewPath("defaultScheduler"), c.DefaultScheduler)...)
+	errs = append(errs, validateDefaultScheduler(field.NewPath("defaultScheduler"), c)...)
 	errs = append(errs, validateSchedulers(field.NewPath("schedulers"), c.Schedulers)...)
 	errs = append(errs, validateAutoscaler(field.NewPath("nodeAutoscaler"), c.NodeAutoscaler)...)
 	if i, err := framework.GPUs(c.GPUs).Validate(); err != nil {
@@ -39,19 +39,29 @@ func (c OperatorConfiguration) Validate() field.ErrorList {
 		errs = append(errs, field.Invalid(field.NewPath("agent", "image"), image,
 			"is no image's name: write it as in a pod, such as registry.example.com/trainingjob-agent:1.0"))
 	}
+	class := field.NewPath("agent", "searchPriorityClass")
+	errs = append(errs, validateName(class, c.Agent.SearchPriorityClass, validation.IsDNS1123Subdomain)...)
 	if c.Workers < 1 || c.Workers > 100 {
 		errs = append(errs, field.Invalid(field.NewPath("workers"), c.Workers, "must be from 1 to 100"))
 	}
 	return errs
 }
 
-func validateDefaultScheduler(path *field.Path, name string) field.ErrorList {
-	known := []v1alpha1.SchedulerName{
-		v1alpha1.SchedulerVolcano, v1alpha1.SchedulerKueue, v1alpha1.SchedulerNative,
-		v1alpha1.SchedulerCoscheduling,
-	}
-	if s := v1alpha1.SchedulerName(name); s != "" && !slices.Contains(known, s) {
-		return field.ErrorList{field.NotSupported(path, s, known)}
+var knownSchedulers = []string{
+	string(v1alpha1.SchedulerVolcano), string(v1alpha1.SchedulerKueue), string(v1alpha1.SchedulerNative),
+	string(v1alpha1.SchedulerCoscheduling),
+}
+
+func validateDefaultScheduler(path *field.Path, c OperatorConfiguration) field.ErrorList {
+	name, allowed := c.DefaultScheduler, c.Schedulers.Allowed
+	switch {
+	case name == "":
+		return nil
+	case !slices.Contains(knownSchedulers, name):
+		return field.ErrorList{field.NotSupported(path, name, knownSchedulers)}
+	case len(allowed) > 0 && !slices.Contains(allowed, name):
+		return field.ErrorList{field.Invalid(path, name,
+			"is none of schedulers.allowed: add it there, or name one of those")}
 	}
 	return nil
 }
@@ -64,8 +74,21 @@ func validateAutoscaler(path *field.Path, value string) field.ErrorList {
 	return nil
 }
 
-func validateSchedulers(path *field.Path, s Schedulers) field.ErrorList {
+func validateAllowed(path *field.Path, allowed []string) field.ErrorList {
 	var errs field.ErrorList
+	for i, name := range allowed {
+		switch {
+		case !slices.Contains(knownSchedulers, name):
+			errs = append(errs, field.NotSupported(path.Index(i), name, knownSchedulers))
+		case slices.Contains(allowed[:i], name):
+			errs = append(errs, field.Duplicate(path.Index(i), name))
+		}
+	}
+	return errs
+}
+
+func validateSchedulers(path *field.Path, s Schedulers) field.ErrorList {
+	errs := validateAllowed(path.Child("allowed"), s.Allowed)
 	validateSchedulerName := func(scheduler, name string) {
 		child := path.Child(scheduler, "schedulerName")
 		errs = append(errs, validateName(child, name, validation.IsDNS1123Subdomain)...)

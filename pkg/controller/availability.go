@@ -36,6 +36,8 @@ type availability struct {
 	clock            clock.WithTicker
 	backends         []scheduler.Backend
 	defaultScheduler string
+	// allowed schedulers; empty: all.
+	allowed []string
 	// watch starts the informer of a kind that is served, and returns when it has delivered what exists.
 	watch func(context.Context, schema.GroupVersionKind) error
 	// wake enqueues jobs.
@@ -68,6 +70,9 @@ func (a *availability) choose(job *v1alpha1.TrainingJob) (scheduler.Backend, *v1
 	defer a.mu.Unlock()
 	var available, absent []string
 	for _, b := range a.backends {
+		if !a.allows(b.Name()) {
+			continue
+		}
 		missing := a.missing(b)
 		if len(missing) == 0 {
 			available = append(available, b.Name())
@@ -81,6 +86,8 @@ func (a *availability) choose(job *v1alpha1.TrainingJob) (scheduler.Backend, *v1
 	case name == "":
 		a.waiting[key] = true
 		return nil, noScheduler(absent)
+	case !a.allows(name) && spec.RecordedScheduler(job) == "":
+		return nil, notAllowed(name, a.allowed)
 	case i < 0:
 		return nil, unknownScheduler(name, a.backends)
 	}
@@ -90,6 +97,11 @@ func (a *availability) choose(job *v1alpha1.TrainingJob) (scheduler.Backend, *v1
 	}
 	delete(a.waiting, key)
 	return a.backends[i], nil
+}
+
+// allows reports whether the configuration lets jobs have a scheduler.
+func (a *availability) allows(name string) bool {
+	return len(a.allowed) == 0 || slices.Contains(a.allowed, name)
 }
 
 // missing returns the required kinds of a backend that are not served, as a reader knows them. The caller
@@ -135,6 +147,16 @@ func notServed(b scheduler.Backend, kinds []string) *v1alpha1.Blocker {
 		Reason:   v1alpha1.ReasonSchedulerMissing,
 		Message:  "the cluster does not serve " + strings.Join(kinds, ", "),
 		NextStep: install + ", or name another one in spec.runPolicy.schedulingPolicy.scheduler",
+	}
+}
+
+func notAllowed(name string, allowed []string) *v1alpha1.Blocker {
+	list := strings.Join(allowed, ", ")
+	return &v1alpha1.Blocker{
+		Reason:  v1alpha1.ReasonSchedulerNotAllowed,
+		Message: fmt.Sprintf("scheduler %s is not allowed in this cluster: the operator allows %s", name, list),
+		NextStep: "remove spec.runPolicy.schedulingPolicy.scheduler, or name one of those; " +
+			"the admin sets them as schedulers.allowed",
 	}
 }
 

@@ -91,3 +91,46 @@ func TestSchedulerThatTheClusterDoesNotServe(t *testing.T) {
 		}
 	}
 }
+
+// TestAllowedSchedulers: a scheduler that knows nothing of the quotas is no way around them.
+func TestAllowedSchedulers(t *testing.T) {
+	backends := []scheduler.Backend{native.New(native.Options{}), coscheduling.New(coscheduling.Options{})}
+	a := newAvailability(nil, nil, backends, "")
+	for _, b := range backends {
+		for _, gvk := range requiredKinds(b) {
+			a.served[gvk] = true
+		}
+	}
+	a.allowed = []string{"coscheduling"}
+	job := func(name v1alpha1.SchedulerName) *v1alpha1.TrainingJob {
+		j := &v1alpha1.TrainingJob{}
+		j.Spec.RunPolicy.SchedulingPolicy.Scheduler = name
+		return j
+	}
+	running := job(v1alpha1.SchedulerNative)
+	running.Status.Phase = v1alpha1.PhaseRunning
+	running.Status.Scheduling = &v1alpha1.SchedulingStatus{Scheduler: v1alpha1.SchedulerNative}
+	for name, tc := range map[string]struct {
+		job           *v1alpha1.TrainingJob
+		want, blocker string
+	}{
+		"one that is allowed":     {job(v1alpha1.SchedulerCoscheduling), "coscheduling", ""},
+		"none":                    {job(""), "coscheduling", ""},
+		"one that is not allowed": {job(v1alpha1.SchedulerNative), "", v1alpha1.ReasonSchedulerNotAllowed},
+		"it runs already":         {running, "native", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			backend, blocker := a.choose(tc.job)
+			if blocker == nil {
+				blocker = &v1alpha1.Blocker{}
+			}
+			got := ""
+			if backend != nil {
+				got = backend.Name()
+			}
+			if got != tc.want || blocker.Reason != tc.blocker {
+				t.Errorf("got %q and blocker %+v", got, blocker)
+			}
+		})
+	}
+}

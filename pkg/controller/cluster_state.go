@@ -147,8 +147,8 @@ func clusterJob(job *v1alpha1.TrainingJob) clusterstate.Job {
 	if s := job.Status.Scheduling; s != nil {
 		j.Scheduler = string(s.Scheduler)
 	}
-	if j.PriorityClass == "" {
-		j.PriorityClass = spec.Roles(job)[0].Template.Spec.PriorityClassName
+	if roles := spec.Roles(job); j.PriorityClass == "" && len(roles) > 0 {
+		j.PriorityClass = roles[0].Template.Spec.PriorityClassName
 	}
 	return j
 }

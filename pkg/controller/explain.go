@@ -28,6 +28,8 @@ type explainer struct {
 	live   liveReader
 	// autoscaler is nil where it is not known whether there is one.
 	autoscaler *autoscaler
+	// nameOthers lets an explanation name jobs of other namespaces.
+	nameOthers bool
 }
 
 // explain returns the Snapshot's Why; nil: the job does not wait for its scheduler. Nothing is computed until
@@ -50,6 +52,9 @@ func (e *explainer) stateFor(s *observed) scheduler.ClusterState {
 	state := e.state.State()
 	state.Self = e.state.Waiter(client.ObjectKeyFromObject(s.Job), clusterJob(s.Job))
 	state.Bound = boundRanks(s)
+	if !e.nameOthers {
+		state.NamesOf = s.Job.Namespace
+	}
 	return state
 }
 

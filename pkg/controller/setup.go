@@ -32,6 +32,10 @@ type Options struct {
 	Backends []scheduler.Backend
 	// DefaultScheduler for jobs that name none; empty: the first that the cluster serves.
 	DefaultScheduler string
+	// AllowedSchedulers are the only ones that a job may have; empty: all.
+	AllowedSchedulers []string
+	// NameOtherNamespaces lets a job's blocker name jobs of other namespaces, which hold what it waits for.
+	NameOtherNamespaces bool
 	// Workers is how many jobs are reconciled at once, default 10.
 	Workers int
 	// Parallel bounds the creates, and the deletes, of one reconcile; default 16.
@@ -153,6 +157,7 @@ func newDependencies(mgr manager.Manager, o Options) (dependencies, error) {
 	}
 	d.autoscaler = newAutoscaler(o.NodeAutoscaler, disco, d.uncached, o.Clock)
 	d.availability = newAvailability(disco, o.Clock, o.Backends, o.DefaultScheduler)
+	d.availability.allowed = o.AllowedSchedulers
 	d.availability.wake = d.woken.wake
 	d.availability.follow = d.clusterState.sources.Follow
 	return d, nil
@@ -169,6 +174,7 @@ func newReconciler(d dependencies, o Options) *Reconciler {
 			availability: d.availability, clusterObjects: d.clusterObjects,
 			explainer: &explainer{
 				state: d.clusterState, states: d.states, live: live, autoscaler: d.autoscaler,
+				nameOthers: o.NameOtherNamespaces,
 			},
 			agent: o.Agent, reports: o.Reports, gpus: o.GPUs,
 		},

@@ -3,6 +3,9 @@ package trainingjob
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/internal/jobtest"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
@@ -149,6 +152,22 @@ var checkpointStories = map[string]story{
 		sim.narrate("a job with checkpoints is applied, and the operator has no agent")
 		sim.agent = render.Agent{Image: "agent:1"}
 		sim.narrate("the admin names one")
+	}},
+	"checkpoint-object-store-without-reports": {jobtest.New(2, func(j *v1alpha1.TrainingJob) {
+		j.Spec.Checkpoint = &v1alpha1.CheckpointSpec{Storage: v1alpha1.StorageS3, URI: "s3://models/bert"}
+	}), func(sim *simulation) {
+		resumes := func() {
+			c := meta.FindStatusCondition(sim.job.Status.Conditions, v1alpha1.ConditionResumeNeedsReports)
+			sim.logf("  condition %s %s %s: %s", c.Type, c.Status, c.Reason, c.Message)
+		}
+		sim.agent.ReportURL = ""
+		runGang(sim)
+		resumes()
+		sim.agent.ReportURL = "https://operator.example.com:9443/reports"
+		sim.preempt("bert-worker-0", "bert-worker-1")
+		sim.narrate("the admin turns reports on, and the gang is preempted")
+		runAgain(sim)
+		resumes()
 	}},
 	"checkpoint-resume-point-ignored": {jobtest.New(2, jobtest.Checkpoints), func(sim *simulation) {
 		trainTo250(sim)

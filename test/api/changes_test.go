@@ -152,7 +152,7 @@ func everything() *v1alpha1.TrainingJob {
 	s.Volumes = []corev1.Volume{{Name: "data"}}
 	s.VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/data"}}
 	s.NodeSelector = map[string]string{"a": "b"}
-	s.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+	s.Tolerations = []corev1.Toleration{{Key: "nvidia.com/gpu", Operator: corev1.TolerationOpExists}}
 	s.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{}}
 	s.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "registry"}}
 	s.ServiceAccountName = "trainer"

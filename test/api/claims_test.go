@@ -4,7 +4,6 @@ package api_test
 
 import (
 	"strings"
-	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,30 +13,10 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// warnings records what the API server warns of.
-type warnings struct {
-	mu   sync.Mutex
-	said []string
-}
-
-// HandleWarningHeader implements rest.WarningHandler.
-func (w *warnings) HandleWarningHeader(_ int, _, text string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.said = append(w.said, text)
-}
-
-func (w *warnings) take() []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	said := w.said
-	w.said = nil
-	return said
-}
-
 // claims: devices that ranks claim are in no minResources, so who submits such a job is told, and not
 // refused.
-func (s server) claims(t *testing.T, warned *warnings) {
+func (s server) claims(t *testing.T) {
+	c, said := s.warned(t)
 	job := func(claims ...corev1.PodResourceClaim) *v1alpha1.TrainingJob {
 		return &v1alpha1.TrainingJob{
 			ObjectMeta: metav1.ObjectMeta{Name: "bert", Namespace: "default"},
@@ -57,13 +36,12 @@ func (s server) claims(t *testing.T, warned *warnings) {
 		job  *v1alpha1.TrainingJob
 		want bool
 	}{"claims a device": {job(gpu), true}, "claims none": {job(), false}} {
-		warned.take()
-		if err := s.client.Create(t.Context(), tc.job, client.DryRunAll); err != nil {
+		said.take()
+		if err := c.Create(t.Context(), tc.job, client.DryRunAll); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		said := strings.Join(warned.take(), "; ")
-		if got := strings.Contains(said, "resourceClaims"); got != tc.want {
-			t.Errorf("%s: warned: %q", name, said)
+		if text := said.take(); strings.Contains(text, "resourceClaims") != tc.want {
+			t.Errorf("%s: warned: %q", name, text)
 		}
 	}
 }

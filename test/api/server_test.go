@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/test/api/apitest"
@@ -17,9 +18,9 @@ import (
 
 // All tests share one API server, because starting it dominates their time.
 func TestAPIServer(t *testing.T) {
-	warned := &warnings{}
-	s := server{apitest.StartWarning(t, "../..", warned)}
-	t.Run("claims are warned of", func(t *testing.T) { s.claims(t, warned) })
+	c, config := apitest.StartWithConfig(t, "../..")
+	s := server{c, config}
+	t.Run("claims are warned of", s.claims)
 	t.Run("specs", s.specs)
 	t.Run("changes by phase", s.changesByPhase)
 	t.Run("every field while running", s.everyField)
@@ -28,9 +29,14 @@ func TestAPIServer(t *testing.T) {
 	t.Run("scale", s.scale)
 	t.Run("queue by label", s.queueByLabel)
 	t.Run("defaults", s.nothingIsDefaulted)
+	t.Run("policies", s.policies)
+	t.Run("reports off", s.reportsOff)
 }
 
-type server struct{ client client.Client }
+type server struct {
+	client client.Client
+	config *rest.Config
+}
 
 // specs: the API server accepts and rejects the same jobs as Validate.
 func (s server) specs(t *testing.T) {

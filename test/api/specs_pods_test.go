@@ -82,12 +82,12 @@ func schedulingSpecs() map[string]spec {
 			fields: []string{queueField}, says: "has no queues: remove the queue, or use scheduler volcano",
 		},
 		"a queue label at the native scheduler": {
-			reason: "it has no queues",
+			reason: "it would pass Kueue's quota by",
 			edit: func(j *v1alpha1.TrainingJob) {
 				queues("", "research", "")(j)
 				j.Spec.RunPolicy.SchedulingPolicy.Scheduler = v1alpha1.SchedulerNative
 			},
-			fields: []string{queueLabel}, says: "scheduler native has no queues",
+			fields: []string{queueLabel}, says: "whose quota scheduler native does not know",
 		},
 		"minResources at the native scheduler": {
 			reason: "it takes no notice",
@@ -107,12 +107,12 @@ func schedulingSpecs() map[string]spec {
 			fields: []string{queueField}, says: "has no queues: remove the queue, or use scheduler volcano",
 		},
 		"a queue label at scheduler coscheduling": {
-			reason: "it has no queues",
+			reason: "it would pass Kueue's quota by",
 			edit: func(j *v1alpha1.TrainingJob) {
 				queues("", "research", "")(j)
 				j.Spec.RunPolicy.SchedulingPolicy.Scheduler = v1alpha1.SchedulerCoscheduling
 			},
-			fields: []string{queueLabel}, says: "scheduler coscheduling has no queues",
+			fields: []string{queueLabel}, says: "whose quota scheduler coscheduling does not know",
 		},
 		"minResources at scheduler coscheduling": {
 			reason: "they would do harm",

@@ -24,6 +24,8 @@ type Agent struct {
 	ReportCA string
 	// Audience of the token that a report carries.
 	Audience string
+	// SearchPriorityClass of the pod that searches a volume; empty: it names none.
+	SearchPriorityClass string
 }
 
 const (
@@ -113,9 +115,9 @@ func mountToken(pod *corev1.PodSpec, trainer *corev1.Container, agent Agent) {
 	}
 }
 
-// installer copies the agent into the pod before the trainer starts. It has the trainer's security context,
-// and the trainer's requests of ordinary resources, so that neither what the gang requests nor the pod's
-// quality of service changes.
+// installer copies the agent into the pod before the trainer starts. It has the trainer's user and none of
+// its rights, and the trainer's requests of ordinary resources, so that neither what the gang requests nor
+// the pod's quality of service changes.
 func installer(
 	trainer *corev1.Container, podContext *corev1.PodSecurityContext, agent Agent,
 ) corev1.Container {
@@ -124,37 +126,12 @@ func installer(
 		Resources: corev1.ResourceRequirements{
 			Requests: ordinary(trainer.Resources.Requests), Limits: ordinary(trainer.Resources.Limits),
 		},
-		VolumeMounts:             []corev1.VolumeMount{{Name: agentVolume, MountPath: agentDir}},
+		VolumeMounts: []corev1.VolumeMount{
+			{Name: agentVolume, MountPath: agentDir}, noToken(statusVolume),
+		},
 		SecurityContext:          agentSecurityContext(trainer.SecurityContext, podContext),
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 	}
-}
-
-// nobody is the user of the agent's own containers where the job forbids root and leaves the user to the
-// trainer's image.
-const nobody int64 = 65532
-
-// agentSecurityContext is the trainer's, for a container whose image names no user.
-func agentSecurityContext(
-	trainer *corev1.SecurityContext, pod *corev1.PodSecurityContext,
-) *corev1.SecurityContext {
-	c := trainer.DeepCopy()
-	nonRoot := pod != nil && pod.RunAsNonRoot != nil && *pod.RunAsNonRoot
-	user := pod != nil && pod.RunAsUser != nil
-	if c != nil {
-		if c.RunAsNonRoot != nil {
-			nonRoot = *c.RunAsNonRoot
-		}
-		user = user || c.RunAsUser != nil
-	}
-	if nonRoot && !user {
-		if c == nil {
-			c = &corev1.SecurityContext{}
-		}
-		id := nobody
-		c.RunAsUser = &id
-	}
-	return c
 }
 
 // ordinary returns the resources of a list that every node has.

@@ -23,7 +23,6 @@ func Gang(job *v1alpha1.TrainingJob, attempt int32, hasPods bool) scheduler.Gang
 		Queue:         spec.Queue(job),
 		PriorityClass: policy.PriorityClass,
 		MinAvailable:  spec.MinAvailable(job),
-		MinResources:  policy.MinResources,
 		HasPods:       hasPods,
 
 		ScheduleTimeoutSeconds: policy.ScheduleTimeoutSeconds,
@@ -38,10 +37,20 @@ func Gang(job *v1alpha1.TrainingJob, attempt int32, hasPods bool) scheduler.Gang
 			Name: spec.RoleKey(r.Name), Replicas: r.Replicas, MinAvailable: first, Template: roleTemplate(job, r),
 		})
 	}
-	if g.MinResourcesGiven = len(g.MinResources) > 0; !g.MinResourcesGiven {
-		g.MinResources = minResources(g.Roles)
-	}
+	g.MinResources = atLeast(minResources(g.Roles), policy.MinResources)
+	g.MinResourcesGiven = len(policy.MinResources) > 0
 	return g
+}
+
+// atLeast raises a list of resources to what the user gives. What ranks request is the floor: a smaller sum
+// would let the gang pass its queue's quota, which counts the sum.
+func atLeast(sum, given corev1.ResourceList) corev1.ResourceList {
+	for name, q := range given {
+		if floor := sum[name]; q.Cmp(floor) > 0 {
+			sum[name] = q.DeepCopy()
+		}
+	}
+	return sum
 }
 
 // minResources is what the gang's first minAvailable ranks request together, from the pods as they will be:

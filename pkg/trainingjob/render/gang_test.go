@@ -60,14 +60,16 @@ func TestGang(t *testing.T) {
 			resources: corev1.ResourceList{"cpu": resource.MustParse("17")},
 		},
 		"given by the user": {
-			reason: "the user knows better",
+			reason: "the user may ask for more, and not pass the queue's quota by with less",
 			job: jobtest.New(2, func(j *v1alpha1.TrainingJob) {
 				j.Spec.RunPolicy.SchedulingPolicy.MinResources = corev1.ResourceList{
-					"nvidia.com/gpu": resource.MustParse("1"),
+					"nvidia.com/gpu": resource.MustParse("1"), "memory": resource.MustParse("8Gi"),
 				}
 			}),
-			roles:     []scheduler.Role{{Name: "worker", Replicas: 2, MinAvailable: 2}},
-			resources: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("1")},
+			roles: []scheduler.Role{{Name: "worker", Replicas: 2, MinAvailable: 2}},
+			resources: corev1.ResourceList{
+				"nvidia.com/gpu": resource.MustParse("4"), "memory": resource.MustParse("8Gi"),
+			},
 		},
 	}
 	for name, c := range cases {

@@ -27,8 +27,11 @@ func ResolveTry(job *v1alpha1.TrainingJob) int32 {
 
 // Resolver is the pod that searches the job's volume for the latest complete checkpoint between two attempts.
 // It is no rank and no part of the gang: the cluster's default scheduler places it where the job's own pods
-// may run, with the job's rights, without GPUs, and with the volume mounted read-only. It fails when
-// spec.checkpoint.uri is invalid.
+// may run, as the job's user, without its rights, its token, its priority or GPUs, and with the volume
+// mounted read-only. It fails when spec.checkpoint.uri is invalid.
+//
+// A search must never preempt a gang, so it does not have the job's PriorityClass. It is not starved for
+// ever either: it ends at its deadline, and the job goes on from the last checkpoint that was reported.
 func Resolver(job *v1alpha1.TrainingJob, agent Agent) (*corev1.Pod, error) {
 	base, err := spec.CheckpointURI(job)
 	if err != nil {
@@ -53,7 +56,10 @@ func Resolver(job *v1alpha1.TrainingJob, agent Agent) (*corev1.Pod, error) {
 			},
 		},
 		Spec: corev1.PodSpec{
-			RestartPolicy: corev1.RestartPolicyNever,
+			RestartPolicy:                corev1.RestartPolicyNever,
+			ActiveDeadlineSeconds:        new(resolverSeconds),
+			AutomountServiceAccountToken: new(false),
+			EnableServiceLinks:           new(false),
 			Containers: []corev1.Container{{
 				Name: agentContainer, Image: agent.Image,
 				Args: []string{
@@ -67,11 +73,11 @@ func Resolver(job *v1alpha1.TrainingJob, agent Agent) (*corev1.Pod, error) {
 			}},
 			Volumes:            []corev1.Volume{claimVolume(job)},
 			ServiceAccountName: template.ServiceAccountName,
-			SecurityContext:    template.SecurityContext,
+			SecurityContext:    resolverPodContext(template.SecurityContext),
 			ImagePullSecrets:   template.ImagePullSecrets,
 			NodeSelector:       template.NodeSelector,
 			Tolerations:        template.Tolerations,
-			PriorityClassName:  template.PriorityClassName,
+			PriorityClassName:  agent.SearchPriorityClass,
 		},
 	}
 	if a := template.Affinity; a != nil && a.NodeAffinity != nil { // to nodes only: the other ranks are gone
@@ -79,6 +85,10 @@ func Resolver(job *v1alpha1.TrainingJob, agent Agent) (*corev1.Pod, error) {
 	}
 	return pod, nil
 }
+
+// resolverSeconds ends a search that no operator is there to end, in seconds. It is longer than any search
+// that one waits for (package decision).
+const resolverSeconds int64 = 900
 
 // resolverResources are given in full, for namespaces whose quota demands requests and limits. The process
 // that reads the volume may take 160 MiB before it is ended (see cmd/agent), and the agent must outlive that.

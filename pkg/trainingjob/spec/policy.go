@@ -79,27 +79,36 @@ func Queue(job *v1alpha1.TrainingJob) string {
 	return ""
 }
 
-// ChooseScheduler names the scheduler of a job: the one that its status recorded, while the job is queued or
-// runs; else the spec's; else the operator's default; else Kueue where the job carries its queue label, which
-// nobody else reads; else the first other one of available, which the caller orders by preference. "" when
-// there is none.
-func ChooseScheduler(job *v1alpha1.TrainingJob, operatorDefault string, available []string) string {
+// RecordedScheduler is the scheduler that the status of a job recorded, which it keeps while it is queued or
+// runs; "" for a job that has to choose one.
+func RecordedScheduler(job *v1alpha1.TrainingJob) string {
 	switch job.Status.Phase {
 	case "", v1alpha1.PhasePending, v1alpha1.PhaseSuspended:
-	default:
-		if s := job.Status.Scheduling; s != nil && s.Scheduler != "" {
-			return string(s.Scheduler)
-		}
+		return ""
+	}
+	if s := job.Status.Scheduling; s != nil {
+		return string(s.Scheduler)
+	}
+	return ""
+}
+
+// ChooseScheduler names the scheduler of a job: the one that its status recorded, while the job is queued or
+// runs; else the spec's; else Kueue where the job carries its queue label, since any other one would pass by
+// the quota of that queue; else the operator's default; else the first other one of available, which the
+// caller orders by preference. "" when there is none.
+func ChooseScheduler(job *v1alpha1.TrainingJob, operatorDefault string, available []string) string {
+	if s := RecordedScheduler(job); s != "" {
+		return s
 	}
 	if s := job.Spec.RunPolicy.SchedulingPolicy.Scheduler; s != "" {
 		return string(s)
 	}
-	if operatorDefault != "" {
-		return operatorDefault
-	}
 	const kueue = string(v1alpha1.SchedulerKueue)
 	if job.Labels[v1alpha1.LabelKueueQueue] != "" && slices.Contains(available, kueue) {
 		return kueue
+	}
+	if operatorDefault != "" {
+		return operatorDefault
 	}
 	for _, name := range available {
 		if name != kueue {

@@ -42,6 +42,9 @@ func TestChooseScheduler(t *testing.T) {
 		}
 	}
 	inSpec := func(j *v1alpha1.TrainingJob) { j.Spec.RunPolicy.SchedulingPolicy.Scheduler = "volcano" }
+	labelled := func(j *v1alpha1.TrainingJob) {
+		j.Labels = map[string]string{v1alpha1.LabelKueueQueue: "research"}
+	}
 	running, suspended := recorded(v1alpha1.PhaseRunning), recorded(v1alpha1.PhaseSuspended)
 	cases := map[string]struct {
 		job       *v1alpha1.TrainingJob
@@ -55,6 +58,10 @@ func TestChooseScheduler(t *testing.T) {
 		"a running job keeps what it has": {jobtest.New(1, inSpec, running), "volcano", nil, "native"},
 		"a suspended job may change":      {jobtest.New(1, inSpec, suspended), "", nil, "volcano"},
 		"none":                            {jobtest.New(1), "", nil, ""},
+		"a queue of Kueue before the configuration": {
+			jobtest.New(1, labelled), "volcano", []string{"volcano", "kueue"}, "kueue",
+		},
+		"a queue's label without Kueue": {jobtest.New(1, labelled), "", []string{"volcano"}, "volcano"},
 	}
 	for name, c := range cases {
 		if got := ChooseScheduler(c.job, c.byConfig, c.available); got != c.want {

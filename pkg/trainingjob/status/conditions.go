@@ -3,11 +3,13 @@ package status
 import (
 	"cmp"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
 // ofPhase lists the conditions that are true in one phase.
@@ -32,6 +34,27 @@ func Conditions(o *observation.Observation, p *decision.Plan, reason string) {
 	}
 	setAdmitted(o, p, reason)
 	setPreempted(o, p)
+	setResumeNeedsReports(o, p)
+}
+
+// setResumeNeedsReports warns of an object store while reports are off. Volumes are searched between two
+// attempts, but the operator holds no credentials of an object store: it knows what rank 0 has said, and a
+// rank whose node is lost says nothing.
+func setResumeNeedsReports(o *observation.Observation, p *decision.Plan) {
+	c := spec.Checkpoints(o.Job)
+	if c == nil || spec.OnVolume(c) || o.Agent.ReportURL != "" || p.Status.Phase.Finished() {
+		p.SetCondition(o, v1alpha1.ConditionResumeNeedsReports, false, v1alpha1.ReasonReportsOn,
+			"nothing that the operator must know is lost with a node")
+		return
+	}
+	const message = "the operator has no report server, and searches no object store: " +
+		"when the node of rank 0 is lost, the job resumes from the last known checkpoint, " +
+		"or starts from the beginning; " +
+		"use storage pvc, or ask the admin to turn reports on (deploy/reports)"
+	if !meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionResumeNeedsReports) {
+		p.Warning(v1alpha1.ConditionResumeNeedsReports, "Resume", message)
+	}
+	p.SetCondition(o, v1alpha1.ConditionResumeNeedsReports, true, v1alpha1.ReasonReportsOff, message)
 }
 
 // setAdmitted gives the condition the blocker's reason while the gang waits.

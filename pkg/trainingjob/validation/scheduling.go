@@ -81,8 +81,15 @@ func validateQueue(job *v1alpha1.TrainingJob, path *field.Path) field.ErrorList 
 			first, firstPath = source.queue, source.path
 		}
 	}
+	policy := job.Spec.RunPolicy.SchedulingPolicy
+	if s := policy.Scheduler; job.Labels[v1alpha1.LabelKueueQueue] != "" && s != "" &&
+		s != v1alpha1.SchedulerKueue {
+		return append(errs, field.Forbidden(metadata.Child("labels").Key(v1alpha1.LabelKueueQueue), fmt.Sprintf(
+			"names a queue of Kueue, whose quota scheduler %s does not know: use scheduler kueue, or remove the "+
+				"label", s)))
+	}
 	queueless := []v1alpha1.SchedulerName{v1alpha1.SchedulerNative, v1alpha1.SchedulerCoscheduling}
-	if s := job.Spec.RunPolicy.SchedulingPolicy.Scheduler; first != "" && slices.Contains(queueless, s) {
+	if s := policy.Scheduler; first != "" && slices.Contains(queueless, s) {
 		errs = append(errs, field.Forbidden(firstPath, fmt.Sprintf(
 			"scheduler %s has no queues: remove the queue, or use scheduler volcano", s)))
 	}

@@ -24,22 +24,9 @@ func validateTemplates(job *v1alpha1.TrainingJob, path *field.Path) field.ErrorL
 	for _, name := range slices.Sorted(maps.Keys(s.ReplicaSpecs)) {
 		template := s.ReplicaSpecs[name].Template
 		at := path.Child("replicaSpecs").Key(string(name)).Child("template")
-		errs = append(errs, forbidQueue(template.ObjectMeta.Labels, v1alpha1.LabelKueueQueue,
-			at.Child("metadata", "labels"))...)
-		errs = append(errs, forbidQueue(template.ObjectMeta.Annotations, v1alpha1.AnnotationVolcanoQueue,
-			at.Child("metadata", "annotations"))...)
 		errs = append(errs, validatePodSpec(&template.Spec, at.Child("spec"))...)
 	}
 	return errs
-}
-
-// forbidQueue refuses a label or an annotation that would queue each pod by itself.
-func forbidQueue(metadata map[string]string, key string, path *field.Path) field.ErrorList {
-	if _, given := metadata[key]; !given {
-		return nil
-	}
-	return field.ErrorList{field.Forbidden(path.Key(key), "a pod template names a queue, but a gang queues as "+
-		"one: remove that label or annotation and set spec.runPolicy.schedulingPolicy.queue")}
 }
 
 func validatePodSpec(pod *corev1.PodSpec, path *field.Path) field.ErrorList {

@@ -19,6 +19,8 @@ func Validate(job *v1alpha1.TrainingJob) field.ErrorList {
 	errs = append(errs, validateQueue(job, path.Child("runPolicy", "schedulingPolicy", "queue"))...)
 	errs = append(errs, validateName(job)...)
 	errs = append(errs, validateTemplates(job, path)...)
+	errs = append(errs, validateAdmission(job, path)...)
+	errs = append(errs, validateSizes(job, path)...)
 	errs = append(errs, validateHyperparameters(job, path.Child("hyperparameters"))...)
 	errs = append(errs, validateCheckpoint(job, path.Child("checkpoint"))...)
 	if addsToPods(job) {

@@ -33,13 +33,12 @@ import (
 // kinds to Volcano's.
 func Start(t *testing.T, root string, schedulers ...string) client.Client {
 	t.Helper()
-	return StartWarning(t, root, nil, schedulers...)
+	c, _ := StartWithConfig(t, root, schedulers...)
+	return c
 }
 
-// StartWarning is Start with a client whose warnings from the API server go to a handler; nil: to the log.
-func StartWarning(
-	t *testing.T, root string, warned rest.WarningHandler, schedulers ...string,
-) client.Client {
+// StartWithConfig is Start for tests that make clients of their own.
+func StartWithConfig(t *testing.T, root string, schedulers ...string) (client.Client, *rest.Config) {
 	t.Helper()
 	cluster, err := localcluster.Up(t.Context(), localcluster.Options{
 		Dir: filepath.Join(t.TempDir(),
@@ -57,25 +56,24 @@ func StartWarning(
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(scheme))
-	config := cluster.RESTConfig()
-	config.WarningHandler = warned
-	c, err := client.New(config, client.Options{Scheme: scheme})
+	c, err := client.New(cluster.RESTConfig(), client.Options{Scheme: scheme})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, folder := range []string{"deploy/crd", "deploy/admission"} {
-		if err := install(t.Context(), c, filepath.Join(root, folder)); err != nil {
+		if err := Install(t.Context(), c, filepath.Join(root, folder)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := served(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	return c
+	return c, cluster.RESTConfig()
 }
 
-func install(ctx context.Context, c client.Client, folder string) error {
-	objects, err := Objects(folder)
+// Install applies every object of a file or a folder.
+func Install(ctx context.Context, c client.Client, path string) error {
+	objects, err := Objects(path)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,64 @@
+package render
+
+import (
+	corev1 "k8s.io/api/core/v1"
+)
+
+// nobody is the user of the agent's own containers where the job forbids root and leaves the user to the
+// trainer's image.
+const nobody int64 = 65532
+
+// tokenPath is where the API server's admission mounts the service account's token into every container that
+// mounts nothing there (k8s.io/kubernetes/plugin/pkg/admission/serviceaccount, DefaultAPITokenMountPath).
+const tokenPath = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+// agentSecurityContext is that of the agent's own containers. They read and write the trainer's files, so
+// they are who the trainer is: user, group and SELinux label. They take none of its rights: a privileged
+// trainer has an unprivileged agent.
+func agentSecurityContext(
+	trainer *corev1.SecurityContext, pod *corev1.PodSecurityContext,
+) *corev1.SecurityContext {
+	c := &corev1.SecurityContext{
+		AllowPrivilegeEscalation: new(false),
+		Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		ReadOnlyRootFilesystem:   new(true),
+		SeccompProfile:           &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+	}
+	nonRoot := pod != nil && pod.RunAsNonRoot != nil && *pod.RunAsNonRoot
+	user := pod != nil && pod.RunAsUser != nil
+	if trainer != nil {
+		trainer = trainer.DeepCopy()
+		c.RunAsUser, c.RunAsGroup = trainer.RunAsUser, trainer.RunAsGroup
+		c.SELinuxOptions, c.RunAsNonRoot = trainer.SELinuxOptions, trainer.RunAsNonRoot
+		if c.RunAsNonRoot != nil {
+			nonRoot = *c.RunAsNonRoot
+		}
+		user = user || c.RunAsUser != nil
+	}
+	if nonRoot && !user {
+		c.RunAsUser = new(nobody)
+	}
+	return c
+}
+
+// resolverPodContext keeps of the job's pods who they are, and so which files of the volume are theirs.
+func resolverPodContext(pod *corev1.PodSecurityContext) *corev1.PodSecurityContext {
+	c := &corev1.PodSecurityContext{
+		SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+	}
+	if pod == nil {
+		return c
+	}
+	pod = pod.DeepCopy()
+	c.RunAsUser, c.RunAsGroup, c.RunAsNonRoot = pod.RunAsUser, pod.RunAsGroup, pod.RunAsNonRoot
+	c.FSGroup, c.FSGroupChangePolicy = pod.FSGroup, pod.FSGroupChangePolicy
+	c.SupplementalGroups, c.SupplementalGroupsPolicy = pod.SupplementalGroups, pod.SupplementalGroupsPolicy
+	c.SELinuxOptions, c.SELinuxChangePolicy = pod.SELinuxOptions, pod.SELinuxChangePolicy
+	return c
+}
+
+// noToken keeps the service account's token out of one container of a pod whose others need it: by a mount of
+// the given empty directory in its place.
+func noToken(volume string) corev1.VolumeMount {
+	return corev1.VolumeMount{Name: volume, MountPath: tokenPath, ReadOnly: true}
+}
