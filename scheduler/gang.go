@@ -45,6 +45,9 @@ type Gang struct {
 	// HasPods is true when ranks of this attempt exist. Where a group outlives an attempt its status may be
 	// stale, and only HasPods tells the two cases apart.
 	HasPods bool
+	// Woken is how often the scheduler was woken for this attempt (see Rester). It is known where a Rester is
+	// asked, and nowhere else.
+	Woken int
 	// UnschedulableMessages are what the scheduler wrote on the ranks of this attempt that it tried and could
 	// not place (the message of PodScheduled=False, reason Unschedulable), ordered by the ranks' names.
 	// Dialects whose scheduler writes nothing on the group read them. Their text changes with every

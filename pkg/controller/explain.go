@@ -43,7 +43,9 @@ func (e *explainer) explain(ctx context.Context, s *observed) func() (scheduler.
 	return sync.OnceValues(func() (scheduler.Explanation, bool) {
 		state := e.stateFor(s)
 		state.Claims = claims
-		return scheduler.Explain(s.Backend, s.gang(), s.groupObjects(), s.Verdict, state)
+		gang := s.gang()
+		gang.Woken = s.Woken.Times
+		return scheduler.Explain(s.Backend, gang, s.groupObjects(), s.Verdict, state)
 	})
 }
 

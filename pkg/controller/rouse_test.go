@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -16,14 +17,14 @@ import (
 // counted is the write of the ranks' numbers, which is due when the scheduler is woken first.
 const counted = "patch TrainingJob/status bert"
 
-// resting is a backend whose scheduler rests as soon as a gang has pods.
+// resting is a backend whose scheduler rests as soon as a gang has pods; by its pods it is woken once.
 type resting struct {
 	native.Backend
 	by scheduler.WokenBy
 }
 
 func (r resting) Rests(g scheduler.Gang, _ []client.Object, _ scheduler.ClusterState) (string, bool) {
-	return "it rests", g.HasPods
+	return "it rests", g.HasPods && (r.by == scheduler.WokenByGroup || g.Woken == 0)
 }
 func (r resting) WokenBy() scheduler.WokenBy { return r.by }
 
@@ -80,6 +81,10 @@ func TestSchedulerIsWokenByPods(t *testing.T) {
 	}
 	if got := pod.Annotations[v1alpha1.AnnotationWoken]; got != "1 2026-11-21T12:00:10Z" {
 		t.Errorf("the annotation is %q", got)
+	}
+	f.clock.Step(time.Hour)
+	if did, _, err := f.reconcile(t.Context()); err != nil || slices.Contains(did, "patch Pod bert-worker-0") {
+		t.Errorf("the dialect knows how often it was woken, and that once is enough: %v, %v", did, err)
 	}
 }
 

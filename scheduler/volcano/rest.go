@@ -8,14 +8,18 @@ import (
 
 var _ scheduler.Rester = Backend{}
 
+// maxWoken is how often an attempt's ranks are changed at most. What Volcano says after that it says of what
+// it knows now.
+const maxWoken = 2
+
 // Rests implements scheduler.Rester. Volcano tries every gang in every session, but by what it counted when
 // it saw each rank last: for a claim that was not bound then it counts a volume of the CSI driver that its
 // storage class names (cache/event_handlers.go, getPodCSIVolumes). A provisioner that is no CSI driver has no
 // node with room for such a volume, and the claim's own volume, which is none, is seen only when the rank
-// changes.
+// changes. One change is enough; the second is for a claim that Volcano saw bound only after the first.
 func (Backend) Rests(g scheduler.Gang, objs []client.Object, s scheduler.ClusterState) (string, bool) {
 	group := find(g, objs)
-	if !g.HasPods || group == nil || unschedulable(group) == nil || len(s.Claims) == 0 {
+	if !g.HasPods || group == nil || unschedulable(group) == nil || len(s.Claims) == 0 || g.Woken >= maxWoken {
 		return "", false
 	}
 	return "Volcano counts volumes that were not bound when it saw the ranks, until the ranks change", true

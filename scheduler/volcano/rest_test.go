@@ -19,19 +19,22 @@ func TestRests(t *testing.T) {
 		conditions []schedulingv1beta1.PodGroupCondition
 		claims     []scheduler.Claim
 		withoutPod bool
+		woken      int
 		want       bool
 	}{
-		"rejected, with a claim":          {rejected, claims, false, true},
-		"rejected, without one":           {rejected, nil, false, false},
-		"not tried":                       {nil, claims, false, false},
-		"rejected, and has no pods (now)": {rejected, claims, true, false},
+		"rejected, with a claim":          {rejected, claims, false, 0, true},
+		"woken once, for nothing":         {rejected, claims, false, 1, true},
+		"woken twice":                     {rejected, claims, false, 2, false},
+		"rejected, without one":           {rejected, nil, false, 0, false},
+		"not tried":                       {nil, claims, false, 0, false},
+		"rejected, and has no pods (now)": {rejected, claims, true, 0, false},
 		"scheduled since": {
-			[]schedulingv1beta1.PodGroupCondition{unschedulable(1), scheduled(1)}, claims, false, false,
+			[]schedulingv1beta1.PodGroupCondition{unschedulable(1), scheduled(1)}, claims, false, 0, false,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, g := volcano.New(volcano.DefaultOptions()), schedulertest.Gang()
-			g.HasPods = !tc.withoutPod
+			g.HasPods, g.Woken = !tc.withoutPod, tc.woken
 			objs, err := b.Objects(g)
 			if err != nil {
 				t.Fatal(err)
