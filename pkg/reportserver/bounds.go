@@ -4,15 +4,24 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/boundedlistener"
 )
 
-// Bounds of the connections. An honest agent needs a hundredth of them.
+// connections of agents that have not yet shown whose they are, and of rank 0 of running jobs. An honest
+// agent has one, and is a stranger for milliseconds. Only known ones stay open between two reports: where
+// there are too many of them, each answer closes its connection, so that more jobs can report in turn.
+var connections = boundedlistener.Bounds{
+	Strangers: 256, StrangersPerAddress: 32,
+	Known: 2048, KnownPerClient: maxInFlightPerPod,
+	// The agents of many pods may share a node's address.
+	NewPerSecond: 10, Burst: 100,
+}
+
+// Bounds of what one connection may send, and how slowly.
 const (
-	maxConnections = 4096
-	// maxIdleConnections may stay open between two reports of their agents. Beyond them each answer closes
-	// its connection, so that more than maxConnections jobs can report in turn.
-	maxIdleConnections = maxConnections / 2
-	maxHeaderBytes     = maxTokenBytes + 8<<10
+	// maxHeaderBytes beside the token; net/http reads 4 KiB more before it gives up.
+	maxHeaderBytes = maxTokenBytes + 2<<10
 	// maxBodies are read at the same time. Reports that wait for a write do not count.
 	maxBodies = 256
 	// headerTimeout also bounds the TLS handshake.
@@ -30,7 +39,8 @@ const (
 
 // Bounds of the token reviews.
 const (
-	maxTokenBytes = 16 << 10
+	// maxTokenBytes is several times what the API server issues, about 1 KiB.
+	maxTokenBytes = 8 << 10
 	// acceptedFor is how long an accepted token is cached. A deleted pod is rejected at once all the same,
 	// because it leaves the pod cache.
 	acceptedFor = time.Minute

@@ -13,7 +13,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/net/netutil"
 	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
@@ -22,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/boundedlistener"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 )
 
@@ -146,9 +146,10 @@ func (s *Server) serve(ctx context.Context, listener net.Listener) error {
 		return err
 	}
 	server := s.httpServer(ctx, watcher.GetCertificate)
+	bounded := boundedlistener.New(listener, connections, s.Clock)
 	ended := make(chan error, 2)
 	go func() { ended <- watcher.Start(ctx) }()
-	go func() { ended <- server.ServeTLS(netutil.LimitListener(listener, maxConnections), "", "") }()
+	go func() { ended <- server.ServeTLS(bounded, "", "") }()
 	select {
 	case err = <-ended:
 	case <-ctx.Done():
@@ -180,17 +181,8 @@ func (s *Server) httpServer(
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
-		ConnState:         s.countConnections,
+		ConnContext:       boundedlistener.ConnContext,
 		ErrorLog:          log.New(debugWriter{s.Log}, "", 0),
-	}
-}
-
-func (s *Server) countConnections(_ net.Conn, state http.ConnState) {
-	switch state {
-	case http.StateNew:
-		s.handler.connections.Add(1)
-	case http.StateClosed, http.StateHijacked:
-		s.handler.connections.Add(-1)
 	}
 }
 
