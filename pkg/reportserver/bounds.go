@@ -50,6 +50,9 @@ const (
 	// reviewTimeout and maxReviews bound the load on the API server.
 	reviewTimeout = 5 * time.Second
 	maxReviews    = 32
+	// Reviews have a client of their own, so that no flood takes the API server's time from the reconciler. Each
+	// pod that reports needs one review in acceptedFor.
+	reviewsPerSecond, reviewBurst = 100, 200
 )
 
 // Rate limits.
@@ -60,9 +63,9 @@ const (
 	maxPods  = 16384
 	// Each token that is rejected costs the API server a review. They are limited by the address they come
 	// from.
-	badTokenRate  = rate.Limit(0.5)
-	badTokenBurst = 20
-	maxAddresses  = 4096
+	badTokenInterval = 2 * time.Second
+	badTokenBurst    = 20
+	maxAddresses     = 4096
 	// maxInFlightPerPod: an agent sends one report at a time. The second may arrive before the server
 	// notices that the agent has given up the first.
 	maxInFlightPerPod = 2

@@ -28,7 +28,7 @@ type handler struct {
 	metrics   *metrics
 	tokens    *tokenReviewer
 	pods      *rateLimits
-	addresses *rateLimits
+	addresses *allowances
 	inFlight  *inFlight
 	bodies    chan struct{}
 	commits   *commitWaiter
@@ -113,13 +113,15 @@ func (h *handler) authenticate(req *http.Request) (podIdentity, *rejection) {
 	if err != nil {
 		address = req.RemoteAddr
 	}
-	if !h.addresses.has(address, h.clock.Now()) {
+	// An event is used up before the review, for many requests may arrive at the same time, and given back for
+	// a good token alone: whoever hangs up has caused a review too.
+	if !h.addresses.take(address, h.clock.Now()) {
 		return podIdentity{}, reject(http.StatusTooManyRequests, resultRate,
-			"too many tokens of this address were refused: send the pod's projected token").after(retryRate)
+			"too many tokens of this address were not accepted: send the pod's projected token").after(retryRate)
 	}
 	r := h.tokens.review(req.Context(), token)
-	if r.rejected != nil && r.rejected.result == resultToken {
-		h.addresses.take(address, h.clock.Now())
+	if r.rejected == nil {
+		h.addresses.giveBack(address)
 	}
 	return r.pod, r.rejected
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
+	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -63,7 +64,7 @@ type Server struct {
 
 // SetupWithManager adds a server to a manager. It takes Elected, Cache, Reviews and Clock from the manager.
 func SetupWithManager(mgr manager.Manager, o Options) (*Server, error) {
-	reviews, err := authenticationclient.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	reviews, err := authenticationclient.NewForConfigAndClient(reviewConfig(mgr.GetConfig()), mgr.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("making a client for token reviews: %w", err)
 	}
@@ -77,6 +78,13 @@ func SetupWithManager(mgr manager.Manager, o Options) (*Server, error) {
 		return nil, fmt.Errorf("adding the report server: %w", err)
 	}
 	return s, nil
+}
+
+// reviewConfig is a configuration with the rate limit of the token reviews. It shares the connections.
+func reviewConfig(c *rest.Config) *rest.Config {
+	c = rest.CopyConfig(c)
+	c.QPS, c.Burst, c.RateLimiter = reviewsPerSecond, reviewBurst, nil
+	return c
 }
 
 // New reads the certificates. The server listens once it is started.
@@ -100,7 +108,7 @@ func New(o Options) (*Server, error) {
 			log: o.Log, clock: o.Clock, elected: o.Elected, caches: o.Cache, store: store, metrics: metrics,
 			tokens:    newTokenReviewer(o.Reviews, o.Audience, o.Clock),
 			pods:      newRateLimits(podRate, podBurst, maxPods),
-			addresses: newRateLimits(badTokenRate, badTokenBurst, maxAddresses),
+			addresses: newAllowances(badTokenInterval, badTokenBurst, maxAddresses),
 			inFlight:  newInFlight(),
 			bodies:    make(chan struct{}, maxBodies),
 			commits:   &commitWaiter{caches: o.Cache, clock: o.Clock, changes: changes},
