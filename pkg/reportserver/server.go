@@ -64,7 +64,8 @@ type Server struct {
 
 // SetupWithManager adds a server to a manager. It takes Elected, Cache, Reviews and Clock from the manager.
 func SetupWithManager(mgr manager.Manager, o Options) (*Server, error) {
-	reviews, err := authenticationclient.NewForConfigAndClient(reviewConfig(mgr.GetConfig()), mgr.GetHTTPClient())
+	reviews, err := authenticationclient.NewForConfigAndClient(reviewConfig(mgr.GetConfig()),
+		mgr.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("making a client for token reviews: %w", err)
 	}

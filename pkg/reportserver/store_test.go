@@ -238,7 +238,8 @@ func TestWritesOfAJobAreBounded(t *testing.T) {
 				for reconcile() { // a write is an event of the job, which wakes the reconciler again
 				}
 			}
-			if most := urgentBurst + seconds/int(urgentInterval.Seconds()) + seconds/int(wakeInterval.Seconds()) + 1; writes > most {
+			const told = time.Second * seconds
+			if most := urgentBurst + int(told/urgentInterval+told/wakeInterval) + 1; writes > most {
 				t.Errorf("%d writes in %d s, at most %d are allowed", writes, seconds, most)
 			}
 			clock.Step(wakeInterval)

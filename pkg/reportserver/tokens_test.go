@@ -109,14 +109,16 @@ func TestHangingUpCostsTheSame(t *testing.T) {
 	for i := range 2 * badTokenBurst {
 		ctx, hangUp := context.WithCancel(t.Context())
 		hangUp()
-		req := httptest.NewRequestWithContext(ctx, http.MethodPost, "https://"+host+Path, strings.NewReader(training))
+		req := httptest.NewRequestWithContext(ctx, http.MethodPost, "https://"+host+Path,
+			strings.NewReader(training))
 		req.Header = http.Header{"Content-Type": {"application/json"},
 			"Authorization": {"Bearer guess-" + strconv.Itoa(i)}}
 		e.server.ServeHTTP(httptest.NewRecorder(), req)
 	}
 	close(e.reviews.hold)
-	e.expect(request{method: http.MethodPost, path: Path, contentType: "application/json", token: "one-more"}, 429,
-		"too many tokens")
+	r := post(training)
+	r.token = "one-more"
+	e.expect(r, 429, "too many tokens")
 	if n := e.reviews.questions(); n > badTokenBurst {
 		t.Errorf("the API server was asked %d times", n)
 	}

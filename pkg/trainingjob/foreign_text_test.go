@@ -150,7 +150,9 @@ func expectPlainIn(t testing.TB, path string, v reflect.Value) {
 
 // FuzzForeignText: no text leaves anything behind that a terminal obeys, and plain text stays as it is.
 func FuzzForeignText(f *testing.F) {
-	for _, s := range []string{hostile, "plain", "two\nlines\twith a tab", "\x1b", "\x1b[", "\x1b]0;", "é漢🙂", "\xc2"} {
+	for _, s := range []string{
+		hostile, "plain", "two\nlines\twith a tab", "\x1b", "\x1b[", "\x1b]0;", "é漢🙂", "\xc2",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -172,7 +174,7 @@ func FuzzForeignText(f *testing.F) {
 
 func TestPlainTextStays(t *testing.T) {
 	for text, want := range map[string]string{
-		"é漢🙂 [31m 100% <ok>":                          "é漢🙂 [31m 100% <ok>",
+		"é漢🙂 [31m 100% <ok>":                           "é漢🙂 [31m 100% <ok>",
 		"Traceback:\n\tKeyError: 'x'":                  "Traceback:\n\tKeyError: 'x'",
 		"\x1b[1;31mERROR\x1b[0m: CUDA out of memory\n": "ERROR: CUDA out of memory",
 		" 10%|#   \r 20%|##  \r\ndone":                 "10%|#   \n 20%|##  \ndone",
