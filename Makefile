@@ -108,6 +108,12 @@ crash-matrix: build ## the same in every scenario, on the fake (hours; CRASH_SHA
 	go test -tags cluster -run '^TestScenariosOnFake$$' -count 1 -v -timeout 480m ./test/conformance \
 		-args $(CRASH_ARGS) -crash-on=fake
 
+.PHONY: fuzz-reports
+fuzz-reports: ## the report handler, the merge of reports and foreign text, a minute each
+	go test ./pkg/reportserver -run '^$$' -fuzz '^FuzzHandler$$' -fuzztime 1m -fuzzminimizetime 5x
+	go test ./pkg/reportserver -run '^$$' -fuzz '^FuzzMerge$$' -fuzztime 1m -fuzzminimizetime 5x
+	go test ./pkg/trainingjob -run '^$$' -fuzz '^FuzzForeignText$$' -fuzztime 1m -fuzzminimizetime 5x
+
 ##@ Lab
 
 .PHONY: demo

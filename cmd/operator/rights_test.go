@@ -12,7 +12,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/yaml"
-	"k8s.io/apiserver/pkg/endpoints/request"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
 // A right is a verb on a resource, such as "patch trainingjobs/status.mlplatform.example.com".
@@ -40,7 +40,7 @@ func granted(rules []rbacv1.PolicyRule) rights {
 	return all
 }
 
-var requestInfo = &request.RequestInfoFactory{
+var requestInfo = &apirequest.RequestInfoFactory{
 	APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api"),
 }
 
@@ -82,13 +82,13 @@ func shippedRules(t *testing.T) []rbacv1.PolicyRule {
 func TestUsed(t *testing.T) {
 	const group = "/apis/mlplatform.example.com/v1alpha1"
 	for text, want := range map[string]string{
-		"GET /api/v1/nodes":                                "list nodes",
-		"GET /api/v1/nodes?watch=true":                     "watch nodes",
-		"GET /api/v1/namespaces/a/pods/p":                  "get pods",
-		"DELETE /api/v1/namespaces/a/pods/p":               "delete pods",
-		"PATCH " + group + "/namespaces/a/trainingjobs/j":  "patch trainingjobs.mlplatform.example.com",
-		"GET /apis":                                        "",
-		"GET /readyz":                                      "",
+		"GET /api/v1/nodes":                               "list nodes",
+		"GET /api/v1/nodes?watch=true":                    "watch nodes",
+		"GET /api/v1/namespaces/a/pods/p":                 "get pods",
+		"DELETE /api/v1/namespaces/a/pods/p":              "delete pods",
+		"PATCH " + group + "/namespaces/a/trainingjobs/j": "patch trainingjobs.mlplatform.example.com",
+		"GET /apis":   "",
+		"GET /readyz": "",
 		"POST /apis/authentication.k8s.io/v1/tokenreviews": "create tokenreviews.authentication.k8s.io",
 		"PATCH " + group + "/namespaces/a/trainingjobs/j/status": right("patch", "mlplatform.example.com",
 			"trainingjobs/status"),

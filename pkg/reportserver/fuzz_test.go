@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -80,7 +81,14 @@ func FuzzHandler(f *testing.F) {
 //
 //	go test ./pkg/reportserver -run '^$' -fuzz FuzzMerge -fuzztime 1m -fuzzminimizetime 5x
 func FuzzMerge(f *testing.F) {
-	f.Add([]byte{1, 1, 0, 0, 1, 2, 3, 9, 2, 0, 4, 7, 1, 9, 255, 255})
+	for seed := range uint64(100) { // which go test plays too
+		random := rand.New(rand.NewPCG(seed, 1))
+		var history []byte
+		for range 200 {
+			history = binary.BigEndian.AppendUint32(history, random.Uint32())
+		}
+		f.Add(history)
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		clock := testingclock.NewFakeClock(start)
 		store := newStore(clock)
