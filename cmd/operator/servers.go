@@ -72,10 +72,7 @@ func addMetrics(mgr manager.Manager, c config.Metrics) error {
 	}
 	var handler http.Handler = promhttp.HandlerFor(metrics.Registry,
 		promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError})
-	listener, err := listen("metrics", c.BindAddress)
-	if err != nil {
-		return err
-	}
+	var secure *tls.Config
 	if c.Secure {
 		filter, err := filters.WithAuthenticationAndAuthorization(mgr.GetConfig(), mgr.GetHTTPClient())
 		if err != nil {
@@ -88,9 +85,16 @@ func addMetrics(mgr manager.Manager, c config.Metrics) error {
 		if err != nil {
 			return err
 		}
-		listener = tls.NewListener(listener, &tls.Config{
+		secure = &tls.Config{
 			MinVersion: tls.VersionTLS12, GetCertificate: certificate, NextProtos: []string{"http/1.1"},
-		})
+		}
+	}
+	listener, err := listen("metrics", c.BindAddress)
+	if err != nil {
+		return err
+	}
+	if secure != nil {
+		listener = tls.NewListener(listener, secure)
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", handler)
