@@ -21,6 +21,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/time/rate"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -60,7 +61,8 @@ func TestUnderAttack(t *testing.T) {
 			s := startAttacked(t)
 			before := s.peak(t)
 			ctx, stop := context.WithCancel(t.Context())
-			attacker := &attacker{attack: a, server: s, underWay: make(chan struct{})}
+			attacker := &attacker{attack: a, server: s, underWay: make(chan struct{}),
+				pace: rate.NewLimiter(1000, 1000)}
 			ended := attacker.start(ctx)
 			<-attacker.underWay
 			taken, total, why := s.reportHonestly(t, reports)

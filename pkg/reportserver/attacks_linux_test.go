@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // attack opens connections of a kind, and returns each that it could open. hold keeps one until the server
@@ -41,6 +43,8 @@ type attacker struct {
 	attack
 	server *attacked
 	opened atomic.Int64
+	// pace of new connections: the attack has the machine's cores in common with what it attacks.
+	pace *rate.Limiter
 	// underWay is closed once most of the connections were open.
 	underWay chan struct{}
 	once     sync.Once
@@ -69,6 +73,9 @@ func (a *attacker) start(ctx context.Context) (ended <-chan struct{}) {
 }
 
 func (a *attacker) open(ctx context.Context, dialer *net.Dialer) {
+	if a.pace.Wait(ctx) != nil {
+		return
+	}
 	c, err := dialer.DialContext(ctx, "tcp", a.server.address)
 	if err != nil {
 		return

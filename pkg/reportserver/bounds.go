@@ -24,8 +24,9 @@ const (
 	maxHeaderBytes = maxTokenBytes + 2<<10
 	// maxBodies are read at the same time. Reports that wait for a write do not count.
 	maxBodies = 256
-	// headerTimeout also bounds the TLS handshake.
-	headerTimeout = 5 * time.Second
+	// headerTimeout also bounds the TLS handshake. It may be as long as an agent waits, even on a node without
+	// CPU time to spare: what strangers cost is bounded by their number.
+	headerTimeout = 8 * time.Second
 	readTimeout   = 8 * time.Second
 	// commitWait bounds the wait for the write of a commit. An agent waits 10 s for its answer.
 	commitWait = 8 * time.Second
