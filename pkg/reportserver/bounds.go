@@ -15,7 +15,7 @@ var connections = boundedlistener.Bounds{
 	Strangers: 256, StrangersPerAddress: 32,
 	Known: 2048, KnownPerClient: maxInFlightPerPod,
 	// The agents of many pods may share a node's address.
-	NewPerSecond: 10, Burst: 100,
+	NewPerSecond: 20, Burst: 200,
 }
 
 // Bounds of what one connection may send, and how slowly.
