@@ -84,7 +84,6 @@ func TestInstalledOperatorIsAllowedWhatItDoes(t *testing.T) {
 			t.Errorf("the next leader has to wait for %s", *lease.Spec.HolderIdentity)
 		}
 	})
-	t.Run("rights are used", o.requests.expectRightsUsed)
 	log := o.log()
 	if m := regexp.MustCompile(`(?i).*(forbidden|unauthorized|"level":"error").*`).FindAllString(log,
 		5); len(m) > 0 {

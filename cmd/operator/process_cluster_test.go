@@ -22,6 +22,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/util/cert"
@@ -37,7 +38,6 @@ type process struct {
 	cmd                 *exec.Cmd
 	healthAt, metricsAt string
 	reportsAt           string
-	requests            *requests
 	mu                  sync.Mutex
 	out                 bytes.Buffer
 }
@@ -62,18 +62,17 @@ func start(t *testing.T, cluster *localcluster.Cluster, c client.Client) *proces
 	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
 		t.Fatalf("building the operator: %v\n%s", err, out)
 	}
-	p := &process{healthAt: freeAddress(t), metricsAt: freeAddress(t), reportsAt: freeAddress(t),
-		requests: recordRequests(t, cluster.RESTConfig())}
-	certificateDir := certificates(t)
+	p := &process{healthAt: freeAddress(t), metricsAt: freeAddress(t), reportsAt: freeAddress(t)}
 	configuration := filepath.Join(dir, "config.yaml")
 	write(t, configuration, fmt.Sprintf(`apiVersion: config.mlplatform.example.com/v1alpha1
 kind: OperatorConfiguration
 health: {bindAddress: %q}
-metrics: {bindAddress: %q, certificateDir: %q}
+metrics: {bindAddress: %q}
 reports: {bindAddress: %q, url: "https://%s", certificateDir: %q}
-`, p.healthAt, p.metricsAt, certificateDir, p.reportsAt, p.reportsAt, certificateDir))
+`, p.healthAt, p.metricsAt, p.reportsAt, p.reportsAt, certificates(t)))
 	kubeconfig := filepath.Join(dir, "kubeconfig")
-	if err := clientcmd.WriteToFile(asAccount(p.requests.at, tokenOf(t, c, account)), kubeconfig); err != nil {
+	if err := clientcmd.WriteToFile(asAccount(cluster.RESTConfig(), tokenOf(t, c, account)),
+		kubeconfig); err != nil {
 		t.Fatal(err)
 	}
 	p.cmd = exec.Command(binary, "--config", configuration, "--kubeconfig", kubeconfig, "--zap-log-level",
@@ -226,9 +225,11 @@ func tokenOf(t *testing.T, c client.Client, name string) string {
 	return request.Status.Token
 }
 
-func asAccount(server, token string) clientcmdapi.Config {
+func asAccount(admin *rest.Config, token string) clientcmdapi.Config {
 	c := clientcmdapi.NewConfig()
-	c.Clusters["c"] = &clientcmdapi.Cluster{Server: server}
+	c.Clusters["c"] = &clientcmdapi.Cluster{
+		Server: admin.Host, CertificateAuthorityData: admin.CAData, CertificateAuthority: admin.CAFile,
+	}
 	c.AuthInfos["a"] = &clientcmdapi.AuthInfo{Token: token}
 	c.Contexts["x"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "a"}
 	c.CurrentContext = "x"

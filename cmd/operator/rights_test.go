@@ -1,8 +1,6 @@
 package main
 
 import (
-	"net/http"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -12,7 +10,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/yaml"
-	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
 // A right is a verb on a resource, such as "patch trainingjobs/status.mlplatform.example.com".
@@ -40,23 +37,6 @@ func granted(rules []rbacv1.PolicyRule) rights {
 	return all
 }
 
-var requestInfo = &apirequest.RequestInfoFactory{
-	APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api"),
-}
-
-// used is the right that a request needs; "" where it needs none on a resource, such as discovery.
-func used(method string, at *url.URL) string {
-	info, err := requestInfo.NewRequestInfo(&http.Request{Method: method, URL: at})
-	if err != nil || !info.IsResourceRequest {
-		return ""
-	}
-	resource := info.Resource
-	if info.Subresource != "" {
-		resource += "/" + info.Subresource
-	}
-	return right(info.Verb, info.APIGroup, resource)
-}
-
 // shippedRules are those of deploy/rbac/role.yaml.
 func shippedRules(t *testing.T) []rbacv1.PolicyRule {
 	t.Helper()
@@ -77,31 +57,6 @@ func shippedRules(t *testing.T) []rbacv1.PolicyRule {
 		t.Fatal("no rules")
 	}
 	return all
-}
-
-func TestUsed(t *testing.T) {
-	const group = "/apis/mlplatform.example.com/v1alpha1"
-	for text, want := range map[string]string{
-		"GET /api/v1/nodes":                               "list nodes",
-		"GET /api/v1/nodes?watch=true":                    "watch nodes",
-		"GET /api/v1/namespaces/a/pods/p":                 "get pods",
-		"DELETE /api/v1/namespaces/a/pods/p":              "delete pods",
-		"PATCH " + group + "/namespaces/a/trainingjobs/j": "patch trainingjobs.mlplatform.example.com",
-		"GET /apis":   "",
-		"GET /readyz": "",
-		"POST /apis/authentication.k8s.io/v1/tokenreviews": "create tokenreviews.authentication.k8s.io",
-		"PATCH " + group + "/namespaces/a/trainingjobs/j/status": right("patch", "mlplatform.example.com",
-			"trainingjobs/status"),
-	} {
-		method, path, _ := strings.Cut(text, " ")
-		at, err := url.Parse(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := used(method, at); got != want {
-			t.Errorf("%s: %q, want %q", text, got, want)
-		}
-	}
 }
 
 // TestNoWideRights: what is granted names its verbs and resources, and of leases only our own may be read or

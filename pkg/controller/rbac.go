@@ -1,8 +1,8 @@
 package controller
 
 // The operator's permissions: least privilege, generated into deploy/rbac/role.yaml. What is only read from
-// the caches needs list and watch, but not get. TestInstalledOperatorIsAllowedWhatItDoes in cmd/operator
-// compares them with the requests of a run.
+// the caches needs list and watch, but not get. TestInstalledOperatorIsAllowedWhatItDoes in cmd/operator runs
+// with just these.
 //
 // TrainingJobs belong to the users. The operator writes their status, and deletes one when its time to live
 // is over. blockOwnerDeletion needs the right to update their finalizers where
