@@ -141,3 +141,7 @@ demo: build ## a gang waits, preempts and resumes (SCHEDULER=volcano|native|cosc
 .PHONY: bench-burst
 bench-burst: build ## time and API writes of a burst of gangs, against the same pods without an operator
 	go run ./bench/burst
+
+.PHONY: bench-attack
+bench-attack: ## the report server under eleven attacks: its peak memory, and what becomes of honest reports (Linux)
+	go test -count 1 -v -timeout 15m -run '^TestUnderAttack$$' ./pkg/reportserver -args -attack.full

@@ -97,6 +97,9 @@ var rules = map[string]rule{
 	},
 	core + "/internal/jobtest": {reason: "jobs for the core's tests", ours: []string{api}},
 
+	"pkg/boundedlistener": {
+		reason: "knows connections, not what they say", never: []string{"sigs.k8s.io/...", "k8s.io/client-go/..."},
+	},
 	"pkg/clusterstate": {reason: "knows clusters and gangs, not jobs", ours: []string{seam}},
 	"pkg/controller": {
 		reason: "the shell knows no dialect",
@@ -106,14 +109,14 @@ var rules = map[string]rule{
 	"pkg/reportclient": {reason: "part of a small binary", ours: []string{checkpoint}, never: notSmall},
 	"pkg/reportserver": {
 		reason: "takes reports; knows no scheduler and no controller",
-		ours:   []string{api, checkpoint, spec, render, observation, decision},
+		ours:   []string{api, "pkg/boundedlistener", checkpoint, spec, render, observation, decision},
 	},
 
 	"cmd/operator": {
 		reason: "the only importer of concrete backends",
 		ours: []string{
 			api, seam, "scheduler/volcano", "scheduler/native", "scheduler/kueue", "scheduler/coscheduling",
-			"pkg/config", "pkg/controller", "pkg/reportserver", render,
+			"pkg/boundedlistener", "pkg/config", "pkg/controller", "pkg/reportserver", render,
 		},
 	},
 	"cmd/agent": {reason: "a small binary", ours: []string{checkpoint, "pkg/reportclient"}, never: notSmall},

@@ -49,6 +49,9 @@ func run() error {
 	ctrl.SetLogger(logger)
 	klog.SetLogger(logger) // client-go logs with klog
 
+	if err := limitMemory(os.Getenv); err != nil {
+		return err
+	}
 	cfg, err := config.Load(*path)
 	if err != nil {
 		return err

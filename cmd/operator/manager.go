@@ -4,19 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"mlplatform.example.com/trainingjob-operator/pkg/config"
@@ -47,16 +42,16 @@ func newManager(
 		LeaderElection:                cfg.LeaderElection.Enabled,
 		LeaderElectionID:              leaseName,
 		LeaderElectionNamespace:       leaseNamespace(cfg.LeaderElection),
-		LeaderElectionReleaseOnCancel: true, // safe, because run returns right after the manager has stopped
-		HealthProbeBindAddress:        cfg.Health.BindAddress,
-		Metrics:                       metricsOptions(cfg.Metrics),
+		LeaderElectionReleaseOnCancel: true,       // safe, because run returns right after the manager has stopped
+		HealthProbeBindAddress:        config.Off, // servers.go serves both
+		Metrics:                       metricsserver.Options{BindAddress: config.Off},
 	})
 	if meta.IsNoMatchError(err) {
 		return nil, fmt.Errorf("the cluster does not know TrainingJobs, install deploy/crd first: %w", err)
 	} else if err != nil {
 		return nil, fmt.Errorf("making the manager: %w", err)
 	}
-	if err := addProbes(mgr); err != nil {
+	if err := errors.Join(addProbes(mgr, cfg.Health), addMetrics(mgr, cfg.Metrics)); err != nil {
 		return nil, err
 	}
 	options := controller.Options{
@@ -103,36 +98,6 @@ func nodeAutoscaler(configured string) controller.NodeAutoscaler {
 		return controller.NodeAutoscalerAbsent
 	}
 	return controller.NodeAutoscalerDetect
-}
-
-func addProbes(mgr manager.Manager) error {
-	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
-		return fmt.Errorf("adding the health check: %w", err)
-	}
-	if err := mgr.AddReadyzCheck("caches", cachesSynced(mgr.GetCache())); err != nil {
-		return fmt.Errorf("adding the readiness check: %w", err)
-	}
-	return nil
-}
-
-// cachesSynced succeeds once the caches are filled, whether this replica leads or not.
-func cachesSynced(c cache.Cache) healthz.Checker {
-	return func(req *http.Request) error {
-		ctx, cancel := context.WithTimeout(req.Context(), time.Second)
-		defer cancel()
-		if !c.WaitForCacheSync(ctx) {
-			return errors.New("the caches are not synced")
-		}
-		return nil
-	}
-}
-
-func metricsOptions(c config.Metrics) metricsserver.Options {
-	o := metricsserver.Options{BindAddress: c.BindAddress, SecureServing: c.Secure}
-	if c.Secure {
-		o.FilterProvider = filters.WithAuthenticationAndAuthorization
-	}
-	return o
 }
 
 // leaseNamespace is the configured namespace, else the pod's own, else the default.

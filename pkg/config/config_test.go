@@ -34,7 +34,7 @@ schedulers: {volcano: {waitForInqueue: false}}
 		})},
 		"everything": {"every key of the documentation is read", head + `
 leaderElection: {enabled: true, namespace: ml}
-metrics: {bindAddress: "0", secure: true}
+metrics: {bindAddress: "0", secure: true, certificateDir: /metrics}
 health: {bindAddress: "127.0.0.1:9000"}
 reports: {bindAddress: ":9443", url: "https://reports.ml.svc:9443", certificateDir: /certs, audience: reports}
 defaultScheduler: native
@@ -51,6 +51,7 @@ blockers: {nameOtherNamespaces: true}
 workers: 3
 `, with(func(c *OperatorConfiguration) {
 			c.LeaderElection.Namespace, c.Metrics.BindAddress, c.Health.BindAddress = "ml", "0", "127.0.0.1:9000"
+			c.Metrics.CertificateDir = "/metrics"
 			c.Reports = Reports{":9443", "https://reports.ml.svc:9443", "/certs", "reports"}
 			c.DefaultScheduler, c.Workers, c.Blockers.NameOtherNamespaces = "native", 3, true
 			c.NodeAutoscaler, c.GPUs = AutoscalerAbsent, []string{"example.com/accelerator"}
@@ -97,9 +98,13 @@ func TestParseRefuses(t *testing.T) {
 		"a bad PriorityClass":       {head + "agent: {searchPriorityClass: A_B}", "agent.searchPriorityClass"},
 		"an address without a port": {head + "health: {bindAddress: localhost}", "health.bindAddress"},
 		"an image with a space":     {head + "agent: {image: 'agent 1'}", "agent.image"},
-		"too many workers":          {head + "workers: 1000", "workers"},
-		"no workers":                {head + "workers: 0", "workers"},
-		"a bad namespace":           {head + "leaderElection: {namespace: A_B}", "leaderElection.namespace"},
+		"a relative directory of the metrics": {head + "metrics: {certificateDir: certs}",
+			"metrics.certificateDir: Invalid value: \"certs\": must be an absolute path"},
+		"a certificate of metrics without TLS": {head + "metrics: {secure: false, certificateDir: /certs}",
+			"set metrics.secure to true"},
+		"too many workers": {head + "workers: 1000", "workers"},
+		"no workers":       {head + "workers: 0", "workers"},
+		"a bad namespace":  {head + "leaderElection: {namespace: A_B}", "leaderElection.namespace"},
 		"an unknown binder": {head + "schedulers: {kueue: {binder: volcano}}",
 			`schedulers.kueue.binder: Unsupported value: "volcano"`},
 		"a bad name of a second scheduler": {head + "schedulers: {coscheduling: {schedulerName: A_B}}",

@@ -78,6 +78,10 @@ type Metrics struct {
 	// Secure serves over TLS, and only to clients that the API server allows to GET the URL /metrics. Without it
 	// the endpoint is plain HTTP, open to everybody.
 	Secure bool `json:"secure"`
+	// CertificateDir is the absolute path of a directory with tls.crt and tls.key, such as a mounted secret of
+	// type kubernetes.io/tls. The files may be replaced while the operator runs. By default the operator makes a
+	// certificate of its own at each start, which no client can verify. Only with secure.
+	CertificateDir string `json:"certificateDir,omitempty"`
 }
 
 // Health is the endpoint of the probes /healthz and /readyz.

@@ -23,6 +23,7 @@ func (c OperatorConfiguration) Validate() field.ErrorList {
 	namespace := field.NewPath("leaderElection", "namespace")
 	errs = append(errs, validateName(namespace, c.LeaderElection.Namespace, validation.IsDNS1123Label)...)
 	errs = append(errs, validateAddress(field.NewPath("metrics", "bindAddress"), c.Metrics.BindAddress)...)
+	errs = append(errs, validateMetricsCertificate(field.NewPath("metrics", "certificateDir"), c.Metrics)...)
 	errs = append(errs, validateAddress(field.NewPath("health", "bindAddress"), c.Health.BindAddress)...)
 	errs = append(errs, validateReports(field.NewPath("reports"), c.Reports)...)
 	errs = append(errs, validateDefaultScheduler(field.NewPath("defaultScheduler"), c)...)

@@ -2,7 +2,6 @@ package config
 
 import (
 	"net/url"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -25,10 +24,9 @@ func validateReports(path *field.Path, r Reports) field.ErrorList {
 	}
 	dir := path.Child("certificateDir")
 	switch {
-	case r.CertificateDir != "" && (!filepath.IsAbs(r.CertificateDir) ||
-		filepath.Clean(r.CertificateDir) != r.CertificateDir):
-		errs = append(errs, field.Invalid(dir, r.CertificateDir, "must be an absolute path without . or .."))
-	case r.CertificateDir == "" && r.On():
+	case r.CertificateDir != "":
+		errs = append(errs, validateDirectory(dir, r.CertificateDir)...)
+	case r.On():
 		errs = append(errs, field.Required(dir, "mount a directory with tls.crt, tls.key and ca.crt "+
 			`(see deploy/reports) and name it here, or set bindAddress "0"`))
 	}

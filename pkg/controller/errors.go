@@ -5,6 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 )
 
 var (
@@ -53,7 +55,7 @@ func isGoneOrReplaced(err error) bool { return apierrors.IsNotFound(err) || apie
 func statusMessage(err error) string {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && status.Status().Message != "" {
-		return status.Status().Message
+		return observation.Line(status.Status().Message) // an admission webhook may have written it
 	}
-	return err.Error()
+	return observation.Line(err.Error())
 }

@@ -1,6 +1,8 @@
 package controller
 
-// The operator's permissions: least privilege, generated into deploy/rbac/role.yaml.
+// The operator's permissions: least privilege, generated into deploy/rbac/role.yaml. What is only read from
+// the caches needs list and watch, but not get. TestInstalledOperatorIsAllowedWhatItDoes in cmd/operator runs
+// with just these.
 //
 // TrainingJobs belong to the users. The operator writes their status, and deletes one when its time to live
 // is over. blockOwnerDeletion needs the right to update their finalizers where
@@ -13,7 +15,7 @@ package controller
 // of a rank only when the rank changes.
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;create;patch;delete
-// +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=nodes,verbs=list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 //
 // What the Cluster Autoscaler reports, to know whether waiting pods bring nodes.
@@ -35,14 +37,16 @@ package controller
 // are.
 // +kubebuilder:rbac:groups=kueue.x-k8s.io,resources=workloads,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=kueue.x-k8s.io,resources=workloads/status,verbs=patch
-// +kubebuilder:rbac:groups=kueue.x-k8s.io,resources=resourceflavors;workloadpriorityclasses,verbs=get;list;watch
+// +kubebuilder:rbac:groups=kueue.x-k8s.io,resources=resourceflavors;workloadpriorityclasses,verbs=list;watch
 // +kubebuilder:rbac:groups=kueue.x-k8s.io,resources=localqueues;clusterqueues,verbs=list;watch
-// +kubebuilder:rbac:groups=scheduling.k8s.io,resources=priorityclasses,verbs=get;list;watch
+// +kubebuilder:rbac:groups=scheduling.k8s.io,resources=priorityclasses,verbs=list;watch
 //
 // The API server authenticates and authorizes whoever reads the metrics.
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 //
-// The leader's lease and the events about it, in the operator's own namespace.
-// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,namespace=trainingjob-system,verbs=get;create;update
+// The leader's lease and the events about it, in the operator's own namespace. A create has no name that a
+// rule could name (kubernetes.io/docs/reference/access-authn-authz/rbac, "Referring to resources").
+// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,namespace=trainingjob-system,verbs=create
+// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,resourceNames=trainingjob-operator,namespace=trainingjob-system,verbs=get;update
 // +kubebuilder:rbac:groups="",resources=events,namespace=trainingjob-system,verbs=create;patch

@@ -4,19 +4,29 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/boundedlistener"
 )
 
-// Bounds of the connections. An honest agent needs a hundredth of them.
+// connections of agents that have not yet shown whose they are, and of rank 0 of running jobs. An honest
+// agent has one, and is a stranger for milliseconds. Only known ones stay open between two reports: where
+// there are too many of them, each answer closes its connection, so that more jobs can report in turn.
+var connections = boundedlistener.Bounds{
+	Strangers: 256, StrangersPerAddress: 32,
+	Known: 2048, KnownPerClient: maxInFlightPerPod,
+	// The agents of many pods may share a node's address.
+	NewPerSecond: 20, Burst: 200,
+}
+
+// Bounds of what one connection may send, and how slowly.
 const (
-	maxConnections = 4096
-	// maxIdleConnections may stay open between two reports of their agents. Beyond them each answer closes
-	// its connection, so that more than maxConnections jobs can report in turn.
-	maxIdleConnections = maxConnections / 2
-	maxHeaderBytes     = maxTokenBytes + 8<<10
+	// maxHeaderBytes beside the token; net/http reads 4 KiB more before it gives up.
+	maxHeaderBytes = maxTokenBytes + 2<<10
 	// maxBodies are read at the same time. Reports that wait for a write do not count.
 	maxBodies = 256
-	// headerTimeout also bounds the TLS handshake.
-	headerTimeout = 5 * time.Second
+	// headerTimeout also bounds the TLS handshake. It may be as long as an agent waits, even on a node without
+	// CPU time to spare: what strangers cost is bounded by their number.
+	headerTimeout = 8 * time.Second
 	readTimeout   = 8 * time.Second
 	// commitWait bounds the wait for the write of a commit. An agent waits 10 s for its answer.
 	commitWait = 8 * time.Second
@@ -30,7 +40,8 @@ const (
 
 // Bounds of the token reviews.
 const (
-	maxTokenBytes = 16 << 10
+	// maxTokenBytes is several times what the API server issues, about 1 KiB.
+	maxTokenBytes = 8 << 10
 	// acceptedFor is how long an accepted token is cached. A deleted pod is rejected at once all the same,
 	// because it leaves the pod cache.
 	acceptedFor = time.Minute
@@ -40,6 +51,9 @@ const (
 	// reviewTimeout and maxReviews bound the load on the API server.
 	reviewTimeout = 5 * time.Second
 	maxReviews    = 32
+	// Reviews have a client of their own, so that no flood takes the API server's time from the reconciler. Each
+	// pod that reports needs one review in acceptedFor.
+	reviewsPerSecond, reviewBurst = 100, 200
 )
 
 // Rate limits.
@@ -50,9 +64,9 @@ const (
 	maxPods  = 16384
 	// Each token that is rejected costs the API server a review. They are limited by the address they come
 	// from.
-	badTokenRate  = rate.Limit(0.5)
-	badTokenBurst = 20
-	maxAddresses  = 4096
+	badTokenInterval = 2 * time.Second
+	badTokenBurst    = 20
+	maxAddresses     = 4096
 	// maxInFlightPerPod: an agent sends one report at a time. The second may arrive before the server
 	// notices that the agent has given up the first.
 	maxInFlightPerPod = 2

@@ -17,8 +17,10 @@
 //     lost when the leader changes or dies.
 //   - Within an attempt steps and commits only move forward. An attempt that is over may add a commit,
 //     nothing else.
-//   - A report without news wakes nobody.
-//   - Memory is bounded: connections, bodies, cached tokens, rates and jobs.
+//   - A report without news wakes nobody. Whatever rank 0 sends, it causes a bounded number of status writes.
+//   - Memory is bounded: connections, headers, bodies, cached tokens, rates and jobs. A connection stays open
+//     only once its pod is known to be one that may report, and a flood from some addresses does not keep
+//     others out (pkg/boundedlistener). HTTP/2 is off, for one report is in flight at a time.
 //
 // The package never dials what a report names, writes nothing to the API server, and repeats no token in
 // an answer or a log line. It needs one permission:

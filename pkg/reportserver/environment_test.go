@@ -180,7 +180,14 @@ func (e *environment) expect(r request, code int, text string) {
 }
 
 // received from bert.
-func (e *environment) received() received { return e.store.received("uid-bert") }
+func (e *environment) received() received {
+	e.store.mu.Lock()
+	defer e.store.mu.Unlock()
+	if known, ok := e.store.jobs.Get(types.UID("uid-bert")); ok {
+		return known.(*entry).received
+	}
+	return received{}
+}
 
 func newJob(name string, uid types.UID, attempt int32) *v1alpha1.TrainingJob {
 	job := &v1alpha1.TrainingJob{

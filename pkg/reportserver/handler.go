@@ -5,12 +5,12 @@ import (
 	"mime"
 	"net"
 	"net/http"
-	"sync/atomic"
 
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"mlplatform.example.com/trainingjob-operator/pkg/boundedlistener"
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
 )
@@ -28,20 +28,16 @@ type handler struct {
 	metrics   *metrics
 	tokens    *tokenReviewer
 	pods      *rateLimits
-	addresses *rateLimits
+	addresses *allowances
 	inFlight  *inFlight
 	bodies    chan struct{}
 	commits   *commitWaiter
-	// connections that are open.
-	connections atomic.Int64
 }
 
 // ServeHTTP handles one report. The cheap checks come first, and the body is read only once the sender is
-// known.
+// known. Until then its connection is a stranger's, and ends with the answer.
 func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	if h.connections.Load() > maxIdleConnections {
-		w.Header().Set("Connection", "close")
-	}
+	w.Header().Set("Connection", "close")
 	answer, rejected := h.handle(w, req)
 	if rejected != nil {
 		h.metrics.reports.WithLabelValues(rejected.result).Inc()
@@ -98,10 +94,9 @@ func (h *handler) route(w http.ResponseWriter, req *http.Request) *rejection {
 	case <-h.elected:
 		return nil
 	default:
-		rejected := reject(http.StatusServiceUnavailable, resultNotLeader,
+		// Its connection ends, and a new one may reach the leader.
+		return reject(http.StatusServiceUnavailable, resultNotLeader,
 			"this replica of the operator is not the leader: report again").after(retryLeader)
-		rejected.hangUp = true // a new connection may reach the leader
-		return rejected
 	}
 }
 
@@ -118,13 +113,15 @@ func (h *handler) authenticate(req *http.Request) (podIdentity, *rejection) {
 	if err != nil {
 		address = req.RemoteAddr
 	}
-	if !h.addresses.has(address, h.clock.Now()) {
+	// An event is used up before the review, for many requests may arrive at the same time, and given back for
+	// a good token alone: whoever hangs up has caused a review too.
+	if !h.addresses.take(address, h.clock.Now()) {
 		return podIdentity{}, reject(http.StatusTooManyRequests, resultRate,
-			"too many tokens of this address were refused: send the pod's projected token").after(retryRate)
+			"too many tokens of this address were not accepted: send the pod's projected token").after(retryRate)
 	}
 	r := h.tokens.review(req.Context(), token)
-	if r.rejected != nil && r.rejected.result == resultToken {
-		h.addresses.take(address, h.clock.Now())
+	if r.rejected == nil {
+		h.addresses.giveBack(address)
 	}
 	return r.pod, r.rejected
 }
@@ -140,6 +137,9 @@ func (h *handler) receive(
 	from, rejected := findReportingPod(req.Context(), h.caches, id)
 	if rejected != nil {
 		return reportingPod{}, nil, rejected
+	}
+	if boundedlistener.Vouch(req.Context(), string(id.uid)) {
+		w.Header().Del("Connection")
 	}
 	select {
 	case h.bodies <- struct{}{}:

@@ -36,9 +36,6 @@ func (l *rateLimits) limiter(key string) *rate.Limiter {
 // take uses up one event of a key, and reports whether there was one.
 func (l *rateLimits) take(key string, now time.Time) bool { return l.limiter(key).AllowN(now, 1) }
 
-// has reports whether a key has an event left, without using it up.
-func (l *rateLimits) has(key string, now time.Time) bool { return l.limiter(key).TokensAt(now) >= 1 }
-
 // inFlight counts the requests of each pod that are being handled. It holds at most one entry per request.
 type inFlight struct {
 	mu   sync.Mutex

@@ -46,8 +46,6 @@ type rejection struct {
 	text   string
 	// retryAfter is sent in whole seconds; 0 leaves the wait to the agent.
 	retryAfter time.Duration
-	// hangUp closes the connection, so that the next report may reach another replica.
-	hangUp bool
 }
 
 func reject(code int, result, format string, args ...any) *rejection {
@@ -68,9 +66,6 @@ func (r *rejection) write(w http.ResponseWriter) {
 	}
 	if r.code == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", "Bearer")
-	}
-	if r.hangUp {
-		h.Set("Connection", "close")
 	}
 	w.WriteHeader(r.code)
 	// An error means that the agent has hung up and needs no answer.

@@ -13,8 +13,8 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/net/netutil"
 	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
+	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/boundedlistener"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 )
 
@@ -63,7 +64,8 @@ type Server struct {
 
 // SetupWithManager adds a server to a manager. It takes Elected, Cache, Reviews and Clock from the manager.
 func SetupWithManager(mgr manager.Manager, o Options) (*Server, error) {
-	reviews, err := authenticationclient.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	reviews, err := authenticationclient.NewForConfigAndClient(reviewConfig(mgr.GetConfig()),
+		mgr.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("making a client for token reviews: %w", err)
 	}
@@ -77,6 +79,13 @@ func SetupWithManager(mgr manager.Manager, o Options) (*Server, error) {
 		return nil, fmt.Errorf("adding the report server: %w", err)
 	}
 	return s, nil
+}
+
+// reviewConfig is a configuration with the rate limit of the token reviews. It shares the connections.
+func reviewConfig(c *rest.Config) *rest.Config {
+	c = rest.CopyConfig(c)
+	c.QPS, c.Burst, c.RateLimiter = reviewsPerSecond, reviewBurst, nil
+	return c
 }
 
 // New reads the certificates. The server listens once it is started.
@@ -100,7 +109,7 @@ func New(o Options) (*Server, error) {
 			log: o.Log, clock: o.Clock, elected: o.Elected, caches: o.Cache, store: store, metrics: metrics,
 			tokens:    newTokenReviewer(o.Reviews, o.Audience, o.Clock),
 			pods:      newRateLimits(podRate, podBurst, maxPods),
-			addresses: newRateLimits(badTokenRate, badTokenBurst, maxAddresses),
+			addresses: newAllowances(badTokenInterval, badTokenBurst, maxAddresses),
 			inFlight:  newInFlight(),
 			bodies:    make(chan struct{}, maxBodies),
 			commits:   &commitWaiter{caches: o.Cache, clock: o.Clock, changes: changes},
@@ -146,9 +155,10 @@ func (s *Server) serve(ctx context.Context, listener net.Listener) error {
 		return err
 	}
 	server := s.httpServer(ctx, watcher.GetCertificate)
+	bounded := boundedlistener.New(listener, connections, s.Clock)
 	ended := make(chan error, 2)
 	go func() { ended <- watcher.Start(ctx) }()
-	go func() { ended <- server.ServeTLS(netutil.LimitListener(listener, maxConnections), "", "") }()
+	go func() { ended <- server.ServeTLS(bounded, "", "") }()
 	select {
 	case err = <-ended:
 	case <-ctx.Done():
@@ -180,17 +190,8 @@ func (s *Server) httpServer(
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
-		ConnState:         s.countConnections,
+		ConnContext:       boundedlistener.ConnContext,
 		ErrorLog:          log.New(debugWriter{s.Log}, "", 0),
-	}
-}
-
-func (s *Server) countConnections(_ net.Conn, state http.ConnState) {
-	switch state {
-	case http.StateNew:
-		s.handler.connections.Add(1)
-	case http.StateClosed, http.StateHijacked:
-		s.handler.connections.Add(-1)
 	}
 }
 

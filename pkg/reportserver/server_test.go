@@ -17,6 +17,8 @@ import (
 	"github.com/go-logr/logr"
 	"golang.org/x/time/rate"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/boundedlistener"
 )
 
 var (
@@ -175,27 +177,61 @@ func TestShutdownAnswersWaitingReports(t *testing.T) {
 	}
 }
 
-// TestManyAgentsShareTheConnections: while connections are scarce, none is kept for an agent's next report.
+// TestManyAgentsShareTheConnections: one is kept for the agent's next report while there is room for it, and
+// only once it is known whose it is.
 func TestManyAgentsShareTheConnections(t *testing.T) {
+	defer func(before boundedlistener.Bounds) { connections = before }(connections)
+	connections.Known = 1
 	e := newEnvironment(t)
+	e.server.handler.pods = newRateLimits(rate.Inf, 0, 1)
 	address, _ := e.served()
-	kept := agent(address, e.server.CA(), &tls.Config{})
-	kept.Transport.(*http.Transport).DisableKeepAlives = false
-	defer kept.CloseIdleConnections()
-	for range 2 {
-		if code, says := e.report(kept, training); code != 200 {
-			t.Fatalf("got %d %s", code, says)
+	kept := func() *http.Client {
+		c := agent(address, e.server.CA(), &tls.Config{})
+		c.Transport.(*http.Transport).DisableKeepAlives = false
+		t.Cleanup(c.CloseIdleConnections)
+		return c
+	}
+	closes := func(c *http.Client, token string) (int, bool) {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, e.server.URL(),
+			strings.NewReader(training))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header = http.Header{"Content-Type": {"application/json"}, "Authorization": {"Bearer " + token}}
+		resp, err := c.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		_ = text(resp.Body) // a connection with an answer that was not read is not used again
+		return resp.StatusCode, resp.Close
+	}
+	other := newJob("other", "uid-other", 2)
+	e.cache.put(other)
+	e.add(other, 0)
+	first, second := kept(), kept()
+	for _, tc := range []struct {
+		reason string
+		agent  *http.Client
+		token  string
+		code   int
+		closed bool
+	}{
+		{"a stranger", second, "forged", 401, true},
+		{"a rank that may not report", second, "bert-worker-1", 403, true},
+		{"the first to be known", first, "bert-worker-0", 200, false},
+		{"again, on the same connection", first, "bert-worker-0", 200, false},
+		{"no room for a second", second, "other-worker-0", 200, true},
+		{"known no more", first, "forged", 401, true},
+	} {
+		if code, closed := closes(tc.agent, tc.token); code != tc.code || closed != tc.closed {
+			t.Errorf("%s: got %d, closed %v", tc.reason, code, closed)
 		}
 	}
-	if n := e.server.handler.connections.Load(); n != 1 {
-		t.Fatalf("%d connections are open", n)
-	}
-	e.server.handler.connections.Add(maxIdleConnections)
-	if code, says := e.report(kept, training); code != 200 {
-		t.Fatalf("got %d %s", code, says)
-	}
-	eventually(t, "the connection is closed",
-		func() bool { return e.server.handler.connections.Load() == maxIdleConnections })
+	eventually(t, "the first has left its place", func() bool {
+		code, closed := closes(second, "other-worker-0")
+		return code == 200 && !closed
+	})
 }
 
 func TestAddressThatIsTaken(t *testing.T) {

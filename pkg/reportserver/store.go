@@ -16,14 +16,22 @@ import (
 )
 
 const (
-	// wakeInterval is the least time between two wake-ups of one job, unless its news are urgent.
+	// wakeInterval is the least time after which a job's news are told, unless they are urgent.
 	wakeInterval = 15 * time.Second
+	// Urgent news are told at once, up to urgentBurst of them, and one more in each urgentInterval: rank 0 may
+	// send something urgent each second, and each time costs a write of the status.
+	urgentInterval = 10 * time.Second
+	urgentBurst    = 6
 	// maxJobs are kept. Beyond them the job that was silent for longest is forgotten until it reports again.
 	maxJobs = 20000
 )
 
 // Store keeps the latest report of every job, in memory only: after a change of leader it fills again
 // with the agents' next reports. As a source.Source it wakes the jobs that have news.
+//
+// The reconciler sees a job's reports as they were when it was last woken for them, however often it looks:
+// so the writes of the status that reports cause are as few as the wake-ups, whatever rank 0 sends. What is
+// held back is told with a later report; the last of it, when a pod ends, is in its termination message too.
 type Store struct {
 	clock clock.PassiveClock
 	mu    sync.Mutex
@@ -35,9 +43,13 @@ type Store struct {
 
 type entry struct {
 	received received
-	lastWake time.Time
-	// hasNews: something is new since lastWake.
-	hasNews bool
+	// told is what was received until the reconciler was last woken for it, at lastTold.
+	told     received
+	lastTold time.Time
+	// untold is how urgent it is to tell what came since.
+	untold urgency
+	// urgent news that may be told at once.
+	urgent allowance
 }
 
 func newStore(c clock.PassiveClock) *Store {
@@ -57,19 +69,15 @@ func (s *Store) Start(_ context.Context,
 	return nil
 }
 
-// Latest returns the newest report of the job's rank 0, with the newest commit of that attempt. It
-// returns false if rank 0 has not reported since this process leads.
+// Latest returns the newest report of the job's rank 0 that the reconciler was woken for, with the newest
+// commit of that attempt. It returns false if rank 0 has not reported since this process leads.
 func (s *Store) Latest(job types.UID) (observation.Reported, bool) {
-	return s.received(job).latest()
-}
-
-func (s *Store) received(job types.UID) received {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e, ok := s.jobs.Get(job); ok {
-		return e.(*entry).received
+		return e.(*entry).told.latest()
 	}
-	return received{}
+	return observation.Reported{}, false
 }
 
 // Forget drops a job that is gone.
@@ -85,7 +93,7 @@ func (s *Store) add(name types.NamespacedName, job types.UID, r *checkpoint.Repo
 	unwritten bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := &entry{}
+	e := &entry{urgent: allowance{interval: urgentInterval, burst: urgentBurst}}
 	if known, ok := s.jobs.Get(job); ok {
 		e = known.(*entry)
 	} else {
@@ -94,14 +102,17 @@ func (s *Store) add(name types.NamespacedName, job types.UID, r *checkpoint.Repo
 	now := s.clock.Now()
 	var news urgency
 	e.received, news = e.received.merge(r, attemptOver, now)
-	if unwritten {
-		news = urgent
+	e.untold = max(e.untold, news)
+	switch {
+	case unwritten && e.untold == noNews: // the reconciler knows it, and has not written it
+		s.wake(name)
+		return
+	case unwritten:
+		e.untold = urgent
 	}
-	if news > noNews {
-		e.hasNews = true
-	}
-	if news == urgent || e.hasNews && now.Sub(e.lastWake) >= wakeInterval {
-		e.hasNews, e.lastWake = false, now
+	due := e.untold > noNews && now.Sub(e.lastTold) >= wakeInterval
+	if due || e.untold == urgent && e.urgent.take(now) {
+		e.told, e.lastTold, e.untold = e.received, now, noNews
 		s.wake(name)
 	}
 }

@@ -194,6 +194,92 @@ func TestWakes(t *testing.T) {
 	}
 }
 
+// TestWritesOfAJobAreBounded: rank 0 sends something urgent each second, and the reconciler writes whatever
+// differs from its last write, each time that it is woken and again after each write. Whatever rank 0 says,
+// the writes that it causes are few, and what it said last is known in the end.
+func TestWritesOfAJobAreBounded(t *testing.T) {
+	const seconds = 600
+	for name, say := range map[string]func(r *checkpoint.Report, second int){
+		"commits":              func(r *checkpoint.Report, s int) { withCommit(int64(s))(r) },
+		"commands carried out": func(r *checkpoint.Report, s int) { withCommand(fmt.Sprint("c", s))(r) },
+		"ends and goes on": func(r *checkpoint.Report, s int) {
+			if s%2 == 0 {
+				withPhase(checkpoint.PhaseCompleted)(r)
+			}
+		},
+		"metrics": func(r *checkpoint.Report, s int) {
+			r.Metrics = map[string]checkpoint.Metric{"loss": checkpoint.Metric(fmt.Sprint(s))}
+		},
+		"problems": func(r *checkpoint.Report, s int) { r.Problem = fmt.Sprint("problem ", s) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := testingclock.NewFakeClock(start)
+			e := &environment{t: t, clock: clock, store: newStore(clock), queue: newQueue()}
+			if err := e.store.Start(t.Context(), e.queue); err != nil {
+				t.Fatal(err)
+			}
+			bert := types.NamespacedName{Namespace: "team-a", Name: "bert"}
+			writes, written := 0, checkpoint.Report{}
+			reconcile := func() bool {
+				latest, _ := e.store.Latest("uid-bert")
+				if cmp.Equal(written, latest.Report) {
+					return false
+				}
+				written = latest.Report
+				writes++
+				return true
+			}
+			for s := range seconds {
+				clock.Step(time.Second)
+				r := report(1, int64(s))
+				say(r, s)
+				e.store.add(bert, "uid-bert", r, false, r.Checkpoint != nil && written.Checkpoint != r.Checkpoint)
+				e.woken()
+				for reconcile() { // a write is an event of the job, which wakes the reconciler again
+				}
+			}
+			const told = time.Second * seconds
+			if most := urgentBurst + int(told/urgentInterval+told/wakeInterval) + 1; writes > most {
+				t.Errorf("%d writes in %d s, at most %d are allowed", writes, seconds, most)
+			}
+			clock.Step(wakeInterval)
+			e.store.add(bert, "uid-bert", &written, false, false) // any later report
+			if latest, _ := e.store.Latest("uid-bert"); latest.Step != seconds-1 {
+				t.Errorf("step %d is known in the end", latest.Step)
+			}
+		})
+	}
+}
+
+// TestUrgentNewsAreNotDelayed: a trainer that saves every ten seconds and is then asked to save and to exit.
+func TestUrgentNewsAreNotDelayed(t *testing.T) {
+	clock := testingclock.NewFakeClock(start)
+	e := &environment{t: t, clock: clock, store: newStore(clock), queue: newQueue()}
+	if err := e.store.Start(t.Context(), e.queue); err != nil {
+		t.Fatal(err)
+	}
+	say := func(r *checkpoint.Report) {
+		t.Helper()
+		e.store.add(types.NamespacedName{Name: "bert"}, "uid-bert", r, false, r.Checkpoint != nil)
+		latest, _ := e.store.Latest("uid-bert")
+		if len(e.woken()) != 1 || latest.Step != r.Step || latest.CommandID != r.CommandID ||
+			latest.Phase != r.Phase {
+			t.Errorf("step %d is not told at once", r.Step)
+		}
+	}
+	for s := range int64(100) {
+		say(report(1, 10*s, withCommit(10*s)))
+		clock.Step(10 * time.Second)
+	}
+	for _, r := range []*checkpoint.Report{
+		report(1, 1000, withCommit(1000)), report(1, 1000, withCommit(1000), withCommand("drain-1")),
+		report(1, 1000, withCommit(1000), withCommand("drain-1"), withPhase(checkpoint.PhaseCompleted)),
+	} {
+		say(r)
+		clock.Step(time.Second)
+	}
+}
+
 // TestStoreIsBounded: it forgets the job that was silent for longest, and the jobs that are gone.
 func TestStoreIsBounded(t *testing.T) {
 	s := newStore(testingclock.NewFakeClock(start))

@@ -1,13 +1,19 @@
 package reportserver
 
 import (
+	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
+	"k8s.io/client-go/rest"
 )
 
 // TestRateOfAPod: a pod has a burst, then one report a second, and does not slow down other pods.
@@ -52,6 +58,85 @@ func TestRateOfBadTokens(t *testing.T) {
 	e.expect(post(training), 200, "None")
 	e.clock.Step(2 * time.Second)
 	e.expect(r, 401, "expired")
+}
+
+// TestConcurrentBadTokens: however many requests of an address are under way at the same time, the API
+// server is asked about no more tokens than the address may guess.
+func TestConcurrentBadTokens(t *testing.T) {
+	e := newEnvironment(t)
+	e.reviews.hold = make(chan struct{})
+	const requests = 200
+	codes := make(chan int, requests)
+	for i := range requests {
+		go func() {
+			r := post(training)
+			r.token = "guess-" + strconv.Itoa(i)
+			codes <- e.do(r).Code
+		}()
+	}
+	eventually(t, "all are judged, or are asked about", func() bool {
+		return len(codes) == requests-badTokenBurst || e.reviews.questions() == maxReviews
+	})
+	close(e.reviews.hold)
+	got := map[int]int{}
+	for range requests {
+		got[<-codes]++
+	}
+	if diff := cmp.Diff(map[int]int{401: badTokenBurst, 429: requests - badTokenBurst}, got); diff != "" {
+		t.Errorf("codes (-want +got):\n%s", diff)
+	}
+	if n := e.reviews.questions(); n != badTokenBurst {
+		t.Errorf("the API server was asked %d times", n)
+	}
+}
+
+// TestGoodTokensCostNothing: an address from which many pods report, such as a node's, is not slowed down.
+func TestGoodTokensCostNothing(t *testing.T) {
+	e := newEnvironment(t)
+	for i := range 3 * badTokenBurst {
+		job := newJob("job-"+strconv.Itoa(i), types.UID("uid-"+strconv.Itoa(i)), 1)
+		e.cache.put(job)
+		r := post(`{"attempt":1,"phase":"Training"}`)
+		r.token = e.add(job, 0).Name
+		e.expect(r, 200, "None")
+	}
+}
+
+// TestHangingUpCostsTheSame: a bad token is reviewed although its sender did not wait for the answer.
+func TestHangingUpCostsTheSame(t *testing.T) {
+	e := newEnvironment(t)
+	e.reviews.hold = make(chan struct{})
+	for i := range 2 * badTokenBurst {
+		ctx, hangUp := context.WithCancel(t.Context())
+		hangUp()
+		req := httptest.NewRequestWithContext(ctx, http.MethodPost, "https://"+host+Path,
+			strings.NewReader(training))
+		req.Header = http.Header{"Content-Type": {"application/json"},
+			"Authorization": {"Bearer guess-" + strconv.Itoa(i)}}
+		e.server.ServeHTTP(httptest.NewRecorder(), req)
+	}
+	close(e.reviews.hold)
+	r := post(training)
+	r.token = "one-more"
+	e.expect(r, 429, "too many tokens")
+	if n := e.reviews.questions(); n > badTokenBurst {
+		t.Errorf("the API server was asked %d times", n)
+	}
+}
+
+// TestReviewsHaveARateOfTheirOwn: the reconciler's client has none, and keeps none.
+func TestReviewsHaveARateOfTheirOwn(t *testing.T) {
+	shared := &rest.Config{Host: "https://api.example.com", QPS: -1}
+	reviews, err := authenticationclient.NewForConfigAndClient(reviewConfig(shared), http.DefaultClient)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if limit := reviews.RESTClient().GetRateLimiter(); limit == nil || limit.QPS() != reviewsPerSecond {
+		t.Errorf("reviews are limited by %v", limit)
+	}
+	if shared.QPS != -1 {
+		t.Error("the manager's own client is changed")
+	}
 }
 
 // TestReviewsAreCached for a bounded time, accepted or rejected. Without an answer of the API server

@@ -64,14 +64,14 @@ func failedRanks(job *v1alpha1.TrainingJob, ranks *Attempt) []Failure {
 
 // failureOf reads what the kubelet says of the container that failed: the trainer, if it is among them.
 func failureOf(fw framework.Framework, ref spec.RankRef, pod *corev1.Pod) Failure {
-	f := Failure{Rank: ref, Pod: pod, Reason: pod.Status.Reason, Message: pod.Status.Message}
+	f := Failure{Rank: ref, Pod: pod, Reason: Line(pod.Status.Reason), Message: Lines(pod.Status.Message)}
 	containers := failedContainers(pod, fw.Trainer(&pod.Spec).Name)
 	if len(containers) == 0 {
 		return f
 	}
 	t := containers[0]
 	f.ExitCode, f.Finished = &t.ExitCode, t.FinishedAt.Time
-	f.Reason, f.Message = t.Reason, cmp.Or(strings.TrimSpace(t.Message), f.Message)
+	f.Reason, f.Message = Line(t.Reason), cmp.Or(Lines(t.Message), f.Message)
 	if message, err := checkpoint.ParseTermination([]byte(t.Message)); err == nil {
 		f.readTermination(message)
 	}
@@ -96,7 +96,7 @@ func failedContainers(pod *corev1.Pod, trainer string) []*corev1.ContainerStateT
 // readTermination takes from the agent's termination message the end of the log, and how the trainer ended
 // where the kubelet knows only that it did.
 func (f *Failure) readTermination(message *checkpoint.Termination) {
-	f.Message = cmp.Or(strings.TrimSpace(message.Log), message.Problem)
+	f.Message = cmp.Or(Lines(message.Log), Line(message.Problem))
 	if f.Reason != "Error" {
 		return
 	}
@@ -104,7 +104,7 @@ func (f *Failure) readTermination(message *checkpoint.Termination) {
 	case checkpoint.ExitStartFailed, checkpoint.ExitGraceExceeded:
 		f.Reason = string(message.Reason)
 	case checkpoint.ExitSignaled:
-		f.Reason = message.Signal
+		f.Reason = Line(message.Signal)
 	}
 }
 

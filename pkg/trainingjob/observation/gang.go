@@ -88,7 +88,7 @@ func UnschedulableMessages(pods []*corev1.Pod, attempt int32) []string {
 		c := condition(pod, corev1.PodScheduled)
 		if c != nil && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable &&
 			pod.Labels[v1alpha1.LabelAttempt] == label {
-			byPod[pod.Name] = c.Message
+			byPod[pod.Name] = Line(c.Message)
 		}
 	}
 	return valuesByKey(byPod)

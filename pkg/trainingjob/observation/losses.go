@@ -57,7 +57,7 @@ func lostWhileDraining(ranks *Attempt, nodes map[string]NodeState, now time.Time
 			continue
 		}
 		if c := disrupted(pod); c != nil {
-			lost = append(lost, Loss{r.RankRef, disruptionReason(c.Reason), pod.Name + ": " + c.Message})
+			lost = append(lost, Loss{r.RankRef, disruptionReason(c.Reason), pod.Name + ": " + Line(c.Message)})
 		} else if r.Pod != nil && onLostNode(pod, nodes, now) {
 			lost = append(lost, Loss{r.RankRef, v1alpha1.ReasonNodeLost,
 				fmt.Sprintf("node %s of %s is lost", pod.Spec.NodeName, pod.Name)})
@@ -100,10 +100,10 @@ func takenAway(r *Rank, pod *corev1.Pod) (Loss, bool) {
 		return Loss{}, false
 	}
 	if c := disrupted(pod); c != nil {
-		return Loss{r.RankRef, disruptionReason(c.Reason), pod.Name + ": " + c.Message}, true
+		return Loss{r.RankRef, disruptionReason(c.Reason), pod.Name + ": " + Line(c.Message)}, true
 	}
 	if pod.Status.Phase == corev1.PodFailed && endedByKubelet(pod.Status.Reason) {
-		message := fmt.Sprintf("%s: %s: %s", pod.Name, pod.Status.Reason, pod.Status.Message)
+		message := fmt.Sprintf("%s: %s: %s", pod.Name, Line(pod.Status.Reason), Line(pod.Status.Message))
 		return Loss{r.RankRef, v1alpha1.ReasonEvicted, message}, true
 	}
 	if pod.DeletionTimestamp != nil {

@@ -36,6 +36,7 @@ type Observation struct {
 
 // Of derives from a snapshot what is seen of its job.
 func Of(s Snapshot) *Observation {
+	plainVerdict(&s)
 	o := &Observation{
 		Snapshot: s, Scope: spec.Scope(s.Job), Min: spec.MinAvailable(s.Job), Revision: spec.Revision(s.Job),
 	}

@@ -131,7 +131,7 @@ func valuesByKey(m map[string]string) []string {
 // Unschedulable is what the scheduler wrote on a pod that it could not place; "" when it wrote nothing.
 func Unschedulable(pod *corev1.Pod) string {
 	if c := condition(pod, corev1.PodScheduled); c != nil && c.Status == corev1.ConditionFalse {
-		return c.Message
+		return Line(c.Message)
 	}
 	return ""
 }

@@ -182,7 +182,7 @@ func imageProblem(o *observation.Observation) (v1alpha1.Blocker, bool) {
 func imageMissing(pod *corev1.Pod) string {
 	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		if w := c.State.Waiting; w != nil && slices.Contains(imagePulls, w.Reason) {
-			return c.Image
+			return observation.Line(c.Image)
 		}
 	}
 	return ""
