@@ -59,6 +59,8 @@ type simulation struct {
 
 	// podsLinger: deleted pods that hold a node stay Terminating until removePod; else they are gone at once.
 	podsLinger bool
+	// oldKubelets do not say which version of a pod they knew when they reported its end.
+	oldKubelets bool
 	// crashesNow is asked before every single effect. True ends the reconcile there, as a crash would.
 	crashesNow func() bool
 
