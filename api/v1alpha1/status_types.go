@@ -57,6 +57,9 @@ type TrainingJobStatus struct {
 	// pod that somebody else deleted.
 	// +optional
 	Preemptions int32 `json:"preemptions,omitempty"`
+	// Disruptions that ended attempts one after the other without progress. Absent when there was none.
+	// +optional
+	Disruptions *DisruptionStatus `json:"disruptions,omitempty"`
 	// Replicas is the number of ranks of the current attempt.
 	// +optional
 	Replicas int32 `json:"replicas,omitempty"`
@@ -201,6 +204,18 @@ type Blocker struct {
 	// minute. Absent in the moment after the gang was submitted.
 	// +optional
 	ObservedTime *metav1.Time `json:"observedTime,omitempty"`
+}
+
+// DisruptionStatus bounds how often a gang returns to be disrupted again without getting anywhere.
+type DisruptionStatus struct {
+	// InARow counts the attempts that disruptions ended, from the last one that got the training further: to a
+	// new complete checkpoint, or to a step that was not reported before; a job that reports no step, by a run
+	// of 10 minutes. From the second one on a backoff follows, of 10 s, doubling to 6 min. Preemptions by a
+	// scheduler do not count: it decides when the gang returns.
+	InARow int32 `json:"inARow"`
+	// Step is the highest step that was reported when the last of them was counted.
+	// +optional
+	Step int64 `json:"step,omitempty"`
 }
 
 // DrainCause is what ends an attempt.

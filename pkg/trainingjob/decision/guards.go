@@ -131,7 +131,7 @@ var (
 				(o.Job.Status.Drain.Permanent || o.Job.Status.Restarts >= spec.BackoffLimit(o.Job))
 		}}
 	backoffFirst = Guard{"and the cause asks for a backoff",
-		func(o *observation.Observation) bool { return backoff(o.Job) > 0 }}
+		func(o *observation.Observation) bool { return backoff(o) > 0 }}
 	otherwise = Guard{"and the gang may return at once",
 		func(*observation.Observation) bool { return true }}
 )

@@ -155,12 +155,15 @@ func (f Failure) String() string {
 	case f.ExitCode != nil:
 		return fmt.Sprintf("%s exited with code %d", f.Pod.Name, *f.ExitCode)
 	case f.Reason == evicted: // for its own limits
-		return fmt.Sprintf("%s was evicted: %s", f.Pod.Name, strings.TrimSpace(f.Message))
+		return fmt.Sprintf("%s was evicted: %s", f.Pod.Name, sentence(f.Message))
 	case f.Reason != "":
 		return fmt.Sprintf("%s failed: %s", f.Pod.Name, f.Reason)
 	}
 	return f.Pod.Name + " failed with an unknown exit code"
 }
+
+// sentence is a message to be followed by more, without the full stop and the space that end the kubelet's.
+func sentence(message string) string { return strings.TrimRight(message, ". \n") }
 
 // tail is the end of s, at most n bytes long and valid UTF-8.
 func tail(s string, n int) string {

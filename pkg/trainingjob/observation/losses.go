@@ -121,7 +121,7 @@ func takenAway(r *Rank, pod *corev1.Pod) (Loss, bool) {
 		return Loss{}, false
 	}
 	if pod.Status.Phase == corev1.PodFailed && endedByKubelet(pod.Status.Reason) {
-		message := fmt.Sprintf("%s: %s: %s", pod.Name, pod.Status.Reason, pod.Status.Message)
+		message := fmt.Sprintf("%s: %s: %s", pod.Name, pod.Status.Reason, sentence(pod.Status.Message))
 		return Loss{Rank: r.RankRef, Reason: v1alpha1.ReasonEvicted, Message: message}, true
 	}
 	if pod.DeletionTimestamp != nil && (!Ended(pod) || toldToEnd(pod)) {
@@ -134,7 +134,7 @@ func takenAway(r *Rank, pod *corev1.Pod) (Loss, bool) {
 
 // markedLoss is the loss of a rank whose pod bears the mark of a disruption.
 func markedLoss(r *Rank, pod *corev1.Pod, c *corev1.PodCondition) Loss {
-	return Loss{Rank: r.RankRef, Reason: disruptionReason(c.Reason), Message: pod.Name + ": " + c.Message}
+	return Loss{Rank: r.RankRef, Reason: disruptionReason(c.Reason), Message: pod.Name + ": " + sentence(c.Message)}
 }
 
 // disruptionReason groups the reasons of the DisruptionTarget condition (k8s.io/api/core/v1,
@@ -162,8 +162,9 @@ func brokeOwnLimit(pod *corev1.Pod) bool {
 	m := pod.Status.Message
 	return pod.Status.Phase == corev1.PodFailed && pod.Status.Reason == evicted && disrupted(pod) == nil &&
 		(strings.HasPrefix(m, "Usage of EmptyDir volume ") ||
-			strings.HasPrefix(m, "Pod ephemeral local storage usage exceeds the total limit of containers ") ||
-			strings.HasPrefix(m, "Container ") && strings.Contains(m, " exceeded its local ephemeral storage limit "))
+			strings.HasPrefix(m, "Pod ephemeral local storage usage exceeds the total limit of ") ||
+			strings.HasPrefix(m, "Container ") &&
+				strings.Contains(m, " exceeded its local ephemeral storage limit "))
 }
 
 // endedByKubelet reports whether a pod's own reason says that the kubelet ended or rejected it for the node's
