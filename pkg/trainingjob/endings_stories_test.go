@@ -4,7 +4,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/internal/jobtest"
@@ -155,7 +154,7 @@ func (sim *simulation) mark(reason, message string, names ...string) {
 		sim.updatePod(name, func(p *corev1.Pod) {
 			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{
 				Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: reason, Message: message,
-				LastTransitionTime: metav1.NewTime(sim.now),
+				LastTransitionTime: seconds(sim.now),
 			})
 		})
 	}

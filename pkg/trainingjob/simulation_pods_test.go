@@ -73,9 +73,12 @@ func (sim *simulation) deletePod(old *corev1.Pod) {
 }
 
 func setDeletion(pod *corev1.Pod, asked time.Time, grace int64) {
-	at := metav1.NewTime(asked.Add(time.Duration(grace) * time.Second))
+	at := seconds(asked.Add(time.Duration(grace) * time.Second))
 	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &at, &grace
 }
+
+// seconds is a time as the API server keeps it.
+func seconds(t time.Time) metav1.Time { return metav1.NewTime(t.Truncate(time.Second)) }
 
 // removePod takes a pod from the API server. A kubelet does it with a second deletion, whose time and grace
 // period take the place of those of the first.
@@ -181,6 +184,7 @@ func (sim *simulation) exit(code int32, names ...string) { sim.exitAt(sim.now, c
 // exitAt is exit for an end that is reported only now.
 func (sim *simulation) exitAt(at time.Time, code int32, names ...string) {
 	for _, name := range orAll(names, sim.rankNames()) {
+		sim.noteThrough(sim.findPod(name), at, code)
 		sim.updatePod(name, func(p *corev1.Pod) {
 			reason := "Completed"
 			p.Status.Phase = corev1.PodSucceeded
@@ -192,11 +196,32 @@ func (sim *simulation) exitAt(at time.Time, code int32, names ...string) {
 			}
 			setContainerState(p, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
 				ExitCode: code, Reason: reason, Message: "the log's last line",
-				FinishedAt: metav1.NewTime(at),
+				FinishedAt: seconds(at),
 			}})
 		})
 	}
 	sim.logf("%s: exit code %d", strings.Join(orAll(names, []string{"all"}), ", "), code)
+}
+
+// noteThrough notes a rank that exits 0 although nobody told it to end.
+func (sim *simulation) noteThrough(pod *corev1.Pod, at time.Time, code int32) {
+	d := sim.job.Status.Drain
+	asked := d != nil && d.CommandID != ""
+	marked := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.DisruptionTarget && !c.LastTransitionTime.After(at)
+	})
+	grace := time.Duration(0)
+	if g := pod.DeletionGracePeriodSeconds; g != nil {
+		grace = time.Duration(*g) * time.Second
+	}
+	deleted := pod.DeletionTimestamp != nil && !pod.DeletionTimestamp.Add(-grace).After(at)
+	if code == 0 && !asked && !marked && !deleted {
+		sim.through[sim.throughKey(pod.Name)] = true
+	}
+}
+
+func (sim *simulation) throughKey(pod string) string {
+	return fmt.Sprint(sim.job.Status.Attempt, " ", pod)
 }
 
 // setRestartCount sets how often the kubelet has restarted a rank's container.
@@ -225,7 +250,7 @@ func (sim *simulation) preempt(names ...string) {
 				Reason:  corev1.PodReasonPreemptionByScheduler,
 				Message: "preempting to accommodate a higher priority pod",
 
-				LastTransitionTime: metav1.NewTime(sim.now),
+				LastTransitionTime: seconds(sim.now),
 			})
 		})
 		sim.deletePod(sim.findPod(name))

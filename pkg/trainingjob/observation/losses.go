@@ -134,7 +134,8 @@ func takenAway(r *Rank, pod *corev1.Pod) (Loss, bool) {
 
 // markedLoss is the loss of a rank whose pod bears the mark of a disruption.
 func markedLoss(r *Rank, pod *corev1.Pod, c *corev1.PodCondition) Loss {
-	return Loss{Rank: r.RankRef, Reason: disruptionReason(c.Reason), Message: pod.Name + ": " + sentence(c.Message)}
+	message := pod.Name + ": " + sentence(c.Message)
+	return Loss{Rank: r.RankRef, Reason: disruptionReason(c.Reason), Message: message}
 }
 
 // disruptionReason groups the reasons of the DisruptionTarget condition (k8s.io/api/core/v1,
