@@ -1,12 +1,14 @@
 package trainingjob
 
 import (
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/internal/jobtest"
+	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
 // What keeps a job from being ended and started again for ever.
@@ -68,6 +70,42 @@ var boundStories = map[string]story{
 		sim.postReport(401)
 		sim.disruptAndReturn("but not after the same one")
 	}},
+	"node-rejects-ranks": {jobtest.New(2), func(sim *simulation) {
+		sim.converge()
+		sim.bind()
+		sim.converge()
+		sim.log.Reset()
+		sim.rejectPod("bert-worker-1", "OutOfnvidia.com/gpu", "Node didn't have enough resource: nvidia.com/gpu")
+		sim.narrate("a device of node-1 is broken, its kubelet rejects a rank: none is placed there for a while")
+		sim.logExcluded()
+		sim.verdict = judged(scheduler.Go, "Unschedulable", "no other node is free")
+		sim.advance(5 * time.Minute)
+		sim.narrate("no other node is free")
+		sim.advance(5 * time.Minute)
+		sim.narrate("after ten minutes the node may have it again: ranks that keep off it are made anew")
+		sim.logExcluded()
+		sim.bindAndStart()
+		sim.narrate("all ranks run")
+	}},
+	"many-nodes-reject-ranks": {jobtest.New(6), func(sim *simulation) {
+		sim.converge()
+		for range 2 {
+			sim.bind()
+			sim.log.Reset()
+			for i, name := range sim.rankNames() {
+				if i > 0 {
+					sim.rejectPod(name, "UnexpectedAdmissionError", "Allocate failed: no healthy devices present")
+				}
+				sim.updatePod(name, func(p *corev1.Pod) {
+					p.Spec.NodeName += fmt.Sprint("-of-attempt-", sim.job.Status.Attempt)
+				})
+			}
+			sim.narrate("five nodes reject ranks")
+			sim.advanceToWake()
+			sim.converge()
+		}
+		sim.logExcluded()
+	}},
 	"preempted-without-progress": {jobtest.New(2), func(sim *simulation) {
 		runGang(sim)
 		for range 3 {
@@ -96,4 +134,28 @@ func (sim *simulation) bindAgain() {
 	sim.converge()
 	sim.bindAndStart()
 	sim.converge()
+}
+
+// rejectPod is the answer of a kubelet to a pod that it cannot take (pkg/kubelet, rejectPod).
+func (sim *simulation) rejectPod(name, reason, message string) {
+	sim.failPod(name, reason, "Pod was rejected: "+message)
+}
+
+// logExcluded logs the nodes that are excluded, and those that the next rank's pod keeps off.
+func (sim *simulation) logExcluded() {
+	var excluded, off []string
+	if d := sim.job.Status.Disruptions; d != nil {
+		for _, e := range d.ExcludedNodes {
+			excluded = append(excluded, e.Name)
+		}
+	}
+	for _, p := range sim.pods {
+		if a := p.Spec.Affinity; p.Name == "bert-worker-0" && a != nil {
+			required := a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+			for _, r := range required.NodeSelectorTerms[0].MatchFields {
+				off = append(off, r.Values...)
+			}
+		}
+	}
+	sim.logf("= excluded: %v; bert-worker-0 keeps off: %v", excluded, off)
 }

@@ -117,7 +117,7 @@ func (sim *simulation) randomEvent(rng *rand.Rand) int32 {
 	anyOf := func(names []string) string { return names[rng.IntN(len(names))] }
 	onNodes := slices.Concat(bound, running)
 	bindable := len(pending) > 0 && sim.gangIsWhole() && sim.job.Status.Phase != v1alpha1.PhaseDraining
-	switch n := rng.IntN(16); {
+	switch n := rng.IntN(17); {
 	case n < 3 && bindable:
 		sim.bind(pending...)
 	case n < 5 && len(bound) > 0:
@@ -133,6 +133,9 @@ func (sim *simulation) randomEvent(rng *rand.Rand) int32 {
 	case n == 13 && len(running) > 0:
 		sim.evictForItself(anyOf(running), `Usage of EmptyDir volume "scratch" exceeds the limit "1Gi". `)
 		return 1
+	case n == 16 && len(bound) > 0:
+		sim.disruptions++
+		sim.rejectPod(anyOf(bound), "OutOfcpu", "Node didn't have enough resource: cpu")
 	case n == 15 && len(running) > 0: // all of it before anybody looks
 		sim.disruptions++
 		sim.deleteAndRemove(anyOf(running))

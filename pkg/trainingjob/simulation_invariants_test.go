@@ -76,13 +76,16 @@ func (sim *simulation) checkBackoff(to v1alpha1.TrainingJobStatus) {
 	if to.Phase == v1alpha1.PhaseQueued && in.InARow > 1 {
 		sim.t.Errorf("disrupted %d times in a row without progress, and queued at once", in.InARow)
 	}
+	if n := len(in.ExcludedNodes); n > 8 {
+		sim.t.Errorf("%d nodes are excluded", n)
+	}
 	if at := to.NextAttemptTime; at != nil && at.Sub(sim.now) > 6*time.Minute {
 		sim.t.Errorf("waits %s after a disruption", at.Sub(sim.now))
 	}
 }
 
-// checkSuccess checks that a job succeeds only when those who decide it exited 0 of themselves, or rank 0 said
-// that every step is trained.
+// checkSuccess checks that a job succeeds only when those who decide it exited 0 of themselves, or rank 0
+// said that every step is trained.
 func (sim *simulation) checkSuccess(to v1alpha1.TrainingJobStatus) {
 	sim.t.Helper()
 	d := sim.job.Status.Drain

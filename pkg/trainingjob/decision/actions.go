@@ -64,6 +64,9 @@ func keepGang(o *observation.Observation, p *Plan) {
 	if !o.Gang.Computed {
 		return // the spec's gang is unknown: what runs goes on, and nothing is added to it
 	}
+	if renewWaiting(o, p) {
+		return
+	}
 	replaceRanks(o, p)
 	createRanks(o, p)
 }

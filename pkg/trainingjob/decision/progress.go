@@ -3,6 +3,8 @@ package decision
 import (
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 )
@@ -19,10 +21,17 @@ func countDisruption(o *observation.Observation, p *Plan) {
 		in.InARow = disruptionsInARow(o)
 		step, _ := reachedStep(o)
 		in.Step = max(step, bestStep(o.Job))
-		p.Status.Disruptions = &in
 	case progressed(o) || drainCause(o.Job) == v1alpha1.CauseSuspend:
+	default:
+		in = ptr.Deref(o.Job.Status.Disruptions, in)
+	}
+	if p.Status.Disruptions != nil {
+		in.ExcludedNodes = p.Status.Disruptions.ExcludedNodes
+	}
+	if p.Status.Disruptions = &in; in.InARow == 0 && len(in.ExcludedNodes) == 0 {
 		p.Status.Disruptions = nil
 	}
+	excludeNodes(o, p)
 }
 
 // disruptionsInARow counts the attempts that ended with a disruption since the training last progressed, the

@@ -169,12 +169,42 @@ func brokeOwnLimit(pod *corev1.Pod) bool {
 }
 
 // endedByKubelet reports whether a pod's own reason says that the kubelet ended or rejected it for the node's
-// sake (k8s.io/kubernetes/pkg/kubelet: eviction, nodeshutdown, preemption, lifecycle/predicate.go).
+// sake (k8s.io/kubernetes/pkg/kubelet: eviction, nodeshutdown, preemption).
 func endedByKubelet(reason string) bool {
 	switch reason {
-	case evicted, "Preempting", "NodeLost", "NodeShutdown", "Shutdown", "Terminated", "NodeAffinity",
-		"UnexpectedAdmissionError":
+	case evicted, "Preempting", "NodeLost", "NodeShutdown", "Shutdown", "Terminated":
 		return true
 	}
-	return strings.HasPrefix(reason, "OutOf")
+	return rejectedByKubelet(reason)
+}
+
+// rejectedByKubelet reports whether a pod's own reason says that its node could not take it although a
+// scheduler had chosen it: the node's devices, its resources or its labels are not what they seem, and a
+// scheduler would mostly choose it again. Reasons that lie in the pod's own spec, such as SysctlForbidden,
+// are failures. (k8s.io/kubernetes v1.37.1, pkg/kubelet: lifecycle/predicate.go, cm/admission,
+// cm/topologymanager, cm/cpumanager, volumemanager; pkg/scheduler/framework/plugins names the predicates.)
+func rejectedByKubelet(reason string) bool {
+	switch reason {
+	case "UnexpectedAdmissionError", "TopologyAffinityError", "SMTAlignmentError", "NodeAffinity", "NodePorts",
+		"TaintToleration", "InvalidNodeInfo", "UnknownReason", "UnexpectedPredicateFailureType",
+		"VolumeAttachmentLimitExceeded":
+		return true
+	}
+	return strings.HasPrefix(reason, "OutOf") // OutOfcpu, OutOfpods, OutOfnvidia.com/gpu
+}
+
+// RejectedBy is a node whose kubelet rejected a rank, and the reason that it gave.
+type RejectedBy struct{ Node, Reason string }
+
+// RejectedBy are the nodes whose kubelets rejected ranks of the attempt, in rank order.
+func (o *Attempt) RejectedBy() []RejectedBy {
+	var nodes []RejectedBy
+	for i := range o.Ranks {
+		pod := o.Ranks[i].LastPod()
+		if pod != nil && pod.Status.Phase == corev1.PodFailed && pod.Spec.NodeName != "" &&
+			rejectedByKubelet(pod.Status.Reason) {
+			nodes = append(nodes, RejectedBy{pod.Spec.NodeName, pod.Status.Reason})
+		}
+	}
+	return nodes
 }

@@ -59,6 +59,8 @@ func TestTakenAway(t *testing.T) {
 			"ephemeral-storage. ")), v1alpha1.ReasonEvicted},
 		"rejected under pressure": {bound(failed("Evicted"),
 			message("Pod was rejected: The node had condition: [DiskPressure]. ")), v1alpha1.ReasonEvicted},
+		"rejected for its topology":     {bound(failed("TopologyAffinityError")), v1alpha1.ReasonEvicted},
+		"rejected for its own spec":     {bound(failed("SysctlForbidden")), ""},
 		"failed, then deleted":          {bound(deleted, failed(""), endedBeforeItWasDeleted), ""},
 		"rejected by a kubelet":         {bound(failed("OutOfnvidia.com/gpu")), v1alpha1.ReasonEvicted},
 		"failed":                        {bound(failed("")), ""},

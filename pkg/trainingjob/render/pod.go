@@ -45,6 +45,7 @@ func Pod(job *v1alpha1.TrainingJob, ref spec.RankRef, attempt int32, admitted ma
 	}
 	addFrameworkFiles(pod, setup.Files)
 	addHyperparameters(job, pod)
+	keepOff(pod, job.Status.Disruptions)
 	if spec.Checkpoints(job) != nil {
 		if err := wrap(job, pod, attempt, self.Number, agent); err != nil {
 			return nil, err
