@@ -21,7 +21,7 @@ const clockMargin = 2 * time.Second
 //     kubelet, which sends its mark with the end itself (pkg/kubelet/status, mergePodStatus): such a pod ends
 //     Succeeded when its containers exit 0, and the mark's time is later than theirs.
 //   - The kubelet says with status.observedGeneration which version of the pod it knew when it reported the
-//     end, and a deletion raises the generation (KEP-5067). Older kubelets do not say it.
+//     end, and a deletion raises the generation (KEP-5067): no clock is needed. Older kubelets do not say it.
 //   - The deletion's time less its grace period is when the deletion was asked for, until the kubelet removes
 //     the pod from the API server with a grace period of 0: then it is the time of that removal
 //     (apiserver/pkg/registry/rest, BeforeDelete), and the order is lost.
@@ -39,8 +39,8 @@ func toldToEnd(pod *corev1.Pod) bool {
 	if pod.DeletionTimestamp == nil {
 		return false
 	}
-	if seen := pod.Status.ObservedGeneration; seen > 0 && seen < pod.Generation {
-		return false // its kubelet reported the end before it knew of any deletion
+	if seen := pod.Status.ObservedGeneration; seen > 0 && pod.Generation > 0 {
+		return seen >= pod.Generation // else its kubelet reported the end before it knew of any deletion
 	}
 	asked, known := deletionAsked(pod)
 	return !known || ended.IsZero() || !asked.After(ended.Add(clockMargin))

@@ -57,7 +57,7 @@ func TestToldToEnd(t *testing.T) {
 		"removed, its end was reported before":      {false, edits{deleted(20, 0), reportedOf(1)}},
 		"removed, its end was reported after":       {true, edits{deleted(20, 0), reportedOf(2)}},
 		"marked before, deleted after its end":      {true, edits{marked(eviction, -1), deleted(1, 0)}},
-		"deleted long after, its end reported late": {false, edits{deleted(10, 30), reportedOf(2)}},
+		"deleted long after, its end reported late": {true, edits{deleted(10, 30), reportedOf(2)}},
 	} {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Generation: 1}}
 		pod.Status.Phase = corev1.PodSucceeded
