@@ -36,8 +36,8 @@ const (
 	ReasonPlaced = "Placed"
 	// ReasonGangRunning: at least minAvailable ranks run.
 	ReasonGangRunning = "GangRunning"
-	// ReasonCompleted: the leader, or else every Worker, exited 0, or rank 0 reported that every step is
-	// trained.
+	// ReasonCompleted: the leader, or else every Worker, exited 0 before anybody told it to end, or rank 0
+	// reported that every step is trained.
 	ReasonCompleted = "Completed"
 	// ReasonInvalidSpec: the spec breaks a rule, or asks for what its scheduler cannot do.
 	ReasonInvalidSpec = "InvalidSpec"
@@ -51,8 +51,8 @@ const (
 	ReasonPermanentFailure = "PermanentFailure"
 	// ReasonPreempted: the scheduler preempted a rank.
 	ReasonPreempted = "Preempted"
-	// ReasonEvicted: a rank was evicted, by a drain or by its kubelet, or the scheduler demands the gang's
-	// quota back.
+	// ReasonEvicted: a rank was evicted, by a drain or by its kubelet, or rejected by its kubelet, or the
+	// scheduler demands the gang's quota back.
 	ReasonEvicted = "Evicted"
 	// ReasonNodeLost: the node of a rank is gone or does not answer. Also the reason of a blocker, while a pod's
 	// deletion hangs on such a node.

@@ -27,7 +27,8 @@ const (
 	PhaseRestarting Phase = "Restarting"
 	// PhaseSuspended: runPolicy.suspend is true, and no rank is left.
 	PhaseSuspended Phase = "Suspended"
-	// PhaseSucceeded is final: the leader, or else every Worker, exited 0.
+	// PhaseSucceeded is final: the leader, or else every Worker, exited 0 before anybody told it to end, or rank
+	// 0 reported that every step is trained.
 	PhaseSucceeded Phase = "Succeeded"
 	// PhaseFailed is final: the condition Failed has the reason.
 	PhaseFailed Phase = "Failed"
@@ -54,9 +55,13 @@ type TrainingJobStatus struct {
 	// +optional
 	RankRestarts int32 `json:"rankRestarts,omitempty"`
 	// Preemptions counts the attempts that ended with a preemption, an eviction, a drain, a lost node, or a
-	// pod that somebody else deleted.
+	// pod that its node rejected or somebody else deleted.
 	// +optional
 	Preemptions int32 `json:"preemptions,omitempty"`
+	// Disruptions that ended attempts one after the other without progress, and the nodes that are excluded
+	// because of them. Absent when there are none.
+	// +optional
+	Disruptions *DisruptionStatus `json:"disruptions,omitempty"`
 	// Replicas is the number of ranks of the current attempt.
 	// +optional
 	Replicas int32 `json:"replicas,omitempty"`
@@ -205,15 +210,44 @@ type Blocker struct {
 	ObservedTime *metav1.Time `json:"observedTime,omitempty"`
 }
 
+// DisruptionStatus bounds how often a gang returns to be disrupted again without getting anywhere.
+type DisruptionStatus struct {
+	// InARow counts the attempts that disruptions ended, from the last one that got the training further: to a
+	// new complete checkpoint, or to a step that was not reported before; a job that reports no step, by a run
+	// of 10 minutes. From the second one on a backoff follows, of 10 s, doubling to 6 min. Preemptions by a
+	// scheduler do not count: it decides when the gang returns.
+	InARow int32 `json:"inARow"`
+	// Step is the highest step that was reported when the last of them was counted.
+	// +optional
+	Step int64 `json:"step,omitempty"`
+	// ExcludedNodes are at most 8 nodes whose kubelets rejected a rank, the last ones. No rank is placed there
+	// for 10 minutes.
+	// +optional
+	// +listType=atomic
+	ExcludedNodes []ExcludedNode `json:"excludedNodes,omitempty"`
+}
+
+// ExcludedNode is a node on which the job's ranks are not placed for a while.
+type ExcludedNode struct {
+	// Name of the node.
+	Name string `json:"name"`
+	// Reason that its kubelet gave, such as OutOfcpu or UnexpectedAdmissionError.
+	Reason string `json:"reason"`
+	// Until is the end of the exclusion.
+	Until metav1.Time `json:"until"`
+}
+
 // DrainCause is what ends an attempt.
 // +kubebuilder:validation:Enum=Failure;Disruption;Eviction;ScheduleTimeout;SpecChange;RestartRequested;Suspend
 type DrainCause string
 
 const (
-	// CauseFailure: a rank exited with a non-zero code. It spends one of backoffLimit.
+	// CauseFailure: a rank exited with a non-zero code, or was evicted for its own limits of local storage. It
+	// spends one of backoffLimit. Of several ranks the first decides.
 	CauseFailure DrainCause = "Failure"
-	// CauseDisruption: preemption, drain, node loss, or a pod that somebody else deleted. It outranks
-	// Failure: when a node dies, the ranks on other nodes exit 1 long before the node is known to be lost.
+	// CauseDisruption: preemption, drain, node loss, a pod that its node rejected, or one that somebody else
+	// deleted. A rank that exits 0 because of it is lost, too. It outranks Failure: when a node dies, the ranks
+	// on other nodes exit 1 long before the node is known to be lost.
 	CauseDisruption DrainCause = "Disruption"
 	// CauseEviction: the scheduler demands the gang's quota or nodes back, and waits until every pod is gone.
 	CauseEviction DrainCause = "Eviction"

@@ -288,8 +288,11 @@ func (o *ownedObjects) withDeletion(obj ownedObject, now time.Time) ownedObject 
 	}
 	terminating := obj.object.DeepCopyObject().(client.Object)
 	if pod, ok := terminating.(*corev1.Pod); ok && pod.Spec.TerminationGracePeriodSeconds != nil {
-		// A deletionTimestamp is the end of the grace period.
-		at = at.Add(time.Duration(*pod.Spec.TerminationGracePeriodSeconds) * time.Second)
+		// A deletionTimestamp is the end of the grace period, and a deletion raises the generation.
+		grace := *pod.Spec.TerminationGracePeriodSeconds
+		at = at.Add(time.Duration(grace) * time.Second)
+		pod.DeletionGracePeriodSeconds = &grace
+		pod.Generation++
 	}
 	terminating.SetDeletionTimestamp(&metav1.Time{Time: at})
 	return ownedObject{gvk: obj.gvk, object: terminating}

@@ -102,6 +102,28 @@ func TestDepartedPodsAreKnownWithTheirLoss(t *testing.T) {
 	}
 }
 
+// TestADeletionKeepsItsOrder: whether a pod ended before it was deleted shows in its generation and its grace
+// period, also of a pod that is gone, and of one that we deleted and the watch does not show yet.
+func TestADeletionKeepsItsOrder(t *testing.T) {
+	c, _ := newTestCache()
+	gone, ours := rankPod("gone", "5"), rankPod("ours", "6")
+	gone.Generation, gone.DeletionGracePeriodSeconds = 2, new(int64)
+	ours.Generation, ours.Spec.TerminationGracePeriodSeconds = 1, new(int64(30))
+	c.observe(podKind, gone)
+	c.observe(podKind, ours)
+	c.observeGone(gone)
+	c.assumeDeleted("uid-bert", "ours")
+	departed := c.departedPods("uid-bert", "1")[0]
+	if g := departed.DeletionGracePeriodSeconds; departed.Generation != 2 || g == nil || *g != 0 {
+		t.Errorf("departed: generation %d, grace period %v", departed.Generation, g)
+	}
+	pod, _ := c.objects("uid-bert")[0].pod()
+	grace, until := pod.DeletionGracePeriodSeconds, pod.DeletionTimestamp
+	if pod.Generation != 2 || grace == nil || *grace != 30 || !until.Time.Equal(start.Add(30*time.Second)) {
+		t.Errorf("deleted by us: generation %d, grace period %v, until %s", pod.Generation, grace, until)
+	}
+}
+
 func TestAssumedDeletionEnds(t *testing.T) {
 	c, clock := newTestCache()
 	c.observe(podKind, rankPod("a", "9"))

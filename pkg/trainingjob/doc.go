@@ -26,7 +26,8 @@
 //  3. A gang below minAvailable never stays: it completes or gives everything back.
 //  4. A disruption never spends backoffLimit, and a failure spends one restart however often it is observed.
 //     The cause is settled when the last pod has ended, in the write that raises the attempt, and a
-//     disruption outranks exit codes.
+//     disruption outranks exit codes. Of failures the first to end decides; how many of them a pass happens
+//     to see changes nothing. Exit code 0 of a rank that was told to end is a loss, in every job.
 //  5. Succeeded and Failed absorb; finished and suspended jobs hold nothing.
 //  6. Nothing is written when nothing changed.
 //  7. Resume points only move forward, and a checkpoint that is not complete is never one.

@@ -29,13 +29,17 @@ var failureStories = map[string]story{
 	}), func(sim *simulation) {
 		runGang(sim)
 		sim.exit(143, "bert-worker-0")
-		sim.narrate("exit code 143 may be retried")
+		sim.narrate("exit code 143 may be retried; its peer is left alone for a moment: it may have failed first")
+		sim.advance(5 * time.Second)
+		sim.narrate("it has not")
 		sim.advance(10 * time.Second)
 		sim.narrate("again")
 		sim.bindAndStart()
 		sim.narrate("all ranks run")
 		sim.exit(2, "bert-worker-0")
-		sim.narrate("exit code 2 is permanent")
+		sim.narrate("exit code 2 is permanent, unless the peer proves to have failed first")
+		sim.advance(5 * time.Second)
+		sim.narrate("it has not")
 	}},
 	"rank-scope-pod-fails": {jobtest.New(2, func(j *v1alpha1.TrainingJob) {
 		j.Spec.RunPolicy.RestartScope = v1alpha1.ScopeRank

@@ -10,6 +10,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/internal/jobtest"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
@@ -62,8 +63,17 @@ func randomHistory(t *testing.T, seed uint64) *simulation {
 	if rng.IntN(3) == 0 {
 		job.Spec.BackoffLimit = new(rng.Int32N(2))
 	}
+	if rng.IntN(4) == 0 && job.Spec.RunPolicy.RestartScope == "" {
+		job.Spec.RestartPolicy = v1alpha1.RestartExitCode
+	}
 	sim := newSimulation(t, job)
-	if rng.IntN(2) == 0 {
+	sim.oldKubelets = rng.IntN(3) == 0
+	if rng.IntN(3) == 0 {
+		sim.history = 2 + rng.IntN(4) // a job may live longer than its history
+	}
+	if rng.IntN(3) == 0 && job.Spec.RunPolicy.SchedulingPolicy.MinAvailable == nil {
+		jobtest.Roles(job)
+	} else if rng.IntN(2) == 0 {
 		jobtest.Checkpoints(job)
 		if rng.IntN(4) == 0 {
 			sim.agent.ReportURL = "" // there is no report server
@@ -83,6 +93,7 @@ func randomHistory(t *testing.T, seed uint64) *simulation {
 		}
 		failures += sim.randomEvent(rng)
 		sim.randomTraining(rng)
+		sim.obeySIGTERM(rng)
 	}
 	sim.runToTheEnd()
 	sim.checkEnd(failures)
@@ -106,18 +117,36 @@ func (sim *simulation) randomEvent(rng *rand.Rand) int32 {
 	anyOf := func(names []string) string { return names[rng.IntN(len(names))] }
 	onNodes := slices.Concat(bound, running)
 	bindable := len(pending) > 0 && sim.gangIsWhole() && sim.job.Status.Phase != v1alpha1.PhaseDraining
-	switch n := rng.IntN(12); {
+	switch n := rng.IntN(17); {
 	case n < 3 && bindable:
 		sim.bind(pending...)
 	case n < 5 && len(bound) > 0:
 		sim.start(bound...)
 	case n == 5 && len(onNodes) > 0:
+		sim.disruptions++
 		sim.preempt(anyOf(onNodes))
 	case (n == 6 || n == 11) && len(running) > 0:
 		sim.exit(1+rng.Int32N(200), anyOf(running))
 		return 1
+	case n == 12 && len(running) > 0:
+		sim.exit(0, anyOf(running))
+	case n == 13 && len(running) > 0:
+		sim.evictForItself(anyOf(running), `Usage of EmptyDir volume "scratch" exceeds the limit "1Gi". `)
+		return 1
+	case n == 16 && len(bound) > 0:
+		sim.disruptions++
+		sim.rejectPod(anyOf(bound), "OutOfcpu", "Node didn't have enough resource: cpu")
+	case n == 15 && len(running) > 0: // all of it before anybody looks
+		sim.disruptions++
+		sim.deleteAndRemove(anyOf(running))
+	case n == 14 && len(running) > 1: // two in one pass
+		rng.Shuffle(len(running), func(i, j int) { running[i], running[j] = running[j], running[i] })
+		sim.exit([]int32{0, 1, 137}[rng.IntN(3)], running[0])
+		sim.exit([]int32{1, 2, 137, 143}[rng.IntN(4)], running[1])
+		return 2
 	case n == 7 && len(sim.pods) > 0: // somebody deletes a pod, or a terminating one is gone
 		pod := sim.pods[rng.IntN(len(sim.pods))]
+		sim.disruptions++
 		sim.logf("somebody deletes %s", pod.Name)
 		sim.deletePod(pod)
 	case n == 8:
@@ -141,6 +170,34 @@ func (sim *simulation) randomEvent(rng *rand.Rand) int32 {
 		sim.advance(time.Duration(rng.IntN(20)) * time.Second)
 	}
 	return 0
+}
+
+// obeySIGTERM ends ranks that were told to end, mostly with exit code 0: by a deletion, or by the answer to a
+// report.
+func (sim *simulation) obeySIGTERM(rng *rand.Rand) {
+	if decision.Answer(sim.job).Command == checkpoint.CommandCheckpointAndExit && rng.IntN(2) == 0 {
+		for _, name := range sim.rankNames() {
+			if p := sim.findPod(name); p.Status.Phase == corev1.PodRunning {
+				sim.exit(0, name)
+			}
+		}
+	}
+	for _, p := range slices.Clone(sim.pods) {
+		runs := p.Status.Phase == corev1.PodRunning && !render.IsResolver(p)
+		if runs && p.DeletionTimestamp != nil && rng.IntN(2) == 0 {
+			sim.exit([]int32{0, 0, 143}[rng.IntN(3)], p.Name)
+		}
+	}
+}
+
+// deleteAndRemove deletes a rank, which exits 0 at SIGTERM, and whose kubelet then removes it.
+func (sim *simulation) deleteAndRemove(name string) {
+	sim.logf("somebody deletes %s", name)
+	sim.podsLinger = true
+	sim.deletePod(sim.findPod(name))
+	sim.exit(0, name)
+	sim.advance(3 * time.Second)
+	sim.removePod(name)
 }
 
 // gangIsWhole reports whether at least minAvailable ranks have pods: no gang scheduler binds a rank before.
@@ -228,16 +285,19 @@ func (sim *simulation) advanceToWake() {
 func (sim *simulation) checkEnd(failures int32) {
 	st, limit := sim.job.Status, spec.BackoffLimit(sim.job)
 	gang := spec.Scope(sim.job) == v1alpha1.ScopeGang
+	permanent := sim.job.Spec.RestartPolicy == v1alpha1.RestartExitCode && failures > 0
 	live := func(p *corev1.Pod) bool { return !observation.Ended(p) }
 	switch {
 	case !st.Phase.Finished():
 		sim.t.Errorf("the job never ended: %s, %s", st.Phase, st.Message)
-	case st.Phase == v1alpha1.PhaseFailed && gang && failures <= limit:
+	case st.Phase == v1alpha1.PhaseFailed && gang && failures <= limit && !permanent:
 		sim.t.Errorf("failed after %d failures with backoffLimit %d: %s", failures, limit, st.Message)
 	case sim.groupExists:
 		sim.t.Errorf("invariant 5: the group is still there")
 	case st.Restarts > failures && gang:
 		sim.t.Errorf("invariant 4: %d restarts for %d failures", st.Restarts, failures)
+	case st.Preemptions > sim.disruptions && gang:
+		sim.t.Errorf("invariant 4: %d preemptions for %d disruptions", st.Preemptions, sim.disruptions)
 	case slices.ContainsFunc(sim.pods, live):
 		sim.t.Errorf("invariant 5: live pods are left: %v", sim.rankNames())
 	}

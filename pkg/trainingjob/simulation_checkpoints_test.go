@@ -84,6 +84,7 @@ func withCommit(s savedCheckpoint) func(*checkpoint.Report) {
 // checkpoint.
 func (sim *simulation) terminate(message checkpoint.Termination, names ...string) {
 	message.Attempt = sim.job.Status.Attempt
+	sim.completed = sim.completed || message.Phase == checkpoint.PhaseCompleted && names[0] == "bert-worker-0"
 	ofAttempt := func(s savedCheckpoint) bool { return s.attempt == message.Attempt }
 	if s := sim.newestComplete(ofAttempt); s != nil {
 		message.Checkpoint = s.commit()

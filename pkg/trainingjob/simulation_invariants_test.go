@@ -63,6 +63,8 @@ func (sim *simulation) anyOnNode() bool {
 // checkStatus checks what two successive statuses must keep.
 func (sim *simulation) checkStatus(to v1alpha1.TrainingJobStatus) {
 	sim.t.Helper()
+	sim.checkSuccess(to)
+	sim.checkBackoff(to)
 	from, gang := sim.job.Status, spec.Scope(sim.job) == v1alpha1.ScopeGang
 	switch {
 	case from.Phase.Finished() && to.Phase != from.Phase:
@@ -75,6 +77,44 @@ func (sim *simulation) checkStatus(to v1alpha1.TrainingJobStatus) {
 		sim.t.Errorf("invariant 4: one failure spent %d restarts", to.Restarts-from.Restarts)
 	case gang && to.Restarts > from.Restarts && to.Attempt != from.Attempt+1:
 		sim.t.Errorf("invariant 4: a restart is spent without raising the attempt")
+	}
+}
+
+// checkBackoff checks that a gang which is disrupted again and again without progress waits, but not long.
+func (sim *simulation) checkBackoff(to v1alpha1.TrainingJobStatus) {
+	sim.t.Helper()
+	d, in := sim.job.Status.Drain, to.Disruptions
+	if d == nil || d.Cause != v1alpha1.CauseDisruption || d.Reason == v1alpha1.ReasonPreempted || in == nil {
+		return
+	}
+	if to.Phase == v1alpha1.PhaseQueued && in.InARow > 1 {
+		sim.t.Errorf("disrupted %d times in a row without progress, and queued at once", in.InARow)
+	}
+	if n := len(in.ExcludedNodes); n > 8 {
+		sim.t.Errorf("%d nodes are excluded", n)
+	}
+	if at := to.NextAttemptTime; at != nil && at.Sub(sim.now) > 6*time.Minute {
+		sim.t.Errorf("waits %s after a disruption", at.Sub(sim.now))
+	}
+}
+
+// checkSuccess checks that a job succeeds only when those who decide it exited 0 of themselves, or rank 0
+// said that every step is trained.
+func (sim *simulation) checkSuccess(to v1alpha1.TrainingJobStatus) {
+	sim.t.Helper()
+	d := sim.job.Status.Drain
+	if to.Phase != v1alpha1.PhaseSucceeded || sim.job.Status.Phase == to.Phase || d != nil && d.Completed {
+		return
+	}
+	roles := spec.Admitted(spec.Roles(sim.job), sim.verdict.Admitted)
+	decides := spec.Decides(roles)
+	for _, role := range roles {
+		for i := range role.Replicas {
+			name := spec.PodName(sim.job.Name, spec.RankRef{Role: role.Name, Index: i})
+			if decides(role.Name) && !sim.through[sim.throughKey(name)] && !sim.completed {
+				sim.t.Errorf("the job succeeded, and %s was told to end before it did", name)
+			}
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,12 +42,13 @@ func (sim *simulation) addPod(pod *corev1.Pod) {
 	}
 	sim.podsCreated++
 	pod.UID = types.UID(fmt.Sprint("pod-", sim.podsCreated))
+	pod.Generation = 1
 	pod.CreationTimestamp = metav1.NewTime(sim.now)
 	pod.Status.Phase = corev1.PodPending
 	sim.pods = append(sim.pods, pod)
 }
 
-// deletePod deletes a pod on behalf of anybody.
+// deletePod deletes a pod on behalf of anybody: one that runs gets its grace period.
 func (sim *simulation) deletePod(old *corev1.Pod) {
 	i := slices.IndexFunc(sim.pods, func(p *corev1.Pod) bool { return p.UID == old.UID })
 	if i < 0 {
@@ -54,8 +56,15 @@ func (sim *simulation) deletePod(old *corev1.Pod) {
 	}
 	pod := sim.pods[i].DeepCopy()
 	if pod.DeletionTimestamp == nil {
-		t := metav1.NewTime(sim.now)
-		pod.DeletionTimestamp = &t
+		grace := int64(0)
+		if pod.Spec.NodeName != "" && !observation.Ended(pod) {
+			grace = 30
+			if g := pod.Spec.TerminationGracePeriodSeconds; g != nil {
+				grace = *g
+			}
+		}
+		setDeletion(pod, sim.now, grace)
+		pod.Generation++
 	}
 	sim.pods[i] = pod
 	if !sim.podsLinger || observation.Ended(pod) || pod.Spec.NodeName == "" {
@@ -63,9 +72,20 @@ func (sim *simulation) deletePod(old *corev1.Pod) {
 	}
 }
 
-// removePod takes a pod from the API server, as the end of its grace period does.
+func setDeletion(pod *corev1.Pod, asked time.Time, grace int64) {
+	at := seconds(asked.Add(time.Duration(grace) * time.Second))
+	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &at, &grace
+}
+
+// seconds is a time as the API server keeps it.
+func seconds(t time.Time) metav1.Time { return metav1.NewTime(t.Truncate(time.Second)) }
+
+// removePod takes a pod from the API server. A kubelet does it with a second deletion, whose time and grace
+// period take the place of those of the first.
 func (sim *simulation) removePod(name string) {
 	if pod := sim.findPod(name); pod != nil {
+		pod = pod.DeepCopy()
+		setDeletion(pod, sim.now, 0)
 		named := func(p *corev1.Pod) bool { return p.Name == name }
 		sim.departed = append(slices.DeleteFunc(sim.departed, named), pod)
 		sim.pods = slices.DeleteFunc(sim.pods, named)
@@ -159,21 +179,49 @@ func (sim *simulation) addCondition(p *corev1.Pod, t corev1.PodConditionType) {
 }
 
 // exit ends the named pods, or all ranks, with an exit code.
-func (sim *simulation) exit(code int32, names ...string) {
+func (sim *simulation) exit(code int32, names ...string) { sim.exitAt(sim.now, code, names...) }
+
+// exitAt is exit for an end that is reported only now.
+func (sim *simulation) exitAt(at time.Time, code int32, names ...string) {
 	for _, name := range orAll(names, sim.rankNames()) {
+		sim.noteThrough(sim.findPod(name), at, code)
 		sim.updatePod(name, func(p *corev1.Pod) {
 			reason := "Completed"
 			p.Status.Phase = corev1.PodSucceeded
+			if !sim.oldKubelets {
+				p.Status.ObservedGeneration = p.Generation
+			}
 			if code != 0 {
 				p.Status.Phase, reason = corev1.PodFailed, "Error"
 			}
 			setContainerState(p, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
 				ExitCode: code, Reason: reason, Message: "the log's last line",
-				FinishedAt: metav1.NewTime(sim.now),
+				FinishedAt: seconds(at),
 			}})
 		})
 	}
 	sim.logf("%s: exit code %d", strings.Join(orAll(names, []string{"all"}), ", "), code)
+}
+
+// noteThrough notes a rank that exits 0 although nobody told it to end.
+func (sim *simulation) noteThrough(pod *corev1.Pod, at time.Time, code int32) {
+	d := sim.job.Status.Drain
+	asked := d != nil && d.CommandID != ""
+	marked := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.DisruptionTarget && !c.LastTransitionTime.After(at)
+	})
+	grace := time.Duration(0)
+	if g := pod.DeletionGracePeriodSeconds; g != nil {
+		grace = time.Duration(*g) * time.Second
+	}
+	deleted := pod.DeletionTimestamp != nil && !pod.DeletionTimestamp.Add(-grace).After(at)
+	if code == 0 && !asked && !marked && !deleted {
+		sim.through[sim.throughKey(pod.Name)] = true
+	}
+}
+
+func (sim *simulation) throughKey(pod string) string {
+	return fmt.Sprint(sim.job.Status.Attempt, " ", pod)
 }
 
 // setRestartCount sets how often the kubelet has restarted a rank's container.
@@ -201,6 +249,8 @@ func (sim *simulation) preempt(names ...string) {
 				Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue,
 				Reason:  corev1.PodReasonPreemptionByScheduler,
 				Message: "preempting to accommodate a higher priority pod",
+
+				LastTransitionTime: seconds(sim.now),
 			})
 		})
 		sim.deletePod(sim.findPod(name))

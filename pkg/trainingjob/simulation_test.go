@@ -59,8 +59,20 @@ type simulation struct {
 	// checkpointLost: a complete checkpoint is gone, so that the resume point may move back.
 	checkpointLost bool
 
+	// through are the ranks that exited 0 of themselves, by attempt and pod. What a pod shows of that may be
+	// lost; the simulation knows it.
+	through map[string]bool
+	// completed: rank 0 said that every step is trained.
+	completed bool
+	// disruptions that random histories have caused.
+	disruptions int32
+	// history, where it is not 0, is how many transitions a status keeps.
+	history int
+
 	// podsLinger: deleted pods that hold a node stay Terminating until removePod; else they are gone at once.
 	podsLinger bool
+	// oldKubelets do not say which version of a pod they knew when they reported its end.
+	oldKubelets bool
 	// crashesNow is asked before every single effect. True ends the reconcile there, as a crash would.
 	crashesNow func() bool
 
@@ -76,6 +88,7 @@ func newSimulation(t testing.TB, job *v1alpha1.TrainingJob) *simulation {
 		nodes:         map[string]observation.NodeState{},
 		resumePaths:   map[int32]string{},
 		resumeReasons: map[string]int{},
+		through:       map[string]bool{},
 		crashesNow:    func() bool { return false },
 		agent: render.Agent{
 			Image:     "agent:1",
@@ -225,6 +238,9 @@ func (sim *simulation) writeStatus(plan Plan) bool {
 	}
 	sim.checkResumePoint(plan.Status)
 	sim.job.Status = plan.Status
+	if ts := sim.job.Status.Transitions; sim.history > 0 && len(ts) > sim.history {
+		sim.job.Status.Transitions = ts[len(ts)-sim.history:]
+	}
 	sim.statusWrites++
 	for _, e := range plan.Events {
 		kind := "Normal"

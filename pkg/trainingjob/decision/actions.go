@@ -64,6 +64,9 @@ func keepGang(o *observation.Observation, p *Plan) {
 	if !o.Gang.Computed {
 		return // the spec's gang is unknown: what runs goes on, and nothing is added to it
 	}
+	if renewWaiting(o, p) {
+		return
+	}
 	replaceRanks(o, p)
 	createRanks(o, p)
 }
@@ -107,9 +110,12 @@ func createRanks(o *observation.Observation, p *Plan) {
 	}
 }
 
-// endRanks ends all ranks of a gang that drains, once the checkpoint that was asked for is there.
+// endRanks ends all ranks of a gang that drains, once the checkpoint that was asked for is there, and once
+// nothing that they do by themselves may decide any more.
 func endRanks(o *observation.Observation, p *Plan) {
 	if until, ok := saving(o); ok {
+		p.WakeAt(until)
+	} else if until, ok := awaitsPeers(o); ok {
 		p.WakeAt(until)
 	} else {
 		p.deletePods(o.Live, "the attempt is over")

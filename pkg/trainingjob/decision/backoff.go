@@ -4,14 +4,16 @@ import (
 	"time"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 )
 
 // backoff is how long the next attempt waits. After a failure: 10 s, doubling to 6 min with the restarts
 // spent. After a preemption by a scheduler: not at all, since the scheduler decides when the gang returns.
-// After any other disruption: from the second one in a row that ended the gang before it ran. (Ranks that
-// vanished were mostly preempted while no operator was there; a backoff after the first time would cost the
-// gang its place in the queue.)
-func backoff(job *v1alpha1.TrainingJob) time.Duration {
+// After any other disruption: 10 s, doubling to 6 min, from the second one in a row without progress. (Ranks
+// that vanished were mostly preempted while no operator was there; a backoff after the first time would cost
+// the gang its place in the queue.)
+func backoff(o *observation.Observation) time.Duration {
+	job := o.Job
 	d := job.Status.Drain
 	if d == nil {
 		return 0
@@ -25,7 +27,7 @@ func backoff(job *v1alpha1.TrainingJob) time.Duration {
 		if d.Reason == v1alpha1.ReasonPreempted {
 			return 0
 		}
-		return backoffDelay(drainsInARow(job) - 1)
+		return backoffDelay(disruptionsInARow(o) - 1)
 	}
 	return 0
 }

@@ -48,7 +48,12 @@
 //	Queued
 //	    → Draining   when scheduleTimeoutSeconds have passed in the queue
 //	Draining
+//	    → Succeeded  when every pod has ended, and the leader, or else every Worker, exited 0 before
+//	                      anybody told it to
+//	Draining
 //	    → Draining   when it drains for a failure, and a disruption proves to be the cause
+//	Draining
+//	    → Draining   when it drains for a failure, and another rank proves to have failed before it
 //	Draining
 //	    → Succeeded  when every pod has ended, none by its own failure, and rank 0 said that every step is
 //	                      trained and exited 0

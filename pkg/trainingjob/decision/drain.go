@@ -55,24 +55,6 @@ func lossMessage(lost []observation.Loss) string {
 	return msg
 }
 
-func drainFailure(o *observation.Observation, p *Plan) Outcome {
-	f := o.Failed[0]
-	for _, other := range o.Failed { // a permanent failure decides, whichever was first
-		if other.Permanent && !f.Permanent {
-			f = other
-		}
-	}
-	reason := v1alpha1.ReasonRankFailed
-	if f.Permanent {
-		reason = v1alpha1.ReasonPermanentFailure
-	}
-	p.Status.LastFailure = f.Status(o.Job.Status.Attempt, o.Now)
-	outcome := drain(o, p, v1alpha1.CauseFailure, reason, "%s", f)
-	p.Status.Drain.Permanent = f.Permanent
-	p.Warning(reason, "Drain", f.String()+"; all ranks are ended")
-	return outcome
-}
-
 func drainRestartsSpent(o *observation.Observation, p *Plan) Outcome {
 	p.Status.Restarts, p.Status.RankRestarts = o.Restarts(), o.ContainerRestarts()
 	outcome := drain(o, p, v1alpha1.CauseFailure, v1alpha1.ReasonBackoffLimit,

@@ -1,6 +1,7 @@
 package decision
 
 import (
+	"slices"
 	"time"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
@@ -95,6 +96,19 @@ var (
 			return drainCause(o.Job) == v1alpha1.CauseFailure && len(o.Lost) > 0
 		}}
 
+	failedFirst = Guard{"it drains for a failure, and another rank proves to have failed before it",
+		failedBefore}
+
+	succeededBefore = Guard{
+		"every pod has ended, and the leader, or else every Worker, exited 0 before anybody told it to",
+		func(o *observation.Observation) bool {
+			if d := o.Job.Status.Drain; d == nil || d.CommandID != "" {
+				return false // rank 0 was told to save and exit, and it obeys with exit code 0
+			}
+			led := slices.ContainsFunc(o.Roles, func(r spec.Role) bool { return spec.Leads(r.Name) })
+			// Without a leader the Workers of another spec decide nothing.
+			return len(o.Live) == 0 && o.Succeeded() && (led || o.Job.Status.Revision == o.Revision)
+		}}
 	completed = Guard{
 		"every pod has ended, none by its own failure, and rank 0 said that every step is trained and exited 0",
 		func(o *observation.Observation) bool {
@@ -117,7 +131,7 @@ var (
 				(o.Job.Status.Drain.Permanent || o.Job.Status.Restarts >= spec.BackoffLimit(o.Job))
 		}}
 	backoffFirst = Guard{"and the cause asks for a backoff",
-		func(o *observation.Observation) bool { return backoff(o.Job) > 0 }}
+		func(o *observation.Observation) bool { return backoff(o) > 0 }}
 	otherwise = Guard{"and the gang may return at once",
 		func(*observation.Observation) bool { return true }}
 )

@@ -14,6 +14,7 @@ import (
 // attempt also counts the cause, so that a failure is spent once however often it is observed.
 func settle(o *observation.Observation, p *Plan) Outcome {
 	pinned := pin(o, p)
+	countDisruption(o, p)
 	p.Status.Attempt++
 	switch drainCause(o.Job) {
 	case v1alpha1.CauseFailure:
@@ -47,7 +48,7 @@ func settleFailed(o *observation.Observation, p *Plan) Outcome {
 }
 
 func settleBackoff(o *observation.Observation, p *Plan) Outcome {
-	delay := backoff(o.Job)
+	delay := backoff(o)
 	outcome := settle(o, p)
 	st := &p.Status
 	st.ReplicaStatuses, st.Workers = nil, nil
@@ -57,6 +58,9 @@ func settleBackoff(o *observation.Observation, p *Plan) Outcome {
 		andResumes(o.Job, p))
 	if drainCause(o.Job) == v1alpha1.CauseFailure {
 		outcome.Message += fmt.Sprintf("; restart %d of %d", st.Restarts, spec.BackoffLimit(o.Job))
+	}
+	if d := st.Disruptions; d != nil && drainCause(o.Job) == v1alpha1.CauseDisruption {
+		outcome.Message += fmt.Sprintf("; it was disrupted %d times in a row without progress", d.InARow)
 	}
 	p.Normal(v1alpha1.ConditionRestarting, "Restart", outcome.Message)
 	return outcome

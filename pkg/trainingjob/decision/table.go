@@ -53,7 +53,9 @@ var table = []Transition{
 	{queued, placedSlowly, v1alpha1.PhaseStarting, start},
 	{queued, scheduleTimeout, v1alpha1.PhaseDraining, drainTimeout},
 
+	{draining, succeededBefore, v1alpha1.PhaseSucceeded, succeedAnyway},
 	{draining, disruptionSeen, v1alpha1.PhaseDraining, upgradeDrain},
+	{draining, failedFirst, v1alpha1.PhaseDraining, blameOther},
 	{draining, completed, v1alpha1.PhaseSucceeded, succeedDrained},
 	{draining, saveUnknown, v1alpha1.PhaseDraining, beginSearch},
 	{draining, searchFailed, v1alpha1.PhaseDraining, searchAgain},

@@ -46,7 +46,7 @@ func failedRanks(job *v1alpha1.TrainingJob, ranks *Attempt) []Failure {
 			continue
 		}
 		byKubelet := r.Policy == v1alpha1.RestartOnFailure || r.Policy == v1alpha1.RestartAlways
-		if scope == v1alpha1.ScopeRank && byKubelet {
+		if scope == v1alpha1.ScopeRank && byKubelet && !brokeOwnLimit(pod) {
 			continue // the kubelet restarts its containers, so the pod itself failed: only this rank is replaced
 		}
 		f := failureOf(spec.Framework(job), r.RankRef, pod)
@@ -58,13 +58,44 @@ func failedRanks(job *v1alpha1.TrainingJob, ranks *Attempt) []Failure {
 		}
 		failed = append(failed, f)
 	}
+	return sorted(failed)
+}
+
+// sorted failures are in the order in which they ended; those of the same second stay as they were.
+func sorted(failed []Failure) []Failure {
 	slices.SortStableFunc(failed, func(a, b Failure) int { return a.Finished.Compare(b.Finished) })
 	return failed
 }
 
+// FirstFailure is the one that decides what the end of the attempt costs: the first to end, and of those of
+// the same second the first that is given. Where others ended within clockMargin of it their order is
+// unknown, and one that may be retried comes before a permanent one: a rank that is killed breaks its peers,
+// whose exit codes are then mostly those of permanent errors.
+//
+// What it costs does not depend on how many failures are seen at a time: the first of some, put before the
+// others that are seen later, leads to the first of all.
+func FirstFailure(failed []Failure) Failure {
+	failed = sorted(slices.Clone(failed))
+	for _, f := range failed {
+		if f.Finished.After(failed[0].Finished.Add(clockMargin)) {
+			break
+		}
+		if !f.Permanent {
+			return f
+		}
+	}
+	return failed[0]
+}
+
 // failureOf reads what the kubelet says of the container that failed: the trainer, if it is among them.
 func failureOf(fw framework.Framework, ref spec.RankRef, pod *corev1.Pod) Failure {
-	f := Failure{Rank: ref, Pod: pod, Reason: Line(pod.Status.Reason), Message: Lines(pod.Status.Message)}
+	f := Failure{
+		Rank: ref, Pod: pod, Reason: Line(pod.Status.Reason), Message: Lines(pod.Status.Message),
+		Finished: lastChange(pod),
+	}
+	if brokeOwnLimit(pod) {
+		return f // the exit code says how its containers bore being killed
+	}
 	containers := failedContainers(pod, fw.Trainer(&pod.Spec).Name)
 	if len(containers) == 0 {
 		return f
@@ -124,11 +155,16 @@ func (f Failure) String() string {
 		return fmt.Sprintf("%s exited with code %d (%s)", f.Pod.Name, *f.ExitCode, f.Reason)
 	case f.ExitCode != nil:
 		return fmt.Sprintf("%s exited with code %d", f.Pod.Name, *f.ExitCode)
+	case f.Reason == evicted: // for its own limits
+		return fmt.Sprintf("%s was evicted: %s", f.Pod.Name, sentence(f.Message))
 	case f.Reason != "":
 		return fmt.Sprintf("%s failed: %s", f.Pod.Name, f.Reason)
 	}
 	return f.Pod.Name + " failed with an unknown exit code"
 }
+
+// sentence is a message to be followed by more, without the full stop and the space that end the kubelet's.
+func sentence(message string) string { return strings.TrimRight(Line(message), ". \n") }
 
 // tail is the end of s, at most n bytes long and valid UTF-8.
 func tail(s string, n int) string {

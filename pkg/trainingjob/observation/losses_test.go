@@ -33,15 +33,35 @@ func TestTakenAway(t *testing.T) {
 	succeeded := func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }
 	withdrawn := func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse }
 	unbound := func(p *corev1.Pod) { p.Spec.NodeName = "" }
+	message := func(text string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.Status.Message = text }
+	}
+	endedBeforeItWasDeleted := func(p *corev1.Pod) {
+		p.Generation, p.Status.ObservedGeneration = 2, 1
+	}
 	cases := map[string]struct {
 		pod  *corev1.Pod
 		want string // "": no disruption
 	}{
-		"preempted by a scheduler":      {bound(target("PreemptionByScheduler")), v1alpha1.ReasonPreempted},
-		"drained":                       {bound(target("EvictionByEvictionAPI")), v1alpha1.ReasonEvicted},
-		"ended by a taint":              {bound(target("DeletionByTaintManager")), v1alpha1.ReasonNodeLost},
-		"collected with its node":       {bound(target("DeletionByPodGC")), v1alpha1.ReasonNodeLost},
-		"a kubelet under pressure":      {bound(failed("Evicted")), v1alpha1.ReasonEvicted},
+		"preempted by a scheduler": {bound(target("PreemptionByScheduler")), v1alpha1.ReasonPreempted},
+		"drained":                  {bound(target("EvictionByEvictionAPI")), v1alpha1.ReasonEvicted},
+		"ended by a taint":         {bound(target("DeletionByTaintManager")), v1alpha1.ReasonNodeLost},
+		"collected with its node":  {bound(target("DeletionByPodGC")), v1alpha1.ReasonNodeLost},
+		"a kubelet under pressure": {bound(failed("Evicted")), v1alpha1.ReasonEvicted},
+		"over a container's limit": {bound(failed("Evicted"),
+			message(`Container trainer exceeded its local ephemeral storage limit "1Gi". `)), ""},
+		"over the pod's limit": {bound(failed("Evicted"),
+			message("Pod ephemeral local storage usage exceeds the total limit of containers 1Gi. ")), ""},
+		"over an emptyDir's limit": {bound(failed("Evicted"),
+			message(`Usage of EmptyDir volume "scratch" exceeds the limit "1Gi". `)), ""},
+		"under pressure, with what a container used": {bound(failed("Evicted"), message("The node was low on "+
+			"resource: ephemeral-storage. Container trainer was using 5Gi, request is 0, has larger consumption of "+
+			"ephemeral-storage. ")), v1alpha1.ReasonEvicted},
+		"rejected under pressure": {bound(failed("Evicted"),
+			message("Pod was rejected: The node had condition: [DiskPressure]. ")), v1alpha1.ReasonEvicted},
+		"rejected for its topology":     {bound(failed("TopologyAffinityError")), v1alpha1.ReasonEvicted},
+		"rejected for its own spec":     {bound(failed("SysctlForbidden")), ""},
+		"failed, then deleted":          {bound(deleted, failed(""), endedBeforeItWasDeleted), ""},
 		"rejected by a kubelet":         {bound(failed("OutOfnvidia.com/gpu")), v1alpha1.ReasonEvicted},
 		"failed":                        {bound(failed("")), ""},
 		"failed on its pod's deadline":  {bound(failed("DeadlineExceeded")), ""},

@@ -65,6 +65,7 @@ func Of(s Snapshot) *Observation {
 		o.Lost = lostRanks(s.Job, &o.Attempt)
 	}
 	o.Failed = failedRanks(s.Job, &o.Attempt)
+	o.Lost = causes(o.Lost, o.Failed)
 	o.Checkpoints = checkpointsOf(&s, &o.Attempt, o.Lost)
 	if spec.Checkpoints(s.Job) != nil && s.Agent.Image == "" {
 		o.Backend, o.SchedulerProblem = nil, agentMissing()

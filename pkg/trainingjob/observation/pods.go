@@ -77,27 +77,6 @@ func started(pod *corev1.Pod) bool {
 		pod.Status.Phase == corev1.PodFailed && pod.Spec.NodeName != "" && len(pod.Status.ContainerStatuses) == 0
 }
 
-// toldToEnd reports whether a pod that has ended was asked to before it did.
-func toldToEnd(pod *corev1.Pod) bool {
-	var last time.Time
-	for _, t := range terminations(pod) {
-		if t.FinishedAt.After(last) {
-			last = t.FinishedAt.Time
-		}
-	}
-	if c := disrupted(pod); c != nil && !c.LastTransitionTime.After(last) {
-		return true
-	}
-	if pod.DeletionTimestamp == nil {
-		return false
-	}
-	asked := pod.DeletionTimestamp.Time // the end of its grace period
-	if g := pod.DeletionGracePeriodSeconds; g != nil {
-		asked = asked.Add(-time.Duration(*g) * time.Second)
-	}
-	return !asked.After(last)
-}
-
 // lastChange is the latest time at which the pod says that something about it changed.
 func lastChange(pod *corev1.Pod) time.Time {
 	last := pod.CreationTimestamp.Time

@@ -32,7 +32,8 @@ type Rank struct {
 	State  RankState
 	// Pod is nil while the rank has none. Departed is the pod as it last was, where that is known.
 	Pod, Departed *corev1.Pod
-	// CutShort: it exited 0 because it was told to end, and did not say that its training was complete.
+	// CutShort: it exited 0 when it had been told to end (see toldToEnd), and rank 0 did not say with it that
+	// every step is trained.
 	CutShort bool
 }
 
@@ -84,8 +85,8 @@ func attemptOf(s *Snapshot) Attempt {
 				r.Departed = departed[name]
 			}
 			r.State = stateOf(&r, done.Has(i))
-			if r.State == RankSucceeded && cooperates && !done.Has(i) {
-				r.checkCutShort()
+			if r.State == RankSucceeded && !done.Has(i) {
+				r.checkCutShort(cooperates && len(o.Ranks) == 0)
 			}
 			o.Ranks = append(o.Ranks, r)
 		}
@@ -122,10 +123,10 @@ func stateOf(r *Rank, remembered bool) RankState {
 	return RankPending
 }
 
-// checkCutShort takes the success from a rank that saved and left because it was told to: exit code 0 says no
-// more than that. What the trainer says of itself does.
-func (r *Rank) checkCutShort() {
-	if pod := r.LastPod(); saidCompleted(pod) || !toldToEnd(pod) {
+// checkCutShort takes the success from a rank that left because it was told to: exit code 0 says no more than
+// that. Only what rank 0's agent says of its trainer does (believed).
+func (r *Rank) checkCutShort(believed bool) {
+	if pod := r.LastPod(); !toldToEnd(pod) || believed && saidCompleted(pod) {
 		return
 	}
 	r.State, r.CutShort = RankFailed, true
@@ -169,11 +170,16 @@ func (o *Attempt) Present() int32 { return o.Total() - o.Count(RankMissing) }
 
 // Succeeded reports whether every rank that decides the job's success has succeeded (see spec.Decides).
 func (o *Attempt) Succeeded() bool {
-	decides := spec.Decides(o.Roles)
+	decides, decided := spec.Decides(o.Roles), false
 	for i := range o.Ranks {
-		if r := &o.Ranks[i]; decides(r.Role) && r.State != RankSucceeded {
+		r := &o.Ranks[i]
+		if !decides(r.Role) {
+			continue
+		}
+		if r.State != RankSucceeded {
 			return false
 		}
+		decided = true
 	}
-	return true
+	return decided
 }

@@ -47,6 +47,7 @@ func Pod(
 	}
 	addFrameworkFiles(pod, setup.Files)
 	addHyperparameters(job, pod)
+	keepOff(pod, job.Status.Disruptions)
 	if spec.Checkpoints(job) != nil {
 		if err := wrap(job, pod, attempt, self.Number, agent); err != nil {
 			return nil, err

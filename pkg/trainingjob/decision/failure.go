@@ -1,0 +1,110 @@
+package decision
+
+import (
+	"cmp"
+	"time"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+)
+
+// peersTime is how long the ranks of a gang that failed are left alone where the way in which they end by
+// themselves in that time may decide. It is more than twice the margin within which the order of two ends is
+// unknown, so that nothing that ends because of a deletion is taken for the first.
+const peersTime = 5 * time.Second
+
+func drainFailure(o *observation.Observation, p *Plan) Outcome {
+	f := observation.FirstFailure(o.Failed)
+	outcome := blame(o, p, f)
+	p.Warning(outcome.Reason, "Drain", f.String()+"; all ranks are ended")
+	return outcome
+}
+
+// blameOther: a rank is seen only now that ended before the one whose failure began the drain.
+func blameOther(o *observation.Observation, p *Plan) Outcome {
+	f := firstFailure(o)
+	outcome := blame(o, p, f)
+	p.Warning(outcome.Reason, "Drain", f.String()+"; it was the first to fail")
+	return outcome
+}
+
+// blame records the failure that ends the attempt.
+func blame(o *observation.Observation, p *Plan, f observation.Failure) Outcome {
+	reason := v1alpha1.ReasonRankFailed
+	if f.Permanent {
+		reason = v1alpha1.ReasonPermanentFailure
+	}
+	p.Status.LastFailure = f.Status(o.Job.Status.Attempt, o.Now)
+	outcome := drain(o, p, v1alpha1.CauseFailure, reason, "%s", f)
+	p.Status.Drain.Permanent = f.Permanent
+	return outcome
+}
+
+// firstFailure of the attempt, by what is seen now and by what the drain has recorded, whose pod may be gone.
+func firstFailure(o *observation.Observation) observation.Failure {
+	recorded := recordedFailure(o.Job)
+	all := []observation.Failure{recorded}
+	for _, f := range o.Failed {
+		if f.Rank == recorded.Rank {
+			all[0] = f
+		} else {
+			all = append(all, f)
+		}
+	}
+	return observation.FirstFailure(all)
+}
+
+// recordedFailure is the one that the drain under way is blamed on.
+func recordedFailure(job *v1alpha1.TrainingJob) observation.Failure {
+	l := job.Status.LastFailure
+	f := observation.Failure{
+		Rank:      spec.RankRef{Role: l.Role, Index: l.Index},
+		Permanent: job.Status.Drain.Permanent,
+	}
+	if l.Time != nil {
+		f.Finished = l.Time.Time
+	}
+	return f
+}
+
+// drainsForRank reports whether the drain under way is blamed on a rank's failure.
+func drainsForRank(job *v1alpha1.TrainingJob) bool {
+	l, reason := job.Status.LastFailure, drainReason(job)
+	return drainCause(job) == v1alpha1.CauseFailure && l != nil && l.Attempt == job.Status.Attempt &&
+		(reason == v1alpha1.ReasonRankFailed || reason == v1alpha1.ReasonPermanentFailure)
+}
+
+// failedBefore narrows blameOther to what makes a difference: who was the first to fail, or what it costs.
+func failedBefore(o *observation.Observation) bool {
+	if !drainsForRank(o.Job) || len(o.Failed) == 0 {
+		return false
+	}
+	recorded, first := recordedFailure(o.Job), firstFailure(o)
+	return first.Rank != recorded.Rank &&
+		(first.Permanent != recorded.Permanent || first.Finished.Before(recorded.Finished))
+}
+
+// awaitsPeers reports whether the ranks of a gang that failed are left alone for a moment, and until when:
+// where a peer may prove to have failed first and its exit code decides, or while the leader runs, which may
+// prove to have been through. Told to end they could say neither.
+func awaitsPeers(o *observation.Observation) (time.Time, bool) {
+	until := o.PhaseSince().Add(peersTime)
+	if !drainsForRank(o.Job) || !o.Now.Before(until) {
+		return time.Time{}, false
+	}
+	for i := range o.Ranks {
+		r := &o.Ranks[i]
+		runs := r.State == observation.RankRunning || r.State == observation.RankBound
+		if runs && (r.Policy == v1alpha1.RestartExitCode || spec.Leads(r.Role)) {
+			return until, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// succeedAnyway: whoever decides the job's success was through before the gang was ended.
+func succeedAnyway(o *observation.Observation, p *Plan) Outcome {
+	return complete(o, p, "the training was through before its gang was ended ("+
+		cmp.Or(drainReason(o.Job), v1alpha1.ReasonDrained)+")")
+}

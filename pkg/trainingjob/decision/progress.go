@@ -1,0 +1,97 @@
+package decision
+
+import (
+	"time"
+
+	"k8s.io/utils/ptr"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+)
+
+// runThatCounts is how long a gang whose trainer reports no step must have run for that to be progress. After
+// as long a run the kubelet forgets the crashes of a container.
+const runThatCounts = 10 * time.Minute
+
+// countDisruption is part of the write that settles a drained attempt.
+func countDisruption(o *observation.Observation, p *Plan) {
+	d, in := o.Job.Status.Drain, v1alpha1.DisruptionStatus{}
+	switch {
+	case drainCause(o.Job) == v1alpha1.CauseDisruption && d.Reason != v1alpha1.ReasonPreempted:
+		in.InARow = disruptionsInARow(o)
+		step, _ := reachedStep(o)
+		in.Step = max(step, bestStep(o.Job))
+	case progressed(o) || drainCause(o.Job) == v1alpha1.CauseSuspend:
+	default:
+		in = ptr.Deref(o.Job.Status.Disruptions, in)
+	}
+	if p.Status.Disruptions != nil {
+		in.ExcludedNodes = p.Status.Disruptions.ExcludedNodes
+	}
+	if p.Status.Disruptions = &in; in.InARow == 0 && len(in.ExcludedNodes) == 0 {
+		p.Status.Disruptions = nil
+	}
+	excludeNodes(o, p)
+}
+
+// disruptionsInARow counts the attempts that ended with a disruption since the training last progressed, the
+// one that is drained included.
+func disruptionsInARow(o *observation.Observation) int32 {
+	if d := o.Job.Status.Disruptions; d != nil && !progressed(o) {
+		return d.InARow + 1
+	}
+	return 1
+}
+
+// progressed reports whether the attempt that is drained got the training further.
+func progressed(o *observation.Observation) bool {
+	if cs := o.Job.Status.Checkpoint; cs != nil {
+		from := int64(-1) // the beginning
+		if cs.ResumeFrom != nil {
+			from = cs.ResumeFrom.Step
+		}
+		seen := &o.Checkpoints
+		saved := cs.Latest != nil && cs.Latest.Step > from || seen.Latest != nil && seen.Latest.Step > from
+		if r := seen.Resolved; saved || r != nil && r.Checkpoint != nil && r.Checkpoint.Step > from {
+			return true
+		}
+	}
+	if step, known := reachedStep(o); known {
+		return step > bestStep(o.Job)
+	}
+	return lastRun(o.Job) >= runThatCounts
+}
+
+// reachedStep of the attempt, by its reports and its termination message.
+func reachedStep(o *observation.Observation) (step int64, known bool) {
+	st := &o.Job.Status
+	if pr := st.Progress; pr != nil && pr.Attempt == st.Attempt {
+		step, known = pr.Step, true
+	}
+	if s := o.Checkpoints.Step; s != nil {
+		step, known = max(step, *s), true
+	}
+	return step, known
+}
+
+// bestStep is the highest step known before the attempt.
+func bestStep(job *v1alpha1.TrainingJob) int64 {
+	var best int64
+	if d := job.Status.Disruptions; d != nil {
+		best = d.Step
+	}
+	if cs := job.Status.Checkpoint; cs != nil && cs.ResumeFrom != nil {
+		best = max(best, cs.ResumeFrom.Step)
+	}
+	return best
+}
+
+// lastRun is how long the gang that is drained ran, by the job's history; 0 where it did not.
+func lastRun(job *v1alpha1.TrainingJob) time.Duration {
+	ts := job.Status.Transitions
+	n := len(ts)
+	if n < 2 || ts[n-1].Phase != v1alpha1.PhaseDraining || ts[n-2].Phase != v1alpha1.PhaseRunning {
+		return 0
+	}
+	return ts[n-1].Time.Sub(ts[n-2].Time.Time)
+}
