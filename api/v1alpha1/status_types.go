@@ -172,6 +172,12 @@ type SchedulingStatus struct {
 	// Group is the name of the scheduler's object for the gang.
 	// +optional
 	Group string `json:"group,omitempty"`
+	// KeepsPlace is true while phase is Restarting and the group stays, with its place in the queue and what the
+	// scheduler has reserved for it. A backoff longer than the operator's lifecycle.keepPlaceSeconds keeps
+	// nothing, and neither does one after a schedule timeout. Never true where each attempt has a group of its
+	// own.
+	// +optional
+	KeepsPlace bool `json:"keepsPlace,omitempty"`
 	// Blocker is the one reason why the job does not run. Absent when nothing blocks it.
 	// +optional
 	Blocker *Blocker `json:"blocker,omitempty"`

@@ -22,6 +22,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/config"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller"
 	"mlplatform.example.com/trainingjob-operator/pkg/reportserver"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
@@ -63,6 +64,7 @@ func newManager(
 		Backends:         backends,
 		DefaultScheduler: cfg.DefaultScheduler,
 		Workers:          cfg.Workers,
+		Lifecycle:        lifecycle(cfg.Lifecycle),
 		Agent:            func() render.Agent { return render.Agent{Image: cfg.Agent.Image} },
 	}
 	if cfg.Reports.On() {
@@ -74,6 +76,11 @@ func newManager(
 		options.Reports = server.Store
 	}
 	return mgr, controller.SetupWithManager(ctx, mgr, options)
+}
+
+// lifecycle is the configuration as the core takes it.
+func lifecycle(c config.Lifecycle) *observation.Lifecycle {
+	return &observation.Lifecycle{KeepPlace: time.Duration(c.KeepPlaceSeconds) * time.Second}
 }
 
 func newReportServer(mgr manager.Manager, cfg config.Reports) (*reportserver.Server, error) {

@@ -17,6 +17,7 @@ func Default() OperatorConfiguration {
 			Volcano: Volcano{WaitForInqueue: true},
 			Kueue:   Kueue{Binder: BinderDefault},
 		},
-		Workers: 10,
+		Lifecycle: Lifecycle{KeepPlaceSeconds: 120},
+		Workers:   10,
 	}
 }

@@ -37,6 +37,8 @@ type OperatorConfiguration struct {
 	Schedulers Schedulers `json:"schedulers"`
 	// Agent is the program that runs beside the trainers of jobs with checkpoints.
 	Agent Agent `json:"agent"`
+	// Lifecycle bounds how long gangs hold what they do not use.
+	Lifecycle Lifecycle `json:"lifecycle"`
 	// Workers is the number of jobs that are reconciled at the same time, from 1 to 100.
 	Workers int `json:"workers"`
 }
@@ -141,4 +143,12 @@ type Agent struct {
 	// spaces. deploy/agent/Dockerfile builds one. Without it jobs with checkpoints wait, with the blocker
 	// AgentNotConfigured; other jobs need none.
 	Image string `json:"image,omitempty"`
+}
+
+// Lifecycle bounds how long gangs hold what they do not use.
+type Lifecycle struct {
+	// KeepPlaceSeconds is the longest backoff, in seconds, in which a gang keeps its place in the queue and what
+	// its scheduler has reserved for it; from 0, which keeps no place, to 86400. The backoff is 10 s after a
+	// gang's first failure and doubles up to 6 minutes. Schedulers native and coscheduling keep no place.
+	KeepPlaceSeconds int `json:"keepPlaceSeconds"`
 }

@@ -31,6 +31,7 @@ func (c OperatorConfiguration) Validate() field.ErrorList {
 		errs = append(errs, field.Invalid(field.NewPath("agent", "image"), image,
 			"is no image's name: write it as in a pod, such as registry.example.com/trainingjob-agent:1.0"))
 	}
+	errs = append(errs, validateLifecycle(field.NewPath("lifecycle"), c.Lifecycle)...)
 	if c.Workers < 1 || c.Workers > 100 {
 		errs = append(errs, field.Invalid(field.NewPath("workers"), c.Workers, "must be from 1 to 100"))
 	}

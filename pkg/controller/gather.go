@@ -34,7 +34,8 @@ type gatherer struct {
 	// agent as it is configured now; nil where there is none.
 	agent func() render.Agent
 	// reports is nil where nobody receives any.
-	reports Reports
+	reports   Reports
+	lifecycle observation.Lifecycle
 }
 
 // gather reads everything that concerns a job.
@@ -46,7 +47,8 @@ func (g *gatherer) gather(ctx context.Context, job *v1alpha1.TrainingJob) (*obse
 	s := &observed{recheckAt: recheckAt, Snapshot: trainingjob.Snapshot{
 		Job: job,
 		// What is decided from Now must be the same after the status made a round trip through the API server.
-		Now: g.clock.Now().Truncate(statusPrecision),
+		Now:       g.clock.Now().Truncate(statusPrecision),
+		Lifecycle: g.lifecycle,
 	}}
 	g.gatherOwned(s)
 	if s.backoff = g.states.backoff(job); s.backoff != nil {

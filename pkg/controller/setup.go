@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
@@ -38,6 +39,8 @@ type Options struct {
 	// Agent returns the agent that runs beside the trainers of jobs with checkpoints. It is called whenever a
 	// pod is rendered, since the CA of the agent's server rotates. Without one such jobs wait, and say so.
 	Agent func() render.Agent
+	// Lifecycle bounds how long gangs hold what they do not use; nil: observation.DefaultLifecycle.
+	Lifecycle *observation.Lifecycle
 	// Reports of rank 0; nil: nobody receives any.
 	Reports Reports
 	// Client for every read and write but uncached reads; default: the manager's. Tests count and fail its
@@ -55,6 +58,9 @@ func (o Options) withDefaults(mgr manager.Manager) Options {
 	}
 	if o.Parallel <= 0 {
 		o.Parallel = 16
+	}
+	if o.Lifecycle == nil {
+		o.Lifecycle = new(observation.DefaultLifecycle())
 	}
 	if o.Client == nil {
 		o.Client = mgr.GetClient()
@@ -160,7 +166,7 @@ func newReconciler(d dependencies, o Options) *Reconciler {
 			client: o.Client, live: live, clock: o.Clock, owned: owned, states: d.states,
 			availability: d.availability, clusterObjects: d.clusterObjects,
 			explainer: &explainer{state: d.clusterState, states: d.states, live: live},
-			agent:     o.Agent, reports: o.Reports,
+			agent:     o.Agent, reports: o.Reports, lifecycle: *o.Lifecycle,
 		},
 		writer: &writer{
 			client: o.Client, live: live, clock: o.Clock, owned: owned, states: d.states,

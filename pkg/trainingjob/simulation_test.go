@@ -38,6 +38,7 @@ type simulation struct {
 	explanation      *scheduler.Explanation // nil: the cluster's state does not tell why the gang waits
 	createBackoff    *observation.CreateBackoff
 	agent            render.Agent
+	lifecycle        observation.Lifecycle
 	report           *observation.Reported
 
 	// What the last plan left behind.
@@ -75,6 +76,7 @@ func newSimulation(t testing.TB, job *v1alpha1.TrainingJob) *simulation {
 		resumePaths:   map[int32]string{},
 		resumeReasons: map[string]int{},
 		crashesNow:    func() bool { return false },
+		lifecycle:     observation.DefaultLifecycle(),
 		agent: render.Agent{
 			Image:     "agent:1",
 			ReportURL: "https://operator.example.com:9443/reports",
@@ -89,6 +91,7 @@ func (sim *simulation) snapshot() Snapshot {
 		Departed:         sim.departed,
 		Report:           sim.report,
 		Agent:            sim.agent,
+		Lifecycle:        sim.lifecycle,
 		Nodes:            sim.nodes,
 		Backend:          sim.backend,
 		SchedulerProblem: sim.schedulerProblem,
@@ -245,6 +248,15 @@ func (sim *simulation) logStatus() {
 }
 
 func (sim *simulation) logf(format string, args ...any) { fmt.Fprintf(&sim.log, format+"\n", args...) }
+
+// attemptBackend is a dialect in which every attempt has a group of its own.
+type attemptBackend struct{ stubBackend }
+
+func (attemptBackend) Name() string { return "native" }
+func (attemptBackend) Objects(g scheduler.Gang) ([]client.Object, error) {
+	g.Name = fmt.Sprintf("%s-%d", g.Name, g.Attempt)
+	return stubBackend{}.Objects(g)
+}
 
 // stubBackend is a dialect whose group is one ConfigMap.
 type stubBackend struct{}

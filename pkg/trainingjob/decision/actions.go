@@ -22,7 +22,9 @@ func Act(o *observation.Observation, p *Plan) {
 	case v1alpha1.PhaseDraining:
 		endRanks(o, p)
 	case v1alpha1.PhaseRestarting:
-		p.Group = Remove
+		if !keepsPlace(o) {
+			p.Group = Remove
+		}
 		if t := o.Job.Status.NextAttemptTime; t != nil {
 			p.WakeAt(t.Time)
 		}
@@ -36,6 +38,13 @@ func Act(o *observation.Observation, p *Plan) {
 	if at, ok := activeDeadline(o.Job); ok {
 		p.WakeAt(at)
 	}
+}
+
+// keepsPlace reports whether a gang in backoff keeps its group. It does not while its spec is invalid, for
+// then nobody knows when its next attempt will be.
+func keepsPlace(o *observation.Observation) bool {
+	s := o.Job.Status.Scheduling
+	return s != nil && s.KeepsPlace && len(o.Gang.Errors()) == 0
 }
 
 // keepGang keeps the group, the Service and the ranks of a gang that is queued or runs.

@@ -2,6 +2,7 @@ package decision
 
 import (
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -53,8 +54,8 @@ func settleBackoff(o *observation.Observation, p *Plan) Outcome {
 	st.ReplicaStatuses, st.Workers = nil, nil
 	at := metav1.NewTime(o.Time().Add(delay))
 	st.NextAttemptTime = &at
-	outcome.Message = fmt.Sprintf("attempt %d follows after a backoff of %s%s", st.Attempt, delay,
-		andResumes(o.Job, p))
+	outcome.Message = fmt.Sprintf("attempt %d follows after a backoff of %s%s%s", st.Attempt, delay,
+		keepPlace(o, p, delay), andResumes(o.Job, p))
 	if drainCause(o.Job) == v1alpha1.CauseFailure {
 		outcome.Message += fmt.Sprintf("; restart %d of %d", st.Restarts, spec.BackoffLimit(o.Job))
 	}
@@ -75,4 +76,21 @@ func settleQueue(o *observation.Observation, p *Plan) Outcome {
 		o.SchedulerAndQueue(), p.Status.Attempt, andResumes(o.Job, p))
 	p.Normal("Requeued", "Queue", outcome.Message)
 	return outcome
+}
+
+// keepPlace decides whether the group stays during a backoff, and with it the gang's place in the queue and
+// what its scheduler has reserved for it: otherwise another gang takes its GPUs for the sake of a few
+// seconds. A place that the gang could not use for long is given up. It returns the end of a sentence.
+func keepPlace(o *observation.Observation, p *Plan, delay time.Duration) string {
+	s, attempt := p.Status.Scheduling, o.Job.Status.Attempt
+	if s == nil || o.Backend != nil &&
+		o.Gang.GroupName(o.Backend, attempt) != o.Gang.GroupName(o.Backend, attempt+1) {
+		return "" // every attempt has a group of its own: the last one's pods were its place
+	}
+	s.KeepsPlace = drainCause(o.Job) != v1alpha1.CauseScheduleTimeout && delay <= o.Lifecycle.KeepPlace &&
+		len(o.Gang.Errors()) == 0
+	if s.KeepsPlace {
+		return ", and keeps the gang's place"
+	}
+	return ", and the gang's place is given up"
 }

@@ -94,6 +94,7 @@ func (t *Transition) Enter(p *Plan) {
 	}
 	if p.Status.Scheduling != nil {
 		p.Status.Scheduling.Blocker = nil
+		p.Status.Scheduling.KeepsPlace = false
 	}
 }
 

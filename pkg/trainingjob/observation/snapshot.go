@@ -27,6 +27,8 @@ type Snapshot struct {
 	Report *Reported
 	// Agent as the operator is configured.
 	Agent render.Agent
+	// Lifecycle as the operator is configured.
+	Lifecycle Lifecycle
 	// Nodes by name, for those that Pods name. A node that is absent here does not exist.
 	Nodes map[string]NodeState
 	// Backend chosen for the job; nil when there is none, and then SchedulerProblem says why.

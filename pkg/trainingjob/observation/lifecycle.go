@@ -1,0 +1,15 @@
+package observation
+
+import "time"
+
+// Lifecycle is what the admin has configured of the life of every gang: for how long it may hold what it does
+// not use. The file of the operator's configuration has the same settings, in seconds (config.Lifecycle).
+type Lifecycle struct {
+	// KeepPlace is the longest backoff in which a gang keeps its place in the queue; 0: it keeps none.
+	KeepPlace time.Duration
+}
+
+// DefaultLifecycle is what holds without a configuration.
+func DefaultLifecycle() Lifecycle {
+	return Lifecycle{KeepPlace: 2 * time.Minute}
+}
