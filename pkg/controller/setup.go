@@ -59,9 +59,6 @@ func (o Options) withDefaults(mgr manager.Manager) Options {
 	if o.Parallel <= 0 {
 		o.Parallel = 16
 	}
-	if o.Lifecycle == nil {
-		o.Lifecycle = new(observation.DefaultLifecycle())
-	}
 	if o.Client == nil {
 		o.Client = mgr.GetClient()
 	}
@@ -72,6 +69,13 @@ func (o Options) withDefaults(mgr manager.Manager) Options {
 		o.Registry = ctrlmetrics.Registry
 	}
 	return o
+}
+
+func (o Options) lifecycle() observation.Lifecycle {
+	if o.Lifecycle == nil {
+		return observation.DefaultLifecycle()
+	}
+	return *o.Lifecycle
 }
 
 // SetupWithManager adds the TrainingJob controller to a manager, whose caches must have been made with
@@ -166,7 +170,7 @@ func newReconciler(d dependencies, o Options) *Reconciler {
 			client: o.Client, live: live, clock: o.Clock, owned: owned, states: d.states,
 			availability: d.availability, clusterObjects: d.clusterObjects,
 			explainer: &explainer{state: d.clusterState, states: d.states, live: live},
-			agent:     o.Agent, reports: o.Reports, lifecycle: *o.Lifecycle,
+			agent:     o.Agent, reports: o.Reports, lifecycle: o.lifecycle(),
 		},
 		writer: &writer{
 			client: o.Client, live: live, clock: o.Clock, owned: owned, states: d.states,
