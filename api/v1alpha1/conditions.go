@@ -14,6 +14,9 @@ const (
 	ConditionPreempted = "Preempted"
 	// ConditionSuspended is True while the job is suspended.
 	ConditionSuspended = "Suspended"
+	// ConditionInvalidSpec is True while the spec of a job that was queued before breaks a rule, or asks for
+	// what its scheduler cannot do. The current attempt goes on as it was made, and no other one is started.
+	ConditionInvalidSpec = "InvalidSpec"
 	// ConditionCheckpointUnknown is True where the last attempt's newest checkpoint is not known. Training
 	// resumes from the last one that was reported, or starts from scratch.
 	ConditionCheckpointUnknown = "CheckpointUnknown"
@@ -36,8 +39,11 @@ const (
 	// ReasonCompleted: the leader, or else every Worker, exited 0, or rank 0 reported that every step is
 	// trained.
 	ReasonCompleted = "Completed"
-	// ReasonInvalidSpec: the spec breaks a rule, or asks for what its scheduler cannot do.
+	// ReasonInvalidSpec: the spec breaks a rule, or asks for what its scheduler cannot do. A job that was never
+	// queued fails for it; any other waits, with this as its blocker.
 	ReasonInvalidSpec = "InvalidSpec"
+	// ReasonSpecValid: the spec, which was invalid, has been corrected.
+	ReasonSpecValid = "SpecValid"
 	// ReasonBackoffLimit: one more failure than backoffLimit allows.
 	ReasonBackoffLimit = "BackoffLimitExceeded"
 	// ReasonDeadlineExceeded: activeDeadlineSeconds have passed.

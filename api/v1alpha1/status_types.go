@@ -60,6 +60,9 @@ type TrainingJobStatus struct {
 	// Replicas is the number of ranks of the current attempt.
 	// +optional
 	Replicas int32 `json:"replicas,omitempty"`
+	// MinAvailable is how many ranks of the current attempt start together or not at all.
+	// +optional
+	MinAvailable int32 `json:"minAvailable,omitempty"`
 	// ReadyReplicas is the number of ranks whose pods are ready.
 	// +optional
 	ReadyReplicas int32 `json:"readyReplicas,omitempty"`
@@ -105,8 +108,8 @@ type TrainingJobStatus struct {
 	// +optional
 	// +listType=atomic
 	Transitions []Transition `json:"transitions,omitempty"`
-	// Conditions by type: Admitted, Running, Restarting, Preempted, Suspended, CheckpointUnknown, ResumeIgnored,
-	// Succeeded, Failed. One that has never been True is absent, but for Admitted.
+	// Conditions by type: Admitted, Running, Restarting, Preempted, Suspended, InvalidSpec, CheckpointUnknown,
+	// ResumeIgnored, Succeeded, Failed. One that has never been True is absent, but for Admitted.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -131,6 +134,9 @@ type TrainingJobStatus struct {
 
 // ReplicaStatus counts the ranks of one role in the current attempt.
 type ReplicaStatus struct {
+	// Replicas is the number of ranks that the current attempt was made for; a scheduler may admit fewer.
+	// +optional
+	Replicas int32 `json:"replicas,omitempty"`
 	// Active is the number of ranks with a pod that has not ended.
 	Active int32 `json:"active"`
 	// Ready is the number of ranks whose pods run and are ready.

@@ -82,26 +82,4 @@ var lifecycleStories = map[string]story{
 		sim.exit(0)
 		sim.narrate("the others end too")
 	}},
-	"invalid-spec": {jobtest.New(2, func(j *v1alpha1.TrainingJob) {
-		j.Spec.RunPolicy.SchedulingPolicy.MinAvailable = new(int32(9))
-	}), func(sim *simulation) {
-		sim.narrate("a job that makes no sense is applied, and the API server has let it through")
-	}},
-	"invalid-while-it-runs": {jobtest.New(3, func(j *v1alpha1.TrainingJob) {
-		j.Spec.RunPolicy.SchedulingPolicy.Queue = "research"
-	}), func(sim *simulation) {
-		runGang(sim)
-		sim.job.Labels = map[string]string{v1alpha1.LabelKueueQueue: "other"}
-		sim.narrate("a label is edited that contradicts the spec; no rule of the CRD sees labels")
-		sim.advance(time.Minute)
-		sim.narrate("the gang goes on, its group stays, and the blocker says what is wrong")
-		sim.preempt("bert-worker-1")
-		sim.narrate("a rank is preempted")
-		sim.advance(6 * time.Second)
-		sim.narrate("nothing is created for a spec that makes no sense, and what is there of the group stays")
-		sim.job.Labels = nil
-		sim.narrate("the label is removed")
-		sim.bindAndStart()
-		sim.narrate("all ranks run again")
-	}},
 }

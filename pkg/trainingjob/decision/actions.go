@@ -44,7 +44,7 @@ func Act(o *observation.Observation, p *Plan) {
 // then nobody knows when its next attempt will be.
 func keepsPlace(o *observation.Observation) bool {
 	s := o.Job.Status.Scheduling
-	return s != nil && s.KeepsPlace && len(o.Gang.Errors()) == 0
+	return s != nil && s.KeepsPlace && !o.SpecInvalid()
 }
 
 // keepGang keeps the group, the Service and the ranks of a gang that is queued or runs.
@@ -59,8 +59,13 @@ func keepGang(o *observation.Observation, p *Plan) {
 	if o.Placed() >= o.Min && queued {
 		p.WakeAt(o.SettlesAt())
 	}
-	if o.Gang.Computed {
-		p.Group, p.Service = Apply, Apply
+	if o.SpecInvalid() {
+		holdInvalid(o, p)
+		return
+	}
+	p.Group, p.Service = Apply, Apply
+	if s := p.Status.Scheduling; s != nil && len(o.Gang.Wanted) > 0 {
+		s.Group = o.Gang.Wanted[0].GetName() // a label of the job may have changed it
 	}
 	if len(o.Stale) > 0 {
 		// Ranks of two attempts never run together: pods of other attempts go first, in a reconcile of their
@@ -70,11 +75,17 @@ func keepGang(o *observation.Observation, p *Plan) {
 		}
 		return
 	}
-	if !o.Gang.Computed {
-		return // the spec's gang is unknown: what runs goes on, and nothing is added to it
-	}
 	replaceRanks(o, p)
 	createRanks(o, p)
+}
+
+// holdInvalid leaves a gang that has its nodes as it is while its spec is invalid. One that waits for them
+// gives its place to others, since nobody knows how long that lasts.
+func holdInvalid(o *observation.Observation, p *Plan) {
+	if o.Placed() == 0 {
+		p.Group = Remove
+		p.deletePods(o.Live, "the spec is invalid, and the gang holds nothing until it is corrected")
+	}
 }
 
 // replaceRanks deletes, under scope Rank, the ended pods of ranks that come and go singly, so that they are

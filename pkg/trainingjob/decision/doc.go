@@ -12,8 +12,9 @@
 // The first row whose phase and condition match is taken. "new" is a job without a phase.
 // A test renders this list from the table:
 //
-//	(all but final)
-//	    → Failed     when the spec is invalid, or says what its scheduler cannot
+//	new, Pending, Suspended
+//	    → Failed     when the gang was never queued, and its spec is invalid or says what its scheduler
+//	                      cannot
 //	(all but final)
 //	    → Failed     when activeDeadlineSeconds have passed since startTime
 //	new, Pending
@@ -38,9 +39,9 @@
 //	Queued, Starting, Running
 //	    → Draining   when suspend is true
 //	Queued, Starting, Running
-//	    → Draining   when the spec is not the one the attempt was made from (a resize)
+//	    → Draining   when the spec is valid and not the one the attempt was made from (a resize)
 //	Queued, Starting, Running
-//	    → Draining   when the restart annotation has a new value
+//	    → Draining   when the restart annotation has a new value and the spec is valid
 //	Queued, Starting
 //	    → Running    when at least minAvailable ranks run
 //	Queued
@@ -68,7 +69,7 @@
 //	Restarting
 //	    → Suspended  when suspend is true
 //	Restarting
-//	    → Queued     when the backoff is over
+//	    → Queued     when the backoff is over, a scheduler is there and the spec is valid
 //	Suspended
-//	    → Queued     when suspend is no longer true and a scheduler is there
+//	    → Queued     when suspend is no longer true, a scheduler is there and the spec is valid
 package decision

@@ -17,7 +17,7 @@ type Guard struct {
 
 // Guards on the spec, the scheduler and what the user wants.
 var (
-	invalid = Guard{"the spec is invalid, or says what its scheduler cannot",
+	invalid = Guard{"the gang was never queued, and its spec is invalid or says what its scheduler cannot",
 		func(o *observation.Observation) bool { return len(o.Rejected) > 0 }}
 
 	pastDeadline = Guard{"activeDeadlineSeconds have passed since startTime",
@@ -36,20 +36,22 @@ var (
 		func(o *observation.Observation) bool { return spec.Suspended(o.Job) }}
 	wantsSuspendIdle = Guard{"suspend is true and there is no pod",
 		func(o *observation.Observation) bool { return spec.Suspended(o.Job) && len(o.Pods) == 0 }}
-	wantsResume = Guard{"suspend is no longer true and a scheduler is there",
-		func(o *observation.Observation) bool { return !spec.Suspended(o.Job) && o.Backend != nil }}
+	wantsResume = Guard{"suspend is no longer true, a scheduler is there and the spec is valid",
+		func(o *observation.Observation) bool { return !spec.Suspended(o.Job) && canStart(o) }}
 
-	specChanged = Guard{"the spec is not the one the attempt was made from (a resize)",
-		func(o *observation.Observation) bool { return o.Job.Status.Revision != o.Revision }}
-	restartWanted = Guard{"the restart annotation has a new value",
+	specChanged = Guard{"the spec is valid and not the one the attempt was made from (a resize)",
 		func(o *observation.Observation) bool {
-			return o.Job.Annotations[v1alpha1.AnnotationRestart] != o.Job.Status.RestartRequest
+			return o.Job.Status.Revision != o.Revision && !o.SpecInvalid()
+		}}
+	restartWanted = Guard{"the restart annotation has a new value and the spec is valid",
+		func(o *observation.Observation) bool {
+			return o.Job.Annotations[v1alpha1.AnnotationRestart] != o.Job.Status.RestartRequest && !o.SpecInvalid()
 		}}
 
-	backoffOver = Guard{"the backoff is over",
+	backoffOver = Guard{"the backoff is over, a scheduler is there and the spec is valid",
 		func(o *observation.Observation) bool {
 			t := o.Job.Status.NextAttemptTime
-			return (t == nil || !o.Now.Before(t.Time)) && o.Backend != nil
+			return (t == nil || !o.Now.Before(t.Time)) && canStart(o)
 		}}
 )
 
@@ -139,6 +141,9 @@ func Over(o *observation.Observation) bool {
 	phase := o.Job.Status.Phase
 	return phase.Finished() || phase == v1alpha1.PhaseDraining && permanent.Holds(o)
 }
+
+// canStart reports whether another attempt can be handed to a scheduler.
+func canStart(o *observation.Observation) bool { return o.Backend != nil && !o.SpecInvalid() }
 
 // activeDeadline is when activeDeadlineSeconds end the job, if they do.
 func activeDeadline(job *v1alpha1.TrainingJob) (time.Time, bool) {

@@ -65,7 +65,12 @@ func settleBackoff(o *observation.Observation, p *Plan) Outcome {
 
 func settleQueue(o *observation.Observation, p *Plan) Outcome {
 	outcome := settle(o, p)
-	if o.Backend == nil { // the scheduler is gone: the phase is Queued all the same, and the blocker says so
+	switch { // the phase is Queued all the same, and the blocker says what is missing
+	case o.SpecInvalid():
+		outcome.Message = fmt.Sprintf("attempt %d waits until the spec is valid%s", p.Status.Attempt,
+			andResumes(o.Job, p))
+		return outcome
+	case o.Backend == nil:
 		p.Status.Revision = o.Revision
 		outcome.Message = fmt.Sprintf("attempt %d waits for its scheduler%s", p.Status.Attempt,
 			andResumes(o.Job, p))
@@ -88,7 +93,7 @@ func keepPlace(o *observation.Observation, p *Plan, delay time.Duration) string 
 		return "" // every attempt has a group of its own: the last one's pods were its place
 	}
 	s.KeepsPlace = drainCause(o.Job) != v1alpha1.CauseScheduleTimeout && delay <= o.Lifecycle.KeepPlace &&
-		len(o.Gang.Errors()) == 0
+		!o.SpecInvalid()
 	if s.KeepsPlace {
 		return ", and keeps the gang's place"
 	}

@@ -19,6 +19,7 @@ type Transition struct {
 
 var (
 	unqueued   = []v1alpha1.Phase{"", v1alpha1.PhasePending}
+	unstarted  = []v1alpha1.Phase{"", v1alpha1.PhasePending, v1alpha1.PhaseSuspended}
 	active     = []v1alpha1.Phase{v1alpha1.PhaseQueued, v1alpha1.PhaseStarting, v1alpha1.PhaseRunning}
 	draining   = []v1alpha1.Phase{v1alpha1.PhaseDraining}
 	restarting = []v1alpha1.Phase{v1alpha1.PhaseRestarting}
@@ -33,7 +34,7 @@ var (
 // success before loss, a disruption before a failure (the peers on a dying node exit 1 first), and both
 // before what users want.
 var table = []Transition{
-	{unfinished, invalid, v1alpha1.PhaseFailed, failInvalid},
+	{unstarted, invalid, v1alpha1.PhaseFailed, failInvalid},
 	{unfinished, pastDeadline, v1alpha1.PhaseFailed, failDeadline},
 
 	{unqueued, wantsSuspend, v1alpha1.PhaseSuspended, suspend},

@@ -90,7 +90,7 @@ func resume(o *observation.Observation, p *Plan) Outcome {
 // startAttempt records what the attempt is made from, and clears what concerned only the last one.
 func startAttempt(o *observation.Observation, p *Plan) {
 	st := &p.Status
-	st.Replicas = o.Total()
+	st.Replicas, st.MinAvailable = o.Total(), o.Min
 	st.Selector = v1alpha1.LabelJobName + "=" + o.Job.Name
 	st.GPUs = render.GPUs(o.Job)
 	st.Revision = o.Revision

@@ -23,7 +23,7 @@ const BlockerRefresh = time.Minute
 // that a scheduler that rewords its complaint every second causes no writes.
 func refreshBlocker(o *observation.Observation, p *decision.Plan) {
 	st := &p.Status
-	if st.Phase.Finished() || st.Phase == v1alpha1.PhaseSuspended || st.Phase == v1alpha1.PhaseRestarting {
+	if st.Phase.Finished() {
 		return
 	}
 	queued := st.Phase == v1alpha1.PhaseQueued

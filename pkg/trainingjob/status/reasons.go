@@ -11,6 +11,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
 // blocker is the one reason why the gang does not run: first what the operator itself waits for, then what is
@@ -20,6 +21,13 @@ func blocker(o *observation.Observation) (v1alpha1.Blocker, bool) {
 		return b, true
 	}
 	switch o.Job.Status.Phase {
+	case v1alpha1.PhaseRestarting:
+		return invalidSpec(o)
+	case v1alpha1.PhaseSuspended:
+		if spec.Suspended(o.Job) {
+			return v1alpha1.Blocker{}, false // nothing blocks what the user wants
+		}
+		return invalidSpec(o)
 	case v1alpha1.PhaseDraining:
 		if decision.Search(o.Job) != nil && o.CreateBackoff != nil {
 			return o.CreateBackoff.Blocker, true
@@ -70,11 +78,18 @@ func invalidSpec(o *observation.Observation) (v1alpha1.Blocker, bool) {
 	if len(errs) == 0 {
 		return v1alpha1.Blocker{}, false
 	}
-	return v1alpha1.Blocker{
+	b := v1alpha1.Blocker{
 		Reason:   v1alpha1.ReasonInvalidSpec,
-		Message:  "the job is invalid, so no rank is added to it: " + errs.ToAggregate().Error(),
-		NextStep: "correct what the message names; ranks that run go on until then",
-	}, true
+		Message:  "the spec is invalid, so the gang holds nothing: ",
+		NextStep: "correct what the message names: the gang then queues again",
+	}
+	phase := o.Job.Status.Phase
+	if phase == v1alpha1.PhaseRunning || phase == v1alpha1.PhaseStarting || o.Placed() > 0 {
+		b.Message = fmt.Sprintf("the spec is invalid, so attempt %d goes on as it was made: ", o.Job.Status.Attempt)
+		b.NextStep = "correct what the message names before the attempt ends: no other one is started until then"
+	}
+	b.Message += errs.ToAggregate().Error()
+	return b, true
 }
 
 // waitReason of a gang that waits for its scheduler alone.
