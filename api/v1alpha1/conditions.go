@@ -46,7 +46,7 @@ const (
 	ReasonSpecValid = "SpecValid"
 	// ReasonBackoffLimit: one more failure than backoffLimit allows.
 	ReasonBackoffLimit = "BackoffLimitExceeded"
-	// ReasonDeadlineExceeded: activeDeadlineSeconds have passed.
+	// ReasonDeadlineExceeded: the gang has run for activeDeadlineSeconds, over all attempts.
 	ReasonDeadlineExceeded = "DeadlineExceeded"
 	// ReasonRankFailed: a rank failed, and its policy allows a retry.
 	ReasonRankFailed = "RankFailed"

@@ -35,7 +35,7 @@ func Act(o *observation.Observation, p *Plan) {
 		cleanUp(o, p)
 		return
 	}
-	if at, ok := activeDeadline(o.Job); ok {
+	if at, ok := activeDeadline(o); ok {
 		p.WakeAt(at)
 	}
 }

@@ -15,8 +15,6 @@
 //	new, Pending, Suspended
 //	    → Failed     when the gang was never queued, and its spec is invalid or says what its scheduler
 //	                      cannot
-//	(all but final)
-//	    → Failed     when activeDeadlineSeconds have passed since startTime
 //	new, Pending
 //	    → Suspended  when suspend is true
 //	new
@@ -26,6 +24,8 @@
 //	    → Queued     when a scheduler is there
 //	Queued, Starting, Running
 //	    → Succeeded  when the leader, or else every Worker, exited 0
+//	Running
+//	    → Failed     when the gang has run for activeDeadlineSeconds, over all attempts
 //	Queued, Starting, Running
 //	    → Draining   when a rank was lost to a disruption (scope Rank: fewer than minAvailable are left)
 //	Queued, Starting, Running

@@ -1,6 +1,7 @@
 package decision
 
 import (
+	"math"
 	"time"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
@@ -20,9 +21,9 @@ var (
 	invalid = Guard{"the gang was never queued, and its spec is invalid or says what its scheduler cannot",
 		func(o *observation.Observation) bool { return len(o.Rejected) > 0 }}
 
-	pastDeadline = Guard{"activeDeadlineSeconds have passed since startTime",
+	pastDeadline = Guard{"the gang has run for activeDeadlineSeconds, over all attempts",
 		func(o *observation.Observation) bool {
-			at, ok := activeDeadline(o.Job)
+			at, ok := activeDeadline(o)
 			return ok && !o.Now.Before(at)
 		}}
 
@@ -145,13 +146,19 @@ func Over(o *observation.Observation) bool {
 // canStart reports whether another attempt can be handed to a scheduler.
 func canStart(o *observation.Observation) bool { return o.Backend != nil && !o.SpecInvalid() }
 
-// activeDeadline is when activeDeadlineSeconds end the job, if they do.
-func activeDeadline(job *v1alpha1.TrainingJob) (time.Time, bool) {
-	s, start := job.Spec.RunPolicy.ActiveDeadlineSeconds, job.Status.StartTime
-	if s == nil || start == nil {
+// activeDeadline is when activeDeadlineSeconds end a gang that runs, if they do. Only the time in phase
+// Running counts, of all attempts. (batch/Job, job_controller.go of Kubernetes 1.37, and Kubeflow 1.9 stop
+// their clocks during a suspension too, and begin again at zero after it.)
+func activeDeadline(o *observation.Observation) (time.Time, bool) {
+	s := o.Job.Spec.RunPolicy.ActiveDeadlineSeconds
+	if s == nil || o.Job.Status.Phase != v1alpha1.PhaseRunning || o.PhaseSince().IsZero() {
 		return time.Time{}, false
 	}
-	return start.Add(time.Duration(*s) * time.Second), true
+	left := min(*s, math.MaxInt32) // 68 years; a time.Duration overflows at 292
+	if w := o.Job.Status.Work; w != nil {
+		left -= w.RunningSeconds
+	}
+	return o.PhaseSince().Add(time.Duration(left) * time.Second), true
 }
 
 // scheduleDeadline is when scheduleTimeoutSeconds end the wait in the queue, if they do.

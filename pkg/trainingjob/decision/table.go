@@ -24,10 +24,9 @@ var (
 	draining   = []v1alpha1.Phase{v1alpha1.PhaseDraining}
 	restarting = []v1alpha1.Phase{v1alpha1.PhaseRestarting}
 	suspended  = []v1alpha1.Phase{v1alpha1.PhaseSuspended}
+	running    = []v1alpha1.Phase{v1alpha1.PhaseRunning}
 	queued     = []v1alpha1.Phase{v1alpha1.PhaseQueued}
 	notRunning = []v1alpha1.Phase{v1alpha1.PhaseQueued, v1alpha1.PhaseStarting}
-	unfinished = []v1alpha1.Phase{"", v1alpha1.PhasePending, v1alpha1.PhaseQueued, v1alpha1.PhaseStarting,
-		v1alpha1.PhaseRunning, v1alpha1.PhaseDraining, v1alpha1.PhaseRestarting, v1alpha1.PhaseSuspended}
 )
 
 // table is every way from one phase to another; the first row that matches wins. Its order ranks the reasons:
@@ -35,13 +34,13 @@ var (
 // before what users want.
 var table = []Transition{
 	{unstarted, invalid, v1alpha1.PhaseFailed, failInvalid},
-	{unfinished, pastDeadline, v1alpha1.PhaseFailed, failDeadline},
 
 	{unqueued, wantsSuspend, v1alpha1.PhaseSuspended, suspend},
 	{unqueued[:1], noScheduler, v1alpha1.PhasePending, wait},
 	{unqueued, hasScheduler, v1alpha1.PhaseQueued, queue},
 
 	{active, succeeded, v1alpha1.PhaseSucceeded, succeed},
+	{running, pastDeadline, v1alpha1.PhaseFailed, failDeadline},
 	{active, lostRank, v1alpha1.PhaseDraining, drainLoss},
 	{active, failedRank, v1alpha1.PhaseDraining, drainFailure},
 	{active, restartsSpent, v1alpha1.PhaseDraining, drainRestartsSpent},
