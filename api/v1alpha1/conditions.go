@@ -66,6 +66,8 @@ const (
 	ReasonPodVanished = "PodVanished"
 	// ReasonScheduleTimeout: the gang was queued for longer than scheduleTimeoutSeconds.
 	ReasonScheduleTimeout = "ScheduleTimeout"
+	// ReasonStartTimeout: the gang had its nodes, and did not run within the operator's start timeout.
+	ReasonStartTimeout = "StartTimeout"
 	// ReasonSpecChanged: the spec differs from the one that the attempt was made from.
 	ReasonSpecChanged = "SpecChanged"
 	// ReasonRestartRequested: the annotation mlplatform.example.com/restart has a new value.
@@ -134,6 +136,12 @@ const (
 	ReasonVolumeUnbound = "VolumeUnbound"
 	// ReasonImagePullFailed: ranks hold nodes, and an image cannot be pulled there.
 	ReasonImagePullFailed = "ImagePullFailed"
+	// ReasonContainerNotStarted: ranks hold nodes, and a container of theirs does not start, such as one that
+	// refers to a Secret which is missing.
+	ReasonContainerNotStarted = "ContainerNotStarted"
+	// ReasonContainerCreating: ranks hold nodes that have been preparing their volumes, networks and images for
+	// half a minute, and name no error.
+	ReasonContainerCreating = "ContainerCreating"
 )
 
 // Reasons of the conditions CheckpointUnknown and ResumeIgnored.

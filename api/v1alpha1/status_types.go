@@ -16,7 +16,8 @@ const (
 	PhasePending Phase = "Pending"
 	// PhaseQueued: the gang is submitted, and the scheduler has not placed minAvailable ranks of it yet.
 	PhaseQueued Phase = "Queued"
-	// PhaseStarting: at least minAvailable ranks are bound to nodes, and fewer run.
+	// PhaseStarting: at least minAvailable ranks are bound to nodes, and fewer run. A gang that stays in it for
+	// longer than the operator's lifecycle.startTimeoutSeconds gives its nodes back.
 	PhaseStarting Phase = "Starting"
 	// PhaseRunning: at least minAvailable ranks run.
 	PhaseRunning Phase = "Running"
@@ -178,10 +179,10 @@ type SchedulingStatus struct {
 	// Group is the name of the scheduler's object for the gang.
 	// +optional
 	Group string `json:"group,omitempty"`
-	// KeepsPlace is true while phase is Restarting and the group stays, with its place in the queue and what the
-	// scheduler has reserved for it. A backoff longer than the operator's lifecycle.keepPlaceSeconds keeps
-	// nothing, and neither does one after a schedule timeout. Never true where each attempt has a group of its
-	// own.
+	// KeepsPlace is true while phase is Restarting and the group stays, with its place in the queue and what
+	// the scheduler has reserved for it. A backoff longer than the operator's lifecycle.keepPlaceSeconds keeps
+	// nothing, and neither does one after a schedule timeout or a start timeout. Never true where each attempt
+	// has a group of its own.
 	// +optional
 	KeepsPlace bool `json:"keepsPlace,omitempty"`
 	// Blocker is the one reason why the job does not run. Absent when nothing blocks it.
@@ -216,7 +217,7 @@ type Blocker struct {
 }
 
 // DrainCause is what ends an attempt.
-// +kubebuilder:validation:Enum=Failure;Disruption;Eviction;ScheduleTimeout;SpecChange;RestartRequested;Suspend
+// +kubebuilder:validation:Enum=Failure;Disruption;Eviction;ScheduleTimeout;StartTimeout;SpecChange;RestartRequested;Suspend
 type DrainCause string
 
 const (
@@ -229,6 +230,9 @@ const (
 	CauseEviction DrainCause = "Eviction"
 	// CauseScheduleTimeout: the gang was queued for longer than scheduleTimeoutSeconds.
 	CauseScheduleTimeout DrainCause = "ScheduleTimeout"
+	// CauseStartTimeout: the gang had its nodes, and was Starting for longer than the operator's
+	// lifecycle.startTimeoutSeconds.
+	CauseStartTimeout DrainCause = "StartTimeout"
 	// CauseSpecChange: the spec differs from the one that the attempt was made from, such as after a resize.
 	CauseSpecChange DrainCause = "SpecChange"
 	// CauseRestartRequested: the annotation mlplatform.example.com/restart has a new value.

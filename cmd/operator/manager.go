@@ -80,7 +80,11 @@ func newManager(
 
 // lifecycle is the configuration as the core takes it.
 func lifecycle(c config.Lifecycle) *observation.Lifecycle {
-	return &observation.Lifecycle{KeepPlace: time.Duration(c.KeepPlaceSeconds) * time.Second}
+	seconds := func(n int) time.Duration { return time.Duration(n) * time.Second }
+	return &observation.Lifecycle{
+		KeepPlace:    seconds(c.KeepPlaceSeconds),
+		StartTimeout: seconds(c.StartTimeoutSeconds),
+	}
 }
 
 func newReportServer(mgr manager.Manager, cfg config.Reports) (*reportserver.Server, error) {

@@ -17,7 +17,7 @@ func Default() OperatorConfiguration {
 			Volcano: Volcano{WaitForInqueue: true},
 			Kueue:   Kueue{Binder: BinderDefault},
 		},
-		Lifecycle: Lifecycle{KeepPlaceSeconds: 120},
+		Lifecycle: Lifecycle{KeepPlaceSeconds: 120, StartTimeoutSeconds: 1800},
 		Workers:   10,
 	}
 }

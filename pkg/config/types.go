@@ -151,4 +151,8 @@ type Lifecycle struct {
 	// its scheduler has reserved for it; from 0, which keeps no place, to 86400. The backoff is 10 s after a
 	// gang's first failure and doubles up to 6 minutes. Schedulers native and coscheduling keep no place.
 	KeepPlaceSeconds int `json:"keepPlaceSeconds"`
+	// StartTimeoutSeconds is how long a gang that has its nodes may take until it runs, in seconds: images are
+	// pulled and volumes mounted meanwhile. Then it gives the nodes back and is queued again after a backoff.
+	// From 0, which is no limit, to 86400.
+	StartTimeoutSeconds int `json:"startTimeoutSeconds"`
 }

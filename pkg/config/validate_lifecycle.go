@@ -10,14 +10,14 @@ import (
 const day = 24 * 60 * 60
 
 func validateLifecycle(path *field.Path, l Lifecycle) field.ErrorList {
-	return validateSeconds(path.Child("keepPlaceSeconds"), l.KeepPlaceSeconds, 0, "0 keeps no place")
-}
-
-// validateSeconds checks that a time lies between least and a day. zero says what the smallest value means.
-func validateSeconds(path *field.Path, value, least int, zero string) field.ErrorList {
-	if value >= least && value <= day {
-		return nil
+	var errs field.ErrorList
+	check := func(key string, value int, zero string) {
+		if value < 0 || value > day {
+			errs = append(errs, field.Invalid(path.Child(key), value,
+				fmt.Sprintf("must be from 0 to %d seconds; 0 %s", day, zero)))
+		}
 	}
-	return field.ErrorList{field.Invalid(path, value,
-		fmt.Sprintf("must be from %d to %d seconds; %s", least, day, zero))}
+	check("keepPlaceSeconds", l.KeepPlaceSeconds, "keeps no place")
+	check("startTimeoutSeconds", l.StartTimeoutSeconds, "is no limit")
+	return errs
 }

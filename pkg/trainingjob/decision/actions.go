@@ -35,8 +35,10 @@ func Act(o *observation.Observation, p *Plan) {
 		cleanUp(o, p)
 		return
 	}
-	if at, ok := activeDeadline(o); ok {
-		p.WakeAt(at)
+	for _, deadline := range []func(*observation.Observation) (time.Time, bool){activeDeadline, startDeadline} {
+		if at, ok := deadline(o); ok {
+			p.WakeAt(at)
+		}
 	}
 }
 

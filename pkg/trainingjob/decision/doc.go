@@ -48,6 +48,8 @@
 //	    → Starting   when at least minAvailable ranks are placed, for 5 s
 //	Queued
 //	    → Draining   when scheduleTimeoutSeconds have passed in the queue
+//	Starting
+//	    → Draining   when it has been starting for longer than the operator's start timeout
 //	Draining
 //	    → Draining   when it drains for a failure, and a disruption proves to be the cause
 //	Draining

@@ -92,8 +92,9 @@ func keepPlace(o *observation.Observation, p *Plan, delay time.Duration) string 
 		o.Gang.GroupName(o.Backend, attempt) != o.Gang.GroupName(o.Backend, attempt+1) {
 		return "" // every attempt has a group of its own: the last one's pods were its place
 	}
-	s.KeepsPlace = drainCause(o.Job) != v1alpha1.CauseScheduleTimeout && delay <= o.Lifecycle.KeepPlace &&
-		!o.SpecInvalid()
+	cause := drainCause(o.Job)
+	timeout := cause == v1alpha1.CauseScheduleTimeout || cause == v1alpha1.CauseStartTimeout
+	s.KeepsPlace = !timeout && delay <= o.Lifecycle.KeepPlace && !o.SpecInvalid()
 	if s.KeepsPlace {
 		return ", and keeps the gang's place"
 	}

@@ -24,6 +24,7 @@ var (
 	draining   = []v1alpha1.Phase{v1alpha1.PhaseDraining}
 	restarting = []v1alpha1.Phase{v1alpha1.PhaseRestarting}
 	suspended  = []v1alpha1.Phase{v1alpha1.PhaseSuspended}
+	starting   = []v1alpha1.Phase{v1alpha1.PhaseStarting}
 	running    = []v1alpha1.Phase{v1alpha1.PhaseRunning}
 	queued     = []v1alpha1.Phase{v1alpha1.PhaseQueued}
 	notRunning = []v1alpha1.Phase{v1alpha1.PhaseQueued, v1alpha1.PhaseStarting}
@@ -52,6 +53,7 @@ var table = []Transition{
 	{notRunning, gangUp, v1alpha1.PhaseRunning, run},
 	{queued, placedSlowly, v1alpha1.PhaseStarting, start},
 	{queued, scheduleTimeout, v1alpha1.PhaseDraining, drainTimeout},
+	{starting, startTimeout, v1alpha1.PhaseDraining, drainStartTimeout},
 
 	{draining, disruptionSeen, v1alpha1.PhaseDraining, upgradeDrain},
 	{draining, completed, v1alpha1.PhaseSucceeded, succeedDrained},

@@ -18,7 +18,8 @@ func failInvalid(o *observation.Observation, p *Plan) Outcome {
 
 func failDeadline(o *observation.Observation, p *Plan) Outcome {
 	return fail(o, p, "Finish", v1alpha1.ReasonDeadlineExceeded, fmt.Sprintf(
-		"the gang has run for activeDeadlineSeconds (%d), over all attempts", *o.Job.Spec.RunPolicy.ActiveDeadlineSeconds))
+		"the gang has run for activeDeadlineSeconds (%d), over all attempts",
+		*o.Job.Spec.RunPolicy.ActiveDeadlineSeconds))
 }
 
 func fail(o *observation.Observation, p *Plan, action, reason, message string) Outcome {

@@ -7,9 +7,11 @@ import "time"
 type Lifecycle struct {
 	// KeepPlace is the longest backoff in which a gang keeps its place in the queue; 0: it keeps none.
 	KeepPlace time.Duration
+	// StartTimeout is how long a gang may hold its nodes before it runs; 0: for ever.
+	StartTimeout time.Duration
 }
 
 // DefaultLifecycle is what holds without a configuration.
 func DefaultLifecycle() Lifecycle {
-	return Lifecycle{KeepPlace: 2 * time.Minute}
+	return Lifecycle{KeepPlace: 2 * time.Minute, StartTimeout: 30 * time.Minute}
 }

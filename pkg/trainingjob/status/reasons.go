@@ -40,7 +40,7 @@ func blocker(o *observation.Observation) (v1alpha1.Blocker, bool) {
 		if o.CreateBackoff != nil {
 			return o.CreateBackoff.Blocker, true
 		}
-		return imageProblem(o)
+		return startProblem(o)
 	}
 	return queuedBlocker(o)
 }
@@ -125,60 +125,6 @@ func unplaced(o *observation.Observation) string {
 			if message := observation.Unschedulable(r.Pod); message != "" {
 				return message
 			}
-		}
-	}
-	return ""
-}
-
-// imagePulls are the kubelet's reasons for a container whose image it cannot get
-// (k8s.io/kubernetes/pkg/kubelet/images/types.go). They alternate while it tries again, and so do its
-// messages: the blocker repeats neither.
-var imagePulls = []string{
-	"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError",
-	"RegistryUnavailable",
-}
-
-// imageProblem of a gang that has its nodes and does not start.
-func imageProblem(o *observation.Observation) (v1alpha1.Blocker, bool) {
-	if o.Job.Status.Phase != v1alpha1.PhaseStarting {
-		return v1alpha1.Blocker{}, false
-	}
-	var first *corev1.Pod
-	var images []string
-	var ranks int32
-	for i := range o.Ranks {
-		r := &o.Ranks[i]
-		image := ""
-		if r.State == observation.RankBound {
-			image = imageMissing(r.Pod)
-		}
-		if image == "" {
-			continue
-		}
-		ranks++
-		first = cmp.Or(first, r.Pod)
-		if !slices.Contains(images, image) {
-			images = append(images, image)
-		}
-	}
-	if first == nil {
-		return v1alpha1.Blocker{}, false
-	}
-	slices.Sort(images)
-	return v1alpha1.Blocker{
-		Reason: v1alpha1.ReasonImagePullFailed,
-		Message: fmt.Sprintf("the nodes cannot pull image %s for %s of %d",
-			strings.Join(images, ", "), observation.Plural(ranks, "rank"), o.Total()),
-		NextStep: fmt.Sprintf("kubectl describe pod %s -n %s shows the registry's answer: "+
-			"correct the image's name, or give the job imagePullSecrets", first.Name, first.Namespace),
-	}, true
-}
-
-// imageMissing is the image that a pod's kubelet cannot get; "" when there is none.
-func imageMissing(pod *corev1.Pod) string {
-	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-		if w := c.State.Waiting; w != nil && slices.Contains(imagePulls, w.Reason) {
-			return c.Image
 		}
 	}
 	return ""
