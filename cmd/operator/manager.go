@@ -84,6 +84,7 @@ func lifecycle(c config.Lifecycle) *observation.Lifecycle {
 	return &observation.Lifecycle{
 		KeepPlace:    seconds(c.KeepPlaceSeconds),
 		StartTimeout: seconds(c.StartTimeoutSeconds),
+		ForceDelete:  seconds(c.ForceDeleteAfterSeconds),
 	}
 }
 

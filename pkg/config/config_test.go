@@ -44,7 +44,7 @@ schedulers:
   native: {schedulerName: gangs}
   coscheduling: {schedulerName: plugins}
 agent: {image: registry.example.com/agent:1}
-lifecycle: {keepPlaceSeconds: 60, startTimeoutSeconds: 600}
+lifecycle: {keepPlaceSeconds: 60, startTimeoutSeconds: 600, forceDeleteAfterSeconds: 300}
 workers: 3
 `, with(func(c *OperatorConfiguration) {
 			c.LeaderElection.Namespace, c.Metrics.BindAddress, c.Health.BindAddress = "ml", "0", "127.0.0.1:9000"
@@ -54,7 +54,7 @@ workers: 3
 			c.Schedulers.Coscheduling.SchedulerName = "plugins"
 			c.Schedulers.Kueue.Binder = "native"
 			c.Agent.Image = "registry.example.com/agent:1"
-			c.Lifecycle = Lifecycle{KeepPlaceSeconds: 60, StartTimeoutSeconds: 600}
+			c.Lifecycle = Lifecycle{KeepPlaceSeconds: 60, StartTimeoutSeconds: 600, ForceDeleteAfterSeconds: 300}
 		})},
 	}
 	for name, tc := range tests {
@@ -83,6 +83,7 @@ func TestParseRefuses(t *testing.T) {
 		"an image with a space":     {head + "agent: {image: 'agent 1'}", "agent.image"},
 		"too many workers":          {head + "workers: 1000", "workers"},
 		"no workers":                {head + "workers: 0", "workers"},
+		"forced too soon":           {head + "lifecycle: {forceDeleteAfterSeconds: 59}", "forceDeleteAfterSeconds"},
 		"a place kept too long":     {head + "lifecycle: {keepPlaceSeconds: 86401}", "keepPlaceSeconds"},
 		"a negative time":           {head + "lifecycle: {startTimeoutSeconds: -1}", "startTimeoutSeconds"},
 		"a bad namespace":           {head + "leaderElection: {namespace: A_B}", "leaderElection.namespace"},

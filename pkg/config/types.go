@@ -155,4 +155,12 @@ type Lifecycle struct {
 	// pulled and volumes mounted meanwhile. Then it gives the nodes back and is queued again after a backoff.
 	// From 0, which is no limit, to 86400.
 	StartTimeoutSeconds int `json:"startTimeoutSeconds"`
+	// ForceDeleteAfterSeconds is how long after the end of its grace period a pod is deleted by force whose node
+	// does not answer, in seconds: 0, which is never, or from 60 to 86400. Until a pod is gone its gang cannot
+	// start again, and keeps its quota. It gives up that at most one pod runs for each rank: a node that is only
+	// cut off runs its ranks on, beside those of the next attempt. Checkpoints are safe from that, since each
+	// attempt writes into a directory of its own; what else the ranks write is not. Without it somebody who
+	// knows that the machine is off deletes the node, or taints it node.kubernetes.io/out-of-service, upon which
+	// Kubernetes itself deletes its pods by force.
+	ForceDeleteAfterSeconds int `json:"forceDeleteAfterSeconds"`
 }

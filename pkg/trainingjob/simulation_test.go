@@ -160,6 +160,9 @@ func (sim *simulation) carryOut(plan Plan) bool {
 			return true
 		}
 		sim.deletePod(d.Pod)
+		if d.Force {
+			sim.removePod(d.Pod.Name)
+		}
 		changed = true
 	}
 	for _, rank := range plan.Create {

@@ -16,6 +16,7 @@ const drainRecheck = 10 * time.Second
 // Act plans what the job's phase asks for while the job stays in it.
 func Act(o *observation.Observation, p *Plan) {
 	actSearch(o, p)
+	forceDelete(o, p)
 	switch o.Job.Status.Phase {
 	case v1alpha1.PhaseQueued, v1alpha1.PhaseStarting, v1alpha1.PhaseRunning:
 		keepGang(o, p)

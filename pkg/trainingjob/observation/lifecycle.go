@@ -9,6 +9,10 @@ type Lifecycle struct {
 	KeepPlace time.Duration
 	// StartTimeout is how long a gang may hold its nodes before it runs; 0: for ever.
 	StartTimeout time.Duration
+	// ForceDelete is how long after its grace period a pod on a node that does not answer is deleted by force;
+	// 0: never. It gives up that ranks of two attempts never run together: the node may be cut off, and the
+	// rank train on.
+	ForceDelete time.Duration
 }
 
 // DefaultLifecycle is what holds without a configuration.

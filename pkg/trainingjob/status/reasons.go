@@ -133,21 +133,30 @@ func unplaced(o *observation.Observation) string {
 // hangingPods finds pods whose deletion hangs on a node that does not answer. Only waiting is safe: their
 // containers may still run, and a second rank beside them would train against them.
 func hangingPods(o *observation.Observation) (v1alpha1.Blocker, bool) {
-	var nodes []string
+	var pods, nodes []string
 	for _, pod := range o.Pods {
-		if o.OnLostNode(pod) && !slices.Contains(nodes, pod.Spec.NodeName) {
-			nodes = append(nodes, pod.Spec.NodeName)
+		if o.OnLostNode(pod) {
+			pods, nodes = append(pods, pod.Name), append(nodes, pod.Spec.NodeName)
 		}
 	}
-	if len(nodes) == 0 {
+	if len(pods) == 0 {
 		return v1alpha1.Blocker{}, false
 	}
 	slices.Sort(nodes)
-	list := strings.Join(nodes, ", ")
-	return v1alpha1.Blocker{
-		Reason:  v1alpha1.ReasonNodeLost,
-		Message: "ranks cannot be ended: node " + list + " does not answer, they may still run there",
-		NextStep: "when the machine is known to be off, delete the node or taint it " +
-			"node.kubernetes.io/out-of-service=nodeshutdown:NoExecute",
-	}, true
+	nodes = slices.Compact(nodes)
+	b := v1alpha1.Blocker{
+		Reason: v1alpha1.ReasonNodeLost,
+		Message: fmt.Sprintf("pod %s cannot be ended: node %s does not answer, it may still run there",
+			slices.Min(pods), strings.Join(nodes, ", ")),
+		NextStep: fmt.Sprintf("when the machine is known to be off: kubectl taint node %s "+
+			"node.kubernetes.io/out-of-service=nodeshutdown:NoExecute, or delete the node", strings.Join(nodes, " ")),
+	}
+	if n := int32(len(pods)); n > 1 {
+		b.Message = fmt.Sprintf("%s cannot be ended, first %s: node %s does not answer, they may still run there",
+			observation.Plural(n, "pod"), slices.Min(pods), strings.Join(nodes, ", "))
+	}
+	if after := o.Lifecycle.ForceDelete; after > 0 {
+		b.NextStep += fmt.Sprintf("; else they are deleted by force %s after their grace period", after)
+	}
+	return b, true
 }
