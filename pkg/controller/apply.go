@@ -20,6 +20,12 @@ func (w *writer) apply(ctx context.Context, s *observed, plan trainingjob.Plan) 
 	if plan.DeleteJob {
 		return w.deleteJob(ctx, s.Job)
 	}
+	if takesAway(s, plan) {
+		// A stale job would have ranks deleted of an attempt that it does not know.
+		if err := w.confirmAttempt(ctx, s.Job); err != nil {
+			return err
+		}
+	}
 	ready := errors.Join(w.applyGroup(ctx, s, plan.Group), w.applyService(ctx, s, plan.Service))
 	deleted := w.deletePods(ctx, s.Job, plan.Delete)
 	var created error
@@ -42,6 +48,12 @@ func (w *writer) apply(ctx context.Context, s *observed, plan trainingjob.Plan) 
 		w.states.setBackoff(s.Job.UID, nil)
 	}
 	return err
+}
+
+// takesAway reports whether the plan deletes pods, or the group that exists.
+func takesAway(s *observed, plan trainingjob.Plan) bool {
+	removes := plan.Group == decision.Remove || plan.Group == decision.Finish
+	return len(plan.Delete) > 0 || removes && len(s.groups) > 0
 }
 
 // applyGroup makes the scheduler's objects as the plan says.
