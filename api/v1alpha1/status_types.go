@@ -105,7 +105,8 @@ type TrainingJobStatus struct {
 	// LastFailure of a rank. It outlives the rank's pod.
 	// +optional
 	LastFailure *FailureStatus `json:"lastFailure,omitempty"`
-	// Transitions are the last 20 changes of phase, oldest first. They outlive the job's events.
+	// Transitions are the last 20 changes of phase, oldest first; the last run, its end and the last suspension
+	// stay among them. They outlive the job's events.
 	// +optional
 	// +listType=atomic
 	Transitions []Transition `json:"transitions,omitempty"`

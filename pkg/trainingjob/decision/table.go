@@ -80,9 +80,6 @@ func Next(o *observation.Observation) *Transition {
 	return nil
 }
 
-// maxTransitions bounds status.transitions.
-const maxTransitions = 20
-
 // Enter puts the job into the transition's phase and clears what belonged to the former one. What is observed
 // must be recorded in the plan's status between Enter and Apply, since the outcome speaks of it.
 func (t *Transition) Enter(p *Plan) {
@@ -105,11 +102,8 @@ func (t *Transition) Apply(o *observation.Observation, p *Plan) Outcome {
 	outcome := t.apply(o, p)
 	if o.Job.Status.Phase != t.To {
 		st := &p.Status
-		st.Transitions = append(st.Transitions,
+		st.Transitions = record(st.Transitions,
 			v1alpha1.Transition{Time: o.Time(), Phase: t.To, Reason: outcome.Reason})
-		if n := len(st.Transitions); n > maxTransitions {
-			st.Transitions = slices.Delete(st.Transitions, 0, n-maxTransitions)
-		}
 	}
 	return outcome
 }
