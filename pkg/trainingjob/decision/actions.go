@@ -43,13 +43,6 @@ func Act(o *observation.Observation, p *Plan) {
 	}
 }
 
-// keepsPlace reports whether a gang in backoff keeps its group. It does not while its spec is invalid, for
-// then nobody knows when its next attempt will be.
-func keepsPlace(o *observation.Observation) bool {
-	s := o.Job.Status.Scheduling
-	return s != nil && s.KeepsPlace && !o.SpecInvalid()
-}
-
 // keepGang keeps the group, the Service and the ranks of a gang that is queued or runs.
 func keepGang(o *observation.Observation, p *Plan) {
 	if o.Backend == nil {
@@ -80,15 +73,6 @@ func keepGang(o *observation.Observation, p *Plan) {
 	}
 	replaceRanks(o, p)
 	createRanks(o, p)
-}
-
-// holdInvalid leaves a gang that has its nodes as it is while its spec is invalid. One that waits for them
-// gives its place to others, since nobody knows how long that lasts.
-func holdInvalid(o *observation.Observation, p *Plan) {
-	if o.Placed() == 0 {
-		p.Group = Remove
-		p.deletePods(o.Live, "the spec is invalid, and the gang holds nothing until it is corrected")
-	}
 }
 
 // replaceRanks deletes, under scope Rank, the ended pods of ranks that come and go singly, so that they are

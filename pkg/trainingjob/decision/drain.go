@@ -118,15 +118,3 @@ func drainTimeout(o *observation.Observation, p *Plan) Outcome {
 	p.Warning(outcome.Reason, "Drain", outcome.Message)
 	return outcome
 }
-
-func drainStartTimeout(o *observation.Observation, p *Plan) Outcome {
-	why := ""
-	if s := o.Job.Status.Scheduling; s != nil && s.Blocker != nil {
-		why = " (" + s.Blocker.Message + ")"
-	}
-	outcome := drain(o, p, v1alpha1.CauseStartTimeout, v1alpha1.ReasonStartTimeout,
-		"%d of %d ranks run after the operator's start timeout of %s%s: the nodes are given back",
-		o.Up(), o.Total(), o.Lifecycle.StartTimeout, why)
-	p.Warning(outcome.Reason, "Drain", outcome.Message)
-	return outcome
-}

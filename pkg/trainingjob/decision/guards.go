@@ -91,14 +91,6 @@ var (
 		}}
 )
 
-// startTimeout leaves it to the admin how long a gang may hold nodes on which it does not run: that is
-// others' loss, and not the user's.
-var startTimeout = Guard{"it has been starting for longer than the operator's start timeout",
-	func(o *observation.Observation) bool {
-		at, ok := startDeadline(o)
-		return ok && !o.Now.Before(at)
-	}}
-
 // Guards on a gang that drains.
 var (
 	disruptionSeen = Guard{"it drains for a failure, and a disruption proves to be the cause",
@@ -176,12 +168,4 @@ func scheduleDeadline(o *observation.Observation) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	return o.PhaseSince().Add(time.Duration(*s) * time.Second), true
-}
-
-// startDeadline is when the operator's start timeout ends the start of a gang, if it does.
-func startDeadline(o *observation.Observation) (time.Time, bool) {
-	if o.Lifecycle.StartTimeout <= 0 || o.Job.Status.Phase != v1alpha1.PhaseStarting {
-		return time.Time{}, false
-	}
-	return o.PhaseSince().Add(o.Lifecycle.StartTimeout), true
 }

@@ -2,7 +2,6 @@ package decision
 
 import (
 	"fmt"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -81,22 +80,4 @@ func settleQueue(o *observation.Observation, p *Plan) Outcome {
 		o.SchedulerAndQueue(), p.Status.Attempt, andResumes(o.Job, p))
 	p.Normal("Requeued", "Queue", outcome.Message)
 	return outcome
-}
-
-// keepPlace decides whether the group stays during a backoff, and with it the gang's place in the queue and
-// what its scheduler has reserved for it: otherwise another gang takes its GPUs for the sake of a few
-// seconds. A place that the gang could not use for long is given up. It returns the end of a sentence.
-func keepPlace(o *observation.Observation, p *Plan, delay time.Duration) string {
-	s, attempt := p.Status.Scheduling, o.Job.Status.Attempt
-	if s == nil || o.Backend != nil &&
-		o.Gang.GroupName(o.Backend, attempt) != o.Gang.GroupName(o.Backend, attempt+1) {
-		return "" // every attempt has a group of its own: the last one's pods were its place
-	}
-	cause := drainCause(o.Job)
-	timeout := cause == v1alpha1.CauseScheduleTimeout || cause == v1alpha1.CauseStartTimeout
-	s.KeepsPlace = !timeout && delay <= o.Lifecycle.KeepPlace && !o.SpecInvalid()
-	if s.KeepsPlace {
-		return ", and keeps the gang's place"
-	}
-	return ", and the gang's place is given up"
 }
