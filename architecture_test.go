@@ -116,7 +116,7 @@ var rules = map[string]rule{
 		reason: "the only importer of concrete backends",
 		ours: []string{
 			api, seam, "scheduler/volcano", "scheduler/native", "scheduler/kueue", "scheduler/coscheduling",
-			"pkg/boundedlistener", "pkg/config", "pkg/controller", "pkg/reportserver", render,
+			"pkg/boundedlistener", "pkg/config", "pkg/controller", "pkg/reportserver", render, observation,
 		},
 	},
 	"cmd/agent": {reason: "a small binary", ours: []string{checkpoint, "pkg/reportclient"}, never: notSmall},

@@ -20,6 +20,10 @@ type Gang struct {
 	// Attempt numbers the starts of the gang from 1. Dialects whose groups cannot be reused put it into the
 	// group's name.
 	Attempt int32
+	// Submitted is the name of the group that this attempt was submitted as, where the job's spec is invalid
+	// now and may no longer lead to that name; empty where it does. Such a gang is read and told about, and
+	// nothing is made for it.
+	Submitted string
 	// Queue is the queue in the scheduler's sense; empty means the scheduler's default.
 	Queue string
 	// PriorityClass applies to the group and its pods; empty means the cluster's default.

@@ -10,7 +10,7 @@ import (
 // the pods itself.
 //
 // A finished job keeps the objects of such a dialect, because what they say is part of its history. A job
-// that is suspended or in restart backoff does not.
+// that is suspended or gave up its place in the queue does not.
 type StatusSyncer interface {
 	Backend
 	// SyncStatus returns the writes, in order, that bring those of the gang's objects that exist up to date;

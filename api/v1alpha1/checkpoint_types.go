@@ -190,7 +190,8 @@ type WorkStatus struct {
 	// LostSteps were trained and must be trained again: from the resume point to the last reported step.
 	LostSteps int64 `json:"lostSteps"`
 	// LostSeconds of running time since the last complete checkpoint, at least one for each interruption that
-	// lost a step.
+	// lost a step. Where a checkpoint is lost that was resumed from, and another run saved the one before it,
+	// the time between the two is estimated from their steps.
 	LostSeconds int64 `json:"lostSeconds"`
 	// LostGPUSeconds is lostSeconds times the GPUs of the gang at each interruption.
 	LostGPUSeconds int64 `json:"lostGPUSeconds"`

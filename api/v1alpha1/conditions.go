@@ -14,6 +14,9 @@ const (
 	ConditionPreempted = "Preempted"
 	// ConditionSuspended is True while the job is suspended.
 	ConditionSuspended = "Suspended"
+	// ConditionInvalidSpec is True while the spec of a job that was queued before breaks a rule, or asks for
+	// what its scheduler cannot do. The current attempt goes on as it was made, and no other one is started.
+	ConditionInvalidSpec = "InvalidSpec"
 	// ConditionCheckpointUnknown is True where the last attempt's newest checkpoint is not known. Training
 	// resumes from the last one that was reported, or starts from scratch.
 	ConditionCheckpointUnknown = "CheckpointUnknown"
@@ -39,11 +42,14 @@ const (
 	// ReasonCompleted: the leader, or else every Worker, exited 0 before anybody told it to end, or rank 0
 	// reported that every step is trained.
 	ReasonCompleted = "Completed"
-	// ReasonInvalidSpec: the spec breaks a rule, or asks for what its scheduler cannot do.
+	// ReasonInvalidSpec: the spec breaks a rule, or asks for what its scheduler cannot do. A job that was never
+	// queued fails for it; any other waits, with this as its blocker.
 	ReasonInvalidSpec = "InvalidSpec"
+	// ReasonSpecValid: the spec, which was invalid, has been corrected.
+	ReasonSpecValid = "SpecValid"
 	// ReasonBackoffLimit: one more failure than backoffLimit allows.
 	ReasonBackoffLimit = "BackoffLimitExceeded"
-	// ReasonDeadlineExceeded: activeDeadlineSeconds have passed.
+	// ReasonDeadlineExceeded: the gang has run for activeDeadlineSeconds, over all attempts.
 	ReasonDeadlineExceeded = "DeadlineExceeded"
 	// ReasonRankFailed: a rank failed, and its policy allows a retry.
 	ReasonRankFailed = "RankFailed"
@@ -63,6 +69,8 @@ const (
 	ReasonPodVanished = "PodVanished"
 	// ReasonScheduleTimeout: the gang was queued for longer than scheduleTimeoutSeconds.
 	ReasonScheduleTimeout = "ScheduleTimeout"
+	// ReasonStartTimeout: the gang had its nodes, and did not run within the operator's start timeout.
+	ReasonStartTimeout = "StartTimeout"
 	// ReasonSpecChanged: the spec differs from the one that the attempt was made from.
 	ReasonSpecChanged = "SpecChanged"
 	// ReasonRestartRequested: the annotation mlplatform.example.com/restart has a new value.
@@ -136,6 +144,12 @@ const (
 	ReasonVolumeUnbound = "VolumeUnbound"
 	// ReasonImagePullFailed: ranks hold nodes, and an image cannot be pulled there.
 	ReasonImagePullFailed = "ImagePullFailed"
+	// ReasonContainerNotStarted: ranks hold nodes, and a container of theirs does not start, such as one that
+	// refers to a Secret which is missing.
+	ReasonContainerNotStarted = "ContainerNotStarted"
+	// ReasonContainerCreating: ranks hold nodes that have been preparing their volumes, networks and images for
+	// half a minute, and name no error.
+	ReasonContainerCreating = "ContainerCreating"
 )
 
 // Reasons of the conditions CheckpointUnknown, ResumeIgnored and ResumeNeedsReports.

@@ -234,8 +234,10 @@ type RunPolicy struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
-	// ActiveDeadlineSeconds fails the job that many seconds after status.startTime, the first time it ran; at
-	// least 1. The first wait in the queue does not count, later waits do. Absent: no deadline.
+	// ActiveDeadlineSeconds fails the job once its gang has run for that many seconds, at least 1, summed over
+	// all attempts. Only the time in phase Running counts (see status.work.runningSeconds): not the time in
+	// which the gang is queued, starts, is drained, waits for the end of a backoff or is suspended. Absent: no
+	// deadline.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`

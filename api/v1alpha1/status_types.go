@@ -16,7 +16,8 @@ const (
 	PhasePending Phase = "Pending"
 	// PhaseQueued: the gang is submitted, and the scheduler has not placed minAvailable ranks of it yet.
 	PhaseQueued Phase = "Queued"
-	// PhaseStarting: at least minAvailable ranks are bound to nodes, and fewer run.
+	// PhaseStarting: at least minAvailable ranks are bound to nodes, and fewer run. A gang that stays in it for
+	// longer than the operator's lifecycle.startTimeoutSeconds gives its nodes back.
 	PhaseStarting Phase = "Starting"
 	// PhaseRunning: at least minAvailable ranks run.
 	PhaseRunning Phase = "Running"
@@ -65,6 +66,9 @@ type TrainingJobStatus struct {
 	// Replicas is the number of ranks of the current attempt.
 	// +optional
 	Replicas int32 `json:"replicas,omitempty"`
+	// MinAvailable is how many ranks of the current attempt start together or not at all.
+	// +optional
+	MinAvailable int32 `json:"minAvailable,omitempty"`
 	// ReadyReplicas is the number of ranks whose pods are ready.
 	// +optional
 	ReadyReplicas int32 `json:"readyReplicas,omitempty"`
@@ -108,12 +112,13 @@ type TrainingJobStatus struct {
 	// LastFailure of a rank. It outlives the rank's pod.
 	// +optional
 	LastFailure *FailureStatus `json:"lastFailure,omitempty"`
-	// Transitions are the last 20 changes of phase, oldest first. They outlive the job's events.
+	// Transitions are the last 20 changes of phase, oldest first; the last run, its end and the last suspension
+	// stay among them. They outlive the job's events.
 	// +optional
 	// +listType=atomic
 	Transitions []Transition `json:"transitions,omitempty"`
-	// Conditions by type: Admitted, Running, Restarting, Preempted, Suspended, CheckpointUnknown, ResumeIgnored,
-	// Succeeded, Failed. One that has never been True is absent, but for Admitted.
+	// Conditions by type: Admitted, Running, Restarting, Preempted, Suspended, InvalidSpec, CheckpointUnknown,
+	// ResumeIgnored, Succeeded, Failed. One that has never been True is absent, but for Admitted.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -138,6 +143,9 @@ type TrainingJobStatus struct {
 
 // ReplicaStatus counts the ranks of one role in the current attempt.
 type ReplicaStatus struct {
+	// Replicas is the number of ranks that the current attempt was made for; a scheduler may admit fewer.
+	// +optional
+	Replicas int32 `json:"replicas,omitempty"`
 	// Active is the number of ranks with a pod that has not ended.
 	Active int32 `json:"active"`
 	// Ready is the number of ranks whose pods run and are ready.
@@ -179,6 +187,12 @@ type SchedulingStatus struct {
 	// Group is the name of the scheduler's object for the gang.
 	// +optional
 	Group string `json:"group,omitempty"`
+	// KeepsPlace is true while phase is Restarting and the group stays, with its place in the queue and what
+	// the scheduler has reserved for it. A backoff longer than the operator's lifecycle.keepPlaceSeconds keeps
+	// nothing, and neither does one after a schedule timeout or a start timeout. Never true where each attempt
+	// has a group of its own.
+	// +optional
+	KeepsPlace bool `json:"keepsPlace,omitempty"`
 	// Blocker is the one reason why the job does not run. Absent when nothing blocks it.
 	// +optional
 	Blocker *Blocker `json:"blocker,omitempty"`
@@ -238,7 +252,7 @@ type ExcludedNode struct {
 }
 
 // DrainCause is what ends an attempt.
-// +kubebuilder:validation:Enum=Failure;Disruption;Eviction;ScheduleTimeout;SpecChange;RestartRequested;Suspend
+// +kubebuilder:validation:Enum=Failure;Disruption;Eviction;ScheduleTimeout;StartTimeout;SpecChange;RestartRequested;Suspend
 type DrainCause string
 
 const (
@@ -253,6 +267,9 @@ const (
 	CauseEviction DrainCause = "Eviction"
 	// CauseScheduleTimeout: the gang was queued for longer than scheduleTimeoutSeconds.
 	CauseScheduleTimeout DrainCause = "ScheduleTimeout"
+	// CauseStartTimeout: the gang had its nodes, and was Starting for longer than the operator's
+	// lifecycle.startTimeoutSeconds.
+	CauseStartTimeout DrainCause = "StartTimeout"
 	// CauseSpecChange: the spec differs from the one that the attempt was made from, such as after a resize.
 	CauseSpecChange DrainCause = "SpecChange"
 	// CauseRestartRequested: the annotation mlplatform.example.com/restart has a new value.

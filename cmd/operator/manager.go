@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/rest"
@@ -17,6 +18,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/config"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller"
 	"mlplatform.example.com/trainingjob-operator/pkg/reportserver"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
@@ -61,6 +63,7 @@ func newManager(
 
 		NameOtherNamespaces: cfg.Blockers.NameOtherNamespaces,
 		Workers:             cfg.Workers,
+		Lifecycle:           lifecycle(cfg.Lifecycle),
 		NodeAutoscaler:      nodeAutoscaler(cfg.NodeAutoscaler),
 		GPUs:                cfg.GPUs,
 	}
@@ -81,6 +84,16 @@ func newManager(
 		options.Reports = server.Store
 	}
 	return mgr, controller.SetupWithManager(ctx, mgr, options)
+}
+
+// lifecycle is the configuration as the core takes it.
+func lifecycle(c config.Lifecycle) *observation.Lifecycle {
+	seconds := func(n int) time.Duration { return time.Duration(n) * time.Second }
+	return &observation.Lifecycle{
+		KeepPlace:    seconds(c.KeepPlaceSeconds),
+		StartTimeout: seconds(c.StartTimeoutSeconds),
+		ForceDelete:  seconds(c.ForceDeleteAfterSeconds),
+	}
 }
 
 func newReportServer(mgr manager.Manager, cfg config.Reports) (*reportserver.Server, error) {

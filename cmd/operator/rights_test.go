@@ -69,6 +69,9 @@ func TestNoWideRights(t *testing.T) {
 		if slices.Contains(r.Resources, "secrets") {
 			t.Errorf("secrets: %+v", r)
 		}
+		if slices.Contains(r.Resources, "configmaps") && len(r.ResourceNames) != 1 {
+			t.Errorf("any ConfigMap: %+v", r)
+		}
 		named := slices.Equal(r.ResourceNames, []string{leaseName})
 		if slices.Contains(r.Resources, "leases") && !named && !slices.Equal(r.Verbs, []string{"create"}) {
 			t.Errorf("any lease of the namespace: %+v", r) // a create has no name that a rule could see
@@ -77,7 +80,7 @@ func TestNoWideRights(t *testing.T) {
 }
 
 // TestReadRights: only what is read past the caches (pkg/controller, liveReader) needs get: our own objects,
-// the jobs and the claims.
+// the jobs, the claims, and the one ConfigMap that tells of a cluster autoscaler.
 func TestReadRights(t *testing.T) {
 	var got []string
 	for _, r := range granted(shippedRules(t)).UnsortedList() {
@@ -87,9 +90,9 @@ func TestReadRights(t *testing.T) {
 	}
 	slices.Sort(got)
 	want := []string{
-		"leases.coordination.k8s.io", "persistentvolumeclaims", "podgroups.scheduling.k8s.io",
-		"podgroups.scheduling.volcano.sh", "podgroups.scheduling.x-k8s.io", "pods", "services",
-		"trainingjobs.mlplatform.example.com", "workloads.kueue.x-k8s.io",
+		"configmaps", "leases.coordination.k8s.io", "persistentvolumeclaims",
+		"podgroups.scheduling.k8s.io", "podgroups.scheduling.volcano.sh", "podgroups.scheduling.x-k8s.io",
+		"pods", "services", "trainingjobs.mlplatform.example.com", "workloads.kueue.x-k8s.io",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("get (-want +got):\n%s", diff)

@@ -48,6 +48,7 @@ schedulers:
   coscheduling: {schedulerName: plugins}
 agent: {image: registry.example.com/agent:1, searchPriorityClass: search}
 blockers: {nameOtherNamespaces: true}
+lifecycle: {keepPlaceSeconds: 60, startTimeoutSeconds: 600, forceDeleteAfterSeconds: 300}
 workers: 3
 `, with(func(c *OperatorConfiguration) {
 			c.LeaderElection.Namespace, c.Metrics.BindAddress, c.Health.BindAddress = "ml", "0", "127.0.0.1:9000"
@@ -60,6 +61,7 @@ workers: 3
 			c.Schedulers.Kueue.Binder = "native"
 			c.Agent.Image, c.Agent.SearchPriorityClass = "registry.example.com/agent:1", "search"
 			c.Schedulers.Allowed = []string{"native", "kueue"}
+			c.Lifecycle = Lifecycle{KeepPlaceSeconds: 60, StartTimeoutSeconds: 600, ForceDeleteAfterSeconds: 300}
 		})},
 	}
 	for name, tc := range tests {
@@ -102,9 +104,12 @@ func TestParseRefuses(t *testing.T) {
 			"metrics.certificateDir: Invalid value: \"certs\": must be an absolute path"},
 		"a certificate of metrics without TLS": {head + "metrics: {secure: false, certificateDir: /certs}",
 			"set metrics.secure to true"},
-		"too many workers": {head + "workers: 1000", "workers"},
-		"no workers":       {head + "workers: 0", "workers"},
-		"a bad namespace":  {head + "leaderElection: {namespace: A_B}", "leaderElection.namespace"},
+		"too many workers":      {head + "workers: 1000", "workers"},
+		"no workers":            {head + "workers: 0", "workers"},
+		"forced too soon":       {head + "lifecycle: {forceDeleteAfterSeconds: 59}", "forceDeleteAfterSeconds"},
+		"a place kept too long": {head + "lifecycle: {keepPlaceSeconds: 86401}", "keepPlaceSeconds"},
+		"a negative time":       {head + "lifecycle: {startTimeoutSeconds: -1}", "startTimeoutSeconds"},
+		"a bad namespace":       {head + "leaderElection: {namespace: A_B}", "leaderElection.namespace"},
 		"an unknown binder": {head + "schedulers: {kueue: {binder: volcano}}",
 			`schedulers.kueue.binder: Unsupported value: "volcano"`},
 		"a bad name of a second scheduler": {head + "schedulers: {coscheduling: {schedulerName: A_B}}",

@@ -21,6 +21,7 @@ func Default() OperatorConfiguration {
 		},
 		NodeAutoscaler: AutoscalerDetect,
 		GPUs:           framework.DefaultGPUs(),
+		Lifecycle:      Lifecycle{KeepPlaceSeconds: 120, StartTimeoutSeconds: 1800},
 		Workers:        10,
 	}
 }

@@ -51,6 +51,8 @@ type OperatorConfiguration struct {
 	Agent Agent `json:"agent"`
 	// Blockers say why a job waits.
 	Blockers Blockers `json:"blockers"`
+	// Lifecycle bounds how long gangs hold what they do not use.
+	Lifecycle Lifecycle `json:"lifecycle"`
 	// Workers is the number of jobs that are reconciled at the same time, from 1 to 100.
 	Workers int `json:"workers"`
 }
@@ -184,4 +186,24 @@ type Agent struct {
 	// trainingjob-search. Without it they have the cluster's default class, which may let a search preempt a
 	// gang of a lower one.
 	SearchPriorityClass string `json:"searchPriorityClass,omitempty"`
+}
+
+// Lifecycle bounds how long gangs hold what they do not use.
+type Lifecycle struct {
+	// KeepPlaceSeconds is the longest backoff, in seconds, in which a gang keeps its place in the queue and what
+	// its scheduler has reserved for it; from 0, which keeps no place, to 86400. The backoff is 10 s after a
+	// gang's first failure and doubles up to 6 minutes. Schedulers native and coscheduling keep no place.
+	KeepPlaceSeconds int `json:"keepPlaceSeconds"`
+	// StartTimeoutSeconds is how long a gang that has its nodes may take until it runs, in seconds: images are
+	// pulled and volumes mounted meanwhile. Then it gives the nodes back and is queued again after a backoff.
+	// From 0, which is no limit, to 86400.
+	StartTimeoutSeconds int `json:"startTimeoutSeconds"`
+	// ForceDeleteAfterSeconds is how long after the end of its grace period a pod is deleted by force whose node
+	// does not answer, in seconds: 0, which is never, or from 60 to 86400. Until a pod is gone its gang cannot
+	// start again, and keeps its quota. It gives up that at most one pod runs for each rank: a node that is only
+	// cut off runs its ranks on, beside those of the next attempt. Checkpoints are safe from that, since each
+	// attempt writes into a directory of its own; what else the ranks write is not. Without it somebody who
+	// knows that the machine is off deletes the node, or taints it node.kubernetes.io/out-of-service, upon which
+	// Kubernetes itself deletes its pods by force.
+	ForceDeleteAfterSeconds int `json:"forceDeleteAfterSeconds"`
 }

@@ -20,6 +20,12 @@ func (w *writer) apply(ctx context.Context, s *observed, plan trainingjob.Plan) 
 	if plan.DeleteJob {
 		return w.deleteJob(ctx, s.Job)
 	}
+	if takesAway(s, plan) {
+		// A stale job would have ranks deleted of an attempt that it does not know.
+		if err := w.confirmAttempt(ctx, s.Job); err != nil {
+			return err
+		}
+	}
 	ready := errors.Join(w.applyGroup(ctx, s, plan.Group), w.applyService(ctx, s, plan.Service))
 	deleted := w.deletePods(ctx, s.Job, plan.Delete)
 	var created error
@@ -45,6 +51,17 @@ func (w *writer) apply(ctx context.Context, s *observed, plan trainingjob.Plan) 
 	return err
 }
 
+// takesAway reports whether the plan deletes pods, or the group that exists.
+func takesAway(s *observed, plan trainingjob.Plan) bool {
+	switch plan.Group {
+	case decision.Remove:
+		return len(plan.Delete)+len(s.groups) > 0
+	case decision.Finish:
+		return len(plan.Delete)+len(unkeptGroups(s)) > 0
+	}
+	return len(plan.Delete) > 0
+}
+
 // applyGroup makes the scheduler's objects as the plan says.
 func (w *writer) applyGroup(ctx context.Context, s *observed, action decision.GroupAction) error {
 	switch action {
@@ -62,12 +79,16 @@ func (w *writer) applyGroup(ctx context.Context, s *observed, action decision.Gr
 	case decision.Remove:
 		return w.ensure(ctx, s.Job, nil, s.groups)
 	case decision.Finish:
-		removed := slices.DeleteFunc(slices.Clone(s.groups), func(o ownedObject) bool {
-			return isKeptFinished(s.Backend, o.gvk)
-		})
-		return w.ensure(ctx, s.Job, nil, removed)
+		return w.ensure(ctx, s.Job, nil, unkeptGroups(s))
 	}
 	return nil
+}
+
+// unkeptGroups are those that go when their job finishes.
+func unkeptGroups(s *observed) []ownedObject {
+	return slices.DeleteFunc(slices.Clone(s.groups), func(o ownedObject) bool {
+		return isKeptFinished(s.Backend, o.gvk)
+	})
 }
 
 // isKeptFinished reports whether a group of the kind stays with its finished job, as part of its history.

@@ -34,7 +34,8 @@ type gatherer struct {
 	// agent as it is configured now; nil where there is none.
 	agent func() render.Agent
 	// reports is nil where nobody receives any.
-	reports Reports
+	reports   Reports
+	lifecycle observation.Lifecycle
 	// gpus are what counts as such; none: the default ones.
 	gpus []string
 }
@@ -49,7 +50,8 @@ func (g *gatherer) gather(ctx context.Context, job *v1alpha1.TrainingJob) (*obse
 		Job:  job,
 		GPUs: g.gpus,
 		// What is decided from Now must be the same after the status made a round trip through the API server.
-		Now: g.clock.Now().Truncate(statusPrecision),
+		Now:       g.clock.Now().Truncate(statusPrecision),
+		Lifecycle: g.lifecycle,
 	}}
 	g.gatherOwned(s)
 	if s.backoff = g.states.backoff(job); s.backoff != nil {
@@ -154,11 +156,11 @@ func (g *gatherer) gatherReport(s *observed) {
 	}
 }
 
-// gatherGang describes the gang, once per reconcile, and reads what its scheduler says of it. Of an invalid
-// job nothing is read: the verdict would be about a gang that nobody can describe.
+// gatherGang describes the gang, once per reconcile, and reads what its scheduler says of it. Of a job that
+// was never valid nothing is read: the verdict would be about a gang that nobody can describe.
 func gatherGang(s *observed, clusterObjects scheduler.Objects) {
 	s.Gang = observation.DescribeGang(s.Job, s.Backend, s.Pods, clusterObjects)
-	if s.Gang.Gang != nil && len(s.Gang.Invalid) == 0 {
+	if s.Gang.Known() {
 		s.Verdict = s.Backend.Read(*s.Gang.Gang, append(s.groupObjects(), clusterObjects...))
 	}
 }

@@ -35,11 +35,11 @@ func (s *observed) backingOff() bool {
 // groupObjects returns the gang's objects of the kinds of its scheduler.
 func (s *observed) groupObjects() []client.Object { return objectsOf(s.Backend, s.groups) }
 
-// gang returns the gang as its scheduler knows it. A job that is invalid or has finished has none: what is
-// left of it is released by its name and owner alone.
+// gang returns the gang as its scheduler knows it. A job that has finished or was never valid has none: what
+// is left of it is released by its name and owner alone.
 func (s *observed) gang() scheduler.Gang {
-	if g := s.Gang.Gang; g != nil && len(s.Gang.Invalid) == 0 {
-		return *g
+	if s.Gang.Known() {
+		return *s.Gang.Gang
 	}
 	return scheduler.Gang{Name: s.Job.Name, Namespace: s.Job.Namespace, Owner: render.Owner(s.Job)}
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
@@ -136,18 +137,24 @@ func (w *writer) deletePods(
 ) error {
 	errs := make([]error, len(deletions))
 	workqueue.ParallelizeUntil(ctx, w.parallel, len(deletions), func(i int) {
-		errs[i] = w.deletePod(ctx, job, deletions[i].Pod)
+		errs[i] = w.deletePod(ctx, job, deletions[i])
 	})
 	return firstOf(errs)
 }
 
-func (w *writer) deletePod(ctx context.Context, job *v1alpha1.TrainingJob, pod *corev1.Pod) error {
-	if pod.DeletionTimestamp != nil {
+func (w *writer) deletePod(ctx context.Context, job *v1alpha1.TrainingJob, d decision.PodDeletion) error {
+	pod := d.Pod
+	if pod.DeletionTimestamp != nil && !d.Force {
 		return nil
 	}
 	uid := pod.UID
+	options := []client.DeleteOption{client.Preconditions{UID: &uid}}
+	if d.Force {
+		log.FromContext(ctx).Info("Deleting by force", "pod", pod.Name, "why", d.Why)
+		options = append(options, client.GracePeriodSeconds(0))
+	}
 	target := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace}}
-	err := w.client.Delete(ctx, target, client.Preconditions{UID: &uid})
+	err := w.client.Delete(ctx, target, options...)
 	if err != nil && !isGoneOrReplaced(err) {
 		return fmt.Errorf("deleting pod %s: %w", pod.Name, err)
 	}

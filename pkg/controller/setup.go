@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
@@ -47,6 +48,8 @@ type Options struct {
 	// Agent returns the agent that runs beside the trainers of jobs with checkpoints. It is called whenever a
 	// pod is rendered, since the CA of the agent's server rotates. Without one such jobs wait, and say so.
 	Agent func() render.Agent
+	// Lifecycle bounds how long gangs hold what they do not use; nil: observation.DefaultLifecycle.
+	Lifecycle *observation.Lifecycle
 	// Reports of rank 0; nil: nobody receives any.
 	Reports Reports
 	// Client for every read and write but uncached reads; default: the manager's. Tests count and fail its
@@ -75,6 +78,13 @@ func (o Options) withDefaults(mgr manager.Manager) Options {
 		o.Registry = ctrlmetrics.Registry
 	}
 	return o
+}
+
+func (o Options) lifecycle() observation.Lifecycle {
+	if o.Lifecycle == nil {
+		return observation.DefaultLifecycle()
+	}
+	return *o.Lifecycle
 }
 
 // SetupWithManager adds the TrainingJob controller to a manager, whose caches must have been made with
@@ -176,7 +186,7 @@ func newReconciler(d dependencies, o Options) *Reconciler {
 				state: d.clusterState, states: d.states, live: live, autoscaler: d.autoscaler,
 				nameOthers: o.NameOtherNamespaces,
 			},
-			agent: o.Agent, reports: o.Reports, gpus: o.GPUs,
+			agent: o.Agent, reports: o.Reports, lifecycle: o.lifecycle(), gpus: o.GPUs,
 		},
 		writer: &writer{
 			client: o.Client, live: live, clock: o.Clock, owned: owned, states: d.states,

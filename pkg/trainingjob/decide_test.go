@@ -38,8 +38,11 @@ func TestStricterRulesFailNobody(t *testing.T) {
 	}
 	sim.job.Generation++ // now the user edits it
 	sim.converge()
-	if got := sim.job.Status.Phase; got != v1alpha1.PhaseFailed {
-		t.Errorf("the edited job is %s, want Failed", got)
+	sim.advance(time.Minute)
+	sim.converge()
+	st := sim.job.Status
+	if st.Phase != v1alpha1.PhaseRunning || conditionReason(st, v1alpha1.ConditionInvalidSpec) == "" {
+		t.Errorf("the edited job is %s, conditions %v; want Running and InvalidSpec", st.Phase, st.Conditions)
 	}
 }
 

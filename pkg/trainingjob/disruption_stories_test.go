@@ -101,6 +101,23 @@ var disruptionStories = map[string]story{
 		sim.removePod("bert-worker-2")
 		sim.narrate("somebody deletes the node, and pod GC the pod")
 	}},
+	"a-dead-node-holds-the-gang": {jobtest.New(3), func(sim *simulation) {
+		runGang(sim)
+		loseNode2(sim)
+		sim.advance(24 * time.Hour)
+		sim.narrate("by default nothing but the node, or somebody who knows it to be off, ends the wait")
+	}},
+	"a-dead-node-is-given-up": {jobtest.New(3), func(sim *simulation) {
+		sim.lifecycle.ForceDelete = 5 * time.Minute
+		runGang(sim)
+		loseNode2(sim)
+		sim.advance(5*time.Minute + 29*time.Second)
+		sim.narrate("not yet: its grace period was 30 s")
+		sim.advance(time.Second)
+		sim.narrate("the admin has allowed to give the pod up")
+		sim.bindAndStart()
+		sim.narrate("all ranks run")
+	}},
 	"a-rank-that-had-succeeded-runs-again": {jobtest.New(3), func(sim *simulation) {
 		runGang(sim)
 		sim.exit(0, "bert-worker-0")
@@ -121,4 +138,16 @@ var disruptionStories = map[string]story{
 		sim.preempt("bert-worker-0")
 		sim.narrate("a second one: below minAvailable, everything goes back")
 	}},
+}
+
+// loseNode2 lets a node die with the gang's last rank on it, while another rank is preempted.
+func loseNode2(sim *simulation) {
+	sim.podsLinger = true
+	sim.nodes["node-2"] = observation.NodeState{}
+	sim.logf("node-2 dies")
+	sim.preempt("bert-worker-0")
+	sim.narrate("a rank is preempted")
+	sim.removePod("bert-worker-0")
+	sim.removePod("bert-worker-1")
+	sim.narrate("the pods on the other nodes are gone; the one on node-2 is past its grace period")
 }

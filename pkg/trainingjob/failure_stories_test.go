@@ -24,6 +24,35 @@ var failureStories = map[string]story{
 		sim.exit(137, "bert-worker-0")
 		sim.narrate("another rank is killed: backoffLimit is spent")
 	}},
+	"backoff-keeps-the-place": {jobtest.New(2, func(j *v1alpha1.TrainingJob) {
+		j.Spec.BackoffLimit = new(int32(9))
+	}), func(sim *simulation) {
+		runGang(sim)
+		sim.exit(1, "bert-worker-1")
+		sim.narrate("a rank exits 1: nobody else takes the gang's places during so short a backoff")
+		sim.advance(10 * time.Second)
+		sim.narrate("the backoff is over")
+		sim.bindAndStart()
+		sim.job.Status.Restarts = 4
+		sim.narrate("all ranks run again, after some more failures")
+		sim.exit(1, "bert-worker-1")
+		sim.narrate("a rank exits 1: others may have the places during so long a backoff")
+	}},
+	"backoff-ends-in-a-suspension": {jobtest.New(2), func(sim *simulation) {
+		runGang(sim)
+		sim.exit(1, "bert-worker-1")
+		sim.narrate("a rank exits 1")
+		setSuspend(sim, true)
+		sim.narrate("the user suspends the job during the backoff: it must hold nothing")
+	}},
+	"backoff-without-a-place-to-keep": {jobtest.New(2), func(sim *simulation) {
+		sim.backend = attemptBackend{}
+		runGang(sim)
+		sim.exit(1, "bert-worker-1")
+		sim.narrate("a rank exits 1; each attempt has a group of its own here, and its pods were its place")
+		sim.advance(10 * time.Second)
+		sim.narrate("the backoff is over")
+	}},
 	"permanent-exit-code": {jobtest.New(2, func(j *v1alpha1.TrainingJob) {
 		j.Spec.RestartPolicy = v1alpha1.RestartExitCode
 	}), func(sim *simulation) {

@@ -87,17 +87,19 @@ func TestForeignTextIsPlain(t *testing.T) {
 		sim.explanation = &scheduler.Explanation{Reason: "QuotaExceeded", Message: hostile, NextStep: hostile}
 		expectPlain(sim)
 	})
-	t.Run("images", func(t *testing.T) {
-		sim := newSimulation(t, jobtest.New(2))
-		sim.converge()
-		sim.bind()
-		sim.failImagePull(rank, "ErrImagePull")
-		sim.updatePod(rank, func(p *corev1.Pod) {
-			p.Status.ContainerStatuses[0].Image = hostile
-			p.Status.ContainerStatuses[0].State.Waiting.Message = hostile
+	for _, reason := range []string{"ErrImagePull", "CreateContainerConfigError", hostile} {
+		t.Run("a container that waits: "+reason, func(t *testing.T) {
+			sim := newSimulation(t, jobtest.New(2))
+			sim.converge()
+			sim.bind()
+			sim.failImagePull(rank, reason)
+			sim.updatePod(rank, func(p *corev1.Pod) {
+				p.Status.ContainerStatuses[0].Image = hostile
+				p.Status.ContainerStatuses[0].State.Waiting.Message = hostile
+			})
+			expectPlain(sim)
 		})
-		expectPlain(sim)
-	})
+	}
 }
 
 // expectPlain follows the job for a while and looks at all that is planned.

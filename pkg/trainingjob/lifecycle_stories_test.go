@@ -66,6 +66,38 @@ var lifecycleStories = map[string]story{
 		sim.advance(time.Minute)
 		sim.narrate("the time to live is over")
 	}},
+	"deadline-passes-after-the-success": {jobtest.New(2, func(j *v1alpha1.TrainingJob) {
+		j.Spec.RunPolicy.ActiveDeadlineSeconds = new(int64(3600))
+	}), func(sim *simulation) {
+		runGang(sim)
+		sim.logf("(the operator dies)")
+		sim.exit(0)
+		sim.advance(2 * time.Hour)
+		sim.narrate("(the operator is back) what was trained in time is no failure")
+	}},
+	"deadline-counts-running-time": {jobtest.New(2, func(j *v1alpha1.TrainingJob) {
+		j.Spec.RunPolicy.ActiveDeadlineSeconds = new(int64(3600))
+	}), func(sim *simulation) {
+		runGang(sim)
+		sim.advance(20 * time.Minute)
+		setSuspend(sim, true)
+		sim.narrate("the user suspends the job after 20 minutes")
+		sim.advance(2 * time.Hour)
+		sim.narrate("suspended, it does not fail")
+		setSuspend(sim, false)
+		sim.converge()
+		sim.bindAndStart()
+		sim.narrate("it is resumed, and runs")
+		sim.advance(30 * time.Minute)
+		sim.preempt("bert-worker-0", "bert-worker-1")
+		sim.narrate("and is preempted after 30 minutes more")
+		sim.advance(2 * time.Hour)
+		sim.narrate("queued, it does not fail")
+		sim.bindAndStart()
+		sim.narrate("it runs for the third time")
+		sim.advanceToWake()
+		sim.narrate("the deadline: 60 minutes in which it ran")
+	}},
 	"leader-decides": {jobtest.New(0, jobtest.Roles), func(sim *simulation) {
 		runGang(sim)
 		sim.exit(0, "bert-master-0")
@@ -81,27 +113,5 @@ var lifecycleStories = map[string]story{
 		sim.narrate("pod GC takes its pod: it is no loss")
 		sim.exit(0)
 		sim.narrate("the others end too")
-	}},
-	"invalid-spec": {jobtest.New(2, func(j *v1alpha1.TrainingJob) {
-		j.Spec.RunPolicy.SchedulingPolicy.MinAvailable = new(int32(9))
-	}), func(sim *simulation) {
-		sim.narrate("a job that makes no sense is applied, and the API server has let it through")
-	}},
-	"invalid-while-it-runs": {jobtest.New(3, func(j *v1alpha1.TrainingJob) {
-		j.Spec.RunPolicy.SchedulingPolicy.Queue = "research"
-	}), func(sim *simulation) {
-		runGang(sim)
-		sim.job.Labels = map[string]string{v1alpha1.LabelKueueQueue: "other"}
-		sim.narrate("a label is edited that contradicts the spec; no rule of the CRD sees labels")
-		sim.advance(time.Minute)
-		sim.narrate("the gang goes on, its group stays, and the blocker says what is wrong")
-		sim.preempt("bert-worker-1")
-		sim.narrate("a rank is preempted")
-		sim.advance(6 * time.Second)
-		sim.narrate("nothing is created for a spec that makes no sense, and what is there of the group stays")
-		sim.job.Labels = nil
-		sim.narrate("the label is removed")
-		sim.bindAndStart()
-		sim.narrate("all ranks run again")
 	}},
 }

@@ -79,7 +79,7 @@ var searchStories = map[string]story{
 		trainTo250(sim)
 		sim.loseAllPods()
 		sim.narrate("the pods vanish")
-		sim.advance(5*time.Minute - time.Second)
+		sim.advance(10*time.Minute - time.Second)
 		sim.narrate("the volume is still attached to the dead node")
 		sim.advance(time.Second)
 		sim.narrate("nobody waits any longer")

@@ -240,6 +240,31 @@ func (sim *simulation) failImagePull(name, reason string) {
 	sim.logf("the kubelet of %s says %s", name, reason)
 }
 
+// holdContainer makes a rank's container wait.
+func (sim *simulation) holdContainer(name, reason, message string) {
+	sim.updatePod(name, func(p *corev1.Pod) { setContainerState(p, waiting(reason, message)) })
+	sim.logf("the kubelet of %s says %s", name, reason)
+}
+
+// holdInitContainer makes a rank wait for an init container.
+func (sim *simulation) holdInitContainer(name, reason, message string) {
+	sim.updatePod(name, func(p *corev1.Pod) {
+		setContainerState(p, waiting("PodInitializing", ""))
+		p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "fetch", State: waiting(reason, message)}}
+	})
+	sim.logf("the kubelet of %s says %s", name, reason)
+}
+
+func waiting(reason, message string) corev1.ContainerState {
+	return corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}
+}
+
+// advanceToStartTimeout lets the time pass until the gang has been starting for as long as it may.
+func (sim *simulation) advanceToStartTimeout() {
+	ts := sim.job.Status.Transitions
+	sim.advance(ts[len(ts)-1].Time.Add(30 * time.Minute).Sub(sim.now))
+}
+
 // preempt marks and deletes pods as schedulers do.
 func (sim *simulation) preempt(names ...string) {
 	sim.logf("the scheduler preempts %s", strings.Join(names, ", "))

@@ -40,6 +40,7 @@ type simulation struct {
 	woken            observation.Woken
 	createBackoff    *observation.CreateBackoff
 	agent            render.Agent
+	lifecycle        observation.Lifecycle
 	report           *observation.Reported
 
 	// What the last plan left behind.
@@ -90,6 +91,7 @@ func newSimulation(t testing.TB, job *v1alpha1.TrainingJob) *simulation {
 		resumeReasons: map[string]int{},
 		through:       map[string]bool{},
 		crashesNow:    func() bool { return false },
+		lifecycle:     observation.DefaultLifecycle(),
 		agent: render.Agent{
 			Image:     "agent:1",
 			ReportURL: "https://operator.example.com:9443/reports",
@@ -104,6 +106,7 @@ func (sim *simulation) snapshot() Snapshot {
 		Departed:         sim.departed,
 		Report:           sim.report,
 		Agent:            sim.agent,
+		Lifecycle:        sim.lifecycle,
 		Nodes:            sim.nodes,
 		Backend:          sim.backend,
 		SchedulerProblem: sim.schedulerProblem,
@@ -179,6 +182,9 @@ func (sim *simulation) carryOut(plan Plan) bool {
 			return true
 		}
 		sim.deletePod(d.Pod)
+		if d.Force {
+			sim.removePod(d.Pod.Name)
+		}
 		changed = true
 	}
 	for _, rank := range plan.Create {
@@ -277,6 +283,15 @@ func (sim *simulation) logStatus() {
 }
 
 func (sim *simulation) logf(format string, args ...any) { fmt.Fprintf(&sim.log, format+"\n", args...) }
+
+// attemptBackend is a dialect in which every attempt has a group of its own.
+type attemptBackend struct{ stubBackend }
+
+func (attemptBackend) Name() string { return "native" }
+func (attemptBackend) Objects(g scheduler.Gang) ([]client.Object, error) {
+	g.Name = fmt.Sprintf("%s-%d", g.Name, g.Attempt)
+	return stubBackend{}.Objects(g)
+}
 
 // stubBackend is a dialect whose group is one ConfigMap.
 type stubBackend struct{}

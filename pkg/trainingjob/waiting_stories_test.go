@@ -198,4 +198,44 @@ var waitingStories = map[string]story{
 		sim.start()
 		sim.narrate("the image is there")
 	}},
+	"container-cannot-be-configured": {jobtest.New(3), func(sim *simulation) {
+		sim.narrate("a job is applied")
+		sim.bind()
+		for _, name := range []string{"bert-worker-1", "bert-worker-2"} {
+			sim.holdContainer(name, "CreateContainerConfigError", `secret "hugging-face" not found`)
+		}
+		sim.start("bert-worker-0")
+		sim.advance(6 * time.Second)
+		sim.narrate("the gang has its nodes and does not start")
+		sim.advance(6 * time.Second)
+		sim.narrate("it says which container of which rank waits for what")
+		sim.start("bert-worker-1", "bert-worker-2")
+		sim.narrate("the Secret is there")
+	}},
+	"init-container-cannot-start": {jobtest.New(2), func(sim *simulation) {
+		sim.narrate("a job is applied")
+		sim.bind()
+		sim.holdInitContainer("bert-worker-1", "RunContainerError", "failed to start container 3f2a")
+		sim.advance(6 * time.Second)
+		sim.converge()
+		sim.advance(6 * time.Second)
+		sim.narrate("an init container cannot be started")
+	}},
+	"start-timeout": {jobtest.New(2), func(sim *simulation) {
+		sim.narrate("a job is applied")
+		sim.bind()
+		for _, name := range sim.rankNames() {
+			sim.holdContainer(name, "ContainerCreating", "")
+		}
+		sim.advance(6 * time.Second)
+		sim.converge()
+		sim.advance(29 * time.Second)
+		sim.narrate("a slow start needs no reason yet")
+		sim.advanceToWake()
+		sim.narrate("after half a minute it has one, although the kubelets name no error")
+		sim.advanceToStartTimeout()
+		sim.narrate("after half an hour others may have the nodes")
+		sim.advance(10 * time.Second)
+		sim.narrate("it queues again")
+	}},
 }

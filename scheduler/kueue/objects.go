@@ -35,9 +35,17 @@ func forBinder(g scheduler.Gang) scheduler.Gang {
 	return g
 }
 
+// submittedName is the name of the Workload that stands for the gang now.
+func submittedName(g scheduler.Gang) string {
+	if g.Submitted != "" {
+		return g.Submitted
+	}
+	return WorkloadName(g)
+}
+
 // find returns the Workload of the gang's current spec, or nil. Those of former specs say nothing about it.
 func find(g scheduler.Gang, objs []client.Object) *kueuev1beta2.Workload {
-	name := WorkloadName(g)
+	name := submittedName(g)
 	i := slices.IndexFunc(objs, func(o client.Object) bool {
 		wl, ok := o.(*kueuev1beta2.Workload)
 		return ok && wl != nil && wl.Name == name

@@ -205,6 +205,38 @@ func TestReadOfPodsWithoutAWorkload(t *testing.T) {
 	}
 }
 
+// TestReadAsSubmitted: the Workload of a gang whose spec has become invalid is found by its name. Otherwise
+// the slip of a pen in a label would look like a Workload that is gone, and end the gang.
+func TestReadAsSubmitted(t *testing.T) {
+	b := kueue.New(kueue.Options{})
+	g := gang(hasPods)
+	objs, err := b.Objects(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wl := objs[0].(*kueuev1beta2.Workload)
+	for _, write := range said(reserved, admitted, admission("h100", 0)) {
+		write(wl, 1)
+	}
+	g.JobLabels = map[string]string{kueue.QueueLabel: g.Queue, kueue.MaxExecTimeLabel: "7200"}
+	if v := b.Read(g, objs); v.Admission != scheduler.Yield {
+		t.Fatalf("by its new name: %s, want Yield; the test proves nothing", v.Admission)
+	}
+	g.Submitted = wl.Name
+	if v := b.Read(g, objs); v.Admission != scheduler.Go {
+		t.Errorf("by the name it was submitted as: %+v, want Go", v)
+	}
+	preempted := cond(kueuev1beta2.WorkloadEvicted, metav1.ConditionTrue, "Preempted", "to make room")
+	preempted(wl, 1)
+	if v := b.Read(g, objs); v.Admission != scheduler.Yield || v.Reason != "Preempted" {
+		t.Errorf("evicted: %+v, want Yield, Preempted", v)
+	}
+	status := scheduler.GangStatus{Now: now}
+	if writes := b.SyncStatus(g, status, objs); len(writes) != 1 {
+		t.Errorf("the last pod is gone: %d writes, want the one that hands the quota back", len(writes))
+	}
+}
+
 func TestPartialAdmission(t *testing.T) {
 	g := gang(func(g *scheduler.Gang) { g.Roles[0].MinAvailable, g.MinAvailable = 2, 2 })
 	v := read(t, kueue.New(kueue.Options{}), g, reserved, admitted, admission("h100", 1))

@@ -61,7 +61,7 @@ func nextWrite(g scheduler.Gang, status scheduler.GangStatus, wl *kueuev1beta2.W
 		return finishWrite(wl, reason, status.Message, status.Now)
 	case evicted:
 		return handBackWrite(wl, status.Now)
-	case wl.Name != WorkloadName(g):
+	case wl.Name != submittedName(g):
 		return nil // of a former spec, and about to be deleted
 	}
 	if w := podsReadyWrite(wl, status); w != nil {

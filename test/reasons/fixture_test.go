@@ -119,9 +119,20 @@ func apart(j *v1alpha1.TrainingJob) {
 	}}
 }
 
-// failToPull simulates a kubelet that cannot pull an image. KWOK leaves pods alone that are Ready already;
-// the node is cordoned until all of them are.
-func failToPull(p *fixture) {
+// failToPull simulates a kubelet that cannot pull an image.
+func failToPull(p *fixture) { failToStart(p, "ErrImagePull", "not found") }
+
+// failToConfigure simulates a kubelet that misses what a container refers to.
+func failToConfigure(p *fixture) {
+	failToStart(p, "CreateContainerConfigError", `secret "token" not found`)
+}
+
+// startSlowly simulates a kubelet that prepares a container for long.
+func startSlowly(p *fixture) { failToStart(p, "ContainerCreating", "") }
+
+// failToStart simulates a kubelet that cannot start a container. KWOK leaves pods alone that are Ready
+// already; the node is cordoned until all of them are.
+func failToStart(p *fixture, reason, message string) {
 	p.patchNode(0, `{"spec":{"unschedulable":true}}`)
 	p.Job("bert", 2, "1")
 	p.Until("the kubelet has no image", func(ctx context.Context) (string, error) {
@@ -137,8 +148,7 @@ func failToPull(p *fixture) {
 			})
 			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
 				Name: pod.Spec.Containers[0].Name, Image: pod.Spec.Containers[0].Image,
-				State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull",
-					Message: "not found"}},
+				State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}},
 			}}
 			if err := p.Client.Status().Patch(ctx, pod, client.MergeFrom(before)); err != nil {
 				return "", err

@@ -37,7 +37,7 @@ var changes = []string{
 	"ReasonBackoffOver", "ReasonDrained", "ReasonRankReplaced", "ReasonResolving", "ReasonCheckpointKnown",
 	"ReasonNoCheckpoint",
 	"ReasonUnresolved", "ReasonCheckpointLost", "ReasonPlaceChanged", "ReasonStepsRepeated",
-	"ReasonStepsContinued",
+	"ReasonStepsContinued", "ReasonSpecValid", "ReasonStartTimeout",
 }
 
 // Every reason has a test on a real scheduler, and no list has a superfluous entry.

@@ -5,6 +5,7 @@ package reasons
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -183,6 +184,12 @@ var provocations = map[string]provocation{
 	"image cannot be pulled": {
 		reason: v1alpha1.ReasonImagePullFailed, on: both, nodes: 1, provoke: failToPull,
 	},
+	"container cannot be configured": {
+		reason: v1alpha1.ReasonContainerNotStarted, on: both, nodes: 1, provoke: failToConfigure,
+	},
+	"slow start": {
+		reason: v1alpha1.ReasonContainerCreating, on: both[:1], nodes: 1, provoke: startSlowly,
+	},
 	"only the scheduler knows": {
 		reason: v1alpha1.ReasonUnschedulable, on: both, nodes: 1,
 		provoke: func(p *fixture) { p.Job("bert", 2, "1", apart) },
@@ -280,8 +287,11 @@ func (c provocation) judge(p *fixture, b v1alpha1.Blocker) {
 	if got := p.Column("bert"); got != c.reason {
 		p.T.Errorf("column REASON is %q", got)
 	}
-	if c.reason == v1alpha1.ReasonImagePullFailed {
-		return // the gang is admitted
+	admitted := []string{
+		v1alpha1.ReasonImagePullFailed, v1alpha1.ReasonContainerNotStarted, v1alpha1.ReasonContainerCreating,
+	}
+	if slices.Contains(admitted, c.reason) {
+		return
 	}
 	j, err := p.Get(p.T.Context(), "bert")
 	if err != nil {

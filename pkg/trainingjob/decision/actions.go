@@ -16,13 +16,16 @@ const drainRecheck = 10 * time.Second
 // Act plans what the job's phase asks for while the job stays in it.
 func Act(o *observation.Observation, p *Plan) {
 	actSearch(o, p)
+	forceDelete(o, p)
 	switch o.Job.Status.Phase {
 	case v1alpha1.PhaseQueued, v1alpha1.PhaseStarting, v1alpha1.PhaseRunning:
 		keepGang(o, p)
 	case v1alpha1.PhaseDraining:
 		endRanks(o, p)
 	case v1alpha1.PhaseRestarting:
-		p.Group = Remove
+		if !keepsPlace(o) {
+			p.Group = Remove
+		}
 		if t := o.Job.Status.NextAttemptTime; t != nil {
 			p.WakeAt(t.Time)
 		}
@@ -33,8 +36,10 @@ func Act(o *observation.Observation, p *Plan) {
 		cleanUp(o, p)
 		return
 	}
-	if at, ok := activeDeadline(o.Job); ok {
-		p.WakeAt(at)
+	for _, deadline := range []func(*observation.Observation) (time.Time, bool){activeDeadline, startDeadline} {
+		if at, ok := deadline(o); ok {
+			p.WakeAt(at)
+		}
 	}
 }
 
@@ -50,8 +55,13 @@ func keepGang(o *observation.Observation, p *Plan) {
 	if o.Placed() >= o.Min && queued {
 		p.WakeAt(o.SettlesAt())
 	}
-	if o.Gang.Computed {
-		p.Group, p.Service = Apply, Apply
+	if o.SpecInvalid() {
+		holdInvalid(o, p)
+		return
+	}
+	p.Group, p.Service = Apply, Apply
+	if s := p.Status.Scheduling; s != nil && len(o.Gang.Wanted) > 0 {
+		s.Group = o.Gang.Wanted[0].GetName() // a label of the job may have changed it
 	}
 	if len(o.Stale) > 0 {
 		// Ranks of two attempts never run together: pods of other attempts go first, in a reconcile of their
@@ -60,9 +70,6 @@ func keepGang(o *observation.Observation, p *Plan) {
 			p.deletePod(pod, "it belongs to attempt "+cmp.Or(pod.Labels[v1alpha1.LabelAttempt], "?"))
 		}
 		return
-	}
-	if !o.Gang.Computed {
-		return // the spec's gang is unknown: what runs goes on, and nothing is added to it
 	}
 	if renewWaiting(o, p) {
 		return

@@ -21,7 +21,7 @@ func backoff(o *observation.Observation) time.Duration {
 	switch d.Cause {
 	case v1alpha1.CauseFailure:
 		return backoffDelay(job.Status.Restarts + 1)
-	case v1alpha1.CauseScheduleTimeout:
+	case v1alpha1.CauseScheduleTimeout, v1alpha1.CauseStartTimeout:
 		return backoffDelay(drainsInARow(job))
 	case v1alpha1.CauseDisruption:
 		if d.Reason == v1alpha1.ReasonPreempted {

@@ -12,10 +12,9 @@
 // The first row whose phase and condition match is taken. "new" is a job without a phase.
 // A test renders this list from the table:
 //
-//	(all but final)
-//	    → Failed     when the spec is invalid, or says what its scheduler cannot
-//	(all but final)
-//	    → Failed     when activeDeadlineSeconds have passed since startTime
+//	new, Pending, Suspended
+//	    → Failed     when the gang was never queued, and its spec is invalid or says what its scheduler
+//	                      cannot
 //	new, Pending
 //	    → Suspended  when suspend is true
 //	new
@@ -25,6 +24,8 @@
 //	    → Queued     when a scheduler is there
 //	Queued, Starting, Running
 //	    → Succeeded  when the leader, or else every Worker, exited 0
+//	Running
+//	    → Failed     when the gang has run for activeDeadlineSeconds, over all attempts
 //	Queued, Starting, Running
 //	    → Draining   when a rank was lost to a disruption (scope Rank: fewer than minAvailable are left)
 //	Queued, Starting, Running
@@ -38,15 +39,17 @@
 //	Queued, Starting, Running
 //	    → Draining   when suspend is true
 //	Queued, Starting, Running
-//	    → Draining   when the spec is not the one the attempt was made from (a resize)
+//	    → Draining   when the spec is valid and not the one the attempt was made from (a resize)
 //	Queued, Starting, Running
-//	    → Draining   when the restart annotation has a new value
+//	    → Draining   when the restart annotation has a new value and the spec is valid
 //	Queued, Starting
 //	    → Running    when at least minAvailable ranks run
 //	Queued
 //	    → Starting   when at least minAvailable ranks are placed, for 5 s
 //	Queued
 //	    → Draining   when scheduleTimeoutSeconds have passed in the queue
+//	Starting
+//	    → Draining   when it has been starting for longer than the operator's start timeout
 //	Draining
 //	    → Succeeded  when every pod has ended, and the leader, or else every Worker, exited 0 before
 //	                      anybody told it to
@@ -73,7 +76,7 @@
 //	Restarting
 //	    → Suspended  when suspend is true
 //	Restarting
-//	    → Queued     when the backoff is over
+//	    → Queued     when the backoff is over, a scheduler is there and the spec is valid
 //	Suspended
-//	    → Queued     when suspend is no longer true and a scheduler is there
+//	    → Queued     when suspend is no longer true, a scheduler is there and the spec is valid
 package decision

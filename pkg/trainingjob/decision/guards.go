@@ -1,6 +1,7 @@
 package decision
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -18,12 +19,12 @@ type Guard struct {
 
 // Guards on the spec, the scheduler and what the user wants.
 var (
-	invalid = Guard{"the spec is invalid, or says what its scheduler cannot",
+	invalid = Guard{"the gang was never queued, and its spec is invalid or says what its scheduler cannot",
 		func(o *observation.Observation) bool { return len(o.Rejected) > 0 }}
 
-	pastDeadline = Guard{"activeDeadlineSeconds have passed since startTime",
+	pastDeadline = Guard{"the gang has run for activeDeadlineSeconds, over all attempts",
 		func(o *observation.Observation) bool {
-			at, ok := activeDeadline(o.Job)
+			at, ok := activeDeadline(o)
 			return ok && !o.Now.Before(at)
 		}}
 
@@ -37,20 +38,22 @@ var (
 		func(o *observation.Observation) bool { return spec.Suspended(o.Job) }}
 	wantsSuspendIdle = Guard{"suspend is true and there is no pod",
 		func(o *observation.Observation) bool { return spec.Suspended(o.Job) && len(o.Pods) == 0 }}
-	wantsResume = Guard{"suspend is no longer true and a scheduler is there",
-		func(o *observation.Observation) bool { return !spec.Suspended(o.Job) && o.Backend != nil }}
+	wantsResume = Guard{"suspend is no longer true, a scheduler is there and the spec is valid",
+		func(o *observation.Observation) bool { return !spec.Suspended(o.Job) && canStart(o) }}
 
-	specChanged = Guard{"the spec is not the one the attempt was made from (a resize)",
-		func(o *observation.Observation) bool { return o.Job.Status.Revision != o.Revision }}
-	restartWanted = Guard{"the restart annotation has a new value",
+	specChanged = Guard{"the spec is valid and not the one the attempt was made from (a resize)",
 		func(o *observation.Observation) bool {
-			return o.Job.Annotations[v1alpha1.AnnotationRestart] != o.Job.Status.RestartRequest
+			return o.Job.Status.Revision != o.Revision && !o.SpecInvalid()
+		}}
+	restartWanted = Guard{"the restart annotation has a new value and the spec is valid",
+		func(o *observation.Observation) bool {
+			return o.Job.Annotations[v1alpha1.AnnotationRestart] != o.Job.Status.RestartRequest && !o.SpecInvalid()
 		}}
 
-	backoffOver = Guard{"the backoff is over",
+	backoffOver = Guard{"the backoff is over, a scheduler is there and the spec is valid",
 		func(o *observation.Observation) bool {
 			t := o.Job.Status.NextAttemptTime
-			return (t == nil || !o.Now.Before(t.Time)) && o.Backend != nil
+			return (t == nil || !o.Now.Before(t.Time)) && canStart(o)
 		}}
 )
 
@@ -154,13 +157,22 @@ func Over(o *observation.Observation) bool {
 	return phase.Finished() || phase == v1alpha1.PhaseDraining && permanent.Holds(o)
 }
 
-// activeDeadline is when activeDeadlineSeconds end the job, if they do.
-func activeDeadline(job *v1alpha1.TrainingJob) (time.Time, bool) {
-	s, start := job.Spec.RunPolicy.ActiveDeadlineSeconds, job.Status.StartTime
-	if s == nil || start == nil {
+// canStart reports whether another attempt can be handed to a scheduler.
+func canStart(o *observation.Observation) bool { return o.Backend != nil && !o.SpecInvalid() }
+
+// activeDeadline is when activeDeadlineSeconds end a gang that runs, if they do. Only the time in phase
+// Running counts, of all attempts. (batch/Job, job_controller.go of Kubernetes 1.37, and Kubeflow 1.9 stop
+// their clocks during a suspension too, and begin again at zero after it.)
+func activeDeadline(o *observation.Observation) (time.Time, bool) {
+	s := o.Job.Spec.RunPolicy.ActiveDeadlineSeconds
+	if s == nil || o.Job.Status.Phase != v1alpha1.PhaseRunning || o.PhaseSince().IsZero() {
 		return time.Time{}, false
 	}
-	return start.Add(time.Duration(*s) * time.Second), true
+	left := min(*s, math.MaxInt32) // 68 years; a time.Duration overflows at 292
+	if w := o.Job.Status.Work; w != nil {
+		left -= w.RunningSeconds
+	}
+	return o.PhaseSince().Add(time.Duration(left) * time.Second), true
 }
 
 // scheduleDeadline is when scheduleTimeoutSeconds end the wait in the queue, if they do.

@@ -64,6 +64,8 @@ const (
 type PodDeletion struct {
 	Pod *corev1.Pod
 	Why string
+	// Force: without a grace period, although its node does not say that it has ended.
+	Force bool
 }
 
 // Event is one Kubernetes event on the job.

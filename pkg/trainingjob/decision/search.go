@@ -14,9 +14,13 @@ import (
 
 // A search of the volume takes at most searchTries tries and searchTime in all. After that the last
 // checkpoint that was reported is taken.
+//
+// A volume that only one node may have attached (ReadWriteOnce) is taken from a dead one 6 minutes after the
+// last pod there is gone (ReconcilerMaxWaitForUnmountDuration in
+// k8s.io/kubernetes/pkg/controller/volume/attachdetach, 1.37), and only then can the search's pod start.
 const (
 	searchTries = 3
-	searchTime  = 5 * time.Minute
+	searchTime  = 10 * time.Minute
 )
 
 // Search is the search of the volume that is under way; nil when there is none.

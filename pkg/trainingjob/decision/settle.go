@@ -54,8 +54,8 @@ func settleBackoff(o *observation.Observation, p *Plan) Outcome {
 	st.ReplicaStatuses, st.Workers = nil, nil
 	at := metav1.NewTime(o.Time().Add(delay))
 	st.NextAttemptTime = &at
-	outcome.Message = fmt.Sprintf("attempt %d follows after a backoff of %s%s", st.Attempt, delay,
-		andResumes(o.Job, p))
+	outcome.Message = fmt.Sprintf("attempt %d follows after a backoff of %s%s%s", st.Attempt, delay,
+		keepPlace(o, p, delay), andResumes(o.Job, p))
 	if drainCause(o.Job) == v1alpha1.CauseFailure {
 		outcome.Message += fmt.Sprintf("; restart %d of %d", st.Restarts, spec.BackoffLimit(o.Job))
 	}
@@ -68,7 +68,12 @@ func settleBackoff(o *observation.Observation, p *Plan) Outcome {
 
 func settleQueue(o *observation.Observation, p *Plan) Outcome {
 	outcome := settle(o, p)
-	if o.Backend == nil { // the scheduler is gone: the phase is Queued all the same, and the blocker says so
+	switch { // the phase is Queued all the same, and the blocker says what is missing
+	case o.SpecInvalid():
+		outcome.Message = fmt.Sprintf("attempt %d waits until the spec is valid%s", p.Status.Attempt,
+			andResumes(o.Job, p))
+		return outcome
+	case o.Backend == nil:
 		p.Status.Revision = o.Revision
 		outcome.Message = fmt.Sprintf("attempt %d waits for its scheduler%s", p.Status.Attempt,
 			andResumes(o.Job, p))

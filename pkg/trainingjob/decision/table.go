@@ -19,28 +19,29 @@ type Transition struct {
 
 var (
 	unqueued   = []v1alpha1.Phase{"", v1alpha1.PhasePending}
+	unstarted  = []v1alpha1.Phase{"", v1alpha1.PhasePending, v1alpha1.PhaseSuspended}
 	active     = []v1alpha1.Phase{v1alpha1.PhaseQueued, v1alpha1.PhaseStarting, v1alpha1.PhaseRunning}
 	draining   = []v1alpha1.Phase{v1alpha1.PhaseDraining}
 	restarting = []v1alpha1.Phase{v1alpha1.PhaseRestarting}
 	suspended  = []v1alpha1.Phase{v1alpha1.PhaseSuspended}
+	starting   = []v1alpha1.Phase{v1alpha1.PhaseStarting}
+	running    = []v1alpha1.Phase{v1alpha1.PhaseRunning}
 	queued     = []v1alpha1.Phase{v1alpha1.PhaseQueued}
 	notRunning = []v1alpha1.Phase{v1alpha1.PhaseQueued, v1alpha1.PhaseStarting}
-	unfinished = []v1alpha1.Phase{"", v1alpha1.PhasePending, v1alpha1.PhaseQueued, v1alpha1.PhaseStarting,
-		v1alpha1.PhaseRunning, v1alpha1.PhaseDraining, v1alpha1.PhaseRestarting, v1alpha1.PhaseSuspended}
 )
 
 // table is every way from one phase to another; the first row that matches wins. Its order ranks the reasons:
 // success before loss, a disruption before a failure (the peers on a dying node exit 1 first), and both
 // before what users want.
 var table = []Transition{
-	{unfinished, invalid, v1alpha1.PhaseFailed, failInvalid},
-	{unfinished, pastDeadline, v1alpha1.PhaseFailed, failDeadline},
+	{unstarted, invalid, v1alpha1.PhaseFailed, failInvalid},
 
 	{unqueued, wantsSuspend, v1alpha1.PhaseSuspended, suspend},
 	{unqueued[:1], noScheduler, v1alpha1.PhasePending, wait},
 	{unqueued, hasScheduler, v1alpha1.PhaseQueued, queue},
 
 	{active, succeeded, v1alpha1.PhaseSucceeded, succeed},
+	{running, pastDeadline, v1alpha1.PhaseFailed, failDeadline},
 	{active, lostRank, v1alpha1.PhaseDraining, drainLoss},
 	{active, failedRank, v1alpha1.PhaseDraining, drainFailure},
 	{active, restartsSpent, v1alpha1.PhaseDraining, drainRestartsSpent},
@@ -52,6 +53,7 @@ var table = []Transition{
 	{notRunning, gangUp, v1alpha1.PhaseRunning, run},
 	{queued, placedSlowly, v1alpha1.PhaseStarting, start},
 	{queued, scheduleTimeout, v1alpha1.PhaseDraining, drainTimeout},
+	{starting, startTimeout, v1alpha1.PhaseDraining, drainStartTimeout},
 
 	{draining, succeededBefore, v1alpha1.PhaseSucceeded, succeedAnyway},
 	{draining, disruptionSeen, v1alpha1.PhaseDraining, upgradeDrain},
@@ -80,9 +82,6 @@ func Next(o *observation.Observation) *Transition {
 	return nil
 }
 
-// maxTransitions bounds status.transitions.
-const maxTransitions = 20
-
 // Enter puts the job into the transition's phase and clears what belonged to the former one. What is observed
 // must be recorded in the plan's status between Enter and Apply, since the outcome speaks of it.
 func (t *Transition) Enter(p *Plan) {
@@ -96,6 +95,7 @@ func (t *Transition) Enter(p *Plan) {
 	}
 	if p.Status.Scheduling != nil {
 		p.Status.Scheduling.Blocker = nil
+		p.Status.Scheduling.KeepsPlace = false
 	}
 }
 
@@ -104,11 +104,8 @@ func (t *Transition) Apply(o *observation.Observation, p *Plan) Outcome {
 	outcome := t.apply(o, p)
 	if o.Job.Status.Phase != t.To {
 		st := &p.Status
-		st.Transitions = append(st.Transitions,
+		st.Transitions = record(st.Transitions,
 			v1alpha1.Transition{Time: o.Time(), Phase: t.To, Reason: outcome.Reason})
-		if n := len(st.Transitions); n > maxTransitions {
-			st.Transitions = slices.Delete(st.Transitions, 0, n-maxTransitions)
-		}
 	}
 	return outcome
 }

@@ -18,7 +18,8 @@ func failInvalid(o *observation.Observation, p *Plan) Outcome {
 
 func failDeadline(o *observation.Observation, p *Plan) Outcome {
 	return fail(o, p, "Finish", v1alpha1.ReasonDeadlineExceeded, fmt.Sprintf(
-		"the job ran longer than activeDeadlineSeconds (%d)", *o.Job.Spec.RunPolicy.ActiveDeadlineSeconds))
+		"the gang has run for activeDeadlineSeconds (%d), over all attempts",
+		*o.Job.Spec.RunPolicy.ActiveDeadlineSeconds))
 }
 
 func fail(o *observation.Observation, p *Plan, action, reason, message string) Outcome {
@@ -90,7 +91,7 @@ func resume(o *observation.Observation, p *Plan) Outcome {
 // startAttempt records what the attempt is made from, and clears what concerned only the last one.
 func startAttempt(o *observation.Observation, p *Plan) {
 	st := &p.Status
-	st.Replicas = o.Total()
+	st.Replicas, st.MinAvailable = o.Total(), o.Min
 	st.Selector = v1alpha1.LabelJobName + "=" + o.Job.Name
 	st.GPUs = render.GPUs(o.Job, o.GPUs)
 	st.Revision = o.Revision

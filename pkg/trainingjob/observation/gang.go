@@ -8,6 +8,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/validation"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
@@ -17,6 +18,9 @@ type Gang struct {
 	// Invalid is what is wrong with the job itself; Unsupported is what its scheduler's dialect cannot
 	// express.
 	Invalid, Unsupported field.ErrorList
+	// MadeFrom is the job with the spec that its current attempt was made from, where the one that it has now
+	// is invalid; nil where it is valid, or was never valid.
+	MadeFrom *v1alpha1.TrainingJob
 	// Gang of the current attempt; nil while the job has no scheduler, has finished, or has no known role.
 	Gang *scheduler.Gang
 	// Wanted are the objects that must exist for the gang. They mean something only when Computed is true:
@@ -27,7 +31,11 @@ type Gang struct {
 	WantedErr error
 }
 
-// Errors are all that keeps the gang from being rendered.
+// Known reports whether Gang describes what exists: that of a job that is invalid does so only where the spec
+// from which it was made is known.
+func (g Gang) Known() bool { return g.Gang != nil && (len(g.Invalid) == 0 || g.MadeFrom != nil) }
+
+// Errors are all that is wrong with the spec: why the gang is not rendered, and nothing is made for it.
 func (g Gang) Errors() field.ErrorList {
 	return append(g.Invalid[:len(g.Invalid):len(g.Invalid)], g.Unsupported...)
 }
@@ -42,26 +50,52 @@ func DescribeGang(
 		return g
 	}
 	g.Invalid = validation.Validate(job)
-	if backend == nil {
+	if backend != nil {
+		g.describe(job, backend, pods, clusterObjects)
+	}
+	if len(g.Errors()) == 0 || job.Status.Attempt == 0 {
 		return g
 	}
-	attempt := max(job.Status.Attempt, 1)
-	gang := render.Gang(job, attempt, hasPods(pods, attempt))
+	g.MadeFrom = spec.AsAttempted(job)
+	if g.Gang == nil {
+		return g
+	}
+	made := gangOf(g.MadeFrom, pods, clusterObjects)
+	if st := job.Status.Scheduling; st != nil {
+		made.Submitted, made.Queue = st.Group, st.Queue
+	}
+	g.Gang = &made
+	return g
+}
+
+// describe renders what the backend must know of the job, unless it is invalid.
+func (g *Gang) describe(
+	job *v1alpha1.TrainingJob, backend scheduler.Backend, pods []*corev1.Pod, clusterObjects scheduler.Objects,
+) {
+	gang := gangOf(job, pods, clusterObjects)
 	if len(gang.Roles) == 0 {
-		return g
+		return
 	}
-	gang.ClusterObjects = clusterObjects
-	gang.UnschedulableMessages = UnschedulableMessages(pods, attempt)
 	g.Gang = &gang
 	if len(g.Invalid) > 0 {
-		return g
+		return
 	}
 	if g.Unsupported = backend.Validate(gang); len(g.Unsupported) > 0 {
-		return g
+		return
 	}
 	g.Wanted, g.WantedErr = backend.Objects(gang)
 	g.Computed = true
-	return g
+}
+
+// gangOf is the gang of the job's current attempt.
+func gangOf(
+	job *v1alpha1.TrainingJob, pods []*corev1.Pod, clusterObjects scheduler.Objects,
+) scheduler.Gang {
+	attempt := max(job.Status.Attempt, 1)
+	gang := render.Gang(job, attempt, hasPods(pods, attempt))
+	gang.ClusterObjects = clusterObjects
+	gang.UnschedulableMessages = UnschedulableMessages(pods, attempt)
+	return gang
 }
 
 // GroupName is the name of the scheduler's object for an attempt of the gang: the first object that the

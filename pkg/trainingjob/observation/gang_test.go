@@ -131,6 +131,33 @@ func TestDescribeGangOfAttempt(t *testing.T) {
 	}
 }
 
+// TestDescribeGangMadeBefore: an edit that makes the spec of a submitted gang invalid changes nothing of the
+// gang that exists.
+func TestDescribeGangMadeBefore(t *testing.T) {
+	submitted := func(j *v1alpha1.TrainingJob) {
+		j.Status.Attempt, j.Status.MinAvailable = 1, 3
+		j.Status.ReplicaStatuses = map[v1alpha1.Role]v1alpha1.ReplicaStatus{v1alpha1.RoleWorker: {Replicas: 4}}
+		j.Status.Scheduling = &v1alpha1.SchedulingStatus{Group: "bert-5f2c", Queue: "research"}
+	}
+	edited := func(j *v1alpha1.TrainingJob) {
+		j.Spec.RunPolicy.SchedulingPolicy.MinAvailable = new(int32(5))
+		j.Spec.RunPolicy.SchedulingPolicy.Queue = "other"
+	}
+	g := DescribeGang(jobtest.New(2, submitted, edited), dialect{}, nil, nil)
+	if !g.Known() || len(g.Invalid) == 0 || g.Computed {
+		t.Fatalf("known %t, computed %t, errors %v; want a known gang that is not computed anew",
+			g.Known(), g.Computed, g.Invalid)
+	}
+	if g.Gang.Ranks() != 4 || g.Gang.MinAvailable != 3 || g.Gang.Queue != "research" ||
+		g.Gang.Submitted != "bert-5f2c" {
+		t.Errorf("got %d ranks, minAvailable %d, queue %q, submitted as %q; want 4, 3, research, bert-5f2c",
+			g.Gang.Ranks(), g.Gang.MinAvailable, g.Gang.Queue, g.Gang.Submitted)
+	}
+	if g := DescribeGang(jobtest.New(2, edited), dialect{}, nil, nil); g.Known() || g.MadeFrom != nil {
+		t.Error("a job that was never submitted has no gang that exists")
+	}
+}
+
 func TestGroupName(t *testing.T) {
 	cases := map[string]struct {
 		reason  string

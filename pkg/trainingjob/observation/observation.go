@@ -1,7 +1,6 @@
 package observation
 
 import (
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,9 +15,8 @@ import (
 type Observation struct {
 	Snapshot
 	Attempt
-	// Rejected is why a spec that must be judged now is invalid. A spec is judged when it is new and before
-	// its scheduler is chosen, and not again: an operator that was upgraded to stricter rules must not fail
-	// jobs that run.
+	// Rejected is why the spec of a job that was never queued is invalid. A job that was fails no more for its
+	// spec: neither a mistake in an edit nor an operator with stricter rules may cost a training that runs.
 	Rejected field.ErrorList
 	Scope    v1alpha1.RestartScope
 	// Min is the number of ranks that start together or not at all.
@@ -36,6 +34,9 @@ type Observation struct {
 
 // Of derives from a snapshot what is seen of its job.
 func Of(s Snapshot) *Observation {
+	if s.Gang.MadeFrom != nil {
+		s.Job = s.Gang.MadeFrom
+	}
 	plainVerdict(&s)
 	o := &Observation{
 		Snapshot: s, Scope: spec.Scope(s.Job), Min: spec.MinAvailable(s.Job), Revision: spec.Revision(s.Job),
@@ -50,7 +51,7 @@ func Of(s Snapshot) *Observation {
 		o.Checkpoints = checkpointsOf(&s, &o.Attempt, nil)
 		return o
 	}
-	if mustJudge(s.Job) {
+	if s.Job.Status.Attempt == 0 {
 		o.Rejected = s.Gang.Errors()
 		if len(s.Gang.Invalid) > 0 {
 			// Nothing can be said of the ranks of a job that makes no sense, but its pods must go.
@@ -73,11 +74,9 @@ func Of(s Snapshot) *Observation {
 	return o
 }
 
-// mustJudge reports whether the spec is to be judged now (see Observation.Rejected).
-func mustJudge(job *v1alpha1.TrainingJob) bool {
-	judged := []v1alpha1.Phase{"", v1alpha1.PhasePending, v1alpha1.PhaseSuspended}
-	return job.Status.ObservedGeneration != job.Generation || slices.Contains(judged, job.Status.Phase)
-}
+// SpecInvalid reports whether the spec is invalid now: the current attempt goes on as it was made, and no
+// other one is started.
+func (o *Observation) SpecInvalid() bool { return len(o.Gang.Errors()) > 0 }
 
 // agentMissing is why a job with checkpoints cannot start.
 func agentMissing() *v1alpha1.Blocker {

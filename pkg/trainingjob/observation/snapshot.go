@@ -30,6 +30,8 @@ type Snapshot struct {
 	Agent render.Agent
 	// GPUs says what counts as GPUs; as the operator is configured.
 	GPUs framework.GPUs
+	// Lifecycle as the operator is configured.
+	Lifecycle Lifecycle
 	// Nodes by name, for those that Pods name. A node that is absent here does not exist.
 	Nodes map[string]NodeState
 	// Backend chosen for the job; nil when there is none, and then SchedulerProblem says why.

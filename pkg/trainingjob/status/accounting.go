@@ -4,6 +4,8 @@ import (
 	"math"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
@@ -50,8 +52,8 @@ func interrupted(job *v1alpha1.TrainingJob) (since time.Time, is bool) {
 
 // recordLoss adds up what the end of a drained attempt has cost, given the resume point of the next one.
 func recordLoss(o *observation.Observation, p *decision.Plan, now *v1alpha1.CheckpointPoint) {
-	steps, lost := forgone(o.Job, now)
 	began, ended, ran := lastRun(o.Job)
+	steps, lost := forgone(o.Job, now, seconds(ended.Sub(began)))
 	if !ran && steps == 0 {
 		return
 	}
@@ -103,40 +105,53 @@ func undone(
 
 // forgone is the training of earlier attempts that is lost with the checkpoint that this attempt resumed
 // from, where an older checkpoint, or none, is the resume point now: the steps between the two, and the
-// running time, as far back as the history goes.
-func forgone(job *v1alpha1.TrainingJob, now *v1alpha1.CheckpointPoint) (steps, lost int64) {
+// running time between them where one run saved both. Elsewhere some of the time between them was counted as
+// lost before, so they have their share, by steps, of the time that ran before this attempt and was not lost.
+func forgone(job *v1alpha1.TrainingJob, now *v1alpha1.CheckpointPoint, lastRun int64) (steps, lost int64) {
 	before := resumePoint(job)
-	var from time.Time
-	switch {
-	case before == nil || now != nil && now.Step >= before.Step:
+	if before == nil || before.Step <= 0 || now != nil && now.Step >= before.Step {
 		return 0, 0
-	case now == nil:
-		steps = before.Step
-	default:
-		steps = before.Step - now.Step
-		if now.Time == nil {
-			return steps, 0 // unknown
-		}
-		from = now.Time.Time
 	}
-	if before.Time == nil {
-		return steps, 0 // unknown
+	steps = before.Step
+	if now != nil {
+		steps -= now.Step
+		if lost, known := betweenSaves(job, now.Time, before.Time); known {
+			return steps, lost
+		}
 	}
-	ts := job.Status.Transitions
-	for i := range ts[:max(0, len(ts)-2)] { // without the last run, which is the attempt's own
-		if ts[i].Phase != v1alpha1.PhaseRunning {
-			continue
-		}
-		began, ended := ts[i].Time.Time, ts[i+1].Time.Time
-		if from.After(began) {
-			began = from
-		}
-		if before.Time.Time.Before(ended) {
-			ended = before.Time.Time
-		}
-		lost += seconds(ended.Sub(began))
+	if w := job.Status.Work; w != nil {
+		kept := max(0, w.RunningSeconds-lastRun-w.LostSeconds)
+		lost = int64(math.Round(float64(kept) * float64(steps) / float64(before.Step)))
 	}
 	return steps, lost
+}
+
+// betweenSaves is the running time between two saves of one run of an earlier attempt, and whether it is
+// known.
+func betweenSaves(job *v1alpha1.TrainingJob, from, to *metav1.Time) (int64, bool) {
+	if from == nil || to == nil {
+		return 0, false
+	}
+	ts := job.Status.Transitions
+	for i := max(0, len(ts)-2) - 1; i >= 0; i-- { // without the last run, which is the attempt's own
+		began, ended := ts[i].Time.Time, ts[i+1].Time.Time
+		if ts[i].Phase != v1alpha1.PhaseRunning || began.After(to.Time) {
+			continue
+		}
+		if began.After(from.Time) {
+			return 0, false
+		}
+		return seconds(earlier(to.Time, ended).Sub(earlier(from.Time, ended))), true
+	}
+	return 0, false
+}
+
+// earlier of two times: a run may save while it is ended, and the clock of a writer is not trusted beyond it.
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
 }
 
 // resumePoint of the attempt that is drained, if its job takes checkpoints.

@@ -8,6 +8,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/internal/jobtest"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 )
 
@@ -67,6 +68,49 @@ func TestResumption(t *testing.T) {
 		}
 		if got != c.want {
 			t.Errorf("%s: ran again after %d s, want %d", name, got, c.want)
+		}
+	}
+}
+
+// TestNothingIsLostTwice: a checkpoint that a gang resumed from is gone, and what it falls back to is older
+// than a run whose end was counted as lost already.
+func TestNothingIsLostTwice(t *testing.T) {
+	begin := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
+	at := func(s int) metav1.Time { return metav1.NewTime(begin.Add(time.Duration(s) * time.Second)) }
+	// A step takes a second. The first attempt runs for 100 s and saves at 50; the second resumes there, runs
+	// from 110 to 200 and saves at 150; the third resumes from that, and runs from 210 to 300.
+	job := jobtest.New(1, jobtest.Checkpoints)
+	for _, e := range []struct {
+		phase v1alpha1.Phase
+		at    int
+	}{
+		{v1alpha1.PhaseRunning, 0}, {v1alpha1.PhaseDraining, 100}, {v1alpha1.PhaseQueued, 105},
+		{v1alpha1.PhaseRunning, 110}, {v1alpha1.PhaseDraining, 200}, {v1alpha1.PhaseQueued, 205},
+		{v1alpha1.PhaseRunning, 210}, {v1alpha1.PhaseDraining, 300},
+	} {
+		job.Status.Transitions = append(job.Status.Transitions,
+			v1alpha1.Transition{Phase: e.phase, Time: at(e.at)})
+	}
+	first, second := at(50), at(150)
+	older := &v1alpha1.CheckpointPoint{URI: "pvc://c/attempt-1/step-50", Step: 50, Time: &first}
+	job.Status.Checkpoint = &v1alpha1.CheckpointStatus{
+		ResumeFrom: &v1alpha1.CheckpointPoint{URI: "pvc://c/attempt-2/step-90", Step: 90, Time: &second},
+	}
+	job.Status.Work = &v1alpha1.WorkStatus{RunningSeconds: 280, LostSeconds: 100, Interruptions: 2}
+	job.Status.Phase = v1alpha1.PhaseDraining
+	for name, c := range map[string]struct {
+		now  *v1alpha1.CheckpointPoint
+		want int64
+	}{
+		"the second is gone": {older, 280 - 50},
+		"both are gone":      {nil, 280},
+	} {
+		o := &observation.Observation{Snapshot: observation.Snapshot{Job: job, Now: begin.Add(310 * time.Second)}}
+		p := decision.NewPlan(o)
+		p.Status.Phase = v1alpha1.PhaseQueued
+		RecordWork(o, p, decision.Outcome{Settled: true, ResumePoint: c.now})
+		if got := p.Status.Work.LostSeconds; got != c.want {
+			t.Errorf("%s: %d s of 280 are lost, want %d", name, got, c.want)
 		}
 	}
 }

@@ -23,7 +23,7 @@ const BlockerRefresh = time.Minute
 // that a scheduler that rewords its complaint every second causes no writes.
 func refreshBlocker(o *observation.Observation, p *decision.Plan) {
 	st := &p.Status
-	if st.Phase.Finished() || st.Phase == v1alpha1.PhaseSuspended || st.Phase == v1alpha1.PhaseRestarting {
+	if st.Phase.Finished() {
 		return
 	}
 	queued := st.Phase == v1alpha1.PhaseQueued
@@ -32,11 +32,14 @@ func refreshBlocker(o *observation.Observation, p *decision.Plan) {
 	}
 	old := currentBlocker(p)
 	now, blocked := blocker(o)
+	switch slow := o.PhaseSince().Add(slowStartDelay); {
+	case blocked && queued:
+		p.WakeAt(o.Now.Add(BlockerRefresh))
+	case st.Phase == v1alpha1.PhaseStarting && o.Now.Before(slow):
+		p.WakeAt(slow) // see slowStart
+	}
 	if old == nil && !blocked {
 		return
-	}
-	if blocked && queued {
-		p.WakeAt(o.Now.Add(BlockerRefresh))
 	}
 	same := old != nil && blocked && old.Reason == now.Reason && old.Object == now.Object
 	told := same && old.ObservedTime != nil
@@ -93,6 +96,7 @@ var transient = []string{
 	v1alpha1.ReasonSchedulerRests,
 	v1alpha1.ReasonWaitingInQueue, v1alpha1.ReasonUnschedulable, v1alpha1.ReasonNotJudged,
 	v1alpha1.ReasonTerminating, v1alpha1.ReasonAdmissionCheckPending,
+	v1alpha1.ReasonContainerCreating,
 }
 
 // writeBlocker writes a reason, and tells of it by one event unless it was told already. A reason that

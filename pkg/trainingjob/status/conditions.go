@@ -35,6 +35,7 @@ func Conditions(o *observation.Observation, p *decision.Plan, reason string) {
 	setAdmitted(o, p, reason)
 	setPreempted(o, p)
 	setResumeNeedsReports(o, p)
+	setInvalidSpec(o, p)
 }
 
 // setResumeNeedsReports warns of an object store while reports are off. Volumes are searched between two
@@ -55,6 +56,15 @@ func setResumeNeedsReports(o *observation.Observation, p *decision.Plan) {
 		p.Warning(v1alpha1.ConditionResumeNeedsReports, "Resume", message)
 	}
 	p.SetCondition(o, v1alpha1.ConditionResumeNeedsReports, true, v1alpha1.ReasonReportsOff, message)
+}
+
+// setInvalidSpec tells of a spec that became invalid after the job was queued.
+func setInvalidSpec(o *observation.Observation, p *decision.Plan) {
+	if b, invalid := invalidSpec(o); invalid && o.Job.Status.Attempt > 0 {
+		p.SetCondition(o, v1alpha1.ConditionInvalidSpec, true, v1alpha1.ReasonInvalidSpec, b.Message)
+		return
+	}
+	p.SetCondition(o, v1alpha1.ConditionInvalidSpec, false, v1alpha1.ReasonSpecValid, "the spec is valid")
 }
 
 // setAdmitted gives the condition the blocker's reason while the gang waits.

@@ -41,8 +41,9 @@ func Count(o *observation.Observation, p *decision.Plan, fresh bool) {
 		}
 		st.ReplicaStatuses[r.Role] = rs
 	}
-	for _, role := range o.Roles {
+	for _, role := range spec.Roles(o.Job) {
 		rs := st.ReplicaStatuses[role.Name]
+		rs.Replicas = role.Replicas
 		rs.SucceededIndexes = spec.FormatIndexes(succeeded[role.Name])
 		st.ReplicaStatuses[role.Name] = rs
 		st.ReadyReplicas += rs.Ready

@@ -11,6 +11,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
@@ -21,6 +22,13 @@ func blocker(o *observation.Observation) (v1alpha1.Blocker, bool) {
 		return b, true
 	}
 	switch o.Job.Status.Phase {
+	case v1alpha1.PhaseRestarting:
+		return invalidSpec(o)
+	case v1alpha1.PhaseSuspended:
+		if spec.Suspended(o.Job) {
+			return v1alpha1.Blocker{}, false // nothing blocks what the user wants
+		}
+		return invalidSpec(o)
 	case v1alpha1.PhaseDraining:
 		if decision.Search(o.Job) != nil && o.CreateBackoff != nil {
 			return o.CreateBackoff.Blocker, true
@@ -33,7 +41,7 @@ func blocker(o *observation.Observation) (v1alpha1.Blocker, bool) {
 		if o.CreateBackoff != nil {
 			return o.CreateBackoff.Blocker, true
 		}
-		return imageProblem(o)
+		return startProblem(o)
 	}
 	return queuedBlocker(o)
 }
@@ -74,11 +82,18 @@ func invalidSpec(o *observation.Observation) (v1alpha1.Blocker, bool) {
 	if len(errs) == 0 {
 		return v1alpha1.Blocker{}, false
 	}
-	return v1alpha1.Blocker{
+	b := v1alpha1.Blocker{
 		Reason:   v1alpha1.ReasonInvalidSpec,
-		Message:  "the job is invalid, so no rank is added to it: " + errs.ToAggregate().Error(),
-		NextStep: "correct what the message names; ranks that run go on until then",
-	}, true
+		Message:  "the spec is invalid, so the gang holds nothing: ",
+		NextStep: "correct what the message names: the gang then queues again",
+	}
+	phase := o.Job.Status.Phase
+	if phase == v1alpha1.PhaseRunning || phase == v1alpha1.PhaseStarting || o.Placed() > 0 {
+		b.Message = fmt.Sprintf("the spec is invalid, so attempt %d goes on as it was made: ", o.Job.Status.Attempt)
+		b.NextStep = "correct what the message names before the attempt ends: no other one is started until then"
+	}
+	b.Message += errs.ToAggregate().Error()
+	return b, true
 }
 
 // waitReason of a gang that waits for its scheduler alone.
@@ -134,78 +149,33 @@ func unplaced(o *observation.Observation) string {
 	return ""
 }
 
-// imagePulls are the kubelet's reasons for a container whose image it cannot get
-// (k8s.io/kubernetes/pkg/kubelet/images/types.go). They alternate while it tries again, and so do its
-// messages: the blocker repeats neither.
-var imagePulls = []string{
-	"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError",
-	"RegistryUnavailable",
-}
-
-// imageProblem of a gang that has its nodes and does not start.
-func imageProblem(o *observation.Observation) (v1alpha1.Blocker, bool) {
-	if o.Job.Status.Phase != v1alpha1.PhaseStarting {
-		return v1alpha1.Blocker{}, false
-	}
-	var first *corev1.Pod
-	var images []string
-	var ranks int32
-	for i := range o.Ranks {
-		r := &o.Ranks[i]
-		image := ""
-		if r.State == observation.RankBound {
-			image = imageMissing(r.Pod)
-		}
-		if image == "" {
-			continue
-		}
-		ranks++
-		first = cmp.Or(first, r.Pod)
-		if !slices.Contains(images, image) {
-			images = append(images, image)
-		}
-	}
-	if first == nil {
-		return v1alpha1.Blocker{}, false
-	}
-	slices.Sort(images)
-	return v1alpha1.Blocker{
-		Reason: v1alpha1.ReasonImagePullFailed,
-		Message: fmt.Sprintf("the nodes cannot pull image %s for %s of %d",
-			strings.Join(images, ", "), observation.Plural(ranks, "rank"), o.Total()),
-		NextStep: fmt.Sprintf("kubectl describe pod %s -n %s shows the registry's answer: "+
-			"correct the image's name, or give the job imagePullSecrets", first.Name, first.Namespace),
-	}, true
-}
-
-// imageMissing is the image that a pod's kubelet cannot get; "" when there is none.
-func imageMissing(pod *corev1.Pod) string {
-	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-		if w := c.State.Waiting; w != nil && slices.Contains(imagePulls, w.Reason) {
-			return observation.Line(c.Image)
-		}
-	}
-	return ""
-}
-
 // hangingPods finds pods whose deletion hangs on a node that does not answer. Only waiting is safe: their
 // containers may still run, and a second rank beside them would train against them.
 func hangingPods(o *observation.Observation) (v1alpha1.Blocker, bool) {
-	var nodes []string
+	var pods, nodes []string
 	for _, pod := range o.Pods {
-		if o.OnLostNode(pod) && !slices.Contains(nodes, pod.Spec.NodeName) {
-			nodes = append(nodes, pod.Spec.NodeName)
+		if o.OnLostNode(pod) {
+			pods, nodes = append(pods, pod.Name), append(nodes, pod.Spec.NodeName)
 		}
 	}
-	if len(nodes) == 0 {
+	if len(pods) == 0 {
 		return v1alpha1.Blocker{}, false
 	}
 	slices.Sort(nodes)
-	list := strings.Join(nodes, ", ")
-	return v1alpha1.Blocker{
-		Reason:  v1alpha1.ReasonNodeLost,
-		Message: "ranks cannot be ended: node " + list + " does not answer, they may still run there",
-		NextStep: "when the machine is known to be off, delete the node or taint it " +
-			"node.kubernetes.io/out-of-service=nodeshutdown:NoExecute",
-	}, true
+	nodes = slices.Compact(nodes)
+	b := v1alpha1.Blocker{
+		Reason: v1alpha1.ReasonNodeLost,
+		Message: fmt.Sprintf("pod %s cannot be ended: node %s does not answer, it may still run there",
+			slices.Min(pods), strings.Join(nodes, ", ")),
+		NextStep: fmt.Sprintf("when the machine is known to be off: kubectl taint node %s "+
+			"node.kubernetes.io/out-of-service=nodeshutdown:NoExecute, or delete the node", strings.Join(nodes, " ")),
+	}
+	if n := int32(len(pods)); n > 1 {
+		b.Message = fmt.Sprintf("%s cannot be ended, first %s: node %s does not answer, they may still run there",
+			observation.Plural(n, "pod"), slices.Min(pods), strings.Join(nodes, ", "))
+	}
+	if after := o.Lifecycle.ForceDelete; after > 0 {
+		b.NextStep += fmt.Sprintf("; else they are deleted by force %s after their grace period", after)
+	}
+	return b, true
 }

@@ -21,6 +21,7 @@ func Refresh(o *observation.Observation, p *decision.Plan) {
 	if st.Phase == v1alpha1.PhaseRunning {
 		st.Message = o.Running(st)
 	}
+	setInvalidSpec(o, p)
 	if !news && !o.Settled() {
 		unchanged := *o.Job.Status.DeepCopy()
 		unchanged.ObservedGeneration = st.ObservedGeneration

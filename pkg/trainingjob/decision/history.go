@@ -1,0 +1,36 @@
+package decision
+
+import (
+	"slices"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+)
+
+// maxTransitions bounds status.transitions.
+const maxTransitions = 20
+
+// record adds a transition to a job's history. Of a history that is full the oldest one goes, but not the
+// last run, its end, or the last suspension: the accounting of interruptions begins there, however often the
+// gang has given its place up since.
+func record(history []v1alpha1.Transition, t v1alpha1.Transition) []v1alpha1.Transition {
+	history = append(history, t)
+	for len(history) > maxTransitions {
+		run, suspension := lastEntry(history, v1alpha1.PhaseRunning), lastEntry(history, v1alpha1.PhaseSuspended)
+		oldest := 0
+		for oldest == suspension || run >= 0 && (oldest == run || oldest == run+1) {
+			oldest++
+		}
+		history = slices.Delete(history, oldest, oldest+1)
+	}
+	return history
+}
+
+// lastEntry is the index of the last entry into a phase; -1 when there is none.
+func lastEntry(history []v1alpha1.Transition, phase v1alpha1.Phase) int {
+	for i := len(history) - 1; i >= 0; i-- {
+		if history[i].Phase == phase {
+			return i
+		}
+	}
+	return -1
+}

@@ -1,0 +1,169 @@
+package status
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+)
+
+// startProblem is why a gang that has its nodes does not run. decision ends the wait after the start timeout.
+func startProblem(o *observation.Observation) (v1alpha1.Blocker, bool) {
+	if o.Job.Status.Phase != v1alpha1.PhaseStarting {
+		return v1alpha1.Blocker{}, false
+	}
+	for _, problem := range []func(*observation.Observation) (v1alpha1.Blocker, bool){
+		imageProblem, containerProblem, slowStart,
+	} {
+		if b, found := problem(o); found {
+			return b, true
+		}
+	}
+	return v1alpha1.Blocker{}, false
+}
+
+// heldRank is a rank that is bound to a node, and the container that keeps it from running.
+type heldRank struct {
+	pod       *corev1.Pod
+	container corev1.ContainerStatus
+}
+
+// heldRanks are the ranks that a container of theirs holds up for a reason that passes the filter.
+func heldRanks(o *observation.Observation, by func(reason string) bool) []heldRank {
+	var held []heldRank
+	for i := range o.Ranks {
+		r := &o.Ranks[i]
+		if r.State != observation.RankBound {
+			continue
+		}
+		containers := slices.Concat(r.Pod.Status.InitContainerStatuses, r.Pod.Status.ContainerStatuses)
+		found := slices.IndexFunc(containers, func(c corev1.ContainerStatus) bool {
+			return c.State.Waiting != nil && by(c.State.Waiting.Reason)
+		})
+		if found >= 0 {
+			held = append(held, heldRank{r.Pod, containers[found]})
+		}
+	}
+	return held
+}
+
+func (h heldRank) String() string {
+	return fmt.Sprintf("container %s of %s", h.container.Name, h.pod.Name)
+}
+
+// describe is the command that shows what the kubelet says of a pod, in its own words.
+func describe(pod *corev1.Pod) string {
+	return fmt.Sprintf("kubectl describe pod %s -n %s", pod.Name, pod.Namespace)
+}
+
+// imagePulls are the kubelet's reasons for a container whose image it cannot get
+// (k8s.io/kubernetes/pkg/kubelet/images/types.go, 1.37). They alternate while it tries again, and so do its
+// messages: the blocker repeats neither.
+var imagePulls = []string{
+	"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError",
+	"RegistryUnavailable", "SignatureValidationFailed",
+}
+
+func isImagePull(reason string) bool { return slices.Contains(imagePulls, reason) }
+
+// imageProblem of ranks whose images cannot be pulled.
+func imageProblem(o *observation.Observation) (v1alpha1.Blocker, bool) {
+	held := heldRanks(o, isImagePull)
+	if len(held) == 0 {
+		return v1alpha1.Blocker{}, false
+	}
+	var images []string
+	for _, h := range held {
+		images = append(images, observation.Line(h.container.Image))
+	}
+	slices.Sort(images)
+	return v1alpha1.Blocker{
+		Reason: v1alpha1.ReasonImagePullFailed,
+		Message: fmt.Sprintf("the nodes cannot pull image %s for %s of %d, first for %s",
+			strings.Join(slices.Compact(images), ", "), observation.Plural(int32(len(held)), "rank"), o.Total(),
+			held[0]),
+		NextStep: describe(held[0].pod) + " shows the registry's answer: " +
+			"correct the image's name, or give the job imagePullSecrets",
+	}, true
+}
+
+// isHeld reports whether the kubelet names an error: every reason but those that it gives to containers whose
+// turn has not come (k8s.io/kubernetes/pkg/kubelet/kubelet_pods.go, 1.37).
+func isHeld(reason string) bool {
+	return reason != "" && reason != "ContainerCreating" && reason != "PodInitializing"
+}
+
+// containerProblem of ranks with a container that the kubelet cannot start, whatever it calls that:
+// CreateContainerConfigError, CreateContainerError, RunContainerError, CrashLoopBackOff and so on.
+func containerProblem(o *observation.Observation) (v1alpha1.Blocker, bool) {
+	held := heldRanks(o, isHeld)
+	if len(held) == 0 {
+		return v1alpha1.Blocker{}, false
+	}
+	first := held[0]
+	waiting := first.container.State.Waiting
+	b := v1alpha1.Blocker{
+		Reason:   v1alpha1.ReasonContainerNotStarted,
+		Message:  fmt.Sprintf("%s does not start: %s", first, observation.Line(waiting.Reason)),
+		NextStep: describe(first.pod) + " shows the kubelet's answer: correct what it names",
+	}
+	if waiting.Reason == "CreateContainerConfigError" && waiting.Message != "" { // the same at every try
+		b.Message += ": " + observation.Line(firstLine(waiting.Message))
+		b.NextStep = fmt.Sprintf("create what is missing in namespace %s (the kubelet then goes on by itself), "+
+			"or correct the job's env and volumes", first.pod.Namespace)
+	}
+	if n := int32(len(held) - 1); n > 0 {
+		b.Message += fmt.Sprintf(" (and %s more)", observation.Plural(n, "rank"))
+	}
+	return b, true
+}
+
+// slowStartDelay is how long a gang may be Starting before that needs a reason.
+const slowStartDelay = 30 * time.Second
+
+// slowStart of ranks about which no kubelet names an error: volumes, networks and large images take their
+// time, and what goes wrong with the first two shows in the pods' events alone.
+func slowStart(o *observation.Observation) (v1alpha1.Blocker, bool) {
+	var first *corev1.Pod
+	for i := range o.Ranks {
+		if r := &o.Ranks[i]; r.State == observation.RankBound {
+			first = cmp.Or(first, r.Pod)
+		}
+	}
+	if first == nil || o.Now.Before(o.PhaseSince().Add(slowStartDelay)) {
+		return v1alpha1.Blocker{}, false
+	}
+	return v1alpha1.Blocker{
+		Reason: v1alpha1.ReasonContainerCreating,
+		Message: fmt.Sprintf("%d of %s have nodes and do not run yet, first %s on %s: %s",
+			o.Count(observation.RankBound), observation.Plural(o.Total(), "rank"), first.Name, first.Spec.NodeName,
+			startStep(first)),
+		NextStep: describe(first) + " shows in its events what the node waits for",
+	}, true
+}
+
+// startStep is what a node does for a pod that it has not started.
+func startStep(pod *corev1.Pod) string {
+	for _, c := range pod.Status.InitContainerStatuses {
+		if c.State.Running != nil {
+			return "its init container " + c.Name + " runs"
+		}
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReadyToStartContainers && c.Status == corev1.ConditionFalse {
+			return "its volumes or its network are not ready"
+		}
+	}
+	return "its images are pulled, or its volumes are attached"
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return line
+}
