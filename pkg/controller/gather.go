@@ -150,7 +150,7 @@ func (g *gatherer) gatherReport(s *observed) {
 // gatherGang describes the gang, once per reconcile, and reads what its scheduler says of it. Of an invalid
 // job nothing is read: the verdict would be about a gang that nobody can describe.
 func gatherGang(s *observed, clusterObjects scheduler.Objects) {
-	s.Gang = observation.DescribeGang(s.Job, s.Backend, s.Pods, clusterObjects)
+	s.Gang = observation.DescribeGang(s.Job, s.Backend, s.Pods, s.groupObjects(), clusterObjects)
 	if s.Gang.Gang != nil && len(s.Gang.Invalid) == 0 {
 		s.Verdict = s.Backend.Read(*s.Gang.Gang, append(s.groupObjects(), clusterObjects...))
 	}

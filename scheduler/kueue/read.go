@@ -11,7 +11,7 @@ import (
 
 // Read implements scheduler.Backend. The table in the package documentation says what each state means.
 func (b Backend) Read(g scheduler.Gang, objs []client.Object) scheduler.Verdict {
-	wl := find(g, objs)
+	wl := current(g, objs)
 	if wl == nil {
 		return holdOrYield(g, scheduler.Verdict{}, scheduler.Verdict{
 			Reason: ReasonWorkloadGone,

@@ -20,7 +20,7 @@ const (
 	// ReasonFlavorMissing: the gang is admitted on a ResourceFlavor that does not exist.
 	ReasonFlavorMissing = "ResourceFlavorMissing"
 	// ReasonPlacementConflict: what flavors and checks add to the pods contradicts their template or each
-	// other.
+	// other. The Workload of a gang without pods is then finished (FailedToStart).
 	ReasonPlacementConflict = "PlacementConflict"
 	// ReasonWorkloadFinished: somebody declared the Workload finished although the job is not.
 	ReasonWorkloadFinished = "WorkloadFinished"
@@ -138,13 +138,22 @@ func deactivatedVerdict(wl *kueuev1beta2.Workload) scheduler.Verdict {
 // Kueue, when it could not see the job, or by hand. Its quota is lost.
 func finishedVerdict(g scheduler.Gang, wl *kueuev1beta2.Workload) scheduler.Verdict {
 	c := conditionOf(wl, kueuev1beta2.WorkloadFinished)
+	anew := fmt.Sprintf("kubectl delete workloads.kueue.x-k8s.io %s -n %s: the gang then queues anew",
+		wl.Name, g.Namespace)
+	if c.Reason == reasonFailedToStart {
+		return scheduler.Verdict{
+			Judged: true, Reason: ReasonPlacementConflict,
+			Message: oneLine(c.Message) + "; its Workload is finished (FailedToStart) and holds no quota",
+			NextStep: conflictStep + "; a changed job queues anew by itself; after any other change " +
+				anew,
+		}
+	}
 	return scheduler.Verdict{
 		Judged: true, Reason: ReasonWorkloadFinished,
 		Message: oneLine(fmt.Sprintf("the gang's Workload is declared finished (%s: %s), so it holds no "+
 			"quota",
 			c.Reason, c.Message)),
-		NextStep: fmt.Sprintf("kubectl delete workloads.kueue.x-k8s.io %s -n %s: the gang then queues anew",
-			wl.Name, g.Namespace),
+		NextStep: anew,
 	}
 }
 

@@ -32,10 +32,11 @@ func (g Gang) Errors() field.ErrorList {
 	return append(g.Invalid[:len(g.Invalid):len(g.Invalid)], g.Unsupported...)
 }
 
-// DescribeGang validates a job and renders its gang for a backend, which may be nil. clusterObjects are what
-// a scheduler.ClusterAware backend asked for. A finished job has no gang.
+// DescribeGang validates a job and renders its gang for a backend, which may be nil. existing are the gang's
+// objects, clusterObjects what a scheduler.ClusterAware backend asked for. A finished job has no gang.
 func DescribeGang(
-	job *v1alpha1.TrainingJob, backend scheduler.Backend, pods []*corev1.Pod, clusterObjects scheduler.Objects,
+	job *v1alpha1.TrainingJob, backend scheduler.Backend, pods []*corev1.Pod,
+	existing, clusterObjects scheduler.Objects,
 ) Gang {
 	var g Gang
 	if job.Status.Phase.Finished() {
@@ -50,7 +51,7 @@ func DescribeGang(
 	if len(gang.Roles) == 0 {
 		return g
 	}
-	gang.ClusterObjects = clusterObjects
+	gang.Existing, gang.ClusterObjects = existing, clusterObjects
 	gang.UnschedulableMessages = UnschedulableMessages(pods, attempt)
 	g.Gang = &gang
 	if len(g.Invalid) > 0 {

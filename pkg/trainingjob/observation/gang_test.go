@@ -83,7 +83,7 @@ func TestDescribeGang(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			g := DescribeGang(c.job, c.backend, nil, nil)
+			g := DescribeGang(c.job, c.backend, nil, nil, nil)
 			got := described{
 				invalid: len(g.Invalid) > 0, unsupported: len(g.Unsupported) > 0, gang: g.Gang != nil,
 				computed: g.Computed, failed: g.WantedErr != nil, wanted: len(g.Wanted) > 0,
@@ -122,7 +122,7 @@ func TestDescribeGangOfAttempt(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			job := jobtest.New(2, func(j *v1alpha1.TrainingJob) { j.Status.Attempt = c.attempt })
-			g := DescribeGang(job, dialect{}, c.pods, nil).Gang
+			g := DescribeGang(job, dialect{}, c.pods, nil, nil).Gang
 			if g.Attempt != c.want || g.HasPods != c.hasPods {
 				t.Errorf("%s: attempt %d, has pods %t; want %d, %t",
 					c.reason, g.Attempt, g.HasPods, c.want, c.hasPods)
@@ -155,7 +155,7 @@ func TestGroupName(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			g := DescribeGang(c.job, c.backend, nil, nil)
+			g := DescribeGang(c.job, c.backend, nil, nil, nil)
 			if got := g.GroupName(c.backend, c.attempt); got != c.want {
 				t.Errorf("%s: %q, want %q", c.reason, got, c.want)
 			}
