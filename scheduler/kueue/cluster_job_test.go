@@ -133,7 +133,8 @@ func (p *testJob) pause() {
 	p.gang.HasPods, p.gang.Existing = false, p.owned()
 	status := p.status
 	status.PodsLeft, status.Now = int32(len(p.pods())), metav1.Now().Rfc3339Copy()
-	for _, w := range p.backend.SyncStatus(p.gang, status, slices.Concat(p.gang.Existing, p.gang.ClusterObjects)) {
+	objs := slices.Concat(p.gang.Existing, p.gang.ClusterObjects)
+	for _, w := range p.backend.SyncStatus(p.gang, status, objs) {
 		p.write(w)
 	}
 }
