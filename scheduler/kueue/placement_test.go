@@ -79,6 +79,7 @@ func TestFailedToStart(t *testing.T) {
 		write(wl, 1)
 	}
 	wl.ResourceVersion = "7"
+	first := b.Read(g, append(objs, g.ClusterObjects...))
 	writes := b.SyncStatus(g, scheduler.GangStatus{Now: now}, append(objs, g.ClusterObjects...))
 	if len(writes) != 1 {
 		t.Fatalf("got %d writes, want one that finishes it", len(writes))
@@ -87,6 +88,9 @@ func TestFailedToStart(t *testing.T) {
 	v := b.Read(g, append(objs, g.ClusterObjects...))
 	if v.Admission != scheduler.Hold || v.Reason != kueue.ReasonPlacementConflict {
 		t.Errorf("got %+v, want Hold for the contradiction", v)
+	}
+	if diff := cmp.Diff(first, v); diff != "" {
+		t.Errorf("the reason is reworded, which the job would say a minute later (-before +after):\n%s", diff)
 	}
 	for _, part := range []string{"provision", "node selector example.com/kept", "FailedToStart", "no quota"} {
 		if !strings.Contains(v.Message, part) {

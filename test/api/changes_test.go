@@ -376,10 +376,10 @@ func (s server) kueueSettings(t *testing.T) {
 			}
 		})
 	}
-	for _, value := range []string{"0", "1h", "-1", "2147483648"} {
+	for _, value := range []string{"0", "1h", "1.5", "10000000000"} {
 		job := simple()
 		label(limitLabel, value)(job)
-		wantRejection(t, s.client.Create(t.Context(), job, client.DryRunAll), "from 1 to 2147483647", limit)
+		wantRejection(t, s.client.Create(t.Context(), job, client.DryRunAll), "a number of seconds above 0", limit)
 	}
 	job := simple()
 	label(limitLabel, "3600")(job)
