@@ -56,8 +56,8 @@ func isSettled(wl *kueuev1beta2.Workload) bool {
 
 // standsFor reports whether a Workload is, or can become, that of the gang. One without quota is updated in
 // place and keeps its place in the queue. One with quota must have the gang's pod sets. As long as no rank
-// runs it must also have the gang's queue and topology; once ranks run, an edit of the job's labels and
-// annotations ends nothing, and takes effect when the quota is returned.
+// runs it must also have the gang's queue and topology, unless it is about to lose the quota; once ranks run,
+// an edit of the job's labels and annotations ends nothing, and takes effect when the quota is returned.
 func standsFor(g scheduler.Gang, wl *kueuev1beta2.Workload) bool {
 	switch {
 	case !isKept(wl):
@@ -67,7 +67,8 @@ func standsFor(g scheduler.Gang, wl *kueuev1beta2.Workload) bool {
 	case !hasPodSets(g, wl):
 		return false
 	}
-	return g.HasPods || string(wl.Spec.QueueName) == g.Queue && hasTopology(g, wl)
+	leaving := isTrue(wl, kueuev1beta2.WorkloadEvicted) && !isTrue(wl, kueuev1beta2.WorkloadFinished)
+	return g.HasPods || leaving || string(wl.Spec.QueueName) == g.Queue && hasTopology(g, wl)
 }
 
 // hasPodSets reports whether the Workload was made with the pod sets of the gang's roles. One without a hash

@@ -110,6 +110,7 @@ func TestCurrent(t *testing.T) {
 		return wl
 	}
 	nothing := func(*scheduler.Gang) {}
+	moved := func(g *scheduler.Gang) { g.Queue = "product" }
 	leaving := func(wl *kueuev1beta2.Workload, _ int) { wl.DeletionTimestamp = &now }
 	fresh := only(t, gang()).Name
 	quota := admission("h100", 0)
@@ -127,6 +128,10 @@ func TestCurrent(t *testing.T) {
 			[]client.Object{made("small", 2, resized, reserved, quota)}, fresh},
 		"one with quota for another size, and its successor": {"the successor",
 			[]client.Object{made("small", 2, resized, reserved, quota), made("next", 1, nothing)}, "next"},
+		"one with quota in another queue": {"the job was moved before it started",
+			[]client.Object{made("elsewhere", 2, moved, reserved, quota)}, fresh},
+		"one of another queue that was evicted": {"it keeps its place, and moves once it has no quota",
+			[]client.Object{made("elsewhere", 2, moved, reserved, quota, preempted)}, "elsewhere"},
 		"one that is being deleted": {"its successor waits until it is gone",
 			[]client.Object{made("leaving", 2, resized, leaving)}, "leaving"},
 		"one that is being deleted, and its successor": {"the successor",
