@@ -46,6 +46,9 @@ type Gang struct {
 	// ClusterObjects are all objects of the kinds that a ClusterAware backend names; nil for other backends.
 	// Read-only.
 	ClusterObjects Objects
+	// Existing are those of the gang's objects that exist, as Read gets them. A dialect whose group may change
+	// in place, or must not change any more, finds here what it has to go on with. Read-only.
+	Existing Objects
 	// HasPods is true when ranks of this attempt exist. Where a group outlives an attempt its status may be
 	// stale, and only HasPods tells the two cases apart.
 	HasPods bool

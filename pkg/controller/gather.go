@@ -159,7 +159,7 @@ func (g *gatherer) gatherReport(s *observed) {
 // gatherGang describes the gang, once per reconcile, and reads what its scheduler says of it. Of a job that
 // was never valid nothing is read: the verdict would be about a gang that nobody can describe.
 func gatherGang(s *observed, clusterObjects scheduler.Objects) {
-	s.Gang = observation.DescribeGang(s.Job, s.Backend, s.Pods, clusterObjects)
+	s.Gang = observation.DescribeGang(s.Job, s.Backend, s.Pods, s.groupObjects(), clusterObjects)
 	if s.Gang.Known() {
 		s.Verdict = s.Backend.Read(*s.Gang.Gang, append(s.groupObjects(), clusterObjects...))
 	}

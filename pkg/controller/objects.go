@@ -102,19 +102,22 @@ func (w *writer) createObject(
 	return w.recordAnswer(job, gvk, created, want)
 }
 
-// applyObject applies an object of ours. Its UID is part of what is applied: on another object of the same
-// name the API server answers with a conflict.
+// applyObject applies an object of ours. Its UID and its version are part of what is applied: for another
+// object of the same name, and for one that a scheduler has written to since it was read, the API server
+// answers with a conflict. A Workload, say, may change while it has no quota, and must not once it has.
 func (w *writer) applyObject(
 	ctx context.Context, job *v1alpha1.TrainingJob, gvk schema.GroupVersionKind,
 	want *unstructured.Unstructured, have client.Object,
 ) error {
-	if err := w.moveFieldsToApply(ctx, gvk, have); err != nil {
+	version, err := w.moveFieldsToApply(ctx, gvk, have)
+	if err != nil {
 		return err
 	}
 	applied := want.DeepCopy()
 	applied.SetUID(have.GetUID())
+	applied.SetResourceVersion(version)
 	config := client.ApplyConfigurationFromUnstructured(applied)
-	err := w.client.Apply(ctx, config, client.FieldOwner(v1alpha1.OperatorName), client.ForceOwnership)
+	err = w.client.Apply(ctx, config, client.FieldOwner(v1alpha1.OperatorName), client.ForceOwnership)
 	if err != nil {
 		if r, ok := rejectedObject(err, gvk, want.GetName()); ok && !apierrors.IsNotFound(err) {
 			return r
@@ -125,29 +128,31 @@ func (w *writer) applyObject(
 }
 
 // moveFieldsToApply moves the ownership of the fields that our Create set to our applies, once. Otherwise two
-// managers of ours own each field, and one that an apply leaves out would stay.
+// managers of ours own each field, and one that an apply leaves out would stay. It returns the version of the
+// object that was read, or what the move made of it.
 func (w *writer) moveFieldsToApply(
 	ctx context.Context, gvk schema.GroupVersionKind, have client.Object,
-) error {
+) (version string, err error) {
 	live, err := w.live.object(ctx, gvk, have.GetName(), have.GetNamespace())
-	if apierrors.IsNotFound(err) || err == nil && live.GetUID() != have.GetUID() {
-		return errStale
+	if apierrors.IsNotFound(err) || err == nil &&
+		(live.GetUID() != have.GetUID() || live.GetResourceVersion() != have.GetResourceVersion()) {
+		return "", errStale
 	} else if err != nil {
-		return err
+		return "", err
 	}
 	creators := sets.New(v1alpha1.OperatorName)
 	patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, creators, v1alpha1.OperatorName)
 	if err != nil {
-		return fmt.Errorf("reading who owns the fields of %s %s: %w", gvk.Kind, have.GetName(), err)
+		return "", fmt.Errorf("reading who owns the fields of %s %s: %w", gvk.Kind, have.GetName(), err)
 	}
 	if patch == nil {
-		return nil
+		return live.GetResourceVersion(), nil
 	}
 	raw := client.RawPatch(types.JSONPatchType, patch)
 	if err := w.client.Patch(ctx, live, raw, client.FieldOwner(v1alpha1.OperatorName)); err != nil {
-		return fmt.Errorf("taking the fields of %s %s: %w", gvk.Kind, have.GetName(), err)
+		return "", fmt.Errorf("taking the fields of %s %s: %w", gvk.Kind, have.GetName(), err)
 	}
-	return nil
+	return live.GetResourceVersion(), nil
 }
 
 // recordAnswer puts the API server's answer into the owned-object cache, as the type that the informers

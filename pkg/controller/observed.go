@@ -46,6 +46,9 @@ func (s *observed) gang() scheduler.Gang {
 
 // objectsOf returns the objects that are of the backend's kinds.
 func objectsOf(b scheduler.Backend, owned []ownedObject) []client.Object {
+	if b == nil {
+		return nil
+	}
 	var objects []client.Object
 	for _, o := range owned {
 		if slices.Contains(b.Kinds(), o.gvk) {

@@ -5,7 +5,9 @@ package kueue_test
 import (
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,6 +29,7 @@ type testCluster struct {
 	t       *testing.T
 	client  client.Client
 	backend kueue.Backend
+	cluster *localcluster.Cluster
 }
 
 func newTestCluster(t *testing.T) *testCluster {
@@ -46,7 +49,9 @@ func newTestCluster(t *testing.T) *testCluster {
 			t.Error(err)
 		}
 	})
-	s := &testCluster{t: t, backend: kueue.New(kueue.Options{Binder: native.New(native.Options{})})}
+	s := &testCluster{
+		t: t, backend: kueue.New(kueue.Options{Binder: native.New(native.Options{})}), cluster: c,
+	}
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		clientgoscheme.AddToScheme, v1alpha1.AddToScheme, kueue.AddToScheme, native.AddToScheme,
@@ -73,6 +78,7 @@ func (s *testCluster) prepare() {
 	}
 	for _, o := range []client.Object{
 		&kueuev1beta2.WorkloadPriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "production"}, Value: 500},
+		&kueuev1beta2.WorkloadPriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "experiment"}, Value: -100},
 		&kueuev1beta2.ResourceFlavor{
 			ObjectMeta: metav1.ObjectMeta{Name: "h100"},
 			Spec: kueuev1beta2.ResourceFlavorSpec{
@@ -122,6 +128,24 @@ func (s *testCluster) stop(t *testing.T, policy kueuev1beta2.StopPolicy) {
 	after := queue.DeepCopy()
 	after.Spec.StopPolicy = &policy
 	s.must(t, s.client.Patch(t.Context(), after, client.MergeFrom(queue)))
+}
+
+// runRecipe runs the script of docs/kueue.md for a cluster whose operator is gone.
+func (s *testCluster) runRecipe(t *testing.T) {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/kueue.md")
+	s.must(t, err)
+	_, script, found := strings.Cut(string(text), "```sh\n")
+	script, _, closed := strings.Cut(script, "```")
+	if !found || !closed {
+		t.Fatal("docs/kueue.md has no script")
+	}
+	run := exec.CommandContext(t.Context(), "sh", "-ec", script)
+	run.Env = append(os.Environ(), "KUBECONFIG="+s.cluster.Kubeconfig(),
+		"PATH="+filepath.Dir(s.cluster.Kubectl())+":"+os.Getenv("PATH"))
+	out, err := run.CombinedOutput()
+	t.Logf("%s", out)
+	s.must(t, err)
 }
 
 // logs shows the end of Kueue's log, which goes with the cluster.

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -104,6 +106,7 @@ func (p *testJob) step() (scheduler.Verdict, int) {
 	pods := p.pods()
 	p.gang.HasPods = len(pods) > 0
 	mine := p.owned()
+	p.gang.Existing = mine
 	v := p.backend.Read(p.gang, slices.Concat(mine, p.gang.ClusterObjects))
 	if !p.status.Finished && !p.status.Gone {
 		p.ensure(mine)
@@ -113,7 +116,7 @@ func (p *testJob) step() (scheduler.Verdict, int) {
 	status.Ready = len(pods) > 0 && !slices.ContainsFunc(pods, func(pod corev1.Pod) bool {
 		return !isReady(pod)
 	})
-	writes := p.backend.SyncStatus(p.gang, status, mine)
+	writes := p.backend.SyncStatus(p.gang, status, slices.Concat(mine, p.gang.ClusterObjects))
 	for _, w := range writes {
 		p.write(w)
 	}
@@ -121,6 +124,28 @@ func (p *testJob) step() (scheduler.Verdict, int) {
 		p.createPods(v, pods)
 	}
 	return v, len(writes)
+}
+
+// pause is one reconcile of a gang in restart backoff: its group stays as it is, and no pod is created.
+func (p *testJob) pause() {
+	p.t.Helper()
+	p.listClusterObjects()
+	p.gang.HasPods, p.gang.Existing = false, p.owned()
+	status := p.status
+	status.PodsLeft, status.Now = int32(len(p.pods())), metav1.Now().Rfc3339Copy()
+	objs := slices.Concat(p.gang.Existing, p.gang.ClusterObjects)
+	for _, w := range p.backend.SyncStatus(p.gang, status, objs) {
+		p.write(w)
+	}
+}
+
+// admittedAt is when Kueue admitted the Workload.
+func admittedAt(wl *kueuev1beta2.Workload) string {
+	c := meta.FindStatusCondition(wl.Status.Conditions, kueuev1beta2.WorkloadAdmitted)
+	if c == nil || c.Status != metav1.ConditionTrue {
+		return "no time"
+	}
+	return c.LastTransitionTime.String()
 }
 
 func (p *testJob) ensure(mine []client.Object) {
@@ -135,11 +160,37 @@ func (p *testJob) ensure(mine []client.Object) {
 	for _, o := range desired {
 		if !has(mine, o) {
 			p.must(p.t, p.client.Create(p.t.Context(), o, client.FieldOwner("operator")))
+		} else if wl, ok := o.(*kueuev1beta2.Workload); ok {
+			p.update(wl, mine)
 		}
 	}
 	for _, o := range mine {
 		if !has(desired, o) && o.GetDeletionTimestamp() == nil {
 			p.must(p.t, client.IgnoreNotFound(p.client.Delete(p.t.Context(), o)))
+		}
+	}
+}
+
+// update changes the Workload that exists to the desired one, where it differs.
+func (p *testJob) update(desired *kueuev1beta2.Workload, mine []client.Object) {
+	p.t.Helper()
+	for _, o := range mine {
+		before, ok := o.(*kueuev1beta2.Workload)
+		if !ok || before.Name != desired.Name || before.DeletionTimestamp != nil {
+			continue
+		}
+		after := before.DeepCopy()
+		after.Annotations = desired.Annotations
+		active := after.Spec.Active
+		after.Spec = desired.Spec
+		after.Spec.Active = active
+		if equality.Semantic.DeepEqual(before, after) {
+			continue
+		}
+		p.t.Logf("%s: changed in place", desired.Name)
+		err := p.client.Update(p.t.Context(), after, client.FieldOwner("operator"))
+		if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
+			p.t.Fatal(err)
 		}
 	}
 }
@@ -199,7 +250,8 @@ func (p *testJob) deletePods() {
 
 func (p *testJob) workload() *kueuev1beta2.Workload {
 	p.t.Helper()
-	for _, o := range p.owned() {
+	p.gang.Existing = p.owned()
+	for _, o := range p.gang.Existing {
 		if wl, ok := o.(*kueuev1beta2.Workload); ok && wl.Name == kueue.WorkloadName(p.gang) {
 			return wl
 		}

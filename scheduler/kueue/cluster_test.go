@@ -8,8 +8,11 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 	"mlplatform.example.com/trainingjob-operator/scheduler/kueue"
 )
@@ -66,6 +69,96 @@ func TestProtocol(t *testing.T) {
 		second.until("still over quota", scheduler.Hold, scheduler.ReasonQuotaExceeded)
 	})
 
+	t.Run("a failure's restart keeps the quota", func(t *testing.T) {
+		before := first.workload()
+		first.deletePods()
+		first.eventually("Kueue waits for its recovery", func() bool {
+			first.pause()
+			c := meta.FindStatusCondition(first.workload().Status.Conditions, kueuev1beta2.WorkloadPodsReady)
+			return c != nil && c.Reason == kueuev1beta2.WorkloadWaitForRecovery
+		})
+		second.until("still over quota", scheduler.Hold, scheduler.ReasonQuotaExceeded)
+		first.gang.Attempt++
+		first.until("starts again", scheduler.Go, "")
+		first.ready()
+		after := first.workload()
+		if c := meta.FindStatusCondition(after.Status.Conditions,
+			kueuev1beta2.WorkloadPodsReady); c.Reason != kueuev1beta2.WorkloadRecovered {
+			t.Errorf("PodsReady is %+v, want Recovered", c)
+		}
+		if admittedAt(before) != admittedAt(after) || before.UID != after.UID {
+			t.Errorf("it was admitted at %s as %s, and at %s as %s", admittedAt(before), before.UID,
+				admittedAt(after), after.UID)
+		}
+	})
+
+	t.Run("edits of a job that waits keep its place", func(t *testing.T) {
+		before := second.workload()
+		second.gang.Roles[0].Replicas, second.gang.Roles[0].MinAvailable, second.gang.MinAvailable = 3, 3, 3
+		second.gang.JobLabels = map[string]string{
+			kueue.QueueLabel: "default", kueue.MaxExecTimeLabel: "6000", kueue.PriorityClassLabel: "experiment",
+		}
+		second.gang.Queue = "default"
+		second.until("over quota in the other queue", scheduler.Hold, scheduler.ReasonQuotaExceeded)
+		second.eventually("its Workload has the edits", func() bool {
+			second.step()
+			spec := second.workload().Spec
+			return spec.PodSets[0].Count == 3 && spec.QueueName == "default" && *spec.Priority == -100 &&
+				*spec.MaximumExecutionTimeSeconds == 6000
+		})
+		if after := second.workload(); after.UID != before.UID {
+			t.Errorf("its place was lost: %s is another Workload than %s", after.Name, before.Name)
+		}
+		second.gang.JobLabels = map[string]string{kueue.QueueLabel: "research"}
+		second.gang.Queue = "research"
+		second.gang.Roles[0].Replicas, second.gang.Roles[0].MinAvailable, second.gang.MinAvailable = 4, 4, 4
+		second.until("over quota in its queue", scheduler.Hold, scheduler.ReasonQuotaExceeded)
+	})
+
+	t.Run("edits of a job that runs end nothing", func(t *testing.T) {
+		before := first.workload()
+		labels := first.gang.JobLabels
+		first.gang.JobLabels = map[string]string{
+			kueue.QueueLabel: "default", kueue.MaxExecTimeLabel: "1", kueue.PriorityClassLabel: "production",
+		}
+		first.gang.JobAnnotations = map[string]string{
+			kueuev1beta2.PodSetRequiredTopologyAnnotation: "example.com/rack",
+		}
+		first.gang.Queue = "default"
+		for range 3 {
+			if v, writes := first.step(); v.Admission != scheduler.Go || writes > 0 {
+				t.Errorf("got verdict %+v and %d writes, want Go and none", v, writes)
+			}
+		}
+		if after := first.workload(); after.Generation != before.Generation || after.UID != before.UID {
+			t.Errorf("its Workload was changed: %+v, before %+v", after.Spec, before.Spec)
+		}
+		first.gang.JobLabels, first.gang.JobAnnotations, first.gang.Queue = labels, nil, "research"
+	})
+
+	t.Run("a placement that contradicts the pods", func(t *testing.T) {
+		odd := s.job("odd", func(g *scheduler.Gang) {
+			g.Roles[0].Replicas, g.Roles[0].MinAvailable, g.MinAvailable = 1, 1, 1
+			g.Roles[0].Template.Labels = map[string]string{"kueue.x-k8s.io/local-queue-name": "another"}
+			g.Roles[0].Template.Spec.Containers[0].Resources.Requests["nvidia.com/gpu"] = resource.MustParse("0")
+			g.Roles[0].Template.Spec.Containers[0].Resources.Limits = nil
+		})
+		odd.until("contradicted", scheduler.Hold, kueue.ReasonPlacementConflict)
+		odd.eventually("its Workload is finished", func() bool {
+			odd.step()
+			c := meta.FindStatusCondition(odd.workload().Status.Conditions, kueuev1beta2.WorkloadFinished)
+			return c != nil && c.Reason == "FailedToStart" && len(odd.workload().Finalizers) == 0
+		})
+		odd.quiet()
+		failed := odd.workload()
+		odd.gang.Roles[0].Template.Labels = nil
+		odd.until("let in once the pods are corrected", scheduler.Go, "")
+		if wl := odd.workload(); wl.UID == failed.UID {
+			t.Error("a finished Workload was admitted again")
+		}
+		odd.remove()
+	})
+
 	t.Run("a queue that is stopped", func(t *testing.T) {
 		s.stop(t, kueuev1beta2.HoldAndDrain)
 		first.until("drained", scheduler.Yield, kueuev1beta2.WorkloadEvictedByLocalQueueStopped)
@@ -110,6 +203,26 @@ func TestProtocol(t *testing.T) {
 
 	t.Run("a job that is gone", func(t *testing.T) {
 		first.remove()
+	})
+
+	t.Run("a job that goes while there is no operator", func(t *testing.T) {
+		left := s.job("left", nil)
+		left.until("let in", scheduler.Go, "")
+		left.ready()
+		s.must(t, s.client.Delete(t.Context(),
+			&v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Name: "left", Namespace: namespace}}))
+		left.eventually("its pods are gone and its Workload waits for the operator", func() bool {
+			wl := left.workload()
+			return len(left.pods()) == 0 && wl != nil && wl.DeletionTimestamp != nil
+		})
+		next := s.job("next", nil)
+		next.until("over quota", scheduler.Hold, scheduler.ReasonQuotaExceeded)
+		s.runRecipe(t)
+		next.until("let in", scheduler.Go, "")
+		if wl := next.workload(); len(wl.Finalizers) == 0 {
+			t.Error("the recipe let a Workload go whose job exists")
+		}
+		next.remove()
 	})
 
 	t.Run("partial admission", func(t *testing.T) {

@@ -41,6 +41,7 @@ func cluster() []client.Object {
 	return []client.Object{
 		&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 1000},
 		&kueuev1beta2.WorkloadPriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "production"}, Value: 500},
+		&kueuev1beta2.WorkloadPriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "experiment"}, Value: 100},
 		&kueuev1beta2.ResourceFlavor{
 			ObjectMeta: metav1.ObjectMeta{Name: "h100"},
 			Spec: kueuev1beta2.ResourceFlavorSpec{

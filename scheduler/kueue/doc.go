@@ -1,13 +1,24 @@
 // Package kueue speaks Kueue's dialect: a Workload of kueue.x-k8s.io/v1beta2. It was written against Kueue
-// v0.19.0, whose files the comments name.
+// v0.19.1, whose files the comments name.
 //
-// One Workload serves all attempts of the same spec, so that a preempted job keeps its place: Kueue orders by
-// priority, then by the age of the Workload (pkg/workload, GetQueueOrderTimestamp). The Workload's name
-// contains a hash over the job's UID and over everything that Kueue or its webhooks forbid to change while
-// quota is reserved: pod sets, queue, and the kind of class that sets the priority. A job that changes one of
-// these therefore gets another Workload, and never an update that is rejected forever. The old Workload is
-// deleted, and a running gang yields and queues again. The name of a WorkloadPriorityClass is not part of the
-// hash: it may change while the gang runs.
+// One Workload serves all attempts of a job, so that a preempted job keeps its place: Kueue orders by
+// priority, then by the age of the Workload (pkg/workload, GetQueueOrderTimestamp). What an edit of the job
+// makes of it depends on what Kueue and its webhooks still let change:
+//
+//	the job's              without quota   with quota, no pods   with quota and pods
+//	pod sets               in place        another Workload      another Workload
+//	queue, topology        in place        another Workload      stays
+//	priority class added   in place        stays                 stays
+//	or removed
+//	another priority       in place        in place              in place
+//	class
+//	maximum execution      in place        stays                 stays
+//	time
+//
+// What stays is changed once the quota is returned. Another Workload has another name, and the old one is
+// deleted; a running gang yields and queues again. The number of a priority is resolved when the class
+// changes, and then only. The annotation mlplatform.example.com/pod-sets says which pod sets a Workload has:
+// it counts only those of the roles, and not the topology that the job's own annotations ask for.
 //
 //	Workload                      without pods                      with pods
 //	(none)                        Hold: it is about to be created   Yield: the spec changed, or it was deleted
@@ -17,13 +28,16 @@
 //	Evicted, quota reserved       Hold: SyncStatus returns quota    Yield: preempted, timed out, queue stopped
 //	QuotaReserved, not Admitted   Hold: admission checks are open   Yield
 //	Admitted                      Go, with the flavors' placement   Go; Hold if a flavor's object is missing
+//	Admitted, and the placement   Hold: SyncStatus finishes it      Hold
+//	contradicts the pods          (FailedToStart)
 //	anything else                 Hold: Kueue says why              Yield
 //
 // A binder (native or coscheduling) may place the pods of an admitted gang. It then also says why an admitted
 // gang does not start. The binder's objects exist for as long as the Workload does.
 //
 // The topology annotations of a role's pods (kueue.x-k8s.io/podset-required-topology and the like) become the
-// topology request of its pod set. Kueue then assigns ranks to nodes: the pods are created with Kueue's
+// topology request of its pod set; in a job of one role, whose simple form has no pod template, the job's own
+// annotations do. Kueue then assigns ranks to nodes: the pods are created with Kueue's
 // scheduling gate, and Kueue's topology ungater, which finds them by annotation and label whoever owns them,
 // writes each rank's node into its pod and removes the gate (pkg/controller/tas).
 //
@@ -42,5 +56,9 @@
 //   - It takes no resources for the gang as a whole: Validate refuses minResources that the user wrote.
 //   - It admits fewer ranks than all for one role only, and never none of a role: Validate refuses other
 //     minAvailable.
-//   - It does not free a Workload whose owner is gone but still referenced: SyncStatus finishes it.
+//   - It does not free a Workload whose owner is gone but still referenced: SyncStatus finishes it. The
+//     finalizer kueue.x-k8s.io/resource-in-use, Kueue's own, keeps the quota of a deleted Workload until its
+//     pods are gone. Somebody must remove it: docs/kueue.md says how where the operator is gone.
+//   - Its objectRetentionPolicies delete the jobs that Kueue deactivated, of its own integrations only: the
+//     operator deletes no job for it.
 package kueue

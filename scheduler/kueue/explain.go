@@ -38,7 +38,7 @@ func (Backend) Matters(before, after client.Object) bool {
 func (Backend) Explain(
 	g scheduler.Gang, objs []client.Object, s scheduler.ClusterState,
 ) (scheduler.Explanation, bool) {
-	wl := find(g, objs)
+	wl := current(g, objs)
 	if wl == nil || isTrue(
 		wl, kueuev1beta2.WorkloadQuotaReserved,
 	) || isTrue(wl, kueuev1beta2.WorkloadFinished) ||

@@ -39,6 +39,10 @@ const (
 	reasonWaiting = "Waiting"
 )
 
+// reasonFailedToStart is the reason of a Workload that is finished because its job could not be started
+// (pkg/controller/jobframework/constants.go, FailedToStartFinishedReason).
+const reasonFailedToStart = "FailedToStart"
+
 // replicaIndexLabel is the pod label that numbers the ranks of a role. It is Kubeflow's label, which Kueue's
 // own Kubeflow integration uses too.
 const replicaIndexLabel = "training.kubeflow.org/replica-index"
@@ -52,12 +56,9 @@ func podSetName(r scheduler.Role) kueuev1beta2.PodSetReference {
 // Workloads (pkg/controller/jobframework/workload.go, NewWorkload; reconciler.go,
 // PropagateAdmissionGatedByAnnotation).
 func copiedAnnotations(g scheduler.Gang) map[string]string {
-	var kept map[string]string
+	kept := map[string]string{}
 	for key, value := range g.JobAnnotations {
 		if key == gatedByAnnotation && value != "" || strings.HasPrefix(key, provReqAnnotationPrefix) {
-			if kept == nil {
-				kept = map[string]string{}
-			}
 			kept[key] = value
 		}
 	}

@@ -1,10 +1,7 @@
 package kueue
 
 import (
-	"slices"
-
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
@@ -30,28 +27,7 @@ func (b Backend) Objects(g scheduler.Gang) ([]client.Object, error) {
 
 // forBinder returns the gang without what only Kueue handles: binders know no queue.
 func forBinder(g scheduler.Gang) scheduler.Gang {
-	g.Queue, g.ClusterObjects = "", nil
+	g.Queue, g.ClusterObjects, g.Existing = "", nil, nil
 	g.JobLabels = withoutKey(g.JobLabels, QueueLabel)
 	return g
-}
-
-// submittedName is the name of the Workload that stands for the gang now.
-func submittedName(g scheduler.Gang) string {
-	if g.Submitted != "" {
-		return g.Submitted
-	}
-	return WorkloadName(g)
-}
-
-// find returns the Workload of the gang's current spec, or nil. Those of former specs say nothing about it.
-func find(g scheduler.Gang, objs []client.Object) *kueuev1beta2.Workload {
-	name := submittedName(g)
-	i := slices.IndexFunc(objs, func(o client.Object) bool {
-		wl, ok := o.(*kueuev1beta2.Workload)
-		return ok && wl != nil && wl.Name == name
-	})
-	if i < 0 {
-		return nil
-	}
-	return objs[i].(*kueuev1beta2.Workload)
 }

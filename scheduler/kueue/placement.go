@@ -26,7 +26,7 @@ func placementByRole(
 		if a == nil {
 			continue // a role without ranks
 		}
-		p, missing := flavorPlacement(r, a, objs)
+		p, missing := flavorPlacement(g, r, a, objs)
 		if missing != "" {
 			return nil, &scheduler.Verdict{
 				Reason: ReasonFlavorMissing,
@@ -37,38 +37,49 @@ func placementByRole(
 			}
 		}
 		p.Labels = queueLabels(wl)
+		if d := contradiction(p, r.Template); d != nil {
+			return nil, conflictVerdict(r, "Kueue's placement", "the pods' own", d)
+		}
 		for _, check := range wl.Status.AdmissionChecks {
 			for _, u := range check.PodSetUpdates {
 				if u.Name != name {
 					continue
 				}
-				if key := merge(&p, u); key != "" {
-					return nil, conflictVerdict(fmt.Sprintf("admission check %s", check.Name), key)
+				added := scheduler.Placement{
+					Labels: u.Labels, Annotations: u.Annotations, NodeSelector: u.NodeSelector,
 				}
+				who := fmt.Sprintf("admission check %s", check.Name)
+				if d := contradiction(added, r.Template); d != nil {
+					return nil, conflictVerdict(r, who, "the pods' own", d)
+				}
+				if d := contradiction(added, asTemplate(p)); d != nil {
+					return nil, conflictVerdict(r, who, "the flavor's or another check's", d)
+				}
+				p = merge(p, u)
 			}
-		}
-		if key := conflict(p, r.Template); key != "" {
-			return nil, conflictVerdict("what Kueue adds", key)
 		}
 		placements[r.Name] = p
 	}
 	return placements, nil
 }
 
-// conflictVerdict returns the verdict on a gang whose placement contradicts its pods. Kueue fails its own
-// jobs then (FailedToStart); the operator holds the gang, because an admin can resolve it.
-func conflictVerdict(who, key string) *scheduler.Verdict {
+// conflictVerdict returns the verdict on a gang whose placement contradicts its pods or itself. SyncStatus
+// finishes the Workload of one that has not started.
+func conflictVerdict(r scheduler.Role, who, whose string, d *difference) *scheduler.Verdict {
 	return &scheduler.Verdict{
-		Reason:   ReasonPlacementConflict,
-		Message:  fmt.Sprintf("%s sets %s to another value than it has", who, key),
-		NextStep: "set one value for it in the job's pods, the ResourceFlavor and the admission checks",
+		Reason: ReasonPlacementConflict,
+		Message: fmt.Sprintf("%s sets %s of %s to %q, and %s is %q",
+			who, d.key, r.Name, d.added, whose, d.had),
+		NextStep: conflictStep,
 	}
 }
+
+const conflictStep = "set one value for it in the job's pods, the ResourceFlavor and the admission checks"
 
 // flavorPlacement returns what the flavors of an assignment and its topology add to a role's pods, or the
 // name of a flavor that does not exist.
 func flavorPlacement(
-	r scheduler.Role, a *kueuev1beta2.PodSetAssignment, objs []client.Object,
+	g scheduler.Gang, r scheduler.Role, a *kueuev1beta2.PodSetAssignment, objs []client.Object,
 ) (p scheduler.Placement, missing string) {
 	flavors := slices.Compact(slices.Sorted(maps.Values(a.Flavors)))
 	for _, name := range flavors {
@@ -88,19 +99,13 @@ func flavorPlacement(
 	}
 	// Kueue removes the gate when it has written the rank's node into the pod.
 	p.SchedulingGates = []corev1.PodSchedulingGate{{Name: kueuev1beta2.TopologySchedulingGate}}
-	t := topologyRequest(annotationsOf(r))
+	// By these annotations Kueue tells its own pods from those that use nodes behind its back (pkg/util/tas).
+	p.Annotations = topologyOf(g, r)
+	t := topologyRequest(p.Annotations)
 	if t.Required == nil && t.Preferred == nil && t.Unconstrained == nil {
-		p.Annotations = map[string]string{kueuev1beta2.PodSetUnconstrainedTopologyAnnotation: "true"}
+		p.Annotations[kueuev1beta2.PodSetUnconstrainedTopologyAnnotation] = "true"
 	}
 	return p, ""
-}
-
-// annotationsOf returns the annotations of the role's pods.
-func annotationsOf(r scheduler.Role) map[string]string {
-	if r.Template == nil {
-		return nil
-	}
-	return r.Template.Annotations
 }
 
 // findFlavor returns the ResourceFlavor of a name, or nil.
@@ -124,15 +129,8 @@ func queueLabels(wl *kueuev1beta2.Workload) map[string]string {
 	return labels
 }
 
-// merge adds the update of an admission check to a placement. If the two contradict, it returns the key and
-// changes nothing.
-func merge(p *scheduler.Placement, u kueuev1beta2.PodSetUpdate) string {
-	template := &corev1.PodTemplateSpec{}
-	template.Labels, template.Annotations, template.Spec.NodeSelector = p.Labels, p.Annotations, p.NodeSelector
-	update := scheduler.Placement{Labels: u.Labels, Annotations: u.Annotations, NodeSelector: u.NodeSelector}
-	if key := conflict(update, template); key != "" {
-		return key
-	}
+// merge returns the placement with the update of an admission check, which does not contradict it.
+func merge(p scheduler.Placement, u kueuev1beta2.PodSetUpdate) scheduler.Placement {
 	p.Labels = merged(p.Labels, u.Labels)
 	p.Annotations = merged(p.Annotations, u.Annotations)
 	p.NodeSelector = merged(p.NodeSelector, u.NodeSelector)
@@ -141,34 +139,39 @@ func merge(p *scheduler.Placement, u kueuev1beta2.PodSetUpdate) string {
 			p.Tolerations = append(p.Tolerations, *t.DeepCopy())
 		}
 	}
-	return ""
+	return p
 }
 
-// conflict returns the first key that the template sets to another value than the placement, or "".
-func conflict(p scheduler.Placement, t *corev1.PodTemplateSpec) string {
+// asTemplate returns a placement as a template that something else may contradict.
+func asTemplate(p scheduler.Placement) *corev1.PodTemplateSpec {
+	t := &corev1.PodTemplateSpec{}
+	t.Labels, t.Annotations, t.Spec.NodeSelector = p.Labels, p.Annotations, p.NodeSelector
+	return t
+}
+
+// difference is a key that two sides set to different values.
+type difference struct{ key, had, added string }
+
+// contradiction returns the first key that the template sets to another value than the placement, or nil.
+func contradiction(p scheduler.Placement, t *corev1.PodTemplateSpec) *difference {
 	if t == nil {
-		return ""
+		return nil
 	}
-	if key := firstDifference(t.Labels, p.Labels); key != "" {
-		return "label " + key
-	}
-	if key := firstDifference(t.Annotations, p.Annotations); key != "" {
-		return "annotation " + key
-	}
-	if key := firstDifference(t.Spec.NodeSelector, p.NodeSelector); key != "" {
-		return "node selector " + key
-	}
-	return ""
-}
-
-// firstDifference returns the first key, in order, that both maps have with different values, or "".
-func firstDifference(a, b map[string]string) string {
-	for _, key := range slices.Sorted(maps.Keys(b)) {
-		if have, ok := a[key]; ok && have != b[key] {
-			return key
+	for _, part := range []struct {
+		kind       string
+		had, added map[string]string
+	}{
+		{"label", t.Labels, p.Labels},
+		{"annotation", t.Annotations, p.Annotations},
+		{"node selector", t.Spec.NodeSelector, p.NodeSelector},
+	} {
+		for _, key := range slices.Sorted(maps.Keys(part.added)) {
+			if had, ok := part.had[key]; ok && had != part.added[key] {
+				return &difference{part.kind + " " + key, had, part.added[key]}
+			}
 		}
 	}
-	return ""
+	return nil
 }
 
 // merged returns base with the entries of additional, which win.

@@ -1,10 +1,12 @@
 package kueue_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"mlplatform.example.com/trainingjob-operator/scheduler"
@@ -65,30 +67,79 @@ func TestPlacement(t *testing.T) {
 	}
 }
 
-func TestTopology(t *testing.T) {
-	g := gang(func(g *scheduler.Gang) {
-		g.Roles[0].Template.Annotations[kueuev1beta2.PodSetRequiredTopologyAnnotation] = "cloud.example.com/rack"
-	})
-	b := kueue.New(kueue.Options{})
+// Once the Workload is finished, the job still says what contradicts, and how to go on.
+func TestFailedToStart(t *testing.T) {
+	g, b := gang(), kueue.New(kueue.Options{})
 	objs, err := b.Objects(g)
 	if err != nil {
 		t.Fatal(err)
 	}
-	request := objs[0].(*kueuev1beta2.Workload).Spec.PodSets[0].TopologyRequest
-	if request.Required == nil || *request.Required != "cloud.example.com/rack" || request.PodIndexLabel == nil {
-		t.Errorf("got request %+v", request)
+	wl := objs[0].(*kueuev1beta2.Workload)
+	for _, write := range said(reserved, admitted, admission("h100", 0), contradicted) {
+		write(wl, 1)
 	}
-	assigned := func(wl *kueuev1beta2.Workload, _ int) {
-		wl.Status.Admission.PodSetAssignments[0].TopologyAssignment = &kueuev1beta2.TopologyAssignment{
-			Levels: []string{"cloud.example.com/rack"},
+	wl.ResourceVersion = "7"
+	first := b.Read(g, append(objs, g.ClusterObjects...))
+	writes := b.SyncStatus(g, scheduler.GangStatus{Now: now}, append(objs, g.ClusterObjects...))
+	if len(writes) != 1 {
+		t.Fatalf("got %d writes, want one that finishes it", len(writes))
+	}
+	wl.Status = writes[0].Object.(*kueuev1beta2.Workload).Status
+	v := b.Read(g, append(objs, g.ClusterObjects...))
+	if v.Admission != scheduler.Hold || v.Reason != kueue.ReasonPlacementConflict {
+		t.Errorf("got %+v, want Hold for the contradiction", v)
+	}
+	if diff := cmp.Diff(first, v); diff != "" {
+		t.Errorf("the reason is reworded, which the job would say a minute later (-before +after):\n%s", diff)
+	}
+	for _, part := range []string{"provision", "node selector example.com/kept", "FailedToStart", "no quota"} {
+		if !strings.Contains(v.Message, part) {
+			t.Errorf("%q is not in the message: %s", part, v.Message)
 		}
 	}
-	v := read(t, b, g, reserved, admitted, admission("h100", 0), assigned)
-	pod := schedulertest.Pod(g, g.Roles[0], 0)
-	b.Join(pod, g, v)
-	if want := []corev1.PodSchedulingGate{
-		{Name: kueuev1beta2.TopologySchedulingGate},
-	}; !cmp.Equal(want, pod.Spec.SchedulingGates) {
-		t.Errorf("gates %v: Kueue lifts its own when it has placed the rank", pod.Spec.SchedulingGates)
+	if !strings.Contains(v.NextStep, "kubectl delete workloads.kueue.x-k8s.io "+wl.Name) {
+		t.Errorf("the next step does not say how it queues anew: %s", v.NextStep)
+	}
+	g.Existing = []client.Object{wl}
+	g.Roles[0].Template.Spec.NodeSelector["example.com/kept"] = "no"
+	if name := only(t, g).Name; name == wl.Name {
+		t.Error("the job is corrected, and the finished Workload still stands for it")
+	}
+}
+
+// A job in the simple form has no pod template: what its own annotations ask for, its ranks ask for.
+func TestTopology(t *testing.T) {
+	const rack = "cloud.example.com/rack"
+	for name, change := range map[string]func(*scheduler.Gang){
+		"of the pods": func(g *scheduler.Gang) {
+			g.Roles[0].Template.Annotations[kueuev1beta2.PodSetRequiredTopologyAnnotation] = rack
+		},
+		"of the job": onJob(kueuev1beta2.PodSetRequiredTopologyAnnotation, rack),
+	} {
+		g, b := gang(change), kueue.New(kueue.Options{})
+		if errs := b.Validate(g); len(errs) > 0 {
+			t.Errorf("%s: %v", name, errs)
+		}
+		request := only(t, g).Spec.PodSets[0].TopologyRequest
+		if request.Required == nil || *request.Required != rack || request.PodIndexLabel == nil {
+			t.Errorf("%s: got request %+v", name, request)
+		}
+		assigned := func(wl *kueuev1beta2.Workload, _ int) {
+			wl.Status.Admission.PodSetAssignments[0].TopologyAssignment = &kueuev1beta2.TopologyAssignment{
+				Levels: []string{rack},
+			}
+		}
+		v := read(t, b, g, reserved, admitted, admission("h100", 0), assigned)
+		pod := schedulertest.Pod(g, g.Roles[0], 0)
+		b.Join(pod, g, v)
+		if want := []corev1.PodSchedulingGate{
+			{Name: kueuev1beta2.TopologySchedulingGate},
+		}; !cmp.Equal(want, pod.Spec.SchedulingGates) {
+			t.Errorf("%s: gates %v: Kueue lifts its own when it has placed the rank", name,
+				pod.Spec.SchedulingGates)
+		}
+		if got := pod.Annotations[kueuev1beta2.PodSetRequiredTopologyAnnotation]; got != rack {
+			t.Errorf("%s: the pod asks for %q: Kueue would count it among those that it did not place", name, got)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
@@ -29,7 +30,8 @@ func classOf(g scheduler.Gang) *kueuev1beta2.PriorityClassRef {
 }
 
 // classKey is what may not change about the class while quota is reserved (the validation rules of the
-// Workload's CRD): whether there is one, its kind, and the name of a PriorityClass.
+// Workload's CRD): whether there is one, its kind, and the name of a PriorityClass. It is part of the name of
+// a new Workload.
 type classKey struct{ Kind, Name string }
 
 func classKeyOf(g scheduler.Gang) classKey {
@@ -43,12 +45,24 @@ func classKeyOf(g scheduler.Gang) classKey {
 	return classKey{Kind: string(ref.Kind), Name: ref.Name}
 }
 
-// priorityOf returns the class and its number. Kueue resolves the number only for its own job integrations;
-// the CRD rejects any other Workload that has a class without a number. A job without a class gets the number
-// of the cluster's default class but no reference to it: the default may change without the job, and a
-// reference cannot be removed again. An error means that the class does not exist.
-func priorityOf(g scheduler.Gang) (*kueuev1beta2.PriorityClassRef, *int32, error) {
+// priorityOf returns the class and its number for a new Workload, or for the current one, which may be nil.
+// Kueue resolves the number only for its own job integrations; the CRD rejects any other Workload that has a
+// class without a number. A job without a class gets the number of the cluster's default class but no
+// reference to it: the default may change without the job, and a reference cannot be removed again. An error
+// means that the class does not exist.
+//
+// The number is resolved when the job's class changes, and then only, as in Kueue's own integrations
+// (jobframework, classifyWorkloadsForPriorityUpdate): an admin may set another on the Workload, and a class
+// that changes or goes says nothing about a gang that has its number.
+func priorityOf(
+	g scheduler.Gang, before *kueuev1beta2.Workload,
+) (*kueuev1beta2.PriorityClassRef, *int32, error) {
 	ref := classOf(g)
+	if before != nil && (equality.Semantic.DeepEqual(ref, before.Spec.PriorityClassRef) ||
+		isSettled(before) && !mayFollow(before.Spec.PriorityClassRef, ref)) {
+		kept := before.Spec.DeepCopy()
+		return kept.PriorityClassRef, kept.Priority, nil
+	}
 	if ref == nil {
 		return nil, defaultPriority(g.ClusterObjects), nil
 	}
@@ -59,6 +73,13 @@ func priorityOf(g scheduler.Gang) (*kueuev1beta2.PriorityClassRef, *int32, error
 			ref.Kind, ref.Name, resourceOf(ref))
 	}
 	return ref, value, nil
+}
+
+// mayFollow reports whether a class may replace another while the Workload is settled: only one
+// WorkloadPriorityClass another.
+func mayFollow(before, after *kueuev1beta2.PriorityClassRef) bool {
+	return before != nil && after != nil && before.Group == kueuev1beta2.WorkloadPriorityClassGroup &&
+		after.Group == before.Group
 }
 
 func resourceOf(ref *kueuev1beta2.PriorityClassRef) string {

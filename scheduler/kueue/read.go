@@ -11,7 +11,7 @@ import (
 
 // Read implements scheduler.Backend. The table in the package documentation says what each state means.
 func (b Backend) Read(g scheduler.Gang, objs []client.Object) scheduler.Verdict {
-	wl := find(g, objs)
+	wl := current(g, objs)
 	if wl == nil {
 		return holdOrYield(g, scheduler.Verdict{}, scheduler.Verdict{
 			Reason: ReasonWorkloadGone,
@@ -76,6 +76,9 @@ func holdOrYield(g scheduler.Gang, hold, yield scheduler.Verdict) scheduler.Verd
 func readAdmitted(g scheduler.Gang, wl *kueuev1beta2.Workload, objs []client.Object) scheduler.Verdict {
 	counts := admittedCounts(g, wl)
 	placements, problem := placementByRole(g, wl, objs)
+	if problem != nil && problem.Reason == ReasonPlacementConflict && !g.HasPods {
+		*problem = failedVerdict(g, wl, problem.Message)
+	}
 	if problem != nil {
 		problem.Admission, problem.Judged, problem.Admitted = scheduler.Hold, true, counts
 		return *problem

@@ -218,9 +218,9 @@ func TestReadAsSubmitted(t *testing.T) {
 	for _, write := range said(reserved, admitted, admission("h100", 0)) {
 		write(wl, 1)
 	}
-	g.JobLabels = map[string]string{kueue.QueueLabel: g.Queue, kueue.MaxExecTimeLabel: "7200"}
+	g.Roles[0].Replicas++
 	if v := b.Read(g, objs); v.Admission != scheduler.Yield {
-		t.Fatalf("by its new name: %s, want Yield; the test proves nothing", v.Admission)
+		t.Fatalf("by its new pod sets: %s, want Yield; the test proves nothing", v.Admission)
 	}
 	g.Submitted = wl.Name
 	if v := b.Read(g, objs); v.Admission != scheduler.Go {

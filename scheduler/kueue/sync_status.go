@@ -1,9 +1,6 @@
 package kueue
 
 import (
-	"cmp"
-	"slices"
-
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
@@ -19,20 +16,14 @@ var _ scheduler.StatusSyncer = Backend{}
 //
 //	finished, being deleted, job gone,   once no pod is left: remove the finalizer, finish, or hand the
 //	job over, evicted                    quota back
+//	admitted where its pods cannot run   finish, so that others get the quota
 //	otherwise                            PodsReady, then reclaimablePods
 func (b Backend) SyncStatus(
 	g scheduler.Gang, status scheduler.GangStatus, objs []client.Object,
 ) []scheduler.Write {
-	var workloads []*kueuev1beta2.Workload
-	for _, o := range objs {
-		if wl, ok := o.(*kueuev1beta2.Workload); ok && wl != nil && wl.Name != "" {
-			workloads = append(workloads, wl)
-		}
-	}
-	slices.SortFunc(workloads, func(a, b *kueuev1beta2.Workload) int { return cmp.Compare(a.Name, b.Name) })
 	var writes []scheduler.Write
-	for _, wl := range workloads {
-		if w := nextWrite(g, status, wl); w != nil {
+	for _, wl := range workloadsIn(objs) {
+		if w := nextWrite(g, status, wl, objs); w != nil {
 			writes = append(writes, *w)
 		}
 	}
@@ -40,7 +31,9 @@ func (b Backend) SyncStatus(
 }
 
 // nextWrite returns the next write to one Workload, or nil when it is up to date.
-func nextWrite(g scheduler.Gang, status scheduler.GangStatus, wl *kueuev1beta2.Workload) *scheduler.Write {
+func nextWrite(
+	g scheduler.Gang, status scheduler.GangStatus, wl *kueuev1beta2.Workload, objs []client.Object,
+) *scheduler.Write {
 	ended := isTrue(wl, kueuev1beta2.WorkloadFinished) || wl.DeletionTimestamp != nil
 	evicted := isTrue(wl, kueuev1beta2.WorkloadEvicted) && isTrue(wl, kueuev1beta2.WorkloadQuotaReserved)
 	releasing := ended || status.Gone || status.Finished || evicted
@@ -61,11 +54,29 @@ func nextWrite(g scheduler.Gang, status scheduler.GangStatus, wl *kueuev1beta2.W
 		return finishWrite(wl, reason, status.Message, status.Now)
 	case evicted:
 		return handBackWrite(wl, status.Now)
-	case wl.Name != submittedName(g):
+	case wl != current(g, objs):
 		return nil // of a former spec, and about to be deleted
+	case status.PodsLeft == 0 && !status.Over:
+		if why := cannotStart(g, wl, objs); why != "" {
+			return finishWrite(wl, reasonFailedToStart, why, status.Now)
+		}
 	}
 	if w := podsReadyWrite(wl, status); w != nil {
 		return w
 	}
 	return reclaimWrite(g, status, wl)
+}
+
+// cannotStart returns why an admitted gang can never start where Kueue lets it in, or "". Its Workload is
+// then finished, as those of Kueue's own integrations are (pkg/controller/jobframework/reconciler.go, "7.
+// handle job is suspended"), because it would hold quota that it cannot use.
+func cannotStart(g scheduler.Gang, wl *kueuev1beta2.Workload, objs []client.Object) string {
+	if !isTrue(wl, kueuev1beta2.WorkloadAdmitted) || wl.Status.Admission == nil || !isActive(wl) {
+		return ""
+	}
+	_, problem := placementByRole(g, wl, objs)
+	if problem == nil || problem.Reason != ReasonPlacementConflict {
+		return ""
+	}
+	return problem.Message
 }

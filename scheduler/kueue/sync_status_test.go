@@ -103,7 +103,7 @@ func readWorkload(t *testing.T, name string) (*kueuev1beta2.Workload, scheduler.
 		t.Fatal(err)
 	}
 	g := gang()
-	wl.Name = kueue.WorkloadName(g)
+	wl.Name, wl.Spec = kueue.WorkloadName(g), only(t, g).Spec
 	return wl, g
 }
 
@@ -196,6 +196,39 @@ func TestSyncStatus(t *testing.T) {
 		"job gone, being deleted": {
 			"nobody reads a condition of it", said(deleted, reserved, admitted, on), gone, "let go",
 		},
+		"a gang in restart": {
+			"it keeps its quota, and Kueue its recovery timeout", said(reserved, admitted, on, ready),
+			scheduler.GangStatus{Now: now},
+			"status kueue-job-controller-PodsReady: PodsReady=False WaitForRecovery",
+		},
+		"a gang in restart, told": {
+			"the backoff hands nothing back",
+			said(reserved, admitted, on,
+				cond(kueuev1beta2.WorkloadPodsReady, metav1.ConditionFalse, "WaitForRecovery", "x")),
+			scheduler.GangStatus{Now: now}, "",
+		},
+		"preempted in restart": {
+			"no pod is left that could hold the quota",
+			said(reserved, admitted, on, preempted,
+				cond(kueuev1beta2.WorkloadPodsReady, metav1.ConditionFalse, "WaitForRecovery", "x")),
+			scheduler.GangStatus{Now: now}, "status kueue-admission: QuotaReserved=False Pending",
+		},
+		"let in on nodes that the pods rule out": {
+			"nobody can start it, and others want its quota", said(reserved, admitted, on, contradicted),
+			scheduler.GangStatus{Now: now}, "status kueue-admission: Finished=True FailedToStart",
+		},
+		"contradicted while it runs": {
+			"what runs goes on", said(reserved, admitted, on, ready, contradicted), running, "",
+		},
+		"contradicted and evicted": {
+			"it may be let in elsewhere", said(reserved, admitted, on, preempted, contradicted),
+			scheduler.GangStatus{Now: now}, "status kueue-admission: QuotaReserved=False Pending",
+		},
+		"failed to start": {
+			"Kueue keeps it, we do not hold it",
+			said(cond(kueuev1beta2.WorkloadFinished, metav1.ConditionTrue, "FailedToStart", "x")),
+			scheduler.GangStatus{Now: now}, "let go",
+		},
 		"some ranks ended for good": {
 			"no restart follows", said(reserved, admitted, on, ready),
 			scheduler.GangStatus{
@@ -240,11 +273,21 @@ func TestSyncStatus(t *testing.T) {
 			for _, write := range tc.said {
 				write(objs[0].(*kueuev1beta2.Workload), 1)
 			}
-			if got := describe(b.SyncStatus(g, tc.status, objs)); got != tc.want {
+			if got := describe(b.SyncStatus(g, tc.status, append(objs, g.ClusterObjects...))); got != tc.want {
 				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
 			}
 		})
 	}
+}
+
+// contradicted: a check sends the workers to nodes that their own node selector rules out.
+func contradicted(wl *kueuev1beta2.Workload, _ int) {
+	wl.Status.AdmissionChecks = []kueuev1beta2.AdmissionCheckState{{
+		Name: "provision", State: kueuev1beta2.CheckStateReady,
+		PodSetUpdates: []kueuev1beta2.PodSetUpdate{{
+			Name: "worker", NodeSelector: map[string]string{"example.com/kept": "no"},
+		}},
+	}}
 }
 
 func said(all ...func(*kueuev1beta2.Workload, int)) []func(*kueuev1beta2.Workload, int) { return all }

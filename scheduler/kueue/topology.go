@@ -5,7 +5,42 @@ import (
 	"strconv"
 
 	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
+
+// topologyAnnotations are those of a role's pods that become its topology request.
+var topologyAnnotations = []string{
+	kueuev1beta2.PodSetRequiredTopologyAnnotation,
+	kueuev1beta2.PodSetPreferredTopologyAnnotation,
+	kueuev1beta2.PodSetUnconstrainedTopologyAnnotation,
+	kueuev1beta2.PodSetSliceRequiredTopologyAnnotation,
+	kueuev1beta2.PodSetSliceSizeAnnotation,
+	kueuev1beta2.PodSetSliceRequiredTopologyConstraintsAnnotation,
+	kueuev1beta2.PodSetGroupName,
+}
+
+// topologyOf returns the topology annotations of a role: those of its pods, else the job's own. A job in the
+// simple form has no pod template to annotate. Of a job with several roles the job's own would not say which
+// role they mean, and Validate refuses them.
+func topologyOf(g scheduler.Gang, r scheduler.Role) map[string]string {
+	if r.Template != nil {
+		if found := topologyIn(r.Template.Annotations); len(found) > 0 {
+			return found
+		}
+	}
+	return topologyIn(g.JobAnnotations)
+}
+
+func topologyIn(annotations map[string]string) map[string]string {
+	found := map[string]string{}
+	for _, key := range topologyAnnotations {
+		if value, ok := annotations[key]; ok {
+			found[key] = value
+		}
+	}
+	return found
+}
 
 // topologyRequest returns the topology request of a role from its pods' annotations, as Kueue's job
 // integrations do (pkg/controller/jobframework/tas.go). It always names the index label: a flavor with a

@@ -1,14 +1,11 @@
 package kueue
 
 import (
-	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
@@ -30,9 +27,7 @@ func (b Backend) Validate(g scheduler.Gang) field.ErrorList {
 		errs = append(errs, field.Invalid(field.NewPath("metadata", "labels").Key(MaxExecTimeLabel), value,
 			"must be a number of seconds above 0: set one, or remove the label"))
 	}
-	for _, r := range g.Roles {
-		errs = append(errs, validateTopology(r)...)
-	}
+	errs = append(errs, validateTopology(g)...)
 	if b.binder != nil {
 		errs = append(errs, b.binder.Validate(withoutMinResources(forBinder(g)))...)
 	}
@@ -99,67 +94,6 @@ func validateMinimum(g scheduler.Gang) field.ErrorList {
 	if sets > maxPodSets {
 		return field.ErrorList{field.Forbidden(field.NewPath("spec", "replicaSpecs"), fmt.Sprintf(
 			"Kueue knows at most %d roles of a job and these are %d: use fewer", maxPodSets, sets))}
-	}
-	return nil
-}
-
-// validateTopology refuses annotations that topologyRequest would ignore: Kueue would then place the ranks
-// anywhere.
-func validateTopology(r scheduler.Role) field.ErrorList {
-	if r.Template == nil {
-		return nil
-	}
-	// The simple form has no pod template, so its roles never carry these annotations and the path is always
-	// that of the full form.
-	path := field.NewPath("spec", "replicaSpecs").Key(r.Name).Child("template", "metadata", "annotations")
-	all := r.Template.Annotations
-	refuse := func(key, why string) field.ErrorList {
-		return field.ErrorList{field.Invalid(path.Key(key), all[key], why)}
-	}
-	var asked []string
-	for _, key := range []string{
-		kueuev1beta2.PodSetRequiredTopologyAnnotation, kueuev1beta2.PodSetPreferredTopologyAnnotation,
-		kueuev1beta2.PodSetUnconstrainedTopologyAnnotation,
-	} {
-		if _, set := all[key]; set {
-			asked = append(asked, key)
-		}
-	}
-	if len(asked) > 1 {
-		return refuse(asked[1], fmt.Sprintf("says another thing than %s: remove one of them", asked[0]))
-	}
-	if v, set := all[kueuev1beta2.PodSetUnconstrainedTopologyAnnotation]; set {
-		if _, err := strconv.ParseBool(v); err != nil {
-			return refuse(kueuev1beta2.PodSetUnconstrainedTopologyAnnotation,
-				"must be true or false: set one of them, or remove it")
-		}
-	}
-	return validateSlices(all, refuse)
-}
-
-func validateSlices(all map[string]string, refuse func(key, why string) field.ErrorList) field.ErrorList {
-	const (
-		slice, size = kueuev1beta2.PodSetSliceRequiredTopologyAnnotation, kueuev1beta2.PodSetSliceSizeAnnotation
-		layers      = kueuev1beta2.PodSetSliceRequiredTopologyConstraintsAnnotation
-	)
-	_, hasSlice := all[slice]
-	n, hasSize := all[size]
-	if hasSlice != hasSize {
-		return refuse(size, fmt.Sprintf("goes with %s alone: set both or remove both", slice))
-	}
-	if parsed, err := strconv.ParseInt(n, 10, 32); hasSize && (err != nil || parsed < 1) {
-		return refuse(size, "must be a number above 0: set one")
-	}
-	if text, set := all[layers]; set {
-		var constraints []kueuev1beta2.PodsetSliceRequiredTopologyConstraint
-		err := json.Unmarshal([]byte(text), &constraints)
-		if err != nil || len(constraints) < 1 || len(constraints) > 3 {
-			return refuse(layers,
-				"must be a JSON list of one to three {topology, size}: set such a list, or remove it")
-		}
-		if hasSlice {
-			return refuse(layers, fmt.Sprintf("says another thing than %s: remove one of them", slice))
-		}
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package kueue_test
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"testing"
 
@@ -57,6 +58,42 @@ func TestRefuses(t *testing.T) {
 			annotation(kueuev1beta2.PodSetSliceRequiredTopologyConstraintsAnnotation, "[]"),
 			in(kueuev1beta2.PodSetSliceRequiredTopologyConstraintsAnnotation),
 		},
+		"a level that is no label": {
+			"Kueue finds no such level", annotation(kueuev1beta2.PodSetRequiredTopologyAnnotation, "a rack"),
+			in(kueuev1beta2.PodSetRequiredTopologyAnnotation),
+		},
+		"a slice larger than the role": {
+			"it fits nowhere", func(g *scheduler.Gang) {
+				annotation(kueuev1beta2.PodSetSliceRequiredTopologyAnnotation, "rack")(g)
+				annotation(kueuev1beta2.PodSetSliceSizeAnnotation, "5")(g)
+			}, in(kueuev1beta2.PodSetSliceSizeAnnotation),
+		},
+		"a group of one role": {
+			"Kueue places pairs", func(g *scheduler.Gang) {
+				annotation(kueuev1beta2.PodSetRequiredTopologyAnnotation, "rack")(g)
+				annotation(kueuev1beta2.PodSetGroupName, "all")(g)
+			}, in(kueuev1beta2.PodSetGroupName),
+		},
+		"a group without a level": {
+			"it would be ignored", annotation(kueuev1beta2.PodSetGroupName, "all"), in(kueuev1beta2.PodSetGroupName),
+		},
+		"a topology for one of several roles": {
+			"nobody knows which", func(g *scheduler.Gang) {
+				g.Roles = append(g.Roles, scheduler.Role{Name: "Evaluator", Replicas: 1, MinAvailable: 1})
+				g.MinAvailable++
+				onJob(kueuev1beta2.PodSetRequiredTopologyAnnotation, "rack")(g)
+			}, onTheJob(kueuev1beta2.PodSetRequiredTopologyAnnotation),
+		},
+		"a topology given twice": {
+			"one of them would be ignored", func(g *scheduler.Gang) {
+				annotation(kueuev1beta2.PodSetRequiredTopologyAnnotation, "rack")(g)
+				onJob(kueuev1beta2.PodSetPreferredTopologyAnnotation, "rack")(g)
+			}, onTheJob(kueuev1beta2.PodSetPreferredTopologyAnnotation),
+		},
+		"a topology of the job that is none": {
+			"it would be ignored", onJob(kueuev1beta2.PodSetUnconstrainedTopologyAnnotation, "maybe"),
+			onTheJob(kueuev1beta2.PodSetUnconstrainedTopologyAnnotation),
+		},
 		"a time that is none": {
 			"it would be ignored", func(g *scheduler.Gang) { g.JobLabels[kueue.MaxExecTimeLabel] = "1h" },
 			"metadata.labels[kueue.x-k8s.io/max-exec-time-seconds]",
@@ -70,5 +107,18 @@ func TestRefuses(t *testing.T) {
 		})
 	}
 }
+
+// onJob sets an annotation of the job itself.
+func onJob(key, value string) func(*scheduler.Gang) {
+	return func(g *scheduler.Gang) {
+		g.JobAnnotations = maps.Clone(g.JobAnnotations)
+		if g.JobAnnotations == nil {
+			g.JobAnnotations = map[string]string{}
+		}
+		g.JobAnnotations[key] = value
+	}
+}
+
+func onTheJob(key string) string { return fmt.Sprintf("metadata.annotations[%s]", key) }
 
 var remedy = regexp.MustCompile(`\b(set|remove)\b`)

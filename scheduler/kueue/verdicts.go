@@ -20,7 +20,7 @@ const (
 	// ReasonFlavorMissing: the gang is admitted on a ResourceFlavor that does not exist.
 	ReasonFlavorMissing = "ResourceFlavorMissing"
 	// ReasonPlacementConflict: what flavors and checks add to the pods contradicts their template or each
-	// other.
+	// other. The Workload of a gang without pods is then finished (FailedToStart).
 	ReasonPlacementConflict = "PlacementConflict"
 	// ReasonWorkloadFinished: somebody declared the Workload finished although the job is not.
 	ReasonWorkloadFinished = "WorkloadFinished"
@@ -138,14 +138,31 @@ func deactivatedVerdict(wl *kueuev1beta2.Workload) scheduler.Verdict {
 // Kueue, when it could not see the job, or by hand. Its quota is lost.
 func finishedVerdict(g scheduler.Gang, wl *kueuev1beta2.Workload) scheduler.Verdict {
 	c := conditionOf(wl, kueuev1beta2.WorkloadFinished)
+	if c.Reason == reasonFailedToStart {
+		return failedVerdict(g, wl, oneLine(c.Message))
+	}
 	return scheduler.Verdict{
 		Judged: true, Reason: ReasonWorkloadFinished,
 		Message: oneLine(fmt.Sprintf("the gang's Workload is declared finished (%s: %s), so it holds no "+
 			"quota",
 			c.Reason, c.Message)),
-		NextStep: fmt.Sprintf("kubectl delete workloads.kueue.x-k8s.io %s -n %s: the gang then queues anew",
-			wl.Name, g.Namespace),
+		NextStep: anewStep(g, wl),
 	}
+}
+
+// failedVerdict returns the verdict on a gang that cannot start where Kueue let it in. It is the same before
+// and after SyncStatus has finished the Workload, which it does before the job's status is written.
+func failedVerdict(g scheduler.Gang, wl *kueuev1beta2.Workload, why string) scheduler.Verdict {
+	return scheduler.Verdict{
+		Judged: true, Reason: ReasonPlacementConflict,
+		Message:  why + "; its Workload is finished (FailedToStart) and holds no quota",
+		NextStep: conflictStep + "; a changed job queues anew by itself; after any other change " + anewStep(g, wl),
+	}
+}
+
+func anewStep(g scheduler.Gang, wl *kueuev1beta2.Workload) string {
+	return fmt.Sprintf("kubectl delete workloads.kueue.x-k8s.io %s -n %s: the gang then queues anew",
+		wl.Name, g.Namespace)
 }
 
 // waitingStep returns the next step for a Workload without quota, by the condition's reason.

@@ -5,20 +5,24 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// newWorkload returns the Workload of a gang. It leaves spec.active to Kueue and to admins.
+// newWorkload returns the Workload of a gang: a new one, or the current one as it should be. It leaves
+// spec.active to Kueue and to admins.
 func newWorkload(g scheduler.Gang) (*kueuev1beta2.Workload, error) {
-	ref, value, err := priorityOf(g)
+	before := current(g, g.Existing)
+	ref, value, err := priorityOf(g, before)
 	if err != nil {
 		return nil, err
 	}
@@ -28,10 +32,13 @@ func newWorkload(g scheduler.Gang) (*kueuev1beta2.Workload, error) {
 	}
 	meta.Labels[jobUIDLabel] = string(g.Owner.UID)
 	meta.Annotations = copiedAnnotations(g)
+	ofRoles := g
+	ofRoles.JobAnnotations = nil
+	meta.Annotations[podSetsAnnotation] = hashOf(podSets(ofRoles))
 	// Without the finalizer a deleted Workload is gone at once, and its quota is given away while the pods
 	// still run.
 	meta.Finalizers = []string{kueuev1beta2.ResourceInUseFinalizerName}
-	return &kueuev1beta2.Workload{
+	wl := &kueuev1beta2.Workload{
 		TypeMeta: metav1.TypeMeta{
 			APIVersion: workloadKind.GroupVersion().String(), Kind: workloadKind.Kind,
 		},
@@ -43,29 +50,56 @@ func newWorkload(g scheduler.Gang) (*kueuev1beta2.Workload, error) {
 			Priority:                    value,
 			MaximumExecutionTimeSeconds: maxExecutionTime(g),
 		},
-	}, nil
+	}
+	if before != nil && isSettled(before) {
+		keepSettled(&wl.Spec, *before.Spec.DeepCopy())
+	}
+	return wl, nil
 }
 
-// WorkloadName returns the job's name, cut so that the result fits into a DNS label, and a hash over
-// everything whose change requires another Workload.
-func WorkloadName(g scheduler.Gang) string {
-	text, err := json.Marshal(struct {
+// WorkloadName returns the name of the gang's Workload: of the current one, else of a new one.
+func WorkloadName(g scheduler.Gang) string { return nameOf(g, g.Existing) }
+
+// nameOf returns the name of the current Workload among those that exist, else that of a new one: the job's
+// name, cut so that the result fits into a DNS label, and a hash over what it is made from. A Workload that
+// must go may have that name although it was changed since, so each try has another hash.
+func nameOf(g scheduler.Gang, objs []client.Object) string {
+	if wl := current(g, objs); wl != nil {
+		return wl.Name
+	}
+	all := workloadsIn(objs)
+	for try := 0; ; try++ {
+		name := newName(g, try)
+		if !slices.ContainsFunc(all, func(wl *kueuev1beta2.Workload) bool { return wl.Name == name }) {
+			return name
+		}
+	}
+}
+
+func newName(g scheduler.Gang, try int) string {
+	hash := hashOf(struct {
 		Owner   string
 		Queue   string
 		Class   classKey
 		MaxTime *int32
 		PodSets []kueuev1beta2.PodSet
-	}{string(g.Owner.UID), g.Queue, classKeyOf(g), maxExecutionTime(g), podSets(g)})
-	if err != nil { // strings, numbers and a pod template that came from JSON
-		panic(err)
-	}
-	sum := sha256.Sum256(text)
-	hash := hex.EncodeToString(sum[:5])
+		Try     int `json:",omitempty"`
+	}{string(g.Owner.UID), g.Queue, classKeyOf(g), maxExecutionTime(g), podSets(g), try})
 	name := g.Name
 	if most := validation.DNS1123LabelMaxLength - 1 - len(hash); len(name) > most {
 		name = strings.TrimRight(name[:most], "-")
 	}
 	return name + "-" + hash
+}
+
+// hashOf returns a short hash of a value's JSON.
+func hashOf(value any) string {
+	text, err := json.Marshal(value)
+	if err != nil { // strings, numbers and a pod template that came from JSON
+		panic(err)
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:5])
 }
 
 // podSets returns a pod set for each role that has ranks, in the order of the roles.
@@ -82,7 +116,7 @@ func podSets(g scheduler.Gang) []kueuev1beta2.PodSet {
 		}
 		if r.Template != nil {
 			set.Template = quotaTemplate(r.Template)
-			set.TopologyRequest = topologyRequest(r.Template.Annotations)
+			set.TopologyRequest = topologyRequest(topologyOf(g, r))
 		}
 		sets = append(sets, set)
 	}

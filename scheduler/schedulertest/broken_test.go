@@ -154,6 +154,14 @@ func TestEachCheckCanFail(t *testing.T) {
 				c.Data["roles"] = fmt.Sprint(rand.Int())
 			}},
 		},
+		schedulertest.Settles: {
+			reason: "takes the scheduler's word for its own",
+			broken: model{objects: func(g scheduler.Gang, c *corev1.ConfigMap) {
+				for _, o := range g.Existing {
+					c.Data["seen"] = o.(*corev1.ConfigMap).Data["said"]
+				}
+			}},
+		},
 		schedulertest.LeavesGangAlone: {
 			reason: "hands out the gang's own label map",
 			broken: model{objects: func(g scheduler.Gang, c *corev1.ConfigMap) { c.Labels = g.Labels }},

@@ -42,6 +42,24 @@ func deterministic(v *verifier) {
 	})
 }
 
+// settles: an object that is asked for differently once it exists, or once a scheduler has written on it, is
+// written a second time, or is replaced while it holds the gang's place.
+func settles(v *verifier) {
+	v.groupStates(func(g scheduler.Gang, s GroupState) {
+		want := document(v.objects(g))
+		if want != document(v.objects(g)) {
+			return // it is not deterministic, which is another promise
+		}
+		g.Existing = v.objectsIn(g, s, 1)
+		for _, hasPods := range []bool{false, true} {
+			g.HasPods = hasPods
+			if diff := cmp.Diff(want, document(v.objects(g))); diff != "" {
+				v.failf("with pods %t (-before +once it exists):\n%s", hasPods, diff)
+			}
+		}
+	})
+}
+
 // leavesGangAlone: objects are handed to clients that write into them, and the gang is used again afterwards.
 func leavesGangAlone(v *verifier) {
 	v.samples(func(g scheduler.Gang) {

@@ -16,6 +16,7 @@ type Promise string
 const (
 	DeclaredKinds   Promise = "objects are of the declared kinds"
 	Deterministic   Promise = "objects are the same every time"
+	Settles         Promise = "objects that exist are not asked for differently"
 	LeavesGangAlone Promise = "the gang is neither changed nor shared"
 	Owned           Promise = "objects are owned, labelled and in the job's namespace"
 	ShortNames      Promise = "names are DNS labels of at most 63 characters"

@@ -14,7 +14,8 @@ type check struct {
 
 func checks() []check {
 	return []check{
-		{DeclaredKinds, declaredKinds}, {Deterministic, deterministic}, {LeavesGangAlone, leavesGangAlone},
+		{DeclaredKinds, declaredKinds}, {Deterministic, deterministic}, {Settles, settles},
+		{LeavesGangAlone, leavesGangAlone},
 		{Owned, owned},
 		{ShortNames, shortNames}, {SpecOnly, specOnly}, {WholeMinimum, wholeMinimum}, {Attempts, attempts},
 		{JoinIdempotent, joinIdempotent}, {JoinModest, joinModest}, {JoinsGroup, joinsGroup},

@@ -10,6 +10,7 @@ import (
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
@@ -318,6 +319,72 @@ func (s server) queueByLabel(t *testing.T) {
 	s.inPhase(t, job, v1alpha1.PhaseSuspended)
 	if err := s.change(t, job, other); err != nil {
 		t.Errorf("the label of a suspended job: %v", err)
+	}
+}
+
+// kueueSettings: the labels and annotations that Kueue reads. Kueue's webhooks judge those of its own jobs
+// alike (jobframework/validation.go), except that a class may be removed from a job that does not run: Kueue
+// refuses that because its jobs keep their Workload, and a suspended TrainingJob has none.
+func (s server) kueueSettings(t *testing.T) {
+	const (
+		classLabel = "kueue.x-k8s.io/priority-class"
+		limitLabel = "kueue.x-k8s.io/max-exec-time-seconds"
+		topology   = "kueue.x-k8s.io/podset-required-topology"
+		class      = "metadata.labels." + classLabel
+		limit      = "metadata.labels." + limitLabel
+	)
+	label := func(key, value string) func(*v1alpha1.TrainingJob) {
+		return func(j *v1alpha1.TrainingJob) { metav1.SetMetaDataLabel(&j.ObjectMeta, key, value) }
+	}
+	annotation := func(key, value string) func(*v1alpha1.TrainingJob) {
+		return func(j *v1alpha1.TrainingJob) { metav1.SetMetaDataAnnotation(&j.ObjectMeta, key, value) }
+	}
+	for name, tc := range map[string]struct {
+		before, edit func(*v1alpha1.TrainingJob)
+		field, says  string
+	}{
+		"a class is added": {nil, label(classLabel, "production"), class, "cannot be added"},
+		"a class is removed": {label(classLabel, "production"), func(j *v1alpha1.TrainingJob) {
+			j.Labels = nil
+		}, class, "cannot be removed"},
+		"another class":   {label(classLabel, "production"), label(classLabel, "experiment"), "", ""},
+		"a limit":         {nil, label(limitLabel, "60"), limit, suspendFirst},
+		"another limit":   {label(limitLabel, "60"), label(limitLabel, "90"), limit, suspendFirst},
+		"a topology":      {nil, annotation(topology, "rack"), "metadata.annotations." + topology, suspendFirst},
+		"another label":   {label(limitLabel, "60"), label("team", "a"), "", ""},
+		"another comment": {annotation(topology, "rack"), annotation("team", "a"), "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			job := simple()
+			if tc.before != nil {
+				tc.before(job)
+			}
+			job = s.stored(t, job, v1alpha1.PhaseRunning)
+			if err := s.change(t, job, tc.edit); tc.field != "" {
+				wantRejection(t, err, tc.says, tc.field)
+			} else if err != nil {
+				t.Errorf("refused while it runs: %v", err)
+			}
+			for _, phase := range []v1alpha1.Phase{v1alpha1.PhaseQueued, v1alpha1.PhaseSuspended} {
+				if err := s.change(t, s.inPhase(t, job, phase), tc.edit); err != nil {
+					t.Errorf("refused while %s: %v", phase, err)
+				}
+			}
+			job.Status.Scheduling = &v1alpha1.SchedulingStatus{Scheduler: v1alpha1.SchedulerVolcano}
+			if err := s.change(t, s.inPhase(t, job, v1alpha1.PhaseRunning), tc.edit); err != nil {
+				t.Errorf("refused although Volcano runs it: %v", err)
+			}
+		})
+	}
+	for _, value := range []string{"0", "1h", "1.5", "10000000000"} {
+		job := simple()
+		label(limitLabel, value)(job)
+		wantRejection(t, s.client.Create(t.Context(), job, client.DryRunAll), "a number of seconds above 0", limit)
+	}
+	job := simple()
+	label(limitLabel, "3600")(job)
+	if err := s.client.Create(t.Context(), job, client.DryRunAll); err != nil {
+		t.Errorf("an hour: %v", err)
 	}
 }
 

@@ -28,6 +28,7 @@ func TestAPIServer(t *testing.T) {
 	t.Run("change in two steps", s.suspendThenChange)
 	t.Run("scale", s.scale)
 	t.Run("queue by label", s.queueByLabel)
+	t.Run("Kueue's settings", s.kueueSettings)
 	t.Run("defaults", s.nothingIsDefaulted)
 	t.Run("policies", s.policies)
 	t.Run("reports off", s.reportsOff)

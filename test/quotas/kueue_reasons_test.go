@@ -19,7 +19,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/test/harness"
 )
 
-// contradiction: an admission check sends the ranks to other nodes than the job's own node selector.
+// contradiction: an admission check sends the ranks to other nodes than the job's own node selector. Nobody
+// can start the gang, so its Workload gives the quota back, and a corrected job queues anew.
 func contradiction(p team) {
 	p.checked()
 	p.Job("bert", 2, "1", queued("own"))
@@ -35,6 +36,35 @@ func contradiction(p team) {
 	if pods := p.pods("bert"); len(pods) > 0 {
 		p.T.Errorf("nobody knows where they may run, and there are %d pods", len(pods))
 	}
+	p.Until("its Workload is finished and its quota is free", func(ctx context.Context) (string, error) {
+		c := meta.FindStatusCondition(p.workload().Status.Conditions, kueuev1beta2.WorkloadFinished)
+		if c == nil || c.Reason != "FailedToStart" || !strings.Contains(c.Message, harness.Pool) {
+			return fmt.Sprintf("%+v", c), nil
+		}
+		q := &kueuev1beta2.ClusterQueue{ObjectMeta: metav1.ObjectMeta{Name: p.Name}}
+		if err := p.Client.Get(ctx, keyOf(q), q); err != nil {
+			return "", err
+		}
+		if n := q.Status.ReservingWorkloads; n > 0 {
+			return fmt.Sprintf("%d Workloads have quota", n), nil
+		}
+		return "", nil
+	})
+	p.Until("the job says so", func(ctx context.Context) (string, error) {
+		j, err := p.Get(ctx, "bert")
+		if err != nil || j.Status.Scheduling.Blocker == nil {
+			return "no blocker", err
+		}
+		b := j.Status.Scheduling.Blocker
+		if b.Reason != kueue.ReasonPlacementConflict || !strings.Contains(b.Message, "FailedToStart") ||
+			!strings.Contains(b.NextStep, "kubectl delete workloads") {
+			return fmt.Sprintf("%+v", b), nil
+		}
+		return "", nil
+	})
+	p.MergePatch(&v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: "bert"}},
+		fmt.Sprintf(`{"spec":{"nodeSelector":{%q:"elsewhere"}}}`, harness.Pool))
+	p.waits("bert", v1alpha1.ReasonAdmissionCheckPending)
 	p.remove("bert")
 }
 

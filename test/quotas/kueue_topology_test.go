@@ -72,11 +72,15 @@ func topology(t *testing.T, w *harness.Cluster) {
 	p.asAssigned("in-a-block")
 
 	// Only b1 has 16 free GPUs in one rack; a job that prefers a rack and finds none uses several.
-	p.Job("next", 4, "4", queued("own"), within(kueuev1beta2.PodSetRequiredTopologyAnnotation, rack))
+	// A job in the simple form asks by its own annotation.
+	p.Job("next", 4, "4", queued("own"), func(j *v1alpha1.TrainingJob) {
+		metav1.SetMetaDataAnnotation(&j.ObjectMeta, kueuev1beta2.PodSetRequiredTopologyAnnotation, rack)
+	})
 	p.runs("next", 1)
 	if got := p.spread("next", rack); !slices.Equal(got, []string{"b1"}) {
 		t.Errorf("its ranks are in racks %v, want b1", got)
 	}
+	p.asAssigned("next")
 	p.remove("in-a-block", "next")
 	p.Job("if-possible", 6, "4", queued("own"), within(kueuev1beta2.PodSetPreferredTopologyAnnotation, rack))
 	p.runs("if-possible", 1)

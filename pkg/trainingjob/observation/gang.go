@@ -40,10 +40,11 @@ func (g Gang) Errors() field.ErrorList {
 	return append(g.Invalid[:len(g.Invalid):len(g.Invalid)], g.Unsupported...)
 }
 
-// DescribeGang validates a job and renders its gang for a backend, which may be nil. clusterObjects are what
-// a scheduler.ClusterAware backend asked for. A finished job has no gang.
+// DescribeGang validates a job and renders its gang for a backend, which may be nil. existing are the gang's
+// objects, clusterObjects what a scheduler.ClusterAware backend asked for. A finished job has no gang.
 func DescribeGang(
-	job *v1alpha1.TrainingJob, backend scheduler.Backend, pods []*corev1.Pod, clusterObjects scheduler.Objects,
+	job *v1alpha1.TrainingJob, backend scheduler.Backend, pods []*corev1.Pod,
+	existing, clusterObjects scheduler.Objects,
 ) Gang {
 	var g Gang
 	if job.Status.Phase.Finished() {
@@ -51,7 +52,7 @@ func DescribeGang(
 	}
 	g.Invalid = validation.Validate(job)
 	if backend != nil {
-		g.describe(job, backend, pods, clusterObjects)
+		g.describe(job, backend, pods, existing, clusterObjects)
 	}
 	if len(g.Errors()) == 0 || job.Status.Attempt == 0 {
 		return g
@@ -60,7 +61,7 @@ func DescribeGang(
 	if g.Gang == nil {
 		return g
 	}
-	made := gangOf(g.MadeFrom, pods, clusterObjects)
+	made := gangOf(g.MadeFrom, pods, existing, clusterObjects)
 	if st := job.Status.Scheduling; st != nil {
 		made.Submitted, made.Queue = st.Group, st.Queue
 	}
@@ -70,9 +71,10 @@ func DescribeGang(
 
 // describe renders what the backend must know of the job, unless it is invalid.
 func (g *Gang) describe(
-	job *v1alpha1.TrainingJob, backend scheduler.Backend, pods []*corev1.Pod, clusterObjects scheduler.Objects,
+	job *v1alpha1.TrainingJob, backend scheduler.Backend, pods []*corev1.Pod,
+	existing, clusterObjects scheduler.Objects,
 ) {
-	gang := gangOf(job, pods, clusterObjects)
+	gang := gangOf(job, pods, existing, clusterObjects)
 	if len(gang.Roles) == 0 {
 		return
 	}
@@ -89,11 +91,11 @@ func (g *Gang) describe(
 
 // gangOf is the gang of the job's current attempt.
 func gangOf(
-	job *v1alpha1.TrainingJob, pods []*corev1.Pod, clusterObjects scheduler.Objects,
+	job *v1alpha1.TrainingJob, pods []*corev1.Pod, existing, clusterObjects scheduler.Objects,
 ) scheduler.Gang {
 	attempt := max(job.Status.Attempt, 1)
 	gang := render.Gang(job, attempt, hasPods(pods, attempt))
-	gang.ClusterObjects = clusterObjects
+	gang.Existing, gang.ClusterObjects = existing, clusterObjects
 	gang.UnschedulableMessages = UnschedulableMessages(pods, attempt)
 	return gang
 }
