@@ -42,6 +42,9 @@ type Gang struct {
 	// ClusterObjects are all objects of the kinds that a ClusterAware backend names; nil for other backends.
 	// Read-only.
 	ClusterObjects Objects
+	// Dispatched is true when another cluster runs the gang (see Dispatcher): it has no pods here, and needs no
+	// object that only its pods would.
+	Dispatched bool
 	// HasPods is true when ranks of this attempt exist. Where a group outlives an attempt its status may be
 	// stale, and only HasPods tells the two cases apart.
 	HasPods bool

@@ -22,6 +22,8 @@ func TestAPIServer(t *testing.T) {
 	t.Run("changes by phase", s.changesByPhase)
 	t.Run("every field while running", s.everyField)
 	t.Run("changes of roles", s.roleChanges)
+	t.Run("managedBy while anything", s.managedByStays)
+	t.Run("a job taken back from another cluster", s.takenBack)
 	t.Run("change in two steps", s.suspendThenChange)
 	t.Run("scale", s.scale)
 	t.Run("queue by label", s.queueByLabel)

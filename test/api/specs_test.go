@@ -105,7 +105,8 @@ const (
 func allSpecs() map[string]spec {
 	all := map[string]spec{}
 	for _, part := range []map[string]spec{formSpecs(), roleSpecs(), restartSpecs(), schedulingSpecs(),
-		nameSpecs(), podSpecs(), checkpointSpecs()} {
+		nameSpecs(), podSpecs(), checkpointSpecs(),
+		managedBySpecs()} {
 		maps.Copy(all, part)
 	}
 	return all
