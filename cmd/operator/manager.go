@@ -61,7 +61,7 @@ func newManager(
 	}
 	options := controller.Options{
 		Backends:         backends,
-		DefaultScheduler: cfg.DefaultScheduler,
+		DefaultScheduler: cfg.SchedulerOfUnnamed(),
 		Workers:          cfg.Workers,
 		Agent:            func() render.Agent { return render.Agent{Image: cfg.Agent.Image} },
 	}

@@ -82,6 +82,10 @@ func TestParseRefuses(t *testing.T) {
 		"too many workers":          {head + "workers: 1000", "workers"},
 		"no workers":                {head + "workers: 0", "workers"},
 		"a bad namespace":           {head + "leaderElection: {namespace: A_B}", "leaderElection.namespace"},
+		"jobs without a queue for Kueue and for another": {
+			head + "defaultScheduler: volcano\nschedulers: {kueue: {manageJobsWithoutQueueName: true}}",
+			`defaultScheduler: Invalid value: "volcano": schedulers.kueue.manageJobsWithoutQueueName`,
+		},
 		"an unknown binder": {head + "schedulers: {kueue: {binder: volcano}}",
 			`schedulers.kueue.binder: Unsupported value: "volcano"`},
 		"a bad name of a second scheduler": {head + "schedulers: {coscheduling: {schedulerName: A_B}}",

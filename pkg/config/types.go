@@ -5,6 +5,8 @@
 // complete. An unknown key is an error that names it, so no setting is silently ignored.
 package config
 
+import "mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+
 // APIVersion and Kind of the file.
 const (
 	APIVersion = "config.mlplatform.example.com/v1alpha1"
@@ -39,6 +41,15 @@ type OperatorConfiguration struct {
 	Agent Agent `json:"agent"`
 	// Workers is the number of jobs that are reconciled at the same time, from 1 to 100.
 	Workers int `json:"workers"`
+}
+
+// SchedulerOfUnnamed is the scheduler of jobs that name neither one nor a Kueue queue; "" is the first that
+// the cluster serves.
+func (c OperatorConfiguration) SchedulerOfUnnamed() string {
+	if c.DefaultScheduler == "" && c.Schedulers.Kueue.ManageJobsWithoutQueueName {
+		return string(v1alpha1.SchedulerKueue)
+	}
+	return c.DefaultScheduler
 }
 
 // LeaderElection lets one of several replicas of the operator act.
@@ -114,6 +125,10 @@ type Kueue struct {
 	// everywhere. native and coscheduling place all or none, with the settings of schedulers.native and
 	// schedulers.coscheduling; Kueue is then available only where the cluster serves that scheduler too.
 	Binder string `json:"binder,omitempty"`
+	// ManageJobsWithoutQueueName must be what Kueue's configuration says under the same name. With it a job that
+	// names neither a scheduler nor a queue is Kueue's, and waits until it names a queue; defaultScheduler must
+	// then be kueue or absent. Without it a job of Kueue's that names no queue is refused.
+	ManageJobsWithoutQueueName bool `json:"manageJobsWithoutQueueName,omitempty"`
 }
 
 // Values of Kueue.Binder.

@@ -25,6 +25,12 @@ func (c OperatorConfiguration) Validate() field.ErrorList {
 	errs = append(errs, validateAddress(field.NewPath("health", "bindAddress"), c.Health.BindAddress)...)
 	errs = append(errs, validateReports(field.NewPath("reports"), c.Reports)...)
 	errs = append(errs, validateDefaultScheduler(field.NewPath("defaultScheduler"), c.DefaultScheduler)...)
+	if s := c.SchedulerOfUnnamed(); c.Schedulers.Kueue.ManageJobsWithoutQueueName &&
+		s != string(v1alpha1.SchedulerKueue) {
+		errs = append(errs, field.Invalid(field.NewPath("defaultScheduler"), s,
+			"schedulers.kueue.manageJobsWithoutQueueName gives jobs that name no scheduler to Kueue: remove one of "+
+				"the two"))
+	}
 	errs = append(errs, validateSchedulers(field.NewPath("schedulers"), c.Schedulers)...)
 	image := c.Agent.Image
 	if len(image) > 500 || strings.ContainsFunc(image, unprintable) {

@@ -43,7 +43,8 @@ func (b Backend) SyncStatus(
 func nextWrite(g scheduler.Gang, status scheduler.GangStatus, wl *kueuev1beta2.Workload) *scheduler.Write {
 	ended := isTrue(wl, kueuev1beta2.WorkloadFinished) || wl.DeletionTimestamp != nil
 	evicted := isTrue(wl, kueuev1beta2.WorkloadEvicted) && isTrue(wl, kueuev1beta2.WorkloadQuotaReserved)
-	releasing := ended || status.Gone || status.Finished || evicted
+	differing := outOfSync(g, wl) != ""
+	releasing := ended || status.Gone || status.Finished || evicted || differing
 	switch {
 	case releasing && status.PodsLeft > 0:
 		return nil // the pods use the quota
@@ -59,6 +60,11 @@ func nextWrite(g scheduler.Gang, status scheduler.GangStatus, wl *kueuev1beta2.W
 			reason = kueuev1beta2.WorkloadFinishedReasonSucceeded
 		}
 		return finishWrite(wl, reason, status.Message, status.Now)
+	case differing:
+		return finishWrite(wl, kueuev1beta2.WorkloadFinishedReasonOutOfSync,
+			"The prebuilt workload is out of sync with its user job", status.Now)
+	case evicted && waitsForOtherCluster(wl, status):
+		return nil
 	case evicted:
 		return handBackWrite(wl, status.Now)
 	case wl.Name != WorkloadName(g):

@@ -19,7 +19,10 @@ const maxPodSets = 18
 // Validate implements scheduler.Backend. Whether the queue, its flavors and the priority class exist is not
 // known here.
 func (b Backend) Validate(g scheduler.Gang) field.ErrorList {
-	errs := validateQueue(g)
+	var errs field.ErrorList
+	if g.Queue != "" || !b.manageAll {
+		errs = validateQueue(g)
+	}
 	if g.MinResourcesGiven {
 		errs = append(errs, field.Forbidden(field.NewPath(scheduler.PathMinResources),
 			"Kueue charges the quota with the pods' own requests: remove minResources, or use scheduler "+
@@ -33,7 +36,7 @@ func (b Backend) Validate(g scheduler.Gang) field.ErrorList {
 	for _, r := range g.Roles {
 		errs = append(errs, validateTopology(r)...)
 	}
-	if b.binder != nil {
+	if b.binder != nil && !g.Dispatched {
 		errs = append(errs, b.binder.Validate(withoutMinResources(forBinder(g)))...)
 	}
 	return errs

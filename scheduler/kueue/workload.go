@@ -22,15 +22,8 @@ func newWorkload(g scheduler.Gang) (*kueuev1beta2.Workload, error) {
 	if err != nil {
 		return nil, err
 	}
-	meta := g.ObjectMeta(WorkloadName(g))
-	if meta.Labels == nil {
-		meta.Labels = map[string]string{}
-	}
-	meta.Labels[jobUIDLabel] = string(g.Owner.UID)
+	meta := workloadMeta(g)
 	meta.Annotations = copiedAnnotations(g)
-	// Without the finalizer a deleted Workload is gone at once, and its quota is given away while the pods
-	// still run.
-	meta.Finalizers = []string{kueuev1beta2.ResourceInUseFinalizerName}
 	return &kueuev1beta2.Workload{
 		TypeMeta: metav1.TypeMeta{
 			APIVersion: workloadKind.GroupVersion().String(), Kind: workloadKind.Kind,
@@ -46,9 +39,25 @@ func newWorkload(g scheduler.Gang) (*kueuev1beta2.Workload, error) {
 	}, nil
 }
 
-// WorkloadName returns the job's name, cut so that the result fits into a DNS label, and a hash over
-// everything whose change requires another Workload.
+// workloadMeta returns the metadata of the gang's Workload.
+func workloadMeta(g scheduler.Gang) metav1.ObjectMeta {
+	meta := g.ObjectMeta(WorkloadName(g))
+	if meta.Labels == nil {
+		meta.Labels = map[string]string{}
+	}
+	meta.Labels[jobUIDLabel] = string(g.Owner.UID)
+	// Without the finalizer a deleted Workload is gone at once, and its quota is given away while the pods
+	// still run.
+	meta.Finalizers = []string{kueuev1beta2.ResourceInUseFinalizerName}
+	return meta
+}
+
+// WorkloadName returns the name of the Workload that the job names, else the job's name, cut so that the
+// result fits into a DNS label, and a hash over everything whose change requires another Workload.
 func WorkloadName(g scheduler.Gang) string {
+	if name := prebuiltName(g); name != "" {
+		return name
+	}
 	text, err := json.Marshal(struct {
 		Owner   string
 		Queue   string

@@ -53,12 +53,18 @@ var (
 		Backends:    []scheduler.Backend{volcano.New(volcano.DefaultOptions()), native.New(native.Options{})},
 		AddToScheme: []func(*kruntime.Scheme) error{volcanov1beta1.AddToScheme},
 	})
-	startKueueCluster = startOnce(harness.Options{
-		Schedulers:  []string{localcluster.SchedulerKueue},
+	startKueueCluster = startOnce(withKueue(0))
+	// MultiKueue dispatches from the one, which has no nodes, to the other.
+	startManagerCluster, startWorkerCluster = startOnce(withKueue(0)), startOnce(withKueue(2))
+)
+
+func withKueue(nodes int) harness.Options {
+	return harness.Options{
+		Schedulers: []string{localcluster.SchedulerKueue}, Nodes: nodes,
 		Backends:    []scheduler.Backend{kueue.New(kueue.Options{Binder: native.New(native.Options{})})},
 		AddToScheme: []func(*kruntime.Scheme) error{kueue.AddToScheme},
-	})
-)
+	}
+}
 
 func get(t *testing.T, start func() (*harness.Cluster, error)) *harness.Cluster {
 	t.Helper()

@@ -23,6 +23,9 @@ var elsewhere = map[string]string{
 	"kueue.ReasonPlacementConflict": "test/quotas/kueue_reasons_test.go contradiction",
 	"kueue.ReasonWorkloadFinished":  "test/quotas/kueue_reasons_test.go finishedByHand",
 	"kueue.ReasonWorkloadGone":      "test/quotas/kueue_reasons_test.go workloadGone",
+	"kueue.ReasonPrebuiltNotFound":  "test/quotas/kueue_multikueue_test.go prebuiltWorkloads",
+	"kueue.ReasonPrebuiltTaken":     "test/quotas/kueue_multikueue_test.go prebuiltWorkloads",
+	"kueue.ReasonOutOfSync":         "test/quotas/kueue_multikueue_test.go prebuiltWorkloads",
 }
 
 // changes are reasons of transitions, conditions and their events. The stories of pkg/trainingjob cover them.

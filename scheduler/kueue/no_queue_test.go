@@ -1,0 +1,41 @@
+package kueue_test
+
+import (
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+	"mlplatform.example.com/trainingjob-operator/scheduler/kueue"
+)
+
+func noQueue(g *scheduler.Gang) { g.Queue, g.JobLabels = "", nil }
+
+// With manageJobsWithoutQueueName a job without a queue waits for one, as Kueue's own jobs do: it is neither
+// refused nor let run.
+func TestManageJobsWithoutQueueName(t *testing.T) {
+	b := kueue.New(kueue.Options{ManageJobsWithoutQueueName: true})
+	if errs := b.Validate(gang(noQueue)); len(errs) > 0 {
+		t.Errorf("refused: %v", errs)
+	}
+	objs, err := b.Objects(gang(noQueue))
+	if err != nil || objs[0].(*kueuev1beta2.Workload).Spec.QueueName != "" {
+		t.Errorf("want a Workload without a queue, got %v, %v", objs, err)
+	}
+	for reason, have := range map[string][]client.Object{"before": nil, "with its Workload": objs} {
+		v := b.Read(gang(noQueue), have)
+		if v.Admission != scheduler.Hold || v.Reason != scheduler.ReasonQueueNotFound ||
+			!strings.Contains(v.NextStep, kueue.QueueLabel) {
+			t.Errorf("%s: got %+v", reason, v)
+		}
+	}
+	mismatch := func(g *scheduler.Gang) { g.JobLabels = nil }
+	if errs := b.Validate(gang(mismatch)); len(errs) != 1 {
+		t.Errorf("a queue that is not the label's is refused as ever, got %v", errs)
+	}
+	if errs := kueue.New(kueue.Options{}).Validate(gang(noQueue)); len(errs) != 1 {
+		t.Errorf("without the setting it is refused, got %v", errs)
+	}
+}
