@@ -39,3 +39,23 @@ func TestManageJobsWithoutQueueName(t *testing.T) {
 		t.Errorf("without the setting it is refused, got %v", errs)
 	}
 }
+
+// A Workload that never had quota has nothing that pods could use: the one that a job had before it named its
+// queue goes although the job runs, on the quota of the next one.
+func TestDeletedWorkloadWithoutQuotaGoesAtOnce(t *testing.T) {
+	objs, err := kueue.New(kueue.Options{}).Objects(gang())
+	if err != nil {
+		t.Fatal(err)
+	}
+	wl := objs[0].(*kueuev1beta2.Workload)
+	wl.DeletionTimestamp = &now
+	running := scheduler.GangStatus{PodsLeft: 4, Running: true, Now: now}
+	b := kueue.New(kueue.Options{})
+	if got := describe(b.SyncStatus(gang(hasPods), running, objs)); got != "let go" {
+		t.Errorf("wrote %q, want it to be let go", got)
+	}
+	reserved(wl, 1)
+	if got := describe(b.SyncStatus(gang(hasPods), running, objs)); got != "" {
+		t.Errorf("the pods use its quota, and it wrote %q", got)
+	}
+}

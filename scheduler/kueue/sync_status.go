@@ -46,6 +46,8 @@ func nextWrite(g scheduler.Gang, status scheduler.GangStatus, wl *kueuev1beta2.W
 	differing := outOfSync(g, wl) != ""
 	releasing := ended || status.Gone || status.Finished || evicted || differing
 	switch {
+	case wl.DeletionTimestamp != nil && !isTrue(wl, kueuev1beta2.WorkloadQuotaReserved):
+		return finalizerWrite(wl) // it has no quota that pods could use
 	case releasing && status.PodsLeft > 0:
 		return nil // the pods use the quota
 	case ended:

@@ -355,6 +355,28 @@ func (s server) queueByLabel(t *testing.T) {
 	}
 }
 
+// prebuiltWorkload: the ranks run on the quota of the Workload that the job named when they started.
+func (s server) prebuiltWorkload(t *testing.T) {
+	const key = "kueue.x-k8s.io/prebuilt-workload-name"
+	named := func(name string) func(*v1alpha1.TrainingJob) {
+		return func(j *v1alpha1.TrainingJob) { j.Annotations = map[string]string{key: name} }
+	}
+	byLabel := func(j *v1alpha1.TrainingJob) { j.Annotations, j.Labels = nil, map[string]string{key: "made"} }
+	job := simple()
+	named("made")(job)
+	job = s.stored(t, job, v1alpha1.PhaseRunning)
+	wantRejection(t, s.change(t, job, named("other")), suspendFirst, "metadata.annotations."+key)
+	wantRejection(t, s.change(t, job, func(j *v1alpha1.TrainingJob) { j.Annotations = nil }), suspendFirst,
+		"metadata.annotations."+key)
+	if err := s.change(t, job, byLabel); err != nil {
+		t.Errorf("the same name as a label: %v", err)
+	}
+	s.inPhase(t, job, v1alpha1.PhaseSuspended)
+	if err := s.change(t, job, named("other")); err != nil {
+		t.Errorf("another name while suspended: %v", err)
+	}
+}
+
 // nothingIsDefaulted: fields of an "only one of" rule must be stored as they were written.
 func (s server) nothingIsDefaulted(t *testing.T) {
 	job := simple()

@@ -24,6 +24,7 @@ func TestAPIServer(t *testing.T) {
 	t.Run("changes of roles", s.roleChanges)
 	t.Run("managedBy while anything", s.managedByStays)
 	t.Run("a job taken back from another cluster", s.takenBack)
+	t.Run("the prebuilt Workload of a running job", s.prebuiltWorkload)
 	t.Run("change in two steps", s.suspendThenChange)
 	t.Run("scale", s.scale)
 	t.Run("queue by label", s.queueByLabel)

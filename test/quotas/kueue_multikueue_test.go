@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -52,7 +53,9 @@ func newFleet(t *testing.T) fleet {
 	for _, p := range []team{f.manager, f.worker} {
 		p.Create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: kueueSystem}})
 	}
+	deploy(t, m, "kueue.yaml")
 	deploy(t, m, "multikueue_manager.yaml")
+	f.manager.kueueMayMirror()
 	deploy(t, w, "multikueue_worker.yaml")
 	apply(t, w, "kueue/multikueue-worker.yaml", "kueue/priorities.yaml")
 	f.worker.active("gpus")
@@ -87,6 +90,29 @@ func deploy(t *testing.T, w *harness.Cluster, file string) {
 		if err := w.Client.Create(t.Context(), o.Unstructured); err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
+	}
+}
+
+// kueueMayMirror checks the rights of the files, since the lab's Kueue is an administrator.
+func (p team) kueueMayMirror() {
+	p.T.Helper()
+	for _, right := range []authorizationv1.ResourceAttributes{
+		{Verb: "get", Resource: "trainingjobs"}, {Verb: "watch", Resource: "trainingjobs"},
+		{Verb: "patch", Resource: "trainingjobs", Subresource: "status"},
+	} {
+		right.Group, right.Namespace = v1alpha1.GroupVersion.Group, p.Name
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: "system:serviceaccount:" + kueueSystem + ":kueue-controller-manager", ResourceAttributes: &right,
+		}}
+		p.Until(fmt.Sprintf("Kueue may %s %s/%s", right.Verb, right.Resource, right.Subresource),
+			func(ctx context.Context) (string, error) {
+				review.Status = authorizationv1.SubjectAccessReviewStatus{}
+				err := p.Client.Create(ctx, review)
+				if err == nil && !review.Status.Allowed {
+					return "it may not", nil
+				}
+				return "", err
+			})
 	}
 }
 

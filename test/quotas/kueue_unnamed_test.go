@@ -136,9 +136,16 @@ func (p team) queueOf(edit func(*v1alpha1.TrainingJob)) string {
 // ranksAreNoJobs checks that Kueue has one Workload for the job and leaves its ranks alone.
 func (p team) ranksAreNoJobs(name string) {
 	p.T.Helper()
-	if wl := p.workload(); !metav1.IsControlledBy(wl, p.existing(name)) {
-		p.T.Errorf("the only Workload, %s, is not the job's: %v", wl.Name, wl.OwnerReferences)
-	}
+	p.Until("the Workload of "+name+" is the only one", func(ctx context.Context) (string, error) {
+		list := &kueuev1beta2.WorkloadList{}
+		if err := p.Client.List(ctx, list, client.InNamespace(p.Name)); err != nil {
+			return "", err
+		}
+		if n := len(list.Items); n != 1 || !metav1.IsControlledBy(&list.Items[0], p.existing(name)) {
+			return fmt.Sprintf("%d Workloads", n), nil
+		}
+		return "", nil
+	})
 	for _, pod := range p.pods(name) {
 		if _, managed := pod.Labels[managedLabel]; managed || len(pod.Finalizers) > 0 {
 			p.T.Errorf("Kueue takes %s for a job: labels %v, finalizers %v", pod.Name, pod.Labels, pod.Finalizers)
