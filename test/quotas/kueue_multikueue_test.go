@@ -44,6 +44,7 @@ func TestMultiKueue(t *testing.T) {
 	f.isDeletedOnTheManager("again")
 	f.wroteNoStatus()
 	prebuiltWorkloads(f.worker)
+	gatedRanks(f.worker)
 }
 
 func newFleet(t *testing.T) fleet {
@@ -316,4 +317,29 @@ func prebuiltWorkloads(p team) {
 		}
 		return "", err
 	})
+}
+
+// gatedRanks: where the namespace has a LocalQueue default, Kueue takes the ranks of a job that keeps out of
+// Kueue for jobs of their own. The job says what holds them.
+func gatedRanks(p team) {
+	queue := &kueuev1beta2.LocalQueue{ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: p.Name}}
+	queue.Spec.ClusterQueue = "nowhere"
+	p.Create(queue)
+	p.Until("Kueue knows the queue", func(ctx context.Context) (string, error) {
+		if err := p.Client.Get(ctx, keyOf(queue), queue); err != nil {
+			return "", err
+		}
+		if len(queue.Status.Conditions) == 0 {
+			return "no conditions yet", nil
+		}
+		return "", nil
+	})
+	onNative := func(j *v1alpha1.TrainingJob) {
+		j.Spec.RunPolicy.SchedulingPolicy.Scheduler = v1alpha1.SchedulerNative
+	}
+	p.submit("outsider", 2, "1", onNative)
+	b := p.waits("outsider", v1alpha1.ReasonSchedulingGated)
+	if !strings.Contains(b.Message, "kueue.x-k8s.io/") {
+		p.T.Errorf("it does not name the gate: %s", b.Message)
+	}
 }

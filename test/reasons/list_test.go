@@ -17,6 +17,7 @@ import (
 // and function, which names the reason.
 var elsewhere = map[string]string{
 	"ReasonAdmissionCheckPending":   "test/quotas/kueue_test.go admissionCheck",
+	"ReasonSchedulingGated":         "test/quotas/kueue_multikueue_test.go gatedRanks",
 	"ReasonWaitingBehind":           "test/quotas/kueue_test.go strictOrder",
 	"kueue.ReasonDeactivated":       "scheduler/kueue/cluster_test.go TestProtocol",
 	"kueue.ReasonFlavorMissing":     "test/quotas/kueue_reasons_test.go flavorGone",
