@@ -49,6 +49,9 @@ type Gang struct {
 	// Existing are those of the gang's objects that exist, as Read gets them. A dialect whose group may change
 	// in place, or must not change any more, finds here what it has to go on with. Read-only.
 	Existing Objects
+	// Dispatched is true when another cluster runs the gang (see Dispatcher): it has no pods here, and needs no
+	// object that only its pods would.
+	Dispatched bool
 	// HasPods is true when ranks of this attempt exist. Where a group outlives an attempt its status may be
 	// stale, and only HasPods tells the two cases apart.
 	HasPods bool

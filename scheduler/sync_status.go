@@ -27,6 +27,9 @@ type GangStatus struct {
 	Gone bool
 	// PodsLeft is the number of pods, of any attempt, that may still run.
 	PodsLeft int32
+	// Elsewhere is the number of a Dispatched gang's ranks that run in another cluster, by the status that was
+	// mirrored last. It says nothing about a cluster that can no longer be reached.
+	Elsewhere int32
 	// Running is true when at least MinAvailable ranks run or have succeeded, Ready when all admitted ranks
 	// do.
 	Running, Ready bool

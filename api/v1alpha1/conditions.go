@@ -132,6 +132,8 @@ const (
 	ReasonAdmissionCheckPending = "AdmissionCheckPending"
 	// ReasonPriorityClassNotFound: no priority class of that name exists.
 	ReasonPriorityClassNotFound = "PriorityClassNotFound"
+	// ReasonSchedulingGated: a rank's pod has a scheduling gate that its scheduler did not ask for.
+	ReasonSchedulingGated = "SchedulingGated"
 	// ReasonNoNodeMatches: node selectors, affinity and taints leave no node.
 	ReasonNoNodeMatches = "NoNodeMatches"
 	// ReasonNoNodeLargeEnough: a rank requests more than any node has.

@@ -30,6 +30,14 @@ const (
 // OperatorName is the value of LabelKubeflowOperatorName and the field owner of server-side applies.
 const OperatorName = "trainingjob-operator"
 
+// Values of spec.managedBy. All others belong to controllers that this operator does not know.
+const (
+	// ManagedByOperator is this operator; an absent value means the same.
+	ManagedByOperator = "mlplatform.example.com/trainingjob-operator"
+	// ManagedByMultiKueue is Kueue's MultiKueue. It equals MultiKueueControllerName of Kueue's API v1beta2.
+	ManagedByMultiKueue = "kueue.x-k8s.io/multikueue"
+)
+
 // Annotations and labels on the TrainingJob that its user sets.
 const (
 	// AnnotationRestart restarts the gang once whenever its value changes.

@@ -204,6 +204,14 @@ type TrainingJobSpec struct {
 	// RunPolicy sets the job's limits, what happens when it ends, and how it is scheduled.
 	// +optional
 	RunPolicy RunPolicy `json:"runPolicy,omitzero"`
+
+	// ManagedBy names the controller that runs the job, as a domain-prefixed path of at most 63 characters; it
+	// never changes. Absent, or mlplatform.example.com/trainingjob-operator: this operator.
+	// kueue.x-k8s.io/multikueue: Kueue dispatches the job to another cluster, and its status is mirrored here.
+	// With any other value the operator leaves the job alone.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	ManagedBy string `json:"managedBy,omitempty"`
 }
 
 // ReplicaSpec is one role of the full form.

@@ -26,7 +26,9 @@ func newVolcano(c config.Volcano) scheduler.Backend {
 }
 
 func newKueue(c config.Schedulers) scheduler.Backend {
-	return kueue.New(kueue.Options{Binder: kueueBinder(c)})
+	return kueue.New(kueue.Options{
+		Binder: kueueBinder(c), ManageJobsWithoutQueueName: c.Kueue.ManageJobsWithoutQueueName,
+	})
 }
 
 // kueueBinder places the pods that Kueue has admitted; nil is the cluster's default scheduler.

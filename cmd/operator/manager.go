@@ -58,7 +58,7 @@ func newManager(
 	}
 	options := controller.Options{
 		Backends:          backends,
-		DefaultScheduler:  cfg.DefaultScheduler,
+		DefaultScheduler:  cfg.SchedulerOfUnnamed(),
 		AllowedSchedulers: cfg.Schedulers.Allowed,
 
 		NameOtherNamespaces: cfg.Blockers.NameOtherNamespaces,

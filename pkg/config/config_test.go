@@ -110,6 +110,10 @@ func TestParseRefuses(t *testing.T) {
 		"a place kept too long": {head + "lifecycle: {keepPlaceSeconds: 86401}", "keepPlaceSeconds"},
 		"a negative time":       {head + "lifecycle: {startTimeoutSeconds: -1}", "startTimeoutSeconds"},
 		"a bad namespace":       {head + "leaderElection: {namespace: A_B}", "leaderElection.namespace"},
+		"jobs without a queue for Kueue and for another": {
+			head + "defaultScheduler: volcano\nschedulers: {kueue: {manageJobsWithoutQueueName: true}}",
+			`defaultScheduler: Invalid value: "volcano": schedulers.kueue.manageJobsWithoutQueueName`,
+		},
 		"an unknown binder": {head + "schedulers: {kueue: {binder: volcano}}",
 			`schedulers.kueue.binder: Unsupported value: "volcano"`},
 		"a bad name of a second scheduler": {head + "schedulers: {coscheduling: {schedulerName: A_B}}",

@@ -5,6 +5,8 @@
 // complete. An unknown key is an error that names it, so no setting is silently ignored.
 package config
 
+import "mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+
 // APIVersion and Kind of the file.
 const (
 	APIVersion = "config.mlplatform.example.com/v1alpha1"
@@ -63,6 +65,15 @@ const (
 	AutoscalerPresent = "present"
 	AutoscalerAbsent  = "absent"
 )
+
+// SchedulerOfUnnamed is the scheduler of jobs that name neither one nor a Kueue queue; "" is the first that
+// the cluster serves.
+func (c OperatorConfiguration) SchedulerOfUnnamed() string {
+	if c.DefaultScheduler == "" && c.Schedulers.Kueue.ManageJobsWithoutQueueName {
+		return string(v1alpha1.SchedulerKueue)
+	}
+	return c.DefaultScheduler
+}
 
 // LeaderElection lets one of several replicas of the operator act.
 type LeaderElection struct {
@@ -146,6 +157,10 @@ type Kueue struct {
 	// everywhere. native and coscheduling place all or none, with the settings of schedulers.native and
 	// schedulers.coscheduling; Kueue is then available only where the cluster serves that scheduler too.
 	Binder string `json:"binder,omitempty"`
+	// ManageJobsWithoutQueueName must be what Kueue's configuration says under the same name. With it a job that
+	// names neither a scheduler nor a queue is Kueue's, and waits until it names a queue; defaultScheduler must
+	// then be kueue or absent. Without it a job of Kueue's that names no queue is refused.
+	ManageJobsWithoutQueueName bool `json:"manageJobsWithoutQueueName,omitempty"`
 }
 
 // Values of Kueue.Binder.

@@ -55,12 +55,16 @@ var knownSchedulers = []string{
 }
 
 func validateDefaultScheduler(path *field.Path, c OperatorConfiguration) field.ErrorList {
-	name, allowed := c.DefaultScheduler, c.Schedulers.Allowed
+	name, allowed := c.SchedulerOfUnnamed(), c.Schedulers.Allowed
 	switch {
 	case name == "":
 		return nil
 	case !slices.Contains(knownSchedulers, name):
 		return field.ErrorList{field.NotSupported(path, name, knownSchedulers)}
+	case c.Schedulers.Kueue.ManageJobsWithoutQueueName && name != string(v1alpha1.SchedulerKueue):
+		return field.ErrorList{field.Invalid(path, name,
+			"schedulers.kueue.manageJobsWithoutQueueName gives jobs that name no scheduler to Kueue: remove one of "+
+				"the two")}
 	case len(allowed) > 0 && !slices.Contains(allowed, name):
 		return field.ErrorList{field.Invalid(path, name,
 			"is none of schedulers.allowed: add it there, or name one of those")}

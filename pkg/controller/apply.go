@@ -75,7 +75,11 @@ func (w *writer) applyGroup(ctx context.Context, s *observed, action decision.Gr
 		case s.Gang.WantedErr != nil:
 			return unsupportedGang(s.Gang.WantedErr)
 		}
-		return w.ensure(ctx, s.Job, s.Gang.Wanted, s.groups)
+		groups, ok := s.applicable()
+		if !ok {
+			return errWaiting // somebody else must make or release what the gang names: it is never created here
+		}
+		return w.ensure(ctx, s.Job, s.Gang.Wanted, groups)
 	case decision.Remove:
 		return w.ensure(ctx, s.Job, nil, s.groups)
 	case decision.Finish:

@@ -64,7 +64,8 @@ func newAvailability(
 	}
 }
 
-// choose returns the scheduler of a job, or says why there is none.
+// choose returns the scheduler of a job, or says why there is none. A job that somebody else runs has the
+// scheduler that dispatches it; with neither, it is not the operator's.
 func (a *availability) choose(job *v1alpha1.TrainingJob) (scheduler.Backend, *v1alpha1.Blocker) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -80,6 +81,11 @@ func (a *availability) choose(job *v1alpha1.TrainingJob) (scheduler.Backend, *v1
 		absent = append(absent, missing...)
 	}
 	name := spec.ChooseScheduler(job, a.defaultScheduler, available)
+	if spec.ManagedElsewhere(job) {
+		if name = a.dispatcher(job.Spec.ManagedBy); name == "" {
+			return nil, nil
+		}
+	}
 	i := slices.IndexFunc(a.backends, func(b scheduler.Backend) bool { return b.Name() == name })
 	key := types.NamespacedName{Namespace: job.Namespace, Name: job.Name}
 	switch {
@@ -102,6 +108,17 @@ func (a *availability) choose(job *v1alpha1.TrainingJob) (scheduler.Backend, *v1
 // allows reports whether the configuration lets jobs have a scheduler.
 func (a *availability) allows(name string) bool {
 	return len(a.allowed) == 0 || slices.Contains(a.allowed, name)
+}
+
+// dispatcher names the backend whose scheduler runs the jobs with this spec.managedBy in other clusters; ""
+// for none.
+func (a *availability) dispatcher(managedBy string) string {
+	for _, b := range a.backends {
+		if d, ok := b.(scheduler.Dispatcher); ok && d.ManagedBy() == managedBy {
+			return d.Name()
+		}
+	}
+	return ""
 }
 
 // missing returns the required kinds of a backend that are not served, as a reader knows them. The caller

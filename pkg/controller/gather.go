@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -68,7 +69,11 @@ func (g *gatherer) gather(ctx context.Context, job *v1alpha1.TrainingJob) (*obse
 			return nil, err
 		}
 	}
-	gatherGang(s, clusterObjects)
+	s.Gang = observation.DescribeGang(s.Job, s.Backend, s.Pods, s.groupObjects(), clusterObjects)
+	if err := g.gatherAdoption(ctx, s); err != nil {
+		return nil, err
+	}
+	gatherVerdict(s, clusterObjects)
 	if s.Backend != nil && job.Status.Phase == v1alpha1.PhaseQueued {
 		s.Woken = wokenOf(s).Before(s.Now)
 	}
@@ -156,11 +161,12 @@ func (g *gatherer) gatherReport(s *observed) {
 	}
 }
 
-// gatherGang describes the gang, once per reconcile, and reads what its scheduler says of it. Of a job that
-// was never valid nothing is read: the verdict would be about a gang that nobody can describe.
-func gatherGang(s *observed, clusterObjects scheduler.Objects) {
-	s.Gang = observation.DescribeGang(s.Job, s.Backend, s.Pods, s.groupObjects(), clusterObjects)
-	if s.Gang.Known() {
-		s.Verdict = s.Backend.Read(*s.Gang.Gang, append(s.groupObjects(), clusterObjects...))
+// gatherVerdict reads what the gang's scheduler says of it. Of a job that was never valid nothing is read:
+// the verdict would be about a gang that nobody can describe.
+func gatherVerdict(s *observed, clusterObjects scheduler.Objects) {
+	if !s.Gang.Known() {
+		return
 	}
+	objs := slices.Concat(s.groupObjects(), s.adoption.objects(), clusterObjects)
+	s.Verdict = s.Backend.Read(*s.Gang.Gang, objs)
 }

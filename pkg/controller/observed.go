@@ -20,6 +20,8 @@ type observed struct {
 	trainingjob.Snapshot
 	// groups are the scheduler's objects of the job that exist, services its Services; terminating ones too.
 	groups, services []ownedObject
+	// adoption is what the gang names and the job does not own yet.
+	adoption adoption
 	// backoff is the source of Snapshot.CreateBackoff.
 	backoff *createBackoff
 	// recheckAt is when the API server must be asked about a write of ours that the watch does not show; zero:

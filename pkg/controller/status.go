@@ -14,6 +14,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
 // maxNote is the longest note that events.k8s.io/v1 takes, in bytes; with a longer one the event is lost.
@@ -30,6 +31,10 @@ type statusWriter struct {
 // write persists the status of a plan where it differs from the job's, then emits the plan's events and
 // counts what the status has added.
 func (w *statusWriter) write(ctx context.Context, job *v1alpha1.TrainingJob, plan trainingjob.Plan) error {
+	if spec.ManagedElsewhere(job) {
+		w.emit(job, plan.Events) // the status is not ours, and the events of such a plan tell of nothing in it
+		return nil
+	}
 	wrote, err := w.patch(ctx, job, plan.Status)
 	if wrote {
 		w.emit(job, plan.Events)

@@ -18,6 +18,11 @@ type (
 // Decide says what is to be done for a job, from what is known of it. It is pure: the same snapshot gives the
 // same plan, and a plan that was carried out in part or not at all leads to the same end.
 func Decide(s Snapshot) Plan {
+	if s.ManagedElsewhere() {
+		p := decision.Dispatched(s)
+		p.GangStatus = status.MirroredGangStatus(s.Job, s.Now)
+		return *p
+	}
 	o := observation.Of(s)
 	p := decision.NewPlan(o)
 	if t := decision.Next(o); t != nil {

@@ -17,15 +17,23 @@ type Options struct {
 	// Binder places the pods of an admitted gang, all or none. Nil means the cluster's default scheduler,
 	// which places pods one by one.
 	Binder scheduler.Backend
+	// ManageJobsWithoutQueueName holds a gang that names no queue until it does, as Kueue's setting of the same
+	// name does with its own jobs. Otherwise such a gang is refused.
+	ManageJobsWithoutQueueName bool
 }
 
 // Backend speaks Kueue's dialect.
-type Backend struct{ binder scheduler.Backend }
+type Backend struct {
+	binder    scheduler.Backend
+	manageAll bool
+}
 
 var _ scheduler.ClusterAware = Backend{}
 
 // New returns a backend with the given options.
-func New(o Options) Backend { return Backend{binder: o.Binder} }
+func New(o Options) Backend {
+	return Backend{binder: o.Binder, manageAll: o.ManageJobsWithoutQueueName}
+}
 
 // Name implements scheduler.Backend.
 func (Backend) Name() string { return Name }

@@ -32,11 +32,14 @@ func workloadsIn(objs []client.Object) []*kueuev1beta2.Workload {
 // current returns that of the job's Workloads which stands for the gang: the one with quota, else the oldest.
 // One that is being deleted stands for it as long as there is no other, since its successor must wait until
 // it is gone. Nil means that none does, and that those which exist must go. Where the job's spec is invalid,
-// it is the one that the attempt was submitted as.
+// it is the one that the attempt was submitted as; where the job names a prebuilt one, it is that one.
 func current(g scheduler.Gang, objs []client.Object) *kueuev1beta2.Workload {
 	all := workloadsIn(objs)
 	if g.Submitted != "" {
 		return named(all, g.Submitted)
+	}
+	if name := prebuiltName(g); name != "" {
+		return named(all, name)
 	}
 	var best *kueuev1beta2.Workload
 	for _, wl := range all {

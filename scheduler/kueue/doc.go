@@ -45,6 +45,12 @@
 // So no secret in an environment is copied into a second object, and an operator upgrade that renders pods
 // differently changes no Workload.
 //
+// A job may name a Workload that was made for it. The job takes it over, owns its metadata alone, and
+// finishes it as OutOfSync when its pod sets are not the job's. MultiKueue makes such Workloads in the
+// clusters to which it dispatches jobs. In the cluster from which it does, a gang is Dispatched: its Workload
+// is all there is of it, without a binder's group, and an eviction waits for the ranks that the mirrored
+// status still shows.
+//
 // SyncStatus writes to the Workload's status exactly as Kueue's own job integrations do, field owners
 // included, because these decide what a later apply by Kueue removes.
 //
@@ -52,7 +58,8 @@
 //
 //   - Kueue guarantees quota, not nodes. Without a binder the pods of an admitted gang are bound one by one.
 //   - It admits nothing without a LocalQueue, and its pod integration takes each rank for a job of its own
-//     unless the job carries the queue label: Validate demands both.
+//     unless the job carries the queue label: Validate demands both. With ManageJobsWithoutQueueName a gang
+//     that names none waits until it does.
 //   - It takes no resources for the gang as a whole: Validate refuses minResources that the user wrote.
 //   - It admits fewer ranks than all for one role only, and never none of a role: Validate refuses other
 //     minAvailable.

@@ -39,6 +39,9 @@ func (Backend) Explain(
 	g scheduler.Gang, objs []client.Object, s scheduler.ClusterState,
 ) (scheduler.Explanation, bool) {
 	wl := current(g, objs)
+	if _, unfit := prebuiltVerdict(g, wl); unfit || g.Queue == "" {
+		return scheduler.Explanation{}, false // Read has said it
+	}
 	if wl == nil || isTrue(
 		wl, kueuev1beta2.WorkloadQuotaReserved,
 	) || isTrue(wl, kueuev1beta2.WorkloadFinished) ||

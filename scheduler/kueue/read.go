@@ -12,6 +12,12 @@ import (
 // Read implements scheduler.Backend. The table in the package documentation says what each state means.
 func (b Backend) Read(g scheduler.Gang, objs []client.Object) scheduler.Verdict {
 	wl := current(g, objs)
+	if v, ok := prebuiltVerdict(g, wl); ok {
+		return holdOrYield(g, v, v)
+	}
+	if v, ok := noQueueVerdict(g); ok {
+		return holdOrYield(g, v, v)
+	}
 	if wl == nil {
 		return holdOrYield(g, scheduler.Verdict{}, scheduler.Verdict{
 			Reason: ReasonWorkloadGone,
@@ -20,7 +26,7 @@ func (b Backend) Read(g scheduler.Gang, objs []client.Object) scheduler.Verdict 
 		})
 	}
 	v := readWorkload(g, wl, slices.Concat(objs, g.ClusterObjects))
-	if v.Admission != scheduler.Go || b.binder == nil {
+	if v.Admission != scheduler.Go || b.binder == nil || g.Dispatched {
 		return v
 	}
 	// Kueue has admitted the gang: why it does not start now is for the binder to say.
@@ -74,6 +80,10 @@ func holdOrYield(g scheduler.Gang, hold, yield scheduler.Verdict) scheduler.Verd
 
 // readAdmitted returns Go with the placement, or Hold as long as there is none.
 func readAdmitted(g scheduler.Gang, wl *kueuev1beta2.Workload, objs []client.Object) scheduler.Verdict {
+	if g.Dispatched {
+		// The flavors of this cluster say nothing about the nodes of another.
+		return scheduler.Verdict{Admission: scheduler.Go, Judged: true}
+	}
 	counts := admittedCounts(g, wl)
 	placements, problem := placementByRole(g, wl, objs)
 	if problem != nil && problem.Reason == ReasonPlacementConflict && !g.HasPods {

@@ -36,8 +36,11 @@ func nextWrite(
 ) *scheduler.Write {
 	ended := isTrue(wl, kueuev1beta2.WorkloadFinished) || wl.DeletionTimestamp != nil
 	evicted := isTrue(wl, kueuev1beta2.WorkloadEvicted) && isTrue(wl, kueuev1beta2.WorkloadQuotaReserved)
-	releasing := ended || status.Gone || status.Finished || evicted
+	differing := outOfSync(g, wl) != ""
+	releasing := ended || status.Gone || status.Finished || evicted || differing
 	switch {
+	case wl.DeletionTimestamp != nil && !isTrue(wl, kueuev1beta2.WorkloadQuotaReserved):
+		return finalizerWrite(wl) // it has no quota that pods could use
 	case releasing && status.PodsLeft > 0:
 		return nil // the pods use the quota
 	case ended:
@@ -52,11 +55,16 @@ func nextWrite(
 			reason = kueuev1beta2.WorkloadFinishedReasonSucceeded
 		}
 		return finishWrite(wl, reason, status.Message, status.Now)
+	case differing:
+		return finishWrite(wl, kueuev1beta2.WorkloadFinishedReasonOutOfSync,
+			"The prebuilt workload is out of sync with its user job", status.Now)
+	case evicted && waitsForOtherCluster(wl, status):
+		return nil
 	case evicted:
 		return handBackWrite(wl, status.Now)
 	case wl != current(g, objs):
 		return nil // of a former spec, and about to be deleted
-	case status.PodsLeft == 0 && !status.Over:
+	case status.PodsLeft == 0 && !status.Over && !g.Dispatched:
 		if why := cannotStart(g, wl, objs); why != "" {
 			return finishWrite(wl, reasonFailedToStart, why, status.Now)
 		}

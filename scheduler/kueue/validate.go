@@ -16,7 +16,10 @@ const maxPodSets = 18
 // Validate implements scheduler.Backend. Whether the queue, its flavors and the priority class exist is not
 // known here.
 func (b Backend) Validate(g scheduler.Gang) field.ErrorList {
-	errs := validateQueue(g)
+	var errs field.ErrorList
+	if g.Queue != "" || !b.manageAll {
+		errs = validateQueue(g)
+	}
 	if g.MinResourcesGiven {
 		errs = append(errs, field.Forbidden(field.NewPath(scheduler.PathMinResources),
 			"Kueue charges the quota with the pods' own requests: remove minResources, or use scheduler "+
@@ -28,7 +31,7 @@ func (b Backend) Validate(g scheduler.Gang) field.ErrorList {
 			"must be a number of seconds above 0: set one, or remove the label"))
 	}
 	errs = append(errs, validateTopology(g)...)
-	if b.binder != nil {
+	if b.binder != nil && !g.Dispatched {
 		errs = append(errs, b.binder.Validate(withoutMinResources(forBinder(g)))...)
 	}
 	return errs

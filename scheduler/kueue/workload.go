@@ -26,18 +26,11 @@ func newWorkload(g scheduler.Gang) (*kueuev1beta2.Workload, error) {
 	if err != nil {
 		return nil, err
 	}
-	meta := g.ObjectMeta(WorkloadName(g))
-	if meta.Labels == nil {
-		meta.Labels = map[string]string{}
-	}
-	meta.Labels[jobUIDLabel] = string(g.Owner.UID)
+	meta := workloadMeta(g)
 	meta.Annotations = copiedAnnotations(g)
 	ofRoles := g
 	ofRoles.JobAnnotations = nil
 	meta.Annotations[podSetsAnnotation] = hashOf(podSets(ofRoles))
-	// Without the finalizer a deleted Workload is gone at once, and its quota is given away while the pods
-	// still run.
-	meta.Finalizers = []string{kueuev1beta2.ResourceInUseFinalizerName}
 	wl := &kueuev1beta2.Workload{
 		TypeMeta: metav1.TypeMeta{
 			APIVersion: workloadKind.GroupVersion().String(), Kind: workloadKind.Kind,
@@ -57,6 +50,19 @@ func newWorkload(g scheduler.Gang) (*kueuev1beta2.Workload, error) {
 	return wl, nil
 }
 
+// workloadMeta returns the metadata of the gang's Workload.
+func workloadMeta(g scheduler.Gang) metav1.ObjectMeta {
+	meta := g.ObjectMeta(WorkloadName(g))
+	if meta.Labels == nil {
+		meta.Labels = map[string]string{}
+	}
+	meta.Labels[jobUIDLabel] = string(g.Owner.UID)
+	// Without the finalizer a deleted Workload is gone at once, and its quota is given away while the pods
+	// still run.
+	meta.Finalizers = []string{kueuev1beta2.ResourceInUseFinalizerName}
+	return meta
+}
+
 // WorkloadName returns the name of the gang's Workload: of the current one, else of a new one.
 func WorkloadName(g scheduler.Gang) string { return nameOf(g, g.Existing) }
 
@@ -64,6 +70,9 @@ func WorkloadName(g scheduler.Gang) string { return nameOf(g, g.Existing) }
 // name, cut so that the result fits into a DNS label, and a hash over what it is made from. A Workload that
 // must go may have that name although it was changed since, so each try has another hash.
 func nameOf(g scheduler.Gang, objs []client.Object) string {
+	if name := prebuiltName(g); name != "" {
+		return name
+	}
 	if wl := current(g, objs); wl != nil {
 		return wl.Name
 	}

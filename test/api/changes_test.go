@@ -114,8 +114,8 @@ func (s server) everyField(t *testing.T) {
 	other.Spec.BackoffLimit, other.Spec.RunPolicy.BackoffLimit = nil, ptr.To[int32](4)
 	other = s.stored(t, other, v1alpha1.PhaseRunning)
 	for _, path := range specFields(t) {
-		if path == "replicaSpecs" {
-			continue // roleChanges
+		if path == "replicaSpecs" || path == "managedBy" {
+			continue // roleChanges, managedByStays
 		}
 		t.Run(path, func(t *testing.T) {
 			at := append([]string{"spec"}, strings.Split(path, ".")...)
@@ -208,6 +208,40 @@ func asUnstructured(t *testing.T, job *v1alpha1.TrainingJob) *unstructured.Unstr
 	u := &unstructured.Unstructured{Object: object}
 	u.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("TrainingJob"))
 	return u
+}
+
+// managedByStays: whoever runs the job is known from the start, and for ever.
+func (s server) managedByStays(t *testing.T) {
+	to := func(value string) func(*v1alpha1.TrainingJob) {
+		return func(j *v1alpha1.TrainingJob) { j.Spec.ManagedBy = value }
+	}
+	for _, phase := range []v1alpha1.Phase{"", v1alpha1.PhaseSuspended, v1alpha1.PhaseRunning,
+		v1alpha1.PhaseSucceeded} {
+		job := simple()
+		to(v1alpha1.ManagedByMultiKueue)(job)
+		job = s.stored(t, job, phase)
+		const says = "managedBy cannot change: delete the job and create it again"
+		wantRejection(t, s.change(t, job, to("")), says, "spec.managedBy")
+		wantRejection(t, s.change(t, job, to("acme.io/runner")), says, "spec.managedBy")
+		wantRejection(t, s.change(t, s.stored(t, simple(), phase), to("acme.io/runner")), says, "spec.managedBy")
+	}
+}
+
+// takenBack: what a scheduler has dispatched and taken back again may be edited, whatever its last mirrored
+// phase was.
+func (s server) takenBack(t *testing.T) {
+	image := func(j *v1alpha1.TrainingJob) { j.Spec.Image = "trainer:2" }
+	job := simple()
+	job.Spec.ManagedBy = v1alpha1.ManagedByMultiKueue
+	job = s.stored(t, job, v1alpha1.PhaseRunning)
+	wantRejection(t, s.change(t, job, image), suspendFirst, "spec.image")
+	job.Spec.RunPolicy.Suspend = ptr.To(true)
+	if err := s.client.Update(t.Context(), job); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.change(t, job, image); err != nil {
+		t.Errorf("refused: %v", err)
+	}
 }
 
 func (s server) roleChanges(t *testing.T) {
@@ -385,6 +419,28 @@ func (s server) kueueSettings(t *testing.T) {
 	label(limitLabel, "3600")(job)
 	if err := s.client.Create(t.Context(), job, client.DryRunAll); err != nil {
 		t.Errorf("an hour: %v", err)
+	}
+}
+
+// prebuiltWorkload: the ranks run on the quota of the Workload that the job named when they started.
+func (s server) prebuiltWorkload(t *testing.T) {
+	const key = "kueue.x-k8s.io/prebuilt-workload-name"
+	named := func(name string) func(*v1alpha1.TrainingJob) {
+		return func(j *v1alpha1.TrainingJob) { j.Annotations = map[string]string{key: name} }
+	}
+	byLabel := func(j *v1alpha1.TrainingJob) { j.Annotations, j.Labels = nil, map[string]string{key: "made"} }
+	job := simple()
+	named("made")(job)
+	job = s.stored(t, job, v1alpha1.PhaseRunning)
+	wantRejection(t, s.change(t, job, named("other")), suspendFirst, "metadata.annotations."+key)
+	wantRejection(t, s.change(t, job, func(j *v1alpha1.TrainingJob) { j.Annotations = nil }), suspendFirst,
+		"metadata.annotations."+key)
+	if err := s.change(t, job, byLabel); err != nil {
+		t.Errorf("the same name as a label: %v", err)
+	}
+	s.inPhase(t, job, v1alpha1.PhaseSuspended)
+	if err := s.change(t, job, named("other")); err != nil {
+		t.Errorf("another name while suspended: %v", err)
 	}
 }
 

@@ -53,12 +53,24 @@ var (
 		Backends:    []scheduler.Backend{volcano.New(volcano.DefaultOptions()), native.New(native.Options{})},
 		AddToScheme: []func(*kruntime.Scheme) error{volcanov1beta1.AddToScheme},
 	})
-	startKueueCluster = startOnce(harness.Options{
-		Schedulers:  []string{localcluster.SchedulerKueue},
+	startKueueCluster = startOnce(withKueue(0))
+	// MultiKueue dispatches from the one, which has no nodes, to the other.
+	startManagerCluster, startWorkerCluster = startOnce(withKueue(0)), startOnce(withNative(withKueue(2)))
+)
+
+func withKueue(nodes int) harness.Options {
+	return harness.Options{
+		Schedulers: []string{localcluster.SchedulerKueue}, Nodes: nodes,
 		Backends:    []scheduler.Backend{kueue.New(kueue.Options{Binder: native.New(native.Options{})})},
 		AddToScheme: []func(*kruntime.Scheme) error{kueue.AddToScheme},
-	})
-)
+	}
+}
+
+// withNative lets jobs keep out of Kueue.
+func withNative(o harness.Options) harness.Options {
+	o.Backends = append(o.Backends, native.New(native.Options{}))
+	return o
+}
 
 func get(t *testing.T, start func() (*harness.Cluster, error)) *harness.Cluster {
 	t.Helper()

@@ -17,12 +17,16 @@ import (
 // and function, which names the reason.
 var elsewhere = map[string]string{
 	"ReasonAdmissionCheckPending":   "test/quotas/kueue_test.go admissionCheck",
+	"ReasonSchedulingGated":         "test/quotas/kueue_multikueue_test.go gatedRanks",
 	"ReasonWaitingBehind":           "test/quotas/kueue_test.go strictOrder",
 	"kueue.ReasonDeactivated":       "scheduler/kueue/cluster_test.go TestProtocol",
 	"kueue.ReasonFlavorMissing":     "test/quotas/kueue_reasons_test.go flavorGone",
 	"kueue.ReasonPlacementConflict": "test/quotas/kueue_reasons_test.go contradiction",
 	"kueue.ReasonWorkloadFinished":  "test/quotas/kueue_reasons_test.go finishedByHand",
 	"kueue.ReasonWorkloadGone":      "test/quotas/kueue_reasons_test.go workloadGone",
+	"kueue.ReasonPrebuiltNotFound":  "test/quotas/kueue_multikueue_test.go prebuiltWorkloads",
+	"kueue.ReasonPrebuiltTaken":     "test/quotas/kueue_multikueue_test.go prebuiltWorkloads",
+	"kueue.ReasonOutOfSync":         "test/quotas/kueue_multikueue_test.go prebuiltWorkloads",
 }
 
 // changes are reasons of transitions, conditions and their events. The stories of pkg/trainingjob cover them.

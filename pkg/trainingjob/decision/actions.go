@@ -147,10 +147,17 @@ func cleanUp(o *observation.Observation, p *Plan) {
 			}
 		}
 	}
-	if ttl, done := run.TTLSecondsAfterFinished, o.Job.Status.CompletionTime; ttl != nil && done != nil {
-		at := done.Add(time.Duration(*ttl) * time.Second)
-		if p.DeleteJob = !o.Now.Before(at); !p.DeleteJob {
-			p.WakeAt(at)
-		}
+	expire(o.Job, o.Now, p)
+}
+
+// expire deletes a finished job when its time to live is over.
+func expire(job *v1alpha1.TrainingJob, now time.Time, p *Plan) {
+	ttl, done := job.Spec.RunPolicy.TTLSecondsAfterFinished, job.Status.CompletionTime
+	if ttl == nil || done == nil {
+		return
+	}
+	at := done.Add(time.Duration(*ttl) * time.Second)
+	if p.DeleteJob = !now.Before(at); !p.DeleteJob {
+		p.WakeAt(at)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 	"mlplatform.example.com/trainingjob-operator/pkg/framework"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
@@ -54,6 +55,9 @@ type Snapshot struct {
 	CreateBackoff *CreateBackoff
 	Now           time.Time
 }
+
+// ManagedElsewhere reports whether somebody else than this operator runs the job and writes its status.
+func (s Snapshot) ManagedElsewhere() bool { return spec.ManagedElsewhere(s.Job) }
 
 // NodeState is what a drain must know of a node.
 type NodeState struct {

@@ -24,6 +24,7 @@ func Gang(job *v1alpha1.TrainingJob, attempt int32, hasPods bool) scheduler.Gang
 		PriorityClass: policy.PriorityClass,
 		MinAvailable:  spec.MinAvailable(job),
 		HasPods:       hasPods,
+		Dispatched:    spec.ManagedElsewhere(job),
 
 		ScheduleTimeoutSeconds: policy.ScheduleTimeoutSeconds,
 		JobLabels:              job.Labels,

@@ -64,6 +64,11 @@ func Suspended(job *v1alpha1.TrainingJob) bool {
 	return job.Spec.RunPolicy.Suspend != nil && *job.Spec.RunPolicy.Suspend
 }
 
+// ManagedElsewhere reports whether somebody else than this operator runs the job and writes its status.
+func ManagedElsewhere(job *v1alpha1.TrainingJob) bool {
+	return job.Spec.ManagedBy != "" && job.Spec.ManagedBy != v1alpha1.ManagedByOperator
+}
+
 // Queue is the queue that the job names: in the spec, else by Kueue's label, else by Volcano's annotation; ""
 // for none.
 func Queue(job *v1alpha1.TrainingJob) string {

@@ -1,6 +1,10 @@
 package status
 
 import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
@@ -34,6 +38,25 @@ func GangStatus(o *observation.Observation) scheduler.GangStatus {
 			name := spec.RoleKey(role.Name)
 			s.Ended[name] = max(0, role.Replicas-live[name])
 		}
+	}
+	return s
+}
+
+// MirroredGangStatus is the same of a gang that another cluster runs, from the status that its scheduler
+// mirrors.
+func MirroredGangStatus(job *v1alpha1.TrainingJob, now time.Time) scheduler.GangStatus {
+	st := job.Status
+	s := scheduler.GangStatus{
+		Running:  st.Phase == v1alpha1.PhaseRunning,
+		Ready:    st.Phase == v1alpha1.PhaseRunning && st.ReadyReplicas == st.Replicas,
+		Over:     st.Phase.Finished(),
+		Finished: st.Phase.Finished(),
+		Success:  st.Phase == v1alpha1.PhaseSucceeded,
+		Message:  st.Message,
+		Now:      metav1.NewTime(now.Truncate(time.Second)),
+	}
+	for _, role := range st.ReplicaStatuses {
+		s.Elsewhere += role.Active
 	}
 	return s
 }

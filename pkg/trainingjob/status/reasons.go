@@ -70,6 +70,9 @@ func queuedBlocker(o *observation.Observation) (v1alpha1.Blocker, bool) {
 	case o.Placed() >= o.Min:
 		return v1alpha1.Blocker{}, false
 	}
+	if b, gated := gatedRanks(o); gated {
+		return b, true
+	}
 	// Also where the scheduler has said yes: it has had StatusDelay to act on it (see refreshBlocker).
 	return waitReason(o), true
 }

@@ -17,6 +17,7 @@ func Validate(job *v1alpha1.TrainingJob) field.ErrorList {
 	errs = append(errs, validateRunPolicy(&job.Spec.RunPolicy, path.Child("runPolicy"))...)
 	errs = append(errs, validateScheduling(job, path.Child("runPolicy", "schedulingPolicy"))...)
 	errs = append(errs, validateQueue(job, path.Child("runPolicy", "schedulingPolicy", "queue"))...)
+	errs = append(errs, validateManagedBy(job, path.Child("managedBy"))...)
 	errs = append(errs, validateName(job)...)
 	errs = append(errs, validateTemplates(job, path)...)
 	errs = append(errs, validateAdmission(job, path)...)

@@ -1,0 +1,61 @@
+package kueue_test
+
+import (
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+	"mlplatform.example.com/trainingjob-operator/scheduler/kueue"
+)
+
+func noQueue(g *scheduler.Gang) { g.Queue, g.JobLabels = "", nil }
+
+// With manageJobsWithoutQueueName a job without a queue waits for one, as Kueue's own jobs do: it is neither
+// refused nor let run.
+func TestManageJobsWithoutQueueName(t *testing.T) {
+	b := kueue.New(kueue.Options{ManageJobsWithoutQueueName: true})
+	if errs := b.Validate(gang(noQueue)); len(errs) > 0 {
+		t.Errorf("refused: %v", errs)
+	}
+	objs, err := b.Objects(gang(noQueue))
+	if err != nil || objs[0].(*kueuev1beta2.Workload).Spec.QueueName != "" {
+		t.Errorf("want a Workload without a queue, got %v, %v", objs, err)
+	}
+	for reason, have := range map[string][]client.Object{"before": nil, "with its Workload": objs} {
+		v := b.Read(gang(noQueue), have)
+		if v.Admission != scheduler.Hold || v.Reason != scheduler.ReasonQueueNotFound ||
+			!strings.Contains(v.NextStep, kueue.QueueLabel) {
+			t.Errorf("%s: got %+v", reason, v)
+		}
+	}
+	mismatch := func(g *scheduler.Gang) { g.JobLabels = nil }
+	if errs := b.Validate(gang(mismatch)); len(errs) != 1 {
+		t.Errorf("a queue that is not the label's is refused as ever, got %v", errs)
+	}
+	if errs := kueue.New(kueue.Options{}).Validate(gang(noQueue)); len(errs) != 1 {
+		t.Errorf("without the setting it is refused, got %v", errs)
+	}
+}
+
+// A Workload that never had quota has nothing that pods could use: the one that a job had before it named its
+// queue goes although the job runs, on the quota of the next one.
+func TestDeletedWorkloadWithoutQuotaGoesAtOnce(t *testing.T) {
+	objs, err := kueue.New(kueue.Options{}).Objects(gang())
+	if err != nil {
+		t.Fatal(err)
+	}
+	wl := objs[0].(*kueuev1beta2.Workload)
+	wl.DeletionTimestamp = &now
+	running := scheduler.GangStatus{PodsLeft: 4, Running: true, Now: now}
+	b := kueue.New(kueue.Options{})
+	if got := describe(b.SyncStatus(gang(hasPods), running, objs)); got != "let go" {
+		t.Errorf("wrote %q, want it to be let go", got)
+	}
+	reserved(wl, 1)
+	if got := describe(b.SyncStatus(gang(hasPods), running, objs)); got != "" {
+		t.Errorf("the pods use its quota, and it wrote %q", got)
+	}
+}

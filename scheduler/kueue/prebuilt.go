@@ -1,0 +1,136 @@
+package kueue
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+)
+
+var _ scheduler.Adopter = Backend{}
+
+// PrebuiltWorkload is the annotation, and the label, of a job that names the Workload which somebody else has
+// made for it, such as MultiKueue for the jobs that it dispatches to a cluster. Which of the two Kueue writes
+// depends on its feature gate WorkloadIdentifierAnnotations, on by default, and on the length of the name
+// (pkg/controller/jobframework/utils.go, SetPrebuiltWorkloadName).
+const PrebuiltWorkload = "kueue.x-k8s.io/prebuilt-workload-name"
+
+const (
+	// ReasonPrebuiltNotFound: the Workload that the job names does not exist.
+	ReasonPrebuiltNotFound = "PrebuiltWorkloadNotFound"
+	// ReasonPrebuiltTaken: the Workload that the job names belongs to another job.
+	ReasonPrebuiltTaken = "PrebuiltWorkloadTaken"
+	// ReasonOutOfSync: the Workload that the job names stands for other pods than the job's.
+	ReasonOutOfSync = kueuev1beta2.WorkloadFinishedReasonOutOfSync
+)
+
+// prebuiltName returns the name of the Workload that was made for the gang, "" when the gang has its own.
+func prebuiltName(g scheduler.Gang) string {
+	if name := g.JobAnnotations[PrebuiltWorkload]; name != "" {
+		return name
+	}
+	return g.JobLabels[PrebuiltWorkload]
+}
+
+// Adopts implements scheduler.Adopter.
+func (Backend) Adopts(g scheduler.Gang) (schema.GroupVersionKind, string) {
+	return workloadKind, prebuiltName(g)
+}
+
+// adoptedWorkload returns what the job owns of a prebuilt Workload: its metadata. The spec stays its maker's;
+// MultiKueue deletes a Workload whose spec differs from the one that it copied.
+func adoptedWorkload(g scheduler.Gang) *kueuev1beta2.Workload {
+	return &kueuev1beta2.Workload{
+		TypeMeta:   metav1.TypeMeta{APIVersion: workloadKind.GroupVersion().String(), Kind: workloadKind.Kind},
+		ObjectMeta: workloadMeta(g),
+	}
+}
+
+// outOfSync says how the gang's prebuilt Workload differs from the gang; "" when it stands for it. It
+// compares what Kueue compares (pkg/controller/jobframework/reconciler.go, EquivalentToWorkload;
+// pkg/util/equality/podset.go), and the names of the pod sets, by which the roles find what they were
+// assigned.
+func outOfSync(g scheduler.Gang, wl *kueuev1beta2.Workload) string {
+	if wl == nil || wl.Name != prebuiltName(g) || len(g.Roles) == 0 {
+		return ""
+	}
+	if a, b := wl.Spec.MaximumExecutionTimeSeconds, maxExecutionTime(g); !ptr.Equal(a, b) {
+		return fmt.Sprintf("it may run for %s, the job for %s", seconds(a), seconds(b))
+	}
+	want := podSets(g)
+	if len(want) != len(wl.Spec.PodSets) {
+		return fmt.Sprintf("it has %d pod sets, the job %d roles", len(wl.Spec.PodSets), len(want))
+	}
+	for i := range want {
+		if what := differs(&wl.Spec.PodSets[i], &want[i]); what != "" {
+			return what
+		}
+	}
+	return ""
+}
+
+// differs says in what a Workload's pod set is not the gang's.
+func differs(have, want *kueuev1beta2.PodSet) string {
+	mine, theirs := want.Template.Spec, quotaTemplate(&have.Template).Spec
+	switch {
+	case have.Name != want.Name:
+		return fmt.Sprintf("it has a pod set %q where the job has %q", have.Name, want.Name)
+	case have.Count != want.Count:
+		return fmt.Sprintf("its pod set %q has %d pods, the job %d", have.Name, have.Count, want.Count)
+	case !ptr.Equal(have.MinCount, want.MinCount):
+		return fmt.Sprintf("its pod set %q has another minCount than the job's minAvailable", have.Name)
+	case !equality.Semantic.DeepEqual(theirs.InitContainers, mine.InitContainers):
+		return fmt.Sprintf("the init containers of its pod set %q are not the job's", have.Name)
+	case !equality.Semantic.DeepEqual(theirs.Containers, mine.Containers):
+		return fmt.Sprintf("the containers of its pod set %q are not the job's", have.Name)
+	case !equality.Semantic.DeepEqual(theirs.Tolerations, mine.Tolerations):
+		return fmt.Sprintf("the tolerations of its pod set %q are not the job's", have.Name)
+	}
+	return ""
+}
+
+func seconds(n *int32) string {
+	if n == nil {
+		return "any time"
+	}
+	return fmt.Sprintf("%d seconds", *n)
+}
+
+// prebuiltVerdict returns the verdict on a gang whose prebuilt Workload, nil for none, cannot stand for it,
+// and false when it can.
+func prebuiltVerdict(g scheduler.Gang, wl *kueuev1beta2.Workload) (scheduler.Verdict, bool) {
+	name := prebuiltName(g)
+	if name == "" {
+		return scheduler.Verdict{}, false
+	}
+	const another = "create the job again with one that is made for it, or without " + PrebuiltWorkload
+	v := scheduler.Verdict{Judged: true, NextStep: another}
+	if wl == nil {
+		v.Reason = ReasonPrebuiltNotFound
+		v.Message = fmt.Sprintf("the Workload %q that %s names does not exist", name, PrebuiltWorkload)
+		v.NextStep = "create the Workload, or " + another
+		return v, true
+	}
+	switch owner := metav1.GetControllerOfNoCopy(wl); {
+	case owner == nil:
+		return scheduler.Verdict{
+			Reason: scheduler.ReasonNotJudged, Message: fmt.Sprintf("the Workload %q becomes the job's", name),
+		}, true
+	case owner.UID != g.Owner.UID:
+		v.Reason = ReasonPrebuiltTaken
+		v.Message = fmt.Sprintf("the Workload %q that %s names belongs to %s %s",
+			name, PrebuiltWorkload, owner.Kind, owner.Name)
+		return v, true
+	}
+	if what := outOfSync(g, wl); what != "" {
+		v.Reason = ReasonOutOfSync
+		v.Message = fmt.Sprintf("the prebuilt Workload %q is out of sync with the job: %s", name, what)
+		return v, true
+	}
+	return scheduler.Verdict{}, false
+}
