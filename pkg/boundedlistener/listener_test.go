@@ -131,8 +131,10 @@ func TestTheHeaviestAddressGoes(t *testing.T) {
 func TestKnownConnectionsStay(t *testing.T) {
 	p := newPlay(t, roomy)
 	p.arrive("b1", "10.0.0.1")
-	if !p.vouch("b1", "bert") || !p.vouch("b1", "bert") {
-		t.Error("there is room for it")
+	for range 2 {
+		if !p.vouch("b1", "bert") {
+			t.Error("there is room for it")
+		}
 	}
 	for i := range 20 {
 		p.arrive(fmt.Sprint("a", i), "10.0.0.1")

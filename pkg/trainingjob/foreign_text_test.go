@@ -34,7 +34,7 @@ func TestForeignTextIsPlain(t *testing.T) {
 			sim.updatePod(rank, func(p *corev1.Pod) {
 				fail(p)
 				t := p.Status.ContainerStatuses[0].State.Terminated
-				t.Reason, t.Message = "Error", `{"reason":"Signaled","exitCode":1,"signal":"SIGBUS‎",`+
+				t.Reason, t.Message = "Error", "{\"reason\":\"Signaled\",\"exitCode\":1,\"signal\":\"SIGBUS\u200e\","+
 					`"log":"a\u001b[31mred\u001b[0m\r10%\r20%\nlast\u202e line\u0007"}`
 			})
 		},
