@@ -71,8 +71,8 @@ func plant(t *testing.T, base, outside string, script []byte) (last string) {
 	return last
 }
 
-// FuzzRetention deletes in random trees with links: never what lies outside, what is pinned, what was committed
-// last, or what decides where the job resumes.
+// FuzzRetention deletes in random trees with links: never what lies outside, what is pinned, what was
+// committed last, or what decides where the job resumes.
 func FuzzRetention(f *testing.F) {
 	f.Add([]byte{0, 10, 0, 20, 0, 30, 4, 40, 6, 10}, uint8(1), uint8(0))
 	f.Add([]byte{0, 30, 0, 10, 5, 60, 8, 7, 8, 9, 16, 30}, uint8(1), uint8(1))

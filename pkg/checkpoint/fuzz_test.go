@@ -17,8 +17,8 @@ import (
 // An ordinary test run executes the seeds of the fuzz targets and what they have found (testdata/fuzz);
 // make fuzz searches further.
 
-// cheap runs a parser on an input of so many bytes. What the parser allocates in all, and reads, is bounded by
-// that, whatever the input claims, and it ends in time: the deadline is far beyond what any input should take.
+// cheap runs a parser on an input of so many bytes. What the parser allocates in all, and reads, is bounded
+// by that, whatever the input claims, and it ends in time: the deadline is far beyond what any input takes.
 func cheap(t *testing.T, size int, read *int64, f func()) {
 	t.Helper()
 	const most = 48 << 20
