@@ -18,8 +18,7 @@ import (
 // make fuzz searches further.
 
 // cheap runs a parser on an input of so many bytes. What the parser allocates in all, and reads, is bounded
-// by that, whatever the input claims, and it ends in time: the deadline is far beyond what any input should
-// take.
+// by that, whatever the input claims, and it ends in time: the deadline is far beyond what any input takes.
 func cheap(t *testing.T, size int, read *int64, f func()) {
 	t.Helper()
 	const most = 48 << 20

@@ -37,7 +37,7 @@ func (s *scanner) findTensorFlow(d *listing, _ map[string]bool) ([]Found, error)
 		// The state file may name a bundle that is not written yet. That bundle is torn.
 		if m := tfLatest.FindStringSubmatch(string(data)); m != nil && isFile(m[1]) &&
 			!strings.Contains(m[1], "/") {
-			if _, there := names[m[1]]; !there {
+			if _, ok := names[m[1]]; !ok {
 				names[m[1]] = nil
 			}
 		}
