@@ -17,6 +17,7 @@ import (
 // and function, which names the reason.
 var elsewhere = map[string]string{
 	"ReasonAdmissionCheckPending":   "test/quotas/kueue_test.go admissionCheck",
+	"ReasonSchedulerNotAllowed":     "pkg/controller/availability_test.go TestAllowedSchedulers", // before any
 	"ReasonWaitingBehind":           "test/quotas/kueue_test.go strictOrder",
 	"kueue.ReasonDeactivated":       "scheduler/kueue/cluster_test.go TestProtocol",
 	"kueue.ReasonFlavorMissing":     "test/quotas/kueue_reasons_test.go flavorGone",
@@ -37,7 +38,7 @@ var changes = []string{
 	"ReasonBackoffOver", "ReasonDrained", "ReasonRankReplaced", "ReasonResolving", "ReasonCheckpointKnown",
 	"ReasonNoCheckpoint",
 	"ReasonUnresolved", "ReasonCheckpointLost", "ReasonPlaceChanged", "ReasonStepsRepeated",
-	"ReasonStepsContinued",
+	"ReasonStepsContinued", "ReasonReportsOff", "ReasonReportsOn",
 }
 
 // Every reason has a test on a real scheduler, and no list has a superfluous entry.
