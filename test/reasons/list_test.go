@@ -17,7 +17,6 @@ import (
 // and function, which names the reason.
 var elsewhere = map[string]string{
 	"ReasonAdmissionCheckPending":   "test/quotas/kueue_test.go admissionCheck",
-	"ReasonSchedulerNotAllowed":     "pkg/controller/availability_test.go TestAllowedSchedulers", // before any
 	"ReasonWaitingBehind":           "test/quotas/kueue_test.go strictOrder",
 	"kueue.ReasonDeactivated":       "scheduler/kueue/cluster_test.go TestProtocol",
 	"kueue.ReasonFlavorMissing":     "test/quotas/kueue_reasons_test.go flavorGone",
@@ -25,6 +24,10 @@ var elsewhere = map[string]string{
 	"kueue.ReasonWorkloadFinished":  "test/quotas/kueue_reasons_test.go finishedByHand",
 	"kueue.ReasonWorkloadGone":      "test/quotas/kueue_reasons_test.go workloadGone",
 }
+
+// beforeAny are reasons in which no scheduler has a part, since the job has none yet: unit tests of
+// pkg/controller cover them (TestAllowedSchedulers).
+var beforeAny = []string{"ReasonSchedulerNotAllowed"}
 
 // changes are reasons of transitions, conditions and their events. The stories of pkg/trainingjob cover them.
 // None may be the reason why a job waits; the test checks that.
@@ -52,7 +55,9 @@ func TestEveryReasonIsProvoked(t *testing.T) {
 	for name := range all {
 		_, listed := elsewhere[name]
 		is := 0
-		for _, b := range []bool{slices.Contains(here, name), listed, slices.Contains(changes, name)} {
+		for _, b := range []bool{
+			slices.Contains(here, name), listed, slices.Contains(changes, name), slices.Contains(beforeAny, name),
+		} {
 			if b {
 				is++
 			}
