@@ -29,6 +29,10 @@ var elsewhere = map[string]string{
 	"kueue.ReasonOutOfSync":         "test/quotas/kueue_multikueue_test.go prebuiltWorkloads",
 }
 
+// beforeAny are reasons in which no scheduler has a part, since the job has none yet: unit tests of
+// pkg/controller cover them (TestAllowedSchedulers).
+var beforeAny = []string{"ReasonSchedulerNotAllowed"}
+
 // changes are reasons of transitions, conditions and their events. The stories of pkg/trainingjob cover them.
 // None may be the reason why a job waits; the test checks that.
 var changes = []string{
@@ -41,7 +45,7 @@ var changes = []string{
 	"ReasonBackoffOver", "ReasonDrained", "ReasonRankReplaced", "ReasonResolving", "ReasonCheckpointKnown",
 	"ReasonNoCheckpoint",
 	"ReasonUnresolved", "ReasonCheckpointLost", "ReasonPlaceChanged", "ReasonStepsRepeated",
-	"ReasonStepsContinued", "ReasonSpecValid", "ReasonStartTimeout",
+	"ReasonStepsContinued", "ReasonSpecValid", "ReasonStartTimeout", "ReasonReportsOff", "ReasonReportsOn",
 }
 
 // Every reason has a test on a real scheduler, and no list has a superfluous entry.
@@ -55,7 +59,9 @@ func TestEveryReasonIsProvoked(t *testing.T) {
 	for name := range all {
 		_, listed := elsewhere[name]
 		is := 0
-		for _, b := range []bool{slices.Contains(here, name), listed, slices.Contains(changes, name)} {
+		for _, b := range []bool{
+			slices.Contains(here, name), listed, slices.Contains(changes, name), slices.Contains(beforeAny, name),
+		} {
 			if b {
 				is++
 			}
