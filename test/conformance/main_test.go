@@ -36,6 +36,10 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "stopping the cluster:", err)
 		code = 1
 	}
+	if problem := usedRights.problem(); problem != "" {
+		fmt.Fprintln(os.Stderr, problem)
+		code = 1
+	}
 	if complete, err := crashPlan.Finish(os.Stdout); err != nil || !complete {
 		fmt.Fprintln(os.Stderr, "not every crash point has held", err)
 		code = 1

@@ -138,6 +138,7 @@ func (o *operator) runOnce(ctx context.Context, transport *CrashTransport) error
 	api := rest.CopyConfig(o.config)
 	api.QPS, api.UserAgent = -1, "operator/conformance"
 	api.Wrap(transport.Wrap)
+	api.Wrap(usedRights.wrap)
 	caches := controller.CacheOptions()
 	caches.DefaultNamespaces = map[string]cache.Config{o.namespace: {}}
 	mgr, err := ctrl.NewManager(api, ctrl.Options{

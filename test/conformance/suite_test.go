@@ -84,6 +84,7 @@ func runSuite(t *testing.T, d *dialect, crashes int) {
 		t.Log("-run chooses scenarios: the list of those that ran is not compared")
 		return
 	}
+	usedRights.hasPlayed(d.name)
 	if err := CompareList("testdata/scenarios-"+d.name+".txt", outcomes, *update); err != nil {
 		t.Error(err)
 	}
