@@ -58,8 +58,7 @@ func (a *admin) overlay() string {
 		"newTag": tag}}
 	k.Replicas = []map[string]any{{"name": v1alpha1.OperatorName, "count": 2}}
 	k.Patches = []map[string]any{
-		{"patch": strings.Replace(string(config), "    workers:",
-			"    agent: {image: "+agentImage+"}\n    workers:", 1)},
+		{"patch": strings.Replace(string(config), "agent: {", "agent: {image: "+agentImage+", ", 1)},
 		{"patch": fmt.Sprintf(addressPatch, a.cluster.MachineAddress(), api.Port())},
 		{"patch": servicePatch},
 	}
