@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
@@ -121,8 +123,12 @@ func (r *recorder) follow(ctx context.Context, list client.ObjectList, namespace
 	if err := r.client.List(ctx, list, client.InNamespace(namespace)); err != nil {
 		return fmt.Errorf("listing before the watch: %w", err)
 	}
-	w, err := r.client.Watch(ctx, list, client.InNamespace(namespace),
-		&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.GetResourceVersion()}})
+	// The API server ends the watch of a client that is slow, as on a busy machine: it goes on where it ended.
+	watchFunc := func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+		return r.client.Watch(ctx, list, client.InNamespace(namespace), &client.ListOptions{Raw: &o})
+	}
+	w, err := watchtools.NewRetryWatcherWithContext(ctx, list.GetResourceVersion(),
+		&cache.ListWatch{WatchFuncWithContext: watchFunc})
 	if err != nil {
 		return fmt.Errorf("watching %T: %w", list, err)
 	}
