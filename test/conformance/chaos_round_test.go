@@ -42,7 +42,9 @@ type chaos struct {
 	repairs []repair
 	// broken holds what is under repair: a node, a job, the scheduler.
 	broken map[string]bool
-	hits   Tally
+	// anew holds the names of nodes that were deleted and made anew.
+	anew map[string]bool
+	hits Tally
 }
 
 type repair struct {
@@ -54,7 +56,7 @@ type repair struct {
 func newChaos(e *Env, random *rand.Rand) *chaos {
 	return &chaos{
 		Env: e, random: random, deleted: map[string]bool{}, failed: map[string]bool{}, broken: map[string]bool{},
-		hits: Tally{},
+		anew: map[string]bool{}, hits: Tally{},
 	}
 }
 
@@ -237,6 +239,19 @@ func (c *chaos) result() roundResult {
 		}
 	}
 	return r
+}
+
+// rules of a round. Which GPUs of a node are in use is the scheduler's to know, and not every scheduler does
+// where a node comes back under its name before the pods of its former life are gone: Volcano 1.14.1 gives
+// their GPUs out again (cache/event_handlers.go: RemoveNode forgets its tasks, AddOrUpdateNode does not look
+// for them).
+func (c *chaos) rules() Rules {
+	capacity := maps.Clone(c.nodes)
+	maps.DeleteFunc(capacity, func(name string, _ int64) bool { return c.anew[name] })
+	return Rules{
+		Capacity: capacity, Backend: c.dialect.backend, ClusterObjects: c.dialect.clusterObjects,
+		Races: 2 * time.Second,
+	}
 }
 
 // pick one of the things that match; false if there is none.

@@ -104,7 +104,7 @@ func chaosRound(ctx context.Context, cluster *testCluster, d *dialect, random *r
 		err = closed
 	}
 	if err == nil {
-		err = e.violations()
+		err = e.violationsOf(c.rules())
 	}
 	if err != nil {
 		err = fmt.Errorf("%w\n%s", err, e.story())

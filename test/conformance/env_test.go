@@ -199,7 +199,12 @@ func (e *Env) playStep(ctx context.Context, step Step) error {
 
 // violations of the rules in the history so far.
 func (e *Env) violations() error {
-	rules := Rules{Capacity: e.nodes, Backend: e.dialect.backend, ClusterObjects: e.dialect.clusterObjects}
+	return e.violationsOf(Rules{
+		Capacity: e.nodes, Backend: e.dialect.backend, ClusterObjects: e.dialect.clusterObjects,
+	})
+}
+
+func (e *Env) violationsOf(rules Rules) error {
 	if found := rules.Violations(e.recorder.soFar()); len(found) > 0 {
 		return fmt.Errorf("invariants are broken:\n  %s", strings.Join(found, "\n  "))
 	}

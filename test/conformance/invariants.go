@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,6 +24,9 @@ type Rules struct {
 	Backend scheduler.Backend
 	// ClusterObjects are what the backend reads of the cluster besides its groups (scheduler.ClusterAware).
 	ClusterObjects []client.Object
+	// Races is how long after the scheduler has taken its invitation back a pod may still be created: what was
+	// sent before the watch told of it is on its way. Scenarios make no such races; chaos does.
+	Races time.Duration
 }
 
 // Violations of the invariants that hold at every moment of every scenario, in the order in which they
@@ -39,6 +43,7 @@ func (r Rules) Violations(h History) []string {
 	c := &checker{
 		Rules: r, jobs: map[types.UID]*v1alpha1.TrainingJob{}, pods: map[types.UID]*corev1.Pod{},
 		groups: map[types.UID]client.Object{},
+		past:   map[types.UID][]pastGroup{},
 	}
 	for _, e := range h.InOrder() {
 		c.observe(e)
@@ -52,10 +57,19 @@ type checker struct {
 	jobs   map[types.UID]*v1alpha1.TrainingJob
 	pods   map[types.UID]*corev1.Pod
 	groups map[types.UID]client.Object
-	found  []string
+	// past are the states of groups that another state has replaced.
+	past  map[types.UID][]pastGroup
+	now   time.Time
+	found []string
+}
+
+type pastGroup struct {
+	group client.Object
+	until time.Time
 }
 
 func (c *checker) observe(e Entry) {
+	c.now = e.At
 	switch o := e.Object.(type) {
 	case nil:
 	case *v1alpha1.TrainingJob:
@@ -79,6 +93,9 @@ func (c *checker) observe(e Entry) {
 			c.checkBinding(o)
 		}
 	default:
+		if before, known := c.groups[o.GetUID()]; known && c.Races > 0 {
+			c.past[o.GetUID()] = append(c.past[o.GetUID()], pastGroup{before, e.At})
+		}
 		if e.Gone {
 			delete(c.groups, o.GetUID())
 			return
@@ -171,12 +188,32 @@ func (c *checker) checkFirst(job *v1alpha1.TrainingJob, pod *corev1.Pod, attempt
 			groups = append(groups, g)
 		}
 	}
-	gang := render.Gang(job, attempt, false)
-	gang.ClusterObjects = c.ClusterObjects
-	if v := c.Backend.Read(gang, append(groups, c.ClusterObjects...)); v.Admission != scheduler.Go {
+	v := c.verdict(job, attempt, groups)
+	if v.Admission != scheduler.Go && !c.askedJustNow(job, attempt) {
 		c.violation("pod %s is created though %s says %s: %s", pod.Name, c.Backend.Name(), v.Admission,
 			cmp.Or(v.Message, "it has no group"))
 	}
+}
+
+func (c *checker) verdict(
+	job *v1alpha1.TrainingJob, attempt int32, groups []client.Object,
+) scheduler.Verdict {
+	gang := render.Gang(job, attempt, false)
+	gang.Existing, gang.ClusterObjects = groups, c.ClusterObjects
+	return c.Backend.Read(gang, append(groups, c.ClusterObjects...))
+}
+
+// askedJustNow reports whether a state of the job's group that was replaced within Races asked for pods.
+func (c *checker) askedJustNow(job *v1alpha1.TrainingJob, attempt int32) bool {
+	for _, states := range c.past {
+		for _, past := range states {
+			if JobOf(past.group) == job.UID && c.now.Sub(past.until) <= c.Races &&
+				c.verdict(job, attempt, []client.Object{past.group}).Admission == scheduler.Go {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (c *checker) checkBinding(pod *corev1.Pod) {

@@ -149,6 +149,37 @@ func TestViolations(t *testing.T) {
 	}
 }
 
+// TestRaces: a pod that was decided on may arrive just after the scheduler has taken its invitation back.
+func TestRaces(t *testing.T) {
+	begin := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+	for name, tc := range map[string]struct {
+		races, after time.Duration
+		broken       bool
+	}{
+		"a pod that was on its way": {races: 2 * time.Second, after: time.Second},
+		"too late":                  {races: 2 * time.Second, after: 3 * time.Second, broken: true},
+		"where there are no races":  {after: time.Second, broken: true},
+	} {
+		var h History
+		for i, entry := range []Entry{
+			{Object: aJob(v1alpha1.PhaseQueued, 1)},
+			{Object: aGroup(1, fakescheduler.Invited)},
+			{Object: aGroup(1, fakescheduler.Queued)},
+			{Object: aPod("0", 1, ""), At: begin.Add(tc.after)},
+		} {
+			entry.Revision = int64(i)
+			if entry.At.IsZero() {
+				entry.At = begin
+			}
+			h = append(h, entry)
+		}
+		rules := Rules{Backend: fakescheduler.Backend{}, Races: tc.races}
+		if found := rules.Violations(h); (len(found) > 0) != tc.broken {
+			t.Errorf("%s: %q", name, found)
+		}
+	}
+}
+
 func TestEverBound(t *testing.T) {
 	var h History
 	for _, obj := range []client.Object{aPod("0", 1, "n"), aPod("1", 2, "n"), aPod("2", 2, ""),
