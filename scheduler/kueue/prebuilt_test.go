@@ -164,6 +164,30 @@ func TestPrebuiltWorkloadKeepsItsSpec(t *testing.T) {
 	}
 }
 
+// TestWorkloadOfAnotherClusterIsLetGo: MultiKueue deletes the job on a worker before its Workload, and takes
+// a Workload that is Finished in between for the end of the manager's job.
+func TestWorkloadOfAnotherClusterIsLetGo(t *testing.T) {
+	wl, g := readWorkload(t, "preempted")
+	wl.Finalizers = []string{kueuev1beta2.ResourceInUseFinalizerName}
+	gone := scheduler.GangStatus{Gone: true, Over: true, Now: now}
+	for name, tc := range map[string]struct {
+		origin      string
+		subresource string
+	}{"made here": {"", "status"}, "made by MultiKueue": {"manager", ""}} {
+		wl.Labels = map[string]string{}
+		if tc.origin != "" {
+			wl.Labels[kueuev1beta2.MultiKueueOriginLabel] = tc.origin
+		}
+		writes := kueue.New(kueue.Options{}).SyncStatus(g, gone, []client.Object{wl})
+		if len(writes) != 1 || writes[0].Subresource != tc.subresource {
+			t.Fatalf("%s: got %+v, want one write to %q", name, writes, tc.subresource)
+		}
+		if tc.origin != "" && len(writes[0].Object.GetFinalizers()) > 0 {
+			t.Errorf("%s: the finalizer stays", name)
+		}
+	}
+}
+
 func dispatched(g *scheduler.Gang) { g.Dispatched = true }
 
 // A dispatched gang has no pods here, so nothing that binds pods either; flavors of this cluster that are

@@ -45,6 +45,10 @@ func nextWrite(
 		return nil // the pods use the quota
 	case ended:
 		return finalizerWrite(wl)
+	case status.Gone && wl.Labels[kueuev1beta2.MultiKueueOriginLabel] != "":
+		// MultiKueue deletes the job before this Workload, and would take Finished for the end of the job that
+		// it dispatched from another cluster (multikueue/workload.go, "3. Finish the local workload").
+		return finalizerWrite(wl)
 	case status.Gone:
 		// Kueue frees a Workload that lost its owner reference, and never one that still has it.
 		return finishWrite(wl,
