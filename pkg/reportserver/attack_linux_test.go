@@ -227,7 +227,7 @@ func (s *attacked) post(ctx context.Context, c *http.Client, token, body string)
 // answers on its standard output until its standard input ends.
 func TestAttackedProcess(t *testing.T) {
 	if os.Getenv(attackedVariable) == "" {
-		t.Skip("TestUnderAttack runs it")
+		return // it is no test by itself
 	}
 	debug.SetMemoryLimit(memoryLimit * 9 / 10)
 	e := &environment{
