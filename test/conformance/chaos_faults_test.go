@@ -171,9 +171,25 @@ func (c *chaos) loseReports(context.Context) (string, error) {
 
 func (c *chaos) suspendJob(ctx context.Context) (string, error) {
 	return c.hitJob(ctx, func(name string) error {
-		c.mend("job "+name, suspend(name, false).in(c.Env))
-		return suspend(name, true).do(ctx, c.Env)
+		c.mend("job "+name, func(ctx context.Context) error { return c.setSuspend(ctx, name, false) })
+		return c.setSuspend(ctx, name, true)
 	})
+}
+
+// setSuspend of a job. The API server refuses it for one that has finished in the meantime.
+func (c *chaos) setSuspend(ctx context.Context, name string, is bool) error {
+	err := suspend(name, is).do(ctx, c.Env)
+	if !apierrors.IsInvalid(err) {
+		return client.IgnoreNotFound(err)
+	}
+	v, lookErr := c.look(ctx)
+	if lookErr != nil {
+		return lookErr
+	}
+	if job := v.jobs[name]; job != nil && job.Status.Phase.Finished() {
+		return nil
+	}
+	return err
 }
 
 func (c *chaos) restartJob(ctx context.Context) (string, error) {
@@ -203,9 +219,4 @@ func (c *chaos) hitJob(ctx context.Context, do func(name string) error) (string,
 		return "", nil
 	}
 	return job.Name, do(job.Name)
-}
-
-// in plays the step in an environment.
-func (s Step) in(e *Env) func(context.Context) error {
-	return func(ctx context.Context) error { return s.do(ctx, e) }
 }

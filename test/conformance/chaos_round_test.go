@@ -301,7 +301,7 @@ func (c *chaos) unfinished(ctx context.Context) ([]*v1alpha1.TrainingJob, error)
 	}
 	var jobs []*v1alpha1.TrainingJob
 	for _, name := range slices.Sorted(maps.Keys(v.jobs)) {
-		if job := v.jobs[name]; !job.Status.Phase.Finished() && !c.broken["job "+name] {
+		if job := v.jobs[name]; !job.Status.Phase.Finished() && !c.broken["job "+name] && !c.deleted[name] {
 			jobs = append(jobs, job)
 		}
 	}
