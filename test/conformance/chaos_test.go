@@ -36,9 +36,17 @@ func TestChaosOnKueue(t *testing.T) { t.Parallel(); runChaos(t, kueueDialect()) 
 // rules of every scenario hold throughout, and in the end every job that nobody deleted has succeeded, with
 // nothing left of it.
 func runChaos(t *testing.T, d *dialect) {
-	if on := strings.Split(*chaosOn, ","); *chaosOn != "all" && !slices.Contains(on, d.name) {
-		t.Logf("only %s is asked for", *chaosOn)
-		return
+	if *chaosOn != "all" {
+		on := strings.Split(*chaosOn, ",")
+		for _, name := range on { // a slip of the pen must not pass for a run without a violation
+			if !slices.Contains(crashableSchedulers, name) {
+				t.Fatalf("there is no scheduler %q: choose of %v, or all", name, crashableSchedulers[1:])
+			}
+		}
+		if !slices.Contains(on, d.name) {
+			t.Logf("only %s is asked for", *chaosOn)
+			return
+		}
 	}
 	kinds, err := ParseFaults(*chaosKinds)
 	if err != nil {
