@@ -109,11 +109,14 @@ func (c *chaos) failRank(ctx context.Context) (string, error) {
 	if !ok {
 		return "", nil
 	}
-	c.failed[rank.Labels[v1alpha1.LabelJobName]] = true
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"0",%q:"1"}}}`, localcluster.AnnotationRunSeconds,
 		localcluster.AnnotationExitCode)
 	err = c.cluster.client.Patch(ctx, rank, client.RawPatch("application/merge-patch+json", []byte(patch)))
-	return rank.Name, client.IgnoreNotFound(err)
+	if err != nil {
+		return "", client.IgnoreNotFound(err)
+	}
+	c.failed[rank.Labels[v1alpha1.LabelJobName]] = true
+	return rank.Name, nil
 }
 
 func (c *chaos) killNode(ctx context.Context) (string, error) {

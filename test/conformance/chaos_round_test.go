@@ -9,9 +9,11 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
@@ -116,6 +118,9 @@ func (c *chaos) strike(ctx context.Context, fault Fault) error {
 		return err
 	}
 	hit, err := c.faults()[fault](ctx)
+	if unanswered(err) {
+		hit, err = "", nil
+	}
 	if err != nil {
 		return fmt.Errorf("fault %s: %w", fault, err)
 	}
@@ -126,12 +131,7 @@ func (c *chaos) strike(ctx context.Context, fault Fault) error {
 	if err := c.operator.problem(); err != nil {
 		return err
 	}
-	select {
-	case <-time.After(time.Duration(c.random.Int64N(int64(chaosPause)))):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return c.pause(ctx, time.Duration(c.random.Int64N(int64(chaosPause))))
 }
 
 // mend something after 2 to 9 more faults.
@@ -140,15 +140,29 @@ func (c *chaos) mend(of string, do func(context.Context) error) {
 	c.repairs = append(c.repairs, repair{of: of, after: 2 + c.random.IntN(8), do: do})
 }
 
-// repair what is due; everything if all is true.
+// repair what is due; everything if all is true, processes first. What cannot be repaired because a webhook of
+// Kueue does not answer is tried again with the next fault, or when everything is repaired until it can be.
 func (c *chaos) repair(ctx context.Context, all bool) error {
 	var later []repair
+	if all {
+		slices.SortStableFunc(c.repairs, func(a, b repair) int { return cmp.Compare(a.rank(), b.rank()) })
+	}
 	for _, r := range c.repairs {
 		if r.after--; r.after > 0 && !all {
 			later = append(later, r)
 			continue
 		}
-		if err := r.do(ctx); err != nil {
+		err := r.do(ctx)
+		for all && unanswered(err) {
+			if err = c.pause(ctx, chaosPause); err == nil {
+				err = r.do(ctx)
+			}
+		}
+		switch {
+		case unanswered(err):
+			later = append(later, r)
+			continue
+		case err != nil:
 			return fmt.Errorf("repairing %s: %w", r.of, err)
 		}
 		delete(c.broken, r.of)
@@ -158,15 +172,38 @@ func (c *chaos) repair(ctx context.Context, all bool) error {
 	return nil
 }
 
+// rank orders repairs that are made at once.
+func (r repair) rank() int {
+	if strings.HasPrefix(r.of, "process ") {
+		return 0
+	}
+	return 1
+}
+
+// unanswered reports whether the API server refused a write because a webhook did not answer, as Kueue's does
+// not while Kueue is stopped or starts. Whoever else writes then tries again.
+func unanswered(err error) bool {
+	return apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed calling webhook")
+}
+
+func (c *chaos) pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // calm repairs everything and waits until every job that is left has succeeded, with neither pods nor groups
 // that hold anything.
 func (c *chaos) calm(ctx context.Context) error {
 	c.recorder.remark("the faults are over")
+	ctx, cancel := context.WithTimeoutCause(ctx, calmTimeout, fmt.Errorf("not within %s", calmTimeout))
+	defer cancel()
 	if err := c.repair(ctx, true); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, calmTimeout, fmt.Errorf("not within %s", calmTimeout))
-	defer cancel()
 	err := c.recorder.until(ctx, func(v *view) string {
 		for _, name := range slices.Sorted(maps.Keys(v.jobs)) {
 			job := v.jobs[name]

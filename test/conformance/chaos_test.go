@@ -13,9 +13,13 @@ import (
 	"time"
 )
 
-// A chaos run is played in rounds, each in a namespace of its own, so that a history stays short enough to be
-// read and to be kept in memory.
-const faultsInRound = 200
+const (
+	// A chaos run is played in rounds, each in a namespace of its own, so that a history stays short enough to be
+	// read and to be kept in memory.
+	faultsInRound = 200
+	// A long run goes on after a round that failed, until so many have.
+	mostViolated = 3
+)
 
 var (
 	chaosFaults = flag.Int("chaos-faults", 40, "faults on each scheduler")
@@ -55,7 +59,7 @@ func runChaos(t *testing.T, d *dialect) {
 	cluster := clusterOf(t, d)
 	cluster.realNodesLock.Lock()
 	defer cluster.realNodesLock.Unlock()
-	hits, begin := Tally{}, time.Now()
+	hits, begin, violated := Tally{}, time.Now(), 0
 	for round := 0; hits.Total() < *chaosFaults; round++ {
 		random := rand.New(rand.NewPCG(*chaosSeed, uint64(round)))
 		missing := min(faultsInRound, *chaosFaults-hits.Total())
@@ -64,11 +68,14 @@ func runChaos(t *testing.T, d *dialect) {
 			hits[fault] += n
 		}
 		if err != nil {
-			t.Fatalf("round %d of seed %d: %v", round, *chaosSeed, err)
+			t.Errorf("round %d of seed %d: %v", round, *chaosSeed, err)
+			if violated++; violated == mostViolated {
+				t.Fatalf("%d rounds have failed, after %d faults", violated, hits.Total())
+			}
 		}
 		t.Logf("round %d: %d of %d faults after %.0f s; %s", round, hits.Total(), *chaosFaults,
 			time.Since(begin).Seconds(), ended)
-		if ended.hits.Total() == 0 {
+		if err == nil && ended.hits.Total() == 0 {
 			t.Fatal("no fault hit anything")
 		}
 	}
@@ -115,7 +122,8 @@ func chaosRound(ctx context.Context, cluster *testCluster, d *dialect, random *r
 		err = e.violationsOf(c.rules())
 	}
 	if err != nil {
-		err = fmt.Errorf("%w\n%s", err, e.story())
+		// Once more in the end, since what reads a long log often keeps its tail.
+		err = fmt.Errorf("%w\n%s\nthe story above ends with: %w", err, e.story(), err)
 	}
 	return result, err
 }
