@@ -55,7 +55,7 @@ func TestExplain(t *testing.T) {
 			want: scheduler.Explanation{
 				Reason:   scheduler.ReasonSchedulerRests,
 				Message:  "the nodes have room for 4 ranks at once, and it rests",
-				NextStep: "nothing, it is woken; if this lasts, see that plain runs",
+				NextStep: "nothing, it is woken; if this lasts, see that the scheduler of its pods runs",
 			},
 		},
 		"rests, and no room": {

@@ -38,7 +38,7 @@ type restingBackend struct{ plainBackend }
 func (restingBackend) Rests(scheduler.Gang, []client.Object, scheduler.ClusterState) (string, bool) {
 	return "it rests", true
 }
-func (restingBackend) WokenBy() scheduler.WokenBy { return scheduler.WokenByGroup }
+func (restingBackend) WokenBy() schema.GroupVersionKind { return schema.GroupVersionKind{} }
 
 // gang has one role of n ranks that request so many gpus each, changed by edit.
 func gang(n int32, gpus string, edit ...func(*corev1.PodSpec)) scheduler.Gang {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -16,20 +17,13 @@ type Rester interface {
 	// scheduler, and false if it tries often or has not rejected the gang. It is asked only about gangs for
 	// which the nodes have room.
 	Rests(Gang, []client.Object, ClusterState) (string, bool)
-	// WokenBy is the kind of objects of which the scheduler hears that they change: the gang's group or its
-	// waiting pods.
-	WokenBy() WokenBy
+	// WokenBy is the kind of the objects of which the scheduler hears that they change: one of Kinds, any change
+	// of the gang's group; or PodKind, any change of a waiting pod, for that pod alone.
+	WokenBy() schema.GroupVersionKind
 }
 
-// WokenBy is what a scheduler must see change to try a gang again.
-type WokenBy string
-
-const (
-	// WokenByGroup: any change of the gang's group.
-	WokenByGroup WokenBy = "Group"
-	// WokenByPods: any change of a pod, for that pod alone.
-	WokenByPods WokenBy = "Pods"
-)
+// PodKind is the kind of what every scheduler binds.
+var PodKind = corev1.SchemeGroupVersion.WithKind("Pod")
 
 // schedulerRests explains that the nodes have room for the gang and that its scheduler, which has rejected
 // it, does not look.
@@ -45,7 +39,7 @@ func schedulerRests(w *waitingGang) (Explanation, bool) {
 	return Explanation{
 		Reason:   ReasonSchedulerRests,
 		Message:  fmt.Sprintf("the nodes have room for %s at once, and %s", w.ranksText(), why),
-		NextStep: fmt.Sprintf("nothing, it is woken; if this lasts, see that %s runs", w.backend.Name()),
+		NextStep: "nothing, it is woken; if this lasts, see that the scheduler of its pods runs",
 	}, true
 }
 

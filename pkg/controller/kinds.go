@@ -12,12 +12,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
 var (
 	// jobKind is the kind of every controlling owner that counts here.
 	jobKind     = v1alpha1.GroupVersion.WithKind("TrainingJob")
-	podKind     = corev1.SchemeGroupVersion.WithKind("Pod")
+	podKind     = scheduler.PodKind
 	serviceKind = corev1.SchemeGroupVersion.WithKind("Service")
 	claimKind   = corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim")
 

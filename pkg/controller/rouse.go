@@ -50,24 +50,25 @@ func (w *writer) rouse(ctx context.Context, s *observed, woken *observation.Woke
 
 // roused returns the objects of which a change wakes the scheduler: the gang's group, or its waiting pods.
 func roused(s *observed, rester scheduler.Rester) []ownedObject {
-	if rester.WokenBy() == scheduler.WokenByGroup {
-		if len(s.Gang.Wanted) == 0 {
-			return nil
+	var targets []ownedObject
+	kind := rester.WokenBy()
+	if kind == scheduler.PodKind {
+		for _, pod := range s.Pods {
+			if pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && !observation.Ended(pod) {
+				targets = append(targets, ownedObject{gvk: kind, object: pod})
+			}
 		}
-		gvk := s.Backend.Kinds()[0]
-		group := find(s.groups, gvk, s.Gang.Wanted[0].GetName())
-		if group == nil || group.GetDeletionTimestamp() != nil {
-			return nil
-		}
-		return []ownedObject{{gvk: gvk, object: group}}
+		return targets
 	}
-	var waiting []ownedObject
-	for _, pod := range s.Pods {
-		if pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && !observation.Ended(pod) {
-			waiting = append(waiting, ownedObject{gvk: podKind, object: pod})
+	for _, wanted := range s.Gang.Wanted {
+		if wanted.GetObjectKind().GroupVersionKind() != kind {
+			continue
+		}
+		if group := find(s.groups, kind, wanted.GetName()); group != nil && group.GetDeletionTimestamp() == nil {
+			targets = append(targets, ownedObject{gvk: kind, object: group})
 		}
 	}
-	return waiting
+	return targets
 }
 
 func (w *writer) noteWoken(

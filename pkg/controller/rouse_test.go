@@ -6,6 +6,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/flowcontrol"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -14,21 +17,23 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler/native"
 )
 
+var groupKind = native.New(native.Options{}).Kinds()[0]
+
 // counted is the write of the ranks' numbers, which is due when the scheduler is woken first.
 const counted = "patch TrainingJob/status bert"
 
 // resting is a backend whose scheduler rests as soon as a gang has pods; by its pods it is woken once.
 type resting struct {
 	native.Backend
-	by scheduler.WokenBy
+	by schema.GroupVersionKind
 }
 
 func (r resting) Rests(g scheduler.Gang, _ []client.Object, _ scheduler.ClusterState) (string, bool) {
-	return "it rests", g.HasPods && (r.by == scheduler.WokenByGroup || g.Woken == 0)
+	return "it rests", g.HasPods && (r.by != scheduler.PodKind || g.Woken == 0)
 }
-func (r resting) WokenBy() scheduler.WokenBy { return r.by }
+func (r resting) WokenBy() schema.GroupVersionKind { return r.by }
 
-func newRestingFixture(t *testing.T, by scheduler.WokenBy) *fixture {
+func newRestingFixture(t *testing.T, by schema.GroupVersionKind) *fixture {
 	f := newFixture(t, bert(2))
 	f.options.Backends = []scheduler.Backend{resting{native.New(native.Options{}), by}}
 	f.dependencies.availability = newAvailability(nil, f.clock, f.options.Backends, "")
@@ -42,7 +47,7 @@ func newRestingFixture(t *testing.T, by scheduler.WokenBy) *fixture {
 
 // TestSchedulerThatRestsIsWoken: the scheduler has rejected the gang, room has come, and it does not look.
 func TestSchedulerThatRestsIsWoken(t *testing.T) {
-	f := newRestingFixture(t, scheduler.WokenByGroup)
+	f := newRestingFixture(t, groupKind)
 	f.wants("it is given time to bind what was created just now")
 	f.clock.Step(10 * time.Second)
 	f.wants("then it is woken", "patch PodGroup bert-1", counted)
@@ -68,7 +73,7 @@ func TestSchedulerThatRestsIsWoken(t *testing.T) {
 }
 
 func TestSchedulerIsWokenByPods(t *testing.T) {
-	f := newRestingFixture(t, scheduler.WokenByPods)
+	f := newRestingFixture(t, scheduler.PodKind)
 	f.clock.Step(10 * time.Second)
 	f.wants("each rank is looked at again only when it changes itself", "patch Pod bert-worker-0",
 		"patch Pod bert-worker-1", counted)
@@ -89,11 +94,32 @@ func TestSchedulerIsWokenByPods(t *testing.T) {
 }
 
 func TestWakingIsBoundedOverAllGangs(t *testing.T) {
-	f := newRestingFixture(t, scheduler.WokenByGroup)
+	f := newRestingFixture(t, groupKind)
 	f.r.writer.rouses = flowcontrol.NewFakeNeverRateLimiter()
 	f.clock.Step(10 * time.Second)
 	result := f.wants("others were woken just now", counted)
 	if result.RequeueAfter <= 0 || result.RequeueAfter > 10*time.Second {
 		t.Errorf("it is tried again after %s", result.RequeueAfter)
+	}
+}
+
+// TestBinderIsWokenByItsOwnGroup: of a gang's objects, the one that its scheduler hears of is changed.
+func TestBinderIsWokenByItsOwnGroup(t *testing.T) {
+	workload := schema.GroupVersionKind{Group: "kueue.x-k8s.io", Version: "v1beta2", Kind: "Workload"}
+	var s observed
+	for _, kind := range []schema.GroupVersionKind{workload, groupKind} {
+		o := &unstructured.Unstructured{}
+		o.SetGroupVersionKind(kind)
+		o.SetName("bert-1")
+		s.Gang.Wanted = append(s.Gang.Wanted, o)
+		s.groups = append(s.groups, ownedObject{gvk: kind, object: o})
+	}
+	if got := roused(&s, resting{by: groupKind}); len(got) != 1 || got[0].gvk != groupKind {
+		t.Errorf("it changes %v", got)
+	}
+	deleted := metav1.Now()
+	s.groups[1].object.SetDeletionTimestamp(&deleted)
+	if got := roused(&s, resting{by: groupKind}); len(got) != 0 {
+		t.Errorf("a group that is being deleted wakes nobody, and it changes %v", got)
 	}
 }

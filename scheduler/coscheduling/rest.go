@@ -1,6 +1,7 @@
 package coscheduling
 
 import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/scheduler"
@@ -20,4 +21,4 @@ func (Backend) Rests(g scheduler.Gang, _ []client.Object, _ scheduler.ClusterSta
 }
 
 // WokenBy implements scheduler.Rester.
-func (Backend) WokenBy() scheduler.WokenBy { return scheduler.WokenByGroup }
+func (Backend) WokenBy() schema.GroupVersionKind { return podGroupKind }

@@ -30,7 +30,7 @@ func TestRests(t *testing.T) {
 			}
 		})
 	}
-	if by := b.WokenBy(); by != scheduler.WokenByGroup {
+	if by := b.WokenBy(); by != b.Kinds()[0] {
 		t.Errorf("woken by %s, of which it does not hear", by)
 	}
 }

@@ -1,6 +1,7 @@
 package volcano
 
 import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/scheduler"
@@ -26,4 +27,4 @@ func (Backend) Rests(g scheduler.Gang, objs []client.Object, s scheduler.Cluster
 }
 
 // WokenBy implements scheduler.Rester.
-func (Backend) WokenBy() scheduler.WokenBy { return scheduler.WokenByPods }
+func (Backend) WokenBy() schema.GroupVersionKind { return scheduler.PodKind }

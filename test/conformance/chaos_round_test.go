@@ -140,8 +140,8 @@ func (c *chaos) mend(of string, do func(context.Context) error) {
 	c.repairs = append(c.repairs, repair{of: of, after: 2 + c.random.IntN(8), do: do})
 }
 
-// repair what is due; everything if all is true, processes first. What cannot be repaired because a webhook of
-// Kueue does not answer is tried again with the next fault, or when everything is repaired until it can be.
+// repair what is due; everything if all is true, processes first. What cannot be repaired because a webhook
+// of Kueue does not answer is tried again with the next fault, or, if all is true, until it can be.
 func (c *chaos) repair(ctx context.Context, all bool) error {
 	var later []repair
 	if all {
