@@ -15,7 +15,10 @@ const (
 	// AnnotationExitCode is the exit code of the first container, default 0. Any other makes the pod's phase
 	// Failed and the reason Error.
 	AnnotationExitCode = "localcluster.mlplatform.example.com/exit-code"
-	// AnnotationTrainer makes the pod a rank of a simulated training (see Options.Trainers). It outranks the two
+	// AnnotationSIGTERMExitCode makes a running pod end with this exit code when it is deleted, before it is
+	// removed, as a program does that handles SIGTERM. A pod without it is removed at once.
+	AnnotationSIGTERMExitCode = "localcluster.mlplatform.example.com/sigterm-exit-code"
+	// AnnotationTrainer makes the pod a rank of a simulated training (see Options.Trainers). It outranks those
 	// above. It is a list of key=value:
 	//
 	//	steps=2000           steps of the whole training, over all attempts; required

@@ -23,6 +23,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"k8s.io/client-go/discovery"
@@ -59,6 +60,7 @@ func TestCluster(t *testing.T) {
 	t.Run("a native gang is bound", s.nativeGang)
 	t.Run("a native PodGroup can be deleted", s.nativeGroupGoes)
 	t.Run("a pod fails with the exit code it is told", s.exitCode)
+	t.Run("a pod ends at SIGTERM as it is told", s.exitsAtSIGTERM)
 	t.Run("a service account's token has its rights only", s.token)
 	t.Run("the audit log has user agents and no reads", s.audit)
 	t.Run("a process stops and starts", s.stopAndStart)
@@ -270,6 +272,26 @@ func (s suite) exitCode(t *testing.T) {
 	if ended == nil || ended.ExitCode != 137 || ended.Reason != "Error" {
 		t.Errorf("it ended with %+v", ended)
 	}
+}
+
+func (s suite) exitsAtSIGTERM(t *testing.T) {
+	pod := newPod("obeys", "1")
+	pod.Annotations = map[string]string{localcluster.AnnotationSIGTERMExitCode: "0"}
+	pod.Finalizers = []string{"example.com/look"} // what is removed after its end must be seen before
+	s.create(t, pod)
+	s.waitForPod(t, pod, "Running", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodRunning })
+	if err := s.client.Delete(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	s.waitForPod(t, pod, "Succeeded", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodSucceeded })
+	release := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+	if err := s.client.Patch(t.Context(), pod, release); err != nil {
+		t.Fatal(err)
+	}
+	s.eventually(t, "the pod is gone", func() (bool, error) {
+		err := s.client.Get(t.Context(), client.ObjectKeyFromObject(pod), pod)
+		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+	})
 }
 
 func (s suite) token(t *testing.T) {

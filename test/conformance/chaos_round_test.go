@@ -83,7 +83,7 @@ func (c *chaos) populate(ctx context.Context) error {
 }
 
 // drawJob returns a job of one to four ranks, of one of three priorities. Half of them train with
-// checkpoints, the others run for a while and exit 0.
+// checkpoints, the others run for a while and exit 0; half of those do so at SIGTERM too.
 func (c *chaos) drawJob() *v1alpha1.TrainingJob {
 	c.jobs++
 	a := jobSpec{
@@ -104,6 +104,9 @@ func (c *chaos) drawJob() *v1alpha1.TrainingJob {
 	worker := job.Spec.ReplicaSpecs[v1alpha1.RoleWorker]
 	worker.Template.Annotations = map[string]string{
 		localcluster.AnnotationRunSeconds: fmt.Sprint(1 + c.random.IntN(5)),
+	}
+	if c.random.IntN(2) == 0 { // its work is lost all the same
+		worker.Template.Annotations[localcluster.AnnotationSIGTERMExitCode] = "0"
 	}
 	job.Spec.ReplicaSpecs[v1alpha1.RoleWorker] = worker
 	return job

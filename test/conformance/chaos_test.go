@@ -16,7 +16,7 @@ import (
 const (
 	// A chaos run is played in rounds, each in a namespace of its own, so that a history stays short enough to
 	// be read and to be kept in memory.
-	faultsInRound = 200
+	faultsInRound = 400
 	// A long run goes on after a round that failed, until so many have.
 	mostViolated = 3
 )

@@ -38,12 +38,14 @@ type Rules struct {
 //   - it is told to resume from what is persisted by then, so all ranks of an attempt are told the same;
 //   - one that searches a volume is created only while its job drains, when no rank lives;
 //   - the GPUs of a node are never given out twice;
-//   - a suspended job has no pod that lives, a finished one is finished for good, attempts only go up.
+//   - a suspended job has no pod that lives, a finished one is finished for good, attempts only go up;
+//   - a job without checkpoints succeeds by ranks that end well before anybody ends them, whatever they exit
+//     with then.
 func (r Rules) Violations(h History) []string {
 	c := &checker{
 		Rules: r, jobs: map[types.UID]*v1alpha1.TrainingJob{}, pods: map[types.UID]*corev1.Pod{},
 		groups: map[types.UID]client.Object{},
-		past:   map[types.UID][]pastGroup{},
+		past:   map[types.UID][]pastGroup{}, endedWell: map[jobAttempt]int32{},
 	}
 	for _, e := range h.InOrder() {
 		c.observe(e)
@@ -58,9 +60,16 @@ type checker struct {
 	pods   map[types.UID]*corev1.Pod
 	groups map[types.UID]client.Object
 	// past are the states of groups that another state has replaced.
-	past  map[types.UID][]pastGroup
-	now   time.Time
-	found []string
+	past map[types.UID][]pastGroup
+	// endedWell counts, by job and attempt, the pods that succeeded while nobody was ending them.
+	endedWell map[jobAttempt]int32
+	now       time.Time
+	found     []string
+}
+
+type jobAttempt struct {
+	job     types.UID
+	attempt int32
 }
 
 type pastGroup struct {
@@ -89,6 +98,9 @@ func (c *checker) observe(e Entry) {
 			c.checkCreation(o)
 		}
 		c.pods[o.UID] = o
+		if endedWell(o) && (!known || !endedWell(before)) {
+			c.endedWell[jobAttempt{JobOf(o), AttemptOf(o)}]++
+		}
 		if o.Spec.NodeName != "" && (!known || before.Spec.NodeName == "") {
 			c.checkBinding(o)
 		}
@@ -117,6 +129,9 @@ func (c *checker) checkJob(before, now *v1alpha1.TrainingJob) {
 			c.violation("job %s falls back from attempt %d to %d", now.Name, before.Status.Attempt, now.Status.Attempt)
 		}
 	}
+	if before != nil && !before.Status.Phase.Finished() && now.Status.Phase == v1alpha1.PhaseSucceeded {
+		c.checkSuccess(now)
+	}
 	if now.Status.Phase == v1alpha1.PhaseSuspended {
 		for _, pod := range c.podsOf(now.UID) {
 			if Live(pod) {
@@ -124,6 +139,31 @@ func (c *checker) checkJob(before, now *v1alpha1.TrainingJob) {
 			}
 		}
 	}
+}
+
+// checkSuccess checks a success that no checkpoint proves.
+func (c *checker) checkSuccess(job *v1alpha1.TrainingJob) {
+	gang := render.Gang(job, job.Status.Attempt, false)
+	if job.Spec.Checkpoint != nil || len(gang.Roles) != 1 { // of several roles one may decide alone
+		return
+	}
+	if n := c.endedWell[jobAttempt{job.UID, job.Status.Attempt}]; n < gang.MinAvailable {
+		c.violation("job %s is Succeeded, and only %d of %d ranks of attempt %d ended before somebody ended them",
+			job.Name, n, gang.MinAvailable, job.Status.Attempt)
+	}
+}
+
+// endedWell reports whether a pod has succeeded by itself.
+func endedWell(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded && !beingEnded(pod)
+}
+
+// beingEnded reports whether somebody is ending a pod, or is about to.
+func beingEnded(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp != nil || slices.ContainsFunc(pod.Status.Conditions,
+		func(c corev1.PodCondition) bool {
+			return c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue
+		})
 }
 
 // checkCreation checks everything that must be true before a pod is created.

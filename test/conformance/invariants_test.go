@@ -116,6 +116,18 @@ func violationCases() map[string]violationCase {
 			history: []client.Object{aJob(queued, 2), aSearch(1)},
 			want:    []string{"pod bert-resolve searches for attempt 1 while job bert is Queued, attempt 2"},
 		},
+		"a success": {
+			reason: "its rank was through before it was deleted",
+			history: []client.Object{aJob(running, 1), invited, aPod("0", 1, "n"), through("0", 1, false),
+				through("0", 1, true), aJob(v1alpha1.PhaseSucceeded, 1)},
+		},
+		"a success of a rank that obeyed": {
+			reason: "exit 0 after a deletion is a loss",
+			history: []client.Object{aJob(running, 1), invited, aPod("0", 1, "n"), through("0", 1, true),
+				aJob(v1alpha1.PhaseSucceeded, 1)},
+			want: []string{"job bert is Succeeded, and only 0 of 1 ranks of attempt 1 ended before somebody ended " +
+				"them"},
+		},
 		"back from the dead": {
 			reason:  "final phases absorb",
 			history: []client.Object{aJob(v1alpha1.PhaseFailed, 2), aJob(running, 1)},
@@ -215,6 +227,17 @@ func aPod(index string, attempt int, node string) *corev1.Pod {
 	p.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{GPU: resource.MustParse("4")},
 	}}}
+	return p
+}
+
+// through is a pod that has exited 0, and is deleted.
+func through(index string, attempt int, deleted bool) *corev1.Pod {
+	p := aPod(index, attempt, "n")
+	p.Status.Phase = corev1.PodSucceeded
+	if deleted {
+		p.DeletionTimestamp = &metav1.Time{Time: time.Unix(0, 0)}
+		p.Finalizers = []string{"example.com/f"}
+	}
 	return p
 }
 
