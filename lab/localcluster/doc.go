@@ -35,7 +35,8 @@
 // exactly ["sleep", "<time>"] (as 20, 20s, 1m; behind a wrapper's "--" too), it ends after that time.
 // Annotations outrank the command (see [AnnotationRunSeconds] and [AnnotationExitCode]). Any other pod runs
 // until it is deleted, and is then gone at once, unless [AnnotationSIGTERMExitCode] says how it ends. No
-// container is ever restarted, whatever the restartPolicy. The stages are lab/modules/kwok/stages/pod-finish.yaml and pod-delete.yaml.
+// container is ever restarted, whatever the restartPolicy. The stages are
+// lab/modules/kwok/stages/pod-finish.yaml and pod-delete.yaml.
 //
 // A pod with [AnnotationTrainer] is left to the process "trainers" (lab/simtrainer), which lets it train,
 // save, report, resume and end as a real trainer with an agent would.

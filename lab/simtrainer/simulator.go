@@ -151,7 +151,7 @@ func (s *Simulator) runFollower(ctx context.Context, pod *corev1.Pod, rank Rank)
 		return ctrl.Result{}, err
 	}
 	now := s.clock.Now()
-	if exit := s.leaderExit(rank.Gang, leaderPod); exit != nil {
+	if exit := s.leaderExit(rank.Gang, leaderPod); exit != nil && !startedAfter(pod, exit.At) {
 		exit := followerExit(*exit)
 		return ctrl.Result{}, s.kubelet.endRank(ctx, pod, rank, exit, terminationOf(exit, rank.Attempt))
 	}
@@ -173,6 +173,18 @@ func (s *Simulator) runFollower(ctx context.Context, pod *corev1.Pod, rank Rank)
 		return s.requeue(pod, func() (time.Time, bool) { return graceEnd, true }), nil
 	}
 	return ctrl.Result{}, s.kubelet.endRank(ctx, pod, rank, *exit, terminationOf(*exit, rank.Attempt))
+}
+
+// startedAfter reports whether a pod started after a moment: a gang that was lost while nobody looked may
+// start once more in the same attempt, and the end of its first life is none of the second. The API server
+// keeps whole seconds.
+func startedAfter(pod *corev1.Pod, at time.Time) bool {
+	for _, c := range pod.Status.ContainerStatuses {
+		if c.State.Running != nil && c.State.Running.StartedAt.After(at) {
+			return true
+		}
+	}
+	return false
 }
 
 // leaderExit is how rank 0 of a gang has ended; nil: it has not ended, or nobody saw how.

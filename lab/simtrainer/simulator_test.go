@@ -69,3 +69,26 @@ func TestEndedPodsAreRemoved(t *testing.T) {
 		})
 	}
 }
+
+// A gang that was lost while the operator was away may start once more in the same attempt.
+func TestEndOfAFormerLifeEndsNobody(t *testing.T) {
+	end := time.Date(2026, 11, 22, 20, 0, 1, 5e8, time.UTC)
+	for name, tc := range map[string]struct {
+		started time.Time
+		want    bool
+	}{
+		"it trained with the one that ended": {end.Add(-time.Minute), false},
+		"it started in the same second":      {end.Truncate(time.Second), false},
+		"it started later":                   {end.Truncate(time.Second).Add(time.Second), true},
+	} {
+		running := corev1.ContainerState{
+			Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(tc.started)},
+		}
+		pod := &corev1.Pod{
+			Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{State: running}}},
+		}
+		if got := startedAfter(pod, end); got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}

@@ -103,6 +103,8 @@ func chaosRound(ctx context.Context, cluster *testCluster, d *dialect, random *r
 		return result, fmt.Errorf("preparing: %w", err)
 	}
 	c := newChaos(e, random)
+	stop := c.remindKWOK(context.WithoutCancel(ctx))
+	defer stop()
 	for _, fault := range PlanFaults(random, n, kinds) {
 		if err = c.strike(ctx, fault); err != nil {
 			break
