@@ -53,6 +53,16 @@ var disruptionStories = map[string]story{
 		sim.bindAndStart()
 		sim.narrate("all ranks run again")
 	}},
+	"started-and-preempted-while-the-operator-is-dead": {jobtest.New(3), func(sim *simulation) {
+		sim.narrate("applied")
+		sim.logf("(the operator dies)")
+		sim.bindAndStart()
+		sim.preempt("bert-worker-0")
+		sim.departed = nil
+		sim.exit(137, "bert-worker-1", "bert-worker-2")
+		sim.narrate("(the operator is back) one is gone without a trace, its peers have failed, " +
+			"and it has seen none run")
+	}},
 	"all-ranks-vanish-while-the-operator-is-dead": {jobtest.New(3), func(sim *simulation) {
 		runGang(sim)
 		sim.logf("(the operator dies)")

@@ -91,11 +91,12 @@ func onLostNode(pod *corev1.Pod, nodes map[string]NodeState, now time.Time) bool
 // was away).
 //
 // Once the gang is placed, the status says how many ranks had one. Before, it need not; but no scheduler
-// binds a rank of a gang of which fewer than minAvailable pods exist, so some must have been there. The
-// numbers of a spec that has changed since prove nothing: a gang that is to grow has lost no rank.
+// binds a rank of a gang of which fewer than minAvailable pods exist, so some must have been there, also
+// where those that were bound have failed since: that their peer is gone is why. The numbers of a spec that
+// has changed since prove nothing: a gang that is to grow has lost no rank.
 func vanished(job *v1alpha1.TrainingJob, ranks *Attempt) bool {
 	present := ranks.Present()
-	if ranks.Placed() > 0 && present < spec.MinAvailable(job) && job.Status.Revision == spec.Revision(job) {
+	if ranks.everBound() && present < spec.MinAvailable(job) && job.Status.Revision == spec.Revision(job) {
 		return true
 	}
 	if ph := job.Status.Phase; ph != v1alpha1.PhaseStarting && ph != v1alpha1.PhaseRunning {

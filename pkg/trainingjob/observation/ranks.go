@@ -162,6 +162,14 @@ func (o *Attempt) Total() int32 { return int32(len(o.Ranks)) }
 // Placed ranks hold a node and are there to stay, or have succeeded.
 func (o *Attempt) Placed() int32 { return o.Count(RankBound, RankRunning, RankSucceeded) }
 
+// everBound reports whether a rank has had a node, whatever has become of it.
+func (o *Attempt) everBound() bool {
+	return slices.ContainsFunc(o.Ranks, func(r Rank) bool {
+		pod := r.LastPod()
+		return pod != nil && pod.Spec.NodeName != ""
+	})
+}
+
 // Up ranks run or have succeeded.
 func (o *Attempt) Up() int32 { return o.Count(RankRunning, RankSucceeded) }
 
