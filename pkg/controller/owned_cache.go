@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -298,7 +299,8 @@ func (o *ownedObjects) withDeletion(obj ownedObject, now time.Time) ownedObject 
 	return ownedObject{gvk: obj.gvk, object: terminating}
 }
 
-// departedPods returns the deleted pods of an attempt, by name, and drops those of other attempts for good.
+// departedPods returns the deleted pods of an attempt in the order in which they went, and drops those of
+// other attempts for good.
 func (c *ownedCache) departedPods(job types.UID, attempt string) []*corev1.Pod {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -315,7 +317,11 @@ func (c *ownedCache) departedPods(job types.UID, attempt string) []*corev1.Pod {
 		pods = append(pods, pod)
 	}
 	slices.SortFunc(pods, func(x, y *corev1.Pod) int {
-		return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.UID, y.UID))
+		order, err := resourceversion.CompareResourceVersion(x.ResourceVersion, y.ResourceVersion)
+		if err != nil {
+			order = 0
+		}
+		return cmp.Or(order, cmp.Compare(x.Name, y.Name), cmp.Compare(x.UID, y.UID))
 	})
 	return pods
 }

@@ -102,6 +102,24 @@ func TestDepartedPodsAreKnownWithTheirLoss(t *testing.T) {
 	}
 }
 
+// TestDepartedPodsAreInOrder: a rank that was replaced before it had a node, and that is gone now, was lost
+// by its second pod, whatever the UIDs are.
+func TestDepartedPodsAreInOrder(t *testing.T) {
+	for _, uids := range [][2]types.UID{{"x", "y"}, {"y", "x"}} {
+		c, _ := newTestCache()
+		c.track(bertName, "uid-bert")
+		for i, uid := range uids {
+			pod := rankPod("a", fmt.Sprint(9+i))
+			pod.UID = uid
+			c.observe(podKind, pod)
+			c.observeGone(pod)
+		}
+		if got := c.departedPods("uid-bert", "1"); len(got) != 2 || got[1].UID != uids[1] {
+			t.Errorf("%v: the last is %s", uids, got[len(got)-1].UID)
+		}
+	}
+}
+
 // TestADeletionKeepsItsOrder: whether a pod ended before it was deleted shows in its generation and its grace
 // period, also of a pod that is gone, and of one that we deleted and the watch does not show yet.
 func TestADeletionKeepsItsOrder(t *testing.T) {

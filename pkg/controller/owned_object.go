@@ -39,7 +39,8 @@ func trimDeparted(pod *corev1.Pod) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, Labels: pod.Labels,
-			CreationTimestamp: pod.CreationTimestamp, Generation: pod.Generation,
+			ResourceVersion: pod.ResourceVersion, CreationTimestamp: pod.CreationTimestamp,
+			Generation:        pod.Generation,
 			DeletionTimestamp: pod.DeletionTimestamp, DeletionGracePeriodSeconds: pod.DeletionGracePeriodSeconds,
 		},
 		Spec:   corev1.PodSpec{NodeName: pod.Spec.NodeName},

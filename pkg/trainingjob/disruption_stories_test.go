@@ -6,6 +6,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/internal/jobtest"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
@@ -62,6 +63,24 @@ var disruptionStories = map[string]story{
 		sim.exit(137, "bert-worker-1", "bert-worker-2")
 		sim.narrate("(the operator is back) one is gone without a trace, its peers have failed, " +
 			"and it has seen none run")
+	}},
+	"replaced-by-a-process-that-knew-less": {jobtest.New(3), func(sim *simulation) {
+		runGang(sim)
+		sim.preempt("bert-worker-1")
+		sim.departed = nil
+		sim.createRank(spec.RankRef{Role: v1alpha1.RoleWorker, Index: 1})
+		sim.narrate("one rank is gone, and a pod that no scheduler places stands in for it")
+		sim.bindAndStart()
+		sim.narrate("all ranks run")
+	}},
+	"replaced-while-pending-then-deleted": {jobtest.New(3), func(sim *simulation) {
+		sim.narrate("applied")
+		sim.deletePod(sim.findPod("bert-worker-1"))
+		sim.narrate("somebody deletes a rank that has no node: it is made anew")
+		sim.bindAndStart()
+		sim.narrate("all ranks run")
+		sim.preempt("bert-worker-1")
+		sim.narrate("the second one is preempted")
 	}},
 	"all-ranks-vanish-while-the-operator-is-dead": {jobtest.New(3), func(sim *simulation) {
 		runGang(sim)

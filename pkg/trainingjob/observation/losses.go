@@ -57,7 +57,29 @@ func lostRanks(job *v1alpha1.TrainingJob, ranks *Attempt) []Loss {
 		lost = append(lost, Loss{Rank: missing[0], Reason: v1alpha1.ReasonPodVanished,
 			Message: fmt.Sprintf("pod %s is gone and left no trace of why", name)})
 	}
+	if r, ok := replaced(job, ranks); ok && len(lost) == 0 {
+		name := spec.PodName(job.Name, r)
+		lost = append(lost, Loss{Rank: r, Reason: v1alpha1.ReasonPodVanished,
+			Message: fmt.Sprintf("pod %s waits for a node beside a gang that runs: the one before it is gone",
+				name)})
+	}
 	return lost
+}
+
+// replaced finds a rank that waits for a node although the gang was whole: its first pod has been replaced by
+// a process that did not know that the gang runs. In scope Rank that is how ranks come back; in scope Gang
+// the others run or end without it, and it waits for ever.
+func replaced(job *v1alpha1.TrainingJob, ranks *Attempt) (spec.RankRef, bool) {
+	hadNode := ranks.Total() - ranks.Count(RankPending, RankMissing)
+	if job.Status.Phase != v1alpha1.PhaseRunning || spec.Scope(job) != v1alpha1.ScopeGang ||
+		job.Status.Revision != spec.Revision(job) || hadNode >= spec.MinAvailable(job) {
+		return spec.RankRef{}, false
+	}
+	i := slices.IndexFunc(ranks.Ranks, func(r Rank) bool { return r.State == RankPending })
+	if i < 0 {
+		return spec.RankRef{}, false
+	}
+	return ranks.Ranks[i].RankRef, true
 }
 
 // lostWhileDraining are the signs of a disruption that show while the operator itself deletes pods: deletions
@@ -80,11 +102,11 @@ func lostWhileDraining(ranks *Attempt, nodes map[string]NodeState, now time.Time
 	return lost
 }
 
-// onLostNode reports whether the pod was told to end, its grace period is over, and its node does not answer.
-// DeletionTimestamp is the end of the grace period.
+// onLostNode reports whether the pod was told to end, its grace period is over, and it has a node that does
+// not answer. DeletionTimestamp is the end of the grace period.
 func onLostNode(pod *corev1.Pod, nodes map[string]NodeState, now time.Time) bool {
 	return pod.DeletionTimestamp != nil && !Ended(pod) && !now.Before(pod.DeletionTimestamp.Time) &&
-		!nodes[pod.Spec.NodeName].Ready
+		pod.Spec.NodeName != "" && !nodes[pod.Spec.NodeName].Ready
 }
 
 // vanished reports whether ranks that had a pod have none now, although no deletion was seen (the operator

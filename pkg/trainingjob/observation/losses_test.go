@@ -2,6 +2,7 @@ package observation
 
 import (
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -75,6 +76,20 @@ func TestTakenAway(t *testing.T) {
 		l, taken := takenAway(&Rank{}, c.pod)
 		if taken != (c.want != "") || (taken && l.Reason != c.want) {
 			t.Errorf("%s: taken %t for %q, want %q", name, taken, l.Reason, c.want)
+		}
+	}
+}
+
+// A pod that has no node is deleted at once; for the moment that this takes nothing hangs.
+func TestOnLostNode(t *testing.T) {
+	now := time.Date(2026, 11, 22, 20, 0, 0, 0, time.UTC)
+	for node, want := range map[string]bool{"": false, "ready": false, "gone": true} {
+		pod := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{Time: now}},
+			Spec:       corev1.PodSpec{NodeName: node},
+		}
+		if got := onLostNode(pod, map[string]NodeState{"ready": {Ready: true}}, now); got != want {
+			t.Errorf("on node %q: %t", node, got)
 		}
 	}
 }

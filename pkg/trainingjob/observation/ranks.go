@@ -69,7 +69,7 @@ func attemptOf(s *Snapshot) Attempt {
 	departed := make(map[string]*corev1.Pod, len(s.Departed))
 	for _, pod := range s.Departed {
 		if pod.Labels[v1alpha1.LabelAttempt] == attempt {
-			departed[pod.Name] = pod
+			departed[pod.Name] = pod // of several the last
 		}
 	}
 	o.Ranks = make([]Rank, 0, spec.RanksOf(o.Roles))

@@ -21,9 +21,9 @@ type Snapshot struct {
 	Pods []*corev1.Pod
 	// Resolvers are the pods that search the job's volume for checkpoints (see render.IsResolver).
 	Resolvers []*corev1.Pod
-	// Departed pods of this job, as they were before they were deleted. They come from the deletion events
-	// that this process has seen, so they may be incomplete; a pod that is missing here and in Pods has
-	// vanished without a trace.
+	// Departed pods of this job, as they were before they were deleted, in the order in which they went: a rank
+	// that was replaced has several. They come from the deletion events that this process has seen, so they may
+	// be incomplete; a pod that is missing here and in Pods has vanished without a trace.
 	Departed []*corev1.Pod
 	// Report is the latest accepted report of the job's rank 0; nil when there is none.
 	Report *Reported
