@@ -61,6 +61,7 @@ var roleStories = map[string]story{
 		jobtest.New(0, jobtest.RolesOf("tensorflow", ranksOf{"Worker": 2, "Evaluator": 1})), func(sim *simulation) {
 			runGang(sim)
 			sim.exit(0, "bert-evaluator-0")
+			sim.advance(6 * time.Second)
 			sim.narrate("the Evaluator has seen enough: nobody waits for it")
 			sim.removePod("bert-evaluator-0")
 			sim.narrate("its pod is collected")
@@ -96,12 +97,19 @@ var roleStories = map[string]story{
 			runGang(sim)
 			sim.preempt("bert-worker-3")
 			sim.narrate("one of four is preempted, and two can train")
-			for _, name := range []string{"bert-worker-0", "bert-worker-1", "bert-worker-2"} {
-				sim.setRestartCount(name, 1)
+			restart := func(n int32) {
+				for _, name := range []string{"bert-worker-0", "bert-worker-1", "bert-worker-2"} {
+					sim.setRestartCount(name, n)
+				}
 			}
-			sim.narrate("the containers of the other three restart: that is one restart, and not three")
+			restart(3)
+			sim.advance(6 * time.Second)
+			sim.narrate("the containers of the other three restart, each three times: that is three restarts, not nine")
 			sim.bindAndStart("bert-worker-3")
+			sim.advance(6 * time.Second)
 			sim.narrate("it is back")
+			restart(4)
+			sim.narrate("and they restart once more, which backoffLimit does not allow")
 		},
 	},
 	"elastic-ends-with-worker-0": {
