@@ -86,9 +86,9 @@ var roleStories = map[string]story{
 			sim.podsLinger = true
 			sim.saveCheckpoint(250)
 			sim.preempt(sim.rankNames()...)
-			sim.terminate(exited(0), "bert-scheduler-0", "bert-server-0")
+			sim.exit(0, "bert-scheduler-0", "bert-server-0")
 			sim.terminate(exited(143), "bert-worker-0")
-			sim.narrate("Worker 0 says what it saved, whatever the servers say")
+			sim.narrate("Worker 0 says what it saved; the servers know nothing of it")
 			runAgain(sim)
 		},
 	},
@@ -104,7 +104,8 @@ var roleStories = map[string]story{
 			}
 			restart(3)
 			sim.advance(6 * time.Second)
-			sim.narrate("the containers of the other three restart, each three times: that is three restarts, not nine")
+			sim.narrate("the containers of the other three restart three times each: " +
+				"that is three restarts, and not nine")
 			sim.bindAndStart("bert-worker-3")
 			sim.advance(6 * time.Second)
 			sim.narrate("it is back")
