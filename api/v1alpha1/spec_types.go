@@ -35,8 +35,8 @@ const (
 	RoleChief Role = "Chief"
 	// RoleLauncher leads as Master does, under MPI's name.
 	RoleLauncher Role = "Launcher"
-	// RoleScheduler serves the other ranks; its exit 0 does not decide whether the job has succeeded. It is ended
-	// when the job has.
+	// RoleScheduler serves the other ranks; its exit 0 does not decide whether the job has succeeded. It is
+	// ended when the job has.
 	RoleScheduler Role = "Scheduler"
 	// RoleServer serves the other ranks, as Scheduler does.
 	RoleServer Role = "Server"
@@ -254,8 +254,8 @@ type ReplicaSpec struct {
 	// RestartPolicy of this role; default spec.restartPolicy. Roles may differ only under restartScope Rank.
 	// +optional
 	RestartPolicy RestartPolicy `json:"restartPolicy,omitempty"`
-	// Template of this role's pods. The trainer is the container named "trainer", or as Kubeflow names it for the
-	// framework (such as "pytorch"), else the first one.
+	// Template of this role's pods. The trainer is the container named "trainer", or as Kubeflow names it for
+	// the framework (such as "pytorch"), else the first one.
 	Template corev1.PodTemplateSpec `json:"template"`
 }
 

@@ -178,8 +178,8 @@ func TestMessages(t *testing.T) {
 	f := framework.Framework{Name: "f", Single: []string{"Scheduler"}, Needed: []string{"Scheduler", "Server"}}
 	for got, want := range map[string]string{
 		f.SingleMessage(): "framework f has one rank of each role Scheduler: set its replicas to 1",
-		f.NeededMessage(): "framework f needs the roles Scheduler and Server in a job of more than one rank: give " +
-			"them all in spec.replicaSpecs",
+		f.NeededMessage(): "framework f needs the roles Scheduler and Server in a job of more than one rank: " +
+			"give them all in spec.replicaSpecs",
 		framework.ElasticMessage(): "only framework pytorch has an elastic form: remove elasticPolicy, or change " +
 			"spec.framework",
 	} {

@@ -47,6 +47,6 @@ func ElasticNames() []string {
 
 // ElasticMessage tells a user what to change in a job with an elasticPolicy whose framework knows none.
 func ElasticMessage() string {
-	return "only framework " + strings.Join(ElasticNames(), " or ") + " has an elastic form: remove elasticPolicy, " +
-		"or change spec.framework"
+	return "only framework " + strings.Join(ElasticNames(), " or ") + " has an elastic form: " +
+		"remove elasticPolicy, or change spec.framework"
 }

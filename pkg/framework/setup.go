@@ -15,8 +15,8 @@ import (
 // annotations with the user's own (k8s.io/apimachinery/pkg/api/validation, TotalAnnotationSizeLimitB).
 const MaxFileBytes = 64 << 10
 
-// MaxEnvBytes bounds one variable of a framework with its name: Linux starts no program that is given a longer
-// one (MAX_ARG_STRLEN, include/uapi/linux/binfmts.h, which counts the '=' and a final zero too).
+// MaxEnvBytes bounds one variable of a framework with its name: Linux starts no program that is given a
+// longer one (MAX_ARG_STRLEN, include/uapi/linux/binfmts.h, which counts the '=' and a final zero too).
 const MaxEnvBytes = 128<<10 - 2
 
 // maxFileName leaves room for a prefix in the 63 characters of an annotation key's name.

@@ -39,9 +39,8 @@ func tensorflowEnv(gang Gang, self Rank) []corev1.EnvVar {
 	return append(env, corev1.EnvVar{Name: "TF_CONFIG", Value: tfConfig(gang, self)})
 }
 
-// tfConfig is what TFConfigClusterResolver parses
-// (tensorflow/python/distribute/cluster_resolver/tfconfig_cluster_resolver.py, TensorFlow at commit 00f0938a):
-// the address of every task by its type, and the task that this rank is. The types are chief, ps, worker and
+// tfConfig is what TFConfigClusterResolver parses (TensorFlow at commit 00f0938a,
+// tensorflow/python/distribute/cluster_resolver/tfconfig_cluster_resolver.py): the address of every task by its type, and the task that this rank is. The types are chief, ps, worker and
 // evaluator, with at most one chief and one evaluator (tensorflow/python/distribute/multi_worker_util.py,
 // _validate_cluster_spec, commit 0ac9e4be).
 //

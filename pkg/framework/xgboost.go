@@ -42,8 +42,8 @@ func xgboostEnv(gang Gang, self Rank) []corev1.EnvVar {
 		{Name: "DMLC_TRACKER_PORT", Value: port},
 		{Name: "DMLC_TASK_ID", Value: taskID(self.Number, size)},
 		{Name: "DMLC_NUM_WORKER", Value: fmt.Sprint(size)},
-		// Tries to reach the tracker, each 2 s longer after the last: over 6 min. By default it is 5, and ranks fail
-		// after 20 s, while that of the tracker may still pull its image (rabit/src/allreduce_base.cc,
+		// Tries to reach the tracker, each 2 s longer after the last: over 6 min. By default it is 5, and ranks
+		// fail after 20 s, while that of the tracker may still pull its image (rabit/src/allreduce_base.cc,
 		// AllreduceBase::ConnectTracker, the same).
 		{Name: "DMLC_WORKER_CONNECT_RETRY", Value: "20"},
 		unbuffered(),

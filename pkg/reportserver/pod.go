@@ -71,8 +71,8 @@ func jobReference(id podIdentity, pod *corev1.Pod) (*metav1.OwnerReference, *rej
 	return owner, nil
 }
 
-// reportingPodOf rejects pods of the job that are neither the rank that reports (rank 0, see spec.Reporter) nor
-// the resolver.
+// reportingPodOf rejects pods of the job that are neither the rank that reports (rank 0, see spec.Reporter)
+// nor the resolver.
 func reportingPodOf(id podIdentity, pod *corev1.Pod, job *v1alpha1.TrainingJob) (reportingPod, *rejection) {
 	attempt, err := strconv.ParseInt(pod.Labels[v1alpha1.LabelAttempt], 10, 32)
 	if err != nil || attempt < 1 {

@@ -155,9 +155,10 @@ func TestRejections(t *testing.T) {
 				change(e, "bert-worker-1", func(p *corev1.Pod) {
 					p.Labels[v1alpha1.LabelComponent] = v1alpha1.ComponentResolver
 				})
-			}, 403, "is not the rank that reports", resultSender, 0},
+			}, 403, "not the rank that reports", resultSender, 0},
 		"a pod named as rank 0 that is none": {"made by hand",
-			pod(func(p *corev1.Pod) { delete(p.Labels, v1alpha1.LabelKubeflowReplicaIndex) }), 403, "is not the rank that reports",
+			pod(func(p *corev1.Pod) { delete(p.Labels, v1alpha1.LabelKubeflowReplicaIndex) }), 403,
+			"not the rank that reports",
 			resultSender, 0},
 		"no attempt": {"",
 			pod(func(p *corev1.Pod) { delete(p.Labels, v1alpha1.LabelAttempt) }), 403, "has no attempt in its label",

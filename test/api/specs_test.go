@@ -104,7 +104,8 @@ const (
 
 func allSpecs() map[string]spec {
 	all := map[string]spec{}
-	for _, part := range []map[string]spec{formSpecs(), roleSpecs(), restartSpecs(), elasticSpecs(), schedulingSpecs(),
+	for _, part := range []map[string]spec{formSpecs(), roleSpecs(), restartSpecs(),
+		elasticSpecs(), schedulingSpecs(),
 		nameSpecs(), podSpecs(), admissionSpecs(), sizeSpecs(), checkpointSpecs(), managedBySpecs()} {
 		maps.Copy(all, part)
 	}

@@ -23,10 +23,10 @@ const (
 	agentImage   = "registry.example.com/agent:1"
 )
 
-// debian are the arguments of mmdebstrap for the image with PyTorch and XGBoost. Debian's PyTorch has gloo and no
-// torch.distributed.checkpoint. Documentation, headers, torch's tests, python3-sympy and the graphics drivers
-// that OpenCV depends on are left out: no training needs them, and they would make the image half as large
-// again.
+// debian are the arguments of mmdebstrap for the image with PyTorch and XGBoost. Debian's PyTorch has gloo
+// and no torch.distributed.checkpoint. Documentation, headers, torch's tests, python3-sympy and the graphics
+// drivers that OpenCV depends on are left out: no training needs them, and they would make the image half as
+// large again.
 func debian() []string {
 	args := []string{"--variant=essential", "--include=python3-torch,python3-xgboost"}
 	for _, path := range []string{
@@ -73,8 +73,8 @@ func images(ctx context.Context, dir string) ([]string, error) {
 	return archives, nil
 }
 
-// rootFilesystem returns a tar of a Debian with PyTorch and XGBoost. It is kept between runs, because it takes minutes to
-// build.
+// rootFilesystem returns a tar of a Debian with PyTorch and XGBoost. It is kept between runs, because it
+// takes minutes to build.
 func rootFilesystem(ctx context.Context) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {

@@ -101,7 +101,8 @@ func TestTrainersAreToldTheBase(t *testing.T) {
 	}
 }
 
-// TestAgentOfServers: of a gang whose first ranks are servers, Worker 0 reports, and to its agent it is rank 0.
+// TestAgentOfServers: of a gang whose first ranks are servers, Worker 0 reports, and its agent takes it for
+// rank 0.
 func TestAgentOfServers(t *testing.T) {
 	job := jobtest.New(0, jobtest.Checkpoints, jobtest.RolesOf("mxnet", map[v1alpha1.Role]int32{
 		"Scheduler": 1, "Server": 1, "Worker": 2,

@@ -10,8 +10,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// validateElastic checks that the framework has an elastic form, and that the gang starts with as many ranks as
-// can train, restarts them singly, and has as many.
+// validateElastic checks that the framework has an elastic form, and that the gang starts with as many ranks
+// as can train, restarts them singly, and has as many.
 func validateElastic(job *v1alpha1.TrainingJob, path *field.Path) field.ErrorList {
 	if !spec.Elastic(job) {
 		return nil

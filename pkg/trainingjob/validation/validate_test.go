@@ -61,7 +61,8 @@ func TestValidateOrder(t *testing.T) {
 	}
 }
 
-// TestLargeGangs: a gang whose framework cannot tell its ranks of each other is refused before there is a pod.
+// TestLargeGangs: a gang whose framework cannot tell its ranks of each other is refused
+// before there are pods.
 func TestLargeGangs(t *testing.T) {
 	for _, c := range []struct {
 		framework v1alpha1.Framework

@@ -37,7 +37,8 @@ func Roles(j *v1alpha1.TrainingJob) {
 	}
 }
 
-// RolesOf turns a job into the full form of a framework, with so many ranks of each role and without requests.
+// RolesOf turns a job into the full form of a framework, with so many ranks of each role, which request
+// nothing.
 func RolesOf(framework v1alpha1.Framework, replicas map[v1alpha1.Role]int32) func(*v1alpha1.TrainingJob) {
 	return func(j *v1alpha1.TrainingJob) {
 		Roles(j)
