@@ -40,9 +40,10 @@ func tensorflowEnv(gang Gang, self Rank) []corev1.EnvVar {
 }
 
 // tfConfig is what TFConfigClusterResolver parses (TensorFlow at commit 00f0938a,
-// tensorflow/python/distribute/cluster_resolver/tfconfig_cluster_resolver.py): the address of every task by its type, and the task that this rank is. The types are chief, ps, worker and
-// evaluator, with at most one chief and one evaluator (tensorflow/python/distribute/multi_worker_util.py,
-// _validate_cluster_spec, commit 0ac9e4be).
+// tensorflow/python/distribute/cluster_resolver/tfconfig_cluster_resolver.py): the address of every task by
+// its type, and the task that this rank is. The types are chief, ps, worker and evaluator, with at most one
+// chief and one evaluator (tensorflow/python/distribute/multi_worker_util.py, _validate_cluster_spec, commit
+// 0ac9e4be).
 //
 // An evaluator is not part of the training cluster: a ParameterServerStrategy connects to every task of the
 // cluster (tensorflow/python/eager/remote.py, connect_to_cluster) and would wait for one that serves nothing.
