@@ -12,6 +12,14 @@ const (
 	// FrameworkPyTorch gives every rank MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE and torchrun's PET_*
 	// variables.
 	FrameworkPyTorch Framework = "pytorch"
+	// FrameworkTensorFlow gives every rank TF_CONFIG.
+	FrameworkTensorFlow Framework = "tensorflow"
+	// FrameworkJAX gives every rank the coordinator's address and port, the number of processes and its own.
+	FrameworkJAX Framework = "jax"
+	// FrameworkMXNet gives every rank the DMLC_* variables of MXNet's scheduler, servers and workers.
+	FrameworkMXNet Framework = "mxnet"
+	// FrameworkXGBoost gives every rank the place of the tracker, its number and the number of ranks.
+	FrameworkXGBoost Framework = "xgboost"
 	// FrameworkCustom gives every rank its number, the number of ranks and the leader's host name, under
 	// names that belong to no framework.
 	FrameworkCustom Framework = "custom"
@@ -27,16 +35,19 @@ const (
 	RoleChief Role = "Chief"
 	// RoleLauncher leads as Master does, under MPI's name.
 	RoleLauncher Role = "Launcher"
-	// RoleScheduler serves the other ranks; its exit does not decide whether the job has succeeded.
+	// RoleScheduler serves the other ranks; its exit 0 does not decide whether the job has succeeded. It is
+	// ended when the job has.
 	RoleScheduler Role = "Scheduler"
 	// RoleServer serves the other ranks, as Scheduler does.
 	RoleServer Role = "Server"
 	// RolePS is a parameter server. It serves the other ranks, as Scheduler does.
 	RolePS Role = "PS"
-	// RoleWorker trains. Without a leader, the job succeeds when every Worker has exited 0.
+	// RoleWorker trains. Without a leader, the job succeeds when every Worker has exited 0; with
+	// spec.elasticPolicy, when Worker 0 has.
 	RoleWorker Role = "Worker"
 	// RoleEvaluator evaluates the model. It comes last in rank order and does not decide whether the job has
-	// succeeded.
+	// succeeded. When the job has, an Evaluator that still runs is ended: its template's
+	// terminationGracePeriodSeconds is the time that it has for a last evaluation.
 	RoleEvaluator Role = "Evaluator"
 )
 
@@ -180,6 +191,11 @@ type TrainingJobSpec struct {
 	// +kubebuilder:validation:MaxProperties=10
 	ReplicaSpecs map[Role]ReplicaSpec `json:"replicaSpecs,omitempty"`
 
+	// ElasticPolicy lets the gang train with the ranks that are there, as torchrun can. Absent: with all of them
+	// or not at all. Framework pytorch.
+	// +optional
+	ElasticPolicy *ElasticPolicy `json:"elasticPolicy,omitempty"`
+
 	// RestartPolicy of every role that sets none itself; default OnFailure.
 	// +optional
 	RestartPolicy RestartPolicy `json:"restartPolicy,omitempty"`
@@ -214,6 +230,20 @@ type TrainingJobSpec struct {
 	ManagedBy string `json:"managedBy,omitempty"`
 }
 
+// ElasticPolicy is how a gang trains whose ranks come and go: torchrun numbers those that are there anew,
+// through a rendezvous of backend c10d at rank 0, and restarts their processes. It implies restartScope Rank.
+// Without a Master, the job succeeds when Worker 0 has exited 0.
+type ElasticPolicy struct {
+	// MinReplicas is the number of ranks with which the training can go on, from 1 to the number of ranks. It is
+	// also the default of runPolicy.schedulingPolicy.minAvailable, which must not be less.
+	//
+	// torchrun does not know why a rank left: each time, those that stay restart their processes, as often as
+	// backoffLimit allows, and then their containers end. Of these, the one that is restarted most counts.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10000
+	MinReplicas int32 `json:"minReplicas"`
+}
+
 // ReplicaSpec is one role of the full form.
 type ReplicaSpec struct {
 	// Replicas is the number of ranks of this role, from 1 to 10000; default 1.
@@ -224,8 +254,8 @@ type ReplicaSpec struct {
 	// RestartPolicy of this role; default spec.restartPolicy. Roles may differ only under restartScope Rank.
 	// +optional
 	RestartPolicy RestartPolicy `json:"restartPolicy,omitempty"`
-	// Template of this role's pods. The trainer is the container named "trainer" or "pytorch" (Kubeflow's
-	// name), else the first one.
+	// Template of this role's pods. The trainer is the container named "trainer", or as Kubeflow names it for
+	// the framework (such as "pytorch"), else the first one.
 	Template corev1.PodTemplateSpec `json:"template"`
 }
 
@@ -254,7 +284,7 @@ type RunPolicy struct {
 	// +kubebuilder:validation:Minimum=0
 	BackoffLimit *int32 `json:"backoffLimit,omitempty"`
 	// RestartScope is what a failure restarts: Gang, or the failed Rank alone. Default Gang, but Rank where a
-	// restartPolicy is Always.
+	// restartPolicy is Always or spec.elasticPolicy is set.
 	// +optional
 	RestartScope RestartScope `json:"restartScope,omitempty"`
 	// SchedulingPolicy is what the gang asks of the scheduler: a queue, a priority, a minimum of ranks.
@@ -274,8 +304,8 @@ type SchedulingPolicy struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="!format.dns1123Subdomain().validate(self).hasValue()",message="not the name of a queue: use lower-case letters, digits, '-' and '.', beginning and ending with a letter or digit"
 	Queue string `json:"queue,omitempty"`
-	// MinAvailable is how many ranks start together or not at all, from 1 to the number of ranks; default all
-	// of them.
+	// MinAvailable is how many ranks start together or not at all, from 1 to the number of ranks; default
+	// spec.elasticPolicy.minReplicas, else all of them.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	MinAvailable *int32 `json:"minAvailable,omitempty"`

@@ -9,22 +9,38 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/framework"
 )
 
-// frameworkRules refuses roles that a job's framework does not know: one rule for each framework.
+// frameworkRules refuses what a job's framework cannot do: roles that it does not know, too many or too few
+// ranks of a role, and an elasticPolicy.
 func frameworkRules() []rule {
-	var rules []rule
+	rules := []rule{{
+		At: "spec", Field: "elasticPolicy",
+		Rule:    "!has(self.elasticPolicy) || self.framework in " + listOf(framework.ElasticNames()),
+		Message: framework.ElasticMessage(),
+	}}
 	for _, f := range framework.All() {
-		if len(f.Roles) == 0 {
-			continue
+		add := func(condition, message string) {
+			rules = append(rules, rule{
+				At: "spec", Field: "replicaSpecs",
+				Rule: fmt.Sprintf("self.framework != '%s' || %s", f.Name, condition), Message: message,
+			})
 		}
-		known := fmt.Sprintf("self.replicaSpecs.all(r, r in ['%s'])", strings.Join(f.Roles, "', '"))
-		rules = append(rules, rule{
-			At: "spec", Field: "replicaSpecs",
-			Rule:    fmt.Sprintf("self.framework != '%s' || !has(self.replicaSpecs) || %s", f.Name, known),
-			Message: f.RolesMessage(),
-		})
+		if len(f.Roles) > 0 {
+			add("!has(self.replicaSpecs) || self.replicaSpecs.all(r, r in "+listOf(f.Roles)+")", f.RolesMessage())
+		}
+		if len(f.Single) > 0 {
+			add("!has(self.replicaSpecs) || self.replicaSpecs.all(r, !(r in "+listOf(f.Single)+") || "+
+				"self.replicaSpecs[r].?replicas.orValue(1) <= 1)", f.SingleMessage())
+		}
+		if len(f.Needed) > 0 {
+			add("$(ranks) <= 1 || (has(self.replicaSpecs) && "+listOf(f.Needed)+".all(r, r in self.replicaSpecs))",
+				f.NeededMessage())
+		}
 	}
 	return rules
 }
+
+// listOf is a list of texts in CEL.
+func listOf(texts []string) string { return "['" + strings.Join(texts, "', '") + "']" }
 
 // enumerateFrameworks makes the frameworks' names the only values of spec.framework.
 func enumerateFrameworks(root schema) error {

@@ -172,3 +172,62 @@ func TestFiles(t *testing.T) {
 		})
 	}
 }
+
+// TestMessages: what users are told to change, and who knows an elastic form.
+func TestMessages(t *testing.T) {
+	f := framework.Framework{Name: "f", Single: []string{"Scheduler"}, Needed: []string{"Scheduler", "Server"}}
+	for got, want := range map[string]string{
+		f.SingleMessage(): "framework f has one rank of each role Scheduler: set its replicas to 1",
+		f.NeededMessage(): "framework f needs the roles Scheduler and Server in a job of more than one rank: " +
+			"give them all in spec.replicaSpecs",
+		framework.ElasticMessage(): "only framework pytorch has an elastic form: remove elasticPolicy, or change " +
+			"spec.framework",
+	} {
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}
+
+// TestLargeGang: a variable that no program starts with is an error, and not a pod that fails for ever.
+func TestLargeGang(t *testing.T) {
+	f, _ := framework.Get("tensorflow")
+	gang := func(replicas int32) framework.Gang {
+		return framework.Gang{
+			Job: "bert", Roles: []framework.Role{{Name: "Worker", Replicas: replicas, Port: 2222}},
+			Host: func(string, int32) string { return strings.Repeat("x", 57) },
+		}
+	}
+	// 57 + ":2222" + quotes and a comma are 65 bytes for each rank.
+	if _, err := f.Setup(gang(2000), gang(2000).Leader()); err != nil {
+		t.Errorf("130 kB: %v", err)
+	}
+	_, err := f.Setup(gang(2020), gang(2020).Leader())
+	if err == nil || !strings.Contains(err.Error(), "TF_CONFIG for a gang of 2020 ranks has 131") {
+		t.Errorf("131 kB: %v", err)
+	}
+}
+
+// TestTaskIDs: XGBoost's tracker sorts them as text, and must come to the ranks' own order.
+func TestTaskIDs(t *testing.T) {
+	f, _ := framework.Get("xgboost")
+	gang := framework.Gang{
+		Roles: []framework.Role{{Name: "Worker", Replicas: 101}},
+		Host:  func(string, int32) string { return "host" },
+	}
+	var ids []string
+	for rank := range gang.Ranks() {
+		setup, err := f.Setup(gang, rank)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range setup.Env {
+			if e.Name == "DMLC_TASK_ID" {
+				ids = append(ids, e.Value)
+			}
+		}
+	}
+	if !slices.IsSorted(ids) || ids[0] != "000" || ids[100] != "100" {
+		t.Errorf("task ids %v", ids)
+	}
+}

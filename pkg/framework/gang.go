@@ -11,9 +11,19 @@ type Gang struct {
 	Roles []Role
 	// Host returns the host name of a rank, as its peers resolve it.
 	Host func(role string, index int32) string
+	// Elastic is set where the gang may also train with some of its ranks.
+	Elastic *Elastic
 	// FilesDir is the absolute path of the directory that holds Setup.Files in every container. It exists
 	// only if the framework has Files.
 	FilesDir string
+}
+
+// Elastic is how a gang trains whose ranks come and go.
+type Elastic struct {
+	// MinReplicas is the number of ranks that can train, from 1 to the size of the gang.
+	MinReplicas int32
+	// MaxRestarts is how often a rank restarts its processes in place, at least 0.
+	MaxRestarts int32
 }
 
 // Role is a role of a gang: ranks with the same template.
@@ -49,6 +59,16 @@ func (g Gang) Size() int32 {
 		n += role.Replicas
 	}
 	return n
+}
+
+// Replicas is the number of ranks of a role, 0 if the gang does not have it.
+func (g Gang) Replicas(role string) int32 {
+	for _, r := range g.Roles {
+		if r.Name == role {
+			return r.Replicas
+		}
+	}
+	return 0
 }
 
 // Leader is rank 0, at which the others meet: the first rank of the first role.

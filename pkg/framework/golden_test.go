@@ -19,7 +19,7 @@ import (
 
 var update = flag.Bool("update", false, "write testdata instead of comparing with it")
 
-// TestGolden compares what the ranks of two small gangs get from each framework with
+// TestGolden compares what the ranks of small gangs get from each framework with
 // testdata/<framework>.txt.
 func TestGolden(t *testing.T) {
 	want := map[string]bool{}
@@ -27,8 +27,17 @@ func TestGolden(t *testing.T) {
 		t.Run(f.Name, func(t *testing.T) {
 			path := filepath.Join("testdata", f.Name+".txt")
 			want[path] = true
-			got := describe(t, f, "the simplest templates", plainTemplate(f)) + "\n" +
-				describe(t, f, "2 GPUs for each worker, and the framework's own names", namedTemplate(f))
+			alone := gang(f, plainTemplate(f))
+			alone.Roles = alone.Roles[len(alone.Roles)-1:]
+			alone.Roles[0].Name, alone.Roles[0].Replicas = "Worker", 1
+			got := describe(t, f, "the simplest templates", gang(f, plainTemplate(f))) + "\n" +
+				describe(t, f, "2 GPUs for each worker, and the framework's own names", gang(f, namedTemplate(f))) +
+				"\n" + describe(t, f, "a Worker alone", alone)
+			if f.Elastic {
+				elastic := gang(f, plainTemplate(f))
+				elastic.Elastic = &framework.Elastic{MinReplicas: 2, MaxRestarts: 5}
+				got += "\n" + describe(t, f, "elastic from 2 ranks on", elastic)
+			}
 			if *update {
 				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
@@ -84,7 +93,7 @@ func namedTemplate(f framework.Framework) template {
 
 func last(common string, own []string) string { return slices.Concat([]string{common}, own)[len(own)] }
 
-// gang has one rank of the framework's first role and two of every other.
+// gang has one rank of the framework's first role and of those that are single, and two of every other.
 func gang(f framework.Framework, spec template) framework.Gang {
 	g := framework.Gang{
 		Job: "bert",
@@ -97,19 +106,20 @@ func gang(f framework.Framework, spec template) framework.Gang {
 	if len(names) == 0 {
 		names = []string{"Scheduler", "Worker"}
 	}
-	replicas := int32(1)
-	for _, name := range names {
+	for i, name := range names {
+		replicas := int32(2)
+		if i == 0 && len(names) > 1 || slices.Contains(f.Single, name) {
+			replicas = 1
+		}
 		g.Roles = append(g.Roles, f.DescribeRole(name, replicas, spec(name), nil))
-		replicas = 2
 	}
 	return g
 }
 
-func describe(t *testing.T, f framework.Framework, templates string, spec template) string {
+func describe(t *testing.T, f framework.Framework, what string, g framework.Gang) string {
 	t.Helper()
 	var b strings.Builder
-	g := gang(f, spec)
-	fmt.Fprintf(&b, "# %s, a gang of %d: %s\n", f.Name, g.Size(), templates)
+	fmt.Fprintf(&b, "# %s, a gang of %d: %s\n", f.Name, g.Size(), what)
 	for rank := range g.Ranks() {
 		if again := g.Rank(rank.Role, rank.Index); again != rank {
 			t.Errorf("Rank returns %+v, Ranks yields %+v", again, rank)

@@ -16,8 +16,9 @@ func pytorch() Framework {
 	return Framework{
 		Name: "pytorch",
 		Summary: "gives every rank MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE and " +
-			"torchrun's PET_* variables",
+			"torchrun's PET_* variables; with spec.elasticPolicy only the latter, for a rendezvous of backend c10d",
 		Roles:          []string{"Master", "Worker"},
+		Elastic:        true,
 		ContainerNames: []string{"pytorch"},
 		PortNames:      []string{"pytorchjob-port"},
 		DefaultPort:    23456,
@@ -26,10 +27,25 @@ func pytorch() Framework {
 }
 
 func pytorchEnv(gang Gang, self Rank) []corev1.EnvVar {
+	var env []corev1.EnvVar
+	if gang.Elastic != nil {
+		env = pytorchElastic(gang, self)
+	} else {
+		env = pytorchStatic(gang, self)
+	}
+	env = append(env, unbuffered())
+	if self.GPUs > 0 {
+		env = append(env, corev1.EnvVar{Name: "PET_NPROC_PER_NODE", Value: fmt.Sprint(self.GPUs)})
+	}
+	return env
+}
+
+// pytorchStatic is for gangs in which every rank has its number and all must be there.
+func pytorchStatic(gang Gang, self Rank) []corev1.EnvVar {
 	leader := gang.Leader()
 	host, port := leader.Host, fmt.Sprint(leader.Port)
 	number, size := fmt.Sprint(self.Number), fmt.Sprint(gang.Size())
-	env := []corev1.EnvVar{
+	return []corev1.EnvVar{
 		// Read by init_process_group with env:// (torch/distributed/rendezvous.py, torch 1.13.1).
 		{Name: "MASTER_ADDR", Value: host},
 		{Name: "MASTER_PORT", Value: port},
@@ -41,11 +57,32 @@ func pytorchEnv(gang Gang, self Rank) []corev1.EnvVar {
 		{Name: "PET_MASTER_PORT", Value: port},
 		{Name: "PET_NODE_RANK", Value: number},
 		{Name: "PET_NNODES", Value: size},
-		// Else the last lines before a crash are not in the log (Python/initconfig.c, CPython 3.11).
-		{Name: "PYTHONUNBUFFERED", Value: "1"},
 	}
-	if self.GPUs > 0 {
-		env = append(env, corev1.EnvVar{Name: "PET_NPROC_PER_NODE", Value: fmt.Sprint(self.GPUs)})
+}
+
+// pytorchElastic is for torchrun alone, which numbers the ranks that are there, and numbers them anew when
+// others come or go: RANK and WORLD_SIZE are not known before it runs. The ranks meet at a store that the
+// torchrun of rank 0 hosts.
+//
+// All are defaults of torchrun's options with these names (torch/distributed/run.py, torch 1.13.1).
+func pytorchElastic(gang Gang, self Rank) []corev1.EnvVar {
+	leader := gang.Leader()
+	isHost := "is_host=false"
+	if self.Number == leader.Number {
+		isHost = "is_host=true"
 	}
-	return env
+	size := gang.Size()
+	return []corev1.EnvVar{
+		{Name: "PET_NNODES", Value: fmt.Sprintf("%d:%d", min(gang.Elastic.MinReplicas, size), size)},
+		{Name: "PET_RDZV_BACKEND", Value: "c10d"},
+		{Name: "PET_RDZV_ENDPOINT", Value: fmt.Sprintf("%s:%d", leader.Host, leader.Port)},
+		{Name: "PET_RDZV_ID", Value: gang.Job},
+		// torchrun would take a rank for the host whose own name or full name the endpoint has. A Service's name
+		// is neither, so none would host the store (torch/distributed/elastic/rendezvous/utils.py,
+		// _matches_machine_hostname, and c10d_rendezvous_backend.py, _create_tcp_store, torch 1.13.1).
+		{Name: "PET_RDZV_CONF", Value: isHost},
+		// A rank that leaves breaks the processes of all others. By default torchrun then ends too, and every
+		// container would be restarted (torch/distributed/elastic/agent/server/api.py, _invoke_run, torch 1.13.1).
+		{Name: "PET_MAX_RESTARTS", Value: fmt.Sprint(gang.Elastic.MaxRestarts)},
+	}
 }

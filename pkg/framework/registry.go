@@ -1,10 +1,16 @@
 package framework
 
+import "strings"
+
 // All returns every framework, sorted by name, except that custom, the fallback, is last. The CRD, messages
 // and docs/api.md list them in this order.
 func All() []Framework {
 	named := []Framework{
+		jax(),
+		mxnet(),
 		pytorch(),
+		tensorflow(),
+		xgboost(),
 	}
 	return append(named, custom(named))
 }
@@ -26,4 +32,21 @@ func Names() []string {
 		names = append(names, f.Name)
 	}
 	return names
+}
+
+// ElasticNames returns the names of the frameworks that know spec.elasticPolicy.
+func ElasticNames() []string {
+	var names []string
+	for _, f := range All() {
+		if f.Elastic {
+			names = append(names, f.Name)
+		}
+	}
+	return names
+}
+
+// ElasticMessage tells a user what to change in a job with an elasticPolicy whose framework knows none.
+func ElasticMessage() string {
+	return "only framework " + strings.Join(ElasticNames(), " or ") + " has an elastic form: " +
+		"remove elasticPolicy, or change spec.framework"
 }

@@ -15,6 +15,10 @@ import (
 // annotations with the user's own (k8s.io/apimachinery/pkg/api/validation, TotalAnnotationSizeLimitB).
 const MaxFileBytes = 64 << 10
 
+// MaxEnvBytes bounds one variable of a framework with its name: Linux starts no program that is given a
+// longer one (MAX_ARG_STRLEN, include/uapi/linux/binfmts.h, which counts the '=' and a final zero too).
+const MaxEnvBytes = 128<<10 - 2
+
 // maxFileName leaves room for a prefix in the 63 characters of an annotation key's name.
 const maxFileName = 48
 
@@ -27,12 +31,18 @@ type Setup struct {
 }
 
 // Setup returns what every container of a rank gets. It fails if a file has no plain name (at most 48
-// letters, digits, '-', '_' and '.', with a letter or digit at both ends), if a content is not UTF-8, or if
-// the files exceed MaxFileBytes, which a large gang can cause.
+// letters, digits, '-', '_' and '.', with a letter or digit at both ends), if a content is not UTF-8, or if a
+// variable exceeds MaxEnvBytes or the files MaxFileBytes, which a large gang can cause.
 func (f Framework) Setup(gang Gang, rank Rank) (Setup, error) {
 	var s Setup
 	if f.Env != nil {
 		s.Env = f.Env(gang, rank)
+	}
+	for _, e := range s.Env {
+		if size := len(e.Name) + len(e.Value); size > MaxEnvBytes {
+			return Setup{}, fmt.Errorf("framework %s: %s for a gang of %d ranks has %d bytes, and no program starts "+
+				"with more than %d: use fewer ranks or a shorter name", f.Name, e.Name, gang.Size(), size, MaxEnvBytes)
+		}
 	}
 	if f.Files == nil {
 		return s, nil

@@ -46,7 +46,8 @@ func rejectionOf(resp *http.Response, body []byte) error {
 		e.text = fmt.Sprintf("the report server redirects (%d): that is never followed, since a token goes along; "+
 			"correct the report URL", code)
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
-		e.text += " (the token is expired, of another audience, or this pod is not rank 0 of the running attempt)"
+		e.text += " (the token is expired, of another audience, " +
+			"or this pod is not the one that reports for the running attempt)"
 	}
 	if s, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && s > 0 {
 		e.retryAfter = min(time.Duration(s)*time.Second, maxRetryAfter)

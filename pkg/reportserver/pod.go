@@ -71,7 +71,8 @@ func jobReference(id podIdentity, pod *corev1.Pod) (*metav1.OwnerReference, *rej
 	return owner, nil
 }
 
-// reportingPodOf rejects pods of the job that are neither rank 0 nor the resolver.
+// reportingPodOf rejects pods of the job that are neither the rank that reports (rank 0, see spec.Reporter)
+// nor the resolver.
 func reportingPodOf(id podIdentity, pod *corev1.Pod, job *v1alpha1.TrainingJob) (reportingPod, *rejection) {
 	attempt, err := strconv.ParseInt(pod.Labels[v1alpha1.LabelAttempt], 10, 32)
 	if err != nil || attempt < 1 {
@@ -85,7 +86,7 @@ func reportingPodOf(id podIdentity, pod *corev1.Pod, job *v1alpha1.TrainingJob) 
 	case pod.Labels[v1alpha1.LabelComponent] == v1alpha1.ComponentResolver && !isRank:
 		p.resolver = true
 	default:
-		return reportingPod{}, forbid(id, "is not rank 0, which is %s: only that one reports", rankZero)
+		return reportingPod{}, forbid(id, "is not the rank that reports, which is %s", rankZero)
 	}
 	return p, nil
 }
@@ -104,5 +105,6 @@ func groupOf(apiVersion string) string {
 }
 
 func rankZeroPod(job *v1alpha1.TrainingJob) string {
-	return spec.PodName(job.Name, spec.RankRef{Role: spec.Roles(job)[0].Name})
+	reporter, _ := spec.Reporter(spec.Roles(job))
+	return spec.PodName(job.Name, reporter)
 }

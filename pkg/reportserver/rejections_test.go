@@ -148,16 +148,17 @@ func TestRejections(t *testing.T) {
 		}, 403, "which is gone",
 			resultSender, 0},
 		"another rank": {"rank 0 alone", func(_ *environment, r *request) { r.token = "bert-worker-1" },
-			403, "is not rank 0, which is bert-worker-0", resultSender, 0},
+			403, "is not the rank that reports, which is bert-worker-0", resultSender, 0},
 		"another rank with the resolver's label": {"a template may carry any label",
 			func(e *environment, r *request) {
 				r.token, r.body = "bert-worker-1", resolved
 				change(e, "bert-worker-1", func(p *corev1.Pod) {
 					p.Labels[v1alpha1.LabelComponent] = v1alpha1.ComponentResolver
 				})
-			}, 403, "is not rank 0", resultSender, 0},
+			}, 403, "not the rank that reports", resultSender, 0},
 		"a pod named as rank 0 that is none": {"made by hand",
-			pod(func(p *corev1.Pod) { delete(p.Labels, v1alpha1.LabelKubeflowReplicaIndex) }), 403, "is not rank 0",
+			pod(func(p *corev1.Pod) { delete(p.Labels, v1alpha1.LabelKubeflowReplicaIndex) }), 403,
+			"not the rank that reports",
 			resultSender, 0},
 		"no attempt": {"",
 			pod(func(p *corev1.Pod) { delete(p.Labels, v1alpha1.LabelAttempt) }), 403, "has no attempt in its label",

@@ -74,7 +74,7 @@ func TestRealTokens(t *testing.T) {
 		"the API server's audience": {r.token(zero), training1, 401, "another audience"},
 		"bound to no pod":           {r.token(nil, audience), training1, 401, "bound to no pod"},
 		"a changed signature":       {good[:len(good)-8] + "AAAAAAAA", training1, 401, "expired"},
-		"bound to another rank":     {r.token(one, audience), training1, 403, "is not rank 0"},
+		"bound to another rank":     {r.token(one, audience), training1, 403, "is not the rank that reports"},
 		"bound to another job's rank": {r.token(r.find("other-worker-0"), audience), commit, 422,
 			"does not lie below pvc://data/other"},
 		"bound to a pod of no job": {r.token(r.strayPod(), audience), training1, 403,

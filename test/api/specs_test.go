@@ -104,7 +104,8 @@ const (
 
 func allSpecs() map[string]spec {
 	all := map[string]spec{}
-	for _, part := range []map[string]spec{formSpecs(), roleSpecs(), restartSpecs(), schedulingSpecs(),
+	for _, part := range []map[string]spec{formSpecs(), roleSpecs(), restartSpecs(),
+		elasticSpecs(), schedulingSpecs(),
 		nameSpecs(), podSpecs(), admissionSpecs(), sizeSpecs(), checkpointSpecs(), managedBySpecs()} {
 		maps.Copy(all, part)
 	}
@@ -212,6 +213,48 @@ func roleSpecs() map[string]spec {
 			reason: "such a job would succeed at once: service roles do not count", full: true,
 			edit:   roles(v1alpha1.FrameworkCustom, map[v1alpha1.Role]int32{"PS": 2, "Evaluator": 1}),
 			fields: []string{"spec.replicaSpecs"}, says: "add a Worker",
+		},
+		"tensorflow with all of its roles": {
+			reason: "the servers are no leaders", full: true,
+			edit: roles(v1alpha1.FrameworkTensorFlow, map[v1alpha1.Role]int32{
+				"Chief": 1, "PS": 2, "Worker": 3, "Evaluator": 1,
+			}),
+		},
+		"two Evaluators": {
+			reason: "TensorFlow takes one at most", full: true,
+			edit:   roles(v1alpha1.FrameworkTensorFlow, map[v1alpha1.Role]int32{"Worker": 1, "Evaluator": 2}),
+			fields: []string{"spec.replicaSpecs"}, says: "set its replicas to 1",
+		},
+		"mxnet with all of its roles": {
+			reason: "as MXJobs have them", full: true,
+			edit: roles(v1alpha1.FrameworkMXNet, map[v1alpha1.Role]int32{"Scheduler": 1, "Server": 2, "Worker": 3}),
+		},
+		"two Schedulers": {
+			reason: "where would all meet?", full: true,
+			edit: roles(v1alpha1.FrameworkMXNet, map[v1alpha1.Role]int32{
+				"Scheduler": 2, "Server": 2, "Worker": 3,
+			}),
+			fields: []string{"spec.replicaSpecs"}, says: "set its replicas to 1",
+		},
+		"mxnet without a Scheduler": {
+			reason: "where would all meet?", full: true,
+			edit:   roles(v1alpha1.FrameworkMXNet, map[v1alpha1.Role]int32{"Server": 2, "Worker": 3}),
+			fields: []string{"spec.replicaSpecs"}, says: "needs the roles Scheduler, Server and Worker",
+		},
+		"mxnet in the simple form": {
+			reason: "Workers alone cannot meet",
+			edit:   func(j *v1alpha1.TrainingJob) { j.Spec.Framework = v1alpha1.FrameworkMXNet },
+			fields: []string{"spec.replicaSpecs"}, says: "needs the roles Scheduler, Server and Worker",
+		},
+		"mxnet with one rank": {
+			reason: "it trains alone", edit: func(j *v1alpha1.TrainingJob) {
+				j.Spec.Framework, j.Spec.Replicas = v1alpha1.FrameworkMXNet, nil
+			},
+		},
+		"jax with a Master": {
+			reason: "Worker 0 coordinates", full: true,
+			edit:   roles(v1alpha1.FrameworkJAX, map[v1alpha1.Role]int32{"Master": 1, "Worker": 1}),
+			fields: []string{"spec.replicaSpecs"}, says: "framework jax knows the role Worker",
 		},
 		"a role with replicas 0": {
 			reason: "leave the role out instead", full: true, edit: roles(v1alpha1.FrameworkPyTorch,
@@ -321,6 +364,61 @@ func restartSpecs() map[string]spec {
 				j.Spec.RunPolicy.ActiveDeadlineSeconds = ptr.To[int64](-1)
 			},
 			fields: []string{"spec.runPolicy.activeDeadlineSeconds"}, says: "1",
+		},
+	}
+}
+
+func elasticSpecs() map[string]spec {
+	elastic := func(least int32, edit ...func(*v1alpha1.TrainingJob)) func(*v1alpha1.TrainingJob) {
+		return func(j *v1alpha1.TrainingJob) {
+			j.Spec.ElasticPolicy = &v1alpha1.ElasticPolicy{MinReplicas: least}
+			for _, e := range edit {
+				e(j)
+			}
+		}
+	}
+	first := func(n int32) func(*v1alpha1.TrainingJob) {
+		return func(j *v1alpha1.TrainingJob) { j.Spec.RunPolicy.SchedulingPolicy.MinAvailable = ptr.To(n) }
+	}
+	const field = "spec.elasticPolicy"
+	return map[string]spec{
+		"elastic": {reason: "two of eight can train", edit: elastic(2)},
+		"elastic, more at first": {
+			reason: "a gang may start with more than it needs", edit: elastic(2, first(3)),
+		},
+		"elastic, fewer at first": {
+			reason: "they could not train", edit: elastic(3, first(2)),
+			fields: []string{"spec.runPolicy.schedulingPolicy.minAvailable"}, says: "raise minAvailable, or remove it",
+		},
+		"elastic from 0": {
+			reason: "nobody trains", edit: elastic(0), fields: []string{field + ".minReplicas"}, says: "1",
+		},
+		"elastic beyond the ranks": {
+			reason: "it would never start",
+			edit:   elastic(9, func(j *v1alpha1.TrainingJob) { j.Spec.Replicas = ptr.To[int32](8) }),
+			fields: []string{field}, says: "minReplicas 9 exceeds the 8 ranks: set it to at most 8",
+		},
+		"elastic under Gang": {
+			reason: "any loss would end the attempt",
+			edit: elastic(2, func(j *v1alpha1.TrainingJob) {
+				j.Spec.RunPolicy.RestartScope = v1alpha1.ScopeGang
+			}),
+			fields: []string{"spec.runPolicy.restartScope"}, says: "to Rank, or remove spec.elasticPolicy",
+		},
+		"elastic tensorflow": {
+			reason: "TF_CONFIG is fixed",
+			edit: elastic(2, func(j *v1alpha1.TrainingJob) {
+				j.Spec.Framework = v1alpha1.FrameworkTensorFlow
+			}),
+			fields: []string{field}, says: "only framework pytorch has an elastic form",
+		},
+		"elastic with differing policies": {
+			reason: "it implies restartScope Rank", full: true,
+			edit: elastic(2, func(j *v1alpha1.TrainingJob) {
+				j.Spec.ReplicaSpecs = map[v1alpha1.Role]v1alpha1.ReplicaSpec{
+					"Master": role(1, "OnFailure"), "Worker": role(2, "Never"),
+				}
+			}),
 		},
 	}
 }

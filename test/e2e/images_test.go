@@ -23,12 +23,12 @@ const (
 	agentImage   = "registry.example.com/agent:1"
 )
 
-// debian are the arguments of mmdebstrap for PyTorch's image. Debian's PyTorch has gloo and no
-// torch.distributed.checkpoint. Documentation, headers, torch's tests, python3-sympy and the graphics drivers
-// that OpenCV depends on are left out: no training needs them, and they would make the image half as large
-// again.
+// debian are the arguments of mmdebstrap for the image with PyTorch and XGBoost. Debian's PyTorch has gloo
+// and no torch.distributed.checkpoint. Documentation, headers, torch's tests, python3-sympy and the graphics
+// drivers that OpenCV depends on are left out: no training needs them, and they would make the image half as
+// large again.
 func debian() []string {
-	args := []string{"--variant=essential", "--include=python3-torch"}
+	args := []string{"--variant=essential", "--include=python3-torch,python3-xgboost"}
 	for _, path := range []string{
 		"/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*", "/usr/share/icons/*", "/usr/include/*",
 		"/usr/lib/python3/dist-packages/torch/bin/test_*",
@@ -50,7 +50,10 @@ func images(ctx context.Context, dir string) ([]string, error) {
 	for _, image := range []localcluster.Image{
 		{
 			Name: pytorchImage, Layers: []string{rootfs},
-			Files:      map[string]string{"/opt/train.py": "../../examples/pytorch/train.py"},
+			Files: map[string]string{
+				"/opt/train.py": "../../examples/pytorch/train.py", "/opt/mesh.py": "ranks/mesh.py",
+				"/opt/xgboost_ranks.py": "ranks/xgboost_ranks.py",
+			},
 			Entrypoint: []string{"/usr/bin/python3"}, Env: []string{"OMP_NUM_THREADS=1"},
 		},
 		{Name: goImage, Files: map[string]string{"/gotrainer": filepath.Join(dir, "gotrainer")},
@@ -70,8 +73,8 @@ func images(ctx context.Context, dir string) ([]string, error) {
 	return archives, nil
 }
 
-// rootFilesystem returns a tar of a Debian with PyTorch. It is kept between runs, because it takes minutes to
-// build.
+// rootFilesystem returns a tar of a Debian with PyTorch and XGBoost. It is kept between runs, because it
+// takes minutes to build.
 func rootFilesystem(ctx context.Context) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {

@@ -23,7 +23,7 @@
 //	new, Pending
 //	    → Queued     when a scheduler is there
 //	Queued, Starting, Running
-//	    → Succeeded  when the leader, or else every Worker, exited 0
+//	    → Succeeded  when the leader, or else every Worker (of an elastic gang Worker 0), exited 0
 //	Running
 //	    → Failed     when the gang has run for activeDeadlineSeconds, over all attempts
 //	Queued, Starting, Running

@@ -86,17 +86,20 @@ func failedBefore(o *observation.Observation) bool {
 }
 
 // awaitsPeers reports whether the ranks of a gang that failed are left alone for a moment, and until when:
-// where a peer may prove to have failed first and its exit code decides, or while the leader runs, which may
-// prove to have been through. Told to end they could say neither.
+// where a peer may prove to have failed first and its exit code decides, or while a rank runs that decides
+// the job's success and may prove to have been through: the leader, or Workers whose parameter server failed
+// when they left. Told to end they could say neither.
 func awaitsPeers(o *observation.Observation) (time.Time, bool) {
 	until := o.PhaseSince().Add(peersTime)
 	if !drainsForRank(o.Job) || !o.Now.Before(until) {
 		return time.Time{}, false
 	}
+	decides := spec.Decides(o.Roles, o.Elastic)
+	bystander := !decides(recordedFailure(o.Job).Rank)
 	for i := range o.Ranks {
 		r := &o.Ranks[i]
 		runs := r.State == observation.RankRunning || r.State == observation.RankBound
-		if runs && (r.Policy == v1alpha1.RestartExitCode || spec.Leads(r.Role)) {
+		if runs && (r.Policy == v1alpha1.RestartExitCode || bystander && decides(r.RankRef)) {
 			return until, true
 		}
 	}

@@ -59,7 +59,7 @@ var (
 
 // Guards on a gang that is queued or runs.
 var (
-	succeeded = Guard{"the leader, or else every Worker, exited 0",
+	succeeded = Guard{"the leader, or else every Worker (of an elastic gang Worker 0), exited 0",
 		func(o *observation.Observation) bool { return o.Succeeded() }}
 
 	lostRank = Guard{"a rank was lost to a disruption (scope Rank: fewer than minAvailable are left)",

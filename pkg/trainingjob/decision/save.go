@@ -49,7 +49,8 @@ func saving(o *observation.Observation) (time.Time, bool) {
 // canSave reports whether rank 0 runs and no other rank has failed or is being ended. The others would hang
 // in their next collective operation.
 func canSave(o *observation.Observation) bool {
-	return o.Total() > 0 && o.Ranks[0].State == observation.RankRunning &&
+	rank := o.Reporter()
+	return rank != nil && rank.State == observation.RankRunning &&
 		o.Count(observation.RankFailed, observation.RankEnding) == 0
 }
 

@@ -88,9 +88,11 @@ func PointOf(save *checkpoint.Save, received time.Time) *v1alpha1.CheckpointPoin
 	return point
 }
 
-// readRankZero reads what rank 0's pod says, as it is or as it last was.
+// readRankZero reads what rank 0's pod says, as it is or as it last was. Rank 0 is, here and wherever
+// checkpoints are spoken of, the rank that reports (see spec.Reporter).
 func (c *Checkpoints) readRankZero(s *Snapshot, ranks *Attempt, lost []Loss) {
-	if len(ranks.Ranks) == 0 {
+	rank := ranks.Reporter()
+	if rank == nil {
 		return
 	}
 	// Under scope Rank this pod may have had a predecessor in the same attempt, which saved and was not
@@ -98,7 +100,7 @@ func (c *Checkpoints) readRankZero(s *Snapshot, ranks *Attempt, lost []Loss) {
 	ph := s.Job.Status.Phase
 	successor := spec.Scope(s.Job) == v1alpha1.ScopeRank &&
 		(ranks.Present() > 0 || ph == v1alpha1.PhaseStarting || ph == v1alpha1.PhaseRunning)
-	pod := ranks.Ranks[0].LastPod()
+	pod := rank.LastPod()
 	if pod == nil {
 		c.Ran = successor || mayHaveRun(ph, lost)
 		return

@@ -132,11 +132,16 @@ func (o *Observation) RankRestarts() int32 {
 }
 
 // ContainerRestarts sums what the kubelet restarted in this attempt, without roles that are always restarted.
+// In an elastic gang whatever breaks one rank breaks all, so the rank with the most restarts counts.
 func (o *Observation) ContainerRestarts() int32 {
 	var n int32
 	for i := range o.Ranks {
 		if r := &o.Attempt.Ranks[i]; r.Pod != nil && r.Policy != v1alpha1.RestartAlways {
-			n += RestartCount(r.Pod)
+			if o.Elastic {
+				n = max(n, RestartCount(r.Pod))
+			} else {
+				n += RestartCount(r.Pod)
+			}
 		}
 	}
 	return n

@@ -49,7 +49,9 @@ func (r *Rank) LastPod() *corev1.Pod {
 // of it.
 type Attempt struct {
 	Roles []spec.Role
-	Ranks []Rank
+	// Elastic: the gang trains with the ranks that are there.
+	Elastic bool
+	Ranks   []Rank
 	// Stale pods belong to another attempt, or to a rank that the spec no longer has: they must be gone
 	// before anything is created.
 	Stale []*corev1.Pod
@@ -60,7 +62,10 @@ type Attempt struct {
 // attemptOf sorts a job's pods by the ranks of its current attempt.
 func attemptOf(s *Snapshot) Attempt {
 	cooperates := spec.Checkpoints(s.Job) != nil
-	o := Attempt{Roles: spec.Admitted(spec.Roles(s.Job), s.Verdict.Admitted), Live: livePods(s.Pods)}
+	o := Attempt{
+		Roles: spec.Admitted(spec.Roles(s.Job), s.Verdict.Admitted), Elastic: spec.Elastic(s.Job),
+		Live: livePods(s.Pods),
+	}
 	attempt := strconv.Itoa(int(s.Job.Status.Attempt))
 	unclaimed := make(map[string]*corev1.Pod, len(s.Pods))
 	for _, pod := range s.Pods {
@@ -73,6 +78,7 @@ func attemptOf(s *Snapshot) Attempt {
 		}
 	}
 	o.Ranks = make([]Rank, 0, spec.RanksOf(o.Roles))
+	reporter, _ := spec.Reporter(o.Roles)
 	for _, role := range o.Roles {
 		done := spec.ParseIndexes(s.Job.Status.ReplicaStatuses[role.Name].SucceededIndexes)
 		for i := range role.Replicas {
@@ -86,7 +92,7 @@ func attemptOf(s *Snapshot) Attempt {
 			}
 			r.State = stateOf(&r, done.Has(i))
 			if r.State == RankSucceeded && !done.Has(i) {
-				r.checkCutShort(cooperates && len(o.Ranks) == 0)
+				r.checkCutShort(cooperates && r.RankRef == reporter)
 			}
 			o.Ranks = append(o.Ranks, r)
 		}
@@ -124,7 +130,7 @@ func stateOf(r *Rank, remembered bool) RankState {
 }
 
 // checkCutShort takes the success from a rank that left because it was told to: exit code 0 says no more than
-// that. Only what rank 0's agent says of its trainer does (believed).
+// that. Only what the agent of the rank that reports says of its trainer does (believed).
 func (r *Rank) checkCutShort(believed bool) {
 	if pod := r.LastPod(); !toldToEnd(pod) || believed && saidCompleted(pod) {
 		return
@@ -143,6 +149,17 @@ func saidCompleted(pod *corev1.Pod) bool {
 		}
 	}
 	return false
+}
+
+// Reporter is the rank that speaks for the training (see spec.Reporter); nil for an attempt without ranks.
+func (o *Attempt) Reporter() *Rank {
+	if len(o.Roles) == 0 {
+		return nil
+	}
+	if _, i := spec.Reporter(o.Roles); int(i) < len(o.Ranks) {
+		return &o.Ranks[i]
+	}
+	return nil
 }
 
 // Count is the number of ranks in any of the given states.
@@ -178,10 +195,10 @@ func (o *Attempt) Present() int32 { return o.Total() - o.Count(RankMissing) }
 
 // Succeeded reports whether every rank that decides the job's success has succeeded (see spec.Decides).
 func (o *Attempt) Succeeded() bool {
-	decides, decided := spec.Decides(o.Roles), false
+	decides, decided := spec.Decides(o.Roles, o.Elastic), false
 	for i := range o.Ranks {
 		r := &o.Ranks[i]
-		if !decides(r.Role) {
+		if !decides(r.RankRef) {
 			continue
 		}
 		if r.State != RankSucceeded {

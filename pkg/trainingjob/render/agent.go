@@ -48,8 +48,15 @@ const agentGraceSeconds = 10
 // 600.
 const tokenSeconds int64 = 3600
 
-// wrap puts the agent around the trainer of a rank of a job with checkpoints. number is the rank over all
-// roles.
+// agentRank is the number by which a rank's agent knows itself. Number 0 reports for the whole gang.
+func agentRank(roles []spec.Role, ref spec.RankRef, number int32) int32 {
+	if reporter, _ := spec.Reporter(roles); ref == reporter {
+		return 0
+	}
+	return max(1, number)
+}
+
+// wrap puts the agent around the trainer of a rank of a job with checkpoints. number is its agentRank.
 func wrap(job *v1alpha1.TrainingJob, pod *corev1.Pod, attempt, number int32, agent Agent) error {
 	c := spec.Checkpoints(job)
 	trainer := spec.Framework(job).Trainer(&pod.Spec)

@@ -13,6 +13,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/internal/jobtest"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
 // TestAgentRequestsNothing: what a rank requests of its node, and so what the gang requests of its queue, is
@@ -97,5 +98,43 @@ func TestTrainersAreToldTheBase(t *testing.T) {
 		if got := env[checkpoint.EnvBase]; got != want || env[checkpoint.EnvDir] != want+"/attempt-3" {
 			t.Errorf("base %q, directory %q; want base %q", got, env[checkpoint.EnvDir], want)
 		}
+	}
+}
+
+// TestAgentOfServers: of a gang whose first ranks are servers, Worker 0 reports, and its agent takes it for
+// rank 0.
+func TestAgentOfServers(t *testing.T) {
+	job := jobtest.New(0, jobtest.Checkpoints, jobtest.RolesOf("mxnet", map[v1alpha1.Role]int32{
+		"Scheduler": 1, "Server": 1, "Worker": 2,
+	}))
+	var reports []string
+	for _, ref := range []spec.RankRef{{Role: "Scheduler"}, {Role: "Server"}, {Role: "Worker"},
+		{Role: "Worker", Index: 1}} {
+		pod := rendered(t, job, ref, 1)
+		token := slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == tokenVolume })
+		if first := slices.Contains(pod.Spec.Containers[0].Command, "--rank=0"); first != token {
+			t.Errorf("%s: its agent is rank 0 %t, it has a token %t", pod.Name, first, token)
+		}
+		if token {
+			reports = append(reports, pod.Name)
+		}
+	}
+	if diff := cmp.Diff([]string{"bert-worker-0"}, reports); diff != "" {
+		t.Errorf("who reports (-want +got):\n%s", diff)
+	}
+}
+
+// TestElasticRank: torchrun is told of the minimum, and of backoffLimit.
+func TestElasticRank(t *testing.T) {
+	job := jobtest.New(4, func(j *v1alpha1.TrainingJob) {
+		j.Spec.ElasticPolicy = &v1alpha1.ElasticPolicy{MinReplicas: 2}
+		j.Spec.BackoffLimit = new(int32(5))
+	})
+	env := map[string]string{}
+	for _, e := range rendered(t, job, worker(1), 1).Spec.Containers[0].Env {
+		env[e.Name] = e.Value
+	}
+	if env["PET_NNODES"] != "2:4" || env["PET_MAX_RESTARTS"] != "5" || env["RANK"] != "" {
+		t.Errorf("environment %v", env)
 	}
 }

@@ -49,7 +49,7 @@ func Pod(
 	addHyperparameters(job, pod)
 	keepOff(pod, job.Status.Disruptions)
 	if spec.Checkpoints(job) != nil {
-		if err := wrap(job, pod, attempt, self.Number, agent); err != nil {
+		if err := wrap(job, pod, attempt, agentRank(roles, ref, self.Number), agent); err != nil {
 			return nil, err
 		}
 	}

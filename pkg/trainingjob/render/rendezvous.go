@@ -15,6 +15,11 @@ func peers(job *v1alpha1.TrainingJob, roles []spec.Role, counted framework.GPUs)
 	gang := framework.Gang{Job: job.Name, FilesDir: filesDir, Host: func(role string, index int32) string {
 		return spec.RankHost(job.Name, spec.RankRef{Role: v1alpha1.Role(role), Index: index})
 	}}
+	if spec.Elastic(job) {
+		gang.Elastic = &framework.Elastic{
+			MinReplicas: job.Spec.ElasticPolicy.MinReplicas, MaxRestarts: spec.BackoffLimit(job),
+		}
+	}
 	f := spec.Framework(job)
 	for i := range roles {
 		role := &roles[i]

@@ -41,7 +41,9 @@ func Resolver(job *v1alpha1.TrainingJob, agent Agent) (*corev1.Pod, error) {
 	if err != nil {
 		return nil, fmt.Errorf("naming the checkpoint directory: %w", err)
 	}
-	template := roleTemplate(job, spec.Roles(job)[0]).Spec // rank 0's
+	roles := spec.Roles(job)
+	reporter, _ := spec.Reporter(roles)
+	template := roleTemplate(job, roleOf(roles, reporter)).Spec // it has the volume, as all do, and saves
 	trainer := spec.Framework(job).Trainer(&template)
 	mount := checkpointsMount(job)
 	mount.ReadOnly = true

@@ -12,13 +12,13 @@ import (
 // DefaultBackoffLimit is the number of failures that restart a gang unless the spec gives another.
 const DefaultBackoffLimit int32 = 3
 
-// Scope is what a failure restarts: the gang, unless the job says Rank or has the restart policy Always,
-// which only the kubelet can carry out.
+// Scope is what a failure restarts: the gang, unless the job says Rank, is elastic, or has the restart policy
+// Always, which only the kubelet can carry out.
 func Scope(job *v1alpha1.TrainingJob) v1alpha1.RestartScope {
 	if s := job.Spec.RunPolicy.RestartScope; s != "" {
 		return s
 	}
-	if job.Spec.RestartPolicy == v1alpha1.RestartAlways {
+	if Elastic(job) || job.Spec.RestartPolicy == v1alpha1.RestartAlways {
 		return v1alpha1.ScopeRank
 	}
 	for _, spec := range job.Spec.ReplicaSpecs {
@@ -51,10 +51,17 @@ func BackoffLimit(job *v1alpha1.TrainingJob) int32 {
 	return DefaultBackoffLimit
 }
 
-// MinAvailable is the number of ranks that start together or not at all; all of them by default.
+// Elastic reports whether the gang trains with as many ranks as there are, from a minimum on.
+func Elastic(job *v1alpha1.TrainingJob) bool { return job.Spec.ElasticPolicy != nil }
+
+// MinAvailable is the number of ranks that start together or not at all; by default those that an elastic
+// gang can train with, else all of them.
 func MinAvailable(job *v1alpha1.TrainingJob) int32 {
 	if m := job.Spec.RunPolicy.SchedulingPolicy.MinAvailable; m != nil {
 		return *m
+	}
+	if Elastic(job) {
+		return job.Spec.ElasticPolicy.MinReplicas
 	}
 	return Ranks(job)
 }

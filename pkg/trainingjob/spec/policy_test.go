@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"strings"
 	"testing"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
@@ -67,5 +68,67 @@ func TestChooseScheduler(t *testing.T) {
 		if got := ChooseScheduler(c.job, c.byConfig, c.available); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
+	}
+}
+
+// TestRolesThatDecide: who decides the job's success, and who speaks for the training.
+func TestRolesThatDecide(t *testing.T) {
+	type ranks = map[v1alpha1.Role]int32
+	elastic := func(j *v1alpha1.TrainingJob) { j.Spec.ElasticPolicy = &v1alpha1.ElasticPolicy{MinReplicas: 2} }
+	cases := map[string]struct {
+		job      *v1alpha1.TrainingJob
+		decide   string
+		reporter string
+		number   int32
+	}{
+		"workers": {jobtest.New(2), "bert-worker-0 bert-worker-1", "bert-worker-0", 0},
+		"elastic": {jobtest.New(3, elastic), "bert-worker-0", "bert-worker-0", 0},
+		"a chief and servers": {
+			jobtest.New(0, jobtest.RolesOf("tensorflow", ranks{"Chief": 1, "PS": 2, "Worker": 2, "Evaluator": 1})),
+			"bert-chief-0", "bert-chief-0", 0,
+		},
+		"servers without a chief": {
+			jobtest.New(0, jobtest.RolesOf("tensorflow", ranks{"PS": 2, "Worker": 2, "Evaluator": 1})),
+			"bert-worker-0 bert-worker-1", "bert-worker-0", 2,
+		},
+		"a scheduler and servers": {
+			jobtest.New(0, jobtest.RolesOf("mxnet", ranks{"Scheduler": 1, "Server": 3, "Worker": 1})),
+			"bert-worker-0", "bert-worker-0", 4,
+		},
+	}
+	for name, c := range cases {
+		roles := Roles(c.job)
+		decides, names := Decides(roles, Elastic(c.job)), []string{}
+		for _, role := range roles {
+			for i := range role.Replicas {
+				if rank := (RankRef{role.Name, i}); decides(rank) {
+					names = append(names, PodName(c.job.Name, rank))
+				}
+			}
+		}
+		if got := strings.Join(names, " "); got != c.decide {
+			t.Errorf("%s: %s decide, want %s", name, got, c.decide)
+		}
+		ref, number := Reporter(roles)
+		if got := PodName(c.job.Name, ref); got != c.reporter || number != c.number {
+			t.Errorf("%s: %s, rank %d, reports, want %s, rank %d", name, got, number, c.reporter, c.number)
+		}
+	}
+}
+
+// TestElastic: what an elasticPolicy implies.
+func TestElastic(t *testing.T) {
+	elastic := func(j *v1alpha1.TrainingJob) { j.Spec.ElasticPolicy = &v1alpha1.ElasticPolicy{MinReplicas: 2} }
+	three := func(j *v1alpha1.TrainingJob) {
+		j.Spec.RunPolicy.SchedulingPolicy.MinAvailable = new(int32(3))
+	}
+	if got := MinAvailable(jobtest.New(4, elastic)); got != 2 {
+		t.Errorf("%d ranks start together, want minReplicas, 2", got)
+	}
+	if got := MinAvailable(jobtest.New(4, elastic, three)); got != 3 {
+		t.Errorf("%d ranks start together, want minAvailable, 3", got)
+	}
+	if got := Scope(jobtest.New(4, elastic)); got != v1alpha1.ScopeRank {
+		t.Errorf("scope %s, want Rank", got)
 	}
 }

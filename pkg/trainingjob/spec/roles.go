@@ -89,16 +89,32 @@ func RanksOf(roles []Role) int32 {
 	return n
 }
 
-// Decides returns whether a rank of a role must succeed for the job to: the leader if there is one, else
-// every Worker, else every rank.
-func Decides(roles []Role) func(v1alpha1.Role) bool {
+// Decides returns whether a rank must succeed for the job to: the leader if there is one, else every Worker,
+// else every rank. Of Workers whose gang is elastic, Worker 0 decides alone: it ends when all that train do
+// (torch/distributed/elastic/agent/server/api.py, _exit_barrier, torch 1.13.1), and others may never have had
+// a place.
+func Decides(roles []Role, elastic bool) func(RankRef) bool {
 	switch {
 	case slices.ContainsFunc(roles, func(r Role) bool { return Leads(r.Name) }):
-		return Leads
+		return func(r RankRef) bool { return Leads(r.Role) }
 	case slices.ContainsFunc(roles, func(r Role) bool { return r.Name == v1alpha1.RoleWorker }):
-		return func(r v1alpha1.Role) bool { return r == v1alpha1.RoleWorker }
+		return func(r RankRef) bool { return r.Role == v1alpha1.RoleWorker && (!elastic || r.Index == 0) }
 	}
-	return func(v1alpha1.Role) bool { return true }
+	return func(RankRef) bool { return true }
+}
+
+// Reporter is the rank that speaks for the training, with its number over all roles: the leader, or else
+// Worker 0. Its agent reports, and looks at the checkpoints. It is rank 0 unless servers come before the
+// Workers, which know nothing of steps.
+func Reporter(roles []Role) (ref RankRef, number int32) {
+	var before int32
+	for _, r := range roles {
+		if Leads(r.Name) || r.Name == v1alpha1.RoleWorker {
+			return RankRef{Role: r.Name}, before
+		}
+		before += r.Replicas
+	}
+	return RankRef{Role: roles[0].Name}, 0
 }
 
 func simpleTemplate(s *v1alpha1.TrainingJobSpec) corev1.PodTemplateSpec {

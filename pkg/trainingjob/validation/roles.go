@@ -77,6 +77,16 @@ func validateReplicas(s *v1alpha1.TrainingJobSpec, path *field.Path) field.Error
 	return errs
 }
 
+// validateNeeded checks that a job of several ranks has the roles that its framework cannot do without.
+func validateNeeded(job *v1alpha1.TrainingJob, path *field.Path) field.ErrorList {
+	needed := spec.Framework(job).Needed
+	has := func(role string) bool { _, has := job.Spec.ReplicaSpecs[v1alpha1.Role(role)]; return has }
+	if spec.Ranks(job) <= 1 || !slices.ContainsFunc(needed, func(role string) bool { return !has(role) }) {
+		return nil
+	}
+	return field.ErrorList{field.Required(path.Child("replicaSpecs"), spec.Framework(job).NeededMessage())}
+}
+
 // validateRoles checks that the framework knows every role, that there is at most one leader, and that the
 // exit of some role decides whether the job has succeeded.
 func validateRoles(s *v1alpha1.TrainingJobSpec, path *field.Path) field.ErrorList {
@@ -99,6 +109,9 @@ func validateRoles(s *v1alpha1.TrainingJobSpec, path *field.Path) field.ErrorLis
 		deciding = deciding || spec.Leads(name) || name == v1alpha1.RoleWorker
 		if !known.KnowsRole(string(name)) {
 			errs = append(errs, field.Invalid(path, name, known.RolesMessage()))
+		}
+		if n := spec.Replicas(s.ReplicaSpecs[name].Replicas); n > 1 && slices.Contains(known.Single, string(name)) {
+			errs = append(errs, field.Invalid(path, n, known.SingleMessage()))
 		}
 	}
 	if leaders > 1 {

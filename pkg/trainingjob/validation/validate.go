@@ -13,7 +13,9 @@ func Validate(job *v1alpha1.TrainingJob) field.ErrorList {
 	errs := validateForm(&job.Spec, path)
 	errs = append(errs, validateReplicas(&job.Spec, path)...)
 	errs = append(errs, validateRoles(&job.Spec, path)...)
+	errs = append(errs, validateNeeded(job, path)...)
 	errs = append(errs, validateRestarts(job, path)...)
+	errs = append(errs, validateElastic(job, path)...)
 	errs = append(errs, validateRunPolicy(&job.Spec.RunPolicy, path.Child("runPolicy"))...)
 	errs = append(errs, validateScheduling(job, path.Child("runPolicy", "schedulingPolicy"))...)
 	errs = append(errs, validateQueue(job, path.Child("runPolicy", "schedulingPolicy", "queue"))...)
@@ -26,6 +28,9 @@ func Validate(job *v1alpha1.TrainingJob) field.ErrorList {
 	errs = append(errs, validateCheckpoint(job, path.Child("checkpoint"))...)
 	if addsToPods(job) {
 		errs = append(errs, validateReservedNames(job)...)
+	}
+	if len(errs) == 0 { // it is asked of the framework, which knows valid gangs
+		errs = validateSetup(job, path)
 	}
 	return errs
 }

@@ -1,6 +1,7 @@
 package validation
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -9,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/internal/jobtest"
 )
 
 // Which specs are invalid, and what each message says, is tested case by case in test/api, against a real API
@@ -55,6 +57,29 @@ func TestValidateOrder(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("fields in order (-want +got):\n%s", diff)
+		}
+	}
+}
+
+// TestLargeGangs: a gang whose framework cannot tell its ranks of each other is refused
+// before there are pods.
+func TestLargeGangs(t *testing.T) {
+	for _, c := range []struct {
+		framework v1alpha1.Framework
+		replicas  int32
+		says      string
+	}{
+		{"pytorch", 10000, ""},
+		{"jax", 10000, ""},
+		{"tensorflow", 3000, ""},
+		{"tensorflow", 10000, "TF_CONFIG for a gang of 10000 ranks has"},
+		{"xgboost", 10000, "WORKER_ADDRS for a gang of 10000 ranks has"},
+	} {
+		job := jobtest.New(c.replicas, func(j *v1alpha1.TrainingJob) { j.Spec.Framework = c.framework })
+		errs := Validate(job)
+		if c.says == "" && len(errs) > 0 || c.says != "" && (len(errs) != 1 ||
+			errs[0].Field != "spec.replicas" || !strings.Contains(errs[0].Detail, c.says)) {
+			t.Errorf("%s with %d ranks: %v, want %q", c.framework, c.replicas, errs, c.says)
 		}
 	}
 }

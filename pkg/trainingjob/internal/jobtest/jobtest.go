@@ -37,6 +37,20 @@ func Roles(j *v1alpha1.TrainingJob) {
 	}
 }
 
+// RolesOf turns a job into the full form of a framework, with so many ranks of each role, which request
+// nothing.
+func RolesOf(framework v1alpha1.Framework, replicas map[v1alpha1.Role]int32) func(*v1alpha1.TrainingJob) {
+	return func(j *v1alpha1.TrainingJob) {
+		Roles(j)
+		pod := j.Spec.ReplicaSpecs[v1alpha1.RoleWorker].Template
+		pod.Spec.Containers[0].Name, pod.Spec.Containers[0].Command = "main", []string{"python", "train.py"}
+		j.Spec.Framework, j.Spec.ReplicaSpecs = framework, map[v1alpha1.Role]v1alpha1.ReplicaSpec{}
+		for role, n := range replicas {
+			j.Spec.ReplicaSpecs[role] = v1alpha1.ReplicaSpec{Replicas: &n, Template: *pod.DeepCopy()}
+		}
+	}
+}
+
 // Checkpoints gives a job checkpoints on a claim that the operator makes.
 func Checkpoints(j *v1alpha1.TrainingJob) { j.Spec.Checkpoint = &v1alpha1.CheckpointSpec{} }
 

@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""Meets the other ranks of a gang over TCP, and adds up what all of them say.
+
+It knows of the others only what the framework that it is given (tensorflow, jax, mxnet) reads from its
+environment, and goes the same way as that framework: with a list of all (TensorFlow), or by way of one that all
+register with (JAX's coordinator, MXNet's scheduler). Ranks that train exit 0 when every other rank has answered
+with its number and the sum is right. The others serve until they are ended, as parameter servers do.
+"""
+
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+
+PATIENCE = 300  # seconds until every rank must have been found
+
+
+def dial(host, port):
+    """Connects, and waits until the name is known and somebody listens."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return socket.create_connection((host, port), timeout=PATIENCE)
+        except OSError as e:
+            if time.monotonic() > deadline:
+                sys.exit("%s:%d does not answer: %s" % (host, port, e))
+            time.sleep(0.5)
+
+
+def ask(host, port, question):
+    """Sends a line and returns the answer."""
+    with dial(host, port) as s, s.makefile("rw") as f:
+        print(json.dumps(question), file=f, flush=True)
+        answer = f.readline()
+    if not answer:
+        sys.exit("%s:%d hung up" % (host, port))
+    return json.loads(answer)
+
+
+def serve(server, answer):
+    """Answers every line in a thread of its own, and counts the answers that have been sent."""
+    answered = threading.Semaphore(0)
+
+    def talk(s):
+        with s, s.makefile("rw") as f:
+            line = f.readline()
+            if line:
+                print(json.dumps(answer(json.loads(line), s)), file=f, flush=True)
+                answered.release()
+
+    def accept():
+        while True:
+            threading.Thread(target=talk, args=(server.accept()[0],), daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+    return answered
+
+
+def host_rendezvous(port, count):
+    """Waits until so many ranks have registered, and tells each of them where all are."""
+    known, complete = {}, threading.Condition()
+
+    def register(member, s):
+        with complete:
+            known[member["name"]] = [s.getpeername()[0], member["port"]]
+            complete.notify_all()
+            if not complete.wait_for(lambda: len(known) == count, PATIENCE):
+                sys.exit("only %s have registered" % sorted(known))
+        return known
+
+    serve(socket.create_server(("", port)), register)
+
+
+def mesh(name, members, server):
+    """Asks every other member for its number, which is its place in the order of their names."""
+    order = sorted(members)
+    number = order.index(name) + 1
+    answered = serve(server, lambda question, _: number)
+    total = number
+    for other in order:
+        if other != name:
+            host, port = members[other]
+            total += ask(host, port, name)
+    want = len(order) * (len(order) + 1) // 2
+    if total != want:
+        sys.exit("the numbers of %s add up to %d, not to %d" % (order, total, want))
+    for _ in range(len(order) - 1):  # nobody leaves before all others have asked
+        if not answered.acquire(timeout=PATIENCE):
+            sys.exit("not all of %s have asked" % order)
+    print("met %d ranks: %s" % (len(order), order), flush=True)
+
+
+def register(name, host, port):
+    """Registers with the host of the rendezvous, and returns all members and the socket for them."""
+    server = socket.create_server(("", 0))
+    members = ask(host, port, {"name": name, "port": server.getsockname()[1]})
+    return members, server
+
+
+def wait_for_ever():
+    """Serves until it is told to end. A first process of a container dies of no signal that it does not handle."""
+    while True:
+        signal.pause()
+
+
+def tensorflow():
+    config = json.loads(os.environ["TF_CONFIG"])
+    task, index = config["task"]["type"], config["task"]["index"]
+    if task == "evaluator":
+        if not config["cluster"]["worker"] or len(config["cluster"]["evaluator"]) != 1:
+            sys.exit("an evaluator must know the cluster, and itself: %s" % config)
+        wait_for_ever()
+    if "evaluator" in config["cluster"]:
+        sys.exit("an evaluator is no part of the training cluster: %s" % config)
+    members = {}
+    for kind, addresses in config["cluster"].items():
+        for i, address in enumerate(addresses):
+            host, port = address.rsplit(":", 1)
+            members["%s %d" % (kind, i)] = [host, int(port)]
+    name = "%s %d" % (task, index)
+    mesh(name, members, socket.create_server(("", members[name][1])))
+    if task == "ps":
+        wait_for_ever()
+
+
+def jax():
+    host, port = os.environ["JAX_COORDINATOR_ADDRESS"].rsplit(":", 1)
+    if [host, port] != [os.environ["COORDINATOR_ADDRESS"], os.environ["COORDINATOR_PORT"]]:
+        sys.exit("two coordinators: %s:%s" % (host, port))
+    count, number = int(os.environ["NUM_PROCESSES"]), int(os.environ["PROCESS_ID"])
+    if number == 0:
+        host_rendezvous(int(port), count)
+    name = "process %d" % number
+    members, server = register(name, host, int(port))
+    mesh(name, members, server)
+
+
+def mxnet():
+    role, port = os.environ["DMLC_ROLE"], int(os.environ["DMLC_PS_ROOT_PORT"])
+    count = int(os.environ["DMLC_NUM_SERVER"]) + int(os.environ["DMLC_NUM_WORKER"])
+    if role == "scheduler":
+        host_rendezvous(port, count)
+        wait_for_ever()
+    name = "%s %s" % (role, socket.gethostname())
+    members, server = register(name, os.environ["DMLC_PS_ROOT_URI"], port)
+    mesh(name, members, server)
+    if role == "server":
+        wait_for_ever()
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(143))
+    {"tensorflow": tensorflow, "jax": jax, "mxnet": mxnet}[sys.argv[1]]()
