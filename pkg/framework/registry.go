@@ -4,6 +4,7 @@ package framework
 // and docs/api.md list them in this order.
 func All() []Framework {
 	named := []Framework{
+		mpi(),
 		pytorch(),
 	}
 	return append(named, custom(named))
