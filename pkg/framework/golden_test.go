@@ -27,8 +27,11 @@ func TestGolden(t *testing.T) {
 		t.Run(f.Name, func(t *testing.T) {
 			path := filepath.Join("testdata", f.Name+".txt")
 			want[path] = true
-			got := describe(t, f, "the simplest templates", plainTemplate(f)) + "\n" +
-				describe(t, f, "2 GPUs for each worker, and the framework's own names", namedTemplate(f))
+			got := describe(t, f, "the simplest templates", gang(f, plainTemplate(f))) + "\n" +
+				describe(t, f, "2 GPUs for each worker, and the framework's own names", gang(f, namedTemplate(f)))
+			if f.Name == "mpi" {
+				got += describeMPI(t, f)
+			}
 			if *update {
 				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
@@ -92,6 +95,7 @@ func gang(f framework.Framework, spec template) framework.Gang {
 			return fmt.Sprintf("bert-%s-%d.bert", strings.ToLower(role), index)
 		},
 		FilesDir: "/trainingjob/files",
+		MPI:      framework.MPI{Slots: 1, SSHConfig: "/trainingjob/ssh/config"},
 	}
 	names := f.Roles
 	if len(names) == 0 {
@@ -105,10 +109,30 @@ func gang(f framework.Framework, spec template) framework.Gang {
 	return g
 }
 
-func describe(t *testing.T, f framework.Framework, templates string, spec template) string {
+// describeMPI goes through what spec.mpi changes.
+func describeMPI(t *testing.T, f framework.Framework) string {
 	t.Helper()
 	var b strings.Builder
-	g := gang(f, spec)
+	for _, v := range []struct {
+		what string
+		mpi  framework.MPI
+	}{
+		{"Open MPI with 8 slots and 120 seconds to save", framework.MPI{Implementation: "OpenMPI", Slots: 8, KillSeconds: 120}},
+		{"the launcher works too", framework.MPI{Slots: 2, LauncherWorks: true}},
+		{"MPICH", framework.MPI{Implementation: "MPICH", Slots: 2}},
+		{"Intel MPI", framework.MPI{Implementation: "Intel", Slots: 2}},
+	} {
+		g := gang(f, plainTemplate(f))
+		v.mpi.SSHConfig = g.MPI.SSHConfig
+		g.MPI = v.mpi
+		b.WriteString("\n" + describe(t, f, v.what, g))
+	}
+	return b.String()
+}
+
+func describe(t *testing.T, f framework.Framework, templates string, g framework.Gang) string {
+	t.Helper()
+	var b strings.Builder
 	fmt.Fprintf(&b, "# %s, a gang of %d: %s\n", f.Name, g.Size(), templates)
 	for rank := range g.Ranks() {
 		if again := g.Rank(rank.Role, rank.Index); again != rank {
