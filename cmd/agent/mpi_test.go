@@ -111,8 +111,8 @@ func TestParseMPI(t *testing.T) {
 	}
 }
 
-// answering listens as a worker that answers with a text, and returns its port.
-func answering(t *testing.T, text string) int {
+// workerAnswering listens as a worker that answers with a text, and returns its port.
+func workerAnswering(t *testing.T, text string) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -138,7 +138,7 @@ func TestAskForBanner(t *testing.T) {
 		"SSH-2.0-OpenSSH_9.2p1\r\n": true, "welcome\r\nSSH-2.0-x\r\n": true,
 		"HTTP/1.1 400 Bad Request\r\n\r\n": false, "": false, strings.Repeat("x", 9000): false,
 	} {
-		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(answering(t, text)))
+		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(workerAnswering(t, text)))
 		if err := askForBanner(t.Context(), address); (err == nil) != ok {
 			t.Errorf("%.20q: %v", text, err)
 		}
@@ -147,7 +147,7 @@ func TestAskForBanner(t *testing.T) {
 
 // TestLauncherNamesWhoIsMissing: a worker that never answers ends the wait, with its name.
 func TestLauncherNamesWhoIsMissing(t *testing.T) {
-	port := answering(t, "no ssh\r\n")
+	port := workerAnswering(t, "no ssh\r\n")
 	err := awaitWorkers([]string{"127.0.0.1"}, port, time.Millisecond, &bytes.Buffer{})
 	if err == nil || !strings.Contains(err.Error(), "worker 127.0.0.1 did not answer within 1ms") {
 		t.Error(err)
