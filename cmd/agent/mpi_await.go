@@ -30,8 +30,8 @@ func workerHosts(first string, n int) ([]string, error) {
 	label, domain, _ := strings.Cut(first, ".")
 	stem, zero := strings.CutSuffix(label, "-0")
 	if !zero || stem == "" || n < 1 || n > 10000 {
-		return nil, fmt.Errorf("%d workers, the first is %q: give a number from 1 to 10000 and a name that ends in -0",
-			n, first)
+		return nil, fmt.Errorf("%d workers, the first is %q: give a number from 1 to 10000, "+
+			"and a name that ends in -0", n, first)
 	}
 	if domain != "" {
 		domain = "." + domain
@@ -43,8 +43,8 @@ func workerHosts(first string, n int) ([]string, error) {
 	return hosts, nil
 }
 
-// awaitWorkers waits until an SSH server answers on every host. It fails after the timeout, naming a host that
-// has not answered and why.
+// awaitWorkers waits until an SSH server answers on every host. It fails after the timeout, naming a host
+// that has not answered and why.
 func awaitWorkers(hosts []string, port int, timeout time.Duration, stderr io.Writer) error {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
@@ -71,11 +71,10 @@ func awaitWorkers(hosts []string, port int, timeout time.Duration, stderr io.Wri
 		})
 	}
 	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
-		for _, err := range errs {
-			if err != nil { // one is enough: the cause is mostly the same
-				return fmt.Errorf("%w; does its image have /usr/sbin/sshd, and does its command listen on port %d?", err, port)
-			}
+	for _, err := range errs {
+		if err != nil { // one is enough: the cause is mostly the same
+			return fmt.Errorf("%w; does its image have /usr/sbin/sshd, and does its command listen on port %d?",
+				err, port)
 		}
 	}
 	if len(hosts) > 0 {

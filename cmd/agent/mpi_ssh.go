@@ -40,7 +40,7 @@ func prepareSSH(o *mpiOptions, environ []string) error {
 		{"config", clientConfig(o)},
 		{"sshd_config", serverConfig(o, environ)},
 	} {
-		// It is no place to write to atomically: ssh, sshd and this process never look at it together.
+		// Nobody reads it meanwhile: ssh and sshd are started later.
 		path := filepath.Join(o.dir, f.name)
 		if err := os.Remove(path); err != nil && !os.IsNotExist(err) { // of another user's container before
 			return err
@@ -55,7 +55,8 @@ func prepareSSH(o *mpiOptions, environ []string) error {
 // hostAlias stands for every host of the job in known_hosts: they share one key.
 const hostAlias = "trainingjob"
 
-// clientConfig is what ssh(1) reads in place of the user's and the image's configuration (ssh_config(5), 9.2).
+// clientConfig is what ssh(1) reads in place of the user's and the image's configuration (ssh_config(5),
+// 9.2).
 // Workers prove that they are the job's by its key, since a host's address may have been another pod's a
 // moment ago.
 func clientConfig(o *mpiOptions) string {
@@ -106,7 +107,9 @@ LogLevel ERROR
 }
 
 // ownEnv are variables that belong to a login, not to a container.
-var ownEnv = []string{"HOME", "USER", "LOGNAME", "SHELL", "PWD", "OLDPWD", "SHLVL", "_", "TERM", "MAIL", "HOSTNAME"}
+var ownEnv = []string{
+	"HOME", "USER", "LOGNAME", "SHELL", "PWD", "OLDPWD", "SHLVL", "_", "TERM", "MAIL", "HOSTNAME",
+}
 
 // setEnv writes an environment as the arguments of SetEnv, which counts only once in a file. A value with a
 // line break cannot be written (argv_split in misc.c, 9.2), and is left out.

@@ -49,14 +49,17 @@ func TestWorkerHosts(t *testing.T) {
 	for _, c := range []struct {
 		first string
 		n     int
-	}{{"bert-worker-0.bert", 0}, {"", 2}, {"bert-worker-1.bert", 2}, {"-0.bert", 1}, {"bert-worker-0.bert", 10001}} {
+	}{
+		{"bert-worker-0.bert", 0}, {"", 2}, {"bert-worker-1.bert", 2}, {"-0.bert", 1},
+		{"bert-worker-0.bert", 10001},
+	} {
 		if _, err := workerHosts(c.first, c.n); err == nil {
 			t.Errorf("%d workers from %q are accepted", c.n, c.first)
 		}
 	}
 }
 
-// TestPrepareSSH: keys are readable by this user alone, and a directory of an earlier container is taken over.
+// TestPrepareSSH: keys are readable by this user alone, and files of an earlier container are replaced.
 func TestPrepareSSH(t *testing.T) {
 	args, dir := mpiKey(t, "ssh-ed25519 AAAA")
 	if err := os.WriteFile(filepath.Join(dir, "id_rsa"), []byte("old"), 0o444); err != nil {
@@ -165,8 +168,8 @@ func TestLauncherBecomesItsCommand(t *testing.T) {
 	}
 }
 
-// TestWorkerOutlastsItsSessions: a worker that is told to end keeps its server while processes of the job run,
-// also those that left their parents.
+// TestWorkerOutlastsItsSessions: a worker that is told to end keeps its server while processes of the job
+// run, also those that left their parents.
 func TestWorkerOutlastsItsSessions(t *testing.T) {
 	args, dir := mpiKey(t, "ssh-ed25519 AAAA")
 	// A server with a process that takes its time to save once it is told to, and that has lost its parent.

@@ -72,7 +72,8 @@ func (f *fixture) settleJob(passes int) (created int) {
 func (f *fixture) podsOfJob() []corev1.Pod {
 	f.t.Helper()
 	pods := &corev1.PodList{}
-	if err := f.store.List(f.t.Context(), pods, client.MatchingLabels{v1alpha1.LabelJobName: "bert"}); err != nil {
+	ofJob := client.MatchingLabels{v1alpha1.LabelJobName: "bert"}
+	if err := f.store.List(f.t.Context(), pods, ofJob); err != nil {
 		f.t.Fatal(err)
 	}
 	return pods.Items
@@ -80,8 +81,8 @@ func (f *fixture) podsOfJob() []corev1.Pod {
 
 var errLost = errors.New("the connection is lost")
 
-// TestKeyIsMadeOnce: one Secret for all attempts, owned by the job, recorded before the first pod, and mounted
-// by all of them.
+// TestKeyIsMadeOnce: one Secret for all attempts, owned by the job, recorded before the first pod, and
+// mounted by all of them.
 func TestKeyIsMadeOnce(t *testing.T) {
 	f := newFixture(t, overMPI())
 	f.withAgent()
@@ -103,7 +104,8 @@ func TestKeyIsMadeOnce(t *testing.T) {
 		t.Fatalf("Secrets %v, recorded %+v", secrets, job.Status.MPI)
 	}
 	s := secrets[0]
-	if !metav1.IsControlledBy(&s, job) || s.Immutable == nil || !*s.Immutable || s.Type != corev1.SecretTypeSSHAuth {
+	immutable := s.Immutable != nil && *s.Immutable
+	if !metav1.IsControlledBy(&s, job) || !immutable || s.Type != corev1.SecretTypeSSHAuth {
 		t.Errorf("the Secret is %+v", s.ObjectMeta)
 	}
 	signer, err := ssh.ParsePrivateKey(s.Data[corev1.SSHAuthPrivateKey])
@@ -147,7 +149,8 @@ func TestKeyAfterACrash(t *testing.T) {
 			f.withAgent()
 			dead := false
 			f.reject = func(write string) error {
-				if dead || strings.HasPrefix(write, c.at) && (c.at != "patch TrainingJob/status" || len(f.secrets()) > 0) {
+				recordsKey := c.at != "patch TrainingJob/status" || len(f.secrets()) > 0
+				if dead || strings.HasPrefix(write, c.at) && recordsKey {
 					dead = true
 					return errLost
 				}
@@ -210,7 +213,7 @@ func TestForeignSecretIsNotTaken(t *testing.T) {
 	}
 }
 
-// TestRecordThatIsNotOursIsNotUsed: a name in the status that no key of this job can have gave us is somebody's
+// TestRecordThatIsNotOursIsNotUsed: a name in the status that no key of this job can have is somebody's
 // attempt to have a Secret of the namespace mounted.
 func TestRecordThatIsNotOursIsNotUsed(t *testing.T) {
 	job := overMPI()

@@ -117,7 +117,10 @@ func describeMPI(t *testing.T, f framework.Framework) string {
 		what string
 		mpi  framework.MPI
 	}{
-		{"Open MPI with 8 slots and 120 seconds to save", framework.MPI{Implementation: "OpenMPI", Slots: 8, KillSeconds: 120}},
+		{
+			"Open MPI with 8 slots and 120 seconds to save",
+			framework.MPI{Implementation: "OpenMPI", Slots: 8, KillSeconds: 120},
+		},
 		{"the launcher works too", framework.MPI{Slots: 2, LauncherWorks: true}},
 		{"MPICH", framework.MPI{Implementation: "MPICH", Slots: 2}},
 		{"Intel MPI", framework.MPI{Implementation: "Intel", Slots: 2}},

@@ -59,7 +59,8 @@ func mpiSpecs() map[string]spec {
 			fields: []string{"spec.mpi"}, says: "set spec.framework to mpi",
 		},
 		"mpi in the simple form": {
-			reason: "it has no Launcher", edit: func(j *v1alpha1.TrainingJob) { j.Spec.Framework = v1alpha1.FrameworkMPI },
+			reason: "it has no Launcher",
+			edit:   func(j *v1alpha1.TrainingJob) { j.Spec.Framework = v1alpha1.FrameworkMPI },
 			fields: []string{"spec.replicaSpecs"}, says: "framework mpi needs a Launcher",
 		},
 		"mpi without a Launcher": {
@@ -87,11 +88,13 @@ func mpiSpecs() map[string]spec {
 			edit: inTrainer(v1alpha1.RoleWorker, func(c *corev1.Container) {
 				c.Command, c.Args = nil, []string{"/usr/sbin/sshd", "-De"}
 			}),
-			fields: []string{"spec.replicaSpecs.Worker.template.spec.containers.0.command"}, says: "remove args to run sshd",
+			fields: []string{"spec.replicaSpecs.Worker.template.spec.containers.0.command"},
+			says:   "remove args to run sshd",
 		},
 		"mpi, more names than a pod can carry": {
 			reason: "the hostfile is an annotation", full: true, goOnly: true,
-			edit: overMPI(editRole(v1alpha1.RoleWorker, func(r *v1alpha1.ReplicaSpec) { r.Replicas = new(int32(4000)) }),
+			edit: overMPI(
+				editRole(v1alpha1.RoleWorker, func(r *v1alpha1.ReplicaSpec) { r.Replicas = new(int32(4000)) }),
 				func(j *v1alpha1.TrainingJob) { j.Name = strings.Repeat("a", 40) }),
 			fields: []string{"spec.replicaSpecs.Worker.replicas"}, says: "use fewer Workers with more slots each",
 		},

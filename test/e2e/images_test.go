@@ -44,12 +44,12 @@ func debian() []string {
 // mpiUser is the user of MPI's image that is not root.
 const mpiUser = 1000
 
-// debianMPI are the arguments of mmdebstrap for MPI's image: both implementations and OpenSSH, neither of them
+// debianMPI are the arguments of mmdebstrap for MPI's image: both implementations and OpenSSH, none of them
 // configured, and a user.
 func debianMPI() []string {
 	args := []string{"--variant=essential", "--include=openssh-server,openssh-client,openmpi-bin,mpich,python3"}
-	for _, path := range []string{"/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*", "/usr/include/*"} {
-		args = append(args, "--dpkgopt=path-exclude="+path)
+	for _, dir := range []string{"/usr/share/doc", "/usr/share/man", "/usr/share/locale", "/usr/include"} {
+		args = append(args, "--dpkgopt=path-exclude="+dir+"/*")
 	}
 	user := fmt.Sprintf("mpiuser:x:%d:%d::/tmp:/bin/sh", mpiUser, mpiUser)
 	return append(args, `--customize-hook=echo `+user+` >> "$1"/etc/passwd`, "bookworm")
@@ -91,8 +91,8 @@ func images(ctx context.Context, dir string) ([]string, error) {
 	return archives, nil
 }
 
-// rootFilesystem returns a tar of a Debian, by the arguments of mmdebstrap. It is kept between runs, because it takes minutes to
-// build.
+// rootFilesystem returns a tar of a Debian, by the arguments of mmdebstrap. It is kept between runs, because
+// it takes minutes to build.
 func rootFilesystem(ctx context.Context, what string, args []string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {

@@ -93,7 +93,8 @@ func overMPI(j *v1alpha1.TrainingJob) {
 		MPI:       &v1alpha1.MPISpec{SSHAuthMountPath: "/root/.ssh"},
 		ReplicaSpecs: map[v1alpha1.Role]v1alpha1.ReplicaSpec{
 			v1alpha1.RoleLauncher: {Template: pod(corev1.Container{
-				Name: "mpirun", Image: "mpi:1", Command: []string{"mpirun"}, Args: []string{"-np", "$(WORLD_SIZE)", "train"},
+				Name: "mpirun", Image: "mpi:1",
+				Command: []string{"mpirun"}, Args: []string{"-np", "$(WORLD_SIZE)", "train"},
 			})},
 			v1alpha1.RoleWorker: {Replicas: new(int32(2)), Template: pod(
 				corev1.Container{Name: "worker", Image: "mpi:1", Resources: jobtest.Requests("nvidia.com/gpu", "4")},

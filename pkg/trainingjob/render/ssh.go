@@ -81,8 +81,8 @@ func sshCommand(gang framework.Gang, self framework.Rank, publicKey string) []st
 	return append(agent, "--")
 }
 
-// SSHSecret is the Secret that holds a key of the job's. It cannot be changed, and goes with the job. The keys
-// of its data are those of Kubeflow's (pkg/controller/mpi_job_controller.go, mpi-operator v0.8.0).
+// SSHSecret is the Secret that holds a key of the job's. It cannot be changed, and goes with the job. The
+// keys of its data are those of Kubeflow's (pkg/controller/mpi_job_controller.go, mpi-operator v0.8.0).
 func SSHSecret(job *v1alpha1.TrainingJob, key *v1alpha1.MPIStatus, private []byte) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{

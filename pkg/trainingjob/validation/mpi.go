@@ -64,8 +64,8 @@ func validateMPISpec(m *v1alpha1.MPISpec, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// validateMPIRoles checks that there is a launcher, and somewhere to launch. More than one launcher, and other
-// roles, validateRoles finds.
+// validateMPIRoles checks that there is a launcher, and somewhere to launch. More than one launcher, and
+// other roles, validateRoles finds.
 func validateMPIRoles(job *v1alpha1.TrainingJob, path *field.Path) field.ErrorList {
 	_, launcher := job.Spec.ReplicaSpecs[v1alpha1.RoleLauncher]
 	_, worker := job.Spec.ReplicaSpecs[v1alpha1.RoleWorker]
