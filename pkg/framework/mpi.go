@@ -65,7 +65,7 @@ func mpiFiles(gang Gang, self Rank) map[string]string {
 		return nil
 	}
 	// Of a host file, Open MPI reads "slots=" (orte/util/hostfile/hostfile_lex.l, 4.1.4), and Hydra a number
-	// behind a colon (pm/hydra/lib/utils/args.c, HYDU_process_mfile_token, MPICH 4.0.2).
+	// behind a colon (HYDU_process_mfile_token in src/pm/hydra/utils/args/args.c, MPICH 4.0.2).
 	format := "%s slots=%d\n"
 	if gang.MPI.hydra() {
 		format = "%s:%d\n"
@@ -91,10 +91,10 @@ func mpiEnv(gang Gang, self Rank) []corev1.EnvVar {
 	case "Intel":
 		env = append(env, intelEnv(m, ssh, file)...)
 	case "MPICH":
-		// pm/hydra/lib/tools/bootstrap/external/external_common_launch.c, MPICH 4.0.2. Kubeflow's
-		// HYDRA_LAUNCH_EXTRA_ARGS stands in Hydra's documentation, and no version reads it for ssh.
+		// src/pm/hydra/tools/bootstrap/external/external_common_launch.c, MPICH 4.0.2. It does not read
+		// HYDRA_LAUNCH_EXTRA_ARGS, which Kubeflow sets: that was the name in Hydra's first versions.
 		env = append(env, corev1.EnvVar{Name: "HYDRA_LAUNCHER_EXTRA_ARGS", Value: ssh})
-		if file != "" { // pm/hydra/mpiexec/mpiexec.c or utils.c, MPICH 4.0.2
+		if file != "" { // src/pm/hydra/ui/mpich/utils.c, MPICH 4.0.2
 			env = append(env, corev1.EnvVar{Name: "HYDRA_HOST_FILE", Value: file})
 		}
 	default:
@@ -123,16 +123,14 @@ func intelEnv(m MPI, ssh, file string) []corev1.EnvVar {
 func openMPIEnv(m MPI, ssh, file string) []corev1.EnvVar {
 	env := []corev1.EnvVar{
 		// Containers run as root more often than not, and a container is the sandbox that mpirun asks for
-		// (orte/tools/orterun/orterun.c, 4.1.4; src/tools/prte/prte.c, PRRTE 3.0.2).
+		// (orte/orted/orted_submit.c, 4.1.4; src/mca/schizo/ompi/schizo_ompi.c, PRRTE 3.0).
 		{Name: "OMPI_ALLOW_RUN_AS_ROOT", Value: "1"},
 		{Name: "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", Value: "1"},
-		{Name: "PRTE_ALLOW_RUN_AS_ROOT", Value: "1"},
-		{Name: "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM", Value: "1"},
-		// orte/mca/plm/rsh/plm_rsh_component.c, 4.1.4; src/mca/plm/ssh/plm_ssh_component.c, PRRTE 3.0.2.
+		// orte/mca/plm/rsh/plm_rsh_component.c, 4.1.4; src/mca/plm/ssh/plm_ssh_component.c, PRRTE 3.0.
 		{Name: "OMPI_MCA_plm_rsh_args", Value: ssh},
 		{Name: "PRTE_MCA_plm_ssh_args", Value: ssh},
 		// The first label of a host name does not resolve: the second is the Service
-		// (orte/runtime/orte_mca_params.c, 4.1.4; src/runtime/prte_mca_params.c, PRRTE 3.0.2).
+		// (orte/runtime/orte_mca_params.c, 4.1.4; src/runtime/prte_mca_params.c, PRRTE 3.0).
 		{Name: "OMPI_MCA_orte_keep_fqdn_hostnames", Value: "true"},
 		{Name: "PRTE_MCA_prte_keep_fqdn_hostnames", Value: "true"},
 	}
@@ -142,7 +140,7 @@ func openMPIEnv(m MPI, ssh, file string) []corev1.EnvVar {
 			corev1.EnvVar{Name: "PRTE_MCA_prte_default_hostfile", Value: file})
 	}
 	if m.KillSeconds > 0 {
-		// orte/mca/odls/base/odls_base_frame.c, 4.1.4; src/mca/odls/base/odls_base_frame.c, PRRTE 3.0.2.
+		// orte/mca/odls/base/odls_base_frame.c, 4.1.4; src/mca/odls/base/odls_base_frame.c, PRRTE 3.0.
 		seconds := fmt.Sprint(m.KillSeconds)
 		env = append(env,
 			corev1.EnvVar{Name: "OMPI_MCA_odls_base_sigkill_timeout", Value: seconds},
