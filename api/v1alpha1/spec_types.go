@@ -9,6 +9,8 @@ import (
 type Framework string
 
 const (
+	// FrameworkMPI lets a Launcher start the processes of Open MPI, Intel MPI or MPICH on the Workers, by ssh.
+	FrameworkMPI Framework = "mpi"
 	// FrameworkPyTorch gives every rank MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE and torchrun's PET_*
 	// variables.
 	FrameworkPyTorch Framework = "pytorch"
@@ -211,6 +213,10 @@ type TrainingJobSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	Hyperparameters map[string]HyperparameterValue `json:"hyperparameters,omitempty"`
+
+	// MPI says how mpirun starts the processes. Framework mpi only.
+	// +optional
+	MPI *MPISpec `json:"mpi,omitempty"`
 
 	// Checkpoint lets the gang resume from its latest complete checkpoint. Absent: every attempt starts from
 	// scratch.

@@ -103,6 +103,9 @@ type TrainingJobStatus struct {
 	// Work sums the time that the job was queued, ran and lost, over all attempts.
 	// +optional
 	Work *WorkStatus `json:"work,omitempty"`
+	// MPI is what the ranks of framework mpi reach each other with.
+	// +optional
+	MPI *MPIStatus `json:"mpi,omitempty"`
 	// Drain is why the current attempt is being ended. Present while phase is Draining.
 	// +optional
 	Drain *DrainStatus `json:"drain,omitempty"`

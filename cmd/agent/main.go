@@ -5,6 +5,8 @@
 //	agent install DIR            copies itself to DIR/agent
 //	agent run [flags] -- CMD     runs a trainer
 //	agent resolve [flags]        finds the latest complete checkpoint on the volumes
+//	agent mpi-launcher [flags] -- CMD    waits until the workers of MPI answer, and becomes mpirun
+//	agent mpi-worker [flags] -- CMD      runs sshd for a launcher
 //
 // It looks at volumes by a child process of its own, so that no file can take the trainer with it.
 //
@@ -25,6 +27,8 @@ const usage = `usage:
   agent install DIR                copy this program to DIR/agent
   agent run [flags] -- CMD ARGS    run a trainer; see agent run --help
   agent resolve [flags]            find the latest complete checkpoint; see agent resolve --help
+  agent mpi-launcher [flags] -- CMD ARGS   run mpirun once all workers answer
+  agent mpi-worker [flags] -- CMD ARGS     run sshd
   agent version
 `
 
@@ -58,6 +62,8 @@ func dispatch(args []string, env func(string) string, stdout, stderr io.Writer) 
 		return runCommand(args[1:], env, stderr)
 	case "resolve":
 		return resolveCommand(args[1:], env, stdout, stderr)
+	case mpiLauncherCommand, mpiWorkerCommand:
+		return mpiCommand(args[0], args[1:], stderr)
 	case scanCommand:
 		return scanChild(args[1:], stdout, stderr)
 	case "version", "--version":

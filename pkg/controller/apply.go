@@ -123,7 +123,8 @@ func hasRetried(s *observed, plan trainingjob.Plan) bool {
 		return false
 	case plan.Group == decision.Remove:
 		return true
-	case s.backoff.rejected == podKind, s.backoff.rejected == claimKind:
+	case s.backoff.rejected == podKind, s.backoff.rejected == claimKind,
+		s.backoff.rejected == secretKind:
 		return len(plan.Create) > 0 || plan.Resolve
 	}
 	return plan.Group == decision.Apply

@@ -133,6 +133,9 @@ func (f *fixture) interceptors() interceptor.Funcs {
 func (f *fixture) get(
 	ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption,
 ) error {
+	if _, secret := obj.(*corev1.Secret); secret {
+		f.t.Errorf("the Secret %s is read", key)
+	}
 	if job, ok := obj.(*v1alpha1.TrainingJob); ok && f.cached != nil {
 		f.cached.DeepCopyInto(job)
 		return nil
@@ -286,6 +289,9 @@ type uncachedReader struct{ *fixture }
 func (u uncachedReader) Get(
 	ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption,
 ) error {
+	if _, secret := obj.(*corev1.Secret); secret {
+		u.t.Errorf("the Secret %s is read", key)
+	}
 	if job, ok := obj.(*v1alpha1.TrainingJob); ok && u.uncached != nil {
 		u.uncached.DeepCopyInto(job)
 		return nil

@@ -148,13 +148,13 @@ func (g *gatherer) gatherNodes(ctx context.Context, s *observed) error {
 
 // gatherReport reads what rank 0 reported last, and how the agent is configured.
 func (g *gatherer) gatherReport(s *observed) {
-	if spec.Checkpoints(s.Job) == nil {
+	if !spec.NeedsAgent(s.Job) {
 		return
 	}
 	if g.agent != nil {
 		s.Agent = g.agent()
 	}
-	if g.reports != nil {
+	if g.reports != nil && spec.Checkpoints(s.Job) != nil {
 		if latest, ok := g.reports.Latest(s.Job.UID); ok {
 			s.Report = &latest
 		}

@@ -22,6 +22,7 @@ var (
 	serviceKind = corev1.SchemeGroupVersion.WithKind("Service")
 	claimKind   = corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim")
 
+	secretKind    = corev1.SchemeGroupVersion.WithKind("Secret")
 	configMapKind = corev1.SchemeGroupVersion.WithKind("ConfigMap")
 )
 

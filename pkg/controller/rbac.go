@@ -26,6 +26,10 @@ package controller
 // (below).
 // +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get;create
 //
+// A Secret is created for each job of framework mpi, with the key by which its ranks reach each other. None
+// is ever read, listed, changed or deleted: it goes with its job.
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=create
+//
 // The schedulers' groups.
 // +kubebuilder:rbac:groups=scheduling.volcano.sh,resources=podgroups,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=scheduling.volcano.sh,resources=queues,verbs=list;watch

@@ -70,6 +70,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if logger := log.FromContext(ctx).V(1); len(plan.Notes) > 0 {
 		logger.Info("Decided", "phase", plan.Status.Phase, "notes", plan.Notes)
 	}
+	if needsKey(job, plan) {
+		return r.settle(s, plan, r.makeKey(ctx, job))
+	}
 	var applied error
 	if !plan.Transition {
 		applied = r.writer.apply(ctx, s, plan)

@@ -16,6 +16,8 @@ type Gang struct {
 	// FilesDir is the absolute path of the directory that holds Setup.Files in every container. It exists
 	// only if the framework has Files.
 	FilesDir string
+	// MPI is what framework mpi must know besides.
+	MPI MPI
 }
 
 // Elastic is how a gang trains whose ranks come and go.

@@ -38,6 +38,9 @@ func TestGolden(t *testing.T) {
 				elastic.Elastic = &framework.Elastic{MinReplicas: 2, MaxRestarts: 5}
 				got += "\n" + describe(t, f, "elastic from 2 ranks on", elastic)
 			}
+			if f.Name == "mpi" {
+				got += describeMPI(t, f)
+			}
 			if *update {
 				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
@@ -101,6 +104,7 @@ func gang(f framework.Framework, spec template) framework.Gang {
 			return fmt.Sprintf("bert-%s-%d.bert", strings.ToLower(role), index)
 		},
 		FilesDir: "/trainingjob/files",
+		MPI:      framework.MPI{Slots: 1, SSHConfig: "/trainingjob/ssh/config"},
 	}
 	names := f.Roles
 	if len(names) == 0 {
@@ -114,6 +118,30 @@ func gang(f framework.Framework, spec template) framework.Gang {
 		g.Roles = append(g.Roles, f.DescribeRole(name, replicas, spec(name), nil))
 	}
 	return g
+}
+
+// describeMPI goes through what spec.mpi changes.
+func describeMPI(t *testing.T, f framework.Framework) string {
+	t.Helper()
+	var b strings.Builder
+	for _, v := range []struct {
+		what string
+		mpi  framework.MPI
+	}{
+		{
+			"Open MPI with 8 slots and 120 seconds to save",
+			framework.MPI{Implementation: "OpenMPI", Slots: 8, KillSeconds: 120},
+		},
+		{"the launcher works too", framework.MPI{Slots: 2, LauncherWorks: true}},
+		{"MPICH", framework.MPI{Implementation: "MPICH", Slots: 2}},
+		{"Intel MPI", framework.MPI{Implementation: "Intel", Slots: 2}},
+	} {
+		g := gang(f, plainTemplate(f))
+		v.mpi.SSHConfig = g.MPI.SSHConfig
+		g.MPI = v.mpi
+		b.WriteString("\n" + describe(t, f, v.what, g))
+	}
+	return b.String()
 }
 
 func describe(t *testing.T, f framework.Framework, what string, g framework.Gang) string {

@@ -7,6 +7,7 @@ import "strings"
 func All() []Framework {
 	named := []Framework{
 		jax(),
+		mpi(),
 		mxnet(),
 		pytorch(),
 		tensorflow(),

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
@@ -19,6 +20,12 @@ import (
 // snapshots share it.
 
 func (sim *simulation) createRank(rank spec.RankRef) {
+	if spec.NeedsSSH(sim.job) && spec.SSHKey(sim.job) == nil { // the shell does it before the first rank
+		key := "ssh-ed25519 AAAA"
+		sim.job.Status.MPI = &v1alpha1.MPIStatus{
+			SSHPublicKey: key, SSHSecretName: spec.SSHSecretName(sim.job, key),
+		}
+	}
 	pod, err := render.Pod(sim.job, rank, sim.job.Status.Attempt, sim.verdict.Admitted, sim.agent, nil)
 	if err != nil {
 		sim.t.Fatal(err)

@@ -105,7 +105,7 @@ const (
 func allSpecs() map[string]spec {
 	all := map[string]spec{}
 	for _, part := range []map[string]spec{formSpecs(), roleSpecs(), restartSpecs(),
-		elasticSpecs(), schedulingSpecs(),
+		elasticSpecs(), mpiSpecs(), schedulingSpecs(),
 		nameSpecs(), podSpecs(), admissionSpecs(), sizeSpecs(), checkpointSpecs(), managedBySpecs()} {
 		maps.Copy(all, part)
 	}

@@ -65,6 +65,7 @@ var notPlayed = map[string]string{
 	"create events":                      "of the election of a leader",
 	"list ":                              "a first list is streamed as a watch, where the server can do that",
 	"elasticquotas.scheduling.x-k8s.io":  "no scenario has one; TestElasticQuotaOnCoscheduling does",
+	"create secrets":                     "no scenario is of framework mpi; test/e2e has jobs that are",
 	"resourcequotas":                     "the cluster's state is followed in test/quotas",
 	"limitranges":                        "likewise",
 }

@@ -20,6 +20,7 @@ const (
 	pytorchImage = "registry.example.com/pytorch:1"
 	goImage      = "registry.example.com/gotrainer:1"
 	busyboxImage = "registry.example.com/busybox:1"
+	mpiImage     = "registry.example.com/mpi:1"
 	agentImage   = "registry.example.com/agent:1"
 )
 
@@ -40,9 +41,27 @@ func debian() []string {
 	return append(args, `--customize-hook=rm -r "$1"/usr/lib/python3/dist-packages/sympy`, "bookworm")
 }
 
+// mpiUser is the user of MPI's image that is not root.
+const mpiUser = 1000
+
+// debianMPI are the arguments of mmdebstrap for MPI's image: both implementations and OpenSSH, none of them
+// configured, and a user.
+func debianMPI() []string {
+	args := []string{"--variant=essential", "--include=openssh-server,openssh-client,openmpi-bin,mpich,python3"}
+	for _, dir := range []string{"/usr/share/doc", "/usr/share/man", "/usr/share/locale", "/usr/include"} {
+		args = append(args, "--dpkgopt=path-exclude="+dir+"/*")
+	}
+	user := fmt.Sprintf("mpiuser:x:%d:%d::/tmp:/bin/sh", mpiUser, mpiUser)
+	return append(args, `--customize-hook=echo `+user+` >> "$1"/etc/passwd`, "bookworm")
+}
+
 // images builds the images in dir, next to this repository's programs, and returns their archives.
 func images(ctx context.Context, dir string) ([]string, error) {
-	rootfs, err := rootFilesystem(ctx)
+	rootfs, err := rootFilesystem(ctx, "PyTorch", debian())
+	if err != nil {
+		return nil, err
+	}
+	mpi, err := rootFilesystem(ctx, "MPI", debianMPI())
 	if err != nil {
 		return nil, err
 	}
@@ -56,6 +75,8 @@ func images(ctx context.Context, dir string) ([]string, error) {
 			},
 			Entrypoint: []string{"/usr/bin/python3"}, Env: []string{"OMP_NUM_THREADS=1"},
 		},
+		{Name: mpiImage, Layers: []string{mpi},
+			Files: map[string]string{"/opt/allreduce.py": "testdata/allreduce.py"}},
 		{Name: goImage, Files: map[string]string{"/gotrainer": filepath.Join(dir, "gotrainer")},
 			Entrypoint: []string{"/gotrainer"}},
 		{Name: busyboxImage, Files: map[string]string{"/busybox": "/bin/busybox"},
@@ -73,14 +94,14 @@ func images(ctx context.Context, dir string) ([]string, error) {
 	return archives, nil
 }
 
-// rootFilesystem returns a tar of a Debian with PyTorch and XGBoost. It is kept between runs, because it
-// takes minutes to build.
-func rootFilesystem(ctx context.Context) (string, error) {
+// rootFilesystem returns a tar of a Debian, by the arguments of mmdebstrap. It is kept between runs, because
+// it takes minutes to build.
+func rootFilesystem(ctx context.Context, what string, args []string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", err
 	}
-	key := sha256.Sum256([]byte(strings.Join(debian(), " ")))
+	key := sha256.Sum256([]byte(strings.Join(args, " ")))
 	path := filepath.Join(cache, "trainingjob-operator", "rootfs-"+hex.EncodeToString(key[:])[:12]+".tar")
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
@@ -90,12 +111,12 @@ func rootFilesystem(ctx context.Context) (string, error) {
 	}
 	draft := fmt.Sprintf("%s.%d.tar", strings.TrimSuffix(path, ".tar"), os.Getpid())
 	defer os.Remove(draft)
-	fmt.Fprintln(os.Stderr, "making PyTorch's root filesystem from Debian's packages, once: some minutes")
-	cmd := exec.CommandContext(ctx, "mmdebstrap", append(debian(), draft)...)
+	fmt.Fprintln(os.Stderr, "making the root filesystem of "+what+" from Debian's packages, once: some minutes")
+	cmd := exec.CommandContext(ctx, "mmdebstrap", append(args, draft)...)
 	out := &phases{}
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("making PyTorch's root filesystem (mmdebstrap): %w\n%s", err, out.all.String())
+		return "", fmt.Errorf("making the root filesystem of %s (mmdebstrap): %w\n%s", what, err, out.all.String())
 	}
 	return path, os.Rename(draft, path)
 }

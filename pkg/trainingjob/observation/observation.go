@@ -68,8 +68,8 @@ func Of(s Snapshot) *Observation {
 	o.Failed = failedRanks(s.Job, &o.Attempt)
 	o.Lost = causes(o.Lost, o.Failed)
 	o.Checkpoints = checkpointsOf(&s, &o.Attempt, o.Lost)
-	if spec.Checkpoints(s.Job) != nil && s.Agent.Image == "" {
-		o.Backend, o.SchedulerProblem = nil, agentMissing()
+	if spec.NeedsAgent(s.Job) && s.Agent.Image == "" {
+		o.Backend, o.SchedulerProblem = nil, agentMissing(s.Job)
 	}
 	return o
 }
@@ -78,8 +78,16 @@ func Of(s Snapshot) *Observation {
 // other one is started.
 func (o *Observation) SpecInvalid() bool { return len(o.Gang.Errors()) > 0 }
 
-// agentMissing is why a job with checkpoints cannot start.
-func agentMissing() *v1alpha1.Blocker {
+// agentMissing is why a job in whose pods the agent must run cannot start.
+func agentMissing(job *v1alpha1.TrainingJob) *v1alpha1.Blocker {
+	if spec.Checkpoints(job) == nil {
+		return &v1alpha1.Blocker{
+			Reason: v1alpha1.ReasonAgentNotConfigured,
+			Message: "the Launcher and the Workers of framework mpi need the agent, and the operator's " +
+				"configuration does not say which image holds it",
+			NextStep: "the admin sets agent.image in the operator's configuration and restarts the operator",
+		}
+	}
 	return &v1alpha1.Blocker{
 		Reason: v1alpha1.ReasonAgentNotConfigured,
 		Message: "the job has checkpoints, and the operator's configuration does not say which image " +

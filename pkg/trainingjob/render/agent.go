@@ -65,7 +65,7 @@ func wrap(job *v1alpha1.TrainingJob, pod *corev1.Pod, attempt, number int32, age
 		return err
 	}
 	trainer.Command = slices.Concat(agentCommand(c, trainer, number), trainer.Command)
-	mountAgent(job, &pod.Spec, trainer)
+	mountCheckpoints(job, &pod.Spec, trainer)
 	if agent.ReportURL != "" && number == 0 { // rank 0 reports for the whole gang
 		env = append(env, reportEnv(agent)...)
 		mountToken(&pod.Spec, trainer, agent)
@@ -75,9 +75,18 @@ func wrap(job *v1alpha1.TrainingJob, pod *corev1.Pod, attempt, number int32, age
 	if g := pod.Spec.TerminationGracePeriodSeconds; g == nil || *g < grace {
 		pod.Spec.TerminationGracePeriodSeconds = &grace
 	}
-	install := installer(trainer, pod.Spec.SecurityContext, agent)
-	pod.Spec.InitContainers = slices.Concat([]corev1.Container{install}, pod.Spec.InitContainers)
 	return nil
+}
+
+// install puts the agent's binary into the pod and into the trainer's container.
+func install(job *v1alpha1.TrainingJob, pod *corev1.Pod, agent Agent) {
+	trainer := spec.Framework(job).Trainer(&pod.Spec)
+	trainer.VolumeMounts = append(trainer.VolumeMounts,
+		corev1.VolumeMount{Name: agentVolume, MountPath: agentDir, ReadOnly: true},
+		corev1.VolumeMount{Name: statusVolume, MountPath: statusDir})
+	pod.Spec.Volumes = append(pod.Spec.Volumes, emptyDir(agentVolume), emptyDir(statusVolume))
+	init := installer(trainer, pod.Spec.SecurityContext, agent)
+	pod.Spec.InitContainers = slices.Concat([]corev1.Container{init}, pod.Spec.InitContainers)
 }
 
 func isContractEnv(e corev1.EnvVar) bool { return slices.Contains(spec.ContractEnv, e.Name) }
@@ -94,14 +103,9 @@ func agentCommand(c *v1alpha1.CheckpointSpec, trainer *corev1.Container, number 
 	return append(run, "--")
 }
 
-// mountAgent gives the trainer the agent's binary, the directory of its status file, and the place of the
-// checkpoints.
-func mountAgent(job *v1alpha1.TrainingJob, pod *corev1.PodSpec, trainer *corev1.Container) {
+// mountCheckpoints gives the trainer the place of the checkpoints.
+func mountCheckpoints(job *v1alpha1.TrainingJob, pod *corev1.PodSpec, trainer *corev1.Container) {
 	c := job.Spec.Checkpoint
-	trainer.VolumeMounts = append(trainer.VolumeMounts,
-		corev1.VolumeMount{Name: agentVolume, MountPath: agentDir, ReadOnly: true},
-		corev1.VolumeMount{Name: statusVolume, MountPath: statusDir})
-	pod.Volumes = append(pod.Volumes, emptyDir(agentVolume), emptyDir(statusVolume))
 	if spec.OnVolume(c) {
 		trainer.VolumeMounts = append(trainer.VolumeMounts, checkpointsMount(job))
 		pod.Volumes = append(pod.Volumes, claimVolume(job))

@@ -26,7 +26,13 @@ func TestObjects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	multi := jobtest.New(0, overMPI)
+	launcher := spec.RankRef{Role: v1alpha1.RoleLauncher}
 	objects := map[string]client.Object{
+		"mpi-launcher-0":       rendered(t, multi, launcher, 1),
+		"mpi-worker-1":         rendered(t, multi, worker(1), 1),
+		"mpi-checkpoint-0":     rendered(t, jobtest.New(0, overMPI, jobtest.Checkpoints), worker(0), 1),
+		"mpi-secret":           SSHSecret(multi, multi.Status.MPI, []byte("private")),
 		"simple-worker-3":      rendered(t, jobtest.New(4), worker(3), 1),
 		"roles-master-0":       rendered(t, full, spec.RankRef{Role: v1alpha1.RoleMaster}, 2),
 		"roles-worker-1":       rendered(t, full, worker(1), 2),
@@ -74,6 +80,28 @@ func fullForm(j *v1alpha1.TrainingJob) {
 	}
 	j.Spec.ReplicaSpecs[v1alpha1.RoleWorker] = role
 	j.Spec.RunPolicy.SchedulingPolicy.PriorityClass = "high"
+}
+
+// overMPI is a job of framework mpi: two Workers that run sshd, with a sidecar each, and a Launcher.
+func overMPI(j *v1alpha1.TrainingJob) {
+	pod := func(c ...corev1.Container) corev1.PodTemplateSpec {
+		return corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: c}}
+	}
+	key := "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5"
+	j.Spec = v1alpha1.TrainingJobSpec{
+		Framework: v1alpha1.FrameworkMPI,
+		MPI:       &v1alpha1.MPISpec{SSHAuthMountPath: "/root/.ssh"},
+		ReplicaSpecs: map[v1alpha1.Role]v1alpha1.ReplicaSpec{
+			v1alpha1.RoleLauncher: {Template: pod(corev1.Container{
+				Name: "mpirun", Image: "mpi:1",
+				Command: []string{"mpirun"}, Args: []string{"-np", "$(WORLD_SIZE)", "train"},
+			})},
+			v1alpha1.RoleWorker: {Replicas: new(int32(2)), Template: pod(
+				corev1.Container{Name: "worker", Image: "mpi:1", Resources: jobtest.Requests("nvidia.com/gpu", "4")},
+				corev1.Container{Name: "sidecar", Image: "sidecar:1"})},
+		},
+	}
+	j.Status.MPI = &v1alpha1.MPIStatus{SSHPublicKey: key, SSHSecretName: spec.SSHSecretName(j, key)}
 }
 
 // elastic is a job of framework custom whose ranks are restarted singly.

@@ -19,8 +19,8 @@ import (
 // in the role's template, which schedulers compare over attempts: they change nothing of what a rank
 // requests. gpus says what counts as the GPUs of which frameworks are told.
 //
-// It fails when spec.checkpoint.uri or the pinned resume point is no valid URI, or when the framework's files
-// for a gang of this size are too large.
+// It fails when spec.checkpoint.uri or the pinned resume point is no valid URI, when the framework's files
+// for a gang of this size are too large, or when the key that the ranks need is not recorded.
 func Pod(
 	job *v1alpha1.TrainingJob, ref spec.RankRef, attempt int32, admitted map[string]int32, agent Agent,
 	gpus framework.GPUs,
@@ -48,10 +48,18 @@ func Pod(
 	addFrameworkFiles(pod, setup.Files)
 	addHyperparameters(job, pod)
 	keepOff(pod, job.Status.Disruptions)
+	if spec.NeedsSSH(job) {
+		if err := addSSH(job, pod, gang, self); err != nil {
+			return nil, err
+		}
+	}
 	if spec.Checkpoints(job) != nil {
 		if err := wrap(job, pod, attempt, agentRank(roles, ref, self.Number), agent); err != nil {
 			return nil, err
 		}
+	}
+	if spec.NeedsAgent(job) {
+		install(job, pod, agent)
 	}
 	return pod, nil
 }

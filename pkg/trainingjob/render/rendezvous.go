@@ -25,6 +25,9 @@ func peers(job *v1alpha1.TrainingJob, roles []spec.Role, counted framework.GPUs)
 		role := &roles[i]
 		described := f.DescribeRole(string(role.Name), role.Replicas, &role.Template.Spec, counted)
 		gang.Roles = append(gang.Roles, described)
+		if role.Name == v1alpha1.RoleWorker {
+			gang.MPI = spec.MPI(job, described.GPUs)
+		}
 	}
 	return gang
 }

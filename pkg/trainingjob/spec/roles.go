@@ -19,7 +19,7 @@ type Role struct {
 
 // RoleOrder is the order of ranks: the leader is rank 0, roles that others depend on come before the workers,
 // and an evaluator, which nobody waits for, comes last. It is also the order in which ranks count towards
-// minAvailable.
+// minAvailable. A launcher of MPI that does no work itself comes last (see Roles).
 var RoleOrder = []v1alpha1.Role{
 	v1alpha1.RoleMaster, v1alpha1.RoleChief, v1alpha1.RoleLauncher,
 	v1alpha1.RoleScheduler, v1alpha1.RoleServer, v1alpha1.RolePS,
@@ -55,7 +55,7 @@ func Roles(job *v1alpha1.TrainingJob) []Role {
 			Template:      spec.Template,
 		})
 	}
-	return roles
+	return launcherLast(job, roles)
 }
 
 // Replicas is the number of ranks of one role: 1 unless the spec gives another.

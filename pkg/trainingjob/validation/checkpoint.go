@@ -127,7 +127,8 @@ func validateTrainer(job *v1alpha1.TrainingJob, t template) field.ErrorList {
 	index := slices.IndexFunc(t.pod.Containers, func(c corev1.Container) bool { return c.Name == trainer.Name })
 	path := t.containerPath("containers", index)
 	var errs field.ErrorList
-	if len(trainer.Command) == 0 && !t.simple { // validateForm demands one in the simple form
+	// validateForm demands one in the simple form, and validateMPI where framework mpi does.
+	if len(trainer.Command) == 0 && !t.simple && !spec.NeedsSSH(job) {
 		errs = append(errs, field.Required(path.Child("command"), fmt.Sprintf(
 			"container %q has no command, so the agent that looks after its checkpoints cannot run it: "+
 				"write the image's own entrypoint here, or remove spec.checkpoint", trainer.Name)))

@@ -74,6 +74,11 @@ var agent = render.Agent{Image: "agent:1", ReportURL: "https://reports:9443", Au
 
 // renderAll renders what a job has in the cluster: of each role the first and the last rank.
 func renderAll(t *testing.T, job *v1alpha1.TrainingJob) {
+	if spec.NeedsSSH(job) { // the shell makes a key before it renders a rank
+		job = job.DeepCopy()
+		const key = "ssh-ed25519 AAAA"
+		job.Status.MPI = &v1alpha1.MPIStatus{SSHPublicKey: key, SSHSecretName: spec.SSHSecretName(job, key)}
+	}
 	render.Service(job)
 	render.Claim(job)
 	if c := spec.Checkpoints(job); c != nil && spec.OnVolume(c) {

@@ -94,6 +94,7 @@ func validateMounts(mounts []corev1.VolumeMount, volumes []corev1.Volume, path *
 type template struct {
 	pod  *corev1.PodSpec
 	path *field.Path
+	role v1alpha1.Role
 	// simple: the container's fields stand in the job's spec itself.
 	simple bool
 }
@@ -104,7 +105,7 @@ func templates(job *v1alpha1.TrainingJob) []template {
 	simple := len(job.Spec.ReplicaSpecs) == 0
 	var all []template
 	for _, role := range spec.Roles(job) {
-		t := template{&role.Template.Spec, path, simple}
+		t := template{&role.Template.Spec, path, role.Name, simple}
 		if !simple {
 			t.path = path.Child("replicaSpecs").Key(string(role.Name)).Child("template", "spec")
 		}

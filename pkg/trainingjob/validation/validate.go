@@ -26,6 +26,7 @@ func Validate(job *v1alpha1.TrainingJob) field.ErrorList {
 	errs = append(errs, validateSizes(job, path)...)
 	errs = append(errs, validateHyperparameters(job, path.Child("hyperparameters"))...)
 	errs = append(errs, validateCheckpoint(job, path.Child("checkpoint"))...)
+	errs = append(errs, validateMPI(job, path)...)
 	if addsToPods(job) {
 		errs = append(errs, validateReservedNames(job)...)
 	}
