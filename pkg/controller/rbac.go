@@ -26,6 +26,9 @@ package controller
 // (below).
 // +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get;create
 //
+// PodMonitors of jobs with metrics are created, compared and corrected. They go with their jobs.
+// +kubebuilder:rbac:groups=monitoring.coreos.com,resources=podmonitors,verbs=get;create;patch
+//
 // The schedulers' groups.
 // +kubebuilder:rbac:groups=scheduling.volcano.sh,resources=podgroups,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=scheduling.volcano.sh,resources=queues,verbs=list;watch
