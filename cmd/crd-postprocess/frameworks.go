@@ -9,10 +9,14 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/framework"
 )
 
-// frameworkRules refuses roles that a job's framework does not know: one rule for each framework.
+// frameworkRules refuses roles that a job's framework does not know, and releases of it that are too old: one
+// rule of each sort for each framework.
 func frameworkRules() []rule {
 	var rules []rule
 	for _, f := range framework.All() {
+		if f.MinVersion != "" {
+			rules = append(rules, versionRule(f))
+		}
 		if len(f.Roles) == 0 {
 			continue
 		}
@@ -24,6 +28,21 @@ func frameworkRules() []rule {
 		})
 	}
 	return rules
+}
+
+// versionRule compares major and minor number; the field's own rule demands that there are both.
+func versionRule(f framework.Framework) rule {
+	const version = "self.frameworkVersion"
+	major, minor, _ := strings.Cut(f.MinVersion, ".")
+	const hasMajor, hasMinor = "int(" + version + ".split('.')[0])",
+		"int(" + version + ".split('.')[1].split('-')[0])"
+	return rule{
+		At: "spec", Field: "frameworkVersion",
+		Rule: fmt.Sprintf("self.framework != '%s' || !has(%s) || "+
+			"!%s.matches('^[0-9]{1,4}[.][0-9]{1,4}([.-]|$)') || %s > %s || (%s == %s && %s >= %s)",
+			f.Name, version, version, hasMajor, major, hasMajor, major, hasMinor, minor),
+		Message: f.VersionMessage(),
+	}
 }
 
 // enumerateFrameworks makes the frameworks' names the only values of spec.framework.

@@ -107,11 +107,12 @@ func (sim *simulation) checkSuccess(to v1alpha1.TrainingJobStatus) {
 		return
 	}
 	roles := spec.Admitted(spec.Roles(sim.job), sim.verdict.Admitted)
-	decides := spec.Decides(roles)
+	decides := spec.Decides(sim.job.Spec.SuccessPolicy, roles)
 	for _, role := range roles {
 		for i := range role.Replicas {
-			name := spec.PodName(sim.job.Name, spec.RankRef{Role: role.Name, Index: i})
-			if decides(role.Name) && !sim.through[sim.throughKey(name)] && !sim.completed {
+			rank := spec.RankRef{Role: role.Name, Index: i}
+			name := spec.PodName(sim.job.Name, rank)
+			if decides(rank) && !sim.through[sim.throughKey(name)] && !sim.completed {
 				sim.t.Errorf("the job succeeded, and %s was told to end before it did", name)
 			}
 		}

@@ -25,7 +25,7 @@ type story struct {
 func TestStories(t *testing.T) {
 	for _, stories := range []map[string]story{
 		waitingStories, lifecycleStories, disruptionStories, failureStories, checkpointStories, searchStories,
-		workStories, endingStories, firstStories, boundStories, invalidStories,
+		workStories, endingStories, firstStories, boundStories, invalidStories, policyStories,
 	} {
 		for name, s := range stories {
 			t.Run(name, func(t *testing.T) { playStory(t, name, s) })

@@ -105,7 +105,8 @@ const (
 func allSpecs() map[string]spec {
 	all := map[string]spec{}
 	for _, part := range []map[string]spec{formSpecs(), roleSpecs(), restartSpecs(), schedulingSpecs(),
-		nameSpecs(), podSpecs(), admissionSpecs(), sizeSpecs(), checkpointSpecs(), managedBySpecs()} {
+		nameSpecs(), podSpecs(), admissionSpecs(), sizeSpecs(), checkpointSpecs(), managedBySpecs(),
+		trainerSpecs(), networkSpecs(), roleMinimumSpecs()} {
 		maps.Copy(all, part)
 	}
 	return all

@@ -49,7 +49,9 @@ func (r *Rank) LastPod() *corev1.Pod {
 // of it.
 type Attempt struct {
 	Roles []spec.Role
-	Ranks []Rank
+	// Success is the policy that says which ranks decide it.
+	Success v1alpha1.SuccessPolicy
+	Ranks   []Rank
 	// Stale pods belong to another attempt, or to a rank that the spec no longer has: they must be gone
 	// before anything is created.
 	Stale []*corev1.Pod
@@ -60,7 +62,10 @@ type Attempt struct {
 // attemptOf sorts a job's pods by the ranks of its current attempt.
 func attemptOf(s *Snapshot) Attempt {
 	cooperates := spec.Checkpoints(s.Job) != nil
-	o := Attempt{Roles: spec.Admitted(spec.Roles(s.Job), s.Verdict.Admitted), Live: livePods(s.Pods)}
+	o := Attempt{
+		Roles: spec.Admitted(spec.Roles(s.Job), s.Verdict.Admitted), Success: s.Job.Spec.SuccessPolicy,
+		Live: livePods(s.Pods),
+	}
 	attempt := strconv.Itoa(int(s.Job.Status.Attempt))
 	unclaimed := make(map[string]*corev1.Pod, len(s.Pods))
 	for _, pod := range s.Pods {
@@ -170,10 +175,10 @@ func (o *Attempt) Present() int32 { return o.Total() - o.Count(RankMissing) }
 
 // Succeeded reports whether every rank that decides the job's success has succeeded (see spec.Decides).
 func (o *Attempt) Succeeded() bool {
-	decides, decided := spec.Decides(o.Roles), false
+	decides, decided := spec.Decides(o.Success, o.Roles), false
 	for i := range o.Ranks {
 		r := &o.Ranks[i]
-		if !decides(r.Role) {
+		if !decides(r.RankRef) {
 			continue
 		}
 		if r.State != RankSucceeded {

@@ -40,6 +40,19 @@ func TestGang(t *testing.T) {
 			},
 			resources: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("5")},
 		},
+		"minima of the roles": {
+			reason: "each role says how many of its ranks must start, and the gang needs their sum",
+			job: jobtest.New(0, jobtest.Roles, func(j *v1alpha1.TrainingJob) {
+				jobtest.SetGPUs(j, v1alpha1.RoleWorker, "4")
+				worker := j.Spec.ReplicaSpecs[v1alpha1.RoleWorker]
+				worker.Replicas, worker.MinAvailable = new(int32(5)), new(int32(3))
+				j.Spec.ReplicaSpecs[v1alpha1.RoleWorker] = worker
+			}),
+			roles: []scheduler.Role{
+				{Name: "master", Replicas: 1, MinAvailable: 1}, {Name: "worker", Replicas: 5, MinAvailable: 3},
+			},
+			resources: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("12")},
+		},
 		"init containers, sidecars and overhead": {
 			reason: "the scheduler counts them, so a group that did not would never fit exactly",
 			job: jobtest.New(0, jobtest.Roles, func(j *v1alpha1.TrainingJob) {
