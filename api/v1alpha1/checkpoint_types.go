@@ -29,7 +29,8 @@ type CheckpointSpec struct {
 	// +optional
 	Enabled *bool `json:"enabled,omitempty"`
 	// Interval is the number of seconds between two checkpoints, from 1 to 604800 (a week); default 300. The
-	// trainer is told, and nothing enforces it.
+	// trainer is told, and nothing enforces it. May change while the job runs: rank 0 then finds it in
+	// TRAININGJOB_SETTINGS_FILE, and without reports at the next attempt.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=604800
@@ -58,7 +59,7 @@ type CheckpointSpec struct {
 	CredentialsSecretRef *SecretReference `json:"credentialsSecretRef,omitempty"`
 	// KeepLast is how many complete checkpoints to keep, from 1 to 1000; the trainer is told, default 3. Only
 	// where it is set does the agent delete older ones: on a volume, in the layouts that docs/checkpoints.md
-	// marks.
+	// marks. May change while the job runs, as interval may.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000

@@ -3,6 +3,11 @@ package v1alpha1
 // Condition types of a TrainingJob. Only the operator writes them. One that has never been True is absent,
 // but for Admitted.
 const (
+	// ConditionCreated is True once the operator has accepted the job: its spec is valid.
+	ConditionCreated = "Created"
+	// ConditionReady is True while every rank is ready or has succeeded. Running needs minAvailable ranks alone,
+	// and no readiness.
+	ConditionReady = "Ready"
 	// ConditionAdmitted is True while minAvailable ranks of the current attempt are placed. While it is
 	// False, its reason is the blocker's.
 	ConditionAdmitted = "Admitted"
@@ -37,6 +42,13 @@ const (
 	ReasonQueued = "Queued"
 	// ReasonPlaced: at least minAvailable ranks are bound to nodes.
 	ReasonPlaced = "Placed"
+	// ReasonAccepted: the spec is valid. It is a reason of the condition Created alone.
+	ReasonAccepted = "Accepted"
+	// ReasonRanksReady: every rank is ready or has succeeded. It is a reason of the condition Ready alone, as is
+	// ReasonRanksNotReady.
+	ReasonRanksReady = "RanksReady"
+	// ReasonRanksNotReady: a rank is neither ready nor has succeeded.
+	ReasonRanksNotReady = "RanksNotReady"
 	// ReasonGangRunning: at least minAvailable ranks run.
 	ReasonGangRunning = "GangRunning"
 	// ReasonCompleted: the leader, or else every Worker, exited 0 before anybody told it to end, or rank 0

@@ -8,6 +8,8 @@ const (
 	LabelAttempt = "mlplatform.example.com/attempt"
 	// LabelComponent marks a pod that is not a rank, such as ComponentResolver.
 	LabelComponent = "mlplatform.example.com/component"
+	// LabelFrameworkVersion is spec.frameworkVersion, on the pods of ranks.
+	LabelFrameworkVersion = "mlplatform.example.com/framework-version"
 	// LabelTry numbers what is tried again within an attempt, such as the search of a volume.
 	LabelTry = "mlplatform.example.com/try"
 	// LabelJobUID marks the claim that was created for a job's checkpoints. The claim outlives the job and

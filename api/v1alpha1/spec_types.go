@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // Framework decides which variables tell a rank where the others are. Its values come from pkg/framework, by
@@ -110,9 +111,51 @@ const (
 	SchedulerNative SchedulerName = "native"
 )
 
-// HyperparameterValue is text: quote numbers.
-// +kubebuilder:validation:MaxLength=1024
-type HyperparameterValue string
+// SuccessPolicy decides which ranks must exit 0 for the job to succeed. Ranks that serve others (Scheduler,
+// Server, PS) and Evaluators never count.
+// +kubebuilder:validation:Enum=Leader;AllWorkers
+type SuccessPolicy string
+
+const (
+	// SuccessLeader: the one rank of Master, Chief or Launcher; without such a role, the first Worker.
+	SuccessLeader SuccessPolicy = "Leader"
+	// SuccessAllWorkers: every Worker, and the leader if there is one.
+	SuccessAllWorkers SuccessPolicy = "AllWorkers"
+)
+
+// SecurityProfile is a set of defaults for the security contexts of the ranks' pods.
+// +kubebuilder:validation:Enum=NonRoot
+type SecurityProfile string
+
+// SecurityNonRoot is what the Pod Security Standard "restricted" asks for: no root (runAsNonRoot; user, group
+// and fsGroup 1000), no privilege escalation, no capabilities, and the runtime's seccomp profile.
+const SecurityNonRoot SecurityProfile = "NonRoot"
+
+// CollectiveBackend does the ranks' collective operations, under torch.distributed's names.
+// +kubebuilder:validation:Enum=nccl;gloo;mpi;ucc
+type CollectiveBackend string
+
+const (
+	// BackendNCCL is NVIDIA's library, or AMD's RCCL, between GPUs.
+	BackendNCCL CollectiveBackend = "nccl"
+	// BackendGloo works between CPUs.
+	BackendGloo CollectiveBackend = "gloo"
+	// BackendMPI is the MPI library that the framework was built with.
+	BackendMPI CollectiveBackend = "mpi"
+	// BackendUCC is the Unified Collective Communication library.
+	BackendUCC CollectiveBackend = "ucc"
+)
+
+// TopologyMode is how the ranks should lie to each other.
+// +kubebuilder:validation:Enum=Pack;Spread
+type TopologyMode string
+
+const (
+	// TopologyPack prefers nodes of the domain in which other ranks of the job are: the same rack, say.
+	TopologyPack TopologyMode = "Pack"
+	// TopologySpread prefers the domain with the fewest ranks of the job.
+	TopologySpread TopologyMode = "Spread"
+)
 
 // TrainingJobSpec describes the gang in one of two forms: the simple form (image, command, replicas and so
 // on) for identical ranks of role Worker, or replicaSpecs for roles with pod templates.
@@ -121,6 +164,13 @@ type HyperparameterValue string
 type TrainingJobSpec struct {
 	// Framework that the ranks run. It decides which variables tell a rank where the others are.
 	Framework Framework `json:"framework"`
+	// FrameworkVersion that the image holds, such as 2.1 or 2.1.0-cu121: major and minor number, then what else
+	// there is, at most 32 characters. Every pod has it as label mlplatform.example.com/framework-version. One
+	// that is too old for what the operator tells its ranks is refused. Absent: nothing is checked.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,4}[.][0-9]{1,4}([.-][0-9A-Za-z]+)*$')",message="not a version: write the major and the minor number, such as 2.1 or 2.1.0-cu121"
+	FrameworkVersion string `json:"frameworkVersion,omitempty"`
 
 	// Image of every rank's container. Required in the simple form.
 	// +optional
@@ -198,6 +248,24 @@ type TrainingJobSpec struct {
 	// +optional
 	ElasticPolicy *ElasticPolicy `json:"elasticPolicy,omitempty"`
 
+	// SharedMemory is the size of /dev/shm in every trainer, a file system in memory through which data loaders
+	// and NCCL exchange what they share: at least 0. What is in it counts towards the container's memory limit.
+	// Default: 2Gi where the trainer requests GPUs. 0, or no GPUs: what the container runtime gives, mostly
+	// 64 MiB. A trainer that mounts something at /dev/shm itself keeps that.
+	// +optional
+	SharedMemory *resource.Quantity `json:"sharedMemory,omitempty"`
+	// SecurityProfile of all containers of the ranks' pods. It fills in what the job's own security contexts
+	// leave open. Absent: nothing is filled in.
+	// +optional
+	SecurityProfile SecurityProfile `json:"securityProfile,omitempty"`
+	// Networking is how the ranks talk to each other.
+	// +optional
+	Networking NetworkingSpec `json:"networking,omitzero"`
+
+	// SuccessPolicy decides which ranks must exit 0 for the job to succeed. Default: the leader (Master, Chief
+	// or Launcher); without such a role, every Worker.
+	// +optional
+	SuccessPolicy SuccessPolicy `json:"successPolicy,omitempty"`
 	// RestartPolicy of every role that sets none itself; default OnFailure.
 	// +optional
 	RestartPolicy RestartPolicy `json:"restartPolicy,omitempty"`
@@ -207,12 +275,22 @@ type TrainingJobSpec struct {
 	// +kubebuilder:validation:Minimum=0
 	BackoffLimit *int32 `json:"backoffLimit,omitempty"`
 
-	// Hyperparameters by name, at most 64. Every container gets each as HYPERPARAM_<NAME> (upper case;
-	// anything but letters and digits becomes _), and all of them as JSON in the file that
-	// HYPERPARAMETERS_FILE names.
+	// Hyperparameters by name, at most 64: texts of at most 1024 bytes, numbers, and booleans. Every container
+	// gets each as HYPERPARAM_<NAME> (upper case; anything but letters and digits becomes _), and all of them as
+	// one JSON object, with their types, in the file that HYPERPARAMETERS_FILE names. A number that must keep
+	// its digits as they are written (1.10) is a text: quote it.
 	// +optional
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:MaxProperties=64
 	Hyperparameters map[string]HyperparameterValue `json:"hyperparameters,omitempty"`
+	// HyperparametersFrom names a ConfigMap of the job's namespace. Every container gets each of its keys as
+	// HYPERPARAM_<KEY>, the key as it is spelt; one of the same name in hyperparameters wins. The kubelet reads
+	// it when it starts a container, and starts none before it exists; the operator never reads it, so the file
+	// of HYPERPARAMETERS_FILE does not have its keys.
+	// +optional
+	HyperparametersFrom *ConfigMapReference `json:"hyperparametersFrom,omitempty"`
 
 	// MPI says how mpirun starts the processes. Framework mpi only.
 	// +optional
@@ -222,6 +300,10 @@ type TrainingJobSpec struct {
 	// scratch.
 	// +optional
 	Checkpoint *CheckpointSpec `json:"checkpoint,omitempty"`
+
+	// Monitoring says where the ranks serve metrics for Prometheus. Absent: nowhere.
+	// +optional
+	Monitoring *MonitoringSpec `json:"monitoring,omitempty"`
 
 	// RunPolicy sets the job's limits, what happens when it ends, and how it is scheduled.
 	// +optional
@@ -250,6 +332,54 @@ type ElasticPolicy struct {
 	MinReplicas int32 `json:"minReplicas"`
 }
 
+// ConfigMapReference names a ConfigMap in the namespace of the job.
+type ConfigMapReference struct {
+	// Name of the ConfigMap.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="!format.dns1123Subdomain().validate(self).hasValue()",message="not the name of a ConfigMap: use lower-case letters, digits, '-' and '.', beginning and ending with a letter or digit"
+	Name string `json:"name"`
+}
+
+// NetworkingSpec is how the ranks talk to each other.
+type NetworkingSpec struct {
+	// Backend of the collective operations. Every container gets it as DISTRIBUTED_BACKEND, which the program
+	// hands to its framework, as in init_process_group(os.environ["DISTRIBUTED_BACKEND"]). Absent: no variable.
+	// +optional
+	Backend CollectiveBackend `json:"backend,omitempty"`
+	// MasterPort on which each rank listens for the others, rank 0 above all: MASTER_PORT of pytorch. From 1024
+	// to 65535. Default: the port of that name in the trainer's container, else the framework's.
+	// +optional
+	// +kubebuilder:validation:Minimum=1024
+	// +kubebuilder:validation:Maximum=65535
+	MasterPort *int32 `json:"masterPort,omitempty"`
+	// NCCL settings by their names without NCCL_, at most 64: {DEBUG: INFO, SOCKET_IFNAME: eth0}. Every
+	// container gets each as a variable.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=64
+	NCCL map[string]string `json:"nccl,omitempty"`
+}
+
+// MonitoringSpec is where the ranks serve metrics for Prometheus. Each pod gets the annotations
+// prometheus.io/scrape, port and path, and its trainer the port by the name tj-metrics. Where the cluster
+// serves PodMonitors of the Prometheus Operator (monitoring.coreos.com/v1), the job also gets one of its own
+// name.
+type MonitoringSpec struct {
+	// Enabled, default true. With false the whole block is ignored.
+	// +optional
+	Enabled *bool `json:"enabled,omitempty"`
+	// Port on which the trainer serves metrics over HTTP, from 1 to 65535; default 9090.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	Port *int32 `json:"port,omitempty"`
+	// Path of the metrics, at most 256 characters; default /metrics.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule="self.matches('^/[A-Za-z0-9._~/-]*$')",message="not the path of a URL: begin with a slash, and use letters, digits, '/', '.', '_', '~' and '-'"
+	Path string `json:"path,omitempty"`
+}
+
 // ReplicaSpec is one role of the full form.
 type ReplicaSpec struct {
 	// Replicas is the number of ranks of this role, from 1 to 10000; default 1.
@@ -257,6 +387,13 @@ type ReplicaSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
 	Replicas *int32 `json:"replicas,omitempty"`
+	// MinAvailable is how many ranks of this role are among those that start together or not at all, from 0 to
+	// replicas; default all of them. Only without runPolicy.schedulingPolicy.minAvailable, which counts ranks
+	// whatever their role. Schedulers native and coscheduling count so, too, and take no gang of several roles
+	// that may start with fewer than all ranks.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	MinAvailable *int32 `json:"minAvailable,omitempty"`
 	// RestartPolicy of this role; default spec.restartPolicy. Roles may differ only under restartScope Rank.
 	// +optional
 	RestartPolicy RestartPolicy `json:"restartPolicy,omitempty"`
@@ -325,9 +462,24 @@ type SchedulingPolicy struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="!format.dns1123Subdomain().validate(self).hasValue()",message="not the name of a PriorityClass: use lower-case letters, digits, '-' and '.', beginning and ending with a letter or digit"
 	PriorityClass string `json:"priorityClass,omitempty"`
+	// Topology is a hint on which nodes the ranks should lie; the scheduler follows it where it can.
+	// +optional
+	Topology *TopologyHint `json:"topology,omitempty"`
 	// ScheduleTimeoutSeconds is how many seconds the gang may be queued, at least 1. Then it gives up its
 	// place and is queued again after a backoff. Absent: no limit.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	ScheduleTimeoutSeconds *int32 `json:"scheduleTimeoutSeconds,omitempty"`
+}
+
+// TopologyHint is how the ranks should lie to each other. It never keeps a gang from starting.
+type TopologyHint struct {
+	// Mode is Pack, close together, or Spread, apart.
+	Mode TopologyMode `json:"mode"`
+	// Key of the nodes' label whose values are the domains, at most 253 characters; default
+	// topology.kubernetes.io/zone.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="!format.qualifiedName().validate(self).hasValue()",message="not the key of a label: write one such as topology.kubernetes.io/zone or kubernetes.io/hostname"
+	Key string `json:"key,omitempty"`
 }

@@ -90,6 +90,10 @@ type TrainingJobStatus struct {
 	// +optional
 	// +listType=atomic
 	Workers []WorkerStatus `json:"workers,omitempty"`
+	// AllocatedNodes are the nodes that ranks are bound to and have not left, sorted, at most 100.
+	// +optional
+	// +listType=atomic
+	AllocatedNodes []string `json:"allocatedNodes,omitempty"`
 	// Scheduling is where the gang is queued, and what blocks it.
 	// +optional
 	Scheduling *SchedulingStatus `json:"scheduling,omitempty"`
@@ -120,8 +124,9 @@ type TrainingJobStatus struct {
 	// +optional
 	// +listType=atomic
 	Transitions []Transition `json:"transitions,omitempty"`
-	// Conditions by type: Admitted, Running, Restarting, Preempted, Suspended, InvalidSpec, CheckpointUnknown,
-	// ResumeIgnored, Succeeded, Failed. One that has never been True is absent, but for Admitted.
+	// Conditions by type: Created, Admitted, Ready, Running, Restarting, Preempted, Suspended, InvalidSpec,
+	// CheckpointUnknown, ResumeIgnored, ResumeNeedsReports, Succeeded, Failed. One that has never been True is
+	// absent, but for Admitted.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -149,6 +154,9 @@ type ReplicaStatus struct {
 	// Replicas is the number of ranks that the current attempt was made for; a scheduler may admit fewer.
 	// +optional
 	Replicas int32 `json:"replicas,omitempty"`
+	// Pending is the number of ranks that have no pod yet, or one that does not run yet.
+	// +optional
+	Pending int32 `json:"pending,omitempty"`
 	// Active is the number of ranks with a pod that has not ended.
 	Active int32 `json:"active"`
 	// Ready is the number of ranks whose pods run and are ready.
@@ -175,6 +183,9 @@ type WorkerStatus struct {
 	// Node that the pod is bound to.
 	// +optional
 	Node string `json:"node,omitempty"`
+	// StartTime is when the rank's trainer last started, by its node's clock. Absent until then.
+	// +optional
+	StartTime *metav1.Time `json:"startTime,omitempty"`
 	// RestartCount is how often the kubelet has restarted the pod's containers.
 	RestartCount int32 `json:"restartCount"`
 }
@@ -190,6 +201,15 @@ type SchedulingStatus struct {
 	// Group is the name of the scheduler's object for the gang.
 	// +optional
 	Group string `json:"group,omitempty"`
+	// Tolerations that the operator's configuration (gpuTolerations) has added to the ranks of the current
+	// attempt in ToleratingRoles.
+	// +optional
+	// +listType=atomic
+	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
+	// ToleratingRoles are the roles whose ranks request GPUs, where there are Tolerations.
+	// +optional
+	// +listType=atomic
+	ToleratingRoles []Role `json:"toleratingRoles,omitempty"`
 	// KeepsPlace is true while phase is Restarting and the group stays, with its place in the queue and what
 	// the scheduler has reserved for it. A backoff longer than the operator's lifecycle.keepPlaceSeconds keeps
 	// nothing, and neither does one after a schedule timeout or a start timeout. Never true where each attempt

@@ -19,6 +19,7 @@ import (
 // +kubebuilder:printcolumn:name="Framework",type=string,JSONPath=".spec.framework",priority=1
 // +kubebuilder:printcolumn:name="Scheduler",type=string,JSONPath=".status.scheduling.scheduler",priority=1
 // +kubebuilder:printcolumn:name="Attempt",type=integer,JSONPath=".status.attempt",priority=1
+// +kubebuilder:printcolumn:name="Epoch",type=string,JSONPath=".status.progress.epoch",priority=1
 // +kubebuilder:printcolumn:name="Checkpoint",type=date,JSONPath=".status.checkpoint.latest.time",priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=".metadata.creationTimestamp"
 type TrainingJob struct {

@@ -15,8 +15,12 @@ import (
 type options struct {
 	location
 	statusFile, commandFile string
-	terminationLog          string
-	jobUID                  string
+	// settingsFile is empty where the trainer looks at none.
+	settingsFile string
+	// settings at the start; zero where the environment does not have both numbers.
+	settings       checkpoint.Settings
+	terminationLog string
+	jobUID         string
 	// pinned is the resume point, as a URI or a path; empty: none.
 	pinned      string
 	attempt     int32
@@ -26,7 +30,7 @@ type options struct {
 	signalGroup bool
 	// checkpointSignal is sent to the trainer with each command; 0: none.
 	checkpointSignal syscall.Signal
-	// keepLast complete checkpoints; 0: retention is off.
+	// keepLast complete checkpoints, at the start; 0: retention is off.
 	keepLast int
 	server   server
 	command  []string
@@ -34,8 +38,8 @@ type options struct {
 
 // unparsedOptions are the flags whose text has yet to be parsed.
 type unparsedOptions struct {
-	dir, uri, grace, attempt, rank, signal string
-	retain                                 bool
+	dir, uri, grace, attempt, rank, signal, interval string
+	retain                                           bool
 }
 
 func parseRun(args []string, env func(string) string, stderr io.Writer) (*options, error) {
@@ -77,6 +81,9 @@ func runFlags(f *flag.FlagSet, env func(string) string, o *options, text *unpars
 		"file that the trainer writes its status to")
 	f.StringVar(&o.commandFile, "command-file", env(checkpoint.EnvCommandFile),
 		"file that the trainer reads commands from")
+	f.StringVar(&o.settingsFile, "settings-file", env(checkpoint.EnvSettingsFile),
+		"file that the trainer reads its settings from")
+	f.StringVar(&text.interval, "interval", env(checkpoint.EnvInterval), "seconds between two checkpoints")
 	f.StringVar(&o.terminationLog, "termination-log", defaultTerminationLog,
 		"where the last word goes; empty: nowhere")
 	f.StringVar(&o.jobUID, "job-uid", env(checkpoint.EnvJobUID),
@@ -107,15 +114,20 @@ func (o *options) parseNumbers(text *unparsedOptions, keepLast string) []error {
 	o.attempt = int32(number("attempt", text.attempt, 1, 1, maxAttempt))
 	o.rank = number("rank", text.rank, 0, 0, 1_000_000)
 	o.grace = time.Duration(number("grace", text.grace, 30, 0, 86_400)) * time.Second
+	o.settings = checkpoint.Settings{
+		IntervalSeconds: int32(number("interval", text.interval, 300, 1, 604_800)),
+		KeepLast:        int32(number(checkpoint.EnvKeepLast, keepLast, 3, 1, 1000)),
+	}
 	if text.retain {
 		o.keepLast = number(checkpoint.EnvKeepLast, keepLast, 0, 1, 1000)
 	}
 	return errs
 }
 
-// keep returns what retention must not delete. Nothing may be deleted if the resume point is out of sight.
+// keep returns what retention must not delete, without its number. Nothing may be deleted if the resume point
+// is out of sight.
 func (o *options) keep() (checkpoint.Keep, error) {
-	keep := checkpoint.Keep{Last: o.keepLast, Pinned: o.pathOf(o.pinned), Attempt: o.attempt}
+	keep := checkpoint.Keep{Pinned: o.pathOf(o.pinned), Attempt: o.attempt}
 	if o.pinned != "" && keep.Pinned == "" {
 		return keep, fmt.Errorf("deleting nothing: the resume point %s does not lie under %s",
 			checkpoint.Printable(o.pinned, 100), o.base)

@@ -18,11 +18,13 @@ import (
 func newReporter(o *options, s *state, c clock, l *log.Logger,
 	notify func(syscall.Signal)) *reportclient.Reporter {
 	client := o.server.client()
+	settings := &settingsFile{path: o.settingsFile, state: s, log: l, written: o.settings}
 	return &reportclient.Reporter{
 		Post: func(ctx context.Context, r checkpoint.Report) (*checkpoint.Answer, error) {
 			a, err := client.Post(ctx, r)
 			if err == nil {
 				s.confirm(r, a)
+				settings.take(a)
 			}
 			return a, err
 		},

@@ -25,6 +25,7 @@ func (o *observer) retain(v volume, due commits) error {
 	} else if later > 0 {
 		return fmt.Errorf("deleting nothing: attempt %d has begun, this is attempt %d", later, o.opts.attempt)
 	}
+	keep.Last = due.keepLast
 	keep.Committed = o.committed
 	keep.MustConfirm, keep.Confirmed = o.opts.server.url != "", due.confirmedStep()
 	found, err := o.scanner.list(scanRequest{base: o.opts.base, dir: ".", jobUID: o.opts.jobUID})
@@ -41,18 +42,17 @@ func (o *observer) retain(v volume, due commits) error {
 	return errors.Join(append(errs, sweep(v))...)
 }
 
-// retainIfDue deletes old checkpoints after each commit, and after the operator has acknowledged it.
+// retainIfDue deletes old checkpoints after each commit, after the operator has acknowledged it, and after an
+// edit of how many are kept.
 //
 // An agent whose attempt is over (its node is cut off, its trainer still saves) must not delete what the next
 // attempt resumes from. With a report server it deletes nothing as new as the last commit that the operator
 // acknowledged to it while its attempt was the job's: the next one resumes from there, or from something
 // newer. Without one, the next attempt's directory tells it.
 func (o *observer) retainIfDue(v volume) {
-	if o.opts.keepLast == 0 {
-		return
-	}
 	due := o.state.commits()
-	if due.uri == "" || due == o.retainedFor {
+	due.keepLast = o.state.retainLast(o.opts.keepLast)
+	if due.keepLast == 0 || due.uri == "" || due == o.retainedFor {
 		return
 	}
 	o.retainedFor = due
@@ -61,7 +61,7 @@ func (o *observer) retainIfDue(v volume) {
 
 // announce makes the attempt's directory, if it is not there: agents of former attempts see it.
 func (o *observer) announce(v volume, dir string) {
-	if o.opts.keepLast > 0 && !o.announced {
+	if o.state.retainLast(o.opts.keepLast) > 0 && !o.announced {
 		err := v.root.Mkdir(dir, 0o777)
 		o.announced = err == nil || errors.Is(err, fs.ErrExist)
 	}

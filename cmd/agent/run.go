@@ -64,6 +64,12 @@ func (r *runner) run() int {
 	becomeSubreaper()
 	r.state = newState()
 	r.removeOldFiles()
+	if path := r.opts.settingsFile; path != "" {
+		if err := writeSettings(path, r.opts.settings); err != nil {
+			r.state.setProblem("settings file", err.Error())
+			r.log.Print(err)
+		}
+	}
 	// The handlers come before the start: otherwise a signal or an early end is missed. SIGPIPE is caught so
 	// that a closed log does not end the agent. The trainer inherits the default handling of all caught
 	// signals.
@@ -94,7 +100,7 @@ func (r *runner) run() int {
 // removeOldFiles removes what an earlier container left in a shared volume: its status would be taken for
 // this trainer's, and its command would be carried out again.
 func (r *runner) removeOldFiles() {
-	for _, path := range []string{r.opts.statusFile, r.opts.commandFile} {
+	for _, path := range []string{r.opts.statusFile, r.opts.commandFile, r.opts.settingsFile} {
 		if info, err := os.Lstat(path); path != "" && err == nil && info.Mode().IsRegular() {
 			if err := os.Remove(path); err != nil {
 				r.log.Printf("removing what an earlier run left: %v", err)

@@ -23,7 +23,10 @@ type state struct {
 	confirmed *checkpoint.Save
 	// deliveredID of the last command that was handed to the trainer.
 	deliveredID string
-	problems    map[string]string
+	// retain is how many checkpoints the operator's last answer leaves on the volume, 0 for all; nil: no answer
+	// has said so.
+	retain   *int
+	problems map[string]string
 	// news is signalled when something must be reported at once: a commit, another phase.
 	news chan struct{}
 }
@@ -77,11 +80,31 @@ func (s *state) confirm(r checkpoint.Report, a *checkpoint.Answer) {
 	}
 }
 
+// setRetain takes over how many checkpoints are left on the volume.
+func (s *state) setRetain(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.retain = &n
+}
+
+// retainLast is how many checkpoints are left on the volume, 0 for all: the operator's number, else the one
+// at the start.
+func (s *state) retainLast(atStart int) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.retain != nil {
+		return *s.retain
+	}
+	return atStart
+}
+
 // commits are the newest commit, by its URI, and the step of the newest one that is confirmed.
 type commits struct {
 	uri         string
 	isConfirmed bool
 	confirmed   int64
+	// keepLast is how many are left of them.
+	keepLast int
 }
 
 func (c commits) confirmedStep() *int64 {

@@ -10,7 +10,7 @@ import (
 )
 
 // frameworkRules refuses what a job's framework cannot do: roles that it does not know, too many or too few
-// ranks of a role, and an elasticPolicy.
+// ranks of a role, an elasticPolicy, and releases of it that are too old.
 func frameworkRules() []rule {
 	rules := []rule{{
 		At: "spec", Field: "elasticPolicy",
@@ -18,6 +18,9 @@ func frameworkRules() []rule {
 		Message: framework.ElasticMessage(),
 	}}
 	for _, f := range framework.All() {
+		if f.MinVersion != "" {
+			rules = append(rules, versionRule(f))
+		}
 		add := func(condition, message string) {
 			rules = append(rules, rule{
 				At: "spec", Field: "replicaSpecs",
@@ -41,6 +44,21 @@ func frameworkRules() []rule {
 
 // listOf is a list of texts in CEL.
 func listOf(texts []string) string { return "['" + strings.Join(texts, "', '") + "']" }
+
+// versionRule compares major and minor number; the field's own rule demands that there are both.
+func versionRule(f framework.Framework) rule {
+	const version = "self.frameworkVersion"
+	major, minor, _ := strings.Cut(f.MinVersion, ".")
+	const hasMajor, hasMinor = "int(" + version + ".split('.')[0])",
+		"int(" + version + ".split('.')[1].split('-')[0])"
+	return rule{
+		At: "spec", Field: "frameworkVersion",
+		Rule: fmt.Sprintf("self.framework != '%s' || !has(%s) || "+
+			"!%s.matches('^[0-9]{1,4}[.][0-9]{1,4}([.-]|$)') || %s > %s || (%s == %s && %s >= %s)",
+			f.Name, version, version, hasMajor, major, hasMajor, major, hasMinor, minor),
+		Message: f.VersionMessage(),
+	}
+}
 
 // enumerateFrameworks makes the frameworks' names the only values of spec.framework.
 func enumerateFrameworks(root schema) error {

@@ -29,14 +29,18 @@ func (s schema) at(path string) (schema, error) {
 	return schema(child).at(rest)
 }
 
-// leaves lists the paths of a schema's fields in order. A policy (runPolicy and the like) is only a group:
-// its own fields stand for it.
+// groups are fields of which every field has a rule of its own on what may change when, beside those whose
+// names end with Policy.
+var groups = []string{"checkpoint"}
+
+// leaves lists the paths of a schema's fields in order. A policy (runPolicy and the like) and the others of
+// groups are only groups: their own fields stand for them.
 func (s schema) leaves(prefix string) []string {
 	properties, _ := s["properties"].(map[string]any)
 	var paths []string
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		field, _ := properties[name].(map[string]any)
-		if strings.HasSuffix(name, "Policy") && field["type"] == "object" {
+		if (strings.HasSuffix(name, "Policy") || slices.Contains(groups, name)) && field["type"] == "object" {
 			paths = append(paths, schema(field).leaves(prefix+name+".")...)
 			continue
 		}

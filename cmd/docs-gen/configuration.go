@@ -102,6 +102,10 @@ func typeName(t reflect.Type) (string, error) {
 	case reflect.Slice:
 		element, err := typeName(t.Elem())
 		return "list of " + element + "s", err
+	case reflect.Struct:
+		if t == reflect.TypeFor[corev1.Toleration]() {
+			return "toleration", nil
+		}
 	}
 	return "", fmt.Errorf("the type %s has no name in the documentation", t)
 }

@@ -66,6 +66,7 @@ func newManager(
 		Lifecycle:           lifecycle(cfg.Lifecycle),
 		NodeAutoscaler:      nodeAutoscaler(cfg.NodeAutoscaler),
 		GPUs:                cfg.GPUs,
+		GPUTolerations:      cfg.GPUTolerations,
 	}
 	search := cfg.Agent.SearchPriorityClass
 	options.Agent = func() render.Agent {

@@ -95,11 +95,13 @@ func TestExamplesOfThePageAreRight(t *testing.T) {
 		example, _, _ := strings.Cut(part, "```")
 		_, statusErr := ParseStatus([]byte(example))
 		_, commandErr := ParseCommand([]byte(example))
-		if n++; statusErr != nil && commandErr != nil {
-			t.Errorf("%s\nis no status (%v) and no command (%v)", example, statusErr, commandErr)
+		_, settingsErr := ParseSettings([]byte(example))
+		if n++; statusErr != nil && commandErr != nil && settingsErr != nil {
+			t.Errorf("%s\nis no status (%v), no command (%v) and no settings (%v)", example, statusErr, commandErr,
+				settingsErr)
 		}
 	}
-	if n != 2 {
+	if n != 3 {
 		t.Errorf("%d examples were found", n)
 	}
 }

@@ -23,6 +23,9 @@ const (
 	EnvStatusFile = "TRAININGJOB_STATUS_FILE"
 	// EnvCommandFile is where the trainer finds a Command. The file is replaced whole, never changed.
 	EnvCommandFile = "TRAININGJOB_COMMAND_FILE"
+	// EnvSettingsFile is where rank 0's trainer finds the Settings that hold now, from the start and after each
+	// edit of the job. The file is replaced whole, never changed.
+	EnvSettingsFile = "TRAININGJOB_SETTINGS_FILE"
 	// EnvGrace is the time between SIGTERM and SIGKILL, in seconds.
 	EnvGrace = "TRAININGJOB_GRACE_SECONDS"
 

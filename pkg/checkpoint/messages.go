@@ -80,6 +80,19 @@ type Command struct {
 	Deadline *time.Time `json:"deadline,omitempty"`
 }
 
+// Settings are what the job asks of its checkpoints and may change while it runs. The agent writes them to
+// EnvSettingsFile.
+type Settings struct {
+	// IntervalSeconds is the longest time between two checkpoints.
+	IntervalSeconds int32 `json:"intervalSeconds" rule:"required,min=1,max=604800"`
+	// KeepLast is how many complete checkpoints to keep.
+	KeepLast int32 `json:"keepLast" rule:"required,min=1,max=1000"`
+}
+
+// HeaderSettings in a report's request, with the value "1", says that the agent knows Answer.Settings and
+// Answer.RetainLast. An older one would refuse an answer with them.
+const HeaderSettings = "Trainingjob-Settings"
+
 // Manifest lists a checkpoint's files. Its presence marks the checkpoint complete, because it is written
 // last: temporary file, fsync, rename.
 type Manifest struct {
@@ -142,6 +155,11 @@ type Answer struct {
 	// Attempt that is the job's, if it is the report's: by then the report's commit is persisted, and no later
 	// attempt can resume from anything older. Absent for a report of a former attempt.
 	Attempt int32 `json:"attempt,omitempty" rule:"min=1,max=1000000"`
+	// Settings that hold now, where the report's agent knows of them (see HeaderSettings).
+	Settings *Settings `json:"settings,omitempty"`
+	// RetainLast is how many complete checkpoints the agent leaves on the volume; absent with Settings: it
+	// deletes none.
+	RetainLast int32 `json:"retainLast,omitempty" rule:"min=1,max=1000"`
 	// MinIntervalSeconds to wait before the next report, unless a checkpoint is committed or the trainer
 	// ends.
 	MinIntervalSeconds int32 `json:"minIntervalSeconds,omitempty" rule:"min=1,max=3600"`

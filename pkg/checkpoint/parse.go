@@ -4,6 +4,7 @@ package checkpoint
 const (
 	MaxStatusBytes   = 64 << 10
 	MaxCommandBytes  = 4 << 10
+	MaxSettingsBytes = 4 << 10
 	MaxManifestBytes = 4 << 20
 	MaxReportBytes   = 64 << 10
 	MaxAnswerBytes   = 4 << 10
@@ -20,6 +21,11 @@ func ParseStatus(data []byte) (*Status, error) {
 // ParseCommand reads a command file.
 func ParseCommand(data []byte) (*Command, error) {
 	return parse[Command]("command file", MaxCommandBytes, data)
+}
+
+// ParseSettings reads a settings file.
+func ParseSettings(data []byte) (*Settings, error) {
+	return parse[Settings]("settings file", MaxSettingsBytes, data)
 }
 
 // ParseReport reads a report.

@@ -80,7 +80,8 @@ type field struct {
 // fieldsOf lists the fields of every message type. It is computed once: a report server decodes thousands of
 // reports a second.
 var fieldsOf = collectFields(
-	reflect.TypeFor[Status](), reflect.TypeFor[Command](), reflect.TypeFor[Manifest](),
+	reflect.TypeFor[Status](), reflect.TypeFor[Command](), reflect.TypeFor[Settings](),
+	reflect.TypeFor[Manifest](),
 	reflect.TypeFor[Report](), reflect.TypeFor[Answer](), reflect.TypeFor[Termination]())
 
 func collectFields(types ...reflect.Type) map[reflect.Type][]field {

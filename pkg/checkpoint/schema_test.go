@@ -19,6 +19,7 @@ var update = flag.Bool("update", false, "rewrite schemas and generated parts of 
 
 var messages = map[string]reflect.Type{
 	"status": reflect.TypeFor[Status](), "command": reflect.TypeFor[Command](),
+	"settings": reflect.TypeFor[Settings](),
 	"manifest": reflect.TypeFor[Manifest](),
 	"report":   reflect.TypeFor[Report](), "answer": reflect.TypeFor[Answer](),
 	"termination": reflect.TypeFor[Termination](),

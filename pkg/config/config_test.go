@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 )
 
 const head = "apiVersion: config.mlplatform.example.com/v1alpha1\nkind: OperatorConfiguration\n"
@@ -40,6 +41,7 @@ reports: {bindAddress: ":9443", url: "https://reports.ml.svc:9443", certificateD
 defaultScheduler: native
 nodeAutoscaler: absent
 gpus: [example.com/accelerator]
+gpuTolerations: [{key: nvidia.com/gpu, operator: Exists, effect: NoSchedule}]
 schedulers:
   allowed: [native, kueue]
   volcano: {waitForInqueue: true, schedulerName: vc}
@@ -56,6 +58,9 @@ workers: 3
 			c.Reports = Reports{":9443", "https://reports.ml.svc:9443", "/certs", "reports"}
 			c.DefaultScheduler, c.Workers, c.Blockers.NameOtherNamespaces = "native", 3, true
 			c.NodeAutoscaler, c.GPUs = AutoscalerAbsent, []string{"example.com/accelerator"}
+			c.GPUTolerations = []corev1.Toleration{{
+				Key: "nvidia.com/gpu", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule,
+			}}
 			c.Schedulers.Volcano.SchedulerName, c.Schedulers.Native.SchedulerName = "vc", "gangs"
 			c.Schedulers.Coscheduling.SchedulerName = "plugins"
 			c.Schedulers.Kueue.Binder = "native"
@@ -87,6 +92,12 @@ func TestParseRefuses(t *testing.T) {
 		"an unknown scheduler": {head + "defaultScheduler: slurm",
 			`defaultScheduler: Unsupported value: "slurm"`},
 		"a GPU without its domain": {head + "gpus: ['*/gpu', gpu]", `gpus[1]: Invalid value: "gpu"`},
+		"a toleration of all taints": {head + "gpuTolerations: [{operator: Exists}]",
+			"gpuTolerations[0].key: Required value: name the taint's key"},
+		"a toleration without sense": {head + "gpuTolerations: [{key: gpu, operator: Exists, value: a}]",
+			"gpuTolerations[0].value"},
+		"a toleration's effect": {head + "gpuTolerations: [{key: gpu, effect: Never}]",
+			"gpuTolerations[0].effect"},
 		"a bad pattern of GPUs":    {head + "gpus: ['example.com/[']", "gpus[0]"},
 		"nothing but an exclusion": {head + "gpus: ['!example.com/gpu']", "gpus[0]"},
 		"no GPUs":                  {head + "gpus: []", "gpus: Required"},

@@ -5,7 +5,11 @@
 // complete. An unknown key is an error that names it, so no setting is silently ignored.
 package config
 
-import "mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+)
 
 // APIVersion and Kind of the file.
 const (
@@ -49,6 +53,11 @@ type OperatorConfiguration struct {
 	// slash; a pattern after a ! takes away names that others match. Scheduling, quotas and the reasons why jobs
 	// wait count every resource under its own name and do not depend on it.
 	GPUs []string `json:"gpus"`
+	// GPUTolerations are added to all ranks that request GPUs (see gpus), for clusters whose GPU nodes are
+	// tainted: at most 16 tolerations as in a pod, each with a key, such as {key: nvidia.com/gpu, operator:
+	// Exists, effect: NoSchedule}. A job whose own tolerations have one keeps it. Another list holds from a
+	// job's next attempt on. None by default.
+	GPUTolerations []corev1.Toleration `json:"gpuTolerations,omitempty"`
 	// Agent is the program that runs beside the trainers of jobs with checkpoints.
 	Agent Agent `json:"agent"`
 	// Blockers say why a job waits.

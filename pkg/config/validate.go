@@ -35,6 +35,7 @@ func (c OperatorConfiguration) Validate() field.ErrorList {
 	if len(c.GPUs) == 0 {
 		errs = append(errs, field.Required(field.NewPath("gpus"), "name a resource, or leave the key out"))
 	}
+	errs = append(errs, validateTolerations(field.NewPath("gpuTolerations"), c.GPUTolerations)...)
 	image := c.Agent.Image
 	if len(image) > 500 || strings.ContainsFunc(image, unprintable) {
 		errs = append(errs, field.Invalid(field.NewPath("agent", "image"), image,

@@ -30,7 +30,7 @@ func (w *writer) apply(ctx context.Context, s *observed, plan trainingjob.Plan) 
 	deleted := w.deletePods(ctx, s.Job, plan.Delete)
 	var created error
 	if ready == nil && len(plan.Create) > 0 {
-		if created = w.ensureClaim(ctx, s.Job); created == nil {
+		if created = errors.Join(w.ensureClaim(ctx, s.Job), w.ensureMonitor(ctx, s.Job)); created == nil {
 			created = w.createPods(ctx, s, plan.Create, plan.Status.Attempt)
 		}
 	}

@@ -39,6 +39,8 @@ type gatherer struct {
 	lifecycle observation.Lifecycle
 	// gpus are what counts as such; none: the default ones.
 	gpus []string
+	// gpuTolerations of ranks that request GPUs.
+	gpuTolerations []corev1.Toleration
 }
 
 // gather reads everything that concerns a job.
@@ -48,8 +50,9 @@ func (g *gatherer) gather(ctx context.Context, job *v1alpha1.TrainingJob) (*obse
 		return nil, err
 	}
 	s := &observed{recheckAt: recheckAt, Snapshot: trainingjob.Snapshot{
-		Job:  job,
-		GPUs: g.gpus,
+		Job:            job,
+		GPUs:           g.gpus,
+		GPUTolerations: g.gpuTolerations,
 		// What is decided from Now must be the same after the status made a round trip through the API server.
 		Now:       g.clock.Now().Truncate(statusPrecision),
 		Lifecycle: g.lifecycle,

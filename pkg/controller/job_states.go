@@ -32,6 +32,8 @@ type jobState struct {
 	confirmedAttempt int32
 	// claimAttempt is the attempt in which the checkpoint claim was seen to exist.
 	claimAttempt int32
+	// monitorAttempt is the attempt in which the PodMonitor was seen to.
+	monitorAttempt int32
 	// emitted are the events of emittedAttempt that are emitted once.
 	emitted        map[string]bool
 	emittedAttempt int32
@@ -120,6 +122,19 @@ func (s *jobStates) setAttemptConfirmed(job types.UID, attempt int32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state(job).confirmedAttempt = attempt
+}
+
+// monitorSeen reports whether this process has seen to the job's PodMonitor in this attempt.
+func (s *jobStates) monitorSeen(job types.UID, attempt int32) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state(job).monitorAttempt == attempt
+}
+
+func (s *jobStates) setMonitorSeen(job types.UID, attempt int32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state(job).monitorAttempt = attempt
 }
 
 // claimSeen reports whether this process has seen the claim for the job's checkpoints in this attempt.

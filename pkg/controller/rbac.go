@@ -29,6 +29,8 @@ package controller
 // A Secret is created for each job of framework mpi, with the key by which its ranks reach each other. None
 // is ever read, listed, changed or deleted: it goes with its job.
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=create
+// PodMonitors of jobs with metrics are created, compared and corrected. They go with their jobs.
+// +kubebuilder:rbac:groups=monitoring.coreos.com,resources=podmonitors,verbs=get;create;patch
 //
 // The schedulers' groups.
 // +kubebuilder:rbac:groups=scheduling.volcano.sh,resources=podgroups,verbs=get;list;watch;create;patch;delete

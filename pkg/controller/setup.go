@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
@@ -45,6 +46,8 @@ type Options struct {
 	NodeAutoscaler NodeAutoscaler
 	// GPUs are the names and patterns of resources that count as GPUs; none: the default ones.
 	GPUs []string
+	// GPUTolerations are added to the ranks that request GPUs, from their job's next attempt on.
+	GPUTolerations []corev1.Toleration
 	// Agent returns the agent that runs beside the trainers of jobs with checkpoints. It is called whenever a
 	// pod is rendered, since the CA of the agent's server rotates. Without one such jobs wait, and say so.
 	Agent func() render.Agent
@@ -187,6 +190,7 @@ func newReconciler(d dependencies, o Options) *Reconciler {
 				nameOthers: o.NameOtherNamespaces,
 			},
 			agent: o.Agent, reports: o.Reports, lifecycle: o.lifecycle(), gpus: o.GPUs,
+			gpuTolerations: o.GPUTolerations,
 		},
 		writer: &writer{
 			client: o.Client, live: live, clock: o.Clock, owned: owned, states: d.states,

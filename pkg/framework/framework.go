@@ -31,6 +31,9 @@ type Framework struct {
 	PortNames []string
 	// DefaultPort on which a rank listens for the others.
 	DefaultPort int32
+	// MinVersion is the first release, as major.minor, that reads what Env and Files say. Empty: any does, or
+	// the framework has no versions.
+	MinVersion string
 
 	// Env returns the variables of one rank, in a fixed order. A variable that the user sets keeps the
 	// user's value.

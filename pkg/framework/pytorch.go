@@ -22,6 +22,7 @@ func pytorch() Framework {
 		ContainerNames: []string{"pytorch"},
 		PortNames:      []string{"pytorchjob-port"},
 		DefaultPort:    23456,
+		MinVersion:     "1.9", // the first with torchrun's PET_* (torch/distributed/argparse_util.py)
 		Env:            pytorchEnv,
 	}
 }

@@ -81,6 +81,7 @@ func (c *Client) request(ctx context.Context, r checkpoint.Report) (*http.Reques
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Authorization", "Bearer "+token)
 	req.Header.Set("User-Agent", c.UserAgent)
+	req.Header.Set(checkpoint.HeaderSettings, "1")
 	return req, nil
 }
 

@@ -73,7 +73,7 @@ func (h *handler) handle(w http.ResponseWriter, req *http.Request) ([]byte, *rej
 	if rejected != nil {
 		return nil, rejected
 	}
-	return h.answer(req.Context(), from, report)
+	return h.answer(req.Context(), from, report, req.Header.Get(checkpoint.HeaderSettings) == "1")
 }
 
 // route rejects requests that are not reports, and all requests while this replica does not lead.
@@ -160,9 +160,11 @@ func (h *handler) receive(
 	return from, report, nil
 }
 
-// answer a report that is stored. If it has a commit, the answer waits until the commit is persisted.
-func (h *handler) answer(ctx context.Context, from reportingPod, report *checkpoint.Report) ([]byte,
-	*rejection) {
+// answer a report that is stored. If it has a commit, the answer waits until the commit is persisted. Without
+// settings it has none of those that an agent of a former operator does not know.
+func (h *handler) answer(
+	ctx context.Context, from reportingPod, report *checkpoint.Report, settings bool,
+) ([]byte, *rejection) {
 	job := from.job
 	if hasCommit(report) {
 		began := h.clock.Now()
@@ -176,6 +178,9 @@ func (h *handler) answer(ctx context.Context, from reportingPod, report *checkpo
 	answer := checkpoint.Answer{Command: checkpoint.CommandNone}
 	if !from.resolver && from.attempt == job.Status.Attempt { // commands are for the running attempt
 		answer = decision.Answer(job)
+	}
+	if !settings {
+		answer.Settings, answer.RetainLast = nil, 0
 	}
 	data, err := checkpoint.Encode(answer)
 	if err != nil {

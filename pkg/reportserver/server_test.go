@@ -18,7 +18,9 @@ import (
 	"golang.org/x/time/rate"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/boundedlistener"
+	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 )
 
 var (
@@ -373,4 +375,20 @@ func TestUntrustedCertificate(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestSettingsReachWhoKnowsThem: an agent of a former operator, which runs on beside a newer operator,
+// refuses an answer with fields that it does not know.
+func TestSettingsReachWhoKnowsThem(t *testing.T) {
+	e := newEnvironment(t)
+	change(e, "bert", func(job *v1alpha1.TrainingJob) {
+		job.Spec.Checkpoint.Interval, job.Spec.Checkpoint.KeepLast = new(int32(60)), new(int32(9))
+	})
+	r := post(`{"attempt":2,"phase":"Training","step":1}`)
+	if got := e.do(r).Body.String(); strings.Contains(got, "settings") || strings.Contains(got, "retainLast") {
+		t.Errorf("a former agent gets %s", got)
+	}
+	e.clock.Step(time.Minute)
+	r.header = http.Header{checkpoint.HeaderSettings: {"1"}}
+	e.expect(r, http.StatusOK, `"settings":{"intervalSeconds":60,"keepLast":9},"retainLast":9`)
 }

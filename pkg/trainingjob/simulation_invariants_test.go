@@ -107,7 +107,7 @@ func (sim *simulation) checkSuccess(to v1alpha1.TrainingJobStatus) {
 		return
 	}
 	roles := spec.Admitted(spec.Roles(sim.job), sim.verdict.Admitted)
-	decides := spec.Decides(roles, spec.Elastic(sim.job))
+	decides := spec.Decides(sim.job.Spec.SuccessPolicy, roles, spec.Elastic(sim.job))
 	for _, role := range roles {
 		for i := range role.Replicas {
 			rank := spec.RankRef{Role: role.Name, Index: i}

@@ -10,6 +10,7 @@ import (
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -108,9 +109,14 @@ func (s server) everyField(t *testing.T) {
 		"replicas", "backoffLimit", "runPolicy.suspend", "runPolicy.cleanPodPolicy",
 		"runPolicy.ttlSecondsAfterFinished",
 		"runPolicy.activeDeadlineSeconds", "runPolicy.backoffLimit", "runPolicy.schedulingPolicy.minAvailable",
+		"successPolicy", "checkpoint.interval", "checkpoint.keepLast",
 	}
 	job := s.stored(t, everything(), v1alpha1.PhaseRunning)
 	other := everything()
+	other.Spec.Checkpoint = &v1alpha1.CheckpointSpec{
+		Storage: v1alpha1.StorageS3, URI: "s3://models/bert",
+		CredentialsSecretRef: &v1alpha1.SecretReference{Name: "aws"},
+	}
 	other.Spec.BackoffLimit, other.Spec.RunPolicy.BackoffLimit = nil, ptr.To[int32](4)
 	other = s.stored(t, other, v1alpha1.PhaseRunning)
 	for _, path := range specFields(t) {
@@ -159,7 +165,16 @@ func everything() *v1alpha1.TrainingJob {
 	s.ServiceAccountName = "trainer"
 	s.SecurityContext = &corev1.PodSecurityContext{RunAsUser: ptr.To[int64](1)}
 	s.Hyperparameters = map[string]v1alpha1.HyperparameterValue{"lr": "0.1"}
-	s.Checkpoint = &v1alpha1.CheckpointSpec{KeepLast: ptr.To[int32](2)}
+	s.HyperparametersFrom = &v1alpha1.ConfigMapReference{Name: "defaults"}
+	s.FrameworkVersion, s.SecurityProfile = "2.1", v1alpha1.SecurityNonRoot
+	s.SharedMemory, s.SuccessPolicy = ptr.To(resource.MustParse("1Gi")), v1alpha1.SuccessLeader
+	s.Networking = v1alpha1.NetworkingSpec{Backend: v1alpha1.BackendNCCL}
+	s.Monitoring = &v1alpha1.MonitoringSpec{Port: ptr.To[int32](8000)}
+	s.Checkpoint = &v1alpha1.CheckpointSpec{
+		Enabled: ptr.To(true), Storage: v1alpha1.StoragePVC, Path: "/ckpt", Interval: ptr.To[int32](60),
+		KeepLast: ptr.To[int32](2), GraceSeconds: ptr.To[int32](60),
+		PVC: v1alpha1.CheckpointClaim{ClaimName: "models"},
+	}
 	s.RestartPolicy, s.BackoffLimit = v1alpha1.RestartOnFailure, ptr.To[int32](4)
 	s.RunPolicy = v1alpha1.RunPolicy{
 		Suspend: ptr.To(false), CleanPodPolicy: v1alpha1.CleanPodAll, TTLSecondsAfterFinished: ptr.To[int32](1),
@@ -168,6 +183,7 @@ func everything() *v1alpha1.TrainingJob {
 			Scheduler: v1alpha1.SchedulerVolcano, Queue: "research", MinAvailable: ptr.To[int32](1),
 			MinResources:  gpus("1"),
 			PriorityClass: "high", ScheduleTimeoutSeconds: ptr.To[int32](1),
+			Topology: &v1alpha1.TopologyHint{Mode: v1alpha1.TopologyPack},
 		},
 	}
 	return j
@@ -187,7 +203,7 @@ func specFields(t *testing.T) []string {
 	walk = func(properties map[string]any, prefix string) []string {
 		var paths []string
 		for name, p := range properties {
-			if name == "runPolicy" || name == "schedulingPolicy" {
+			if name == "runPolicy" || name == "schedulingPolicy" || name == "checkpoint" {
 				paths = append(paths, walk(p.(map[string]any)["properties"].(map[string]any), prefix+name+".")...)
 				continue
 			}

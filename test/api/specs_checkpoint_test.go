@@ -231,7 +231,7 @@ func checkpointSpecs() map[string]spec {
 			edit: hyperparameters(map[string]v1alpha1.HyperparameterValue{
 				"prompt": v1alpha1.HyperparameterValue(longName(1025)),
 			}),
-			fields: []string{"spec.hyperparameters.prompt"}, says: "1024",
+			fields: []string{"spec.hyperparameters.prompt"}, says: "1024", goOnly: true,
 		},
 	}
 }

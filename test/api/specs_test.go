@@ -106,7 +106,8 @@ func allSpecs() map[string]spec {
 	all := map[string]spec{}
 	for _, part := range []map[string]spec{formSpecs(), roleSpecs(), restartSpecs(),
 		elasticSpecs(), mpiSpecs(), schedulingSpecs(),
-		nameSpecs(), podSpecs(), admissionSpecs(), sizeSpecs(), checkpointSpecs(), managedBySpecs()} {
+		nameSpecs(), podSpecs(), admissionSpecs(), sizeSpecs(), checkpointSpecs(), managedBySpecs(),
+		trainerSpecs(), networkSpecs(), roleMinimumSpecs()} {
 		maps.Copy(all, part)
 	}
 	return all

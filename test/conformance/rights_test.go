@@ -52,6 +52,7 @@ var notPlayed = map[string]string{
 	"tokenreviews.authentication.k8s.io": "reviews have a client of their own",
 	"subjectaccessreviews":               "for the metrics' clients, which scenarios do not serve",
 	"update trainingjobs/finalizers":     "OwnerReferencesPermissionEnforcement alone asks for it",
+	"podmonitors.monitoring.coreos.com":  "the scenarios' clusters serve none",
 	"get configmaps":                     "whether nodes are added is asked where nothing else tells",
 	"patch events":                       "an event that repeats",
 	"patch pods":                         "Volcano is woken only where a claim is bound late (test/reasons)",

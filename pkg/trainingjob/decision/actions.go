@@ -52,7 +52,7 @@ func keepGang(o *observation.Observation, p *Plan) {
 	if at, ok := scheduleDeadline(o); ok && queued {
 		p.WakeAt(at)
 	}
-	if o.Placed() >= o.Min && queued {
+	if o.EnoughPlaced() && queued {
 		p.WakeAt(o.SettlesAt())
 	}
 	if o.SpecInvalid() {

@@ -23,7 +23,7 @@
 //	new, Pending
 //	    → Queued     when a scheduler is there
 //	Queued, Starting, Running
-//	    → Succeeded  when the leader, or else every Worker (of an elastic gang Worker 0), exited 0
+//	    → Succeeded  when the ranks that decide it (successPolicy) exited 0
 //	Running
 //	    → Failed     when the gang has run for activeDeadlineSeconds, over all attempts
 //	Queued, Starting, Running
@@ -51,8 +51,8 @@
 //	Starting
 //	    → Draining   when it has been starting for longer than the operator's start timeout
 //	Draining
-//	    → Succeeded  when every pod has ended, and the leader, or else every Worker, exited 0 before
-//	                      anybody told it to
+//	    → Succeeded  when every pod has ended, and the ranks that decide it (successPolicy) exited 0
+//	                      before anybody told them to
 //	Draining
 //	    → Draining   when it drains for a failure, and a disruption proves to be the cause
 //	Draining

@@ -29,7 +29,7 @@ func drain(
 func drainLoss(o *observation.Observation, p *Plan) Outcome {
 	placed, total := o.Placed(), o.Total()
 	why := fmt.Sprintf("the gang cannot run with %d of %d ranks (minAvailable %d)", placed, total, o.Min)
-	if placed >= o.Min {
+	if o.EnoughPlaced() {
 		why = fmt.Sprintf("%d of %d ranks are left, but under restartScope Gang any loss ends the attempt",
 			placed, total)
 	}

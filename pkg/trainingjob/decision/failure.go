@@ -94,7 +94,7 @@ func awaitsPeers(o *observation.Observation) (time.Time, bool) {
 	if !drainsForRank(o.Job) || !o.Now.Before(until) {
 		return time.Time{}, false
 	}
-	decides := spec.Decides(o.Roles, o.Elastic)
+	decides := spec.Decides(o.Success, o.Roles, o.Elastic)
 	bystander := !decides(recordedFailure(o.Job).Rank)
 	for i := range o.Ranks {
 		r := &o.Ranks[i]

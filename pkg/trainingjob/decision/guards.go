@@ -43,7 +43,7 @@ var (
 
 	specChanged = Guard{"the spec is valid and not the one the attempt was made from (a resize)",
 		func(o *observation.Observation) bool {
-			return o.Job.Status.Revision != o.Revision && !o.SpecInvalid()
+			return o.SpecChanged() && !o.SpecInvalid()
 		}}
 	restartWanted = Guard{"the restart annotation has a new value and the spec is valid",
 		func(o *observation.Observation) bool {
@@ -59,12 +59,12 @@ var (
 
 // Guards on a gang that is queued or runs.
 var (
-	succeeded = Guard{"the leader, or else every Worker (of an elastic gang Worker 0), exited 0",
+	succeeded = Guard{"the ranks that decide it (successPolicy) exited 0",
 		func(o *observation.Observation) bool { return o.Succeeded() }}
 
 	lostRank = Guard{"a rank was lost to a disruption (scope Rank: fewer than minAvailable are left)",
 		func(o *observation.Observation) bool {
-			return len(o.Lost) > 0 && (o.Scope == v1alpha1.ScopeGang || o.Placed() < o.Min)
+			return len(o.Lost) > 0 && (o.Scope == v1alpha1.ScopeGang || !o.EnoughPlaced())
 		}}
 	failedRank = Guard{"a rank failed by itself (scope Rank: and its policy ends the gang)",
 		func(o *observation.Observation) bool { return len(o.Failed) > 0 }}
@@ -78,17 +78,17 @@ var (
 		}}
 
 	gangUp = Guard{"at least minAvailable ranks run",
-		func(o *observation.Observation) bool { return o.Up() >= o.Min }}
+		func(o *observation.Observation) bool { return o.EnoughUp() }}
 
 	// Starting is worth a write only when it lasts: a gang that runs within StatusDelay goes from Queued to
 	// Running.
 	placedSlowly = Guard{"at least minAvailable ranks are placed, for 5 s",
-		func(o *observation.Observation) bool { return o.Placed() >= o.Min && o.Settled() }}
+		func(o *observation.Observation) bool { return o.EnoughPlaced() && o.Settled() }}
 
 	scheduleTimeout = Guard{"scheduleTimeoutSeconds have passed in the queue",
 		func(o *observation.Observation) bool {
 			at, ok := scheduleDeadline(o)
-			return ok && o.Placed() < o.Min && !o.Now.Before(at)
+			return ok && !o.EnoughPlaced() && !o.Now.Before(at)
 		}}
 )
 
@@ -103,14 +103,14 @@ var (
 		failedBefore}
 
 	succeededBefore = Guard{
-		"every pod has ended, and the leader, or else every Worker, exited 0 before anybody told it to",
+		"every pod has ended, and the ranks that decide it (successPolicy) exited 0 before anybody told them to",
 		func(o *observation.Observation) bool {
 			if d := o.Job.Status.Drain; d == nil || d.CommandID != "" {
 				return false // rank 0 was told to save and exit, and it obeys with exit code 0
 			}
 			led := slices.ContainsFunc(o.Roles, func(r spec.Role) bool { return spec.Leads(r.Name) })
 			// Without a leader the Workers of another spec decide nothing.
-			return len(o.Live) == 0 && o.Succeeded() && (led || o.Job.Status.Revision == o.Revision)
+			return len(o.Live) == 0 && o.Succeeded() && (led || !o.SpecChanged())
 		}}
 	completed = Guard{
 		"every pod has ended, none by its own failure, and rank 0 said that every step is trained and exited 0",

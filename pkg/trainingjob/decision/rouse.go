@@ -24,7 +24,7 @@ func Rouse(o *observation.Observation, p *Plan) {
 // rests reports whether the scheduler rests beside room for the gang.
 func rests(o *observation.Observation, p *Plan) bool {
 	if o.Job.Status.Phase != v1alpha1.PhaseQueued || o.Backend == nil || o.Why == nil || len(o.Live) == 0 ||
-		len(p.Create) > 0 || len(p.Delete) > 0 || !o.Settled() || o.Placed() >= o.Min {
+		len(p.Create) > 0 || len(p.Delete) > 0 || !o.Settled() || o.EnoughPlaced() {
 		return false
 	}
 	e, known := o.Why()

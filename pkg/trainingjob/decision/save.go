@@ -61,6 +61,10 @@ func Answer(job *v1alpha1.TrainingJob) checkpoint.Answer {
 		Command: checkpoint.CommandNone, Attempt: job.Status.Attempt,
 		MinIntervalSeconds: int32(heartbeat / time.Second),
 	}
+	if c := spec.Checkpoints(job); c != nil {
+		settings := spec.CheckpointSettings(c)
+		a.Settings, a.RetainLast = &settings, spec.OrDefault(c.KeepLast, 0)
+	}
 	if d := job.Status.Drain; job.Status.Phase == v1alpha1.PhaseDraining && d != nil && d.CommandID != "" {
 		a.Command, a.ID = checkpoint.CommandCheckpointAndExit, d.CommandID
 		if d.Deadline != nil {

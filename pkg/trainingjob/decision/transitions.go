@@ -108,6 +108,11 @@ func startAttempt(o *observation.Observation, p *Plan) {
 			Reason: v1alpha1.ReasonNotJudged, Message: "the scheduler has just been told of the gang",
 		},
 	}
+	if len(o.GPUTolerations) > 0 {
+		if roles := render.RolesWithGPUs(o.Job, o.GPUs); len(roles) > 0 {
+			st.Scheduling.Tolerations, st.Scheduling.ToleratingRoles = o.GPUTolerations, roles
+		}
+	}
 }
 
 func suspend(o *observation.Observation, p *Plan) Outcome {

@@ -1,6 +1,7 @@
 package observation
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,6 +24,8 @@ type Observation struct {
 	Min int32
 	// Revision of the spec as it is now; the attempt's is in the status.
 	Revision string
+	// roleMinima: the roles have minima of their own, beside Min.
+	roleMinima bool
 	// Lost ranks were taken by a disruption; Failed ranks ended by themselves. Both are empty once the job
 	// has finished.
 	Lost        []Loss
@@ -40,6 +43,7 @@ func Of(s Snapshot) *Observation {
 	plainVerdict(&s)
 	o := &Observation{
 		Snapshot: s, Scope: spec.Scope(s.Job), Min: spec.MinAvailable(s.Job), Revision: spec.Revision(s.Job),
+		roleMinima: spec.RoleMinima(s.Job),
 	}
 	for _, pod := range s.Pods {
 		if t := lastChange(pod); t.After(o.changed) {
@@ -72,6 +76,34 @@ func Of(s Snapshot) *Observation {
 		o.Backend, o.SchedulerProblem = nil, agentMissing(s.Job)
 	}
 	return o
+}
+
+// SpecChanged reports whether the spec is another one than the current attempt was made from.
+func (o *Observation) SpecChanged() bool {
+	was := o.Job.Status.Revision
+	return was != o.Revision && was != spec.FormerRevision(o.Job)
+}
+
+// EnoughPlaced reports whether the ranks that start together or not at all have nodes, or have succeeded.
+func (o *Observation) EnoughPlaced() bool { return o.enough(RankBound, RankRunning, RankSucceeded) }
+
+// EnoughUp reports whether as many ranks as must start together run or have succeeded.
+func (o *Observation) EnoughUp() bool { return o.enough(RankRunning, RankSucceeded) }
+
+func (o *Observation) enough(states ...RankState) bool {
+	if o.Count(states...) < o.Min {
+		return false
+	}
+	if !o.roleMinima {
+		return true
+	}
+	count := map[v1alpha1.Role]int32{}
+	for i := range o.Attempt.Ranks {
+		if r := &o.Attempt.Ranks[i]; slices.Contains(states, r.State) {
+			count[r.Role]++
+		}
+	}
+	return !slices.ContainsFunc(o.Roles, func(r spec.Role) bool { return count[r.Name] < r.MinAvailable })
 }
 
 // SpecInvalid reports whether the spec is invalid now: the current attempt goes on as it was made, and no

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Ended reports whether a pod's containers have ended for good: it holds no resources any more.
@@ -75,6 +76,29 @@ func started(pod *corev1.Pod) bool {
 	}
 	return pod.Status.Phase == corev1.PodRunning ||
 		pod.Status.Phase == corev1.PodFailed && pod.Spec.NodeName != "" && len(pod.Status.ContainerStatuses) == 0
+}
+
+// Started is when a container of the pod last started; nil where it never did.
+func Started(pod *corev1.Pod, container string) *metav1.Time {
+	for i := range pod.Status.ContainerStatuses {
+		s := &pod.Status.ContainerStatuses[i]
+		if s.Name != container {
+			continue
+		}
+		var at metav1.Time
+		switch {
+		case s.State.Running != nil:
+			at = s.State.Running.StartedAt
+		case s.State.Terminated != nil:
+			at = s.State.Terminated.StartedAt
+		case s.LastTerminationState.Terminated != nil:
+			at = s.LastTerminationState.Terminated.StartedAt
+		}
+		if !at.IsZero() {
+			return &at
+		}
+	}
+	return nil
 }
 
 // lastChange is the latest time at which the pod says that something about it changed.

@@ -51,6 +51,8 @@ type Attempt struct {
 	Roles []spec.Role
 	// Elastic: the gang trains with the ranks that are there.
 	Elastic bool
+	// Success is the policy that says which ranks decide it.
+	Success v1alpha1.SuccessPolicy
 	Ranks   []Rank
 	// Stale pods belong to another attempt, or to a rank that the spec no longer has: they must be gone
 	// before anything is created.
@@ -63,7 +65,8 @@ type Attempt struct {
 func attemptOf(s *Snapshot) Attempt {
 	cooperates := spec.Checkpoints(s.Job) != nil
 	o := Attempt{
-		Roles: spec.Admitted(spec.Roles(s.Job), s.Verdict.Admitted), Elastic: spec.Elastic(s.Job),
+		Roles:   spec.Admitted(spec.Roles(s.Job), s.Verdict.Admitted),
+		Elastic: spec.Elastic(s.Job), Success: s.Job.Spec.SuccessPolicy,
 		Live: livePods(s.Pods),
 	}
 	attempt := strconv.Itoa(int(s.Job.Status.Attempt))
@@ -195,7 +198,7 @@ func (o *Attempt) Present() int32 { return o.Total() - o.Count(RankMissing) }
 
 // Succeeded reports whether every rank that decides the job's success has succeeded (see spec.Decides).
 func (o *Attempt) Succeeded() bool {
-	decides, decided := spec.Decides(o.Roles, o.Elastic), false
+	decides, decided := spec.Decides(o.Success, o.Roles, o.Elastic), false
 	for i := range o.Ranks {
 		r := &o.Ranks[i]
 		if !decides(r.RankRef) {

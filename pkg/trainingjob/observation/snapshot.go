@@ -31,6 +31,8 @@ type Snapshot struct {
 	Agent render.Agent
 	// GPUs says what counts as GPUs; as the operator is configured.
 	GPUs framework.GPUs
+	// GPUTolerations of ranks that request GPUs; as the operator is configured.
+	GPUTolerations []corev1.Toleration
 	// Lifecycle as the operator is configured.
 	Lifecycle Lifecycle
 	// Nodes by name, for those that Pods name. A node that is absent here does not exist.

@@ -190,6 +190,7 @@ func checkpointEnv(job *v1alpha1.TrainingJob, attempt int32) ([]corev1.EnvVar, e
 		{Name: checkpoint.EnvResume, Value: resume},
 		{Name: checkpoint.EnvStatusFile, Value: statusDir + "/status.json"},
 		{Name: checkpoint.EnvCommandFile, Value: statusDir + "/command.json"},
+		{Name: checkpoint.EnvSettingsFile, Value: statusDir + "/settings.json"},
 		{Name: checkpoint.EnvGrace, Value: number(c.GraceSeconds, spec.DefaultGraceSeconds)},
 		{Name: checkpoint.EnvJobUID, Value: string(job.UID)},
 		{Name: checkpoint.EnvURI, Value: uri.String()},

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// EnvHyperparameters names the file that holds all hyperparameters as one JSON object of strings.
+	// EnvHyperparameters names the file that holds all hyperparameters as one JSON object.
 	EnvHyperparameters = "HYPERPARAMETERS_FILE"
 
 	hyperparametersVolume = spec.ReservedName + "hyperparameters"
@@ -38,20 +38,31 @@ func addFrameworkFiles(pod *corev1.Pod, contents map[string]string) {
 	addFiles(pod, filesVolume, filesDir, files)
 }
 
-// addHyperparameters gives every container the hyperparameters, as variables and as a file.
+// addHyperparameters gives every container the hyperparameters, as variables and as a file, and those of a
+// ConfigMap as variables.
 func addHyperparameters(job *v1alpha1.TrainingJob, pod *corev1.Pod) {
+	if from := job.Spec.HyperparametersFrom; from != nil {
+		for i := range pod.Spec.Containers { // first: what the user's own sources give of the same name wins
+			c := &pod.Spec.Containers[i]
+			c.EnvFrom = slices.Concat([]corev1.EnvFromSource{{
+				Prefix: spec.HyperparameterPrefix,
+				ConfigMapRef: &corev1.ConfigMapEnvSource{
+					LocalObjectReference: corev1.LocalObjectReference{Name: from.Name},
+				},
+			}}, c.EnvFrom)
+		}
+	}
 	if len(job.Spec.Hyperparameters) == 0 {
 		return
 	}
 	text, err := json.Marshal(job.Spec.Hyperparameters) // sorts the keys
 	if err != nil {
-		return // cannot happen: a map of strings can always be encoded
+		return // cannot happen: every value is JSON (see HyperparameterValue)
 	}
 	env := []corev1.EnvVar{{Name: EnvHyperparameters, Value: path.Join(hyperparametersDir, hyperparametersFile)}}
 	for _, name := range slices.Sorted(maps.Keys(job.Spec.Hyperparameters)) {
-		env = append(env, corev1.EnvVar{
-			Name: spec.HyperparameterEnv(name), Value: literal(string(job.Spec.Hyperparameters[name])),
-		})
+		value, _ := job.Spec.Hyperparameters[name].Scalar() // package validation refuses all others
+		env = append(env, corev1.EnvVar{Name: spec.HyperparameterEnv(name), Value: literal(value)})
 	}
 	for i := range pod.Spec.Containers {
 		pod.Spec.Containers[i].Env = withEnv(pod.Spec.Containers[i].Env, env)

@@ -31,8 +31,12 @@ func Gang(job *v1alpha1.TrainingJob, attempt int32, hasPods bool) scheduler.Gang
 		JobAnnotations:         job.Annotations,
 	}
 	left := g.MinAvailable
+	ofRoles := spec.RoleMinima(job)
 	for _, r := range spec.Roles(job) {
 		first := min(left, r.Replicas)
+		if ofRoles {
+			first = r.MinAvailable
+		}
 		left -= first
 		g.Roles = append(g.Roles, scheduler.Role{
 			Name: spec.RoleKey(r.Name), Replicas: r.Replicas, MinAvailable: first, Template: roleTemplate(job, r),

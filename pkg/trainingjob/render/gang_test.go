@@ -40,6 +40,19 @@ func TestGang(t *testing.T) {
 			},
 			resources: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("5")},
 		},
+		"minima of the roles": {
+			reason: "each role says how many of its ranks must start, and the gang needs their sum",
+			job: jobtest.New(0, jobtest.Roles, func(j *v1alpha1.TrainingJob) {
+				jobtest.SetGPUs(j, v1alpha1.RoleWorker, "4")
+				worker := j.Spec.ReplicaSpecs[v1alpha1.RoleWorker]
+				worker.Replicas, worker.MinAvailable = new(int32(5)), new(int32(3))
+				j.Spec.ReplicaSpecs[v1alpha1.RoleWorker] = worker
+			}),
+			roles: []scheduler.Role{
+				{Name: "master", Replicas: 1, MinAvailable: 1}, {Name: "worker", Replicas: 5, MinAvailable: 3},
+			},
+			resources: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("12")},
+		},
 		"init containers, sidecars and overhead": {
 			reason: "the scheduler counts them, so a group that did not would never fit exactly",
 			job: jobtest.New(0, jobtest.Roles, func(j *v1alpha1.TrainingJob) {
@@ -92,7 +105,7 @@ func TestGang(t *testing.T) {
 }
 
 // TestRoleTemplate: a role's template is the same in every attempt, and a rank's pod differs from it only in
-// its environment and host name.
+// its environment and host name, and in what the operator adds to the pod alone.
 func TestRoleTemplate(t *testing.T) {
 	job := jobtest.New(2, func(j *v1alpha1.TrainingJob) {
 		j.Spec.RunPolicy.SchedulingPolicy.PriorityClass = "high"
@@ -109,6 +122,7 @@ func TestRoleTemplate(t *testing.T) {
 		t.Error("a rank's environment adds nothing to its template's")
 	}
 	pod.Spec.Hostname, pod.Spec.Subdomain, pod.Spec.Containers[0].Env = "", "", first.Spec.Containers[0].Env
+	pod.Spec.Volumes, pod.Spec.Containers[0].VolumeMounts = nil, nil // shared memory
 	if diff := cmp.Diff(first.Spec, pod.Spec); diff != "" {
 		t.Errorf("a rank differs in more than its environment and host name (-template +rank):\n%s", diff)
 	}

@@ -37,6 +37,9 @@ func TestObjects(t *testing.T) {
 		"roles-master-0":       rendered(t, full, spec.RankRef{Role: v1alpha1.RoleMaster}, 2),
 		"roles-worker-1":       rendered(t, full, worker(1), 2),
 		"custom-worker-0":      rendered(t, jobtest.New(2, elastic), worker(0), 1),
+		"comforts-worker-1":    rendered(t, jobtest.New(2, comforts), worker(1), 1),
+		"comforts-monitor":     PodMonitor(jobtest.New(2, comforts)),
+		"comforts-spread-root": rendered(t, jobtest.New(2, spread), worker(0), 1),
 		"service":              Service(jobtest.New(4)),
 		"checkpoint-worker-0":  rendered(t, saving, worker(0), 2),
 		"checkpoint-worker-3":  rendered(t, saving, worker(3), 2),
@@ -102,6 +105,43 @@ func overMPI(j *v1alpha1.TrainingJob) {
 		},
 	}
 	j.Status.MPI = &v1alpha1.MPIStatus{SSHPublicKey: key, SSHSecretName: spec.SSHSecretName(j, key)}
+}
+
+// comforts is a job with all that a pod gets beside its rendezvous, on a cluster whose GPU nodes are tainted.
+func comforts(j *v1alpha1.TrainingJob) {
+	j.Spec.FrameworkVersion = "2.1.0-cu121"
+	j.Spec.SecurityProfile = v1alpha1.SecurityNonRoot
+	size := resource.MustParse("16Gi")
+	j.Spec.SharedMemory = &size
+	j.Spec.Networking = v1alpha1.NetworkingSpec{
+		Backend: v1alpha1.BackendNCCL, MasterPort: new(int32(29500)),
+		NCCL: map[string]string{"SOCKET_IFNAME": "eth0", "DEBUG": "$(POD_NAME)"},
+	}
+	j.Spec.Monitoring = &v1alpha1.MonitoringSpec{Port: new(int32(8000))}
+	j.Spec.Hyperparameters = map[string]v1alpha1.HyperparameterValue{
+		"lr": "0.001", "amp": "true", "optimizer": v1alpha1.TextHyperparameter("adam"),
+		"version": v1alpha1.TextHyperparameter("1.10"),
+	}
+	j.Spec.HyperparametersFrom = &v1alpha1.ConfigMapReference{Name: "defaults"}
+	j.Spec.RunPolicy.SchedulingPolicy.Topology = &v1alpha1.TopologyHint{Mode: v1alpha1.TopologyPack}
+	j.Status.Scheduling = &v1alpha1.SchedulingStatus{
+		Tolerations:     []corev1.Toleration{{Key: "nvidia.com/gpu", Operator: corev1.TolerationOpExists}},
+		ToleratingRoles: []v1alpha1.Role{v1alpha1.RoleWorker},
+	}
+}
+
+// spread is a job whose own settings stand against what it would get.
+func spread(j *v1alpha1.TrainingJob) {
+	comforts(j)
+	j.Spec.Volumes = []corev1.Volume{{Name: "mine"}}
+	j.Spec.VolumeMounts = []corev1.VolumeMount{{Name: "mine", MountPath: "/dev/shm/"}}
+	j.Spec.SecurityContext = &corev1.PodSecurityContext{RunAsUser: new(int64(0)), RunAsNonRoot: new(false)}
+	j.Spec.Tolerations = []corev1.Toleration{{Key: "nvidia.com/gpu", Operator: corev1.TolerationOpExists}}
+	j.Spec.Env = []corev1.EnvVar{{Name: "NCCL_DEBUG", Value: "WARN"}, {Name: "NUM_WORKERS", Value: "7"}}
+	j.Spec.RunPolicy.SchedulingPolicy.Topology = &v1alpha1.TopologyHint{
+		Mode: v1alpha1.TopologySpread, Key: "kubernetes.io/hostname",
+	}
+	j.Spec.Monitoring.Enabled = new(false)
 }
 
 // elastic is a job of framework custom whose ranks are restarted singly.

@@ -31,6 +31,9 @@ func Pod(
 	pod.Name, pod.Namespace = spec.PodName(job.Name, ref), job.Namespace
 	pod.OwnerReferences = []metav1.OwnerReference{Owner(job)}
 	maps.Copy(pod.Labels, PodLabels(job, ref, attempt))
+	if v := job.Spec.FrameworkVersion; v != "" {
+		pod.Labels[v1alpha1.LabelFrameworkVersion] = v
+	}
 	delete(pod.Labels, v1alpha1.LabelComponent) // it marks pods that are no ranks
 
 	// Stable host names: <pod>.<service>, also before a rank is ready (see Service).
@@ -41,12 +44,15 @@ func Pod(
 	if err != nil {
 		return nil, err
 	}
-	env := append(setup.Env, corev1.EnvVar{Name: checkpoint.EnvAttempt, Value: strconv.Itoa(int(attempt))})
+	env := slices.Concat(placeEnv(gang, self), networkEnv(job), setup.Env,
+		[]corev1.EnvVar{{Name: checkpoint.EnvAttempt, Value: strconv.Itoa(int(attempt))}})
 	for i := range pod.Spec.Containers {
 		pod.Spec.Containers[i].Env = withEnv(pod.Spec.Containers[i].Env, env)
 	}
 	addFrameworkFiles(pod, setup.Files)
 	addHyperparameters(job, pod)
+	shareMemory(job, pod, self.GPUs)
+	addMetrics(job, pod)
 	keepOff(pod, job.Status.Disruptions)
 	if spec.NeedsSSH(job) {
 		if err := addSSH(job, pod, gang, self); err != nil {

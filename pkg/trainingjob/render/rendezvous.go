@@ -24,6 +24,7 @@ func peers(job *v1alpha1.TrainingJob, roles []spec.Role, counted framework.GPUs)
 	for i := range roles {
 		role := &roles[i]
 		described := f.DescribeRole(string(role.Name), role.Replicas, &role.Template.Spec, counted)
+		described.Port = spec.OrDefault(job.Spec.Networking.MasterPort, described.Port)
 		gang.Roles = append(gang.Roles, described)
 		if role.Name == v1alpha1.RoleWorker {
 			gang.MPI = spec.MPI(job, described.GPUs)

@@ -12,6 +12,46 @@ const nobody int64 = 65532
 // mounts nothing there (k8s.io/kubernetes/plugin/pkg/admission/serviceaccount, DefaultAPITokenMountPath).
 const tokenPath = "/var/run/secrets/kubernetes.io/serviceaccount"
 
+// nonRootID is the user, the group and the group of the volumes under the profile NonRoot.
+const nonRootID int64 = 1000
+
+// applyNonRoot fills in what the Pod Security Standard "restricted" demands, where the user leaves it open
+// (k8s.io/pod-security-admission/policy, checks of level restricted). A user that is set for the pod alone
+// keeps its group.
+func applyNonRoot(pod *corev1.PodSpec) {
+	if pod.SecurityContext == nil {
+		pod.SecurityContext = &corev1.PodSecurityContext{}
+	}
+	c := pod.SecurityContext
+	setDefault(&c.RunAsNonRoot, true)
+	if c.RunAsUser == nil {
+		c.RunAsUser = new(nonRootID)
+		setDefault(&c.RunAsGroup, nonRootID)
+		setDefault(&c.FSGroup, nonRootID)
+	}
+	if c.SeccompProfile == nil {
+		c.SeccompProfile = &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}
+	}
+	for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
+		for i := range containers {
+			if containers[i].SecurityContext == nil {
+				containers[i].SecurityContext = &corev1.SecurityContext{}
+			}
+			c := containers[i].SecurityContext
+			setDefault(&c.AllowPrivilegeEscalation, false)
+			if c.Capabilities == nil {
+				c.Capabilities = &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}
+			}
+		}
+	}
+}
+
+func setDefault[T any](field **T, value T) {
+	if *field == nil {
+		*field = &value
+	}
+}
+
 // agentSecurityContext is that of the agent's own containers. They read and write the trainer's files, so
 // they are who the trainer is: user, group and SELinux label. They take none of its rights: a privileged
 // trainer has an unprivileged agent.

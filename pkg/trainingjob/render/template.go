@@ -29,6 +29,11 @@ func roleTemplate(job *v1alpha1.TrainingJob, role spec.Role) *corev1.PodTemplate
 			completeContainer(&containers[i])
 		}
 	}
+	if job.Spec.SecurityProfile == v1alpha1.SecurityNonRoot {
+		applyNonRoot(&template.Spec)
+	}
+	addTopology(job, &template.Spec)
+	tolerate(&template.Spec, addedTolerations(job, role.Name))
 	return template
 }
 

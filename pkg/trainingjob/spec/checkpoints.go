@@ -29,6 +29,14 @@ func OnVolume(c *v1alpha1.CheckpointSpec) bool {
 	return c.Storage == "" || c.Storage == v1alpha1.StoragePVC
 }
 
+// CheckpointSettings are what the trainer is told of the checkpoints and may change while it runs.
+func CheckpointSettings(c *v1alpha1.CheckpointSpec) checkpoint.Settings {
+	return checkpoint.Settings{
+		IntervalSeconds: OrDefault(c.Interval, DefaultCheckpointInterval),
+		KeepLast:        OrDefault(c.KeepLast, DefaultKeepLast),
+	}
+}
+
 // OrDefault returns *n, or def when n is nil.
 func OrDefault(n *int32, def int32) int32 {
 	if n == nil {
@@ -138,7 +146,8 @@ func OwnsCheckpoint(job *v1alpha1.TrainingJob, uri string) bool {
 // them.
 var ContractEnv = []string{
 	checkpoint.EnvDir, checkpoint.EnvBase, checkpoint.EnvInterval, checkpoint.EnvKeepLast, checkpoint.EnvResume,
-	checkpoint.EnvAttempt, checkpoint.EnvStatusFile, checkpoint.EnvCommandFile, checkpoint.EnvGrace,
+	checkpoint.EnvAttempt, checkpoint.EnvStatusFile, checkpoint.EnvCommandFile, checkpoint.EnvSettingsFile,
+	checkpoint.EnvGrace,
 	checkpoint.EnvJobUID, checkpoint.EnvURI, checkpoint.EnvReportURL, checkpoint.EnvTokenFile,
 	checkpoint.EnvCA,
 }

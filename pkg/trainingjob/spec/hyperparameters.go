@@ -2,12 +2,13 @@ package spec
 
 import "strings"
 
-const hyperparameterPrefix = "HYPERPARAM_"
+// HyperparameterPrefix begins the variables of all hyperparameters.
+const HyperparameterPrefix = "HYPERPARAM_"
 
 // HyperparameterEnv is the environment variable of a hyperparameter: upper case, with '_' for every other
 // character.
 func HyperparameterEnv(name string) string {
-	return hyperparameterPrefix + strings.Map(func(r rune) rune {
+	return HyperparameterPrefix + strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
 			return r
 		}

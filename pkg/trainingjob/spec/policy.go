@@ -60,10 +60,27 @@ func MinAvailable(job *v1alpha1.TrainingJob) int32 {
 	if m := job.Spec.RunPolicy.SchedulingPolicy.MinAvailable; m != nil {
 		return *m
 	}
+	if RoleMinima(job) {
+		var n int32
+		for _, role := range Roles(job) {
+			n += role.MinAvailable
+		}
+		return n
+	}
 	if Elastic(job) {
 		return job.Spec.ElasticPolicy.MinReplicas
 	}
 	return Ranks(job)
+}
+
+// RoleMinima reports whether a role says by itself how many of its ranks start together or not at all.
+func RoleMinima(job *v1alpha1.TrainingJob) bool {
+	for _, role := range job.Spec.ReplicaSpecs {
+		if role.MinAvailable != nil {
+			return job.Spec.RunPolicy.SchedulingPolicy.MinAvailable == nil
+		}
+	}
+	return false
 }
 
 // Suspended reports whether the user wants the job to hold nothing.
@@ -135,7 +152,18 @@ func ChooseScheduler(job *v1alpha1.TrainingJob, operatorDefault string, availabl
 // of the operator restarts no training. It leaves out what may change while the gang runs.
 func Revision(job *v1alpha1.TrainingJob) string {
 	spec := job.Spec.DeepCopy()
-	spec.BackoffLimit = nil
+	if c := spec.Checkpoint; c != nil {
+		c.Interval, c.KeepLast = nil, nil
+	}
+	return revisionOf(spec)
+}
+
+// FormerRevision is the hash that operators up to 0.1.0 made of a spec, with the checkpoints' interval and
+// number: an attempt that one of them began goes on under this one.
+func FormerRevision(job *v1alpha1.TrainingJob) string { return revisionOf(job.Spec.DeepCopy()) }
+
+func revisionOf(spec *v1alpha1.TrainingJobSpec) string {
+	spec.BackoffLimit, spec.SuccessPolicy = nil, ""
 	policy := spec.RunPolicy.SchedulingPolicy
 	policy.Scheduler, policy.Queue, policy.ScheduleTimeoutSeconds = "", "", nil
 	spec.RunPolicy = v1alpha1.RunPolicy{RestartScope: spec.RunPolicy.RestartScope, SchedulingPolicy: policy}

@@ -1,8 +1,11 @@
 package spec
 
 import (
+	"slices"
 	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/internal/jobtest"
@@ -27,11 +30,78 @@ func TestRevision(t *testing.T) {
 		"deadline":         {policy(func(p *run) { p.ActiveDeadlineSeconds = new(int64(9)) }), false},
 		"time to live":     {policy(func(p *run) { p.TTLSecondsAfterFinished = new(int32(9)) }), false},
 		"clean pod policy": {policy(func(p *run) { p.CleanPodPolicy = v1alpha1.CleanPodAll }), false},
-		"a label":          {func(j *v1alpha1.TrainingJob) { j.Labels = map[string]string{"team": "a"} }, false},
+		"success policy":   {func(j *v1alpha1.TrainingJob) { j.Spec.SuccessPolicy = "Leader" }, false},
+		"shared memory": {func(j *v1alpha1.TrainingJob) {
+			j.Spec.SharedMemory = resource.NewQuantity(1, resource.BinarySI)
+		}, true},
+		"a label": {func(j *v1alpha1.TrainingJob) { j.Labels = map[string]string{"team": "a"} }, false},
 	}
 	for name, c := range cases {
 		if got := Revision(jobtest.New(2, c.edit)) != base; got != c.changes {
 			t.Errorf("%s: a new revision %t, want %t", name, got, c.changes)
+		}
+	}
+}
+
+// TestRevisionOfCheckpoints: the checkpoints' interval and number may change while the gang runs.
+func TestRevisionOfCheckpoints(t *testing.T) {
+	base, off := jobtest.New(2, jobtest.Checkpoints), jobtest.New(2)
+	edited := base.DeepCopy()
+	edited.Spec.Checkpoint.Interval, edited.Spec.Checkpoint.KeepLast = new(int32(60)), new(int32(9))
+	if Revision(base) != Revision(edited) {
+		t.Error("an edit of interval and keepLast ends the attempt")
+	}
+	if edited.Spec.Checkpoint.Interval == nil {
+		t.Error("the job was changed")
+	}
+	if FormerRevision(base) == FormerRevision(edited) {
+		t.Error("former operators told the two apart")
+	}
+	moved := base.DeepCopy()
+	moved.Spec.Checkpoint.Path = "/elsewhere"
+	if Revision(base) == Revision(moved) || Revision(base) == Revision(off) {
+		t.Error("another place, or none, goes unnoticed")
+	}
+}
+
+// TestDecides: who must exit 0 for the job to succeed.
+func TestDecides(t *testing.T) {
+	const (
+		master, worker = v1alpha1.RoleMaster, v1alpha1.RoleWorker
+		ps, evaluator  = v1alpha1.RolePS, v1alpha1.RoleEvaluator
+	)
+	for name, c := range map[string]struct {
+		policy v1alpha1.SuccessPolicy
+		roles  []v1alpha1.Role
+		want   []RankRef
+	}{
+		"a leader":            {"", []v1alpha1.Role{master, worker}, []RankRef{{master, 0}}},
+		"the leader, by name": {v1alpha1.SuccessLeader, []v1alpha1.Role{master, worker}, []RankRef{{master, 0}}},
+		"all Workers and their leader": {v1alpha1.SuccessAllWorkers, []v1alpha1.Role{master, worker},
+			[]RankRef{{master, 0}, {worker, 0}, {worker, 1}}},
+		"no leader":              {"", []v1alpha1.Role{ps, worker}, []RankRef{{worker, 0}, {worker, 1}}},
+		"the first Worker leads": {v1alpha1.SuccessLeader, []v1alpha1.Role{ps, worker}, []RankRef{{worker, 0}}},
+		"an Evaluator never does": {v1alpha1.SuccessAllWorkers, []v1alpha1.Role{worker, evaluator},
+			[]RankRef{{worker, 0}, {worker, 1}}},
+	} {
+		var roles []Role
+		for _, r := range c.roles {
+			roles = append(roles, Role{Name: r, Replicas: 2})
+		}
+		if c.roles[0] == master {
+			roles[0].Replicas = 1
+		}
+		decides := Decides(c.policy, roles, false)
+		var got []RankRef
+		for _, r := range roles {
+			for i := range r.Replicas {
+				if ref := (RankRef{r.Name, i}); decides(ref) {
+					got = append(got, ref)
+				}
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
 }
@@ -98,7 +168,7 @@ func TestRolesThatDecide(t *testing.T) {
 	}
 	for name, c := range cases {
 		roles := Roles(c.job)
-		decides, names := Decides(roles, Elastic(c.job)), []string{}
+		decides, names := Decides(c.job.Spec.SuccessPolicy, roles, Elastic(c.job)), []string{}
 		for _, role := range roles {
 			for i := range role.Replicas {
 				if rank := (RankRef{role.Name, i}); decides(rank) {

@@ -11,8 +11,10 @@ import (
 
 // Role is one role of a job with every default filled in.
 type Role struct {
-	Name          v1alpha1.Role
-	Replicas      int32
+	Name     v1alpha1.Role
+	Replicas int32
+	// MinAvailable of the role's ranks, where the roles have minima of their own (see RoleMinima).
+	MinAvailable  int32
 	RestartPolicy v1alpha1.RestartPolicy
 	Template      corev1.PodTemplateSpec
 }
@@ -51,6 +53,7 @@ func Roles(job *v1alpha1.TrainingJob) []Role {
 		roles = append(roles, Role{
 			Name:          name,
 			Replicas:      Replicas(spec.Replicas),
+			MinAvailable:  OrDefault(spec.MinAvailable, Replicas(spec.Replicas)),
 			RestartPolicy: restartPolicy(job, spec.RestartPolicy),
 			Template:      spec.Template,
 		})
@@ -89,16 +92,24 @@ func RanksOf(roles []Role) int32 {
 	return n
 }
 
-// Decides returns whether a rank must succeed for the job to: the leader if there is one, else every Worker,
-// else every rank. Of Workers whose gang is elastic, Worker 0 decides alone: it ends when all that train do
-// (torch/distributed/elastic/agent/server/api.py, _exit_barrier, torch 1.13.1), and others may never have had
-// a place.
-func Decides(roles []Role, elastic bool) func(RankRef) bool {
+// Decides returns whether a rank must succeed for the job to, by the job's success policy. Where no rank of
+// the roles can decide, every rank does. Of Workers whose gang is elastic, Worker 0 decides alone unless the
+// policy says AllWorkers: it ends when all that train do (torch/distributed/elastic/agent/server/api.py,
+// _exit_barrier, torch 1.13.1), and others may never have had a place.
+func Decides(policy v1alpha1.SuccessPolicy, roles []Role, elastic bool) func(RankRef) bool {
+	led := slices.ContainsFunc(roles, func(r Role) bool { return Leads(r.Name) })
+	working := slices.ContainsFunc(roles, func(r Role) bool { return r.Name == v1alpha1.RoleWorker })
+	leader := func(r RankRef) bool { return Leads(r.Role) }
+	worker := func(r RankRef) bool { return r.Role == v1alpha1.RoleWorker }
 	switch {
-	case slices.ContainsFunc(roles, func(r Role) bool { return Leads(r.Name) }):
-		return func(r RankRef) bool { return Leads(r.Role) }
-	case slices.ContainsFunc(roles, func(r Role) bool { return r.Name == v1alpha1.RoleWorker }):
-		return func(r RankRef) bool { return r.Role == v1alpha1.RoleWorker && (!elastic || r.Index == 0) }
+	case policy == v1alpha1.SuccessAllWorkers && working:
+		return func(r RankRef) bool { return leader(r) || worker(r) }
+	case led:
+		return leader
+	case working && (elastic || policy == v1alpha1.SuccessLeader):
+		return func(r RankRef) bool { return worker(r) && r.Index == 0 }
+	case working:
+		return worker
 	}
 	return func(RankRef) bool { return true }
 }

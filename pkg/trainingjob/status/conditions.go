@@ -32,7 +32,9 @@ func Conditions(o *observation.Observation, p *decision.Plan, reason string) {
 	for _, c := range ofPhase {
 		p.SetCondition(o, c.condition, phase == c.phase, reason, message)
 	}
+	setCreated(o, p)
 	setAdmitted(o, p, reason)
+	setReady(o, p)
 	setPreempted(o, p)
 	setResumeNeedsReports(o, p)
 	setInvalidSpec(o, p)
@@ -56,6 +58,33 @@ func setResumeNeedsReports(o *observation.Observation, p *decision.Plan) {
 		p.Warning(v1alpha1.ConditionResumeNeedsReports, "Resume", message)
 	}
 	p.SetCondition(o, v1alpha1.ConditionResumeNeedsReports, true, v1alpha1.ReasonReportsOff, message)
+}
+
+// setCreated makes the condition true with the first status of a job that can be run. It stays.
+func setCreated(o *observation.Observation, p *decision.Plan) {
+	if len(o.Rejected) == 0 {
+		p.SetCondition(o, v1alpha1.ConditionCreated, true, v1alpha1.ReasonAccepted, "the spec is valid")
+	}
+}
+
+// setReady follows the counts, and is written with them.
+func setReady(o *observation.Observation, p *decision.Plan) {
+	phase := p.Status.Phase
+	if phase.Finished() {
+		p.SetCondition(o, v1alpha1.ConditionReady, false, string(phase), "the job has finished")
+		return
+	}
+	ready, total := p.Status.ReadyReplicas, o.Total()
+	for _, role := range p.Status.ReplicaStatuses {
+		ready += role.Succeeded
+	}
+	if total > 0 && ready == total && (phase == v1alpha1.PhaseRunning || phase == v1alpha1.PhaseStarting) {
+		p.SetCondition(o, v1alpha1.ConditionReady, true, v1alpha1.ReasonRanksReady,
+			"every rank is ready or has succeeded")
+		return
+	}
+	p.SetCondition(o, v1alpha1.ConditionReady, false, v1alpha1.ReasonRanksNotReady,
+		"a rank is neither ready nor has succeeded")
 }
 
 // setInvalidSpec tells of a spec that became invalid after the job was queued.

@@ -2,6 +2,7 @@ package status
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -29,7 +30,9 @@ func Count(o *observation.Observation, p *decision.Plan, fresh bool) {
 	for i := range o.Ranks {
 		r := &o.Ranks[i]
 		rs := st.ReplicaStatuses[r.Role]
-		if !fresh {
+		if fresh {
+			rs.Pending++
+		} else {
 			countRank(&rs, r, over)
 			switch r.State {
 			case observation.RankSucceeded:
@@ -51,13 +54,35 @@ func Count(o *observation.Observation, p *decision.Plan, fresh bool) {
 	if n := o.Total(); n > 0 {
 		st.Gang = fmt.Sprintf("%d/%d", up, n)
 	}
-	st.Workers = nil
+	st.Workers, st.AllocatedNodes = nil, nil
 	if !fresh {
-		st.Workers = workers(o)
+		st.Workers, st.AllocatedNodes = workers(o), allocatedNodes(o)
 	}
 }
 
+// maxNodes bounds status.allocatedNodes, as maxWorkers does status.workers.
+const maxNodes = 100
+
+// allocatedNodes lists the nodes that live pods of the attempt are bound to.
+func allocatedNodes(o *observation.Observation) []string {
+	var nodes []string
+	for i := range o.Ranks {
+		if pod := o.Ranks[i].Pod; pod != nil && pod.Spec.NodeName != "" && !observation.Ended(pod) {
+			nodes = append(nodes, pod.Spec.NodeName)
+		}
+	}
+	slices.Sort(nodes)
+	nodes = slices.Compact(nodes)
+	return nodes[:min(len(nodes), maxNodes):min(len(nodes), maxNodes)]
+}
+
 func countRank(rs *v1alpha1.ReplicaStatus, r *observation.Rank, over bool) {
+	switch r.State {
+	case observation.RankMissing, observation.RankPending, observation.RankBound:
+		if !over {
+			rs.Pending++
+		}
+	}
 	switch r.State {
 	case observation.RankSucceeded:
 		rs.Succeeded++
@@ -94,13 +119,21 @@ func workers(o *observation.Observation) []v1alpha1.WorkerStatus {
 			if len(list) == maxWorkers {
 				return list
 			}
-			list = append(list, worker(o.Job.Name, &o.Ranks[i]))
+			list = append(list, worker(o.Job.Name, trainerOf(o.Job, &o.Ranks[i]), &o.Ranks[i]))
 		}
 	}
 	return list
 }
 
-func worker(job string, r *observation.Rank) v1alpha1.WorkerStatus {
+// trainerOf is the name of the rank's container that trains; "" without a pod.
+func trainerOf(job *v1alpha1.TrainingJob, r *observation.Rank) string {
+	if r.Pod == nil {
+		return ""
+	}
+	return spec.Framework(job).Trainer(&r.Pod.Spec).Name
+}
+
+func worker(job, trainer string, r *observation.Rank) v1alpha1.WorkerStatus {
 	w := v1alpha1.WorkerStatus{
 		Role: r.Role, Index: r.Index, PodName: spec.PodName(job, r.RankRef), Phase: "Missing",
 	}
@@ -108,6 +141,7 @@ func worker(job string, r *observation.Rank) v1alpha1.WorkerStatus {
 	case r.Pod != nil:
 		w.Phase, w.Node = string(r.Pod.Status.Phase), r.Pod.Spec.NodeName
 		w.RestartCount = observation.RestartCount(r.Pod)
+		w.StartTime = observation.Started(r.Pod, trainer)
 		if r.State == observation.RankEnding {
 			w.Phase = "Terminating"
 		} else if w.Phase == "" {

@@ -67,7 +67,7 @@ func queuedBlocker(o *observation.Observation) (v1alpha1.Blocker, bool) {
 	switch {
 	case o.CreateBackoff != nil:
 		return o.CreateBackoff.Blocker, true
-	case o.Placed() >= o.Min:
+	case o.EnoughPlaced():
 		return v1alpha1.Blocker{}, false
 	}
 	if b, gated := gatedRanks(o); gated {

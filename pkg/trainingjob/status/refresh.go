@@ -22,6 +22,10 @@ func Refresh(o *observation.Observation, p *decision.Plan) {
 		st.Message = o.Running(st)
 	}
 	setInvalidSpec(o, p)
+	setReady(o, p)
+	if !o.SpecChanged() && !o.Job.Status.Phase.Finished() && st.Attempt > 0 {
+		st.Revision = o.Revision // else an attempt that a former operator began would end with the next edit
+	}
 	if !news && !o.Settled() {
 		unchanged := *o.Job.Status.DeepCopy()
 		unchanged.ObservedGeneration = st.ObservedGeneration

@@ -42,12 +42,21 @@ func validateHyperparameters(job *v1alpha1.TrainingJob, path *field.Path) field.
 		default:
 			first[env] = name
 		}
-		if len(all[name]) > maxHyperparameterValue {
+		value, scalar := all[name].Scalar()
+		if !scalar {
+			errs = append(errs, field.Invalid(at, "", "is a list, an object or null, which no variable can hold: "+
+				"give a text, a number or a boolean (of anything else, its JSON as a text)"))
+		}
+		if len(value) > maxHyperparameterValue {
 			errs = append(errs, field.TooLong(at, "", maxHyperparameterValue))
 		}
-		if strings.ContainsRune(string(all[name]), 0) {
+		if strings.ContainsRune(value, 0) {
 			errs = append(errs, field.Invalid(at, "", "has a zero byte, which no variable can hold: remove it"))
 		}
+	}
+	if from := job.Spec.HyperparametersFrom; from != nil && !isName(from.Name) {
+		at := field.NewPath("spec", "hyperparametersFrom", "name")
+		errs = append(errs, field.Invalid(at, from.Name, notAName("ConfigMap")))
 	}
 	return errs
 }

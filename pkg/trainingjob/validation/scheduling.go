@@ -20,6 +20,7 @@ func validateScheduling(job *v1alpha1.TrainingJob, path *field.Path) field.Error
 			v1alpha1.SchedulerNative),
 		inRange(path.Child("minAvailable"), p.MinAvailable, 1, math.MaxInt32),
 		inRange(path.Child("scheduleTimeoutSeconds"), p.ScheduleTimeoutSeconds, 1, math.MaxInt32))
+	errs = append(errs, validateRoleMinima(job)...)
 	if ranks := spec.Ranks(job); p.MinAvailable != nil && *p.MinAvailable > ranks {
 		errs = append(errs, field.Invalid(path.Child("minAvailable"), *p.MinAvailable, fmt.Sprintf(
 			"minAvailable %d exceeds the %d ranks: set it to at most %d, or raise replicas",
@@ -27,6 +28,33 @@ func validateScheduling(job *v1alpha1.TrainingJob, path *field.Path) field.Error
 	}
 	errs = append(errs, optionalName(path.Child("priorityClass"), p.PriorityClass, "PriorityClass")...)
 	return append(errs, validateMinResources(p, path.Child("minResources"))...)
+}
+
+// validateRoleMinima checks the numbers of ranks that the roles need, and that there is one sort of them.
+func validateRoleMinima(job *v1alpha1.TrainingJob) field.ErrorList {
+	path := field.NewPath("spec", "replicaSpecs")
+	var errs field.ErrorList
+	given, needed := false, len(job.Spec.ReplicaSpecs) == 0
+	for _, name := range slices.Sorted(maps.Keys(job.Spec.ReplicaSpecs)) {
+		role := job.Spec.ReplicaSpecs[name]
+		at := path.Key(string(name)).Child("minAvailable")
+		errs = append(errs, inRange(at, role.MinAvailable, 0, math.MaxInt32)...)
+		needed = needed || role.MinAvailable == nil || *role.MinAvailable > 0
+		given = given || role.MinAvailable != nil
+		if n := spec.Replicas(role.Replicas); role.MinAvailable != nil && *role.MinAvailable > n {
+			errs = append(errs, field.Invalid(path, *role.MinAvailable,
+				"minAvailable of a role exceeds its replicas: lower it, or raise replicas"))
+		}
+	}
+	if given && job.Spec.RunPolicy.SchedulingPolicy.MinAvailable != nil {
+		errs = append(errs, field.Forbidden(field.NewPath("spec", "runPolicy", "schedulingPolicy", "minAvailable"),
+			"minAvailable is given twice: remove spec.runPolicy.schedulingPolicy.minAvailable, or that of the roles"))
+	}
+	if !needed {
+		errs = append(errs, field.Invalid(path, 0,
+			"minAvailable of every role is 0, so no rank would be needed: raise one"))
+	}
+	return errs
 }
 
 // validateMinResources checks that the scheduler heeds minResources, and that none of them is negative.

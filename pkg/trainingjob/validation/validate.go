@@ -4,7 +4,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
 // Validate returns everything that is wrong with a job; nothing for a valid one.
@@ -18,6 +17,8 @@ func Validate(job *v1alpha1.TrainingJob) field.ErrorList {
 	errs = append(errs, validateElastic(job, path)...)
 	errs = append(errs, validateRunPolicy(&job.Spec.RunPolicy, path.Child("runPolicy"))...)
 	errs = append(errs, validateScheduling(job, path.Child("runPolicy", "schedulingPolicy"))...)
+	errs = append(errs, validateTopology(job.Spec.RunPolicy.SchedulingPolicy.Topology,
+		path.Child("runPolicy", "schedulingPolicy", "topology"))...)
 	errs = append(errs, validateQueue(job, path.Child("runPolicy", "schedulingPolicy", "queue"))...)
 	errs = append(errs, validateManagedBy(job, path.Child("managedBy"))...)
 	errs = append(errs, validateName(job)...)
@@ -25,18 +26,14 @@ func Validate(job *v1alpha1.TrainingJob) field.ErrorList {
 	errs = append(errs, validateAdmission(job, path)...)
 	errs = append(errs, validateSizes(job, path)...)
 	errs = append(errs, validateHyperparameters(job, path.Child("hyperparameters"))...)
+	errs = append(errs, validateTrainerSettings(job, path)...)
+	errs = append(errs, validateNetworking(job, path.Child("networking"))...)
+	errs = append(errs, validateMonitoring(job.Spec.Monitoring, path.Child("monitoring"))...)
 	errs = append(errs, validateCheckpoint(job, path.Child("checkpoint"))...)
 	errs = append(errs, validateMPI(job, path)...)
-	if addsToPods(job) {
-		errs = append(errs, validateReservedNames(job)...)
-	}
+	errs = append(errs, validateReservedNames(job)...)
 	if len(errs) == 0 { // it is asked of the framework, which knows valid gangs
 		errs = validateSetup(job, path)
 	}
 	return errs
-}
-
-// addsToPods reports whether the operator adds volumes or containers of its own to the job's pods.
-func addsToPods(job *v1alpha1.TrainingJob) bool {
-	return len(job.Spec.Hyperparameters) > 0 || spec.Checkpoints(job) != nil || spec.Framework(job).Files != nil
 }

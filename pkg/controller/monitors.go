@@ -1,0 +1,64 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
+)
+
+// ensureMonitor makes the PodMonitor of a job with metrics as it should be, once before the first pod of an
+// attempt in this process. It is read uncached, since a watch of all PodMonitors would need more rights; it
+// goes with the job. No training waits for it: where the cluster serves none, or does not take it, the log
+// says so.
+func (w *writer) ensureMonitor(ctx context.Context, job *v1alpha1.TrainingJob) error {
+	monitor := render.PodMonitor(job)
+	if monitor == nil || w.states.monitorSeen(job.UID, job.Status.Attempt) {
+		return nil
+	}
+	err := w.writeMonitor(ctx, job, monitor)
+	switch {
+	case meta.IsNoMatchError(err):
+		log.FromContext(ctx).V(1).Info("The cluster serves no PodMonitors: the pods' annotations remain")
+	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
+		return errStale // the next reconcile finds out whose it is
+	case err != nil:
+		log.FromContext(ctx).Error(err, "The job runs without its PodMonitor")
+	}
+	w.states.setMonitorSeen(job.UID, job.Status.Attempt)
+	return nil
+}
+
+// writeMonitor creates the job's PodMonitor, or changes it where it exists and is another one. Somebody
+// else's of that name is left alone.
+func (w *writer) writeMonitor(
+	ctx context.Context, job *v1alpha1.TrainingJob, monitor *unstructured.Unstructured,
+) error {
+	have := &unstructured.Unstructured{}
+	have.SetGroupVersionKind(render.PodMonitorKind)
+	err := w.live.Get(ctx, client.ObjectKeyFromObject(monitor), have)
+	if apierrors.IsNotFound(err) {
+		return w.client.Create(ctx, monitor, client.FieldOwner(v1alpha1.OperatorName))
+	}
+	if err != nil {
+		return err
+	}
+	if uid, owned := ownerUID(have); !owned || uid != job.UID {
+		return fmt.Errorf("a PodMonitor %s exists that is not the job's: rename one of the two", have.GetName())
+	}
+	if equality.Semantic.DeepEqual(have.Object["spec"], monitor.Object["spec"]) {
+		return nil
+	}
+	changed := have.DeepCopy()
+	changed.Object["spec"] = monitor.Object["spec"]
+	return w.client.Patch(ctx, changed, client.MergeFromWithOptions(have, client.MergeFromWithOptimisticLock{}),
+		client.FieldOwner(v1alpha1.OperatorName))
+}

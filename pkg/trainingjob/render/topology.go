@@ -1,0 +1,75 @@
+package render
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/framework"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+)
+
+// packWeight is the most that a preference can weigh: the user asked for this one by name.
+const packWeight int32 = 100
+
+// addTopology turns the job's hint into preferences that schedulers know. It is no demand: a gang of which a
+// demand cannot be met waits for ever.
+func addTopology(job *v1alpha1.TrainingJob, pod *corev1.PodSpec) {
+	hint := job.Spec.RunPolicy.SchedulingPolicy.Topology
+	if hint == nil {
+		return
+	}
+	key := cmp.Or(hint.Key, corev1.LabelTopologyZone)
+	ranks := &metav1.LabelSelector{MatchLabels: map[string]string{v1alpha1.LabelJobName: job.Name}}
+	if hint.Mode == v1alpha1.TopologySpread {
+		pod.TopologySpreadConstraints = append(pod.TopologySpreadConstraints, corev1.TopologySpreadConstraint{
+			MaxSkew: 1, TopologyKey: key, WhenUnsatisfiable: corev1.ScheduleAnyway, LabelSelector: ranks,
+		})
+		return
+	}
+	if pod.Affinity == nil {
+		pod.Affinity = &corev1.Affinity{}
+	}
+	if pod.Affinity.PodAffinity == nil {
+		pod.Affinity.PodAffinity = &corev1.PodAffinity{}
+	}
+	near := &pod.Affinity.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution
+	*near = append(*near, corev1.WeightedPodAffinityTerm{
+		Weight: packWeight, PodAffinityTerm: corev1.PodAffinityTerm{TopologyKey: key, LabelSelector: ranks},
+	})
+}
+
+// addedTolerations are those that the operator's configuration gives the ranks of a role in the current
+// attempt. The status has them, so that another configuration changes no gang that is queued or runs: Kueue,
+// for one, takes the quota of a gang whose pods have become others.
+func addedTolerations(job *v1alpha1.TrainingJob, role v1alpha1.Role) []corev1.Toleration {
+	if s := job.Status.Scheduling; s != nil && slices.Contains(s.ToleratingRoles, role) {
+		return s.Tolerations
+	}
+	return nil
+}
+
+// tolerate adds tolerations that the pod does not have.
+func tolerate(pod *corev1.PodSpec, tolerations []corev1.Toleration) {
+	for i := range tolerations {
+		t := &tolerations[i]
+		same := func(has corev1.Toleration) bool { return has.MatchToleration(t) }
+		if !slices.ContainsFunc(pod.Tolerations, same) {
+			pod.Tolerations = append(pod.Tolerations, *t.DeepCopy())
+		}
+	}
+}
+
+// RolesWithGPUs are the roles of a job whose ranks request GPUs, by what counts as such.
+func RolesWithGPUs(job *v1alpha1.TrainingJob, counted framework.GPUs) []v1alpha1.Role {
+	var names []v1alpha1.Role
+	for _, role := range spec.Roles(job) {
+		if counted.Sum(requestsOf(roleTemplate(job, role))) > 0 {
+			names = append(names, role.Name)
+		}
+	}
+	return names
+}
