@@ -124,8 +124,9 @@ var rules = map[string]rule{
 			"pkg/boundedlistener", "pkg/config", "pkg/controller", "pkg/reportserver", render, observation,
 		},
 	},
-	"cmd/agent": {reason: "a small binary", ours: []string{checkpoint, "pkg/reportclient"}, never: notSmall},
 	"cmd/kubectl-tj": {reason: "a command for users: it knows no controller", ours: []string{convert}},
+
+	"cmd/agent": {reason: "a small binary", ours: []string{checkpoint, "pkg/reportclient"}, never: notSmall},
 	"cmd/crd-postprocess": {
 		reason: "a generator: it knows YAML and the frameworks", ours: []string{frameworks},
 	},

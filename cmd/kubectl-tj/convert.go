@@ -50,9 +50,9 @@ func convertCommand(s streams) *cobra.Command {
 	flags.StringArrayVarP(&o.files, "filename", "f", nil, "file to convert, - for stdin; may be repeated")
 	flags.StringVarP(&o.output, "output", "o", "yaml", "yaml or json")
 	flags.BoolVar(&o.strict, "strict", false, "fail, and print nothing, if there are warnings")
-	flags.StringVarP(&o.Namespace, "namespace", "n", "", "namespace of the results (default: the documents' own)")
+	flags.StringVarP(&o.Namespace, "namespace", "n", "", "namespace of the results; default: the documents' own")
 	flags.StringVar(&o.Image, "image", "", "image of trainers whose document names none")
-	flags.StringVar(&o.Claim, "claim", "", "claim that has the directories of TFJob-admin's jobs (default: a new one)")
+	flags.StringVar(&o.Claim, "claim", "", "claim with the files of TFJob-admin's jobs; default: a new one")
 	return cmd
 }
 

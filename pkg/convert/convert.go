@@ -137,7 +137,7 @@ func (c *conversion) checkResult(job *v1alpha1.TrainingJob) {
 	_, known := framework.Get(string(job.Spec.Framework))
 	for _, err := range validation.Validate(job) {
 		if !known && err.Field == path.String() {
-			c.warn(path, "this version knows no framework %s, only %s: the operator must",
+			c.warn(path, "this version knows no framework %s, only %s: the operator must know it",
 				job.Spec.Framework, strings.Join(framework.Names(), ", "))
 			continue
 		}
@@ -186,7 +186,8 @@ func (c *conversion) metadata(from metav1.ObjectMeta) metav1.ObjectMeta {
 		to.Annotations = nil
 	}
 	if from.Name == "" {
-		c.fail(path.Child("name"), "the job needs a name: its ranks are named after it (generateName is not enough)")
+		c.fail(path.Child("name"),
+			"the job needs a name, for its ranks have it too; generateName is not enough")
 	}
 	if len(from.OwnerReferences) > 0 {
 		c.warn(path.Child("ownerReferences"), noCounterpart)

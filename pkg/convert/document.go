@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
+	"slices"
 	"strings"
 
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
@@ -85,8 +87,7 @@ func Split(data []byte) ([]Document, error) {
 	return docs, nil
 }
 
-// parse returns the values of one part of a file as JSON. YAML has one value or, where there are but comments,
-// none.
+// parse returns the values of one part of a file as JSON; none where there are but comments.
 func parse(part []byte) ([][]byte, error) {
 	trimmed := bytes.TrimSpace(part)
 	if bytes.HasPrefix(trimmed, []byte("{")) || bytes.HasPrefix(trimmed, []byte("[")) {
@@ -94,21 +95,29 @@ func parse(part []byte) ([][]byte, error) {
 		if jsonErr == nil {
 			return values, nil
 		}
-		value, err := yaml.YAMLToJSONStrict(part) // YAML's flow style looks alike
-		if err != nil {
+		// YAML's flow style looks alike. In brackets, what follows the first value is an error.
+		wrapped, err := yaml.YAMLToJSONStrict(slices.Concat([]byte("["), part, []byte("\n]")))
+		var one []json.RawMessage
+		if err != nil || json.Unmarshal(wrapped, &one) != nil || len(one) != 1 {
 			return nil, jsonErr
 		}
-		return [][]byte{value}, nil
+		return [][]byte{one[0]}, nil
 	}
-	value, err := yaml.YAMLToJSONStrict(part)
-	if err != nil {
-		return nil, err
+	var values [][]byte
+	for _, document := range documentEnd.Split(string(part), -1) { // of which YAMLToJSON would read the first
+		value, err := yaml.YAMLToJSONStrict([]byte(document))
+		if err != nil {
+			return nil, err
+		}
+		if !bytes.Equal(value, []byte("null")) {
+			values = append(values, value)
+		}
 	}
-	if bytes.Equal(value, []byte("null")) {
-		return nil, nil
-	}
-	return [][]byte{value}, nil
+	return values, nil
 }
+
+// documentEnd is YAML's marker of the end of a document, which needs no "---" after it.
+var documentEnd = regexp.MustCompile(`(?m)^\.\.\.[ \t\r]*$`)
 
 // parseJSON reads one JSON value after another.
 func parseJSON(data []byte) ([][]byte, error) {

@@ -159,7 +159,9 @@ func (c *conversion) kubeflowRunPolicy(job *v1alpha1.TrainingJob, from kubeflowR
 }
 
 // updateTrainers changes the trainer of every role.
-func updateTrainers(job *v1alpha1.TrainingJob, container string, update func(v1alpha1.Role, *corev1.Container)) {
+func updateTrainers(
+	job *v1alpha1.TrainingJob, container string, update func(v1alpha1.Role, *corev1.Container),
+) {
 	for _, name := range sortedKeys(job.Spec.ReplicaSpecs) {
 		role := job.Spec.ReplicaSpecs[name]
 		if main := mainContainer(&role.Template.Spec, container); main != nil {

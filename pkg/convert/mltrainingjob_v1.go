@@ -13,8 +13,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/framework"
 )
 
-// mlV1Spec is the spec of ml.example.com/v1 TrainingJob, a course's operator in Python. Its guide (STEP_BY_STEP,
-// project 204) and its README describe two forms of it; this is their union.
+// mlV1Spec is the spec of ml.example.com/v1 TrainingJob, a course's operator in Python. Its guide
+// (STEP_BY_STEP, project 204) and its README describe two forms of it; this is their union.
 type mlV1Spec struct {
 	Model           string                      `json:"model"`
 	Dataset         string                      `json:"dataset"`
@@ -63,8 +63,8 @@ type mlV1FailurePolicy struct {
 	ActiveDeadlineSeconds *int64                 `json:"activeDeadlineSeconds"`
 }
 
-// Defaults of ml.example.com/v1 (the guide's job_builder.py and checkpoint_controller.py, and the image of the
-// README, since the guide's is a placeholder).
+// Defaults of ml.example.com/v1 (the guide's job_builder.py and checkpoint_controller.py, and the image of
+// the README, since the guide's is a placeholder).
 const (
 	mlV1Image        = "pytorch/pytorch:2.1.0-cuda11.8-cudnn8-runtime"
 	mlV1Port         = 29500

@@ -93,14 +93,14 @@ func (c *conversion) mlV1alpha1Checkpoint(job *v1alpha1.TrainingJob, from *mlV1a
 
 // savesBelow says what changes for a trainer whose checkpoints the operator is to know.
 func (c *conversion) savesBelow(path *field.Path) {
-	c.warn(path, "checkpoints are resumed from if the trainer saves in the directory that CHECKPOINT_DIR names, "+
-		"and loads the one that RESUME_FROM_CHECKPOINT names")
+	c.warn(path, "to be resumed, the trainer has to save in the directory that CHECKPOINT_DIR names, and to "+
+		"load the checkpoint that RESUME_FROM_CHECKPOINT names")
 }
 
 // epochs says what becomes of an interval in epochs.
 func (c *conversion) epochs(path *field.Path, n int32) {
-	c.warn(path, "%d counts epochs, checkpoint.interval counts seconds: the default of 300 seconds holds, and the "+
-		"trainer has to count epochs itself", n)
+	c.warn(path, "%d counts epochs, checkpoint.interval counts seconds: the default of 300 seconds holds, and "+
+		"the trainer has to count epochs itself", n)
 }
 
 // requestGPUs adds GPUs to requests and limits. What the document says of the same resource stays.

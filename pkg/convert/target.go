@@ -72,7 +72,8 @@ func (c *conversion) elastic(job *v1alpha1.TrainingJob, least, ranks int32) {
 // taskMinimum is how many ranks of one role must start.
 func (c *conversion) taskMinimum(least, replicas int32, path *field.Path) {
 	if least != replicas {
-		c.warn(path, "a minimum of %d for one role "+noCounterpart+": the job's minAvailable counts all ranks", least)
+		c.warn(path, "a minimum of %d for one role "+noCounterpart+": the job's minAvailable counts all ranks",
+			least)
 	}
 }
 

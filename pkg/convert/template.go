@@ -30,8 +30,8 @@ var groupKeys = []string{
 
 const topologyKeys = "kueue.x-k8s.io/podset-"
 
-// template moves what a pod template says of its scheduler, queue and group to the job, which decides that for
-// the gang, and takes out what the operator sets itself.
+// template moves what a pod template says of its scheduler, queue and group to the job, which decides that
+// for the gang, and takes out what the operator sets itself.
 func (c *conversion) template(job *v1alpha1.TrainingJob, t *corev1.PodTemplateSpec, path *field.Path) {
 	pod, at := &t.Spec, path.Child("spec")
 	if name := pod.SchedulerName; name != "" {
@@ -159,9 +159,11 @@ func mainContainer(pod *corev1.PodSpec, name string) *corev1.Container {
 	}))]
 }
 
-// markTrainer gives the main container the name that marks the trainer, if it would not be taken for it. names
-// are those by which the framework finds its trainer.
-func (c *conversion) markTrainer(pod *corev1.PodSpec, main *corev1.Container, names []string, path *field.Path) {
+// markTrainer gives the main container the name that marks the trainer, if it would not be taken for it.
+// names are those by which the framework finds its trainer.
+func (c *conversion) markTrainer(
+	pod *corev1.PodSpec, main *corev1.Container, names []string, path *field.Path,
+) {
 	f := framework.Framework{ContainerNames: names}
 	if main == nil || f.Trainer(pod) == main {
 		return

@@ -216,7 +216,7 @@ func (c *conversion) tfjobAdminTemplate(s *tfjobAdminSpec, at *field.Path) corev
 func (c *conversion) tfjobAdminRoles(
 	job *v1alpha1.TrainingJob, s *tfjobAdminSpec, template corev1.PodTemplateSpec, at *field.Path,
 ) {
-	path := child(at, "replicas")
+	path, runtime := child(at, "replicas"), child(at, "runtime")
 	roles := map[string]v1alpha1.Role{"worker": v1alpha1.RoleWorker, "ps": v1alpha1.RolePS}
 	job.Spec.ReplicaSpecs = map[v1alpha1.Role]v1alpha1.ReplicaSpec{}
 	for i, r := range s.Replicas {
@@ -238,7 +238,7 @@ func (c *conversion) tfjobAdminRoles(
 			gpus = int32(*r.Resource.GPU)
 		}
 		trainer.Resources = tfjobAdminResources(r.Resource.CPU, r.Resource.Memory, gpus)
-		trainer.Image = c.tfjobAdminImage(s.Runtime, gpus > 0, child(path.Root(), "runtime"))
+		trainer.Image = c.tfjobAdminImage(s.Runtime, gpus > 0, runtime)
 		job.Spec.ReplicaSpecs[role] = v1alpha1.ReplicaSpec{
 			Replicas: &n, RestartPolicy: v1alpha1.RestartOnFailure, Template: pods,
 		}

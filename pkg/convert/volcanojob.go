@@ -40,7 +40,8 @@ func volcanoJob(c *conversion, doc Document) *v1alpha1.TrainingJob {
 	if from == nil {
 		return nil
 	}
-	v := &volcano{conversion: c, from: &from.Spec, job: &v1alpha1.TrainingJob{ObjectMeta: c.metadata(from.ObjectMeta)}}
+	job := &v1alpha1.TrainingJob{ObjectMeta: c.metadata(from.ObjectMeta)}
+	v := &volcano{conversion: c, job: job, from: &from.Spec}
 	if _, has := doc.tree["status"]; has {
 		c.warn(field.NewPath("status"), "is what the other system has observed: it is left out")
 	}

@@ -125,8 +125,8 @@ func (v *volcano) svc(at *field.Path) {
 		addEnv(c, env...)
 		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: "volcano-hosts", MountPath: hostsDir})
 	})
-	v.warn(at, "the lists of hosts are written out, in variables and in the ConfigMap %s: change them with replicas",
-		config)
+	v.warn(at, "the lists of hosts are written out, in variables and in the ConfigMap %s: change them with "+
+		"replicas", config)
 }
 
 // env tells a rank its index within its task, which is a label of every pod (plugins/env/env.go).
@@ -143,7 +143,7 @@ func (v *volcano) env() {
 // ssh gives keys to jobs of framework mpi alone.
 func (v *volcano) ssh(args []string, at *field.Path) {
 	if v.job.Spec.Framework != frameworkMPI {
-		v.warn(at, "keys for ssh "+noCounterpart+" outside of framework mpi")
+		v.warn(at, "keys for ssh belong to framework mpi: they are left out")
 		return
 	}
 	dir := rootSSH
