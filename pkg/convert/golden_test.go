@@ -60,7 +60,7 @@ func converted(t testing.TB, path string) (objects []runtime.Object, warnings []
 }
 
 // TestGolden compares what becomes of the inputs with the files beside them: <case>.out.yaml has the objects,
-// <case>.warnings.txt the warnings, and <case>.pods.txt roles, environment and mounts of the pods that result.
+// <case>.warnings.txt the warnings, and <case>.pods.txt roles, environment and mounts of the resulting pods.
 func TestGolden(t *testing.T) {
 	for _, path := range inputs(t) {
 		base, _, _ := strings.Cut(path, ".in.")
@@ -156,24 +156,97 @@ func TestErrors(t *testing.T) {
 			"image: i" + rest + "}]}}\n"
 	}
 	cases := map[string]struct{ reason, document, want string }{
-		"type":      {"a value of the wrong type has a path", pytorch + "  pytorchReplicaSpecs: {Worker: {replicas: two}}", "spec.pytorchReplicaSpecs.Worker.replicas: "},
-		"quantity":  {"types that read themselves too", worker(", resources: {limits: {cpu: lots}}"), "spec.pytorchReplicaSpecs.Worker.template.spec.containers[0].resources.limits.cpu: quantities must match"},
-		"duplicate": {"one of two values would be lost", pytorch + "  nprocPerNode: auto\n  nprocPerNode: gpu\n", `key "nprocPerNode" already set`},
-		"JSON":      {"in JSON too", `{"kind": "PyTorchJob", "spec": {"a": 1, "a": 2}}`, `duplicate field "spec.a"`},
-		"role":      {"a role of another kind", pytorch + "  pytorchReplicaSpecs: {PS: {}}", "spec.pytorchReplicaSpecs[PS]: is no role"},
-		"none":      {"no role at all", pytorch + "  nprocPerNode: auto", "spec.pytorchReplicaSpecs: the job has no replicas"},
-		"twice":     {"Kubeflow takes roles in any case", pytorch + "  pytorchReplicaSpecs: {Worker: {}, worker: {}}", "which is the same role"},
-		"name":      {"ranks are named after the job", strings.Replace(worker(""), "{name: a}", "{generateName: a-}", 1), "metadata.name: the job needs a name"},
-		"result":    {"the API's own rules hold", strings.Replace(worker(""), "{name: a}", "{name: 4you}", 1), "metadata.name: the TrainingJob that it becomes is refused"},
-		"scheduler": {"a gang has one", worker("") + "    Master:\n      template: {spec: {schedulerName: volcano, containers: [{name: p, image: i}]}, metadata: {labels: {kueue.x-k8s.io/queue-name: a}}}\n  runPolicy: {schedulingPolicy: {queue: b}}", `the queue "a": the job has queue "b" already`},
-		"kind":      {"a kind of the same group", "apiVersion: kubeflow.org/v1\nkind: PaddleJob", "kind: kubeflow.org/v1 PaddleJob cannot be converted"},
-		"version":   {"another version of a kind", "apiVersion: kubeflow.org/v1beta1\nkind: TFJob", ""},
-		"no kind":   {"neither Kubernetes' nor TFJob-admin's", "spec: {a: 1}", "kind: the document has no apiVersion and kind"},
-		"tuning":    {"MXTune does not train", "apiVersion: kubeflow.org/v1\nkind: MXJob\nmetadata: {name: a}\nspec: {jobMode: MXTune}", "spec.jobMode: "},
-		"tasks":     {"two tasks of one role", "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: a}\nspec: {tasks: [{name: a, replicas: 1}, {name: b, replicas: 1}]}", "spec.tasks[1].name: b would be a second role Worker"},
-		"nfs":       {"no storage of ours", "apiVersion: ml.example.com/v1\nkind: TrainingJob\nmetadata: {name: a}\nspec: {model: m, dataset: d, checkpoint: {storage: {type: nfs}}}", "spec.checkpoint.storage.type: "},
-		"runtime":   {"no image is known", `{"name": "a", "runtime": "Caffe_1", "bootfile": "/a/b.py", "replicas": [{"type": "worker"}]}`, "runtime: "},
-		"count":     {"not a number", `{"name": "a", "runtime": "Tensorflow_1", "bootfile": "/a/b.py", "replicas": [{"count": "x"}]}`, "replicas[0].count: "},
+		"type": {
+			"a value of the wrong type has a path",
+			pytorch + "  pytorchReplicaSpecs: {Worker: {replicas: two}}",
+			"spec.pytorchReplicaSpecs.Worker.replicas: ",
+		},
+		"quantity": {
+			"types that read themselves too",
+			worker(", resources: {limits: {cpu: lots}}"),
+			"spec.pytorchReplicaSpecs.Worker.template.spec.containers[0].resources.limits.cpu: quantities must " +
+				"match",
+		},
+		"duplicate": {
+			"one of two values would be lost",
+			pytorch + "  nprocPerNode: auto\n  nprocPerNode: gpu\n",
+			`key "nprocPerNode" already set`,
+		},
+		"JSON": {
+			"in JSON too",
+			`{"kind": "PyTorchJob", "spec": {"a": 1, "a": 2}}`,
+			`duplicate field "spec.a"`,
+		},
+		"role": {
+			"a role of another kind",
+			pytorch + "  pytorchReplicaSpecs: {PS: {}}",
+			"spec.pytorchReplicaSpecs[PS]: is no role",
+		},
+		"none": {
+			"no role at all",
+			pytorch + "  nprocPerNode: auto",
+			"spec.pytorchReplicaSpecs: the job has no replicas",
+		},
+		"twice": {
+			"Kubeflow takes roles in any case",
+			pytorch + "  pytorchReplicaSpecs: {Worker: {}, worker: {}}",
+			"which is the same role",
+		},
+		"name": {
+			"ranks are named after the job",
+			strings.Replace(worker(""), "{name: a}", "{generateName: a-}", 1),
+			"metadata.name: the job needs a name",
+		},
+		"result": {
+			"the API's own rules hold",
+			strings.Replace(worker(""), "{name: a}", "{name: 4you}", 1),
+			"metadata.name: the TrainingJob that it becomes is refused",
+		},
+		"scheduler": {
+			"a gang has one",
+			worker("") + "    Master:\n      template: {spec: {schedulerName: volcano, containers: [{name: p, " +
+				"image: i}]}, metadata: {labels: {kueue.x-k8s.io/queue-name: a}}}\n  runPolicy: {schedulingPolicy: " +
+				"{queue: b}}",
+			`the queue "a": the job has queue "b" already`,
+		},
+		"kind": {
+			"a kind of the same group",
+			"apiVersion: kubeflow.org/v1\nkind: PaddleJob",
+			"kind: kubeflow.org/v1 PaddleJob cannot be converted",
+		},
+		"version": {"another version of a kind", "apiVersion: kubeflow.org/v1beta1\nkind: TFJob", ""},
+		"no kind": {
+			"neither Kubernetes' nor TFJob-admin's",
+			"spec: {a: 1}",
+			"kind: the document has no apiVersion and kind",
+		},
+		"tuning": {
+			"MXTune does not train",
+			"apiVersion: kubeflow.org/v1\nkind: MXJob\nmetadata: {name: a}\nspec: {jobMode: MXTune}",
+			"spec.jobMode: ",
+		},
+		"tasks": {
+			"two tasks of one role",
+			"apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: a}\nspec: {tasks: [{name: a, " +
+				"replicas: 1}, {name: b, replicas: 1}]}",
+			"spec.tasks[1].name: b would be a second role Worker",
+		},
+		"nfs": {
+			"no storage of ours",
+			"apiVersion: ml.example.com/v1\nkind: TrainingJob\nmetadata: {name: a}\nspec: {model: m, dataset: " +
+				"d, checkpoint: {storage: {type: nfs}}}",
+			"spec.checkpoint.storage.type: ",
+		},
+		"runtime": {
+			"no image is known",
+			`{"name": "a", "runtime": "Caffe_1", "bootfile": "/a/b.py", "replicas": [{"type": "worker"}]}`,
+			"runtime: ",
+		},
+		"count": {
+			"not a number",
+			`{"name": "a", "runtime": "Tensorflow_1", "bootfile": "/a/b.py", "replicas": [{"count": "x"}]}`,
+			"replicas[0].count: ",
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -190,8 +263,8 @@ func TestErrors(t *testing.T) {
 
 // TestUnknownFields: a field that the kind does not have is named, and so is one that has no counterpart.
 func TestUnknownFields(t *testing.T) {
-	docs, err := convert.Split([]byte(`{"apiVersion": "kubeflow.org/v1", "kind": "JAXJob", "metadata": {"name": "a"},
-		"spec": {"jaxReplicaSpecs": {"Worker": {"replica": 2, "template": {"spec": {"nodeName": "n",
+	docs, err := convert.Split([]byte(`{"apiVersion": "kubeflow.org/v1", "kind": "JAXJob",
+		"metadata": {"name": "a"}, "spec": {"jaxReplicaSpecs": {"Worker": {"replica": 2, "template": {"spec": {"nodeName": "n",
 		"containers": [{"name": "jax", "image": "i", "comand": ["a"]}]}}}}}}`))
 	if err != nil {
 		t.Fatal(err)
@@ -216,10 +289,18 @@ func TestUnknownFields(t *testing.T) {
 // TestSplit: the documents of a file keep their numbers.
 func TestSplit(t *testing.T) {
 	cases := map[string]struct{ reason, file, want string }{
-		"YAML":     {"comments and empty documents do not count", "# a\n---\nkind: A\n---\n---\nkind: B\n", "document 1 (A) document 2 (B)"},
-		"JSON":     {"one after another", `{"kind": "A"} {"kind": "B"}`, "document 1 (A) document 2 (B)"},
-		"flow":     {"YAML may look like JSON", "{kind: A}\n---\n{kind: B}", "document 1 (A) document 2 (B)"},
-		"list":     {"a List is its items", "kind: List\nitems: [{kind: A}, {kind: B, metadata: {name: b}}]", "document 1, item 1 (A) document 1, item 2 (B b)"},
+		"YAML": {
+			"comments and empty documents do not count",
+			"# a\n---\nkind: A\n---\n---\nkind: B\n",
+			"document 1 (A) document 2 (B)",
+		},
+		"JSON": {"one after another", `{"kind": "A"} {"kind": "B"}`, "document 1 (A) document 2 (B)"},
+		"flow": {"YAML may look like JSON", "{kind: A}\n---\n{kind: B}", "document 1 (A) document 2 (B)"},
+		"list": {
+			"a List is its items",
+			"kind: List\nitems: [{kind: A}, {kind: B, metadata: {name: b}}]",
+			"document 1, item 1 (A) document 1, item 2 (B b)",
+		},
 		"end":      {"... ends a document too", "kind: A\n...\nkind: B\n", "document 1 (A) document 2 (B)"},
 		"array":    {"so is an array", `[{"kind": "A"}]`, "document 1, item 1 (A)"},
 		"terminal": {"names are a stranger's", "kind: \"A\\e[2J\"", "document 1 (A [2J)"},
