@@ -264,7 +264,8 @@ func TestErrors(t *testing.T) {
 // TestUnknownFields: a field that the kind does not have is named, and so is one that has no counterpart.
 func TestUnknownFields(t *testing.T) {
 	docs, err := convert.Split([]byte(`{"apiVersion": "kubeflow.org/v1", "kind": "JAXJob",
-		"metadata": {"name": "a"}, "spec": {"jaxReplicaSpecs": {"Worker": {"replica": 2, "template": {"spec": {"nodeName": "n",
+		"metadata": {"name": "a"},
+		"spec": {"jaxReplicaSpecs": {"Worker": {"replica": 2, "template": {"spec": {"nodeName": "n",
 		"containers": [{"name": "jax", "image": "i", "comand": ["a"]}]}}}}}}`))
 	if err != nil {
 		t.Fatal(err)

@@ -3,7 +3,6 @@ package convert
 import (
 	"cmp"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
@@ -56,15 +55,4 @@ func mpiKind(container string, restarts func(v1alpha1.Role) v1alpha1.RestartPoli
 			return 1
 		},
 	}
-}
-
-// runsAs is the user of a role's trainer, of its pod where the container has none; nil where neither says.
-func runsAs(pod *corev1.PodSpec, container *corev1.Container) *int64 {
-	if s := container.SecurityContext; s != nil && s.RunAsUser != nil {
-		return s.RunAsUser
-	}
-	if pod.SecurityContext != nil {
-		return pod.SecurityContext.RunAsUser
-	}
-	return nil
 }

@@ -37,7 +37,11 @@ type pytorchElastic struct {
 	Metrics      []map[string]any `json:"metrics"`
 }
 
-const pytorchContainer, pytorchPort = "pytorch", int32(23456)
+const (
+	pytorchContainer = "pytorch"
+	pytorchPortName  = "pytorchjob-port"
+	pytorchPort      = int32(23456)
+)
 
 // pytorchJob converts kubeflow.org/v1 PyTorchJob. Defaults: pytorch_defaults.go. Variables:
 // pkg/controller.v1/pytorch/envvar.go and elastic.go.
@@ -50,7 +54,7 @@ func pytorchJob(c *conversion, doc Document) *v1alpha1.TrainingJob {
 		framework: v1alpha1.FrameworkPyTorch, field: "pytorchReplicaSpecs",
 		roles:     []v1alpha1.Role{v1alpha1.RoleMaster, v1alpha1.RoleWorker},
 		container: pytorchContainer, names: []string{pytorchContainer},
-		portName: "pytorchjob-port", port: pytorchPort,
+		portName: pytorchPortName, port: pytorchPort,
 		restartPolicy: always(v1alpha1.RestartOnFailure), replicas: always[int32](1),
 	}, from.PyTorchReplicaSpecs, from.RunPolicy)
 
@@ -108,9 +112,11 @@ func elasticEnv(job *v1alpha1.TrainingJob, from *pytorchElastic, nodes string) [
 	}
 	port := pytorchPort
 	worker := job.Spec.ReplicaSpecs[v1alpha1.RoleWorker].Template.Spec
-	for _, p := range mainContainer(&worker, pytorchContainer).Ports {
-		if p.Name == "pytorchjob-port" {
-			port = p.ContainerPort
+	if trainer := mainContainer(&worker, pytorchContainer); trainer != nil {
+		for _, p := range trainer.Ports {
+			if p.Name == pytorchPortName {
+				port = p.ContainerPort
+			}
 		}
 	}
 	if from.RDZVPort != nil {
