@@ -20,8 +20,9 @@ help: ## this list
 ##@ Build
 
 .PHONY: build
-build: ## bin/operator, bin/agent and bin/localcluster, each a static binary
-	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/operator ./cmd/localcluster ./cmd/agent
+build: ## bin/operator, bin/agent, bin/localcluster and bin/kubectl-tj, each a static binary
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/operator ./cmd/localcluster ./cmd/agent \
+		./cmd/kubectl-tj
 
 .PHONY: generate
 generate: $(TOOLS)/built ## deepcopy code, CRD, RBAC role and reference pages (API, configuration, metrics) from the code

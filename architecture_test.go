@@ -32,6 +32,7 @@ const (
 	observation = core + "/observation"
 	decision    = core + "/decision"
 	status      = core + "/status"
+	convert     = "pkg/convert"
 )
 
 // Imports from elsewhere that would break what a package promises.
@@ -97,6 +98,10 @@ var rules = map[string]rule{
 	},
 	core + "/internal/jobtest": {reason: "jobs for the core's tests", ours: []string{api}},
 
+	convert: {
+		reason: "another system's document to a job",
+		ours:   []string{api, checkpoint, frameworks, spec, validation}, never: notCore,
+	},
 	"pkg/boundedlistener": {
 		reason: "knows connections, not what they say", never: []string{"sigs.k8s.io/...", "k8s.io/client-go/..."},
 	},
@@ -119,6 +124,8 @@ var rules = map[string]rule{
 			"pkg/boundedlistener", "pkg/config", "pkg/controller", "pkg/reportserver", render, observation,
 		},
 	},
+	"cmd/kubectl-tj": {reason: "a command for users: it knows no controller", ours: []string{convert}},
+
 	"cmd/agent": {reason: "a small binary", ours: []string{checkpoint, "pkg/reportclient"}, never: notSmall},
 	"cmd/crd-postprocess": {
 		reason: "a generator: it knows YAML and the frameworks", ours: []string{frameworks},
@@ -243,7 +250,7 @@ func matches(path string, patterns []string) bool {
 // pure packages are given the time; they never ask for it.
 var pure = []string{
 	seam, "scheduler/volcano", "scheduler/native", "scheduler/kueue", "scheduler/coscheduling", checkpoint,
-	frameworks, spec, validation, render, observation, decision, status, core,
+	frameworks, spec, validation, render, observation, decision, status, core, convert,
 }
 
 // TestPurePackagesHaveNoClock: the same input gives the same answer, at any time.

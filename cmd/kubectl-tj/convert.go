@@ -1,0 +1,161 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/convert"
+)
+
+// convertOptions are the flags of convert.
+type convertOptions struct {
+	files  []string
+	output string
+	strict bool
+	convert.Options
+}
+
+const convertHelp = `Convert jobs of other systems to TrainingJobs.
+
+It reads TrainingJobs of ml.example.com/v1alpha1 and v1, the JSON of TFJob-admin, PyTorchJobs, TFJobs,
+XGBoostJobs, MXJobs, MPIJobs and JAXJobs of Kubeflow, and Volcano Jobs, as YAML or JSON, several in one
+file. It prints TrainingJobs, and what they need beside them, such as a claim. It talks to no cluster.
+
+What has no counterpart is a warning on stderr that names its field. If one document cannot be converted,
+nothing is printed. Objects that are no jobs are passed through as they are.
+
+Exit codes: 0 converted, 1 a document or a file is at fault, 2 wrong usage, 3 --strict and warnings.`
+
+func convertCommand(s streams) *cobra.Command {
+	var o convertOptions
+	cmd := &cobra.Command{
+		Use:   "convert -f FILE",
+		Short: "Convert jobs of other systems to TrainingJobs",
+		Long:  convertHelp,
+		Example: "  kubectl tj convert -f pytorchjob.yaml > trainingjob.yaml\n" +
+			"  kubectl get pytorchjob bert -o yaml | kubectl tj convert -f - | kubectl apply -f -",
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return o.run(s) },
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVarP(&o.files, "filename", "f", nil, "file to convert, - for stdin; may be repeated")
+	flags.StringVarP(&o.output, "output", "o", "yaml", "yaml or json")
+	flags.BoolVar(&o.strict, "strict", false, "fail, and print nothing, if there are warnings")
+	flags.StringVarP(&o.Namespace, "namespace", "n", "", "namespace of the results; default: the documents' own")
+	flags.StringVar(&o.Image, "image", "", "image of trainers whose document names none")
+	flags.StringVar(&o.Claim, "claim", "", "claim with the files of TFJob-admin's jobs; default: a new one")
+	return cmd
+}
+
+func (o *convertOptions) run(s streams) error {
+	switch {
+	case len(o.files) == 0:
+		return errors.New("give a file with -f FILE, or -f - for stdin")
+	case o.output != "yaml" && o.output != "json":
+		return fmt.Errorf("unknown output %q: use -o yaml or -o json", o.output)
+	}
+	var objects []runtime.Object
+	warnings, failed := 0, false
+	for _, file := range o.files {
+		data, name, err := readFile(file, s.in)
+		if err != nil {
+			return codedError{exitError, err}
+		}
+		docs, err := convert.Split(data)
+		if err != nil {
+			fmt.Fprintf(s.err, "error: %s: %v\n", name, err)
+			failed = true
+			continue
+		}
+		for _, doc := range docs {
+			result, err := convert.Convert(doc, o.Options)
+			warnings += len(result.Warnings)
+			tell(s.err, "warning", name, doc, result.Warnings)
+			var problems convert.Errors
+			if errors.As(err, &problems) {
+				tell(s.err, "error", name, doc, problems)
+			}
+			failed = failed || err != nil
+			objects = append(objects, result.Objects...)
+		}
+	}
+	switch {
+	case failed:
+		return codedError{code: exitError}
+	case o.strict && warnings > 0:
+		return codedError{exitWarnings, fmt.Errorf("%d warnings, and --strict was given", warnings)}
+	}
+	return printObjects(s.out, objects, o.output)
+}
+
+// tell prints a line for each problem of a document.
+func tell(w io.Writer, severity, file string, doc convert.Document, problems []convert.Problem) {
+	for _, p := range problems {
+		fmt.Fprintf(w, "%s: %s: %s: %s\n", severity, file, doc, p)
+	}
+}
+
+// readFile reads a file, or stdin for -. It never reads more than convert takes.
+func readFile(path string, stdin io.Reader) (data []byte, name string, err error) {
+	from := stdin
+	name = "stdin"
+	if path != "-" {
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, "", err
+		}
+		defer func() { _ = file.Close() }() // it was only read
+		from, name = file, path
+	}
+	data, err = io.ReadAll(io.LimitReader(from, convert.MaxBytes+1))
+	if err != nil {
+		return nil, "", fmt.Errorf("reading %s: %w", name, err)
+	}
+	return data, name, nil
+}
+
+// printObjects prints YAML documents, or one JSON object: a List if there are several.
+func printObjects(w io.Writer, objects []runtime.Object, format string) error {
+	var out bytes.Buffer
+	if format == "json" {
+		var value any = objects[0]
+		if len(objects) > 1 {
+			list := metav1.List{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}}
+			for _, o := range objects {
+				list.Items = append(list.Items, runtime.RawExtension{Object: o})
+			}
+			value = list
+		}
+		encoder := json.NewEncoder(&out)
+		encoder.SetIndent("", "    ")
+		if err := encoder.Encode(value); err != nil {
+			return codedError{exitError, err}
+		}
+	}
+	for i, o := range objects {
+		if format == "json" {
+			break
+		}
+		text, err := yaml.Marshal(o)
+		if err != nil {
+			return codedError{exitError, err}
+		}
+		if i > 0 {
+			out.WriteString("---\n")
+		}
+		out.Write(text)
+	}
+	if _, err := w.Write(out.Bytes()); err != nil {
+		return codedError{exitError, fmt.Errorf("printing: %w", err)}
+	}
+	return nil
+}

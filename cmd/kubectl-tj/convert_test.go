@@ -1,0 +1,129 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const good = "apiVersion: kubeflow.org/v1\nkind: XGBoostJob\nmetadata: {name: a}\nspec: {xgbReplicaSpecs: " +
+	"{Worker: {template: {spec: {containers: [{name: xgboost, image: i}]}}}}}\n"
+
+// TestConvert plays the command as a shell does: what it prints where, and its exit code.
+func TestConvert(t *testing.T) {
+	warned := strings.Replace(good, "metadata: {name: a}", "metadata: {name: a, finalizers: [x]}", 1)
+	cases := map[string]struct {
+		reason, stdin  string
+		args           []string
+		code           int
+		stdout, stderr string
+	}{
+		"stdin": {"- is stdin", good, []string{"-f", "-"}, 0, "kind: TrainingJob", ""},
+		"JSON": {
+			"one object is itself",
+			good,
+			[]string{"-f", "-", "-o", "json"},
+			0,
+			`"kind": "TrainingJob"`,
+			"",
+		},
+		"several": {
+			"documents are parted",
+			good + "---\n" + good,
+			[]string{"-f", "-"},
+			0,
+			"\n---\napiVersion",
+			"",
+		},
+		"list": {
+			"several objects are a List",
+			good + "---\n" + good,
+			[]string{"-f", "-", "-o", "json"},
+			0,
+			`"kind": "List"`,
+			"",
+		},
+		"namespace": {"of the results", good, []string{"-f", "-", "-n", "team-b"}, 0, "namespace: team-b", ""},
+		"warning": {
+			"it names file, document and field",
+			warned,
+			[]string{"-f", "-"},
+			0,
+			"kind: TrainingJob",
+			"warning: stdin: document 1 (XGBoostJob a): metadata.finalizers: ",
+		},
+		"strict": {
+			"a warning may fail a pipeline",
+			warned,
+			[]string{"-f", "-", "--strict"},
+			exitWarnings,
+			"",
+			"--strict was given",
+		},
+		"one bad": {
+			"nothing is printed of a file with a bad document",
+			good + "---\nkind: A",
+			[]string{"-f", "-"},
+			exitError,
+			"",
+			"error: stdin: document 2 (A): kind: ",
+		},
+		"no YAML": {
+			"the document is named",
+			"a: b: c",
+			[]string{"-f", "-"},
+			exitError,
+			"",
+			"error: stdin: document 1: ",
+		},
+		"no file": {"the path is named", "", []string{"-f", "nowhere.yaml"}, exitError, "", "nowhere.yaml"},
+		"no flag": {"a file is required", "", nil, exitUsage, "", "give a file with -f FILE"},
+		"output": {
+			"an unknown form",
+			good,
+			[]string{"-f", "-", "-o", "xml"},
+			exitUsage,
+			"",
+			`unknown output "xml"`,
+		},
+		"flag": {"an unknown flag", "", []string{"--frobnicate"}, exitUsage, "", "unknown flag"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			var out, errs bytes.Buffer
+			code := run(t.Context(), append([]string{"convert"}, c.args...),
+				streams{strings.NewReader(c.stdin), &out, &errs})
+			if code != c.code || !strings.Contains(out.String(), c.stdout) ||
+				!strings.Contains(errs.String(), c.stderr) {
+				t.Errorf("%s: exit code %d, want %d\nstdout: %s\nstderr: %s", c.reason, code, c.code, &out, &errs)
+			}
+			if code != 0 && out.Len() > 0 {
+				t.Errorf("it failed, and printed %s", &out)
+			}
+			if len(c.args) > 3 && c.args[3] == "json" && !json.Valid(out.Bytes()) {
+				t.Errorf("no JSON: %s", &out)
+			}
+		})
+	}
+}
+
+func TestConvertReadsSeveralFiles(t *testing.T) {
+	var args []string
+	for _, name := range []string{"a.yaml", "b.yaml"} {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(good), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, "-f", path)
+	}
+	var out, errs bytes.Buffer
+	if code := run(t.Context(), append([]string{"convert"}, args...), streams{nil, &out, &errs}); code != 0 {
+		t.Fatal(code, errs.String())
+	}
+	if n := strings.Count(out.String(), "kind: TrainingJob"); n != 2 {
+		t.Errorf("%d jobs:\n%s", n, &out)
+	}
+}

@@ -1,0 +1,183 @@
+package convert
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	// MaxBytes is the most that a file may have, in bytes.
+	MaxBytes = 8 << 20
+	// maxDocuments of a file.
+	maxDocuments = 1000
+)
+
+// Document is one object of a file.
+type Document struct {
+	// Number of the document in its file, from 1, as a reader counts them: empty ones between two "---" do
+	// not count.
+	Number int
+	// Item is the position in a List, from 1. 0: the document is no List.
+	Item int
+	// APIVersion, Kind and Name as they are written; empty where they are not.
+	APIVersion, Kind, Name string
+
+	raw  []byte // JSON without duplicate keys
+	tree map[string]any
+}
+
+// String names the document as messages do.
+func (d Document) String() string {
+	name := fmt.Sprintf("document %d", d.Number)
+	if d.Item > 0 {
+		name += fmt.Sprintf(", item %d", d.Item)
+	}
+	if what := strings.TrimSpace(d.Kind + " " + d.Name); what != "" {
+		name += " (" + what + ")"
+	}
+	return Problem{Message: name}.String()
+}
+
+// Split reads the documents of a file: YAML with "---" between them, JSON objects one after another, or a
+// JSON array. A List becomes its items. It fails, and names the document, for what is neither, for a key that
+// stands twice in the same object, and for files beyond MaxBytes.
+func Split(data []byte) ([]Document, error) {
+	if len(data) > MaxBytes {
+		return nil, fmt.Errorf("the file has %d bytes, more than %d", len(data), MaxBytes)
+	}
+	var docs []Document
+	number := 0
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
+	for {
+		part, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, fmt.Errorf("document %d: %w", number+1, err)
+		}
+		values, err := parse(part)
+		if err != nil {
+			return nil, fmt.Errorf("document %d: %w", number+1, err)
+		}
+		for _, value := range values {
+			number++
+			found, err := expand(value, number)
+			if err != nil {
+				return nil, fmt.Errorf("document %d: %w", number, err)
+			}
+			if docs = append(docs, found...); len(docs) > maxDocuments {
+				return nil, fmt.Errorf("the file has more than %d documents", maxDocuments)
+			}
+		}
+	}
+	if len(docs) == 0 {
+		return nil, errors.New("the file has no document")
+	}
+	return docs, nil
+}
+
+// parse returns the values of one part of a file as JSON; none where there are but comments.
+func parse(part []byte) ([][]byte, error) {
+	trimmed := bytes.TrimSpace(part)
+	if bytes.HasPrefix(trimmed, []byte("{")) || bytes.HasPrefix(trimmed, []byte("[")) {
+		values, jsonErr := parseJSON(trimmed)
+		if jsonErr == nil {
+			return values, nil
+		}
+		// YAML's flow style looks alike. In brackets, what follows the first value is an error.
+		wrapped, err := yaml.YAMLToJSONStrict(slices.Concat([]byte("["), part, []byte("\n]")))
+		var one []json.RawMessage
+		if err != nil || json.Unmarshal(wrapped, &one) != nil || len(one) != 1 {
+			return nil, jsonErr
+		}
+		return [][]byte{one[0]}, nil
+	}
+	var values [][]byte
+	for _, document := range documentEnd.Split(string(part), -1) { // of which YAMLToJSON would read the first
+		value, err := yaml.YAMLToJSONStrict([]byte(document))
+		if err != nil {
+			return nil, err
+		}
+		if !bytes.Equal(value, []byte("null")) {
+			values = append(values, value)
+		}
+	}
+	return values, nil
+}
+
+// documentEnd is YAML's marker of the end of a document, which needs no "---" after it.
+var documentEnd = regexp.MustCompile(`(?m)^\.\.\.[ \t\r]*$`)
+
+// parseJSON reads one JSON value after another.
+func parseJSON(data []byte) ([][]byte, error) {
+	var values [][]byte
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	for {
+		var value json.RawMessage
+		if err := decoder.Decode(&value); errors.Is(err, io.EOF) {
+			return values, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("reading JSON at byte %d: %w", decoder.InputOffset(), err)
+		}
+		values = append(values, value)
+	}
+}
+
+// expand makes documents of one value: itself, or its elements if it is an array or a List.
+func expand(value []byte, number int) ([]Document, error) {
+	var tree any
+	duplicates, err := kjson.UnmarshalStrict(value, &tree)
+	if err != nil {
+		return nil, err
+	}
+	if len(duplicates) > 0 {
+		return nil, duplicates[0]
+	}
+	items, isList := tree.([]any)
+	if object, is := tree.(map[string]any); is && !isList {
+		found, has := object["items"].([]any)
+		if kind, _ := object["kind"].(string); !has || kind != "" && !strings.HasSuffix(kind, "List") {
+			return []Document{newDocument(value, object, number, 0)}, nil
+		}
+		items = found
+	} else if !isList {
+		return nil, errors.New("it is no object")
+	}
+	var docs []Document
+	for i, item := range items {
+		object, is := item.(map[string]any)
+		if !is {
+			return nil, fmt.Errorf("item %d is no object", i+1)
+		}
+		raw, err := json.Marshal(object)
+		if err != nil {
+			return nil, fmt.Errorf("item %d: %w", i+1, err)
+		}
+		docs = append(docs, newDocument(raw, object, number, i+1))
+	}
+	return docs, nil
+}
+
+func newDocument(raw []byte, tree map[string]any, number, item int) Document {
+	d := Document{Number: number, Item: item, raw: raw, tree: tree}
+	d.APIVersion, _ = tree["apiVersion"].(string)
+	d.Kind, _ = tree["kind"].(string)
+	d.Name, _ = tree["name"].(string)
+	if metadata, is := tree["metadata"].(map[string]any); is {
+		if name, is := metadata["name"].(string); is {
+			d.Name = name
+		}
+	}
+	return d
+}

@@ -1,0 +1,88 @@
+package convert_test
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"unicode"
+
+	"sigs.k8s.io/yaml"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/convert"
+	"mlplatform.example.com/trainingjob-operator/pkg/framework"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/validation"
+)
+
+// FuzzConvert: whatever a file says, it is converted into what the API takes, or there is an error; messages
+// have no control characters. An ordinary test run executes the seeds;
+// `go test -fuzz FuzzConvert -fuzzminimizetime=5x ./pkg/convert` searches further.
+func FuzzConvert(f *testing.F) {
+	for _, path := range inputs(f) {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Add([]byte("a: &a [x]\nb: [*a, *a]"))
+	f.Add([]byte(`{"runtime": "", "replicas": {"replicas": [{}]}}`))
+	f.Add([]byte("apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nspec: {tasks: [{replicas: 2147483647}]}"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) > 64<<10 {
+			return
+		}
+		docs, err := convert.Split(data)
+		if err != nil {
+			return
+		}
+		for _, doc := range docs {
+			result, err := convert.Convert(doc, convert.Options{})
+			checkMessages(t, doc.String(), result.Warnings)
+			if err != nil {
+				var problems convert.Errors
+				if !errors.As(err, &problems) || len(problems) == 0 {
+					t.Fatalf("an error that is none: %v", err)
+				}
+				checkMessages(t, doc.String(), problems)
+				continue
+			}
+			checkObjects(t, result)
+		}
+	})
+}
+
+func checkMessages(t *testing.T, doc string, problems []convert.Problem) {
+	for _, p := range problems {
+		if strings.ContainsFunc(doc+p.String(), unicode.IsControl) || p.Message == "" {
+			t.Fatalf("%q: %q", doc, p)
+		}
+	}
+}
+
+// checkObjects reads what would be printed, and holds it against the API's rules.
+func checkObjects(t *testing.T, result convert.Result) {
+	if len(result.Objects) == 0 {
+		t.Fatal("neither an object nor an error")
+	}
+	for _, o := range result.Objects {
+		text, err := yaml.Marshal(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, is := o.(*v1alpha1.TrainingJob); !is {
+			continue
+		}
+		var job v1alpha1.TrainingJob
+		if err := yaml.UnmarshalStrict(text, &job); err != nil {
+			t.Fatalf("%v:\n%s", err, text)
+		}
+		if _, known := framework.Get(string(job.Spec.Framework)); !known {
+			continue
+		}
+		if errs := validation.Validate(&job); len(errs) > 0 {
+			t.Fatalf("%v:\n%s", errs.ToAggregate(), text)
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package convert
+
+import (
+	"cmp"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+)
+
+// mpiV2Spec is MPIJobSpec (pkg/apis/kubeflow/v2beta1/types.go, mpi-operator v0.8.2).
+type mpiV2Spec struct {
+	SlotsPerWorker         *int32                     `json:"slotsPerWorker"`
+	RunLauncherAsWorker    bool                       `json:"runLauncherAsWorker"`
+	RunPolicy              kubeflowRunPolicy          `json:"runPolicy"`
+	MPIReplicaSpecs        map[string]kubeflowReplica `json:"mpiReplicaSpecs"`
+	SSHAuthMountPath       string                     `json:"sshAuthMountPath"`
+	LauncherCreationPolicy string                     `json:"launcherCreationPolicy"`
+	MPIImplementation      string                     `json:"mpiImplementation"`
+}
+
+// launcherBackoffLimit is batch/v1's default for the Job of the launcher, to which mpi-operator leaves it
+// (default.go, setDefaultsRunPolicy).
+const launcherBackoffLimit = 6
+
+// mpiJobV2beta1 converts kubeflow.org/v2beta1 MPIJob. Defaults: default.go and constants.go.
+func mpiJobV2beta1(c *conversion, doc Document) *v1alpha1.TrainingJob {
+	from, job := read[mpiV2Spec](c, doc)
+	if from == nil {
+		return nil
+	}
+	if from.RunPolicy.BackoffLimit == nil {
+		from.RunPolicy.BackoffLimit = new(int32(launcherBackoffLimit))
+	}
+	c.kubeflowJob(job, mpiKind("", func(role v1alpha1.Role) v1alpha1.RestartPolicy {
+		if role == v1alpha1.RoleLauncher {
+			return v1alpha1.RestartOnFailure
+		}
+		return v1alpha1.RestartNever
+	}), from.MPIReplicaSpecs, from.RunPolicy)
+
+	path := field.NewPath("spec")
+	c.slotsPerWorker(job, from.SlotsPerWorker, path.Child("slotsPerWorker"))
+	c.sshDirectory(job, cmp.Or(from.SSHAuthMountPath, rootSSH), path.Child("sshAuthMountPath"))
+	c.mpiImplementation(job, cmp.Or(from.MPIImplementation, openMPI), path.Child("mpiImplementation"))
+	if from.RunLauncherAsWorker {
+		c.launcherAsWorker(job, path.Child("runLauncherAsWorker"))
+	}
+	switch from.LauncherCreationPolicy {
+	case "", "AtStartup", "WaitForWorkersReady": // the launcher is there at once and waits until each answers
+	default:
+		c.fail(path.Child("launcherCreationPolicy"), "%q is unknown: use AtStartup or WaitForWorkersReady",
+			from.LauncherCreationPolicy)
+	}
+	return job
+}

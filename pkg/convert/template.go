@@ -1,0 +1,207 @@
+package convert
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/framework"
+)
+
+// schedulers by the schedulerName that pods have for them. The empty one is Kubernetes' own, whose gangs must
+// be asked for.
+var schedulers = map[string]v1alpha1.SchedulerName{
+	"volcano": v1alpha1.SchedulerVolcano, "scheduler-plugins-scheduler": v1alpha1.SchedulerCoscheduling,
+	corev1.DefaultSchedulerName: "",
+}
+
+// queueKeys are the labels and annotations by which a pod names its queue.
+var queueKeys = []string{v1alpha1.LabelKueueQueue, v1alpha1.AnnotationVolcanoQueue}
+
+// groupKeys are the prefixes of keys by which a scheduler finds a pod's group. The TrainingJob API refuses
+// them in templates (pkg/trainingjob/validation/admission.go), topologies of Kueue's left out.
+var groupKeys = []string{
+	"kueue.x-k8s.io/", "scheduling.volcano.sh/", "scheduling.k8s.io/", "scheduling.x-k8s.io/",
+	"pod-group.scheduling.sigs.k8s.io",
+}
+
+const topologyKeys = "kueue.x-k8s.io/podset-"
+
+// template moves what a pod template says of its scheduler, queue and group to the job, which decides that
+// for the gang, and takes out what the operator sets itself.
+func (c *conversion) template(job *v1alpha1.TrainingJob, t *corev1.PodTemplateSpec, path *field.Path) {
+	pod, at := &t.Spec, path.Child("spec")
+	if name := pod.SchedulerName; name != "" {
+		c.scheduler(job, name, at.Child("schedulerName"))
+		pod.SchedulerName = ""
+	}
+	pod.RestartPolicy = "" // the caller has read it
+	c.drop(at.Child("hostname"), &pod.Hostname, "ranks are named after the job")
+	c.drop(at.Child("subdomain"), &pod.Subdomain, "ranks share the job's Service")
+	c.drop(at.Child("nodeName"), &pod.NodeName, "it would bypass the scheduler; use nodeSelector or affinity")
+	if pod.HostnameOverride != nil {
+		c.warn(at.Child("hostnameOverride"), noCounterpart+": ranks are named after the job")
+		pod.HostnameOverride = nil
+	}
+	if pod.SchedulingGroup != nil {
+		c.warn(at.Child("schedulingGroup"), noCounterpart+": the gang has a group of its own")
+		pod.SchedulingGroup = nil
+	}
+	if pod.Priority != nil {
+		c.warn(at.Child("priority"), noCounterpart+": it comes from a PriorityClass")
+		pod.Priority = nil
+	}
+	if len(pod.SchedulingGates) > 0 {
+		c.warn(at.Child("schedulingGates"), noCounterpart+": the gang's scheduler gates its pods")
+		pod.SchedulingGates = nil
+	}
+	if len(pod.EphemeralContainers) > 0 {
+		c.warn(at.Child("ephemeralContainers"), noCounterpart+": no new pod may have one")
+		pod.EphemeralContainers = nil
+	}
+	pod.Tolerations = c.tolerations(pod.Tolerations, at.Child("tolerations"))
+	t.Labels = c.groupMetadata(job, t.Labels, path.Child("metadata", "labels"))
+	t.Annotations = c.groupMetadata(job, t.Annotations, path.Child("metadata", "annotations"))
+	c.templateMetadata(t, path.Child("metadata"))
+}
+
+// templateMetadata takes out what a template's metadata cannot say: pods are named by the operator.
+func (c *conversion) templateMetadata(t *corev1.PodTemplateSpec, path *field.Path) {
+	if t.Name != "" || t.GenerateName != "" {
+		c.warn(path.Child("name"), noCounterpart+": pods are named after the job, their role and index")
+	}
+	if t.Namespace != "" {
+		c.warn(path.Child("namespace"), noCounterpart+": pods run in the namespace of the job")
+	}
+	if len(t.Finalizers) > 0 || len(t.OwnerReferences) > 0 {
+		c.warn(path, "finalizers and ownerReferences have no counterpart and are left out")
+	}
+	labels, annotations := t.Labels, t.Annotations
+	t.ObjectMeta = corev1.PodTemplateSpec{}.ObjectMeta
+	t.Labels, t.Annotations = labels, annotations
+}
+
+func (c *conversion) drop(path *field.Path, value *string, why string) {
+	if *value != "" {
+		c.warn(path, noCounterpart+": %s", why)
+		*value = ""
+	}
+}
+
+// scheduler asks the job's scheduler for what a pod's schedulerName says.
+func (c *conversion) scheduler(job *v1alpha1.TrainingJob, name string, path *field.Path) {
+	scheduler, known := schedulers[name]
+	policy := &job.Spec.RunPolicy.SchedulingPolicy
+	switch {
+	case !known:
+		c.warn(path, "%q is no gang scheduler that the operator knows: set "+
+			"spec.runPolicy.schedulingPolicy.scheduler", name)
+	case scheduler != "" && policy.Scheduler != "" && policy.Scheduler != scheduler:
+		c.fail(path, "%q: the job has scheduler %s already, and a gang has one", name, policy.Scheduler)
+	case scheduler != "":
+		policy.Scheduler = scheduler
+	}
+}
+
+// tolerations without those of every taint, which the API refuses.
+func (c *conversion) tolerations(from []corev1.Toleration, path *field.Path) []corev1.Toleration {
+	var to []corev1.Toleration
+	for i, t := range from {
+		if t.Key == "" {
+			c.warn(path.Index(i).Child("key"), "a toleration of every taint has no counterpart and is left out: "+
+				"give the key of the taint that is meant")
+			continue
+		}
+		to = append(to, t)
+	}
+	return to
+}
+
+// groupMetadata takes the keys out by which a scheduler would find a pod's queue or group. The job gets the
+// queue.
+func (c *conversion) groupMetadata(
+	job *v1alpha1.TrainingJob, from map[string]string, path *field.Path,
+) map[string]string {
+	for _, key := range sortedKeys(from) {
+		begins := func(prefix string) bool { return strings.HasPrefix(key, prefix) }
+		if !slices.ContainsFunc(groupKeys, begins) || begins(topologyKeys) {
+			continue
+		}
+		policy, value := &job.Spec.RunPolicy.SchedulingPolicy, from[key]
+		switch isQueue := slices.Contains(queueKeys, key); {
+		case isQueue && (policy.Queue == "" || policy.Queue == value):
+			policy.Queue = value
+		case isQueue:
+			c.fail(path.Key(key), "the queue %q: the job has queue %q already, and a gang waits in one",
+				value, policy.Queue)
+		default:
+			c.warn(path.Key(key), noCounterpart+": the gang has a group of its own")
+		}
+		delete(from, key)
+	}
+	if len(from) == 0 {
+		return nil
+	}
+	return from
+}
+
+// mainContainer is the container that another system takes for the trainer: the one of that name, else the
+// first. It is nil for a template without containers, which the API refuses.
+func mainContainer(pod *corev1.PodSpec, name string) *corev1.Container {
+	if len(pod.Containers) == 0 {
+		return nil
+	}
+	return &pod.Containers[max(0, slices.IndexFunc(pod.Containers, func(c corev1.Container) bool {
+		return c.Name == name
+	}))]
+}
+
+// markTrainer gives the main container the name that marks the trainer, if it would not be taken for it.
+// names are those by which the framework finds its trainer.
+func (c *conversion) markTrainer(
+	pod *corev1.PodSpec, main *corev1.Container, names []string, path *field.Path,
+) {
+	f := framework.Framework{ContainerNames: names}
+	if main == nil || f.Trainer(pod) == main {
+		return
+	}
+	path = path.Child("containers")
+	for i := range pod.Containers {
+		if pod.Containers[i].Name == framework.TrainerContainer {
+			c.fail(path.Index(i).Child("name"), "%s is the main container, but the one that is named %s would "+
+				"train: rename it", main.Name, framework.TrainerContainer)
+			return
+		}
+	}
+	c.warn(path, "%s is the main container: it is renamed to %s, by which the operator finds it",
+		main.Name, framework.TrainerContainer)
+	main.Name = framework.TrainerContainer
+}
+
+// addPort adds a port of a name unless the container has it already.
+func addPort(container *corev1.Container, name string, port int32) {
+	if container == nil || slices.ContainsFunc(container.Ports, func(p corev1.ContainerPort) bool {
+		return p.Name == name
+	}) {
+		return
+	}
+	container.Ports = append(container.Ports, corev1.ContainerPort{Name: name, ContainerPort: port})
+}
+
+// addEnv adds variables that a container does not set itself.
+func addEnv(container *corev1.Container, env ...corev1.EnvVar) {
+	if container == nil {
+		return
+	}
+	for _, e := range env {
+		if !slices.ContainsFunc(container.Env, func(own corev1.EnvVar) bool { return own.Name == e.Name }) {
+			container.Env = append(container.Env, e)
+		}
+	}
+}
+
+// variable is a variable with a fixed value.
+func variable(name, value string) corev1.EnvVar { return corev1.EnvVar{Name: name, Value: value} }

@@ -1,0 +1,196 @@
+package convert
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	volcanobatch "volcano.sh/apis/pkg/apis/batch/v1alpha1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+)
+
+// volcanoRoles are the roles of tasks by their usual names, which Volcano's plugins and examples have too.
+var volcanoRoles = map[string]v1alpha1.Role{
+	"master": v1alpha1.RoleMaster, "mpimaster": v1alpha1.RoleLauncher, "launcher": v1alpha1.RoleLauncher,
+	"chief": v1alpha1.RoleChief, "ps": v1alpha1.RolePS, "evaluator": v1alpha1.RoleEvaluator,
+	"scheduler": v1alpha1.RoleScheduler, "server": v1alpha1.RoleServer,
+	"worker": v1alpha1.RoleWorker, "mpiworker": v1alpha1.RoleWorker,
+}
+
+// volcano is the conversion of one Volcano Job.
+type volcano struct {
+	*conversion
+	job  *v1alpha1.TrainingJob
+	from *volcanobatch.JobSpec
+	// roles and templates of from.Tasks, by their position there, and paths in the document.
+	roles     []v1alpha1.Role
+	templates []*corev1.PodTemplateSpec
+	paths     []*field.Path
+}
+
+// volcanoJob converts batch.volcano.sh/v1alpha1 Job, by the types of volcano.sh/apis. Defaults:
+// pkg/webhooks/admission/jobs/mutate/mutate_job.go (Volcano 1.14.1).
+func volcanoJob(c *conversion, doc Document) *v1alpha1.TrainingJob {
+	from := decode[volcanobatch.Job](&c.report, doc)
+	if from == nil {
+		return nil
+	}
+	job := &v1alpha1.TrainingJob{ObjectMeta: c.metadata(from.ObjectMeta)}
+	v := &volcano{conversion: c, job: job, from: &from.Spec}
+	if _, has := doc.tree["status"]; has {
+		c.warn(field.NewPath("status"), "is what the other system has observed: it is left out")
+	}
+	path := field.NewPath("spec")
+	if len(v.from.Tasks) == 0 {
+		c.fail(path.Child("tasks"), "the job has no task: add one")
+		return nil
+	}
+	v.scheduling(path)
+	v.frameworkOfPlugins()
+	if !v.tasks(path.Child("tasks")) {
+		return nil
+	}
+	v.policies(path)
+	v.volumes(path.Child("volumes"))
+	v.plugins(path.Child("plugins"))
+	for i, role := range v.roles {
+		spec := v.job.Spec.ReplicaSpecs[role]
+		spec.Template = *v.templates[i]
+		v.job.Spec.ReplicaSpecs[role] = spec
+	}
+	return v.job
+}
+
+// scheduling writes queue, minimum, retries and priority, with Volcano's defaults.
+func (v *volcano) scheduling(path *field.Path) {
+	from, policy := v.from, &v.job.Spec.RunPolicy
+	policy.CleanPodPolicy = v1alpha1.CleanPodRunning // state/util.go, PodRetainPhaseSoft
+	policy.TTLSecondsAfterFinished = from.TTLSecondsAfterFinished
+	policy.BackoffLimit = new(cmp.Or(from.MaxRetry, defaultBackoffLimit))
+	policy.SchedulingPolicy = v1alpha1.SchedulingPolicy{
+		Queue: cmp.Or(from.Queue, "default"), PriorityClass: from.PriorityClassName,
+	}
+	v.scheduler(v.job, cmp.Or(from.SchedulerName, "volcano"), path.Child("schedulerName"))
+	var ranks int32
+	for _, task := range from.Tasks {
+		ranks += task.Replicas
+	}
+	if from.MinAvailable > 0 && from.MinAvailable != ranks {
+		policy.SchedulingPolicy.MinAvailable = new(from.MinAvailable)
+	}
+	if n := from.MinSuccess; n != nil && *n != ranks {
+		v.warn(path.Child("minSuccess"), noCounterpart+": the leader decides, else every Worker")
+	}
+	if from.RunningEstimate != nil {
+		v.warn(path.Child("runningEstimate"), noCounterpart)
+	}
+	if from.NetworkTopology != nil {
+		v.warn(path.Child("networkTopology"), noCounterpart)
+	}
+}
+
+// tasks makes a role of each task. It reports whether all of them have one.
+func (v *volcano) tasks(path *field.Path) bool {
+	v.job.Spec.ReplicaSpecs = map[v1alpha1.Role]v1alpha1.ReplicaSpec{}
+	var kept []volcanobatch.TaskSpec
+	ok := true
+	for i, task := range v.from.Tasks {
+		at := path.Index(i)
+		if task.Name == "" {
+			task.Name = fmt.Sprintf("%s%d", volcanobatch.DefaultTaskSpec, i)
+		}
+		if task.Replicas == 0 {
+			v.warn(at.Child("replicas"), "a task without ranks has no counterpart and is left out")
+			continue
+		}
+		role := v.roleOf(task.Name)
+		if _, twice := v.job.Spec.ReplicaSpecs[role]; twice {
+			v.fail(at.Child("name"), "%s would be a second role %s: rename the task to master, chief, launcher, "+
+				"scheduler, server, ps, worker or evaluator", task.Name, role)
+			ok = false
+			continue
+		}
+		v.taskFields(task, at)
+		v.job.Spec.ReplicaSpecs[role] = v1alpha1.ReplicaSpec{
+			Replicas: new(task.Replicas), RestartPolicy: v.restartPolicy(task, at),
+		}
+		template := task.Template.DeepCopy()
+		v.template(v.job, template, at.Child("template"))
+		v.roles, v.templates, v.paths = append(v.roles, role), append(v.templates, template), append(v.paths, at)
+		kept = append(kept, task)
+	}
+	v.from.Tasks = kept
+	v.settleRestarts(v.job, func(role v1alpha1.Role) *field.Path {
+		return v.paths[slices.Index(v.roles, role)]
+	})
+	return ok
+}
+
+// roleOf is the role of a task. An unusual name is a Worker's.
+func (v *volcano) roleOf(name string) v1alpha1.Role {
+	role, known := volcanoRoles[strings.ToLower(name)]
+	switch {
+	case !known:
+		return v1alpha1.RoleWorker
+	case role == v1alpha1.RoleMaster && v.job.Spec.Framework == frameworkMPI:
+		return v1alpha1.RoleLauncher
+	}
+	return role
+}
+
+// taskFields warns of what a task says beyond its pods.
+func (v *volcano) taskFields(task volcanobatch.TaskSpec, at *field.Path) {
+	if task.MinAvailable != nil {
+		v.taskMinimum(*task.MinAvailable, task.Replicas, at.Child("minAvailable"))
+	}
+	if task.MaxRetry != 0 {
+		v.warn(at.Child("maxRetry"), noCounterpart+": the job's maxRetry counts the failures of all ranks")
+	}
+	if task.TopologyPolicy != "" && task.TopologyPolicy != volcanobatch.None {
+		v.warn(at.Child("topologyPolicy"), noCounterpart+": the kubelet's topology manager decides")
+	}
+	if task.DependsOn != nil {
+		v.warn(at.Child("dependsOn"), noCounterpart+": all ranks start together")
+	}
+	if task.PartitionPolicy != nil {
+		v.warn(at.Child("partitionPolicy"), noCounterpart)
+	}
+}
+
+// volumes are mounted in every container of every task. Those that describe a claim have a companion.
+func (v *volcano) volumes(path *field.Path) {
+	for i, volume := range v.from.Volumes {
+		at, claim := path.Index(i), volume.VolumeClaimName
+		switch {
+		case claim == "" && volume.VolumeClaim == nil:
+			v.fail(at, "names no claim and describes none: give volumeClaimName")
+			continue
+		case claim == "":
+			claim = fmt.Sprintf("%s-volume-%d", v.job.Name, i)
+			v.companions = append(v.companions, &corev1.PersistentVolumeClaim{
+				TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"},
+				ObjectMeta: metav1.ObjectMeta{Name: claim, Namespace: v.job.Namespace},
+				Spec:       *volume.VolumeClaim,
+			})
+			v.warn(at.Child("volumeClaim"), "is the claim %s, which outlives the job: Volcano would delete its own "+
+				"with the job", claim)
+		case volume.VolumeClaim != nil:
+			v.warn(at.Child("volumeClaim"), "Volcano ignores it for volumeClaimName: so does the result")
+		}
+		name := fmt.Sprintf("volume-%d", i)
+		for _, t := range v.templates {
+			t.Spec.Volumes = append(t.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
+				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim},
+			}})
+			for j := range t.Spec.Containers {
+				c := &t.Spec.Containers[j]
+				c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: name, MountPath: volume.MountPath})
+			}
+		}
+	}
+}
