@@ -25,14 +25,15 @@ build: ## bin/operator, bin/agent, bin/localcluster and bin/kubectl-tj, each a s
 		./cmd/kubectl-tj
 
 .PHONY: generate
-generate: $(TOOLS)/built ## deepcopy code, CRD, RBAC role and reference pages (API, configuration, metrics) from the code
-	@mkdir -p $(OUT)/api/v1alpha1 $(OUT)/deploy/crd $(OUT)/deploy/rbac $(OUT)/docs
+generate: $(TOOLS)/built ## deepcopy code, CRD, RBAC role, a policy and reference pages (API, configuration, metrics) from the code
+	@mkdir -p $(OUT)/api/v1alpha1 $(OUT)/deploy/crd $(OUT)/deploy/rbac $(OUT)/deploy/admission $(OUT)/docs
 	$(TOOLS)/controller-gen paths=./api/... object crd:generateEmbeddedObjectMeta=true \
 		output:object:dir=$(OUT)/api/v1alpha1 output:crd:dir=$(OUT)/deploy/crd
 	$(TOOLS)/controller-gen paths=./pkg/... rbac:roleName=trainingjob-operator output:rbac:dir=$(OUT)/deploy/rbac
 	$(TOOLS)/crd-ref-docs --log-level ERROR --max-depth 25 --source-path api --config lab/modules/tools/crd-ref-docs.yaml \
 		--templates-dir lab/modules/tools/api-docs --renderer markdown --output-path $(OUT)/docs/api.md
-	go run ./cmd/crd-postprocess --rules api/v1alpha1/rules.yaml $(OUT)/deploy/crd/mlplatform.example.com_trainingjobs.yaml $(OUT)/docs/api.md
+	go run ./cmd/crd-postprocess --rules api/v1alpha1/rules.yaml $(OUT)/deploy/crd/mlplatform.example.com_trainingjobs.yaml $(OUT)/docs/api.md \
+		$(OUT)/deploy/admission/environment.yaml
 	go run ./cmd/docs-gen configuration > $(OUT)/docs/configuration.md
 	go run ./cmd/docs-gen metrics > $(OUT)/docs/metrics.md
 

@@ -128,7 +128,7 @@ var rules = map[string]rule{
 
 	"cmd/agent": {reason: "a small binary", ours: []string{checkpoint, "pkg/reportclient"}, never: notSmall},
 	"cmd/crd-postprocess": {
-		reason: "a generator: it knows YAML and the frameworks", ours: []string{frameworks},
+		reason: "a generator: it knows YAML and what ranks are given", ours: []string{frameworks, spec},
 	},
 	"cmd/docs-gen": {
 		reason: "a generator: it asks what it documents",

@@ -1,6 +1,7 @@
 // Command crd-postprocess turns the CRD that controller-gen writes into the one that is installed: it adds
 // the rules of a rules file (api/v1alpha1/rules.yaml) and drops the descriptions of Kubernetes' own types,
-// which would triple its size. It adds the rules to the API's reference too.
+// which would triple its size. It adds the rules to the API's reference too, and writes the admission policy
+// for what pkg/framework reserves.
 //
 // What the rules file names and the schema does not have is an error, and so is a rule without a message.
 package main
@@ -14,21 +15,21 @@ import (
 func main() {
 	rulesPath := flag.String("rules", "", "the rules file")
 	flag.Usage = func() {
-		fmt.Fprintln(os.Stderr, "usage: crd-postprocess --rules rules.yaml crd.yaml api.md")
-		fmt.Fprintln(os.Stderr, "rewrites crd.yaml and appends to api.md")
+		fmt.Fprintln(os.Stderr, "usage: crd-postprocess --rules rules.yaml crd.yaml api.md policy.yaml")
+		fmt.Fprintln(os.Stderr, "rewrites crd.yaml, appends to api.md and writes policy.yaml")
 	}
 	flag.Parse()
-	if *rulesPath == "" || flag.NArg() != 2 {
+	if *rulesPath == "" || flag.NArg() != 3 {
 		flag.Usage()
 		os.Exit(2)
 	}
-	if err := run(*rulesPath, flag.Arg(0), flag.Arg(1)); err != nil {
+	if err := run(*rulesPath, flag.Arg(0), flag.Arg(1), flag.Arg(2)); err != nil {
 		fmt.Fprintln(os.Stderr, "crd-postprocess:", err)
 		os.Exit(1)
 	}
 }
 
-func run(rulesPath, crdPath, docsPath string) error {
+func run(rulesPath, crdPath, docsPath, policyPath string) error {
 	rules, err := readRules(rulesPath)
 	if err != nil {
 		return err
@@ -40,5 +41,8 @@ func run(rulesPath, crdPath, docsPath string) error {
 	if err := appendDocs(docsPath, rules); err != nil {
 		return err
 	}
-	return describeFrameworks(docsPath)
+	if err := describeFrameworks(docsPath); err != nil {
+		return err
+	}
+	return writeEnvironmentPolicy(policyPath)
 }

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -213,17 +212,6 @@ func specFields(t *testing.T) []string {
 		return paths
 	}
 	return walk(schema, "")
-}
-
-func asUnstructured(t *testing.T, job *v1alpha1.TrainingJob) *unstructured.Unstructured {
-	t.Helper()
-	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(job)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u := &unstructured.Unstructured{Object: object}
-	u.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("TrainingJob"))
-	return u
 }
 
 // managedByStays: whoever runs the job is known from the start, and for ever.

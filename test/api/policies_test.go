@@ -104,7 +104,8 @@ func (w *warnings) take() string {
 }
 
 func (s server) reportsOff(t *testing.T) {
-	if err := apitest.Install(t.Context(), s.client, "../../deploy/operator/reports_warning.yaml"); err != nil {
+	s.namespace(t, corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "trainingjob-system"}})
+	if err := apitest.Install(t.Context(), s.client, "../../deploy/operator/warnings.yaml"); err != nil {
 		t.Fatal(err)
 	}
 	c, said := s.warned(t)

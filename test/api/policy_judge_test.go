@@ -1,138 +1,170 @@
 package api_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/admission/plugin/cel"
-	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
-	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
-	celconfig "k8s.io/apiserver/pkg/apis/cel"
-	"k8s.io/apiserver/pkg/cel/environment"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-	"mlplatform.example.com/trainingjob-operator/test/api/apitest"
+	"mlplatform.example.com/trainingjob-operator/test/api/judge"
 )
 
 // TestPolicies judges jobs by the policies as the API server does, without one.
 func TestPolicies(t *testing.T) {
 	for _, p := range policies() {
 		t.Run(p.path, func(t *testing.T) {
-			j := newJudge(t, p)
+			judges := readPolicies(t, p.path)
 			for name, v := range p.cases {
-				got := j.denials(t, v.job(p.namespace.Name))
+				got := denials(t, judges[0], v.job(p.namespace.Name), &p.namespace)
 				if (got == "") != (v.says == "") || !strings.Contains(got, v.says) {
 					t.Errorf("%s: want %q, got %q", name, v.says, got)
 				}
 			}
-			// The API server denies a job whose judgement costs too much.
+		})
+	}
+}
+
+// TestPoliciesAreCheap: the API server denies a job whose judgement by a policy costs too much, so none of
+// the largest jobs may; judging them with every right there is costs the most.
+func TestPoliciesAreCheap(t *testing.T) {
+	restricted := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default", Labels: map[string]string{
+		"pod-security.kubernetes.io/enforce": "restricted",
+	}}}
+	for _, path := range []string{"deploy/admission", "deploy/policies", "deploy/operator/warnings.yaml"} {
+		for _, p := range readPolicies(t, path) {
+			if strings.HasPrefix(p.Name, "trainingjob-warnings") {
+				p = p.With(map[string]string{"gpusPerNode": "8", "preemptibleClasses": strings.Repeat("c ", 200)})
+			}
 			for name, job := range largest() {
-				if got := j.denials(t, job); strings.Contains(got, "budget") || strings.Contains(got, "cost") {
-					t.Errorf("the job with the most %s: %s", name, got)
+				nameEverything(job)
+				t.Run(p.Name+"/"+name, func(t *testing.T) { denials(t, p, job, restricted) })
+			}
+		}
+	}
+}
+
+// nameEverything makes a job name as much as a right can be asked for.
+func nameEverything(job *v1alpha1.TrainingJob) {
+	job.Labels = map[string]string{"kueue.x-k8s.io/priority-class": "c"}
+	job.Spec.RunPolicy.SchedulingPolicy.Queue = "research"
+	for name := range job.Spec.ReplicaSpecs {
+		editRole(name, func(r *v1alpha1.ReplicaSpec) {
+			pod := &r.Template.Spec
+			pod.ServiceAccountName, pod.PriorityClassName = "trainer", "low"
+			if name == v1alpha1.RoleWorker {
+				pod.ServiceAccountName, pod.PriorityClassName = "worker", "high"
+			}
+		})(job)
+	}
+}
+
+func readPolicies(t *testing.T, path string) []*judge.Policy {
+	t.Helper()
+	all, err := judge.ReadPolicies("../../" + path)
+	if err != nil || len(all) == 0 {
+		t.Fatalf("policies of %s: %v", path, err)
+	}
+	return all
+}
+
+// denials is everything that a policy says of the creation of a job; "" if it lets it through. A judgement
+// that costs too much fails the test.
+func denials(t *testing.T, p *judge.Policy, job *v1alpha1.TrainingJob, namespace *corev1.Namespace) string {
+	t.Helper()
+	said, err := p.Judge(t.Context(), judge.Request{
+		Object: asUnstructured(t, job).Object, Namespace: namespace,
+		Rights: func(authorizer.Attributes) bool { return true },
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	var words []string
+	for _, s := range said {
+		words = append(words, s.Message)
+	}
+	return strings.Join(words, "\n")
+}
+
+// TestSpecs: the CRD and the policies of deploy/admission refuse what Validate refuses, and name the same
+// fields.
+func TestSpecs(t *testing.T) {
+	crd, err := judge.ReadCRD("../../deploy/crd/mlplatform.example.com_trainingjobs.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	policies := readPolicies(t, "deploy/admission")
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+	for name, s := range allSpecs() {
+		t.Run(name, func(t *testing.T) {
+			job := s.job()
+			var causes []metav1.StatusCause
+			for _, err := range crd.Judge(t.Context(), asUnstructured(t, job).Object, nil) {
+				causes = append(causes, metav1.StatusCause{Field: err.Field, Message: err.Error()})
+			}
+			for _, p := range policies {
+				if words := denials(t, p, job, namespace); words != "" && len(causes) == 0 {
+					causes = append(causes, metav1.StatusCause{Message: words})
 				}
 			}
+			expectCauses(t, s, causes)
 		})
 	}
 }
 
-// judge is one policy, compiled as in k8s.io/apiserver/pkg/admission/plugin/policy/validating, compilePolicy.
-type judge struct {
-	validator validating.Validator
-	params    runtime.Object
-	namespace *corev1.Namespace
-}
-
-func newJudge(t *testing.T, p policy) judge {
+func expectCauses(t *testing.T, s spec, causes []metav1.StatusCause) {
 	t.Helper()
-	objects, err := apitest.Read("../../" + p.path)
-	if err != nil {
-		t.Fatal(err)
+	if len(s.fields) == 0 || s.goOnly {
+		if len(causes) > 0 {
+			t.Errorf("%s\nrefused: %v", s.reason, causes)
+		}
+		return
 	}
-	j := judge{namespace: &p.namespace}
-	var is admissionv1.ValidatingAdmissionPolicy
-	for _, o := range objects {
-		switch o.GetKind() {
-		case "ConfigMap":
-			j.params = o.Unstructured
-		case "ValidatingAdmissionPolicy":
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &is); err != nil {
-				t.Fatal(err)
-			}
+	says := func(c metav1.StatusCause) bool { return strings.Contains(c.Message, s.says) }
+	if !slices.ContainsFunc(causes, says) {
+		t.Errorf("%s\nwant %q in %v", s.reason, s.says, causes)
+	}
+	for _, f := range s.fields {
+		if !slices.ContainsFunc(causes, func(c metav1.StatusCause) bool { return names(c, f) }) {
+			t.Errorf("%s\n%s is not named in %v", s.reason, f, causes)
 		}
 	}
-	j.validator = compile(t, &is)
-	return j
 }
 
-func compile(t *testing.T, p *admissionv1.ValidatingAdmissionPolicy) validating.Validator {
-	t.Helper()
-	env := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
-	compiler, err := cel.NewCompositedCompiler(env)
-	if err != nil {
-		t.Fatal(err)
-	}
-	options := cel.OptionalVariableDeclarations{HasParams: p.Spec.ParamKind != nil}
-	var variables []cel.NamedExpressionAccessor
-	for _, v := range p.Spec.Variables {
-		variables = append(variables, &validating.Variable{Name: v.Name, Expression: v.Expression})
-	}
-	compiler.CompileAndStoreVariables(variables, options, environment.NewExpressions)
-	var conditions, rules, messages []cel.ExpressionAccessor
-	for i := range p.Spec.MatchConditions {
-		conditions = append(conditions, (*matchconditions.MatchCondition)(&p.Spec.MatchConditions[i]))
-	}
-	for _, v := range p.Spec.Validations {
-		rules = append(rules, &validating.ValidationCondition{
-			Expression: v.Expression, Message: v.Message, Reason: v.Reason,
-		})
-		var message cel.ExpressionAccessor
-		if v.MessageExpression != "" {
-			message = &validating.MessageExpressionCondition{MessageExpression: v.MessageExpression}
-		}
-		messages = append(messages, message)
-	}
-	condition := func(list []cel.ExpressionAccessor) cel.ConditionEvaluator {
-		evaluator := compiler.CompileCondition(list, options, environment.NewExpressions)
-		for _, err := range evaluator.CompilationErrors() {
-			t.Errorf("%s: %v", p.Name, err)
-		}
-		return evaluator
-	}
-	matcher := matchconditions.NewMatcher(condition(conditions), p.Spec.FailurePolicy,
-		"policy", "validate", p.Name)
-	return validating.NewValidator(condition(rules), matcher, condition(nil), condition(messages),
-		p.Spec.FailurePolicy, nil)
-}
-
-// denials is everything that the policy says against the creation of a job; "" if it lets it through.
-func (j judge) denials(t *testing.T, job *v1alpha1.TrainingJob) string {
+func asUnstructured(t *testing.T, job *v1alpha1.TrainingJob) *unstructured.Unstructured {
 	t.Helper()
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(job)
 	if err != nil {
 		t.Fatal(err)
 	}
 	u := &unstructured.Unstructured{Object: object}
-	kind := v1alpha1.GroupVersion.WithKind("TrainingJob")
-	u.SetGroupVersionKind(kind)
-	resource := v1alpha1.GroupVersion.WithResource("trainingjobs")
-	attributes := &admission.VersionedAttributes{
-		Attributes: admission.NewAttributesRecord(u, nil, kind, job.Namespace, job.Name, resource, "",
-			admission.Create, nil, true, nil),
-		VersionedObject: admission.NewLazyObject(u), VersionedKind: kind,
-	}
-	result := j.validator.Validate(t.Context(), schema.GroupVersionResource(resource), attributes, j.params,
-		j.namespace, celconfig.RuntimeCELCostBudget, nil)
-	var said []string
-	for _, d := range result.Decisions {
-		if d.Action == validating.ActionDeny {
-			said = append(said, d.Message)
+	u.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("TrainingJob"))
+	return u
+}
+
+// names reports whether a cause is about a field. The CRD's rules cannot point into a map or the metadata;
+// they point at the nearest field above. A rule over several fields names them in its message, and an
+// admission policy has only its message, which names the nearest field above too.
+func names(c metav1.StatusCause, field string) bool {
+	if c.Field == "" {
+		key := strings.TrimPrefix(strings.TrimPrefix(field, "metadata.labels."), "metadata.annotations.")
+		message := plain(c.Message)
+		for strings.HasPrefix(key, "spec.") {
+			if strings.Contains(message, key) {
+				return true
+			}
+			key = key[:strings.LastIndex(key, ".")]
 		}
+		return strings.HasPrefix(field, "metadata.") && strings.Contains(c.Message, key)
 	}
-	return strings.Join(said, "\n")
+	at := plain(c.Field)
+	return at == field || at != "spec" && strings.HasPrefix(field, at+".") ||
+		slices.Contains(strings.FieldsFunc(c.Message, func(r rune) bool { return r == ' ' || r == ':' }),
+			strings.TrimPrefix(field, "spec.")) ||
+		slices.Contains(strings.Fields(c.Message), field)
 }

@@ -82,18 +82,3 @@ func wantRejection(t *testing.T, err error, says string, fields ...string) {
 		}
 	}
 }
-
-// names reports whether a cause is about a field. The CRD's rules cannot point into a map or the metadata;
-// they point at the nearest field above. A rule over several fields names them in its message, and an
-// admission policy has only its message.
-func names(c metav1.StatusCause, field string) bool {
-	if c.Field == "" {
-		key := strings.TrimPrefix(strings.TrimPrefix(field, "metadata.labels."), "metadata.annotations.")
-		return strings.Contains(c.Message, key)
-	}
-	at := plain(c.Field)
-	return at == field || at != "spec" && strings.HasPrefix(field, at+".") ||
-		slices.Contains(strings.FieldsFunc(c.Message, func(r rune) bool { return r == ' ' || r == ':' }),
-			strings.TrimPrefix(field, "spec.")) ||
-		slices.Contains(strings.Fields(c.Message), field)
-}

@@ -176,7 +176,7 @@ func checkpointSpecs() map[string]spec {
 			},
 		},
 		"a resume point of one's own": {
-			reason: "ranks could differ", goOnly: true,
+			reason: "ranks could differ",
 			edit: func(j *v1alpha1.TrainingJob) {
 				checkpoints(v1alpha1.CheckpointSpec{})(j)
 				j.Spec.Env = []corev1.EnvVar{{Name: "A", Value: "b"}, {Name: "RESUME_FROM_CHECKPOINT", Value: "/mine"}}
@@ -194,7 +194,7 @@ func checkpointSpecs() map[string]spec {
 			fields: []string{"spec.volumeMounts.0.mountPath"}, says: "or set spec.checkpoint.path",
 		},
 		"a volume of the operator's name": {
-			reason: "the API server refuses the pod", goOnly: true,
+			reason: "the API server refuses the pod",
 			edit: func(j *v1alpha1.TrainingJob) {
 				checkpoints(v1alpha1.CheckpointSpec{})(j)
 				j.Spec.Volumes = []corev1.Volume{{Name: "trainingjob-agent",

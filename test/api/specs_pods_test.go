@@ -127,7 +127,6 @@ func schedulingSpecs() map[string]spec {
 				p.MinResources = gpus("-8")
 			}),
 			fields: []string{"spec.runPolicy.schedulingPolicy.minResources.nvidia.com/gpu"}, says: "is negative",
-			goOnly: true,
 		},
 		"the same queue three times": {reason: "nothing contradicts",
 			edit: queues("research", "research", "research")},
@@ -245,21 +244,21 @@ func podSpecs() map[string]spec {
 		"a container without image": {
 			reason: "every pod would be refused", full: true,
 			edit:   container(func(c *corev1.Container) { c.Image = "" }),
-			fields: []string{first + ".image"}, says: "needs an image", goOnly: true,
+			fields: []string{first + ".image"}, says: "needs an image",
 		},
 		"two containers of one name": {
 			reason: "every pod would be refused", full: true,
 			edit: worker(func(t *corev1.PodTemplateSpec) {
 				t.Spec.InitContainers = []corev1.Container{{Name: "pytorch", Image: "init:1"}}
 			}),
-			fields: []string{first + ".name"}, says: "rename one", goOnly: true,
+			fields: []string{first + ".name"}, says: "rename one",
 		},
 		"a mount without volume": {
 			reason: "every pod would be refused",
 			edit: func(j *v1alpha1.TrainingJob) {
 				j.Spec.VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/data"}}
 			},
-			fields: []string{"spec.volumeMounts.0.name"}, says: "add it to volumes", goOnly: true,
+			fields: []string{"spec.volumeMounts.0.name"}, says: "add it to volumes",
 		},
 		"GPUs in requests alone": {
 			reason: "they are copied to limits",
@@ -270,12 +269,12 @@ func podSpecs() map[string]spec {
 			edit: func(j *v1alpha1.TrainingJob) {
 				j.Spec.Resources = corev1.ResourceRequirements{Requests: gpus("2"), Limits: gpus("4")}
 			},
-			fields: []string{"spec.resources.requests.nvidia.com/gpu"}, says: "must equal the limit 4", goOnly: true,
+			fields: []string{"spec.resources.requests.nvidia.com/gpu"}, says: "must equal the limit",
 		},
 		"half a GPU": {
 			reason: "every pod would be refused", full: true,
 			edit:   container(func(c *corev1.Container) { c.Resources.Limits = gpus("500m") }),
-			fields: []string{first + ".resources.limits.nvidia.com/gpu"}, says: "whole number", goOnly: true,
+			fields: []string{first + ".resources.limits.nvidia.com/gpu"}, says: "whole number",
 		},
 	}
 }

@@ -13,7 +13,11 @@ type IndexSet map[int32]struct{}
 // Has reports whether the index is in the set.
 func (s IndexSet) Has(i int32) bool { _, ok := s[i]; return ok }
 
-// ParseIndexes reads what FormatIndexes wrote. It skips parts that FormatIndexes cannot have written.
+// maxIndex is the highest that a rank can have.
+const maxIndex = MaxReplicas - 1
+
+// ParseIndexes reads what FormatIndexes wrote. It skips parts that FormatIndexes cannot have written, so a
+// status that somebody else has written takes no more memory than that of the largest job.
 func ParseIndexes(text string) IndexSet {
 	if text == "" {
 		return nil
@@ -26,7 +30,7 @@ func ParseIndexes(text string) IndexSet {
 		}
 		a, errA := strconv.ParseInt(from, 10, 32)
 		b, errB := strconv.ParseInt(to, 10, 32)
-		if errA != nil || errB != nil {
+		if errA != nil || errB != nil || a < 0 || b > maxIndex {
 			continue
 		}
 		for i := a; i <= b; i++ {

@@ -22,4 +22,7 @@ func TestIndexes(t *testing.T) {
 	if got := ParseIndexes("x,2-y,4"); len(got) != 1 || !got.Has(4) {
 		t.Errorf("parts that make no sense must be left out, got %v", got)
 	}
+	if got := ParseIndexes("0-2147483647,5,-1"); len(got) != 1 || !got.Has(5) {
+		t.Errorf("indexes that no rank has must be left out, got %d", len(got))
+	}
 }

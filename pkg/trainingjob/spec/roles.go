@@ -61,12 +61,16 @@ func Roles(job *v1alpha1.TrainingJob) []Role {
 	return launcherLast(job, roles)
 }
 
-// Replicas is the number of ranks of one role: 1 unless the spec gives another.
+// MaxReplicas of one role, as in the CRD's schema: a typing error must not become a million pods.
+const MaxReplicas = 10000
+
+// Replicas is the number of ranks of one role, from 0 to MaxReplicas: 1 unless the spec gives another. A
+// number beyond those bounds is invalid; it must not take the operator's memory all the same.
 func Replicas(n *int32) int32 {
 	if n == nil {
 		return 1
 	}
-	return *n
+	return min(max(*n, 0), MaxReplicas)
 }
 
 // Admitted takes from roles the ranks that the scheduler did not admit: those with the highest indexes. It

@@ -95,6 +95,8 @@ func byHand(pod *corev1.PodSpec, path *field.Path) field.ErrorList {
 			"which would bypass the scheduler, its queues and quotas: remove it (set nodeSelector or affinity)"},
 		{"schedulingGroup", pod.SchedulingGroup != nil,
 			"which the operator decides: remove it (the gang has a group of its own)"},
+		{"schedulingGates", pod.SchedulingGates != nil, "with which its ranks would hold a place in the queue " +
+			"and never start: remove it (set spec.runPolicy.suspend to hold the job)"},
 		{"priority", pod.Priority != nil, "which comes from a PriorityClass: remove it " +
 			"(set spec.runPolicy.schedulingPolicy.priorityClass)"},
 		{"ephemeralContainers", pod.EphemeralContainers != nil,

@@ -34,7 +34,8 @@ func validateName(job *v1alpha1.TrainingJob) field.ErrorList {
 	return errs
 }
 
-// validateReservedNames keeps the names and paths free that the operator uses in the pods.
+// validateReservedNames keeps the names and paths free that the operator uses in the pods, also those of jobs
+// to which it adds nothing yet.
 func validateReservedNames(job *v1alpha1.TrainingJob) field.ErrorList {
 	var errs field.ErrorList
 	for _, t := range templates(job) {

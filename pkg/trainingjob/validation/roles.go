@@ -11,9 +11,6 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// maxReplicas of one role, as in the CRD's schema: a typing error must not become a million pods.
-const maxReplicas = 10000
-
 // validateForm checks that the framework is known, and that the spec has either the simple form, complete, or
 // replicaSpecs.
 func validateForm(s *v1alpha1.TrainingJobSpec, path *field.Path) field.ErrorList {
@@ -69,10 +66,10 @@ func forbidSimpleForm(s *v1alpha1.TrainingJobSpec, path *field.Path) field.Error
 
 // validateReplicas bounds the ranks of every role.
 func validateReplicas(s *v1alpha1.TrainingJobSpec, path *field.Path) field.ErrorList {
-	errs := inRange(path.Child("replicas"), s.Replicas, 1, maxReplicas)
+	errs := inRange(path.Child("replicas"), s.Replicas, 1, spec.MaxReplicas)
 	for _, name := range slices.Sorted(maps.Keys(s.ReplicaSpecs)) {
 		at := path.Child("replicaSpecs").Key(string(name)).Child("replicas")
-		errs = append(errs, inRange(at, s.ReplicaSpecs[name].Replicas, 1, maxReplicas)...)
+		errs = append(errs, inRange(at, s.ReplicaSpecs[name].Replicas, 1, spec.MaxReplicas)...)
 	}
 	return errs
 }

@@ -1,13 +1,28 @@
 package validation
 
 import (
+	"fmt"
+
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// Validate returns everything that is wrong with a job; nothing for a valid one.
+// maxErrors are told of one job: its status must hold them, and joining thousands takes seconds.
+const maxErrors = 32
+
+// Validate returns what is wrong with a job; nothing for a valid one. Of more than 32 errors it returns the
+// first, and a last one that counts the others.
 func Validate(job *v1alpha1.TrainingJob) field.ErrorList {
+	errs := validate(job)
+	if more := len(errs) - maxErrors; more > 0 {
+		errs = append(errs[:maxErrors:maxErrors], field.Invalid(field.NewPath("spec"), field.OmitValueType{},
+			fmt.Sprintf("%d more errors are not shown: correct these first", more)))
+	}
+	return errs
+}
+
+func validate(job *v1alpha1.TrainingJob) field.ErrorList {
 	path := field.NewPath("spec")
 	errs := validateForm(&job.Spec, path)
 	errs = append(errs, validateReplicas(&job.Spec, path)...)
@@ -31,6 +46,7 @@ func Validate(job *v1alpha1.TrainingJob) field.ErrorList {
 	errs = append(errs, validateMonitoring(job.Spec.Monitoring, path.Child("monitoring"))...)
 	errs = append(errs, validateCheckpoint(job, path.Child("checkpoint"))...)
 	errs = append(errs, validateMPI(job, path)...)
+	errs = append(errs, validateEnvironment(job)...)
 	errs = append(errs, validateReservedNames(job)...)
 	if len(errs) == 0 { // it is asked of the framework, which knows valid gangs
 		errs = validateSetup(job, path)

@@ -83,3 +83,19 @@ func TestLargeGangs(t *testing.T) {
 		}
 	}
 }
+
+// TestManyErrorsAreBounded: a job of thousands of mistakes has a status that can be stored.
+func TestManyErrorsAreBounded(t *testing.T) {
+	job := &v1alpha1.TrainingJob{
+		ObjectMeta: metav1.ObjectMeta{Name: "job"},
+		Spec: v1alpha1.TrainingJobSpec{
+			Framework: v1alpha1.FrameworkCustom, Image: "i", Command: []string{"c"},
+			VolumeMounts: make([]corev1.VolumeMount, 64),
+		},
+	}
+	errs := Validate(job)
+	const last = "32 more errors are not shown: correct these first"
+	if len(errs) != maxErrors+1 || errs[maxErrors].Detail != last {
+		t.Errorf("%d errors, the last of them %v", len(errs), errs[len(errs)-1])
+	}
+}
