@@ -21,7 +21,7 @@ func validateElastic(job *v1alpha1.TrainingJob, path *field.Path) field.ErrorLis
 	if !spec.Framework(job).Elastic {
 		errs = append(errs, field.Invalid(at, job.Spec.Framework, framework.ElasticMessage()))
 	}
-	errs = append(errs, inRange(at.Child("minReplicas"), &least, 1, maxReplicas)...)
+	errs = append(errs, inRange(at.Child("minReplicas"), &least, 1, spec.MaxReplicas)...)
 	if ranks := spec.Ranks(job); least > ranks {
 		errs = append(errs, field.Invalid(at, least, fmt.Sprintf(
 			"minReplicas %d exceeds the %d ranks: set it to at most %d, or raise replicas", least, ranks, ranks)))

@@ -121,7 +121,7 @@ func validateHostfile(job *v1alpha1.TrainingJob, path *field.Path) field.ErrorLi
 	}}
 	launcher := -1
 	for i, role := range spec.Roles(job) {
-		if role.Replicas < 1 || role.Replicas > maxReplicas {
+		if role.Replicas < 1 || role.Replicas > spec.MaxReplicas {
 			return nil // validateReplicas finds that
 		}
 		gang.Roles = append(gang.Roles, framework.Role{Name: string(role.Name), Replicas: role.Replicas})
