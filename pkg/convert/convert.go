@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-	"mlplatform.example.com/trainingjob-operator/pkg/framework"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/validation"
 )
 
@@ -130,17 +129,9 @@ func kinds() string {
 	return strings.Join(names, ", ")
 }
 
-// checkResult holds the job against the rules of the TrainingJob API. A framework of another version of the
-// operator is its user's affair.
+// checkResult holds the job against the rules of the TrainingJob API.
 func (c *conversion) checkResult(job *v1alpha1.TrainingJob) {
-	path := field.NewPath("spec", "framework")
-	_, known := framework.Get(string(job.Spec.Framework))
 	for _, err := range validation.Validate(job) {
-		if !known && err.Field == path.String() {
-			c.warn(path, "this version knows no framework %s, only %s: the operator must know it",
-				job.Spec.Framework, strings.Join(framework.Names(), ", "))
-			continue
-		}
 		c.fail(field.NewPath(err.Field), "the TrainingJob that it becomes is refused: %s", err.ErrorBody())
 	}
 }

@@ -18,7 +18,6 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/convert"
-	"mlplatform.example.com/trainingjob-operator/pkg/framework"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
@@ -110,13 +109,13 @@ func golden(t *testing.T, path, got string) {
 	}
 }
 
-// describePods writes what the first and the last rank of every role have: of a framework that the registry
-// does not know, only what the job itself says.
+// describePods writes what the first and the last rank of every role have.
 func describePods(t *testing.T, b *strings.Builder, job *v1alpha1.TrainingJob) {
 	job = job.DeepCopy()
 	job.UID = "0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9"
-	if _, known := framework.Get(string(job.Spec.Framework)); !known {
-		fmt.Fprintf(b, "framework %s is not in the registry: its own variables are left out\n", job.Spec.Framework)
+	if spec.NeedsSSH(job) {
+		const key = "ssh-ed25519 AAAA"
+		job.Status.MPI = &v1alpha1.MPIStatus{SSHPublicKey: key, SSHSecretName: spec.SSHSecretName(job, key)}
 	}
 	for _, role := range spec.Roles(job) {
 		indexes := slices.Compact([]int32{0, role.Replicas - 1})

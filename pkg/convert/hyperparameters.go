@@ -2,7 +2,6 @@ package convert
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -44,21 +43,10 @@ func (c *conversion) hyperparameters(
 				if _, twice := to[name]; twice {
 					c.fail(here, "the hyperparameter %s stands there twice", name)
 				}
-				to[name] = hyperparameter(number(value))
+				to[name] = hyperparameter(value)
 			}
 		}
 	}
 	add("", from, path)
 	return to
-}
-
-// number writes numbers without an exponent where JSON would, and leaves everything else as it is.
-func number(value any) any {
-	if f, is := value.(float64); is {
-		if text, err := json.Marshal(f); err == nil {
-			return string(text)
-		}
-		return fmt.Sprint(f)
-	}
-	return value
 }

@@ -15,7 +15,7 @@ func jaxJob(c *conversion, doc Document) *v1alpha1.TrainingJob {
 		return nil
 	}
 	c.kubeflowJob(job, kubeflowKind{
-		framework: frameworkJAX, field: "jaxReplicaSpecs",
+		framework: v1alpha1.FrameworkJAX, field: "jaxReplicaSpecs",
 		roles:     []v1alpha1.Role{v1alpha1.RoleWorker},
 		container: "jax", names: []string{"jax"},
 		portName: "jaxjob-port", port: 6666,
@@ -23,5 +23,3 @@ func jaxJob(c *conversion, doc Document) *v1alpha1.TrainingJob {
 	}, from.JAXReplicaSpecs, from.RunPolicy)
 	return job
 }
-
-const frameworkJAX = v1alpha1.Framework("jax")

@@ -112,6 +112,9 @@ func (c *conversion) kubeflowRoles(
 		}
 		c.template(job, &from.Template, at.Child("template"))
 		main := mainContainer(&from.Template.Spec, kind.container)
+		if kind.framework == v1alpha1.FrameworkMPI && role == v1alpha1.RoleWorker {
+			c.withoutSSHD(main, at.Child("template", "spec", "containers"))
+		}
 		if kind.port != 0 {
 			addPort(main, kind.portName, kind.port)
 		}

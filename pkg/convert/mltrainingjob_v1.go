@@ -97,10 +97,11 @@ func mlV1(c *conversion, doc Document) *v1alpha1.TrainingJob {
 	template := corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 		NodeSelector: from.Scheduling.NodeSelector, Affinity: from.Scheduling.Affinity,
 		Tolerations: c.mlV1Tolerations(from, gpus, at),
-		Containers:  []corev1.Container{c.mlV1Trainer(job, from, *workers, gpus, at)},
+		Containers:  []corev1.Container{c.mlV1Trainer(job, from, gpus, at)},
 	}}
-	c.sharedMemory(&template.Spec, &template.Spec.Containers[0], mlV1SharedMemory)
-	c.mlV1Monitoring(&template, from.Monitoring, at.Child("monitoring"))
+	c.withoutReserved(job, &template.Spec, at)
+	s.SharedMemory = new(resource.MustParse(mlV1SharedMemory))
+	c.mlV1Monitoring(job, from.Monitoring, at.Child("monitoring"))
 	s.ReplicaSpecs = map[v1alpha1.Role]v1alpha1.ReplicaSpec{v1alpha1.RoleWorker: {
 		Replicas:      workers,
 		RestartPolicy: cmp.Or(from.FailurePolicy.RestartPolicy, v1alpha1.RestartOnFailure),
@@ -114,7 +115,7 @@ func mlV1(c *conversion, doc Document) *v1alpha1.TrainingJob {
 }
 
 func (c *conversion) mlV1Trainer(
-	job *v1alpha1.TrainingJob, from *mlV1Spec, workers, gpus int32, at *field.Path,
+	job *v1alpha1.TrainingJob, from *mlV1Spec, gpus int32, at *field.Path,
 ) corev1.Container {
 	trainer := corev1.Container{
 		Name:    framework.TrainerContainer,
@@ -135,7 +136,6 @@ func (c *conversion) mlV1Trainer(
 		c.mlV1Command(job, &trainer, from, gpus, at)
 	}
 	addEnv(&trainer, variable("MODEL", from.Model), variable("DATASET", from.Dataset))
-	c.identity(&trainer, workers, gpus)
 	c.mlV1Networking(job, &trainer, from.Networking, at.Child("networking"))
 	if uri := from.Monitoring.MLflowTrackingURI; uri != "" {
 		addEnv(&trainer, variable("MLFLOW_TRACKING_URI", uri))
@@ -222,20 +222,28 @@ func (c *conversion) mlV1Networking(
 	job *v1alpha1.TrainingJob, trainer *corev1.Container, from mlV1Networking, at *field.Path,
 ) {
 	backend := cmp.Or(from.Backend, "nccl")
-	c.networking(job, trainer, network{
-		backend: backend, port: *cmp.Or(from.MasterPort, new(int32(mlV1Port))),
-		nccl: map[string]string{"NCCL_DEBUG": "INFO", "NCCL_SOCKET_IFNAME": "eth0"},
-	})
+	job.Spec.Networking = v1alpha1.NetworkingSpec{
+		Backend:    v1alpha1.CollectiveBackend(backend),
+		MasterPort: cmp.Or(from.MasterPort, new(int32(mlV1Port))),
+		NCCL:       map[string]string{"DEBUG": "INFO", "SOCKET_IFNAME": "eth0"},
+	}
+	for _, e := range trainer.Env { // the document's own win
+		if name, is := strings.CutPrefix(e.Name, "NCCL_"); is {
+			delete(job.Spec.Networking.NCCL, name)
+		}
+	}
 	addEnv(trainer, variable("NCCL_BACKEND", strings.ToUpper(backend)))
 	if from.RDMAEnabled {
 		c.warn(at.Child("rdmaEnabled"), noCounterpart+": request the cluster's RDMA device in resources")
 	}
 }
 
-// mlV1Monitoring annotates the pods for Prometheus, unless monitoring is off.
-func (c *conversion) mlV1Monitoring(t *corev1.PodTemplateSpec, from mlV1Monitoring, at *field.Path) {
+// mlV1Monitoring has Prometheus scrape the ranks, unless monitoring is off.
+func (c *conversion) mlV1Monitoring(job *v1alpha1.TrainingJob, from mlV1Monitoring, at *field.Path) {
 	if from.Enabled == nil || *from.Enabled {
-		c.monitoring(t, *cmp.Or(from.MetricsPort, new(int32(mlV1MetricsPort))))
+		job.Spec.Monitoring = &v1alpha1.MonitoringSpec{
+			Enabled: new(true), Port: cmp.Or(from.MetricsPort, new(int32(mlV1MetricsPort))),
+		}
 	}
 	if from.TensorboardEnabled {
 		c.warn(at.Child("tensorboardEnabled"), noCounterpart+": no TensorBoard is started")

@@ -17,8 +17,6 @@ type mpiV1Spec struct {
 	RunPolicy       kubeflowRunPolicy          `json:"runPolicy"`
 }
 
-const frameworkMPI = v1alpha1.Framework("mpi")
-
 // mpiJobV1 converts kubeflow.org/v1 MPIJob. Defaults: mpi_defaults.go.
 func mpiJobV1(c *conversion, doc Document) *v1alpha1.TrainingJob {
 	from, job := read[mpiV1Spec](c, doc)
@@ -32,7 +30,8 @@ func mpiJobV1(c *conversion, doc Document) *v1alpha1.TrainingJob {
 	from.RunPolicy.CleanPodPolicy = cmp.Or(from.RunPolicy.CleanPodPolicy, from.CleanPodPolicy)
 	c.kubeflowJob(job, mpiKind(cmp.Or(from.MainContainer, "mpi"), always(v1alpha1.RestartNever)),
 		from.MPIReplicaSpecs, from.RunPolicy)
-	c.slotsPerWorker(job, from.SlotsPerWorker, path.Child("slotsPerWorker"))
+	mpi(job).SlotsPerWorker = cmp.Or(from.SlotsPerWorker, new(int32(defaultSlots)))
+	c.gangOfMPI(job, path.Child("runPolicy", "schedulingPolicy", "minAvailable"))
 	// mpijob_controller.go (newWorker): a worker without a command sleeps, and the launcher runs kubectl exec.
 	worker := job.Spec.ReplicaSpecs[v1alpha1.RoleWorker].Template.Spec
 	if main := mainContainer(&worker, from.MainContainer); main != nil && len(main.Command) == 0 {
@@ -45,7 +44,7 @@ func mpiJobV1(c *conversion, doc Document) *v1alpha1.TrainingJob {
 // mpiKind is common to both versions of the kind.
 func mpiKind(container string, restarts func(v1alpha1.Role) v1alpha1.RestartPolicy) kubeflowKind {
 	return kubeflowKind{
-		framework: frameworkMPI, field: "mpiReplicaSpecs",
+		framework: v1alpha1.FrameworkMPI, field: "mpiReplicaSpecs",
 		roles:     []v1alpha1.Role{v1alpha1.RoleLauncher, v1alpha1.RoleWorker},
 		container: container, restartPolicy: restarts,
 		replicas: func(role v1alpha1.Role) int32 {

@@ -16,7 +16,7 @@ type mpiV2Spec struct {
 	MPIReplicaSpecs        map[string]kubeflowReplica `json:"mpiReplicaSpecs"`
 	SSHAuthMountPath       string                     `json:"sshAuthMountPath"`
 	LauncherCreationPolicy string                     `json:"launcherCreationPolicy"`
-	MPIImplementation      string                     `json:"mpiImplementation"`
+	MPIImplementation      v1alpha1.MPIImplementation `json:"mpiImplementation"`
 }
 
 // launcherBackoffLimit is batch/v1's default for the Job of the launcher, to which mpi-operator leaves it
@@ -40,12 +40,14 @@ func mpiJobV2beta1(c *conversion, doc Document) *v1alpha1.TrainingJob {
 	}), from.MPIReplicaSpecs, from.RunPolicy)
 
 	path := field.NewPath("spec")
-	c.slotsPerWorker(job, from.SlotsPerWorker, path.Child("slotsPerWorker"))
-	c.sshDirectory(job, cmp.Or(from.SSHAuthMountPath, rootSSH), path.Child("sshAuthMountPath"))
-	c.mpiImplementation(job, cmp.Or(from.MPIImplementation, openMPI), path.Child("mpiImplementation"))
+	to := mpi(job)
+	to.SlotsPerWorker = cmp.Or(from.SlotsPerWorker, new(int32(defaultSlots)))
+	to.SSHAuthMountPath = cmp.Or(from.SSHAuthMountPath, rootSSH)
+	to.Implementation = cmp.Or(from.MPIImplementation, v1alpha1.OpenMPI)
 	if from.RunLauncherAsWorker {
-		c.launcherAsWorker(job, path.Child("runLauncherAsWorker"))
+		to.RunLauncherAsWorker = new(true)
 	}
+	c.gangOfMPI(job, path.Child("runPolicy", "schedulingPolicy", "minAvailable"))
 	switch from.LauncherCreationPolicy {
 	case "", "AtStartup", "WaitForWorkersReady": // the launcher is there at once and waits until each answers
 	default:

@@ -25,7 +25,7 @@ func mxJob(c *conversion, doc Document) *v1alpha1.TrainingJob {
 		return nil
 	}
 	c.kubeflowJob(job, kubeflowKind{
-		framework: "mxnet", field: "mxReplicaSpecs",
+		framework: v1alpha1.FrameworkMXNet, field: "mxReplicaSpecs",
 		roles:     []v1alpha1.Role{v1alpha1.RoleScheduler, v1alpha1.RoleServer, v1alpha1.RoleWorker},
 		container: "mxnet", names: []string{"mxnet"},
 		portName: "mxjob-port", port: 9091,

@@ -3,13 +3,11 @@ package convert
 import (
 	"cmp"
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
 // pytorchSpec is PyTorchJobSpec (pkg/apis/kubeflow.org/v1/pytorch_types.go, training-operator v1.9.3).
@@ -50,6 +48,10 @@ func pytorchJob(c *conversion, doc Document) *v1alpha1.TrainingJob {
 	if from == nil {
 		return nil
 	}
+	elastic := from.ElasticPolicy
+	if elastic != nil { // the roles' variables and restarts depend on it
+		job.Spec.ElasticPolicy = &v1alpha1.ElasticPolicy{}
+	}
 	c.kubeflowJob(job, kubeflowKind{
 		framework: v1alpha1.FrameworkPyTorch, field: "pytorchReplicaSpecs",
 		roles:     []v1alpha1.Role{v1alpha1.RoleMaster, v1alpha1.RoleWorker},
@@ -62,7 +64,6 @@ func pytorchJob(c *conversion, doc Document) *v1alpha1.TrainingJob {
 	if from.NprocPerNode != nil {
 		processes = *from.NprocPerNode
 	}
-	elastic := from.ElasticPolicy
 	if elastic != nil && elastic.NProcPerNode != nil {
 		processes = fmt.Sprint(*elastic.NProcPerNode)
 	}
@@ -96,52 +97,36 @@ func (c *conversion) pytorchElastic(job *v1alpha1.TrainingJob, from *pytorchElas
 	if len(from.Metrics) > 0 {
 		c.warn(path.Child("metrics"), noCounterpart+": no HorizontalPodAutoscaler is made")
 	}
-	c.elastic(job, *least, spec.Ranks(job))
-	env := elasticEnv(job, from, fmt.Sprintf("%d:%d", *least, *most))
-	updateTrainers(job, pytorchContainer, func(_ v1alpha1.Role, trainer *corev1.Container) {
-		addEnv(trainer, env...)
-	})
+	job.Spec.ElasticPolicy.MinReplicas = *least
+	c.pytorchRendezvous(job, from, path)
 }
 
-// elasticEnv is what Kubeflow sets for torchrun, with the host names that the ranks have here. A backend by
-// default is torchrun's c10d (generateEnvBackend).
-func elasticEnv(job *v1alpha1.TrainingJob, from *pytorchElastic, nodes string) []corev1.EnvVar {
-	host := spec.RankHost(job.Name, spec.RankRef{Role: v1alpha1.RoleWorker})
-	if from.RDZVHost != nil {
-		host = *from.RDZVHost
+// pytorchRendezvous has the ranks meet as the document says: by c10d, at the first of them
+// (generateEnvBackend).
+func (c *conversion) pytorchRendezvous(job *v1alpha1.TrainingJob, from *pytorchElastic, path *field.Path) {
+	if backend := cmp.Or(from.RDZVBackend, "c10d"); backend != "c10d" {
+		c.warn(path.Child("rdzvBackend"), "%q "+noCounterpart+": the ranks meet by c10d", backend)
 	}
-	port := pytorchPort
-	worker := job.Spec.ReplicaSpecs[v1alpha1.RoleWorker].Template.Spec
-	if trainer := mainContainer(&worker, pytorchContainer); trainer != nil {
-		for _, p := range trainer.Ports {
-			if p.Name == pytorchPortName {
-				port = p.ContainerPort
-			}
-		}
+	if host := from.RDZVHost; host != nil && *host != "" {
+		c.warn(path.Child("rdzvHost"), "%q "+noCounterpart+": the ranks meet at the first of them", *host)
 	}
-	if from.RDZVPort != nil {
-		port = *from.RDZVPort
+	if port := from.RDZVPort; port != nil {
+		job.Spec.Networking.MasterPort = port
 	}
-	env := []corev1.EnvVar{
-		variable("PET_RDZV_BACKEND", cmp.Or(from.RDZVBackend, "c10d")),
-		variable("PET_RDZV_ENDPOINT", fmt.Sprintf("%s:%d", host, port)),
-		variable("PET_NNODES", nodes),
+	if len(from.RDZVConf) > 0 {
+		c.warn(path.Child("rdzvConf"), noCounterpart+": the operator says in PET_RDZV_CONF which rank is the host")
 	}
+	var env []corev1.EnvVar
 	if from.MaxRestarts != nil {
 		env = append(env, variable("PET_MAX_RESTARTS", fmt.Sprint(*from.MaxRestarts)))
 	}
 	if from.RDZVID != nil {
 		env = append(env, variable("PET_RDZV_ID", *from.RDZVID))
 	}
-	if len(from.RDZVConf) > 0 {
-		var pairs []string
-		for _, pair := range from.RDZVConf {
-			pairs = append(pairs, pair.Key+"="+pair.Value)
-		}
-		env = append(env, variable("PET_RDZV_CONF", strings.Join(pairs, ",")))
-	}
 	if from.Standalone != nil && *from.Standalone {
 		env = append(env, variable("PET_STANDALONE", ""))
 	}
-	return env
+	updateTrainers(job, pytorchContainer, func(_ v1alpha1.Role, trainer *corev1.Container) {
+		addEnv(trainer, env...)
+	})
 }

@@ -26,7 +26,7 @@ func (c *conversion) settleRestarts(job *v1alpha1.TrainingJob, at func(v1alpha1.
 			job.Spec.RunPolicy.RestartScope = v1alpha1.ScopeRank
 		}
 	}
-	if len(names) == 0 || job.Spec.RunPolicy.RestartScope == v1alpha1.ScopeRank {
+	if len(names) == 0 || spec.Scope(job) == v1alpha1.ScopeRank {
 		return
 	}
 	decides := names[0]

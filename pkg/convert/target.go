@@ -1,127 +1,108 @@
 package convert
 
 import (
+	"encoding/json"
 	"fmt"
-	"maps"
+	"path"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/framework"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// This file is where the sources meet what the TrainingJob API has no field for: it says the same by a pod's
-// own means where there are any, and warns where there are none.
-
-// successOfAllWorkers asks for a job that succeeds when the Workers have, not when its leader has.
-func (c *conversion) successOfAllWorkers(_ *v1alpha1.TrainingJob, path *field.Path) {
-	c.warn(path, "AllWorkers "+noCounterpart+": the leader's exit decides")
-}
-
-// successOfFirstWorker asks for a job without a leader that succeeds when Worker 0 has.
-func (c *conversion) successOfFirstWorker(job *v1alpha1.TrainingJob, path *field.Path) {
-	if workers := job.Spec.ReplicaSpecs[v1alpha1.RoleWorker].Replicas; workers != nil && *workers > 1 {
-		c.warn(path, "without a Chief, Worker 0 alone would decide; here the job succeeds when every Worker has")
-	}
-}
+// This file is where what several sources say meets the TrainingJob API.
 
 // Defaults of MPIJob.
 const (
-	openMPI      = "OpenMPI"
 	rootSSH      = "/root/.ssh"
 	defaultSlots = 1
 )
 
-// slotsPerWorker is the number of processes on each Worker.
-func (c *conversion) slotsPerWorker(_ *v1alpha1.TrainingJob, slots *int32, path *field.Path) {
-	if slots != nil && *slots != defaultSlots {
-		c.warn(path, "%d "+noCounterpart+": give mpirun the number of processes for each host", *slots)
+// mpi returns spec.mpi of a job.
+func mpi(job *v1alpha1.TrainingJob) *v1alpha1.MPISpec {
+	if job.Spec.MPI == nil {
+		job.Spec.MPI = &v1alpha1.MPISpec{}
+	}
+	return job.Spec.MPI
+}
+
+// gangOfMPI takes out what mpirun cannot do without: all Workers, and the operator's sshd in each.
+func (c *conversion) gangOfMPI(job *v1alpha1.TrainingJob, minimum *field.Path) {
+	policy := &job.Spec.RunPolicy.SchedulingPolicy
+	if m := policy.MinAvailable; m != nil && *m != spec.Ranks(job) {
+		c.warn(minimum, "%d "+noCounterpart+": mpirun starts on all Workers or not at all", *m)
+		policy.MinAvailable = nil
 	}
 }
 
-// sshDirectory is where the image looks for the keys.
-func (c *conversion) sshDirectory(_ *v1alpha1.TrainingJob, dir string, path *field.Path) {
-	if dir != rootSSH {
-		c.warn(path, "%q "+noCounterpart, dir)
+// withoutSSHD takes the command out by which a Worker runs an sshd of the image's own configuration: without
+// a command, it runs one that knows the job's keys.
+func (c *conversion) withoutSSHD(trainer *corev1.Container, path *field.Path) {
+	if trainer == nil || !runsSSHD(slices.Concat(trainer.Command, trainer.Args)) {
+		return
+	}
+	c.warn(path, "the command of a Worker that runs sshd is left out: the operator runs sshd there, with the "+
+		"job's own keys")
+	trainer.Command, trainer.Args = nil, nil
+}
+
+// runsSSHD reports whether a command is sshd, or a shell's that starts sshd.
+func runsSSHD(command []string) bool {
+	if len(command) == 0 {
+		return false
+	}
+	switch path.Base(command[0]) {
+	case "sshd":
+		return true
+	case "sh", "bash", "dash":
+		words := strings.FieldsFunc(strings.Join(command[1:], " "), func(r rune) bool {
+			return strings.ContainsRune(" \t\n;&|()", r)
+		})
+		return slices.ContainsFunc(words, func(word string) bool { return path.Base(word) == "sshd" })
+	}
+	return false
+}
+
+// withoutReserved takes out the variables by which the operator tells each rank who it is.
+func (c *conversion) withoutReserved(job *v1alpha1.TrainingJob, pod *corev1.PodSpec, path *field.Path) {
+	f, _ := framework.Get(string(job.Spec.Framework))
+	reserved := f.Reserved(job.Spec.ElasticPolicy != nil)
+	for i := range pod.Containers {
+		container := &pod.Containers[i]
+		for j, e := range container.Env {
+			if slices.Contains(reserved, e.Name) {
+				c.warn(path.Child("containers").Index(i).Child("env").Index(j),
+					"%s is left out: the operator sets it, for each rank of framework %s", e.Name, f.Name)
+			}
+		}
+		container.Env = slices.DeleteFunc(container.Env, func(e corev1.EnvVar) bool {
+			return slices.Contains(reserved, e.Name)
+		})
 	}
 }
 
-// mpiImplementation is who made the image's mpirun.
-func (c *conversion) mpiImplementation(_ *v1alpha1.TrainingJob, name string, path *field.Path) {
-	if name != openMPI {
-		c.warn(path, "%q "+noCounterpart, name)
+// frameworkVersion says which release of the framework the image holds, where the API can say so.
+func (c *conversion) frameworkVersion(job *v1alpha1.TrainingJob, version string, path *field.Path) {
+	if version == "" {
+		return
 	}
-}
-
-// launcherAsWorker starts processes on the launcher too.
-func (c *conversion) launcherAsWorker(_ *v1alpha1.TrainingJob, path *field.Path) {
-	c.warn(path, noCounterpart+": the Launcher runs no processes of its own")
-}
-
-// elastic lets the gang train with least ranks.
-func (c *conversion) elastic(job *v1alpha1.TrainingJob, least, ranks int32) {
-	job.Spec.RunPolicy.RestartScope = v1alpha1.ScopeRank
-	if s := &job.Spec.RunPolicy.SchedulingPolicy; s.MinAvailable == nil && least < ranks {
-		s.MinAvailable = &least
+	if !strings.Contains(version, ".") {
+		c.warn(path, "the version %s has no minor number: spec.frameworkVersion is left out", version)
+		return
 	}
+	job.Spec.FrameworkVersion = version
 }
 
-// taskMinimum is how many ranks of one role must start.
-func (c *conversion) taskMinimum(least, replicas int32, path *field.Path) {
-	if least != replicas {
-		c.warn(path, "a minimum of %d for one role "+noCounterpart+": the job's minAvailable counts all ranks",
-			least)
-	}
-}
-
-// network is how the ranks talk to each other.
-type network struct {
-	backend string // nccl, gloo or mpi
-	port    int32
-	nccl    map[string]string // by the names of the variables
-}
-
-// networking has the trainer listen on a port, and hands it the settings as variables.
-func (c *conversion) networking(_ *v1alpha1.TrainingJob, trainer *corev1.Container, n network) {
-	addPort(trainer, framework.PortName, n.port)
-	for _, name := range slices.Sorted(maps.Keys(n.nccl)) {
-		addEnv(trainer, variable(name, n.nccl[name]))
-	}
-	addEnv(trainer, variable("DISTRIBUTED_BACKEND", n.backend))
-}
-
-// sharedMemory mounts a file system in memory at /dev/shm.
-func (c *conversion) sharedMemory(pod *corev1.PodSpec, trainer *corev1.Container, size string) {
-	limit := resource.MustParse(size)
-	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: "dshm", VolumeSource: corev1.VolumeSource{
-		EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory, SizeLimit: &limit},
-	}})
-	trainer.VolumeMounts = append(trainer.VolumeMounts, corev1.VolumeMount{Name: "dshm", MountPath: "/dev/shm"})
-}
-
-// identity tells a rank its pod, and the size of its job.
-func (c *conversion) identity(trainer *corev1.Container, workers, gpus int32) {
-	fieldRef := func(name, path string) corev1.EnvVar {
-		return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{
-			FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: path},
-		}}
-	}
-	addEnv(trainer,
-		fieldRef("POD_NAME", "metadata.name"), fieldRef("POD_IP", "status.podIP"),
-		variable("NUM_WORKERS", fmt.Sprint(workers)), variable("GPUS_PER_WORKER", fmt.Sprint(gpus)))
-}
-
-// monitoring lets Prometheus scrape every rank.
-func (c *conversion) monitoring(template *corev1.PodTemplateSpec, port int32) {
-	template.Annotations = map[string]string{
-		"prometheus.io/scrape": "true", "prometheus.io/port": fmt.Sprint(port),
-	}
-}
-
-// hyperparameter is the value of a hyperparameter: text, number or boolean as the document writes it.
+// hyperparameter is the value of a hyperparameter: a text, a number or a boolean, as the document writes it.
 func hyperparameter(value any) v1alpha1.HyperparameterValue {
-	return v1alpha1.HyperparameterValue(fmt.Sprint(value))
+	text, err := json.Marshal(value)
+	if err != nil { // a document has no value that JSON has not
+		return v1alpha1.TextHyperparameter(fmt.Sprint(value))
+	}
+	return v1alpha1.HyperparameterValue(text)
 }

@@ -63,6 +63,7 @@ func (c *conversion) template(job *v1alpha1.TrainingJob, t *corev1.PodTemplateSp
 		pod.EphemeralContainers = nil
 	}
 	pod.Tolerations = c.tolerations(pod.Tolerations, at.Child("tolerations"))
+	c.withoutReserved(job, pod, at)
 	t.Labels = c.groupMetadata(job, t.Labels, path.Child("metadata", "labels"))
 	t.Annotations = c.groupMetadata(job, t.Annotations, path.Child("metadata", "annotations"))
 	c.templateMetadata(t, path.Child("metadata"))

@@ -15,7 +15,6 @@ type tfSpec struct {
 }
 
 const (
-	frameworkTensorFlow = v1alpha1.Framework("tensorflow")
 	tensorflowContainer = "tensorflow"
 	tensorflowPortName  = "tfjob-port"
 	tensorflowPort      = int32(2222)
@@ -29,7 +28,7 @@ func tfJob(c *conversion, doc Document) *v1alpha1.TrainingJob {
 		return nil
 	}
 	c.kubeflowJob(job, kubeflowKind{
-		framework: frameworkTensorFlow, field: "tfReplicaSpecs",
+		framework: v1alpha1.FrameworkTensorFlow, field: "tfReplicaSpecs",
 		roles: []v1alpha1.Role{
 			v1alpha1.RoleChief, v1alpha1.RoleMaster, v1alpha1.RolePS, v1alpha1.RoleWorker, v1alpha1.RoleEvaluator,
 		},
@@ -59,12 +58,10 @@ func (c *conversion) tfSuccess(job *v1alpha1.TrainingJob, policy *string, path *
 	_, chief := job.Spec.ReplicaSpecs[v1alpha1.RoleChief]
 	switch {
 	case policy != nil && *policy == "AllWorkers":
-		if chief {
-			c.successOfAllWorkers(job, path)
-		}
+		job.Spec.SuccessPolicy = v1alpha1.SuccessAllWorkers
 	case policy != nil && *policy != "":
 		c.fail(path, "%q is no success policy of a TFJob: it knows \"\" and AllWorkers", *policy)
 	case !chief:
-		c.successOfFirstWorker(job, path)
+		job.Spec.SuccessPolicy = v1alpha1.SuccessLeader
 	}
 }

@@ -145,11 +145,12 @@ func tfjobAdmin(c *conversion, doc Document) *v1alpha1.TrainingJob {
 	if len(from.Status) > 0 {
 		c.warn(field.NewPath("status"), "is what the other system has observed: it is left out")
 	}
-	job.Spec.Framework = frameworkTensorFlow
+	job.Spec.Framework = v1alpha1.FrameworkTensorFlow
 	if s.Bootfile == "" {
 		c.fail(child(at, "bootfile"), "is required: the script that is started")
 		return nil
 	}
+	c.frameworkVersion(job, runtimeVersion(s.Runtime, "tensorflow"), child(at, "runtime"))
 	template := c.tfjobAdminTemplate(s, at)
 	claim := c.tfjobAdminStorage(job, s, &template, at)
 	c.tfjobAdminCheckpoint(job, s, &template, claim, at)

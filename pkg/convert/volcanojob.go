@@ -51,10 +51,11 @@ func volcanoJob(c *conversion, doc Document) *v1alpha1.TrainingJob {
 		return nil
 	}
 	v.scheduling(path)
-	v.frameworkOfPlugins()
+	v.frameworkOfPlugins(path.Child("plugins"))
 	if !v.tasks(path.Child("tasks")) {
 		return nil
 	}
+	v.minimum(path)
 	v.policies(path)
 	v.volumes(path.Child("volumes"))
 	v.plugins(path.Child("plugins"))
@@ -76,14 +77,7 @@ func (v *volcano) scheduling(path *field.Path) {
 		Queue: cmp.Or(from.Queue, "default"), PriorityClass: from.PriorityClassName,
 	}
 	v.scheduler(v.job, cmp.Or(from.SchedulerName, "volcano"), path.Child("schedulerName"))
-	var ranks int32
-	for _, task := range from.Tasks {
-		ranks += task.Replicas
-	}
-	if from.MinAvailable > 0 && from.MinAvailable != ranks {
-		policy.SchedulingPolicy.MinAvailable = new(from.MinAvailable)
-	}
-	if n := from.MinSuccess; n != nil && *n != ranks {
+	if n := from.MinSuccess; n != nil && *n != v.ranks() {
 		v.warn(path.Child("minSuccess"), noCounterpart+": the leader decides, else every Worker")
 	}
 	if from.RunningEstimate != nil {
@@ -91,6 +85,44 @@ func (v *volcano) scheduling(path *field.Path) {
 	}
 	if from.NetworkTopology != nil {
 		v.warn(path.Child("networkTopology"), noCounterpart)
+	}
+}
+
+// ranks of all tasks.
+func (v *volcano) ranks() int32 {
+	var n int32
+	for _, task := range v.from.Tasks {
+		n += task.Replicas
+	}
+	return n
+}
+
+// minimum is how many ranks start together. The job's minAvailable is the sum of its tasks' by default. Below
+// that sum, Volcano counts ranks whatever their task (api/job_info.go, CheckTaskReady, Volcano 1.14.1); above
+// it, both hold, of which the TrainingJob API knows one.
+func (v *volcano) minimum(path *field.Path) {
+	var sum int32
+	for _, task := range v.from.Tasks {
+		sum += *cmp.Or(task.MinAvailable, &task.Replicas)
+	}
+	least := cmp.Or(v.from.MinAvailable, sum)
+	switch {
+	case least == v.ranks():
+	case least != sum:
+		v.job.Spec.RunPolicy.SchedulingPolicy.MinAvailable = &least
+		if least > sum {
+			v.warn(path.Child("minAvailable"), "the minAvailable of single tasks "+noCounterpart+" beside that of "+
+				"the job, which counts all ranks")
+		}
+	default:
+		for i, task := range v.from.Tasks {
+			role := v.job.Spec.ReplicaSpecs[v.roles[i]]
+			role.MinAvailable = task.MinAvailable
+			v.job.Spec.ReplicaSpecs[v.roles[i]] = role
+		}
+	}
+	if v.job.Spec.Framework == v1alpha1.FrameworkMPI {
+		v.gangOfMPI(v.job, path.Child("minAvailable"))
 	}
 }
 
@@ -121,6 +153,9 @@ func (v *volcano) tasks(path *field.Path) bool {
 		}
 		template := task.Template.DeepCopy()
 		v.template(v.job, template, at.Child("template"))
+		if v.job.Spec.Framework == v1alpha1.FrameworkMPI && role == v1alpha1.RoleWorker {
+			v.withoutSSHD(mainContainer(&template.Spec, ""), at.Child("template", "spec", "containers"))
+		}
 		v.roles, v.templates, v.paths = append(v.roles, role), append(v.templates, template), append(v.paths, at)
 		kept = append(kept, task)
 	}
@@ -137,7 +172,7 @@ func (v *volcano) roleOf(name string) v1alpha1.Role {
 	switch {
 	case !known:
 		return v1alpha1.RoleWorker
-	case role == v1alpha1.RoleMaster && v.job.Spec.Framework == frameworkMPI:
+	case role == v1alpha1.RoleMaster && v.job.Spec.Framework == v1alpha1.FrameworkMPI:
 		return v1alpha1.RoleLauncher
 	}
 	return role
@@ -145,9 +180,6 @@ func (v *volcano) roleOf(name string) v1alpha1.Role {
 
 // taskFields warns of what a task says beyond its pods.
 func (v *volcano) taskFields(task volcanobatch.TaskSpec, at *field.Path) {
-	if task.MinAvailable != nil {
-		v.taskMinimum(*task.MinAvailable, task.Replicas, at.Child("minAvailable"))
-	}
 	if task.MaxRetry != 0 {
 		v.warn(at.Child("maxRetry"), noCounterpart+": the job's maxRetry counts the failures of all ranks")
 	}

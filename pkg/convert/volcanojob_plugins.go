@@ -23,8 +23,8 @@ var volcanoPlugins = map[string]struct {
 	port      int
 }{
 	"pytorch":    {v1alpha1.FrameworkPyTorch, 23456},
-	"tensorflow": {frameworkTensorFlow, 2222},
-	"mpi":        {frameworkMPI, 22},
+	"tensorflow": {v1alpha1.FrameworkTensorFlow, 2222},
+	"mpi":        {v1alpha1.FrameworkMPI, 22},
 }
 
 // hostsDir and the variables of plugins/svc and plugins/env.
@@ -36,20 +36,28 @@ const (
 
 // frameworkOfPlugins is that of a plugin; mpi too where the tasks are a launcher and workers that plugin ssh
 // gives keys; else custom, whose ranks find each other by what plugin svc writes.
-func (v *volcano) frameworkOfPlugins() {
+func (v *volcano) frameworkOfPlugins(path *field.Path) {
 	v.job.Spec.Framework = v1alpha1.FrameworkCustom
 	if _, ssh := v.from.Plugins["ssh"]; ssh {
 		for _, task := range v.from.Tasks {
 			if volcanoRoles[strings.ToLower(task.Name)] == v1alpha1.RoleLauncher {
-				v.job.Spec.Framework = frameworkMPI
+				v.job.Spec.Framework = v1alpha1.FrameworkMPI
 			}
 		}
 	}
+	var given []string
 	for _, name := range sortedKeys(volcanoPlugins) {
-		if _, is := v.from.Plugins[name]; !is {
-			continue
+		if _, is := v.from.Plugins[name]; is {
+			v.job.Spec.Framework = volcanoPlugins[name].framework
+			given = append(given, name)
 		}
-		v.job.Spec.Framework = volcanoPlugins[name].framework
+	}
+	if len(given) > 1 {
+		v.fail(path, "%s are plugins of different frameworks, and a job has one: remove the others",
+			strings.Join(given, ", "))
+	}
+	if v.job.Spec.Framework == v1alpha1.FrameworkMPI {
+		mpi(v.job).SlotsPerWorker = new(int32(defaultSlots)) // of a host without slots= or a colon
 	}
 }
 
@@ -142,7 +150,7 @@ func (v *volcano) env() {
 
 // ssh gives keys to jobs of framework mpi alone.
 func (v *volcano) ssh(args []string, at *field.Path) {
-	if v.job.Spec.Framework != frameworkMPI {
+	if v.job.Spec.Framework != v1alpha1.FrameworkMPI {
 		v.warn(at, "keys for ssh belong to framework mpi: they are left out")
 		return
 	}
@@ -156,7 +164,7 @@ func (v *volcano) ssh(args []string, at *field.Path) {
 	if none != "" {
 		v.warn(at, "keys in the document have no counterpart: every job gets keys of its own")
 	}
-	v.sshDirectory(v.job, dir, at)
+	mpi(v.job).SSHAuthMountPath = dir
 }
 
 // frameworkPlugin names its tasks and its port in its arguments.

@@ -15,7 +15,7 @@ func xgboostJob(c *conversion, doc Document) *v1alpha1.TrainingJob {
 		return nil
 	}
 	c.kubeflowJob(job, kubeflowKind{
-		framework: "xgboost", field: "xgbReplicaSpecs",
+		framework: v1alpha1.FrameworkXGBoost, field: "xgbReplicaSpecs",
 		roles:     []v1alpha1.Role{v1alpha1.RoleMaster, v1alpha1.RoleWorker},
 		container: "xgboost", names: []string{"xgboost"},
 		portName: "xgboostjob-port", port: 9999,

@@ -4,34 +4,54 @@ import "slices"
 
 // defaults are variables of which the operator gives only a default: each is right in all ranks or in none,
 // so a job may set its own.
-var defaults = []string{"PET_NPROC_PER_NODE", "PYTHONUNBUFFERED"}
+var defaults = []string{
+	"PYTHONUNBUFFERED",
+	"PET_NPROC_PER_NODE", "PET_MAX_RESTARTS", "PET_RDZV_ID",
+	"DMLC_WORKER_CONNECT_RETRY", "DMLC_USE_KUBERNETES",
+	"I_MPI_PERHOST", "OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM",
+	"OMPI_MCA_orte_keep_fqdn_hostnames", "PRTE_MCA_prte_keep_fqdn_hostnames",
+	"OMPI_MCA_odls_base_sigkill_timeout", "PRTE_MCA_odls_base_sigkill_timeout",
+}
 
 // Reserved lists the variables that tell a rank who it is and where the others are, sorted: a job must not
-// set them. They are what Env gives to any rank of a gang that has two ranks of each role, with two GPUs
-// each, without what is only a default.
-func (f Framework) Reserved() []string {
+// set them. elastic asks for those of a job with spec.elasticPolicy. They are what Env gives to any rank of a
+// gang that has two ranks of each role, with two GPUs each, whoever made its MPI, without what is only a
+// default.
+func (f Framework) Reserved(elastic bool) []string {
 	if f.Env == nil {
 		return nil
 	}
-	roles := f.Roles
-	if len(roles) == 0 {
-		roles = []string{"Master", "Worker"}
-	}
-	gang := Gang{
-		Job: "job", FilesDir: "/files",
-		Host: func(role string, _ int32) string { return role },
-	}
-	for _, name := range roles {
-		gang.Roles = append(gang.Roles, Role{Name: name, Replicas: 2, GPUs: 2, Port: f.DefaultPort})
-	}
 	var names []string
-	for rank := range gang.Ranks() {
-		for _, e := range f.Env(gang, rank) {
-			if !slices.Contains(defaults, e.Name) {
-				names = append(names, e.Name)
+	for _, implementation := range []string{"OpenMPI", "Intel", "MPICH"} {
+		gang := f.sample()
+		gang.MPI.Implementation = implementation
+		if elastic {
+			gang.Elastic = &Elastic{MinReplicas: 1}
+		}
+		for rank := range gang.Ranks() {
+			for _, e := range f.Env(gang, rank) {
+				if !slices.Contains(defaults, e.Name) {
+					names = append(names, e.Name)
+				}
 			}
 		}
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// sample is a gang in which every variable has something to say.
+func (f Framework) sample() Gang {
+	roles := f.Roles
+	if len(roles) == 0 {
+		roles = []string{"Master", "Worker"}
+	}
+	gang := Gang{
+		Job: "job", FilesDir: "/files", MPI: MPI{Slots: 2, KillSeconds: 1, SSHConfig: "/files/config"},
+		Host: func(role string, _ int32) string { return role },
+	}
+	for _, name := range roles {
+		gang.Roles = append(gang.Roles, Role{Name: name, Replicas: 2, GPUs: 2, Port: f.DefaultPort})
+	}
+	return gang
 }

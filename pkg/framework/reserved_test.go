@@ -1,6 +1,7 @@
 package framework_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,15 +22,38 @@ func TestReserved(t *testing.T) {
 			return env
 		},
 	}
-	if diff := cmp.Diff([]string{"LAST", "RANK"}, f.Reserved()); diff != "" {
+	if diff := cmp.Diff([]string{"LAST", "RANK"}, f.Reserved(false)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got := (framework.Framework{}).Reserved(); got != nil {
+	if got := (framework.Framework{}).Reserved(false); got != nil {
 		t.Errorf("an unknown framework reserves %v", got)
 	}
 	for _, f := range framework.All() {
-		if len(f.Reserved()) == 0 {
+		if len(f.Reserved(f.Elastic)) == 0 {
 			t.Errorf("%s reserves nothing", f.Name)
+		}
+	}
+}
+
+// TestReservedOfEveryForm: elastic pytorch is told other things, and every MPI has variables of its own.
+func TestReservedOfEveryForm(t *testing.T) {
+	cases := map[string]struct {
+		framework string
+		elastic   bool
+		has, not  string
+	}{
+		"pytorch":         {framework: "pytorch", has: "RANK", not: "PET_RDZV_ENDPOINT"},
+		"elastic pytorch": {framework: "pytorch", elastic: true, has: "PET_RDZV_CONF", not: "RANK"},
+		"restarts":        {framework: "pytorch", elastic: true, has: "PET_NNODES", not: "PET_MAX_RESTARTS"},
+		"Open MPI":        {framework: "mpi", has: "OMPI_MCA_plm_rsh_args", not: "OMPI_ALLOW_RUN_AS_ROOT"},
+		"Intel MPI":       {framework: "mpi", has: "I_MPI_HYDRA_HOST_FILE", not: "I_MPI_PERHOST"},
+		"MPICH":           {framework: "mpi", has: "HYDRA_HOST_FILE"},
+	}
+	for name, c := range cases {
+		f, _ := framework.Get(c.framework)
+		reserved := f.Reserved(c.elastic)
+		if !slices.Contains(reserved, c.has) || slices.Contains(reserved, c.not) {
+			t.Errorf("%s reserves %v: want %s, not %s", name, reserved, c.has, c.not)
 		}
 	}
 }

@@ -63,6 +63,7 @@ var ways = map[string]func(*testing.T, *bench, Case) (got answer, want answer){
 	"crd":      byCRD,
 	"policies": byPolicies,
 	"operator": byOperator,
+	"convert":  byConvert,
 }
 
 func byCRD(t *testing.T, b *bench, c Case) (got, want answer) {

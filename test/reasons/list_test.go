@@ -46,6 +46,7 @@ var changes = []string{
 	"ReasonNoCheckpoint",
 	"ReasonUnresolved", "ReasonCheckpointLost", "ReasonPlaceChanged", "ReasonStepsRepeated",
 	"ReasonStepsContinued", "ReasonSpecValid", "ReasonStartTimeout", "ReasonReportsOff", "ReasonReportsOn",
+	"ReasonAccepted", "ReasonRanksReady", "ReasonRanksNotReady",
 }
 
 // Every reason has a test on a real scheduler, and no list has a superfluous entry.

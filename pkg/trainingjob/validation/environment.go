@@ -19,7 +19,7 @@ func validateEnvironment(job *v1alpha1.TrainingJob) field.ErrorList {
 	if f.Env == nil {
 		return nil
 	}
-	reserved := f.Reserved()
+	reserved := f.Reserved(spec.Elastic(job))
 	var errs field.ErrorList
 	for _, t := range templates(job) {
 		for i, c := range t.pod.Containers {

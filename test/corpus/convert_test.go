@@ -1,0 +1,134 @@
+package corpus
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/convert"
+)
+
+// adminsOwn are the policies by which an admin forbids or warns.
+var adminsOwn = []string{"use", "tenants", "restricted", "warnings"}
+
+// byConvert is what the CRD and the admission policies say of what convert makes of a case, as documents of
+// other systems say it: convert refuses the document, or makes a job that is refused for what the case is
+// about, or for nothing. What an admin forbids, or warns of, is not for convert to know.
+func byConvert(t *testing.T, b *bench, c Case) (got, want answer) {
+	got, want = answer{}, answer{}
+	if c.Phase != "" || slices.Contains(adminsOwn, c.By) {
+		return got, want
+	}
+	object, _ := c.objects(t, b.bases)
+	for source, document := range documents(object) {
+		text, err := json.Marshal(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		docs, err := convert.Split(text)
+		if err != nil {
+			continue
+		}
+		result, err := convert.Convert(docs[0], convert.Options{})
+		var problems convert.Errors
+		if errors.As(err, &problems) && len(problems) > 0 {
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s is refused without a field: %v", source, err)
+			continue
+		}
+		job, is := result.Objects[len(result.Objects)-1].(*v1alpha1.TrainingJob)
+		if !is {
+			t.Errorf("%s becomes a %T", source, result.Objects[len(result.Objects)-1])
+			continue
+		}
+		if said := b.refusals(t, c, job); len(said) > 0 {
+			got[source] = said
+		}
+	}
+	return got, want
+}
+
+// refusals of a new job by the CRD and the admission policies.
+func (b *bench) refusals(t *testing.T, c Case, job *v1alpha1.TrainingJob) []string {
+	t.Helper()
+	text, err := json.Marshal(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := c.request(t, b.bases)
+	request.Object = nil
+	if err := json.Unmarshal(text, &request.Object); err != nil {
+		t.Fatal(err)
+	}
+	request.Object = copied(t, request.Object)
+	var said []string
+	for _, err := range b.crd.Judge(t.Context(), request.Object, nil) {
+		said = append(said, err.Error())
+	}
+	if len(said) > 0 {
+		return unexpected(c, said)
+	}
+	for _, p := range b.policies {
+		if slices.Contains(adminsOwn, short(p)) {
+			continue
+		}
+		answers, err := p.Judge(t.Context(), request)
+		if err != nil {
+			t.Error(err)
+		}
+		for _, a := range answers {
+			said = append(said, a.Message)
+		}
+	}
+	return unexpected(c, said)
+}
+
+// unexpected answers to a case: none where one of them is what it is about.
+func unexpected(c Case, said []string) []string {
+	if slices.ContainsFunc(said, func(s string) bool { return strings.Contains(s, c.Says) }) {
+		return nil
+	}
+	return said
+}
+
+// documents of other systems that say what a TrainingJob says, so far as they can.
+func documents(job map[string]any) map[string]map[string]any {
+	spec, is := job["spec"].(map[string]any)
+	if !is {
+		return nil
+	}
+	document := func(apiVersion, kind string, spec map[string]any) map[string]any {
+		return map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": job["metadata"], "spec": spec}
+	}
+	roles, full := spec["replicaSpecs"].(map[string]any)
+	if !full {
+		simple := maps.Clone(spec)
+		simple["workers"] = spec["replicas"]
+		return map[string]map[string]any{
+			"ml-v1alpha1": document("ml.example.com/v1alpha1", "TrainingJob", simple),
+		}
+	}
+	kubeflow := func(field string) map[string]any {
+		return map[string]any{"runPolicy": spec["runPolicy"], field: roles, "elasticPolicy": spec["elasticPolicy"]}
+	}
+	var tasks []any
+	for _, role := range slices.Sorted(maps.Keys(roles)) {
+		if task, is := roles[role].(map[string]any); is {
+			task = maps.Clone(task)
+			task["name"] = strings.ToLower(role)
+			tasks = append(tasks, task)
+		}
+	}
+	return map[string]map[string]any{
+		"pytorchjob":     document("kubeflow.org/v1", "PyTorchJob", kubeflow("pytorchReplicaSpecs")),
+		"tfjob":          document("kubeflow.org/v1", "TFJob", kubeflow("tfReplicaSpecs")),
+		"mpijob-v2beta1": document("kubeflow.org/v2beta1", "MPIJob", kubeflow("mpiReplicaSpecs")),
+		"volcano":        document("batch.volcano.sh/v1alpha1", "Job", map[string]any{"tasks": tasks}),
+	}
+}
