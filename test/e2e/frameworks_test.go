@@ -70,6 +70,24 @@ func TestFrameworksMeet(t *testing.T) {
 	}
 }
 
+// TestXGBoostPreempted: the tracker and its workers go back whole, and meet again under the same names.
+func TestXGBoostPreempted(t *testing.T) {
+	const name = "xgboost-preempted"
+	t.Cleanup(func() { env.clear(t) })
+	env.logIfFailed(t, name)
+	j := env.newTraining(t, program{}, v1alpha1.SchedulerVolcano, name)
+	command := []string{"/usr/bin/python3", "/opt/xgboost_ranks.py", "3600"}
+	job := j.rolesGang(v1alpha1.FrameworkXGBoost, command, map[v1alpha1.Role]int32{"Master": 1, "Worker": 1})
+	if err := j.client.Create(t.Context(), job); err != nil {
+		t.Fatal(err)
+	}
+	j.untilLogged("master-0", "all have met")
+	j.preempt().remove()
+	if status := j.untilSucceeded().Status; status.Attempt != 2 || status.Preemptions != 1 || status.Restarts != 0 {
+		t.Errorf("attempt %d, %d preemptions, %d restarts", status.Attempt, status.Preemptions, status.Restarts)
+	}
+}
+
 // rolesGang is a gang in the full form, with a GPU for each rank.
 func (j *training) rolesGang(
 	framework v1alpha1.Framework, command []string, ranks map[v1alpha1.Role]int32,

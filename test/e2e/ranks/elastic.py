@@ -1,0 +1,38 @@
+#!/usr/bin/env python3
+"""Adds up over the ranks that are there, under torchrun, again and again.
+
+Worker 0 notes each size of the gang that it has seen. The first attempt ends when the gang was whole, has lost
+a rank, and is whole again; any other one as soon as all have added up once.
+"""
+
+import os
+import sys
+import time
+
+import torch
+import torch.distributed as dist
+
+whole = int(sys.argv[1])
+first = os.environ["TRAININGJOB_ATTEMPT"] == "1"
+notes = "/tmp/sizes"  # of this container: its processes are restarted, it is not
+
+dist.init_process_group("gloo")
+size = dist.get_world_size()
+if os.environ["POD_NAME"].endswith("-worker-0"):
+    with open(notes, "a") as f:
+        f.write("%d\n" % size)
+    seen = open(notes).read().split()
+    print("sizes", *seen, flush=True)
+    done = size == whole and (not first or len(seen) > 1)
+else:
+    done = True
+
+while True:  # all ranks must be done: only Worker 0 ever says that they are not
+    total = torch.tensor([1.0, 1.0 if done else 0.0])
+    dist.all_reduce(total)
+    assert total[0].item() == size, (total, size)
+    if total[1].item() == size:
+        break
+    time.sleep(0.2)
+print("rank %d of %d: done" % (dist.get_rank(), size), flush=True)
+dist.destroy_process_group()
