@@ -31,6 +31,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 	"mlplatform.example.com/trainingjob-operator/pkg/config"
 	"mlplatform.example.com/trainingjob-operator/pkg/reportserver"
+	"mlplatform.example.com/trainingjob-operator/test/harness"
 )
 
 // process is a running operator.
@@ -62,7 +63,12 @@ func start(t *testing.T, cluster *localcluster.Cluster, c client.Client) *proces
 	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
 		t.Fatalf("building the operator: %v\n%s", err, out)
 	}
-	p := &process{healthAt: freeAddress(t), metricsAt: freeAddress(t), reportsAt: freeAddress(t)}
+	addresses, release, err := harness.FreeAddresses(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(release)
+	p := &process{healthAt: addresses[0], metricsAt: addresses[1], reportsAt: addresses[2]}
 	configuration := filepath.Join(dir, "config.yaml")
 	write(t, configuration, fmt.Sprintf(`apiVersion: config.mlplatform.example.com/v1alpha1
 kind: OperatorConfiguration
@@ -234,16 +240,6 @@ func asAccount(admin *rest.Config, token string) clientcmdapi.Config {
 	c.Contexts["x"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "a"}
 	c.CurrentContext = "x"
 	return *c
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 func write(t *testing.T, path, text string) {

@@ -16,6 +16,8 @@ const rendezvousTimeout = 10 * time.Minute
 type member struct {
 	rank, worldSize, attempt int
 	leader                   string
+	// listener of rank 0. Nil: one is opened on the port of leader.
+	listener net.Listener
 }
 
 // gang is the connections between rank 0 and every other rank. All ranks must call sum equally often.
@@ -43,13 +45,15 @@ func connect(ctx context.Context, m member) (*gang, error) {
 
 // accept is rank 0's part: it accepts a connection from every other rank.
 func accept(ctx context.Context, m member) (*gang, error) {
-	_, port, err := net.SplitHostPort(m.leader)
-	if err != nil {
-		return nil, err
-	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", ":"+port)
-	if err != nil {
-		return nil, err
+	listener := m.listener
+	if listener == nil {
+		_, port, err := net.SplitHostPort(m.leader)
+		if err != nil {
+			return nil, err
+		}
+		if listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", ":"+port); err != nil {
+			return nil, err
+		}
 	}
 	defer listener.Close()
 	defer context.AfterFunc(ctx, func() { listener.Close() })()

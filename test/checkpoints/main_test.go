@@ -91,5 +91,6 @@ func runAll(m *testing.M) (code int, err error) {
 		operatorProcess.log(os.Stderr)
 	}
 	operatorProcess.kill()
+	operatorProcess.release()
 	return code, nil
 }

@@ -27,7 +27,9 @@ import (
 type operator struct {
 	binary, configuration, kubeconfig, logFile string
 	healthAt                                   string
-	cmd                                        *exec.Cmd
+	// release gives the ports up.
+	release func()
+	cmd     *exec.Cmd
 }
 
 func newOperator(ctx context.Context, dir string) (*operator, error) {
@@ -47,11 +49,11 @@ func newOperator(ctx context.Context, dir string) (*operator, error) {
 	for _, user := range kubeconfig.AuthInfos {
 		user.Impersonate = harness.OperatorUser
 	}
-	addresses, err := freeAddresses(3)
+	addresses, release, err := harness.FreeAddresses(3)
 	if err != nil {
 		return nil, err
 	}
-	o.healthAt = addresses[0]
+	o.healthAt, o.release = addresses[0], release
 	certificate, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
 	if err != nil {
 		return nil, err
@@ -73,19 +75,6 @@ reports: {bindAddress: %q, url: "https://%s", certificateDir: %q}
 		os.WriteFile(filepath.Join(certificates, "ca.crt"), certificate, 0o600),
 		os.WriteFile(o.configuration, []byte(configuration), 0o600),
 	)
-}
-
-// freeAddresses that differ.
-func freeAddresses(n int) (free []string, err error) {
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		defer l.Close()
-		free = append(free, l.Addr().String())
-	}
-	return free, nil
 }
 
 // start the binary, and wait until it sees what exists.

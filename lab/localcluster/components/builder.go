@@ -71,8 +71,17 @@ func (b builder) compile(ctx context.Context, dir string, tell func(phase string
 			return fmt.Errorf("reading the version of k8s.io/kubernetes: %w", err)
 		}
 	}
+	edited, err := os.MkdirTemp("", b.component.name+"-edits-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(edited)
+	modfile, err := b.editedModules(ctx, edited)
+	if err != nil {
+		return err
+	}
 	tell("compiling and linking")
-	cmd := exec.CommandContext(ctx, "go", buildArgs(b.component, dir, kubernetes)...)
+	cmd := exec.CommandContext(ctx, "go", buildArgs(b.component, dir, kubernetes, modfile)...)
 	cmd.Dir = b.source
 	cmd.Env = buildEnv()
 	log := &buildLog{tell: tell}
@@ -105,13 +114,16 @@ func (b builder) copyModuleFiles(ctx context.Context, dir string) error {
 	return nil
 }
 
-// buildArgs is the go command that builds the component into dir. With -v it names each package that it
-// compiles, which is all the progress that go build tells.
-func buildArgs(c component, dir, kubernetes string) []string {
+// buildArgs is the go command that builds the component into dir, by another module file unless modfile is
+// empty. With -v it names each package that it compiles, which is all the progress that go build tells.
+func buildArgs(c component, dir, kubernetes, modfile string) []string {
 	args := []string{
 		"build", "-v", "-trimpath",
 		"-ldflags", strings.Join(linkFlags(kubernetes), " "),
 		"-o", dir + string(filepath.Separator),
+	}
+	if modfile != "" {
+		args = append(args, "-modfile", modfile)
 	}
 	return append(args, c.packages()...)
 }

@@ -27,5 +27,8 @@ func (c component) key(modules, toolchain string) (string, error) {
 		fmt.Fprintf(hash, "%s %d\n%s", file, len(content), content)
 	}
 	fmt.Fprintf(hash, "%s\n%v\n%s\n", toolchain, c, strings.Join(linkFlags("VERSION"), " "))
+	for _, e := range sourceEdits(c.name) {
+		fmt.Fprintf(hash, "%q\n", e)
+	}
 	return c.name + "-" + hex.EncodeToString(hash.Sum(nil))[:12], nil
 }
