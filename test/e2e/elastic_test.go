@@ -61,7 +61,8 @@ func (j *training) deleteRank(rank string) {
 func (j *training) untilLogged(rank, line string) {
 	j.t.Helper()
 	j.until("has logged "+line, func(*v1alpha1.TrainingJob) bool {
-		logs, _ := filepath.Glob(filepath.Join(j.cluster.PodLogs(), namespace+"_"+j.name+"-"+rank+"_*", "*", "*.log"))
+		pod := namespace + "_" + j.name + "-" + rank + "_*"
+		logs, _ := filepath.Glob(filepath.Join(j.cluster.PodLogs(), pod, "*", "*.log"))
 		for _, path := range logs {
 			if text, err := os.ReadFile(path); err == nil && bytes.Contains(text, []byte(line)) {
 				return true

@@ -83,7 +83,8 @@ func TestXGBoostPreempted(t *testing.T) {
 	}
 	j.untilLogged("master-0", "all have met")
 	j.preempt().remove()
-	if status := j.untilSucceeded().Status; status.Attempt != 2 || status.Preemptions != 1 || status.Restarts != 0 {
+	status := j.untilSucceeded().Status
+	if status.Attempt != 2 || status.Preemptions != 1 || status.Restarts != 0 {
 		t.Errorf("attempt %d, %d preemptions, %d restarts", status.Attempt, status.Preemptions, status.Restarts)
 	}
 }

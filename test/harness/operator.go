@@ -15,6 +15,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"mlplatform.example.com/trainingjob-operator/pkg/controller"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
@@ -41,8 +42,10 @@ func startOperator(ctx context.Context, config *rest.Config, s *runtime.Scheme,
 		Scheme: s, Cache: controller.CacheOptions(), Metrics: metricsserver.Options{BindAddress: "0"},
 	})
 	if err == nil {
-		err = controller.SetupWithManager(ctx, mgr, controller.Options{Backends: backends,
-			Registry: prometheus.NewRegistry()})
+		err = controller.SetupWithManager(ctx, mgr, controller.Options{
+			Backends: backends, Registry: prometheus.NewRegistry(),
+			Agent: func() render.Agent { return render.Agent{Image: "registry.example.com/agent:1"} },
+		})
 	}
 	if err != nil {
 		cancel()
