@@ -74,11 +74,11 @@ func (c changes) rules(fields []string) ([]rule, error) {
 	return rules, nil
 }
 
-// wholeGroups replaces the fields of the groups by the groups, of which then nothing may change.
+// wholeGroups replaces the fields of spec.checkpoint by the block, of which then nothing may change.
 func wholeGroups(paths []string) []string {
 	var whole []string
 	for _, path := range paths {
-		if group, _, _ := strings.Cut(path, "."); slices.Contains(groups, group) {
+		if group, _, _ := strings.Cut(path, "."); group == "checkpoint" {
 			path = group
 		}
 		if !slices.Contains(whole, path) {

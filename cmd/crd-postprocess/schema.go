@@ -29,18 +29,16 @@ func (s schema) at(path string) (schema, error) {
 	return schema(child).at(rest)
 }
 
-// groups are fields of which every field has a rule of its own on what may change when, beside those whose
-// names end with Policy.
-var groups = []string{"checkpoint"}
+// groups are fields of which every field has a rule of its own on what may change when.
+var groups = []string{"checkpoint", "runPolicy", "schedulingPolicy"}
 
-// leaves lists the paths of a schema's fields in order. A policy (runPolicy and the like) and the others of
-// groups are only groups: their own fields stand for them.
+// leaves lists the paths of a schema's fields in order. The fields of a group stand for it.
 func (s schema) leaves(prefix string) []string {
 	properties, _ := s["properties"].(map[string]any)
 	var paths []string
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		field, _ := properties[name].(map[string]any)
-		if (strings.HasSuffix(name, "Policy") || slices.Contains(groups, name)) && field["type"] == "object" {
+		if slices.Contains(groups, name) {
 			paths = append(paths, schema(field).leaves(prefix+name+".")...)
 			continue
 		}

@@ -118,18 +118,24 @@ func (s server) everyField(t *testing.T) {
 	}
 	other.Spec.BackoffLimit, other.Spec.RunPolicy.BackoffLimit = nil, ptr.To[int32](4)
 	other = s.stored(t, other, v1alpha1.PhaseRunning)
+	mpi := full()
+	inMPI(func(m *v1alpha1.MPISpec) { m.Implementation = v1alpha1.MPICH })(mpi)
+	mpi = s.stored(t, mpi, v1alpha1.PhaseRunning)
 	for _, path := range specFields(t) {
 		if path == "replicaSpecs" || path == "managedBy" {
 			continue // roleChanges, managedByStays
 		}
 		t.Run(path, func(t *testing.T) {
 			at := append([]string{"spec"}, strings.Split(path, ".")...)
-			u := asUnstructured(t, job)
-			if _, found, _ := unstructured.NestedFieldNoCopy(u.Object, at...); !found {
-				u = asUnstructured(t, other)
+			var u *unstructured.Unstructured
+			for _, j := range []*v1alpha1.TrainingJob{job, other, mpi} {
+				u = asUnstructured(t, j)
+				if _, found, _ := unstructured.NestedFieldNoCopy(u.Object, at...); found {
+					break
+				}
 			}
 			if _, found, _ := unstructured.NestedFieldNoCopy(u.Object, at...); !found {
-				t.Fatalf("everything() does not set %s", path)
+				t.Fatalf("no job sets %s", path)
 			}
 			unstructured.RemoveNestedField(u.Object, at...)
 			err := s.client.Update(t.Context(), u, client.DryRunAll)
@@ -175,9 +181,10 @@ func everything() *v1alpha1.TrainingJob {
 		PVC: v1alpha1.CheckpointClaim{ClaimName: "models"},
 	}
 	s.RestartPolicy, s.BackoffLimit = v1alpha1.RestartOnFailure, ptr.To[int32](4)
+	s.ElasticPolicy = &v1alpha1.ElasticPolicy{MinReplicas: 1}
 	s.RunPolicy = v1alpha1.RunPolicy{
 		Suspend: ptr.To(false), CleanPodPolicy: v1alpha1.CleanPodAll, TTLSecondsAfterFinished: ptr.To[int32](1),
-		ActiveDeadlineSeconds: ptr.To[int64](1), RestartScope: v1alpha1.ScopeGang,
+		ActiveDeadlineSeconds: ptr.To[int64](1), RestartScope: v1alpha1.ScopeRank,
 		SchedulingPolicy: v1alpha1.SchedulingPolicy{
 			Scheduler: v1alpha1.SchedulerVolcano, Queue: "research", MinAvailable: ptr.To[int32](1),
 			MinResources:  gpus("1"),
