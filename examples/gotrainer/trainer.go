@@ -26,6 +26,7 @@ type trainer struct {
 	interval                time.Duration
 	dir, resumeFrom, jobUID string
 	statusFile, commandFile string
+	settingsFile            string
 
 	// mu guards the rest. While it is free, network and step belong together, so that whoever takes it can
 	// save.
@@ -154,13 +155,27 @@ func (t *trainer) apply(sum []float64, lastSave *time.Time) (stopped bool, err e
 	if err := t.log.write(line{Event: "step", Step: t.step, Loss: fmt.Sprintf("%x", t.loss)}); err != nil {
 		return false, err
 	}
-	if time.Since(*lastSave) >= t.interval {
+	if time.Since(*lastSave) >= t.currentInterval() {
 		if err := t.save("interval"); err != nil {
 			return false, err
 		}
 		*lastSave = time.Now()
 	}
 	return false, t.writeStatus(checkpoint.PhaseTraining)
+}
+
+// currentInterval is the longest time between two checkpoints, as the job says now. The environment says what
+// held when the attempt began.
+func (t *trainer) currentInterval() time.Duration {
+	data, err := os.ReadFile(t.settingsFile)
+	if err != nil {
+		return t.interval
+	}
+	settings, err := checkpoint.ParseSettings(data)
+	if err != nil {
+		return t.interval
+	}
+	return time.Duration(settings.IntervalSeconds) * time.Second
 }
 
 // peerLost saves the last complete step after a peer is gone.

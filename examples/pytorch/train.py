@@ -47,6 +47,7 @@ class Trainer:
         self.dir = os.environ.get("CHECKPOINT_DIR", "")
         self.status_file = os.environ.get("TRAININGJOB_STATUS_FILE", "")
         self.command_file = os.environ.get("TRAININGJOB_COMMAND_FILE", "")
+        self.settings_file = os.environ.get("TRAININGJOB_SETTINGS_FILE", "")
         self.interval = float(os.environ.get("CHECKPOINT_INTERVAL_SECONDS", "60"))
         torch.manual_seed(args.seed)
         torch.set_num_threads(1)
@@ -89,6 +90,14 @@ class Trainer:
         }).encode())
         self.saved = self.step
         self.log(event="save", step=self.step, why=why)
+
+    def current_interval(self):
+        """Of checkpoints, in seconds, as the job says now: it may be edited while this attempt runs."""
+        try:
+            with open(self.settings_file) as f:
+                return json.load(f)["intervalSeconds"]
+        except (OSError, ValueError, KeyError):
+            return self.interval
 
     def tell(self, phase, loss=None):
         if not self.status_file or self.rank != 0:
@@ -170,7 +179,7 @@ class Trainer:
                 self.step += 1
                 # The hexadecimal form of a float loses no bit.
                 self.log(event="step", step=self.step, loss=mean.hex())
-                if self.rank == 0 and time.monotonic() - last_save >= self.interval:
+                if self.rank == 0 and time.monotonic() - last_save >= self.current_interval():
                     self.save("interval")
                     last_save = time.monotonic()
                 self.tell("Training", mean)

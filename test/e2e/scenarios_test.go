@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
@@ -106,6 +108,34 @@ func scenarios() []scenario {
 func preempt(j *training) int64 {
 	j.preempt().remove()
 	return 0
+}
+
+// TestIntervalIsEdited: a trainer that would not save for an hour saves as soon as the job says so, without
+// another attempt.
+func TestIntervalIsEdited(t *testing.T) {
+	for _, p := range []program{gotrainer(), pytorch()} {
+		t.Run(p.name, func(t *testing.T) {
+			name := p.name + "-interval"
+			t.Cleanup(func() { env.clear(t) })
+			env.logIfFailed(t, name)
+			p.interval = 3600
+			j := env.newTraining(t, p, v1alpha1.SchedulerVolcano, name)
+			j.submit("--step-seconds", p.pause)
+			j.untilTrained(20, 0)
+			if found := j.complete(); len(found) > 0 {
+				t.Errorf("it has saved %d checkpoints in its first seconds", len(found))
+			}
+			job := j.get()
+			patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"checkpoint":{"interval":1}}}`))
+			if err := j.client.Patch(t.Context(), job, patch); err != nil {
+				t.Fatal(err)
+			}
+			j.untilTrained(0, 2)
+			if job := j.get(); job.Status.Attempt != 1 || job.Status.Phase != v1alpha1.PhaseRunning {
+				t.Errorf("attempt %d is %s", job.Status.Attempt, job.Status.Phase)
+			}
+		})
+	}
 }
 
 func preemptAndKillOperator(j *training) int64 {
