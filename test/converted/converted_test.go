@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,10 +24,12 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 	"mlplatform.example.com/trainingjob-operator/pkg/convert"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 	"mlplatform.example.com/trainingjob-operator/scheduler/native"
 	"mlplatform.example.com/trainingjob-operator/scheduler/volcano"
+	"mlplatform.example.com/trainingjob-operator/test/api/apitest"
 	"mlplatform.example.com/trainingjob-operator/test/harness"
 )
 
@@ -52,7 +55,7 @@ func TestConvertedJobsSucceed(t *testing.T) {
 	}
 }
 
-// start a cluster whose nodes suit every document.
+// start a cluster whose nodes suit every document, and which serves PodMonitors.
 func start(t *testing.T) *harness.Cluster {
 	t.Helper()
 	cluster, err := harness.Start(t.Context(), harness.Options{
@@ -68,6 +71,15 @@ func start(t *testing.T) *harness.Cluster {
 			t.Error(err)
 		}
 	})
+	crds, err := apitest.Read("testdata/podmonitors.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, crd := range crds {
+		if err := cluster.Client.Create(t.Context(), crd.Unstructured); err != nil {
+			t.Fatal(err)
+		}
+	}
 	nodes := &corev1.NodeList{}
 	if err := cluster.Client.List(t.Context(), nodes); err != nil {
 		t.Fatal(err)
@@ -142,9 +154,27 @@ func submit(n *harness.Namespace, object client.Object) {
 		}
 		return "", nil
 	})
+	if job.Spec.Monitoring != nil {
+		expectMonitor(n, job)
+	}
 	complete(n, job.Name)
 	if st := n.Reaches(job.Name, v1alpha1.PhaseSucceeded).Status; st.Attempt != 1 || st.Restarts != 0 {
 		n.T.Errorf("%s: attempt %d, %d restarts", job.Name, st.Attempt, st.Restarts)
+	}
+}
+
+// expectMonitor: the operator has written the job's PodMonitor, with the rights that it ships with.
+func expectMonitor(n *harness.Namespace, job *v1alpha1.TrainingJob) {
+	n.T.Helper()
+	monitor := &unstructured.Unstructured{}
+	monitor.SetGroupVersionKind(render.PodMonitorKind)
+	if err := n.Client.Get(n.T.Context(), client.ObjectKeyFromObject(job), monitor); err != nil {
+		n.T.Errorf("%s has no PodMonitor: %v", job.Name, err)
+		return
+	}
+	endpoints, _, err := unstructured.NestedSlice(monitor.Object, "spec", "podMetricsEndpoints")
+	if len(endpoints) != 1 || err != nil || !metav1.IsControlledBy(monitor, job) {
+		n.T.Errorf("the PodMonitor of %s has the endpoints %v, %v", job.Name, endpoints, err)
 	}
 }
 
