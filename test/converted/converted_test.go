@@ -144,7 +144,8 @@ func submit(n *harness.Namespace, object client.Object) {
 		if err != nil {
 			return "", err
 		}
-		if st := j.Status; st.Phase != v1alpha1.PhaseRunning || st.ReadyReplicas != st.Replicas || st.Replicas == 0 {
+		st := j.Status
+		if st.Phase != v1alpha1.PhaseRunning || st.ReadyReplicas != st.Replicas || st.Replicas == 0 {
 			blocker := ""
 			if st.Scheduling != nil && st.Scheduling.Blocker != nil {
 				blocker = st.Scheduling.Blocker.Message
