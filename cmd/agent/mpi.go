@@ -101,7 +101,7 @@ func mpiCommand(role string, args []string, stderr io.Writer) int {
 	// The launcher becomes the user's command: signals reach mpirun itself, which passes them on.
 	path, err := exec.LookPath(o.command[0])
 	if err == nil {
-		err = syscall.Exec(path, o.command, os.Environ())
+		err = syscall.Exec(path, o.command, withInterface(os.Environ()))
 	}
 	fmt.Fprintf(stderr, "agent: starting %s: %v\n", o.command[0], err)
 	if errors.Is(err, os.ErrPermission) {

@@ -17,6 +17,13 @@ var invalidStories = map[string]story{
 	}), func(sim *simulation) {
 		sim.narrate("a job that makes no sense is applied, and the API server has let it through")
 	}},
+	"invalid-time-to-live": {jobtest.New(2, func(j *v1alpha1.TrainingJob) {
+		j.Spec.RunPolicy.TTLSecondsAfterFinished = new(int32(-1))
+	}), func(sim *simulation) {
+		sim.narrate("a job that is to be deleted before it has finished is applied")
+		sim.advance(time.Hour)
+		sim.narrate("it stays, so that its user can read what is wrong with it")
+	}},
 	"invalid-while-it-runs": {jobtest.New(3, func(j *v1alpha1.TrainingJob) {
 		j.Spec.RunPolicy.SchedulingPolicy.Queue = "research"
 	}), func(sim *simulation) {

@@ -150,10 +150,11 @@ func cleanUp(o *observation.Observation, p *Plan) {
 	expire(o.Job, o.Now, p)
 }
 
-// expire deletes a finished job when its time to live is over.
+// expire deletes a finished job when its time to live is over. A negative one is refused, and the job stays:
+// its user must be able to read why.
 func expire(job *v1alpha1.TrainingJob, now time.Time, p *Plan) {
 	ttl, done := job.Spec.RunPolicy.TTLSecondsAfterFinished, job.Status.CompletionTime
-	if ttl == nil || done == nil {
+	if ttl == nil || *ttl < 0 || done == nil {
 		return
 	}
 	at := done.Add(time.Duration(*ttl) * time.Second)
