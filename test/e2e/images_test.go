@@ -76,7 +76,10 @@ func images(ctx context.Context, dir string) ([]string, error) {
 			Entrypoint: []string{"/usr/bin/python3"}, Env: []string{"OMP_NUM_THREADS=1"},
 		},
 		{Name: mpiImage, Layers: []string{mpi},
-			Files: map[string]string{"/opt/allreduce.py": "testdata/allreduce.py"}},
+			Files: map[string]string{
+				"/opt/mpi.py": "ranks/mpi.py", "/opt/allreduce.py": "ranks/allreduce.py",
+				"/opt/mpi_steps.py": "ranks/mpi_steps.py",
+			}},
 		{Name: goImage, Files: map[string]string{"/gotrainer": filepath.Join(dir, "gotrainer")},
 			Entrypoint: []string{"/gotrainer"}},
 		{Name: busyboxImage, Files: map[string]string{"/busybox": "/bin/busybox"},

@@ -3,7 +3,7 @@
 package e2e
 
 import (
-	"fmt"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,7 +22,7 @@ func TestMPI(t *testing.T) {
 				t.Cleanup(func() { env.clear(t) })
 				env.logIfFailed(t, name)
 				j := env.newTraining(t, program{}, v1alpha1.SchedulerVolcano, name)
-				j.submitMPI(implementation, user, 0)
+				j.create(j.overMPI(implementation, user, "/opt/allreduce.py", "0"))
 				if job := j.untilSucceeded(); job.Status.Restarts+job.Status.Preemptions > 0 {
 					t.Errorf("%d restarts, %d preemptions", job.Status.Restarts, job.Status.Preemptions)
 				}
@@ -39,7 +39,7 @@ func TestMPIPreempted(t *testing.T) {
 			t.Cleanup(func() { env.clear(t) })
 			env.logIfFailed(t, name)
 			j := env.newTraining(t, program{}, v1alpha1.SchedulerVolcano, name)
-			j.submitMPI(implementation, mpiUser, 3600)
+			j.create(j.overMPI(implementation, mpiUser, "/opt/allreduce.py", "3600"))
 			before := j.until("runs", func(job *v1alpha1.TrainingJob) bool {
 				return job.Status.Phase == v1alpha1.PhaseRunning
 			})
@@ -60,8 +60,44 @@ var mpirun = map[v1alpha1.MPIImplementation]string{
 	v1alpha1.OpenMPI: "mpirun.openmpi", v1alpha1.MPICH: "mpirun.mpich",
 }
 
-// submitMPI submits a Launcher and two Workers that fill the node. The first attempt takes so many seconds.
-func (j *training) submitMPI(implementation v1alpha1.MPIImplementation, user int64, seconds int) {
+// TestMPIResumes: a preempted gang of MPI saves when mpirun passes SIGTERM on, and goes on from there.
+func TestMPIResumes(t *testing.T) {
+	for _, implementation := range []v1alpha1.MPIImplementation{v1alpha1.OpenMPI, v1alpha1.MPICH} {
+		name := "resumes-" + mpirun[implementation][len("mpirun."):]
+		t.Run(name, func(t *testing.T) {
+			t.Cleanup(func() { env.clear(t) })
+			env.logIfFailed(t, name)
+			j := env.newTraining(t, program{}, v1alpha1.SchedulerVolcano, name)
+			job := j.overMPI(implementation, 0, "/opt/mpi_steps.py", "600")
+			j.saveOnDisk(job, 3600)
+			j.create(job)
+			j.until("has trained 20 steps", func(job *v1alpha1.TrainingJob) bool {
+				return job.Status.Progress != nil && job.Status.Progress.Step >= 20
+			})
+			j.preempt().remove()
+			status := j.untilSucceeded().Status
+			if status.Preemptions != 1 || status.Restarts != 0 || status.Work == nil || status.Work.LostSteps > 1 {
+				t.Errorf("%d preemptions, %d restarts, work %+v: want one preemption that loses a step at most",
+					status.Preemptions, status.Restarts, status.Work)
+			}
+			if c := status.Checkpoint; c == nil || c.ResumeFrom == nil || c.ResumeFrom.Step < 20 {
+				t.Errorf("resumed from %+v, want step 20 or later", c)
+			}
+		})
+	}
+}
+
+func (j *training) create(job *v1alpha1.TrainingJob) {
+	j.t.Helper()
+	if err := j.client.Create(j.t.Context(), job); err != nil {
+		j.t.Fatal(err)
+	}
+}
+
+// overMPI is a Launcher that runs a program on two Workers, which fill the node.
+func (j *training) overMPI(
+	implementation v1alpha1.MPIImplementation, user int64, program ...string,
+) *v1alpha1.TrainingJob {
 	j.t.Helper()
 	job := j.gang(mpiImage, nil)
 	small := corev1.ResourceList{
@@ -83,13 +119,12 @@ func (j *training) submitMPI(implementation v1alpha1.MPIImplementation, user int
 		Framework: v1alpha1.FrameworkMPI,
 		MPI:       &v1alpha1.MPISpec{Implementation: implementation, SlotsPerWorker: &slots},
 		ReplicaSpecs: map[v1alpha1.Role]v1alpha1.ReplicaSpec{
-			v1alpha1.RoleLauncher: {Template: pod(small, mpirun[implementation], "-np", "$(WORLD_SIZE)",
-				"/usr/bin/python3", "/opt/allreduce.py", fmt.Sprint(seconds))},
+			v1alpha1.RoleLauncher: {Template: pod(small, slices.Concat([]string{
+				mpirun[implementation], "-np", "$(WORLD_SIZE)", "/usr/bin/python3",
+			}, program)...)},
 			v1alpha1.RoleWorker: {Replicas: &workers, Template: pod(large)},
 		},
 		RunPolicy: job.Spec.RunPolicy,
 	}
-	if err := j.client.Create(j.t.Context(), job); err != nil {
-		j.t.Fatal(err)
-	}
+	return job
 }

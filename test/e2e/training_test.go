@@ -62,7 +62,20 @@ func (e *environment) newTraining(t *testing.T, p program, scheduler v1alpha1.Sc
 // submit a gang of four ranks with checkpoints.
 func (j *training) submit(args ...string) {
 	j.t.Helper()
-	if err := os.MkdirAll(j.disk, 0o755); err != nil {
+	command := slices.Concat(j.program.command, []string{"--steps", fmt.Sprint(j.program.steps), "--log",
+		"/checkpoints/losses.jsonl"}, args)
+	job := j.gang(j.program.image, command)
+	j.saveOnDisk(job, j.program.interval)
+	if err := j.client.Create(j.t.Context(), job); err != nil {
+		j.t.Fatal(err)
+	}
+}
+
+// saveOnDisk gives a job a disk for its checkpoints, and the claim of it.
+func (j *training) saveOnDisk(job *v1alpha1.TrainingJob, interval int32) {
+	j.t.Helper()
+	// Ranks of any user save there.
+	if err := errors.Join(os.MkdirAll(j.disk, 0o777), os.Chmod(j.disk, 0o777)); err != nil {
 		j.t.Fatal(err)
 	}
 	size := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
@@ -84,13 +97,10 @@ func (j *training) submit(args ...string) {
 			Resources: corev1.VolumeResourceRequirements{Requests: size},
 		},
 	}
-	command := slices.Concat(j.program.command, []string{"--steps", fmt.Sprint(j.program.steps), "--log",
-		"/checkpoints/losses.jsonl"}, args)
-	job := j.gang(j.program.image, command)
 	grace := int32(60)
-	job.Spec.Checkpoint = &v1alpha1.CheckpointSpec{Interval: &j.program.interval, GraceSeconds: &grace}
+	job.Spec.Checkpoint = &v1alpha1.CheckpointSpec{Interval: &interval, GraceSeconds: &grace}
 	job.Spec.Checkpoint.PVC.ClaimName = claim.Name
-	for _, o := range []client.Object{volume, claim, job} {
+	for _, o := range []client.Object{volume, claim} {
 		if err := j.client.Create(j.t.Context(), o); err != nil {
 			j.t.Fatal(err)
 		}
