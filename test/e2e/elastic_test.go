@@ -36,11 +36,10 @@ func TestElastic(t *testing.T) {
 				"/usr/bin/python3", "-m", "torch.distributed.run", "--redirects=1", "--tee=1", "/opt/elastic.py", "4",
 			})
 			job.Spec.ElasticPolicy = &v1alpha1.ElasticPolicy{MinReplicas: 2}
-			job.Spec.RunPolicy.SchedulingPolicy.MinAvailable = new(int32(gpus))
 			if err := j.client.Create(t.Context(), job); err != nil {
 				t.Fatal(err)
 			}
-			j.untilLogged("worker-0", "sizes 4")
+			j.untilLogged("worker-0", "the gang is whole")
 			c.interrupt(j)
 			status := j.untilSucceeded().Status
 			if status.Attempt != c.attempt || status.Restarts != 0 {

@@ -15,8 +15,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// TestNonRoot: the profile NonRoot is all that a plain job needs in a namespace under the Pod Security Standard
-// "restricted", and its ranks are not root. Without the profile the namespace takes none of them.
+// TestNonRoot: the profile NonRoot is all that a plain job needs in a namespace under the Pod Security
+// Standard "restricted", and its ranks are not root. Without the profile the namespace takes none of them.
 func TestNonRoot(t *testing.T) {
 	env.logIfFailed(t, "")
 	const name = "restricted"

@@ -22,8 +22,10 @@ if os.environ["POD_NAME"].endswith("-worker-0"):
     with open(notes, "a") as f:
         f.write("%d\n" % size)
     seen = open(notes).read().split()
-    print("sizes", *seen, flush=True)
-    done = size == whole and (not first or len(seen) > 1)
+    print("sizes so far:", *seen, flush=True)
+    if size == whole:
+        print("the gang is whole", flush=True)
+    done = size == whole and (not first or seen.count(str(whole)) > 1)
 else:
     done = True
 
