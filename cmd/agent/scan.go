@@ -125,13 +125,13 @@ func (s *scanner) ask(r scanRequest, timeout time.Duration) (*scanAnswer, error)
 	data, gone := make(chan []byte, 1), make(chan struct{})
 	s.last = gone
 	go func() {
-		defer close(gone)
 		all, _ := io.ReadAll(io.LimitReader(out, maxScanOutput+1))
 		out.Close()
 		_ = cmd.Process.Kill() // it may not have ended, if it said too much
 		// As process 1 the agent also collects its children elsewhere (trainer.reap), so that the child's exit
 		// status may be lost. Only a whole answer counts.
 		_ = cmd.Wait()
+		close(gone) // before the answer: whoever has it may ask again at once
 		data <- all
 	}()
 	select {

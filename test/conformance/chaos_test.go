@@ -17,6 +17,8 @@ const (
 	// A chaos run is played in rounds, each in a namespace of its own, so that a history stays short enough to
 	// be read and to be kept in memory.
 	faultsInRound = 400
+	// Of a few faults it may be that none hits anything.
+	fewestInRound = 10
 	// A long run goes on after a round that failed, until so many have.
 	mostViolated = 3
 )
@@ -62,8 +64,8 @@ func runChaos(t *testing.T, d *dialect) {
 	hits, begin, violated := Tally{}, time.Now(), 0
 	for round := 0; hits.Total() < *chaosFaults; round++ {
 		random := rand.New(rand.NewPCG(*chaosSeed, uint64(round)))
-		missing := min(faultsInRound, *chaosFaults-hits.Total())
-		ended, err := chaosRound(t.Context(), cluster, d, random, missing, kinds)
+		faults := max(fewestInRound, min(faultsInRound, *chaosFaults-hits.Total()))
+		ended, err := chaosRound(t.Context(), cluster, d, random, faults, kinds)
 		for fault, n := range ended.hits {
 			hits[fault] += n
 		}
