@@ -68,7 +68,7 @@ func TestMPIResumes(t *testing.T) {
 			t.Cleanup(func() { env.clear(t) })
 			env.logIfFailed(t, name)
 			j := env.newTraining(t, program{}, v1alpha1.SchedulerVolcano, name)
-			job := j.overMPI(implementation, 0, "/opt/mpi_steps.py", "600")
+			job := j.overMPI(implementation, 0, "/opt/mpi_steps.py", "2000")
 			j.saveOnDisk(job, 3600)
 			j.create(job)
 			j.until("has trained 20 steps", func(job *v1alpha1.TrainingJob) bool {
