@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"syscall"
 	"time"
@@ -91,62 +90,72 @@ func mpiCommand(role string, args []string, stderr io.Writer) int {
 		return 1
 	}
 	if role == mpiWorkerCommand {
-		return runWorker(o, stderr)
+		makePrivilegeSeparation()
+		return runMPI(o.command, true, stderr)
 	}
 	hosts, _ := workerHosts(o.firstWorker, o.workers) // parsed before
 	if err := awaitWorkers(hosts, o.port, o.timeout, stderr); err != nil {
 		fmt.Fprintln(stderr, "agent:", err)
 		return 1
 	}
-	// The launcher becomes the user's command: signals reach mpirun itself, which passes them on.
-	path, err := exec.LookPath(o.command[0])
-	if err == nil {
-		err = syscall.Exec(path, o.command, withInterface(os.Environ()))
+	if err := addInterface(); err != nil {
+		fmt.Fprintln(stderr, "agent: telling Hydra its interface:", err)
+		return 1
 	}
-	fmt.Fprintf(stderr, "agent: starting %s: %v\n", o.command[0], err)
-	if errors.Is(err, os.ErrPermission) {
-		return 126
-	}
-	return 127
+	return runMPI(o.command, false, stderr)
 }
 
-// sessionPoll is how often a worker that was told to end looks whether its processes have ended.
-const sessionPoll = 200 * time.Millisecond
-
-// runWorker runs sshd, or what the user has in its place, until it ends or the worker is told to end and no
-// process of the job is left. The processes of MPI are not told by this worker: SIGTERM reaches them through
-// mpirun, which needs the connection to do so. Without this, a worker would take its processes with it before
-// they have saved.
-func runWorker(o *mpiOptions, stderr io.Writer) int {
-	becomeSubreaper()
+// makePrivilegeSeparation makes the directory where sshd separates its privileges as root (sshd.c, 9.2).
+// Debian's boot makes it, and no container boots. If it cannot be made, sshd says so.
+func makePrivilegeSeparation() {
 	if os.Getuid() == 0 {
-		// Where sshd separates its privileges as root (sshd.c, 9.2). Debian's boot makes it, and no container
-		// boots. If it cannot be made, sshd says so.
 		_ = os.MkdirAll("/run/sshd", 0o755)
 	}
+}
+
+// sessionPoll is how often an agent that was told to end looks for processes of the job.
+const sessionPoll = 200 * time.Millisecond
+
+// runMPI runs mpirun in the launcher, or sshd, or what the user has in the place of either, until it ends.
+//
+// SIGTERM goes to the processes of MPI in this container, and not to the command. Open MPI's mpirun would tell
+// its processes late, and then give them little time: between SIGCONT, SIGTERM and SIGKILL it waits for one
+// and the same time, a second by default (orte/mca/odls/base/odls_base_default_fns.c, 4.1.4). mpirun ends when
+// they have ended. A server ends when no process of the job is left on its worker: the processes need it to
+// tell the launcher of their end.
+func runMPI(command []string, server bool, stderr io.Writer) int {
+	becomeSubreaper()
 	signals, children := make(chan os.Signal, 16), make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	signal.Notify(children, syscall.SIGCHLD)
-	server, err := startTrainer(o.command, os.Stderr)
+	started, err := startTrainer(command, os.Stderr)
 	if err != nil {
 		fmt.Fprintln(stderr, "agent:", err)
 		failed := &startError{code: 126}
 		errors.As(err, &failed)
 		return failed.code
 	}
+	told := map[int]bool{}
 	var poll <-chan time.Time
-	for !server.reap() {
+	for !started.reap() {
 		select {
 		case <-children:
 			continue
 		case <-signals:
-			fmt.Fprintln(stderr, "agent: told to end: waiting for the job's processes on this worker")
+			fmt.Fprintln(stderr, "agent: told to end: waiting for the job's processes")
 		case <-poll:
 		}
 		poll = time.After(sessionPoll)
-		if !hasSessions(server.pid) {
-			server.signal(syscall.SIGTERM, false)
+		family := descendants()
+		for _, pid := range ranksOf(family) {
+			if !told[pid] { // also one that has just started
+				told[pid] = true
+				_ = syscall.Kill(pid, syscall.SIGTERM) // an error means that it has just ended
+			}
+		}
+		if delete(family, started.pid); server && len(family) == 0 {
+			started.signal(syscall.SIGTERM, false)
 		}
 	}
-	return exitCode(server.wait)
+	return exitCode(started.wait)
 }

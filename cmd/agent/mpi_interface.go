@@ -3,8 +3,7 @@ package main
 import (
 	"net"
 	"net/netip"
-	"slices"
-	"strings"
+	"os"
 )
 
 // hydraInterfaces are the variables by which Hydra is told on which interface it is reached: MPICH's
@@ -12,31 +11,22 @@ import (
 // Variables"). Open MPI reads neither.
 var hydraInterfaces = []string{"HYDRA_IFACE", "I_MPI_HYDRA_IFACE"}
 
-// withInterface tells Hydra the interface of the pod's address. Otherwise it gives its proxies on the workers
+// addInterface tells Hydra the interface of the pod's address. Otherwise it gives its proxies on the workers
 // the launcher's host name, of which the first label alone does not resolve there. What the user has set
 // stays.
-func withInterface(environ []string) []string {
-	name, known := interfaceOf(variableOf(environ, "POD_IP"))
+func addInterface() error {
+	name, known := interfaceOf(os.Getenv("POD_IP"))
 	if !known {
-		return environ
+		return nil
 	}
-	environ = slices.Clone(environ)
 	for _, variable := range hydraInterfaces {
-		if variableOf(environ, variable) == "" {
-			environ = append(environ, variable+"="+name)
+		if os.Getenv(variable) == "" {
+			if err := os.Setenv(variable, name); err != nil {
+				return err
+			}
 		}
 	}
-	return environ
-}
-
-// variableOf an environment; "" where it is not set.
-func variableOf(environ []string, name string) string {
-	for _, e := range environ {
-		if value, is := strings.CutPrefix(e, name+"="); is {
-			return value
-		}
-	}
-	return ""
+	return nil
 }
 
 // interfaceOf is the name of the network interface that has an address; false where none has.

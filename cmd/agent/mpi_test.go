@@ -157,8 +157,8 @@ func TestLauncherNamesWhoIsMissing(t *testing.T) {
 	}
 }
 
-// TestLauncherBecomesItsCommand: with its exit code, once the workers answer.
-func TestLauncherBecomesItsCommand(t *testing.T) {
+// TestLauncherRunsItsCommand: with its exit code, once the workers answer.
+func TestLauncherRunsItsCommand(t *testing.T) {
 	args, _ := mpiKey(t, "ssh-ed25519 AAAA")
 	args = append([]string{mpiLauncherCommand}, append(args, "--", "/bin/sh", "-c", "exit 7")...)
 	cmd := exec.Command(binary, args...)
@@ -168,42 +168,43 @@ func TestLauncherBecomesItsCommand(t *testing.T) {
 	}
 }
 
-// TestWorkerOutlastsItsSessions: a worker that is told to end keeps its server while processes of the job
-// run, also those that left their parents.
-func TestWorkerOutlastsItsSessions(t *testing.T) {
-	args, dir := mpiKey(t, "ssh-ed25519 AAAA")
-	// A server with a process that takes its time to save once it is told to, and that has lost its parent.
-	const server = `cd "$1"; : > session
-( (while [ -e session ]; do sleep 0.05; done; sleep 0.3; : > saved) & )
-: > ready; exec sleep 1000`
-	args = append([]string{mpiWorkerCommand}, append(args, "--", "/bin/sh", "-c", server, "sh", dir)...)
-	cmd := exec.Command(binary, args...)
-	log, err := os.Create(filepath.Join(dir, "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
-	cmd.Stderr = log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	exists := func(name string) bool { _, err := os.Stat(filepath.Join(dir, name)); return err == nil }
-	eventually(t, "the server is ready", func() bool { return exists("ready") })
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the agent has heard", func() bool {
-		text, _ := os.ReadFile(log.Name())
-		return strings.Contains(string(text), "told to end")
-	})
-	if err := os.Remove(filepath.Join(dir, "session")); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != 128+int(syscall.SIGTERM) {
-		t.Errorf("exit code %d, want the server's", code)
-	}
-	if !exists("saved") {
-		t.Error("the worker ended before the job's process had saved")
+// TestProcessesAreTold: an agent that is told to end tells the processes of MPI alone, and waits until they have
+// saved: also those that left their parents. A server is told to end then; mpirun ends by itself.
+func TestProcessesAreTold(t *testing.T) {
+	// A rank takes its time to save. It has a child, which is not told, and which has the same environment.
+	const rank = `trap "sleep 0.3; : > saved; exit 0" TERM
+sh -c 'trap ": > child-told" TERM; while [ ! -e saved ]; do sleep 0.05; done' &
+: > ready; while :; do sleep 0.05; done`
+	for name, c := range map[string]struct {
+		role, command string
+		code          int
+	}{
+		mpiWorkerCommand: {mpiWorkerCommand, `(OMPI_COMM_WORLD_RANK=0 sh -c "$2" &); exec sleep 1000`,
+			128 + int(syscall.SIGTERM)},
+		mpiLauncherCommand: {mpiLauncherCommand, `trap ": > told" TERM; PMI_RANK=0 sh -c "$2" & wait $!; exit 3`, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			args, dir := mpiKey(t, "ssh-ed25519 AAAA")
+			args = append([]string{c.role}, append(args, "--", "/bin/sh", "-c", `cd "$1"; `+c.command, "sh", dir, rank)...)
+			cmd := exec.Command(binary, args...)
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			exists := func(name string) bool { _, err := os.Stat(filepath.Join(dir, name)); return err == nil }
+			eventually(t, "the rank is ready", func() bool { return exists("ready") })
+			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			_ = cmd.Wait()
+			if code := cmd.ProcessState.ExitCode(); code != c.code {
+				t.Errorf("exit code %d, want the command's, %d", code, c.code)
+			}
+			if !exists("saved") {
+				t.Error("the agent ended before the rank had saved")
+			}
+			if exists("told") || exists("child-told") {
+				t.Error("not only the rank was told")
+			}
+		})
 	}
 }

@@ -135,7 +135,7 @@ func describeMPI(t *testing.T, f framework.Framework) string {
 	}{
 		{
 			"Open MPI with 8 slots and 120 seconds to save",
-			framework.MPI{Implementation: "OpenMPI", Slots: 8, KillSeconds: 120},
+			framework.MPI{Implementation: "OpenMPI", Slots: 8},
 		},
 		{"the launcher works too", framework.MPI{Slots: 2, LauncherWorks: true}},
 		{"MPICH", framework.MPI{Implementation: "MPICH", Slots: 2}},

@@ -15,9 +15,6 @@ type MPI struct {
 	Slots int32
 	// LauncherWorks: the launcher is a host for processes too.
 	LauncherWorks bool
-	// KillSeconds is the time that processes get between SIGTERM and SIGKILL where mpirun decides that; 0: the
-	// implementation's own, which is one second with Open MPI.
-	KillSeconds int32
 	// SSHConfig is the path of the configuration with which ssh reaches the workers.
 	SSHConfig string
 }
@@ -138,13 +135,6 @@ func openMPIEnv(m MPI, ssh, file string) []corev1.EnvVar {
 		env = append(env,
 			corev1.EnvVar{Name: "OMPI_MCA_orte_default_hostfile", Value: file},
 			corev1.EnvVar{Name: "PRTE_MCA_prte_default_hostfile", Value: file})
-	}
-	if m.KillSeconds > 0 {
-		// orte/mca/odls/base/odls_base_frame.c, 4.1.4; src/mca/odls/base/odls_base_frame.c, PRRTE 3.0.
-		seconds := fmt.Sprint(m.KillSeconds)
-		env = append(env,
-			corev1.EnvVar{Name: "OMPI_MCA_odls_base_sigkill_timeout", Value: seconds},
-			corev1.EnvVar{Name: "PRTE_MCA_odls_base_sigkill_timeout", Value: seconds})
 	}
 	return env
 }

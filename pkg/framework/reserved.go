@@ -10,7 +10,6 @@ var defaults = []string{
 	"DMLC_WORKER_CONNECT_RETRY", "DMLC_USE_KUBERNETES",
 	"I_MPI_PERHOST", "OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM",
 	"OMPI_MCA_orte_keep_fqdn_hostnames", "PRTE_MCA_prte_keep_fqdn_hostnames",
-	"OMPI_MCA_odls_base_sigkill_timeout", "PRTE_MCA_odls_base_sigkill_timeout",
 }
 
 // Reserved lists the variables that tell a rank who it is and where the others are, sorted: a job must not
@@ -47,7 +46,7 @@ func (f Framework) sample() Gang {
 		roles = []string{"Master", "Worker"}
 	}
 	gang := Gang{
-		Job: "job", FilesDir: "/files", MPI: MPI{Slots: 2, KillSeconds: 1, SSHConfig: "/files/config"},
+		Job: "job", FilesDir: "/files", MPI: MPI{Slots: 2, SSHConfig: "/files/config"},
 		Host: func(role string, _ int32) string { return role },
 	}
 	for _, name := range roles {

@@ -25,6 +25,9 @@ func TestElastic(t *testing.T) {
 		"rank-leaves": {func(j *training) { j.deleteRank("worker-1") }, 1},
 		"preempted":   {func(j *training) { j.preempt().remove() }, 2},
 	} {
+		if *reduced && c.attempt > 1 {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			name := "elastic-" + name
 			t.Cleanup(func() { env.clear(t) })

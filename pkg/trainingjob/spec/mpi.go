@@ -46,9 +46,6 @@ func MPI(job *v1alpha1.TrainingJob, gpus int64) framework.MPI {
 		Implementation: string(m.Implementation), LauncherWorks: LauncherWorks(job),
 		Slots: OrDefault(m.SlotsPerWorker, int32(min(max(gpus, 1), MaxSlots))), SSHConfig: SSHDir + "/config",
 	}
-	if c := Checkpoints(job); c != nil {
-		out.KillSeconds = OrDefault(c.GraceSeconds, DefaultGraceSeconds)
-	}
 	return out
 }
 
