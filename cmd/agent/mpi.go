@@ -118,11 +118,11 @@ const sessionPoll = 200 * time.Millisecond
 
 // runMPI runs mpirun in the launcher, or sshd, or what the user has in the place of either, until it ends.
 //
-// SIGTERM goes to the processes of MPI in this container, and not to the command. Open MPI's mpirun would tell
-// its processes late, and then give them little time: between SIGCONT, SIGTERM and SIGKILL it waits for one
-// and the same time, a second by default (orte/mca/odls/base/odls_base_default_fns.c, 4.1.4). mpirun ends when
-// they have ended. A server ends when no process of the job is left on its worker: the processes need it to
-// tell the launcher of their end.
+// SIGTERM goes to the processes of MPI in this container, and not to the command. Open MPI's mpirun would
+// tell its processes late, and then give them little time: between SIGCONT, SIGTERM and SIGKILL it waits for
+// one and the same time, a second by default (orte/mca/odls/base/odls_base_default_fns.c, 4.1.4). mpirun
+// ends when they have ended. A server ends when no process of the job is left on its worker: the processes
+// need it to tell the launcher of their end.
 func runMPI(command []string, server bool, stderr io.Writer) int {
 	becomeSubreaper()
 	signals, children := make(chan os.Signal, 16), make(chan os.Signal, 1)

@@ -8,9 +8,9 @@ import (
 	"strconv"
 )
 
-// descendants of this process that have not ended: their parents by their pids. Processes that have left their
-// parents are its own children, since it is PID 1 or a subreaper. Nothing is known of any where /proc is
-// missing.
+// descendants of this process that have not ended: their parents by their pids. Processes that have left
+// their parents are its own children, since it is PID 1 or a subreaper. Nothing is known of any where /proc
+// is missing.
 func descendants() map[int]int {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
