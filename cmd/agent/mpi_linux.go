@@ -58,8 +58,8 @@ func parentOf(pid int) (int, bool) {
 }
 
 // rankVariables are what the processes of MPI have in their environment, and those that start them have not:
-// Open MPI's up to 4.1 (OMPI_COMM_WORLD_RANK), Hydra's (PMI_RANK), and those of everything that speaks PMIx, as
-// Open MPI does from 5.0. Seen with Open MPI 4.1.4 and MPICH 4.0.2.
+// Open MPI's up to 4.1 (OMPI_COMM_WORLD_RANK), Hydra's (PMI_RANK), and those of everything that speaks PMIx,
+// as Open MPI does from 5.0. Seen with Open MPI 4.1.4 and MPICH 4.0.2.
 var rankVariables = [][]byte{[]byte("OMPI_COMM_WORLD_RANK="), []byte("PMI_RANK="), []byte("PMIX_RANK=")}
 
 // ranksOf a family are the processes that an implementation of MPI has started as its ranks, without what

@@ -168,8 +168,8 @@ func TestLauncherRunsItsCommand(t *testing.T) {
 	}
 }
 
-// TestProcessesAreTold: an agent that is told to end tells the processes of MPI alone, and waits until they have
-// saved: also those that left their parents. A server is told to end then; mpirun ends by itself.
+// TestProcessesAreTold: an agent that is told to end tells the processes of MPI alone, and waits until they
+// have saved: also those that left their parents. A server is told to end then; mpirun ends by itself.
 func TestProcessesAreTold(t *testing.T) {
 	// A rank takes its time to save. It has a child, which is not told, and which has the same environment.
 	const rank = `trap "sleep 0.3; : > saved; exit 0" TERM
@@ -181,12 +181,12 @@ sh -c 'trap ": > child-told" TERM; while [ ! -e saved ]; do sleep 0.05; done' &
 	}{
 		mpiWorkerCommand: {mpiWorkerCommand, `(OMPI_COMM_WORLD_RANK=0 sh -c "$2" &); exec sleep 1000`,
 			128 + int(syscall.SIGTERM)},
-		mpiLauncherCommand: {mpiLauncherCommand, `trap ": > told" TERM; PMI_RANK=0 sh -c "$2" & wait $!; exit 3`, 3},
+		mpiLauncherCommand: {mpiLauncherCommand, `trap ": > told" TERM; PMI_RANK=0 sh -c "$2" & wait; exit 3`, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			args, dir := mpiKey(t, "ssh-ed25519 AAAA")
-			args = append([]string{c.role}, append(args, "--", "/bin/sh", "-c", `cd "$1"; `+c.command, "sh", dir, rank)...)
-			cmd := exec.Command(binary, args...)
+			args = append(args, "--", "/bin/sh", "-c", `cd "$1"; `+c.command, "sh", dir, rank)
+			cmd := exec.Command(binary, append([]string{c.role}, args...)...)
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
