@@ -62,6 +62,7 @@ func start(t *testing.T) *harness.Cluster {
 		Root: "../..", Schedulers: []string{localcluster.SchedulerVolcano, localcluster.SchedulerNative}, Nodes: 10,
 		Backends:    []scheduler.Backend{volcano.New(volcano.DefaultOptions()), native.New(native.Options{})},
 		AddToScheme: []func(*runtime.Scheme) error{volcanov1beta1.AddToScheme},
+		AgentImage:  "registry.example.com/agent:1",
 	})
 	if err != nil {
 		t.Fatal(err)

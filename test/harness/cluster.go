@@ -45,6 +45,8 @@ type Options struct {
 	// test runs one itself, as OperatorUser.
 	Backends    []scheduler.Backend
 	AddToScheme []func(*runtime.Scheme) error
+	// AgentImage is the operator's agent.image. Default: none is configured.
+	AgentImage string
 }
 
 // Cluster is a local cluster with one operator.
@@ -107,7 +109,7 @@ func Start(ctx context.Context, o Options) (c *Cluster, err error) {
 	if len(o.Backends) == 0 {
 		return c, nil
 	}
-	if c.Operator, err = startOperator(ctx, config, s, o.Backends); err != nil {
+	if c.Operator, err = startOperator(ctx, config, s, o); err != nil {
 		return c, err
 	}
 	down := c.stop

@@ -16,7 +16,6 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/pkg/controller"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
-	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
 // OperatorUser has exactly the rights that ship with the operator.
@@ -32,7 +31,7 @@ type Operator struct {
 }
 
 func startOperator(ctx context.Context, config *rest.Config, s *runtime.Scheme,
-	backends []scheduler.Backend) (*Operator, error) {
+	with Options) (*Operator, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	o := &Operator{cancel: cancel, done: make(chan error, 1)}
 	config = rest.CopyConfig(config)
@@ -43,8 +42,8 @@ func startOperator(ctx context.Context, config *rest.Config, s *runtime.Scheme,
 	})
 	if err == nil {
 		err = controller.SetupWithManager(ctx, mgr, controller.Options{
-			Backends: backends, Registry: prometheus.NewRegistry(),
-			Agent: func() render.Agent { return render.Agent{Image: "registry.example.com/agent:1"} },
+			Backends: with.Backends, Registry: prometheus.NewRegistry(),
+			Agent: func() render.Agent { return render.Agent{Image: with.AgentImage} },
 		})
 	}
 	if err != nil {
