@@ -13,16 +13,7 @@ import (
 )
 
 // Writes counts API writes by verb and resource: "create pods", "patch trainingjobs/status".
-type Writes map[string]int
-
-// Total returns the number of all writes.
-func (w Writes) Total() int {
-	n := 0
-	for _, c := range w {
-		n += c
-	}
-	return n
-}
+type Writes = map[string]int
 
 // AuditLog reads an API server's audit log incrementally.
 type AuditLog struct {

@@ -34,7 +34,4 @@ func TestCount(t *testing.T) {
 	if want := int64(strings.LastIndex(log, "\n") + 1); read != want {
 		t.Errorf("read %d bytes, want %d: half a line is left for the next call", read, want)
 	}
-	if n := got["operator"].Total(); n != 3 {
-		t.Errorf("total %d, want 3", n)
-	}
 }

@@ -1,104 +1,292 @@
-// Package stack runs gangs in the ways that a benchmark compares.
 package stack
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
+	"time"
 
-	"golang.org/x/sync/errgroup"
-	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
+
+	"mlplatform.example.com/trainingjob-operator/bench/measure"
+	"mlplatform.example.com/trainingjob-operator/bench/result"
+	"mlplatform.example.com/trainingjob-operator/bench/workload"
 )
 
-// Connections is the number of concurrent requests of a benchmark client.
-const Connections = 16
+// raw writes the groups and pods that the operator would write, and nothing else: no operator can be faster
+// on this scheduler. A gang that loses a pod is deleted whole and written again.
+type raw struct{ dialect }
 
-// Gangs are captured groups and pods that a raw client can write again.
-type Gangs struct {
-	Resource schema.GroupVersionResource
-	Groups   []unstructured.Unstructured
-	Pods     []corev1.Pod
+// Raw is the floor of one of localcluster's schedulers.
+func Raw(scheduler string) Stack { return raw{dialectOf(scheduler)} }
+
+func (r raw) Describe() result.Stack {
+	name := "raw/" + r.scheduler
+	return result.Stack{
+		Name: name, Title: "the same groups and pods written raw to " + r.title, Floor: name,
+		Settings: []result.Setting{
+			{Program: "raw client", Name: "connections", Value: fmt.Sprint(Connections), Stock: true},
+		},
+	}
 }
 
-// Capture reads the groups and pods of a namespace and strips what the API server, the scheduler and the
-// owner have added.
-func Capture(ctx context.Context, config *rest.Config, namespace string,
-	groups schema.GroupVersionResource) (Gangs, error) {
-	g := Gangs{Resource: groups}
+func (r raw) Start(_ context.Context, e Environment) (Session, error) {
+	config := e.config("raw")
 	dyn, err := dynamic.NewForConfig(config)
 	if err != nil {
-		return g, err
+		return nil, fmt.Errorf("making a client: %w", err)
 	}
+	config.ContentType = "application/vnd.kubernetes.protobuf"
 	clients, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return g, err
+		return nil, fmt.Errorf("making a client: %w", err)
 	}
-	list, err := dyn.Resource(groups).Namespace(namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return g, fmt.Errorf("listing groups: %w", err)
-	}
-	for _, group := range list.Items {
-		g.Groups = append(g.Groups, unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": group.GetAPIVersion(), "kind": group.GetKind(), "spec": group.Object["spec"],
-			"metadata": map[string]any{"name": group.GetName(),
-				"labels": group.Object["metadata"].(map[string]any)["labels"]},
-		}})
-	}
-	pods, err := clients.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return g, fmt.Errorf("listing pods: %w", err)
-	}
-	for _, pod := range pods.Items {
-		pod.Spec.NodeName = ""
-		g.Pods = append(g.Pods, corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Labels: pod.Labels, Annotations: pod.Annotations},
-			Spec:       pod.Spec,
-		})
-	}
-	return g, nil
+	return &rawSession{dialect: r.dialect, Environment: e, dyn: dyn, clients: clients,
+		templates: map[shape]template{}, gangs: map[string]*rawGang{}}, nil
 }
 
-// WriteRaw creates groups, then pods, as fast as Connections allow. No operator can be faster on this
-// scheduler.
-func WriteRaw(ctx context.Context, config *rest.Config, namespace string, gangs Gangs) error {
-	dyn, err := dynamic.NewForConfig(config)
+// shape of gangs that have the same template.
+type shape struct {
+	gpus     int
+	priority workload.Priority
+}
+
+type rawSession struct {
+	dialect
+	Environment
+	dyn       dynamic.Interface
+	clients   kubernetes.Interface
+	templates map[shape]template
+
+	mu    sync.Mutex
+	gangs map[string]*rawGang
+}
+
+// rawGang is what was written of a gang. Its lock is held while that changes.
+type rawGang struct {
+	sync.Mutex
+	// pods that were written last.
+	pods map[types.UID]bool
+}
+
+// gang is locked when it is returned.
+func (s *rawSession) gang(namespace, name string) *rawGang {
+	s.mu.Lock()
+	key := namespace + "/" + name
+	if s.gangs[key] == nil {
+		s.gangs[key] = &rawGang{}
+	}
+	g := s.gangs[key]
+	s.mu.Unlock()
+	g.Lock()
+	return g
+}
+
+// Prepare lets the operator write one small gang of every shape, in another namespace, as templates.
+func (s *rawSession) Prepare(ctx context.Context, namespace string, w workload.Workload) (err error) {
+	if err := s.prepare(ctx, s.Environment, namespace, w); err != nil {
+		return err
+	}
+	var missing []shape
+	for _, g := range w.Gangs {
+		of := shape{g.GPUs, g.Priority}
+		if _, ok := s.templates[of]; !ok {
+			s.templates[of] = template{}
+			missing = append(missing, of)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	operator, err := Ours(s.scheduler).Start(ctx, s.Environment)
 	if err != nil {
 		return err
 	}
-	typed := rest.CopyConfig(config)
-	typed.ContentType = "application/vnd.kubernetes.protobuf"
-	clients, err := kubernetes.NewForConfig(typed)
-	if err != nil {
-		return err
-	}
-	err = parallel(ctx, len(gangs.Groups), func(ctx context.Context, i int) error {
-		_, err := dyn.Resource(gangs.Resource).Namespace(namespace).Create(ctx, &gangs.Groups[i],
-			metav1.CreateOptions{})
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("writing groups: %w", err)
-	}
-	err = parallel(ctx, len(gangs.Pods), func(ctx context.Context, i int) error {
-		_, err := clients.CoreV1().Pods(namespace).Create(ctx, &gangs.Pods[i], metav1.CreateOptions{})
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("writing pods: %w", err)
+	defer func() { err = errors.Join(err, operator.Stop()) }()
+	for _, of := range missing {
+		if s.templates[of], err = s.template(ctx, operator, namespace, of, w); err != nil {
+			return fmt.Errorf("capturing a gang: %w", err)
+		}
 	}
 	return nil
 }
 
-func parallel(ctx context.Context, n int, do func(context.Context, int) error) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(Connections)
-	for i := range n {
-		group.Go(func() error { return do(ctx, i) })
+func (s *rawSession) template(ctx context.Context, operator Session, namespace string, of shape,
+	w workload.Workload) (template, error) {
+	g := workload.Gang{Name: capturedGang, Ranks: capturedRanks, GPUs: of.gpus, Priority: of.priority}
+	if err := operator.Submit(ctx, namespace, g); err != nil {
+		return template{}, err
 	}
-	return group.Wait()
+	t, err := s.capture(ctx, namespace)
+	if err != nil {
+		return t, err
+	}
+	if err := operator.Delete(ctx, namespace, g); err != nil {
+		return t, err
+	}
+	return t, s.awaitGone(ctx, namespace, g)
 }
+
+func (s *rawSession) Submit(ctx context.Context, namespace string, g workload.Gang) error {
+	written := s.gang(namespace, g.Name)
+	defer written.Unlock()
+	return s.write(ctx, namespace, g, written)
+}
+
+// write the groups and the pods of a gang that is locked.
+func (s *rawSession) write(ctx context.Context, namespace string, g workload.Gang, written *rawGang) error {
+	groups := len(s.groups)
+	if s.gated {
+		groups = 1
+	}
+	if err := s.writeGroups(ctx, namespace, g, 0, groups); err != nil {
+		return err
+	}
+	if s.gated {
+		if err := s.awaitAdmission(ctx, namespace, g); err != nil {
+			return err
+		}
+		if err := s.writeGroups(ctx, namespace, g, groups, len(s.groups)); err != nil {
+			return err
+		}
+	}
+	t := s.templates[shape{g.GPUs, g.Priority}]
+	uids := make([]types.UID, g.Ranks)
+	err := parallel(ctx, g.Ranks, func(ctx context.Context, i int) error {
+		pod, err := t.podOf(i, g)
+		if err != nil {
+			return err
+		}
+		pod, err = s.clients.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{})
+		if err == nil {
+			uids[i] = pod.UID
+		}
+		return err
+	})
+	written.pods = map[types.UID]bool{}
+	for _, uid := range uids {
+		written.pods[uid] = true
+	}
+	return err
+}
+
+func (s *rawSession) writeGroups(ctx context.Context, namespace string, g workload.Gang, from, to int) error {
+	t := s.templates[shape{g.GPUs, g.Priority}]
+	for i := from; i < to; i++ {
+		group, err := t.group(i, g)
+		if err != nil {
+			return err
+		}
+		_, err = s.dyn.Resource(s.groups[i]).Namespace(namespace).Create(ctx, group, metav1.CreateOptions{})
+		if err != nil {
+			return fmt.Errorf("creating a group: %w", err)
+		}
+	}
+	return nil
+}
+
+// awaitAdmission watches the first group until the scheduler has admitted it.
+func (s *rawSession) awaitAdmission(ctx context.Context, namespace string, g workload.Gang) error {
+	group, err := s.templates[shape{g.GPUs, g.Priority}].group(0, g)
+	if err != nil {
+		return err
+	}
+	w, err := s.dyn.Resource(s.groups[0]).Namespace(namespace).Watch(ctx,
+		metav1.ListOptions{FieldSelector: "metadata.name=" + group.GetName()})
+	if err != nil {
+		return fmt.Errorf("watching a group: %w", err)
+	}
+	defer w.Stop()
+	for {
+		select {
+		case event, ok := <-w.ResultChan():
+			if !ok {
+				return s.awaitAdmission(ctx, namespace, g)
+			}
+			if u, ok := event.Object.(*unstructured.Unstructured); ok && s.admitted(u) {
+				return nil
+			}
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// PodLost deletes the gang whole and writes it again. What a watch tells of a pod that was deleted then means
+// nothing.
+func (s *rawSession) PodLost(ctx context.Context, namespace string, g workload.Gang, pod types.UID) error {
+	written := s.gang(namespace, g.Name)
+	defer written.Unlock()
+	if !written.pods[pod] {
+		return nil
+	}
+	if err := s.Delete(ctx, namespace, g); err != nil {
+		return err
+	}
+	if err := s.awaitGone(ctx, namespace, g); err != nil {
+		return err
+	}
+	return s.write(ctx, namespace, g, written)
+}
+
+// Finished gives back what the gang's groups hold.
+func (s *rawSession) Finished(ctx context.Context, namespace string, g workload.Gang) error {
+	return s.deleteGroups(ctx, namespace, g)
+}
+
+func (s *rawSession) deleteGroups(ctx context.Context, namespace string, g workload.Gang) error {
+	t := s.templates[shape{g.GPUs, g.Priority}]
+	for i, r := range s.groups {
+		group, err := t.group(i, g)
+		if err != nil {
+			return err
+		}
+		err = s.dyn.Resource(r).Namespace(namespace).Delete(ctx, group.GetName(), metav1.DeleteOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("deleting a group: %w", err)
+		}
+	}
+	return nil
+}
+
+func (s *rawSession) Delete(ctx context.Context, namespace string, g workload.Gang) error {
+	if err := s.deleteGroups(ctx, namespace, g); err != nil {
+		return err
+	}
+	now := int64(0)
+	return s.clients.CoreV1().Pods(namespace).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now},
+		metav1.ListOptions{LabelSelector: measure.LabelGang + "=" + g.Name})
+}
+
+// awaitGone waits until no pod and no group of the gang exists.
+func (s *rawSession) awaitGone(ctx context.Context, namespace string, g workload.Gang) error {
+	return wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		pods, err := s.clients.CoreV1().Pods(namespace).List(ctx,
+			metav1.ListOptions{LabelSelector: measure.LabelGang + "=" + g.Name})
+		if err != nil || len(pods.Items) > 0 {
+			return false, err
+		}
+		for _, r := range s.groups {
+			list, err := s.dyn.Resource(r).Namespace(namespace).List(ctx,
+				metav1.ListOptions{LabelSelector: labelJob + "=" + g.Name})
+			if err != nil || len(list.Items) > 0 {
+				return false, err
+			}
+		}
+		return true, nil
+	})
+}
+
+func (s *rawSession) Clear(ctx context.Context, namespace string) error {
+	return clearNamespace(ctx, s.config("bench"), namespace, s.groups...)
+}
+
+// Stop does nothing: the client is part of this process.
+func (s *rawSession) Stop() error { return nil }

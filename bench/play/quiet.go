@@ -1,0 +1,39 @@
+package play
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+)
+
+const (
+	// quietFor is how long nothing may be written until a cluster counts as quiet.
+	quietFor = 1500 * time.Millisecond
+	// quietWithin bounds the wait: some stacks always write something.
+	quietWithin = 20 * time.Second
+)
+
+// awaitQuiet waits until nothing has been written for a while, so that the writes and the processor time that
+// follow late from a run are counted with it, and not with the next.
+func awaitQuiet(ctx context.Context, auditLog string) error {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.Now().Add(quietWithin)
+	size, since := int64(-1), time.Now()
+	for now := time.Now(); now.Before(deadline) && now.Sub(since) < quietFor; now = time.Now() {
+		info, err := os.Stat(auditLog)
+		if err != nil {
+			return fmt.Errorf("finding the audit log: %w", err)
+		}
+		if info.Size() != size {
+			size, since = info.Size(), now
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}

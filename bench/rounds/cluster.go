@@ -1,0 +1,123 @@
+package rounds
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"mlplatform.example.com/trainingjob-operator/bench/play"
+	"mlplatform.example.com/trainingjob-operator/bench/stack"
+	"mlplatform.example.com/trainingjob-operator/bench/workload"
+	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
+)
+
+// turn is a stack that runs on a cluster of its own.
+type turn struct {
+	cluster *localcluster.Cluster
+	session stack.Session
+	player  play.Player
+	played  int
+}
+
+// nodeGracePeriod is Kubernetes' own default. Heartbeats of hundreds of nodes at the local cluster's pace
+// would take a part of the machine.
+const nodeGracePeriod = 50 * time.Second
+
+// take starts a cluster and the stack on it, in dir, and lets it play a little: what every process does once
+// (compiling the CRDs' rules, opening connections, growing caches) belongs to no workload.
+func (b *Benchmark) take(ctx context.Context, s stack.Stack, dir string, say func(string)) (*turn, error) {
+	t := &turn{}
+	if err := b.start(ctx, t, s, dir, say); err != nil {
+		t.end(context.WithoutCancel(ctx)) //nolint:errcheck // the first error tells more
+		return nil, err
+	}
+	return t, nil
+}
+
+func (b *Benchmark) start(ctx context.Context, t *turn, s stack.Stack, dir string, say func(string)) (err error) {
+	say("starting a cluster")
+	t.cluster, err = localcluster.Up(ctx, localcluster.Options{
+		Dir: filepath.Join(dir, "cluster"), Creator: "bench", Nodes: -1, Audit: true, Attached: true,
+		Schedulers: s.Schedulers(), CRDs: []string{b.CRDs}, NodeGracePeriod: nodeGracePeriod,
+	})
+	if err != nil {
+		return err
+	}
+	say("starting " + s.Describe().Title)
+	t.session, err = s.Start(ctx, stack.Environment{Cluster: t.cluster, Operator: b.Operator, Dir: dir})
+	if err != nil {
+		return fmt.Errorf("starting the stack: %w", err)
+	}
+	config := t.cluster.RESTConfig()
+	config.UserAgent = "bench/play"
+	t.player = play.Player{Config: config, AuditLog: t.cluster.AuditLog(), Session: t.session}
+	t.player.Say = func(what string) { say("warming up: " + what) }
+	if _, err := t.player.Play(ctx, t.namespace(), warmUp()); err != nil {
+		return fmt.Errorf("warming up: %w", err)
+	}
+	return nil
+}
+
+// warmUp is a burst of a few gangs of every priority.
+func warmUp() workload.Workload {
+	w := workload.Workload{
+		Name: "warm-up", Question: "What does every process do once?", Nodes: 16, GPUsPerNode: 8,
+		End: workload.EndPlaced, Cut: 3 * time.Minute,
+	}
+	classes := []workload.Priority{workload.PriorityLow, workload.PriorityNormal, workload.PriorityHigh}
+	for i := range 15 {
+		w.Gangs = append(w.Gangs, workload.Gang{
+			Name: fmt.Sprintf("warm-%02d", i), Ranks: 8, GPUs: 1, Priority: classes[i%len(classes)],
+		})
+	}
+	return w
+}
+
+// namespace is new for every workload, since deleting one takes its time.
+func (t *turn) namespace() string {
+	t.played++
+	return fmt.Sprintf("bench-%d", t.played)
+}
+
+func (t *turn) end(ctx context.Context) error {
+	var first error
+	if t.session != nil {
+		first = t.session.Stop()
+	}
+	if t.cluster != nil {
+		if err := t.cluster.Down(ctx); err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// keepLogs copies the logs of a turn that went wrong to where the results are.
+func (b *Benchmark) keepLogs(dir, name string) (string, error) {
+	to := filepath.Join(b.Out, "logs", name)
+	var files []string
+	for _, pattern := range []string{"*.log", "cluster/logs/*.log"} {
+		found, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil {
+			return "", err
+		}
+		files = append(files, found...)
+	}
+	if err := os.MkdirAll(to, 0o750); err != nil {
+		return "", fmt.Errorf("keeping logs: %w", err)
+	}
+	slices.Sort(files)
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return "", fmt.Errorf("keeping logs: %w", err)
+		}
+		if err := os.WriteFile(filepath.Join(to, filepath.Base(file)), content, 0o600); err != nil {
+			return "", fmt.Errorf("keeping logs: %w", err)
+		}
+	}
+	return to, nil
+}

@@ -1,0 +1,27 @@
+// Command bench runs gangs on the local control plane in several ways and compares them: the TrainingJob
+// operator, the same groups and pods written raw, and other operators for gangs. See bench/README.md.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	cmd := &cobra.Command{
+		Use: "bench", Short: "Compare ways of running gangs on a local control plane with fake nodes",
+		SilenceUsage: true, SilenceErrors: true,
+	}
+	cmd.AddCommand(newRun())
+	if err := cmd.ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
