@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -47,6 +48,8 @@ type Options struct {
 	AddToScheme []func(*runtime.Scheme) error
 	// AgentImage is the operator's agent.image. Default: none is configured.
 	AgentImage string
+	// GPUTolerations are the operator's gpuTolerations.
+	GPUTolerations []corev1.Toleration
 }
 
 // Cluster is a local cluster with one operator.

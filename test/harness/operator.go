@@ -43,7 +43,8 @@ func startOperator(ctx context.Context, config *rest.Config, s *runtime.Scheme,
 	if err == nil {
 		err = controller.SetupWithManager(ctx, mgr, controller.Options{
 			Backends: with.Backends, Registry: prometheus.NewRegistry(),
-			Agent: func() render.Agent { return render.Agent{Image: with.AgentImage} },
+			Agent:          func() render.Agent { return render.Agent{Image: with.AgentImage} },
+			GPUTolerations: with.GPUTolerations,
 		})
 	}
 	if err != nil {
