@@ -142,9 +142,24 @@ demo: build ## a gang waits, preempts and resumes (SCHEDULER=volcano|native|cosc
 
 ##@ Benchmark
 
-.PHONY: bench-burst
-bench-burst: build ## time and API writes of a burst of gangs, against the same pods without an operator
-	go run ./bench/burst
+# --stack, --workload, --rounds and so on, see bench/README.md.
+BENCH_ARGS ?=
+
+.PHONY: bench-build
+bench-build: build
+	CGO_ENABLED=0 go build -trimpath -o bin/bench ./cmd/bench
+
+.PHONY: bench
+bench: bench-build ## the operator, raw pods and other operators compared: report in bench/results (under an hour)
+	bin/bench run $(BENCH_ARGS)
+
+.PHONY: bench-quick
+bench-quick: bench-build ## the same at a tenth of the size, on three stacks (under 10 minutes)
+	bin/bench run --quick --out bench/results/quick $(BENCH_ARGS)
+
+.PHONY: bench-full
+bench-full: bench-build ## every workload on every stack, 7 rounds, resumable (hours)
+	bin/bench run --set full --rounds 7 --resume --out bench/results/full $(BENCH_ARGS)
 
 .PHONY: bench-attack
 bench-attack: ## the report server under eleven attacks: its peak memory, and what becomes of honest reports (Linux)

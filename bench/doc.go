@@ -1,8 +1,17 @@
-// Package bench is the benchmark harness of the TrainingJob operator. It drives the operator as users do,
-// through the API alone, and compares it with other ways of running the same gangs on the same scheduler in
-// the same run. Absolute times differ from machine to machine; ratios and counters do not.
+// Package bench is the benchmark harness of the TrainingJob operator: see README.md for how to use it. It
+// drives the operator as users do, through the API alone, and compares it with other ways of running the same
+// gangs on the same scheduler in the same benchmark. Absolute times differ from machine to machine; ratios
+// and counters do not.
 //
-//	stack/    ways to run gangs: the operator, or the same groups and pods written raw
-//	measure/  what is measured: pods as a watch sees them, API writes from the audit log
-//	burst/    many gangs at once that all fit: what does the operator add to the scheduler's time?
+// Read the packages from the bottom up:
+//
+//	workload/  which gangs arrive when, and what goes wrong: pure
+//	result/    what a benchmark leaves behind, as data
+//	timeline/  what became of the gangs, given what a watch saw; the trainers: pure
+//	measure/   pods as a watch sees them, API writes from the audit log, /proc
+//	stack/     ways to run gangs
+//	play/      one workload on one stack
+//	rounds/    all workloads on all stacks, in an order that is fair
+//	stats/     what may be claimed from noisy times: pure
+//	report/    results as Markdown and plots: pure but for the files
 package bench

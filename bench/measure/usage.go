@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -66,6 +68,12 @@ func descendants(all map[int]program, root int) map[int]program {
 		}
 	}
 	return below
+}
+
+// PIDs of the programs that this process started, and of what those started.
+func PIDs() ([]int, error) {
+	running, err := processes()
+	return slices.Sorted(maps.Keys(running)), err
 }
 
 // Used returns what the programs that this process started have used. A process that ends takes its share

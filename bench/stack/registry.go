@@ -21,7 +21,7 @@ func All() []Stack {
 	for _, s := range schedulers {
 		stacks = append(stacks, Ours(s))
 	}
-	return stacks
+	return append(stacks, Slowed(Raw(localcluster.SchedulerVolcano)))
 }
 
 // Named are the stacks with these names, in the order of All, each once. "raw" and "ours" stand for those on

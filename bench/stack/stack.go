@@ -5,6 +5,7 @@
 //	ours.go     TrainingJobs; process.go starts the operator
 //	raw.go      groups and pods without an operator, the floor: capture.go takes them from the operator
 //	dialect.go  what both have in common on one scheduler; queue.go what Kueue needs
+//	slowed.go   another stack made slow, to check the harness
 //	clear.go    what empties a namespace
 package stack
 

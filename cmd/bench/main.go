@@ -1,5 +1,6 @@
 // Command bench runs gangs on the local control plane in several ways and compares them: the TrainingJob
-// operator, the same groups and pods written raw, and other operators for gangs. See bench/README.md.
+// operator, the same groups and pods written raw, and other operators for gangs. See bench/README.md. Each
+// command is a file.
 package main
 
 import (
@@ -19,7 +20,7 @@ func main() {
 		Use: "bench", Short: "Compare ways of running gangs on a local control plane with fake nodes",
 		SilenceUsage: true, SilenceErrors: true,
 	}
-	cmd.AddCommand(newRun())
+	cmd.AddCommand(newRun(), newReport(), newList())
 	if err := cmd.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)

@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -17,59 +20,133 @@ import (
 
 // runOptions are the flags of run.
 type runOptions struct {
-	stacks, workloads   []string
+	stacks              []string
 	rounds              int
+	cutFactor           float64
+	resume              bool
 	operator, crds, out string
+	workloadOptions
 }
 
 func newRun() *cobra.Command {
 	var o runOptions
 	cmd := &cobra.Command{
-		Use: "run", Short: "Play workloads on stacks, in rounds", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+		Use: "run", Short: "Play workloads on stacks in rounds, and write a report", Args: cobra.NoArgs,
+		Long: `Run builds what is missing and plays every workload on every stack, each stack on a fresh
+cluster of its own, in rounds. Ctrl-C ends it: what was measured until then is reported.`,
+		Example: `  bench run --quick
+  bench run --stack raw/volcano,ours/volcano,volcano-job --workload burst
+  bench run --stack ours --workload my-workload.yaml --rounds 7`,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	flags := cmd.Flags()
-	flags.StringSliceVar(&o.stacks, "stack", []string{"raw", "ours"}, "stacks to compare")
-	flags.StringSliceVar(&o.workloads, "workload", nil, "workloads to play")
-	flags.IntVar(&o.rounds, "rounds", 3, "number of rounds")
+	flags.StringSliceVar(&o.stacks, "stack", nil,
+		`stacks as "bench list" names them; raw and ours mean those on every scheduler (default: those of the set)`)
+	flags.IntVar(&o.rounds, "rounds", 3, "number of rounds; with fewer than 3 nothing is claimed")
+	flags.Float64Var(&o.cutFactor, "cut", 10,
+		"end a run that takes so many times as long as the raw one (at least a minute); 0: only at its own bound")
+	flags.BoolVar(&o.resume, "resume", false, "go on with what is in --out, which must be the same benchmark")
 	flags.StringVar(&o.operator, "operator", "bin/operator", "the operator's binary")
 	flags.StringVar(&o.crds, "crds", "deploy/crd", "folder of CRDs")
-	flags.StringVar(&o.out, "out", "bench/results", "folder for the results")
+	flags.StringVar(&o.out, "out", "bench/results", "folder for the report")
+	o.workloadOptions.addFlags(flags)
 	return cmd
 }
 
-func (o runOptions) run(ctx context.Context) error {
-	stacks, err := stack.Named(o.stacks)
+func (o runOptions) run(cmd *cobra.Command) error {
+	b, err := o.benchmark(cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}
-	out, err := filepath.Abs(o.out)
+	results, err := o.results(b)
 	if err != nil {
 		return err
 	}
-	b := &rounds.Benchmark{
-		Stacks: stacks, Workloads: smoke(), Rounds: o.rounds, CutFactor: 10,
-		Operator: o.operator, CRDs: o.crds, Out: out, Progress: os.Stderr,
-	}
-	results := &result.Results{Version: result.Version, Machine: rounds.Machine(), Rounds: o.rounds}
-	if err := b.Run(ctx, results); err != nil {
+	if err := b.Run(cmd.Context(), &results); err != nil {
 		return err
 	}
-	for _, r := range results.Runs {
-		fmt.Println(r.Stack, r.Workload, r.Round, r.Seconds, r.Error, "held", r.HeldIncomplete, "lost", r.LostGPUSeconds, "busy", r.BusyGPUSeconds)
-		fmt.Println("  ", r.Writes)
-		fmt.Println("  ", r.CPU)
+	if len(results.Runs) == 0 {
+		return context.Cause(cmd.Context())
+	}
+	if err := finish(cmd.OutOrStdout(), b.Out, results); err != nil {
+		return err
+	}
+	if results.Interrupted {
+		fmt.Fprintln(cmd.OutOrStdout(), "It was interrupted; the same command with --resume goes on.")
 	}
 	return nil
 }
 
-func smoke() []workload.Workload {
-	w := workload.Workload{Name: "smoke", Nodes: 4, GPUsPerNode: 8, End: workload.EndFinished, Cut: 2 * time.Minute}
-	for i := range 4 {
-		w.Gangs = append(w.Gangs, workload.Gang{Name: fmt.Sprintf("low-%d", i), Ranks: 8, GPUs: 1, Priority: workload.PriorityLow, Train: 20 * time.Second, Checkpoint: 3 * time.Second})
+func (o runOptions) benchmark(progress io.Writer) (*rounds.Benchmark, error) {
+	workloads, err := o.load()
+	if err != nil {
+		return nil, err
 	}
-	for i := range 2 {
-		w.Gangs = append(w.Gangs, workload.Gang{Name: fmt.Sprintf("high-%d", i), Ranks: 4, GPUs: 2, Priority: workload.PriorityHigh, At: 5 * time.Second, Train: 5 * time.Second, Checkpoint: 2 * time.Second})
+	names := o.stacks
+	if len(names) == 0 {
+		names = o.defaultStacks()
 	}
-	return []workload.Workload{w}
+	stacks, err := stack.Named(names)
+	if err != nil {
+		return nil, err
+	}
+	if o.rounds < 1 {
+		return nil, fmt.Errorf("--rounds is %d: there must be one at least", o.rounds)
+	}
+	b := &rounds.Benchmark{
+		Stacks: stacks, Workloads: workloads, Rounds: o.rounds, CutFactor: o.cutFactor, Progress: progress,
+	}
+	for to, path := range map[*string]string{&b.Operator: o.operator, &b.CRDs: o.crds, &b.Out: o.out} {
+		if *to, err = filepath.Abs(path); err != nil {
+			return nil, err
+		}
+	}
+	for _, needed := range []string{b.Operator, b.CRDs} {
+		if _, err := os.Stat(needed); err != nil {
+			return nil, fmt.Errorf("%w: run `make build` at the root of the repository, and start from there", err)
+		}
+	}
+	return b, nil
+}
+
+// results to begin with: none, or with --resume those of the same benchmark.
+func (o runOptions) results(b *rounds.Benchmark) (result.Results, error) {
+	fresh := b.Results()
+	had, err := load(b.Out)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fresh, nil
+	case !o.resume:
+		fmt.Fprintf(b.Progress, "what is in %s is replaced (--resume goes on with it)\n", o.out)
+		return fresh, nil
+	case err != nil:
+		return had, err
+	case had.Machine.Commit != fresh.Machine.Commit:
+		return had, fmt.Errorf("%s is of commit %s, this is %s: results of different commits cannot be joined",
+			o.out, had.Machine.Commit, fresh.Machine.Commit)
+	case !slices.Equal(namesOf(had.Stacks), namesOf(fresh.Stacks)), !slices.EqualFunc(had.Workloads,
+		fresh.Workloads, func(a, b result.Workload) bool { return a.Name == b.Name && a.Gangs == b.Gangs }):
+		return had, fmt.Errorf("%s has other stacks or workloads: give the same ones, or another --out", o.out)
+	}
+	fresh.Runs = had.Runs
+	return fresh, nil
+}
+
+func namesOf(stacks []result.Stack) []string {
+	var names []string
+	for _, s := range stacks {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// defaultStacks of a set: everything, but few in the quick one.
+func (o runOptions) defaultStacks() []string {
+	if o.quick {
+		return []string{"raw/volcano", "ours/volcano", "volcano-job"}
+	}
+	if o.set == string(workload.SetFull) {
+		return []string{"raw", "ours", "kubeflow", "volcano-job", "kueue-job", "kueue-jobset"}
+	}
+	return []string{"raw", "ours", "kubeflow", "volcano-job"}
 }

@@ -1,0 +1,91 @@
+package stack
+
+import (
+	"context"
+	"sync"
+	"syscall"
+	"time"
+
+	"mlplatform.example.com/trainingjob-operator/bench/measure"
+	"mlplatform.example.com/trainingjob-operator/bench/result"
+)
+
+// slowed is another stack whose programs stand still for a sixth of the time, which makes everything that
+// they do take 1.2 times as long. It is a check on the harness: a difference of 20% must be found.
+type slowed struct{ Stack }
+
+// Slowed is a stack slowed by 20%.
+func Slowed(s Stack) Stack { return slowed{s} }
+
+const (
+	slowedPeriod = 60 * time.Millisecond
+	slowedStop   = slowedPeriod / 6
+)
+
+func (s slowed) Describe() result.Stack {
+	d := s.Stack.Describe()
+	d.Name, d.Title = "slowed/"+d.Name, d.Title+", slowed by 20% on purpose"
+	d.Settings = append(d.Settings, result.Setting{
+		Program: "all", Name: "stopped", Value: slowedStop.String() + " of every " + slowedPeriod.String(),
+	})
+	return d
+}
+
+func (s slowed) Start(ctx context.Context, e Environment) (Session, error) {
+	inner, err := s.Stack.Start(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	stopping, stop := context.WithCancel(context.WithoutCancel(ctx))
+	session := &slowedSession{Session: inner, stop: stop}
+	session.done.Go(func() { stumble(stopping) })
+	if minder, ok := inner.(Minder); ok {
+		return &slowedMinder{session, minder}, nil
+	}
+	return session, nil
+}
+
+type slowedSession struct {
+	Session
+	stop context.CancelFunc
+	done sync.WaitGroup
+}
+
+// slowedMinder is the session of a stack that minds its gangs.
+type slowedMinder struct {
+	*slowedSession
+	Minder
+}
+
+func (s *slowedSession) Stop() error {
+	s.stop()
+	s.done.Wait()
+	return s.Session.Stop()
+}
+
+// stumble stops and continues what this process has started, until ctx ends. What was stopped is always
+// continued.
+func stumble(ctx context.Context) {
+	tick := time.NewTicker(slowedPeriod)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		pids, err := measure.PIDs()
+		if err != nil {
+			continue
+		}
+		signal(pids, syscall.SIGSTOP)
+		time.Sleep(slowedStop)
+		signal(pids, syscall.SIGCONT)
+	}
+}
+
+func signal(pids []int, s syscall.Signal) {
+	for _, pid := range pids {
+		_ = syscall.Kill(pid, s) // one that has just ended cannot be stopped
+	}
+}
