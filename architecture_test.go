@@ -151,6 +151,7 @@ var rules = map[string]rule{
 		reason: "drives the operator through the API and its file",
 		ours:   []string{api, "bench/...", "pkg/config", "lab/localcluster/..."},
 	},
+	"bench/workload": {reason: "which gangs arrive when, as data", never: impure},
 	"examples/gotrainer": {
 		reason: "what training code has to know", ours: []string{checkpoint}, never: notSmall,
 	},
@@ -250,7 +251,7 @@ func matches(path string, patterns []string) bool {
 // pure packages are given the time; they never ask for it.
 var pure = []string{
 	seam, "scheduler/volcano", "scheduler/native", "scheduler/kueue", "scheduler/coscheduling", checkpoint,
-	frameworks, spec, validation, render, observation, decision, status, core, convert,
+	frameworks, spec, validation, render, observation, decision, status, core, convert, "bench/workload",
 }
 
 // TestPurePackagesHaveNoClock: the same input gives the same answer, at any time.

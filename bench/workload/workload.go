@@ -1,14 +1,17 @@
 // Package workload answers one question: which gangs arrive when, how long do they train, and what goes wrong
 // meanwhile? It is pure: a workload is data, the same for every stack.
 //
-//	workload.go  the data, and what makes sense of it
-//	builtin.go   the workloads that ship
-//	file.go      a workload of one's own, as YAML
+//	workload.go  the data; validate.go says what makes sense of it
+//	builtin.go   the workloads that ship; shapes.go and faults.go build them
+//	file.go      a workload of one's own, as YAML; groups.go reads its gangs
 //	philly.go    a seeded generator after the published fits of the Philly trace
-//	trace.go     traces from files, as CSV
+//	trace.go     traces from files, as CSV; layout.go knows their columns, rows.go reads them
 package workload
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Workload is what one run plays on one stack.
 type Workload struct {
@@ -29,8 +32,14 @@ type Workload struct {
 	Idle time.Duration `json:"idle,omitempty"`
 	// Cut bounds a run: what has not come by then is reported as "not within". More than zero.
 	Cut time.Duration `json:"cut"`
-	// LeftOut counts what a trace held and the workload leaves out, by reason.
+	// LeftOut counts what a trace held and the workload leaves out, by reason. The rows of a trace are its gangs
+	// and these.
 	LeftOut map[string]int `json:"leftOut,omitempty"`
+	// Changed counts rows of a trace that the workload holds otherwise than the trace does, by reason: a row can
+	// count more than once.
+	Changed map[string]int `json:"changed,omitempty"`
+	// FirstLine is where in its file a reason of LeftOut or Changed is first met, from 1.
+	FirstLine map[string]int `json:"firstLine,omitempty"`
 }
 
 // End is the condition that ends a run.
@@ -106,6 +115,46 @@ func (w Workload) Ranks() int {
 		}
 	}
 	return n
+}
+
+// minTrain is the shortest training that a cluster tells from none, and the shortest interval between two
+// checkpoints of a trace. What is compressed to less is raised.
+const minTrain = 100 * time.Millisecond
+
+// Bounds of a run that nobody has bounded: for each rank the time in which the slowest stack starts it, and
+// each second of work four times, for what is lost and done again.
+const (
+	boundBase    = 2 * time.Minute
+	boundPerRank = 200 * time.Millisecond
+	boundPerWork = 4
+	boundStep    = 10 * time.Second
+)
+
+// bound is a generous Cut: at most MaxTime.
+func (w Workload) bound() time.Duration {
+	var last, longest, work float64 // seconds
+	for _, g := range w.Gangs {
+		last = max(last, (g.At + g.DeleteAfter).Seconds())
+		if !g.Never {
+			longest = max(longest, g.Train.Seconds())
+			work += g.Train.Seconds() * float64(g.Ranks) * float64(g.GPUs)
+		}
+	}
+	for _, f := range w.Failures {
+		last = max(last, (f.At + f.For).Seconds())
+	}
+	total := boundBase.Seconds() + w.Idle.Seconds() + last + boundPerRank.Seconds()*float64(w.Ranks()) +
+		boundPerWork*(longest+work/float64(w.GPUs()))
+	steps := math.Ceil(total / boundStep.Seconds())
+	if steps >= MaxTime.Seconds()/boundStep.Seconds() {
+		return MaxTime
+	}
+	return time.Duration(steps) * boundStep
+}
+
+// seconds as a duration, at most MaxTime.
+func seconds(s float64) time.Duration {
+	return time.Duration(math.Min(s, MaxTime.Seconds()) * float64(time.Second))
 }
 
 // GPUs of the cluster.
