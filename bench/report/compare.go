@@ -37,9 +37,7 @@ func (p played) withFloor() []comparison {
 		c := p.compare(s, stackRuns{Stack: result.Stack{Name: s.Floor}, runs: ended(floor)})
 		c.Paired = len(ratios(s.runs, floor))
 		if s.Name == s.Floor {
-			c = comparison{
-				Stack: s.Name, Title: s.Title, IsFloor: true, Runs: len(s.runs), Seconds: c.Seconds, CutAfter: c.CutAfter,
-			}
+			c.IsFloor, c.Paired, c.Comparison, c.Claim = true, 0, stats.Compare(nil), stats.NoRatio
 		}
 		all = append(all, c)
 	}

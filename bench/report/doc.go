@@ -14,6 +14,6 @@
 //	format.go    numbers as text
 //	plot_*.go    the plots, each a function of one workload
 //
-// All prose is in templates/. A value that is not known is shown as "-", never as 0; a value that is only known
-// to be more than n, because a run was cut, as ">n".
+// All prose is in templates/. A value that is not known is shown as "-", never as 0; a value that is only
+// known to be more than n, because a run was cut, as ">n".
 package report

@@ -74,8 +74,19 @@ func noiseBand(n stats.Noise) string {
 	return ratio(stats.Bounds{Low: 1 / n.Factor, High: n.Factor})
 }
 
-// markdownCell is text in a cell of a Markdown table.
+// gib is a number of bytes in GiB; unknown when it is 0.
+func gib(bytes int64) string {
+	if bytes == 0 {
+		return unknown
+	}
+	return number(float64(bytes) / (1 << 30))
+}
+
+// markdownCell is text in a cell of a Markdown table; unknown when there is none.
 func markdownCell(text string) string {
+	if text == "" {
+		return unknown
+	}
 	return strings.NewReplacer("|", `\|`, "\n", " ", "\r", "", "<", "&lt;").Replace(text)
 }
 

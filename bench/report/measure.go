@@ -38,8 +38,8 @@ func fits(w result.Workload, g result.Gang) bool {
 	return g.Ranks <= w.Nodes*(w.GPUs/w.Nodes/g.GPUs)
 }
 
-// since returns the seconds from a gang's submission to a time in its life. Of what never came it is known that
-// it took longer than the gang was there: until its user deleted it, or until the run ended.
+// since returns the seconds from a gang's submission to a time in its life. Of what never came it is known
+// that it took longer than the gang was there: until its user deleted it, or until the run ended.
 func since(r result.Run, g result.Gang, at float64) stats.Bounds {
 	switch {
 	case g.Submitted < 0:
@@ -81,8 +81,8 @@ func queueDelay(q float64, p workload.Priority) measure {
 	}
 }
 
-// completion is the job completion time in seconds, from submission until training is done, of a share q of the
-// gangs. Gangs that were deleted while they waited did not complete and are left out.
+// completion is the job completion time in seconds, from submission until training is done, of a share q of
+// the gangs. Gangs that were deleted while they waited did not complete and are left out.
 func completion(q float64) measure {
 	return func(w result.Workload, r result.Run) stats.Bounds {
 		if w.End != workload.EndFinished {

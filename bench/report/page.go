@@ -21,10 +21,9 @@ var files embed.FS
 
 // templates with all prose of the report.
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"number": number, "amount": amount, "ratio": ratio, "times": times, "interval": interval, "cell": markdownCell,
-	"table": markdownTable, "noiseBand": noiseBand, "list": list, "versions": versions, "minPairs": minPairs,
-	"gib": func(bytes int64) string { return number(float64(bytes) / (1 << 30)) }, "short": short,
-	"wrap": wrapForTerminal, "plain": plain,
+	"number": number, "amount": amount, "ratio": ratio, "times": times, "noiseBand": noiseBand, "gib": gib,
+	"cell": markdownCell, "table": markdownTable, "list": list, "versions": versions, "minPairs": minPairs,
+	"short": short, "wrap": wrapForTerminal, "plain": plain,
 }).ParseFS(files, "templates/*.tmpl"))
 
 // page is the whole report.
@@ -35,7 +34,7 @@ type page struct {
 	Sections []section
 }
 
-func newPage(r result.Results) page {
+func newPage(r result.Results) (page, error) {
 	p := page{Results: r}
 	for _, run := range r.Runs {
 		if run.Began.IsZero() {
@@ -51,24 +50,38 @@ func newPage(r result.Results) page {
 	palette := newPalette(r.Stacks)
 	for _, one := range playedOf(r) {
 		s := newSection(one)
-		for _, f := range figures(one, palette) {
+		all, err := figures(one, palette)
+		if err != nil {
+			return page{}, err
+		}
+		for _, f := range all {
 			s.Plots = append(s.Plots, plotRef{f.file, f.caption})
 		}
 		p.Sections = append(p.Sections, s)
 	}
-	return p
+	return p, nil
 }
 
 // Markdown writes report.md.
-func Markdown(w io.Writer, r result.Results) error { return render(w, "report.md.tmpl", newPage(r)) }
+func Markdown(w io.Writer, r result.Results) error {
+	p, err := newPage(r)
+	if err != nil {
+		return err
+	}
+	return render(w, "report.md.tmpl", p)
+}
 
 // terminalColumns that Summary fits.
 const terminalColumns = 80
 
 // Summary writes what matters most as plain text of at most 80 columns, for a terminal.
 func Summary(w io.Writer, r result.Results) error {
+	p, err := newPage(r)
+	if err != nil {
+		return err
+	}
 	t := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
-	if err := render(t, "summary.txt.tmpl", newPage(r)); err != nil {
+	if err := render(t, "summary.txt.tmpl", p); err != nil {
 		return err
 	}
 	return t.Flush()
@@ -77,10 +90,14 @@ func Summary(w io.Writer, r result.Results) error {
 // headlined is the name of the workload that Headline is about.
 const headlined = "burst"
 
-// Headline is a small Markdown table for the README: every stack in the workload "burst" against its floor; ""
-// when that has no runs.
+// Headline is a small Markdown table for the README: every stack in the workload "burst" against its floor;
+// "" when that has no runs.
 func Headline(r result.Results) (string, error) {
-	for _, s := range newPage(r).Sections {
+	p, err := newPage(r)
+	if err != nil {
+		return "", err
+	}
+	for _, s := range p.Sections {
 		if s.Name != headlined || len(s.Floor) == 0 {
 			continue
 		}
@@ -118,14 +135,6 @@ func render(w io.Writer, name string, data any) error {
 		return fmt.Errorf("rendering %s: %w", name, err)
 	}
 	return nil
-}
-
-// interval of a comparison; unknown when there are too few pairs.
-func interval(c comparison) string {
-	if c.N < stats.MinPairs {
-		return unknown
-	}
-	return ratio(c.Interval)
 }
 
 func minPairs() int { return stats.MinPairs }

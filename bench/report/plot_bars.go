@@ -45,8 +45,7 @@ func plotWrites(p played, _ palette) (figure, bool) {
 	}
 	panel := p.byStack("", "API writes per job", true)
 	f := figure{
-		file: p.Name + "-writes", panels: [][]*plot.Plot{{panel}}, height: p.height(),
-		caption: "API writes per job by client, median over rounds, from the audit log.",
+		kind: "writes", panels: [][]*plot.Plot{{panel}}, height: p.height(),
 	}
 	var below *plotter.BarChart
 	for i, clients := range clientsOf(rows) {
@@ -122,9 +121,7 @@ func plotLost(p played, look palette) (figure, bool) {
 		panels = append(panels, resumed)
 	}
 	return figure{
-		file: p.Name + "-lost", panels: [][]*plot.Plot{panels}, height: p.height(),
-		caption: "Training that was done again after interruptions: median over rounds, and every round as a ring. " +
-			"Time until interrupted gangs trained again: median over rounds.",
+		kind: "lost", panels: [][]*plot.Plot{panels}, height: p.height(),
 	}, some
 }
 

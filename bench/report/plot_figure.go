@@ -25,8 +25,10 @@ const (
 
 // figure is one plot of the report: panels under a title, with the legend beside them.
 type figure struct {
-	// file is the name of its files without extension.
-	file string
+	// kind is the name of its caption, and with the workload's name that of its files, without extension.
+	kind, file string
+	// beyond are the stacks that go on after the end of the time axis.
+	beyond []string
 	// title is the workload's question, caption what is shown.
 	title, caption string
 	// panels by row; nil where there is none. All rows are of the same length.
@@ -59,12 +61,10 @@ func (f figure) save(dir string) error {
 	svg := vgsvg.New(figureWidth, f.height)
 	f.draw(draw.New(png))
 	f.draw(draw.New(svg))
-	for extension, canvas := range map[string]vg.CanvasWriterTo{".png": vgimg.PngCanvas{Canvas: png}, ".svg": svg} {
-		if err := saveCanvas(filepath.Join(dir, f.file+extension), canvas); err != nil {
-			return err
-		}
+	if err := saveCanvas(filepath.Join(dir, f.file+".png"), vgimg.PngCanvas{Canvas: png}); err != nil {
+		return err
 	}
-	return nil
+	return saveCanvas(filepath.Join(dir, f.file+".svg"), svg)
 }
 
 func (f figure) draw(c draw.Canvas) {
@@ -74,7 +74,9 @@ func (f figure) draw(c draw.Canvas) {
 	c = heading(c, f.caption, styled(10, noteColor))
 	c = f.drawLegend(c)
 	rows, columns := len(f.panels), len(f.panels[0])
-	tiles := draw.Tiles{Rows: rows, Cols: columns, PadX: vg.Points(18), PadY: vg.Points(10), PadTop: vg.Points(4)}
+	tiles := draw.Tiles{
+		Rows: rows, Cols: columns, PadX: vg.Points(18), PadY: vg.Points(10), PadTop: vg.Points(4),
+	}
 	for i, row := range plot.Align(f.panels, tiles, c) {
 		for j, canvas := range row {
 			if panel := f.panels[i][j]; panel != nil {

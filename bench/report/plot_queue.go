@@ -34,9 +34,7 @@ func plotQueueDelay(p played, look palette) (figure, bool) {
 		timeAxis(&panel.X, seconds)
 	}
 	return figure{
-		file: p.Name + "-queue-delay", panels: [][]*plot.Plot{panels}, height: p.height(),
-		caption: "Time from submission until a gang is admitted: p50 (dot) to p99 (ring), median over rounds. " +
-			"An arrow instead of a ring: not within that time.",
+		kind: "queue-delay", panels: [][]*plot.Plot{panels}, height: p.height(),
 	}, len(panels) > 0
 }
 
@@ -112,14 +110,15 @@ func plotUse(p played, look palette) (figure, bool) {
 		panel.X.Tick.Marker, panel.Y.Tick.Marker = roundTicks(4), roundTicks(4)
 		panels = append(panels, panel)
 	}
+	if len(panels) == 0 {
+		return figure{}, false
+	}
 	rows := grid(panels)
 	labelEdges(rows, "time (s)", "GPUs (%)")
 	return figure{
-		file: p.Name + "-gpu-use", panels: rows, height: vg.Length(len(rows))*1.75*vg.Inch + 1.1*vg.Inch,
+		kind: "gpu-use", beyond: beyond, panels: rows, height: vg.Length(len(rows))*1.75*vg.Inch + 1.1*vg.Inch,
 		legend: []legendEntry{{name: "incomplete gangs", fill: heldColor}},
-		caption: "GPUs that are held over time, in each stack's median run: by complete gangs in the stack's color, " +
-			"by ranks of incomplete ones above it." + beyondNote(beyond),
-	}, len(panels) > 0
+	}, true
 }
 
 // area below a curve; steps are spelled out, since a filled line draws its own differently.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"slices"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -15,20 +16,26 @@ import (
 const shownPoints = 600
 
 // figures of a workload for which there is data.
-func figures(p played, look palette) []figure {
+func figures(p played, look palette) ([]figure, error) {
 	if len(p.stacks) == 0 {
-		return nil
+		return nil, nil
 	}
 	var all []figure
 	for _, draw := range []func(played, palette) (figure, bool){
 		plotCurves, plotBoundCDF, plotQueueDelay, plotUse, plotWrites, plotLost,
 	} {
-		if f, ok := draw(p, look); ok {
-			f.title = p.Question
-			all = append(all, f)
+		f, ok := draw(p, look)
+		if !ok {
+			continue
 		}
+		var caption strings.Builder
+		if err := render(&caption, f.kind, f.beyond); err != nil {
+			return nil, err
+		}
+		f.file, f.title, f.caption = p.Name+"-"+f.kind, p.Question, caption.String()
+		all = append(all, f)
 	}
-	return all
+	return all, nil
 }
 
 // typical run of a stack: the one with the median time, of two the faster.
@@ -68,13 +75,6 @@ func (p played) horizon() (end float64, beyond []string) {
 	return end, beyond
 }
 
-func beyondNote(beyond []string) string {
-	if len(beyond) == 0 {
-		return ""
-	}
-	return " The axis ends before " + list(beyond) + "."
-}
-
 func plotCurves(p played, look palette) (figure, bool) {
 	end, beyond := p.horizon()
 	var panels []*plot.Plot
@@ -102,13 +102,13 @@ func plotCurves(p played, look palette) (figure, bool) {
 		}
 	}
 	return figure{
-		file: p.Name + "-curves", panels: [][]*plot.Plot{panels}, legend: p.legend(look), height: 4.2 * vg.Inch,
-		caption: "Gangs that are created, admitted and bound (all ranks) over time, in each stack's median run." +
-			beyondNote(beyond),
+		kind: "curves", beyond: beyond, panels: [][]*plot.Plot{panels}, legend: p.legend(look),
+		height: 4.2 * vg.Inch,
 	}, len(panels) > 0
 }
 
-// drawingOrder puts thick lines below thin ones, and dashed ones on top, so that all are seen where they meet.
+// drawingOrder puts thick lines below thin ones, and dashed ones on top, so that all are seen where they
+// meet.
 func (p played) drawingOrder() []stackRuns {
 	layer := func(s stackRuns) int {
 		switch {
@@ -177,9 +177,7 @@ func plotBoundCDF(p played, look palette) (figure, bool) {
 	panel.Y.Min, panel.Y.Max = 0, 100
 	timeAxis(&panel.X, all)
 	return figure{
-		file: p.Name + "-bound-cdf", panels: [][]*plot.Plot{{panel}}, legend: p.legend(look), height: 5 * vg.Inch,
-		caption: "Share of gangs with all ranks bound, by time from submission, over all rounds. " +
-			"A line that ends below 100% has gangs that were never bound.",
+		kind: "bound-cdf", panels: [][]*plot.Plot{{panel}}, legend: p.legend(look), height: 5 * vg.Inch,
 	}, true
 }
 

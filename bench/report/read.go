@@ -25,9 +25,9 @@ func Read(from io.Reader) (result.Results, error) {
 	return r, nil
 }
 
-// Merge joins results of several benchmarks on the same machine at the same commit. Rounds are numbered on from
-// one to the next, so that runs are only ever compared with runs of their own round. Stacks and workloads of
-// the same name must be the same.
+// Merge joins results of several benchmarks on the same machine at the same commit. Rounds are numbered on
+// from one to the next, so that runs are only ever compared with runs of their own round. Stacks and
+// workloads of the same name must be the same.
 func Merge(all ...result.Results) (result.Results, error) {
 	merged := result.Results{Version: result.Version}
 	for i, r := range all {
@@ -110,12 +110,13 @@ func check(r result.Results) error {
 	played := map[runKey]bool{}
 	for i, run := range r.Runs {
 		key := runKey{run.Stack, run.Workload, run.Round, run.Repeat}
-		switch c := run.Curves; {
+		switch {
 		case !stacks[run.Stack] || !workloads[run.Workload]:
 			return fmt.Errorf("run %d: stack %q or workload %q is not listed", i, run.Stack, run.Workload)
 		case run.Error == "" && played[key]:
-			return fmt.Errorf("run %d: %s has played %s in round %d before", i, run.Stack, run.Workload, run.Round)
-		case !sampled(len(c.Seconds), c.Created, c.Admitted, c.Bound, c.Finished, c.Training, c.BusyGPUs, c.HeldGPUs):
+			return fmt.Errorf("run %d: %s has played %s in round %d before", i, run.Stack, run.Workload,
+				run.Round)
+		case !sampled(run.Curves):
 			return fmt.Errorf("run %d: its curves are not as long as their seconds", i)
 		}
 		played[key] = run.Error == "" || played[key]
@@ -123,9 +124,12 @@ func check(r result.Results) error {
 	return nil
 }
 
-// sampled reports whether all curves have n values, or none.
-func sampled(n int, curves ...[]int) bool {
-	return !slices.ContainsFunc(curves, func(c []int) bool { return len(c) != n && len(c) != 0 })
+// sampled reports whether every curve has a value for every second, or none at all.
+func sampled(c result.Curves) bool {
+	curves := [][]int{c.Created, c.Admitted, c.Bound, c.Finished, c.Training, c.BusyGPUs, c.HeldGPUs}
+	return !slices.ContainsFunc(curves, func(values []int) bool {
+		return len(values) != len(c.Seconds) && len(values) != 0
+	})
 }
 
 func unique[T any](list []T, name func(T) string) (map[string]bool, error) {

@@ -57,7 +57,9 @@ type plotRef struct {
 func newSection(p played) section {
 	s := section{
 		Workload: p.Workload, Absent: p.absent, Failed: p.failed, Drifts: p.drifts, Noise: p.noise,
-		Floor: p.withFloor(), WritesPerJob: p.breakdowns(shownShares, writesPerJob), WritesInDetail: p.breakdowns(shownWrites, writesInDetail),
+		Floor:          p.withFloor(),
+		WritesPerJob:   p.breakdowns(shownShares, writesPerJob),
+		WritesInDetail: p.breakdowns(shownWrites, writesInDetail),
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.LeftOut)) {
 		s.LeftOut = append(s.LeftOut, reason{name, p.LeftOut[name]})

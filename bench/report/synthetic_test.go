@@ -12,8 +12,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/bench/workload"
 )
 
-// synthetic results look like those of a real benchmark: gangs wait for GPUs, nodes fail, a slow stack is cut.
-// They depend on nothing but the seed.
+// synthetic results look like those of a real benchmark: gangs wait for GPUs, nodes fail, a slow stack is
+// cut. They depend on nothing but the seed.
 type synthetic struct {
 	stacks    []stackModel
 	workloads []workloadModel

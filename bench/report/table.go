@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 
 	"mlplatform.example.com/trainingjob-operator/bench/stats"
@@ -9,10 +10,11 @@ import (
 
 // column of a table by stack: the median of a measure over the runs of each.
 type column struct {
-	// name with its unit.
+	// name with its unit, and, where that says too little outside of its table, a longer one.
 	name string
 	of   measure
 	show func(stats.Bounds) string
+	long string
 }
 
 // table of one row a stack.
@@ -65,9 +67,9 @@ func (p played) table(title string, columns []column, without *dropped) *table {
 		}
 		switch {
 		case !known:
-			without.Nothing = append(without.Nothing, c.name)
+			without.Nothing = append(without.Nothing, cmp.Or(c.long, c.name))
 		case zero:
-			without.Zero = append(without.Zero, c.name)
+			without.Zero = append(without.Zero, cmp.Or(c.long, c.name))
 		default:
 			t.Head = append(t.Head, c.name)
 			for i, cell := range cells {
@@ -83,21 +85,21 @@ func (p played) table(title string, columns []column, without *dropped) *table {
 
 func gangColumns() []column {
 	return []column{
-		{"all ranks bound p50 (s)", untilBound(0.5), within},
-		{"all ranks bound p99 (s)", untilBound(0.99), within},
-		{"gangs per second", gangsPerSecond, amount},
-		{"makespan (s)", makespan, amount},
-		{"job completion p50 (s)", completion(0.5), within},
-		{"job completion p99 (s)", completion(0.99), within},
+		{name: "all ranks bound p50 (s)", of: untilBound(0.5), show: within},
+		{name: "all ranks bound p99 (s)", of: untilBound(0.99), show: within},
+		{name: "gangs per second", of: gangsPerSecond, show: amount},
+		{name: "makespan (s)", of: makespan, show: amount},
+		{name: "job completion p50 (s)", of: completion(0.5), show: within},
+		{name: "job completion p99 (s)", of: completion(0.99), show: within},
 	}
 }
 
 func gpuColumns() []column {
 	return []column{
-		{"GPU use", ofOffered(busy), percent},
-		{"goodput", ofOffered(useful), percent},
-		{"held by incomplete gangs (GPU-s)", count(heldIncomplete), amount},
-		{"inversions", count(inversions), amount},
+		{name: "GPU use", of: ofOffered(busy), show: percent},
+		{name: "goodput", of: ofOffered(useful), show: percent},
+		{name: "held by incomplete gangs (GPU-s)", of: count(heldIncomplete), show: amount},
+		{name: "inversions", of: count(inversions), show: amount},
 	}
 }
 
@@ -106,7 +108,9 @@ func queueColumns() []column {
 	for _, p := range priorities {
 		for _, q := range []float64{0.5, 0.99} {
 			name := fmt.Sprintf("%s p%.0f (s)", p, 100*q)
-			columns = append(columns, column{name, queueDelay(q, p), within})
+			columns = append(columns, column{
+				name: name, of: queueDelay(q, p), show: within, long: "queue delay of priority " + name,
+			})
 		}
 	}
 	return columns
@@ -114,10 +118,10 @@ func queueColumns() []column {
 
 func interruptionColumns() []column {
 	return []column{
-		{"interruptions", count(interruptions), amount},
-		{"lost work (GPU-s)", count(lost), amount},
-		{"time to resume p50 (s)", resume(0.5), within},
-		{"time to resume p99 (s)", resume(0.99), within},
+		{name: "interruptions", of: count(interruptions), show: amount},
+		{name: "lost work (GPU-s)", of: count(lost), show: amount},
+		{name: "time to resume p50 (s)", of: resume(0.5), show: within},
+		{name: "time to resume p99 (s)", of: resume(0.99), show: within},
 	}
 }
 

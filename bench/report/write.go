@@ -10,8 +10,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/bench/result"
 )
 
-// Write report.json, report.md and plots/ into a folder, which is made when it is missing. Files of an earlier
-// report are replaced. report.json comes first, so that results are kept whatever fails after it.
+// Write report.json, report.md and plots/ into a folder, which is made when it is missing. Files of an
+// earlier report are replaced. report.json comes first, so that results are kept whatever fails after it.
 func Write(dir string, r result.Results) error {
 	if err := check(r); err != nil {
 		return fmt.Errorf("checking results: %w", err)
@@ -36,7 +36,11 @@ func Write(dir string, r result.Results) error {
 	}
 	palette := newPalette(r.Stacks)
 	for _, p := range playedOf(r) {
-		for _, f := range figures(p, palette) {
+		all, err := figures(p, palette)
+		if err != nil {
+			return err
+		}
+		for _, f := range all {
 			if err := f.save(plots); err != nil {
 				return err
 			}
