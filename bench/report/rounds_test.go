@@ -1,0 +1,160 @@
+package report
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"mlplatform.example.com/trainingjob-operator/bench/result"
+	"mlplatform.example.com/trainingjob-operator/bench/stats"
+)
+
+// counted is what counts, in brief: rounds by stack.
+func counted(p played) map[string][]int {
+	rounds := map[string][]int{}
+	for _, s := range p.stacks {
+		for _, run := range s.runs {
+			rounds[s.Name] = append(rounds[s.Name], run.Round)
+		}
+	}
+	return rounds
+}
+
+func TestPlayed(t *testing.T) {
+	all := []int{1, 2, 3, 4}
+	for name, tc := range map[string]struct {
+		reason   string
+		workload int
+		change   func(*result.Results)
+		want     map[string][]int
+		drifts   []drift
+		absent   []string
+	}{
+		"drift": {
+			reason: "round 4 counts for no stack on that floor, and for those on others",
+			change: func(*result.Results) {},
+			want: map[string][]int{
+				"raw/volcano": {1, 2, 3}, "ours/volcano": {1, 2, 3}, "peer/volcano": {1, 2, 3}, "other": all,
+			},
+			drifts: []drift{{Floor: "raw/volcano", Rounds: []int{4}, Runs: 4}},
+			absent: []string{"absent/volcano"},
+		},
+		"other workload": {
+			reason: "a drift is one of a workload", workload: 1, change: func(*result.Results) {},
+			want:   map[string][]int{"raw/volcano": all, "ours/volcano": all},
+			absent: []string{"peer/volcano", "absent/volcano", "other"},
+		},
+		"any order": {
+			reason: "rounds are sorted", workload: 1,
+			change: func(r *result.Results) {
+				random := rand.New(rand.NewPCG(1, 1))
+				random.Shuffle(len(r.Runs), func(i, j int) { r.Runs[i], r.Runs[j] = r.Runs[j], r.Runs[i] })
+			},
+			want:   map[string][]int{"raw/volcano": all, "ours/volcano": all},
+			absent: []string{"peer/volcano", "absent/volcano", "other"},
+		},
+		"failed floor": {
+			reason: "a round without a floor does not drift, and counts", workload: 1,
+			change: func(r *result.Results) {
+				for i, run := range r.Runs {
+					if run.Stack == "raw/volcano" && run.Round == 2 {
+						r.Runs[i].Error = "exit status 1"
+					}
+				}
+			},
+			want:   map[string][]int{"raw/volcano": {1, 3, 4}, "ours/volcano": all},
+			absent: []string{"peer/volcano", "absent/volcano", "other"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := fixture()
+			tc.change(&r)
+			p := playedIn(r, r.Workloads[tc.workload])
+			if diff := cmp.Diff(tc.want, counted(p)); diff != "" {
+				t.Errorf("%s: %s", tc.reason, diff)
+			}
+			if diff := cmp.Diff(tc.drifts, p.drifts); diff != "" {
+				t.Errorf("%s: %s", tc.reason, diff)
+			}
+			if diff := cmp.Diff(tc.absent, p.absent); diff != "" {
+				t.Errorf("%s: %s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestCompare(t *testing.T) {
+	r := fixture()
+	const ours, floor = 1, 0
+	for name, tc := range map[string]struct {
+		reason      string
+		ours, floor []float64 // seconds by round; those from 180 on are cut
+		want        stats.Claim
+		low, high   float64
+	}{
+		"slower":   {"by a half", []float64{30, 31, 32}, []float64{20, 20, 20}, stats.Slower, 1.55, 1.55},
+		"faster":   {"by a half", []float64{10, 11, 12}, []float64{20, 20, 20}, stats.Faster, 0.55, 0.55},
+		"ours cut": {"at least", []float64{180, 180, 180}, []float64{20, 20, 20}, stats.Slower, 9, math.Inf(1)},
+		"one cut": {
+			"the median is known", []float64{30, 30, 180}, []float64{20, 20, 20}, stats.Slower, 1.5, 1.5,
+		},
+		"floor cut": {
+			"no ratio", []float64{30, 30, 30}, []float64{180, 180, 180}, stats.NoRatio, 0, math.Inf(1),
+		},
+		"both cut": {
+			"no ratio", []float64{180, 180, 180}, []float64{180, 180, 180}, stats.NoRatio, 0, math.Inf(1),
+		},
+		"floor cut in": {
+			"a round is no pair", []float64{30, 30, 30, 30}, []float64{20, 20, 20, 180}, stats.Slower, 1.5, 1.5,
+		},
+		"two rounds": {"no claim", []float64{180, 180}, []float64{20, 20}, stats.TooFewPairs, 9, math.Inf(1)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := played{stacks: []stackRuns{{Stack: r.Stacks[floor]}, {Stack: r.Stacks[ours]}}}
+			for i, times := range [][]float64{tc.floor, tc.ours} {
+				for round, seconds := range times {
+					run := result.Run{Round: round + 1, Seconds: seconds}
+					if seconds >= 180 {
+						run.CutAfter = seconds
+					}
+					p.stacks[i].runs = append(p.stacks[i].runs, run)
+				}
+			}
+			got := p.withFloor()[ours]
+			if got.Claim != tc.want || got.Median != (stats.Bounds{Low: tc.low, High: tc.high}) {
+				t.Errorf("%s of %v, want %s of %v: %s", got.Claim, got.Median, tc.want, tc.low, tc.reason)
+			}
+		})
+	}
+}
+
+// TestSlowedStackIsFound is the check on the harness itself, from results to claim: ours is a raw stack that
+// is slowed by 20%, with 5% of noise and 7 rounds; the raw stack's second run is not claimed to differ.
+func TestSlowedStackIsFound(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	noisy := func(seconds float64) float64 { return seconds * math.Exp(0.05*random.NormFloat64()) }
+	found, claimed := 0, 0
+	const trials = 40
+	for range trials {
+		r := result.Results{Stacks: fixture().Stacks[:3], Workloads: fixture().Workloads[:1]}
+		for round := 1; round <= 7; round++ {
+			r.Runs = append(r.Runs, placed("raw/volcano", round, noisy(20)),
+				repeated(placed("raw/volcano", round, noisy(20))),
+				placed("ours/volcano", round, noisy(24)), placed("peer/volcano", round, noisy(20)))
+		}
+		p := playedIn(r, r.Workloads[0])
+		comparisons := p.withFloor()
+		if comparisons[1].Claim == stats.Slower {
+			found++
+		}
+		if c := comparisons[2].Claim; c == stats.Slower || c == stats.Faster {
+			claimed++
+		}
+	}
+	if found < trials*3/4 || claimed > trials/10 {
+		t.Errorf("of %d trials the slowed stack is found in %d and the same is claimed to differ in %d", trials,
+			found, claimed)
+	}
+}

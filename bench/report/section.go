@@ -1,0 +1,83 @@
+package report
+
+import (
+	"maps"
+	"slices"
+
+	"mlplatform.example.com/trainingjob-operator/bench/result"
+	"mlplatform.example.com/trainingjob-operator/bench/stats"
+)
+
+const (
+	// shownShares of a total are named in a cell, shownWrites in a row each.
+	shownShares = 6
+	shownWrites = 8
+)
+
+// section is what the report says of one workload.
+type section struct {
+	result.Workload
+	LeftOut []reason
+	// Absent are stacks without a run that counts.
+	Absent []string
+	Failed []result.Run
+	Drifts []drift
+	Noise  stats.Noise
+	// Floor, Same and Across compare stacks with their floor, and ours with peers on the same and on other
+	// schedulers.
+	Floor, Same, Across []comparison
+	Tables              []table
+	Dropped             dropped
+	// WritesPerJob by client; Breakdowns holds them, too.
+	WritesPerJob []breakdown
+	Breakdowns   []titled
+	// WritesInDetail is the writes per job once more, by client, verb and resource.
+	WritesInDetail []breakdown
+	Plots          []plotRef
+}
+
+// reason why some of a trace's jobs were left out, and how many.
+type reason struct {
+	Name  string
+	Count int
+}
+
+// titled breakdowns. Totals of peaks at different times mean nothing and are not shown.
+type titled struct {
+	Title, Unit string
+	HasTotal    bool
+	Rows        []breakdown
+}
+
+// plotRef is a plot of the section. Its files are plots/File.png and plots/File.svg.
+type plotRef struct {
+	File, Caption string
+}
+
+func newSection(p played) section {
+	s := section{
+		Workload: p.Workload, Absent: p.absent, Failed: p.failed, Drifts: p.drifts, Noise: p.noise,
+		Floor:          p.withFloor(),
+		WritesPerJob:   p.breakdowns(shownShares, writesPerJob),
+		WritesInDetail: p.breakdowns(shownWrites, writesInDetail),
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.LeftOut)) {
+		s.LeftOut = append(s.LeftOut, reason{name, p.LeftOut[name]})
+	}
+	s.Same, s.Across = p.withPeers()
+	s.Tables, s.Dropped = p.tables()
+	for _, t := range []titled{
+		{"API writes per job, by client", "writes", true, s.WritesPerJob},
+		{"API writes while the cluster is left alone", "writes", true, p.breakdowns(shownShares, idleWrites)},
+		{"CPU per 1,000 jobs, by program", "s", true, p.breakdowns(shownShares, cpuPerThousand)},
+		{"Peak memory as measured, by program", "MiB", false, p.breakdowns(shownShares, peakMemory)},
+		{"Peak memory per 1,000 jobs, by program", "MiB", false, p.breakdowns(shownShares, memoryPerThousand)},
+	} {
+		if t.Rows != nil {
+			s.Breakdowns = append(s.Breakdowns, t)
+		} else {
+			s.Dropped.Nothing = append(s.Dropped.Nothing, t.Title)
+		}
+	}
+	return s
+}

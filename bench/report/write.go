@@ -1,0 +1,57 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"mlplatform.example.com/trainingjob-operator/bench/result"
+)
+
+// Write report.json, report.md and plots/ into a folder, which is made when it is missing. Files of an
+// earlier report are replaced. report.json comes first, so that results are kept whatever fails after it.
+func Write(dir string, r result.Results) error {
+	if err := check(r); err != nil {
+		return fmt.Errorf("checking results: %w", err)
+	}
+	plots := filepath.Join(dir, "plots")
+	if err := os.MkdirAll(plots, 0o750); err != nil {
+		return fmt.Errorf("making the folder for the report: %w", err)
+	}
+	encoded, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encoding results: %w", err)
+	}
+	if err := write(filepath.Join(dir, "report.json"), append(encoded, '\n')); err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	if err := Markdown(&text, r); err != nil {
+		return err
+	}
+	if err := write(filepath.Join(dir, "report.md"), text.Bytes()); err != nil {
+		return err
+	}
+	palette := newPalette(r.Stacks)
+	for _, p := range playedOf(r) {
+		all, err := figures(p, palette)
+		if err != nil {
+			return err
+		}
+		for _, f := range all {
+			if err := f.save(plots); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func write(path string, content []byte) error {
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	return nil
+}
