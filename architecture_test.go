@@ -136,6 +136,7 @@ var rules = map[string]rule{
 			"pkg/config", "pkg/controller", "pkg/reportserver", "scheduler/volcano", "scheduler/coscheduling",
 		},
 	},
+	"cmd/bench":        {reason: "a command of the benchmark", ours: []string{"bench/..."}},
 	"cmd/localcluster": {reason: "a command of the laboratory", ours: []string{"lab/..."}},
 
 	"lab/localcluster/...": {reason: "knows clusters, not jobs", ours: []string{"lab/localcluster/..."}},

@@ -175,7 +175,9 @@ func (p *Player) say(what string) {
 // progress of a run, for people.
 func (r *recorder) progress() string {
 	c := r.Counts()
-	parts := []string{fmt.Sprintf("%d of %d gangs submitted", c.Submitted, c.All), fmt.Sprintf("%d run", c.Running)}
+	parts := []string{
+		fmt.Sprintf("%d of %d gangs submitted", c.Submitted, c.All), fmt.Sprintf("%d run", c.Running),
+	}
 	if r.workload.End == workload.EndFinished {
 		parts = append(parts, fmt.Sprintf("%d finished", c.Finished))
 	}

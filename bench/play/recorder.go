@@ -53,8 +53,8 @@ type recorder struct {
 	errs []error
 }
 
-func newRecorder(ctx context.Context, p *Player, clients kubernetes.Interface, dyn dynamic.Interface, namespace string,
-	w workload.Workload) *recorder {
+func newRecorder(ctx context.Context, p *Player, clients kubernetes.Interface, dyn dynamic.Interface,
+	namespace string, w workload.Workload) *recorder {
 	r := &recorder{
 		Player: p, workload: w, namespace: namespace, clients: clients, dyn: dyn,
 		gangs: map[string]workload.Gang{}, changed: make(chan struct{}, 1), timeline: timeline.New(w),

@@ -1,6 +1,6 @@
-// Package result is what a benchmark leaves behind, as data: one Run for every time that a workload was played
-// on a stack. The report is a function of it, so that results of long benchmarks can be read, joined and
-// reported again.
+// Package result is what a benchmark leaves behind, as data: one Run for every time that a workload was
+// played on a stack. The report is a function of it, so that results of long benchmarks can be read, joined
+// and reported again.
 package result
 
 import (
@@ -150,7 +150,8 @@ type Gang struct {
 type Curves struct {
 	// Seconds after the start of the run, ascending.
 	Seconds []float64 `json:"seconds"`
-	// Created, Admitted, Bound and Finished are gangs that have reached that, and Training those that train then.
+	// Created, Admitted, Bound and Finished are gangs that have reached that; Training are those that train
+	// then.
 	Created  []int `json:"created"`
 	Admitted []int `json:"admitted"`
 	Bound    []int `json:"bound"`

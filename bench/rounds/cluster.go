@@ -37,7 +37,8 @@ func (b *Benchmark) take(ctx context.Context, s stack.Stack, dir string, say fun
 	return t, nil
 }
 
-func (b *Benchmark) start(ctx context.Context, t *turn, s stack.Stack, dir string, say func(string)) (err error) {
+func (b *Benchmark) start(ctx context.Context, t *turn, s stack.Stack, dir string,
+	say func(string)) (err error) {
 	say("starting a cluster")
 	t.cluster, err = localcluster.Up(ctx, localcluster.Options{
 		Dir: filepath.Join(dir, "cluster"), Creator: "bench", Nodes: -1, Audit: true, Attached: true,

@@ -124,7 +124,8 @@ func (b *Benchmark) play(ctx context.Context, results *result.Results, t Turn, w
 }
 
 // playOne plays a workload and says what came of it.
-func (b *Benchmark) playOne(ctx context.Context, on *turn, w workload.Workload, subject string) (result.Run, error) {
+func (b *Benchmark) playOne(ctx context.Context, on *turn, w workload.Workload,
+	subject string) (result.Run, error) {
 	line := progress.Start(b.Progress, subject, func(phase string, _ time.Duration) string { return phase })
 	defer line.Stop()
 	on.player.Say = line.SetPhase
@@ -142,7 +143,8 @@ func (b *Benchmark) playOne(ctx context.Context, on *turn, w workload.Workload, 
 }
 
 // cut is the bound of a run, see CutFactor. In the first round the floor is played first.
-func (b *Benchmark) cut(results *result.Results, round int, name, floor string, w workload.Workload) time.Duration {
+func (b *Benchmark) cut(results *result.Results, round int, name, floor string,
+	w workload.Workload) time.Duration {
 	if b.CutFactor == 0 || name == floor {
 		return w.Cut
 	}
@@ -160,8 +162,8 @@ func (b *Benchmark) cut(results *result.Results, round int, name, floor string, 
 }
 
 // failed notes that workloads could not be played, and keeps the logs.
-func (b *Benchmark) failed(ctx context.Context, results *result.Results, t Turn, workloads []workload.Workload,
-	dir string, failure error) error {
+func (b *Benchmark) failed(ctx context.Context, results *result.Results, t Turn,
+	workloads []workload.Workload, dir string, failure error) error {
 	if ctx.Err() != nil {
 		return nil
 	}

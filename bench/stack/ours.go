@@ -99,7 +99,9 @@ func trainingJob(namespace, queue string, g workload.Gang) *v1alpha1.TrainingJob
 					Spec:       podSpec(g),
 				},
 			}},
-			RunPolicy: v1alpha1.RunPolicy{SchedulingPolicy: v1alpha1.SchedulingPolicy{PriorityClass: ClassOf(g.Priority)}},
+			RunPolicy: v1alpha1.RunPolicy{
+				SchedulingPolicy: v1alpha1.SchedulingPolicy{PriorityClass: ClassOf(g.Priority)},
+			},
 		},
 	}
 }

@@ -38,7 +38,9 @@ func createQueue(ctx context.Context, config *rest.Config, namespace string, gpu
 		return fmt.Errorf("making a client: %w", err)
 	}
 	quota := func(name corev1.ResourceName, n int) kueuev1beta2.ResourceQuota {
-		return kueuev1beta2.ResourceQuota{Name: name, NominalQuota: *resource.NewQuantity(int64(n), resource.DecimalSI)}
+		return kueuev1beta2.ResourceQuota{
+			Name: name, NominalQuota: *resource.NewQuantity(int64(n), resource.DecimalSI),
+		}
 	}
 	queue := &kueuev1beta2.ClusterQueue{
 		ObjectMeta: metav1.ObjectMeta{Name: namespace},

@@ -261,7 +261,8 @@ func (s *rawSession) Delete(ctx context.Context, namespace string, g workload.Ga
 		return err
 	}
 	now := int64(0)
-	return s.clients.CoreV1().Pods(namespace).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now},
+	return s.clients.CoreV1().Pods(namespace).DeleteCollection(ctx,
+		metav1.DeleteOptions{GracePeriodSeconds: &now},
 		metav1.ListOptions{LabelSelector: measure.LabelGang + "=" + g.Name})
 }
 

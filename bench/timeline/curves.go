@@ -63,7 +63,8 @@ func reached(t time.Duration) int {
 
 // sorted are the steps in the order of time.
 func (t *Timeline) sorted() []step {
-	return slices.SortedStableFunc(slices.Values(t.steps), func(a, b step) int { return cmp.Compare(a.at, b.at) })
+	return slices.SortedStableFunc(slices.Values(t.steps),
+		func(a, b step) int { return cmp.Compare(a.at, b.at) })
 }
 
 // Curves samples the run at n+1 times with the same distance, n at least 1.

@@ -68,8 +68,8 @@ func TestOneGang(t *testing.T) {
 	s.pods(18, "a", Ended, "0", "1")
 	run := s.result(workload.EndFinished)
 	wantGang := result.Gang{
-		Name: "a", Ranks: 2, GPUs: 4, Priority: "normal", Submitted: 1, Admitted: 3, Created: 2, Bound: 6, Running: 7,
-		Finished: 17,
+		Name: "a", Ranks: 2, GPUs: 4, Priority: "normal", Submitted: 1, Admitted: 3, Created: 2, Bound: 6,
+		Running: 7, Finished: 17,
 	}
 	if diff := cmp.Diff([]result.Gang{wantGang}, run.Gangs); diff != "" {
 		t.Errorf("gang (-want +got):\n%s", diff)
@@ -89,7 +89,7 @@ func TestInterruptions(t *testing.T) {
 		// left of the 10 s after 5 s of training, and lost of those 5 s.
 		left, lost time.Duration
 	}{
-		"falls back to the save":   {"saved at 2 and 4 of 5 s", 2 * time.Second, Ending, 6 * time.Second, time.Second},
+		"falls back to its save":   {"saved at 4 of 5 s", 2 * time.Second, Ending, 6 * time.Second, time.Second},
 		"never saves":              {"begins anew", 0, Ending, 10 * time.Second, 5 * time.Second},
 		"a save just now":          {"5 s of 5 s", 5 * time.Second, Ending, 5 * time.Second, 0},
 		"a rank is gone at once":   {"no grace", 2 * time.Second, Gone, 6 * time.Second, time.Second},
