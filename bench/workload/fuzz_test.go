@@ -109,6 +109,7 @@ func FuzzParse(f *testing.F) {
 	addTestdata(f, "testdata/*.yaml", func(data []byte) { f.Add(data) })
 	for _, yaml := range []string{
 		head + "gangs: &a [{ranks: 1, train: 1s, count: 100000}]\nfailures: *a",
+		head + "gangs: [" + strings.Repeat("{ranks: 1, train: 1s, count: 100000},", 15) + "]",
 		head + "gangs: [{ranks: 1, at: 1, every: 2562047h, count: 3}]\n",
 		"trace: {file: a, window: {first: 1, rows: -1}, seed: 18446744073709551615}\nnodes: 1\ngpusPerNode: 1",
 		"builtin: {name: storm, scale: .nan}\n---\n",

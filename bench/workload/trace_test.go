@@ -308,6 +308,19 @@ func TestReadTraceRefusesManyGangs(t *testing.T) {
 		"t.csv: 100001 rows are to be played, and at most 100000 can be: take a window")
 }
 
+// TestGangNames are the ids where they make a name, else the lines.
+func TestGangNames(t *testing.T) {
+	for id, want := range map[string]string{
+		"7": "job-7", "a-b": "job-a-b", "a_b": "line-9", "A": "line-9", "": "line-9", "-": "line-9",
+		strings.Repeat("a", MaxGangName-4): "job-" + strings.Repeat("a", MaxGangName-4),
+		strings.Repeat("a", MaxGangName-3): "line-9",
+	} {
+		if got := gangName(row{job: id, line: 9}); got != want {
+			t.Errorf("%q makes %q, want %q", id, got, want)
+		}
+	}
+}
+
 func TestLabelOf(t *testing.T) {
 	for file, want := range map[string]string{
 		"trace2.csv": "trace2", "a/b/My_Trace (2).v1.csv": "my-trace-2-v1", ".csv": "trace", "": "trace",

@@ -145,8 +145,9 @@ func TestValidateStopsEarly(t *testing.T) {
 	if err == nil {
 		t.Fatal("want an error")
 	}
-	if n := strings.Count(err.Error(), "gangs["); n != maxErrors {
-		t.Errorf("%d errors are reported, want %d", n, maxErrors)
+	gangs, failures := strings.Count(err.Error(), "gangs["), strings.Count(err.Error(), "failures[")
+	if gangs+failures != maxErrors {
+		t.Errorf("%d errors of gangs and %d of failures are reported, want %d", gangs, failures, maxErrors)
 	}
 }
 
