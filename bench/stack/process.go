@@ -53,13 +53,15 @@ func startOperator(ctx context.Context, binary, kubeconfig, scheduler, dir strin
 	return o, nil
 }
 
-// configure writes the configuration for a benchmark: the defaults without leader election and metrics.
+// configure writes the configuration for a benchmark: the defaults without leader election and metrics, and
+// with gangs that Kueue has admitted placed whole.
 func configure(file, scheduler, healthAddress string) error {
 	c := config.Default()
 	c.LeaderElection.Enabled = false
 	c.Metrics.BindAddress = config.Off
 	c.Health.BindAddress = healthAddress
 	c.DefaultScheduler = scheduler
+	c.Schedulers.Kueue.Binder = config.BinderNative
 	text, err := yaml.Marshal(c)
 	if err != nil {
 		return fmt.Errorf("encoding the operator's configuration: %w", err)
