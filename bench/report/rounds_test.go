@@ -130,6 +130,28 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// TestNoiseOfTheWorkloadCounts: what the raw stack differs by from itself is not claimed of another stack.
+func TestNoiseOfTheWorkloadCounts(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		again  float64 // seconds of the raw stack's second run; the first takes 20
+		want   stats.Claim
+	}{
+		"quiet": {"10% are more than 2%", 20.4, stats.Slower},
+		"noisy": {"10% are less than 20%", 24, stats.WithinNoise},
+		"fast":  {"noise goes both ways", 16, stats.WithinNoise},
+	} {
+		r := result.Results{Stacks: fixture().Stacks[:2], Workloads: fixture().Workloads[:1]}
+		for round := 1; round <= 3; round++ {
+			r.Runs = append(r.Runs, placed("raw/volcano", round, 20),
+				repeated(placed("raw/volcano", round, tc.again)), placed("ours/volcano", round, 22))
+		}
+		if got := playedIn(r, r.Workloads[0]).withFloor()[1].Claim; got != tc.want {
+			t.Errorf("%s: %s, want %s: %s", name, got, tc.want, tc.reason)
+		}
+	}
+}
+
 // TestSlowedStackIsFound is the check on the harness itself, from results to claim: ours is a raw stack that
 // is slowed by 20%, with 5% of noise and 7 rounds; the raw stack's second run is not claimed to differ.
 func TestSlowedStackIsFound(t *testing.T) {
