@@ -22,16 +22,18 @@ func counted(p played) map[string][]int {
 	return rounds
 }
 
-func TestPlayed(t *testing.T) {
+type playedCase struct {
+	reason   string
+	workload int
+	change   func(*result.Results)
+	want     map[string][]int
+	drifts   []drift
+	absent   []string
+}
+
+func playedCases() map[string]playedCase {
 	all := []int{1, 2, 3, 4}
-	for name, tc := range map[string]struct {
-		reason   string
-		workload int
-		change   func(*result.Results)
-		want     map[string][]int
-		drifts   []drift
-		absent   []string
-	}{
+	return map[string]playedCase{
 		"drift": {
 			reason: "round 4 counts for no stack on that floor, and for those on others",
 			change: func(*result.Results) {},
@@ -67,7 +69,11 @@ func TestPlayed(t *testing.T) {
 			want:   map[string][]int{"raw/volcano": {1, 3, 4}, "ours/volcano": all},
 			absent: []string{"peer/volcano", "absent/volcano", "other"},
 		},
-	} {
+	}
+}
+
+func TestPlayed(t *testing.T) {
+	for name, tc := range playedCases() {
 		t.Run(name, func(t *testing.T) {
 			r := fixture()
 			tc.change(&r)
