@@ -86,7 +86,7 @@ func TestLooksDiffer(t *testing.T) {
 	var stacks []result.Stack
 	for i := range 12 {
 		name := string(rune('a' + i))
-		stacks = append(stacks, result.Stack{Name: name, Floor: "a", Ours: i == 1})
+		stacks = append(stacks, result.Stack{Name: name, Floor: "raw"})
 	}
 	looks := newPalette(stacks)
 	for i, a := range stacks {

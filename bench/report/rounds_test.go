@@ -22,16 +22,18 @@ func counted(p played) map[string][]int {
 	return rounds
 }
 
-func TestPlayed(t *testing.T) {
+type playedCase struct {
+	reason   string
+	workload int
+	change   func(*result.Results)
+	want     map[string][]int
+	drifts   []drift
+	absent   []string
+}
+
+func playedCases() map[string]playedCase {
 	all := []int{1, 2, 3, 4}
-	for name, tc := range map[string]struct {
-		reason   string
-		workload int
-		change   func(*result.Results)
-		want     map[string][]int
-		drifts   []drift
-		absent   []string
-	}{
+	return map[string]playedCase{
 		"drift": {
 			reason: "round 4 counts for no stack on that floor, and for those on others",
 			change: func(*result.Results) {},
@@ -67,7 +69,11 @@ func TestPlayed(t *testing.T) {
 			want:   map[string][]int{"raw/volcano": {1, 3, 4}, "ours/volcano": all},
 			absent: []string{"peer/volcano", "absent/volcano", "other"},
 		},
-	} {
+	}
+}
+
+func TestPlayed(t *testing.T) {
+	for name, tc := range playedCases() {
 		t.Run(name, func(t *testing.T) {
 			r := fixture()
 			tc.change(&r)
@@ -127,6 +133,28 @@ func TestCompare(t *testing.T) {
 				t.Errorf("%s of %v, want %s of %v: %s", got.Claim, got.Median, tc.want, tc.low, tc.reason)
 			}
 		})
+	}
+}
+
+// TestNoiseOfTheWorkloadCounts: what the raw stack differs by from itself is not claimed of another stack.
+func TestNoiseOfTheWorkloadCounts(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		again  float64 // seconds of the raw stack's second run; the first takes 20
+		want   stats.Claim
+	}{
+		"quiet": {"10% are more than 2%", 20.4, stats.Slower},
+		"noisy": {"10% are less than 20%", 24, stats.WithinNoise},
+		"fast":  {"noise goes both ways", 16, stats.WithinNoise},
+	} {
+		r := result.Results{Stacks: fixture().Stacks[:2], Workloads: fixture().Workloads[:1]}
+		for round := 1; round <= 3; round++ {
+			r.Runs = append(r.Runs, placed("raw/volcano", round, 20),
+				repeated(placed("raw/volcano", round, tc.again)), placed("ours/volcano", round, 22))
+		}
+		if got := playedIn(r, r.Workloads[0]).withFloor()[1].Claim; got != tc.want {
+			t.Errorf("%s: %s, want %s: %s", name, got, tc.want, tc.reason)
+		}
 	}
 }
 

@@ -51,7 +51,7 @@ func TestBreakdowns(t *testing.T) {
 	p := played{stacks: []stackRuns{
 		{Stack: result.Stack{Name: "a"}, runs: []result.Run{
 			written(map[string]int{"create pods": 4, "patch jobs": 2}),
-			written(map[string]int{"create pods": 4, "delete pods": 8}),
+			written(map[string]int{"create pods": 4, "delete pods": 8, "create events": 1}),
 			written(map[string]int{"create pods": 8, "patch jobs": 2, "delete pods": 1}),
 			{Gangs: make([]result.Gang, 2)},
 		}},
@@ -59,11 +59,15 @@ func TestBreakdowns(t *testing.T) {
 	}}
 	want := []breakdown{
 		{Stack: "a", Runs: 3, Total: stats.Exactly(5.5), Shares: []share{
-			{"client: create pods", 2}, {others, 1.5},
+			{"client: create pods", 2}, {"client: patch jobs", 1}, {"client: delete pods", 0.5},
 		}},
 		{Stack: "b", Total: stats.Unknown()},
 	}
-	if diff := cmp.Diff(want, p.breakdowns(1, writesInDetail)); diff != "" {
+	if diff := cmp.Diff(want, p.breakdowns(3, writesInDetail)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]share{{"client: create pods", 2}, {others, 1.5}},
+		p.breakdowns(1, writesInDetail)[0].Shares); diff != "" {
 		t.Error(diff)
 	}
 	if got := p.breakdowns(1, idleWrites); got != nil {
