@@ -20,6 +20,8 @@ const (
 	Kubelet          = "kubelet"
 	Node             = "node"
 	Kueue            = "kueue"
+	TrainingOperator = "training-operator"
+	JobSet           = "jobset"
 )
 
 // Folders inside a built component.
@@ -114,6 +116,21 @@ func components() []component {
 				{"sigs.k8s.io/kueue", "config/components/webhook", WebhookFolder},
 			},
 		},
+		{
+			name: TrainingOperator,
+			binaries: map[string]string{
+				"github.com/kubeflow/training-operator/cmd/training-operator.v1": "training-operator",
+			},
+			files: []moduleFiles{{"github.com/kubeflow/training-operator", "manifests/base/crds", CRDFolder}},
+		},
+		{
+			name:     JobSet,
+			binaries: map[string]string{"sigs.k8s.io/jobset": "jobset"},
+			files: []moduleFiles{
+				{"sigs.k8s.io/jobset", "config/components/crd/bases", CRDFolder},
+				{"sigs.k8s.io/jobset", "config/components/webhook", WebhookFolder},
+			},
+		},
 	}
 }
 
@@ -132,6 +149,8 @@ func coldBuildTimes() map[string]time.Duration {
 		Kubelet:          17 * time.Second,
 		Node:             52 * time.Second,
 		Kueue:            2*time.Minute + 44*time.Second,
+		TrainingOperator: time.Minute + 30*time.Second,
+		JobSet:           time.Minute + 10*time.Second,
 	}
 }
 
