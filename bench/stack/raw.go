@@ -1,4 +1,3 @@
-// Package stack runs gangs in the ways that a benchmark compares.
 package stack
 
 import (

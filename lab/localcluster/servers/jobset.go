@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"time"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -90,8 +89,8 @@ func registerJobSetWebhooks(ctx context.Context, c Config, config *rest.Config) 
 	return c.registerWebhooks(ctx, config, webhooks{
 		component: components.JobSet,
 		port:      portJobSetWebhook,
-		objects: func(rules []admissionv1.RuleWithOperations) *metav1.LabelSelector {
-			if !slices.Contains(groupsOf(rules), "") {
+		objects: func(of rules) *metav1.LabelSelector {
+			if !slices.Contains(groupsOf(of), "") {
 				return nil
 			}
 			return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -121,7 +123,11 @@ func (c Config) kueueFrameworks() ([]string, error) {
 	return frameworks, nil
 }
 
-// inKueue sets the limits in a configuration of Kueue. The workers are those of the kinds that it names.
+// kueueJobSet is the kind of JobSets in Kueue's configuration, which that of its release does not name.
+const kueueJobSet = "JobSet.jobset.x-k8s.io"
+
+// inKueue sets the limits in a configuration of Kueue. The workers are those of the kinds that it names, and
+// of JobSets.
 func (l Limits) inKueue(configuration map[string]any) error {
 	set := func(value int, path ...string) error {
 		if value == 0 {
@@ -134,7 +140,7 @@ func (l Limits) inKueue(configuration map[string]any) error {
 		return err
 	}
 	errs := []error{set(l.QPS, "clientConnection", "qps"), set(l.Burst, "clientConnection", "burst")}
-	for kind := range kinds {
+	for _, kind := range append(slices.Sorted(maps.Keys(kinds)), kueueJobSet) {
 		errs = append(errs, set(l.Workers, "controller", "groupKindConcurrency", kind))
 	}
 	return errors.Join(errs...)

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,10 +41,10 @@ func registerKueueWebhooks(ctx context.Context, c Config, config *rest.Config) e
 	return c.registerWebhooks(ctx, config, webhooks{
 		component: components.Kueue,
 		port:      portKueueWebhook,
-		served:    func(rules []admissionv1.RuleWithOperations) bool { return groups.HasAll(groupsOf(rules)...) },
+		served:    func(of rules) bool { return groups.HasAll(groupsOf(of)...) },
 		// Those on pods and jobs ignore the system's own namespaces, as in Kueue's kustomization.
-		namespaces: func(rules []admissionv1.RuleWithOperations) *metav1.LabelSelector {
-			if slices.Contains(groupsOf(rules), kueuev1beta2.SchemeGroupVersion.Group) {
+		namespaces: func(of rules) *metav1.LabelSelector {
+			if slices.Contains(groupsOf(of), kueuev1beta2.SchemeGroupVersion.Group) {
 				return nil
 			}
 			return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{

@@ -25,10 +25,13 @@ type webhooks struct {
 	// port is the name of the port on which it serves them.
 	port string
 	// served reports whether it serves a webhook with the rules. Default: it does.
-	served func([]admissionv1.RuleWithOperations) bool
+	served func(rules) bool
 	// namespaces and objects select those for which a webhook with the rules is called. Default: all.
-	namespaces, objects func([]admissionv1.RuleWithOperations) *metav1.LabelSelector
+	namespaces, objects func(rules) *metav1.LabelSelector
 }
+
+// rules of one webhook.
+type rules = []admissionv1.RuleWithOperations
 
 // registerWebhooks registers webhooks by URL: the manifests name a Service, and no Service leads to a process
 // outside the cluster.
@@ -99,20 +102,20 @@ func (w webhooks) read(manifests []byte, base string, authority []byte) (
 	return mutating, validating, nil
 }
 
-func (w webhooks) selectors(rules []admissionv1.RuleWithOperations) (namespaces, objects *metav1.LabelSelector) {
+func (w webhooks) selectors(of rules) (namespaces, objects *metav1.LabelSelector) {
 	if w.namespaces != nil {
-		namespaces = w.namespaces(rules)
+		namespaces = w.namespaces(of)
 	}
 	if w.objects != nil {
-		objects = w.objects(rules)
+		objects = w.objects(of)
 	}
 	return namespaces, objects
 }
 
 // groupsOf are the API groups of the rules.
-func groupsOf(rules []admissionv1.RuleWithOperations) []string {
+func groupsOf(of rules) []string {
 	var groups []string
-	for _, rule := range rules {
+	for _, rule := range of {
 		groups = append(groups, rule.APIGroups...)
 	}
 	return groups
