@@ -4,13 +4,11 @@ package stack
 
 import (
 	"context"
-	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
 	"mlplatform.example.com/trainingjob-operator/bench/workload"
@@ -23,8 +21,8 @@ type player struct {
 	namespace string
 }
 
-// removeDeleted removes pods that are being deleted, as a kubelet does once their containers have ended, until
-// the test is over.
+// removeDeleted removes pods that are being deleted, as a kubelet does once their containers have ended. It
+// ends with the test.
 func (p player) removeDeleted(t *testing.T) {
 	watch, err := p.clients.CoreV1().Pods(p.namespace).Watch(t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -55,11 +53,13 @@ func (p player) remove(ctx context.Context, pod *corev1.Pod) error {
 func (p player) finish(t *testing.T, gang workload.Gang) {
 	t.Helper()
 	for _, pod := range p.pods(t, gang) {
-		patch := fmt.Sprintf(`{"status": {"phase": "Succeeded", "containerStatuses": [{"name": %q, "image": "trainer",
-			"imageID": "", "restartCount": 0, "ready": false,
-			"state": {"terminated": {"exitCode": 0, "reason": "Completed"}}}]}}`, pod.Spec.Containers[0].Name)
-		_, err := p.clients.CoreV1().Pods(p.namespace).Patch(t.Context(), pod.Name, types.StrategicMergePatchType,
-			[]byte(patch), metav1.PatchOptions{}, "status")
+		pod.ResourceVersion = "" // whatever a scheduler has added to it meanwhile
+		pod.Status.Phase = corev1.PodSucceeded
+		pod.Status.ContainerStatuses[0].Ready = false
+		pod.Status.ContainerStatuses[0].State = corev1.ContainerState{
+			Terminated: &corev1.ContainerStateTerminated{Reason: "Completed"},
+		}
+		_, err := p.clients.CoreV1().Pods(p.namespace).UpdateStatus(t.Context(), &pod, metav1.UpdateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

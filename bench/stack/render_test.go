@@ -72,8 +72,14 @@ func golden(t *testing.T, file string, objects []client.Object) {
 }
 
 func TestRank(t *testing.T) {
-	master := map[string]string{labelReplicaType: "master", labelReplicaIndex: "0"}
-	worker := map[string]string{labelReplicaType: "worker", labelReplicaIndex: "2"}
+	labels := func(pairs ...string) map[string]string {
+		of := map[string]string{}
+		for i := 0; i < len(pairs); i += 2 {
+			of[pairs[i]] = pairs[i+1]
+		}
+		return of
+	}
+	const task, index = "volcano.sh/task-index", "batch.kubernetes.io/job-completion-index"
 	cases := map[string]struct {
 		reason string
 		stack  Stack
@@ -81,14 +87,18 @@ func TestRank(t *testing.T) {
 		want   int
 		fails  bool
 	}{
-		"kubeflow master":   {"the master is rank 0", Kubeflow{Stock}, master, 0, false},
-		"kubeflow worker":   {"workers come after it", Kubeflow{Stock}, worker, 3, false},
-		"kubeflow neither":  {"no type", Kubeflow{Stock}, map[string]string{labelReplicaIndex: "1"}, 0, true},
-		"volcano":           {"one task", VolcanoJob{Stock}, map[string]string{"volcano.sh/task-index": "3"}, 3, false},
-		"job":               {"indexed", KueueJob{Stock}, map[string]string{"batch.kubernetes.io/job-completion-index": "2"}, 2, false},
-		"jobset":            {"one Job", KueueJobSet{Stock}, map[string]string{"batch.kubernetes.io/job-completion-index": "1"}, 1, false},
-		"somebody else's":   {"no label", KueueJob{Stock}, nil, 0, true},
-		"not even a number": {"a label of users", VolcanoJob{Stock}, map[string]string{"volcano.sh/task-index": "x"}, 0, true},
+		"kubeflow master": {
+			"the master is rank 0", Kubeflow{}, labels(labelReplicaType, "master", labelReplicaIndex, "0"), 0, false,
+		},
+		"kubeflow worker": {
+			"workers come after it", Kubeflow{}, labels(labelReplicaType, "worker", labelReplicaIndex, "2"), 3, false,
+		},
+		"kubeflow neither":  {"it has no type", Kubeflow{}, labels(labelReplicaIndex, "1"), 0, true},
+		"volcano job":       {"there is one task", VolcanoJob{}, labels(task, "3"), 3, false},
+		"kueue job":         {"it is indexed", KueueJob{}, labels(index, "2"), 2, false},
+		"kueue jobset":      {"there is one Job", KueueJobSet{}, labels(index, "1"), 1, false},
+		"somebody else's":   {"it has no label", KueueJob{}, nil, 0, true},
+		"not even a number": {"a user wrote the label", VolcanoJob{}, labels(task, "x"), 0, true},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -100,15 +110,33 @@ func TestRank(t *testing.T) {
 	}
 }
 
-// Two stacks that share a cluster's options must not share a map of limits.
-func TestClusterIsComplete(t *testing.T) {
-	for _, profile := range []Profile{Stock, Equal} {
-		for _, s := range Peers(profile) {
-			options := localcluster.Options{Dir: "/d", Nodes: 3}
-			s.Cluster(&options)
-			if options.Nodes != 3 || len(options.Schedulers) == 0 || len(options.Limits) == 0 {
-				t.Errorf("%s: %+v", s.Describe().Name, options)
+func TestCluster(t *testing.T) {
+	none := localcluster.Limits{}
+	cases := map[string]struct {
+		stack Stack
+		want  localcluster.Options
+	}{
+		"kubeflow": {Kubeflow{Equal}, localcluster.Options{
+			Schedulers: []string{"volcano"}, AddOns: []string{"training-operator"},
+			Limits: map[string]localcluster.Limits{"training-operator": equal, "vc-controller-manager": equal},
+		}},
+		"volcano job": {VolcanoJob{Stock}, localcluster.Options{
+			Schedulers: []string{"volcano"}, Limits: map[string]localcluster.Limits{"vc-controller-manager": none},
+		}},
+		"kueue jobset": {KueueJobSet{Equal}, localcluster.Options{
+			Schedulers: []string{"kueue"}, AddOns: []string{"jobset"}, KueueConfiguration: "release.yaml",
+			Limits: map[string]localcluster.Limits{"kueue": equal, "jobset": {QPS: equal.QPS, Burst: equal.Burst}},
+		}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			// Whatever the caller has chosen stays.
+			got := localcluster.Options{Dir: "/d", Nodes: 3}
+			c.want.Dir, c.want.Nodes = got.Dir, got.Nodes
+			c.stack.Cluster(&got)
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
 			}
-		}
+		})
 	}
 }
