@@ -68,8 +68,9 @@ type Options struct {
 	CoschedulingFlags []string
 	// AddOns to run beside the schedulers: AddOnTrainingOperator, AddOnJobSet. Default: none.
 	AddOns []string
-	// Limits by process, in the place of the local cluster's own: those of Volcano and Kueue are raised, those
-	// of add-ons are the programs' defaults. The zero value of Limits gives a process of Volcano its defaults.
+	// Limits by process, in the place of the local cluster's own: those of Volcano are raised, Kueue's are those
+	// of its configuration, and add-ons have the defaults of their programs. A zero value here gives a process
+	// of Volcano its program's defaults.
 	Limits map[string]Limits
 	// KueueConfiguration is a file of the folder kueue in Modules. Default: the one that TrainingJobs are
 	// tested with.

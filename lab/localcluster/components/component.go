@@ -58,6 +58,11 @@ type moduleFiles struct{ module, from, to string }
 
 // components lists everything that can be built, the base of all clusters first.
 func components() []component {
+	return slices.Concat(baseComponents(), schedulerComponents(), addOnComponents())
+}
+
+// baseComponents are those of every cluster.
+func baseComponents() []component {
 	return []component{
 		{name: Etcd, binaries: map[string]string{"go.etcd.io/etcd/server/v3": "etcd"}},
 		{
@@ -79,6 +84,12 @@ func components() []component {
 				{"sigs.k8s.io/kwok", "kustomize/stage/pod/fast", StageFolder},
 			},
 		},
+	}
+}
+
+// schedulerComponents are those of gang schedulers, and of a real node.
+func schedulerComponents() []component {
+	return []component{
 		{
 			name: Volcano,
 			binaries: map[string]string{
@@ -116,6 +127,12 @@ func components() []component {
 				{"sigs.k8s.io/kueue", "config/components/webhook", WebhookFolder},
 			},
 		},
+	}
+}
+
+// addOnComponents are those of other operators, which are built for benchmarks alone.
+func addOnComponents() []component {
+	return []component{
 		{
 			name: TrainingOperator,
 			binaries: map[string]string{

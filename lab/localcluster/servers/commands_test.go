@@ -56,24 +56,29 @@ func TestCommandLines(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			golden := filepath.Join("testdata", "commands-"+name+".golden")
 			config := testConfig(c.extensions, c.audit, c.trainers)
 			config.Limits = c.limits
-			got := renderCommands(config, c.extensions)
-			if *update {
-				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
+			if diff := golden(t, "commands-"+name+".golden", renderCommands(config, c.extensions)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
 			}
 		})
 	}
+}
+
+// golden is the difference between a file of testdata and what was got.
+func golden(t *testing.T, file, got string) string {
+	t.Helper()
+	path := filepath.Join("testdata", file)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cmp.Diff(string(want), got)
 }
 
 // testConfig has readable paths and ports counted from 20001.
@@ -125,11 +130,7 @@ func renderCommands(c Config, extensions []string) string {
 
 // What runs are our files, and they talk to this cluster.
 func TestSchedulerConfigurations(t *testing.T) {
-	modules, err := components.FindModules("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := Config{Files: layout.Layout{Dir: t.TempDir()}, Modules: modules}
+	c := Config{Files: layout.Layout{Dir: t.TempDir()}, Modules: modules(t)}
 	for module, path := range map[string]string{
 		components.Kubernetes:       c.Files.SchedulerConfiguration(),
 		components.SchedulerPlugins: c.Files.PluginsConfiguration(),
