@@ -30,7 +30,7 @@ func (s KueueJobSet) Describe() result.Stack {
 
 // Cluster implements Stack.
 func (s KueueJobSet) Cluster(options *localcluster.Options) {
-	KueueJob{s.Profile}.Cluster(options)
+	KueueJob(s).Cluster(options)
 	options.AddOns = []string{localcluster.AddOnJobSet}
 	options.Limits[localcluster.ProcessJobSet] = s.Profile.limits(localcluster.ProcessJobSet)
 }
