@@ -29,9 +29,9 @@
 //     log when the process that it waits for dies.
 //   - A remedy that a message names is a command that works at the root of the repository (see [Command]).
 //
-// Add-ons ([Options].AddOns) are other operators for gangs, which benchmarks compare with ours. They are built
-// when somebody asks for them, and run with the settings of their releases unless [Options].Limits says
-// otherwise.
+// Add-ons ([Options].AddOns) are other operators for gangs, which benchmarks compare with ours. They are
+// built when somebody asks for them, and run with the settings of their releases unless [Options].Limits
+// says otherwise.
 //
 // # Fake pods
 //

@@ -130,7 +130,8 @@ func (l Layout) Create() error {
 func (l Layout) Clean(logs bool) error {
 	paths := []string{
 		l.EtcdData(), l.PKI(), l.Kubeconfig(), l.Audit(), l.SchedulerConfiguration(), l.PluginsConfiguration(),
-		l.Kueue(), l.TrainingOperator(), l.JobSet(), l.Volume(), l.Volume() + ".tmp", l.RealNode(), l.State(), l.StateDraft(),
+		l.Kueue(), l.TrainingOperator(), l.JobSet(),
+		l.Volume(), l.Volume() + ".tmp", l.RealNode(), l.State(), l.StateDraft(),
 	}
 	if logs {
 		paths = append(paths, l.Logs())
