@@ -45,8 +45,8 @@ func versionsOf(names ...string) map[string]string {
 var stockLimits = map[string]localcluster.Limits{
 	// cmd/controller-manager/app/options/options.go; installer/helm/chart/volcano/values.yaml has the same.
 	localcluster.ProcessVolcanoController: {QPS: 50, Burst: 100, Workers: 3},
-	// cmd/training-operator.v1/main.go. v1.9.0 has no flags for the client, and client-go's 20 and 30 are the
-	// same.
+	// cmd/training-operator.v1/main.go. All of its clients share them. v1.9.0 has no flags for its clients, each
+	// of which has controller-runtime's 20 and 30 for itself.
 	localcluster.ProcessTrainingOperator: {QPS: 20, Burst: 30, Workers: 1},
 	// config/components/manager/controller_manager_config.yaml. The workers are those for Jobs; there are 10 for
 	// Workloads, and 1 for JobSets, which the file does not name.
