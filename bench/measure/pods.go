@@ -53,11 +53,20 @@ func trimPod(o any) (any, error) {
 				Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, Labels: pod.Labels,
 				ResourceVersion: pod.ResourceVersion, DeletionTimestamp: pod.DeletionTimestamp,
 			},
-			Spec:   corev1.PodSpec{NodeName: pod.Spec.NodeName},
+			Spec:   corev1.PodSpec{NodeName: pod.Spec.NodeName, Containers: firstContainer(pod)},
 			Status: corev1.PodStatus{Phase: pod.Status.Phase},
 		}, nil
 	}
 	return o, nil
+}
+
+// firstContainer keeps its name and its image.
+func firstContainer(pod *corev1.Pod) []corev1.Container {
+	if len(pod.Spec.Containers) == 0 {
+		return nil
+	}
+	c := pod.Spec.Containers[0]
+	return []corev1.Container{{Name: c.Name, Image: c.Image}}
 }
 
 func stateOf(pod *corev1.Pod) timeline.State {

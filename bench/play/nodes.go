@@ -53,8 +53,11 @@ func shapeNodes(ctx context.Context, clients kubernetes.Interface, count, gpus i
 }
 
 func sameGPUs(a, b *corev1.Node) bool {
-	return a.Status.Capacity.Name(stack.GPU, resource.DecimalSI).Cmp(
-		*b.Status.Capacity.Name(stack.GPU, resource.DecimalSI)) == 0
+	return gpusOf(a).Cmp(*gpusOf(b)) == 0
+}
+
+func gpusOf(node *corev1.Node) *resource.Quantity {
+	return node.Status.Capacity.Name(stack.ResourceGPU, resource.DecimalSI)
 }
 
 // failNodes lets nodes die and come back. A cloud whose machine is gone deletes its node, and the pods of a

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -92,8 +93,11 @@ func (p *Player) begin(ctx context.Context, namespace string, w workload.Workloa
 	if err := shapeNodes(ctx, clients, w.Nodes, w.GPUsPerNode); err != nil {
 		return nil, err
 	}
-	if err := stack.PriorityClasses(ctx, clients); err != nil {
-		return nil, err
+	for _, class := range stack.PriorityClasses() {
+		_, err := clients.SchedulingV1().PriorityClasses().Create(ctx, &class, metav1.CreateOptions{})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return nil, fmt.Errorf("creating PriorityClass %s: %w", class.Name, err)
+		}
 	}
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
 	if _, err := clients.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{}); err != nil {

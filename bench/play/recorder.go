@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,8 +49,8 @@ type recorder struct {
 	// over is true when the run's end has come: nothing follows from what is seen after it.
 	over     bool
 	timeline *timeline.Timeline
-	// pods of gangs that have not finished, by gang and UID: their names.
-	pods map[string]map[types.UID]string
+	// pods that exist, by gang and UID.
+	pods map[string]map[types.UID]*corev1.Pod
 	done map[string]bool
 	errs []error
 }
@@ -58,12 +60,12 @@ func newRecorder(ctx context.Context, p *Player, clients kubernetes.Interface, d
 	r := &recorder{
 		Player: p, workload: w, namespace: namespace, clients: clients, dyn: dyn,
 		gangs: map[string]workload.Gang{}, changed: make(chan struct{}, 1), timeline: timeline.New(w),
-		pods: map[string]map[types.UID]string{}, done: map[string]bool{},
+		pods: map[string]map[types.UID]*corev1.Pod{}, done: map[string]bool{},
 	}
 	r.running, r.stop = context.WithCancelCause(ctx)
 	r.begin()
 	for _, g := range w.Gangs {
-		r.gangs[g.Name], r.pods[g.Name] = g, map[types.UID]string{}
+		r.gangs[g.Name], r.pods[g.Name] = g, map[types.UID]*corev1.Pod{}
 	}
 	return r
 }
@@ -84,11 +86,11 @@ func (r *recorder) watch(ctx context.Context) error {
 		return fmt.Errorf("watching pods: %w", err)
 	}
 	admission := r.Session.Admission()
-	if admission.Of == nil {
+	if admission == nil {
 		return nil
 	}
 	return measure.WatchGroups(ctx, r.dyn, admission.Resource, r.namespace, func(o *unstructured.Unstructured) {
-		if gang, ok := admission.Of(o); ok {
+		if gang := admission.Gang(o); admission.Admitted(o) {
 			r.with(func(t *timeline.Timeline) { t.Admitted(gang, r.now()) })
 		}
 	})
@@ -184,7 +186,7 @@ func (r *recorder) seePod(e timeline.Event, pod *corev1.Pod) {
 		if pods := r.pods[e.Gang]; pods != nil && e.State == timeline.Gone {
 			delete(pods, e.UID)
 		} else if pods != nil {
-			pods[e.UID] = pod.Name
+			pods[e.UID] = pod
 		}
 	})
 	if minder, ok := r.Session.(stack.Minder); ok && e.State >= timeline.EndingUnbound && !finished {
@@ -233,35 +235,33 @@ func (r *recorder) finished(gang string, ask func(*timeline.Timeline) bool) (ove
 // succeed ends a gang's pods with exit code 0, as their kubelets would.
 func (r *recorder) succeed(ctx context.Context, gang string) error {
 	r.mu.Lock()
-	var names []string
-	for _, name := range r.pods[gang] {
-		names = append(names, name)
-	}
+	pods := slices.Collect(maps.Values(r.pods[gang]))
 	r.mu.Unlock()
-	patch, err := succeeded(time.Now())
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		_, err := r.clients.CoreV1().Pods(r.namespace).Patch(ctx, name, types.StrategicMergePatchType, patch,
+	for _, pod := range pods {
+		patch, err := succeeded(pod, time.Now())
+		if err != nil {
+			return err
+		}
+		_, err = r.clients.CoreV1().Pods(r.namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch,
 			metav1.PatchOptions{}, "status")
-		if err != nil && !apierrors.IsNotFound(err) {
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 			return err
 		}
 	}
 	return nil
 }
 
-// succeeded is the status of a pod whose one container has exited with 0.
-func succeeded(at time.Time) ([]byte, error) {
+// succeeded is a patch of the status of a pod whose one container has exited with 0.
+func succeeded(pod *corev1.Pod, at time.Time) ([]byte, error) {
 	now := metav1.NewTime(at)
-	return json.Marshal(map[string]any{"status": corev1.PodStatus{
+	container := pod.Spec.Containers[0]
+	return json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID}, "status": corev1.PodStatus{
 		Phase: corev1.PodSucceeded,
 		Conditions: []corev1.PodCondition{{
 			Type: corev1.PodReady, Status: corev1.ConditionFalse, Reason: "PodCompleted", LastTransitionTime: now,
 		}},
 		ContainerStatuses: []corev1.ContainerStatus{{
-			Name: "pytorch", Image: "example/train:1",
+			Name: container.Name, Image: container.Image,
 			State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
 				Reason: "Completed", FinishedAt: now,
 			}},

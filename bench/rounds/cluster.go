@@ -40,10 +40,12 @@ func (b *Benchmark) take(ctx context.Context, s stack.Stack, dir string, say fun
 func (b *Benchmark) start(ctx context.Context, t *turn, s stack.Stack, dir string,
 	say func(string)) (err error) {
 	say("starting a cluster")
-	t.cluster, err = localcluster.Up(ctx, localcluster.Options{
+	options := localcluster.Options{
 		Dir: filepath.Join(dir, "cluster"), Creator: "bench", Nodes: -1, Audit: true, Attached: true,
-		Schedulers: s.Schedulers(), CRDs: []string{b.CRDs}, NodeGracePeriod: nodeGracePeriod,
-	})
+		CRDs: []string{b.CRDs}, NodeGracePeriod: nodeGracePeriod,
+	}
+	s.Cluster(&options)
+	t.cluster, err = localcluster.Up(ctx, options)
 	if err != nil {
 		return err
 	}

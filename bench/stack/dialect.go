@@ -1,13 +1,13 @@
 package stack
 
 import (
-	"context"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"mlplatform.example.com/trainingjob-operator/bench/workload"
+	"mlplatform.example.com/trainingjob-operator/bench/result"
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
+	"mlplatform.example.com/trainingjob-operator/lab/localcluster/components"
 )
 
 // dialect is what ours and raw have in common on one scheduler.
@@ -19,33 +19,38 @@ type dialect struct {
 	gated bool
 	// admitted reports whether a group of the first kind says so; nil where none does.
 	admitted func(*unstructured.Unstructured) bool
-	// queue that jobs name, "" for none.
-	queue string
+	// components whose versions matter, and settings of the scheduler.
+	components []string
+	settings   []result.Setting
 }
 
 // labelJob is on every object that the operator writes for a job, and so on the raw ones.
 const labelJob = "trainingjob"
 
 func dialectOf(scheduler string) dialect {
-	d := dialect{scheduler: scheduler}
+	d := dialect{
+		scheduler: scheduler, components: []string{components.Kubernetes}, settings: kubernetesPrograms(),
+	}
 	switch scheduler {
 	case localcluster.SchedulerVolcano:
 		d.title = "Volcano"
-		d.groups = []schema.GroupVersionResource{
-			{Group: "scheduling.volcano.sh", Version: "v1beta1", Resource: "podgroups"},
-		}
-		d.admitted = volcanoAdmitted
+		volcano := volcanoAdmission()
+		d.groups, d.admitted = []schema.GroupVersionResource{volcano.Resource}, volcano.Admitted
+		d.components = append(d.components, components.Volcano)
+		d.settings = join(volcanoScheduler(), Equal.volcanoController())
 	case localcluster.SchedulerCoscheduling:
 		d.title = "scheduler-plugins' coscheduling"
 		d.groups = []schema.GroupVersionResource{
 			{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Resource: "podgroups"},
 		}
+		d.components = append(d.components, components.SchedulerPlugins)
 	case localcluster.SchedulerKueue:
 		d.title = "Kueue"
-		d.groups = []schema.GroupVersionResource{
-			{Group: "kueue.x-k8s.io", Version: "v1beta2", Resource: "workloads"}, nativeGroups,
-		}
-		d.gated, d.admitted, d.queue = true, kueueAdmitted, queueName
+		kueue := kueueAdmission()
+		d.groups, d.admitted = []schema.GroupVersionResource{kueue.Resource, nativeGroups}, kueue.Admitted
+		d.gated = true
+		d.components = append(d.components, components.Kueue)
+		d.settings = join(Stock.kueue(), kubernetesPrograms())
 	default:
 		d.title = "Kubernetes' own gang scheduling"
 		d.groups = []schema.GroupVersionResource{nativeGroups}
@@ -53,43 +58,32 @@ func dialectOf(scheduler string) dialect {
 	return d
 }
 
-var nativeGroups = schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1beta1",
-	Resource: "podgroups"}
+var nativeGroups = schema.GroupVersionResource{
+	Group: "scheduling.k8s.io", Version: "v1beta1", Resource: "podgroups",
+}
 
-func (d dialect) Schedulers() []string { return []string{d.scheduler} }
-
-func (d dialect) AddOns() []string { return nil }
-
-// Admission is as of Session.
-func (d dialect) Admission() Admission {
-	if d.admitted == nil {
-		return Admission{}
+// cluster has Kueue as it is released, the same for all.
+func (d dialect) cluster(options *localcluster.Options) {
+	options.Schedulers = []string{d.scheduler}
+	if d.scheduler == localcluster.SchedulerKueue {
+		options.KueueConfiguration = localcluster.KueueReleaseConfiguration
 	}
-	return Admission{Resource: d.groups[0], Of: func(group *unstructured.Unstructured) (string, bool) {
-		return group.GetLabels()[labelJob], d.admitted(group)
-	}}
 }
 
-// volcanoAdmitted: a group that has left Pending has been let into the queue (Volcano 1.14,
-// pkg/scheduler/actions/enqueue, and allocate where enqueue is not configured).
-func volcanoAdmitted(group *unstructured.Unstructured) bool {
-	phase, _, _ := unstructured.NestedString(group.Object, "status", "phase")
-	return phase != "" && phase != "Pending"
-}
-
-func kueueAdmitted(group *unstructured.Unstructured) bool {
-	conditions, _, _ := unstructured.NestedSlice(group.Object, "status", "conditions")
-	for _, c := range conditions {
-		if c, ok := c.(map[string]any); ok && c["type"] == "Admitted" {
-			return c["status"] == "True"
-		}
-	}
-	return false
-}
-
-func (d dialect) prepare(ctx context.Context, e Environment, namespace string, w workload.Workload) error {
-	if d.queue == "" {
+func (d dialect) queue(namespace string, gpus int) []client.Object {
+	if d.scheduler != localcluster.SchedulerKueue {
 		return nil
 	}
-	return createQueue(ctx, e.config("bench"), namespace, w.GPUs())
+	return kueueQueue(namespace, gpus)
+}
+
+// Admission is read from the first group, which carries the job's label.
+func (d dialect) Admission() *Admission {
+	if d.admitted == nil {
+		return nil
+	}
+	return &Admission{
+		Resource: d.groups[0], Admitted: d.admitted,
+		Gang: func(group *unstructured.Unstructured) string { return group.GetLabels()[labelJob] },
+	}
 }

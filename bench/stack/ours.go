@@ -2,18 +2,16 @@ package stack
 
 import (
 	"context"
-	"fmt"
+	"errors"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-	"mlplatform.example.com/trainingjob-operator/bench/measure"
 	"mlplatform.example.com/trainingjob-operator/bench/result"
 	"mlplatform.example.com/trainingjob-operator/bench/workload"
+	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 )
 
 // ours is the TrainingJob operator on one scheduler.
@@ -22,96 +20,63 @@ type ours struct{ dialect }
 // Ours runs gangs as TrainingJobs on one of localcluster's schedulers.
 func Ours(scheduler string) Stack { return ours{dialectOf(scheduler)} }
 
+// Describe implements Renderer.
 func (o ours) Describe() result.Stack {
 	return result.Stack{
 		Name: "ours/" + o.scheduler, Title: "TrainingJob on " + o.title, Floor: "raw/" + o.scheduler, Ours: true,
-		Settings: []result.Setting{
-			{Program: "operator", Name: "client limit", Value: "none", Stock: true},
-		},
+		Versions: versionsOf(o.components...), Settings: join([]result.Setting{
+			{Program: "operator", Name: "client requests per second", Value: "no limit", Stock: true},
+			{Program: "operator", Name: "workers", Value: "10", Stock: true},
+		}, o.settings),
 	}
 }
+
+// Cluster implements Renderer.
+func (o ours) Cluster(options *localcluster.Options) { o.cluster(options) }
+
+// Queue implements Renderer.
+func (o ours) Queue(namespace string, gpus int) []client.Object { return o.queue(namespace, gpus) }
+
+// Render implements Renderer. The full form, because only it has labels for pods.
+func (o ours) Render(namespace string, g workload.Gang) []client.Object {
+	job := &v1alpha1.TrainingJob{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "TrainingJob"},
+		ObjectMeta: metav1.ObjectMeta{Name: g.Name, Namespace: namespace},
+		Spec: v1alpha1.TrainingJobSpec{
+			Framework: v1alpha1.FrameworkPyTorch,
+			ReplicaSpecs: map[v1alpha1.Role]v1alpha1.ReplicaSpec{v1alpha1.RoleWorker: {
+				Replicas: new(int32(g.Ranks)), Template: podTemplate(g, "pytorch", ""),
+			}},
+			RunPolicy: v1alpha1.RunPolicy{
+				SchedulingPolicy: v1alpha1.SchedulingPolicy{PriorityClass: PriorityClass(g.Priority)},
+			},
+		},
+	}
+	if o.scheduler == localcluster.SchedulerKueue {
+		job.Labels = map[string]string{labelQueue: queueName}
+	}
+	return []client.Object{job}
+}
+
+// Rank implements Renderer.
+func (o ours) Rank(pod *corev1.Pod) (int, error) { return rankLabel(pod, labelReplicaIndex) }
 
 func (o ours) Start(ctx context.Context, e Environment) (Session, error) {
 	op, err := startOperator(ctx, e.Operator, e.Cluster.Kubeconfig(), o.scheduler, e.Dir)
 	if err != nil {
 		return nil, err
 	}
-	c, err := newClient(e, "bench")
+	session, err := newObjects(o, e.config("bench"))
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, op.stop())
 	}
-	return &oursSession{dialect: o.dialect, Environment: e, client: c, operator: op}, nil
+	return oursSession{session, op}, nil
 }
 
+// oursSession ends the operator with it.
 type oursSession struct {
-	dialect
-	Environment
-	client   client.Client
+	*objects
 	operator *operator
 }
 
-// newClient knows every kind that the stacks write themselves.
-func newClient(e Environment, agent string) (client.Client, error) {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, corev1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return nil, fmt.Errorf("registering kinds: %w", err)
-		}
-	}
-	c, err := client.New(e.config(agent), client.Options{Scheme: scheme})
-	if err != nil {
-		return nil, fmt.Errorf("making a client: %w", err)
-	}
-	return c, nil
-}
-
-func (s *oursSession) Prepare(ctx context.Context, namespace string, w workload.Workload) error {
-	return s.prepare(ctx, s.Environment, namespace, w)
-}
-
-func (s *oursSession) Submit(ctx context.Context, namespace string, g workload.Gang) error {
-	return s.client.Create(ctx, trainingJob(namespace, s.queue, g))
-}
-
-func (s *oursSession) Delete(ctx context.Context, namespace string, g workload.Gang) error {
-	return client.IgnoreNotFound(s.client.Delete(ctx, &v1alpha1.TrainingJob{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: g.Name},
-	}))
-}
-
-func (s *oursSession) Clear(ctx context.Context, namespace string) error {
-	return clearNamespace(ctx, s.config("bench"), namespace, v1alpha1.GroupVersion.WithResource("trainingjobs"))
-}
-
-func (s *oursSession) Stop() error { return s.operator.stop() }
-
-// trainingJob is what a user would write for a gang.
-func trainingJob(namespace, queue string, g workload.Gang) *v1alpha1.TrainingJob {
-	ranks := int32(g.Ranks) //nolint:gosec // a workload's gangs have at most some thousand ranks
-	return &v1alpha1.TrainingJob{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: g.Name, Labels: queueLabels(queue)},
-		Spec: v1alpha1.TrainingJobSpec{
-			Framework: v1alpha1.FrameworkPyTorch,
-			ReplicaSpecs: map[v1alpha1.Role]v1alpha1.ReplicaSpec{v1alpha1.RoleWorker: {
-				Replicas: &ranks,
-				Template: corev1.PodTemplateSpec{
-					ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{measure.LabelGang: g.Name}},
-					Spec:       podSpec(g),
-				},
-			}},
-			RunPolicy: v1alpha1.RunPolicy{
-				SchedulingPolicy: v1alpha1.SchedulingPolicy{PriorityClass: ClassOf(g.Priority)},
-			},
-		},
-	}
-}
-
-// podSpec of a rank, the same on every stack.
-func podSpec(g workload.Gang) corev1.PodSpec {
-	return corev1.PodSpec{Containers: []corev1.Container{{
-		Name: "pytorch", Image: "example/train:1", Command: []string{"train"},
-		Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{
-			GPU: *resource.NewQuantity(int64(g.GPUs), resource.DecimalSI), corev1.ResourceCPU: resource.MustParse("1"),
-		}},
-	}}}
-}
+func (s oursSession) Stop() error { return s.operator.stop() }

@@ -18,6 +18,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/bench/measure"
 	"mlplatform.example.com/trainingjob-operator/bench/result"
 	"mlplatform.example.com/trainingjob-operator/bench/workload"
+	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 )
 
 // raw writes the groups and pods that the operator would write, and nothing else: no operator can be faster
@@ -31,11 +32,14 @@ func (r raw) Describe() result.Stack {
 	name := "raw/" + r.scheduler
 	return result.Stack{
 		Name: name, Title: "the same groups and pods written raw to " + r.title, Floor: name,
-		Settings: []result.Setting{
+		Versions: versionsOf(r.components...), Settings: join([]result.Setting{
 			{Program: "raw client", Name: "connections", Value: fmt.Sprint(Connections), Stock: true},
-		},
+		}, r.settings),
 	}
 }
+
+// Cluster implements Stack.
+func (r raw) Cluster(options *localcluster.Options) { r.cluster(options) }
 
 func (r raw) Start(_ context.Context, e Environment) (Session, error) {
 	config := e.config("raw")
@@ -91,9 +95,32 @@ func (s *rawSession) gang(namespace, name string) *rawGang {
 
 // Prepare lets the operator write one small gang of every shape, in another namespace, as templates.
 func (s *rawSession) Prepare(ctx context.Context, namespace string, w workload.Workload) (err error) {
-	if err := s.prepare(ctx, s.Environment, namespace, w); err != nil {
+	operator, err := newObjects(ours{s.dialect}, s.config("bench"))
+	if err != nil {
 		return err
 	}
+	if err := operator.Prepare(ctx, namespace, w); err != nil {
+		return err
+	}
+	missing := s.missing(w)
+	if len(missing) == 0 {
+		return nil
+	}
+	running, err := startOperator(ctx, s.Operator, s.Cluster.Kubeconfig(), s.scheduler, s.Dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, running.stop()) }()
+	for _, of := range missing {
+		if s.templates[of], err = s.template(ctx, operator, namespace, of); err != nil {
+			return fmt.Errorf("capturing a gang: %w", err)
+		}
+	}
+	return nil
+}
+
+// missing are the shapes of a workload's gangs that have no template.
+func (s *rawSession) missing(w workload.Workload) []shape {
 	var missing []shape
 	for _, g := range w.Gangs {
 		of := shape{g.GPUs, g.Priority}
@@ -102,24 +129,11 @@ func (s *rawSession) Prepare(ctx context.Context, namespace string, w workload.W
 			missing = append(missing, of)
 		}
 	}
-	if len(missing) == 0 {
-		return nil
-	}
-	operator, err := Ours(s.scheduler).Start(ctx, s.Environment)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, operator.Stop()) }()
-	for _, of := range missing {
-		if s.templates[of], err = s.template(ctx, operator, namespace, of, w); err != nil {
-			return fmt.Errorf("capturing a gang: %w", err)
-		}
-	}
-	return nil
+	return missing
 }
 
-func (s *rawSession) template(ctx context.Context, operator Session, namespace string, of shape,
-	w workload.Workload) (template, error) {
+func (s *rawSession) template(ctx context.Context, operator Session, namespace string, of shape) (template,
+	error) {
 	g := workload.Gang{Name: capturedGang, Ranks: capturedRanks, GPUs: of.gpus, Priority: of.priority}
 	if err := operator.Submit(ctx, namespace, g); err != nil {
 		return template{}, err
@@ -286,7 +300,18 @@ func (s *rawSession) awaitGone(ctx context.Context, namespace string, g workload
 }
 
 func (s *rawSession) Clear(ctx context.Context, namespace string) error {
-	return clearNamespace(ctx, s.config("bench"), namespace, s.groups...)
+	all := metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}
+	for _, r := range s.groups {
+		err := s.dyn.Resource(r).Namespace(namespace).DeleteCollection(ctx, all, metav1.ListOptions{})
+		if err != nil {
+			return fmt.Errorf("deleting every group: %w", err)
+		}
+	}
+	err := s.clients.CoreV1().Pods(namespace).DeleteCollection(ctx, all, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("deleting all pods: %w", err)
+	}
+	return nil
 }
 
 // Stop does nothing: the client is part of this process.

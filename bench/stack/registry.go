@@ -8,8 +8,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 )
 
-// All stacks, the floors first: the bounds of the others follow from theirs.
-func All() []Stack {
+// All stacks, the floors first: the bounds of the others follow from theirs. The programs of the peers have
+// the limits of a profile.
+func All(profile Profile) []Stack {
 	schedulers := []string{
 		localcluster.SchedulerVolcano, localcluster.SchedulerNative, localcluster.SchedulerCoscheduling,
 		localcluster.SchedulerKueue,
@@ -21,13 +22,21 @@ func All() []Stack {
 	for _, s := range schedulers {
 		stacks = append(stacks, Ours(s))
 	}
+	for _, peer := range peers(profile) {
+		stacks = append(stacks, rendered{peer})
+	}
 	return append(stacks, Slowed(Raw(localcluster.SchedulerVolcano)))
+}
+
+// peers are the stacks that are not ours.
+func peers(profile Profile) []Renderer {
+	return []Renderer{Kubeflow{profile}, VolcanoJob{profile}, KueueJob{profile}, KueueJobSet{profile}}
 }
 
 // Named are the stacks with these names, in the order of All, each once. "raw" and "ours" stand for those on
 // every scheduler.
-func Named(names []string) ([]Stack, error) {
-	all := All()
+func Named(names []string, profile Profile) ([]Stack, error) {
+	all := All(profile)
 	wanted := map[string]bool{}
 	for _, name := range names {
 		found := false
@@ -37,16 +46,15 @@ func Named(names []string) ([]Stack, error) {
 			}
 		}
 		if !found {
-			return nil, fmt.Errorf("there is no stack %q; there are %s", name, strings.Join(Names(), ", "))
+			return nil, fmt.Errorf("there is no stack %q; there are %s", name, strings.Join(namesOf(all), ", "))
 		}
 	}
 	return slices.DeleteFunc(all, func(s Stack) bool { return !wanted[s.Describe().Name] }), nil
 }
 
-// Names of all stacks.
-func Names() []string {
+func namesOf(stacks []Stack) []string {
 	var names []string
-	for _, s := range All() {
+	for _, s := range stacks {
 		names = append(names, s.Describe().Name)
 	}
 	return names

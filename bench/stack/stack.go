@@ -1,28 +1,32 @@
 // Package stack runs gangs in the ways that a benchmark compares: the TrainingJob operator on each of its
 // schedulers, the same groups and pods written raw, and the peers.
 //
-//	stack.go    what every way has in common; registry.go lists them
-//	ours.go     TrainingJobs; process.go starts the operator
-//	raw.go      groups and pods without an operator, the floor: capture.go takes them from the operator
-//	dialect.go  what both have in common on one scheduler; queue.go what Kueue needs
-//	slowed.go   another stack made slow, to check the harness
-//	clear.go    what empties a namespace
+//	stack.go        what every way has in common; registry.go lists them
+//	renderer.go     stacks whose gangs are objects, said as data; client.go writes them
+//	ours.go         TrainingJobs; process.go starts the operator
+//	kubeflow.go     PyTorchJobs of Kubeflow's training operator, on Volcano
+//	volcanojob.go   Volcano's own Jobs
+//	kueuejob.go     Kubernetes' Jobs, admitted by Kueue
+//	kueuejobset.go  JobSets, admitted by Kueue
+//	raw.go          groups and pods without an operator, the floor: capture.go takes them from the operator
+//	slowed.go       another stack made slow, to check the harness
+//	dialect.go      what ours and raw have in common on one scheduler
+//	pods.go         what all stacks say of a gang's pods
+//	profile.go      versions, and settings of the programs
+//
+// A gang looks as its stack's users write it: what they leave to a default is left to it, except where a
+// webhook that a local cluster leaves out would write the default.
 package stack
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 
 	"golang.org/x/sync/errgroup"
-	corev1 "k8s.io/api/core/v1"
-	schedulingv1 "k8s.io/api/scheduling/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"mlplatform.example.com/trainingjob-operator/bench/result"
@@ -37,10 +41,9 @@ const Connections = 16
 type Stack interface {
 	// Describe says what the report tells of it.
 	Describe() result.Stack
-	// Schedulers that the local cluster must run.
-	Schedulers() []string
-	// AddOns that it must run beside them.
-	AddOns() []string
+	// Cluster sets in the options what the stack asks of its cluster: schedulers, add-ons and their settings. It
+	// leaves all other options alone.
+	Cluster(options *localcluster.Options)
 	// Start what the stack needs beside the cluster, and return once it is ready.
 	Start(ctx context.Context, e Environment) (Session, error)
 }
@@ -74,8 +77,8 @@ type Session interface {
 	Delete(ctx context.Context, namespace string, g workload.Gang) error
 	// Clear deletes all that the namespace has; pods may still be ending when it returns.
 	Clear(ctx context.Context, namespace string) error
-	// Admission is how the stack's groups tell that a gang may go ahead.
-	Admission() Admission
+	// Admission is from where it is read that a gang may go ahead; nil where nothing says so.
+	Admission() *Admission
 	// Stop ends what Start has started.
 	Stop() error
 }
@@ -88,33 +91,35 @@ type Minder interface {
 	Finished(ctx context.Context, namespace string, g workload.Gang) error
 }
 
-// Admission of gangs.
+// Admission says from which objects it is read that a gang may go ahead.
 type Admission struct {
-	// Resource of the groups; empty where no group tells.
+	// Resource of the objects; they are in the gang's namespace.
 	Resource schema.GroupVersionResource
-	// Of reads the name of the gang from a group, and whether it is admitted.
-	Of func(group *unstructured.Unstructured) (gang string, admitted bool)
+	// Gang is the name of the gang that an object is about, "" for none.
+	Gang func(object *unstructured.Unstructured) string
+	// Admitted reports whether that gang may go ahead, now or before.
+	Admitted func(object *unstructured.Unstructured) bool
 }
 
-// PriorityClasses creates the classes of package workload.
-func PriorityClasses(ctx context.Context, clients kubernetes.Interface) error {
-	for _, p := range []workload.Priority{workload.PriorityLow, workload.PriorityNormal, workload.PriorityHigh} {
-		class := &schedulingv1.PriorityClass{
-			ObjectMeta: metav1.ObjectMeta{Name: ClassOf(p)}, Value: p.Value(),
-		}
-		_, err := clients.SchedulingV1().PriorityClasses().Create(ctx, class, metav1.CreateOptions{})
-		if err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("creating PriorityClass %s: %w", class.Name, err)
+// owner is the name of the object's controller: that of the gang where the job has its name.
+func owner(object *unstructured.Unstructured) string {
+	if ref := metav1.GetControllerOf(object); ref != nil {
+		return ref.Name
+	}
+	return ""
+}
+
+// conditionTrue reports whether an object has a condition in its status, with status True.
+func conditionTrue(object *unstructured.Unstructured, kind string) bool {
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions") // absent: none
+	for _, c := range conditions {
+		condition, _ := c.(map[string]any)
+		if condition["type"] == kind && condition["status"] == string(metav1.ConditionTrue) {
+			return true
 		}
 	}
-	return nil
+	return false
 }
-
-// ClassOf is the PriorityClass of a priority.
-func ClassOf(p workload.Priority) string { return "bench-" + string(p) }
-
-// GPU is the resource that ranks ask for.
-const GPU corev1.ResourceName = "nvidia.com/gpu"
 
 // parallel calls do for 0 to n-1, as many at a time as there are Connections. It ends at the first error.
 func parallel(ctx context.Context, n int, do func(context.Context, int) error) error {

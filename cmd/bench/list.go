@@ -21,7 +21,7 @@ func newList() *cobra.Command {
 func list(out io.Writer) error {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "STACK\tWHAT IT IS")
-	for _, s := range stack.All() {
+	for _, s := range stack.All(stack.Stock) {
 		d := s.Describe()
 		fmt.Fprintf(t, "%s\t%s\n", d.Name, d.Title)
 	}

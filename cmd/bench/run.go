@@ -25,6 +25,7 @@ type runOptions struct {
 	cutFactor           float64
 	resume              bool
 	operator, crds, out string
+	profile             string
 	workloadOptions
 }
 
@@ -42,6 +43,8 @@ cluster of its own, in rounds. Ctrl-C ends it: what was measured until then is r
 	flags := cmd.Flags()
 	flags.StringSliceVar(&o.stacks, "stack", nil,
 		`stacks as "bench list" names them; raw and ours mean those on every scheduler (default: those of the set)`)
+	flags.StringVar(&o.profile, "profile", string(stack.Stock),
+		"limits of the peers' programs: stock, as they are released, or equal, as high as ours")
 	flags.IntVar(&o.rounds, "rounds", 3, "number of rounds; with fewer than 3 nothing is claimed")
 	flags.Float64Var(&o.cutFactor, "cut", 10,
 		"end a run that takes so many times as long as the raw one (at least a minute); 0: only at its own bound")
@@ -86,9 +89,12 @@ func (o runOptions) benchmark(progress io.Writer) (*rounds.Benchmark, error) {
 	if len(names) == 0 {
 		names = o.defaultStacks()
 	}
-	stacks, err := stack.Named(names)
+	stacks, err := stack.Named(names, stack.Profile(o.profile))
 	if err != nil {
 		return nil, err
+	}
+	if p := stack.Profile(o.profile); p != stack.Stock && p != stack.Equal {
+		return nil, fmt.Errorf("--profile is %q: say %s or %s", o.profile, stack.Stock, stack.Equal)
 	}
 	if o.rounds < 1 {
 		return nil, fmt.Errorf("--rounds is %d: there must be one at least", o.rounds)

@@ -23,12 +23,14 @@ func buildCommand() *cobra.Command {
 				return err
 			}
 			for _, component := range slices.Sorted(maps.Keys(built)) {
-				fmt.Fprintf(cmd.OutOrStdout(), "%-12s %s\n", component, built[component])
+				fmt.Fprintf(cmd.OutOrStdout(), "%-17s %s\n", component, built[component])
 			}
 			return nil
 		},
 	}
 	cmd.Flags().StringSliceVar(&options.Schedulers, "scheduler", nil, "gang schedulers to build (default: all)")
+	cmd.Flags().StringSliceVar(&options.AddOns, "add-on", nil,
+		"operators to build that benchmarks compare with ours: training-operator, jobset")
 	cmd.Flags().BoolVar(&options.RealNode, "real-node", false,
 		"also build what a node with a real kubelet needs")
 	addModulesFlag(cmd, &options.Modules)

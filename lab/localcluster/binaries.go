@@ -3,6 +3,7 @@ package localcluster
 import (
 	"context"
 	"io"
+	"slices"
 
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster/components"
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster/servers"
@@ -15,6 +16,8 @@ type BuildOptions struct {
 	Progress       io.Writer
 	// Schedulers whose components are needed besides the control plane itself. Default: all.
 	Schedulers []string
+	// AddOns whose components are needed too. Default: none.
+	AddOns []string
 	// RealNode adds what a real node needs.
 	RealNode bool
 }
@@ -24,6 +27,9 @@ type BuildOptions struct {
 func Build(ctx context.Context, options BuildOptions) (components.Binaries, error) {
 	if len(options.Schedulers) == 0 {
 		options.Schedulers = servers.SchedulerNames()
+	}
+	if err := checkAddOns(options.AddOns); err != nil {
+		return nil, err
 	}
 	modules, err := components.FindModules(options.Modules)
 	if err != nil {
@@ -35,6 +41,6 @@ func Build(ctx context.Context, options BuildOptions) (components.Binaries, erro
 	}
 	return components.Build(ctx, components.Options{
 		Modules: modules, Cache: cache, Progress: options.Progress,
-		Names: servers.ComponentsFor(options.Schedulers, options.RealNode),
+		Names: servers.ComponentsFor(slices.Concat(options.Schedulers, options.AddOns), options.RealNode),
 	})
 }

@@ -108,10 +108,11 @@ func (c *Cluster) startAll(ctx context.Context, p plan) error {
 	if p.options.RealNode {
 		group.Go(func() error { return c.startRealNode(ctx, p) })
 	}
-	for _, name := range p.options.Schedulers {
+	names := p.options.extensions()
+	for i, extension := range servers.Extensions(names) {
 		group.Go(func() error {
-			if err := c.startScheduler(ctx, servers.Schedulers()[name], p.config); err != nil {
-				return fmt.Errorf("starting scheduler %s: %w", name, err)
+			if err := c.startExtension(ctx, extension, p.config); err != nil {
+				return fmt.Errorf("starting %s: %w", names[i], err)
 			}
 			return nil
 		})
@@ -119,7 +120,7 @@ func (c *Cluster) startAll(ctx context.Context, p plan) error {
 	return group.Wait()
 }
 
-// prepare installs the CRDs of the options and of the schedulers, and makes the schedulers' files.
+// prepare installs the CRDs of the options and of the extensions, and makes the extensions' files.
 func (c *Cluster) prepare(ctx context.Context, p plan) error {
 	if err := p.config.WriteSchedulerConfiguration(); err != nil {
 		return err
@@ -128,15 +129,17 @@ func (c *Cluster) prepare(ctx context.Context, p plan) error {
 	for _, folder := range p.options.CRDs {
 		group.Go(func() error { return c.InstallCRDs(ctx, folder) })
 	}
-	for _, name := range p.options.Schedulers {
-		if prepare := servers.Schedulers()[name].Prepare; prepare != nil {
-			group.Go(func() error {
-				if err := prepare(ctx, p.config, c.RESTConfig()); err != nil {
-					return fmt.Errorf("preparing scheduler %s: %w", name, err)
-				}
-				return nil
-			})
+	names := p.options.extensions()
+	for i, extension := range servers.Extensions(names) {
+		if extension.Prepare == nil {
+			continue
 		}
+		group.Go(func() error {
+			if err := extension.Prepare(ctx, p.config, c.RESTConfig()); err != nil {
+				return fmt.Errorf("preparing %s: %w", names[i], err)
+			}
+			return nil
+		})
 	}
 	return group.Wait()
 }
@@ -185,28 +188,28 @@ func (c *Cluster) startRealNode(ctx context.Context, p plan) error {
 	return nil
 }
 
-// startScheduler starts the scheduler's processes and waits until it can schedule.
-func (c *Cluster) startScheduler(ctx context.Context, s servers.Scheduler, config servers.Config) error {
+// startExtension starts the extension's processes and waits until it is ready.
+func (c *Cluster) startExtension(ctx context.Context, e servers.Extension, config servers.Config) error {
 	group, groupCtx := errgroup.WithContext(ctx)
-	if s.Processes != nil {
-		for _, process := range s.Processes(config) {
+	if e.Processes != nil {
+		for _, process := range e.Processes(config) {
 			group.Go(func() error { return c.startAndTell(groupCtx, process) })
 		}
 	}
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	if s.Configure != nil {
-		if err := s.Configure(ctx, config, c.RESTConfig()); err != nil {
+	if e.Configure != nil {
+		if err := e.Configure(ctx, config, c.RESTConfig()); err != nil {
 			return err
 		}
 	}
-	if s.Ready == nil {
+	if e.Ready == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, process.HealthyWithin)
 	defer cancel()
-	return s.Ready(ctx, c.RESTConfig(), c.anyDead)
+	return e.Ready(ctx, c.RESTConfig(), c.anyDead)
 }
 
 // startAndTell starts a process and tells when it is healthy.

@@ -15,7 +15,7 @@
 //	layout               what a cluster keeps on disk, its certificates and ports
 //	process              one process: start, identity, health, stop
 //	objects, image       what a cluster has from the start: CRDs and nodes; container images
-//	servers              the command line of each program, and what each gang scheduler adds
+//	servers              the command line of each program, and what each gang scheduler and add-on adds
 //	realnode             a node with a real kubelet
 //
 // Here the files are, from the bottom up: options and annotations, state (the state file), cluster (one
@@ -28,6 +28,10 @@
 //   - Nothing sleeps for a guessed time. Every wait is for a condition, and ends at once with the tail of the
 //     log when the process that it waits for dies.
 //   - A remedy that a message names is a command that works at the root of the repository (see [Command]).
+//
+// Add-ons ([Options].AddOns) are other operators for gangs, which benchmarks compare with ours. They are
+// built when somebody asks for them, and run with the settings of their releases unless [Options].Limits
+// says otherwise.
 //
 // # Fake pods
 //

@@ -24,6 +24,29 @@ const (
 	SchedulerKueue        = servers.SchedulerKueue
 )
 
+// Add-ons that Up knows: other operators for gangs, which benchmarks compare with ours. TrainingOperator is
+// Kubeflow's, with Volcano as its gang scheduler, which it needs. JobSet's gangs are admitted by Kueue where
+// it runs with KueueReleaseConfiguration.
+const (
+	AddOnTrainingOperator = servers.AddOnTrainingOperator
+	AddOnJobSet           = servers.AddOnJobSet
+)
+
+// KueueReleaseConfiguration is, as Options.KueueConfiguration, the one of Kueue's release.
+const KueueReleaseConfiguration = servers.KueueReleaseConfiguration
+
+// Processes whose limits can be set (see Options.Limits).
+const (
+	ProcessVolcanoScheduler  = servers.ProcessVolcanoScheduler
+	ProcessVolcanoController = servers.ProcessVolcanoController
+	ProcessKueue             = servers.ProcessKueue
+	ProcessTrainingOperator  = servers.ProcessTrainingOperator
+	ProcessJobSet            = servers.ProcessJobSet
+)
+
+// Limits are how much a process does at a time. A field that is zero leaves it at the program's own default.
+type Limits = servers.Limits
+
 // Options say what Up brings up. The zero value of a field means its default.
 type Options struct {
 	// Dir holds the cluster's data, logs, kubeconfig and state. It is created when missing, and refused when it
@@ -43,6 +66,15 @@ type Options struct {
 	// CoschedulingFlags replace those flags of scheduler-plugins' scheduler that go with the configuration in
 	// Modules (see servers.Config). Default: those that ship; empty and not nil means none.
 	CoschedulingFlags []string
+	// AddOns to run beside the schedulers: AddOnTrainingOperator, AddOnJobSet. Default: none.
+	AddOns []string
+	// Limits by process, in the place of the local cluster's own: those of Volcano are raised, Kueue's are those
+	// of its configuration, and add-ons have the defaults of their programs. A zero value here gives a process
+	// of Volcano its program's defaults.
+	Limits map[string]Limits
+	// KueueConfiguration is a file of the folder kueue in Modules. Default: the one that TrainingJobs are
+	// tested with.
+	KueueConfiguration string
 	// CRDs are folders of CustomResourceDefinitions, one per file, that the cluster has from the start. What an
 	// object of a kind that InstallCRDs adds later owns may outlive it by half a minute.
 	CRDs []string
@@ -91,15 +123,8 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("resolving %s: %w", o.Dir, err)
 	}
 	o.Dir = dir
-	if len(o.Schedulers) == 0 {
-		o.Schedulers = defaultSchedulers()
-	}
-	o.Schedulers = sets.List(sets.New(o.Schedulers...))
-	known := servers.SchedulerNames()
-	for _, name := range o.Schedulers {
-		if !slices.Contains(known, name) {
-			return o, fmt.Errorf("unknown scheduler %q; known are %v", name, known)
-		}
+	if o, err = o.withExtensionDefaults(); err != nil {
+		return o, err
 	}
 	if o, err = o.withNodeDefaults(); err != nil {
 		return o, err
@@ -114,6 +139,41 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	return o, nil
 }
+
+// withExtensionDefaults concerns the schedulers, the add-ons and their settings.
+func (o Options) withExtensionDefaults() (Options, error) {
+	if len(o.Schedulers) == 0 {
+		o.Schedulers = defaultSchedulers()
+	}
+	o.Schedulers = sets.List(sets.New(o.Schedulers...))
+	known := servers.SchedulerNames()
+	for _, name := range o.Schedulers {
+		if !slices.Contains(known, name) {
+			return o, fmt.Errorf("unknown scheduler %q; known are %v", name, known)
+		}
+	}
+	if err := checkAddOns(o.AddOns); err != nil {
+		return o, err
+	}
+	o.AddOns = slices.Compact(slices.Sorted(slices.Values(o.AddOns)))
+	if slices.Contains(o.AddOns, AddOnTrainingOperator) && !slices.Contains(o.Schedulers, SchedulerVolcano) {
+		return o, fmt.Errorf("the add-on %s needs the scheduler %s", AddOnTrainingOperator, SchedulerVolcano)
+	}
+	return o, servers.CheckLimits(o.Limits)
+}
+
+func checkAddOns(names []string) error {
+	known := servers.AddOnNames()
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return fmt.Errorf("unknown add-on %q; known are %v", name, known)
+		}
+	}
+	return nil
+}
+
+// extensions are the names of the schedulers and of the add-ons.
+func (o Options) extensions() []string { return slices.Concat(o.Schedulers, o.AddOns) }
 
 func (o Options) withNodeDefaults() (Options, error) {
 	o.Nodes = defaultCount(o.Nodes, 4)

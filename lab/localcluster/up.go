@@ -91,7 +91,7 @@ func newPlan(ctx context.Context, options Options, files layout.Layout) (p plan,
 	}
 	binaries, err := Build(ctx, BuildOptions{
 		Modules: modules, Cache: options.Cache, Progress: options.Progress,
-		Schedulers: options.Schedulers, RealNode: options.RealNode,
+		Schedulers: options.Schedulers, AddOns: options.AddOns, RealNode: options.RealNode,
 	})
 	if err != nil {
 		return plan{}, nil, err
@@ -106,20 +106,22 @@ func newPlan(ctx context.Context, options Options, files layout.Layout) (p plan,
 	if err != nil {
 		return plan{}, nil, err
 	}
-	names := servers.PortNames(options.Schedulers, options.Trainers != "")
+	names := servers.PortNames(options.extensions(), options.Trainers != "")
 	ports, release, err := layout.ChoosePorts(filepath.Join(cache, "ports"), names)
 	if err != nil {
 		return plan{}, nil, err
 	}
 	p.config = servers.Config{
 		Files: files, Modules: modules, Binaries: binaries, Ports: ports,
-		Features:        servers.FeaturesFor(options.Schedulers),
+		Features:        servers.FeaturesFor(options.extensions()),
 		NodeGracePeriod: options.NodeGracePeriod,
 		RealNode:        options.RealNode,
 		Audit:           options.Audit,
 		Trainers:        options.Trainers,
 
-		CoschedulingFlags: options.CoschedulingFlags,
+		CoschedulingFlags:  options.CoschedulingFlags,
+		Limits:             options.Limits,
+		KueueConfiguration: options.KueueConfiguration,
 	}
 	return p, release, nil
 }

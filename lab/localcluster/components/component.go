@@ -20,6 +20,8 @@ const (
 	Kubelet          = "kubelet"
 	Node             = "node"
 	Kueue            = "kueue"
+	TrainingOperator = "training-operator"
+	JobSet           = "jobset"
 )
 
 // Folders inside a built component.
@@ -56,6 +58,11 @@ type moduleFiles struct{ module, from, to string }
 
 // components lists everything that can be built, the base of all clusters first.
 func components() []component {
+	return slices.Concat(baseComponents(), schedulerComponents(), addOnComponents())
+}
+
+// baseComponents are those of every cluster.
+func baseComponents() []component {
 	return []component{
 		{name: Etcd, binaries: map[string]string{"go.etcd.io/etcd/server/v3": "etcd"}},
 		{
@@ -77,6 +84,12 @@ func components() []component {
 				{"sigs.k8s.io/kwok", "kustomize/stage/pod/fast", StageFolder},
 			},
 		},
+	}
+}
+
+// schedulerComponents are those of gang schedulers, and of a real node.
+func schedulerComponents() []component {
+	return []component{
 		{
 			name: Volcano,
 			binaries: map[string]string{
@@ -117,6 +130,27 @@ func components() []component {
 	}
 }
 
+// addOnComponents are those of other operators, which are built for benchmarks alone.
+func addOnComponents() []component {
+	return []component{
+		{
+			name: TrainingOperator,
+			binaries: map[string]string{
+				"github.com/kubeflow/training-operator/cmd/training-operator.v1": "training-operator",
+			},
+			files: []moduleFiles{{"github.com/kubeflow/training-operator", "manifests/base/crds", CRDFolder}},
+		},
+		{
+			name:     JobSet,
+			binaries: map[string]string{"sigs.k8s.io/jobset": "jobset"},
+			files: []moduleFiles{
+				{"sigs.k8s.io/jobset", "config/components/crd/bases", CRDFolder},
+				{"sigs.k8s.io/jobset", "config/components/webhook", WebhookFolder},
+			},
+		},
+	}
+}
+
 // referenceProcessors is the number of processors on which coldBuildTimes were measured.
 const referenceProcessors = 2
 
@@ -132,6 +166,8 @@ func coldBuildTimes() map[string]time.Duration {
 		Kubelet:          17 * time.Second,
 		Node:             52 * time.Second,
 		Kueue:            2*time.Minute + 44*time.Second,
+		TrainingOperator: time.Minute + 30*time.Second,
+		JobSet:           time.Minute + 10*time.Second,
 	}
 }
 

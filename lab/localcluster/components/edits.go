@@ -14,14 +14,21 @@ type sourceEdit struct{ module, file, old, new string }
 
 // sourceEdits of a component.
 func sourceEdits(component string) []sourceEdit {
-	if component != KWOK {
-		return nil
+	switch component {
+	case KWOK:
+		return kwokEdits()
+	case TrainingOperator:
+		return trainingOperatorEdits()
 	}
+	return nil
+}
+
+// kwokEdits make KWOK delete and patch pods by UID. By name, on a slow machine, it comes so late that another
+// pod has the name: a rank of the next attempt, which it would delete or end. A kubelet names the UID
+// (pkg/kubelet/status/status_manager.go, pkg/util/pod/pod.go), and so does KWOK now.
+func kwokEdits() []sourceEdit {
 	const pods = "pkg/kwok/controllers/pod_controller.go"
 	return []sourceEdit{
-		// KWOK deletes and patches pods by name. On a slow machine it comes so late that another pod has the name:
-		// a rank of the next attempt, which it would delete or end. A kubelet names the UID
-		// (pkg/kubelet/status/status_manager.go, pkg/util/pod/pod.go), and so does KWOK now.
 		{
 			"sigs.k8s.io/kwok", pods, "Delete(ctx, pod.Name, deleteOpt)",
 			"Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: deleteOpt.GracePeriodSeconds, " +
@@ -31,6 +38,23 @@ func sourceEdits(component string) []sourceEdit {
 			"sigs.k8s.io/kwok", pods, "Patch(ctx, pod.Name, patch.Type, patch.Data, ",
 			"Patch(ctx, pod.Name, patch.Type, func() []byte { if patch.Data[0] != '{' { return patch.Data }; " +
 				"return append([]byte(`{\"metadata\":{\"uid\":\"`+string(pod.UID)+`\"},`), patch.Data[1:]...) }(), ",
+		},
+	}
+}
+
+// trainingOperatorEdits concern its webhook server alone, which nobody calls here. Its certificate is at one
+// built-in path of the machine, which clusters would share: the path follows $TMPDIR now, as the default of
+// controller-runtime, which reads the same files, does. And it listens on 127.0.0.1, as every server here.
+func trainingOperatorEdits() []sourceEdit {
+	const module = "github.com/kubeflow/training-operator"
+	return []sourceEdit{
+		{
+			module, "pkg/cert/cert.go", "CertDir:        certDir,",
+			`CertDir:        os.TempDir() + certDir[len("/tmp"):],`,
+		},
+		{
+			module, "cmd/training-operator.v1/main.go", "Port: webhookServerPort,",
+			`Host: "127.0.0.1", Port: webhookServerPort,`,
 		},
 	}
 }

@@ -92,6 +92,23 @@ func (l Layout) KueueCertificates() string {
 	return filepath.Join(l.KueueEtc(), "kueue", "metrics", "certs")
 }
 
+// TrainingOperator is the folder for temporary files of Kubeflow's training operator.
+func (l Layout) TrainingOperator() string { return l.in("training-operator") }
+
+// TrainingOperatorCertificates is where it looks for its certificate: below the folder for temporary files.
+func (l Layout) TrainingOperatorCertificates() string {
+	return filepath.Join(l.TrainingOperator(), "k8s-webhook-server", "serving-certs")
+}
+
+// JobSet is the folder of JobSet's files.
+func (l Layout) JobSet() string { return l.in("jobset") }
+
+// JobSetConfiguration is JobSet's configuration.
+func (l Layout) JobSetConfiguration() string { return filepath.Join(l.JobSet(), "configuration.yaml") }
+
+// JobSetCertificates is the folder with JobSet's certificate.
+func (l Layout) JobSetCertificates() string { return filepath.Join(l.JobSet(), "certificates") }
+
 // Create makes the directory, or refuses one that holds other files than a cluster's.
 func (l Layout) Create() error {
 	entries, err := os.ReadDir(l.Dir)
@@ -113,7 +130,8 @@ func (l Layout) Create() error {
 func (l Layout) Clean(logs bool) error {
 	paths := []string{
 		l.EtcdData(), l.PKI(), l.Kubeconfig(), l.Audit(), l.SchedulerConfiguration(), l.PluginsConfiguration(),
-		l.Kueue(), l.Volume(), l.Volume() + ".tmp", l.RealNode(), l.State(), l.StateDraft(),
+		l.Kueue(), l.TrainingOperator(), l.JobSet(),
+		l.Volume(), l.Volume() + ".tmp", l.RealNode(), l.State(), l.StateDraft(),
 	}
 	if logs {
 		paths = append(paths, l.Logs())

@@ -92,6 +92,7 @@ func (l *Launcher) startCommand(p *Process, log *os.File) (*exec.Cmd, error) {
 	for _, attributes := range candidates {
 		cmd := exec.Command(path, args...)
 		cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = log, log, attributes
+		cmd.Env = append(cmd.Environ(), p.Env...)
 		err := l.fork(cmd)
 		if err == nil {
 			return cmd, nil

@@ -22,6 +22,8 @@ type Process struct {
 	Path string   `json:"path"`
 	Args []string `json:"args"`
 	Log  string   `json:"log"`
+	// Env is added to the environment that it inherits, as NAME=value.
+	Env []string `json:"env,omitempty"`
 	// Ports that it listens on. It is not started while one of them is taken.
 	Ports []int `json:"ports,omitempty"`
 	// Health is the URL that answers 200 once the process does its work.

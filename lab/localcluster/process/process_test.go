@@ -65,6 +65,23 @@ func start(t *testing.T, p Process) Process {
 	return p
 }
 
+func TestEnvIsAdded(t *testing.T) {
+	t.Setenv("INHERITED", "1")
+	p := shell(t, `echo "$INHERITED $ADDED"; exec sleep 60`)
+	p.Env = []string{"ADDED=2"}
+	p = start(t, p)
+	const interval, bound = 10 * time.Millisecond, 30 * time.Second
+	var log []byte
+	err := wait.PollUntilContextTimeout(t.Context(), interval, bound, true, func(context.Context) (bool, error) {
+		var err error
+		log, err = os.ReadFile(p.Log)
+		return string(log) == "1 2\n", err
+	})
+	if err != nil {
+		t.Errorf("it sees %q: %v", log, err)
+	}
+}
+
 func TestStopEndsAProcess(t *testing.T) {
 	p := start(t, shell(t, "exec sleep 60"))
 	if !p.Alive() {

@@ -22,48 +22,69 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 func TestCommandLines(t *testing.T) {
 	all := []string{SchedulerCoscheduling, SchedulerKueue, SchedulerNative, SchedulerVolcano}
+	peers := []string{SchedulerKueue, SchedulerVolcano, AddOnJobSet, AddOnTrainingOperator}
+	equal := Limits{QPS: 2000, Burst: 4000, Workers: 10}
 	cases := map[string]struct {
 		reason     string
-		schedulers []string
+		extensions []string
 		audit      bool
 		trainers   string
+		limits     map[string]Limits
 	}{
-		"native-only": {"no Volcano process, no audit", []string{SchedulerNative}, false, ""},
-		"all":         {"everything that there is", all, true, "/BIN/localcluster"},
+		"native-only": {"no Volcano process, no audit", []string{SchedulerNative}, false, "", nil},
+		"all":         {"everything that there is", all, true, "/BIN/localcluster", nil},
 		"coscheduling-only": {
 			"the normal scheduler runs beside it, without its configuration",
-			[]string{SchedulerCoscheduling}, false, "",
+			[]string{SchedulerCoscheduling}, false, "", nil,
 		},
-		"kueue-only": {"its gangs are bound natively", []string{SchedulerKueue}, false, ""},
+		"kueue-only": {"its gangs are bound natively", []string{SchedulerKueue}, false, "", nil},
 		"volcano-only": {
 			"no alpha API is served: an operator must find that native gangs are not to be had",
-			[]string{SchedulerVolcano}, false, "",
+			[]string{SchedulerVolcano}, false, "", nil,
+		},
+		"peers-stock": {
+			"no limit is set, but those of Volcano's scheduler", peers, false, "",
+			map[string]Limits{ProcessVolcanoController: {}},
+		},
+		"peers-equal": {
+			"each has the same limits, as far as it has flags for them", peers, false, "",
+			map[string]Limits{
+				ProcessVolcanoController: equal, ProcessTrainingOperator: equal,
+				ProcessJobSet: {QPS: equal.QPS, Burst: equal.Burst},
+			},
 		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			golden := filepath.Join("testdata", "commands-"+name+".golden")
-			got := renderCommands(testConfig(c.schedulers, c.audit, c.trainers), c.schedulers)
-			if *update {
-				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
+			config := testConfig(c.extensions, c.audit, c.trainers)
+			config.Limits = c.limits
+			if diff := golden(t, "commands-"+name+".golden", renderCommands(config, c.extensions)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
 			}
 		})
 	}
 }
 
+// golden is the difference between a file of testdata and what was got.
+func golden(t *testing.T, file, got string) string {
+	t.Helper()
+	path := filepath.Join("testdata", file)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cmp.Diff(string(want), got)
+}
+
 // testConfig has readable paths and ports counted from 20001.
-func testConfig(schedulers []string, audit bool, trainers string) Config {
+func testConfig(extensions []string, audit bool, trainers string) Config {
 	ports := map[string]int{}
-	for i, name := range PortNames(schedulers, trainers != "") {
+	for i, name := range PortNames(extensions, trainers != "") {
 		ports[name] = 20001 + i
 	}
 	return Config{
@@ -73,19 +94,20 @@ func testConfig(schedulers []string, audit bool, trainers string) Config {
 			components.Etcd: "/CACHE/etcd", components.Kubernetes: "/CACHE/kubernetes",
 			components.KWOK: "/CACHE/kwok", components.Volcano: "/CACHE/volcano",
 			components.SchedulerPlugins: "/CACHE/scheduler-plugins", components.Kueue: "/CACHE/kueue",
+			components.TrainingOperator: "/CACHE/training-operator", components.JobSet: "/CACHE/jobset",
 		},
 		Ports:           ports,
-		Features:        FeaturesFor(schedulers),
+		Features:        FeaturesFor(extensions),
 		NodeGracePeriod: 12 * time.Second,
 		Audit:           audit,
 		Trainers:        trainers,
 	}
 }
 
-func renderCommands(c Config, schedulers []string) string {
+func renderCommands(c Config, extensions []string) string {
 	processes := append([]process.Process{c.Etcd(), c.APIServer()}, c.Base()...)
-	for _, name := range schedulers {
-		if extra := Schedulers()[name].Processes; extra != nil {
+	for _, extension := range Extensions(extensions) {
+		if extra := extension.Processes; extra != nil {
 			processes = append(processes, extra(c)...)
 		}
 	}
@@ -94,6 +116,9 @@ func renderCommands(c Config, schedulers []string) string {
 		fmt.Fprintf(&out, "%s  ports %v  health %s  log %s\n%s\n", p.Name, p.Ports, p.Health, p.Log, p.Path)
 		if p.Etc != "" {
 			fmt.Fprintf(&out, "  with %s as /etc\n", p.Etc)
+		}
+		for _, variable := range p.Env {
+			fmt.Fprintf(&out, "  with %s\n", variable)
 		}
 		for _, arg := range p.Args {
 			fmt.Fprintf(&out, "  %s\n", arg)
@@ -105,11 +130,7 @@ func renderCommands(c Config, schedulers []string) string {
 
 // What runs are our files, and they talk to this cluster.
 func TestSchedulerConfigurations(t *testing.T) {
-	modules, err := components.FindModules("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := Config{Files: layout.Layout{Dir: t.TempDir()}, Modules: modules}
+	c := Config{Files: layout.Layout{Dir: t.TempDir()}, Modules: modules(t)}
 	for module, path := range map[string]string{
 		components.Kubernetes:       c.Files.SchedulerConfiguration(),
 		components.SchedulerPlugins: c.Files.PluginsConfiguration(),
@@ -147,7 +168,7 @@ func readYAML(t *testing.T, path string) map[string]any {
 // A story builds the components of its own scheduler, and no others.
 func TestComponentsFor(t *testing.T) {
 	cases := map[string]struct {
-		schedulers []string
+		extensions []string
 		realNode   bool
 		want       []string
 	}{
@@ -159,13 +180,17 @@ func TestComponentsFor(t *testing.T) {
 			[]string{SchedulerVolcano, SchedulerNative}, false, []string{"etcd", "kubernetes", "kwok", "volcano"},
 		},
 		"kueue is its own": {[]string{SchedulerKueue}, false, []string{"etcd", "kubernetes", "kwok", "kueue"}},
+		"add-ons are their own": {
+			[]string{SchedulerVolcano, AddOnTrainingOperator, AddOnJobSet}, false,
+			[]string{"etcd", "kubernetes", "kwok", "volcano", "training-operator", "jobset"},
+		},
 		"a real node": {
 			[]string{SchedulerNative}, true, []string{"etcd", "kubernetes", "kwok", "kubelet", "node"},
 		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, ComponentsFor(c.schedulers, c.realNode)); diff != "" {
+			if diff := cmp.Diff(c.want, ComponentsFor(c.extensions, c.realNode)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

@@ -39,6 +39,10 @@ type Config struct {
 	NodeGracePeriod time.Duration
 	// CoschedulingFlags of scheduler-plugins' scheduler; nil: those that suit the configuration that ships.
 	CoschedulingFlags []string
+	// Limits of programs, by the name of the process, for those whose limits are not the local cluster's own.
+	Limits map[string]Limits
+	// KueueConfiguration is a file of lab/modules/kueue; "": KueueConfiguration.
+	KueueConfiguration string
 	// RealNode is true when the cluster has a real kubelet.
 	RealNode bool
 	// Audit turns on the API server's audit log.

@@ -19,8 +19,8 @@ const processPlugins = "scheduler-plugins-scheduler"
 // the pods that name one of its profiles; pods that name no scheduler stay with the normal one. The
 // controller of scheduler-plugins, which writes the status of groups and quotas, is left out: neither the
 // scheduler nor the operator reads it.
-func coscheduling() Scheduler {
-	return Scheduler{
+func coscheduling() Extension {
+	return Extension{
 		Components: []string{components.SchedulerPlugins},
 		Ports:      []string{processPlugins},
 		Prepare: func(ctx context.Context, c Config, config *rest.Config) error {

@@ -1,14 +1,18 @@
 package servers
 
 import (
-	"bytes"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
-	"path/filepath"
+	"slices"
 	"strconv"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
 
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster/components"
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster/layout"
@@ -16,18 +20,25 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster/process"
 )
 
-// Kueue's process and its ports.
+// ProcessKueue is Kueue's process.
+const ProcessKueue = "kueue"
+
+// portKueueMetrics is the port of Kueue's metrics.
+const portKueueMetrics = "kueue-metrics"
+
+// Kueue's configurations, files of lab/modules/kueue: the one that TrainingJobs are tested with, and that of
+// Kueue's release.
 const (
-	processKueue     = "kueue"
-	portKueueMetrics = "kueue-metrics"
+	KueueConfiguration        = "configuration.yaml"
+	KueueReleaseConfiguration = "release.yaml"
 )
 
 // kueue adds Kueue's manager with its webhooks: without them no test would meet what Kueue refuses and what
 // it does to pods. The gangs that it has admitted are bound by Kubernetes' own gang scheduling.
-func kueue() Scheduler {
-	return Scheduler{
+func kueue() Extension {
+	return Extension{
 		Components: []string{components.Kueue},
-		Ports:      []string{processKueue, portKueueWebhook, portKueueMetrics},
+		Ports:      []string{ProcessKueue, portKueueWebhook, portKueueMetrics},
 		Features:   native().Features,
 		Prepare: func(ctx context.Context, c Config, config *rest.Config) error {
 			if err := c.writeKueueFiles(); err != nil {
@@ -43,10 +54,10 @@ func kueue() Scheduler {
 }
 
 func (c Config) kueue() process.Process {
-	port := c.Ports[processKueue]
+	port := c.Ports[ProcessKueue]
 	return process.Process{
-		Name: processKueue,
-		Path: c.Binaries.Path(components.Kueue, processKueue),
+		Name: ProcessKueue,
+		Path: c.Binaries.Path(components.Kueue, ProcessKueue),
 		Args: []string{
 			"--kubeconfig=" + c.Files.Kubeconfig(),
 			"--config=" + c.Files.KueueConfiguration(),
@@ -54,35 +65,26 @@ func (c Config) kueue() process.Process {
 			"--feature-gates=VisibilityOnDemand=false",
 			"--zap-log-level=2",
 		},
-		Log:    c.Files.Log(processKueue),
+		Log:    c.Files.Log(ProcessKueue),
 		Ports:  []int{port, c.Ports[portKueueWebhook], c.Ports[portKueueMetrics]},
 		Health: "http://" + layout.LocalAddress(port) + "/readyz",
 		Etc:    c.Files.KueueEtc(),
 	}
 }
 
-// writeKueueFiles writes the configuration with the cluster's ports, and copies the serving certificate
-// under the names that Kueue expects.
+// writeKueueFiles writes the configuration, and copies the serving certificate under the names that Kueue
+// expects.
 func (c Config) writeKueueFiles() error {
-	if err := os.MkdirAll(c.Files.KueueCertificates(), 0o700); err != nil {
-		return fmt.Errorf("creating Kueue's folder: %w", err)
+	if err := c.copyCertificate(c.Files.KueueCertificates()); err != nil {
+		return fmt.Errorf("copying Kueue's certificate: %w", err)
 	}
-	for from, to := range map[string]string{c.Files.ServerCert(): "tls.crt", c.Files.ServerKey(): "tls.key"} {
-		if err := copyFile(from, filepath.Join(c.Files.KueueCertificates(), to)); err != nil {
-			return fmt.Errorf("copying Kueue's certificate: %w", err)
-		}
-	}
-	content, err := os.ReadFile(c.moduleFile("kueue", "configuration.yaml"))
+	configuration, err := c.kueueConfiguration()
 	if err != nil {
-		return fmt.Errorf("reading Kueue's configuration: %w", err)
+		return err
 	}
-	for name, value := range map[string]string{
-		"HEALTH_ADDRESS":  layout.LocalAddress(c.Ports[processKueue]),
-		"METRICS_ADDRESS": layout.LocalAddress(c.Ports[portKueueMetrics]),
-		"WEBHOOK_PORT":    strconv.Itoa(c.Ports[portKueueWebhook]),
-		"WEBHOOK_CERTS":   c.Files.KueueCertificates(),
-	} {
-		content = bytes.ReplaceAll(content, []byte("$("+name+")"), []byte(value))
+	content, err := yaml.Marshal(configuration)
+	if err != nil {
+		return fmt.Errorf("encoding Kueue's configuration: %w", err)
 	}
 	if err := os.WriteFile(c.Files.KueueConfiguration(), content, 0o600); err != nil {
 		return fmt.Errorf("writing Kueue's configuration: %w", err)
@@ -90,11 +92,56 @@ func (c Config) writeKueueFiles() error {
 	return nil
 }
 
-// copyFile copies a file that holds a key.
-func copyFile(from, to string) error {
-	content, err := os.ReadFile(from)
+// kueueConfiguration is the cluster's configuration of Kueue, with its ports and limits.
+func (c Config) kueueConfiguration() (map[string]any, error) {
+	file := c.moduleFile("kueue", cmp.Or(c.KueueConfiguration, KueueConfiguration))
+	configuration, err := readTemplate(file, map[string]string{
+		"HEALTH_ADDRESS":  layout.LocalAddress(c.Ports[ProcessKueue]),
+		"METRICS_ADDRESS": layout.LocalAddress(c.Ports[portKueueMetrics]),
+		"WEBHOOK_PORT":    strconv.Itoa(c.Ports[portKueueWebhook]),
+		"WEBHOOK_CERTS":   c.Files.KueueCertificates(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading Kueue's configuration: %w", err)
+	}
+	if err := c.Limits[ProcessKueue].inKueue(configuration); err != nil {
+		return nil, fmt.Errorf("completing %s: %w", file, err)
+	}
+	return configuration, nil
+}
+
+// kueueFrameworks are the integrations of Kueue's configuration, such as "batch/job" and "pod".
+func (c Config) kueueFrameworks() ([]string, error) {
+	configuration, err := c.kueueConfiguration()
+	if err != nil {
+		return nil, err
+	}
+	frameworks, _, err := unstructured.NestedStringSlice(configuration, "integrations", "frameworks")
+	if err != nil {
+		return nil, fmt.Errorf("reading Kueue's integrations: %w", err)
+	}
+	return frameworks, nil
+}
+
+// kueueJobSet is the kind of JobSets in Kueue's configuration, which that of its release does not name.
+const kueueJobSet = "JobSet.jobset.x-k8s.io"
+
+// inKueue sets the limits in a configuration of Kueue. The workers are those of the kinds that it names, and
+// of JobSets.
+func (l Limits) inKueue(configuration map[string]any) error {
+	set := func(value int, path ...string) error {
+		if value == 0 {
+			return nil
+		}
+		return unstructured.SetNestedField(configuration, int64(value), path...)
+	}
+	kinds, _, err := unstructured.NestedMap(configuration, "controller", "groupKindConcurrency")
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(to, content, 0o600)
+	errs := []error{set(l.QPS, "clientConnection", "qps"), set(l.Burst, "clientConnection", "burst")}
+	for _, kind := range append(slices.Sorted(maps.Keys(kinds)), kueueJobSet) {
+		errs = append(errs, set(l.Workers, "controller", "groupKindConcurrency", kind))
+	}
+	return errors.Join(errs...)
 }

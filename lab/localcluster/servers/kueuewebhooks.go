@@ -1,130 +1,59 @@
 package servers
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apimachinery/pkg/util/yaml"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster/components"
-	"mlplatform.example.com/trainingjob-operator/lab/localcluster/layout"
 )
 
 // portKueueWebhook is the port on which Kueue serves its webhooks.
 const portKueueWebhook = "kueue-webhook"
 
-// registerKueueWebhooks registers Kueue's webhooks by URL: the manifests name a Service, and no Service
-// leads to a process outside the cluster.
+// registerKueueWebhooks registers the webhooks that Kueue serves: those on its own kinds, and on the kinds of
+// the frameworks of its configuration.
 func registerKueueWebhooks(ctx context.Context, c Config, config *rest.Config) error {
-	authority, err := os.ReadFile(c.Files.CA())
-	if err != nil {
-		return fmt.Errorf("reading the authority's certificate: %w", err)
-	}
-	clients, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("creating a client: %w", err)
-	}
-	folder := c.Binaries.Path(components.Kueue, components.WebhookFolder)
-	content, err := os.ReadFile(filepath.Join(folder, "manifests.yaml"))
-	if err != nil {
-		return fmt.Errorf("reading Kueue's webhooks: %w", err)
-	}
-	url := layout.LocalURL(c.Ports[portKueueWebhook], "")
-	mutating, validating, err := kueueWebhooks(content, url, authority)
+	frameworks, err := c.kueueFrameworks()
 	if err != nil {
 		return err
 	}
-	api := clients.AdmissionregistrationV1()
-	_, err = api.MutatingWebhookConfigurations().Create(ctx, mutating, metav1.CreateOptions{})
-	if err != nil {
-		return fmt.Errorf("registering Kueue's webhooks: %w", err)
-	}
-	_, err = api.ValidatingWebhookConfigurations().Create(ctx, validating, metav1.CreateOptions{})
-	if err != nil {
-		return fmt.Errorf("registering Kueue's webhooks: %w", err)
-	}
-	return nil
-}
-
-// kueueWebhooks reads the manifests, and keeps the webhooks that Kueue serves with our configuration. They
-// get a URL and an authority. Those on pods and jobs ignore the system's own namespaces, as in Kueue's
-// kustomization.
-func kueueWebhooks(manifests []byte, base string, authority []byte) (
-	*admissionv1.MutatingWebhookConfiguration, *admissionv1.ValidatingWebhookConfiguration, error,
-) {
-	mutating := &admissionv1.MutatingWebhookConfiguration{}
-	validating := &admissionv1.ValidatingWebhookConfiguration{}
-	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifests), 4096)
-	for _, into := range []any{mutating, validating} {
-		if err := decoder.Decode(into); err != nil {
-			return nil, nil, fmt.Errorf("decoding Kueue's webhooks: %w", err)
+	groups := sets.New(kueuev1beta2.SchemeGroupVersion.Group)
+	for _, framework := range frameworks {
+		group, _, named := strings.Cut(framework, "/")
+		if !named { // "pod" is of the group without a name
+			group = ""
 		}
+		groups.Insert(group)
 	}
-	byURL := func(c *admissionv1.WebhookClientConfig) {
-		url := base + *c.Service.Path
-		*c = admissionv1.WebhookClientConfig{URL: &url, CABundle: authority}
-	}
-	mutating.Name = "kueue-mutating-webhook-configuration"
-	mutating.Webhooks = slices.DeleteFunc(mutating.Webhooks, func(w admissionv1.MutatingWebhook) bool {
-		return !served(w.Rules)
-	})
-	for i := range mutating.Webhooks {
-		w := &mutating.Webhooks[i]
-		byURL(&w.ClientConfig)
-		w.NamespaceSelector = outsideSystem(w.Rules)
-	}
-	validating.Name = "kueue-validating-webhook-configuration"
-	validating.Webhooks = slices.DeleteFunc(validating.Webhooks, func(w admissionv1.ValidatingWebhook) bool {
-		return !served(w.Rules)
-	})
-	for i := range validating.Webhooks {
-		w := &validating.Webhooks[i]
-		byURL(&w.ClientConfig)
-		w.NamespaceSelector = outsideSystem(w.Rules)
-	}
-	return mutating, validating, nil
-}
-
-// served reports whether Kueue serves a webhook with these rules: all of them are on its own kinds or on the
-// integrations of lab/modules/kueue/configuration.yaml.
-func served(rules []admissionv1.RuleWithOperations) bool {
-	for _, rule := range rules {
-		for _, group := range rule.APIGroups {
-			if group != kueuev1beta2.SchemeGroupVersion.Group && group != "" && group != "batch" {
-				return false
+	return c.registerWebhooks(ctx, config, webhooks{
+		component: components.Kueue,
+		port:      portKueueWebhook,
+		served:    func(of rules) bool { return groups.HasAll(groupsOf(of)...) },
+		// Those on pods and jobs ignore the system's own namespaces, as in Kueue's kustomization.
+		namespaces: func(of rules) *metav1.LabelSelector {
+			if slices.Contains(groupsOf(of), kueuev1beta2.SchemeGroupVersion.Group) {
+				return nil
 			}
-		}
-	}
-	return true
-}
-
-// outsideSystem selects all namespaces but the system's own, for webhooks on other kinds than Kueue's.
-func outsideSystem(rules []admissionv1.RuleWithOperations) *metav1.LabelSelector {
-	for _, rule := range rules {
-		if slices.Contains(rule.APIGroups, kueuev1beta2.SchemeGroupVersion.Group) {
-			return nil
-		}
-	}
-	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
-		Key:      corev1.LabelMetadataName,
-		Operator: metav1.LabelSelectorOpNotIn,
-		Values:   []string{metav1.NamespaceSystem, "kueue-system"},
-	}}}
+			return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
+				Key:      corev1.LabelMetadataName,
+				Operator: metav1.LabelSelectorOpNotIn,
+				Values:   []string{metav1.NamespaceSystem, "kueue-system"},
+			}}}
+		},
+	})
 }
 
 // waitForKueueWebhooks waits until the API server calls them, which it does a moment after they are

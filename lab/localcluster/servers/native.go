@@ -2,9 +2,9 @@ package servers
 
 // native turns on Kubernetes' own gang scheduling. The controller manager takes part: the API server puts a
 // finalizer on every PodGroup that only the controller podgroup-protection removes.
-func native() Scheduler {
+func native() Extension {
 	gates := []string{"GenericWorkload"}
-	return Scheduler{Features: Features{
+	return Extension{Features: Features{
 		APIs: []string{"scheduling.k8s.io/v1beta1=true"},
 		Gates: map[string][]string{
 			ProcessAPIServer:         gates,

@@ -21,16 +21,16 @@ import (
 
 // Volcano's processes.
 const (
-	processVolcanoScheduler  = "vc-scheduler"
-	processVolcanoController = "vc-controller-manager"
+	ProcessVolcanoScheduler  = "vc-scheduler"
+	ProcessVolcanoController = "vc-controller-manager"
 )
 
 // volcano adds Volcano's scheduler and its controller manager, which opens the queues. Its webhooks are
 // optional and left out.
-func volcano() Scheduler {
-	return Scheduler{
+func volcano() Extension {
+	return Extension{
 		Components: []string{components.Volcano},
-		Ports:      []string{processVolcanoScheduler, processVolcanoController},
+		Ports:      []string{ProcessVolcanoScheduler, ProcessVolcanoController},
 		Prepare: func(ctx context.Context, c Config, config *rest.Config) error {
 			return objects.InstallCRDs(ctx, config, c.Binaries.Path(components.Volcano, components.CRDFolder))
 		},
@@ -45,7 +45,7 @@ func volcano() Scheduler {
 const StorageProvisioner = "localcluster.mlplatform.example.com/simulated"
 
 func (c Config) volcanoScheduler() process.Process {
-	return c.volcanoProcess(processVolcanoScheduler,
+	return c.volcanoProcess(ProcessVolcanoScheduler,
 		"--scheduler-conf="+c.moduleFile("volcano", "scheduler.yaml"),
 		// Without this flag a mistake in our file silently selects another configuration.
 		"--disable-default-scheduler-config=true",
@@ -61,25 +61,24 @@ func (c Config) volcanoScheduler() process.Process {
 }
 
 func (c Config) volcanoController() process.Process {
-	return c.volcanoProcess(processVolcanoController)
+	return c.volcanoProcess(ProcessVolcanoController)
 }
 
 // volcanoProcess is a process with the flags that both take. Both default to the same health port, on all
 // interfaces.
-func (c Config) volcanoProcess(name string, args ...string) process.Process {
+func (c Config) volcanoProcess(name string, more ...string) process.Process {
 	port := c.Ports[name]
+	args := []string{
+		"--kubeconfig=" + c.Files.Kubeconfig(),
+		"--leader-elect=false",
+		"--enable-healthz=true",
+		"--healthz-address=" + layout.LocalAddress(port),
+	}
+	args = append(append(args, c.limitArgs(name, raised)...), "--logtostderr=true")
 	return process.Process{
-		Name: name,
-		Path: c.Binaries.Path(components.Volcano, name),
-		Args: append([]string{
-			"--kubeconfig=" + c.Files.Kubeconfig(),
-			"--leader-elect=false",
-			"--enable-healthz=true",
-			"--healthz-address=" + layout.LocalAddress(port),
-			"--kube-api-qps=2000",
-			"--kube-api-burst=4000",
-			"--logtostderr=true",
-		}, args...),
+		Name:   name,
+		Path:   c.Binaries.Path(components.Volcano, name),
+		Args:   append(args, more...),
 		Log:    c.Files.Log(name),
 		Ports:  []int{port},
 		Health: "http://" + layout.LocalAddress(port) + "/healthz",
