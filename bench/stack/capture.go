@@ -95,7 +95,6 @@ func strippedGroup(group unstructured.Unstructured) unstructured.Unstructured {
 		}
 	}
 	spec, _ := group.Object["spec"].(map[string]any)
-	delete(spec, "priority") // Kueue's webhook derives it anew
 	return unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": group.GetAPIVersion(), "kind": group.GetKind(), "spec": spec, "metadata": metadata,
 	}}

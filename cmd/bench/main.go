@@ -10,12 +10,15 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	log.SetLogger(logr.Discard()) // what goes wrong is returned
 	cmd := &cobra.Command{
 		Use: "bench", Short: "Compare ways of running gangs on a local control plane with fake nodes",
 		SilenceUsage: true, SilenceErrors: true,
