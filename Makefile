@@ -152,16 +152,20 @@ bench-build: build
 	CGO_ENABLED=0 go build -trimpath -o bin/bench ./cmd/bench
 
 .PHONY: bench
-bench: bench-build ## the operator, raw pods and other operators compared: report in bench/results (under an hour)
+bench: bench-build ## the operator, raw pods and other operators compared: report in bench/results
 	bin/bench run $(BENCH_ARGS)
 
 .PHONY: bench-quick
-bench-quick: bench-build ## the same at a tenth of the size, on three stacks (under 10 minutes)
+bench-quick: bench-build ## the same at a tenth of the size, on three stacks
 	bin/bench run --quick --out bench/results/quick $(BENCH_ARGS)
 
 .PHONY: bench-full
 bench-full: bench-build ## every workload on every stack, 7 rounds, resumable (hours)
 	bin/bench run --set full --rounds 7 --resume --out bench/results/full $(BENCH_ARGS)
+
+.PHONY: test-peers
+test-peers: build ## the operators that a benchmark compares with ours: what they do with gangs that lose ranks
+	go test -tags cluster -count 1 -v -timeout 60m ./bench/stack
 
 .PHONY: bench-attack
 bench-attack: ## the report server under eleven attacks: its peak memory, and what becomes of honest reports (Linux)

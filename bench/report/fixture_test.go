@@ -33,6 +33,7 @@ func fixture() result.Results {
 				Name: "queue", Question: "Who waits when more is asked for than there is?", Nodes: 2, GPUs: 16,
 				Gangs: 4, Ranks: 8, End: workload.EndFinished,
 				LeftOut: map[string]int{"fits on no cluster": 3, "has no GPU": 12},
+				Changed: map[string]int{"out of order": 7}, FirstLine: map[string]int{"has no GPU": 5, "out of order": 9},
 			},
 		},
 	}

@@ -17,7 +17,8 @@ const (
 // section is what the report says of one workload.
 type section struct {
 	result.Workload
-	LeftOut []reason
+	// LeftOut and Changed are rows of a trace.
+	LeftOut, Changed []reason
 	// Absent are stacks without a run that counts.
 	Absent []string
 	Failed []result.Run
@@ -40,6 +41,8 @@ type section struct {
 type reason struct {
 	Name  string
 	Count int
+	// Line of the trace's first such row, from 1; zero when it is not known.
+	Line int
 }
 
 // titled breakdowns. Totals of peaks at different times mean nothing and are not shown.
@@ -54,6 +57,15 @@ type plotRef struct {
 	File, Caption string
 }
 
+// reasons in the order of their names.
+func reasons(counts, lines map[string]int) []reason {
+	var all []reason
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		all = append(all, reason{name, counts[name], lines[name]})
+	}
+	return all
+}
+
 func newSection(p played) section {
 	s := section{
 		Workload: p.Workload, Absent: p.absent, Failed: p.failed, Drifts: p.drifts, Noise: p.noise,
@@ -61,9 +73,7 @@ func newSection(p played) section {
 		WritesPerJob:   p.breakdowns(shownShares, writesPerJob),
 		WritesInDetail: p.breakdowns(shownWrites, writesInDetail),
 	}
-	for _, name := range slices.Sorted(maps.Keys(p.LeftOut)) {
-		s.LeftOut = append(s.LeftOut, reason{name, p.LeftOut[name]})
-	}
+	s.LeftOut, s.Changed = reasons(p.LeftOut, p.FirstLine), reasons(p.Changed, p.FirstLine)
 	s.Same, s.Across = p.withPeers()
 	s.Tables, s.Dropped = p.tables()
 	for _, t := range []titled{

@@ -2,13 +2,15 @@ package report
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 
 	"mlplatform.example.com/trainingjob-operator/bench/result"
 )
+
+// ResultsFile is the name of the file of results in a report's folder.
+const ResultsFile = "report.json"
 
 // Write report.json, report.md and plots/ into a folder, which is made when it is missing. Files of an
 // earlier report are replaced. report.json comes first, so that results are kept whatever fails after it.
@@ -20,11 +22,7 @@ func Write(dir string, r result.Results) error {
 	if err := os.MkdirAll(plots, 0o750); err != nil {
 		return fmt.Errorf("making the folder for the report: %w", err)
 	}
-	encoded, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return fmt.Errorf("encoding results: %w", err)
-	}
-	if err := write(filepath.Join(dir, "report.json"), append(encoded, '\n')); err != nil {
+	if err := r.Save(filepath.Join(dir, ResultsFile)); err != nil {
 		return err
 	}
 	var text bytes.Buffer

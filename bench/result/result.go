@@ -79,6 +79,9 @@ type Workload struct {
 	Ranks    int            `json:"ranks"`
 	End      workload.End   `json:"end"`
 	LeftOut  map[string]int `json:"leftOut,omitempty"`
+	// Changed and FirstLine are as of workload.Workload.
+	Changed   map[string]int `json:"changed,omitempty"`
+	FirstLine map[string]int `json:"firstLine,omitempty"`
 }
 
 // Run is one workload, played once on one stack.

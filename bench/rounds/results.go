@@ -15,7 +15,8 @@ func (b *Benchmark) Results() result.Results {
 	for _, w := range b.Workloads {
 		r.Workloads = append(r.Workloads, result.Workload{
 			Name: w.Name, Question: w.Question, Nodes: w.Nodes, GPUs: w.GPUs(), Gangs: len(w.Gangs), Ranks: w.Ranks(),
-			End: w.End, LeftOut: maps.Clone(w.LeftOut),
+			End: w.End, LeftOut: maps.Clone(w.LeftOut), Changed: maps.Clone(w.Changed),
+			FirstLine: maps.Clone(w.FirstLine),
 		})
 	}
 	return r

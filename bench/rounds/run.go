@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"mlplatform.example.com/trainingjob-operator/bench/report"
 	"mlplatform.example.com/trainingjob-operator/bench/result"
 	"mlplatform.example.com/trainingjob-operator/bench/stack"
 	"mlplatform.example.com/trainingjob-operator/bench/workload"
@@ -31,9 +32,6 @@ type Benchmark struct {
 	// Progress receives what is going on, line by line.
 	Progress io.Writer
 }
-
-// ResultsFile is the name of the file of results in Benchmark.Out.
-const ResultsFile = "report.json"
 
 // leastCut is the least bound of a run that CutFactor sets.
 const leastCut = time.Minute
@@ -193,5 +191,5 @@ func replace(results *result.Results, run result.Run) {
 }
 
 func (b *Benchmark) save(results *result.Results) error {
-	return results.Save(filepath.Join(b.Out, ResultsFile))
+	return results.Save(filepath.Join(b.Out, report.ResultsFile))
 }

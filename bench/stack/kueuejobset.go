@@ -40,8 +40,8 @@ func (s KueueJobSet) Queue(namespace string, gpus int) []client.Object {
 	return kueueQueue(namespace, gpus)
 }
 
-// Render implements Renderer. The Job has no second try, so that the failure of one rank restarts the whole set:
-// ranks do not train without each other.
+// Render implements Renderer. The Job has no second try, so that the failure of one rank restarts the whole
+// set: ranks do not train without each other.
 func (s KueueJobSet) Render(namespace string, g workload.Gang) []client.Object {
 	job := indexedJob(g, 0)
 	return []client.Object{&unstructured.Unstructured{Object: map[string]any{

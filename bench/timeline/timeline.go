@@ -55,12 +55,6 @@ const (
 	Gone
 )
 
-// holds reports whether the pod holds its GPUs.
-func (s State) holds() bool { return s == Bound || s == Running || s == Ending }
-
-// alive reports whether the pod can be a rank of the gang's current attempt.
-func (s State) alive() bool { return s <= Running }
-
 // Timeline of one run. It is for one goroutine.
 type Timeline struct {
 	// gpus of the cluster.

@@ -10,7 +10,6 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/bench/report"
 	"mlplatform.example.com/trainingjob-operator/bench/result"
-	"mlplatform.example.com/trainingjob-operator/bench/rounds"
 )
 
 func newReport() *cobra.Command {
@@ -46,7 +45,7 @@ func writeReport(w io.Writer, out string, from []string) error {
 
 // load results from a folder or a file.
 func load(path string) (result.Results, error) {
-	f, err := os.Open(filepath.Join(folderOf(path), rounds.ResultsFile))
+	f, err := os.Open(filepath.Join(folderOf(path), report.ResultsFile))
 	if err != nil {
 		return result.Results{}, fmt.Errorf("opening results: %w", err)
 	}
