@@ -62,11 +62,17 @@ var nativeGroups = schema.GroupVersionResource{
 	Group: "scheduling.k8s.io", Version: "v1beta1", Resource: "podgroups",
 }
 
-// cluster has Kueue as it is released, the same for all.
+// cluster has Kueue as it is released, the same for all, and Volcano's controller manager, which only opens
+// the queue here, without limits that matter.
 func (d dialect) cluster(options *localcluster.Options) {
 	options.Schedulers = []string{d.scheduler}
-	if d.scheduler == localcluster.SchedulerKueue {
+	switch d.scheduler {
+	case localcluster.SchedulerKueue:
 		options.KueueConfiguration = localcluster.KueueReleaseConfiguration
+	case localcluster.SchedulerVolcano:
+		options.Limits = map[string]localcluster.Limits{
+			localcluster.ProcessVolcanoController: Equal.limits(localcluster.ProcessVolcanoController),
+		}
 	}
 }
 

@@ -127,6 +127,12 @@ func TestCluster(t *testing.T) {
 		"volcano job": {VolcanoJob{Stock}, localcluster.Options{
 			Schedulers: []string{"volcano"}, Limits: map[string]localcluster.Limits{"vc-controller-manager": none},
 		}},
+		"ours on volcano": {ours{dialectOf("volcano")}, localcluster.Options{
+			Schedulers: []string{"volcano"}, Limits: map[string]localcluster.Limits{"vc-controller-manager": equal},
+		}},
+		"ours on kueue": {ours{dialectOf("kueue")}, localcluster.Options{
+			Schedulers: []string{"kueue"}, KueueConfiguration: "release.yaml",
+		}},
 		"kueue jobset": {KueueJobSet{Equal}, localcluster.Options{
 			Schedulers: []string{"kueue"}, AddOns: []string{"jobset"}, KueueConfiguration: "release.yaml",
 			Limits: map[string]localcluster.Limits{"kueue": equal, "jobset": {QPS: equal.QPS, Burst: equal.Burst}},
