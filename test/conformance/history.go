@@ -10,6 +10,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -143,11 +145,33 @@ func describe(obj client.Object) string {
 		}
 		return line
 	}
-	line := "group " + obj.GetName()
+	line := "group " + obj.GetName() + stateOfGroup(obj)
 	if obj.GetDeletionTimestamp() != nil {
 		line += ", ending"
 	}
 	return line
+}
+
+// stateOfGroup is what a group of any dialect says of itself: its phase, and its conditions that are true.
+func stateOfGroup(obj client.Object) string {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return ""
+	}
+	var words []string
+	if phase, _, _ := unstructured.NestedString(content, "status", "phase"); phase != "" {
+		words = append(words, phase)
+	}
+	conditions, _, _ := unstructured.NestedSlice(content, "status", "conditions")
+	for _, c := range conditions {
+		if c, ok := c.(map[string]any); ok && c["status"] == string(metav1.ConditionTrue) {
+			words = append(words, fmt.Sprint(c["type"]))
+		}
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(words, ", ")
 }
 
 // GPU is the resource that scenarios use.

@@ -230,9 +230,27 @@ func (c *checker) checkFirst(job *v1alpha1.TrainingJob, pod *corev1.Pod, attempt
 	}
 	v := c.verdict(job, attempt, groups)
 	if v.Admission != scheduler.Go && !c.askedJustNow(job, attempt) {
-		c.violation("pod %s is created though %s says %s: %s", pod.Name, c.Backend.Name(), v.Admission,
-			cmp.Or(v.Message, "it has no group"))
+		c.violation("pod %s is created though %s says %s: %s%s", pod.Name, c.Backend.Name(), v.Admission,
+			cmp.Or(v.Message, "it has no group"), c.lastAsked(job, attempt))
 	}
+}
+
+// lastAsked says when the scheduler has taken its latest invitation back; "" when there was none or the rules
+// allow no race. It tells an operator that came too late from one that was never asked.
+func (c *checker) lastAsked(job *v1alpha1.TrainingJob, attempt int32) string {
+	var last time.Time
+	for _, states := range c.past {
+		for _, past := range states {
+			if JobOf(past.group) == job.UID && past.until.After(last) &&
+				c.verdict(job, attempt, []client.Object{past.group}).Admission == scheduler.Go {
+				last = past.until
+			}
+		}
+	}
+	if last.IsZero() {
+		return ""
+	}
+	return fmt.Sprintf(" (it asked for the pod until %s before)", c.now.Sub(last).Round(time.Millisecond))
 }
 
 func (c *checker) verdict(

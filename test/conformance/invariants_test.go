@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -186,8 +187,12 @@ func TestRaces(t *testing.T) {
 			h = append(h, entry)
 		}
 		rules := Rules{Backend: fakescheduler.Backend{}, Races: tc.races}
-		if found := rules.Violations(h); (len(found) > 0) != tc.broken {
+		found := rules.Violations(h)
+		if (len(found) > 0) != tc.broken {
 			t.Errorf("%s: %q", name, found)
+		}
+		if tc.broken && tc.races > 0 && !strings.HasSuffix(found[0], "(it asked for the pod until 3s before)") {
+			t.Errorf("%s: it does not say when the scheduler asked last: %q", name, found)
 		}
 	}
 }
