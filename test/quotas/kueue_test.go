@@ -70,7 +70,6 @@ func TestKueue(t *testing.T) {
 		t.Run("edits while it waits", func(t *testing.T) { t.Parallel(); editsWhileWaiting(newCase(t, w, 1)) })
 		t.Run("edits while it runs", func(t *testing.T) { t.Parallel(); editsWhileRunning(newCase(t, w, 1)) })
 		t.Run("restart after a failure", func(t *testing.T) { t.Parallel(); restart(newCase(t, w, 1)) })
-		t.Run("tainted nodes", func(t *testing.T) { t.Parallel(); taintedNodes(t, w) })
 		t.Run("topology", func(t *testing.T) { t.Parallel(); topology(t, w) })
 		t.Run("writes", func(t *testing.T) { t.Parallel(); writes(newCase(t, w, 1)) })
 	})

@@ -13,7 +13,6 @@ import (
 	"sync"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
 	volcanov1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
 
@@ -64,8 +63,6 @@ func withKueue(nodes int) harness.Options {
 		Schedulers: []string{localcluster.SchedulerKueue}, Nodes: nodes,
 		Backends:    []scheduler.Backend{kueue.New(kueue.Options{Binder: native.New(native.Options{})})},
 		AddToScheme: []func(*kruntime.Scheme) error{kueue.AddToScheme},
-		// For jobs whose users know nothing of it, see taintedNodes; elsewhere nobody has this taint.
-		GPUTolerations: []corev1.Toleration{{Key: adminsTaint, Operator: corev1.TolerationOpExists}},
 	}
 }
 
