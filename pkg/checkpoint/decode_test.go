@@ -163,6 +163,8 @@ func parseAny(message string, data []byte) (err error) {
 		_, err = ParseStatus(data)
 	case "command":
 		_, err = ParseCommand(data)
+	case "settings":
+		_, err = ParseSettings(data)
 	case "manifest":
 		_, err = ParseManifest(data)
 	case "report":
@@ -171,6 +173,8 @@ func parseAny(message string, data []byte) (err error) {
 		_, err = ParseAnswer(data)
 	case "termination":
 		_, err = ParseTermination(data)
+	default:
+		panic("no parser is known for message " + message)
 	}
 	return err
 }
