@@ -137,8 +137,9 @@ func checkRank(t *testing.T, job *v1alpha1.TrainingJob, pod *corev1.Pod) {
 	}
 	for _, metadata := range []map[string]string{pod.Labels, pod.Annotations} {
 		for key := range metadata {
-			if strings.HasPrefix(key, "kueue.x-k8s.io/") && !strings.HasPrefix(key, "kueue.x-k8s.io/podset-") ||
-				strings.HasPrefix(key, "scheduling.") {
+			switch domain, name, _ := strings.Cut(key, "/"); {
+			case domain == "kueue.x-k8s.io" && !strings.HasPrefix(name, "podset-"),
+				domain == "scheduling.k8s.io", domain == "scheduling.x-k8s.io", domain == "scheduling.volcano.sh":
 				t.Fatalf("the user's %s is on the pod", key)
 			}
 		}
