@@ -77,6 +77,9 @@ type Role struct {
 	// Template is what all pods of the role have in common when they are created: nothing in it differs
 	// between ranks or attempts. It may be nil. Read-only.
 	Template *corev1.PodTemplateSpec
+	// AddedTolerations are the last ones of Template's: those of the operator's configuration, of which whoever
+	// made something for the job in another place knows nothing. Read-only.
+	AddedTolerations []corev1.Toleration
 }
 
 // LabelRole is the pod label that holds the name of a rank's role. It is Kubeflow's label, whose values are

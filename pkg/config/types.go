@@ -56,7 +56,9 @@ type OperatorConfiguration struct {
 	// GPUTolerations are added to all ranks that request GPUs (see gpus), for clusters whose GPU nodes are
 	// tainted: at most 16 tolerations as in a pod, each with a key, such as {key: nvidia.com/gpu, operator:
 	// Exists, effect: NoSchedule}. A job whose own tolerations have one keeps it. Another list holds from a
-	// job's next attempt on. None by default.
+	// job's next attempt on. A job that MultiKueue dispatches gets those of the cluster that runs it, but its
+	// Workload is copied without: flavors with taints there need spec.tolerations of their own. None by
+	// default.
 	GPUTolerations []corev1.Toleration `json:"gpuTolerations,omitempty"`
 	// Agent is the program that runs beside the trainers of jobs with checkpoints.
 	Agent Agent `json:"agent"`

@@ -2,6 +2,7 @@ package kueue
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -62,7 +63,7 @@ func outOfSync(g scheduler.Gang, wl *kueuev1beta2.Workload) string {
 	if a, b := wl.Spec.MaximumExecutionTimeSeconds, maxExecutionTime(g); !ptr.Equal(a, b) {
 		return fmt.Sprintf("it may run for %s, the job for %s", seconds(a), seconds(b))
 	}
-	want := podSets(g)
+	want := podSets(asWritten(g))
 	if len(want) != len(wl.Spec.PodSets) {
 		return fmt.Sprintf("it has %d pod sets, the job %d roles", len(wl.Spec.PodSets), len(want))
 	}
@@ -72,6 +73,21 @@ func outOfSync(g scheduler.Gang, wl *kueuev1beta2.Workload) string {
 		}
 	}
 	return ""
+}
+
+// asWritten returns the gang without what this cluster's admin has added to its pods: a prebuilt Workload may
+// come from another cluster, which has an admin of its own.
+func asWritten(g scheduler.Gang) scheduler.Gang {
+	g.Roles = slices.Clone(g.Roles)
+	for i := range g.Roles {
+		r := &g.Roles[i]
+		if added := len(r.AddedTolerations); added > 0 {
+			r.Template = r.Template.DeepCopy()
+			all := r.Template.Spec.Tolerations
+			r.Template.Spec.Tolerations = all[:len(all)-added]
+		}
+	}
+	return g
 }
 
 // differs says in what a Workload's pod set is not the gang's.

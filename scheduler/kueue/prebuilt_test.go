@@ -148,6 +148,28 @@ func TestPrebuiltWorkloadIsMissing(t *testing.T) {
 	}
 }
 
+// TestPrebuiltWorkloadKnowsNoAdmin: MultiKueue copies a Workload from a cluster whose operator adds other
+// tolerations to the pods than this one's, or none.
+func TestPrebuiltWorkloadKnowsNoAdmin(t *testing.T) {
+	added := []corev1.Toleration{{Key: "example.com/gpu", Operator: corev1.TolerationOpExists}}
+	tolerating := func(list []corev1.Toleration) func(*scheduler.Gang) {
+		return func(g *scheduler.Gang) {
+			g.Roles[0].Template.Spec.Tolerations = append(g.Roles[0].Template.Spec.Tolerations, added...)
+			g.Roles[0].AddedTolerations = list
+		}
+	}
+	wl := prebuiltWorkload(t, nil)
+	b := kueue.New(kueue.Options{})
+	v := b.Read(gang(prebuilt, tolerating(added)), []client.Object{wl})
+	if v.Reason != scheduler.ReasonNotJudged {
+		t.Errorf("an admin's: %s: %s", v.Reason, v.Message)
+	}
+	v = b.Read(gang(prebuilt, tolerating(nil)), []client.Object{wl})
+	if v.Reason != kueue.ReasonOutOfSync {
+		t.Errorf("a user's: %s: %s", v.Reason, v.Message)
+	}
+}
+
 // What the job applies to a prebuilt Workload is its metadata: the spec is its maker's.
 func TestPrebuiltWorkloadKeepsItsSpec(t *testing.T) {
 	objs, err := kueue.New(kueue.Options{}).Objects(gang(prebuilt))

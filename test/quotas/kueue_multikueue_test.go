@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -155,6 +156,12 @@ func (f fleet) runsOnTheWorker() {
 	}
 	if n := len(f.worker.pods("bert")); n != 2 {
 		t.Errorf("the worker has %d pods, want 2", n)
+	}
+	admins := corev1.Toleration{Key: adminsTaint, Value: "worker", Operator: corev1.TolerationOpEqual}
+	for _, pod := range f.worker.pods("bert") {
+		if !slices.Contains(pod.Spec.Tolerations, admins) {
+			t.Errorf("%s tolerates %v, not what the worker's admin has configured", pod.Name, pod.Spec.Tolerations)
+		}
 	}
 	local, remote := f.manager.workloadOf("bert"), f.worker.workloadOf("bert")
 	if local.Name != remote.Name || !metav1.IsControlledBy(remote, f.worker.existing("bert")) {

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
 	volcanov1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
 
@@ -55,7 +56,8 @@ var (
 	})
 	startKueueCluster = startOnce(withKueue(0))
 	// MultiKueue dispatches from the one, which has no nodes, to the other.
-	startManagerCluster, startWorkerCluster = startOnce(withKueue(0)), startOnce(withNative(withKueue(2)))
+	startManagerCluster = startOnce(withAdmin("manager", withKueue(0)))
+	startWorkerCluster  = startOnce(withAdmin("worker", withNative(withKueue(2))))
 )
 
 func withKueue(nodes int) harness.Options {
@@ -64,6 +66,14 @@ func withKueue(nodes int) harness.Options {
 		Backends:    []scheduler.Backend{kueue.New(kueue.Options{Binder: native.New(native.Options{})})},
 		AddToScheme: []func(*kruntime.Scheme) error{kueue.AddToScheme},
 	}
+}
+
+// withAdmin has the operator tolerate a taint that only this cluster's nodes may have.
+func withAdmin(name string, o harness.Options) harness.Options {
+	o.GPUTolerations = []corev1.Toleration{{
+		Key: adminsTaint, Value: name, Operator: corev1.TolerationOpEqual,
+	}}
+	return o
 }
 
 // withNative lets jobs keep out of Kueue.

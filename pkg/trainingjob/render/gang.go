@@ -38,8 +38,10 @@ func Gang(job *v1alpha1.TrainingJob, attempt int32, hasPods bool) scheduler.Gang
 			first = r.MinAvailable
 		}
 		left -= first
+		template, added := templateAndAdded(job, r)
 		g.Roles = append(g.Roles, scheduler.Role{
-			Name: spec.RoleKey(r.Name), Replicas: r.Replicas, MinAvailable: first, Template: roleTemplate(job, r),
+			Name: spec.RoleKey(r.Name), Replicas: r.Replicas, MinAvailable: first,
+			Template: template, AddedTolerations: added,
 		})
 	}
 	g.MinResources = atLeast(minResources(g.Roles), policy.MinResources)

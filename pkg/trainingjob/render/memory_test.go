@@ -60,4 +60,20 @@ func TestConfiguredTolerationsKeepRunningGangs(t *testing.T) {
 		t.Errorf("tolerations of the Master %v, which has no GPUs, and of Workers %v", master.Tolerations,
 			workers.Tolerations)
 	}
+	if added := gang.Roles[1].AddedTolerations; len(added) != 1 {
+		t.Errorf("the backend is told of %v as added", added)
+	}
+}
+
+// TestMirroredTolerations: the status of a dispatched job is a copy of another cluster's, whose admin
+// configures that cluster's pods.
+func TestMirroredTolerations(t *testing.T) {
+	j := jobtest.New(2, func(j *v1alpha1.TrainingJob) { j.Spec.ManagedBy = v1alpha1.ManagedByMultiKueue })
+	j.Status.Scheduling = &v1alpha1.SchedulingStatus{
+		Tolerations:     []corev1.Toleration{{Key: "nvidia.com/gpu", Operator: corev1.TolerationOpExists}},
+		ToleratingRoles: []v1alpha1.Role{v1alpha1.RoleWorker},
+	}
+	if got := Gang(j, 1, false).Roles[0].Template.Spec.Tolerations; len(got) > 0 {
+		t.Errorf("the Workload has %v", got)
+	}
 }

@@ -10,6 +10,14 @@ import (
 
 // roleTemplate is what the pods of a role have in common in all attempts.
 func roleTemplate(job *v1alpha1.TrainingJob, role spec.Role) *corev1.PodTemplateSpec {
+	template, _ := templateAndAdded(job, role)
+	return template
+}
+
+// templateAndAdded also returns those of the template's tolerations that are an admin's.
+func templateAndAdded(
+	job *v1alpha1.TrainingJob, role spec.Role,
+) (*corev1.PodTemplateSpec, []corev1.Toleration) {
 	user := role.Template.DeepCopy()
 	// Of the template's metadata only labels and annotations reach the pods.
 	template := &corev1.PodTemplateSpec{
@@ -33,8 +41,7 @@ func roleTemplate(job *v1alpha1.TrainingJob, role spec.Role) *corev1.PodTemplate
 		applyNonRoot(&template.Spec)
 	}
 	addTopology(job, &template.Spec)
-	tolerate(&template.Spec, addedTolerations(job, role.Name))
-	return template
+	return template, tolerate(&template.Spec, addedTolerations(job, role.Name))
 }
 
 // kubeletPolicy is Never under scope Gang: only the operator restarts, so that no rank returns to a gang that

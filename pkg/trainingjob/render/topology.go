@@ -44,16 +44,21 @@ func addTopology(job *v1alpha1.TrainingJob, pod *corev1.PodSpec) {
 
 // addedTolerations are those that the operator's configuration gives the ranks of a role in the current
 // attempt. The status has them, so that another configuration changes no gang that is queued or runs: Kueue,
-// for one, takes the quota of a gang whose pods have become others.
+// for one, takes the quota of a gang whose pods have become others. The status of a job that another cluster
+// runs is that cluster's, and so are the tolerations in it.
 func addedTolerations(job *v1alpha1.TrainingJob, role v1alpha1.Role) []corev1.Toleration {
+	if spec.ManagedElsewhere(job) {
+		return nil
+	}
 	if s := job.Status.Scheduling; s != nil && slices.Contains(s.ToleratingRoles, role) {
 		return s.Tolerations
 	}
 	return nil
 }
 
-// tolerate adds tolerations that the pod does not have.
-func tolerate(pod *corev1.PodSpec, tolerations []corev1.Toleration) {
+// tolerate appends the tolerations that the pod does not have, and returns them.
+func tolerate(pod *corev1.PodSpec, tolerations []corev1.Toleration) []corev1.Toleration {
+	users := len(pod.Tolerations)
 	for i := range tolerations {
 		t := &tolerations[i]
 		same := func(has corev1.Toleration) bool { return has.MatchToleration(t) }
@@ -61,6 +66,7 @@ func tolerate(pod *corev1.PodSpec, tolerations []corev1.Toleration) {
 			pod.Tolerations = append(pod.Tolerations, *t.DeepCopy())
 		}
 	}
+	return pod.Tolerations[users:]
 }
 
 // RolesWithGPUs are the roles of a job whose ranks request GPUs, by what counts as such.
