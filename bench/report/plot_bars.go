@@ -40,7 +40,7 @@ func (p played) height() vg.Length { return 1.9*vg.Inch + vg.Length(len(p.stacks
 // plotWrites shows writes per job as bars of stacks, made of clients.
 func plotWrites(p played, _ palette) (figure, bool) {
 	rows := p.breakdowns(math.MaxInt, writesPerJob)
-	if rows == nil {
+	if isZero(rows) {
 		return figure{}, false
 	}
 	panel := p.byStack("", "API writes per job", true)

@@ -34,6 +34,7 @@ type section struct {
 	Breakdowns   []titled
 	// WritesInDetail is the writes per job once more, by client, verb and resource.
 	WritesInDetail []breakdown
+	HasWrites      bool
 	Plots          []plotRef
 }
 
@@ -74,6 +75,7 @@ func newSection(p played) section {
 		WritesInDetail: p.breakdowns(shownWrites, writesInDetail),
 	}
 	s.LeftOut, s.Changed = reasons(p.LeftOut, p.FirstLine), reasons(p.Changed, p.FirstLine)
+	s.HasWrites = !isZero(s.WritesInDetail)
 	s.Same, s.Across = p.withPeers()
 	s.Tables, s.Dropped = p.tables()
 	for _, t := range []titled{
@@ -83,10 +85,13 @@ func newSection(p played) section {
 		{"Peak memory as measured, by program", "MiB", false, p.breakdowns(shownShares, peakMemory)},
 		{"Peak memory per 1,000 jobs, by program", "MiB", false, p.breakdowns(shownShares, memoryPerThousand)},
 	} {
-		if t.Rows != nil {
-			s.Breakdowns = append(s.Breakdowns, t)
-		} else {
+		switch {
+		case !says(t.Rows):
 			s.Dropped.Nothing = append(s.Dropped.Nothing, t.Title)
+		case isZero(t.Rows):
+			s.Dropped.Zero = append(s.Dropped.Zero, t.Title)
+		default:
+			s.Breakdowns = append(s.Breakdowns, t)
 		}
 	}
 	return s

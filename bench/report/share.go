@@ -27,8 +27,8 @@ type share struct {
 	Amount float64
 }
 
-// breakdowns by stack of what of returns for a run: nil when the run does not say. At most top shares are
-// shown by name.
+// breakdowns by stack of what of returns for a run: nil when the run does not say, empty when it says that
+// there was none. At most top shares are shown by name.
 func (p played) breakdowns(top int, of func(result.Run) parts) []breakdown {
 	var all []breakdown
 	for _, s := range p.stacks {
@@ -42,10 +42,17 @@ func (p played) breakdowns(top int, of func(result.Run) parts) []breakdown {
 			Stack: s.Name, Runs: len(runs), Total: total(runs), Shares: largest(top, shares(runs)),
 		})
 	}
-	if !slices.ContainsFunc(all, func(b breakdown) bool { return len(b.Shares) > 0 }) {
-		return nil
-	}
 	return all
+}
+
+// says reports whether any run says something of an amount.
+func says(all []breakdown) bool {
+	return slices.ContainsFunc(all, func(b breakdown) bool { return b.Runs > 0 })
+}
+
+// isZero reports whether an amount is 0 on every stack that says something of it.
+func isZero(all []breakdown) bool {
+	return !slices.ContainsFunc(all, func(b breakdown) bool { return len(b.Shares) > 0 })
 }
 
 func total(runs []parts) stats.Bounds {

@@ -70,8 +70,12 @@ func TestBreakdowns(t *testing.T) {
 		p.breakdowns(1, writesInDetail)[0].Shares); diff != "" {
 		t.Error(diff)
 	}
-	if got := p.breakdowns(1, idleWrites); got != nil {
+	if got := p.breakdowns(1, idleWrites); says(got) {
 		t.Errorf("nothing was measured, and shown is %v", got)
+	}
+	p.stacks[0].runs[0].IdleWrites = map[string]map[string]int{}
+	if got := p.breakdowns(1, idleWrites); !says(got) || !isZero(got) {
+		t.Errorf("nothing was written, and shown is %v", got)
 	}
 }
 

@@ -32,6 +32,9 @@ func Write(dir string, r result.Results) error {
 	if err := write(filepath.Join(dir, "report.md"), text.Bytes()); err != nil {
 		return err
 	}
+	if err := removePlots(plots); err != nil {
+		return err
+	}
 	palette := newPalette(r.Stacks)
 	for _, p := range playedOf(r) {
 		all, err := figures(p, palette)
@@ -41,6 +44,22 @@ func Write(dir string, r result.Results) error {
 		for _, f := range all {
 			if err := f.save(plots); err != nil {
 				return err
+			}
+		}
+	}
+	return nil
+}
+
+// removePlots of an earlier report, which may have been of other workloads.
+func removePlots(dir string) error {
+	for _, pattern := range []string{"*.png", "*.svg"} {
+		files, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil {
+			return fmt.Errorf("finding plots: %w", err)
+		}
+		for _, file := range files {
+			if err := os.Remove(file); err != nil {
+				return fmt.Errorf("removing a plot: %w", err)
 			}
 		}
 	}

@@ -27,6 +27,13 @@ func TestWrite(t *testing.T) {
 	if dir == "" {
 		dir = t.TempDir()
 	}
+	if err := os.Mkdir(filepath.Join(again, "plots"), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	earlier := filepath.Join(again, "plots", "another-workload-time.png")
+	if err := os.WriteFile(earlier, []byte("drawn before"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, to := range []string{dir, again} {
 		if err := Write(to, fixture()); err != nil {
 			t.Fatal(err)

@@ -107,8 +107,9 @@ type Run struct {
 	Curves Curves `json:"curves"`
 	// Writes to the API by client (the user agent up to the first slash), then by "verb resource".
 	Writes map[string]map[string]int `json:"writes"`
-	// IdleWrites are those after the End, while the cluster was left alone, in the same form.
-	IdleWrites map[string]map[string]int `json:"idleWrites,omitempty"`
+	// IdleWrites are those after the End, while the cluster was left alone, in the same form: empty when there
+	// were none, null when it was not left alone.
+	IdleWrites map[string]map[string]int `json:"idleWrites"`
 	// CPU seconds by program.
 	CPU map[string]float64 `json:"cpu"`
 	// PeakMemory in bytes (resident) by program.
