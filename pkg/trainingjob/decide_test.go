@@ -7,6 +7,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/internal/jobtest"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
@@ -70,20 +71,52 @@ func TestLargeJobIsASmallObject(t *testing.T) {
 	}
 }
 
+// TestAllocationsOfDecide bounds what a decision allocates: every event of every job makes one. What a rank
+// adds must not grow with the ranks.
+func TestAllocationsOfDecide(t *testing.T) {
+	for name, tc := range map[string]struct {
+		running       bool
+		most, perRank float64
+	}{
+		"create":  {running: false, most: 150, perRank: 5.5},
+		"running": {running: true, most: 700, perRank: 5.5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			allocations := func(ranks int32) float64 {
+				s := decisionOn(t, ranks, tc.running)
+				return testing.AllocsPerRun(5, func() { Decide(s) })
+			}
+			small, medium, large := allocations(8), allocations(500), allocations(5000)
+			t.Logf("%.0f for 8 ranks, %.0f for 500, %.0f for 5,000", small, medium, large)
+			if small > tc.most {
+				t.Errorf("%.0f for 8 ranks, want at most %.0f", small, tc.most)
+			}
+			if each := (large - medium) / 4500; each > tc.perRank {
+				t.Errorf("%.2f for each of many ranks, want at most %.2f", each, tc.perRank)
+			}
+		})
+	}
+}
+
+// decisionOn is a snapshot of a job that is about to be created, or that runs.
+func decisionOn(t testing.TB, ranks int32, running bool) observation.Snapshot {
+	sim := newSimulation(t, jobtest.New(ranks))
+	sim.reconcile()
+	if running {
+		sim.converge()
+		sim.bind()
+		sim.start()
+		sim.converge()
+	}
+	return sim.snapshot()
+}
+
 // BenchmarkDecide is one decision for a job of 5,000 ranks: the one that creates them all, and one while they
 // run.
 func BenchmarkDecide(b *testing.B) {
 	for name, running := range map[string]bool{"create": false, "running": true} {
 		b.Run(name, func(b *testing.B) {
-			sim := newSimulation(b, jobtest.New(5000))
-			sim.reconcile()
-			if running {
-				sim.converge()
-				sim.bind()
-				sim.start()
-				sim.converge()
-			}
-			s := sim.snapshot()
+			s := decisionOn(b, 5000, running)
 			b.ResetTimer()
 			for b.Loop() {
 				Decide(s)
