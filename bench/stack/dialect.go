@@ -68,12 +68,17 @@ func (d dialect) cluster(options *localcluster.Options) {
 	options.Schedulers = []string{d.scheduler}
 	switch d.scheduler {
 	case localcluster.SchedulerKueue:
-		options.KueueConfiguration = localcluster.KueueReleaseConfiguration
+		options.Configurations = releasedKueue()
 	case localcluster.SchedulerVolcano:
 		options.Limits = map[string]localcluster.Limits{
 			localcluster.ProcessVolcanoController: Equal.limits(localcluster.ProcessVolcanoController),
 		}
 	}
+}
+
+// releasedKueue is the configuration of every stack with Kueue.
+func releasedKueue() map[string]string {
+	return map[string]string{localcluster.SchedulerKueue: localcluster.KueueReleaseConfiguration}
 }
 
 func (d dialect) queue(namespace string, gpus int) []client.Object {

@@ -40,7 +40,7 @@ func (s KueueJob) Describe() result.Stack {
 // Cluster implements Renderer.
 func (s KueueJob) Cluster(options *localcluster.Options) {
 	options.Schedulers = []string{localcluster.SchedulerKueue}
-	options.KueueConfiguration = localcluster.KueueReleaseConfiguration
+	options.Configurations = releasedKueue()
 	options.Limits = map[string]localcluster.Limits{
 		localcluster.ProcessKueue: s.Profile.limits(localcluster.ProcessKueue),
 	}

@@ -108,6 +108,9 @@ func (p Profile) kueue() []result.Setting {
 		})
 }
 
+// settingConfiguration is the name of the setting that is a file.
+const settingConfiguration = "configuration"
+
 // volcanoScheduler are the settings of Volcano's scheduler in every local cluster, whatever the profile: its
 // defaults are a period of 1 s and 2000 requests at once (cmd/scheduler/app/options/options.go of v1.14.1).
 func volcanoScheduler() []result.Setting {
@@ -116,7 +119,7 @@ func volcanoScheduler() []result.Setting {
 		{Program: program, Name: "period", Value: "200ms"},
 		{Program: program, Name: "client requests per second", Value: "2000", Stock: true},
 		{Program: program, Name: "client burst", Value: "4000"},
-		{Program: program, Name: "configuration", Value: "lab/modules/volcano/scheduler.yaml"},
+		{Program: program, Name: settingConfiguration, Value: "lab/modules/volcano/scheduler.yaml"},
 	}
 }
 

@@ -8,18 +8,22 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 )
 
-// All stacks, the floors first: the bounds of the others follow from theirs. The programs of the peers have
-// the limits of a profile.
-func All(profile Profile) []Stack {
-	schedulers := []string{
+// schedulers that ours and raw run on.
+func schedulers() []string {
+	return []string{
 		localcluster.SchedulerVolcano, localcluster.SchedulerNative, localcluster.SchedulerCoscheduling,
 		localcluster.SchedulerKueue,
 	}
+}
+
+// All stacks, the floors first: the bounds of the others follow from theirs. The programs of the peers have
+// the limits of a profile.
+func All(profile Profile) []Stack {
 	var stacks []Stack
-	for _, s := range schedulers {
+	for _, s := range schedulers() {
 		stacks = append(stacks, Raw(s))
 	}
-	for _, s := range schedulers {
+	for _, s := range schedulers() {
 		stacks = append(stacks, Ours(s))
 	}
 	for _, peer := range peers(profile) {

@@ -131,11 +131,12 @@ func TestCluster(t *testing.T) {
 			Schedulers: []string{"volcano"}, Limits: map[string]localcluster.Limits{"vc-controller-manager": equal},
 		}},
 		"ours on kueue": {ours{dialectOf("kueue")}, localcluster.Options{
-			Schedulers: []string{"kueue"}, KueueConfiguration: "release.yaml",
+			Schedulers: []string{"kueue"}, Configurations: map[string]string{"kueue": "release.yaml"},
 		}},
 		"kueue jobset": {KueueJobSet{Equal}, localcluster.Options{
-			Schedulers: []string{"kueue"}, AddOns: []string{"jobset"}, KueueConfiguration: "release.yaml",
-			Limits: map[string]localcluster.Limits{"kueue": equal, "jobset": {QPS: equal.QPS, Burst: equal.Burst}},
+			Schedulers: []string{"kueue"}, AddOns: []string{"jobset"},
+			Configurations: map[string]string{"kueue": "release.yaml"},
+			Limits:         map[string]localcluster.Limits{"kueue": equal, "jobset": {QPS: equal.QPS, Burst: equal.Burst}},
 		}},
 	}
 	for name, c := range cases {

@@ -10,6 +10,7 @@
 //	kueuejobset.go  JobSets, admitted by Kueue
 //	raw.go          groups and pods without an operator, the floor: capture.go takes them from the operator
 //	slowed.go       another stack made slow, to check the harness
+//	configured.go   another stack with a scheduler's configuration of one's own
 //	dialect.go      what ours and raw have in common on one scheduler
 //	pods.go         what all stacks say of a gang's pods
 //	profile.go      versions, and settings of the programs

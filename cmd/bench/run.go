@@ -26,6 +26,7 @@ type runOptions struct {
 	resume              bool
 	operator, crds, out string
 	profile             string
+	configurations      []string
 	workloadOptions
 }
 
@@ -45,6 +46,8 @@ cluster of its own, in rounds. Ctrl-C ends it: what was measured until then is r
 		`stacks as "bench list" names them; raw and ours mean those on every scheduler (default: those of the set)`)
 	flags.StringVar(&o.profile, "profile", string(stack.Stock),
 		"limits of the peers' programs: stock, as they are released, or equal, as high as ours")
+	flags.StringArrayVar(&o.configurations, "configuration", nil,
+		"name=scheduler:file, a scheduler's configuration to compare: each chosen stack on it runs with it, too")
 	flags.IntVar(&o.rounds, "rounds", 3, "number of rounds; with fewer than 3 nothing is claimed")
 	flags.Float64Var(&o.cutFactor, "cut", 10,
 		"end a run that takes so many times as long as the raw one (at least a minute); 0: only at its own bound")
@@ -92,6 +95,17 @@ func (o runOptions) benchmark(progress io.Writer) (*rounds.Benchmark, error) {
 	stacks, err := stack.Named(names, stack.Profile(o.profile))
 	if err != nil {
 		return nil, err
+	}
+	var configurations []stack.Configuration
+	for _, text := range o.configurations {
+		c, err := stack.ParseConfiguration(text)
+		if err != nil {
+			return nil, fmt.Errorf("--configuration: %w", err)
+		}
+		configurations = append(configurations, c)
+	}
+	if stacks, err = stack.WithConfigurations(stacks, configurations); err != nil {
+		return nil, fmt.Errorf("--configuration: %w", err)
 	}
 	if p := stack.Profile(o.profile); p != stack.Stock && p != stack.Equal {
 		return nil, fmt.Errorf("--profile is %q: say %s or %s", o.profile, stack.Stock, stack.Equal)

@@ -32,7 +32,7 @@ const (
 	AddOnJobSet           = servers.AddOnJobSet
 )
 
-// KueueReleaseConfiguration is, as Options.KueueConfiguration, the one of Kueue's release.
+// KueueReleaseConfiguration is, in Options.Configurations, the one of Kueue's release.
 const KueueReleaseConfiguration = servers.KueueReleaseConfiguration
 
 // Processes whose limits can be set (see Options.Limits).
@@ -72,9 +72,10 @@ type Options struct {
 	// of its configuration, and add-ons have the defaults of their programs. A zero value here gives a process
 	// of Volcano its program's defaults.
 	Limits map[string]Limits
-	// KueueConfiguration is a file of the folder kueue in Modules. Default: the one that TrainingJobs are
-	// tested with.
-	KueueConfiguration string
+	// Configurations are files, by the name of the scheduler, in the place of those in Modules that TrainingJobs
+	// are tested with: absolute paths, or names of files beside them. That of SchedulerNative is
+	// kube-scheduler's, which also places the pods of gangs that Kueue has admitted.
+	Configurations map[string]string
 	// CRDs are folders of CustomResourceDefinitions, one per file, that the cluster has from the start. What an
 	// object of a kind that InstallCRDs adds later owns may outlive it by half a minute.
 	CRDs []string

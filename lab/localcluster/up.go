@@ -119,9 +119,9 @@ func newPlan(ctx context.Context, options Options, files layout.Layout) (p plan,
 		Audit:           options.Audit,
 		Trainers:        options.Trainers,
 
-		CoschedulingFlags:  options.CoschedulingFlags,
-		Limits:             options.Limits,
-		KueueConfiguration: options.KueueConfiguration,
+		CoschedulingFlags: options.CoschedulingFlags,
+		Limits:            options.Limits,
+		Configurations:    options.Configurations,
 	}
 	return p, release, nil
 }

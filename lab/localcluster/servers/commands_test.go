@@ -131,14 +131,24 @@ func renderCommands(c Config, extensions []string) string {
 // What runs are our files, and they talk to this cluster.
 func TestSchedulerConfigurations(t *testing.T) {
 	c := Config{Files: layout.Layout{Dir: t.TempDir()}, Modules: modules(t)}
-	for module, path := range map[string]string{
-		components.Kubernetes:       c.Files.SchedulerConfiguration(),
-		components.SchedulerPlugins: c.Files.PluginsConfiguration(),
+	own := filepath.Join(t.TempDir(), "own.yaml")
+	if err := os.WriteFile(own, []byte("clientConnection: {qps: 7}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct{ scheduler, module, configured, path string }{
+		{SchedulerNative, components.Kubernetes, "", c.Files.SchedulerConfiguration()},
+		{SchedulerNative, components.Kubernetes, own, c.Files.SchedulerConfiguration()},
+		{SchedulerCoscheduling, components.SchedulerPlugins, "", c.Files.PluginsConfiguration()},
 	} {
-		if err := c.completeSchedulerConfiguration(module, path); err != nil {
+		c.Configurations = map[string]string{tc.scheduler: tc.configured}
+		module, path := tc.module, tc.path
+		if err := c.completeSchedulerConfiguration(tc.scheduler, module, path); err != nil {
 			t.Fatal(err)
 		}
-		want := readYAML(t, c.moduleFile(module, "scheduler.yaml"))
+		want := readYAML(t, c.configuration(tc.scheduler, module, schedulerConfiguration))
+		if _, ships := want["apiVersion"]; ships != (tc.configured == "") {
+			t.Errorf("%s with %q has the configuration %v", tc.scheduler, tc.configured, want)
+		}
 		want["clientConnection"].(map[string]any)["kubeconfig"] = c.Files.Kubeconfig()
 		if diff := cmp.Diff(want, readYAML(t, path)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", module, diff)

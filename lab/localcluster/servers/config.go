@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"cmp"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -41,8 +42,9 @@ type Config struct {
 	CoschedulingFlags []string
 	// Limits of programs, by the name of the process, for those whose limits are not the local cluster's own.
 	Limits map[string]Limits
-	// KueueConfiguration is a file of lab/modules/kueue; "": KueueConfiguration.
-	KueueConfiguration string
+	// Configurations of schedulers, by their names, in the place of those that ship: an absolute path, or a file
+	// beside the one that ships.
+	Configurations map[string]string
 	// RealNode is true when the cluster has a real kubelet.
 	RealNode bool
 	// Audit turns on the API server's audit log.
@@ -80,6 +82,15 @@ func unique(names []string) []string {
 // moduleFile is a file below lab/modules.
 func (c Config) moduleFile(elements ...string) string {
 	return filepath.Join(append([]string{c.Modules}, elements...)...)
+}
+
+// configuration of a scheduler, of which the one that ships lies in a folder of lab/modules.
+func (c Config) configuration(scheduler, module, shipped string) string {
+	file := cmp.Or(c.Configurations[scheduler], shipped)
+	if filepath.IsAbs(file) {
+		return file
+	}
+	return c.moduleFile(module, file)
 }
 
 // servingFlags are the flags of every Kubernetes server for its certificate.

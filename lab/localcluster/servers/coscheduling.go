@@ -24,7 +24,8 @@ func coscheduling() Extension {
 		Components: []string{components.SchedulerPlugins},
 		Ports:      []string{processPlugins},
 		Prepare: func(ctx context.Context, c Config, config *rest.Config) error {
-			err := c.completeSchedulerConfiguration(components.SchedulerPlugins, c.Files.PluginsConfiguration())
+			err := c.completeSchedulerConfiguration(SchedulerCoscheduling, components.SchedulerPlugins,
+				c.Files.PluginsConfiguration())
 			if err != nil {
 				return err
 			}

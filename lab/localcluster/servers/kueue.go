@@ -1,7 +1,6 @@
 package servers
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,7 +28,7 @@ const portKueueMetrics = "kueue-metrics"
 // Kueue's configurations, files of lab/modules/kueue: the one that TrainingJobs are tested with, and that of
 // Kueue's release.
 const (
-	KueueConfiguration        = "configuration.yaml"
+	kueueTestedConfiguration  = "configuration.yaml"
 	KueueReleaseConfiguration = "release.yaml"
 )
 
@@ -94,7 +93,7 @@ func (c Config) writeKueueFiles() error {
 
 // kueueConfiguration is the cluster's configuration of Kueue, with its ports and limits.
 func (c Config) kueueConfiguration() (map[string]any, error) {
-	file := c.moduleFile("kueue", cmp.Or(c.KueueConfiguration, KueueConfiguration))
+	file := c.configuration(SchedulerKueue, "kueue", kueueTestedConfiguration)
 	configuration, err := readTemplate(file, map[string]string{
 		"HEALTH_ADDRESS":  layout.LocalAddress(c.Ports[ProcessKueue]),
 		"METRICS_ADDRESS": layout.LocalAddress(c.Ports[portKueueMetrics]),

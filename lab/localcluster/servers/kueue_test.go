@@ -27,7 +27,7 @@ func TestKueueLimits(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			config := testConfig([]string{SchedulerKueue}, false, "")
-			config.Modules, config.KueueConfiguration = modules(t), c.file
+			config.Modules, config.Configurations = modules(t), map[string]string{SchedulerKueue: c.file}
 			config.Limits = map[string]Limits{ProcessKueue: c.limits}
 			got, err := config.kueueConfiguration()
 			if err != nil {

@@ -10,15 +10,19 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster/components"
 )
 
+// schedulerConfiguration is the configuration that ships in the folder of every scheduler but Kueue.
+const schedulerConfiguration = "scheduler.yaml"
+
 // WriteSchedulerConfiguration makes the configuration file of kube-scheduler, which runs in every cluster.
 func (c Config) WriteSchedulerConfiguration() error {
-	return c.completeSchedulerConfiguration(components.Kubernetes, c.Files.SchedulerConfiguration())
+	return c.completeSchedulerConfiguration(SchedulerNative, components.Kubernetes,
+		c.Files.SchedulerConfiguration())
 }
 
-// completeSchedulerConfiguration writes the file scheduler.yaml of a folder of lab/modules, with the path of
-// the kubeconfig in it: a kube-scheduler that is given a file ignores the flag for the path.
-func (c Config) completeSchedulerConfiguration(module, to string) error {
-	from := c.moduleFile(module, "scheduler.yaml")
+// completeSchedulerConfiguration writes the configuration of a kind of kube-scheduler with the path of the
+// kubeconfig in it: a kube-scheduler that is given a file ignores the flag for the path.
+func (c Config) completeSchedulerConfiguration(scheduler, module, to string) error {
+	from := c.configuration(scheduler, module, schedulerConfiguration)
 	content, err := os.ReadFile(from)
 	if err != nil {
 		return fmt.Errorf("reading the scheduler's configuration: %w", err)

@@ -46,7 +46,7 @@ const StorageProvisioner = "localcluster.mlplatform.example.com/simulated"
 
 func (c Config) volcanoScheduler() process.Process {
 	return c.volcanoProcess(ProcessVolcanoScheduler,
-		"--scheduler-conf="+c.moduleFile("volcano", "scheduler.yaml"),
+		"--scheduler-conf="+c.configuration(SchedulerVolcano, "volcano", schedulerConfiguration),
 		// Without this flag a mistake in our file silently selects another configuration.
 		"--disable-default-scheduler-config=true",
 		// The default of 1 s is most of what a small gang waits.

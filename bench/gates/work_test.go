@@ -1,0 +1,94 @@
+package gates
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// work is how often each block of the product's code ran, by file and position.
+type work map[string]int
+
+// readWork reads a coverage profile: after a line with its mode, lines of "file:from,to statements count".
+func readWork(r io.Reader) (work, error) {
+	w := work{}
+	lines := bufio.NewScanner(r)
+	for first := true; lines.Scan(); first = false {
+		if first {
+			if mode := strings.TrimPrefix(lines.Text(), "mode: "); mode != "atomic" && mode != "count" {
+				return nil, fmt.Errorf("the mode of the profile is %q, which does not count", mode)
+			}
+			continue
+		}
+		fields := strings.Fields(lines.Text())
+		if len(fields) != 3 {
+			return nil, fmt.Errorf("line %q of the profile has %d fields, want 3", lines.Text(), len(fields))
+		}
+		n, err := strconv.Atoi(fields[2])
+		if err != nil {
+			return nil, fmt.Errorf("reading line %q of the profile: %w", lines.Text(), err)
+		}
+		w[fields[0]] += n
+	}
+	return w, lines.Err()
+}
+
+// growth of a block: how often it ran for each job, when there were few and when there were many.
+type growth struct {
+	block     string
+	few, many float64
+}
+
+func (g growth) String() string {
+	return fmt.Sprintf("%s ran %.1f times for each of few jobs, %.1f times for each of many",
+		g.block, g.few, g.many)
+}
+
+// leastWork is how often a block must run for each job to count: below that one pass more or less decides.
+const leastWork = 1
+
+// growing are the blocks that ran more than factor times as often for each job when there were many, those
+// that ran most first.
+func growing(few, many work, fewJobs, manyJobs int, factor float64) []growth {
+	var all []growth
+	for block, n := range many {
+		g := growth{block, float64(few[block]) / float64(fewJobs), float64(n) / float64(manyJobs)}
+		if g.many > leastWork && g.many > factor*max(g.few, leastWork) {
+			all = append(all, g)
+		}
+	}
+	slices.SortFunc(all, func(a, b growth) int {
+		return cmp.Or(cmp.Compare(b.many, a.many), cmp.Compare(a.block, b.block))
+	})
+	return all
+}
+
+func TestReadWork(t *testing.T) {
+	const profile = "mode: atomic\na/b.go:3.14,5.2 2 7\na/b.go:6.1,7.2 1 0\n"
+	w, err := readWork(strings.NewReader(profile))
+	if err != nil || w["a/b.go:3.14,5.2"] != 7 || len(w) != 2 {
+		t.Errorf("read %v, %v", w, err)
+	}
+	for _, bad := range []string{"mode: set\n", "mode: atomic\na b\n", "mode: atomic\na 1 x\n"} {
+		if w, err := readWork(strings.NewReader(bad)); err == nil {
+			t.Errorf("%q was read as %v", bad, w)
+		}
+	}
+}
+
+func TestGrowing(t *testing.T) {
+	few := work{"once a job": 100, "for all others": 100 * 100, "rarely": 2}
+	many := work{"once a job": 1100, "for all others": 1000 * 1000, "rarely": 900, "new": 5000}
+	var names []string
+	for _, g := range growing(few, many, 100, 1000, 3) {
+		names = append(names, g.block)
+	}
+	if want := []string{"for all others", "new"}; !slices.Equal(names, want) {
+		t.Errorf("growing are %q, want %q", names, want)
+	}
+}
