@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -44,12 +43,8 @@ func queueing(jobs int) workload.Workload {
 // counted.
 func TestWorkPerJob(t *testing.T) {
 	binary := filepath.Join(t.TempDir(), "operator")
-	build := exec.Command("go", "build", "-cover", "-covermode", "atomic",
+	command(t, root, "go", "build", "-cover", "-covermode", "atomic",
 		"-coverpkg", "./api/...,./pkg/...,./scheduler/...", "-o", binary, "./cmd/operator")
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
 	const few, many = 100, 1000
 	counted := map[int]work{}
 	for _, jobs := range []int{few, many} {
@@ -67,7 +62,8 @@ func workFor(t *testing.T, binary string, w workload.Workload) work {
 	t.Setenv("GOCOVERDIR", counters) // the operator's process inherits it
 	b := &rounds.Benchmark{
 		Stacks:    []stack.Stack{stack.Ours(localcluster.SchedulerVolcano)},
-		Workloads: []workload.Workload{w}, Rounds: 1, Operator: binary, CRDs: abs(t, "deploy/crd"), Out: t.TempDir(), Progress: t.Output(),
+		Workloads: []workload.Workload{w}, Rounds: 1,
+		Operator: binary, CRDs: abs(t, "deploy/crd"), Out: t.TempDir(), Progress: t.Output(),
 	}
 	results := b.Results()
 	if err := b.Run(t.Context(), &results); err != nil {
@@ -80,10 +76,7 @@ func workFor(t *testing.T, binary string, w workload.Workload) work {
 			r.CPU)
 	}
 	profile := filepath.Join(t.TempDir(), "profile")
-	out, err := exec.Command("go", "tool", "covdata", "textfmt", "-i", counters, "-o", profile).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	command(t, root, "go", "tool", "covdata", "textfmt", "-i", counters, "-o", profile)
 	text, err := os.ReadFile(profile)
 	if err != nil {
 		t.Fatal(err)

@@ -136,7 +136,9 @@ func TestCluster(t *testing.T) {
 		"kueue jobset": {KueueJobSet{Equal}, localcluster.Options{
 			Schedulers: []string{"kueue"}, AddOns: []string{"jobset"},
 			Configurations: map[string]string{"kueue": "release.yaml"},
-			Limits:         map[string]localcluster.Limits{"kueue": equal, "jobset": {QPS: equal.QPS, Burst: equal.Burst}},
+			Limits: map[string]localcluster.Limits{
+				"kueue": equal, "jobset": {QPS: equal.QPS, Burst: equal.Burst},
+			},
 		}},
 	}
 	for name, c := range cases {

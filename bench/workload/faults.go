@@ -29,8 +29,7 @@ func churn(scale float64) Workload {
 }
 
 // failures is three times as many gangs of 8 as 32 nodes hold, each training 20 s and saving every 2 s, while
-// for 60 s a node dies every 4 s and stays dead for 20 s: long enough for a cluster with a grace period of
-// 12 s to notice. On fewer nodes proportionally fewer die.
+// for 60 s a node is lost every 4 s and comes back after 20 s. On fewer nodes proportionally fewer are.
 func failures(scale float64) Workload {
 	const span, every, dead = 60 * time.Second, 4 * time.Second, 20 * time.Second
 	nodes := scaled(32, scale, 8)

@@ -4,13 +4,23 @@ import (
 	"container/list"
 	"context"
 	"crypto/tls"
+	"errors"
 	"net"
+	"sync/atomic"
 )
+
+// ErrTooMuch ends a connection whose other end has sent too much for somebody unknown.
+var ErrTooMuch = errors.New("a client that is not known yet has sent too much")
 
 // Conn is a connection that its Listener counts until it is closed.
 type Conn struct {
 	net.Conn
 	listener *Listener
+
+	// received are the bytes that a stranger has sent. trusted is set once the server knows whose the connection
+	// is, even where it may not stay: what it asks is then read to its end.
+	received int
+	trusted  atomic.Bool
 
 	// The listener's lock guards what follows. owner is an address or, once vouched for, a client; group is nil
 	// once the connection does not count any more.
@@ -18,6 +28,20 @@ type Conn struct {
 	group    *group
 	position *list.Element
 	number   uint64
+}
+
+// Read reads from the connection. It is called by one goroutine at a time, as all servers do.
+func (c *Conn) Read(b []byte) (int, error) {
+	if c.trusted.Load() {
+		return c.Conn.Read(b)
+	}
+	left := c.listener.bounds.StrangerBytes - c.received
+	if left <= 0 {
+		return 0, ErrTooMuch
+	}
+	n, err := c.Conn.Read(b[:min(len(b), left)])
+	c.received += n
+	return n, err
 }
 
 // Close closes the connection.
@@ -49,5 +73,9 @@ func ConnContext(ctx context.Context, c net.Conn) context.Context {
 // be closed after the answer, because the listener has no place for one more that stays.
 func Vouch(ctx context.Context, client string) bool {
 	c, ok := ctx.Value(connKey{}).(*Conn)
-	return !ok || c.listener.vouch(c, client)
+	if !ok {
+		return true
+	}
+	c.trusted.Store(true)
+	return c.listener.vouch(c, client)
 }

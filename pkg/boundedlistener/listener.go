@@ -16,6 +16,9 @@ const maxRatedAddresses = 4096
 type Bounds struct {
 	// Strangers are the connections that nobody has vouched for, in all and of one address.
 	Strangers, StrangersPerAddress int
+	// StrangerBytes are what a connection may send until somebody vouches for it: handshake and header, beside
+	// what is read ahead of a body.
+	StrangerBytes int
 	// Known are the connections that were vouched for, in all and of one client.
 	Known, KnownPerClient int
 	// NewPerSecond are the connections that one address may open, after a Burst of them.

@@ -2,6 +2,7 @@ package boundedlistener
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -25,6 +26,9 @@ type fakeConn struct {
 func (c *fakeConn) RemoteAddr() net.Addr {
 	return &net.TCPAddr{IP: net.ParseIP(c.from), Port: 40000}
 }
+
+// Read gives as much as is asked for.
+func (c *fakeConn) Read(b []byte) (int, error) { return len(b), nil }
 
 func (c *fakeConn) Close() error {
 	c.closed = true
@@ -101,8 +105,45 @@ func (p *play) expectOpen(reason string, want ...string) {
 	}
 }
 
-var roomy = Bounds{Strangers: 4, StrangersPerAddress: 3, Known: 3, KnownPerClient: 2, NewPerSecond: 1000,
-	Burst: 1000}
+var roomy = Bounds{Strangers: 4, StrangersPerAddress: 3, StrangerBytes: 100, Known: 3, KnownPerClient: 2,
+	NewPerSecond: 1000, Burst: 1000}
+
+func TestStrangersSendLittle(t *testing.T) {
+	p := newPlay(t, roomy)
+	for name, vouched := range map[string]bool{"known": true, "stranger": false} {
+		p.arrive(name, "10.0.0.1")
+		c := p.conns[name]
+		if n, err := io.ReadFull(c, make([]byte, 60)); n != 60 || err != nil {
+			t.Fatalf("%s: read %d, %v", name, n, err)
+		}
+		if vouched {
+			p.vouch(name, "bert")
+		}
+		n, err := io.ReadFull(c, make([]byte, 60))
+		if want := 60; vouched && (n != want || err != nil) {
+			t.Errorf("%s: read %d more, %v, want %d", name, n, err, want)
+		}
+		if want := 40; !vouched && (n != want || !errors.Is(err, ErrTooMuch)) {
+			t.Errorf("%s: read %d more, %v, want %d and an error", name, n, err, want)
+		}
+	}
+}
+
+// TestNoPlaceForAKnownClient: a client that is known, and may not stay, is answered all the same.
+func TestNoPlaceForAKnownClient(t *testing.T) {
+	p := newPlay(t, roomy)
+	for i := range roomy.Known {
+		p.arrive(fmt.Sprint(i), "10.0.0.1")
+		p.vouch(fmt.Sprint(i), fmt.Sprint(i))
+	}
+	p.arrive("one more", "10.0.0.1")
+	if p.vouch("one more", "bert") {
+		t.Fatal("there is no place for it")
+	}
+	if n, err := io.ReadFull(p.conns["one more"], make([]byte, 200)); err != nil {
+		t.Errorf("read %d of its 200 bytes, %v", n, err)
+	}
+}
 
 func TestTheOldestOfAnAddressGoes(t *testing.T) {
 	p := newPlay(t, roomy)

@@ -12,7 +12,7 @@ import (
 // agent has one, and is a stranger for milliseconds. Only known ones stay open between two reports: where
 // there are too many of them, each answer closes its connection, so that more jobs can report in turn.
 var connections = boundedlistener.Bounds{
-	Strangers: 256, StrangersPerAddress: 32,
+	Strangers: 256, StrangersPerAddress: 32, StrangerBytes: maxHandshakeBytes + maxHeaderBytes + 2*readAhead,
 	Known: 2048, KnownPerClient: maxInFlightPerPod,
 	// The agents of many pods may share a node's address.
 	NewPerSecond: 20, Burst: 200,
@@ -20,8 +20,12 @@ var connections = boundedlistener.Bounds{
 
 // Bounds of what one connection may send, and how slowly.
 const (
-	// maxHeaderBytes beside the token; net/http reads 4 KiB more before it gives up.
+	// maxHeaderBytes beside the token; net/http reads readAhead more before it gives up, and as much of a body.
 	maxHeaderBytes = maxTokenBytes + 2<<10
+	readAhead      = 4 << 10
+	// maxHandshakeBytes is several times what a client sends, which is under 2 KiB even with the keys that
+	// resist quantum computers. Without it crypto/tls would keep 64 KiB of a message whose end never comes.
+	maxHandshakeBytes = 8 << 10
 	// maxBodies are read at the same time. Reports that wait for a write do not count.
 	maxBodies = 256
 	// headerTimeout also bounds the TLS handshake. It may be as long as an agent waits, even on a node without
