@@ -32,10 +32,11 @@ type Conn struct {
 
 // Read reads from the connection. It is called by one goroutine at a time, as all servers do.
 func (c *Conn) Read(b []byte) (int, error) {
-	if c.trusted.Load() {
+	most := c.listener.bounds.StrangerBytes
+	if most == 0 || c.trusted.Load() {
 		return c.Conn.Read(b)
 	}
-	left := c.listener.bounds.StrangerBytes - c.received
+	left := most - c.received
 	if left <= 0 {
 		return 0, ErrTooMuch
 	}

@@ -12,12 +12,12 @@ import (
 // maxRatedAddresses have their rate remembered.
 const maxRatedAddresses = 4096
 
-// Bounds of what a Listener keeps open and lets in. All are required.
+// Bounds of what a Listener keeps open and lets in. All but StrangerBytes are required.
 type Bounds struct {
 	// Strangers are the connections that nobody has vouched for, in all and of one address.
 	Strangers, StrangersPerAddress int
 	// StrangerBytes are what a connection may send until somebody vouches for it: handshake and header, beside
-	// what is read ahead of a body.
+	// what is read ahead of a body. Zero: there is no bound, for servers that vouch for nobody.
 	StrangerBytes int
 	// Known are the connections that were vouched for, in all and of one client.
 	Known, KnownPerClient int

@@ -129,6 +129,17 @@ func TestStrangersSendLittle(t *testing.T) {
 	}
 }
 
+// TestNoBoundOfBytes: a client of a server that vouches for nobody asks again and again.
+func TestNoBoundOfBytes(t *testing.T) {
+	unbounded := roomy
+	unbounded.StrangerBytes = 0
+	p := newPlay(t, unbounded)
+	p.arrive("prometheus", "10.0.0.1")
+	if n, err := io.ReadFull(p.conns["prometheus"], make([]byte, 1000)); err != nil {
+		t.Errorf("read %d, %v", n, err)
+	}
+}
+
 // TestNoPlaceForAKnownClient: a client that is known, and may not stay, is answered all the same.
 func TestNoPlaceForAKnownClient(t *testing.T) {
 	p := newPlay(t, roomy)
