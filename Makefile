@@ -167,6 +167,10 @@ bench-full: bench-build ## every workload on every stack, 7 rounds, resumable (h
 test-peers: build ## the operators that a benchmark compares with ours: what they do with gangs that lose ranks
 	go test -tags cluster -count 1 -v -timeout 60m ./bench/stack
 
+.PHONY: bench-check
+bench-check: bench-build ## the harness itself: on this machine it must find what is 20% slower on purpose
+	bin/bench check $(BENCH_ARGS)
+
 .PHONY: bench-attack
 bench-attack: ## the report server under eleven attacks: its peak memory, and what becomes of honest reports (Linux)
 	go test -count 1 -v -timeout 15m -run '^TestUnderAttack$$' ./pkg/reportserver -args -attack.full

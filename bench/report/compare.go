@@ -44,6 +44,21 @@ func (p played) withFloor() []comparison {
 	return all
 }
 
+// ClaimOf is what is shown of a stack against its floor in a workload; NoRatio where either has no runs.
+func ClaimOf(r result.Results, workload, stack string) stats.Claim {
+	for _, p := range playedOf(r) {
+		if p.Name != workload {
+			continue
+		}
+		for _, c := range p.withFloor() {
+			if c.Stack == stack {
+				return c.Claim
+			}
+		}
+	}
+	return stats.NoRatio
+}
+
 // withPeers compares ours with every stack that is neither ours nor a floor: on the same floor, then across.
 func (p played) withPeers() (same, across []comparison) {
 	for _, ours := range p.stacks {

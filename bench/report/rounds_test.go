@@ -186,3 +186,18 @@ func TestSlowedStackIsFound(t *testing.T) {
 			found, claimed)
 	}
 }
+
+func TestClaimOf(t *testing.T) {
+	r := fixture()
+	for stack, want := range map[string]stats.Claim{
+		"ours/volcano": stats.Slower, "raw/volcano": stats.NoRatio, "absent/volcano": stats.NoRatio,
+		"no such stack": stats.NoRatio,
+	} {
+		if got := ClaimOf(r, "burst", stack); got != want {
+			t.Errorf("%s: %s, want %s", stack, got, want)
+		}
+	}
+	if got := ClaimOf(r, "no such workload", "ours/volcano"); got != stats.NoRatio {
+		t.Errorf("another workload: %s", got)
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"mlplatform.example.com/trainingjob-operator/bench/result"
 	"mlplatform.example.com/trainingjob-operator/bench/rounds"
@@ -39,7 +40,10 @@ cluster of its own, in rounds. Ctrl-C ends it: what was measured until then is r
 		Example: `  bench run --quick
   bench run --stack raw/volcano,ours/volcano,volcano-job --workload burst
   bench run --stack ours --workload my-workload.yaml --rounds 7`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := o.run(cmd)
+			return err
+		},
 	}
 	flags := cmd.Flags()
 	flags.StringSliceVar(&o.stacks, "stack", nil,
@@ -48,39 +52,44 @@ cluster of its own, in rounds. Ctrl-C ends it: what was measured until then is r
 		"limits of the peers' programs: stock, as they are released, or equal, as high as ours")
 	flags.StringArrayVar(&o.configurations, "configuration", nil,
 		"name=scheduler:file, a scheduler's configuration to compare: each chosen stack on it runs with it, too")
-	flags.IntVar(&o.rounds, "rounds", 3, "number of rounds; with fewer than 3 nothing is claimed")
 	flags.Float64Var(&o.cutFactor, "cut", 10,
 		"end a run that takes so many times as long as the raw one (at least a minute); 0: only at its own bound")
-	flags.BoolVar(&o.resume, "resume", false, "go on with what is in --out, which must be the same benchmark")
-	flags.StringVar(&o.operator, "operator", "bin/operator", "the operator's binary")
-	flags.StringVar(&o.crds, "crds", "deploy/crd", "folder of CRDs")
-	flags.StringVar(&o.out, "out", "bench/results", "folder for the report")
+	o.addFlags(flags, 3, "bench/results")
 	o.workloadOptions.addFlags(flags)
 	return cmd
 }
 
-func (o runOptions) run(cmd *cobra.Command) error {
+// addFlags that every command has that plays something.
+func (o *runOptions) addFlags(flags *pflag.FlagSet, rounds int, out string) {
+	flags.IntVar(&o.rounds, "rounds", rounds, "number of rounds; with fewer than 3 nothing is claimed")
+	flags.BoolVar(&o.resume, "resume", false, "go on with what is in --out, which must be the same benchmark")
+	flags.StringVar(&o.operator, "operator", "bin/operator", "the operator's binary")
+	flags.StringVar(&o.crds, "crds", "deploy/crd", "folder of CRDs")
+	flags.StringVar(&o.out, "out", out, "folder for the report")
+}
+
+func (o runOptions) run(cmd *cobra.Command) (result.Results, error) {
 	b, err := o.benchmark(cmd.ErrOrStderr())
 	if err != nil {
-		return err
+		return result.Results{}, err
 	}
 	results, err := o.results(b)
 	if err != nil {
-		return err
+		return results, err
 	}
 	if err := b.Run(cmd.Context(), &results); err != nil {
-		return err
+		return results, err
 	}
 	if len(results.Runs) == 0 {
-		return context.Cause(cmd.Context())
+		return results, context.Cause(cmd.Context())
 	}
 	if err := finish(cmd.OutOrStdout(), b.Out, results); err != nil {
-		return err
+		return results, err
 	}
 	if results.Interrupted {
 		fmt.Fprintln(cmd.OutOrStdout(), "It was interrupted; the same command with --resume goes on.")
 	}
-	return nil
+	return results, nil
 }
 
 func (o runOptions) benchmark(progress io.Writer) (*rounds.Benchmark, error) {
