@@ -3,6 +3,7 @@ package gates
 import (
 	"bufio"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -34,6 +35,9 @@ func readWork(r io.Reader) (work, error) {
 			return nil, fmt.Errorf("reading line %q of the profile: %w", lines.Text(), err)
 		}
 		w[fields[0]] += n
+	}
+	if len(w) == 0 {
+		return nil, errors.New("the profile is empty")
 	}
 	return w, lines.Err()
 }
@@ -74,7 +78,9 @@ func TestReadWork(t *testing.T) {
 	if err != nil || w["a/b.go:3.14,5.2"] != 7 || len(w) != 2 {
 		t.Errorf("read %v, %v", w, err)
 	}
-	for _, bad := range []string{"mode: set\n", "mode: atomic\na b\n", "mode: atomic\na 1 x\n"} {
+	for _, bad := range []string{
+		"", "mode: atomic\n", "mode: set\n", "mode: atomic\na b\n", "mode: atomic\na 1 x\n",
+	} {
 		if w, err := readWork(strings.NewReader(bad)); err == nil {
 			t.Errorf("%q was read as %v", bad, w)
 		}

@@ -52,7 +52,9 @@ type recorder struct {
 	// pods that exist, by gang and UID.
 	pods map[string]map[types.UID]*corev1.Pod
 	done map[string]bool
-	errs []error
+	// submitting is the number of gangs whose requests are under way.
+	submitting int
+	errs       []error
 }
 
 func newRecorder(ctx context.Context, p *Player, clients kubernetes.Interface, dyn dynamic.Interface,
@@ -112,6 +114,9 @@ func (r *recorder) play() (cut bool, err error) {
 		if len(r.errs) > 0 {
 			return true
 		}
+		if r.submitting > 0 { // a gang that only queues must be there all the same
+			return false
+		}
 		if r.workload.End == workload.EndPlaced {
 			return r.timeline.Placed()
 		}
@@ -150,9 +155,14 @@ func (r *recorder) submitAll(ctx context.Context) error {
 		if err := r.sleepUntil(ctx, g.At); err != nil {
 			return nil // the run is over
 		}
-		r.with(func(t *timeline.Timeline) { t.Submitted(g.Name, r.now()) })
+		r.with(func(t *timeline.Timeline) {
+			t.Submitted(g.Name, r.now())
+			r.submitting++
+		})
 		r.task(func(ctx context.Context) error {
-			if err := r.Session.Submit(ctx, r.namespace, g); err != nil {
+			err := r.Session.Submit(ctx, r.namespace, g)
+			r.with(func(*timeline.Timeline) { r.submitting-- })
+			if err != nil {
 				return fmt.Errorf("submitting gang %s: %w", g.Name, err)
 			}
 			if g.DeleteAfter == 0 || r.sleepUntil(ctx, g.At+g.DeleteAfter) != nil {

@@ -29,7 +29,7 @@ func All(profile Profile) []Stack {
 	for _, peer := range peers(profile) {
 		stacks = append(stacks, rendered{peer})
 	}
-	return append(stacks, Slowed(Raw(localcluster.SchedulerVolcano)))
+	return append(stacks, Check())
 }
 
 // peers are the stacks that are not ours.

@@ -8,6 +8,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/bench/measure"
 	"mlplatform.example.com/trainingjob-operator/bench/result"
+	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 )
 
 // slowed is another stack whose programs stand still for a sixth of the time, which makes everything that
@@ -16,6 +17,9 @@ type slowed struct{ Stack }
 
 // Slowed is a stack slowed by 20%.
 func Slowed(s Stack) Stack { return slowed{s} }
+
+// Check is the stack with which the harness itself is checked.
+func Check() Stack { return Slowed(Raw(localcluster.SchedulerVolcano)) }
 
 const (
 	slowedPeriod = 60 * time.Millisecond

@@ -8,22 +8,20 @@ import (
 	"mlplatform.example.com/trainingjob-operator/bench/report"
 	"mlplatform.example.com/trainingjob-operator/bench/stack"
 	"mlplatform.example.com/trainingjob-operator/bench/stats"
-	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 )
 
 // checkedWorkload is what the check is made with.
 const checkedWorkload = "burst"
 
 func newCheck() *cobra.Command {
-	floor := stack.Raw(localcluster.SchedulerVolcano)
-	slowed := stack.Slowed(floor).Describe().Name
+	slowed := stack.Check().Describe()
 	o := runOptions{
-		stacks: []string{floor.Describe().Name, slowed}, profile: string(stack.Stock),
+		stacks: []string{slowed.Floor, slowed.Name}, profile: string(stack.Stock),
 		workloadOptions: workloadOptions{workloads: []string{checkedWorkload}},
 	}
 	cmd := &cobra.Command{
 		Use: "check", Short: "Check the harness itself: it must find a stack that is 20% slower on purpose",
-		Long: `Check compares ` + slowed + ` with ` + floor.Describe().Name + `, and fails where the harness
+		Long: `Check compares ` + slowed.Name + ` with ` + slowed.Floor + `, and fails where the harness
 does not call it slower. A machine on which it fails is too noisy for what you want to compare: take more
 rounds, or a quieter one.`,
 		Args: cobra.NoArgs,
@@ -32,9 +30,9 @@ rounds, or a quieter one.`,
 			if err != nil {
 				return err
 			}
-			claim := report.ClaimOf(results, checkedWorkload, slowed)
+			claim := report.ClaimOf(results, checkedWorkload, slowed.Name)
 			if claim != stats.Slower {
-				return fmt.Errorf("%s was not found to be slower than its floor: %s", slowed, claim)
+				return fmt.Errorf("%s was not found to be slower than its floor: %s", slowed.Name, claim)
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "\nThe harness finds what is 20%% slower on this machine.\n")
 			return nil
