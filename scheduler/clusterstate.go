@@ -103,17 +103,27 @@ func (s ClusterState) mayName(namespace string) bool {
 // holdersOn returns the holders of a resource on the given nodes, without the gang itself; their Held counts
 // these nodes alone.
 func (s ClusterState) holdersOn(nodes []Node, name corev1.ResourceName, g Gang) []Holder {
+	within := make(map[string]bool, len(nodes))
+	for _, n := range nodes {
+		within[n.Name] = true
+	}
 	restricted := ClusterState{NamesOf: s.NamesOf}
 	for _, h := range s.Holders {
-		var held int64
-		for _, n := range nodes {
-			held += h.On[n.Name][name]
+		if h.Namespace == g.Namespace && h.Name == g.Name {
+			continue
 		}
-		h.Held = Amounts{name: held}
-		restricted.Holders = append(restricted.Holders, h)
+		var held int64
+		for node, amounts := range h.On { // a gang is on few of the nodes
+			if within[node] {
+				held += amounts[name]
+			}
+		}
+		if held > 0 {
+			h.Held = Amounts{name: held}
+			restricted.Holders = append(restricted.Holders, h)
+		}
 	}
-	return restricted.HoldersOf(name,
-		func(h Holder) bool { return h.Namespace != g.Namespace || h.Name != g.Name })
+	return restricted.HoldersOf(name, func(Holder) bool { return true })
 }
 
 // Ahead returns those that the same scheduler serves before the gang from the same queue, in the order of

@@ -56,13 +56,29 @@ func (g growth) String() string {
 // leastWork is how often a block must run for each job to count: below that one pass more or less decides.
 const leastWork = 1
 
-// growing are the blocks that ran more than factor times as often for each job when there were many, those
-// that ran most first.
-func growing(few, many work, fewJobs, manyJobs int, factor float64) []growth {
+// steady is by how much the work for a job may differ between a few jobs and many: a gang that waits for
+// others looks at the cluster more often. What is done for each of the others would grow with their number.
+const steady = 5
+
+// lists is the code that lists who holds GPUs and who waits. Each explanation of why a job waits needs that,
+// so it may grow with the number of jobs, but not with its square.
+var lists = []string{"/scheduler/clusterstate.go:", "/scheduler/explain_quota.go:", "/pkg/clusterstate/"}
+
+// mayGrow by so many times for each job.
+func mayGrow(block string, fewJobs, manyJobs int) float64 {
+	if slices.ContainsFunc(lists, func(part string) bool { return strings.Contains(block, part) }) {
+		return steady * float64(manyJobs) / float64(fewJobs)
+	}
+	return steady
+}
+
+// growing are the blocks that ran more often for each job when there were many than they may, those that ran
+// most first.
+func growing(few, many work, fewJobs, manyJobs int) []growth {
 	var all []growth
 	for block, n := range many {
 		g := growth{block, float64(few[block]) / float64(fewJobs), float64(n) / float64(manyJobs)}
-		if g.many > leastWork && g.many > factor*max(g.few, leastWork) {
+		if g.many > leastWork && g.many > mayGrow(block, fewJobs, manyJobs)*max(g.few, leastWork) {
 			all = append(all, g)
 		}
 	}
@@ -88,13 +104,20 @@ func TestReadWork(t *testing.T) {
 }
 
 func TestGrowing(t *testing.T) {
-	few := work{"once a job": 100, "for all others": 100 * 100, "rarely": 2}
-	many := work{"once a job": 1100, "for all others": 1000 * 1000, "rarely": 900, "new": 5000}
+	const list = "/pkg/clusterstate/cluster.go:1,2"
+	few := work{
+		"once a job": 100, "for all others": 100 * 100, "rarely": 2,
+		list: 100 * 50, list + "3": 100 * 50 * 50,
+	}
+	many := work{
+		"once a job": 1100, "for all others": 1000 * 1000, "rarely": 900, "new": 9000,
+		list: 1000 * 500, list + "3": 1000 * 500 * 500,
+	}
 	var names []string
-	for _, g := range growing(few, many, 100, 1000, 3) {
+	for _, g := range growing(few, many, 100, 1000) {
 		names = append(names, g.block)
 	}
-	if want := []string{"for all others", "new"}; !slices.Equal(names, want) {
+	if want := []string{list + "3", "for all others", "new"}; !slices.Equal(names, want) {
 		t.Errorf("growing are %q, want %q", names, want)
 	}
 }

@@ -79,6 +79,7 @@ type requests struct {
 
 // owner controls pods that hold extended resources.
 type owner struct {
+	uid         types.UID
 	kind, queue string
 	name        types.NamespacedName
 	held        scheduler.Amounts

@@ -172,7 +172,7 @@ func (c *Cluster) count(p pod, sign int) {
 	}
 	c.stale.holders = true
 	if p.owner.pods == 0 {
-		maps.DeleteFunc(c.owners, func(_ types.UID, o *owner) bool { return o == p.owner })
+		delete(c.owners, p.owner.uid)
 	}
 }
 
@@ -192,12 +192,13 @@ func (c *Cluster) owner(p *corev1.Pod) *owner {
 	}
 	o := c.owners[uid]
 	if o == nil {
+		uid = types.UID(strings.Clone(string(uid)))
 		o = &owner{
-			kind: strings.Clone(kind), queue: strings.Clone(queueOf(p)),
+			uid: uid, kind: strings.Clone(kind), queue: strings.Clone(queueOf(p)),
 			held: scheduler.Amounts{}, on: map[string]scheduler.Amounts{},
 			name: types.NamespacedName{Namespace: strings.Clone(p.Namespace), Name: strings.Clone(name)},
 		}
-		c.owners[types.UID(strings.Clone(string(uid)))] = o
+		c.owners[uid] = o
 	}
 	return o
 }
