@@ -63,20 +63,15 @@ func outOfSync(g scheduler.Gang, wl *kueuev1beta2.Workload) string {
 	if a, b := wl.Spec.MaximumExecutionTimeSeconds, maxExecutionTime(g); !ptr.Equal(a, b) {
 		return fmt.Sprintf("it may run for %s, the job for %s", seconds(a), seconds(b))
 	}
-	want := podSets(asWritten(g))
-	if len(want) != len(wl.Spec.PodSets) {
-		return fmt.Sprintf("it has %d pod sets, the job %d roles", len(wl.Spec.PodSets), len(want))
+	what := differ(wl.Spec.PodSets, podSets(asWritten(g)))
+	if what == "" || differ(wl.Spec.PodSets, podSets(g)) == "" {
+		return ""
 	}
-	for i := range want {
-		if what := differs(&wl.Spec.PodSets[i], &want[i]); what != "" {
-			return what
-		}
-	}
-	return ""
+	return what
 }
 
 // asWritten returns the gang without what this cluster's admin has added to its pods: a prebuilt Workload may
-// come from another cluster, which has an admin of its own.
+// come from another cluster, which has an admin of its own. One that is a copy of this cluster's has it.
 func asWritten(g scheduler.Gang) scheduler.Gang {
 	g.Roles = slices.Clone(g.Roles)
 	for i := range g.Roles {
@@ -88,6 +83,19 @@ func asWritten(g scheduler.Gang) scheduler.Gang {
 		}
 	}
 	return g
+}
+
+// differ says in what a Workload's pod sets are not the gang's.
+func differ(have, want []kueuev1beta2.PodSet) string {
+	if len(have) != len(want) {
+		return fmt.Sprintf("it has %d pod sets, the job %d roles", len(have), len(want))
+	}
+	for i := range want {
+		if what := differs(&have[i], &want[i]); what != "" {
+			return what
+		}
+	}
+	return ""
 }
 
 // differs says in what a Workload's pod set is not the gang's.

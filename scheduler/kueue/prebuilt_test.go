@@ -164,6 +164,13 @@ func TestPrebuiltWorkloadKnowsNoAdmin(t *testing.T) {
 	if v.Reason != scheduler.ReasonNotJudged {
 		t.Errorf("an admin's: %s: %s", v.Reason, v.Message)
 	}
+	copied := prebuiltWorkload(t, func(wl *kueuev1beta2.Workload) {
+		wl.Spec.PodSets[0].Template.Spec.Tolerations = added
+	})
+	v = b.Read(gang(prebuilt, tolerating(added)), []client.Object{copied})
+	if v.Reason != scheduler.ReasonNotJudged {
+		t.Errorf("a copy of what this cluster has made: %s: %s", v.Reason, v.Message)
+	}
 	v = b.Read(gang(prebuilt, tolerating(nil)), []client.Object{wl})
 	if v.Reason != kueue.ReasonOutOfSync {
 		t.Errorf("a user's: %s: %s", v.Reason, v.Message)
