@@ -36,6 +36,8 @@ type Player struct {
 	// AuditLog is the path of the API server's audit log.
 	AuditLog string
 	Session  stack.Session
+	// Keep leaves what the run has made, for a cluster that is taken down next.
+	Keep bool
 	// Say is told how a run goes, often; it must not block.
 	Say func(string)
 }
@@ -46,9 +48,9 @@ var errCut = errors.New("the run's bound has passed")
 // clearTimeout bounds how long pods may take to go once all has been deleted.
 const clearTimeout = 5 * time.Minute
 
-// Play one workload in a namespace of its own, which is made here and is empty at the end. Nodes are as the
-// workload needs them. An error means that nothing was measured; a run that does not end within the
-// workload's Cut is none.
+// Play one workload in a namespace of its own, which is made here and, but for Keep, is empty at the end.
+// Nodes are as the workload needs them. An error means that nothing was measured; a run that does not end
+// within the workload's Cut is none.
 func (p *Player) Play(ctx context.Context, namespace string, w workload.Workload) (result.Run, error) {
 	r, err := p.begin(ctx, namespace, w)
 	if err != nil {
@@ -66,6 +68,9 @@ func (p *Player) Play(ctx context.Context, namespace string, w workload.Workload
 	}
 	if len(r.failures()) > 0 {
 		return run, errors.Join(r.failures()...)
+	}
+	if p.Keep {
+		return run, nil
 	}
 	p.say("deleting everything")
 	if err := p.Session.Clear(ctx, namespace); err != nil {

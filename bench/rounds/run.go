@@ -1,12 +1,14 @@
 package rounds
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -103,7 +105,12 @@ func (b *Benchmark) play(ctx context.Context, results *result.Results, t Turn, w
 		return b.failed(ctx, results, t, workloads, dir, err)
 	}
 	defer on.end(context.WithoutCancel(ctx)) //nolint:errcheck // attached: it ends with this process
+	// The largest last: nobody clears up after it.
+	slices.SortStableFunc(workloads, func(a, b workload.Workload) int {
+		return cmp.Compare(a.Ranks(), b.Ranks())
+	})
 	for i, w := range workloads {
+		on.player.Keep = i == len(workloads)-1
 		w.Cut = b.cut(results, t.Round, name, s.Describe().Floor, w)
 		run, err := b.playOne(ctx, on, w, fmt.Sprintf("%s: %s", subject, w.Name))
 		if ctx.Err() != nil {

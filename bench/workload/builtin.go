@@ -45,8 +45,8 @@ func Builtins() []Builtin {
 		{"fixed-32", "How many gangs of 32 ranks an hour get through a full cluster?", fixed(32)},
 		{"fixed-128", "How many gangs of 128 ranks an hour get through a full cluster?", fixed(128)},
 		{"deadlock", "Do gangs of 60% of the cluster each, submitted at once, block each other?", deadlock},
-		{"storm-2s", "What do two waves of preemption cost gangs that save every 2 s?", storm(2)},
-		{"storm-10s", "What do two waves of preemption cost gangs that save every 10 s?", storm(10)},
+		{"storm-1s", "What do two waves of preemption cost gangs that save every second?", storm(1)},
+		{"storm-4s", "What do two waves of preemption cost gangs that save every 4 s?", storm(4)},
 		{"storm-never", "What do two waves of preemption cost gangs that never save?", storm(0)},
 		{"idle", "What is written while half of the gangs run, half are queued, and nothing happens?", idle},
 		{"head-of-line", "Does a gang that can never run hold up the small ones behind it?", headOfLine},
@@ -60,10 +60,10 @@ func Builtins() []Builtin {
 	}
 }
 
-// Lookup finds a builtin by its name. "storm" is short for storm-10s. The error lists the names.
+// Lookup finds a builtin by its name. "storm" is short for storm-4s. The error lists the names.
 func Lookup(name string) (Builtin, error) {
 	if name == "storm" {
-		name = "storm-10s"
+		name = "storm-4s"
 	}
 	all := Builtins()
 	if i := slices.IndexFunc(all, func(b Builtin) bool { return b.Name == name }); i >= 0 {

@@ -97,12 +97,12 @@ func TestBuiltinShapes(t *testing.T) {
 			n := w.Gangs[0].Ranks
 			return n <= w.GPUs() && 2*n > w.GPUs() && len(w.Gangs) >= 4 && w.Gangs[len(w.Gangs)-1].At == 0
 		}},
-		"storm-10s": {"low gangs fill the cluster, and each wave takes half of it", func(w Workload) bool {
+		"storm-4s": {"low gangs fill the cluster, and each wave takes half of it", func(w Workload) bool {
 			at := map[time.Duration]int{}
 			for _, g := range w.Gangs {
 				at[g.At] += g.Ranks
 			}
-			first, second := at[10*time.Second], at[30*time.Second]
+			first, second := at[6*time.Second], at[16*time.Second]
 			return len(at) == 3 && at[0] == w.GPUs() && 2*first == w.GPUs() && second == first
 		}},
 		"idle": {"as many gangs run as are queued", func(w Workload) bool {
@@ -146,7 +146,7 @@ func TestBuiltinShapes(t *testing.T) {
 func TestStormsDiffer(t *testing.T) {
 	got := map[string]time.Duration{}
 	var gangs []Gang
-	for _, name := range []string{"storm-2s", "storm-10s", "storm-never"} {
+	for _, name := range []string{"storm-1s", "storm-4s", "storm-never"} {
 		w := build(t, name, 1)
 		got[name] = w.Gangs[0].Checkpoint
 		for i := range w.Gangs {
@@ -157,8 +157,7 @@ func TestStormsDiffer(t *testing.T) {
 		}
 		gangs = w.Gangs
 	}
-	want := map[string]time.Duration{"storm-2s": 2 * time.Second, "storm-10s": 10 * time.Second,
-		"storm-never": 0}
+	want := map[string]time.Duration{"storm-1s": time.Second, "storm-4s": 4 * time.Second, "storm-never": 0}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -172,7 +171,7 @@ func TestBuildRefusesScales(t *testing.T) {
 }
 
 func TestLookup(t *testing.T) {
-	if w := build(t, "storm", 1); w.Name != "storm-10s" {
+	if w := build(t, "storm", 1); w.Name != "storm-4s" {
 		t.Errorf("storm is short for %s", w.Name)
 	}
 	_, err := Lookup("brust")
@@ -189,8 +188,8 @@ func TestSets(t *testing.T) {
 		want   []string
 		nodes  int // of the first
 	}{
-		string(SetDefault): {"what most people ask", []string{"burst", "fixed-8", "storm-10s"}, 200},
-		string(SetQuick):   {"the same at a tenth", []string{"burst", "fixed-8", "storm-10s"}, 20},
+		string(SetDefault): {"what most people ask", []string{"burst", "fixed-8", "storm-4s"}, 200},
+		string(SetQuick):   {"the same at a tenth", []string{"burst", "fixed-8", "storm-4s"}, 20},
 		string(SetFull):    {"everything, once", all, 200},
 	}
 	for name, tc := range tests {

@@ -110,7 +110,7 @@ func TestExampleTrace(t *testing.T) {
 }
 
 func TestExampleBuiltin(t *testing.T) {
-	want := build(t, "storm-10s", 0.5)
+	want := build(t, "storm-4s", 0.5)
 	want.Name = "small-storm"
 	if diff := cmp.Diff(want, parseExample(t, "example-builtin.yaml")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
