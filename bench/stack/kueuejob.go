@@ -22,9 +22,6 @@ const queueName = "bench"
 // labelQueue names a job's LocalQueue (QueueLabel in pkg/controller/constants/constants.go of v0.19.1).
 const labelQueue = "kueue.x-k8s.io/queue-name"
 
-// backoffLimit of Jobs: Kubernetes' default, written out.
-const backoffLimit = 6
-
 // KueueJob runs gangs as Kubernetes' Jobs, admitted by Kueue and bound pod by pod by kube-scheduler.
 type KueueJob struct{ Profile Profile }
 
@@ -58,7 +55,7 @@ func (s KueueJob) Render(namespace string, g workload.Gang) []client.Object {
 		ObjectMeta: metav1.ObjectMeta{
 			Name: g.Name, Namespace: namespace, Labels: map[string]string{labelQueue: queueName},
 		},
-		Spec: indexedJob(g, backoffLimit),
+		Spec: indexedJob(g, maxRestarts),
 	}}
 }
 

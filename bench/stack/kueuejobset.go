@@ -13,9 +13,6 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster/components"
 )
 
-// maxRestarts of JobSets: as often as a Job tries again by default.
-const maxRestarts = backoffLimit
-
 // KueueJobSet runs gangs as JobSets with one Job, admitted by Kueue and bound pod by pod by kube-scheduler.
 type KueueJobSet struct{ Profile Profile }
 

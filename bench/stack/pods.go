@@ -30,6 +30,11 @@ func PriorityClasses() []schedulingv1.PriorityClass {
 	return classes
 }
 
+// maxRestarts of a gang by its stack, where that has a bound: more than any workload needs, since the
+// question is what interruptions cost, and not who gives up first. By default Volcano's Jobs are restarted 3
+// times, Kubernetes' Jobs have 6 pods replaced, and JobSets are never restarted.
+const maxRestarts = 100
+
 // podTemplate is the template of all of a gang's pods. It asks for GPUs alone: a queue of Kueue admits no pod
 // that asks for a resource that it has no quota of.
 func podTemplate(g workload.Gang, container string, restart corev1.RestartPolicy) corev1.PodTemplateSpec {

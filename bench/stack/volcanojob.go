@@ -13,10 +13,6 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster/components"
 )
 
-// volcanoMaxRetry is what Volcano's webhook gives a Job and a task that say nothing (DefaultMaxRetry in
-// pkg/webhooks/admission/jobs/mutate/mutate_job.go of v1.14.1).
-const volcanoMaxRetry = 3
-
 // VolcanoJob runs gangs as Jobs of Volcano.
 type VolcanoJob struct{ Profile Profile }
 
@@ -52,7 +48,7 @@ func (s VolcanoJob) Render(namespace string, g workload.Gang) []client.Object {
 			SchedulerName:     "volcano",
 			Queue:             "default",
 			MinAvailable:      ranks,
-			MaxRetry:          volcanoMaxRetry,
+			MaxRetry:          maxRestarts,
 			PriorityClassName: PriorityClass(g.Priority),
 			Policies: []batchv1alpha1.LifecyclePolicy{{
 				Events: []busv1alpha1.Event{busv1alpha1.PodEvictedEvent, busv1alpha1.PodFailedEvent},
@@ -60,7 +56,7 @@ func (s VolcanoJob) Render(namespace string, g workload.Gang) []client.Object {
 			}},
 			Plugins: map[string][]string{"env": {}, "svc": {}},
 			Tasks: []batchv1alpha1.TaskSpec{{
-				Name: "worker", Replicas: ranks, MinAvailable: &ranks, MaxRetry: volcanoMaxRetry,
+				Name: "worker", Replicas: ranks, MinAvailable: &ranks, MaxRetry: maxRestarts,
 				Template: podTemplate(g, "trainer", corev1.RestartPolicyNever),
 			}},
 		},
