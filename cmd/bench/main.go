@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
@@ -19,6 +20,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	log.SetLogger(logr.Discard()) // what goes wrong is returned
+	klog.SetLogger(logr.Discard())
 	cmd := &cobra.Command{
 		Use: "bench", Short: "Compare ways of running gangs on a local control plane with fake nodes",
 		SilenceUsage: true, SilenceErrors: true,
