@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,26 +15,55 @@ import (
 
 func newReport() *cobra.Command {
 	var out string
+	var headline bool
 	cmd := &cobra.Command{
 		Use: "report RESULTS...", Short: "Write the report anew, of one benchmark or of several together",
 		Long: "RESULTS are folders that `bench run` has written, or their report.json.",
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return writeReport(cmd.OutOrStdout(), out, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if headline {
+				return printHeadline(cmd.OutOrStdout(), args)
+			}
+			return writeReport(cmd.OutOrStdout(), out, args)
+		},
 	}
 	cmd.Flags().StringVar(&out, "out", "", "folder for the report (default: the first of RESULTS)")
+	cmd.Flags().BoolVar(&headline, "headline", false,
+		"write no report, and print one table of it in Markdown: the workload burst against the floors")
 	return cmd
 }
 
-func writeReport(w io.Writer, out string, from []string) error {
+func printHeadline(w io.Writer, from []string) error {
+	results, err := merge(from)
+	if err != nil {
+		return err
+	}
+	table, err := report.Headline(results)
+	if err != nil {
+		return err
+	}
+	if table == "" {
+		return errors.New("the workload burst has no runs that can be compared")
+	}
+	_, err = io.WriteString(w, table)
+	return err
+}
+
+// merge what several benchmarks have measured.
+func merge(from []string) (result.Results, error) {
 	var all []result.Results
 	for _, path := range from {
 		r, err := load(path)
 		if err != nil {
-			return err
+			return r, err
 		}
 		all = append(all, r)
 	}
-	results, err := report.Merge(all...)
+	return report.Merge(all...)
+}
+
+func writeReport(w io.Writer, out string, from []string) error {
+	results, err := merge(from)
 	if err != nil {
 		return err
 	}
