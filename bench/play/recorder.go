@@ -114,9 +114,6 @@ func (r *recorder) play() (cut bool, err error) {
 		if len(r.errs) > 0 {
 			return true
 		}
-		if r.submitting > 0 { // a gang that only queues must be there all the same
-			return false
-		}
 		if r.workload.End == workload.EndPlaced {
 			return r.timeline.Placed()
 		}
@@ -125,7 +122,26 @@ func (r *recorder) play() (cut bool, err error) {
 	if errors.Is(err, errCut) {
 		return true, nil
 	}
+	if err == nil {
+		r.awaitSubmitted()
+	}
 	return false, errors.Join(append([]error{err}, r.failures()...)...)
+}
+
+// submittedWithin bounds the wait for gangs that nothing else waits for. A client that writes the pods itself
+// once its gang is admitted may never be done with one that only queues.
+const submittedWithin = 2 * time.Second
+
+// awaitSubmitted waits until what is sent last has arrived: a gang that only queues must be there all the
+// same.
+func (r *recorder) awaitSubmitted() {
+	ctx, cancel := context.WithTimeout(r.running, submittedWithin)
+	defer cancel()
+	_ = r.until(ctx, func() bool { // what is not there by then is not waited for
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.submitting == 0
+	})
 }
 
 // end of the run, and of all that is under way for it.

@@ -120,6 +120,11 @@ func (b *Benchmark) play(ctx context.Context, results *result.Results, t Turn, w
 			return b.failed(ctx, results, t, workloads[i:], dir, err)
 		}
 		run.Stack, run.Round, run.Repeat = name, t.Round, t.Repeat
+		if run.CutAfter > 0 { // who wonders why finds it there
+			if _, err := b.keepLogs(dir, logsOf(name, t)); err != nil {
+				return err
+			}
+		}
 		replace(results, run)
 		if err := b.save(results); err != nil {
 			return err
@@ -173,7 +178,7 @@ func (b *Benchmark) failed(ctx context.Context, results *result.Results, t Turn,
 		return nil
 	}
 	name := b.Stacks[t.Stack].Describe().Name
-	logs, err := b.keepLogs(dir, fmt.Sprintf("%s-round-%d", strings.ReplaceAll(name, "/", "-"), t.Round))
+	logs, err := b.keepLogs(dir, logsOf(name, t))
 	if err != nil {
 		return errors.Join(failure, err)
 	}
@@ -184,6 +189,11 @@ func (b *Benchmark) failed(ctx context.Context, results *result.Results, t Turn,
 		})
 	}
 	return b.save(results)
+}
+
+// logsOf is the folder of a turn's logs.
+func logsOf(stack string, t Turn) string {
+	return fmt.Sprintf("%s-round-%d", strings.ReplaceAll(stack, "/", "-"), t.Round)
 }
 
 // replace adds a run in place of an earlier one of the same turn that had an error.

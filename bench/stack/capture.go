@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+
 	"mlplatform.example.com/trainingjob-operator/bench/measure"
 	"mlplatform.example.com/trainingjob-operator/bench/workload"
 )
@@ -34,6 +35,9 @@ const (
 	// capturedRanks are few; the pod of the last is the template.
 	capturedRanks = 2
 )
+
+// labelJobUID is Kueue's label of a Workload with the UID of its job (pkg/controller/constants).
+const labelJobUID = "kueue.x-k8s.io/job-uid"
 
 // captureTimeout bounds how long the operator may take to write one gang of two ranks.
 const captureTimeout = 2 * time.Minute
@@ -93,6 +97,11 @@ func strippedGroup(group unstructured.Unstructured) unstructured.Unstructured {
 		if v, ok := group.Object["metadata"].(map[string]any)[key]; ok {
 			metadata[key] = v
 		}
+	}
+	// A Workload of Kueue's that carries the UID of a job, and has no owner, counts as left behind: Kueue
+	// finishes it (pkg/controller/core/workload_controller.go of v0.19.1, isOrphanedWorkload).
+	if labels, ok := metadata["labels"].(map[string]any); ok {
+		delete(labels, labelJobUID)
 	}
 	spec, _ := group.Object["spec"].(map[string]any)
 	return unstructured.Unstructured{Object: map[string]any{

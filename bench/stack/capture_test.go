@@ -79,3 +79,23 @@ func TestPodOfTemplate(t *testing.T) {
 		}
 	}
 }
+
+// A group is written without an owner, and without what would make it look as if it had lost one.
+func TestStrippedGroup(t *testing.T) {
+	got := strippedGroup(unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload",
+		"metadata": map[string]any{
+			"name": capturedGang, "uid": "7", "ownerReferences": []any{map[string]any{"uid": "8"}},
+			"labels": map[string]any{labelJob: capturedGang, labelJobUID: "8"},
+		},
+		"spec": map[string]any{"priority": int64(1)}, "status": map[string]any{"conditions": []any{}},
+	}})
+	want := map[string]any{
+		"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload",
+		"metadata": map[string]any{"name": capturedGang, "labels": map[string]any{labelJob: capturedGang}},
+		"spec":     map[string]any{"priority": int64(1)},
+	}
+	if diff := cmp.Diff(want, got.Object); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
