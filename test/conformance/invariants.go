@@ -25,7 +25,8 @@ type Rules struct {
 	// ClusterObjects are what the backend reads of the cluster besides its groups (scheduler.ClusterAware).
 	ClusterObjects []client.Object
 	// Races is how long after the scheduler has taken its invitation back a pod may still be created: what was
-	// sent before the watch told of it is on its way. Scenarios make no such races; chaos does.
+	// sent before the watch told of it is on its way. Time in which the operator could not run does not count.
+	// Scenarios make no such races; chaos does.
 	Races time.Duration
 }
 
@@ -63,8 +64,20 @@ type checker struct {
 	past map[types.UID][]pastGroup
 	// endedWell counts, by job and attempt, the pods that succeeded while nobody was ending them.
 	endedWell map[jobAttempt]int32
+	stalls    []Entry
 	now       time.Time
 	found     []string
+}
+
+// ranSince is for how long the operator could run since then.
+func (c *checker) ranSince(then time.Time) time.Duration {
+	ran := c.now.Sub(then)
+	for _, e := range c.stalls {
+		if e.At.After(then) {
+			ran -= min(e.Stalled, e.At.Sub(then))
+		}
+	}
+	return ran
 }
 
 type jobAttempt struct {
@@ -81,6 +94,9 @@ func (c *checker) observe(e Entry) {
 	c.now = e.At
 	switch o := e.Object.(type) {
 	case nil:
+		if e.Stalled > 0 {
+			c.stalls = append(c.stalls, e)
+		}
 	case *v1alpha1.TrainingJob:
 		if e.Gone {
 			delete(c.jobs, o.UID)
@@ -265,7 +281,7 @@ func (c *checker) verdict(
 func (c *checker) askedJustNow(job *v1alpha1.TrainingJob, attempt int32) bool {
 	for _, states := range c.past {
 		for _, past := range states {
-			if JobOf(past.group) == job.UID && c.now.Sub(past.until) <= c.Races &&
+			if JobOf(past.group) == job.UID && c.ranSince(past.until) <= c.Races &&
 				c.verdict(job, attempt, []client.Object{past.group}).Admission == scheduler.Go {
 				return true
 			}

@@ -166,18 +166,25 @@ func TestViolations(t *testing.T) {
 func TestRaces(t *testing.T) {
 	begin := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 	for name, tc := range map[string]struct {
-		races, after time.Duration
-		broken       bool
+		races, after, stalled time.Duration
+		broken                bool
 	}{
 		"a pod that was on its way": {races: 2 * time.Second, after: time.Second},
 		"too late":                  {races: 2 * time.Second, after: 3 * time.Second, broken: true},
-		"where there are no races":  {after: time.Second, broken: true},
+		"the machine stood still": {
+			races: 2 * time.Second, after: 3 * time.Second, stalled: 1100 * time.Millisecond,
+		},
+		"it stood still for less": {
+			races: 2 * time.Second, after: 3 * time.Second, stalled: 900 * time.Millisecond, broken: true,
+		},
+		"where there are no races": {after: time.Second, broken: true},
 	} {
 		var h History
 		for i, entry := range []Entry{
 			{Object: aJob(v1alpha1.PhaseQueued, 1)},
 			{Object: aGroup(1, fakescheduler.Invited)},
 			{Object: aGroup(1, fakescheduler.Queued)},
+			{Stalled: tc.stalled, At: begin.Add(2 * time.Second)},
 			{Object: aPod("0", 1, ""), At: begin.Add(tc.after)},
 		} {
 			entry.Revision = int64(i)
