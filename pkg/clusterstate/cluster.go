@@ -39,6 +39,7 @@ type Cluster struct {
 	owners   map[types.UID]*owner
 	requests map[string]*requests // by key
 	jobs     map[types.NamespacedName]Job
+	queues   queues
 	classes  map[string]schedulingv1.PriorityClass
 	objects  map[schema.GroupVersionKind]map[string]client.Object
 	// nodesSynced and podsSynced are set once the first list is in.
@@ -46,7 +47,7 @@ type Cluster struct {
 
 	// state as State returned it last; stale marks the parts that have changed since.
 	state scheduler.ClusterState
-	stale struct{ nodes, holders, waiting, objects bool }
+	stale struct{ nodes, holders, objects bool }
 	// empty is what EmptyNodes returned last; nil after a change.
 	empty []scheduler.Node
 }
@@ -96,12 +97,13 @@ func New(jobKind string) *Cluster {
 		owners:   map[types.UID]*owner{},
 		requests: map[string]*requests{},
 		jobs:     map[types.NamespacedName]Job{},
+		queues:   queues{},
 		classes:  map[string]schedulingv1.PriorityClass{},
 		objects:  map[schema.GroupVersionKind]map[string]client.Object{},
 	}
 }
 
-// State returns the state of the moment. The caller fills in Self, Bound and Claims.
+// State returns the state of the moment. The caller fills in Self, Ahead, Bound and Claims.
 func (c *Cluster) State() scheduler.ClusterState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -113,13 +115,10 @@ func (c *Cluster) State() scheduler.ClusterState {
 	if c.stale.holders {
 		s.Holders = c.listHolders()
 	}
-	if c.stale.waiting {
-		s.Waiting = c.listWaiting()
-	}
 	if c.stale.objects {
 		s.Objects = c.listObjects()
 	}
-	c.stale.nodes, c.stale.holders, c.stale.waiting, c.stale.objects = false, false, false, false
+	c.stale.nodes, c.stale.holders, c.stale.objects = false, false, false
 	return *s
 }
 
@@ -179,19 +178,6 @@ func (c *Cluster) listHolders() []scheduler.Holder {
 	return list
 }
 
-func (c *Cluster) listWaiting() []scheduler.Waiter {
-	var list []scheduler.Waiter
-	for name, job := range c.jobs {
-		if job.Waiting {
-			list = append(list, c.waiter(name, job))
-		}
-	}
-	slices.SortFunc(list, func(a, b scheduler.Waiter) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
-	return list
-}
-
 func (c *Cluster) listObjects() map[schema.GroupVersionKind][]client.Object {
 	all := make(map[schema.GroupVersionKind][]client.Object, len(c.objects))
 	for gvk, objects := range c.objects {
@@ -229,6 +215,13 @@ func (c *Cluster) Waiter(name types.NamespacedName, job Job) scheduler.Waiter {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.waiter(name, job)
+}
+
+// Ahead returns who is served before a waiter.
+func (c *Cluster) Ahead(of scheduler.Waiter) scheduler.Ahead {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.queues.ahead(of)
 }
 
 // Waiting returns the names of the jobs that wait, sorted.
