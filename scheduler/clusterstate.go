@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"cmp"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -92,7 +91,7 @@ func (s ClusterState) MatchingNodes(spec *corev1.PodSpec) []Node {
 	return nodes
 }
 
-// HoldersOf returns the holders of a resource that pass the filter, the one that holds most first.
+// HoldersOf returns the holders of a resource that pass the filter, in no particular order.
 func (s ClusterState) HoldersOf(name corev1.ResourceName, filter func(Holder) bool) []Holder {
 	var list []Holder
 	for _, h := range s.Holders {
@@ -103,11 +102,6 @@ func (s ClusterState) HoldersOf(name corev1.ResourceName, filter func(Holder) bo
 			list = append(list, h)
 		}
 	}
-	slices.SortFunc(list, func(a, b Holder) int {
-		return cmp.Or(
-			cmp.Compare(b.Held[name], a.Held[name]),
-			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
 	return list
 }
 

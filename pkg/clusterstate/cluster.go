@@ -37,6 +37,7 @@ type Cluster struct {
 	nodes    map[string]*node
 	pods     map[types.UID]pod
 	owners   map[types.UID]*owner
+	ordered  []*owner             // by namespace and name
 	requests map[string]*requests // by key
 	jobs     map[types.NamespacedName]Job
 	queues   queues
@@ -86,6 +87,8 @@ type owner struct {
 	held        scheduler.Amounts
 	on          map[string]scheduler.Amounts // by node
 	pods        int
+	// snapshot is what State returns of it; nil after a change.
+	snapshot *scheduler.Holder
 }
 
 // New returns an empty Cluster. Holders of kind jobKind are in the queue of the job of their name.
@@ -156,26 +159,36 @@ func (c *Cluster) listNodes() []scheduler.Node {
 }
 
 func (c *Cluster) listHolders() []scheduler.Holder {
-	list := make([]scheduler.Holder, 0, len(c.owners))
-	for _, o := range c.owners {
-		queue := o.queue
+	list := make([]scheduler.Holder, 0, len(c.ordered))
+	for _, o := range c.ordered {
+		if o.snapshot == nil {
+			o.snapshot = o.holder()
+		}
+		h := *o.snapshot
 		if o.kind == c.jobKind {
-			queue = c.jobs[o.name].Queue
+			h.Queue = c.jobs[o.name].Queue
 		}
-		on := make(map[string]scheduler.Amounts, len(o.on))
-		for name, amounts := range o.on {
-			on[name] = maps.Clone(amounts)
-		}
-		list = append(list, scheduler.Holder{
-			Kind: o.kind, Namespace: o.name.Namespace, Name: o.name.Name, Queue: queue, Pods: o.pods,
-			Held: maps.Clone(o.held), On: on,
-		})
+		list = append(list, h)
 	}
-	slices.SortFunc(list, func(a, b scheduler.Holder) int {
-		return cmp.Or(
-			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
-	})
 	return list
+}
+
+// holder is what State returns of an owner, with the queue that its pods name.
+func (o *owner) holder() *scheduler.Holder {
+	on := make(map[string]scheduler.Amounts, len(o.on))
+	for name, amounts := range o.on {
+		on[name] = maps.Clone(amounts)
+	}
+	return &scheduler.Holder{
+		Kind: o.kind, Namespace: o.name.Namespace, Name: o.name.Name, Queue: o.queue, Pods: o.pods,
+		Held: maps.Clone(o.held), On: on,
+	}
+}
+
+func (o *owner) compare(other *owner) int {
+	return cmp.Or(
+		cmp.Compare(o.name.Namespace, other.name.Namespace), cmp.Compare(o.name.Name, other.name.Name),
+		cmp.Compare(o.kind, other.kind), cmp.Compare(o.uid, other.uid))
 }
 
 func (c *Cluster) listObjects() map[schema.GroupVersionKind][]client.Object {

@@ -235,7 +235,7 @@ func (c *Cluster) leftWithout(nodes map[string]*corev1.Node, pods map[string]*co
 	for name := range nodes {
 		c.DropNode(name)
 	}
-	return len(c.nodes) + len(c.pods) + len(c.owners) + len(c.requests)
+	return len(c.nodes) + len(c.pods) + len(c.owners) + len(c.ordered) + len(c.requests)
 }
 
 func TestAhead(t *testing.T) {

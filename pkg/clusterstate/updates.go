@@ -162,6 +162,7 @@ func (c *Cluster) count(p pod, sign int) {
 		return
 	}
 	p.owner.pods += sign
+	p.owner.snapshot = nil
 	add(p.owner.held, p.requests.amounts, int64(sign))
 	if p.owner.on[p.node.name] == nil {
 		p.owner.on[p.node.name] = scheduler.Amounts{}
@@ -172,7 +173,7 @@ func (c *Cluster) count(p pod, sign int) {
 	}
 	c.stale.holders = true
 	if p.owner.pods == 0 {
-		delete(c.owners, p.owner.uid)
+		c.dropOwner(p.owner)
 	}
 }
 
@@ -199,8 +200,17 @@ func (c *Cluster) owner(p *corev1.Pod) *owner {
 			name: types.NamespacedName{Namespace: strings.Clone(p.Namespace), Name: strings.Clone(name)},
 		}
 		c.owners[uid] = o
+		i, _ := slices.BinarySearchFunc(c.ordered, o, (*owner).compare)
+		c.ordered = slices.Insert(c.ordered, i, o)
 	}
 	return o
+}
+
+func (c *Cluster) dropOwner(o *owner) {
+	delete(c.owners, o.uid)
+	if i, found := slices.BinarySearchFunc(c.ordered, o, (*owner).compare); found {
+		c.ordered = slices.Delete(c.ordered, i, i+1)
+	}
 }
 
 func queueOf(p *corev1.Pod) string {
