@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"cmp"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,9 +24,10 @@ type ClusterState struct {
 	// absent is not known; a kind that is known but has no objects is present with an empty list.
 	Objects map[schema.GroupVersionKind][]client.Object
 
-	// Self is the gang itself as a Waiter. Waiting are all that wait, the gang included.
-	Self    Waiter
-	Waiting []Waiter
+	// Self is the gang itself as a Waiter, Ahead are those that the same scheduler serves before it from the
+	// same queue.
+	Self  Waiter
+	Ahead Ahead
 	// Bound is the number of the gang's ranks that are bound to a node, by role. Their requests are part of
 	// their nodes' Requested.
 	Bound map[string]int32
@@ -58,6 +58,20 @@ type Waiter struct {
 	Since            metav1.Time
 }
 
+// Ahead says who is served before a Waiter.
+type Ahead struct {
+	Count int
+	// First is the one that is served next; where Count is more than 0.
+	First Waiter
+}
+
+// Compare is negative when w is served before other from the same queue: higher priorities come first, then
+// those that have waited longer.
+func (w Waiter) Compare(other Waiter) int {
+	return cmp.Or(cmp.Compare(other.Priority, w.Priority), w.Since.Compare(other.Since.Time),
+		cmp.Compare(w.Namespace, other.Namespace), cmp.Compare(w.Name, other.Name))
+}
+
 // Claim is a PersistentVolumeClaim.
 type Claim struct {
 	Name          string
@@ -77,7 +91,7 @@ func (s ClusterState) MatchingNodes(spec *corev1.PodSpec) []Node {
 	return nodes
 }
 
-// HoldersOf returns the holders of a resource that pass the filter, the one that holds most first.
+// HoldersOf returns the holders of a resource that pass the filter, in no particular order.
 func (s ClusterState) HoldersOf(name corev1.ResourceName, filter func(Holder) bool) []Holder {
 	var list []Holder
 	for _, h := range s.Holders {
@@ -88,11 +102,6 @@ func (s ClusterState) HoldersOf(name corev1.ResourceName, filter func(Holder) bo
 			list = append(list, h)
 		}
 	}
-	slices.SortFunc(list, func(a, b Holder) int {
-		return cmp.Or(
-			cmp.Compare(b.Held[name], a.Held[name]),
-			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
 	return list
 }
 
@@ -124,24 +133,6 @@ func (s ClusterState) holdersOn(nodes []Node, name corev1.ResourceName, g Gang) 
 		}
 	}
 	return restricted.HoldersOf(name, func(Holder) bool { return true })
-}
-
-// Ahead returns those that the same scheduler serves before the gang from the same queue, in the order of
-// service: higher priorities first, then those that have waited longer.
-func (s ClusterState) Ahead() []Waiter {
-	var list []Waiter
-	for _, w := range s.Waiting {
-		if w.Scheduler == s.Self.Scheduler && w.Queue == s.Self.Queue && compareWaiters(w, s.Self) < 0 {
-			list = append(list, w)
-		}
-	}
-	slices.SortFunc(list, compareWaiters)
-	return list
-}
-
-func compareWaiters(a, b Waiter) int {
-	return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.Since.Compare(b.Since.Time),
-		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
 // UnboundRequests returns what those of the gang's first MinAvailable ranks that are not bound to a node

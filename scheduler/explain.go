@@ -72,22 +72,22 @@ func verdictCause(w *waitingGang) (Explanation, bool) {
 // waitingBehind: there is capacity, and others are served first. A gang that the scheduler has tried to place
 // is not held back for others.
 func waitingBehind(w *waitingGang) (Explanation, bool) {
-	ahead := w.cluster.Ahead()
-	if len(ahead) == 0 || w.verdict.Reason == ReasonUnschedulable {
+	ahead := w.cluster.Ahead
+	if ahead.Count == 0 || w.verdict.Reason == ReasonUnschedulable {
 		return Explanation{}, false
 	}
 	where := "at " + w.backend.Name()
 	if w.cluster.Self.Queue != "" {
 		where = "in queue " + w.cluster.Self.Queue
 	}
-	first := ahead[0].Namespace + "/" + ahead[0].Name
-	if !w.cluster.mayName(ahead[0].Namespace) {
+	first := ahead.First.Namespace + "/" + ahead.First.Name
+	if !w.cluster.mayName(ahead.First.Namespace) {
 		first = "of another namespace"
 	}
 	return Explanation{
 		Reason: ReasonWaitingBehind,
 		Message: fmt.Sprintf("%s %s before it, the first is %s",
-			count(len(ahead), "job waits", "jobs wait"), where, first),
+			count(ahead.Count, "job waits", "jobs wait"), where, first),
 		NextStep: "it is tried when they have started; a higher priorityClass lets it pass them",
 	}, true
 }

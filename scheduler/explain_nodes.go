@@ -186,7 +186,7 @@ func insufficientResources(w *waitingGang) (Explanation, bool) {
 		message += fmt.Sprintf(": room for %d of %d ranks", placed, ranks)
 	}
 	message += HeldBy(name, w.cluster.holdersOn(nodes, name, w.gang))
-	if n := len(w.cluster.Ahead()); n > 0 {
+	if n := w.cluster.Ahead.Count; n > 0 {
 		message += "; " + count(n, "job waits", "jobs wait") + " before it"
 	}
 	return Explanation{

@@ -134,7 +134,7 @@ func TestExplainNodes(t *testing.T) {
 						Held: scheduler.Amounts{gpu: 9}, On: map[string]scheduler.Amounts{"b": {gpu: 9}},
 					},
 				}
-				f.Waiting = []scheduler.Waiter{f.Self, waiter("team-b", "earlier", 0, 9)}
+				f.Ahead = scheduler.Ahead{Count: 1, First: waiter("team-b", "earlier", 0, 9)}
 				return f
 			},
 			want: scheduler.Explanation{

@@ -1,7 +1,9 @@
 package scheduler
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -52,23 +54,35 @@ func quotaExceeded(
 	}
 }
 
-// HeldBy returns a clause that names the first three of the holders of a resource: "; held by team-b/llama
-// (8), team-a/bert (4) and 2 more". Those that may not be named are summed up: "; held by team-a/bert (4) and
-// other namespaces (8)". It is empty without holders.
+// namedHolders are the most that an explanation names.
+const namedHolders = 3
+
+// HeldBy returns a clause that names the three of the holders of a resource that hold most: "; held by
+// team-b/llama (8), team-a/bert (4) and 2 more". Those that may not be named are summed up: "; held by
+// team-a/bert (4) and other namespaces (8)". It is empty without holders.
 func HeldBy(name corev1.ResourceName, holders []Holder) string {
-	const most = 3
-	var parts []string
-	var named, more int
+	var most []Holder
+	var more int
 	var others int64
-	for _, h := range holders {
+	for _, h := range holders { // there may be thousands: they are not sorted for three
 		if h.Name == "" {
 			others += h.Held[name]
 			continue
 		}
-		if named++; named > most {
-			more++
-			continue
+		i, _ := slices.BinarySearchFunc(most, h, func(a, b Holder) int {
+			return cmp.Or(cmp.Compare(b.Held[name], a.Held[name]), cmp.Compare(a.Namespace, b.Namespace),
+				cmp.Compare(a.Name, b.Name))
+		})
+		if i < namedHolders {
+			most = slices.Insert(most, i, h)
 		}
+		if i >= namedHolders || len(most) > namedHolders {
+			more++
+			most = most[:namedHolders]
+		}
+	}
+	var parts []string
+	for _, h := range most {
 		parts = append(parts,
 			fmt.Sprintf("%s/%s (%s)", h.Namespace, h.Name, FormatNumber(name, h.Held[name])))
 	}

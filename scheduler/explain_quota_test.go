@@ -86,7 +86,7 @@ func TestNamesOfOtherNamespaces(t *testing.T) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	f.Waiting = []scheduler.Waiter{waiter("team-b", "secret", 9, 0), f.Self}
+	f.Ahead = scheduler.Ahead{Count: 1, First: waiter("team-b", "secret", 9, 0)}
 	e, _ := scheduler.Explain(plainBackend{}, gang(1, "1"), nil, scheduler.Verdict{}, f)
 	const want = "1 job waits in queue research before it, the first is of another namespace"
 	if e.Message != want {

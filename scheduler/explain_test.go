@@ -168,7 +168,7 @@ func TestExplain(t *testing.T) {
 			reason: "it was not held back for them", gang: gang(4, "2"), verdict: unschedulable, want: quoted,
 			cluster: func() scheduler.ClusterState {
 				f := clusterOf(node("a", 0))
-				f.Waiting = []scheduler.Waiter{waiter("team-b", "earlier", 0, 9), f.Self}
+				f.Ahead = scheduler.Ahead{Count: 1, First: waiter("team-b", "earlier", 0, 9)}
 				return f
 			},
 		},
@@ -179,12 +179,7 @@ func TestExplain(t *testing.T) {
 			},
 			cluster: func() scheduler.ClusterState {
 				f := clusterOf(node("a", 0))
-				other := waiter("team-c", "elsewhere", 9, 0)
-				other.Queue = "default"
-				f.Waiting = []scheduler.Waiter{
-					waiter("team-b", "earlier", 0, 9), f.Self, waiter("team-b", "later", 0, 11),
-					waiter("team-b", "higher", 5, 20), other,
-				}
+				f.Ahead = scheduler.Ahead{Count: 2, First: waiter("team-b", "higher", 5, 20)}
 				return f
 			},
 			want: scheduler.Explanation{

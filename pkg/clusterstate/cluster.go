@@ -37,8 +37,10 @@ type Cluster struct {
 	nodes    map[string]*node
 	pods     map[types.UID]pod
 	owners   map[types.UID]*owner
+	ordered  []*owner             // by namespace and name
 	requests map[string]*requests // by key
 	jobs     map[types.NamespacedName]Job
+	queues   queues
 	classes  map[string]schedulingv1.PriorityClass
 	objects  map[schema.GroupVersionKind]map[string]client.Object
 	// nodesSynced and podsSynced are set once the first list is in.
@@ -46,7 +48,7 @@ type Cluster struct {
 
 	// state as State returned it last; stale marks the parts that have changed since.
 	state scheduler.ClusterState
-	stale struct{ nodes, holders, waiting, objects bool }
+	stale struct{ nodes, holders, objects bool }
 	// empty is what EmptyNodes returned last; nil after a change.
 	empty []scheduler.Node
 }
@@ -85,6 +87,8 @@ type owner struct {
 	held        scheduler.Amounts
 	on          map[string]scheduler.Amounts // by node
 	pods        int
+	// snapshot is what State returns of it; nil after a change.
+	snapshot *scheduler.Holder
 }
 
 // New returns an empty Cluster. Holders of kind jobKind are in the queue of the job of their name.
@@ -96,12 +100,13 @@ func New(jobKind string) *Cluster {
 		owners:   map[types.UID]*owner{},
 		requests: map[string]*requests{},
 		jobs:     map[types.NamespacedName]Job{},
+		queues:   queues{},
 		classes:  map[string]schedulingv1.PriorityClass{},
 		objects:  map[schema.GroupVersionKind]map[string]client.Object{},
 	}
 }
 
-// State returns the state of the moment. The caller fills in Self, Bound and Claims.
+// State returns the state of the moment. The caller fills in Self, Ahead, Bound and Claims.
 func (c *Cluster) State() scheduler.ClusterState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -113,13 +118,10 @@ func (c *Cluster) State() scheduler.ClusterState {
 	if c.stale.holders {
 		s.Holders = c.listHolders()
 	}
-	if c.stale.waiting {
-		s.Waiting = c.listWaiting()
-	}
 	if c.stale.objects {
 		s.Objects = c.listObjects()
 	}
-	c.stale.nodes, c.stale.holders, c.stale.waiting, c.stale.objects = false, false, false, false
+	c.stale.nodes, c.stale.holders, c.stale.objects = false, false, false
 	return *s
 }
 
@@ -157,39 +159,36 @@ func (c *Cluster) listNodes() []scheduler.Node {
 }
 
 func (c *Cluster) listHolders() []scheduler.Holder {
-	list := make([]scheduler.Holder, 0, len(c.owners))
-	for _, o := range c.owners {
-		queue := o.queue
+	list := make([]scheduler.Holder, 0, len(c.ordered))
+	for _, o := range c.ordered {
+		if o.snapshot == nil {
+			o.snapshot = o.holder()
+		}
+		h := *o.snapshot
 		if o.kind == c.jobKind {
-			queue = c.jobs[o.name].Queue
+			h.Queue = c.jobs[o.name].Queue
 		}
-		on := make(map[string]scheduler.Amounts, len(o.on))
-		for name, amounts := range o.on {
-			on[name] = maps.Clone(amounts)
-		}
-		list = append(list, scheduler.Holder{
-			Kind: o.kind, Namespace: o.name.Namespace, Name: o.name.Name, Queue: queue, Pods: o.pods,
-			Held: maps.Clone(o.held), On: on,
-		})
+		list = append(list, h)
 	}
-	slices.SortFunc(list, func(a, b scheduler.Holder) int {
-		return cmp.Or(
-			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
-	})
 	return list
 }
 
-func (c *Cluster) listWaiting() []scheduler.Waiter {
-	var list []scheduler.Waiter
-	for name, job := range c.jobs {
-		if job.Waiting {
-			list = append(list, c.waiter(name, job))
-		}
+// holder is what State returns of an owner, with the queue that its pods name.
+func (o *owner) holder() *scheduler.Holder {
+	on := make(map[string]scheduler.Amounts, len(o.on))
+	for name, amounts := range o.on {
+		on[name] = maps.Clone(amounts)
 	}
-	slices.SortFunc(list, func(a, b scheduler.Waiter) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
-	return list
+	return &scheduler.Holder{
+		Kind: o.kind, Namespace: o.name.Namespace, Name: o.name.Name, Queue: o.queue, Pods: o.pods,
+		Held: maps.Clone(o.held), On: on,
+	}
+}
+
+func (o *owner) compare(other *owner) int {
+	return cmp.Or(
+		cmp.Compare(o.name.Namespace, other.name.Namespace), cmp.Compare(o.name.Name, other.name.Name),
+		cmp.Compare(o.kind, other.kind), cmp.Compare(o.uid, other.uid))
 }
 
 func (c *Cluster) listObjects() map[schema.GroupVersionKind][]client.Object {
@@ -229,6 +228,13 @@ func (c *Cluster) Waiter(name types.NamespacedName, job Job) scheduler.Waiter {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.waiter(name, job)
+}
+
+// Ahead returns who is served before a waiter.
+func (c *Cluster) Ahead(of scheduler.Waiter) scheduler.Ahead {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.queues.ahead(of)
 }
 
 // Waiting returns the names of the jobs that wait, sorted.

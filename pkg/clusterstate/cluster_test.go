@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -234,33 +235,85 @@ func (c *Cluster) leftWithout(nodes map[string]*corev1.Node, pods map[string]*co
 	for name := range nodes {
 		c.DropNode(name)
 	}
-	return len(c.nodes) + len(c.pods) + len(c.owners) + len(c.requests)
+	return len(c.nodes) + len(c.pods) + len(c.owners) + len(c.ordered) + len(c.requests)
 }
 
-func TestWaiting(t *testing.T) {
+func TestAhead(t *testing.T) {
 	c := New("TrainingJob")
 	name := func(n string) types.NamespacedName { return types.NamespacedName{Namespace: "team-a", Name: n} }
-	c.SetJob(name("b"), Job{Scheduler: "volcano", Queue: "q", PriorityClass: "high", Waiting: true})
-	c.SetJob(name("a"), Job{Scheduler: "volcano", Queue: "q", Waiting: true})
-	c.SetJob(name("runs"), Job{Scheduler: "volcano", Queue: "q"})
+	job := func(queue, class string, minute int) Job {
+		since := metav1.Date(2026, 11, 23, 12, minute, 0, 0, time.UTC)
+		return Job{Scheduler: "volcano", Queue: queue, PriorityClass: class, Since: since, Waiting: true}
+	}
+	c.SetJob(name("high"), job("q", "high", 5))
+	c.SetJob(name("early"), job("q", "", 1))
+	c.SetJob(name("late"), job("q", "", 9))
+	c.SetJob(name("elsewhere"), job("other", "high", 0))
+	runs := job("q", "high", 0)
+	runs.Waiting = false
+	c.SetJob(name("runs"), runs)
 	c.SetClasses([]schedulingv1.PriorityClass{
 		{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 100},
 		{ObjectMeta: metav1.ObjectMeta{Name: "usual"}, Value: 7, GlobalDefault: true},
 	})
-	w := func(n string, priority int32) scheduler.Waiter {
-		return scheduler.Waiter{Namespace: "team-a", Name: n, Scheduler: "volcano", Queue: "q", Priority: priority}
+	expect := func(reason, of string, minute, count int, first string) {
+		t.Helper()
+		got := c.Ahead(c.Waiter(name(of), job("q", "", minute)))
+		if got.Count != count || got.First.Name != first {
+			t.Errorf("%s: %d are before %s, the first is %q; want %d, %q", reason, got.Count, of, got.First.Name,
+				count, first)
+		}
 	}
-	if diff := cmp.Diff([]scheduler.Waiter{w("a", 7), w("b", 100)}, c.State().Waiting); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	expect("a higher class and who came before", "late", 9, 2, "high")
+	expect("a higher class", "early", 1, 1, "high")
+	expect("one that the queue does not know yet", "new", 5, 2, "high")
+	c.DropClass("high")
+	expect("a class that is gone counts as 0", "late", 9, 1, "early")
+	c.SetClass(&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 1000})
+	expect("it is back", "late", 9, 2, "high")
+	c.DropJob(name("high"))
+	expect("one is gone", "late", 9, 1, "early")
+	c.SetJob(name("early"), job("other", "", 1))
+	expect("one has changed its queue", "late", 9, 0, "")
+	c.SetJob(name("late"), Job{Scheduler: "volcano", Queue: "q"})
+	expect("the queue is empty", "new", 5, 0, "")
+	if len(c.queues) != 1 {
+		t.Errorf("an empty queue is kept: %v", c.queues)
 	}
-	c.DropClass("usual")
-	c.DropJob(name("b"))
-	if diff := cmp.Diff([]scheduler.Waiter{w("a", 0)}, c.State().Waiting); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	c.SetJob(name("a"), Job{Scheduler: "volcano", Queue: "q"})
-	if got := c.Waiting(); len(got) != 0 || len(c.State().Waiting) != 0 {
-		t.Errorf("it waits no more, got %v", got)
+}
+
+// TestQueuesInAnyOrder: whatever happens in whichever order, a job's place is that among those that wait.
+func TestQueuesInAnyOrder(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	c := New("TrainingJob")
+	classes := []string{"", "low", "high"}
+	for range 5000 {
+		name := types.NamespacedName{Namespace: "team-a", Name: fmt.Sprint("job-", random.IntN(40))}
+		switch random.IntN(10) {
+		case 0:
+			c.DropJob(name)
+		case 1:
+			c.SetClass(&schedulingv1.PriorityClass{
+				ObjectMeta: metav1.ObjectMeta{Name: classes[1+random.IntN(2)]}, Value: random.Int32N(3),
+			})
+		default:
+			c.SetJob(name, Job{
+				Scheduler: "volcano", Queue: fmt.Sprint("q", random.IntN(2)), PriorityClass: classes[random.IntN(3)],
+				Since: metav1.Unix(random.Int64N(5), 0), Waiting: random.IntN(3) > 0,
+			})
+		}
+		for name, job := range c.jobs {
+			self := c.waiter(name, job)
+			want := 0
+			for other, j := range c.jobs {
+				if w := c.waiter(other, j); j.Waiting && w.Queue == self.Queue && w.Compare(self) < 0 {
+					want++
+				}
+			}
+			if got := c.Ahead(self).Count; got != want {
+				t.Fatalf("%d are before %s, want %d", got, name, want)
+			}
+		}
 	}
 }
 

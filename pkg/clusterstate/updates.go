@@ -156,12 +156,13 @@ func (c *Cluster) count(p pod, sign int) {
 	p.node.snapshot = nil
 	c.stale.nodes = true
 	if p.node.pods == 0 && p.node.object == nil {
-		maps.DeleteFunc(c.nodes, func(_ string, n *node) bool { return n == p.node })
+		delete(c.nodes, p.node.name)
 	}
 	if p.owner == nil {
 		return
 	}
 	p.owner.pods += sign
+	p.owner.snapshot = nil
 	add(p.owner.held, p.requests.amounts, int64(sign))
 	if p.owner.on[p.node.name] == nil {
 		p.owner.on[p.node.name] = scheduler.Amounts{}
@@ -172,7 +173,7 @@ func (c *Cluster) count(p pod, sign int) {
 	}
 	c.stale.holders = true
 	if p.owner.pods == 0 {
-		delete(c.owners, p.owner.uid)
+		c.dropOwner(p.owner)
 	}
 }
 
@@ -199,8 +200,17 @@ func (c *Cluster) owner(p *corev1.Pod) *owner {
 			name: types.NamespacedName{Namespace: strings.Clone(p.Namespace), Name: strings.Clone(name)},
 		}
 		c.owners[uid] = o
+		i, _ := slices.BinarySearchFunc(c.ordered, o, (*owner).compare)
+		c.ordered = slices.Insert(c.ordered, i, o)
 	}
 	return o
+}
+
+func (c *Cluster) dropOwner(o *owner) {
+	delete(c.owners, o.uid)
+	if i, found := slices.BinarySearchFunc(c.ordered, o, (*owner).compare); found {
+		c.ordered = slices.Delete(c.ordered, i, i+1)
+	}
 }
 
 func queueOf(p *corev1.Pod) string {
@@ -251,7 +261,12 @@ func (c *Cluster) SetJob(name types.NamespacedName, job Job) {
 		return
 	}
 	c.jobs[name] = job
-	c.stale.waiting = c.stale.waiting || old.Waiting || job.Waiting
+	if old.Waiting {
+		c.queues.remove(c.waiter(name, old))
+	}
+	if job.Waiting {
+		c.queues.add(c.waiter(name, job))
+	}
 	c.stale.holders = c.stale.holders || old.Queue != job.Queue
 }
 
@@ -259,8 +274,10 @@ func (c *Cluster) SetJob(name types.NamespacedName, job Job) {
 func (c *Cluster) DropJob(name types.NamespacedName) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if old := c.jobs[name]; old.Waiting {
+		c.queues.remove(c.waiter(name, old))
+	}
 	delete(c.jobs, name)
-	c.stale.waiting = true
 }
 
 // SetClasses replaces all priority classes.
@@ -271,7 +288,7 @@ func (c *Cluster) SetClasses(all []schedulingv1.PriorityClass) {
 	for i := range all {
 		c.setClass(&all[i])
 	}
-	c.stale.waiting = true
+	c.queueAnew()
 }
 
 // SetClass records a priority class as it is now.
@@ -279,7 +296,7 @@ func (c *Cluster) SetClass(p *schedulingv1.PriorityClass) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.setClass(p)
-	c.stale.waiting = true
+	c.queueAnew()
 }
 
 func (c *Cluster) setClass(p *schedulingv1.PriorityClass) {
@@ -291,7 +308,21 @@ func (c *Cluster) DropClass(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.classes, name)
-	c.stale.waiting = true
+	c.queueAnew()
+}
+
+// queueAnew queues all jobs that wait by the priorities that their classes have now.
+func (c *Cluster) queueAnew() {
+	clear(c.queues)
+	for name, job := range c.jobs {
+		if job.Waiting {
+			w := c.waiter(name, job)
+			c.queues[keyOfQueue(w)] = append(c.queues[keyOfQueue(w)], w)
+		}
+	}
+	for _, all := range c.queues {
+		slices.SortFunc(all, scheduler.Waiter.Compare)
+	}
 }
 
 // SetObjects replaces all objects of a kind, which is known from now on.

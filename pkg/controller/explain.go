@@ -53,6 +53,7 @@ func (e *explainer) explain(ctx context.Context, s *observed) func() (scheduler.
 func (e *explainer) stateFor(s *observed) scheduler.ClusterState {
 	state := e.state.State()
 	state.Self = e.state.Waiter(client.ObjectKeyFromObject(s.Job), clusterJob(s.Job))
+	state.Ahead = e.state.Ahead(state.Self)
 	state.Bound = boundRanks(s)
 	if !e.nameOthers {
 		state.NamesOf = s.Job.Namespace
