@@ -171,8 +171,9 @@ func TestLauncherRunsItsCommand(t *testing.T) {
 // TestProcessesAreTold: an agent that is told to end tells the processes of MPI alone, and waits until they
 // have saved: also those that left their parents. A server is told to end then; mpirun ends by itself.
 func TestProcessesAreTold(t *testing.T) {
-	// A rank takes its time to save. It has a child, which is not told, and which has the same environment.
-	const rank = `trap "sleep 0.3; : > saved; exit 0" TERM
+	// A rank takes its time to save. It has a child, which is not told, and which has the same environment. The
+	// rank waits for it: one that its parent has left behind is told, too.
+	const rank = `trap "sleep 0.3; : > saved; wait; exit 0" TERM
 sh -c 'trap ": > child-told" TERM; while [ ! -e saved ]; do sleep 0.05; done' &
 : > ready; while :; do sleep 0.05; done`
 	for name, c := range map[string]struct {
