@@ -61,15 +61,15 @@ const leastWork = 1
 const steady = 5
 
 // lists is the code that lists who holds GPUs and who waits. Each explanation of why a job waits needs that,
-// so it may grow with the number of jobs, but not with its square.
+// so it may look at every other job, a few times, but not at anything else for each of them.
 var lists = []string{"/scheduler/clusterstate.go:", "/scheduler/explain_quota.go:", "/pkg/clusterstate/"}
 
-// mayGrow by so many times for each job.
-func mayGrow(block string, fewJobs, manyJobs int) float64 {
+// mayRun is how often a block may run for each of so many jobs, where it ran few times for each of few.
+func mayRun(block string, few float64, jobs int) float64 {
 	if slices.ContainsFunc(lists, func(part string) bool { return strings.Contains(block, part) }) {
-		return steady * float64(manyJobs) / float64(fewJobs)
+		return steady * float64(jobs)
 	}
-	return steady
+	return steady * max(few, leastWork)
 }
 
 // growing are the blocks that ran more often for each job when there were many than they may, those that ran
@@ -78,7 +78,7 @@ func growing(few, many work, fewJobs, manyJobs int) []growth {
 	var all []growth
 	for block, n := range many {
 		g := growth{block, float64(few[block]) / float64(fewJobs), float64(n) / float64(manyJobs)}
-		if g.many > leastWork && g.many > mayGrow(block, fewJobs, manyJobs)*max(g.few, leastWork) {
+		if g.many > leastWork && g.many > mayRun(block, g.few, manyJobs) {
 			all = append(all, g)
 		}
 	}
@@ -107,11 +107,11 @@ func TestGrowing(t *testing.T) {
 	const list = "/pkg/clusterstate/cluster.go:1,2"
 	few := work{
 		"once a job": 100, "for all others": 100 * 100, "rarely": 2,
-		list: 100 * 50, list + "3": 100 * 50 * 50,
+		list: 100 * 61, list + "3": 100 * 2500,
 	}
 	many := work{
 		"once a job": 1100, "for all others": 1000 * 1000, "rarely": 900, "new": 9000,
-		list: 1000 * 500, list + "3": 1000 * 500 * 500,
+		list: 1000 * 1454, list + "3": 1000 * 49150, // as it was, holders by nodes
 	}
 	var names []string
 	for _, g := range growing(few, many, 100, 1000) {
