@@ -156,7 +156,7 @@ bench: bench-build ## the operator, raw pods and other operators compared: repor
 	bin/bench run $(BENCH_ARGS)
 
 .PHONY: bench-quick
-bench-quick: bench-build ## the same at a tenth of the size, on three stacks
+bench-quick: bench-build ## burst and fixed-8 at a tenth of the size, on three stacks
 	bin/bench run --quick --out bench/results/quick $(BENCH_ARGS)
 
 .PHONY: bench-full

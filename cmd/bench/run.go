@@ -52,7 +52,7 @@ cluster of its own, in rounds. Ctrl-C ends it: what was measured until then is r
 		"limits of the peers' programs: stock, as they are released, or equal, as high as ours")
 	flags.StringArrayVar(&o.configurations, "configuration", nil,
 		"name=scheduler:file, a scheduler's configuration to compare: each chosen stack on it runs with it, too")
-	flags.Float64Var(&o.cutFactor, "cut", 5,
+	flags.Float64Var(&o.cutFactor, "cut", 4,
 		"end a run that takes so many times as long as the raw one (at least a minute); 0: only at its own bound")
 	o.addFlags(flags, 3, "bench/results")
 	o.workloadOptions.addFlags(flags)
@@ -169,13 +169,14 @@ func namesOf(stacks []result.Stack) []string {
 	return names
 }
 
-// defaultStacks of a set: everything, but few in the quick one.
+// defaultStacks of a set: few in the quick one, everything in the full one.
 func (o runOptions) defaultStacks() []string {
-	if o.quick {
+	switch workload.Set(o.set) {
+	case workload.SetQuick:
 		return []string{"raw/volcano", "ours/volcano", "volcano-job"}
-	}
-	if o.set == string(workload.SetFull) {
+	case workload.SetFull:
 		return []string{"raw", "ours", "kubeflow", "volcano-job", "kueue-job", "kueue-jobset"}
+	default:
+		return []string{"raw", "ours", "kubeflow", "volcano-job"}
 	}
-	return []string{"raw", "ours", "kubeflow", "volcano-job"}
 }

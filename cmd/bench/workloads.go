@@ -31,7 +31,7 @@ func (o *workloadOptions) addFlags(flags *pflag.FlagSet) {
 		`workloads as "bench list" names them, or YAML files of one's own (see bench/README.md)`)
 	flags.StringVar(&o.set, "set", string(workload.SetDefault),
 		"default, quick or full: what is played without --workload and --trace")
-	flags.BoolVar(&o.quick, "quick", false, "the default set at a tenth of its size, on few stacks")
+	flags.BoolVar(&o.quick, "quick", false, "burst and fixed-8 at a tenth of their size, on few stacks")
 	flags.Float64Var(&o.scale, "scale", 1, "size of the workloads that ship, at most 1")
 	flags.StringVar(&o.trace, "trace", "", "play a trace: a CSV file (see bench/README.md)")
 	flags.Float64SliceVar(&o.compress, "compress", []float64{1440, 2880},
