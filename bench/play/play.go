@@ -112,7 +112,7 @@ func (p *Player) begin(ctx context.Context, namespace string, w workload.Workloa
 	if err := p.Session.Prepare(ctx, namespace, w); err != nil {
 		return nil, fmt.Errorf("preparing the namespace: %w", err)
 	}
-	if err := awaitQuiet(ctx, p.AuditLog); err != nil {
+	if err := awaitQuiet(ctx, p.AuditLog, quietFor); err != nil {
 		return nil, err
 	}
 	return newRecorder(ctx, p, clients, dyn, namespace, w), nil
@@ -141,7 +141,11 @@ func (p *Player) measure(ctx context.Context, r *recorder) (result.Run, error) {
 		run.CutAfter = r.workload.Cut.Seconds()
 		run.Seconds = run.CutAfter
 	}
-	if err := awaitQuiet(ctx, p.AuditLog); err != nil {
+	still := quietFor
+	if r.workload.Idle > 0 {
+		still = settledFor
+	}
+	if err := awaitQuiet(ctx, p.AuditLog, still); err != nil {
 		return run, err
 	}
 	after, err := measure.Used()

@@ -81,7 +81,7 @@ func TestBuiltinsAreValid(t *testing.T) {
 func TestBuiltinShapes(t *testing.T) {
 	backlog := func(size int) func(Workload) bool {
 		return func(w Workload) bool {
-			return w.Gangs[0].Ranks == size && w.GPUs()%size == 0 && w.Ranks() == 3*w.GPUs()
+			return w.Gangs[0].Ranks == size && w.GPUs()%size == 0 && w.Ranks() == 2*w.GPUs()
 		}
 	}
 	tests := map[string]struct {
@@ -89,10 +89,10 @@ func TestBuiltinShapes(t *testing.T) {
 		holds  func(Workload) bool
 	}{
 		"burst":     {"all gangs fit at once, exactly", func(w Workload) bool { return w.Ranks() == w.GPUs() }},
-		"fixed-1":   {"three times what the cluster holds, in whole gangs", backlog(1)},
-		"fixed-8":   {"three times what the cluster holds, in whole gangs", backlog(8)},
-		"fixed-32":  {"three times what the cluster holds, in whole gangs", backlog(32)},
-		"fixed-128": {"three times what the cluster holds, in whole gangs", backlog(128)},
+		"fixed-1":   {"twice what the cluster holds, in whole gangs", backlog(1)},
+		"fixed-8":   {"twice what the cluster holds, in whole gangs", backlog(8)},
+		"fixed-32":  {"twice what the cluster holds, in whole gangs", backlog(32)},
+		"fixed-128": {"twice what the cluster holds, in whole gangs", backlog(128)},
 		"deadlock": {"one gang fits and two do not, and there are several pairs", func(w Workload) bool {
 			n := w.Gangs[0].Ranks
 			return n <= w.GPUs() && 2*n > w.GPUs() && len(w.Gangs) >= 4 && w.Gangs[len(w.Gangs)-1].At == 0
@@ -102,7 +102,7 @@ func TestBuiltinShapes(t *testing.T) {
 			for _, g := range w.Gangs {
 				at[g.At] += g.Ranks
 			}
-			first, second := at[6*time.Second], at[16*time.Second]
+			first, second := at[6*time.Second], at[14*time.Second]
 			return len(at) == 3 && at[0] == w.GPUs() && 2*first == w.GPUs() && second == first
 		}},
 		"idle": {"as many gangs run as are queued", func(w Workload) bool {
