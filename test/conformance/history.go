@@ -31,9 +31,6 @@ type Entry struct {
 	// Gone marks the object's deletion.
 	Gone   bool
 	Remark string
-	// Stalled is set in a remark: until At the machine did not let this process, and with it the operator, run
-	// for so long.
-	Stalled time.Duration
 }
 
 // History of a scenario.

@@ -24,9 +24,9 @@ type Rules struct {
 	Backend scheduler.Backend
 	// ClusterObjects are what the backend reads of the cluster besides its groups (scheduler.ClusterAware).
 	ClusterObjects []client.Object
-	// Races is how long after the scheduler has taken its invitation back a pod may still be created: what was
-	// sent before the watch told of it is on its way. Time in which the operator could not run does not count.
-	// Scenarios make no such races; chaos does.
+	// Races is how long after the scheduler has taken its invitation back, or after the last pod of an attempt
+	// has gone, a pod may still be created: what was sent before the watch told of it is on its way. Scenarios
+	// make no such races; chaos does.
 	Races time.Duration
 }
 
@@ -47,6 +47,7 @@ func (r Rules) Violations(h History) []string {
 		Rules: r, jobs: map[types.UID]*v1alpha1.TrainingJob{}, pods: map[types.UID]*corev1.Pod{},
 		groups: map[types.UID]client.Object{},
 		past:   map[types.UID][]pastGroup{}, endedWell: map[jobAttempt]int32{},
+		lastGone: map[jobAttempt]time.Time{},
 	}
 	for _, e := range h.InOrder() {
 		c.observe(e)
@@ -64,20 +65,10 @@ type checker struct {
 	past map[types.UID][]pastGroup
 	// endedWell counts, by job and attempt, the pods that succeeded while nobody was ending them.
 	endedWell map[jobAttempt]int32
-	stalls    []Entry
-	now       time.Time
-	found     []string
-}
-
-// ranSince is for how long the operator could run since then.
-func (c *checker) ranSince(then time.Time) time.Duration {
-	ran := c.now.Sub(then)
-	for _, e := range c.stalls {
-		if e.At.After(then) {
-			ran -= min(e.Stalled, e.At.Sub(then))
-		}
-	}
-	return ran
+	// lastGone is when the latest pod of an attempt went.
+	lastGone map[jobAttempt]time.Time
+	now      time.Time
+	found    []string
 }
 
 type jobAttempt struct {
@@ -94,9 +85,6 @@ func (c *checker) observe(e Entry) {
 	c.now = e.At
 	switch o := e.Object.(type) {
 	case nil:
-		if e.Stalled > 0 {
-			c.stalls = append(c.stalls, e)
-		}
 	case *v1alpha1.TrainingJob:
 		if e.Gone {
 			delete(c.jobs, o.UID)
@@ -107,6 +95,7 @@ func (c *checker) observe(e Entry) {
 	case *corev1.Pod:
 		if e.Gone {
 			delete(c.pods, o.UID)
+			c.lastGone[jobAttempt{JobOf(o), AttemptOf(o)}] = e.At
 			return
 		}
 		before, known := c.pods[o.UID]
@@ -245,10 +234,17 @@ func (c *checker) checkFirst(job *v1alpha1.TrainingJob, pod *corev1.Pod, attempt
 		}
 	}
 	v := c.verdict(job, attempt, groups)
-	if v.Admission != scheduler.Go && !c.askedJustNow(job, attempt) {
-		c.violation("pod %s is created though %s says %s: %s%s", pod.Name, c.Backend.Name(), v.Admission,
-			cmp.Or(v.Message, "it has no group"), c.lastAsked(job, attempt))
+	gone, hadPods := c.lastGone[jobAttempt{job.UID, attempt}]
+	if v.Admission == scheduler.Go || c.askedJustNow(job, attempt) ||
+		hadPods && c.Races > 0 && c.now.Sub(gone) <= c.Races {
+		return
 	}
+	lastGone := ""
+	if hadPods {
+		lastGone = fmt.Sprintf(" (the attempt's last pod went %s before)", c.now.Sub(gone).Round(time.Millisecond))
+	}
+	c.violation("pod %s is created though %s says %s: %s%s%s", pod.Name, c.Backend.Name(), v.Admission,
+		cmp.Or(v.Message, "it has no group"), c.lastAsked(job, attempt), lastGone)
 }
 
 // lastAsked says when the scheduler has taken its latest invitation back; "" when there was none or the rules
@@ -281,7 +277,7 @@ func (c *checker) verdict(
 func (c *checker) askedJustNow(job *v1alpha1.TrainingJob, attempt int32) bool {
 	for _, states := range c.past {
 		for _, past := range states {
-			if JobOf(past.group) == job.UID && c.ranSince(past.until) <= c.Races &&
+			if JobOf(past.group) == job.UID && c.now.Sub(past.until) <= c.Races &&
 				c.verdict(job, attempt, []client.Object{past.group}).Admission == scheduler.Go {
 				return true
 			}

@@ -116,28 +116,7 @@ func newRecorder(ctx context.Context, c client.WithWatch, namespace string,
 			return nil, err
 		}
 	}
-	r.watches.Go(func() { r.noteStalls(ctx) })
 	return r, nil
-}
-
-// noteStalls remarks when the machine does not let this process run.
-func (r *recorder) noteStalls(ctx context.Context) {
-	const every, least = 50 * time.Millisecond, 500 * time.Millisecond
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for last := time.Now(); ; {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-		now := time.Now()
-		if late := now.Sub(last) - every; late >= least {
-			const remark = "the machine did not let this process run for %s"
-			r.note(Entry{At: now, Stalled: late, Remark: fmt.Sprintf(remark, late.Round(time.Millisecond))})
-		}
-		last = now
-	}
 }
 
 func (r *recorder) follow(ctx context.Context, list client.ObjectList, namespace string) error {
@@ -199,12 +178,9 @@ func (r *recorder) notify() {
 
 // remark adds a line to the history.
 func (r *recorder) remark(format string, args ...any) {
-	r.note(Entry{At: time.Now(), Remark: fmt.Sprintf(format, args...)})
-}
-
-func (r *recorder) note(e Entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	e := Entry{At: time.Now(), Remark: fmt.Sprintf(format, args...)}
 	if n := len(r.history); n > 0 {
 		e.Revision = r.history[n-1].Revision
 	}
