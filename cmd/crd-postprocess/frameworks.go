@@ -17,6 +17,7 @@ func frameworkRules() []rule {
 		Rule:    "!has(self.elasticPolicy) || self.framework in " + listOf(framework.ElasticNames()),
 		Message: framework.ElasticMessage(),
 	}}
+	rules = append(rules, rolesRule())
 	for _, f := range framework.All() {
 		if f.MinVersion != "" {
 			rules = append(rules, versionRule(f))
@@ -26,9 +27,6 @@ func frameworkRules() []rule {
 				At: "spec", Field: "replicaSpecs",
 				Rule: fmt.Sprintf("self.framework != '%s' || %s", f.Name, condition), Message: message,
 			})
-		}
-		if len(f.Roles) > 0 {
-			add("!has(self.replicaSpecs) || self.replicaSpecs.all(r, r in "+listOf(f.Roles)+")", f.RolesMessage())
 		}
 		if len(f.Single) > 0 {
 			add("!has(self.replicaSpecs) || self.replicaSpecs.all(r, !(r in "+listOf(f.Single)+") || "+
@@ -42,6 +40,26 @@ func frameworkRules() []rule {
 	return rules
 }
 
+// rolesRule refuses roles that the framework does not know. It is one rule for all frameworks, since each
+// looks up the job's.
+func rolesRule() rule {
+	var known, messages []string
+	for _, f := range framework.All() {
+		if len(f.Roles) > 0 {
+			known = append(known, fmt.Sprintf("f == '%s' ? r in %s : ", f.Name, listOf(f.Roles)))
+			messages = append(messages, fmt.Sprintf("'%s': '%s'", f.Name, f.RolesMessage()))
+		}
+	}
+	return rule{
+		At: "spec", Field: "replicaSpecs",
+		Rule: "!has(self.replicaSpecs) || [self.framework].all(f, self.replicaSpecs.all(r, " +
+			strings.Join(known, "") + "true))",
+		Message: "the framework does not know one of the roles: rename or remove it, " +
+			"or set spec.framework to custom",
+		MessageExpression: "{" + strings.Join(messages, ", ") + "}[self.framework]",
+	}
+}
+
 // listOf is a list of texts in CEL.
 func listOf(texts []string) string { return "['" + strings.Join(texts, "', '") + "']" }
 
@@ -53,9 +71,9 @@ func versionRule(f framework.Framework) rule {
 		"int(" + version + ".split('.')[1].split('-')[0])"
 	return rule{
 		At: "spec", Field: "frameworkVersion",
-		Rule: fmt.Sprintf("self.framework != '%s' || !has(%s) || "+
+		Rule: fmt.Sprintf("!has(%s) || self.framework != '%s' || "+
 			"!%s.matches('^[0-9]{1,4}[.][0-9]{1,4}([.-]|$)') || %s > %s || (%s == %s && %s >= %s)",
-			f.Name, version, version, hasMajor, major, hasMajor, major, hasMinor, minor),
+			version, f.Name, version, hasMajor, major, hasMajor, major, hasMinor, minor),
 		Message: f.VersionMessage(),
 	}
 }

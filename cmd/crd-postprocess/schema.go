@@ -10,16 +10,20 @@ import (
 // schema is one OpenAPI schema of the CRD, as YAML decodes it.
 type schema map[string]any
 
-// at returns the schema at a dotted path; "*" stands for the values of a map.
+// at returns the schema at a dotted path; "*" stands for the values of a map, and "[]" for the elements of a
+// list.
 func (s schema) at(path string) (schema, error) {
 	if path == "" {
 		return s, nil
 	}
 	name, rest, _ := strings.Cut(path, ".")
 	var next any
-	if name == "*" {
+	switch properties, _ := s["properties"].(map[string]any); name {
+	case "*":
 		next = s["additionalProperties"]
-	} else if properties, ok := s["properties"].(map[string]any); ok {
+	case "[]":
+		next = s["items"]
+	default:
 		next = properties[name]
 	}
 	child, ok := next.(map[string]any)

@@ -161,6 +161,13 @@ func (c *CRD) Broken(ctx context.Context, object, old map[string]any) []int {
 	return numbers
 }
 
+// RulesHold evaluates all rules, as the API server does at every write of the object and of its status.
+func (c *CRD) RulesHold(ctx context.Context, object, old map[string]any) bool {
+	errs, _ := c.rules.Validate(ctx, nil, c.structural, object, old, celconfig.RuntimeCELCostBudget,
+		ratcheted(c.structural, object, old)...)
+	return len(errs) == 0
+}
+
 func (c *CRD) pruned(object map[string]any) map[string]any {
 	object = runtime.DeepCopyJSON(object)
 	pruning.Prune(object, c.structural, true)
