@@ -22,6 +22,8 @@ type jobStates struct {
 	states map[types.UID]*jobState
 	// names of the jobs that exist.
 	names map[types.NamespacedName]types.UID
+	// now is time.Now, but in tests.
+	now func() time.Time
 }
 
 // jobState is the memory of one job.
@@ -30,6 +32,9 @@ type jobState struct {
 	statusVersion string
 	// confirmedAttempt is the attempt that an uncached read of the job confirmed.
 	confirmedAttempt int32
+	// writtenAttempt is the attempt in our last write of the status, at writtenAt.
+	writtenAttempt int32
+	writtenAt      time.Time
 	// claimAttempt is the attempt in which the checkpoint claim was seen to exist.
 	claimAttempt int32
 	// monitorAttempt is the attempt in which the PodMonitor was seen to.
@@ -58,7 +63,9 @@ type createBackoff struct {
 }
 
 func newJobStates() *jobStates {
-	return &jobStates{states: map[types.UID]*jobState{}, names: map[types.NamespacedName]types.UID{}}
+	return &jobStates{
+		states: map[types.UID]*jobState{}, names: map[types.NamespacedName]types.UID{}, now: time.Now,
+	}
 }
 
 // track notes that the job of this UID bears the name; a former job of that name is gone, and forgotten.
@@ -111,11 +118,29 @@ func (s *jobStates) setStatusVersion(job types.UID, version string) {
 	s.state(job).statusVersion = version
 }
 
-// attemptConfirmed reports whether this process has confirmed the attempt by an uncached read.
+// writeConfirms is how long a write of the status, which holds only for the version of the job that it was
+// made from, is as good as an uncached read: less than it takes another leader to follow a process that
+// stands still (leaderelection's defaults: 15 s).
+const writeConfirms = 3 * time.Second
+
+// attemptConfirmed reports whether this process has confirmed the attempt by an uncached read, or has just
+// written it.
 func (s *jobStates) attemptConfirmed(job types.UID, attempt int32) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.state(job).confirmedAttempt == attempt
+	state := s.state(job)
+	if state.writtenAttempt == attempt && s.now().Sub(state.writtenAt) < writeConfirms {
+		state.confirmedAttempt = attempt
+	}
+	return state.confirmedAttempt == attempt
+}
+
+// setAttemptWritten records the attempt that the API server has just taken a write of the status for.
+func (s *jobStates) setAttemptWritten(job types.UID, attempt int32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state := s.state(job)
+	state.writtenAttempt, state.writtenAt = attempt, s.now()
 }
 
 func (s *jobStates) setAttemptConfirmed(job types.UID, attempt int32) {

@@ -17,7 +17,7 @@ import (
 )
 
 var (
-	queued  = []string{"patch TrainingJob/status bert", "event Queued"}
+	queued  = []string{"patch TrainingJob/status bert"}
 	created = []string{
 		"create PodGroup bert-1", "create Service bert", "create Pod bert-worker-0", "create Pod bert-worker-1",
 	}
@@ -82,6 +82,7 @@ func TestStaleJobIsLeftAlone(t *testing.T) {
 func TestFirstCreateReadsTheJobUncached(t *testing.T) {
 	f := newFixture(t, bert(2))
 	f.wants("queued", queued...)
+	f.dependencies.states.now = func() time.Time { return time.Now().Add(writeConfirms) }
 	f.uncached = f.job()
 	f.uncached.Status.Attempt = 2
 	result := f.wants("another leader has made attempt 2: nothing is created for attempt 1")
@@ -90,6 +91,14 @@ func TestFirstCreateReadsTheJobUncached(t *testing.T) {
 	}
 	f.uncached = nil
 	f.wants("confirmed", created...)
+}
+
+func TestCreateAfterOurOwnWriteReadsNothing(t *testing.T) {
+	f := newFixture(t, bert(2))
+	f.wants("queued", queued...)
+	f.uncached = f.job()
+	f.uncached.Status.Attempt = 2 // what a read would show
+	f.wants("the write of the attempt has just been taken", created...)
 }
 
 func TestLostLeaseCancelsCreates(t *testing.T) {
@@ -179,7 +188,7 @@ func BenchmarkSettledReconcile(b *testing.B) {
 // the same as no group.
 func TestInvalidSpecKeepsTheGroup(t *testing.T) {
 	f := newFixture(t, bert(2))
-	f.wants("it is queued", "patch TrainingJob/status bert", "event Queued")
+	f.wants("it is queued", "patch TrainingJob/status bert")
 	f.sync()
 	f.wants("its gang is created", "create PodGroup bert-1", "create Service bert",
 		"create Pod bert-worker-0", "create Pod bert-worker-1")

@@ -3,10 +3,13 @@ package controller
 import (
 	"context"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -51,18 +54,21 @@ func (w *statusWriter) patch(
 	if equality.Semantic.DeepEqual(job.Status, status) {
 		return false, nil
 	}
-	changed := job.DeepCopy()
-	changed.Status = status
-	// What differs in memory alone (a nil map, fractions of a second) would be written again at every reconcile.
-	data, err := client.MergeFrom(job).Data(changed)
+	// Only the statuses are compared: a spec may be long.
+	data, err := client.MergeFrom(&v1alpha1.TrainingJob{Status: job.Status}).
+		Data(&v1alpha1.TrainingJob{Status: status})
 	if err != nil {
 		return false, fmt.Errorf("comparing the status: %w", err)
 	}
-	if string(data) == "{}" {
+	// What differs in memory alone (a nil map, fractions of a second) would be written again at every reconcile.
+	change, differs := strings.CutPrefix(string(data), `{"status":`)
+	if !differs {
 		return false, nil
 	}
 	log.FromContext(ctx).V(2).Info("Writing the status", "patch", string(data))
-	patch := client.MergeFromWithOptions(job, client.MergeFromWithOptimisticLock{})
+	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil,
+		`{"metadata":{"resourceVersion":%q},"status":%s`, job.ResourceVersion, change))
+	changed := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: job.Name}}
 	err = w.client.Status().Patch(ctx, changed, patch, client.FieldOwner(v1alpha1.OperatorName))
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("writing the status: %w", err)
@@ -71,6 +77,7 @@ func (w *statusWriter) patch(
 		return false, nil // the job is gone, and its deletion event is on its way
 	}
 	w.states.setStatusVersion(job.UID, changed.ResourceVersion)
+	w.states.setAttemptWritten(job.UID, status.Attempt)
 	return true, nil
 }
 

@@ -32,9 +32,10 @@ type writer struct {
 	jitter func(time.Duration) time.Duration
 }
 
-// confirmAttempt reads the job uncached before the first create or deletion in an attempt in this process:
-// after a failover the cache may be behind the attempts that the former leader started. Pods of two attempts
-// must never run together, and those of the later one must not be taken for those of a former one.
+// confirmAttempt reads the job uncached before the first create or deletion in an attempt, unless this
+// process has just written its status: after a failover the cache may be behind the attempts that the former
+// leader started. Pods of two attempts must never run together, and those of the later one must not be taken
+// for those of a former one.
 func (w *writer) confirmAttempt(ctx context.Context, job *v1alpha1.TrainingJob) error {
 	if w.states.attemptConfirmed(job.UID, job.Status.Attempt) {
 		return nil
