@@ -86,7 +86,9 @@ type TrainingJobStatus struct {
 	// ReplicaStatuses counts the ranks of each role.
 	// +optional
 	ReplicaStatuses map[Role]ReplicaStatus `json:"replicaStatuses,omitempty"`
-	// Workers lists at most 100 ranks, unhealthy ones first.
+	// Workers lists the ranks that need a look, at most 100 and the least healthy first: those that failed, are
+	// missing, ending, starting or not ready, or were restarted. A whole gang has none; where its ranks run, its
+	// pods show (label trainingjob).
 	// +optional
 	// +listType=atomic
 	Workers []WorkerStatus `json:"workers,omitempty"`

@@ -29,7 +29,11 @@ type TrainingJob struct {
 	// Spec is the training that is to run.
 	Spec TrainingJobSpec `json:"spec"`
 	// Status is what the operator last observed. Only the operator writes it.
+	//
+	// It is atomic, since one writer needs no record of who owns which of its fields: the API server would keep
+	// that, larger than the status itself, at every write.
 	// +optional
+	// +structType=atomic
 	Status TrainingJobStatus `json:"status,omitzero"`
 }
 

@@ -61,14 +61,14 @@ func wait(o *observation.Observation, p *Plan) Outcome {
 }
 
 // queue hands the gang to its scheduler. Pods may be created for the attempt that is written here, and for no
-// other.
+// other. No event tells of it: hundreds of jobs may come at once, and the next that tells of each is why it
+// waits, or that it runs.
 func queue(o *observation.Observation, p *Plan) Outcome {
 	p.Status.Attempt = max(1, p.Status.Attempt)
 	startAttempt(o, p)
-	message := "queued at " + o.SchedulerAndQueue()
-	p.Normal(v1alpha1.ReasonQueued, "Queue", fmt.Sprintf("%s: %s, %s start together or none",
-		message, o.Size(), observation.Plural(o.Min, "rank")))
-	return Outcome{Reason: v1alpha1.ReasonQueued, Message: message, Fresh: true}
+	return Outcome{
+		Reason: v1alpha1.ReasonQueued, Message: "queued at " + o.SchedulerAndQueue(), Fresh: true,
+	}
 }
 
 func queueAgain(o *observation.Observation, p *Plan) Outcome {

@@ -46,7 +46,7 @@ func refreshBlocker(o *observation.Observation, p *decision.Plan) {
 	if told && sameText(old, &now) {
 		return
 	}
-	if due := blockerDue(o, old, same); o.Now.Before(due) {
+	if due := blockerDue(o, old, now.Reason, same); o.Now.Before(due) {
 		p.WakeAt(due)
 		return
 	}
@@ -73,10 +73,16 @@ func lookForReason(o *observation.Observation, p *decision.Plan) bool {
 	return false
 }
 
+// waitingBehindDelay is how long a gang waits until it is told that only others come before it. In a burst
+// every gang waits like that for some seconds, and the scheduler has enough to do.
+const waitingBehindDelay = 20 * time.Second
+
 // blockerDue is when a reason may be written. The one that every attempt begins with is written only when it
 // lasts.
-func blockerDue(o *observation.Observation, old *v1alpha1.Blocker, same bool) time.Time {
+func blockerDue(o *observation.Observation, old *v1alpha1.Blocker, reason string, same bool) time.Time {
 	switch {
+	case !same && reason == v1alpha1.ReasonWaitingBehind:
+		return o.PhaseSince().Add(waitingBehindDelay)
 	case !same:
 		return o.SettlesAt()
 	case old.ObservedTime == nil:
