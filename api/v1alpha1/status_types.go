@@ -86,9 +86,7 @@ type TrainingJobStatus struct {
 	// ReplicaStatuses counts the ranks of each role.
 	// +optional
 	ReplicaStatuses map[Role]ReplicaStatus `json:"replicaStatuses,omitempty"`
-	// Workers lists the ranks that need a look, at most 100 and the least healthy first: those that failed, are
-	// missing, ending, starting or not ready, or were restarted. A whole gang has none; where its ranks run, its
-	// pods show (label trainingjob).
+	// Workers lists at most 100 ranks, unhealthy ones first.
 	// +optional
 	// +listType=atomic
 	Workers []WorkerStatus `json:"workers,omitempty"`

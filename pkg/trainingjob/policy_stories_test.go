@@ -103,12 +103,14 @@ func minimaOfRoles(j *v1alpha1.TrainingJob) {
 func (sim *simulation) logRanks() {
 	st := &sim.job.Status
 	worker := st.ReplicaStatuses[v1alpha1.RoleWorker]
-	var listed []string
+	var started []string
 	for _, w := range st.Workers {
-		listed = append(listed, w.PodName+" "+w.Phase)
+		if w.StartTime != nil {
+			started = append(started, w.PodName)
+		}
 	}
-	sim.logf("  pending %d, active %d; listed: %s; nodes: %s; Created %t, Ready %t",
-		worker.Pending, worker.Active, strings.Join(listed, ", "), strings.Join(st.AllocatedNodes, " "),
+	sim.logf("  pending %d, active %d; started: %s; nodes: %s; Created %t, Ready %t",
+		worker.Pending, worker.Active, strings.Join(started, " "), strings.Join(st.AllocatedNodes, " "),
 		meta.IsStatusConditionTrue(st.Conditions, v1alpha1.ConditionCreated),
 		meta.IsStatusConditionTrue(st.Conditions, v1alpha1.ConditionReady))
 }

@@ -20,15 +20,16 @@ const BlockerRefresh = time.Minute
 
 // refreshBlocker keeps the one reason why the job waits, and records one event for a new one. Two blockers
 // are the same if their reason and object are. The message is refreshed at most once in BlockerRefresh, so
-// that a scheduler that rewords its complaint every second causes no writes.
-func refreshBlocker(o *observation.Observation, p *decision.Plan) {
+// that a scheduler that rewords its complaint every second causes no writes. It reports whether it changed
+// the status.
+func refreshBlocker(o *observation.Observation, p *decision.Plan) bool {
 	st := &p.Status
 	if st.Phase.Finished() {
-		return
+		return false
 	}
 	queued := st.Phase == v1alpha1.PhaseQueued
 	if queued && (!lookForReason(o, p) || decision.Roused(o, p)) {
-		return
+		return false
 	}
 	old := currentBlocker(p)
 	now, blocked := blocker(o)
@@ -39,24 +40,25 @@ func refreshBlocker(o *observation.Observation, p *decision.Plan) {
 		p.WakeAt(slow) // see slowStart
 	}
 	if old == nil && !blocked {
-		return
+		return false
 	}
 	same := old != nil && blocked && old.Reason == now.Reason && old.Object == now.Object
 	told := same && old.ObservedTime != nil
 	if told && sameText(old, &now) {
-		return
+		return false
 	}
 	if due := blockerDue(o, old, now.Reason, same); o.Now.Before(due) {
 		p.WakeAt(due)
-		return
+		return false
 	}
 	if !blocked {
 		if !queued { // there, the transition that ends the wait clears it at no extra cost
 			st.Scheduling.Blocker = nil
 		}
-		return
+		return !queued
 	}
 	writeBlocker(o, p, now, told)
+	return true
 }
 
 // lookForReason reports whether a queued job has waited long enough to ask why. Pods that come and go are
@@ -73,16 +75,16 @@ func lookForReason(o *observation.Observation, p *decision.Plan) bool {
 	return false
 }
 
-// waitingBehindDelay is how long a gang waits until it is told that only others come before it. In a burst
-// every gang waits like that for some seconds, and the scheduler has enough to do.
-const waitingBehindDelay = 20 * time.Second
+// burstDelay is how long a gang is queued until it is told what every gang of a burst could be told: that
+// others come before it. The API server and the scheduler have enough to do then.
+const burstDelay = 20 * time.Second
 
 // blockerDue is when a reason may be written. The one that every attempt begins with is written only when it
 // lasts.
 func blockerDue(o *observation.Observation, old *v1alpha1.Blocker, reason string, same bool) time.Time {
 	switch {
 	case !same && reason == v1alpha1.ReasonWaitingBehind:
-		return o.PhaseSince().Add(waitingBehindDelay)
+		return o.PhaseSince().Add(burstDelay)
 	case !same:
 		return o.SettlesAt()
 	case old.ObservedTime == nil:

@@ -56,7 +56,7 @@ func Count(o *observation.Observation, p *decision.Plan, fresh bool) {
 	}
 	st.Workers, st.AllocatedNodes = nil, nil
 	if !fresh {
-		st.Workers, st.AllocatedNodes = workers(o, st.Phase), allocatedNodes(o)
+		st.Workers, st.AllocatedNodes = workers(o), allocatedNodes(o)
 	}
 }
 
@@ -105,16 +105,15 @@ var byHealth = []observation.RankState{
 	observation.RankBound, observation.RankRunning, observation.RankSucceeded,
 }
 
-// workers lists the ranks that need a look, the least healthy first: a gang that is whole has none, and its
-// status is as small as that of any other. It lists none while no rank has been created.
-func workers(o *observation.Observation, phase v1alpha1.Phase) []v1alpha1.WorkerStatus {
+// workers lists the ranks, the least healthy first. It lists none while no rank has been created.
+func workers(o *observation.Observation) []v1alpha1.WorkerStatus {
 	if o.Present() == 0 {
 		return nil
 	}
 	var list []v1alpha1.WorkerStatus
 	for _, state := range byHealth {
 		for i := range o.Ranks {
-			if o.Ranks[i].State != state || unremarkable(&o.Ranks[i], phase) {
+			if o.Ranks[i].State != state {
 				continue
 			}
 			if len(list) == maxWorkers {
@@ -124,20 +123,6 @@ func workers(o *observation.Observation, phase v1alpha1.Phase) []v1alpha1.Worker
 		}
 	}
 	return list
-}
-
-// unremarkable reports whether a rank is as its job's phase lets one expect. That a queued job's ranks are
-// pending is said by its blocker.
-func unremarkable(r *observation.Rank, phase v1alpha1.Phase) bool {
-	switch r.State {
-	case observation.RankSucceeded:
-		return true
-	case observation.RankPending:
-		return phase == v1alpha1.PhaseQueued
-	case observation.RankRunning:
-		return observation.Ready(r.Pod) && observation.RestartCount(r.Pod) == 0
-	}
-	return false
 }
 
 // trainerOf is the name of the rank's container that trains; "" without a pod.
