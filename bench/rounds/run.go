@@ -42,10 +42,15 @@ const leastCut = 30 * time.Second
 // as interrupted; that is no error.
 func (b *Benchmark) Run(ctx context.Context, results *result.Results) error {
 	turns := Plan(len(b.Stacks), b.Rounds, b.firstFloor())
+	warm := false
 	for i, t := range turns {
 		missing := b.missing(results, t)
 		if len(missing) == 0 {
 			continue
+		}
+		if !warm {
+			b.warmUp(ctx, b.Stacks[t.Stack], smallest(missing))
+			warm = true
 		}
 		if err := b.play(ctx, results, t, missing, fmt.Sprintf("turn %d of %d", i+1, len(turns))); err != nil {
 			return err
@@ -57,6 +62,32 @@ func (b *Benchmark) Run(ctx context.Context, results *result.Results) error {
 	}
 	results.Interrupted = false
 	return b.save(results)
+}
+
+// warmUp plays a turn that counts for nothing: the first of all is slower than its like, since the programs come
+// from the disk, to which what was built last is still being written. What goes wrong is left for the turn that
+// counts to say.
+func (b *Benchmark) warmUp(ctx context.Context, s stack.Stack, w workload.Workload) {
+	dir, err := os.MkdirTemp("", "bench-")
+	if err != nil {
+		return
+	}
+	defer os.RemoveAll(dir)
+	subject := fmt.Sprintf("warming up the machine: %s", s.Describe().Name)
+	line := progress.Start(b.Progress, subject, func(phase string, _ time.Duration) string { return phase })
+	on, err := b.take(ctx, s, dir, line.SetPhase)
+	line.Stop()
+	if err != nil {
+		return
+	}
+	defer on.end(context.WithoutCancel(ctx)) //nolint:errcheck // attached: it ends with this process
+	on.player.Keep = true
+	_, _ = b.playOne(ctx, on, w, fmt.Sprintf("%s: %s", subject, w.Name))
+}
+
+// smallest of the workloads, by ranks.
+func smallest(workloads []workload.Workload) workload.Workload {
+	return slices.MinFunc(workloads, func(a, b workload.Workload) int { return cmp.Compare(a.Ranks(), b.Ranks()) })
 }
 
 // firstFloor is the index of the first stack that is its own floor, or -1.

@@ -38,7 +38,7 @@ rounds, or a quieter one.`,
 			return nil
 		},
 	}
-	o.addFlags(cmd.Flags(), 5, "bench/results/check")
+	o.addFlags(cmd.Flags(), 7, "bench/results/check")
 	cmd.Flags().Float64Var(&o.scale, "scale", 1, "size of the workload, at most 1")
 	return cmd
 }
