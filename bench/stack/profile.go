@@ -31,6 +31,7 @@ var versions = map[string]string{
 	components.Kueue:            "v0.19.1",
 	components.JobSet:           "v0.12.0",
 	components.TrainingOperator: "v1.9.3",
+	components.SchedulerPlugins: "v0.34.7",
 }
 
 func versionsOf(names ...string) map[string]string {

@@ -23,6 +23,7 @@ func TestVersions(t *testing.T) {
 		components.Kubernetes: "k8s.io/kubernetes", components.Volcano: "volcano.sh/volcano",
 		components.Kueue: "sigs.k8s.io/kueue", components.JobSet: "sigs.k8s.io/jobset",
 		components.TrainingOperator: "github.com/kubeflow/training-operator",
+		components.SchedulerPlugins: "sigs.k8s.io/scheduler-plugins",
 	}
 	got := map[string]string{}
 	for name, module := range required {
@@ -37,6 +38,13 @@ func TestVersions(t *testing.T) {
 	}
 	if diff := cmp.Diff(got, versions); diff != "" {
 		t.Errorf("(-lab/modules +said):\n%s", diff)
+	}
+	for _, s := range All(Stock) {
+		for name, version := range s.Describe().Versions {
+			if version == "" {
+				t.Errorf("%s does not say which %s it runs", s.Describe().Name, name)
+			}
+		}
 	}
 }
 
