@@ -161,10 +161,10 @@ bench-quick: bench-build ## burst and fixed-8 at a tenth of the size, on three s
 
 .PHONY: bench-full
 bench-full: bench-build ## every workload on every stack, 7 rounds, resumable (hours)
-	bin/bench run --set full --rounds 7 --resume --out bench/results/full $(BENCH_ARGS)
+	bin/bench run --set full --rounds 7 --cut 5 --resume --out bench/results/full $(BENCH_ARGS)
 
 .PHONY: test-peers
-test-peers: build ## the operators that a benchmark compares with ours: what they do with gangs that lose ranks
+test-peers: build ## a benchmark's stacks: what each does with gangs that lose ranks or are preempted
 	go test -tags cluster -count 1 -v -timeout 60m ./bench/stack
 
 .PHONY: bench-check

@@ -92,9 +92,31 @@ func (r *recorder) watch(ctx context.Context) error {
 		return nil
 	}
 	return measure.WatchGroups(ctx, r.dyn, admission.Resource, r.namespace, func(o *unstructured.Unstructured) {
-		if gang := admission.Gang(o); admission.Admitted(o) {
+		gang := admission.Gang(o)
+		if admission.Admitted(o) {
 			r.with(func(t *timeline.Timeline) { t.Admitted(gang, r.now()) })
 		}
+		if admission.Evicted != nil && admission.Evicted(o) {
+			r.evicted(gang, o.GetUID())
+		}
+	})
+}
+
+// evicted tells a session that minds its gangs.
+func (r *recorder) evicted(gang string, object types.UID) {
+	g, known := r.gangs[gang]
+	r.mu.Lock()
+	finished := r.done[gang]
+	r.mu.Unlock()
+	minder, ok := r.Session.(stack.Minder)
+	if !known || finished || !ok {
+		return
+	}
+	r.task(func(ctx context.Context) error {
+		if err := minder.Evicted(ctx, r.namespace, g, object); err != nil {
+			return fmt.Errorf("gang %s was evicted: %w", gang, err)
+		}
+		return nil
 	})
 }
 

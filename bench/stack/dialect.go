@@ -17,8 +17,8 @@ type dialect struct {
 	groups []schema.GroupVersionResource
 	// gated is true when only the first group may exist before the scheduler has admitted the gang.
 	gated bool
-	// admitted reports whether a group of the first kind says so; nil where none does.
-	admitted func(*unstructured.Unstructured) bool
+	// admitted and evicted report whether a group of the first kind says so; nil where none does.
+	admitted, evicted func(*unstructured.Unstructured) bool
 	// components whose versions matter, and settings of the scheduler.
 	components []string
 	settings   []result.Setting
@@ -48,6 +48,7 @@ func dialectOf(scheduler string) dialect {
 		d.title = "Kueue"
 		kueue := kueueAdmission()
 		d.groups, d.admitted = []schema.GroupVersionResource{kueue.Resource, nativeGroups}, kueue.Admitted
+		d.evicted = kueue.Evicted
 		d.gated = true
 		d.components = append(d.components, components.Kueue)
 		d.settings = join(Stock.kueue(), kubernetesPrograms())
@@ -94,7 +95,7 @@ func (d dialect) Admission() *Admission {
 		return nil
 	}
 	return &Admission{
-		Resource: d.groups[0], Admitted: d.admitted,
+		Resource: d.groups[0], Admitted: d.admitted, Evicted: d.evicted,
 		Gang: func(group *unstructured.Unstructured) string { return group.GetLabels()[labelJob] },
 	}
 }

@@ -86,6 +86,9 @@ func kueueAdmission() *Admission {
 		Admitted: func(of *unstructured.Unstructured) bool {
 			return conditionTrue(of, kueuev1beta2.WorkloadAdmitted)
 		},
+		Evicted: func(of *unstructured.Unstructured) bool {
+			return conditionTrue(of, kueuev1beta2.WorkloadEvicted)
+		},
 	}
 }
 

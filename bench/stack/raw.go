@@ -22,7 +22,7 @@ import (
 )
 
 // raw writes the groups and pods that the operator would write, and nothing else: no operator can be faster
-// on this scheduler. A gang that loses a pod is deleted whole and written again.
+// on this scheduler. A gang that loses a pod, or must give its place back, is deleted whole and written again.
 type raw struct{ dialect }
 
 // Raw is the floor of one of localcluster's schedulers.
@@ -76,8 +76,9 @@ type rawSession struct {
 // rawGang is what was written of a gang. Its lock is held while that changes.
 type rawGang struct {
 	sync.Mutex
-	// pods that were written last.
-	pods map[types.UID]bool
+	// group is the first one and pods are those that were written last.
+	group types.UID
+	pods  map[types.UID]bool
 }
 
 // gang is locked when it is returned.
@@ -160,20 +161,22 @@ func (s *rawSession) write(ctx context.Context, namespace string, g workload.Gan
 	if s.gated {
 		groups = 1
 	}
-	if err := s.writeGroups(ctx, namespace, g, 0, groups); err != nil {
+	uid, err := s.writeGroups(ctx, namespace, g, 0, groups)
+	if err != nil {
 		return err
 	}
+	written.group = uid
 	if s.gated {
 		if err := s.awaitAdmission(ctx, namespace, g); err != nil {
 			return err
 		}
-		if err := s.writeGroups(ctx, namespace, g, groups, len(s.groups)); err != nil {
+		if _, err := s.writeGroups(ctx, namespace, g, groups, len(s.groups)); err != nil {
 			return err
 		}
 	}
 	t := s.templates[shape{g.GPUs, g.Priority}]
 	uids := make([]types.UID, g.Ranks)
-	err := parallel(ctx, g.Ranks, func(ctx context.Context, i int) error {
+	err = parallel(ctx, g.Ranks, func(ctx context.Context, i int) error {
 		pod, err := t.podOf(i, g)
 		if err != nil {
 			return err
@@ -191,19 +194,24 @@ func (s *rawSession) write(ctx context.Context, namespace string, g workload.Gan
 	return err
 }
 
-func (s *rawSession) writeGroups(ctx context.Context, namespace string, g workload.Gang, from, to int) error {
+// writeGroups returns the UID of the first that it writes.
+func (s *rawSession) writeGroups(ctx context.Context, namespace string, g workload.Gang, from, to int) (
+	first types.UID, err error) {
 	t := s.templates[shape{g.GPUs, g.Priority}]
 	for i := from; i < to; i++ {
 		group, err := t.group(i, g)
 		if err != nil {
-			return err
+			return "", err
 		}
-		_, err = s.dyn.Resource(s.groups[i]).Namespace(namespace).Create(ctx, group, metav1.CreateOptions{})
+		group, err = s.dyn.Resource(s.groups[i]).Namespace(namespace).Create(ctx, group, metav1.CreateOptions{})
 		if err != nil {
-			return fmt.Errorf("creating a group: %w", err)
+			return "", fmt.Errorf("creating a group: %w", err)
+		}
+		if i == from {
+			first = group.GetUID()
 		}
 	}
-	return nil
+	return first, nil
 }
 
 // awaitAdmission watches the first group until the scheduler has admitted it.
@@ -233,12 +241,22 @@ func (s *rawSession) awaitAdmission(ctx context.Context, namespace string, g wor
 	}
 }
 
-// PodLost deletes the gang whole and writes it again. What a watch tells of a pod that was deleted then means
-// nothing.
+// PodLost implements Minder. What a watch tells of a pod that was deleted then means nothing.
 func (s *rawSession) PodLost(ctx context.Context, namespace string, g workload.Gang, pod types.UID) error {
+	return s.again(ctx, namespace, g, func(written *rawGang) bool { return written.pods[pod] })
+}
+
+// Evicted implements Minder. The group says so until it is gone.
+func (s *rawSession) Evicted(ctx context.Context, namespace string, g workload.Gang, group types.UID) error {
+	return s.again(ctx, namespace, g, func(written *rawGang) bool { return written.group == group })
+}
+
+// again deletes the gang whole and writes it again, if what has happened is true of what was written last.
+func (s *rawSession) again(ctx context.Context, namespace string, g workload.Gang,
+	current func(*rawGang) bool) error {
 	written := s.gang(namespace, g.Name)
 	defer written.Unlock()
-	if !written.pods[pod] {
+	if !current(written) {
 		return nil
 	}
 	if err := s.Delete(ctx, namespace, g); err != nil {

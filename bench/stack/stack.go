@@ -88,6 +88,9 @@ type Session interface {
 type Minder interface {
 	// PodLost is called for every pod that ends or goes before its gang has finished.
 	PodLost(ctx context.Context, namespace string, g workload.Gang, pod types.UID) error
+	// Evicted is called when the object of Admission with this UID says, before its gang has finished, that the
+	// gang must give its place back.
+	Evicted(ctx context.Context, namespace string, g workload.Gang, object types.UID) error
 	// Finished is called when a gang has finished and its pods have succeeded.
 	Finished(ctx context.Context, namespace string, g workload.Gang) error
 }
@@ -100,6 +103,8 @@ type Admission struct {
 	Gang func(object *unstructured.Unstructured) string
 	// Admitted reports whether that gang may go ahead, now or before.
 	Admitted func(object *unstructured.Unstructured) bool
+	// Evicted reports whether that gang must give its place back; nil where the scheduler takes it itself.
+	Evicted func(object *unstructured.Unstructured) bool
 }
 
 // owner is the name of the object's controller: that of the gang where the job has its name.
