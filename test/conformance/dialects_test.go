@@ -50,6 +50,9 @@ type dialect struct {
 	process string
 	// pause is the longest backoff of a gang that the scheduler could not place; 0 if it has none.
 	pause time.Duration
+	// pass is how long after a change the scheduler looks again at all gangs that it could not place, one after
+	// the other: what becomes free meanwhile goes to the next of them, whatever its priority. 0 if it never does.
+	pass time.Duration
 	// timeout of one step; 0 means stepTimeout.
 	timeout time.Duration
 }
@@ -108,6 +111,7 @@ func kueueDialect() *dialect {
 	return &dialect{
 		name: kueue.Name, backend: kueue.New(kueue.Options{Binder: native.New(native.Options{})}),
 		capabilities: CapabilitiesOf(kueue.Name), namedInSpec: true, process: "kueue",
+		pass:  time.Second, // requeueBatchPeriod of pkg/cache/queue/inadmissible_workloads.go
 		queue: kueueQueue, queueLabel: kueue.QueueLabel, clusterObjects: []client.Object{flavor},
 		released: func(o client.Object) bool {
 			wl, ok := o.(*kueuev1beta2.Workload)

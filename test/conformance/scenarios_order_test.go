@@ -2,7 +2,12 @@
 
 package conformance
 
-import "mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+import (
+	"context"
+	"time"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+)
 
 var priorityOrder = Scenario{
 	name:    "priority-order",
@@ -20,12 +25,14 @@ var priorityOrder = Scenario{
 		neverBound("early-low"),
 		neverBound("late-high"),
 		neverBound("last-middle"),
+		passEnds(),
 		complete("filler"),
 		until("late-high", runsWhole(3), attempt(1)),
 		judged("last-middle"),
 		judged("early-low"),
 		now("last-middle", waits(), holds(0)),
 		now("early-low", waits(), holds(0)),
+		passEnds(),
 		complete("late-high"),
 		// it was not started and preempted
 		until("last-middle", runsWhole(3), attempt(1), spent(0, 0), neverFailed()),
@@ -129,4 +136,19 @@ var keepsItsPlace = Scenario{
 		judged("later"),
 		neverBound("later"),
 	},
+}
+
+// passEnds waits by time, because a pass cannot be observed.
+func passEnds() Step {
+	return Step{"the scheduler has looked again at what waits", func(ctx context.Context, e *Env) error {
+		if e.dialect.pass == 0 {
+			return nil
+		}
+		select {
+		case <-time.After(e.dialect.pass + time.Second):
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}}
 }
