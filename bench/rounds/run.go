@@ -64,9 +64,9 @@ func (b *Benchmark) Run(ctx context.Context, results *result.Results) error {
 	return b.save(results)
 }
 
-// warmUp plays a turn that counts for nothing: the first of all is slower than its like, since the programs come
-// from the disk, to which what was built last is still being written. What goes wrong is left for the turn that
-// counts to say.
+// warmUp plays a turn that counts for nothing: the first of all is slower than its like, since the programs
+// come from the disk, to which what was built last is still being written. What goes wrong is left for the
+// turn that counts to say.
 func (b *Benchmark) warmUp(ctx context.Context, s stack.Stack, w workload.Workload) {
 	dir, err := os.MkdirTemp("", "bench-")
 	if err != nil {
@@ -87,7 +87,9 @@ func (b *Benchmark) warmUp(ctx context.Context, s stack.Stack, w workload.Worklo
 
 // smallest of the workloads, by ranks.
 func smallest(workloads []workload.Workload) workload.Workload {
-	return slices.MinFunc(workloads, func(a, b workload.Workload) int { return cmp.Compare(a.Ranks(), b.Ranks()) })
+	return slices.MinFunc(workloads, func(a, b workload.Workload) int {
+		return cmp.Compare(a.Ranks(), b.Ranks())
+	})
 }
 
 // firstFloor is the index of the first stack that is its own floor, or -1.

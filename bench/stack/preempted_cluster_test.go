@@ -47,7 +47,7 @@ func TestPreempted(t *testing.T) {
 			interruptions += g.Interruptions
 		}
 		if run.Error != "" || run.CutAfter > 0 || interruptions < least || run.LostGPUSeconds == 0 {
-			t.Errorf("%s: %d interruptions, want %d at least, of which %.0f GPU-seconds were lost; cut after %.0f s: %s",
+			t.Errorf("%s: %d interruptions, want %d at least, which lost %.0f GPU-seconds; cut after %.0f s: %s",
 				run.Stack, interruptions, least, run.LostGPUSeconds, run.CutAfter, run.Error)
 		}
 	}

@@ -22,7 +22,7 @@ import (
 )
 
 // raw writes the groups and pods that the operator would write, and nothing else: no operator can be faster
-// on this scheduler. A gang that loses a pod, or must give its place back, is deleted whole and written again.
+// on this scheduler. A gang that loses a pod or must give its place back is deleted whole and written again.
 type raw struct{ dialect }
 
 // Raw is the floor of one of localcluster's schedulers.

@@ -51,7 +51,7 @@ type dialect struct {
 	// pause is the longest backoff of a gang that the scheduler could not place; 0 if it has none.
 	pause time.Duration
 	// pass is how long after a change the scheduler looks again at all gangs that it could not place, one after
-	// the other: what becomes free meanwhile goes to the next of them, whatever its priority. 0 if it never does.
+	// the other: what becomes free meanwhile goes to the next of them, whatever its priority. 0 if it does not.
 	pass time.Duration
 	// timeout of one step; 0 means stepTimeout.
 	timeout time.Duration
