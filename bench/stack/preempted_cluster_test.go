@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
 	"mlplatform.example.com/trainingjob-operator/bench/rounds"
 	"mlplatform.example.com/trainingjob-operator/bench/stack"
 	"mlplatform.example.com/trainingjob-operator/bench/workload"
@@ -15,6 +18,7 @@ import (
 // take the place of gangs that train. A floor whose gangs keep their place would be compared with what nobody
 // asked for.
 func TestPreempted(t *testing.T) {
+	log.SetLogger(logr.Discard())
 	storm, err := workload.Lookup("storm")
 	if err != nil {
 		t.Fatal(err)
