@@ -141,12 +141,14 @@ func (p *Player) measure(ctx context.Context, r *recorder) (result.Run, error) {
 		run.CutAfter = r.workload.Cut.Seconds()
 		run.Seconds = run.CutAfter
 	}
-	still := quietFor
-	if r.workload.Idle > 0 {
-		still = settledFor
-	}
-	if err := awaitQuiet(ctx, p.AuditLog, still); err != nil {
-		return run, err
+	if !cut { // else it would go on writing
+		still := quietFor
+		if r.workload.Idle > 0 {
+			still = settledFor
+		}
+		if err := awaitQuiet(ctx, p.AuditLog, still); err != nil {
+			return run, err
+		}
 	}
 	after, err := measure.Used()
 	if err != nil {

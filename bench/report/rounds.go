@@ -60,10 +60,11 @@ func playedIn(r result.Results, w result.Workload) played {
 		}
 	}
 	thrown := map[string]*drift{}
+	times := rawTimes(r)
 	for _, s := range r.Stacks {
 		d, ok := thrown[s.Floor]
 		if !ok {
-			d = &drift{Floor: s.Floor, Rounds: stats.Drifted(rawTimes(runs[s.Floor]))}
+			d = &drift{Floor: s.Floor, Rounds: stats.Drifted(times[s.Floor]...)}
 			thrown[s.Floor] = d
 		}
 		of := stackRuns{Stack: s}
@@ -90,11 +91,22 @@ func playedIn(r result.Results, w result.Workload) played {
 	return p
 }
 
-func rawTimes(runs []result.Run) map[int]stats.Bounds {
-	times := map[int]stats.Bounds{}
-	for _, run := range runs {
-		if run.Repeat == 0 {
-			times[run.Round] = untilEnd(result.Workload{}, run)
+// rawTimes by stack, and for each workload by round. What could not be played has none.
+func rawTimes(r result.Results) map[string][]map[int]stats.Bounds {
+	times := map[string][]map[int]stats.Bounds{}
+	for _, w := range r.Workloads {
+		of := map[string]map[int]stats.Bounds{}
+		for _, run := range r.Runs {
+			if run.Workload != w.Name || run.Error != "" || run.Repeat > 0 {
+				continue
+			}
+			if of[run.Stack] == nil {
+				of[run.Stack] = map[int]stats.Bounds{}
+			}
+			of[run.Stack][run.Round] = untilEnd(result.Workload{}, run)
+		}
+		for stack, rounds := range of {
+			times[stack] = append(times[stack], rounds)
 		}
 	}
 	return times

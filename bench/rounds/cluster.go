@@ -71,7 +71,7 @@ func warmUp() workload.Workload {
 		End: workload.EndPlaced, Cut: 3 * time.Minute,
 	}
 	classes := []workload.Priority{workload.PriorityLow, workload.PriorityNormal, workload.PriorityHigh}
-	for i := range 15 {
+	for i := range 6 {
 		w.Gangs = append(w.Gangs, workload.Gang{
 			Name: fmt.Sprintf("warm-%02d", i), Ranks: 8, GPUs: 1, Priority: classes[i%len(classes)],
 		})

@@ -36,7 +36,7 @@ type Benchmark struct {
 }
 
 // leastCut is the least bound of a run that CutFactor sets.
-const leastCut = 30 * time.Second
+const leastCut = 25 * time.Second
 
 // Run plays what the results do not have yet, and saves them after every run. When ctx ends they are marked
 // as interrupted; that is no error.

@@ -43,7 +43,7 @@ func TestCut(t *testing.T) {
 		"the floor":        {"it has no floor", raw, "burst", 2, 5 * time.Minute},
 		"round 1":          {"the longest of the floor's", ours, "burst", 1, 150 * time.Second},
 		"round 3":          {"later rounds know more", ours, "burst", 3, 200 * time.Second},
-		"a quick one":      {"some time at least", ours, "quick", 1, 30 * time.Second},
+		"a quick one":      {"some time at least", ours, "quick", 1, leastCut},
 		"a slow one":       {"never more than the workload's own", ours, "slow", 1, 5 * time.Minute},
 		"nothing is known": {"the floor could not be played", ours, "idle", 1, 5 * time.Minute},
 	} {

@@ -227,4 +227,12 @@ func TestDrifted(t *testing.T) {
 			}
 		})
 	}
+	even := map[int]Bounds{1: Exactly(10), 2: Exactly(10), 3: Exactly(10)}
+	once := map[int]Bounds{1: Exactly(10), 2: Exactly(10), 3: Exactly(16)}
+	if got := Drifted(even, once, even); got != nil {
+		t.Errorf("one workload of three went another way in a round: %v", got)
+	}
+	if got := Drifted(once, even, once); !cmp.Equal(got, []int{3}) {
+		t.Errorf("two workloads of three took longer in round 3: %v", got)
+	}
 }
