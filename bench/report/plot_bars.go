@@ -11,7 +11,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// byStack makes a panel with one row a stack, the first on top. Of several, only the leftmost has names.
+// byStack makes a panel with one row a stack, the first on top. Of several, only the leftmost has names,
+// which say where runs were cut.
 func (p played) byStack(title, x string, named bool) *plot.Plot {
 	panel := newPanel(title, x, "")
 	lines := plotter.NewGrid()
@@ -21,6 +22,9 @@ func (p played) byStack(title, x string, named bool) *plot.Plot {
 	for i, s := range p.stacks {
 		if named {
 			names[p.row(i)] = s.Name
+			if len(ended(s.runs)) < len(s.runs) {
+				names[p.row(i)] += " (cut)"
+			}
 		}
 	}
 	panel.NominalY(names...)

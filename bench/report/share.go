@@ -17,7 +17,8 @@ type breakdown struct {
 	Stack string
 	// Runs that say something of it.
 	Runs int
-	// Total is the median of the runs' totals; Shares of it are medians, too, so they need not add up.
+	// Total is the median of the runs' totals, at least that where runs were cut; Shares of it are medians, too,
+	// so they need not add up.
 	Total  stats.Bounds
 	Shares []share
 }
@@ -33,13 +34,15 @@ func (p played) breakdowns(top int, of func(result.Run) parts) []breakdown {
 	var all []breakdown
 	for _, s := range p.stacks {
 		var runs []parts
+		var totals []stats.Bounds
 		for _, run := range s.runs {
 			if got := of(run); got != nil {
 				runs = append(runs, got)
+				totals = append(totals, got.total(run.CutAfter > 0))
 			}
 		}
 		all = append(all, breakdown{
-			Stack: s.Name, Runs: len(runs), Total: total(runs), Shares: largest(top, shares(runs)),
+			Stack: s.Name, Runs: len(runs), Total: stats.Median(totals), Shares: largest(top, shares(runs)),
 		})
 	}
 	return all
@@ -55,16 +58,16 @@ func isZero(all []breakdown) bool {
 	return !slices.ContainsFunc(all, func(b breakdown) bool { return len(b.Shares) > 0 })
 }
 
-func total(runs []parts) stats.Bounds {
-	var totals []stats.Bounds
-	for _, run := range runs {
-		sum := 0.0
-		for _, name := range slices.Sorted(maps.Keys(run)) { // the sum depends on the order
-			sum += run[name]
-		}
-		totals = append(totals, stats.Exactly(sum))
+// total of a run; a run that was cut would have come to more.
+func (p parts) total(cut bool) stats.Bounds {
+	sum := 0.0
+	for _, name := range slices.Sorted(maps.Keys(p)) { // the sum depends on the order
+		sum += p[name]
 	}
-	return stats.Median(totals)
+	if cut {
+		return stats.AtLeast(sum)
+	}
+	return stats.Exactly(sum)
 }
 
 // shares by name, the largest first. What a run does not name was 0 in it.
