@@ -36,6 +36,8 @@ type Player struct {
 	// AuditLog is the path of the API server's audit log.
 	AuditLog string
 	Session  stack.Session
+	// Rehearsal is a run of which nothing counts: nobody waits for what is written late, before it or after.
+	Rehearsal bool
 	// Keep leaves what the run has made, for a cluster that is taken down next.
 	Keep bool
 	// Say is told how a run goes, often; it must not block.
@@ -112,8 +114,10 @@ func (p *Player) begin(ctx context.Context, namespace string, w workload.Workloa
 	if err := p.Session.Prepare(ctx, namespace, w); err != nil {
 		return nil, fmt.Errorf("preparing the namespace: %w", err)
 	}
-	if err := awaitQuiet(ctx, p.AuditLog, quietFor); err != nil {
-		return nil, err
+	if !p.Rehearsal {
+		if err := awaitQuiet(ctx, p.AuditLog, quietFor); err != nil {
+			return nil, err
+		}
 	}
 	return newRecorder(ctx, p, clients, dyn, namespace, w), nil
 }
@@ -141,7 +145,7 @@ func (p *Player) measure(ctx context.Context, r *recorder) (result.Run, error) {
 		run.CutAfter = r.workload.Cut.Seconds()
 		run.Seconds = run.CutAfter
 	}
-	if !cut { // else it would go on writing
+	if !cut && !p.Rehearsal { // who was cut goes on writing
 		still := quietFor
 		if r.workload.Idle > 0 {
 			still = settledFor

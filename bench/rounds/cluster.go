@@ -58,9 +58,11 @@ func (b *Benchmark) start(ctx context.Context, t *turn, s stack.Stack, dir strin
 	config.UserAgent = "bench/play"
 	t.player = play.Player{Config: config, AuditLog: t.cluster.AuditLog(), Session: t.session}
 	t.player.Say = func(what string) { say("warming up: " + what) }
+	t.player.Rehearsal = true
 	if _, err := t.player.Play(ctx, t.namespace(), warmUp()); err != nil {
 		return fmt.Errorf("warming up: %w", err)
 	}
+	t.player.Rehearsal = false
 	return nil
 }
 

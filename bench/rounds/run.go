@@ -81,7 +81,7 @@ func (b *Benchmark) warmUp(ctx context.Context, s stack.Stack, w workload.Worklo
 		return
 	}
 	defer on.end(context.WithoutCancel(ctx)) //nolint:errcheck // attached: it ends with this process
-	on.player.Keep = true
+	on.player.Keep, on.player.Rehearsal = true, true
 	_, _ = b.playOne(ctx, on, w, fmt.Sprintf("%s: %s", subject, w.Name))
 }
 
