@@ -59,12 +59,14 @@ func ClaimOf(r result.Results, workload, stack string) stats.Claim {
 	return stats.NoRatio
 }
 
-// withPeers compares ours with every stack that is neither ours nor a floor: on the same floor, then across.
+// withPeers compares ours with every stack that is neither ours nor raw: on the same floor, then across. Of
+// several configurations of a scheduler, like is compared with like.
 func (p played) withPeers() (same, across []comparison) {
 	for _, ours := range p.stacks {
 		for _, peer := range p.stacks {
 			switch {
-			case !ours.Ours || peer.Ours || peer.Name == peer.Floor:
+			case !ours.Ours || peer.Ours || peer.Shipped() == peer.Floor:
+			case ours.Floor == peer.Floor && ours.Configuration != peer.Configuration:
 			case ours.Floor == peer.Floor:
 				same = append(same, p.compare(ours, peer))
 			default:
@@ -73,6 +75,19 @@ func (p played) withPeers() (same, across []comparison) {
 		}
 	}
 	return same, across
+}
+
+// withShipped compares every stack with a configuration of one's own with the same stack without.
+func (p played) withShipped() []comparison {
+	var all []comparison
+	for _, s := range p.stacks {
+		if s.Configuration != "" {
+			shipped := p.stack(s.Shipped())
+			shipped.Name = s.Shipped() // also where it has no runs
+			all = append(all, p.compare(s, shipped))
+		}
+	}
+	return all
 }
 
 func (p played) compare(s, base stackRuns) comparison {

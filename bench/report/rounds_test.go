@@ -1,8 +1,10 @@
 package report
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -217,5 +219,39 @@ func TestClaimOf(t *testing.T) {
 	}
 	if got := ClaimOf(r, "no such workload", "ours/volcano"); got != stats.NoRatio {
 		t.Errorf("another workload: %s", got)
+	}
+}
+
+// TestConfigurationsAreCompared with the same stack without, and like with like.
+func TestConfigurationsAreCompared(t *testing.T) {
+	stacks := fixture().Stacks[:3] // the floor, ours and a peer
+	for _, s := range slices.Clone(stacks) {
+		s.Name, s.Configuration = s.Name+"@mine", "mine"
+		stacks = append(stacks, s)
+	}
+	r := result.Results{Stacks: stacks, Workloads: fixture().Workloads[:1]}
+	for round := range 3 {
+		for i, s := range stacks {
+			r.Runs = append(r.Runs, placed(s.Name, round+1, 20+float64(2*i)))
+		}
+	}
+	p := playedIn(r, r.Workloads[0])
+	pairs := func(all []comparison) (said []string) {
+		for _, c := range all {
+			said = append(said, fmt.Sprintf("%s %s %s", c.Stack, c.Base, ratio(c.Median)))
+		}
+		return said
+	}
+	if diff := cmp.Diff([]string{
+		"raw/volcano@mine raw/volcano 1.30", "ours/volcano@mine ours/volcano 1.27",
+		"peer/volcano@mine peer/volcano 1.25",
+	}, pairs(p.withShipped())); diff != "" {
+		t.Error(diff)
+	}
+	same, across := p.withPeers()
+	if diff := cmp.Diff([]string{
+		"ours/volcano peer/volcano 0.92", "ours/volcano@mine peer/volcano@mine 0.93",
+	}, pairs(same)); diff != "" || len(across) > 0 {
+		t.Error(diff, pairs(across))
 	}
 }

@@ -24,11 +24,11 @@ type section struct {
 	Failed []result.Run
 	Drifts []drift
 	Noise  stats.Noise
-	// Floor, Same and Across compare stacks with their floor, and ours with peers on the same and on other
-	// schedulers.
-	Floor, Same, Across []comparison
-	Tables              []table
-	Dropped             dropped
+	// Floor compares stacks with their floor, Shipped those with a configuration of one's own with the same
+	// without, and Same and Across ours with peers on the same and on other schedulers.
+	Floor, Shipped, Same, Across []comparison
+	Tables                       []table
+	Dropped                      dropped
 	// WritesPerJob by client; Breakdowns holds them, too.
 	WritesPerJob []breakdown
 	Breakdowns   []titled
@@ -70,7 +70,7 @@ func reasons(counts, lines map[string]int) []reason {
 func newSection(p played) section {
 	s := section{
 		Workload: p.Workload, Absent: p.absent, Failed: p.failed, Drifts: p.drifts, Noise: p.noise,
-		Floor:          p.withFloor(),
+		Floor: p.withFloor(), Shipped: p.withShipped(),
 		WritesPerJob:   p.breakdowns(shownShares, writesPerJob),
 		WritesInDetail: p.breakdowns(shownWrites, writesInDetail),
 	}

@@ -4,6 +4,7 @@
 package result
 
 import (
+	"strings"
 	"time"
 
 	"mlplatform.example.com/trainingjob-operator/bench/workload"
@@ -53,11 +54,22 @@ type Stack struct {
 	Floor string `json:"floor"`
 	// Ours is true for the TrainingJob operator.
 	Ours bool `json:"ours,omitempty"`
+	// Configuration is the name of a configuration of one's own that the scheduler has, "" for the one that
+	// ships. Name ends in it, after an @.
+	Configuration string `json:"configuration,omitempty"`
 	// Versions of its programs by name, such as {"volcano": "v1.14.1"}.
 	Versions map[string]string `json:"versions"`
 	// Settings that matter for a comparison, in the order to be shown: client limits, workers, the scheduler's
 	// period.
 	Settings []Setting `json:"settings"`
+}
+
+// Shipped is the name of the same stack with the configuration that ships.
+func (s Stack) Shipped() string {
+	if s.Configuration == "" {
+		return s.Name
+	}
+	return strings.TrimSuffix(s.Name, "@"+s.Configuration)
 }
 
 // Setting of a program of a stack.

@@ -81,6 +81,7 @@ func WithConfigurations(stacks []Stack, configurations []Configuration) ([]Stack
 func (c configured) Describe() result.Stack {
 	d := c.Stack.Describe()
 	d.Name += "@" + c.with.Name
+	d.Configuration = c.with.Name
 	d.Title += ", with " + filepath.Base(c.with.File)
 	d.Settings = append(slices.DeleteFunc(d.Settings, func(s result.Setting) bool {
 		return s.Name == settingConfiguration

@@ -38,8 +38,8 @@ func TestConfigurations(t *testing.T) {
 		if (options.Configurations[localcluster.SchedulerVolcano] == file) != has {
 			t.Errorf("%s has %q", d.Name, options.Configurations)
 		}
-		if has && d.Floor != "raw/volcano" {
-			t.Errorf("%s is compared with %s", d.Name, d.Floor)
+		if has && (d.Floor != "raw/volcano" || d.Shipped()+"@mine" != d.Name) {
+			t.Errorf("%s is compared with %s and %s", d.Name, d.Floor, d.Shipped())
 		}
 	}
 }
