@@ -166,6 +166,9 @@ func (p *Player) measure(ctx context.Context, r *recorder) (result.Run, error) {
 	if n := r.Unknown(); n > 0 {
 		return run, fmt.Errorf("%d events of pods that belong to no gang of the workload", n)
 	}
+	if cut { // nor is it left alone
+		return run, nil
+	}
 	return run, p.idle(ctx, r.workload.Idle, audit, &run)
 }
 

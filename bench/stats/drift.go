@@ -18,7 +18,7 @@ const MaxDrift = 0.10
 func Drifted(raw ...map[int]Bounds) []int {
 	shares := map[int][]float64{}
 	for _, times := range raw {
-		middle := medianHigh(times)
+		middle := Median(slices.Collect(maps.Values(times))).High
 		for round, time := range times {
 			share := 1.0
 			if time.High != middle {
@@ -36,9 +36,4 @@ func Drifted(raw ...map[int]Bounds) []int {
 	}
 	slices.Sort(rounds)
 	return rounds
-}
-
-// medianHigh is the upper bound of the median of times.
-func medianHigh(times map[int]Bounds) float64 {
-	return Median(slices.Collect(maps.Values(times))).High
 }

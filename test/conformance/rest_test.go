@@ -60,12 +60,7 @@ func pausesEnd() Step {
 		if e.dialect.pause == 0 {
 			return nil
 		}
-		select {
-		case <-time.After(e.dialect.pause + time.Second):
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+		return pass(ctx, e.dialect.pause+time.Second)
 	}}
 }
 

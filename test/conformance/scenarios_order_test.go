@@ -144,11 +144,6 @@ func passEnds() Step {
 		if e.dialect.pass == 0 {
 			return nil
 		}
-		select {
-		case <-time.After(e.dialect.pass + time.Second):
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+		return pass(ctx, e.dialect.pass+time.Second)
 	}}
 }

@@ -59,14 +59,17 @@ func (e *Env) makeQueue(ctx context.Context, name, gpus string) error {
 // aSecondLater separates submissions: creation times have a resolution of one second, and schedulers order by
 // them.
 func aSecondLater() Step {
-	return Step{"a second passes", func(ctx context.Context, _ *Env) error {
-		select {
-		case <-time.After(time.Second):
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}}
+	return Step{"a second passes", func(ctx context.Context, _ *Env) error { return pass(ctx, time.Second) }}
+}
+
+// pass waits by time, for what cannot be observed.
+func pass(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 func suspend(name string, is bool) Step {
