@@ -1,6 +1,7 @@
 package components
 
 import (
+	"archive/zip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -143,5 +144,55 @@ func TestProgressCountsWhatIsMissing(t *testing.T) {
 	}
 	if got := out.String(); !strings.HasPrefix(got, "tiny ") || !strings.HasSuffix(got, "  built\n") {
 		t.Errorf("printed %q", got)
+	}
+}
+
+// TestDownloadOnANewMachine: the module cache knows a module's version, and has none of its files.
+func TestDownloadOnANewMachine(t *testing.T) {
+	proxy, source := t.TempDir(), t.TempDir()
+	write := func(file, text string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	versions := filepath.Join(proxy, "example.com", "edited", "@v")
+	write(filepath.Join(versions, "v1.0.0.info"), `{"Version": "v1.0.0"}`)
+	write(filepath.Join(versions, "v1.0.0.mod"), "module example.com/edited\n")
+	write(filepath.Join(source, "go.mod"), "module example.com/tiny\n\nrequire example.com/edited v1.0.0\n")
+	archive, err := os.Create(filepath.Join(versions, "v1.0.0.zip"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := zip.NewWriter(archive)
+	files := map[string]string{"go.mod": "module example.com/edited\n", "a.go": "package edited\n"}
+	for name, text := range files {
+		f, err := z.Create("example.com/edited@v1.0.0/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := archive.Close(); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GOPROXY", "file://"+proxy)
+	t.Setenv("GOSUMDB", "off")
+	t.Setenv("GOMODCACHE", t.TempDir())
+	t.Setenv("GOFLAGS", "-modcacherw")
+	dir, err := builder{source: source}.download(t.Context(), "example.com/edited")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "a.go")); err != nil {
+		t.Errorf("the module's folder is %q: %v", dir, err)
 	}
 }

@@ -100,9 +100,9 @@ func (b builder) compile(ctx context.Context, dir string, tell func(phase string
 func (b builder) copyModuleFiles(ctx context.Context, dir string) error {
 	folders := map[string]string{}
 	for _, module := range b.component.fileModules() {
-		folder, err := goCommand(ctx, b.source, "list", "-m", "-f", "{{.Dir}}", module)
+		folder, err := b.download(ctx, module)
 		if err != nil {
-			return fmt.Errorf("finding the files of %s: %w", module, err)
+			return err
 		}
 		folders[module] = folder
 	}
@@ -112,6 +112,19 @@ func (b builder) copyModuleFiles(ctx context.Context, dir string) error {
 		}
 	}
 	return nil
+}
+
+// download returns the folder of a module that the component requires. On a new machine go list alone knows
+// none: it downloads no more than the module file.
+func (b builder) download(ctx context.Context, module string) (string, error) {
+	if _, err := goCommand(ctx, b.source, "mod", "download", module); err != nil {
+		return "", fmt.Errorf("downloading %s: %w", module, err)
+	}
+	folder, err := goCommand(ctx, b.source, "list", "-m", "-f", "{{.Dir}}", module)
+	if err != nil {
+		return "", fmt.Errorf("finding the files of %s: %w", module, err)
+	}
+	return folder, nil
 }
 
 // buildArgs is the go command that builds the component into dir, by another module file unless modfile is

@@ -76,9 +76,9 @@ func (b builder) editedModules(ctx context.Context, dir string) (string, error) 
 	for _, e := range edits {
 		module := filepath.Join(dir, path.Base(e.module))
 		if !isDir(module) {
-			original, err := goCommand(ctx, b.source, "list", "-m", "-f", "{{.Dir}}", e.module)
+			original, err := b.download(ctx, e.module)
 			if err != nil {
-				return "", fmt.Errorf("finding the files of %s: %w", e.module, err)
+				return "", err
 			}
 			if err := os.CopyFS(module, os.DirFS(original)); err != nil {
 				return "", fmt.Errorf("copying %s: %w", e.module, err)
