@@ -156,6 +156,7 @@ func scanLargeVolume() int {
 }
 
 // TestLargeVolume: the largest number of files that is read at all fits the child's memory.
+// In a test binary with C's library it may not, see the Makefile.
 func TestLargeVolume(t *testing.T) {
 	if out, err := exec.Command(os.Args[0], "large", "volume").CombinedOutput(); err != nil {
 		t.Errorf("%v: %.300s", err, out)
