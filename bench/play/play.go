@@ -115,7 +115,7 @@ func (p *Player) begin(ctx context.Context, namespace string, w workload.Workloa
 		return nil, fmt.Errorf("preparing the namespace: %w", err)
 	}
 	if !p.Rehearsal {
-		if err := awaitQuiet(ctx, p.AuditLog, quietFor); err != nil {
+		if err := awaitQuiet(ctx, p.AuditLog, calmFor); err != nil {
 			return nil, err
 		}
 	}

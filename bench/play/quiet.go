@@ -10,7 +10,9 @@ import (
 const (
 	// quietFor is how long nothing may be written until a cluster counts as quiet.
 	quietFor = 1500 * time.Millisecond
-	// settledFor is the same for a cluster that is left alone next. Operators hold small changes back until they
+	// calmFor is the same before a run: what comes late from the one before has been waited for.
+	calmFor = 500 * time.Millisecond
+	// settledFor is that for a cluster that is left alone next. Operators hold small changes back until they
 	// have stood for a while (ours for 5 s), and those belong to the run, not to idleness.
 	settledFor = 8 * time.Second
 	// quietWithin bounds the wait: some stacks always write something.

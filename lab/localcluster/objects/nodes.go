@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -61,13 +62,18 @@ func FakeNodes(count, gpus int, cpu, memory resource.Quantity) []*corev1.Node {
 
 // CreateNodes creates the nodes; KWOK makes them Ready.
 func CreateNodes(ctx context.Context, client kubernetes.Interface, nodes []*corev1.Node) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(8) // hundreds, one after the other, would take seconds
 	for _, node := range nodes {
-		_, err := client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{FieldManager: fieldOwner})
-		if err != nil {
-			return fmt.Errorf("creating node %s: %w", node.Name, err)
-		}
+		group.Go(func() error {
+			_, err := client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{FieldManager: fieldOwner})
+			if err != nil {
+				return fmt.Errorf("creating node %s: %w", node.Name, err)
+			}
+			return nil
+		})
 	}
-	return nil
+	return group.Wait()
 }
 
 // WaitForNodes waits until so many nodes can take pods. died returns an error as soon as waiting is useless.
