@@ -169,6 +169,7 @@ bench-full: bench-build ## every workload on every stack, 7 rounds, resumable (h
 .PHONY: test-peers
 test-peers: build ## a benchmark's stacks: what each does with gangs that lose ranks or are preempted
 	go test -tags cluster -count 1 -v -timeout 60m ./bench/stack
+	go test -tags cluster -count 1 -v -timeout 60m -run '^TestPreempted$$' ./bench/rounds -args -preempted=raw,ours
 
 .PHONY: bench-check
 bench-check: bench-build ## the harness itself: on this machine it must find what is 20% slower on purpose
