@@ -22,9 +22,9 @@ type turn struct {
 	played  int
 }
 
-// nodeGracePeriod is Kubernetes' own default. Heartbeats of hundreds of nodes at the local cluster's pace
-// would take a part of the machine.
-const nodeGracePeriod = 50 * time.Second
+// nodeGracePeriod makes heartbeats rare. Those of hundreds of nodes would take a part of the machine and be
+// counted as work that gangs cause. Nodes that fail in a workload are deleted, nobody waits for this period.
+const nodeGracePeriod = 10 * time.Minute
 
 // take starts a cluster and the stack on it, in dir, and lets it play a little: what every process does once
 // (compiling the CRDs' rules, opening connections, growing caches) belongs to no workload.
@@ -93,7 +93,10 @@ func (t *turn) end(ctx context.Context) error {
 		first = t.session.Stop()
 	}
 	if t.cluster != nil {
-		if err := t.cluster.Down(ctx); err != nil && first == nil {
+		// Nobody looks at it again, and some programs take half a minute to end on request.
+		ended, cancel := context.WithCancel(ctx)
+		cancel()
+		if err := t.cluster.Down(ended); err != nil && first == nil {
 			first = err
 		}
 	}

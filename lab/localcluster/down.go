@@ -14,7 +14,7 @@ import (
 )
 
 // Down stops every process of the cluster, waits for their exit and removes the cluster's files. Calling it
-// again is no error.
+// again is no error. When ctx has ended, or ends, processes are killed that have not ended by then.
 func (c *Cluster) Down(ctx context.Context) error {
 	if _, err := os.Stat(c.files.Lock()); errors.Is(err, os.ErrNotExist) {
 		return nil
