@@ -118,8 +118,8 @@ func waitsForNodes(job *v1alpha1.TrainingJob) bool {
 }
 
 // claims returns the claims that the pods of a gang mount, read live and as metadata: they are few, they
-// matter only while a job waits for long, and a watch of all claims would need more rights. What cannot be
-// read is left out.
+// matter only while a job waits for long, and a watch of all claims would need more rights. What was read not
+// long ago is not read again (see claimFor). What cannot be read is left out.
 func (e *explainer) claims(ctx context.Context, s *observed) []scheduler.Claim {
 	ts := s.Job.Status.Transitions
 	if n := len(ts); n == 0 || s.Now.Sub(ts[n-1].Time.Time) < observation.StatusDelay {
@@ -127,17 +127,22 @@ func (e *explainer) claims(ctx context.Context, s *observed) []scheduler.Claim {
 	}
 	var claims []scheduler.Claim
 	for _, name := range e.claimNames(s) {
-		claim := &metav1.PartialObjectMetadata{}
-		claim.SetGroupVersionKind(claimKind)
-		err := e.live.Get(ctx, types.NamespacedName{Namespace: s.Job.Namespace, Name: name}, claim)
-		if client.IgnoreNotFound(err) != nil {
-			log.FromContext(ctx).V(1).Info(
-				"Cannot read a claim of a job that waits", "claim", name, "error", err.Error())
-			continue
+		claim, known := e.states.claim(s.Job.UID, name)
+		if !known {
+			read := &metav1.PartialObjectMetadata{}
+			read.SetGroupVersionKind(claimKind)
+			err := e.live.Get(ctx, types.NamespacedName{Namespace: s.Job.Namespace, Name: name}, read)
+			if client.IgnoreNotFound(err) != nil {
+				log.FromContext(ctx).V(1).Info(
+					"Cannot read a claim of a job that waits", "claim", name, "error", err.Error())
+				continue
+			}
+			claim = scheduler.Claim{
+				Name: name, Exists: !apierrors.IsNotFound(err), Bound: read.Annotations[bindCompleted] == "yes",
+			}
+			e.states.setClaim(s.Job.UID, claim)
 		}
-		claims = append(claims, scheduler.Claim{
-			Name: name, Exists: !apierrors.IsNotFound(err), Bound: claim.Annotations[bindCompleted] == "yes",
-		})
+		claims = append(claims, claim)
 	}
 	return claims
 }

@@ -78,3 +78,43 @@ func TestPodsBringNodes(t *testing.T) {
 	f.wants("it is queued", queued...)
 	f.wants("its pods ask for a node", created...)
 }
+
+// TestClaimsAreReadRarely: every change of a pod, a node or a quota reconciles the jobs that wait.
+func TestClaimsAreReadRarely(t *testing.T) {
+	job := bert(2)
+	job.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
+		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"},
+	}}}
+	f := newFixture(t, job)
+	f.withNodes(NodeAutoscalerAbsent, "8")
+	f.dependencies.states.now = f.clock.Now
+	f.wants("it is queued", queued...)
+	f.sync()
+	idle := func(want int, what string) {
+		t.Helper()
+		f.claimReads = 0
+		for range 100 {
+			f.sync()
+			if _, _, err := f.reconcile(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if f.claimReads != want {
+			t.Errorf("%s: read %d times in 100 reconciles, want %d", what, f.claimReads, want)
+		}
+	}
+	f.clock.Step(10 * time.Second)
+	idle(1, "a claim that is missing")
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{
+		Name: "data", Namespace: "default", Annotations: map[string]string{bindCompleted: "yes"},
+	}}
+	if err := f.store.Create(t.Context(), claim); err != nil {
+		t.Fatal(err)
+	}
+	f.clock.Step(claimFor)
+	idle(1, "one that is bound now")
+	f.clock.Step(claimFor)
+	idle(0, "and stays so")
+	f.clock.Step(boundClaimFor)
+	idle(1, "until it is old news")
+}

@@ -48,6 +48,8 @@ type fixture struct {
 	reject func(write string) error
 	// cached, where set, is what a cached read of the job returns; uncached the same for the API reader.
 	cached, uncached *v1alpha1.TrainingJob
+	// claimReads counts the live reads of claims.
+	claimReads int
 	delivered        map[types.UID]client.Object
 }
 
@@ -291,6 +293,9 @@ func (u uncachedReader) Get(
 ) error {
 	if _, secret := obj.(*corev1.Secret); secret {
 		u.t.Errorf("the Secret %s is read", key)
+	}
+	if obj.GetObjectKind().GroupVersionKind() == claimKind {
+		u.claimReads++
 	}
 	if job, ok := obj.(*v1alpha1.TrainingJob); ok && u.uncached != nil {
 		u.uncached.DeepCopyInto(job)

@@ -12,6 +12,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
 // jobStates is this process's memory of every job that exists: what one reconcile must tell the next, and
@@ -37,6 +38,8 @@ type jobState struct {
 	writtenAt      time.Time
 	// claimAttempt is the attempt in which the checkpoint claim was seen to exist.
 	claimAttempt int32
+	// claims that its pods mount, by name, as they were read last.
+	claims map[string]readClaim
 	// monitorAttempt is the attempt in which the PodMonitor was seen to.
 	monitorAttempt int32
 	// emitted are the events of emittedAttempt that are emitted once.
@@ -173,6 +176,42 @@ func (s *jobStates) setClaimSeen(job types.UID, attempt int32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state(job).claimAttempt = attempt
+}
+
+// readClaim is a claim and when it was read.
+type readClaim struct {
+	scheduler.Claim
+	at time.Time
+}
+
+const (
+	// claimFor is how long what was read of a claim holds, less than BlockerRefresh: whoever makes the claim that
+	// a job waits for is seen at the next look. Changes of pods and nodes bring many more reconciles than that.
+	claimFor = 30 * time.Second
+	// boundClaimFor is the same for a claim that is bound: it stays so until it is deleted.
+	boundClaimFor = 10 * time.Minute
+)
+
+// claim returns what was read of a claim not long ago.
+func (s *jobStates) claim(job types.UID, name string) (scheduler.Claim, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	read, known := s.state(job).claims[name]
+	holds := claimFor
+	if read.Bound {
+		holds = boundClaimFor
+	}
+	return read.Claim, known && s.now().Sub(read.at) < holds
+}
+
+func (s *jobStates) setClaim(job types.UID, claim scheduler.Claim) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state := s.state(job)
+	if state.claims == nil {
+		state.claims = map[string]readClaim{}
+	}
+	state.claims[claim.Name] = readClaim{claim, s.now()}
 }
 
 // mutatedByAdmission reports whether the API server's answer to the content of this hash differed from it.
