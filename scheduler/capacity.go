@@ -2,8 +2,10 @@ package scheduler
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -17,7 +19,7 @@ type roleCapacity struct {
 	unbound int64
 	// matching nodes are those that selector and affinity allow; accepting are those of them that take new
 	// pods.
-	matching, accepting []Node
+	matching, accepting nodeSet
 }
 
 // withPlacement returns the gang with what the verdict adds to its pods: the flavour on which a gang was
@@ -50,10 +52,9 @@ func (s ClusterState) capacity(g Gang) []roleCapacity {
 			continue
 		}
 		spec := &role.Template.Spec
-		matching := s.MatchingNodes(spec)
 		roles = append(roles, roleCapacity{
 			role: role, requests: role.Requests(), unbound: int64(unbound),
-			matching: matching, accepting: AcceptingNodes(matching, spec),
+			matching: s.matching(spec), accepting: s.accepting(spec),
 		})
 	}
 	return roles
@@ -68,10 +69,41 @@ func ranksThatFit(available func(corev1.ResourceName) int64, requests Amounts) i
 	return n
 }
 
-// placeable returns how many of the unbound ranks can be placed on what is available on their nodes:
-// Node.Free, or Node.allocatable as if the nodes were empty. For one role the number is exact. Of several
-// roles the one with the largest ranks is placed first, which may miss a solution that a search would find.
-func placeable(roles []roleCapacity, available func(Node, corev1.ResourceName) int64) int64 {
+// room is what counts as available on a node.
+type room string
+
+const (
+	roomNow       room = "now"        // what the pods leave
+	roomWhenEmpty room = "when empty" // as if there were no pods
+)
+
+func (r room) on(n Node, name corev1.ResourceName) int64 {
+	if r == roomWhenEmpty {
+		return n.allocatable(name)
+	}
+	return n.Free(name)
+}
+
+// placeable returns how many of the unbound ranks can be placed in the room on their nodes. For one role the
+// number is exact. Of several roles the one with the largest ranks is placed first, which may miss a solution
+// that a search would find.
+func placeable(roles []roleCapacity, in room) int64 {
+	if len(roles) == 0 {
+		return 0
+	}
+	var key strings.Builder
+	fmt.Fprint(&key, "placeable ", in)
+	for _, r := range roles {
+		fmt.Fprintf(&key, "; %d of", r.unbound)
+		for _, name := range ByImportance(r.requests) {
+			fmt.Fprintf(&key, " %d %s", r.requests[name], name)
+		}
+		fmt.Fprint(&key, " on ", r.accepting.key)
+	}
+	return share(roles[0].accepting.shared, key.String(), func() int64 { return place(roles, in) })
+}
+
+func place(roles []roleCapacity, in room) int64 {
 	roles = slices.Clone(roles)
 	slices.SortStableFunc(roles, func(a, b roleCapacity) int {
 		name := mostImportant(a.requests)
@@ -81,15 +113,11 @@ func placeable(roles []roleCapacity, available func(Node, corev1.ResourceName) i
 	var placed int64
 	for _, r := range roles {
 		left := r.unbound
-		for _, n := range r.accepting {
+		for _, n := range r.accepting.nodes {
 			if left == 0 {
 				break
 			}
-			remaining := func(
-				name corev1.ResourceName,
-			) int64 {
-				return available(n, name) - taken[n.Name][name]
-			}
+			remaining := func(name corev1.ResourceName) int64 { return in.on(n, name) - taken[n.Name][name] }
 			k := min(left, ranksThatFit(remaining, r.requests))
 			if k <= 0 {
 				continue
@@ -109,35 +137,30 @@ func placeable(roles []roleCapacity, available func(Node, corev1.ResourceName) i
 
 // demand returns the unbound ranks of all roles, what they request in total, and the nodes that accept any of
 // them.
-func demand(roles []roleCapacity) (ranks int64, requests Amounts, nodes []Node) {
+func demand(roles []roleCapacity) (ranks int64, requests Amounts, nodes nodeSet) {
 	requests = Amounts{}
-	seen := map[string]bool{}
+	sets := make([]nodeSet, 0, len(roles))
 	for _, r := range roles {
+		sets = append(sets, r.accepting)
 		ranks += r.unbound
 		for name, amount := range r.requests {
 			requests[name] += r.unbound * amount
 		}
-		for _, n := range r.accepting {
-			if !seen[n.Name] {
-				seen[n.Name] = true
-				nodes = append(nodes, n)
-			}
-		}
 	}
-	return ranks, requests, nodes
+	return ranks, requests, union(sets)
 }
 
 // shortResource returns the resource of which too little is free: on all nodes together, else on any one
 // node, else the most important one.
-func shortResource(roles []roleCapacity, requests Amounts, nodes []Node) corev1.ResourceName {
+func shortResource(roles []roleCapacity, requests Amounts, nodes nodeSet) corev1.ResourceName {
 	for _, name := range ByImportance(requests) {
-		if requests[name] > TotalFree(nodes, name) {
+		if requests[name] > nodes.sums(name).free {
 			return name
 		}
 	}
 	for _, r := range roles {
 		for _, name := range ByImportance(r.requests) {
-			if r.requests[name] > LargestFree(r.accepting, name) {
+			if r.requests[name] > r.accepting.sums(name).largestFree {
 				return name
 			}
 		}

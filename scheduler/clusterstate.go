@@ -20,6 +20,8 @@ type ClusterState struct {
 	Nodes []Node
 	// Holders are the holders of extended resources, such as GPUs.
 	Holders []Holder
+	// Shared keeps what is computed from Complete, Nodes, Holders and Objects; nil: nothing is kept.
+	Shared *Shared
 	// Objects are the objects of the kinds that an Explainer names, such as queues and quotas. A kind that is
 	// absent is not known; a kind that is known but has no objects is present with an empty list.
 	Objects map[schema.GroupVersionKind][]client.Object
@@ -109,18 +111,14 @@ func (s ClusterState) mayName(namespace string) bool {
 	return s.NamesOf == "" || s.NamesOf == namespace
 }
 
-// holdersOn returns the holders of a resource on the given nodes, without the gang itself; their Held counts
-// these nodes alone.
-func (s ClusterState) holdersOn(nodes []Node, name corev1.ResourceName, g Gang) []Holder {
+// holdersOn returns the holders of a resource on the given nodes; their Held counts these nodes alone.
+func (s ClusterState) holdersOn(nodes []Node, name corev1.ResourceName) []Holder {
 	within := make(map[string]bool, len(nodes))
 	for _, n := range nodes {
 		within[n.Name] = true
 	}
-	restricted := ClusterState{NamesOf: s.NamesOf}
+	var restricted []Holder
 	for _, h := range s.Holders {
-		if h.Namespace == g.Namespace && h.Name == g.Name {
-			continue
-		}
 		var held int64
 		for node, amounts := range h.On { // a gang is on few of the nodes
 			if within[node] {
@@ -129,10 +127,10 @@ func (s ClusterState) holdersOn(nodes []Node, name corev1.ResourceName, g Gang) 
 		}
 		if held > 0 {
 			h.Held = Amounts{name: held}
-			restricted.Holders = append(restricted.Holders, h)
+			restricted = append(restricted, h)
 		}
 	}
-	return restricted.HoldersOf(name, func(Holder) bool { return true })
+	return restricted
 }
 
 // UnboundRequests returns what those of the gang's first MinAvailable ranks that are not bound to a node

@@ -24,12 +24,7 @@ func TestClusterStateQueries(t *testing.T) {
 		}}}
 	}
 	cases := map[string]struct{ want, got any }{
-		"total free":           {int64(13), scheduler.TotalFree(f.Nodes, gpu)},
-		"largest free":         {int64(8), scheduler.LargestFree(f.Nodes, gpu)},
-		"largest free of none": {int64(0), scheduler.LargestFree(nil, gpu)},
-		"largest node": {
-			int64(96000), scheduler.LargestNode(f.Nodes, corev1.ResourceCPU),
-		},
+		"of all nodes":            {int64(4 * 96000), f.Allocatable(corev1.ResourceCPU)},
 		"free is never below 0":   {int64(0), f.Nodes[2].Free(gpu)},
 		"open without toleration": {3, len(scheduler.AcceptingNodes(f.Nodes, &corev1.PodSpec{}))},
 		"open with it":            {4, len(scheduler.AcceptingNodes(f.Nodes, tolerant))},

@@ -14,7 +14,7 @@ import (
 // noNodeMatches explains that a selector, an affinity or a taint leaves no node for a role.
 func noNodeMatches(w *waitingGang) (Explanation, bool) {
 	for _, r := range w.roles {
-		if len(r.accepting) == 0 {
+		if len(r.accepting.nodes) == 0 {
 			return noNodeAccepts(r, len(w.cluster.Nodes)), true
 		}
 	}
@@ -27,14 +27,14 @@ func noNodeAccepts(r roleCapacity, total int) Explanation {
 	switch {
 	case total == 0:
 		e.Message, e.NextStep = "the cluster has no nodes", "add nodes"
-	case len(r.matching) == 0:
+	case len(r.matching.nodes) == 0:
 		e.Message = fmt.Sprintf("%s of role %s matches none of %s",
 			nodeConstraint(spec), r.role.Name, count(total, "node", "nodes"))
 		e.NextStep = "correct it (kubectl get nodes --show-labels lists what the nodes have), " +
 			"or label nodes so that it matches"
 	default:
 		e.Message = fmt.Sprintf("none of the %s that role %s may run on takes it: %s",
-			count(len(r.matching), "node", "nodes"), r.role.Name, unavailableCauses(r.matching, spec))
+			count(len(r.matching.nodes), "node", "nodes"), r.role.Name, unavailableCauses(r.matching, spec))
 		e.NextStep = "add tolerations for the taints to the job, or uncordon or repair the nodes"
 	}
 	return e
@@ -57,29 +57,30 @@ func nodeConstraint(spec *corev1.PodSpec) string {
 }
 
 // unavailableCauses lists why the nodes take no new pods of a spec.
-func unavailableCauses(nodes []Node, spec *corev1.PodSpec) string {
-	var causes []string
-	for _, n := range nodes {
-		taint, tainted := n.Taint(spec)
-		switch {
-		case n.Spec.Unschedulable:
-			causes = append(causes, "cordoned")
-		case !n.Ready():
-			causes = append(causes, "not ready")
-		case tainted:
-			causes = append(causes, "taint "+taint.ToString())
+func unavailableCauses(set nodeSet, spec *corev1.PodSpec) string {
+	return share(set.shared, "causes on "+set.key, func() string {
+		var causes []string
+		for _, n := range set.nodes {
+			taint, tainted := n.Taint(spec)
+			switch {
+			case n.Spec.Unschedulable:
+				causes = append(causes, "cordoned")
+			case !n.Ready():
+				causes = append(causes, "not ready")
+			case tainted:
+				causes = append(causes, "taint "+taint.ToString())
+			}
 		}
-	}
-	return joinUnique(causes)
+		return joinUnique(causes)
+	})
 }
 
 // noNodeLargeEnough explains that a rank requests more than any of its nodes has, even when empty.
 func noNodeLargeEnough(w *waitingGang) (Explanation, bool) {
 	for _, r := range w.roles {
-		possible := slices.ContainsFunc(r.accepting, func(n Node) bool {
-			return ranksThatFit(n.allocatable, r.requests) > 0
-		})
-		if !possible {
+		one := r
+		one.unbound = 1
+		if placeable([]roleCapacity{one}, roomWhenEmpty) == 0 {
 			return rankTooLarge(r), true
 		}
 	}
@@ -88,16 +89,16 @@ func noNodeLargeEnough(w *waitingGang) (Explanation, bool) {
 
 func rankTooLarge(r roleCapacity) Explanation {
 	name := tooLargeResource(r)
-	need, largest := r.requests[name], LargestNode(r.accepting, name)
+	need, largest := r.requests[name], r.accepting.sums(name).largest
 	e := Explanation{
 		Reason: ReasonNoNodeLargeEnough,
 		Message: fmt.Sprintf("it can never start: a rank of role %s asks for %s and the largest of %s has %s",
 			r.role.Name, FormatAmount(name, need),
-			count(len(r.accepting), "node that it may run on", "nodes that it may run on"),
+			count(len(r.accepting.nodes), "node that it may run on", "nodes that it may run on"),
 			FormatNumber(name, largest)),
 		NextStep: fmt.Sprintf("ask for at most %s per rank, in more ranks, or add larger nodes",
 			FormatAmount(name, largest)),
-		Need: resourceList(name, need), Free: resourceList(name, LargestFree(r.accepting, name)),
+		Need: resourceList(name, need), Free: resourceList(name, r.accepting.sums(name).largestFree),
 	}
 	switch {
 	case largest == 0:
@@ -115,7 +116,7 @@ func rankTooLarge(r roleCapacity) Explanation {
 // one.
 func tooLargeResource(r roleCapacity) corev1.ResourceName {
 	for _, name := range ByImportance(r.requests) {
-		if r.requests[name] > LargestNode(r.accepting, name) {
+		if r.requests[name] > r.accepting.sums(name).largest {
 			return name
 		}
 	}
@@ -137,19 +138,13 @@ func formatRequests(requests Amounts) string {
 // of gangs with one role left to place: for several roles placeable may miss a solution.
 func exceedsCluster(w *waitingGang) (Explanation, bool) {
 	ranks, requests, nodes := demand(w.roles)
-	placed := placeable(w.roles, Node.allocatable)
+	placed := placeable(w.roles, roomWhenEmpty)
 	if placed >= ranks || len(w.roles) > 1 {
 		return Explanation{}, false
 	}
-	total := Amounts{}
-	for _, n := range nodes {
-		for name := range requests {
-			total[name] += n.Allocatable[name]
-		}
-	}
 	name := mostImportant(requests)
 	for _, candidate := range ByImportance(requests) {
-		if requests[candidate] > total[candidate] {
+		if requests[candidate] > nodes.sums(candidate).allocatable {
 			name = candidate
 			break
 		}
@@ -159,39 +154,39 @@ func exceedsCluster(w *waitingGang) (Explanation, bool) {
 		Message: fmt.Sprintf("it can never start: %s together %s, "+
 			"and %s would have room for %d of them if they were empty (%s in all)",
 			count(int(ranks), "rank needs", "ranks need"), FormatAmount(name, requests[name]),
-			count(len(nodes), "node that may run them", "nodes that may run them"),
-			placed, FormatAmount(name, total[name])),
+			count(len(nodes.nodes), "node that may run them", "nodes that may run them"),
+			placed, FormatAmount(name, nodes.sums(name).allocatable)),
 		NextStep: "ask for fewer ranks or a smaller minAvailable, or add nodes",
-		Need:     resourceList(name, requests[name]), Free: resourceList(name, TotalFree(nodes, name)),
+		Need:     resourceList(name, requests[name]), Free: resourceList(name, nodes.sums(name).free),
 	}, true
 }
 
 // insufficientResources explains that too little is free on the nodes that the gang may run on.
 func insufficientResources(w *waitingGang) (Explanation, bool) {
 	ranks, requests, nodes := demand(w.roles)
-	placed := placeable(w.roles, Node.Free)
+	placed := placeable(w.roles, roomNow)
 	if placed >= ranks {
 		return Explanation{}, false
 	}
 	name := shortResource(w.roles, requests, nodes)
-	free, largest, rank := TotalFree(nodes, name), LargestFree(nodes, name), int64(0)
+	have, rank := nodes.sums(name), int64(0)
 	for _, r := range w.roles {
 		rank = max(rank, r.requests[name])
 	}
 	message := fmt.Sprintf("needs %s, %s free on %s; the largest free node has %s and a rank needs %s",
-		FormatAmount(name, requests[name]), FormatNumber(name, free),
-		count(len(nodes), "node that may run it", "nodes that may run it"),
-		FormatNumber(name, largest), FormatNumber(name, rank))
-	if requests[name] <= free {
+		FormatAmount(name, requests[name]), FormatNumber(name, have.free),
+		count(len(nodes.nodes), "node that may run it", "nodes that may run it"),
+		FormatNumber(name, have.largestFree), FormatNumber(name, rank))
+	if requests[name] <= have.free {
 		message += fmt.Sprintf(": room for %d of %d ranks", placed, ranks)
 	}
-	message += HeldBy(name, w.cluster.holdersOn(nodes, name, w.gang))
+	message += w.cluster.heldOn(nodes, name, w.gang)
 	if n := w.cluster.Ahead.Count; n > 0 {
 		message += "; " + count(n, "job waits", "jobs wait") + " before it"
 	}
 	return Explanation{
 		Reason: ReasonInsufficientResources, Message: message,
 		NextStep: "wait until others end, ask for less, or give the job a higher priorityClass",
-		Need:     resourceList(name, requests[name]), Free: resourceList(name, free),
+		Need:     resourceList(name, requests[name]), Free: resourceList(name, have.free),
 	}, true
 }

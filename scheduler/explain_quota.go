@@ -12,9 +12,9 @@ import (
 // ExplainQuota explains that a gang does not fit into a quota: never, when it is larger than the whole quota,
 // or for now. It returns false when the gang fits. What and object name the quota: "queue research" and
 // "queues.scheduling.volcano.sh/research". Nominal holds the resources that the quota limits and used what is
-// taken of them; holders returns who holds a resource, as far as that is known.
+// taken of them; heldBy returns the clause that names who holds a resource (see HeldBy).
 func ExplainQuota(
-	what, object string, need, nominal, used Amounts, holders func(corev1.ResourceName) []Holder,
+	what, object string, need, nominal, used Amounts, heldBy func(corev1.ResourceName) string,
 ) (Explanation, bool) {
 	free := func(name corev1.ResourceName) int64 { return max(0, nominal[name]-used[name]) }
 	for _, name := range ByImportance(need) {
@@ -24,7 +24,7 @@ func ExplainQuota(
 	}
 	for _, name := range ByImportance(need) {
 		if limit, limited := nominal[name]; limited && need[name] > free(name) {
-			return quotaExceeded(what, object, name, need[name], limit, free(name), holders(name)), true
+			return quotaExceeded(what, object, name, need[name], limit, free(name), heldBy(name)), true
 		}
 	}
 	return Explanation{}, false
@@ -42,13 +42,13 @@ func exceedsQuota(what, object string, name corev1.ResourceName, need, limit, fr
 }
 
 func quotaExceeded(
-	what, object string, name corev1.ResourceName, need, limit, free int64, holders []Holder,
+	what, object string, name corev1.ResourceName, need, limit, free int64, heldBy string,
 ) Explanation {
 	return Explanation{
 		Reason: ReasonQuotaExceeded, Object: object,
 		Message: fmt.Sprintf("it needs %s; %s has %s free of %s%s",
 			FormatAmount(name, need), what, FormatAmount(name, free), FormatNumber(name, limit),
-			HeldBy(name, holders)),
+			heldBy),
 		NextStep: fmt.Sprintf("wait until jobs of %s end, or ask the admin to raise it", what),
 		Need:     resourceList(name, need), Free: resourceList(name, free),
 	}

@@ -11,16 +11,14 @@ import (
 )
 
 func TestExplainQuota(t *testing.T) {
-	holders := func(corev1.ResourceName) []scheduler.Holder {
-		var list []scheduler.Holder
-		for i := range 5 {
-			list = append(list,
-				scheduler.Holder{
-					Namespace: "team-b", Name: fmt.Sprintf("job-%d", i),
-					Held: scheduler.Amounts{gpu: int64(9 - i)},
-				})
-		}
-		return list
+	var state scheduler.ClusterState
+	for i := range 5 {
+		state.Holders = append(state.Holders, scheduler.Holder{
+			Namespace: "team-b", Name: fmt.Sprintf("job-%d", i), Held: scheduler.Amounts{gpu: int64(9 - i)},
+		})
+	}
+	heldBy := func(name corev1.ResourceName) string {
+		return state.Held(name, "all", func(scheduler.Holder) bool { return true }).Clause
 	}
 	cases := map[string]struct {
 		need, nominal, used scheduler.Amounts
@@ -59,7 +57,7 @@ func TestExplainQuota(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got, ok := scheduler.ExplainQuota("queue research", "queues/research", tc.need, tc.nominal,
-				tc.used, holders)
+				tc.used, heldBy)
 			if diff := cmp.Diff(tc.want, got); diff != "" || ok != (tc.want.Reason != "") {
 				t.Errorf("explained: %t (-want +got):\n%s", ok, diff)
 			}

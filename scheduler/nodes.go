@@ -53,26 +53,8 @@ func AcceptingNodes(nodes []Node, spec *corev1.PodSpec) []Node {
 	return accepting
 }
 
-// TotalFree returns what the nodes together have free of a resource.
-func TotalFree(nodes []Node, name corev1.ResourceName) int64 {
-	var sum int64
-	for _, n := range nodes {
-		sum += n.Free(name)
-	}
-	return sum
-}
-
-// LargestFree returns the most of a resource that any one of the nodes has free; 0 without nodes.
-func LargestFree(nodes []Node, name corev1.ResourceName) int64 {
-	var most int64
-	for _, n := range nodes {
-		most = max(most, n.Free(name))
-	}
-	return most
-}
-
-// LargestNode returns the most of a resource that any one of the nodes has, free or not; 0 without nodes.
-func LargestNode(nodes []Node, name corev1.ResourceName) int64 {
+// largestNode returns the most of a resource that any one of the nodes has, free or not; 0 without nodes.
+func largestNode(nodes []Node, name corev1.ResourceName) int64 {
 	var most int64
 	for _, n := range nodes {
 		most = max(most, n.Allocatable[name])

@@ -64,7 +64,7 @@ func (w *waitingGang) ranksText() string {
 // that have no node. It is not certain where more counts than requests, selectors and taints.
 func (w *waitingGang) hasRoom() bool {
 	ranks, _, _ := demand(w.roles)
-	if ranks == 0 || placeable(w.roles, Node.Free) < ranks {
+	if ranks == 0 || placeable(w.roles, roomNow) < ranks {
 		return false
 	}
 	for _, claim := range w.cluster.Claims {

@@ -53,17 +53,17 @@ func (s ClusterState) unplaceableRole(role Role) (Explanation, bool) {
 		if ok, err := required.Match(n.Node); !ok || err != nil {
 			continue
 		}
-		r.matching = append(r.matching, n)
+		r.matching.nodes = append(r.matching.nodes, n)
 		if repelsForGood(n, spec, requests) {
 			continue
 		}
 		if ranksThatFit(n.allocatable, requests) > 0 {
 			return Explanation{}, false
 		}
-		r.accepting = append(r.accepting, n)
+		r.accepting.nodes = append(r.accepting.nodes, n)
 	}
 	switch {
-	case len(r.accepting) == 0:
+	case len(r.accepting.nodes) == 0:
 		return noNodeAccepts(r, len(s.Nodes)), true
 	case s.knowsAll(requests):
 		return rankTooLarge(r), true
@@ -100,7 +100,7 @@ func repelsForGood(n Node, spec *corev1.PodSpec, requests Amounts) bool {
 // knowsAll reports whether each of the resources is on some node.
 func (s ClusterState) knowsAll(requests Amounts) bool {
 	for name := range requests {
-		if LargestNode(s.Nodes, name) == 0 {
+		if largestNode(s.Nodes, name) == 0 {
 			return false
 		}
 	}

@@ -112,6 +112,9 @@ func (c *Cluster) State() scheduler.ClusterState {
 	defer c.mu.Unlock()
 	s := &c.state
 	s.Complete = c.nodesSynced && c.podsSynced
+	if s.Shared == nil || c.stale.nodes || c.stale.holders || c.stale.objects {
+		s.Shared = &scheduler.Shared{}
+	}
 	if c.stale.nodes {
 		s.Nodes = c.listNodes()
 	}

@@ -144,10 +144,10 @@ func TestSums(t *testing.T) {
 					"unknown": {gpu: 1, corev1.ResourceCPU: 500}}},
 		},
 	}
-	if diff := cmp.Diff(want, c.State()); diff != "" {
+	if diff := cmp.Diff(want, c.stateAlone()); diff != "" {
 		t.Fatalf("(-want +got):\n%s", diff)
 	}
-	before := c.State()
+	before := c.stateAlone()
 	c.DropPod("p1")
 	c.SetPod(ended(newPod("p2", "a", "2", "bert")))
 	c.DropPod("elsewhere")
@@ -157,7 +157,7 @@ func TestSums(t *testing.T) {
 	}
 	want.Nodes = []scheduler.Node{shown(newNode("a"), 0, 500, 1), shown(newNode("b"), 0, 0, 0)}
 	want.Holders = []scheduler.Holder{}
-	if diff := cmp.Diff(want, c.State()); diff != "" {
+	if diff := cmp.Diff(want, c.stateAlone()); diff != "" {
 		t.Errorf("after all have gone (-want +got):\n%s", diff)
 	}
 }
@@ -172,6 +172,30 @@ func shown(n *corev1.Node, gpus, cpu, pods int64) scheduler.Node {
 	return scheduler.Node{Node: n, Allocatable: scheduler.AmountsOf(n.Status.Allocatable), Requested: requested}
 }
 
+// TestJobsThatOnlyWait: thousands come and go, and what was computed of the cluster stays valid. Where a job
+// holds GPUs its queue matters.
+func TestJobsThatOnlyWait(t *testing.T) {
+	c := New("TrainingJob")
+	c.SetPods([]*corev1.Pod{newPod("p1", "a", "4", "bert")})
+	named := func(name string) types.NamespacedName {
+		return types.NamespacedName{Namespace: "team-a", Name: name}
+	}
+	c.SetJob(named("bert"), Job{Queue: "research"})
+	before := c.State()
+	for _, name := range []string{"ant", "bertha", "zebra"} {
+		c.SetJob(named(name), Job{Queue: "research", Waiting: true})
+		c.DropJob(named(name))
+	}
+	if c.State().Shared != before.Shared {
+		t.Error("jobs that only wait change the state")
+	}
+	c.SetJob(named("bert"), Job{Queue: "production"})
+	after := c.State()
+	if after.Shared == before.Shared || after.Holders[0].Queue != "production" {
+		t.Errorf("a holder has another queue, and the state has %+v", after.Holders)
+	}
+}
+
 // Events in any order, repeated, with nodes that come and go: the sums are those of a new aggregate of what
 // is left.
 func TestSumsAfterAnyHistory(t *testing.T) {
@@ -179,6 +203,7 @@ func TestSumsAfterAnyHistory(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		c := New("TrainingJob")
 		nodes, pods := map[string]*corev1.Node{}, map[string]*corev1.Pod{}
+		var before scheduler.ClusterState
 		for range 300 {
 			node, uid := fmt.Sprint("n", random.IntN(3)), fmt.Sprint("p", random.IntN(10))
 			switch random.IntN(7) {
@@ -205,9 +230,15 @@ func TestSumsAfterAnyHistory(t *testing.T) {
 				}
 				c.SetPods(all)
 			}
-			if random.IntN(3) == 0 {
-				c.State()
+			if random.IntN(3) > 0 {
+				continue
 			}
+			now := c.State()
+			if now.Shared == before.Shared &&
+				(!cmp.Equal(before.Nodes, now.Nodes) || !cmp.Equal(before.Holders, now.Holders)) {
+				t.Fatalf("seed %d: what was shared of a state outlives it", seed)
+			}
+			before = now
 		}
 		fresh := New("TrainingJob")
 		for _, n := range nodes {
@@ -217,7 +248,10 @@ func TestSumsAfterAnyHistory(t *testing.T) {
 			fresh.SetPod(p)
 		}
 		got, want := c.State(), fresh.State()
-		got.Complete = false
+		if c.State().Shared != got.Shared {
+			t.Fatalf("seed %d: nothing has changed, and what was shared is gone", seed)
+		}
+		got.Complete, got.Shared, want.Shared = false, nil, nil
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("seed %d (-fresh +got):\n%s", seed, diff)
 		}
@@ -225,6 +259,13 @@ func TestSumsAfterAnyHistory(t *testing.T) {
 			t.Fatalf("seed %d: %d entries are left of nothing", seed, n)
 		}
 	}
+}
+
+// stateAlone is the state without what was computed from it.
+func (c *Cluster) stateAlone() scheduler.ClusterState {
+	s := c.State()
+	s.Shared = nil
+	return s
 }
 
 // leftWithout drops the nodes and pods, and counts what is left.

@@ -1,6 +1,7 @@
 package clusterstate
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -267,7 +268,15 @@ func (c *Cluster) SetJob(name types.NamespacedName, job Job) {
 	if job.Waiting {
 		c.queues.add(c.waiter(name, job))
 	}
-	c.stale.holders = c.stale.holders || old.Queue != job.Queue
+	c.stale.holders = c.stale.holders || old.Queue != job.Queue && c.holds(name)
+}
+
+// holds reports whether something of this name holds extended resources. The caller holds the lock.
+func (c *Cluster) holds(name types.NamespacedName) bool {
+	_, found := slices.BinarySearchFunc(c.ordered, name, func(o *owner, name types.NamespacedName) int {
+		return cmp.Or(cmp.Compare(o.name.Namespace, name.Namespace), cmp.Compare(o.name.Name, name.Name))
+	})
+	return found
 }
 
 // DropJob records that a job is gone.

@@ -50,7 +50,7 @@ type fixture struct {
 	cached, uncached *v1alpha1.TrainingJob
 	// claimReads counts the live reads of claims.
 	claimReads int
-	delivered        map[types.UID]client.Object
+	delivered  map[types.UID]client.Object
 }
 
 var start = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)

@@ -185,8 +185,8 @@ type readClaim struct {
 }
 
 const (
-	// claimFor is how long what was read of a claim holds, less than BlockerRefresh: whoever makes the claim that
-	// a job waits for is seen at the next look. Changes of pods and nodes bring many more reconciles than that.
+	// claimFor is how long what was read of a claim holds, less than BlockerRefresh: the claim that a job waits
+	// for is seen at the next look. Changes of pods and nodes bring many more reconciles than that.
 	claimFor = 30 * time.Second
 	// boundClaimFor is the same for a claim that is bound: it stays so until it is deleted.
 	boundClaimFor = 10 * time.Minute

@@ -40,7 +40,7 @@ func quotaBlocker(message string, g scheduler.Gang, livePods int64) (v1alpha1.Bl
 		}
 		used[name] = max(0, used[name]-livePods*rank[name])
 	}
-	none := func(corev1.ResourceName) []scheduler.Holder { return nil }
+	none := func(corev1.ResourceName) string { return "" }
 	if e, ok := scheduler.ExplainQuota(what, object, need, limit, used, none); ok {
 		return v1alpha1.Blocker{
 			Reason: e.Reason, Object: e.Object, Message: e.Message, Need: e.Need, Free: e.Free,

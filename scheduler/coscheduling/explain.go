@@ -45,21 +45,23 @@ func (Backend) Explain(
 	if quota == nil {
 		return scheduler.Explanation{}, false
 	}
-	inNamespace := func(h scheduler.Holder) bool { return h.Namespace == g.Namespace }
-	holders := func(name corev1.ResourceName) []scheduler.Holder { return s.HoldersOf(name, inNamespace) }
+	held := func(name corev1.ResourceName) scheduler.Held {
+		return s.Held(name, "namespace "+g.Namespace, func(h scheduler.Holder) bool {
+			return h.Namespace == g.Namespace
+		})
+	}
 	limit, used := scheduler.Amounts{}, scheduler.Amounts{}
 	for name, n := range scheduler.AmountsOf(quota.Spec.Max) {
 		if !strings.Contains(string(name), "/") {
 			continue
 		}
 		limit[name] = n
-		for _, h := range holders(name) {
-			used[name] += h.Held[name]
-		}
+		used[name] = held(name).Total
 	}
 	return scheduler.ExplainQuota(fmt.Sprintf("elastic quota %s of namespace %s", quota.Name,
 		quota.Namespace),
-		"elasticquotas.scheduling.x-k8s.io/"+quota.Name, s.UnboundRequests(g), limit, used, holders)
+		"elasticquotas.scheduling.x-k8s.io/"+quota.Name, s.UnboundRequests(g), limit, used,
+		func(name corev1.ResourceName) string { return held(name).Clause })
 }
 
 // quotaOf returns the quota of a namespace, the first by name if there are several, or nil.

@@ -50,12 +50,12 @@ func ownQuota(
 			scheduler.FormatNumber(name, fq.free), scheduler.FormatNumber(name, fq.nominal), fq.flavor))
 		most = max(most, fq.free)
 	}
-	holders := s.HoldersOf(name, func(h scheduler.Holder) bool { return q.share(h, c) })
+	held := s.Held(name, "ClusterQueue "+c.Name, func(h scheduler.Holder) bool { return q.share(h, c) })
 	return scheduler.Explanation{
 		Reason: scheduler.ReasonQuotaExceeded, Object: clusterQueueResource + c.Name,
 		Message: fmt.Sprintf("it needs %s; ClusterQueue %s has of its own free %s%s",
 			scheduler.FormatAmount(name, need[name]), c.Name, strings.Join(parts, ", "),
-			scheduler.HeldBy(name, holders)),
+			held.Clause),
 		Need: corev1.ResourceList{name: scheduler.Quantity(name, need[name])},
 		Free: corev1.ResourceList{name: scheduler.Quantity(name, most)},
 	}, short

@@ -105,12 +105,13 @@ func queueFull(
 ) (scheduler.Explanation, bool) {
 	need := s.UnboundRequests(g)
 	for range maxDepth {
-		holders := func(name corev1.ResourceName) []scheduler.Holder {
-			return s.HoldersOf(name, func(h scheduler.Holder) bool { return queues.isUnder(h.Queue, q.Name) })
+		heldBy := func(name corev1.ResourceName) string {
+			under := func(h scheduler.Holder) bool { return queues.isUnder(h.Queue, q.Name) }
+			return s.Held(name, "Volcano's queue "+q.Name, under).Clause
 		}
 		limit, what := queues.limit(q, s)
 		used := scheduler.AmountsOf(q.Status.Allocated)
-		e, ok := scheduler.ExplainQuota(what, queueResource+q.Name, need, limit, used, holders)
+		e, ok := scheduler.ExplainQuota(what, queueResource+q.Name, need, limit, used, heldBy)
 		if ok {
 			return e, true
 		}

@@ -113,10 +113,8 @@ func (t queueTree) above(
 	}
 	total := scheduler.Amounts{}
 	if s.Complete {
-		for _, n := range s.Nodes {
-			for name := range resources {
-				total[name] += n.Allocatable[name]
-			}
+		for name := range resources {
+			total[name] = s.Allocatable(name)
 		}
 	}
 	return total
