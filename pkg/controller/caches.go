@@ -1,6 +1,8 @@
 package controller
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -66,24 +68,39 @@ func transformPod(in any) (any, error) {
 	return in, nil
 }
 
-// trimPod drops what no decision needs: most of a pod's bytes are its containers' environment, mounts and
-// probes.
+// trimPod keeps what decisions read. Most of a pod's bytes are the environment, mounts and probes of its
+// containers, and the rest adds up where there are ten thousands of ranks. Lists are made anew, since those
+// that were decoded have room for more.
 func trimPod(pod *corev1.Pod) {
 	pod.ManagedFields = nil
 	delete(pod.Annotations, v1alpha1.AnnotationHyperparameters)
-	pod.Spec.Volumes = nil
-	pod.Spec.Affinity = nil
-	pod.Spec.Tolerations = nil
-	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range list {
-			list[i] = corev1.Container{Name: list[i].Name, RestartPolicy: list[i].RestartPolicy}
+	containers := make([]corev1.Container, len(pod.Spec.Containers))
+	for i := range containers {
+		containers[i].Name = pod.Spec.Containers[i].Name
+	}
+	pod.Spec = corev1.PodSpec{
+		NodeName: pod.Spec.NodeName, TerminationGracePeriodSeconds: pod.Spec.TerminationGracePeriodSeconds,
+		SchedulingGates: pod.Spec.SchedulingGates, Containers: containers,
+	}
+	pod.Status = corev1.PodStatus{
+		ObservedGeneration: pod.Status.ObservedGeneration,
+		Phase:              pod.Status.Phase, Reason: pod.Status.Reason, Message: pod.Status.Message,
+		Conditions:            slices.Clone(pod.Status.Conditions),
+		InitContainerStatuses: trimContainers(pod.Status.InitContainerStatuses),
+		ContainerStatuses:     trimContainers(pod.Status.ContainerStatuses),
+	}
+}
+
+func trimContainers(list []corev1.ContainerStatus) []corev1.ContainerStatus {
+	if len(list) == 0 {
+		return nil
+	}
+	trimmed := make([]corev1.ContainerStatus, len(list))
+	for i := range list {
+		trimmed[i] = corev1.ContainerStatus{
+			Name: list[i].Name, State: list[i].State, LastTerminationState: list[i].LastTerminationState,
+			Ready: list[i].Ready, RestartCount: list[i].RestartCount,
 		}
 	}
-	st := pod.Status
-	for _, list := range [][]corev1.ContainerStatus{st.InitContainerStatuses, st.ContainerStatuses} {
-		for i := range list {
-			s := &list[i]
-			s.Resources, s.AllocatedResources, s.AllocatedResourcesStatus, s.VolumeMounts = nil, nil, nil, nil
-		}
-	}
+	return trimmed
 }
