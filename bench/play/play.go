@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,6 +41,9 @@ type Player struct {
 	Rehearsal bool
 	// Keep leaves what the run has made, for a cluster that is taken down next.
 	Keep bool
+	// Next is what is played next, if anything: nodes that it has in addition are made while what this run has
+	// made is deleted.
+	Next *workload.Workload
 	// Say is told how a run goes, often; it must not block.
 	Say func(string)
 }
@@ -75,15 +79,25 @@ func (p *Player) Play(ctx context.Context, namespace string, w workload.Workload
 		return run, nil
 	}
 	p.say("deleting everything")
-	if err := p.Session.Clear(ctx, namespace); err != nil {
-		return run, fmt.Errorf("clearing up: %w", err)
-	}
 	ctx, cancel := context.WithTimeoutCause(ctx, clearTimeout, errors.New("pods are left after 5 minutes"))
 	defer cancel()
-	if err := r.until(ctx, func() bool { return r.Counts().Pods == 0 }); err != nil {
-		return run, fmt.Errorf("waiting for the pods to go: %w", err)
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return p.clear(ctx, r) })
+	if n := p.Next; n != nil && n.GPUsPerNode == w.GPUsPerNode && n.Nodes > w.Nodes {
+		group.Go(func() error { return shapeNodes(ctx, r.clients, n.Nodes, n.GPUsPerNode) })
 	}
-	return run, nil
+	return run, group.Wait()
+}
+
+// clear deletes everything and waits until all pods are gone.
+func (p *Player) clear(ctx context.Context, r *recorder) error {
+	if err := p.Session.Clear(ctx, r.namespace); err != nil {
+		return fmt.Errorf("clearing up: %w", err)
+	}
+	if err := r.until(ctx, func() bool { return r.Counts().Pods == 0 }); err != nil {
+		return fmt.Errorf("waiting for the pods to go: %w", err)
+	}
+	return nil
 }
 
 // begin makes the nodes, the namespace and its queues.

@@ -143,7 +143,10 @@ func (b *Benchmark) play(ctx context.Context, results *result.Results, t Turn, w
 		return cmp.Compare(a.Ranks(), b.Ranks())
 	})
 	for i, w := range workloads {
-		on.player.Keep = i == len(workloads)-1
+		on.player.Keep, on.player.Next = i == len(workloads)-1, nil
+		if !on.player.Keep {
+			on.player.Next = &workloads[i+1]
+		}
 		w.Cut = b.cut(results, t.Round, name, s.Describe().Floor, w)
 		run, err := b.playOne(ctx, on, w, fmt.Sprintf("%s: %s", subject, w.Name))
 		if ctx.Err() != nil {
