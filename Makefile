@@ -95,8 +95,9 @@ e2e: build ## trainers on a real kubelet, interrupted and resumed bit for bit (a
 
 .PHONY: race
 race: build ## the product and the tools under Go's race detector (needs a C compiler)
-	@# The race detector takes several times the memory, so the tests that bound it are left out, and TestPeers as above.
-	CGO_ENABLED=1 go test -race -tags cluster -timeout 40m -skip '^(TestUnderAttack|TestMemoryOfTheChildIsLimited|TestPeers)$$' \
+	@# The race detector takes several times the memory and allocates, so the tests that bound these are left out, and
+	@# TestPeers as above.
+	CGO_ENABLED=1 go test -race -tags cluster -timeout 40m -skip '^(TestUnderAttack|TestMemoryOfTheChildIsLimited|TestAllocationsOfDecide|TestPeers)$$' \
 		./api/... ./cmd/... ./pkg/... ./scheduler/... ./bench/...
 	CGO_ENABLED=1 go test -race -tags cluster -timeout 40m -run '(OnFake|WithOptions|Mutants)$$' ./test/conformance
 
