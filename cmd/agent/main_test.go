@@ -75,7 +75,7 @@ func trainerMain(how string) int {
 		return 7
 	case "kills itself":
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-		select {}
+		time.Sleep(time.Hour)
 	case "saves when asked by signal":
 		c := make(chan os.Signal, 4)
 		signal.Notify(c, syscall.SIGTERM, syscall.SIGUSR1)
@@ -93,14 +93,14 @@ func trainerMain(how string) int {
 		child.Start()
 		waitFor("child")
 		say("ready", "")
-		select {}
+		time.Sleep(time.Hour)
 	case "leaves an orphan":
 		// The shell ends at once. Its child becomes the agent's, ends when told, and stays a zombie if not reaped.
 		fifo := filepath.Join(os.Getenv("TEST_DIR"), "fifo")
 		orphan := filepath.Join(os.Getenv("TEST_DIR"), "orphan")
 		exec.Command("sh", "-c", "(read x < "+fifo+") & echo $! > "+orphan).Run()
 		say("ready", "")
-		select {}
+		time.Sleep(time.Hour)
 	case "trains":
 		return trainUntilAsked(status)
 	}
