@@ -24,7 +24,6 @@ const arrivalTime = time.Minute
 
 // queueing is a workload of jobs with one rank each, of which half run and the others wait.
 func queueing(jobs int) workload.Workload {
-	const nodes = 50
 	w := workload.Workload{
 		Name: fmt.Sprintf("queueing-%d", jobs), Question: "What does each of so many jobs cost?",
 		Nodes: nodes, GPUsPerNode: jobs / nodes / 2, End: workload.EndPlaced, Idle: 10 * time.Second,

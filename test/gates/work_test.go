@@ -56,18 +56,35 @@ func (g growth) String() string {
 // leastWork is how often a block must run for each job to count: below that one pass more or less decides.
 const leastWork = 1
 
+// nodes is the number of the cluster's nodes, whatever the number of jobs.
+const nodes = 50
+
 // steady is by how much the work for a job may differ between a few jobs and many: a gang that waits for
 // others looks at the cluster more often. What is done for each of the others would grow with their number.
 const steady = 5
 
-// lists is the code that lists who holds GPUs and who waits. Each explanation of why a job waits needs that,
-// so it may look at every other job, a few times, but not at anything else for each of them.
-var lists = []string{"/scheduler/clusterstate.go:", "/scheduler/explain_quota.go:", "/pkg/clusterstate/"}
+// Jobs that wait in the same state of the cluster share what their explanations list; how many of them do is
+// chance. Few jobs, in a cluster that soon stands still, may all share, and many on a busy machine none.
+var (
+	// listsJobs is the code that lists who holds GPUs and who waits. Each explanation of why a job waits needs
+	// that, so it may look at every other job, a few times, but not at anything else for each of them.
+	listsJobs = []string{
+		"/scheduler/clusterstate.go:", "/scheduler/explain_quota.go:", "/scheduler/held.go:", "/pkg/clusterstate/",
+	}
+	// listsNodes is the code that looks at every node, a few times for each explanation.
+	listsNodes = []string{"/scheduler/nodes.go:", "/scheduler/node_set.go:", "/scheduler/capacity.go:"}
+)
 
 // mayRun is how often a block may run for each of so many jobs, where it ran few times for each of few.
 func mayRun(block string, few float64, jobs int) float64 {
-	if slices.ContainsFunc(lists, func(part string) bool { return strings.Contains(block, part) }) {
+	within := func(parts []string) bool {
+		return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(block, part) })
+	}
+	switch {
+	case within(listsJobs):
 		return steady * float64(jobs)
+	case within(listsNodes):
+		return steady * nodes
 	}
 	return steady * max(few, leastWork)
 }
@@ -104,20 +121,21 @@ func TestReadWork(t *testing.T) {
 }
 
 func TestGrowing(t *testing.T) {
-	const list = "/pkg/clusterstate/cluster.go:1,2"
+	const list, node = "/pkg/clusterstate/cluster.go:1,2", "/scheduler/nodes.go:1,2"
 	few := work{
 		"once a job": 100, "for all others": 100 * 100, "rarely": 2,
-		list: 100 * 61, list + "3": 100 * 2500,
+		list: 100 * 61, list + "3": 100 * 2500, node: 100, node + "3": 100,
 	}
 	many := work{
 		"once a job": 1100, "for all others": 1000 * 1000, "rarely": 900, "new": 9000,
 		list: 1000 * 1454, list + "3": 1000 * 49150, // as it was, holders by nodes
+		node: 1000 * nodes, node + "3": 1000 * 1000,
 	}
 	var names []string
 	for _, g := range growing(few, many, 100, 1000) {
 		names = append(names, g.block)
 	}
-	if want := []string{list + "3", "for all others", "new"}; !slices.Equal(names, want) {
+	if want := []string{list + "3", node + "3", "for all others", "new"}; !slices.Equal(names, want) {
 		t.Errorf("growing are %q, want %q", names, want)
 	}
 }
