@@ -1,14 +1,21 @@
 package scheduler
 
-import "sync"
+import (
+	"crypto/sha256"
+	"sync"
+)
 
 // Shared is what has been computed from one state of the cluster. Of thousands of gangs that wait most ask
 // for the same: only the first of them looks at every node and every holder. It belongs to one state, and is
 // replaced when that changes. It may be used concurrently.
 type Shared struct {
 	mu           sync.Mutex
-	lists, facts map[string]*sharedResult
+	lists, facts sharedResults
 }
+
+// sharedResults are named by a hash of their key: what restricts a gang to some nodes is as long as its user
+// likes, and a part of many keys.
+type sharedResults map[[sha256.Size]byte]*sharedResult
 
 type sharedResult struct {
 	once  sync.Once
@@ -39,16 +46,16 @@ func shareList[T any](in *Shared, key string, compute func() T) T {
 	return recall(in, &in.lists, maxSharedLists, key, compute)
 }
 
-func recall[T any](in *Shared, results *map[string]*sharedResult, limit int, key string,
-	compute func() T) T {
+func recall[T any](in *Shared, results *sharedResults, limit int, key string, compute func() T) T {
+	name := sha256.Sum256([]byte(key))
 	in.mu.Lock()
-	result := (*results)[key]
+	result := (*results)[name]
 	if result == nil && len(*results) < limit {
 		if *results == nil {
-			*results = map[string]*sharedResult{}
+			*results = sharedResults{}
 		}
 		result = &sharedResult{}
-		(*results)[key] = result
+		(*results)[name] = result
 	}
 	in.mu.Unlock()
 	if result == nil {
