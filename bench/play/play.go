@@ -51,7 +51,7 @@ type Player struct {
 // errCut ends a run at its bound.
 var errCut = errors.New("the run's bound has passed")
 
-// clearTimeout bounds how long pods may take to go once all has been deleted.
+// clearTimeout bounds how long deleting everything may take, until the last pod is gone.
 const clearTimeout = 5 * time.Minute
 
 // Play one workload in a namespace of its own, which is made here and, but for Keep, is empty at the end.

@@ -147,7 +147,7 @@ func TestProgressCountsWhatIsMissing(t *testing.T) {
 	}
 }
 
-// TestDownloadOnANewMachine: the module cache knows a module's version, and has none of its files.
+// TestDownloadOnANewMachine: go.sum is complete, and the module cache has none of the module's files.
 func TestDownloadOnANewMachine(t *testing.T) {
 	proxy, source := t.TempDir(), t.TempDir()
 	write := func(file, text string) {
@@ -186,8 +186,12 @@ func TestDownloadOnANewMachine(t *testing.T) {
 	}
 	t.Setenv("GOPROXY", "file://"+proxy)
 	t.Setenv("GOSUMDB", "off")
-	t.Setenv("GOMODCACHE", t.TempDir())
 	t.Setenv("GOFLAGS", "-modcacherw")
+	t.Setenv("GOMODCACHE", t.TempDir())
+	if _, err := goCommand(t.Context(), source, "mod", "download", "example.com/edited"); err != nil {
+		t.Fatal(err) // it writes go.sum
+	}
+	t.Setenv("GOMODCACHE", t.TempDir())
 	dir, err := builder{source: source}.download(t.Context(), "example.com/edited")
 	if err != nil {
 		t.Fatal(err)
