@@ -6,13 +6,19 @@
 //	cluster.go  the cluster that a stack has for one turn
 //	machine.go  what the report says of the machine
 //
-// Every stack gets a turn in every round: a fresh cluster of its own, on which it plays all workloads. Odd
-// rounds go through the stacks in their order and even ones back, so that neither a machine that grows warm
-// nor one that is shared favors a place in the order. The first floor gets a second turn at the end of every
-// round: how much its two turns differ is the noise of the machine (an A/A comparison).
+// Every stack gets a turn in every round: a fresh cluster of its own, on which it plays all workloads. A
+// stack is played near its floor, with which it is compared. Odd rounds go through that order and even ones
+// back, so that neither a machine that grows warm nor one that is shared favors a place in it. The first
+// floor gets a second turn in every round, beyond the stacks that are compared with it: how much its two
+// turns differ is the noise of the machine (an A/A comparison), between turns at least as far apart as any of
+// those.
 package rounds
 
-import "slices"
+import (
+	"slices"
+
+	"mlplatform.example.com/trainingjob-operator/bench/result"
+)
 
 // Turn is a stack's in a round.
 type Turn struct {
@@ -24,21 +30,48 @@ type Turn struct {
 	Repeat int
 }
 
-// Plan the turns of n stacks. twice is the index of the stack that has two turns in a round, or -1 for none.
-func Plan(n, rounds, twice int) []Turn {
+// Plan the turns of stacks.
+func Plan(stacks []result.Stack, rounds int) []Turn {
 	var turns []Turn
 	for round := 1; round <= rounds; round++ {
-		var these []Turn
-		for i := range n {
-			these = append(these, Turn{Round: round, Stack: i})
-		}
+		these := roundOf(stacks, round)
 		if round%2 == 0 {
 			slices.Reverse(these)
-		}
-		if twice >= 0 {
-			these = append(these, Turn{Round: round, Stack: twice, Repeat: 1})
 		}
 		turns = append(turns, these...)
 	}
 	return turns
+}
+
+// roundOf has the stacks by their floors, which come first, and the second turn of the first floor.
+func roundOf(stacks []result.Stack, round int) []Turn {
+	var turns []Turn
+	twice := firstFloor(stacks)
+	var floors []string
+	for _, s := range stacks {
+		if slices.Contains(floors, s.Floor) {
+			continue
+		}
+		floors = append(floors, s.Floor)
+		var compared []Turn
+		for i, other := range stacks {
+			switch {
+			case other.Floor != s.Floor:
+			case other.Name == s.Floor:
+				compared = slices.Insert(compared, 0, Turn{Round: round, Stack: i})
+			default:
+				compared = append(compared, Turn{Round: round, Stack: i})
+			}
+		}
+		if twice >= 0 && stacks[twice].Name == s.Floor {
+			compared = append(compared, Turn{Round: round, Stack: twice, Repeat: 1})
+		}
+		turns = append(turns, compared...)
+	}
+	return turns
+}
+
+// firstFloor is the index of the first stack that is its own floor, or -1.
+func firstFloor(stacks []result.Stack) int {
+	return slices.IndexFunc(stacks, func(s result.Stack) bool { return s.Floor == s.Name })
 }

@@ -41,7 +41,7 @@ const leastCut = 25 * time.Second
 // Run plays what the results do not have yet, and saves them after every run. When ctx ends they are marked
 // as interrupted; that is no error.
 func (b *Benchmark) Run(ctx context.Context, results *result.Results) error {
-	turns := Plan(len(b.Stacks), b.Rounds, b.firstFloor())
+	turns := Plan(b.described(), b.Rounds)
 	warm := false
 	for i, t := range turns {
 		missing := b.missing(results, t)
@@ -92,14 +92,13 @@ func smallest(workloads []workload.Workload) workload.Workload {
 	})
 }
 
-// firstFloor is the index of the first stack that is its own floor, or -1.
-func (b *Benchmark) firstFloor() int {
-	for i, s := range b.Stacks {
-		if d := s.Describe(); d.Floor == d.Name {
-			return i
-		}
+// described are the stacks as the report tells of them.
+func (b *Benchmark) described() []result.Stack {
+	var all []result.Stack
+	for _, s := range b.Stacks {
+		all = append(all, s.Describe())
 	}
-	return -1
+	return all
 }
 
 // missing are the workloads of a turn that the results do not have. A run with an error is played again.
