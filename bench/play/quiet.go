@@ -16,7 +16,7 @@ const (
 	// have stood for a while (ours for 5 s), and those belong to the run, not to idleness.
 	settledFor = 8 * time.Second
 	// quietWithin bounds the wait: some stacks always write something.
-	quietWithin = 20 * time.Second
+	quietWithin = 10 * time.Second
 )
 
 // awaitQuiet waits until nothing has been written for that long, so that the writes and the processor time

@@ -22,7 +22,8 @@ func Slowed(s Stack) Stack { return slowed{s} }
 func Check() Stack { return Slowed(Raw(localcluster.SchedulerVolcano)) }
 
 const (
-	slowedPeriod = 60 * time.Millisecond
+	// slowedPeriod is long beside what stopping costs: each thread of a dozen programs wakes up for it, twice.
+	slowedPeriod = 300 * time.Millisecond
 	slowedStop   = slowedPeriod / 6
 )
 

@@ -52,7 +52,7 @@ cluster of its own, in rounds. Ctrl-C ends it: what was measured until then is r
 		"limits of the peers' programs: stock, as they are released, or equal, as high as ours")
 	flags.StringArrayVar(&o.configurations, "configuration", nil,
 		"name=scheduler:file, a scheduler's configuration to compare: each chosen stack on it runs with it, too")
-	flags.Float64Var(&o.cutFactor, "cut", 2.5,
+	flags.Float64Var(&o.cutFactor, "cut", 2,
 		"end a run that takes so many times as long as the raw one (at least 25 s); 0: only at its own bound")
 	o.addFlags(flags, 3, "bench/results")
 	o.workloadOptions.addFlags(flags)
