@@ -29,6 +29,30 @@ var disruptionStories = map[string]story{
 		sim.bindAndStart()
 		sim.narrate("all ranks run again")
 	}},
+	"preempted-whole-by-its-scheduler": {jobtest.New(3), func(sim *simulation) {
+		sim.backend = attemptBackend{}
+		runGang(sim)
+		sim.podsLinger = true
+		sim.preempt("bert-worker-1")
+		sim.narrate("the scheduler ends the first rank of three: the others are left to it")
+		sim.advance(time.Second)
+		sim.preempt("bert-worker-2")
+		sim.narrate("it ends the second")
+		sim.preempt("bert-worker-0")
+		sim.narrate("it ends the last")
+		for _, n := range sim.rankNames() {
+			sim.removePod(n)
+		}
+		sim.narrate("their grace is over")
+	}},
+	"preempted-by-a-scheduler-that-stops-in-between": {jobtest.New(3), func(sim *simulation) {
+		sim.backend = attemptBackend{}
+		runGang(sim)
+		sim.preempt("bert-worker-1")
+		sim.narrate("the scheduler ends the first rank of three, and dies")
+		sim.advance(5 * time.Second)
+		sim.narrate("five seconds later the operator ends the others")
+	}},
 	"preempted-while-starting": {jobtest.New(3), func(sim *simulation) {
 		sim.narrate("applied")
 		sim.bind()

@@ -284,10 +284,12 @@ func (sim *simulation) logStatus() {
 
 func (sim *simulation) logf(format string, args ...any) { fmt.Fprintf(&sim.log, format+"\n", args...) }
 
-// attemptBackend is a dialect in which every attempt has a group of its own.
+// attemptBackend is a dialect in which every attempt has a group of its own, and whose scheduler ends all
+// ranks of a gang that it preempts.
 type attemptBackend struct{ stubBackend }
 
-func (attemptBackend) Name() string { return "native" }
+func (attemptBackend) Name() string        { return "native" }
+func (attemptBackend) PreemptsGangs() bool { return true }
 func (attemptBackend) Objects(g scheduler.Gang) ([]client.Object, error) {
 	g.Name = fmt.Sprintf("%s-%d", g.Name, g.Attempt)
 	return stubBackend{}.Objects(g)

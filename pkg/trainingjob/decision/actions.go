@@ -117,12 +117,14 @@ func createRanks(o *observation.Observation, p *Plan) {
 	}
 }
 
-// endRanks ends all ranks of a gang that drains, once the checkpoint that was asked for is there, and once
-// nothing that they do by themselves may decide any more.
+// endRanks ends all ranks of a gang that drains, once the checkpoint that was asked for is there, nothing
+// that they do by themselves may decide any more, and a scheduler that is ending them has had its time.
 func endRanks(o *observation.Observation, p *Plan) {
 	if until, ok := saving(o); ok {
 		p.WakeAt(until)
 	} else if until, ok := awaitsPeers(o); ok {
+		p.WakeAt(until)
+	} else if until, ok := awaitsPreemptor(o); ok {
 		p.WakeAt(until)
 	} else {
 		p.deletePods(o.Live, "the attempt is over")

@@ -1,0 +1,13 @@
+package native
+
+import "mlplatform.example.com/trainingjob-operator/scheduler"
+
+var _ scheduler.GangPreemptor = Backend{}
+
+// PreemptsGangs implements scheduler.GangPreemptor: the disruption mode of the groups is All. kube-scheduler
+// counts on being alone in this (framework/preemption/executor.go, prepareCandidateAsync): it deletes its
+// last victim after all the others, by name. Were that rank gone by then, it would delete the rank of the
+// next attempt, which bears the same name. And the gang that it made room for is woken by the end of a victim
+// that held a node. It would miss that, and be tried again only after podMaxInUnschedulablePodsDuration, five
+// minutes.
+func (Backend) PreemptsGangs() bool { return true }
