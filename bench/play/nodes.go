@@ -3,6 +3,8 @@ package play
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
@@ -22,7 +25,8 @@ func fakeNodes(count, gpus int) []*corev1.Node {
 	return objects.FakeNodes(count, gpus, resource.MustParse("1000"), resource.MustParse("4Ti"))
 }
 
-// shapeNodes gives the cluster exactly these fake nodes.
+// shapeNodes gives the cluster exactly these fake nodes. One that has other GPUs is changed, and not made
+// anew: KWOK plays the pods of a node that it saw deleted and created at once only after its next heartbeat.
 func shapeNodes(ctx context.Context, clients kubernetes.Interface, count, gpus int) error {
 	have, err := clients.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -34,26 +38,37 @@ func shapeNodes(ctx context.Context, clients kubernetes.Interface, count, gpus i
 	}
 	for i := range have.Items {
 		node := &have.Items[i]
-		if w := wanted[node.Name]; w != nil && sameGPUs(w, node) {
-			delete(wanted, node.Name)
-			continue
-		}
-		if err := clients.CoreV1().Nodes().Delete(ctx, node.Name, metav1.DeleteOptions{}); err != nil {
-			return fmt.Errorf("deleting node %s: %w", node.Name, err)
+		w := wanted[node.Name]
+		delete(wanted, node.Name)
+		if err := shapeNode(ctx, clients, node, w); err != nil {
+			return err
 		}
 	}
-	var missing []*corev1.Node
-	for _, node := range wanted {
-		missing = append(missing, node)
-	}
-	if err := objects.CreateNodes(ctx, clients, missing); err != nil {
+	if err := objects.CreateNodes(ctx, clients, slices.Collect(maps.Values(wanted))); err != nil {
 		return err
 	}
 	return objects.WaitForNodes(ctx, clients, count, func() error { return nil })
 }
 
-func sameGPUs(a, b *corev1.Node) bool {
-	return gpusOf(a).Cmp(*gpusOf(b)) == 0
+// shapeNode gives a node the GPUs that it should have, and deletes one that should not be.
+func shapeNode(ctx context.Context, clients kubernetes.Interface, node, wanted *corev1.Node) error {
+	if wanted == nil {
+		if err := clients.CoreV1().Nodes().Delete(ctx, node.Name, metav1.DeleteOptions{}); err != nil {
+			return fmt.Errorf("deleting node %s: %w", node.Name, err)
+		}
+		return nil
+	}
+	gpus := gpusOf(wanted)
+	if gpusOf(node).Equal(*gpus) {
+		return nil
+	}
+	patch := fmt.Appendf(nil, `{"status":{"capacity":{%[1]q:%[2]q},"allocatable":{%[1]q:%[2]q}}}`,
+		stack.ResourceGPU, gpus)
+	if _, err := clients.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, patch,
+		metav1.PatchOptions{}, "status"); err != nil {
+		return fmt.Errorf("giving node %s %s GPUs: %w", node.Name, gpus, err)
+	}
+	return nil
 }
 
 func gpusOf(node *corev1.Node) *resource.Quantity {
