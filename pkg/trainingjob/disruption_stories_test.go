@@ -50,8 +50,10 @@ var disruptionStories = map[string]story{
 		runGang(sim)
 		sim.preempt("bert-worker-1")
 		sim.narrate("the scheduler ends the first rank of three, and dies")
-		sim.advance(5 * time.Second)
-		sim.narrate("five seconds later the operator ends the others")
+		sim.advance(10 * time.Second)
+		sim.narrate("ten seconds later they are still left to it")
+		sim.advance(600 * time.Millisecond)
+		sim.narrate("now, with a fifth of a second more for each rank, the operator ends them")
 	}},
 	"preempted-while-starting": {jobtest.New(3), func(sim *simulation) {
 		sim.narrate("applied")
