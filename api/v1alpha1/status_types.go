@@ -222,7 +222,8 @@ type SchedulingStatus struct {
 }
 
 // Blocker is the one reason why a job waits. Blockers with the same reason and object are the same one: its
-// other fields are refreshed at most once a minute.
+// other fields are refreshed at most once a minute, and more rarely where more than 2,000 jobs wait: with
+// 10,000 every 5 minutes.
 type Blocker struct {
 	// Reason as one CamelCase word.
 	Reason string `json:"reason"`
@@ -241,8 +242,8 @@ type Blocker struct {
 	// NextStep is what the user or an admin can do about it.
 	// +optional
 	NextStep string `json:"nextStep,omitempty"`
-	// ObservedTime is when the message was last refreshed: at once with a new reason, else at most once a
-	// minute. Absent in the moment after the gang was submitted.
+	// ObservedTime is when the message was last refreshed: at once with a new reason, else as rarely
+	// as the blocker's other fields. Absent in the moment after the gang was submitted.
 	// +optional
 	ObservedTime *metav1.Time `json:"observedTime,omitempty"`
 }

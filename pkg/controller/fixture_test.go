@@ -78,6 +78,7 @@ func newFixture(t testing.TB, job *v1alpha1.TrainingJob, objects ...client.Objec
 	}
 	f.dependencies = dependencies{
 		uncached: uncachedReader{f}, recorder: recorder{f}, metrics: metrics,
+		waiting:      &waitingJobs{},
 		availability: newAvailability(nil, f.clock, f.options.Backends, ""),
 		jitter:       func(d time.Duration) time.Duration { return d },
 	}

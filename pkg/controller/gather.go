@@ -28,6 +28,7 @@ type gatherer struct {
 	clock        clock.PassiveClock
 	owned        *ownedCache
 	states       *jobStates
+	waiting      *waitingJobs
 	availability *availability
 	// clusterObjects is nil where no backend is ClusterAware.
 	clusterObjects *clusterObjects
@@ -56,6 +57,7 @@ func (g *gatherer) gather(ctx context.Context, job *v1alpha1.TrainingJob) (*obse
 		// What is decided from Now must be the same after the status made a round trip through the API server.
 		Now:       g.clock.Now().Truncate(statusPrecision),
 		Lifecycle: g.lifecycle,
+		Waiting:   g.waiting.count(),
 	}}
 	g.gatherOwned(s)
 	if s.backoff = g.states.backoff(job); s.backoff != nil {

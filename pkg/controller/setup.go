@@ -107,6 +107,9 @@ func setup(ctx context.Context, mgr manager.Manager, o Options) (*Reconciler, er
 	if err != nil {
 		return nil, err
 	}
+	if err := d.waiting.follow(ctx, mgr); err != nil {
+		return nil, err
+	}
 	w := &watches{
 		mgr: mgr, controller: c, owned: r.owned,
 		clusterObjects: d.clusterObjects, clusterKinds: clusterKinds(o.Backends...),
@@ -136,6 +139,7 @@ type dependencies struct {
 	recorder       events.EventRecorder
 	metrics        *metrics
 	states         *jobStates
+	waiting        *waitingJobs
 	availability   *availability
 	autoscaler     *autoscaler
 	clusterState   *clusterState
@@ -149,6 +153,7 @@ func newDependencies(mgr manager.Manager, o Options) (dependencies, error) {
 		uncached: mgr.GetAPIReader(),
 		recorder: mgr.GetEventRecorder(v1alpha1.OperatorName),
 		states:   newJobStates(),
+		waiting:  &waitingJobs{},
 		woken:    make(waker),
 		jitter:   func(d time.Duration) time.Duration { return wait.Jitter(d, 0.3) },
 	}
@@ -184,7 +189,7 @@ func newReconciler(d dependencies, o Options) *Reconciler {
 		reports: o.Reports,
 		gatherer: &gatherer{
 			client: o.Client, live: live, clock: o.Clock, owned: owned, states: d.states,
-			availability: d.availability, clusterObjects: d.clusterObjects,
+			waiting: d.waiting, availability: d.availability, clusterObjects: d.clusterObjects,
 			explainer: &explainer{
 				state: d.clusterState, states: d.states, live: live, autoscaler: d.autoscaler,
 				nameOthers: o.NameOtherNamespaces,

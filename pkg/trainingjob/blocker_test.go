@@ -60,3 +60,37 @@ func TestAJobThatWaitsLooksAgain(t *testing.T) {
 		t.Errorf("%d writes while the reason stayed the same", sim.statusWrites-writes)
 	}
 }
+
+// TestThousandsLookRarely: where thousands wait, a job looks again, and writes a reason whose numbers alone
+// have changed, the more rarely. A new reason is written as soon as ever.
+func TestThousandsLookRarely(t *testing.T) {
+	sim := newSimulation(t, jobtest.New(4))
+	sim.waiting = 10_000
+	sim.verdict = scheduler.Verdict{Admission: scheduler.Hold}
+	sim.explanation = noGPUs
+	sim.converge()
+	sim.now = sim.wake
+	sim.converge()
+	const rarely = 5 * time.Minute
+	if got := sim.wake.Sub(sim.now); got != rarely {
+		t.Errorf("looks again after %s, want %s", got, rarely)
+	}
+	writes := sim.statusWrites
+	sim.explanation = &scheduler.Explanation{Reason: noGPUs.Reason, Message: "other numbers"}
+	sim.now = sim.now.Add(rarely - time.Second)
+	sim.converge()
+	if sim.statusWrites != writes {
+		t.Error("numbers were written before their time")
+	}
+	sim.now = sim.now.Add(time.Second)
+	sim.converge()
+	if sim.statusWrites != writes+1 {
+		t.Errorf("%d writes when the time had come, want 1", sim.statusWrites-writes)
+	}
+	sim.explanation = &scheduler.Explanation{Reason: scheduler.ReasonQueueClosed, Message: "closed"}
+	sim.now = sim.now.Add(time.Second)
+	sim.converge()
+	if sim.statusWrites != writes+2 {
+		t.Errorf("%d writes of a new reason, want 1", sim.statusWrites-writes-1)
+	}
+}

@@ -38,6 +38,7 @@ type simulation struct {
 	explanation      *scheduler.Explanation // nil: the cluster's state does not tell why the gang waits
 	unplaceable      *scheduler.Explanation // nil: some node may take its ranks
 	woken            observation.Woken
+	waiting          int // jobs of the cluster
 	createBackoff    *observation.CreateBackoff
 	agent            render.Agent
 	lifecycle        observation.Lifecycle
@@ -114,6 +115,7 @@ func (sim *simulation) snapshot() Snapshot {
 		Verdict:          sim.verdict,
 		CreateBackoff:    sim.createBackoff,
 		Woken:            sim.woken,
+		Waiting:          sim.waiting,
 		Now:              sim.now,
 	}
 	for _, pod := range sim.pods {

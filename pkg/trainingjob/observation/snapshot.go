@@ -47,6 +47,8 @@ type Snapshot struct {
 	// more than the rest of a decision, so it is called only while the job waits, and at most once. It is
 	// pure. May be nil.
 	Why func() (scheduler.Explanation, bool)
+	// Waiting is the number of jobs that are queued, of which each asks why now and then.
+	Waiting int
 	// Woken is how the scheduler was woken for this gang so far.
 	Woken Woken
 	// Unplaceable explains that no node can ever take a rank of the gang, so that its pods would only hold

@@ -15,11 +15,19 @@ import (
 
 // BlockerRefresh is the shortest time between two writes of an unchanged reason's message and numbers, and
 // how often a waiting job is reconciled although nothing happens to it: mostly, it waits for objects of
-// others.
-const BlockerRefresh = time.Minute
+// others. Where thousands wait, every job that starts or ends may change the numbers of all of them: together
+// they look no more often than once in blockerRefreshPerJob, which are 5 minutes with 10,000.
+const (
+	BlockerRefresh       = time.Minute
+	blockerRefreshPerJob = 30 * time.Millisecond
+)
+
+func blockerRefresh(o *observation.Observation) time.Duration {
+	return max(BlockerRefresh, time.Duration(o.Waiting)*blockerRefreshPerJob)
+}
 
 // refreshBlocker keeps the one reason why the job waits, and records one event for a new one. Two blockers
-// are the same if their reason and object are. The message is refreshed at most once in BlockerRefresh, so
+// are the same if their reason and object are. The message is refreshed at most once in blockerRefresh, so
 // that a scheduler that rewords its complaint every second causes no writes. It reports whether it changed
 // the status.
 func refreshBlocker(o *observation.Observation, p *decision.Plan) bool {
@@ -35,7 +43,7 @@ func refreshBlocker(o *observation.Observation, p *decision.Plan) bool {
 	now, blocked := blocker(o)
 	switch slow := o.PhaseSince().Add(slowStartDelay); {
 	case blocked && queued:
-		p.WakeAt(o.Now.Add(BlockerRefresh))
+		p.WakeAt(o.Now.Add(blockerRefresh(o)))
 	case st.Phase == v1alpha1.PhaseStarting && o.Now.Before(slow):
 		p.WakeAt(slow) // see slowStart
 	}
@@ -90,7 +98,7 @@ func blockerDue(o *observation.Observation, old *v1alpha1.Blocker, reason string
 	case old.ObservedTime == nil:
 		return o.PhaseSince().Add(BlockerRefresh)
 	}
-	return old.ObservedTime.Add(BlockerRefresh)
+	return old.ObservedTime.Add(blockerRefresh(o))
 }
 
 func sameText(a, b *v1alpha1.Blocker) bool {
