@@ -167,6 +167,10 @@ bench-quick: bench-build ## burst and fixed-8 at a tenth of the size, on three s
 bench-full: bench-build ## every workload on every stack, 7 rounds, resumable (hours)
 	bin/bench run --set full --rounds 7 --cut 5 --resume --out bench/results/full $(BENCH_ARGS)
 
+.PHONY: bench-scale
+bench-scale: bench-build ## what 1,000 nodes with 8,000 ranks and 10,000 waiting jobs cost, on every scheduler (hours)
+	bin/bench scale $(BENCH_ARGS)
+
 .PHONY: test-peers
 test-peers: build ## a benchmark's stacks: what each does with gangs that lose ranks or are preempted
 	go test -tags cluster -count 1 -v -timeout 60m ./bench/stack

@@ -9,9 +9,11 @@
 //	result/    what a benchmark leaves behind, as data
 //	timeline/  what became of the gangs, given what a watch saw; the trainers: pure
 //	measure/   pods as a watch sees them, API writes from the audit log, /proc
+//	operator/  the operator as a process
 //	stack/     ways to run gangs
 //	play/      one workload on one stack
 //	rounds/    all workloads on all stacks, in an order that is fair
 //	stats/     what may be claimed from noisy times: pure
 //	report/    results as Markdown and plots: pure but for the files
+//	scale/     what size costs: a benchmark of its own, of the operator alone
 package bench

@@ -5,8 +5,10 @@
 //
 //	play.go      one run from its beginning to its end
 //	recorder.go  what watches see goes into the timeline, and what follows from it is done
+//	ground.go    what a cluster and a namespace need before gangs arrive
 //	nodes.go     the fake nodes that a workload needs, and those that fail
 //	quiet.go     when a cluster has nothing more to write
+//	logs.go      what is kept of a run that went wrong
 package play
 
 import (
@@ -17,9 +19,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -111,25 +110,15 @@ func (p *Player) begin(ctx context.Context, namespace string, w workload.Workloa
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
 	p.say(fmt.Sprintf("making %d nodes", w.Nodes))
-	if err := shapeNodes(ctx, clients, w.Nodes, w.GPUsPerNode); err != nil {
+	if err := Ground(ctx, clients, namespace, w.Nodes, w.GPUsPerNode); err != nil {
 		return nil, err
-	}
-	for _, class := range stack.PriorityClasses() {
-		_, err := clients.SchedulingV1().PriorityClasses().Create(ctx, &class, metav1.CreateOptions{})
-		if err != nil && !apierrors.IsAlreadyExists(err) {
-			return nil, fmt.Errorf("creating PriorityClass %s: %w", class.Name, err)
-		}
-	}
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
-	if _, err := clients.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{}); err != nil {
-		return nil, fmt.Errorf("creating the namespace: %w", err)
 	}
 	p.say("preparing its queues")
 	if err := p.Session.Prepare(ctx, namespace, w); err != nil {
 		return nil, fmt.Errorf("preparing the namespace: %w", err)
 	}
 	if !p.Rehearsal {
-		if err := awaitQuiet(ctx, p.AuditLog, calmFor); err != nil {
+		if err := AwaitQuiet(ctx, p.AuditLog, calmFor, quietWithin); err != nil {
 			return nil, err
 		}
 	}
@@ -160,11 +149,11 @@ func (p *Player) measure(ctx context.Context, r *recorder) (result.Run, error) {
 		run.Seconds = run.CutAfter
 	}
 	if !cut && !p.Rehearsal { // who was cut goes on writing
-		still := quietFor
+		still := QuietFor
 		if r.workload.Idle > 0 {
-			still = settledFor
+			still = SettledFor
 		}
-		if err := awaitQuiet(ctx, p.AuditLog, still); err != nil {
+		if err := AwaitQuiet(ctx, p.AuditLog, still, quietWithin); err != nil {
 			return run, err
 		}
 	}

@@ -12,8 +12,8 @@ import (
 // unknown is shown for what is not known.
 const unknown = "-"
 
-// number with three significant digits, and all digits before the point; whole numbers as they are.
-func number(v float64) string {
+// Number with three significant digits, and all digits before the point; whole numbers as they are.
+func Number(v float64) string {
 	switch a := math.Abs(v); {
 	case v == math.Trunc(v) && a < 1e15:
 		return strconv.FormatFloat(v, 'f', 0, 64)
@@ -29,27 +29,27 @@ func number(v float64) string {
 }
 
 // amount of something that a cut run may have more of.
-func amount(b stats.Bounds) string { return described(b, number) }
+func amount(b stats.Bounds) string { return described(b, Number) }
 
 // ratio has two digits after the point, and more below a tenth.
 func ratio(b stats.Bounds) string { return described(b, times) }
 
 func times(v float64) string {
 	if v > 0 && v < 0.1 {
-		return number(v)
+		return Number(v)
 	}
 	return strconv.FormatFloat(v, 'f', 2, 64)
 }
 
 // percent of a share from 0 to 1.
 func percent(b stats.Bounds) string {
-	return described(b, func(v float64) string { return number(100*v) + "%" })
+	return described(b, func(v float64) string { return Number(100*v) + "%" })
 }
 
 // within is a time in seconds; "not within n" when all that is known is that it is longer.
 func within(b stats.Bounds) string {
 	if b.Known() && math.IsInf(b.High, 1) {
-		return "not within " + number(b.Low)
+		return "not within " + Number(b.Low)
 	}
 	return amount(b)
 }
@@ -79,7 +79,7 @@ func gib(bytes int64) string {
 	if bytes == 0 {
 		return unknown
 	}
-	return number(float64(bytes) / (1 << 30))
+	return Number(float64(bytes) / (1 << 30))
 }
 
 // markdownCell is text in a cell of a Markdown table; unknown when there is none.

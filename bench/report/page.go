@@ -21,7 +21,7 @@ var files embed.FS
 
 // templates with all prose of the report.
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"number": number, "amount": amount, "ratio": ratio, "times": times, "noiseBand": noiseBand, "gib": gib,
+	"number": Number, "amount": amount, "ratio": ratio, "times": times, "noiseBand": noiseBand, "gib": gib,
 	"cell": markdownCell, "table": markdownTable, "list": list, "versions": versions, "minPairs": minPairs,
 	"short": short, "wrap": wrapForTerminal, "plain": plain,
 }).ParseFS(files, "templates/*.tmpl"))

@@ -105,12 +105,12 @@ func TestPerThousand(t *testing.T) {
 
 func TestFormat(t *testing.T) {
 	for name, tc := range map[string]struct{ reason, got, want string }{
-		"whole":       {"no digits after the point", number(60), "60"},
-		"large":       {"all digits before the point", number(123456.7), "123457"},
-		"three":       {"significant digits", number(1.23456), "1.23"},
-		"tens":        {"significant digits", number(45.678), "45.7"},
-		"rounded up":  {"not 100.0", number(99.96), "100"},
-		"small":       {"significant digits", number(0.012345), "0.0123"},
+		"whole":       {"no digits after the point", Number(60), "60"},
+		"large":       {"all digits before the point", Number(123456.7), "123457"},
+		"three":       {"significant digits", Number(1.23456), "1.23"},
+		"tens":        {"significant digits", Number(45.678), "45.7"},
+		"rounded up":  {"not 100.0", Number(99.96), "100"},
+		"small":       {"significant digits", Number(0.012345), "0.0123"},
 		"unknown":     {"never 0", amount(stats.Unknown()), "-"},
 		"zero":        {"known to be 0", amount(stats.Exactly(0)), "0"},
 		"cut":         {"more than", amount(stats.AtLeast(180)), ">180"},

@@ -13,11 +13,16 @@ func (r *Results) Save(path string) error {
 	if err != nil {
 		return fmt.Errorf("encoding results: %w", err)
 	}
+	return WriteWhole(path, append(text, '\n'))
+}
+
+// WriteWhole writes a file whole or not at all, and makes its folder.
+func WriteWhole(path string, text []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 		return fmt.Errorf("making the folder for results: %w", err)
 	}
 	next := path + ".next"
-	if err := os.WriteFile(next, append(text, '\n'), 0o600); err != nil {
+	if err := os.WriteFile(next, text, 0o600); err != nil {
 		return fmt.Errorf("writing results: %w", err)
 	}
 	if err := os.Rename(next, path); err != nil {

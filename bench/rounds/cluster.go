@@ -3,9 +3,7 @@ package rounds
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"mlplatform.example.com/trainingjob-operator/bench/play"
@@ -106,26 +104,5 @@ func (t *turn) end(ctx context.Context) error {
 // keepLogs copies the logs of a turn that went wrong to where the results are.
 func (b *Benchmark) keepLogs(dir, name string) (string, error) {
 	to := filepath.Join(b.Out, "logs", name)
-	var files []string
-	for _, pattern := range []string{"*.log", "cluster/logs/*.log"} {
-		found, err := filepath.Glob(filepath.Join(dir, pattern))
-		if err != nil {
-			return "", err
-		}
-		files = append(files, found...)
-	}
-	if err := os.MkdirAll(to, 0o750); err != nil {
-		return "", fmt.Errorf("keeping logs: %w", err)
-	}
-	slices.Sort(files)
-	for _, file := range files {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			return "", fmt.Errorf("keeping logs: %w", err)
-		}
-		if err := os.WriteFile(filepath.Join(to, filepath.Base(file)), content, 0o600); err != nil {
-			return "", fmt.Errorf("keeping logs: %w", err)
-		}
-	}
-	return to, nil
+	return to, play.KeepLogs(dir, to)
 }

@@ -34,9 +34,9 @@ func ParseConfiguration(text string) (Configuration, error) {
 		return Configuration{}, fmt.Errorf("the name %q in %q has more than lower case letters, digits and dashes",
 			name, text)
 	}
-	if !slices.Contains(schedulers(), scheduler) {
+	if !slices.Contains(Schedulers(), scheduler) {
 		return Configuration{}, fmt.Errorf("%q in %q is no scheduler: take one of %s", scheduler, text,
-			strings.Join(schedulers(), ", "))
+			strings.Join(Schedulers(), ", "))
 	}
 	path, err := filepath.Abs(file)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/bench/operator"
 	"mlplatform.example.com/trainingjob-operator/bench/result"
 	"mlplatform.example.com/trainingjob-operator/bench/workload"
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
@@ -62,13 +63,13 @@ func (o ours) Render(namespace string, g workload.Gang) []client.Object {
 func (o ours) Rank(pod *corev1.Pod) (int, error) { return rankLabel(pod, labelReplicaIndex) }
 
 func (o ours) Start(ctx context.Context, e Environment) (Session, error) {
-	op, err := startOperator(ctx, e.Operator, e.Cluster.Kubeconfig(), o.scheduler, e.Dir)
+	op, err := startOperator(ctx, e, o.scheduler)
 	if err != nil {
 		return nil, err
 	}
 	session, err := newObjects(o, e.config("bench"))
 	if err != nil {
-		return nil, errors.Join(err, op.stop())
+		return nil, errors.Join(err, op.Stop())
 	}
 	return oursSession{session, op}, nil
 }
@@ -76,7 +77,14 @@ func (o ours) Start(ctx context.Context, e Environment) (Session, error) {
 // oursSession ends the operator with it.
 type oursSession struct {
 	*objects
-	operator *operator
+	operator *operator.Process
 }
 
-func (s oursSession) Stop() error { return s.operator.stop() }
+func (s oursSession) Stop() error { return s.operator.Stop() }
+
+// startOperator starts the TrainingJob operator of an environment.
+func startOperator(ctx context.Context, e Environment, scheduler string) (*operator.Process, error) {
+	return operator.Start(ctx, operator.Options{
+		Binary: e.Operator, Kubeconfig: e.Cluster.Kubeconfig(), Scheduler: scheduler, Dir: e.Dir, Name: "operator",
+	})
+}

@@ -107,11 +107,11 @@ func (s *rawSession) Prepare(ctx context.Context, namespace string, w workload.W
 	if len(missing) == 0 {
 		return nil
 	}
-	running, err := startOperator(ctx, s.Operator, s.Cluster.Kubeconfig(), s.scheduler, s.Dir)
+	running, err := startOperator(ctx, s.Environment, s.scheduler)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, running.stop()) }()
+	defer func() { err = errors.Join(err, running.Stop()) }()
 	for _, of := range missing {
 		if s.templates[of], err = s.template(ctx, operator, namespace, of); err != nil {
 			return fmt.Errorf("capturing a gang: %w", err)

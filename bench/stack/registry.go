@@ -8,8 +8,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 )
 
-// schedulers that ours and raw run on.
-func schedulers() []string {
+// Schedulers that ours and raw run on.
+func Schedulers() []string {
 	return []string{
 		localcluster.SchedulerVolcano, localcluster.SchedulerNative, localcluster.SchedulerCoscheduling,
 		localcluster.SchedulerKueue,
@@ -20,10 +20,10 @@ func schedulers() []string {
 // the limits of a profile.
 func All(profile Profile) []Stack {
 	var stacks []Stack
-	for _, s := range schedulers() {
+	for _, s := range Schedulers() {
 		stacks = append(stacks, Raw(s))
 	}
-	for _, s := range schedulers() {
+	for _, s := range Schedulers() {
 		stacks = append(stacks, Ours(s))
 	}
 	for _, peer := range peers(profile) {

@@ -3,7 +3,7 @@
 //
 //	stack.go        what every way has in common; registry.go lists them
 //	renderer.go     stacks whose gangs are objects, said as data; client.go writes them
-//	ours.go         TrainingJobs; process.go starts the operator
+//	ours.go         TrainingJobs
 //	kubeflow.go     PyTorchJobs of Kubeflow's training operator, on Volcano
 //	volcanojob.go   Volcano's own Jobs
 //	kueuejob.go     Kubernetes' Jobs, admitted by Kueue
@@ -59,8 +59,12 @@ type Environment struct {
 }
 
 // config is a client's configuration with a user agent, by which its writes are counted.
-func (e Environment) config(agent string) *rest.Config {
-	c := e.Cluster.RESTConfig()
+func (e Environment) config(agent string) *rest.Config { return ClientConfig(e.Cluster, agent) }
+
+// ClientConfig is the configuration of a benchmark's client with a user agent, by which its writes are
+// counted. It has no limit but that of Connections.
+func ClientConfig(cluster *localcluster.Cluster, agent string) *rest.Config {
+	c := cluster.RESTConfig()
 	c.UserAgent = agent + "/bench"
 	slots := make(chan struct{}, Connections)
 	c.Wrap(func(next http.RoundTripper) http.RoundTripper { return connections{slots, next} })

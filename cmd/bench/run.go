@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -21,13 +19,13 @@ import (
 
 // runOptions are the flags of run.
 type runOptions struct {
-	stacks              []string
-	rounds              int
-	cutFactor           float64
-	resume              bool
-	operator, crds, out string
-	profile             string
-	configurations      []string
+	stacks         []string
+	rounds         int
+	cutFactor      float64
+	resume         bool
+	profile        string
+	configurations []string
+	binaryOptions
 	workloadOptions
 }
 
@@ -63,9 +61,7 @@ cluster of its own, in rounds. Ctrl-C ends it: what was measured until then is r
 func (o *runOptions) addFlags(flags *pflag.FlagSet, rounds int, out string) {
 	flags.IntVar(&o.rounds, "rounds", rounds, "number of rounds; with fewer than 3 nothing is claimed")
 	flags.BoolVar(&o.resume, "resume", false, "go on with what is in --out, which must be the same benchmark")
-	flags.StringVar(&o.operator, "operator", "bin/operator", "the operator's binary")
-	flags.StringVar(&o.crds, "crds", "deploy/crd", "folder of CRDs")
-	flags.StringVar(&o.out, "out", out, "folder for the report")
+	o.binaryOptions.addFlags(flags, out)
 }
 
 func (o runOptions) run(cmd *cobra.Command) (result.Results, error) {
@@ -125,15 +121,8 @@ func (o runOptions) benchmark(progress io.Writer) (*rounds.Benchmark, error) {
 	b := &rounds.Benchmark{
 		Stacks: stacks, Workloads: workloads, Rounds: o.rounds, CutFactor: o.cutFactor, Progress: progress,
 	}
-	for to, path := range map[*string]string{&b.Operator: o.operator, &b.CRDs: o.crds, &b.Out: o.out} {
-		if *to, err = filepath.Abs(path); err != nil {
-			return nil, err
-		}
-	}
-	for _, needed := range []string{b.Operator, b.CRDs} {
-		if _, err := os.Stat(needed); err != nil {
-			return nil, fmt.Errorf("%w: run `make build` at the root of the repository, and start from there", err)
-		}
+	if b.Operator, b.CRDs, b.Out, err = o.paths(); err != nil {
+		return nil, err
 	}
 	return b, nil
 }

@@ -1,0 +1,138 @@
+// Package operator runs the operator's binary against a cluster of a benchmark.
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/yaml"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/config"
+)
+
+// Options of an operator.
+type Options struct {
+	// Binary of the operator, and the Kubeconfig of the cluster on which it runs.
+	Binary, Kubeconfig string
+	// Scheduler of jobs that name none.
+	Scheduler string
+	// Dir is the folder of its files: Name.yaml, its configuration, and Name.log, to which it appends.
+	Dir, Name string
+	// Elect makes it acquire the lease before it acts, as one of several must.
+	Elect bool
+	// ReadyWithin bounds its start. Default: a minute.
+	ReadyWithin time.Duration
+}
+
+// Process is an operator that runs.
+type Process struct {
+	cmd  *exec.Cmd
+	done chan error
+}
+
+// Start an operator and return once it is ready, which with Elect it is also while another one leads.
+func Start(ctx context.Context, o Options) (*Process, error) {
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(o.Dir, o.Name+".yaml")
+	if err := o.configure(file, fmt.Sprintf("127.0.0.1:%d", port)); err != nil {
+		return nil, err
+	}
+	log, err := os.OpenFile(filepath.Join(o.Dir, o.Name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("opening the operator's log: %w", err)
+	}
+	defer log.Close()
+	cmd := exec.Command(o.Binary, "--kubeconfig", o.Kubeconfig, "--config", file)
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("starting the operator: %w", err)
+	}
+	p := &Process{cmd: cmd, done: make(chan error, 1)}
+	go func() { p.done <- cmd.Wait() }()
+	within := o.ReadyWithin
+	if within == 0 {
+		within = time.Minute
+	}
+	if err := p.awaitReady(ctx, fmt.Sprintf("http://127.0.0.1:%d/readyz", port), within); err != nil {
+		return nil, errors.Join(err, p.Stop())
+	}
+	return p, nil
+}
+
+// configure writes the configuration for a benchmark: the defaults without metrics, and with gangs that Kueue
+// has admitted placed whole.
+func (o Options) configure(file, healthAddress string) error {
+	c := config.Default()
+	c.LeaderElection = config.LeaderElection{Enabled: o.Elect, Namespace: metav1.NamespaceDefault}
+	c.Metrics.BindAddress = config.Off
+	c.Health.BindAddress = healthAddress
+	c.DefaultScheduler = o.Scheduler
+	c.Schedulers.Kueue.Binder = config.BinderNative
+	text, err := yaml.Marshal(c)
+	if err != nil {
+		return fmt.Errorf("encoding the operator's configuration: %w", err)
+	}
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		return fmt.Errorf("writing the operator's configuration: %w", err)
+	}
+	return nil
+}
+
+func (p *Process) awaitReady(ctx context.Context, url string, within time.Duration) error {
+	return wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, within, true,
+		func(ctx context.Context) (bool, error) {
+			select {
+			case err := <-p.done:
+				p.done <- err
+				return false, fmt.Errorf("the operator ended before it was ready, see its log: %w", err)
+			default:
+			}
+			req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+			if err != nil {
+				return false, err
+			}
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil {
+				return false, nil // not listening yet
+			}
+			return resp.StatusCode == http.StatusOK, resp.Body.Close()
+		})
+}
+
+// Stop asks the operator to end, and waits for it.
+func (p *Process) Stop() error { return p.end(syscall.SIGTERM) }
+
+// Kill ends the operator as a crash does, and waits for it.
+func (p *Process) Kill() error { return p.end(syscall.SIGKILL) }
+
+func (p *Process) end(by syscall.Signal) error {
+	if err := p.cmd.Process.Signal(by); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("ending the operator: %w", err)
+	}
+	<-p.done
+	p.done <- nil
+	return nil
+}
+
+// freePort asks the kernel for an unused port.
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("finding a free port: %w", err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}

@@ -1,0 +1,115 @@
+package scale
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"mlplatform.example.com/trainingjob-operator/bench/play"
+	"mlplatform.example.com/trainingjob-operator/lab/localcluster/progress"
+)
+
+// Benchmark is what is to be played.
+type Benchmark struct {
+	Schedulers []string
+	Sizes      []Size
+	// Idle is how long nothing happens in a step. A minute tells a thousandth of a processor: that is 60 ms,
+	// and processor time is counted in steps of 10.
+	Idle time.Duration
+	// Operator is the binary of the TrainingJob operator, CRDs the folder of its kinds.
+	Operator, CRDs string
+	// Out is the folder of the results.
+	Out string
+	// Progress receives what is going on, line by line.
+	Progress io.Writer
+}
+
+// Run plays the steps that the results do not have yet, in the order of Sizes, and after each of them saves
+// the results and writes the report. A scheduler on which a step broke is played no larger. When ctx ends,
+// the step under way is dropped; that is no error.
+func (b *Benchmark) Run(ctx context.Context, results *Results) error {
+	for _, scheduler := range b.Schedulers {
+		for _, size := range b.Sizes {
+			if results.has(scheduler, size) {
+				continue
+			}
+			if broken, ok := results.brokenBelow(scheduler, size); ok {
+				fmt.Fprintf(b.Progress, "%s: %d jobs are left out: with %d it broke\n", scheduler, size.Jobs(),
+					broken.Jobs())
+				continue
+			}
+			s, err := b.play(ctx, scheduler, size)
+			if ctx.Err() != nil {
+				return nil
+			}
+			if err != nil {
+				return fmt.Errorf("%s with %d jobs: %w", scheduler, size.Jobs(), err)
+			}
+			results.Steps = append(results.Steps, s)
+			if err := errors.Join(results.save(b.Out), results.Report(b.Out)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// brokenBelow is a smaller size at which something broke.
+func (r *Results) brokenBelow(scheduler string, size Size) (Size, bool) {
+	for _, s := range r.Steps {
+		if s.Scheduler == scheduler && s.Broke != "" && s.Size.Jobs() < size.Jobs() {
+			return s.Size, true
+		}
+	}
+	return Size{}, false
+}
+
+// play a step. What the operator and the scheduler fail to do is a result; an error means that the benchmark
+// cannot go on.
+func (b *Benchmark) play(ctx context.Context, scheduler string, size Size) (result Step, err error) {
+	dir, err := os.MkdirTemp("", "bench-")
+	if err != nil {
+		return result, err
+	}
+	defer os.RemoveAll(dir)
+	subject := fmt.Sprintf("%s, %d nodes, %d jobs", scheduler, size.Nodes, size.Jobs())
+	line := progress.Start(b.Progress, subject, func(phase string, _ time.Duration) string { return phase })
+	defer line.Stop()
+	began := time.Now()
+	result = Step{Scheduler: scheduler, Size: size}
+	s := &step{Benchmark: b, dir: dir, say: line.SetPhase, result: &result}
+	defer func() { s.end(context.WithoutCancel(ctx)) }()
+	if err := s.begin(ctx); err != nil {
+		return result, errors.Join(err, s.keepLogs())
+	}
+	for _, phase := range s.phases() {
+		err := s.measure(ctx, phase)
+		if errors.Is(err, errBound) {
+			result.Broke = fmt.Sprintf("%s: not within %s: %s", phase.name, phase.bound, s.seen.phases())
+			break
+		}
+		if err != nil {
+			return result, errors.Join(err, s.keepLogs())
+		}
+	}
+	line.Stop()
+	what := "done"
+	if result.Broke != "" {
+		what = result.Broke
+		if err := s.keepLogs(); err != nil {
+			return result, err
+		}
+	}
+	fmt.Fprintf(b.Progress, "%s: %s after %s\n", subject, what, time.Since(began).Round(time.Second))
+	return result, nil
+}
+
+// keepLogs of a step that went wrong where the results are.
+func (s *step) keepLogs() error {
+	name := fmt.Sprintf("%s-%d", s.result.Scheduler, s.result.Size.Jobs())
+	return play.KeepLogs(s.dir, filepath.Join(s.Out, "logs", name))
+}

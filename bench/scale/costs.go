@@ -1,0 +1,144 @@
+package scale
+
+import (
+	"strings"
+
+	"mlplatform.example.com/trainingjob-operator/bench/stats"
+)
+
+// cost is one row of the report: what a step cost, and false where the step does not say.
+type cost struct {
+	title string
+	of    func(Step) (float64, bool)
+	// grows is true where it is told how it grows with the number of jobs.
+	grows bool
+}
+
+// Programs whose costs are told.
+const (
+	operatorProgram  = "operator"
+	apiServerProgram = "kube-apiserver"
+)
+
+// costs in the order in which they are told.
+func costs() []cost {
+	return []cost{
+		{"filling: s until all gangs run", seconds(Fill), true},
+		{"filling: operator's CPU per gang, ms", cpuPerJob(Fill, operatorProgram), true},
+		{"filling: API server's CPU per gang, ms", cpuPerJob(Fill, apiServerProgram), true},
+		{"filling: operator's writes per gang", writesPerJob(Fill, operatorProgram), true},
+		{"queueing: s until all jobs are queued", seconds(Queue), true},
+		{"queueing: operator's CPU per job, ms", cpuPerJob(Queue, operatorProgram), true},
+		{"queueing: API server's CPU per job, ms", cpuPerJob(Queue, apiServerProgram), true},
+		{"queueing: operator's writes per job", writesPerJob(Queue, operatorProgram), true},
+		{"idle: operator's CPU, % of a processor", idleShare(operatorProgram), false},
+		{"idle: operator's writes in a minute", idleWrites(operatorProgram), false},
+		{"idle: all programs' CPU, % of a processor", idleShare(""), false},
+		{"idle: all clients' writes in a minute", idleWrites(""), false},
+		{"operator's memory when idle, MB", memory(operatorProgram, Idle), true},
+		{"operator's memory at most, MB", memory(operatorProgram), true},
+		{"API server's memory at most, MB", memory(apiServerProgram), true},
+		{"preempting: ms until a victim's last rank is gone, p50", answer(0.5), true},
+		{"the same, worst", answer(1), true},
+		{"restart: s until ready", ready(Restart), true},
+		{"restart: s until a new job is queued", seconds(Restart), true},
+		{"restart: operator's writes", restartWrites, false},
+		{"failover: s until a new job is queued", ready(Failover), false},
+		{"restart and failover: ranks lost", disturbed(func(p Phase) int { return p.Lost }), false},
+		{"restart and failover: ranks created", disturbed(func(p Phase) int { return p.Again }), false},
+	}
+}
+
+// from reads a cost from a phase.
+func from(name string, read func(Phase) (float64, bool)) func(Step) (float64, bool) {
+	return func(s Step) (float64, bool) {
+		p, ok := s.Phase(name)
+		if !ok {
+			return 0, false
+		}
+		return read(p)
+	}
+}
+
+func seconds(name string) func(Step) (float64, bool) {
+	return from(name, func(p Phase) (float64, bool) { return p.Seconds, true })
+}
+
+func ready(name string) func(Step) (float64, bool) {
+	return from(name, func(p Phase) (float64, bool) { return p.ReadySeconds, true })
+}
+
+func cpuPerJob(name, program string) func(Step) (float64, bool) {
+	return from(name, func(p Phase) (float64, bool) {
+		return 1000 * p.CPU[program] / float64(p.Jobs), p.Jobs > 0
+	})
+}
+
+func writesPerJob(name, client string) func(Step) (float64, bool) {
+	return from(name, func(p Phase) (float64, bool) {
+		return float64(p.Writes[client]) / float64(p.Jobs), p.Jobs > 0
+	})
+}
+
+// idleWrites of a client in a minute, or of all.
+func idleWrites(client string) func(Step) (float64, bool) {
+	return from(Idle, func(p Phase) (float64, bool) {
+		return 60 * sum(p.Writes, client) / p.Seconds, p.Seconds > 0
+	})
+}
+
+func restartWrites(s Step) (float64, bool) {
+	p, ok := s.Phase(Restart)
+	return sum(p.Writes, operatorProgram), ok
+}
+
+// sum of what is counted by program, for one or for all.
+func sum[N int | float64](by map[string]N, program string) float64 {
+	var total float64
+	for of, n := range by {
+		if program == "" || of == program {
+			total += float64(n)
+		}
+	}
+	return total
+}
+
+// idleShare of a processor in percent that a program has used, or all.
+func idleShare(program string) func(Step) (float64, bool) {
+	return from(Idle, func(p Phase) (float64, bool) {
+		return 100 * sum(p.CPU, program) / p.Seconds, p.Seconds > 0
+	})
+}
+
+// memory in megabytes at most in a phase, or in all but those with two operators.
+func memory(program string, phases ...string) func(Step) (float64, bool) {
+	return func(s Step) (float64, bool) {
+		var most int64
+		for _, p := range s.Phases {
+			if p.Name != Failover && (len(phases) == 0 || strings.Join(phases, "") == p.Name) {
+				most = max(most, p.PeakMemory[program])
+			}
+		}
+		return float64(most) / 1e6, most > 0
+	}
+}
+
+// answer is a quantile of the answers to preemptions, in milliseconds.
+func answer(q float64) func(Step) (float64, bool) {
+	return from(Preempt, func(p Phase) (float64, bool) {
+		var all []stats.Bounds
+		for _, seconds := range p.Answers {
+			all = append(all, stats.Exactly(1000*seconds))
+		}
+		return stats.Quantile(q, all).Low, len(all) > 0
+	})
+}
+
+// disturbed counts ranks in the phases in which nothing should have happened to any.
+func disturbed(count func(Phase) int) func(Step) (float64, bool) {
+	return func(s Step) (float64, bool) {
+		restart, restarted := s.Phase(Restart)
+		failover, failed := s.Phase(Failover)
+		return float64(count(restart) + count(failover)), restarted && failed
+	}
+}

@@ -1,0 +1,161 @@
+package scale
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/bench/measure"
+	"mlplatform.example.com/trainingjob-operator/bench/play"
+	"mlplatform.example.com/trainingjob-operator/bench/workload"
+)
+
+// phase of a step, as it is played.
+type phase struct {
+	name string
+	// jobs that it is about.
+	jobs int
+	// bound is when it counts as broken.
+	bound time.Duration
+	// still is how long nothing may be written until what follows late from it is over; zero: it is not waited
+	// for.
+	still time.Duration
+	// play it. A phase that ends a program reads anew what was used before, since a program takes its share
+	// along when it ends.
+	play func(ctx context.Context, result *Phase, before *measure.Usage) error
+}
+
+// probePrefix begins the names of jobs that show that an operator works. They wait like the others.
+const probePrefix = "probe-"
+
+// phases in the order in which they are played.
+func (s *step) phases() []phase {
+	size := s.result.Size
+	return []phase{
+		{Fill, size.Gangs, 30 * time.Minute, play.SettledFor, s.fill},
+		{Queue, size.Waiting, 45 * time.Minute, play.SettledFor, s.queue},
+		{Idle, size.Jobs(), s.Idle + time.Minute, 0, s.idle},
+		{Preempt, len(size.preempting()), 30 * time.Minute, play.SettledFor, s.preempt},
+		{Restart, size.Jobs(), 10 * time.Minute, play.SettledFor, s.restart},
+		{Failover, size.Jobs(), 10 * time.Minute, play.SettledFor, s.failover},
+	}
+}
+
+func (s *step) fill(ctx context.Context, _ *Phase, _ *measure.Usage) error {
+	if err := s.submit(ctx, s.result.Size.running()); err != nil {
+		return err
+	}
+	return s.until(ctx, Fill, func() bool {
+		return s.seen.count[v1alpha1.PhaseRunning] == s.result.Size.Gangs
+	})
+}
+
+func (s *step) queue(ctx context.Context, _ *Phase, _ *measure.Usage) error {
+	if err := s.submit(ctx, s.result.Size.waiting()); err != nil {
+		return err
+	}
+	return s.until(ctx, Queue, func() bool {
+		return s.seen.count[v1alpha1.PhaseQueued] == s.result.Size.Waiting
+	})
+}
+
+func (s *step) idle(ctx context.Context, _ *Phase, _ *measure.Usage) error {
+	s.say(fmt.Sprintf("%s for %s", Idle, s.Idle))
+	select {
+	case <-time.After(s.Idle):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// preempt lets one gang after the other take the place of one that runs.
+func (s *step) preempt(ctx context.Context, result *Phase, _ *measure.Usage) error {
+	s.seen.answers() // those before do not count
+	for _, high := range s.result.Size.preempting() {
+		if err := s.submit(ctx, []workload.Gang{high}); err != nil {
+			return err
+		}
+		if err := s.until(ctx, Preempt, func() bool { // and whoever lost a rank has lost all
+			return s.seen.ranks.running(high.Name, high.Ranks) && len(s.seen.ranks.ending) == 0
+		}); err != nil {
+			return err
+		}
+	}
+	result.Answers = s.seen.answers()
+	return nil
+}
+
+// restart is over when the new operator has seen a job that was submitted while there was none.
+func (s *step) restart(ctx context.Context, result *Phase, before *measure.Usage) (err error) {
+	if err := s.killOperator("operator"); err != nil {
+		return err
+	}
+	if *before, err = measure.Used(); err != nil {
+		return err
+	}
+	probe := probe("restart")
+	if err := s.submit(ctx, []workload.Gang{probe}); err != nil {
+		return err
+	}
+	began := time.Now()
+	s.say("starting the operator")
+	if err := s.startOperator(ctx, "operator", false); err != nil {
+		return err
+	}
+	result.ReadySeconds = time.Since(began).Seconds()
+	return s.awaitSeen(ctx, probe)
+}
+
+// failover begins when the operator that leads is killed, and is over when the other one has seen a job that
+// was submitted then.
+func (s *step) failover(ctx context.Context, result *Phase, before *measure.Usage) (err error) {
+	if err := s.killOperator("operator"); err != nil {
+		return err
+	}
+	s.say("starting two operators")
+	if err := s.startOperator(ctx, "leader", true); err != nil {
+		return err
+	}
+	first := probe("leader")
+	if err := s.submit(ctx, []workload.Gang{first}); err != nil {
+		return err
+	}
+	if err := s.awaitSeen(ctx, first); err != nil {
+		return err
+	}
+	if err := s.startOperator(ctx, "follower", true); err != nil {
+		return err
+	}
+	if err := play.AwaitQuiet(ctx, s.cluster.AuditLog(), play.SettledFor, time.Minute); err != nil {
+		return err
+	}
+	if err := s.killOperator("leader"); err != nil {
+		return err
+	}
+	if *before, err = measure.Used(); err != nil {
+		return err
+	}
+	began := time.Now()
+	second := probe("follower")
+	if err := s.submit(ctx, []workload.Gang{second}); err != nil {
+		return err
+	}
+	err = s.awaitSeen(ctx, second)
+	result.ReadySeconds = time.Since(began).Seconds()
+	return err
+}
+
+func probe(name string) workload.Gang {
+	p := waiter
+	p.Name = probePrefix + name
+	return p
+}
+
+// awaitSeen waits until the operator has queued a job.
+func (s *step) awaitSeen(ctx context.Context, job workload.Gang) error {
+	return s.until(ctx, "until the operator has seen a new job", func() bool {
+		return s.seen.jobs[job.Name] == v1alpha1.PhaseQueued
+	})
+}

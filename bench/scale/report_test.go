@@ -1,0 +1,109 @@
+package scale
+
+import (
+	"strings"
+	"testing"
+
+	"mlplatform.example.com/trainingjob-operator/bench/result"
+)
+
+// Three sizes were played, of which the operator's memory grows with the jobs, and what an idle one does not;
+// the largest broke after its queue.
+func TestMarkdown(t *testing.T) {
+	r := Results{Machine: result.Machine{Processors: 2, CPU: "a CPU", Go: "go1.26", Commit: "abc"}}
+	for i, n := range []int{4, 2, 1} {
+		size, err := Part(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		grown := float64(size.Jobs())
+		s := Step{Scheduler: "native", Size: size, Phases: []Phase{
+			{
+				Name: Fill, Jobs: size.Gangs, Seconds: grown / 100,
+				CPU: map[string]float64{"operator": 0.02 * float64(size.Gangs)},
+			},
+			{
+				Name: Queue, Jobs: size.Waiting, Seconds: grown / 50,
+				PeakMemory: map[string]int64{"operator": int64(grown * 1e4)},
+				Writes:     map[string]int{"operator": 6 * size.Waiting, "bench": size.Waiting},
+			},
+		}}
+		if i < 2 {
+			s.Phases = append(s.Phases,
+				Phase{
+					Name: Idle, Seconds: 60, CPU: map[string]float64{"operator": 0.6, "etcd": 5.4},
+					PeakMemory: map[string]int64{"operator": int64(grown * 9e3)},
+				},
+				Phase{Name: Preempt, Answers: []float64{0.1, 0.2, 0.9}},
+				Phase{Name: Restart, ReadySeconds: 2, Seconds: 3, Again: 1},
+				Phase{Name: Failover, ReadySeconds: 16, Lost: 1})
+		} else {
+			s.Broke = "idle: not within 2m0s"
+		}
+		r.Steps = append(r.Steps, s)
+	}
+	text := r.Markdown()
+	for _, want := range []string{
+		"| jobs | 2750 | 5500 | 11000 | grows as |",
+		"| ranks that run | 2000 | 4000 | 8000 |  |",
+		"| filling: s until all gangs run | 27.5 | 55 | 110 | 1.00 |",
+		"| filling: operator's CPU per gang, ms | 20 | 20 | 20 | 0.00 |",
+		"| queueing: operator's writes per job | 6 | 6 | 6 | 0.00 |",
+		"| idle: operator's CPU, % of a processor | 1 | 1 | - |  |",
+		"| idle: all programs' CPU, % of a processor | 10 | 10 | - |  |",
+		"| operator's memory when idle, MB | 24.8 | 49.5 | - | - |",
+		"| operator's memory at most, MB | 27.5 | 55 | 110 | 1.00 |",
+		"| preempting: ms until a victim's last rank is gone, p50 | 200 | 200 | - | - |",
+		"| the same, worst | 900 | 900 | - | - |",
+		"| failover: s until a new job is queued | 16 | 16 | - |  |",
+		"| restart and failover: ranks lost | 1 | 1 | - |  |",
+		"| restart and failover: ranks created | 1 | 1 | - |  |",
+		"With 11000 jobs it broke: idle: not within 2m0s.",
+	} {
+		if !strings.Contains(text, want+"\n") {
+			t.Errorf("the report lacks %q:\n%s", want, text)
+		}
+	}
+}
+
+// A scheduler on which a step broke is played no larger, and what was played is not played again.
+func TestWhatIsLeftOut(t *testing.T) {
+	small, large := Size{Nodes: 1, Gangs: 1, Waiting: 1}, Size{Nodes: 2, Gangs: 2, Waiting: 2}
+	r := Results{Steps: []Step{
+		{Scheduler: "kueue", Size: small, Broke: "queue"}, {Scheduler: "native", Size: small},
+	}}
+	if _, broken := r.brokenBelow("kueue", large); !broken {
+		t.Error("kueue is played although it broke")
+	}
+	if _, broken := r.brokenBelow("native", large); broken {
+		t.Error("native is not played although it is not what broke")
+	}
+	if !r.has("native", small) || r.has("native", large) {
+		t.Error("what was played is wrong")
+	}
+	dir := t.TempDir()
+	if had, err := Load(dir); err != nil || len(had.Steps) != 0 {
+		t.Errorf("results of nowhere: %v, %v", had, err)
+	}
+	if err := r.save(dir); err != nil {
+		t.Fatal(err)
+	}
+	if had, err := Load(dir); err != nil || !had.has("native", small) || had.Steps[0].Broke != "queue" {
+		t.Errorf("saved and loaded: %+v, %v", had, err)
+	}
+}
+
+func TestPart(t *testing.T) {
+	got, err := Part(8)
+	if want := (Size{Nodes: 125, Gangs: 125, Waiting: 1250}); err != nil || got != want {
+		t.Errorf("an eighth is %+v, %v, want %+v", got, err, want)
+	}
+	if got.Ranks() != got.GPUs() {
+		t.Errorf("%d ranks do not fill %d GPUs", got.Ranks(), got.GPUs())
+	}
+	for _, bad := range []int{-1, 0, 101} {
+		if _, err := Part(bad); err == nil {
+			t.Errorf("part %d is accepted", bad)
+		}
+	}
+}
