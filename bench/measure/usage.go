@@ -76,6 +76,21 @@ func PIDs() ([]int, error) {
 	return slices.Sorted(maps.Keys(running)), err
 }
 
+// PIDsOf are those of one program.
+func PIDsOf(name string) ([]int, error) {
+	running, err := processes()
+	if err != nil {
+		return nil, err
+	}
+	var pids []int
+	for pid, p := range running {
+		if programName(pid, p.name) == name {
+			pids = append(pids, pid)
+		}
+	}
+	return pids, nil
+}
+
 // Used returns what the programs that this process started have used. A process that ends takes its share
 // along: it is missing from later readings.
 func Used() (Usage, error) {

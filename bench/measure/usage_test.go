@@ -71,4 +71,9 @@ func TestUsed(t *testing.T) {
 	if err := ResetPeaks(); err != nil {
 		t.Error(err)
 	}
+	for name, want := range map[string][]int{"sh": {cmd.Process.Pid}, "kube-apiserver": nil} {
+		if got, err := PIDsOf(name); err != nil || !slices.Equal(got, want) {
+			t.Errorf("processes of %s: %v, %v, want %v", name, got, err, want)
+		}
+	}
 }

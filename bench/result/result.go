@@ -41,6 +41,9 @@ type Machine struct {
 	Go          string `json:"go"`
 	// Commit of this repository, with "+" when the tree has changes; "" when unknown.
 	Commit string `json:"commit,omitempty"`
+	// APIServerShare of the time was what the API server had, on a machine that was made slow on purpose. 0:
+	// always.
+	APIServerShare float64 `json:"apiServerShare,omitempty"`
 }
 
 // Stack is one way of running gangs.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"sync"
 	"time"
 
+	"mlplatform.example.com/trainingjob-operator/bench/measure"
 	"mlplatform.example.com/trainingjob-operator/bench/play"
 	"mlplatform.example.com/trainingjob-operator/bench/stack"
 	"mlplatform.example.com/trainingjob-operator/bench/workload"
@@ -18,6 +20,8 @@ type turn struct {
 	session stack.Session
 	player  play.Player
 	played  int
+	// slowing ends with the turn: see Benchmark.APIServerShare.
+	slowing context.CancelFunc
 }
 
 // nodeGracePeriod makes heartbeats rare. Those of hundreds of nodes would take a part of the machine and be
@@ -47,6 +51,7 @@ func (b *Benchmark) start(ctx context.Context, t *turn, s stack.Stack, dir strin
 	if err != nil {
 		return err
 	}
+	t.slowing = b.slowAPIServer(ctx)
 	say("starting " + s.Describe().Title)
 	t.session, err = s.Start(ctx, stack.Environment{Cluster: t.cluster, Operator: b.Operator, Dir: dir})
 	if err != nil {
@@ -62,6 +67,27 @@ func (b *Benchmark) start(ctx context.Context, t *turn, s stack.Stack, dir strin
 	}
 	t.player.Rehearsal = false
 	return nil
+}
+
+// apiServerPeriod is that in which the kernel counts a quota of processor time unless it is told otherwise.
+const apiServerPeriod = 100 * time.Millisecond
+
+// slowAPIServer until what it returns is called, which returns when the API server is as fast as ever.
+func (b *Benchmark) slowAPIServer(ctx context.Context) context.CancelFunc {
+	slow := b.APIServerShare
+	if slow == 0 {
+		return nil
+	}
+	slowing, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var over sync.WaitGroup
+	over.Go(func() {
+		stack.StandStill(slowing, func() ([]int, error) { return measure.PIDsOf("kube-apiserver") },
+			apiServerPeriod, time.Duration((1-slow)*float64(apiServerPeriod)))
+	})
+	return func() {
+		stop()
+		over.Wait()
+	}
 }
 
 // warmUp is a burst of a few gangs of every priority.
@@ -87,6 +113,9 @@ func (t *turn) namespace() string {
 
 func (t *turn) end(ctx context.Context) error {
 	var first error
+	if t.slowing != nil {
+		t.slowing()
+	}
 	if t.session != nil {
 		first = t.session.Stop()
 	}

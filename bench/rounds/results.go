@@ -9,6 +9,7 @@ import (
 // Results of the benchmark before its first run.
 func (b *Benchmark) Results() result.Results {
 	r := result.Results{Version: result.Version, Machine: Machine(), Rounds: b.Rounds}
+	r.Machine.APIServerShare = b.APIServerShare
 	for _, s := range b.Stacks {
 		r.Stacks = append(r.Stacks, s.Describe())
 	}

@@ -27,6 +27,9 @@ type Benchmark struct {
 	// CutFactor bounds the runs of the other stacks at so many times the floor's, but never below leastCut: what
 	// is that slow needs no exact figure. Zero: only the workload's own bound counts.
 	CutFactor float64
+	// APIServerShare of the time is what the API server has: it is stopped for the rest of every tenth of a
+	// second, as the kernel does with a program that has used up its quota of processor time. 0: always.
+	APIServerShare float64
 	// Operator is the binary of the TrainingJob operator, CRDs the folder of its kinds.
 	Operator, CRDs string
 	// Out is the folder of the results.

@@ -3,7 +3,6 @@ package stack
 import (
 	"context"
 	"sync"
-	"syscall"
 	"time"
 
 	"mlplatform.example.com/trainingjob-operator/bench/measure"
@@ -43,7 +42,7 @@ func (s slowed) Start(ctx context.Context, e Environment) (Session, error) {
 	}
 	stopping, stop := context.WithCancel(context.WithoutCancel(ctx))
 	session := &slowedSession{Session: inner, stop: stop}
-	session.done.Go(func() { stumble(stopping) })
+	session.done.Go(func() { StandStill(stopping, measure.PIDs, slowedPeriod, slowedStop) })
 	if minder, ok := inner.(Minder); ok {
 		return &slowedMinder{session, minder}, nil
 	}
@@ -66,31 +65,4 @@ func (s *slowedSession) Stop() error {
 	s.stop()
 	s.done.Wait()
 	return s.Session.Stop()
-}
-
-// stumble stops and continues what this process has started, until ctx ends. What was stopped is always
-// continued.
-func stumble(ctx context.Context) {
-	tick := time.NewTicker(slowedPeriod)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-		pids, err := measure.PIDs()
-		if err != nil {
-			continue
-		}
-		signal(pids, syscall.SIGSTOP)
-		time.Sleep(slowedStop)
-		signal(pids, syscall.SIGCONT)
-	}
-}
-
-func signal(pids []int, s syscall.Signal) {
-	for _, pid := range pids {
-		_ = syscall.Kill(pid, s) // one that has just ended cannot be stopped
-	}
 }

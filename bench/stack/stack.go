@@ -9,7 +9,7 @@
 //	kueuejob.go     Kubernetes' Jobs, admitted by Kueue
 //	kueuejobset.go  JobSets, admitted by Kueue
 //	raw.go          groups and pods without an operator, the floor: capture.go takes them from the operator
-//	slowed.go       another stack made slow, to check the harness
+//	slowed.go       another stack made slow, to check the harness; standstill.go stops processes for it
 //	configured.go   another stack with a scheduler's configuration of one's own
 //	dialect.go      what ours and raw have in common on one scheduler
 //	pods.go         what all stacks say of a gang's pods

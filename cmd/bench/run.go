@@ -22,6 +22,7 @@ type runOptions struct {
 	stacks         []string
 	rounds         int
 	cutFactor      float64
+	apiServer      float64
 	resume         bool
 	profile        string
 	configurations []string
@@ -52,6 +53,8 @@ cluster of its own, in rounds. Ctrl-C ends it: what was measured until then is r
 		"name=scheduler:file, a scheduler's configuration to compare: each chosen stack on it runs with it, too")
 	flags.Float64Var(&o.cutFactor, "cut", 2,
 		"end a run that takes so many times as long as the raw one (at least 25 s); 0: only at its own bound")
+	flags.Float64Var(&o.apiServer, "api-server", 0,
+		"make the machine slow on purpose: the share of the time that the API server has, such as 0.5")
 	o.addFlags(flags, 3, "bench/results")
 	o.workloadOptions.addFlags(flags)
 	return cmd
@@ -118,8 +121,13 @@ func (o runOptions) benchmark(progress io.Writer) (*rounds.Benchmark, error) {
 	if o.rounds < 1 {
 		return nil, fmt.Errorf("--rounds is %d: there must be one at least", o.rounds)
 	}
+	if o.apiServer < 0 || o.apiServer >= 1 {
+		return nil, fmt.Errorf("--api-server is %g: say the share of the time that it has, below 1; 0: always",
+			o.apiServer)
+	}
 	b := &rounds.Benchmark{
-		Stacks: stacks, Workloads: workloads, Rounds: o.rounds, CutFactor: o.cutFactor, Progress: progress,
+		Stacks: stacks, Workloads: workloads, Rounds: o.rounds, CutFactor: o.cutFactor,
+		APIServerShare: o.apiServer, Progress: progress,
 	}
 	if b.Operator, b.CRDs, b.Out, err = o.paths(); err != nil {
 		return nil, err
@@ -139,6 +147,8 @@ func (o runOptions) results(b *rounds.Benchmark) (result.Results, error) {
 		return fresh, nil
 	case err != nil:
 		return had, err
+	case had.Machine.APIServerShare != fresh.Machine.APIServerShare:
+		return had, fmt.Errorf("%s is of another --api-server: give the same one, or another --out", o.out)
 	case had.Machine.Commit != fresh.Machine.Commit:
 		return had, fmt.Errorf("%s is of commit %s, this is %s: results of different commits cannot be joined",
 			o.out, had.Machine.Commit, fresh.Machine.Commit)
