@@ -92,7 +92,8 @@ type attacked struct {
 func startAttacked(t *testing.T) *attacked {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestAttackedProcess$", "-test.timeout=10m")
-	c.Env = append(os.Environ(), attackedVariable+"=1")
+	// It is killed at the end and cleans up nothing: its files are ours.
+	c.Env = append(os.Environ(), attackedVariable+"=1", "TMPDIR="+t.TempDir())
 	c.Stderr = t.Output()
 	in, err := c.StdinPipe()
 	if err != nil {
