@@ -88,7 +88,7 @@ func HeldBy(name corev1.ResourceName, holders []Holder) string {
 	}
 	var rest []string
 	if more > 0 {
-		rest = append(rest, fmt.Sprintf("%d more", more))
+		rest = append(rest, About(more)+" more")
 	}
 	if others > 0 {
 		rest = append(rest, fmt.Sprintf("other namespaces (%s)", FormatNumber(name, others)))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -65,6 +66,20 @@ func count(n int, one, many string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
+}
+
+// About tells people how many there are of what may be thousands: from 100 on with two digits, "about 1200".
+// Every job of a queue tells such a number while it waits; were it exact, each job that comes or goes would
+// change all their statuses.
+func About(n int) string {
+	unit := 1
+	for n/unit >= 100 {
+		unit *= 10
+	}
+	if unit == 1 {
+		return strconv.Itoa(n)
+	}
+	return fmt.Sprintf("about %d", (n+unit/2)/unit*unit)
 }
 
 // joinUnique returns the distinct words, sorted, separated by commas. It sorts words in place.

@@ -75,7 +75,7 @@ func behindOthers(
 	if others < 1 {
 		return scheduler.Explanation{}, false
 	}
-	wait := fmt.Sprintf("%d others wait", others)
+	wait := scheduler.About(int(others)) + " others wait"
 	if others == 1 {
 		wait = "1 other waits"
 	}
