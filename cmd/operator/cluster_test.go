@@ -72,6 +72,7 @@ func TestInstalledOperatorIsAllowedWhatItDoes(t *testing.T) {
 		}
 	})
 	t.Run("metrics are for those who may read them", func(t *testing.T) { o.metrics(t, c) })
+	t.Run("profiles", func(t *testing.T) { o.profiles(t) })
 	t.Run("reports are for ranks", func(t *testing.T) { o.reports(t, c) })
 	o.stop(t)
 	t.Run("the lease is released", func(t *testing.T) {

@@ -46,6 +46,7 @@ func newManager(
 		LeaderElectionNamespace:       leaseNamespace(cfg.LeaderElection),
 		LeaderElectionReleaseOnCancel: true,       // safe, because run returns right after the manager has stopped
 		HealthProbeBindAddress:        config.Off, // servers.go serves both
+		PprofBindAddress:              cfg.Profiles.BindAddress,
 		Metrics:                       metricsserver.Options{BindAddress: config.Off},
 	})
 	if meta.IsNoMatchError(err) {

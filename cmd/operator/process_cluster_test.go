@@ -36,11 +36,11 @@ import (
 
 // process is a running operator.
 type process struct {
-	cmd                 *exec.Cmd
-	healthAt, metricsAt string
-	reportsAt           string
-	mu                  sync.Mutex
-	out                 bytes.Buffer
+	cmd                             *exec.Cmd
+	healthAt, metricsAt, profilesAt string
+	reportsAt                       string
+	mu                              sync.Mutex
+	out                             bytes.Buffer
 }
 
 func (p *process) Write(b []byte) (int, error) {
@@ -63,19 +63,22 @@ func start(t *testing.T, cluster *localcluster.Cluster, c client.Client) *proces
 	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
 		t.Fatalf("building the operator: %v\n%s", err, out)
 	}
-	addresses, release, err := harness.FreeAddresses(3)
+	addresses, release, err := harness.FreeAddresses(4)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(release)
-	p := &process{healthAt: addresses[0], metricsAt: addresses[1], reportsAt: addresses[2]}
+	p := &process{
+		healthAt: addresses[0], metricsAt: addresses[1], reportsAt: addresses[2], profilesAt: addresses[3],
+	}
 	configuration := filepath.Join(dir, "config.yaml")
 	write(t, configuration, fmt.Sprintf(`apiVersion: config.mlplatform.example.com/v1alpha1
 kind: OperatorConfiguration
 health: {bindAddress: %q}
 metrics: {bindAddress: %q}
+profiles: {bindAddress: %q}
 reports: {bindAddress: %q, url: "https://%s", certificateDir: %q}
-`, p.healthAt, p.metricsAt, p.reportsAt, p.reportsAt, certificates(t)))
+`, p.healthAt, p.metricsAt, p.profilesAt, p.reportsAt, p.reportsAt, certificates(t)))
 	kubeconfig := filepath.Join(dir, "kubeconfig")
 	if err := clientcmd.WriteToFile(asAccount(cluster.RESTConfig(), tokenOf(t, c, account)),
 		kubeconfig); err != nil {
@@ -117,6 +120,14 @@ func (p *process) ready(t *testing.T) {
 		code, body := get(ctx, t, "http://"+p.healthAt+"/readyz", "")
 		return code == http.StatusOK, body
 	})
+}
+
+// profiles checks that they are served.
+func (p *process) profiles(t *testing.T) {
+	if code, body := get(t.Context(), t, "http://"+p.profilesAt+"/debug/pprof/heap?debug=1", ""); code !=
+		http.StatusOK || !strings.Contains(body, "heap profile") {
+		t.Errorf("the profile of the memory: %d", code)
+	}
 }
 
 // metrics checks that only those bound to trainingjob-metrics-reader may read them.

@@ -37,6 +37,7 @@ schedulers: {volcano: {waitForInqueue: false}}
 leaderElection: {enabled: true, namespace: ml}
 metrics: {bindAddress: "0", secure: true, certificateDir: /metrics}
 health: {bindAddress: "127.0.0.1:9000"}
+profiles: {bindAddress: "localhost:6060"}
 reports: {bindAddress: ":9443", url: "https://reports.ml.svc:9443", certificateDir: /certs, audience: reports}
 defaultScheduler: native
 nodeAutoscaler: absent
@@ -54,7 +55,7 @@ lifecycle: {keepPlaceSeconds: 60, startTimeoutSeconds: 600, forceDeleteAfterSeco
 workers: 3
 `, with(func(c *OperatorConfiguration) {
 			c.LeaderElection.Namespace, c.Metrics.BindAddress, c.Health.BindAddress = "ml", "0", "127.0.0.1:9000"
-			c.Metrics.CertificateDir = "/metrics"
+			c.Metrics.CertificateDir, c.Profiles.BindAddress = "/metrics", "localhost:6060"
 			c.Reports = Reports{":9443", "https://reports.ml.svc:9443", "/certs", "reports"}
 			c.DefaultScheduler, c.Workers, c.Blockers.NameOtherNamespaces = "native", 3, true
 			c.NodeAutoscaler, c.GPUs = AutoscalerAbsent, []string{"example.com/accelerator"}
@@ -110,6 +111,9 @@ func TestParseRefuses(t *testing.T) {
 			"defaultScheduler: Invalid value: \"native\": is none of schedulers.allowed"},
 		"a bad PriorityClass":       {head + "agent: {searchPriorityClass: A_B}", "agent.searchPriorityClass"},
 		"an address without a port": {head + "health: {bindAddress: localhost}", "health.bindAddress"},
+		"profiles for everybody":    {head + "profiles: {bindAddress: ':6060'}", "must be on a loopback address"},
+		"profiles of another host":  {head + "profiles: {bindAddress: '10.0.0.1:6060'}", "profiles.bindAddress"},
+		"profiles without a port":   {head + "profiles: {bindAddress: localhost}", "must be host:port"},
 		"an image with a space":     {head + "agent: {image: 'agent 1'}", "agent.image"},
 		"a relative directory of the metrics": {head + "metrics: {certificateDir: certs}",
 			"metrics.certificateDir: Invalid value: \"certs\": must be an absolute path"},

@@ -14,6 +14,7 @@ func Default() OperatorConfiguration {
 		LeaderElection: LeaderElection{Enabled: true},
 		Metrics:        Metrics{BindAddress: ":8443", Secure: true},
 		Health:         Health{BindAddress: ":8081"},
+		Profiles:       Profiles{BindAddress: Off},
 		Reports:        Reports{BindAddress: Off, Audience: DefaultAudience},
 		Schedulers: Schedulers{
 			Volcano: Volcano{WaitForInqueue: true},

@@ -32,6 +32,9 @@ type OperatorConfiguration struct {
 	Metrics Metrics `json:"metrics"`
 	// Health is the endpoint of the probes /healthz and /readyz.
 	Health Health `json:"health"`
+	// Profiles is the endpoint /debug/pprof/, with which `go tool pprof` shows what the operator's memory and
+	// processor time are used for.
+	Profiles Profiles `json:"profiles"`
 	// Reports is the server to which rank 0 of each job reports progress and checkpoints. While it is off, jobs
 	// train as they would with it, and checkpoints become known when their pods end.
 	Reports Reports `json:"reports"`
@@ -111,6 +114,14 @@ type Metrics struct {
 // Health is the endpoint of the probes /healthz and /readyz.
 type Health struct {
 	// BindAddress of the endpoint, as host:port or :port. "0" turns it off.
+	BindAddress string `json:"bindAddress"`
+}
+
+// Profiles is the endpoint /debug/pprof/.
+type Profiles struct {
+	// BindAddress of the endpoint, as host:port on a loopback address, such as localhost:6060, which
+	// kubectl port-forward reaches. Whoever reaches it can read names of jobs from the operator's memory. "0"
+	// turns it off.
 	BindAddress string `json:"bindAddress"`
 }
 

@@ -25,6 +25,7 @@ func (c OperatorConfiguration) Validate() field.ErrorList {
 	errs = append(errs, validateAddress(field.NewPath("metrics", "bindAddress"), c.Metrics.BindAddress)...)
 	errs = append(errs, validateMetricsCertificate(field.NewPath("metrics", "certificateDir"), c.Metrics)...)
 	errs = append(errs, validateAddress(field.NewPath("health", "bindAddress"), c.Health.BindAddress)...)
+	errs = append(errs, validateLoopback(field.NewPath("profiles", "bindAddress"), c.Profiles.BindAddress)...)
 	errs = append(errs, validateReports(field.NewPath("reports"), c.Reports)...)
 	errs = append(errs, validateDefaultScheduler(field.NewPath("defaultScheduler"), c)...)
 	errs = append(errs, validateSchedulers(field.NewPath("schedulers"), c.Schedulers)...)

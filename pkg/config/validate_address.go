@@ -19,6 +19,19 @@ func validateAddress(path *field.Path, value string) field.ErrorList {
 	return nil
 }
 
+// validateLoopback accepts host:port where nobody on another machine can reach it, and Off.
+func validateLoopback(path *field.Path, value string) field.ErrorList {
+	if errs := validateAddress(path, value); len(errs) > 0 || value == Off {
+		return errs
+	}
+	host, _, _ := net.SplitHostPort(value) // as validateAddress found
+	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, value,
+		"must be on a loopback address, such as localhost:6060: everybody who reaches it may read")}
+}
+
 func validateMetricsCertificate(path *field.Path, m Metrics) field.ErrorList {
 	switch dir := m.CertificateDir; {
 	case dir == "":
