@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/yaml"
 
+	"mlplatform.example.com/trainingjob-operator/bench/result"
 	"mlplatform.example.com/trainingjob-operator/pkg/config"
 )
 
@@ -38,16 +40,22 @@ type Options struct {
 type Process struct {
 	cmd  *exec.Cmd
 	done chan error
+	// profiles is the URL of its profiles.
+	profiles string
 }
 
 // Start an operator and return once it is ready, which with Elect it is also while another one leads.
 func Start(ctx context.Context, o Options) (*Process, error) {
-	port, err := freePort()
+	health, err := freeAddress()
+	if err != nil {
+		return nil, err
+	}
+	profiles, err := freeAddress()
 	if err != nil {
 		return nil, err
 	}
 	file := filepath.Join(o.Dir, o.Name+".yaml")
-	if err := o.configure(file, fmt.Sprintf("127.0.0.1:%d", port)); err != nil {
+	if err := o.configure(file, health, profiles); err != nil {
 		return nil, err
 	}
 	log, err := os.OpenFile(filepath.Join(o.Dir, o.Name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -60,13 +68,13 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("starting the operator: %w", err)
 	}
-	p := &Process{cmd: cmd, done: make(chan error, 1)}
+	p := &Process{cmd: cmd, done: make(chan error, 1), profiles: "http://" + profiles + "/debug/pprof/"}
 	go func() { p.done <- cmd.Wait() }()
 	within := o.ReadyWithin
 	if within == 0 {
 		within = time.Minute
 	}
-	if err := p.awaitReady(ctx, fmt.Sprintf("http://127.0.0.1:%d/readyz", port), within); err != nil {
+	if err := p.awaitReady(ctx, "http://"+health+"/readyz", within); err != nil {
 		return nil, errors.Join(err, p.Stop())
 	}
 	return p, nil
@@ -74,11 +82,11 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 
 // configure writes the configuration for a benchmark: the defaults without metrics, and with gangs that Kueue
 // has admitted placed whole.
-func (o Options) configure(file, healthAddress string) error {
+func (o Options) configure(file, health, profiles string) error {
 	c := config.Default()
 	c.LeaderElection = config.LeaderElection{Enabled: o.Elect, Namespace: metav1.NamespaceDefault}
 	c.Metrics.BindAddress = config.Off
-	c.Health.BindAddress = healthAddress
+	c.Health.BindAddress, c.Profiles.BindAddress = health, profiles
 	c.DefaultScheduler = o.Scheduler
 	c.Schedulers.Kueue.Binder = config.BinderNative
 	text, err := yaml.Marshal(c)
@@ -127,12 +135,33 @@ func (p *Process) end(by syscall.Signal) error {
 	return nil
 }
 
-// freePort asks the kernel for an unused port.
-func freePort() (int, error) {
+// Heap writes a profile of what the operator's memory is used for, after a collection of its garbage.
+func (p *Process) Heap(ctx context.Context, file string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.profiles+"heap?gc=1", nil)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return fmt.Errorf("getting a profile of the operator's memory: %w", err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("getting a profile of the operator's memory: %s", resp.Status)
+	}
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return fmt.Errorf("getting a profile of the operator's memory: %w", err)
+	}
+	return result.WriteWhole(file, text)
+}
+
+// freeAddress asks the kernel for an unused port of this machine.
+func freeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return 0, fmt.Errorf("finding a free port: %w", err)
+		return "", fmt.Errorf("finding a free port: %w", err)
 	}
 	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
+	return l.Addr().String(), nil
 }

@@ -95,6 +95,11 @@ func (b *Benchmark) play(ctx context.Context, scheduler string, size Size) (resu
 		if err != nil {
 			return result, errors.Join(err, s.keepLogs())
 		}
+		if phase.name == Idle {
+			if err := s.keepHeap(ctx); err != nil {
+				return result, err
+			}
+		}
 	}
 	line.Stop()
 	what := "done"
@@ -106,6 +111,12 @@ func (b *Benchmark) play(ctx context.Context, scheduler string, size Size) (resu
 	}
 	fmt.Fprintf(b.Progress, "%s: %s after %s\n", subject, what, time.Since(began).Round(time.Second))
 	return result, nil
+}
+
+// keepHeap keeps a profile of the operator's memory where the results are.
+func (s *step) keepHeap(ctx context.Context) error {
+	name := fmt.Sprintf("%s-%d.heap.pb.gz", s.result.Scheduler, s.result.Size.Jobs())
+	return s.operators["operator"].Heap(ctx, filepath.Join(s.Out, "profiles", name))
 }
 
 // keepLogs of a step that went wrong where the results are.
