@@ -45,14 +45,12 @@ func TestPeers(t *testing.T) {
 		replaced int
 		// stay is how many of four ranks run on when a gang of higher priority takes the GPUs of two.
 		stay int
-		// fails is true when the third interruption of a gang is its end.
-		fails bool
 	}{
 		// Each rank is a job of its own to Kubeflow.
 		"kubeflow": {stack: Kubeflow{settings}, replaced: 1, stay: 2},
-		// Every restart counts, whatever its cause, and with the default of maxRetry the third is none
-		// (pkg/controllers/job/state/restarting.go of v1.14.1).
-		"volcano job": {stack: VolcanoJob{settings}, replaced: 4, stay: 0, fails: true},
+		// Every restart counts, whatever its cause, and with the default of maxRetry the third would be none
+		// (pkg/controllers/job/state/restarting.go of v1.14.1): see maxRestarts.
+		"volcano job": {stack: VolcanoJob{settings}, replaced: 4, stay: 0},
 		// The Job controller replaces the rank, and Kueue suspends the whole Job.
 		"kueue job": {stack: KueueJob{settings}, replaced: 1, stay: 0},
 		// The Job fails with its first rank, and JobSet creates it anew.
@@ -68,13 +66,9 @@ func TestPeers(t *testing.T) {
 			p.awaitRunning(t, wide)
 			p.deleteRank(t, wide, c.replaced)
 			p.preempt(t, wide, c.stay)
-			if c.fails {
-				p.deleteLastRank(t, wide)
-			} else {
-				p.deleteRank(t, wide, c.replaced)
-				p.finish(t, wide)
-				p.awaitState(t, wide, finished)
-			}
+			p.deleteRank(t, wide, c.replaced)
+			p.finish(t, wide)
+			p.awaitFinished(t, wide)
 			p.deleteAll(t)
 		})
 	}
@@ -162,7 +156,7 @@ func (p *peer) trainAndFinish(t *testing.T) {
 		p.finish(t, gang)
 	}
 	for _, gang := range gangs {
-		p.awaitState(t, gang, finished)
+		p.awaitFinished(t, gang)
 	}
 }
 
@@ -175,13 +169,6 @@ func (p *peer) deleteRank(t *testing.T, gang workload.Gang, replaced int) {
 	if got := p.uids(t, gang).Difference(before).Len(); got != replaced {
 		t.Errorf("one pod was deleted, and %d were replaced; want %d", got, replaced)
 	}
-}
-
-// deleteLastRank deletes a pod of the gang, which fails.
-func (p *peer) deleteLastRank(t *testing.T, gang workload.Gang) {
-	t.Helper()
-	p.deletePod(t, gang)
-	p.awaitState(t, gang, failed)
 }
 
 // deletePod deletes a pod of the gang and waits until it is being deleted.
@@ -287,27 +274,24 @@ func (p *peer) admitted(t *testing.T, gang workload.Gang) string {
 	return fmt.Sprintf("none of %d objects says so", len(list.Items))
 }
 
-// Final states of a job: the conditions of Kubernetes', Kubeflow's and JobSet's jobs, and the phase of
-// Volcano's.
-var (
-	finished = []string{"Complete", "Succeeded", "Completed"}
-	failed   = []string{"Failed"}
-)
+// finished are the final states of a job: the conditions of Kubernetes', Kubeflow's and JobSet's jobs, and
+// the phase of Volcano's.
+var finished = []string{"Complete", "Succeeded", "Completed"}
 
-// awaitState waits until the gang's job has one of the conditions, or phases.
-func (p *peer) awaitState(t *testing.T, gang workload.Gang, states []string) {
+// awaitFinished waits until the job of the gang has one of those conditions, or phases.
+func (p *peer) awaitFinished(t *testing.T, gang workload.Gang) {
 	t.Helper()
 	job, err := ToSend(p.stack.Render(namespace, gang)[0])
 	if err != nil {
 		t.Fatal(err)
 	}
 	key := types.NamespacedName{Namespace: namespace, Name: gang.Name}
-	p.eventually(t, gang.Name+" is "+states[0], func() string {
+	p.eventually(t, gang.Name+" is "+finished[0], func() string {
 		if err := p.client.api.Get(t.Context(), key, job); err != nil {
 			t.Fatal(err)
 		}
 		phase, _, _ := unstructured.NestedString(job.Object, "status", "state", "phase")
-		for _, state := range states {
+		for _, state := range finished {
 			if phase == state || conditionTrue(job, state) {
 				return ""
 			}
