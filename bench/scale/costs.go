@@ -1,10 +1,6 @@
 package scale
 
-import (
-	"strings"
-
-	"mlplatform.example.com/trainingjob-operator/bench/stats"
-)
+import "mlplatform.example.com/trainingjob-operator/bench/stats"
 
 // cost is one row of the report: what a step cost, and false where the step does not say.
 type cost struct {
@@ -35,7 +31,7 @@ func costs() []cost {
 		{"idle: operator's writes in a minute", idleWrites(operatorProgram), false},
 		{"idle: all programs' CPU, % of a processor", idleShare(""), false},
 		{"idle: all clients' writes in a minute", idleWrites(""), false},
-		{"operator's memory when idle, MB", memory(operatorProgram, Idle), true},
+		{"operator's memory when idle, MB", memoryIn(operatorProgram, Idle), true},
 		{"operator's memory at most, MB", memory(operatorProgram), true},
 		{"API server's memory at most, MB", memory(apiServerProgram), true},
 		{"preempting: ms until a victim's last rank is gone, p50", answer(0.5), true},
@@ -110,12 +106,19 @@ func idleShare(program string) func(Step) (float64, bool) {
 	})
 }
 
-// memory in megabytes at most in a phase, or in all but those with two operators.
-func memory(program string, phases ...string) func(Step) (float64, bool) {
+// memoryIn a phase, in megabytes at most.
+func memoryIn(program, phase string) func(Step) (float64, bool) {
+	return from(phase, func(p Phase) (float64, bool) {
+		return float64(p.PeakMemory[program]) / 1e6, p.PeakMemory[program] > 0
+	})
+}
+
+// memory in megabytes at most, in all phases but the one with two operators.
+func memory(program string) func(Step) (float64, bool) {
 	return func(s Step) (float64, bool) {
 		var most int64
 		for _, p := range s.Phases {
-			if p.Name != Failover && (len(phases) == 0 || strings.Join(phases, "") == p.Name) {
+			if p.Name != Failover {
 				most = max(most, p.PeakMemory[program])
 			}
 		}

@@ -8,7 +8,7 @@
 //	phases.go     what happens in a step; step.go measures it
 //	watch.go      what is seen of jobs and ranks; ranks.go what that means: pure
 //	benchmark.go  all steps
-//	result.go     what is left of them, as data
+//	result.go     what is left of them, as data; costs.go what the report tells of it
 //	fit.go        how a cost grows: pure
 //	report.go     the page
 package scale

@@ -59,7 +59,8 @@ type Phase struct {
 	PeakMemory map[string]int64   `json:"peakMemory"`
 	// Writes to the API by client, until then.
 	Writes map[string]int `json:"writes"`
-	// ReadySeconds until the operator that was started said that it was ready.
+	// ReadySeconds until the operator that was started said that it was ready; in Failover, from the end of the
+	// leader until the other one had queued a new job.
 	ReadySeconds float64 `json:"readySeconds,omitempty"`
 	// Answers to preemptions in seconds, sorted: from the first end of a rank of a victim until its last rank
 	// was gone.

@@ -36,7 +36,7 @@ type step struct {
 	seen    *observer
 	// operators that run, by name.
 	operators map[string]*operator.Process
-	// watching ends the watches.
+	// stop ends the watches.
 	stop context.CancelFunc
 }
 

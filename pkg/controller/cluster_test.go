@@ -84,6 +84,10 @@ func (e environment) schedulerAppears(t *testing.T) {
 	}
 	e.install(t, "../../test/fakescheduler/crd.yaml")
 	e.reaches(t, job, v1alpha1.PhaseQueued)
+	e.eventually(t, "the job is counted among those that wait", func(context.Context) (bool, string) {
+		n := o.reconciler.gatherer.waiting.count()
+		return n > 0, fmt.Sprint(n)
+	})
 	e.eventually(t, "the group exists", func(context.Context) (bool, string) {
 		w := o.written(job.Namespace)
 		return slices.ContainsFunc(w, func(w string) bool {
