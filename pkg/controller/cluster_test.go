@@ -5,11 +5,14 @@ package controller
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,6 +47,7 @@ func TestOperatorOnRealSchedulers(t *testing.T) {
 		}
 	})
 	e := newEnvironment(t, cluster)
+	t.Run("an operator that is to end while its caches are filled", e.endsWhileItStarts)
 	t.Run("a scheduler that is installed later", e.schedulerAppears)
 
 	backends := []scheduler.Backend{
@@ -65,6 +69,33 @@ func TestOperatorOnRealSchedulers(t *testing.T) {
 	t.Run("a field of the group that is not wanted any more goes", e.removedField)
 	t.Run("an operator that is started anew writes nothing", func(t *testing.T) { e.startedAnew(t, backends) })
 }
+
+// endsWhileItStarts: a manager of controller-runtime 0.25.2 spins for ever instead if an informer was asked
+// for before its start.
+func (e environment) endsWhileItStarts(t *testing.T) {
+	asked := make(chan struct{})
+	note := sync.OnceFunc(func() { close(asked) })
+	o := e.startOperatorThrough(t, func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(req *http.Request) (*http.Response, error) {
+			if !strings.HasSuffix(req.URL.Path, "/trainingjobs") {
+				return next.RoundTrip(req)
+			}
+			note()
+			<-req.Context().Done()
+			return nil, req.Context().Err()
+		})
+	}, volcano.New(volcano.DefaultOptions()))
+	select {
+	case <-asked:
+	case <-time.After(patience):
+		t.Error("it does not ask for jobs")
+	}
+	o.stop()
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
 // later is fakescheduler.Backend under a name that a job may ask for.
 type later struct{ fakescheduler.Backend }

@@ -40,6 +40,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler/coscheduling"
 )
 
+// patience is how long a test waits for anything.
+const patience = 2 * time.Minute
+
 // environment is one cluster with an operator in this process.
 type environment struct {
 	cluster   *localcluster.Cluster
@@ -153,6 +156,14 @@ func (e environment) install(t *testing.T, file string) {
 // startOperator runs an operator until the test ends or it is stopped.
 func (e environment) startOperator(t *testing.T, backends ...scheduler.Backend) *operator {
 	t.Helper()
+	return e.startOperatorThrough(t, func(next http.RoundTripper) http.RoundTripper { return next }, backends...)
+}
+
+// startOperatorThrough runs one whose requests to the API server pass what is wrapped around its transport.
+func (e environment) startOperatorThrough(
+	t *testing.T, wrap func(http.RoundTripper) http.RoundTripper, backends ...scheduler.Backend,
+) *operator {
+	t.Helper()
 	o := &operator{}
 	var log bytes.Buffer
 	var mu sync.Mutex
@@ -163,7 +174,7 @@ func (e environment) startOperator(t *testing.T, backends ...scheduler.Backend) 
 	}, funcr.Options{LogTimestamp: true, Verbosity: 1})
 	config := e.cluster.RESTConfig()
 	config.QPS = -1
-	config.WrapTransport = func(next http.RoundTripper) http.RoundTripper { return countWrites{o, next} }
+	config.WrapTransport = func(next http.RoundTripper) http.RoundTripper { return countWrites{o, wrap(next)} }
 	mgr, err := ctrl.NewManager(rest.CopyConfig(config), ctrl.Options{
 		Scheme: e.scheme, Cache: CacheOptions(), Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logger,
 	})
@@ -181,8 +192,13 @@ func (e environment) startOperator(t *testing.T, backends ...scheduler.Backend) 
 	go func() { done <- mgr.Start(ctx) }()
 	o.stop = sync.OnceFunc(func() {
 		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Error(err)
+			}
+		case <-time.After(patience):
+			t.Errorf("the operator has not ended within %s", patience)
 		}
 		if t.Failed() {
 			mu.Lock()
@@ -202,7 +218,7 @@ func (e environment) eventually(t *testing.T, what string, is func(context.Conte
 		ok, last = is(ctx)
 		return ok, nil
 	}
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 120*time.Second, true, poll)
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true, poll)
 	if err != nil {
 		t.Fatalf("waiting until %s: %v; last: %s", what, err, last)
 	}

@@ -107,9 +107,6 @@ func setup(ctx context.Context, mgr manager.Manager, o Options) (*Reconciler, er
 	if err != nil {
 		return nil, err
 	}
-	if err := d.waiting.follow(ctx, mgr); err != nil {
-		return nil, err
-	}
 	w := &watches{
 		mgr: mgr, controller: c, owned: r.owned,
 		clusterObjects: d.clusterObjects, clusterKinds: clusterKinds(o.Backends...),
@@ -130,7 +127,8 @@ func setup(ctx context.Context, mgr manager.Manager, o Options) (*Reconciler, er
 	}
 	d.availability.watch = w.addAndSync
 	d.autoscaler.detect(ctx) // before any reconcile: what is not known yet would create pods in vain
-	return r, errors.Join(mgr.Add(d.availability), mgr.Add(d.clusterState), mgr.Add(d.autoscaler))
+	return r, errors.Join(mgr.Add(d.availability), mgr.Add(d.clusterState), mgr.Add(d.autoscaler),
+		d.waiting.follow(mgr))
 }
 
 // dependencies of the Reconciler that need a manager, or a substitute in tests.

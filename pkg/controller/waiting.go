@@ -14,16 +14,20 @@ import (
 // waitingJobs counts the jobs that are queued, by what the cache tells of jobs.
 type waitingJobs struct{ n atomic.Int64 }
 
-// follow begins to count.
-func (w *waitingJobs) follow(ctx context.Context, mgr manager.Manager) error {
-	informer, err := mgr.GetCache().GetInformer(ctx, &v1alpha1.TrainingJob{})
-	if err != nil {
-		return fmt.Errorf("counting the jobs that wait: %w", err)
-	}
-	if _, err := informer.AddEventHandler(w); err != nil {
-		return fmt.Errorf("counting the jobs that wait: %w", err)
-	}
-	return nil
+// follow jobs from when the manager runs. Not before: a manager that is to end while it fills informers that
+// were asked for before its start does not end (controller-runtime 0.25.2, runnableGroup.Start: it waits in a
+// loop for a cache that has given up).
+func (w *waitingJobs) follow(mgr manager.Manager) error {
+	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		informer, err := mgr.GetCache().GetInformer(ctx, &v1alpha1.TrainingJob{})
+		if err == nil {
+			_, err = informer.AddEventHandler(w)
+		}
+		if err != nil && ctx.Err() == nil {
+			return fmt.Errorf("counting the jobs that wait: %w", err)
+		}
+		return nil
+	}))
 }
 
 // count of the jobs that are queued.
