@@ -32,6 +32,9 @@ const (
 	calmTimeout = 20 * time.Minute
 )
 
+// errNotCalm is why a round ends whose jobs do not.
+var errNotCalm = fmt.Errorf("not within %s", calmTimeout)
+
 // chaos is a round: jobs come and go while faults strike.
 type chaos struct {
 	*Env
@@ -202,7 +205,7 @@ func (c *chaos) pause(ctx context.Context, d time.Duration) error {
 // that hold anything.
 func (c *chaos) calm(ctx context.Context) error {
 	c.recorder.remark("the faults are over")
-	ctx, cancel := context.WithTimeoutCause(ctx, calmTimeout, fmt.Errorf("not within %s", calmTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, calmTimeout, errNotCalm)
 	defer cancel()
 	if err := c.repair(ctx, true); err != nil {
 		return err

@@ -4,6 +4,7 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -19,7 +20,7 @@ const (
 	faultsInRound = 400
 	// Of a few faults it may be that none hits anything.
 	fewestInRound = 10
-	// A long run goes on after a round that failed, until so many have.
+	// A long run goes on after a round that failed, until so many have, or one has found no end.
 	mostViolated = 3
 )
 
@@ -61,17 +62,17 @@ func runChaos(t *testing.T, d *dialect) {
 	cluster := clusterOf(t, d)
 	cluster.realNodesLock.Lock()
 	defer cluster.realNodesLock.Unlock()
-	hits, begin, violated := Tally{}, time.Now(), 0
+	ctx, hits, begin, violated := inTime(t), Tally{}, time.Now(), 0
 	for round := 0; hits.Total() < *chaosFaults; round++ {
 		random := rand.New(rand.NewPCG(*chaosSeed, uint64(round)))
 		faults := max(fewestInRound, min(faultsInRound, *chaosFaults-hits.Total()))
-		ended, err := chaosRound(t.Context(), cluster, d, random, faults, kinds)
+		ended, err := chaosRound(ctx, cluster, d, random, faults, kinds)
 		for fault, n := range ended.hits {
 			hits[fault] += n
 		}
 		if err != nil {
 			t.Errorf("round %d of seed %d: %v", round, *chaosSeed, err)
-			if violated++; violated == mostViolated {
+			if violated++; violated == mostViolated || errors.Is(err, errNotCalm) || ctx.Err() != nil {
 				t.Fatalf("%d rounds have failed, after %d faults", violated, hits.Total())
 			}
 		}

@@ -119,7 +119,7 @@ func resumes(name string, end ending) crashSteps {
 // yet.
 func crashEverywhere(t *testing.T, cluster *testCluster, d *dialect, c crashSteps) {
 	begin := time.Now()
-	want, err := attemptScenario(t.Context(), cluster, d, c.steps, nil)
+	want, err := attemptScenario(inTime(t), cluster, d, c.steps, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func crashEverywhere(t *testing.T, cluster *testCluster, d *dialect, c crashStep
 				if d.behavior != nil {
 					t.Parallel()
 				}
-				got, err := attemptScenario(t.Context(), cluster, d, c.steps, []Crash{point})
+				got, err := attemptScenario(inTime(t), cluster, d, c.steps, []Crash{point})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -33,7 +33,7 @@ func TestElasticQuotaOnCoscheduling(t *testing.T) {
 	cluster := sharedCluster(t)
 	cluster.realNodesLock.Lock()
 	defer cluster.realNodesLock.Unlock()
-	_, err := attemptScenario(t.Context(), cluster, coschedulingDialect(), []Step{
+	_, err := attemptScenario(inTime(t), cluster, coschedulingDialect(), []Step{
 		applyQuota(),
 		untilQuotaCounts(),
 		submitWithCPU(jobSpec{name: "never", ranks: 5, gpus: 4}),

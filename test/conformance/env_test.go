@@ -54,15 +54,15 @@ func newEnv(ctx context.Context, cluster *testCluster, d *dialect, crashes []Cra
 }
 
 func (e *Env) open(ctx context.Context, crashes []Crash) (err error) {
+	if err := e.takeNodes(ctx); err != nil {
+		return err
+	}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.namespace}}
 	if err := e.cluster.client.Create(ctx, namespace); err != nil {
 		return err
 	}
 	// The deletion is not awaited: by then the namespace is empty.
 	e.later(func(ctx context.Context) error { return e.cluster.client.Delete(ctx, namespace) })
-	if err := e.takeNodes(ctx); err != nil {
-		return err
-	}
 	e.recorder, err = newRecorder(ctx, e.cluster.client, e.namespace, e.dialect.backend.Kinds()[0])
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func (e *Env) open(ctx context.Context, crashes []Crash) (err error) {
 		e.operator.fallback = fakescheduler.Name
 	}
 	e.operator.start(crashes)
-	e.later(func(context.Context) error { e.operator.end(); return nil })
+	e.later(func(context.Context) error { return e.operator.end() })
 	e.later(e.empty)
 	return nil
 }

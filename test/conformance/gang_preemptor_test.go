@@ -25,7 +25,7 @@ func TestLeavesVictimsToTheirScheduler(t *testing.T) {
 				cluster.realNodesLock.Lock()
 				defer cluster.realNodesLock.Unlock()
 			}
-			got, err := attemptScenario(t.Context(), cluster, tc.dialect, cycle(loser, winner), nil)
+			got, err := attemptScenario(inTime(t), cluster, tc.dialect, cycle(loser, winner), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -31,27 +31,56 @@ const (
 	poolLabel  = "conformance.mlplatform.example.com/pool"
 )
 
+// mostPools is how many scenarios play on fakes at a time. They mostly wait, so there are more than
+// processors.
+const mostPools = 6
+
 // nodePools are sets of nodes on which fake schedulers work in parallel. Each scheduler sees one pool and one
 // namespace. A taint keeps real schedulers off the nodes.
 type nodePools struct {
-	mu   sync.Mutex
 	free chan map[string]int64
-	made int
+
+	mu sync.Mutex
+	// named counts the pools that were begun, and usable those that were not given up since.
+	named, usable int
 }
 
-var sharedPools = &nodePools{free: make(chan map[string]int64, 64)}
+var sharedPools = &nodePools{free: make(chan map[string]int64, mostPools)}
 
-// take a pool, or make one if none is free. The caller puts it back once every pod is gone.
+// take a pool; make one if none is free and there are not yet mostPools, else wait. The caller puts it back
+// once every pod is gone.
 func (c *nodePools) take(ctx context.Context, cluster *testCluster) (map[string]int64, error) {
-	select {
-	case pool := <-c.free:
-		return pool, nil
-	default:
+	number, ok := c.begin()
+	if !ok {
+		select {
+		case pool := <-c.free:
+			return pool, nil
+		case <-ctx.Done():
+			return nil, fmt.Errorf("waiting for a pool of nodes: %w", context.Cause(ctx))
+		}
 	}
+	pool, err := newPool(ctx, cluster, number)
+	if err != nil {
+		c.mu.Lock()
+		c.usable--
+		c.mu.Unlock()
+	}
+	return pool, err
+}
+
+// begin a new pool, and return its number.
+func (c *nodePools) begin() (number int, ok bool) {
 	c.mu.Lock()
-	number := c.made
-	c.made++
-	c.mu.Unlock()
+	defer c.mu.Unlock()
+	if len(c.free) > 0 || c.usable == mostPools {
+		return 0, false
+	}
+	c.named++
+	c.usable++
+	return c.named, true
+}
+
+func newPool(ctx context.Context, cluster *testCluster, number int) (map[string]int64, error) {
 	pool := map[string]int64{}
 	for i := range nodeCount {
 		name := fmt.Sprintf("%s%d-node-%d", poolPrefix, number, i)

@@ -71,10 +71,15 @@ func (o *operator) start(crashes []Crash) {
 	}()
 }
 
-// end stops the operator.
-func (o *operator) end() {
+// end stops the operator. One that does not end is an error, and says where it hangs.
+func (o *operator) end() error {
 	o.stop()
-	<-o.done
+	select {
+	case <-o.done:
+		return nil
+	case <-time.After(stepTimeout):
+		return fmt.Errorf("the operator has not ended within %s:\n%s", stepTimeout, goroutines())
+	}
 }
 
 // kill the run that goes on, at whatever instruction it is. It is false between two runs.

@@ -93,7 +93,7 @@ func runSuite(t *testing.T, d *dialect, crashes int) {
 func runScenario(t *testing.T, cluster *testCluster, d *dialect, s Scenario, crashes int) {
 	t.Log(s.promise)
 	begin := time.Now()
-	undisturbed, err := attemptScenario(t.Context(), cluster, d, s.steps, nil)
+	undisturbed, err := attemptScenario(inTime(t), cluster, d, s.steps, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func playWithCrashes(
 	t *testing.T, cluster *testCluster, d *dialect, s Scenario, crashes []Crash,
 ) (killed []string, ok bool) {
 	begin := time.Now()
-	got, err := attemptScenario(t.Context(), cluster, d, s.steps, crashes)
+	got, err := attemptScenario(inTime(t), cluster, d, s.steps, crashes)
 	if err != nil {
 		t.Errorf("with the operator killed %v: %v", crashes, err)
 		return nil, false
