@@ -78,7 +78,7 @@ test: build ## every test, e2e in its short form (as root on Debian: it installs
 	bin/localcluster build --real-node
 	go test $$(go list ./... | grep -vxF "$$(go list $(CLUSTER))")
 	@# What has failed is told once more in the end: the packages print much, and in any order.
-	set -o pipefail; go test -tags cluster -p 2 -timeout 40m $(CLUSTER) 2>&1 | tee bin/$@-cluster.log || { \
+	@set -o pipefail; go test -tags cluster -p 2 -timeout 40m $(CLUSTER) 2>&1 | tee bin/$@-cluster.log || { \
 		echo "failed; the whole output is in bin/$@-cluster.log:"; \
 		grep -E '^ *--- FAIL|^FAIL|^panic|hangs' bin/$@-cluster.log; exit 1; }
 	go test -tags e2e -count 1 -v -timeout 20m ./test/install

@@ -85,7 +85,9 @@ func TestInstalledOperatorIsAllowedWhatItDoes(t *testing.T) {
 			t.Errorf("the next leader has to wait for %s", *lease.Spec.HolderIdentity)
 		}
 	})
-	log := o.log()
+	// controller-runtime 0.25.2 may say so of a lease that it has just released (initLeaderElector).
+	log := regexp.MustCompile(`.*after stop sequence was engaged","error":"leader election lost".*`).
+		ReplaceAllString(o.log(), "")
 	if m := regexp.MustCompile(`(?i).*(forbidden|unauthorized|"level":"error").*`).FindAllString(log,
 		5); len(m) > 0 {
 		t.Errorf("the log has:\n%s", strings.Join(m, "\n"))
