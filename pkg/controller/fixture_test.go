@@ -182,14 +182,14 @@ func (f *fixture) record(what string) error {
 	return nil
 }
 
-// reconcile reconciles once and returns what was done, creates and deletes of pods sorted.
+// reconcile reconciles once and returns what was done; what was done to several pods at once is sorted.
 func (f *fixture) reconcile(ctx context.Context) ([]string, reconcile.Result, error) {
 	f.did = nil
 	result, err := f.r.Reconcile(ctx, reconcile.Request{NamespacedName: bertName})
 	did := f.did
 	slices.SortStableFunc(did, func(a, b string) int {
-		if strings.HasPrefix(a, "create Pod ") && strings.HasPrefix(b, "create Pod ") ||
-			strings.HasPrefix(a, "delete Pod ") && strings.HasPrefix(b, "delete Pod ") {
+		verb, _, ofPod := strings.Cut(a, " Pod ")
+		if ofPod && strings.HasPrefix(b, verb+" Pod ") {
 			return strings.Compare(a, b)
 		}
 		return 0
