@@ -144,8 +144,13 @@ func (s suite) volcanoGang(t *testing.T) {
 	for _, pod := range pods {
 		s.waitForPod(t, pod, "bound", func(p *corev1.Pod) bool { return p.Spec.NodeName != "" })
 	}
+	addresses := map[string]bool{}
 	for _, pod := range pods {
 		s.waitForPod(t, pod, "Succeeded", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodSucceeded })
+		if ip := pod.Status.PodIP; ip == "" || addresses[ip] {
+			t.Errorf("%s has the address %q: what its Service costs would not be seen", pod.Name, ip)
+		}
+		addresses[pod.Status.PodIP] = true
 		ended := pod.Status.ContainerStatuses[0].State.Terminated
 		if ended == nil || ended.ExitCode != 0 || ended.FinishedAt.Sub(ended.StartedAt.Time) < 2*time.Second {
 			t.Errorf("%s ended with %+v", pod.Name, ended)
