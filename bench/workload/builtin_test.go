@@ -102,7 +102,7 @@ func TestBuiltinShapes(t *testing.T) {
 			for _, g := range w.Gangs {
 				at[g.At] += g.Ranks
 			}
-			first, second := at[6*time.Second], at[14*time.Second]
+			first, second := at[6*time.Second], at[13*time.Second]
 			return len(at) == 3 && at[0] == w.GPUs() && 2*first == w.GPUs() && second == first
 		}},
 		"idle": {"as many gangs run as are queued", func(w Workload) bool {

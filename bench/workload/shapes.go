@@ -28,14 +28,14 @@ func burst(scale float64) Workload {
 	return Workload{Nodes: n, Gangs: several("gang", n, ranks(8), 0), End: EndPlaced}
 }
 
-// fixed is a backlog of gangs of one size, twice what 32 nodes hold, each training 3 s. At a smaller
+// fixed is a backlog of gangs of one size, twice what 32 nodes hold, each training 2 s. At a smaller
 // scale the nodes still hold whole gangs.
 func fixed(size int) func(float64) Workload {
 	return func(scale float64) Workload {
 		perGang := max(1, size/gpusPerNode) // nodes
 		nodes := perGang * scaled(32/perGang, scale, 1)
 		g := ranks(size)
-		g.Train = 3 * time.Second
+		g.Train = 2 * time.Second
 		backlog := 2 * nodes * gpusPerNode / size
 		return Workload{Nodes: nodes, Gangs: several("gang", backlog, g, 0), End: EndFinished}
 	}
@@ -53,19 +53,19 @@ func deadlock(scale float64) Workload {
 	return w
 }
 
-// storm is 32 nodes full of low gangs that train 14 s and save after so many seconds (0: never), and two
-// waves of high gangs for half of the cluster that train 4 s: at 6 s and, when what was preempted trains
-// again, at 14 s.
+// storm is 16 nodes full of low gangs that train 11 s and save after so many seconds (0: never), and two
+// waves of high gangs for half of the cluster that train 3 s: at 6 s and, when what was preempted trains
+// again, at 13 s.
 func storm(checkpointSeconds int) func(float64) Workload {
 	return func(scale float64) Workload {
-		half := scaled(16, scale, 2) // nodes, and gangs that fill one each
+		half := scaled(8, scale, 2) // nodes, and gangs that fill one each
 		low := ranks(gpusPerNode)
-		low.Priority, low.Train = PriorityLow, 14*time.Second
+		low.Priority, low.Train = PriorityLow, 11*time.Second
 		low.Checkpoint = time.Duration(checkpointSeconds) * time.Second
 		w := Workload{Nodes: 2 * half, Gangs: several("low", 2*half, low, 0), End: EndFinished}
-		for i, at := range []time.Duration{6 * time.Second, 14 * time.Second} {
+		for i, at := range []time.Duration{6 * time.Second, 13 * time.Second} {
 			high := ranks(gpusPerNode)
-			high.Priority, high.Train, high.At = PriorityHigh, 4*time.Second, at
+			high.Priority, high.Train, high.At = PriorityHigh, 3*time.Second, at
 			w.Gangs = append(w.Gangs, several(fmt.Sprintf("wave%d", i+1), half, high, 0)...)
 		}
 		return w
