@@ -179,11 +179,13 @@ func holds(gpus int64) Expectation {
 	}}
 }
 
-func hasNoPods() Expectation {
-	return Expectation{"has no pod", func(_ *Env, v *view, name string) string {
-		return differs("the number of its pods", len(v.podsOf(name)), 0)
+func hasPods(n int) Expectation {
+	return Expectation{fmt.Sprintf("has %d pods", n), func(_ *Env, v *view, name string) string {
+		return differs("the number of its pods", len(v.podsOf(name)), n)
 	}}
 }
+
+func hasNoPods() Expectation { return hasPods(0) }
 
 func hasNoGroup() Expectation {
 	return Expectation{"has no group", func(e *Env, v *view, name string) string {

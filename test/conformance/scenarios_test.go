@@ -143,6 +143,11 @@ var eachRoleHasItsShare = Scenario{
 		nothingLeft("led"),
 		submit(judgedLast),
 		judged("evaluated"),
+		// That verdict may be on ranks that were the first to be made. Whoever binds a rank that was made after all
+		// of them has judged them all.
+		until("evaluated", hasPods(4)),
+		submit(jobSpec{name: "fits", ranks: 1, gpus: 1}),
+		until("fits", runsWhole(1)),
 		neverBound("evaluated"),
 		now("evaluated", waits(), holds(0)),
 		complete("filler"),
