@@ -6,10 +6,12 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/utils/ptr"
 )
 
 // TestShippedAvailability: the operator's pods are spread and of a class that no user's is above, and its
@@ -40,6 +42,18 @@ func TestShippedAvailability(t *testing.T) {
 	}
 	if len(pod.Spec.TopologySpreadConstraints) == 0 {
 		t.Error("the pods are not spread")
+	}
+}
+
+// TestShippedSearchClass: a search takes nobody's place, and its class is worth nothing to those who would
+// use it for their ranks.
+func TestShippedSearchClass(t *testing.T) {
+	var class schedulingv1.PriorityClass
+	decode(t, "../../deploy/operator/priority_class.yaml", &class)
+	preempts := ptr.Deref(class.PreemptionPolicy, corev1.PreemptLowerPriority)
+	if preempts != corev1.PreemptNever || class.Value != 0 || class.GlobalDefault {
+		t.Errorf("%s has value %d, preempts %s, default %t", class.Name, class.Value, preempts,
+			class.GlobalDefault)
 	}
 }
 
