@@ -20,6 +20,9 @@ func (c Config) controllerManager() process.Process {
 		"--service-account-private-key-file=" + c.Files.AccountsKey(),
 		"--node-monitor-period=1s",
 		"--node-monitor-grace-period=" + c.NodeGracePeriod.String(),
+		// A pod that ends while others are created may leave a quota with a wrong count, until the next resync; the
+		// default is 5 minutes.
+		"--resource-quota-sync-period=5s",
 		"--kube-api-qps=1000",
 		"--kube-api-burst=2000",
 	}
