@@ -51,7 +51,7 @@ func TestReadRights(t *testing.T) {
 	}
 	slices.Sort(got)
 	want := []string{
-		"configmaps", "leases.coordination.k8s.io", "persistentvolumeclaims",
+		"configmaps", "endpointslices.discovery.k8s.io", "leases.coordination.k8s.io", "persistentvolumeclaims",
 		"podgroups.scheduling.k8s.io", "podgroups.scheduling.volcano.sh", "podgroups.scheduling.x-k8s.io",
 		"podmonitors.monitoring.coreos.com", "pods", "services", "trainingjobs.mlplatform.example.com",
 		"workloads.kueue.x-k8s.io",

@@ -6,11 +6,9 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
@@ -26,7 +24,7 @@ func (w *writer) apply(ctx context.Context, s *observed, plan trainingjob.Plan) 
 			return err
 		}
 	}
-	ready := errors.Join(w.applyGroup(ctx, s, plan.Group), w.applyService(ctx, s, plan.Service))
+	ready := errors.Join(w.applyGroup(ctx, s, plan.Group), w.applyNetwork(ctx, s, plan))
 	deleted := w.deletePods(ctx, s.Job, plan.Delete)
 	var created error
 	if ready == nil && len(plan.Create) > 0 {
@@ -51,7 +49,7 @@ func (w *writer) apply(ctx context.Context, s *observed, plan trainingjob.Plan) 
 	return err
 }
 
-// takesAway reports whether the plan deletes pods, or the group that exists.
+// takesAway reports whether the plan deletes pods, or the group or the names that exist.
 func takesAway(s *observed, plan trainingjob.Plan) bool {
 	switch plan.Group {
 	case decision.Remove:
@@ -59,7 +57,7 @@ func takesAway(s *observed, plan trainingjob.Plan) bool {
 	case decision.Finish:
 		return len(plan.Delete)+len(unkeptGroups(s)) > 0
 	}
-	return len(plan.Delete) > 0
+	return len(plan.Delete) > 0 || plan.Names == decision.Remove && len(s.slices) > 0
 }
 
 // applyGroup makes the scheduler's objects as the plan says.
@@ -101,20 +99,6 @@ func isKeptFinished(b scheduler.Backend, gvk schema.GroupVersionKind) bool {
 	return syncs && gvk == b.Kinds()[0]
 }
 
-// applyService makes the headless Service as the plan says.
-func (w *writer) applyService(ctx context.Context, s *observed, action decision.GroupAction) error {
-	switch action {
-	case decision.Apply:
-		if s.backingOff() {
-			return errWaiting
-		}
-		return w.ensure(ctx, s.Job, []client.Object{render.Service(s.Job)}, s.services)
-	case decision.Remove:
-		return w.ensure(ctx, s.Job, nil, s.services)
-	}
-	return nil
-}
-
 // hasRetried reports whether the plan, which was applied without an error, contained the write that was
 // rejected before.
 func hasRetried(s *observed, plan trainingjob.Plan) bool {
@@ -126,6 +110,10 @@ func hasRetried(s *observed, plan trainingjob.Plan) bool {
 	case s.backoff.rejected == podKind, s.backoff.rejected == claimKind,
 		s.backoff.rejected == secretKind:
 		return len(plan.Create) > 0 || plan.Resolve
+	case s.backoff.rejected == serviceKind:
+		return plan.Service == decision.Apply
+	case s.backoff.rejected == sliceKind:
+		return plan.Names == decision.Apply
 	}
 	return plan.Group == decision.Apply
 }

@@ -84,6 +84,7 @@ func trimPod(pod *corev1.Pod) {
 	}
 	pod.Status = corev1.PodStatus{
 		ObservedGeneration: pod.Status.ObservedGeneration,
+		PodIPs:             pod.Status.PodIPs,
 		Phase:              pod.Status.Phase, Reason: pod.Status.Reason, Message: pod.Status.Message,
 		Conditions:            slices.Clone(pod.Status.Conditions),
 		InitContainerStatuses: trimContainers(pod.Status.InitContainerStatuses),

@@ -30,11 +30,11 @@ func (e environment) saves(t *testing.T) {
 	e.reaches(t, job, v1alpha1.PhaseRunning)
 	e.eventually(t, "nothing is pending any more", func(context.Context) (bool, string) {
 		got := e.reaches(t, job, v1alpha1.PhaseRunning)
-		return got.Status.ReadyReplicas == 8 && len(e.operator.written(ns)) >= 14,
+		return got.Status.ReadyReplicas == 8 && len(e.operator.written(ns)) >= 15,
 			fmt.Sprint(e.operator.written(ns))
 	})
-	if wrote := e.operator.written(ns); len(wrote) != 14 {
-		t.Errorf("%d writes, want 14:\n%s", len(wrote), strings.Join(wrote, "\n"))
+	if wrote := e.operator.written(ns); len(wrote) != 15 {
+		t.Errorf("%d writes, want 15:\n%s", len(wrote), strings.Join(wrote, "\n"))
 	}
 	claim := &corev1.PersistentVolumeClaim{}
 	key := types.NamespacedName{Namespace: ns, Name: "bert-checkpoints"}

@@ -4,7 +4,7 @@
 //	informers -> ownedCache: what exists, by owner UID, overlaid by our own writes
 //	                 |           jobStates: what one reconcile remembers for the next
 //	                 v                   v
-//	gatherer -> Snapshot -> trainingjob.Decide -> Plan -> writer: group, Service, deletes, creates
+//	gatherer -> Snapshot -> trainingjob.Decide -> Plan -> writer: group, network, deletes, creates
 //	                                                   -> statusWriter: status, once; events, metrics
 //
 // Nothing here knows what a phase means: the shell gathers, carries out the plan and remembers rejections.
@@ -22,6 +22,6 @@
 //   - Nothing is written when nothing changed.
 //
 // The files, from the bottom up: kinds and errors; the owned-object cache, the job states and what the API
-// server rejects; gather and explain; writer, objects, claims, pods, sync_status and apply; status;
+// server rejects; gather and explain; writer, objects, network, claims, pods, sync_status and apply; status;
 // reconcile; and the wiring in caches, handlers, watches and setup.
 package controller

@@ -45,7 +45,7 @@ func TestGangThatNoNodeCanTakeHoldsNothing(t *testing.T) {
 	f := newFixture(t, largeBert("9"))
 	state := f.withNodes(NodeAutoscalerAbsent, "8", "8")
 	f.wants("it is queued", queued...)
-	f.wants("its group and Service hold nothing, pods would", created[:2]...)
+	f.wants("its group holds nothing, pods would", created[:1]...)
 	f.sync()
 	f.clock.Step(10 * time.Second)
 	f.wants("it says why", "patch TrainingJob/status bert", "event NoNodeLargeEnough")
@@ -65,7 +65,7 @@ func TestGangThatNoNodeCanTakeHoldsNothing(t *testing.T) {
 			"nvidia.com/gpu": resource.MustParse("16"), corev1.ResourcePods: resource.MustParse("110"),
 		}},
 	})
-	f.wants("a node that may take it appears", created[2:]...)
+	f.wants("a node that may take it appears", created[1:]...)
 	f.sync()
 	state.DropNode("large")
 	f.wants("and goes before a rank had it", "delete Pod bert-worker-0", "delete Pod bert-worker-1")

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -215,7 +216,8 @@ func (f *fixture) sync() {
 	f.t.Helper()
 	now := map[types.UID]client.Object{}
 	for _, list := range []client.ObjectList{
-		&corev1.PodList{}, &corev1.ServiceList{}, &schedulingv1beta1.PodGroupList{},
+		&corev1.PodList{}, &corev1.ServiceList{}, &discoveryv1.EndpointSliceList{},
+		&schedulingv1beta1.PodGroupList{},
 	} {
 		if err := f.store.List(f.t.Context(), list); err != nil {
 			f.t.Fatal(err)
@@ -243,6 +245,10 @@ func eachItem(list client.ObjectList, do func(client.Object)) error {
 			do(&l.Items[i])
 		}
 	case *corev1.ServiceList:
+		for i := range l.Items {
+			do(&l.Items[i])
+		}
+	case *discoveryv1.EndpointSliceList:
 		for i := range l.Items {
 			do(&l.Items[i])
 		}

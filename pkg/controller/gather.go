@@ -119,10 +119,13 @@ func (g *gatherer) gatherOwned(s *observed) {
 			s.Pods = append(s.Pods, pod)
 		case o.gvk == serviceKind:
 			s.services = append(s.services, o)
+		case o.gvk == sliceKind:
+			s.slices = append(s.slices, o)
 		default:
 			s.groups = append(s.groups, o)
 		}
 	}
+	s.NamedAttempt = namedAttempt(s)
 	attempt := fmt.Sprint(s.Job.Status.Attempt)
 	if s.Job.Status.Phase.Finished() {
 		attempt = noAttempt // nobody asks for departed pods any more: they are dropped

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,7 +21,9 @@ var (
 	jobKind     = v1alpha1.GroupVersion.WithKind("TrainingJob")
 	podKind     = scheduler.PodKind
 	serviceKind = corev1.SchemeGroupVersion.WithKind("Service")
-	claimKind   = corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim")
+	// sliceKind has the addresses that a Service without a selector leads to.
+	sliceKind = discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice")
+	claimKind = corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim")
 
 	secretKind    = corev1.SchemeGroupVersion.WithKind("Secret")
 	configMapKind = corev1.SchemeGroupVersion.WithKind("ConfigMap")

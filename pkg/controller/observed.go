@@ -18,8 +18,9 @@ const statusPrecision = time.Second
 // observed is what one reconcile has gathered: the Snapshot, and what it takes to apply a plan for it.
 type observed struct {
 	trainingjob.Snapshot
-	// groups are the scheduler's objects of the job that exist, services its Services; terminating ones too.
-	groups, services []ownedObject
+	// groups are the scheduler's objects of the job that exist, services its Services, slices the addresses
+	// under these; terminating ones too.
+	groups, services, slices []ownedObject
 	// adoption is what the gang names and the job does not own yet.
 	adoption adoption
 	// backoff is the source of Snapshot.CreateBackoff.

@@ -59,6 +59,7 @@ func (w *watches) start(woken waker) error {
 		w.controller.Watch(source.Channel(woken, &handler.EnqueueRequestForObject{})),
 		w.add(podKind),
 		w.add(serviceKind),
+		w.add(sliceKind),
 	)
 }
 

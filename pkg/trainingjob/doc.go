@@ -31,4 +31,6 @@
 //  5. Succeeded and Failed absorb; finished and suspended jobs hold nothing.
 //  6. Nothing is written when nothing changed.
 //  7. Resume points only move forward, and a checkpoint that is not complete is never one.
+//  8. Host names never lead from one attempt to ranks of another; once all ranks of a gang have an address,
+//     they lead to all of them.
 package trainingjob

@@ -2,11 +2,13 @@ package trainingjob
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
@@ -180,5 +182,34 @@ func (sim *simulation) checkResumePath(pod *corev1.Pod) {
 	})
 	if !complete {
 		sim.t.Errorf("invariant 7: attempt %d resumes from %s, which is not complete", attempt, path)
+	}
+}
+
+// checkNamesOf checks that a rank of an attempt finds no name that leads to ranks of another.
+func (sim *simulation) checkNamesOf(attempt int32) {
+	sim.t.Helper()
+	if sim.namesOf != 0 && sim.namesOf != attempt {
+		sim.t.Errorf("invariant 8: a rank of attempt %d is made while names lead to those of attempt %d", attempt,
+			sim.namesOf)
+	}
+}
+
+// checkNames checks, when nothing is left to do, that a gang of which every rank runs has all of their names.
+func (sim *simulation) checkNames() {
+	sim.t.Helper()
+	s := sim.snapshot()
+	if s.Backend == nil || len(s.Gang.Errors()) > 0 || sim.job.Status.Phase != v1alpha1.PhaseRunning {
+		return
+	}
+	running := map[int]types.UID{}
+	for i, r := range observation.Of(s).Ranks {
+		if r.State != observation.RankRunning {
+			return
+		}
+		running[i] = r.Pod.UID
+	}
+	if sim.namesOf != sim.job.Status.Attempt || !maps.Equal(sim.names, running) {
+		sim.t.Errorf("invariant 8: ranks %v of attempt %d run, named are %v of attempt %d", running,
+			sim.job.Status.Attempt, sim.names, sim.namesOf)
 	}
 }

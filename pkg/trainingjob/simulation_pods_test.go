@@ -31,6 +31,7 @@ func (sim *simulation) createRank(rank spec.RankRef) {
 		sim.t.Fatal(err)
 	}
 	sim.checkResumePath(pod)
+	sim.checkNamesOf(sim.job.Status.Attempt)
 	sim.addPod(pod)
 }
 
@@ -165,6 +166,7 @@ func (sim *simulation) start(names ...string) {
 	for _, name := range orAll(names, sim.rankNames()) {
 		sim.updatePod(name, func(p *corev1.Pod) {
 			p.Status.Phase = corev1.PodRunning
+			p.Status.PodIPs = []corev1.PodIP{{IP: "10.0.0.1"}}
 			sim.addCondition(p, corev1.PodReady)
 			setContainerState(p, corev1.ContainerState{
 				Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(sim.now)},

@@ -2,6 +2,7 @@ package trainingjob
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -46,6 +48,8 @@ type simulation struct {
 
 	// What the last plan left behind.
 	groupExists bool
+	names       map[int]types.UID // of the ranks, by number
+	namesOf     int32             // the attempt of the names; 0: there are none
 	jobDeleted  bool
 	wake        time.Time
 
@@ -116,6 +120,7 @@ func (sim *simulation) snapshot() Snapshot {
 		CreateBackoff:    sim.createBackoff,
 		Woken:            sim.woken,
 		Waiting:          sim.waiting,
+		NamedAttempt:     sim.namesOf,
 		Now:              sim.now,
 	}
 	for _, pod := range sim.pods {
@@ -142,6 +147,7 @@ func (sim *simulation) converge() {
 	sim.t.Helper()
 	for range 50 {
 		if !sim.reconcile() {
+			sim.checkNames()
 			return
 		}
 	}
@@ -179,6 +185,7 @@ func (sim *simulation) carryOut(plan Plan) bool {
 		return true
 	}
 	changed := sim.applyGroup(plan.Group)
+	changed = sim.applyNames(plan) || changed
 	for _, d := range plan.Delete {
 		if sim.crashesNow() {
 			return true
@@ -232,6 +239,24 @@ func (sim *simulation) applyGroup(action decision.GroupAction) bool {
 	default:
 		return false
 	}
+	return true
+}
+
+func (sim *simulation) applyNames(plan Plan) bool {
+	named, of := sim.names, sim.namesOf
+	switch plan.Names {
+	case decision.Apply:
+		named, of = map[int]types.UID{}, 0
+		for _, r := range plan.Named {
+			named[r.Number], of = r.Pod.UID, plan.Status.Attempt
+		}
+	case decision.Remove:
+		named, of = nil, 0
+	}
+	if maps.Equal(named, sim.names) && of == sim.namesOf {
+		return false
+	}
+	sim.names, sim.namesOf = named, of
 	return true
 }
 

@@ -43,6 +43,7 @@ var wholeGangWait = Scenario{
 		complete("filler"),
 		until("filler", is(v1alpha1.PhaseSucceeded), holds(0), hasNoGroup()),
 		until("gang", runsWhole(4), holds(32)),
+		named("gang"),
 		now("gang", attempt(1), spent(0, 0), neverFailed(), hasOneGroup()),
 	},
 }
@@ -82,6 +83,7 @@ func cycle(victim, winner jobSpec) []Step {
 	return []Step{
 		submit(victim),
 		until(victim.name, runsWhole(victim.ranks), attempt(1)),
+		named(victim.name),
 		submit(winner),
 		until(winner.name, runsWhole(winner.ranks)),
 		until(victim.name, is(v1alpha1.PhaseQueued), attempt(2), holds(0),
@@ -92,6 +94,7 @@ func cycle(victim, winner jobSpec) []Step {
 		complete(winner.name),
 		until(winner.name, is(v1alpha1.PhaseSucceeded), holds(0), hasNoGroup()),
 		until(victim.name, runsWhole(victim.ranks), attempt(2), condition(v1alpha1.ConditionPreempted, "False")),
+		named(victim.name),
 		now(victim.name, spent(0, 1), neverFailed(), passed(v1alpha1.PhaseDraining)),
 		now(winner.name, attempt(1), spent(0, 0), neverFailed()),
 	}
@@ -249,6 +252,7 @@ var lostRank = Scenario{
 		deletePod("gang-worker-1"),
 		until("gang", attempt(2), spent(0, 1)),
 		until("gang", runsWhole(3), attempt(2), spent(0, 1), neverFailed(), holds(24)),
+		named("gang"),
 	},
 }
 

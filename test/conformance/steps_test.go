@@ -6,13 +6,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -265,9 +268,48 @@ func (e *Env) look(ctx context.Context) (*view, error) {
 func (e *Env) untilNoService(ctx context.Context, name string) error {
 	return poll(ctx, func(ctx context.Context) (string, error) {
 		err := e.cluster.client.Get(ctx, client.ObjectKey{Namespace: e.namespace, Name: name}, &corev1.Service{})
-		if apierrors.IsNotFound(err) {
-			return "", nil
+		if !apierrors.IsNotFound(err) {
+			return "its Service exists", err
 		}
-		return "its Service exists", err
+		named, err := e.namesOf(ctx, name)
+		if len(named) > 0 {
+			return fmt.Sprintf("host names lead to %d ranks", len(named)), err
+		}
+		return "", err
 	})
+}
+
+// named waits until host names lead to each rank of the job's current attempt, and to nobody else.
+func named(name string) Step {
+	return Step{"until the ranks of " + name + " are named", func(ctx context.Context, e *Env) error {
+		return poll(ctx, func(ctx context.Context) (string, error) {
+			v, err := e.look(ctx)
+			if err != nil {
+				return "", err
+			}
+			ranks := map[string]types.UID{}
+			for _, p := range v.podsOf(name) {
+				ranks[p.Status.PodIP] = p.UID
+			}
+			got, err := e.namesOf(ctx, name)
+			if !maps.Equal(got, ranks) {
+				return fmt.Sprintf("host names lead to %v, the ranks are %v", got, ranks), err
+			}
+			return "", err
+		})
+	}}
+}
+
+// namesOf are the pods to which the host names of a job lead, by address.
+func (e *Env) namesOf(ctx context.Context, name string) (map[string]types.UID, error) {
+	list := &discoveryv1.EndpointSliceList{}
+	err := e.cluster.client.List(ctx, list, client.InNamespace(e.namespace),
+		client.MatchingLabels{discoveryv1.LabelServiceName: name})
+	names := map[string]types.UID{}
+	for _, slice := range list.Items {
+		for _, endpoint := range slice.Endpoints {
+			names[endpoint.Addresses[0]] = endpoint.TargetRef.UID
+		}
+	}
+	return names, err
 }

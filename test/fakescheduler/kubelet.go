@@ -51,6 +51,9 @@ func (s *Scheduler) run(ctx context.Context, pod *corev1.Pod) error {
 	now := metav1.NewTime(s.config.Now())
 	pod.Status.Phase = corev1.PodRunning
 	pod.Status.StartTime = &now
+	s.addresses++
+	pod.Status.PodIP = fmt.Sprintf("10.0.%d.%d", s.addresses/250%250, 1+s.addresses%250)
+	pod.Status.PodIPs = []corev1.PodIP{{IP: pod.Status.PodIP}}
 	for _, t := range []corev1.PodConditionType{corev1.PodInitialized, corev1.ContainersReady, corev1.PodReady} {
 		setCondition(pod, now, corev1.PodCondition{Type: t, Status: corev1.ConditionTrue})
 	}

@@ -30,6 +30,8 @@ type Scheduler struct {
 	bound map[string]Pod
 	// ending counts the steps since a pod's deletion, by UID.
 	ending map[string]int
+	// addresses is how many pods were given one.
+	addresses int
 }
 
 // New returns a scheduler. The client must not cache, so that each step acts on the current state and sees

@@ -89,7 +89,8 @@ func operatorWrites(t *testing.T, run result.Run) {
 	t.Helper()
 	const program = "operator"
 	jobs := len(run.Gangs)
-	left := map[string]int{"create pods": 8 * jobs, "create podgroups": jobs, "create services": jobs}
+	left := map[string]int{"create pods": 8 * jobs, "create podgroups": jobs, "create services": jobs,
+		"create endpointslices": jobs}
 	rest := 0
 	for what, n := range run.Writes[program] {
 		if want, exact := left[what]; !exact {
@@ -107,6 +108,11 @@ func operatorWrites(t *testing.T, run result.Run) {
 	if most := 4 * jobs; rest > most {
 		t.Errorf("%d writes of status and events for %d jobs, want at most %d: %v", rest, jobs, most,
 			run.Writes[program])
+	}
+	for what, n := range run.Writes["kube-controller-manager"] { // as it does for a Service with a selector
+		if strings.Contains(what, "endpoint") {
+			t.Errorf("kube-controller-manager is made to write: %d %s", n, what)
+		}
 	}
 	if run.IdleWrites == nil {
 		t.Error("nobody counted what was written while the cluster was left alone")

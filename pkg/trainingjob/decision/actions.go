@@ -26,11 +26,12 @@ func Act(o *observation.Observation, p *Plan) {
 		if !keepsPlace(o) {
 			p.Group = Remove
 		}
+		p.Names = Remove
 		if t := o.Job.Status.NextAttemptTime; t != nil {
 			p.WakeAt(t.Time)
 		}
 	case v1alpha1.PhaseSuspended:
-		p.Group = Remove
+		p.Group, p.Names = Remove, Remove
 		p.deletePods(o.Live, "the job is suspended")
 	case v1alpha1.PhaseSucceeded, v1alpha1.PhaseFailed:
 		cleanUp(o, p)
@@ -43,7 +44,7 @@ func Act(o *observation.Observation, p *Plan) {
 	}
 }
 
-// keepGang keeps the group, the Service and the ranks of a gang that is queued or runs.
+// keepGang keeps the group, the Service with its names, and the ranks of a gang that is queued or runs.
 func keepGang(o *observation.Observation, p *Plan) {
 	if o.Backend == nil {
 		return // its kinds are no longer served: everything stays as it is, and the blocker says so
@@ -59,10 +60,11 @@ func keepGang(o *observation.Observation, p *Plan) {
 		holdInvalid(o, p)
 		return
 	}
-	p.Group, p.Service = Apply, Apply
+	p.Group = Apply
 	if s := p.Status.Scheduling; s != nil && len(o.Gang.Wanted) > 0 {
 		s.Group = o.Gang.Wanted[0].GetName() // a label of the job may have changed it
 	}
+	nameRanks(o, p)
 	if len(o.Stale) > 0 {
 		// Ranks of two attempts never run together: pods of other attempts go first, in a reconcile of their
 		// own.
@@ -76,6 +78,9 @@ func keepGang(o *observation.Observation, p *Plan) {
 	}
 	replaceRanks(o, p)
 	createRanks(o, p)
+	if hasRanks(o, p) {
+		p.Service = Apply // thousands that wait need none
+	}
 }
 
 // replaceRanks deletes, under scope Rank, the ended pods of ranks that come and go singly, so that they are
@@ -140,7 +145,7 @@ func cleanUp(o *observation.Observation, p *Plan) {
 	p.deletePods(o.Live, "the job has finished")
 	run := o.Job.Spec.RunPolicy
 	if run.CleanPodPolicy != v1alpha1.CleanPodNone {
-		p.Service = Remove
+		p.Service, p.Names = Remove, Remove
 	}
 	if run.CleanPodPolicy == v1alpha1.CleanPodAll {
 		for _, pod := range o.Pods {

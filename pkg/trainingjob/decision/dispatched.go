@@ -18,7 +18,7 @@ const evictionRecheck = time.Minute
 // controllers run nothing is touched. The status is never ours: it stays as it is, and what the user must
 // know is an event.
 func Dispatched(s observation.Snapshot) *Plan {
-	p := &Plan{Status: *s.Job.Status.DeepCopy(), Group: Keep, Service: Keep}
+	p := &Plan{Status: *s.Job.Status.DeepCopy(), Group: Keep, Service: Keep, Names: Keep}
 	if b := s.SchedulerProblem; b != nil {
 		p.warnOnce(b.Reason, "Dispatch", b.Message+"; "+b.NextStep)
 		return p

@@ -8,13 +8,14 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
 // Plan is what is to be done. If Status holds a transition (a change of phase or attempt), the shell writes
 // the status and does nothing else; otherwise it does everything in this order: group, Service, deletes,
-// creates, status.
+// creates, status. Names are part of the Service.
 type Plan struct {
 	// Status is the whole status; the shell writes it when it differs from the job's. Changes that can wait
 	// for a transition (counts, blockers) are held back, and Wake says until when.
@@ -28,6 +29,9 @@ type Plan struct {
 	GangStatus scheduler.GangStatus
 	// Service says whether the headless Service must exist.
 	Service GroupAction
+	// Names says whether the ranks have addresses under the Service: exactly those Named, or nobody.
+	Names GroupAction
+	Named []render.NamedRank
 	// Delete these pods, by name and UID.
 	Delete []PodDeletion
 	// Create these ranks of attempt Status.Attempt.
@@ -82,7 +86,7 @@ type Event struct {
 
 // NewPlan is a plan that changes nothing but the observed generation.
 func NewPlan(o *observation.Observation) *Plan {
-	p := &Plan{Status: *o.Job.Status.DeepCopy(), Group: Keep, Service: Keep}
+	p := &Plan{Status: *o.Job.Status.DeepCopy(), Group: Keep, Service: Keep, Names: Keep}
 	p.Status.ObservedGeneration = o.Job.Generation
 	return p
 }

@@ -90,18 +90,26 @@ func (o *Observation) EnoughPlaced() bool { return o.enough(RankBound, RankRunni
 // EnoughUp reports whether as many ranks as must start together run or have succeeded.
 func (o *Observation) EnoughUp() bool { return o.enough(RankRunning, RankSucceeded) }
 
+// EnoughAddressed reports whether as many ranks as must start together have an address, or have succeeded.
+func (o *Observation) EnoughAddressed() bool {
+	return o.enoughOf(func(r *Rank) bool { return r.Addressed() || r.State == RankSucceeded })
+}
+
 func (o *Observation) enough(states ...RankState) bool {
-	if o.Count(states...) < o.Min {
-		return false
-	}
-	if !o.roleMinima {
-		return true
-	}
-	count := map[v1alpha1.Role]int32{}
+	return o.enoughOf(func(r *Rank) bool { return slices.Contains(states, r.State) })
+}
+
+// enoughOf reports whether as many ranks as must start together are counted: in all, and of each role.
+func (o *Observation) enoughOf(counts func(*Rank) bool) bool {
+	all, count := int32(0), map[v1alpha1.Role]int32{}
 	for i := range o.Attempt.Ranks {
-		if r := &o.Attempt.Ranks[i]; slices.Contains(states, r.State) {
+		if r := &o.Attempt.Ranks[i]; counts(r) {
+			all++
 			count[r.Role]++
 		}
+	}
+	if all < o.Min || !o.roleMinima {
+		return all >= o.Min
 	}
 	return !slices.ContainsFunc(o.Roles, func(r spec.Role) bool { return count[r.Name] < r.MinAvailable })
 }
@@ -136,8 +144,11 @@ const StatusDelay = 5 * time.Second
 // Settled reports whether no pod has changed for StatusDelay.
 func (o *Observation) Settled() bool { return !o.Now.Before(o.SettlesAt()) }
 
-// SettlesAt is when the job will have settled. A pod whose clock runs ahead does not delay it.
-func (o *Observation) SettlesAt() time.Time {
+// SettlesAt is when the job will have settled.
+func (o *Observation) SettlesAt() time.Time { return o.ChangedAt().Add(StatusDelay) }
+
+// ChangedAt is when a pod of the job or its phase changed last. A pod whose clock runs ahead has changed now.
+func (o *Observation) ChangedAt() time.Time {
 	changed := o.changed
 	if changed.After(o.Now) {
 		changed = o.Now.Truncate(time.Second)
@@ -145,7 +156,7 @@ func (o *Observation) SettlesAt() time.Time {
 	if since := o.PhaseSince(); since.After(changed) {
 		changed = since
 	}
-	return changed.Add(StatusDelay)
+	return changed
 }
 
 // PhaseSince is when the job entered its phase; zero before the first one.

@@ -45,6 +45,11 @@ func (r *Rank) LastPod() *corev1.Pod {
 	return r.Departed
 }
 
+// Addressed reports whether the rank has an address at which its peers reach it.
+func (r *Rank) Addressed() bool {
+	return r.Pod != nil && r.State != RankFailed && len(r.Pod.Status.PodIPs) > 0
+}
+
 // Attempt is the current attempt as its pods show it: its ranks in rank order, and the pods that are no part
 // of it.
 type Attempt struct {

@@ -25,6 +25,9 @@ type Snapshot struct {
 	// that was replaced has several. They come from the deletion events that this process has seen, so they may
 	// be incomplete; a pod that is missing here and in Pods has vanished without a trace.
 	Departed []*corev1.Pod
+	// NamedAttempt is the attempt to whose ranks names lead now; 0: there are no names. Where they lead to ranks
+	// of more than one, it is another one than the current.
+	NamedAttempt int32
 	// Report is the latest accepted report of the job's rank 0; nil when there is none.
 	Report *Reported
 	// Agent as the operator is configured.

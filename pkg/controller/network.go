@@ -1,0 +1,83 @@
+package controller
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
+)
+
+// applyNetwork makes the headless Service and the names under it as the plan says. No rank is created where
+// it fails: it would look for its peers in vain, or find those of a former attempt.
+func (w *writer) applyNetwork(ctx context.Context, s *observed, plan trainingjob.Plan) error {
+	if plan.Names == decision.Remove {
+		if err := w.ensure(ctx, s.Job, nil, s.slices); err != nil {
+			return err
+		}
+	}
+	switch plan.Service {
+	case decision.Apply:
+		if s.backingOff() {
+			return errWaiting
+		}
+		if err := w.applyService(ctx, s); err != nil {
+			return err
+		}
+	case decision.Remove:
+		return w.ensure(ctx, s.Job, nil, s.services)
+	}
+	if plan.Names != decision.Apply {
+		return nil
+	}
+	var names []client.Object
+	for _, slice := range render.Names(s.Job, plan.Status.Attempt, plan.Named) {
+		names = append(names, slice)
+	}
+	return w.ensure(ctx, s.Job, names, s.slices)
+}
+
+func (w *writer) applyService(ctx context.Context, s *observed) error {
+	if selecting := selectingServices(s.services); len(selecting) > 0 {
+		if err := w.ensure(ctx, s.Job, nil, selecting); err != nil {
+			return err
+		}
+		return errWaiting // its deletion's event brings the next reconcile
+	}
+	return w.ensure(ctx, s.Job, []client.Object{render.Service(s.Job)}, s.services)
+}
+
+// selectingServices are those with a selector, as v0.1.0 made them. They are replaced and not changed:
+// kube-controller-manager leaves what it wrote for a Service that loses its selector, and goes on to mirror
+// its Endpoints.
+func selectingServices(services []ownedObject) []ownedObject {
+	return slices.DeleteFunc(slices.Clone(services), func(o ownedObject) bool {
+		service, ok := o.object.(*corev1.Service)
+		return !ok || len(service.Spec.Selector) == 0
+	})
+}
+
+// namedAttempt is the attempt of the slices that exist: where they are of several, one that is not the
+// current one. What another has labelled counts as such.
+func namedAttempt(s *observed) int32 {
+	var named int32
+	for _, o := range s.slices {
+		if o.object.GetDeletionTimestamp() != nil {
+			continue
+		}
+		n, err := strconv.ParseInt(o.object.GetLabels()[v1alpha1.LabelAttempt], 10, 32)
+		if err != nil {
+			n = -1
+		}
+		if named = int32(n); named != s.Job.Status.Attempt {
+			break
+		}
+	}
+	return named
+}

@@ -1,0 +1,151 @@
+package controller
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+)
+
+// runs binds and starts every pod, at an address of its own.
+func (f *fixture) runs() {
+	f.t.Helper()
+	n := 0
+	f.setPods(func(p *corev1.Pod) {
+		n++
+		p.Spec.NodeName, p.Status.Phase = "node", corev1.PodRunning
+		p.Status.PodIPs = []corev1.PodIP{{IP: fmt.Sprint("10.0.0.", n)}}
+	})
+	f.sync()
+}
+
+// names are the addresses to which host names lead, by host name.
+func (f *fixture) names() map[string]string {
+	f.t.Helper()
+	slices := &discoveryv1.EndpointSliceList{}
+	if err := f.store.List(f.t.Context(), slices); err != nil {
+		f.t.Fatal(err)
+	}
+	names := map[string]string{}
+	for _, s := range slices.Items {
+		for _, e := range s.Endpoints {
+			names[*e.Hostname] = strings.Join(e.Addresses, " ")
+		}
+	}
+	return names
+}
+
+func TestRanksAreNamedOnce(t *testing.T) {
+	f := newFixture(t, bert(2))
+	f.wants("queued", queued...)
+	f.wants("created", created...)
+	f.sync()
+	f.wants("nobody has an address")
+	f.runs()
+	f.wants("running", "patch TrainingJob/status bert", "event GangRunning")
+	f.wants("all have an address", "create EndpointSlice bert-ipv4-0")
+	if got := f.names(); len(got) != 2 || got["bert-worker-1"] != "10.0.0.2" {
+		t.Errorf("got %v", got)
+	}
+	f.wants("the watch shows nothing yet: the overlay does")
+	f.sync()
+	for range 5 {
+		f.wants("written once")
+	}
+}
+
+func TestNamesGoBeforeTheNextAttempt(t *testing.T) {
+	f := newFixture(t, bert(2))
+	f.wants("queued", queued...)
+	f.wants("created", created...)
+	f.sync()
+	f.runs()
+	f.wants("running", "patch TrainingJob/status bert", "event GangRunning")
+	f.wants("named", "create EndpointSlice bert-ipv4-0")
+	f.edit(func(j *v1alpha1.TrainingJob) {
+		j.Annotations = map[string]string{v1alpha1.AnnotationRestart: "now"}
+	})
+	f.sync()
+	f.wants("a restart is wanted", "patch TrainingJob/status bert", "event RestartRequested")
+	f.wants("the ranks end", "delete Pod bert-worker-0", "delete Pod bert-worker-1")
+	f.sync()
+	f.wants("they have ended", "patch TrainingJob/status bert", "event Requeued")
+	f.reject = func(write string) error {
+		if strings.HasPrefix(write, "delete EndpointSlice") {
+			return apierrors.NewTimeoutError("slow", 1)
+		}
+		return nil
+	}
+	if _, _, err := f.reconcile(t.Context()); !apierrors.IsTimeout(err) {
+		t.Errorf("got %v", err)
+	}
+	for _, write := range f.did {
+		if strings.HasPrefix(write, "create Pod ") {
+			t.Errorf("%s while names lead to the ranks of attempt 1", write)
+		}
+	}
+	f.reject = nil
+	f.wants("the names go before any rank is made", "delete EndpointSlice bert-ipv4-0",
+		"create Pod bert-worker-0", "create Pod bert-worker-1")
+}
+
+func TestRejectedNamesAreToldAndTriedAgain(t *testing.T) {
+	f := newFixture(t, bert(2))
+	f.wants("queued", queued...)
+	f.wants("created", created...)
+	f.sync()
+	f.runs()
+	f.wants("running", "patch TrainingJob/status bert", "event GangRunning")
+	f.reject = func(write string) error {
+		if !strings.HasPrefix(write, "create EndpointSlice") {
+			return nil
+		}
+		return apierrors.NewForbidden(schema.GroupResource{Resource: "endpointslices"}, "bert-ipv4-0", nil)
+	}
+	f.wants("an admission plugin says no", "create EndpointSlice bert-ipv4-0: rejected")
+	f.clock.Step(6 * time.Second)
+	if _, _, err := f.reconcile(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b := f.job().Status.Scheduling.Blocker
+	if b == nil || b.Reason != v1alpha1.ReasonGroupRejected || !strings.Contains(b.Message, "EndpointSlice") {
+		t.Errorf("got %+v", b)
+	}
+	f.reject = nil
+	f.clock.Step(10 * time.Second)
+	f.wants("tried again", "create EndpointSlice bert-ipv4-0")
+}
+
+// A Service of v0.1.0 has a selector. What kube-controller-manager wrote for it would stay beside our names.
+func TestServiceWithASelectorIsReplaced(t *testing.T) {
+	f := newFixture(t, bert(2))
+	f.wants("queued", queued...)
+	old := &corev1.Service{ObjectMeta: metav1.ObjectMeta{
+		Name: "bert", Namespace: "default", UID: "uid-old",
+		Labels:          map[string]string{v1alpha1.LabelJobName: "bert"},
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(f.job(), jobKind)},
+	}, Spec: corev1.ServiceSpec{Selector: map[string]string{v1alpha1.LabelJobName: "bert"}}}
+	if err := f.store.Create(t.Context(), old); err != nil {
+		t.Fatal(err)
+	}
+	f.sync()
+	f.wants("it goes first", "create PodGroup bert-1", "delete Service bert")
+	f.sync()
+	f.wants("and comes back without one", created[1:]...)
+	var service corev1.Service
+	if err := f.store.Get(t.Context(), client.ObjectKeyFromObject(old), &service); err != nil {
+		t.Fatal(err)
+	}
+	if len(service.Spec.Selector) > 0 {
+		t.Errorf("got %v", service.Spec.Selector)
+	}
+}
