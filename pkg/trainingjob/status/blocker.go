@@ -83,16 +83,24 @@ func lookForReason(o *observation.Observation, p *decision.Plan) bool {
 	return false
 }
 
-// burstDelay is how long a gang is queued until it is told what every gang of a burst could be told: that
-// others come before it. The API server and the scheduler have enough to do then.
-const burstDelay = 20 * time.Second
+// A gang is queued for so long until it is told what every gang of a burst could be told: that others come
+// before it. The API server and the scheduler have enough to do then, and the more the more gangs there are.
+const (
+	minBurstDelay    = 20 * time.Second
+	maxBurstDelay    = time.Minute
+	burstDelayPerJob = 500 * time.Millisecond
+)
+
+func burstDelay(o *observation.Observation) time.Duration {
+	return min(max(minBurstDelay, time.Duration(o.Waiting)*burstDelayPerJob), maxBurstDelay)
+}
 
 // blockerDue is when a reason may be written. The one that every attempt begins with is written only when it
 // lasts.
 func blockerDue(o *observation.Observation, old *v1alpha1.Blocker, reason string, same bool) time.Time {
 	switch {
 	case !same && reason == v1alpha1.ReasonWaitingBehind:
-		return o.PhaseSince().Add(burstDelay)
+		return o.PhaseSince().Add(burstDelay(o))
 	case !same:
 		return o.SettlesAt()
 	case old.ObservedTime == nil:

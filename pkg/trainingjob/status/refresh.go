@@ -42,7 +42,7 @@ func Refresh(o *observation.Observation, p *decision.Plan) {
 // countsDue is when counts are written that nothing else carries: once they have stood for StatusDelay, and
 // of a queued job, of which no rank runs, not before a burst would be over.
 func countsDue(o *observation.Observation) time.Time {
-	due, over := o.SettlesAt(), o.PhaseSince().Add(burstDelay)
+	due, over := o.SettlesAt(), o.PhaseSince().Add(burstDelay(o))
 	if o.Job.Status.Phase == v1alpha1.PhaseQueued && over.After(due) {
 		return over
 	}
