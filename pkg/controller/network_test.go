@@ -28,6 +28,17 @@ func (f *fixture) runs() {
 	f.sync()
 }
 
+// newRunningFixture is a fixture whose gang of two has just become Running, without names yet.
+func newRunningFixture(t *testing.T) *fixture {
+	f := newFixture(t, bert(2))
+	f.wants("queued", queued...)
+	f.wants("created", created...)
+	f.sync()
+	f.runs()
+	f.wants("running", "patch TrainingJob/status bert", "event GangRunning")
+	return f
+}
+
 // names are the addresses to which host names lead, by host name.
 func (f *fixture) names() map[string]string {
 	f.t.Helper()
@@ -64,12 +75,7 @@ func TestRanksAreNamedOnce(t *testing.T) {
 }
 
 func TestNamesGoBeforeTheNextAttempt(t *testing.T) {
-	f := newFixture(t, bert(2))
-	f.wants("queued", queued...)
-	f.wants("created", created...)
-	f.sync()
-	f.runs()
-	f.wants("running", "patch TrainingJob/status bert", "event GangRunning")
+	f := newRunningFixture(t)
 	f.wants("named", "create EndpointSlice bert-ipv4-0")
 	f.edit(func(j *v1alpha1.TrainingJob) {
 		j.Annotations = map[string]string{v1alpha1.AnnotationRestart: "now"}
@@ -99,12 +105,7 @@ func TestNamesGoBeforeTheNextAttempt(t *testing.T) {
 }
 
 func TestRejectedNamesAreToldAndTriedAgain(t *testing.T) {
-	f := newFixture(t, bert(2))
-	f.wants("queued", queued...)
-	f.wants("created", created...)
-	f.sync()
-	f.runs()
-	f.wants("running", "patch TrainingJob/status bert", "event GangRunning")
+	f := newRunningFixture(t)
 	f.reject = func(write string) error {
 		if !strings.HasPrefix(write, "create EndpointSlice") {
 			return nil
