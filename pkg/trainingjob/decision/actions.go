@@ -78,7 +78,7 @@ func keepGang(o *observation.Observation, p *Plan) {
 	}
 	replaceRanks(o, p)
 	createRanks(o, p)
-	if hasRanks(o, p) {
+	if len(p.Create) > 0 || o.Present() > 0 {
 		p.Service = Apply // thousands that wait need none
 	}
 }

@@ -1,7 +1,6 @@
 package decision
 
 import (
-	"slices"
 	"time"
 
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
@@ -44,10 +43,4 @@ func addressed(o *observation.Observation) []render.NamedRank {
 		}
 	}
 	return ranks
-}
-
-// hasRanks reports whether the plan leaves pods of the current attempt.
-func hasRanks(o *observation.Observation, p *Plan) bool {
-	return len(p.Create) > 0 ||
-		slices.ContainsFunc(o.Ranks, func(r observation.Rank) bool { return r.Pod != nil })
 }
