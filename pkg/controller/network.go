@@ -6,6 +6,8 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
@@ -36,11 +38,41 @@ func (w *writer) applyNetwork(ctx context.Context, s *observed, plan trainingjob
 	if plan.Names != decision.Apply {
 		return nil
 	}
-	var names []client.Object
-	for _, slice := range render.Names(s.Job, plan.Status.Attempt, plan.Named) {
-		names = append(names, slice)
+	names := render.Names(s.Job, plan.Status.Attempt, plan.Named)
+	if namedSo(s.slices, names) {
+		return nil
 	}
-	return w.ensure(ctx, s.Job, names, s.slices)
+	var objs []client.Object
+	for _, slice := range names {
+		objs = append(objs, slice)
+	}
+	return w.ensure(ctx, s.Job, objs, s.slices)
+}
+
+// namedSo reports whether the slices that exist are these. To compare them as ensure does, by what is sent,
+// costs a gang of a thousand ranks more than all else in a pass, and every event of a rank brings one.
+func namedSo(existing []ownedObject, names []*discoveryv1.EndpointSlice) bool {
+	if len(existing) != len(names) {
+		return false
+	}
+	for _, want := range names {
+		have, ok := find(existing, sliceKind, want.Name).(*discoveryv1.EndpointSlice)
+		if !ok || have.DeletionTimestamp != nil || have.AddressType != want.AddressType ||
+			!containsLabels(have.Labels, want.Labels) || !equality.Semantic.DeepEqual(have.Ports, want.Ports) ||
+			!equality.Semantic.DeepEqual(have.Endpoints, want.Endpoints) {
+			return false
+		}
+	}
+	return true
+}
+
+func containsLabels(have, want map[string]string) bool {
+	for k, v := range want {
+		if have[k] != v {
+			return false
+		}
+	}
+	return true
 }
 
 func (w *writer) applyService(ctx context.Context, s *observed) error {

@@ -150,3 +150,39 @@ func TestServiceWithASelectorIsReplaced(t *testing.T) {
 		t.Errorf("got %v", service.Spec.Selector)
 	}
 }
+
+// TestNamesThatSomebodyChangesAreRestored: an equal slice is passed over without a closer look.
+func TestNamesThatSomebodyChangesAreRestored(t *testing.T) {
+	type slice = discoveryv1.EndpointSlice
+	for name, change := range map[string]func(*slice){
+		"an address":          func(s *slice) { s.Endpoints[1].Addresses = []string{"10.9.9.9"} },
+		"a rank is left out":  func(s *slice) { s.Endpoints = s.Endpoints[:1] },
+		"the port":            func(s *slice) { s.Ports[0].Port = new(int32(1)) },
+		"whose Service it is": func(s *slice) { delete(s.Labels, discoveryv1.LabelServiceName) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newRunningFixture(t)
+			f.wants("named", "create EndpointSlice bert-ipv4-0")
+			f.sync()
+			f.wants("as it was")
+			var have slice
+			key := client.ObjectKey{Namespace: "default", Name: "bert-ipv4-0"}
+			if err := f.store.Get(t.Context(), key, &have); err != nil {
+				t.Fatal(err)
+			}
+			want := have.DeepCopy()
+			change(&have)
+			if err := f.store.Update(t.Context(), &have); err != nil {
+				t.Fatal(err)
+			}
+			f.sync()
+			f.wants("restored", "apply")
+			if err := f.store.Get(t.Context(), key, &have); err != nil {
+				t.Fatal(err)
+			}
+			if !namedSo([]ownedObject{{gvk: sliceKind, object: &have}}, []*slice{want}) {
+				t.Errorf("got %+v, want %+v", have, want)
+			}
+		})
+	}
+}

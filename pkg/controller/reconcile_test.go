@@ -164,14 +164,25 @@ func BenchmarkSettledReconcile(b *testing.B) {
 		b.Run(fmt.Sprint(ranks), func(b *testing.B) {
 			f := newFixture(b, bert(ranks))
 			ctx := b.Context()
-			for range 2 {
-				if _, _, err := f.reconcile(ctx); err != nil {
+			step := func() []string {
+				did, _, err := f.reconcile(ctx)
+				if err != nil {
 					b.Fatal(err)
 				}
+				f.sync()
+				return did
 			}
-			f.cached = &v1alpha1.TrainingJob{}
-			if err := f.store.Get(ctx, bertName, f.cached); err != nil {
-				b.Fatal(err)
+			for range 2 { // queued, created
+				step()
+			}
+			f.sync()
+			f.runs()
+			for range 3 { // runs, has names, is counted
+				f.clock.Step(time.Minute)
+				step()
+			}
+			if named := len(f.names()); named != int(ranks) {
+				b.Fatalf("%d ranks have names", named)
 			}
 			b.ReportAllocs()
 			for b.Loop() {
