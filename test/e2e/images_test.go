@@ -116,6 +116,8 @@ func rootFilesystem(ctx context.Context, what string, args []string) (string, er
 	defer os.Remove(draft)
 	fmt.Fprintln(os.Stderr, "making the root filesystem of "+what+" from Debian's packages, once: some minutes")
 	cmd := exec.CommandContext(ctx, "mmdebstrap", append(args, draft)...)
+	// It starts a Python for each of hundreds of packages: Debian's, and no version manager's.
+	cmd.Env = append(os.Environ(), "PATH=/usr/sbin:/usr/bin:/sbin:/bin")
 	out := &phases{}
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Run(); err != nil {
