@@ -171,7 +171,7 @@ bench-full: bench-build ## every workload on every stack, 7 rounds, resumable (h
 	bin/bench run --set full --rounds 7 --cut 5 --resume --out bench/results/full $(BENCH_ARGS)
 
 .PHONY: bench-scale
-bench-scale: bench-build ## what 1,000 nodes with 8,000 ranks and 10,000 waiting jobs cost, on every scheduler (hours)
+bench-scale: bench-build ## what 11,000 jobs with 8,000 ranks cost on every scheduler, and 100,000 with 80,000 on a simulated API (hours)
 	bin/bench scale $(BENCH_ARGS)
 
 .PHONY: test-peers

@@ -152,7 +152,8 @@ var rules = map[string]rule{
 		reason: "drives the operator through the API and its file",
 		ours:   []string{api, "bench/...", "pkg/config", "lab/localcluster/..."},
 	},
-	"bench/workload": {reason: "which gangs arrive when, as data", never: impure},
+	"bench/workload":             {reason: "which gangs arrive when, as data", never: impure},
+	"bench/simulated/scheduling": {reason: "what a scheduler decides, and never does", never: timeless},
 	"examples/gotrainer": {
 		reason: "what training code has to know", ours: []string{checkpoint}, never: notSmall,
 	},
@@ -253,6 +254,7 @@ func matches(path string, patterns []string) bool {
 var pure = []string{
 	seam, "scheduler/volcano", "scheduler/native", "scheduler/kueue", "scheduler/coscheduling", checkpoint,
 	frameworks, spec, validation, render, observation, decision, status, core, convert, "bench/workload",
+	"bench/simulated/scheduling",
 }
 
 // TestPurePackagesHaveNoClock: the same input gives the same answer, at any time.

@@ -87,11 +87,16 @@ func stateOf(pod *corev1.Pod) timeline.State {
 	}
 }
 
-// WatchGroups tells see of every group in a namespace that exists or changes.
+// WatchGroups tells see of every group in a namespace that exists or changes. trim, unless it is nil, drops
+// before that what see does not read: where there are very many groups they would take much memory.
 func WatchGroups(ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource,
-	namespace string, see func(*unstructured.Unstructured)) error {
+	namespace string, trim cache.TransformFunc, see func(*unstructured.Unstructured)) error {
 	factory := dynamicinformer.NewFilteredDynamicSharedInformerFactory(client, 0, namespace, nil)
-	return watch(ctx, factory.ForResource(resource).Informer(), func(o any, gone bool) {
+	informer := factory.ForResource(resource).Informer()
+	if err := informer.SetTransform(trim); err != nil {
+		return fmt.Errorf("watching: %w", err)
+	}
+	return watch(ctx, informer, func(o any, gone bool) {
 		if group, ok := o.(*unstructured.Unstructured); ok && !gone {
 			see(group)
 		}

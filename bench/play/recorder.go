@@ -91,7 +91,7 @@ func (r *recorder) watch(ctx context.Context) error {
 	if admission == nil {
 		return nil
 	}
-	return measure.WatchGroups(ctx, r.dyn, admission.Resource, r.namespace, func(o *unstructured.Unstructured) {
+	see := func(o *unstructured.Unstructured) {
 		gang := admission.Gang(o)
 		if admission.Admitted(o) {
 			r.with(func(t *timeline.Timeline) { t.Admitted(gang, r.now()) })
@@ -99,7 +99,8 @@ func (r *recorder) watch(ctx context.Context) error {
 		if admission.Evicted != nil && admission.Evicted(o) {
 			r.evicted(gang, o.GetUID())
 		}
-	})
+	}
+	return measure.WatchGroups(ctx, r.dyn, admission.Resource, r.namespace, nil, see)
 }
 
 // evicted tells a session that minds its gangs.

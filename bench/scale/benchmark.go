@@ -15,8 +15,7 @@ import (
 
 // Benchmark is what is to be played.
 type Benchmark struct {
-	Schedulers []string
-	Sizes      []Size
+	Plan []Planned
 	// Idle is how long nothing happens in a step. A minute tells a thousandth of a processor: that is 60 ms,
 	// and processor time is counted in steps of 10.
 	Idle time.Duration
@@ -28,31 +27,29 @@ type Benchmark struct {
 	Progress io.Writer
 }
 
-// Run plays the steps that the results do not have yet, in the order of Sizes, and after each of them saves
-// the results and writes the report. A scheduler on which a step broke is played no larger. When ctx ends,
-// the step under way is dropped; that is no error.
+// Run plays the steps of the plan that the results do not have yet, and after each of them saves the results
+// and writes the report. A scheduler on which a step broke is played no larger. When ctx ends, the step under
+// way is dropped; that is no error.
 func (b *Benchmark) Run(ctx context.Context, results *Results) error {
-	for _, scheduler := range b.Schedulers {
-		for _, size := range b.Sizes {
-			if results.has(scheduler, size) {
-				continue
-			}
-			if broken, ok := results.brokenBelow(scheduler, size); ok {
-				fmt.Fprintf(b.Progress, "%s: %d jobs are left out: with %d it broke\n", scheduler, size.Jobs(),
-					broken.Jobs())
-				continue
-			}
-			s, err := b.play(ctx, scheduler, size)
-			if ctx.Err() != nil {
-				return nil
-			}
-			if err != nil {
-				return fmt.Errorf("%s with %d jobs: %w", scheduler, size.Jobs(), err)
-			}
-			results.Steps = append(results.Steps, s)
-			if err := errors.Join(results.save(b.Out), results.Report(b.Out)); err != nil {
-				return err
-			}
+	for _, p := range b.Plan {
+		if results.has(p.Scheduler, p.Size) {
+			continue
+		}
+		if broken, ok := results.brokenBelow(p.Scheduler, p.Size); ok {
+			fmt.Fprintf(b.Progress, "%s: %d jobs are left out: with %d it broke\n", p.Scheduler, p.Size.Jobs(),
+				broken.Jobs())
+			continue
+		}
+		s, err := b.play(ctx, p.Scheduler, p.Size)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%s with %d jobs: %w", p.Scheduler, p.Size.Jobs(), err)
+		}
+		results.Steps = append(results.Steps, s)
+		if err := errors.Join(results.save(b.Out), results.Report(b.Out)); err != nil {
+			return err
 		}
 	}
 	return nil

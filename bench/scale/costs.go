@@ -21,15 +21,15 @@ func costs() []cost {
 	return []cost{
 		{"filling: s until all gangs run", seconds(Fill), true},
 		{"filling: operator's CPU per gang, ms", cpuPerJob(Fill, operatorProgram), true},
-		{"filling: API server's CPU per gang, ms", cpuPerJob(Fill, apiServerProgram), true},
+		{"filling: API server's CPU per gang, ms", notSimulated(cpuPerJob(Fill, apiServerProgram)), true},
 		{"filling: operator's writes per gang", writesPerJob(Fill, operatorProgram), true},
 		{"queueing: s until all jobs are queued", seconds(Queue), true},
 		{"queueing: operator's CPU per job, ms", cpuPerJob(Queue, operatorProgram), true},
-		{"queueing: API server's CPU per job, ms", cpuPerJob(Queue, apiServerProgram), true},
+		{"queueing: API server's CPU per job, ms", notSimulated(cpuPerJob(Queue, apiServerProgram)), true},
 		{"queueing: operator's writes per job", writesPerJob(Queue, operatorProgram), true},
 		{"idle: operator's CPU, % of a processor", idleShare(operatorProgram), false},
 		{"idle: operator's writes in a minute", idleWrites(operatorProgram), false},
-		{"idle: all programs' CPU, % of a processor", idleShare(""), false},
+		{"idle: all programs' CPU, % of a processor", notSimulated(idleShare("")), false},
 		{"idle: all clients' writes in a minute", idleWrites(""), false},
 		{"operator's memory when idle, MB", memoryIn(operatorProgram, Idle), true},
 		{"operator's memory at most, MB", memory(operatorProgram), true},
@@ -53,6 +53,16 @@ func from(name string, read func(Phase) (float64, bool)) func(Step) (float64, bo
 			return 0, false
 		}
 		return read(p)
+	}
+}
+
+// notSimulated is a cost that a simulated cluster does not say.
+func notSimulated(of func(Step) (float64, bool)) func(Step) (float64, bool) {
+	return func(s Step) (float64, bool) {
+		if s.Scheduler == Simulated {
+			return 0, false
+		}
+		return of(s)
 	}
 }
 

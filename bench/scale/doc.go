@@ -7,6 +7,7 @@
 //	size.go       how large a step is
 //	phases.go     what happens in a step; step.go measures it
 //	watch.go      what is seen of jobs and ranks; ranks.go what that means: pure
+//	cluster.go    where it is played: a local cluster, or a simulated one
 //	benchmark.go  all steps
 //	result.go     what is left of them, as data; costs.go what the report tells of it
 //	fit.go        how a cost grows: pure

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"mlplatform.example.com/trainingjob-operator/bench/result"
 )
 
@@ -12,7 +14,7 @@ import (
 func TestMarkdown(t *testing.T) {
 	r := Results{Machine: result.Machine{Processors: 2, CPU: "a CPU", Go: "go1.26", Commit: "abc"}}
 	for i, n := range []int{4, 2, 1} {
-		size, err := Part(n)
+		size, err := Part("native", n)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +96,7 @@ func TestWhatIsLeftOut(t *testing.T) {
 }
 
 func TestPart(t *testing.T) {
-	got, err := Part(8)
+	got, err := Part("native", 8)
 	if want := (Size{Nodes: 125, Gangs: 125, Waiting: 1250}); err != nil || got != want {
 		t.Errorf("an eighth is %+v, %v, want %+v", got, err, want)
 	}
@@ -102,8 +104,43 @@ func TestPart(t *testing.T) {
 		t.Errorf("%d ranks do not fill %d GPUs", got.Ranks(), got.GPUs())
 	}
 	for _, bad := range []int{-1, 0, 101} {
-		if _, err := Part(bad); err == nil {
+		if _, err := Part("native", bad); err == nil {
 			t.Errorf("part %d is accepted", bad)
+		}
+	}
+}
+
+// A scheduler after the other, each from its smallest part to the whole; the simulated one has a larger whole.
+func TestPlan(t *testing.T) {
+	plan, err := Plan([]string{"native", Simulated}, []int{1, 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Planned{
+		{"native", Size{Nodes: 100, Gangs: 100, Waiting: 1000}},
+		{"native", Size{Nodes: 1000, Gangs: 1000, Waiting: 10_000}},
+		{Simulated, Size{Nodes: 1000, Gangs: 1000, Waiting: 9000}},
+		{Simulated, Size{Nodes: 10_000, Gangs: 10_000, Waiting: 90_000}},
+	}
+	if diff := cmp.Diff(want, plan); diff != "" {
+		t.Errorf("the plan (-want +got):\n%s", diff)
+	}
+	if _, err := Plan([]string{"another"}, []int{1}); err == nil {
+		t.Error("a scheduler that there is not is accepted")
+	}
+}
+
+// What a simulated cluster cannot tell, the report does not.
+func TestMarkdownOfSimulation(t *testing.T) {
+	r := Results{Steps: []Step{{Scheduler: Simulated, Size: Size{Nodes: 1, Gangs: 1, Waiting: 9}, Phases: []Phase{
+		{Name: Fill, Jobs: 1, CPU: map[string]float64{"operator": 0.5}},
+	}}}}
+	text := r.Markdown()
+	for _, want := range []string{
+		simulation, "| filling: operator's CPU per gang, ms | 500 |", "| filling: API server's CPU per gang, ms | - |",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the report lacks %q:\n%s", want, text)
 		}
 	}
 }

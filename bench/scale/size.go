@@ -2,6 +2,8 @@ package scale
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"mlplatform.example.com/trainingjob-operator/bench/workload"
 )
@@ -26,18 +28,51 @@ const (
 	preemptions = 25
 )
 
-// full is the size that the operator is built for.
-var full = Size{Nodes: 1000, Gangs: 1000, Waiting: 10_000}
+// full is the size that the operator is built for, beyond the one that is played with everything simulated
+// but the operator.
+var (
+	full   = Size{Nodes: 1000, Gangs: 1000, Waiting: 10_000}
+	beyond = Size{Nodes: 10_000, Gangs: 10_000, Waiting: 90_000}
+)
 
 // Parts of the full size that are played unless others are asked for.
 func Parts() []int { return []int{8, 4, 2, 1} }
 
-// Part is one n-th of the full size; 1 <= n <= 100.
-func Part(n int) (Size, error) {
+// Part is one n-th of a scheduler's full size; 1 <= n <= 100.
+func Part(scheduler string, n int) (Size, error) {
 	if n < 1 || n > 100 {
 		return Size{}, fmt.Errorf("one %d-th of the full size: it must be 1 to 100", n)
 	}
-	return Size{Nodes: full.Nodes / n, Gangs: full.Gangs / n, Waiting: full.Waiting / n}, nil
+	whole := full
+	if scheduler == Simulated {
+		whole = beyond
+	}
+	return Size{Nodes: whole.Nodes / n, Gangs: whole.Gangs / n, Waiting: whole.Waiting / n}, nil
+}
+
+// Planned is a step that is to be played.
+type Planned struct {
+	Scheduler string
+	Size      Size
+}
+
+// Plan of all parts on all schedulers: one after the other, each from its smallest size to its largest.
+func Plan(schedulers []string, parts []int) ([]Planned, error) {
+	var plan []Planned
+	for _, scheduler := range schedulers {
+		if !slices.Contains(Schedulers(), scheduler) {
+			return nil, fmt.Errorf("there is no scheduler %q; there are %s", scheduler,
+				strings.Join(Schedulers(), ", "))
+		}
+		for _, n := range slices.Backward(slices.Sorted(slices.Values(parts))) {
+			size, err := Part(scheduler, n)
+			if err != nil {
+				return nil, err
+			}
+			plan = append(plan, Planned{scheduler, size})
+		}
+	}
+	return plan, nil
 }
 
 // Jobs of a step.

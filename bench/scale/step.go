@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -16,14 +15,10 @@ import (
 	"mlplatform.example.com/trainingjob-operator/bench/play"
 	"mlplatform.example.com/trainingjob-operator/bench/stack"
 	"mlplatform.example.com/trainingjob-operator/bench/workload"
-	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 )
 
 // namespace of all jobs.
 const namespace = "scale"
-
-// nodeGracePeriod makes heartbeats rare, see package rounds.
-const nodeGracePeriod = 10 * time.Minute
 
 // step is one size on one scheduler, under way.
 type step struct {
@@ -31,7 +26,7 @@ type step struct {
 	dir     string
 	say     func(string)
 	result  *Step
-	cluster *localcluster.Cluster
+	cluster cluster
 	client  *stack.Client
 	seen    *observer
 	// operators that run, by name.
@@ -43,16 +38,11 @@ type step struct {
 // begin starts the cluster and the operator.
 func (s *step) begin(ctx context.Context) (err error) {
 	s.say("starting a cluster")
-	ours, ok := stack.Ours(s.result.Scheduler).(stack.Renderer)
+	ours, ok := stack.Ours(dialectOf(s.result.Scheduler)).(stack.Renderer)
 	if !ok {
 		return errors.New("TrainingJobs are not said as data")
 	}
-	options := localcluster.Options{
-		Dir: filepath.Join(s.dir, "cluster"), Creator: "bench", Nodes: -1, Audit: true, Attached: true,
-		CRDs: []string{s.CRDs}, NodeGracePeriod: nodeGracePeriod,
-	}
-	ours.Cluster(&options)
-	if s.cluster, err = localcluster.Up(ctx, options); err != nil {
+	if s.cluster, err = s.up(ctx, ours); err != nil {
 		return err
 	}
 	config := s.cluster.RESTConfig()
@@ -66,7 +56,7 @@ func (s *step) begin(ctx context.Context) (err error) {
 	if err := play.Ground(ctx, clients, namespace, size.Nodes, GPUsPerNode); err != nil {
 		return err
 	}
-	if s.client, err = stack.NewClient(ours, stack.ClientConfig(s.cluster, "bench")); err != nil {
+	if s.client, err = stack.NewClient(ours, stack.ClientConfig(config, "bench")); err != nil {
 		return err
 	}
 	if err := s.client.Prepare(ctx, namespace, size.GPUs()); err != nil {
@@ -83,7 +73,8 @@ func (s *step) begin(ctx context.Context) (err error) {
 
 func (s *step) startOperator(ctx context.Context, name string, elect bool) error {
 	p, err := operator.Start(ctx, operator.Options{
-		Binary: s.Operator, Kubeconfig: s.cluster.Kubeconfig(), Scheduler: s.result.Scheduler, Dir: s.dir,
+		Binary: s.Operator, Kubeconfig: s.cluster.Kubeconfig(), Scheduler: dialectOf(s.result.Scheduler),
+		Dir:  s.dir,
 		Name: name, Elect: elect, ReadyWithin: 5 * time.Minute,
 	})
 	if err == nil {
@@ -175,6 +166,9 @@ func (s *step) measure(ctx context.Context, phase phase) error {
 			}
 			return err
 		}
+	}
+	if err := s.cluster.Err(); err != nil {
+		return fmt.Errorf("%s: %w", phase.name, err)
 	}
 	after, err := measure.Used()
 	if err != nil {

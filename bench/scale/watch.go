@@ -51,7 +51,24 @@ func observe(ctx context.Context, config *rest.Config, namespace string) (*obser
 		return nil, fmt.Errorf("watching pods: %w", err)
 	}
 	jobs := v1alpha1.GroupVersion.WithResource("trainingjobs")
-	return o, measure.WatchGroups(ctx, dyn, jobs, namespace, o.seeJob)
+	return o, measure.WatchGroups(ctx, dyn, jobs, namespace, trimJob, o.seeJob)
+}
+
+// trimJob keeps the name of a job and its phase.
+func trimJob(o any) (any, error) {
+	job, ok := o.(*unstructured.Unstructured)
+	if !ok {
+		return o, nil
+	}
+	trimmed := &unstructured.Unstructured{Object: map[string]any{}}
+	trimmed.SetGroupVersionKind(job.GroupVersionKind())
+	trimmed.SetNamespace(job.GetNamespace())
+	trimmed.SetName(job.GetName())
+	trimmed.SetResourceVersion(job.GetResourceVersion())
+	if text, found, err := unstructured.NestedString(job.Object, "status", "phase"); err == nil && found {
+		trimmed.Object["status"] = map[string]any{"phase": text}
+	}
+	return trimmed, nil
 }
 
 func (o *observer) seeJob(job *unstructured.Unstructured) {

@@ -59,12 +59,14 @@ type Environment struct {
 }
 
 // config is a client's configuration with a user agent, by which its writes are counted.
-func (e Environment) config(agent string) *rest.Config { return ClientConfig(e.Cluster, agent) }
+func (e Environment) config(agent string) *rest.Config {
+	return ClientConfig(e.Cluster.RESTConfig(), agent)
+}
 
-// ClientConfig is the configuration of a benchmark's client with a user agent, by which its writes are
-// counted. It has no limit but that of Connections.
-func ClientConfig(cluster *localcluster.Cluster, agent string) *rest.Config {
-	c := cluster.RESTConfig()
+// ClientConfig makes of a cluster's configuration that of a benchmark's client with a user agent, by which
+// its writes are counted. It has no limit but that of Connections.
+func ClientConfig(cluster *rest.Config, agent string) *rest.Config {
+	c := rest.CopyConfig(cluster)
 	c.UserAgent = agent + "/bench"
 	slots := make(chan struct{}, Connections)
 	c.Wrap(func(next http.RoundTripper) http.RoundTripper { return connections{slots, next} })

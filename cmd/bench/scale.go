@@ -4,14 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"mlplatform.example.com/trainingjob-operator/bench/rounds"
 	"mlplatform.example.com/trainingjob-operator/bench/scale"
-	"mlplatform.example.com/trainingjob-operator/bench/stack"
 )
 
 // scaleOptions are the flags of scale.
@@ -29,15 +27,17 @@ func newScale() *cobra.Command {
 		Long: `Scale fills clusters of several sizes with gangs and their queues with jobs, and measures what the
 operator and the control plane need for it: to start the gangs, to queue the jobs, when nothing happens, when
 gangs are preempted, when the operator is killed, and when the leader of two is. What was played by the same
-commit is not played again. The full size has 1,000 nodes, 8,000 ranks and 10,000 waiting jobs; it takes hours
-on 2 processors.`,
+commit is not played again. The full size has 1,000 nodes, 8,000 ranks and 10,000 waiting jobs. On the scheduler
+"` + scale.Simulated + `" everything but the operator is simulated, and the full size is 10,000 nodes, 80,000 ranks and 90,000
+waiting jobs. All of it takes hours on 2 processors.`,
 		Example: `  bench scale
-  bench scale --scheduler native --part 8`,
+  bench scale --scheduler native --part 8
+  bench scale --scheduler ` + scale.Simulated + ` --part 100`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	flags := cmd.Flags()
-	flags.StringSliceVar(&o.schedulers, "scheduler", stack.Schedulers(), "schedulers to play on")
+	flags.StringSliceVar(&o.schedulers, "scheduler", scale.Schedulers(), "schedulers to play on")
 	flags.IntSliceVar(&o.parts, "part", scale.Parts(), "sizes: 8 is an eighth of the full one, 1 the full one")
 	flags.BoolVar(&o.fresh, "fresh", false, "replace what is in --out")
 	o.binaries.addFlags(flags, "bench/results/scale")
@@ -45,21 +45,11 @@ on 2 processors.`,
 }
 
 func (o scaleOptions) run(cmd *cobra.Command) error {
-	b := &scale.Benchmark{Schedulers: o.schedulers, Idle: time.Minute, Progress: cmd.ErrOrStderr()}
-	for _, name := range o.schedulers {
-		if !slices.Contains(stack.Schedulers(), name) {
-			return fmt.Errorf("--scheduler: there is no %q; there are %v", name, stack.Schedulers())
-		}
+	plan, err := scale.Plan(o.schedulers, o.parts)
+	if err != nil {
+		return err
 	}
-	for _, part := range o.parts {
-		size, err := scale.Part(part)
-		if err != nil {
-			return fmt.Errorf("--part: %w", err)
-		}
-		b.Sizes = append(b.Sizes, size)
-	}
-	slices.SortFunc(b.Sizes, func(x, y scale.Size) int { return x.Jobs() - y.Jobs() })
-	var err error
+	b := &scale.Benchmark{Plan: plan, Idle: time.Minute, Progress: cmd.ErrOrStderr()}
 	if b.Operator, b.CRDs, b.Out, err = o.binaries.paths(); err != nil {
 		return err
 	}
