@@ -30,8 +30,8 @@ build: ## bin/operator, bin/agent, bin/localcluster and bin/kubectl-tj, each a s
 		./cmd/kubectl-tj
 
 .PHONY: generate
-generate: $(TOOLS)/built ## deepcopy code, CRD, RBAC role, a policy and reference pages (API, configuration, metrics) from the code
-	@mkdir -p $(OUT)/api/v1alpha1 $(OUT)/deploy/crd $(OUT)/deploy/rbac $(OUT)/deploy/admission $(OUT)/docs
+generate: $(TOOLS)/built ## deepcopy code, CRD, RBAC role, a policy, the schema of the chart and reference pages from the code
+	@mkdir -p $(OUT)/api/v1alpha1 $(addprefix $(OUT)/deploy/,crd rbac admission chart) $(OUT)/docs
 	$(TOOLS)/controller-gen paths=./api/... object crd:generateEmbeddedObjectMeta=true \
 		output:object:dir=$(OUT)/api/v1alpha1 output:crd:dir=$(OUT)/deploy/crd
 	$(TOOLS)/controller-gen paths=./pkg/... rbac:roleName=trainingjob-operator output:rbac:dir=$(OUT)/deploy/rbac
@@ -41,11 +41,35 @@ generate: $(TOOLS)/built ## deepcopy code, CRD, RBAC role, a policy and referenc
 		$(OUT)/deploy/admission/environment.yaml
 	go run ./cmd/docs-gen configuration > $(OUT)/docs/configuration.md
 	go run ./cmd/docs-gen metrics > $(OUT)/docs/metrics.md
+	go run ./cmd/docs-gen values-schema > $(OUT)/deploy/chart/values.schema.json
 
 $(TOOLS)/built: lab/modules/tools/go.mod lab/modules/tools/go.sum
 	@mkdir -p $(TOOLS)
 	go -C lab/modules/tools build -trimpath -o $(CURDIR)/$(TOOLS)/ tool
 	@touch $@
+
+# A version of the chart is a semantic version: that of the tag, else one before the first.
+CHART_VERSION ?= $(if $(filter v%,$(VERSION)),$(patsubst v%,%,$(VERSION)),0.0.0-g$(VERSION))
+
+.PHONY: chart
+chart: $(TOOLS)/built ## bin/trainingjob-operator-<version>.tgz, the Helm chart
+	$(TOOLS)/helm package deploy/chart --destination bin --version $(CHART_VERSION) --app-version $(VERSION)
+
+##@ Deploy
+
+NAMESPACE ?= trainingjob-system
+# Of the chart, such as --values my.yaml --set image.repository=...
+VALUES    ?=
+# lab/operator.yaml serves on this machine alone, and needs no lease.
+CONFIG    ?= lab/operator.yaml
+
+.PHONY: install
+install: $(TOOLS)/built ## the operator, or another version of it, into the cluster of your kubeconfig (VALUES="--values my.yaml")
+	$(TOOLS)/helm upgrade trainingjob-operator deploy/chart --install --namespace $(NAMESPACE) --create-namespace --wait $(VALUES)
+
+.PHONY: run
+run: build ## the operator on this machine, for the cluster of your kubeconfig, which needs the CRD (CONFIG=lab/operator.yaml)
+	bin/operator --config $(CONFIG) --zap-devel
 
 ##@ Test
 

@@ -13,14 +13,17 @@ import (
 // ClusterState is the state of a cluster as far as it explains why a gang waits. It is shared between
 // goroutines and read-only.
 type ClusterState struct {
-	// Complete is true when all nodes and bound pods are known. Otherwise nothing follows from what is absent
-	// here.
+	// Complete is true when all nodes and bound pods that the operator may see are known. Otherwise nothing
+	// follows from what is absent here.
 	Complete bool
+	// Partial is true where the pods and jobs of some namespaces are never seen. Requested and Holders are then
+	// less than what there is, and so is Ahead: what nodes have free is at most what Node.Free returns.
+	Partial bool
 	// Nodes are ordered by name.
 	Nodes []Node
 	// Holders are the holders of extended resources, such as GPUs.
 	Holders []Holder
-	// Shared keeps what is computed from Complete, Nodes, Holders and Objects; nil: nothing is kept.
+	// Shared keeps what is computed from Complete, Partial, Nodes, Holders and Objects; nil: nothing is kept.
 	Shared *Shared
 	// Objects are the objects of the kinds that an Explainer names, such as queues and quotas. A kind that is
 	// absent is not known; a kind that is known but has no objects is present with an empty list.
@@ -105,6 +108,14 @@ func (s ClusterState) HoldersOf(name corev1.ResourceName, filter func(Holder) bo
 		}
 	}
 	return list
+}
+
+// free is what an explanation gives as the free amount of a resource: none where it is not known.
+func (s ClusterState) free(name corev1.ResourceName, amount int64) corev1.ResourceList {
+	if s.Partial {
+		return nil
+	}
+	return resourceList(name, amount)
 }
 
 func (s ClusterState) mayName(namespace string) bool {

@@ -69,7 +69,7 @@ func verdictCause(w *waitingGang) (Explanation, bool) {
 	return verdictExplanation(w.verdict)
 }
 
-// waitingBehind: there is capacity, and others are served first. A gang that the scheduler has tried to place
+// waitingBehind: there is capacity, as far as it can be seen, and others are served first. A gang that the scheduler has tried to place
 // is not held back for others.
 func waitingBehind(w *waitingGang) (Explanation, bool) {
 	ahead := w.cluster.Ahead
@@ -84,10 +84,15 @@ func waitingBehind(w *waitingGang) (Explanation, bool) {
 	if !w.cluster.mayName(ahead.First.Namespace) {
 		first = "of another namespace"
 	}
+	message := fmt.Sprintf("%s %s before it, the first is %s",
+		count(ahead.Count, "job waits", "jobs wait"), where, first)
+	if w.cluster.Partial {
+		message = fmt.Sprintf("at least %s %s before it, one is %s",
+			count(ahead.Count, "job waits", "jobs wait"), where, first)
+	}
 	return Explanation{
-		Reason: ReasonWaitingBehind,
-		Message: fmt.Sprintf("%s %s before it, the first is %s",
-			count(ahead.Count, "job waits", "jobs wait"), where, first),
+		Reason:   ReasonWaitingBehind,
+		Message:  message,
 		NextStep: "it is tried when they have started; a higher priorityClass lets it pass them",
 	}, true
 }

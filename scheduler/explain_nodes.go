@@ -81,13 +81,13 @@ func noNodeLargeEnough(w *waitingGang) (Explanation, bool) {
 		one := r
 		one.unbound = 1
 		if placeable([]roleCapacity{one}, roomWhenEmpty) == 0 {
-			return rankTooLarge(r), true
+			return rankTooLarge(r, w.cluster), true
 		}
 	}
 	return Explanation{}, false
 }
 
-func rankTooLarge(r roleCapacity) Explanation {
+func rankTooLarge(r roleCapacity, s ClusterState) Explanation {
 	name := tooLargeResource(r)
 	need, largest := r.requests[name], r.accepting.sums(name).largest
 	e := Explanation{
@@ -98,7 +98,7 @@ func rankTooLarge(r roleCapacity) Explanation {
 			FormatNumber(name, largest)),
 		NextStep: fmt.Sprintf("ask for at most %s per rank, in more ranks, or add larger nodes",
 			FormatAmount(name, largest)),
-		Need: resourceList(name, need), Free: resourceList(name, r.accepting.sums(name).largestFree),
+		Need: resourceList(name, need), Free: s.free(name, r.accepting.sums(name).largestFree),
 	}
 	switch {
 	case largest == 0:
@@ -157,7 +157,7 @@ func exceedsCluster(w *waitingGang) (Explanation, bool) {
 			count(len(nodes.nodes), "node that may run them", "nodes that may run them"),
 			placed, FormatAmount(name, nodes.sums(name).allocatable)),
 		NextStep: "ask for fewer ranks or a smaller minAvailable, or add nodes",
-		Need:     resourceList(name, requests[name]), Free: resourceList(name, nodes.sums(name).free),
+		Need:     resourceList(name, requests[name]), Free: w.cluster.free(name, nodes.sums(name).free),
 	}, true
 }
 
@@ -173,20 +173,24 @@ func insufficientResources(w *waitingGang) (Explanation, bool) {
 	for _, r := range w.roles {
 		rank = max(rank, r.requests[name])
 	}
-	message := fmt.Sprintf("needs %s, %s free on %s; the largest free node has %s and a rank needs %s",
-		FormatAmount(name, requests[name]), FormatNumber(name, have.free),
+	most, least := "", ""
+	if w.cluster.Partial {
+		most, least = "at most ", "at least "
+	}
+	message := fmt.Sprintf("needs %s, %s%s free on %s; the largest free node has %s%s and a rank needs %s",
+		FormatAmount(name, requests[name]), most, FormatNumber(name, have.free),
 		count(len(nodes.nodes), "node that may run it", "nodes that may run it"),
-		FormatNumber(name, have.largestFree), FormatNumber(name, rank))
+		most, FormatNumber(name, have.largestFree), FormatNumber(name, rank))
 	if requests[name] <= have.free {
-		message += fmt.Sprintf(": room for %d of %d ranks", placed, ranks)
+		message += fmt.Sprintf(": room for %s%d of %d ranks", most, placed, ranks)
 	}
 	message += w.cluster.heldOn(nodes, name, w.gang)
 	if n := w.cluster.Ahead.Count; n > 0 {
-		message += "; " + count(n, "job waits", "jobs wait") + " before it"
+		message += "; " + least + count(n, "job waits", "jobs wait") + " before it"
 	}
 	return Explanation{
 		Reason: ReasonInsufficientResources, Message: message,
 		NextStep: "wait until others end, ask for less, or give the job a higher priorityClass",
-		Need:     resourceList(name, requests[name]), Free: resourceList(name, have.free),
+		Need:     resourceList(name, requests[name]), Free: w.cluster.free(name, have.free),
 	}, true
 }

@@ -1,6 +1,9 @@
 package scheduler
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // claimMissing explains that a PersistentVolumeClaim does not exist.
 func claimMissing(w *waitingGang) (Explanation, bool) {
@@ -25,11 +28,12 @@ func claimUnbound(w *waitingGang) (Explanation, bool) {
 	if !w.verdict.Judged || w.verdict.Reason == "" {
 		return Explanation{}, false
 	}
+	room := strings.TrimSuffix(w.roomText(), ",")
 	for _, claim := range w.cluster.Claims {
 		if !claim.Bound {
 			return Explanation{
 				Reason: ReasonVolumeUnbound, Object: "persistentvolumeclaims/" + claim.Name,
-				Message: fmt.Sprintf("the nodes have room, but volume claim %s is not bound", claim.Name),
+				Message: fmt.Sprintf("%s, but volume claim %s is not bound", room, claim.Name),
 				NextStep: fmt.Sprintf("kubectl describe pvc %s -n %s says what the volume waits for: "+
 					"a storage class, a provisioner or a matching volume", claim.Name, w.gang.Namespace),
 			}, true

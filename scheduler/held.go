@@ -18,12 +18,21 @@ func (s ClusterState) Held(name corev1.ResourceName, whose string, filter func(H
 	key := fmt.Sprintf("held %s by %s, named in %q", name, whose, s.NamesOf)
 	return share(s.Shared, key, func() Held {
 		holders := s.HoldersOf(name, filter)
-		held := Held{Clause: HeldBy(name, holders)}
+		held := Held{Clause: s.heldBy(name, holders)}
 		for _, h := range holders {
 			held.Total += h.Held[name]
 		}
 		return held
 	})
+}
+
+// heldBy is HeldBy for holders of this state: where some are not seen it says that there may be others.
+func (s ClusterState) heldBy(name corev1.ResourceName, holders []Holder) string {
+	clause := HeldBy(name, holders)
+	if s.Partial && clause != "" {
+		clause += " and perhaps by pods that the operator does not see"
+	}
+	return clause
 }
 
 // heldOn returns the clause that names the holders of a resource on the nodes of a set, without the gang
@@ -41,14 +50,14 @@ func (s ClusterState) heldOn(set nodeSet, name corev1.ResourceName, g Gang) stri
 		}
 		return a
 	})
-	named := ClusterState{Holders: on.holders, NamesOf: s.NamesOf}
+	named := ClusterState{Holders: on.holders, NamesOf: s.NamesOf, Partial: s.Partial}
 	if on.names[[2]string{g.Namespace, g.Name}] {
-		return HeldBy(name, named.HoldersOf(name, func(h Holder) bool {
+		return named.heldBy(name, named.HoldersOf(name, func(h Holder) bool {
 			return h.Namespace != g.Namespace || h.Name != g.Name
 		}))
 	}
 	key := fmt.Sprintf("held %s on %s, named in %q", name, set.key, s.NamesOf)
 	return share(s.Shared, key, func() string {
-		return HeldBy(name, named.HoldersOf(name, func(Holder) bool { return true }))
+		return named.heldBy(name, named.HoldersOf(name, func(Holder) bool { return true }))
 	})
 }

@@ -26,7 +26,8 @@ type Rester interface {
 var PodKind = corev1.SchemeGroupVersion.WithKind("Pod")
 
 // schedulerRests explains that the nodes have room for the gang and that its scheduler, which has rejected
-// it, does not look.
+// it, does not look. Where the operator does not see all pods it may be wrong about the room, and wakes a
+// scheduler in vain, seldom: never to wake it could leave the gang waiting for ever.
 func schedulerRests(w *waitingGang) (Explanation, bool) {
 	rester, ok := w.backend.(Rester)
 	if !ok || !w.hasRoom() {
@@ -38,7 +39,7 @@ func schedulerRests(w *waitingGang) (Explanation, bool) {
 	}
 	return Explanation{
 		Reason:   ReasonSchedulerRests,
-		Message:  fmt.Sprintf("the nodes have room for %s at once, and %s", w.ranksText(), why),
+		Message:  fmt.Sprintf("%s for %s at once, and %s", w.roomText(), w.ranksText(), why),
 		NextStep: "nothing, it is woken; if this lasts, see that the scheduler of its pods runs",
 	}, true
 }
@@ -50,9 +51,17 @@ func placeNotFound(w *waitingGang) (Explanation, bool) {
 		return Explanation{}, false
 	}
 	e, _ := verdictExplanation(w.verdict)
-	e.Message = fmt.Sprintf("by what they request the nodes have room for %s at once; %s said when it last "+
-		"tried: %s", w.ranksText(), w.backend.Name(), w.verdict.Message)
+	e.Message = fmt.Sprintf("by what they request %s for %s at once; %s said when it last tried: %s",
+		w.roomText(), w.ranksText(), w.backend.Name(), w.verdict.Message)
 	return e, true
+}
+
+// roomText says that there is room, as surely as it is known.
+func (w *waitingGang) roomText() string {
+	if w.cluster.Partial {
+		return "the nodes have room, if pods that the operator does not see leave it,"
+	}
+	return "the nodes have room"
 }
 
 func (w *waitingGang) ranksText() string {
@@ -61,7 +70,8 @@ func (w *waitingGang) ranksText() string {
 }
 
 // hasRoom reports whether the nodes certainly have room now for those of the gang's first MinAvailable ranks
-// that have no node. It is not certain where more counts than requests, selectors and taints.
+// that have no node, beside the pods that are seen. It is not certain where more counts than requests,
+// selectors and taints.
 func (w *waitingGang) hasRoom() bool {
 	ranks, _, _ := demand(w.roles)
 	if ranks == 0 || placeable(w.roles, roomNow) < ranks {

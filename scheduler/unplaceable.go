@@ -66,7 +66,7 @@ func (s ClusterState) unplaceableRole(role Role) (Explanation, bool) {
 	case len(r.accepting.nodes) == 0:
 		return noNodeAccepts(r, len(s.Nodes)), true
 	case s.knowsAll(requests):
-		return rankTooLarge(r), true
+		return rankTooLarge(r, s), true
 	}
 	return Explanation{}, false
 }

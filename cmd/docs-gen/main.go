@@ -1,7 +1,9 @@
-// Command docs-gen writes the reference pages that are made from code:
+// Command docs-gen writes the reference pages that are made from code, and the schema of the Helm chart's
+// values:
 //
 //	go run ./cmd/docs-gen configuration > docs/configuration.md
 //	go run ./cmd/docs-gen metrics > docs/metrics.md
+//	go run ./cmd/docs-gen values-schema > deploy/chart/values.schema.json
 //
 // It runs in the root of the module, because it reads the sources of pkg/config.
 package main
@@ -15,6 +17,7 @@ import (
 const usage = `usage:
   docs-gen configuration    every key of the operator's configuration, from pkg/config
   docs-gen metrics          every metric of the operator, from pkg/controller and pkg/reportserver
+  docs-gen values-schema    what the Helm chart's values may be, from pkg/config
 `
 
 func main() {
@@ -34,6 +37,8 @@ func run(args []string, out io.Writer) error {
 		return writeConfiguration(out, configSources)
 	case "metrics":
 		return writeMetrics(out)
+	case "values-schema":
+		return writeValuesSchema(out, configSources)
 	}
 	return fmt.Errorf("unknown arguments %q\n%s", args, usage)
 }

@@ -28,31 +28,47 @@ func main() {
 	}
 }
 
-func run() error {
-	flags := flag.NewFlagSet("operator", flag.ExitOnError)
-	path := flags.String("config", "", "path of the OperatorConfiguration; without it the defaults hold")
-	showVersion := flags.Bool("version", false, "print the version and exit")
+// arguments of the command line.
+type arguments struct {
+	config                 string
+	showVersion, onlyCheck bool
+	logging                zap.Options
+}
+
+func parseArguments(args []string) (arguments, error) {
+	a, flags := arguments{}, flag.NewFlagSet("operator", flag.ExitOnError)
+	flags.StringVar(&a.config, "config", "", "path of the OperatorConfiguration; without it the defaults hold")
+	flags.BoolVar(&a.showVersion, "version", false, "print the version and exit")
+	flags.BoolVar(&a.onlyCheck, "check", false,
+		"run nothing: find out whether an operator with this configuration leads, within a minute, and exit")
 	clientconfig.RegisterFlags(flags)
-	logging := zap.Options{}
-	logging.BindFlags(flags)
-	if err := flags.Parse(os.Args[1:]); err != nil {
+	a.logging.BindFlags(flags)
+	if err := flags.Parse(args); err != nil {
+		return a, err
+	}
+	if flags.NArg() > 0 {
+		return a, fmt.Errorf("unexpected argument %q; see --help", flags.Arg(0))
+	}
+	return a, nil
+}
+
+func run() error {
+	args, err := parseArguments(os.Args[1:])
+	if err != nil {
 		return err
 	}
-	if *showVersion {
+	if args.showVersion {
 		fmt.Println(version)
 		return nil
 	}
-	if flags.NArg() > 0 {
-		return fmt.Errorf("unexpected argument %q; see --help", flags.Arg(0))
-	}
-	logger := zap.New(zap.UseFlagOptions(&logging))
+	logger := zap.New(zap.UseFlagOptions(&args.logging))
 	ctrl.SetLogger(logger)
 	klog.SetLogger(logger) // client-go logs with klog
 
 	if err := limitMemory(os.Getenv); err != nil {
 		return err
 	}
-	cfg, err := config.Load(*path)
+	cfg, err := config.Load(args.config)
 	if err != nil {
 		return err
 	}
@@ -61,6 +77,9 @@ func run() error {
 		return err
 	}
 	ctx := signals.SetupSignalHandler()
+	if args.onlyCheck {
+		return check(ctx, rest, cfg, os.Stdout)
+	}
 	mgr, err := newManager(ctx, rest, cfg, backends(cfg.Schedulers))
 	if err != nil {
 		return err

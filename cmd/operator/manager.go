@@ -40,7 +40,7 @@ func newManager(
 	}
 	mgr, err := ctrl.NewManager(rest, ctrl.Options{
 		Scheme:                        scheme,
-		Cache:                         controller.CacheOptions(),
+		Cache:                         controller.CacheOptions(cfg.WatchNamespaces...),
 		LeaderElection:                cfg.LeaderElection.Enabled,
 		LeaderElectionID:              leaseName,
 		LeaderElectionNamespace:       leaseNamespace(cfg.LeaderElection),
@@ -62,6 +62,7 @@ func newManager(
 		DefaultScheduler:  cfg.SchedulerOfUnnamed(),
 		AllowedSchedulers: cfg.Schedulers.Allowed,
 
+		Namespaces:          cfg.WatchNamespaces,
 		NameOtherNamespaces: cfg.Blockers.NameOtherNamespaces,
 		Workers:             cfg.Workers,
 		Lifecycle:           lifecycle(cfg.Lifecycle),
@@ -74,7 +75,7 @@ func newManager(
 		return render.Agent{Image: cfg.Agent.Image, SearchPriorityClass: search}
 	}
 	if cfg.Reports.On() {
-		server, err := newReportServer(mgr, cfg.Reports)
+		server, err := newReportServer(mgr, cfg)
 		if err != nil {
 			return nil, err
 		}
@@ -98,10 +99,11 @@ func lifecycle(c config.Lifecycle) *observation.Lifecycle {
 	}
 }
 
-func newReportServer(mgr manager.Manager, cfg config.Reports) (*reportserver.Server, error) {
+func newReportServer(mgr manager.Manager, c config.OperatorConfiguration) (*reportserver.Server, error) {
+	cfg := c.Reports
 	return reportserver.SetupWithManager(mgr, reportserver.Options{
 		BindAddress: cfg.BindAddress, URL: cfg.URL, CertificateDir: cfg.CertificateDir, Audience: cfg.Audience,
-		Registry: metrics.Registry, Log: ctrl.Log.WithName("reports"),
+		Namespaces: c.WatchNamespaces, Registry: metrics.Registry, Log: ctrl.Log.WithName("reports"),
 	})
 }
 

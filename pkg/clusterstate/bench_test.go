@@ -21,7 +21,7 @@ func filled(nodes, pods int) *Cluster {
 		c.SetNode(n)
 	}
 	c.NodesSynced()
-	c.SetPods(nil)
+	c.SetPods("", nil)
 	for i := range pods {
 		c.SetPod(somePod(i, nodes))
 	}
@@ -55,7 +55,7 @@ func BenchmarkExplain(b *testing.B) {
 			for b.Loop() {
 				for i := range churn {
 					p := somePod(i, 1000)
-					c.DropPod(p.UID)
+					c.DropPod(p.Namespace, p.UID)
 					c.SetPod(p)
 				}
 				if _, ok := scheduler.Explain(mute{}, g, nil, scheduler.Verdict{}, c.State()); ok {

@@ -32,10 +32,13 @@ type Job struct {
 type Cluster struct {
 	// jobKind is the kind of training jobs: the queue of such a holder is that of the job of its name.
 	jobKind string
+	// namespaces are the only ones whose pods and other objects are seen; none: all.
+	namespaces []string
 
-	mu       sync.Mutex
-	nodes    map[string]*node
-	pods     map[types.UID]pod
+	mu    sync.Mutex
+	nodes map[string]*node
+	// pods by the namespace that lists them, see scope.
+	pods     map[string]map[types.UID]pod
 	owners   map[types.UID]*owner
 	ordered  []*owner             // by namespace and name
 	requests map[string]*requests // by key
@@ -43,8 +46,10 @@ type Cluster struct {
 	queues   queues
 	classes  map[string]schedulingv1.PriorityClass
 	objects  map[schema.GroupVersionKind]map[string]client.Object
-	// nodesSynced and podsSynced are set once the first list is in.
-	nodesSynced, podsSynced bool
+	// nodesSynced is set once the first list of the nodes is in; listed holds the scopes whose first list is in,
+	// of the pods and of each kind of objects.
+	nodesSynced bool
+	listed      map[schema.GroupVersionKind]map[string]bool
 
 	// state as State returned it last; stale marks the parts that have changed since.
 	state scheduler.ClusterState
@@ -91,19 +96,24 @@ type owner struct {
 	snapshot *scheduler.Holder
 }
 
-// New returns an empty Cluster. Holders of kind jobKind are in the queue of the job of their name.
-func New(jobKind string) *Cluster {
-	return &Cluster{
-		jobKind:  jobKind,
-		nodes:    map[string]*node{},
-		pods:     map[types.UID]pod{},
-		owners:   map[types.UID]*owner{},
-		requests: map[string]*requests{},
-		jobs:     map[types.NamespacedName]Job{},
-		queues:   queues{},
-		classes:  map[string]schedulingv1.PriorityClass{},
-		objects:  map[schema.GroupVersionKind]map[string]client.Object{},
+// New returns an empty Cluster. Holders of kind jobKind are in the queue of the job of their name. With
+// namespaces, what others hold is never seen, and the states are Partial.
+func New(jobKind string, namespaces ...string) *Cluster {
+	c := &Cluster{
+		jobKind:    jobKind,
+		namespaces: slices.Clone(namespaces),
+		nodes:      map[string]*node{},
+		pods:       map[string]map[types.UID]pod{},
+		owners:     map[types.UID]*owner{},
+		requests:   map[string]*requests{},
+		jobs:       map[types.NamespacedName]Job{},
+		queues:     queues{},
+		classes:    map[string]schedulingv1.PriorityClass{},
+		listed:     map[schema.GroupVersionKind]map[string]bool{},
+		objects:    map[schema.GroupVersionKind]map[string]client.Object{},
 	}
+	c.state.Partial = len(namespaces) > 0
+	return c
 }
 
 // State returns the state of the moment. The caller fills in Self, Ahead, Bound and Claims.
@@ -111,7 +121,7 @@ func (c *Cluster) State() scheduler.ClusterState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := &c.state
-	s.Complete = c.nodesSynced && c.podsSynced
+	s.Complete = c.complete()
 	if s.Shared == nil || c.stale.nodes || c.stale.holders || c.stale.objects {
 		s.Shared = &scheduler.Shared{}
 	}
@@ -141,8 +151,11 @@ func (c *Cluster) EmptyNodes() ([]scheduler.Node, bool) {
 			}
 		}
 	}
-	return c.empty, c.nodesSynced && c.podsSynced
+	return c.empty, c.complete()
 }
+
+// complete reports whether every node and every pod that is to be seen is known. The caller holds the lock.
+func (c *Cluster) complete() bool { return c.nodesSynced && c.allListed(scheduler.PodKind) }
 
 func (c *Cluster) listNodes() []scheduler.Node {
 	list := make([]scheduler.Node, 0, len(c.nodes))
@@ -197,6 +210,9 @@ func (o *owner) compare(other *owner) int {
 func (c *Cluster) listObjects() map[schema.GroupVersionKind][]client.Object {
 	all := make(map[schema.GroupVersionKind][]client.Object, len(c.objects))
 	for gvk, objects := range c.objects {
+		if !c.allListed(gvk) {
+			continue
+		}
 		list := slices.Collect(maps.Values(objects))
 		slices.SortFunc(list, func(a, b client.Object) int {
 			return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))

@@ -125,7 +125,7 @@ func TestSums(t *testing.T) {
 	c.SetJob(types.NamespacedName{Namespace: "team-a", Name: "bert"}, Job{Queue: "research"})
 	alone := newPod("alone", "b", "1", "")
 	alone.Annotations = map[string]string{"volcano.sh/queue-name": "default"}
-	c.SetPods([]*corev1.Pod{
+	c.SetPods("", []*corev1.Pod{
 		newPod("p1", "a", "4", "bert"), newPod("p2", "a", "2", "bert"), alone,
 		newPod("cpu", "a", "", ""), ended(newPod("done", "a", "8", "bert")),
 		newPod("elsewhere", "unknown", "1", "bert"),
@@ -147,10 +147,10 @@ func TestSums(t *testing.T) {
 		t.Fatalf("(-want +got):\n%s", diff)
 	}
 	before := c.stateAlone()
-	c.DropPod("p1")
+	c.DropPod("team-a", "p1")
 	c.SetPod(ended(newPod("p2", "a", "2", "bert")))
-	c.DropPod("elsewhere")
-	c.DropPod("alone")
+	c.DropPod("team-a", "elsewhere")
+	c.DropPod("team-a", "alone")
 	if diff := cmp.Diff(want, before); diff != "" {
 		t.Errorf("what was returned has changed (-want +got):\n%s", diff)
 	}
@@ -175,7 +175,7 @@ func shown(n *corev1.Node, gpus, cpu, pods int64) scheduler.Node {
 // holds GPUs its queue matters.
 func TestJobsThatOnlyWait(t *testing.T) {
 	c := New("TrainingJob")
-	c.SetPods([]*corev1.Pod{newPod("p1", "a", "4", "bert")})
+	c.SetPods("", []*corev1.Pod{newPod("p1", "a", "4", "bert")})
 	named := func(name string) types.NamespacedName {
 		return types.NamespacedName{Namespace: "team-a", Name: name}
 	}
@@ -221,13 +221,13 @@ func TestSumsAfterAnyHistory(t *testing.T) {
 				c.SetPod(p)
 			case 5:
 				delete(pods, uid)
-				c.DropPod(types.UID(uid))
+				c.DropPod("team-a", types.UID(uid))
 			case 6:
 				var all []*corev1.Pod
 				for _, p := range pods {
 					all = append(all, p)
 				}
-				c.SetPods(all)
+				c.SetPods("", all)
 			}
 			if random.IntN(3) > 0 {
 				continue
@@ -270,7 +270,7 @@ func (c *Cluster) stateAlone() scheduler.ClusterState {
 // leftWithout drops the nodes and pods, and counts what is left.
 func (c *Cluster) leftWithout(nodes map[string]*corev1.Node, pods map[string]*corev1.Pod) int {
 	for uid := range pods {
-		c.DropPod(types.UID(uid))
+		c.DropPod("team-a", types.UID(uid))
 	}
 	for name := range nodes {
 		c.DropNode(name)
@@ -363,7 +363,7 @@ func TestObjects(t *testing.T) {
 	if _, known := c.State().Objects[gvk]; known {
 		t.Error("a kind is known before its list is in")
 	}
-	c.SetObjects(gvk, nil)
+	c.SetObjects(gvk, "", nil)
 	if list, known := c.State().Objects[gvk]; !known || len(list) != 0 {
 		t.Error("an empty list is known to be empty")
 	}

@@ -30,15 +30,22 @@ type Sources struct {
 	mu sync.Mutex
 	// ctx is that of Start; nil before.
 	ctx      context.Context
-	followed map[schema.GroupVersionKind]scheduler.Explainer
+	followed map[schema.GroupVersionKind]followed
 	running  sync.WaitGroup
+}
+
+// followed is a kind that an Explainer asks for.
+type followed struct {
+	by scheduler.Explainer
+	// scopes are the namespaces that are listed one by one, or allNamespaces.
+	scopes []string
 }
 
 // NewSources returns Sources that read by a client without a cache.
 func NewSources(cluster *Cluster, c client.WithWatch, changed func()) *Sources {
 	return &Sources{
 		cluster: cluster, client: c, changed: changed,
-		followed: map[schema.GroupVersionKind]scheduler.Explainer{},
+		followed: map[schema.GroupVersionKind]followed{},
 	}
 }
 
@@ -50,10 +57,13 @@ func (s *Sources) NeedLeaderElection() bool { return false }
 func (s *Sources) Start(ctx context.Context) error {
 	s.mu.Lock()
 	s.ctx = ctx
-	s.run(podSink(s.cluster), s.boundPods())
-	s.run(classSink(s.cluster), s.lister(schedulingv1.SchemeGroupVersion.WithKind("PriorityClass"), nil))
-	for gvk, e := range s.followed {
-		s.run(s.objectSink(gvk, e), s.lister(gvk, nil))
+	for _, namespace := range s.scopes() {
+		s.run(podSink(s.cluster, namespace), s.boundPods(namespace))
+	}
+	s.run(classSink(s.cluster),
+		s.lister(schedulingv1.SchemeGroupVersion.WithKind("PriorityClass"), allNamespaces, nil))
+	for gvk, f := range s.followed {
+		s.runFollowed(gvk, f)
 	}
 	s.mu.Unlock()
 	<-ctx.Done()
@@ -61,16 +71,46 @@ func (s *Sources) Start(ctx context.Context) error {
 	return nil
 }
 
+// scopes are the namespaces to list what has a namespace from.
+func (s *Sources) scopes() []string {
+	if len(s.cluster.namespaces) == 0 {
+		return []string{allNamespaces}
+	}
+	return s.cluster.namespaces
+}
+
 // Follow feeds the objects of a kind that an Explainer asks for, from now on. The cluster must serve it.
-func (s *Sources) Follow(e scheduler.Explainer, gvk schema.GroupVersionKind) {
+func (s *Sources) Follow(e scheduler.Explainer, gvk schema.GroupVersionKind) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.followed[gvk] != nil {
-		return
+	if _, known := s.followed[gvk]; known {
+		return nil
 	}
-	s.followed[gvk] = e
+	f := followed{by: e, scopes: []string{allNamespaces}}
+	if len(s.cluster.namespaces) > 0 {
+		list, err := s.newList(gvk)
+		if err != nil {
+			return err
+		}
+		namespaced, err := s.client.IsObjectNamespaced(list)
+		if err != nil {
+			return fmt.Errorf("asking whether a %s has a namespace: %w", gvk.Kind, err)
+		}
+		if namespaced {
+			f.scopes = s.scopes()
+		}
+	}
+	s.followed[gvk] = f
 	if s.ctx != nil {
-		s.run(s.objectSink(gvk, e), s.lister(gvk, nil))
+		s.runFollowed(gvk, f)
+	}
+	return nil
+}
+
+// runFollowed starts the reflectors of a kind. The caller holds the lock.
+func (s *Sources) runFollowed(gvk schema.GroupVersionKind, f followed) {
+	for _, namespace := range f.scopes {
+		s.run(s.objectSink(gvk, namespace, f.by), s.lister(gvk, namespace, nil))
 	}
 }
 
@@ -85,17 +125,19 @@ func (s *Sources) run(to *sink, from cache.ListerWatcher) {
 
 // boundPods lists and watches the pods that are bound and have not ended: the API server leaves out all
 // others, and reports a pod that ends as deleted.
-func (s *Sources) boundPods() cache.ListerWatcher {
-	return s.lister(corev1.SchemeGroupVersion.WithKind("Pod"), fields.AndSelectors(
+func (s *Sources) boundPods(namespace string) cache.ListerWatcher {
+	return s.lister(scheduler.PodKind, namespace, fields.AndSelectors(
 		fields.OneTermNotEqualSelector("spec.nodeName", ""),
 		fields.OneTermNotEqualSelector("status.phase", string(corev1.PodSucceeded)),
 		fields.OneTermNotEqualSelector("status.phase", string(corev1.PodFailed)),
 	))
 }
 
-func (s *Sources) lister(gvk schema.GroupVersionKind, selector fields.Selector) cache.ListerWatcher {
+func (s *Sources) lister(
+	gvk schema.GroupVersionKind, namespace string, selector fields.Selector,
+) cache.ListerWatcher {
 	options := func(raw metav1.ListOptions) *client.ListOptions {
-		return &client.ListOptions{Raw: &raw, FieldSelector: selector}
+		return &client.ListOptions{Raw: &raw, Namespace: namespace, FieldSelector: selector}
 	}
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, raw metav1.ListOptions) (runtime.Object, error) {
@@ -185,7 +227,7 @@ func trimPod(in any) (any, error) {
 	return p, nil
 }
 
-func podSink(c *Cluster) *sink {
+func podSink(c *Cluster, namespace string) *sink {
 	return &sink{
 		example: &corev1.Pod{}, trim: trimPod,
 		set: func(o any) {
@@ -195,10 +237,10 @@ func podSink(c *Cluster) *sink {
 		},
 		drop: func(o any) {
 			if p, ok := o.(*corev1.Pod); ok {
-				c.DropPod(p.UID)
+				c.DropPod(p.Namespace, p.UID)
 			}
 		},
-		replace: func(all []any) { c.SetPods(typed[*corev1.Pod](all)) },
+		replace: func(all []any) { c.SetPods(namespace, typed[*corev1.Pod](all)) },
 	}
 }
 
@@ -226,7 +268,7 @@ func classSink(c *Cluster) *sink {
 }
 
 // objectSink feeds a kind that an Explainer asks for.
-func (s *Sources) objectSink(gvk schema.GroupVersionKind, e scheduler.Explainer) *sink {
+func (s *Sources) objectSink(gvk schema.GroupVersionKind, namespace string, e scheduler.Explainer) *sink {
 	var example any
 	if s.client.Scheme().Recognizes(gvk) {
 		example, _ = s.client.Scheme().New(gvk)
@@ -258,7 +300,7 @@ func (s *Sources) objectSink(gvk schema.GroupVersionKind, e scheduler.Explainer)
 			for _, obj := range objects {
 				obj.SetManagedFields(nil)
 			}
-			s.cluster.SetObjects(gvk, objects)
+			s.cluster.SetObjects(gvk, namespace, objects)
 			s.changed()
 		},
 	}

@@ -86,15 +86,15 @@ func (c *Cluster) SetPod(p *corev1.Pod) {
 	c.setPod(p)
 }
 
-// DropPod records that a pod is gone.
-func (c *Cluster) DropPod(uid types.UID) {
+// DropPod records that a pod of a namespace is gone.
+func (c *Cluster) DropPod(namespace string, uid types.UID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.dropPod(uid)
+	c.dropPod(c.scope(namespace), uid)
 }
 
-// SetPods replaces all pods, as at the start of a watch.
-func (c *Cluster) SetPods(all []*corev1.Pod) {
+// SetPods replaces all pods of a namespace, as at the start of a watch; without a name, those of all.
+func (c *Cluster) SetPods(namespace string, all []*corev1.Pod) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	exist := make(map[types.UID]bool, len(all))
@@ -102,28 +102,29 @@ func (c *Cluster) SetPods(all []*corev1.Pod) {
 		exist[p.UID] = true
 		c.setPod(p)
 	}
-	for uid := range c.pods {
+	for uid := range c.pods[namespace] {
 		if !exist[uid] {
-			c.dropPod(uid)
+			c.dropPod(namespace, uid)
 		}
 	}
-	c.podsSynced = true
+	c.setListed(scheduler.PodKind, namespace)
 }
 
 func (c *Cluster) setPod(p *corev1.Pod) {
+	scope := c.scope(p.Namespace)
 	if p.Spec.NodeName == "" || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
-		c.dropPod(p.UID)
+		c.dropPod(scope, p.UID)
 		return
 	}
 	// As the scheduler counts: a pod that is resized in place holds the larger of what it has and what it wants.
 	options := resourcehelper.PodResourcesOptions{UseStatusResources: true}
 	amounts := scheduler.AmountsOf(resourcehelper.PodRequests(p, options))
 	key := keyOf(amounts)
-	old, known := c.pods[p.UID]
+	old, known := c.pods[scope][p.UID]
 	if known && old.requests.key == key {
 		return // as for most events of a pod
 	}
-	c.dropPod(p.UID)
+	c.dropPod(scope, p.UID)
 	entry := pod{node: c.node(p.Spec.NodeName), requests: c.requests[key]}
 	if entry.requests == nil {
 		entry.requests = &requests{key: key, amounts: interned(amounts)}
@@ -132,16 +133,19 @@ func (c *Cluster) setPod(p *corev1.Pod) {
 	if holdsExtended(amounts) {
 		entry.owner = c.owner(p)
 	}
-	c.pods[types.UID(strings.Clone(string(p.UID)))] = entry
+	if c.pods[scope] == nil {
+		c.pods[strings.Clone(scope)] = map[types.UID]pod{}
+	}
+	c.pods[scope][types.UID(strings.Clone(string(p.UID)))] = entry
 	c.count(entry, 1)
 }
 
-func (c *Cluster) dropPod(uid types.UID) {
-	entry, known := c.pods[uid]
+func (c *Cluster) dropPod(scope string, uid types.UID) {
+	entry, known := c.pods[scope][uid]
 	if !known {
 		return
 	}
-	delete(c.pods, uid)
+	delete(c.pods[scope], uid)
 	c.count(entry, -1)
 	if entry.requests.pods == 0 {
 		delete(c.requests, entry.requests.key)
@@ -334,15 +338,22 @@ func (c *Cluster) queueAnew() {
 	}
 }
 
-// SetObjects replaces all objects of a kind, which is known from now on.
-func (c *Cluster) SetObjects(gvk schema.GroupVersionKind, all []client.Object) {
+// SetObjects replaces all objects of a kind in a namespace; without a name, all of the kind. The kind is known
+// once all that are to be seen have been set.
+func (c *Cluster) SetObjects(gvk schema.GroupVersionKind, namespace string, all []client.Object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	of := make(map[string]client.Object, len(all))
+	for key, o := range c.objects[gvk] {
+		if namespace != allNamespaces && o.GetNamespace() != namespace {
+			of[key] = o
+		}
+	}
 	for _, o := range all {
 		of[client.ObjectKeyFromObject(o).String()] = o
 	}
 	c.objects[gvk] = of
+	c.setListed(gvk, namespace)
 	c.stale.objects = true
 }
 

@@ -34,6 +34,7 @@ schedulers: {volcano: {waitForInqueue: false}}
 			c.LeaderElection.Enabled, c.Metrics.Secure, c.Schedulers.Volcano.WaitForInqueue = false, false, false
 		})},
 		"everything": {"every key of the documentation is read", head + `
+watchNamespaces: [team-a, team-b]
 leaderElection: {enabled: true, namespace: ml}
 metrics: {bindAddress: "0", secure: true, certificateDir: /metrics}
 health: {bindAddress: "127.0.0.1:9000"}
@@ -54,6 +55,7 @@ blockers: {nameOtherNamespaces: true}
 lifecycle: {keepPlaceSeconds: 60, startTimeoutSeconds: 600, forceDeleteAfterSeconds: 300}
 workers: 3
 `, with(func(c *OperatorConfiguration) {
+			c.WatchNamespaces = []string{"team-a", "team-b"}
 			c.LeaderElection.Namespace, c.Metrics.BindAddress, c.Health.BindAddress = "ml", "0", "127.0.0.1:9000"
 			c.Metrics.CertificateDir, c.Profiles.BindAddress = "/metrics", "localhost:6060"
 			c.Reports = Reports{":9443", "https://reports.ml.svc:9443", "/certs", "reports"}
@@ -90,6 +92,12 @@ func TestParseRefuses(t *testing.T) {
 		"a key given twice":               {head + "workers: 1\nworkers: 2", "workers"},
 		"another kind":                    {strings.Replace(head, "OperatorConfiguration", "Pod", 1), "kind"},
 		"no apiVersion":                   {"kind: OperatorConfiguration", "apiVersion"},
+		"an empty namespace":              {head + "watchNamespaces: [a, '']", "watchNamespaces[1]: Required"},
+		"a namespace twice":               {head + "watchNamespaces: [a, a]", "watchNamespaces[1]: Duplicate"},
+		"a pattern of namespaces": {head + "watchNamespaces: ['team-*']",
+			`watchNamespaces[0]: Invalid value: "team-*"`},
+		"too many namespaces": {head + "watchNamespaces: [" + strings.Repeat("a,", 101) + "]",
+			"watchNamespaces: Too many"},
 		"an unknown scheduler": {head + "defaultScheduler: slurm",
 			`defaultScheduler: Unsupported value: "slurm"`},
 		"a GPU without its domain": {head + "gpus: ['*/gpu', gpu]", `gpus[1]: Invalid value: "gpu"`},

@@ -20,6 +20,7 @@ func (c OperatorConfiguration) Validate() field.ErrorList {
 	if c.Kind != Kind {
 		errs = append(errs, field.NotSupported(field.NewPath("kind"), c.Kind, []string{Kind}))
 	}
+	errs = append(errs, validateNamespaces(field.NewPath("watchNamespaces"), c.WatchNamespaces)...)
 	namespace := field.NewPath("leaderElection", "namespace")
 	errs = append(errs, validateName(namespace, c.LeaderElection.Namespace, validation.IsDNS1123Label)...)
 	errs = append(errs, validateAddress(field.NewPath("metrics", "bindAddress"), c.Metrics.BindAddress)...)

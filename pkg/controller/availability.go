@@ -43,7 +43,7 @@ type availability struct {
 	// wake enqueues jobs.
 	wake func(context.Context, []types.NamespacedName)
 	// follow starts to feed a state kind of an Explainer into the cluster state.
-	follow func(scheduler.Explainer, schema.GroupVersionKind)
+	follow func(scheduler.Explainer, schema.GroupVersionKind) error
 
 	mu sync.Mutex
 	// served kinds: discovered and watched.
@@ -254,7 +254,9 @@ func (a *availability) followStateKinds(b scheduler.Backend) error {
 			return err
 		}
 		if served {
-			a.follow(e, gvk)
+			if err := a.follow(e, gvk); err != nil {
+				return fmt.Errorf("following %s: %w", gvk, err)
+			}
 			a.mu.Lock()
 			a.followed[gvk] = true
 			a.mu.Unlock()

@@ -33,7 +33,10 @@ func TestStateKindsAreFollowedWhereTheyAreServed(t *testing.T) {
 	backends := []scheduler.Backend{coscheduling.New(coscheduling.Options{})}
 	a := newAvailability(cluster, nil, backends, "")
 	a.watch = func(context.Context, schema.GroupVersionKind) error { return nil }
-	a.follow = func(_ scheduler.Explainer, gvk schema.GroupVersionKind) { followed = append(followed, gvk.Kind) }
+	a.follow = func(_ scheduler.Explainer, gvk schema.GroupVersionKind) error {
+		followed = append(followed, gvk.Kind)
+		return nil
+	}
 	for _, step := range []struct {
 		appears            string
 		available, settled bool

@@ -14,13 +14,22 @@ import (
 )
 
 // CacheOptions returns options that keep the manager's caches small: of everything but jobs and nodes they
-// hold only what carries our label, and of each object only what decisions need.
-func CacheOptions() cache.Options {
+// hold only what carries our label, and of each object only what decisions need. With namespaces they hold
+// what is in these, and cluster-scoped objects.
+func CacheOptions(namespaces ...string) cache.Options {
 	ours, err := labels.NewRequirement(v1alpha1.LabelJobName, selection.Exists, nil)
 	if err != nil {
 		panic(err) // a constant label
 	}
+	var within map[string]cache.Config
+	for _, name := range namespaces {
+		if within == nil { // an empty map would be none instead of all
+			within = map[string]cache.Config{}
+		}
+		within[name] = cache.Config{}
+	}
 	return cache.Options{
+		DefaultNamespaces:    within,
 		DefaultLabelSelector: labels.NewSelector().Add(*ours),
 		DefaultTransform:     cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{

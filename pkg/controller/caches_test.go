@@ -2,9 +2,12 @@ package controller
 
 import (
 	"fmt"
+	"maps"
 	"runtime"
+	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -81,4 +84,21 @@ func heap() int64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
+}
+
+// TestCachesOfNamespaces: with namespaces the caches hold nothing of others, and without all.
+func TestCachesOfNamespaces(t *testing.T) {
+	if all := CacheOptions(); len(all.DefaultNamespaces) > 0 {
+		t.Errorf("without namespaces: %v", all.DefaultNamespaces)
+	}
+	some := CacheOptions("team-a", "team-b")
+	if diff := cmp.Diff([]string{"team-a", "team-b"},
+		slices.Sorted(maps.Keys(some.DefaultNamespaces))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for object, by := range some.ByObject {
+		if len(by.Namespaces) > 0 {
+			t.Errorf("%T is looked for elsewhere: %v", object, by.Namespaces)
+		}
+	}
 }

@@ -28,7 +28,7 @@ type clusterState struct {
 }
 
 func newClusterState(
-	mgr manager.Manager, wake func(context.Context, []types.NamespacedName),
+	mgr manager.Manager, namespaces []string, wake func(context.Context, []types.NamespacedName),
 ) (*clusterState, error) {
 	// A client of its own: the manager's cache holds only what carries our label.
 	c, err := client.NewWithWatch(mgr.GetConfig(), client.Options{
@@ -38,7 +38,7 @@ func newClusterState(
 		return nil, fmt.Errorf("making a client for the cluster state: %w", err)
 	}
 	s := &clusterState{
-		Cluster: clusterstate.New(jobKind.Kind), mgr: mgr, wake: wake,
+		Cluster: clusterstate.New(jobKind.Kind, namespaces...), mgr: mgr, wake: wake,
 		changed: make(chan struct{}, 1), nodesChanged: make(chan struct{}, 1),
 	}
 	s.sources = clusterstate.NewSources(s.Cluster, c, func() { leaveToken(s.changed) })

@@ -27,7 +27,7 @@ func (f *fixture) withNodes(mode NodeAutoscaler, gpus ...string) *clusterstate.C
 		})
 	}
 	c.NodesSynced()
-	c.SetPods(nil)
+	c.SetPods("", nil)
 	f.dependencies.clusterState = &clusterState{Cluster: c}
 	f.dependencies.autoscaler = newAutoscaler(mode, nil, nil, f.clock)
 	f.restart()

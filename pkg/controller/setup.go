@@ -36,6 +36,8 @@ type Options struct {
 	DefaultScheduler string
 	// AllowedSchedulers are the only ones that a job may have; empty: all.
 	AllowedSchedulers []string
+	// Namespaces are the only ones whose jobs are run, as CacheOptions was given them; none: all.
+	Namespaces []string
 	// NameOtherNamespaces lets a job's blocker name jobs of other namespaces, which hold what it waits for.
 	NameOtherNamespaces bool
 	// Workers is how many jobs are reconciled at once, default 10.
@@ -159,7 +161,7 @@ func newDependencies(mgr manager.Manager, o Options) (dependencies, error) {
 	if d.metrics, err = newMetrics(o.Registry); err != nil {
 		return d, err
 	}
-	if d.clusterState, err = newClusterState(mgr, d.woken.wake); err != nil {
+	if d.clusterState, err = newClusterState(mgr, o.Namespaces, d.woken.wake); err != nil {
 		return d, err
 	}
 	if len(clusterKinds(o.Backends...)) > 0 {

@@ -5,6 +5,7 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"slices"
 
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
@@ -20,18 +21,20 @@ const Path = "/v1/reports"
 
 // handler answers reports.
 type handler struct {
-	log       logr.Logger
-	clock     clock.Clock
-	elected   <-chan struct{}
-	caches    client.Reader
-	store     *Store
-	metrics   *metrics
-	tokens    *tokenReviewer
-	pods      *rateLimits
-	addresses *allowances
-	inFlight  *inFlight
-	bodies    chan struct{}
-	commits   *commitWaiter
+	log     logr.Logger
+	clock   clock.Clock
+	elected <-chan struct{}
+	caches  client.Reader
+	// namespaces whose jobs are in the caches; none: all.
+	namespaces []string
+	store      *Store
+	metrics    *metrics
+	tokens     *tokenReviewer
+	pods       *rateLimits
+	addresses  *allowances
+	inFlight   *inFlight
+	bodies     chan struct{}
+	commits    *commitWaiter
 }
 
 // ServeHTTP handles one report. The cheap checks come first, and the body is read only once the sender is
@@ -133,6 +136,9 @@ func (h *handler) receive(
 	if !h.pods.take(string(id.uid), h.clock.Now()) {
 		return reportingPod{}, nil, reject(http.StatusTooManyRequests, resultRate,
 			"pod %s reports more than once a second: keep minIntervalSeconds", id.name).after(retryRate)
+	}
+	if len(h.namespaces) > 0 && !slices.Contains(h.namespaces, id.namespace) {
+		return reportingPod{}, nil, forbid(id, "is in a namespace whose jobs this operator does not run")
 	}
 	from, rejected := findReportingPod(req.Context(), h.caches, id)
 	if rejected != nil {

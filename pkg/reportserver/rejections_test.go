@@ -110,6 +110,9 @@ func TestRejections(t *testing.T) {
 			func(e *environment, _ *request) { e.reviews.broken = errors.New("secret details") }, 503,
 			"the API server did not say whose the token is: report again", resultUnavailable, 5},
 
+		"a namespace of another operator": {"the caches know nothing of it, and never will",
+			func(e *environment, _ *request) { e.server.handler.namespaces = []string{"team-b"} }, 403,
+			"whose jobs this operator does not run", resultSender, 0},
 		"a predecessor's token": {"the pod was replaced under its name",
 			pod(func(p *corev1.Pod) { p.UID = "new" }), 403, "is another one now", resultSender, 0},
 		"a pod that failed": {"late", pod(func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }),

@@ -32,7 +32,7 @@ type Cache interface {
 	GetInformer(ctx context.Context, obj client.Object, opts ...cache.InformerGetOption) (cache.Informer, error)
 }
 
-// Options of the server. All are required except Log.
+// Options of the server. All are required except Namespaces and Log.
 type Options struct {
 	// BindAddress is host:port.
 	BindAddress string
@@ -40,6 +40,8 @@ type Options struct {
 	URL string
 	// CertificateDir holds tls.crt, tls.key and ca.crt. The server reloads them when they change.
 	CertificateDir string
+	// Namespaces whose jobs the operator runs, which are those of Cache; none: all.
+	Namespaces []string
 	// Audience that a token must have.
 	Audience string
 	// Elected is closed when this replica leads.
@@ -107,12 +109,13 @@ func New(o Options) (*Server, error) {
 		Options: o, Store: store, certificates: certificates, changes: changes,
 		handler: &handler{
 			log: o.Log, clock: o.Clock, elected: o.Elected, caches: o.Cache, store: store, metrics: metrics,
-			tokens:    newTokenReviewer(o.Reviews, o.Audience, o.Clock),
-			pods:      newRateLimits(podRate, podBurst, maxPods),
-			addresses: newAllowances(badTokenInterval, badTokenBurst, maxAddresses),
-			inFlight:  newInFlight(),
-			bodies:    make(chan struct{}, maxBodies),
-			commits:   &commitWaiter{caches: o.Cache, clock: o.Clock, changes: changes},
+			namespaces: o.Namespaces,
+			tokens:     newTokenReviewer(o.Reviews, o.Audience, o.Clock),
+			pods:       newRateLimits(podRate, podBurst, maxPods),
+			addresses:  newAllowances(badTokenInterval, badTokenBurst, maxAddresses),
+			inFlight:   newInFlight(),
+			bodies:     make(chan struct{}, maxBodies),
+			commits:    &commitWaiter{caches: o.Cache, clock: o.Clock, changes: changes},
 		},
 	}, nil
 }

@@ -45,6 +45,7 @@ func (Backend) Explain(
 	if quota == nil {
 		return scheduler.Explanation{}, false
 	}
+	s.Partial = false // of a gang's own namespace every pod is seen
 	held := func(name corev1.ResourceName) scheduler.Held {
 		return s.Held(name, "namespace "+g.Namespace, func(h scheduler.Holder) bool {
 			return h.Namespace == g.Namespace
