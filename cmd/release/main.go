@@ -1,7 +1,8 @@
 // Command release makes what is shipped, from the working tree and without a container engine or a registry:
 //
-//	go run ./cmd/release images --version v0.2.0 --registry registry.example.com --out bin/images
-//	go run ./cmd/release all    --version v0.2.0 --registry registry.example.com --out dist
+//	go run ./cmd/release images    --version v0.2.0 --registry registry.example.com --out bin/images
+//	go run ./cmd/release manifests --version v0.2.0 --registry registry.example.com --out bin/images
+//	go run ./cmd/release all       --version v0.2.0 --registry registry.example.com --out dist --url https://...
 //
 // It runs in the root of the module. The same commit, version, registry and Go give the same bytes: times are
 // the commit's (or SOURCE_DATE_EPOCH), entries of archives are sorted, and builds see neither paths nor the
@@ -41,6 +42,7 @@ func newCommand() *cobra.Command {
 	}
 	cmd.AddCommand(
 		command("images", "Images with their SBOMs", options.validate, (*release).images),
+		command("manifests", "The manifests that install them", options.validate, (*release).manifests),
 		command("all", "A release: images, manifests, chart, plugin, SBOMs, checksums", options.validateRelease,
 			(*release).all),
 	)

@@ -43,8 +43,7 @@ func render(deploy fs.FS, kustomization string, o options) ([]byte, error) {
 		Images: []types.Image{
 			{Name: placeholderImage, NewName: o.registry + "/" + operatorImage, NewTag: o.version},
 		},
-		Labels:      []types.Label{{Pairs: map[string]string{"app.kubernetes.io/version": o.version}}},
-		SortOptions: &types.SortOptions{Order: types.FIFOSortOrder},
+		Labels: []types.Label{{Pairs: map[string]string{"app.kubernetes.io/version": o.version}}},
 	}
 	for _, folder := range []string{"crd", "admission"} {
 		files, err := fs.Glob(deploy, folder+"/*.yaml")

@@ -35,11 +35,15 @@ func (o options) validate() error {
 	if o.out == "" {
 		return errors.New("--out is missing: name the folder to fill")
 	}
-	if _, err := name.NewRepository(o.registry+"/x", name.StrictValidation); err != nil {
+	_, err := name.NewRepository(o.registry+"/"+operatorImage, name.StrictValidation)
+	if err == nil && strings.Contains(o.registry, "://") {
+		err = errors.New("it has a scheme") // a host https: to the parser
+	}
+	if err != nil {
 		return fmt.Errorf("the registry %q is none (%w): give a host with an optional path, as in "+
 			"REGISTRY=registry.example.com/team", o.registry, err)
 	}
-	if _, err := name.NewTag(o.registry+"/x:"+o.version, name.StrictValidation); err != nil {
+	if _, err := name.NewTag(o.imageName(operatorImage), name.StrictValidation); err != nil {
 		return fmt.Errorf("the version %q cannot be an image's tag: set VERSION, as in VERSION=v0.2.0", o.version)
 	}
 	if len(o.architectures) == 0 {
