@@ -63,7 +63,8 @@ images: ## bin/images: operator and agent for amd64 and arm64, as OCI archives w
 .PHONY: release
 release: $(TOOLS)/built ## dist: images, manifests, kubectl plugin, SBOMs, checksums (VERSION=v0.2.0 REGISTRY=... RELEASE_URL=...)
 	rm -rf dist
-	go run ./cmd/release all --version '$(VERSION)' --registry '$(REGISTRY)' --out dist --url '$(RELEASE_URL)'
+	go run ./cmd/release all --version '$(VERSION)' --registry '$(REGISTRY)' --out dist --url '$(RELEASE_URL)' \
+		--helm $(CURDIR)/$(TOOLS)/helm
 	@$(call krew,dist/tj.yaml)
 
 # krew's own opinion of a manifest; it is told only where it is bad.

@@ -1,42 +1,58 @@
 package main
 
 import (
+	"bytes"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestChart: Helm finds a chart's files below a folder of its name, and the release's version in Chart.yaml.
+const values = `# whose
+image:
+  repository: example.com/a # ours
+  tag: ""
+agentImage: {repository: ""}
+`
+
+// chartArchive as Helm writes it, out of order.
+func chartArchive(t *testing.T, values string) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	err := writeTarGz(&out, []entry{
+		{"jobs/Chart.yaml", 0o644, []byte("name: jobs\n")},
+		{"jobs/values.yaml", 0o644, []byte(values)},
+		{"jobs/templates/pod.yaml", 0o644, []byte("{{ .Values.image }}\n")},
+		{"jobs/charts/other/values.yaml", 0o644, []byte("image: {}\n")},
+	}, made.time)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// TestChart: the archive names our images, and else has what Helm packaged, in the order of the paths.
 func TestChart(t *testing.T) {
-	name, entries, err := chartEntries(fstest.MapFS{
-		"Chart.yaml":           {Data: []byte("# a chart\napiVersion: v2\nname: jobs\nversion: 0.0.0\n")},
-		"values.yaml":          {Data: []byte("a: 1\n")},
-		"templates/a/pod.yaml": {Data: []byte("{{ .Values.a }}\n")},
-	}, "v0.2.0-rc.1")
-	if err != nil || name != "jobs" {
-		t.Fatal(name, err)
+	got, err := chartEntries(chartArchive(t, values), valid())
+	if err != nil {
+		t.Fatal(err)
 	}
-	got := map[string]string{}
-	var order []string
-	for _, e := range entries {
-		got[e.name] = string(e.content)
-		order = append(order, e.name)
+	want := []entry{
+		{"jobs/Chart.yaml", 0o644, []byte("name: jobs\n")},
+		{"jobs/charts/other/values.yaml", 0o644, []byte("image: {}\n")},
+		{"jobs/templates/pod.yaml", 0o644, []byte("{{ .Values.image }}\n")},
+		{"jobs/values.yaml", 0o644, []byte(strings.NewReplacer(
+			"example.com/a", "registry.example.com/team/trainingjob-operator",
+			`{repository: ""}`, `{repository: "registry.example.com/team/trainingjob-agent"}`,
+		).Replace(values))},
 	}
-	want := []string{"jobs/Chart.yaml", "jobs/templates/a/pod.yaml", "jobs/values.yaml"}
-	if diff := cmp.Diff(want, order); diff != "" {
-		t.Error("files (-want +got):\n" + diff)
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(entry{})); diff != "" {
+		t.Error("entries (-want +got):\n" + diff)
 	}
-	if got["jobs/templates/a/pod.yaml"] != "{{ .Values.a }}\n" || got["jobs/values.yaml"] != "a: 1\n" {
-		t.Errorf("files %v", got)
-	}
-	for _, line := range []string{"# a chart", "name: jobs", "version: 0.2.0-rc.1", "appVersion: v0.2.0-rc.1"} {
-		if !strings.Contains(got["jobs/Chart.yaml"], line+"\n") {
-			t.Errorf("Chart.yaml lacks %q:\n%s", line, got["jobs/Chart.yaml"])
-		}
-	}
-	if _, _, err := chartEntries(fstest.MapFS{"values.yaml": {}}, "v0.2.0"); err == nil {
-		t.Error("a folder without Chart.yaml was packaged")
-	}
+}
+
+// TestChartLacks: what a release sets and a chart does not have would not be set.
+func TestChartLacks(t *testing.T) {
+	_, err := chartEntries(chartArchive(t, "image: {repository: x}\n"), valid())
+	check(t, "values without agentImage", "there is no agentImage.repository", err)
 }

@@ -18,6 +18,7 @@ type options struct {
 	registry      string // with the prefix of the repositories
 	out           string
 	url           string // where the files of out can be downloaded from; krew wants to know
+	helm          string // the program that packages the chart
 	architectures []string
 }
 
@@ -27,6 +28,7 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	flags.StringVar(&o.registry, "registry", "", "where the images will be, such as registry.example.com/team")
 	flags.StringVar(&o.out, "out", "", "the folder to fill")
 	flags.StringVar(&o.url, "url", "", "where the files of the folder will be, for krew")
+	flags.StringVar(&o.helm, "helm", "", "path of Helm, which packages the chart")
 	flags.StringSliceVar(&o.architectures, "arch", imageArchitectures, "architectures of the images")
 }
 
