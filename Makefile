@@ -15,6 +15,9 @@ CLUSTER    = $(shell grep -rl --include='*_test.go' '^//go:build cluster' . | xa
 	grep -vx ./bench/stack | sort -ru)
 # Where generate writes; verify sets it to a temporary directory.
 OUT       ?= .
+# Where the images of a release will be pulled from, with the path before their names, and its other files.
+REGISTRY    ?= registry.example.com
+RELEASE_URL ?= https://downloads.example.com/trainingjob-operator/$(VERSION)
 
 .PHONY: help
 help: ## this list
@@ -71,10 +74,30 @@ install: $(TOOLS)/built ## the operator, or another version of it, into the clus
 run: build ## the operator on this machine, for the cluster of your kubeconfig, which needs the CRD (CONFIG=lab/operator.yaml)
 	bin/operator --config $(CONFIG) --zap-devel
 
+##@ Release
+
+# Another Go would make other bytes of the same commit.
+images release: export GOTOOLCHAIN := $(shell sed -n 's/^toolchain //p' go.mod)
+
+.PHONY: images
+images: ## bin/images: operator and agent for amd64 and arm64, as OCI archives with SBOMs (REGISTRY=registry.example.com)
+	rm -rf bin/images
+	go run ./cmd/release images --version '$(VERSION)' --registry '$(REGISTRY)' --out bin/images
+
+.PHONY: release
+release: $(TOOLS)/built ## dist: images, manifests, kubectl plugin, SBOMs, checksums (VERSION=v0.2.0 REGISTRY=... RELEASE_URL=...)
+	rm -rf dist
+	go run ./cmd/release all --version '$(VERSION)' --registry '$(REGISTRY)' --out dist --url '$(RELEASE_URL)' \
+		--helm $(CURDIR)/$(TOOLS)/helm
+	@$(call krew,dist/tj.yaml)
+
+# krew's own opinion of a manifest; it is told only where it is bad.
+krew = said=$$($(TOOLS)/validate-krew-manifest -skip-install -manifest $(1) 2>&1) || { echo "$$said"; exit 1; }
+
 ##@ Test
 
 .PHONY: verify
-verify: $(TOOLS)/built ## formatting, vet, staticcheck, generated files, direction of imports, length of lines
+verify: $(TOOLS)/built ## formatting, vet, staticcheck, generated files, krew, direction of imports, length of lines
 	@files=$$(gofmt -l $$(go list -f '{{.Dir}}' -tags $(TAGS) ./...)); \
 		if [ -n "$$files" ]; then echo "run gofmt -w on:" $$files; exit 1; fi
 	go vet ./... && go vet -tags $(TAGS) ./... # test-unit compiles without tags
@@ -83,6 +106,7 @@ verify: $(TOOLS)/built ## formatting, vet, staticcheck, generated files, directi
 		for f in $$(cd "$$tmp" && find . -type f); do \
 			diff -u "$$f" "$$tmp/$$f" || { echo "$$f is out of date: run make generate"; exit 1; }; \
 		done
+	@$(call krew,cmd/release/testdata/tj.yaml)
 	go test -count=1 . # it reads files that are not part of the test cache's key
 
 .PHONY: vulncheck
@@ -145,7 +169,7 @@ fuzz: ## every fuzz target of the repository for FUZZTIME (1m)
 CRASH_ON    ?= fake,volcano,native,coscheduling,kueue
 CRASH_SHARD ?= 1/1
 # Which tree a crash run has played: a change to any file starts it anew.
-CRASH_TREE   = $(shell find . \( -path ./bin -o -path ./.localcluster -o -path ./bench/results -o -name .git \) -prune \
+CRASH_TREE   = $(shell find . \( -path ./bin -o -path ./dist -o -path ./.localcluster -o -path ./bench/results -o -name .git \) -prune \
 	-o -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum | cut -c1-16)
 CRASH_ARGS   = -crash-points=all -crash-shard=$(CRASH_SHARD) -crash-progress=$(CURDIR)/bin/$@/$(CRASH_TREE)
 

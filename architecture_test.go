@@ -111,6 +111,7 @@ var rules = map[string]rule{
 		ours:   []string{api, seam, "pkg/clusterstate", core, spec, render, observation, decision},
 	},
 	"pkg/config":       {reason: "the operator's file", ours: []string{api, frameworks}},
+	"pkg/image":        {reason: "images of any files", never: []string{"os/exec", "k8s.io/...", "sigs.k8s.io/..."}},
 	"pkg/reportclient": {reason: "part of a small binary", ours: []string{checkpoint}, never: notSmall},
 	"pkg/reportserver": {
 		reason: "takes reports; knows no scheduler and no controller",
@@ -136,10 +137,13 @@ var rules = map[string]rule{
 			"pkg/config", "pkg/controller", "pkg/reportserver", "scheduler/volcano", "scheduler/coscheduling",
 		},
 	},
+	"cmd/release":      {reason: "a build-time program: it builds ours and knows none", ours: []string{"pkg/image"}},
 	"cmd/bench":        {reason: "a command of the benchmark", ours: []string{"bench/..."}},
 	"cmd/localcluster": {reason: "a command of the laboratory", ours: []string{"lab/..."}},
 
-	"lab/localcluster/...": {reason: "knows clusters, not jobs", ours: []string{"lab/localcluster/..."}},
+	"lab/localcluster/...": {
+		reason: "knows clusters, not jobs", ours: []string{"lab/localcluster/...", "pkg/image"},
+	},
 	"lab/simtrainer": {
 		reason: "plays pods; knows the contract and no job",
 		ours:   []string{api, checkpoint, "lab/localcluster/...", "pkg/reportclient"},

@@ -220,7 +220,7 @@ type Blockers struct {
 // Agent is the program that runs beside the trainers of jobs with checkpoints.
 type Agent struct {
 	// Image whose entrypoint is the agent, as the nodes pull it: at most 500 printable ASCII characters without
-	// spaces. deploy/agent/Dockerfile builds one. Without it jobs with checkpoints wait, with the blocker
+	// spaces. make images makes one. Without it jobs with checkpoints wait, with the blocker
 	// AgentNotConfigured; other jobs need none.
 	Image string `json:"image,omitempty"`
 	// SearchPriorityClass of the pods that search a volume for the latest checkpoint: the name of a

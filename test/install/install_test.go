@@ -30,11 +30,9 @@ import (
 )
 
 const (
-	system        = "trainingjob-system"
-	operatorImage = "registry.example.com/trainingjob-operator:e2e"
-	agentImage    = "registry.example.com/trainingjob-agent:e2e"
-	trainerImage  = "registry.example.com/gotrainer:e2e"
-	repository    = "../.."
+	system       = "trainingjob-system"
+	trainerImage = "registry.example.com/gotrainer:e2e"
+	repository   = "../.."
 	// patience bounds the wait for one condition.
 	patience = 4 * time.Minute
 )
@@ -47,11 +45,9 @@ type admin struct {
 	dir     string
 }
 
-// TestInstall follows the README and deploy/.
+// TestInstall follows the README with a release of this tree.
 func TestInstall(t *testing.T) {
 	a := newAdmin(t)
-	a.kubectl("apply", "--server-side", "-f", repository+"/deploy/crd")
-	a.kubectl("apply", "--server-side", "-f", repository+"/deploy/admission")
 	a.kubectl("apply", "--server-side", "-k", a.overlay())
 	a.createCertificate()
 	a.until("both operators are ready", func(ctx context.Context) (bool, string, error) {
@@ -66,29 +62,11 @@ func TestInstall(t *testing.T) {
 
 func newAdmin(t *testing.T) *admin {
 	a := &admin{t: t, dir: t.TempDir()}
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", a.dir+"/",
-		repository+"/cmd/operator", repository+"/cmd/agent", repository+"/examples/gotrainer")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building: %v\n%s", err, out)
-	}
-	var archives []string
-	for program, image := range map[string]string{"operator": operatorImage, "agent": agentImage,
-		"gotrainer": trainerImage} {
-		archive := filepath.Join(a.dir, program+".tar")
-		i := localcluster.Image{Name: image,
-			Files: map[string]string{"/" + program: filepath.Join(a.dir, program)}, Entrypoint: []string{"/" +
-				program}}
-		if err := i.Write(archive); err != nil {
-			t.Fatal(err)
-		}
-		archives = append(archives, archive)
-	}
+	archives := append(a.release(), a.trainer())
 	var err error
 	a.cluster, err = localcluster.Up(t.Context(), localcluster.Options{
 		Dir: filepath.Join(a.dir, "cluster"), Attached: true, Nodes: -1, GPUsPerNode: 2, RealNode: true,
-		Images:     archives,
-		Schedulers: []string{localcluster.SchedulerNative}, Progress: t.Output(),
+		Images: archives, Schedulers: []string{localcluster.SchedulerNative}, Progress: t.Output(),
 	})
 	if err != nil {
 		t.Fatal(err)
