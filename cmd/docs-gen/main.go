@@ -14,7 +14,7 @@ import (
 
 const usage = `usage:
   docs-gen configuration    every key of the operator's configuration, from pkg/config
-  docs-gen metrics          every metric of the operator, from pkg/controller and pkg/reportserver
+  docs-gen metrics          every metric of the operator, from the packages that make them
 `
 
 func main() {

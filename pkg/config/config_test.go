@@ -35,7 +35,7 @@ schedulers: {volcano: {waitForInqueue: false}}
 		})},
 		"everything": {"every key of the documentation is read", head + `
 leaderElection: {enabled: true, namespace: ml}
-metrics: {bindAddress: "0", secure: true, certificateDir: /metrics}
+metrics: {bindAddress: "0", secure: true, certificateDir: /metrics, jobs: {limit: 10, rankLimit: 0}}
 health: {bindAddress: "127.0.0.1:9000"}
 profiles: {bindAddress: "localhost:6060"}
 reports: {bindAddress: ":9443", url: "https://reports.ml.svc:9443", certificateDir: /certs, audience: reports}
@@ -55,6 +55,7 @@ lifecycle: {keepPlaceSeconds: 60, startTimeoutSeconds: 600, forceDeleteAfterSeco
 workers: 3
 `, with(func(c *OperatorConfiguration) {
 			c.LeaderElection.Namespace, c.Metrics.BindAddress, c.Health.BindAddress = "ml", "0", "127.0.0.1:9000"
+			c.Metrics.Jobs = JobMetrics{Limit: 10}
 			c.Metrics.CertificateDir, c.Profiles.BindAddress = "/metrics", "localhost:6060"
 			c.Reports = Reports{":9443", "https://reports.ml.svc:9443", "/certs", "reports"}
 			c.DefaultScheduler, c.Workers, c.Blockers.NameOtherNamespaces = "native", 3, true
@@ -119,12 +120,15 @@ func TestParseRefuses(t *testing.T) {
 			"metrics.certificateDir: Invalid value: \"certs\": must be an absolute path"},
 		"a certificate of metrics without TLS": {head + "metrics: {secure: false, certificateDir: /certs}",
 			"set metrics.secure to true"},
-		"too many workers":      {head + "workers: 1000", "workers"},
-		"no workers":            {head + "workers: 0", "workers"},
-		"forced too soon":       {head + "lifecycle: {forceDeleteAfterSeconds: 59}", "forceDeleteAfterSeconds"},
-		"a place kept too long": {head + "lifecycle: {keepPlaceSeconds: 86401}", "keepPlaceSeconds"},
-		"a negative time":       {head + "lifecycle: {startTimeoutSeconds: -1}", "startTimeoutSeconds"},
-		"a bad namespace":       {head + "leaderElection: {namespace: A_B}", "leaderElection.namespace"},
+		"too many jobs with series":  {head + "metrics: {jobs: {limit: 100001}}", "metrics.jobs.limit"},
+		"less than no job":           {head + "metrics: {jobs: {limit: -1}}", "metrics.jobs.limit"},
+		"too many ranks with series": {head + "metrics: {jobs: {rankLimit: 1000001}}", "metrics.jobs.rankLimit"},
+		"too many workers":           {head + "workers: 1000", "workers"},
+		"no workers":                 {head + "workers: 0", "workers"},
+		"forced too soon":            {head + "lifecycle: {forceDeleteAfterSeconds: 59}", "forceDeleteAfterSeconds"},
+		"a place kept too long":      {head + "lifecycle: {keepPlaceSeconds: 86401}", "keepPlaceSeconds"},
+		"a negative time":            {head + "lifecycle: {startTimeoutSeconds: -1}", "startTimeoutSeconds"},
+		"a bad namespace":            {head + "leaderElection: {namespace: A_B}", "leaderElection.namespace"},
 		"jobs without a queue for Kueue and for another": {
 			head + "defaultScheduler: volcano\nschedulers: {kueue: {manageJobsWithoutQueueName: true}}",
 			`defaultScheduler: Invalid value: "volcano": schedulers.kueue.manageJobsWithoutQueueName`,
