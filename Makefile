@@ -30,8 +30,8 @@ build: ## bin/operator, bin/agent, bin/localcluster and bin/kubectl-tj, each a s
 		./cmd/kubectl-tj
 
 .PHONY: generate
-generate: $(TOOLS)/built ## deepcopy code, CRD, RBAC role, a policy and reference pages (API, configuration, metrics) from the code
-	@mkdir -p $(OUT)/api/v1alpha1 $(OUT)/deploy/crd $(OUT)/deploy/rbac $(OUT)/deploy/admission $(OUT)/docs
+generate: $(TOOLS)/built ## deepcopy code, CRD, RBAC role, a policy, a PrometheusRule and reference pages from the code
+	@mkdir -p $(OUT)/api/v1alpha1 $(OUT)/docs $(addprefix $(OUT)/deploy/,crd rbac admission monitoring)
 	$(TOOLS)/controller-gen paths=./api/... object crd:generateEmbeddedObjectMeta=true \
 		output:object:dir=$(OUT)/api/v1alpha1 output:crd:dir=$(OUT)/deploy/crd
 	$(TOOLS)/controller-gen paths=./pkg/... rbac:roleName=trainingjob-operator output:rbac:dir=$(OUT)/deploy/rbac
@@ -41,11 +41,16 @@ generate: $(TOOLS)/built ## deepcopy code, CRD, RBAC role, a policy and referenc
 		$(OUT)/deploy/admission/environment.yaml
 	go run ./cmd/docs-gen configuration > $(OUT)/docs/configuration.md
 	go run ./cmd/docs-gen metrics > $(OUT)/docs/metrics.md
+	go run ./cmd/docs-gen prometheus-rule > $(OUT)/deploy/monitoring/prometheus_rule.yaml
 
 $(TOOLS)/built: lab/modules/tools/go.mod lab/modules/tools/go.sum
 	@mkdir -p $(TOOLS)
 	go -C lab/modules/tools build -trimpath -o $(CURDIR)/$(TOOLS)/ tool
 	@touch $@
+
+$(TOOLS)/promtool: lab/modules/promtool/go.mod lab/modules/promtool/go.sum
+	@mkdir -p $(TOOLS)
+	go -C lab/modules/promtool build -trimpath -o $(CURDIR)/$(TOOLS)/ tool
 
 ##@ Test
 
@@ -70,6 +75,11 @@ test-unit: ## tests that need nothing but Go
 	go test ./...
 	@echo; echo "make test also runs test/install, test/e2e and, against a real control plane:"
 	@printf '  %s\n' $(CLUSTER)
+
+.PHONY: test-monitoring
+test-monitoring: $(TOOLS)/promtool ## alerts and recording rules, each fired and kept silent by promtool
+	$(TOOLS)/promtool check rules deploy/monitoring/rules.yaml
+	$(TOOLS)/promtool test rules test/monitoring/alerts.yaml
 
 # Two cluster packages run beside each other: each has clusters of its own, and mostly waits.
 .PHONY: test

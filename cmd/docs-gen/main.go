@@ -2,8 +2,9 @@
 //
 //	go run ./cmd/docs-gen configuration > docs/configuration.md
 //	go run ./cmd/docs-gen metrics > docs/metrics.md
+//	go run ./cmd/docs-gen prometheus-rule > deploy/monitoring/prometheus_rule.yaml
 //
-// It runs in the root of the module, because it reads the sources of pkg/config.
+// It runs in the root of the module, because it reads the sources of pkg/config and the rules.
 package main
 
 import (
@@ -15,6 +16,7 @@ import (
 const usage = `usage:
   docs-gen configuration    every key of the operator's configuration, from pkg/config
   docs-gen metrics          every metric of the operator, from the packages that make them
+  docs-gen prometheus-rule  the rules of deploy/monitoring as an object of the Prometheus Operator
 `
 
 func main() {
@@ -34,6 +36,8 @@ func run(args []string, out io.Writer) error {
 		return writeConfiguration(out, configSources)
 	case "metrics":
 		return writeMetrics(out)
+	case "prometheus-rule":
+		return writePrometheusRule(out, ruleSource)
 	}
 	return fmt.Errorf("unknown arguments %q\n%s", args, usage)
 }

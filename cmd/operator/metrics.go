@@ -26,9 +26,9 @@ import (
 // jobScrapes are answered at a time: each holds the series of all jobs in memory.
 const jobScrapes = 2
 
-// addMetrics serves /metrics and /metrics/jobs; where they are secure, to those whom the API server allows to
-// GET that URL. Two URLs, so that who may see how the operator is need not see what the jobs are called. reports
-// is nil where there is no report server.
+// addMetrics serves /metrics and /metrics/jobs; where they are secure, to those whom the API server allows
+// to GET that URL. Two URLs, so that who may see how the operator is need not see what the jobs are called.
+// reports is nil where there is no report server.
 func addMetrics(mgr manager.Manager, cfg config.OperatorConfiguration, reports *reportserver.Server) error {
 	c := cfg.Metrics
 	if c.BindAddress == config.Off {

@@ -115,8 +115,8 @@ type Metrics struct {
 
 // JobMetrics is what /metrics/jobs serves.
 type JobMetrics struct {
-	// Limit is how many jobs have series there at most, from 0, which turns /metrics/jobs off, to 100000. Of more
-	// jobs those have series that have not finished, and of these, and of the others, the youngest;
+	// Limit is how many jobs have series there at most, from 0, which turns /metrics/jobs off, to 100000. Of
+	// more jobs those have series that have not finished, and of these, and of the others, the youngest;
 	// trainingjob_jobs_left_out says how many have none. A job has about 20 series.
 	Limit int `json:"limit"`
 	// RankLimit is how many ranks have the series trainingjob_rank_info there at most, from 0 to 1000000. Ranks

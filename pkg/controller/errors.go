@@ -89,7 +89,7 @@ const errorTypesHelp = "Reconciles that met an error, by its type: conflict and 
 	"rejected becomes the job's blocker, terminating ends with the namespace, api is the API server's, " +
 	"internal is a bug."
 
-// typesOf lists the types of the errors joined in err, each once. An operator that is told to end is no error.
+// typesOf lists the types of the errors joined in err, each once. That the operator is told to end is none.
 func typesOf(err error) []errorType {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var types []errorType

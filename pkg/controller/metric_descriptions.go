@@ -79,8 +79,8 @@ func lifeMetrics() []metric.Description {
 				"Other."},
 		{Name: metricPreemptions, Type: metric.Counter, Labels: []string{labelNamespace, labelQueue, labelReason},
 			Cardinality: "namespaces × queues × 6 reasons",
-			Help: "Attempts that ended because ranks were preempted, evicted, deleted or lost with their node, by the " +
-				"reason."},
+			Help: "Attempts that ended because ranks were preempted, evicted, deleted or lost with their node, by " +
+				"the reason."},
 	}
 }
 

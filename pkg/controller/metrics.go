@@ -11,8 +11,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/metric"
 )
 
-// Bounds on how many queues and priority classes are told apart. A job runs only where its queue and its class
-// exist, but the text is a user's: who edits a label again and again must not fill the operator's memory.
+// Bounds on how many queues and priority classes are told apart. A job runs only where its queue and its
+// class exist, but the text is a user's: who edits a label again and again must not fill the operator's
+// memory.
 const (
 	maxQueues     = 1000
 	maxPriorities = 100

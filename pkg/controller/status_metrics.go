@@ -13,8 +13,8 @@ import (
 
 // statusChange is a write of the status that was made: from what the job still holds to what it holds next.
 // Everything about jobs is counted from these alone, so an event that is seen twice, or by the next leader,
-// counts once, and an operator that starts counts nothing of the past. One that ends between the write and the
-// count leaves that change out.
+// counts once, and an operator that starts counts nothing of the past. One that ends between the write and
+// the count leaves that change out.
 type statusChange struct {
 	*metrics
 	job *v1alpha1.TrainingJob
@@ -58,7 +58,8 @@ func (c statusChange) countPhase() {
 		return
 	}
 	if began, ended := c.to.StartTime, c.to.CompletionTime; began != nil && ended != nil {
-		c.histograms[metricDuration].WithLabelValues(ns, string(c.to.Phase)).Observe(ended.Sub(began.Time).Seconds())
+		took := c.histograms[metricDuration].WithLabelValues(ns, string(c.to.Phase))
+		took.Observe(ended.Sub(began.Time).Seconds())
 	}
 }
 

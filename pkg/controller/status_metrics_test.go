@@ -100,7 +100,9 @@ func placed(s v1alpha1.TrainingJobStatus, n int32) v1alpha1.TrainingJobStatus {
 
 func TestStatusChangesAreCounted(t *testing.T) {
 	const queued, running, draining = v1alpha1.PhaseQueued, v1alpha1.PhaseRunning, v1alpha1.PhaseDraining
-	status := func(phase v1alpha1.Phase, h []v1alpha1.Transition, w *v1alpha1.WorkStatus) v1alpha1.TrainingJobStatus {
+	status := func(
+		phase v1alpha1.Phase, h []v1alpha1.Transition, w *v1alpha1.WorkStatus,
+	) v1alpha1.TrainingJobStatus {
 		return inQueue(v1alpha1.TrainingJobStatus{Phase: phase, Transitions: h, Work: w})
 	}
 	ended := func(phase v1alpha1.Phase, reason string) v1alpha1.TrainingJobStatus {

@@ -7,9 +7,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// rankSeries names the pods of the ranks of gangs that hold nodes: what joins a rank with what is measured of
-// its pod, such as the use of its GPUs. At most limit ranks have one; it returns how many are left out. A name
-// of a rank says its role, for several roles may have an index 0.
+// rankSeries names the pods of the ranks of gangs that hold nodes: what joins a rank with what is measured
+// of its pod, such as the use of its GPUs. At most limit ranks have one; it returns how many are left out.
+// A name of a rank says its role, for several roles may have an index 0.
 func rankSeries(jobs []*v1alpha1.TrainingJob, limit int) (list []series, leftOut int) {
 	for _, job := range jobs {
 		if !holdsNodes(job) {

@@ -20,7 +20,7 @@ func reportsMetric() metric.Description {
 	return metric.Description{
 		Name: "trainingjob_reports_total", Type: metric.Counter, Labels: []string{labelResult},
 		Cardinality: "15 results",
-		Help:        "Reports of the ranks, by result: taken, unwritten (to be sent again), or why one was refused.",
+		Help:        "Reports of the ranks, by result: taken, unwritten (to be sent again), or why it was refused.",
 	}
 }
 

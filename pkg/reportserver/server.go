@@ -124,7 +124,8 @@ func (s *Server) URL() string { return strings.TrimSuffix(s.Options.URL, "/") + 
 // CA that agents trust, in PEM: one or more certificates, as they are in CertificateDir now.
 func (s *Server) CA() []byte { return s.certificates.CA() }
 
-// CertificateEnd is when the server's certificate is no longer valid, and CAEnd when none is that agents trust.
+// CertificateEnd is when the server's certificate is no longer valid, and CAEnd when none is that agents
+// trust.
 func (s *Server) CertificateEnd() time.Time { return s.certificates.end() }
 
 // CAEnd is described with CertificateEnd.

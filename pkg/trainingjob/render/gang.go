@@ -98,8 +98,8 @@ func GPUs(job *v1alpha1.TrainingJob, counted framework.GPUs) int64 {
 	return n
 }
 
-// GPUsOfRanks is the number of GPUs that some ranks of the job request together, by how many there are of each
-// role.
+// GPUsOfRanks is the number of GPUs that some ranks of the job request together, by how many there are of
+// each role.
 func GPUsOfRanks(job *v1alpha1.TrainingJob, ranks map[v1alpha1.Role]int32, counted framework.GPUs) int64 {
 	var n int64
 	for _, role := range spec.Roles(job) {
