@@ -33,8 +33,8 @@ build: ## bin/operator, bin/agent, bin/localcluster and bin/kubectl-tj, each a s
 		./cmd/kubectl-tj
 
 .PHONY: generate
-generate: $(TOOLS)/built ## deepcopy code, CRD, RBAC role, a policy, the schema of the chart and reference pages from the code
-	@mkdir -p $(OUT)/api/v1alpha1 $(addprefix $(OUT)/deploy/,crd rbac admission chart) $(OUT)/docs
+generate: $(TOOLS)/built ## deepcopy code, CRD, RBAC, policies, alerts, the chart's schema and reference pages from the code
+	@mkdir -p $(OUT)/api/v1alpha1 $(OUT)/docs $(addprefix $(OUT)/deploy/,crd rbac admission chart monitoring)
 	$(TOOLS)/controller-gen paths=./api/... object crd:generateEmbeddedObjectMeta=true \
 		output:object:dir=$(OUT)/api/v1alpha1 output:crd:dir=$(OUT)/deploy/crd
 	$(TOOLS)/controller-gen paths=./pkg/... rbac:roleName=trainingjob-operator output:rbac:dir=$(OUT)/deploy/rbac
@@ -45,11 +45,16 @@ generate: $(TOOLS)/built ## deepcopy code, CRD, RBAC role, a policy, the schema 
 	go run ./cmd/docs-gen configuration > $(OUT)/docs/configuration.md
 	go run ./cmd/docs-gen metrics > $(OUT)/docs/metrics.md
 	go run ./cmd/docs-gen values-schema > $(OUT)/deploy/chart/values.schema.json
+	go run ./cmd/docs-gen prometheus-rule > $(OUT)/deploy/monitoring/prometheus_rule.yaml
 
 $(TOOLS)/built: lab/modules/tools/go.mod lab/modules/tools/go.sum
 	@mkdir -p $(TOOLS)
 	go -C lab/modules/tools build -trimpath -o $(CURDIR)/$(TOOLS)/ tool
 	@touch $@
+
+$(TOOLS)/promtool: lab/modules/promtool/go.mod lab/modules/promtool/go.sum
+	@mkdir -p $(TOOLS)
+	go -C lab/modules/promtool build -trimpath -o $(CURDIR)/$(TOOLS)/ tool
 
 # A version of the chart is a semantic version: that of the tag, else one before the first.
 CHART_VERSION ?= $(if $(filter v%,$(VERSION)),$(patsubst v%,%,$(VERSION)),0.0.0-g$(VERSION))
@@ -118,6 +123,11 @@ test-unit: ## tests that need nothing but Go
 	go test ./...
 	@echo; echo "make test also runs test/install, test/e2e and, against a real control plane:"
 	@printf '  %s\n' $(CLUSTER)
+
+.PHONY: test-monitoring
+test-monitoring: $(TOOLS)/promtool ## alerts and recording rules, each fired and kept silent by promtool
+	$(TOOLS)/promtool check rules deploy/monitoring/rules.yaml
+	$(TOOLS)/promtool test rules test/monitoring/alerts.yaml
 
 # Two cluster packages run beside each other: each has clusters of its own, and mostly waits.
 .PHONY: test

@@ -105,24 +105,35 @@ var rules = map[string]rule{
 	"pkg/boundedlistener": {
 		reason: "knows connections, not what they say", never: []string{"sigs.k8s.io/...", "k8s.io/client-go/..."},
 	},
-	"pkg/clusterstate": {reason: "knows clusters and gangs, not jobs", ours: []string{seam}},
+	"pkg/metric": {
+		reason: "what a number is called; knows no job and no registry", never: slices.Concat(impure, []string{
+			"k8s.io/...", "sigs.k8s.io/...",
+		}),
+	},
+	"pkg/jobmetrics": {
+		reason: "a function of the jobs in a cache; knows no reconcile",
+		ours:   []string{api, frameworks, "pkg/metric", spec, render, observation},
+	},
+	"pkg/operatormetrics": {reason: "knows no job", ours: []string{"pkg/metric"}},
+	"pkg/clusterstate":    {reason: "knows clusters and gangs, not jobs", ours: []string{seam}},
 	"pkg/controller": {
 		reason: "the shell knows no dialect",
-		ours:   []string{api, seam, "pkg/clusterstate", core, spec, render, observation, decision},
+		ours:   []string{api, seam, "pkg/clusterstate", "pkg/metric", core, spec, render, observation, decision},
 	},
 	"pkg/config":       {reason: "the operator's file", ours: []string{api, frameworks}},
 	"pkg/image":        {reason: "images of any files", never: []string{"os/exec", "k8s.io/...", "sigs.k8s.io/..."}},
 	"pkg/reportclient": {reason: "part of a small binary", ours: []string{checkpoint}, never: notSmall},
 	"pkg/reportserver": {
 		reason: "takes reports; knows no scheduler and no controller",
-		ours:   []string{api, "pkg/boundedlistener", checkpoint, spec, render, observation, decision},
+		ours:   []string{api, "pkg/boundedlistener", "pkg/metric", checkpoint, spec, render, observation, decision},
 	},
 
 	"cmd/operator": {
 		reason: "the only importer of concrete backends",
 		ours: []string{
 			api, seam, "scheduler/volcano", "scheduler/native", "scheduler/kueue", "scheduler/coscheduling",
-			"pkg/boundedlistener", "pkg/config", "pkg/controller", "pkg/reportserver", render, observation,
+			"pkg/boundedlistener", "pkg/config", "pkg/controller", "pkg/jobmetrics", "pkg/operatormetrics",
+			"pkg/reportserver", render, observation,
 		},
 	},
 	"cmd/kubectl-tj": {reason: "a command for users: it knows no controller", ours: []string{convert}},
@@ -134,7 +145,8 @@ var rules = map[string]rule{
 	"cmd/docs-gen": {
 		reason: "a generator: it asks what it documents",
 		ours: []string{
-			"pkg/config", "pkg/controller", "pkg/reportserver", "scheduler/volcano", "scheduler/coscheduling",
+			"pkg/config", "pkg/controller", "pkg/jobmetrics", "pkg/metric", "pkg/operatormetrics", "pkg/reportserver",
+			"scheduler/volcano", "scheduler/coscheduling",
 		},
 	},
 	"cmd/release":      {reason: "a build-time program: it builds ours and knows none", ours: []string{"pkg/image"}},

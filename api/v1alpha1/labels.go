@@ -46,6 +46,8 @@ const (
 	AnnotationRestart = "mlplatform.example.com/restart"
 	// LabelKueueQueue names the queue where spec.runPolicy.schedulingPolicy.queue does not.
 	LabelKueueQueue = "kueue.x-k8s.io/queue-name"
+	// LabelKueuePriority names the WorkloadPriorityClass of a job whose scheduler is kueue.
+	LabelKueuePriority = "kueue.x-k8s.io/priority-class"
 	// AnnotationVolcanoQueue names the queue where neither the spec nor LabelKueueQueue does.
 	AnnotationVolcanoQueue = "scheduling.volcano.sh/queue-name"
 )

@@ -4,8 +4,9 @@
 //	go run ./cmd/docs-gen configuration > docs/configuration.md
 //	go run ./cmd/docs-gen metrics > docs/metrics.md
 //	go run ./cmd/docs-gen values-schema > deploy/chart/values.schema.json
+//	go run ./cmd/docs-gen prometheus-rule > deploy/monitoring/prometheus_rule.yaml
 //
-// It runs in the root of the module, because it reads the sources of pkg/config.
+// It runs in the root of the module, because it reads the sources of pkg/config and the rules.
 package main
 
 import (
@@ -16,8 +17,9 @@ import (
 
 const usage = `usage:
   docs-gen configuration    every key of the operator's configuration, from pkg/config
-  docs-gen metrics          every metric of the operator, from pkg/controller and pkg/reportserver
+  docs-gen metrics          every metric of the operator, from the packages that make them
   docs-gen values-schema    what the Helm chart's values may be, from pkg/config
+  docs-gen prometheus-rule  the rules of deploy/monitoring as an object of the Prometheus Operator
 `
 
 func main() {
@@ -39,6 +41,8 @@ func run(args []string, out io.Writer) error {
 		return writeMetrics(out)
 	case "values-schema":
 		return writeValuesSchema(out, configSources)
+	case "prometheus-rule":
+		return writePrometheusRule(out, ruleSource)
 	}
 	return fmt.Errorf("unknown arguments %q\n%s", args, usage)
 }

@@ -43,8 +43,15 @@ func TestMetrics(t *testing.T) {
 	if err := run([]string{"metrics"}, &out); err != nil {
 		t.Fatal(err)
 	}
-	if row := "| `trainingjob_reports_total` | counter | `result` | "; !strings.Contains(out.String(), row) {
-		t.Errorf("%q is missing in:\n%s", row, out.String())
+	for _, row := range []string{
+		"| `trainingjob_reports_total` | counter | `result` | 15 results | ",
+		"| `trainingjob_loss` | gauge | `namespace`, `trainingjob` | at most one for each job | ",
+		"| `trainingjob_resume_seconds` | histogram | `namespace`, `queue` | namespaces × queues × 21 | ",
+		"| `trainingjob_operator_reconcile_duration_seconds` | histogram |  | 19 | ",
+	} {
+		if !strings.Contains(out.String(), row) {
+			t.Errorf("%q is missing in:\n%s", row, out.String())
+		}
 	}
 }
 

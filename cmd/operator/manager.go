@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -54,7 +53,7 @@ func newManager(
 	} else if err != nil {
 		return nil, fmt.Errorf("making the manager: %w", err)
 	}
-	if err := errors.Join(addProbes(mgr, cfg.Health), addMetrics(mgr, cfg.Metrics)); err != nil {
+	if err := addProbes(mgr, cfg.Health); err != nil {
 		return nil, err
 	}
 	options := controller.Options{
@@ -74,17 +73,22 @@ func newManager(
 	options.Agent = func() render.Agent {
 		return render.Agent{Image: cfg.Agent.Image, SearchPriorityClass: search}
 	}
+	var reports *reportserver.Server
 	if cfg.Reports.On() {
 		server, err := newReportServer(mgr, cfg)
 		if err != nil {
 			return nil, err
 		}
+		reports = server
 		options.Agent = func() render.Agent {
 			agent := server.Agent(cfg.Agent.Image)
 			agent.SearchPriorityClass = search
 			return agent
 		}
 		options.Reports = server.Store
+	}
+	if err := addMetrics(mgr, cfg, reports); err != nil {
+		return nil, err
 	}
 	return mgr, controller.SetupWithManager(ctx, mgr, options)
 }

@@ -154,6 +154,13 @@ func (p *process) metrics(t *testing.T, c client.Client) {
 				strings.Contains(body, `trainingjob_transitions_total{phase="Running",reason="GangRunning"} 3`),
 			fmt.Sprint(code)
 	})
+	if code, body := get(t.Context(), t, url+"/jobs", ""); code != http.StatusUnauthorized {
+		t.Errorf("the series of jobs without a token: %d %s", code, body)
+	}
+	code, body := get(t.Context(), t, url+"/jobs", token)
+	if code != http.StatusOK || !strings.Contains(body, "trainingjob_jobs_left_out 0") {
+		t.Errorf("the series of jobs: %d %s", code, body)
+	}
 }
 
 // reports checks that a token must be bound to a pod. That the operator tells an unbound token from a

@@ -2,24 +2,16 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
-	"path/filepath"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"k8s.io/client-go/util/cert"
 	"k8s.io/utils/clock"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 
 	"mlplatform.example.com/trainingjob-operator/pkg/boundedlistener"
 	"mlplatform.example.com/trainingjob-operator/pkg/config"
@@ -63,68 +55,6 @@ func cachesSynced(c cache.Cache) healthz.Checker {
 		}
 		return nil
 	}
-}
-
-// addMetrics serves /metrics; where it is secure, to those whom the API server allows to GET that URL.
-func addMetrics(mgr manager.Manager, c config.Metrics) error {
-	if c.BindAddress == config.Off {
-		return nil
-	}
-	var handler http.Handler = promhttp.HandlerFor(metrics.Registry,
-		promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError})
-	var secure *tls.Config
-	if c.Secure {
-		filter, err := filters.WithAuthenticationAndAuthorization(mgr.GetConfig(), mgr.GetHTTPClient())
-		if err != nil {
-			return fmt.Errorf("guarding the metrics: %w", err)
-		}
-		if handler, err = filter(ctrl.Log.WithName("metrics"), handler); err != nil {
-			return fmt.Errorf("guarding the metrics: %w", err)
-		}
-		certificate, err := metricsCertificate(mgr, c.CertificateDir)
-		if err != nil {
-			return err
-		}
-		secure = &tls.Config{
-			MinVersion: tls.VersionTLS12, GetCertificate: certificate, NextProtos: []string{"http/1.1"},
-		}
-	}
-	listener, err := listen("metrics", c.BindAddress)
-	if err != nil {
-		return err
-	}
-	if secure != nil {
-		listener = tls.NewListener(listener, secure)
-	}
-	mux := http.NewServeMux()
-	mux.Handle("/metrics", handler)
-	return addServer(mgr, "metrics", mux, listener)
-}
-
-type getCertificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
-
-// metricsCertificate follows the files of a directory; without one it is made now, and nobody can verify it.
-func metricsCertificate(mgr manager.Manager, dir string) (getCertificate, error) {
-	if dir == "" {
-		certificate, key, err := cert.GenerateSelfSignedCertKey("localhost", []net.IP{{127, 0, 0, 1}}, nil)
-		if err != nil {
-			return nil, fmt.Errorf("making a certificate for the metrics: %w", err)
-		}
-		pair, err := tls.X509KeyPair(certificate, key)
-		if err != nil {
-			return nil, fmt.Errorf("making a certificate for the metrics: %w", err)
-		}
-		return func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil }, nil
-	}
-	watcher, err := certwatcher.New(filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))
-	if err != nil {
-		return nil, fmt.Errorf(
-			"reading the metrics' certificate (tls.crt and tls.key in metrics.certificateDir): %w", err)
-	}
-	if err := mgr.Add(watcher); err != nil {
-		return nil, fmt.Errorf("following the metrics' certificate: %w", err)
-	}
-	return watcher.GetCertificate, nil
 }
 
 // listen within bounds at the address of a key of the configuration.

@@ -8,17 +8,22 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/config"
+	"mlplatform.example.com/trainingjob-operator/pkg/operatormetrics"
 )
 
 // fakeManager keeps what is added to it.
@@ -34,8 +39,20 @@ func (m *fakeManager) Add(r manager.Runnable) error {
 func (m *fakeManager) GetConfig() *rest.Config     { return &rest.Config{Host: "https://127.0.0.1:1"} }
 func (m *fakeManager) GetHTTPClient() *http.Client { return http.DefaultClient }
 func (m *fakeManager) GetCache() cache.Cache       { return filledCache{} }
+func (m *fakeManager) Elected() <-chan struct{} {
+	elected := make(chan struct{})
+	close(elected)
+	return elected
+}
 
 type filledCache struct{ cache.Cache }
+
+func (filledCache) List(_ context.Context, into client.ObjectList, _ ...client.ListOption) error {
+	jobs := into.(*v1alpha1.TrainingJobList)
+	jobs.Items = make([]v1alpha1.TrainingJob, 1)
+	jobs.Items[0].Namespace, jobs.Items[0].Name = "team-a", "bert"
+	return nil
+}
 
 func (filledCache) WaitForCacheSync(context.Context) bool { return true }
 
@@ -116,7 +133,7 @@ func TestMetricsHaveTheConfiguredCertificate(t *testing.T) {
 		}
 	}
 	m := &fakeManager{}
-	err = addMetrics(m, config.Metrics{BindAddress: "127.0.0.1:0", Secure: true, CertificateDir: dir})
+	err = addMetrics(m, withMetrics("127.0.0.1:0", true, dir), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,13 +144,71 @@ func TestMetricsHaveTheConfiguredCertificate(t *testing.T) {
 		TLSClientConfig:   &tls.Config{RootCAs: roots, ServerName: "metrics.example.com"},
 		ForceAttemptHTTP2: true, DisableKeepAlives: true,
 	}}
-	resp, err := prometheus.Get("https://" + address + "/metrics")
+	for _, path := range []string{"/metrics", "/metrics/jobs"} {
+		resp, err := prometheus.Get("https://" + address + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != http.StatusUnauthorized || resp.ProtoMajor != 1 {
+			t.Errorf("%s: got %d by %s", path, resp.StatusCode, resp.Proto)
+		}
+	}
+}
+
+func withMetrics(address string, secure bool, dir string) config.OperatorConfiguration {
+	c := config.Default()
+	c.Metrics.BindAddress, c.Metrics.Secure, c.Metrics.CertificateDir = address, secure, dir
+	return c
+}
+
+// TestSeriesOfJobsAreApart: names of jobs are at /metrics/jobs alone, and there only with a limit.
+func TestSeriesOfJobsAreApart(t *testing.T) {
+	const ofJob = `trainingjob_state{name="bert",namespace="team-a",state="Pending"} 1`
+	ask := func(handlers map[string]http.Handler, path string) string {
+		answer := httptest.NewRecorder()
+		handlers[path].ServeHTTP(answer, httptest.NewRequest(http.MethodGet, path, nil))
+		if answer.Code != http.StatusOK {
+			t.Errorf("%s: %d %s", path, answer.Code, answer.Body)
+		}
+		return answer.Body.String()
+	}
+	c := withMetrics("127.0.0.1:0", false, "")
+	end := func() time.Time { return time.Unix(1_800_000_000, 0) }
+	handlers := metricsHandlers(&fakeManager{}, c, certificateEnds{operatormetrics.CertificateMetrics: end})
+	if jobs := ask(handlers, "/metrics/jobs"); !strings.Contains(jobs, ofJob) ||
+		strings.Contains(jobs, "trainingjob_operator_") {
+		t.Errorf("/metrics/jobs:\n%s", jobs)
+	}
+	main := ask(handlers, "/metrics")
+	for _, line := range []string{
+		`trainingjob_jobs{namespace="team-a",state="Pending"} 1`, "trainingjob_operator_leading 1",
+		`trainingjob_operator_certificate_expiry_timestamp_seconds{certificate="metrics"} 1.8e+09`,
+	} {
+		if !strings.Contains(main, line) {
+			t.Errorf("%s is missing in:\n%s", line, main)
+		}
+	}
+	if strings.Contains(main, "bert") {
+		t.Error("/metrics names a job")
+	}
+	c.Metrics.Jobs.Limit = 0
+	if metricsHandlers(&fakeManager{}, c, nil)["/metrics/jobs"] != nil {
+		t.Error("a limit of 0 turns the series of jobs off")
+	}
+}
+
+func TestEndOfCertificate(t *testing.T) {
+	certificate, err := metricsCertificate(&fakeManager{}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusUnauthorized || resp.ProtoMajor != 1 {
-		t.Errorf("got %d by %s", resp.StatusCode, resp.Proto)
+	pair, err := certificate(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := endOf(certificate)(); got.IsZero() || !got.Equal(pair.Leaf.NotAfter) {
+		t.Errorf("got %s", got)
 	}
 }
 
@@ -146,10 +221,9 @@ func TestServersThatCannotStart(t *testing.T) {
 	m := &fakeManager{}
 	for says, got := range map[string]error{
 		"listening at health.bindAddress":  addProbes(m, config.Health{BindAddress: taken.Addr().String()}),
-		"listening at metrics.bindAddress": addMetrics(m, config.Metrics{BindAddress: taken.Addr().String()}),
-		"tls.crt and tls.key in metrics.certificateDir": addMetrics(m, config.Metrics{
-			BindAddress: "127.0.0.1:0", Secure: true, CertificateDir: t.TempDir(),
-		}),
+		"listening at metrics.bindAddress": addMetrics(m, withMetrics(taken.Addr().String(), false, ""), nil),
+		"tls.crt and tls.key in metrics.certificateDir": addMetrics(m,
+			withMetrics("127.0.0.1:0", true, t.TempDir()), nil),
 	} {
 		if got == nil || !strings.Contains(got.Error(), says) {
 			t.Errorf("want %q, got %v", says, got)

@@ -36,7 +36,7 @@ schedulers: {volcano: {waitForInqueue: false}}
 		"everything": {"every key of the documentation is read", head + `
 watchNamespaces: [team-a, team-b]
 leaderElection: {enabled: true, namespace: ml}
-metrics: {bindAddress: "0", secure: true, certificateDir: /metrics}
+metrics: {bindAddress: "0", secure: true, certificateDir: /metrics, jobs: {limit: 10, rankLimit: 0}}
 health: {bindAddress: "127.0.0.1:9000"}
 profiles: {bindAddress: "localhost:6060"}
 reports: {bindAddress: ":9443", url: "https://reports.ml.svc:9443", certificateDir: /certs, audience: reports}
@@ -57,6 +57,7 @@ workers: 3
 `, with(func(c *OperatorConfiguration) {
 			c.WatchNamespaces = []string{"team-a", "team-b"}
 			c.LeaderElection.Namespace, c.Metrics.BindAddress, c.Health.BindAddress = "ml", "0", "127.0.0.1:9000"
+			c.Metrics.Jobs = JobMetrics{Limit: 10}
 			c.Metrics.CertificateDir, c.Profiles.BindAddress = "/metrics", "localhost:6060"
 			c.Reports = Reports{":9443", "https://reports.ml.svc:9443", "/certs", "reports"}
 			c.DefaultScheduler, c.Workers, c.Blockers.NameOtherNamespaces = "native", 3, true
@@ -127,6 +128,9 @@ func TestParseRefuses(t *testing.T) {
 			"metrics.certificateDir: Invalid value: \"certs\": must be an absolute path"},
 		"a certificate of metrics without TLS": {head + "metrics: {secure: false, certificateDir: /certs}",
 			"set metrics.secure to true"},
+		"too many jobs":         {head + "metrics: {jobs: {limit: 100001}}", "metrics.jobs.limit"},
+		"less than no":          {head + "metrics: {jobs: {limit: -1}}", "metrics.jobs.limit"},
+		"too many ranks":        {head + "metrics: {jobs: {rankLimit: 1000001}}", "metrics.jobs.rankLimit"},
 		"too many workers":      {head + "workers: 1000", "workers"},
 		"no workers":            {head + "workers: 0", "workers"},
 		"forced too soon":       {head + "lifecycle: {forceDeleteAfterSeconds: 59}", "forceDeleteAfterSeconds"},

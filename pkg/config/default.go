@@ -12,10 +12,12 @@ func Default() OperatorConfiguration {
 		APIVersion:     APIVersion,
 		Kind:           Kind,
 		LeaderElection: LeaderElection{Enabled: true},
-		Metrics:        Metrics{BindAddress: ":8443", Secure: true},
-		Health:         Health{BindAddress: ":8081"},
-		Profiles:       Profiles{BindAddress: Off},
-		Reports:        Reports{BindAddress: Off, Audience: DefaultAudience},
+		Metrics: Metrics{
+			BindAddress: ":8443", Secure: true, Jobs: JobMetrics{Limit: 1000, RankLimit: 10000},
+		},
+		Health:   Health{BindAddress: ":8081"},
+		Profiles: Profiles{BindAddress: Off},
+		Reports:  Reports{BindAddress: Off, Audience: DefaultAudience},
 		Schedulers: Schedulers{
 			Volcano: Volcano{WaitForInqueue: true},
 			Kueue:   Kueue{Binder: BinderDefault},

@@ -103,17 +103,30 @@ type LeaderElection struct {
 	Namespace string `json:"namespace,omitempty"`
 }
 
-// Metrics is the Prometheus endpoint /metrics.
+// Metrics is the Prometheus endpoint /metrics, and /metrics/jobs at the same address.
 type Metrics struct {
 	// BindAddress of the endpoint, as host:port or :port. "0" turns it off.
 	BindAddress string `json:"bindAddress"`
-	// Secure serves over TLS, and only to clients that the API server allows to GET the URL /metrics. Without it
-	// the endpoint is plain HTTP, open to everybody.
+	// Secure serves over TLS, and only to clients that the API server allows to GET the URL /metrics, or
+	// /metrics/jobs. Without it both are plain HTTP, open to everybody.
 	Secure bool `json:"secure"`
 	// CertificateDir is the absolute path of a directory with tls.crt and tls.key, such as a mounted secret of
 	// type kubernetes.io/tls. The files may be replaced while the operator runs. By default the operator makes a
 	// certificate of its own at each start, which no client can verify. Only with secure.
 	CertificateDir string `json:"certificateDir,omitempty"`
+	// Jobs is what /metrics/jobs serves: the series of each job.
+	Jobs JobMetrics `json:"jobs"`
+}
+
+// JobMetrics is what /metrics/jobs serves.
+type JobMetrics struct {
+	// Limit is how many jobs have series there at most, from 0, which turns /metrics/jobs off, to 100000. Of
+	// more jobs those have series that have not finished, and of these, and of the others, the youngest;
+	// trainingjob_jobs_left_out says how many have none. A job has about 20 series.
+	Limit int `json:"limit"`
+	// RankLimit is how many ranks have the series trainingjob_rank_info there at most, from 0 to 1000000. Ranks
+	// of gangs that hold no nodes have none. trainingjob_ranks_left_out says how many are beyond the limit.
+	RankLimit int `json:"rankLimit"`
 }
 
 // Health is the endpoint of the probes /healthz and /readyz.

@@ -25,6 +25,7 @@ func (c OperatorConfiguration) Validate() field.ErrorList {
 	errs = append(errs, validateName(namespace, c.LeaderElection.Namespace, validation.IsDNS1123Label)...)
 	errs = append(errs, validateAddress(field.NewPath("metrics", "bindAddress"), c.Metrics.BindAddress)...)
 	errs = append(errs, validateMetricsCertificate(field.NewPath("metrics", "certificateDir"), c.Metrics)...)
+	errs = append(errs, validateJobMetrics(field.NewPath("metrics", "jobs"), c.Metrics.Jobs)...)
 	errs = append(errs, validateAddress(field.NewPath("health", "bindAddress"), c.Health.BindAddress)...)
 	errs = append(errs, validateLoopback(field.NewPath("profiles", "bindAddress"), c.Profiles.BindAddress)...)
 	errs = append(errs, validateReports(field.NewPath("reports"), c.Reports)...)

@@ -1,7 +1,10 @@
 package controller
 
 import (
+	"context"
 	"errors"
+	"net"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -58,4 +61,65 @@ func statusMessage(err error) string {
 		return observation.Line(status.Status().Message) // an admission webhook may have written it
 	}
 	return observation.Line(err.Error())
+}
+
+// errorType is what kind of error ended a reconcile, or what it did: a label, of which there are no others.
+type errorType string
+
+const (
+	// errorConflict: somebody else wrote the object first; the next reconcile reads it anew.
+	errorConflict errorType = "conflict"
+	// errorStale: a cache is behind the API server.
+	errorStale errorType = "stale"
+	// errorRejected: the API server rejects an object of the job: a quota, an admission policy, a webhook.
+	errorRejected errorType = "rejected"
+	// errorTerminating: the job's namespace is being deleted.
+	errorTerminating errorType = "terminating"
+	// errorAPI: the API server does not answer, or answers with another error.
+	errorAPI errorType = "api"
+	// errorInternal: anything else.
+	errorInternal errorType = "internal"
+)
+
+var errorTypes = []errorType{
+	errorConflict, errorStale, errorRejected, errorTerminating, errorAPI, errorInternal,
+}
+
+const errorTypesHelp = "Reconciles that met an error, by its type: conflict and stale resolve themselves, " +
+	"rejected becomes the job's blocker, terminating ends with the namespace, api is the API server's, " +
+	"internal is a bug."
+
+// typesOf lists the types of the errors joined in err, each once. That the operator is told to end is none.
+func typesOf(err error) []errorType {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var types []errorType
+		for _, e := range joined.Unwrap() {
+			types = append(types, typesOf(e)...)
+		}
+		slices.Sort(types)
+		return slices.Compact(types)
+	}
+	if err == nil || errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return []errorType{typeOf(err)}
+}
+
+func typeOf(err error) errorType {
+	var rejected *rejection
+	var status apierrors.APIStatus
+	var network net.Error
+	switch {
+	case errors.As(err, &rejected):
+		return errorRejected
+	case errors.Is(err, errStale):
+		return errorStale
+	case apierrors.IsConflict(err):
+		return errorConflict
+	case isNamespaceTerminating(err):
+		return errorTerminating
+	case errors.As(err, &status), errors.As(err, &network):
+		return errorAPI
+	}
+	return errorInternal
 }

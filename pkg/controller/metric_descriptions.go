@@ -1,62 +1,144 @@
 package controller
 
-// MetricDescription documents one metric. newMetrics registers exactly the metrics that MetricDescriptions
-// returns.
-type MetricDescription struct {
-	Name string
-	// Type is "counter", "gauge" or "histogram"; no metric is a gauge so far.
-	Type   string
-	Labels []string
-	Help   string
-}
+import (
+	"github.com/prometheus/client_golang/prometheus"
 
-const (
-	counterType   = "counter"
-	histogramType = "histogram"
+	"mlplatform.example.com/trainingjob-operator/pkg/metric"
 )
 
 // Names of the metrics. None is labelled by a job's name: jobs come and go, series stay.
 const (
+	metricCreated          = "trainingjob_created_total"
+	metricCompleted        = "trainingjob_completed_total"
+	metricFailed           = "trainingjob_failed_total"
+	metricDuration         = "trainingjob_duration_seconds"
 	metricTransitions      = "trainingjob_transitions_total"
 	metricPodsCreated      = "trainingjob_pods_created_total"
 	metricPodsDeleted      = "trainingjob_pods_deleted_total"
 	metricStatusWrites     = "trainingjob_status_writes_total"
 	metricSchedulerReports = "trainingjob_scheduler_reports_total"
 	metricSchedulerWakes   = "trainingjob_scheduler_wakes_total"
+	metricPreemptions      = "trainingjob_preemptions_total"
 	metricInterruptions    = "trainingjob_interruptions_total"
 	metricLostSteps        = "trainingjob_lost_steps_total"
 	metricLostSeconds      = "trainingjob_lost_seconds_total"
 	metricLostGPUSeconds   = "trainingjob_lost_gpu_seconds_total"
 	metricRunningSeconds   = "trainingjob_running_seconds_total"
+	metricGPUSeconds       = "trainingjob_running_gpu_seconds_total"
+	metricUsefulGPUSeconds = "trainingjob_useful_gpu_seconds_total"
 	metricQueuedSeconds    = "trainingjob_queued_seconds"
+	metricPlacementSeconds = "trainingjob_placement_seconds"
 	metricResumeSeconds    = "trainingjob_resume_seconds"
+
+	metricReconciles = "trainingjob_operator_reconcile_duration_seconds"
+	metricErrors     = "trainingjob_operator_errors_total"
 )
 
-// MetricDescriptions returns every metric that the controller registers, in the order of reading. The number
-// of reconciles, their duration and their errors are controller-runtime's (controller_runtime_reconcile_*).
-func MetricDescriptions() []MetricDescription {
-	return []MetricDescription{
-		{metricTransitions, counterType, []string{"phase", "reason"},
-			"Changes of phase, by the new phase and the reason."},
-		{metricQueuedSeconds, histogramType, []string{"namespace", "queue"},
-			"Time from Queued until at least minAvailable ranks run, of every attempt that gets there."},
-		{metricRunningSeconds, counterType, []string{"namespace", "queue"},
-			"Running time of attempts that ended. What of it is not lost is goodput."},
-		{metricInterruptions, counterType, []string{"namespace", "queue", "cause"},
-			"Attempts that ran and were ended before the job completed, by the cause."},
-		{metricResumeSeconds, histogramType, []string{"namespace", "queue"},
-			"Time from the beginning of an interruption until the gang runs again."},
-		{metricLostSteps, counterType, []string{"namespace", "queue"},
-			"Steps that were trained and must be trained again."},
-		{metricLostSeconds, counterType, []string{"namespace", "queue"},
-			"Running time since the last complete checkpoint when an attempt ended."},
-		{metricLostGPUSeconds, counterType, []string{"namespace", "queue"},
-			"The lost seconds multiplied by the GPUs of the gang."},
-		{metricPodsCreated, counterType, nil, "Pods created."},
-		{metricPodsDeleted, counterType, nil, "Pods deleted by the operator."},
-		{metricStatusWrites, counterType, nil, "Writes of a TrainingJob's status."},
-		{metricSchedulerReports, counterType, nil, "Writes that tell a scheduler the status of a gang."},
-		{metricSchedulerWakes, counterType, []string{"scheduler"},
-			"Times that a scheduler was woken for a gang for which the nodes had room."},
+// Labels. The queue and the priority are what users have written: see metrics.queue and metrics.priority.
+const (
+	labelNamespace = "namespace"
+	labelQueue     = "queue"
+	labelPriority  = "priority"
+	labelReason    = "reason"
+)
+
+// How many series there are, in words.
+const (
+	perNamespace = "namespaces"
+	perQueue     = "namespaces × queues"
+	perPriority  = "namespaces × queues × priority classes"
+)
+
+// waitBuckets are 1 s to 36 h.
+var waitBuckets = prometheus.ExponentialBuckets(1, 2, 18)
+
+// MetricDescriptions returns every metric that the controller registers, in the order of reading.
+func MetricDescriptions() []metric.Description {
+	all := lifeMetrics()
+	all = append(all, waitMetrics()...)
+	all = append(all, workMetrics()...)
+	return append(all, operatorMetrics()...)
+}
+
+// lifeMetrics are about what becomes of jobs.
+func lifeMetrics() []metric.Description {
+	return []metric.Description{
+		{Name: metricCreated, Type: metric.Counter, Labels: []string{labelNamespace}, Cardinality: perNamespace,
+			Help: "Jobs that the operator has seen for the first time."},
+		{Name: metricCompleted, Type: metric.Counter, Labels: []string{labelNamespace}, Cardinality: perNamespace,
+			Help: "Jobs that have succeeded."},
+		{Name: metricFailed, Type: metric.Counter, Labels: []string{labelNamespace, labelReason},
+			Cardinality: "namespaces × 4 reasons",
+			Help:        "Jobs that have failed for good, by the reason."},
+		{Name: metricDuration, Type: metric.Histogram, Labels: []string{labelNamespace, "state"},
+			Cardinality: "namespaces × 2 phases", Buckets: prometheus.ExponentialBuckets(60, 2, 16), // 1 min to 23 d
+			Help: "Time from when a job first ran until it finished, by its last phase."},
+		{Name: metricTransitions, Type: metric.Counter, Labels: []string{"phase", labelReason},
+			Cardinality: "about 60 pairs of phase and reason",
+			Help: "Changes of phase, by the new phase and the reason. A reason that is not the operator's own is " +
+				"Other."},
+		{Name: metricPreemptions, Type: metric.Counter, Labels: []string{labelNamespace, labelQueue, labelReason},
+			Cardinality: "namespaces × queues × 6 reasons",
+			Help: "Attempts that ended because ranks were preempted, evicted, deleted or lost with their node, by " +
+				"the reason."},
+	}
+}
+
+// waitMetrics are about what gangs wait for.
+func waitMetrics() []metric.Description {
+	queue := []string{labelNamespace, labelQueue}
+	return []metric.Description{
+		{Name: metricQueuedSeconds, Type: metric.Histogram, Labels: append(queue, labelPriority),
+			Cardinality: perPriority, Buckets: waitBuckets,
+			Help: "Time from Queued until at least minAvailable ranks run, of every attempt that gets there."},
+		{Name: metricPlacementSeconds, Type: metric.Histogram, Labels: queue, Cardinality: perQueue,
+			Buckets: waitBuckets,
+			Help:    "Time from Queued until all ranks of an attempt first hold a node."},
+		{Name: metricResumeSeconds, Type: metric.Histogram, Labels: queue, Cardinality: perQueue,
+			Buckets: waitBuckets,
+			Help:    "Time from the beginning of an interruption until the gang runs again."},
+	}
+}
+
+// workMetrics are about what is gained and lost.
+func workMetrics() []metric.Description {
+	ofQueue := func(name, help string) metric.Description {
+		return metric.Description{
+			Name: name, Type: metric.Counter, Labels: []string{labelNamespace, labelQueue}, Cardinality: perQueue,
+			Help: help,
+		}
+	}
+	return []metric.Description{
+		ofQueue(metricRunningSeconds, "Running time of attempts that ended. What of it is not lost is goodput."),
+		ofQueue(metricGPUSeconds, "The running seconds multiplied by the GPUs of the gang."),
+		ofQueue(metricUsefulGPUSeconds,
+			"Of the running GPU-seconds those whose work was kept, counted when it is known where the job goes on."),
+		ofQueue(metricLostGPUSeconds, "The lost seconds multiplied by the GPUs of the gang."),
+		ofQueue(metricLostSeconds, "Running time since the last complete checkpoint when an attempt ended."),
+		ofQueue(metricLostSteps, "Steps that were trained and must be trained again."),
+		{Name: metricInterruptions, Type: metric.Counter, Labels: []string{labelNamespace, labelQueue, "cause"},
+			Cardinality: "namespaces × queues × 8 causes",
+			Help:        "Attempts that ran and were ended before the job completed, by the cause."},
+	}
+}
+
+// operatorMetrics are about what the operator does.
+func operatorMetrics() []metric.Description {
+	counter := func(name, help string) metric.Description {
+		return metric.Description{Name: name, Type: metric.Counter, Cardinality: "1", Help: help}
+	}
+	return []metric.Description{
+		{Name: metricReconciles, Type: metric.Histogram, Cardinality: "1",
+			Buckets: prometheus.ExponentialBuckets(0.001, 2, 16), // 1 ms to 33 s
+			Help:    "Time that one reconcile of a job takes."},
+		{Name: metricErrors, Type: metric.Counter, Labels: []string{"error_type"},
+			Cardinality: "6 types", Help: errorTypesHelp},
+		counter(metricPodsCreated, "Pods created."),
+		counter(metricPodsDeleted, "Pods deleted by the operator."),
+		counter(metricStatusWrites, "Writes of a TrainingJob's status."),
+		counter(metricSchedulerReports, "Writes that tell a scheduler the status of a gang."),
+		{Name: metricSchedulerWakes, Type: metric.Counter, Labels: []string{"scheduler"},
+			Cardinality: "4 schedulers",
+			Help:        "Times that a scheduler was woken for a gang for which the nodes had room."},
 	}
 }

@@ -3,24 +3,37 @@ package controller
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+	"mlplatform.example.com/trainingjob-operator/pkg/metric"
+)
+
+// Bounds on how many queues and priority classes are told apart. A job runs only where its queue and its
+// class exist, but the text is a user's: who edits a label again and again must not fill the operator's
+// memory.
+const (
+	maxQueues     = 1000
+	maxPriorities = 100
 )
 
 // metrics are the collectors of MetricDescriptions.
 type metrics struct {
 	podsCreated, podsDeleted, statusWrites, schedulerReports prometheus.Counter
 
+	reconciles prometheus.Observer
 	counters   map[string]*prometheus.CounterVec
 	histograms map[string]*prometheus.HistogramVec
+
+	queue, priority *metric.Bounded
 }
 
 func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
 		counters: map[string]*prometheus.CounterVec{}, histograms: map[string]*prometheus.HistogramVec{},
+		queue: &metric.Bounded{Max: maxQueues}, priority: &metric.Bounded{Max: maxPriorities},
 	}
 	for _, d := range MetricDescriptions() {
 		if err := m.add(registry, d); err != nil {
@@ -31,20 +44,20 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 	m.podsDeleted = m.counters[metricPodsDeleted].WithLabelValues()
 	m.statusWrites = m.counters[metricStatusWrites].WithLabelValues()
 	m.schedulerReports = m.counters[metricSchedulerReports].WithLabelValues()
+	m.reconciles = m.histograms[metricReconciles].WithLabelValues()
+	for _, t := range errorTypes { // a rate needs a zero before the first one
+		m.counters[metricErrors].WithLabelValues(string(t))
+	}
 	return m, nil
 }
 
 // add registers the collector of a description.
-func (m *metrics) add(registry prometheus.Registerer, d MetricDescription) (err error) {
+func (m *metrics) add(registry prometheus.Registerer, d metric.Description) (err error) {
 	switch d.Type {
-	case counterType:
-		opts := prometheus.CounterOpts{Name: d.Name, Help: d.Help}
-		m.counters[d.Name], err = register(registry, prometheus.NewCounterVec(opts, d.Labels))
-	case histogramType:
-		opts := prometheus.HistogramOpts{
-			Name: d.Name, Help: d.Help, Buckets: prometheus.ExponentialBuckets(1, 2, 18), // 1 s to 36 h
-		}
-		m.histograms[d.Name], err = register(registry, prometheus.NewHistogramVec(opts, d.Labels))
+	case metric.Counter:
+		m.counters[d.Name], err = register(registry, d.NewCounter())
+	case metric.Histogram:
+		m.histograms[d.Name], err = register(registry, d.NewHistogram())
 	default:
 		err = fmt.Errorf("unknown type %q", d.Type)
 	}
@@ -62,47 +75,20 @@ func register[C prometheus.Collector](registry prometheus.Registerer, c C) (C, e
 	return c, err
 }
 
-// statusWritten counts what a write of the status has added to the status that job still holds. An event that
-// is seen twice, or by the next leader, therefore counts once.
-func (m *metrics) statusWritten(job *v1alpha1.TrainingJob, to *v1alpha1.TrainingJobStatus) {
-	m.statusWrites.Inc()
-	if job.Status.Phase != to.Phase && len(to.Transitions) > 0 {
-		last := to.Transitions[len(to.Transitions)-1]
-		m.counters[metricTransitions].WithLabelValues(string(to.Phase), last.Reason).Inc()
-	}
-	if to.Work != nil {
-		m.addWork(job, to)
+// reconciled counts one reconcile that took so long. Its errors are counted where they are settled.
+func (m *metrics) reconciled(took time.Duration) { m.reconciles.Observe(took.Seconds()) }
+
+// failed counts an error once for each type that is joined in it.
+func (m *metrics) failed(err error) {
+	for _, t := range typesOf(err) {
+		m.counters[metricErrors].WithLabelValues(string(t)).Inc()
 	}
 }
 
-// addWork counts by namespace and queue what status.work sums by job: what gangs waited for, ran and lost.
-func (m *metrics) addWork(job *v1alpha1.TrainingJob, to *v1alpha1.TrainingJobStatus) {
-	before := v1alpha1.WorkStatus{}
-	if job.Status.Work != nil {
-		before = *job.Status.Work
+// knownReason is a reason as a label: what a scheduler has written of its own is not told apart.
+func knownReason(reason string) string {
+	if v1alpha1.KnownReason(reason) {
+		return reason
 	}
-	ns, queue := job.Namespace, spec.Queue(job)
-	add := func(name string, from, to int64) {
-		if to > from {
-			m.counters[name].WithLabelValues(ns, queue).Add(float64(to - from))
-		}
-	}
-	add(metricLostSteps, before.LostSteps, to.Work.LostSteps)
-	add(metricLostSeconds, before.LostSeconds, to.Work.LostSeconds)
-	add(metricLostGPUSeconds, before.LostGPUSeconds, to.Work.LostGPUSeconds)
-	add(metricRunningSeconds, before.RunningSeconds, to.Work.RunningSeconds)
-	if n := to.Work.Interruptions - before.Interruptions; n > 0 && job.Status.Drain != nil {
-		cause := string(job.Status.Drain.Cause)
-		m.counters[metricInterruptions].WithLabelValues(ns, queue, cause).Add(float64(n))
-	}
-	if job.Status.Phase == v1alpha1.PhaseRunning || to.Phase != v1alpha1.PhaseRunning {
-		return
-	}
-	observe := func(name string, from, to int64) {
-		m.histograms[name].WithLabelValues(ns, queue).Observe(float64(to - from))
-	}
-	observe(metricQueuedSeconds, before.QueuedSeconds, to.Work.QueuedSeconds)
-	if to.Work.Interruptions > 0 && to.Work.Resumptions > before.Resumptions {
-		observe(metricResumeSeconds, before.ResumeSeconds, to.Work.ResumeSeconds)
-	}
+	return metric.Other
 }

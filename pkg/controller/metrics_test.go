@@ -16,8 +16,8 @@ func TestMetricDescriptionsAreWhatIsRegistered(t *testing.T) {
 	}
 	described := map[string]bool{}
 	for _, d := range MetricDescriptions() {
-		if d.Help == "" || described[d.Name] {
-			t.Errorf("%s has no help, or is described twice", d.Name)
+		if d.Help == "" || d.Cardinality == "" || described[d.Name] {
+			t.Errorf("%s has no help or no cardinality, or is described twice", d.Name)
 		}
 		described[d.Name] = true
 		labels := make([]string, len(d.Labels))

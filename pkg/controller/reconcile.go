@@ -38,15 +38,25 @@ type Reconciler struct {
 	gatherer *gatherer
 	writer   *writer
 	status   *statusWriter
+	metrics  *metrics
 }
 
-// Reconcile gathers, decides, applies, and patches the status once (also after an error), followed by events
-// and metrics.
+// Reconcile implements reconcile.Reconciler.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	began := r.clock.Now()
+	result, err := r.reconcile(ctx, req)
+	r.metrics.reconciled(r.clock.Since(began))
+	r.metrics.failed(err)
+	return result, err
+}
+
+// reconcile gathers, decides, applies, and patches the status once (also after an error), followed by events
+// and metrics.
+func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	job := &v1alpha1.TrainingJob{}
 	if err := r.client.Get(ctx, req.NamespacedName, job); apierrors.IsNotFound(err) {
 		r.forget(req.NamespacedName)
-		return settleGone(r.releaseGone(ctx, req.NamespacedName, ""))
+		return r.settleGone(r.releaseGone(ctx, req.NamespacedName, ""))
 	} else if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading the job: %w", err)
 	}
@@ -54,10 +64,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	r.states.track(req.NamespacedName, job.UID)
 	if !job.DeletionTimestamp.IsZero() {
 		// The garbage collector deletes what the job owns; only the schedulers must be told.
-		return settleGone(r.releaseGone(ctx, req.NamespacedName, ""))
+		return r.settleGone(r.releaseGone(ctx, req.NamespacedName, ""))
 	}
 	if err := r.releaseGone(ctx, req.NamespacedName, job.UID); err != nil {
-		return settleGone(err)
+		return r.settleGone(err)
 	}
 	if r.states.isStale(job) {
 		return reconcile.Result{}, nil // its watch event starts the next reconcile
@@ -110,21 +120,27 @@ func (r *Reconciler) settle(s *observed, plan trainingjob.Plan, err error) (reco
 	case err == nil:
 		return reconcile.Result{RequeueAfter: r.untilWake(s, plan)}, nil
 	case isOnly(err, func(e error) bool { return errors.As(e, &rejected) }):
-		return reconcile.Result{RequeueAfter: rejectionRequeue}, nil
+		return r.silently(err, rejectionRequeue)
 	case isOnly(err, isConflict):
-		return reconcile.Result{RequeueAfter: conflictRequeue}, nil
+		return r.silently(err, conflictRequeue)
 	case isOnly(err, isNamespaceTerminating):
-		return reconcile.Result{}, nil // the job goes too
+		return r.silently(err, 0) // the job goes too
 	}
 	return reconcile.Result{}, err
 }
 
 // settleGone says what happens next to a job of which nothing is left to decide.
-func settleGone(err error) (reconcile.Result, error) {
+func (r *Reconciler) settleGone(err error) (reconcile.Result, error) {
 	if err != nil && isOnly(err, isConflict) {
-		return reconcile.Result{RequeueAfter: conflictRequeue}, nil
+		return r.silently(err, conflictRequeue)
 	}
 	return reconcile.Result{}, err
+}
+
+// silently tries again after a while; 0: when something happens. The error is counted and not logged.
+func (r *Reconciler) silently(err error, after time.Duration) (reconcile.Result, error) {
+	r.metrics.failed(err)
+	return reconcile.Result{RequeueAfter: after}, nil
 }
 
 // untilWake returns the time until the next reconcile if nothing happens; 0: never.

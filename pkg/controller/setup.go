@@ -202,7 +202,10 @@ func newReconciler(d dependencies, o Options) *Reconciler {
 			metrics: d.metrics, parallel: o.Parallel, jitter: d.jitter,
 			rouses: flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(rousesPerSecond, rouseBurst, o.Clock),
 		},
-		status: &statusWriter{client: o.Client, recorder: d.recorder, states: d.states, metrics: d.metrics},
+		status: &statusWriter{
+			client: o.Client, recorder: d.recorder, states: d.states, metrics: d.metrics, clock: o.Clock,
+		},
+		metrics: d.metrics,
 	}
 }
 

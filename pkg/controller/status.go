@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -29,6 +30,7 @@ type statusWriter struct {
 	recorder events.EventRecorder
 	states   *jobStates
 	metrics  *metrics
+	clock    clock.PassiveClock
 }
 
 // write persists the status of a plan where it differs from the job's, then emits the plan's events and
@@ -41,7 +43,7 @@ func (w *statusWriter) write(ctx context.Context, job *v1alpha1.TrainingJob, pla
 	wrote, err := w.patch(ctx, job, plan.Status)
 	if wrote {
 		w.emit(job, plan.Events)
-		w.metrics.statusWritten(job, &plan.Status)
+		statusChange{w.metrics, job, &plan.Status, w.clock.Now(), w.states.emitOnce}.count()
 	}
 	return err
 }

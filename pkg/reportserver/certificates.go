@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
@@ -37,6 +38,8 @@ type certificates struct {
 
 	mu sync.Mutex
 	ca []byte
+	// ends is when the server's certificate is no longer valid.
+	ends time.Time
 }
 
 // loadCertificates reads the certificates of a server that agents reach under host.
@@ -46,11 +49,12 @@ func loadCertificates(dir, host string, log logr.Logger) (*certificates, error) 
 	if c.ca, err = c.readCA(); err != nil {
 		return nil, err
 	}
-	if _, err := tls.LoadX509KeyPair(filepath.Join(dir, fileCertificate),
-		filepath.Join(dir, fileKey)); err != nil {
+	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, fileCertificate), filepath.Join(dir, fileKey))
+	if err != nil {
 		return nil, fmt.Errorf("reading the report server's certificate (%s and %s in reports.certificateDir): %w",
 			fileCertificate, fileKey, err)
 	}
+	c.noteEnd(pair)
 	return c, nil
 }
 
@@ -60,8 +64,43 @@ func (c *certificates) watch() (*certwatcher.CertWatcher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the report server's certificate: %w", err)
 	}
-	watcher.RegisterCallback(c.warnIfUntrusted)
+	watcher.RegisterCallback(func(current tls.Certificate) {
+		c.noteEnd(current)
+		c.warnIfUntrusted(current)
+	})
 	return watcher, nil
+}
+
+// noteEnd of the certificate that is served from now on.
+func (c *certificates) noteEnd(current tls.Certificate) {
+	if current.Leaf == nil { // crypto/tls fills it when it reads a pair
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ends = current.Leaf.NotAfter
+}
+
+// end of the server's certificate.
+func (c *certificates) end() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ends
+}
+
+// caEnd is when the last of the certificates that agents trust is no longer valid: an old one that is still
+// among them may end before.
+func (c *certificates) caEnd() time.Time {
+	var last time.Time
+	for rest := c.CA(); ; {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			return last
+		}
+		if cert, err := x509.ParseCertificate(block.Bytes); err == nil && cert.NotAfter.After(last) {
+			last = cert.NotAfter
+		}
+	}
 }
 
 // CA returns the certificates of ca.crt in PEM. While the file cannot be read, the last good ones stay.

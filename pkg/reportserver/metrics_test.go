@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/metric"
 )
 
 // TestMetricDescriptions: each registered metric is described as it is gathered, and no other is.
@@ -20,16 +22,21 @@ func TestMetricDescriptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gathered := map[string]MetricDescription{}
+	gathered := map[string]metric.Description{}
 	for _, f := range families {
-		d := MetricDescription{Name: f.GetName(), Type: strings.ToLower(f.GetType().String()), Help: f.GetHelp()}
+		kind := metric.Type(strings.ToLower(f.GetType().String()))
+		d := metric.Description{Name: f.GetName(), Type: kind, Help: f.GetHelp()}
 		for _, label := range f.GetMetric()[0].GetLabel() {
 			d.Labels = append(d.Labels, label.GetName())
 		}
 		gathered[d.Name] = d
 	}
-	described := map[string]MetricDescription{}
+	described := map[string]metric.Description{}
 	for _, d := range MetricDescriptions() {
+		if d.Cardinality == "" {
+			t.Errorf("%s does not say how many series it has", d.Name)
+		}
+		d.Cardinality, d.Buckets = "", nil
 		described[d.Name] = d
 	}
 	if diff := cmp.Diff(gathered, described); diff != "" {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
@@ -125,6 +126,13 @@ func (s *Server) URL() string { return strings.TrimSuffix(s.Options.URL, "/") + 
 
 // CA that agents trust, in PEM: one or more certificates, as they are in CertificateDir now.
 func (s *Server) CA() []byte { return s.certificates.CA() }
+
+// CertificateEnd is when the server's certificate is no longer valid, and CAEnd when none is that agents
+// trust.
+func (s *Server) CertificateEnd() time.Time { return s.certificates.end() }
+
+// CAEnd is described with CertificateEnd.
+func (s *Server) CAEnd() time.Time { return s.certificates.caEnd() }
 
 // Agent is the configuration of the agents that report to this server. It changes when the CA rotates.
 func (s *Server) Agent(image string) render.Agent {

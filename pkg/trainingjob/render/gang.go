@@ -93,7 +93,23 @@ func times(q resource.Quantity, n int32) resource.Quantity {
 func GPUs(job *v1alpha1.TrainingJob, counted framework.GPUs) int64 {
 	var n int64
 	for _, role := range spec.Roles(job) {
-		n += counted.Sum(requestsOf(roleTemplate(job, role))) * int64(role.Replicas)
+		n += gpusOfRank(job, role, counted) * int64(role.Replicas)
 	}
 	return n
+}
+
+// GPUsOfRanks is the number of GPUs that some ranks of the job request together, by how many there are of
+// each role.
+func GPUsOfRanks(job *v1alpha1.TrainingJob, ranks map[v1alpha1.Role]int32, counted framework.GPUs) int64 {
+	var n int64
+	for _, role := range spec.Roles(job) {
+		if some := ranks[role.Name]; some > 0 {
+			n += gpusOfRank(job, role, counted) * int64(some)
+		}
+	}
+	return n
+}
+
+func gpusOfRank(job *v1alpha1.TrainingJob, role spec.Role, counted framework.GPUs) int64 {
+	return counted.Sum(requestsOf(roleTemplate(job, role)))
 }

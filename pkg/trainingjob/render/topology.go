@@ -73,7 +73,7 @@ func tolerate(pod *corev1.PodSpec, tolerations []corev1.Toleration) []corev1.Tol
 func RolesWithGPUs(job *v1alpha1.TrainingJob, counted framework.GPUs) []v1alpha1.Role {
 	var names []v1alpha1.Role
 	for _, role := range spec.Roles(job) {
-		if counted.Sum(requestsOf(roleTemplate(job, role))) > 0 {
+		if gpusOfRank(job, role, counted) > 0 {
 			names = append(names, role.Name)
 		}
 	}

@@ -108,6 +108,17 @@ func Queue(job *v1alpha1.TrainingJob) string {
 	return ""
 }
 
+// PriorityClass is the class that the job names for its place in the queue; "" for none. Only Kueue reads the
+// label.
+func PriorityClass(job *v1alpha1.TrainingJob) string {
+	if st := job.Status.Scheduling; st != nil && st.Scheduler == v1alpha1.SchedulerKueue {
+		if class := job.Labels[v1alpha1.LabelKueuePriority]; class != "" {
+			return class
+		}
+	}
+	return job.Spec.RunPolicy.SchedulingPolicy.PriorityClass
+}
+
 // RecordedScheduler is the scheduler that the status of a job recorded, which it keeps while it is queued or
 // runs; "" for a job that has to choose one.
 func RecordedScheduler(job *v1alpha1.TrainingJob) string {

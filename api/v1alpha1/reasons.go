@@ -1,0 +1,26 @@
+package v1alpha1
+
+import "slices"
+
+// reasons are the values of all constants whose names begin with Reason.
+var reasons = []string{
+	ReasonQueued, ReasonPlaced, ReasonAccepted, ReasonRanksReady, ReasonRanksNotReady, ReasonGangRunning,
+	ReasonCompleted, ReasonInvalidSpec, ReasonSpecValid, ReasonBackoffLimit, ReasonDeadlineExceeded,
+	ReasonRankFailed, ReasonPermanentFailure, ReasonPreempted, ReasonEvicted, ReasonNodeLost,
+	ReasonPodDeleted, ReasonPodVanished, ReasonScheduleTimeout, ReasonStartTimeout, ReasonSpecChanged,
+	ReasonRestartRequested, ReasonSuspended, ReasonResumed, ReasonBackoffOver, ReasonDrained,
+	ReasonRankReplaced, ReasonResolving, ReasonSchedulerMissing, ReasonSchedulerNotAllowed,
+	ReasonAgentNotConfigured, ReasonNameTaken, ReasonPodRejected, ReasonGroupRejected, ReasonTerminating,
+	ReasonNotJudged, ReasonWaitingInQueue, ReasonWaitingBehind, ReasonSchedulerRests, ReasonUnschedulable,
+	ReasonQueueNotFound, ReasonQueueClosed, ReasonQuotaExceeded, ReasonExceedsQuota,
+	ReasonAdmissionCheckPending, ReasonPriorityClassNotFound, ReasonSchedulingGated, ReasonNoNodeMatches,
+	ReasonNoNodeLargeEnough, ReasonExceedsCluster, ReasonInsufficientResources, ReasonVolumeUnbound,
+	ReasonImagePullFailed, ReasonContainerNotStarted, ReasonContainerCreating, ReasonCheckpointKnown,
+	ReasonNoCheckpoint, ReasonUnresolved, ReasonCheckpointLost, ReasonPlaceChanged, ReasonStepsRepeated,
+	ReasonStepsContinued, ReasonReportsOff, ReasonReportsOn,
+}
+
+// KnownReason reports whether a reason is one of this API's own. A scheduler may have others, which it writes
+// into objects that others may write too: where the number of different reasons must be bounded, as that of a
+// metric's series, those are not told apart.
+func KnownReason(reason string) bool { return slices.Contains(reasons, reason) }

@@ -1,0 +1,344 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+)
+
+// countedOf returns what a registry has counted of jobs, by name and labels: the values of counters that are
+// not zero, and the sums of histograms with observations. What the operator did for it is left out.
+func countedOf(t *testing.T, registry prometheus.Gatherer) map[string]float64 {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]float64{}
+	for _, f := range families {
+		if strings.HasPrefix(f.GetName(), "trainingjob_operator_") || strings.Contains(f.GetName(), "_pods_") ||
+			f.GetName() == metricStatusWrites {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			var labels []string
+			for _, l := range m.GetLabel() {
+				labels = append(labels, l.GetName()+"="+l.GetValue())
+			}
+			name := fmt.Sprintf("%s%v", strings.TrimPrefix(f.GetName(), "trainingjob_"), labels)
+			if v := m.GetCounter().GetValue(); v != 0 {
+				counts[name] = v
+			}
+			if h := m.GetHistogram(); h.GetSampleCount() > 0 {
+				counts[name] = h.GetSampleSum()
+			}
+		}
+	}
+	return counts
+}
+
+// change is a write of the status, as statusWriter makes it.
+type change struct{ from, to v1alpha1.TrainingJobStatus }
+
+// countAll counts changes of one job, one after the other.
+func countAll(t *testing.T, changes ...change) map[string]float64 {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	m, err := newMetrics(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	states := newJobStates()
+	for _, c := range changes {
+		j := bert(2)
+		j.Spec.RunPolicy.SchedulingPolicy.PriorityClass = "high"
+		j.Status = c.from
+		statusChange{m, j, &c.to, start.Add(time.Minute), states.emitOnce}.count()
+	}
+	return countedOf(t, registry)
+}
+
+// history of a job, seconds after the start.
+func history(phases ...any) []v1alpha1.Transition {
+	var ts []v1alpha1.Transition
+	for i := 0; i < len(phases); i += 2 {
+		after := time.Duration(phases[i+1].(int)) * time.Second
+		ts = append(ts, v1alpha1.Transition{
+			Phase: phases[i].(v1alpha1.Phase), Time: metav1.NewTime(start.Add(after)), Reason: "OfSomebodyElse",
+		})
+	}
+	return ts
+}
+
+func inQueue(s v1alpha1.TrainingJobStatus) v1alpha1.TrainingJobStatus {
+	s.Scheduling = &v1alpha1.SchedulingStatus{Scheduler: v1alpha1.SchedulerVolcano, Queue: "research"}
+	s.GPUs, s.Replicas, s.Attempt = 8, 2, 1
+	return s
+}
+
+// placed sets how many of two ranks hold a node.
+func placed(s v1alpha1.TrainingJobStatus, n int32) v1alpha1.TrainingJobStatus {
+	s.ReplicaStatuses = map[v1alpha1.Role]v1alpha1.ReplicaStatus{v1alpha1.RoleWorker: {Replicas: 2, Active: n}}
+	return s
+}
+
+func TestStatusChangesAreCounted(t *testing.T) {
+	const queued, running, draining = v1alpha1.PhaseQueued, v1alpha1.PhaseRunning, v1alpha1.PhaseDraining
+	status := func(
+		phase v1alpha1.Phase, h []v1alpha1.Transition, w *v1alpha1.WorkStatus,
+	) v1alpha1.TrainingJobStatus {
+		return inQueue(v1alpha1.TrainingJobStatus{Phase: phase, Transitions: h, Work: w})
+	}
+	ended := func(phase v1alpha1.Phase, reason string) v1alpha1.TrainingJobStatus {
+		began, over := metav1.NewTime(start), metav1.NewTime(start.Add(2*time.Hour))
+		s := status(phase, history(running, 0, phase, 7200), nil)
+		s.Transitions[1].Reason = reason
+		s.StartTime, s.CompletionTime = &began, &over
+		return s
+	}
+	preempted := status(draining, history(running, 10, draining, 110), &v1alpha1.WorkStatus{RunningSeconds: 100})
+	preempted.Drain = &v1alpha1.DrainStatus{Cause: v1alpha1.CauseDisruption, Reason: v1alpha1.ReasonPreempted}
+	requeued := status(queued, history(draining, 110, queued, 115),
+		&v1alpha1.WorkStatus{RunningSeconds: 100, LostSeconds: 30, LostGPUSeconds: 240, Interruptions: 1})
+	requeued.Preemptions, requeued.Attempt = 1, 2
+	foreign := *preempted.DeepCopy()
+	foreign.Drain.Reason = "PodsReadyTimeout"
+	wait := history(queued, 20)
+	tests := map[string]struct {
+		reason  string
+		changes []change
+		want    map[string]float64
+	}{
+		"seen first": {"a job is created once", []change{
+			{v1alpha1.TrainingJobStatus{}, status(queued, wait, nil)},
+			{status(queued, wait, nil), status(queued, wait, nil)},
+		}, map[string]float64{
+			"created_total[namespace=default]":             1,
+			"transitions_total[phase=Queued reason=Other]": 1,
+		}},
+		"completed": {"with the time since it first ran",
+			[]change{{status(running, nil, nil), ended(v1alpha1.PhaseSucceeded, v1alpha1.ReasonCompleted)}},
+			map[string]float64{
+				"completed_total[namespace=default]":                  1,
+				"duration_seconds[namespace=default state=Succeeded]": 7200,
+				"transitions_total[phase=Succeeded reason=Completed]": 1,
+			}},
+		"failed": {"with the reason",
+			[]change{{status(draining, nil, nil), ended(v1alpha1.PhaseFailed, v1alpha1.ReasonBackoffLimit)}},
+			map[string]float64{
+				"failed_total[namespace=default reason=BackoffLimitExceeded]": 1,
+				"duration_seconds[namespace=default state=Failed]":            7200,
+				"transitions_total[phase=Failed reason=BackoffLimitExceeded]": 1,
+			}},
+		"preempted": {"with the reason, what it lost, and what of its run was kept",
+			[]change{{preempted, requeued}, {requeued, requeued}}, map[string]float64{
+				"preemptions_total[namespace=default queue=research reason=Preempted]":   1,
+				"interruptions_total[cause=Disruption namespace=default queue=research]": 1,
+				"lost_seconds_total[namespace=default queue=research]":                   30,
+				"lost_gpu_seconds_total[namespace=default queue=research]":               240,
+				"useful_gpu_seconds_total[namespace=default queue=research]":             560,
+				"transitions_total[phase=Queued reason=Other]":                           1,
+			}},
+		"a reason of a scheduler": {"its text makes no series",
+			[]change{{foreign, requeued}}, map[string]float64{
+				"preemptions_total[namespace=default queue=research reason=Other]":       1,
+				"interruptions_total[cause=Disruption namespace=default queue=research]": 1,
+				"lost_seconds_total[namespace=default queue=research]":                   30,
+				"lost_gpu_seconds_total[namespace=default queue=research]":               240,
+				"useful_gpu_seconds_total[namespace=default queue=research]":             560,
+				"transitions_total[phase=Queued reason=Other]":                           1,
+			}},
+		"a run that ends with the job": {"all of it is useful",
+			[]change{{status(running, nil, nil), status(v1alpha1.PhaseSucceeded, nil,
+				&v1alpha1.WorkStatus{RunningSeconds: 100})}}, map[string]float64{
+				"completed_total[namespace=default]":                          1,
+				"running_seconds_total[namespace=default queue=research]":     100,
+				"running_gpu_seconds_total[namespace=default queue=research]": 800,
+				"useful_gpu_seconds_total[namespace=default queue=research]":  800,
+			}},
+		"placed": {"when the last rank has a node, once in an attempt", []change{
+			{placed(status(queued, wait, nil), 0), placed(status(running, wait, nil), 1)},
+			{placed(status(running, wait, nil), 1), placed(status(running, wait, nil), 2)},
+			{placed(status(running, wait, nil), 2), placed(status(running, wait, nil), 1)},
+			{placed(status(running, wait, nil), 1), placed(status(running, wait, nil), 2)},
+		}, map[string]float64{
+			"placement_seconds[namespace=default queue=research]": 40,
+			"transitions_total[phase=Running reason=Other]":       1,
+		}},
+		"runs": {"the wait by queue and priority",
+			[]change{{status(queued, wait, nil),
+				status(running, nil, &v1alpha1.WorkStatus{QueuedSeconds: 25})}},
+			map[string]float64{"queued_seconds[namespace=default priority=high queue=research]": 25}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, countAll(t, tc.changes...)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestUsersDoNotMakeSeries: a user who edits the queue of job after job fills no memory.
+func TestUsersDoNotMakeSeries(t *testing.T) {
+	var changes []change
+	for i := range 3 * maxQueues {
+		from := inQueue(v1alpha1.TrainingJobStatus{Phase: v1alpha1.PhaseQueued})
+		from.Scheduling.Queue = fmt.Sprint("queue-", i)
+		to := from
+		to.Phase, to.Work = v1alpha1.PhaseRunning, &v1alpha1.WorkStatus{QueuedSeconds: 1}
+		changes = append(changes, change{from, to})
+	}
+	if n := len(countAll(t, changes...)); n != maxQueues+1 {
+		t.Errorf("%d series, want one for each of %d queues and Other", n, maxQueues)
+	}
+}
+
+// TestANewProcessCountsNoHistory: what a former operator has counted is not counted again, however often the
+// new one looks, and what happens next counts once.
+func TestANewProcessCountsNoHistory(t *testing.T) {
+	f := newFixture(t, bert(2))
+	f.wants("queued", queued...)
+	f.wants("created", created...)
+	f.sync()
+	f.setPods(func(p *corev1.Pod) { p.Spec.NodeName, p.Status.Phase = "node", corev1.PodRunning })
+	f.sync()
+	f.clock.Step(30 * time.Second)
+	f.wants("running", "patch TrainingJob/status bert", "event GangRunning")
+	want := map[string]float64{
+		"created_total[namespace=default]":                    1,
+		"placement_seconds[namespace=default queue=]":         30,
+		"queued_seconds[namespace=default priority= queue=]":  30,
+		"transitions_total[phase=Queued reason=Queued]":       1,
+		"transitions_total[phase=Running reason=GangRunning]": 1,
+	}
+	if diff := cmp.Diff(want, countedOf(t, f.registry)); diff != "" {
+		t.Fatalf("the first process (-want +got):\n%s", diff)
+	}
+
+	f.newProcess()
+	for range 5 {
+		f.clock.Step(10 * time.Second)
+		if _, _, err := f.reconcile(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		f.sync()
+	}
+	if got := countedOf(t, f.registry); len(got) > 0 {
+		t.Errorf("a new process has counted %v", got)
+	}
+	f.setPods(func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })
+	f.sync()
+	for range 3 {
+		if _, _, err := f.reconcile(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		f.sync()
+	}
+	if got := countedOf(t, f.registry)["completed_total[namespace=default]"]; got != 1 {
+		t.Errorf("the end counts %v times", got)
+	}
+	f.newProcess()
+	if _, _, err := f.reconcile(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := countedOf(t, f.registry); len(got) > 0 {
+		t.Errorf("a third process has counted %v", got)
+	}
+}
+
+// newProcess replaces the Reconciler and its metrics by those of another process.
+func (f *fixture) newProcess() {
+	f.t.Helper()
+	f.registry = prometheus.NewRegistry()
+	metrics, err := newMetrics(f.registry)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.dependencies.metrics, f.delivered = metrics, map[types.UID]client.Object{}
+	f.restart()
+	f.sync()
+}
+
+func TestTypesOfErrors(t *testing.T) {
+	jobs := schema.GroupResource{Resource: "trainingjobs"}
+	conflict := fmt.Errorf("writing: %w", apierrors.NewConflict(jobs, "bert", errors.New("changed")))
+	tests := map[string]struct {
+		err  error
+		want []errorType
+	}{
+		"none":        {nil, nil},
+		"told to end": {fmt.Errorf("reading: %w", context.Canceled), nil},
+		"conflict":    {conflict, []errorType{errorConflict}},
+		"stale":       {fmt.Errorf("applying: %w", errStale), []errorType{errorStale}},
+		"rejected":    {errors.Join(&rejection{}, &rejection{}), []errorType{errorRejected}},
+		"api":         {apierrors.NewInternalError(errors.New("etcd")), []errorType{errorAPI}},
+		"unreachable": {&url.Error{Op: "Get", Err: errors.New("refused")}, []errorType{errorAPI}},
+		"a bug":       {errors.New("no role"), []errorType{errorInternal}},
+		"several, once each": {errors.Join(errors.Join(conflict, conflict), errStale),
+			[]errorType{errorConflict, errorStale}},
+	}
+	for name, tc := range tests {
+		if got := typesOf(tc.err); !slices.Equal(got, tc.want) {
+			t.Errorf("%s: got %v, want %v", name, got, tc.want)
+		}
+		for _, typ := range typesOf(tc.err) {
+			if !slices.Contains(errorTypes, typ) {
+				t.Errorf("%s: %s is not in the list", name, typ)
+			}
+		}
+	}
+}
+
+// TestErrorsAreCountedAlsoWhereTheyAreSilent: conflicts and rejections are not logged, so this is where one
+// sees them.
+func TestErrorsAreCountedAlsoWhereTheyAreSilent(t *testing.T) {
+	f := newFixture(t, bert(2))
+	f.reject = func(string) error {
+		return apierrors.NewConflict(schema.GroupResource{Resource: "trainingjobs"}, "bert", errors.New("changed"))
+	}
+	if _, _, err := f.reconcile(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.reject = func(string) error { return apierrors.NewTimeoutError("slow", 1) }
+	if _, _, err := f.reconcile(t.Context()); err == nil {
+		t.Fatal("a timeout is returned")
+	}
+	families, err := f.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			switch family.GetName() {
+			case metricErrors:
+				got[m.GetLabel()[0].GetValue()] = m.GetCounter().GetValue()
+			case metricReconciles:
+				got["reconciles"] = float64(m.GetHistogram().GetSampleCount())
+			}
+		}
+	}
+	want := map[string]float64{
+		"conflict": 1, "stale": 0, "rejected": 0, "terminating": 0, "api": 1, "internal": 0, "reconciles": 2,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
