@@ -120,8 +120,10 @@ var rules = map[string]rule{
 		reason: "the shell knows no dialect",
 		ours:   []string{api, seam, "pkg/clusterstate", "pkg/metric", core, spec, render, observation, decision},
 	},
-	"pkg/config":       {reason: "the operator's file", ours: []string{api, frameworks}},
-	"pkg/image":        {reason: "images of any files", never: []string{"os/exec", "k8s.io/...", "sigs.k8s.io/..."}},
+	"pkg/config": {reason: "the operator's file", ours: []string{api, frameworks}},
+	"pkg/image": {
+		reason: "images of any files", never: []string{"os/exec", "k8s.io/...", "sigs.k8s.io/..."},
+	},
 	"pkg/reportclient": {reason: "part of a small binary", ours: []string{checkpoint}, never: notSmall},
 	"pkg/reportserver": {
 		reason: "takes reports; knows no scheduler and no controller",
@@ -149,7 +151,9 @@ var rules = map[string]rule{
 			"scheduler/volcano", "scheduler/coscheduling",
 		},
 	},
-	"cmd/release":      {reason: "a build-time program: it builds ours and knows none", ours: []string{"pkg/image"}},
+	"cmd/release": {
+		reason: "a build-time program: it builds ours and knows none", ours: []string{"pkg/image"},
+	},
 	"cmd/bench":        {reason: "a command of the benchmark", ours: []string{"bench/..."}},
 	"cmd/localcluster": {reason: "a command of the laboratory", ours: []string{"lab/..."}},
 

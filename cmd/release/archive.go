@@ -24,7 +24,9 @@ func writeTarGz(w io.Writer, entries []entry, modified time.Time) error {
 	}
 	tw := tar.NewWriter(zw)
 	for _, e := range entries {
-		header := &tar.Header{Name: e.name, Mode: int64(e.mode.Perm()), Size: int64(len(e.content)), ModTime: modified}
+		header := &tar.Header{
+			Name: e.name, Mode: int64(e.mode.Perm()), Size: int64(len(e.content)), ModTime: modified,
+		}
 		if err := tw.WriteHeader(header); err != nil {
 			return err
 		}

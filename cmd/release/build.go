@@ -31,7 +31,9 @@ func binaryName(p program, on platform) string {
 
 // build the programs for a platform from the module in root, below the folder dir, which is not left in what
 // is built.
-func build(ctx context.Context, root, dir, version string, on platform, programs ...program) ([]binary, error) {
+func build(
+	ctx context.Context, root, dir, version string, on platform, programs ...program,
+) ([]binary, error) {
 	dir = filepath.Join(dir, on.String())
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err

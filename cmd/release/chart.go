@@ -19,8 +19,8 @@ import (
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// chart joins the release here, where the repository has one in deploy/chart: Helm packages it, and its archive
-// gets the source's time, the order of its paths, and our images.
+// chart joins the release here, where the repository has one in deploy/chart: Helm packages it, and its
+// archive gets the source's time, the order of its paths, and our images.
 func (r *release) chart(ctx context.Context) error {
 	folder := filepath.Join(r.root, "deploy", "chart")
 	if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {

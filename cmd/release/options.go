@@ -49,7 +49,8 @@ func (o options) validate() error {
 		return fmt.Errorf("the version %q cannot be an image's tag: set VERSION, as in VERSION=v0.2.0", o.version)
 	}
 	if len(o.architectures) == 0 {
-		return fmt.Errorf("no architecture is given: --arch takes some of %s", strings.Join(imageArchitectures, ", "))
+		return fmt.Errorf("no architecture is given: --arch takes some of %s",
+			strings.Join(imageArchitectures, ", "))
 	}
 	for _, a := range o.architectures {
 		if !slices.Contains(imageArchitectures, a) {

@@ -81,7 +81,8 @@ func (r *release) images(ctx context.Context) error {
 	}
 	byImage := map[string][]binary{}
 	for _, arch := range r.options.architectures {
-		binaries, err := build(ctx, r.root, r.work, r.options.version, platform{"linux", arch}, containerPrograms...)
+		on := platform{"linux", arch}
+		binaries, err := build(ctx, r.root, r.work, r.options.version, on, containerPrograms...)
 		if err != nil {
 			return err
 		}
@@ -122,7 +123,7 @@ func rootsVersion() (*debug.Module, error) {
 			}
 		}
 	}
-	return nil, errors.New("this program does not know the version of " + rootsModule + ": build it with modules")
+	return nil, errors.New("this program lacks the version of " + rootsModule + ": build it with modules")
 }
 
 func (r *release) plugin(ctx context.Context) error {

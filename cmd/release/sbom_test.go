@@ -70,7 +70,8 @@ func TestSBOM(t *testing.T) {
 	}
 	slices.Sort(urls)
 	want := []string{
-		"pkg:golang/example.com/operator@v0.2.0#cmd/operator", "pkg:golang/example.com/operator@v0.2.0#cmd/operator",
+		"pkg:golang/example.com/operator@v0.2.0#cmd/operator",
+		"pkg:golang/example.com/operator@v0.2.0#cmd/operator",
 		"pkg:golang/github.com/acme/lib@v2.0.0%2Bincompatible",
 		"pkg:golang/golang.org/x/crypto/x509roots/fallback@v0.0.0-1",
 		"pkg:golang/k8s.io/new@v1.1.0", "pkg:golang/stdlib@1.26.8",

@@ -30,8 +30,8 @@ type blob struct {
 	open func() (io.ReadCloser, error)
 }
 
-// WriteArchive writes an index under its whole name, with registry and tag, as the tar of an OCI image layout.
-// modified is the time of the tar's entries.
+// WriteArchive writes an index under its whole name, with registry and tag, as the tar of an OCI image
+// layout. modified is the time of the tar's entries.
 func WriteArchive(w io.Writer, ref string, index v1.ImageIndex, modified time.Time) error {
 	tag, err := name.NewTag(ref, name.StrictValidation)
 	if err != nil {

@@ -91,7 +91,8 @@ func TestSameFilesSameArchive(t *testing.T) {
 		t.Error("the same files in another order and time zone gave another archive")
 	}
 	for reason, other := range map[string]File{
-		"content": {"/b", 0o644, []byte("c")}, "path": {"/c", 0o644, []byte("b")}, "mode": {"/b", 0o755, []byte("b")},
+		"content": {"/b", 0o644, []byte("c")}, "path": {"/c", 0o644, []byte("b")},
+		"mode": {"/b", 0o755, []byte("b")},
 	} {
 		if bytes.Equal(want, archive(t, program(a, other))) {
 			t.Errorf("another %s gave the same archive", reason)
@@ -99,8 +100,8 @@ func TestSameFilesSameArchive(t *testing.T) {
 	}
 }
 
-// TestArchive reads an archive as crane does: it is a valid layout with one index of both architectures, which
-// is named for containerd, and whose images say how they run.
+// TestArchive reads an archive as crane does: it is a valid layout with one index of both architectures,
+// which is named for containerd, and whose images say how they run.
 func TestArchive(t *testing.T) {
 	index := open(t, archive(t, program()))
 	if err := validate.Index(index); err != nil {
