@@ -28,8 +28,8 @@ func dialectOf(scheduler string) string {
 
 // cluster is where a step is played.
 type cluster interface {
-	// Kubeconfig is the path of a file by which the operator finds it, and RESTConfig the same for the clients of
-	// the benchmark.
+	// Kubeconfig is the path of a file by which the operator finds it, and RESTConfig the same for the clients
+	// of the benchmark.
 	Kubeconfig() string
 	RESTConfig() *rest.Config
 	// AuditLog is the path of the log of what is written.

@@ -49,11 +49,12 @@ all sizes; 0 for what costs the same whatever the size. "-" is unknown.
 }
 
 // simulation is what must be known of figures that come from a simulated cluster.
-const simulation = `Here everything but the operator is simulated, in the process of the benchmark: the API server has neither
-etcd nor schemas nor admission policies, the scheduler speaks Volcano's dialect and decides in no time, and
-pods run and go as soon as they may. The operator is the real one, in a process of its own. Its memory, its
-CPU seconds and its writes are what it needs for as many jobs; what a control plane needs for them is not
-said, and times are those of an API server that shares the processors but has next to nothing to do.
+const simulation = `Everything but the operator is simulated here, in the process of the benchmark:
+the API server has neither etcd nor schemas nor admission policies, the scheduler speaks Volcano's dialect and
+decides in no time, and pods run and go as soon as they may. The operator is the real one, in a process of its
+own. Its memory, its CPU seconds and its writes are what it needs for as many jobs; what a control plane needs
+for them is not said, and times are those of an API server that shares the processors but has next to nothing
+to do.
 
 `
 

@@ -110,7 +110,8 @@ func TestPart(t *testing.T) {
 	}
 }
 
-// A scheduler after the other, each from its smallest part to the whole; the simulated one has a larger whole.
+// One scheduler after the other, each from its smallest part to the whole: the simulated one has a larger
+// whole.
 func TestPlan(t *testing.T) {
 	plan, err := Plan([]string{"native", Simulated}, []int{1, 10})
 	if err != nil {
@@ -132,12 +133,14 @@ func TestPlan(t *testing.T) {
 
 // What a simulated cluster cannot tell, the report does not.
 func TestMarkdownOfSimulation(t *testing.T) {
-	r := Results{Steps: []Step{{Scheduler: Simulated, Size: Size{Nodes: 1, Gangs: 1, Waiting: 9}, Phases: []Phase{
-		{Name: Fill, Jobs: 1, CPU: map[string]float64{"operator": 0.5}},
-	}}}}
+	filled := Phase{Name: Fill, Jobs: 1, CPU: map[string]float64{"operator": 0.5}}
+	r := Results{Steps: []Step{{
+		Scheduler: Simulated, Size: Size{Nodes: 1, Gangs: 1, Waiting: 9}, Phases: []Phase{filled},
+	}}}
 	text := r.Markdown()
 	for _, want := range []string{
-		simulation, "| filling: operator's CPU per gang, ms | 500 |", "| filling: API server's CPU per gang, ms | - |",
+		simulation, "| filling: operator's CPU per gang, ms | 500 |",
+		"| filling: API server's CPU per gang, ms | - |",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the report lacks %q:\n%s", want, text)

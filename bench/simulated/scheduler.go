@@ -41,7 +41,9 @@ type scheduler struct {
 }
 
 func newScheduler(api *apiserver.Server) (s *scheduler, err error) {
-	s = &scheduler{client: api.Client("simulated-scheduler"), state: scheduling.NewState(), priorities: map[string]int32{}}
+	s = &scheduler{
+		client: api.Client("simulated-scheduler"), state: scheduling.NewState(), priorities: map[string]int32{},
+	}
 	if s.classes, err = api.Follow(priorities); err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ package gates
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -119,4 +120,16 @@ func operatorWrites(t *testing.T, run result.Run) {
 	for what, n := range run.IdleWrites[program] {
 		t.Errorf("while nothing happens the operator wrote: %d %s", n, what)
 	}
+}
+
+// command runs to its end and returns what it said.
+func command(t *testing.T, dir, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), name, args...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	}
+	return string(out)
 }

@@ -16,6 +16,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 )
 
+const root = "../.."
+
 // arrivalTime is how long the jobs of either number take to arrive, so that what is done now and then is done
 // as often for each of them.
 const arrivalTime = time.Minute
@@ -84,4 +86,13 @@ func workFor(t *testing.T, binary string, w workload.Workload) work {
 		t.Fatal(err)
 	}
 	return counted
+}
+
+func abs(t *testing.T, path string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join(root, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
 }

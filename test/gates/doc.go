@@ -2,7 +2,6 @@
 // depend on the machine, and on what else it does.
 //
 //	compared_cluster_test.go    a small benchmark from beginning to end, and what the operator writes in it
-//	scale_test.go               a small step of the benchmark of sizes; scale_cluster_test.go on real parts
 //	complexity_cluster_test.go  how often the operator does what for each of 100 and of 1,000 jobs
 //	work_test.go                that comparison, as a function of two profiles
 package gates

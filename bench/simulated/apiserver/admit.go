@@ -112,7 +112,8 @@ func (s *Server) prioritize(pod *corev1.Pod) error {
 	classes := s.byResource[schedulingv1.SchemeGroupVersion.WithResource("priorityclasses")]
 	v := classes.get(key{name: spec.PriorityClassName})
 	if v == nil {
-		return apierrors.NewForbidden(corev1.Resource("pods"), pod.Name, classes.notFound(key{name: spec.PriorityClassName}))
+		missing := classes.notFound(key{name: spec.PriorityClassName})
+		return apierrors.NewForbidden(corev1.Resource("pods"), pod.Name, missing)
 	}
 	obj, err := classes.resource.decode(v.stored)
 	if err != nil {

@@ -14,7 +14,9 @@ import (
 )
 
 // createObject in a namespace, "" for kinds without one.
-func (s *Server) createObject(c *collection, namespace string, obj runtime.Object, by string) (*version, error) {
+func (s *Server) createObject(
+	c *collection, namespace string, obj runtime.Object, by string,
+) (*version, error) {
 	k, err := s.admitted(c, namespace, obj)
 	if err != nil {
 		return nil, err
@@ -87,7 +89,8 @@ func (c *collection) preconditions(k key, v *version, obj runtime.Object) error 
 		return conflict("Precondition failed: UID in precondition: " + string(o.GetUID()) +
 			", UID in object meta: " + string(v.uid))
 	case o.GetResourceVersion() != "" && o.GetResourceVersion() != strconv.FormatUint(v.number, 10):
-		return conflict("the object has been modified; please apply your changes to the latest version and try again")
+		return conflict("the object has been modified; please apply your changes to the latest version and " +
+			"try again")
 	}
 	return nil
 }
@@ -234,10 +237,12 @@ func marked(obj runtime.Object, grace *int64) (gone, changed bool) {
 	if seconds == 0 && len(o.GetFinalizers()) == 0 {
 		return true, true
 	}
-	if had := o.GetDeletionGracePeriodSeconds(); o.GetDeletionTimestamp() != nil && (had == nil || *had <= seconds) {
+	had := o.GetDeletionGracePeriodSeconds()
+	if o.GetDeletionTimestamp() != nil && (had == nil || *had <= seconds) {
 		return false, false
 	}
-	o.SetDeletionTimestamp(new(metav1.NewTime(time.Now().Add(time.Duration(seconds) * time.Second).Truncate(time.Second))))
+	over := time.Now().Add(time.Duration(seconds) * time.Second).Truncate(time.Second)
+	o.SetDeletionTimestamp(new(metav1.NewTime(over)))
 	o.SetDeletionGracePeriodSeconds(&seconds)
 	if o.GetGeneration() > 0 {
 		o.SetGeneration(o.GetGeneration() + 1)

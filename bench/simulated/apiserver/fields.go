@@ -23,14 +23,16 @@ type ownersKey struct {
 
 func newFieldOwners() (*fieldOwners, error) {
 	o := &fieldOwners{managers: map[ownersKey]*managedfields.FieldManager{}}
-	builtin, custom := applyconfigurations.NewTypeConverter(scheme.Scheme), managedfields.NewDeducedTypeConverter()
+	builtin := applyconfigurations.NewTypeConverter(scheme.Scheme)
+	custom := managedfields.NewDeducedTypeConverter()
 	for _, r := range resources() {
 		for _, sub := range []string{"", "status", Binding} {
 			newManager, types := managedfields.NewDefaultFieldManager, builtin
 			if r.Custom {
 				newManager, types = managedfields.NewDefaultCRDFieldManager, custom
 			}
-			m, err := newManager(types, unconverted{}, unconverted{}, unconverted{}, r.Kind, r.Kind.GroupVersion(), sub, nil)
+			as := unconverted{}
+			m, err := newManager(types, as, as, as, r.Kind, r.Kind.GroupVersion(), sub, nil)
 			if err != nil {
 				return nil, fmt.Errorf("keeping the owners of the fields of a %s: %w", r.Kind.Kind, err)
 			}
@@ -41,7 +43,9 @@ func newFieldOwners() (*fieldOwners, error) {
 }
 
 // updated returns an object with the owners of its fields, after a write that was no apply.
-func (o *fieldOwners) updated(r Resource, subresource string, had, obj runtime.Object, by string) runtime.Object {
+func (o *fieldOwners) updated(
+	r Resource, subresource string, had, obj runtime.Object, by string,
+) runtime.Object {
 	return o.managers[ownersKey{r.Kind, subresource}].UpdateNoErrors(had, obj, by)
 }
 

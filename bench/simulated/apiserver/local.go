@@ -71,7 +71,9 @@ func (c Client) Update(gvr schema.GroupVersionResource, subresource string, name
 }
 
 // Delete an object with this UID, or do nothing where it is gone. A nil grace is the object's own.
-func (c Client) Delete(gvr schema.GroupVersionResource, name types.NamespacedName, uid types.UID, grace *int64) error {
+func (c Client) Delete(
+	gvr schema.GroupVersionResource, name types.NamespacedName, uid types.UID, grace *int64,
+) error {
 	from, err := c.collection(gvr)
 	if err != nil {
 		return err

@@ -101,8 +101,8 @@ func (s *Server) apply(c call, text []byte) ([]byte, error) {
 	}
 	if c.collection.get(c.key()) == nil {
 		if config.UID != "" {
-			return nil, apierrors.NewConflict(r.GVR().GroupResource(), c.Name,
-				fmt.Errorf("uid mismatch: the provided object specified uid %s, and no existing object was found", config.UID))
+			return nil, apierrors.NewConflict(r.GVR().GroupResource(), c.Name, fmt.Errorf(
+				"uid mismatch: the provided object specified uid %s, and no existing object was found", config.UID))
 		}
 		return nil, errUnknown{"how to create a " + r.Kind.Kind + " by an apply"}
 	}

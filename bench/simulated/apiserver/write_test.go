@@ -57,15 +57,18 @@ func TestCreate(t *testing.T) {
 	p := f.createPod(given)
 	if !strings.HasPrefix(p.Name, "a-") || len(p.Name) <= len("a-") || p.UID == "" || p.ResourceVersion == "" ||
 		p.CreationTimestamp.IsZero() || p.Generation != 1 || len(p.ManagedFields) != 1 ||
-		p.Status.Phase != corev1.PodPending || *p.Spec.Priority != 7 || *p.Spec.TerminationGracePeriodSeconds != 30 {
+		p.Status.Phase != corev1.PodPending || *p.Spec.Priority != 7 ||
+		*p.Spec.TerminationGracePeriodSeconds != 30 {
 		t.Errorf("created was %+v", p)
 	}
-	if _, err := f.typed.CoreV1().Pods(namespace).Create(t.Context(), pod(p.Name, "a"), metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
+	pods := f.typed.CoreV1().Pods(namespace)
+	_, err = pods.Create(t.Context(), pod(p.Name, "a"), metav1.CreateOptions{})
+	if !apierrors.IsAlreadyExists(err) {
 		t.Errorf("a second pod of the name: %v", err)
 	}
 	unknown := pod("b", "b")
 	unknown.Spec.PriorityClassName = "none"
-	if _, err := f.typed.CoreV1().Pods(namespace).Create(t.Context(), unknown, metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
+	if _, err := pods.Create(t.Context(), unknown, metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("a pod of a class that is not there: %v", err)
 	}
 	job := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Name: "bert", Namespace: namespace}}
@@ -83,7 +86,8 @@ func TestMergePatch(t *testing.T) {
 	status := fmt.Sprintf(`{"metadata":{"resourceVersion":%q,"labels":{"a":"b"}},"spec":{"image":"other"},
 		"status":{"phase":"Queued","message":"waits"}}`, job.ResourceVersion)
 	f.must(f.mixed.Status().Patch(t.Context(), job, client.RawPatch(types.MergePatchType, []byte(status))))
-	if job.Status.Phase != v1alpha1.PhaseQueued || job.Spec.Image != "trainer" || job.Labels != nil || job.Generation != 1 {
+	if job.Status.Phase != v1alpha1.PhaseQueued || job.Spec.Image != "trainer" || job.Labels != nil ||
+		job.Generation != 1 {
 		t.Errorf("a patch of the status made %+v", job)
 	}
 	changed := `{"spec":{"image":"other"},"status":{"phase":"Running"}}`
@@ -143,7 +147,8 @@ func TestPodsEnd(t *testing.T) {
 	bound = f.createPod(bound)
 	pods := f.typed.CoreV1().Pods(namespace)
 	for _, name := range []string{"waits", "runs"} {
-		f.must(pods.Delete(t.Context(), name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(podUID(f, name)))}))
+		uid := metav1.NewUIDPreconditions(string(podUID(f, name)))
+		f.must(pods.Delete(t.Context(), name, metav1.DeleteOptions{Preconditions: uid}))
 	}
 	if _, err := pods.Get(t.Context(), "waits", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("a pod without a node: %v", err)
@@ -154,8 +159,10 @@ func TestPodsEnd(t *testing.T) {
 		t.Errorf("a pod with a node, after its deletion: %+v", p.ObjectMeta)
 	}
 	f.must(pods.Delete(t.Context(), "runs", metav1.DeleteOptions{}))
-	if again, err := pods.Get(t.Context(), "runs", metav1.GetOptions{}); err != nil || again.ResourceVersion != p.ResourceVersion {
-		t.Errorf("deleted again it changed: %v, %v", again, err)
+	again, err := pods.Get(t.Context(), "runs", metav1.GetOptions{})
+	f.must(err)
+	if again.ResourceVersion != p.ResourceVersion {
+		t.Errorf("deleted again it changed: %v", again)
 	}
 	f.must(pods.Delete(t.Context(), "runs", *metav1.NewDeleteOptions(0)))
 	if _, err := pods.Get(t.Context(), "runs", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
@@ -193,9 +200,10 @@ func TestFinalizers(t *testing.T) {
 func TestApply(t *testing.T) {
 	f := newFixture(t)
 	slice := &discoveryv1.EndpointSlice{
-		ObjectMeta:  metav1.ObjectMeta{Name: "bert", Namespace: namespace, Labels: map[string]string{"of": "another"}},
+		ObjectMeta:  metav1.ObjectMeta{Name: "bert", Namespace: namespace},
 		AddressType: discoveryv1.AddressTypeIPv4,
 	}
+	slice.Labels = map[string]string{"of": "another"}
 	f.must(f.mixed.Create(t.Context(), slice, client.FieldOwner("another")))
 	apply := func(text string) {
 		_, err := f.typed.DiscoveryV1().EndpointSlices(namespace).Patch(t.Context(), "bert", types.ApplyPatchType,

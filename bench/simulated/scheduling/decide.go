@@ -96,7 +96,8 @@ func (s *State) evict(preemptor *gang, d *Decision) bool {
 	}
 	var victim *gang
 	for _, g := range s.gangs {
-		if g.phase == Running && g.Priority < preemptor.Priority && g.whole() && (victim == nil || victim.before(g) < 0) {
+		if g.phase == Running && g.Priority < preemptor.Priority && g.whole() &&
+			(victim == nil || victim.before(g) < 0) {
 			victim = g
 		}
 	}

@@ -105,7 +105,8 @@ func TestFragments(t *testing.T) {
 	s := newTold(3, 3)
 	s.gang("small", 0, 2, 2)
 	s.pods("small", 0, 1)
-	s.expect(t, "one on each node", "small Pending, small Inqueue, small Running, small-0 on node-0, small-1 on node-1")
+	s.expect(t, "one on each node",
+		"small Pending, small Inqueue, small Running, small-0 on node-0, small-1 on node-1")
 	s.gang("large", 0, 1, 2)
 	s.expect(t, "two GPUs are free, on two nodes", "large Pending")
 	s.gone("small-1")
@@ -125,7 +126,8 @@ func TestPreemption(t *testing.T) {
 	}
 	s.gang("waits", 0, 1, 1)
 	s.gang("high", 2, 2, 1)
-	s.expect(t, "the youngest of the lowest loses a rank", "waits Pending, high Pending, high Inqueue, evict young-0")
+	s.expect(t, "the youngest of the lowest loses a rank",
+		"waits Pending, high Pending, high Inqueue, evict young-0")
 	s.pods("high", 0, 1)
 	s.expect(t, "the victim is still there", "")
 	s.gone("young-0")
