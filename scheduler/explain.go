@@ -69,8 +69,8 @@ func verdictCause(w *waitingGang) (Explanation, bool) {
 	return verdictExplanation(w.verdict)
 }
 
-// waitingBehind: there is capacity, as far as it can be seen, and others are served first. A gang that the scheduler has tried to place
-// is not held back for others.
+// waitingBehind: there is capacity, as far as it can be seen, and others are served first. A gang that the
+// scheduler has tried to place is not held back for others.
 func waitingBehind(w *waitingGang) (Explanation, bool) {
 	ahead := w.cluster.Ahead
 	if ahead.Count == 0 || w.verdict.Reason == ReasonUnschedulable {

@@ -65,7 +65,7 @@ func TestExplainPartially(t *testing.T) {
 			want: scheduler.Explanation{
 				Reason: scheduler.ReasonExceedsCluster,
 				Message: "it can never start: 2 ranks need together 16 nvidia.com/gpu, and 1 node that may run " +
-					"them would have room for 1 of them if they were empty (8 in all)",
+					"them would have room for 1 of them if they were empty (8 nvidia.com/gpu in all)",
 				NextStep: "ask for fewer ranks or a smaller minAvailable, or add nodes",
 				Need:     gpus(16),
 			},

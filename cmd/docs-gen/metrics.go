@@ -26,13 +26,13 @@ Two endpoints at [metrics.bindAddress](configuration.md#keys), in Prometheus' fo
 
 Each has a right of its own (` + "`get`" + ` on the URL). What depends on the jobs that exist is read from the
 operator's cache when it is scraped, and served by the replica that leads alone: a job's series end with its
-deletion, and no job counts twice where both replicas are scraped. Counters count writes of a status, once however
-often their cause is seen, and start at zero with each process.
+deletion, and no job counts twice where both replicas are scraped. Counters count writes of a status, once
+however often their cause is seen, and start at zero with each process.
 
-A scrape must keep the labels as they are (` + "`honorLabels: true`" + `): ` + "`namespace` and `pod`" + ` are the
-job's, not the operator's. Times are in seconds, moments in seconds since 1970. Cardinality is the number of
-series; a histogram ` + "`x`" + ` has the series ` + "`x_bucket`, `x_sum` and `x_count`" + `, as many for each as its
-row says. [monitoring.md](monitoring.md) has the alerts and the dashboards.
+A scrape must keep the labels as they are (` + "`honorLabels: true`" + `): ` + "`namespace` and `pod`" + `
+are the job's, not the operator's. Times are in seconds, moments in seconds since 1970. Cardinality is the
+number of series; a histogram ` + "`x`" + ` has the series ` + "`x_bucket`, `x_sum` and `x_count`" + `, as
+many for each as its row says. [monitoring.md](monitoring.md) has the alerts and the dashboards.
 `
 
 func writeMetrics(out io.Writer) error {

@@ -30,7 +30,9 @@ type leaseState struct {
 	err             error
 }
 
-func (r *leaseReader) Get(_ context.Context, _ client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+func (r *leaseReader) Get(
+	_ context.Context, _ client.ObjectKey, into client.Object, _ ...client.GetOption,
+) error {
 	state := r.states[0]
 	if len(r.states) > 1 {
 		r.states = r.states[1:]

@@ -112,27 +112,31 @@ func listed(t *testing.T, namespaces []string, n int) []string {
 	mapper.Add(namespace, meta.RESTScopeRoot)
 	var mu sync.Mutex
 	asked, all := map[string]bool{}, make(chan struct{})
+	// A reflector begins with a list, or with a watch that sends all that exists.
+	ask := func(into client.ObjectList, o []client.ListOption) error {
+		options := client.ListOptions{}
+		options.ApplyOptions(o)
+		gvks, _, err := clientgoscheme.Scheme.ObjectKinds(into)
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if key := gvks[0].Kind + " " + options.Namespace; !asked[key] {
+			if asked[key] = true; len(asked) == n {
+				close(all)
+			}
+		}
+		return nil
+	}
 	c := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithRESTMapper(mapper).WithInterceptorFuncs(
 		interceptor.Funcs{
 			List: func(_ context.Context, _ client.WithWatch, into client.ObjectList, o ...client.ListOption) error {
-				options := client.ListOptions{}
-				options.ApplyOptions(o)
-				gvks, _, err := clientgoscheme.Scheme.ObjectKinds(into)
-				if err != nil {
-					return err
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				if key := gvks[0].Kind + " " + options.Namespace; !asked[key] {
-					if asked[key] = true; len(asked) == n {
-						close(all)
-					}
-				}
-				return nil
+				return ask(into, o)
 			},
-			Watch: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) (
+			Watch: func(_ context.Context, _ client.WithWatch, of client.ObjectList, o ...client.ListOption) (
 				watch.Interface, error) {
-				return watch.NewFake(), nil
+				return watch.NewFake(), ask(of, o)
 			},
 		}).Build()
 	s := NewSources(New("TrainingJob", namespaces...), c, func() {})

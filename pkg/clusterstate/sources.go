@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
@@ -88,11 +89,7 @@ func (s *Sources) Follow(e scheduler.Explainer, gvk schema.GroupVersionKind) err
 	}
 	f := followed{by: e, scopes: []string{allNamespaces}}
 	if len(s.cluster.namespaces) > 0 {
-		list, err := s.newList(gvk)
-		if err != nil {
-			return err
-		}
-		namespaced, err := s.client.IsObjectNamespaced(list)
+		namespaced, err := apiutil.IsGVKNamespaced(gvk, s.client.RESTMapper())
 		if err != nil {
 			return fmt.Errorf("asking whether a %s has a namespace: %w", gvk.Kind, err)
 		}

@@ -145,7 +145,9 @@ func (c *Cluster) dropPod(scope string, uid types.UID) {
 	if !known {
 		return
 	}
-	delete(c.pods[scope], uid)
+	if delete(c.pods[scope], uid); len(c.pods[scope]) == 0 {
+		delete(c.pods, scope)
+	}
 	c.count(entry, -1)
 	if entry.requests.pods == 0 {
 		delete(c.requests, entry.requests.key)
@@ -338,8 +340,8 @@ func (c *Cluster) queueAnew() {
 	}
 }
 
-// SetObjects replaces all objects of a kind in a namespace; without a name, all of the kind. The kind is known
-// once all that are to be seen have been set.
+// SetObjects replaces all objects of a kind in a namespace; without a name, all of the kind. The kind is
+// known once all that are to be seen have been set.
 func (c *Cluster) SetObjects(gvk schema.GroupVersionKind, namespace string, all []client.Object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

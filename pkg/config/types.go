@@ -28,8 +28,8 @@ type OperatorConfiguration struct {
 	Kind string `json:"kind"`
 	// WatchNamespaces are the only namespaces whose TrainingJobs the operator runs: at most 100, each of which
 	// must exist. It then needs rights on their objects, and on cluster-scoped objects, alone; the Helm chart
-	// grants just these. What it cannot know then is said to be unknown: see docs/install.md. Several operators may run
-	// in one cluster if no namespace is in the lists of two. None by default, which means all.
+	// grants just these. What it cannot know then is said to be unknown: see docs/install.md. Several operators
+	// may run in one cluster if no namespace is in the lists of two. None by default, which means all.
 	WatchNamespaces []string `json:"watchNamespaces,omitempty"`
 	// LeaderElection lets one of several replicas of the operator act.
 	LeaderElection LeaderElection `json:"leaderElection"`

@@ -84,7 +84,8 @@ var texts = []string{
 	strings.Repeat("a", 253), strings.Repeat("a", 254), strings.Repeat("a", 501),
 	"volcano", "kueue", "native", "coscheduling", "default", "detect", "present", "absent", "slurm",
 	":8443", "localhost:6060", "127.0.0.1:6060", "127.0.0.300:6060", "10.0.0.1:6060", "[::1]:6060", "[::]:8443",
-	"localhost", "localhost:", "a:b:c", "::1:80", "/certs", "/", "/a/../b", "/a/.", "/a/..b", "/a//b", "/a/", "certs",
+	"localhost", "localhost:", "a:b:c", "::1:80", "/certs", "/", "/a/../b", "/a/.", "/a/..b", "/a//b", "/a/",
+	"certs",
 	"/.a/...", "https://reports.example.com", "https://reports.example.com:9443/", "https://reports.example.com:0",
 	"https://reports.example.com:65535", "https://reports.example.com:65536", "https://10.0.0.1:9443",
 	"https://[fd00::1]:9443", "https://[fd00:::1]", "http://reports.example.com", "https://a/b", "https://a?b",
@@ -191,7 +192,8 @@ func TestSchemaIsTheLoader(t *testing.T) {
 	}
 }
 
-// TestWhatTheSchemaAcceptsLoads: so it is with several keys at once, some of which demand something of others.
+// TestWhatTheSchemaAcceptsLoads: so it is with several keys at once, some of which demand something of
+// others.
 func TestWhatTheSchemaAcceptsLoads(t *testing.T) {
 	const seed, blocks = 1, 20000
 	schema, keys := schemaOfConfiguration(t), keysOf(reflect.TypeFor[config.OperatorConfiguration]())
@@ -288,7 +290,8 @@ func get(block map[string]any, path []string) (any, bool) {
 func TestWhatTheChartFillsIn(t *testing.T) {
 	const agent = "agentImage: {repository: registry.example.com/agent, tag: '2'}\n"
 	c := configurationOf(t, parse(t, mustRender(t, reportsOn, metricsOn, agent)))
-	if c.Agent.Image != "registry.example.com/agent:2" || c.Metrics.CertificateDir != "/etc/trainingjob-metrics" ||
+	if c.Agent.Image != "registry.example.com/agent:2" ||
+		c.Metrics.CertificateDir != "/etc/trainingjob-metrics" ||
 		c.Reports.URL != "https://trainingjob-reports."+namespace+".svc:9443" || c.Reports.BindAddress != ":9443" ||
 		c.Reports.CertificateDir != "/etc/trainingjob-reports" {
 		t.Errorf("got %+v", c)

@@ -58,7 +58,7 @@ var differences = []difference{
 			}
 			return changed, false
 		}},
-	{"the ServiceMonitor must not find the Service of the reports", func(o *unstructured.Unstructured) (bool, bool) {
+	{"the ServiceMonitor must not find the reports' Service", func(o *unstructured.Unstructured) (bool, bool) {
 		labels := o.GetLabels()
 		_, changed := labels["app.kubernetes.io/component"]
 		delete(labels, "app.kubernetes.io/component")

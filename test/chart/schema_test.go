@@ -8,7 +8,8 @@ import (
 // TestLint: helm's own judgement, with warnings as errors.
 func TestLint(t *testing.T) {
 	for _, values := range [][]string{nil, {"--values", "testdata/everything.yaml"}} {
-		out, err := run(t, "helm", append([]string{"lint", folder, "--strict", "--namespace", namespace}, values...)...)
+		lint := []string{"lint", folder, "--strict", "--namespace", namespace}
+		out, err := run(t, "helm", append(lint, values...)...)
 		if err != nil {
 			t.Error(err)
 		}
@@ -29,10 +30,10 @@ func TestRefuses(t *testing.T) {
 		"a misspelt key of the operator": {config + "worker: 3}", "'worker' not allowed"},
 		"a misspelt key of a scheduler":  {config + "schedulers: {volcano: {wait: true}}}", "'wait' not allowed"},
 		"a wrong type":                   {"replicas: two", "at '/replicas': got string, want integer"},
-		"a wrong type of the operator":   {config + "workers: many}", "at '/config/workers': got string, want integer"},
-		"a text for a switch":            {"crds: {install: 'yes'}", "at '/crds/install': got string, want boolean"},
+		"a wrong type of the operator":   {config + "workers: many}", "at '/config/workers': got string"},
+		"a text for a switch":            {"crds: {install: 'yes'}", "at '/crds/install': got string"},
 		"too many workers":               {config + "workers: 1000}", "at '/config/workers'"},
-		"an unknown scheduler":           {config + "defaultScheduler: slurm}", "value must be one of '', 'volcano'"},
+		"an unknown scheduler":           {config + "defaultScheduler: slurm}", "must be one of '', 'volcano'"},
 		"reports without a certificate source": {"reports: {enabled: true}",
 			"at '/reports/certificate/source': value must be one of 'certManager', 'secret'"},
 		"reports by the configuration alone": {config + "reports: {bindAddress: ':9443'}}",

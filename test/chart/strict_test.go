@@ -116,15 +116,16 @@ func TestNotes(t *testing.T) {
 		return notes
 	}
 	for _, says := range []string{
-		"helm test trainingjob-operator --namespace trainingjob-system", "kubectl apply -f examples/quickstart.yaml",
+		"helm test trainingjob-operator --namespace trainingjob-system",
+		"kubectl apply -f examples/quickstart.yaml",
 		"AgentNotConfigured",
 	} {
 		if notes := render(""); !strings.Contains(notes, says) {
 			t.Errorf("want %q in %s", says, notes)
 		}
 	}
-	notes := render("agentImage: {repository: a}\nkueue: {enabled: true}\nconfig: {watchNamespaces: [team-a]}\n" +
-		"reports: {enabled: true, certificate: {source: secret}}")
+	notes := render("agentImage: {repository: a}\nkueue: {enabled: true}\nconfig: {watchNamespaces: [team-a]}" +
+		"\nreports: {enabled: true, certificate: {source: secret}}")
 	for _, says := range []string{"for team-a", "externalFrameworks", "a secret trainingjob-reports"} {
 		if !strings.Contains(notes, says) {
 			t.Errorf("want %q in %s", says, notes)

@@ -19,25 +19,55 @@ const (
 	namespace = "trainingjob-system"
 )
 
-// tool returns the path of a program of lab/modules/tools. Go builds it once and keeps it in its cache.
-var tool = func() func(name string) (string, error) {
-	var mu sync.Mutex
-	paths := map[string]string{}
-	return func(name string) (string, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if paths[name] != "" {
-			return paths[name], nil
-		}
+// tools are the paths of programs of lab/modules/tools.
+var tools struct {
+	sync.Mutex
+	paths map[string]string
+}
+
+// tool returns the path of a program: as make has built it, where that is up to date, else as Go keeps it in
+// its cache.
+func tool(name string) (string, error) {
+	tools.Lock()
+	defer tools.Unlock()
+	if path := tools.paths[name]; path != "" {
+		return path, nil
+	}
+	path, err := filepath.Abs(repository + "/bin/tools/" + name)
+	if err != nil {
+		return "", err
+	}
+	if !builtByMake() {
 		cmd := exec.Command("go", "-C", repository+"/lab/modules/tools", "tool", "-n", name)
+		// With make's flags, so that what is compiled is compiled once.
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS="+os.Getenv("GOFLAGS")+" -trimpath")
 		out, err := cmd.Output()
 		if err != nil {
 			return "", fmt.Errorf("building %s: %w", name, err)
 		}
-		paths[name] = strings.TrimSpace(string(out))
-		return paths[name], nil
+		path = strings.TrimSpace(string(out))
 	}
-}()
+	if tools.paths == nil {
+		tools.paths = map[string]string{}
+	}
+	tools.paths[name] = path
+	return path, nil
+}
+
+// builtByMake reports whether bin/tools is up to date, by the Makefile's own rule.
+func builtByMake() bool {
+	built, err := os.Stat(repository + "/bin/tools/built")
+	for _, file := range []string{"go.mod", "go.sum"} {
+		var source os.FileInfo
+		if err == nil {
+			source, err = os.Stat(repository + "/lab/modules/tools/" + file)
+		}
+		if err != nil || source.ModTime().After(built.ModTime()) {
+			return false
+		}
+	}
+	return true
+}
 
 // run a tool and return its output; an error has what it said.
 func run(t *testing.T, name string, args ...string) (string, error) {
