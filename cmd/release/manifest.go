@@ -73,7 +73,7 @@ func render(deploy fs.FS, kustomization string, o options) ([]byte, error) {
 
 func copyTo(disk filesys.FileSystem, to string, from fs.FS) error {
 	return fs.WalkDir(from, ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
+		if err != nil || !entry.Type().IsRegular() { // the chart has links to folders that are read anyway
 			return err
 		}
 		content, err := fs.ReadFile(from, name)
