@@ -87,7 +87,7 @@ func TestBindings(t *testing.T) {
 		want   []string
 	}{
 		"all": {"", []string{"ClusterRole trainingjob-operator in ", "Role trainingjob-operator in " + namespace}},
-		"two, and the lease elsewhere": {
+		"two and the lease elsewhere": {
 			"config: {watchNamespaces: [team-a, team-b], leaderElection: {enabled: true, namespace: leases}}\n" +
 				"serviceAccount: {name: operator}",
 			[]string{
