@@ -15,6 +15,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -295,6 +296,13 @@ func (e environment) startedAnew(t *testing.T, backends []scheduler.Backend) {
 		e.create(t, job)
 		jobs = append(jobs, e.reaches(t, job, v1alpha1.PhaseRunning))
 	}
+	e.eventually(t, "the ranks have names, which come after the phase", func(ctx context.Context) (bool, string) {
+		var names discoveryv1.EndpointSliceList
+		if err := e.client.List(ctx, &names, client.InNamespace(ns)); err != nil {
+			return false, err.Error()
+		}
+		return len(names.Items) == len(jobs), fmt.Sprint(len(names.Items))
+	})
 	e.operator.stop()
 	next := e.startOperator(t, backends...)
 	e.eventually(t, "it knows the jobs", func(context.Context) (bool, string) {
