@@ -69,28 +69,30 @@ func newManager(
 		GPUs:                cfg.GPUs,
 		GPUTolerations:      cfg.GPUTolerations,
 	}
-	search := cfg.Agent.SearchPriorityClass
-	options.Agent = func() render.Agent {
-		return render.Agent{Image: cfg.Agent.Image, SearchPriorityClass: search}
-	}
 	var reports *reportserver.Server
 	if cfg.Reports.On() {
-		server, err := newReportServer(mgr, cfg)
-		if err != nil {
+		if reports, err = newReportServer(mgr, cfg); err != nil {
 			return nil, err
 		}
-		reports = server
-		options.Agent = func() render.Agent {
-			agent := server.Agent(cfg.Agent.Image)
-			agent.SearchPriorityClass = search
-			return agent
-		}
-		options.Reports = server.Store
+		options.Reports = reports.Store
 	}
+	options.Agent = agentOf(cfg.Agent, reports)
 	if err := addMetrics(mgr, cfg, reports); err != nil {
 		return nil, err
 	}
 	return mgr, controller.SetupWithManager(ctx, mgr, options)
+}
+
+// agentOf says what runs beside trainers. It reports to the server, where there is one.
+func agentOf(c config.Agent, reports *reportserver.Server) func() render.Agent {
+	return func() render.Agent {
+		agent := render.Agent{Image: c.Image}
+		if reports != nil {
+			agent = reports.Agent(c.Image)
+		}
+		agent.SearchPriorityClass = c.SearchPriorityClass
+		return agent
+	}
 }
 
 // lifecycle is the configuration as the core takes it.
