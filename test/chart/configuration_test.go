@@ -102,8 +102,8 @@ var tolerations = []string{
 	"{key: gpu, nonsense: 1}",
 }
 
-// schemaOfConfiguration is the part of the chart's schema that is about the block config.
-func schemaOfConfiguration(t *testing.T) *jsonschema.Schema {
+// schemaOfValues is the chart's schema as it is written.
+func schemaOfValues(t *testing.T) any {
 	t.Helper()
 	data, err := os.ReadFile(folder + "/values.schema.json")
 	if err != nil {
@@ -113,6 +113,37 @@ func schemaOfConfiguration(t *testing.T) *jsonschema.Schema {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return document
+}
+
+// aroundBounds are the bounds that a schema sets to numbers, and their neighbours.
+func aroundBounds(t *testing.T, schema any) []any {
+	t.Helper()
+	var list []any
+	switch s := schema.(type) {
+	case map[string]any:
+		for name, value := range s {
+			if number, ok := value.(json.Number); ok && (name == "minimum" || name == "maximum") {
+				n, err := number.Int64()
+				if err != nil {
+					t.Fatal(err)
+				}
+				list = append(list, n-1, n, n+1)
+			}
+			list = append(list, aroundBounds(t, value)...)
+		}
+	case []any:
+		for _, value := range s {
+			list = append(list, aroundBounds(t, value)...)
+		}
+	}
+	return list
+}
+
+// schemaOfConfiguration is the part of the chart's schema that is about the block config.
+func schemaOfConfiguration(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	document := schemaOfValues(t)
 	c := jsonschema.NewCompiler()
 	if err := c.AddResource("values.schema.json", document); err != nil {
 		t.Fatal(err)
@@ -162,11 +193,18 @@ func reportsByChart(path string) bool { return path == "reports.bindAddress" }
 // TestSchemaIsTheLoader: key by key the schema accepts just what the operator accepts, so that whoever
 // installs the chart learns of a mistake at once, and nobody is refused what the operator can do.
 func TestSchemaIsTheLoader(t *testing.T) {
-	schema := schemaOfConfiguration(t)
+	schema, bounds := schemaOfConfiguration(t), aroundBounds(t, schemaOfValues(t))
+	if len(bounds) == 0 {
+		t.Fatal("the schema bounds no number")
+	}
 	accepted := 0
 	for _, k := range keysOf(reflect.TypeFor[config.OperatorConfiguration]()) {
 		some := false
-		for _, value := range probes(k.of) {
+		values := probes(k.of)
+		if k.of == reflect.TypeFor[int]() {
+			values = append(values, bounds...)
+		}
+		for _, value := range values {
 			block := map[string]any{}
 			set(block, k.path, value)
 			if reportsByChart(k.String()) { // without the rest the loader refuses it, rightly
