@@ -296,7 +296,7 @@ func (e environment) startedAnew(t *testing.T, backends []scheduler.Backend) {
 		e.create(t, job)
 		jobs = append(jobs, e.reaches(t, job, v1alpha1.PhaseRunning))
 	}
-	e.eventually(t, "the ranks have names, which come after the phase", func(ctx context.Context) (bool, string) {
+	e.eventually(t, "the ranks have names, after the phase", func(ctx context.Context) (bool, string) {
 		var names discoveryv1.EndpointSliceList
 		if err := e.client.List(ctx, &names, client.InNamespace(ns)); err != nil {
 			return false, err.Error()
