@@ -164,6 +164,8 @@ var rules = map[string]rule{
 		reason: "plays pods; knows the contract and no job",
 		ours:   []string{api, checkpoint, "lab/localcluster/...", "pkg/reportclient"},
 	},
+	"lab/debian": {reason: "filesystems of programs that are not ours"},
+	"lab/tools":  {reason: "programs of other people's"},
 	"lab/demo/...": {
 		reason: "drives the operator through the API and its file",
 		ours:   []string{api, "pkg/config", "lab/localcluster/...", "lab/demo/..."},

@@ -7,8 +7,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
+
+	"mlplatform.example.com/trainingjob-operator/lab/tools"
 )
 
 const (
@@ -19,60 +20,10 @@ const (
 	namespace = "trainingjob-system"
 )
 
-// tools are the paths of programs of lab/modules/tools.
-var tools struct {
-	sync.Mutex
-	paths map[string]string
-}
-
-// tool returns the path of a program: as make has built it, where that is up to date, else as Go keeps it in
-// its cache.
-func tool(name string) (string, error) {
-	tools.Lock()
-	defer tools.Unlock()
-	if path := tools.paths[name]; path != "" {
-		return path, nil
-	}
-	path, err := filepath.Abs(repository + "/bin/tools/" + name)
-	if err != nil {
-		return "", err
-	}
-	if !builtByMake() {
-		cmd := exec.Command("go", "-C", repository+"/lab/modules/tools", "tool", "-n", name)
-		// With make's flags, so that what is compiled is compiled once.
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS="+os.Getenv("GOFLAGS")+" -trimpath")
-		out, err := cmd.Output()
-		if err != nil {
-			return "", fmt.Errorf("building %s: %w", name, err)
-		}
-		path = strings.TrimSpace(string(out))
-	}
-	if tools.paths == nil {
-		tools.paths = map[string]string{}
-	}
-	tools.paths[name] = path
-	return path, nil
-}
-
-// builtByMake reports whether bin/tools is up to date, by the Makefile's own rule.
-func builtByMake() bool {
-	built, err := os.Stat(repository + "/bin/tools/built")
-	for _, file := range []string{"go.mod", "go.sum"} {
-		var source os.FileInfo
-		if err == nil {
-			source, err = os.Stat(repository + "/lab/modules/tools/" + file)
-		}
-		if err != nil || source.ModTime().After(built.ModTime()) {
-			return false
-		}
-	}
-	return true
-}
-
 // run a tool and return its output; an error has what it said.
 func run(t *testing.T, name string, args ...string) (string, error) {
 	t.Helper()
-	path, err := tool(name)
+	path, err := tools.Path(repository, name)
 	if err != nil {
 		t.Fatal(err)
 	}
