@@ -10,13 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/lab/debian"
 )
 
 // TestMPI: two processes on two Workers add their ranks up, with both families of MPI, as root and not as
 // root, in an image that configures neither ssh nor sshd.
 func TestMPI(t *testing.T) {
 	for _, implementation := range []v1alpha1.MPIImplementation{v1alpha1.OpenMPI, v1alpha1.MPICH} {
-		for name, user := range map[string]int64{"root": 0, "user": mpiUser} {
+		for name, user := range map[string]int64{"root": 0, "user": debian.MPIUser} {
 			if *reduced && (implementation == v1alpha1.OpenMPI) == (name == "root") {
 				continue // each implementation and each user once
 			}
