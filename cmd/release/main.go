@@ -2,6 +2,7 @@
 //
 //	go run ./cmd/release images    --version v0.2.0 --registry registry.example.com --out bin/images
 //	go run ./cmd/release manifests --version v0.2.0 --registry registry.example.com --out bin/images
+//	go run ./cmd/release chart     --version v0.2.0 --registry registry.example.com --out bin/images --helm bin/tools/helm
 //	go run ./cmd/release all       --version v0.2.0 --registry registry.example.com --out dist --url https://...
 //
 // It runs in the root of the module. The same commit, version, registry and Go give the same bytes: times are
@@ -43,6 +44,7 @@ func newCommand() *cobra.Command {
 	cmd.AddCommand(
 		command("images", "Images with their SBOMs", options.validate, (*release).images),
 		command("manifests", "The manifests that install them", options.validate, (*release).manifests),
+		command("chart", "The Helm chart that installs them", options.validateChart, (*release).chart),
 		command("all", "A release: images, manifests, chart, plugin, SBOMs, checksums", options.validateRelease,
 			(*release).all),
 	)

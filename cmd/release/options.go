@@ -61,16 +61,24 @@ func (o options) validate() error {
 	return nil
 }
 
-// validateRelease besides: semantic versions with v. Canonical ones have three numbers and no build metadata,
-// whose + no tag may have.
-func (o options) validateRelease() error {
+// validateChart besides: semantic versions with v. Canonical ones have three numbers and no build metadata, whose
+// + no tag may have.
+func (o options) validateChart() error {
 	if semver.Canonical(o.version) != o.version || o.version == "" {
 		return fmt.Errorf("the version %q is no semantic version with v and three numbers: "+
 			"make release VERSION=v0.2.0, or v0.2.0-rc.1 before a release", o.version)
+	}
+	return o.validate()
+}
+
+// validateRelease besides: krew's URL.
+func (o options) validateRelease() error {
+	if err := o.validateChart(); err != nil {
+		return err
 	}
 	if u, err := url.Parse(o.url); err != nil || u.Host == "" {
 		return fmt.Errorf("the URL %q of the files is none: say where krew is to download them from, as in "+
 			"RELEASE_URL=https://downloads.example.com/%s", o.url, o.version)
 	}
-	return o.validate()
+	return nil
 }
