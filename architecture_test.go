@@ -160,6 +160,9 @@ var rules = map[string]rule{
 	"lab/localcluster/...": {
 		reason: "knows clusters, not jobs", ours: []string{"lab/localcluster/...", "pkg/image"},
 	},
+	"lab/prometheus": {
+		reason: "knows a Prometheus, not what it scrapes", ours: []string{"lab/localcluster/..."},
+	},
 	"lab/simtrainer": {
 		reason: "plays pods; knows the contract and no job",
 		ours:   []string{api, checkpoint, "lab/localcluster/...", "pkg/reportclient"},

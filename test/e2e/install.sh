@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what a real node and its images need: a container runtime, the network's plugins, and what makes a root
-# filesystem from Debian packages.
+# filesystem from Debian packages; and the Prometheus that tests scrape the operator with.
 set -eu
 if [ "$(uname)" != Linux ] || [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
 	echo "The tests with real containers need Debian and root: they start containerd and a kubelet." >&2
@@ -15,10 +15,18 @@ need runc runc
 need containernetworking-plugins /usr/lib/cni/bridge
 need iproute2 ip
 need mmdebstrap mmdebstrap
+need prometheus prometheus
+need prometheus promtool
 # The image has no C library: another busybox will not do.
 dpkg-query --show --showformat='${Status}' busybox-static 2>/dev/null | grep -q 'ok installed' || missing="$missing busybox-static"
 [ -z "$missing" ] && exit 0
 echo "Installing$missing"
+# Tests start a Prometheus of their own. The package's service would start with the package and with the machine, and
+# take a port: it is masked, unless there is a unit of that name already.
+unit=/etc/systemd/system/prometheus.service
+case $missing in
+*" prometheus"*) [ -e "$unit" ] || [ -L "$unit" ] || { mkdir -p "${unit%/*}" && ln -s /dev/null "$unit"; } ;;
+esac
 apt-get update -qq
 # shellcheck disable=SC2086 # a list of words
 DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends --no-remove $missing
