@@ -2,7 +2,7 @@
 //
 //	go run ./cmd/release images    --version v0.2.0 --registry registry.example.com --out bin/images
 //	go run ./cmd/release manifests --version v0.2.0 --registry registry.example.com --out bin/images
-//	go run ./cmd/release chart     --version v0.2.0 --registry registry.example.com --out bin/images --helm bin/tools/helm
+//	go run ./cmd/release chart     --version v0.2.0 --registry registry.example.com --out bin/images --helm ...
 //	go run ./cmd/release all       --version v0.2.0 --registry registry.example.com --out dist --url https://...
 //
 // It runs in the root of the module. The same commit, version, registry and Go give the same bytes: times are

@@ -61,8 +61,8 @@ func (o options) validate() error {
 	return nil
 }
 
-// validateChart besides: semantic versions with v. Canonical ones have three numbers and no build metadata, whose
-// + no tag may have.
+// validateChart besides: semantic versions with v. Canonical ones have three numbers and no build
+// metadata, whose + no tag may have.
 func (o options) validateChart() error {
 	if semver.Canonical(o.version) != o.version || o.version == "" {
 		return fmt.Errorf("the version %q is no semantic version with v and three numbers: "+

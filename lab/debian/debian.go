@@ -1,5 +1,6 @@
-// Package debian makes root filesystems from Debian's packages, as layers of images whose programs are not ours.
-// They are kept between runs, because each takes minutes to make, in the folder of the cluster's programs.
+// Package debian makes root filesystems from Debian's packages, as layers of images whose programs are not
+// ours. They are kept between runs, because each takes minutes to make, in the folder of the cluster's
+// programs.
 package debian
 
 import (
@@ -23,8 +24,8 @@ func PyTorch(ctx context.Context) (string, error) {
 // MPIUser is the user of MPI's filesystem that is not root.
 const MPIUser = 1000
 
-// MPI returns the path of a tar of a Debian with Open MPI, MPICH and OpenSSH, none of them configured, and with
-// MPIUser. It needs mmdebstrap, and root.
+// MPI returns the path of a tar of a Debian with Open MPI, MPICH and OpenSSH, none of them configured, and
+// with MPIUser. It needs mmdebstrap, and root.
 func MPI(ctx context.Context) (string, error) {
 	return rootFilesystem(ctx, "MPI", mpi())
 }

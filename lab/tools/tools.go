@@ -15,8 +15,8 @@ var found struct {
 	paths map[string]string
 }
 
-// Path returns the path of a program, by the root of this repository: as make has built it, where that is up to
-// date, else as Go keeps it in its cache.
+// Path returns the path of a program, by the root of this repository: as make has built it, where that is
+// up to date, else as Go keeps it in its cache.
 func Path(repository, name string) (string, error) {
 	found.Lock()
 	defer found.Unlock()
