@@ -169,7 +169,8 @@ func suggestedInterval(save int32, running int64, interruptions int32) int32 {
 	return int32(min(max(math.Sqrt(2*float64(save)*between), float64(save)), math.MaxInt32))
 }
 
-// lastStep that the attempt is known to have trained.
+// lastStep that the attempt is known to have trained: by its reports, its termination message, and what it
+// saved, which tells of a step too where the others came too late to be written.
 func lastStep(o *observation.Observation, p *decision.Plan) (int64, bool) {
 	step, known := int64(0), false
 	if pr := p.Status.Progress; pr != nil && pr.Attempt == o.Job.Status.Attempt {
@@ -178,7 +179,19 @@ func lastStep(o *observation.Observation, p *decision.Plan) (int64, bool) {
 	if s := o.Checkpoints.Step; s != nil {
 		step, known = max(step, *s), true
 	}
+	if saved := savedStep(o.Job); saved > 0 {
+		step, known = max(step, saved), true
+	}
 	return step, known
+}
+
+// savedStep is the step of the latest checkpoint of this attempt; 0 where the latest is what it resumed from.
+func savedStep(job *v1alpha1.TrainingJob) int64 {
+	cs := job.Status.Checkpoint
+	if cs == nil || cs.Latest == nil || cs.ResumeFrom != nil && cs.Latest.Step <= cs.ResumeFrom.Step {
+		return 0
+	}
+	return cs.Latest.Step
 }
 
 func work(p *decision.Plan) *v1alpha1.WorkStatus {

@@ -115,6 +115,45 @@ func TestNothingIsLostTwice(t *testing.T) {
 	}
 }
 
+// TestTornSaveTellsOfItsSteps: a checkpoint that the attempt saved, and that is torn when the next one
+// looks for it, was trained up to, whatever progress was reported.
+func TestTornSaveTellsOfItsSteps(t *testing.T) {
+	at := func(s int) metav1.Time {
+		return metav1.NewTime(time.Date(2026, 11, 21, 9, 0, s, 0, time.UTC))
+	}
+	point := func(step int64) *v1alpha1.CheckpointPoint { return &v1alpha1.CheckpointPoint{Step: step} }
+	for name, c := range map[string]struct {
+		resumed, latest, now *v1alpha1.CheckpointPoint
+		reported             int64 // 0: nothing
+		want                 int64
+	}{
+		"nothing reported":        {nil, point(50), point(40), 0, 10},
+		"reported before":         {nil, point(50), point(40), 41, 10},
+		"reported beyond":         {nil, point(50), point(40), 53, 13},
+		"none is whole":           {nil, point(50), nil, 0, 50},
+		"saved since it resumed":  {point(40), point(50), point(40), 0, 10},
+		"saved nothing":           {point(40), point(40), point(40), 0, 0},
+		"saved nothing, reported": {point(40), point(40), point(40), 45, 5},
+	} {
+		job := jobtest.New(1, jobtest.Checkpoints)
+		job.Status.Phase, job.Status.Attempt = v1alpha1.PhaseDraining, 1
+		job.Status.Transitions = []v1alpha1.Transition{
+			{Phase: v1alpha1.PhaseRunning, Time: at(0)}, {Phase: v1alpha1.PhaseDraining, Time: at(20)},
+		}
+		job.Status.Checkpoint = &v1alpha1.CheckpointStatus{ResumeFrom: c.resumed, Latest: c.latest}
+		if c.reported > 0 {
+			job.Status.Progress = &v1alpha1.ProgressStatus{Attempt: 1, Step: c.reported}
+		}
+		o := &observation.Observation{Snapshot: observation.Snapshot{Job: job, Now: at(30).Time}}
+		p := decision.NewPlan(o)
+		p.Status.Phase = v1alpha1.PhaseQueued
+		RecordWork(o, p, decision.Outcome{Settled: true, ResumePoint: c.now})
+		if got := p.Status.Work.LostSteps; got != c.want {
+			t.Errorf("%s: %d steps are lost, want %d", name, got, c.want)
+		}
+	}
+}
+
 func TestSuggestedInterval(t *testing.T) {
 	cases := map[string]struct {
 		save          int32
