@@ -55,14 +55,22 @@ func (p *process) log() string {
 	return p.out.String()
 }
 
-// start builds the operator and runs it with a token of its service account.
-func start(t *testing.T, cluster *localcluster.Cluster, c client.Client) *process {
+// build the operator and return its path.
+func build(t *testing.T) string {
 	t.Helper()
-	dir := t.TempDir()
-	binary := filepath.Join(dir, "operator")
+	binary := filepath.Join(t.TempDir(), "operator")
 	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
 		t.Fatalf("building the operator: %v\n%s", err, out)
 	}
+	return binary
+}
+
+// start the operator with a token of its service account, and with more of a configuration.
+func start(
+	t *testing.T, binary string, cluster *localcluster.Cluster, c client.Client, more string,
+) *process {
+	t.Helper()
+	dir := t.TempDir()
 	addresses, release, err := harness.FreeAddresses(4)
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +86,7 @@ health: {bindAddress: %q}
 metrics: {bindAddress: %q}
 profiles: {bindAddress: %q}
 reports: {bindAddress: %q, url: "https://%s", certificateDir: %q}
-`, p.healthAt, p.metricsAt, p.profilesAt, p.reportsAt, p.reportsAt, certificates(t)))
+`+more, p.healthAt, p.metricsAt, p.profilesAt, p.reportsAt, p.reportsAt, certificates(t)))
 	kubeconfig := filepath.Join(dir, "kubeconfig")
 	if err := clientcmd.WriteToFile(asAccount(cluster.RESTConfig(), tokenOf(t, c, account)),
 		kubeconfig); err != nil {
