@@ -90,8 +90,8 @@ func TestInstalledOperatorIsAllowedWhatItDoes(t *testing.T) {
 // forbiddenNothing checks that the log of an operator that was stopped has no error.
 func (p *process) forbiddenNothing(t *testing.T) {
 	t.Helper()
-	// controller-runtime 0.25.2 may say so of a lease that it has just released (initLeaderElector), and what was
-	// asked while it was stopped is cut off.
+	// controller-runtime 0.25.2 may say so of a lease that it has just released (initLeaderElector), and what
+	// was asked while it was stopped is cut off.
 	ends := regexp.MustCompile(
 		`.*(after stop sequence was engaged","error":"leader election lost"|context canceled).*`)
 	log := ends.ReplaceAllString(p.log(), "")

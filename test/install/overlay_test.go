@@ -15,7 +15,7 @@ import (
 
 // overlay is the release's manifest as an admin adapts it: without cert-manager, and with what this cluster
 // lacks.
-func (a *admin) overlay() string {
+func (a *admin) overlay(r release) string {
 	a.t.Helper()
 	dir := filepath.Join(a.dir, "overlay")
 	if err := os.Mkdir(dir, 0o755); err != nil {
@@ -37,7 +37,7 @@ func (a *admin) overlay() string {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	released, err := os.ReadFile(filepath.Join(a.dist(), manifest))
+	released, err := os.ReadFile(filepath.Join(r.dir, manifest))
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ spec: {clusterIP: None}
 `
 )
 
-// createCertificate by hand, as deploy/reports/kustomization.yaml describes. The operators exist already and
+// createCertificate by hand, as deploy/reports/kustomization.yaml describes. Operators that exist already
 // wait for it.
 func (a *admin) createCertificate() {
 	a.t.Helper()
@@ -93,11 +93,7 @@ func (a *admin) createCertificate() {
 	args := []string{"-n", system, "create", "secret", "generic", "trainingjob-reports", "--type",
 		"kubernetes.io/tls"}
 	for _, name := range []string{"tls.crt", "tls.key", "ca.crt"} {
-		path := filepath.Join(a.dir, name)
-		if err := os.WriteFile(path, files[name], 0o600); err != nil {
-			a.t.Fatal(err)
-		}
-		args = append(args, "--from-file", path)
+		args = append(args, "--from-file", a.write(name, files[name]))
 	}
 	a.kubectl(args...)
 }

@@ -7,52 +7,97 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
+	"mlplatform.example.com/trainingjob-operator/lab/debian"
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
+	"mlplatform.example.com/trainingjob-operator/lab/tools"
 )
 
-// manifest of the release that is installed.
-const manifest = "install-reports.yaml"
+const (
+	registry     = "registry.example.com/e2e"
+	trainerImage = "registry.example.com/pytorch:1"
+	// manifest of the release that is installed.
+	manifest = "install-reports.yaml"
+)
 
-// release makes the images and the manifests of a release, for this machine's architecture alone. It returns
-// the archives of the images.
-func (a *admin) release() []string {
-	a.t.Helper()
-	for _, what := range []string{"images", "manifests"} {
-		run(a.t, "go", "run", "./cmd/release", what, "--version", "v0.0.0-e2e", "--registry",
-			"registry.example.com/e2e", "--arch", runtime.GOARCH, "--out", a.dist())
-	}
-	archives, err := filepath.Glob(filepath.Join(a.dist(), "*.tar"))
+// release is a folder that cmd/release has filled.
+type release struct{ dir, version string }
+
+// images are the archives of the release's images.
+func (r release) images(t *testing.T) []string {
+	t.Helper()
+	archives, err := filepath.Glob(filepath.Join(r.dir, "*.tar"))
 	if err != nil || len(archives) < 2 {
-		a.t.Fatalf("the release has the images %v, want operator and agent: %v", archives, err)
+		t.Fatalf("the release has the images %v, want operator and agent: %v", archives, err)
 	}
 	return archives
 }
 
-// dist is the release's folder.
-func (a *admin) dist() string { return filepath.Join(a.dir, "dist") }
+// chart is the archive of the release's chart.
+func (r release) chart() string {
+	return filepath.Join(r.dir, "trainingjob-operator-"+strings.TrimPrefix(r.version, "v")+".tgz")
+}
 
-// trainer is the archive of the trainer's image.
-func (a *admin) trainer() string {
-	a.t.Helper()
-	program, archive := filepath.Join(a.dir, "gotrainer"), filepath.Join(a.dir, "gotrainer.tar")
-	run(a.t, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, "./examples/gotrainer")
+// quickRelease makes of this tree what a cluster of this machine's architecture needs.
+func quickRelease(t *testing.T) release {
+	t.Helper()
+	r := release{filepath.Join(t.TempDir(), "dist"), "v0.0.0-e2e"}
+	for _, what := range []string{"images", "manifests", "chart"} {
+		run(t, repository, "go", "run", "./cmd/release", what, "--version", r.version, "--registry", registry,
+			"--arch", runtime.GOARCH, "--out", r.dir, "--helm", helmPath(t))
+	}
+	return r
+}
+
+// fullRelease is what make release makes in a folder with the whole tree, with its checksums verified.
+func fullRelease(t *testing.T, tree, version string) release {
+	t.Helper()
+	run(t, tree, "make", "release", "VERSION="+version, "REGISTRY="+registry)
+	r := release{filepath.Join(t.TempDir(), "dist"), version}
+	if err := os.CopyFS(r.dir, os.DirFS(filepath.Join(tree, "dist"))); err != nil {
+		t.Fatal(err)
+	}
+	run(t, r.dir, "sha256sum", "--check", "--strict", "checksums.txt")
+	return r
+}
+
+func helmPath(t *testing.T) string {
+	t.Helper()
+	path, err := tools.Path(repository, "helm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// trainer writes the archive of the training's image and returns its path.
+func trainer(t *testing.T, archive string) string {
+	t.Helper()
+	rootfs, err := debian.PyTorch(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	image := localcluster.Image{
-		Name: trainerImage, Files: map[string]string{"/gotrainer": program}, Entrypoint: []string{"/gotrainer"},
+		Name: trainerImage, Layers: []string{rootfs},
+		Files:      map[string]string{"/opt/train.py": filepath.Join(repository, "examples/pytorch/train.py")},
+		Entrypoint: []string{"/usr/bin/python3"}, Env: []string{"OMP_NUM_THREADS=1"},
 	}
 	if err := image.Write(archive); err != nil {
-		a.t.Fatal(err)
+		t.Fatal(err)
 	}
 	return archive
 }
 
-// run a command in the root of the repository.
-func run(t *testing.T, name string, args ...string) {
+// run a command in a folder.
+func run(t *testing.T, dir, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)
-	cmd.Dir, cmd.Env = repository, append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
 		t.Fatalf("%s %v: %v\n%s", name, args, err, out)
 	}
+	return strings.TrimSpace(string(out))
 }
