@@ -109,7 +109,7 @@ func (a *admin) prometheus() *prometheus.Server {
 	return p
 }
 
-// endpoints serves the addresses behind the Service of the metrics, as Prometheus' own discovery finds them. It
+// endpoints serves the addresses behind the Service of the metrics as Prometheus' own discovery finds them, and
 // returns the URL.
 func (a *admin) endpoints() string {
 	type group struct {
