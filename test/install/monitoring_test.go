@@ -109,8 +109,8 @@ func (a *admin) prometheus() *prometheus.Server {
 	return p
 }
 
-// endpoints serves the addresses behind the Service of the metrics as Prometheus' own discovery finds them, and
-// returns the URL.
+// endpoints serves the addresses behind the Service of the metrics, as Prometheus' own discovery finds them,
+// at the URL that it returns.
 func (a *admin) endpoints() string {
 	type group struct {
 		Targets []string          `json:"targets"`
