@@ -52,10 +52,6 @@ $(TOOLS)/built: lab/modules/tools/go.mod lab/modules/tools/go.sum
 	go -C lab/modules/tools build -trimpath -o $(CURDIR)/$(TOOLS)/ tool
 	@touch $@
 
-$(TOOLS)/promtool: lab/modules/promtool/go.mod lab/modules/promtool/go.sum
-	@mkdir -p $(TOOLS)
-	go -C lab/modules/promtool build -trimpath -o $(CURDIR)/$(TOOLS)/ tool
-
 # A version of the chart is a semantic version: that of the tag, else one before the first.
 CHART_VERSION ?= $(if $(filter v%,$(VERSION)),$(patsubst v%,%,$(VERSION)),0.0.0-g$(VERSION))
 
@@ -123,11 +119,6 @@ test-unit: ## tests that need nothing but Go
 	go test ./...
 	@echo; echo "make test also runs test/install, test/e2e and, against a real control plane:"
 	@printf '  %s\n' $(CLUSTER)
-
-.PHONY: test-monitoring
-test-monitoring: $(TOOLS)/promtool ## alerts and recording rules, each fired and kept silent by promtool
-	$(TOOLS)/promtool check rules deploy/monitoring/rules.yaml
-	$(TOOLS)/promtool test rules test/monitoring/alerts.yaml
 
 # Two cluster packages run beside each other: each has clusters of its own, and mostly waits.
 .PHONY: test

@@ -88,7 +88,8 @@ func TestEveryAlertHasItsSection(t *testing.T) {
 	}
 }
 
-// TestEveryAlertIsTested: promtool's test has a time at which it fires and one at which it does not.
+// TestEveryAlertIsTested: promtool's test has a time at which it fires, with each of its severities, and one at
+// which it does not.
 func TestEveryAlertIsTested(t *testing.T) {
 	var file struct {
 		RuleFiles          []string `json:"rule_files"`
@@ -99,7 +100,10 @@ func TestEveryAlertIsTested(t *testing.T) {
 			AlertRuleTest  []struct {
 				Alertname string
 				EvalTime  string `json:"eval_time"`
-				ExpAlerts []any  `json:"exp_alerts"`
+				ExpAlerts []struct {
+					ExpLabels      map[string]string `json:"exp_labels"`
+					ExpAnnotations map[string]string `json:"exp_annotations"`
+				} `json:"exp_alerts"`
 			} `json:"alert_rule_test"`
 			PromqlExprTest []any `json:"promql_expr_test"`
 		}
@@ -108,16 +112,17 @@ func TestEveryAlertIsTested(t *testing.T) {
 	fires, silent := map[string]bool{}, map[string]bool{}
 	for _, test := range file.Tests {
 		for _, a := range test.AlertRuleTest {
-			if len(a.ExpAlerts) > 0 {
-				fires[a.Alertname] = true
-			} else {
+			for _, expected := range a.ExpAlerts {
+				fires[a.Alertname+" "+expected.ExpLabels["severity"]] = true
+			}
+			if len(a.ExpAlerts) == 0 {
 				silent[a.Alertname] = true
 			}
 		}
 	}
 	for _, r := range rules(t) {
-		if r.Alert != "" && (!fires[r.Alert] || !silent[r.Alert]) {
-			t.Errorf("%s: fires %t, silent %t", r.Alert, fires[r.Alert], silent[r.Alert])
+		if severe := r.Alert + " " + r.Labels["severity"]; r.Alert != "" && (!fires[severe] || !silent[r.Alert]) {
+			t.Errorf("%s: fires %t, silent %t", severe, fires[severe], silent[r.Alert])
 		}
 	}
 }
