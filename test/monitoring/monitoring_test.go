@@ -88,8 +88,8 @@ func TestEveryAlertHasItsSection(t *testing.T) {
 	}
 }
 
-// TestEveryAlertIsTested: promtool's test has a time at which it fires, with each of its severities, and one at
-// which it does not.
+// TestEveryAlertIsTested: promtool's test has a time at which it fires, with each of its severities, and
+// one at which it does not.
 func TestEveryAlertIsTested(t *testing.T) {
 	var file struct {
 		RuleFiles          []string `json:"rule_files"`
