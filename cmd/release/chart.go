@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,13 +18,10 @@ import (
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// chart joins the release here, where the repository has one in deploy/chart: Helm packages it, and its
-// archive gets the source's time, the order of its paths, and our images.
+// chart is deploy/chart: Helm packages it, and its archive gets the source's time, the order of its paths,
+// and our images.
 func (r *release) chart(ctx context.Context) error {
 	folder := filepath.Join(r.root, "deploy", "chart")
-	if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
 	if r.options.helm == "" {
 		return errors.New("packaging deploy/chart: give the path of Helm as --helm, as make release does")
 	}
