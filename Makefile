@@ -130,7 +130,7 @@ test: build ## every test, e2e in its short form (as root on Debian: it installs
 	@set -o pipefail; go test -tags cluster -p 2 -timeout 40m $(CLUSTER) 2>&1 | tee bin/$@-cluster.log || { \
 		echo "failed; the whole output is in bin/$@-cluster.log:"; \
 		grep -E '^ *--- FAIL|^FAIL|^panic|hangs' bin/$@-cluster.log; exit 1; }
-	go test -tags e2e -count 1 -v -timeout 20m -run '^TestInstall$$' ./test/install
+	go test -tags e2e -count 1 -v -timeout 30m -run '^TestInstall$$' ./test/install
 	go test -tags e2e -count 1 -v -timeout 40m ./test/e2e -args -reduced
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync \
 		test-demo-volcano test-demo-native test-demo-coscheduling test-demo-kueue
@@ -142,11 +142,11 @@ test-demo-%:
 e2e: build ## trainers on a real kubelet, interrupted and resumed bit for bit (as root on Debian)
 	test/e2e/install.sh
 	bin/localcluster build --real-node
-	go test -tags e2e -count 1 -v -timeout 20m -run '^TestInstall$$' ./test/install
+	go test -tags e2e -count 1 -v -timeout 30m -run '^TestInstall$$' ./test/install
 	go test -tags e2e -count 1 -v -timeout 120m ./test/e2e
 
 .PHONY: test-operate
-test-operate: build $(TOOLS)/built ## two releases on a real kubelet: installed by Helm, watched, upgraded, taken back, removed (as root on Debian)
+test-operate: build ## two releases on a real kubelet: installed by Helm, watched, upgraded, taken back, removed (as root on Debian)
 	test/e2e/install.sh
 	bin/localcluster build --real-node
 	go test -tags e2e -count 1 -v -timeout 60m -run '^TestOperate$$' ./test/install

@@ -51,14 +51,21 @@ func quickRelease(t *testing.T) release {
 	return r
 }
 
-// fullRelease is what make release makes in a folder with the whole tree, with its checksums verified.
-func fullRelease(t *testing.T, tree, version string) release {
+// fullRelease is what make release makes of a commit, in a clone of its own, with its checksums verified.
+func fullRelease(t *testing.T, commit, version string) release {
 	t.Helper()
-	run(t, tree, "make", "release", "VERSION="+version, "REGISTRY="+registry)
-	r := release{filepath.Join(t.TempDir(), "dist"), version}
-	if err := os.CopyFS(r.dir, os.DirFS(filepath.Join(tree, "dist"))); err != nil {
+	origin, err := filepath.Abs(repository)
+	if err != nil {
 		t.Fatal(err)
 	}
+	tree := filepath.Join(t.TempDir(), "tree")
+	run(t, ".", "git", "clone", "--quiet", "--no-checkout", origin, tree)
+	if out, err := exec.CommandContext(t.Context(), "git", "-C", tree, "checkout", "--quiet", "--detach",
+		commit).CombinedOutput(); err != nil {
+		t.Fatalf("checking out %s, which a shallow clone lacks (git fetch --unshallow): %v\n%s", commit, err, out)
+	}
+	run(t, tree, "make", "release", "VERSION="+version, "REGISTRY="+registry)
+	r := release{filepath.Join(tree, "dist"), version}
 	run(t, r.dir, "sha256sum", "--check", "--strict", "checksums.txt")
 	return r
 }
@@ -91,13 +98,11 @@ func trainer(t *testing.T, archive string) string {
 }
 
 // run a command in a folder.
-func run(t *testing.T, dir, name string, args ...string) string {
+func run(t *testing.T, dir, name string, args ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
-	out, err := cmd.CombinedOutput()
-	if err != nil {
+	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%s %v: %v\n%s", name, args, err, out)
 	}
-	return strings.TrimSpace(string(out))
 }
