@@ -46,14 +46,14 @@ func TestOperatorKilled(t *testing.T) {
 			return "", nil
 		})
 	}
-	operatorProcess.kill()
+	operatorProcess.Kill()
 	for _, s := range fixtures {
 		asked = append(asked, s.toldToEnd())
 	}
 	for i, s := range fixtures { // their last reports reach no operator
 		s.gone("they are gone, while no operator runs", asked[i])
 	}
-	if err := operatorProcess.start(t.Context()); err != nil {
+	if err := operatorProcess.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range fixtures {
@@ -64,8 +64,8 @@ func TestOperatorKilled(t *testing.T) {
 		}
 		s.gone("all are gone", all)
 	}
-	operatorProcess.kill()
-	if err := operatorProcess.start(t.Context()); err != nil {
+	operatorProcess.Kill()
+	if err := operatorProcess.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range fixtures {

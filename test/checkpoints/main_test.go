@@ -18,6 +18,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 	"mlplatform.example.com/trainingjob-operator/lab/simtrainer"
+	"mlplatform.example.com/trainingjob-operator/pkg/config"
 	"mlplatform.example.com/trainingjob-operator/test/harness"
 )
 
@@ -30,7 +31,7 @@ const (
 // The cluster of all tests, the operator's process, and the file that simulates the volumes.
 var (
 	cluster         *harness.Cluster
-	operatorProcess *operator
+	operatorProcess *harness.Process
 	volumeFile      string
 )
 
@@ -80,17 +81,20 @@ func runAll(m *testing.M) (code int, err error) {
 		cancel()
 		err = errors.Join(err, <-simulated)
 	}()
-	if operatorProcess, err = newOperator(ctx, dir); err != nil {
+	operatorProcess, err = cluster.NewProcess(ctx, root, dir, func(c *config.OperatorConfiguration) {
+		c.Metrics.Secure = false
+	})
+	if err != nil {
 		return 1, err
 	}
-	if err := operatorProcess.start(ctx); err != nil {
+	defer operatorProcess.Release()
+	if err := operatorProcess.Start(ctx); err != nil {
 		return 1, err
 	}
 	code = m.Run()
 	if code != 0 {
-		operatorProcess.log(os.Stderr)
+		operatorProcess.WriteLog(os.Stderr)
 	}
-	operatorProcess.kill()
-	operatorProcess.release()
+	operatorProcess.Kill()
 	return code, nil
 }
