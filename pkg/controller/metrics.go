@@ -28,6 +28,7 @@ type metrics struct {
 	histograms map[string]*prometheus.HistogramVec
 
 	queue, priority *metric.Bounded
+	begun           firstSeries
 }
 
 func newMetrics(registry prometheus.Registerer) (*metrics, error) {

@@ -72,6 +72,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 	if r.states.isStale(job) {
 		return reconcile.Result{}, nil // its watch event starts the next reconcile
 	}
+	r.metrics.beginSeries(job)
 	s, err := r.gatherer.gather(ctx, job)
 	if err != nil {
 		return reconcile.Result{}, err

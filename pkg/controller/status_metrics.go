@@ -142,13 +142,7 @@ func (c statusChange) ofQueue(histogram string) prometheus.Observer {
 	return c.histograms[histogram].WithLabelValues(c.job.Namespace, c.inQueue())
 }
 
-// inQueue is the queue that the gang was submitted to.
-func (c statusChange) inQueue() string {
-	if s := c.job.Status.Scheduling; s != nil && s.Scheduler != "" {
-		return c.queue.Value(s.Queue)
-	}
-	return c.queue.Value(spec.Queue(c.job))
-}
+func (c statusChange) inQueue() string { return c.queueOf(c.job) }
 
 func (c statusChange) drainReason() string {
 	if d := c.job.Status.Drain; d != nil {

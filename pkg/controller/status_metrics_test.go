@@ -195,6 +195,55 @@ func TestStatusChangesAreCounted(t *testing.T) {
 	}
 }
 
+// TestSeriesBeginAtZero: what a namespace or a queue has first of its kind is seen, since its series was
+// there before. A queue has series only when a gang of it has nodes: until then its name is any text.
+func TestSeriesBeginAtZero(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	m, err := newMetrics(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	series := func() map[string]int {
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := map[string]int{}
+		for _, f := range families {
+			if name := f.GetName(); !strings.HasPrefix(name, "trainingjob_operator_") {
+				n[strings.TrimPrefix(name, "trainingjob_")] = len(f.GetMetric())
+			}
+		}
+		return n
+	}
+	want := series()
+	j := bert(2)
+	j.Status = inQueue(v1alpha1.TrainingJobStatus{Phase: v1alpha1.PhaseQueued})
+	for name, n := range map[string]int{"completed_total": 1, "failed_total": 4, "duration_seconds": 2} {
+		want[name] = n
+	}
+	m.beginSeries(j)
+	if diff := cmp.Diff(want, series()); diff != "" {
+		t.Errorf("it is queued (-want +got):\n%s", diff)
+	}
+	j.Status.Phase = v1alpha1.PhaseStarting
+	for name, n := range map[string]int{
+		"preemptions_total": 6, "interruptions_total": 8, "lost_steps_total": 1, "lost_seconds_total": 1,
+		"lost_gpu_seconds_total": 1, "running_seconds_total": 1, "running_gpu_seconds_total": 1,
+		"useful_gpu_seconds_total": 1, "queued_seconds": 1, "placement_seconds": 1, "resume_seconds": 1,
+	} {
+		want[name] = n
+	}
+	m.beginSeries(j)
+	m.beginSeries(j)
+	if diff := cmp.Diff(want, series()); diff != "" {
+		t.Errorf("it has nodes (-want +got):\n%s", diff)
+	}
+	if got := countedOf(t, registry); len(got) > 0 {
+		t.Errorf("it has counted %v", got)
+	}
+}
+
 // TestUsersDoNotMakeSeries: a user who edits the queue of job after job fills no memory.
 func TestUsersDoNotMakeSeries(t *testing.T) {
 	var changes []change

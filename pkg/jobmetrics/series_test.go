@@ -2,11 +2,14 @@ package jobmetrics
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
@@ -18,6 +21,27 @@ func values(j *v1alpha1.TrainingJob) map[string]float64 {
 		all[strings.Join(append([]string{s.name}, s.labels[2:]...), " ")] = s.value
 	}
 	return all
+}
+
+// TestEveryPhaseIsSummed that the API allows.
+func TestEveryPhaseIsSummed(t *testing.T) {
+	const crd = "../../deploy/crd/mlplatform.example.com_trainingjobs.yaml"
+	data, err := os.ReadFile(crd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	definition := &apiextensionsv1.CustomResourceDefinition{}
+	if err := yaml.Unmarshal(data, definition); err != nil {
+		t.Fatal(err)
+	}
+	schema := definition.Spec.Versions[0].Schema.OpenAPIV3Schema
+	var want []v1alpha1.Phase
+	for _, value := range schema.Properties["status"].Properties["phase"].Enum {
+		want = append(want, v1alpha1.Phase(strings.Trim(string(value.Raw), `"`)))
+	}
+	if diff := cmp.Diff(want, phases); diff != "" {
+		t.Errorf("(-CRD +summed):\n%s", diff)
+	}
 }
 
 // TestForeignText: what a trainer or a user has written neither fails a scrape nor becomes a number or a

@@ -2,11 +2,22 @@ package jobmetrics
 
 import "mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 
-// sums over all jobs.
+// phases that a job may be in.
+var phases = []v1alpha1.Phase{
+	v1alpha1.PhasePending, v1alpha1.PhaseQueued, v1alpha1.PhaseStarting, v1alpha1.PhaseRunning,
+	v1alpha1.PhaseDraining, v1alpha1.PhaseRestarting, v1alpha1.PhaseSuspended, v1alpha1.PhaseSucceeded,
+	v1alpha1.PhaseFailed,
+}
+
+// sums over all jobs. A namespace that has jobs has a number for every phase: where none runs, a query
+// must say 0, and not that nothing is known.
 func sums(jobs []*v1alpha1.TrainingJob) []series {
 	type key struct{ name, namespace, value string }
 	counts := map[key]int{}
 	for _, job := range jobs {
+		for _, phase := range phases {
+			counts[key{nameJobs, job.Namespace, string(phase)}] += 0
+		}
 		counts[key{nameJobs, job.Namespace, string(phaseOf(job))}]++
 		if reason := blockedBy(job); reason != "" {
 			counts[key{nameBlockedJobs, job.Namespace, reason}]++

@@ -54,6 +54,9 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 	if err != nil {
 		return nil, fmt.Errorf("registering a metric: %w", err)
 	}
+	for _, result := range results { // a rate needs a zero before the first one
+		reports.WithLabelValues(result)
+	}
 	return &metrics{
 		reports: reports, handling: handling.WithLabelValues(), commitWrite: commitWrite.WithLabelValues(),
 	}, nil

@@ -28,6 +28,12 @@ const (
 	resultInternal     = "internal"     // a bug of the operator
 )
 
+var results = []string{
+	resultTaken, resultUnwritten, resultNotLeader, resultBusy, resultUnavailable, resultNotServed, resultToken,
+	resultRate, resultSender, resultAttempt, resultMalformed, resultOversized, resultURI, resultDisconnected,
+	resultInternal,
+}
+
 // Values of Retry-After, by what the agent waits for.
 const (
 	retryLeader      = 2 * time.Second // another replica

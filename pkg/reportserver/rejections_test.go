@@ -281,8 +281,8 @@ func (e *environment) counts() map[string]float64 {
 	counts := map[string]float64{}
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
-			if f.GetName() == "trainingjob_reports_total" {
-				counts[m.GetLabel()[0].GetValue()] = m.GetCounter().GetValue()
+			if n := m.GetCounter().GetValue(); f.GetName() == "trainingjob_reports_total" && n > 0 {
+				counts[m.GetLabel()[0].GetValue()] = n
 			}
 		}
 	}

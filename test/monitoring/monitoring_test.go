@@ -1,9 +1,7 @@
 package monitoring
 
 import (
-	"encoding/json"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -170,31 +168,8 @@ func TestRulesAskForWhatIsServed(t *testing.T) {
 // TestDashboards can be read by Grafana and ask for what is served. Each panel has a data source that the
 // user chooses.
 func TestDashboards(t *testing.T) {
-	files, err := filepath.Glob(shipped + "dashboards/*.json")
-	if err != nil || len(files) != 3 {
-		t.Fatalf("%v %v", files, err)
-	}
 	known, titles := served(t), map[string]bool{}
-	for _, path := range files {
-		var board struct {
-			UID, Title string
-			Panels     []struct {
-				ID      int
-				Title   string
-				GridPos struct{ X, Y, W, H int }
-				Targets []struct {
-					Expr       string
-					Datasource struct{ UID string }
-				}
-			}
-		}
-		data, err := os.ReadFile(path)
-		if err == nil {
-			err = json.Unmarshal(data, &board)
-		}
-		if err != nil || board.UID == "" || board.Title == "" {
-			t.Fatalf("%s: %v", path, err)
-		}
+	for path, board := range boards(t) {
 		for _, p := range board.Panels {
 			titles[p.Title] = true
 			for _, target := range p.Targets {
