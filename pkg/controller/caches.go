@@ -111,6 +111,9 @@ func trimContainers(list []corev1.ContainerStatus) []corev1.ContainerStatus {
 			Name: list[i].Name, State: list[i].State, LastTerminationState: list[i].LastTerminationState,
 			Ready: list[i].Ready, RestartCount: list[i].RestartCount,
 		}
+		if list[i].State.Waiting != nil { // a blocker names the image that cannot be pulled
+			trimmed[i].Image = list[i].Image
+		}
 	}
 	return trimmed
 }

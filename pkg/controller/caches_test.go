@@ -102,3 +102,19 @@ func TestCachesOfNamespaces(t *testing.T) {
 		}
 	}
 }
+
+// TestImageOfAContainerThatWaits: a blocker names the image that cannot be pulled, so a cached pod has it for
+// as long as its container waits, and no longer.
+func TestImageOfAContainerThatWaits(t *testing.T) {
+	const image = "registry.example.com/team-a/bert:1"
+	states := map[bool]corev1.ContainerState{
+		true:  {Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}},
+		false: {Running: &corev1.ContainerStateRunning{}},
+	}
+	for waits, state := range states {
+		status := []corev1.ContainerStatus{{Name: "trainer", Image: image, State: state}}
+		if got := trimContainers(status)[0].Image; (got == image) != waits {
+			t.Errorf("it waits: %t, and the cached pod has the image %q", waits, got)
+		}
+	}
+}
