@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/internal/jobtest"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/status"
@@ -92,5 +93,20 @@ func TestThousandsLookRarely(t *testing.T) {
 	sim.converge()
 	if sim.statusWrites != writes+2 {
 		t.Errorf("%d writes of a new reason, want 1", sim.statusWrites-writes-1)
+	}
+}
+
+// TestQueueFollowsTheSpec: a gang that waits may move to another queue, and begins no attempt with that.
+func TestQueueFollowsTheSpec(t *testing.T) {
+	sim := newSimulation(t, jobtest.New(4, func(j *v1alpha1.TrainingJob) {
+		j.Spec.RunPolicy.SchedulingPolicy.Queue = "reserach"
+	}))
+	sim.verdict = judged(scheduler.Hold, "Unschedulable", "no room")
+	sim.converge()
+	sim.job.Spec.RunPolicy.SchedulingPolicy.Queue = "research"
+	sim.job.Generation++
+	sim.converge()
+	if got := sim.job.Status.Scheduling.Queue; got != "research" || sim.job.Status.Attempt != 1 {
+		t.Errorf("queue %q, attempt %d", got, sim.job.Status.Attempt)
 	}
 }

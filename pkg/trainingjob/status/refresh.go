@@ -8,6 +8,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
 // Refresh updates a status that makes no transition. A reason why the job waits, and what ranks said of their
@@ -15,7 +16,8 @@ import (
 // transition mostly carries them. What is not due yet asks for a wake-up instead.
 func Refresh(o *observation.Observation, p *decision.Plan) {
 	st := &p.Status
-	told := refreshBlocker(o, p)
+	told := followQueue(o, p)
+	told = refreshBlocker(o, p) || told
 	Count(o, p, false)
 	st.RankRestarts, st.Restarts = o.RankRestarts(), o.Restarts()
 	news := RecordCheckpoints(o, p)
@@ -37,6 +39,20 @@ func Refresh(o *observation.Observation, p *decision.Plan) {
 			p.WakeAt(due)
 		}
 	}
+}
+
+// followQueue shows the queue of a gang that moved to another one while it waits: no new attempt begins with
+// that. It reports whether it did.
+func followQueue(o *observation.Observation, p *decision.Plan) bool {
+	st, queue := &p.Status, spec.Queue(o.Job)
+	if st.Phase != v1alpha1.PhaseQueued || o.SpecInvalid() {
+		return false
+	}
+	if st.Scheduling == nil || st.Scheduling.Queue == queue {
+		return false
+	}
+	st.Scheduling.Queue = queue
+	return true
 }
 
 // countsDue is when counts are written that nothing else carries: once they have stood for StatusDelay, and
