@@ -88,8 +88,8 @@ func substitute(expr string, variables map[string]string) string {
 	return expr
 }
 
-// all is what Grafana puts in the place of each variable where All is chosen.
-var all = map[string]string{"namespace": ".*", "trainingjob": ".*", "queue": ".*"}
+// chosenAll is what Grafana puts in the place of each variable where All is chosen.
+var chosenAll = map[string]string{"namespace": ".*", "trainingjob": ".*", "queue": ".*"}
 
 // selectors of an expression, as they are written in it, sorted.
 func selectors(t *testing.T, expr string) []string {
@@ -108,7 +108,8 @@ func selectors(t *testing.T, expr string) []string {
 	return slices.Compact(found)
 }
 
-// pretends are functions whose result is there when nothing is, so that a panel with a wrong name looks right.
+// pretends are functions whose result is there when nothing is, so that a panel with a wrong name looks
+// right.
 var pretends = []string{"vector", "absent", "absent_over_time", "scalar"}
 
 // pretense is the first of them in an expression, or "".
@@ -129,12 +130,23 @@ func pretense(t *testing.T, expr string) (name string) {
 // TestNoPanelPretends to have data.
 func TestNoPanelPretends(t *testing.T) {
 	for q, expr := range panelQueries(t) {
-		expr = substitute(expr, all)
+		expr = substitute(expr, chosenAll)
 		if strings.Contains(expr, "$") {
 			t.Errorf("%v: %s has a variable that its board has not", q, expr)
 		}
 		if f := pretense(t, expr); f != "" {
 			t.Errorf("%v has data where there is none: %s", q, f)
+		}
+	}
+}
+
+// TestAllIsEverything: the boards' variables are those that tests put values in the place of.
+func TestAllIsEverything(t *testing.T) {
+	for name, b := range boards(t) {
+		for _, v := range b.Templating.List {
+			if v.Type == "query" && (chosenAll[v.Name] == "" || v.AllValue != chosenAll[v.Name]) {
+				t.Errorf("%s: variable %s stands for %q where All is chosen", name, v.Name, v.AllValue)
+			}
 		}
 	}
 }
