@@ -8,7 +8,7 @@ TOOLS     := bin/tools
 # reserves, and each thread of a program with C's library reserves 72 MiB.
 export CGO_ENABLED := 0
 # With these tags every file is compiled.
-TAGS      := cluster,e2e
+TAGS      := cluster,e2e,long
 # The packages with tests against a real control plane, in reverse order: the longest must not start last. Those of
 # bench/stack are left out: they build the programs that a benchmark compares with ours, which nothing else needs.
 CLUSTER    = $(shell grep -rl --include='*_test.go' '^//go:build cluster' . | xargs -n1 dirname | \
@@ -120,6 +120,11 @@ test-unit: ## tests that need nothing but Go
 	@echo; echo "make test also runs test/install, test/e2e and, against a real control plane:"
 	@printf '  %s\n' $(CLUSTER)
 
+.PHONY: test-docs
+test-docs: build $(TOOLS)/built ## every command of README.md, docs/ and examples/, on every scheduler
+	test/e2e/install.sh
+	go test -tags cluster,long -count 1 -v -timeout 60m ./test/docs
+
 # Two cluster packages run beside each other: each has clusters of its own, and mostly waits.
 .PHONY: test
 test: build ## every test, e2e in its short form (as root on Debian: it installs packages)
@@ -150,6 +155,12 @@ test-operate: build ## two releases on a real kubelet: installed by Helm, watche
 	test/e2e/install.sh
 	bin/localcluster build --real-node
 	go test -tags e2e -count 1 -v -timeout 60m -run '^TestOperate$$' ./test/install
+
+UPGRADE_ON ?= volcano,native,coscheduling,kueue
+
+.PHONY: test-upgrade
+test-upgrade: build ## forty gangs outlive an upgrade and the way back, and a removal leaves nothing (UPGRADE_ON=volcano)
+	go test -tags cluster -count 1 -v -timeout 120m ./test/upgrade -args -upgrade.full -upgrade.on=$(UPGRADE_ON)
 
 .PHONY: race
 race: build ## the product and the tools under Go's race detector (needs a C compiler)

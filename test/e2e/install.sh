@@ -19,6 +19,10 @@ need prometheus prometheus
 need prometheus promtool
 # The image has no C library: another busybox will not do.
 dpkg-query --show --showformat='${Status}' busybox-static 2>/dev/null | grep -q 'ok installed' || missing="$missing busybox-static"
+# Of the pages that test/docs plays: a program that lists jobs, and the client of the example for Airflow.
+need jq jq
+dpkg-query --show --showformat='${Status}' python3-kubernetes 2>/dev/null | grep -q 'ok installed' ||
+	missing="$missing python3-kubernetes"
 [ -z "$missing" ] && exit 0
 echo "Installing$missing"
 # Tests start a Prometheus of their own. The package's service would start with the package and with the machine, and

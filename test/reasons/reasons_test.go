@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -260,6 +261,9 @@ func (c provocation) run(p *fixture) {
 		p.T.Errorf("the same was written again: %+v", after)
 	}
 	p.T.Logf("%s: %s; %s", b.Reason, b.Message, b.NextStep)
+	if c.reason == v1alpha1.ReasonImagePullFailed && !strings.Contains(b.Message, "example.com/trainer:1") {
+		p.T.Errorf("it does not name the image: %s", b.Message)
+	}
 	if c.remove != nil {
 		c.remove(p)
 		p.Reaches("bert", v1alpha1.PhaseRunning)

@@ -1,0 +1,117 @@
+package docs
+
+import "slices"
+
+// session plays the commands of a page.
+type session struct {
+	page string
+	// sections are the headings whose commands it plays, as fragments name them. Default: the whole page.
+	sections []string
+	// on is the cluster that it needs.
+	on clusterName
+	// long leaves it to `make test-docs`.
+	long bool
+}
+
+// clusterName names a cluster of the sessions: see clusters.
+type clusterName string
+
+const (
+	// onVolcano has Volcano, Kubernetes' own gangs and scheduler-plugins; jobs are Volcano's by default.
+	onVolcano clusterName = "volcano"
+	// onKueue has Kueue, with Kubernetes' own gangs as its binder.
+	onKueue clusterName = "kueue"
+)
+
+func (s session) key() string {
+	key := s.page
+	for _, section := range s.sections {
+		key += "#" + section
+	}
+	return key
+}
+
+func (s session) plays(b block) bool {
+	return s.page == b.page && (len(s.sections) == 0 || slices.Contains(s.sections, b.section))
+}
+
+// sessions in the order in which they are played. Those that remove what others need come last.
+var sessions = []session{
+	{page: "README.md", sections: []string{"you-train-models"}, on: onVolcano},
+	{page: "docs/first-job.md", on: onVolcano, long: true},
+	{page: "docs/troubleshooting.md", on: onVolcano},
+	{page: "docs/quotas.md", sections: []string{"volcano"}, on: onVolcano, long: true},
+	{page: "docs/quotas.md", sections: []string{"scheduler-plugins"}, on: onVolcano, long: true},
+	{page: "docs/quotas.md", sections: []string{"kubernetes-own-gangs"}, on: onVolcano, long: true},
+	{page: "docs/quotas.md", sections: []string{"kueue"}, on: onKueue, long: true},
+	{page: "docs/priorities.md", on: onVolcano, long: true},
+	{page: "docs/gitops.md", on: onVolcano, long: true},
+	{page: "docs/convert.md", on: onVolcano, long: true},
+	{page: "docs/schedulers.md", on: onVolcano, long: true},
+	{page: "docs/security.md", on: onVolcano, long: true},
+	{page: "docs/admission.md", on: onVolcano, long: true},
+	{page: "examples/README.md", on: onVolcano, long: true},
+	{page: "examples/quotas/kueue/README.md", on: onKueue, long: true},
+	{page: "docs/kueue.md", on: onKueue, long: true},
+	{page: "docs/install.md", sections: []string{"with-helm", "remove"}, on: onVolcano, long: true},
+}
+
+// sessionFor a block; a session of the section comes before one of the whole page.
+func sessionFor(b block) (session, bool) {
+	var found []session
+	for _, s := range sessions {
+		if s.plays(b) {
+			found = append(found, s)
+		}
+	}
+	if len(found) == 0 {
+		return session{}, false
+	}
+	return slices.MaxFunc(found, func(a, b session) int { return len(a.sections) - len(b.sections) }), true
+}
+
+// runElsewhere is a command that another test runs, in the file that has these words.
+type runElsewhere struct{ page, command, file, words string }
+
+func (e runElsewhere) key() string { return e.page + ": " + e.command }
+
+var elsewhere = []runElsewhere{
+	{"README.md", "make demo", "Makefile", "bin/localcluster demo --scheduler $* --dir bin/$@ --down"},
+	{"README.md", "make release", "test/install/release_test.go", `"go", "run", "./cmd/release", what`},
+	{"README.md", "kubectl apply --server-side -f dist/install.yaml", "test/install/install_test.go",
+		`a.kubectl("apply", "--server-side", "-k", a.overlay(tree))`},
+	{"docs/disaster-recovery.md", "kubectl get trainingjobs", "test/docs/recovery_test.go",
+		"kubectl get trainingjobs --all-namespaces --sort-by=.metadata.creationTimestamp"},
+	{"docs/disaster-recovery.md", "kubectl annotate trainingjobs", "test/docs/recovery_test.go",
+		"kubectl annotate trainingjobs --all --all-namespaces --overwrite "},
+	{"docs/install.md", "kubectl delete trainingjobs", removalTest, removeWithKubectl},
+	{"docs/install.md", "kubectl delete -k deploy/operator", removalTest, removeWithKubectl},
+	{"docs/install.md", "kubectl delete -f deploy/admission -f deploy/crd", removalTest, removeWithKubectl},
+	{"docs/upgrade.md", "kubectl get trainingjobs -A -o json | kubectl replace -f -",
+		"test/upgrade/scenario_cluster_test.go", `s.documented("docs/upgrade.md", "### How v1beta1 would come"`},
+	{"examples/demo/README.md", "kubectl apply -f examples/demo/", "Makefile", "test-demo-volcano"},
+}
+
+// removeWithKubectl is how removalTest reads the commands of that section.
+const (
+	removalTest       = "test/upgrade/remove_cluster_test.go"
+	removeWithKubectl = `"docs/install.md", "## Remove with kubectl"`
+)
+
+// exception is a command that no test runs.
+type exception struct{ page, command, reason string }
+
+func (e exception) key() string { return e.page + ": " + e.command }
+
+var exceptions = []exception{
+	{"README.md", "make test", "it is what runs these tests"},
+	{"README.md", "make bench", "it takes an hour; bench/ tests its parts"},
+	{"docs/benchmarks.md", "make bench", "as in README.md"},
+	{"docs/install.md",
+		"helm upgrade trainingjob-operator deploy/chart --install --namespace trainingjob-system --take-ownership",
+		"its last words stand for the values of the reader; test/chart compares what both ways install"},
+	{"docs/upgrade.md", "kubectl patch crd trainingjobs.mlplatform.example.com --subresource=status",
+		"there is no v1beta1 yet; an API server refuses a stored version that the CRD has not"},
+	{"docs/disaster-recovery.md", "etcdutl", "the lab builds no etcdutl; recovery_test.go restores a cold copy"},
+	{"examples/demo/README.md", "kubectl get tj -w", "it has no end; the demo watches in its place"},
+}

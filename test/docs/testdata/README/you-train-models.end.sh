@@ -1,0 +1,2 @@
+kubectl delete priorityclass high
+kubectl delete queue.scheduling.volcano.sh research

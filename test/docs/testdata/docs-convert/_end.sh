@@ -1,0 +1,1 @@
+kubectl delete crd pytorchjobs.kubeflow.org

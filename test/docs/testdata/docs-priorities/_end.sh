@@ -1,0 +1,1 @@
+kubectl delete priorityclass training-low training-high training-patient

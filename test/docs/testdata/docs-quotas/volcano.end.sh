@@ -1,0 +1,1 @@
+kubectl delete queues.scheduling.volcano.sh team-a

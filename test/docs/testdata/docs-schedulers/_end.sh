@@ -1,0 +1,1 @@
+kubectl wait tj/native --for=condition=Suspended --timeout=120s

@@ -1,0 +1,1 @@
+kill -CONT "$OPERATOR_PID"
