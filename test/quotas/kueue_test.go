@@ -177,7 +177,7 @@ func strictOrder(p team) {
 	p.runs("holder", 1)
 	p.on("holder", "v100")
 	p.submit("large", 4, "4", queued("long-runs"))
-	needs(p.T, p.waits("large", v1alpha1.ReasonQuotaExceeded), "16", "12")
+	p.needs("large", v1alpha1.ReasonQuotaExceeded, "16", "12")
 	p.submit("small", 1, "4", queued("long-runs")) // 12 are free
 	b := p.waits("small", v1alpha1.ReasonWaitingBehind)
 	if b.Object != "clusterqueues.kueue.x-k8s.io/long-runs" {
@@ -243,7 +243,7 @@ func workloadPriorities(p team) {
 				ofClass(class)(j)
 			}
 		})
-		needs(p.T, p.waits(name, v1alpha1.ReasonQuotaExceeded), "8", "0")
+		p.needs(name, v1alpha1.ReasonQuotaExceeded, "8", "0")
 	}
 	p.complete("holder")
 	order := []string{"highest", "middle", "alike", "lowest"}
@@ -260,10 +260,8 @@ func workloadPriorities(p team) {
 func admissionCheck(p team) {
 	p.checked()
 	p.Job("bert", 2, "1", queued("own"))
-	b := p.waits("bert", v1alpha1.ReasonAdmissionCheckPending)
-	if !strings.Contains(b.Message, p.Name+" is Pending") {
-		p.T.Errorf("it does not name the check: %s", b.Message)
-	}
+	p.waitsUntil("bert", v1alpha1.ReasonAdmissionCheckPending, "the check is pending",
+		func(b v1alpha1.Blocker) bool { return strings.Contains(b.Message, p.Name+" is Pending") })
 	if got := p.Column("bert"); got != v1alpha1.ReasonAdmissionCheckPending {
 		p.T.Errorf("column REASON is %q", got)
 	}

@@ -176,6 +176,36 @@ func needs(t *testing.T, b v1alpha1.Blocker, need, free string) {
 	}
 }
 
+// needs waits until the job says that it waits for this reason, with these numbers: the first that it says
+// may be of a moment ago, as the scheduler's own status is, and is written anew within a minute.
+func (p team) needs(name, reason, need, free string) {
+	p.T.Helper()
+	p.waitsUntil(name, reason, "needs "+need+", free "+free, func(b v1alpha1.Blocker) bool {
+		n, f := b.Need[harness.GPU], b.Free[harness.GPU]
+		return n.String() == need && f.String() == free
+	})
+}
+
+// waitsUntil waits until what the job says satisfies a condition.
+func (p team) waitsUntil(name, reason, what string, is func(v1alpha1.Blocker) bool) {
+	p.T.Helper()
+	p.waits(name, reason)
+	p.Until(name+" says: "+what, func(ctx context.Context) (string, error) {
+		job, err := p.Get(ctx, name)
+		if err != nil {
+			return "", err
+		}
+		var b v1alpha1.Blocker
+		if s := job.Status.Scheduling; s != nil && s.Blocker != nil {
+			b = *s.Blocker
+		}
+		if b.Reason != reason || !is(b) {
+			return fmt.Sprintf("%s: %s", b.Reason, b.Message), nil
+		}
+		return "", nil
+	})
+}
+
 // in returns the team for use in a subtest.
 func (p team) in(t *testing.T) team {
 	namespace := *p.Namespace
