@@ -91,6 +91,7 @@ func TestEveryAlertHasItsSection(t *testing.T) {
 func TestEveryAlertIsTested(t *testing.T) {
 	var file struct {
 		RuleFiles          []string `json:"rule_files"`
+		GroupEvalOrder     []string `json:"group_eval_order"`
 		EvaluationInterval string   `json:"evaluation_interval"`
 		Tests              []struct {
 			Name, Interval string
