@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"net/http"
 	"regexp"
 	"slices"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -247,13 +249,35 @@ func (a *answers) checkRules(all []rule) {
 			}
 		}
 	}
-	result, err := a.prometheus.API.Rules(a.T.Context(), nil)
+	a.checkEvaluations(len(all))
+}
+
+// checkEvaluations: Prometheus has so many rules, and could evaluate each whenever it did.
+func (a *answers) checkEvaluations(rules int) {
+	a.T.Helper()
+	response, err := http.Get(a.prometheus.URL + "/metrics")
 	if err != nil {
 		a.T.Fatal(err)
 	}
-	if said := fmt.Sprintf("%+v", result); strings.Contains(said, "LastError:e") ||
-		!strings.Contains(said, "TrainingJobRestartLoop") {
-		a.T.Errorf("rules that could not be evaluated: %s", said)
+	defer response.Body.Close()
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	own, err := parser.TextToMetricFamilies(response.Body)
+	if err != nil {
+		a.T.Fatal(err)
+	}
+	sum := func(name string) (sum float64) {
+		for _, m := range own[name].GetMetric() {
+			sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+		}
+		return sum
+	}
+	evaluated, failed := sum("prometheus_rule_evaluations_total"), sum("prometheus_rule_evaluation_failures_total")
+	if evaluated == 0 || failed > 0 {
+		result, err := a.prometheus.API.Rules(a.T.Context(), nil)
+		a.T.Errorf("of %g evaluations of rules %g failed: %+v %v", evaluated, failed, result, err)
+	}
+	if has := sum("prometheus_rule_group_rules"); has != float64(rules) {
+		a.T.Errorf("Prometheus has %g rules, and the file %d", has, rules)
 	}
 }
 
