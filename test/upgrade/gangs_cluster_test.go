@@ -67,7 +67,7 @@ func gangs(scheduler string) []gang {
 		{"quota-holder", 1, quota, 1, gpusOfQuota, nil, runs},
 		{"waits-for-quota", 1, quota, 1, gpusOfQuota, nil, says(v1alpha1.ReasonQuotaExceeded)},
 		{"contested", 1, contested, 2, gpusPerNode / 2, with(trains(staller), ofClass(low)), trainedIn(1)},
-		{"starting", 1, silent, 2, 1, nil, reaches(v1alpha1.PhaseStarting)},
+		{"starting", 1, silent, 2, 1, nil, says(v1alpha1.ReasonContainerCreating)},
 		{"draining", 1, silent, 2, 1, nil, drains},
 	}
 }
