@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
@@ -34,6 +35,12 @@ func (s *stage) mark() int64 {
 // writesSince are those of a release that were answered after a mark.
 func (s *stage) writesSince(mark int64, r release) []write {
 	s.t.Helper()
+	return slices.DeleteFunc(s.allWritesSince(mark), func(w write) bool { return w.agent != r.userAgent() })
+}
+
+// allWritesSince are those of everybody.
+func (s *stage) allWritesSince(mark int64) []write {
+	s.t.Helper()
 	log, err := os.Open(s.cluster.AuditLog())
 	if err != nil {
 		s.t.Fatal(err)
@@ -46,13 +53,7 @@ func (s *stage) writesSince(mark int64, r release) []write {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	var own []write
-	for _, w := range all {
-		if w.agent == r.userAgent() {
-			own = append(own, w)
-		}
-	}
-	return own
+	return all
 }
 
 // readWrites leaves a last line that is still being written to the next call.

@@ -176,7 +176,11 @@ func (s *stage) storeAgain(o *operator) {
 	before, mark := s.snapshot(), s.mark()
 	command, _, _ := strings.Cut(s.documented("docs/upgrade.md", "### How v1beta1 would come", "   ```\n"), "\n")
 	s.shell(command)
-	s.unchanged("after "+strings.TrimSpace(command), o, before, mark, s.proveItActs(o))
+	added := s.proveItActs(o)
+	if stored := tally(s.allWritesSince(mark))["update trainingjobs"]; stored != len(before.jobs) {
+		s.t.Errorf("%q stored %d of %d jobs", command, stored, len(before.jobs))
+	}
+	s.unchanged("after "+strings.TrimSpace(command), o, before, mark, added)
 }
 
 const (
