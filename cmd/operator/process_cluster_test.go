@@ -8,7 +8,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -25,7 +24,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
@@ -193,14 +191,10 @@ func (p *process) reports(t *testing.T, c client.Client) {
 // certificates writes the report server's certificates into a directory.
 func certificates(t *testing.T) string {
 	t.Helper()
-	dir := t.TempDir()
-	certificate, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
-	if err != nil {
+	dir := filepath.Join(t.TempDir(), "certificates")
+	if err := harness.WriteCertificate(dir); err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(dir, "tls.crt"), string(certificate))
-	write(t, filepath.Join(dir, "tls.key"), string(key))
-	write(t, filepath.Join(dir, "ca.crt"), string(certificate))
 	return dir
 }
 

@@ -31,6 +31,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/simtrainer"
 	"mlplatform.example.com/trainingjob-operator/scheduler/kueue"
 	"mlplatform.example.com/trainingjob-operator/test/fakescheduler"
+	"mlplatform.example.com/trainingjob-operator/test/harness"
 )
 
 // testCluster is a local cluster that scenarios share.
@@ -118,7 +119,7 @@ func newCluster(schedulers ...string) (*testCluster, error) {
 	if c.client, err = client.NewWithWatch(local.RESTConfig(), client.Options{Scheme: scheme()}); err != nil {
 		return nil, err
 	}
-	if err := makeCertificate(c.certificates); err != nil {
+	if err := harness.WriteCertificate(c.certificates); err != nil {
 		return nil, err
 	}
 	c.simulateTrainers()

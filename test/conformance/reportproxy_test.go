@@ -6,35 +6,16 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"errors"
 	"io"
 	"log"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 
-	"k8s.io/client-go/util/cert"
-
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 )
-
-// makeCertificate writes the certificate of every proxy to the files that the report server reads.
-func makeCertificate(dir string) error {
-	certificate, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
-	if err != nil {
-		return err
-	}
-	return errors.Join(
-		os.Mkdir(dir, 0o700),
-		os.WriteFile(filepath.Join(dir, "tls.crt"), certificate, 0o600),
-		os.WriteFile(filepath.Join(dir, "tls.key"), key, 0o600),
-		os.WriteFile(filepath.Join(dir, "ca.crt"), certificate, 0o600),
-	)
-}
 
 // reportProxy is the address of an operator's report server across restarts, as a Service is on a cluster.
 // While no operator runs connections break, and a killed operator does not answer requests that it has

@@ -146,8 +146,15 @@ func (n *Namespace) MergePatch(o client.Object, patch string) {
 // Until waits until is returns ""; any other text says what is missing.
 func (n *Namespace) Until(what string, is func(context.Context) (string, error)) {
 	n.T.Helper()
+	Until(n.T, n.Name+": "+what, is)
+}
+
+// Until waits until is returns ""; any other text says what is missing. An object that is not found is waited
+// for; the test fails when its patience is over.
+func Until(t *testing.T, what string, is func(context.Context) (string, error)) {
+	t.Helper()
 	var last string
-	err := wait.PollUntilContextTimeout(n.T.Context(), 100*time.Millisecond, patience, true,
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true,
 		func(ctx context.Context) (bool, error) {
 			missing, err := is(ctx)
 			if missing != "" { // it is empty with the error of the deadline
@@ -156,7 +163,7 @@ func (n *Namespace) Until(what string, is func(context.Context) (string, error))
 			return err == nil && missing == "", client.IgnoreNotFound(err)
 		})
 	if err != nil {
-		n.T.Fatalf("%s: waiting until %s: %v; last: %s", n.Name, what, err, last)
+		t.Fatalf("waiting until %s: %v; last: %s", what, err, last)
 	}
 }
 

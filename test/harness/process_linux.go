@@ -70,7 +70,7 @@ func (c *Cluster) NewProcess(
 		err = errors.Join(
 			clientcmd.WriteToFile(*kubeconfig, p.kubeconfig),
 			os.WriteFile(p.configuration, configuration, 0o600),
-			writeCertificate(p.Config.Reports.CertificateDir),
+			WriteCertificate(p.Config.Reports.CertificateDir),
 		)
 	}
 	if err != nil {
@@ -80,8 +80,9 @@ func (c *Cluster) NewProcess(
 	return p, nil
 }
 
-// writeCertificate of a server on 127.0.0.1, which is its own authority.
-func writeCertificate(dir string) error {
+// WriteCertificate makes dir, with the files that a report server on 127.0.0.1 reads. The certificate is its
+// own authority.
+func WriteCertificate(dir string) error {
 	certificate, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
 	if err != nil {
 		return err

@@ -4,8 +4,6 @@ package upgrade
 
 import (
 	"context"
-	"errors"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,12 +17,10 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-	"k8s.io/client-go/util/cert"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -37,9 +33,6 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler/kueue"
 	"mlplatform.example.com/trainingjob-operator/test/harness"
 )
-
-// patience bounds the wait for one condition; the machine may be slow.
-const patience = 3 * time.Minute
 
 // Where the operator is installed, and as whom it runs.
 const system, account = "trainingjob-system", "trainingjob-operator"
@@ -92,7 +85,10 @@ func newStage(t *testing.T, scheduler string, gangs []gang) *stage {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.reports.close)
-	s.makeCertificates()
+	s.certificates = filepath.Join(t.TempDir(), "certificates")
+	if err := harness.WriteCertificate(s.certificates); err != nil {
+		t.Fatal(err)
+	}
 	s.simulateTrainers()
 	for name, value := range map[string]int32{low: 1, high: 1000} {
 		s.create(&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value})
@@ -132,18 +128,6 @@ func newScheme(t *testing.T) *runtime.Scheme {
 		}
 	}
 	return scheme
-}
-
-func (s *stage) makeCertificates() {
-	s.t.Helper()
-	s.certificates = s.t.TempDir()
-	certificate, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
-	for name, content := range map[string][]byte{"tls.crt": certificate, "tls.key": key, "ca.crt": certificate} {
-		err = errors.Join(err, os.WriteFile(filepath.Join(s.certificates, name), content, 0o600))
-	}
-	if err != nil {
-		s.t.Fatal(err)
-	}
 }
 
 func (s *stage) simulateTrainers() {
@@ -221,16 +205,5 @@ func (s *stage) create(o client.Object) {
 // until waits until is returns ""; any other text says what is missing.
 func (s *stage) until(what string, is func(context.Context) (string, error)) {
 	s.t.Helper()
-	var last string
-	err := wait.PollUntilContextTimeout(s.t.Context(), 100*time.Millisecond, patience, true,
-		func(ctx context.Context) (bool, error) {
-			missing, err := is(ctx)
-			if missing != "" { // it is empty with the error of the deadline
-				last = missing
-			}
-			return err == nil && missing == "", client.IgnoreNotFound(err)
-		})
-	if err != nil {
-		s.t.Fatalf("waiting until %s: %v; last: %s", what, err, last)
-	}
+	harness.Until(s.t, what, is)
 }
