@@ -115,8 +115,7 @@ func cohort(a, b team) {
 
 	// 24 h100 at most, 8 of them borrowed, and 32 a100.
 	a.submit("beyond-quota", 20, "2", queued("research"))
-	blocked := a.waits("beyond-quota", v1alpha1.ReasonExceedsQuota)
-	needs(t, blocked, "40", "32")
+	a.needs("beyond-quota", v1alpha1.ReasonExceedsQuota, "40", "32")
 	a.submit("beyond-node", 1, "16", queued("research"), selects("a100"))
 	a.waits("beyond-node", v1alpha1.ReasonNoNodeLargeEnough)
 	a.remove("beyond-quota", "beyond-node")
@@ -126,7 +125,7 @@ func cohort(a, b team) {
 	a.runs("borrower", 1)
 	a.on("borrower", "h100")
 	a.submit("h100-more", 4, "2", queued("research"), selects("h100"))
-	blocked = a.waits("h100-more", v1alpha1.ReasonQuotaExceeded)
+	blocked := a.waits("h100-more", v1alpha1.ReasonQuotaExceeded)
 	if !strings.Contains(blocked.Message, "team-a/borrower (16)") || !strings.Contains(blocked.Message, "h100") {
 		t.Errorf("it does not say who holds what: %s", blocked.Message)
 	}

@@ -44,10 +44,10 @@ func namespaceQuota(t *testing.T, w *harness.Cluster) {
 	p.holdsNoQuota("beyond-node")
 	p.remove("beyond-quota")
 
-	// 12 GPUs: the API server accepts two ranks and rejects the third, so the two are deleted again.
+	// 12 GPUs: the API server accepts two ranks and rejects the third, so the two are deleted again. What the
+	// gang itself had for a moment does not count as used.
 	p.submit("over", 3, "4")
-	b = p.waits("over", v1alpha1.ReasonQuotaExceeded)
-	needs(t, b, "12", "8") // what the gang itself had for a moment does not count as used
+	b = p.needs("over", v1alpha1.ReasonQuotaExceeded, "12", "8")
 	if b.Object != "resourcequotas/gpus" {
 		t.Errorf("it is about %q", b.Object)
 	}

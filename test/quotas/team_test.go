@@ -168,34 +168,26 @@ func (p team) remove(names ...string) {
 	}
 }
 
-// needs checks the numbers of a blocker.
-func needs(t *testing.T, b v1alpha1.Blocker, need, free string) {
-	t.Helper()
-	if n, f := b.Need[harness.GPU], b.Free[harness.GPU]; n.String() != need || f.String() != free {
-		t.Errorf("needs %s, free %s; want %s and %s: %s", n.String(), f.String(), need, free, b.Message)
-	}
-}
-
 // needs waits until the job says that it waits for this reason, with these numbers: the first that it says
 // may be of a moment ago, as the scheduler's own status is, and is written anew within a minute.
-func (p team) needs(name, reason, need, free string) {
+func (p team) needs(name, reason, need, free string) v1alpha1.Blocker {
 	p.T.Helper()
-	p.waitsUntil(name, reason, "needs "+need+", free "+free, func(b v1alpha1.Blocker) bool {
+	return p.waitsUntil(name, reason, "needs "+need+", free "+free, func(b v1alpha1.Blocker) bool {
 		n, f := b.Need[harness.GPU], b.Free[harness.GPU]
 		return n.String() == need && f.String() == free
 	})
 }
 
-// waitsUntil waits until what the job says satisfies a condition.
-func (p team) waitsUntil(name, reason, what string, is func(v1alpha1.Blocker) bool) {
+// waitsUntil waits until what the job says satisfies a condition, and returns it.
+func (p team) waitsUntil(name, reason, what string, is func(v1alpha1.Blocker) bool) v1alpha1.Blocker {
 	p.T.Helper()
-	p.waits(name, reason)
+	b := p.waits(name, reason)
 	p.Until(name+" says: "+what, func(ctx context.Context) (string, error) {
 		job, err := p.Get(ctx, name)
 		if err != nil {
 			return "", err
 		}
-		var b v1alpha1.Blocker
+		b = v1alpha1.Blocker{}
 		if s := job.Status.Scheduling; s != nil && s.Blocker != nil {
 			b = *s.Blocker
 		}
@@ -204,6 +196,7 @@ func (p team) waitsUntil(name, reason, what string, is func(v1alpha1.Blocker) bo
 		}
 		return "", nil
 	})
+	return b
 }
 
 // in returns the team for use in a subtest.

@@ -52,15 +52,14 @@ func volcanoQueues(t *testing.T, w *harness.Cluster) {
 	run(t, "no other queue uses what is guaranteed to one", func(t *testing.T) {
 		p := p.in(t)
 		p.submit("greedy", 4, "8", inQueue("idle"))
-		b := p.waits("greedy", v1alpha1.ReasonExceedsQuota)
-		needs(t, b, "32", "24")
+		b := p.needs("greedy", v1alpha1.ReasonExceedsQuota, "32", "24")
 		if !strings.Contains(b.Message, "guaranteed to product") {
 			t.Errorf("it must say for whom GPUs are kept: %s", b.Message)
 		}
 		p.submit("modest", 3, "8", inQueue("idle"))
 		p.runs("modest", 1)
 		p.submit("more", 1, "4", inQueue("idle")) // 8 are free
-		needs(t, p.waits("more", v1alpha1.ReasonQuotaExceeded), "4", "0")
+		p.needs("more", v1alpha1.ReasonQuotaExceeded, "4", "0")
 		p.submit("ours", 1, "8", inQueue("product"))
 		p.runs("ours", 1)
 		p.undisturbed("modest")
@@ -73,10 +72,9 @@ func volcanoQueues(t *testing.T, w *harness.Cluster) {
 	run(t, "what can never start says so", func(t *testing.T) {
 		p := p.in(t)
 		p.submit("beyond-queue", 3, "8", inQueue("research-nlp"))
-		needs(t, p.waits("beyond-queue", v1alpha1.ReasonExceedsQuota), "24", "8")
+		p.needs("beyond-queue", v1alpha1.ReasonExceedsQuota, "24", "8")
 		p.submit("beyond-parent", 4, "8", inQueue("research-vision"))
-		b := p.waits("beyond-parent", v1alpha1.ReasonExceedsQuota)
-		needs(t, b, "32", "16")
+		b := p.needs("beyond-parent", v1alpha1.ReasonExceedsQuota, "32", "16")
 		if b.Object != "queues.scheduling.volcano.sh/research" {
 			t.Errorf("it is the parent's capability: %+v", b)
 		}
@@ -90,11 +88,10 @@ func volcanoQueues(t *testing.T, w *harness.Cluster) {
 		p.submit("nlp-more", 2, "4", inQueue("research-nlp")) // 16, which is all of research-nlp
 		p.runs("nlp-more", 1)
 		p.submit("nlp-over", 1, "2", inQueue("research-nlp"))
-		needs(t, p.waits("nlp-over", v1alpha1.ReasonQuotaExceeded), "2", "0")
+		p.needs("nlp-over", v1alpha1.ReasonQuotaExceeded, "2", "0")
 		// 12, and 8 are left of research; 16 are free on the nodes
 		p.submit("vision-over", 3, "4", inQueue("research-vision"))
-		b := p.waits("vision-over", v1alpha1.ReasonQuotaExceeded)
-		needs(t, b, "12", "8")
+		b := p.needs("vision-over", v1alpha1.ReasonQuotaExceeded, "12", "8")
 		if !strings.Contains(b.Message, "queue research ") || !strings.Contains(b.Message, "team-a/bert (8)") {
 			t.Errorf("it is the parent's, and bert has some of it: %s", b.Message)
 		}
