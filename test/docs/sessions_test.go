@@ -92,9 +92,9 @@ var elsewhere = []runElsewhere{
 	{"examples/demo/README.md", "kubectl apply -f examples/demo/", "Makefile", "test-demo-volcano"},
 }
 
-// removeWithKubectl is how removalTest reads the commands of that section.
 const (
-	removalTest       = "test/upgrade/remove_cluster_test.go"
+	removalTest = "test/upgrade/remove_cluster_test.go"
+	// removeWithKubectl is how it reads the commands of that section.
 	removeWithKubectl = `"docs/install.md", "## Remove with kubectl"`
 )
 
