@@ -271,7 +271,8 @@ func (a *answers) checkEvaluations(rules int) {
 		}
 		return sum
 	}
-	evaluated, failed := sum("prometheus_rule_evaluations_total"), sum("prometheus_rule_evaluation_failures_total")
+	evaluated := sum("prometheus_rule_evaluations_total")
+	failed := sum("prometheus_rule_evaluation_failures_total")
 	if evaluated == 0 || failed > 0 {
 		result, err := a.prometheus.API.Rules(a.T.Context(), nil)
 		a.T.Errorf("of %g evaluations of rules %g failed: %+v %v", evaluated, failed, result, err)
