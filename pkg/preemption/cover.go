@@ -1,0 +1,237 @@
+package preemption
+
+import (
+	"cmp"
+	"slices"
+)
+
+// candidate is a gang that may make room, at a price.
+type candidate struct {
+	gang   *Running
+	price  Price
+	shares []share
+}
+
+// cost of a candidate, in GPU-seconds and a bit: of those that cost nothing the fewest are taken.
+func (c *candidate) cost() int64 { return c.price.GPUSeconds + 1 }
+
+func totalCost(list []*candidate) int64 {
+	var sum int64
+	for _, c := range list {
+		sum += c.cost()
+	}
+	return sum
+}
+
+// candidates of which each has something that the ranks could use, cheapest first.
+func (s *space) candidates(gangs []*Running, price func(*Running) Price) []*candidate {
+	var list []*candidate
+	for _, g := range gangs {
+		c := &candidate{gang: g, shares: s.shares(g.Holds)}
+		if s.helps(c.shares) {
+			c.price = price(g)
+			list = append(list, c)
+		}
+	}
+	slices.SortFunc(list, compareCandidates)
+	return list
+}
+
+func (s *space) helps(shares []share) bool {
+	for _, sh := range shares {
+		for i := range s.needs {
+			if _, on := slices.BinarySearch(s.needs[i].nodes, sh.node); on && overlap(sh.amounts, s.needs[i].requests) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func overlap(held, wanted []int64) bool {
+	for i, n := range wanted {
+		if n > 0 && held[i] > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// compareCandidates by cost; then the later start first, since it has less to show for its time.
+func compareCandidates(a, b *candidate) int {
+	return cmp.Or(cmp.Compare(a.cost(), b.cost()), cmp.Compare(a.gang.Value, b.gang.Value),
+		b.gang.Began.Compare(a.gang.Began), cmp.Compare(a.gang.UID, b.gang.UID))
+}
+
+// cover returns the gangs that make enough room together; nil where all of them do not. The space is as it
+// was afterwards.
+func (s *space) cover(list []*candidate) []*candidate {
+	all := s.with(list)
+	enough := s.fits()
+	all.undo()
+	if !enough {
+		return nil
+	}
+	best := s.guess(list)
+	if len(list) <= searched {
+		best = s.search(list, best)
+	}
+	slices.SortFunc(best, compareCandidates)
+	return best
+}
+
+// guess the cheapest of a few covers that are found fast. All of the list are enough.
+func (s *space) guess(list []*candidate) []*candidate {
+	best := s.reduced(list)
+	for _, try := range []func([]*candidate) []*candidate{s.single, s.cheapestFirst, s.mostRoomForItsCost} {
+		if found := try(list); found != nil {
+			if found = s.reduced(found); totalCost(found) < totalCost(best) {
+				best = found
+			}
+		}
+	}
+	return best
+}
+
+// loan is room that is added for a while.
+type loan struct {
+	s      *space
+	shares []share
+}
+
+func (s *space) with(list []*candidate) loan {
+	l := loan{s: s}
+	for _, c := range list {
+		l.shares = append(l.shares, c.shares...)
+	}
+	s.add(l.shares, 1)
+	return l
+}
+
+func (l loan) undo() { l.s.add(l.shares, -1) }
+
+// single is the cheapest one that is enough alone.
+func (s *space) single(list []*candidate) []*candidate {
+	for _, c := range list {
+		l := s.with([]*candidate{c})
+		enough := s.fits()
+		l.undo()
+		if enough {
+			return []*candidate{c}
+		}
+	}
+	return nil
+}
+
+// cheapestFirst takes one after the other until they are enough.
+func (s *space) cheapestFirst(list []*candidate) []*candidate {
+	for n := range list {
+		s.add(list[n].shares, 1)
+		if s.fits() {
+			s.with(list[:n+1]).undoTwice()
+			return list[:n+1]
+		}
+	}
+	s.with(list).undoTwice()
+	return nil
+}
+
+// undoTwice takes back what was lent before as well as now.
+func (l loan) undoTwice() { l.undo(); l.undo() }
+
+// mostRoomForItsCost takes in each step the one whose cost by the ranks that it makes room for is least. What
+// one is worth changes only with what is taken on its nodes.
+func (s *space) mostRoomForItsCost(list []*candidate) []*candidate {
+	on := map[int][]int{}
+	scores := make([]float64, len(list))
+	for i, c := range list {
+		scores[i] = s.gain(c) / float64(c.cost())
+		for _, sh := range c.shares {
+			on[sh.node] = append(on[sh.node], i)
+		}
+	}
+	const isTaken = -1
+	var taken []*candidate
+	for !s.fits() && len(taken) < len(list) {
+		best := 0
+		for i, score := range scores {
+			if score > scores[best] {
+				best = i
+			}
+		}
+		c := list[best]
+		taken, scores[best] = append(taken, c), isTaken
+		s.add(c.shares, 1)
+		for _, sh := range c.shares {
+			for _, i := range on[sh.node] {
+				if scores[i] != isTaken {
+					scores[i] = s.gain(list[i]) / float64(list[i].cost())
+				}
+			}
+		}
+	}
+	enough := s.fits()
+	for _, c := range taken {
+		s.add(c.shares, -1)
+	}
+	if !enough {
+		return nil
+	}
+	return taken
+}
+
+// partial is the worth of a part of a rank's room: two halves of a node are worth something, though no rank
+// fits into either, and less than a whole one.
+const partial = 0.25
+
+// gain is how many more ranks would fit with what a candidate holds; parts of one count a little.
+func (s *space) gain(c *candidate) float64 {
+	var gain float64
+	for _, sh := range c.shares {
+		free := s.free[sh.node]
+		more := make([]int64, len(free))
+		for i := range free {
+			more[i] = free[i] + sh.amounts[i]
+		}
+		for i := range s.needs {
+			n := &s.needs[i]
+			if _, on := slices.BinarySearch(n.nodes, sh.node); on {
+				gain += float64(fit(more, n.requests)-fit(free, n.requests)) +
+					partial*(part(more, n.requests)-part(free, n.requests))
+			}
+		}
+	}
+	return gain
+}
+
+// part of a rank for which there is room, as the scarcest resource has it; unbounded above.
+func part(free, requests []int64) float64 {
+	least := -1.0
+	for i, amount := range requests {
+		if amount > 0 {
+			if p := float64(max(0, free[i])) / float64(amount); least < 0 || p < least {
+				least = p
+			}
+		}
+	}
+	return max(0, least)
+}
+
+// reduced leaves out who is not needed: the most valuable first, then the dearest.
+func (s *space) reduced(list []*candidate) []*candidate {
+	kept := slices.SortedFunc(slices.Values(list), func(a, b *candidate) int {
+		return cmp.Or(cmp.Compare(b.gang.Value, a.gang.Value), compareCandidates(b, a))
+	})
+	s.with(kept) // until the end
+	for i := 0; i < len(kept); {
+		s.add(kept[i].shares, -1)
+		if s.fits() {
+			kept = slices.Delete(kept, i, i+1)
+			continue
+		}
+		s.add(kept[i].shares, 1)
+		i++
+	}
+	s.with(kept).undoTwice()
+	return kept
+}

@@ -1,0 +1,37 @@
+package preemption
+
+const (
+	// searched is how many candidates are few enough for an exact search.
+	searched = 16
+	// steps bounds the search; what it has found until then counts.
+	steps = 1 << 15
+)
+
+// search for the cheapest cover, by branch and bound: candidates come cheapest first, and a branch ends where
+// it costs as much as the best that is known.
+func (s *space) search(list, best []*candidate) []*candidate {
+	bound, tried := totalCost(best), 0
+	var taken []*candidate
+	var branch func(from int, cost int64)
+	branch = func(from int, cost int64) {
+		if tried++; tried > steps || cost >= bound {
+			return
+		}
+		if s.fits() {
+			best, bound = append([]*candidate(nil), taken...), cost
+			return
+		}
+		for i := from; i < len(list); i++ {
+			if cost+list[i].cost() >= bound {
+				return // so do all that come after it
+			}
+			taken = append(taken, list[i])
+			s.add(list[i].shares, 1)
+			branch(i+1, cost+list[i].cost())
+			s.add(list[i].shares, -1)
+			taken = taken[:len(taken)-1]
+		}
+	}
+	branch(0, 0)
+	return best
+}

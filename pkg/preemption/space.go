@@ -1,0 +1,215 @@
+package preemption
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+)
+
+// space is the room on the nodes for one gang, with what others add to it. Resources and nodes are numbers
+// here: a cover tries thousands of combinations.
+type space struct {
+	names []corev1.ResourceName
+	nodes map[string]int
+	// free amounts by node and resource.
+	free  [][]int64
+	needs []need // the role with the largest ranks first
+}
+
+type need struct {
+	ranks    int64
+	requests []int64 // by resource; 0: none
+	nodes    []int   // sorted
+	order    []int   // the same, in the order in which they are used
+}
+
+// newSpace has the nodes that any of the needs may use, in their order.
+func newSpace(nodes []Node, needs []Need) *space {
+	s := &space{nodes: map[string]int{}}
+	used, resources := map[string]bool{}, map[corev1.ResourceName]bool{}
+	for _, n := range needs {
+		for _, name := range n.Nodes {
+			used[name] = true
+		}
+		for name := range n.Requests {
+			resources[name] = true
+		}
+	}
+	s.names = slices.Sorted(maps.Keys(resources))
+	for _, n := range nodes {
+		if used[n.Name] {
+			s.nodes[n.Name] = len(s.free)
+			s.free = append(s.free, s.vector(n.Free))
+		}
+	}
+	for _, n := range largestFirst(needs) {
+		one := need{ranks: n.Ranks, requests: s.vector(n.Requests)}
+		for _, name := range n.Nodes {
+			if i, known := s.nodes[name]; known {
+				one.nodes = append(one.nodes, i)
+			}
+		}
+		slices.Sort(one.nodes)
+		s.needs = append(s.needs, one)
+	}
+	s.preferOwn()
+	return s
+}
+
+// preferOwn puts the nodes that only one role may use before those that a later one may need, too.
+func (s *space) preferOwn() {
+	for i := range s.needs {
+		n := &s.needs[i]
+		n.order = slices.Clone(n.nodes)
+		rivals := func(node int) (count int) {
+			for _, later := range s.needs[i+1:] {
+				if _, on := slices.BinarySearch(later.nodes, node); on {
+					count++
+				}
+			}
+			return count
+		}
+		slices.SortStableFunc(n.order, func(a, b int) int { return cmp.Compare(rivals(a), rivals(b)) })
+	}
+}
+
+// largestFirst is the order in which package scheduler places roles (placeable), too.
+func largestFirst(needs []Need) []Need {
+	sorted := slices.Clone(needs)
+	slices.SortStableFunc(sorted, func(a, b Need) int {
+		for _, name := range scheduler.ByImportance(a.Requests) {
+			return cmp.Compare(b.Requests[name], a.Requests[name])
+		}
+		return 0
+	})
+	return sorted
+}
+
+func (s *space) vector(a scheduler.Amounts) []int64 {
+	v := make([]int64, len(s.names))
+	for i, name := range s.names {
+		v[i] = a[name]
+	}
+	return v
+}
+
+// share is what somebody holds on one node.
+type share struct {
+	node    int
+	amounts []int64
+}
+
+// shares of what somebody holds, on the nodes that matter and of the resources that do.
+func (s *space) shares(holds map[string]scheduler.Amounts) []share {
+	var list []share
+	for name, amounts := range holds {
+		if i, known := s.nodes[name]; known {
+			list = append(list, share{i, s.vector(amounts)})
+		}
+	}
+	slices.SortFunc(list, func(a, b share) int { return cmp.Compare(a.node, b.node) })
+	return list
+}
+
+// add shares to what is free, or take them away again with sign -1.
+func (s *space) add(shares []share, sign int64) {
+	for _, sh := range shares {
+		free := s.free[sh.node]
+		for i, n := range sh.amounts {
+			free[i] += sign * n
+		}
+	}
+}
+
+// fit is how many ranks with the requests fit into what is free.
+func fit(free, requests []int64) int64 {
+	n := int64(math.MaxInt64)
+	for i, amount := range requests {
+		if amount > 0 {
+			n = min(n, max(0, free[i])/amount)
+		}
+	}
+	return n
+}
+
+// place all ranks, and return what they take by node; false where some find no room. The roles come one after
+// the other, so that of several roles a solution may be missed that a search would find.
+func (s *space) place() (map[int][]int64, bool) {
+	taken := map[int][]int64{}
+	for _, n := range s.needs {
+		left := n.ranks
+		for _, node := range n.order {
+			if left == 0 {
+				break
+			}
+			free := s.free[node]
+			if t := taken[node]; t != nil {
+				free = slices.Clone(free)
+				for i := range free {
+					free[i] -= t[i]
+				}
+			}
+			k := min(left, fit(free, n.requests))
+			if k == 0 {
+				continue
+			}
+			left -= k
+			if taken[node] == nil {
+				taken[node] = make([]int64, len(s.names))
+			}
+			for i, amount := range n.requests {
+				taken[node][i] += k * amount
+			}
+		}
+		if left > 0 {
+			return nil, false
+		}
+	}
+	return taken, true
+}
+
+// fits reports whether all ranks find room.
+func (s *space) fits() bool {
+	for _, n := range s.needs { // each role alone: most tries end here
+		left := n.ranks
+		for _, node := range n.nodes {
+			if left -= fit(s.free[node], n.requests); left <= 0 {
+				break
+			}
+		}
+		if left > 0 {
+			return false
+		}
+	}
+	if len(s.needs) == 1 {
+		return true
+	}
+	_, all := s.place()
+	return all
+}
+
+// claim returns what the ranks would take by node; nil where they do not fit.
+func (s *space) claim() map[string]scheduler.Amounts {
+	taken, ok := s.place()
+	if !ok {
+		return nil
+	}
+	claims := map[string]scheduler.Amounts{}
+	for name, node := range s.nodes {
+		if t := taken[node]; t != nil {
+			amounts := scheduler.Amounts{}
+			for i, n := range t {
+				if n > 0 {
+					amounts[s.names[i]] = n
+				}
+			}
+			claims[name] = amounts
+		}
+	}
+	return claims
+}
