@@ -200,7 +200,8 @@ func (s *space) leastValuable(list []*candidate) []*candidate {
 	}
 	slices.Sort(values)
 	for _, most := range slices.Compact(values) {
-		affordable := slices.DeleteFunc(slices.Clone(list), func(c *candidate) bool { return c.gang.Value > most })
+		above := func(c *candidate) bool { return c.gang.Value > most }
+		affordable := slices.DeleteFunc(slices.Clone(list), above)
 		if found := s.cover(affordable); found != nil {
 			return found
 		}

@@ -207,7 +207,8 @@ func TestChoose(t *testing.T) {
 
 // TestTwoWait: the second one gets what the first one leaves, and both keep their plans in the next pass.
 func TestTwoWait(t *testing.T) {
-	w := full(old("a", 1, 0), old("b", 2, 0)).waits("second", 5, 1, 2*time.Minute).waits("first", 6, 1, time.Minute)
+	w := full(old("a", 1, 0), old("b", 2, 0)).
+		waits("second", 5, 1, 2*time.Minute).waits("first", 6, 1, time.Minute)
 	choices := policy.Choose(w)
 	if len(choices) != 2 || choices[0].For.UID != "first" || choices[0].Plan.Victims[0].UID != "a" ||
 		choices[1].Plan.Victims[0].UID != "b" {

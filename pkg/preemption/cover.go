@@ -40,7 +40,8 @@ func (s *space) candidates(gangs []*Running, price func(*Running) Price) []*cand
 func (s *space) helps(shares []share) bool {
 	for _, sh := range shares {
 		for i := range s.needs {
-			if _, on := slices.BinarySearch(s.needs[i].nodes, sh.node); on && overlap(sh.amounts, s.needs[i].requests) {
+			n := &s.needs[i]
+			if _, on := slices.BinarySearch(n.nodes, sh.node); on && overlap(sh.amounts, n.requests) {
 				return true
 			}
 		}

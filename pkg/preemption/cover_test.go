@@ -35,7 +35,8 @@ func TestCoverIsCheapest(t *testing.T) {
 		for i := range w.Running {
 			gangs = append(gangs, &w.Running[i])
 		}
-		list := s.candidates(gangs, func(g *Running) Price { return policy.Cost(g, now, now.Add(w.Waiting[0].MaxDelay)) })
+		deadline := now.Add(w.Waiting[0].MaxDelay)
+		list := s.candidates(gangs, func(g *Running) Price { return policy.Cost(g, now, deadline) })
 		if s.fits() {
 			continue
 		}
@@ -64,8 +65,8 @@ func TestCoverIsCheapest(t *testing.T) {
 			worst = max(worst, ratio)
 		}
 	}
-	t.Logf("%d covers, %d worlds without, %d missed; of the guesses %d were dearer than 1.1 times the cheapest, "+
-		"at most %.2f times", covered, infeasible, missed, guessed, worst)
+	t.Logf("%d covers, %d worlds without, %d missed; %d guesses dearer than 1.1 times the cheapest, at most %.2f",
+		covered, infeasible, missed, guessed, worst)
 	if covered < worlds/10 || infeasible < worlds/20 {
 		t.Error("the worlds say nothing")
 	}

@@ -14,7 +14,7 @@
 //   - A gang that has not run for long is protected: ending it soon after its start would undo what its start
 //     has cost. Protection ends once the preemptor has waited for half of the delay that it may be asked to
 //     bear.
-//   - A trainer cannot raise its own price by what it claims: unsaved work counts from when the operator heard
-//     of a commit, and never more than LossCap of it.
+//   - A trainer cannot raise its own price by what it claims: unsaved work counts from when the operator
+//     heard of a commit, and never more than LossCap of it.
 //   - What an outstanding plan has claimed is not given away again.
 package preemption
