@@ -116,6 +116,9 @@ var rules = map[string]rule{
 	},
 	"pkg/operatormetrics": {reason: "knows no job", ours: []string{"pkg/metric"}},
 	"pkg/clusterstate":    {reason: "knows clusters and gangs, not jobs", ours: []string{seam}},
+	"pkg/preemption": {
+		reason: "who makes room for whom: knows gangs and room, no job", ours: []string{seam}, never: notCore,
+	},
 	"pkg/controller": {
 		reason: "the shell knows no dialect",
 		ours:   []string{api, seam, "pkg/clusterstate", "pkg/metric", core, spec, render, observation, decision},

@@ -33,9 +33,9 @@ func BenchmarkChoose(b *testing.B) {
 	}
 }
 
-// crowded is a world of so many gangs, each with halves of two nodes.
-func crowded(r *rand.Rand, gangs int) World {
-	w := World{Now: now}
+// crowded is a cluster of so many gangs, each with halves of two nodes.
+func crowded(r *rand.Rand, gangs int) Snapshot {
+	w := Snapshot{Now: now}
 	for i := range gangs {
 		w.Nodes = append(w.Nodes, Node{Name: fmt.Sprintf("node-%04d", i), Free: scheduler.Amounts{gpu: 0, cpu: 0}})
 	}

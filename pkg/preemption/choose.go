@@ -9,8 +9,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// World is all that a choice depends on.
-type World struct {
+// Snapshot of the cluster: all that a choice depends on.
+type Snapshot struct {
 	Now     time.Time
 	Nodes   []Node
 	Running []Running
@@ -74,7 +74,7 @@ type Choice struct {
 }
 
 // Choose for every gang that waits and has no plan: by value, then by age.
-func (p Policy) Choose(w World) []Choice {
+func (p Policy) Choose(w Snapshot) []Choice {
 	outstanding := slices.Clone(w.Plans)
 	var choices []Choice
 	for _, waiting := range served(w) {
@@ -96,7 +96,7 @@ func (p Policy) Choose(w World) []Choice {
 }
 
 // served are the gangs without a plan, in the order of service.
-func served(w World) []*Waiting {
+func served(w Snapshot) []*Waiting {
 	var list []*Waiting
 	for i := range w.Waiting {
 		has := func(plan Plan) bool { return plan.For == w.Waiting[i].Ref }
@@ -110,7 +110,7 @@ func served(w World) []*Waiting {
 	return list
 }
 
-func (p Policy) choose(w World, outstanding []Plan, waiting *Waiting) Choice {
+func (p Policy) choose(w Snapshot, outstanding []Plan, waiting *Waiting) Choice {
 	choice := Choice{For: waiting.Ref}
 	s := newSpace(left(w, outstanding), waiting.Needs)
 	if s.fits() {
@@ -138,7 +138,7 @@ func (p Policy) choose(w World, outstanding []Plan, waiting *Waiting) Choice {
 }
 
 // lesser are the gangs that are worth less, in no plan, and known to the preemptor's scheduler.
-func lesser(w World, outstanding []Plan, waiting *Waiting) []*Running {
+func lesser(w Snapshot, outstanding []Plan, waiting *Waiting) []*Running {
 	taken := map[Ref]bool{}
 	for _, plan := range outstanding {
 		for _, v := range plan.Victims {
@@ -155,7 +155,7 @@ func lesser(w World, outstanding []Plan, waiting *Waiting) []*Running {
 }
 
 // left is what the nodes have beyond what outstanding plans claim, once their victims are gone.
-func left(w World, outstanding []Plan) []Node {
+func left(w Snapshot, outstanding []Plan) []Node {
 	more := map[string]scheduler.Amounts{}
 	add := func(by map[string]scheduler.Amounts, sign int64) {
 		for node, amounts := range by {

@@ -11,12 +11,12 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// TestInvariants: what must hold of every choice, in many random worlds, and of those that follow it.
+// TestInvariants: what must hold of every choice, in many random clusters, and of those that follow it.
 func TestInvariants(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	seen := map[Outcome]int{}
 	for range 10_000 {
-		w := randomWorld(r, 4+r.IntN(10), 1+r.IntN(4))
+		w := randomSnapshot(r, 4+r.IntN(10), 1+r.IntN(4))
 		first := policy.Choose(w)
 		for _, c := range first {
 			seen[c.Outcome]++
@@ -38,7 +38,7 @@ func TestInvariants(t *testing.T) {
 	}
 }
 
-func check(t *testing.T, w World, choices []Choice) {
+func check(t *testing.T, w Snapshot, choices []Choice) {
 	t.Helper()
 	running, waiting := map[Ref]Running{}, map[Ref]Waiting{}
 	for _, g := range w.Running {
@@ -127,8 +127,8 @@ func checkTimes(t *testing.T, of Waiting, plan Plan, running map[Ref]Running) {
 }
 
 // one node with a gang of 8 GPUs on each.
-func full(gangs ...Running) World {
-	w := World{Now: now}
+func full(gangs ...Running) Snapshot {
+	w := Snapshot{Now: now}
 	for _, g := range gangs {
 		node := "node-of-" + g.Name
 		g.Attempt, g.Holds = 1, map[string]scheduler.Amounts{}
@@ -140,7 +140,7 @@ func full(gangs ...Running) World {
 	return w
 }
 
-func (w World) waits(name string, value int32, ranks int64, blocked time.Duration) World {
+func (w Snapshot) waits(name string, value int32, ranks int64, blocked time.Duration) Snapshot {
 	g := Waiting{Ref: Ref{UID: types.UID(name), Attempt: 1}, Name: name, Value: value, Since: now.Add(-blocked),
 		Blocked: now.Add(-blocked), MaxDelay: 2 * time.Minute}
 	n := Need{Ranks: ranks, Requests: scheduler.Amounts{gpu: 8}}
@@ -163,7 +163,7 @@ func TestChoose(t *testing.T) {
 	mute := func(g Running) Running { g.Heard = time.Time{}; return g }
 	young := func(g Running) Running { g.Began = now.Add(-minute); return g }
 	for name, test := range map[string]struct {
-		world   World
+		cluster Snapshot
 		outcome Outcome
 		victims []string
 	}{
@@ -193,7 +193,7 @@ func TestChoose(t *testing.T) {
 		"it has not waited": {full(old("a", 1, 0)).waits("w", 5, 1, time.Second), Patience, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := policy.Choose(test.world)[0]
+			c := policy.Choose(test.cluster)[0]
 			var victims []string
 			for _, v := range c.Plan.Victims {
 				victims = append(victims, string(v.UID))

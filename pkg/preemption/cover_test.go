@@ -23,13 +23,13 @@ func cheapest(s *space, list []*candidate) (int64, bool) {
 	return best, found
 }
 
-// TestCoverIsCheapest compares covers with those that a search of everything finds, in many random worlds.
+// TestCoverIsCheapest compares covers with those that a search of everything finds, in many random clusters.
 func TestCoverIsCheapest(t *testing.T) {
-	const worlds = 100_000 / 8
+	const clusters = 100_000 / 8
 	r := rand.New(rand.NewPCG(1, 2))
 	covered, infeasible, missed, guessed, worst := 0, 0, 0, 0, 1.0
-	for range worlds {
-		w := randomWorld(r, 2+r.IntN(9), 1)
+	for range clusters {
+		w := randomSnapshot(r, 2+r.IntN(9), 1)
 		s := newSpace(w.Nodes, w.Waiting[0].Needs)
 		var gangs []*Running
 		for i := range w.Running {
@@ -65,10 +65,10 @@ func TestCoverIsCheapest(t *testing.T) {
 			worst = max(worst, ratio)
 		}
 	}
-	t.Logf("%d covers, %d worlds without, %d missed; %d guesses dearer than 1.1 times the cheapest, at most %.2f",
+	t.Logf("%d covers, %d clusters without, %d missed; %d guesses dearer than 1.1 times that, at most %.2f",
 		covered, infeasible, missed, guessed, worst)
-	if covered < worlds/10 || infeasible < worlds/20 {
-		t.Error("the worlds say nothing")
+	if covered < clusters/10 || infeasible < clusters/20 {
+		t.Error("the clusters say nothing")
 	}
 	if missed > covered/100 {
 		t.Error("too many are missed")

@@ -21,9 +21,9 @@ var policy = Policy{
 	Patience: 2 * time.Second, MaxPlans: 8,
 }
 
-// randomWorld has nodes of 8 GPUs that gangs of every shape have filled, and a few that wait.
-func randomWorld(r *rand.Rand, gangs, waiting int) World {
-	w := World{Now: now}
+// randomSnapshot has nodes of 8 GPUs that gangs of every shape have filled, and a few that wait.
+func randomSnapshot(r *rand.Rand, gangs, waiting int) Snapshot {
+	w := Snapshot{Now: now}
 	nodes := 2 + r.IntN(6)
 	free := make([]int64, nodes)
 	for i := range nodes {
