@@ -2,11 +2,8 @@ package preemption
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"time"
-
-	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
 // Snapshot of the cluster: all that a choice depends on.
@@ -17,33 +14,6 @@ type Snapshot struct {
 	Waiting []Waiting
 	// Plans that are outstanding.
 	Plans []Plan
-}
-
-// Plan says who makes room for a gang.
-type Plan struct {
-	For     Ref
-	Victims []Victim
-	// Deadline at which those that have not saved are ended.
-	Deadline time.Time
-	// Claim is what the gang takes of each node, once its victims are gone.
-	Claim map[string]scheduler.Amounts
-}
-
-// Victim of a plan.
-type Victim struct {
-	Ref
-	Price
-	// Ask is when it is asked, so that all are ready at the same time; zero where it is not asked.
-	Ask time.Time
-}
-
-// Cost of all victims, in GPU-seconds.
-func (p *Plan) Cost() int64 {
-	var sum int64
-	for _, v := range p.Victims {
-		sum += v.GPUSeconds
-	}
-	return sum
 }
 
 // Outcome says what was found for a gang that waits.
@@ -85,7 +55,7 @@ func (p Policy) Choose(w Snapshot) []Choice {
 		case len(outstanding) >= p.MaxPlans:
 			c.Outcome = Busy
 		default:
-			c = p.choose(w, outstanding, waiting)
+			c = p.choose(w, outstanding, waiting, w.Now.Add(waiting.MaxDelay), nil)
 		}
 		if c.Outcome == Planned {
 			outstanding = append(outstanding, c.Plan)
@@ -110,16 +80,21 @@ func served(w Snapshot) []*Waiting {
 	return list
 }
 
-func (p Policy) choose(w Snapshot, outstanding []Plan, waiting *Waiting) Choice {
+// choose for one gang, given who gives way to it already.
+func (p Policy) choose(
+	w Snapshot, outstanding []Plan, waiting *Waiting, deadline time.Time, already []Victim,
+) Choice {
 	choice := Choice{For: waiting.Ref}
 	s := newSpace(left(w, outstanding), waiting.Needs)
+	for _, g := range w.still(already) {
+		s.add(s.shares(g.Holds), 1)
+	}
 	if s.fits() {
 		choice.Outcome = Fits
 		return choice
 	}
-	deadline := w.Now.Add(waiting.MaxDelay)
 	lapses := waiting.Blocked.Add(waiting.MaxDelay / 2) // from then on nobody is protected
-	lesser := lesser(w, outstanding, waiting)
+	lesser := w.lesser(outstanding, waiting)
 	open := lesser
 	if w.Now.Before(lapses) {
 		open = slices.DeleteFunc(slices.Clone(lesser), func(g *Running) bool { return p.protected(g, w.Now) })
@@ -128,7 +103,8 @@ func (p Policy) choose(w Snapshot, outstanding []Plan, waiting *Waiting) Choice 
 	victims := s.leastValuable(s.candidates(open, price))
 	switch {
 	case victims != nil:
-		choice.Outcome, choice.Plan = Planned, p.plan(w.Now, waiting, s, victims)
+		choice.Outcome, choice.Plan = Planned, p.plan(w.Now, waiting, s, victims, deadline)
+		choice.Plan.Victims = slices.Concat(already, choice.Plan.Victims)
 	case len(open) < len(lesser) && s.leastValuable(s.candidates(lesser, price)) != nil:
 		choice.Outcome, choice.Again = OnlyProtected, lapses
 	default:
@@ -137,59 +113,37 @@ func (p Policy) choose(w Snapshot, outstanding []Plan, waiting *Waiting) Choice 
 	return choice
 }
 
-// lesser are the gangs that are worth less, in no plan, and known to the preemptor's scheduler.
-func lesser(w Snapshot, outstanding []Plan, waiting *Waiting) []*Running {
-	taken := map[Ref]bool{}
-	for _, plan := range outstanding {
-		for _, v := range plan.Victims {
-			taken[v.Ref] = true
-		}
-	}
+// lesser are the gangs that are worth less, in no plan, not being ended, and known to the preemptor's
+// scheduler.
+func (w Snapshot) lesser(outstanding []Plan, waiting *Waiting) []*Running {
 	var list []*Running
 	for i := range w.Running {
-		if g := &w.Running[i]; g.Value < waiting.Value && !g.Foreign && !taken[g.Ref] {
+		g := &w.Running[i]
+		taken := func(plan Plan) bool { return plan.has(g.Ref) }
+		if g.Value < waiting.Value && !g.Foreign && !g.Ending && !slices.ContainsFunc(outstanding, taken) {
 			list = append(list, g)
 		}
 	}
 	return list
 }
 
-// left is what the nodes have beyond what outstanding plans claim, once their victims are gone.
-func left(w Snapshot, outstanding []Plan) []Node {
-	more := map[string]scheduler.Amounts{}
-	add := func(by map[string]scheduler.Amounts, sign int64) {
-		for node, amounts := range by {
-			if more[node] == nil {
-				more[node] = scheduler.Amounts{}
-			}
-			for name, n := range amounts {
-				more[node][name] += sign * n
-			}
+// still are those of some victims that have pods.
+func (w Snapshot) still(victims []Victim) []*Running {
+	var list []*Running
+	for _, v := range victims {
+		if g := w.running(v.Ref); g != nil {
+			list = append(list, g)
 		}
 	}
-	holds := map[Ref]map[string]scheduler.Amounts{}
-	for i := range w.Running {
-		holds[w.Running[i].Ref] = w.Running[i].Holds
+	return list
+}
+
+func (w Snapshot) running(ref Ref) *Running {
+	i := slices.IndexFunc(w.Running, func(g Running) bool { return g.Ref == ref })
+	if i < 0 {
+		return nil
 	}
-	for _, plan := range outstanding {
-		for _, v := range plan.Victims {
-			add(holds[v.Ref], 1)
-		}
-		add(plan.Claim, -1)
-	}
-	nodes := slices.Clone(w.Nodes)
-	for i := range nodes {
-		changes, changed := more[nodes[i].Name]
-		if !changed {
-			continue
-		}
-		free := maps.Clone(nodes[i].Free)
-		for name, n := range changes {
-			free[name] += n
-		}
-		nodes[i].Free = free
-	}
-	return nodes
+	return &w.Running[i]
 }
 
 // leastValuable is the cover whose most valuable gang is worth least; nil where there is none.
@@ -211,22 +165,24 @@ func (s *space) leastValuable(list []*candidate) []*candidate {
 
 // plan for victims that make enough room together. All are to be ready at the same time: the one that saves
 // longest is asked first.
-func (p Policy) plan(now time.Time, waiting *Waiting, s *space, victims []*candidate) Plan {
-	plan := Plan{For: waiting.Ref, Deadline: now.Add(waiting.MaxDelay)}
+func (p Policy) plan(
+	now time.Time, waiting *Waiting, s *space, victims []*candidate, deadline time.Time,
+) Plan {
+	plan := Plan{For: waiting.Ref, Phase: Asking, Round: 1, Began: now, Since: now, Deadline: deadline}
 	var longest time.Duration
 	for _, c := range victims {
 		if c.price.Mode == Save {
 			longest = max(longest, save(c.gang))
 		}
 	}
-	ready := now.Add(p.Heartbeat + longest)
-	if ready.After(plan.Deadline) {
-		ready = plan.Deadline
+	plan.Ready = now
+	if longest > 0 {
+		plan.Ready = earlier(now.Add(p.Heartbeat+longest), deadline)
 	}
 	for _, c := range victims {
 		v := Victim{Ref: c.gang.Ref, Price: c.price}
 		if c.price.Mode == Save {
-			v.Ask = ready.Add(-p.Heartbeat - save(c.gang))
+			v.Ask = plan.Ready.Add(-p.Heartbeat - save(c.gang))
 			if v.Ask.Before(now) {
 				v.Ask = now
 			}
@@ -237,4 +193,11 @@ func (p Policy) plan(now time.Time, waiting *Waiting, s *space, victims []*candi
 	plan.Claim = s.claim()
 	l.undo()
 	return plan
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }

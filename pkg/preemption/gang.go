@@ -24,6 +24,8 @@ type Running struct {
 	GPUs int64
 	// Holds is what its pods hold, by node.
 	Holds map[string]scheduler.Amounts
+	// Ending is true from when it is being ended until its last pod is gone.
+	Ending bool
 	// Foreign gangs are beyond the preemptor's scheduler: it would not preempt them for anybody.
 	Foreign bool
 
@@ -82,4 +84,8 @@ type Policy struct {
 	Patience time.Duration
 	// MaxPlans is how many plans may be outstanding.
 	MaxPlans int
+	// MaxRounds is how often room is made for one attempt, where others take it first.
+	MaxRounds int
+	// Placing is how long a scheduler may take to use the room.
+	Placing time.Duration
 }

@@ -18,7 +18,7 @@ var now = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 
 var policy = Policy{
 	MinRun: 10 * time.Minute, LossCap: time.Hour, UnknownStart: 2 * time.Minute, Heartbeat: 10 * time.Second,
-	Patience: 2 * time.Second, MaxPlans: 8,
+	Patience: 2 * time.Second, MaxPlans: 8, MaxRounds: 3, Placing: 30 * time.Second,
 }
 
 // randomSnapshot has nodes of 8 GPUs that gangs of every shape have filled, and a few that wait.

@@ -1,0 +1,138 @@
+package preemption
+
+import (
+	"slices"
+	"time"
+)
+
+// End of a plan.
+type End string
+
+const (
+	// Closed: the gang waits no longer, because it was placed, suspended or deleted.
+	Closed End = "Closed"
+	// HandedOver: the plan has not helped, and the scheduler is to preempt by itself.
+	HandedOver End = "HandedOver"
+)
+
+// Step is what becomes of a plan.
+type Step struct {
+	// Plan as it is from now on.
+	Plan Plan
+	// Ended is empty while the plan goes on.
+	Ended End
+	// Yield are the victims that are to give way now. One that is asked to save is given its time by who ends
+	// it, until the plan's deadline.
+	Yield []Ref
+	// Again is when the next step is due though nothing happens; zero where there is none.
+	Again time.Time
+}
+
+// Advance an outstanding plan. Nothing that it says depends on how often it is asked.
+func (p Policy) Advance(w Snapshot, plan Plan) Step {
+	i := slices.IndexFunc(w.Waiting, func(g Waiting) bool { return g.Ref == plan.For })
+	if i < 0 {
+		return Step{Plan: plan, Ended: Closed}
+	}
+	waiting := &w.Waiting[i]
+	others := slices.DeleteFunc(slices.Clone(w.Plans), func(o Plan) bool { return o.For == plan.For })
+	plan.Victims = slices.Clone(plan.Victims)
+	s := newSpace(left(w, others), waiting.Needs)
+	if plan.Phase == Asking && !s.spare(w, &plan) {
+		return p.nextRound(w, others, waiting, plan)
+	}
+	if plan.Phase == Asking && w.allGiveWay(plan.Victims) {
+		plan.Phase, plan.Since = Releasing, w.Now
+	}
+	if plan.Phase == Releasing && len(w.still(plan.Victims)) == 0 {
+		plan.Phase, plan.Since = Placing, w.Now
+	}
+	if plan.Phase != Placing {
+		return w.wait(plan)
+	}
+	switch over := plan.Since.Add(p.Placing); {
+	case !s.fits():
+		return p.nextRound(w, others, waiting, plan)
+	case w.Now.Before(over):
+		return Step{Plan: plan, Again: over}
+	}
+	return Step{Plan: plan, Ended: HandedOver}
+}
+
+// wait for victims, and name those whose time has come.
+func (w Snapshot) wait(plan Plan) Step {
+	step := Step{Plan: plan}
+	for i := range plan.Victims {
+		v := &plan.Victims[i]
+		g := w.running(v.Ref)
+		switch {
+		case g == nil || g.Ending:
+		case plan.yields(v, g, w.Now):
+			step.Yield = append(step.Yield, v.Ref)
+		case step.Again.IsZero() || plan.due(v).Before(step.Again):
+			step.Again = plan.due(v)
+		}
+	}
+	return step
+}
+
+// allGiveWay reports whether no victim runs any more.
+func (w Snapshot) allGiveWay(victims []Victim) bool {
+	return !slices.ContainsFunc(w.still(victims), func(g *Running) bool { return !g.Ending })
+}
+
+// spare the victims that are not needed any more, of those that nobody has asked yet: another one may have
+// ended, or a node come. It reports whether all that are left make enough room.
+func (s *space) spare(w Snapshot, plan *Plan) bool {
+	var asked, unasked []*candidate
+	for i := range plan.Victims {
+		v := &plan.Victims[i]
+		g := w.running(v.Ref)
+		if g == nil {
+			continue
+		}
+		c := &candidate{gang: g, price: v.Price, shares: s.shares(g.Holds)}
+		if g.Ending || plan.yields(v, g, w.Now) {
+			asked = append(asked, c)
+		} else {
+			unasked = append(unasked, c)
+		}
+	}
+	gone := s.with(asked)
+	defer gone.undo()
+	all := s.with(unasked)
+	enough := s.fits()
+	all.undo()
+	if !enough {
+		return false
+	}
+	needed := s.reduced(unasked)
+	plan.Victims = slices.DeleteFunc(plan.Victims, func(v Victim) bool {
+		is := func(c *candidate) bool { return c.gang.Ref == v.Ref }
+		return slices.ContainsFunc(unasked, is) && !slices.ContainsFunc(needed, is)
+	})
+	then := s.with(needed)
+	plan.Claim = s.claim()
+	then.undo()
+	return true
+}
+
+// nextRound makes room again, by the same deadline; those who give way already go on doing so.
+func (p Policy) nextRound(w Snapshot, others []Plan, waiting *Waiting, plan Plan) Step {
+	already := slices.DeleteFunc(slices.Clone(plan.Victims), func(v Victim) bool {
+		g := w.running(v.Ref)
+		return g != nil && !g.Ending && !plan.yields(&v, g, w.Now)
+	})
+	if plan.Round < p.MaxRounds && w.Now.Before(plan.Deadline) {
+		c := p.choose(w, others, waiting, plan.Deadline, already)
+		if c.Outcome == Planned {
+			c.Plan.Round, c.Plan.Began = plan.Round+1, plan.Began
+			return w.wait(c.Plan)
+		}
+	}
+	plan.Victims = already
+	return Step{Plan: plan, Ended: HandedOver}
+}
+
+// Latest is when a plan is over at the latest, but for the time that its victims take to end.
+func (p Policy) Latest(plan Plan) time.Time { return plan.Deadline.Add(p.Placing) }

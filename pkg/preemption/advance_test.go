@@ -1,0 +1,281 @@
+package preemption
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+)
+
+// played is a cluster in which one plan is carried out, a second at a time.
+type played struct {
+	t    *testing.T
+	w    Snapshot
+	plan Plan
+	// ends is when a gang that gives way has its last pod gone; mute are those that never save.
+	ends map[Ref]time.Time
+	mute map[Ref]bool
+	// asked holds when each was told to give way.
+	asked map[Ref]time.Time
+	end   End
+}
+
+func play(t *testing.T, w Snapshot) *played {
+	t.Helper()
+	c := policy.Choose(w)[0]
+	if c.Outcome != Planned {
+		t.Fatalf("it is %s", c.Outcome)
+	}
+	w.Plans = []Plan{c.Plan}
+	return &played{t: t, w: w, plan: c.Plan, ends: map[Ref]time.Time{}, mute: map[Ref]bool{},
+		asked: map[Ref]time.Time{}}
+}
+
+// tick carries the plan out for a second.
+func (p *played) tick() {
+	p.t.Helper()
+	step := policy.Advance(p.w, p.plan)
+	p.w.Plans = []Plan{step.Plan}
+	if again := policy.Advance(p.w, step.Plan); step.Ended == "" {
+		if diff := cmp.Diff(step, again); diff != "" {
+			p.t.Fatalf("the same moment again (-first +second):\n%s", diff)
+		}
+	}
+	p.plan, p.end = step.Plan, step.Ended
+	if p.end != "" && len(step.Yield) > 0 {
+		p.t.Fatalf("%s, and yet %v are to give way", p.end, step.Yield)
+	}
+	for _, ref := range step.Yield {
+		p.yield(ref)
+	}
+	p.w.Now = p.w.Now.Add(time.Second)
+	p.w.Running = slices.Clone(p.w.Running)
+	for i := range p.w.Running {
+		p.w.Running[i].Heard = p.w.Now
+	}
+	for ref, at := range p.ends {
+		if !at.After(p.w.Now) {
+			p.drop(ref)
+		}
+	}
+}
+
+// yield has a gang save and end; one that does not is ended when its grace is over, or at the deadline.
+func (p *played) yield(ref Ref) {
+	p.t.Helper()
+	i := slices.IndexFunc(p.plan.Victims, func(v Victim) bool { return v.Ref == ref })
+	if i < 0 {
+		p.t.Fatalf("%s gives way, and is no victim", ref.UID)
+	}
+	g := p.w.running(ref)
+	v := &p.plan.Victims[i]
+	early := v.Mode == NextCheckpoint && g.Saved.After(p.plan.Began)
+	if p.w.Now.Before(p.plan.due(v)) && !early {
+		p.t.Fatalf("%+v gives way at %s", v, p.w.Now)
+	}
+	p.asked[ref] = p.w.Now
+	takes := save(g)
+	if p.mute[ref] {
+		takes = policy.Heartbeat + g.Grace
+	}
+	if v.Mode == Kill {
+		takes = 0
+	}
+	g.Ending, p.ends[ref] = true, earlier(p.w.Now.Add(takes), p.plan.Deadline.Add(time.Second))
+}
+
+// drop a gang: what it held is free.
+func (p *played) drop(ref Ref) {
+	delete(p.ends, ref)
+	g := p.w.running(ref)
+	if g == nil {
+		return
+	}
+	p.free(g.Holds, 1)
+	p.w.Running = slices.DeleteFunc(p.w.Running, func(o Running) bool { return o.Ref == ref })
+}
+
+func (p *played) free(by map[string]scheduler.Amounts, sign int64) {
+	p.w.Nodes = slices.Clone(p.w.Nodes)
+	for i, n := range p.w.Nodes {
+		free := scheduler.Amounts{gpu: n.Free[gpu], cpu: n.Free[cpu]}
+		for name, amount := range by[n.Name] {
+			free[name] += sign * amount
+		}
+		p.w.Nodes[i].Free = free
+	}
+}
+
+// until a condition holds, for at most ten minutes.
+func (p *played) until(what string, is func() bool) {
+	p.t.Helper()
+	for range 600 {
+		if is() {
+			return
+		}
+		p.tick()
+	}
+	p.t.Fatalf("not %s: %+v", what, p.plan)
+}
+
+func (p *played) phase(phase Phase) { p.t.Helper(); p.until(string(phase), p.in(phase)) }
+
+func (p *played) in(phase Phase) func() bool {
+	return func() bool { return p.plan.Phase == phase || p.end != "" }
+}
+
+func (p *played) ended() bool { return p.end != "" }
+
+func TestAllAreReadyTogether(t *testing.T) {
+	slow, fast := old("slow", 1, time.Hour), old("fast", 1, time.Hour)
+	slow.Save, fast.Save = 30*time.Second, 10*time.Second
+	p := play(t, full(slow, fast).waits("w", 5, 2, time.Minute))
+	p.phase(Placing)
+	if p.end != "" || len(p.w.Running) > 0 {
+		t.Fatalf("%s, %v run", p.end, p.w.Running)
+	}
+	if d := p.asked[Ref{"fast", 1}].Sub(p.asked[Ref{"slow", 1}]); d != 20*time.Second {
+		t.Errorf("the fast one was asked %s after the slow one", d)
+	}
+	p.w.Waiting = nil // it was placed
+	if p.tick(); p.end != Closed {
+		t.Errorf("it is %q", p.end)
+	}
+}
+
+func TestTheSchedulerDoesNotPlaceIt(t *testing.T) {
+	p := play(t, full(old("a", 1, 0)).waits("w", 5, 1, time.Minute))
+	p.phase(Placing)
+	placing := p.plan.Since
+	p.until("handed over", p.ended)
+	if d := p.w.Now.Sub(placing); p.end != HandedOver || d < policy.Placing {
+		t.Errorf("%s after %s", p.end, d)
+	}
+}
+
+func TestRevoked(t *testing.T) {
+	slow, fast := old("slow", 1, time.Hour), old("fast", 1, time.Hour)
+	slow.Save, fast.Save = 30*time.Second, 10*time.Second
+	p := play(t, full(slow, fast).waits("w", 5, 2, time.Minute))
+	p.tick()
+	p.w.Waiting = nil
+	p.tick()
+	if _, asked := p.asked[Ref{"fast", 1}]; p.end != Closed || asked {
+		t.Errorf("%s, asked were %v", p.end, p.asked)
+	}
+}
+
+// TestSparesWhoIsNotNeeded: a node comes while the first one saves.
+func TestSparesWhoIsNotNeeded(t *testing.T) {
+	slow, fast := old("slow", 1, time.Hour), old("fast", 1, time.Hour)
+	slow.Save, fast.Save = 30*time.Second, 10*time.Second
+	p := play(t, full(slow, fast).waits("w", 5, 2, time.Minute))
+	p.tick()
+	p.free(map[string]scheduler.Amounts{"node-of-fast": {gpu: 8}}, 1)
+	p.phase(Placing)
+	if _, asked := p.asked[Ref{"fast", 1}]; asked || len(p.plan.Victims) != 1 {
+		t.Errorf("asked were %v", p.asked)
+	}
+}
+
+func TestASilentTrainerIsEnded(t *testing.T) {
+	p := play(t, full(old("a", 1, time.Hour)).waits("w", 5, 1, time.Minute))
+	p.mute[Ref{"a", 1}] = true
+	p.phase(Placing)
+	if p.w.Now.After(p.plan.Deadline) {
+		t.Errorf("at %s, after the deadline", p.w.Now)
+	}
+}
+
+// TestRoomIsStolen: another round, until the rounds or the time are over.
+func TestRoomIsStolen(t *testing.T) {
+	a, b := old("a", 1, 0), old("b", 1, 0)
+	a.Save, b.Save = time.Second, 2*time.Second
+	p := play(t, full(a, b).waits("w", 5, 1, time.Minute))
+	p.phase(Placing)
+	p.free(map[string]scheduler.Amounts{"node-of-a": {gpu: 8}}, -1)
+	p.until("in round 2", func() bool { return p.plan.Round == 2 || p.end != "" })
+	if p.end != "" || p.plan.Phase != Asking || p.plan.Deadline != now.Add(2*time.Minute) {
+		t.Fatalf("%s %+v", p.end, p.plan)
+	}
+	p.phase(Placing)
+	p.free(map[string]scheduler.Amounts{"node-of-b": {gpu: 8}}, -1)
+	p.until("handed over", p.ended)
+	if p.end != HandedOver {
+		t.Error(p.end)
+	}
+}
+
+// TestNextCheckpoint: one that cannot be asked is ended right after its own save, or at the deadline.
+func TestNextCheckpoint(t *testing.T) {
+	for name, saves := range map[string]bool{"saves": true, "does not": false} {
+		t.Run(name, func(t *testing.T) {
+			g := old("a", 1, time.Hour)
+			g.AskFailed, g.NextSave = true, now.Add(40*time.Second)
+			p := play(t, full(g).waits("w", 5, 1, time.Minute))
+			if saves {
+				p.until("at its save", func() bool { return p.w.Now.Equal(g.NextSave) })
+				p.w.Running[0].Saved = p.w.Now
+			}
+			p.phase(Placing)
+			late := p.asked[Ref{"a", 1}].Sub(g.NextSave)
+			if saves && late > time.Second || !saves && p.asked[Ref{"a", 1}] != p.plan.Deadline {
+				t.Errorf("ended %s after its save", late)
+			}
+		})
+	}
+}
+
+// TestPlansEnd plays random plans while gangs fail, nodes are taken, and preemptors are revoked. What tick and
+// yield check holds throughout, no plan outlives its bound, and none has more rounds than it may.
+func TestPlansEnd(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	ends, rounds := map[End]int{}, map[int]int{}
+	for range 3000 {
+		w := randomSnapshot(r, 4+r.IntN(8), 1)
+		w.Waiting[0].Value = 5
+		if policy.Choose(w)[0].Outcome != Planned {
+			continue
+		}
+		p := play(t, w)
+		for _, v := range p.plan.Victims {
+			p.mute[v.Ref] = r.IntN(3) == 0
+		}
+		disturb := r.IntN(3) > 0
+		for p.end == "" {
+			p.tick()
+			if disturb {
+				p.disturb(r)
+			}
+			if p.plan.Phase == Placing && r.IntN(20) == 0 {
+				p.w.Waiting = nil
+			}
+			if p.w.Now.After(policy.Latest(p.plan).Add(2 * time.Second)) {
+				t.Fatalf("it goes on: %+v", p.plan)
+			}
+		}
+		ends[p.end]++
+		rounds[p.plan.Round]++
+	}
+	t.Log(ends, rounds)
+	if ends[Closed] < 100 || ends[HandedOver] < 100 || rounds[2] < 20 || rounds[policy.MaxRounds+1] > 0 {
+		t.Error("the plans say nothing, or there were too many rounds")
+	}
+}
+
+// disturb: now and then a gang fails, somebody takes a node, or the preemptor is revoked.
+func (p *played) disturb(r *rand.Rand) {
+	switch n := r.IntN(200); {
+	case n == 0 && len(p.w.Running) > 0:
+		p.drop(p.w.Running[r.IntN(len(p.w.Running))].Ref)
+	case n < 4:
+		node := p.w.Nodes[r.IntN(len(p.w.Nodes))]
+		p.free(map[string]scheduler.Amounts{node.Name: node.Free}, -1)
+	case n == 4:
+		p.w.Waiting = nil
+	}
+}
