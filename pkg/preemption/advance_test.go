@@ -230,8 +230,8 @@ func TestNextCheckpoint(t *testing.T) {
 	}
 }
 
-// TestPlansEnd plays random plans while gangs fail, nodes are taken, and preemptors are revoked. What tick and
-// yield check holds throughout, no plan outlives its bound, and none has more rounds than it may.
+// TestPlansEnd plays random plans while gangs fail, nodes are taken, and preemptors are revoked. What tick
+// and yield check holds throughout, no plan outlives its bound, and none has more rounds than it may.
 func TestPlansEnd(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	ends, rounds := map[End]int{}, map[int]int{}
@@ -277,5 +277,74 @@ func (p *played) disturb(r *rand.Rand) {
 		p.free(map[string]scheduler.Amounts{node.Name: node.Free}, -1)
 	case n == 4:
 		p.w.Waiting = nil
+	}
+}
+
+func TestRoundsEnd(t *testing.T) {
+	var gangs []Running
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		g := old(name, 1, 0)
+		g.Save = time.Second
+		gangs = append(gangs, g)
+	}
+	p := play(t, full(gangs...).waits("w", 5, 1, time.Minute))
+	for round := 1; round <= policy.MaxRounds; round++ {
+		p.until("placing in its round", func() bool {
+			return p.plan.Round == round && p.plan.Phase == Placing || p.end != ""
+		})
+		if p.end != "" {
+			t.Fatalf("%s in round %d", p.end, round)
+		}
+		for _, n := range p.w.Nodes {
+			p.free(map[string]scheduler.Amounts{n.Name: n.Free}, -1)
+		}
+	}
+	p.until("handed over", p.ended)
+	if len(p.asked) != policy.MaxRounds || p.plan.Round != policy.MaxRounds {
+		t.Errorf("%d gangs were ended in %d rounds", len(p.asked), p.plan.Round)
+	}
+}
+
+// TestANodeIsLost while its gang is waited for: another one takes its place, and who saves already counts.
+func TestANodeIsLost(t *testing.T) {
+	slow, fast, other := old("slow", 1, time.Hour), old("fast", 1, time.Hour), old("other", 1, time.Hour)
+	slow.Save, fast.Save, other.Save = 30*time.Second, 10*time.Second, 30*time.Second
+	other.Start = time.Hour // the dearest
+	w := full(slow, fast, other, old("last", 2, 0)).waits("w", 5, 2, time.Minute)
+	p := play(t, w)
+	p.tick()
+	if _, asked := p.asked[Ref{"slow", 1}]; !asked || p.plan.has(Ref{"other", 1}) {
+		t.Fatalf("asked were %v for %+v", p.asked, p.plan)
+	}
+	p.drop(Ref{"fast", 1})
+	p.w.Nodes = slices.DeleteFunc(slices.Clone(p.w.Nodes), func(n Node) bool { return n.Name == "node-of-fast" })
+	p.phase(Placing)
+	if !p.plan.has(Ref{"slow", 1}) || !p.plan.has(Ref{"other", 1}) || p.plan.has(Ref{"last", 1}) ||
+		p.plan.Round != 2 {
+		t.Errorf("%+v", p.plan)
+	}
+}
+
+// TestKilledWithTheOthers: who does not save runs until those who do are ready, and no longer.
+func TestKilledWithTheOthers(t *testing.T) {
+	saves, mute := old("saves", 1, time.Hour), old("mute", 1, time.Hour)
+	mute.AskFailed = true
+	p := play(t, full(saves, mute).waits("w", 5, 2, time.Minute))
+	p.phase(Placing)
+	if at := p.asked[Ref{"mute", 1}]; !at.Equal(now.Add(policy.Heartbeat + saves.Save)) {
+		t.Errorf("it was ended at %s", at)
+	}
+}
+
+// TestAskedMeansNeeded: a victim whose time has come may have been told already, and is spared no more.
+func TestAskedMeansNeeded(t *testing.T) {
+	slow, fast := old("slow", 1, time.Hour), old("fast", 1, time.Hour)
+	slow.Save, fast.Save = 30*time.Second, 10*time.Second
+	p := play(t, full(slow, fast).waits("w", 5, 2, time.Minute))
+	p.until("at its time", func() bool { return p.w.Now.Equal(now.Add(20 * time.Second)) })
+	p.free(map[string]scheduler.Amounts{"node-of-fast": {gpu: 8}}, 1)
+	p.tick()
+	if _, asked := p.asked[Ref{"fast", 1}]; !asked {
+		t.Error("it was spared")
 	}
 }

@@ -6,6 +6,8 @@
 //	cover.go   the cheapest gangs that make enough room together
 //	search.go  the same, exactly, where they are few
 //	choose.go  for all that wait: by priority, then by age, each from what the ones before have left
+//	advance.go what becomes of a plan: its victims are asked and released together; the scheduler has the room,
+//	           or others have taken it; another round, or the scheduler preempts by itself
 //
 // # Rules
 //
