@@ -180,6 +180,10 @@ var rules = map[string]rule{
 		reason: "drives the operator through the API and its file",
 		ours:   []string{api, "bench/...", "pkg/config", "lab/localcluster/..."},
 	},
+	"bench/sim": {
+		reason: "plays the planner that the operator runs", never: impure,
+		ours: []string{seam, "pkg/preemption", "bench/stats"},
+	},
 	"bench/workload":             {reason: "which gangs arrive when, as data", never: impure},
 	"bench/simulated/scheduling": {reason: "what a scheduler decides, and never does", never: timeless},
 	"examples/gotrainer": {

@@ -1,0 +1,16 @@
+// Package sim plays a cluster whose gangs are preempted, without any process: events in the order of their
+// time, on nodes with GPUs. It answers one question: how much work does each way to choose victims lose?
+//
+//	job.go       a gang: its shape, its work, when it saves, and what its start takes
+//	generate.go  random gangs, the same for every way that is compared
+//	training.go  how far a run is, and what it has saved, at any time
+//	nodes.go     which GPUs are free, and where a gang fits
+//	victims.go   whom the schedulers take, modelled on their sources
+//	broker.go    the operator's planner (pkg/preemption), the same code that it runs
+//	run.go       the events
+//	result.go    what was lost, what was idle, and who waited for how long
+//	sweep.go     all ways over many seeds and clusters, with intervals
+//
+// It is no model of a scheduler's queue: gangs are served by value and age, and a smaller one may start
+// before a larger one that does not fit. Only the choice of victims, and whether they are asked, differs.
+package sim

@@ -1,0 +1,63 @@
+package sim
+
+import (
+	"slices"
+	"time"
+)
+
+// Result of a simulation. Times of GPUs are summed over all GPUs.
+type Result struct {
+	// Makespan is when the last gang finished.
+	Makespan time.Duration
+	// Lost is work that was done again, Restart the starts after preemptions, Idle what was held while it
+	// was saved on demand.
+	Lost, Restart, Idle time.Duration
+	Preemptions         int
+	// Waits for a first start, and times from arrival to the end, by value.
+	Waits, Completions map[int32][]time.Duration
+
+	// Plans that were made, gangs that were asked to save, and plans that were handed over.
+	Plans, Asked, HandedOver int
+}
+
+// Waste is all of it.
+func (r *Result) Waste() time.Duration { return r.Lost + r.Restart + r.Idle }
+
+// Mean of some times; 0 of none.
+func Mean(of []time.Duration) time.Duration {
+	var sum time.Duration
+	for _, t := range of {
+		sum += t
+	}
+	return sum / time.Duration(max(1, len(of)))
+}
+
+// Quantile of some times; 0 of none.
+func Quantile(of []time.Duration, q float64) time.Duration {
+	if len(of) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(of))
+	return sorted[int(q*float64(len(sorted)-1))]
+}
+
+func (r *Result) started(w *waiting, now time.Duration) {
+	if w.attempts > 0 {
+		r.Restart += time.Duration(w.Total()) * w.Start
+		return
+	}
+	if r.Waits == nil {
+		r.Waits, r.Completions = map[int32][]time.Duration{}, map[int32][]time.Duration{}
+	}
+	r.Waits[w.Value] = append(r.Waits[w.Value], now-w.Arrives)
+}
+
+func (r *Result) finished(j *Job, now time.Duration) {
+	r.Completions[j.Value] = append(r.Completions[j.Value], now-j.Arrives)
+}
+
+func (r *Result) lost(v *run, work time.Duration) { r.Lost += time.Duration(v.Total()) * work }
+
+func (r *Result) idle(gpus int64, t time.Duration) { r.Idle += time.Duration(gpus) * t }
+
+func (r *Result) preempted(*run) { r.Preemptions++ }

@@ -1,0 +1,258 @@
+package sim
+
+import (
+	"cmp"
+	"container/heap"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/preemption"
+)
+
+// Way to preempt.
+type Way struct {
+	Name string
+	// Order in which a scheduler takes victims; with a Policy only where the planner hands over.
+	Order Order
+	// Policy of the planner; nil: the scheduler chooses alone. MaxDelay is how long it may ask; 0: it only
+	// chooses.
+	Policy   *preemption.Policy
+	MaxDelay time.Duration
+}
+
+// waiting is a gang that has no GPUs.
+type waiting struct {
+	*Job
+	base time.Duration
+	// attempts that it had; the first is not a resumption.
+	attempts int32
+	// blocked is since when it has lacked room; negative while that is not known.
+	blocked time.Duration
+	// claim is the room that is kept for it, while victims end.
+	claim map[int]int
+	// left is until how many victims have ended.
+	left int
+	// handedOver: the planner has given up on this attempt.
+	handedOver bool
+}
+
+type simulation struct {
+	way     Way
+	now     time.Duration
+	free    nodes
+	names   []string
+	waiting []*waiting
+	running map[int]*run
+	attempt map[int]int32
+	// preemptor of a run that is being ended, by the run's ID.
+	ending map[int]*waiting
+	plans  []preemption.Plan
+	events events
+	added  int
+	random *rand.Rand
+	result Result
+}
+
+// Play gangs on a cluster, until all have finished.
+func Play(s Shape, jobs []Job, way Way, seed uint64) Result {
+	p := newSimulation(s, jobs, way, seed)
+	for p.step() {
+	}
+	return p.result
+}
+
+func newSimulation(s Shape, jobs []Job, way Way, seed uint64) *simulation {
+	p := &simulation{
+		way: way, free: make(nodes, s.Nodes), running: map[int]*run{}, attempt: map[int]int32{},
+		ending: map[int]*waiting{}, random: rand.New(rand.NewPCG(seed, 2)),
+	}
+	for i := range p.free {
+		p.free[i] = s.GPUsPerNode
+		p.names = append(p.names, nodeName(i))
+	}
+	for i := range jobs {
+		j := &jobs[i]
+		p.at(j.Arrives, func() { p.queue(&waiting{Job: j, blocked: -1}) })
+	}
+	return p
+}
+
+// step plays all that happens at the next time; false: nothing does any more.
+func (p *simulation) step() bool {
+	if len(p.events) == 0 {
+		return false
+	}
+	p.now = p.events[0].at
+	for len(p.events) > 0 && p.events[0].at == p.now {
+		heap.Pop(&p.events).(*event).do()
+	}
+	p.schedule()
+	p.result.Makespan = p.now
+	return true
+}
+
+func (p *simulation) at(when time.Duration, do func()) {
+	p.added++
+	heap.Push(&p.events, &event{at: max(when, p.now), nth: p.added, do: do})
+}
+
+func (p *simulation) queue(w *waiting) {
+	i, _ := slices.BinarySearchFunc(p.waiting, w, func(a, b *waiting) int {
+		return cmp.Or(cmp.Compare(b.Value, a.Value), cmp.Compare(a.Arrives, b.Arrives), cmp.Compare(a.ID, b.ID))
+	})
+	p.waiting = slices.Insert(p.waiting, i, w)
+}
+
+// schedule whoever fits, in order of value and age, and have room made for those that may preempt.
+func (p *simulation) schedule() {
+	p.startThoseThatFit()
+	if p.way.Policy != nil {
+		p.plan()
+	}
+	for _, w := range slices.Clone(p.waiting) {
+		if w.Value == High && w.claim == nil && w.blocked >= 0 && (p.way.Policy == nil || w.handedOver) {
+			p.preempt(w)
+		}
+	}
+}
+
+// shape of a gang: another one of it does not fit either.
+type shape struct {
+	ranks int
+	gpus  int64
+}
+
+func (p *simulation) startThoseThatFit() {
+	tried := map[shape]bool{}
+	for _, w := range slices.Clone(p.waiting) {
+		key := shape{w.Ranks, w.GPUs}
+		if w.claim == nil && tried[key] {
+			p.block(w)
+			continue
+		}
+		if on := p.roomFor(w).place(w.Ranks, w.GPUs); on != nil {
+			p.start(w, on)
+			continue
+		}
+		tried[key] = tried[key] || w.claim == nil
+		p.block(w)
+	}
+}
+
+func (p *simulation) block(w *waiting) {
+	if w.blocked < 0 {
+		w.blocked = p.now
+		if w.Value == High && p.way.Policy != nil {
+			p.at(p.now+p.way.Policy.Patience, func() {})
+		}
+	}
+}
+
+// roomFor a gang is what is free and not kept for another one.
+func (p *simulation) roomFor(w *waiting) nodes {
+	free := slices.Clone(p.free)
+	for _, other := range p.waiting {
+		if other != w {
+			free.add(other.claim, other.GPUs, -1)
+		}
+	}
+	return free
+}
+
+func (p *simulation) start(w *waiting, on map[int]int) {
+	p.waiting = slices.DeleteFunc(p.waiting, func(o *waiting) bool { return o == w })
+	p.free.add(on, w.GPUs, -1)
+	p.attempt[w.ID] = w.attempts + 1
+	r := &run{Job: w.Job, base: w.base, began: p.now, on: on, asked: -1}
+	p.running[w.ID] = r
+	p.result.started(w, p.now)
+	p.at(r.finishes(), func() {
+		if p.running[w.ID] == r && r.asked < 0 {
+			p.end(r)
+			p.result.finished(w.Job, p.now)
+		}
+	})
+}
+
+// end a run: its GPUs are free.
+func (p *simulation) end(r *run) {
+	delete(p.running, r.ID)
+	p.free.add(r.on, r.GPUs, 1)
+	if w := p.ending[r.ID]; w != nil {
+		delete(p.ending, r.ID)
+		w.left--
+	}
+}
+
+// preempt as a scheduler does.
+func (p *simulation) preempt(w *waiting) {
+	free := p.roomFor(w)
+	var lesser []*run
+	for _, id := range sortedKeys(p.running) {
+		if r := p.running[id]; r.Value < w.Value && r.asked < 0 {
+			lesser = append(lesser, r)
+		}
+	}
+	victims := p.way.Order.choose(free, lesser, w.Job, p.random)
+	if victims == nil {
+		return
+	}
+	for _, v := range victims {
+		free.add(v.on, v.GPUs, 1)
+	}
+	w.claim, w.left = free.place(w.Ranks, w.GPUs), len(victims)
+	for _, v := range victims {
+		p.ending[v.ID] = w
+		p.kill(v)
+	}
+}
+
+// kill a run: it saves first if it does so when it is told to end.
+func (p *simulation) kill(r *run) {
+	if r.SavesAtEnd {
+		p.saveAndEnd(r, p.now)
+		return
+	}
+	done, saved := r.at(p.now)
+	r.asked = p.now
+	p.result.lost(r, done-saved)
+	p.at(p.now, func() { p.end(r); p.resume(r, saved) })
+}
+
+// saveAndEnd from a time on.
+func (p *simulation) saveAndEnd(r *run, from time.Duration) {
+	if from >= r.finishes() { // it finishes before that
+		return
+	}
+	r.asked = from
+	done, _ := r.at(from)
+	p.result.idle(r.Total(), r.Save)
+	p.at(from+r.Save, func() { p.end(r); p.resume(r, done) })
+}
+
+func (p *simulation) resume(r *run, saved time.Duration) {
+	p.result.preempted(r)
+	p.queue(&waiting{Job: r.Job, base: saved, attempts: p.attempt[r.ID], blocked: -1})
+}
+
+type event struct {
+	at  time.Duration
+	nth int
+	do  func()
+}
+
+// events by time, and in the order in which they were added.
+type events []*event
+
+func (e events) Len() int { return len(e) }
+func (e events) Less(i, j int) bool {
+	return cmp.Or(cmp.Compare(e[i].at, e[j].at), cmp.Compare(e[i].nth, e[j].nth)) < 0
+}
+func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
+func (e *events) Push(x any)   { *e = append(*e, x.(*event)) }
+func (e *events) Pop() any {
+	last := (*e)[len(*e)-1]
+	*e = (*e)[:len(*e)-1]
+	return last
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"mlplatform.example.com/trainingjob-operator/bench/sim"
+)
+
+// preemptOptions are the flags of preempt.
+type preemptOptions struct {
+	shape     sim.Shape
+	intervals []time.Duration
+	seeds     int
+}
+
+func newPreempt() *cobra.Command {
+	var o preemptOptions
+	cmd := &cobra.Command{
+		Use: "preempt", Short: "Simulate what each way to choose victims loses, and what asking them first saves",
+		Long: `Preempt plays random gangs on a simulated cluster, the same for every way, and compares what is lost:
+the schedulers' own orders of victims, modelled on their sources, and the operator's planner, which is the
+code that the operator runs. Nothing but the choice of victims differs. A ratio of 1 is what the first way
+loses with the same gangs.`,
+		Example: `  bench preempt
+  bench preempt --nodes 1000 --interval 10m,1h --cooperation 0.5`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	flags, s := cmd.Flags(), &o.shape
+	flags.IntVar(&s.Nodes, "nodes", 64, "nodes of 8 GPUs")
+	flags.DurationVar(&s.For, "for", 72*time.Hour, "how long gangs arrive")
+	flags.Float64Var(&s.Load, "load", 1.1, "their work, as a share of what the GPUs can do")
+	flags.Float64Var(&s.High, "high", 0.25, "share of gangs that may preempt others, from 0 to 1")
+	flags.DurationSliceVar(&o.intervals, "interval",
+		[]time.Duration{10 * time.Minute, 30 * time.Minute, time.Hour},
+		"between two checkpoints; each is played alone")
+	flags.DurationVar(&s.Save, "save", 30*time.Second, "how long a checkpoint takes")
+	flags.DurationVar(&s.Start, "start", 2*time.Minute, "how long a start takes until the first step")
+	flags.Float64Var(&s.Cooperation, "cooperation", 1, "share of gangs that save when they are asked")
+	flags.Float64Var(&s.SaveAtEnd, "save-at-end", 0, "share of gangs that save when they are told to end")
+	flags.IntVar(&o.seeds, "seeds", 20, "how often, each time with other gangs")
+	return cmd
+}
+
+func (o preemptOptions) run(cmd *cobra.Command) error {
+	if o.shape.Nodes < 1 || o.seeds < 1 || o.shape.Load <= 0 || o.shape.For <= 0 || o.shape.Save <= 0 ||
+		slices.Min(append(o.intervals, 1)) <= 0 {
+		return errors.New("--nodes, --seeds, --load, --for, --save and --interval must be above 0")
+	}
+	for _, interval := range o.intervals {
+		o.shape.GPUsPerNode, o.shape.Interval = 8, interval
+		out := cmd.OutOrStdout()
+		fmt.Fprintf(out, "\nA checkpoint every %s:\n\n", interval)
+		if err := sim.Write(out, sim.Sweep(o.shape, sim.Ways(), o.seeds)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
