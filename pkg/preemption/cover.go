@@ -83,13 +83,16 @@ func (s *space) cover(list []*candidate) []*candidate {
 
 // guess the cheapest of a few covers that are found fast. All of the list are enough.
 func (s *space) guess(list []*candidate) []*candidate {
-	best := s.reduced(list)
+	var best []*candidate
 	for _, try := range []func([]*candidate) []*candidate{s.single, s.cheapestFirst, s.mostRoomForItsCost} {
 		if found := try(list); found != nil {
-			if found = s.reduced(found); totalCost(found) < totalCost(best) {
+			if found = s.reduced(found); best == nil || totalCost(found) < totalCost(best) {
 				best = found
 			}
 		}
+	}
+	if best == nil { // all are enough, and some of them need not be: more room can place fewer of several roles
+		best = s.reduced(list)
 	}
 	return best
 }
