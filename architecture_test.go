@@ -182,7 +182,7 @@ var rules = map[string]rule{
 	},
 	"bench/sim": {
 		reason: "plays the planner that the operator runs", never: impure,
-		ours: []string{seam, "pkg/preemption", "bench/stats"},
+		ours: []string{seam, "pkg/preemption", "bench/stats", "bench/workload"},
 	},
 	"bench/workload":             {reason: "which gangs arrive when, as data", never: impure},
 	"bench/simulated/scheduling": {reason: "what a scheduler decides, and never does", never: timeless},

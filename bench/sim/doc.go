@@ -3,6 +3,7 @@
 //
 //	job.go       a gang: its shape, its work, when it saves, and what its start takes
 //	generate.go  random gangs, the same for every way that is compared
+//	trace.go     the gangs of a trace, repeated until they fill the cluster
 //	training.go  how far a run is, and what it has saved, at any time
 //	nodes.go     which GPUs are free, and where a gang fits
 //	victims.go   whom the schedulers take, modelled on their sources

@@ -47,15 +47,15 @@ type Line struct {
 	Preemptions int
 }
 
-// Sweep plays all ways on one shape, seed by seed.
-func Sweep(s Shape, ways []Way, seeds int) []Line {
+// Sweep plays all ways on one shape, with the gangs of each seed.
+func Sweep(s Shape, gangs func(seed uint64) []Job, ways []Way, seeds int) []Line {
 	results := make([][]Result, len(ways))
 	for i := range results {
 		results[i] = make([]Result, seeds)
 	}
 	limit, all := make(chan struct{}, runtime.GOMAXPROCS(0)), sync.WaitGroup{}
 	for seed := range seeds {
-		jobs := Generate(s, uint64(seed))
+		jobs := gangs(uint64(seed))
 		for i, way := range ways {
 			limit <- struct{}{}
 			all.Go(func() {

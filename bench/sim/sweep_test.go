@@ -9,7 +9,7 @@ import (
 func TestSweep(t *testing.T) {
 	s := busy
 	s.For = 24 * time.Hour
-	lines := Sweep(s, Ways(), 4)
+	lines := Sweep(s, func(seed uint64) []Job { return Generate(s, seed) }, Ways(), 4)
 	var out strings.Builder
 	if err := Write(&out, lines); err != nil {
 		t.Fatal(err)

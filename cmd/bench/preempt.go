@@ -3,12 +3,14 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"mlplatform.example.com/trainingjob-operator/bench/sim"
+	"mlplatform.example.com/trainingjob-operator/bench/workload"
 )
 
 // preemptOptions are the flags of preempt.
@@ -16,6 +18,8 @@ type preemptOptions struct {
 	shape     sim.Shape
 	intervals []time.Duration
 	seeds     int
+	trace     string
+	rows      []int
 }
 
 func newPreempt() *cobra.Command {
@@ -27,7 +31,8 @@ the schedulers' own orders of victims, modelled on their sources, and the operat
 code that the operator runs. Nothing but the choice of victims differs. A ratio of 1 is what the first way
 loses with the same gangs.`,
 		Example: `  bench preempt
-  bench preempt --nodes 1000 --interval 10m,1h --cooperation 0.5`,
+  bench preempt --nodes 1000 --interval 10m,1h --cooperation 0.5
+  bench preempt --trace trace2.csv --rows 2044,228 --load 0.8`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
@@ -43,6 +48,9 @@ loses with the same gangs.`,
 	flags.DurationVar(&s.Start, "start", 2*time.Minute, "how long a start takes until the first step")
 	flags.Float64Var(&s.Cooperation, "cooperation", 1, "share of gangs that save when they are asked")
 	flags.Float64Var(&s.SaveAtEnd, "save-at-end", 0, "share of gangs that save when they are told to end")
+	flags.StringVar(&o.trace, "trace", "", "play the gangs of a trace, a CSV file (see bench/README.md), in "+
+		"place of random ones; it is repeated in other phases until the load is reached")
+	flags.IntSliceVar(&o.rows, "rows", []int{0, 0}, "of the trace: the first row, and how many; 0,0: all")
 	flags.IntVar(&o.seeds, "seeds", 20, "how often, each time with other gangs")
 	return cmd
 }
@@ -52,13 +60,43 @@ func (o preemptOptions) run(cmd *cobra.Command) error {
 		slices.Min(append(o.intervals, 1)) <= 0 {
 		return errors.New("--nodes, --seeds, --load, --for, --save and --interval must be above 0")
 	}
+	o.shape.GPUsPerNode = 8
+	gangs, err := o.gangs()
+	if err != nil {
+		return err
+	}
 	for _, interval := range o.intervals {
-		o.shape.GPUsPerNode, o.shape.Interval = 8, interval
+		o.shape.Interval = interval
 		out := cmd.OutOrStdout()
 		fmt.Fprintf(out, "\nA checkpoint every %s:\n\n", interval)
-		if err := sim.Write(out, sim.Sweep(o.shape, sim.Ways(), o.seeds)); err != nil {
+		if err := sim.Write(out, sim.Sweep(o.shape, gangs(o.shape), sim.Ways(), o.seeds)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// gangs of a seed, by the shape.
+func (o preemptOptions) gangs() (func(sim.Shape) func(uint64) []sim.Job, error) {
+	if o.trace == "" {
+		return func(s sim.Shape) func(uint64) []sim.Job {
+			return func(seed uint64) []sim.Job { return sim.Generate(s, seed) }
+		}, nil
+	}
+	const firstAndCount = 2
+	if len(o.rows) != firstAndCount {
+		return nil, errors.New("--rows takes two numbers: the first row, and how many")
+	}
+	file, err := os.Open(o.trace)
+	if err != nil {
+		return nil, fmt.Errorf("opening the trace: %w", err)
+	}
+	defer file.Close()
+	trace, err := workload.ReadTrace(file, o.trace, sim.TraceOptions(o.shape, o.rows[0], o.rows[1]))
+	if err != nil {
+		return nil, err
+	}
+	return func(s sim.Shape) func(uint64) []sim.Job {
+		return func(seed uint64) []sim.Job { return sim.Repeat(trace, s, seed) }
+	}, nil
 }

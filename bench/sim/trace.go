@@ -1,0 +1,51 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"mlplatform.example.com/trainingjob-operator/bench/workload"
+)
+
+// traceCompression keeps what workload reads of a trace within its bounds; times are played as they were.
+const traceCompression = 60
+
+// TraceOptions for workload.ReadTrace: so many rows from the first on, on a cluster of a shape.
+func TraceOptions(s Shape, first, rows int) workload.TraceOptions {
+	return workload.TraceOptions{
+		Nodes: s.Nodes, GPUsPerNode: int(s.GPUsPerNode), Compress: traceCompression, First: first, Rows: rows,
+	}
+}
+
+// Repeat the gangs of a trace until they have a shape's load: copies of it arrive in random phases of the
+// shape's time, which wraps around; of the last one only a part does. Which gangs are of high value is drawn,
+// since traces do not say it. When they save and start is the shape's. The same seed makes the same gangs.
+func Repeat(w workload.Workload, s Shape, seed uint64) []Job {
+	r := rand.New(rand.NewPCG(seed, 4))
+	span := s.For
+	for _, g := range w.Gangs {
+		span = max(span, g.At*traceCompression+1)
+	}
+	capacity := float64(s.Nodes) * float64(s.GPUsPerNode) * s.Load * span.Seconds()
+	var jobs []Job
+	for used := 0.0; used < capacity; {
+		phase := time.Duration(r.Float64() * float64(span))
+		for _, i := range r.Perm(len(w.Gangs)) {
+			g := w.Gangs[i]
+			j := Job{
+				ID: len(jobs), Value: Low, Ranks: g.Ranks, GPUs: int64(g.GPUs),
+				Arrives: (g.At*traceCompression + phase) % span, Work: g.Train * traceCompression,
+				Listens: r.Float64() < s.Cooperation, SavesAtEnd: r.Float64() < s.SaveAtEnd,
+				Interval: about(r, s.Interval), Save: about(r, s.Save), Start: about(r, s.Start),
+			}
+			if r.Float64() < s.High {
+				j.Value = High
+			}
+			jobs = append(jobs, j)
+			if used += float64(j.Total()) * j.Work.Seconds(); used >= capacity {
+				break
+			}
+		}
+	}
+	return jobs
+}
