@@ -50,6 +50,12 @@ func (p team) submit(name string, ranks int32, gpus string, edit ...func(*v1alph
 	}}, edit...)...))
 }
 
+// inLimits has GPUs given as limits alone, as most people write them.
+func inLimits(j *v1alpha1.TrainingJob) {
+	j.Spec.Resources.Limits = corev1.ResourceList{harness.GPU: j.Spec.Resources.Requests[harness.GPU]}
+	delete(j.Spec.Resources.Requests, harness.GPU)
+}
+
 // runs waits until the job runs whole in an attempt.
 func (p team) runs(name string, attempt int32) {
 	p.T.Helper()

@@ -71,7 +71,7 @@ func volcanoQueues(t *testing.T, w *harness.Cluster) {
 
 	run(t, "what can never start says so", func(t *testing.T) {
 		p := p.in(t)
-		p.submit("beyond-queue", 3, "8", inQueue("research-nlp"))
+		p.submit("beyond-queue", 3, "8", inQueue("research-nlp"), inLimits)
 		p.needs("beyond-queue", v1alpha1.ReasonExceedsQuota, "24", "8")
 		p.submit("beyond-parent", 4, "8", inQueue("research-vision"))
 		b := p.needs("beyond-parent", v1alpha1.ReasonExceedsQuota, "32", "16")

@@ -14,6 +14,19 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
+var masterAndWorkers = []scheduler.Role{
+	{Name: "master", Replicas: 1, MinAvailable: 1}, {Name: "worker", Replicas: 2, MinAvailable: 2},
+}
+
+// ofWorkers edits the pods of the workers.
+func ofWorkers(edit func(*corev1.PodSpec)) func(*v1alpha1.TrainingJob) {
+	return func(j *v1alpha1.TrainingJob) {
+		worker := j.Spec.ReplicaSpecs[v1alpha1.RoleWorker]
+		edit(&worker.Template.Spec)
+		j.Spec.ReplicaSpecs[v1alpha1.RoleWorker] = worker
+	}
+}
+
 // TestGang checks how minAvailable is shared among the roles, and what the gang requests.
 func TestGang(t *testing.T) {
 	cases := map[string]struct {
@@ -27,6 +40,39 @@ func TestGang(t *testing.T) {
 			job:       jobtest.New(4),
 			roles:     []scheduler.Role{{Name: "worker", Replicas: 4, MinAvailable: 4}},
 			resources: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8")},
+		},
+		"limits alone": {
+			reason: "the API server has a pod request what it is limited to, and the group is there before the pod",
+			job: jobtest.New(0, jobtest.Roles, ofWorkers(func(pod *corev1.PodSpec) {
+				pod.Containers[0].Resources = corev1.ResourceRequirements{
+					Limits: corev1.ResourceList{
+						"nvidia.com/gpu": resource.MustParse("4"), "memory": resource.MustParse("8Gi"),
+						"cpu": resource.MustParse("4"),
+					},
+					Requests: corev1.ResourceList{"cpu": resource.MustParse("1")},
+				}
+				pod.InitContainers = []corev1.Container{{Name: "init", Resources: corev1.ResourceRequirements{
+					Limits: corev1.ResourceList{"memory": resource.MustParse("9Gi")},
+				}}}
+			})),
+			roles: masterAndWorkers,
+			resources: corev1.ResourceList{
+				"nvidia.com/gpu": resource.MustParse("8"), "memory": resource.MustParse("18Gi"),
+				"cpu": resource.MustParse("2"),
+			},
+		},
+		"limits of the pod alone": {
+			reason: "the same of what all containers have together; what they request themselves comes first",
+			job: jobtest.New(0, jobtest.Roles, ofWorkers(func(pod *corev1.PodSpec) {
+				pod.Containers[0].Resources = jobtest.Requests("cpu", "1")
+				pod.Resources = &corev1.ResourceRequirements{Limits: corev1.ResourceList{
+					"memory": resource.MustParse("8Gi"), "cpu": resource.MustParse("4"),
+				}}
+			})),
+			roles: masterAndWorkers,
+			resources: corev1.ResourceList{
+				"memory": resource.MustParse("16Gi"), "cpu": resource.MustParse("2"),
+			},
 		},
 		"minAvailable below the ranks": {
 			reason: "the Master is first, then Workers by index: the sum does not depend on whom the scheduler picks",
