@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	resourcehelper "k8s.io/component-helpers/resource"
 )
 
 // Amounts of resources as kube-scheduler counts them: CPU in thousandths of a core, everything else in whole
@@ -31,8 +30,7 @@ func AmountsOf(l corev1.ResourceList) Amounts {
 // Requests returns what one rank of the role requests, as kube-scheduler counts it: without resources of
 // which it requests none, and with 1 of the node's limit of pods. The role must have a template.
 func (r Role) Requests() Amounts {
-	pod := &corev1.Pod{Spec: r.Template.Spec}
-	a := AmountsOf(resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}))
+	a := AmountsOf(RequestsOf(&r.Template.Spec))
 	maps.DeleteFunc(a, func(_ corev1.ResourceName, n int64) bool { return n == 0 })
 	a[corev1.ResourcePods] = 1
 	return a

@@ -37,7 +37,7 @@ func (p Placement) ApplyTo(pod *corev1.Pod) {
 }
 
 // withMissing returns existing with the keys of additional that it lacks.
-func withMissing(existing, additional map[string]string) map[string]string {
+func withMissing[M ~map[K]V, K comparable, V any](existing, additional M) M {
 	if len(additional) == 0 {
 		return existing
 	}

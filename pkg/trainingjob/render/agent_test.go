@@ -14,6 +14,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/internal/jobtest"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
 // TestAgentRequestsNothing: what a rank requests of its node, and so what the gang requests of its queue, is
@@ -33,7 +34,7 @@ func TestAgentRequestsNothing(t *testing.T) {
 		t.Errorf("the gang differs (-without +with checkpoints):\n%s", diff)
 	}
 	requests := func(job *v1alpha1.TrainingJob) corev1.ResourceList {
-		return requestsOf(&corev1.PodTemplateSpec{Spec: rendered(t, job, worker(0), 1).Spec})
+		return scheduler.RequestsOf(&rendered(t, job, worker(0), 1).Spec)
 	}
 	if diff := cmp.Diff(requests(plain), requests(saving)); diff != "" {
 		t.Errorf("a rank's requests differ (-without +with checkpoints):\n%s", diff)

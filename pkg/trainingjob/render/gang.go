@@ -3,7 +3,6 @@ package render
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	resourcehelper "k8s.io/component-helpers/resource"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/framework"
@@ -60,12 +59,12 @@ func atLeast(sum, given corev1.ResourceList) corev1.ResourceList {
 	return sum
 }
 
-// minResources is what the gang's first minAvailable ranks request together, from the pods as they will be:
-// with init containers, sidecars and overhead (k8s.io/component-helpers/resource, the scheduler's own sum).
+// minResources is what the gang's first minAvailable ranks request together, from the pods as they will be
+// (scheduler.RequestsOf).
 func minResources(roles []scheduler.Role) corev1.ResourceList {
 	sum := corev1.ResourceList{}
 	for _, role := range roles {
-		for name, q := range requestsOf(role.Template) {
+		for name, q := range scheduler.RequestsOf(&role.Template.Spec) {
 			total := sum[name]
 			total.Add(times(q, role.MinAvailable))
 			sum[name] = total
@@ -77,10 +76,6 @@ func minResources(roles []scheduler.Role) corev1.ResourceList {
 		}
 	}
 	return sum
-}
-
-func requestsOf(template *corev1.PodTemplateSpec) corev1.ResourceList {
-	return resourcehelper.PodRequests(&corev1.Pod{Spec: template.Spec}, resourcehelper.PodResourcesOptions{})
 }
 
 func times(q resource.Quantity, n int32) resource.Quantity {
@@ -111,5 +106,5 @@ func GPUsOfRanks(job *v1alpha1.TrainingJob, ranks map[v1alpha1.Role]int32, count
 }
 
 func gpusOfRank(job *v1alpha1.TrainingJob, role spec.Role, counted framework.GPUs) int64 {
-	return counted.Sum(requestsOf(roleTemplate(job, role)))
+	return counted.Sum(scheduler.RequestsOf(&roleTemplate(job, role).Spec))
 }

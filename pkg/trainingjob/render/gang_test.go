@@ -150,6 +150,30 @@ func TestGang(t *testing.T) {
 	}
 }
 
+// TestLimitsStayLimits: what is counted for a template's limits is not written into it. Kueue compares the
+// template with that of a Workload which has quota, also of one that another version of the operator made.
+func TestLimitsStayLimits(t *testing.T) {
+	limits := corev1.ResourceRequirements{Limits: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("4")}}
+	job := jobtest.New(0, jobtest.Roles, ofWorkers(func(pod *corev1.PodSpec) {
+		pod.Containers[0].Resources = *limits.DeepCopy()
+	}))
+	g := Gang(job, 1, false)
+	for _, role := range g.Roles {
+		if role.Name != "worker" {
+			continue
+		}
+		if n := role.Requests()["nvidia.com/gpu"]; n != 4 {
+			t.Errorf("a rank requests %d GPUs, want 4", n)
+		}
+		if diff := cmp.Diff(limits, role.Template.Spec.Containers[0].Resources); diff != "" {
+			t.Errorf("the template was changed (-want +got):\n%s", diff)
+		}
+	}
+	if n := GPUs(job, framework.DefaultGPUs()); n != 8 {
+		t.Errorf("the job has %d GPUs, want 8", n)
+	}
+}
+
 // TestRoleTemplate: a role's template is the same in every attempt, and a rank's pod differs from it only in
 // its environment and host name, and in what the operator adds to the pod alone.
 func TestRoleTemplate(t *testing.T) {

@@ -37,7 +37,6 @@ func templateAndAdded(
 			completeContainer(&containers[i])
 		}
 	}
-	completeResources(&template.Spec)
 	if job.Spec.SecurityProfile == v1alpha1.SecurityNonRoot {
 		applyNonRoot(&template.Spec)
 	}
@@ -64,5 +63,16 @@ func completeContainer(c *corev1.Container) {
 	if c.TerminationMessagePolicy == "" {
 		// The tail of the log becomes status.lastFailure.message, which outlives the pod.
 		c.TerminationMessagePolicy = corev1.TerminationMessageFallbackToLogsOnError
+	}
+	for name, q := range c.Resources.Requests {
+		if !spec.Extended(name) {
+			continue
+		}
+		if c.Resources.Limits == nil {
+			c.Resources.Limits = corev1.ResourceList{}
+		}
+		if _, set := c.Resources.Limits[name]; !set {
+			c.Resources.Limits[name] = q
+		}
 	}
 }
