@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,8 +26,8 @@ func newPreempt() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "preempt", Short: "Simulate what each way to choose victims loses, and what asking them first saves",
 		Long: `Preempt plays random gangs on a simulated cluster, the same for every way, and compares what is lost:
-the schedulers' own orders of victims, modelled on their sources, and the operator's planner, which is the
-code that the operator runs. Nothing but the choice of victims differs. A ratio of 1 is what the first way
+the schedulers' own orders of victims, modelled on their sources, and pkg/preemption, a planner on which the
+operator does not act yet. Nothing but the choice of victims differs. A ratio of 1 is what the first way
 loses with the same gangs.`,
 		Example: `  bench preempt
   bench preempt --nodes 1000 --interval 10m,1h --cooperation 0.5
@@ -55,10 +54,37 @@ loses with the same gangs.`,
 	return cmd
 }
 
+func (o preemptOptions) validate() error {
+	s := &o.shape
+	for flag, n := range map[string]float64{
+		"nodes": float64(s.Nodes), "seeds": float64(o.seeds), "load": s.Load, "for": s.For.Seconds(),
+		"save": s.Save.Seconds(), "interval": float64(len(o.intervals)),
+	} {
+		if n <= 0 {
+			return fmt.Errorf("--%s must be above 0", flag)
+		}
+	}
+	for _, interval := range o.intervals {
+		if interval <= 0 {
+			return fmt.Errorf("--interval is %s: it must be above 0", interval)
+		}
+	}
+	for flag, share := range map[string]float64{
+		"high": s.High, "cooperation": s.Cooperation, "save-at-end": s.SaveAtEnd,
+	} {
+		if share < 0 || share > 1 {
+			return fmt.Errorf("--%s is %g: it must be from 0 to 1", flag, share)
+		}
+	}
+	if s.Start < 0 {
+		return fmt.Errorf("--start is %s: it must not be below 0", s.Start)
+	}
+	return nil
+}
+
 func (o preemptOptions) run(cmd *cobra.Command) error {
-	if o.shape.Nodes < 1 || o.seeds < 1 || o.shape.Load <= 0 || o.shape.For <= 0 || o.shape.Save <= 0 ||
-		slices.Min(append(o.intervals, 1)) <= 0 {
-		return errors.New("--nodes, --seeds, --load, --for, --save and --interval must be above 0")
+	if err := o.validate(); err != nil {
+		return err
 	}
 	o.shape.GPUsPerNode = 8
 	gangs, err := o.gangs()
