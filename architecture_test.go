@@ -181,7 +181,7 @@ var rules = map[string]rule{
 		ours:   []string{api, "bench/...", "pkg/config", "lab/localcluster/..."},
 	},
 	"bench/sim": {
-		reason: "plays the planner that the operator runs", never: impure,
+		reason: "plays the planner beside the schedulers' orders", never: impure,
 		ours: []string{seam, "pkg/preemption", "bench/stats", "bench/workload"},
 	},
 	"bench/workload":             {reason: "which gangs arrive when, as data", never: impure},

@@ -84,7 +84,6 @@ func (p *simulation) yield(w *waiting, plan *preemption.Plan, ref preemption.Ref
 		return
 	}
 	p.ending[r.ID] = w
-	w.left++
 	i := slices.IndexFunc(plan.Victims, func(v preemption.Victim) bool { return v.Ref == ref })
 	if plan.Victims[i].Mode == preemption.Save {
 		p.result.Asked++

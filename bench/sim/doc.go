@@ -7,7 +7,7 @@
 //	training.go  how far a run is, and what it has saved, at any time
 //	nodes.go     which GPUs are free, and where a gang fits
 //	victims.go   whom the schedulers take, modelled on their sources
-//	broker.go    the operator's planner (pkg/preemption), the same code that it runs
+//	broker.go    carries out what pkg/preemption plans
 //	run.go       the events
 //	result.go    what was lost, what was idle, and who waited for how long
 //	sweep.go     all ways over many seeds and clusters, with intervals

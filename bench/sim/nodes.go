@@ -8,8 +8,8 @@ import (
 // nodes are the free GPUs of each.
 type nodes []int64
 
-// place ranks on the nodes on which they leave least, and return how many each takes; nil where they do not
-// all fit. order decides among equals; nil: by number.
+// place ranks on the nodes that have least left, and return how many each takes; nil where they do not all
+// fit.
 func (n nodes) place(ranks int, gpus int64) map[int]int {
 	order := make([]int, 0, len(n))
 	for i, free := range n {

@@ -1,16 +1,13 @@
 package sim
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // Result of a simulation. Times of GPUs are summed over all GPUs.
 type Result struct {
 	// Makespan is when the last gang finished.
 	Makespan time.Duration
-	// Lost is work that was done again, Restart the starts after preemptions, Idle what was held while it
-	// was saved on demand.
+	// Lost is work that was done again, Restart the starts after preemptions. Idle is what was held while it was
+	// saved on demand, and what victims had left for the preemptor until it started.
 	Lost, Restart, Idle time.Duration
 	Preemptions         int
 	// Waits for a first start, and times from arrival to the end, by value.
@@ -32,16 +29,10 @@ func Mean(of []time.Duration) time.Duration {
 	return sum / time.Duration(max(1, len(of)))
 }
 
-// Quantile of some times; 0 of none.
-func Quantile(of []time.Duration, q float64) time.Duration {
-	if len(of) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(of))
-	return sorted[int(q*float64(len(sorted)-1))]
-}
-
 func (r *Result) started(w *waiting, now time.Duration) {
+	for _, f := range w.freed {
+		r.idle(f.gpus, now-f.at)
+	}
 	if w.attempts > 0 {
 		r.Restart += time.Duration(w.Total()) * w.Start
 		return
@@ -59,5 +50,3 @@ func (r *Result) finished(j *Job, now time.Duration) {
 func (r *Result) lost(v *run, work time.Duration) { r.Lost += time.Duration(v.Total()) * work }
 
 func (r *Result) idle(gpus int64, t time.Duration) { r.Idle += time.Duration(gpus) * t }
-
-func (r *Result) preempted(*run) { r.Preemptions++ }

@@ -31,10 +31,16 @@ type waiting struct {
 	blocked time.Duration
 	// claim is the room that is kept for it, while victims end.
 	claim map[int]int
-	// left is until how many victims have ended.
-	left int
+	// freed is what its victims had, and since when that waits for it.
+	freed []freed
 	// handedOver: the planner has given up on this attempt.
 	handedOver bool
+}
+
+// freed GPUs of a victim.
+type freed struct {
+	gpus int64
+	at   time.Duration
 }
 
 type simulation struct {
@@ -181,7 +187,7 @@ func (p *simulation) end(r *run) {
 	p.free.add(r.on, r.GPUs, 1)
 	if w := p.ending[r.ID]; w != nil {
 		delete(p.ending, r.ID)
-		w.left--
+		w.freed = append(w.freed, freed{r.Total(), p.now})
 	}
 }
 
@@ -201,7 +207,7 @@ func (p *simulation) preempt(w *waiting) {
 	for _, v := range victims {
 		free.add(v.on, v.GPUs, 1)
 	}
-	w.claim, w.left = free.place(w.Ranks, w.GPUs), len(victims)
+	w.claim = free.place(w.Ranks, w.GPUs)
 	for _, v := range victims {
 		p.ending[v.ID] = w
 		p.kill(v)
@@ -232,7 +238,7 @@ func (p *simulation) saveAndEnd(r *run, from time.Duration) {
 }
 
 func (p *simulation) resume(r *run, saved time.Duration) {
-	p.result.preempted(r)
+	p.result.Preemptions++
 	p.queue(&waiting{Job: r.Job, base: saved, attempts: p.attempt[r.ID], blocked: -1})
 }
 

@@ -12,7 +12,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/preemption"
 )
 
-// Defaults of what admins may set, and how long a gang may be made to wait for the saves of others.
+// Defaults of what admins will set, and how long a gang may be made to wait for the saves of others.
 var (
 	Defaults = preemption.Policy{
 		MinRun: 10 * time.Minute, LossCap: time.Hour, UnknownStart: 2 * time.Minute,

@@ -133,6 +133,3 @@ func (p Policy) nextRound(w Snapshot, others []Plan, waiting *Waiting, plan Plan
 	plan.Victims = already
 	return Step{Plan: plan, Ended: HandedOver}
 }
-
-// Latest is when a plan is over at the latest, but for the time that its victims take to end.
-func (p Policy) Latest(plan Plan) time.Time { return plan.Deadline.Add(p.Placing) }

@@ -254,7 +254,7 @@ func TestPlansEnd(t *testing.T) {
 			if p.plan.Phase == Placing && r.IntN(20) == 0 {
 				p.w.Waiting = nil
 			}
-			if p.w.Now.After(policy.Latest(p.plan).Add(2 * time.Second)) {
+			if p.w.Now.After(p.plan.Deadline.Add(policy.Placing + 2*time.Second)) {
 				t.Fatalf("it goes on: %+v", p.plan)
 			}
 		}

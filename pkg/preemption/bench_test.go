@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
@@ -42,7 +40,7 @@ func crowded(r *rand.Rand, gangs int) Snapshot {
 	halves := r.Perm(2 * gangs)
 	for i := range gangs {
 		g := old(fmt.Sprint("gang-", i), int32(r.IntN(3)), seconds(r, 3600))
-		g.Ref, g.Holds = Ref{UID: types.UID(g.Name), Attempt: 1}, map[string]scheduler.Amounts{}
+		g.Ref, g.Holds = Ref{UID: g.UID, Attempt: 1}, map[string]scheduler.Amounts{}
 		for _, half := range halves[2*i : 2*i+2] {
 			hold(&g, w.Nodes[half/2].Name, 4)
 		}

@@ -130,9 +130,8 @@ func checkTimes(t *testing.T, of Waiting, plan Plan, running map[Ref]Running) {
 func full(gangs ...Running) Snapshot {
 	w := Snapshot{Now: now}
 	for _, g := range gangs {
-		node := "node-of-" + g.Name
+		node := "node-of-" + string(g.UID)
 		g.Attempt, g.Holds = 1, map[string]scheduler.Amounts{}
-		g.UID = types.UID(g.Name)
 		hold(&g, node, 8)
 		w.Nodes = append(w.Nodes, Node{Name: node, Free: scheduler.Amounts{gpu: 0, cpu: 0}})
 		w.Running = append(w.Running, g)
@@ -141,7 +140,7 @@ func full(gangs ...Running) Snapshot {
 }
 
 func (w Snapshot) waits(name string, value int32, ranks int64, blocked time.Duration) Snapshot {
-	g := Waiting{Ref: Ref{UID: types.UID(name), Attempt: 1}, Name: name, Value: value, Since: now.Add(-blocked),
+	g := Waiting{Ref: Ref{UID: types.UID(name), Attempt: 1}, Value: value, Since: now.Add(-blocked),
 		Blocked: now.Add(-blocked), MaxDelay: 2 * time.Minute}
 	n := Need{Ranks: ranks, Requests: scheduler.Amounts{gpu: 8}}
 	for _, node := range w.Nodes {
@@ -154,7 +153,8 @@ func (w Snapshot) waits(name string, value int32, ranks int64, blocked time.Dura
 
 // old gang, which has run for long enough to be preempted and was last heard of a second ago.
 func old(name string, value int32, unsaved time.Duration) Running {
-	return Running{Name: name, Value: value, Began: now.Add(-5 * time.Hour), Saved: now.Add(-unsaved),
+	return Running{
+		Ref: Ref{UID: types.UID(name)}, Value: value, Began: now.Add(-5 * time.Hour), Saved: now.Add(-unsaved),
 		Heard: now.Add(-time.Second), Save: 20 * time.Second, Start: time.Minute, Grace: 30 * time.Second}
 }
 

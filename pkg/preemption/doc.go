@@ -1,13 +1,16 @@
 // Package preemption answers one question: which running gangs should make room for one that waits, and what
 // would that cost? It knows no client and no clock; who acts on its answer is not its concern.
 //
-//	cost.go    what the end of a gang costs, in GPU-seconds, and how it had best be ended
-//	space.go   how many ranks of a gang fit on the nodes, with what some gangs hold
-//	cover.go   the cheapest gangs that make enough room together
-//	search.go  the same, exactly, where they are few
-//	choose.go  for all that wait: by priority, then by age, each from what the ones before have left
-//	advance.go what becomes of a plan: its victims are asked and released together; the scheduler has the room,
-//	           or others have taken it; another round, or the scheduler preempts by itself
+//	gang.go       who runs, who waits, and what admins have set
+//	cost.go       what the end of a gang costs, in GPU-seconds, and how it had best be ended
+//	space.go      how many ranks of a gang fit on the nodes, with what some gangs hold
+//	cover.go      the cheapest gangs that make enough room together
+//	search.go     the same, exactly, where they are few
+//	choose.go     for all that wait: by priority, then by age, each from what the ones before have left
+//	room_left.go  what outstanding plans leave
+//	plan.go       a plan, and when each of its victims gives way
+//	advance.go    what becomes of it: its victims are asked and released together; the scheduler has the room,
+//	              or others have taken it; another round, or the scheduler preempts by itself
 //
 // # Rules
 //

@@ -17,7 +17,6 @@ type Ref struct {
 // Running is a gang that runs and may be asked to make room.
 type Running struct {
 	Ref
-	Namespace, Name string
 	// Value is the value of its priority class.
 	Value int32
 	// GPUs of all its ranks.
@@ -45,8 +44,7 @@ type Running struct {
 // Waiting is a gang that waits for room.
 type Waiting struct {
 	Ref
-	Namespace, Name string
-	Value           int32
+	Value int32
 	// Since is when it took its place in the queue. Blocked is since when it has been known to lack room.
 	Since, Blocked time.Time
 	// MaxDelay is the longest that it may be made to wait for others' saves.

@@ -42,15 +42,6 @@ type Victim struct {
 	Ask time.Time
 }
 
-// Cost of all victims, in GPU-seconds.
-func (p *Plan) Cost() int64 {
-	var sum int64
-	for _, v := range p.Victims {
-		sum += v.GPUSeconds
-	}
-	return sum
-}
-
 // has reports whether a gang is a victim.
 func (p *Plan) has(g Ref) bool {
 	return slices.ContainsFunc(p.Victims, func(v Victim) bool { return v.Ref == g })

@@ -61,8 +61,8 @@ func hold(g *Running, node string, gpus int64) {
 
 func randomRunning(r *rand.Rand, i int) Running {
 	g := Running{
-		Ref:  Ref{UID: types.UID(fmt.Sprint("running-", i)), Attempt: int32(1 + r.IntN(3))},
-		Name: fmt.Sprint("running-", i), Value: int32(r.IntN(4)), Holds: map[string]scheduler.Amounts{},
+		Ref:   Ref{UID: types.UID(fmt.Sprint("running-", i)), Attempt: int32(1 + r.IntN(3))},
+		Value: int32(r.IntN(4)), Holds: map[string]scheduler.Amounts{},
 		Began: now.Add(-seconds(r, 300<<r.IntN(6))), Grace: 30 * time.Second,
 		Start: seconds(r, 200), Save: seconds(r, 60),
 		AskFailed: r.IntN(8) == 0, Foreign: r.IntN(8) == 0,
