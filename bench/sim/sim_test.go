@@ -121,6 +121,23 @@ func TestOfEquals(t *testing.T) {
 	}
 }
 
+// TestIdle: GPUs are idle while a victim saves, and from its end until the preemptor has all of its room.
+func TestIdle(t *testing.T) {
+	low := func(id int, save time.Duration) Job {
+		return Job{ID: id, Ranks: 1, GPUs: 8, Work: 10 * time.Hour, Interval: time.Hour, Save: save,
+			SavesAtEnd: true}
+	}
+	jobs := []Job{low(0, 10*time.Second), low(1, 30*time.Second), {
+		ID: 2, Ranks: 2, GPUs: 8, Work: time.Minute, Interval: time.Hour, Save: time.Second, Value: High,
+		Arrives: time.Hour,
+	}}
+	r := Play(Shape{Nodes: 2, GPUsPerNode: 8}, jobs, Way{Order: Youngest}, 1)
+	// Saves of 10 s and 30 s, and the first one's GPUs wait for 20 s.
+	if want := 8 * (10 + 30 + 20) * time.Second; r.Idle != want || r.Preemptions != 2 {
+		t.Errorf("%s idle after %d preemptions, want %s after 2", r.Idle, r.Preemptions, want)
+	}
+}
+
 // TestNodesHoldWhatTheyHave: no order places more on a node than it has, and all is free in the end.
 func TestNodesHoldWhatTheyHave(t *testing.T) {
 	for _, way := range append(stock, cheapest, asked) {
