@@ -63,8 +63,9 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 	r.owned.track(req.NamespacedName, job.UID)
 	r.states.track(req.NamespacedName, job.UID)
 	if !job.DeletionTimestamp.IsZero() {
-		// The garbage collector deletes what the job owns; only the schedulers must be told.
-		return r.settleGone(r.releaseGone(ctx, req.NamespacedName, ""))
+		backends := r.availability.backends
+		return r.settleGone(errors.Join(
+			r.writer.endTerminating(ctx, backends, job), r.releaseGone(ctx, req.NamespacedName, "")))
 	}
 	if err := r.releaseGone(ctx, req.NamespacedName, job.UID); err != nil {
 		return r.settleGone(err)

@@ -1,8 +1,8 @@
 // Package history answers one question: what is known of a job that outlives the job itself?
 //
 // A Record is everything that is kept of one job, under the job's UID. Of makes one from a single version of
-// the TrainingJob as the API server had it: its status tells the attempts, transitions, checkpoints and counters
-// that are over. Merge joins two records of the same job.
+// the TrainingJob as the API server had it: its status tells the attempts, transitions, checkpoints and
+// counters that are over. Merge joins two records of the same job.
 //
 //	TrainingJob at a resource version ── Of ──▶ Record ─┐
 //	                                                    ├─ Merge ──▶ Record, stored

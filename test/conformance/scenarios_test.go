@@ -23,7 +23,7 @@ func scenarios() []Scenario {
 		wholeGangWait, twoGangsOf60Percent, priorityOrder, priorityWins, priorityAtRest, priorityAfterAbsence,
 		submissionOrder, smallPassesLarge, preemptAndReturn, keepsItsPlace, belowReplicas,
 		eachRoleHasItsShare, refusesWhatItCannotSay, scheduleTimeout, suspendAndResume, suspendedFromTheStart,
-		deletionLeavesNothing, lostRank, failedRank, queueQuota,
+		deletionLeavesNothing, heldDeletion, lostRank, failedRank, queueQuota,
 	}
 }
 
@@ -239,6 +239,25 @@ var deletionLeavesNothing = Scenario{
 		submit(jobSpec{name: "runner", ranks: 3, gpus: 8}), // at once, while the pods of the first job still exist
 		until("runner", runsWhole(3), ownsItsPods(), attempt(1), spent(0, 0)),
 		remove("runner"),
+		nothingLeft("runner"),
+	},
+}
+
+var heldDeletion = Scenario{
+	name: "held-deletion",
+	promise: "a deleted job that somebody's finalizer holds ends its ranks and gives its places back, to a " +
+		"gang that then runs",
+	steps: []Step{
+		submit(jobSpec{name: "runner", ranks: 4, gpus: 8}),
+		hold("runner", true),
+		until("runner", runsWhole(4)),
+		submit(jobSpec{name: "waiter", ranks: 3, gpus: 8}),
+		judged("waiter"),
+		neverBound("waiter"),
+		remove("runner"),
+		until("waiter", runsWhole(3), attempt(1)),
+		until("runner", hasNoPods(), hasNoGroup()),
+		hold("runner", false),
 		nothingLeft("runner"),
 	},
 }

@@ -37,6 +37,24 @@ func remove(name string) Step {
 	}}
 }
 
+// hold has a finalizer keep a job that is deleted, or lets it go.
+func hold(name string, is bool) Step {
+	return Step{fmt.Sprintf("a finalizer holds %s: %t", name, is), func(ctx context.Context, e *Env) error {
+		return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+			job := &v1alpha1.TrainingJob{}
+			key := client.ObjectKey{Namespace: e.namespace, Name: name}
+			if err := e.cluster.client.Get(ctx, key, job); err != nil {
+				return err
+			}
+			job.Finalizers = nil
+			if is {
+				job.Finalizers = []string{"conformance.example.com/holds"}
+			}
+			return e.cluster.client.Update(ctx, job)
+		})
+	}}
+}
+
 // makeQueue makes a queue with a quota. It is outside of the namespace and is deleted at the end of the
 // scenario.
 func makeQueue(name, gpus string) Step {

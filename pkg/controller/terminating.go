@@ -1,0 +1,50 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+)
+
+// endTerminating ends what a job that is being deleted has in the cluster: its ranks, and after the last one
+// its groups. The garbage collector begins only when the job is gone, and a finalizer of anybody's may hold it
+// for long; its scheduler is told at once, and would give the places of ranks that run on to others.
+//
+// A group that must be told how its gang ended goes with the job (see scheduler.StatusSyncer): it is released
+// once no pod is left. Nothing is ended of a job that is deleted with --cascade=orphan.
+func (w *writer) endTerminating(
+	ctx context.Context, backends []scheduler.Backend, job *v1alpha1.TrainingJob,
+) error {
+	if slices.Contains(job.Finalizers, metav1.FinalizerOrphanDependents) {
+		return nil
+	}
+	owned := w.owned.objects(job.UID)
+	var ranks []decision.PodDeletion
+	for _, o := range owned {
+		if pod, ok := o.pod(); ok && !observation.Ended(pod) {
+			ranks = append(ranks, decision.PodDeletion{Pod: pod, Why: "the job is being deleted"})
+		}
+	}
+	if len(ranks) > 0 {
+		return w.deletePods(ctx, job, ranks)
+	}
+	var errs []error
+	for _, b := range backends {
+		if _, told := b.(scheduler.StatusSyncer); told {
+			continue
+		}
+		for _, o := range owned {
+			if slices.Contains(b.Kinds(), o.gvk) && o.object.GetDeletionTimestamp() == nil {
+				errs = append(errs, w.deleteObject(ctx, job, o))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
