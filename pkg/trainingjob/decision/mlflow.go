@@ -24,7 +24,7 @@ func mlflowOf(o *observation.Observation) *v1alpha1.MLflowStatus {
 
 // LateRun is the run of a gang that was queued before its run was known, as that of most first attempts: it
 // is made when the server learns of the job. "" where there is none, or where a rank of the attempt exists:
-// the others must be told the same. No rank is created while there is one, so that it is in the status before.
+// the others must be told the same. No rank is created while there is one, so that the status has it first.
 func LateRun(o *observation.Observation) string {
 	st := &o.Job.Status
 	if st.Phase != v1alpha1.PhaseQueued || st.MLflow == nil || st.MLflow.RunID != "" || len(o.Pods) > 0 {
