@@ -55,9 +55,9 @@ const (
 	AnnotationMLflowExperiment = "mlplatform.example.com/mlflow-experiment"
 )
 
-// AnnotationMLflowRunID on a TrainingJob names its run in MLflow. The server writes it, which makes the run, or
-// a user whose ranks are to go on with a run of their own. The ranks of an attempt are given the run that is
-// known before the first of them exists.
+// AnnotationMLflowRunID on a TrainingJob names its run in MLflow. The server writes it, which makes the run,
+// or a user whose ranks are to go on with a run of their own. The ranks of an attempt are given the run that
+// is known before the first of them exists.
 const AnnotationMLflowRunID = "mlplatform.example.com/mlflow-run-id"
 
 // AnnotationWoken on a gang's group or waiting pods says how often, and when last, the operator has changed

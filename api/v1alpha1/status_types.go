@@ -225,8 +225,8 @@ type SchedulingStatus struct {
 	Blocker *Blocker `json:"blocker,omitempty"`
 }
 
-// MLflowStatus is what every rank of an attempt is told of MLflow. It stays as it is while ranks of the attempt
-// exist, so that all of them are told the same.
+// MLflowStatus is what every rank of an attempt is told of MLflow. It stays as it is while ranks of the
+// attempt exist, so that all of them are told the same.
 type MLflowStatus struct {
 	// TrackingURI is the ranks' MLFLOW_TRACKING_URI.
 	TrackingURI string `json:"trackingURI"`

@@ -43,7 +43,8 @@ func TestTrackingURI(t *testing.T) {
 // TestMLflowKeepsCredentials: a mistake is named with its key, and not repeated.
 func TestMLflowKeepsCredentials(t *testing.T) {
 	_, err := Parse([]byte(head + "mlflow: {trackingURI: 'http://me:hush@mlflow.example.com'}"))
-	if err == nil || !strings.Contains(err.Error(), "mlflow.trackingURI") || strings.Contains(err.Error(), "hush") {
+	if err == nil || !strings.Contains(err.Error(), "mlflow.trackingURI") ||
+		strings.Contains(err.Error(), "hush") {
 		t.Errorf("got %v", err)
 	}
 }
