@@ -113,7 +113,7 @@ func (r *Recorder) follow(ctx context.Context) error {
 	if len(r.GPUKindLabels) > 0 { // before the jobs, whose kinds are looked up as they are seen
 		nodes, err := r.Cache.GetInformer(ctx, nodeMetadata(), cache.BlockUntilSynced(false))
 		if err != nil {
-			return fmt.Errorf("following the nodes (deploy/server/recorder_role.yaml has the rights; with "+
+			return fmt.Errorf("following the nodes (deploy/server/role.yaml has the rights; with "+
 				"gpuKindLabels: [] none are needed): %w", err)
 		}
 		if err := r.await(ctx, nodes.HasSynced); err != nil {
