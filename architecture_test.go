@@ -124,6 +124,11 @@ var rules = map[string]rule{
 		ours:   []string{api, seam, "pkg/clusterstate", "pkg/metric", core, spec, render, observation, decision},
 	},
 	"pkg/config": {reason: "the operator's file", ours: []string{api, frameworks}},
+	"pkg/server/recorder": {
+		reason: "follows jobs and gives their records to a store; knows no database and no request",
+		ours:   []string{api, seam, frameworks, "pkg/history", "pkg/metric", render},
+	},
+	"pkg/server/config": {reason: "the server's file", ours: []string{frameworks}},
 	"pkg/image": {
 		reason: "images of any files", never: []string{"os/exec", "k8s.io/...", "sigs.k8s.io/..."},
 	},
@@ -141,6 +146,13 @@ var rules = map[string]rule{
 			"pkg/reportserver", render, observation,
 		},
 	},
+	"cmd/server": {
+		reason: "the only importer of what is below pkg/server",
+		ours: []string{
+			api, frameworks, "pkg/boundedlistener", "pkg/metric", "pkg/server/config", "pkg/server/recorder",
+			"pkg/server/store",
+		},
+	},
 	"cmd/kubectl-tj": {reason: "a command for users: it knows no controller", ours: []string{convert}},
 
 	"cmd/agent": {reason: "a small binary", ours: []string{checkpoint, "pkg/reportclient"}, never: notSmall},
@@ -151,7 +163,7 @@ var rules = map[string]rule{
 		reason: "a generator: it asks what it documents",
 		ours: []string{
 			"pkg/config", "pkg/controller", "pkg/jobmetrics", "pkg/metric", "pkg/operatormetrics", "pkg/reportserver",
-			"scheduler/volcano", "scheduler/coscheduling",
+			"pkg/server/...", "scheduler/volcano", "scheduler/coscheduling",
 		},
 	},
 	"cmd/release": {
