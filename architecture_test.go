@@ -33,6 +33,7 @@ const (
 	decision    = core + "/decision"
 	status      = core + "/status"
 	convert     = "pkg/convert"
+	history     = "pkg/history"
 )
 
 // Imports from elsewhere that would break what a package promises.
@@ -123,6 +124,7 @@ var rules = map[string]rule{
 		reason: "the shell knows no dialect",
 		ours:   []string{api, seam, "pkg/clusterstate", "pkg/metric", core, spec, render, observation, decision},
 	},
+	history:      {reason: "what is known of a job, from versions of it", ours: []string{api, spec}, never: notCore},
 	"pkg/config": {reason: "the operator's file", ours: []string{api, frameworks}},
 	"pkg/server/recorder": {
 		reason: "follows jobs and gives their records to a store; knows no database and no request",
@@ -297,7 +299,7 @@ func matches(path string, patterns []string) bool {
 // pure packages are given the time; they never ask for it.
 var pure = []string{
 	seam, "scheduler/volcano", "scheduler/native", "scheduler/kueue", "scheduler/coscheduling", checkpoint,
-	frameworks, spec, validation, render, observation, decision, status, core, convert, "bench/workload",
+	frameworks, spec, validation, render, observation, decision, status, core, convert, history, "bench/workload",
 	"bench/simulated/scheduling",
 }
 

@@ -1,0 +1,99 @@
+package history
+
+import (
+	"time"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+)
+
+// Span is a time in which an attempt waited or ran.
+type Span struct {
+	Attempt int32
+	// Running: it ran, from Running until it began to end; else it waited, from Queued until it ran, was
+	// suspended or ended.
+	Running bool
+	From    time.Time
+	// To is nil while it goes on, and where its end is not known.
+	To *time.Time
+	// Open reports whether it goes on, as far as is known.
+	Open bool
+	// GPUs of the gang, its kind and its queue; those of the next attempt that was seen, else the job's, where
+	// the attempt itself was not: then Assumed is true.
+	GPUs    int64
+	GPUKind string
+	Queue   string
+	Assumed bool
+}
+
+// Spans are the times in which the attempts of a job waited and ran, by attempt. What was not seen and is in no
+// status has none. Of a span without To that is not Open, the end is unknown.
+func (r *Record) Spans() []Span {
+	var spans []Span
+	of := ofAttempts(r.Transitions)
+	for i, a := range r.Attempts {
+		made := madeOf(r, i)
+		for _, s := range append(waits(of[a.Number]), runs(&a)...) {
+			s.Attempt = a.Number
+			s.GPUs, s.GPUKind, s.Queue, s.Assumed = made.GPUs, made.GPUKind, made.Queue, !a.Seen
+			if s.To == nil {
+				s.To, s.Open = r.end(a.Number)
+			}
+			if s.To != nil && s.To.Before(s.From) {
+				s.To = &s.From // two clocks
+			}
+			spans = append(spans, s)
+		}
+	}
+	return spans
+}
+
+// madeOf is the attempt whose GPUs, kind and queue an attempt had, or is assumed to have had.
+func madeOf(r *Record, i int) Attempt {
+	made := Attempt{GPUs: r.Job.GPUs, GPUKind: r.Job.GPUKind, Queue: r.Job.Queue}
+	for _, a := range r.Attempts[i:] {
+		if a.Seen {
+			made = a
+			break
+		}
+	}
+	if !isProduct(made.GPUKind) && isProduct(r.Job.GPUKind) {
+		made.GPUKind = r.Job.GPUKind // nobody looked at its nodes while it had them
+	}
+	return made
+}
+
+// waits are the times in which an attempt was queued. ts are its transitions as they happened.
+func waits(ts []Transition) []Span {
+	var spans []Span
+	for i, t := range ts {
+		if t.Phase != v1alpha1.PhaseQueued {
+			continue
+		}
+		s := Span{From: t.Time}
+		for _, next := range ts[i+1:] {
+			if next.Phase != v1alpha1.PhaseStarting { // it holds nodes, and does not train yet
+				s.To = &next.Time
+				break
+			}
+		}
+		spans = append(spans, s)
+	}
+	return spans
+}
+
+func runs(a *Attempt) []Span {
+	if a.Started == nil {
+		return nil
+	}
+	return []Span{{Running: true, From: *a.Started, To: a.Ended}}
+}
+
+// end of what an attempt was last seen to do: the job's deletion; else it is still under way, where it is the
+// last attempt of a job that still exists.
+func (r *Record) end(number int32) (at *time.Time, open bool) {
+	j := &r.Job
+	if j.Attempt > number || j.Phase.Finished() || r.Attempts[len(r.Attempts)-1].Number > number {
+		return nil, false
+	}
+	return j.Deleted, j.Deleted == nil && j.DeletedBefore == nil
+}
