@@ -246,12 +246,13 @@ func (w *cluster200) changesNothingElse(t *testing.T, kubeconfig string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	at.QPS = -1
 	as, err := client.New(at, client.Options{Scheme: w.Client.Scheme()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for what, patch := range map[string]string{
-		"the spec":          `{"spec":{"runPolicy":{"suspend":true}}}`,
+		"the spec":          `{"spec":{"runPolicy":{"ttlSecondsAfterFinished":86400}}}`,
 		"a label":           `{"metadata":{"labels":{"a":"b"}}}`,
 		"another finalizer": `{"metadata":{"finalizers":["example.com/other"]}}`,
 	} {

@@ -15,8 +15,8 @@ import (
 )
 
 // CacheOptions keep a cluster's cache small: of jobs without what no record has, of nodes the labels alone.
-// The cache may hold other kinds too. There are no options by kind, for which a cache asks the cluster while it
-// is made (controller-runtime 0.25, defaultOpts): one that is away would end the server.
+// The cache may hold other kinds too. There are no options by kind, for which a cache asks the cluster while
+// it is made (controller-runtime 0.25, defaultOpts): one that is away would end the server.
 func CacheOptions() cache.Options {
 	strip := cache.TransformStripManagedFields()
 	return cache.Options{DefaultTransform: func(in any) (any, error) {
