@@ -5,6 +5,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -70,6 +73,7 @@ func TestKilledServer(t *testing.T) {
 	t.Run("deleted while it is away", w.deleteWhileAway)
 	t.Run("deleted while it is away, with the finalizer", w.deleteWithFinalizer)
 	t.Run("the finalizer turned off", w.finalizerOff)
+	t.Run("the finalizer removed by hand", w.removeByHand)
 	t.Run("the finalizer's right is no other", func(t *testing.T) { w.changesNothingElse(t, kubeconfig) })
 	w.killed.stop(t)
 	w.undisturbed.stop(t)
@@ -238,6 +242,59 @@ func (w *cluster200) finalizerOff(t *testing.T) {
 	}
 	w.killed.ready(t)
 	w.undisturbed.ready(t)
+}
+
+// removeByHand: where the server is gone for good, the page's commands take its finalizers back, and those of
+// others stay.
+func (w *cluster200) removeByHand(t *testing.T) {
+	w.undisturbed.kill(t)
+	w.killed.stop(t)
+	w.killed.start(t, "finalizer: {enabled: true}\n")
+	w.finalizers(t, "all have it", func(n int) bool { return n == len(w.all)-20 })
+	w.killed.kill(t)
+	other := w.all[40]
+	err := w.Client.Patch(t.Context(), other, client.RawPatch(types.JSONPatchType,
+		[]byte(`[{"op":"add","path":"/metadata/finalizers/0","value":"example.com/other"}]`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands := exec.Command("bash", "-euo", "pipefail", "-c", removalOf(t, "../../docs/server.md"))
+	commands.Env = append(os.Environ(), "KUBECONFIG="+w.Kubeconfig(),
+		"PATH="+filepath.Dir(w.Kubectl())+":"+os.Getenv("PATH"))
+	if out, err := commands.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	w.finalizers(t, "none has it", func(n int) bool { return n == 0 })
+	if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(other), other); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"example.com/other"}, other.Finalizers); diff != "" {
+		t.Errorf("the finalizers of another (-want +got):\n%s", diff)
+	}
+	err = w.Client.Patch(t.Context(), other, client.RawPatch(types.MergePatchType,
+		[]byte(`{"metadata":{"finalizers":null}}`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.killed.start(t, "")
+	w.undisturbed.start(t, "")
+	w.killed.ready(t)
+	w.undisturbed.ready(t)
+}
+
+// removalOf is the last block of commands of a page.
+func removalOf(t *testing.T, page string) string {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := strings.Split(string(text), "```sh\n")
+	commands, _, _ := strings.Cut(blocks[len(blocks)-1], "```")
+	if !strings.Contains(commands, "kubectl") {
+		t.Fatalf("%s has no commands:\n%s", page, commands)
+	}
+	return commands
 }
 
 // changesNothingElse: a policy holds the account to the finalizer.

@@ -152,6 +152,7 @@ type fakeClient struct {
 	mu     sync.Mutex
 	jobs   map[string]types.UID
 	broken error
+	asks   int
 	writes []string
 }
 
@@ -160,6 +161,7 @@ func (c *fakeClient) Get(
 ) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.asks++
 	if c.broken != nil {
 		return c.broken
 	}
@@ -195,6 +197,12 @@ func (c *fakeClient) set(change func(*fakeClient)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	change(c)
+}
+
+func (c *fakeClient) asked() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.asks
 }
 
 func (c *fakeClient) written() []string {

@@ -151,7 +151,9 @@ func TestGoneWhileAway(t *testing.T) {
 	f.api.broken = errors.New("the server is currently unable to handle the request")
 	before := f.now()
 	f.start()
-	f.eventually("jobs are recorded", func() bool { return len(steps(f.store.record("live-uid"))) == 2 })
+	f.eventually("jobs are recorded, and the API server is asked again", func() bool {
+		return len(steps(f.store.record("live-uid"))) == 2 && f.api.asked() > 3 && f.Pending() == 0
+	})
 	if r := f.store.record("gone-uid"); r.Job.DeletedBefore != nil || f.Synced() {
 		t.Errorf("nobody has asked the API server: %v, synced %t", r.Job.DeletedBefore, f.Synced())
 	}
