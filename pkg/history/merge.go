@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// Merge joins what two records know of one job. It is commutative, associative and idempotent. The zero Record
-// knows nothing; records of two jobs are a programmer's error, and make it panic. The result may share memory
-// with both.
+// Merge joins what two records know of one job. It is commutative, associative and idempotent. The zero
+// Record knows nothing; records of two jobs are a programmer's error, and make it panic. The result may share
+// memory with both.
 func Merge(a, b Record) Record {
 	switch {
 	case a.Job.Key == Key{}:
