@@ -33,9 +33,9 @@ type dialect struct {
 }
 
 var (
-	sqlite = dialect{name: "sqlite", goose: goose.DialectSQLite3, maxParameters: 32766}
+	onSQLite = dialect{name: "sqlite", goose: goose.DialectSQLite3, maxParameters: 32766}
 	// The number is any that nobody else uses in the database.
-	postgres = dialect{
+	onPostgreSQL = dialect{
 		name: "postgres", goose: goose.DialectPostgres, maxParameters: 65535,
 		lockWriters: `SELECT pg_advisory_xact_lock(7301946208351117)`,
 	}
@@ -79,7 +79,7 @@ func (t target) open(connections int) (*Store, error) {
 		db := stdlib.OpenDB(*t.postgres)
 		db.SetMaxOpenConns(connections)
 		db.SetMaxIdleConns(connections)
-		return &Store{dialect: postgres, reads: db, writes: db}, nil
+		return &Store{dialect: onPostgreSQL, reads: db, writes: db}, nil
 	}
 	// Whatever a job's manifest says is for nobody else on this machine.
 	file, err := os.OpenFile(t.file, os.O_RDWR|os.O_CREATE, 0o600)
@@ -105,7 +105,7 @@ func (t target) open(connections int) (*Store, error) {
 	}
 	reads.SetMaxOpenConns(connections)
 	reads.SetMaxIdleConns(connections)
-	return &Store{dialect: sqlite, reads: reads, writes: writes}, nil
+	return &Store{dialect: onSQLite, reads: reads, writes: writes}, nil
 }
 
 func sqliteName(file string, common url.Values, key, value string) string {

@@ -123,6 +123,7 @@ func load(
 				return n.Attempt == sample.Attempt
 			})
 		})
+		history.Sort(&stored.record)
 	}
 	return all, nil
 }
@@ -140,7 +141,7 @@ func loadTable(
 		r := all[keyOf(s.text(), s.text())]
 		t.scan(&s, &r.record)
 		return s.err
-	}, `SELECT cluster, uid, `+columns+` FROM `+t.name+where+` ORDER BY `+strings.Join(t.key, ", "), args...)
+	}, `SELECT cluster, uid, `+columns+` FROM `+t.name+where, args...)
 }
 
 // sampledIn are all attempts of which any news has samples.

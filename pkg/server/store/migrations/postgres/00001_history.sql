@@ -2,21 +2,21 @@
 
 -- A job. Times are seconds since 1970, UTC. What is filtered by has a column; job is the whole as JSON.
 CREATE TABLE jobs (
-	cluster          TEXT    NOT NULL,
-	uid              TEXT    NOT NULL,
-	resource_version TEXT    NOT NULL, -- empty: only the deletion is known
-	namespace        TEXT    NOT NULL,
-	name             TEXT    NOT NULL,
-	user_name        TEXT    NOT NULL,
-	queue            TEXT    NOT NULL,
-	phase            TEXT    NOT NULL,
+	cluster          TEXT COLLATE "C" NOT NULL,
+	uid              TEXT COLLATE "C" NOT NULL,
+	resource_version TEXT COLLATE "C" NOT NULL, -- empty: only the deletion is known
+	namespace        TEXT COLLATE "C" NOT NULL,
+	name             TEXT COLLATE "C" NOT NULL,
+	user_name        TEXT COLLATE "C" NOT NULL,
+	queue            TEXT COLLATE "C" NOT NULL,
+	phase            TEXT COLLATE "C" NOT NULL,
 	created          BIGINT  NOT NULL,
 	finished         BIGINT,          -- the first that is known of its end: completed, deleted, or found gone
 	exists_still     BIGINT  NOT NULL, -- 1: it is not known to be deleted
 	changed          BIGINT  NOT NULL, -- counts the changes of this row and of those that belong to it
 	sent             BIGINT  NOT NULL, -- the value of changed up to which its run is with the tracking server
-	job              TEXT    NOT NULL,
-	manifest         TEXT    NOT NULL,
+	job              TEXT COLLATE "C" NOT NULL,
+	manifest         TEXT COLLATE "C" NOT NULL,
 	PRIMARY KEY (cluster, uid)
 );
 CREATE INDEX jobs_created ON jobs (cluster, created, uid);
@@ -32,20 +32,20 @@ CREATE INDEX jobs_finished ON jobs (finished) WHERE finished IS NOT NULL;
 CREATE INDEX jobs_unsent ON jobs (cluster, uid) WHERE changed > sent;
 
 CREATE TABLE attempts (
-	cluster          TEXT    NOT NULL,
-	uid              TEXT    NOT NULL,
+	cluster          TEXT COLLATE "C" NOT NULL,
+	uid              TEXT COLLATE "C" NOT NULL,
 	number           BIGINT  NOT NULL,
 	queued           BIGINT,
 	started          BIGINT,
 	ended            BIGINT,
-	end_phase        TEXT    NOT NULL,
-	end_reason       TEXT    NOT NULL,
-	resource_version TEXT    NOT NULL, -- empty: no version of the job was seen in it
+	end_phase        TEXT COLLATE "C" NOT NULL,
+	end_reason       TEXT COLLATE "C" NOT NULL,
+	resource_version TEXT COLLATE "C" NOT NULL, -- empty: no version of the job was seen in it
 	replicas         BIGINT  NOT NULL,
 	gpus             BIGINT  NOT NULL,
-	gpu_kind         TEXT    NOT NULL,
-	queue            TEXT    NOT NULL,
-	resumed_from     TEXT,             -- a checkpoint as JSON
+	gpu_kind         TEXT COLLATE "C" NOT NULL,
+	queue            TEXT COLLATE "C" NOT NULL,
+	resumed_from     TEXT COLLATE "C", -- a checkpoint as JSON
 	lost_steps       BIGINT,
 	lost_seconds     BIGINT,
 	lost_gpu_seconds BIGINT,
@@ -54,8 +54,8 @@ CREATE TABLE attempts (
 );
 
 CREATE TABLE counts (
-	cluster          TEXT    NOT NULL,
-	uid              TEXT    NOT NULL,
+	cluster          TEXT COLLATE "C" NOT NULL,
+	uid              TEXT COLLATE "C" NOT NULL,
 	attempt          BIGINT  NOT NULL,
 	preemptions      BIGINT  NOT NULL,
 	lost_steps       BIGINT  NOT NULL,
@@ -66,11 +66,11 @@ CREATE TABLE counts (
 );
 
 CREATE TABLE transitions (
-	cluster TEXT    NOT NULL,
-	uid     TEXT    NOT NULL,
+	cluster TEXT COLLATE "C" NOT NULL,
+	uid     TEXT COLLATE "C" NOT NULL,
 	at      BIGINT  NOT NULL,
-	phase   TEXT    NOT NULL,
-	reason  TEXT    NOT NULL,
+	phase   TEXT COLLATE "C" NOT NULL,
+	reason  TEXT COLLATE "C" NOT NULL,
 	attempt BIGINT  NOT NULL, -- 0: unknown
 	nth     BIGINT  NOT NULL,
 	PRIMARY KEY (cluster, uid, at, phase, reason, attempt, nth),
@@ -78,13 +78,13 @@ CREATE TABLE transitions (
 );
 
 CREATE TABLE preemptions (
-	cluster          TEXT    NOT NULL,
-	uid              TEXT    NOT NULL,
+	cluster          TEXT COLLATE "C" NOT NULL,
+	uid              TEXT COLLATE "C" NOT NULL,
 	attempt          BIGINT  NOT NULL,
 	at               BIGINT  NOT NULL,
-	reason           TEXT    NOT NULL,
-	caused_by        TEXT    NOT NULL,
-	message          TEXT    NOT NULL,
+	reason           TEXT COLLATE "C" NOT NULL,
+	caused_by        TEXT COLLATE "C" NOT NULL,
+	message          TEXT COLLATE "C" NOT NULL,
 	lost_steps       BIGINT,
 	lost_seconds     BIGINT,
 	lost_gpu_seconds BIGINT,
@@ -93,23 +93,23 @@ CREATE TABLE preemptions (
 );
 
 CREATE TABLE samples (
-	cluster TEXT    NOT NULL,
-	uid     TEXT    NOT NULL,
+	cluster TEXT COLLATE "C" NOT NULL,
+	uid     TEXT COLLATE "C" NOT NULL,
 	attempt BIGINT  NOT NULL,
 	step    BIGINT  NOT NULL,
 	at      BIGINT  NOT NULL,
 	percent BIGINT,
-	epoch   TEXT    NOT NULL,
-	metrics TEXT    NOT NULL, -- an object of texts as JSON; empty for none
+	epoch   TEXT COLLATE "C" NOT NULL,
+	metrics TEXT COLLATE "C" NOT NULL, -- an object of texts as JSON; empty for none
 	PRIMARY KEY (cluster, uid, attempt, step),
 	FOREIGN KEY (cluster, uid) REFERENCES jobs (cluster, uid) ON DELETE CASCADE
 );
 
 CREATE TABLE checkpoints (
-	cluster TEXT    NOT NULL,
-	uid     TEXT    NOT NULL,
+	cluster TEXT COLLATE "C" NOT NULL,
+	uid     TEXT COLLATE "C" NOT NULL,
 	step    BIGINT  NOT NULL,
-	uri     TEXT    NOT NULL,
+	uri     TEXT COLLATE "C" NOT NULL,
 	attempt BIGINT  NOT NULL, -- 0: unknown
 	at      BIGINT,
 	PRIMARY KEY (cluster, uid, step, uri),
@@ -118,11 +118,11 @@ CREATE TABLE checkpoints (
 
 -- The run of a job at a tracking server.
 CREATE TABLE runs (
-	cluster       TEXT    NOT NULL,
-	uid           TEXT    NOT NULL,
-	experiment_id TEXT    NOT NULL,
-	run_id        TEXT    NOT NULL,
-	state         TEXT    NOT NULL, -- JSON of whoever keeps it; empty for none
+	cluster       TEXT COLLATE "C" NOT NULL,
+	uid           TEXT COLLATE "C" NOT NULL,
+	experiment_id TEXT COLLATE "C" NOT NULL,
+	run_id        TEXT COLLATE "C" NOT NULL,
+	state         TEXT COLLATE "C" NOT NULL, -- JSON of whoever keeps it; empty for none
 	updated       BIGINT  NOT NULL,
 	PRIMARY KEY (cluster, uid),
 	FOREIGN KEY (cluster, uid) REFERENCES jobs (cluster, uid) ON DELETE CASCADE
@@ -131,14 +131,14 @@ CREATE TABLE runs (
 -- What was used, in grains: 1 by day, 2 by month, without users and jobs; 3 by day, 4 by month, with users; 5 by
 -- day, with users and jobs. It has all but what still goes on, and stays when jobs are pruned, but for grain 5.
 CREATE TABLE usage (
-	cluster          TEXT    NOT NULL,
+	cluster          TEXT COLLATE "C" NOT NULL,
 	grain            BIGINT  NOT NULL,
 	start            BIGINT  NOT NULL, -- of the day or the month
-	namespace        TEXT    NOT NULL,
-	queue            TEXT    NOT NULL,
-	gpu_kind         TEXT    NOT NULL,
-	user_name        TEXT    NOT NULL,
-	uid              TEXT    NOT NULL,
+	namespace        TEXT COLLATE "C" NOT NULL,
+	queue            TEXT COLLATE "C" NOT NULL,
+	gpu_kind         TEXT COLLATE "C" NOT NULL,
+	user_name        TEXT COLLATE "C" NOT NULL,
+	uid              TEXT COLLATE "C" NOT NULL,
 	queued_seconds   BIGINT  NOT NULL,
 	running_seconds  BIGINT  NOT NULL,
 	gpu_seconds      BIGINT  NOT NULL,
@@ -155,15 +155,15 @@ CREATE INDEX usage_job ON usage (cluster, uid) WHERE grain = 5;
 
 -- What still goes on: it is counted up to the time of the question.
 CREATE TABLE open_spans (
-	cluster   TEXT    NOT NULL,
-	uid       TEXT    NOT NULL,
+	cluster   TEXT COLLATE "C" NOT NULL,
+	uid       TEXT COLLATE "C" NOT NULL,
 	attempt   BIGINT  NOT NULL,
 	running   BIGINT  NOT NULL,
 	since     BIGINT  NOT NULL,
-	namespace TEXT    NOT NULL,
-	queue     TEXT    NOT NULL,
-	gpu_kind  TEXT    NOT NULL,
-	user_name TEXT    NOT NULL,
+	namespace TEXT COLLATE "C" NOT NULL,
+	queue     TEXT COLLATE "C" NOT NULL,
+	gpu_kind  TEXT COLLATE "C" NOT NULL,
+	user_name TEXT COLLATE "C" NOT NULL,
 	gpus      BIGINT  NOT NULL,
 	PRIMARY KEY (cluster, uid, attempt, running, since),
 	FOREIGN KEY (cluster, uid) REFERENCES jobs (cluster, uid) ON DELETE CASCADE
@@ -171,8 +171,8 @@ CREATE TABLE open_spans (
 
 -- Jobs that were pruned, so that one which the cluster still has is not counted again.
 CREATE TABLE pruned (
-	cluster TEXT    NOT NULL,
-	uid     TEXT    NOT NULL,
+	cluster TEXT COLLATE "C" NOT NULL,
+	uid     TEXT COLLATE "C" NOT NULL,
 	PRIMARY KEY (cluster, uid)
 );
 
