@@ -189,6 +189,9 @@ var rules = map[string]rule{
 		reason: "drives the operator through the API and its file",
 		ours:   []string{api, "bench/...", "pkg/config", "lab/localcluster/..."},
 	},
+	"bench/history": {
+		reason: "asks the server's store", ours: []string{api, history, "pkg/server/store", "lab/postgres"},
+	},
 	"bench/sim": {
 		reason: "plays the planner beside the schedulers' orders", never: impure,
 		ours: []string{seam, "pkg/preemption", "bench/stats", "bench/workload"},
