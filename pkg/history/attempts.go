@@ -106,8 +106,8 @@ func settlement(of map[int32][]Transition, number int32) (Transition, bool) {
 	return Transition{}, false
 }
 
-// lost is what the end of an attempt cost: the difference between what had been counted when it began and when
-// the next one did, or when the job failed.
+// lost is what the end of an attempt cost: the difference between what had been counted when it began and
+// when the next one did, or when the job failed.
 func lost(r *Record, number int32) *Loss {
 	before, known := countsAt(r, number)
 	if !known {
@@ -123,7 +123,9 @@ func lost(r *Record, number int32) *Loss {
 }
 
 func (l Loss) minus(o Loss) Loss {
-	return Loss{Steps: l.Steps - o.Steps, Seconds: l.Seconds - o.Seconds, GPUSeconds: l.GPUSeconds - o.GPUSeconds}
+	return Loss{
+		Steps: l.Steps - o.Steps, Seconds: l.Seconds - o.Seconds, GPUSeconds: l.GPUSeconds - o.GPUSeconds,
+	}
 }
 
 // countsAt is what had been counted when an attempt began. Before the first one nothing had.

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/history/historytest"
 )
 
 // at is a time, in seconds after the beginning.
@@ -79,7 +80,9 @@ func TestNothingFalse(t *testing.T) {
 		},
 		"cost of a preemption that is not settled": {
 			reason: "what was lost is counted when the attempt is over",
-			jobs:   []*v1alpha1.TrainingJob{version(5, v1alpha1.TrainingJobStatus{Attempt: 1, Transitions: takenAway})},
+			jobs: []*v1alpha1.TrainingJob{
+				version(5, v1alpha1.TrainingJobStatus{Attempt: 1, Transitions: takenAway}),
+			},
 			claims: func(r Record) any { return len(r.Preemptions) },
 			want:   0,
 		},
@@ -215,7 +218,7 @@ func TestGap(t *testing.T) {
 	var first *v1alpha1.TrainingJob
 	for i := range 10 { // it is queued and drained again and again, and never runs
 		attempt++
-		ts = capped(then(ts, entry(30+10*i, v1alpha1.PhaseQueued, v1alpha1.ReasonPreempted),
+		ts = historytest.Kept(then(ts, entry(30+10*i, v1alpha1.PhaseQueued, v1alpha1.ReasonPreempted),
 			entry(35+10*i, v1alpha1.PhaseDraining, v1alpha1.ReasonPreempted)))
 		if i == 0 {
 			first = version(10, v1alpha1.TrainingJobStatus{Attempt: attempt, Transitions: ts})
@@ -275,7 +278,9 @@ func TestSpans(t *testing.T) {
 func TestOfChangesNothing(t *testing.T) {
 	job := version(9, v1alpha1.TrainingJobStatus{Attempt: 1, Transitions: ran, Work: lostWork(3),
 		Progress: &v1alpha1.ProgressStatus{Attempt: 1, Step: 4, Metrics: map[string]string{"loss": "1"}}})
-	job.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": "{}", "team": "vision"}
+	job.Annotations = map[string]string{
+		"kubectl.kubernetes.io/last-applied-configuration": "{}", "team": "vision",
+	}
 	before := job.DeepCopy()
 	r := Of("lab", job, Options{UserKeys: []string{"nobody", "team"}})
 	if diff := cmp.Diff(before, job); diff != "" {

@@ -1,17 +1,19 @@
 package history
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// Merge joins what two records know of one job. It is commutative, associative and idempotent. The zero Record
-// knows nothing; records of two jobs are a programmer's error, and make it panic. The result may share memory
-// with both.
+// Merge joins what two records know of one job. It is commutative, associative and idempotent. The zero
+// Record knows nothing; records of two jobs are a programmer's error, and make it panic. The result may share
+// memory with both.
 func Merge(a, b Record) Record {
 	switch {
 	case a.Job.Key == Key{}:
@@ -32,6 +34,20 @@ func Merge(a, b Record) Record {
 	}
 	conclude(&r)
 	return r
+}
+
+// Sort puts the lists of a record that was kept in any order into theirs.
+func Sort(r *Record) {
+	slices.SortFunc(r.Attempts, func(a, b Attempt) int { return cmp.Compare(a.Number, b.Number) })
+	slices.SortFunc(r.Counts, func(a, b Counts) int { return cmp.Compare(a.Attempt, b.Attempt) })
+	slices.SortFunc(r.Transitions, byTime)
+	slices.SortFunc(r.Preemptions, func(a, b Preemption) int { return cmp.Compare(a.Attempt, b.Attempt) })
+	slices.SortFunc(r.Samples, func(a, b Sample) int {
+		return cmp.Or(cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.Step, b.Step))
+	})
+	slices.SortFunc(r.Checkpoints, func(a, b Checkpoint) int {
+		return cmp.Or(cmp.Compare(a.Step, b.Step), strings.Compare(a.URI, b.URI))
+	})
 }
 
 // joinJobs takes what the latest version says, and the earliest time at which the job was found deleted.

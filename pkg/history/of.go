@@ -16,9 +16,9 @@ import (
 
 // Options say what the API alone does not.
 type Options struct {
-	// GPUKind returns what a price is set for, of a job that requests GPUs: the product that the labels of its
-	// nodes name, else the resource's name. Products and resources are told apart by the slash, which the names
-	// of extended resources must have and values of labels cannot. Nil: the kind is unknown.
+	// GPUKind returns what a price is set for, of a job that requests GPUs: the product that the labels of
+	// its nodes name, else the resource's name. Products and resources are told apart by the slash, which the
+	// names of extended resources must have and values of labels cannot. Nil: the kind is unknown.
 	GPUKind func(*v1alpha1.TrainingJob) string
 	// UserKeys are annotations or labels that say whom a job is for; the first that is not empty counts.
 	UserKeys []string
@@ -171,7 +171,7 @@ func checkpointsOf(st *v1alpha1.TrainingJobStatus) []Checkpoint {
 	if from := c.ResumeFrom; from != nil {
 		all = append(all, Checkpoint{URI: from.URI, Step: from.Step, Time: optional(from.Time)})
 	}
-	if l := c.Latest; l != nil && (c.ResumeFrom == nil || l.URI != c.ResumeFrom.URI || l.Step != c.ResumeFrom.Step) {
+	if l := c.Latest; l != nil {
 		point := Checkpoint{URI: l.URI, Step: l.Step, Time: optional(l.Time)}
 		if c.ResumeFrom == nil || l.Step > c.ResumeFrom.Step {
 			point.Attempt = st.Attempt

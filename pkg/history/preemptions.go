@@ -11,8 +11,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// notByOthers are the reasons for which an attempt ends by itself, by its user's wish or by a timeout. Schedulers
-// have reasons of their own for taking a gang's places back, so every other one is somebody else's doing.
+// notByOthers are the reasons for which an attempt ends by itself, by its user's wish or by a timeout.
+// Schedulers have reasons of their own for taking a gang's places back, so every other one is somebody else's
+// doing.
 var notByOthers = []string{
 	v1alpha1.ReasonRankFailed, v1alpha1.ReasonPermanentFailure, v1alpha1.ReasonBackoffLimit,
 	v1alpha1.ReasonScheduleTimeout, v1alpha1.ReasonStartTimeout, v1alpha1.ReasonSpecChanged,
@@ -32,7 +33,9 @@ func preemptionsOf(st *v1alpha1.TrainingJobStatus, transitions []Transition) []P
 	for number := st.Attempt - 1; number > 0; number-- {
 		t, settled := settlement(of, number)
 		if settled && byOthers(t.Reason) && t.Reason == c.Reason {
-			return []Preemption{{Attempt: number, Time: t.Time, Reason: t.Reason, Message: c.Message, By: by(c.Message)}}
+			return []Preemption{{
+				Attempt: number, Time: t.Time, Reason: t.Reason, Message: c.Message, By: by(c.Message),
+			}}
 		}
 		if !settled || byOthers(t.Reason) {
 			return nil // whose it is is not known
@@ -41,8 +44,8 @@ func preemptionsOf(st *v1alpha1.TrainingJobStatus, transitions []Transition) []P
 	return nil
 }
 
-// accommodated is whom a gang made room for. Volcano and kube-scheduler write "preempting to accommodate a higher
-// priority pod" (k8s.io/kubernetes/pkg/scheduler/framework/preemption, executor.go; volcano.sh/volcano
+// accommodated is whom a gang made room for. Volcano and kube-scheduler write "preempting to accommodate a
+// higher priority pod" (k8s.io/kubernetes/pkg/scheduler/framework/preemption, executor.go; volcano.sh/volcano
 // pkg/scheduler/cache), Kueue "Preempted to accommodate a workload due to prioritization in the ClusterQueue"
 // (sigs.k8s.io/kueue/pkg/scheduler/preemption). The operator adds "(and 2 ranks more)" and a clause.
 var accommodated = regexp.MustCompile(`\bto accommodate (.+?)(?: \(and \d+ ranks? more\))?(?:;|$)`)
@@ -54,8 +57,8 @@ func by(message string) string {
 	return ""
 }
 
-// concludePreemptions lists the attempts that somebody else ended: by what was counted where that is known, else
-// by the reason of the settlement.
+// concludePreemptions lists the attempts that somebody else ended: by what was counted where that is known,
+// else by the reason of the settlement.
 func concludePreemptions(r *Record, of map[int32][]Transition) {
 	said := map[int32]Preemption{}
 	for _, p := range r.Preemptions {

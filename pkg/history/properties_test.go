@@ -16,11 +16,11 @@ const histories = 100
 // TestOrderDoesNotMatter: however versions are ordered, repeated and grouped, the record is the same.
 func TestOrderDoesNotMatter(t *testing.T) {
 	for seed := range uint64(histories) {
-		m := play(seed)
+		l := play(seed)
 		rng := rand.New(rand.NewPCG(seed, 8))
-		want := joined(m.records()...)
+		want := joined(l.records()...)
 		for range 3 {
-			rs := m.records()
+			rs := l.records()
 			for range rng.IntN(10) {
 				rs = append(rs, rs[rng.IntN(len(rs))])
 			}
@@ -32,7 +32,8 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	}
 }
 
-// grouped merges pairs at random until one record is left, some after a way through JSON, as a database has them.
+// grouped merges pairs at random until one record is left, some after a way through JSON, as a database has
+// them.
 func grouped(rng *rand.Rand, rs []Record) Record {
 	for len(rs) > 1 {
 		i := rng.IntN(len(rs) - 1)
@@ -61,9 +62,9 @@ func throughJSON(r Record) Record {
 // TestMergeIsAJoin holds for any two or three records, of which each knows some versions.
 func TestMergeIsAJoin(t *testing.T) {
 	for seed := range uint64(histories) {
-		m := play(seed)
+		l := play(seed)
 		rng := rand.New(rand.NewPCG(seed, 9))
-		a, b, c := m.some(rng), m.some(rng), m.some(rng)
+		a, b, c := l.some(rng), l.some(rng), l.some(rng)
 		for law, sides := range map[string][2]Record{
 			"commutative": {Merge(a, b), Merge(b, a)},
 			"associative": {Merge(Merge(a, b), c), Merge(a, Merge(b, c))},
@@ -79,7 +80,7 @@ func TestMergeIsAJoin(t *testing.T) {
 }
 
 // some is what is known from some versions, by a replica that may not see nodes, and perhaps of the deletion.
-func (m *model) some(rng *rand.Rand) Record {
+func (l played) some(rng *rand.Rand) Record {
 	o := options
 	if rng.IntN(2) == 0 {
 		o.GPUKind = func(*v1alpha1.TrainingJob) string { return "nvidia.com/gpu" }
@@ -89,13 +90,13 @@ func (m *model) some(rng *rand.Rand) Record {
 	}
 	share := rng.Float64()
 	var r Record
-	for _, v := range m.versions {
+	for _, v := range l.Versions {
 		if rng.Float64() < share {
 			r = Merge(r, Of("lab", v, o))
 		}
 	}
-	key := Key{Cluster: "lab", UID: m.job.UID}
-	at := m.now.AddDate(0, 0, rng.IntN(3))
+	key := Key{Cluster: "lab", UID: l.last().UID}
+	at := l.End.AddDate(0, 0, rng.IntN(3))
 	switch rng.IntN(6) {
 	case 0:
 		r = Merge(r, Gone(key, &at, nil))
@@ -105,13 +106,13 @@ func (m *model) some(rng *rand.Rand) Record {
 	return r
 }
 
-// TestWhatIsLostIsNotMadeUp: from some versions of which the latest is one, the job is as if all had been seen, and
-// all else is a part of that.
+// TestWhatIsLostIsNotMadeUp: from some versions of which the latest is one, the job is as if all had been
+// seen, and all else is a part of that.
 func TestWhatIsLostIsNotMadeUp(t *testing.T) {
 	for seed := range uint64(histories) {
-		m := play(seed)
+		l := play(seed)
 		rng := rand.New(rand.NewPCG(seed, 10))
-		rs := m.records()
+		rs := l.records()
 		all, last := joined(rs...), rs[len(rs)-1]
 		share := rng.Float64()
 		some := joined(append(slices.DeleteFunc(rs, func(Record) bool { return rng.Float64() > share }), last)...)
@@ -123,8 +124,8 @@ func TestWhatIsLostIsNotMadeUp(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("seed %d: another job:\n%s", seed, diff)
 		}
-		m.holds(t, some)
-		m.isWhole(t, all)
+		l.holds(t, some)
+		l.isWhole(t, all)
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
@@ -132,55 +133,54 @@ func TestWhatIsLostIsNotMadeUp(t *testing.T) {
 }
 
 // holds compares all that a record says with what was so.
-func (m *model) holds(t *testing.T, r Record) {
+func (l played) holds(t *testing.T, r Record) {
 	t.Helper()
 	for _, got := range r.Transitions {
-		if got.Attempt > 0 && !slices.ContainsFunc(m.truth.transitions, func(was Transition) bool {
+		if got.Attempt > 0 && !slices.ContainsFunc(l.transitions, func(was Transition) bool {
 			was.Nth = got.Nth // of those that are alike, the status may have dropped the first
 			return was == got
 		}) {
 			t.Errorf("no such transition: %+v", got)
 		}
 	}
-	of := ofAttempts(m.truth.transitions)
+	of := ofAttempts(l.transitions)
 	for _, a := range r.Attempts {
 		was := Attempt{Number: a.Number}
 		concludeTimes(&was, of)
 		if a.Started != nil && !a.Started.Equal(*was.Started) || a.Ended != nil && !a.Ended.Equal(*was.Ended) {
 			t.Errorf("attempt %d: %v to %v, it was %v to %v", a.Number, a.Started, a.Ended, was.Started, was.Ended)
 		}
-		if reason := m.truth.reasons[a.Number]; a.EndReason != "" && a.EndReason != reason &&
+		if reason := l.Truth.Reasons[a.Number]; a.EndReason != "" && a.EndReason != reason &&
 			a.EndPhase != v1alpha1.PhaseDraining {
 			t.Errorf("attempt %d ended for %s, not for %s", a.Number, reason, a.EndReason)
 		}
-		if a.Seen && !slices.Contains(m.truth.made[a.Number], a.GPUs) {
-			t.Errorf("attempt %d had %v GPUs, never %d", a.Number, m.truth.made[a.Number], a.GPUs)
+		if a.Seen && !slices.Contains(l.Truth.GPUs[a.Number], a.GPUs) {
+			t.Errorf("attempt %d had %v GPUs, never %d", a.Number, l.Truth.GPUs[a.Number], a.GPUs)
 		}
-		if a.Lost != nil && *a.Lost != m.truth.lost[a.Number] {
-			t.Errorf("attempt %d lost %v, not %v", a.Number, m.truth.lost[a.Number], *a.Lost)
+		if a.Lost != nil && *a.Lost != Loss(l.Truth.Lost[a.Number]) {
+			t.Errorf("attempt %d lost %v, not %v", a.Number, l.Truth.Lost[a.Number], *a.Lost)
 		}
 	}
 	for _, p := range r.Preemptions {
-		message, was := m.truth.preempted[p.Attempt]
-		if !was || p.Message != "" && p.Message != message || p.Reason != m.truth.reasons[p.Attempt] {
+		message, was := l.Truth.Preempted[p.Attempt]
+		if !was || p.Message != "" && p.Message != message || p.Reason != l.Truth.Reasons[p.Attempt] {
 			t.Errorf("preemption %+v; it was %q, %t", p, message, was)
 		}
-		if p.Lost != nil && *p.Lost != m.truth.lost[p.Attempt] {
-			t.Errorf("the preemption of attempt %d cost %v, not %v", p.Attempt, m.truth.lost[p.Attempt], *p.Lost)
+		if p.Lost != nil && *p.Lost != Loss(l.Truth.Lost[p.Attempt]) {
+			t.Errorf("the preemption of attempt %d cost %v, not %v", p.Attempt, l.Truth.Lost[p.Attempt], *p.Lost)
 		}
 	}
 	for _, s := range r.Samples {
-		if !m.truth.sampled[s.Attempt][s.Step] {
+		if !l.Truth.Sampled[s.Attempt][s.Step] {
 			t.Errorf("attempt %d reported no step %d", s.Attempt, s.Step)
 		}
 	}
 }
 
 // isWhole: nothing is missing where every version was seen.
-func (m *model) isWhole(t *testing.T, r Record) {
+func (l played) isWhole(t *testing.T, r Record) {
 	t.Helper()
-	want := slices.Clone(m.truth.transitions)
-	slices.SortFunc(want, byTime)
+	want := slices.Clone(l.transitions)
 	if len(want) == 0 {
 		want = nil
 	}
@@ -191,18 +191,18 @@ func (m *model) isWhole(t *testing.T, r Record) {
 	for _, p := range r.Preemptions {
 		messages[p.Attempt] = p.Message
 	}
-	if diff := cmp.Diff(m.truth.preempted, messages); diff != "" {
+	if diff := cmp.Diff(l.Truth.Preempted, messages); diff != "" {
 		t.Errorf("preemptions (-happened +recorded):\n%s", diff)
 	}
 	for _, a := range r.Attempts {
-		if loss, ended := m.truth.lost[a.Number]; ended && (a.Lost == nil || *a.Lost != loss) {
+		if loss, ended := l.Truth.Lost[a.Number]; ended && (a.Lost == nil || *a.Lost != Loss(loss)) {
 			t.Errorf("attempt %d lost %v, the record says %v", a.Number, loss, a.Lost)
 		}
 	}
-	if len(r.Attempts) != len(m.truth.made) {
-		t.Errorf("%d attempts, of which %d are recorded", len(m.truth.made), len(r.Attempts))
+	if len(r.Attempts) != len(l.Truth.GPUs) {
+		t.Errorf("%d attempts, of which %d are recorded", len(l.Truth.GPUs), len(r.Attempts))
 	}
-	for attempt, steps := range m.truth.sampled {
+	for attempt, steps := range l.Truth.Sampled {
 		n := 0
 		for _, s := range r.Samples {
 			if s.Attempt == attempt {

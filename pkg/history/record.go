@@ -17,8 +17,8 @@ type Key struct {
 	UID types.UID `json:"uid"`
 }
 
-// Record is what is known of one job. Its lists are sorted, and have no two entries with the same key. Of, Gone
-// and Merge make records; a record that is kept must be kept whole, because Merge needs all of it.
+// Record is what is known of one job. Its lists are sorted, and have no two entries with the same key. Of,
+// Gone and Merge make records; a record that is kept must be kept whole, because Merge needs all of it.
 type Record struct {
 	Job         Job          `json:"job"`
 	Attempts    []Attempt    `json:"attempts,omitempty"`    // by Number
@@ -40,8 +40,8 @@ type Job struct {
 	Scheduler     v1alpha1.SchedulerName `json:"scheduler,omitempty"`
 	Framework     v1alpha1.Framework     `json:"framework,omitempty"`
 	PriorityClass string                 `json:"priorityClass,omitempty"`
-	// ResourceVersion that all fields but GPUKind, Deleted and DeletedBefore are of: the greatest that was seen.
-	// Empty where only the job's deletion is known.
+	// ResourceVersion that all fields but GPUKind, Deleted and DeletedBefore are of: the greatest that was
+	// seen. Empty where only the job's deletion is known.
 	ResourceVersion string         `json:"resourceVersion"`
 	Phase           v1alpha1.Phase `json:"phase"`
 	Reason          string         `json:"reason,omitempty"`
@@ -77,13 +77,15 @@ type Attempt struct {
 	Queued  *time.Time `json:"queued,omitempty"`
 	Started *time.Time `json:"started,omitempty"`
 	Ended   *time.Time `json:"ended,omitempty"`
-	// EndPhase is where the end led to: Succeeded, Failed, Restarting, Queued or Suspended; Draining while the
-	// cause is not settled, or not known to be. EndReason is the reason of that, which may differ from the one
-	// for which the attempt began to drain: exit codes are seen before the loss of a node that caused them.
+	// EndPhase is where the end led to: Succeeded, Failed, Restarting, Queued or Suspended; Draining while
+	// the cause is not settled, or not known to be. EndReason is the reason of that, which may differ from
+	// the one for which the attempt began to drain: exit codes are seen before the loss of a node that caused
+	// them.
 	EndPhase  v1alpha1.Phase `json:"endPhase,omitempty"`
 	EndReason string         `json:"endReason,omitempty"`
 	// Seen reports whether a version of the job was seen in which this attempt was queued or ran. The fields
-	// below are of the last such version; otherwise they are empty, and only the attempt's transitions are known.
+	// below are of the last such version; otherwise they are empty, and only the attempt's transitions are
+	// known.
 	Seen            bool   `json:"seen"`
 	ResourceVersion string `json:"resourceVersion,omitempty"`
 	Replicas        int32  `json:"replicas"`
@@ -94,8 +96,8 @@ type Attempt struct {
 	// ResumedFrom is the checkpoint that the attempt began with; nil: from scratch, or unknown where Seen is
 	// false.
 	ResumedFrom *v1alpha1.CheckpointPoint `json:"resumedFrom,omitempty"`
-	// Lost is what the end of the attempt cost, in training that must be done again. Nil: it has not ended, or
-	// no two versions of the job are known between which its end alone was counted.
+	// Lost is what the end of the attempt cost, in training that must be done again. Nil: it has not ended,
+	// or no two versions of the job are known between which its end alone was counted.
 	Lost *Loss `json:"lost,omitempty"`
 }
 
@@ -120,8 +122,8 @@ type Transition struct {
 	Time   time.Time      `json:"time"` // whole seconds
 	Phase  v1alpha1.Phase `json:"phase"`
 	Reason string         `json:"reason,omitempty"`
-	// Attempt in which it happened, or which it began. What comes before the first attempt counts as that one's.
-	// 0 where it is unknown.
+	// Attempt in which it happened, or which it began. What comes before the first attempt counts as that
+	// one's. 0 where it is unknown.
 	Attempt int32 `json:"attempt,omitempty"`
 	// Nth counts the transitions of the job with the same Time, Phase, Reason and Attempt from 0.
 	Nth int32 `json:"nth,omitempty"`
@@ -133,7 +135,8 @@ type Preemption struct {
 	// Time at which the attempt began to end; where that is unknown, at which its end was settled.
 	Time   time.Time `json:"time"`
 	Reason string    `json:"reason"` // Preempted, Evicted, NodeLost, PodDeleted, ...
-	// By is who caused it as far as the scheduler said so, in its words: "a higher priority pod". Empty: unknown.
+	// By is who caused it as far as the scheduler said so, in its words: "a higher priority pod". Empty:
+	// unknown.
 	By string `json:"by,omitempty"`
 	// Message of the job's condition Preempted; empty where it was not seen.
 	Message string `json:"message,omitempty"`

@@ -19,10 +19,11 @@ const (
 func joinSamples(a, b []Sample) []Sample {
 	all := slices.Concat(a, b)
 	slices.SortFunc(all, func(a, b Sample) int {
-		if c := cmp.Or(cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.Step, b.Step), b.Time.Compare(a.Time)); c != 0 {
-			return c
+		order := cmp.Or(cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.Step, b.Step), b.Time.Compare(a.Time))
+		if order == 0 {
+			order = strings.Compare(canonical(b), canonical(a))
 		}
-		return strings.Compare(canonical(b), canonical(a))
+		return order
 	})
 	all = slices.CompactFunc(all, func(a, b Sample) bool { return a.Attempt == b.Attempt && a.Step == b.Step })
 	var kept []Sample
@@ -37,10 +38,10 @@ func joinSamples(a, b []Sample) []Sample {
 	return kept
 }
 
-// thin keeps of a sorted list the first, the last, and the limit-2 with the smallest ranks. What it keeps of a
-// union it keeps of the union of what it kept: where a set has too many smaller ones for an entry, so has every
-// larger set. So it does not matter in which order entries arrive. That holds only if it is done in the same way
-// where limit-1 or limit entries would fit.
+// thin keeps of a sorted list the first, the last, and the limit-2 with the smallest ranks. What it keeps of
+// a union it keeps of the union of what it kept: where a set has too many smaller ones for an entry, so has
+// every larger set. So it does not matter in which order entries arrive. That holds only if it is done in the
+// same way where limit-1 or limit entries would fit.
 func thin[T any](sorted []T, limit int, rank func(T) uint64) []T {
 	if len(sorted) <= limit-2 {
 		return sorted
@@ -59,8 +60,8 @@ func thin[T any](sorted []T, limit int, rank func(T) uint64) []T {
 	return kept
 }
 
-// spread ranks steps by multiples of the golden ratio (Fibonacci hashing, Knuth, volume 3, section 6.4). It is
-// one to one. Of evenly spaced steps, those below a bound are spaced almost evenly too (the three-distance
+// spread ranks steps by multiples of the golden ratio (Fibonacci hashing, Knuth, volume 3, section 6.4). It
+// is one to one. Of evenly spaced steps, those below a bound are spaced almost evenly too (the three-distance
 // theorem), as no remainder by a power of two would be for steps such as 1, 101, 201.
 func spread(step int64) uint64 { return uint64(step) * 0x9E3779B97F4A7C15 }
 

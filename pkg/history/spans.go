@@ -1,6 +1,7 @@
 package history
 
 import (
+	"slices"
 	"time"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
@@ -17,16 +18,16 @@ type Span struct {
 	To *time.Time
 	// Open reports whether it goes on, as far as is known.
 	Open bool
-	// GPUs of the gang, its kind and its queue; those of the next attempt that was seen, else the job's, where
-	// the attempt itself was not: then Assumed is true.
+	// GPUs of the gang, its kind and its queue; those of the next attempt that was seen, else the job's,
+	// where the attempt itself was not: then Assumed is true.
 	GPUs    int64
 	GPUKind string
 	Queue   string
 	Assumed bool
 }
 
-// Spans are the times in which the attempts of a job waited and ran, by attempt. What was not seen and is in no
-// status has none. Of a span without To that is not Open, the end is unknown.
+// Spans are the times in which the attempts of a job waited and ran, by attempt. What was not seen and is in
+// no status has none. Of a span without To that is not Open, the end is unknown.
 func (r *Record) Spans() []Span {
 	var spans []Span
 	of := ofAttempts(r.Transitions)
@@ -96,4 +97,59 @@ func (r *Record) end(number int32) (at *time.Time, open bool) {
 		return nil, false
 	}
 	return j.Deleted, j.Deleted == nil && j.DeletedBefore == nil
+}
+
+// Ending is what the end of an attempt cost, or the ends of several that were not seen one by one.
+type Ending struct {
+	// Attempt is the last of those that ended.
+	Attempt int32
+	// Time at which it began to end, or else the next one was first heard of.
+	Time time.Time
+	Lost Loss
+	// Queue and GPUKind of the attempt, as a Span has them.
+	Queue, GPUKind string
+}
+
+// Endings are all losses that were counted, in order. Their sum is what the job had lost when it was last
+// seen, however few of its versions were.
+func (r *Record) Endings() []Ending {
+	counts := r.Counts
+	if len(counts) == 0 || counts[0].Attempt > 1 {
+		counts = append([]Counts{{Attempt: 1}}, counts...)
+	}
+	if r.Job.Phase == v1alpha1.PhaseFailed {
+		final := Counts{Attempt: r.Job.Attempt + 1, Lost: lossOf(r.Job.Work)}
+		counts = append(counts[:len(counts):len(counts)], final)
+	}
+	var endings []Ending
+	for i := 1; i < len(counts); i++ {
+		l := counts[i].Lost.minus(counts[i-1].Lost)
+		if l == (Loss{}) {
+			continue
+		}
+		e := Ending{Attempt: counts[i].Attempt - 1, Lost: l, Queue: r.Job.Queue, GPUKind: r.Job.GPUKind}
+		e.Time = r.endOf(e.Attempt)
+		if at := slices.IndexFunc(r.Attempts, func(a Attempt) bool { return a.Number == e.Attempt }); at >= 0 {
+			made := madeOf(r, at)
+			e.Queue, e.GPUKind = made.Queue, made.GPUKind
+		}
+		endings = append(endings, e)
+	}
+	return endings
+}
+
+// endOf is when an attempt began to end, or else the next one was first heard of, or else the job was
+// created.
+func (r *Record) endOf(number int32) time.Time {
+	for _, a := range r.Attempts {
+		if a.Number == number && a.Ended != nil {
+			return *a.Ended
+		}
+	}
+	for _, t := range r.Transitions {
+		if t.Attempt > number {
+			return t.Time
+		}
+	}
+	return r.Job.Created
 }
