@@ -124,8 +124,6 @@ var rules = map[string]rule{
 		reason: "the shell knows no dialect",
 		ours:   []string{api, seam, "pkg/clusterstate", "pkg/metric", core, spec, render, observation, decision},
 	},
-	history:      {reason: "what is known of a job, from versions of it", ours: []string{api, spec}, never: notCore},
-	"pkg/config": {reason: "the operator's file", ours: []string{api, frameworks}},
 	"pkg/server/recorder": {
 		reason: "follows jobs and gives their records to a store; knows no database and no request",
 		ours:   []string{api, seam, frameworks, "pkg/history", "pkg/metric", render},
