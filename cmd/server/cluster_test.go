@@ -96,8 +96,9 @@ func keyOf(j *v1alpha1.TrainingJob) history.Key {
 	return history.Key{Cluster: config.DefaultCluster, UID: j.UID}
 }
 
-// live makes the jobs and takes them through their lives, each to its own end, while one server is killed.
-func (w *cluster200) live(t *testing.T) {
+// play makes the jobs and takes them through their lives; among their writes it calls kill again and again.
+func (w *cluster200) play(t *testing.T, kill func(n int)) {
+	t.Helper()
 	for i := range jobs {
 		j := newJob(fmt.Sprintf("job-%d", i))
 		if err := w.Client.Create(t.Context(), j); err != nil {
@@ -111,8 +112,7 @@ func (w *cluster200) live(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		if writes++; writes%killedEvery == 0 {
-			w.killed.kill(t)
-			w.killed.start(t, "")
+			kill(kills)
 			kills++
 		}
 	}
@@ -132,17 +132,19 @@ func (w *cluster200) live(t *testing.T) {
 	}
 	players.Wait()
 	if kills < 5 {
-		t.Errorf("it was killed only %d times", kills)
+		t.Errorf("there were only %d kills", kills)
 	}
+}
+
+// live takes the jobs through their lives while one server is killed, and compares it with the other.
+func (w *cluster200) live(t *testing.T) {
+	w.play(t, func(int) {
+		w.killed.kill(t)
+		w.killed.start(t, "")
+	})
 	for _, j := range w.all {
-		latest := func(r history.Record) string {
-			if r.Job.ResourceVersion == j.ResourceVersion {
-				return ""
-			}
-			return fmt.Sprintf("version %s, not %s", r.Job.ResourceVersion, j.ResourceVersion)
-		}
-		w.killed.has(t, w.killedDB, keyOf(j), latest)
-		w.undisturbed.has(t, w.undisturbedDB, keyOf(j), latest)
+		w.killed.has(t, w.killedDB, keyOf(j), latest(j))
+		w.undisturbed.has(t, w.undisturbedDB, keyOf(j), latest(j))
 		want, got := w.record(t, w.undisturbedDB, j), w.record(t, w.killedDB, j)
 		if len(want.Transitions) != len(life) || len(want.Attempts) != 2 {
 			t.Errorf("%s: %d transitions in %d attempts", j.Name, len(want.Transitions), len(want.Attempts))
@@ -158,6 +160,14 @@ func (w *cluster200) live(t *testing.T) {
 			[]any{got.Job, got.Attempts, got.Transitions}); diff != "" {
 			t.Fatalf("%s (-undisturbed +killed):\n%s", j.Name, diff)
 		}
+	}
+}
+
+// latest version of a job that a record must be of.
+func latest(j *v1alpha1.TrainingJob) func(history.Record) string {
+	return func(r history.Record) string {
+		return iff(r.Job.ResourceVersion == j.ResourceVersion,
+			fmt.Sprintf("version %s, not %s", r.Job.ResourceVersion, j.ResourceVersion))
 	}
 }
 
