@@ -14,7 +14,8 @@ One endpoint, ` + "`/metrics`" + ` at
 [metrics.bindAddress](server-configuration.md#keys), in Prometheus' format, with those of client-go and of
 the Go runtime. Every replica serves what it does itself. Beside them
 ` + "`trainingjob_server_build_info`" + ` is 1, with the label version, and
-` + "`trainingjob_server_database_up`" + ` is 1 where the database can be read. Times are in seconds. [server.md](server.md#watch-it) says what to alert on.
+` + "`trainingjob_server_database_up`" + ` is 1 where the database can be read. Times are in seconds.
+[server.md](server.md#watch-it) says what to alert on.
 `
 
 func writeServerMetrics(out io.Writer) error {

@@ -15,7 +15,8 @@ import (
 )
 
 // TestTwoServers: they share a PostgreSQL, as in deploy/server-postgres, and are killed in turns while 200
-// jobs live their lives: nothing is missing, nothing is there twice, and deleted jobs go once they are recorded.
+// jobs live their lives. Nothing is missing, nothing is there twice, and deleted jobs go once they are
+// recorded.
 func TestTwoServers(t *testing.T) {
 	db, err := postgres.Start(t.Context(), postgres.Options{})
 	if err != nil {
