@@ -14,8 +14,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/test/harness"
 )
 
-// TestTwoServers: they share a PostgreSQL, as in deploy/server-postgres, and are killed in turns while 200 jobs
-// live their lives: nothing is missing, nothing is there twice, and deleted jobs go once they are recorded.
+// TestTwoServers: they share a PostgreSQL, as in deploy/server-postgres, and are killed in turns while 200
+// jobs live their lives. Nothing is missing, nothing is there twice, and deleted jobs go once they are
+// recorded.
 func TestTwoServers(t *testing.T) {
 	db, err := postgres.Start(t.Context(), postgres.Options{})
 	if err != nil {
