@@ -1,4 +1,5 @@
-// Package fasttrackml answers one question: what does a real server of MLflow's REST API make of what we send?
+// Package fasttrackml answers one question: what does a real server of MLflow's REST API make of what we
+// send?
 //
 // It runs FastTrackML (github.com/G-Research/fasttrackml), built from its Go module (lab/modules/fasttrackml)
 // into the user's cache, as a plain process on 127.0.0.1 with a database of its own:

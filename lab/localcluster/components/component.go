@@ -153,8 +153,8 @@ func addOnComponents() []component {
 	}
 }
 
-// needsC reports whether a component has parts in C, as SQLite is: it is built by the machine's C compiler, and
-// linked with its C library. It is no field of component, whose fields are part of every component's key.
+// needsC reports whether a component has parts in C, as SQLite is: it is built by the machine's C compiler,
+// and linked with its C library. It is no field of component, whose fields are part of every component's key.
 func needsC(component string) bool { return component == FastTrackML }
 
 // referenceProcessors is the number of processors on which coldBuildTimes were measured.

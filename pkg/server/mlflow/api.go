@@ -68,8 +68,8 @@ type measurement struct {
 	Step      int64  `json:"step"`
 }
 
-var errExperimentDeleted = errors.New("the experiment is deleted in MLflow: restore it there, or name another " +
-	"one in the job's annotation")
+var errExperimentDeleted = errors.New("the experiment is deleted in MLflow: restore it there, or name " +
+	"another one in the job's annotation")
 
 // experimentID returns the ID of the experiment with the name, which is made where there is none.
 func (c *client) experimentID(ctx context.Context, name string) (string, error) {

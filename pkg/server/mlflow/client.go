@@ -100,7 +100,8 @@ func (c *client) do(ctx context.Context, method, call, query string, body []byte
 	return nil
 }
 
-// exchange one request for its answer. It returns the HTTP status for the metrics; "error" where there is none.
+// exchange one request for its answer. It returns the HTTP status for the metrics; "error" where there is
+// none.
 func (c *client) exchange(
 	ctx context.Context, method, call, query string, body []byte, out any,
 ) (result string, err error) {

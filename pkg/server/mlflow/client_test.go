@@ -141,23 +141,29 @@ func TestValidate(t *testing.T) {
 		config Config
 		says   string
 	}{
-		"off":                   {DefaultConfig(), ""},
-		"on":                    {on(func(*Config) {}), ""},
-		"a token":               {on(func(c *Config) { c.TokenFile = "/etc/mlflow/token" }), ""},
-		"an authority":          {on(func(c *Config) { c.CAFile = "/etc/mlflow/ca.crt" }), ""},
-		"a prefix":              {on(func(c *Config) { c.ParameterPrefix = "job." }), ""},
-		"credentials at home":   {on(func(c *Config) { c.URL, c.TokenFile = "http://127.0.0.1:5000", "/a" }), ""},
-		"credentials for all":   {on(func(c *Config) { c.URL, c.TokenFile = "http://mlflow:5000", "/a" }), "plain HTTP"},
-		"for all, as one wants": {on(func(c *Config) { c.URL, c.TokenFile, c.Insecure = "http://mlflow:5000", "/a", true }), ""},
+		"off":                 {DefaultConfig(), ""},
+		"on":                  {on(func(*Config) {}), ""},
+		"a token":             {on(func(c *Config) { c.TokenFile = "/etc/mlflow/token" }), ""},
+		"an authority":        {on(func(c *Config) { c.CAFile = "/etc/mlflow/ca.crt" }), ""},
+		"a prefix":            {on(func(c *Config) { c.ParameterPrefix = "job." }), ""},
+		"credentials at home": {on(func(c *Config) { c.URL, c.TokenFile = "http://127.0.0.1:5000", "/a" }), ""},
+		"credentials for all": {
+			on(func(c *Config) { c.URL, c.TokenFile = "http://mlflow:5000", "/a" }), "plain HTTP",
+		},
+		"for all, as one wants": {on(func(c *Config) {
+			c.URL, c.TokenFile, c.Insecure = "http://mlflow:5000", "/a", true
+		}), ""},
 		"no scheme":             {on(func(c *Config) { c.URL = "mlflow:5000" }), "mlflow.url: Invalid value"},
 		"no host":               {on(func(c *Config) { c.URL = "http://" }), "must have a host"},
 		"credentials in it":     {on(func(c *Config) { c.URL = "https://me:hush@mlflow" }), "use tokenFile"},
 		"a query":               {on(func(c *Config) { c.URL = "https://mlflow?a=b" }), "must not have a query"},
 		"a file without server": {Config{TokenFile: "/a", RequestsPerSecond: 1}, "mlflow.tokenFile"},
 		"a relative file":       {on(func(c *Config) { c.CAFile = "ca.crt" }), "mlflow.caFile"},
-		"two kinds":             {on(func(c *Config) { c.TokenFile, c.BasicAuthDir = "/a", "/b" }), "remove tokenFile"},
-		"an odd prefix":         {on(func(c *Config) { c.ParameterPrefix = "a@" }), "mlflow.parameterPrefix"},
-		"no requests":           {on(func(c *Config) { c.RequestsPerSecond = 0 }), "mlflow.requestsPerSecond"},
+		"two kinds": {
+			on(func(c *Config) { c.TokenFile, c.BasicAuthDir = "/a", "/b" }), "remove tokenFile",
+		},
+		"an odd prefix": {on(func(c *Config) { c.ParameterPrefix = "a@" }), "mlflow.parameterPrefix"},
+		"no requests":   {on(func(c *Config) { c.RequestsPerSecond = 0 }), "mlflow.requestsPerSecond"},
 	} {
 		err := tc.config.Validate(field.NewPath("mlflow")).ToAggregate()
 		if tc.says == "" && err != nil || tc.says != "" && (err == nil || !strings.Contains(err.Error(), tc.says)) {

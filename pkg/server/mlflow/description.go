@@ -148,7 +148,8 @@ func number(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// resumePoints says what each attempt began with, as far as it is known: the last ones that fit, oldest first.
+// resumePoints says what each attempt began with, as far as it is known: the last ones that fit, oldest
+// first.
 func resumePoints(attempts []history.Attempt) string {
 	var all []string
 	length := 0

@@ -20,14 +20,16 @@ func TestStatus(t *testing.T) {
 		status string
 		end    time.Time
 	}{
-		"new":                 {history.Job{}, statusScheduled, time.Time{}},
-		"queued":              {history.Job{Phase: v1alpha1.PhaseQueued}, statusScheduled, time.Time{}},
-		"running":             {history.Job{Phase: v1alpha1.PhaseRunning}, statusRunning, time.Time{}},
-		"suspended":           {history.Job{Phase: v1alpha1.PhaseSuspended}, statusScheduled, time.Time{}},
-		"restarting":          {history.Job{Phase: v1alpha1.PhaseRestarting}, statusScheduled, time.Time{}},
-		"succeeded":           {history.Job{Phase: v1alpha1.PhaseSucceeded, Completed: &end}, statusFinished, end},
-		"failed":              {history.Job{Phase: v1alpha1.PhaseFailed, Completed: &end}, statusFailed, end},
-		"succeeded, deleted":  {history.Job{Phase: v1alpha1.PhaseSucceeded, Completed: &end, Deleted: &later}, statusFinished, end},
+		"new":        {history.Job{}, statusScheduled, time.Time{}},
+		"queued":     {history.Job{Phase: v1alpha1.PhaseQueued}, statusScheduled, time.Time{}},
+		"running":    {history.Job{Phase: v1alpha1.PhaseRunning}, statusRunning, time.Time{}},
+		"suspended":  {history.Job{Phase: v1alpha1.PhaseSuspended}, statusScheduled, time.Time{}},
+		"restarting": {history.Job{Phase: v1alpha1.PhaseRestarting}, statusScheduled, time.Time{}},
+		"succeeded":  {history.Job{Phase: v1alpha1.PhaseSucceeded, Completed: &end}, statusFinished, end},
+		"failed":     {history.Job{Phase: v1alpha1.PhaseFailed, Completed: &end}, statusFailed, end},
+		"succeeded, deleted": {
+			history.Job{Phase: v1alpha1.PhaseSucceeded, Completed: &end, Deleted: &later}, statusFinished, end,
+		},
 		"running, deleted":    {history.Job{Phase: v1alpha1.PhaseRunning, Deleted: &end}, statusKilled, end},
 		"running, found gone": {history.Job{Phase: v1alpha1.PhaseRunning, DeletedBefore: &end}, statusKilled, end},
 		"failed at once":      {history.Job{Phase: v1alpha1.PhaseFailed, Created: noon}, statusFailed, noon},

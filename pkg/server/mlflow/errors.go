@@ -26,31 +26,31 @@ type awayError struct {
 func (e *awayError) Error() string { return e.cause.Error() }
 func (e *awayError) Unwrap() error { return e.cause }
 
-// refusal is what the tracking server said to one request.
-type refusal struct {
+// rejection is what the tracking server said to one request.
+type rejection struct {
 	status        int
 	code, message string
 }
 
-func (e *refusal) Error() string {
+func (e *rejection) Error() string {
 	return fmt.Sprintf("HTTP %d: %s: %s", e.status, e.code, e.message)
 }
 
 // isRefused reports whether the tracking server found the request itself wrong: it will again.
 func isRefused(err error) bool {
-	var r *refusal
+	var r *rejection
 	return errors.As(err, &r) && r.status < 500
 }
 
 func hasCode(err error, code string) bool {
-	var r *refusal
+	var r *rejection
 	return errors.As(err, &r) && r.code == code
 }
 
 // errorOf an answer other than 200. Credentials that it does not take, and a place where there is no MLflow,
 // concern all jobs alike.
 func errorOf(response *http.Response, answer []byte) error {
-	r := &refusal{status: response.StatusCode}
+	r := &rejection{status: response.StatusCode}
 	var said struct {
 		Code    string `json:"error_code"`
 		Message string `json:"message"`

@@ -100,8 +100,8 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// TestInterruptedAnywhere: at every request the tracking server fails, before it carries it out or behind that,
-// or the process ends, and another one goes on. The run is what it is undisturbed, and there is one.
+// TestInterruptedAnywhere: at every request the tracking server fails, before it carries it out or behind
+// that, or the process ends, and another one goes on. The run is what it is undisturbed, and there is one.
 func TestInterruptedAnywhere(t *testing.T) {
 	undisturbed := newFixture(t, newJob("bert"))
 	calm := undisturbed.exporter()
@@ -140,8 +140,8 @@ func TestInterruptedAnywhere(t *testing.T) {
 	}
 }
 
-// TestLateAnswers: a request to make a run is carried out long after its answer was given up, when another one
-// has made a run. The second is deleted when the job has ended.
+// TestLateAnswers: a request to make a run is carried out long after its answer was given up, when another
+// one has made a run. The second is deleted when the job has ended.
 func TestLateAnswers(t *testing.T) {
 	f := newFixture(t, newJob("bert"))
 	e := f.exporter()
@@ -191,8 +191,8 @@ func TestAway(t *testing.T) {
 	golden(t, "bert", f.run().text())
 }
 
-// TestTwoReplicas: both run, one sends; when it ends the other goes on at once. Even if the lease does not keep
-// them apart each job has one run in the end.
+// TestTwoReplicas: both run, one sends; when it ends the other goes on at once. Even if the lease does not
+// keep them apart each job has one run in the end.
 func TestTwoReplicas(t *testing.T) {
 	for reason, leases := range map[string]bool{"with leases": true, "without": false} {
 		t.Run(reason, func(t *testing.T) {
@@ -217,16 +217,7 @@ func TestTwoReplicas(t *testing.T) {
 					}
 				})
 			}
-			for ctx.Err() == nil {
-				pending, err := f.history.PendingRuns(t.Context(), clusterName, "", 1)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if len(pending) == 0 {
-					break
-				}
-				time.Sleep(5 * time.Millisecond)
-			}
+			f.await(ctx, 0)
 			cancel()
 			replicas.Wait()
 			if got := len(f.mlflow.active()); got != jobs || leases && len(f.mlflow.runs) != jobs {

@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// fake is a server of MLflow's API that keeps MLflow's rules: names are unique, parameters never change, what is
-// too long or has no name is refused, and so is everything about a run that was deleted.
+// fake is a server of MLflow's API that keeps MLflow's rules: names are unique, parameters never change, what
+// is too long or has no name is refused, and so is everything about a run that was deleted.
 type fake struct {
 	*httptest.Server
 	t testing.TB
@@ -83,11 +83,13 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func invalid(message string, args ...any) *refusal {
-	return &refusal{status: 400, code: "INVALID_PARAMETER_VALUE", message: fmt.Sprintf(message, args...)}
+func invalid(message string, args ...any) *rejection {
+	return &rejection{status: 400, code: "INVALID_PARAMETER_VALUE", message: fmt.Sprintf(message, args...)}
 }
 
-func missing(what string) *refusal { return &refusal{404, codeDoesNotExist, what + " does not exist"} }
+func missing(what string) *rejection {
+	return &rejection{404, codeDoesNotExist, what + " does not exist"}
+}
 
 // fakeRequest has the fields of all requests.
 type fakeRequest struct {
@@ -107,7 +109,7 @@ type fakeRequest struct {
 
 var fakeFilter = regexp.MustCompile(`^tags\."([a-z._]+)" = '([^']*)'$`)
 
-func (f *fake) answer(call string, r *http.Request, body []byte) (any, *refusal) {
+func (f *fake) answer(call string, r *http.Request, body []byte) (any, *rejection) {
 	var in fakeRequest
 	if r.Method == http.MethodPost {
 		if err := json.Unmarshal(body, &in); err != nil {
@@ -124,7 +126,7 @@ func (f *fake) answer(call string, r *http.Request, body []byte) (any, *refusal)
 		return nil, missing("experiment " + in.Name)
 	case callCreateExperiment:
 		if f.experiments[in.Name] != nil {
-			return nil, &refusal{400, codeExists, "experiment " + in.Name}
+			return nil, &rejection{400, codeExists, "experiment " + in.Name}
 		}
 		e := &experiment{ID: fmt.Sprint(len(f.experiments) + 1), Name: in.Name, Stage: "active"}
 		f.experiments[in.Name] = e
@@ -155,10 +157,10 @@ func (f *fake) answer(call string, r *http.Request, body []byte) (any, *refusal)
 	case callLogBatch:
 		return struct{}{}, run.log(&in)
 	}
-	return nil, &refusal{404, "ENDPOINT_NOT_FOUND", call}
+	return nil, &rejection{404, "ENDPOINT_NOT_FOUND", call}
 }
 
-func (f *fake) createRun(in *fakeRequest) (any, *refusal) {
+func (f *fake) createRun(in *fakeRequest) (any, *rejection) {
 	known := slices.ContainsFunc(slices.Collect(maps.Values(f.experiments)), func(e *experiment) bool {
 		return e.ID == in.ExperimentID && e.Stage == "active"
 	})
@@ -166,9 +168,9 @@ func (f *fake) createRun(in *fakeRequest) (any, *refusal) {
 		return nil, missing("experiment " + in.ExperimentID)
 	}
 	run := &fakeRun{
-		id: fmt.Sprintf("%032x", 1000-len(f.runs)), experiment: in.ExperimentID, name: in.RunName, status: "RUNNING",
-		stage: "active", start: in.StartTime, params: map[string]string{}, tags: map[string]string{},
-		metrics: map[measurement]bool{},
+		id: fmt.Sprintf("%032x", 1000-len(f.runs)), experiment: in.ExperimentID, name: in.RunName,
+		status: "RUNNING", stage: "active", start: in.StartTime,
+		params: map[string]string{}, tags: map[string]string{}, metrics: map[measurement]bool{},
 	}
 	if refused := run.log(&fakeRequest{Tags: in.Tags}); refused != nil {
 		return nil, refused
@@ -177,7 +179,7 @@ func (f *fake) createRun(in *fakeRequest) (any, *refusal) {
 	return map[string]any{"run": run.json()}, nil
 }
 
-func (f *fake) search(in *fakeRequest) (any, *refusal) {
+func (f *fake) search(in *fakeRequest) (any, *rejection) {
 	condition := fakeFilter.FindStringSubmatch(in.Filter)
 	if condition == nil {
 		return nil, invalid("malformed filter %s", in.Filter)
@@ -200,7 +202,7 @@ func (r *fakeRun) json() any {
 var fakeKey = regexp.MustCompile(`^[\w.\-/ :]+$`)
 
 // log a batch, all of it or nothing.
-func (r *fakeRun) log(in *fakeRequest) *refusal {
+func (r *fakeRun) log(in *fakeRequest) *rejection {
 	if len(in.Params) > maxParameters || len(in.Tags) > 100 || len(in.Metrics) > maxMetrics ||
 		len(in.Params)+len(in.Tags)+len(in.Metrics) > 1000 {
 		return invalid("too many entries")

@@ -1,6 +1,7 @@
 package mlflow
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrlclient "sigs.k8s.io/controller-runtime/pkg/client"
 	clientfake "sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -115,6 +117,18 @@ func (f *fixture) converge(e *Exporter) {
 	f.t.Fatal("something is pending after 100 passes")
 }
 
+// await that at most so many jobs are pending.
+func (f *fixture) await(ctx context.Context, left int) {
+	f.t.Helper()
+	err := wait.PollUntilContextCancel(ctx, 5*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		pending, err := f.history.PendingRuns(ctx, clusterName, "", store.MaxPage)
+		return len(pending) <= left, err
+	})
+	if err != nil {
+		f.t.Fatalf("waiting until %d jobs are pending: %v", left, err)
+	}
+}
+
 // run of the only job, which there must be.
 func (f *fixture) run() *fakeRun {
 	f.t.Helper()
@@ -129,7 +143,8 @@ func (f *fixture) run() *fakeRun {
 func (f *fixture) annotation(name string) string {
 	f.t.Helper()
 	job := &v1alpha1.TrainingJob{}
-	if err := f.cluster.Get(f.t.Context(), types.NamespacedName{Namespace: "team-a", Name: name}, job); err != nil {
+	at := types.NamespacedName{Namespace: "team-a", Name: name}
+	if err := f.cluster.Get(f.t.Context(), at, job); err != nil {
 		f.t.Fatal(err)
 	}
 	return job.Annotations[v1alpha1.AnnotationMLflowRunID]

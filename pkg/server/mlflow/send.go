@@ -44,7 +44,7 @@ func (e *Exporter) send(ctx context.Context, p store.PendingRun, ended bool) (po
 
 // concerningJob marks what the tracking server answered about one job.
 func concerningJob(err error) error {
-	var r *refusal
+	var r *rejection
 	if errors.As(err, &r) || errors.Is(err, errExperimentDeleted) {
 		return &jobError{err}
 	}
@@ -109,7 +109,7 @@ func (e *Exporter) ensureRun(ctx context.Context, s *sending, d *description) er
 // errRunDeleted: somebody deleted a run, and everything about it is refused.
 var errRunDeleted = errors.New("the run was deleted")
 
-// whetherDeleted returns errRunDeleted in the place of a refusal, where that is why.
+// whetherDeleted returns errRunDeleted in the place of a rejection, where that is why.
 func (e *Exporter) whetherDeleted(ctx context.Context, s *sending, err error) error {
 	if !isRefused(err) {
 		return err
@@ -152,9 +152,9 @@ func (e *Exporter) sendContent(ctx context.Context, s *sending, d *description) 
 	return nil
 }
 
-// settle a run whose job has ended. Samples that were recorded behind later ones are sent with all the others,
-// which changes nothing of these; and runs that the job has too many, of a request that was carried out after
-// its answer was given up, are deleted.
+// settle a run whose job has ended. Samples that were recorded behind later ones are sent with all the
+// others, which changes nothing of these; and runs that the job has too many, of a request that was carried
+// out after its answer was given up, are deleted.
 func (e *Exporter) settle(ctx context.Context, s *sending) error {
 	if err := e.sendMeasurements(ctx, s, nil); err != nil {
 		return err
