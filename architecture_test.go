@@ -137,6 +137,11 @@ var rules = map[string]rule{
 	"pkg/image": {
 		reason: "images of any files", never: []string{"os/exec", "k8s.io/...", "sigs.k8s.io/..."},
 	},
+	"pkg/server/mlflow": {
+		reason: "sends the history to a tracking server; knows no request", ours: []string{
+			api, history, "pkg/metric", "pkg/server/store", spec,
+		},
+	},
 	"pkg/server/store": {reason: "the history in a database", ours: []string{api, history}},
 	"pkg/reportclient": {reason: "part of a small binary", ours: []string{checkpoint}, never: notSmall},
 	"pkg/reportserver": {
@@ -187,6 +192,9 @@ var rules = map[string]rule{
 	"lab/simtrainer": {
 		reason: "plays pods; knows the contract and no job",
 		ours:   []string{api, checkpoint, "lab/localcluster/...", "pkg/reportclient"},
+	},
+	"lab/fasttrackml": {
+		reason: "knows a server of MLflow's API, not what is in it", ours: []string{"lab/localcluster/..."},
 	},
 	"lab/postgres": {
 		reason: "knows a PostgreSQL, not what is in it", ours: []string{"lab/localcluster/..."},

@@ -24,6 +24,9 @@ dpkg-query --show --showformat='${Status}' busybox-static 2>/dev/null | grep -q 
 need jq jq
 dpkg-query --show --showformat='${Status}' python3-kubernetes 2>/dev/null | grep -q 'ok installed' ||
 	missing="$missing python3-kubernetes"
+# Of lab/fasttrackml, whose SQLite is in C.
+need gcc gcc
+[ -e /usr/include/stdlib.h ] || missing="$missing libc6-dev"
 ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$missing postgresql"
 [ -z "$missing" ] && exit 0
 echo "Installing$missing"

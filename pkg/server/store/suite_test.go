@@ -39,6 +39,7 @@ var suite = map[string]func(*testing.T, backend){
 	"retention":                               testPrune,
 	"jobs that are gone":                      testGone,
 	"runs":                                    testRuns,
+	"leases":                                  testLeases,
 	"a later version of the schema":           testLaterSchema,
 	"an interrupted transaction is as if not": testRollback,
 }

@@ -1,0 +1,52 @@
+package mlflow
+
+import (
+	"path"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Limits of MLflow's API (mlflow/utils/validation.py, v3.4; FastTrackML's columns are as wide), in bytes.
+const (
+	maxKey       = 250
+	maxParameter = 6000
+	maxTag       = 5000
+
+	maxParameters = 100  // of one log-batch
+	maxMetrics    = 1000 // of one log-batch
+)
+
+// cut a text at a limit, between two characters.
+func cut(text string, limit int) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if len(text) <= limit {
+		return text
+	}
+	const mark = "…"
+	at := limit - len(mark)
+	for at > 0 && !utf8.RuneStart(text[at]) {
+		at--
+	}
+	return text[:at] + mark
+}
+
+// cleanKey makes a name one that MLflow takes for a parameter or a metric: letters, digits and "_-. :/", as a
+// path in its shortest form that leads nowhere else, of at most 250 bytes. It is "" where nothing is left.
+func cleanKey(name string) string {
+	key := strings.Map(func(r rune) rune {
+		if r == '_' || r == '-' || r == '.' || r == ' ' || r == '/' || r < 0x80 && isAlphanumeric(r) {
+			return r
+		}
+		return '_'
+	}, name)
+	if path.IsAbs(key) || path.Clean(key) != key || strings.HasPrefix(key, "..") {
+		key = strings.ReplaceAll(key, "/", "_")
+	}
+	if key == "." || key == ".." {
+		return ""
+	}
+	return strings.TrimSuffix(key[:min(len(key), maxKey)], "/")
+}
+
+func isAlphanumeric(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
