@@ -27,19 +27,20 @@ type backend interface {
 
 // suite is what holds on every database.
 var suite = map[string]func(*testing.T, backend){
-	"any order is stored as one record":       testAnyOrder,
-	"usage is the sum of what is stored":      testUsageIsTheSum,
-	"replicas":                                testReplicas,
-	"killed writers":                          testKilled,
-	"pages":                                   testPages,
-	"filters":                                 testFilters,
-	"bad cursors and bad queries":             testBadQueries,
-	"accounting":                              testAccounting,
-	"what goes on is counted up to now":       testOpen,
-	"retention":                               testPrune,
-	"jobs that are gone":                      testGone,
-	"runs":                                    testRuns,
-	"a later version of the schema":           testLaterSchema,
+	"any order is stored as one record":  testAnyOrder,
+	"usage is the sum of what is stored": testUsageIsTheSum,
+	"replicas":                           testReplicas,
+	"killed writers":                     testKilled,
+	"pages":                              testPages,
+	"filters":                            testFilters,
+	"bad cursors and bad queries":        testBadQueries,
+	"accounting":                         testAccounting,
+	"what goes on is counted up to now":  testOpen,
+	"retention":                          testPrune,
+	"jobs that are gone":                 testGone,
+	"runs":                               testRuns,
+	"samples":                            testSamples,
+	"a later version of the schema":      testLaterSchema,
 	"an interrupted transaction is as if not": testRollback,
 }
 
