@@ -136,8 +136,8 @@ func (q *AccountingQuery) complete() error {
 	case q.by(ByDay) && days > MaxDaysByDay:
 		return fmt.Errorf("%w: from, to: by day, ask for at most %d days", ErrBadQuery, MaxDaysByDay)
 	case fine && days > MaxDaysFine:
-		return fmt.Errorf("%w: from, to: by job, by user and queue, or by either of these and day, ask for at most "+
-			"%d days", ErrBadQuery, MaxDaysFine)
+		return fmt.Errorf("%w: from, to: by job, by user and queue, or by either of these and day, "+
+			"ask for at most %d days", ErrBadQuery, MaxDaysFine)
 	}
 	return nil
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // Prune removes the jobs that finished, or were deleted, before a time, with all that belongs to them, and
-// returns their number. The accounting stays, but for that by job, and by user and queue. A job that the cluster still has is not
-// recorded again.
+// returns their number. The accounting stays, but for that by job, and by user and queue. A job that the
+// cluster still has is not recorded again.
 func (s *Store) Prune(ctx context.Context, before time.Time) (int, error) {
 	removed := 0
 	for {

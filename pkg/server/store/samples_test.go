@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"mlplatform.example.com/trainingjob-operator/pkg/history"
-	"mlplatform.example.com/trainingjob-operator/pkg/history/historytest"
 )
 
 // testSamples: more samples than are kept, some of them reported again, in any order and in small parts, are
@@ -20,7 +19,7 @@ func testSamples(t *testing.T, b backend) {
 	parts := []history.Record{job}
 	for i := range 1500 {
 		parts = append(parts, history.Record{Job: job.Job, Samples: []history.Sample{{
-			Attempt: 1 + rng.Int32N(2), Step: rng.Int64N(900), Time: historytest.Epoch.Add(time.Duration(i) * time.Second),
+			Attempt: 1 + rng.Int32N(2), Step: rng.Int64N(900), Time: day(0).Add(time.Duration(i) * time.Second),
 			Percent: new(int32(i % 100)), Epoch: "0.5", Metrics: map[string]string{"loss": "1.5"},
 		}}})
 	}

@@ -297,7 +297,8 @@ func testLaterSchema(t *testing.T, b backend) {
 	_, err := s.writes.ExecContext(t.Context(),
 		`INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, $1)`, true)
 	must(t, err)
-	if _, err := Open(t.Context(), Options{DSN: dsn}); err == nil || !strings.Contains(err.Error(), "version 99999") {
+	_, err = Open(t.Context(), Options{DSN: dsn})
+	if err == nil || !strings.Contains(err.Error(), "version 99999") {
 		t.Errorf("error %v", err)
 	}
 }
