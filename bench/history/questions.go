@@ -44,7 +44,7 @@ func questions() []question {
 			r, err := s.Job(ctx, busy)
 			return len(r.Attempts), err
 		}},
-		{"its 10,000 samples", func(ctx context.Context, s *store.Store) (int, error) {
+		{"2,000 of its samples", func(ctx context.Context, s *store.Store) (int, error) {
 			samples, err := s.Samples(ctx, busy, store.SamplesQuery{})
 			return len(samples), err
 		}},
@@ -58,10 +58,13 @@ func questions() []question {
 		}},
 		report("accounting of a year", 365),
 		report("accounting of a year by day", 365, store.ByDay),
-		report("accounting of a year by day and namespace", 365, store.ByDay, store.ByNamespace, store.ByGPUKind),
+		report("accounting of 31 days by day and namespace", 31, store.ByDay, store.ByNamespace, store.ByGPUKind),
+		report("accounting of 31 days by day and queue", 31, store.ByDay, store.ByQueue, store.ByGPUKind),
+		report("accounting of a year by namespace", 365, store.ByNamespace, store.ByGPUKind),
 		report("accounting of a year by queue", 365, store.ByQueue, store.ByGPUKind),
 		report("accounting of 364 days by user", 364, store.ByUser, store.ByGPUKind),
 		report("accounting of 31 days by user and day", 31, store.ByUser, store.ByDay, store.ByGPUKind),
+		report("accounting of 31 days by user and queue", 31, store.ByUser, store.ByQueue, store.ByGPUKind),
 		report("accounting of 31 days by job", 31, store.ByJob, store.ByGPUKind),
 	}
 }

@@ -146,8 +146,8 @@ func Print(out io.Writer, times []Time) error {
 		if row.Max >= Limit {
 			below, slow = "no", slow+1
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\n", row.Database, row.Question, row.Entries, inMilliseconds(row.Median),
-			inMilliseconds(row.Max), below)
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\n", row.Database, row.Question, row.Entries,
+			inMilliseconds(row.Median), inMilliseconds(row.Max), below)
 	}
 	if err := t.Flush(); err != nil {
 		return err

@@ -37,7 +37,8 @@ func TestPrint(t *testing.T) {
 		"above": {Limit, "1 of 1 took 200ms or longer at least once."},
 	} {
 		var out strings.Builder
-		err := Print(&out, []Time{{Database: "sqlite", Question: "all", Entries: 3, Median: time.Millisecond, Max: c.max}})
+		row := Time{Database: "sqlite", Question: "all", Entries: 3, Median: time.Millisecond, Max: c.max}
+		err := Print(&out, []Time{row})
 		if err != nil || !strings.Contains(out.String(), c.says) || !strings.Contains(out.String(), "1.0 ms") {
 			t.Errorf("%s: %v\n%s", name, err, out.String())
 		}

@@ -20,9 +20,9 @@ func newHistory() *cobra.Command {
 	var o historyOptions
 	cmd := &cobra.Command{
 		Use: "history", Short: "Measure the pages and reports of a server whose history is long",
-		Long: `History fills an empty SQLite and an empty PostgreSQL with a year of jobs, and measures how long the store of
-the server needs for each page and report. PostgreSQL is Debian's (test/e2e/install.sh installs it), started for
-the occasion. Filling both with a million attempts takes a quarter of an hour on 2 processors.`,
+		Long: `History fills an empty SQLite and an empty PostgreSQL with a year of jobs, and measures how long the
+store of the server needs for each page and report. PostgreSQL is Debian's (test/e2e/install.sh installs it),
+started for the occasion. Filling both with a million attempts takes a quarter of an hour on 2 processors.`,
 		Example: `  bench history
   bench history --attempts 50000 --database sqlite`,
 		Args: cobra.NoArgs,
@@ -32,7 +32,7 @@ the occasion. Filling both with a million attempts takes a quarter of an hour on
 	flags.IntVar(&o.attempts, "attempts", 1_000_000, "attempts in the history, about")
 	flags.IntVar(&o.runs, "runs", 21, "how often each question is asked")
 	flags.StringSliceVar(&o.databases, "database", history.Databases(), "databases to measure")
-	flags.StringVar(&o.dir, "dir", "", "existing folder for SQLite's file, which stays (default: a temporary one)")
+	flags.StringVar(&o.dir, "dir", "", "existing folder for SQLite's file, which stays (default: a temporary)")
 	return cmd
 }
 

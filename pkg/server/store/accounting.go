@@ -28,11 +28,13 @@ const (
 // Bounds of a report.
 const (
 	// MaxDays of any report.
-	MaxDays = 3660
-	// MaxDaysOfJobs of one by job, or by user and day.
-	MaxDaysOfJobs = 31
+	MaxDays = 1100
+	// MaxDaysByDay of one by day.
+	MaxDaysByDay = 366
+	// MaxDaysFine of one by job, by user and queue, or by either of these and day.
+	MaxDaysFine = 31
 	// MaxUsages that a report has.
-	MaxUsages = 10000
+	MaxUsages = 5000
 )
 
 // AccountingQuery asks for what was used.
@@ -107,12 +109,15 @@ func (s *Store) Accounting(ctx context.Context, q AccountingQuery) ([]Usage, err
 
 func (q *AccountingQuery) by(d Dimension) bool { return slices.Contains(q.By, d) }
 
+// fine reports whether only the finest grain answers.
+func (q *AccountingQuery) fine() bool { return q.by(ByJob) || q.by(ByUser) && q.by(ByQueue) }
+
 func (q *AccountingQuery) complete() error {
 	if q.Limit <= 0 || q.Limit > MaxUsages {
 		q.Limit = MaxUsages
 	}
 	days := int(q.To.Sub(q.From) / (24 * time.Hour))
-	fine := q.by(ByJob) || q.by(ByUser) && q.by(ByDay)
+	fine := q.fine() || (q.by(ByUser) || q.by(ByQueue)) && q.by(ByDay)
 	for _, d := range q.By {
 		if !slices.Contains([]Dimension{ByDay, ByNamespace, ByQueue, ByUser, ByGPUKind, ByJob}, d) {
 			return fmt.Errorf("%w: by: %q is not known: use day, namespace, queue, user, gpuKind or job",
@@ -128,9 +133,11 @@ func (q *AccountingQuery) complete() error {
 		return fmt.Errorf("%w: to: give a day after from", ErrBadQuery)
 	case days > MaxDays:
 		return fmt.Errorf("%w: from, to: ask for at most %d days", ErrBadQuery, MaxDays)
-	case fine && days > MaxDaysOfJobs:
-		return fmt.Errorf("%w: from, to: by job, or by user and day, ask for at most %d days", ErrBadQuery,
-			MaxDaysOfJobs)
+	case q.by(ByDay) && days > MaxDaysByDay:
+		return fmt.Errorf("%w: from, to: by day, ask for at most %d days", ErrBadQuery, MaxDaysByDay)
+	case fine && days > MaxDaysFine:
+		return fmt.Errorf("%w: from, to: by job, by user and queue, or by either of these and day, "+
+			"ask for at most %d days", ErrBadQuery, MaxDaysFine)
 	}
 	return nil
 }
@@ -145,10 +152,12 @@ type part struct {
 func (q *AccountingQuery) parts() []part {
 	day, month := byDay, byMonth
 	switch {
-	case q.by(ByJob):
+	case q.fine():
 		return []part{{byJobDay, q.From, q.To}}
 	case q.by(ByUser):
 		day, month = byUserDay, byUserMonth
+	case q.by(ByQueue):
+		day, month = byQueueDay, byQueueMonth
 	}
 	first := monthOf(q.From)
 	if first.Before(q.From) {
@@ -190,8 +199,9 @@ func (s *Store) sums(
 		totals = append(totals, "CAST(SUM("+name+") AS BIGINT)")
 	}
 	args := []any{q.Cluster}
+	columns := strings.Join(slices.Concat(dimensions, counterNames), ", ")
 	for _, p := range q.parts() {
-		selects = append(selects, `SELECT * FROM usage WHERE cluster = $1`+fmt.Sprintf(
+		selects = append(selects, `SELECT `+columns+` FROM usage WHERE cluster = $1`+fmt.Sprintf(
 			` AND grain = %d AND start >= %d AND start < %d`, p.grain, p.from.Unix(), p.to.Unix()))
 	}
 	where := restrict(&args, "namespace", q.Namespaces)
@@ -297,7 +307,7 @@ func (s *Store) completeOpen(
 		}
 	}
 	for chunk := range slices.Chunk(uids, 500) {
-		if err := s.sums(ctx, q, chunk, MaxUsages*MaxDaysOfJobs, sums); err != nil {
+		if err := s.sums(ctx, q, chunk, MaxUsages*MaxDaysFine, sums); err != nil {
 			return err
 		}
 	}

@@ -42,8 +42,8 @@ var (
 	}
 )
 
-// parameters are placeholders for n parameters after the first ones, of a statement that has thousands. SQLite
-// takes $1, too, but as names, among which it searches for each of them.
+// parameters are placeholders for n parameters after the first ones, of a statement that has thousands.
+// SQLite takes $1, too, but as names, among which it searches for each of them.
 func (d dialect) parameters(after, n int) string {
 	if d.goose == goose.DialectSQLite3 {
 		return strings.TrimSuffix(strings.Repeat("?, ", n), ", ")

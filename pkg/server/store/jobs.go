@@ -132,7 +132,7 @@ func (q JobsQuery) statement() (string, []any, error) {
 		branches[i] = `SELECT * FROM (` + b + `) AS b` + fmt.Sprint(i)
 	}
 	all := strings.Join(branches, " UNION ALL ")
-	return `SELECT job, '' AS manifest, changed FROM (` + all + `) AS jobs` + order, args, nil
+	return `SELECT job, '' AS manifest, changed FROM (` + all + `) AS listed` + order, args, nil
 }
 
 // conditions that hold in all branches.

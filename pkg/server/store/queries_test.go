@@ -21,8 +21,10 @@ func testPages(t *testing.T, b backend) {
 	s := open(t, b.database(t))
 	record(t, s, many(60)...)
 	for name, q := range map[string]JobsQuery{
-		"all":                             {},
-		"some namespaces and phases":      {Namespaces: []string{"team-1", "team-2", "team-1"}, Phases: finishedPhases},
+		"all": {},
+		"some namespaces and phases": {
+			Namespaces: []string{"team-1", "team-2", "team-1"}, Phases: finishedPhases,
+		},
 		"more namespaces than have lists": {Namespaces: manyNamespaces(), Phases: finishedPhases},
 	} {
 		q.Cluster = "lab"
@@ -84,7 +86,9 @@ func testFilters(t *testing.T, b backend) {
 		query JobsQuery
 		is    func(small) bool
 	}{
-		"namespace": {JobsQuery{Namespaces: []string{"team-2"}}, func(r small) bool { return r.namespace == "team-2" }},
+		"namespace": {JobsQuery{Namespaces: []string{"team-2"}}, func(r small) bool {
+			return r.namespace == "team-2"
+		}},
 		"namespaces that have none": {
 			JobsQuery{Namespaces: []string{"nobody"}}, func(small) bool { return false }},
 		"no namespace": {JobsQuery{Namespaces: []string{}}, func(small) bool { return false }},
@@ -130,6 +134,7 @@ func testBadQueries(t *testing.T, b backend) {
 	record(t, s, many(20)...)
 	page, err := s.Jobs(t.Context(), JobsQuery{Cluster: "lab", Limit: 3})
 	must(t, err)
+	empty := base64.RawURLEncoding.EncodeToString([]byte(`{}`))
 	for name, c := range map[string]struct {
 		query JobsQuery
 		want  error
@@ -138,11 +143,12 @@ func testBadQueries(t *testing.T, b backend) {
 		"no cursor":      {JobsQuery{Cluster: "lab", Cursor: "?"}, ErrBadCursor, "first page"},
 		"cut short":      {JobsQuery{Cluster: "lab", Cursor: page.Next[:9]}, ErrBadCursor, ""},
 		"of other jobs":  {JobsQuery{Cluster: "lab", Cursor: page.Next, User: "user-1"}, ErrBadCursor, ""},
-		"made by a user": {JobsQuery{Cluster: "lab", Cursor: base64.RawURLEncoding.EncodeToString([]byte(`{}`))}, ErrBadCursor, ""},
+		"made by a user": {JobsQuery{Cluster: "lab", Cursor: empty}, ErrBadCursor, ""},
 		"no cluster":     {JobsQuery{}, ErrBadQuery, "cluster"},
-		"limit":          {JobsQuery{Cluster: "lab", Limit: 501}, ErrBadQuery, "limit: 501 is not between 1 and 500"},
+		"limit":          {JobsQuery{Cluster: "lab", Limit: 501}, ErrBadQuery, "501 is not between 1 and 500"},
 	} {
-		if _, err := s.Jobs(t.Context(), c.query); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
+		_, err := s.Jobs(t.Context(), c.query)
+		if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -150,17 +156,26 @@ func testBadQueries(t *testing.T, b backend) {
 		query AccountingQuery
 		says  string
 	}{
-		"no cluster":       {AccountingQuery{From: day(0), To: day(1)}, "cluster"},
-		"an hour":          {AccountingQuery{Cluster: "lab", From: day(0).Add(time.Hour), To: day(1)}, "beginnings of days"},
-		"nothing":          {AccountingQuery{Cluster: "lab", From: day(1), To: day(1)}, "a day after from"},
-		"a century":        {AccountingQuery{Cluster: "lab", From: day(0), To: day(36500)}, "at most 3660 days"},
-		"a year of jobs":   {AccountingQuery{Cluster: "lab", From: day(0), To: day(365), By: []Dimension{ByJob}}, "at most 31 days"},
-		"by what there is": {AccountingQuery{Cluster: "lab", From: day(0), To: day(1), By: []Dimension{"x"}}, "gpuKind"},
+		"an hour":           {AccountingQuery{From: day(0).Add(time.Hour), To: day(1)}, "beginnings of days"},
+		"nothing":           {AccountingQuery{From: day(1), To: day(1)}, "a day after from"},
+		"a century":         {AccountingQuery{From: day(0), To: day(36500)}, "at most 1100 days"},
+		"two years of days": {AccountingQuery{To: day(700), By: []Dimension{ByDay}}, "at most 366 days"},
+		"a year of jobs":    {AccountingQuery{To: day(365), By: []Dimension{ByJob}}, "at most 31 days"},
+		"days of users":     {AccountingQuery{To: day(32), By: []Dimension{ByDay, ByUser}}, "at most 31 days"},
+		"users and queues":  {AccountingQuery{To: day(32), By: []Dimension{ByQueue, ByUser}}, "at most 31 days"},
+		"what there is not": {AccountingQuery{To: day(1), By: []Dimension{"x"}}, "gpuKind"},
 	} {
+		if c.query.Cluster = "lab"; c.query.From.IsZero() {
+			c.query.From = day(0)
+		}
 		if _, err := s.Accounting(t.Context(), c.query); !errors.Is(err, ErrBadQuery) ||
 			!strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	_, err = s.Accounting(t.Context(), AccountingQuery{From: day(0), To: day(1)})
+	if !errors.Is(err, ErrBadQuery) || !strings.Contains(err.Error(), "cluster") {
+		t.Errorf("no cluster: %v", err)
 	}
 	if _, err := s.JobNamed(t.Context(), "lab", "team-1", "nobody"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("a name that nobody has: %v", err)
@@ -199,9 +214,23 @@ func testAccounting(t *testing.T, b backend) {
 	first.GPUSeconds += 3600
 	second := Usage{Namespace: "n2", Queue: "q1", User: "bob", GPUKind: "A100", QueuedSeconds: 60, Jobs: 1,
 		RunningSeconds: 600, GPUSeconds: 4800, Attempts: 1}
-	got := ask(0, 31, ByUser, ByNamespace, ByQueue, ByGPUKind)
-	if diff := cmp.Diff([]Usage{first, second}, got); diff != "" {
-		t.Errorf("March (-want +got):\n%s", diff)
+	for _, by := range [][]Dimension{
+		{ByUser, ByNamespace, ByQueue, ByGPUKind}, {ByUser, ByGPUKind}, {ByNamespace, ByQueue}, {ByNamespace},
+	} {
+		var want []Usage
+		for _, u := range []Usage{first, second} {
+			for d, text := range map[Dimension]*string{
+				ByUser: &u.User, ByNamespace: &u.Namespace, ByQueue: &u.Queue, ByGPUKind: &u.GPUKind,
+			} {
+				if !slices.Contains(by, d) {
+					*text = ""
+				}
+			}
+			want = append(want, u)
+		}
+		if diff := cmp.Diff(want, ask(0, 31, by...)); diff != "" {
+			t.Errorf("March by %v (-want +got):\n%s", by, diff)
+		}
 	}
 	first.User, first.Queue, first.GPUKind, second.User, second.Queue, second.GPUKind = "", "", "", "", "", ""
 	first.JobUID, first.JobName, second.JobUID, second.JobName = "a", "long", "b", "short"
@@ -232,10 +261,10 @@ func testAccounting(t *testing.T, b backend) {
 // testOpen: what still goes on is counted up to the time of the question, and not before.
 func testOpen(t *testing.T, b backend) {
 	s := open(t, b.database(t))
-	runs := small{uid: "a", namespace: "n1", name: "runs", user: "ada", queue: "q1", phase: v1alpha1.PhaseRunning,
-		created: day(0), queued: 100, gpus: 4}
-	waits := small{uid: "b", namespace: "n1", name: "waits", user: "bob", queue: "q1", phase: v1alpha1.PhaseQueued,
-		created: day(0), gpus: 4}
+	runs := small{uid: "a", namespace: "n1", name: "runs", user: "ada", queue: "q1",
+		phase: v1alpha1.PhaseRunning, created: day(0), queued: 100, gpus: 4}
+	waits := small{uid: "b", namespace: "n1", name: "waits", user: "bob", queue: "q1",
+		phase: v1alpha1.PhaseQueued, created: day(0), gpus: 4}
 	done := small{uid: "c", namespace: "n1", name: "done", user: "eve", queue: "q1",
 		phase: v1alpha1.PhaseSucceeded, created: day(0), queued: 1, ran: 50000, gpus: 8}
 	record(t, s, runs, waits, done)
@@ -288,7 +317,7 @@ func testPrune(t *testing.T, b backend) {
 	ask := func() []Usage {
 		t.Helper()
 		used, err := s.Accounting(t.Context(), AccountingQuery{
-			Cluster: "lab", From: day(0), To: day(300), Now: day(2), By: []Dimension{ByUser, ByQueue, ByNamespace},
+			Cluster: "lab", From: day(0), To: day(300), Now: day(2), By: []Dimension{ByUser, ByNamespace},
 		})
 		must(t, err)
 		return used
@@ -304,7 +333,9 @@ func testPrune(t *testing.T, b backend) {
 		}
 		record(t, s, all...) // the cluster still has them
 	}
-	page, err := s.Jobs(t.Context(), JobsQuery{Cluster: "lab", Namespaces: []string{"team-0", "team-1", "team-2", "team-3"}})
+	page, err := s.Jobs(t.Context(), JobsQuery{
+		Cluster: "lab", Namespaces: []string{"team-0", "team-1", "team-2", "team-3"},
+	})
 	if must(t, err); len(page.Jobs) != left {
 		t.Errorf("%d jobs are left, want %d", len(page.Jobs), left)
 	}
@@ -314,6 +345,11 @@ func testPrune(t *testing.T, b backend) {
 			(SELECT 1 FROM jobs j WHERE j.cluster = c.cluster AND j.uid = c.uid)`).Scan(&n))
 		if n > 0 {
 			t.Errorf("%d rows of %s belong to no job", n, table)
+		}
+	}
+	for k := range s.usages(t) {
+		if _, err := s.Job(t.Context(), keyOf("lab", k.UID)); k.Grain == byJobDay && err != nil {
+			t.Errorf("usage of %s: %v", k.UID, err)
 		}
 	}
 }
@@ -369,7 +405,8 @@ func testRuns(t *testing.T, b backend) {
 		must(t, err)
 		return runs
 	}
-	if runs := pending("", 9); len(runs) != 2 || runs[0].UID != "a" || runs[0].RunID != "" || runs[0].Changed == 0 {
+	runs := pending("", 9)
+	if len(runs) != 2 || runs[0].UID != "a" || runs[0].RunID != "" || runs[0].Changed == 0 {
 		t.Fatalf("runs %+v", runs)
 	}
 	if runs := pending("a", 1); len(runs) != 1 || runs[0].UID != "b" {
@@ -394,7 +431,7 @@ func testRuns(t *testing.T, b backend) {
 		t.Errorf("nothing new is pending: %+v", runs)
 	}
 	must(t, s.Record(t.Context(), []history.Record{history.Gone(key, new(day(2)), nil)}))
-	runs := pending("", 1)
+	runs = pending("", 1)
 	if len(runs) != 1 || runs[0].RunID != "abc" || runs[0].Changed <= runs[0].Sent {
 		t.Errorf("what was recorded since is pending: %+v", runs)
 	}

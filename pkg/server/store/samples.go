@@ -10,7 +10,7 @@ import (
 )
 
 // MaxSamples is how many samples one answer has at most.
-const MaxSamples = 10000
+const MaxSamples = 2000
 
 // SamplesQuery asks for samples of a job.
 type SamplesQuery struct {

@@ -27,20 +27,21 @@ type backend interface {
 
 // suite is what holds on every database.
 var suite = map[string]func(*testing.T, backend){
-	"any order is stored as one record":       testAnyOrder,
-	"usage is the sum of what is stored":      testUsageIsTheSum,
-	"replicas":                                testReplicas,
-	"killed writers":                          testKilled,
-	"pages":                                   testPages,
-	"filters":                                 testFilters,
-	"bad cursors and bad queries":             testBadQueries,
-	"accounting":                              testAccounting,
-	"what goes on is counted up to now":       testOpen,
-	"retention":                               testPrune,
-	"jobs that are gone":                      testGone,
-	"runs":                                    testRuns,
-	"leases":                                  testLeases,
-	"a later version of the schema":           testLaterSchema,
+	"any order is stored as one record":  testAnyOrder,
+	"usage is the sum of what is stored": testUsageIsTheSum,
+	"replicas":                           testReplicas,
+	"killed writers":                     testKilled,
+	"pages":                              testPages,
+	"filters":                            testFilters,
+	"bad cursors and bad queries":        testBadQueries,
+	"accounting":                         testAccounting,
+	"what goes on is counted up to now":  testOpen,
+	"retention":                          testPrune,
+	"jobs that are gone":                 testGone,
+	"runs":                               testRuns,
+	"leases":                             testLeases,
+	"samples":                            testSamples,
+	"a later version of the schema":      testLaterSchema,
 	"an interrupted transaction is as if not": testRollback,
 }
 
@@ -297,7 +298,8 @@ func testLaterSchema(t *testing.T, b backend) {
 	_, err := s.writes.ExecContext(t.Context(),
 		`INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, $1)`, true)
 	must(t, err)
-	if _, err := Open(t.Context(), Options{DSN: dsn}); err == nil || !strings.Contains(err.Error(), "version 99999") {
+	_, err = Open(t.Context(), Options{DSN: dsn})
+	if err == nil || !strings.Contains(err.Error(), "version 99999") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -16,11 +16,13 @@ import (
 type grain int64
 
 const (
-	byDay       grain = 1 // day, namespace, queue, kind of GPU
-	byMonth     grain = 2
-	byUserDay   grain = 3 // and user
-	byUserMonth grain = 4
-	byJobDay    grain = 5 // and job
+	byDay        grain = 1 // namespace and kind of GPU
+	byMonth      grain = 2
+	byQueueDay   grain = 3 // and queue
+	byQueueMonth grain = 4
+	byUserDay    grain = 5 // and user, without queue
+	byUserMonth  grain = 6
+	byJobDay     grain = 7 // everything
 )
 
 // usageKey says what a row of usage is of. Start is in seconds since 1970.
@@ -168,12 +170,16 @@ func inAllGrains(u usages) usages {
 			all.add(usages{k: c}, 1)
 		}
 		one(k, byJobDay, k.Start)
-		k.UID = ""
+		queue := k.Queue
+		k.UID, k.Queue = "", ""
 		one(k, byUserDay, k.Start)
 		one(k, byUserMonth, month)
 		k.User = ""
 		one(k, byDay, k.Start)
 		one(k, byMonth, month)
+		k.Queue = queue
+		one(k, byQueueDay, k.Start)
+		one(k, byQueueMonth, month)
 	}
 	return all
 }

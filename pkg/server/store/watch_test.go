@@ -19,7 +19,8 @@ type statement struct {
 func watch(t *testing.T, s *Store, file string) (*Store, *[]statement) {
 	t.Helper()
 	sent := &[]statement{}
-	w := &watcher{driver: s.writes.Driver(), name: sqliteName(file, url.Values{}, "_txlock", "immediate"), sent: sent}
+	name := sqliteName(file, url.Values{}, "_txlock", "immediate")
+	w := &watcher{driver: s.writes.Driver(), name: name, sent: sent}
 	db := sql.OpenDB(w)
 	db.SetMaxOpenConns(1)
 	t.Cleanup(func() { must(t, db.Close()) })

@@ -28,6 +28,7 @@ CREATE INDEX jobs_user ON jobs (cluster, user_name, created, uid);
 CREATE INDEX jobs_queue ON jobs (cluster, queue, created, uid);
 CREATE INDEX jobs_queue_phase ON jobs (cluster, queue, phase, created, uid);
 CREATE INDEX jobs_existing ON jobs (cluster, created, uid) WHERE exists_still = 1;
+CREATE INDEX jobs_namespace_existing ON jobs (cluster, namespace, created, uid) WHERE exists_still = 1;
 CREATE INDEX jobs_finished ON jobs (finished) WHERE finished IS NOT NULL;
 CREATE INDEX jobs_unsent ON jobs (cluster, uid) WHERE changed > sent;
 
@@ -128,8 +129,9 @@ CREATE TABLE runs (
 	FOREIGN KEY (cluster, uid) REFERENCES jobs (cluster, uid) ON DELETE CASCADE
 );
 
--- What was used, in grains: 1 by day, 2 by month, without users and jobs; 3 by day, 4 by month, with users; 5 by
--- day, with users and jobs. It has all but what still goes on, and stays when jobs are pruned, but for grain 5.
+-- What was used by each namespace and kind of GPU, in grains: 1 by day, 2 by month; 3 and 4 the same by queue, too;
+-- 5 and 6 the same by user, too, but not by queue; 7 by day and everything. It has all but what still goes on, and
+-- stays when jobs are pruned, but for grain 7.
 CREATE TABLE usage (
 	cluster          TEXT COLLATE "C" NOT NULL,
 	grain            BIGINT  NOT NULL,
@@ -151,7 +153,7 @@ CREATE TABLE usage (
 	unknown_ends     BIGINT  NOT NULL,
 	PRIMARY KEY (cluster, grain, start, namespace, queue, gpu_kind, user_name, uid)
 );
-CREATE INDEX usage_job ON usage (cluster, uid) WHERE grain = 5;
+CREATE INDEX usage_job ON usage (cluster, uid) WHERE grain = 7;
 
 -- What still goes on: it is counted up to the time of the question.
 CREATE TABLE open_spans (
