@@ -2,7 +2,7 @@ package queues
 
 import "mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 
-func elasticQuotas(objects Objects, in places) []Queue {
+func elasticQuotas(objects Objects, in members) []Queue {
 	var all []Queue
 	for i := range objects.ElasticQuotas {
 		from := &objects.ElasticQuotas[i]
@@ -18,7 +18,7 @@ func elasticQuotas(objects Objects, in places) []Queue {
 			r.Unlimited = r.Limit == nil
 			q.Resources = append(q.Resources, r)
 		}
-		in.put(&q, func(p place) bool {
+		in.put(&q, func(p member) bool {
 			return p.scheduler == v1alpha1.SchedulerCoscheduling && p.job.Namespace == from.Namespace
 		})
 		all = append(all, q)

@@ -10,7 +10,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-func clusterQueues(objects Objects, in places) []Queue {
+func clusterQueues(objects Objects, in members) []Queue {
 	leads := map[string]string{} // from namespace/LocalQueue to its ClusterQueue
 	for i := range objects.LocalQueues {
 		lq := &objects.LocalQueues[i]
@@ -25,7 +25,7 @@ func clusterQueues(objects Objects, in places) []Queue {
 		}
 		q.State, q.StateReason = kueueState(from.Spec.StopPolicy, from.Status.Conditions,
 			kueuev1beta2.ClusterQueueActive)
-		in.put(&q, func(p place) bool {
+		in.put(&q, func(p member) bool {
 			return p.scheduler == v1alpha1.SchedulerKueue && leads[p.job.Namespace+"/"+p.queue] == from.Name
 		})
 		all = append(all, q)
@@ -34,7 +34,7 @@ func clusterQueues(objects Objects, in places) []Queue {
 }
 
 // localQueues have no quota of their own.
-func localQueues(objects Objects, in places) []Queue {
+func localQueues(objects Objects, in members) []Queue {
 	var all []Queue
 	for i := range objects.LocalQueues {
 		from := &objects.LocalQueues[i]
@@ -51,7 +51,7 @@ func localQueues(objects Objects, in places) []Queue {
 				})
 			}
 		}
-		in.put(&q, func(p place) bool {
+		in.put(&q, func(p member) bool {
 			return p.scheduler == v1alpha1.SchedulerKueue && p.job.Namespace == from.Namespace && p.queue == from.Name
 		})
 		all = append(all, q)

@@ -87,7 +87,7 @@ type Job struct {
 
 // Of returns the queues of a cluster with the jobs in them.
 func Of(objects Objects, jobs []v1alpha1.TrainingJob) []Queue {
-	in := newPlaces(objects, jobs)
+	in := newMembers(objects, jobs)
 	all := slices.Concat(
 		volcanoQueues(objects, in), clusterQueues(objects, in), localQueues(objects, in),
 		elasticQuotas(objects, in), resourceQuotas(objects, in),

@@ -92,7 +92,10 @@ func TestVolcano(t *testing.T) {
 				State: volcanov1beta1.QueueStateOpen, Allocated: list(gpu, "12", "cpu", "3"),
 			},
 		},
-		{ObjectMeta: named("", "default"), Status: volcanov1beta1.QueueStatus{State: volcanov1beta1.QueueStateClosed}},
+		{
+			ObjectMeta: named("", "default"),
+			Status:     volcanov1beta1.QueueStatus{State: volcanov1beta1.QueueStateClosed},
+		},
 	}}
 	jobs := []v1alpha1.TrainingJob{
 		job("b", "younger", "volcano", "research", "Queued", "high", 2),
@@ -160,7 +163,8 @@ func TestKueue(t *testing.T) {
 	labelled := job("a", "labelled", "kueue", "lq", "Queued", "", 5)
 	labelled.Labels = map[string]string{v1alpha1.LabelKueuePriority: "first"}
 	jobs := []v1alpha1.TrainingJob{
-		job("a", "plain", "kueue", "lq", "Queued", "", 1), labelled, job("b", "other", "kueue", "lq", "Queued", "", 1),
+		job("a", "plain", "kueue", "lq", "Queued", "", 1), labelled,
+		job("b", "other", "kueue", "lq", "Queued", "", 1),
 	}
 	const want = `kueue ClusterQueue /gpus parent=all state=Active
   h100nvidia.com/gpu limit=12 unlimited=false guaranteed=8 deserved=- used=10 borrowed=2 free=2
@@ -189,7 +193,9 @@ func TestQuotasOfNamespaces(t *testing.T) {
 		ResourceQuotas: []corev1.ResourceQuota{
 			{
 				ObjectMeta: named("a", "gpus"),
-				Spec:       corev1.ResourceQuotaSpec{Hard: list("requests."+gpu, "8", "pods", "9", "requests.storage", "1Gi")},
+				Spec: corev1.ResourceQuotaSpec{
+					Hard: list("requests."+gpu, "8", "pods", "9", "requests.storage", "1Gi"),
+				},
 			},
 			{ObjectMeta: named("a", "counts"), Spec: corev1.ResourceQuotaSpec{Hard: list("pods", "9")}},
 		},
@@ -202,7 +208,8 @@ func TestQuotasOfNamespaces(t *testing.T) {
 	deleted.DeletionTimestamp = &deleted.CreationTimestamp
 	jobs := []v1alpha1.TrainingJob{
 		suspended, kept, deleted, job("a", "native", "native", "", "Queued", "", 0),
-		job("a", "plugins", "coscheduling", "", "Running", "", 0), job("b", "other", "native", "", "Running", "", 0),
+		job("a", "plugins", "coscheduling", "", "Running", "", 0),
+		job("b", "other", "native", "", "Running", "", 0),
 	}
 	const want = ` ResourceQuota a/gpus parent= state=
   nvidia.com/gpu limit=8 unlimited=false guaranteed=- deserved=- used=- borrowed=- free=-

@@ -8,7 +8,7 @@ import (
 
 // resourceQuotas that bound what pods request. A ResourceQuota admits pods in the order in which they are
 // created, of every scheduler; the jobs of its namespace are listed by priority all the same.
-func resourceQuotas(objects Objects, in places) []Queue {
+func resourceQuotas(objects Objects, in members) []Queue {
 	var all []Queue
 	for i := range objects.ResourceQuotas {
 		from := &objects.ResourceQuotas[i]
@@ -26,7 +26,7 @@ func resourceQuotas(objects Objects, in places) []Queue {
 		if len(q.Resources) == 0 {
 			continue // it counts objects
 		}
-		in.put(&q, func(p place) bool { return p.job.Namespace == from.Namespace })
+		in.put(&q, func(p member) bool { return p.job.Namespace == from.Namespace })
 		all = append(all, q)
 	}
 	return all

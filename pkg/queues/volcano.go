@@ -11,7 +11,7 @@ import (
 // volcanoDefault is the queue of jobs that name none.
 const volcanoDefault = "default"
 
-func volcanoQueues(objects Objects, in places) []Queue {
+func volcanoQueues(objects Objects, in members) []Queue {
 	var all []Queue
 	for i := range objects.VolcanoQueues {
 		from := &objects.VolcanoQueues[i]
@@ -19,10 +19,11 @@ func volcanoQueues(objects Objects, in places) []Queue {
 			Scheduler: v1alpha1.SchedulerVolcano, Kind: "Queue", Name: from.Name, Parent: from.Spec.Parent,
 			State: string(from.Status.State), Resources: volcanoResources(from),
 		}
-		if from.Status.State == volcanov1beta1.QueueStateClosed || from.Status.State == volcanov1beta1.QueueStateClosing {
+		switch from.Status.State {
+		case volcanov1beta1.QueueStateClosed, volcanov1beta1.QueueStateClosing:
 			q.StateReason = "an admin has closed the queue: it admits nothing"
 		}
-		in.put(&q, func(p place) bool {
+		in.put(&q, func(p member) bool {
 			return p.scheduler == v1alpha1.SchedulerVolcano && cmp.Or(p.queue, volcanoDefault) == from.Name
 		})
 		all = append(all, q)

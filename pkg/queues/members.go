@@ -9,28 +9,28 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// place of a job: the queue that it names, and where it is.
-type place struct {
+// member of a queue: a job, and the queue that it names.
+type member struct {
 	job       Job
 	scheduler v1alpha1.SchedulerName
 	queue     string
 	waits     bool
 }
 
-// places of the jobs that hold or want a part of a queue: those that have ended, are suspended or go have
-// none.
-type places []place
+// members are the jobs that hold or want a part of a queue, in the order in which they are served: those that
+// have ended, are suspended or go are none.
+type members []member
 
-func newPlaces(objects Objects, jobs []v1alpha1.TrainingJob) places {
+func newMembers(objects Objects, jobs []v1alpha1.TrainingJob) members {
 	classes := classesOf(objects)
-	var all places
+	var all members
 	for i := range jobs {
 		j := &jobs[i]
 		waits, holds := standing(j)
 		if !waits && !holds {
 			continue
 		}
-		p := place{waits: waits, queue: spec.Queue(j), scheduler: j.Spec.RunPolicy.SchedulingPolicy.Scheduler}
+		p := member{waits: waits, queue: spec.Queue(j), scheduler: j.Spec.RunPolicy.SchedulingPolicy.Scheduler}
 		p.job = Job{
 			Namespace: j.Namespace, Name: j.Name, Phase: j.Status.Phase, GPUs: j.Status.GPUs,
 			PriorityClass: spec.PriorityClass(j), Created: j.CreationTimestamp.UTC(),
@@ -50,7 +50,7 @@ func newPlaces(objects Objects, jobs []v1alpha1.TrainingJob) places {
 		}
 		all = append(all, p)
 	}
-	slices.SortFunc(all, func(a, b place) int { return compare(a.job, b.job) })
+	slices.SortFunc(all, func(a, b member) int { return compare(a.job, b.job) })
 	return all
 }
 
@@ -85,7 +85,7 @@ func compare(a, b Job) int {
 }
 
 // put into a queue the jobs that are in it.
-func (all places) put(q *Queue, is func(place) bool) {
+func (all members) put(q *Queue, is func(member) bool) {
 	for _, p := range all {
 		switch {
 		case !is(p):
