@@ -143,14 +143,14 @@ func (d Describer) runtime(job *v1alpha1.TrainingJob, trainer *corev1.Container)
 // stands behind it are its arguments.
 func program(trainer *corev1.Container, made bool) (bootfile string, args []string) {
 	if n := len(trainer.Command); made && n > 0 {
-		return trainer.Command[n-1], slices.Concat([]string{}, trainer.Args)
+		return trainer.Command[n-1], append([]string{}, trainer.Args...)
 	}
 	words := slices.Concat(trainer.Command, trainer.Args)
 	if len(words) == 0 {
 		return "", []string{}
 	}
 	script := max(slices.IndexFunc(words, func(word string) bool { return path.Ext(word) == ".py" }), 0)
-	return words[script], slices.Concat([]string{}, words[script+1:])
+	return words[script], append([]string{}, words[script+1:]...)
 }
 
 // environment tells the variables with fixed values. Those from Secrets, ConfigMaps and fields have none.

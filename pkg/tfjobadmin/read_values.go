@@ -1,8 +1,10 @@
 package tfjobadmin
 
 import (
+	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -128,6 +130,10 @@ var (
 
 const mostGPUs = 1 << 20
 
+// quantityText bounds what resource.ParseQuantity is given: it takes seconds for 1e10000000.
+var quantityText = regexp.MustCompile(
+	`^[+-]?[0-9]{1,19}([.][0-9]{0,9})?(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|[eE][0-9]{1,2})?$`)
+
 // quantity is a Kubernetes quantity: a number, or a text such as 2048Mi. It must be a multiple of what scale
 // means, so that it can be written again as it was.
 func (r *reader) quantity(
@@ -138,7 +144,11 @@ func (r *reader) quantity(
 		return nil
 	}
 	text, _ := scalar(value)
-	q, err := resource.ParseQuantity(text)
+	var q resource.Quantity
+	err := errors.New("is no quantity")
+	if quantityText.MatchString(text) {
+		q, err = resource.ParseQuantity(text)
+	}
 	if err != nil || q.Sign() < 0 || q.Cmp(most) > 0 {
 		r.problems.add(path, fmt.Sprintf("%s is no quantity from 0 to %s", quoted(value), most.String()),
 			"give "+unit)
