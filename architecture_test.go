@@ -294,7 +294,7 @@ func matches(path string, patterns []string) bool {
 var pure = []string{
 	seam, "scheduler/volcano", "scheduler/native", "scheduler/kueue", "scheduler/coscheduling", checkpoint,
 	frameworks, spec, validation, render, observation, decision, status, core, convert, tfjobadmin,
-	"bench/workload",	"bench/simulated/scheduling",
+	"bench/workload", "bench/simulated/scheduling",
 }
 
 // TestPurePackagesHaveNoClock: the same input gives the same answer, at any time.

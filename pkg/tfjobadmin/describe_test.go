@@ -107,18 +107,19 @@ func TestParseID(t *testing.T) {
 
 // TestFieldOf: a refusal of the TrainingJob API is about a field of the document.
 func TestFieldOf(t *testing.T) {
-	cases := map[string]struct{ document, path, want string }{
-		"name":     {`{"name": "A"}`, "metadata.name", "name"},
-		"count":    {`{"conut": 3}`, "spec.replicaSpecs[Worker].replicas", "conut"},
-		"variable": {`{"environment": "A=1"}`, "spec.replicaSpecs[PS].template.spec.containers[0].env[0].name", "environment"},
-		"all roles": {
-			`{"spec": {"args": "-x", "replicas": [{"count": 2}]}}`, "spec.replicaSpecs", "spec.args",
-		},
-		"roles":      {`{"spec": {"replicas": [{"count": 2}]}}`, "spec.replicaSpecs", "spec.replicas"},
-		"not given":  {`{"spec": {}}`, "spec.checkpoint.path", "spec.checkpointDir"},
-		"elsewhere":  {`{"spec": {}}`, "spec.runPolicy", "spec"},
-		"no path":    {`{"args": ""}`, "", "<nil>"},
-		"a template": {`{"workerdir": "/a"}`, "spec.replicaSpecs[Worker].template", "workerdir"},
+	const env = "spec.replicaSpecs[PS].template.spec.containers[0].env[0].name"
+	both := `{"spec": {"args": "-x", "replicas": [{"count": 2}]}}`
+	cases := map[string]struct{ document, path, field, change string }{
+		"name":       {`{"name": "A"}`, "metadata.name", "name", "name"},
+		"count":      {`{"conut": 3}`, "spec.replicaSpecs[Worker].replicas", "conut", "conut"},
+		"variable":   {`{"environment": "A=1"}`, env, "environment", "environment"},
+		"all roles":  {both, "spec.replicaSpecs", "spec.replicas", "spec.args"},
+		"roles":      {`{"count": 2}`, "spec.replicaSpecs", "count", "count"},
+		"not given":  {`{"spec": {}}`, "spec.checkpoint.path", "spec.checkpointDir", "spec.checkpointDir"},
+		"elsewhere":  {`{"spec": {}}`, "spec.runPolicy", "spec", "spec"},
+		"no path":    {`{"args": ""}`, "", "<nil>", "<nil>"},
+		"a template": {`{"workerdir": "/a"}`, "spec.replicaSpecs[Worker].template", "replicas", "workerdir"},
+		"nothing":    {`{}`, "spec.replicaSpecs", "replicas", "replicas"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -126,8 +127,11 @@ func TestFieldOf(t *testing.T) {
 			if len(problems) > 0 {
 				t.Fatal(problems)
 			}
-			if got := request.FieldOf(c.path).String(); got != c.want {
-				t.Errorf("%s is said of %s, want %s", c.path, got, c.want)
+			if got := request.FieldOf(c.path).String(); got != c.field {
+				t.Errorf("%s is said of %s, want %s", c.path, got, c.field)
+			}
+			if got := request.ChangeOf(c.path).String(); got != c.change {
+				t.Errorf("%s is said of the change of %s, want %s", c.path, got, c.change)
 			}
 		})
 	}

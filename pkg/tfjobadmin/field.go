@@ -32,25 +32,33 @@ var changing = []string{
 }
 
 // FieldOf finds the field of the request that a refusal of the TrainingJob API is about, which names a path of
-// the TrainingJob. A refusal of all replicaSpecs is about what the request changes of them.
+// the TrainingJob.
 func (r *Request) FieldOf(jobPath string) *field.Path {
 	for _, f := range fieldsOfJob {
-		if !strings.Contains(jobPath, f.part) {
-			continue
-		}
-		if _, given := r.paths[f.name]; given && jobPath != "spec.replicaSpecs" {
+		if strings.Contains(jobPath, f.part) {
 			return r.At(f.name)
 		}
-		if i := slices.IndexFunc(changing, func(name string) bool {
-			_, given := r.paths[name]
-			return given
-		}); i >= 0 && strings.HasPrefix(jobPath, "spec.replicaSpecs") {
-			return r.At(changing[i])
-		}
-		return r.At(f.name)
 	}
 	if r.nested {
 		return field.NewPath("spec")
 	}
 	return nil
+}
+
+// ChangeOf is FieldOf for a request that changes a job. A refusal of a whole role, or of a field that the
+// request does not have, is about the first that it changes of the ranks.
+func (r *Request) ChangeOf(jobPath string) *field.Path {
+	if !strings.HasPrefix(jobPath, "spec.replicaSpecs") {
+		return r.FieldOf(jobPath)
+	}
+	given := func(name string) bool { _, has := r.paths[name]; return has }
+	for _, f := range fieldsOfJob {
+		if strings.Contains(jobPath, f.part) && given(f.name) && jobPath != "spec.replicaSpecs" {
+			return r.At(f.name)
+		}
+	}
+	if i := slices.IndexFunc(changing, given); i >= 0 {
+		return r.At(changing[i])
+	}
+	return r.FieldOf(jobPath)
 }

@@ -9,9 +9,10 @@ import (
 // Problem is what is wrong with one field of a document.
 type Problem struct {
 	// Field is the path of the field as the document spells it; empty for the whole document.
-	Field string
-	// Detail says what is wrong, and Remedy what to do about it: each a clause without a full stop.
-	Detail, Remedy string
+	Field string `json:"field,omitempty"`
+	// Detail says what is wrong, and Remedy what to do about it: clauses without a full stop.
+	Detail string `json:"detail"`
+	Remedy string `json:"remedy,omitempty"`
 }
 
 // String is the whole sentence.

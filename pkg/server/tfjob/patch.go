@@ -50,7 +50,7 @@ func (h *Handler) patch(k *call) (any, error) {
 	if p := (*Problem)(nil); errors.As(err, &p) {
 		return nil, p
 	}
-	return nil, h.refused(k, err, request.FieldOf)
+	return nil, h.refused(k, err, request.ChangeOf)
 }
 
 // changed returns a job as the request wants it.

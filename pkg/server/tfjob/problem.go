@@ -72,6 +72,9 @@ func (h *Handler) refused(k *call, err error, at fieldOf) error {
 	if p.Status < 400 || p.Status > 599 {
 		p.Status = http.StatusBadGateway
 	}
+	if apierrors.IsAlreadyExists(err) {
+		p.Field = at("metadata.name").String()
+	}
 	if status.Details == nil || !apierrors.IsInvalid(err) {
 		return p
 	}
@@ -103,9 +106,11 @@ func remedyFor(k *call, err error) string {
 	return "change the request as the detail says"
 }
 
-// preamble is what the API server puts before the sentence of a rule or a policy.
+// preamble is what the API server puts before the sentence of a rule or a policy: which policy, which kind of
+// error, and the value, which it leaves out where that is large.
 var preamble = regexp.MustCompile(`^ValidatingAdmissionPolicy '[^']*' with binding '[^']*' denied request: |` +
-	`^(Invalid value|Unsupported value|Duplicate value): ("(?:[^"\\]|\\.)*"|[^:]*): |^(Forbidden|Required value): `)
+	`^(Invalid value|Unsupported value|Duplicate value|Forbidden|Required value): ` +
+	`(("(\\.|[^"\\])*"|-?[0-9.]+|true|false|null|\{.*?\}|\[.*?\]): )?`)
 
 // problemOf says a cause in the API's own words. They say what is wrong and, behind a colon, what to do.
 func problemOf(cause metav1.StatusCause, at fieldOf) tfjobadmin.Problem {

@@ -38,12 +38,15 @@ func (h *Handler) read(k *call) (*tfjobadmin.Request, error) {
 			Remedy: "send it again"}
 	}
 	request, problems := tfjobadmin.Read(data)
-	if request != nil {
-		for _, at := range request.Unknown {
-			problems = append(problems, tfjobadmin.Problem{
-				Field: at.String(), Detail: "is no field of the dialect", Remedy: "leave it out",
-			})
-		}
+	if request == nil {
+		p := invalid(problems)
+		p.Status = http.StatusBadRequest
+		return nil, p
+	}
+	for _, at := range request.Unknown {
+		problems = append(problems, tfjobadmin.Problem{
+			Field: at.String(), Detail: "is no field of the dialect", Remedy: "leave it out",
+		})
 	}
 	if len(problems) > 0 {
 		return nil, invalid(problems)
