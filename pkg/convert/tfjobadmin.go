@@ -132,8 +132,8 @@ func (c *conversion) tfjobAdminGuesses(
 	}
 }
 
-// tfjobAdminRoot is the directory that has all those of a job: its storage is mounted there. It is empty where
-// the job has no absolute path.
+// tfjobAdminRoot is the directory that has all those of a job: its storage is mounted there. It is empty
+// where the job has no absolute path.
 func (c *conversion) tfjobAdminRoot(from tfjobadmin.Spec, at tfjobadmin.Path) string {
 	dirs := slices.DeleteFunc([]string{
 		path.Dir(from.Bootfile), from.Workdir, from.CheckpointDir, from.EventDir, from.ModelDir, from.LogDir,

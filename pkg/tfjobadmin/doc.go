@@ -15,8 +15,8 @@
 //	merge.go       what a changed Spec changes of a TrainingJob that others have changed, too
 //
 // Invariants:
-//   - What Read cannot understand is a Problem that names the field as the document spells it, and what to do.
-//     Nothing is dropped without being listed in the Request.
+//   - What Read cannot understand is a Problem that names the field as the document spells it, and what to
+//     do. Nothing is dropped without being listed in the Request.
 //   - Describe after Job gives the same Spec, and Job after Describe the same TrainingJob.
 //   - The package is pure: it calls no API and knows no clock.
 //

@@ -31,8 +31,8 @@ var changing = []string{
 	"spec.eventDir", "spec.modelDir", "spec.logDir", "spec.replicas",
 }
 
-// FieldOf finds the field of the request that a refusal of the TrainingJob API is about, which names a path of
-// the TrainingJob.
+// FieldOf finds the field of the request that a refusal of the TrainingJob API is about, which names a path
+// of the TrainingJob.
 func (r *Request) FieldOf(jobPath string) *field.Path {
 	for _, f := range fieldsOfJob {
 		if strings.Contains(jobPath, f.part) {

@@ -89,7 +89,8 @@ func (s Setup) Job(name string, from Spec, at Path) (*v1alpha1.TrainingJob, Prob
 	template := s.template(job, from, at, &problems)
 	s.roles(job, from, template)
 	if len(job.Spec.ReplicaSpecs) == 0 {
-		problems.add(at("spec.replicas"), "the job has no ranks", "give replicas of type worker with a count from 1")
+		problems.add(at("spec.replicas"), "the job has no ranks",
+			"give replicas of type worker with a count from 1")
 	}
 	return job, problems
 }

@@ -28,7 +28,8 @@ func TestJobRefuses(t *testing.T) {
 	}{
 		"outside": {
 			"a directory on no claim", changed(func(s *tfjobadmin.Spec) { s.EventDir = "/home/admin" }),
-			"spec.eventDir", `"/home/admin" lies on no claim of the partition`, "give a path below /clever or /scratch",
+			"spec.eventDir", `"/home/admin" lies on no claim of the partition`,
+			"give a path below /clever or /scratch",
 		},
 		"beside": {
 			"the name of a mount is no prefix", changed(func(s *tfjobadmin.Spec) { s.LogDir = "/cleverer" }),
@@ -111,7 +112,8 @@ func TestMounts(t *testing.T) {
 	job, problems = clever().Job("mnist", tfjobadmin.Spec{
 		Bootfile: "train.py", Replicas: mnist().Replicas,
 	}, tfjobadmin.Canonical)
-	if pod := job.Spec.ReplicaSpecs[v1alpha1.RoleWorker].Template.Spec; len(problems) > 0 || len(pod.Volumes) > 0 {
+	pod = job.Spec.ReplicaSpecs[v1alpha1.RoleWorker].Template.Spec
+	if len(problems) > 0 || len(pod.Volumes) > 0 {
 		t.Errorf("a job without directories has volumes %v, problems %v", pod.Volumes, problems)
 	}
 }

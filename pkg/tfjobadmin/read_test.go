@@ -139,7 +139,9 @@ func TestReadRefuses(t *testing.T) {
 		"spec beside fields": {`{"spec": {}, "args": ""}`, "args", "stands beside spec"},
 		"spec is a text":     {`{"spec": "a"}`, "spec", "is a text"},
 		"metadata is a list": {`{"metadata": []}`, "metadata", "is a list"},
-		"two names":          {`{"name": "a", "metadata": {"name": "b"}}`, "metadata.name", `the name at the top is "a"`},
+		"two names": {
+			`{"name": "a", "metadata": {"name": "b"}}`, "metadata.name", `the name at the top is "a"`,
+		},
 		"user is a number":   {`{"metadata": {"uid": 1}}`, "metadata.uid", "is a number"},
 		"open quote":         {job(`"args": "--a='b"`), "args", "unterminated single-quoted"},
 		"args is an object":  {job(`"args": {}`), "args", "is an object"},
@@ -164,14 +166,18 @@ func TestReadRefuses(t *testing.T) {
 		"replica is a number": {job(`"replicas": [2]`), "replicas[0]", "is a number"},
 		"flat beside list":    {job(`"replicas": [{}], "gpu": "1"`), "gpu", "stands beside replicas"},
 		"type":                {replica(`"type": "chief"`), "replicas[0].type", `"chief" is no type`},
-		"type twice":          {job(`"replicas": [{}, {"type": "worker"}]`), "replicas[1].type", "worker stands there twice"},
+		"type twice": {
+			job(`"replicas": [{}, {"type": "worker"}]`), "replicas[1].type", "worker stands there twice",
+		},
 		"two counts":          {replica(`"count": 1, "conut": 1`), "replicas[0].count", "stands beside conut"},
 		"count":               {replica(`"count": "two"`), "replicas[0].count", `"two" is no whole number`},
 		"negative count":      {replica(`"conut": -1`), "replicas[0].conut", `"-1" is no whole number`},
 		"too many":            {replica(`"count": 10001`), "replicas[0].count", "from 0 to 10000"},
 		"flat count":          {job(`"count": 1.5`), "count", `"1.5" is no whole number`},
 		"resource":            {replica(`"resource": []`), "replicas[0].resource", "is a list"},
-		"half a GPU":          {replica(`"resource": {"gpu": "0.5"}`), "replicas[0].resource.gpu", `"0.5" is no whole`},
+		"half a GPU": {
+			replica(`"resource": {"gpu": "0.5"}`), "replicas[0].resource.gpu", `"0.5" is no whole`,
+		},
 		"unit": {
 			replica(`"resource": {"memory": "2048MB"}`), "replicas[0].resource.memory", `"2048MB" is no quantity`,
 		},

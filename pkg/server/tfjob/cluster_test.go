@@ -39,7 +39,8 @@ func (impersonation) User(ctx context.Context) string {
 
 func (i impersonation) As(ctx context.Context, _ string) (client.Client, error) {
 	config := rest.CopyConfig(i.config)
-	config.Impersonate = rest.ImpersonationConfig{UserName: i.User(ctx), Groups: []string{"system:authenticated"}}
+	config.Impersonate.UserName = i.User(ctx)
+	config.Impersonate.Groups = []string{"system:authenticated"}
 	return client.New(config, client.Options{Scheme: i.admin.Scheme()})
 }
 
@@ -81,9 +82,12 @@ func startCluster(t *testing.T) *cluster {
 }
 
 func role(name string, verbs ...string) *rbacv1.Role {
-	return &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "clever"}, Rules: []rbacv1.PolicyRule{{
-		APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{"trainingjobs"}, Verbs: verbs,
-	}}}
+	return &rbacv1.Role{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "clever"},
+		Rules: []rbacv1.PolicyRule{{
+			APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{"trainingjobs"}, Verbs: verbs,
+		}},
+	}
 }
 
 func binding(name, user string) *rbacv1.RoleBinding {
@@ -183,7 +187,8 @@ func (c *cluster) changes(t *testing.T) {
 		{v1alpha1.PhaseRunning, `{"count": 3}`, 200, "", `"count":"3"`},
 		{v1alpha1.PhaseRunning, `{"args": "--test=12"}`, 422, "args",
 			"suspend the job first (spec.runPolicy.suspend: true)"},
-		{v1alpha1.PhaseRunning, `{"spec": {"checkpointDir": ""}}`, 422, "spec.checkpointDir", "suspend the job first"},
+		{v1alpha1.PhaseRunning, `{"spec": {"checkpointDir": ""}}`, 422, "spec.checkpointDir",
+			"suspend the job first"},
 		{v1alpha1.PhaseRunning, `{"spec": {"replicas": [{"type": "ps", "count": 0}]}}`, 422, "spec.replicas",
 			"roles cannot be added or removed"},
 		{v1alpha1.PhaseSucceeded, `{"count": 4}`, 422, "count", "once the job has finished"},
@@ -219,7 +224,8 @@ func (c *cluster) ids(t *testing.T) {
 	if code, text := c.as("oidc:eve", "DELETE", jobs+"/"+doc.Metadata.ID, ""); code != http.StatusOK {
 		t.Fatalf("its own id: %d %s", code, text)
 	}
-	err := c.admin.Get(t.Context(), client.ObjectKey{Namespace: "clever", Name: "mnist"}, &v1alpha1.TrainingJob{})
+	key := client.ObjectKey{Namespace: "clever", Name: "mnist"}
+	err := c.admin.Get(t.Context(), key, &v1alpha1.TrainingJob{})
 	if !apierrors.IsNotFound(err) {
 		t.Errorf("the job is still there: %v", err)
 	}

@@ -16,9 +16,9 @@ const AnyPartition = "*"
 type Config struct {
 	// Runtimes that jobs can name: at most 1000. Without any, no job can be created in this dialect.
 	Runtimes []Runtime `json:"runtimes,omitempty"`
-	// Partitions, which are namespaces, and the claims on which their directories lie: at most 10000. One whose
-	// name is * stands for all that are not named. A partition without an entry has no directories, and jobs can
-	// only use what their images hold.
+	// Partitions, which are namespaces, and the claims on which their directories lie: at most 10000. One
+	// whose name is * stands for all that are not named. A partition without an entry has no directories, and
+	// jobs can only use what their images hold.
 	Partitions []Partition `json:"partitions,omitempty"`
 	// Maximums of a request.
 	Maximums Maximums `json:"maximums"`
@@ -26,8 +26,9 @@ type Config struct {
 
 // Runtime is what a job runs in.
 type Runtime struct {
-	// Name of the runtime in documents, such as Python_2.7+Tensorflow_1.2.1: at most 253 characters. Letter case,
-	// spaces and underscores make no difference, so that "Python 2.7 + Tensorflow 1.2.1" is the same. Required.
+	// Name of the runtime in documents, such as Python_2.7+Tensorflow_1.2.1: at most 253 characters. Letter
+	// case, spaces and underscores make no difference, so that "Python 2.7 + Tensorflow 1.2.1" is the same.
+	// Required.
 	Name string `json:"name"`
 	// Framework of the ranks, as in a TrainingJob: tensorflow, pytorch, and so on. By default tensorflow.
 	Framework v1alpha1.Framework `json:"framework,omitempty"`
@@ -41,8 +42,8 @@ type Runtime struct {
 	Command []string `json:"command,omitempty"`
 	// GPUResource is the resource that a replica's gpu is a number of. By default nvidia.com/gpu.
 	GPUResource corev1.ResourceName `json:"gpuResource,omitempty"`
-	// ImageDirs are absolute paths of the image in which bootfile and workdir may lie, beside the claims of the
-	// partition.
+	// ImageDirs are absolute paths of the image in which bootfile and workdir may lie, beside the claims of
+	// the partition.
 	ImageDirs []string `json:"imageDirs,omitempty"`
 }
 
@@ -50,8 +51,8 @@ type Runtime struct {
 type Partition struct {
 	// Name of the namespace, or * for all that have no entry. Required.
 	Name string `json:"name"`
-	// Mounts are the directories of the partition: at most 100. A job gets those that its directories lie on; the
-	// innermost counts. A directory outside of them is refused.
+	// Mounts are the directories of the partition: at most 100. A job gets those that its directories lie on;
+	// the innermost counts. A directory outside of them is refused.
 	Mounts []Mount `json:"mounts,omitempty"`
 	// Queue that the jobs of the partition are submitted to, which documents cannot name. By default none is
 	// named.
@@ -64,8 +65,8 @@ type Mount struct {
 	Path string `json:"path"`
 	// Claim is the name of a PersistentVolumeClaim in the partition's namespace. Required.
 	Claim string `json:"claim"`
-	// SubPath is the directory of the claim that is mounted there: relative. By default it is the claim's root.
-	// Checkpoints do not lie below it: each job has a directory of its own in the claim's root.
+	// SubPath is the directory of the claim that is mounted there: relative. By default it is the claim's
+	// root. Checkpoints do not lie below it: each job has a directory of its own in the claim's root.
 	SubPath string `json:"subPath,omitempty"`
 	// ReadOnly mounts it so. It then cannot hold checkpoints, events and logs.
 	ReadOnly bool `json:"readOnly,omitempty"`
@@ -75,11 +76,11 @@ type Mount struct {
 type Maximums struct {
 	// Replicas is the most ranks of one job, of all types together: from 1 to 10000.
 	Replicas int32 `json:"replicas"`
-	// GPUs is the most GPUs of one job, of all ranks together: from 0, which is no maximum, to 10000000. Quotas
-	// are the scheduler's all the same.
+	// GPUs is the most GPUs of one job, of all ranks together: from 0, which is no maximum, to 10000000.
+	// Quotas are the scheduler's all the same.
 	GPUs int64 `json:"gpus"`
-	// ListItems is the most jobs in one answer: from 1 to 5000. It is also how many there are where the request
-	// has no limit.
+	// ListItems is the most jobs in one answer: from 1 to 5000. It is also how many there are where the
+	// request has no limit.
 	ListItems int `json:"listItems"`
 }
 

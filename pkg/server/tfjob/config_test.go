@@ -26,6 +26,8 @@ func TestValidate(t *testing.T) {
 	ofMount := func(change func(*tfjob.Mount)) tfjob.Config {
 		return with(func(c *tfjob.Config) { change(&c.Partitions[0].Mounts[0]) })
 	}
+	runtimeField := func(name string) []string { return []string{"runtimes[0]." + name} }
+	mountField := func(name string) []string { return []string{"partitions[0].mounts[0]." + name} }
 	cases := map[string]struct {
 		config tfjob.Config
 		fields []string
@@ -33,33 +35,33 @@ func TestValidate(t *testing.T) {
 		"default":  {tfjob.Default(), nil},
 		"complete": {with(func(*tfjob.Config) {}), nil},
 		"a runtime without a name": {
-			ofRuntime(func(r *tfjob.Runtime) { r.Name = " _" }), []string{"runtimes[0].name"},
+			ofRuntime(func(r *tfjob.Runtime) { r.Name = " _" }), runtimeField("name"),
 		},
 		"a runtime's long name": {
-			ofRuntime(func(r *tfjob.Runtime) { r.Name = strings.Repeat("a", 254) }), []string{"runtimes[0].name"},
+			ofRuntime(func(r *tfjob.Runtime) { r.Name = strings.Repeat("a", 254) }), runtimeField("name"),
 		},
 		"the same runtime": {
 			with(func(c *tfjob.Config) { c.Runtimes = append(c.Runtimes, tfjob.Runtime{Name: "_A ", Image: "i"}) }),
 			[]string{"runtimes[1].name"},
 		},
-		"no image":     {ofRuntime(func(r *tfjob.Runtime) { r.Image = "" }), []string{"runtimes[0].image"}},
-		"image":        {ofRuntime(func(r *tfjob.Runtime) { r.GPUImage = "a b" }), []string{"runtimes[0].gpuImage"}},
-		"framework":    {ofRuntime(func(r *tfjob.Runtime) { r.Framework = "caffe" }), []string{"runtimes[0].framework"}},
-		"version":      {ofRuntime(func(r *tfjob.Runtime) { r.FrameworkVersion = "2" }), []string{"runtimes[0].frameworkVersion"}},
-		"command":      {ofRuntime(func(r *tfjob.Runtime) { r.Command = []string{""} }), []string{"runtimes[0].command"}},
-		"GPU":          {ofRuntime(func(r *tfjob.Runtime) { r.GPUResource = "cpu" }), []string{"runtimes[0].gpuResource"}},
+		"no image":     {ofRuntime(func(r *tfjob.Runtime) { r.Image = "" }), runtimeField("image")},
+		"image":        {ofRuntime(func(r *tfjob.Runtime) { r.GPUImage = "a b" }), runtimeField("gpuImage")},
+		"framework":    {ofRuntime(func(r *tfjob.Runtime) { r.Framework = "caffe" }), runtimeField("framework")},
+		"version":      {ofRuntime(func(r *tfjob.Runtime) { r.FrameworkVersion = "2" }), runtimeField("frameworkVersion")},
+		"command":      {ofRuntime(func(r *tfjob.Runtime) { r.Command = []string{""} }), runtimeField("command")},
+		"GPU":          {ofRuntime(func(r *tfjob.Runtime) { r.GPUResource = "cpu" }), runtimeField("gpuResource")},
 		"another GPU":  {ofRuntime(func(r *tfjob.Runtime) { r.GPUResource = "amd.com/gpu" }), nil},
-		"directory":    {ofRuntime(func(r *tfjob.Runtime) { r.ImageDirs = []string{"/a", "b"} }), []string{"runtimes[0].imageDirs[1]"}},
+		"directory":    {ofRuntime(func(r *tfjob.Runtime) { r.ImageDirs = []string{"/a", "b"} }), runtimeField("imageDirs[1]")},
 		"partition":    {with(func(c *tfjob.Config) { c.Partitions[0].Name = "A" }), []string{"partitions[0].name"}},
 		"twice":        {with(func(c *tfjob.Config) { c.Partitions[0].Name = "*" }), []string{"partitions[1].name"}},
 		"queue":        {with(func(c *tfjob.Config) { c.Partitions[0].Queue = "A" }), []string{"partitions[0].queue"}},
-		"root":         {ofMount(func(m *tfjob.Mount) { m.Path = "/" }), []string{"partitions[0].mounts[0].path"}},
-		"relative":     {ofMount(func(m *tfjob.Mount) { m.Path = "clever" }), []string{"partitions[0].mounts[0].path"}},
-		"traversal":    {ofMount(func(m *tfjob.Mount) { m.Path = "/a/../b" }), []string{"partitions[0].mounts[0].path"}},
-		"operator's":   {ofMount(func(m *tfjob.Mount) { m.Path = "/trainingjob/x" }), []string{"partitions[0].mounts[0].path"}},
-		"checkpoints":  {ofMount(func(m *tfjob.Mount) { m.Path = "/checkpoints" }), []string{"partitions[0].mounts[0].path"}},
-		"claim":        {ofMount(func(m *tfjob.Mount) { m.Claim = "" }), []string{"partitions[0].mounts[0].claim"}},
-		"subPath":      {ofMount(func(m *tfjob.Mount) { m.SubPath = "../a" }), []string{"partitions[0].mounts[0].subPath"}},
+		"root":         {ofMount(func(m *tfjob.Mount) { m.Path = "/" }), mountField("path")},
+		"relative":     {ofMount(func(m *tfjob.Mount) { m.Path = "clever" }), mountField("path")},
+		"traversal":    {ofMount(func(m *tfjob.Mount) { m.Path = "/a/../b" }), mountField("path")},
+		"operator's":   {ofMount(func(m *tfjob.Mount) { m.Path = "/trainingjob/x" }), mountField("path")},
+		"checkpoints":  {ofMount(func(m *tfjob.Mount) { m.Path = "/checkpoints" }), mountField("path")},
+		"claim":        {ofMount(func(m *tfjob.Mount) { m.Claim = "" }), mountField("claim")},
+		"subPath":      {ofMount(func(m *tfjob.Mount) { m.SubPath = "../a" }), mountField("subPath")},
 		"good subPath": {ofMount(func(m *tfjob.Mount) { m.SubPath = "..a/b" }), nil},
 		"mount twice": {
 			with(func(c *tfjob.Config) { c.Partitions[0].Mounts = []tfjob.Mount{mount, mount} }),

@@ -71,7 +71,8 @@ func (h *Handler) remembered(k *call) (any, error) {
 		return nil, k.missing()
 	case err != nil:
 		return nil, &Problem{
-			Status: http.StatusServiceUnavailable, Detail: "the history cannot be read", Remedy: "send the request again",
+			Status: http.StatusServiceUnavailable, Detail: "the history cannot be read",
+			Remedy: "send the request again",
 		}
 	case record.Job.Namespace != k.partition || record.Job.Name != name:
 		return nil, k.missing()

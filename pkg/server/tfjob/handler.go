@@ -42,8 +42,8 @@ type Options struct {
 	History History
 	// NotFound is what the errors of History are for a job that it does not know.
 	NotFound error
-	// UserKeys are the annotations and labels that name a job's user, as in the server's configuration. New jobs
-	// get the first as an annotation; where there is none, v1alpha1.AnnotationUser.
+	// UserKeys are the annotations and labels that name a job's user, as in the server's configuration. New
+	// jobs get the first as an annotation; where there is none, v1alpha1.AnnotationUser.
 	UserKeys []string
 	// Version of the server.
 	Version string
@@ -174,7 +174,8 @@ func (h *Handler) version(w http.ResponseWriter, _ *http.Request) {
 func (h *Handler) ping(w http.ResponseWriter, r *http.Request) {
 	status, said := http.StatusOK, map[string]string{"status": "ok", "history": "ok"}
 	if err := h.History.Ping(r.Context()); err != nil {
-		status, said = http.StatusServiceUnavailable, map[string]string{"status": "failing", "history": "unreadable"}
+		status = http.StatusServiceUnavailable
+		said = map[string]string{"status": "failing", "history": "unreadable"}
 	}
 	writeJSON(w, status, said)
 }

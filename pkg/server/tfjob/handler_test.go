@@ -265,14 +265,14 @@ func TestProblems(t *testing.T) {
 	say("several things", "POST", jobs, `{"spec": {"runtime": "Caffe", "workdir": "/home", "replicas": [{}]}}`)
 	say("no runtime", "POST", jobs, `{"name": "b", "bootfile": "a.py", "count": 1}`)
 	say("another partition", "POST", jobs, job(`"partition": "dull", "count": 1`))
-	say("another user", "POST", jobs, `{"metadata": {"name": "b", "uid": "oidc:bob"}, "spec": {"bootfile": "a.py",
-  "runtime": "Python_2.7+Tensorflow_1.2.1", "count": 1}}`)
+	say("another user", "POST", jobs, `{"metadata": {"name": "b", "uid": "oidc:bob"}, "spec": {
+  "bootfile": "a.py", "runtime": "Python_2.7+Tensorflow_1.2.1", "count": 1}}`)
 	say("too many ranks", "POST", jobs, job(`"count": 5`))
 	say("too many GPUs", "POST", jobs, job(`"count": 3, "gpu": 1`))
 	say("a partition without a claim", "POST", strings.Replace(jobs, "clever", "dull", 1),
 		job(`"logDir": "/clever/logs", "count": 1`))
-	say("the API's own rules", "POST", jobs, strings.Replace(job(`"count": 1, "environment": {"TF_CONFIG": "{}"}`),
-		`"b"`, `"4you"`, 1))
+	reserved := job(`"count": 1, "environment": {"TF_CONFIG": "{}"}`)
+	say("the API's own rules", "POST", jobs, strings.Replace(reserved, `"b"`, `"4you"`, 1))
 	say("only servers", "POST", jobs, job(`"type": "ps"`))
 	say("no such job", "GET", jobs+"/nobody", "")
 	say("another job of the name", "GET", jobs+"/mnist.99999999-0000-0000-0000-000000000000", "")
@@ -331,23 +331,23 @@ func TestEveryPath(t *testing.T) {
 func TestFailures(t *testing.T) {
 	_, config := documented(t)
 	f := newFixture(t, config)
+	want := func(reason, path string, code int, says, not string) {
+		t.Helper()
+		answer := send(f, "GET", path, "")
+		body := answer.Body.String()
+		if answer.Code != code || !strings.Contains(body, says) || not != "" && strings.Contains(body, not) {
+			t.Errorf("%s: %d %s", reason, answer.Code, body)
+		}
+	}
 	f.past.err = errors.New("disk on fire")
-	if answer := send(f, "GET", "/api/ping", ""); answer.Code != 503 || strings.Contains(answer.Body.String(), "fire") {
-		t.Errorf("ping: %d %s", answer.Code, answer.Body)
-	}
-	if answer := send(f, "GET", jobs+"/gone", ""); answer.Code != 503 || strings.Contains(answer.Body.String(), "fire") {
-		t.Errorf("a job of the history: %d %s", answer.Code, answer.Body)
-	}
+	want("a ping", "/api/ping", 503, "unreadable", "fire")
+	want("a job of the history", jobs+"/gone", 503, "the history cannot be read", "fire")
 	f.access.err = errors.New("may not act")
-	if answer := send(f, "GET", jobs, ""); answer.Code != 503 || !strings.Contains(answer.Body.String(), "may not act") {
-		t.Errorf("without a client: %d %s", answer.Code, answer.Body)
-	}
+	want("without a client", jobs, 503, "may not act", "")
 	f.access.err, f.access.client = nil, interceptor.NewClient(f.client, interceptor.Funcs{
 		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
 			return errors.New("no route")
 		},
 	})
-	if answer := send(f, "GET", jobs, ""); answer.Code != 502 || !strings.Contains(answer.Body.String(), "no route") {
-		t.Errorf("an API server that is away: %d %s", answer.Code, answer.Body)
-	}
+	want("an API server that is away", jobs, 502, "no route", "")
 }

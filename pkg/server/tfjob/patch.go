@@ -59,8 +59,9 @@ func (h *Handler) changed(
 ) (*v1alpha1.TrainingJob, error) {
 	if !tfjobadmin.Made(job) {
 		return nil, &Problem{
-			Status: http.StatusConflict, Field: "id", Detail: "the job was not made in this dialect, which cannot say " +
-				"all of it", Remedy: "change it with kubectl, or by the API below /api/v1",
+			Status: http.StatusConflict, Field: "id",
+			Detail: "the job was not made in this dialect, which cannot say all of it",
+			Remedy: "change it with kubectl, or by the API below /api/v1",
 		}
 	}
 	doc := h.describer.Describe(job)
@@ -101,7 +102,8 @@ func sameJob(request *tfjobadmin.Request, is tfjobadmin.Metadata) tfjobadmin.Pro
 	} {
 		if m.given != nil && *m.given != m.is {
 			problems = append(problems, tfjobadmin.Problem{
-				Field: request.At(m.name).String(), Detail: fmt.Sprintf("is %q, which cannot change from %q", *m.given, m.is),
+				Field:  request.At(m.name).String(),
+				Detail: fmt.Sprintf("is %q, which cannot change from %q", *m.given, m.is),
 				Remedy: "leave it out, or create a new job",
 			})
 		}
@@ -113,7 +115,9 @@ func sameJob(request *tfjobadmin.Request, is tfjobadmin.Metadata) tfjobadmin.Pro
 // configured now, so that an image that an admin has replaced since stays as it is in the job; where the
 // runtime is no longer configured, both are what the job tells of it. The second has no name if the request
 // names one that is not configured.
-func (h *Handler) runtimesOf(job *v1alpha1.TrainingJob, request *tfjobadmin.Request) (was, is tfjobadmin.Runtime) {
+func (h *Handler) runtimesOf(
+	job *v1alpha1.TrainingJob, request *tfjobadmin.Request,
+) (was, is tfjobadmin.Runtime) {
 	own := tfjobadmin.Own(job).Runtime
 	if request.Runtime != nil && runtimeKey(*request.Runtime) != runtimeKey(own.Name) {
 		is, _ = h.Config.runtime(*request.Runtime)

@@ -108,9 +108,10 @@ func remedyFor(k *call, err error) string {
 
 // preamble is what the API server puts before the sentence of a rule or a policy: which policy, which kind of
 // error, and the value, which it leaves out where that is large.
-var preamble = regexp.MustCompile(`^ValidatingAdmissionPolicy '[^']*' with binding '[^']*' denied request: |` +
-	`^(Invalid value|Unsupported value|Duplicate value|Forbidden|Required value): ` +
-	`(("(\\.|[^"\\])*"|-?[0-9.]+|true|false|null|\{.*?\}|\[.*?\]): )?`)
+var preamble = regexp.MustCompile(
+	`^ValidatingAdmissionPolicy '[^']*' with binding '[^']*' denied request: |` +
+		`^(Invalid value|Unsupported value|Duplicate value|Forbidden|Required value): ` +
+		`(("(\\.|[^"\\])*"|-?[0-9.]+|true|false|null|\{.*?\}|\[.*?\]): )?`)
 
 // problemOf says a cause in the API's own words. They say what is wrong and, behind a colon, what to do.
 func problemOf(cause metav1.StatusCause, at fieldOf) tfjobadmin.Problem {

@@ -23,12 +23,16 @@ func TestProblemOf(t *testing.T) {
 			`Invalid value: "a: \"b": not a version: write 2.1`, "not a version", "write 2.1",
 		},
 		"a rule with a number": {"Invalid value: 9: exceeds the 8 ranks", "exceeds the 8 ranks", general},
-		"a rule with a list":   {`Invalid value: ["a: b"]: has an empty word: remove it`, "has an empty word", "remove it"},
+		"a rule with a list": {
+			`Invalid value: ["a: b"]: has an empty word: remove it`, "has an empty word", "remove it",
+		},
 		"a policy": {
 			"ValidatingAdmissionPolicy 'queues' with binding 'queues' denied request: two queues: name one",
 			"two queues", "name one",
 		},
-		"forbidden":   {"Forbidden: TF_CONFIG is the operator's: remove it", "TF_CONFIG is the operator's", "remove it"},
+		"forbidden": {
+			"Forbidden: TF_CONFIG is the operator's: remove it", "TF_CONFIG is the operator's", "remove it",
+		},
 		"no advice":   {"no", "no", general},
 		"only a kind": {"Required value", "Required value", general},
 	}

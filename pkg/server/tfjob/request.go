@@ -94,7 +94,9 @@ func (h *Handler) allowed(k *call, request *tfjobadmin.Request, from tfjobadmin.
 }
 
 // runtimeNamed finds a runtime of the configuration.
-func (h *Handler) runtimeNamed(request *tfjobadmin.Request, name string) (tfjobadmin.Runtime, tfjobadmin.Problems) {
+func (h *Handler) runtimeNamed(
+	request *tfjobadmin.Request, name string,
+) (tfjobadmin.Runtime, tfjobadmin.Problems) {
 	runtime, known := h.Config.runtime(name)
 	if known {
 		return runtime, nil
