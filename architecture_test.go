@@ -107,8 +107,10 @@ var rules = map[string]rule{
 		reason: "what a document of TFJob-admin says", ours: []string{api, frameworks, spec}, never: notCore,
 	},
 	"pkg/server/tfjob": {
-		reason: "calls in a foreign dialect, as the caller; knows no store and no identity provider",
-		ours:   []string{api, frameworks, "pkg/history", spec, validation, tfjobadmin},
+		reason: "calls in a foreign dialect, as the caller; knows no store",
+		ours: []string{
+			api, frameworks, "pkg/history", "pkg/server/identity", spec, validation, tfjobadmin,
+		},
 	},
 	"pkg/boundedlistener": {
 		reason: "knows connections, not what they say", never: []string{"sigs.k8s.io/...", "k8s.io/client-go/..."},

@@ -169,12 +169,12 @@ func TestReadRefuses(t *testing.T) {
 		"type twice": {
 			job(`"replicas": [{}, {"type": "worker"}]`), "replicas[1].type", "worker stands there twice",
 		},
-		"two counts":          {replica(`"count": 1, "conut": 1`), "replicas[0].count", "stands beside conut"},
-		"count":               {replica(`"count": "two"`), "replicas[0].count", `"two" is no whole number`},
-		"negative count":      {replica(`"conut": -1`), "replicas[0].conut", `"-1" is no whole number`},
-		"too many":            {replica(`"count": 10001`), "replicas[0].count", "from 0 to 10000"},
-		"flat count":          {job(`"count": 1.5`), "count", `"1.5" is no whole number`},
-		"resource":            {replica(`"resource": []`), "replicas[0].resource", "is a list"},
+		"two counts":     {replica(`"count": 1, "conut": 1`), "replicas[0].count", "stands beside conut"},
+		"count":          {replica(`"count": "two"`), "replicas[0].count", `"two" is no whole number`},
+		"negative count": {replica(`"conut": -1`), "replicas[0].conut", `"-1" is no whole number`},
+		"too many":       {replica(`"count": 10001`), "replicas[0].count", "from 0 to 10000"},
+		"flat count":     {job(`"count": 1.5`), "count", `"1.5" is no whole number`},
+		"resource":       {replica(`"resource": []`), "replicas[0].resource", "is a list"},
 		"half a GPU": {
 			replica(`"resource": {"gpu": "0.5"}`), "replicas[0].resource.gpu", `"0.5" is no whole`,
 		},

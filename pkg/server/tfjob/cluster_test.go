@@ -3,7 +3,6 @@
 package tfjob_test
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -17,31 +16,25 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/tfjob"
 	"mlplatform.example.com/trainingjob-operator/test/api/apitest"
 )
 
-// impersonation acts as the user of whom the context tells.
+// impersonation acts as whoever calls.
 type impersonation struct {
-	t      *testing.T
 	config *rest.Config
 	admin  client.Client
 }
 
-type userKey struct{}
-
 func (impersonation) Names() []string { return []string{"default"} }
 
-func (impersonation) User(ctx context.Context) string {
-	user, _ := ctx.Value(userKey{}).(string)
-	return user
-}
-
-func (i impersonation) As(ctx context.Context, _ string) (client.Client, error) {
+func (i impersonation) As(_ string, caller identity.Identity) (client.WithWatch, *rest.Config, error) {
 	config := rest.CopyConfig(i.config)
-	config.Impersonate.UserName = i.User(ctx)
+	config.Impersonate.UserName = caller.Name
 	config.Impersonate.Groups = []string{"system:authenticated"}
-	return client.New(config, client.Options{Scheme: i.admin.Scheme()})
+	c, err := client.NewWithWatch(config, client.Options{Scheme: i.admin.Scheme()})
+	return c, config, err
 }
 
 // cluster is a Handler over a real API server with the CRD and the admission policies.
@@ -54,9 +47,7 @@ type cluster struct {
 // as sends a request as a user.
 func (c *cluster) as(user, method, path, body string) (int, string) {
 	c.t.Helper()
-	answer := send(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c.fixture.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), userKey{}, user)))
-	}), method, path, body)
+	answer := sendAs(user, c.fixture, method, path, body)
 	return answer.Code, answer.Body.String()
 }
 
@@ -74,7 +65,7 @@ func startCluster(t *testing.T) *cluster {
 		}
 	}
 	f := newFixture(t, config)
-	f.options.Access = impersonation{t, restConfig, admin}
+	f.options.Access = impersonation{restConfig, admin}
 	f.ServeMux = http.NewServeMux()
 	tfjob.New(f.options).Register(f.ServeMux)
 	f.client = nil // there is a real one

@@ -44,21 +44,41 @@ func TestValidate(t *testing.T) {
 			with(func(c *tfjob.Config) { c.Runtimes = append(c.Runtimes, tfjob.Runtime{Name: "_A ", Image: "i"}) }),
 			[]string{"runtimes[1].name"},
 		},
-		"no image":     {ofRuntime(func(r *tfjob.Runtime) { r.Image = "" }), runtimeField("image")},
-		"image":        {ofRuntime(func(r *tfjob.Runtime) { r.GPUImage = "a b" }), runtimeField("gpuImage")},
-		"framework":    {ofRuntime(func(r *tfjob.Runtime) { r.Framework = "caffe" }), runtimeField("framework")},
-		"version":      {ofRuntime(func(r *tfjob.Runtime) { r.FrameworkVersion = "2" }), runtimeField("frameworkVersion")},
-		"command":      {ofRuntime(func(r *tfjob.Runtime) { r.Command = []string{""} }), runtimeField("command")},
-		"GPU":          {ofRuntime(func(r *tfjob.Runtime) { r.GPUResource = "cpu" }), runtimeField("gpuResource")},
-		"another GPU":  {ofRuntime(func(r *tfjob.Runtime) { r.GPUResource = "amd.com/gpu" }), nil},
-		"directory":    {ofRuntime(func(r *tfjob.Runtime) { r.ImageDirs = []string{"/a", "b"} }), runtimeField("imageDirs[1]")},
-		"partition":    {with(func(c *tfjob.Config) { c.Partitions[0].Name = "A" }), []string{"partitions[0].name"}},
-		"twice":        {with(func(c *tfjob.Config) { c.Partitions[0].Name = "*" }), []string{"partitions[1].name"}},
-		"queue":        {with(func(c *tfjob.Config) { c.Partitions[0].Queue = "A" }), []string{"partitions[0].queue"}},
-		"root":         {ofMount(func(m *tfjob.Mount) { m.Path = "/" }), mountField("path")},
-		"relative":     {ofMount(func(m *tfjob.Mount) { m.Path = "clever" }), mountField("path")},
-		"traversal":    {ofMount(func(m *tfjob.Mount) { m.Path = "/a/../b" }), mountField("path")},
-		"operator's":   {ofMount(func(m *tfjob.Mount) { m.Path = "/trainingjob/x" }), mountField("path")},
+		"no image": {ofRuntime(func(r *tfjob.Runtime) { r.Image = "" }), runtimeField("image")},
+		"image": {
+			ofRuntime(func(r *tfjob.Runtime) { r.GPUImage = "a b" }), runtimeField("gpuImage"),
+		},
+		"framework": {
+			ofRuntime(func(r *tfjob.Runtime) { r.Framework = "caffe" }), runtimeField("framework"),
+		},
+		"version": {
+			ofRuntime(func(r *tfjob.Runtime) { r.FrameworkVersion = "2" }), runtimeField("frameworkVersion"),
+		},
+		"command": {
+			ofRuntime(func(r *tfjob.Runtime) { r.Command = []string{""} }), runtimeField("command"),
+		},
+		"GPU": {
+			ofRuntime(func(r *tfjob.Runtime) { r.GPUResource = "cpu" }), runtimeField("gpuResource"),
+		},
+		"another GPU": {ofRuntime(func(r *tfjob.Runtime) { r.GPUResource = "amd.com/gpu" }), nil},
+		"directory": {
+			ofRuntime(func(r *tfjob.Runtime) { r.ImageDirs = []string{"/a", "b"} }), runtimeField("imageDirs[1]"),
+		},
+		"partition": {
+			with(func(c *tfjob.Config) { c.Partitions[0].Name = "A" }), []string{"partitions[0].name"},
+		},
+		"twice": {
+			with(func(c *tfjob.Config) { c.Partitions[0].Name = "*" }), []string{"partitions[1].name"},
+		},
+		"queue": {
+			with(func(c *tfjob.Config) { c.Partitions[0].Queue = "A" }), []string{"partitions[0].queue"},
+		},
+		"root":      {ofMount(func(m *tfjob.Mount) { m.Path = "/" }), mountField("path")},
+		"relative":  {ofMount(func(m *tfjob.Mount) { m.Path = "clever" }), mountField("path")},
+		"traversal": {ofMount(func(m *tfjob.Mount) { m.Path = "/a/../b" }), mountField("path")},
+		"operator's": {
+			ofMount(func(m *tfjob.Mount) { m.Path = "/trainingjob/x" }), mountField("path"),
+		},
 		"checkpoints":  {ofMount(func(m *tfjob.Mount) { m.Path = "/checkpoints" }), mountField("path")},
 		"claim":        {ofMount(func(m *tfjob.Mount) { m.Claim = "" }), mountField("claim")},
 		"subPath":      {ofMount(func(m *tfjob.Mount) { m.SubPath = "../a" }), mountField("subPath")},

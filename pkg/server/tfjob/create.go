@@ -36,7 +36,7 @@ func (h *Handler) create(k *call) (any, error) {
 func (h *Handler) newJob(k *call, request *tfjobadmin.Request) (*v1alpha1.TrainingJob, tfjobadmin.Problems) {
 	from := request.Apply(tfjobadmin.Spec{Partition: k.partition})
 	problems := h.allowed(k, request, from)
-	user := h.Access.User(k.Context())
+	user := k.caller.Name
 	if request.User != nil && *request.User != user {
 		problems = append(problems, tfjobadmin.Problem{
 			Field:  request.At("metadata.uid").String(),

@@ -9,21 +9,21 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/history"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
 	"mlplatform.example.com/trainingjob-operator/pkg/tfjobadmin"
 )
 
-// Access acts in the clusters as the caller whom the context of a request names.
+// Access acts in the clusters as a caller.
 type Access interface {
 	// Names of the clusters.
 	Names() []string
-	// User is the caller's name.
-	User(ctx context.Context) string
-	// As returns a client that acts as the caller. It is asked for clusters of Names alone.
-	As(ctx context.Context, cluster string) (client.Client, error)
+	// As returns a client of which every call is made as the caller. It is asked for clusters of Names alone.
+	As(cluster string, caller identity.Identity) (client.WithWatch, *rest.Config, error)
 }
 
 // History knows the jobs that the clusters no longer have.
@@ -47,7 +47,7 @@ type Options struct {
 	UserKeys []string
 	// Version of the server.
 	Version string
-	// Fail writes an error as problem+json. It is a *Problem, or an error of Access.
+	// Fail writes an error as problem+json. It is a *Problem, or what Access has answered.
 	Fail func(w http.ResponseWriter, r *http.Request, err error)
 }
 
@@ -73,7 +73,8 @@ var (
 	singles     = []string{"tfjobs", "tfjob", "tfservings"}
 )
 
-// Register adds the dialect's routes to a mux. They expect the caller in the request's context, except for
+// Register adds the dialect's routes to a mux. They expect the identity of the
+// caller in the request's context, except for
 // /api/version and /api/ping, which tell nothing of any job.
 func (h *Handler) Register(mux *http.ServeMux) {
 	h.route(mux, "/api/version", map[string]http.HandlerFunc{http.MethodGet: h.version})
@@ -117,6 +118,7 @@ type call struct {
 	*http.Request
 	writer             http.ResponseWriter
 	cluster, partition string
+	caller             identity.Identity
 	client             client.Client
 }
 
@@ -147,10 +149,18 @@ func (h *Handler) answer(k *call, answer func(*call) (any, error)) (any, error) 
 			Remedy: "use the name of a namespace",
 		}
 	}
-	var err error
-	if k.client, err = h.Access.As(k.Context(), k.cluster); err != nil {
+	caller, known := identity.FromContext(k.Context())
+	if !known {
+		return nil, &Problem{
+			Status: http.StatusUnauthorized, Field: "Authorization", Detail: "nobody is calling",
+			Remedy: "send a token: Authorization: Bearer <token>",
+		}
+	}
+	as, _, err := h.Access.As(k.cluster, caller)
+	if err != nil {
 		return nil, err
 	}
+	k.caller, k.client = caller, as
 	return answer(k)
 }
 

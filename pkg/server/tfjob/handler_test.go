@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -26,6 +27,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/history"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/tfjob"
 )
 
@@ -91,14 +93,15 @@ func (p *past) JobNamed(_ context.Context, cluster, namespace, name string) (his
 
 // access gives everybody the same client.
 type access struct {
-	client client.Client
+	client client.WithWatch
 	err    error
 }
 
-func (access) Names() []string             { return []string{"default", "other"} }
-func (access) User(context.Context) string { return "oidc:eve" }
+func (access) Names() []string { return []string{"default", "other"} }
 
-func (a access) As(context.Context, string) (client.Client, error) { return a.client, a.err }
+func (a access) As(string, identity.Identity) (client.WithWatch, *rest.Config, error) {
+	return a.client, nil, a.err
+}
 
 // fixture is a Handler over an API server in memory, which numbers the UIDs of jobs.
 type fixture struct {
@@ -135,18 +138,38 @@ func newFixture(t testing.TB, c tfjob.Config) *fixture {
 	return f
 }
 
+// mayNotAct is an error of Access.
+type mayNotAct struct{}
+
+func (mayNotAct) Error() string { return "may not act" }
+func (mayNotAct) Status() int   { return http.StatusTeapot }
+
 // fail writes problems as the server does.
 func fail(w http.ResponseWriter, _ *http.Request, err error) {
 	p := &tfjob.Problem{Status: http.StatusServiceUnavailable, Detail: err.Error()}
+	if errors.Is(err, mayNotAct{}) {
+		p.Status = mayNotAct{}.Status()
+	}
 	_ = errors.As(err, &p)
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(p.Status)
 	_ = json.NewEncoder(w).Encode(p)
 }
 
-// send a request with a body of JSON, or without one.
+const eve = "oidc:eve"
+
+// as is a request of a user.
+func as(user string, r *http.Request) *http.Request {
+	return r.WithContext(identity.NewContext(r.Context(), identity.Identity{Name: user}))
+}
+
+// send a request of eve's with a body of JSON, or without one.
 func send(handler http.Handler, method, path, body string) *httptest.ResponseRecorder {
-	request := httptest.NewRequest(method, path, strings.NewReader(body))
+	return sendAs(eve, handler, method, path, body)
+}
+
+func sendAs(user string, handler http.Handler, method, path, body string) *httptest.ResponseRecorder {
+	request := as(user, httptest.NewRequest(method, path, strings.NewReader(body)))
 	if body != "" {
 		request.Header.Set("Content-Type", "application/json")
 	}
@@ -293,7 +316,7 @@ func TestContentType(t *testing.T) {
 		"text/plain":                        http.StatusUnsupportedMediaType,
 		"":                                  http.StatusUnsupportedMediaType,
 	} {
-		request := httptest.NewRequest("POST", jobs, strings.NewReader(body))
+		request := as(eve, httptest.NewRequest("POST", jobs, strings.NewReader(body)))
 		request.Header.Set("Content-Type", kind)
 		answer := httptest.NewRecorder()
 		f.ServeHTTP(answer, request)
@@ -344,10 +367,20 @@ func TestFailures(t *testing.T) {
 	want("a job of the history", jobs+"/gone", 503, "the history cannot be read", "fire")
 	f.access.err = errors.New("may not act")
 	want("without a client", jobs, 503, "may not act", "")
+	nobody := httptest.NewRecorder()
+	if f.ServeHTTP(nobody, httptest.NewRequest("GET", jobs, nil)); nobody.Code != http.StatusUnauthorized {
+		t.Errorf("without a caller: %d %s", nobody.Code, nobody.Body)
+	}
 	f.access.err, f.access.client = nil, interceptor.NewClient(f.client, interceptor.Funcs{
 		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
 			return errors.New("no route")
 		},
 	})
 	want("an API server that is away", jobs, 502, "no route", "")
+	f.access.client = interceptor.NewClient(f.client, interceptor.Funcs{
+		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+			return fmt.Errorf("getting: %w", mayNotAct{})
+		},
+	})
+	want("what Access finds out by a call", jobs+"/mnist", 418, "may not act", "bad gateway")
 }

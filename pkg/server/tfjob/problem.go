@@ -51,8 +51,19 @@ type fieldOf func(jobPath string) *field.Path
 // noField is for requests without a document.
 func noField(string) *field.Path { return nil }
 
+// answered is an error that knows how a request is to be answered: Access has found out by a call that it may
+// not act for the caller.
+type answered interface {
+	error
+	Status() int
+}
+
 // refused makes a Problem of what the API server has answered.
 func (h *Handler) refused(k *call, err error, at fieldOf) error {
+	var own answered
+	if errors.As(err, &own) {
+		return own
+	}
 	var api apierrors.APIStatus
 	if !errors.As(err, &api) {
 		if cause := k.Context().Err(); cause != nil {
