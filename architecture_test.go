@@ -33,6 +33,7 @@ const (
 	decision    = core + "/decision"
 	status      = core + "/status"
 	convert     = "pkg/convert"
+	history     = "pkg/history"
 )
 
 // Imports from elsewhere that would break what a package promises.
@@ -123,10 +124,15 @@ var rules = map[string]rule{
 		reason: "the shell knows no dialect",
 		ours:   []string{api, seam, "pkg/clusterstate", "pkg/metric", core, spec, render, observation, decision},
 	},
-	"pkg/config": {reason: "the operator's file", ours: []string{api, frameworks}},
+	history: {
+		reason: "what is known of a job, from versions of it", ours: []string{api, spec}, never: notCore,
+	},
+	history + "/historytest": {reason: "histories of jobs, for tests", ours: []string{api}, never: notCore},
+	"pkg/config":             {reason: "the operator's file", ours: []string{api, frameworks}},
 	"pkg/image": {
 		reason: "images of any files", never: []string{"os/exec", "k8s.io/...", "sigs.k8s.io/..."},
 	},
+	"pkg/server/store": {reason: "the history in a database", ours: []string{api, history}},
 	"pkg/reportclient": {reason: "part of a small binary", ours: []string{checkpoint}, never: notSmall},
 	"pkg/reportserver": {
 		reason: "takes reports; knows no scheduler and no controller",
@@ -170,6 +176,9 @@ var rules = map[string]rule{
 		reason: "plays pods; knows the contract and no job",
 		ours:   []string{api, checkpoint, "lab/localcluster/...", "pkg/reportclient"},
 	},
+	"lab/postgres": {
+		reason: "knows a PostgreSQL, not what is in it", ours: []string{"lab/localcluster/..."},
+	},
 	"lab/debian": {reason: "filesystems of programs that are not ours"},
 	"lab/tools":  {reason: "programs of other people's"},
 	"lab/demo/...": {
@@ -179,6 +188,9 @@ var rules = map[string]rule{
 	"bench/...": {
 		reason: "drives the operator through the API and its file",
 		ours:   []string{api, "bench/...", "pkg/config", "lab/localcluster/..."},
+	},
+	"bench/history": {
+		reason: "asks the server's store", ours: []string{api, history, "pkg/server/store", "lab/postgres"},
 	},
 	"bench/sim": {
 		reason: "plays the planner beside the schedulers' orders", never: impure,
@@ -285,8 +297,8 @@ func matches(path string, patterns []string) bool {
 // pure packages are given the time; they never ask for it.
 var pure = []string{
 	seam, "scheduler/volcano", "scheduler/native", "scheduler/kueue", "scheduler/coscheduling", checkpoint,
-	frameworks, spec, validation, render, observation, decision, status, core, convert, "bench/workload",
-	"bench/simulated/scheduling",
+	frameworks, spec, validation, render, observation, decision, status, core, convert, history,
+	"bench/workload", "bench/simulated/scheduling",
 }
 
 // TestPurePackagesHaveNoClock: the same input gives the same answer, at any time.
