@@ -245,6 +245,11 @@ test-peers: build ## a benchmark's stacks: what each does with gangs that lose r
 	go test -tags cluster -count 1 -v -timeout 60m ./bench/stack
 	go test -tags cluster -count 1 -v -timeout 60m -run '^TestPreempted$$' ./bench/rounds -args -preempted=raw,ours
 
+.PHONY: bench-history
+bench-history: bench-build ## pages and reports of a history with a million attempts, on SQLite and PostgreSQL (as root on Debian)
+	test/e2e/install.sh
+	bin/bench history $(BENCH_ARGS)
+
 .PHONY: bench-check
 bench-check: bench-build ## the harness itself: on this machine it must find what is 20% slower on purpose
 	bin/bench check $(BENCH_ARGS)

@@ -34,6 +34,7 @@ const (
 	status      = core + "/status"
 	convert     = "pkg/convert"
 	tfjobadmin  = "pkg/tfjobadmin"
+	history     = "pkg/history"
 )
 
 // Imports from elsewhere that would break what a package promises.
@@ -109,7 +110,8 @@ var rules = map[string]rule{
 	"pkg/server/tfjob": {
 		reason: "calls in a foreign dialect, as the caller; knows no store",
 		ours: []string{
-			api, frameworks, "pkg/history", "pkg/server/identity", spec, validation, tfjobadmin,
+			api, frameworks, history, "pkg/server/identity", "pkg/server/problem", spec, validation,
+			tfjobadmin,
 		},
 	},
 	"pkg/boundedlistener": {
@@ -133,10 +135,15 @@ var rules = map[string]rule{
 		reason: "the shell knows no dialect",
 		ours:   []string{api, seam, "pkg/clusterstate", "pkg/metric", core, spec, render, observation, decision},
 	},
-	"pkg/config": {reason: "the operator's file", ours: []string{api, frameworks}},
+	history: {
+		reason: "what is known of a job, from versions of it", ours: []string{api, spec}, never: notCore,
+	},
+	history + "/historytest": {reason: "histories of jobs, for tests", ours: []string{api}, never: notCore},
+	"pkg/config":             {reason: "the operator's file", ours: []string{api, frameworks}},
 	"pkg/image": {
 		reason: "images of any files", never: []string{"os/exec", "k8s.io/...", "sigs.k8s.io/..."},
 	},
+	"pkg/server/store": {reason: "the history in a database", ours: []string{api, history}},
 	"pkg/reportclient": {reason: "part of a small binary", ours: []string{checkpoint}, never: notSmall},
 	"pkg/reportserver": {
 		reason: "takes reports; knows no scheduler and no controller",
@@ -180,6 +187,9 @@ var rules = map[string]rule{
 		reason: "plays pods; knows the contract and no job",
 		ours:   []string{api, checkpoint, "lab/localcluster/...", "pkg/reportclient"},
 	},
+	"lab/postgres": {
+		reason: "knows a PostgreSQL, not what is in it", ours: []string{"lab/localcluster/..."},
+	},
 	"lab/debian": {reason: "filesystems of programs that are not ours"},
 	"lab/tools":  {reason: "programs of other people's"},
 	"lab/demo/...": {
@@ -189,6 +199,9 @@ var rules = map[string]rule{
 	"bench/...": {
 		reason: "drives the operator through the API and its file",
 		ours:   []string{api, "bench/...", "pkg/config", "lab/localcluster/..."},
+	},
+	"bench/history": {
+		reason: "asks the server's store", ours: []string{api, history, "pkg/server/store", "lab/postgres"},
 	},
 	"bench/sim": {
 		reason: "plays the planner beside the schedulers' orders", never: impure,
@@ -295,7 +308,7 @@ func matches(path string, patterns []string) bool {
 // pure packages are given the time; they never ask for it.
 var pure = []string{
 	seam, "scheduler/volcano", "scheduler/native", "scheduler/kueue", "scheduler/coscheduling", checkpoint,
-	frameworks, spec, validation, render, observation, decision, status, core, convert, tfjobadmin,
+	frameworks, spec, validation, render, observation, decision, status, core, convert, tfjobadmin, history,
 	"bench/workload", "bench/simulated/scheduling",
 }
 

@@ -53,7 +53,15 @@ const (
 	AnnotationUser = "mlplatform.example.com/user"
 	// AnnotationVolcanoQueue names the queue where neither the spec nor LabelKueueQueue does.
 	AnnotationVolcanoQueue = "scheduling.volcano.sh/queue-name"
+	// AnnotationMLflowExperiment names the experiment of the job's run in MLflow; by default it is that of the
+	// namespace's name.
+	AnnotationMLflowExperiment = "mlplatform.example.com/mlflow-experiment"
 )
+
+// AnnotationMLflowRunID on a TrainingJob names its run in MLflow. The server writes it, which makes the run,
+// or a user whose ranks are to go on with a run of their own. The ranks of an attempt are given the run that
+// is known before the first of them exists.
+const AnnotationMLflowRunID = "mlplatform.example.com/mlflow-run-id"
 
 // AnnotationWoken on a gang's group or waiting pods says how often, and when last, the operator has changed
 // them so that the scheduler tries the gang again: it has rejected the gang, and does not look although the

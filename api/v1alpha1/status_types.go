@@ -104,6 +104,10 @@ type TrainingJobStatus struct {
 	// Checkpoint is the latest complete checkpoint, and the one that the current attempt resumed from.
 	// +optional
 	Checkpoint *CheckpointStatus `json:"checkpoint,omitempty"`
+	// MLflow is what the ranks of the current attempt are told of MLflow. Absent where the operator's
+	// configuration named no server when the attempt began (mlflow.trackingURI).
+	// +optional
+	MLflow *MLflowStatus `json:"mlflow,omitempty"`
 	// Work sums the time that the job was queued, ran and lost, over all attempts.
 	// +optional
 	Work *WorkStatus `json:"work,omitempty"`
@@ -219,6 +223,20 @@ type SchedulingStatus struct {
 	// Blocker is the one reason why the job does not run. Absent when nothing blocks it.
 	// +optional
 	Blocker *Blocker `json:"blocker,omitempty"`
+}
+
+// MLflowStatus is what every rank of an attempt is told of MLflow. It stays as it is while ranks of the
+// attempt exist, so that all of them are told the same.
+type MLflowStatus struct {
+	// TrackingURI is the ranks' MLFLOW_TRACKING_URI.
+	TrackingURI string `json:"trackingURI"`
+	// ExperimentName is their MLFLOW_EXPERIMENT_NAME: the annotation mlplatform.example.com/mlflow-experiment,
+	// else the namespace.
+	ExperimentName string `json:"experimentName"`
+	// RunID is their MLFLOW_RUN_ID: the annotation mlplatform.example.com/mlflow-run-id. Absent where no run was
+	// known before the first of them existed.
+	// +optional
+	RunID string `json:"runID,omitempty"`
 }
 
 // Blocker is the one reason why a job waits. Blockers with the same reason and object are the same one: its

@@ -25,7 +25,7 @@ func main() {
 		Use: "bench", Short: "Compare ways of running gangs on a local control plane with fake nodes",
 		SilenceUsage: true, SilenceErrors: true,
 	}
-	cmd.AddCommand(newRun(), newReport(), newList(), newCheck(), newScale(), newPreempt())
+	cmd.AddCommand(newRun(), newReport(), newList(), newCheck(), newScale(), newPreempt(), newHistory())
 	if err := cmd.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)

@@ -68,6 +68,7 @@ func newManager(
 		NodeAutoscaler:      nodeAutoscaler(cfg.NodeAutoscaler),
 		GPUs:                cfg.GPUs,
 		GPUTolerations:      cfg.GPUTolerations,
+		MLflowTrackingURI:   cfg.MLflow.TrackingURI,
 	}
 	var reports *reportserver.Server
 	if cfg.Reports.On() {

@@ -51,6 +51,7 @@ schedulers:
   native: {schedulerName: gangs}
   coscheduling: {schedulerName: plugins}
 agent: {image: registry.example.com/agent:1, searchPriorityClass: search}
+mlflow: {trackingURI: "https://mlflow.example.com/tracking"}
 blockers: {nameOtherNamespaces: true}
 lifecycle: {keepPlaceSeconds: 60, startTimeoutSeconds: 600, forceDeleteAfterSeconds: 300}
 workers: 3
@@ -69,6 +70,7 @@ workers: 3
 			c.Schedulers.Coscheduling.SchedulerName = "plugins"
 			c.Schedulers.Kueue.Binder = "native"
 			c.Agent.Image, c.Agent.SearchPriorityClass = "registry.example.com/agent:1", "search"
+			c.MLflow.TrackingURI = "https://mlflow.example.com/tracking"
 			c.Schedulers.Allowed = []string{"native", "kueue"}
 			c.Lifecycle = Lifecycle{KeepPlaceSeconds: 60, StartTimeoutSeconds: 600, ForceDeleteAfterSeconds: 300}
 		})},

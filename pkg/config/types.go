@@ -70,6 +70,8 @@ type OperatorConfiguration struct {
 	GPUTolerations []corev1.Toleration `json:"gpuTolerations,omitempty"`
 	// Agent is the program that runs beside the trainers of jobs with checkpoints.
 	Agent Agent `json:"agent"`
+	// MLflow is what the ranks are told of a server of MLflow's.
+	MLflow MLflow `json:"mlflow"`
 	// Blockers say why a job waits.
 	Blockers Blockers `json:"blockers"`
 	// Lifecycle bounds how long gangs hold what they do not use.
@@ -241,6 +243,17 @@ type Agent struct {
 	// trainingjob-search. Without it they have the cluster's default class, which may let a search preempt a
 	// gang of a lower one.
 	SearchPriorityClass string `json:"searchPriorityClass,omitempty"`
+}
+
+// MLflow is what the ranks are told of a server of MLflow's.
+type MLflow struct {
+	// TrackingURI of the server as the ranks' pods reach it, such as http://mlflow.mlflow.svc:5000: http or
+	// https, a host, an optional port and an optional path, at most 253 characters. It must have no credentials
+	// in it: everybody who may read pods reads it. All ranks get it as MLFLOW_TRACKING_URI, with
+	// MLFLOW_EXPERIMENT_NAME and, where the job's run is known when an attempt starts, MLFLOW_RUN_ID. What a
+	// container sets of its own wins. Another one holds from a job's next attempt on. None by default: the
+	// ranks are told nothing.
+	TrackingURI string `json:"trackingURI,omitempty"`
 }
 
 // Lifecycle bounds how long gangs hold what they do not use.

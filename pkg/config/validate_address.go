@@ -2,8 +2,12 @@ package config
 
 import (
 	"net"
+	"net/url"
 	"path/filepath"
+	"strconv"
+	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -50,6 +54,20 @@ func validateDirectory(path *field.Path, dir string) field.ErrorList {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(path, dir, "must be an absolute path without . or ..")}
+}
+
+// hostProblem returns what is wrong with the host and the port of a URL, or an empty text.
+func hostProblem(u *url.URL) string {
+	if len(validation.IsDNS1123Subdomain(u.Hostname())) > 0 &&
+		len(validation.IsValidIP(nil, u.Hostname())) > 0 {
+		return "must have a host name or an IP address"
+	}
+	if port := u.Port(); port != "" || strings.HasSuffix(u.Host, ":") {
+		if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
+			return "must have a port from 1 to 65535"
+		}
+	}
+	return ""
 }
 
 // unprintable reports whether a character is a space or not printable ASCII.

@@ -2,10 +2,8 @@ package config
 
 import (
 	"net/url"
-	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -52,14 +50,9 @@ func urlProblem(text string) string {
 		return "must not have a path, reports go to /v1/reports below it" + form
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.HasSuffix(text, "#"):
 		return "must not have a query or a fragment" + form
-	case len(validation.IsDNS1123Subdomain(u.Hostname())) > 0 &&
-		len(validation.IsValidIP(nil, u.Hostname())) > 0:
-		return "must have a host name or an IP address" + form
 	}
-	if port := u.Port(); port != "" || strings.HasSuffix(u.Host, ":") {
-		if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
-			return "must have a port from 1 to 65535" + form
-		}
+	if problem := hostProblem(u); problem != "" {
+		return problem + form
 	}
 	return ""
 }

@@ -42,6 +42,8 @@ type gatherer struct {
 	gpus []string
 	// gpuTolerations of ranks that request GPUs.
 	gpuTolerations []corev1.Toleration
+	// mlflowTrackingURI that ranks are told.
+	mlflowTrackingURI string
 }
 
 // gather reads everything that concerns a job.
@@ -51,9 +53,10 @@ func (g *gatherer) gather(ctx context.Context, job *v1alpha1.TrainingJob) (*obse
 		return nil, err
 	}
 	s := &observed{recheckAt: recheckAt, Snapshot: trainingjob.Snapshot{
-		Job:            job,
-		GPUs:           g.gpus,
-		GPUTolerations: g.gpuTolerations,
+		Job:               job,
+		GPUs:              g.gpus,
+		GPUTolerations:    g.gpuTolerations,
+		MLflowTrackingURI: g.mlflowTrackingURI,
 		// What is decided from Now must be the same after the status made a round trip through the API server.
 		Now:       g.clock.Now().Truncate(statusPrecision),
 		Lifecycle: g.lifecycle,

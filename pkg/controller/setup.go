@@ -50,6 +50,8 @@ type Options struct {
 	GPUs []string
 	// GPUTolerations are added to the ranks that request GPUs, from their job's next attempt on.
 	GPUTolerations []corev1.Toleration
+	// MLflowTrackingURI that ranks are told, from their job's next attempt on; empty: none.
+	MLflowTrackingURI string
 	// Agent returns the agent that runs beside the trainers of jobs with checkpoints. It is called whenever a
 	// pod is rendered, since the CA of the agent's server rotates. Without one such jobs wait, and say so.
 	Agent func() render.Agent
@@ -195,7 +197,7 @@ func newReconciler(d dependencies, o Options) *Reconciler {
 				nameOthers: o.NameOtherNamespaces,
 			},
 			agent: o.Agent, reports: o.Reports, lifecycle: o.lifecycle(), gpus: o.GPUs,
-			gpuTolerations: o.GPUTolerations,
+			gpuTolerations: o.GPUTolerations, mlflowTrackingURI: o.MLflowTrackingURI,
 		},
 		writer: &writer{
 			client: o.Client, live: live, clock: o.Clock, owned: owned, states: d.states,

@@ -17,10 +17,12 @@ type Key struct {
 	UID types.UID `json:"uid"`
 }
 
-// Record is what is known of one job. Its lists are sorted, and have no two entries with the same key.
+// Record is what is known of one job. Its lists are sorted, and have no two entries with the same key. Of,
+// Gone and Merge make records; a record that is kept must be kept whole, because Merge needs all of it.
 type Record struct {
 	Job         Job          `json:"job"`
 	Attempts    []Attempt    `json:"attempts,omitempty"`    // by Number
+	Counts      []Counts     `json:"counts,omitempty"`      // by Attempt
 	Transitions []Transition `json:"transitions,omitempty"` // by Time, then as they happened
 	Preemptions []Preemption `json:"preemptions,omitempty"` // by Attempt
 	Samples     []Sample     `json:"samples,omitempty"`     // by Attempt and Step
@@ -38,7 +40,8 @@ type Job struct {
 	Scheduler     v1alpha1.SchedulerName `json:"scheduler,omitempty"`
 	Framework     v1alpha1.Framework     `json:"framework,omitempty"`
 	PriorityClass string                 `json:"priorityClass,omitempty"`
-	// ResourceVersion that the fields below are of; the greatest that was seen.
+	// ResourceVersion that all fields but GPUKind, Deleted and DeletedBefore are of: the greatest that was
+	// seen. Empty where only the job's deletion is known.
 	ResourceVersion string         `json:"resourceVersion"`
 	Phase           v1alpha1.Phase `json:"phase"`
 	Reason          string         `json:"reason,omitempty"`
@@ -46,7 +49,7 @@ type Job struct {
 	// GPUs that the whole gang requests, of the kind GPUKind.
 	GPUs int64 `json:"gpus"`
 	// GPUKind is what a price is set for: the product that the nodes' labels name, else the resource's name.
-	// Empty where the job has no GPUs.
+	// Empty where the job has no GPUs. It is that of the latest attempt whose product is known.
 	GPUKind     string `json:"gpuKind,omitempty"`
 	Replicas    int32  `json:"replicas"`
 	Attempt     int32  `json:"attempt"`
@@ -68,24 +71,50 @@ type Job struct {
 // Attempt is one start of the gang.
 type Attempt struct {
 	Number int32 `json:"number"`
-	// Queued, Started and Ended are when the attempt entered Queued, Running, and whatever ended it. Nil: it did
-	// not, or that was not seen and is no longer in the status.
+	// Queued is when the attempt last entered Queued; Started when it entered Running; Ended when it entered
+	// Draining, or else Succeeded or Failed. Nil: it did not, or that was not seen and is no longer in the
+	// status.
 	Queued  *time.Time `json:"queued,omitempty"`
 	Started *time.Time `json:"started,omitempty"`
 	Ended   *time.Time `json:"ended,omitempty"`
-	// EndPhase and EndReason are the phase entered at Ended and its reason.
+	// EndPhase is where the end led to: Succeeded, Failed, Restarting, Queued or Suspended; Draining while
+	// the cause is not settled, or not known to be. EndReason is the reason of that, which may differ from
+	// the one for which the attempt began to drain: exit codes are seen before the loss of a node that caused
+	// them.
 	EndPhase  v1alpha1.Phase `json:"endPhase,omitempty"`
 	EndReason string         `json:"endReason,omitempty"`
-	Replicas  int32          `json:"replicas"`
-	GPUs      int64          `json:"gpus"`
-	GPUKind   string         `json:"gpuKind,omitempty"`
-	Queue     string         `json:"queue,omitempty"`
+	// Seen reports whether a version of the job was seen in which this attempt was queued or ran. The fields
+	// below are of the last such version; otherwise they are empty, and only the attempt's transitions are
+	// known.
+	Seen            bool   `json:"seen"`
+	ResourceVersion string `json:"resourceVersion,omitempty"`
+	Replicas        int32  `json:"replicas"`
+	GPUs            int64  `json:"gpus"`
+	Queue           string `json:"queue,omitempty"`
+	// GPUKind that was seen in the attempt; a product before a resource's name.
+	GPUKind string `json:"gpuKind,omitempty"`
 	// ResumedFrom is the checkpoint that the attempt began with; nil: from scratch, or unknown where Seen is
 	// false.
 	ResumedFrom *v1alpha1.CheckpointPoint `json:"resumedFrom,omitempty"`
-	// Seen reports whether a version of the job was seen whose current attempt it was. Otherwise only its
-	// transitions are known.
-	Seen bool `json:"seen"`
+	// Lost is what the end of the attempt cost, in training that must be done again. Nil: it has not ended,
+	// or no two versions of the job are known between which its end alone was counted.
+	Lost *Loss `json:"lost,omitempty"`
+}
+
+// Loss is training that must be done again, as the operator counts it (v1alpha1.WorkStatus).
+type Loss struct {
+	Steps      int64 `json:"steps"`
+	Seconds    int64 `json:"seconds"`
+	GPUSeconds int64 `json:"gpuSeconds"`
+}
+
+// Counts are what the operator had counted of the job when an attempt began.
+type Counts struct {
+	Attempt int32 `json:"attempt"`
+	// Preemptions are the attempts before this one that disruptions ended.
+	Preemptions int32 `json:"preemptions"`
+	// Lost by the ends of all attempts before this one.
+	Lost Loss `json:"lost"`
 }
 
 // Transition is one change of phase.
@@ -93,28 +122,29 @@ type Transition struct {
 	Time   time.Time      `json:"time"` // whole seconds
 	Phase  v1alpha1.Phase `json:"phase"`
 	Reason string         `json:"reason,omitempty"`
-	// Attempt in which it happened; 0 where that is unknown.
+	// Attempt in which it happened, or which it began. What comes before the first attempt counts as that
+	// one's. 0 where it is unknown.
 	Attempt int32 `json:"attempt,omitempty"`
-	// Nth counts the transitions of the job with the same Time, Phase and Reason from 0.
+	// Nth counts the transitions of the job with the same Time, Phase, Reason and Attempt from 0.
 	Nth int32 `json:"nth,omitempty"`
 }
 
-// Preemption is the end of an attempt by somebody else's doing.
+// Preemption is the end of an attempt by somebody else's doing: what status.preemptions counts.
 type Preemption struct {
-	Attempt int32     `json:"attempt"`
-	Time    time.Time `json:"time"`
-	Reason  string    `json:"reason"` // Preempted, Evicted, NodeLost, PodDeleted, ...
-	// By is who caused it as far as the scheduler said so; empty: unknown.
-	By      string `json:"by,omitempty"`
+	Attempt int32 `json:"attempt"`
+	// Time at which the attempt began to end; where that is unknown, at which its end was settled.
+	Time   time.Time `json:"time"`
+	Reason string    `json:"reason"` // Preempted, Evicted, NodeLost, PodDeleted, ...
+	// By is who caused it as far as the scheduler said so, in its words: "a higher priority pod". Empty:
+	// unknown.
+	By string `json:"by,omitempty"`
+	// Message of the job's condition Preempted; empty where it was not seen.
 	Message string `json:"message,omitempty"`
-	// LostSteps, LostSeconds and LostGPUSeconds are what it cost; nil where no two versions of the job were seen
-	// between which this preemption alone was counted.
-	LostSteps      *int64 `json:"lostSteps,omitempty"`
-	LostSeconds    *int64 `json:"lostSeconds,omitempty"`
-	LostGPUSeconds *int64 `json:"lostGPUSeconds,omitempty"`
+	// Lost is what it cost: the Lost of the attempt.
+	Lost *Loss `json:"lost,omitempty"`
 }
 
-// Sample is what a trainer reported at one step.
+// Sample is what a trainer reported at one step. A step that is reported again replaces the earlier one.
 type Sample struct {
 	Attempt int32             `json:"attempt"`
 	Step    int64             `json:"step"`
@@ -124,7 +154,7 @@ type Sample struct {
 	Metrics map[string]string `json:"metrics,omitempty"`
 }
 
-// Checkpoint is one complete checkpoint that the job's status named.
+// Checkpoint is one complete checkpoint that the job's status named. It may have been deleted since.
 type Checkpoint struct {
 	URI     string     `json:"uri"`
 	Step    int64      `json:"step"`

@@ -79,8 +79,9 @@ func randomHistory(t *testing.T, seed uint64) *simulation {
 			sim.agent.ReportURL = "" // there is no report server
 		}
 	}
-	failures := int32(0)
+	failures, server := int32(0), rand.New(rand.NewPCG(seed, 2))
 	for range 40 {
+		sim.randomMLflow(server)
 		sim.podsLinger = rng.IntN(2) == 0
 		switch rng.IntN(4) {
 		case 0: // the operator is away, and forgets what its memory held

@@ -31,6 +31,7 @@ func (sim *simulation) createRank(rank spec.RankRef) {
 		sim.t.Fatal(err)
 	}
 	sim.checkResumePath(pod)
+	sim.checkMLflow(pod)
 	sim.checkNamesOf(sim.job.Status.Attempt)
 	sim.addPod(pod)
 }

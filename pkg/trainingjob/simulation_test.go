@@ -57,6 +57,8 @@ type simulation struct {
 	volume []savedCheckpoint
 	// trainedStep is the step that the trainer has reached, in random histories.
 	trainedStep int64
+	// mlflow is the operator's mlflow.trackingURI.
+	mlflow string
 	// resumePaths that the ranks were given, by attempt.
 	resumePaths map[int32]string
 	// resumeReasons counts the settled resume points by the reason of CheckpointUnknown; "" where it is not
@@ -122,6 +124,8 @@ func (sim *simulation) snapshot() Snapshot {
 		Waiting:          sim.waiting,
 		NamedAttempt:     sim.namesOf,
 		Now:              sim.now,
+
+		MLflowTrackingURI: sim.mlflow,
 	}
 	for _, pod := range sim.pods {
 		if render.IsResolver(pod) {

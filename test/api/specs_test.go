@@ -107,7 +107,7 @@ func allSpecs() map[string]spec {
 	for _, part := range []map[string]spec{formSpecs(), roleSpecs(), restartSpecs(),
 		elasticSpecs(), mpiSpecs(), schedulingSpecs(),
 		nameSpecs(), podSpecs(), admissionSpecs(), sizeSpecs(), checkpointSpecs(), managedBySpecs(),
-		trainerSpecs(), networkSpecs(), roleMinimumSpecs()} {
+		trainerSpecs(), networkSpecs(), roleMinimumSpecs(), mlflowSpecs()} {
 		maps.Copy(all, part)
 	}
 	return all

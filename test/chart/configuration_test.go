@@ -89,6 +89,7 @@ var texts = []string{
 	"/.a/...", "https://reports.example.com", "https://reports.example.com:9443/", "https://reports.example.com:0",
 	"https://reports.example.com:65535", "https://reports.example.com:65536", "https://10.0.0.1:9443",
 	"https://[fd00::1]:9443", "https://[fd00:::1]", "http://reports.example.com", "https://a/b", "https://a?b",
+	"http://a:5000/b/v2.1/", "http://a/.b", "http://a//b", "ftp://a",
 	"https://u@a", "https://Reports_1", "https://", "*/gpu", "!*/gpu", "gpu", "a/b/c", "example.com/[", "nvidia.com/mig-*",
 	`example.com/\`, "!/", "/!", config.APIVersion, config.Kind, "registry.example.com/agent:1",
 }

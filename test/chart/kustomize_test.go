@@ -18,8 +18,8 @@ import (
 // base is what is installed in any case.
 var base = []string{
 	"crd/mlplatform.example.com_trainingjobs.yaml", "admission/claims.yaml", "admission/environment.yaml",
-	"admission/kueue.yaml", "admission/pods.yaml", "admission/prebuilt_workload.yaml", "admission/queues.yaml",
-	"admission/templates.yaml",
+	"admission/kueue.yaml", "admission/mlflow.yaml", "admission/pods.yaml",
+	"admission/prebuilt_workload.yaml", "admission/queues.yaml", "admission/templates.yaml",
 }
 
 const (

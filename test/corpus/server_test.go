@@ -22,7 +22,8 @@ import (
 
 // denying are those who refuse what TestServer replays: the others need namespaces and users of their own, or
 // only warn.
-var denying = []string{"crd", "queues", "templates", "environment", "pods", "kueue", "prebuilt-workload"}
+var denying = []string{"crd", "queues", "templates", "environment", "pods", "kueue", "mlflow",
+	"prebuilt-workload"}
 
 // TestServer replays the corpus on a real API server: it answers as the packages say that are compiled into
 // the other ways.

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Installs what a real node and its images need: a container runtime, the network's plugins, and what makes a root
-# filesystem from Debian packages; and the Prometheus that tests scrape the operator with.
+# filesystem from Debian packages; the Prometheus that tests scrape the operator with; and the PostgreSQL that keeps the
+# server's history.
 set -eu
 if [ "$(uname)" != Linux ] || [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
 	echo "The tests with real containers need Debian and root: they start containerd and a kubelet." >&2
@@ -23,6 +24,7 @@ dpkg-query --show --showformat='${Status}' busybox-static 2>/dev/null | grep -q 
 need jq jq
 dpkg-query --show --showformat='${Status}' python3-kubernetes 2>/dev/null | grep -q 'ok installed' ||
 	missing="$missing python3-kubernetes"
+ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$missing postgresql"
 [ -z "$missing" ] && exit 0
 echo "Installing$missing"
 # Tests start a Prometheus of their own. The package's service would start with the package and with the machine, and
@@ -30,6 +32,11 @@ echo "Installing$missing"
 unit=/etc/systemd/system/prometheus.service
 case $missing in
 *" prometheus"*) [ -e "$unit" ] || [ -L "$unit" ] || { mkdir -p "${unit%/*}" && ln -s /dev/null "$unit"; } ;;
+esac
+# The same for PostgreSQL, whose package makes a database and starts a server for it unless it is told not to.
+conf=/etc/postgresql-common/createcluster.d/tests.conf
+case $missing in
+*" postgresql"*) [ -e "$conf" ] || { mkdir -p "${conf%/*}" && echo 'create_main_cluster = false' >"$conf"; } ;;
 esac
 apt-get update -qq
 # shellcheck disable=SC2086 # a list of words

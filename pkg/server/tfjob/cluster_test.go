@@ -17,6 +17,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/tfjob"
 	"mlplatform.example.com/trainingjob-operator/test/api/apitest"
 )
@@ -103,7 +104,7 @@ func (c *cluster) rights(t *testing.T) {
 	body, _ := documented(t)
 	for _, user := range []string{"oidc:bob", "oidc:mallory"} {
 		if code, text := c.as(user, "POST", jobs, body); code != http.StatusForbidden ||
-			!strings.Contains(text, "ask an admin for the right") {
+			!strings.Contains(text, "ask an admin of the cluster for the right") {
 			t.Errorf("%s creates: %d %s", user, code, text)
 		}
 	}
@@ -194,7 +195,7 @@ func (c *cluster) changes(t *testing.T) {
 		if code == http.StatusOK {
 			continue
 		}
-		var p tfjob.Problem
+		var p problem.Problem
 		if err := json.Unmarshal([]byte(text), &p); err != nil || p.Field != step.field || p.Remedy == "" {
 			t.Errorf("%s in phase %s: field %q, %v in %s", step.body, step.phase, p.Field, err, text)
 		}

@@ -12,7 +12,7 @@
 //     them. The history is asked only after the API server has said to the caller that the job is not there,
 //     which it says to nobody who may not get it.
 //   - What a running job takes is decided by the TrainingJob API, and refused in its words.
-//   - Every refusal is a Problem with the field as the client spells it, and a remedy.
+//   - Every refusal is a problem.Problem with the field as the client spells it, and a remedy.
 //
 // docs/tfjob.md describes the dialect.
 package tfjob

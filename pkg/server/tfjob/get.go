@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +13,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/history"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 	"mlplatform.example.com/trainingjob-operator/pkg/tfjobadmin"
 )
 
@@ -47,12 +47,10 @@ func (h *Handler) find(k *call) (*v1alpha1.TrainingJob, error) {
 }
 
 // missing is the Problem of a job that is not there.
-func (k *call) missing() *Problem {
-	return &Problem{
-		Status: http.StatusNotFound, Field: "id",
-		Detail: fmt.Sprintf("partition %s has no job %q", k.partition, k.PathValue("id")),
-		Remedy: "list the partition's jobs, and use the metadata.id of one",
-	}
+func (k *call) missing() *problem.Problem {
+	return problem.New(problem.NotFound,
+		fmt.Sprintf("partition %s has no job %q", k.partition, k.PathValue("id")),
+		"list the partition's jobs, and use the metadata.id of one").About("path.id")
 }
 
 // remembered answers with what the history has of a job. The API server has let the caller get it, had it
@@ -70,10 +68,9 @@ func (h *Handler) remembered(k *call) (any, error) {
 	case errors.Is(err, h.NotFound):
 		return nil, k.missing()
 	case err != nil:
-		return nil, &Problem{
-			Status: http.StatusServiceUnavailable, Detail: "the history cannot be read",
-			Remedy: "send the request again",
-		}
+		return nil, problem.New(problem.Unavailable,
+			"the history cannot be read",
+			"send the request again").CausedBy(err)
 	case record.Job.Namespace != k.partition || record.Job.Name != name:
 		return nil, k.missing()
 	}
@@ -89,10 +86,9 @@ func (h *Handler) describeRecord(record history.Record) (any, error) {
 	}
 	if len(known.Manifest) > 0 {
 		if err := json.Unmarshal(known.Manifest, &manifest); err != nil {
-			return nil, &Problem{
-				Status: http.StatusInternalServerError, Detail: "what the history has of the job cannot be read",
-				Remedy: "tell an admin",
-			}
+			return nil, problem.New(problem.Internal,
+				"what the history has of the job cannot be read",
+				"tell an admin").CausedBy(err)
 		}
 	}
 	job := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{

@@ -15,6 +15,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/history"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 	"mlplatform.example.com/trainingjob-operator/pkg/tfjobadmin"
 )
 
@@ -47,7 +48,7 @@ type Options struct {
 	UserKeys []string
 	// Version of the server.
 	Version string
-	// Fail writes an error as problem+json. It is a *Problem, or what Access has answered.
+	// Fail writes an error as problem+json. It is a *problem.Problem, or what Access has answered.
 	Fail func(w http.ResponseWriter, r *http.Request, err error)
 }
 
@@ -106,10 +107,9 @@ func (h *Handler) route(mux *http.ServeMux, path string, methods map[string]http
 	allowed := strings.Join(names, ", ")
 	mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", allowed)
-		h.Fail(w, r, &Problem{
-			Status: http.StatusMethodNotAllowed, Detail: "the path does not take " + r.Method,
-			Remedy: "use one of " + allowed,
-		})
+		h.Fail(w, r, problem.New(problem.MethodNotAllowed,
+			"the path does not take "+r.Method,
+			"use one of "+allowed))
 	})
 }
 
@@ -137,24 +137,20 @@ func (h *Handler) serve(answer func(*call) (any, error)) http.HandlerFunc {
 
 func (h *Handler) answer(k *call, answer func(*call) (any, error)) (any, error) {
 	if names := h.Access.Names(); !slices.Contains(names, k.cluster) {
-		return nil, &Problem{
-			Status: http.StatusNotFound, Field: "cid", Detail: fmt.Sprintf("there is no cluster %q", k.cluster),
-			Remedy: "use one of " + strings.Join(names, ", "),
-		}
+		return nil, problem.New(problem.NotFound,
+			fmt.Sprintf("there is no cluster %q", k.cluster),
+			"use one of "+strings.Join(names, ", ")).About("path.cid")
 	}
 	if errs := validation.IsDNS1123Label(k.partition); len(errs) > 0 {
-		return nil, &Problem{
-			Status: http.StatusNotFound, Field: "partition",
-			Detail: fmt.Sprintf("%q cannot be a partition: %s", k.partition, strings.Join(errs, "; ")),
-			Remedy: "use the name of a namespace",
-		}
+		return nil, problem.New(problem.NotFound,
+			fmt.Sprintf("%q cannot be a partition: %s", k.partition, strings.Join(errs, "; ")),
+			"use the name of a namespace").About("path.partition")
 	}
 	caller, known := identity.FromContext(k.Context())
 	if !known {
-		return nil, &Problem{
-			Status: http.StatusUnauthorized, Field: "Authorization", Detail: "nobody is calling",
-			Remedy: "send a token: Authorization: Bearer <token>",
-		}
+		return nil, problem.New(problem.Unauthenticated,
+			"nobody is calling",
+			"send a token: Authorization: Bearer <token>").About("header.Authorization")
 	}
 	as, _, err := h.Access.As(k.cluster, caller)
 	if err != nil {

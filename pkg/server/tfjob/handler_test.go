@@ -28,6 +28,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/history"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/tfjob"
 )
 
@@ -91,15 +92,15 @@ func (p *past) JobNamed(_ context.Context, cluster, namespace, name string) (his
 	})
 }
 
-// access gives everybody the same client.
-type access struct {
+// oneClient is what everybody gets.
+type oneClient struct {
 	client client.WithWatch
 	err    error
 }
 
-func (access) Names() []string { return []string{"default", "other"} }
+func (oneClient) Names() []string { return []string{"default", "other"} }
 
-func (a access) As(string, identity.Identity) (client.WithWatch, *rest.Config, error) {
+func (a oneClient) As(string, identity.Identity) (client.WithWatch, *rest.Config, error) {
 	return a.client, nil, a.err
 }
 
@@ -107,7 +108,7 @@ func (a access) As(string, identity.Identity) (client.WithWatch, *rest.Config, e
 type fixture struct {
 	*http.ServeMux
 	options tfjob.Options
-	access  *access
+	access  *oneClient
 	past    *past
 	client  client.WithWatch
 }
@@ -129,7 +130,7 @@ func newFixture(t testing.TB, c tfjob.Config) *fixture {
 			return c.Create(ctx, o, opts...)
 		},
 	})
-	f.access = &access{client: f.client}
+	f.access = &oneClient{client: f.client}
 	f.options = tfjob.Options{
 		Config: c, Access: f.access, History: f.past, NotFound: errNotFound, Version: "v1.0.0", Fail: fail,
 	}
@@ -145,15 +146,11 @@ func (mayNotAct) Error() string { return "may not act" }
 func (mayNotAct) Status() int   { return http.StatusTeapot }
 
 // fail writes problems as the server does.
-func fail(w http.ResponseWriter, _ *http.Request, err error) {
-	p := &tfjob.Problem{Status: http.StatusServiceUnavailable, Detail: err.Error()}
+func fail(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, mayNotAct{}) {
-		p.Status = mayNotAct{}.Status()
+		err = problem.ForStatus(mayNotAct{}.Status(), err.Error(), "")
 	}
-	_ = errors.As(err, &p)
-	w.Header().Set("Content-Type", "application/problem+json")
-	w.WriteHeader(p.Status)
-	_ = json.NewEncoder(w).Encode(p)
+	problem.Write(w, r, err)
 }
 
 const eve = "oidc:eve"
@@ -365,8 +362,8 @@ func TestFailures(t *testing.T) {
 	f.past.err = errors.New("disk on fire")
 	want("a ping", "/api/ping", 503, "unreadable", "fire")
 	want("a job of the history", jobs+"/gone", 503, "the history cannot be read", "fire")
-	f.access.err = errors.New("may not act")
-	want("without a client", jobs, 503, "may not act", "")
+	f.access.err = mayNotAct{}
+	want("without a client", jobs, 418, "may not act", "")
 	nobody := httptest.NewRecorder()
 	if f.ServeHTTP(nobody, httptest.NewRequest("GET", jobs, nil)); nobody.Code != http.StatusUnauthorized {
 		t.Errorf("without a caller: %d %s", nobody.Code, nobody.Body)
@@ -376,7 +373,7 @@ func TestFailures(t *testing.T) {
 			return errors.New("no route")
 		},
 	})
-	want("an API server that is away", jobs, 502, "no route", "")
+	want("an API server that is away", jobs, 502, "cluster default does not answer", "no route")
 	f.access.client = interceptor.NewClient(f.client, interceptor.Funcs{
 		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
 			return fmt.Errorf("getting: %w", mayNotAct{})

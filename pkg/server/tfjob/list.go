@@ -3,7 +3,6 @@ package tfjob
 import (
 	"cmp"
 	"fmt"
-	"net/http"
 	"slices"
 	"strconv"
 
@@ -11,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 	"mlplatform.example.com/trainingjob-operator/pkg/tfjobadmin"
 )
 
@@ -73,18 +73,15 @@ func (h *Handler) page(k *call) (start, limit int, err error) {
 	for name, values := range query {
 		bound, known := bounds[name]
 		if !known {
-			return 0, 0, &Problem{
-				Status: http.StatusBadRequest, Field: name, Detail: "the list does not have this parameter",
-				Remedy: "use start and limit",
-			}
+			return 0, 0, problem.New(problem.Invalid,
+				"the list does not have this parameter",
+				"use start and limit").About("query." + name)
 		}
 		n, err := strconv.Atoi(values[0])
 		if err != nil || n < bound.least || n > bound.most || len(values) > 1 {
-			return 0, 0, &Problem{
-				Status: http.StatusBadRequest, Field: name,
-				Detail: fmt.Sprintf("%q is no number from %d to %d", values[0], bound.least, bound.most),
-				Remedy: "give one such number",
-			}
+			return 0, 0, problem.New(problem.Invalid,
+				fmt.Sprintf("%q is no number from %d to %d", values[0], bound.least, bound.most),
+				"give one such number").About("query." + name)
 		}
 		*bound.into = n
 	}

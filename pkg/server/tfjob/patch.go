@@ -3,7 +3,6 @@ package tfjob
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -11,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 	"mlplatform.example.com/trainingjob-operator/pkg/tfjobadmin"
 )
 
@@ -47,7 +47,7 @@ func (h *Handler) patch(k *call) (any, error) {
 	if err == nil {
 		return doc, nil
 	}
-	if p := (*Problem)(nil); errors.As(err, &p) {
+	if p := (*problem.Problem)(nil); errors.As(err, &p) {
 		return nil, p
 	}
 	return nil, h.refused(k, err, request.ChangeOf)
@@ -58,11 +58,9 @@ func (h *Handler) changed(
 	k *call, request *tfjobadmin.Request, job *v1alpha1.TrainingJob,
 ) (*v1alpha1.TrainingJob, error) {
 	if !tfjobadmin.Made(job) {
-		return nil, &Problem{
-			Status: http.StatusConflict, Field: "id",
-			Detail: "the job was not made in this dialect, which cannot say all of it",
-			Remedy: "change it with kubectl, or by the API below /api/v1",
-		}
+		return nil, problem.New(problem.Conflict,
+			"the job was not made in this dialect, which cannot say all of it",
+			"change it with kubectl, or by the API below /api/v1").About("path.id")
 	}
 	doc := h.describer.Describe(job)
 	from := request.Apply(doc.Spec)
@@ -81,10 +79,8 @@ func (h *Handler) changed(
 	tfjobadmin.Annotate(is, from, runtime)
 	changed, err := tfjobadmin.Merge(job, was, is)
 	if err != nil {
-		return nil, &Problem{
-			Status: http.StatusInternalServerError, Detail: fmt.Sprintf("changing job %s: %v", job.Name, err),
-			Remedy: "change it with kubectl, and tell an admin",
-		}
+		return nil, problem.New(problem.Internal, "the job cannot be changed here",
+			"change it with kubectl, and tell an admin").CausedBy(err)
 	}
 	return changed, nil
 }

@@ -68,7 +68,9 @@ func TestConfigurationChanges(t *testing.T) {
 	}
 
 	other := config
-	other.Runtimes = []tfjob.Runtime{{Name: "Torch", Framework: "pytorch", Image: "torch:1", Command: []string{"run"}}}
+	other.Runtimes = []tfjob.Runtime{{
+		Name: "Torch", Framework: "pytorch", Image: "torch:1", Command: []string{"run"},
+	}}
 	after = f.reconfigured(other).patched(t, `{"runtime": "torch"}`)
 	if after.Image != "torch:1" || after.Command[0] != "run" || len(after.Ports) != 0 {
 		t.Errorf("another runtime: %+v", after)
@@ -88,7 +90,9 @@ func TestPatchConflicts(t *testing.T) {
 	}
 	conflicts := 2
 	f.access.client = interceptor.NewClient(f.client, interceptor.Funcs{
-		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+		Patch: func(
+			ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption,
+		) error {
 			data, err := p.Data(o)
 			if err != nil || !strings.Contains(string(data), `"resourceVersion"`) {
 				t.Errorf("a patch without a lock: %s, %v", data, err)

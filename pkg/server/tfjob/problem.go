@@ -3,46 +3,26 @@ package tfjob
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"regexp"
-	"strconv"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 	"mlplatform.example.com/trainingjob-operator/pkg/tfjobadmin"
 )
 
-// Problem is why a request is refused: what RFC 9457 calls status and detail, with a field and a remedy. Type
-// and title are for who writes it.
-type Problem struct {
-	Status int `json:"status"`
-	// Detail is a clause about what is wrong.
-	Detail string `json:"detail"`
-	// Field of the request as the client spells it; empty where it is about none.
-	Field string `json:"field,omitempty"`
-	// Remedy is what the client can do about it.
-	Remedy string `json:"remedy,omitempty"`
-	// Errors are all that is wrong, where it is more than one thing. The first is also the Problem's own.
-	Errors []tfjobadmin.Problem `json:"errors,omitempty"`
-}
+// invalid is the Problem of a document. There must be at least one.
+func invalid(all tfjobadmin.Problems) *problem.Problem { return listed(problem.Invalid, all) }
 
-// Error has the detail.
-func (p *Problem) Error() string {
-	return tfjobadmin.Problem{Field: p.Field, Detail: p.Detail, Remedy: p.Remedy}.String()
-}
-
-// invalid is a Problem of a document. There must be at least one.
-func invalid(all tfjobadmin.Problems) *Problem {
-	p := &Problem{
-		Status: http.StatusUnprocessableEntity, Detail: all[0].Detail, Field: all[0].Field, Remedy: all[0].Remedy,
+func listed(t problem.Type, all tfjobadmin.Problems) *problem.Problem {
+	said := make([]problem.Error, len(all))
+	for i, p := range all {
+		said[i] = problem.Error(p)
 	}
-	if len(all) > 1 {
-		p.Errors = all
-	}
-	return p
+	return problem.New(t, "", "").WithErrors(said)
 }
 
 // fieldOf finds the field of the request that a path of the TrainingJob is made from.
@@ -58,63 +38,31 @@ type answered interface {
 	Status() int
 }
 
-// refused makes a Problem of what the API server has answered.
+// refused makes a Problem of what the API server has answered. What it says of a field is said of the one in
+// the request that the field is made from.
 func (h *Handler) refused(k *call, err error, at fieldOf) error {
 	var own answered
-	if errors.As(err, &own) {
-		return own
-	}
 	var api apierrors.APIStatus
-	if !errors.As(err, &api) {
-		if cause := k.Context().Err(); cause != nil {
-			return &Problem{Status: http.StatusServiceUnavailable, Detail: "the request was ended: " + cause.Error(),
-				Remedy: "send it again"}
-		}
-		return &Problem{
-			Status: http.StatusBadGateway, Detail: fmt.Sprintf("cluster %s does not answer: %v", k.cluster, err),
-			Remedy: "send the request again, and tell an admin if that does not help",
-		}
+	switch {
+	case errors.As(err, &own):
+		return own
+	case k.Context().Err() != nil:
+		return problem.Of(k.Context().Err())
+	case !errors.As(err, &api):
+		return problem.New(problem.BadGateway, fmt.Sprintf("cluster %s does not answer", k.cluster),
+			"send the request again, and tell an admin if that does not help").CausedBy(err)
+	case apierrors.IsAlreadyExists(err):
+		return problem.Of(err).About(at("metadata.name").String())
 	}
 	status := api.Status()
-	if seconds, is := apierrors.SuggestsClientDelay(err); is {
-		k.writer.Header().Set("Retry-After", strconv.Itoa(seconds))
-	}
-	p := &Problem{Status: int(status.Code), Detail: status.Message, Remedy: remedyFor(k, err)}
-	if p.Status < 400 || p.Status > 599 {
-		p.Status = http.StatusBadGateway
-	}
-	if apierrors.IsAlreadyExists(err) {
-		p.Field = at("metadata.name").String()
-	}
-	if status.Details == nil || !apierrors.IsInvalid(err) {
-		return p
+	if status.Details == nil || len(status.Details.Causes) == 0 || !apierrors.IsInvalid(err) {
+		return problem.Of(err)
 	}
 	var all tfjobadmin.Problems
 	for _, cause := range status.Details.Causes {
 		all = append(all, problemOf(cause, at))
 	}
-	if len(all) == 0 {
-		return p
-	}
 	return invalid(all)
-}
-
-func remedyFor(k *call, err error) string {
-	switch {
-	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), " cannot "): // the authorizer's word
-		return "ask an admin for the right to do this to trainingjobs." +
-			"mlplatform.example.com in namespace " + k.partition
-	case apierrors.IsUnauthorized(err):
-		return "tell an admin: the server may not act for you in this cluster"
-	case apierrors.IsAlreadyExists(err):
-		return "give the job another name"
-	case apierrors.IsNotFound(err):
-		return "use one that exists"
-	case apierrors.IsConflict(err), apierrors.IsTooManyRequests(err), apierrors.IsTimeout(err),
-		apierrors.IsServerTimeout(err), apierrors.IsServiceUnavailable(err), apierrors.IsInternalError(err):
-		return "send the request again"
-	}
-	return "change the request as the detail says"
 }
 
 // preamble is what the API server puts before the sentence of a rule or a policy: which policy, which kind of

@@ -1,13 +1,13 @@
 package tfjob
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
 	"strings"
 
+	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 	"mlplatform.example.com/trainingjob-operator/pkg/tfjobadmin"
 )
 
@@ -19,29 +19,17 @@ const maxBytes = 1 << 20
 func (h *Handler) read(k *call) (*tfjobadmin.Request, error) {
 	kind, _, err := mime.ParseMediaType(k.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" && kind != "application/merge-patch+json" {
-		return nil, &Problem{
-			Status: http.StatusUnsupportedMediaType, Field: "Content-Type",
-			Detail: fmt.Sprintf("%q is not the type of a document", k.Header.Get("Content-Type")),
-			Remedy: "send Content-Type: application/json",
-		}
+		return nil, problem.New(problem.UnsupportedMediaType,
+			fmt.Sprintf("%q is not the type of a document", k.Header.Get("Content-Type")),
+			"send Content-Type: application/json").About("header.Content-Type")
 	}
 	data, err := io.ReadAll(http.MaxBytesReader(k.writer, k.Body, maxBytes))
-	var large *http.MaxBytesError
-	switch {
-	case errors.As(err, &large):
-		return nil, &Problem{
-			Status: http.StatusRequestEntityTooLarge,
-			Detail: fmt.Sprintf("the document has more than %d bytes", maxBytes), Remedy: "send a smaller one",
-		}
-	case err != nil:
-		return nil, &Problem{Status: http.StatusBadRequest, Detail: "reading the document: " + err.Error(),
-			Remedy: "send it again"}
+	if err != nil {
+		return nil, problem.Of(fmt.Errorf("reading the document: %w", err))
 	}
 	request, problems := tfjobadmin.Read(data)
 	if request == nil {
-		p := invalid(problems)
-		p.Status = http.StatusBadRequest
-		return nil, p
+		return nil, listed(problem.Malformed, problems)
 	}
 	for _, at := range request.Unknown {
 		problems = append(problems, tfjobadmin.Problem{

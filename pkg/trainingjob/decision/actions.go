@@ -109,7 +109,7 @@ func createRanks(o *observation.Observation, p *Plan) {
 		p.WakeAt(b.RetryTime)
 		return
 	}
-	if o.Verdict.Admission != scheduler.Go {
+	if o.Verdict.Admission != scheduler.Go || LateRun(o) != "" {
 		return
 	}
 	for i := range o.Ranks {

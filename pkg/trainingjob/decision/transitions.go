@@ -97,6 +97,7 @@ func startAttempt(o *observation.Observation, p *Plan) {
 	st.Revision = o.Revision
 	st.RestartRequest = o.Job.Annotations[v1alpha1.AnnotationRestart]
 	st.RankRestarts = 0
+	st.MLflow = mlflowOf(o)
 	readmitNodes(o, p)
 	st.ReplicaStatuses, st.Workers = nil, nil
 	dropForeignCheckpoints(o, p)

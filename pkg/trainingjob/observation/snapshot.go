@@ -36,6 +36,8 @@ type Snapshot struct {
 	GPUs framework.GPUs
 	// GPUTolerations of ranks that request GPUs; as the operator is configured.
 	GPUTolerations []corev1.Toleration
+	// MLflowTrackingURI that ranks are told; empty: none. As the operator is configured.
+	MLflowTrackingURI string
 	// Lifecycle as the operator is configured.
 	Lifecycle Lifecycle
 	// Nodes by name, for those that Pods name. A node that is absent here does not exist.

@@ -40,6 +40,7 @@ func TestObjects(t *testing.T) {
 		"comforts-worker-1":    rendered(t, jobtest.New(2, comforts), worker(1), 1),
 		"comforts-monitor":     PodMonitor(jobtest.New(2, comforts)),
 		"comforts-spread-root": rendered(t, jobtest.New(2, spread), worker(0), 1),
+		"mlflow-worker-0":      rendered(t, jobtest.New(2, withMLflow), worker(0), 1),
 		"service":              Service(jobtest.New(4)),
 		"checkpoint-worker-0":  rendered(t, saving, worker(0), 2),
 		"checkpoint-worker-3":  rendered(t, saving, worker(3), 2),

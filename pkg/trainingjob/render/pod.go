@@ -47,7 +47,8 @@ func Pod(
 	env := slices.Concat(placeEnv(gang, self), networkEnv(job), setup.Env,
 		[]corev1.EnvVar{{Name: checkpoint.EnvAttempt, Value: strconv.Itoa(int(attempt))}})
 	for i := range pod.Spec.Containers {
-		pod.Spec.Containers[i].Env = withEnv(pod.Spec.Containers[i].Env, env)
+		own := pod.Spec.Containers[i].Env
+		pod.Spec.Containers[i].Env = withEnv(own, slices.Concat(env, mlflowEnv(job, own)))
 	}
 	addFrameworkFiles(pod, setup.Files)
 	addHyperparameters(job, pod)

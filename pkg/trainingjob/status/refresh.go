@@ -17,6 +17,7 @@ import (
 func Refresh(o *observation.Observation, p *decision.Plan) {
 	st := &p.Status
 	told := followQueue(o, p)
+	told = followRun(o, p) || told
 	told = refreshBlocker(o, p) || told
 	Count(o, p, false)
 	st.RankRestarts, st.Restarts = o.RankRestarts(), o.Restarts()
@@ -52,6 +53,17 @@ func followQueue(o *observation.Observation, p *decision.Plan) bool {
 		return false
 	}
 	st.Scheduling.Queue = queue
+	return true
+}
+
+// followRun records the run in MLflow of a gang that was queued before its run was known. It reports whether
+// it did.
+func followRun(o *observation.Observation, p *decision.Plan) bool {
+	run := decision.LateRun(o)
+	if run == "" || o.SpecInvalid() {
+		return false
+	}
+	p.Status.MLflow.RunID = run
 	return true
 }
 

@@ -47,6 +47,7 @@ func validate(job *v1alpha1.TrainingJob) field.ErrorList {
 	errs = append(errs, validateCheckpoint(job, path.Child("checkpoint"))...)
 	errs = append(errs, validateMPI(job, path)...)
 	errs = append(errs, validateEnvironment(job)...)
+	errs = append(errs, validateMLflow(job)...)
 	errs = append(errs, validateReservedNames(job)...)
 	if len(errs) == 0 { // it is asked of the framework, which knows valid gangs
 		errs = validateSetup(job, path)

@@ -1,0 +1,7 @@
+//go:build cluster
+
+package history
+
+import "testing"
+
+func TestShortFormOnPostgreSQL(t *testing.T) { answers(t, "postgres") }

@@ -1,0 +1,96 @@
+package history
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+)
+
+// Merge joins what two records know of one job. It is commutative, associative and idempotent. The zero
+// Record knows nothing; records of two jobs are a programmer's error, and make it panic. The result may share
+// memory with both.
+func Merge(a, b Record) Record {
+	switch {
+	case a.Job.Key == Key{}:
+		return b
+	case b.Job.Key == Key{}:
+		return a
+	case a.Job.Key != b.Job.Key:
+		panic(fmt.Sprintf("merging the records of two jobs, %v and %v", a.Job.Key, b.Job.Key))
+	}
+	r := Record{
+		Job:         joinJobs(a.Job, b.Job),
+		Attempts:    joinAttempts(a.Attempts, b.Attempts),
+		Counts:      joinCounts(a.Counts, b.Counts),
+		Transitions: joinTransitions(a.Transitions, b.Transitions),
+		Preemptions: joinPreemptions(a.Preemptions, b.Preemptions),
+		Samples:     joinSamples(a.Samples, b.Samples),
+		Checkpoints: joinCheckpoints(a.Checkpoints, b.Checkpoints),
+	}
+	conclude(&r)
+	return r
+}
+
+// Sort puts the lists of a record that was kept in any order into theirs.
+func Sort(r *Record) {
+	slices.SortFunc(r.Attempts, func(a, b Attempt) int { return cmp.Compare(a.Number, b.Number) })
+	slices.SortFunc(r.Counts, func(a, b Counts) int { return cmp.Compare(a.Attempt, b.Attempt) })
+	slices.SortFunc(r.Transitions, byTime)
+	slices.SortFunc(r.Preemptions, func(a, b Preemption) int { return cmp.Compare(a.Attempt, b.Attempt) })
+	slices.SortFunc(r.Samples, func(a, b Sample) int {
+		return cmp.Or(cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.Step, b.Step))
+	})
+	slices.SortFunc(r.Checkpoints, func(a, b Checkpoint) int {
+		return cmp.Or(cmp.Compare(a.Step, b.Step), strings.Compare(a.URI, b.URI))
+	})
+}
+
+// joinJobs takes what the latest version says, and the earliest time at which the job was found deleted.
+func joinJobs(a, b Job) Job {
+	deleted, before := earliest(a.Deleted, b.Deleted), earliest(a.DeletedBefore, b.DeletedBefore)
+	kind := betterKind(a.GPUKind, b.GPUKind)
+	for _, j := range []*Job{&a, &b} {
+		j.Deleted, j.DeletedBefore, j.GPUKind = nil, nil, ""
+	}
+	if later(b.ResourceVersion, a.ResourceVersion, func() bool { return canonical(b) > canonical(a) }) {
+		a = b
+	}
+	a.Deleted, a.DeletedBefore, a.GPUKind = deleted, before, kind
+	return a
+}
+
+// later reports whether resource version a is greater than b. What was never an API server's is less than any
+// that was. Two records of one version may differ, where two replicas have different configurations: then tie
+// decides.
+func later(a, b string, tie func() bool) bool {
+	if a == b {
+		return tie()
+	}
+	if c, err := resourceversion.CompareResourceVersion(a, b); err == nil {
+		return c > 0
+	}
+	wellA, wellB := wellFormed(a), wellFormed(b)
+	if wellA != wellB {
+		return wellA
+	}
+	return a > b
+}
+
+func wellFormed(version string) bool {
+	_, err := resourceversion.CompareResourceVersion(version, version)
+	return err == nil
+}
+
+// canonical is a text in which no two different values are the same.
+func canonical(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil { // the types of this package have no value that JSON cannot say
+		panic(fmt.Sprintf("encoding %s: %v", strings.TrimPrefix(reflect.TypeOf(v).String(), "history."), err))
+	}
+	return string(text)
+}

@@ -1,0 +1,212 @@
+package history
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+)
+
+// Options say what the API alone does not.
+type Options struct {
+	// GPUKind returns what a price is set for, of a job that requests GPUs: the product that the labels of
+	// its nodes name, else the resource's name. Products and resources are told apart by the slash, which the
+	// names of extended resources must have and values of labels cannot. Nil: the kind is unknown.
+	GPUKind func(*v1alpha1.TrainingJob) string
+	// UserKeys are annotations or labels that say whom a job is for; the first that is not empty counts.
+	UserKeys []string
+}
+
+// Of returns what one version of a job says. The version must come from an API server: it has a UID and a
+// resource version. The job is not changed, and the record does not share memory with it.
+func Of(cluster string, job *v1alpha1.TrainingJob, o Options) Record {
+	job = job.DeepCopy()
+	r := Record{Job: jobOf(cluster, job, o)}
+	r.Transitions = transitionsOf(&job.Status)
+	r.Attempts = attemptsOf(job, r.Transitions, r.Job.GPUKind)
+	r.Counts = countsOf(&job.Status)
+	r.Preemptions = preemptionsOf(&job.Status, r.Transitions)
+	r.Samples = samplesOf(&job.Status)
+	r.Checkpoints = checkpointsOf(&job.Status)
+	conclude(&r)
+	return r
+}
+
+// Gone returns what is known of a job of which only that it no longer exists is known: deleted at a time, or
+// at some time before one. One of the two must be given; at counts where both are.
+func Gone(key Key, at, before *time.Time) Record {
+	r := Record{Job: Job{Key: key, Deleted: wholeSeconds(at), DeletedBefore: wholeSeconds(before)}}
+	conclude(&r)
+	return r
+}
+
+func jobOf(cluster string, job *v1alpha1.TrainingJob, o Options) Job {
+	st := &job.Status
+	j := Job{
+		Key: Key{Cluster: cluster, UID: job.UID}, Namespace: job.Namespace, Name: job.Name,
+		User: userOf(job, o.UserKeys), Queue: queueOf(job), Framework: job.Spec.Framework,
+		PriorityClass: spec.PriorityClass(job), ResourceVersion: job.ResourceVersion,
+		Scheduler: job.Spec.RunPolicy.SchedulingPolicy.Scheduler,
+		Phase:     st.Phase, Message: st.Message, GPUs: st.GPUs, Replicas: st.Replicas, Attempt: st.Attempt,
+		Restarts: st.Restarts, Preemptions: st.Preemptions, Work: st.Work,
+		Created: second(job.CreationTimestamp), Started: optional(st.StartTime),
+		Completed: optional(st.CompletionTime), Manifest: manifestOf(job),
+	}
+	if s := st.Scheduling; s != nil {
+		j.Scheduler = cmp.Or(s.Scheduler, j.Scheduler)
+	}
+	if n := len(st.Transitions); n > 0 {
+		j.Reason = st.Transitions[n-1].Reason
+	}
+	if s := st.Scheduling; s != nil && s.Blocker != nil {
+		j.Reason = s.Blocker.Reason // as kubectl's column has it
+	}
+	if o.GPUKind != nil && st.GPUs > 0 {
+		j.GPUKind = o.GPUKind(job)
+	}
+	return j
+}
+
+// queueOf is the queue that the gang was submitted to, else the one that the job names.
+func queueOf(job *v1alpha1.TrainingJob) string {
+	if s := job.Status.Scheduling; s != nil && s.Queue != "" {
+		return s.Queue
+	}
+	return spec.Queue(job)
+}
+
+func userOf(job *v1alpha1.TrainingJob, keys []string) string {
+	for _, key := range keys {
+		if user := cmp.Or(job.Annotations[key], job.Labels[key]); user != "" {
+			return user
+		}
+	}
+	return ""
+}
+
+// manifestOf leaves out what only repeats the rest: managed fields, and kubectl's copy of the whole manifest.
+func manifestOf(job *v1alpha1.TrainingJob) json.RawMessage {
+	annotations := maps.Clone(job.Annotations)
+	delete(annotations, corev1.LastAppliedConfigAnnotation)
+	manifest, err := json.Marshal(struct {
+		Labels      map[string]string        `json:"labels,omitempty"`
+		Annotations map[string]string        `json:"annotations,omitempty"`
+		Spec        v1alpha1.TrainingJobSpec `json:"spec"`
+	}{job.Labels, annotations, job.Spec})
+	if err != nil { // it was decoded from JSON
+		panic(fmt.Sprintf("encoding the spec of a TrainingJob: %v", err))
+	}
+	return manifest
+}
+
+// attemptsOf returns the current attempt. A version that is Pending, Restarting or Suspended tells nothing of
+// it: what its status says of ranks and GPUs is the former attempt's, until the next one is queued.
+func attemptsOf(job *v1alpha1.TrainingJob, transitions []Transition, kind string) []Attempt {
+	st := &job.Status
+	switch st.Phase {
+	case v1alpha1.PhaseQueued, v1alpha1.PhaseStarting, v1alpha1.PhaseRunning, v1alpha1.PhaseDraining:
+	case v1alpha1.PhaseSucceeded, v1alpha1.PhaseFailed:
+		if !began(transitions, st.Attempt) {
+			return nil // it was refused, or failed while it was suspended
+		}
+	default:
+		return nil
+	}
+	if st.Attempt == 0 {
+		return nil
+	}
+	a := Attempt{
+		Number: st.Attempt, ResourceVersion: job.ResourceVersion, Replicas: st.Replicas, GPUs: st.GPUs,
+		GPUKind: kind, Queue: queueOf(job),
+	}
+	if c := st.Checkpoint; c != nil {
+		a.ResumedFrom = inUTC(c.ResumeFrom)
+	}
+	return []Attempt{a}
+}
+
+// countsOf is what had been counted when the current attempt began. Failed alone counts the loss of an
+// attempt without beginning another.
+func countsOf(st *v1alpha1.TrainingJobStatus) []Counts {
+	if st.Attempt == 0 || st.Phase == v1alpha1.PhaseFailed {
+		return nil
+	}
+	return []Counts{{Attempt: st.Attempt, Preemptions: st.Preemptions, Lost: lossOf(st.Work)}}
+}
+
+func lossOf(w *v1alpha1.WorkStatus) Loss {
+	if w == nil {
+		return Loss{}
+	}
+	return Loss{Steps: w.LostSteps, Seconds: w.LostSeconds, GPUSeconds: w.LostGPUSeconds}
+}
+
+// samplesOf returns the progress that the status has: of its own attempt, which may be an earlier one.
+func samplesOf(st *v1alpha1.TrainingJobStatus) []Sample {
+	p := st.Progress
+	if p == nil || p.Attempt == 0 {
+		return nil
+	}
+	return []Sample{{
+		Attempt: p.Attempt, Step: p.Step, Time: second(p.ReportedTime), Percent: p.Percent, Epoch: p.Epoch,
+		Metrics: p.Metrics,
+	}}
+}
+
+// checkpointsOf returns the latest checkpoint and the one that was resumed from. The latest is of the current
+// attempt only where it lies beyond the resume point, as the operator itself has it.
+func checkpointsOf(st *v1alpha1.TrainingJobStatus) []Checkpoint {
+	c := st.Checkpoint
+	if c == nil {
+		return nil
+	}
+	var all []Checkpoint
+	if from := c.ResumeFrom; from != nil {
+		all = append(all, Checkpoint{URI: from.URI, Step: from.Step, Time: optional(from.Time)})
+	}
+	if l := c.Latest; l != nil {
+		point := Checkpoint{URI: l.URI, Step: l.Step, Time: optional(l.Time)}
+		if c.ResumeFrom == nil || l.Step > c.ResumeFrom.Step {
+			point.Attempt = st.Attempt
+		}
+		all = append(all, point)
+	}
+	return joinCheckpoints(all, nil)
+}
+
+func inUTC(p *v1alpha1.CheckpointPoint) *v1alpha1.CheckpointPoint {
+	if p == nil || p.Time == nil {
+		return p
+	}
+	at := metav1.NewTime(second(*p.Time))
+	return &v1alpha1.CheckpointPoint{URI: p.URI, Step: p.Step, Time: &at}
+}
+
+// second is a time as the API writes it: in whole seconds, whatever clock it was read from.
+func second(t metav1.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return time.Unix(t.Unix(), 0).UTC()
+}
+
+func optional(t *metav1.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	return new(second(*t))
+}
+
+func wholeSeconds(t *time.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	return new(time.Unix(t.Unix(), 0).UTC())
+}

@@ -1,0 +1,104 @@
+package history
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+)
+
+// notByOthers are the reasons for which an attempt ends by itself, by its user's wish or by a timeout.
+// Schedulers have reasons of their own for taking a gang's places back, so every other one is somebody else's
+// doing.
+var notByOthers = []string{
+	v1alpha1.ReasonRankFailed, v1alpha1.ReasonPermanentFailure, v1alpha1.ReasonBackoffLimit,
+	v1alpha1.ReasonScheduleTimeout, v1alpha1.ReasonStartTimeout, v1alpha1.ReasonSpecChanged,
+	v1alpha1.ReasonRestartRequested, v1alpha1.ReasonSuspended, v1alpha1.ReasonDrained,
+}
+
+func byOthers(reason string) bool { return reason != "" && !slices.Contains(notByOthers, reason) }
+
+// preemptionsOf returns what the condition Preempted says of the last attempt that was disrupted. It is true
+// from the settlement of that attempt until the gang runs again; one that is disrupted meanwhile replaces it.
+func preemptionsOf(st *v1alpha1.TrainingJobStatus, transitions []Transition) []Preemption {
+	c := meta.FindStatusCondition(st.Conditions, v1alpha1.ConditionPreempted)
+	if c == nil || c.Status != metav1.ConditionTrue {
+		return nil
+	}
+	of := ofAttempts(transitions)
+	for number := st.Attempt - 1; number > 0; number-- {
+		t, settled := settlement(of, number)
+		if settled && byOthers(t.Reason) && t.Reason == c.Reason {
+			return []Preemption{{
+				Attempt: number, Time: t.Time, Reason: t.Reason, Message: c.Message, By: by(c.Message),
+			}}
+		}
+		if !settled || byOthers(t.Reason) {
+			return nil // whose it is is not known
+		}
+	}
+	return nil
+}
+
+// accommodated is whom a gang made room for. Volcano and kube-scheduler write "preempting to accommodate a
+// higher priority pod" (k8s.io/kubernetes/pkg/scheduler/framework/preemption, executor.go; volcano.sh/volcano
+// pkg/scheduler/cache), Kueue "Preempted to accommodate a workload due to prioritization in the ClusterQueue"
+// (sigs.k8s.io/kueue/pkg/scheduler/preemption). The operator adds "(and 2 ranks more)" and a clause.
+var accommodated = regexp.MustCompile(`\bto accommodate (.+?)(?: \(and \d+ ranks? more\))?(?:;|$)`)
+
+func by(message string) string {
+	if m := accommodated.FindStringSubmatch(message); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+// concludePreemptions lists the attempts that somebody else ended: by what was counted where that is known,
+// else by the reason of the settlement.
+func concludePreemptions(r *Record, of map[int32][]Transition) {
+	said := map[int32]Preemption{}
+	for _, p := range r.Preemptions {
+		if p.Message != "" { // all else is concluded
+			said[p.Attempt] = p
+		}
+	}
+	r.Preemptions = nil
+	for _, a := range r.Attempts {
+		settled, known := settlement(of, a.Number)
+		p, told := said[a.Number]
+		if !told && (!known || !preempted(r, a.Number, settled.Reason)) {
+			continue
+		}
+		if known {
+			p.Attempt, p.Reason, p.Time = a.Number, settled.Reason, settled.Time
+		}
+		if a.Ended != nil {
+			p.Time = *a.Ended
+		}
+		p.Lost = a.Lost
+		r.Preemptions = append(r.Preemptions, p)
+	}
+}
+
+// preempted reports whether the end of an attempt was counted as a disruption.
+func preempted(r *Record, number int32, reason string) bool {
+	before, knownBefore := countsAt(r, number)
+	after, knownAfter := countsAt(r, number+1)
+	if knownBefore && knownAfter {
+		return after.Preemptions > before.Preemptions
+	}
+	return byOthers(reason)
+}
+
+// joinPreemptions is the union of two sets. What is said of one attempt is the same in every version.
+func joinPreemptions(a, b []Preemption) []Preemption {
+	all := slices.Concat(a, b)
+	slices.SortFunc(all, func(a, b Preemption) int {
+		return cmp.Or(cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(b.Message, a.Message))
+	})
+	return slices.CompactFunc(all, func(a, b Preemption) bool { return a.Attempt == b.Attempt })
+}

@@ -1,0 +1,155 @@
+package history
+
+import (
+	"slices"
+	"time"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+)
+
+// Span is a time in which an attempt waited or ran.
+type Span struct {
+	Attempt int32
+	// Running: it ran, from Running until it began to end; else it waited, from Queued until it ran, was
+	// suspended or ended.
+	Running bool
+	From    time.Time
+	// To is nil while it goes on, and where its end is not known.
+	To *time.Time
+	// Open reports whether it goes on, as far as is known.
+	Open bool
+	// GPUs of the gang, its kind and its queue; those of the next attempt that was seen, else the job's,
+	// where the attempt itself was not: then Assumed is true.
+	GPUs    int64
+	GPUKind string
+	Queue   string
+	Assumed bool
+}
+
+// Spans are the times in which the attempts of a job waited and ran, by attempt. What was not seen and is in
+// no status has none. Of a span without To that is not Open, the end is unknown.
+func (r *Record) Spans() []Span {
+	var spans []Span
+	of := ofAttempts(r.Transitions)
+	for i, a := range r.Attempts {
+		made := madeOf(r, i)
+		for _, s := range append(waits(of[a.Number]), runs(&a)...) {
+			s.Attempt = a.Number
+			s.GPUs, s.GPUKind, s.Queue, s.Assumed = made.GPUs, made.GPUKind, made.Queue, !a.Seen
+			if s.To == nil {
+				s.To, s.Open = r.end(a.Number)
+			}
+			if s.To != nil && s.To.Before(s.From) {
+				s.To = &s.From // two clocks
+			}
+			spans = append(spans, s)
+		}
+	}
+	return spans
+}
+
+// madeOf is the attempt whose GPUs, kind and queue an attempt had, or is assumed to have had.
+func madeOf(r *Record, i int) Attempt {
+	made := Attempt{GPUs: r.Job.GPUs, GPUKind: r.Job.GPUKind, Queue: r.Job.Queue}
+	for _, a := range r.Attempts[i:] {
+		if a.Seen {
+			made = a
+			break
+		}
+	}
+	if !isProduct(made.GPUKind) && isProduct(r.Job.GPUKind) {
+		made.GPUKind = r.Job.GPUKind // nobody looked at its nodes while it had them
+	}
+	return made
+}
+
+// waits are the times in which an attempt was queued. ts are its transitions as they happened.
+func waits(ts []Transition) []Span {
+	var spans []Span
+	for i, t := range ts {
+		if t.Phase != v1alpha1.PhaseQueued {
+			continue
+		}
+		s := Span{From: t.Time}
+		for _, next := range ts[i+1:] {
+			if next.Phase != v1alpha1.PhaseStarting { // it holds nodes, and does not train yet
+				s.To = &next.Time
+				break
+			}
+		}
+		spans = append(spans, s)
+	}
+	return spans
+}
+
+func runs(a *Attempt) []Span {
+	if a.Started == nil {
+		return nil
+	}
+	return []Span{{Running: true, From: *a.Started, To: a.Ended}}
+}
+
+// end of what an attempt was last seen to do: the job's deletion; else it is still under way, where it is the
+// last attempt of a job that still exists.
+func (r *Record) end(number int32) (at *time.Time, open bool) {
+	j := &r.Job
+	if j.Attempt > number || j.Phase.Finished() || r.Attempts[len(r.Attempts)-1].Number > number {
+		return nil, false
+	}
+	return j.Deleted, j.Deleted == nil && j.DeletedBefore == nil
+}
+
+// Ending is what the end of an attempt cost, or the ends of several that were not seen one by one.
+type Ending struct {
+	// Attempt is the last of those that ended.
+	Attempt int32
+	// Time at which it began to end, or else the next one was first heard of.
+	Time time.Time
+	Lost Loss
+	// Queue and GPUKind of the attempt, as a Span has them.
+	Queue, GPUKind string
+}
+
+// Endings are all losses that were counted, in order. Their sum is what the job had lost when it was last
+// seen, however few of its versions were.
+func (r *Record) Endings() []Ending {
+	counts := r.Counts
+	if len(counts) == 0 || counts[0].Attempt > 1 {
+		counts = append([]Counts{{Attempt: 1}}, counts...)
+	}
+	if r.Job.Phase == v1alpha1.PhaseFailed {
+		final := Counts{Attempt: r.Job.Attempt + 1, Lost: lossOf(r.Job.Work)}
+		counts = append(counts[:len(counts):len(counts)], final)
+	}
+	var endings []Ending
+	for i := 1; i < len(counts); i++ {
+		l := counts[i].Lost.minus(counts[i-1].Lost)
+		if l == (Loss{}) {
+			continue
+		}
+		e := Ending{Attempt: counts[i].Attempt - 1, Lost: l, Queue: r.Job.Queue, GPUKind: r.Job.GPUKind}
+		e.Time = r.endOf(e.Attempt)
+		if at := slices.IndexFunc(r.Attempts, func(a Attempt) bool { return a.Number == e.Attempt }); at >= 0 {
+			made := madeOf(r, at)
+			e.Queue, e.GPUKind = made.Queue, made.GPUKind
+		}
+		endings = append(endings, e)
+	}
+	return endings
+}
+
+// endOf is when an attempt began to end, or else the next one was first heard of, or else the job was
+// created.
+func (r *Record) endOf(number int32) time.Time {
+	for _, a := range r.Attempts {
+		if a.Number == number && a.Ended != nil {
+			return *a.Ended
+		}
+	}
+	for _, t := range r.Transitions {
+		if t.Attempt > number {
+			return t.Time
+		}
+	}
+	return r.Job.Created
+}

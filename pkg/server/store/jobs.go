@@ -1,0 +1,238 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/history"
+)
+
+// MaxPage is how many jobs a page has at most.
+const MaxPage = 500
+
+// maxBranches is how many lists, each in order, are read to be one. SQLite takes 500 parts of a UNION.
+const maxBranches = 200
+
+// JobsQuery asks for jobs. What is empty does not restrict.
+type JobsQuery struct {
+	// Cluster is required.
+	Cluster string
+	// Namespaces that are listed. Nil: all; empty: none.
+	Namespaces []string
+	Name       string
+	User       string
+	Queue      string
+	Phases     []v1alpha1.Phase
+	// From and To bound when the job was created; To is not included. Zero: no bound.
+	From, To time.Time
+	// Deleted: false for jobs that are not known to be deleted, true for the others. Nil: both.
+	Deleted *bool
+	// Limit of the page, from 1 to MaxPage; 0: MaxPage.
+	Limit int
+	// Cursor of the page before; empty for the first one.
+	Cursor string
+}
+
+// JobsPage is a part of a list of jobs, the youngest first.
+type JobsPage struct {
+	// Jobs without their manifests.
+	Jobs []history.Job
+	// Next is the cursor of the next page; empty where there is none.
+	Next string
+}
+
+// Jobs lists jobs, page by page. Jobs that are recorded meanwhile change no page behind their own. Errors:
+// ErrBadCursor, ErrBadQuery.
+func (s *Store) Jobs(ctx context.Context, q JobsQuery) (JobsPage, error) {
+	if q.Cluster == "" {
+		return JobsPage{}, fmt.Errorf("%w: cluster: name one", ErrBadQuery)
+	}
+	if q.Limit < 0 || q.Limit > MaxPage {
+		return JobsPage{}, fmt.Errorf("%w: limit: %d is not between 1 and %d", ErrBadQuery, q.Limit, MaxPage)
+	}
+	if q.Limit == 0 {
+		q.Limit = MaxPage
+	}
+	if q.Namespaces != nil && len(q.Namespaces) == 0 {
+		return JobsPage{}, nil
+	}
+	text, args, err := q.statement()
+	if err != nil {
+		return JobsPage{}, err
+	}
+	var page JobsPage
+	var last cursor
+	more := false
+	err = query(ctx, s.reads, func(rows *sql.Rows) error {
+		if len(page.Jobs) == q.Limit {
+			more = true
+			return nil
+		}
+		j, err := scanJob(rows)
+		if err != nil {
+			return err
+		}
+		page.Jobs = append(page.Jobs, j.job)
+		last = cursor{Created: j.job.Created.Unix(), UID: string(j.job.UID), Query: q.digest()}
+		return nil
+	}, text, args...)
+	if err != nil {
+		return JobsPage{}, fmt.Errorf("listing jobs of the history: %w", err)
+	}
+	if more {
+		page.Next = last.encode()
+	}
+	return page, nil
+}
+
+// statement reads one job more than the page has. An index gives the jobs of one namespace or one phase in
+// their order, but not those of several: so several are several lists, of which each is read no further than
+// the page needs.
+func (q JobsQuery) statement() (string, []any, error) {
+	args := []any{q.Cluster}
+	common, err := q.conditions(&args)
+	if err != nil {
+		return "", nil, err
+	}
+	namespaces, phases := []string{""}, []string{""}
+	if q.Namespaces != nil {
+		namespaces = unique(q.Namespaces)
+	}
+	if len(q.Phases) > 0 {
+		phases = phases[:0]
+		for _, p := range q.Phases {
+			phases = append(phases, string(p))
+		}
+		phases = unique(phases)
+	}
+	if len(namespaces) > maxBranches/len(phases) && q.Namespaces != nil { // someone who sees nearly everything
+		common += restrict(&args, "namespace", namespaces)
+		namespaces = []string{""}
+	}
+	order := fmt.Sprintf(` ORDER BY created DESC, uid DESC LIMIT %d`, q.Limit+1)
+	var branches []string
+	for _, ns := range namespaces {
+		for _, phase := range phases {
+			where := common
+			if ns != "" {
+				where += restrict(&args, "namespace", []string{ns})
+			}
+			if len(q.Phases) > 0 {
+				where += restrict(&args, "phase", []string{phase})
+			}
+			branches = append(branches, `SELECT `+jobColumns+`, created, uid FROM jobs WHERE `+where+order)
+		}
+	}
+	for i, b := range branches {
+		branches[i] = `SELECT * FROM (` + b + `) AS b` + fmt.Sprint(i)
+	}
+	all := strings.Join(branches, " UNION ALL ")
+	return `SELECT job, '' AS manifest, changed FROM (` + all + `) AS jobs` + order, args, nil
+}
+
+// conditions that hold in all branches.
+func (q JobsQuery) conditions(args *[]any) (string, error) {
+	all := []string{"cluster = $1", "resource_version <> ''"}
+	add := func(condition string, values ...any) {
+		for _, v := range values {
+			*args = append(*args, v)
+			condition = strings.Replace(condition, "?", fmt.Sprintf("$%d", len(*args)), 1)
+		}
+		all = append(all, condition)
+	}
+	for _, c := range [][2]string{{"name", q.Name}, {"user_name", q.User}, {"queue", q.Queue}} {
+		if c[1] != "" {
+			add(c[0]+" = ?", c[1])
+		}
+	}
+	if !q.From.IsZero() {
+		add("created >= ?", q.From.Unix())
+	}
+	if !q.To.IsZero() {
+		add("created < ?", q.To.Unix())
+	}
+	if q.Deleted != nil && *q.Deleted {
+		add("exists_still = 0")
+	} else if q.Deleted != nil {
+		add("exists_still = 1") // as the index has it
+	}
+	if q.Cursor != "" {
+		c, err := decodeCursor(q.Cursor, q.digest())
+		if err != nil {
+			return "", err
+		}
+		add("(created, uid) < (?, ?)", c.Created, c.UID)
+	}
+	return strings.Join(all, " AND "), nil
+}
+
+func unique(values []string) []string {
+	values = slices.Clone(values)
+	slices.Sort(values)
+	return slices.Compact(values)
+}
+
+// Job returns what is known of a job, without its samples. Error: ErrNotFound.
+func (s *Store) Job(ctx context.Context, key history.Key) (history.Record, error) {
+	stored, err := load(ctx, s.reads, []history.Key{key}, nil)
+	if err != nil {
+		return history.Record{}, fmt.Errorf("reading a job of the history: %w", err)
+	}
+	r := stored[key].record
+	if r.Job.ResourceVersion == "" {
+		return history.Record{}, ErrNotFound
+	}
+	return r, nil
+}
+
+// JobNamed returns what is known of the youngest job of a name, without its samples. Error: ErrNotFound.
+func (s *Store) JobNamed(ctx context.Context, cluster, namespace, name string) (history.Record, error) {
+	page, err := s.Jobs(ctx, JobsQuery{Cluster: cluster, Namespaces: []string{namespace}, Name: name, Limit: 1})
+	if err != nil {
+		return history.Record{}, err
+	}
+	if len(page.Jobs) == 0 {
+		return history.Record{}, ErrNotFound
+	}
+	return s.Job(ctx, page.Jobs[0].Key)
+}
+
+// Unfinished calls fn for each job of a cluster that is not known to be deleted, finished or not, in no
+// order, until it returns an error. It holds no lock and no connection while fn runs.
+func (s *Store) Unfinished(
+	ctx context.Context, cluster string, fn func(key history.Key, namespace, name string) error,
+) error {
+	type job struct {
+		created         int64
+		uid             string
+		namespace, name string
+	}
+	created, uid := int64(-1<<62), ""
+	for {
+		var page []job
+		err := query(ctx, s.reads, func(rows *sql.Rows) error {
+			var j job
+			err := rows.Scan(&j.created, &j.uid, &j.namespace, &j.name)
+			page = append(page, j)
+			return err
+		}, `SELECT created, uid, namespace, name FROM jobs WHERE cluster = $1 AND exists_still = 1
+			AND (created, uid) > ($2, $3) ORDER BY created, uid LIMIT 1000`, cluster, created, uid)
+		if err != nil {
+			return fmt.Errorf("listing jobs of the history: %w", err)
+		}
+		for _, j := range page {
+			if err := fn(keyOf(cluster, j.uid), j.namespace, j.name); err != nil {
+				return err
+			}
+		}
+		if len(page) == 0 {
+			return nil
+		}
+		created, uid = page[len(page)-1].created, page[len(page)-1].uid
+	}
+}

@@ -1,0 +1,34 @@
+package decision
+
+import (
+	"cmp"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+)
+
+// mlflowOf is what the ranks of an attempt that begins now are told of MLflow. The status has it, so that
+// all of them are told the same, and neither another configuration nor an annotation changes an attempt that
+// runs.
+func mlflowOf(o *observation.Observation) *v1alpha1.MLflowStatus {
+	if o.MLflowTrackingURI == "" {
+		return nil
+	}
+	job := o.Job
+	return &v1alpha1.MLflowStatus{
+		TrackingURI:    o.MLflowTrackingURI,
+		ExperimentName: cmp.Or(job.Annotations[v1alpha1.AnnotationMLflowExperiment], job.Namespace),
+		RunID:          job.Annotations[v1alpha1.AnnotationMLflowRunID],
+	}
+}
+
+// LateRun is the run of a gang that was queued before its run was known, as that of most first attempts: it
+// is made when the server learns of the job. "" where there is none, or where a rank of the attempt exists:
+// the others must be told the same. No rank is created while there is one, so that the status has it first.
+func LateRun(o *observation.Observation) string {
+	st := &o.Job.Status
+	if st.Phase != v1alpha1.PhaseQueued || st.MLflow == nil || st.MLflow.RunID != "" || len(o.Pods) > 0 {
+		return ""
+	}
+	return o.Job.Annotations[v1alpha1.AnnotationMLflowRunID]
+}
