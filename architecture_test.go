@@ -33,6 +33,7 @@ const (
 	decision    = core + "/decision"
 	status      = core + "/status"
 	convert     = "pkg/convert"
+	tfjobadmin  = "pkg/tfjobadmin"
 	history     = "pkg/history"
 )
 
@@ -101,7 +102,17 @@ var rules = map[string]rule{
 
 	convert: {
 		reason: "another system's document to a job",
-		ours:   []string{api, checkpoint, frameworks, spec, validation}, never: notCore,
+		ours:   []string{api, checkpoint, frameworks, spec, validation, tfjobadmin}, never: notCore,
+	},
+	tfjobadmin: {
+		reason: "what a document of TFJob-admin says", ours: []string{api, frameworks, spec}, never: notCore,
+	},
+	"pkg/server/tfjob": {
+		reason: "calls in a foreign dialect, as the caller; knows no store",
+		ours: []string{
+			api, frameworks, history, "pkg/server/identity", "pkg/server/problem", spec, validation,
+			tfjobadmin,
+		},
 	},
 	"pkg/explain": {
 		reason: "what a status says of why a job does not run", ours: []string{api},
@@ -329,7 +340,7 @@ func matches(path string, patterns []string) bool {
 // pure packages are given the time; they never ask for it.
 var pure = []string{
 	seam, "scheduler/volcano", "scheduler/native", "scheduler/kueue", "scheduler/coscheduling", checkpoint,
-	frameworks, spec, validation, render, observation, decision, status, core, convert, history,
+	frameworks, spec, validation, render, observation, decision, status, core, convert, tfjobadmin, history,
 	"bench/workload", "bench/simulated/scheduling",
 }
 

@@ -48,6 +48,9 @@ const (
 	LabelKueueQueue = "kueue.x-k8s.io/queue-name"
 	// LabelKueuePriority names the WorkloadPriorityClass of a job whose scheduler is kueue.
 	LabelKueuePriority = "kueue.x-k8s.io/priority-class"
+	// AnnotationUser names the user whom the job is for, where somebody else creates it or its history must tell
+	// it. The operator does not read it.
+	AnnotationUser = "mlplatform.example.com/user"
 	// AnnotationVolcanoQueue names the queue where neither the spec nor LabelKueueQueue does.
 	AnnotationVolcanoQueue = "scheduling.volcano.sh/queue-name"
 	// AnnotationMLflowExperiment names the experiment of the job's run in MLflow; by default it is that of the

@@ -1,0 +1,316 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	toolscache "k8s.io/client-go/tools/cache"
+	fcache "k8s.io/client-go/tools/cache/testing"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+)
+
+// informers of a source, or of a cluster that is away.
+type informers struct {
+	informer toolscache.SharedIndexInformer
+	away     error
+	asked    atomic.Int32
+}
+
+func (i *informers) GetInformer(
+	context.Context, client.Object, ...cache.InformerGetOption,
+) (cache.Informer, error) {
+	i.asked.Add(1)
+	return i.informer, i.away
+}
+
+func newSource(t *testing.T) (*fcache.FakeControllerSource, *informers) {
+	source := fcache.NewFakeControllerSource()
+	informer := toolscache.NewSharedIndexInformer(source, &v1alpha1.TrainingJob{}, 0, toolscache.Indexers{})
+	go informer.RunWithContext(t.Context())
+	return source, &informers{informer: informer}
+}
+
+func job(namespace, name, uid, version string) *v1alpha1.TrainingJob {
+	return &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace, Name: name, UID: types.UID(uid), ResourceVersion: version,
+	}}
+}
+
+func until(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, time.Minute, true,
+		func(context.Context) (bool, error) { return is(), nil })
+	if err != nil {
+		t.Fatalf("waiting until %s: %v", what, err)
+	}
+}
+
+// run Clusters of which "here" has a source.
+func run(t *testing.T) (*Clusters, *fcache.FakeControllerSource) {
+	source, here := newSource(t)
+	c := New(map[string]Informers{"here": here}, logr.Discard())
+	go func() { _ = c.Run(t.Context()) }()
+	until(t, "it is synced", func() bool { return c.Synced("here") })
+	return c, source
+}
+
+func said(e Event) string {
+	return fmt.Sprintf("%s %s/%s %s", e.Change, e.Job.Namespace, e.Job.Name, e.Job.UID)
+}
+
+// next events of a subscription.
+func next(t *testing.T, s *Subscription, n int) []string {
+	t.Helper()
+	var all []string
+	for range n {
+		select {
+		case e, open := <-s.Events():
+			if !open {
+				t.Fatalf("the stream has ended after %v", all)
+			}
+			all = append(all, said(e))
+		case <-time.After(time.Minute):
+			t.Fatalf("nothing follows %v", all)
+		}
+	}
+	return all
+}
+
+func subscribe(t *testing.T, c *Clusters, filter Filter, after string) *Subscription {
+	t.Helper()
+	s, err := c.Subscribe("here", filter, after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// TestChanges: what happens to jobs is told in order, and a view has what is left of them.
+func TestChanges(t *testing.T) {
+	c, source := run(t)
+	all := subscribe(t, c, Filter{}, "")
+	one := subscribe(t, c, Filter{Namespace: "b", Name: "y"}, "")
+	source.Add(job("b", "y", "1", ""))
+	source.Add(job("a", "x", "2", ""))
+	source.Modify(job("b", "y", "1", ""))
+	source.Delete(job("b", "y", "1", ""))
+	source.Add(job("b", "y", "3", ""))
+	want := []string{"added b/y 1", "added a/x 2", "modified b/y 1", "deleted b/y 1", "added b/y 3"}
+	if diff := cmp.Diff(want, next(t, all, 5)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	want = []string{"added b/y 1", "modified b/y 1", "deleted b/y 1", "added b/y 3"}
+	if diff := cmp.Diff(want, next(t, one, 4)); diff != "" {
+		t.Errorf("of one job (-want +got):\n%s", diff)
+	}
+	v, err := c.View("here")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, j := range v.Jobs {
+		names = append(names, j.Namespace+"/"+j.Name+" "+string(j.UID))
+	}
+	if diff := cmp.Diff([]string{"a/x 2", "b/y 3"}, names); diff != "" {
+		t.Errorf("the view (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"a", "b"}, v.Namespaces()); diff != "" {
+		t.Errorf("namespaces (-want +got):\n%s", diff)
+	}
+}
+
+// TestResume: a subscriber misses nothing after a position of this process, and begins anew after any other.
+func TestResume(t *testing.T) {
+	c, source := run(t)
+	first := subscribe(t, c, Filter{}, "")
+	source.Add(job("a", "x", "1", ""))
+	next(t, first, 1)
+	v, err := c.View("here")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source.Add(job("a", "y", "2", ""))
+	source.Add(job("b", "z", "3", ""))
+	next(t, first, 2)
+	for name, of := range map[string]struct {
+		after  string
+		filter Filter
+		missed []string
+		jobs   int
+		reset  bool
+	}{
+		"after a view":       {after: v.Position, missed: []string{"added a/y 2", "added b/z 3"}},
+		"of one namespace":   {after: v.Position, filter: Filter{Namespace: "b"}, missed: []string{"added b/z 3"}},
+		"without a position": {reset: true, jobs: 3},
+		"another process":    {after: "other-1", reset: true, jobs: 3},
+		"the future":         {after: c.clusters["here"].process + "-99", reset: true, jobs: 3},
+		"no position at all": {after: "7", filter: Filter{Namespace: "a"}, reset: true, jobs: 2},
+	} {
+		s := subscribe(t, c, of.filter, of.after)
+		var missed []string
+		for _, e := range s.Missed {
+			missed = append(missed, said(e))
+		}
+		if diff := cmp.Diff(of.missed, missed); diff != "" || s.Reset != of.reset || len(s.Jobs) != of.jobs {
+			t.Errorf("%s: reset %v, %d jobs (-want +got):\n%s", name, s.Reset, len(s.Jobs), diff)
+		}
+	}
+}
+
+// TestManyChanges: the last changes are kept, and no more; each subscriber gets those after its own position.
+func TestManyChanges(t *testing.T) {
+	c := newCluster("here", nil)
+	c.synced.Store(true)
+	c.set(job("a", "x", "1", "0"))
+	var positions []string
+	for n := 1; n <= 2*kept+10; n++ {
+		c.set(job("a", "x", "1", fmt.Sprint(n)))
+		positions = append(positions, c.position())
+	}
+	for behind, known := range map[int]bool{0: true, 1: true, 100: true, kept: true, kept + 1: false} {
+		s, err := c.subscribe(Filter{}, positions[len(positions)-1-behind])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Reset == known || known && len(s.Missed) != behind {
+			t.Errorf("%d behind: reset %v, %d missed", behind, s.Reset, len(s.Missed))
+		}
+		for i, e := range s.Missed {
+			if want := positions[len(positions)-behind+i]; e.Position != want {
+				t.Fatalf("%d behind: change %d is at %s, want %s", behind, i, e.Position, want)
+			}
+		}
+		s.Close()
+	}
+}
+
+// TestSlowSubscriber: one that does not keep up is dropped, and can begin where it stopped; others go on.
+func TestSlowSubscriber(t *testing.T) {
+	c := newCluster("here", nil)
+	c.synced.Store(true)
+	slow, err := c.subscribe(Filter{}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	elsewhere, err := c.subscribe(Filter{Namespace: "b"}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range queued + 1 {
+		c.set(job("a", "x", "1", fmt.Sprint(n)))
+	}
+	c.set(job("b", "y", "2", "1"))
+	got, last := 0, ""
+	for e := range slow.Events() {
+		got++
+		last = e.Position
+	}
+	if got != queued {
+		t.Errorf("it got %d events before it was dropped, want %d", got, queued)
+	}
+	slow.Close() // a second time, in effect
+	if again, err := c.subscribe(Filter{}, last); err != nil || again.Reset || len(again.Missed) != 2 {
+		t.Errorf("it begins again with %+v, %v", again, err)
+	}
+	if e := <-elsewhere.Events(); said(e) != "added b/y 2" {
+		t.Errorf("the other one got %s", said(e))
+	}
+}
+
+// TestMissedDeletion: after a lost connection a name can be another job's.
+func TestMissedDeletion(t *testing.T) {
+	c := newCluster("here", nil)
+	c.synced.Store(true)
+	c.set(job("a", "x", "1", "1"))
+	s, err := c.subscribe(Filter{}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.set(job("a", "x", "1", "1"))                                                          // a resync
+	c.handler().OnUpdate(job("a", "x", "1", "1"), job("a", "x", "2", "5"))                  // deleted and made anew
+	c.handler().OnDelete(toolscache.DeletedFinalStateUnknown{Obj: job("a", "x", "1", "1")}) // the former, late
+	c.handler().OnDelete(toolscache.DeletedFinalStateUnknown{Obj: job("a", "x", "2", "5")})
+	want := []string{"deleted a/x 1", "added a/x 2", "deleted a/x 2"}
+	if diff := cmp.Diff(want, next(t, s, 3)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestClusterAway: it is tried again and again, says that it is not synced, and harms no other.
+func TestClusterAway(t *testing.T) {
+	source, here := newSource(t)
+	away := &informers{away: errors.New("connection refused")}
+	c := New(map[string]Informers{"here": here, "away": away}, logr.Discard())
+	go func() { _ = c.Run(t.Context()) }()
+	source.Add(job("a", "x", "1", ""))
+	until(t, "the other is there", func() bool {
+		v, err := c.View("here")
+		return err == nil && len(v.Jobs) == 1
+	})
+	if _, err := c.View("away"); !errors.Is(err, ErrNotSynced) {
+		t.Errorf("a view of it: %v", err)
+	}
+	if _, err := c.Subscribe("away", Filter{}, ""); !errors.Is(err, ErrNotSynced) {
+		t.Errorf("a subscription to it: %v", err)
+	}
+	if _, err := c.View("unknown"); !errors.Is(err, ErrUnknownCluster) {
+		t.Errorf("a view of an unknown one: %v", err)
+	}
+	if _, err := c.Subscribe("unknown", Filter{}, ""); !errors.Is(err, ErrUnknownCluster) {
+		t.Errorf("a subscription to an unknown one: %v", err)
+	}
+	until(t, "it is tried again", func() bool { return away.asked.Load() > 2 })
+}
+
+// TestEnd: subscriptions end with the process.
+func TestEnd(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	_, here := newSource(t)
+	c := New(map[string]Informers{"here": here}, logr.Discard())
+	done := make(chan error, 1)
+	go func() { done <- c.Run(ctx) }()
+	until(t, "it is synced", func() bool { return c.Synced("here") })
+	before := subscribe(t, c, Filter{}, "")
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if _, open := <-before.Events(); open {
+		t.Error("a subscription goes on")
+	}
+	if _, open := <-subscribe(t, c, Filter{}, "").Events(); open {
+		t.Error("a new one does")
+	}
+}
+
+// TestEncoded: an event is encoded once for all.
+func TestEncoded(t *testing.T) {
+	c := newCluster("here", nil)
+	c.synced.Store(true)
+	a, _ := c.subscribe(Filter{}, "")
+	b, _ := c.subscribe(Filter{}, "")
+	c.set(job("a", "x", "1", "1"))
+	calls := 0
+	encode := func(*v1alpha1.TrainingJob) ([]byte, error) { calls++; return []byte("{}"), nil }
+	for _, s := range []*Subscription{a, b} {
+		if data, err := (<-s.Events()).Encoded(encode); string(data) != "{}" || err != nil {
+			t.Errorf("%s, %v", data, err)
+		}
+	}
+	if calls != 1 {
+		t.Errorf("it is encoded %d times", calls)
+	}
+}

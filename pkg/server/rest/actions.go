@@ -1,0 +1,84 @@
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+)
+
+// ActionInput names a job that something is done to.
+type ActionInput struct {
+	JobPath
+	DryRun
+	IfMatch
+}
+
+func (s *Server) routeActions() {
+	for _, a := range []struct{ name, summary, description string }{
+		{"suspend", "Suspend a TrainingJob",
+			"Sets spec.runPolicy.suspend: the job saves a checkpoint where it can, and gives everything back. It " +
+				"keeps no place in its queue. A job that is suspended already stays so."},
+		{"resume", "Resume a TrainingJob",
+			"Takes spec.runPolicy.suspend back: the job is queued again, and goes on from its last complete " +
+				"checkpoint. A job that is not suspended stays as it is."},
+		{"restart", "Restart a TrainingJob",
+			"Gives the annotation " + v1alpha1.AnnotationRestart + " a new value: the job saves a checkpoint where " +
+				"it can, and starts a new attempt from it. It spends none of backoffLimit."},
+	} {
+		register(s, huma.Operation{
+			OperationID: a.name + "TrainingJob", Method: http.MethodPost, Path: named + "/" + a.name, Tags: tagJobs,
+			Summary: a.summary, Description: a.description,
+		}, func(ctx context.Context, in *ActionInput) (*JobOutput, error) { return s.act(ctx, a.name, in) })
+	}
+}
+
+func (s *Server) act(ctx context.Context, action string, in *ActionInput) (*JobOutput, error) {
+	only, err := in.parse()
+	if err != nil {
+		return nil, err
+	}
+	job, err := s.job(ctx, in.JobPath)
+	if err != nil {
+		return nil, err
+	}
+	if err := futile(action, job); err != nil {
+		return nil, err
+	}
+	change := map[string]any{}
+	switch action {
+	case "suspend", "resume":
+		change["spec"] = map[string]any{"runPolicy": map[string]any{"suspend": action == "suspend"}}
+	case "restart":
+		value := s.Clock.Now().UTC().Format(time.RFC3339Nano)
+		change["metadata"] = map[string]any{"annotations": map[string]any{v1alpha1.AnnotationRestart: value}}
+	}
+	body, _ := json.Marshal(change) // of strings and booleans
+	if body, err = mergePatch(body, in.JobPath, only); err != nil {
+		return nil, err
+	}
+	return s.send(ctx, in.JobPath, client.RawPatch(types.MergePatchType, body), only, in.DryRun)
+}
+
+// futile reports an error where the operator would do nothing: the client would wait for it in vain.
+func futile(action string, job *v1alpha1.TrainingJob) error {
+	switch {
+	case job.DeletionTimestamp != nil:
+		return problem.New(problem.Conflict, "the job is being deleted", "create a new one")
+	case job.Status.Phase.Finished():
+		return problem.Newf(problem.Conflict, "the job has finished: it is %s", job.Status.Phase).
+			WithRemedy("create a new one, which may begin with a checkpoint of this one")
+	case action == "restart" && spec.Suspended(job):
+		return problem.New(problem.Conflict, "the job is suspended, and has nothing to restart",
+			"resume it, which starts a new attempt")
+	}
+	return nil
+}

@@ -1,0 +1,239 @@
+package rest
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/server/live"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
+)
+
+// EventsInput asks for changes of jobs.
+type EventsInput struct {
+	ClusterPath
+	Namespace   string `query:"namespace" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" doc:"Only jobs of one namespace."`
+	Name        string `query:"name" maxLength:"63" pattern:"^[a-z]([-a-z0-9]*[a-z0-9])?$" doc:"Only the job of a name; with namespace."`
+	After       string `query:"after" maxLength:"64" doc:"The position of a list, or the id of an event: changes since then. Without it, or where it is too long ago, the stream begins with reset and all jobs as they are."`
+	LastEventID string `header:"Last-Event-ID" maxLength:"64" doc:"As the parameter after, which it comes before: a browser sends it when it connects again."`
+}
+
+// Names of events beside those of live.Change.
+const (
+	eventReset  = "reset"
+	eventSynced = "synced"
+)
+
+const aboutEvents = `Server-sent events. Each has a name, an id, and a JSON object as its data:
+
+- added, modified, deleted: the TrainingJob as it is now, or was last. An event may come twice.
+- reset, {}: forget what you know; the jobs that there are follow as added.
+- synced, {}: what was there, or was missed, has been sent; what follows happens now.
+
+A browser that connects again sends the id of the last event, and misses nothing. Comments are sent while
+nothing happens. The stream ends when its reader does not keep up, and after an hour at the latest.`
+
+func (s *Server) routeEvents() {
+	schemas := s.api.OpenAPI().Components.Schemas
+	register(s, huma.Operation{
+		OperationID: "streamEvents", Method: http.MethodGet, Path: inCluster + "/events", Tags: tagJobs,
+		Summary: "Follow the changes of TrainingJobs", Description: aboutEvents,
+		Responses: map[string]*huma.Response{"200": {
+			Description: "A stream of events",
+			Content: map[string]*huma.MediaType{typeEvents: {Schema: &huma.Schema{
+				Type: huma.TypeArray, Description: "Events in the order in which they are sent.",
+				Items: &huma.Schema{
+					Type: huma.TypeObject, Required: []string{"event", "id", "data"},
+					Properties: map[string]*huma.Schema{
+						"event": {Type: huma.TypeString, Enum: []any{
+							string(live.Added), string(live.Modified), string(live.Deleted), eventReset, eventSynced,
+						}},
+						"id":   {Type: huma.TypeString},
+						"data": schemas.Schema(reflect.TypeFor[Job](), true, ""),
+					},
+				},
+			}}},
+		}},
+	}, s.events)
+}
+
+func (s *Server) events(ctx context.Context, in *EventsInput) (*huma.StreamResponse, error) {
+	if err := s.known(in.Cluster); err != nil {
+		return nil, err
+	}
+	if in.Name != "" && in.Namespace == "" {
+		return nil, problem.New(problem.Invalid, "a name is one of a namespace", "give namespace, too").
+			About("query.name")
+	}
+	if in.Namespace != "" {
+		if err := s.listable(ctx, in.Cluster, in.Namespace); err != nil {
+			return nil, err
+		}
+	}
+	after := in.LastEventID
+	if after == "" {
+		after = in.After
+	}
+	subscription, err := s.Live.Subscribe(in.Cluster, live.Filter{Namespace: in.Namespace, Name: in.Name}, after)
+	if err != nil {
+		return nil, liveError(in.Cluster, err)
+	}
+	return &huma.StreamResponse{Body: func(h huma.Context) {
+		defer subscription.Close()
+		r := &reader{server: s, cluster: in.Cluster, out: s.streamTo(h, typeEvents), seen: map[string]bool{}}
+		if err := r.run(ctx, subscription); err != nil && ctx.Err() == nil {
+			s.Log.V(1).Info("A stream of events has ended", "cluster", in.Cluster, "why", err.Error())
+		}
+	}}, nil
+}
+
+// reader of events, with what it may see.
+type reader struct {
+	server  *Server
+	cluster string
+	out     *stream
+	// seen is whether the reader may list the jobs of a namespace, as the cluster last said.
+	seen map[string]bool
+}
+
+// run a stream until its reader, or its right or time to read, has gone.
+func (r *reader) run(ctx context.Context, sub *live.Subscription) error {
+	if err := r.begin(ctx, sub); err != nil {
+		return err
+	}
+	s := r.server
+	heartbeat, recheck := s.Clock.NewTicker(s.Heartbeat), s.Clock.NewTicker(s.Recheck)
+	end := s.Clock.NewTimer(s.LongestStream)
+	defer heartbeat.Stop()
+	defer recheck.Stop()
+	defer end.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-end.C():
+			return r.comment("the longest time of a stream is over: connect again")
+		case e, open := <-sub.Events():
+			if !open {
+				return r.comment("the reader does not keep up, or the server ends: connect again")
+			}
+			if err := r.change(ctx, e); err != nil {
+				return err
+			}
+		case <-recheck.C():
+			if same, err := r.recheck(ctx); err != nil || !same {
+				return err
+			}
+		case <-heartbeat.C():
+			if err := r.comment("nothing has happened"); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// begin with all jobs, or with the changes that were missed.
+func (r *reader) begin(ctx context.Context, sub *live.Subscription) error {
+	if err := r.learn(ctx, namespacesOf(sub)); err != nil {
+		return err
+	}
+	if sub.Reset {
+		if err := r.send(eventReset, sub.Position, []byte("{}")); err != nil {
+			return err
+		}
+	}
+	for _, job := range sub.Jobs {
+		if !r.seen[job.Namespace] {
+			continue
+		}
+		data, err := encodeJob(job)
+		if err != nil {
+			return fmt.Errorf("encoding a job: %w", err)
+		}
+		// Without an id: who has not got all of them begins anew.
+		if err := r.send(string(live.Added), "", data); err != nil {
+			return err
+		}
+	}
+	for _, e := range sub.Missed {
+		if err := r.change(ctx, e); err != nil {
+			return err
+		}
+	}
+	return r.send(eventSynced, sub.Position, []byte("{}"))
+}
+
+func namespacesOf(sub *live.Subscription) []string {
+	all := live.View{Jobs: sub.Jobs}.Namespaces()
+	for _, e := range sub.Missed {
+		all = append(all, e.Job.Namespace)
+	}
+	return all
+}
+
+// change tells of one, if the reader may see it.
+func (r *reader) change(ctx context.Context, e live.Event) error {
+	if _, known := r.seen[e.Job.Namespace]; !known {
+		if err := r.learn(ctx, []string{e.Job.Namespace}); err != nil {
+			return err
+		}
+	}
+	if !r.seen[e.Job.Namespace] {
+		return nil
+	}
+	data, err := e.Encoded(encodeJob)
+	if err != nil {
+		return fmt.Errorf("encoding a job: %w", err)
+	}
+	return r.send(string(e.Change), e.Position, data)
+}
+
+// learn which of some namespaces the reader may see.
+func (r *reader) learn(ctx context.Context, namespaces []string) error {
+	may, err := r.server.visible(ctx, r.cluster, verbList, namespaces)
+	if err != nil {
+		return err
+	}
+	for _, namespace := range namespaces {
+		r.seen[namespace] = may(namespace)
+	}
+	return nil
+}
+
+// recheck what the reader may see. Where that has changed the stream ends, and whoever connects again begins
+// anew: the last id that is sent is none.
+func (r *reader) recheck(ctx context.Context) (same bool, err error) {
+	before := r.seen
+	r.seen = map[string]bool{}
+	var all []string
+	for namespace := range before {
+		all = append(all, namespace)
+	}
+	if err := r.learn(ctx, all); err != nil {
+		return false, err
+	}
+	if reflect.DeepEqual(before, r.seen) {
+		return true, nil
+	}
+	return false, r.send(eventReset, "rights-changed", []byte("{}"))
+}
+
+// send an event. Its data is JSON on one line. An id that is empty is not sent: the reader keeps the last one.
+func (r *reader) send(name, id string, data []byte) error {
+	message := make([]byte, 0, len(data)+100)
+	message = fmt.Appendf(message, "event: %s\n", name)
+	if id != "" {
+		message = fmt.Appendf(message, "id: %s\n", id)
+	}
+	message = fmt.Appendf(message, "data: %s\n\n", data)
+	_, err := r.out.Write(message)
+	return err
+}
+
+func (r *reader) comment(text string) error {
+	_, err := fmt.Fprintf(r.out, ": %s\n\n", text)
+	return err
+}

@@ -1,0 +1,238 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/history"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/store"
+)
+
+// HistoryInput asks for jobs that have existed.
+type HistoryInput struct {
+	ClusterPath
+	Page
+	Namespace string           `query:"namespace" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" doc:"Only jobs of one namespace."`
+	Name      string           `query:"name" maxLength:"63" doc:"Only jobs of a name: names are used again."`
+	User      string           `query:"user" maxLength:"253" doc:"Only jobs of a user."`
+	Queue     string           `query:"queue" maxLength:"253" doc:"Only jobs of a queue."`
+	Phase     []v1alpha1.Phase `query:"phase" maxItems:"9" enum:"Pending,Queued,Starting,Running,Draining,Restarting,Suspended,Succeeded,Failed" doc:"Phases that the jobs were last seen in, separated by commas."`
+	From      time.Time        `query:"from" doc:"Only jobs that were created then or later (RFC 3339)."`
+	To        time.Time        `query:"to" doc:"Only jobs that were created before then (RFC 3339)."`
+	Deleted   string           `query:"deleted" enum:"true,false" doc:"true: only jobs that no longer exist. false: only those that are not known to be deleted."`
+}
+
+// HistoryJobsOutput is a page of jobs, the youngest first.
+type HistoryJobsOutput struct {
+	Link string `header:"Link" doc:"The next page, where there is one (rel=next)."`
+	Body struct {
+		Metadata PageMetadata  `json:"metadata"`
+		Items    []history.Job `json:"items"`
+	}
+}
+
+// HistoryPath names a job for ever.
+type HistoryPath struct {
+	ClusterPath
+	UID string `path:"uid" maxLength:"64" pattern:"^[-0-9a-zA-Z]+$" doc:"UID of a TrainingJob."`
+}
+
+// HistoryJob is what is known of one job.
+type HistoryJob struct {
+	Job         history.Job          `json:"job"`
+	Attempts    []history.Attempt    `json:"attempts,omitempty"`
+	Transitions []history.Transition `json:"transitions,omitempty"`
+	Preemptions []history.Preemption `json:"preemptions,omitempty"`
+	Checkpoints []history.Checkpoint `json:"checkpoints,omitempty"`
+}
+
+// HistoryJobOutput is one job.
+type HistoryJobOutput struct{ Body HistoryJob }
+
+// SamplesInput asks for what a job's trainer has reported.
+type SamplesInput struct {
+	HistoryPath
+	Attempt  int32  `query:"attempt" minimum:"0" doc:"Only those of one attempt; 0 for all."`
+	Limit    int    `query:"limit" minimum:"1" maximum:"10000" default:"1000" doc:"How many samples the answer has at most."`
+	Continue string `query:"continue" maxLength:"64" pattern:"^[0-9]+-[0-9]+$" doc:"The token metadata.continue of the page before."`
+}
+
+// SamplesOutput is a page of samples, by attempt and step.
+type SamplesOutput struct {
+	Body struct {
+		Metadata PageMetadata     `json:"metadata"`
+		Items    []history.Sample `json:"items"`
+	}
+}
+
+func (s *Server) routeHistory() {
+	register(s, huma.Operation{
+		OperationID: "listHistoryJobs", Method: http.MethodGet, Path: inCluster + "/history/jobs", Tags: tagHistory,
+		Summary: "List the jobs that have existed",
+		Description: "The youngest first, those that exist still among them; of the namespaces in which the caller " +
+			"may list TrainingJobs.",
+	}, s.historyJobs)
+	register(s, huma.Operation{
+		OperationID: "getHistoryJob", Method: http.MethodGet, Path: inCluster + "/history/jobs/{uid}",
+		Tags: tagHistory, Summary: "Get what is known of a job",
+		Description: "Its attempts, transitions, preemptions and checkpoints, also when it is deleted. What is not " +
+			"known is absent.",
+	}, s.historyJob)
+	register(s, huma.Operation{
+		OperationID: "getHistorySamples", Method: http.MethodGet, Path: inCluster + "/history/jobs/{uid}/samples",
+		Tags: tagHistory, Summary: "Get what a job's trainer reported",
+		Description: "Progress and metrics by attempt and step, thinned to at most 500 for each attempt.",
+	}, s.historySamples)
+}
+
+func (s *Server) historyJobs(ctx context.Context, in *HistoryInput) (*HistoryJobsOutput, error) {
+	if err := s.known(in.Cluster); err != nil {
+		return nil, err
+	}
+	namespaces, err := s.historyNamespaces(ctx, in.Cluster, in.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	q := store.JobsQuery{
+		Cluster: in.Cluster, Namespaces: namespaces, Name: in.Name, User: in.User, Queue: in.Queue,
+		Phases: in.Phase, From: in.From, To: in.To, Limit: in.Limit, Cursor: in.Continue,
+	}
+	if in.Deleted != "" {
+		q.Deleted = new(in.Deleted == "true")
+	}
+	page, err := s.History.Jobs(ctx, q)
+	if err != nil {
+		return nil, historyError(err)
+	}
+	out := &HistoryJobsOutput{}
+	out.Body.Items = append([]history.Job{}, page.Jobs...)
+	out.Body.Metadata, out.Link = in.before(page.Next)
+	return out, nil
+}
+
+// historyNamespaces are those whose jobs the caller may list: nil for all. A single one that is asked for must
+// be among them. Namespaces that no longer exist count by the rights that the caller would have in them.
+func (s *Server) historyNamespaces(ctx context.Context, cluster, only string) ([]string, error) {
+	if only != "" {
+		return []string{only}, s.listable(ctx, cluster, only)
+	}
+	all, _, err := s.Access.Visible(ctx, cluster, verbList, nil)
+	if err != nil {
+		return nil, clusterError(cluster, err)
+	}
+	if all {
+		return nil, nil
+	}
+	// The sums of all time know every namespace that has had a job.
+	tomorrow := s.Clock.Now().UTC().Truncate(day).Add(day)
+	used, err := s.History.Accounting(ctx, store.AccountingQuery{
+		Cluster: cluster, From: tomorrow.Add(-store.MaxDays * day), To: tomorrow, Now: s.Clock.Now(),
+		By: []store.Dimension{store.ByNamespace},
+	})
+	if err != nil {
+		return nil, historyError(err)
+	}
+	among := make([]string, 0, len(used))
+	for _, u := range used {
+		among = append(among, u.Namespace)
+	}
+	all, visible, err := s.Access.Visible(ctx, cluster, verbList, among)
+	switch {
+	case err != nil:
+		return nil, clusterError(cluster, err)
+	case all:
+		return nil, nil
+	}
+	return append([]string{}, visible...), nil
+}
+
+func (s *Server) historyJob(ctx context.Context, in *HistoryPath) (*HistoryJobOutput, error) {
+	r, err := s.record(ctx, *in)
+	if err != nil {
+		return nil, err
+	}
+	return &HistoryJobOutput{HistoryJob{r.Job, r.Attempts, r.Transitions, r.Preemptions, r.Checkpoints}}, nil
+}
+
+// record of a job that the caller may get. To others it is said not to be known: its UID tells no namespace
+// about which they could be forbidden anything.
+func (s *Server) record(ctx context.Context, at HistoryPath) (history.Record, error) {
+	if err := s.known(at.Cluster); err != nil {
+		return history.Record{}, err
+	}
+	r, err := s.History.Job(ctx, history.Key{Cluster: at.Cluster, UID: types.UID(at.UID)})
+	if err != nil {
+		return history.Record{}, historyError(err)
+	}
+	may, err := s.Access.May(ctx, at.Cluster, authorizationv1.ResourceAttributes{
+		Verb: verbGet, Group: v1alpha1.GroupVersion.Group, Version: v1alpha1.GroupVersion.Version,
+		Resource: "trainingjobs", Namespace: r.Job.Namespace, Name: r.Job.Name,
+	})
+	switch {
+	case err != nil:
+		return history.Record{}, clusterError(at.Cluster, err)
+	case !may:
+		return history.Record{}, historyError(store.ErrNotFound)
+	}
+	return r, nil
+}
+
+func (s *Server) historySamples(ctx context.Context, in *SamplesInput) (*SamplesOutput, error) {
+	if _, err := s.record(ctx, in.HistoryPath); err != nil {
+		return nil, err
+	}
+	q := store.SamplesQuery{Attempt: in.Attempt, Limit: in.Limit, After: positionOf(in.Continue)}
+	samples, err := s.History.Samples(ctx, history.Key{Cluster: in.Cluster, UID: types.UID(in.UID)}, q)
+	if err != nil {
+		return nil, historyError(err)
+	}
+	out := &SamplesOutput{}
+	out.Body.Items = append([]history.Sample{}, samples...)
+	if len(samples) == in.Limit {
+		last := samples[len(samples)-1]
+		out.Body.Metadata.Continue = strconv.Itoa(int(last.Attempt)) + "-" + strconv.FormatInt(last.Step, 10)
+	}
+	return out, nil
+}
+
+// positionOf a token that its pattern has let through. A number too large is behind all samples.
+func positionOf(token string) *store.SamplePosition {
+	if token == "" {
+		return nil
+	}
+	attempt, step, _ := strings.Cut(token, "-")
+	a, _ := strconv.ParseInt(attempt, 10, 32)
+	b, _ := strconv.ParseInt(step, 10, 64)
+	return &store.SamplePosition{Attempt: int32(a), Step: b}
+}
+
+// historyError says what the history has answered.
+func historyError(err error) error {
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return problem.New(problem.NotFound, "no such job is known", "look for it in the list of the history")
+	case errors.Is(err, store.ErrBadCursor):
+		return badToken()
+	case errors.Is(err, store.ErrBadQuery):
+		detail := strings.TrimPrefix(err.Error(), store.ErrBadQuery.Error()+": ")
+		field, said, has := strings.Cut(detail, ": ")
+		if !has {
+			return problem.New(problem.Invalid, detail, "change the parameters as the detail says")
+		}
+		return problem.New(problem.Invalid, said, "change it as the detail says").About("query." + field)
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	}
+	return problem.New(problem.Unavailable, "the history cannot be read", "ask again, and tell an admin if that lasts").
+		RetryAfter(retrySync).CausedBy(err)
+}

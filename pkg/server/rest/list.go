@@ -1,0 +1,174 @@
+package rest
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/live"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+)
+
+// JobFilter restricts a list.
+type JobFilter struct {
+	LabelSelector string           `query:"labelSelector" maxLength:"4096" doc:"Labels as kubectl -l takes them."`
+	Phase         []v1alpha1.Phase `query:"phase" maxItems:"9" enum:"Pending,Queued,Starting,Running,Draining,Restarting,Suspended,Succeeded,Failed" doc:"Phases, separated by commas. A job that the operator has not seen yet has none."`
+	Queue         string           `query:"queue" maxLength:"253" doc:"Name of a queue."`
+}
+
+// ListAllInput asks for jobs of all namespaces.
+type ListAllInput struct {
+	ClusterPath
+	JobFilter
+	Page
+}
+
+// ListInput asks for jobs of a namespace.
+type ListInput struct {
+	NamespacePath
+	JobFilter
+	Page
+}
+
+// JobsOutput is a page of jobs.
+type JobsOutput struct {
+	Link string `header:"Link" doc:"The next page, where there is one (rel=next)."`
+	Body JobList
+}
+
+// JobList is a page of jobs.
+type JobList struct {
+	APIVersion string       `json:"apiVersion"`
+	Kind       string       `json:"kind"`
+	Metadata   ListMetadata `json:"metadata"`
+	Items      []Job        `json:"items"`
+}
+
+// ListMetadata is where a page of jobs stands, and when it was.
+type ListMetadata struct {
+	PageMetadata
+	// Position of the list among the events.
+	Position string `json:"position" doc:"Give it to /events as the parameter after, to see every change since the list."`
+}
+
+func (s *Server) listAll(ctx context.Context, in *ListAllInput) (*JobsOutput, error) {
+	v, err := s.view(in.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	may, err := s.visible(ctx, in.Cluster, verbList, v.Namespaces())
+	if err != nil {
+		return nil, err
+	}
+	return page(v, may, in.JobFilter, &in.Page)
+}
+
+func (s *Server) listNamespaced(ctx context.Context, in *ListInput) (*JobsOutput, error) {
+	v, err := s.view(in.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.listable(ctx, in.Cluster, in.Namespace); err != nil {
+		return nil, err
+	}
+	only := func(namespace string) bool { return namespace == in.Namespace }
+	return page(v, only, in.JobFilter, &in.Page)
+}
+
+// page of the jobs that the caller may see and asks for.
+func page(v live.View, may func(string) bool, filter JobFilter, p *Page) (*JobsOutput, error) {
+	selector, err := labels.Parse(filter.LabelSelector)
+	if err != nil {
+		return nil, problem.Newf(problem.Invalid, "it cannot be read: %v", err).About("query.labelSelector").
+			WithRemedy("write it as kubectl -l takes it: team=vision,stage!=test")
+	}
+	after, err := decodeToken(p.Continue, filter)
+	if err != nil {
+		return nil, err
+	}
+	out := &JobsOutput{Body: JobList{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: kind + "List", Items: []Job{},
+	}}
+	next := ""
+	for _, job := range v.Jobs[after.in(v.Jobs):] {
+		if !may(job.Namespace) || !filter.passes(job, selector) {
+			continue
+		}
+		if len(out.Body.Items) == p.Limit {
+			last := out.Body.Items[p.Limit-1].of
+			next = token{last.Namespace, last.Name, digest(filter)}.encode()
+			break
+		}
+		out.Body.Items = append(out.Body.Items, Job{job})
+	}
+	out.Body.Metadata.Position = v.Position
+	out.Body.Metadata.PageMetadata, out.Link = p.before(next)
+	return out, nil
+}
+
+func (f JobFilter) passes(job *v1alpha1.TrainingJob, selector labels.Selector) bool {
+	return (len(f.Phase) == 0 || slices.Contains(f.Phase, job.Status.Phase)) &&
+		(f.Queue == "" || f.Queue == queueOf(job)) && selector.Matches(labels.Set(job.Labels))
+}
+
+// token is behind which job a page begins. Jobs that come and go meanwhile move no other.
+type token struct {
+	Namespace string `json:"s"`
+	Name      string `json:"n"`
+	// Filter is a digest of what was asked for.
+	Filter string `json:"f"`
+}
+
+func digest(filter JobFilter) string {
+	text, _ := json.Marshal(filter) // which has nothing that cannot be
+	sum := sha256.Sum256(text)
+	return base64.RawURLEncoding.EncodeToString(sum[:6])
+}
+
+func (t token) encode() string {
+	text, _ := json.Marshal(t) // as above
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+func decodeToken(text string, filter JobFilter) (token, error) {
+	var t token
+	if text == "" {
+		return t, nil
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil || json.Unmarshal(raw, &t) != nil || t.Filter != digest(filter) {
+		return t, badToken()
+	}
+	return t, nil
+}
+
+func badToken() error {
+	return problem.New(problem.Invalid, "the token is not one of this list",
+		"ask for the first page, without the parameter continue").About("query.continue")
+}
+
+// in returns the index of the first job behind the token.
+func (t token) in(jobs []*v1alpha1.TrainingJob) int {
+	i, found := slices.BinarySearchFunc(jobs, t, func(job *v1alpha1.TrainingJob, t token) int {
+		return cmp.Or(cmp.Compare(job.Namespace, t.Namespace), cmp.Compare(job.Name, t.Name))
+	})
+	if found {
+		i++
+	}
+	return i
+}
+
+// queueOf a job is the one that it was submitted to, before that the one that it names.
+func queueOf(job *v1alpha1.TrainingJob) string {
+	if s := job.Status.Scheduling; s != nil && s.Queue != "" {
+		return s.Queue
+	}
+	return spec.Queue(job)
+}
