@@ -1,9 +1,14 @@
 package config
 
-import "mlplatform.example.com/trainingjob-operator/pkg/framework"
-
-// AnnotationUser names the user whom a job is for, where userKeys is not configured.
-const AnnotationUser = "mlplatform.example.com/user"
+import (
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/framework"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/access"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/mlflow"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/shield"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/tfjob"
+)
 
 // Default is the configuration of a server without a file: that of a server on one's own machine, which
 // nobody else reaches.
@@ -15,7 +20,12 @@ func Default() ServerConfiguration {
 		Currency:      "EUR",
 		GPUs:          framework.DefaultGPUs(),
 		GPUKindLabels: []string{"nvidia.com/gpu.product"},
-		UserKeys:      []string{AnnotationUser},
+		UserKeys:      []string{v1alpha1.AnnotationUser},
+		Identity:      identity.Default(),
+		Access:        access.Default(),
+		Limits:        shield.Default(),
+		TFJob:         tfjob.Default(),
+		MLflow:        mlflow.DefaultConfig(),
 		Metrics:       Metrics{BindAddress: ":8444", Secure: true},
 		Health:        Health{BindAddress: ":8081"},
 	}

@@ -8,6 +8,14 @@
 // stands where it is in the file, and nothing else about it.
 package config
 
+import (
+	"mlplatform.example.com/trainingjob-operator/pkg/server/access"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/mlflow"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/shield"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/tfjob"
+)
+
 // APIVersion and Kind of the file.
 const (
 	APIVersion = "config.mlplatform.example.com/v1alpha1"
@@ -52,6 +60,16 @@ type ServerConfiguration struct {
 	// has counts, and an annotation before a label of the same key. Whoever creates a job may write anything
 	// there unless an admission policy forbids it. At most 16.
 	UserKeys []string `json:"userKeys"`
+	// Identity is who may call the API, and how callers prove who they are.
+	Identity identity.Config `json:"identity"`
+	// Access is how the server acts for its callers.
+	Access access.Config `json:"access"`
+	// Limits of what callers may send and ask.
+	Limits shield.Config `json:"limits"`
+	// TFJob is the API of the TFJob-admin dialect.
+	TFJob tfjob.Config `json:"tfjob"`
+	// MLflow is a server of MLflow's, in which every job has a run.
+	MLflow mlflow.Config `json:"mlflow"`
 	// Metrics is the Prometheus endpoint /metrics.
 	Metrics Metrics `json:"metrics"`
 	// Health is the endpoint of the probes /healthz and /readyz.

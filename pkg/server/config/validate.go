@@ -41,6 +41,11 @@ func (c ServerConfiguration) Validate() field.ErrorList {
 		validateGPUs(field.NewPath("gpus"), c.GPUs),
 		validateKeys(field.NewPath("gpuKindLabels"), c.GPUKindLabels),
 		validateKeys(field.NewPath("userKeys"), c.UserKeys),
+		c.Identity.Validate(field.NewPath("identity")),
+		c.Access.Validate(field.NewPath("access")),
+		c.Limits.Validate(field.NewPath("limits")),
+		c.TFJob.Validate(field.NewPath("tfjob")),
+		c.MLflow.Validate(field.NewPath("mlflow")),
 		validateMetrics(field.NewPath("metrics"), c.Metrics),
 		validateAddress(field.NewPath("health", "bindAddress"), c.Health.BindAddress),
 	)...)

@@ -100,11 +100,11 @@ func TestValidate(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, err := range c.config.Validate() {
+			for _, err := range c.config.Validate(nil) {
 				got = append(got, err.Field)
 			}
 			if !slices.Equal(got, c.fields) {
-				t.Errorf("got %v, want %v", c.config.Validate(), c.fields)
+				t.Errorf("got %v, want %v", c.config.Validate(nil), c.fields)
 			}
 		})
 	}
@@ -113,7 +113,7 @@ func TestValidate(t *testing.T) {
 	many.Partitions = make([]tfjob.Partition, 10001)
 	many.Partitions[0].Mounts = make([]tfjob.Mount, 101)
 	var bounds field.ErrorList
-	for _, err := range many.Validate() {
+	for _, err := range many.Validate(nil) {
 		if err.Type == field.ErrorTypeTooMany {
 			bounds = append(bounds, err)
 		}

@@ -13,7 +13,7 @@ import (
 // TestDocumentedJob compares the TrainingJob of the documented request with testdata/trainingjob.yaml.
 func TestDocumentedJob(t *testing.T) {
 	body, config := documented(t)
-	if errs := config.Validate(); len(errs) > 0 {
+	if errs := config.Validate(nil); len(errs) > 0 {
 		t.Error(errs)
 	}
 	f := newFixture(t, config)

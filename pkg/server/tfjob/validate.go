@@ -22,9 +22,9 @@ const (
 )
 
 // Validate returns what is wrong with a configuration. Its paths begin at the Config.
-func (c Config) Validate() field.ErrorList {
+func (c Config) Validate(path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	at := field.NewPath("runtimes")
+	at := path.Child("runtimes")
 	if n := len(c.Runtimes); n > maxRuntimes {
 		errs = append(errs, field.TooMany(at, n, maxRuntimes))
 	}
@@ -37,8 +37,8 @@ func (c Config) Validate() field.ErrorList {
 			named[key] = true
 		}
 	}
-	errs = append(errs, c.validatePartitions(field.NewPath("partitions"))...)
-	return append(errs, c.Maximums.validate(field.NewPath("maximums"))...)
+	errs = append(errs, c.validatePartitions(path.Child("partitions"))...)
+	return append(errs, c.Maximums.validate(path.Child("maximums"))...)
 }
 
 // version is the TrainingJob API's rule for spec.frameworkVersion.

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/go-logr/logr"
+	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
+	"k8s.io/utils/clock"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/server/access"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/shield"
+)
+
+// callers are who calls the API, what they may do, and how much of it.
+type callers struct {
+	identity *identity.Authentication
+	access   *access.Clusters
+	shield   *shield.Shield
+}
+
+func (p *process) newCallers() (*callers, error) {
+	who, err := p.newIdentity()
+	if err != nil {
+		return nil, err
+	}
+	var clusters []access.Cluster
+	for _, c := range p.clusters {
+		clusters = append(clusters, access.Cluster{Name: c.name, Config: c.rest})
+	}
+	may, err := access.New(access.Options{
+		Config: p.config.Access, Clusters: clusters, Scheme: p.clusters[0].client.Scheme(),
+		Clock: clock.RealClock{}, Registry: p.registry, Log: p.log.WithName("access"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	limits, err := shield.New(shield.Options{
+		Config: p.config.Limits, Problem: writeProblem, Address: identity.Address, Caller: identity.Caller,
+		Clock: clock.RealClock{}, Registry: p.registry, Log: p.log.WithName("shield"),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading limits: %w", err)
+	}
+	return &callers{identity: who, access: may, shield: limits}, nil
+}
+
+func (p *process) newIdentity() (*identity.Authentication, error) {
+	o := identity.Options{
+		Config: p.config.Identity, Clock: clock.RealClock{}, Registry: p.registry, Log: p.log.WithName("identity"),
+	}
+	if review := p.config.Identity.TokenReview; review.Enabled {
+		reviewer := p.clusters[0]
+		for _, c := range p.clusters {
+			if c.name == review.Cluster {
+				reviewer = c
+			}
+		}
+		client, err := authenticationclient.NewForConfig(reviewer.rest)
+		if err != nil {
+			return nil, fmt.Errorf("making a client of cluster %s: %w", reviewer.name, err)
+		}
+		o.Reviews, o.ReviewCluster = client.TokenReviews(), reviewer.name
+	}
+	return identity.New(o)
+}
+
+// runnables of the callers: issuers and CAs are followed, and what the server itself may do.
+func (c *callers) runnables() []runnable { return []runnable{c.identity.Start, c.access.Start} }
+
+// open are the paths that tell nothing of any cluster.
+var open = map[string]bool{
+	"/version": true, "/api/version": true, "/api/ping": true, "/api/v1/openapi.json": true,
+}
+
+// handler lets next handle what is harmless: the open paths for everybody, the others for callers that are
+// known, as often as each of them may.
+func (c *callers) handler(next http.Handler) http.Handler {
+	known := identity.Middleware(c.identity, writeProblem)(c.shield.PerCaller(next))
+	return c.shield.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if open[r.URL.Path] {
+			next.ServeHTTP(w, r)
+			return
+		}
+		known.ServeHTTP(w, r)
+	}))
+}
+
+// writeProblem is how the packages that know no problems answer.
+func writeProblem(w http.ResponseWriter, r *http.Request, status int, detail, field, remedy string) {
+	problem.Write(w, r, problem.ForStatus(status, detail, remedy).About(field))
+}
+
+// fail answers with what has gone wrong, and logs what the client is not told.
+func fail(log logr.Logger) func(http.ResponseWriter, *http.Request, error) {
+	return func(w http.ResponseWriter, r *http.Request, err error) {
+		if denied := (&access.Error{}); errors.As(err, &denied) {
+			err = problem.ForStatus(denied.Status(), denied.Detail, denied.Remedy).CausedBy(denied)
+		}
+		p := problem.Write(w, r, err)
+		if cause := p.Cause(); cause != nil && p.Status >= http.StatusInternalServerError &&
+			!errors.Is(cause, context.Canceled) {
+			log.Error(cause, "A request has failed", "path", r.URL.Path, "status", p.Status)
+		}
+	}
+}
