@@ -28,22 +28,27 @@ help: ## this list
 ##@ Build
 
 .PHONY: build
-build: ## bin/operator, bin/agent, bin/localcluster and bin/kubectl-tj, each a static binary
-	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/operator ./cmd/localcluster ./cmd/agent \
-		./cmd/kubectl-tj
+build: ## bin/operator, bin/server, bin/agent, bin/localcluster and bin/kubectl-tj, each a static binary
+	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/operator ./cmd/server ./cmd/localcluster \
+		./cmd/agent ./cmd/kubectl-tj
 
 .PHONY: generate
 generate: $(TOOLS)/built ## deepcopy code, CRD, RBAC, policies, alerts, the chart's schema and reference pages from the code
-	@mkdir -p $(OUT)/api/v1alpha1 $(OUT)/docs $(addprefix $(OUT)/deploy/,crd rbac admission chart monitoring)
+	@mkdir -p $(OUT)/api/v1alpha1 $(OUT)/docs $(addprefix $(OUT)/deploy/,crd rbac admission chart monitoring server)
 	$(TOOLS)/controller-gen paths=./api/... object crd:generateEmbeddedObjectMeta=true \
 		output:object:dir=$(OUT)/api/v1alpha1 output:crd:dir=$(OUT)/deploy/crd
-	$(TOOLS)/controller-gen paths=./pkg/... rbac:roleName=trainingjob-operator output:rbac:dir=$(OUT)/deploy/rbac
+	$(TOOLS)/controller-gen paths=./pkg/controller paths=./pkg/reportserver rbac:roleName=trainingjob-operator \
+		output:rbac:dir=$(OUT)/deploy/rbac
+	$(TOOLS)/controller-gen paths=./pkg/server/recorder paths=./cmd/server rbac:roleName=trainingjob-server \
+		output:rbac:dir=$(OUT)/deploy/server
 	$(TOOLS)/crd-ref-docs --log-level ERROR --max-depth 25 --source-path api --config lab/modules/tools/crd-ref-docs.yaml \
 		--templates-dir lab/modules/tools/api-docs --renderer markdown --output-path $(OUT)/docs/api.md
 	go run ./cmd/crd-postprocess --rules api/v1alpha1/rules.yaml $(OUT)/deploy/crd/mlplatform.example.com_trainingjobs.yaml $(OUT)/docs/api.md \
 		$(OUT)/deploy/admission/environment.yaml
 	go run ./cmd/docs-gen configuration > $(OUT)/docs/configuration.md
 	go run ./cmd/docs-gen metrics > $(OUT)/docs/metrics.md
+	go run ./cmd/docs-gen server-configuration > $(OUT)/docs/server-configuration.md
+	go run ./cmd/docs-gen server-metrics > $(OUT)/docs/server-metrics.md
 	go run ./cmd/docs-gen values-schema > $(OUT)/deploy/chart/values.schema.json
 	go run ./cmd/docs-gen prometheus-rule > $(OUT)/deploy/monitoring/prometheus_rule.yaml
 
@@ -81,7 +86,7 @@ run: build ## the operator on this machine, for the cluster of your kubeconfig, 
 images release: export GOTOOLCHAIN := $(shell sed -n 's/^toolchain //p' go.mod)
 
 .PHONY: images
-images: ## bin/images: operator and agent for amd64 and arm64, as OCI archives with SBOMs (REGISTRY=registry.example.com)
+images: ## bin/images: operator, server and agent for amd64 and arm64, as OCI archives with SBOMs (REGISTRY=registry.example.com)
 	rm -rf bin/images
 	go run ./cmd/release images --version '$(VERSION)' --registry '$(REGISTRY)' --out bin/images
 

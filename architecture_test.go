@@ -124,6 +124,11 @@ var rules = map[string]rule{
 		reason: "the shell knows no dialect",
 		ours:   []string{api, seam, "pkg/clusterstate", "pkg/metric", core, spec, render, observation, decision},
 	},
+	"pkg/server/recorder": {
+		reason: "follows jobs and gives their records to a store; knows no database and no request",
+		ours:   []string{api, seam, frameworks, "pkg/history", "pkg/metric", render},
+	},
+	"pkg/server/config": {reason: "the server's file", ours: []string{frameworks}},
 	history: {
 		reason: "what is known of a job, from versions of it", ours: []string{api, spec}, never: notCore,
 	},
@@ -147,6 +152,13 @@ var rules = map[string]rule{
 			"pkg/reportserver", render, observation,
 		},
 	},
+	"cmd/server": {
+		reason: "the only importer of what is below pkg/server",
+		ours: []string{
+			api, frameworks, "pkg/boundedlistener", "pkg/metric", "pkg/server/config", "pkg/server/recorder",
+			"pkg/server/store",
+		},
+	},
 	"cmd/kubectl-tj": {reason: "a command for users: it knows no controller", ours: []string{convert}},
 
 	"cmd/agent": {reason: "a small binary", ours: []string{checkpoint, "pkg/reportclient"}, never: notSmall},
@@ -157,7 +169,7 @@ var rules = map[string]rule{
 		reason: "a generator: it asks what it documents",
 		ours: []string{
 			"pkg/config", "pkg/controller", "pkg/jobmetrics", "pkg/metric", "pkg/operatormetrics", "pkg/reportserver",
-			"scheduler/volcano", "scheduler/coscheduling",
+			"pkg/server/...", "scheduler/volcano", "scheduler/coscheduling",
 		},
 	},
 	"cmd/release": {

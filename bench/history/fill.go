@@ -39,8 +39,7 @@ var busy = history.Key{Cluster: cluster, UID: "busy"}
 func fill(ctx context.Context, s *store.Store, attempts int, progress io.Writer) error {
 	rng := rand.New(rand.NewPCG(1, 1))
 	jobs := max(1, attempts/attemptsPerJob)
-	busyJob := made(rng, busy.UID, end.AddDate(0, 0, -30), busyAttempts, history.MaxSamples)
-	if err := s.Record(ctx, []history.Record{busyJob}); err != nil {
+	if err := s.Record(ctx, askedFor(rng)); err != nil {
 		return err
 	}
 	const batch = 1000
@@ -60,6 +59,19 @@ func fill(ctx context.Context, s *store.Store, attempts int, progress io.Writer)
 		}
 	}
 	return nil
+}
+
+// askedFor are jobs that questions are about, so that even a short history has an answer to each.
+func askedFor(rng *rand.Rand) []history.Record {
+	failed := made(rng, "failed", end.AddDate(0, 0, -20), 1, 1)
+	failed.Job.User, failed.Job.Phase = "user-123", v1alpha1.PhaseFailed
+	named := made(rng, "named", end.AddDate(0, 0, -20), 1, 1)
+	named.Job.Namespace, named.Job.Name = namespace(7), "job-7"
+	runs := made(rng, "runs", end.Add(-time.Second), 1, 1)
+	runs.Job.Namespace, runs.Job.Queue, runs.Job.Phase = namespace(7), "queue-05", v1alpha1.PhaseRunning
+	return []history.Record{
+		made(rng, busy.UID, end.AddDate(0, 0, -30), busyAttempts, history.MaxSamples), failed, named, runs,
+	}
 }
 
 // made is a job with so many attempts, and so many samples in each.

@@ -13,7 +13,7 @@ func TestShortForm(t *testing.T) { answers(t, "sqlite") }
 func answers(t *testing.T, database string) {
 	t.Helper()
 	times, err := Run(t.Context(), Options{
-		Database: database, Attempts: 20000, Runs: 1, Dir: t.TempDir(), Progress: io.Discard,
+		Database: database, Attempts: 5000, Runs: 1, Dir: t.TempDir(), Progress: io.Discard,
 	})
 	if err != nil {
 		t.Fatal(err)

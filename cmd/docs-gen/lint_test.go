@@ -18,7 +18,7 @@ var dictated = map[string]string{}
 func TestNamesPassPromlint(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	listed := 0
-	for _, section := range metricsSections() {
+	for _, section := range append(metricsSections(), serverMetricsSections()...) {
 		for _, d := range section.metrics {
 			listed++
 			registry.MustRegister(sample(d))

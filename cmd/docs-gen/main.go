@@ -3,10 +3,12 @@
 //
 //	go run ./cmd/docs-gen configuration > docs/configuration.md
 //	go run ./cmd/docs-gen metrics > docs/metrics.md
+//	go run ./cmd/docs-gen server-configuration > docs/server-configuration.md
+//	go run ./cmd/docs-gen server-metrics > docs/server-metrics.md
 //	go run ./cmd/docs-gen values-schema > deploy/chart/values.schema.json
 //	go run ./cmd/docs-gen prometheus-rule > deploy/monitoring/prometheus_rule.yaml
 //
-// It runs in the root of the module, because it reads the sources of pkg/config and the rules.
+// It runs in the root of the module, because it reads the sources of the configurations and the rules.
 package main
 
 import (
@@ -16,10 +18,12 @@ import (
 )
 
 const usage = `usage:
-  docs-gen configuration    every key of the operator's configuration, from pkg/config
-  docs-gen metrics          every metric of the operator, from the packages that make them
-  docs-gen values-schema    what the Helm chart's values may be, from pkg/config
-  docs-gen prometheus-rule  the rules of deploy/monitoring as an object of the Prometheus Operator
+  docs-gen configuration         every key of the operator's configuration, from pkg/config
+  docs-gen metrics               every metric of the operator, from the packages that make them
+  docs-gen server-configuration  every key of the server's configuration, from pkg/server
+  docs-gen server-metrics        every metric of the server, from the packages that make them
+  docs-gen values-schema         what the Helm chart's values may be, from both configurations
+  docs-gen prometheus-rule       the rules of deploy/monitoring as an object of the Prometheus Operator
 `
 
 func main() {
@@ -36,11 +40,15 @@ func run(args []string, out io.Writer) error {
 	}
 	switch page {
 	case "configuration":
-		return writeConfiguration(out, configSources)
+		return writeConfiguration(out, newComments("."))
 	case "metrics":
 		return writeMetrics(out)
+	case "server-configuration":
+		return writeServerConfiguration(out, newComments("."))
+	case "server-metrics":
+		return writeServerMetrics(out)
 	case "values-schema":
-		return writeValuesSchema(out, configSources)
+		return writeValuesSchema(out, newComments("."))
 	case "prometheus-rule":
 		return writePrometheusRule(out, ruleSource)
 	}

@@ -4,13 +4,18 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 func TestConfigurationHasDefaultsOfTheCode(t *testing.T) {
 	var out strings.Builder
-	if err := writeConfiguration(&out, filepath.Join("..", "..", configSources)); err != nil {
+	if err := writeConfiguration(&out, newComments("../..")); err != nil {
 		t.Fatal(err)
 	}
 	for _, row := range []string{
@@ -25,14 +30,85 @@ func TestConfigurationHasDefaultsOfTheCode(t *testing.T) {
 	}
 }
 
+// TestServerConfiguration: keys within lists are documented too.
+func TestServerConfiguration(t *testing.T) {
+	var out strings.Builder
+	if err := writeServerConfiguration(&out, newComments("../..")); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []string{
+		"| `listen.bindAddress` | string | `\"localhost:8080\"` | BindAddress ",
+		"| `clusters` | list of objects |  | Clusters ",
+		"| `clusters[].kubeconfig` | string |  | Kubeconfig ",
+		"| `prices[].perGPUHour` | string |  | PerGPUHour ",
+		"| `gpuKindLabels` | list of strings | as above | ",
+	} {
+		if !strings.Contains(out.String(), row) {
+			t.Errorf("%q is missing in:\n%s", row, out.String())
+		}
+	}
+}
+
+// Block is a part of a configuration, as another package has it.
+type Block struct {
+	Inner
+	// Times by name.
+	Times map[string]Time `json:"times"`
+	// Every so often.
+	Every metav1.Duration `json:"every"`
+	// Last may be absent.
+	Last *Time `json:"last,omitempty"`
+}
+
+// Inner is part of Block.
+type Inner struct {
+	// Name of the block.
+	Name string `json:"name"`
+}
+
+// Time of something.
+type Time struct {
+	// Hour from 0 to 23.
+	Hour int32 `json:"hour"`
+}
+
+// TestKeysOfBlocks: what embeds, maps and points is documented like what stands in the file itself.
+func TestKeysOfBlocks(t *testing.T) {
+	docs := newComments("../..")
+	// These types are of this file, which is no source of the page.
+	docs.packages[reflect.TypeFor[Block]().PkgPath()] = map[string]string{
+		"Block.Times": "times", "Block.Every": "every", "Block.Last": "last", "Inner.Name": "name",
+		"Time.Hour": "hour",
+	}
+	got, err := keys(reflect.ValueOf(Block{Every: metav1.Duration{Duration: time.Minute}}), "block.", docs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := [][]string{
+		{"`block.name`", "string", "", "name"},
+		{"`block.times`", "map of objects", "", "times"},
+		{"`block.times.*.hour`", "integer", "`0`", "hour"},
+		{"`block.every`", "duration", "`1m0s`", "every"},
+		{"`block.last`", "object", "", "last"},
+		{"`block.last.hour`", "integer", "`0`", "hour"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // TestConfigurationNeedsComments: a key without a doc comment fails the generator.
 func TestConfigurationNeedsComments(t *testing.T) {
-	dir := t.TempDir()
+	root := t.TempDir()
+	dir := filepath.Join(root, "pkg/config")
 	source := "package config\n\ntype OperatorConfiguration struct {\n\tAPIVersion string\n}\n"
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(filepath.Join(dir, "types.go"), []byte(source), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	err := writeConfiguration(io.Discard, dir)
+	err := writeConfiguration(io.Discard, newComments(root))
 	if err == nil || !strings.Contains(err.Error(), "OperatorConfiguration.APIVersion") {
 		t.Errorf("got %v", err)
 	}

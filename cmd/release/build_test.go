@@ -89,7 +89,7 @@ func TestProgramsExist(t *testing.T) {
 		}
 		names[p.binary()] = true
 	}
-	want := map[string]bool{"operator": true, "agent": true, "kubectl-tj": true}
+	want := map[string]bool{"operator": true, "server": true, "agent": true, "kubectl-tj": true}
 	if diff := cmp.Diff(want, maps.Collect(maps.All(names))); diff != "" {
 		t.Error("binaries (-want +got):\n" + diff)
 	}

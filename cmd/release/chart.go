@@ -51,8 +51,9 @@ func (r *release) chart(ctx context.Context) error {
 // chartImages are the fields of a chart's values.yaml that name our images. Their tags are the appVersion.
 func chartImages(o options) map[string]string {
 	return map[string]string{
-		"image.repository":      o.registry + "/" + operatorImage,
-		"agentImage.repository": o.registry + "/" + agentImage,
+		"image.repository":        o.registry + "/" + operatorImage,
+		"agentImage.repository":   o.registry + "/" + agentImage,
+		"server.image.repository": o.registry + "/" + serverImage,
 	}
 }
 

@@ -13,6 +13,7 @@ image:
   repository: example.com/a # ours
   tag: ""
 agentImage: {repository: ""}
+server: {image: {repository: registry.example.com/server}}
 `
 
 // chartArchive as Helm writes it, out of order.
@@ -43,6 +44,7 @@ func TestChart(t *testing.T) {
 		{"jobs/templates/pod.yaml", 0o644, []byte("{{ .Values.image }}\n")},
 		{"jobs/values.yaml", 0o644, []byte(strings.NewReplacer(
 			"example.com/a", "registry.example.com/team/trainingjob-operator",
+			"registry.example.com/server", "registry.example.com/team/trainingjob-server",
 			`{repository: ""}`, `{repository: "registry.example.com/team/trainingjob-agent"}`,
 		).Replace(values))},
 	}

@@ -80,7 +80,9 @@ func files(t *testing.T, image v1.Image) (content map[string]string, modes map[s
 // TestImages: every program that ships as an image has one of both architectures, with the program, the
 // authorities, and nothing else, that says what it is and who runs it.
 func TestImages(t *testing.T) {
-	users := map[string]string{"trainingjob-operator": "65532:65532", "trainingjob-agent": ""}
+	users := map[string]string{
+		"trainingjob-operator": "65532:65532", "trainingjob-server": "65532:65532", "trainingjob-agent": "",
+	}
 	if len(containerPrograms) != len(users) {
 		t.Errorf("%d programs ship as images: say here who each runs as", len(containerPrograms))
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"strings"
 
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/types"
@@ -14,20 +15,33 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// manifests that are rendered: each from one kustomization below deploy/, with all that stands before it.
+// manifests that are rendered: each from one kustomization below deploy/. Those of the operator have all that
+// stands before it; those of the server are applied after one of these.
 var manifests = map[string]string{
 	"install.yaml":         "operator",
 	"install-reports.yaml": "reports",
+	"server.yaml":          "server",
+	"server-postgres.yaml": "server-postgres",
 }
 
-// placeholderImage is the operator's in deploy/operator/kustomization.yaml.
-const placeholderImage = "registry.example.com/" + operatorImage
+// base folders are installed before the operator.
+var base = []string{"crd", "admission"}
+
+// baseOf a kustomization is what its manifest has besides.
+func baseOf(kustomization string) []string {
+	if strings.HasPrefix(kustomization, "server") {
+		return nil
+	}
+	return base
+}
+
+// placeholder of an image in the kustomizations of deploy/.
+const placeholder = "registry.example.com/"
 
 // configurations of the operator below deploy/, which name the agent's image.
 var configurations = []string{"operator/config.yaml", "reports/config.yaml"}
 
-// render what an admin applies: the CRD, the admission policies, and a kustomization of deploy/ with our
-// images.
+// render what an admin applies: a kustomization of deploy/ with our images, and what it is based on.
 func render(deploy fs.FS, kustomization string, o options) ([]byte, error) {
 	disk := filesys.MakeFsInMemory()
 	if err := copyTo(disk, "/deploy", deploy); err != nil {
@@ -41,11 +55,12 @@ func render(deploy fs.FS, kustomization string, o options) ([]byte, error) {
 	k := types.Kustomization{
 		TypeMeta: types.TypeMeta{APIVersion: types.KustomizationVersion, Kind: types.KustomizationKind},
 		Images: []types.Image{
-			{Name: placeholderImage, NewName: o.registry + "/" + operatorImage, NewTag: o.version},
+			{Name: placeholder + operatorImage, NewName: o.registry + "/" + operatorImage, NewTag: o.version},
+			{Name: placeholder + serverImage, NewName: o.registry + "/" + serverImage, NewTag: o.version},
 		},
 		Labels: []types.Label{{Pairs: map[string]string{"app.kubernetes.io/version": o.version}}},
 	}
-	for _, folder := range []string{"crd", "admission"} {
+	for _, folder := range baseOf(kustomization) {
 		files, err := fs.Glob(deploy, folder+"/*.yaml")
 		if err != nil || len(files) == 0 {
 			return nil, fmt.Errorf("reading deploy/%s: no manifests: %w", folder, err)
@@ -121,10 +136,17 @@ func setAgentImage(disk filesys.FileSystem, file, image string) error {
 	return disk.WriteFile(file, []byte(rendered))
 }
 
+func subjectOf(manifest string) string {
+	if strings.HasPrefix(manifest, "server") {
+		return "server"
+	}
+	return "operator"
+}
+
 // manifestHeader says what a manifest is and how it is applied.
 func manifestHeader(name string, o options, s source) []byte {
 	var out bytes.Buffer
-	fmt.Fprintf(&out, "# TrainingJob operator %s", o.version)
+	fmt.Fprintf(&out, "# TrainingJob %s %s", subjectOf(name), o.version)
 	if s.revision != "" {
 		fmt.Fprintf(&out, ", of commit %s", s.revision)
 	}

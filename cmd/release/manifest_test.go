@@ -57,6 +57,9 @@ func TestManifests(t *testing.T) {
 	o := valid()
 	o.registry = "localhost:5000/ai"
 	for _, kustomization := range manifests {
+		if len(baseOf(kustomization)) == 0 {
+			continue // TestServerManifests
+		}
 		content, err := render(os.DirFS("../../deploy"), kustomization, o)
 		if err != nil {
 			t.Fatal(err)
@@ -68,6 +71,28 @@ func TestManifests(t *testing.T) {
 		t.Run(kustomization+"/names the agent's image", func(t *testing.T) { m.namesAgent(t, kustomization) })
 		if got, want := m.has("Issuer"), kustomization == "reports"; got != want {
 			t.Errorf("%s has certificates: %t", kustomization, got)
+		}
+	}
+}
+
+// TestServerManifests: what is applied after the operator has the server's image and user, and nothing of
+// the operator.
+func TestServerManifests(t *testing.T) {
+	o := valid()
+	o.registry = "localhost:5000/ai"
+	for _, kustomization := range []string{"server", "server-postgres"} {
+		content, err := render(os.DirFS("../../deploy"), kustomization, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, d := parse(t, content), &appsv1.Deployment{}
+		m.decode(t, "Deployment", "trainingjob-server", d)
+		m.runsAs(t, d, "localhost:5000/ai/trainingjob-server:v0.2.0")
+		if m.has("CustomResourceDefinition") || m.has("Namespace") {
+			t.Errorf("%s has what is the operator's", kustomization)
+		}
+		if got, want := m.has("PersistentVolumeClaim"), kustomization == "server"; got != want {
+			t.Errorf("%s has a volume: %t", kustomization, got)
 		}
 	}
 }
@@ -123,9 +148,15 @@ func (m manifest) isInOrder(t *testing.T) {
 func (m manifest) namesOperator(t *testing.T) {
 	d := &appsv1.Deployment{}
 	m.decode(t, "Deployment", "trainingjob-operator", d)
+	m.runsAs(t, d, "localhost:5000/ai/trainingjob-operator:v0.2.0")
+}
+
+// runsAs the user that the image says.
+func (m manifest) runsAs(t *testing.T, d *appsv1.Deployment, image string) {
+	t.Helper()
 	pod := d.Spec.Template.Spec
-	if got := pod.Containers[0].Image; got != "localhost:5000/ai/trainingjob-operator:v0.2.0" {
-		t.Errorf("the operator's image is %s", got)
+	if got := pod.Containers[0].Image; got != image {
+		t.Errorf("the image of %s is %s", d.Name, got)
 	}
 	user, _, _ := strings.Cut(nonRoot, ":")
 	if u := pod.SecurityContext.RunAsUser; u == nil || strconv.FormatInt(*u, 10) != user {
@@ -175,6 +206,10 @@ func TestManifestHeader(t *testing.T) {
 	got := string(manifestHeader("install.yaml", valid(), made))
 	want := "# TrainingJob operator v0.2.0, of commit abc:\n#\n#   kubectl apply --server-side -f install.yaml\n"
 	if got != want {
+		t.Errorf("header:\n%s", got)
+	}
+	got = string(manifestHeader("server.yaml", valid(), made))
+	if want = "# TrainingJob server v0.2.0, of commit abc:\n"; !strings.HasPrefix(got, want) {
 		t.Errorf("header:\n%s", got)
 	}
 }

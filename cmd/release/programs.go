@@ -17,11 +17,13 @@ const nonRoot = "65532:65532"
 const (
 	operatorImage = "trainingjob-operator"
 	agentImage    = "trainingjob-agent"
+	serverImage   = "trainingjob-server"
 )
 
 // containerPrograms are those that ship as images. A new one is one line here, and what deploy/ says of it.
 var containerPrograms = []program{
 	{pkg: "cmd/operator", image: operatorImage, user: nonRoot},
+	{pkg: "cmd/server", image: serverImage, user: nonRoot},
 	// The agent reads the trainer's files, so it is who the trainer is. The pod says who that is, and where it
 	// leaves that to the trainer's image, nobody but that image knows: then only root, without capabilities,
 	// reads the private files of the many trainers that are root (docs/security.md, "The search for

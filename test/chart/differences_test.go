@@ -69,11 +69,19 @@ var differences = []difference{
 		return changed, false
 	}},
 	{"it is compared as a configuration, not as a text", func(o *unstructured.Unstructured) (bool, bool) {
-		if o.GetKind() != "ConfigMap" || o.GetName() != "trainingjob-operator" {
+		if o.GetKind() != "ConfigMap" ||
+			o.GetName() != "trainingjob-operator" && o.GetName() != "trainingjob-server" {
 			return false, false
 		}
 		unstructured.RemoveNestedField(o.Object, "data", "config.yaml")
 		return true, false
+	}},
+}
+
+// withVolume are further differences where the server has a volume.
+var withVolume = []difference{
+	{"the history stays when the chart is uninstalled", func(o *unstructured.Unstructured) (bool, bool) {
+		return o.GetKind() == "PersistentVolumeClaim" && dropAnnotation(o, "helm.sh/resource-policy"), false
 	}},
 }
 
@@ -84,7 +92,7 @@ var withoutReports = []difference{
 		return is, is
 	}},
 	{"nobody listens there", func(o *unstructured.Unstructured) (bool, bool) {
-		if o.GetKind() != "Deployment" {
+		if o.GetKind() != "Deployment" || o.GetName() != "trainingjob-operator" {
 			return false, false
 		}
 		containers, _, _ := unstructured.NestedSlice(o.Object, "spec", "template", "spec", "containers")

@@ -7,12 +7,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"mlplatform.example.com/trainingjob-operator/pkg/config"
+	serverconfig "mlplatform.example.com/trainingjob-operator/pkg/server/config"
 )
 
 // base is what is installed in any case.
@@ -28,7 +30,12 @@ const (
 		"multiKueueManager: {enabled: true}, multiKueueWorker: {enabled: true}}\n"
 	policiesOn = "policies: {restricted: {enabled: true}, tenants: {enabled: true}, use: {enabled: true}}\n"
 	networkOn  = "networkPolicy: {enabled: true}\n"
-	metricsOn  = "monitoring: {certificate: {source: certManager}}\n"
+	serverOn   = "server: {enabled: true}\n"
+	postgresOn = "server: {enabled: true, replicas: 2, " +
+		"database: {secret: {name: trainingjob-server-database}}}\n"
+	// finalizerOn is off, and may remove what it has left.
+	finalizerOn = "server: {enabled: true, finalizerRights: true}\n"
+	metricsOn   = "monitoring: {certificate: {source: certManager}}\n"
 )
 
 // TestBaseIsWhole: a policy that is added to deploy/admission is compared too.
@@ -67,6 +74,14 @@ func TestLikeKustomize(t *testing.T) {
 		"policies": {[]string{policiesOn}, []string{
 			"operator", "policies/restricted.yaml", "policies/tenants.yaml", "policies/use.yaml",
 		}, off},
+		"server": {[]string{serverOn}, []string{"operator", "server"}, slices.Concat(off, withVolume)},
+		"server with PostgreSQL": {
+			[]string{postgresOn}, []string{"operator", "server-postgres"}, off,
+		},
+		"server with finalizers and policies": {[]string{finalizerOn, networkOn}, []string{
+			"operator", "server", "server/finalizer.yaml", "operator/networkpolicy.yaml",
+			"server/networkpolicy.yaml",
+		}, slices.Concat(off, withVolume)},
 		"network policies and certificates": {[]string{reportsOn, networkOn, metricsOn}, []string{
 			"reports", "operator/networkpolicy.yaml", "reports/networkpolicy.yaml",
 			"operator/metrics_certificate.yaml",
@@ -100,6 +115,29 @@ func compareConfigurations(t *testing.T, kustomize, chart objects, metricsCertif
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the configuration (-kustomize +chart):\n%s", diff)
 	}
+	if diff := cmp.Diff(serverConfigurationOf(t, kustomize), serverConfigurationOf(t, chart)); diff != "" {
+		t.Errorf("the server's configuration (-kustomize +chart):\n%s", diff)
+	}
+}
+
+// serverConfigurationOf is nil where there is no server.
+func serverConfigurationOf(t *testing.T, all objects) *serverconfig.ServerConfiguration {
+	t.Helper()
+	for _, o := range all {
+		if o.GetKind() != "ConfigMap" || o.GetName() != "trainingjob-server" {
+			continue
+		}
+		text, _, err := unstructured.NestedString(o.Object, "data", "config.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := serverconfig.Parse([]byte(text))
+		if err != nil {
+			t.Fatalf("the server refuses its configuration: %v\n%s", err, text)
+		}
+		return &c
+	}
+	return nil
 }
 
 func configurationOf(t *testing.T, all objects) config.OperatorConfiguration {
@@ -119,7 +157,7 @@ func configurationOf(t *testing.T, all objects) config.OperatorConfiguration {
 // TestAnotherNamespace: nothing is left of the manifests' own namespace.
 func TestAnotherNamespace(t *testing.T) {
 	const other = "ml-platform"
-	values := []string{reportsOn, kueueOn, policiesOn, networkOn, metricsOn}
+	values := []string{reportsOn, kueueOn, policiesOn, networkOn, metricsOn, finalizerOn}
 	there, err := renderIn(t, other, values...)
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +188,7 @@ func TestReleaseFitsIntoASecret(t *testing.T) {
 	}
 	var manifest bytes.Buffer
 	w := gzip.NewWriter(&manifest)
-	_, err = io.WriteString(w, mustRender(t, reportsOn, kueueOn, policiesOn, networkOn, metricsOn))
+	_, err = io.WriteString(w, mustRender(t, reportsOn, kueueOn, policiesOn, networkOn, metricsOn, finalizerOn))
 	if err := errors.Join(err, w.Close()); err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,15 @@ func TestRefuses(t *testing.T) {
 			"at '/reports/enabled': value must be false"},
 		"a certificate without TLS": {"monitoring: {certificate: {source: secret}}\n" + config +
 			"metrics: {secure: false}}", "at '/config/metrics/secure'"},
-		"two leaders": {config + "leaderElection: {enabled: false}}", "at '/replicas'"},
+		"two leaders":                  {config + "leaderElection: {enabled: false}}", "at '/replicas'"},
+		"a misspelt key of the server": {"server: {config: {price: []}}", "'price' not allowed"},
+		"a misspelt key within a list": {"server: {config: {prices: [{kind: a}]}}", "'kind' not allowed"},
+		"a wrong retention": {"server: {config: {retention: {days: -1}}}",
+			"at '/server/config/retention/days'"},
+		"a price in words": {"server: {config: {prices: [{gpuKind: a, perGPUHour: cheap}]}}",
+			"perGPUHour"},
+		"two writers of one file":    {"server: {enabled: true, replicas: 2}", "SQLite's file has one writer"},
+		"a certificate from nowhere": {"server: {certificate: {source: ''}}", "at '/server/certificate/source'"},
 		"a reader without its namespace": {"monitoring: {reader: {name: prometheus}}",
 			"at '/monitoring/reader/namespace'"},
 	} {

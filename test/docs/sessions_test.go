@@ -75,6 +75,9 @@ type runElsewhere struct{ page, command, file, words string }
 
 func (e runElsewhere) key() string { return e.page + ": " + e.command }
 
+// serverRemoval reads the commands of the page and runs them.
+const serverRemoval = "removalOf(t, \"../../docs/server.md\")"
+
 var elsewhere = []runElsewhere{
 	{"README.md", "make demo", "Makefile", "bin/localcluster demo --scheduler $* --dir bin/$@ --down"},
 	{"README.md", "make release", "test/install/release_test.go", `"go", "run", "./cmd/release", what`},
@@ -87,6 +90,8 @@ var elsewhere = []runElsewhere{
 	{"docs/install.md", "kubectl delete trainingjobs", removalTest, removeWithKubectl},
 	{"docs/install.md", "kubectl delete -k deploy/operator", removalTest, removeWithKubectl},
 	{"docs/install.md", "kubectl delete -f deploy/admission -f deploy/crd", removalTest, removeWithKubectl},
+	{"docs/server.md", "kubectl get trainingjobs --all-namespaces", "cmd/server/cluster_test.go", serverRemoval},
+	{"docs/server.md", "kubectl patch trainingjob", "cmd/server/cluster_test.go", serverRemoval},
 	{"docs/upgrade.md", "kubectl get trainingjobs -A -o json | kubectl replace -f -",
 		"test/upgrade/scenario_cluster_test.go", `s.documented("docs/upgrade.md", "### How v1beta1 would come"`},
 	{"examples/demo/README.md", "kubectl apply -f examples/demo/", "Makefile", "test-demo-volcano"},

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -40,6 +41,15 @@ var (
 		lockWriters: `SELECT pg_advisory_xact_lock(7301946208351117)`,
 	}
 )
+
+// parameters are placeholders for n parameters after the first ones, of a statement that has thousands. SQLite
+// takes $1, too, but as names, among which it searches for each of them.
+func (d dialect) parameters(after, n int) string {
+	if d.goose == goose.DialectSQLite3 {
+		return strings.TrimSuffix(strings.Repeat("?, ", n), ", ")
+	}
+	return inList(after, n)
+}
 
 // target is a database that is not open yet.
 type target struct {

@@ -282,7 +282,7 @@ func upsert(
 		var values []string
 		var args []any
 		for _, r := range chunk {
-			values = append(values, "("+inList(len(args), len(columns))+")")
+			values = append(values, "("+d.parameters(len(args), len(columns))+")")
 			args = append(args, r...)
 		}
 		if _, err := tx.ExecContext(ctx, `INSERT INTO `+table+` (`+strings.Join(columns, ", ")+`) VALUES `+

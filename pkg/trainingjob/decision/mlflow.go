@@ -1,10 +1,9 @@
 package decision
 
 import (
-	"cmp"
-
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
 // mlflowOf is what the ranks of an attempt that begins now are told of MLflow. The status has it, so that
@@ -17,7 +16,7 @@ func mlflowOf(o *observation.Observation) *v1alpha1.MLflowStatus {
 	job := o.Job
 	return &v1alpha1.MLflowStatus{
 		TrackingURI:    o.MLflowTrackingURI,
-		ExperimentName: cmp.Or(job.Annotations[v1alpha1.AnnotationMLflowExperiment], job.Namespace),
+		ExperimentName: spec.MLflowExperiment(job.Annotations, job.Namespace),
 		RunID:          job.Annotations[v1alpha1.AnnotationMLflowRunID],
 	}
 }

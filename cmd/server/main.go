@@ -1,0 +1,80 @@
+// Command server keeps the history of TrainingJobs and serves it: flags → configuration → database → clusters
+// → recorders and handlers.
+//
+// It is the only program that knows the packages below pkg/server. It holds nothing beside its database: any
+// number of replicas do the same work, and what they do twice changes nothing.
+//
+//	main.go      flags
+//	run.go       what runs, and in which order it ends
+//	clusters.go  the clusters of the configuration, their caches and clients
+//	routes.go    what the REST API serves
+//	servers.go   listeners: the API, the probes, the metrics
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	clientconfig "sigs.k8s.io/controller-runtime/pkg/client/config"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/manager/signals"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/server/config"
+)
+
+// version is set by the linker.
+var version = "dev"
+
+func main() {
+	if err := start(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "server:", err)
+		os.Exit(1)
+	}
+}
+
+// arguments of the command line.
+type arguments struct {
+	config      string
+	showVersion bool
+	logging     zap.Options
+}
+
+func parseArguments(args []string) (arguments, error) {
+	a, flags := arguments{}, flag.NewFlagSet("server", flag.ExitOnError)
+	flags.StringVar(&a.config, "config", "", "path of the ServerConfiguration; without it the defaults hold")
+	flags.BoolVar(&a.showVersion, "version", false, "print the version and exit")
+	clientconfig.RegisterFlags(flags)
+	a.logging.BindFlags(flags)
+	if err := flags.Parse(args); err != nil {
+		return a, err
+	}
+	if flags.NArg() > 0 {
+		return a, fmt.Errorf("unexpected argument %q; see --help", flags.Arg(0))
+	}
+	return a, nil
+}
+
+func start(list []string) error {
+	args, err := parseArguments(list)
+	if err != nil {
+		return err
+	}
+	if args.showVersion {
+		fmt.Println(version)
+		return nil
+	}
+	logger := zap.New(zap.UseFlagOptions(&args.logging))
+	ctrl.SetLogger(logger)
+	klog.SetLogger(logger) // client-go logs with klog
+	if err := limitMemory(os.Getenv); err != nil {
+		return err
+	}
+	cfg, err := config.Load(args.config)
+	if err != nil {
+		return err
+	}
+	return run(signals.SetupSignalHandler(), cfg)
+}

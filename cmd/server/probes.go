@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/server/config"
+)
+
+// probeTimeout is shorter than the timeout of the probes in deploy/server.
+const probeTimeout = time.Second
+
+// serveProbes at health.bindAddress.
+func (p *process) serveProbes() ([]runnable, error) {
+	if p.config.Health.BindAddress == config.Off {
+		return nil, nil
+	}
+	server, err := serveAdmin("health", p.config.Health.BindAddress, p.probes(), nil)
+	return []runnable{server}, err
+}
+
+// probes are /healthz, that the process answers; /readyz, that what it serves can be read; and /clusters,
+// which no probe asks, since a cluster that is away is no reason to serve nothing of the others.
+func (p *process) probes() http.Handler {
+	clusters := map[string]healthz.Checker{}
+	for _, r := range p.recorders {
+		clusters[r.Cluster] = func(*http.Request) error {
+			if !r.Synced() {
+				return fmt.Errorf("not all jobs have been seen, %d are to be written", r.Pending())
+			}
+			return nil
+		}
+	}
+	mux := http.NewServeMux()
+	for path, checks := range map[string]map[string]healthz.Checker{
+		"/healthz": {"ping": healthz.Ping}, "/readyz": {"database": p.databaseReads}, "/clusters": clusters,
+	} {
+		handler := http.StripPrefix(path, &healthz.Handler{Checks: checks})
+		mux.Handle(path, handler)
+		mux.Handle(path+"/", handler)
+	}
+	return mux
+}
+
+// databaseReads: a database that cannot be written, as on a full disk, still serves the history.
+func (p *process) databaseReads(req *http.Request) error {
+	ctx, cancel := context.WithTimeout(req.Context(), probeTimeout)
+	defer cancel()
+	return p.store.Ping(ctx)
+}

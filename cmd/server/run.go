@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/framework"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/config"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/recorder"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/store"
+)
+
+// runnable runs until its context ends; an error of it ends the process.
+type runnable func(context.Context) error
+
+// process is what runs.
+type process struct {
+	config    config.ServerConfiguration
+	store     *store.Store
+	clusters  []cluster
+	recorders []*recorder.Recorder
+	registry  *prometheus.Registry
+	log       logr.Logger
+}
+
+// run until the context ends. What is seen by then is written before the database is closed.
+func run(ctx context.Context, cfg config.ServerConfiguration) (err error) {
+	p := &process{config: cfg, registry: prometheus.NewRegistry(), log: ctrl.Log}
+	dsn, err := cfg.Database.DSN()
+	if err != nil {
+		return err
+	}
+	if p.store, err = store.Open(ctx, store.Options{DSN: dsn}); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.store.Close()) }()
+	if p.clusters, err = openClusters(cfg); err != nil {
+		return err
+	}
+	all, err := p.runnables()
+	if err != nil {
+		return err
+	}
+	p.log.Info("Starting", "version", version, "clusters", len(p.clusters), "sqlite", config.SQLite(dsn))
+	g, ctx := errgroup.WithContext(ctx)
+	for _, r := range all {
+		g.Go(func() error { return r(ctx) })
+	}
+	return g.Wait()
+}
+
+// runnables of the process: listeners are opened here, so that an address that is taken is an error at once.
+func (p *process) runnables() ([]runnable, error) {
+	var all []runnable
+	for _, c := range p.clusters {
+		r, err := p.newRecorder(c)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, c.cache.Start, r.Run)
+	}
+	all = append(all, p.retention().run)
+	if err := p.registry.Register(&collector{store: p.store}); err != nil {
+		return nil, fmt.Errorf("registering metrics: %w", err)
+	}
+	for _, serve := range []func() ([]runnable, error){p.serveAPI, p.serveProbes, p.serveMetrics} {
+		servers, err := serve()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, servers...)
+	}
+	return all, nil
+}
+
+func (p *process) newRecorder(c cluster) (*recorder.Recorder, error) {
+	r := recorder.New(recorder.Options{
+		Cluster: c.name, Store: p.store, Cache: c.cache, Client: c.client,
+		Finalizer: p.config.Finalizer.Enabled, GPUs: framework.GPUs(p.config.GPUs),
+		GPUKindLabels: p.config.GPUKindLabels, UserKeys: p.config.UserKeys, Log: p.log.WithName("recorder"),
+	})
+	if err := r.Register(p.registry); err != nil {
+		return nil, fmt.Errorf("registering metrics: %w", err)
+	}
+	p.recorders = append(p.recorders, r)
+	return r, nil
+}
+
+func (p *process) retention() *retention {
+	return &retention{
+		store: p.store, keep: time.Duration(p.config.Retention.Days) * 24 * time.Hour, clock: clock.RealClock{},
+		log: p.log.WithName("retention"),
+	}
+}
+
+// gatherers are this process's metrics, and those of the libraries.
+func (p *process) gatherers() prometheus.Gatherers {
+	return prometheus.Gatherers{metrics.Registry, p.registry}
+}

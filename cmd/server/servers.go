@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"path/filepath"
+	"time"
+
+	"k8s.io/client-go/util/cert"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/boundedlistener"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/config"
+)
+
+// shutdownTimeout is how long requests that are under way may take at the end.
+const shutdownTimeout = 5 * time.Second
+
+// adminConnections of probes and metrics. A kubelet or a Prometheus needs one.
+var adminConnections = boundedlistener.Bounds{
+	Strangers: 64, StrangersPerAddress: 16, Known: 1, KnownPerClient: 1, NewPerSecond: 10, Burst: 100,
+}
+
+// serveAPI at listen.bindAddress.
+func (p *process) serveAPI() ([]runnable, error) {
+	c := p.config.Listen
+	if c.BindAddress == config.Off {
+		return nil, nil
+	}
+	handler, err := p.routes()
+	if err != nil {
+		return nil, fmt.Errorf("making the API: %w", err)
+	}
+	listener, err := net.Listen("tcp", c.BindAddress)
+	if err != nil {
+		return nil, fmt.Errorf("listening at listen.bindAddress: %w", err)
+	}
+	server := &http.Server{
+		Handler: handler, MaxHeaderBytes: 64 << 10, ReadHeaderTimeout: 5 * time.Second,
+		IdleTimeout: 2 * time.Minute,
+	}
+	if c.CertificateDir == "" {
+		p.log.Info("The API is plain HTTP", "address", c.BindAddress)
+		return []runnable{serve("api", server, listener)}, nil
+	}
+	certificate, follow, err := certificateOf("listen.certificateDir", c.CertificateDir)
+	if err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	listener = tls.NewListener(listener, secure(certificate, "h2", "http/1.1"))
+	return []runnable{follow, serve("api", server, listener)}, nil
+}
+
+// serveAdmin serves probes or metrics, whose clients are few and whose answers are small.
+func serveAdmin(name, address string, handler http.Handler, over *tls.Config) (runnable, error) {
+	inner, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listening at %s.bindAddress: %w", name, err)
+	}
+	var listener net.Listener = boundedlistener.New(inner, adminConnections, clock.RealClock{})
+	if over != nil {
+		listener = tls.NewListener(listener, over)
+	}
+	protocols := &http.Protocols{}
+	protocols.SetHTTP1(true)
+	return serve(name, &http.Server{
+		Handler: handler, Protocols: protocols, MaxHeaderBytes: 16 << 10, ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
+	}, listener), nil
+}
+
+// serve until the context ends; requests that are under way may then end. Their contexts end with the
+// server's, so that streams do.
+func serve(name string, server *http.Server, listener net.Listener) runnable {
+	return func(ctx context.Context) error {
+		server.BaseContext = func(net.Listener) context.Context { return ctx }
+		stopped := make(chan error, 1)
+		stop := context.AfterFunc(ctx, func() {
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+			defer cancel()
+			stopped <- server.Shutdown(last)
+		})
+		defer stop()
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serving %s: %w", name, err)
+		}
+		if err := <-stopped; err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			return fmt.Errorf("ending %s: %w", name, err)
+		}
+		return server.Close()
+	}
+}
+
+type getCertificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+
+func secure(certificate getCertificate, protocols ...string) *tls.Config {
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: certificate, NextProtos: protocols}
+}
+
+// certificateOf a directory, whose files are followed.
+func certificateOf(key, dir string) (getCertificate, runnable, error) {
+	watcher, err := certwatcher.New(filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading tls.crt and tls.key in %s: %w", key, err)
+	}
+	return watcher.GetCertificate, watcher.Start, nil
+}
+
+// ownCertificate is made now, and nobody can verify it.
+func ownCertificate() (getCertificate, error) {
+	certificate, key, err := cert.GenerateSelfSignedCertKey("localhost", []net.IP{{127, 0, 0, 1}}, nil)
+	if err != nil {
+		return nil, fmt.Errorf("making a certificate for the metrics: %w", err)
+	}
+	pair, err := tls.X509KeyPair(certificate, key)
+	if err != nil {
+		return nil, fmt.Errorf("making a certificate for the metrics: %w", err)
+	}
+	return func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil }, nil
+}

@@ -1,0 +1,48 @@
+package access
+
+import (
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/metric"
+)
+
+// MetricDescriptions of the package, in the order of reading.
+func MetricDescriptions() []metric.Description {
+	return []metric.Description{
+		{
+			Name: "trainingjob_server_acting", Type: metric.Gauge, Labels: []string{"cluster"},
+			Cardinality: "clusters",
+			Help: "1 where the server's own rights let it act for its callers, 0 where /readyz/acting says why they " +
+				"do not.",
+		},
+		{
+			Name: "trainingjob_server_access_reviews_total", Type: metric.Counter,
+			Labels: []string{"cluster", "result"}, Cardinality: "clusters × 4",
+			Help: "Questions what a caller may do, by their result: those that were asked before are cached.",
+		},
+	}
+}
+
+type metrics struct {
+	acting  *prometheus.GaugeVec
+	reviews *prometheus.CounterVec
+}
+
+func newMetrics() *metrics {
+	d := MetricDescriptions()
+	return &metrics{
+		acting:  prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: d[0].Name, Help: d[0].Help}, d[0].Labels),
+		reviews: d[1].NewCounter(),
+	}
+}
+
+func (m *metrics) register(r prometheus.Registerer) error {
+	for _, c := range []prometheus.Collector{m.acting, m.reviews} {
+		if err := r.Register(c); err != nil {
+			return fmt.Errorf("registering the metrics of access: %w", err)
+		}
+	}
+	return nil
+}

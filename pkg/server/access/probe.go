@@ -1,0 +1,33 @@
+package access
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
+)
+
+// prober is whom the server acts as to find out whether it can. No role is bound to this name.
+const prober = "trainingjob-server:probe"
+
+// probe lists one job as nobody in particular. That nobody may do so is the expected answer: the
+// impersonation was let through. It is the only way to find a cluster that grants the verbs of constrained
+// impersonation and does not know them.
+func (c *cluster) probe(ctx context.Context) (string, error) {
+	s, refusal := subjectOf(c.name, identity.Identity{Name: prober, Source: identity.SourceProxy})
+	if refusal != nil {
+		return "", refusal
+	}
+	as, _, err := c.as(s)
+	if err != nil {
+		return "", err
+	}
+	err = as.List(ctx, &v1alpha1.TrainingJobList{}, client.Limit(1))
+	if apierrors.IsForbidden(err) {
+		return "", nil
+	}
+	return denied(err)
+}

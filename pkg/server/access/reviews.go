@@ -1,0 +1,166 @@
+package access
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/singleflight"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/cache"
+	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	"k8s.io/utils/clock"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
+)
+
+const (
+	// reviewsFresh is for how long an answer is believed: whoever loses a right keeps what May and Visible show
+	// for as long.
+	reviewsFresh = 5 * time.Second
+	maxReviews   = 50_000
+	// maxAsked reviews are under way in one cluster, of which one request has atOnce.
+	maxAsked      = 32
+	atOnce        = 16
+	reviewTimeout = 10 * time.Second
+)
+
+// Resource of TrainingJobs in a cluster's rules.
+const resourceTrainingJobs = "trainingjobs"
+
+// May reports whether a caller may do something, as the cluster's authorizers say now or said within the last
+// seconds. Where they cannot be asked it is an error.
+func (c *Clusters) May(
+	ctx context.Context, cluster string, id identity.Identity, do authorizationv1.ResourceAttributes,
+) (bool, error) {
+	at, s, err := c.find(cluster, id)
+	if err != nil {
+		return false, err
+	}
+	return at.reviews.may(ctx, s, s.Key(), do)
+}
+
+// Visible returns of which namespaces a caller may do something to all TrainingJobs, verb being "list" for
+// what kubectl get shows. all is true where the caller may in every namespace, also in those that are not
+// asked for; otherwise visible are those of the given that it may, in their order.
+func (c *Clusters) Visible(
+	ctx context.Context, cluster string, id identity.Identity, verb string, namespaces []string,
+) (all bool, visible []string, err error) {
+	at, s, err := c.find(cluster, id)
+	if err != nil {
+		return false, nil, err
+	}
+	key, jobs := s.Key(), authorizationv1.ResourceAttributes{
+		Verb: verb, Group: v1alpha1.GroupVersion.Group, Resource: resourceTrainingJobs,
+	}
+	if all, err = at.reviews.may(ctx, s, key, jobs); all || err != nil {
+		return all, nil, err
+	}
+	may := make([]bool, len(namespaces))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	for n, namespace := range namespaces {
+		group.Go(func() (err error) {
+			in := jobs
+			in.Namespace = namespace
+			may[n], err = at.reviews.may(ctx, s, key, in)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return false, nil, err
+	}
+	for n, namespace := range namespaces {
+		if may[n] {
+			visible = append(visible, namespace)
+		}
+	}
+	return false, visible, nil
+}
+
+// reviews asks one cluster what callers may do, and remembers the answers for a moment.
+type reviews struct {
+	cluster string
+	ask     authorizationclient.SubjectAccessReviewInterface
+	answers *cache.LRUExpireCache
+	flight  singleflight.Group
+	slots   chan struct{}
+	metrics *metrics
+}
+
+func newReviews(
+	cluster string, ask authorizationclient.SubjectAccessReviewInterface, c clock.PassiveClock, m *metrics,
+) *reviews {
+	return &reviews{
+		cluster: cluster, ask: ask, slots: make(chan struct{}, maxAsked), metrics: m,
+		answers: cache.NewLRUExpireCacheWithClock(maxReviews, c),
+	}
+}
+
+// may asks for a caller, whose key is given since it is not cheap. Concurrent questions that are the same are
+// asked once, which goes on when the first who asked has gone.
+func (r *reviews) may(
+	ctx context.Context, s subject, caller string, do authorizationv1.ResourceAttributes,
+) (bool, error) {
+	question, err := json.Marshal(do)
+	if err != nil {
+		return false, fmt.Errorf("writing a review: %w", err)
+	}
+	key := sha256.Sum256(append([]byte(caller), question...))
+	if known, ok := r.answers.Get(key); ok {
+		r.metrics.reviews.WithLabelValues(r.cluster, "cached").Inc()
+		return known.(bool), nil
+	}
+	shared := r.flight.DoChan(string(key[:]), func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reviewTimeout)
+		defer cancel()
+		allowed, err := r.review(ctx, s, do)
+		if err == nil {
+			r.answers.Add(key, allowed, reviewsFresh)
+		}
+		return allowed, err
+	})
+	select {
+	case got := <-shared:
+		return got.Val.(bool), got.Err
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+}
+
+func (r *reviews) review(
+	ctx context.Context, s subject, do authorizationv1.ResourceAttributes,
+) (allowed bool, err error) {
+	defer func() {
+		result := "failed"
+		switch {
+		case err == nil && allowed:
+			result = "allowed"
+		case err == nil:
+			result = "denied"
+		}
+		r.metrics.reviews.WithLabelValues(r.cluster, result).Inc()
+	}()
+	select {
+	case r.slots <- struct{}{}:
+		defer func() { <-r.slots }()
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+	answer, err := r.ask.Create(ctx, s.review(do), metav1.CreateOptions{})
+	switch {
+	case apierrors.IsForbidden(err):
+		return false, insufficient("ask an admin to apply deploy/server/rbac.yaml",
+			"the server may not ask what its callers may do: it lacks the right to create subjectaccessreviews")
+	case err != nil:
+		return false, fmt.Errorf("asking cluster %s what a caller may do: %w", r.cluster, err)
+	}
+	// An authorizer that could not decide everything allows nothing by it, here as for kubectl.
+	return answer.Status.Allowed, nil
+}

@@ -1,0 +1,100 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+const databaseForms = "write sqlite:///<absolute path of a file>, or postgres://user@host:port/database"
+
+// DSN is the database's URL, read from the file where it is in one. It may hold a password.
+func (d Database) DSN() (string, error) {
+	switch {
+	case d.URLFile != "":
+		data, err := os.ReadFile(d.URLFile)
+		if err != nil {
+			return "", fmt.Errorf("reading database.urlFile: %w", err)
+		}
+		dsn := strings.TrimSpace(string(data))
+		if problem := databaseProblem(dsn); problem != "" {
+			// Without the URL, which may hold a password.
+			return "", fmt.Errorf("reading database.urlFile %s: the URL %s", d.URLFile, problem)
+		}
+		return dsn, nil
+	case d.URL != "":
+		return d.URL, nil
+	}
+	return DefaultDatabaseURL, nil
+}
+
+// SQLite reports whether a URL is of a file, which one server alone may write.
+func SQLite(dsn string) bool { return strings.HasPrefix(dsn, "sqlite:") }
+
+func validateDatabase(path *field.Path, d Database) field.ErrorList {
+	var errs field.ErrorList
+	if d.URLFile != "" {
+		if d.URL != "" {
+			errs = append(errs, field.Invalid(path.Child("urlFile"), d.URLFile,
+				"cannot be set beside url: leave one of the two out"))
+		}
+		errs = append(errs, validateFile(path.Child("urlFile"), d.URLFile)...)
+	}
+	if d.URL == "" {
+		return errs
+	}
+	problem := databaseProblem(d.URL)
+	if u, err := url.Parse(d.URL); problem == "" && err == nil && hasPassword(u) {
+		problem = "must not hold a password, for whoever may read this file would know it: put the URL into a " +
+			"secret, mount that, and name its file in urlFile"
+	}
+	if problem != "" {
+		// The value is left out: it may hold a password.
+		errs = append(errs, field.Invalid(path.Child("url"), field.OmitValueType{}, problem))
+	}
+	return errs
+}
+
+func hasPassword(u *url.URL) bool {
+	_, has := u.User.Password()
+	return has || u.Query().Has("password")
+}
+
+// databaseProblem returns what is wrong with a database's URL, or an empty text.
+func databaseProblem(dsn string) string {
+	u, err := url.Parse(dsn)
+	switch {
+	case dsn == "":
+		return "is empty: " + databaseForms
+	case err != nil || strings.ContainsAny(dsn, "\n\r"):
+		return "cannot be read: " + databaseForms
+	case u.Scheme == "sqlite":
+		if err := sqliteProblem(u); err != nil {
+			return err.Error() + ": " + databaseForms
+		}
+		return ""
+	case u.Scheme == "postgres" || u.Scheme == "postgresql":
+		if u.Host == "" && !u.Query().Has("host") || strings.Trim(u.Path, "/") == "" {
+			return "names no host or no database: " + databaseForms
+		}
+		return ""
+	}
+	return "is of no known database: " + databaseForms
+}
+
+func sqliteProblem(u *url.URL) error {
+	switch {
+	case u.Host != "":
+		return errors.New("has a host (three slashes begin an absolute path)")
+	case !path.IsAbs(u.Path) || path.Clean(u.Path) != u.Path || u.Path == "/":
+		return errors.New("has no absolute path of a file without . or ..")
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return errors.New("must have a path alone")
+	}
+	return nil
+}

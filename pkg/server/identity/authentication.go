@@ -1,0 +1,151 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
+	"k8s.io/utils/clock"
+)
+
+// Options of an Authentication.
+type Options struct {
+	Config Config
+	// Reviews of the cluster named ReviewCluster; required where token reviews are enabled.
+	Reviews       authenticationclient.TokenReviewInterface
+	ReviewCluster string
+	Clock         clock.Clock
+	// Registry of the metrics.
+	Registry prometheus.Registerer
+	Log      logr.Logger
+}
+
+// Authentication says who is calling, by what is configured. Its methods may be called from several
+// goroutines.
+type Authentication struct {
+	log     logr.Logger
+	clock   clock.Clock
+	issuers map[string]*issuer // by URL
+	proxies *proxies
+	tokens  *tokens
+	results *prometheus.CounterVec
+}
+
+// New reads the CAs of the proxies and registers the metrics. Issuers are asked once it is started; until one
+// has answered, its tokens are answered with ErrUnavailable.
+func New(o Options) (*Authentication, error) {
+	if errs := o.Config.Validate(nil); len(errs) > 0 {
+		return nil, fmt.Errorf("reading the configuration of identity: %w", errs.ToAggregate())
+	}
+	a := &Authentication{log: o.Log, clock: o.Clock, issuers: map[string]*issuer{}}
+	for _, c := range o.Config.OIDC {
+		a.issuers[c.URL] = &issuer{Issuer: c, clock: o.Clock}
+	}
+	var reviewer *tokenReviewer
+	if review := o.Config.TokenReview; review.Enabled {
+		if o.Reviews == nil || o.ReviewCluster == "" {
+			return nil, errors.New("token reviews are enabled: Reviews and ReviewCluster are required")
+		}
+		reviewer = newTokenReviewer(o.Reviews, o.ReviewCluster, review.Audiences)
+	}
+	a.tokens = newTokens(a.issuers, reviewer, o.Clock)
+	if o.Config.Proxies.On() {
+		var err error
+		if a.proxies, err = newProxies(o.Config.Proxies, o.Clock); err != nil {
+			return nil, err
+		}
+	}
+	a.results = MetricDescriptions()[0].NewCounter()
+	if err := o.Registry.Register(a.results); err != nil {
+		return nil, fmt.Errorf("registering the metrics of identity: %w", err)
+	}
+	return a, nil
+}
+
+// Start asks the issuers for their discovery documents until each has answered, and follows changes of these
+// and of the CAs, until the context ends.
+func (a *Authentication) Start(ctx context.Context) error {
+	var running sync.WaitGroup
+	for _, i := range a.issuers {
+		running.Go(func() { i.follow(ctx, a.log.WithValues("issuer", i.URL)) })
+	}
+	if a.proxies != nil {
+		running.Go(func() { a.proxies.follow(ctx, a.log) })
+	}
+	running.Wait()
+	return nil
+}
+
+// NeedLeaderElection is false: every replica is called.
+func (a *Authentication) NeedLeaderElection() bool { return false }
+
+// Authenticate says who is calling. Its error is an *Error.
+func (a *Authentication) Authenticate(r *http.Request) (Identity, error) {
+	id, source, err := a.authenticate(r)
+	a.results.WithLabelValues(string(source), resultOf(err)).Inc()
+	if err != nil {
+		if !errors.Is(err, ErrNone) {
+			a.log.V(1).Info("Not authenticated", "from", r.RemoteAddr, "source", source, "reason", err.Error())
+		}
+		return Identity{}, err
+	}
+	return id, nil
+}
+
+// authenticate has the source "none" where the request has no credentials, and that of the token's issuer
+// where it is known. Its error is nil or an *Error.
+func (a *Authentication) authenticate(r *http.Request) (Identity, Source, error) {
+	users, groups := r.Header.Values(headerUser), r.Header.Values(headerGroups)
+	authorization := r.Header.Values("Authorization")
+	if len(users)+len(groups) > 0 {
+		if len(authorization) > 0 {
+			return Identity{}, SourceProxy, rejected("send one of them", "the headers Authorization and %s or %s "+
+				"both say who is calling", headerUser, headerGroups)
+		}
+		id, err := a.proxies.identity(r, users, groups)
+		return id, SourceProxy, asError(err)
+	}
+	if len(authorization) == 0 {
+		return Identity{}, sourceNone, &Error{
+			kind: ErrNone, Detail: "the request does not say who is calling",
+			Remedy: `send the header "Authorization: Bearer <token>"`,
+		}
+	}
+	token, err := bearerToken(authorization)
+	if err != nil {
+		return Identity{}, sourceNone, err
+	}
+	return a.tokens.identity(r.Context(), token, addressOf(r))
+}
+
+// asError keeps a nil *Error from becoming an error that is not nil.
+func asError(err *Error) error {
+	if err == nil {
+		return nil
+	}
+	return err
+}
+
+// addressOf whom the request is from: an IPv4 address, or the 64 bits of an IPv6 address that one site has.
+func addressOf(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	address, err := netip.ParseAddr(host)
+	if err != nil {
+		return host
+	}
+	address = address.Unmap().WithZone("")
+	if address.Is4() {
+		return address.String()
+	}
+	return netip.PrefixFrom(address, 64).Masked().String()
+}

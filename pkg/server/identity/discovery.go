@@ -1,0 +1,165 @@
+package identity
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"k8s.io/utils/clock"
+)
+
+// asymmetric are the algorithms with which whoever can verify a token cannot issue one.
+var asymmetric = []string{
+	oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512,
+	oidc.EdDSA,
+}
+
+// discover reads the discovery document. From then on tokens are verified by what it says.
+func (i *issuer) discover(ctx context.Context) error {
+	at := i.DiscoveryURL
+	if at == "" {
+		at = strings.TrimSuffix(i.URL, "/") + "/.well-known/openid-configuration"
+	}
+	transport, err := i.transport()
+	if err != nil {
+		return err
+	}
+	document := &oidc.ProviderConfig{}
+	client := &http.Client{Transport: transport, Timeout: issuerTimeout}
+	if err := readDocument(ctx, client, at, document); err != nil {
+		return fmt.Errorf("reading %s: %w", at, err)
+	}
+	if document.IssuerURL != i.URL {
+		return fmt.Errorf("reading %s: it is of the issuer %q, and %q is configured", at, document.IssuerURL, i.URL)
+	}
+	if keys, err := url.Parse(document.JWKSURL); err != nil || keys.Scheme != "https" || keys.Host == "" {
+		return fmt.Errorf("reading %s: jwks_uri is not an https URL", at)
+	}
+	algorithms, err := algorithmsOf(document)
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", at, err)
+	}
+	client = &http.Client{
+		Transport: &keysTransport{base: transport, clock: i.clock}, Timeout: issuerTimeout,
+	}
+	keys := oidc.NewRemoteKeySet(oidc.ClientContext(context.WithoutCancel(ctx), client), document.JWKSURL)
+	i.verifier.Store(oidc.NewVerifier(i.URL, keySet{keys}, &oidc.Config{
+		SkipClientIDCheck:    true, // verify checks the audience: there may be several
+		SupportedSigningAlgs: algorithms,
+		Now:                  i.clock.Now,
+	}))
+	return nil
+}
+
+// algorithmsOf an issuer's tokens: what the document names and we accept. The default is that of OpenID
+// Connect Core 1.0, section 3.1.3.7.
+func algorithmsOf(document *oidc.ProviderConfig) ([]string, error) {
+	if len(document.Algorithms) == 0 {
+		return []string{oidc.RS256}, nil
+	}
+	var accepted []string
+	for _, name := range document.Algorithms {
+		if slices.Contains(asymmetric, name) {
+			accepted = append(accepted, name)
+		}
+	}
+	if len(accepted) == 0 {
+		return nil, fmt.Errorf("the issuer signs with %s alone: have it sign with one of %s",
+			strings.Join(document.Algorithms, ", "), strings.Join(asymmetric, ", "))
+	}
+	return accepted, nil
+}
+
+func readDocument(ctx context.Context, client *http.Client, at string, document any) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
+	if err != nil {
+		return err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return errors.New(response.Status)
+	}
+	return json.NewDecoder(response.Body).Decode(document)
+}
+
+// transport to the issuer, by TLS alone, whatever it redirects to.
+func (i *issuer) transport() (http.RoundTripper, error) {
+	base := http.DefaultTransport.(*http.Transport).Clone()
+	base.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	if i.CAFile != "" {
+		roots, err := readAuthorities(i.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("reading the CAs of the issuer: %w", err)
+		}
+		base.TLSClientConfig.RootCAs = roots
+	}
+	return secureTransport{base}, nil
+}
+
+// secureTransport refuses plain HTTP, and reads no more of an answer than a document may have.
+type secureTransport struct{ base http.RoundTripper }
+
+// RoundTrip is http.RoundTripper's.
+func (t secureTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Scheme != "https" {
+		return nil, fmt.Errorf("%s is not https", r.URL.Redacted())
+	}
+	response, err := t.base.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	response.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.LimitReader(response.Body, maxDocumentBytes), response.Body}
+	return response, nil
+}
+
+// keysTransport asks for the same URL at most once within keysFresh: every token with a key that is not known
+// has the library ask again.
+type keysTransport struct {
+	base  http.RoundTripper
+	clock clock.PassiveClock
+
+	mu   sync.Mutex
+	at   time.Time
+	url  string
+	last *http.Response // its body was read into body
+	body []byte
+	err  error
+}
+
+// RoundTrip is http.RoundTripper's.
+func (t *keysTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if now := t.clock.Now(); t.at.IsZero() || t.url != r.URL.String() || now.Sub(t.at) >= keysFresh {
+		t.last, t.err = t.base.RoundTrip(r)
+		if t.err == nil {
+			t.body, t.err = io.ReadAll(t.last.Body)
+			t.err = errors.Join(t.err, t.last.Body.Close())
+		}
+		t.at, t.url = t.clock.Now(), r.URL.String()
+	}
+	if t.err != nil {
+		return nil, t.err
+	}
+	response := *t.last
+	response.Body = io.NopCloser(bytes.NewReader(t.body))
+	return &response, nil
+}

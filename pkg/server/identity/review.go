@@ -1,0 +1,114 @@
+package identity
+
+import (
+	"context"
+	"crypto/sha256"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/singleflight"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
+)
+
+// tokenReviewer asks the API server of one cluster whose a token is.
+type tokenReviewer struct {
+	reviews   authenticationclient.TokenReviewInterface
+	cluster   string
+	audiences []string
+	flight    singleflight.Group
+	slots     chan struct{}
+}
+
+func newTokenReviewer(
+	reviews authenticationclient.TokenReviewInterface, cluster string, audiences []string,
+) *tokenReviewer {
+	return &tokenReviewer{
+		reviews: reviews, cluster: cluster, audiences: audiences, slots: make(chan struct{}, maxReviews),
+	}
+}
+
+// reviewed is what a review has found.
+type reviewed struct {
+	id       Identity
+	answered bool
+	err      *Error
+}
+
+// review asks the API server; answered is false where it did not say. Concurrent requests with the same token
+// share one review, which goes on when the first of them hangs up.
+func (t *tokenReviewer) review(
+	ctx context.Context, token string, key [sha256.Size]byte,
+) (id Identity, answered bool, err *Error) {
+	shared := t.flight.DoChan(string(key[:]), func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reviewTimeout)
+		defer cancel()
+		return t.ask(ctx, token), nil
+	})
+	select {
+	case got := <-shared:
+		r := got.Val.(reviewed)
+		return r.id, r.answered, r.err
+	case <-ctx.Done():
+		return Identity{}, false, unavailable("send the request again", "the request has ended")
+	}
+}
+
+func (t *tokenReviewer) ask(ctx context.Context, token string) reviewed {
+	silent := reviewed{err: unavailable("send the request again",
+		"the API server of cluster %s does not say whose the token is", t.cluster)}
+	select {
+	case t.slots <- struct{}{}:
+		defer func() { <-t.slots }()
+	case <-ctx.Done():
+		return silent
+	}
+	review, err := t.reviews.Create(ctx, &authenticationv1.TokenReview{
+		Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: t.audiences},
+	}, metav1.CreateOptions{})
+	switch {
+	case apierrors.IsForbidden(err):
+		silent.err.Detail = "the server may not ask whose a token is: it lacks the right to create tokenreviews"
+		silent.err.Remedy = "ask an admin to apply deploy/server/rbac.yaml"
+		return silent
+	case err != nil:
+		return silent // the error is not told: it may repeat what was sent
+	}
+	id, problem := t.read(&review.Status)
+	return reviewed{id: id, answered: true, err: problem}
+}
+
+// read a review's status. An authenticator that does not support audiences returns none: it has not checked
+// ours, so the token is rejected.
+func (t *tokenReviewer) read(s *authenticationv1.TokenReviewStatus) (Identity, *Error) {
+	remedy := "send a token of the cluster with the audience " + strings.Join(t.audiences, " or ") +
+		", such as that of kubectl create token <service account> --audience " + t.audiences[0]
+	ours := func(audience string) bool { return slices.Contains(t.audiences, audience) }
+	switch {
+	case !s.Authenticated:
+		return Identity{}, rejected(remedy, "no issuer that is known here has issued the token for this server, "+
+			"or it has expired")
+	case !slices.ContainsFunc(s.Audiences, ours):
+		return Identity{}, rejected(remedy, "the token is not for this server")
+	}
+	id := Identity{
+		Name: s.User.Username, UID: s.User.UID, Groups: inOrder(s.User.Groups), Source: SourceTokenReview,
+		Cluster: t.cluster,
+	}
+	if len(s.User.Extra) > 0 {
+		id.Extra = map[string][]string{}
+		for key, values := range s.User.Extra {
+			id.Extra[key] = values
+		}
+	}
+	problem := nameProblem(id.Name)
+	if problem == "" {
+		problem = groupsProblem(id.Groups, nameProblem)
+	}
+	if problem != "" {
+		return Identity{}, rejected("ask an admin of the cluster", "the token's user %s", problem)
+	}
+	return id, nil
+}

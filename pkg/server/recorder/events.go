@@ -1,0 +1,93 @@
+package recorder
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/history"
+)
+
+// handler of the informer's events. It never blocks.
+func (r *Recorder) handler() toolscache.ResourceEventHandler {
+	return toolscache.ResourceEventHandlerFuncs{
+		AddFunc: func(o any) {
+			if job, ok := o.(*v1alpha1.TrainingJob); ok {
+				r.saw(job)
+			}
+		},
+		UpdateFunc: func(old, o any) {
+			job, ok := o.(*v1alpha1.TrainingJob)
+			before, _ := old.(*v1alpha1.TrainingJob)
+			// A resync shows what was seen already.
+			if ok && (before == nil || before.UID != job.UID || before.ResourceVersion != job.ResourceVersion) {
+				r.saw(job)
+			}
+		},
+		DeleteFunc: func(o any) {
+			missed, unseen := o.(toolscache.DeletedFinalStateUnknown)
+			if unseen { // a relist did not have it: the deletion itself was missed
+				o = missed.Obj
+			}
+			if job, ok := o.(*v1alpha1.TrainingJob); ok {
+				r.sawDeleted(job, unseen)
+			}
+		},
+	}
+}
+
+// saw a version of a job.
+func (r *Recorder) saw(job *v1alpha1.TrainingJob) {
+	r.pending.add(r.versionOf(job), versionKey(job))
+	r.finalizers.saw(job)
+}
+
+// sawDeleted records that a job is gone, with the last version of it that was seen.
+func (r *Recorder) sawDeleted(job *v1alpha1.TrainingJob, unseen bool) {
+	record := r.versionOf(job)
+	if job.DeletionTimestamp == nil { // without finalizers it is gone at once
+		now := r.now()
+		if unseen {
+			record = history.Merge(record, history.Gone(record.Job.Key, nil, &now))
+		} else {
+			record = history.Merge(record, history.Gone(record.Job.Key, &now, nil))
+		}
+	}
+	v := versionKey(job)
+	v.gone = true
+	r.pending.add(record, v)
+	r.finalizers.gone(job)
+}
+
+// versionOf a job as a record. A deletion cannot be taken back: a job that waits for its finalizers is as
+// good as deleted, and every replica says the same time.
+func (r *Recorder) versionOf(job *v1alpha1.TrainingJob) history.Record {
+	record := history.Of(r.Cluster, job, history.Options{GPUKind: r.gpuKind, UserKeys: r.UserKeys})
+	if at := job.DeletionTimestamp; at != nil {
+		deleted := at.UTC()
+		record = history.Merge(record, history.Gone(record.Job.Key, &deleted, nil))
+	}
+	return record
+}
+
+// now in whole seconds, as the API server's times are.
+func (r *Recorder) now() time.Time { return r.Clock.Now().UTC().Truncate(time.Second) }
+
+// versionKey of a job as it was seen.
+func versionKey(job *v1alpha1.TrainingJob) version {
+	return version{
+		uid: job.UID, namespace: job.Namespace, name: job.Name, resourceVersion: job.ResourceVersion,
+		deleting: job.DeletionTimestamp != nil && hasFinalizer(&job.ObjectMeta),
+	}
+}
+
+func hasFinalizer(meta *metav1.ObjectMeta) bool {
+	for _, f := range meta.Finalizers {
+		if f == Finalizer {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,127 @@
+package recorder
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/metric"
+)
+
+// What is given up of versions that are not written; values of the label what.
+const (
+	shedVersions = "versions"
+	shedDeleted  = "deleted"
+)
+
+const (
+	namePending           = "trainingjob_server_recorder_pending_jobs"
+	nameLag               = "trainingjob_server_recorder_lag_seconds"
+	nameSynced            = "trainingjob_server_recorder_synced"
+	nameRecords           = "trainingjob_server_recorder_records_total"
+	nameFailures          = "trainingjob_server_recorder_failures_total"
+	nameDuration          = "trainingjob_server_recorder_write_duration_seconds"
+	nameShed              = "trainingjob_server_recorder_shed_total"
+	nameFinalizers        = "trainingjob_server_finalizers_total"
+	nameFinalizerFailures = "trainingjob_server_finalizer_failures_total"
+	labelCluster          = "cluster"
+)
+
+// MetricDescriptions of a recorder, in the order of reading.
+func MetricDescriptions() []metric.Description {
+	of := func(name string, t metric.Type, help, cardinality string, labels ...string) metric.Description {
+		return metric.Description{Name: name, Type: t, Help: help, Cardinality: cardinality,
+			Labels: append([]string{labelCluster}, labels...)}
+	}
+	duration := of(nameDuration, metric.Histogram, "How long a write of a batch to the database took.",
+		"clusters")
+	duration.Buckets = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
+	return []metric.Description{
+		of(nameSynced, metric.Gauge, "1 once all jobs of the cluster have been seen since the server started, "+
+			"and those that were deleted before have been found.", "clusters"),
+		of(namePending, metric.Gauge, "Jobs with something that is not in the database yet.", "clusters"),
+		of(nameLag, metric.Gauge, "How long ago the oldest change was seen that is not in the database yet; 0 "+
+			"where all are.", "clusters"),
+		of(nameRecords, metric.Counter, "Records of jobs that were written. One may hold several versions.",
+			"clusters"),
+		of(nameFailures, metric.Counter, "Writes to the database that failed. They are tried again.", "clusters"),
+		duration,
+		of(nameShed, metric.Counter, "What was given up for want of memory while the database was away: versions "+
+			"of live jobs, whose latest is written later, and all but the deletion of deleted jobs.", "clusters × 2",
+			"what"),
+		of(nameFinalizers, metric.Counter, "Finalizers that were added and removed.", "clusters × 2", "action"),
+		of(nameFinalizerFailures, metric.Counter,
+			"Finalizers that could not be added or removed. It is tried again.", "clusters"),
+	}
+}
+
+// metrics of one recorder; the registry adds the cluster.
+type metrics struct {
+	records, failures, finalizerFailures prometheus.Counter
+	duration                             prometheus.Histogram
+	dropped, finalizers                  *prometheus.CounterVec
+}
+
+func newMetrics() *metrics {
+	d := described()
+	counter := func(name string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: d[name].Help})
+	}
+	vector := func(name, label string, values ...string) *prometheus.CounterVec {
+		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: d[name].Help}, []string{label})
+		for _, v := range values {
+			c.WithLabelValues(v)
+		}
+		return c
+	}
+	return &metrics{
+		records: counter(nameRecords), failures: counter(nameFailures),
+		finalizerFailures: counter(nameFinalizerFailures),
+		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: nameDuration, Help: d[nameDuration].Help, Buckets: d[nameDuration].Buckets,
+		}),
+		dropped:    vector(nameShed, "what", shedVersions, shedDeleted),
+		finalizers: vector(nameFinalizers, "action", string(add), string(remove)),
+	}
+}
+
+func described() map[string]metric.Description {
+	all := map[string]metric.Description{}
+	for _, d := range MetricDescriptions() {
+		all[d.Name] = d
+	}
+	return all
+}
+
+func (m *metrics) shed(what string) { m.dropped.WithLabelValues(what).Inc() }
+
+// Register the recorder's metrics under its cluster's name.
+func (r *Recorder) Register(registry prometheus.Registerer) error {
+	registry = prometheus.WrapRegistererWith(prometheus.Labels{labelCluster: r.Cluster}, registry)
+	m, d := r.metrics, described()
+	gauge := func(name string, value func() float64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: d[name].Help}, value)
+	}
+	for _, c := range []prometheus.Collector{
+		m.records, m.failures, m.finalizerFailures, m.duration, m.dropped, m.finalizers,
+		gauge(namePending, func() float64 { return float64(r.pending.len()) }),
+		gauge(nameLag, r.lag),
+		gauge(nameSynced, func() float64 {
+			if r.Synced() {
+				return 1
+			}
+			return 0
+		}),
+	} {
+		if err := registry.Register(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Recorder) lag() float64 {
+	oldest := r.pending.oldest()
+	if oldest.IsZero() {
+		return 0
+	}
+	return r.Clock.Since(oldest).Seconds()
+}

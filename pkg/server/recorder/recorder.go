@@ -1,0 +1,193 @@
+package recorder
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/framework"
+	"mlplatform.example.com/trainingjob-operator/pkg/history"
+)
+
+// Store keeps records.
+type Store interface {
+	// Record joins records to what is kept of their jobs, all or none of them.
+	Record(ctx context.Context, records []history.Record) error
+	// Unfinished calls fn with every job of a cluster that is not known to be deleted.
+	Unfinished(ctx context.Context, cluster string,
+		fn func(key history.Key, namespace, name string) error) error
+}
+
+// Cache of a cluster's TrainingJobs and of the metadata of its nodes.
+type Cache interface {
+	client.Reader
+	GetInformer(ctx context.Context, obj client.Object, opts ...cache.InformerGetOption) (cache.Informer, error)
+}
+
+// Options of a Recorder. All are needed but those that say otherwise.
+type Options struct {
+	// Cluster is its name in the history.
+	Cluster string
+	Store   Store
+	// Cache is started by the caller. CacheOptions has what is needed of it.
+	Cache Cache
+	// Client reads past the cache and writes the finalizers.
+	Client client.Client
+	// Finalizer is added to jobs and kept until their deletion is written; otherwise it is removed from them.
+	Finalizer bool
+	// GPUKindLabels of nodes name the product of their GPUs; the first that a node has counts. Without any, no
+	// nodes are read.
+	GPUKindLabels []string
+	// GPUs are the resources that count as GPUs, as the operator has them. None means the default ones.
+	GPUs framework.GPUs
+	// UserKeys are the annotations and labels of a job that name its user.
+	UserKeys []string
+	// Log of what fails.
+	Log logr.Logger
+	// Clock by default is the machine's.
+	Clock clock.WithTicker
+	// KeptBytes bounds what is kept in memory of versions that are not written, by an estimate. Default: 64 MiB.
+	KeptBytes int
+}
+
+const (
+	defaultKeptBytes = 64 << 20
+	// firstDelay and longestDelay between attempts at what fails. The longest bounds how long a record that the
+	// store refuses can hold up one that has just come.
+	firstDelay   = 100 * time.Millisecond
+	longestDelay = 5 * time.Second
+)
+
+// Recorder writes the history of the jobs of one cluster.
+type Recorder struct {
+	Options
+	pending    *pending
+	finalizers *finalizers
+	metrics    *metrics
+	synced     atomic.Bool
+}
+
+// New makes a Recorder, which does nothing until Run.
+func New(o Options) *Recorder {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.KeptBytes == 0 {
+		o.KeptBytes = defaultKeptBytes
+	}
+	r := &Recorder{Options: o, metrics: newMetrics()}
+	r.pending = newPending(o.KeptBytes, r.metrics, o.Clock.Now)
+	r.finalizers = newFinalizers(o, r.metrics)
+	return r
+}
+
+// Run records until the context ends. What is pending then is written within a few seconds, or given up: it
+// is seen again after the next start, but for the exact time of a deletion. An error of the cluster or of the
+// store never ends it; it is logged, counted, and what failed is tried again.
+func (r *Recorder) Run(ctx context.Context) error {
+	var g errgroup.Group
+	g.Go(func() error { return r.untilDone(ctx, "following the jobs", r.follow) })
+	g.Go(func() error { r.write(ctx); return nil })
+	g.Go(func() error { r.finalizers.run(ctx); return nil })
+	return g.Wait()
+}
+
+// Synced reports whether all jobs of the cluster have been seen, and those that were deleted while nobody
+// watched have been found.
+func (r *Recorder) Synced() bool { return r.synced.Load() }
+
+// Pending is how many jobs have something that is not written.
+func (r *Recorder) Pending() int { return r.pending.len() }
+
+// follow subscribes to the jobs, waits until all have been seen, and looks for those that are gone. It is
+// called again after an error; a handler is registered once.
+func (r *Recorder) follow(ctx context.Context) error {
+	if len(r.GPUKindLabels) > 0 { // before the jobs, whose kinds are looked up as they are seen
+		nodes, err := r.Cache.GetInformer(ctx, nodeMetadata(), cache.BlockUntilSynced(false))
+		if err != nil {
+			return fmt.Errorf("following the nodes (deploy/server/role.yaml has the rights; with "+
+				"gpuKindLabels: [] none are needed): %w", err)
+		}
+		if err := r.await(ctx, nodes.HasSynced); err != nil {
+			return err
+		}
+	}
+	jobs, err := r.Cache.GetInformer(ctx, &v1alpha1.TrainingJob{}, cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("following TrainingJobs (is deploy/crd installed there?): %w", err)
+	}
+	registration, err := jobs.AddEventHandler(r.handler())
+	if err != nil {
+		return fmt.Errorf("following TrainingJobs: %w", err)
+	}
+	if err := r.await(ctx, registration.HasSynced); err != nil {
+		return err
+	}
+	return r.untilDone(ctx, "looking for jobs that are gone", func(ctx context.Context) error {
+		if err := r.recordGone(ctx); err != nil {
+			return err
+		}
+		r.synced.Store(true)
+		return nil
+	})
+}
+
+// await polls, since an informer offers nothing to wait on.
+func (r *Recorder) await(ctx context.Context, is func() bool) error {
+	ticker := r.Clock.NewTicker(firstDelay)
+	defer ticker.Stop()
+	for !is() {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticker.C():
+		}
+	}
+	return nil
+}
+
+// untilDone calls what may fail until it succeeds or the context ends, with growing delays.
+func (r *Recorder) untilDone(ctx context.Context, what string, do func(context.Context) error) error {
+	for failures := 0; ; {
+		err := do(ctx)
+		if err == nil || ctx.Err() != nil {
+			return nil
+		}
+		failures++
+		r.complain(err, what, failures)
+		if !r.pause(ctx, failures) {
+			return nil
+		}
+	}
+}
+
+// complain of the first of many failures, and of every twelfth: once a minute at the longest delay.
+func (r *Recorder) complain(err error, what string, failures int) {
+	if failures == 1 || failures%12 == 0 {
+		r.Log.Error(err, "It is tried again", "while", what, "cluster", r.Cluster, "failures", failures)
+	}
+}
+
+// pause reports false when the context has ended meanwhile.
+func (r *Recorder) pause(ctx context.Context, failures int) bool {
+	delay := longestDelay
+	if shift := failures - 1; shift < 6 {
+		delay = min(delay, firstDelay<<shift)
+	}
+	timer := r.Clock.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C():
+		return true
+	}
+}
