@@ -35,6 +35,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/history"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/live"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/store"
@@ -43,10 +44,8 @@ import (
 // now is when everything happens.
 var now = time.Date(2026, 11, 25, 12, 30, 0, 0, time.UTC)
 
-type userKey struct{}
-
-// access of users to one cluster. "*" in a user's namespaces stands for all.
-type access struct {
+// rights of users to one cluster. "*" in a user's namespaces stands for all.
+type rights struct {
 	mu sync.Mutex
 	// lists are the namespaces whose jobs a user may list and get.
 	lists  map[string][]string
@@ -58,44 +57,51 @@ type access struct {
 	logs bool
 }
 
-func (a *access) Names() []string { return []string{"main", "other"} }
+func (a *rights) Names() []string { return []string{"main", "other"} }
 
-func (a *access) may(ctx context.Context, namespace string) bool {
+func (a *rights) may(ctx context.Context, namespace string) bool {
+	id, _ := identity.FromContext(ctx)
+	return a.allows(id, namespace)
+}
+
+func (a *rights) allows(id identity.Identity, namespace string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	of := a.lists[fmt.Sprint(ctx.Value(userKey{}))]
+	of := a.lists[id.Name]
 	return slices.Contains(of, "*") || slices.Contains(of, namespace)
 }
 
-func (a *access) grant(user string, namespaces ...string) {
+func (a *rights) grant(user string, namespaces ...string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.lists[user] = namespaces
 }
 
-func (a *access) As(context.Context, string) (client.WithWatch, *rest.Config, error) {
+func (a *rights) As(string, identity.Identity) (client.WithWatch, *rest.Config, error) {
 	return a.client, a.config, a.away
 }
 
-func (a *access) May(
-	ctx context.Context, _ string, what authorizationv1.ResourceAttributes,
+func (a *rights) May(
+	_ context.Context, _ string, id identity.Identity, what authorizationv1.ResourceAttributes,
 ) (bool, error) {
 	if what.Subresource == "log" {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		return a.logs, a.away
 	}
-	return a.may(ctx, what.Namespace), a.away
+	return a.allows(id, what.Namespace), a.away
 }
 
-func (a *access) Visible(ctx context.Context, _, _ string, namespaces []string) (bool, []string, error) {
+func (a *rights) Visible(_ context.Context, _ string, id identity.Identity, _ string, namespaces []string) (
+	bool, []string, error,
+) {
 	var visible []string
 	for _, namespace := range namespaces {
-		if a.may(ctx, namespace) {
+		if a.allows(id, namespace) {
 			visible = append(visible, namespace)
 		}
 	}
-	return a.may(ctx, ""), visible, a.away
+	return a.allows(id, ""), visible, a.away
 }
 
 // past is a history of fixed answers, and what it was asked for.
@@ -164,7 +170,7 @@ func (synced) Done() <-chan struct{}                    { done := make(chan stru
 type server struct {
 	*httptest.Server
 	t      *testing.T
-	access *access
+	access *rights
 	past   *past
 	source *source
 	clock  *clocktesting.FakeClock
@@ -180,7 +186,7 @@ func newServer(t *testing.T, objects ...client.Object) *server {
 	if err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
-	a := &access{logs: true, lists: map[string][]string{"ann": {"*"}, "bob": {"team-a"}}}
+	a := &rights{logs: true, lists: map[string][]string{"ann": {"*"}, "bob": {"team-a"}}}
 	a.client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
 		WithInterceptorFuncs(a.holds()).Build()
 	s := &server{
@@ -213,7 +219,11 @@ func newServer(t *testing.T, objects ...client.Object) *server {
 	}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		user := r.Header.Get("User")
-		mux.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), userKey{}, user)))
+		ctx := r.Context()
+		if user != "nobody" {
+			ctx = as(ctx, user)
+		}
+		mux.ServeHTTP(w, r.WithContext(ctx))
 	}))
 	t.Cleanup(s.Close)
 	err = wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true,
@@ -231,13 +241,13 @@ func (away) GetInformer(context.Context, client.Object, ...cache.InformerGetOpti
 }
 
 // holds the rights of users as an API server does.
-func (a *access) holds() interceptor.Funcs {
+func (a *rights) holds() interceptor.Funcs {
 	deny := func(ctx context.Context, verb, namespace, name string) error {
 		if a.may(ctx, namespace) {
 			return nil
 		}
 		return apierrors.NewForbidden(resource, name, fmt.Errorf("User %q cannot %s resource %q in the namespace %q",
-			ctx.Value(userKey{}), verb, resource.Resource, namespace))
+			nameOf(ctx), verb, resource.Resource, namespace))
 	}
 	return interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object,
@@ -259,9 +269,18 @@ func (a *access) holds() interceptor.Funcs {
 
 var resource = schema.GroupResource{Group: v1alpha1.GroupVersion.Group, Resource: "trainingjobs"}
 
+func as(ctx context.Context, user string) context.Context {
+	return identity.NewContext(ctx, identity.Identity{Name: user})
+}
+
+func nameOf(ctx context.Context) string {
+	id, _ := identity.FromContext(ctx)
+	return id.Name
+}
+
 func (s *server) stored(job *v1alpha1.TrainingJob) *v1alpha1.TrainingJob {
 	s.t.Helper()
-	ctx := context.WithValue(s.t.Context(), userKey{}, "ann")
+	ctx := as(s.t.Context(), "ann")
 	got := &v1alpha1.TrainingJob{}
 	if err := s.access.client.Get(ctx, client.ObjectKeyFromObject(job), got); err != nil {
 		s.t.Fatal(err)

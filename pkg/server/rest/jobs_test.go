@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -273,7 +272,7 @@ func TestDelete(t *testing.T) {
 	if got := s.do(request{method: "DELETE", path: teamA + "/bert"}); got.StatusCode != 204 {
 		t.Errorf("%d: %s", got.StatusCode, got.body)
 	}
-	ctx := context.WithValue(t.Context(), userKey{}, "ann")
+	ctx := as(t.Context(), "ann")
 	err := s.access.client.Get(ctx, client.ObjectKey{Namespace: "team-a", Name: "bert"}, &v1alpha1.TrainingJob{})
 	if !apierrors.IsNotFound(err) {
 		t.Errorf("it is there: %v", err)
