@@ -1,0 +1,187 @@
+package explain
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+)
+
+var (
+	since = metav1.NewTime(time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC))
+	now   = since.Add(90 * time.Second)
+)
+
+func job(edit func(*v1alpha1.TrainingJob)) *v1alpha1.TrainingJob {
+	j := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Name: "bert", Namespace: "team-a", Generation: 2}}
+	j.Status.ObservedGeneration = 2
+	edit(j)
+	return j
+}
+
+func waiting(b *v1alpha1.Blocker) func(*v1alpha1.TrainingJob) {
+	return func(j *v1alpha1.TrainingJob) {
+		j.Status.Phase, j.Status.Attempt, j.Status.Message = v1alpha1.PhaseQueued, 1, "0/4 ranks run"
+		j.Status.Scheduling = &v1alpha1.SchedulingStatus{Scheduler: "volcano", Queue: "research", Blocker: b}
+		j.Status.Transitions = []v1alpha1.Transition{{Time: since, Phase: v1alpha1.PhaseQueued}}
+	}
+}
+
+func amounts(pairs ...string) corev1.ResourceList {
+	list := corev1.ResourceList{}
+	for i := 0; i < len(pairs); i += 2 {
+		list[corev1.ResourceName(pairs[i])] = resource.MustParse(pairs[i+1])
+	}
+	return list
+}
+
+func TestOf(t *testing.T) {
+	code := int32(137)
+	for name, tc := range map[string]struct {
+		reason string
+		job    *v1alpha1.TrainingJob
+		want   Explanation
+	}{
+		"quota": {
+			"the operator's words, and what is short by how much",
+			job(waiting(&v1alpha1.Blocker{
+				Reason: v1alpha1.ReasonQuotaExceeded, Object: "queues.scheduling.volcano.sh/research",
+				Message: "queue research has 4 of 16 GPUs left, the gang needs 8", NextStep: "wait for a to end",
+				Need: amounts("nvidia.com/gpu", "8", "memory", "1Gi"),
+				Free: amounts("nvidia.com/gpu", "4", "memory", "3Gi"), ObservedTime: &since,
+			})),
+			Explanation{
+				Phase: "Queued", Since: &since.Time, ForSeconds: 90, Scheduler: "volcano", Queue: "research", Attempt: 1,
+				Summary:  "queue research has 4 of 16 GPUs left, the gang needs 8",
+				NextStep: "wait for a to end",
+				Blocker: &Blocker{
+					Reason: "QuotaExceeded", Meaning: "the quota is used up by others",
+					Object:  "queues.scheduling.volcano.sh/research",
+					Message: "queue research has 4 of 16 GPUs left, the gang needs 8", Observed: &since.Time,
+				},
+				Arithmetic: []Line{
+					{Resource: "memory", Need: "1Gi", Free: "3Gi", Short: "0"},
+					{Resource: "nvidia.com/gpu", Need: "8", Free: "4", Short: "4"},
+				},
+			},
+		},
+		"free is unknown": {
+			"a missing number is no zero",
+			job(waiting(&v1alpha1.Blocker{
+				Reason: "Custom", Message: "no", Need: amounts("nvidia.com/gpu", "8"),
+			})),
+			Explanation{
+				Phase: "Queued", Since: &since.Time, ForSeconds: 90, Scheduler: "volcano", Queue: "research", Attempt: 1,
+				Summary: "no", NextStep: "it starts as soon as the scheduler places it",
+				Blocker:    &Blocker{Reason: "Custom", Message: "no"},
+				Arithmetic: []Line{{Resource: "nvidia.com/gpu", Need: "8"}},
+				Unknown:    []string{"how much of nvidia.com/gpu is free is unknown"},
+			},
+		},
+		"no blocker": {
+			"that nobody has said why is said", job(waiting(nil)),
+			Explanation{
+				Phase: "Queued", Since: &since.Time, ForSeconds: 90, Scheduler: "volcano", Queue: "research", Attempt: 1,
+				Summary: "0/4 ranks run", NextStep: "it starts as soon as the scheduler places it",
+				Unknown: []string{"why it waits is not known yet: the scheduler has said nothing of the gang"},
+			},
+		},
+		"new": {
+			"nobody has looked", job(func(j *v1alpha1.TrainingJob) { j.Status.ObservedGeneration = 0 }),
+			Explanation{
+				Summary:  "no operator has looked at the job yet",
+				NextStep: "see that the operator runs and leads: kubectl get pods -n trainingjob-system",
+				Unknown:  []string{"no operator has looked at the job yet"},
+			},
+		},
+		"edited": {
+			"a status of an older spec", job(func(j *v1alpha1.TrainingJob) {
+				j.Generation, j.Status.Phase, j.Status.Attempt = 3, v1alpha1.PhaseRunning, 1
+				j.Status.Message = "4/4 ranks running"
+			}),
+			Explanation{
+				Phase: "Running", Attempt: 1, Summary: "4/4 ranks running",
+				Unknown: []string{"the operator has not looked at the last change of the spec yet"},
+			},
+		},
+		"saving": {
+			"a drain that waits for a save", job(func(j *v1alpha1.TrainingJob) {
+				j.Status.Phase = v1alpha1.PhaseDraining
+				j.Status.Drain = &v1alpha1.DrainStatus{
+					Cause: v1alpha1.CauseEviction, Reason: "Evicted", CommandID: "a", Deadline: &since,
+				}
+			}),
+			Explanation{
+				Phase: "Draining", Summary: "the attempt is over, and all its ranks are being ended",
+				NextStep: "then its cause is settled",
+				Drain:    &Drain{Cause: "Eviction", Reason: "Evicted", Saving: true, Deadline: &since.Time},
+			},
+		},
+		"failed": {
+			"the failure outlives its pod", job(func(j *v1alpha1.TrainingJob) {
+				j.Status.Phase, j.Status.Attempt, j.Status.Restarts = v1alpha1.PhaseFailed, 4, 3
+				j.Status.Message = "backoffLimit 3 is spent"
+				j.Status.LastFailure = &v1alpha1.FailureStatus{
+					PodName: "bert-worker-0", Attempt: 4, ExitCode: &code, Reason: "OOMKilled", Time: &since,
+				}
+			}),
+			Explanation{
+				Phase: "Failed", Attempt: 4, Restarts: 3, Summary: "backoffLimit 3 is spent",
+				NextStep: "read why the rank failed; the job does not start again: apply it anew under another name, " +
+					"or delete it first",
+				LastFailure: &Failure{
+					PodName: "bert-worker-0", Attempt: 4, ExitCode: &code, Reason: "OOMKilled", Time: &since.Time,
+				},
+			},
+		},
+		"held": {
+			"a deletion that somebody holds", job(func(j *v1alpha1.TrainingJob) {
+				j.DeletionTimestamp, j.Finalizers = &since, []string{"example.com/keeps"}
+				j.Status.Phase, j.Status.Attempt = v1alpha1.PhaseRunning, 1
+			}),
+			Explanation{
+				Phase: "Running", Attempt: 1,
+				Summary:  "the job is being deleted: its ranks are ended, and its places are given back",
+				NextStep: "it is gone once the finalizers are removed: [example.com/keeps]",
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, Of(tc.job, now)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestEveryPhase: none is explained by nothing.
+func TestEveryPhase(t *testing.T) {
+	for _, phase := range []v1alpha1.Phase{
+		v1alpha1.PhasePending, v1alpha1.PhaseQueued, v1alpha1.PhaseStarting, v1alpha1.PhaseRunning,
+		v1alpha1.PhaseDraining, v1alpha1.PhaseRestarting, v1alpha1.PhaseSuspended, v1alpha1.PhaseSucceeded,
+		v1alpha1.PhaseFailed,
+	} {
+		e := Of(job(func(j *v1alpha1.TrainingJob) { j.Status.Phase = phase }), now)
+		if e.Summary == "" || e.Summary != phases[phase].means {
+			t.Errorf("%s: %q", phase, e.Summary)
+		}
+	}
+}
+
+// TestMeanings: each is of a reason of the API, and is what a blocker without words says.
+func TestMeanings(t *testing.T) {
+	for reason, meaning := range meanings {
+		if !v1alpha1.KnownReason(reason) {
+			t.Errorf("%s is no reason of the API", reason)
+		}
+		e := Of(job(waiting(&v1alpha1.Blocker{Reason: reason})), now)
+		if e.Summary != meaning {
+			t.Errorf("%s: %q", reason, e.Summary)
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package explain
+
+import (
+	"time"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+)
+
+// Explanation of what a job is doing.
+type Explanation struct {
+	// Phase of the job; empty before the operator has seen it.
+	Phase v1alpha1.Phase `json:"phase"`
+	// Since is when the job entered the phase; nil where the status does not say.
+	Since *time.Time `json:"since,omitempty"`
+	// ForSeconds is how long that was before the question; 0 where Since is nil.
+	ForSeconds int64 `json:"forSeconds,omitempty"`
+	// Summary is one sentence.
+	Summary string `json:"summary"`
+	// NextStep is what the user or an admin can do, or what happens next by itself.
+	NextStep  string                 `json:"nextStep,omitempty"`
+	Scheduler v1alpha1.SchedulerName `json:"scheduler,omitempty"`
+	Queue     string                 `json:"queue,omitempty"`
+	// Attempt is the number of the current attempt; 0 before the first. Restarts were spent of backoffLimit,
+	// Preemptions spend none.
+	Attempt     int32 `json:"attempt"`
+	Restarts    int32 `json:"restarts"`
+	Preemptions int32 `json:"preemptions"`
+	// Blocker is the one reason why the job does not run; nil where nothing blocks it.
+	Blocker *Blocker `json:"blocker,omitempty"`
+	// Arithmetic of the blocker, by resource.
+	Arithmetic []Line `json:"arithmetic,omitempty"`
+	// Drain is why the current attempt is being ended; nil where it is not.
+	Drain *Drain `json:"drain,omitempty"`
+	// Backoff is when the next attempt is queued; nil where none is waited for.
+	Backoff *time.Time `json:"backoff,omitempty"`
+	// LastFailure of a rank, in this attempt or an earlier one.
+	LastFailure *Failure `json:"lastFailure,omitempty"`
+	// Unknown are sentences about what the status does not tell and a reader would look for.
+	Unknown []string `json:"unknown,omitempty"`
+}
+
+// Blocker is the one reason why a job does not run.
+type Blocker struct {
+	// Reason as one CamelCase word.
+	Reason string `json:"reason"`
+	// Meaning of the reason, in general; empty for a reason that a scheduler has of its own.
+	Meaning string `json:"meaning,omitempty"`
+	// Object that the reason is about, as kubectl takes it.
+	Object string `json:"object,omitempty"`
+	// Message explains the reason with numbers.
+	Message string `json:"message,omitempty"`
+	// Observed is when the message was last refreshed.
+	Observed *time.Time `json:"observed,omitempty"`
+}
+
+// Line is the arithmetic of one resource, in the notation of Kubernetes' quantities.
+type Line struct {
+	Resource string `json:"resource"`
+	// Need of the gang, or of one rank where that alone does not fit.
+	Need string `json:"need"`
+	// Free within the quota or on the nodes; empty where it is unknown.
+	Free string `json:"free,omitempty"`
+	// Short is what is missing: need less free, at least 0; empty where free is unknown.
+	Short string `json:"short,omitempty"`
+}
+
+// Drain is why an attempt is being ended.
+type Drain struct {
+	Cause   v1alpha1.DrainCause `json:"cause"`
+	Reason  string              `json:"reason"`
+	Message string              `json:"message,omitempty"`
+	// Saving is true while the trainer is asked to save, at most until Deadline.
+	Saving   bool       `json:"saving"`
+	Deadline *time.Time `json:"deadline,omitempty"`
+}
+
+// Failure of a rank.
+type Failure struct {
+	PodName string `json:"podName"`
+	Attempt int32  `json:"attempt"`
+	Node    string `json:"node,omitempty"`
+	// ExitCode of the trainer; nil where it is unknown.
+	ExitCode *int32     `json:"exitCode,omitempty"`
+	Reason   string     `json:"reason,omitempty"`
+	Message  string     `json:"message,omitempty"`
+	Time     *time.Time `json:"time,omitempty"`
+}

@@ -1,0 +1,116 @@
+package timeline
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+)
+
+// Kind of an Entry.
+type Kind string
+
+const (
+	// Created: the job was created.
+	Created Kind = "Created"
+	// PhaseEntered: the job entered Phase, for Reason.
+	PhaseEntered Kind = "Phase"
+	// Preempted: an attempt ended by somebody else's doing.
+	Preempted Kind = "Preempted"
+	// CheckpointSaved: a complete checkpoint became known.
+	CheckpointSaved Kind = "Checkpoint"
+	// Resumed: an attempt began with a checkpoint.
+	Resumed Kind = "Resumed"
+	// RankFailed: a rank failed; only the last one is known.
+	RankFailed Kind = "RankFailed"
+	// Deleted: the job was deleted; Message says so where only a time before which it was is known.
+	Deleted Kind = "Deleted"
+	// Gap: what happened here is not known any more.
+	Gap Kind = "Gap"
+)
+
+// Entry is one thing that has happened.
+type Entry struct {
+	// Time is nil where it is unknown; the entry then stands where it must have happened.
+	Time    *time.Time     `json:"time,omitempty"`
+	Kind    Kind           `json:"kind"`
+	Phase   v1alpha1.Phase `json:"phase,omitempty"`
+	Reason  string         `json:"reason,omitempty"`
+	Message string         `json:"message,omitempty"`
+	// Attempt is 0 where it is unknown, or none is meant.
+	Attempt int32 `json:"attempt,omitempty"`
+	// Seconds that the job was in Phase; nil while it is, or where it is unknown.
+	Seconds *int64 `json:"seconds,omitempty"`
+	// Step and URI of a checkpoint.
+	Step *int64 `json:"step,omitempty"`
+	URI  string `json:"uri,omitempty"`
+	// By is who caused a preemption, in the scheduler's words; empty: unknown.
+	By string `json:"by,omitempty"`
+	// LostSteps and LostGPUSeconds are what a preemption cost; nil where that is unknown.
+	LostSteps      *int64 `json:"lostSteps,omitempty"`
+	LostGPUSeconds *int64 `json:"lostGPUSeconds,omitempty"`
+}
+
+// rank of what happened in the same second.
+var rank = map[Kind]int{
+	Created: 0, Gap: 1, CheckpointSaved: 2, RankFailed: 3, Preempted: 4, PhaseEntered: 5, Resumed: 6, Deleted: 7,
+}
+
+// merge puts entries with a time among those of phases, which are in the order in which they happened, and
+// those without one where their attempt is.
+func merge(phases, others []Entry) []Entry {
+	all := slices.Clone(phases)
+	slices.SortStableFunc(others, func(a, b Entry) int {
+		return cmp.Or(compareTimes(a.Time, b.Time), cmp.Compare(rank[a.Kind], rank[b.Kind]))
+	})
+	for _, e := range others {
+		all = slices.Insert(all, position(all, e), e)
+	}
+	return all
+}
+
+// position is behind everything that came before the entry; of one without a time, behind its attempt, and
+// where that is not known either, at the end.
+func position(all []Entry, e Entry) int {
+	reached := func(o Entry) bool { return o.Attempt != 0 && o.Attempt <= e.Attempt }
+	if e.Time == nil && !slices.ContainsFunc(all, reached) {
+		return len(all)
+	}
+	at := 0
+	for i, other := range all {
+		switch {
+		case e.Time != nil && other.Time != nil:
+			if c := other.Time.Compare(*e.Time); c < 0 || c == 0 && rank[other.Kind] <= rank[e.Kind] {
+				at = i + 1
+			}
+		case e.Time == nil && reached(other):
+			at = i + 1
+		}
+	}
+	return at
+}
+
+// compareTimes has the unknown ones last.
+func compareTimes(a, b *time.Time) int {
+	switch {
+	case a == nil && b == nil:
+		return 0
+	case a == nil:
+		return 1
+	case b == nil:
+		return -1
+	}
+	return a.Compare(*b)
+}
+
+// withDurations says how long each phase was, where the next one is known to have followed it.
+func withDurations(phases []Entry) []Entry {
+	for i := range phases {
+		next := i + 1
+		if next < len(phases) && phases[i].Kind == PhaseEntered && phases[next].Kind == PhaseEntered {
+			phases[i].Seconds = new(max(0, int64(phases[next].Time.Sub(*phases[i].Time)/time.Second)))
+		}
+	}
+	return phases
+}

@@ -1,0 +1,152 @@
+package timeline
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/history"
+)
+
+// kept is how many transitions a status has at most (v1alpha1.TrainingJobStatus.Transitions).
+const kept = 20
+
+// Of says what the status of a job knows.
+func Of(job *v1alpha1.TrainingJob) []Entry {
+	st := &job.Status
+	var phases []Entry
+	if len(st.Transitions) >= kept {
+		phases = append(phases, Entry{
+			Kind: Gap, Message: fmt.Sprintf("a status keeps the last %d changes of phase: earlier ones are not in it, "+
+				"and some between these may be missing", kept),
+		})
+	}
+	for _, t := range st.Transitions {
+		phases = append(phases, Entry{Time: timeOf(&t.Time), Kind: PhaseEntered, Phase: t.Phase, Reason: t.Reason})
+	}
+	others := []Entry{{Time: timeOf(&job.CreationTimestamp), Kind: Created}}
+	if c := st.Checkpoint; c != nil {
+		if l := c.Latest; l != nil {
+			others = append(others, checkpoint(l))
+		}
+		if from := c.ResumeFrom; from != nil {
+			others = append(others, resumption(from, st.Attempt, lastQueued(st)))
+		}
+	}
+	if f := st.LastFailure; f != nil {
+		others = append(others, Entry{
+			Time: timeOf(f.Time), Kind: RankFailed, Attempt: f.Attempt, Reason: f.Reason, Message: failure(f),
+		})
+	}
+	if job.DeletionTimestamp != nil {
+		others = append(others, Entry{Time: timeOf(job.DeletionTimestamp), Kind: Deleted})
+	}
+	return merge(gapless(phases, len(st.Transitions) < kept), others)
+}
+
+// gapless gives the phases their durations where no transition can be missing.
+func gapless(phases []Entry, complete bool) []Entry {
+	if !complete {
+		return phases
+	}
+	return withDurations(phases)
+}
+
+// lastQueued is when the current attempt was queued, if the status still says.
+func lastQueued(st *v1alpha1.TrainingJobStatus) *time.Time {
+	for i := len(st.Transitions) - 1; i >= 0; i-- {
+		if st.Transitions[i].Phase == v1alpha1.PhaseQueued {
+			return timeOf(&st.Transitions[i].Time)
+		}
+	}
+	return nil
+}
+
+func failure(f *v1alpha1.FailureStatus) string {
+	parts := []string{f.PodName}
+	if f.Node != "" {
+		parts = append(parts, "on "+f.Node)
+	}
+	if f.ExitCode != nil {
+		parts = append(parts, fmt.Sprintf("exited with %d", *f.ExitCode))
+	} else {
+		parts = append(parts, "failed, with an exit code that is unknown")
+	}
+	return strings.Join(parts, " ")
+}
+
+// OfRecord says what the history knows of a job.
+func OfRecord(r history.Record) []Entry {
+	var phases []Entry
+	for _, t := range r.Transitions {
+		phases = append(phases, Entry{
+			Time: new(t.Time), Kind: PhaseEntered, Phase: t.Phase, Reason: t.Reason, Attempt: t.Attempt,
+		})
+	}
+	phases = withGaps(phases)
+	others := []Entry{{Time: new(r.Job.Created), Kind: Created}}
+	for _, a := range r.Attempts {
+		if a.ResumedFrom != nil {
+			others = append(others, resumption(a.ResumedFrom, a.Number, a.Queued))
+		}
+	}
+	for _, p := range r.Preemptions {
+		e := Entry{
+			Time: new(p.Time), Kind: Preempted, Attempt: p.Attempt, Reason: p.Reason, Message: p.Message, By: p.By,
+		}
+		if p.Lost != nil {
+			e.LostSteps, e.LostGPUSeconds = new(p.Lost.Steps), new(p.Lost.GPUSeconds)
+		}
+		others = append(others, e)
+	}
+	for _, c := range r.Checkpoints {
+		others = append(others, Entry{
+			Time: c.Time, Kind: CheckpointSaved, Attempt: c.Attempt, Step: new(c.Step), URI: c.URI,
+		})
+	}
+	switch j := r.Job; {
+	case j.Deleted != nil:
+		others = append(others, Entry{Time: j.Deleted, Kind: Deleted})
+	case j.DeletedBefore != nil:
+		others = append(others, Entry{
+			Time: j.DeletedBefore, Kind: Deleted, Message: "it was deleted before this time; when exactly is unknown",
+		})
+	}
+	return merge(phases, others)
+}
+
+// withGaps puts an entry wherever the attempt of a transition is unknown, or one attempt is missing: there the
+// status had dropped what lies between.
+func withGaps(phases []Entry) []Entry {
+	var all []Entry
+	attempt := int32(1)
+	open := false
+	for _, e := range phases {
+		missing := e.Attempt == 0 || e.Attempt > attempt+1
+		if missing && !open {
+			all = append(all, Entry{Kind: Gap, Message: "some changes of phase were not seen, and are no longer known"})
+		}
+		open = e.Attempt == 0
+		attempt = max(attempt, e.Attempt)
+		all = append(all, e)
+	}
+	return withDurations(all)
+}
+
+func checkpoint(c *v1alpha1.CheckpointPoint) Entry {
+	return Entry{Time: timeOf(c.Time), Kind: CheckpointSaved, Step: new(c.Step), URI: c.URI}
+}
+
+func resumption(c *v1alpha1.CheckpointPoint, attempt int32, at *time.Time) Entry {
+	return Entry{Time: at, Kind: Resumed, Attempt: attempt, Step: new(c.Step), URI: c.URI}
+}
+
+func timeOf(t *metav1.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return new(t.UTC())
+}
