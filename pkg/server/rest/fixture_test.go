@@ -246,8 +246,8 @@ func (a *rights) holds() interceptor.Funcs {
 		if a.may(ctx, namespace) {
 			return nil
 		}
-		return apierrors.NewForbidden(resource, name, fmt.Errorf("User %q cannot %s resource %q in the namespace %q",
-			nameOf(ctx), verb, resource.Resource, namespace))
+		return apierrors.NewForbidden(trainingJobs, name, fmt.Errorf("User %q cannot %s resource %q in the namespace %q",
+			nameOf(ctx), verb, trainingJobs.Resource, namespace))
 	}
 	return interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object,
@@ -267,7 +267,7 @@ func (a *rights) holds() interceptor.Funcs {
 	}
 }
 
-var resource = schema.GroupResource{Group: v1alpha1.GroupVersion.Group, Resource: "trainingjobs"}
+var trainingJobs = schema.GroupResource{Group: v1alpha1.GroupVersion.Group, Resource: "trainingjobs"}
 
 func as(ctx context.Context, user string) context.Context {
 	return identity.NewContext(ctx, identity.Identity{Name: user})

@@ -125,6 +125,7 @@ func (s *Server) routes() {
 	s.routeClusters()
 	s.routeJobs()
 	s.routeActions()
+	s.routeExplain()
 	s.routeLogs()
 	s.routeEvents()
 	s.routeHistory()
