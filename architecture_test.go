@@ -103,6 +103,18 @@ var rules = map[string]rule{
 		reason: "another system's document to a job",
 		ours:   []string{api, checkpoint, frameworks, spec, validation}, never: notCore,
 	},
+	"pkg/explain": {
+		reason: "what a status says of why a job does not run", ours: []string{api},
+		never: append(slices.Clone(impure), "sigs.k8s.io/..."),
+	},
+	"pkg/timeline": {
+		reason: "what a status or a record says has happened", ours: []string{api, "pkg/history"},
+		never: append(slices.Clone(impure), "sigs.k8s.io/..."),
+	},
+	"pkg/queues": {
+		reason: "what every scheduler's queues say, by the types of their APIs alone",
+		ours:   []string{api, spec}, never: impure,
+	},
 	"pkg/boundedlistener": {
 		reason: "knows connections, not what they say", never: []string{"sigs.k8s.io/...", "k8s.io/client-go/..."},
 	},

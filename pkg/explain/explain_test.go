@@ -117,7 +117,7 @@ func TestOf(t *testing.T) {
 				}
 			}),
 			Explanation{
-				Phase: "Draining", Summary: "the attempt is over, and all its ranks are being ended",
+				Phase: "Draining", Summary: "the attempt is over, and all its ranks are ended",
 				NextStep: "then its cause is settled",
 				Drain:    &Drain{Cause: "Eviction", Reason: "Evicted", Saving: true, Deadline: &since.Time},
 			},

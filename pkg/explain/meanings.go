@@ -19,10 +19,11 @@ var phases = map[v1alpha1.Phase]struct{ means, next string }{
 		"the ranks have their nodes, and start", "it runs once enough ranks have started",
 	},
 	v1alpha1.PhaseRunning:    {"the gang runs", ""},
-	v1alpha1.PhaseDraining:   {"the attempt is over, and all its ranks are being ended", "then its cause is settled"},
+	v1alpha1.PhaseDraining:   {"the attempt is over, and all its ranks are ended", "then its cause is settled"},
 	v1alpha1.PhaseRestarting: {"no rank is left", "the next attempt is queued when the backoff is over"},
 	v1alpha1.PhaseSuspended: {
-		"the job is suspended: it has no ranks and holds no quota", "set spec.runPolicy.suspend to false to resume it",
+		"the job is suspended: it has no ranks and holds no quota",
+		"set spec.runPolicy.suspend to false to resume it",
 	},
 	v1alpha1.PhaseSucceeded: {"the training is complete", ""},
 	v1alpha1.PhaseFailed: {
@@ -32,10 +33,10 @@ var phases = map[v1alpha1.Phase]struct{ means, next string }{
 
 // meanings of the reasons of this API that can block a job. Reasons of a scheduler's own have none.
 var meanings = map[string]string{
-	v1alpha1.ReasonInvalidSpec:           "the spec is invalid; a gang that runs goes on with the spec that it has",
+	v1alpha1.ReasonInvalidSpec:           "the spec is invalid; a gang that runs goes on as it is",
 	v1alpha1.ReasonSchedulerMissing:      "the cluster does not serve what the job's scheduler needs",
 	v1alpha1.ReasonSchedulerNotAllowed:   "the operator's configuration does not allow the scheduler",
-	v1alpha1.ReasonAgentNotConfigured:    "the job takes checkpoints, and the operator has no image of the agent",
+	v1alpha1.ReasonAgentNotConfigured:    "the operator has no image of the agent for checkpoints",
 	v1alpha1.ReasonNameTaken:             "an object of a name that the job needs is somebody else's",
 	v1alpha1.ReasonPodRejected:           "the API server rejects the ranks' pods",
 	v1alpha1.ReasonGroupRejected:         "the API server rejects the gang's group",

@@ -20,8 +20,8 @@ func Of(job *v1alpha1.TrainingJob) []Entry {
 	var phases []Entry
 	if len(st.Transitions) >= kept {
 		phases = append(phases, Entry{
-			Kind: Gap, Message: fmt.Sprintf("a status keeps the last %d changes of phase: earlier ones are not in it, "+
-				"and some between these may be missing", kept),
+			Kind: Gap, Message: fmt.Sprintf("a status keeps the last %d changes of phase: earlier ones are not in "+
+				"it, and some between these may be missing", kept),
 		})
 	}
 	for _, t := range st.Transitions {
@@ -118,8 +118,8 @@ func OfRecord(r history.Record) []Entry {
 	return merge(phases, others)
 }
 
-// withGaps puts an entry wherever the attempt of a transition is unknown, or one attempt is missing: there the
-// status had dropped what lies between.
+// withGaps puts an entry wherever the attempt of a transition is unknown, or one attempt is missing: there
+// the status had dropped what lies between.
 func withGaps(phases []Entry) []Entry {
 	var all []Entry
 	attempt := int32(1)
@@ -127,7 +127,9 @@ func withGaps(phases []Entry) []Entry {
 	for _, e := range phases {
 		missing := e.Attempt == 0 || e.Attempt > attempt+1
 		if missing && !open {
-			all = append(all, Entry{Kind: Gap, Message: "some changes of phase were not seen, and are no longer known"})
+			all = append(all, Entry{
+				Kind: Gap, Message: "some changes of phase were not seen, and are no longer known",
+			})
 		}
 		open = e.Attempt == 0
 		attempt = max(attempt, e.Attempt)

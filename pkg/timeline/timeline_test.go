@@ -106,7 +106,8 @@ func TestOfRecord(t *testing.T) {
 			{Time: at(30).Time, Phase: "Running", Attempt: 7},
 		},
 		Preemptions: []history.Preemption{{
-			Attempt: 1, Time: at(8).Time, Reason: "Preempted", By: "a higher priority pod", Lost: &history.Loss{Steps: 12},
+			Attempt: 1, Time: at(8).Time, Reason: "Preempted", By: "a higher priority pod",
+			Lost: &history.Loss{Steps: 12},
 		}},
 		Checkpoints: []history.Checkpoint{{URI: "pvc://a/5", Step: 5, Attempt: 1}},
 	}

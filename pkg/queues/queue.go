@@ -1,0 +1,101 @@
+package queues
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	pluginsv1alpha1 "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
+	volcanov1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+)
+
+// Objects of a cluster, as far as it serves their kinds and the caller may list them.
+type Objects struct {
+	VolcanoQueues           []volcanov1beta1.Queue
+	ClusterQueues           []kueuev1beta2.ClusterQueue
+	LocalQueues             []kueuev1beta2.LocalQueue
+	ElasticQuotas           []pluginsv1alpha1.ElasticQuota
+	ResourceQuotas          []corev1.ResourceQuota
+	PriorityClasses         []schedulingv1.PriorityClass
+	WorkloadPriorityClasses []kueuev1beta2.WorkloadPriorityClass
+}
+
+// Queue of any scheduler, or a quota that stands for one.
+type Queue struct {
+	// Scheduler that it belongs to; empty for a ResourceQuota, which binds the pods of all.
+	Scheduler v1alpha1.SchedulerName `json:"scheduler,omitempty"`
+	// Kind of the object: Queue, ClusterQueue, LocalQueue, ElasticQuota or ResourceQuota.
+	Kind string `json:"kind"`
+	// Namespace of the object; empty for one without.
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	// Parent queue: Volcano's parent, the ClusterQueue of a LocalQueue, the cohort of a ClusterQueue.
+	Parent string `json:"parent,omitempty"`
+	// State as its scheduler has it, such as Open or Closed; empty: unknown. StateReason says why it admits
+	// nothing.
+	State       string     `json:"state,omitempty"`
+	StateReason string     `json:"stateReason,omitempty"`
+	Resources   []Resource `json:"resources,omitempty"`
+	// Running are the jobs that hold a part of it, Waiting those that want one, the next first.
+	Running []Job `json:"running,omitempty"`
+	Waiting []Job `json:"waiting,omitempty"`
+	// RunningGPUs and WaitingGPUs are the sums of theirs. A job that its operator has not looked at yet counts
+	// none.
+	RunningGPUs int64 `json:"runningGPUs"`
+	WaitingGPUs int64 `json:"waitingGPUs"`
+}
+
+// Resource that a queue has, in the notation of Kubernetes' quantities.
+type Resource struct {
+	Name string `json:"name"`
+	// Flavor of Kueue, such as a kind of node; empty elsewhere.
+	Flavor string `json:"flavor,omitempty"`
+	// Limit that its use never exceeds; nil: unlimited where Unlimited is true, else unknown.
+	Limit     *string `json:"limit,omitempty"`
+	Unlimited bool    `json:"unlimited,omitempty"`
+	// Guaranteed is what it can always have: Volcano's guarantee, an ElasticQuota's min, Kueue's nominal quota.
+	Guaranteed *string `json:"guaranteed,omitempty"`
+	// Deserved is what it gives up to others only while it does not use it: Volcano's deserved.
+	Deserved *string `json:"deserved,omitempty"`
+	// Used by all that its scheduler counts, which may be more than TrainingJobs; nil: not known.
+	Used *string `json:"used,omitempty"`
+	// Borrowed of Used, from other queues.
+	Borrowed *string `json:"borrowed,omitempty"`
+	// Free is Limit less Used, at least 0; nil where one of them is.
+	Free *string `json:"free,omitempty"`
+}
+
+// Job in a queue.
+type Job struct {
+	Namespace string         `json:"namespace"`
+	Name      string         `json:"name"`
+	Phase     v1alpha1.Phase `json:"phase"`
+	GPUs      int64          `json:"gpus"`
+	// PriorityClass that it names; Priority is its value, nil where no such class is known.
+	PriorityClass string    `json:"priorityClass,omitempty"`
+	Priority      *int32    `json:"priority,omitempty"`
+	Created       time.Time `json:"created"`
+	// Reason why it waits, in one word.
+	Reason string `json:"reason,omitempty"`
+}
+
+// Of returns the queues of a cluster with the jobs in them.
+func Of(objects Objects, jobs []v1alpha1.TrainingJob) []Queue {
+	in := newMembers(objects, jobs)
+	all := slices.Concat(
+		volcanoQueues(objects, in), clusterQueues(objects, in), localQueues(objects, in),
+		elasticQuotas(objects, in), resourceQuotas(objects, in),
+	)
+	slices.SortFunc(all, func(a, b Queue) int {
+		return cmp.Or(
+			strings.Compare(string(a.Scheduler), string(b.Scheduler)), strings.Compare(a.Kind, b.Kind),
+			strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
+	return all
+}
