@@ -49,6 +49,9 @@ func ofStatus(err error, s metav1.Status) *Problem {
 	case s.Code < 400 || s.Code > 599:
 		return New(BadGateway, s.Message, "tell an admin").CausedBy(err)
 	}
+	if p := unknownFields(s); p != nil {
+		return p
+	}
 	p := ForStatus(int(s.Code), s.Message, remedyFor(err, s))
 	switch {
 	case apierrors.IsAlreadyExists(err):
@@ -97,9 +100,34 @@ func remedyFor(err error, s metav1.Status) string {
 	return "change the request as the detail says"
 }
 
-// preamble is what an API server puts before the sentence of a rule or a policy.
+// preamble is what an API server puts before the sentence of a rule or a policy. It leaves the value out of
+// what a rule of a CRD says (field.OmitValueType).
 var preamble = regexp.MustCompile(`^ValidatingAdmissionPolicy '[^']*' with binding '[^']*' denied request: |` +
-	`^(Invalid value|Unsupported value|Duplicate value): ("(?:[^"\\]|\\.)*"|[^:]*): |^(Forbidden|Required value): `)
+	`^(Invalid value|Unsupported value|Duplicate value): ` +
+	`(("(?:[^"\\]|\\.)*"|-?[0-9][0-9A-Za-z.+-]*|true|false|null|\{.*?\}|\[.*?\]): )?|` +
+	`^(Forbidden|Required value): `)
+
+// strict is how an API server names a field that does not exist, or is there twice.
+var strict = regexp.MustCompile(`(unknown|duplicate) field "([^"]+)"`)
+
+// unknownFields of a request, as the API server has found them when it was asked to be strict.
+func unknownFields(s metav1.Status) *Problem {
+	if !strings.Contains(s.Message, "strict decoding error") {
+		return nil
+	}
+	var all []Error
+	for _, found := range strict.FindAllStringSubmatch(s.Message, -1) {
+		e := Error{Field: found[2], Detail: "there is no such field", Remedy: "leave it out, or spell it as docs/api.md does"}
+		if found[1] == "duplicate" {
+			e.Detail, e.Remedy = "the field is there twice", "leave one of them out"
+		}
+		all = append(all, e)
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return New(Malformed, "", "").WithErrors(all)
+}
 
 // causes in the API's own words. The rules of TrainingJobs say what is wrong and, behind a colon, what to do.
 func causes(all []metav1.StatusCause) []Error {

@@ -29,7 +29,9 @@ func TestOf(t *testing.T) {
 	impersonation := apierrors.NewForbidden(schema.GroupResource{Resource: "users"}, "ann",
 		errors.New(`User "server" cannot impersonate resource "users" in API group ""`))
 	invalid := apierrors.NewInvalid(jobKind, "bert", field.ErrorList{
-		field.Invalid(field.NewPath("spec"), "x", "minAvailable 9 exceeds the 8 ranks: set at most 8"),
+		field.Invalid(field.NewPath("spec"), field.OmitValueType{}, "minAvailable 9 exceeds the 8 ranks: set at most 8"),
+		field.Invalid(field.NewPath("spec", "replicas"), 9, "too many: use fewer"),
+		field.Invalid(field.NewPath("spec", "name"), `a"b: c`, "must match"),
 		field.Required(field.NewPath("spec", "image"), "give an image"),
 	})
 	for name, c := range map[string]struct {
@@ -71,9 +73,22 @@ func TestOf(t *testing.T) {
 				Detail: "minAvailable 9 exceeds the 8 ranks", Remedy: "set at most 8",
 				Errors: []Error{
 					{Field: "spec", Detail: "minAvailable 9 exceeds the 8 ranks", Remedy: "set at most 8"},
+					{Field: "spec.replicas", Detail: "too many", Remedy: "use fewer"},
+					{Field: "spec.name", Detail: "must match", Remedy: "change it as the detail says"},
 					{Field: "spec.image", Detail: "give an image", Remedy: "change it as the detail says"},
 				}},
 			reason: "the rules' own words, behind the API server's preamble",
+		},
+		"fields that do not exist": {
+			err: apierrors.NewInvalid(jobKind, "bert", field.ErrorList{field.Invalid(field.NewPath("patch"), "{}",
+				`strict decoding error: unknown field "spec.replica", duplicate field "spec.image"`)}),
+			want: Problem{Type: Malformed.URI, Title: "Malformed request", Status: 400, Field: "spec.replica",
+				Detail: "there is no such field", Remedy: "leave it out, or spell it as docs/api.md does",
+				Errors: []Error{
+					{"spec.replica", "there is no such field", "leave it out, or spell it as docs/api.md does"},
+					{"spec.image", "the field is there twice", "leave one of them out"},
+				}},
+			reason: "as those of a body that is read here",
 		},
 		"a name that is taken": {
 			err: apierrors.NewAlreadyExists(jobs, "bert"),

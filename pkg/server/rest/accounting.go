@@ -139,7 +139,7 @@ func (s *Server) report(in *AccountingInput, now time.Time, used []store.Usage) 
 		a.Items[i].say()
 	}
 	a.Total.say()
-	if negotiation.SelectQValueFast(in.Accept, []string{typeJSON, typeCSV}) == typeCSV {
+	if negotiation.SelectQValue(in.Accept, []string{typeJSON, typeCSV}) == typeCSV {
 		body, err := encodeCSV(&a)
 		return &AccountingOutput{typeCSV + "; charset=utf-8", "Accept", body}, err
 	}

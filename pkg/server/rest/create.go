@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"mime"
-	"net/http"
 	"regexp"
 	"strings"
 
@@ -35,8 +34,10 @@ type CreateInput struct {
 
 // CreateOutput is the job that was created.
 type CreateOutput struct {
-	JobOutput
-	Location string `header:"Location" doc:"Path of the job; absent after a dry run."`
+	Location string   `header:"Location" doc:"Path of the job; absent after a dry run."`
+	ETag     string   `header:"ETag" doc:"Names this version of the job, for If-Match and If-None-Match."`
+	Warning  []string `header:"Warning" doc:"What the cluster warns of, as kubectl prints it."`
+	Body     Job
 }
 
 func (s *Server) create(ctx context.Context, in *CreateInput) (*CreateOutput, error) {
@@ -56,9 +57,7 @@ func (s *Server) create(ctx context.Context, in *CreateInput) (*CreateOutput, er
 	if err := c.Create(ctx, job, options...); err != nil {
 		return nil, clusterError(in.Cluster, err)
 	}
-	out := &CreateOutput{JobOutput: JobOutput{
-		Status: http.StatusCreated, ETag: etag(job), Warning: warnings.headers(), Body: Job{job},
-	}}
+	out := &CreateOutput{ETag: etag(job), Warning: warnings.headers(), Body: Job{job}}
 	if in.DryRun.DryRun == "" {
 		out.Location = strings.NewReplacer(
 			"{cluster}", in.Cluster, "{namespace}", in.Namespace, "{name}", job.Name).Replace(named)

@@ -193,7 +193,7 @@ func (r *reader) change(ctx context.Context, e live.Event) error {
 
 // learn which of some namespaces the reader may see.
 func (r *reader) learn(ctx context.Context, namespaces []string) error {
-	may, err := r.server.visible(ctx, r.cluster, verbList, namespaces)
+	may, err := r.server.visible(ctx, r.cluster, namespaces)
 	if err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ func (s *Server) listAll(ctx context.Context, in *ListAllInput) (*JobsOutput, er
 	if err != nil {
 		return nil, err
 	}
-	may, err := s.visible(ctx, in.Cluster, verbList, v.Namespaces())
+	may, err := s.visible(ctx, in.Cluster, v.Namespaces())
 	if err != nil {
 		return nil, err
 	}

@@ -162,7 +162,7 @@ func (in *LogsInput) options(container string) *corev1.PodLogOptions {
 // its own connection is the cluster's, too.
 func (s *Server) mayLog(in *LogsInput, pod string) func(context.Context) bool {
 	return func(ctx context.Context) bool {
-		may, err := s.Access.May(ctx, in.Cluster, authorizationv1.ResourceAttributes{
+		may, err := s.may(ctx, in.Cluster, authorizationv1.ResourceAttributes{
 			Verb: verbGet, Resource: "pods", Subresource: "log", Namespace: in.Namespace, Name: pod,
 		})
 		return may || err != nil

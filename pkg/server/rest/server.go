@@ -17,22 +17,24 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/pkg/history"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/live"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/store"
 )
 
-// Access to the clusters as the caller whom a context names. Its errors may be Problems.
+// Access to the clusters as a caller; *access.Clusters has it.
 type Access interface {
 	// Names of the clusters; the first is the default.
 	Names() []string
 	// As acts as the caller.
-	As(ctx context.Context, cluster string) (client.WithWatch, *rest.Config, error)
+	As(cluster string, id identity.Identity) (client.WithWatch, *rest.Config, error)
 	// May reports whether the caller may do something.
-	May(ctx context.Context, cluster string, what authorizationv1.ResourceAttributes) (bool, error)
+	May(ctx context.Context, cluster string, id identity.Identity, do authorizationv1.ResourceAttributes) (
+		bool, error)
 	// Visible reports whether the caller may use a verb on the TrainingJobs of all namespaces, or else in which
 	// of those that are given.
-	Visible(ctx context.Context, cluster, verb string, namespaces []string) (
+	Visible(ctx context.Context, cluster string, id identity.Identity, verb string, namespaces []string) (
 		all bool, visible []string, err error)
 }
 
@@ -84,9 +86,8 @@ type Server struct {
 	methods  map[string][]string
 }
 
-// New makes a Server whose routes are on a mux: /api/v1 and everything below. They expect that the caller is
-// known from the request's context, with the exception of /api/v1/openapi.json, which tells nothing of any
-// cluster.
+// New makes a Server whose routes are on a mux: /api/v1 and everything below. They expect the caller in the
+// request's context (identity.Middleware), but for /api/v1/openapi.json, which tells nothing of any cluster.
 func New(mux *http.ServeMux, o Options) (*Server, error) {
 	s := &Server{Options: o, methods: map[string][]string{}}
 	s.complete()
@@ -124,6 +125,7 @@ func (s *Server) routes() {
 	s.routeClusters()
 	s.routeJobs()
 	s.routeActions()
+	s.routeExplain()
 	s.routeLogs()
 	s.routeEvents()
 	s.routeHistory()

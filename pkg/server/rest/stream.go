@@ -14,7 +14,6 @@ type stream struct {
 	writer     http.ResponseWriter
 	controller *http.ResponseController
 	timeout    time.Duration
-	now        func() time.Time
 }
 
 // streamTo begins an answer of status 200 on a response.
@@ -26,13 +25,13 @@ func (s *Server) streamTo(ctx huma.Context, mediaType string) *stream {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no") // nginx would keep it back
 	ctx.SetStatus(http.StatusOK)
-	return &stream{w, http.NewResponseController(w), s.WriteTimeout, s.Clock.Now}
+	return &stream{w, http.NewResponseController(w), s.WriteTimeout}
 }
 
 // Write passes bytes on at once. A reader that does not take them in time ends the stream.
 func (t *stream) Write(p []byte) (int, error) {
-	// The deadline is the connection's: one that cannot be set leaves only the server's own.
-	_ = t.controller.SetWriteDeadline(t.now().Add(t.timeout))
+	// The deadline is the connection's, by the machine's clock. One that cannot be set leaves the server's own.
+	_ = t.controller.SetWriteDeadline(time.Now().Add(t.timeout))
 	n, err := t.writer.Write(p)
 	if err == nil {
 		err = t.controller.Flush()

@@ -6,21 +6,23 @@ import (
 	"slices"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/access"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/live"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 )
 
 // Verbs that the cluster is asked about.
 const (
-	verbGet   = "get"
-	verbList  = "list"
-	verbWatch = "watch"
+	verbGet  = "get"
+	verbList = "list"
 )
 
 // retrySync is when to ask again for jobs that are still being read.
@@ -35,23 +37,51 @@ func (s *Server) known(cluster string) error {
 		WithRemedy("use one of those that GET /api/v1/clusters lists")
 }
 
+// caller of a request.
+func caller(ctx context.Context) (identity.Identity, error) {
+	id, known := identity.FromContext(ctx)
+	if !known {
+		return id, problem.New(problem.Unauthenticated, "the request does not say who is calling", "send a token")
+	}
+	return id, nil
+}
+
 // as returns a client that acts as the caller.
 func (s *Server) as(ctx context.Context, cluster string) (client.WithWatch, *rest.Config, error) {
 	if err := s.known(cluster); err != nil {
 		return nil, nil, err
 	}
-	c, config, err := s.Access.As(ctx, cluster)
+	id, err := caller(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, config, err := s.Access.As(cluster, id)
 	if err != nil {
 		return nil, nil, clusterError(cluster, err)
 	}
 	return c, config, nil
 }
 
+// may reports whether the caller may do something.
+func (s *Server) may(
+	ctx context.Context, cluster string, do authorizationv1.ResourceAttributes,
+) (bool, error) {
+	id, err := caller(ctx)
+	if err != nil {
+		return false, err
+	}
+	may, err := s.Access.May(ctx, cluster, id, do)
+	return may, clusterError(cluster, err)
+}
+
 // clusterError says of an error that no API server has answered with that the cluster is away.
 func clusterError(cluster string, err error) error {
 	var p *problem.Problem
 	var api apierrors.APIStatus
+	var acting *access.Error
 	switch {
+	case errors.As(err, &acting):
+		return problem.ForStatus(acting.Status(), acting.Detail, acting.Remedy)
 	case err == nil, errors.As(err, &p), errors.As(err, &api), errors.Is(err, context.Canceled),
 		errors.Is(err, context.DeadlineExceeded):
 		return err
@@ -81,20 +111,32 @@ func liveError(cluster string, err error) error {
 	return err
 }
 
+// namespaces of some in which the caller may list jobs; all where that holds for every namespace there is.
+func (s *Server) namespaces(ctx context.Context, cluster string, among []string) (
+	all bool, visible []string, err error,
+) {
+	id, err := caller(ctx)
+	if err != nil {
+		return false, nil, err
+	}
+	all, visible, err = s.Access.Visible(ctx, cluster, id, verbList, among)
+	return all, visible, clusterError(cluster, err)
+}
+
 // visible returns which of some namespaces have jobs that the caller may list.
-func (s *Server) visible(ctx context.Context, cluster, verb string, among []string) (
+func (s *Server) visible(ctx context.Context, cluster string, among []string) (
 	func(namespace string) bool, error,
 ) {
-	all, some, err := s.Access.Visible(ctx, cluster, verb, among)
+	all, some, err := s.namespaces(ctx, cluster, among)
 	if err != nil {
-		return nil, clusterError(cluster, err)
+		return nil, err
 	}
 	return func(namespace string) bool { return all || slices.Contains(some, namespace) }, nil
 }
 
 // listable reports an error, the cluster's own, where the caller may not list the jobs of a namespace.
 func (s *Server) listable(ctx context.Context, cluster, namespace string) error {
-	may, err := s.visible(ctx, cluster, verbList, []string{namespace})
+	may, err := s.visible(ctx, cluster, []string{namespace})
 	if err != nil || may(namespace) {
 		return err
 	}

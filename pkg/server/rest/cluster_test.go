@@ -1,0 +1,528 @@
+//go:build cluster
+
+package rest
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/access"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/live"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
+	"mlplatform.example.com/trainingjob-operator/test/harness"
+)
+
+const namespace, account = "trainingjob-system", "trainingjob-server"
+
+// TestCluster: what the API does to a real API server, with the rights that ship, and no other.
+func TestCluster(t *testing.T) {
+	c, err := harness.Start(t.Context(), harness.Options{Root: "../../.."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	r := &real{server: &server{t: t, past: &past{}}, cluster: c}
+	r.people(t)
+	r.serve(t, r.own(t))
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T)
+	}{
+		{"create", r.create}, {"rights", r.rights}, {"invalid", r.invalid}, {"warnings", r.warnings},
+		{"change", r.change}, {"preconditions", r.preconditions}, {"events", r.changes},
+		{"logs", r.rankLogs}, {"delete", r.remove},
+	} {
+		t.Run(test.name, test.run)
+	}
+}
+
+// real is a Server of a cluster.
+type real struct {
+	*server
+	cluster *harness.Cluster
+}
+
+// own credentials of the server: its account's, with the roles that ship.
+func (r *real) own(t *testing.T) *rest.Config {
+	t.Helper()
+	r.make(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+	r.make(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: account}})
+	for _, file := range []string{"role.yaml", "rbac.yaml"} {
+		f, err := os.Open("../../../deploy/server/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		for d := yaml.NewYAMLOrJSONDecoder(f, 4096); ; {
+			o := &unstructured.Unstructured{}
+			if err := d.Decode(o); err == io.EOF {
+				break
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			if len(o.Object) > 0 {
+				r.make(t, o)
+			}
+		}
+	}
+	r.make(t, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: account},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: account},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: namespace, Name: account}},
+	})
+	token, err := r.cluster.Kube.CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), account,
+		&authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := rest.AnonymousClientConfig(r.cluster.RESTConfig())
+	config.BearerToken = token.Status.Token
+	config.WarningHandlerWithContext = WarningHandler{}
+	return config
+}
+
+func (r *real) make(t *testing.T, o client.Object) {
+	t.Helper()
+	if err := r.cluster.Client.Create(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// people: ann may do everything with the jobs of team-a and read their logs; bob may look at them.
+func (r *real) people(t *testing.T) {
+	jobs := []string{v1alpha1.GroupVersion.Group}
+	for _, name := range []string{"team-a", "team-b"} {
+		r.make(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}
+	for user, rules := range map[string][]rbacv1.PolicyRule{
+		"ann": {
+			{APIGroups: jobs, Resources: []string{"trainingjobs"}, Verbs: []string{"*"}},
+			{APIGroups: []string{""}, Resources: []string{"pods", "pods/log"}, Verbs: []string{"get"}},
+		},
+		"bob": {{APIGroups: jobs, Resources: []string{"trainingjobs"}, Verbs: []string{"get", "list"}}},
+	} {
+		r.make(t, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: user}, Rules: rules})
+		r.make(t, &rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: user},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "oidc:" + user}},
+		})
+	}
+}
+
+// serve the cluster main as the server does.
+func (r *real) serve(t *testing.T, config *rest.Config) {
+	scheme := r.cluster.Client.Scheme()
+	acting, err := access.New(access.Options{
+		Config: access.Default(), Clusters: []access.Cluster{{Name: "main", Config: config}}, Scheme: scheme,
+		Clock: clock.RealClock{}, Registry: prometheus.NewRegistry(), Log: logr.Discard(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	watched, err := cache.New(config, cache.Options{
+		Scheme: scheme, DefaultTransform: cache.TransformStripManagedFields(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	clusters := live.New(map[string]live.Informers{"main": watched}, logr.Discard())
+	for _, run := range []func(context.Context) error{acting.Start, watched.Start, clusters.Run} {
+		go func() { _ = run(t.Context()) }()
+	}
+	mux := http.NewServeMux()
+	if _, err := New(mux, Options{
+		Version: "test", Access: acting, Live: clusters, History: r.past, Log: logr.Discard(),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		id := identity.Identity{Name: "oidc:" + req.Header.Get("User"), Source: identity.SourceProxy}
+		mux.ServeHTTP(w, req.WithContext(identity.NewContext(req.Context(), id)))
+	}))
+	t.Cleanup(r.Close)
+	harness.Until(t, "it acts and is synced", func(context.Context) (string, error) {
+		if err := acting.Acting(nil); err != nil {
+			return err.Error(), nil
+		}
+		if !clusters.Synced("main") {
+			return "not synced", nil
+		}
+		return "", nil
+	})
+}
+
+func manifest(name string) string {
+	return fmt.Sprintf(`{"metadata":{"name":%q},"spec":{"framework":"custom","image":"example.com/trainer:1",
+		"command":["train"],"replicas":2}}`, name)
+}
+
+// make a job as ann.
+func (r *real) job(t *testing.T, name string) *v1alpha1.TrainingJob {
+	t.Helper()
+	job := &v1alpha1.TrainingJob{}
+	r.do(request{method: "POST", path: teamA, body: manifest(name)}).decode(t, http.StatusCreated, job)
+	return job
+}
+
+// now returns the job as the API server has it; nil where there is none.
+func (r *real) now(t *testing.T, name string) *v1alpha1.TrainingJob {
+	t.Helper()
+	job := &v1alpha1.TrainingJob{}
+	err := r.cluster.Client.Get(t.Context(), client.ObjectKey{Namespace: "team-a", Name: name}, job)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return job
+}
+
+func (r *real) create(t *testing.T) {
+	dry := r.do(request{method: "POST", path: teamA + "?dryRun=All", body: manifest("dry")})
+	if dry.StatusCode != http.StatusCreated || r.now(t, "dry") != nil {
+		t.Errorf("a dry run: %d %s", dry.StatusCode, dry.body)
+	}
+	job := r.job(t, "first")
+	if by := r.now(t, "first").ManagedFields[0].Manager; by != string(fieldOwner) {
+		t.Errorf("it is %s's", by)
+	}
+	harness.Until(t, "the list has it", func(context.Context) (string, error) {
+		var got list
+		r.do(request{path: "trainingjobs", user: "bob"}).decode(t, http.StatusOK, &got)
+		if got.names() == "team-a/first" && got.Items[0].UID == job.UID {
+			return "", nil
+		}
+		return got.names(), nil
+	})
+}
+
+// rights: everybody is told what kubectl would tell them.
+func (r *real) rights(t *testing.T) {
+	as := rest.CopyConfig(r.cluster.RESTConfig())
+	for _, user := range []string{"bob", "eve"} {
+		as.Impersonate = rest.ImpersonationConfig{UserName: "oidc:" + user}
+		direct, err := client.New(as, client.Options{Scheme: r.cluster.Client.Scheme()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "first"}}
+		fresh := first.DeepCopy()
+		fresh.Name, fresh.Spec = "fresh", v1alpha1.TrainingJobSpec{Framework: "custom"}
+		empty := client.RawPatch("application/merge-patch+json", []byte("{}"))
+		for name, c := range map[string]struct {
+			request
+			direct func() error
+		}{
+			"get": {request{path: teamA + "/first"}, func() error {
+				return direct.Get(t.Context(), client.ObjectKeyFromObject(first), first.DeepCopy())
+			}},
+			"list": {request{path: teamA}, func() error {
+				return direct.List(t.Context(), &v1alpha1.TrainingJobList{}, client.InNamespace("team-a"))
+			}},
+			"list elsewhere": {request{path: "namespaces/team-b/trainingjobs"}, func() error {
+				return direct.List(t.Context(), &v1alpha1.TrainingJobList{}, client.InNamespace("team-b"))
+			}},
+			"create": {request{method: "POST", path: teamA, body: manifest("fresh")}, func() error {
+				return direct.Create(t.Context(), fresh)
+			}},
+			"patch": {request{method: "PATCH", path: teamA + "/first", body: "{}", headers: []string{merge}},
+				func() error { return direct.Patch(t.Context(), first.DeepCopy(), empty) }},
+			"suspend": {request{method: "POST", path: teamA + "/first/suspend"}, func() error {
+				if err := direct.Get(t.Context(), client.ObjectKeyFromObject(first), first.DeepCopy()); err != nil {
+					return err
+				}
+				return direct.Patch(t.Context(), first.DeepCopy(), empty)
+			}},
+			"delete": {request{method: "DELETE", path: teamA + "/first"}, func() error {
+				return direct.Delete(t.Context(), first.DeepCopy())
+			}},
+		} {
+			c.user = user
+			got, want := r.do(c.request), c.direct()
+			if want == nil {
+				if got.StatusCode != http.StatusOK {
+					t.Errorf("%s may %s, but: %d %s", user, name, got.StatusCode, got.body)
+				}
+				continue
+			}
+			if p := got.problem(t); p.Status != http.StatusForbidden || p.Detail != want.Error() {
+				t.Errorf("%s is told about %s\n%s, want\n%v", user, name, got.body, want)
+			}
+		}
+	}
+	var none list
+	r.do(request{path: "trainingjobs", user: "eve"}).decode(t, http.StatusOK, &none)
+	if len(none.Items) > 0 {
+		t.Errorf("eve sees %s", none.names())
+	}
+}
+
+// invalid: the rules of the API name the field, and say what to do.
+func (r *real) invalid(t *testing.T) {
+	got := r.do(request{method: "POST", path: teamA, body: strings.Replace(manifest("bad"), `"replicas":2`,
+		`"replicas":2,"runPolicy":{"schedulingPolicy":{"minAvailable":9}}`, 1)})
+	if p := got.problem(t); p.Type != problem.Invalid.URI || p.Field == "" || p.Remedy == "" ||
+		!strings.Contains(p.Detail, "9") {
+		t.Errorf("%s", got.body)
+	}
+	unknown := r.do(request{method: "PATCH", path: teamA + "/first", body: `{"spec":{"replica":1}}`,
+		headers: []string{merge}})
+	if p := unknown.problem(t); p.Type != problem.Malformed.URI || p.Field != "spec.replica" {
+		t.Errorf("a field of a patch that does not exist: %s", unknown.body)
+	}
+}
+
+// warnings of the cluster are passed on.
+func (r *real) warnings(t *testing.T) {
+	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: "warns"},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionregistrationv1.MatchResources{
+				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
+					RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+						Operations: []admissionregistrationv1.OperationType{"CREATE"},
+						Rule: admissionregistrationv1.Rule{
+							APIGroups: []string{v1alpha1.GroupVersion.Group}, APIVersions: []string{"*"},
+							Resources: []string{"trainingjobs"},
+						},
+					},
+				}},
+			},
+			Validations: []admissionregistrationv1.Validation{{
+				Expression: "object.metadata.name != 'warned'", Message: "think twice",
+			}},
+		},
+	}
+	r.make(t, policy)
+	r.make(t, &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "warns"},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: "warns", ValidationActions: []admissionregistrationv1.ValidationAction{"Warn"},
+		},
+	})
+	harness.Until(t, "the policy warns", func(context.Context) (string, error) {
+		got := r.do(request{method: "POST", path: teamA + "?dryRun=All", body: manifest("warned")})
+		if strings.Contains(got.Header.Get("Warning"), "think twice") {
+			return "", nil
+		}
+		return fmt.Sprint(got.StatusCode, got.Header), nil
+	})
+}
+
+func (r *real) change(t *testing.T) {
+	r.job(t, "changed")
+	for _, c := range []struct{ contentType, body string }{
+		{merge, `{"spec":{"replicas":3}}`},
+		{jsonP, `[{"op":"test","path":"/spec/replicas","value":2},{"op":"replace","path":"/spec/replicas","value":3}]`},
+	} {
+		dry := r.do(request{method: "PATCH", path: teamA + "/changed?dryRun=All", body: c.body,
+			headers: []string{c.contentType}})
+		var said v1alpha1.TrainingJob
+		dry.decode(t, http.StatusOK, &said)
+		if is := *r.now(t, "changed").Spec.Replicas; *said.Spec.Replicas != 3 || is != 2 {
+			t.Errorf("a dry run says %d, and there are %d", *said.Spec.Replicas, is)
+		}
+		r.do(request{method: "PATCH", path: teamA + "/changed", body: c.body, headers: []string{c.contentType}}).
+			decode(t, http.StatusOK, &said)
+		if is := *r.now(t, "changed").Spec.Replicas; is != 3 {
+			t.Errorf("%s: %d", c.contentType, is)
+		}
+		r.do(request{method: "PATCH", path: teamA + "/changed", body: `{"spec":{"replicas":2}}`,
+			headers: []string{merge}}).decode(t, http.StatusOK, &said)
+	}
+	for action, done := range map[string]func(*v1alpha1.TrainingJob) bool{
+		"suspend": func(j *v1alpha1.TrainingJob) bool { return *j.Spec.RunPolicy.Suspend },
+		"restart": func(j *v1alpha1.TrainingJob) bool { return j.Annotations[v1alpha1.AnnotationRestart] != "" },
+	} {
+		r.job(t, action)
+		if got := r.do(request{method: "POST", path: teamA + "/" + action + "/" + action}); got.StatusCode != 200 ||
+			!done(r.now(t, action)) {
+			t.Errorf("%s: %d %s", action, got.StatusCode, got.body)
+		}
+	}
+	if got := r.do(request{method: "POST", path: teamA + "/suspend/resume"}); got.StatusCode != 200 ||
+		*r.now(t, "suspend").Spec.RunPolicy.Suspend {
+		t.Errorf("resume: %d %s", got.StatusCode, got.body)
+	}
+	same := r.do(request{method: "POST", path: teamA + "/suspend/resume"}) // a second time
+	if same.StatusCode != 200 {
+		t.Errorf("resume again: %d %s", same.StatusCode, same.body)
+	}
+}
+
+// preconditions that do not hold change nothing, whatever the change.
+func (r *real) preconditions(t *testing.T) {
+	job := r.job(t, "only")
+	current := etag(job)
+	for name, tag := range map[string]string{
+		"another version": fmt.Sprintf(`"%s/1"`, job.UID), "an old version": `"1"`,
+		"another job": fmt.Sprintf(`"00000000-0000-0000-0000-000000000000/%s"`, job.ResourceVersion),
+		"another UID": `"00000000-0000-0000-0000-000000000000"`,
+	} {
+		for change, c := range map[string]request{
+			"merge": {method: "PATCH", path: teamA + "/only", body: `{"spec":{"replicas":3}}`, headers: []string{merge}},
+			"json": {method: "PATCH", path: teamA + "/only", headers: []string{jsonP},
+				body: `[{"op":"replace","path":"/spec/replicas","value":3}]`},
+			"suspend": {method: "POST", path: teamA + "/only/suspend"},
+			"delete":  {method: "DELETE", path: teamA + "/only"},
+		} {
+			c.headers = append(c.headers, "If-Match: "+tag)
+			got := r.do(c)
+			if p := got.problem(t); p.Type != problem.PreconditionFailed.URI {
+				t.Errorf("%s of %s: %s", change, name, got.body)
+			}
+		}
+	}
+	if is := r.now(t, "only"); is == nil || etag(is) != current {
+		t.Errorf("it has changed: %+v", is)
+	}
+	stale := r.do(request{method: "PATCH", path: teamA + "/only", headers: []string{merge},
+		body: `{"metadata":{"resourceVersion":"1"},"spec":{"replicas":3}}`})
+	if p := stale.problem(t); p.Type != problem.Conflict.URI {
+		t.Errorf("a version in the patch: %s", stale.body)
+	}
+	for _, tag := range []string{current, ""} {
+		c := request{method: "PATCH", path: teamA + "/only", headers: []string{merge}, body: `{"spec":{"replicas":4}}`}
+		if tag != "" {
+			c.headers = append(c.headers, "If-Match: "+tag)
+		}
+		if got := r.do(c); got.StatusCode != http.StatusOK {
+			t.Errorf("If-Match %s: %d %s", tag, got.StatusCode, got.body)
+		}
+	}
+}
+
+// changes come as they happen, and none is missed by who connects again.
+func (r *real) changes(t *testing.T) {
+	stream := r.messages("events?namespace=team-a&name=seen", "bob")
+	stream.expect("reset {}", "synced {}")
+	r.job(t, "seen")
+	stream.expect("added seen")
+	last := stream.id
+	r.do(request{method: "POST", path: teamA + "/seen/suspend"})
+	stream.expect("modified seen")
+	r.do(request{method: "DELETE", path: teamA + "/seen"})
+	stream.expect("deleted seen")
+	again := r.messages("events?namespace=team-a&name=seen", "bob", "Last-Event-ID: "+last)
+	again.expect("modified seen", "deleted seen", "synced {}")
+}
+
+// kubelet is one that knows logs alone. It writes a line, and goes on when it is told to.
+type kubelet struct{ more chan string }
+
+func (k kubelet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	fmt.Fprintf(w, "%s %s\n", r.URL.Path, r.URL.RawQuery)
+	_ = http.NewResponseController(w).Flush()
+	if r.URL.Query().Get("follow") != "true" {
+		return
+	}
+	for line := range k.more {
+		fmt.Fprintln(w, line)
+		_ = http.NewResponseController(w).Flush()
+	}
+}
+
+func (r *real) rankLogs(t *testing.T) {
+	k := kubelet{make(chan string)}
+	listener := httptest.NewTLSServer(k)
+	t.Cleanup(listener.Close)
+	host, port, err := net.SplitHostPort(listener.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	number, err := strconv.Atoi(port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "logs"}}
+	r.make(t, node)
+	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: host}}
+	node.Status.DaemonEndpoints.KubeletEndpoint.Port = int32(number)
+	if err := r.cluster.Client.Status().Update(t.Context(), node); err != nil {
+		t.Fatal(err)
+	}
+	job := r.job(t, "logged")
+	if got := r.do(request{path: teamA + "/logged/logs"}); got.problem(t).Type != problem.NotFound.URI {
+		t.Errorf("before there is a pod: %s", got.body)
+	}
+	r.make(t, &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "team-a", Name: "logged-worker-1",
+			OwnerReferences: []metav1.OwnerReference{
+				*metav1.NewControllerRef(job, v1alpha1.GroupVersion.WithKind("TrainingJob")),
+			},
+		},
+		Spec: corev1.PodSpec{
+			NodeName: "logs", Containers: []corev1.Container{{Name: "trainer", Image: "example.com/trainer:1"}},
+		},
+	})
+	got := r.do(request{path: teamA + "/logged/logs?index=1&tailLines=5"})
+	if want := "/containerLogs/team-a/logged-worker-1/trainer tailLines=5\n"; string(got.body) != want {
+		t.Errorf("%d %s, want %s", got.StatusCode, got.body, want)
+	}
+	lines := bufio.NewScanner(r.stream(teamA+"/logged/logs?index=1&follow=true", "ann"))
+	lines.Scan()
+	for n := range 3 {
+		k.more <- fmt.Sprint("step ", n)
+		if want := fmt.Sprint("step ", n); !lines.Scan() || lines.Text() != want {
+			t.Fatalf("%s, want %s", lines.Text(), want)
+		}
+	}
+	close(k.more)
+	if lines.Scan() {
+		t.Errorf("behind the end: %s", lines.Text())
+	}
+	no := r.do(request{path: teamA + "/logged/logs?index=1", user: "bob"})
+	if p := no.problem(t); p.Status != http.StatusForbidden || !strings.Contains(p.Detail, `cannot get resource "pods"`) {
+		t.Errorf("bob is told %s", no.body)
+	}
+}
+
+// remove: a dry run of a deletion is read by the API server from the body, and deletes nothing.
+func (r *real) remove(t *testing.T) {
+	job := r.job(t, "gone")
+	for _, query := range []string{"?dryRun=All", "?dryRun=All&propagationPolicy=Foreground"} {
+		if got := r.do(request{method: "DELETE", path: teamA + "/gone" + query}); got.StatusCode != 204 {
+			t.Errorf("%s: %d %s", query, got.StatusCode, got.body)
+		}
+		if is := r.now(t, "gone"); is == nil || is.UID != job.UID || is.DeletionTimestamp != nil {
+			t.Fatalf("a dry run deletes: %+v", is)
+		}
+	}
+	got := r.do(request{method: "DELETE", path: teamA + "/gone", headers: []string{"If-Match: " + etag(job)}})
+	if got.StatusCode != 204 || r.now(t, "gone") != nil {
+		t.Errorf("%d %s", got.StatusCode, got.body)
+	}
+}

@@ -1,0 +1,110 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/explain"
+	"mlplatform.example.com/trainingjob-operator/pkg/history"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/store"
+	"mlplatform.example.com/trainingjob-operator/pkg/timeline"
+)
+
+// ExplainOutput is why a job does what it does.
+type ExplainOutput struct{ Body explain.Explanation }
+
+// Source of a timeline.
+type Source string
+
+// Sources of timelines.
+const (
+	// FromHistory: what the server has recorded, with what the job's status adds.
+	FromHistory Source = "history"
+	// FromStatus: the job's status alone, which keeps the last 20 transitions.
+	FromStatus Source = "status"
+)
+
+// Timeline is what has happened to a job.
+type Timeline struct {
+	Source Source           `json:"source" enum:"history,status" doc:"history: what the server has recorded. status: what the job's own status keeps, since the history does not know the job yet or cannot be read."`
+	Items  []timeline.Entry `json:"items" nullable:"false" doc:"The oldest first."`
+}
+
+// TimelineOutput is the timeline of a job.
+type TimelineOutput struct{ Body Timeline }
+
+func (s *Server) routeExplain() {
+	register(s, huma.Operation{
+		OperationID: "explainTrainingJob", Method: http.MethodGet, Path: named + "/explain", Tags: tagJobs,
+		Summary: "Explain what a TrainingJob does",
+		Description: "The one reason why it waits, with its arithmetic (what the gang needs, what is free, what is " +
+			"short), and the next step.",
+	}, s.explain)
+	register(s, huma.Operation{
+		OperationID: "getTrainingJobTimeline", Method: http.MethodGet, Path: named + "/timeline", Tags: tagJobs,
+		Summary: "Get what has happened to a TrainingJob",
+		Description: "Phases with their durations, preemptions with their costs, checkpoints, failures. What is not " +
+			"known any more is said to be so.",
+	}, s.timeline)
+	register(s, huma.Operation{
+		OperationID: "getHistoryTimeline", Method: http.MethodGet, Path: inCluster + "/history/jobs/{uid}/timeline",
+		Tags: tagHistory, Summary: "Get what has happened to a job that has existed",
+	}, s.historyTimeline)
+}
+
+func (s *Server) explain(ctx context.Context, in *JobPath) (*ExplainOutput, error) {
+	job, err := s.job(ctx, *in)
+	if err != nil {
+		return nil, err
+	}
+	return &ExplainOutput{explain.Of(job, s.Clock.Now().UTC())}, nil
+}
+
+func (s *Server) timeline(ctx context.Context, in *JobPath) (*TimelineOutput, error) {
+	job, err := s.job(ctx, *in)
+	if err != nil {
+		return nil, err
+	}
+	now := history.Of(in.Cluster, job, history.Options{})
+	recorded, err := s.History.Job(ctx, now.Job.Key)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case errors.Is(err, store.ErrNotFound):
+		return &TimelineOutput{Timeline{FromStatus, timeline.Of(job)}}, nil
+	case err != nil: // the status is an answer, too
+		s.Log.Error(err, "A timeline is told from the status alone", "namespace", in.Namespace, "job", in.Name)
+		return &TimelineOutput{Timeline{FromStatus, timeline.Of(job)}}, nil
+	}
+	return &TimelineOutput{Timeline{FromHistory, withFailures(history.Merge(recorded, now), job)}}, nil
+}
+
+// withFailures adds what the history does not record: the failure that the status tells.
+func withFailures(r history.Record, job *v1alpha1.TrainingJob) []timeline.Entry {
+	all := timeline.OfRecord(r)
+	for _, e := range timeline.Of(job) {
+		if e.Kind != timeline.RankFailed {
+			continue
+		}
+		later := func(o timeline.Entry) bool { return e.Time != nil && o.Time != nil && o.Time.After(*e.Time) }
+		at := slices.IndexFunc(all, later)
+		if at < 0 {
+			at = len(all)
+		}
+		all = slices.Insert(all, at, e)
+	}
+	return all
+}
+
+func (s *Server) historyTimeline(ctx context.Context, in *HistoryPath) (*TimelineOutput, error) {
+	r, err := s.record(ctx, *in)
+	if err != nil {
+		return nil, err
+	}
+	return &TimelineOutput{Timeline{FromHistory, timeline.OfRecord(r)}}, nil
+}

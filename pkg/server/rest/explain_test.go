@@ -1,0 +1,97 @@
+package rest
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/explain"
+	"mlplatform.example.com/trainingjob-operator/pkg/history"
+	"mlplatform.example.com/trainingjob-operator/pkg/timeline"
+)
+
+func waiting(job *v1alpha1.TrainingJob) {
+	job.CreationTimestamp = metav1.NewTime(now.Add(-time.Hour))
+	job.Status = v1alpha1.TrainingJobStatus{
+		Phase: v1alpha1.PhaseQueued, Attempt: 2,
+		Transitions: []v1alpha1.Transition{
+			{Time: metav1.NewTime(now.Add(-time.Minute)), Phase: v1alpha1.PhaseQueued, Reason: "Resubmitted"},
+		},
+		LastFailure: &v1alpha1.FailureStatus{
+			PodName: "bert-worker-0", Attempt: 1, Time: new(metav1.NewTime(now.Add(-10 * time.Minute))),
+		},
+		Scheduling: &v1alpha1.SchedulingStatus{Blocker: &v1alpha1.Blocker{
+			Reason: "QuotaExceeded", Message: "4 GPUs are left",
+			Need: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8")},
+			Free: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("4")},
+		}},
+	}
+}
+
+// TestExplain: the reason comes with its arithmetic, at the server's time.
+func TestExplain(t *testing.T) {
+	s := newServer(t, newJob("team-a", "bert", waiting))
+	var got explain.Explanation
+	s.do(request{path: teamA + "/bert/explain"}).decode(t, http.StatusOK, &got)
+	want := explain.Line{Resource: "nvidia.com/gpu", Need: "8", Free: "4", Short: "4"}
+	if len(got.Arithmetic) != 1 || got.Arithmetic[0] != want || got.ForSeconds != 60 || got.NextStep == "" {
+		t.Errorf("%+v", got)
+	}
+	if no := s.do(request{path: teamA + "/bert/explain", user: "eve"}); no.StatusCode != http.StatusForbidden {
+		t.Errorf("to those who may not get it: %d", no.StatusCode)
+	}
+}
+
+func kinds(entries []timeline.Entry) string {
+	var all []string
+	for _, e := range entries {
+		all = append(all, strings.TrimSpace(string(e.Kind)+" "+string(e.Phase)))
+	}
+	return strings.Join(all, ", ")
+}
+
+// TestTimeline: what has been recorded, and what the status knows; the status alone where the history is away.
+func TestTimeline(t *testing.T) {
+	s := newServer(t, newJob("team-a", "bert", waiting))
+	get := func(path string) Timeline {
+		t.Helper()
+		var got Timeline
+		s.do(request{path: path}).decode(t, http.StatusOK, &got)
+		return got
+	}
+	alone := get(teamA + "/bert/timeline")
+	if alone.Source != FromStatus || !strings.Contains(kinds(alone.Items), "RankFailed") {
+		t.Errorf("of a job that is not recorded: %s from %s", kinds(alone.Items), alone.Source)
+	}
+	earlier := now.Add(-30 * time.Minute)
+	s.past.records = map[types.UID]history.Record{"uid-bert": {
+		Job: history.Job{
+			Key: history.Key{Cluster: "main", UID: "uid-bert"}, Namespace: "team-a", Name: "bert",
+			ResourceVersion: "7", Created: now.Add(-time.Hour),
+		},
+		Transitions: []history.Transition{{Time: earlier, Phase: v1alpha1.PhaseRunning, Attempt: 1}},
+	}}
+	got := get(teamA + "/bert/timeline")
+	said := kinds(got.Items)
+	running, failed := strings.Index(said, "Phase Running"), strings.Index(said, "RankFailed")
+	queued := strings.Index(said, "Phase Queued")
+	if got.Source != FromHistory || running < 0 || failed < running || queued < failed {
+		t.Errorf("of a job that is recorded: %s from %s", said, got.Source)
+	}
+	if past := kinds(get("history/jobs/uid-bert/timeline").Items); !strings.Contains(past, "Phase Running") ||
+		strings.Contains(past, "Queued") {
+		t.Errorf("of the record: %s", past)
+	}
+	s.past.err = errors.New("disk is away")
+	if got := get(teamA + "/bert/timeline"); got.Source != FromStatus || len(*s.logged) != 1 {
+		t.Errorf("without a history: %s from %s, logged %v", kinds(got.Items), got.Source, *s.logged)
+	}
+}
