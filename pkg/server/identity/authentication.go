@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"net/netip"
 	"sync"
 
 	"github.com/go-logr/logr"
@@ -122,7 +120,7 @@ func (a *Authentication) authenticate(r *http.Request) (Identity, Source, error)
 	if err != nil {
 		return Identity{}, sourceNone, err
 	}
-	return a.tokens.identity(r.Context(), token, addressOf(r))
+	return a.tokens.identity(r.Context(), token, Address(r))
 }
 
 // asError keeps a nil *Error from becoming an error that is not nil.
@@ -131,21 +129,4 @@ func asError(err *Error) error {
 		return nil
 	}
 	return err
-}
-
-// addressOf whom the request is from: an IPv4 address, or the 64 bits of an IPv6 address that one site has.
-func addressOf(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
-	address, err := netip.ParseAddr(host)
-	if err != nil {
-		return host
-	}
-	address = address.Unmap().WithZone("")
-	if address.Is4() {
-		return address.String()
-	}
-	return netip.PrefixFrom(address, 64).Masked().String()
 }

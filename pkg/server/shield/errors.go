@@ -1,0 +1,58 @@
+package shield
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// Error says why a request is not handled.
+type Error struct {
+	// Status is the HTTP status that answers the request.
+	Status int
+	// Detail is what is wrong, and Remedy what the caller can do.
+	Detail, Remedy string
+	// RetryAfter is when the caller may try again; 0: not before it has changed something.
+	RetryAfter time.Duration
+
+	reason string // for the metrics
+}
+
+func (e *Error) Error() string { return e.Detail + ": " + e.Remedy }
+
+// WriteProblem answers a request with problem+json. field is empty where no field of the body is to blame.
+type WriteProblem func(w http.ResponseWriter, r *http.Request, status int, detail, field, remedy string)
+
+// Reasons of rejections, for the metrics.
+const (
+	reasonAddress  = "address_rate"
+	reasonCaller   = "caller_rate"
+	reasonBusy     = "busy"
+	reasonMany     = "caller_requests"
+	reasonStreams  = "streams"
+	reasonSize     = "size"
+	reasonOrigin   = "origin"
+	reasonDeadline = "deadline"
+)
+
+func tooLarge(status int, remedy, format string, args ...any) *Error {
+	return &Error{Status: status, Detail: fmt.Sprintf(format, args...), Remedy: remedy, reason: reasonSize}
+}
+
+func tooMany(reason, remedy, format string, args ...any) *Error {
+	return &Error{
+		Status: http.StatusTooManyRequests, Detail: fmt.Sprintf(format, args...), Remedy: remedy,
+		RetryAfter: time.Second, reason: reason,
+	}
+}
+
+// reject answers a request that is not handled.
+func (s *Shield) reject(w http.ResponseWriter, r *http.Request, e *Error) {
+	s.metrics.rejected.WithLabelValues(e.reason).Inc()
+	if e.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(e.RetryAfter.Seconds()))))
+	}
+	s.write(w, r, e.Status, e.Detail, "", e.Remedy)
+}

@@ -1,0 +1,178 @@
+package shield
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/utils/clock"
+)
+
+// Bounds that are no matter of configuration.
+const (
+	// maxHeaderBytes holds a token with hundreds of groups twice.
+	maxHeaderBytes = 64 << 10
+	maxURLBytes    = 8 << 10
+	headerTimeout  = 10 * time.Second
+	idleTimeout    = 2 * time.Minute
+	// writeGrace is what is left to tell a client that its time is over.
+	writeGrace = 5 * time.Second
+	// streamWrite is the time in which a client must take what a stream sends.
+	streamWrite = 30 * time.Second
+)
+
+// Options of a Shield. All but Log are required.
+type Options struct {
+	Config Config
+	// Problem answers what is rejected.
+	Problem WriteProblem
+	// Address whom a request is from.
+	Address func(*http.Request) string
+	// Caller of a request behind the authentication.
+	Caller func(*http.Request) string
+	Clock  clock.WithDelayedExecution
+	// Registry of the metrics.
+	Registry prometheus.Registerer
+	Log      logr.Logger
+}
+
+// Shield keeps harm from handlers. Its methods may be called from several goroutines.
+type Shield struct {
+	config    Config
+	write     WriteProblem
+	address   func(*http.Request) string
+	caller    func(*http.Request) string
+	clock     clock.WithDelayedExecution
+	log       logr.Logger
+	addresses *rates
+	callers   *rates
+	requests  *counts // by nothing; each caller's by perCaller
+	perCaller *counts
+	streams   *counts
+	origins   *http.CrossOriginProtection
+	metrics   *metrics
+}
+
+// New registers the metrics.
+func New(o Options) (*Shield, error) {
+	if errs := o.Config.Validate(nil); len(errs) > 0 {
+		return nil, fmt.Errorf("reading the configuration of limits: %w", errs.ToAggregate())
+	}
+	c := o.Config
+	s := &Shield{
+		config: c, write: o.Problem, address: o.Address, caller: o.Caller, clock: o.Clock, log: o.Log,
+		addresses: newRates(c.AddressRate), callers: newRates(c.CallerRate),
+		requests:  newCounts(c.Requests, c.Requests),
+		perCaller: newCounts(math.MaxInt, c.RequestsPerCaller),
+		streams:   newCounts(c.Streams, c.StreamsPerCaller),
+		origins:   http.NewCrossOriginProtection(),
+	}
+	var errs []error
+	for _, origin := range c.TrustedOrigins {
+		errs = append(errs, s.origins.AddTrustedOrigin(origin))
+	}
+	s.metrics = newMetrics(s.requests.now, s.streams.now)
+	return s, errors.Join(append(errs, s.metrics.register(o.Registry))...)
+}
+
+// Limit sets what a server must know before it calls a handler.
+func (s *Shield) Limit(server *http.Server) {
+	server.MaxHeaderBytes = maxHeaderBytes
+	server.ReadHeaderTimeout = headerTimeout
+	server.IdleTimeout = idleTimeout
+}
+
+// Handler lets next handle what is harmless, whoever has sent it.
+func (s *Shield) Handler(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		setStrict(w.Header(), r.TLS != nil)
+		answer := &answer{ResponseWriter: w, clock: s.clock}
+		defer s.recover(answer, r)
+		if err := s.admit(r); err != nil {
+			s.reject(answer, r, err)
+			return
+		}
+		if together, _ := s.requests.enter(""); !together {
+			s.reject(answer, r, &Error{
+				Status: http.StatusServiceUnavailable, RetryAfter: time.Second, reason: reasonBusy,
+				Detail: fmt.Sprintf("the server handles %d requests already", s.config.Requests),
+				Remedy: "send the request again",
+			})
+			return
+		}
+		q := &request{shield: s, answer: answer, leave: []func(){func() { s.requests.leave("") }}}
+		defer q.end()
+		r.Body = http.MaxBytesReader(w, r.Body, s.config.BodyBytes)
+		ctx := q.begin(r.Context())
+		next.ServeHTTP(answer, r.WithContext(ctx))
+		if !answer.begun && late(ctx) {
+			s.reject(answer, r, &Error{
+				Status: http.StatusGatewayTimeout, reason: reasonDeadline,
+				Detail: fmt.Sprintf("the request took more than %d seconds", s.config.RequestSeconds),
+				Remedy: "ask for less at a time, or try again later",
+			})
+		}
+	})
+}
+
+// admit a request by what can be said of it before it is counted.
+func (s *Shield) admit(r *http.Request) *Error {
+	if !s.addresses.take(s.address(r), s.clock.Now()) {
+		return tooMany(reasonAddress, "send fewer requests",
+			"more than %d requests a second come from this address", s.config.AddressRate)
+	}
+	bytes := 0
+	for key, values := range r.Header {
+		for _, value := range values {
+			bytes += len(key) + len(value)
+		}
+	}
+	switch {
+	case len(r.URL.String()) > maxURLBytes:
+		return tooLarge(http.StatusRequestURITooLong, "ask for less at a time", "the URL has more than %d bytes",
+			maxURLBytes)
+	case bytes > maxHeaderBytes:
+		return tooLarge(http.StatusRequestHeaderFieldsTooLarge, "send fewer headers",
+			"the headers have more than %d bytes", maxHeaderBytes)
+	case r.ContentLength > s.config.BodyBytes:
+		return tooLarge(http.StatusRequestEntityTooLarge, "send less at a time", "the body has more than %d bytes",
+			s.config.BodyBytes)
+	case s.origins.Check(r) != nil:
+		return &Error{
+			Status: http.StatusForbidden, reason: reasonOrigin,
+			Detail: "a page of another site asks for a change",
+			Remedy: "send the request from this server's own pages or from a program, or ask the server's admin to " +
+				"add the site to limits.trustedOrigins",
+		}
+	}
+	return nil
+}
+
+// PerCaller lets next handle what its caller may ask at this time.
+func (s *Shield) PerCaller(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		caller := s.caller(r)
+		if !s.callers.take(caller, s.clock.Now()) {
+			s.reject(w, r, tooMany(reasonCaller, "send fewer requests",
+				"you send more than %d requests a second", s.config.CallerRate))
+			return
+		}
+		if _, ofCaller := s.perCaller.enter(caller); !ofCaller {
+			s.reject(w, r, tooMany(reasonMany, "wait for the answers",
+				"%d of your requests are handled already", s.config.RequestsPerCaller))
+			return
+		}
+		q, ok := r.Context().Value(requestKey{}).(*request)
+		if !ok { // without Handler there is no stream
+			defer s.perCaller.leave(caller)
+			next.ServeHTTP(w, r)
+			return
+		}
+		q.of(caller)
+		next.ServeHTTP(w, r)
+	})
+}
