@@ -157,8 +157,8 @@ func (r *rights) findAccounts(ctx context.Context) (*Error, error) {
 	if err != nil || len(missing) == 0 {
 		return nil, err
 	}
-	return insufficient("bind the ClusterRole trainingjob-server-service-accounts of deploy/server/rbac.yaml to "+
-		"the server's account, or use a token of an OpenID Connect issuer", "the server lacks rights to act for "+
+	return insufficient("bind the ClusterRole trainingjob-server-service-accounts of deploy/server/rbac.yaml "+
+		"to the server's account, or use a token of an OpenID Connect issuer", "the server lacks rights to act for "+
 		"service accounts: %s", strings.Join(missing, ", ")), nil
 }
 
