@@ -98,9 +98,6 @@ func writeProblem(w http.ResponseWriter, r *http.Request, status int, detail, fi
 // fail answers with what has gone wrong, and logs what the client is not told.
 func fail(log logr.Logger) func(http.ResponseWriter, *http.Request, error) {
 	return func(w http.ResponseWriter, r *http.Request, err error) {
-		if denied := (&access.Error{}); errors.As(err, &denied) {
-			err = problem.ForStatus(denied.Status(), denied.Detail, denied.Remedy).CausedBy(denied)
-		}
 		p := problem.Write(w, r, err)
 		if cause := p.Cause(); cause != nil && p.Status >= http.StatusInternalServerError &&
 			!errors.Is(cause, context.Canceled) {

@@ -2,15 +2,49 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
+	"math/big"
 	"net/http"
+	"time"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/rest"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/shield"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/store"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/tfjob"
 )
 
-// routes of the REST API.
+// routes of all APIs.
 func (p *process) routes() (http.Handler, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(map[string]string{"version": version}) // to a client that may be gone
 	})
-	return mux, nil
+	_, err := rest.New(mux, rest.Options{
+		Version: version, Access: p.callers.access, Live: p.live, History: p.store, Prices: p.prices(),
+		Currency: p.config.Currency, Log: p.log.WithName("rest"), BeginStream: shield.Stream,
+		LongestStream: time.Duration(p.config.Limits.StreamSeconds) * time.Second,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making the REST API: %w", err)
+	}
+	tfjob.New(tfjob.Options{
+		Config: p.config.TFJob, Access: p.callers.access, History: p.store, NotFound: store.ErrNotFound,
+		UserKeys: p.config.UserKeys, Version: version, Fail: fail(p.log.WithName("tfjob")),
+	}).Register(mux)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		problem.Write(w, r, problem.New(problem.NotFound, "there is no such path",
+			"see /api/v1/openapi.json and docs/tfjob.md for those that there are"))
+	})
+	return p.callers.handler(mux), nil
+}
+
+// prices of a GPU of a kind for an hour, exactly.
+func (p *process) prices() map[string]*big.Rat {
+	all := map[string]*big.Rat{}
+	for _, price := range p.config.Prices {
+		all[price.GPUKind] = price.PerGPUHour.Rat()
+	}
+	return all
 }

@@ -11,10 +11,13 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"mlplatform.example.com/trainingjob-operator/pkg/framework"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/config"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/live"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/mlflow"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/recorder"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/store"
 )
@@ -28,6 +31,8 @@ type process struct {
 	store     *store.Store
 	clusters  []cluster
 	recorders []*recorder.Recorder
+	live      *live.Clusters
+	callers   *callers
 	registry  *prometheus.Registry
 	log       logr.Logger
 }
@@ -68,7 +73,18 @@ func (p *process) runnables() ([]runnable, error) {
 		}
 		all = append(all, c.cache.Start, r.Run)
 	}
-	all = append(all, p.retention().run)
+	p.live = p.newLive()
+	all = append(all, p.retention().run, p.live.Run)
+	var err error
+	if p.callers, err = p.newCallers(); err != nil {
+		return nil, err
+	}
+	all = append(all, p.callers.runnables()...)
+	exporters, err := p.exporters()
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, exporters...)
 	if err := p.registry.Register(&collector{store: p.store}); err != nil {
 		return nil, fmt.Errorf("registering metrics: %w", err)
 	}
@@ -80,6 +96,36 @@ func (p *process) runnables() ([]runnable, error) {
 		all = append(all, servers...)
 	}
 	return all, nil
+}
+
+// newLive follows the jobs of the clusters, by the informers that the recorders follow too.
+func (p *process) newLive() *live.Clusters {
+	informers := map[string]live.Informers{}
+	for _, c := range p.clusters {
+		informers[c.name] = c.cache
+	}
+	return live.New(informers, p.log.WithName("live"))
+}
+
+// exporters to a tracking server, where there is one.
+func (p *process) exporters() ([]runnable, error) {
+	if !p.config.MLflow.On() {
+		return nil, nil
+	}
+	clients := map[string]client.Client{}
+	for _, c := range p.clusters {
+		clients[c.name] = c.client
+	}
+	e, err := mlflow.New(mlflow.Options{
+		Config: p.config.MLflow, Store: p.store, Clusters: clients, Log: p.log.WithName("mlflow"),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading mlflow: %w", err)
+	}
+	if err := e.Register(p.registry); err != nil {
+		return nil, fmt.Errorf("registering metrics: %w", err)
+	}
+	return []runnable{e.Run}, nil
 }
 
 func (p *process) newRecorder(c cluster) (*recorder.Recorder, error) {

@@ -40,10 +40,8 @@ func (p *process) serveAPI() ([]runnable, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listening at listen.bindAddress: %w", err)
 	}
-	server := &http.Server{
-		Handler: handler, MaxHeaderBytes: 64 << 10, ReadHeaderTimeout: 5 * time.Second,
-		IdleTimeout: 2 * time.Minute,
-	}
+	server := &http.Server{Handler: handler}
+	p.callers.shield.Limit(server)
 	if c.CertificateDir == "" {
 		p.log.Info("The API is plain HTTP", "address", c.BindAddress)
 		return []runnable{serve("api", server, listener)}, nil
@@ -52,7 +50,11 @@ func (p *process) serveAPI() ([]runnable, error) {
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
-	listener = tls.NewListener(listener, secure(certificate, "h2", "http/1.1"))
+	over := secure(certificate, "h2", "http/1.1")
+	if p.config.Identity.Proxies.On() {
+		over.ClientAuth = tls.RequestClientCert // identity verifies it
+	}
+	listener = tls.NewListener(listener, over)
 	return []runnable{follow, serve("api", server, listener)}, nil
 }
 

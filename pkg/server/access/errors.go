@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 )
 
 // What an Error is about, for errors.Is.
@@ -40,6 +41,11 @@ func (e *Error) Status() int {
 		return http.StatusForbidden
 	}
 	return http.StatusServiceUnavailable
+}
+
+// Problem is what the request is answered with (pkg/server/problem).
+func (e *Error) Problem() (status int, detail, remedy string, retryAfter time.Duration) {
+	return e.Status(), e.Detail, e.Remedy, 0
 }
 
 func refused(remedy, format string, args ...any) *Error {

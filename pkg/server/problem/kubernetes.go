@@ -13,10 +13,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Of makes a Problem from any error: the Problem that it wraps, what an API server has answered, the end of a
-// context, else an internal error whose text only Cause has. Nil for nil.
+// Describable is an error that says itself how a request is answered; retryAfter is 0 where it makes no sense
+// to ask again before something has changed.
+type Describable interface {
+	error
+	Problem() (status int, detail, remedy string, retryAfter time.Duration)
+}
+
+// Of makes a Problem from any error: the Problem that it wraps, what it says itself, what an API server has
+// answered, the end of a context, else an internal error whose text only Cause has. Nil for nil.
 func Of(err error) *Problem {
 	var p *Problem
+	var own Describable
 	var api apierrors.APIStatus
 	var tooLarge *http.MaxBytesError
 	switch {
@@ -24,6 +32,8 @@ func Of(err error) *Problem {
 		return nil
 	case errors.As(err, &p):
 		return p
+	case errors.As(err, &own):
+		return described(own)
 	case errors.As(err, &api):
 		return ofStatus(err, api.Status())
 	case errors.As(err, &tooLarge):
@@ -35,6 +45,18 @@ func Of(err error) *Problem {
 			CausedBy(err)
 	}
 	return New(Internal, "the server has failed", "tell an admin: the server's log says why").CausedBy(err)
+}
+
+func described(err Describable) *Problem {
+	status, detail, remedy, retryAfter := err.Problem()
+	p := ForStatus(status, detail, remedy)
+	if retryAfter > 0 {
+		p.RetryAfter(retryAfter)
+	}
+	if status >= http.StatusInternalServerError {
+		p.CausedBy(err)
+	}
+	return p
 }
 
 // ofStatus passes on what an API server has answered.

@@ -73,6 +73,9 @@ func (s *Server) events(ctx context.Context, in *EventsInput) (*huma.StreamRespo
 			return nil, err
 		}
 	}
+	if err := s.BeginStream(ctx); err != nil {
+		return nil, err
+	}
 	after := in.LastEventID
 	if after == "" {
 		after = in.After

@@ -77,6 +77,9 @@ func (s *Server) logs(ctx context.Context, in *LogsInput) (*huma.StreamResponse,
 	}
 	while := ctx
 	if in.Follow {
+		if err := s.BeginStream(ctx); err != nil {
+			return nil, err
+		}
 		while = s.whileAllowed(ctx, s.mayLog(in, pod.Name))
 	}
 	lines, err := pods.GetLogs(pod.Name, in.options(container)).Stream(while)

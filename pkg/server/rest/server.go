@@ -74,6 +74,8 @@ type Options struct {
 	Recheck time.Duration
 	// LongestStream is when a stream ends, so that its reader authenticates anew. Default: 1 h.
 	LongestStream time.Duration
+	// BeginStream is called before a stream begins, and its error is the answer instead. By default any may.
+	BeginStream func(context.Context) error
 	// WriteTimeout is how long a stream waits for its reader to take what was written. Default: 20 s.
 	WriteTimeout time.Duration
 }
@@ -107,6 +109,9 @@ func New(mux *http.ServeMux, o Options) (*Server, error) {
 func (s *Server) complete() {
 	if s.Clock == nil {
 		s.Clock = clock.RealClock{}
+	}
+	if s.BeginStream == nil {
+		s.BeginStream = func(context.Context) error { return nil }
 	}
 	for _, d := range []struct {
 		of      *time.Duration

@@ -22,6 +22,11 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Detail + ": " + e.Remedy }
 
+// Problem is what the request is answered with (pkg/server/problem).
+func (e *Error) Problem() (status int, detail, remedy string, retryAfter time.Duration) {
+	return e.Status, e.Detail, e.Remedy, e.RetryAfter
+}
+
 // WriteProblem answers a request with problem+json. field is empty where no field of the body is to blame.
 type WriteProblem func(w http.ResponseWriter, r *http.Request, status int, detail, field, remedy string)
 
