@@ -7,7 +7,9 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"strconv"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -15,8 +17,11 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/history"
 )
 
-// writerDSN makes the test's binary a process that writes into that database.
-const writerDSN = "STORE_TEST_WRITER_DSN"
+// writerDSN makes the test's binary a process that writes into that database, in an order of its own.
+const (
+	writerDSN   = "STORE_TEST_WRITER_DSN"
+	writerOrder = "STORE_TEST_WRITER_ORDER"
+)
 
 func TestMain(m *testing.M) {
 	if dsn := os.Getenv(writerDSN); dsn != "" {
@@ -29,10 +34,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-const killedHistories = 6
+const killedHistories = 20
 
-// writeAll records histories, a few versions at a time, as a server does that has just started: from the
-// beginning. It says when it has written a batch.
+// writeAll records histories, a few versions at a time, and says when it has written some. What it begins
+// with is news for the most part, whatever was written before.
 func writeAll(dsn string) error {
 	s, err := Open(context.Background(), Options{DSN: dsn})
 	if err != nil {
@@ -42,7 +47,11 @@ func writeAll(dsn string) error {
 	for seed := range uint64(killedHistories) {
 		all = append(all, played(seed)...)
 	}
-	rng := rand.New(rand.NewPCG(1, 25))
+	order, err := strconv.ParseUint(os.Getenv(writerOrder), 10, 64)
+	if err != nil {
+		return err
+	}
+	rng := rand.New(rand.NewPCG(order, 25))
 	rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	for len(all) > 0 {
 		n := min(len(all), 5)
@@ -60,10 +69,10 @@ func writeAll(dsn string) error {
 func testKilled(t *testing.T, b backend) {
 	dsn := b.database(t)
 	rng := rand.New(rand.NewPCG(1, 26))
-	for range 12 {
-		writer(t, dsn, 1+rng.IntN(30))
+	for n := range 40 {
+		writer(t, dsn, n, rng.IntN(10), time.Duration(rng.Int64N(int64(25*time.Millisecond))))
 	}
-	writer(t, dsn, -1)
+	writer(t, dsn, 99, -1, 0)
 	killed := open(t, dsn)
 	alone := open(t, b.database(t))
 	for seed := range uint64(killedHistories) {
@@ -78,12 +87,12 @@ func testKilled(t *testing.T, b backend) {
 	usageIsTheSum(t, alone)
 }
 
-// writer runs a process that writes, and kills it after it has said so many times that it has; -1: it runs to
-// its end.
-func writer(t *testing.T, dsn string, batches int) {
+// writer runs a process that writes, and kills it some time after it has said so many times that it has, so
+// that any step of a write may be its last; -1: it runs to its end.
+func writer(t *testing.T, dsn string, order, batches int, later time.Duration) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), writerDSN+"="+dsn)
+	cmd.Env = append(os.Environ(), writerDSN+"="+dsn, writerOrder+"="+strconv.Itoa(order))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	must(t, err)
@@ -93,6 +102,7 @@ func writer(t *testing.T, dsn string, batches int) {
 		n++
 	}
 	if batches >= 0 {
+		<-time.After(later) // nothing is waited for: this is when it dies
 		must(t, cmd.Process.Kill())
 		_ = cmd.Wait() // that it was killed is no news
 		return
