@@ -149,6 +149,15 @@ var rules = map[string]rule{
 	"pkg/image": {
 		reason: "images of any files", never: []string{"os/exec", "k8s.io/...", "sigs.k8s.io/..."},
 	},
+	"pkg/server/problem": {reason: "how an error is told; knows no route and no job"},
+	"pkg/server/live":    {reason: "which jobs there are; knows nobody who asks", ours: []string{api}},
+	"pkg/server/rest": {
+		reason: "the API over HTTP: it decides nothing, and writes nothing but as its caller",
+		ours: []string{
+			api, spec, history, "pkg/explain", "pkg/timeline", "pkg/queues", "pkg/server/access",
+			"pkg/server/identity", "pkg/server/live", "pkg/server/problem", "pkg/server/store",
+		},
+	},
 	"pkg/server/store": {reason: "the history in a database", ours: []string{api, history}},
 	"pkg/reportclient": {reason: "part of a small binary", ours: []string{checkpoint}, never: notSmall},
 	"pkg/reportserver": {

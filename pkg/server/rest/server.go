@@ -128,6 +128,7 @@ func (s *Server) routes() {
 	s.routeExplain()
 	s.routeLogs()
 	s.routeEvents()
+	s.routeQueues()
 	s.routeHistory()
 	s.routeAccounting()
 }
