@@ -165,6 +165,21 @@ var rules = map[string]rule{
 			api, history, "pkg/metric", "pkg/server/store", spec,
 		},
 	},
+	"pkg/server/identity": {reason: "who is calling; knows no route and no right", ours: []string{"pkg/metric"}},
+	"pkg/server/access": {
+		reason: "what a caller may do in a cluster; knows no route",
+		ours:   []string{"pkg/metric", "pkg/server/identity"},
+	},
+	"pkg/server/shield": {reason: "keeps harm from handlers; knows no route", ours: []string{"pkg/metric"}},
+	"pkg/server/problem": {reason: "how an error is told; knows no route and no job"},
+	"pkg/server/live":    {reason: "which jobs there are; knows nobody who asks", ours: []string{api}},
+	"pkg/server/rest": {
+		reason: "the API over HTTP: it decides nothing, and writes nothing but as its caller",
+		ours: []string{
+			api, spec, history, "pkg/explain", "pkg/timeline", "pkg/queues", "pkg/server/access",
+			"pkg/server/identity", "pkg/server/live", "pkg/server/problem", "pkg/server/store",
+		},
+	},
 	"pkg/server/store": {reason: "the history in a database", ours: []string{api, history}},
 	"pkg/reportclient": {reason: "part of a small binary", ours: []string{checkpoint}, never: notSmall},
 	"pkg/reportserver": {

@@ -5,6 +5,7 @@
 //	go run ./cmd/docs-gen metrics > docs/metrics.md
 //	go run ./cmd/docs-gen server-configuration > docs/server-configuration.md
 //	go run ./cmd/docs-gen server-metrics > docs/server-metrics.md
+//	go run ./cmd/docs-gen openapi > docs/openapi.json
 //	go run ./cmd/docs-gen values-schema > deploy/chart/values.schema.json
 //	go run ./cmd/docs-gen prometheus-rule > deploy/monitoring/prometheus_rule.yaml
 //
@@ -22,6 +23,7 @@ const usage = `usage:
   docs-gen metrics               every metric of the operator, from the packages that make them
   docs-gen server-configuration  every key of the server's configuration, from pkg/server
   docs-gen server-metrics        every metric of the server, from the packages that make them
+  docs-gen openapi               the contract of the server's REST API, from pkg/server/rest
   docs-gen values-schema         what the Helm chart's values may be, from both configurations
   docs-gen prometheus-rule       the rules of deploy/monitoring as an object of the Prometheus Operator
 `
@@ -47,6 +49,8 @@ func run(args []string, out io.Writer) error {
 		return writeServerConfiguration(out, newComments("."))
 	case "server-metrics":
 		return writeServerMetrics(out)
+	case "openapi":
+		return writeOpenAPI(out)
 	case "values-schema":
 		return writeValuesSchema(out, newComments("."))
 	case "prometheus-rule":

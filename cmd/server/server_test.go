@@ -82,7 +82,7 @@ func TestServe(t *testing.T) {
 	}
 	first := certificate("first.example.com")
 	address := free(t)
-	p := &process{config: config.Default(), log: logr.Discard()}
+	p := newProcess(t)
 	p.config.Listen = config.Listen{BindAddress: address, CertificateDir: dir}
 	ctx, cancel := context.WithCancel(t.Context())
 	stop := startAll(ctx, t, p.serveAPI)
@@ -154,7 +154,7 @@ func TestEndOfRequests(t *testing.T) {
 
 // TestMissingCertificate names the key of the configuration.
 func TestMissingCertificate(t *testing.T) {
-	p := &process{config: config.Default(), log: logr.Discard()}
+	p := newProcess(t)
 	p.config.Listen = config.Listen{BindAddress: free(t), CertificateDir: t.TempDir()}
 	if _, err := p.serveAPI(); err == nil || !strings.Contains(err.Error(), "listen.certificateDir") {
 		t.Errorf("got %v", err)
@@ -167,7 +167,7 @@ func TestMissingCertificate(t *testing.T) {
 
 // TestOff: what is turned off does not listen.
 func TestOff(t *testing.T) {
-	p := &process{config: config.Default(), log: logr.Discard()}
+	p := newProcess(t)
 	p.config.Listen.BindAddress, p.config.Metrics.BindAddress = config.Off, config.Off
 	p.config.Health.BindAddress = config.Off
 	for name, serve := range map[string]func() ([]runnable, error){
@@ -263,7 +263,7 @@ func TestMetrics(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	handler, err := (&process{}).routes()
+	handler, err := newProcess(t).routes()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,6 +272,30 @@ func TestVersion(t *testing.T) {
 	if w.Code != http.StatusOK || strings.TrimSpace(w.Body.String()) != `{"version":"dev"}` {
 		t.Errorf("got %d %s", w.Code, w.Body)
 	}
+}
+
+// newProcess has callers, and one cluster that is away.
+func newProcess(t *testing.T) *process {
+	t.Helper()
+	p := &process{config: config.Default(), log: logr.Discard(), registry: prometheus.NewRegistry()}
+	kubeconfig := filepath.Join(t.TempDir(), "config")
+	write(t, kubeconfig, `apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}]
+contexts: [{name: c, context: {cluster: c, user: u}}]
+users: [{name: u, user: {token: t}}]
+current-context: c
+`)
+	p.config.Clusters = []config.Cluster{{Name: "main", Kubeconfig: kubeconfig}}
+	var err error
+	if p.clusters, err = openClusters(p.config); err != nil {
+		t.Fatal(err)
+	}
+	p.live = p.newLive()
+	if p.callers, err = p.newCallers(); err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
 
 // startAll that a process serves; stop returns when they have ended.

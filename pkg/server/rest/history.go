@@ -47,8 +47,8 @@ type HistoryPath struct {
 	UID string `path:"uid" maxLength:"64" pattern:"^[-0-9a-zA-Z]+$" doc:"UID of a TrainingJob."`
 }
 
-// HistoryJob is what is known of one job.
-type HistoryJob struct {
+// HistoryRecord is what is known of one job.
+type HistoryRecord struct {
 	Job         history.Job          `json:"job"`
 	Attempts    []history.Attempt    `json:"attempts,omitempty"`
 	Transitions []history.Transition `json:"transitions,omitempty"`
@@ -57,7 +57,7 @@ type HistoryJob struct {
 }
 
 // HistoryJobOutput is one job.
-type HistoryJobOutput struct{ Body HistoryJob }
+type HistoryJobOutput struct{ Body HistoryRecord }
 
 // SamplesInput asks for what a job's trainer has reported.
 type SamplesInput struct {
@@ -155,7 +155,7 @@ func (s *Server) historyJob(ctx context.Context, in *HistoryPath) (*HistoryJobOu
 	if err != nil {
 		return nil, err
 	}
-	return &HistoryJobOutput{HistoryJob{r.Job, r.Attempts, r.Transitions, r.Preemptions, r.Checkpoints}}, nil
+	return &HistoryJobOutput{HistoryRecord{r.Job, r.Attempts, r.Transitions, r.Preemptions, r.Checkpoints}}, nil
 }
 
 // record of a job that the caller may get. To others it is said not to be known: its UID tells no namespace

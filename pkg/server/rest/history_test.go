@@ -78,10 +78,10 @@ func TestHistoryJob(t *testing.T) {
 		Checkpoints: []history.Checkpoint{{URI: "pvc://x", Step: 7}},
 		Counts:      []history.Counts{{Attempt: 2}},
 	}}
-	var got HistoryJob
+	var got HistoryRecord
 	s.do(request{path: "history/jobs/uid-old", user: "bob"}).decode(t, http.StatusOK, &got)
 	want := s.past.records[key.UID]
-	if diff := cmp.Diff(HistoryJob{want.Job, want.Attempts, want.Transitions, want.Preemptions, want.Checkpoints},
+	if diff := cmp.Diff(HistoryRecord{want.Job, want.Attempts, want.Transitions, want.Preemptions, want.Checkpoints},
 		got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"path"
 	"reflect"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -40,7 +42,7 @@ that is wrong and a remedy. docs/rest.md has the whole of it.`
 
 // configuration of huma: only JSON, our problems, and none of its own paths.
 func configuration(version string) huma.Config {
-	registry := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
+	registry := huma.NewMapRegistry("#/components/schemas/", schemaName)
 	return huma.Config{
 		OpenAPI: &huma.OpenAPI{
 			OpenAPI: "3.1.0",
@@ -58,6 +60,7 @@ func configuration(version string) huma.Config {
 			Tags: []*huma.Tag{
 				{Name: "Clusters", Description: "What the server is configured for."},
 				{Name: "TrainingJobs", Description: "Jobs that exist."},
+				{Name: "Queues", Description: "What there is to be had, and who has it."},
 				{Name: "History", Description: "Jobs that have existed, and what they used."},
 			},
 		},
@@ -68,6 +71,23 @@ func configuration(version string) huma.Config {
 		RejectUnknownQueryParameters: true,
 		Transformers:                 []huma.Transformer{problem.Transform},
 	}
+}
+
+// schemaName of a type. Several packages have a Job, say.
+func schemaName(t reflect.Type, hint string) string {
+	name := huma.DefaultSchemaNamer(t, hint)
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	switch of := path.Base(t.PkgPath()); of {
+	case "history", "timeline", "explain":
+		return strings.ToUpper(of[:1]) + of[1:] + name
+	case "queues":
+		if name != "Queue" {
+			return "Queue" + name
+		}
+	}
+	return name
 }
 
 // document says of an operation that its errors are Problems. Bodies are read by us, who name what is wrong.

@@ -133,6 +133,7 @@ func (s *Server) routes() {
 	s.routeExplain()
 	s.routeLogs()
 	s.routeEvents()
+	s.routeQueues()
 	s.routeHistory()
 	s.routeAccounting()
 }
