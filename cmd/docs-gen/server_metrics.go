@@ -3,7 +3,11 @@ package main
 import (
 	"io"
 
+	"mlplatform.example.com/trainingjob-operator/pkg/server/access"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/mlflow"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/recorder"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/shield"
 )
 
 const serverMetricsIntro = `# The server's metrics
@@ -32,5 +36,9 @@ func writeServerMetrics(out io.Writer) error {
 
 // serverMetricsSections are all metrics of the server's packages, in the order of reading.
 func serverMetricsSections() []metricsSection {
-	return []metricsSection{{"Recording", recorder.MetricDescriptions()}}
+	return []metricsSection{
+		{"Recording", recorder.MetricDescriptions()}, {"Callers", identity.MetricDescriptions()},
+		{"Acting for callers", access.MetricDescriptions()}, {"Limits", shield.MetricDescriptions()},
+		{"MLflow", mlflow.MetricDescriptions()},
+	}
 }

@@ -23,8 +23,8 @@ func (p *process) serveProbes() ([]runnable, error) {
 	return []runnable{server}, err
 }
 
-// probes are /healthz, that the process answers; /readyz, that what it serves can be read; and, which no probe
-// asks, /clusters, since a cluster that is away is no reason to serve nothing of the others, and
+// probes are /healthz, that the process answers; /readyz, that what it serves can be read; and, which no
+// probe asks, /clusters, since a cluster that is away is no reason to serve nothing of the others, and
 // /readyz/acting, that the server's rights are such that it may act for its callers.
 func (p *process) probes() http.Handler {
 	clusters := map[string]healthz.Checker{}
