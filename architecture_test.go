@@ -204,7 +204,7 @@ var rules = map[string]rule{
 	"cmd/server": {
 		reason: "the only importer of everything below pkg/server",
 		ours: []string{
-			api, frameworks, "pkg/boundedlistener", "pkg/history", "pkg/metric", "pkg/server/...",
+			api, frameworks, "pkg/boundedlistener", "pkg/history", "pkg/metric", "pkg/queues", "pkg/server/...",
 		},
 	},
 	"cmd/kubectl-tj": {reason: "a command for users: it knows no controller", ours: []string{convert}},

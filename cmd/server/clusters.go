@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/queues"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/config"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/recorder"
 )
@@ -30,7 +31,9 @@ type cluster struct {
 // openClusters makes the clients of all clusters, in the order of the configuration.
 func openClusters(cfg config.ServerConfiguration) ([]cluster, error) {
 	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+	err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme),
+		queues.AddToScheme(scheme))
+	if err != nil {
 		return nil, fmt.Errorf("registering types: %w", err)
 	}
 	var all []cluster
