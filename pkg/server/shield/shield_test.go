@@ -368,7 +368,7 @@ func TestValidate(t *testing.T) {
 		want   string
 	}{
 		"the default": {func(*Config) {}, ""},
-		"no bytes":    {func(c *Config) { c.BodyBytes = 0 }, "limits.bodyBytes: Invalid value: 0: must be from 1024"},
+		"no bytes":    {func(c *Config) { c.BodyBytes = 0 }, "limits.bodyBytes: Invalid value: 0: must be"},
 		"no requests": {func(c *Config) { c.Requests = 0 }, "limits.requests"},
 		"endless":     {func(c *Config) { c.StreamSeconds = 1 << 30 }, "limits.streamSeconds"},
 		"a path":      {func(c *Config) { c.TrustedOrigins = []string{"https://a.b/c"} }, "trustedOrigins[0]"},
