@@ -192,6 +192,11 @@ var rules = map[string]rule{
 		reason: "takes reports; knows no scheduler and no controller",
 		ours:   []string{api, "pkg/boundedlistener", "pkg/metric", checkpoint, spec, render, observation, decision},
 	},
+	"pkg/server/identity": {reason: "who is calling; knows no route and no job", ours: []string{"pkg/metric"}},
+	"pkg/server/access": {
+		reason: "what the cluster lets callers do", ours: []string{api, "pkg/metric", "pkg/server/identity"},
+	},
+	"pkg/server/shield": {reason: "knows no route and no caller", ours: []string{"pkg/metric"}},
 
 	"cmd/operator": {
 		reason: "the only importer of concrete backends",
@@ -231,6 +236,9 @@ var rules = map[string]rule{
 	},
 	"lab/prometheus": {
 		reason: "knows a Prometheus, not what it scrapes", ours: []string{"lab/localcluster/..."},
+	},
+	"lab/oidcprovider": {
+		reason: "knows an OpenID provider, not who asks it", ours: []string{"lab/localcluster/..."},
 	},
 	"lab/simtrainer": {
 		reason: "plays pods; knows the contract and no job",

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,9 +43,12 @@ func (t ownRights) RoundTrip(r *http.Request) (*http.Response, error) {
 // WrappedRoundTripper lets client-go find the transport below.
 func (t ownRights) WrappedRoundTripper() http.RoundTripper { return t.base }
 
+// deniedImpersonation is how such a message goes on after the name of who may not. A quotation mark within a
+// name has a backslash before it.
+var deniedImpersonation = regexp.MustCompile(`[^\\]" cannot impersonate`)
+
 // impersonationDenied returns the message of an API server's Status, and whether it denies an impersonation:
-// "... is forbidden: User "..." cannot impersonate[-on:user-info:get|:user-info] resource ...". The
-// authorizer quotes names, so none can look like this.
+// "... is forbidden: User "..." cannot impersonate[:user-info|-on:user-info:get] resource ...".
 func impersonationDenied(contentType string, body []byte) (string, bool) {
 	message := string(body)
 	if strings.HasPrefix(contentType, "application/json") {
@@ -54,5 +58,5 @@ func impersonationDenied(contentType string, body []byte) (string, bool) {
 		}
 		message = status.Message
 	}
-	return message, strings.Contains(message, `" cannot impersonate`)
+	return message, deniedImpersonation.MatchString(message)
 }

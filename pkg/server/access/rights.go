@@ -158,8 +158,8 @@ func (r *rights) findAccounts(ctx context.Context) (*Error, error) {
 		return nil, err
 	}
 	return insufficient("bind the ClusterRole trainingjob-server-service-accounts of deploy/server/rbac.yaml "+
-		"to the server's account, or use a token of an OpenID Connect issuer", "the server lacks rights to act for "+
-		"service accounts: %s", strings.Join(missing, ", ")), nil
+		"to the server's account, or use a token of an OpenID Connect issuer",
+		"the server lacks rights to act for service accounts: %s", strings.Join(missing, ", ")), nil
 }
 
 func resourceRights(verb, group string, resources ...string) []authorizationv1.ResourceAttributes {

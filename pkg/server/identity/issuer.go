@@ -34,14 +34,14 @@ func (i *issuer) follow(ctx context.Context, log logr.Logger) {
 			log.Error(err, "The issuer's discovery document cannot be read", "retryAfter", delay.String())
 			next, delay = delay, min(2*delay, lastRetry)
 		}
-		if !wait(ctx, i.clock, next) {
+		if !passes(ctx, i.clock, next) {
 			return
 		}
 	}
 }
 
-// wait reports false when the context has ended before.
-func wait(ctx context.Context, c clock.Clock, d time.Duration) bool {
+// passes waits for a time, and reports whether that passed before the context ended.
+func passes(ctx context.Context, c clock.Clock, d time.Duration) bool {
 	timer := c.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -55,7 +55,7 @@ func readAuthorities(file string) (*x509.CertPool, error) {
 
 // follow changes of the CAs until the context ends. A file that cannot be read changes nothing.
 func (p *proxies) follow(ctx context.Context, log logr.Logger) {
-	for wait(ctx, p.clock, rereadAfter) {
+	for passes(ctx, p.clock, rereadAfter) {
 		if err := p.read(); err != nil {
 			log.Error(err, "The CAs of the proxies stay as they were")
 		}

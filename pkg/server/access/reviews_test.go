@@ -1,0 +1,201 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
+)
+
+// fakeReviews allows what it is told, by user and namespace.
+type fakeReviews struct {
+	mu      sync.Mutex
+	allowed map[string]bool
+	err     error
+	asked   int
+	atOnce  int
+	most    int
+}
+
+func (f *fakeReviews) Create(
+	_ context.Context, r *authorizationv1.SubjectAccessReview, _ metav1.CreateOptions,
+) (*authorizationv1.SubjectAccessReview, error) {
+	f.mu.Lock()
+	f.asked++
+	f.atOnce++
+	f.most = max(f.most, f.atOnce)
+	f.mu.Unlock()
+	defer func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.atOnce--
+	}()
+	r.Status.Allowed = f.allowed[r.Spec.User+"/"+r.Spec.ResourceAttributes.Namespace]
+	return r, f.err
+}
+
+func newFakeClusters(f *fakeReviews) (*Clusters, *clocktesting.FakeClock) {
+	clock := clocktesting.NewFakeClock(time.Now())
+	return &Clusters{names: []string{"default"}, clock: clock, byName: map[string]*cluster{
+		"default": {name: "default", reviews: newReviews("default", f, clock, newMetrics())},
+	}}, clock
+}
+
+var jane = identity.Identity{Name: "corp:jane", Source: identity.SourceOIDC}
+
+// TestMayIsAskedOnce within some seconds, by each caller for itself.
+func TestMayIsAskedOnce(t *testing.T) {
+	f := &fakeReviews{allowed: map[string]bool{"corp:jane/team-a": true}}
+	c, clock := newFakeClusters(f)
+	get := authorizationv1.ResourceAttributes{Verb: "get", Namespace: "team-a", Name: "bert"}
+	may := func(id identity.Identity, want bool, asked int) {
+		t.Helper()
+		got, err := c.May(t.Context(), "default", id, get)
+		if err != nil || got != want || f.asked != asked {
+			t.Errorf("%s may: %v, %v, asked %d times; want %v, %d", id.Name, got, err, f.asked, want, asked)
+		}
+	}
+	may(jane, true, 1)
+	may(jane, true, 1)
+	may(identity.Identity{Name: "corp:joe", Source: identity.SourceOIDC}, false, 2)
+	get.Name = "other"
+	may(jane, true, 3)
+	f.allowed = nil
+	may(jane, true, 3)
+	clock.Step(reviewsFresh + time.Millisecond)
+	may(jane, false, 4)
+}
+
+func TestMayIsNotKnown(t *testing.T) {
+	f := &fakeReviews{err: errors.New("connection refused")}
+	c, _ := newFakeClusters(f)
+	do := authorizationv1.ResourceAttributes{Verb: "get"}
+	may, err := c.May(t.Context(), "default", jane, do)
+	if err == nil || may || errors.Is(err, ErrInsufficient) {
+		t.Errorf("the cluster is away: %v, %v", may, err)
+	}
+	f.err = apierrors.NewForbidden(schema.GroupResource{Resource: "subjectaccessreviews"}, "", errors.New("no"))
+	if may, err := c.May(t.Context(), "default", jane, do); !errors.Is(err, ErrInsufficient) || may {
+		t.Errorf("the server may not ask: %v, %v", may, err)
+	}
+	if _, err := c.May(t.Context(), "nowhere", jane, do); !errors.Is(err, ErrUnknownCluster) {
+		t.Errorf("another cluster: %v", err)
+	}
+	root := identity.Identity{Name: "system:admin", Source: identity.SourceTokenReview, Cluster: "default"}
+	if _, err := c.May(t.Context(), "default", root, do); !errors.Is(err, ErrRefused) {
+		t.Errorf("system:admin: %v", err)
+	}
+	f.err, f.allowed = nil, map[string]bool{"corp:jane/": true}
+	if may, err := c.May(t.Context(), "default", jane, do); err != nil || !may {
+		t.Errorf("a failure was remembered: %v, %v", may, err)
+	}
+}
+
+func TestVisible(t *testing.T) {
+	var namespaces, every []string
+	allowed := map[string]bool{}
+	for n := range 100 {
+		namespaces = append(namespaces, fmt.Sprintf("ns-%d", n))
+		if n%7 == 0 {
+			allowed["corp:jane/"+namespaces[n]] = true
+			every = append(every, namespaces[n])
+		}
+	}
+	f := &fakeReviews{allowed: allowed}
+	c, clock := newFakeClusters(f)
+	all, visible, err := c.Visible(t.Context(), "default", jane, "list", namespaces)
+	if diff := cmp.Diff(every, visible); diff != "" || all || err != nil {
+		t.Errorf("%v, %v\n%s", all, err, diff)
+	}
+	if f.most > atOnce {
+		t.Errorf("%d reviews at a time, want at most %d", f.most, atOnce)
+	}
+	clock.Step(reviewsFresh + time.Millisecond)
+	f.allowed, f.asked = map[string]bool{"corp:jane/": true}, 0
+	if all, visible, err = c.Visible(t.Context(), "default", jane, "list", namespaces); !all || visible != nil ||
+		err != nil || f.asked != 1 {
+		t.Errorf("who may everywhere: %v, %v, %v, asked %d times", all, visible, err, f.asked)
+	}
+	clock.Step(reviewsFresh + time.Millisecond)
+	f.err = errors.New("connection refused")
+	if all, visible, err = c.Visible(t.Context(), "default", jane, "list", namespaces); err == nil || all ||
+		visible != nil {
+		t.Errorf("the cluster is away: %v, %v, %v", all, visible, err)
+	}
+}
+
+// TestOwnRights: what is forbidden to the server is told as that, and what is forbidden to the caller is not
+// touched.
+func TestOwnRights(t *testing.T) {
+	status := func(message string) string {
+		return `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"` +
+			strings.ReplaceAll(message, `"`, `\"`) + `"}`
+	}
+	for name, tc := range map[string]struct {
+		code int
+		body string
+		own  bool
+	}{
+		"the caller":  {403, status(`jobs is forbidden: User "corp:jane" cannot list resource "jobs"`), false},
+		"the verb":    {403, status(`User "s" cannot impersonate-on:user-info:get resource "pods"`), true},
+		"the user":    {403, status(`User "s" cannot impersonate:user-info resource "users"`), true},
+		"the old way": {403, status(`User "s" cannot impersonate resource "users"`), true},
+		"a caller who is called so": {403,
+			status(`User "x\\" cannot impersonate" cannot list resource "jobs"`), false},
+		"no JSON":    {403, "<html>", false},
+		"a conflict": {409, status(`User "s" cannot impersonate`), false},
+		"success":    {200, "{}", false},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(tc.code)
+			_, _ = io.WriteString(w, tc.body)
+		}))
+		client := &http.Client{Transport: ownRights{http.DefaultTransport}}
+		response, err := client.Get(server.URL)
+		if errors.Is(err, ErrInsufficient) != tc.own {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err == nil {
+			body, _ := io.ReadAll(response.Body)
+			if string(body) != tc.body {
+				t.Errorf("%s: the caller reads %q", name, body)
+			}
+			response.Body.Close()
+		}
+		server.Close()
+	}
+}
+
+func TestMetricsAreClean(t *testing.T) {
+	registry, m := prometheus.NewRegistry(), newMetrics()
+	if err := m.register(registry); err != nil {
+		t.Fatal(err)
+	}
+	m.acting.WithLabelValues("default").Set(1)
+	m.reviews.WithLabelValues("default", "allowed").Inc()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if problems, err := promlint.NewWithMetricFamilies(families).Lint(); err != nil || len(problems) > 0 {
+		t.Errorf("%v, %v", problems, err)
+	}
+}
