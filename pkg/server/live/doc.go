@@ -10,8 +10,8 @@
 // version may not have seen all lower ones.
 //
 // Invariants:
-//   - A View and the beginning of a Subscription are taken under the same lock as changes are applied: between
-//     them nothing is missed.
+//   - A View and the beginning of a Subscription are taken under the same lock as changes are applied:
+//     between them nothing is missed.
 //   - A subscriber that does not keep up is dropped. It holds up nobody, and memory is bounded.
 //   - Jobs are shared with the informers and with all readers. Nobody changes them.
 //   - A cluster that is away, or that has no TrainingJobs yet, keeps no other waiting.

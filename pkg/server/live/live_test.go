@@ -239,8 +239,9 @@ func TestMissedDeletion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.set(job("a", "x", "1", "1"))                                                          // a resync
-	c.handler().OnUpdate(job("a", "x", "1", "1"), job("a", "x", "2", "5"))                  // deleted and made anew
+	c.set(job("a", "x", "1", "1")) // a resync
+	c.handler().OnUpdate(job("a", "x", "1", "1"), job("a", "x", "2",
+		"5")) // deleted and made anew
 	c.handler().OnDelete(toolscache.DeletedFinalStateUnknown{Obj: job("a", "x", "1", "1")}) // the former, late
 	c.handler().OnDelete(toolscache.DeletedFinalStateUnknown{Obj: job("a", "x", "2", "5")})
 	want := []string{"deleted a/x 1", "added a/x 2", "deleted a/x 2"}

@@ -36,8 +36,8 @@ type encoding struct {
 	err  error
 }
 
-// Encoded is what a function makes of the job. It is called once for all subscribers, which must give the same
-// function.
+// Encoded is what a function makes of the job. It is called once for all subscribers, which must give the
+// same function.
 func (e Event) Encoded(encode func(*v1alpha1.TrainingJob) ([]byte, error)) ([]byte, error) {
 	e.encoded.once.Do(func() { e.encoded.data, e.encoded.err = encode(e.Job) })
 	return e.encoded.data, e.encoded.err

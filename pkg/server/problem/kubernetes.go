@@ -124,10 +124,11 @@ func remedyFor(err error, s metav1.Status) string {
 
 // preamble is what an API server puts before the sentence of a rule or a policy. It leaves the value out of
 // what a rule of a CRD says (field.OmitValueType).
-var preamble = regexp.MustCompile(`^ValidatingAdmissionPolicy '[^']*' with binding '[^']*' denied request: |` +
-	`^(Invalid value|Unsupported value|Duplicate value): ` +
-	`(("(?:[^"\\]|\\.)*"|-?[0-9][0-9A-Za-z.+-]*|true|false|null|\{.*?\}|\[.*?\]): )?|` +
-	`^(Forbidden|Required value): `)
+var preamble = regexp.MustCompile(
+	`^ValidatingAdmissionPolicy '[^']*' with binding '[^']*' denied request: |` +
+		`^(Invalid value|Unsupported value|Duplicate value): ` +
+		`(("(?:[^"\\]|\\.)*"|-?[0-9][0-9A-Za-z.+-]*|true|false|null|\{.*?\}|\[.*?\]): )?|` +
+		`^(Forbidden|Required value): `)
 
 // strict is how an API server names a field that does not exist, or is there twice.
 var strict = regexp.MustCompile(`(unknown|duplicate) field "([^"]+)"`)
@@ -139,7 +140,8 @@ func unknownFields(s metav1.Status) *Problem {
 	}
 	var all []Error
 	for _, found := range strict.FindAllStringSubmatch(s.Message, -1) {
-		e := Error{Field: found[2], Detail: "there is no such field", Remedy: "leave it out, or spell it as docs/api.md does"}
+		e := Error{Field: found[2], Detail: "there is no such field",
+			Remedy: "leave it out, or spell it as docs/api.md does"}
 		if found[1] == "duplicate" {
 			e.Detail, e.Remedy = "the field is there twice", "leave one of them out"
 		}

@@ -104,8 +104,8 @@ func (p *Problem) WithHeader(name, value string) *Problem {
 	return p
 }
 
-// RetryAfter tells the client when to ask again; it is rounded up to whole seconds, of which there is at least
-// one.
+// RetryAfter tells the client when to ask again; it is rounded up to whole seconds, of which there is at
+// least one.
 func (p *Problem) RetryAfter(d time.Duration) *Problem {
 	seconds := max(1, int64((d+time.Second-1)/time.Second))
 	return p.WithHeader("Retry-After", strconv.FormatInt(seconds, 10))

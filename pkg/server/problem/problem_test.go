@@ -29,7 +29,8 @@ func TestOf(t *testing.T) {
 	impersonation := apierrors.NewForbidden(schema.GroupResource{Resource: "users"}, "ann",
 		errors.New(`User "server" cannot impersonate resource "users" in API group ""`))
 	invalid := apierrors.NewInvalid(jobKind, "bert", field.ErrorList{
-		field.Invalid(field.NewPath("spec"), field.OmitValueType{}, "minAvailable 9 exceeds the 8 ranks: set at most 8"),
+		field.Invalid(field.NewPath("spec"), field.OmitValueType{},
+			"minAvailable 9 exceeds the 8 ranks: set at most 8"),
 		field.Invalid(field.NewPath("spec", "replicas"), 9, "too many: use fewer"),
 		field.Invalid(field.NewPath("spec", "name"), `a"b: c`, "must match"),
 		field.Required(field.NewPath("spec", "image"), "give an image"),
@@ -49,7 +50,8 @@ func TestOf(t *testing.T) {
 		"forbidden by RBAC": {
 			err: apierrors.NewForbidden(jobs, "bert", errors.New(`User "ann" cannot get resource "trainingjobs"`)),
 			want: Problem{Type: Forbidden.URI, Title: "Forbidden", Status: 403,
-				Detail: `trainingjobs.mlplatform.example.com "bert" is forbidden: User "ann" cannot get resource "trainingjobs"`,
+				Detail: `trainingjobs.mlplatform.example.com "bert" is forbidden: ` +
+					`User "ann" cannot get resource "trainingjobs"`,
 				Remedy: "ask an admin of the cluster for the right"},
 			reason: "as kubectl says it",
 		},

@@ -64,7 +64,8 @@ var (
 // types in the order of their statuses. Of those with the same status the first stands for it.
 var types = []Type{
 	Malformed, Unauthenticated, Forbidden, NotFound, MethodNotAllowed, NotAcceptable, Timeout, Conflict,
-	AlreadyExists, Expired, PreconditionFailed, TooLarge, UnsupportedMediaType, Invalid, TooManyRequests, Internal,
+	AlreadyExists, Expired, PreconditionFailed, TooLarge, UnsupportedMediaType, Invalid, TooManyRequests,
+	Internal,
 	BadGateway, Unavailable, NotSynced, GatewayTimeout,
 }
 

@@ -22,7 +22,8 @@ func Write(w http.ResponseWriter, _ *http.Request, err error) *Problem {
 	return p
 }
 
-// WriteStatus answers with a Problem of the type that stands for a status: identity.WriteProblem and the like.
+// WriteStatus answers with a Problem of the type that stands for a status: identity.WriteProblem and the
+// like.
 func WriteStatus(w http.ResponseWriter, r *http.Request, status int, detail, field, remedy string) {
 	Write(w, r, ForStatus(status, detail, remedy).About(field))
 }

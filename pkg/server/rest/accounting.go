@@ -86,8 +86,8 @@ func (s *Server) routeAccounting() {
 		OperationID: "getAccounting", Method: http.MethodGet, Path: inCluster + "/accounting", Tags: tagHistory,
 		Summary: "Get what was used, and what it cost",
 		Description: "Sums over the namespaces in which the caller may list TrainingJobs, also of jobs that are " +
-			"deleted. As CSV where Accept asks for text/csv. At most 1100 days; by day 366; by job, by user and queue, " +
-			"or by user or queue and day 31.",
+			"deleted. As CSV where Accept asks for text/csv. By job, or by user and day, at most 31 days; else 10 " +
+			"years.",
 		Responses: responses,
 	}, s.accounting)
 }
@@ -130,7 +130,8 @@ func (in *AccountingInput) complete(now time.Time) {
 func (s *Server) report(in *AccountingInput, now time.Time, used []store.Usage) (*AccountingOutput, error) {
 	a := Accounting{
 		Cluster: in.Cluster, From: in.From.Format(time.DateOnly), To: in.To.Format(time.DateOnly), Time: now,
-		By: append([]store.Dimension{}, in.By...), Items: s.fold(in.By, used), Truncated: len(used) >= store.MaxUsages,
+		By: append([]store.Dimension{}, in.By...), Items: s.fold(in.By, used),
+		Truncated: len(used) >= store.MaxUsages,
 	}
 	if len(s.Prices) > 0 {
 		a.Currency = s.Currency

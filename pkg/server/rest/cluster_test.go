@@ -345,7 +345,8 @@ func (r *real) change(t *testing.T) {
 	r.job(t, "changed")
 	for _, c := range []struct{ contentType, body string }{
 		{merge, `{"spec":{"replicas":3}}`},
-		{jsonP, `[{"op":"test","path":"/spec/replicas","value":2},{"op":"replace","path":"/spec/replicas","value":3}]`},
+		{jsonP,
+			`[{"op":"test","path":"/spec/replicas","value":2},{"op":"replace","path":"/spec/replicas","value":3}]`},
 	} {
 		dry := r.do(request{method: "PATCH", path: teamA + "/changed?dryRun=All", body: c.body,
 			headers: []string{c.contentType}})
@@ -392,7 +393,8 @@ func (r *real) preconditions(t *testing.T) {
 		"another UID": `"00000000-0000-0000-0000-000000000000"`,
 	} {
 		for change, c := range map[string]request{
-			"merge": {method: "PATCH", path: teamA + "/only", body: `{"spec":{"replicas":3}}`, headers: []string{merge}},
+			"merge": {method: "PATCH", path: teamA + "/only", body: `{"spec":{"replicas":3}}`,
+				headers: []string{merge}},
 			"json": {method: "PATCH", path: teamA + "/only", headers: []string{jsonP},
 				body: `[{"op":"replace","path":"/spec/replicas","value":3}]`},
 			"suspend": {method: "POST", path: teamA + "/only/suspend"},
@@ -414,7 +416,8 @@ func (r *real) preconditions(t *testing.T) {
 		t.Errorf("a version in the patch: %s", stale.body)
 	}
 	for _, tag := range []string{current, ""} {
-		c := request{method: "PATCH", path: teamA + "/only", headers: []string{merge}, body: `{"spec":{"replicas":4}}`}
+		c := request{method: "PATCH", path: teamA + "/only", headers: []string{merge},
+			body: `{"spec":{"replicas":4}}`}
 		if tag != "" {
 			c.headers = append(c.headers, "If-Match: "+tag)
 		}
@@ -505,7 +508,8 @@ func (r *real) rankLogs(t *testing.T) {
 		t.Errorf("behind the end: %s", lines.Text())
 	}
 	no := r.do(request{path: teamA + "/logged/logs?index=1", user: "bob"})
-	if p := no.problem(t); p.Status != http.StatusForbidden || !strings.Contains(p.Detail, `cannot get resource "pods"`) {
+	if p := no.problem(t); p.Status != http.StatusForbidden || !strings.Contains(p.Detail,
+		`cannot get resource "pods"`) {
 		t.Errorf("bob is told %s", no.body)
 	}
 }

@@ -177,7 +177,8 @@ func disagreements(job *v1alpha1.TrainingJob, namespace string) []problem.Error 
 	}
 	if job.Name == "" && job.GenerateName == "" {
 		all = append(all, problem.Error{
-			Field: "metadata.name", Detail: "the job has no name", Remedy: "give metadata.name or metadata.generateName",
+			Field: "metadata.name", Detail: "the job has no name",
+			Remedy: "give metadata.name or metadata.generateName",
 		})
 	}
 	return all

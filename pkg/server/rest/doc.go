@@ -1,4 +1,5 @@
-// Package rest answers one question: what does the server say over HTTP about the TrainingJobs of its clusters?
+// Package rest answers one question: what does the server say over HTTP about the TrainingJobs of its
+// clusters?
 //
 //	request ─▶ Server ─┬─ one object, or a change ─▶ Access.As ─▶ the cluster, as the caller
 //	                   ├─ lists, changes as they happen ─▶ Live ─┐
@@ -10,9 +11,9 @@
 //	openapi.go      the document, and schema.go TrainingJobs in it
 //	inputs.go       parameters that several operations share
 //	visibility.go   who may see what
-//	jobs.go, list.go, create.go, patch.go, preconditions.go, actions.go
+//	jobs.go, list.go, create.go, patch.go, preconditions.go, actions.go, warnings.go
 //	explain.go, logs.go, queues.go
-//	history.go, accounting.go, cost.go
+//	history.go, accounting.go, cost.go, csv.go
 //	events.go, stream.go
 //
 // Invariants:
@@ -21,7 +22,7 @@
 //   - Nothing that a caller names is dialled: names of clusters are looked up, and all others become parts of
 //     paths of an API server after they have been checked.
 //   - Every error is a problem.Problem. What a request has that is not known is an error, and never ignored.
-//   - No answer and no stream takes memory without bound: pages are limited, logs are copied as they come, and
-//     a reader of events that does not keep up is dropped.
+//   - No answer and no stream takes memory without bound: pages are limited, logs are copied as they come,
+//     and a reader of events that does not keep up is dropped.
 //   - Authentication is done before: the context of a request has the caller, whom only Access knows.
 package rest

@@ -224,7 +224,8 @@ func (r *reader) recheck(ctx context.Context) (same bool, err error) {
 	return false, r.send(eventReset, "rights-changed", []byte("{}"))
 }
 
-// send an event. Its data is JSON on one line. An id that is empty is not sent: the reader keeps the last one.
+// send an event. Its data is JSON on one line. An id that is empty is not sent: the reader keeps the last
+// one.
 func (r *reader) send(name, id string, data []byte) error {
 	message := make([]byte, 0, len(data)+100)
 	message = fmt.Appendf(message, "event: %s\n", name)

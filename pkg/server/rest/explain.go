@@ -42,14 +42,14 @@ func (s *Server) routeExplain() {
 	register(s, huma.Operation{
 		OperationID: "explainTrainingJob", Method: http.MethodGet, Path: named + "/explain", Tags: tagJobs,
 		Summary: "Explain what a TrainingJob does",
-		Description: "The one reason why it waits, with its arithmetic (what the gang needs, what is free, what is " +
-			"short), and the next step.",
+		Description: "The one reason why it waits, with its arithmetic (what the gang needs, what is free, " +
+			"what is short), and the next step.",
 	}, s.explain)
 	register(s, huma.Operation{
 		OperationID: "getTrainingJobTimeline", Method: http.MethodGet, Path: named + "/timeline", Tags: tagJobs,
 		Summary: "Get what has happened to a TrainingJob",
-		Description: "Phases with their durations, preemptions with their costs, checkpoints, failures. What is not " +
-			"known any more is said to be so.",
+		Description: "Phases with their durations, preemptions with their costs, checkpoints, failures. What " +
+			"is not known any more is said to be so.",
 	}, s.timeline)
 	register(s, huma.Operation{
 		OperationID: "getHistoryTimeline", Method: http.MethodGet, Path: inCluster + "/history/jobs/{uid}/timeline",

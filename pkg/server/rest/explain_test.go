@@ -58,7 +58,8 @@ func kinds(entries []timeline.Entry) string {
 	return strings.Join(all, ", ")
 }
 
-// TestTimeline: what has been recorded, and what the status knows; the status alone where the history is away.
+// TestTimeline: what has been recorded, and what the status knows; the status alone where the history is
+// away.
 func TestTimeline(t *testing.T) {
 	s := newServer(t, newJob("team-a", "bert", waiting))
 	get := func(path string) Timeline {

@@ -147,7 +147,8 @@ type source struct {
 	ready   chan struct{}
 }
 
-func (s *source) GetInformer(context.Context, client.Object, ...cache.InformerGetOption) (cache.Informer, error) {
+func (s *source) GetInformer(context.Context, client.Object, ...cache.InformerGetOption) (cache.Informer,
+	error) {
 	return s, nil
 }
 
@@ -164,7 +165,11 @@ type synced struct{}
 func (synced) HasSynced() bool                          { return true }
 func (synced) HasSyncedChecker() toolscache.DoneChecker { return synced{} }
 func (synced) Name() string                             { return "synced" }
-func (synced) Done() <-chan struct{}                    { done := make(chan struct{}); close(done); return done }
+func (synced) Done() <-chan struct{} {
+	done := make(chan struct{})
+	close(done)
+	return done
+}
 
 // server under test, with its surroundings.
 type server struct {
@@ -246,8 +251,9 @@ func (a *rights) holds() interceptor.Funcs {
 		if a.may(ctx, namespace) {
 			return nil
 		}
-		return apierrors.NewForbidden(trainingJobs, name, fmt.Errorf("User %q cannot %s resource %q in the namespace %q",
-			nameOf(ctx), verb, trainingJobs.Resource, namespace))
+		return apierrors.NewForbidden(trainingJobs, name,
+			fmt.Errorf("User %q cannot %s resource %q in the namespace %q",
+				nameOf(ctx), verb, trainingJobs.Resource, namespace))
 	}
 	return interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object,

@@ -79,14 +79,14 @@ func (s *Server) routeHistory() {
 	register(s, huma.Operation{
 		OperationID: "listHistoryJobs", Method: http.MethodGet, Path: inCluster + "/history/jobs", Tags: tagHistory,
 		Summary: "List the jobs that have existed",
-		Description: "The youngest first, those that exist still among them; of the namespaces in which the caller " +
-			"may list TrainingJobs.",
+		Description: "The youngest first, those that exist still among them; of the namespaces in which the " +
+			"caller may list TrainingJobs.",
 	}, s.historyJobs)
 	register(s, huma.Operation{
 		OperationID: "getHistoryJob", Method: http.MethodGet, Path: inCluster + "/history/jobs/{uid}",
 		Tags: tagHistory, Summary: "Get what is known of a job",
-		Description: "Its attempts, transitions, preemptions and checkpoints, also when it is deleted. What is not " +
-			"known is absent.",
+		Description: "Its attempts, transitions, preemptions and checkpoints, also when it is deleted. What is " +
+			"not known is absent.",
 	}, s.historyJob)
 	register(s, huma.Operation{
 		OperationID: "getHistorySamples", Method: http.MethodGet, Path: inCluster + "/history/jobs/{uid}/samples",
@@ -120,8 +120,8 @@ func (s *Server) historyJobs(ctx context.Context, in *HistoryInput) (*HistoryJob
 	return out, nil
 }
 
-// historyNamespaces are those whose jobs the caller may list: nil for all. A single one that is asked for must
-// be among them. Namespaces that no longer exist count by the rights that the caller would have in them.
+// historyNamespaces are those whose jobs the caller may list: nil for all. A single one that is asked for
+// must be among them. Namespaces that no longer exist count by the rights that the caller would have in them.
 func (s *Server) historyNamespaces(ctx context.Context, cluster, only string) ([]string, error) {
 	if only != "" {
 		return []string{only}, s.listable(ctx, cluster, only)
@@ -227,6 +227,7 @@ func historyError(err error) error {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	}
-	return problem.New(problem.Unavailable, "the history cannot be read", "ask again, and tell an admin if that lasts").
+	return problem.New(problem.Unavailable, "the history cannot be read",
+		"ask again, and tell an admin if that lasts").
 		RetryAfter(retrySync).CausedBy(err)
 }

@@ -71,7 +71,8 @@ func TestHistoryJob(t *testing.T) {
 	s := newServer(t)
 	key := history.Key{Cluster: "main", UID: "uid-old"}
 	s.past.records = map[types.UID]history.Record{key.UID: {
-		Job:         history.Job{Key: key, Namespace: "team-a", Name: "old", Phase: v1alpha1.PhaseFailed, Created: now},
+		Job: history.Job{Key: key, Namespace: "team-a", Name: "old", Phase: v1alpha1.PhaseFailed,
+			Created: now},
 		Attempts:    []history.Attempt{{Number: 1, Seen: true}},
 		Transitions: []history.Transition{{Time: now, Phase: v1alpha1.PhaseFailed}},
 		Preemptions: []history.Preemption{{Attempt: 1, Time: now, Reason: "Preempted"}},
@@ -81,7 +82,8 @@ func TestHistoryJob(t *testing.T) {
 	var got HistoryRecord
 	s.do(request{path: "history/jobs/uid-old", user: "bob"}).decode(t, http.StatusOK, &got)
 	want := s.past.records[key.UID]
-	if diff := cmp.Diff(HistoryRecord{want.Job, want.Attempts, want.Transitions, want.Preemptions, want.Checkpoints},
+	if diff := cmp.Diff(HistoryRecord{want.Job, want.Attempts, want.Transitions, want.Preemptions,
+		want.Checkpoints},
 		got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

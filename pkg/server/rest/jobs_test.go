@@ -146,8 +146,9 @@ func TestCreate(t *testing.T) {
 	if string(got.body) != string(created.body) {
 		t.Errorf("got %s, created %s", got.body, created.body)
 	}
-	yaml := s.do(request{method: "POST", path: teamA, headers: []string{"Content-Type: application/yaml; charset=utf-8"},
-		body: "metadata: {name: other}\nspec: {framework: pytorch, replicas: 3}\n"})
+	yaml := s.do(request{method: "POST", path: teamA,
+		headers: []string{"Content-Type: application/yaml; charset=utf-8"},
+		body:    "metadata: {name: other}\nspec: {framework: pytorch, replicas: 3}\n"})
 	var job v1alpha1.TrainingJob
 	yaml.decode(t, http.StatusCreated, &job)
 	if job.Namespace != "team-a" || *job.Spec.Replicas != 3 {
@@ -179,8 +180,8 @@ func TestPatch(t *testing.T) {
 	}
 }
 
-// TestPreconditions: a change is made to the version, or the job, that If-Match names, or not at all. What the
-// API server makes of a wrong UID is tested against a real one.
+// TestPreconditions: a change is made to the version, or the job, that If-Match names, or not at all. What
+// the API server makes of a wrong UID is tested against a real one.
 func TestPreconditions(t *testing.T) {
 	for name, c := range map[string]struct {
 		tag  string
@@ -193,7 +194,8 @@ func TestPreconditions(t *testing.T) {
 		"an old version":  {`"998"`, 412},
 	} {
 		for method, r := range map[string]request{
-			"merge": {method: "PATCH", path: teamA + "/bert", body: `{"spec":{"replicas":7}}`, headers: []string{merge}},
+			"merge": {method: "PATCH", path: teamA + "/bert", body: `{"spec":{"replicas":7}}`,
+				headers: []string{merge}},
 			"json": {method: "PATCH", path: teamA + "/bert", headers: []string{jsonP},
 				body: `[{"op":"replace","path":"/spec/replicas","value":7}]`},
 			"suspend": {method: "POST", path: teamA + "/bert/suspend"},
@@ -216,7 +218,8 @@ func TestPreconditions(t *testing.T) {
 				if p := got.problem(t); p.Type != problem.PreconditionFailed.URI || p.Field != "header.If-Match" {
 					t.Errorf("%s", got.body)
 				}
-				if job := s.stored(newJob("team-a", "bert")); *job.Spec.Replicas != 2 || job.Spec.RunPolicy.Suspend != nil {
+				if job := s.stored(newJob("team-a", "bert")); *job.Spec.Replicas != 2 ||
+					job.Spec.RunPolicy.Suspend != nil {
 					t.Errorf("it was changed: %+v", job.Spec)
 				}
 			})
@@ -259,8 +262,8 @@ func TestActions(t *testing.T) {
 	}
 }
 
-// TestDelete: by default in the background. A dry run deletes nothing: whether it reaches a real API server is
-// tested there.
+// TestDelete: by default in the background. A dry run deletes nothing: whether it reaches a real API server
+// is tested there.
 func TestDelete(t *testing.T) {
 	s := newServer(t, newJob("team-a", "bert"))
 	for path, want := range map[string]int{"?dryRun=All": 200, "?propagationPolicy=Foreground&dryRun=All": 200} {
@@ -332,7 +335,8 @@ func TestJobSchema(t *testing.T) {
 		t.Errorf("a TrainingJob has %v", fields)
 	}
 	spec := schemas["TrainingJob.TrainingJobSpec"]
-	for field, want := range map[string]string{"replicas": "integer", "command": "array", "framework": "string"} {
+	for field, want := range map[string]string{"replicas": "integer", "command": "array",
+		"framework": "string"} {
 		if got := spec.Properties[field]["type"]; got != want {
 			t.Errorf("spec.%s is a %v, want %s", field, got, want)
 		}

@@ -142,7 +142,8 @@ func TestLogs(t *testing.T) {
 		}
 	}
 	p.err = apierrors.NewBadRequest(`container "trainer" in pod "bert-worker-0" is waiting to start`)
-	if got := s.do(request{path: teamA + "/bert/logs"}); !strings.Contains(got.problem(t).Detail, "waiting to start") {
+	if got := s.do(request{path: teamA + "/bert/logs"}); !strings.Contains(got.problem(t).Detail,
+		"waiting to start") {
 		t.Errorf("%s", got.body)
 	}
 }

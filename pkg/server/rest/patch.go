@@ -141,8 +141,8 @@ type operation struct {
 	Value json.RawMessage `json:"value,omitempty"`
 }
 
-// jsonPatch checks a JSON patch, and adds the precondition: a job whose version the patch sets to another than
-// it has is a conflict.
+// jsonPatch checks a JSON patch, and adds the precondition: a job whose version the patch sets to another
+// than it has is a conflict.
 func jsonPatch(body []byte, only precondition) ([]byte, error) {
 	var operations []json.RawMessage
 	if err := json.Unmarshal(body, &operations); err != nil || operations == nil {

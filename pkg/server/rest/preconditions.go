@@ -46,7 +46,8 @@ func (p precondition) refused(err error) error {
 	if p.empty() || err == nil || !apierrors.IsConflict(err) && !p.otherUID(err) {
 		return err
 	}
-	return problem.New(problem.PreconditionFailed, "the job is no longer the one, or the version, that If-Match names",
+	return problem.New(problem.PreconditionFailed,
+		"the job is no longer the one, or the version, that If-Match names",
 		"read the job again, and repeat the change if it is still wanted").About("header.If-Match")
 }
 

@@ -32,43 +32,87 @@ func TestProblems(t *testing.T) {
 		field  string
 		detail string
 	}{
-		"no such path":       {request{path: "/api/v1/nothing"}, problem.NotFound, "", "no such path"},
-		"no such method":     {request{method: "PUT", path: teamA + "/bert"}, problem.MethodNotAllowed, "", "PUT"},
-		"unknown cluster":    {request{path: "/api/v1/clusters/x/trainingjobs"}, problem.NotFound, "path.cluster", "x"},
-		"not synced":         {request{path: "/api/v1/clusters/other/trainingjobs"}, problem.NotSynced, "", "other"},
-		"events: not synced": {request{path: "/api/v1/clusters/other/events"}, problem.NotSynced, "", "other"},
+		"no such path": {request{path: "/api/v1/nothing"}, problem.NotFound, "", "no such path"},
+		"no such method": {
+			request{method: "PUT", path: teamA + "/bert"},
+			problem.MethodNotAllowed, "", "PUT",
+		},
+		"unknown cluster": {
+			request{path: "/api/v1/clusters/x/trainingjobs"},
+			problem.NotFound, "path.cluster", "x",
+		},
+		"not synced": {
+			request{path: "/api/v1/clusters/other/trainingjobs"},
+			problem.NotSynced, "", "other",
+		},
+		"events: not synced": {
+			request{path: "/api/v1/clusters/other/events"},
+			problem.NotSynced, "", "other",
+		},
 		"a namespace that cannot be": {
 			request{path: "namespaces/..%2Fsecrets/trainingjobs"}, problem.Invalid, "path.namespace", "pattern"},
 		"a name that cannot be": {
 			request{path: teamA + "/a%2F..%2Fb"}, problem.Invalid, "path.name", "pattern"},
 		"unknown parameter": {request{path: teamA + "?limi=1"}, problem.Invalid, "query.limi", "unknown"},
 		"limit of nothing":  {request{path: teamA + "?limit=0"}, problem.Invalid, "query.limit", ">= 1"},
-		"limit too large":   {request{path: teamA + "?limit=501"}, problem.Invalid, "query.limit", "<= 500"},
-		"limit of a word":   {request{path: teamA + "?limit=all"}, problem.Invalid, "query.limit", "invalid integer"},
-		"unknown phase":     {request{path: teamA + "?phase=Lost"}, problem.Invalid, "query.phase[0]", "one of"},
-		"bad selector":      {request{path: teamA + "?labelSelector=a+b"}, problem.Invalid, "query.labelSelector", "read"},
-		"bad token":         {request{path: teamA + "?continue=abc"}, problem.Invalid, "query.continue", "token"},
-		"nobody":            {request{path: teamA, user: "nobody"}, problem.Unauthenticated, "", "who"},
-		"nobody's job":      {request{path: teamA + "/bert", user: "nobody"}, problem.Unauthenticated, "", "who"},
-		"nobody's history":  {request{path: "history/jobs", user: "nobody"}, problem.Unauthenticated, "", "who"},
+		"limit too large": {
+			request{path: teamA + "?limit=501"},
+			problem.Invalid, "query.limit", "<= 500",
+		},
+		"limit of a word": {
+			request{path: teamA + "?limit=all"},
+			problem.Invalid, "query.limit", "invalid integer",
+		},
+		"unknown phase": {
+			request{path: teamA + "?phase=Lost"},
+			problem.Invalid, "query.phase[0]", "one of",
+		},
+		"bad selector": {
+			request{path: teamA + "?labelSelector=a+b"},
+			problem.Invalid, "query.labelSelector", "read",
+		},
+		"bad token": {
+			request{path: teamA + "?continue=abc"},
+			problem.Invalid, "query.continue", "token",
+		},
+		"nobody": {request{path: teamA, user: "nobody"}, problem.Unauthenticated, "", "who"},
+		"nobody's job": {
+			request{path: teamA + "/bert", user: "nobody"},
+			problem.Unauthenticated, "", "who",
+		},
+		"nobody's history": {
+			request{path: "history/jobs", user: "nobody"},
+			problem.Unauthenticated, "", "who",
+		},
 		"list forbidden": {request{path: "namespaces/team-b/trainingjobs", user: "bob"}, problem.Forbidden, "",
 			`User "bob" cannot list resource "trainingjobs" in the namespace "team-b"`},
 		"events forbidden": {request{path: "events?namespace=team-b", user: "bob"}, problem.Forbidden, "",
 			`User "bob" cannot list`},
-		"a name without its namespace": {request{path: "events?name=bert"}, problem.Invalid, "query.name", "namespace"},
+		"a name without its namespace": {
+			request{path: "events?name=bert"},
+			problem.Invalid, "query.name", "namespace",
+		},
 		"get forbidden": {request{path: "namespaces/team-b/trainingjobs/gpt", user: "bob"}, problem.Forbidden, "",
 			`User "bob" cannot get`},
 		"get not found": {request{path: teamA + "/none"}, problem.NotFound, "", `"none" not found`},
 
-		"create without a body": {request{method: "POST", path: teamA}, problem.Malformed, "", "required"},
-		"create no JSON":        {request{method: "POST", path: teamA, body: "{"}, problem.Malformed, "body", "read"},
+		"create without a body": {
+			request{method: "POST", path: teamA},
+			problem.Malformed, "", "required",
+		},
+		"create no JSON": {
+			request{method: "POST", path: teamA, body: "{"},
+			problem.Malformed, "body", "read",
+		},
 		"create no YAML": {request{method: "POST", path: teamA, body: "a: b: c",
 			headers: []string{"Content-Type: application/yaml"}}, problem.Malformed, "body", "YAML"},
 		"create as a form": {request{method: "POST", path: teamA, body: valid,
-			headers: []string{"Content-Type: text/plain"}}, problem.UnsupportedMediaType, "header.Content-Type", "text/plain"},
+			headers: []string{"Content-Type: text/plain"}}, problem.UnsupportedMediaType, "header.Content-Type",
+			"text/plain"},
 		"create too large": {request{method: "POST", path: teamA, body: strings.Repeat(" ", maxBody+1)},
 			problem.TooLarge, "", "too large"},
-		"unknown field": {request{method: "POST", path: teamA, body: `{"metadata":{"name":"n"},"spec":{"replica":1}}`},
+		"unknown field": {request{method: "POST", path: teamA,
+			body: `{"metadata":{"name":"n"},"spec":{"replica":1}}`},
 			problem.Malformed, "spec.replica", "no such field"},
 		"unknown field in a template": {request{method: "POST", path: teamA, body: `{"metadata":{"name":"n"},
 			"spec":{"replicaSpecs":{"Worker":{"template":{"spec":{"containers":[{"name":"a","imag":"b"}]}}}}}}`},
@@ -81,16 +125,23 @@ func TestProblems(t *testing.T) {
 			problem.Malformed, "spec.replicas", "string"},
 		"another kind": {request{method: "POST", path: teamA, body: `{"kind":"Job","metadata":{"name":"n"}}`},
 			problem.Malformed, "kind", `"Job"`},
-		"another version": {request{method: "POST", path: teamA, body: `{"apiVersion":"v1","metadata":{"name":"n"}}`},
+		"another version": {request{method: "POST", path: teamA,
+			body: `{"apiVersion":"v1","metadata":{"name":"n"}}`},
 			problem.Malformed, "apiVersion", `"v1"`},
 		"another namespace": {request{method: "POST", path: teamA,
-			body: `{"metadata":{"name":"n","namespace":"team-b"}}`}, problem.Malformed, "metadata.namespace", "team-b"},
-		"no name": {request{method: "POST", path: teamA, body: `{}`}, problem.Malformed, "metadata.name", "no name"},
+			body: `{"metadata":{"name":"n","namespace":"team-b"}}`}, problem.Malformed, "metadata.namespace",
+			"team-b"},
+		"no name": {
+			request{method: "POST", path: teamA, body: `{}`},
+			problem.Malformed, "metadata.name", "no name",
+		},
 		"create with status": {request{method: "POST", path: teamA, body: `{"metadata":{"name":"n"},"status":{}}`},
 			problem.Malformed, "status", "operator"},
-		"create with a version": {request{method: "POST", path: teamA, body: `{"metadata":{"resourceVersion":"1"}}`},
+		"create with a version": {request{method: "POST", path: teamA,
+			body: `{"metadata":{"resourceVersion":"1"}}`},
 			problem.Malformed, "metadata.resourceVersion", "cluster"},
-		"a name that is taken": {request{method: "POST", path: teamA, body: strings.Replace(valid, "new", "bert", 1)},
+		"a name that is taken": {request{method: "POST", path: teamA, body: strings.Replace(valid, "new", "bert",
+			1)},
 			problem.AlreadyExists, "", "already exists"},
 		"create forbidden": {request{method: "POST", path: teamA, body: valid, user: "eve"}, problem.Forbidden, "",
 			`User "eve" cannot create`},
@@ -98,7 +149,8 @@ func TestProblems(t *testing.T) {
 			"query.dryRun", "one of"},
 
 		"patch of no type": {request{method: "PATCH", path: teamA + "/bert", body: "{}",
-			headers: []string{"Content-Type: application/json"}}, problem.UnsupportedMediaType, "header.Content-Type", ""},
+			headers: []string{"Content-Type: application/json"}}, problem.UnsupportedMediaType, "header.Content-Type",
+			""},
 		"patch of the status": {request{method: "PATCH", path: teamA + "/bert", body: `{"status":null}`,
 			headers: []string{merge}}, problem.Malformed, "status", "operator"},
 		"patch of managed fields": {request{method: "PATCH", path: teamA + "/bert",
@@ -106,7 +158,8 @@ func TestProblems(t *testing.T) {
 			"metadata.managedFields", "cluster"},
 		"patch of the name": {request{method: "PATCH", path: teamA + "/bert", body: `{"metadata":{"name":"x"}}`,
 			headers: []string{merge}}, problem.Malformed, "metadata.name", "path"},
-		"patch to nothing": {request{method: "PATCH", path: teamA + "/bert", body: `null`, headers: []string{merge}},
+		"patch to nothing": {request{method: "PATCH", path: teamA + "/bert", body: `null`,
+			headers: []string{merge}},
 			problem.Malformed, "body", "object"},
 		"patch of no metadata": {request{method: "PATCH", path: teamA + "/bert", body: `{"metadata":null}`,
 			headers: []string{merge}}, problem.Malformed, "metadata", "object"},
@@ -120,11 +173,15 @@ func TestProblems(t *testing.T) {
 			problem.Malformed, "status", "operator"},
 		"JSON patch of everything": {request{method: "PATCH", path: teamA + "/bert",
 			body: `[{"op":"replace","path":"","value":{}}]`, headers: []string{jsonP}}, problem.Malformed, "body", ""},
-		"If-Match without quotes": {request{method: "DELETE", path: teamA + "/bert", headers: []string{"If-Match: 1"}},
+		"If-Match without quotes": {request{method: "DELETE", path: teamA + "/bert",
+			headers: []string{"If-Match: 1"}},
 			problem.Invalid, "header.If-Match", "no ETag"},
 		"If-Match of several": {request{method: "DELETE", path: teamA + "/bert",
 			headers: []string{`If-Match: "1", "2"`}}, problem.Invalid, "header.If-Match", "no ETag"},
-		"delete what is not there": {request{method: "DELETE", path: teamA + "/none"}, problem.NotFound, "", ""},
+		"delete what is not there": {
+			request{method: "DELETE", path: teamA + "/none"},
+			problem.NotFound, "", "",
+		},
 
 		"restart of a finished job": {request{method: "POST", path: teamA + "/done/restart"}, problem.Conflict, "",
 			"Succeeded"},
@@ -132,14 +189,35 @@ func TestProblems(t *testing.T) {
 			"Succeeded"},
 		"restart of a suspended job": {request{method: "POST", path: teamA + "/held/restart"}, problem.Conflict, "",
 			"suspended"},
-		"logs of no role":               {request{path: teamA + "/bert/logs?role=PS"}, problem.Invalid, "query.role", "PS"},
-		"logs of no rank":               {request{path: teamA + "/bert/logs?index=2"}, problem.Invalid, "query.index", "2 ranks"},
-		"history: unknown job":          {request{path: "history/jobs/x"}, problem.NotFound, "", "known"},
-		"history: a UID that cannot be": {request{path: "history/jobs/a%2Fb"}, problem.Invalid, "path.uid", "pattern"},
-		"history: no time":              {request{path: "history/jobs?from=monday"}, problem.Invalid, "query.from", "date"},
-		"history forbidden":             {request{path: "history/jobs?namespace=team-b", user: "bob"}, problem.Forbidden, "", "bob"},
-		"accounting by weight":          {request{path: "accounting?by=weight"}, problem.Invalid, "query.by[0]", "one of"},
-		"accounting of no day":          {request{path: "accounting?from=1.1.2026"}, problem.Invalid, "query.from", "date"},
+		"logs of no role": {
+			request{path: teamA + "/bert/logs?role=PS"},
+			problem.Invalid, "query.role", "PS",
+		},
+		"logs of no rank": {
+			request{path: teamA + "/bert/logs?index=2"},
+			problem.Invalid, "query.index", "2 ranks",
+		},
+		"history: unknown job": {request{path: "history/jobs/x"}, problem.NotFound, "", "known"},
+		"history: a UID that cannot be": {
+			request{path: "history/jobs/a%2Fb"},
+			problem.Invalid, "path.uid", "pattern",
+		},
+		"history: no time": {
+			request{path: "history/jobs?from=monday"},
+			problem.Invalid, "query.from", "date",
+		},
+		"history forbidden": {
+			request{path: "history/jobs?namespace=team-b", user: "bob"},
+			problem.Forbidden, "", "bob",
+		},
+		"accounting by weight": {
+			request{path: "accounting?by=weight"},
+			problem.Invalid, "query.by[0]", "one of",
+		},
+		"accounting of no day": {
+			request{path: "accounting?from=1.1.2026"},
+			problem.Invalid, "query.from", "date",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := s.do(c.request)
@@ -164,12 +242,14 @@ func TestFailures(t *testing.T) {
 		want          problem.Type
 		field         string
 	}{
-		"the cluster is away":         {teamA + "/bert", errors.New(secret), nil, problem.BadGateway, ""},
-		"nobody says who may what":    {teamA, errors.New(secret), nil, problem.BadGateway, ""},
-		"the history is away":         {"history/jobs", nil, errors.New(secret), problem.Unavailable, ""},
-		"the accounting is away":      {"accounting", nil, errors.New(secret), problem.Unavailable, ""},
-		"a cursor of another list":    {"history/jobs?continue=x", nil, store.ErrBadCursor, problem.Invalid, "query.continue"},
-		"what the accounting refuses": {"accounting", nil, fmt.Errorf("%w: to: give a day after from", store.ErrBadQuery), problem.Invalid, "query.to"},
+		"the cluster is away":      {teamA + "/bert", errors.New(secret), nil, problem.BadGateway, ""},
+		"nobody says who may what": {teamA, errors.New(secret), nil, problem.BadGateway, ""},
+		"the history is away":      {"history/jobs", nil, errors.New(secret), problem.Unavailable, ""},
+		"the accounting is away":   {"accounting", nil, errors.New(secret), problem.Unavailable, ""},
+		"a cursor of another list": {"history/jobs?continue=x", nil, store.ErrBadCursor, problem.Invalid,
+			"query.continue"},
+		"what the accounting refuses": {"accounting", nil, fmt.Errorf("%w: to: give a day after from",
+			store.ErrBadQuery), problem.Invalid, "query.to"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t, newJob("team-a", "bert"))

@@ -55,8 +55,8 @@ func (s *Server) routeQueues() {
 	register(s, huma.Operation{
 		OperationID: "listQueues", Method: http.MethodGet, Path: inCluster + "/queues", Tags: []string{"Queues"},
 		Summary: "List queues and quotas, with their use and their jobs",
-		Description: "Queues of Volcano and Kueue, ElasticQuotas and ResourceQuotas, as far as the cluster serves " +
-			"them and the caller may list them there.",
+		Description: "Queues of Volcano and Kueue, ElasticQuotas and ResourceQuotas, as far as the cluster " +
+			"serves them and the caller may list them there.",
 	}, s.queues)
 }
 

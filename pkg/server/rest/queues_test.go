@@ -73,10 +73,12 @@ func TestQueues(t *testing.T) {
 		queues      []string // with their jobs
 		unreadable  []string
 	}{
-		"all":                               {"ann", "", []string{"/gpus team-a", "/gpus team-b", "volcano/research a1 b1"}, nil},
+		"all": {"ann", "", []string{"/gpus team-a", "/gpus team-b",
+			"volcano/research a1 b1"}, nil},
 		"one's own, namespace by namespace": {"bob", "", []string{"/gpus team-a", "volcano/research a1"}, nil},
-		"of one namespace":                  {"ann", "?namespace=team-b", []string{"/gpus team-b", "volcano/research a1 b1"}, nil},
-		"none":                              {"eve", "", nil, []string{"Queue", "ResourceQuota"}},
+		"of one namespace": {"ann", "?namespace=team-b", []string{"/gpus team-b",
+			"volcano/research a1 b1"}, nil},
+		"none": {"eve", "", nil, []string{"Queue", "ResourceQuota"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got QueueList
