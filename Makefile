@@ -162,6 +162,16 @@ test-operate: build ## two releases on a real kubelet: installed by Helm, watche
 	bin/localcluster build --real-node
 	go test -tags e2e -count 1 -v -timeout 60m -run '^TestOperate$$' ./test/install
 
+# Packages of the server and of what it is made of.
+SERVER = ./pkg/history/... ./pkg/explain ./pkg/timeline ./pkg/queues ./pkg/tfjobadmin ./pkg/server/... ./cmd/server \
+	./lab/postgres ./lab/fasttrackml ./lab/oidcprovider ./bench/history ./test/server
+
+.PHONY: test-server
+test-server: build ## the server on both databases, a real API server, MLflow's API and an OpenID provider (as root on Debian)
+	test/e2e/install.sh
+	bin/localcluster build
+	go test -tags cluster,long -count 1 -timeout 60m $(SERVER)
+
 UPGRADE_ON ?= volcano,native,coscheduling,kueue
 
 .PHONY: test-upgrade

@@ -171,12 +171,6 @@ var rules = map[string]rule{
 			api, history, "pkg/metric", "pkg/server/store", spec,
 		},
 	},
-	"pkg/server/identity": {reason: "who is calling; knows no route and no right", ours: []string{"pkg/metric"}},
-	"pkg/server/access": {
-		reason: "what a caller may do in a cluster; knows no route",
-		ours:   []string{api, "pkg/metric", "pkg/server/identity"},
-	},
-	"pkg/server/shield": {reason: "keeps harm from handlers; knows no route", ours: []string{"pkg/metric"}},
 	"pkg/server/problem": {reason: "how an error is told; knows no route and no job"},
 	"pkg/server/live":    {reason: "which jobs there are; knows nobody who asks", ours: []string{api}},
 	"pkg/server/rest": {

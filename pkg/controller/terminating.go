@@ -14,8 +14,8 @@ import (
 )
 
 // endTerminating ends what a job that is being deleted has in the cluster: its ranks, and after the last one
-// its groups. The garbage collector begins only when the job is gone, and a finalizer of anybody's may hold it
-// for long; its scheduler is told at once, and would give the places of ranks that run on to others.
+// its groups. The garbage collector begins only when the job is gone, and a finalizer of anybody's may hold
+// it for long; its scheduler is told at once, and would give the places of ranks that run on to others.
 //
 // A group that must be told how its gang ended goes with the job (see scheduler.StatusSyncer): it is released
 // once no pod is left. Nothing is ended of a job that is deleted with --cascade=orphan.

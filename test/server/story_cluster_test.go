@@ -190,7 +190,7 @@ func (s *stack) hiddenFrom(t *testing.T, stranger, one string) {
 	s.curl(t, "", http.StatusUnauthorized, nil, cluster+"/history/jobs")
 }
 
-// heldBack: with the finalizer a job that is deleted while the server is away waits for it, without its ranks.
+// heldBack: with the finalizer a job that is deleted while the server is away waits for it, without ranks.
 func (s *stack) heldBack(t *testing.T, ann string) {
 	var made document
 	s.curl(t, ann, http.StatusOK, &made, "-X", "POST", "-d", strings.Replace(job, "mnist", "held", 1), partition)

@@ -17,9 +17,9 @@ const prober = "trainingjob-server:probe"
 // impersonation was let through. It is the only way to find a cluster that grants the verbs of constrained
 // impersonation and does not know them.
 func (c *cluster) probe(ctx context.Context) (string, error) {
-	s, refusal := subjectOf(c.name, identity.Identity{Name: prober, Source: identity.SourceProxy})
-	if refusal != nil {
-		return "", refusal
+	s, unknown := subjectOf(c.name, identity.Identity{Name: prober, Source: identity.SourceProxy})
+	if unknown != nil {
+		return "", unknown
 	}
 	as, _, err := c.as(s)
 	if err != nil {

@@ -86,8 +86,8 @@ func (s *Server) routeAccounting() {
 		OperationID: "getAccounting", Method: http.MethodGet, Path: inCluster + "/accounting", Tags: tagHistory,
 		Summary: "Get what was used, and what it cost",
 		Description: "Sums over the namespaces in which the caller may list TrainingJobs, also of jobs that are " +
-			"deleted. As CSV where Accept asks for text/csv. By job, or by user and day, at most 31 days; else 10 " +
-			"years.",
+			"deleted. As CSV where Accept asks for text/csv. At most 1100 days; by day 366; by job, by user and " +
+			"queue, or by user or queue and day 31.",
 		Responses: responses,
 	}, s.accounting)
 }
