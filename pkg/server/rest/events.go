@@ -84,9 +84,14 @@ func (s *Server) events(ctx context.Context, in *EventsInput) (*huma.StreamRespo
 	if err != nil {
 		return nil, liveError(in.Cluster, err)
 	}
+	r := &reader{server: s, cluster: in.Cluster, seen: map[string]bool{}}
+	if err := r.learn(ctx, namespacesOf(subscription)); err != nil { // while it can be told by a status
+		subscription.Close()
+		return nil, err
+	}
 	return &huma.StreamResponse{Body: func(h huma.Context) {
 		defer subscription.Close()
-		r := &reader{server: s, cluster: in.Cluster, out: s.streamTo(h, typeEvents), seen: map[string]bool{}}
+		r.out = s.streamTo(h, typeEvents)
 		if err := r.run(ctx, subscription); err != nil && ctx.Err() == nil {
 			s.Log.V(1).Info("A stream of events has ended", "cluster", in.Cluster, "why", err.Error())
 		}
@@ -140,9 +145,6 @@ func (r *reader) run(ctx context.Context, sub *live.Subscription) error {
 
 // begin with all jobs, or with the changes that were missed.
 func (r *reader) begin(ctx context.Context, sub *live.Subscription) error {
-	if err := r.learn(ctx, namespacesOf(sub)); err != nil {
-		return err
-	}
 	if sub.Reset {
 		if err := r.send(eventReset, sub.Position, []byte("{}")); err != nil {
 			return err
