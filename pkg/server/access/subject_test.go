@@ -89,6 +89,7 @@ func TestReviewsAskForWhomTheServerIs(t *testing.T) {
 	} {
 		s, err := subjectOf("c", identity.Identity{
 			Name: name, Groups: []string{"corp:a"}, Source: identity.SourceTokenReview, Cluster: "c",
+			UID: "u", Extra: map[string][]string{"k": {"v"}},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -96,6 +97,9 @@ func TestReviewsAskForWhomTheServerIs(t *testing.T) {
 		spec := s.review(authorizationv1.ResourceAttributes{Verb: "get"}).Spec
 		if diff := cmp.Diff(want, spec.Groups); diff != "" || spec.User != name {
 			t.Errorf("%s: %s\n%s", name, spec.User, diff)
+		}
+		if all := spec.UID == "u" && len(spec.Extra) == 1; all == s.serviceAccount {
+			t.Errorf("%s: with UID %q and extra %v", name, spec.UID, spec.Extra)
 		}
 	}
 }

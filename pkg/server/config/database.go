@@ -92,7 +92,7 @@ func sqliteProblem(u *url.URL) error {
 	case u.Host != "":
 		return errors.New("has a host (three slashes begin an absolute path)")
 	case !path.IsAbs(u.Path) || path.Clean(u.Path) != u.Path || u.Path == "/":
-		return errors.New("has no absolute path of a file without . or ..")
+		return errors.New("has no absolute path of a file, or one with . or .. in it")
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		return errors.New("must have a path alone")
 	}

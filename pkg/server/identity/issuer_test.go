@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coreos/go-oidc/v3/oidc"
 	"github.com/go-jose/go-jose/v4"
 	"github.com/google/go-cmp/cmp"
 )
@@ -250,5 +251,17 @@ func TestDocumentsThatAreNotUsed(t *testing.T) {
 				t.Errorf("got %v, want %q", err, tc.says)
 			}
 		})
+	}
+}
+
+// TestAlgorithms: shared secrets are never among them.
+func TestAlgorithms(t *testing.T) {
+	for document, want := range map[string]string{
+		"": "RS256", "none HS256 ES256 ES256K EdDSA": "ES256 EdDSA", "HS256 HS384": "",
+	} {
+		got, err := algorithmsOf(&oidc.ProviderConfig{Algorithms: strings.Fields(document)})
+		if strings.Join(got, " ") != want || (err == nil) != (want != "") {
+			t.Errorf("%q: %v, %v", document, got, err)
+		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -279,39 +280,39 @@ func TestTimeLimit(t *testing.T) {
 
 // TestStream has the time of streams, counts among these, and ends after all.
 func TestStream(t *testing.T) {
-	f := newFixture(t, func(c *Config) { c.StreamsPerCaller = 1 })
-	ended := make(chan int)
-	opened := make(chan struct{})
-	h := f.around(func(w http.ResponseWriter, r *http.Request) {
-		if err := Stream(r.Context()); err != nil {
-			own := (*Error)(nil)
-			if errors.As(err, &own) {
-				w.WriteHeader(own.Status)
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixtureOn(t, clock.RealClock{}, func(c *Config) { c.StreamsPerCaller = 1 })
+		ended := 0
+		h := f.around(func(w http.ResponseWriter, r *http.Request) {
+			if err := Stream(r.Context()); err != nil {
+				own := (*Error)(nil)
+				if errors.As(err, &own) {
+					w.WriteHeader(own.Status)
+				}
+				return
 			}
-			return
+			<-r.Context().Done()
+			ended++
+		})
+		go send(h, get("/"))
+		synctest.Wait()
+		if f.requests.now() != 0 || f.perCaller.now() != 0 || f.streams.now() != 1 {
+			t.Errorf("%v requests, %v streams", f.requests.now(), f.streams.now())
 		}
-		opened <- struct{}{}
-		<-r.Context().Done()
+		if w := send(h, get("/")); w.Code != http.StatusTooManyRequests {
+			t.Errorf("a second stream: %d", w.Code)
+		}
+		time.Sleep(time.Minute) // in the bubble
+		synctest.Wait()
+		if ended != 0 {
+			t.Error("it ended with the time of a request")
+		}
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if ended != 1 || f.streams.now() != 0 {
+			t.Errorf("%d have ended, %v streams", ended, f.streams.now())
+		}
 	})
-	go func() { ended <- send(h, get("/")).Code }()
-	<-opened
-	if f.requests.now() != 0 || f.perCaller.now() != 0 || f.streams.now() != 1 {
-		t.Errorf("%v requests, %v streams", f.requests.now(), f.streams.now())
-	}
-	if w := send(h, get("/")); w.Code != http.StatusTooManyRequests {
-		t.Errorf("a second stream: %d", w.Code)
-	}
-	f.clock.Step(time.Minute)
-	select {
-	case <-ended:
-		t.Fatal("it ended with the time of a request")
-	default:
-	}
-	f.clock.Step(time.Hour)
-	<-ended
-	if f.streams.now() != 0 {
-		t.Error("it still counts")
-	}
 	if err := Stream(context.Background()); err != nil {
 		t.Errorf("without a shield: %v", err)
 	}

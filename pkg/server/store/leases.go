@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// AcquireLease takes or renews a lease, which at most one holder has at a time, and reports whether the holder
-// has it until the given time. One that has run out by now is anybody's. Times are compared to the
+// AcquireLease takes or renews a lease, which at most one holder has at a time, and reports whether the
+// holder has it until the given time. One that has run out by now is anybody's. Times are compared to the
 // millisecond, and those of different holders should come from clocks that agree within seconds.
 func (s *Store) AcquireLease(ctx context.Context, name, holder string, now, until time.Time) (bool, error) {
 	var has bool
