@@ -8,11 +8,13 @@ import (
 
 	"github.com/go-logr/logr"
 	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
+	clientrest "k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
 	"mlplatform.example.com/trainingjob-operator/pkg/server/access"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/rest"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/shield"
 )
 
@@ -30,7 +32,9 @@ func (p *process) newCallers() (*callers, error) {
 	}
 	var clusters []access.Cluster
 	for _, c := range p.clusters {
-		clusters = append(clusters, access.Cluster{Name: c.name, Config: c.rest})
+		config := clientrest.CopyConfig(c.rest)
+		config.WarningHandlerWithContext = rest.WarningHandler{} // they are the caller's
+		clusters = append(clusters, access.Cluster{Name: c.name, Config: config})
 	}
 	may, err := access.New(access.Options{
 		Config: p.config.Access, Clusters: clusters, Scheme: p.clusters[0].client.Scheme(),
