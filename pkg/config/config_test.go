@@ -149,7 +149,7 @@ func TestParseRefuses(t *testing.T) {
 		"a negative run":          {head + "preemption: {minRunSeconds: -1}", "preemption.minRunSeconds"},
 		"a start of two days":     {head + "preemption: {unknownStartSeconds: 172800}", "unknownStartSeconds"},
 		"preemption without plan": {head + "preemption: {maxPlans: 0}", "preemption.maxPlans"},
-		"a bad namespace":       {head + "leaderElection: {namespace: A_B}", "leaderElection.namespace"},
+		"a bad namespace":         {head + "leaderElection: {namespace: A_B}", "leaderElection.namespace"},
 		"jobs without a queue for Kueue and for another": {
 			head + "defaultScheduler: volcano\nschedulers: {kueue: {manageJobsWithoutQueueName: true}}",
 			`defaultScheduler: Invalid value: "volcano": schedulers.kueue.manageJobsWithoutQueueName`,
