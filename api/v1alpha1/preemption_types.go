@@ -20,8 +20,9 @@ const (
 	// PreemptionNoCover: not even the end of all gangs of lower priority that the scheduler may preempt makes
 	// enough room.
 	PreemptionNoCover PreemptionOutcome = "NoCover"
-	// PreemptionBusy: others come first, of a higher priority or older; for at most the operator's
-	// preemption.maxPlans of them somebody is named at the same time.
+	// PreemptionBusy: others come first, of a higher priority or older. For at most the operator's
+	// preemption.maxPlans of them somebody is named at the same time; or the gang fits beside them into what
+	// their victims leave.
 	PreemptionBusy PreemptionOutcome = "Busy"
 	// PreemptionPatience: it has not lacked room for long.
 	PreemptionPatience PreemptionOutcome = "Patience"

@@ -109,10 +109,18 @@ func (p *pass) choose(j *Job) preemption.Choice {
 		waiting.Within = []string{quota.name}
 		nodes = append(slices.Clone(nodes), preemption.Node{Name: quota.name, Free: quota.free})
 	}
-	return p.policy.Choose(preemption.Snapshot{
+	snapshot := preemption.Snapshot{
 		Now: p.now, Nodes: nodes, Running: p.runningFor(j, backend, quota), Plans: p.plans,
 		Waiting: []preemption.Waiting{waiting},
-	})[0]
+	}
+	choice := p.policy.Choose(snapshot)[0]
+	if choice.Outcome == preemption.Fits && len(p.plans) > 0 {
+		snapshot.Plans = nil
+		if p.policy.Choose(snapshot)[0].Outcome != preemption.Fits {
+			choice.Outcome = preemption.Busy // it fits into what others' victims would leave, and there is no such room
+		}
+	}
+	return choice
 }
 
 // runningFor are the gangs that run as they concern a preemptor, and the quota that it waits for.

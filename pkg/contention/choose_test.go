@@ -131,6 +131,13 @@ func TestChoose(t *testing.T) {
 				jobOf("second", 9, 1, lacksNodes), jobOf("first", 10, 1, lacksNodes),
 			}, map[string]string{"first": "Planned low Kill 3720 s 29760", "second": "NoCover"},
 		},
+		"beside another": {
+			"what the first one's victim leaves is enough for the second, and is not there yet",
+			full("a", "b"), []Job{
+				jobOf("low", 1, 2, runs(time.Hour, "a", "b")),
+				jobOf("second", 9, 1, lacksNodes), jobOf("first", 10, 1, lacksNodes),
+			}, map[string]string{"first": "Planned low Kill 3720 s 59520", "second": "Busy"},
+		},
 		"Kueue": {
 			"its quotas and cohorts decide", full("a"), []Job{
 				jobOf("low", 1, 1, runs(time.Hour, "a"), of(v1alpha1.SchedulerKueue)),
