@@ -134,11 +134,13 @@ func (p *planner) plan(ctx context.Context) ([]types.NamespacedName, error) {
 		return nil, fmt.Errorf("listing the jobs: %w", err)
 	}
 	jobs := p.contenders(list)
-	before := p.keep(contention.Choose(p.policy, contention.Cluster{Now: p.clock.Now(), State: state, Jobs: jobs}))
+	// In whole seconds a gang loses what its GPUs lose together, divided by their number.
+	now := p.clock.Now().Truncate(statusPrecision)
+	before := p.keep(contention.Choose(p.policy, contention.Cluster{Now: now, State: state, Jobs: jobs}))
 	var wake []types.NamespacedName
 	for _, j := range jobs {
 		ref := preemption.Ref{UID: j.UID, Attempt: j.Status.Attempt}
-		if now := p.choice(j.TrainingJob); now != nil && isNews(before[ref], now) {
+		if said := p.choice(j.TrainingJob); said != nil && isNews(before[ref], said) {
 			wake = append(wake, client.ObjectKeyFromObject(j.TrainingJob))
 		}
 	}
