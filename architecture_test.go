@@ -35,6 +35,7 @@ const (
 	convert     = "pkg/convert"
 	tfjobadmin  = "pkg/tfjobadmin"
 	history     = "pkg/history"
+	contention  = "pkg/contention"
 )
 
 // Imports from elsewhere that would break what a package promises.
@@ -143,9 +144,16 @@ var rules = map[string]rule{
 	"pkg/preemption": {
 		reason: "who makes room for whom: knows gangs and room, no job", ours: []string{seam}, never: notCore,
 	},
+	contention: {
+		reason: "what the planner says of jobs", ours: []string{api, seam, "pkg/preemption", spec, render, observation},
+		never: notCore,
+	},
 	"pkg/controller": {
 		reason: "the shell knows no dialect",
-		ours:   []string{api, seam, "pkg/clusterstate", "pkg/metric", core, spec, render, observation, decision},
+		ours: []string{
+			api, seam, "pkg/clusterstate", "pkg/metric", core, spec, render, observation, decision, contention,
+			"pkg/preemption",
+		},
 	},
 	"pkg/server/recorder": {
 		reason: "follows jobs and gives their records to a store; knows no database and no request",
@@ -363,6 +371,7 @@ func matches(path string, patterns []string) bool {
 var pure = []string{
 	seam, "scheduler/volcano", "scheduler/native", "scheduler/kueue", "scheduler/coscheduling", checkpoint,
 	frameworks, spec, validation, render, observation, decision, status, core, convert, tfjobadmin, history,
+	contention, "pkg/preemption",
 	"bench/workload", "bench/simulated/scheduling",
 }
 

@@ -223,6 +223,10 @@ type SchedulingStatus struct {
 	// Blocker is the one reason why the job does not run. Absent when nothing blocks it.
 	// +optional
 	Blocker *Blocker `json:"blocker,omitempty"`
+	// Preemption is whom the operator would have make room for the gang. Nothing acts on it. Present while the
+	// gang lacks room or quota, where the operator's configuration has preemption.mode DryRun.
+	// +optional
+	Preemption *PreemptionStatus `json:"preemption,omitempty"`
 }
 
 // MLflowStatus is what every rank of an attempt is told of MLflow. It stays as it is while ranks of the

@@ -69,6 +69,7 @@ func newManager(
 		GPUs:                cfg.GPUs,
 		GPUTolerations:      cfg.GPUTolerations,
 		MLflowTrackingURI:   cfg.MLflow.TrackingURI,
+		Planning:            planning(cfg.Preemption),
 	}
 	var reports *reportserver.Server
 	if cfg.Reports.On() {
@@ -103,6 +104,20 @@ func lifecycle(c config.Lifecycle) *observation.Lifecycle {
 		KeepPlace:    seconds(c.KeepPlaceSeconds),
 		StartTimeout: seconds(c.StartTimeoutSeconds),
 		ForceDelete:  seconds(c.ForceDeleteAfterSeconds),
+	}
+}
+
+// planning is the configuration as the controller takes it; nil: nobody plans who makes room.
+func planning(c config.Preemption) *controller.Planning {
+	if c.Mode != config.PreemptionDryRun {
+		return nil
+	}
+	seconds := func(n int) time.Duration { return time.Duration(n) * time.Second }
+	return &controller.Planning{
+		MinRun:       seconds(c.MinRunSeconds),
+		LossCap:      seconds(c.LossCapSeconds),
+		UnknownStart: seconds(c.UnknownStartSeconds),
+		MaxPlans:     c.MaxPlans,
 	}
 }
 

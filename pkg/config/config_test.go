@@ -33,6 +33,8 @@ schedulers: {volcano: {waitForInqueue: false}}
 `, with(func(c *OperatorConfiguration) {
 			c.LeaderElection.Enabled, c.Metrics.Secure, c.Schedulers.Volcano.WaitForInqueue = false, false, false
 		})},
+		"off without quotes": {"YAML 1.1 reads Off as false", head + "preemption: {mode: Off, maxPlans: 1}",
+			with(func(c *OperatorConfiguration) { c.Preemption.MaxPlans = 1 })},
 		"everything": {"every key of the documentation is read", head + `
 watchNamespaces: [team-a, team-b]
 leaderElection: {enabled: true, namespace: ml}
@@ -54,6 +56,7 @@ agent: {image: registry.example.com/agent:1, searchPriorityClass: search}
 mlflow: {trackingURI: "https://mlflow.example.com/tracking"}
 blockers: {nameOtherNamespaces: true}
 lifecycle: {keepPlaceSeconds: 60, startTimeoutSeconds: 600, forceDeleteAfterSeconds: 300}
+preemption: {mode: DryRun, minRunSeconds: 0, lossCapSeconds: 7200, unknownStartSeconds: 60, maxPlans: 2}
 workers: 3
 `, with(func(c *OperatorConfiguration) {
 			c.WatchNamespaces = []string{"team-a", "team-b"}
@@ -73,6 +76,7 @@ workers: 3
 			c.MLflow.TrackingURI = "https://mlflow.example.com/tracking"
 			c.Schedulers.Allowed = []string{"native", "kueue"}
 			c.Lifecycle = Lifecycle{KeepPlaceSeconds: 60, StartTimeoutSeconds: 600, ForceDeleteAfterSeconds: 300}
+			c.Preemption = Preemption{PreemptionDryRun, 0, 7200, 60, 2}
 		})},
 	}
 	for name, tc := range tests {
@@ -138,7 +142,14 @@ func TestParseRefuses(t *testing.T) {
 		"forced too soon":       {head + "lifecycle: {forceDeleteAfterSeconds: 59}", "forceDeleteAfterSeconds"},
 		"a place kept too long": {head + "lifecycle: {keepPlaceSeconds: 86401}", "keepPlaceSeconds"},
 		"a negative time":       {head + "lifecycle: {startTimeoutSeconds: -1}", "startTimeoutSeconds"},
-		"a bad namespace":       {head + "leaderElection: {namespace: A_B}", "leaderElection.namespace"},
+		"an unknown mode of preemption": {head + "preemption: {mode: Broker}",
+			`preemption.mode: Unsupported value: "Broker": supported values: "Off", "DryRun"`},
+		"a bound on losses that tells nobody apart": {head + "preemption: {lossCapSeconds: 59}",
+			"preemption.lossCapSeconds: Invalid value: 59: must be from 60 to 86400 seconds"},
+		"a negative run":          {head + "preemption: {minRunSeconds: -1}", "preemption.minRunSeconds"},
+		"a start of two days":     {head + "preemption: {unknownStartSeconds: 172800}", "unknownStartSeconds"},
+		"preemption without plan": {head + "preemption: {maxPlans: 0}", "preemption.maxPlans"},
+		"a bad namespace":         {head + "leaderElection: {namespace: A_B}", "leaderElection.namespace"},
 		"jobs without a queue for Kueue and for another": {
 			head + "defaultScheduler: volcano\nschedulers: {kueue: {manageJobsWithoutQueueName: true}}",
 			`defaultScheduler: Invalid value: "volcano": schedulers.kueue.manageJobsWithoutQueueName`,

@@ -25,6 +25,9 @@ func Default() OperatorConfiguration {
 		NodeAutoscaler: AutoscalerDetect,
 		GPUs:           framework.DefaultGPUs(),
 		Lifecycle:      Lifecycle{KeepPlaceSeconds: 120, StartTimeoutSeconds: 1800},
-		Workers:        10,
+		Preemption: Preemption{
+			Mode: PreemptionOff, MinRunSeconds: 600, LossCapSeconds: 3600, UnknownStartSeconds: 120, MaxPlans: 8,
+		},
+		Workers: 10,
 	}
 }

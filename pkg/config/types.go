@@ -6,6 +6,8 @@
 package config
 
 import (
+	"encoding/json"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
@@ -76,6 +78,8 @@ type OperatorConfiguration struct {
 	Blockers Blockers `json:"blockers"`
 	// Lifecycle bounds how long gangs hold what they do not use.
 	Lifecycle Lifecycle `json:"lifecycle"`
+	// Preemption says whom gangs that lack room would have make some, at the least cost.
+	Preemption Preemption `json:"preemption"`
 	// Workers is the number of jobs that are reconciled at the same time, from 1 to 100.
 	Workers int `json:"workers"`
 }
@@ -274,4 +278,43 @@ type Lifecycle struct {
 	// knows that the machine is off deletes the node, or taints it node.kubernetes.io/out-of-service, upon which
 	// Kubernetes itself deletes its pods by force.
 	ForceDeleteAfterSeconds int `json:"forceDeleteAfterSeconds"`
+}
+
+// Preemption says whom gangs that lack room would have make some, at the least cost. docs/preemption.md says
+// how to read it.
+type Preemption struct {
+	// Mode is Off, or DryRun: status.scheduling.preemption of a job that waits for room then says which running
+	// gangs of lower priority would make some at the least cost, and nothing acts on it.
+	Mode PreemptionMode `json:"mode"`
+	// MinRunSeconds is how long a gang must have run to be named, in seconds, from 0 to 86400: it is named
+	// earlier where nobody else makes enough room, once the waiting gang has been queued for a minute.
+	MinRunSeconds int `json:"minRunSeconds"`
+	// LossCapSeconds is the most unsaved training that counts for a gang, in seconds, from 60 to 86400: no
+	// trainer makes itself dearer than that by never saving.
+	LossCapSeconds int `json:"lossCapSeconds"`
+	// UnknownStartSeconds is what another start of a gang is taken to cost, in seconds, from 0 to 86400: the time
+	// until it trains again, for each of its GPUs.
+	UnknownStartSeconds int `json:"unknownStartSeconds"`
+	// MaxPlans is for how many waiting gangs somebody is named at the same time, from 1 to 64: those of the
+	// highest priority, of these the oldest.
+	MaxPlans int `json:"maxPlans"`
+}
+
+// PreemptionMode is a value of Preemption.Mode.
+type PreemptionMode string
+
+// Values of Preemption.Mode.
+const (
+	PreemptionOff    PreemptionMode = "Off"
+	PreemptionDryRun PreemptionMode = "DryRun"
+)
+
+// UnmarshalJSON reads a mode. In YAML 1.1, which Kubernetes' tools read, Off without quotes is the boolean
+// false.
+func (m *PreemptionMode) UnmarshalJSON(data []byte) error {
+	if string(data) == "false" {
+		*m = PreemptionOff
+		return nil
+	}
+	return json.Unmarshal(data, (*string)(m))
 }

@@ -48,6 +48,7 @@ func (c OperatorConfiguration) Validate() field.ErrorList {
 	errs = append(errs, validateName(class, c.Agent.SearchPriorityClass, validation.IsDNS1123Subdomain)...)
 	errs = append(errs, validateMLflow(field.NewPath("mlflow"), c.MLflow)...)
 	errs = append(errs, validateLifecycle(field.NewPath("lifecycle"), c.Lifecycle)...)
+	errs = append(errs, validatePreemption(field.NewPath("preemption"), c.Preemption)...)
 	if c.Workers < 1 || c.Workers > 100 {
 		errs = append(errs, field.Invalid(field.NewPath("workers"), c.Workers, "must be from 1 to 100"))
 	}

@@ -40,6 +40,13 @@ func (r *latestReport) Latest(types.UID) (observation.Reported, bool) {
 	return *r.latest, true
 }
 
+func (r *latestReport) Heard(types.UID) (int32, time.Time, bool) {
+	if r.latest == nil {
+		return 0, time.Time{}, false
+	}
+	return r.latest.Attempt, r.latest.Received, true
+}
+
 func (r *latestReport) Forget(job types.UID) { r.forgotten = job }
 
 // checkpointed is a job of n ranks with checkpoints.

@@ -4,6 +4,8 @@
 //	informers -> ownedCache: what exists, by owner UID, overlaid by our own writes
 //	                 |           jobStates: what one reconcile remembers for the next
 //	                 v                   v
+//	planner: who would make room, every few seconds (off by default)
+//	                 v
 //	gatherer -> Snapshot -> trainingjob.Decide -> Plan -> writer: group, network, deletes, creates
 //	                                                   -> statusWriter: status, once; events, metrics
 //

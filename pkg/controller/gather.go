@@ -33,6 +33,8 @@ type gatherer struct {
 	// clusterObjects is nil where no backend is ClusterAware.
 	clusterObjects *clusterObjects
 	explainer      *explainer
+	// planner is nil where nobody plans who makes room.
+	planner *planner
 	// agent as it is configured now; nil where there is none.
 	agent func() render.Agent
 	// reports is nil where nobody receives any.
@@ -61,6 +63,8 @@ func (g *gatherer) gather(ctx context.Context, job *v1alpha1.TrainingJob) (*obse
 		Now:       g.clock.Now().Truncate(statusPrecision),
 		Lifecycle: g.lifecycle,
 		Waiting:   g.waiting.count(),
+
+		Preemption: g.planner.choice(job),
 	}}
 	g.gatherOwned(s)
 	if s.backoff = g.states.backoff(job); s.backoff != nil {

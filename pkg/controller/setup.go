@@ -57,6 +57,9 @@ type Options struct {
 	Agent func() render.Agent
 	// Lifecycle bounds how long gangs hold what they do not use; nil: observation.DefaultLifecycle.
 	Lifecycle *observation.Lifecycle
+	// Planning, where it is set, has the status of a gang that lacks room say who would make some. Nothing acts
+	// on it.
+	Planning *Planning
 	// Reports of rank 0; nil: nobody receives any.
 	Reports Reports
 	// Client for every read and write but uncached reads; default: the manager's. Tests count and fail its
@@ -130,6 +133,11 @@ func setup(ctx context.Context, mgr manager.Manager, o Options) (*Reconciler, er
 		return nil, err
 	}
 	d.availability.watch = w.addAndSync
+	if p := r.gatherer.planner; p != nil {
+		if err := mgr.Add(p); err != nil {
+			return nil, fmt.Errorf("adding the planner: %w", err)
+		}
+	}
 	d.autoscaler.detect(ctx) // before any reconcile: what is not known yet would create pods in vain
 	return r, errors.Join(mgr.Add(d.availability), mgr.Add(d.clusterState), mgr.Add(d.autoscaler),
 		d.waiting.follow(mgr))
@@ -192,6 +200,7 @@ func newReconciler(d dependencies, o Options) *Reconciler {
 		gatherer: &gatherer{
 			client: o.Client, live: live, clock: o.Clock, owned: owned, states: d.states,
 			waiting: d.waiting, availability: d.availability, clusterObjects: d.clusterObjects,
+			planner: newPlanner(d, o, owned),
 			explainer: &explainer{
 				state: d.clusterState, states: d.states, live: live, autoscaler: d.autoscaler,
 				nameOthers: o.NameOtherNamespaces,

@@ -37,7 +37,7 @@ func (p Policy) Advance(w Snapshot, plan Plan) Step {
 	waiting := &w.Waiting[i]
 	others := slices.DeleteFunc(slices.Clone(w.Plans), func(o Plan) bool { return o.For == plan.For })
 	plan.Victims = slices.Clone(plan.Victims)
-	s := newSpace(left(w, others), waiting.Needs)
+	s := newSpace(left(w, others), waiting)
 	if plan.Phase == Asking && !s.spare(w, &plan) {
 		return p.nextRound(w, others, waiting, plan)
 	}

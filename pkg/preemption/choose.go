@@ -85,7 +85,7 @@ func (p Policy) choose(
 	w Snapshot, outstanding []Plan, waiting *Waiting, deadline time.Time, already []Victim,
 ) Choice {
 	choice := Choice{For: waiting.Ref}
-	s := newSpace(left(w, outstanding), waiting.Needs)
+	s := newSpace(left(w, outstanding), waiting)
 	for _, g := range w.still(already) {
 		s.add(s.shares(g.Holds), 1)
 	}

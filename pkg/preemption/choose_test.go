@@ -90,17 +90,24 @@ func checkClaim(t *testing.T, of Waiting, plan Plan, left map[string]scheduler.A
 			wanted[name] += n.Ranks * amount
 		}
 	}
-	claimed := scheduler.Amounts{}
+	claimed, budgeted := scheduler.Amounts{}, scheduler.Amounts{}
 	for node, amounts := range plan.Claim {
 		for name, n := range amounts {
 			claimed[name] += n
 			if left[node][name] -= n; left[node][name] < 0 {
 				t.Fatalf("%d too many of %s are claimed on %s: %+v", -left[node][name], name, node, plan)
 			}
+			if node == quota {
+				budgeted[name] += n
+				claimed[name] -= n // it is no node
+			}
 		}
 	}
 	if diff := cmp.Diff(wanted, claimed); diff != "" {
 		t.Fatalf("needed and claimed (-needed +claimed):\n%s", diff)
+	}
+	if want := wanted[gpu]; len(of.Within) > 0 && budgeted[gpu] != want || budgeted[cpu] > 0 {
+		t.Fatalf("%v claimed of the quota, which limits GPUs, want %d", budgeted, want)
 	}
 }
 

@@ -39,6 +39,11 @@ func (s *space) candidates(gangs []*Running, price func(*Running) Price) []*cand
 
 func (s *space) helps(shares []share) bool {
 	for _, sh := range shares {
+		for _, b := range s.budgets {
+			if sh.node == b.node && overlap(sh.amounts, b.total) {
+				return true
+			}
+		}
 		for i := range s.needs {
 			n := &s.needs[i]
 			if _, on := slices.BinarySearch(n.nodes, sh.node); on && overlap(sh.amounts, n.requests) {
@@ -196,6 +201,11 @@ func (s *space) gain(c *candidate) float64 {
 		more := make([]int64, len(free))
 		for i := range free {
 			more[i] = free[i] + sh.amounts[i]
+		}
+		for _, b := range s.budgets {
+			if sh.node == b.node {
+				gain += max(0, min(1, part(more, b.total))-min(1, part(free, b.total)))
+			}
 		}
 		for i := range s.needs {
 			n := &s.needs[i]

@@ -30,7 +30,7 @@ func TestCoverIsCheapest(t *testing.T) {
 	covered, infeasible, missed, guessed, worst := 0, 0, 0, 0, 1.0
 	for range clusters {
 		w := randomSnapshot(r, 2+r.IntN(9), 1)
-		s := newSpace(w.Nodes, w.Waiting[0].Needs)
+		s := newSpace(w.Nodes, &w.Waiting[0])
 		var gangs []*Running
 		for i := range w.Running {
 			gangs = append(gangs, &w.Running[i])

@@ -21,7 +21,7 @@ type Running struct {
 	Value int32
 	// GPUs of all its ranks.
 	GPUs int64
-	// Holds is what its pods hold, by node.
+	// Holds is what its pods hold, by node, and what of a budget it uses, by the budget's name.
 	Holds map[string]scheduler.Amounts
 	// Ending is true from when it is being ended until its last pod is gone.
 	Ending bool
@@ -51,6 +51,8 @@ type Waiting struct {
 	MaxDelay time.Duration
 	// Needs of each of its roles that lacks ranks.
 	Needs []Need
+	// Within are the names of the budgets that all these ranks must fit into together, beside their nodes.
+	Within []string
 }
 
 // Need is the ranks of one role that are not placed.
@@ -62,7 +64,8 @@ type Need struct {
 	Nodes []string
 }
 
-// Node is what a node has left.
+// Node is what a node has left; or a budget, such as a queue's quota, which names only what it limits. All of
+// them have different names.
 type Node struct {
 	Name string
 	Free scheduler.Amounts

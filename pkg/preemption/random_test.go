@@ -47,7 +47,26 @@ func randomSnapshot(r *rand.Rand, gangs, waiting int) Snapshot {
 	for i := range waiting {
 		w.Waiting = append(w.Waiting, randomWaiting(r, i, w.Nodes))
 	}
+	limit(r, &w)
 	return w
+}
+
+// quota is a budget of GPUs.
+const quota = "quota of GPUs"
+
+// limit some of those that wait to a quota that some of the others use up.
+func limit(r *rand.Rand, w *Snapshot) {
+	w.Nodes = append(w.Nodes, Node{Name: quota, Free: scheduler.Amounts{gpu: int64(r.IntN(8))}})
+	for i := range w.Running {
+		if r.IntN(3) > 0 {
+			w.Running[i].Holds[quota] = scheduler.Amounts{gpu: w.Running[i].GPUs}
+		}
+	}
+	for i := range w.Waiting {
+		if r.IntN(3) == 0 {
+			w.Waiting[i].Within = []string{quota}
+		}
+	}
 }
 
 func hold(g *Running, node string, gpus int64) {

@@ -20,13 +20,9 @@ func left(w Snapshot, outstanding []Plan) []Node {
 			}
 		}
 	}
-	holds := map[Ref]map[string]scheduler.Amounts{}
-	for i := range w.Running {
-		holds[w.Running[i].Ref] = w.Running[i].Holds
-	}
 	for _, plan := range outstanding {
-		for _, v := range plan.Victims {
-			add(holds[v.Ref], 1)
+		for _, g := range w.still(plan.Victims) { // few, of thousands that run
+			add(g.Holds, 1)
 		}
 		add(plan.Claim, -1)
 	}

@@ -17,8 +17,16 @@ type space struct {
 	names []corev1.ResourceName
 	nodes map[string]int
 	// free amounts by node and resource.
-	free  [][]int64
-	needs []need // the role with the largest ranks first
+	free    [][]int64
+	needs   []need // the role with the largest ranks first
+	budgets []budget
+}
+
+// budget is a row of free on which no rank is placed, but all of them must fit into it together.
+type budget struct {
+	node int
+	// total of what all ranks need, by resource; 0 for what it does not limit.
+	total []int64
 }
 
 type need struct {
@@ -28,11 +36,14 @@ type need struct {
 	order    []int   // the same, in the order in which they are used
 }
 
-// newSpace has the nodes that any of the needs may use, in their order.
-func newSpace(nodes []Node, needs []Need) *space {
+// newSpace has the nodes that any of the gang's needs may use, in their order, and its budgets.
+func newSpace(nodes []Node, waiting *Waiting) *space {
 	s := &space{nodes: map[string]int{}}
 	used, resources := map[string]bool{}, map[corev1.ResourceName]bool{}
-	for _, n := range needs {
+	for _, name := range waiting.Within {
+		used[name] = true
+	}
+	for _, n := range waiting.Needs {
 		for _, name := range n.Nodes {
 			used[name] = true
 		}
@@ -46,8 +57,11 @@ func newSpace(nodes []Node, needs []Need) *space {
 			s.nodes[n.Name] = len(s.free)
 			s.free = append(s.free, s.vector(n.Free))
 		}
+		if slices.Contains(waiting.Within, n.Name) {
+			s.budgets = append(s.budgets, budget{s.nodes[n.Name], s.limited(n, waiting.Needs)})
+		}
 	}
-	for _, n := range largestFirst(needs) {
+	for _, n := range largestFirst(waiting.Needs) {
 		one := need{ranks: n.Ranks, requests: s.vector(n.Requests)}
 		for _, name := range n.Nodes {
 			if i, known := s.nodes[name]; known {
@@ -59,6 +73,19 @@ func newSpace(nodes []Node, needs []Need) *space {
 	}
 	s.preferOwn()
 	return s
+}
+
+// limited is what all ranks need together of what a budget limits.
+func (s *space) limited(by Node, needs []Need) []int64 {
+	total := make([]int64, len(s.names))
+	for _, n := range needs {
+		for i, name := range s.names {
+			if _, is := by.Free[name]; is {
+				total[i] += n.Ranks * n.Requests[name]
+			}
+		}
+	}
+	return total
 }
 
 // preferOwn puts the nodes that only one role may use before those that a later one may need, too.
@@ -175,6 +202,11 @@ func (s *space) place() (map[int][]int64, bool) {
 
 // fits reports whether all ranks find room.
 func (s *space) fits() bool {
+	for _, b := range s.budgets {
+		if !covers(s.free[b.node], b.total) {
+			return false
+		}
+	}
 	for _, n := range s.needs { // each role alone: most tries end here
 		left := n.ranks
 		for _, node := range n.nodes {
@@ -193,11 +225,23 @@ func (s *space) fits() bool {
 	return all
 }
 
-// claim returns what the ranks would take by node; nil where they do not fit.
+func covers(free, total []int64) bool {
+	for i, n := range total {
+		if n > 0 && free[i] < n {
+			return false
+		}
+	}
+	return true
+}
+
+// claim returns what the ranks would take by node, and of each budget; nil where they do not fit.
 func (s *space) claim() map[string]scheduler.Amounts {
 	taken, ok := s.place()
 	if !ok {
 		return nil
+	}
+	for _, b := range s.budgets {
+		taken[b.node] = b.total
 	}
 	claims := map[string]scheduler.Amounts{}
 	for name, node := range s.nodes {

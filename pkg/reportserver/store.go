@@ -80,6 +80,19 @@ func (s *Store) Latest(job types.UID) (observation.Reported, bool) {
 	return observation.Reported{}, false
 }
 
+// Heard returns when the job's rank 0 last reported, whether or not it had news, and from which attempt. It
+// returns false if rank 0 has not reported since this process leads.
+func (s *Store) Heard(job types.UID) (attempt int32, at time.Time, heard bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e, ok := s.jobs.Get(job); ok {
+		if k := e.(*entry).received; k.report != nil {
+			return k.report.Attempt, k.time, true
+		}
+	}
+	return 0, time.Time{}, false
+}
+
 // Forget drops a job that is gone.
 func (s *Store) Forget(job types.UID) {
 	s.mu.Lock()

@@ -40,7 +40,8 @@ type simulation struct {
 	explanation      *scheduler.Explanation // nil: the cluster's state does not tell why the gang waits
 	unplaceable      *scheduler.Explanation // nil: some node may take its ranks
 	woken            observation.Woken
-	waiting          int // jobs of the cluster
+	waiting          int                        // jobs of the cluster
+	preemption       *v1alpha1.PreemptionStatus // nil: nobody plans
 	createBackoff    *observation.CreateBackoff
 	agent            render.Agent
 	lifecycle        observation.Lifecycle
@@ -122,6 +123,7 @@ func (sim *simulation) snapshot() Snapshot {
 		CreateBackoff:    sim.createBackoff,
 		Woken:            sim.woken,
 		Waiting:          sim.waiting,
+		Preemption:       sim.preemption,
 		NamedAttempt:     sim.namesOf,
 		Now:              sim.now,
 

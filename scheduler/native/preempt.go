@@ -2,7 +2,10 @@ package native
 
 import "mlplatform.example.com/trainingjob-operator/scheduler"
 
-var _ scheduler.GangPreemptor = Backend{}
+var (
+	_ scheduler.GangPreemptor = Backend{}
+	_ scheduler.Preemptor     = Backend{}
+)
 
 // PreemptsGangs implements scheduler.GangPreemptor: the disruption mode of the groups is All. kube-scheduler
 // counts on being alone in this (framework/preemption/executor.go, prepareCandidateAsync): it deletes its
@@ -11,3 +14,7 @@ var _ scheduler.GangPreemptor = Backend{}
 // that held a node. It would miss that, and be tried again only after podMaxInUnschedulablePodsDuration, five
 // minutes.
 func (Backend) PreemptsGangs() bool { return true }
+
+// MayPreempt implements scheduler.Preemptor: kube-scheduler ends whoever has a lower priority, in whatever
+// namespace.
+func (Backend) MayPreempt(_, _ scheduler.Contender) bool { return true }

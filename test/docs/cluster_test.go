@@ -29,6 +29,10 @@ var clusterOptions = map[clusterName]struct {
 		[]string{localcluster.SchedulerVolcano, localcluster.SchedulerNative, localcluster.SchedulerCoscheduling},
 		func(c *config.OperatorConfiguration) { c.DefaultScheduler = localcluster.SchedulerVolcano },
 	},
+	onDryRun: {
+		[]string{localcluster.SchedulerVolcano},
+		func(c *config.OperatorConfiguration) { c.Preemption.Mode = config.PreemptionDryRun },
+	},
 	onKueue: {
 		[]string{localcluster.SchedulerKueue},
 		func(c *config.OperatorConfiguration) { c.Schedulers.Kueue.Binder = config.BinderNative },

@@ -21,6 +21,8 @@ const (
 	onVolcano clusterName = "volcano"
 	// onKueue has Kueue, with Kubernetes' own gangs as its binder.
 	onKueue clusterName = "kueue"
+	// onDryRun has Volcano, and the operator says who would make room.
+	onDryRun clusterName = "dry run"
 )
 
 func (s session) key() string {
@@ -45,6 +47,7 @@ var sessions = []session{
 	{page: "docs/quotas.md", sections: []string{"kubernetes-own-gangs"}, on: onVolcano, long: true},
 	{page: "docs/quotas.md", sections: []string{"kueue"}, on: onKueue, long: true},
 	{page: "docs/priorities.md", on: onVolcano, long: true},
+	{page: "docs/preemption.md", on: onDryRun, long: true},
 	{page: "docs/gitops.md", on: onVolcano, long: true},
 	{page: "docs/convert.md", on: onVolcano, long: true},
 	{page: "docs/schedulers.md", on: onVolcano, long: true},

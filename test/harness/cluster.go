@@ -23,6 +23,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
@@ -50,6 +51,8 @@ type Options struct {
 	AgentImage string
 	// GPUTolerations are the operator's gpuTolerations.
 	GPUTolerations []corev1.Toleration
+	// Planning is the operator's preemption with mode DryRun. Default: it is off.
+	Planning *controller.Planning
 }
 
 // Cluster is a local cluster with one operator.

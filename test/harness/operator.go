@@ -45,6 +45,7 @@ func startOperator(ctx context.Context, config *rest.Config, s *runtime.Scheme,
 			Backends: with.Backends, Registry: prometheus.NewRegistry(),
 			Agent:          func() render.Agent { return render.Agent{Image: with.AgentImage} },
 			GPUTolerations: with.GPUTolerations,
+			Planning:       with.Planning,
 		})
 	}
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// heartbeat is how often an agent reports, and so the longest time that a command takes to reach it
+// Heartbeat is how often an agent reports, and so the longest time that a command takes to reach it
 // (cmd/agent).
-const heartbeat = 10 * time.Second
+const Heartbeat = 10 * time.Second
 
 // requestSave asks for a checkpoint before the ranks are ended, where the end can wait: it costs the time of
 // a save and keeps the work since the last one. Only a rank 0 that is known to report is asked; any other
@@ -28,7 +28,7 @@ func requestSave(o *observation.Observation, d *v1alpha1.DrainStatus) {
 	if o.Checkpoints.Report == nil && (st.Progress == nil || st.Progress.Attempt != st.Attempt) {
 		return
 	}
-	wait := heartbeat + time.Duration(spec.OrDefault(c.GraceSeconds, spec.DefaultGraceSeconds))*time.Second
+	wait := Heartbeat + time.Duration(spec.OrDefault(c.GraceSeconds, spec.DefaultGraceSeconds))*time.Second
 	at := metav1.NewTime(o.Time().Add(wait))
 	d.CommandID, d.Deadline = fmt.Sprintf("drain-%d", st.Attempt), &at
 	d.Message += fmt.Sprintf("; a checkpoint is asked for first (at most %s)", wait)
@@ -59,7 +59,7 @@ func canSave(o *observation.Observation) bool {
 func Answer(job *v1alpha1.TrainingJob) checkpoint.Answer {
 	a := checkpoint.Answer{
 		Command: checkpoint.CommandNone, Attempt: job.Status.Attempt,
-		MinIntervalSeconds: int32(heartbeat / time.Second),
+		MinIntervalSeconds: int32(Heartbeat / time.Second),
 	}
 	if c := spec.Checkpoints(job); c != nil {
 		settings := spec.CheckpointSettings(c)

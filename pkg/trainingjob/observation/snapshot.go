@@ -60,6 +60,9 @@ type Snapshot struct {
 	// quota (see scheduler.Unplaceable); false where that is in doubt, or where waiting pods may bring nodes.
 	// It is called only while the job is queued, and at most once. It is pure. May be nil.
 	Unplaceable func() (scheduler.Explanation, bool)
+	// Preemption is whom the planner would have make room for the gang, without ObservedTime. Nil where it does
+	// not lack room, or nobody plans. Read-only.
+	Preemption *v1alpha1.PreemptionStatus
 	// CreateBackoff is set while the API server's last answer to a create was a rejection.
 	CreateBackoff *CreateBackoff
 	Now           time.Time

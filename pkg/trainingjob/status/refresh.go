@@ -18,7 +18,8 @@ func Refresh(o *observation.Observation, p *decision.Plan) {
 	st := &p.Status
 	told := followQueue(o, p)
 	told = followRun(o, p) || told
-	told = refreshBlocker(o, p) || told
+	blocker := refreshBlocker(o, p)
+	told = refreshPreemption(o, p, blocker) || blocker || told
 	Count(o, p, false)
 	st.RankRestarts, st.Restarts = o.RankRestarts(), o.Restarts()
 	news := RecordCheckpoints(o, p)
@@ -40,6 +41,7 @@ func Refresh(o *observation.Observation, p *decision.Plan) {
 			p.WakeAt(due)
 		}
 	}
+	dropPreemption(o, p)
 }
 
 // followQueue shows the queue of a gang that moved to another one while it waits: no new attempt begins with

@@ -1,0 +1,33 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// leastLossCap in seconds: below a minute all gangs would cost the same, whatever they have not saved.
+const leastLossCap = 60
+
+// mostPlans at a time: a victim of one is none of another, and few gangs find room beside each other.
+const mostPlans = 64
+
+func validatePreemption(path *field.Path, p Preemption) field.ErrorList {
+	var errs field.ErrorList
+	modes := []PreemptionMode{PreemptionOff, PreemptionDryRun}
+	if !slices.Contains(modes, p.Mode) {
+		errs = append(errs, field.NotSupported(path.Child("mode"), p.Mode, modes))
+	}
+	check := func(key string, value, least, most int, unit string) {
+		if value < least || value > most {
+			errs = append(errs, field.Invalid(path.Child(key), value,
+				fmt.Sprintf("must be from %d to %d%s", least, most, unit)))
+		}
+	}
+	check("minRunSeconds", p.MinRunSeconds, 0, day, " seconds")
+	check("lossCapSeconds", p.LossCapSeconds, leastLossCap, day, " seconds")
+	check("unknownStartSeconds", p.UnknownStartSeconds, 0, day, " seconds")
+	check("maxPlans", p.MaxPlans, 1, mostPlans, "")
+	return errs
+}

@@ -1,0 +1,139 @@
+package contention
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/preemption"
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+)
+
+// Considered is how many gangs that wait are looked at in one pass: those of the highest priority, of these
+// the oldest. The others are said to be behind them.
+const Considered = 64
+
+// Cluster is what a choice depends on.
+type Cluster struct {
+	Now time.Time
+	// State must be Complete. Where it is Partial, nodes may have less free than it says.
+	State scheduler.ClusterState
+	// Jobs of which HoldsNodes or Waits is true; others are not looked at.
+	Jobs []Job
+}
+
+// Choose says of every gang that lacks room who would make some. The statuses have no ObservedTime.
+func Choose(p preemption.Policy, c Cluster) map[preemption.Ref]*v1alpha1.PreemptionStatus {
+	pass := newPass(p, c)
+	said := map[preemption.Ref]*v1alpha1.PreemptionStatus{}
+	for _, j := range pass.waiting {
+		choice := pass.choose(j)
+		if choice.Outcome == preemption.Planned {
+			pass.plans = append(pass.plans, choice.Plan)
+		}
+		said[j.ref()] = pass.say(j, choice)
+	}
+	return said
+}
+
+// pass is one round of choices, each from what the ones before have left.
+type pass struct {
+	policy  preemption.Policy
+	now     time.Time
+	state   scheduler.ClusterState
+	nodes   []preemption.Node
+	holders []holder
+	waiting []*Job
+	plans   []preemption.Plan
+	// looked counts the gangs for which somebody was looked for.
+	looked int
+}
+
+// holder is a job whose gang holds nodes.
+type holder struct {
+	job  *Job
+	gang preemption.Running
+	// contender is the job as its scheduler's backend judges it.
+	contender scheduler.Contender
+}
+
+func newPass(p preemption.Policy, c Cluster) *pass {
+	pass := &pass{policy: p, now: c.Now, state: c.State, nodes: nodesOf(c.State)}
+	for i := range c.Jobs {
+		j := &c.Jobs[i]
+		switch {
+		case HoldsNodes(j.TrainingJob):
+			pass.holders = append(pass.holders, holder{j, runningGang(j), j.contender()})
+		case Waits(j.TrainingJob):
+			pass.waiting = append(pass.waiting, j)
+		}
+	}
+	// As the planner serves them; it is asked about one at a time, since victims depend on the preemptor.
+	slices.SortFunc(pass.waiting, func(a, b *Job) int {
+		return cmp.Or(cmp.Compare(b.Value, a.Value),
+			a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.UID, b.UID))
+	})
+	return pass
+}
+
+func nodesOf(state scheduler.ClusterState) []preemption.Node {
+	nodes := make([]preemption.Node, 0, len(state.Nodes))
+	for _, n := range state.Nodes {
+		free := make(scheduler.Amounts, len(n.Allocatable))
+		for name := range n.Allocatable {
+			free[name] = n.Free(name)
+		}
+		nodes = append(nodes, preemption.Node{Name: n.Name, Free: free})
+	}
+	return nodes
+}
+
+// notPlanned: nobody was looked for.
+const notPlanned = preemption.Outcome(v1alpha1.PreemptionNotPlanned)
+
+// choose for one gang.
+func (p *pass) choose(j *Job) preemption.Choice {
+	backend, decidable := j.Backend.(scheduler.Preemptor)
+	quota, known := quotaOf(j)
+	switch {
+	case !decidable || !known:
+		return preemption.Choice{For: j.ref(), Outcome: notPlanned}
+	case p.looked == Considered || len(p.plans) >= p.policy.MaxPlans:
+		return preemption.Choice{For: j.ref(), Outcome: preemption.Busy}
+	}
+	p.looked++
+	waiting, nodes := waitingGang(j, p.state), p.nodes
+	if quota != nil {
+		waiting.Within = []string{quota.name}
+		nodes = append(slices.Clone(nodes), preemption.Node{Name: quota.name, Free: quota.free})
+	}
+	snapshot := preemption.Snapshot{
+		Now: p.now, Nodes: nodes, Running: p.runningFor(j, backend, quota), Plans: p.plans,
+		Waiting: []preemption.Waiting{waiting},
+	}
+	choice := p.policy.Choose(snapshot)[0]
+	if choice.Outcome == preemption.Fits && len(p.plans) > 0 {
+		snapshot.Plans = nil
+		if p.policy.Choose(snapshot)[0].Outcome != preemption.Fits {
+			choice.Outcome = preemption.Busy // it fits into what others' victims would leave, and there is no such room
+		}
+	}
+	return choice
+}
+
+// runningFor are the gangs that run as they concern a preemptor, and the quota that it waits for.
+func (p *pass) runningFor(j *Job, backend scheduler.Preemptor, quota *quota) []preemption.Running {
+	running, preemptor := make([]preemption.Running, 0, len(p.holders)), j.contender()
+	for _, h := range p.holders {
+		g := h.gang
+		g.Foreign = h.job.scheduler() != j.scheduler() || !backend.MayPreempt(preemptor, h.contender)
+		if quota != nil && quota.uses(h.job) {
+			g.Holds = maps.Clone(g.Holds)
+			g.Holds[quota.name] = quota.used(h.gang.Holds)
+		}
+		running = append(running, g)
+	}
+	return running
+}

@@ -1,0 +1,80 @@
+package contention
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/preemption"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+)
+
+// defaultGrace of a pod that does not say how long it may take to end.
+const defaultGrace = corev1.DefaultTerminationGracePeriodSeconds * time.Second
+
+// HoldsNodes reports whether a gang has nodes that it could make room on.
+func HoldsNodes(job *v1alpha1.TrainingJob) bool {
+	switch job.Status.Phase {
+	case v1alpha1.PhaseStarting, v1alpha1.PhaseRunning, v1alpha1.PhaseDraining:
+		return !spec.ManagedElsewhere(job)
+	}
+	return false
+}
+
+// runningGang describes a gang that holds nodes. Foreign and what it uses of quotas are left out: they depend
+// on the preemptor.
+func runningGang(j *Job) preemption.Running {
+	g := preemption.Running{
+		Ref: j.ref(), Value: j.Value, GPUs: j.Status.GPUs,
+		Holds: map[string]scheduler.Amounts{},
+		Ending: j.Status.Phase == v1alpha1.PhaseDraining || j.DeletionTimestamp != nil ||
+			spec.Suspended(j.TrainingJob),
+		Began: j.since(), Heard: j.Heard,
+	}
+	for _, pod := range j.Pods {
+		if pod.Spec.NodeName == "" || observation.Ended(pod) {
+			continue
+		}
+		hold(g.Holds, pod.Spec.NodeName, j.Requests[pod.Labels[scheduler.LabelRole]])
+		g.Grace = max(g.Grace, graceOf(pod))
+	}
+	describeSaves(j, &g)
+	if p := j.Status.Progress; p != nil && p.Attempt == j.Status.Attempt && p.EstimatedCompletionTime != nil {
+		g.End = p.EstimatedCompletionTime.Time
+	}
+	return g
+}
+
+func hold(holds map[string]scheduler.Amounts, node string, requests scheduler.Amounts) {
+	if holds[node] == nil {
+		holds[node] = scheduler.Amounts{}
+	}
+	for name, n := range requests {
+		holds[node][name] += n
+	}
+}
+
+func graceOf(pod *corev1.Pod) time.Duration {
+	if s := pod.Spec.TerminationGracePeriodSeconds; s != nil {
+		return time.Duration(*s) * time.Second
+	}
+	return defaultGrace
+}
+
+// describeSaves tells what the attempt has saved. A checkpoint from before it began is what it resumed from.
+func describeSaves(j *Job, g *preemption.Running) {
+	c, st := spec.Checkpoints(j.TrainingJob), j.Status.Checkpoint
+	if c == nil || st == nil {
+		return
+	}
+	g.Save = time.Duration(st.SaveSeconds) * time.Second
+	if st.Latest == nil || st.Latest.Time == nil || !st.Latest.Time.After(g.Began) {
+		return
+	}
+	g.Saved = st.Latest.Time.Time
+	interval := spec.OrDefault(c.Interval, spec.DefaultCheckpointInterval)
+	g.NextSave = g.Saved.Add(time.Duration(interval) * time.Second)
+}

@@ -1,0 +1,35 @@
+package contention
+
+import (
+	"slices"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/preemption"
+)
+
+// maxVictims that a status lists.
+const maxVictims = 64
+
+// say a choice as the status of its gang's job has it.
+func (p *pass) say(j *Job, c preemption.Choice) *v1alpha1.PreemptionStatus {
+	st := &v1alpha1.PreemptionStatus{
+		Outcome: v1alpha1.PreemptionOutcome(c.Outcome), VictimCount: int32(len(c.Plan.Victims)),
+	}
+	for _, v := range c.Plan.Victims {
+		st.LossGPUSeconds += v.GPUSeconds
+		if len(st.Victims) == maxVictims {
+			continue
+		}
+		i := slices.IndexFunc(p.holders, func(h holder) bool { return h.gang.Ref == v.Ref })
+		holder := p.holders[i]
+		victim := v1alpha1.PreemptionVictim{
+			UID: v.UID, Attempt: v.Attempt, GPUs: holder.gang.GPUs, Mode: v1alpha1.PreemptionMode(v.Mode),
+			EstimatedLossSeconds: int64((v.Lost + v.Restart).Seconds()), LossGPUSeconds: v.GPUSeconds,
+		}
+		if holder.job.Namespace == j.Namespace {
+			victim.Name = holder.job.Name
+		}
+		st.Victims = append(st.Victims, victim)
+	}
+	return st
+}

@@ -1,0 +1,114 @@
+package contention
+
+import (
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/preemption"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+)
+
+// maxDelay is how long a gang is taken to wait for others' saves. Within it a victim may finish or save by
+// itself; after half of it since the gang was queued nobody is protected any more.
+const maxDelay = 2 * time.Minute
+
+// Waits reports whether a gang lacks room, so that others could make some.
+func Waits(job *v1alpha1.TrainingJob) bool {
+	return observation.LacksRoom(&job.Status) && job.DeletionTimestamp == nil && !spec.Suspended(job) &&
+		!spec.ManagedElsewhere(job)
+}
+
+// waitingGang describes a gang that lacks room.
+func waitingGang(j *Job, state scheduler.ClusterState) preemption.Waiting {
+	g := preemption.Waiting{
+		Ref: j.ref(), Value: j.Value, Since: j.CreationTimestamp.Time, Blocked: j.since(), MaxDelay: maxDelay,
+	}
+	gang := render.Gang(j.TrainingJob, j.Status.Attempt, len(j.Pods) > 0)
+	state.Bound = boundRanks(gang, j.Pods)
+	for _, d := range state.Demands(gang) {
+		need := preemption.Need{Ranks: d.Ranks, Requests: d.Requests}
+		for _, n := range d.Nodes {
+			need.Nodes = append(need.Nodes, n.Name)
+		}
+		g.Needs = append(g.Needs, need)
+	}
+	return g
+}
+
+func boundRanks(gang scheduler.Gang, pods []*corev1.Pod) map[string]int32 {
+	bound := map[string]int32{}
+	for _, pod := range pods {
+		if role, ok := gang.RoleOf(pod); ok && pod.Spec.NodeName != "" && !observation.Ended(pod) {
+			bound[role.Name]++
+		}
+	}
+	return bound
+}
+
+// quota is what a gang waits for beside nodes. Its name is that of a budget of the planner's.
+type quota struct {
+	name string
+	free scheduler.Amounts
+	// namespace whose jobs use it; empty: those of a queue do.
+	namespace, queue string
+}
+
+// resourceQuotas is how the object of a blocker begins that is a ResourceQuota of the job's namespace.
+const resourceQuotas = "resourcequotas/"
+
+// quotaOf returns the quota that a job waits for; nil: it waits for nodes. It is not known where its blocker
+// gives no amount, or one of something that ranks do not request, such as limits.
+func quotaOf(j *Job) (q *quota, known bool) {
+	b := j.Status.Scheduling.Blocker
+	if b.Reason != v1alpha1.ReasonQuotaExceeded {
+		return nil, true
+	}
+	q = &quota{name: "quota " + b.Object, free: scheduler.AmountsOf(b.Free)}
+	for name := range q.free {
+		if !j.request(name) {
+			return nil, false
+		}
+	}
+	if strings.HasPrefix(b.Object, resourceQuotas) {
+		q.namespace = j.Namespace
+		q.name += " of " + j.Namespace
+	} else {
+		q.queue = spec.Queue(j.TrainingJob)
+	}
+	return q, len(q.free) > 0
+}
+
+// request reports whether some rank requests a resource.
+func (j *Job) request(name corev1.ResourceName) bool {
+	for _, requests := range j.Requests {
+		if requests[name] > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// uses reports whether a job's pods count against the quota.
+func (q *quota) uses(j *Job) bool {
+	if q.namespace != "" {
+		return j.Namespace == q.namespace
+	}
+	return spec.Queue(j.TrainingJob) == q.queue
+}
+
+// used is what a gang's end would give back of the quota.
+func (q *quota) used(holds map[string]scheduler.Amounts) scheduler.Amounts {
+	used := scheduler.Amounts{}
+	for _, amounts := range holds {
+		for name := range q.free {
+			used[name] += amounts[name]
+		}
+	}
+	return used
+}

@@ -1,0 +1,230 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/contention"
+	"mlplatform.example.com/trainingjob-operator/pkg/preemption"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+)
+
+const (
+	// planPeriod is the shortest time between two passes of the planner.
+	planPeriod = 5 * time.Second
+	// planShare: a pass is followed by a rest that is so many times as long, so that planning takes no more than
+	// a twentieth of one processor however large the cluster is.
+	planShare = 20
+)
+
+// Planning is what the admins have set of the planner.
+type Planning struct {
+	// MinRun is how long a gang runs before it is named, if others can be.
+	MinRun time.Duration
+	// LossCap bounds the unsaved training that counts for a gang.
+	LossCap time.Duration
+	// UnknownStart is what another start of a gang is taken to last.
+	UnknownStart time.Duration
+	// MaxPlans is for how many waiting gangs somebody is named at the same time.
+	MaxPlans int
+}
+
+// patience is how long a gang lacks room before others are looked at: most find it by themselves.
+const patience = 2 * time.Second
+
+func (o Planning) policy() preemption.Policy {
+	return preemption.Policy{
+		MinRun: o.MinRun, LossCap: o.LossCap, UnknownStart: o.UnknownStart, MaxPlans: o.MaxPlans,
+		Heartbeat: decision.Heartbeat, Patience: patience,
+	}
+}
+
+// planner finds out, beside the reconciles, whom the gangs that lack room would have make some, and keeps it
+// for their reconciles. It writes nothing. It is a manager.Runnable of the leader; one goroutine plans.
+type planner struct {
+	policy   preemption.Policy
+	client   client.Reader
+	clock    clock.WithTicker
+	state    *clusterState
+	owned    *ownedCache
+	waiting  *waitingJobs
+	backends []scheduler.Backend
+	// reports is nil where nobody receives any.
+	reports reportTimes
+	wake    func(context.Context, []types.NamespacedName)
+
+	// requests of the ranks of jobs whose gangs hold nodes: rendering each of a thousand anew in every pass would
+	// be most of its work.
+	requests map[types.UID]rankRequests
+
+	mu   sync.Mutex
+	said map[preemption.Ref]*v1alpha1.PreemptionStatus
+}
+
+// reportTimes are what the planner must know of reports (see Reports).
+type reportTimes interface {
+	Heard(job types.UID) (attempt int32, at time.Time, heard bool)
+}
+
+// rankRequests are what ranks request, by role, as one generation of the job's spec has it.
+type rankRequests struct {
+	generation int64
+	byRole     map[string]scheduler.Amounts
+}
+
+// newPlanner returns a planner; nil: the options ask for none.
+func newPlanner(d dependencies, o Options, owned *ownedCache) *planner {
+	if o.Planning == nil {
+		return nil
+	}
+	p := &planner{
+		policy: o.Planning.policy(), client: o.Client, clock: o.Clock, state: d.clusterState, owned: owned,
+		waiting: d.waiting, backends: o.Backends, wake: d.woken.wake,
+	}
+	if o.Reports != nil {
+		p.reports = o.Reports
+	}
+	return p
+}
+
+// Start implements manager.Runnable.
+func (p *planner) Start(ctx context.Context) error {
+	rest := planPeriod
+	for {
+		timer := p.clock.NewTimer(rest)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		case <-timer.C():
+		}
+		began := p.clock.Now()
+		wake, err := p.plan(ctx)
+		if err != nil && ctx.Err() == nil {
+			log.FromContext(ctx).Error(err, "Planning who would make room")
+		}
+		p.wake(ctx, wake)
+		rest = max(planPeriod, planShare*p.clock.Since(began))
+	}
+}
+
+// plan makes one pass. It returns the jobs that have something to write at once.
+func (p *planner) plan(ctx context.Context) ([]types.NamespacedName, error) {
+	if p.waiting.count() == 0 {
+		p.keep(nil)
+		return nil, nil
+	}
+	state := p.state.State()
+	if !state.Complete {
+		return nil, nil
+	}
+	list := &v1alpha1.TrainingJobList{}
+	if err := p.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil { // nothing here changes them
+		return nil, fmt.Errorf("listing the jobs: %w", err)
+	}
+	jobs := p.contenders(list)
+	// In whole seconds a gang loses what its GPUs lose together, divided by their number.
+	now := p.clock.Now().Truncate(statusPrecision)
+	before := p.keep(contention.Choose(p.policy, contention.Cluster{Now: now, State: state, Jobs: jobs}))
+	var wake []types.NamespacedName
+	for _, j := range jobs {
+		ref := preemption.Ref{UID: j.UID, Attempt: j.Status.Attempt}
+		if said := p.choice(j.TrainingJob); said != nil && isNews(before[ref], said) {
+			wake = append(wake, client.ObjectKeyFromObject(j.TrainingJob))
+		}
+	}
+	return wake, nil
+}
+
+// isNews reports whether something is written at once (see status.refreshPreemption); else a job's next look
+// at why it waits is early enough.
+func isNews(before, now *v1alpha1.PreemptionStatus) bool {
+	planned := v1alpha1.PreemptionPlanned
+	return before == nil || (before.Outcome == planned) != (now.Outcome == planned)
+}
+
+// keep what was said, and return what was before.
+func (p *planner) keep(
+	said map[preemption.Ref]*v1alpha1.PreemptionStatus,
+) map[preemption.Ref]*v1alpha1.PreemptionStatus {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	before := p.said
+	p.said = said
+	return before
+}
+
+// choice for a job as the last pass made it; nil: none, or nobody plans.
+func (p *planner) choice(job *v1alpha1.TrainingJob) *v1alpha1.PreemptionStatus {
+	if p == nil {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.said[preemption.Ref{UID: job.UID, Attempt: job.Status.Attempt}]
+}
+
+// contenders are the jobs that lack room or hold nodes.
+func (p *planner) contenders(list *v1alpha1.TrainingJobList) []contention.Job {
+	var jobs []contention.Job
+	requests := make(map[types.UID]rankRequests, len(p.requests))
+	for i := range list.Items {
+		job := &list.Items[i]
+		if contention.HoldsNodes(job) || contention.Waits(job) {
+			requests[job.UID] = p.requestsOf(job)
+			jobs = append(jobs, p.contender(job, requests[job.UID].byRole))
+		}
+	}
+	p.requests = requests
+	return jobs
+}
+
+func (p *planner) contender(
+	job *v1alpha1.TrainingJob, requests map[string]scheduler.Amounts,
+) contention.Job {
+	c := contention.Job{
+		TrainingJob: job, Requests: requests, Pods: p.podsOf(job.UID),
+		Value: p.state.Waiter(client.ObjectKeyFromObject(job), clusterJob(job)).Priority,
+	}
+	if s := job.Status.Scheduling; s != nil {
+		for _, b := range p.backends {
+			if b.Name() == string(s.Scheduler) {
+				c.Backend = b
+			}
+		}
+	}
+	if p.reports != nil {
+		if attempt, at, heard := p.reports.Heard(job.UID); heard && attempt == job.Status.Attempt {
+			c.Heard = at
+		}
+	}
+	return c
+}
+
+func (p *planner) requestsOf(job *v1alpha1.TrainingJob) rankRequests {
+	if known, ok := p.requests[job.UID]; ok && known.generation == job.Generation {
+		return known
+	}
+	return rankRequests{job.Generation, contention.RequestsOf(job)}
+}
+
+func (p *planner) podsOf(job types.UID) []*corev1.Pod {
+	var pods []*corev1.Pod
+	for _, o := range p.owned.objects(job) {
+		if pod, ok := o.pod(); ok && !render.IsResolver(pod) {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
+}

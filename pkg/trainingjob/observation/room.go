@@ -1,0 +1,15 @@
+package observation
+
+import "mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+
+// LacksRoom reports whether a gang waits because others hold what it needs, by what its status says.
+func LacksRoom(st *v1alpha1.TrainingJobStatus) bool {
+	if st.Phase != v1alpha1.PhaseQueued || st.Scheduling == nil || st.Scheduling.Blocker == nil {
+		return false
+	}
+	switch st.Scheduling.Blocker.Reason {
+	case v1alpha1.ReasonInsufficientResources, v1alpha1.ReasonQuotaExceeded:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,1 @@
+kubectl delete priorityclass low patient
