@@ -11,7 +11,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// Considered is how many gangs that wait are looked at in one pass: those of the highest priority, of these
+// Considered is how many gangs that wait are looked at at a time: those of the highest priority, of these
 // the oldest. The others are said to be behind them.
 const Considered = 64
 
@@ -26,20 +26,20 @@ type Cluster struct {
 
 // Choose says of every gang that lacks room who would make some. The statuses have no ObservedTime.
 func Choose(p preemption.Policy, c Cluster) map[preemption.Ref]*v1alpha1.PreemptionStatus {
-	pass := newPass(p, c)
+	planning := newPlanning(p, c)
 	said := map[preemption.Ref]*v1alpha1.PreemptionStatus{}
-	for _, j := range pass.waiting {
-		choice := pass.choose(j)
+	for _, j := range planning.waiting {
+		choice := planning.choose(j)
 		if choice.Outcome == preemption.Planned {
-			pass.plans = append(pass.plans, choice.Plan)
+			planning.plans = append(planning.plans, choice.Plan)
 		}
-		said[j.ref()] = pass.say(j, choice)
+		said[j.ref()] = planning.say(j, choice)
 	}
 	return said
 }
 
-// pass is one round of choices, each from what the ones before have left.
-type pass struct {
+// planning is one round of choices, each from what the ones before have left.
+type planning struct {
 	policy  preemption.Policy
 	now     time.Time
 	state   scheduler.ClusterState
@@ -59,23 +59,23 @@ type holder struct {
 	contender scheduler.Contender
 }
 
-func newPass(p preemption.Policy, c Cluster) *pass {
-	pass := &pass{policy: p, now: c.Now, state: c.State, nodes: nodesOf(c.State)}
+func newPlanning(p preemption.Policy, c Cluster) *planning {
+	planning := &planning{policy: p, now: c.Now, state: c.State, nodes: nodesOf(c.State)}
 	for i := range c.Jobs {
 		j := &c.Jobs[i]
 		switch {
 		case HoldsNodes(j.TrainingJob):
-			pass.holders = append(pass.holders, holder{j, runningGang(j), j.contender()})
+			planning.holders = append(planning.holders, holder{j, runningGang(j), j.contender()})
 		case Waits(j.TrainingJob):
-			pass.waiting = append(pass.waiting, j)
+			planning.waiting = append(planning.waiting, j)
 		}
 	}
 	// As the planner serves them; it is asked about one at a time, since victims depend on the preemptor.
-	slices.SortFunc(pass.waiting, func(a, b *Job) int {
+	slices.SortFunc(planning.waiting, func(a, b *Job) int {
 		return cmp.Or(cmp.Compare(b.Value, a.Value),
 			a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.UID, b.UID))
 	})
-	return pass
+	return planning
 }
 
 func nodesOf(state scheduler.ClusterState) []preemption.Node {
@@ -94,7 +94,7 @@ func nodesOf(state scheduler.ClusterState) []preemption.Node {
 const notPlanned = preemption.Outcome(v1alpha1.PreemptionNotPlanned)
 
 // choose for one gang.
-func (p *pass) choose(j *Job) preemption.Choice {
+func (p *planning) choose(j *Job) preemption.Choice {
 	backend, decidable := j.Backend.(scheduler.Preemptor)
 	quota, known := quotaOf(j)
 	switch {
@@ -117,14 +117,15 @@ func (p *pass) choose(j *Job) preemption.Choice {
 	if choice.Outcome == preemption.Fits && len(p.plans) > 0 {
 		snapshot.Plans = nil
 		if p.policy.Choose(snapshot)[0].Outcome != preemption.Fits {
-			choice.Outcome = preemption.Busy // it fits into what others' victims would leave, and there is no such room
+			// It fits into what others' victims would leave, and there is no such room.
+			choice.Outcome = preemption.Busy
 		}
 	}
 	return choice
 }
 
 // runningFor are the gangs that run as they concern a preemptor, and the quota that it waits for.
-func (p *pass) runningFor(j *Job, backend scheduler.Preemptor, quota *quota) []preemption.Running {
+func (p *planning) runningFor(j *Job, backend scheduler.Preemptor, quota *quota) []preemption.Running {
 	running, preemptor := make([]preemption.Running, 0, len(p.holders)), j.contender()
 	for _, h := range p.holders {
 		g := h.gang

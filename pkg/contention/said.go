@@ -11,7 +11,7 @@ import (
 const maxVictims = 64
 
 // say a choice as the status of its gang's job has it.
-func (p *pass) say(j *Job, c preemption.Choice) *v1alpha1.PreemptionStatus {
+func (p *planning) say(j *Job, c preemption.Choice) *v1alpha1.PreemptionStatus {
 	st := &v1alpha1.PreemptionStatus{
 		Outcome: v1alpha1.PreemptionOutcome(c.Outcome), VictimCount: int32(len(c.Plan.Victims)),
 	}

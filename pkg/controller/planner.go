@@ -64,8 +64,8 @@ type planner struct {
 	reports reportTimes
 	wake    func(context.Context, []types.NamespacedName)
 
-	// requests of the ranks of jobs whose gangs hold nodes: rendering each of a thousand anew in every pass would
-	// be most of its work.
+	// requests of the ranks of jobs whose gangs hold nodes: rendering each of a thousand anew in every pass
+	// would be most of its work.
 	requests map[types.UID]rankRequests
 
 	mu   sync.Mutex
@@ -74,7 +74,7 @@ type planner struct {
 
 // reportTimes are what the planner must know of reports (see Reports).
 type reportTimes interface {
-	Heard(job types.UID) (attempt int32, at time.Time, heard bool)
+	Heard(job types.UID) (attempt int32, at time.Time, reported bool)
 }
 
 // rankRequests are what ranks request, by role, as one generation of the job's spec has it.
@@ -205,7 +205,7 @@ func (p *planner) contender(
 		}
 	}
 	if p.reports != nil {
-		if attempt, at, heard := p.reports.Heard(job.UID); heard && attempt == job.Status.Attempt {
+		if attempt, at, reported := p.reports.Heard(job.UID); reported && attempt == job.Status.Attempt {
 			c.Heard = at
 		}
 	}

@@ -32,9 +32,11 @@ func lowJob(name, node string, saved time.Duration) (*v1alpha1.TrainingJob, *cor
 	at := metav1.NewTime(start.Add(-saved))
 	job.Status = v1alpha1.TrainingJobStatus{
 		Phase: v1alpha1.PhaseRunning, Attempt: 1, GPUs: 8,
-		Scheduling:  &v1alpha1.SchedulingStatus{Scheduler: v1alpha1.SchedulerNative},
-		Checkpoint:  &v1alpha1.CheckpointStatus{Latest: &v1alpha1.CheckpointPoint{Time: &at}, SaveSeconds: 20},
-		Transitions: []v1alpha1.Transition{{Phase: v1alpha1.PhaseRunning, Time: metav1.NewTime(start.Add(-time.Hour))}},
+		Scheduling: &v1alpha1.SchedulingStatus{Scheduler: v1alpha1.SchedulerNative},
+		Checkpoint: &v1alpha1.CheckpointStatus{Latest: &v1alpha1.CheckpointPoint{Time: &at}, SaveSeconds: 20},
+		Transitions: []v1alpha1.Transition{{
+			Phase: v1alpha1.PhaseRunning, Time: metav1.NewTime(start.Add(-time.Hour)),
+		}},
 	}
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -193,8 +195,8 @@ func sameTime(a, b metav1.Time) bool { return a.Equal(&b) }
 type heardOf map[types.UID]time.Time
 
 func (h heardOf) Heard(job types.UID) (int32, time.Time, bool) {
-	at, heard := h[job]
-	return 1, at, heard
+	at, reported := h[job]
+	return 1, at, reported
 }
 
 // TestPlannerIsIdle: while nobody waits, or nodes and pods are not known, not even the jobs are looked at.
@@ -315,7 +317,8 @@ func BenchmarkPlan(b *testing.B) {
 	for _, st := range p.said {
 		outcomes[st.Outcome]++
 	}
-	if outcomes[v1alpha1.PreemptionPlanned] != 1 || outcomes[v1alpha1.PreemptionBusy] != contention.Considered-1 {
+	if outcomes[v1alpha1.PreemptionPlanned] != 1 ||
+		outcomes[v1alpha1.PreemptionBusy] != contention.Considered-1 {
 		b.Errorf("the outcomes are %v", outcomes)
 	}
 }

@@ -16,7 +16,7 @@ type Reports interface {
 	Latest(job types.UID) (observation.Reported, bool)
 	// Heard returns when a job's rank 0 last reported, though it had no news, and from which attempt; false: it
 	// has not since this process leads.
-	Heard(job types.UID) (attempt int32, at time.Time, heard bool)
+	Heard(job types.UID) (attempt int32, at time.Time, reported bool)
 	// Forget drops a job that is gone.
 	Forget(job types.UID)
 }
