@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what a real node and its images need: a container runtime, the network's plugins, and what makes a root
-# filesystem from Debian packages; the Prometheus that tests scrape the operator with; and the PostgreSQL that keeps the
-# server's history.
+# filesystem from Debian packages; the Prometheus that tests scrape the operator with; the PostgreSQL that keeps the
+# server's history; and what runs the OpenID provider that vouches for its callers.
 set -eu
 if [ "$(uname)" != Linux ] || [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
 	echo "The tests with real containers need Debian and root: they start containerd and a kubelet." >&2
@@ -27,6 +27,9 @@ dpkg-query --show --showformat='${Status}' python3-kubernetes 2>/dev/null | grep
 # Of lab/fasttrackml, whose SQLite is in C.
 need gcc gcc
 [ -e /usr/include/stdlib.h ] || missing="$missing libc6-dev"
+# Of lab/oidcprovider.
+need nodejs node
+need npm npm
 ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$missing postgresql"
 [ -z "$missing" ] && exit 0
 echo "Installing$missing"

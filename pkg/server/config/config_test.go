@@ -145,7 +145,12 @@ func TestParseRefuses(t *testing.T) {
 		"a label twice":            {head + "gpuKindLabels: [a, a]", "gpuKindLabels[1]: Duplicate"},
 		"too many labels":          {head + "gpuKindLabels: " + many("l%d", 17), "gpuKindLabels: Too many"},
 		"an empty key of a user":   {head + "userKeys: ['']", "userKeys[0]"},
-		"metrics without a port":   {head + "metrics: {bindAddress: a}", "metrics.bindAddress"},
+		"reviews by a cluster that is not there": {
+			head + "clusters: [{name: a}]\nidentity: {tokenReview: {cluster: b}}", `tokenReview.cluster: Unsupported`},
+		"reviews by one that has no name": {head + "identity: {tokenReview: {cluster: b}}", `values: "default"`},
+		"proxies without TLS": {head + "identity: {proxies: {clientCAFile: /ca.crt, names: [a]}}",
+			"set listen.certificateDir"},
+		"metrics without a port": {head + "metrics: {bindAddress: a}", "metrics.bindAddress"},
 		"a certificate without TLS": {head + "metrics: {secure: false, certificateDir: /a}",
 			"set metrics.secure to true"},
 		"a relative one of metrics": {head + "metrics: {certificateDir: a}", "metrics.certificateDir: Invalid"},

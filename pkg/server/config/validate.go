@@ -41,7 +41,7 @@ func (c ServerConfiguration) Validate() field.ErrorList {
 		validateGPUs(field.NewPath("gpus"), c.GPUs),
 		validateKeys(field.NewPath("gpuKindLabels"), c.GPUKindLabels),
 		validateKeys(field.NewPath("userKeys"), c.UserKeys),
-		c.Identity.Validate(field.NewPath("identity")),
+		validateIdentity(field.NewPath("identity"), c),
 		c.Access.Validate(field.NewPath("access")),
 		c.Limits.Validate(field.NewPath("limits")),
 		c.TFJob.Validate(field.NewPath("tfjob")),
