@@ -145,8 +145,8 @@ var rules = map[string]rule{
 		reason: "who makes room for whom: knows gangs and room, no job", ours: []string{seam}, never: notCore,
 	},
 	contention: {
-		reason: "what the planner says of jobs", ours: []string{api, seam, "pkg/preemption", spec, render, observation},
-		never: notCore,
+		reason: "what the planner says of jobs",
+		ours:   []string{api, seam, "pkg/preemption", spec, render, observation}, never: notCore,
 	},
 	"pkg/controller": {
 		reason: "the shell knows no dialect",

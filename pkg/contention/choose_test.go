@@ -232,9 +232,11 @@ func TestManyVictims(t *testing.T) {
 		jobs = append(jobs, jobOf(fmt.Sprintf("low-%02d", i), 1, 1, runs(time.Hour, names[i])))
 	}
 	jobs = append(jobs, jobOf("urgent", 9, ranks, lacksNodes))
-	st := Choose(policy, Cluster{Now: now, State: full(names...), Jobs: jobs})[preemption.Ref{UID: "urgent", Attempt: 1}]
+	all := Choose(policy, Cluster{Now: now, State: full(names...), Jobs: jobs})
+	st := all[preemption.Ref{UID: "urgent", Attempt: 1}]
 	if len(st.Victims) != maxVictims || st.VictimCount != ranks || st.LossGPUSeconds != ranks*3720*8 {
-		t.Errorf("%d victims listed of %d, who lose %d GPU-seconds", len(st.Victims), st.VictimCount, st.LossGPUSeconds)
+		t.Errorf("%d victims are listed of %d, who lose %d GPU-seconds", len(st.Victims), st.VictimCount,
+			st.LossGPUSeconds)
 	}
 }
 

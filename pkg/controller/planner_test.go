@@ -34,7 +34,9 @@ func lowJob(name, node string, saved time.Duration) (*v1alpha1.TrainingJob, *cor
 		Phase: v1alpha1.PhaseRunning, Attempt: 1, GPUs: 8,
 		Scheduling:  &v1alpha1.SchedulingStatus{Scheduler: v1alpha1.SchedulerNative},
 		Checkpoint:  &v1alpha1.CheckpointStatus{Latest: &v1alpha1.CheckpointPoint{Time: &at}, SaveSeconds: 20},
-		Transitions: []v1alpha1.Transition{{Phase: v1alpha1.PhaseRunning, Time: metav1.NewTime(start.Add(-time.Hour))}},
+		Transitions: []v1alpha1.Transition{{
+			Phase: v1alpha1.PhaseRunning, Time: metav1.NewTime(start.Add(-time.Hour)),
+		}},
 	}
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -123,7 +125,7 @@ func TestDryRunWithReports(t *testing.T) {
 	f.wants("its rank waits", created[:3]...)
 	f.sync()
 	f.clock.Step(time.Minute) // the other one has not saved for 70 s
-	f.r.gatherer.planner.reports = heardOf{"uid-stale": f.clock.Now()}
+	f.r.gatherer.planner.reports = reportedAt{"uid-stale": f.clock.Now()}
 	f.wants("it says why", "patch TrainingJob/status bert", "event InsufficientResources")
 	f.plan()
 	st := f.r.gatherer.planner.choice(f.job())
@@ -189,12 +191,12 @@ func containsPreemption(status []byte) bool {
 
 func sameTime(a, b metav1.Time) bool { return a.Equal(&b) }
 
-// heardOf are jobs and when they last reported.
-type heardOf map[types.UID]time.Time
+// reportedAt are jobs and when they last reported.
+type reportedAt map[types.UID]time.Time
 
-func (h heardOf) Heard(job types.UID) (int32, time.Time, bool) {
-	at, heard := h[job]
-	return 1, at, heard
+func (h reportedAt) Reported(job types.UID) (int32, time.Time, bool) {
+	at, known := h[job]
+	return 1, at, known
 }
 
 // TestPlannerIsIdle: while nobody waits, or nodes and pods are not known, not even the jobs are looked at.
@@ -315,7 +317,8 @@ func BenchmarkPlan(b *testing.B) {
 	for _, st := range p.said {
 		outcomes[st.Outcome]++
 	}
-	if outcomes[v1alpha1.PreemptionPlanned] != 1 || outcomes[v1alpha1.PreemptionBusy] != contention.Considered-1 {
+	planned, busy := outcomes[v1alpha1.PreemptionPlanned], outcomes[v1alpha1.PreemptionBusy]
+	if planned != 1 || busy != contention.Considered-1 {
 		b.Errorf("the outcomes are %v", outcomes)
 	}
 }

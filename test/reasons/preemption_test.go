@@ -26,8 +26,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/test/harness"
 )
 
-// TestPreemptionDryRun: of two gangs of low priority the one that has just saved would make room for an urgent
-// one, and that is all that happens.
+// TestPreemptionDryRun: of two gangs of low priority the one that has just saved would make room for an
+// urgent one, and that is all that happens.
 func TestPreemptionDryRun(t *testing.T) {
 	o := options()
 	o.Schedulers = []string{localcluster.SchedulerVolcano}
