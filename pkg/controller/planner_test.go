@@ -32,8 +32,8 @@ func lowJob(name, node string, saved time.Duration) (*v1alpha1.TrainingJob, *cor
 	at := metav1.NewTime(start.Add(-saved))
 	job.Status = v1alpha1.TrainingJobStatus{
 		Phase: v1alpha1.PhaseRunning, Attempt: 1, GPUs: 8,
-		Scheduling:  &v1alpha1.SchedulingStatus{Scheduler: v1alpha1.SchedulerNative},
-		Checkpoint:  &v1alpha1.CheckpointStatus{Latest: &v1alpha1.CheckpointPoint{Time: &at}, SaveSeconds: 20},
+		Scheduling: &v1alpha1.SchedulingStatus{Scheduler: v1alpha1.SchedulerNative},
+		Checkpoint: &v1alpha1.CheckpointStatus{Latest: &v1alpha1.CheckpointPoint{Time: &at}, SaveSeconds: 20},
 		Transitions: []v1alpha1.Transition{{
 			Phase: v1alpha1.PhaseRunning, Time: metav1.NewTime(start.Add(-time.Hour)),
 		}},
