@@ -40,13 +40,13 @@ type Planning struct {
 	MaxPlans int
 }
 
-// patience is how long a gang lacks room before others are looked at: most find it by themselves.
-const patience = 2 * time.Second
+// planPatience is how long a gang lacks room before others are looked at: most find it by themselves.
+const planPatience = 2 * time.Second
 
 func (o Planning) policy() preemption.Policy {
 	return preemption.Policy{
 		MinRun: o.MinRun, LossCap: o.LossCap, UnknownStart: o.UnknownStart, MaxPlans: o.MaxPlans,
-		Heartbeat: decision.Heartbeat, Patience: patience,
+		Heartbeat: decision.Heartbeat, Patience: planPatience,
 	}
 }
 
