@@ -11,7 +11,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// Considered is how many gangs that wait are looked at at a time: those of the highest priority, of these
+// Considered is how many gangs that wait are looked at in one pass: those of the highest priority, of these
 // the oldest. The others are said to be behind them.
 const Considered = 64
 
@@ -26,20 +26,20 @@ type Cluster struct {
 
 // Choose says of every gang that lacks room who would make some. The statuses have no ObservedTime.
 func Choose(p preemption.Policy, c Cluster) map[preemption.Ref]*v1alpha1.PreemptionStatus {
-	planning := newPlanning(p, c)
+	r := newRound(p, c)
 	said := map[preemption.Ref]*v1alpha1.PreemptionStatus{}
-	for _, j := range planning.waiting {
-		choice := planning.choose(j)
+	for _, j := range r.waiting {
+		choice := r.choose(j)
 		if choice.Outcome == preemption.Planned {
-			planning.plans = append(planning.plans, choice.Plan)
+			r.plans = append(r.plans, choice.Plan)
 		}
-		said[j.ref()] = planning.say(j, choice)
+		said[j.ref()] = r.say(j, choice)
 	}
 	return said
 }
 
-// planning is one round of choices, each from what the ones before have left.
-type planning struct {
+// round of choices, each from what the ones before have left.
+type round struct {
 	policy  preemption.Policy
 	now     time.Time
 	state   scheduler.ClusterState
@@ -59,23 +59,23 @@ type holder struct {
 	contender scheduler.Contender
 }
 
-func newPlanning(p preemption.Policy, c Cluster) *planning {
-	planning := &planning{policy: p, now: c.Now, state: c.State, nodes: nodesOf(c.State)}
+func newRound(p preemption.Policy, c Cluster) *round {
+	r := &round{policy: p, now: c.Now, state: c.State, nodes: nodesOf(c.State)}
 	for i := range c.Jobs {
 		j := &c.Jobs[i]
 		switch {
 		case HoldsNodes(j.TrainingJob):
-			planning.holders = append(planning.holders, holder{j, runningGang(j), j.contender()})
+			r.holders = append(r.holders, holder{j, runningGang(j), j.contender()})
 		case Waits(j.TrainingJob):
-			planning.waiting = append(planning.waiting, j)
+			r.waiting = append(r.waiting, j)
 		}
 	}
 	// As the planner serves them; it is asked about one at a time, since victims depend on the preemptor.
-	slices.SortFunc(planning.waiting, func(a, b *Job) int {
+	slices.SortFunc(r.waiting, func(a, b *Job) int {
 		return cmp.Or(cmp.Compare(b.Value, a.Value),
 			a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.UID, b.UID))
 	})
-	return planning
+	return r
 }
 
 func nodesOf(state scheduler.ClusterState) []preemption.Node {
@@ -94,40 +94,39 @@ func nodesOf(state scheduler.ClusterState) []preemption.Node {
 const notPlanned = preemption.Outcome(v1alpha1.PreemptionNotPlanned)
 
 // choose for one gang.
-func (p *planning) choose(j *Job) preemption.Choice {
+func (r *round) choose(j *Job) preemption.Choice {
 	backend, decidable := j.Backend.(scheduler.Preemptor)
 	quota, known := quotaOf(j)
 	switch {
 	case !decidable || !known:
 		return preemption.Choice{For: j.ref(), Outcome: notPlanned}
-	case p.looked == Considered || len(p.plans) >= p.policy.MaxPlans:
+	case r.looked == Considered || len(r.plans) >= r.policy.MaxPlans:
 		return preemption.Choice{For: j.ref(), Outcome: preemption.Busy}
 	}
-	p.looked++
-	waiting, nodes := waitingGang(j, p.state), p.nodes
+	r.looked++
+	waiting, nodes := waitingGang(j, r.state), r.nodes
 	if quota != nil {
 		waiting.Within = []string{quota.name}
 		nodes = append(slices.Clone(nodes), preemption.Node{Name: quota.name, Free: quota.free})
 	}
 	snapshot := preemption.Snapshot{
-		Now: p.now, Nodes: nodes, Running: p.runningFor(j, backend, quota), Plans: p.plans,
+		Now: r.now, Nodes: nodes, Running: r.runningFor(j, backend, quota), Plans: r.plans,
 		Waiting: []preemption.Waiting{waiting},
 	}
-	choice := p.policy.Choose(snapshot)[0]
-	if choice.Outcome == preemption.Fits && len(p.plans) > 0 {
+	choice := r.policy.Choose(snapshot)[0]
+	if choice.Outcome == preemption.Fits && len(r.plans) > 0 {
 		snapshot.Plans = nil
-		if p.policy.Choose(snapshot)[0].Outcome != preemption.Fits {
-			// It fits into what others' victims would leave, and there is no such room.
-			choice.Outcome = preemption.Busy
+		if r.policy.Choose(snapshot)[0].Outcome != preemption.Fits {
+			choice.Outcome = preemption.Busy // it fits into what others' victims would leave, and have not left
 		}
 	}
 	return choice
 }
 
 // runningFor are the gangs that run as they concern a preemptor, and the quota that it waits for.
-func (p *planning) runningFor(j *Job, backend scheduler.Preemptor, quota *quota) []preemption.Running {
-	running, preemptor := make([]preemption.Running, 0, len(p.holders)), j.contender()
-	for _, h := range p.holders {
+func (r *round) runningFor(j *Job, backend scheduler.Preemptor, quota *quota) []preemption.Running {
+	running, preemptor := make([]preemption.Running, 0, len(r.holders)), j.contender()
+	for _, h := range r.holders {
 		g := h.gang
 		g.Foreign = h.job.scheduler() != j.scheduler() || !backend.MayPreempt(preemptor, h.contender)
 		if quota != nil && quota.uses(h.job) {

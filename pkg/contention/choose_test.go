@@ -235,7 +235,7 @@ func TestManyVictims(t *testing.T) {
 	all := Choose(policy, Cluster{Now: now, State: full(names...), Jobs: jobs})
 	st := all[preemption.Ref{UID: "urgent", Attempt: 1}]
 	if len(st.Victims) != maxVictims || st.VictimCount != ranks || st.LossGPUSeconds != ranks*3720*8 {
-		t.Errorf("%d victims listed of %d, who lose %d GPU-seconds", len(st.Victims), st.VictimCount,
+		t.Errorf("%d victims are listed of %d, who lose %d GPU-seconds", len(st.Victims), st.VictimCount,
 			st.LossGPUSeconds)
 	}
 }

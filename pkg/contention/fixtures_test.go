@@ -100,6 +100,8 @@ func lacksQuota(object, free string) func(*Job) {
 	}
 }
 
+func enters(phase v1alpha1.Phase) func(*Job) { return func(j *Job) { j.enter(phase, 0) } }
+
 func (j *Job) enter(phase v1alpha1.Phase, since time.Duration) {
 	j.Status.Phase = phase
 	j.Status.Transitions = []v1alpha1.Transition{{Time: ago(since), Phase: phase}}

@@ -99,14 +99,10 @@ func TestWhoWaitsAndWhoHolds(t *testing.T) {
 		job          Job
 		waits, holds bool
 	}{
-		"runs":  {"", jobOf("j", 1, 1, runs(time.Hour, "a")), false, true},
-		"lacks": {"", jobOf("j", 1, 1, lacksNodes), true, false},
-		"done": {
-			"it has ended", jobOf("j", 1, 1, func(j *Job) { j.enter(v1alpha1.PhaseSucceeded, 0) }), false, false,
-		},
-		"new": {
-			"no reason is known", jobOf("j", 1, 1, func(j *Job) { j.enter(v1alpha1.PhaseQueued, 0) }), false, false,
-		},
+		"runs":    {"", jobOf("j", 1, 1, runs(time.Hour, "a")), false, true},
+		"lacks":   {"", jobOf("j", 1, 1, lacksNodes), true, false},
+		"done":    {"it has ended", jobOf("j", 1, 1, enters(v1alpha1.PhaseSucceeded)), false, false},
+		"new":     {"no reason is known", jobOf("j", 1, 1, enters(v1alpha1.PhaseQueued)), false, false},
 		"remote":  {"another cluster runs it", jobOf("j", 1, 1, runs(time.Hour, "a"), elsewhere), false, false},
 		"distant": {"another cluster queues it", jobOf("j", 1, 1, lacksNodes, elsewhere), false, false},
 		"suspended": {"nobody makes room for it", jobOf("j", 1, 1, lacksNodes, func(j *Job) {

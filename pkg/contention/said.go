@@ -11,7 +11,7 @@ import (
 const maxVictims = 64
 
 // say a choice as the status of its gang's job has it.
-func (p *planning) say(j *Job, c preemption.Choice) *v1alpha1.PreemptionStatus {
+func (r *round) say(j *Job, c preemption.Choice) *v1alpha1.PreemptionStatus {
 	st := &v1alpha1.PreemptionStatus{
 		Outcome: v1alpha1.PreemptionOutcome(c.Outcome), VictimCount: int32(len(c.Plan.Victims)),
 	}
@@ -20,8 +20,8 @@ func (p *planning) say(j *Job, c preemption.Choice) *v1alpha1.PreemptionStatus {
 		if len(st.Victims) == maxVictims {
 			continue
 		}
-		i := slices.IndexFunc(p.holders, func(h holder) bool { return h.gang.Ref == v.Ref })
-		holder := p.holders[i]
+		i := slices.IndexFunc(r.holders, func(h holder) bool { return h.gang.Ref == v.Ref })
+		holder := r.holders[i]
 		victim := v1alpha1.PreemptionVictim{
 			UID: v.UID, Attempt: v.Attempt, GPUs: holder.gang.GPUs, Mode: v1alpha1.PreemptionMode(v.Mode),
 			EstimatedLossSeconds: int64((v.Lost + v.Restart).Seconds()), LossGPUSeconds: v.GPUSeconds,

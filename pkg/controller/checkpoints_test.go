@@ -40,7 +40,7 @@ func (r *latestReport) Latest(types.UID) (observation.Reported, bool) {
 	return *r.latest, true
 }
 
-func (r *latestReport) Heard(types.UID) (int32, time.Time, bool) {
+func (r *latestReport) Reported(types.UID) (int32, time.Time, bool) {
 	if r.latest == nil {
 		return 0, time.Time{}, false
 	}

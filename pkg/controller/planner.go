@@ -24,7 +24,7 @@ const (
 	// planPeriod is the shortest time between two passes of the planner.
 	planPeriod = 5 * time.Second
 	// planShare: a pass is followed by a rest that is so many times as long, so that planning takes no more than
-	// a twentieth of one processor however large the cluster is.
+	// a twentieth of one processor, however large the cluster is.
 	planShare = 20
 )
 
@@ -40,13 +40,13 @@ type Planning struct {
 	MaxPlans int
 }
 
-// roomPatience is how long a gang lacks room before others are looked at: most find it by themselves.
-const roomPatience = 2 * time.Second
+// planPatience is how long a gang lacks room before others are looked at: most find it by themselves.
+const planPatience = 2 * time.Second
 
 func (o Planning) policy() preemption.Policy {
 	return preemption.Policy{
 		MinRun: o.MinRun, LossCap: o.LossCap, UnknownStart: o.UnknownStart, MaxPlans: o.MaxPlans,
-		Heartbeat: decision.Heartbeat, Patience: roomPatience,
+		Heartbeat: decision.Heartbeat, Patience: planPatience,
 	}
 }
 
@@ -64,8 +64,7 @@ type planner struct {
 	reports reportTimes
 	wake    func(context.Context, []types.NamespacedName)
 
-	// requests of the ranks of jobs whose gangs hold nodes: rendering each of a thousand anew in every pass
-	// would be most of its work.
+	// requests of the ranks of jobs: rendering each of a thousand anew in every pass would be most of its work.
 	requests map[types.UID]rankRequests
 
 	mu   sync.Mutex
@@ -74,7 +73,7 @@ type planner struct {
 
 // reportTimes are what the planner must know of reports (see Reports).
 type reportTimes interface {
-	Heard(job types.UID) (attempt int32, at time.Time, reported bool)
+	Reported(job types.UID) (attempt int32, at time.Time, known bool)
 }
 
 // rankRequests are what ranks request, by role, as one generation of the job's spec has it.
@@ -205,7 +204,7 @@ func (p *planner) contender(
 		}
 	}
 	if p.reports != nil {
-		if attempt, at, reported := p.reports.Heard(job.UID); reported && attempt == job.Status.Attempt {
+		if attempt, at, known := p.reports.Reported(job.UID); known && attempt == job.Status.Attempt {
 			c.Heard = at
 		}
 	}

@@ -125,7 +125,7 @@ func TestDryRunWithReports(t *testing.T) {
 	f.wants("its rank waits", created[:3]...)
 	f.sync()
 	f.clock.Step(time.Minute) // the other one has not saved for 70 s
-	f.r.gatherer.planner.reports = heardOf{"uid-stale": f.clock.Now()}
+	f.r.gatherer.planner.reports = reportedAt{"uid-stale": f.clock.Now()}
 	f.wants("it says why", "patch TrainingJob/status bert", "event InsufficientResources")
 	f.plan()
 	st := f.r.gatherer.planner.choice(f.job())
@@ -191,12 +191,12 @@ func containsPreemption(status []byte) bool {
 
 func sameTime(a, b metav1.Time) bool { return a.Equal(&b) }
 
-// heardOf are jobs and when they last reported.
-type heardOf map[types.UID]time.Time
+// reportedAt are jobs and when they last reported.
+type reportedAt map[types.UID]time.Time
 
-func (h heardOf) Heard(job types.UID) (int32, time.Time, bool) {
-	at, reported := h[job]
-	return 1, at, reported
+func (h reportedAt) Reported(job types.UID) (int32, time.Time, bool) {
+	at, known := h[job]
+	return 1, at, known
 }
 
 // TestPlannerIsIdle: while nobody waits, or nodes and pods are not known, not even the jobs are looked at.
@@ -317,8 +317,8 @@ func BenchmarkPlan(b *testing.B) {
 	for _, st := range p.said {
 		outcomes[st.Outcome]++
 	}
-	if outcomes[v1alpha1.PreemptionPlanned] != 1 ||
-		outcomes[v1alpha1.PreemptionBusy] != contention.Considered-1 {
+	planned, busy := outcomes[v1alpha1.PreemptionPlanned], outcomes[v1alpha1.PreemptionBusy]
+	if planned != 1 || busy != contention.Considered-1 {
 		b.Errorf("the outcomes are %v", outcomes)
 	}
 }

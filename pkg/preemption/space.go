@@ -203,7 +203,7 @@ func (s *space) place() (map[int][]int64, bool) {
 // fits reports whether all ranks find room.
 func (s *space) fits() bool {
 	for _, b := range s.budgets {
-		if !suffices(s.free[b.node], b.total) {
+		if !enough(s.free[b.node], b.total) {
 			return false
 		}
 	}
@@ -225,7 +225,7 @@ func (s *space) fits() bool {
 	return all
 }
 
-func suffices(free, total []int64) bool {
+func enough(free, total []int64) bool {
 	for i, n := range total {
 		if n > 0 && free[i] < n {
 			return false

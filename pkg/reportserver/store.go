@@ -80,9 +80,9 @@ func (s *Store) Latest(job types.UID) (observation.Reported, bool) {
 	return observation.Reported{}, false
 }
 
-// Heard returns when the job's rank 0 last reported, whether or not it had news, and from which attempt. It
-// returns false if rank 0 has not reported since this process leads.
-func (s *Store) Heard(job types.UID) (attempt int32, at time.Time, reported bool) {
+// Reported returns when the job's rank 0 last reported, whether or not it had news, and from which attempt.
+// It returns false if rank 0 has not reported since this process leads.
+func (s *Store) Reported(job types.UID) (attempt int32, at time.Time, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e, ok := s.jobs.Get(job); ok {

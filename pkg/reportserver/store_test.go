@@ -280,6 +280,27 @@ func TestUrgentNewsAreNotDelayed(t *testing.T) {
 	}
 }
 
+// TestReportedCountsEveryReport: a trainer whose steps take minutes has no news, and lives all the same.
+func TestReportedCountsEveryReport(t *testing.T) {
+	clock := testingclock.NewFakeClock(start)
+	s := newStore(clock)
+	name := types.NamespacedName{Namespace: "team-a", Name: "bert"}
+	if _, _, known := s.Reported("uid-bert"); known {
+		t.Error("nobody has reported")
+	}
+	for range 20 {
+		s.add(name, "uid-bert", report(2, 5), false, false)
+		clock.Step(10 * time.Second)
+	}
+	attempt, at, known := s.Reported("uid-bert")
+	if !known || attempt != 2 || !at.Equal(clock.Now().Add(-10*time.Second)) {
+		t.Errorf("attempt %d reported at %s, %t", attempt, at, known)
+	}
+	if latest, _ := s.Latest("uid-bert"); latest.Received.Equal(at) {
+		t.Error("the reconciler is told of a report without news")
+	}
+}
+
 // TestStoreIsBounded: it forgets the job that was silent for longest, and the jobs that are gone.
 func TestStoreIsBounded(t *testing.T) {
 	s := newStore(testingclock.NewFakeClock(start))
