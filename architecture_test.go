@@ -127,6 +127,11 @@ var rules = map[string]rule{
 		reason: "what every scheduler's queues say, by the types of their APIs alone",
 		ours:   []string{api, spec}, never: impure,
 	},
+	"pkg/allowance": {
+		reason: "how often somebody may do something; knows no request",
+		never:  slices.Concat(impure, []string{"k8s.io/api/...", "sigs.k8s.io/..."}),
+	},
+	"pkg/memorylimit": {reason: "knows a process and its container", never: notSmall},
 	"pkg/boundedlistener": {
 		reason: "knows connections, not what they say", never: []string{"sigs.k8s.io/...", "k8s.io/client-go/..."},
 	},
@@ -192,9 +197,13 @@ var rules = map[string]rule{
 	"pkg/reportclient": {reason: "part of a small binary", ours: []string{checkpoint}, never: notSmall},
 	"pkg/reportserver": {
 		reason: "takes reports; knows no scheduler and no controller",
-		ours:   []string{api, "pkg/boundedlistener", "pkg/metric", checkpoint, spec, render, observation, decision},
+		ours: []string{
+			api, "pkg/allowance", "pkg/boundedlistener", "pkg/metric", checkpoint, spec, render, observation, decision,
+		},
 	},
-	"pkg/server/identity": {reason: "who is calling; knows no route and no job", ours: []string{"pkg/metric"}},
+	"pkg/server/identity": {
+		reason: "who is calling; knows no route and no job", ours: []string{"pkg/allowance", "pkg/metric"},
+	},
 	"pkg/server/access": {
 		reason: "what the cluster lets callers do", ours: []string{api, "pkg/metric", "pkg/server/identity"},
 	},
@@ -204,14 +213,16 @@ var rules = map[string]rule{
 		reason: "the only importer of concrete backends",
 		ours: []string{
 			api, seam, "scheduler/volcano", "scheduler/native", "scheduler/kueue", "scheduler/coscheduling",
-			"pkg/boundedlistener", "pkg/config", "pkg/controller", "pkg/jobmetrics", "pkg/operatormetrics",
+			"pkg/boundedlistener", "pkg/config", "pkg/controller", "pkg/jobmetrics", "pkg/memorylimit",
+			"pkg/operatormetrics",
 			"pkg/reportserver", render, observation,
 		},
 	},
 	"cmd/server": {
 		reason: "the only importer of everything below pkg/server",
 		ours: []string{
-			api, frameworks, "pkg/boundedlistener", "pkg/history", "pkg/metric", "pkg/queues", "pkg/server/...",
+			api, frameworks, "pkg/boundedlistener", "pkg/history", "pkg/memorylimit", "pkg/metric", "pkg/queues",
+			"pkg/server/...",
 		},
 	},
 	"cmd/kubectl-tj": {reason: "a command for users: it knows no controller", ours: []string{convert}},

@@ -16,7 +16,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager/signals"
 
 	"mlplatform.example.com/trainingjob-operator/pkg/config"
+	"mlplatform.example.com/trainingjob-operator/pkg/memorylimit"
 )
+
+// memoryVariable is the container's memory limit in bytes; deploy/operator/deployment.yaml sets it.
+const memoryVariable = "OPERATOR_MEMORY_LIMIT"
 
 // version is set by the linker.
 var version = "dev"
@@ -65,7 +69,7 @@ func run() error {
 	ctrl.SetLogger(logger)
 	klog.SetLogger(logger) // client-go logs with klog
 
-	if err := limitMemory(os.Getenv); err != nil {
+	if err := memorylimit.Follow(memoryVariable, os.Getenv); err != nil {
 		return err
 	}
 	cfg, err := config.Load(args.config)

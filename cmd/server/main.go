@@ -22,8 +22,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	"sigs.k8s.io/controller-runtime/pkg/manager/signals"
 
+	"mlplatform.example.com/trainingjob-operator/pkg/memorylimit"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/config"
 )
+
+// memoryVariable is the container's memory limit in bytes; deploy/server/deployment.yaml sets it.
+const memoryVariable = "SERVER_MEMORY_LIMIT"
 
 // version is set by the linker.
 var version = "dev"
@@ -69,7 +73,7 @@ func start(list []string) error {
 	logger := zap.New(zap.UseFlagOptions(&args.logging))
 	ctrl.SetLogger(logger)
 	klog.SetLogger(logger) // client-go logs with klog
-	if err := limitMemory(os.Getenv); err != nil {
+	if err := memorylimit.Follow(memoryVariable, os.Getenv); err != nil {
 		return err
 	}
 	cfg, err := config.Load(args.config)

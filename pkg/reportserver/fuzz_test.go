@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	testingclock "k8s.io/utils/clock/testing"
 
+	"mlplatform.example.com/trainingjob-operator/pkg/allowance"
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 )
 
@@ -33,7 +34,7 @@ func FuzzHandler(f *testing.F) {
 	e := newEnvironment(f)
 	e.write(1 << 53) // so no commit waits
 	e.server.handler.pods = newRateLimits(rate.Inf, 0, 1)
-	e.server.handler.addresses = newAllowances(time.Nanosecond, 1<<30, 1)
+	e.server.handler.addresses = allowance.NewPerKey(time.Nanosecond, 1<<30, 1)
 	const good = "Bearer bert-worker-0"
 	for _, body := range []string{
 		training, saved, resolved, "", "{", "[]", "null",

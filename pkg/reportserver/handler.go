@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"mlplatform.example.com/trainingjob-operator/pkg/allowance"
 	"mlplatform.example.com/trainingjob-operator/pkg/boundedlistener"
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
@@ -31,7 +32,7 @@ type handler struct {
 	metrics    *metrics
 	tokens     *tokenReviewer
 	pods       *rateLimits
-	addresses  *allowances
+	addresses  *allowance.PerKey
 	inFlight   *inFlight
 	bodies     chan struct{}
 	commits    *commitWaiter
@@ -118,13 +119,13 @@ func (h *handler) authenticate(req *http.Request) (podIdentity, *rejection) {
 	}
 	// An event is used up before the review, for many requests may arrive at the same time, and given back for
 	// a good token alone: whoever hangs up has caused a review too.
-	if !h.addresses.take(address, h.clock.Now()) {
+	if !h.addresses.Take(address, h.clock.Now()) {
 		return podIdentity{}, reject(http.StatusTooManyRequests, resultRate,
 			"too many tokens of this address were not accepted: send the pod's projected token").after(retryRate)
 	}
 	r := h.tokens.review(req.Context(), token)
 	if r.rejected == nil {
-		h.addresses.giveBack(address)
+		h.addresses.GiveBack(address)
 	}
 	return r.pod, r.rejected
 }

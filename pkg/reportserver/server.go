@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/allowance"
 	"mlplatform.example.com/trainingjob-operator/pkg/boundedlistener"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 )
@@ -113,7 +114,7 @@ func New(o Options) (*Server, error) {
 			namespaces: o.Namespaces,
 			tokens:     newTokenReviewer(o.Reviews, o.Audience, o.Clock),
 			pods:       newRateLimits(podRate, podBurst, maxPods),
-			addresses:  newAllowances(badTokenInterval, badTokenBurst, maxAddresses),
+			addresses:  allowance.NewPerKey(badTokenInterval, badTokenBurst, maxAddresses),
 			inFlight:   newInFlight(),
 			bodies:     make(chan struct{}, maxBodies),
 			commits:    &commitWaiter{caches: o.Cache, clock: o.Clock, changes: changes},

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"mlplatform.example.com/trainingjob-operator/pkg/allowance"
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 )
@@ -49,7 +50,7 @@ type entry struct {
 	// untold is how urgent it is to tell what came since.
 	untold urgency
 	// urgent news that may be told at once.
-	urgent allowance
+	urgent allowance.Allowance
 }
 
 func newStore(c clock.PassiveClock) *Store {
@@ -106,7 +107,7 @@ func (s *Store) add(name types.NamespacedName, job types.UID, r *checkpoint.Repo
 	unwritten bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := &entry{urgent: allowance{interval: urgentInterval, burst: urgentBurst}}
+	e := &entry{urgent: allowance.Allowance{Interval: urgentInterval, Burst: urgentBurst}}
 	if known, ok := s.jobs.Get(job); ok {
 		e = known.(*entry)
 	} else {
@@ -124,7 +125,7 @@ func (s *Store) add(name types.NamespacedName, job types.UID, r *checkpoint.Repo
 		e.untold = urgent
 	}
 	due := e.untold > noNews && now.Sub(e.lastTold) >= wakeInterval
-	if due || e.untold == urgent && e.urgent.take(now) {
+	if due || e.untold == urgent && e.urgent.Take(now) {
 		e.told, e.lastTold, e.untold = e.received, now, noNews
 		s.wake(name)
 	}

@@ -33,6 +33,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
+	"mlplatform.example.com/trainingjob-operator/pkg/allowance"
 	"mlplatform.example.com/trainingjob-operator/pkg/framework"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
@@ -225,7 +226,7 @@ func (r *clusterEnvironment) serve(config *rest.Config, scheme *runtime.Scheme) 
 	// The limits have tests of their own; here many posts come from one pod and one address.
 	connections.NewPerSecond = rate.Inf
 	r.server.handler.pods, r.server.handler.addresses = newRateLimits(1e6, 1e6, maxPods),
-		newAllowances(time.Nanosecond, 1<<30, maxAddresses)
+		allowance.NewPerKey(time.Nanosecond, 1<<30, maxAddresses)
 	if err := r.store.Start(ctx, r.queue); err != nil {
 		r.t.Fatal(err)
 	}

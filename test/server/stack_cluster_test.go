@@ -259,13 +259,18 @@ func (s *stack) stop(t *testing.T) {
 	s.cmd = nil
 }
 
-// curl a path of the API with somebody's token, or without any, and decode the answer. Any other status fails
-// the test; one that is an error must be answered by problem+json with a remedy.
-func (s *stack) curl(t *testing.T, token string, status int, into any, args ...string) {
+// answer of the API: its body, and the line that curl was asked to write about it.
+type answer struct {
+	body []byte
+	last string
+}
+
+// request a path of the API by curl with somebody's token, or without any.
+func (s *stack) request(t *testing.T, token, write string, args ...string) answer {
 	t.Helper()
 	path := args[len(args)-1]
 	args = append(args[:len(args)-1:len(args)-1], "-sS", "--cacert", filepath.Join(s.dir, "certificates/ca.crt"),
-		"-H", "Content-Type: application/json", "-w", "\n%{http_code} %{content_type}", "https://"+s.api+path)
+		"-H", "Content-Type: application/json", "-w", "\n"+write, "https://"+s.api+path)
 	if token != "" {
 		args = append(args, "-H", "Authorization: Bearer "+token)
 	}
@@ -274,8 +279,17 @@ func (s *stack) curl(t *testing.T, token string, status int, into any, args ...s
 		t.Fatalf("curl %s: %v\n%s", path, err, out)
 	}
 	end := bytes.LastIndexByte(out, '\n')
-	body, last := out[:end], string(out[end+1:])
-	code, kind, _ := strings.Cut(last, " ")
+	return answer{out[:end], string(out[end+1:])}
+}
+
+// curl a path, and decode the answer. Any other status fails the test; one that is an error must be answered
+// by problem+json with a remedy.
+func (s *stack) curl(t *testing.T, token string, status int, into any, args ...string) {
+	t.Helper()
+	path := args[len(args)-1]
+	got := s.request(t, token, "%{http_code} %{content_type}", args...)
+	body := got.body
+	code, kind, _ := strings.Cut(got.last, " ")
 	if code != strconv.Itoa(status) {
 		t.Fatalf("%s was answered with %s: %s", path, code, body)
 	}

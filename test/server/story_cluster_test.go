@@ -11,8 +11,10 @@ import (
 	"testing"
 	"time"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	volcanov1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
@@ -70,6 +72,7 @@ func TestStory(t *testing.T) {
 	s := deployed(t, c)
 	ann, stranger := s.person(t, "ann", true), s.person(t, "stranger", false)
 	s.start(t)
+	s.warns(t, ann)
 
 	var made document
 	s.curl(t, ann, http.StatusOK, &made, "-X", "POST", "-d", job, partition)
@@ -99,6 +102,48 @@ func TestStory(t *testing.T) {
 	s.hiddenFrom(t, stranger, one)
 	t.Run("deleted while the server is away", func(t *testing.T) { s.heldBack(t, ann) })
 	s.stop(t)
+}
+
+// warns with what a policy of the cluster warns of, as kubectl would print it.
+func (s *stack) warns(t *testing.T, ann string) {
+	t.Helper()
+	s.create(t, &admissionregistrationv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: "warns"},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionregistrationv1.MatchResources{
+				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
+					RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+						Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+						Rule: admissionregistrationv1.Rule{
+							APIGroups: []string{v1alpha1.GroupVersion.Group}, APIVersions: []string{"*"},
+							Resources: []string{"trainingjobs"},
+						},
+					},
+				}},
+			},
+			Validations: []admissionregistrationv1.Validation{{
+				Expression: "object.metadata.name != 'warned'", Message: "think twice",
+			}},
+		},
+	})
+	s.create(t, &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "warns"},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: "warns", ValidationActions: []admissionregistrationv1.ValidationAction{
+				admissionregistrationv1.Warn,
+			},
+		},
+	})
+	const manifest = `{"apiVersion": "mlplatform.example.com/v1alpha1", "kind": "TrainingJob",
+		"metadata": {"name": "warned"}, "spec": {"framework": "custom", "image": "a", "command": ["b"]}}`
+	harness.Until(t, "the policy warns", func(context.Context) (string, error) {
+		said := s.request(t, ann, "%header{warning}", "-X", "POST", "-d", manifest,
+			cluster+"/namespaces/clever/trainingjobs?dryRun=All")
+		if !strings.Contains(said.last, "think twice") { // the policy takes a moment to act
+			return fmt.Sprintf("%s: %s", said.last, said.body), nil
+		}
+		return "", nil
+	})
 }
 
 // explains that the job runs, with REST beside the dialect, and what its queue has.

@@ -10,6 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/utils/clock"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/allowance"
 )
 
 // verdict on a token: whose it is, or why it is rejected.
@@ -26,7 +28,7 @@ type tokens struct {
 	reviewer  *tokenReviewer // nil where token reviews are off
 	accepted  *cache.LRUExpireCache
 	rejected  *cache.LRUExpireCache
-	addresses *allowances
+	addresses *allowance.PerKey
 }
 
 func newTokens(issuers map[string]*issuer, reviewer *tokenReviewer, c clock.Clock) *tokens {
@@ -34,7 +36,7 @@ func newTokens(issuers map[string]*issuer, reviewer *tokenReviewer, c clock.Cloc
 		clock: c, issuers: issuers, reviewer: reviewer,
 		accepted:  cache.NewLRUExpireCacheWithClock(maxAccepted, c),
 		rejected:  cache.NewLRUExpireCacheWithClock(maxRejected, c),
-		addresses: newAllowances(rejectedInterval, rejectedBurst, maxAddresses),
+		addresses: allowance.NewPerKey(rejectedInterval, rejectedBurst, maxAddresses),
 	}
 }
 
@@ -67,7 +69,7 @@ func (t *tokens) identity(ctx context.Context, token, from string) (Identity, So
 	}
 	// An event is used up before the token is looked at, for many requests may arrive at the same time, and
 	// given back for a good token alone: whoever hangs up has caused the same work.
-	if !t.addresses.take(from, t.clock.Now()) {
+	if !t.addresses.Take(from, t.clock.Now()) {
 		return Identity{}, sourceNone, &Error{
 			kind: ErrTooMany, Detail: "too many tokens from this address were not accepted", RetryAfter: retryTooMany,
 			Remedy: "send a token that is valid for this server",
@@ -75,7 +77,7 @@ func (t *tokens) identity(ctx context.Context, token, from string) (Identity, So
 	}
 	v := t.judge(ctx, token, key)
 	if v.rejected == nil {
-		t.addresses.giveBack(from)
+		t.addresses.GiveBack(from)
 	}
 	return v.id, v.source, asError(v.rejected)
 }

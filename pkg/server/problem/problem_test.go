@@ -116,6 +116,17 @@ func TestOf(t *testing.T) {
 				Detail: "the answer took too long", Remedy: "send the request again"},
 			reason: "a timeout is the server's, and not a failure of its code",
 		},
+		"an error that says it itself": {
+			err: fmt.Errorf("wrapped: %w", busy{status: 429, retryAfter: 1500 * time.Millisecond}), header: "2",
+			want: Problem{Type: TooManyRequests.URI, Title: "Too many requests", Status: 429, Detail: "busy",
+				Remedy: "wait"},
+			reason: "packages that know no problems have their own words",
+		},
+		"one of the server's": {
+			err: busy{status: 503}, cause: true,
+			want:   Problem{Type: Unavailable.URI, Title: "Unavailable", Status: 503, Detail: "busy", Remedy: "wait"},
+			reason: "an admin has to know of it",
+		},
 		"anything else": {
 			err: errors.New("dial tcp 10.0.0.1:5432: password secret"), cause: true,
 			want: Problem{Type: Internal.URI, Title: "Internal error", Status: 500, Detail: "the server has failed",
@@ -145,6 +156,18 @@ func TestOf(t *testing.T) {
 	if Of(nil) != nil {
 		t.Error("no error is a problem")
 	}
+}
+
+// busy is Describable.
+type busy struct {
+	status     int
+	retryAfter time.Duration
+}
+
+func (busy) Error() string { return "not for the client" }
+
+func (b busy) Problem() (status int, detail, remedy string, retryAfter time.Duration) {
+	return b.status, "busy", "wait", b.retryAfter
 }
 
 // TestTransform: what huma refuses names the parameter, and no word of a library's error reaches the client.

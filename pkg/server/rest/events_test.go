@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 )
 
 // stream opens an answer that has no end.
@@ -190,6 +192,24 @@ func TestEventsOfNewNamespace(t *testing.T) {
 	s.source.handler.OnAdd(newJob("team-b", "b1"), false)
 	s.source.handler.OnAdd(newJob("team-a", "a1"), false)
 	m.expect("added a1")
+}
+
+// TestTooManyStreams: what has no end begins only where it may, and all else does not ask.
+func TestTooManyStreams(t *testing.T) {
+	s := newServer(t, newJob("team-a", "bert"))
+	s.withPods(t, &pods{log: "step 1\n", end: make(chan struct{}), all: map[string]*corev1.Pod{
+		"bert-worker-0": rank("bert-worker-0", "uid-bert", "trainer"),
+	}})
+	s.noStream = problem.New(problem.TooManyRequests, "too many streams are open", "close one")
+	const events = "/api/v1/clusters/main/events"
+	for path, want := range map[string]int{
+		events: http.StatusTooManyRequests, teamA + "/bert/logs?follow=true": http.StatusTooManyRequests,
+		teamA + "/bert/logs": http.StatusOK, teamA + "/bert": http.StatusOK,
+	} {
+		if got := s.do(request{path: path, user: "ann"}); got.StatusCode != want {
+			t.Errorf("%s: %d %s", path, got.StatusCode, got.body)
+		}
+	}
 }
 
 // TestSlowReader: one that takes nothing is let go, and nothing waits for it.

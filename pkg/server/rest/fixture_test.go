@@ -181,6 +181,8 @@ type server struct {
 	clock  *clocktesting.FakeClock
 	scheme *runtime.Scheme
 	logged *[]string
+	// noStream is why no stream may begin.
+	noStream error
 }
 
 // newServer knows the cluster main with some jobs and pods; the cluster other is not synced. Ann may list all
@@ -217,7 +219,8 @@ func newServer(t *testing.T, objects ...client.Object) *server {
 	mux := http.NewServeMux()
 	_, err := New(mux, Options{
 		Version: "test", Access: a, Live: clusters, History: s.past, Currency: "EUR", Clock: s.clock, Log: log,
-		Prices: map[string]*big.Rat{"H100": big.NewRat(5, 2), "free": new(big.Rat)},
+		Prices:      map[string]*big.Rat{"H100": big.NewRat(5, 2), "free": new(big.Rat)},
+		BeginStream: func(context.Context) error { return s.noStream },
 	})
 	if err != nil {
 		t.Fatal(err)

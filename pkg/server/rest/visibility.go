@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-	"mlplatform.example.com/trainingjob-operator/pkg/server/access"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/live"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
@@ -78,12 +77,10 @@ func (s *Server) may(
 func clusterError(cluster string, err error) error {
 	var p *problem.Problem
 	var api apierrors.APIStatus
-	var acting *access.Error
+	var own problem.Describable
 	switch {
-	case errors.As(err, &acting):
-		return problem.ForStatus(acting.Status(), acting.Detail, acting.Remedy)
-	case err == nil, errors.As(err, &p), errors.As(err, &api), errors.Is(err, context.Canceled),
-		errors.Is(err, context.DeadlineExceeded):
+	case err == nil, errors.As(err, &p), errors.As(err, &own), errors.As(err, &api),
+		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case meta.IsNoMatchError(err):
 		return problem.Newf(problem.Unavailable, "cluster %s does not have TrainingJobs", cluster).
