@@ -250,8 +250,10 @@ var rules = map[string]rule{
 	"lab/prometheus": {
 		reason: "knows a Prometheus, not what it scrapes", ours: []string{"lab/localcluster/..."},
 	},
+	"lab/npm":     {reason: "programs of Node.js, for tests", ours: []string{"lab/localcluster/..."}},
+	"lab/browser": {reason: "knows a browser, not the pages", ours: []string{"lab/npm"}},
 	"lab/oidcprovider": {
-		reason: "knows an OpenID provider, not who asks it", ours: []string{"lab/localcluster/..."},
+		reason: "knows an OpenID provider, not who asks it", ours: []string{"lab/localcluster/...", "lab/npm"},
 	},
 	"lab/simtrainer": {
 		reason: "plays pods; knows the contract and no job",

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,7 +25,11 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster/components"
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster/layout"
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster/process"
+	"mlplatform.example.com/trainingjob-operator/lab/npm"
 )
+
+//go:embed package.json package-lock.json .npmrc server.mjs
+var files embed.FS
 
 // pollInterval of every wait.
 const pollInterval = 50 * time.Millisecond
@@ -81,7 +86,7 @@ type configuredFor struct {
 // Start installs the provider where it is not in the cache, starts it and waits until it answers. If it fails
 // it leaves nothing running; otherwise the caller must call Stop.
 func Start(ctx context.Context, o Options) (*Provider, error) {
-	folder, err := install(ctx)
+	folder, err := npm.Install(ctx, "oidcprovider", files)
 	if err != nil {
 		return nil, err
 	}

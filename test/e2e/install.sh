@@ -30,6 +30,8 @@ need gcc gcc
 # Of lab/oidcprovider.
 need nodejs node
 need npm npm
+# Of lab/browser.
+need chromium chromium
 ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$missing postgresql"
 [ -z "$missing" ] && exit 0
 echo "Installing$missing"

@@ -1,0 +1,94 @@
+package browser
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+)
+
+// patience for one thing that a visitor does or waits for, on a machine that does much else.
+const patience = 2 * time.Minute
+
+// interval at which a page is looked at while something is waited for.
+const interval = 50 * time.Millisecond
+
+// Browser is a Chromium that runs.
+type Browser struct {
+	ctx  context.Context
+	stop []context.CancelFunc
+}
+
+// Start Chromium. It ends with the context, or by Stop.
+func Start(ctx context.Context) (*Browser, error) {
+	path, err := exec.LookPath("chromium")
+	if err != nil {
+		return nil, fmt.Errorf("finding chromium (it is Debian's package chromium): %w", err)
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(path),
+		chromedp.NoSandbox, // it needs what containers and root have not; the pages are our own
+		chromedp.WSURLReadTimeout(patience),
+		chromedp.IgnoreCertErrors, // of servers that made theirs a moment ago
+		// Nothing but the pages: no updates, no lists of bad sites.
+		chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("disable-domain-reliability", true),
+		chromedp.Flag("no-pings", true),
+	)
+	b := &Browser{}
+	allocator, end := chromedp.NewExecAllocator(ctx, options...)
+	b.stop = append(b.stop, end)
+	b.ctx, end = chromedp.NewContext(allocator)
+	b.stop = append(b.stop, end)
+	if err := chromedp.Do(b.ctx); err != nil {
+		b.Stop()
+		return nil, fmt.Errorf("starting chromium: %w", err)
+	}
+	return b, nil
+}
+
+// Stop the browser and wait until it has ended.
+func (b *Browser) Stop() {
+	for i := len(b.stop) - 1; i >= 0; i-- {
+		b.stop[i]()
+	}
+}
+
+// Screen is what a visitor looks at, in CSS pixels.
+type Screen struct {
+	Width, Height int64
+	// Dark is whether the visitor prefers dark pages.
+	Dark bool
+}
+
+// Visit opens an empty page for a visitor who has no cookies and has seen nothing. Close it.
+func (b *Browser) Visit(s Screen) (*Page, error) {
+	p := &Page{hosts: map[string]bool{}}
+	ctx, end := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext(), chromedp.WithListener(p.notice))
+	p.ctx, p.Close = ctx, end
+	// A deadline of the context's would be that of the page for good.
+	late := time.AfterFunc(patience, end)
+	defer late.Stop()
+	if err := chromedp.Do(ctx, chromedp.EmulateViewport(s.Width, s.Height), prefers(s.Dark)); err != nil {
+		end()
+		return nil, fmt.Errorf("opening a page: %w", err)
+	}
+	return p, nil
+}
+
+// prefers dark pages, or light ones.
+func prefers(dark bool) chromedp.Action[chromedp.Void] {
+	scheme := "light"
+	if dark {
+		scheme = "dark"
+	}
+	return chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
+		_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+		})
+		return err
+	})
+}

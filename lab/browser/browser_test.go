@@ -1,0 +1,143 @@
+//go:build cluster
+
+package browser_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"mlplatform.example.com/trainingjob-operator/lab/browser"
+)
+
+const page = `<!doctype html><html lang="en"><head><title>A page</title></head><body><main><h1>A page</h1>
+<p id="said">nothing</p><button id="ask">Ask</button>%s
+<script src="/script.js"></script></main></body></html>`
+
+const script = `document.querySelector('#ask').addEventListener('click', async () => {
+  const said = document.querySelector('#said')
+  try { said.textContent = await (await fetch('/answer')).text() } catch (e) { said.textContent = 'away' }
+})`
+
+func serve(t *testing.T, more string) string {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Security-Policy", "default-src 'self'")
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		fmt.Fprintf(w, page, more)
+	})
+	mux.HandleFunc("/script.js", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/javascript")
+		fmt.Fprint(w, script)
+	})
+	mux.HandleFunc("/answer", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "something") })
+	mux.HandleFunc("/favicon.ico", func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNoContent)
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func start(t *testing.T) *browser.Browser {
+	b, err := browser.Start(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Stop)
+	return b
+}
+
+func visit(t *testing.T, b *browser.Browser, s browser.Screen) *browser.Page {
+	p, err := b.Visit(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	return p
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+var wide = browser.Screen{Width: 1280, Height: 800}
+
+func TestVisit(t *testing.T) {
+	p := visit(t, start(t), wide)
+	at := serve(t, "")
+	must(t, p.Open(at+"/"))
+	must(t, p.Click("#ask"))
+	must(t, p.Until(`document.querySelector('#said').textContent === 'something'`))
+	text, err := p.Text("#said")
+	must(t, err)
+	if text != "something" {
+		t.Errorf("text %q", text)
+	}
+	must(t, p.Offline(true))
+	must(t, p.Click("#ask"))
+	must(t, p.Until(`document.querySelector('#said').textContent === 'away'`))
+	must(t, p.Offline(false))
+	must(t, p.Click("#ask"))
+	must(t, p.Until(`document.querySelector('#said').textContent === 'something'`))
+	if want := []string{strings.TrimPrefix(at, "http://")}; !slices.Equal(p.Hosts(), want) {
+		t.Errorf("hosts %v, want %v", p.Hosts(), want)
+	}
+	if err := p.Open(at + "/nothing"); err == nil || !strings.Contains(err.Error(), "404") {
+		t.Errorf("a page that is not there: %v", err)
+	}
+}
+
+// TestFaults: what a clean page has not is seen on one that is not clean.
+func TestFaults(t *testing.T) {
+	b := start(t)
+	clean := visit(t, b, wide)
+	must(t, clean.Open(serve(t, "")+"/"))
+	if faults := clean.Faults(); len(faults) > 0 {
+		t.Errorf("a clean page: %v", faults)
+	}
+	found, err := clean.Violations(t.Context())
+	must(t, err)
+	if i := slices.IndexFunc(found, browser.Violation.Serious); i >= 0 {
+		t.Errorf("a clean page: %s", found[i])
+	}
+
+	bad := visit(t, b, wide)
+	must(t, bad.Open(serve(t, `<script>document.title = 'inline'</script><img src="/answer">
+		<input type="text">`)+"/"))
+	if faults := strings.Join(bad.Faults(), "\n"); !strings.Contains(faults, "Content Security Policy") {
+		t.Errorf("an inline script: %q", faults)
+	}
+	found, err = bad.Violations(t.Context())
+	must(t, err)
+	var rules []string
+	for _, v := range found {
+		if v.Serious() {
+			rules = append(rules, v.Rule)
+		}
+	}
+	if !slices.Contains(rules, "image-alt") || !slices.Contains(rules, "label") {
+		t.Errorf("rules that are violated: %v", rules)
+	}
+}
+
+func TestScreens(t *testing.T) {
+	b := start(t)
+	at := serve(t, "") + "/"
+	for _, s := range []browser.Screen{{Width: 400, Height: 700, Dark: true}, wide} {
+		p := visit(t, b, s)
+		must(t, p.Open(at))
+		got, err := browser.Value[browser.Screen](p, `({Width: innerWidth, Height: innerHeight,
+			Dark: matchMedia('(prefers-color-scheme: dark)').matches})`)
+		must(t, err)
+		if got != s {
+			t.Errorf("screen %+v, want %+v", got, s)
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package browser
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+)
+
+// Page of a visitor.
+type Page struct {
+	// Close the page, and forget the visitor.
+	Close context.CancelFunc
+
+	ctx context.Context
+
+	mu     sync.Mutex
+	faults []string
+	hosts  map[string]bool
+}
+
+// Do some of chromedp's actions, one after the other.
+func (p *Page) Do(actions ...chromedp.Action[chromedp.Void]) error {
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	return chromedp.Do(ctx, actions...)
+}
+
+// get what an action finds.
+func get[T any](p *Page, action chromedp.Action[T]) (T, error) {
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	return chromedp.Run(ctx, action)
+}
+
+// Open a URL and wait until it is loaded. The error has the status where that is not 200.
+func (p *Page) Open(url string) error {
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	response, err := chromedp.RunResponse(ctx, chromedp.Navigate(url))
+	if err != nil {
+		return fmt.Errorf("opening %s: %w", url, err)
+	}
+	if response != nil && response.Status != 200 {
+		return fmt.Errorf("opening %s: status %d", url, response.Status)
+	}
+	return nil
+}
+
+// URL of the page.
+func (p *Page) URL() (string, error) { return get(p, chromedp.Location()) }
+
+// Text that a reader sees in the first element of a selector, once there is one.
+func (p *Page) Text(selector string) (string, error) {
+	text, err := get(p, chromedp.Text(chromedp.CSS(selector)))
+	if err != nil {
+		return "", fmt.Errorf("reading %s: %w", selector, err)
+	}
+	return text, nil
+}
+
+// Value of an expression of JavaScript, as JSON has it. A promise is waited for.
+func Value[T any](p *Page, expression string) (T, error) {
+	value, err := get(p, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		return value, fmt.Errorf("evaluating %.60s: %w", expression, err)
+	}
+	return value, nil
+}
+
+// Until an expression of JavaScript is true.
+func (p *Page) Until(expression string) error {
+	_, err := get(p, chromedp.Poll[bool](expression, chromedp.WithPollingInterval(interval),
+		chromedp.WithPollingTimeout(patience)))
+	if err != nil {
+		return fmt.Errorf("waiting until %.120s: %w", expression, err)
+	}
+	return nil
+}
+
+// Click what a selector finds first.
+func (p *Page) Click(selector string) error {
+	if err := p.Do(chromedp.Click(chromedp.CSS(selector))); err != nil {
+		return fmt.Errorf("clicking %s: %w", selector, err)
+	}
+	return nil
+}
+
+// Offline cuts the page off from every server, or ends that.
+func (p *Page) Offline(off bool) error {
+	all := &network.Conditions{Offline: off, DownloadThroughput: -1, UploadThroughput: -1}
+	return p.Do(chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
+		_, err := chromedp.Call(ctx, network.EmulateNetworkConditionsByRule,
+			network.EmulateNetworkConditionsByRuleParams{MatchedNetworkConditions: []*network.Conditions{all}})
+		return err
+	}))
+}
+
+// Picture writes the whole page to a PNG file.
+func (p *Page) Picture(path string) error {
+	png, err := get(p, chromedp.FullScreenshot(100))
+	if err != nil {
+		return fmt.Errorf("taking a picture: %w", err)
+	}
+	return os.WriteFile(path, png, 0o644)
+}
