@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -282,7 +283,7 @@ func TestTimeLimit(t *testing.T) {
 func TestStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixtureOn(t, clock.RealClock{}, func(c *Config) { c.StreamsPerCaller = 1 })
-		ended := 0
+		var ended atomic.Int32
 		h := f.around(func(w http.ResponseWriter, r *http.Request) {
 			if err := Stream(r.Context()); err != nil {
 				own := (*Error)(nil)
@@ -292,7 +293,7 @@ func TestStream(t *testing.T) {
 				return
 			}
 			<-r.Context().Done()
-			ended++
+			ended.Add(1)
 		})
 		go send(h, get("/"))
 		synctest.Wait()
@@ -304,13 +305,13 @@ func TestStream(t *testing.T) {
 		}
 		time.Sleep(time.Minute) // in the bubble
 		synctest.Wait()
-		if ended != 0 {
+		if ended.Load() != 0 {
 			t.Error("it ended with the time of a request")
 		}
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if ended != 1 || f.streams.now() != 0 {
-			t.Errorf("%d have ended, %v streams", ended, f.streams.now())
+		if ended.Load() != 1 || f.streams.now() != 0 {
+			t.Errorf("%d have ended, %v streams", ended.Load(), f.streams.now())
 		}
 	})
 	if err := Stream(context.Background()); err != nil {
