@@ -37,12 +37,13 @@ func (r *Recorder) write(ctx context.Context) {
 			failures, size = 0, min(2*size, batch)
 			continue
 		}
+		what := describe(entries) // once they are back, they belong to whoever sees the next version
 		r.pending.putBack()
 		if ctx.Err() == nil {
 			size = 1
 			failures++
 			r.metrics.failures.Inc()
-			r.complain(err, "writing "+describe(entries), failures)
+			r.complain(err, "writing "+what, failures)
 			r.pause(ctx, failures)
 		}
 	}
