@@ -127,6 +127,10 @@ var rules = map[string]rule{
 		reason: "what every scheduler's queues say, by the types of their APIs alone",
 		ours:   []string{api, spec}, never: impure,
 	},
+	"pkg/queuereader": {
+		reason: "lists what queues are made of, as its caller", ours: []string{"pkg/queues"},
+		never: []string{"os/..."},
+	},
 	"pkg/allowance": {
 		reason: "how often somebody may do something; knows no request",
 		never:  slices.Concat(impure, []string{"k8s.io/api/...", "sigs.k8s.io/..."}),
@@ -189,8 +193,8 @@ var rules = map[string]rule{
 	"pkg/server/rest": {
 		reason: "the API over HTTP: it decides nothing, and writes nothing but as its caller",
 		ours: []string{
-			api, spec, history, "pkg/explain", "pkg/timeline", "pkg/queues", "pkg/server/access",
-			"pkg/server/identity", "pkg/server/live", "pkg/server/problem", "pkg/server/store",
+			api, spec, history, "pkg/explain", "pkg/timeline", "pkg/queuereader", "pkg/queues",
+			"pkg/server/access", "pkg/server/identity", "pkg/server/live", "pkg/server/problem", "pkg/server/store",
 		},
 	},
 	"pkg/server/store": {reason: "the history in a database", ours: []string{api, history}},
@@ -225,7 +229,10 @@ var rules = map[string]rule{
 			"pkg/server/...",
 		},
 	},
-	"cmd/kubectl-tj": {reason: "a command for users: it knows no controller", ours: []string{convert}},
+	"cmd/kubectl-tj": {
+		reason: "a command for users: it knows no controller",
+		ours:   []string{api, convert, "pkg/explain", "pkg/timeline", "pkg/queuereader", "pkg/queues"},
+	},
 
 	"cmd/agent": {reason: "a small binary", ours: []string{checkpoint, "pkg/reportclient"}, never: notSmall},
 	"cmd/crd-postprocess": {

@@ -9,9 +9,15 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"strings"
 	"syscall"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // version is set by the linker.
@@ -19,7 +25,7 @@ var version = "dev"
 
 // Exit codes beside 0.
 const (
-	exitError    = 1 // the command failed
+	exitError    = 1 // the command failed, or the cluster refused
 	exitUsage    = 2 // wrong flags or arguments
 	exitWarnings = 3 // convert --strict: there were warnings
 )
@@ -45,30 +51,49 @@ type streams struct {
 	out, err io.Writer
 }
 
+// completer is the name under which kubectl looks for a program that completes the plugin's arguments.
+const completer = "kubectl_complete-tj"
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr})
+	// What libraries log is not for users: what matters of it is an error or a note.
+	ctrllog.SetLogger(logr.Discard())
+	code := run(ctx, arguments(os.Args), streams{os.Stdin, os.Stdout, os.Stderr})
 	stop()
 	os.Exit(code)
 }
 
+// arguments of the program. Under the completer's name, which a link can give it, they are to be completed.
+func arguments(args []string) []string {
+	if strings.TrimSuffix(filepath.Base(args[0]), ".exe") == completer {
+		return append([]string{cobra.ShellCompRequestCmd}, args[1:]...)
+	}
+	return args[1:]
+}
+
 // run is the program without its process: it returns the exit code.
 func run(ctx context.Context, args []string, s streams) int {
-	cmd := newCommand(s)
+	return runAt(ctx, args, s, clock.RealClock{})
+}
+
+func runAt(ctx context.Context, args []string, s streams, now clock.PassiveClock) int {
+	cmd := newCommand(s, now)
 	cmd.SetArgs(args)
-	err := cmd.ExecuteContext(ctx)
+	err := cmd.ExecuteContext(klog.NewContext(ctx, logr.Discard()))
 	if err == nil {
 		return 0
 	}
 	coded := codedError{code: exitUsage, err: err} // cobra's own errors are about flags and arguments
 	errors.As(err, &coded)
-	if coded.err != nil {
+	if said := (clusterError{}); errors.As(coded.err, &said) {
+		fmt.Fprintln(s.err, said)
+	} else if coded.err != nil {
 		fmt.Fprintln(s.err, "error:", coded.err)
 	}
 	return coded.code
 }
 
-func newCommand(s streams) *cobra.Command {
+func newCommand(s streams, now clock.PassiveClock) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:           "kubectl-tj",
 		Short:         "Work on TrainingJobs",
@@ -81,6 +106,6 @@ func newCommand(s streams) *cobra.Command {
 	cmd.SetIn(s.in)
 	cmd.SetOut(s.out)
 	cmd.SetErr(s.err)
-	cmd.AddCommand(convertCommand(s))
+	cmd.AddCommand(explainCommand(s, now), timelineCommand(s, now), queuesCommand(s, now), convertCommand(s))
 	return cmd
 }

@@ -44,8 +44,8 @@ func krewOf(o options, sums map[string]string) ([]byte, error) {
 	m.Metadata.Name = strings.TrimSuffix(krewFile, ".yaml")
 	m.Spec.Version = o.version
 	m.Spec.ShortDescription = "Work on TrainingJobs"
-	m.Spec.Description = "Works on the TrainingJobs of the TrainingJob operator, and makes them from the " +
-		"jobs of other systems.\n"
+	m.Spec.Description = "Says why a TrainingJob of the TrainingJob operator waits, what has happened to it, " +
+		"and who uses and waits for a quota; makes TrainingJobs from the jobs of other systems.\n"
 	for _, on := range pluginPlatforms {
 		archive := pluginArchive(o.version, on)
 		sum, ok := sums[archive]

@@ -1,9 +1,9 @@
 // Package explain answers one question: what is a job doing, and if it does not run, why not?
 //
 // The operator has decided it already and written it into the status: the one blocker with its numbers, the
-// cause of a drain, the end of a backoff, the last failure. Here it becomes one value with the arithmetic
-// worked out, which the server answers with and the kubectl plugin prints. Nothing is decided anew, so that
-// both say what the operator said.
+// cause of a drain, the end of a backoff, the last failure, the dry run of a preemption. Here it becomes one
+// value with the arithmetic worked out, which the server answers with and the kubectl plugin prints. Nothing
+// is decided anew, so that both say what the operator said.
 //
 //	status ── Of ──▶ Explanation{summary, blocker, arithmetic, next step}
 //

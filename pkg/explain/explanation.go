@@ -29,6 +29,8 @@ type Explanation struct {
 	Blocker *Blocker `json:"blocker,omitempty"`
 	// Arithmetic of the blocker, by resource.
 	Arithmetic []Line `json:"arithmetic,omitempty"`
+	// Preemption is whose end would make room for the gang; nil where the operator does not look for that.
+	Preemption *Preemption `json:"preemption,omitempty"`
 	// Drain is why the current attempt is being ended; nil where it is not.
 	Drain *Drain `json:"drain,omitempty"`
 	// Backoff is when the next attempt is queued; nil where none is waited for.

@@ -26,6 +26,20 @@ type Objects struct {
 	WorkloadPriorityClasses []kueuev1beta2.WorkloadPriorityClass
 }
 
+// List of the queues that somebody may list, as the server and the plugin answer.
+type List struct {
+	Items []Queue `json:"items" nullable:"false" doc:"By scheduler, kind, namespace and name. The jobs in them are those that the caller may list."`
+	// Unreadable kinds of which there may be some.
+	Unreadable []Unreadable `json:"unreadable,omitempty" doc:"Kinds that could not be listed, of which there may be some all the same."`
+}
+
+// Unreadable is a kind that could not be listed.
+type Unreadable struct {
+	Kind   string `json:"kind"`
+	Detail string `json:"detail"`
+	Remedy string `json:"remedy"`
+}
+
 // Queue of any scheduler, or a quota that stands for one.
 type Queue struct {
 	// Scheduler that it belongs to; empty for a ResourceQuota, which binds the pods of all.

@@ -8,6 +8,22 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
+// Source of a timeline.
+type Source string
+
+const (
+	// FromHistory: what the server has recorded, with what the job's status adds.
+	FromHistory Source = "history"
+	// FromStatus: the job's status alone, which keeps the last 20 transitions.
+	FromStatus Source = "status"
+)
+
+// Timeline is what has happened to a job, as the server and the plugin answer.
+type Timeline struct {
+	Source Source  `json:"source" enum:"history,status" doc:"history: what the server has recorded. status: what the job's own status keeps, since the history does not know the job yet or cannot be read."`
+	Items  []Entry `json:"items" nullable:"false" doc:"The oldest first."`
+}
+
 // Kind of an Entry.
 type Kind string
 

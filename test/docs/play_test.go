@@ -25,7 +25,8 @@ const (
 
 var (
 	// reads matches commands that change nothing: they are repeated until they print what the page shows.
-	reads   = regexp.MustCompile(`^kubectl (-n \S+ )?(get|describe|logs|events|explain|auth|top|tj check)\b`)
+	reads = regexp.MustCompile(`^kubectl (-n \S+ )?` +
+		`(get|describe|logs|events|explain|auth|top|tj (explain|timeline|queues))\b`)
 	refused = regexp.MustCompile(`(?i)error|invalid|denied|forbidden`)
 	watches = regexp.MustCompile(`^kubectl .*( -w\b| --watch\b| -f\s*$)`)
 )

@@ -50,6 +50,7 @@ var sessions = []session{
 	{page: "docs/preemption.md", on: onDryRun, long: true},
 	{page: "docs/gitops.md", on: onVolcano, long: true},
 	{page: "docs/convert.md", on: onVolcano, long: true},
+	{page: "docs/kubectl-tj.md", on: onVolcano, long: true},
 	{page: "docs/schedulers.md", on: onVolcano, long: true},
 	{page: "docs/security.md", on: onVolcano, long: true},
 	{page: "docs/admission.md", on: onVolcano, long: true},

@@ -396,7 +396,7 @@ func (r *real) quotas(t *testing.T) {
 		},
 	})
 	for user, want := range map[string]string{"ann": "gpus", "bob": ""} {
-		var got QueueList
+		var got queues.List
 		r.do(request{path: "queues?namespace=team-a", user: user}).decode(t, http.StatusOK, &got)
 		names := ""
 		for _, q := range got.Items {

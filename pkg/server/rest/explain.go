@@ -18,25 +18,8 @@ import (
 // ExplainOutput is why a job does what it does.
 type ExplainOutput struct{ Body explain.Explanation }
 
-// Source of a timeline.
-type Source string
-
-// Sources of timelines.
-const (
-	// FromHistory: what the server has recorded, with what the job's status adds.
-	FromHistory Source = "history"
-	// FromStatus: the job's status alone, which keeps the last 20 transitions.
-	FromStatus Source = "status"
-)
-
-// Timeline is what has happened to a job.
-type Timeline struct {
-	Source Source           `json:"source" enum:"history,status" doc:"history: what the server has recorded. status: what the job's own status keeps, since the history does not know the job yet or cannot be read."`
-	Items  []timeline.Entry `json:"items" nullable:"false" doc:"The oldest first."`
-}
-
 // TimelineOutput is the timeline of a job.
-type TimelineOutput struct{ Body Timeline }
+type TimelineOutput struct{ Body timeline.Timeline }
 
 func (s *Server) routeExplain() {
 	register(s, huma.Operation{
@@ -76,12 +59,18 @@ func (s *Server) timeline(ctx context.Context, in *JobPath) (*TimelineOutput, er
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case errors.Is(err, store.ErrNotFound):
-		return &TimelineOutput{Timeline{FromStatus, timeline.Of(job)}}, nil
+		return fromStatus(job), nil
 	case err != nil: // the status is an answer, too
 		s.Log.Error(err, "A timeline is told from the status alone", "namespace", in.Namespace, "job", in.Name)
-		return &TimelineOutput{Timeline{FromStatus, timeline.Of(job)}}, nil
+		return fromStatus(job), nil
 	}
-	return &TimelineOutput{Timeline{FromHistory, withFailures(history.Merge(recorded, now), job)}}, nil
+	return &TimelineOutput{timeline.Timeline{
+		Source: timeline.FromHistory, Items: withFailures(history.Merge(recorded, now), job),
+	}}, nil
+}
+
+func fromStatus(job *v1alpha1.TrainingJob) *TimelineOutput {
+	return &TimelineOutput{timeline.Timeline{Source: timeline.FromStatus, Items: timeline.Of(job)}}
 }
 
 // withFailures adds what the history does not record: the failure that the status tells.
@@ -106,5 +95,5 @@ func (s *Server) historyTimeline(ctx context.Context, in *HistoryPath) (*Timelin
 	if err != nil {
 		return nil, err
 	}
-	return &TimelineOutput{Timeline{FromHistory, timeline.OfRecord(r)}}, nil
+	return &TimelineOutput{timeline.Timeline{Source: timeline.FromHistory, Items: timeline.OfRecord(r)}}, nil
 }

@@ -62,14 +62,14 @@ func kinds(entries []timeline.Entry) string {
 // away.
 func TestTimeline(t *testing.T) {
 	s := newServer(t, newJob("team-a", "bert", waiting))
-	get := func(path string) Timeline {
+	get := func(path string) timeline.Timeline {
 		t.Helper()
-		var got Timeline
+		var got timeline.Timeline
 		s.do(request{path: path}).decode(t, http.StatusOK, &got)
 		return got
 	}
 	alone := get(teamA + "/bert/timeline")
-	if alone.Source != FromStatus || !strings.Contains(kinds(alone.Items), "RankFailed") {
+	if alone.Source != timeline.FromStatus || !strings.Contains(kinds(alone.Items), "RankFailed") {
 		t.Errorf("of a job that is not recorded: %s from %s", kinds(alone.Items), alone.Source)
 	}
 	earlier := now.Add(-30 * time.Minute)
@@ -84,7 +84,7 @@ func TestTimeline(t *testing.T) {
 	said := kinds(got.Items)
 	running, failed := strings.Index(said, "Phase Running"), strings.Index(said, "RankFailed")
 	queued := strings.Index(said, "Phase Queued")
-	if got.Source != FromHistory || running < 0 || failed < running || queued < failed {
+	if got.Source != timeline.FromHistory || running < 0 || failed < running || queued < failed {
 		t.Errorf("of a job that is recorded: %s from %s", said, got.Source)
 	}
 	if past := kinds(get("history/jobs/uid-bert/timeline").Items); !strings.Contains(past, "Phase Running") ||
@@ -92,7 +92,7 @@ func TestTimeline(t *testing.T) {
 		t.Errorf("of the record: %s", past)
 	}
 	s.past.err = errors.New("disk is away")
-	if got := get(teamA + "/bert/timeline"); got.Source != FromStatus || len(*s.logged) != 1 {
+	if got := get(teamA + "/bert/timeline"); got.Source != timeline.FromStatus || len(*s.logged) != 1 {
 		t.Errorf("without a history: %s from %s, logged %v", kinds(got.Items), got.Source, *s.logged)
 	}
 }

@@ -81,13 +81,19 @@ func schemaName(t reflect.Type, hint string) string {
 	}
 	switch of := path.Base(t.PkgPath()); of {
 	case "history", "timeline", "explain":
-		return strings.ToUpper(of[:1]) + of[1:] + name
+		return withPrefix(strings.ToUpper(of[:1])+of[1:], name)
 	case "queues":
-		if name != "Queue" {
-			return "Queue" + name
-		}
+		return withPrefix("Queue", name)
 	}
 	return name
+}
+
+// withPrefix is a name that begins with the prefix.
+func withPrefix(prefix, name string) string {
+	if strings.HasPrefix(name, prefix) {
+		return name
+	}
+	return prefix + name
 }
 
 // document says of an operation that its errors are Problems. Bodies are read by us, who name what is wrong.

@@ -4,29 +4,18 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"reflect"
-	"slices"
-	"strings"
-	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
-	"golang.org/x/sync/errgroup"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/queuereader"
 	"mlplatform.example.com/trainingjob-operator/pkg/queues"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/access"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 )
 
-const (
-	// maxNamespaces that are asked one by one, for a caller who may not list in all at once.
-	maxNamespaces = 100
-	// listsAtOnce of one request.
-	listsAtOnce = 8
-)
+// maxNamespaces that are asked one by one, for a caller who may not list in all at once.
+const maxNamespaces = 100
 
 // QueuesInput asks for queues.
 type QueuesInput struct {
@@ -34,22 +23,8 @@ type QueuesInput struct {
 	Namespace string `query:"namespace" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" doc:"Of what has a namespace only that of one. Queues of the whole cluster are there all the same."`
 }
 
-// QueueList is the queues that the caller may list.
-type QueueList struct {
-	Items []queues.Queue `json:"items" nullable:"false" doc:"By scheduler, kind, namespace and name. The jobs in them are those that the caller may list."`
-	// Unreadable kinds of which there may be some.
-	Unreadable []Unreadable `json:"unreadable,omitempty" doc:"Kinds that could not be listed, of which there may be some all the same."`
-}
-
-// Unreadable is a kind that could not be listed.
-type Unreadable struct {
-	Kind   string `json:"kind"`
-	Detail string `json:"detail"`
-	Remedy string `json:"remedy"`
-}
-
 // QueuesOutput is queues.
-type QueuesOutput struct{ Body QueueList }
+type QueuesOutput struct{ Body queues.List }
 
 func (s *Server) routeQueues() {
 	register(s, huma.Operation{
@@ -79,94 +54,35 @@ func (s *Server) queues(ctx context.Context, in *QueuesInput) (*QueuesOutput, er
 	if err != nil {
 		return nil, err
 	}
-	l := &lister{client: c, namespace: in.Namespace}
+	r := queuereader.Reader{
+		Client: c, Namespace: in.Namespace,
+		Skips: func(err error) bool { var acting *access.Error; return errors.As(err, &acting) },
+	}
 	for _, namespace := range v.Namespaces() {
-		if may(namespace) && len(l.others) < maxNamespaces {
-			l.others = append(l.others, namespace)
+		if may(namespace) && len(r.Others) < maxNamespaces {
+			r.Others = append(r.Others, namespace)
 		}
 	}
-	if err := l.listAll(ctx); err != nil {
+	objects, skipped, err := r.Read(ctx)
+	if err != nil {
 		return nil, clusterError(in.Cluster, err)
 	}
-	out := &QueuesOutput{QueueList{Items: queues.Of(l.objects, jobs), Unreadable: l.unreadable}}
+	out := &QueuesOutput{queues.List{Items: queues.Of(objects, jobs), Unreadable: unreadableKinds(skipped)}}
 	if out.Body.Items == nil {
 		out.Body.Items = []queues.Queue{}
 	}
 	return out, nil
 }
 
-// lister of what queues are made of, as the caller.
-type lister struct {
-	client client.Client
-	// namespace that is asked for; empty for all.
-	namespace string
-	// others are asked one by one where the caller may not list in all at once.
-	others []string
-
-	mu         sync.Mutex
-	objects    queues.Objects
-	unreadable []Unreadable
-}
-
-func (l *lister) listAll(ctx context.Context) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(listsAtOnce)
-	for _, list := range queues.Lists() {
-		g.Go(func() error { return l.list(ctx, list) })
-	}
-	err := g.Wait()
-	slices.SortFunc(l.unreadable, func(a, b Unreadable) int { return strings.Compare(a.Kind, b.Kind) })
-	return err
-}
-
-// list one kind. One that the cluster does not serve has no objects.
-func (l *lister) list(ctx context.Context, list client.ObjectList) error {
-	var in client.InNamespace
-	if namespacedKind(list) {
-		in = client.InNamespace(l.namespace)
-	}
-	err := l.client.List(ctx, list, in)
-	if apierrors.IsForbidden(err) && in == "" && namespacedKind(list) && l.listEach(ctx, list) {
-		return nil
-	}
-	var acting *access.Error
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch {
-	case err == nil:
-		l.objects.Add(list)
-	case meta.IsNoMatchError(err), apierrors.IsNotFound(err):
-	case apierrors.IsForbidden(err), errors.As(err, &acting):
-		p := problem.Of(clusterError("", err))
-		l.unreadable = append(l.unreadable, Unreadable{kindOf(list), p.Detail, p.Remedy})
-	default:
-		return err
-	}
-	return nil
-}
-
-// listEach of the namespaces that have jobs of the caller's, and reports whether it may list in any.
-func (l *lister) listEach(ctx context.Context, list client.ObjectList) bool {
-	some := false
-	for _, namespace := range l.others {
-		one, ok := reflect.New(reflect.TypeOf(list).Elem()).Interface().(client.ObjectList)
-		if !ok || l.client.List(ctx, one, client.InNamespace(namespace)) != nil {
-			continue // what may not be listed in any is said with the error of all
+// unreadableKinds of what was skipped. One that the cluster does not serve has no objects.
+func unreadableKinds(skipped []queuereader.Skipped) []queues.Unreadable {
+	var all []queues.Unreadable
+	for _, s := range skipped {
+		if s.NotServed() || s.Partly {
+			continue
 		}
-		l.mu.Lock()
-		l.objects.Add(one)
-		l.mu.Unlock()
-		some = true
+		p := problem.Of(clusterError("", s.Err))
+		all = append(all, queues.Unreadable{Kind: s.Kind, Detail: p.Detail, Remedy: p.Remedy})
 	}
-	return some
-}
-
-// kindOf the items of a list.
-func kindOf(list client.ObjectList) string {
-	return strings.TrimSuffix(reflect.TypeOf(list).Elem().Name(), "List")
-}
-
-// namespacedKind reports whether the items of a list have a namespace.
-func namespacedKind(list client.ObjectList) bool {
-	return slices.Contains([]string{"LocalQueue", "ElasticQuota", "ResourceQuota"}, kindOf(list))
+	return all
 }

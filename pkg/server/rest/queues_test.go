@@ -66,7 +66,7 @@ func TestQueues(t *testing.T) {
 		default:
 			return c.List(ctx, l, opts...)
 		}
-		return apierrors.NewForbidden(schema.GroupResource{Resource: kindOf(l)}, "", errors.New("no"))
+		return apierrors.NewForbidden(schema.GroupResource{Resource: "queues"}, "", errors.New("no"))
 	}}).Build()
 	for name, c := range map[string]struct {
 		user, query string
@@ -81,7 +81,7 @@ func TestQueues(t *testing.T) {
 		"none": {"eve", "", nil, []string{"Queue", "ResourceQuota"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var got QueueList
+			var got queues.List
 			s.do(request{path: "queues" + c.query, user: c.user}).decode(t, http.StatusOK, &got)
 			var said, unreadable []string
 			for _, q := range got.Items {

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/explain"
+)
+
+// explanationText reads from what the job is to what to do about it.
+func explanationText(job string, e explain.Explanation, now time.Time) string {
+	s := &sheet{}
+	s.say("Job", job)
+	s.say("Phase", phaseText(e))
+	s.say("Scheduler", schedulerText(e))
+	s.say("Attempt", attemptText(e))
+	if b := e.Blocker; b != nil {
+		s.say("Reason", joined(": ", b.Reason, b.Meaning))
+		if e.Summary != b.Meaning {
+			s.say("", e.Summary)
+		}
+		s.say("Object", b.Object)
+		if b.Observed != nil {
+			s.say("As of", when(*b.Observed, now))
+		}
+	} else {
+		s.say("Status", e.Summary)
+	}
+	sayArithmetic(s, e.Arithmetic)
+	sayPreemption(s, e.Preemption)
+	sayDrain(s, e.Drain, now)
+	if e.Backoff != nil {
+		s.say("Backoff", "the next attempt is due "+when(*e.Backoff, now))
+	}
+	sayFailure(s, e.LastFailure, now)
+	for _, sentence := range e.Unknown {
+		if sentence != e.Summary {
+			s.say("Unknown", sentence)
+		}
+	}
+	s.say("Next step", e.NextStep)
+	return s.String()
+}
+
+func phaseText(e explain.Explanation) string {
+	switch {
+	case e.Phase == "":
+		return "none yet"
+	case e.Since == nil:
+		return string(e.Phase) + ", since when is unknown"
+	}
+	return fmt.Sprintf("%s for %s, since %s", e.Phase, lasting(e.ForSeconds), instant(*e.Since))
+}
+
+func schedulerText(e explain.Explanation) string {
+	if e.Queue != "" {
+		return joined(", ", string(e.Scheduler), "queue "+e.Queue)
+	}
+	return string(e.Scheduler)
+}
+
+func attemptText(e explain.Explanation) string {
+	if e.Attempt == 0 {
+		return ""
+	}
+	var after []string
+	if e.Restarts > 0 {
+		after = append(after, count(int(e.Restarts), "restart"))
+	}
+	if e.Preemptions > 0 {
+		after = append(after, count(int(e.Preemptions), "preemption"))
+	}
+	return joined(", after ", fmt.Sprint(e.Attempt), strings.Join(after, " and "))
+}
+
+func sayArithmetic(s *sheet, lines []explain.Line) {
+	if len(lines) == 0 {
+		return
+	}
+	rows := [][]string{{"RESOURCE", "NEED", "FREE", "SHORT"}}
+	for _, l := range lines {
+		rows = append(rows, []string{l.Resource, l.Need, orUnknown(l.Free), orUnknown(l.Short)})
+	}
+	s.lines("Numbers", table(rows))
+}
+
+func sayPreemption(s *sheet, p *explain.Preemption) {
+	if p == nil {
+		return
+	}
+	s.say("Dry run", joined(": ", string(p.Outcome), p.Meaning))
+	if len(p.Victims) == 0 {
+		return
+	}
+	rows := [][]string{{"VICTIM", "GPUS", "SET BACK", "GPU TIME", "MODE"}}
+	for _, v := range p.Victims {
+		name := v.Name
+		if name == "" {
+			name = "in another namespace"
+		}
+		rows = append(rows, []string{
+			name, fmt.Sprint(v.GPUs), lasting(v.LossSeconds), lasting(v.LossGPUSeconds), string(v.Mode),
+		})
+	}
+	s.lines("", table(rows))
+	var told []v1alpha1.PreemptionMode
+	for _, v := range p.Victims {
+		if v.How != "" && !slices.Contains(told, v.Mode) {
+			told = append(told, v.Mode)
+			s.sayf("", "%s: %s", v.Mode, v.How)
+		}
+	}
+	if p.LossGPUSeconds != nil {
+		s.sayf("", "%s in all, and %s of GPU time; nothing acts on it", count(int(p.VictimCount), "victim"),
+			lasting(*p.LossGPUSeconds))
+	}
+}
+
+func sayDrain(s *sheet, d *explain.Drain, now time.Time) {
+	if d == nil {
+		return
+	}
+	s.say("Drain", joined(": ", joined(", ", string(d.Cause), d.Reason), d.Message))
+	switch {
+	case d.Saving && d.Deadline != nil:
+		s.say("", "the trainer is asked to save; its deadline is "+when(*d.Deadline, now))
+	case d.Saving:
+		s.say("", "the trainer is asked to save")
+	}
+}
+
+func sayFailure(s *sheet, f *explain.Failure, now time.Time) {
+	if f == nil {
+		return
+	}
+	exit := "exit code unknown"
+	if f.ExitCode != nil {
+		exit = fmt.Sprintf("exit code %d", *f.ExitCode)
+	}
+	node := ""
+	if f.Node != "" {
+		node = "on node " + f.Node
+	}
+	s.say("Failure", joined(", ", f.PodName, node, exit, f.Reason, fmt.Sprintf("attempt %d", f.Attempt)))
+	if f.Time != nil {
+		s.say("", when(*f.Time, now))
+	}
+	s.say("", f.Message)
+}
+
+// when a time is, and how far away.
+func when(t, now time.Time) string {
+	if t.After(now) {
+		return fmt.Sprintf("in %s, at %s", ago(now, t), instant(t))
+	}
+	return fmt.Sprintf("%s ago, at %s", ago(t, now), instant(t))
+}
+
+// joined has the parts that say something.
+func joined(by string, parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), by)
+}
+
+func orUnknown(text string) string {
+	if text == "" {
+		return "unknown"
+	}
+	return text
+}

@@ -1,0 +1,225 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/queues"
+)
+
+// reference to a queue, as the command takes it: its type, its namespace if it has one, its name.
+func reference(q *queues.Queue) string {
+	return joined("/", strings.ToLower(q.Kind), q.Namespace, q.Name)
+}
+
+// named are the queues of a name, a type and a name, or a type, a namespace and a name.
+func named(all []queues.Queue, name string) []queues.Queue {
+	var found []queues.Queue
+	for i := range all {
+		q := &all[i]
+		kind := strings.ToLower(q.Kind)
+		switch strings.ToLower(name) {
+		case q.Name, kind + "/" + q.Name, reference(q):
+			found = append(found, *q)
+		}
+	}
+	return found
+}
+
+// completions of what is typed: names, or types with names once there is a slash.
+func completions(all []queues.Queue, typed string) []string {
+	var found []string
+	for i := range all {
+		word := all[i].Name
+		if strings.Contains(typed, "/") {
+			word = reference(&all[i])
+		}
+		if strings.HasPrefix(word, typed) {
+			found = append(found, word)
+		}
+	}
+	return found
+}
+
+// queuesText is a table with a row for each resource of a queue.
+func queuesText(found foundQueues) string {
+	if len(found.queues) == 0 {
+		return "There is no queue, and no quota in namespace " + found.namespace + ", that you may list.\n"
+	}
+	rows := [][]string{{"QUEUE", "RESOURCE", "USED", "QUOTA", "WAITING"}}
+	var closed []string
+	for i := range found.queues {
+		q := &found.queues[i]
+		waiting := "unknown"
+		if found.noJobs == nil {
+			waiting = waitingOf(q)
+		}
+		for _, r := range resourcesOf(q) {
+			rows = append(rows, []string{
+				reference(q), resourceName(r), orUnknown(value(r.Used)), quota(q, r), waiting,
+			})
+		}
+		if q.StateReason != "" {
+			closed = append(closed, wrapped(fmt.Sprintf("%s is %s: %s", reference(q), q.State, q.StateReason),
+				columns)...)
+		}
+	}
+	return strings.Join(append(table(rows), closed...), "\n") + "\n"
+}
+
+// resourcesOf a queue; of one that names none, one that stands for all.
+func resourcesOf(q *queues.Queue) []queues.Resource {
+	if len(q.Resources) > 0 {
+		return q.Resources
+	}
+	return []queues.Resource{{Name: "any", Unlimited: q.Kind == "Queue"}}
+}
+
+// waitingOf a queue: how many jobs, and for how many GPUs.
+func waitingOf(q *queues.Queue) string {
+	if len(q.Waiting) == 0 {
+		return "0"
+	}
+	return fmt.Sprintf("%d (%s)", len(q.Waiting), gpusOf(q.Waiting, q.WaitingGPUs))
+}
+
+// gpusOf jobs. What a job needs that its operator has not looked at is unknown, and not in the sum.
+func gpusOf(jobs []queues.Job, sum int64) string {
+	if slices.ContainsFunc(jobs, func(j queues.Job) bool { return j.Phase == "" }) {
+		return fmt.Sprintf("%d+ GPUs", sum)
+	}
+	return count(int(sum), "GPU")
+}
+
+func resourceName(r queues.Resource) string {
+	if r.Flavor != "" {
+		return r.Name + " " + r.Flavor
+	}
+	return r.Name
+}
+
+// quota is the most that may be used of a resource, with what of it is the queue's own.
+func quota(q *queues.Queue, r queues.Resource) string {
+	own, limit := cmp.Or(value(r.Deserved), value(r.Guaranteed)), value(r.Limit)
+	switch {
+	case q.Kind == "LocalQueue":
+		return "parent's"
+	case limit != "" && (own == "" || own == limit):
+		return limit
+	case limit != "":
+		return own + " to " + limit
+	case r.Unlimited && own != "":
+		return own + "+"
+	case r.Unlimited:
+		return "unlimited"
+	}
+	return "unknown"
+}
+
+func value(q *string) string {
+	if q == nil {
+		return ""
+	}
+	return *q
+}
+
+// queueTexts describes queues, one below the other.
+func queueTexts(found foundQueues, now time.Time) string {
+	var all []string
+	for i := range found.queues {
+		all = append(all, queueText(found, &found.queues[i], now))
+	}
+	return strings.Join(all, "\n")
+}
+
+func queueText(found foundQueues, q *queues.Queue, now time.Time) string {
+	s := &sheet{}
+	s.say("Queue", reference(q))
+	s.say("Scheduler", cmp.Or(string(q.Scheduler), "any: it binds the pods of all"))
+	s.say("Parent", q.Parent)
+	s.say("State", joined(": ", q.State, q.StateReason))
+	rows := [][]string{{"RESOURCE", "USED", "BORROWED", "QUOTA", "FREE"}}
+	for _, r := range resourcesOf(q) {
+		free := orUnknown(value(r.Free))
+		if r.Unlimited || q.Kind == "LocalQueue" {
+			free = "-"
+		}
+		borrowed := cmp.Or(value(r.Borrowed), "-")
+		rows = append(rows, []string{resourceName(r), orUnknown(value(r.Used)), borrowed, quota(q, r), free})
+	}
+	s.WriteString("\n")
+	s.indented(table(rows))
+	if found.noJobs != nil {
+		s.WriteString("\n")
+		s.say("Jobs", "unknown")
+		return s.String()
+	}
+	s.jobs("Running", gpusOf(q.Running, q.RunningGPUs), runningRows(q.Running, now))
+	waiting, order := waitingRows(q.Waiting, now), ", the next first"
+	if q.Kind == "ResourceQuota" { // it admits whoever asks first: there is no order
+		order = ", by priority; whoever tries first is served"
+		for i := range waiting {
+			waiting[i] = waiting[i][1:]
+		}
+	}
+	s.jobs("Waiting", gpusOf(q.Waiting, q.WaitingGPUs)+order, waiting)
+	return s.String()
+}
+
+// indented lines, without labels.
+func (s *sheet) indented(lines []string) {
+	for _, line := range lines {
+		s.WriteString("  " + line + "\n")
+	}
+}
+
+// jobs as rows below a head, and a line that sums them up.
+func (s *sheet) jobs(label, sum string, rows [][]string) {
+	s.WriteString("\n")
+	if len(rows) == 1 {
+		s.say(label, "none")
+		return
+	}
+	s.say(label, count(len(rows)-1, "job")+", "+sum)
+	s.indented(table(rows))
+}
+
+func runningRows(jobs []queues.Job, now time.Time) [][]string {
+	rows := [][]string{{"JOB", "PHASE", "GPUS", "PRIORITY", "AGE"}}
+	for _, j := range jobs {
+		rows = append(rows, []string{
+			j.Namespace + "/" + j.Name, string(j.Phase), fmt.Sprint(j.GPUs), priority(j), ago(j.Created, now),
+		})
+	}
+	return rows
+}
+
+// waitingRows are in the order in which the queue serves them.
+func waitingRows(jobs []queues.Job, now time.Time) [][]string {
+	rows := [][]string{{"TURN", "JOB", "GPUS", "PRIORITY", "AGE", "REASON"}}
+	for i, j := range jobs {
+		gpus := fmt.Sprint(j.GPUs)
+		if j.Phase == "" { // its operator has not counted them
+			gpus = "unknown"
+		}
+		rows = append(rows, []string{
+			fmt.Sprint(i + 1), j.Namespace + "/" + j.Name, gpus, priority(j), ago(j.Created, now), j.Reason,
+		})
+	}
+	return rows
+}
+
+// priority is the value of the job's class, with its name.
+func priority(j queues.Job) string {
+	text := "unknown"
+	if j.Priority != nil {
+		text = fmt.Sprint(*j.Priority)
+	}
+	if j.PriorityClass != "" {
+		text += " " + j.PriorityClass
+	}
+	return text
+}
