@@ -18,6 +18,9 @@ type State struct {
 
 // Patch turns one page into another.
 type Patch struct {
+	// All says that the page has nothing else: every other container is empty. It is so for a browser of which
+	// nobody knows what it shows.
+	All bool `json:"all,omitempty"`
 	// Order has the ids of all fragments of those containers whose order has changed. Who applies it moves them
 	// there, and then removes from these containers what the order does not have.
 	Order map[string][]string `json:"order,omitempty"`
@@ -26,7 +29,7 @@ type Patch struct {
 }
 
 // Empty reports whether there is nothing to do.
-func (p Patch) Empty() bool { return len(p.Order) == 0 && len(p.Set) == 0 }
+func (p Patch) Empty() bool { return !p.All && len(p.Order) == 0 && len(p.Set) == 0 }
 
 // Encode the patch as JSON on one line.
 func (p Patch) Encode() ([]byte, error) {
@@ -47,6 +50,13 @@ func StateOf(all []Fragment) State {
 		s.versions[f.ID] = f.Version()
 	}
 	return s
+}
+
+// Whole returns what turns any page into what it is now, and the State after that.
+func Whole(now []Fragment) (Patch, State) {
+	p, next := Diff(State{}, now)
+	p.All = true
+	return p, next
 }
 
 // Diff returns what turns a page that was sent into what it is now, and the State after that. Neither the

@@ -36,12 +36,13 @@ func TestDiff(t *testing.T) {
 	}{
 		"nothing": {"an empty page stays so", nil, nil, Patch{}},
 		"same":    {"what has not changed is not sent", []Fragment{a, b}, []Fragment{a, b}, Patch{}},
-		"first":   {"a browser that shows nothing gets all", nil, []Fragment{a}, Patch{order("a"), set(a)}},
+		"first": {"a browser that shows nothing gets all", nil, []Fragment{a},
+			Patch{Order: order("a"), Set: set(a)}},
 		"changed": {"the order is the same", []Fragment{a, b, c}, []Fragment{a, changed, c},
 			Patch{Set: set(changed)}},
 		"moved": {"moving needs no HTML", []Fragment{a, b}, []Fragment{b, a}, Patch{Order: order("b", "a")}},
 		"added": {"only the new one is sent", []Fragment{a, c}, []Fragment{a, b, c},
-			Patch{order("a", "b", "c"), set(b)}},
+			Patch{Order: order("a", "b", "c"), Set: set(b)}},
 		"removed": {"the order says who is gone", []Fragment{a, b}, []Fragment{a}, Patch{Order: order("a")}},
 		"emptied": {"a container without fragments is one with an empty order", []Fragment{a}, nil,
 			Patch{Order: order()}},
@@ -77,6 +78,11 @@ func (b *browser) apply(t *testing.T, message []byte) {
 		t.Fatal(err)
 	}
 	maps.Copy(b.elements, p.Set)
+	for in := range b.containers {
+		if _, has := p.Order[in]; p.All && !has {
+			b.containers[in] = nil
+		}
+	}
 	for in, order := range p.Order {
 		for other, held := range b.containers { // an element is in one container
 			b.containers[other] = slices.DeleteFunc(held, func(id string) bool { return slices.Contains(order, id) })
@@ -87,8 +93,8 @@ func (b *browser) apply(t *testing.T, message []byte) {
 	maps.DeleteFunc(b.elements, func(id, _ string) bool { return !slices.Contains(held, id) })
 }
 
-// TestPatchesGiveThePage plays random pages, of which a browser misses some: each patch gives exactly the
-// page, and has nothing that was the same.
+// TestPatchesGiveThePage plays random pages, of which a browser misses some, and whose state is lost at times:
+// each patch gives exactly the page, and has nothing that was the same where the state is known.
 func TestPatchesGiveThePage(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 17))
@@ -104,7 +110,11 @@ func TestPatchesGiveThePage(t *testing.T) {
 			}
 			before := maps.Clone(b.elements)
 			orders := maps.Clone(b.containers)
+			lost := r.IntN(4) == 0
 			patch, next := Diff(state, page)
+			if lost {
+				patch, next = Whole(page)
+			}
 			message, err := patch.Encode()
 			if err != nil || strings.Contains(string(message), "\n") {
 				t.Fatalf("%q: %v", message, err)
@@ -119,6 +129,9 @@ func TestPatchesGiveThePage(t *testing.T) {
 			maps.DeleteFunc(b.containers, func(_ string, held []string) bool { return len(held) == 0 })
 			if diff := cmp.Diff(want, b, cmp.AllowUnexported(browser{})); diff != "" {
 				t.Fatalf("seed %d, step %d: %s", seed, step, diff)
+			}
+			if lost {
+				continue
 			}
 			for id, html := range patch.Set {
 				if before[id] == html {
