@@ -212,6 +212,11 @@ var rules = map[string]rule{
 	fragment: {
 		reason: "what of a page has changed; knows no page", never: slices.Concat(timeless, notSmall),
 	},
+	"pkg/server/board/listview": {
+		reason: "what the page of jobs shows; knows no request",
+		ours:   []string{api, "pkg/explain", history, fragment, "pkg/server/problem", spec},
+		never:  []string{"context", "os/...", "net/http", "k8s.io/client-go/...", "sigs.k8s.io/..."},
+	},
 	fragment + "/fragmenttest": {reason: "what fragments promise, for tests", ours: []string{fragment}},
 
 	"cmd/operator": {
@@ -387,7 +392,7 @@ func matches(path string, patterns []string) bool {
 var pure = []string{
 	seam, "scheduler/volcano", "scheduler/native", "scheduler/kueue", "scheduler/coscheduling", checkpoint,
 	frameworks, spec, validation, render, observation, decision, status, core, convert, tfjobadmin, history,
-	contention, "pkg/preemption", fragment,
+	contention, "pkg/preemption", fragment, "pkg/server/board/listview",
 	"bench/workload", "bench/simulated/scheduling",
 }
 
