@@ -212,6 +212,14 @@ var rules = map[string]rule{
 	fragment: {
 		reason: "what of a page has changed; knows no page", never: slices.Concat(timeless, notSmall),
 	},
+	"pkg/server/board": {
+		reason: "pages of what the API says, as it lets their readers see it; it knows no client and no store",
+		ours: []string{
+			api, frameworks, "pkg/explain", history, fragment, "pkg/server/board/listview", "pkg/server/identity",
+			"pkg/server/live", "pkg/server/problem", "pkg/server/rest", spec,
+		},
+		never: []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."},
+	},
 	"pkg/server/board/listview": {
 		reason: "what the page of jobs shows; knows no request",
 		ours:   []string{api, "pkg/explain", history, fragment, "pkg/server/problem", spec},

@@ -302,7 +302,8 @@ type column struct {
 func (b body) Columns() []column {
 	all := []column{
 		{Key: sortPhase, Name: "Phase"}, {Key: sortName, Name: "Job"},
-		{Key: sortProgress, Name: "Progress"}, {Key: sortEnd, Name: "Ends", Title: "estimated, if nothing interrupts it"},
+		{Key: sortProgress, Name: "Progress"},
+		{Key: sortEnd, Name: "Ends", Title: "estimated, if nothing interrupts it"},
 		{Name: "Reason"}, {Key: sortGPUs, Name: "GPUs", Number: true}, {Key: sortQueue, Name: "Queue"},
 		{Key: sortPriority, Name: "Priority"}, {Key: sortUser, Name: "User"}, {Key: sortAge, Name: "Age"},
 	}

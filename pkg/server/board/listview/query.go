@@ -154,7 +154,8 @@ func parseNumber(name, value string, standby, most int) (int, error) {
 	}
 	n, err := strconv.Atoi(value)
 	if err != nil || n < 1 || n > most {
-		return standby, invalid(name, fmt.Sprintf("it is %q", value), fmt.Sprintf("give a number from 1 to %d", most))
+		return standby, invalid(name, fmt.Sprintf("it is %q", value),
+			fmt.Sprintf("give a number from 1 to %d", most))
 	}
 	return n, nil
 }
