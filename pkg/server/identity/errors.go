@@ -46,6 +46,18 @@ func (e *Error) Status() int {
 	return http.StatusUnauthorized
 }
 
+// Rejected is the error of an Authenticator that does not accept what a request says. Neither text may hold
+// what the request has said.
+func Rejected(detail, remedy string) *Error { return rejected(remedy, "%s", detail) }
+
+// TooMany is the error of an Authenticator for an address of which it did not accept too much of late.
+func TooMany(detail, remedy string) *Error {
+	return &Error{kind: ErrTooMany, Detail: detail, Remedy: remedy, RetryAfter: retryTooMany}
+}
+
+// Unavailable is the error of an Authenticator that cannot say now whether it accepts what a request says.
+func Unavailable(detail, remedy string) *Error { return unavailable(remedy, "%s", detail) }
+
 func rejected(remedy, format string, args ...any) *Error {
 	return &Error{kind: ErrRejected, Detail: fmt.Sprintf(format, args...), Remedy: remedy}
 }
