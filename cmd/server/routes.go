@@ -33,6 +33,9 @@ func (p *process) routes() (http.Handler, error) {
 		Config: p.config.TFJob, Access: p.callers.access, History: p.store, NotFound: store.ErrNotFound,
 		UserKeys: p.config.UserKeys, Version: version, Fail: fail(p.log.WithName("tfjob")),
 	}).Register(mux)
+	if p.callers.sessions != nil {
+		p.callers.sessions.Register(mux)
+	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, r, problem.New(problem.NotFound, "there is no such path",
 			"see /api/v1/openapi.json and docs/tfjob.md for those that there are"))

@@ -25,6 +25,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"mlplatform.example.com/trainingjob-operator/pkg/server/config"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/store"
 )
 
 func TestArguments(t *testing.T) {
@@ -292,6 +293,15 @@ current-context: c
 		t.Fatal(err)
 	}
 	p.live = p.newLive()
+	dsn := "sqlite://" + filepath.Join(t.TempDir(), "history.db")
+	if p.store, err = store.Open(t.Context(), store.Options{DSN: dsn}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	if p.callers, err = p.newCallers(); err != nil {
 		t.Fatal(err)
 	}

@@ -127,6 +127,14 @@ func (a *Authentication) VerifyToken(ctx context.Context, token, from string) (V
 	return v, nil
 }
 
+// ReviewAudience is the audience of Kubernetes' tokens for this server; empty where they are not accepted.
+func (a *Authentication) ReviewAudience() string {
+	if a.tokens.reviewer == nil {
+		return ""
+	}
+	return a.tokens.reviewer.audiences[0]
+}
+
 // Origins of the identities that can be verified now.
 func (a *Authentication) Origins() []string {
 	var all []string
