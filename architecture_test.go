@@ -168,8 +168,8 @@ var rules = map[string]rule{
 	"pkg/server/config": {
 		reason: "the server's file: each package's part is its own",
 		ours: []string{
-			api, frameworks, "pkg/server/access", "pkg/server/identity", "pkg/server/mlflow", "pkg/server/shield",
-			"pkg/server/tfjob",
+			api, frameworks, "pkg/server/access", "pkg/server/identity", "pkg/server/mlflow", "pkg/server/session",
+			"pkg/server/shield", "pkg/server/tfjob",
 		},
 	},
 	history: {
@@ -204,6 +204,10 @@ var rules = map[string]rule{
 	},
 	"pkg/server/identity": {
 		reason: "who is calling; knows no route and no job", ours: []string{"pkg/allowance", "pkg/metric"},
+	},
+	"pkg/server/session": {
+		reason: "which browser is whose; knows no job and no page but that of the login",
+		ours:   []string{"pkg/allowance", "pkg/metric", "pkg/server/identity", "pkg/server/store"},
 	},
 	"pkg/server/access": {
 		reason: "what the cluster lets callers do", ours: []string{api, "pkg/metric", "pkg/server/identity"},

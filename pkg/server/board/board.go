@@ -59,14 +59,9 @@ type Options struct {
 	Live    Live
 	// User of a request. By default nobody is shown.
 	User func(*http.Request) User
-	// CSRF returns the token that forms of the request's caller bring along as CSRFField, and CheckCSRF whether
-	// a request that changes something has it. By default there is none: other sites' requests are refused by
-	// package shield alone.
-	CSRF      func(*http.Request) string
-	CheckCSRF func(*http.Request) error
-	// Login is the path to which those are led whom the server does not know, with the path that they asked for
-	// as its parameter "to". Empty: they are told so.
-	Login string
+	// CSRF returns the token that forms of the request's caller bring along as CSRFField. Who authenticates the
+	// request holds it to that, where a cookie alone brought it. By default there is none.
+	CSRF func(*http.Request) string
 	// BeginStream is called before a stream begins, and its error is the answer instead. By default any may.
 	BeginStream func(context.Context) error
 	// UserKeys are the annotations and labels that name the user of a job.
@@ -88,7 +83,7 @@ type Options struct {
 	LongestStream time.Duration
 }
 
-// CSRFField of a form has the token.
+// CSRFField of a form has the token: the field that session.CSRFField names.
 const CSRFField = "csrf"
 
 // Board serves pages. Its methods may be called from several goroutines.
@@ -123,9 +118,6 @@ func (b *Board) complete() {
 	}
 	if b.CSRF == nil {
 		b.CSRF = func(*http.Request) string { return "" }
-	}
-	if b.CheckCSRF == nil {
-		b.CheckCSRF = func(*http.Request) error { return nil }
 	}
 	if b.BeginStream == nil {
 		b.BeginStream = func(context.Context) error { return nil }
@@ -181,16 +173,12 @@ func (b *Board) handle(method, path string, handle http.HandlerFunc) {
 	b.mux.HandleFunc(method+" "+path, handle)
 }
 
-// change is a route that changes something: it needs the token of its form.
+// change is a route that changes something, by a form.
 func (b *Board) change(path string, handle http.HandlerFunc) {
 	b.handle(http.MethodPost, path, func(w http.ResponseWriter, r *http.Request) {
 		if err := r.ParseForm(); err != nil {
 			b.fail(w, r, problem.Newf(problem.Malformed, "the form cannot be read: %v", err).
 				WithRemedy("go back and send it again"))
-			return
-		}
-		if err := b.CheckCSRF(r); err != nil {
-			b.fail(w, r, err)
 			return
 		}
 		handle(w, r)

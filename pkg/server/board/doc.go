@@ -3,7 +3,7 @@
 //
 //	request ─▶ Board ─┬─ a page: render ─▶ view{frame, fragments} ─▶ HTML
 //	                  ├─ the same page, &live: wake up ─▶ render ─▶ what has changed ─▶ event
-//	                  ├─ an action: the form's token ─▶ the API's operation ─▶ redirect
+//	                  ├─ an action: a form ─▶ the API's operation ─▶ redirect
 //	                  └─ static files, for everybody
 //
 // What it shows and does is that of the API's operations (pkg/server/rest), as the caller whom the request's

@@ -209,18 +209,12 @@ func newServer(t *testing.T, jobs ...*v1alpha1.TrainingJob) *server {
 	s.api = &api{jobs: jobs, denied: map[string]bool{}, followers: map[chan live.Event]bool{}}
 	var err error
 	s.board, err = New(Options{
-		Jobs: s.api, Changes: s.api, Live: s.api, Clock: s.clock, Log: logr.Discard(), Login: "/login",
+		Jobs: s.api, Changes: s.api, Live: s.api, Clock: s.clock, Log: logr.Discard(),
 		User: func(r *http.Request) User {
 			id, _ := identity.FromContext(r.Context())
 			return User{Name: id.Name, Logout: "/logout"}
 		},
 		CSRF: func(*http.Request) string { return "token" },
-		CheckCSRF: func(r *http.Request) error {
-			if r.PostFormValue(CSRFField) != "token" {
-				return problem.New(problem.Forbidden, "the form is not of this session", "load the page again")
-			}
-			return nil
-		},
 	})
 	if err != nil {
 		t.Fatal(err)

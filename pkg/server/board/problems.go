@@ -3,7 +3,6 @@ package board
 import (
 	"html/template"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 
@@ -29,10 +28,6 @@ func (b *Board) log(r *http.Request, p *problem.Problem) {
 func (b *Board) Problem(w http.ResponseWriter, r *http.Request, p *problem.Problem) {
 	if !strings.Contains(r.Header.Get("Accept"), "text/html") {
 		problem.Write(w, r, p)
-		return
-	}
-	if p.Status == http.StatusUnauthorized && b.Login != "" && r.Method == http.MethodGet {
-		http.Redirect(w, r, b.Login+"?"+url.Values{"to": {r.URL.RequestURI()}}.Encode(), http.StatusSeeOther)
 		return
 	}
 	setPolicy(w.Header())
