@@ -357,7 +357,8 @@ func TestBoard(t *testing.T) {
 		return w
 	}
 	w := get(handler, "/board/clusters/main/jobs", "text/html")
-	if to := w.Header().Get("Location"); w.Code != http.StatusSeeOther || !strings.HasPrefix(to, "/login?next=") {
+	to := w.Header().Get("Location")
+	if w.Code != http.StatusSeeOther || !strings.HasPrefix(to, "/login?next=") {
 		t.Errorf("status %d to %s", w.Code, to)
 	}
 	w = get(handler, "/board/clusters/main/jobs?live=1", "text/event-stream")
