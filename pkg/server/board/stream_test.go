@@ -42,9 +42,9 @@ func TestUpdates(t *testing.T) {
 	s := newServer(t, newJob("a", "bert", inPhase(v1alpha1.PhaseQueued)), newJob("a", "gpt", running("trains")))
 	b := s.open("ann", mainJobs, s.digestOf(mainJobs))
 	s.soon("it has rendered the page anew", func() bool {
-		var lists int
-		s.api.locked(func() { lists = s.api.lists })
-		return lists > 3
+		anew := false
+		s.api.locked(func() { anew = s.api.lists > 3 })
+		return anew
 	})
 	if n := len(b.patches()); n != 0 {
 		t.Fatalf("%d patches though nothing has changed", n)
@@ -85,9 +85,23 @@ func TestUpdatesAreCoalesced(t *testing.T) {
 	for n := range 50 {
 		s.api.set("bert", running(fmt.Sprint("step ", n+1)))
 	}
+	eventually(t, "it has heard of all", func() bool {
+		waiting := 0
+		s.api.locked(func() {
+			for changes := range s.api.followers {
+				waiting += len(changes)
+			}
+		})
+		return waiting == 0
+	})
+	s.api.locked(func() {
+		if s.api.lists != 1 {
+			t.Errorf("it was rendered %d times before the interval was over", s.api.lists)
+		}
+	})
 	s.soon("the last change is shown", b.shows("jobs", "step 50"))
-	if n := len(b.patches()); n > 3 {
-		t.Errorf("%d patches", n)
+	if n := len(b.patches()); n != 2 {
+		t.Errorf("%d patches, want the page and the last change", n)
 	}
 }
 
@@ -173,6 +187,12 @@ func TestClusterAway(t *testing.T) {
 	s.api.locked(func() { s.api.away = problem.New(problem.BadGateway, "cluster main is away", "wait") })
 	told := func() bool { _, is := b.last(eventProblem); return is }
 	s.soon("it says so", told)
+	lists := func() (n int) {
+		s.api.locked(func() { n = s.api.lists })
+		return n
+	}
+	before := lists()
+	s.soon("it has tried again", func() bool { return lists() >= before+3 })
 	if !b.shows("jobs", "one")() {
 		t.Error("it shows nothing any more")
 	}
@@ -183,11 +203,13 @@ func TestClusterAway(t *testing.T) {
 		t.Errorf("it still tells %s", e.data)
 	}
 	problems := 0
+	b.mu.Lock()
 	for _, e := range b.events {
 		if e.name == eventProblem {
 			problems++
 		}
 	}
+	b.mu.Unlock()
 	if problems != 2 {
 		t.Errorf("it told %d times, want once that it is away and once that it is back", problems)
 	}
