@@ -114,7 +114,8 @@ func TestLoginsThatFail(t *testing.T) {
 				}
 				return set(at, "code", u.Query().Get("code"))
 			}, status: 401, says: "does not take the code"},
-		"no code": {reason: "nothing to redeem", back: func(_ login, at string) string { return set(at, "code", "") },
+		"no code": {reason: "nothing to redeem",
+			back:   func(_ login, at string) string { return set(at, "code", "") },
 			status: 401, says: "has sent no code"},
 		"the user declines": {reason: "the issuer says so", before: func(l login) {
 			l.issuer.answer = url.Values{"error": {"access_denied"}, "error_description": {"<b>no</b>"}}

@@ -358,7 +358,9 @@ func (b *browser) plant(r *replica, base, value string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	b.client.Jar.SetCookies(at, []*http.Cookie{{Name: r.cookies.name(base), Value: value, Path: "/", Secure: true}})
+	b.client.Jar.SetCookies(at, []*http.Cookie{
+		{Name: r.cookies.name(base), Value: value, Path: "/", Secure: true},
+	})
 }
 
 func eventually(t testing.TB, what string, is func() bool) {

@@ -97,7 +97,9 @@ func tokenUntil(end time.Time) string {
 // TestTokens of the cluster make sessions that end with them.
 func TestTokens(t *testing.T) {
 	fake := newClock()
-	r := newReplica(t, setting{clock: fake, identity: identity.Default(), config: func(c *Config) { c.URL = "" }})
+	r := newReplica(t, setting{
+		clock: fake, identity: identity.Default(), config: func(c *Config) { c.URL = "" },
+	})
 	b := newBrowser(t)
 	ended := b.post(r.server.URL+LoginPath, url.Values{
 		fieldToken: {"\n " + tokenUntil(fake.Now().Add(time.Hour)) + "\n"}, fieldNext: {"/jobs?a=b"},
@@ -204,7 +206,8 @@ func TestLink(t *testing.T) {
 	if page := b.get(at); page.status != http.StatusSeeOther || page.location != r.server.URL+"/" {
 		t.Fatalf("the link: %+v", page)
 	}
-	if page := b.get(r.server.URL + "/"); !strings.HasPrefix(page.body, `demo:alice of link in ["demo:ml"] csrf=`) {
+	page := b.get(r.server.URL + "/")
+	if !strings.HasPrefix(page.body, `demo:alice of link in ["demo:ml"] csrf=`) {
 		t.Errorf("who is it: %+v", page)
 	}
 	if page := newBrowser(t).get(at); page.status != http.StatusUnauthorized ||
@@ -277,7 +280,8 @@ func TestLinksInFiles(t *testing.T) {
 	if err := none.OfferLink(none.server.URL, &out); err != nil || out.Len() > 0 {
 		t.Errorf("without a link: %v, %q", err, out.String())
 	}
-	if page := newBrowser(t).get(none.server.URL + LoginPath + "?once=x"); page.status != http.StatusUnauthorized {
+	page := newBrowser(t).get(none.server.URL + LoginPath + "?once=x")
+	if page.status != http.StatusUnauthorized {
 		t.Errorf("a link where there is none: %+v", page)
 	}
 }
