@@ -41,9 +41,9 @@ func validateLink(path *field.Path, c ServerConfiguration) field.ErrorList {
 		return field.ErrorList{field.Invalid(user, link.User,
 			"has no use while board.enabled is false: enable it, or leave oneTimeLink out")}
 	case c.Listen.BindAddress == Off || !isLoopback(c.Listen.BindAddress):
-		return field.ErrorList{field.Invalid(user, link.User, "logs whoever has the link in, so the API must be for "+
-			"this machine alone: bind listen.bindAddress to a loopback address such as localhost:8080, or leave "+
-			"oneTimeLink out")}
+		return field.ErrorList{field.Invalid(user, link.User, "logs in whoever has the link, so the API must be "+
+			"for this machine alone: bind listen.bindAddress to a loopback address such as localhost:8080, or "+
+			"leave oneTimeLink out")}
 	case c.Listen.CertificateDir == "" && !c.PlainHTTP():
 		return field.ErrorList{field.Invalid(user, link.User, "is a link of plain HTTP, and browsers send the "+
 			"sessions of board.url, which is https, by TLS alone: leave board.url or oneTimeLink out")}

@@ -17,8 +17,8 @@ var (
 	ErrTooMany = errors.New("too many rejected credentials")
 	// ErrUnavailable: nobody can say now whether to accept it. It is answered with 503.
 	ErrUnavailable = errors.New("credentials cannot be checked now")
-	// ErrForged: a browser has sent the credentials by itself, and nothing shows that a page of this server asked
-	// for what the request changes. It is answered with 403.
+	// ErrForged: a browser has sent the credentials by itself, and nothing shows that a page of this server
+	// asked for what the request changes. It is answered with 403.
 	ErrForged = errors.New("the request may be forged")
 )
 

@@ -56,8 +56,9 @@ func passes(ctx context.Context, c clock.Clock, d time.Duration) bool {
 
 // verify a token that names this issuer, and return its end.
 func (i *issuer) verify(ctx context.Context, raw string) (Identity, time.Time, *Error) {
-	token, err := i.check(ctx, raw, i.Audiences, fmt.Sprintf("get a new token from %s for the audience %s", i.URL,
-		strings.Join(i.Audiences, " or ")))
+	remedy := fmt.Sprintf("get a new token from %s for the audience %s", i.URL,
+		strings.Join(i.Audiences, " or "))
+	token, err := i.check(ctx, raw, i.Audiences, remedy)
 	if err != nil {
 		return Identity{}, time.Time{}, err
 	}
