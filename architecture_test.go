@@ -186,6 +186,9 @@ var rules = map[string]rule{
 	},
 	"pkg/server/problem": {reason: "how an error is told; knows no route and no job"},
 	"pkg/server/live":    {reason: "which jobs there are; knows nobody who asks", ours: []string{api}},
+	"pkg/server/placement": {
+		reason: "which rank is where; knows no request", ours: []string{api, frameworks, "pkg/queues", spec},
+	},
 	"pkg/server/rest": {
 		reason: "the API over HTTP: it decides nothing, and writes nothing but as its caller",
 		ours: []string{
