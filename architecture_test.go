@@ -36,6 +36,7 @@ const (
 	tfjobadmin  = "pkg/tfjobadmin"
 	history     = "pkg/history"
 	contention  = "pkg/contention"
+	fragment    = "pkg/server/board/fragment"
 )
 
 // Imports from elsewhere that would break what a package promises.
@@ -211,6 +212,10 @@ var rules = map[string]rule{
 		reason: "what the cluster lets callers do", ours: []string{api, "pkg/metric", "pkg/server/identity"},
 	},
 	"pkg/server/shield": {reason: "knows no route and no caller", ours: []string{"pkg/metric"}},
+	fragment: {
+		reason: "what of a page has changed; knows no page", never: slices.Concat(timeless, notSmall),
+	},
+	fragment + "/fragmenttest": {reason: "what fragments promise, for tests", ours: []string{fragment}},
 
 	"cmd/operator": {
 		reason: "the only importer of concrete backends",
@@ -385,7 +390,7 @@ func matches(path string, patterns []string) bool {
 var pure = []string{
 	seam, "scheduler/volcano", "scheduler/native", "scheduler/kueue", "scheduler/coscheduling", checkpoint,
 	frameworks, spec, validation, render, observation, decision, status, core, convert, tfjobadmin, history,
-	contention, "pkg/preemption",
+	contention, "pkg/preemption", fragment,
 	"bench/workload", "bench/simulated/scheduling",
 }
 

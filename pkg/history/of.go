@@ -51,7 +51,7 @@ func jobOf(cluster string, job *v1alpha1.TrainingJob, o Options) Job {
 	st := &job.Status
 	j := Job{
 		Key: Key{Cluster: cluster, UID: job.UID}, Namespace: job.Namespace, Name: job.Name,
-		User: userOf(job, o.UserKeys), Queue: queueOf(job), Framework: job.Spec.Framework,
+		User: UserOf(job, o.UserKeys), Queue: QueueOf(job), Framework: job.Spec.Framework,
 		PriorityClass: spec.PriorityClass(job), ResourceVersion: job.ResourceVersion,
 		Scheduler: job.Spec.RunPolicy.SchedulingPolicy.Scheduler,
 		Phase:     st.Phase, Message: st.Message, GPUs: st.GPUs, Replicas: st.Replicas, Attempt: st.Attempt,
@@ -74,15 +74,17 @@ func jobOf(cluster string, job *v1alpha1.TrainingJob, o Options) Job {
 	return j
 }
 
-// queueOf is the queue that the gang was submitted to, else the one that the job names.
-func queueOf(job *v1alpha1.TrainingJob) string {
+// QueueOf is the queue that the gang was submitted to, else the one that the job names.
+func QueueOf(job *v1alpha1.TrainingJob) string {
 	if s := job.Status.Scheduling; s != nil && s.Queue != "" {
 		return s.Queue
 	}
 	return spec.Queue(job)
 }
 
-func userOf(job *v1alpha1.TrainingJob, keys []string) string {
+// UserOf is whom a job says it is for, by the first of some annotations or labels that is not empty; "" where
+// it does not say.
+func UserOf(job *v1alpha1.TrainingJob, keys []string) string {
 	for _, key := range keys {
 		if user := cmp.Or(job.Annotations[key], job.Labels[key]); user != "" {
 			return user
@@ -124,7 +126,7 @@ func attemptsOf(job *v1alpha1.TrainingJob, transitions []Transition, kind string
 	}
 	a := Attempt{
 		Number: st.Attempt, ResourceVersion: job.ResourceVersion, Replicas: st.Replicas, GPUs: st.GPUs,
-		GPUKind: kind, Queue: queueOf(job),
+		GPUKind: kind, Queue: QueueOf(job),
 	}
 	if c := st.Checkpoint; c != nil {
 		a.ResumedFrom = inUTC(c.ResumeFrom)

@@ -22,26 +22,40 @@ type ActionInput struct {
 	IfMatch
 }
 
+// Action is what can be done to a job beside changing its fields.
+type Action string
+
+// Actions.
+const (
+	Suspend Action = "suspend"
+	Resume  Action = "resume"
+	Restart Action = "restart"
+)
+
 func (s *Server) routeActions() {
-	for _, a := range []struct{ name, summary, description string }{
-		{"suspend", "Suspend a TrainingJob",
+	for _, a := range []struct {
+		name                 Action
+		summary, description string
+	}{
+		{Suspend, "Suspend a TrainingJob",
 			"Sets spec.runPolicy.suspend: the job saves a checkpoint where it can, and gives everything back. It " +
 				"keeps no place in its queue. A job that is suspended already stays so."},
-		{"resume", "Resume a TrainingJob",
+		{Resume, "Resume a TrainingJob",
 			"Takes spec.runPolicy.suspend back: the job is queued again, and goes on from its last complete " +
 				"checkpoint. A job that is not suspended stays as it is."},
-		{"restart", "Restart a TrainingJob",
+		{Restart, "Restart a TrainingJob",
 			"Gives the annotation " + v1alpha1.AnnotationRestart + " a new value: the job saves a checkpoint where " +
 				"it can, and starts a new attempt from it. It spends none of backoffLimit."},
 	} {
 		register(s, huma.Operation{
-			OperationID: a.name + "TrainingJob", Method: http.MethodPost, Path: named + "/" + a.name, Tags: tagJobs,
+			OperationID: string(a.name) + "TrainingJob", Method: http.MethodPost, Path: named + "/" + string(a.name),
+			Tags:    tagJobs,
 			Summary: a.summary, Description: a.description,
 		}, func(ctx context.Context, in *ActionInput) (*JobOutput, error) { return s.act(ctx, a.name, in) })
 	}
 }
 
-func (s *Server) act(ctx context.Context, action string, in *ActionInput) (*JobOutput, error) {
+func (s *Server) act(ctx context.Context, action Action, in *ActionInput) (*JobOutput, error) {
 	only, err := in.parse()
 	if err != nil {
 		return nil, err
@@ -55,11 +69,13 @@ func (s *Server) act(ctx context.Context, action string, in *ActionInput) (*JobO
 	}
 	change := map[string]any{}
 	switch action {
-	case "suspend", "resume":
-		change["spec"] = map[string]any{"runPolicy": map[string]any{"suspend": action == "suspend"}}
-	case "restart":
+	case Suspend, Resume:
+		change["spec"] = map[string]any{"runPolicy": map[string]any{"suspend": action == Suspend}}
+	case Restart:
 		value := s.Clock.Now().UTC().Format(time.RFC3339Nano)
 		change["metadata"] = map[string]any{"annotations": map[string]any{v1alpha1.AnnotationRestart: value}}
+	default:
+		return nil, problem.Newf(problem.NotFound, "there is no action %s", action)
 	}
 	body, _ := json.Marshal(change) // of strings and booleans
 	if body, err = mergePatch(body, in.JobPath, only); err != nil {
@@ -69,14 +85,14 @@ func (s *Server) act(ctx context.Context, action string, in *ActionInput) (*JobO
 }
 
 // futile reports an error where the operator would do nothing: the client would wait for it in vain.
-func futile(action string, job *v1alpha1.TrainingJob) error {
+func futile(action Action, job *v1alpha1.TrainingJob) error {
 	switch {
 	case job.DeletionTimestamp != nil:
 		return problem.New(problem.Conflict, "the job is being deleted", "create a new one")
 	case job.Status.Phase.Finished():
 		return problem.Newf(problem.Conflict, "the job has finished: it is %s", job.Status.Phase).
 			WithRemedy("create a new one, which may begin with a checkpoint of this one")
-	case action == "restart" && spec.Suspended(job):
+	case action == Restart && spec.Suspended(job):
 		return problem.New(problem.Conflict, "the job is suspended, and has nothing to restart",
 			"resume it, which starts a new attempt")
 	}

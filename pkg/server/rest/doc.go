@@ -15,6 +15,7 @@
 //	explain.go, logs.go, queues.go
 //	history.go, accounting.go, cost.go, csv.go
 //	events.go, stream.go
+//	inprocess.go    the same operations for callers in the process
 //
 // Invariants:
 //   - Every call about one object, and every change, is made to the cluster as the caller. What is read from

@@ -181,6 +181,7 @@ type server struct {
 	clock  *clocktesting.FakeClock
 	scheme *runtime.Scheme
 	logged *[]string
+	rest   *Server
 	// noStream is why no stream may begin.
 	noStream error
 }
@@ -217,7 +218,8 @@ func newServer(t *testing.T, objects ...client.Object) *server {
 		}
 	}
 	mux := http.NewServeMux()
-	_, err := New(mux, Options{
+	var err error
+	s.rest, err = New(mux, Options{
 		Version: "test", Access: a, Live: clusters, History: s.past, Currency: "EUR", Clock: s.clock, Log: log,
 		Prices:      map[string]*big.Rat{"H100": big.NewRat(5, 2), "free": new(big.Rat)},
 		BeginStream: func(context.Context) error { return s.noStream },

@@ -18,6 +18,9 @@ const kind = "TrainingJob"
 // Job is a TrainingJob as it is shown: as kubectl shows it, without managed fields.
 type Job struct{ of *v1alpha1.TrainingJob }
 
+// TrainingJob that is shown; read only.
+func (j Job) TrainingJob() *v1alpha1.TrainingJob { return j.of }
+
 // MarshalJSON implements json.Marshaler.
 func (j Job) MarshalJSON() ([]byte, error) { return encodeJob(j.of) }
 
@@ -129,12 +132,14 @@ func (s *Server) routeClusters() {
 	register(s, huma.Operation{
 		OperationID: "listClusters", Method: http.MethodGet, Path: root, Tags: []string{"Clusters"},
 		Summary: "List the clusters", Description: "Those that the server is configured for.",
-	}, func(context.Context, *struct{}) (*ClustersOutput, error) {
-		out := &ClustersOutput{}
-		for i, name := range s.Access.Names() {
-			out.Body.Items = append(out.Body.Items,
-				ClusterStatus{Name: name, Default: i == 0, Synced: s.Live.Synced(name)})
-		}
-		return out, nil
-	})
+	}, s.clusters)
+}
+
+func (s *Server) clusters(context.Context, *struct{}) (*ClustersOutput, error) {
+	out := &ClustersOutput{}
+	for i, name := range s.Access.Names() {
+		out.Body.Items = append(out.Body.Items,
+			ClusterStatus{Name: name, Default: i == 0, Synced: s.Live.Synced(name)})
+	}
+	return out, nil
 }

@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/history"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/live"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
 // JobFilter restricts a list.
@@ -59,31 +59,43 @@ type ListMetadata struct {
 }
 
 func (s *Server) listAll(ctx context.Context, in *ListAllInput) (*JobsOutput, error) {
-	v, err := s.view(in.Cluster)
+	v, err := s.visibleView(ctx, in.Cluster, "")
 	if err != nil {
 		return nil, err
 	}
-	may, err := s.visible(ctx, in.Cluster, v.Namespaces())
-	if err != nil {
-		return nil, err
-	}
-	return page(v, may, in.JobFilter, &in.Page)
+	return page(v, in.JobFilter, &in.Page)
 }
 
 func (s *Server) listNamespaced(ctx context.Context, in *ListInput) (*JobsOutput, error) {
-	v, err := s.view(in.Cluster)
+	v, err := s.visibleView(ctx, in.Cluster, in.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.listable(ctx, in.Cluster, in.Namespace); err != nil {
-		return nil, err
-	}
-	only := func(namespace string) bool { return namespace == in.Namespace }
-	return page(v, only, in.JobFilter, &in.Page)
+	return page(v, in.JobFilter, &in.Page)
 }
 
-// page of the jobs that the caller may see and asks for.
-func page(v live.View, may func(string) bool, filter JobFilter, p *Page) (*JobsOutput, error) {
+// visibleView has the jobs that the caller may list: in one namespace, or in all where that is empty. Not to
+// be allowed to list those of the one is an error.
+func (s *Server) visibleView(ctx context.Context, cluster, namespace string) (live.View, error) {
+	v, err := s.view(cluster)
+	if err != nil {
+		return live.View{}, err
+	}
+	may := func(of string) bool { return of == namespace }
+	if namespace == "" {
+		may, err = s.visible(ctx, cluster, v.Namespaces())
+	} else {
+		err = s.listable(ctx, cluster, namespace)
+	}
+	if err != nil {
+		return live.View{}, err
+	}
+	v.Jobs = slices.DeleteFunc(v.Jobs, func(job *v1alpha1.TrainingJob) bool { return !may(job.Namespace) })
+	return v, nil
+}
+
+// page of the jobs that the caller asks for.
+func page(v live.View, filter JobFilter, p *Page) (*JobsOutput, error) {
 	selector, err := labels.Parse(filter.LabelSelector)
 	if err != nil {
 		return nil, problem.Newf(problem.Invalid, "it cannot be read: %v", err).About("query.labelSelector").
@@ -98,7 +110,7 @@ func page(v live.View, may func(string) bool, filter JobFilter, p *Page) (*JobsO
 	}}
 	next := ""
 	for _, job := range v.Jobs[after.in(v.Jobs):] {
-		if !may(job.Namespace) || !filter.passes(job, selector) {
+		if !filter.passes(job, selector) {
 			continue
 		}
 		if len(out.Body.Items) == p.Limit {
@@ -115,7 +127,7 @@ func page(v live.View, may func(string) bool, filter JobFilter, p *Page) (*JobsO
 
 func (f JobFilter) passes(job *v1alpha1.TrainingJob, selector labels.Selector) bool {
 	return (len(f.Phase) == 0 || slices.Contains(f.Phase, job.Status.Phase)) &&
-		(f.Queue == "" || f.Queue == queueOf(job)) && selector.Matches(labels.Set(job.Labels))
+		(f.Queue == "" || f.Queue == history.QueueOf(job)) && selector.Matches(labels.Set(job.Labels))
 }
 
 // token is behind which job a page begins. Jobs that come and go meanwhile move no other.
@@ -163,12 +175,4 @@ func (t token) in(jobs []*v1alpha1.TrainingJob) int {
 		i++
 	}
 	return i
-}
-
-// queueOf a job is the one that it was submitted to, before that the one that it names.
-func queueOf(job *v1alpha1.TrainingJob) string {
-	if s := job.Status.Scheduling; s != nil && s.Queue != "" {
-		return s.Queue
-	}
-	return spec.Queue(job)
 }

@@ -44,6 +44,27 @@ func (s *Server) routeLogs() {
 }
 
 func (s *Server) logs(ctx context.Context, in *LogsInput) (*huma.StreamResponse, error) {
+	log, err := s.openLog(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	return &huma.StreamResponse{Body: func(h huma.Context) {
+		defer log.lines.Close()
+		_, err := io.Copy(s.streamTo(h, typeText+"; charset=utf-8"), log.lines)
+		if err != nil && !errors.Is(err, context.Canceled) && log.while.Err() == nil {
+			s.Log.V(1).Info("A log has ended early", "pod", log.pod, "namespace", in.Namespace, "why", err.Error())
+		}
+	}}, nil
+}
+
+// openedLog of a pod, and while it may be read.
+type openedLog struct {
+	pod   string
+	lines io.ReadCloser
+	while context.Context
+}
+
+func (s *Server) openLog(ctx context.Context, in *LogsInput) (*openedLog, error) {
 	job, err := s.job(ctx, in.JobPath)
 	if err != nil {
 		return nil, err
@@ -86,13 +107,7 @@ func (s *Server) logs(ctx context.Context, in *LogsInput) (*huma.StreamResponse,
 	if err != nil {
 		return nil, clusterError(in.Cluster, err)
 	}
-	return &huma.StreamResponse{Body: func(h huma.Context) {
-		defer lines.Close()
-		_, err := io.Copy(s.streamTo(h, typeText+"; charset=utf-8"), lines)
-		if err != nil && !errors.Is(err, context.Canceled) && while.Err() == nil {
-			s.Log.V(1).Info("A log has ended early", "pod", pod.Name, "namespace", in.Namespace, "why", err.Error())
-		}
-	}}, nil
+	return &openedLog{pod.Name, lines, while}, nil
 }
 
 // rank that is asked for.

@@ -1,0 +1,226 @@
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"reflect"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/danielgtaylor/huma/v2"
+	authorizationv1 "k8s.io/api/authorization/v1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
+)
+
+// The operations for callers in the same process, such as the board: the same code as over HTTP, with the
+// same rights. Each expects the caller in the context (identity.NewContext), and holds its input to the same
+// defaults and bounds. Errors become what HTTP answers by problem.Of.
+
+// Clusters that there are; the first is the default.
+func (s *Server) Clusters(ctx context.Context) ([]ClusterStatus, error) {
+	out, err := s.clusters(ctx, &struct{}{})
+	if err != nil {
+		return nil, err
+	}
+	return out.Body.Items, nil
+}
+
+// VisibleJobs are those of a cluster, or of one of its namespaces, that the caller may list, by namespace and
+// name. They are shared: read only.
+func (s *Server) VisibleJobs(ctx context.Context, cluster, namespace string) ([]*v1alpha1.TrainingJob, error) {
+	if namespace == "" {
+		if err := valid(&ClusterPath{cluster}); err != nil {
+			return nil, err
+		}
+	} else if err := valid(&NamespacePath{ClusterPath{cluster}, namespace}); err != nil {
+		return nil, err
+	}
+	v, err := s.visibleView(ctx, cluster, namespace)
+	return v.Jobs, err
+}
+
+// GetJob reads one from the cluster.
+func (s *Server) GetJob(ctx context.Context, in *GetInput) (*JobOutput, error) {
+	return inProcess(ctx, s.get, in)
+}
+
+// CreateJob from JSON or YAML.
+func (s *Server) CreateJob(ctx context.Context, in *CreateInput) (*CreateOutput, error) {
+	return inProcess(ctx, s.create, in)
+}
+
+// PatchJob changes one.
+func (s *Server) PatchJob(ctx context.Context, in *PatchInput) (*JobOutput, error) {
+	return inProcess(ctx, s.patch, in)
+}
+
+// DeleteJob deletes one.
+func (s *Server) DeleteJob(ctx context.Context, in *DeleteInput) (*DeleteOutput, error) {
+	return inProcess(ctx, s.delete, in)
+}
+
+// ActOnJob suspends, resumes or restarts one.
+func (s *Server) ActOnJob(ctx context.Context, action Action, in *ActionInput) (*JobOutput, error) {
+	return inProcess(ctx, func(ctx context.Context, in *ActionInput) (*JobOutput, error) {
+		return s.act(ctx, action, in)
+	}, in)
+}
+
+// ExplainJob says what one does.
+func (s *Server) ExplainJob(ctx context.Context, in *JobPath) (*ExplainOutput, error) {
+	return inProcess(ctx, s.explain, in)
+}
+
+// JobTimeline says what has happened to one.
+func (s *Server) JobTimeline(ctx context.Context, in *JobPath) (*TimelineOutput, error) {
+	return inProcess(ctx, s.timeline, in)
+}
+
+// JobLog is what one rank has written. Where it is followed the reader ends as a stream over HTTP does, and
+// with the context. The caller must close it.
+func (s *Server) JobLog(ctx context.Context, in *LogsInput) (io.ReadCloser, error) {
+	if err := valid(in); err != nil {
+		return nil, err
+	}
+	log, err := s.openLog(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	return log.lines, nil
+}
+
+// Queues with their use and their jobs.
+func (s *Server) Queues(ctx context.Context, in *QueuesInput) (*QueuesOutput, error) {
+	return inProcess(ctx, s.queues, in)
+}
+
+// HistoryJobs are a page of the jobs that have existed.
+func (s *Server) HistoryJobs(ctx context.Context, in *HistoryInput) (*HistoryJobsOutput, error) {
+	return inProcess(ctx, s.historyJobs, in)
+}
+
+// HistoryJob is what is known of one.
+func (s *Server) HistoryJob(ctx context.Context, in *HistoryPath) (*HistoryJobOutput, error) {
+	return inProcess(ctx, s.historyJob, in)
+}
+
+// HistoryTimeline says what had happened to one.
+func (s *Server) HistoryTimeline(ctx context.Context, in *HistoryPath) (*TimelineOutput, error) {
+	return inProcess(ctx, s.historyTimeline, in)
+}
+
+// HistorySamples are what the trainer of one has reported.
+func (s *Server) HistorySamples(ctx context.Context, in *SamplesInput) (*SamplesOutput, error) {
+	return inProcess(ctx, s.historySamples, in)
+}
+
+// Accounting sums what was used.
+func (s *Server) Accounting(ctx context.Context, in *AccountingInput) (*Accounting, error) {
+	in.Accept = typeJSON
+	out, err := inProcess(ctx, s.accounting, in)
+	if err != nil {
+		return nil, err
+	}
+	report := &Accounting{}
+	if err := json.Unmarshal(out.Body, report); err != nil {
+		return nil, fmt.Errorf("reading the accounting: %w", err)
+	}
+	return report, nil
+}
+
+// May reports whether the caller may do something, as the cluster said within the last seconds.
+func (s *Server) May(ctx context.Context, cluster string, do authorizationv1.ResourceAttributes) (bool, error) {
+	if err := s.known(cluster); err != nil {
+		return false, err
+	}
+	return s.may(ctx, cluster, do)
+}
+
+// inProcess does an operation as a request over HTTP would.
+func inProcess[I, O any](ctx context.Context, do func(context.Context, *I) (*O, error), in *I) (*O, error) {
+	if err := valid(in); err != nil {
+		return nil, err
+	}
+	return do(ctx, in)
+}
+
+// parameter of an operation's input.
+type parameter struct {
+	index    []int
+	name     string // such as query.limit
+	required bool
+	schema   *huma.Schema
+}
+
+// parameters by the type of input: they are read from its tags once.
+var parameters sync.Map
+
+// valid fills in the defaults of an input, and returns the problem of parameters that are out of bounds, as
+// huma answers a request with them.
+func valid(in any) error {
+	value := reflect.ValueOf(in).Elem()
+	known, found := parameters.Load(value.Type())
+	if !found {
+		known, _ = parameters.LoadOrStore(value.Type(), parametersOf(value.Type(), nil))
+	}
+	refused := &huma.ErrorModel{Status: problem.Invalid.Status}
+	for _, p := range known.([]parameter) {
+		field := value.FieldByIndex(p.index)
+		if field.IsZero() && p.schema.Default != nil {
+			text, _ := json.Marshal(p.schema.Default) // of a tag
+			if err := json.Unmarshal(text, field.Addr().Interface()); err != nil {
+				return fmt.Errorf("reading the default of %s: %w", p.name, err)
+			}
+		}
+		if field.IsZero() && !p.required {
+			continue
+		}
+		text, err := json.Marshal(field.Interface())
+		var plain any
+		if err == nil {
+			err = json.Unmarshal(text, &plain)
+		}
+		if err != nil {
+			return fmt.Errorf("reading %s: %w", p.name, err)
+		}
+		result, at := &huma.ValidateResult{}, huma.NewPathBuffer(nil, 0)
+		at.Push(p.name)
+		huma.Validate(nil, p.schema, at, huma.ModeWriteToServer, plain, result)
+		for _, err := range result.Errors {
+			if detail, is := err.(*huma.ErrorDetail); is {
+				refused.Errors = append(refused.Errors, detail)
+			}
+		}
+	}
+	if len(refused.Errors) == 0 {
+		return nil
+	}
+	p, _ := problem.Transform(nil, strconv.Itoa(refused.Status), refused)
+	return p.(error)
+}
+
+func parametersOf(t reflect.Type, within []int) []parameter {
+	var all []parameter
+	for i := range t.NumField() {
+		f, index := t.Field(i), append(append([]int{}, within...), i)
+		if f.Anonymous && f.Type.Kind() == reflect.Struct {
+			all = append(all, parametersOf(f.Type, index)...)
+			continue
+		}
+		for _, in := range []string{"path", "query", "header"} {
+			name, _, _ := strings.Cut(f.Tag.Get(in), ",")
+			if name == "" {
+				continue
+			}
+			schema := huma.SchemaFromField(huma.NewMapRegistry("#/", huma.DefaultSchemaNamer), f, "")
+			schema.PrecomputeMessages()
+			all = append(all, parameter{index, in + "." + name, in == "path", schema})
+		}
+	}
+	return all
+}
