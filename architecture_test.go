@@ -36,7 +36,9 @@ const (
 	tfjobadmin  = "pkg/tfjobadmin"
 	history     = "pkg/history"
 	contention  = "pkg/contention"
-	fragment    = "pkg/server/board/fragment"
+	board       = "pkg/server/board"
+	fragment    = board + "/fragment"
+	palette     = board + "/palette"
 )
 
 // Imports from elsewhere that would break what a package promises.
@@ -49,7 +51,9 @@ var (
 	notCore = append(slices.Clone(impure), "sigs.k8s.io/controller-runtime/...")
 	// Neither the seam nor a framework has anything to do with time.
 	timeless = append(slices.Clone(impure), "time")
-	notSmall = []string{"k8s.io/...", "sigs.k8s.io/...", "github.com/...", "golang.org/..."}
+	// A page is a function of what it is given; it reads URLs.
+	impurePage = slices.DeleteFunc(slices.Clone(notCore), func(p string) bool { return p == "net/..." })
+	notSmall   = []string{"k8s.io/...", "sigs.k8s.io/...", "github.com/...", "golang.org/..."}
 )
 
 // rule says what a package may import of this module, and what it may never import from elsewhere.
@@ -216,6 +220,15 @@ var rules = map[string]rule{
 		reason: "what of a page has changed; knows no page", never: slices.Concat(timeless, notSmall),
 	},
 	fragment + "/fragmenttest": {reason: "what fragments promise, for tests", ours: []string{fragment}},
+	board + "/goldentest": {
+		reason: "compares pages, for tests", ours: []string{fragment + "/fragmenttest"},
+	},
+	palette: {reason: "what a gang looks like; knows no page", never: slices.Concat(timeless, notSmall)},
+	board + "/clusterview": {
+		reason: "the page of a map", ours: []string{
+			api, fragment, palette, "pkg/server/placement", "pkg/server/problem",
+		}, never: impurePage,
+	},
 
 	"cmd/operator": {
 		reason: "the only importer of concrete backends",
@@ -390,7 +403,7 @@ func matches(path string, patterns []string) bool {
 var pure = []string{
 	seam, "scheduler/volcano", "scheduler/native", "scheduler/kueue", "scheduler/coscheduling", checkpoint,
 	frameworks, spec, validation, render, observation, decision, status, core, convert, tfjobadmin, history,
-	contention, "pkg/preemption", fragment,
+	contention, "pkg/preemption", fragment, palette, board + "/clusterview",
 	"bench/workload", "bench/simulated/scheduling",
 }
 

@@ -103,9 +103,11 @@ func (b *builder) gang(job Job) int {
 // use of a node's GPUs.
 func (b *builder) use(on *OnNode, v Viewer, known bool) NodeUse {
 	use := NodeUse{Name: on.Name}
-	if known {
-		use.Holders = b.holders(on.Pods, v)
+	if !known {
+		use.GPUs, use.Reasons = max(on.Capacity, on.Allocatable), reasons(on, 0)
+		return use
 	}
+	use.Holders = b.holders(on.Pods, v)
 	for _, h := range use.Holders {
 		use.Used += h.GPUs
 	}

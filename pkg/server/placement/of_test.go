@@ -161,7 +161,7 @@ func TestHoldersUnknown(t *testing.T) {
 	c.ofNodes.listed = true
 	c.setNode(newNode("a"))
 	m := Of(c.view(), everything(), nil)
-	if m.HoldersKnown || !m.NodesKnown || len(m.Problems) != 1 || m.Totals.GPUs != 8 {
+	if m.HoldersKnown || !m.NodesKnown || len(m.Problems) != 1 || m.Totals != (Totals{Nodes: 1, GPUs: 8}) {
 		t.Errorf("the map is %+v", m)
 	}
 }
