@@ -229,6 +229,16 @@ var rules = map[string]rule{
 			api, fragment, palette, "pkg/server/placement", "pkg/server/problem",
 		}, never: impurePage,
 	},
+	board + "/queueview": {
+		reason: "the page of queues: what the API says of them",
+		ours:   []string{api, fragment, "pkg/queues", "pkg/server/problem", "pkg/server/rest"}, never: impurePage,
+	},
+	board + "/accountview": {
+		reason: "the page of the accounting: what the API says of it",
+		ours: []string{
+			fragment, "pkg/server/problem", "pkg/server/rest", "pkg/server/store",
+		}, never: impurePage,
+	},
 
 	"cmd/operator": {
 		reason: "the only importer of concrete backends",
@@ -404,6 +414,7 @@ var pure = []string{
 	seam, "scheduler/volcano", "scheduler/native", "scheduler/kueue", "scheduler/coscheduling", checkpoint,
 	frameworks, spec, validation, render, observation, decision, status, core, convert, tfjobadmin, history,
 	contention, "pkg/preemption", fragment, palette, board + "/clusterview",
+	board + "/queueview", board + "/accountview",
 	"bench/workload", "bench/simulated/scheduling",
 }
 

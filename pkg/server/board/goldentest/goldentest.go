@@ -2,7 +2,6 @@
 package goldentest
 
 import (
-	_ "embed"
 	"flag"
 	"os"
 	"path/filepath"
@@ -19,10 +18,8 @@ var (
 	pages  = flag.String("pages", "", "absolute path of a folder, where whole pages are written to be looked at")
 )
 
-// base has what the board's own style sheet gives, as far as the pages need it.
-//
-//go:embed base.css
-var base string
+// styles is the board's own style sheet, seen from the folder of a page.
+const styles = "../static/board.css"
 
 // Compare the body of a page with testdata/<name>.html, and check that nothing in it is forbidden by the
 // board's content security policy. Long lists are cut by what Short leaves of them. CSS is that of the page.
@@ -79,8 +76,12 @@ func write(t *testing.T, name, body, css string) {
 	if *pages == "" {
 		return
 	}
+	base, err := os.ReadFile(styles)
+	if err != nil {
+		t.Fatal(err)
+	}
 	page := "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>" + name + "</title>\n" +
-		"<meta name=\"viewport\" content=\"width=device-width\">\n<style>" + base + css + "</style>\n" + body
+		"<meta name=\"viewport\" content=\"width=device-width\">\n<style>" + string(base) + css + "</style>\n<main>" + body + "</main>"
 	path := filepath.Join(*pages, filepath.Base(t.Name())+"-"+name+".html")
 	if err := os.WriteFile(path, []byte(page), 0o644); err != nil {
 		t.Fatal(err)
