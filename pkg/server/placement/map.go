@@ -17,6 +17,16 @@ type Viewer struct {
 	Sees func(namespace string) bool
 }
 
+// NewViewer is who may list some jobs: in the namespaces of these. Of others that they may see there are no
+// jobs to be shown.
+func NewViewer(listsNodes bool, visible []*v1alpha1.TrainingJob) Viewer {
+	seen := map[string]bool{}
+	for _, j := range visible {
+		seen[j.Namespace] = true
+	}
+	return Viewer{ListsNodes: listsNodes, Sees: func(namespace string) bool { return seen[namespace] }}
+}
+
 // Map of a cluster, as one viewer may see it.
 type Map struct {
 	// Version is that of the snapshot.

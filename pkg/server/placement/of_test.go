@@ -111,6 +111,18 @@ func TestMapOfOneNamespace(t *testing.T) {
 	}
 }
 
+// TestNewViewer: who may list a job sees the gangs of its namespace, and no others.
+func TestNewViewer(t *testing.T) {
+	s, jobs := scenario()
+	got, want := Of(s, NewViewer(true, jobs[:1]), jobs[:1]), Of(s, only("team-a"), jobs)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if m := Of(s, NewViewer(false, nil), nil); len(m.Groups) > 0 {
+		t.Errorf("who may see nothing sees %+v", m.Groups)
+	}
+}
+
 // TestUnusable: GPUs that nobody can have are never free.
 func TestUnusable(t *testing.T) {
 	full := newRank("team-a", "bert", "worker", 0, "a", 8)

@@ -81,7 +81,8 @@ func write(t *testing.T, name, body, css string) {
 		t.Fatal(err)
 	}
 	page := "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>" + name + "</title>\n" +
-		"<meta name=\"viewport\" content=\"width=device-width\">\n<style>" + string(base) + css + "</style>\n<main>" + body + "</main>"
+		"<meta name=\"viewport\" content=\"width=device-width\">\n" +
+		"<style>" + string(base) + css + "</style>\n<main>" + body + "</main>"
 	path := filepath.Join(*pages, filepath.Base(t.Name())+"-"+name+".html")
 	if err := os.WriteFile(path, []byte(page), 0o644); err != nil {
 		t.Fatal(err)

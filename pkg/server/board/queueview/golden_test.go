@@ -20,7 +20,9 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // evil is a name that no API server lets through, and no page may take for HTML.
 const evil = `<script>alert("x")</script>'&`
 
-func member(namespace, name string, phase v1alpha1.Phase, gpus int64, change ...func(*queues.Job)) queues.Job {
+func member(
+	namespace, name string, phase v1alpha1.Phase, gpus int64, change ...func(*queues.Job),
+) queues.Job {
 	j := queues.Job{
 		Namespace: namespace, Name: name, Phase: phase, GPUs: gpus, Priority: new(int32(0)), Created: noon,
 	}
@@ -156,7 +158,9 @@ func TestQuotas(t *testing.T) {
 	}{
 		"all is known": {
 			"ClusterQueue",
-			queues.Resource{Limit: new("32"), Guaranteed: new("16"), Used: new("24"), Borrowed: new("8"), Free: new("8")},
+			queues.Resource{
+				Limit: new("32"), Guaranteed: new("16"), Used: new("24"), Borrowed: new("8"), Free: new("8"),
+			},
 			quota{Used: "24", Limit: "32", Promises: []amount{{"nominal", "16"}, {"borrowed", "8"}, {"free", "8"}}},
 			&bar{Known: true, Own: "50.00%", Borrowed: "25.00%", BorrowedAt: "50.00%", End: "100.00%",
 				Marks: []mark{{"guaranteed", "50.00%"}}},
@@ -237,7 +241,8 @@ func TestQueries(t *testing.T) {
 		}
 	}
 	for query, parameter := range map[string]string{
-		"busy=yes": "query.busy", "q=a&q=b": "query.q", "x=1": "query.x", "q=" + strings.Repeat("g", 254): "query.q",
+		"busy=yes": "query.busy", "q=a&q=b": "query.q", "x=1": "query.x",
+		"q=" + strings.Repeat("g", 254): "query.q",
 	} {
 		values, _ := url.ParseQuery(query)
 		if _, err := ParseQuery(values); err == nil || !strings.Contains(fmt.Sprintf("%+v", err), parameter) {
