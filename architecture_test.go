@@ -172,8 +172,8 @@ var rules = map[string]rule{
 	"pkg/server/config": {
 		reason: "the server's file: each package's part is its own",
 		ours: []string{
-			api, frameworks, "pkg/server/access", "pkg/server/identity", "pkg/server/mlflow", "pkg/server/shield",
-			"pkg/server/tfjob",
+			api, frameworks, "pkg/server/access", "pkg/server/identity", "pkg/server/mlflow", "pkg/server/session",
+			"pkg/server/shield", "pkg/server/tfjob",
 		},
 	},
 	history: {
@@ -212,12 +212,29 @@ var rules = map[string]rule{
 	"pkg/server/identity": {
 		reason: "who is calling; knows no route and no job", ours: []string{"pkg/allowance", "pkg/metric"},
 	},
+	"pkg/server/session": {
+		reason: "which browser is whose; knows no job and no page but that of the login",
+		ours:   []string{"pkg/allowance", "pkg/metric", "pkg/server/identity", "pkg/server/store"},
+	},
 	"pkg/server/access": {
 		reason: "what the cluster lets callers do", ours: []string{api, "pkg/metric", "pkg/server/identity"},
 	},
 	"pkg/server/shield": {reason: "knows no route and no caller", ours: []string{"pkg/metric"}},
 	fragment: {
 		reason: "what of a page has changed; knows no page", never: slices.Concat(timeless, notSmall),
+	},
+	"pkg/server/board": {
+		reason: "pages of what the API says, as it lets their readers see it; it knows no client and no store",
+		ours: []string{
+			api, frameworks, "pkg/explain", history, fragment, "pkg/server/board/listview", "pkg/server/identity",
+			"pkg/server/live", "pkg/server/problem", "pkg/server/rest", spec,
+		},
+		never: []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."},
+	},
+	"pkg/server/board/listview": {
+		reason: "what the page of jobs shows; knows no request",
+		ours:   []string{api, "pkg/explain", history, fragment, "pkg/server/problem", spec},
+		never:  []string{"context", "os/...", "net/http", "k8s.io/client-go/...", "sigs.k8s.io/..."},
 	},
 	fragment + "/fragmenttest": {reason: "what fragments promise, for tests", ours: []string{fragment}},
 	board + "/goldentest": {
@@ -413,7 +430,7 @@ func matches(path string, patterns []string) bool {
 var pure = []string{
 	seam, "scheduler/volcano", "scheduler/native", "scheduler/kueue", "scheduler/coscheduling", checkpoint,
 	frameworks, spec, validation, render, observation, decision, status, core, convert, tfjobadmin, history,
-	contention, "pkg/preemption", fragment, palette, board + "/clusterview",
+	contention, "pkg/preemption", fragment, palette, board + "/listview", board + "/clusterview",
 	board + "/queueview", board + "/accountview",
 	"bench/workload", "bench/simulated/scheduling",
 }

@@ -7,6 +7,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/mlflow"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/recorder"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/session"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/shield"
 )
 
@@ -38,6 +39,7 @@ func writeServerMetrics(out io.Writer) error {
 func serverMetricsSections() []metricsSection {
 	return []metricsSection{
 		{"Recording", recorder.MetricDescriptions()}, {"Callers", identity.MetricDescriptions()},
+		{"Browsers", session.MetricDescriptions()},
 		{"Acting for callers", access.MetricDescriptions()}, {"Limits", shield.MetricDescriptions()},
 		{"MLflow", mlflow.MetricDescriptions()},
 	}

@@ -12,21 +12,29 @@ import (
 	"k8s.io/utils/clock"
 
 	"mlplatform.example.com/trainingjob-operator/pkg/server/access"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/board"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/rest"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/session"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/shield"
 )
 
 // callers are who calls the API, what they may do, and how much of it.
 type callers struct {
 	identity *identity.Authentication
+	sessions *session.Sessions // nil where the board is off: no browser logs in
 	access   *access.Clusters
 	shield   *shield.Shield
+	problem  identity.WriteProblem
 }
 
 func (p *process) newCallers() (*callers, error) {
 	who, err := p.newIdentity()
+	if err != nil {
+		return nil, err
+	}
+	browsers, err := p.newSessions(who)
 	if err != nil {
 		return nil, err
 	}
@@ -44,13 +52,29 @@ func (p *process) newCallers() (*callers, error) {
 		return nil, err
 	}
 	limits, err := shield.New(shield.Options{
-		Config: p.config.Limits, Problem: writeProblem, Address: identity.Address, Caller: identity.Caller,
+		Config: p.config.Limits, Problem: p.writeProblem, Address: identity.Address, Caller: identity.Caller,
 		Clock: clock.RealClock{}, Registry: p.registry, Log: p.log.WithName("shield"),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reading limits: %w", err)
 	}
-	return &callers{identity: who, access: may, shield: limits}, nil
+	return &callers{
+		identity: who, sessions: browsers, access: may, shield: limits, problem: p.writeProblem,
+	}, nil
+}
+
+func (p *process) newSessions(who *identity.Authentication) (*session.Sessions, error) {
+	if !p.config.Board.Enabled {
+		return nil, nil
+	}
+	s, err := session.New(session.Options{
+		Config: p.config.Board, Secure: !p.config.PlainHTTP(), Store: p.store, Identity: who,
+		Problem: p.writeProblem, Clock: clock.RealClock{}, Registry: p.registry, Log: p.log.WithName("session"),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("letting browsers log in: %w", err)
+	}
+	return s, nil
 }
 
 func (p *process) newIdentity() (*identity.Authentication, error) {
@@ -73,8 +97,15 @@ func (p *process) newIdentity() (*identity.Authentication, error) {
 	return identity.New(o)
 }
 
-// runnables of the callers: issuers and CAs are followed, and what the server itself may do.
-func (c *callers) runnables() []runnable { return []runnable{c.identity.Start, c.access.Start} }
+// runnables of the callers: issuers and CAs are followed, and what the server itself may do, and which
+// sessions are over.
+func (c *callers) runnables() []runnable {
+	all := []runnable{c.identity.Start, c.access.Start}
+	if c.sessions != nil {
+		all = append(all, c.sessions.Start)
+	}
+	return all
+}
 
 // open are the paths that tell nothing of any cluster.
 var open = map[string]bool{
@@ -84,19 +115,18 @@ var open = map[string]bool{
 // handler lets next handle what is harmless: the open paths for everybody, the others for callers that are
 // known, as often as each of them may.
 func (c *callers) handler(next http.Handler) http.Handler {
-	known := identity.Middleware(c.identity, writeProblem)(c.shield.PerCaller(next))
+	authenticated := identity.Middleware(c.identity, c.problem)
+	if c.sessions != nil {
+		authenticated = c.sessions.Middleware
+	}
+	known := authenticated(c.shield.PerCaller(next))
 	return c.shield.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if open[r.URL.Path] {
+		if open[r.URL.Path] || c.sessions != nil && (session.Open(r.URL.Path) || board.Open(r.URL.Path)) {
 			next.ServeHTTP(w, r)
 			return
 		}
 		known.ServeHTTP(w, r)
 	}))
-}
-
-// writeProblem is how the packages that know no problems answer.
-func writeProblem(w http.ResponseWriter, r *http.Request, status int, detail, field, remedy string) {
-	problem.Write(w, r, problem.ForStatus(status, detail, remedy).About(field))
 }
 
 // fail answers with what has gone wrong, and logs what the client is not told.

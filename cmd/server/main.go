@@ -7,7 +7,7 @@
 //	main.go      flags
 //	run.go       what runs, and in which order it ends
 //	clusters.go  the clusters of the configuration, their caches and clients
-//	routes.go    what the REST API serves
+//	routes.go    what the REST API serves; board.go the web pages
 //	servers.go   listeners: the API, the probes, the metrics
 package main
 

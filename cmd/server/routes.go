@@ -21,7 +21,7 @@ func (p *process) routes() (http.Handler, error) {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(map[string]string{"version": version}) // to a client that may be gone
 	})
-	_, err := rest.New(mux, rest.Options{
+	api, err := rest.New(mux, rest.Options{
 		Version: version, Access: p.callers.access, Live: p.live, History: p.store, Prices: p.prices(),
 		Currency: p.config.Currency, Log: p.log.WithName("rest"), BeginStream: shield.Stream,
 		LongestStream: time.Duration(p.config.Limits.StreamSeconds) * time.Second,
@@ -33,6 +33,12 @@ func (p *process) routes() (http.Handler, error) {
 		Config: p.config.TFJob, Access: p.callers.access, History: p.store, NotFound: store.ErrNotFound,
 		UserKeys: p.config.UserKeys, Version: version, Fail: fail(p.log.WithName("tfjob")),
 	}).Register(mux)
+	if p.callers.sessions != nil {
+		p.callers.sessions.Register(mux)
+	}
+	if err := p.routeBoard(mux, api); err != nil {
+		return nil, err
+	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, r, problem.New(problem.NotFound, "there is no such path",
 			"see /api/v1/openapi.json and docs/tfjob.md for those that there are"))

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"mlplatform.example.com/trainingjob-operator/pkg/framework"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/board"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/config"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/live"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/mlflow"
@@ -33,6 +34,7 @@ type process struct {
 	recorders []*recorder.Recorder
 	live      *live.Clusters
 	callers   *callers
+	board     *board.Board // nil where it is off
 	registry  *prometheus.Registry
 	log       logr.Logger
 }

@@ -25,6 +25,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"mlplatform.example.com/trainingjob-operator/pkg/server/config"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/store"
 )
 
 func TestArguments(t *testing.T) {
@@ -292,6 +293,15 @@ current-context: c
 		t.Fatal(err)
 	}
 	p.live = p.newLive()
+	dsn := "sqlite://" + filepath.Join(t.TempDir(), "history.db")
+	if p.store, err = store.Open(t.Context(), store.Options{DSN: dsn}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	if p.callers, err = p.newCallers(); err != nil {
 		t.Fatal(err)
 	}
@@ -331,5 +341,104 @@ func write(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestBoard: strangers get its files, and are led to the login by its pages; without it there is nothing.
+func TestBoard(t *testing.T) {
+	handler, err := newProcess(t).routes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	get := func(handler http.Handler, path, accept string) *httptest.ResponseRecorder {
+		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, path, nil)
+		r.Header.Set("Accept", accept)
+		handler.ServeHTTP(w, r)
+		return w
+	}
+	w := get(handler, "/board/clusters/main/jobs", "text/html")
+	to := w.Header().Get("Location")
+	if w.Code != http.StatusSeeOther || !strings.HasPrefix(to, "/login?next=") {
+		t.Errorf("status %d to %s", w.Code, to)
+	}
+	w = get(handler, "/board/clusters/main/jobs?live=1", "text/event-stream")
+	if w.Code != http.StatusUnauthorized {
+		t.Errorf("a stream of a stranger: status %d", w.Code)
+	}
+	if w := get(handler, "/board/static/x/board.css", "text/css"); w.Code != http.StatusOK {
+		t.Errorf("a static file: status %d", w.Code)
+	}
+	off := newProcess(t)
+	off.config.Board.Enabled = false
+	off.registry = prometheus.NewRegistry()
+	if off.callers, err = off.newCallers(); err != nil {
+		t.Fatal(err)
+	}
+	if handler, err = off.routes(); err != nil {
+		t.Fatal(err)
+	}
+	if w := get(handler, "/board/static/x/board.css", "text/css"); w.Code != http.StatusUnauthorized {
+		t.Errorf("without the board: status %d", w.Code)
+	}
+}
+
+// TestBoardOfSession: its pages have the session's token and a way to log out, and changes without the token
+// are refused. The cluster is away, which a page says, too.
+func TestBoardOfSession(t *testing.T) {
+	p := newProcess(t)
+	p.config.Board.OneTimeLink.User = "demo:ann"
+	p.registry = prometheus.NewRegistry()
+	var err error
+	if p.callers, err = p.newCallers(); err != nil {
+		t.Fatal(err)
+	}
+	handler, err := p.routes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var link strings.Builder
+	if err := p.callers.sessions.OfferLink("http://localhost", &link); err != nil {
+		t.Fatal(err)
+	}
+	at := strings.Index(link.String(), "/login?once=")
+	if at < 0 {
+		t.Fatalf("no link in %q", link.String())
+	}
+	w := httptest.NewRecorder()
+	path := strings.Fields(link.String()[at:])[0]
+	handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+	cookies := w.Result().Cookies()
+	if len(cookies) == 0 {
+		t.Fatalf("status %d without a cookie: %s", w.Code, w.Body)
+	}
+	do := func(method, path, form string) *httptest.ResponseRecorder {
+		w, r := httptest.NewRecorder(), httptest.NewRequest(method, path, strings.NewReader(form))
+		for _, c := range cookies {
+			r.AddCookie(c)
+		}
+		r.Header.Set("Accept", "text/html")
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		handler.ServeHTTP(w, r)
+		return w
+	}
+	if w := do(http.MethodGet, "/", ""); w.Code != http.StatusFound || w.Header().Get("Location") != "/board/" {
+		t.Errorf("/ is status %d to %s", w.Code, w.Header().Get("Location"))
+	}
+	page := do(http.MethodGet, "/board/clusters/main/submit", "").Body.String()
+	_, after, _ := strings.Cut(page, `name="csrf" value="`)
+	token, _, _ := strings.Cut(after, `"`)
+	if token == "" || !strings.Contains(page, "demo:ann") || !strings.Contains(page, `action="/logout"`) {
+		t.Fatal(page)
+	}
+	w = do(http.MethodGet, "/board/clusters/main/jobs", "")
+	if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "have not been read yet") {
+		t.Errorf("status %d: %s", w.Code, w.Body)
+	}
+	submit := "/board/clusters/main/submit"
+	if w := do(http.MethodPost, submit, "do=show"); w.Code != http.StatusForbidden {
+		t.Errorf("without the token: status %d", w.Code)
+	}
+	if w := do(http.MethodPost, submit, "do=show&name=bert&csrf="+token); w.Code != http.StatusOK {
+		t.Errorf("with the token: status %d: %s", w.Code, w.Body)
 	}
 }

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"k8s.io/client-go/util/cert"
@@ -40,6 +42,9 @@ func (p *process) serveAPI() ([]runnable, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listening at listen.bindAddress: %w", err)
 	}
+	if err := p.offerLink(listener.Addr()); err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
 	server := &http.Server{Handler: handler}
 	p.callers.shield.Limit(server)
 	if c.CertificateDir == "" {
@@ -56,6 +61,22 @@ func (p *process) serveAPI() ([]runnable, error) {
 	}
 	listener = tls.NewListener(listener, over)
 	return []runnable{follow, serve("api", server, listener)}, nil
+}
+
+// offerLink writes the one-time link to the API, where there is one.
+func (p *process) offerLink(at net.Addr) error {
+	if p.callers.sessions == nil {
+		return nil
+	}
+	base := strings.TrimSuffix(p.config.Board.URL, "/")
+	switch {
+	case base != "":
+	case p.config.Listen.CertificateDir != "":
+		base = "https://" + at.String()
+	default:
+		base = "http://" + at.String()
+	}
+	return p.callers.sessions.OfferLink(base, os.Stdout)
 }
 
 // serveAdmin serves probes or metrics, whose clients are few and whose answers are small.

@@ -10,9 +10,19 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/session"
 )
 
 const head = "apiVersion: config.mlplatform.example.com/v1alpha1\nkind: ServerConfiguration\n"
+
+// Parts of files.
+const (
+	loginAt = "identity: {oidc: [{url: 'https://sso.example.com', audiences: [a], prefix: 'corp:', " +
+		"login: {clientID: board}}]}\n"
+	link = "board: {oneTimeLink: {user: demo}}"
+)
 
 func with(change func(*ServerConfiguration)) ServerConfiguration {
 	c := Default()
@@ -67,6 +77,20 @@ health: {bindAddress: "127.0.0.1:9000"}
 			head + "listen: {bindAddress: ':80', insecure: true}", with(func(c *ServerConfiguration) {
 				c.Listen = Listen{BindAddress: ":80", Insecure: true}
 			})},
+		"a login": {"the board's URL tells the issuer where browsers go back to",
+			head + loginAt + "board: {url: 'https://board.example.com', sessionHours: 8}",
+			with(func(c *ServerConfiguration) {
+				c.Board.URL, c.Board.SessionHours = "https://board.example.com", 8
+				c.Identity.OIDC = []identity.Issuer{{
+					URL: "https://sso.example.com", Audiences: []string{"a"}, Prefix: "corp:",
+					Login: identity.Login{ClientID: "board"},
+				}}
+			})},
+		"a link": {"for a demonstration", head + "board: {url: 'http://127.0.0.1:8080', oneTimeLink: {user: demo, " +
+			"groups: [a], file: /tmp/link}}", with(func(c *ServerConfiguration) {
+			c.Board.URL = "http://127.0.0.1:8080"
+			c.Board.OneTimeLink = session.OneTimeLink{User: "demo", Groups: []string{"a"}, File: "/tmp/link"}
+		})},
 		"PostgreSQL without a password": {"the certificate or the address is enough there",
 			head + "database: {url: 'postgres://history@db:5432/history?sslmode=verify-full'}",
 			with(func(c *ServerConfiguration) {
@@ -150,7 +174,25 @@ func TestParseRefuses(t *testing.T) {
 		"reviews by one that has no name": {head + "identity: {tokenReview: {cluster: b}}", `values: "default"`},
 		"proxies without TLS": {head + "identity: {proxies: {clientCAFile: /ca.crt, names: [a]}}",
 			"set listen.certificateDir"},
-		"metrics without a port": {head + "metrics: {bindAddress: a}", "metrics.bindAddress"},
+		"a login without a URL": {head + loginAt, "board.url: Required"},
+		"a login without a board": {head + loginAt + "board: {enabled: false}",
+			"identity.oidc[0].login.clientID: Invalid value"},
+		"a board by plain HTTP": {head + "board: {url: 'http://board.example.com'}", "must be https"},
+		"a board below a path":  {head + "board: {url: 'https://a.example.com/b'}", "the root of a host"},
+		"a plain board with TLS": {head + "listen: {certificateDir: /a}\nboard: {url: 'http://localhost:8080'}",
+			"the API has a certificate"},
+		"a session for ever": {head + "board: {sessionHours: 0}", "board.sessionHours: Invalid"},
+		"a link for everybody": {head + "listen: {bindAddress: ':80', insecure: true}\n" + link,
+			"bind listen.bindAddress to a loopback address"},
+		"a link to nothing":        {head + "listen: {bindAddress: '0'}\n" + link, "oneTimeLink.user: Invalid"},
+		"a link without its board": {head + "board: {enabled: false, oneTimeLink: {user: a}}", "oneTimeLink.user"},
+		"a link behind TLS": {head + "board: {url: 'https://a.example.com', oneTimeLink: {user: a}}",
+			"a link of plain HTTP"},
+		"a link for nobody":         {head + "board: {oneTimeLink: {groups: [a]}}", "oneTimeLink.user: Required"},
+		"a link for the system":     {head + "board: {oneTimeLink: {user: 'system:admin'}}", "begins with system:"},
+		"a link for its masters":    {head + "board: {oneTimeLink: {user: a, groups: ['system:masters']}}", "system:"},
+		"a link in a relative file": {head + "board: {oneTimeLink: {user: a, file: b}}", "oneTimeLink.file: Invalid"},
+		"metrics without a port":    {head + "metrics: {bindAddress: a}", "metrics.bindAddress"},
 		"a certificate without TLS": {head + "metrics: {secure: false, certificateDir: /a}",
 			"set metrics.secure to true"},
 		"a relative one of metrics": {head + "metrics: {certificateDir: a}", "metrics.certificateDir: Invalid"},
@@ -227,6 +269,20 @@ func TestAmountIsExact(t *testing.T) {
 	} {
 		if got := text.Rat().String(); got != want {
 			t.Errorf("%q is %s, want %s", text, got, want)
+		}
+	}
+}
+
+// TestPlainHTTP: only what nobody else reaches, or says so itself, is without TLS.
+func TestPlainHTTP(t *testing.T) {
+	for yaml, want := range map[string]bool{
+		"": true, "listen: {certificateDir: /a}": false, "listen: {bindAddress: ':80', insecure: true}": false,
+		"board: {url: 'https://a.example.com'}":                                               false,
+		"listen: {bindAddress: ':80', insecure: true}\nboard: {url: 'http://localhost:8080'}": true,
+	} {
+		c, err := Parse([]byte(head + yaml))
+		if err != nil || c.PlainHTTP() != want {
+			t.Errorf("%q: %t, %v", yaml, c.PlainHTTP(), err)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/access"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/mlflow"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/session"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/shield"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/tfjob"
 )
@@ -62,6 +63,8 @@ type ServerConfiguration struct {
 	UserKeys []string `json:"userKeys"`
 	// Identity is who may call the API, and how callers prove who they are.
 	Identity identity.Config `json:"identity"`
+	// Board is the web pages, and how browsers log in to them.
+	Board session.Config `json:"board"`
 	// Access is how the server acts for its callers.
 	Access access.Config `json:"access"`
 	// Limits of what callers may send and ask.

@@ -42,6 +42,7 @@ func (c ServerConfiguration) Validate() field.ErrorList {
 		validateKeys(field.NewPath("gpuKindLabels"), c.GPUKindLabels),
 		validateKeys(field.NewPath("userKeys"), c.UserKeys),
 		validateIdentity(field.NewPath("identity"), c),
+		validateBoard(field.NewPath("board"), c),
 		c.Access.Validate(field.NewPath("access")),
 		c.Limits.Validate(field.NewPath("limits")),
 		c.TFJob.Validate(field.NewPath("tfjob")),

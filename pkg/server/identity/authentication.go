@@ -31,6 +31,8 @@ type Authentication struct {
 	log     logr.Logger
 	clock   clock.Clock
 	issuers map[string]*issuer // by URL
+	logins  []*LoginIssuer
+	review  string // the Origin of token reviews; empty where they are off
 	proxies *proxies
 	tokens  *tokens
 	results *prometheus.CounterVec
@@ -44,13 +46,18 @@ func New(o Options) (*Authentication, error) {
 	}
 	a := &Authentication{log: o.Log, clock: o.Clock, issuers: map[string]*issuer{}}
 	for _, c := range o.Config.OIDC {
-		a.issuers[c.URL] = &issuer{Issuer: c, clock: o.Clock}
+		i := &issuer{Issuer: c, clock: o.Clock}
+		a.issuers[c.URL] = i
+		if c.Login.On() {
+			a.logins = append(a.logins, &LoginIssuer{i})
+		}
 	}
 	var reviewer *tokenReviewer
 	if review := o.Config.TokenReview; review.Enabled {
 		if o.Reviews == nil || o.ReviewCluster == "" {
 			return nil, errors.New("token reviews are enabled: Reviews and ReviewCluster are required")
 		}
+		a.review = reviewOrigin(o.ReviewCluster, review.Audiences)
 		reviewer = newTokenReviewer(o.Reviews, o.ReviewCluster, review.Audiences)
 	}
 	a.tokens = newTokens(a.issuers, reviewer, o.Clock)

@@ -31,5 +31,14 @@ func Caller(r *http.Request) string {
 	if !ok {
 		return ""
 	}
-	return string(id.Source) + "/" + id.Cluster + "/" + id.Name
+	return id.Caller()
+}
+
+// Caller names the user, the same for all the ways of one source in which it proves who it is.
+func (i Identity) Caller() string { return string(i.Source) + "/" + i.Cluster + "/" + i.Name }
+
+// Explicit reports whether a request says by a header who is calling, whether or not that is accepted.
+func Explicit(r *http.Request) bool {
+	return len(r.Header.Values(headerUser))+len(r.Header.Values(headerGroups))+
+		len(r.Header.Values("Authorization")) > 0
 }

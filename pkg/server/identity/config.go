@@ -1,5 +1,7 @@
 package identity
 
+import "github.com/coreos/go-oidc/v3/oidc"
+
 // DefaultAudience is the audience of Kubernetes' tokens for this server where none is configured.
 const DefaultAudience = "trainingjob-server"
 
@@ -44,6 +46,23 @@ type Issuer struct {
 	GroupsClaim string `json:"groupsClaim,omitempty"`
 	// RequiredClaims are claims that a token must have, with their values, which are texts.
 	RequiredClaims map[string]string `json:"requiredClaims,omitempty"`
+	// Login lets the issuer's users log in to the board with a browser. By default they cannot.
+	Login Login `json:"login,omitzero"`
+}
+
+// Login lets an issuer's users log in to the board with a browser, by OpenID Connect's authorization code
+// flow with PKCE. What it says of prefix, claims and requiredClaims holds for ID tokens too; their audience
+// must be clientID, whatever audiences says.
+type Login struct {
+	// ClientID of the server at the issuer, where its redirect URI is <board.url>/login/callback. Required.
+	ClientID string `json:"clientID,omitempty"`
+	// ClientSecretFile is the absolute path of a file with the client's secret on one line, such as a key of a
+	// mounted secret. It is read at each login. By default the client is public and has none: PKCE alone then
+	// keeps others from using what the issuer sends.
+	ClientSecretFile string `json:"clientSecretFile,omitempty"`
+	// Scopes that are asked for beside openid: at most 16. Many issuers name the groups only with a scope of
+	// their own, such as groups. By default profile and email.
+	Scopes []string `json:"scopes"`
 }
 
 // TokenReview is how tokens of Kubernetes are accepted.
@@ -84,6 +103,18 @@ func Default() Config {
 // On reports whether there are trusted proxies. The server must then ask its clients for certificates, as
 // with tls.RequestClientCert; they are verified here.
 func (p Proxies) On() bool { return p.ClientCAFile != "" }
+
+// On reports whether users can log in.
+func (l Login) On() bool { return l.ClientID != "" }
+
+// AllScopes are openid and those beside it.
+func (l Login) AllScopes() []string {
+	beside := l.Scopes
+	if beside == nil {
+		beside = []string{"profile", "email"}
+	}
+	return append([]string{oidc.ScopeOpenID}, beside...)
+}
 
 func (i Issuer) usernameClaim() string {
 	if i.UsernameClaim == "" {

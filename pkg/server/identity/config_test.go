@@ -14,6 +14,9 @@ func TestValidate(t *testing.T) {
 		change(&c)
 		return Config{OIDC: []Issuer{c}}
 	}
+	scopes := func(all ...string) func(*Issuer) {
+		return func(i *Issuer) { i.Login = Login{ClientID: "a", Scopes: all} }
+	}
 	proxies := Proxies{ClientCAFile: "/etc/ca.crt", Names: []string{"gateway"}}
 	for name, tc := range map[string]struct {
 		config Config
@@ -36,6 +39,20 @@ func TestValidate(t *testing.T) {
 		"a path":      {issuer(func(i *Issuer) { i.CAFile = "ca.crt" }), "absolute path"},
 		"an odd claim": {issuer(func(i *Issuer) { i.RequiredClaims = map[string]string{"a": ""} }),
 			"requiredClaims[a]"},
+		"a login": {issuer(func(i *Issuer) {
+			i.Login = Login{ClientID: "board", ClientSecretFile: "/etc/secret", Scopes: []string{"groups"}}
+		}), ""},
+		"a public client":   {issuer(scopes()), ""},
+		"a login of nobody": {issuer(func(i *Issuer) { i.Login.Scopes = []string{} }), "login.clientID: Required"},
+		"an odd client": {issuer(func(i *Issuer) { i.Login.ClientID = "a b" }),
+			"oidc[0].login.clientID: Invalid"},
+		"a secret nowhere": {issuer(func(i *Issuer) {
+			i.Login = Login{ClientID: "a", ClientSecretFile: "s"}
+		}), "absolute path"},
+		"a scope twice":       {issuer(scopes("a", "a")), "login.scopes[1]: Duplicate"},
+		"a scope with quotes": {issuer(scopes(`a"`)), "login.scopes[0]"},
+		"openid":              {issuer(scopes("openid")), "leave it out"},
+
 		"issuers twice": {Config{OIDC: []Issuer{good, good}}, "oidc[1].url: Duplicate"},
 		"prefix of another": {Config{OIDC: []Issuer{good,
 			{URL: "https://b.example.com", Audiences: []string{"a"}, Prefix: "corp:b:"}}},

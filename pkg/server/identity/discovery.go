@@ -35,7 +35,7 @@ func (i *issuer) discover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	document := &oidc.ProviderConfig{}
+	document := &discoveryDocument{}
 	client := &http.Client{Transport: transport, Timeout: issuerTimeout}
 	if err := readDocument(ctx, client, at, document); err != nil {
 		return fmt.Errorf("reading %s: %w", at, err)
@@ -46,7 +46,7 @@ func (i *issuer) discover(ctx context.Context) error {
 	if keys, err := url.Parse(document.JWKSURL); err != nil || keys.Scheme != "https" || keys.Host == "" {
 		return fmt.Errorf("reading %s: jwks_uri is not an https URL", at)
 	}
-	algorithms, err := algorithmsOf(document)
+	algorithms, err := algorithmsOf(document.Algorithms)
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", at, err)
 	}
@@ -59,24 +59,42 @@ func (i *issuer) discover(ctx context.Context) error {
 		SupportedSigningAlgs: algorithms,
 		Now:                  i.clock.Now,
 	}))
+	if !i.Login.On() {
+		return nil
+	}
+	// Tokens are verified, whether or not anybody can log in.
+	endpoints, err := document.endpoints(transport)
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", at, err)
+	}
+	i.endpoints.Store(endpoints)
 	return nil
+}
+
+// discoveryDocument is what is read of the document: OpenID Connect Discovery 1.0, section 3.
+type discoveryDocument struct {
+	oidc.ProviderConfig
+	// TokenAuthMethods are the ways in which a client proves itself at the token endpoint.
+	TokenAuthMethods []string `json:"token_endpoint_auth_methods_supported"`
+	// NamesIssuer: answers of the authorization endpoint have the parameter iss (RFC 9207).
+	NamesIssuer bool `json:"authorization_response_iss_parameter_supported"`
 }
 
 // algorithmsOf an issuer's tokens: what the document names and we accept. The default is that of OpenID
 // Connect Core 1.0, section 3.1.3.7.
-func algorithmsOf(document *oidc.ProviderConfig) ([]string, error) {
-	if len(document.Algorithms) == 0 {
+func algorithmsOf(named []string) ([]string, error) {
+	if len(named) == 0 {
 		return []string{oidc.RS256}, nil
 	}
 	var accepted []string
-	for _, name := range document.Algorithms {
+	for _, name := range named {
 		if slices.Contains(asymmetric, name) {
 			accepted = append(accepted, name)
 		}
 	}
 	if len(accepted) == 0 {
 		return nil, fmt.Errorf("the issuer signs with %s alone: have it sign with one of %s",
-			strings.Join(document.Algorithms, ", "), strings.Join(asymmetric, ", "))
+			strings.Join(named, ", "), strings.Join(asymmetric, ", "))
 	}
 	return accepted, nil
 }

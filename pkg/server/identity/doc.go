@@ -14,6 +14,8 @@
 //   - A token is accepted with an audience of this server's alone. Kubernetes' own tokens are not.
 //   - Only signatures by asymmetric keys count, with the algorithms that the issuer's discovery document
 //     names.
+//   - An ID token that an issuer gives for a code counts for a login alone: its audience is the client's, and
+//     its nonce that of the login.
 //   - No token is ever in a log line, an error or an answer, nor in memory beyond its request: caches are
 //     keyed by its SHA-256.
 //   - Memory and questions to others are bounded: a rejected token costs its sender's address an allowance,

@@ -17,6 +17,9 @@ var (
 	ErrTooMany = errors.New("too many rejected credentials")
 	// ErrUnavailable: nobody can say now whether to accept it. It is answered with 503.
 	ErrUnavailable = errors.New("credentials cannot be checked now")
+	// ErrForged: a browser has sent the credentials by itself, and nothing shows that a page of this server asked
+	// for what the request changes. It is answered with 403.
+	ErrForged = errors.New("the request may be forged")
 )
 
 // Error says why a request is not authenticated. It never holds a token.
@@ -42,9 +45,28 @@ func (e *Error) Status() int {
 		return http.StatusTooManyRequests
 	case errors.Is(e.kind, ErrUnavailable):
 		return http.StatusServiceUnavailable
+	case errors.Is(e.kind, ErrForged):
+		return http.StatusForbidden
 	}
 	return http.StatusUnauthorized
 }
+
+// Rejected is the error of an Authenticator that does not accept what a request says. Neither text may hold
+// what the request has said.
+func Rejected(detail, remedy string) *Error { return rejected(remedy, "%s", detail) }
+
+// TooMany is the error of an Authenticator for an address of which it did not accept too much of late.
+func TooMany(detail, remedy string) *Error {
+	return &Error{kind: ErrTooMany, Detail: detail, Remedy: remedy, RetryAfter: retryTooMany}
+}
+
+// Forged is the error of an Authenticator for a request that another site's page may have sent.
+func Forged(detail, remedy string) *Error {
+	return &Error{kind: ErrForged, Detail: detail, Remedy: remedy}
+}
+
+// Unavailable is the error of an Authenticator that cannot say now whether it accepts what a request says.
+func Unavailable(detail, remedy string) *Error { return unavailable(remedy, "%s", detail) }
 
 func rejected(remedy, format string, args ...any) *Error {
 	return &Error{kind: ErrRejected, Detail: fmt.Sprintf(format, args...), Remedy: remedy}

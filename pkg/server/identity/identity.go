@@ -18,6 +18,8 @@ const (
 	SourceOIDC        Source = "oidc"
 	SourceTokenReview Source = "token_review"
 	SourceProxy       Source = "proxy"
+	// SourceLink is a link that the server has printed when it started.
+	SourceLink Source = "link"
 )
 
 // Identity is who is calling. It is never changed.
@@ -44,6 +46,10 @@ func (i Identity) Key() string {
 	if err != nil {
 		panic(err) // strings, and maps of them, always have a JSON form
 	}
+	return digest(data)
+}
+
+func digest(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }

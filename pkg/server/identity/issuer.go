@@ -20,6 +20,8 @@ type issuer struct {
 	clock clock.Clock
 	// verifier is nil until the discovery document was read.
 	verifier atomic.Pointer[oidc.IDTokenVerifier]
+	// endpoints are nil until then, and where nobody can log in.
+	endpoints atomic.Pointer[Endpoints]
 }
 
 // follow reads the discovery document until it is there, and then anew from time to time, until the context
@@ -54,42 +56,59 @@ func passes(ctx context.Context, c clock.Clock, d time.Duration) bool {
 
 // verify a token that names this issuer, and return its end.
 func (i *issuer) verify(ctx context.Context, raw string) (Identity, time.Time, *Error) {
+	token, err := i.check(ctx, raw, i.Audiences, fmt.Sprintf("get a new token from %s for the audience %s", i.URL,
+		strings.Join(i.Audiences, " or ")))
+	if err != nil {
+		return Identity{}, time.Time{}, err
+	}
+	id, err := i.user(token)
+	return id, token.Expiry, err
+}
+
+// check the signature and the times of a token, and that it is for one of the audiences.
+func (i *issuer) check(
+	ctx context.Context, raw string, audiences []string, remedy string,
+) (*oidc.IDToken, *Error) {
 	verifier := i.verifier.Load()
 	if verifier == nil {
-		return Identity{}, time.Time{}, unavailable("send the request again later",
-			"the issuer %s has not answered this server yet", i.URL)
+		return nil, i.notDiscovered()
 	}
 	silent := false
 	token, err := verifier.Verify(context.WithValue(ctx, keysSilent{}, &silent), raw)
 	switch {
 	case silent:
-		return Identity{}, time.Time{}, unavailable("send the request again later",
-			"the issuer %s does not tell its keys", i.URL)
+		return nil, unavailable("send the request again later", "the issuer %s does not tell its keys",
+			i.URL)
 	case err != nil:
-		return Identity{}, time.Time{}, i.rejection(err)
-	case !slices.ContainsFunc(token.Audience, func(a string) bool { return slices.Contains(i.Audiences, a) }):
-		return Identity{}, time.Time{}, rejected(i.remedy(), "the token is not for this server")
+		return nil, rejection(err, remedy)
+	case !slices.ContainsFunc(token.Audience, func(a string) bool { return slices.Contains(audiences, a) }):
+		return nil, rejected(remedy, "the token is not for this server")
 	}
-	id, problem := i.identity(token)
-	if problem != "" {
-		return Identity{}, time.Time{}, rejected("ask an admin of "+i.URL, "%s", problem)
-	}
-	return id, token.Expiry, nil
+	return token, nil
 }
 
-func (i *issuer) remedy() string {
-	return fmt.Sprintf("get a new token from %s for the audience %s", i.URL, strings.Join(i.Audiences, " or "))
+// user of a token that was checked.
+func (i *issuer) user(token *oidc.IDToken) (Identity, *Error) {
+	id, problem := i.identity(token)
+	if problem != "" {
+		return Identity{}, rejected("ask an admin of "+i.URL, "%s", problem)
+	}
+	return id, nil
+}
+
+func (i *issuer) notDiscovered() *Error {
+	return unavailable("send the request again later", "the issuer %s has not answered this server yet", i.URL)
 }
 
 // rejection tells the caller in our own words: the library's errors have parts of the token.
-func (i *issuer) rejection(err error) *Error {
+func rejection(err error, remedy string) *Error {
 	if expired := (*oidc.TokenExpiredError)(nil); errors.As(err, &expired) {
-		return rejected(i.remedy(), "the token expired at %s", expired.Expiry.UTC().Format(time.RFC3339))
+		return rejected(remedy, "the token expired at %s", expired.Expiry.UTC().Format(time.RFC3339))
 	}
 	if strings.Contains(err.Error(), "nbf") {
 		return rejected("wait until it is valid", "the token is not valid yet")
 	}
-	return rejected(i.remedy(), "the token is malformed, or not signed by the issuer that it names with one of "+
+	return rejected(remedy, "the token is malformed, or not signed by the issuer that it names with one of "+
 		"the algorithms that the issuer uses")
 }
 

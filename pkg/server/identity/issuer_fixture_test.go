@@ -11,6 +11,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -44,6 +45,7 @@ type fakeIssuer struct {
 	down       bool
 	issuer     string // in the discovery document
 	algorithms []string
+	more       map[string]any    // in the discovery document
 	keys       []jose.JSONWebKey // published
 	asked      int               // for its keys
 }
@@ -74,9 +76,12 @@ func (i *fakeIssuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		i.asked++
 		document = jose.JSONWebKeySet{Keys: i.keys}
 	case strings.HasSuffix(r.URL.Path, "/.well-known/openid-configuration"):
-		document = map[string]any{
+		all := map[string]any{
 			"issuer": i.issuer, "jwks_uri": i.url + "/keys", "id_token_signing_alg_values_supported": i.algorithms,
+			"authorization_endpoint": i.url + "/authorize", "token_endpoint": i.url + "/token",
 		}
+		maps.Copy(all, i.more)
+		document = all
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(document)

@@ -28,14 +28,19 @@ func Middleware(a Authenticator, write WriteProblem) func(http.Handler) http.Han
 				next.ServeHTTP(w, r.WithContext(NewContext(r.Context(), id)))
 				return
 			}
-			known := &Error{}
-			if !errors.As(err, &known) {
-				known = unavailable("tell an admin: the server's log has more", "the server cannot say who is calling")
-			}
-			known.header(w.Header())
-			write(w, r, known.Status(), known.Detail, "", known.Remedy)
+			Refuse(w, r, err, write)
 		})
 	}
+}
+
+// Refuse a request for the error of an Authenticator.
+func Refuse(w http.ResponseWriter, r *http.Request, err error, write WriteProblem) {
+	known := &Error{}
+	if !errors.As(err, &known) {
+		known = unavailable("tell an admin: the server's log has more", "the server cannot say who is calling")
+	}
+	known.header(w.Header())
+	write(w, r, known.Status(), known.Detail, "", known.Remedy)
 }
 
 // header sets what HTTP has for the error: a challenge as RFC 6750 section 3 has it, and when to try again.

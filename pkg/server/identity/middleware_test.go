@@ -33,6 +33,7 @@ func TestMiddleware(t *testing.T) {
 			answer{401, `Bearer realm="trainingjob-server", error="invalid_token"`, "", "d: r"}},
 		"too many": {&Error{kind: ErrTooMany, Detail: "d", Remedy: "r", RetryAfter: 1},
 			answer{429, "", "1", "d: r"}},
+		"forged":      {Forged("d", "r"), answer{403, "", "", "d: r"}},
 		"unavailable": {unavailable("r", "d"), answer{503, "", "5", "d: r"}},
 		"something else": {errors.New("secret"), answer{503, "", "5",
 			"the server cannot say who is calling: tell an admin: the server's log has more"}},

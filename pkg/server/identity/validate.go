@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/coreos/go-oidc/v3/oidc"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -17,6 +18,7 @@ const (
 	maxAudiences = 16
 	maxProxies   = 64
 	maxClaims    = 16
+	maxScopes    = 16
 	maxText      = 253
 )
 
@@ -68,6 +70,38 @@ func (i Issuer) validate(path *field.Path) field.ErrorList {
 		if value := i.RequiredClaims[name]; name == "" || value == "" || len(name)+len(value) > maxText {
 			errs = append(errs, field.Invalid(path.Child("requiredClaims").Key(name), value,
 				fmt.Sprintf("must be the name of a claim and a text, at most %d bytes together", maxText)))
+		}
+	}
+	return append(errs, i.Login.validate(path.Child("login"))...)
+}
+
+func (l Login) validate(path *field.Path) field.ErrorList {
+	if !l.On() {
+		if l.ClientSecretFile == "" && l.Scopes == nil {
+			return nil
+		}
+		return field.ErrorList{field.Required(path.Child("clientID"),
+			"register the server with the issuer and name the client's id here, or leave login out")}
+	}
+	errs := validateTexts(path.Child("clientID"), []string{l.ClientID}, 1, "")
+	for _, err := range errs {
+		err.Field = path.Child("clientID").String() // which is no list
+	}
+	if l.ClientSecretFile != "" {
+		errs = append(errs, validateFile(path.Child("clientSecretFile"), l.ClientSecretFile)...)
+	}
+	if len(l.Scopes) == 0 {
+		return errs
+	}
+	errs = append(errs, validateTexts(path.Child("scopes"), l.Scopes, maxScopes, "")...)
+	for n, scope := range l.Scopes {
+		switch {
+		case scope == oidc.ScopeOpenID:
+			errs = append(errs, field.Invalid(path.Child("scopes").Index(n), scope,
+				"is asked for in any case: leave it out"))
+		case strings.ContainsAny(scope, `"\`): // RFC 6749, section 3.3
+			errs = append(errs, field.Invalid(path.Child("scopes").Index(n), scope,
+				"must have no quotes and no backslashes"))
 		}
 	}
 	return errs

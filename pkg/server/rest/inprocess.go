@@ -14,6 +14,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/live"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 )
 
@@ -32,7 +33,9 @@ func (s *Server) Clusters(ctx context.Context) ([]ClusterStatus, error) {
 
 // VisibleJobs are those of a cluster, or of one of its namespaces, that the caller may list, by namespace and
 // name. They are shared: read only.
-func (s *Server) VisibleJobs(ctx context.Context, cluster, namespace string) ([]*v1alpha1.TrainingJob, error) {
+func (s *Server) VisibleJobs(ctx context.Context, cluster, namespace string) (
+	[]*v1alpha1.TrainingJob, error,
+) {
 	if namespace == "" {
 		if err := valid(&ClusterPath{cluster}); err != nil {
 			return nil, err
@@ -133,8 +136,26 @@ func (s *Server) Accounting(ctx context.Context, in *AccountingInput) (*Accounti
 	return report, nil
 }
 
+// Follow the changes of a cluster's jobs from now on, until close is called. The channel is closed when its
+// reader does not keep up. It asks nobody's rights: it is for those who only want to know when to ask for
+// something else.
+func (s *Server) Follow(cluster string, filter live.Filter) (
+	changes <-chan live.Event, closeIt func(), err error,
+) {
+	if err := s.known(cluster); err != nil {
+		return nil, nil, err
+	}
+	subscription, err := s.Live.Subscribe(cluster, filter, "")
+	if err != nil {
+		return nil, nil, liveError(cluster, err)
+	}
+	return subscription.Events(), subscription.Close, nil
+}
+
 // May reports whether the caller may do something, as the cluster said within the last seconds.
-func (s *Server) May(ctx context.Context, cluster string, do authorizationv1.ResourceAttributes) (bool, error) {
+func (s *Server) May(ctx context.Context, cluster string, do authorizationv1.ResourceAttributes) (
+	bool, error,
+) {
 	if err := s.known(cluster); err != nil {
 		return false, err
 	}

@@ -43,8 +43,8 @@ func TestInProcess(t *testing.T) {
 	if err != nil || got.Body.TrainingJob().Name != "bert" {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	if _, err := s.rest.GetJob(t.Context(), &GetInput{JobPath: jobPath("team-a", "bert")}); problem.Of(err).Status !=
-		http.StatusUnauthorized {
+	_, err = s.rest.GetJob(t.Context(), &GetInput{JobPath: jobPath("team-a", "bert")})
+	if problem.Of(err).Status != http.StatusUnauthorized {
 		t.Errorf("without a caller: %v", err)
 	}
 	out, err := s.rest.ActOnJob(ann, Suspend, &ActionInput{JobPath: jobPath("team-a", "bert")})

@@ -18,6 +18,9 @@ const kind = "TrainingJob"
 // Job is a TrainingJob as it is shown: as kubectl shows it, without managed fields.
 type Job struct{ of *v1alpha1.TrainingJob }
 
+// NewJob shows a TrainingJob.
+func NewJob(of *v1alpha1.TrainingJob) Job { return Job{of} }
+
 // TrainingJob that is shown; read only.
 func (j Job) TrainingJob() *v1alpha1.TrainingJob { return j.of }
 

@@ -15,6 +15,7 @@
 //   - No query reads a table whole: each walks an index. TestQueriesUseIndexes asks SQLite.
 //   - The statements are the same for both databases; what differs is in dialect.go and in migrations/.
 //   - No error and no log line contains a password.
+//   - Sessions of browsers are kept by the SHA-256 of what the browsers have.
 //
 // SQLite is for one process at a time. A second one that only reads, or that takes over from a first one
 // which was killed, does no harm.

@@ -5,11 +5,14 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -122,6 +125,16 @@ func TestMethodsUseIndexes(t *testing.T) {
 	}
 	_, err = watched.Prune(t.Context(), day(900))
 	must(t, err)
+	session := sessionOf("jane", "a", loginTime)
+	must(t, watched.MakeSession(t.Context(), session, 2))
+	must(t, watched.UseSession(t.Context(), session.ID, loginTime.Add(time.Hour)))
+	_, err = watched.Session(t.Context(), session.ID, loginTime)
+	must(t, err)
+	_, err = watched.CountSessions(t.Context(), loginTime)
+	must(t, err)
+	_, err = watched.PruneSessions(t.Context(), loginTime)
+	must(t, err)
+	must(t, watched.EndSession(t.Context(), session.ID))
 	if len(*sent) < 20 {
 		t.Errorf("only %d statements were sent", len(*sent))
 	}
@@ -203,9 +216,17 @@ func TestFileIsPrivate(t *testing.T) {
 // TestSchemasAgree: the databases differ in the names of types and in options of tables alone.
 func TestSchemasAgree(t *testing.T) {
 	read := func(name string) string {
-		text, err := migrations.ReadFile("migrations/" + name + "/00001_history.sql")
-		must(t, err)
-		return regexp.MustCompile(` +`).ReplaceAllString(string(text), " ")
+		files, err := fs.Glob(migrations, "migrations/"+name+"/*.sql")
+		if must(t, err); len(files) < 3 {
+			t.Fatalf("the migrations of %s are %q", name, files)
+		}
+		all := ""
+		for _, file := range files {
+			text, err := migrations.ReadFile(file)
+			must(t, err)
+			all += path.Base(file) + "\n" + regexp.MustCompile(` +`).ReplaceAllString(string(text), " ")
+		}
+		return all
 	}
 	ours := strings.NewReplacer("BIGINT", "INTEGER", ` COLLATE "C"`, "").Replace(read("postgres"))
 	theirs := strings.NewReplacer(") STRICT, WITHOUT ROWID;", ");", ") STRICT;", ");").Replace(read("sqlite"))

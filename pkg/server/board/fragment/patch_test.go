@@ -85,7 +85,9 @@ func (b *browser) apply(t *testing.T, message []byte) {
 	}
 	for in, order := range p.Order {
 		for other, held := range b.containers { // an element is in one container
-			b.containers[other] = slices.DeleteFunc(held, func(id string) bool { return slices.Contains(order, id) })
+			b.containers[other] = slices.DeleteFunc(held, func(id string) bool {
+				return slices.Contains(order, id)
+			})
 		}
 		b.containers[in] = order
 	}
@@ -93,8 +95,8 @@ func (b *browser) apply(t *testing.T, message []byte) {
 	maps.DeleteFunc(b.elements, func(id, _ string) bool { return !slices.Contains(held, id) })
 }
 
-// TestPatchesGiveThePage plays random pages, of which a browser misses some, and whose state is lost at times:
-// each patch gives exactly the page, and has nothing that was the same where the state is known.
+// TestPatchesGiveThePage plays random pages, of which a browser misses some, and whose state is lost at
+// times: each patch gives exactly the page, and has nothing that was the same where the state is known.
 func TestPatchesGiveThePage(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 17))

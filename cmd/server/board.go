@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/server/board"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/rest"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/session"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/shield"
+)
+
+// routeBoard serves the web pages, where they are enabled, from the operations of the API.
+func (p *process) routeBoard(mux *http.ServeMux, api *rest.Server) error {
+	if !p.config.Board.Enabled {
+		return nil
+	}
+	b, err := board.New(board.Options{
+		Jobs: api, Changes: api, Live: api, User: userOf, CSRF: csrfOf, BeginStream: shield.Stream,
+		UserKeys: p.config.UserKeys, GPU: p.config.GPUs[0], Log: p.log.WithName("board"),
+		LongestStream: time.Duration(p.config.Limits.StreamSeconds) * time.Second,
+	})
+	if err != nil {
+		return fmt.Errorf("making the board: %w", err)
+	}
+	p.board = b
+	mux.Handle(board.Root, b)
+	mux.Handle("GET /{$}", http.RedirectHandler(board.Root, http.StatusFound))
+	return nil
+}
+
+// userOf a request, who can log out where a session brought the request.
+func userOf(r *http.Request) board.User {
+	id, _ := identity.FromContext(r.Context())
+	u := board.User{Name: id.Name}
+	if _, has := session.FromContext(r.Context()); has {
+		u.Logout = session.LogoutPath
+	}
+	return u
+}
+
+// csrfOf the session that brought a request. Without one it needs no token.
+func csrfOf(r *http.Request) string {
+	if s, has := session.FromContext(r.Context()); has {
+		return s.CSRF()
+	}
+	return ""
+}
+
+// writeProblem is how the packages that know no problems answer: by a page to who asks for a page.
+func (p *process) writeProblem(
+	w http.ResponseWriter, r *http.Request, status int, detail, field, remedy string,
+) {
+	said := problem.ForStatus(status, detail, remedy).About(field)
+	if p.board != nil && strings.HasPrefix(r.URL.Path, board.Root) {
+		p.board.Problem(w, r, said)
+		return
+	}
+	problem.Write(w, r, said)
+}

@@ -1,0 +1,228 @@
+package board
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/utils/clock"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/live"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/rest"
+)
+
+// Root of all paths.
+const Root = "/board/"
+
+// Jobs are read as the context's caller; *rest.Server has them.
+type Jobs interface {
+	Clusters(ctx context.Context) ([]rest.ClusterStatus, error)
+	VisibleJobs(ctx context.Context, cluster, namespace string) ([]*v1alpha1.TrainingJob, error)
+	GetJob(ctx context.Context, in *rest.GetInput) (*rest.JobOutput, error)
+	May(ctx context.Context, cluster string, do authorizationv1.ResourceAttributes) (bool, error)
+}
+
+// Changes are made as the context's caller; *rest.Server has them.
+type Changes interface {
+	CreateJob(ctx context.Context, in *rest.CreateInput) (*rest.CreateOutput, error)
+	ActOnJob(ctx context.Context, action rest.Action, in *rest.ActionInput) (*rest.JobOutput, error)
+	DeleteJob(ctx context.Context, in *rest.DeleteInput) (*rest.DeleteOutput, error)
+}
+
+// Live says when jobs change; *rest.Server does. It only wakes up: what is shown comes from Jobs.
+type Live interface {
+	// Follow the jobs of a cluster until close is called. The channel is closed when its reader does not keep
+	// up.
+	Follow(cluster string, filter live.Filter) (changes <-chan live.Event, closeIt func(), err error)
+}
+
+// User is shown on every page.
+type User struct {
+	// Name of the user; nobody is shown where it is empty.
+	Name string
+	// Logout is the path that ends the session by POST; empty where there is none to end.
+	Logout string
+}
+
+// Options of a Board.
+type Options struct {
+	// Jobs, Changes and Live are required.
+	Jobs    Jobs
+	Changes Changes
+	Live    Live
+	// User of a request. By default nobody is shown.
+	User func(*http.Request) User
+	// CSRF returns the token that forms of the request's caller bring along as CSRFField. Who authenticates the
+	// request holds it to that, where a cookie alone brought it. By default there is none.
+	CSRF func(*http.Request) string
+	// BeginStream is called before a stream begins, and its error is the answer instead. By default any may.
+	BeginStream func(context.Context) error
+	// UserKeys are the annotations and labels that name the user of a job.
+	UserKeys []string
+	// GPU is the resource that the form for new jobs calls GPUs.
+	GPU string
+	// Log of what has failed without the caller's doing.
+	Log logr.Logger
+	// Clock by default is the machine's.
+	Clock clock.WithTicker
+	// Interval is the least time between two updates of a page. Default: 1 s.
+	Interval time.Duration
+	// Recheck is how often a page is rendered anew though no job has changed: for rights, and for what live
+	// does not tell. Default: 5 s.
+	Recheck time.Duration
+	// Heartbeat is the time between comments on an idle stream. Default: 15 s.
+	Heartbeat time.Duration
+	// LongestStream is when a stream ends, so that its reader authenticates anew. Default: 1 h.
+	LongestStream time.Duration
+}
+
+// CSRFField of a form has the token: the field that session.CSRFField names.
+const CSRFField = "csrf"
+
+// Board serves pages. Its methods may be called from several goroutines.
+type Board struct {
+	Options
+	mux     *http.ServeMux
+	methods map[string][]string
+	rows    *rows
+	static  *static
+}
+
+// New makes a Board. Its Handler expects the caller in the request's context.
+func New(o Options) (*Board, error) {
+	if o.Jobs == nil || o.Changes == nil || o.Live == nil {
+		return nil, errors.New("Jobs, Changes and Live are required")
+	}
+	files, err := newStatic()
+	if err != nil {
+		return nil, err
+	}
+	b := &Board{
+		Options: o, mux: http.NewServeMux(), methods: map[string][]string{}, rows: newRows(), static: files,
+	}
+	b.complete()
+	b.routes()
+	return b, nil
+}
+
+func (b *Board) complete() {
+	if b.User == nil {
+		b.User = func(*http.Request) User { return User{} }
+	}
+	if b.CSRF == nil {
+		b.CSRF = func(*http.Request) string { return "" }
+	}
+	if b.BeginStream == nil {
+		b.BeginStream = func(context.Context) error { return nil }
+	}
+	if b.Clock == nil {
+		b.Clock = clock.RealClock{}
+	}
+	if b.GPU == "" {
+		b.GPU = "nvidia.com/gpu"
+	}
+	for _, d := range []struct {
+		of      *time.Duration
+		standby time.Duration
+	}{
+		{&b.Interval, time.Second}, {&b.Recheck, 5 * time.Second}, {&b.Heartbeat, 15 * time.Second},
+		{&b.LongestStream, time.Hour},
+	} {
+		if *d.of == 0 {
+			*d.of = d.standby
+		}
+	}
+}
+
+// Paths of the board.
+const (
+	pathCluster = Root + "clusters/{cluster}"
+	pathJobs    = pathCluster + "/jobs"
+	pathSubmit  = pathCluster + "/submit"
+	pathJob     = pathCluster + "/namespaces/{namespace}/jobs/{name}"
+)
+
+func (b *Board) routes() {
+	b.handle(http.MethodGet, Root+"{$}", b.home)
+	b.handle(http.MethodGet, pathCluster, b.cluster)
+	b.page(pathJobs, page{render: b.jobs, watch: watchNamespace})
+	b.page(pathJob, page{render: b.job, watch: watchJob})
+	b.page(pathJob+"/yaml", page{render: b.yaml, watch: watchJob})
+	b.handle(http.MethodGet, pathJob+"/manifest.yaml", b.manifest)
+	for _, action := range []rest.Action{rest.Suspend, rest.Resume, rest.Restart} {
+		b.change(pathJob+"/"+string(action), func(w http.ResponseWriter, r *http.Request) { b.act(w, r, action) })
+	}
+	b.page(pathJob+"/delete", page{render: b.confirmDelete})
+	b.change(pathJob+"/delete", b.delete)
+	b.page(pathSubmit, page{render: b.submitPage})
+	b.change(pathSubmit, b.submit)
+	b.handle(http.MethodGet, b.static.pattern(), b.static.serve)
+	b.refuseOthers()
+}
+
+// handle requests of a method.
+func (b *Board) handle(method, path string, handle http.HandlerFunc) {
+	b.methods[path] = append(b.methods[path], method)
+	b.mux.HandleFunc(method+" "+path, handle)
+}
+
+// change is a route that changes something, by a form.
+func (b *Board) change(path string, handle http.HandlerFunc) {
+	b.handle(http.MethodPost, path, func(w http.ResponseWriter, r *http.Request) {
+		if err := r.ParseForm(); err != nil {
+			b.fail(w, r, problem.Newf(problem.Malformed, "the form cannot be read: %v", err).
+				WithRemedy("go back and send it again"))
+			return
+		}
+		handle(w, r)
+	})
+}
+
+// refuseOthers answers paths and methods that do not exist by a page, where the mux has plain text.
+func (b *Board) refuseOthers() {
+	for path, methods := range b.methods {
+		slices.Sort(methods)
+		allow := strings.Join(methods, ", ")
+		b.mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+			b.fail(w, r, problem.Newf(problem.MethodNotAllowed, "the page does not take %s", r.Method).
+				WithRemedy("use one of "+allow).WithHeader("Allow", allow))
+		})
+	}
+	b.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		b.fail(w, r, problem.New(problem.NotFound, "there is no such page", "begin at "+Root))
+	})
+}
+
+// ServeHTTP is http.Handler's: of Root and everything below.
+func (b *Board) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	setPolicy(w.Header())
+	b.mux.ServeHTTP(w, r)
+}
+
+// Open reports whether everybody may have what is at a path: it tells nothing of any cluster.
+func Open(path string) bool { return strings.HasPrefix(path, staticRoot) }
+
+// home leads to the default cluster.
+func (b *Board) home(w http.ResponseWriter, r *http.Request) {
+	clusters, err := b.Jobs.Clusters(r.Context())
+	if err == nil && len(clusters) == 0 {
+		err = problem.New(problem.NotFound, "there is no cluster", "ask an admin to configure one")
+	}
+	if err != nil {
+		b.fail(w, r, err)
+		return
+	}
+	http.Redirect(w, r, clusterURL(clusters[0].Name), http.StatusFound)
+}
+
+// cluster leads to its jobs.
+func (b *Board) cluster(w http.ResponseWriter, r *http.Request) {
+	http.Redirect(w, r, clusterURL(r.PathValue("cluster"))+"/jobs", http.StatusFound)
+}

@@ -1,0 +1,250 @@
+package board
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/kballard/go-shellquote"
+	goyaml "go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/api/resource"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"sigs.k8s.io/yaml"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
+)
+
+// Names of the form's fields.
+const (
+	fieldNamespace = "namespace"
+	fieldName      = "name"
+	fieldFramework = "framework"
+	fieldImage     = "image"
+	fieldCommand   = "command"
+	fieldWorkers   = "workers"
+	fieldGPUs      = "gpus"
+	fieldCPU       = "cpu"
+	fieldMemory    = "memory"
+	fieldQueue     = "queue"
+	fieldPriority  = "priority"
+	fieldManifest  = "manifest"
+)
+
+// input of the form for new jobs.
+type input struct {
+	Key, Label, Hint, Value string
+	// Paths of the API's fields that it stands for.
+	Paths []string
+	// Choices where only they can be chosen.
+	Choices []string
+	Number  bool
+	// Suggestions is the id of a list of values.
+	Suggestions string
+	Errors      []problem.Error
+}
+
+// inputs of the form, in their order.
+func inputs(frameworks []string, gpu string) []input {
+	policy := "spec.runPolicy.schedulingPolicy."
+	return []input{
+		{Key: fieldName, Label: "Name", Paths: []string{"metadata.name", "path.name"}},
+		{Key: fieldFramework, Label: "Framework", Paths: []string{"spec.framework"}, Choices: frameworks},
+		{Key: fieldImage, Label: "Image", Paths: []string{"spec.image"}},
+		{Key: fieldCommand, Label: "Command", Paths: []string{"spec.command", "spec.args"},
+			Hint: "in words as a shell reads them; no shell runs it: python train.py --name 'a b'"},
+		{Key: fieldWorkers, Label: "Workers", Paths: []string{"spec.replicas"}, Number: true,
+			Hint: "ranks, which start together or not at all"},
+		{Key: fieldGPUs, Label: "GPUs of each", Paths: []string{"spec.resources.limits[" + gpu + "]"},
+			Number: true, Hint: gpu},
+		{Key: fieldCPU, Label: "CPU of each", Paths: []string{"spec.resources.requests.cpu"},
+			Hint: "such as 4 or 500m"},
+		{Key: fieldMemory, Label: "Memory of each", Paths: []string{"spec.resources.requests.memory"},
+			Hint: "such as 16Gi"},
+		{Key: fieldQueue, Label: "Queue", Paths: []string{policy + "queue"}, Suggestions: "queues"},
+		{Key: fieldPriority, Label: "Priority class", Paths: []string{policy + "priorityClass"}},
+	}
+}
+
+// fromForm makes a manifest of what was typed. Errors are about what is no number or no command at all; the
+// rest is the API's to judge.
+func fromForm(values url.Values, gpu string) ([]byte, []problem.Error) {
+	var errs []problem.Error
+	get := func(key string) string { return strings.TrimSpace(values.Get(key)) }
+	wrong := func(path, detail, remedy string) {
+		errs = append(errs, problem.Error{Field: path, Detail: detail, Remedy: remedy})
+	}
+	spec, requests, limits := map[string]any{}, map[string]any{}, map[string]any{}
+	put := func(in map[string]any, key, value string) {
+		if value != "" {
+			in[key] = value
+		}
+	}
+	put(spec, "framework", get(fieldFramework))
+	put(spec, "image", get(fieldImage))
+	words, err := shellquote.Split(get(fieldCommand))
+	if err != nil {
+		wrong("spec.command", err.Error(), "close every quote")
+	} else if len(words) > 0 {
+		spec["command"] = words
+	}
+	if text := get(fieldWorkers); text != "" {
+		n, err := strconv.ParseInt(text, 10, 32)
+		if err != nil {
+			wrong("spec.replicas", fmt.Sprintf("%q is no whole number", text), "give one from 1 to 10000")
+		}
+		spec["replicas"] = n
+	}
+	for _, quantity := range []struct {
+		key, path, name string
+		in              map[string]any
+	}{
+		{fieldGPUs, "spec.resources.limits[" + gpu + "]", gpu, limits},
+		{fieldCPU, "spec.resources.requests.cpu", "cpu", requests},
+		{fieldMemory, "spec.resources.requests.memory", "memory", requests},
+	} {
+		text := get(quantity.key)
+		if _, err := resource.ParseQuantity(text); text != "" && err != nil {
+			wrong(quantity.path, fmt.Sprintf("%q is no quantity", text), "give a number, with a unit such as m or Gi")
+		}
+		put(quantity.in, quantity.name, text)
+	}
+	policy := map[string]any{}
+	put(policy, "queue", get(fieldQueue))
+	put(policy, "priorityClass", get(fieldPriority))
+	if len(policy) > 0 {
+		spec["runPolicy"] = map[string]any{"schedulingPolicy": policy}
+	}
+	resources := map[string]any{}
+	if len(requests) > 0 {
+		resources["requests"] = requests
+	}
+	if len(limits) > 0 {
+		resources["limits"] = limits
+	}
+	if len(resources) > 0 {
+		spec["resources"] = resources
+	}
+	metadata := map[string]any{}
+	put(metadata, "namespace", get(fieldNamespace))
+	put(metadata, "name", get(fieldName))
+	manifest, err := yaml.Marshal(map[string]any{
+		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "TrainingJob", "metadata": metadata, "spec": spec,
+	})
+	if err != nil { // of strings and numbers
+		wrong("", err.Error(), "tell an admin")
+	}
+	return manifest, errs
+}
+
+// errorsOf a problem, at least one.
+func errorsOf(p *problem.Problem) []problem.Error {
+	if len(p.Errors) > 0 {
+		return p.Errors
+	}
+	return []problem.Error{{Field: p.Field, Detail: cmp.Or(p.Detail, p.Title), Remedy: p.Remedy}}
+}
+
+// beside puts errors to the inputs whose fields they name: the longest path counts. It returns the others.
+func beside(all []input, errs []problem.Error) (others []problem.Error) {
+	for _, e := range errs {
+		at, longest := -1, 0
+		for i, in := range all {
+			for _, path := range in.Paths {
+				if n := sameField(path, e.Field); n > longest {
+					at, longest = i, n
+				}
+			}
+		}
+		if at < 0 {
+			others = append(others, e)
+			continue
+		}
+		all[at].Errors = append(all[at].Errors, e)
+	}
+	return others
+}
+
+// sameField returns the length of a path that a field is, or is below; else 0.
+func sameField(path, field string) int {
+	rest, below := strings.CutPrefix(field, path)
+	if below && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+		return len(path)
+	}
+	return 0
+}
+
+// lineOf a field in a YAML document, from 1: that of the deepest part of the field that is there. 0 where
+// nothing is, or where the document is no YAML.
+func lineOf(manifest, field string) int {
+	var document goyaml.Node
+	if goyaml.Unmarshal([]byte(manifest), &document) != nil || len(document.Content) == 0 {
+		return 0
+	}
+	line, node := 0, document.Content[0]
+	for _, part := range partsOf(field) {
+		var next *goyaml.Node
+		switch node.Kind {
+		case goyaml.MappingNode:
+			for i := 0; i+1 < len(node.Content); i += 2 {
+				if node.Content[i].Value == part {
+					line, next = node.Content[i].Line, node.Content[i+1]
+				}
+			}
+		case goyaml.SequenceNode:
+			if n, err := strconv.Atoi(part); err == nil && n >= 0 && n < len(node.Content) {
+				next = node.Content[n]
+				line = next.Line
+			}
+		}
+		if next == nil {
+			return line
+		}
+		node = next
+	}
+	return line
+}
+
+// partsOf a field: spec.resources.limits[nvidia.com/gpu] has four.
+func partsOf(field string) []string {
+	var parts []string
+	for field != "" {
+		if inner, is := strings.CutPrefix(field, "["); is {
+			part, rest, _ := strings.Cut(inner, "]")
+			parts, field = append(parts, part), strings.TrimPrefix(rest, ".")
+			continue
+		}
+		end := strings.IndexAny(field, ".[")
+		if end < 0 {
+			return append(parts, field)
+		}
+		parts = append(parts, field[:end])
+		field = strings.TrimPrefix(field[end:], ".")
+	}
+	return parts
+}
+
+// namespaceOf a manifest; empty where it names none, or cannot be read.
+func namespaceOf(manifest string) string {
+	var of struct {
+		Metadata struct {
+			Namespace string `json:"namespace"`
+		} `json:"metadata"`
+	}
+	if yaml.Unmarshal([]byte(manifest), &of) != nil {
+		return ""
+	}
+	return of.Metadata.Namespace
+}
+
+// warningTexts of headers as RFC 7234 has them.
+func warningTexts(headers []string) []string {
+	parsed, _ := utilnet.ParseWarningHeaders(headers) // the API has made them
+	var all []string
+	for _, w := range parsed {
+		all = append(all, w.Text)
+	}
+	return all
+}

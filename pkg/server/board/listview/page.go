@@ -1,0 +1,331 @@
+package listview
+
+import (
+	"cmp"
+	"embed"
+	"html/template"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/explain"
+	"mlplatform.example.com/trainingjob-operator/pkg/history"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/board/fragment"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+)
+
+//go:embed templates
+var files embed.FS
+
+var templates = template.Must(template.New("").Funcs(template.FuncMap{
+	"stamp": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+	"date":  func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") },
+}).ParseFS(files, "templates/*.html"))
+
+// List is the jobs that its reader may see, and what is asked for of them.
+type List struct {
+	Cluster string
+	// Jobs by namespace and name; read only.
+	Jobs     []*v1alpha1.TrainingJob
+	Query    Query
+	UserKeys []string
+	// Row renders a job as the function Row does. It may keep what it has rendered.
+	Row func(*v1alpha1.TrainingJob) (fragment.Fragment, error)
+}
+
+// Keys of columns.
+const (
+	sortName     = "name"
+	sortPhase    = "phase"
+	sortQueue    = "queue"
+	sortPriority = "priority"
+	sortGPUs     = "gpus"
+	sortProgress = "progress"
+	sortEnd      = "end"
+	sortUser     = "user"
+	sortAge      = "age"
+)
+
+// known values are compared; those that are not known come last, whichever way round.
+type known[T cmp.Ordered] struct {
+	value T
+	is    bool
+}
+
+func text(value string) known[string] { return known[string]{value, value != ""} }
+
+func compare[T cmp.Ordered](of func(*List, *v1alpha1.TrainingJob) known[T]) comparison {
+	return func(l *List, a, b *v1alpha1.TrainingJob) (int, bool) {
+		x, y := of(l, a), of(l, b)
+		if !x.is || !y.is {
+			return cmp.Compare(flag(!x.is), flag(!y.is)), true
+		}
+		return cmp.Compare(x.value, y.value), false
+	}
+}
+
+func flag(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// comparison of two jobs in a column, and whether it holds whichever way round.
+type comparison func(l *List, a, b *v1alpha1.TrainingJob) (order int, always bool)
+
+var compares = map[string]comparison{
+	sortName: compare(func(_ *List, job *v1alpha1.TrainingJob) known[string] { return text(job.Name) }),
+	sortPhase: compare(func(_ *List, job *v1alpha1.TrainingJob) known[int] {
+		return known[int]{slices.Index(phases, phaseOf(job)), true}
+	}),
+	sortQueue: compare(func(_ *List, job *v1alpha1.TrainingJob) known[string] {
+		return text(history.QueueOf(job))
+	}),
+	sortPriority: compare(func(_ *List, job *v1alpha1.TrainingJob) known[string] {
+		return text(spec.PriorityClass(job))
+	}),
+	sortGPUs: compare(func(_ *List, job *v1alpha1.TrainingJob) known[int64] {
+		return known[int64]{job.Status.GPUs, phaseOf(job) != Unseen}
+	}),
+	sortProgress: compare(func(_ *List, job *v1alpha1.TrainingJob) known[int32] {
+		if p := job.Status.Progress; p != nil && p.Percent != nil {
+			return known[int32]{*p.Percent, true}
+		}
+		return known[int32]{}
+	}),
+	sortEnd: compare(func(l *List, job *v1alpha1.TrainingJob) known[int64] {
+		if p := job.Status.Progress; p != nil && p.EstimatedCompletionTime != nil &&
+			job.Status.Phase == v1alpha1.PhaseRunning {
+			return known[int64]{p.EstimatedCompletionTime.Unix(), true}
+		}
+		return known[int64]{}
+	}),
+	sortUser: compare(func(l *List, job *v1alpha1.TrainingJob) known[string] {
+		return text(history.UserOf(job, l.UserKeys))
+	}),
+	sortAge: compare(func(_ *List, job *v1alpha1.TrainingJob) known[int64] {
+		return known[int64]{-job.CreationTimestamp.Unix(), true}
+	}),
+}
+
+// selected are the jobs that the query asks for, in its order, and how many of each phase there would be if
+// it asked for all phases.
+func (l *List) selected() (jobs []*v1alpha1.TrainingJob, counts map[v1alpha1.Phase]int) {
+	counts = map[v1alpha1.Phase]int{}
+	for _, job := range l.Jobs {
+		if !l.passes(job) {
+			continue
+		}
+		phase := phaseOf(job)
+		counts[phase]++
+		if len(l.Query.Phases) == 0 || slices.Contains(l.Query.Phases, phase) {
+			jobs = append(jobs, job)
+		}
+	}
+	by := compares[l.Query.Sort]
+	slices.SortStableFunc(jobs, func(a, b *v1alpha1.TrainingJob) int { // by namespace and name already
+		order, always := by(l, a, b)
+		if l.Query.Descending && !always {
+			return -order
+		}
+		return order
+	})
+	return jobs, counts
+}
+
+// passes all but the phases of the query.
+func (l *List) passes(job *v1alpha1.TrainingJob) bool {
+	q := l.Query
+	if q.Namespace != "" && q.Namespace != job.Namespace || q.Queue != "" && q.Queue != history.QueueOf(job) ||
+		q.User != "" && q.User != history.UserOf(job, l.UserKeys) {
+		return false
+	}
+	if q.Text == "" {
+		return true
+	}
+	looked := strings.ToLower(strings.Join([]string{
+		job.Namespace + "/" + job.Name, history.QueueOf(job), history.UserOf(job, l.UserKeys),
+		spec.PriorityClass(job), explain.Of(job, time.Time{}).Summary,
+	}, "\n"))
+	return strings.Contains(looked, strings.ToLower(q.Text))
+}
+
+// Fragments of the page: the numbers of jobs by phase, the rows, the links to other pages, and a note where
+// there is nothing to show.
+func (l *List) Fragments() ([]fragment.Fragment, error) {
+	jobs, counts := l.selected()
+	all, err := l.counts(counts)
+	if err != nil {
+		return nil, err
+	}
+	first := min(len(jobs), (l.Query.Page-1)*l.Query.Limit)
+	last := min(len(jobs), first+l.Query.Limit)
+	for _, job := range jobs[first:last] {
+		row, err := l.Row(job)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, row)
+	}
+	p := pager{First: first + 1, Last: last, Total: len(jobs), Page: l.Query.Page}
+	p.Pages = max(1, (len(jobs)+l.Query.Limit-1)/l.Query.Limit)
+	if p.Page > 1 {
+		p.Previous = l.Query.at(min(p.Page-1, p.Pages)).URL()
+	}
+	if p.Page < p.Pages {
+		p.Next = l.Query.at(p.Page + 1).URL()
+	}
+	f, err := fragment.Render(templates, "pager", "pages", "pager", p)
+	if err != nil {
+		return nil, err
+	}
+	if all = append(all, f); first < last {
+		return all, nil
+	}
+	note := struct {
+		Any  bool // whether there are jobs at all
+		Page int  // the last one, where there are fewer pages
+		Last string
+		All  string
+	}{Any: len(l.Jobs) > 0, All: Query{Sort: sortAge, Limit: defaultLimit, Page: 1}.URL()}
+	if len(jobs) > 0 {
+		note.Page, note.Last = p.Pages, l.Query.at(p.Pages).URL()
+	}
+	f, err = fragment.Render(templates, "note", "notes", "nothing", note)
+	return append(all, f), err
+}
+
+// pager is where a page stands in its list.
+type pager struct {
+	First, Last, Total, Page, Pages int
+	Previous, Next                  string
+}
+
+// count of the jobs of a phase.
+type count struct {
+	ID, Class, Name, Href string
+	Number                int
+	Current               bool
+}
+
+func (l *List) counts(of map[v1alpha1.Phase]int) ([]fragment.Fragment, error) {
+	total := 0
+	for _, n := range of {
+		total += n
+	}
+	chosen := l.Query.Phases
+	all := []count{{"count-all", "phase-all", "All", l.Query.only().URL(), total, len(chosen) == 0}}
+	for _, phase := range phases {
+		current := slices.Equal(chosen, []v1alpha1.Phase{phase})
+		if of[phase] > 0 || current {
+			key := strings.ToLower(string(phase))
+			all = append(all, count{
+				"count-" + key, "phase-" + key, string(phase), l.Query.only(phase).URL(), of[phase], current,
+			})
+		}
+	}
+	var rendered []fragment.Fragment
+	for _, c := range all {
+		f, err := fragment.Render(templates, "count", "counts", c.ID, c)
+		if err != nil {
+			return nil, err
+		}
+		rendered = append(rendered, f)
+	}
+	return rendered, nil
+}
+
+// maxSuggestions of a field of the filter.
+const maxSuggestions = 200
+
+// Body is the frame of the page, with its fragments in it. They are shown as they are when the page is made;
+// the filter's suggestions stay so.
+func (l *List) Body(fragments []fragment.Fragment) (template.HTML, error) {
+	b := body{List: l, fragments: fragments}
+	namespaces, queues, users := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for _, job := range l.Jobs {
+		namespaces[job.Namespace] = true
+		queues[history.QueueOf(job)] = true
+		users[history.UserOf(job, l.UserKeys)] = true
+	}
+	b.Namespaces, b.Queues, b.Users = suggestions(namespaces), suggestions(queues), suggestions(users)
+	var out strings.Builder
+	if err := templates.ExecuteTemplate(&out, "jobs", b); err != nil {
+		return "", err
+	}
+	return template.HTML(out.String()), nil
+}
+
+func suggestions(of map[string]bool) []string {
+	delete(of, "")
+	all := slices.Sorted(maps.Keys(of))
+	return all[:min(len(all), maxSuggestions)]
+}
+
+// body is what the frame's template is given.
+type body struct {
+	*List
+	Namespaces, Queues, Users []string
+	fragments                 []fragment.Fragment
+}
+
+// Contents of a container.
+func (b body) Contents(in string) template.HTML { return fragment.Contents(b.fragments, in) }
+
+// Phase of the filter.
+type phaseChoice struct {
+	Name    v1alpha1.Phase
+	Checked bool
+}
+
+// PhaseChoices of the filter.
+func (b body) PhaseChoices() []phaseChoice {
+	var all []phaseChoice
+	for _, phase := range phases {
+		all = append(all, phaseChoice{phase, slices.Contains(b.Query.Phases, phase)})
+	}
+	return all
+}
+
+// column of the table.
+type column struct {
+	Key, Name, Title, Href string
+	// Sorted is the value of aria-sort.
+	Sorted string
+	Number bool
+}
+
+// Columns of the table.
+func (b body) Columns() []column {
+	all := []column{
+		{Key: sortPhase, Name: "Phase"}, {Key: sortName, Name: "Job"},
+		{Key: sortProgress, Name: "Progress"},
+		{Key: sortEnd, Name: "Ends", Title: "estimated, if nothing interrupts it"},
+		{Name: "Reason"}, {Key: sortGPUs, Name: "GPUs", Number: true}, {Key: sortQueue, Name: "Queue"},
+		{Key: sortPriority, Name: "Priority"}, {Key: sortUser, Name: "User"}, {Key: sortAge, Name: "Age"},
+	}
+	for i, c := range all {
+		if c.Key == "" {
+			continue
+		}
+		all[i].Href = b.Query.by(c.Key).URL()
+		switch {
+		case c.Key != b.Query.Sort:
+			all[i].Sorted = "none"
+		case b.Query.Descending:
+			all[i].Sorted = "descending"
+		default:
+			all[i].Sorted = "ascending"
+		}
+	}
+	return all
+}
+
+// Sort is the order as the filter passes it on; empty where it is as by default.
+func (b body) Sort() string { return b.Query.Values().Get("sort") }
+
+// Limit likewise.
+func (b body) Limit() string { return b.Query.Values().Get("limit") }

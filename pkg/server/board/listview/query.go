@@ -1,0 +1,207 @@
+package listview
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
+)
+
+// Bounds of a page.
+const (
+	defaultLimit = 100
+	maxLimit     = 500
+	// maxText of one parameter, in bytes. No name in Kubernetes is longer.
+	maxText = 253
+)
+
+// Unseen stands for the phase of jobs that no operator has looked at yet.
+const Unseen v1alpha1.Phase = "Unseen"
+
+// phases in the order of a job's life.
+var phases = []v1alpha1.Phase{
+	Unseen, v1alpha1.PhasePending, v1alpha1.PhaseQueued, v1alpha1.PhaseStarting, v1alpha1.PhaseRunning,
+	v1alpha1.PhaseDraining, v1alpha1.PhaseRestarting, v1alpha1.PhaseSuspended, v1alpha1.PhaseSucceeded,
+	v1alpha1.PhaseFailed,
+}
+
+// Query is what of a list is asked for. What is empty restricts nothing.
+type Query struct {
+	// Namespace, Queue and User are exact.
+	Namespace, Queue, User string
+	Phases                 []v1alpha1.Phase
+	// Text is looked for in namespace/name, queue, user, priority class and reason, in any case of letters.
+	Text string
+	// Sort is the key of a column. Jobs that are the same in it are by namespace and name.
+	Sort       string
+	Descending bool
+	// Limit of jobs on a page, from 1 to 500, and Page, from 1.
+	Limit, Page int
+}
+
+// ParseQuery reads the parameters of a URL. The error is a problem that names the parameter; one that the
+// page does not have is an error, too.
+func ParseQuery(values url.Values) (Query, error) {
+	q := Query{Sort: sortAge, Limit: defaultLimit, Page: 1}
+	for _, name := range slices.Sorted(keys(values)) {
+		value := values.Get(name)
+		if len(values[name]) > 1 && name != "phase" {
+			return q, invalid(name, "it is there more than once", "give it once")
+		}
+		if len(value) > maxText {
+			return q, invalid(name, fmt.Sprintf("it has more than %d bytes", maxText), "give a shorter one")
+		}
+		var err error
+		switch name {
+		case "namespace":
+			q.Namespace = strings.TrimSpace(value)
+		case "queue":
+			q.Queue = strings.TrimSpace(value)
+		case "user":
+			q.User = strings.TrimSpace(value)
+		case "q":
+			q.Text = strings.TrimSpace(value)
+		case "phase":
+			q.Phases, err = parsePhases(values[name])
+		case "sort":
+			q.Sort, q.Descending, err = parseSort(value)
+		case "limit":
+			q.Limit, err = parseNumber(name, value, defaultLimit, maxLimit)
+		case "page":
+			q.Page, err = parseNumber(name, value, 1, 1_000_000)
+		default:
+			err = invalid(name, "the page does not have it", "leave it out")
+		}
+		if err != nil {
+			return q, err
+		}
+	}
+	return q, nil
+}
+
+func keys(values url.Values) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for name := range values {
+			if !yield(name) {
+				return
+			}
+		}
+	}
+}
+
+func invalid(parameter, detail, remedy string) error {
+	return problem.New(problem.Invalid, detail, remedy).About("query." + parameter)
+}
+
+// parsePhases are separated by commas, or given several times, in the order of a job's life.
+func parsePhases(values []string) ([]v1alpha1.Phase, error) {
+	asked := map[v1alpha1.Phase]bool{}
+	for _, value := range strings.Split(strings.Join(values, ","), ",") {
+		phase := v1alpha1.Phase(value)
+		if value == "" {
+			continue
+		}
+		if !slices.Contains(phases, phase) {
+			return nil, invalid("phase", fmt.Sprintf("there is no phase %q", value),
+				fmt.Sprintf("use some of %s", join(phases)))
+		}
+		asked[phase] = true
+	}
+	var all []v1alpha1.Phase
+	for _, phase := range phases {
+		if asked[phase] {
+			all = append(all, phase)
+		}
+	}
+	return all, nil
+}
+
+func join(all []v1alpha1.Phase) string {
+	texts := make([]string, 0, len(all))
+	for _, phase := range all {
+		texts = append(texts, string(phase))
+	}
+	return strings.Join(texts, ",")
+}
+
+func parseSort(value string) (key string, descending bool, err error) {
+	if value == "" {
+		return sortAge, false, nil
+	}
+	key, descending = strings.CutPrefix(value, "-")
+	if _, known := compares[key]; !known {
+		return sortAge, false, invalid("sort", fmt.Sprintf("there is no column %q", key),
+			"use one of "+strings.Join(slices.Sorted(columnKeys), ", ")+`, with "-" before it for the other way round`)
+	}
+	return key, descending, nil
+}
+
+func columnKeys(yield func(string) bool) {
+	for key := range compares {
+		if !yield(key) {
+			return
+		}
+	}
+}
+
+func parseNumber(name, value string, standby, most int) (int, error) {
+	if value == "" {
+		return standby, nil
+	}
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 1 || n > most {
+		return standby, invalid(name, fmt.Sprintf("it is %q", value),
+			fmt.Sprintf("give a number from 1 to %d", most))
+	}
+	return n, nil
+}
+
+// Values are the parameters of the query, without those that are as by default. ParseQuery reads them.
+func (q Query) Values() url.Values {
+	v := url.Values{}
+	for name, value := range map[string]string{
+		"namespace": q.Namespace, "queue": q.Queue, "user": q.User, "q": q.Text, "phase": join(q.Phases),
+	} {
+		if value != "" {
+			v.Set(name, value)
+		}
+	}
+	if q.Descending {
+		v.Set("sort", "-"+q.Sort)
+	} else if q.Sort != sortAge {
+		v.Set("sort", q.Sort)
+	}
+	if q.Limit != defaultLimit {
+		v.Set("limit", strconv.Itoa(q.Limit))
+	}
+	if q.Page != 1 {
+		v.Set("page", strconv.Itoa(q.Page))
+	}
+	return v
+}
+
+// URL of the list, relative to its page.
+func (q Query) URL() string { return "?" + q.Values().Encode() }
+
+// at another page of the list.
+func (q Query) at(page int) Query {
+	q.Page = page
+	return q
+}
+
+// only the jobs of some phases.
+func (q Query) only(of ...v1alpha1.Phase) Query {
+	q.Phases, q.Page = of, 1
+	return q
+}
+
+// by a column: the other way round where it is by that column already.
+func (q Query) by(key string) Query {
+	q.Descending = q.Sort == key && !q.Descending
+	q.Sort, q.Page = key, 1
+	return q
+}

@@ -1,0 +1,54 @@
+package board
+
+import (
+	"html/template"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/server/board/fragment"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
+)
+
+// fail answers with what has gone wrong: by a page, or to a program as the API does. What the caller is not
+// told is logged.
+func (b *Board) fail(w http.ResponseWriter, r *http.Request, err error) {
+	p := problem.Of(err)
+	b.log(r, p)
+	b.Problem(w, r, p)
+}
+
+func (b *Board) log(r *http.Request, p *problem.Problem) {
+	if cause := p.Cause(); cause != nil && r.Context().Err() == nil {
+		b.Log.Error(cause, "A page has failed", "path", r.URL.Path, "status", p.Status)
+	}
+}
+
+// Problem answers a request for a page, as middleware before the board does, too.
+func (b *Board) Problem(w http.ResponseWriter, r *http.Request, p *problem.Problem) {
+	if !strings.Contains(r.Header.Get("Accept"), "text/html") {
+		problem.Write(w, r, p)
+		return
+	}
+	setPolicy(w.Header())
+	for name, values := range p.GetHeaders() {
+		w.Header()[name] = values
+	}
+	l := b.layout(r, p.Title)
+	if r.Method == http.MethodGet {
+		l.Refresh, _ = strconv.Atoi(p.GetHeaders().Get("Retry-After")) // 0 where it is absent
+	}
+	body, err := execute("problem", p)
+	if err != nil {
+		b.Log.Error(err, "A problem cannot be rendered")
+	}
+	l.Body = body
+	b.write(w, r, p.Status, l)
+}
+
+// shown is a view without fragments.
+func shown(title, name string, data any, status int) view {
+	return view{title: title, status: status, body: func([]fragment.Fragment) (template.HTML, error) {
+		return execute(name, data)
+	}}
+}

@@ -1,0 +1,82 @@
+package board
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"path"
+)
+
+//go:embed static
+var staticFiles embed.FS
+
+const staticRoot = Root + "static/"
+
+// static files, below a hash of all of them: a browser may keep them for ever.
+type static struct {
+	hash  string
+	files map[string][]byte
+}
+
+func newStatic() (*static, error) {
+	entries, err := fs.ReadDir(staticFiles, "static") // sorted
+	if err != nil {
+		return nil, fmt.Errorf("reading the static files: %w", err)
+	}
+	s, h := &static{files: map[string][]byte{}}, sha256.New()
+	for _, e := range entries {
+		content, err := fs.ReadFile(staticFiles, path.Join("static", e.Name()))
+		if err != nil {
+			return nil, fmt.Errorf("reading the static files: %w", err)
+		}
+		s.files[e.Name()] = content
+		fmt.Fprintf(h, "%s %d\n", e.Name(), len(content))
+		h.Write(content)
+	}
+	s.hash = base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:12])
+	return s, nil
+}
+
+func (s *static) pattern() string { return staticRoot + "{hash}/{file}" }
+
+// url of a file.
+func (s *static) url(file string) string { return staticRoot + s.hash + "/" + file }
+
+var contentTypes = map[string]string{
+	".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
+}
+
+// serve a file. Under another hash it is what a replica of another version has asked for, while one replaces
+// the other: it gets ours, and keeps it not.
+func (s *static) serve(w http.ResponseWriter, r *http.Request) {
+	content, has := s.files[r.PathValue("file")]
+	h := w.Header()
+	if !has {
+		h.Set("Cache-Control", "no-store")
+		http.Error(w, "there is no such file", http.StatusNotFound)
+		return
+	}
+	h.Set("Content-Type", contentTypes[path.Ext(r.PathValue("file"))])
+	h.Set("X-Content-Type-Options", "nosniff")
+	if r.PathValue("hash") == s.hash {
+		h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	} else {
+		h.Set("Cache-Control", "no-store")
+	}
+	_, _ = w.Write(content) // to a browser that may be gone
+}
+
+// contentPolicy of the board's pages: what is in them runs and is styled by the board's own files alone.
+const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
+	"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// setPolicy replaces that of answers that only programs read (package shield). The other headers stay.
+func setPolicy(h http.Header) {
+	h.Set("Content-Security-Policy", contentPolicy)
+	h.Set("Cache-Control", "no-store")
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("X-Content-Type-Options", "nosniff")
+}

@@ -1,0 +1,231 @@
+package board
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/server/board/fragment"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/live"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
+)
+
+// Names of events. An event's id is the digest of what the page shows once it is applied: a browser that
+// connects again sends the last one.
+const (
+	// eventHello is the first: the version of the board's files.
+	eventHello = "hello"
+	// eventPatch is what has changed.
+	eventPatch = "patch"
+	// eventProblem is why the page cannot be rendered; null once it can be again.
+	eventProblem = "problem"
+)
+
+// viewer is one browser that shows a page.
+type viewer struct {
+	board   *Board
+	page    page
+	request *http.Request
+	writer  http.ResponseWriter
+	// events of live, which only wake up; nil while nothing is followed.
+	events <-chan live.Event
+	close  func()
+	// sent is what the browser shows.
+	sent fragment.State
+	// failing is the problem that the browser has been told.
+	failing string
+}
+
+// stream the updates of a page. It wakes up when a job changes, and every few seconds for what nobody tells,
+// renders the page as its caller, and sends what differs from what was sent before.
+func (b *Board) stream(w http.ResponseWriter, r *http.Request, p page) {
+	if err := b.BeginStream(r.Context()); err != nil {
+		b.fail(w, r, err)
+		return
+	}
+	v := &viewer{board: b, page: p, writer: w}
+	state := r.Header.Get("Last-Event-ID")
+	if state == "" {
+		state = r.URL.Query().Get(parameterState)
+	}
+	v.request = withoutLive(r)
+	if err := v.follow(); err != nil { // before the page is rendered: nothing is missed between
+		b.fail(w, r, err)
+		return
+	}
+	defer func() { v.close() }()
+	now, err := p.render(v.request)
+	if err != nil {
+		b.fail(w, r, err)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("X-Accel-Buffering", "no") // nginx would keep it back
+	if err := v.begin(now.fragments, state); err == nil {
+		v.run()
+	}
+}
+
+// withoutLive is the request for the page itself.
+func withoutLive(r *http.Request) *http.Request {
+	query := r.URL.Query()
+	query.Del(parameterLive)
+	query.Del(parameterState)
+	at := *r.URL
+	at.RawQuery = query.Encode()
+	page := r.Clone(r.Context())
+	page.URL = &at
+	return page
+}
+
+// follow the jobs that the page is about.
+func (v *viewer) follow() error {
+	events, closeIt, err := v.board.Live.Follow(v.request.PathValue("cluster"), v.page.watch(v.request))
+	if err != nil {
+		v.events, v.close = nil, func() {}
+		return err
+	}
+	v.events, v.close = events, closeIt
+	return nil
+}
+
+// begin with the whole page, unless that is what the browser shows.
+func (v *viewer) begin(now []fragment.Fragment, state string) error {
+	build, _ := json.Marshal(v.board.static.hash) // a string
+	if err := v.send(eventHello, "", build); err != nil {
+		return err
+	}
+	patch, next := fragment.Whole(now)
+	v.sent = next
+	if state == next.Digest() {
+		return nil
+	}
+	return v.patch(patch)
+}
+
+// run until the browser, or its time, is gone, or it may no longer see the page.
+func (v *viewer) run() {
+	b, ctx := v.board, v.request.Context()
+	heartbeat, recheck := b.Clock.NewTicker(b.Heartbeat), b.Clock.NewTicker(b.Recheck)
+	end, due := b.Clock.NewTimer(b.LongestStream), b.Clock.NewTimer(b.Interval)
+	defer heartbeat.Stop()
+	defer recheck.Stop()
+	defer end.Stop()
+	defer due.Stop()
+	// A timer is always under way after an update: what happens before it has run out is one update.
+	resting, changed := true, false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-end.C():
+			_ = v.comment("the longest time of a stream is over: connect again")
+			return
+		case _, open := <-v.events:
+			if !open { // it did not keep up: the next update makes up for what it missed
+				v.close()
+				v.events, v.close = nil, func() {}
+			}
+			changed = true
+		case <-recheck.C():
+			changed = true
+		case <-due.C():
+			resting = false
+		case <-heartbeat.C():
+			if v.comment("nothing has happened") != nil {
+				return
+			}
+		}
+		if !changed || resting {
+			continue
+		}
+		if !v.update() {
+			return
+		}
+		due.Reset(b.Interval)
+		resting, changed = true, false
+	}
+}
+
+// update the browser. It reports whether to go on.
+func (v *viewer) update() bool {
+	if v.events == nil {
+		if err := v.follow(); err != nil {
+			return v.problem(err)
+		}
+	}
+	now, err := v.page.render(v.request)
+	if err != nil {
+		return v.problem(err)
+	}
+	if v.failing != "" {
+		v.failing = ""
+		if v.send(eventProblem, "", []byte("null")) != nil {
+			return false
+		}
+	}
+	patch, next := fragment.Diff(v.sent, now.fragments)
+	if v.sent = next; patch.Empty() {
+		return true
+	}
+	return v.patch(patch) == nil
+}
+
+// final are answers that do not change by asking again.
+var final = []int{
+	http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusGone,
+	http.StatusUnprocessableEntity,
+}
+
+// problem tells why the page cannot be rendered, once, and takes back what the caller may no longer see. It
+// reports whether to go on, since it may pass.
+func (v *viewer) problem(err error) bool {
+	if v.request.Context().Err() != nil {
+		return false
+	}
+	p := problem.Of(err)
+	message, _ := json.Marshal(p) // of strings
+	if string(message) == v.failing {
+		return true
+	}
+	v.board.log(v.request, p)
+	v.failing = string(message)
+	over := slices.Contains(final, p.Status)
+	if p.Status == http.StatusForbidden || p.Status == http.StatusUnauthorized { // whatever is shown goes
+		var nothing fragment.Patch
+		if nothing, v.sent = fragment.Whole(nil); v.patch(nothing) != nil {
+			return false
+		}
+	}
+	return v.send(eventProblem, "", message) == nil && !over
+}
+
+func (v *viewer) patch(p fragment.Patch) error {
+	message, err := p.Encode()
+	if err != nil {
+		return err
+	}
+	return v.send(eventPatch, v.sent.Digest(), message)
+}
+
+// send an event, whose data is on one line.
+func (v *viewer) send(name, id string, data []byte) error {
+	message := make([]byte, 0, len(data)+100)
+	message = fmt.Appendf(message, "event: %s\n", name)
+	if id != "" {
+		message = fmt.Appendf(message, "id: %s\n", id)
+	}
+	return v.write(fmt.Appendf(message, "data: %s\n\n", data))
+}
+
+func (v *viewer) comment(text string) error { return v.write(fmt.Appendf(nil, ": %s\n\n", text)) }
+
+// write at once. How long a browser may take is package shield's matter.
+func (v *viewer) write(message []byte) error {
+	if _, err := v.writer.Write(message); err != nil {
+		return err
+	}
+	return http.NewResponseController(v.writer).Flush()
+}

@@ -1,0 +1,84 @@
+package session
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
+)
+
+// Authenticate says who is calling: by explicit credentials where there are some, else by the cookie, which
+// counts for what changes something only with the CSRF token. The error is an *identity.Error.
+func (s *Sessions) Authenticate(r *http.Request) (identity.Identity, error) {
+	id, _, err := s.authenticate(r)
+	return id, err
+}
+
+// authenticate returns the session, too, where that is how the request came.
+func (s *Sessions) authenticate(r *http.Request) (identity.Identity, *Session, error) {
+	if identity.Explicit(r) || len(r.CookiesNamed(s.cookies.name(cookieSession))) == 0 {
+		id, err := s.identity.Authenticate(r)
+		return id, nil, err
+	}
+	found, err := s.of(r)
+	if err == nil && !found.asksFor(r) {
+		err = identity.Forged("the request does not show that a page of your session asks for it",
+			"reload the page and try again. Scripts send the header "+CSRFHeader+", forms the field "+CSRFField)
+	}
+	s.metrics.authentications.WithLabelValues(resultOf(err)).Inc()
+	if err != nil {
+		return identity.Identity{}, nil, err
+	}
+	return found.Identity, found, nil
+}
+
+// Middleware passes on requests whose caller is known, with the Identity and, where they came by one, the
+// Session in their context. Of the others, browsers that go to a page are sent to the login, and all else is
+// answered with a problem.
+func (s *Sessions) Middleware(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id, found, err := s.authenticate(r)
+		switch {
+		case err != nil:
+			s.refuse(w, r, err)
+		case found == nil:
+			next.ServeHTTP(w, r.WithContext(identity.NewContext(r.Context(), id)))
+		default:
+			ctx, leave := s.requests.begin(NewContext(r.Context(), found), found.id)
+			defer leave()
+			next.ServeHTTP(w, r.WithContext(ctx))
+		}
+	})
+}
+
+func (s *Sessions) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	program := identity.Explicit(r) || !goesToPage(r)
+	if errors.Is(err, identity.ErrRejected) && !identity.Explicit(r) {
+		s.cookies.remove(w, cookieSession)
+	}
+	switch {
+	case program:
+		identity.Refuse(w, r, err, s.write)
+	case safe(r.Method) && (errors.Is(err, identity.ErrNone) || errors.Is(err, identity.ErrRejected)):
+		http.Redirect(w, r, loginFor(r.URL.RequestURI()), http.StatusSeeOther)
+	default:
+		s.tell(w, r, err)
+	}
+}
+
+// goesToPage reports whether a browser goes to a page, as it does for a link or a form. A script's requests
+// say what they are, or do not ask for HTML.
+func goesToPage(r *http.Request) bool {
+	if mode := r.Header.Get("Sec-Fetch-Mode"); mode != "" && mode != "navigate" {
+		return false
+	}
+	for accepted := range strings.SplitSeq(strings.Join(r.Header.Values("Accept"), ","), ",") {
+		media, parameters, _ := strings.Cut(accepted, ";")
+		if strings.EqualFold(strings.TrimSpace(media), "text/html") {
+			return !slices.Contains(strings.Fields(strings.ReplaceAll(parameters, ";", " ")), "q=0")
+		}
+	}
+	return false
+}

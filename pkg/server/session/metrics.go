@@ -1,0 +1,83 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/metric"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
+)
+
+// MetricDescriptions of the package, in the order of reading.
+func MetricDescriptions() []metric.Description {
+	return []metric.Description{
+		{
+			Name: "trainingjob_server_logins_total", Type: metric.Counter, Labels: []string{"way", "result"},
+			Cardinality: "at most 3 × 4",
+			Help:        "Logins of browsers that have ended, by the way and the result.",
+		},
+		{
+			Name: "trainingjob_server_session_authentications_total", Type: metric.Counter,
+			Labels: []string{"result"}, Cardinality: "at most 4",
+			Help: "Requests that came by a browser's session, by whether it was accepted; forged is without the " +
+				"session's CSRF token.",
+		},
+		{
+			Name: "trainingjob_server_sessions", Type: metric.Gauge, Cardinality: "1",
+			Help: "Sessions of browsers that are not over, of all replicas; absent while the database does not " +
+				"answer.",
+		},
+	}
+}
+
+type metrics struct{ logins, authentications *prometheus.CounterVec }
+
+func newMetrics() *metrics {
+	d := MetricDescriptions()
+	return &metrics{logins: d[0].NewCounter(), authentications: d[1].NewCounter()}
+}
+
+func (s *Sessions) register(r prometheus.Registerer) error {
+	for _, c := range []prometheus.Collector{s.metrics.logins, s.metrics.authentications, counter{s}} {
+		if err := r.Register(c); err != nil {
+			return fmt.Errorf("registering the metrics of sessions: %w", err)
+		}
+	}
+	return nil
+}
+
+// counter counts the sessions when it is scraped.
+type counter struct{ s *Sessions }
+
+// Describe implements prometheus.Collector.
+func (c counter) Describe(to chan<- *prometheus.Desc) { to <- MetricDescriptions()[2].Desc() }
+
+// Collect implements prometheus.Collector.
+func (c counter) Collect(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), countTimeout)
+	defer cancel()
+	n, err := c.s.store.CountSessions(ctx, c.s.clock.Now())
+	if err != nil {
+		c.s.log.V(1).Info("Sessions cannot be counted", "reason", err.Error())
+		return
+	}
+	to <- prometheus.MustNewConstMetric(MetricDescriptions()[2].Desc(), prometheus.GaugeValue, float64(n))
+}
+
+// resultOf a login or an authentication, for the metrics.
+func resultOf(err error) string {
+	switch {
+	case err == nil:
+		return "accepted"
+	case errors.Is(err, identity.ErrForged):
+		return "forged"
+	case errors.Is(err, identity.ErrTooMany):
+		return "limited"
+	case errors.Is(err, identity.ErrUnavailable):
+		return "unavailable"
+	}
+	return "rejected"
+}

@@ -1,0 +1,60 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/server/store"
+)
+
+// errEnded is the cause of the end of a context whose request's session is over.
+var errEnded = errors.New("the session is over")
+
+// requests that are handled, by their sessions.
+type requests struct {
+	mu  sync.Mutex
+	all map[store.SessionID]map[*context.CancelCauseFunc]struct{}
+}
+
+// begin a request of a session. Its context ends with the session, or with leave.
+func (q *requests) begin(ctx context.Context, id store.SessionID) (_ context.Context, leave func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.all == nil {
+		q.all = map[store.SessionID]map[*context.CancelCauseFunc]struct{}{}
+	}
+	if q.all[id] == nil {
+		q.all[id] = map[*context.CancelCauseFunc]struct{}{}
+	}
+	q.all[id][&cancel] = struct{}{}
+	return ctx, func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		cancel(nil)
+		if delete(q.all[id], &cancel); len(q.all[id]) == 0 {
+			delete(q.all, id)
+		}
+	}
+}
+
+// end the requests of a session.
+func (q *requests) end(id store.SessionID) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for cancel := range q.all[id] {
+		(*cancel)(errEnded)
+	}
+}
+
+// sessions that have requests.
+func (q *requests) sessions() []store.SessionID {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	all := make([]store.SessionID, 0, len(q.all))
+	for id := range q.all {
+		all = append(all, id)
+	}
+	return all
+}

@@ -1,0 +1,94 @@
+package session
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/store"
+)
+
+// Session by which a browser's request came.
+type Session struct {
+	// Identity of the user.
+	Identity identity.Identity
+	// Expires is when the browser must log in again.
+	Expires time.Time
+
+	id   store.SessionID
+	csrf string
+}
+
+// CSRF is the session's CSRF token, which the forms and scripts of its pages send back. It may be in pages
+// for this session alone.
+func (s *Session) CSRF() string { return s.csrf }
+
+type contextKey struct{}
+
+// FromContext returns the session by which the context's request came. There is none where it came by
+// explicit credentials, which need no CSRF token and cannot be logged out.
+func FromContext(ctx context.Context) (*Session, bool) {
+	s, ok := ctx.Value(contextKey{}).(*Session)
+	return s, ok
+}
+
+// NewContext returns a context of a request that came by a session, with the session and its identity.
+func NewContext(ctx context.Context, s *Session) context.Context {
+	return identity.NewContext(context.WithValue(ctx, contextKey{}, s), s.Identity)
+}
+
+const secretBytes = 32
+
+// newSecret is what a browser proves itself with; nobody guesses it.
+func newSecret() []byte {
+	secret := make([]byte, secretBytes)
+	_, _ = rand.Read(secret) // never fails
+	return secret
+}
+
+func encodeSecret(secret []byte) string { return base64.RawURLEncoding.EncodeToString(secret) }
+
+func decodeSecret(text string) ([]byte, bool) {
+	secret, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	return secret, err == nil && len(secret) == secretBytes
+}
+
+func idOf(secret []byte) store.SessionID { return sha256.Sum256(secret) }
+
+// stored is the identity of a session in the database.
+type stored struct {
+	Name    string              `json:"name"`
+	UID     string              `json:"uid,omitempty"`
+	Groups  []string            `json:"groups,omitempty"`
+	Extra   map[string][]string `json:"extra,omitempty"`
+	Source  string              `json:"source"`
+	Cluster string              `json:"cluster,omitempty"`
+	Origin  string              `json:"origin"`
+}
+
+func toStored(v identity.Verified) (json.RawMessage, error) {
+	return json.Marshal(stored{
+		Name: v.Name, UID: v.UID, Groups: v.Groups, Extra: v.Extra, Source: string(v.Source), Cluster: v.Cluster,
+		Origin: v.Origin,
+	})
+}
+
+func fromStored(data json.RawMessage) (identity.Identity, string, error) {
+	var s stored
+	if err := json.Unmarshal(data, &s); err != nil {
+		return identity.Identity{}, "", fmt.Errorf("reading a session's identity: %w", err)
+	}
+	if s.Name == "" || s.Source == "" {
+		return identity.Identity{}, "", errors.New("reading a session's identity: it names nobody")
+	}
+	return identity.Identity{
+		Name: s.Name, UID: s.UID, Groups: s.Groups, Extra: s.Extra, Source: identity.Source(s.Source),
+		Cluster: s.Cluster,
+	}, s.Origin, nil
+}
