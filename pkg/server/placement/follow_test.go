@@ -35,24 +35,32 @@ func until(t *testing.T, what string, is func() bool) {
 
 // failing is a source that fails as long as it has an error.
 type failing struct {
-	toolscache.ListerWatcher
+	of  toolscache.ListerWatcherWithContext
 	err atomic.Pointer[error]
 }
 
 func (f *failing) fail(err error) { f.err.Store(&err) }
 
-func (f *failing) List(o metav1.ListOptions) (runtime.Object, error) {
+func (f *failing) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	if err := f.err.Load(); err != nil && *err != nil {
 		return nil, *err
 	}
-	return f.ListerWatcher.List(o)
+	return f.of.ListWithContext(ctx, o)
+}
+
+func (f *failing) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	if err := f.err.Load(); err != nil && *err != nil {
+		return nil, *err
+	}
+	return f.of.WatchWithContext(ctx, o)
+}
+
+func (f *failing) List(o metav1.ListOptions) (runtime.Object, error) {
+	return f.ListWithContext(context.Background(), o)
 }
 
 func (f *failing) Watch(o metav1.ListOptions) (watch.Interface, error) {
-	if err := f.err.Load(); err != nil && *err != nil {
-		return nil, *err
-	}
-	return f.ListerWatcher.Watch(o)
+	return f.WatchWithContext(context.Background(), o)
 }
 
 func (f *failing) IsWatchListSemanticsUnSupported() bool { return true }
@@ -62,7 +70,8 @@ func TestFollow(t *testing.T) {
 	nodes, pods := fcache.NewFakeControllerSource(), fcache.NewFakeControllerSource()
 	nodes.Add(newNode("a"))
 	pods.Add(newRank("team-a", "bert", "worker", 0, "a", 8))
-	away, denied := &failing{ListerWatcher: nodes}, &failing{ListerWatcher: pods}
+	away := &failing{of: toolscache.ToListerWatcherWithContext(nodes)}
+	denied := &failing{of: toolscache.ToListerWatcherWithContext(pods)}
 	away.fail(errors.New("connection refused"))
 	denied.fail(apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("no rule")))
 	c := New(Options{Counting: counting(), Log: logr.Discard(), Sources: map[string]Sources{

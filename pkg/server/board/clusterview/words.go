@@ -88,9 +88,7 @@ func (v *View) says(n *placement.NodeUse) string {
 	if v.Map.NodesKnown {
 		lines[0] += ": " + v.amounts(n)
 	}
-	for _, r := range reasons(n.Reasons) {
-		lines = append(lines, r)
-	}
+	lines = append(lines, reasons(n.Reasons)...)
 	for _, h := range n.Holders {
 		lines = append(lines, v.holder(h))
 	}
