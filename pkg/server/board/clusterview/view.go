@@ -229,7 +229,8 @@ func (v *View) gangs(p *page) {
 	for i := shown; i < len(v.Map.Gangs); i++ {
 		rest.GPUs += v.Map.Gangs[i].GPUs
 	}
-	if rest.Gangs > 0 || rest.Other > 0 {
+	rest.None, rest.Unknown = shown == 0, !v.Map.HoldersKnown
+	if rest.Gangs > 0 || rest.Other > 0 || rest.None {
 		p.add("others", "map-gangs", "map-gang-others", rest)
 	}
 }
@@ -240,6 +241,8 @@ type others struct {
 	GPUs  int64
 	// Other GPUs are held by whom the reader may not see.
 	Other int64
+	// None reports whether there is no gang at all; Unknown whether that is only not known.
+	None, Unknown bool
 }
 
 // legend of one gang.
