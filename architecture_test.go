@@ -36,7 +36,9 @@ const (
 	tfjobadmin  = "pkg/tfjobadmin"
 	history     = "pkg/history"
 	contention  = "pkg/contention"
-	fragment    = "pkg/server/board/fragment"
+	board       = "pkg/server/board"
+	fragment    = board + "/fragment"
+	palette     = board + "/palette"
 )
 
 // Imports from elsewhere that would break what a package promises.
@@ -49,7 +51,9 @@ var (
 	notCore = append(slices.Clone(impure), "sigs.k8s.io/controller-runtime/...")
 	// Neither the seam nor a framework has anything to do with time.
 	timeless = append(slices.Clone(impure), "time")
-	notSmall = []string{"k8s.io/...", "sigs.k8s.io/...", "github.com/...", "golang.org/..."}
+	// A page is a function of what it is given; it reads URLs.
+	impurePage = slices.DeleteFunc(slices.Clone(notCore), func(p string) bool { return p == "net/..." })
+	notSmall   = []string{"k8s.io/...", "sigs.k8s.io/...", "github.com/...", "golang.org/..."}
 )
 
 // rule says what a package may import of this module, and what it may never import from elsewhere.
@@ -191,6 +195,9 @@ var rules = map[string]rule{
 	},
 	"pkg/server/problem": {reason: "how an error is told; knows no route and no job"},
 	"pkg/server/live":    {reason: "which jobs there are; knows nobody who asks", ours: []string{api}},
+	"pkg/server/placement": {
+		reason: "which rank is where; knows no request", ours: []string{api, frameworks, "pkg/queues", spec},
+	},
 	"pkg/server/rest": {
 		reason: "the API over HTTP: it decides nothing, and writes nothing but as its caller",
 		ours: []string{
@@ -234,6 +241,25 @@ var rules = map[string]rule{
 		never:  []string{"context", "os/...", "net/http", "k8s.io/client-go/...", "sigs.k8s.io/..."},
 	},
 	fragment + "/fragmenttest": {reason: "what fragments promise, for tests", ours: []string{fragment}},
+	board + "/goldentest": {
+		reason: "compares pages, for tests", ours: []string{fragment + "/fragmenttest"},
+	},
+	palette: {reason: "what a gang looks like; knows no page", never: slices.Concat(timeless, notSmall)},
+	board + "/clusterview": {
+		reason: "the page of a map", ours: []string{
+			api, fragment, palette, "pkg/server/placement", "pkg/server/problem",
+		}, never: impurePage,
+	},
+	board + "/queueview": {
+		reason: "the page of queues: what the API says of them",
+		ours:   []string{api, fragment, "pkg/queues", "pkg/server/problem", "pkg/server/rest"}, never: impurePage,
+	},
+	board + "/accountview": {
+		reason: "the page of the accounting: what the API says of it",
+		ours: []string{
+			fragment, "pkg/server/problem", "pkg/server/rest", "pkg/server/store",
+		}, never: impurePage,
+	},
 
 	"cmd/operator": {
 		reason: "the only importer of concrete backends",
@@ -413,7 +439,8 @@ func matches(path string, patterns []string) bool {
 var pure = []string{
 	seam, "scheduler/volcano", "scheduler/native", "scheduler/kueue", "scheduler/coscheduling", checkpoint,
 	frameworks, spec, validation, render, observation, decision, status, core, convert, tfjobadmin, history,
-	contention, "pkg/preemption", fragment, "pkg/server/board/listview",
+	contention, "pkg/preemption", fragment, palette, board + "/listview", board + "/clusterview",
+	board + "/queueview", board + "/accountview",
 	"bench/workload", "bench/simulated/scheduling",
 }
 

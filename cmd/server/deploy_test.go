@@ -103,8 +103,8 @@ func TestShippedDeployment(t *testing.T) {
 	}
 }
 
-// TestRights: the base may read what is recorded and ask who may read the metrics, and the finalizer's file
-// adds one right.
+// TestRights: the base may read what is recorded and what the map shows, and ask who may read the metrics;
+// the finalizer's file adds one right.
 func TestRights(t *testing.T) {
 	base, err := rights.Shipped(deploy + "server/role.yaml")
 	if err != nil {
@@ -114,8 +114,9 @@ func TestRights(t *testing.T) {
 	slices.Sort(got)
 	want := []string{
 		"create subjectaccessreviews.authorization.k8s.io", "create tokenreviews.authentication.k8s.io",
-		"get trainingjobs.mlplatform.example.com", "list nodes", "list trainingjobs.mlplatform.example.com",
-		"watch nodes", "watch trainingjobs.mlplatform.example.com",
+		"get trainingjobs.mlplatform.example.com", "list nodes", "list pods",
+		"list trainingjobs.mlplatform.example.com", "watch nodes", "watch pods",
+		"watch trainingjobs.mlplatform.example.com",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the base (-want +got):\n%s", diff)

@@ -54,6 +54,13 @@ func newMembers(objects Objects, jobs []v1alpha1.TrainingJob) members {
 	return all
 }
 
+// Waits reports whether a job waits for a part of its queue: it neither holds one, nor has it ended, nor is
+// it suspended.
+func Waits(j *v1alpha1.TrainingJob) bool {
+	waits, _ := standing(j)
+	return waits
+}
+
 // standing reports whether a job waits for a part of its queue, or holds one.
 func standing(j *v1alpha1.TrainingJob) (waits, holds bool) {
 	if !j.DeletionTimestamp.IsZero() {

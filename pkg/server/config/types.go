@@ -54,8 +54,8 @@ type ServerConfiguration struct {
 	GPUs []string `json:"gpus"`
 	// GPUKindLabels are the labels of nodes that name the product of their GPUs; the first that a node has
 	// counts. The kind of a job's GPUs is what the nodes that its ranks are on say, and the name of the resource
-	// where they say nothing. With an empty list it is always the resource's name, and the server needs no
-	// rights on nodes. At most 16.
+	// where they say nothing. With an empty list it is always the resource's name, and nothing but the board's
+	// map needs rights on nodes. At most 16.
 	GPUKindLabels []string `json:"gpuKindLabels"`
 	// UserKeys are the annotations and labels of a job that name the user whom it is for; the first that a job
 	// has counts, and an annotation before a label of the same key. Whoever creates a job may write anything

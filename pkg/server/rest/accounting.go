@@ -115,6 +115,16 @@ func (s *Server) accounting(ctx context.Context, in *AccountingInput) (*Accounti
 	return s.report(in, now, used)
 }
 
+// AccountingCSV sums what was used, for callers in the same process (inprocess.go), as the API has it in CSV.
+func (s *Server) AccountingCSV(ctx context.Context, in *AccountingInput) ([]byte, error) {
+	in.Accept = typeCSV
+	out, err := inProcess(ctx, s.accounting, in)
+	if err != nil {
+		return nil, err
+	}
+	return out.Body, nil
+}
+
 // complete fills in the period: this month until today.
 func (in *AccountingInput) complete(now time.Time) {
 	if in.To.IsZero() {

@@ -1,0 +1,196 @@
+package queueview
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"html/template"
+	"slices"
+	"strings"
+	"time"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/queues"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/board/fragment"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/rest"
+)
+
+//go:embed templates
+var files embed.FS
+
+// CSS of the page. It needs the board's custom properties.
+//
+//go:embed queueview.css
+var CSS string
+
+var templates = template.Must(template.New("").Funcs(template.FuncMap{
+	"stamp": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+	"date":  func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") },
+	"lower": func(p v1alpha1.Phase) string { return strings.ToLower(string(p)) },
+}).ParseFS(files, "templates/*.html"))
+
+// maxJobs of a queue that run, and as many that wait, are listed; the others are counted.
+const maxJobs = 100
+
+// View is the page of a cluster's queues.
+type View struct {
+	Cluster string
+	// List is what rest.Server.Queues returns for the query's namespace; read only.
+	List  rest.QueueList
+	Query Query
+	Links Links
+}
+
+// Links to other pages of the cluster.
+type Links struct {
+	// Job is the path of a job's page.
+	Job func(namespace, name string) string
+}
+
+// Fragments of the page, in the containers of Body.
+func (v *View) Fragments() ([]fragment.Fragment, error) {
+	var all []fragment.Fragment
+	var failed error
+	add := func(name, in, id string, data any) {
+		if failed == nil {
+			var f fragment.Fragment
+			f, failed = fragment.Render(templates, name, in, id, data)
+			all = append(all, f)
+		}
+	}
+	for _, u := range v.List.Unreadable {
+		id := "queue-unreadable-" + hash(u.Kind)
+		add("unreadable", "queue-notes", id, struct {
+			ID string
+			rest.Unreadable
+		}{id, u})
+	}
+	shown := 0
+	for i := range v.List.Items {
+		if of := &v.List.Items[i]; v.Query.passes(of) {
+			shown++
+			q := v.queue(of)
+			add("queue", "queues", q.ID, q)
+		}
+	}
+	if shown == 0 {
+		add("nothing", "queue-notes", "queue-nothing", struct {
+			Any bool
+			All string
+		}{len(v.List.Items) > 0, Query{}.URL()})
+	}
+	return all, failed
+}
+
+// queue is one queue as it is shown.
+type queue struct {
+	ID string
+	*queues.Queue
+	Title, Explained string
+	// ParentID is the id of its parent on the page; empty where that is not shown.
+	ParentID          string
+	Quotas            []quota
+	Runs, Waits       []job
+	MoreRun, MoreWait int
+	Stopped           bool
+	// Unseen reports whether a job waits whose GPUs are not known yet.
+	Unseen bool
+}
+
+// job in a queue.
+type job struct {
+	queues.Job
+	Href string
+}
+
+// explained is what a kind is, for who does not know it.
+var explained = map[string]string{
+	"Queue":         "Volcano's queue: jobs of all namespaces that name it",
+	"ClusterQueue":  "Kueue's queue of the whole cluster, with its quota",
+	"LocalQueue":    "Kueue's queue of a namespace, which leads to a ClusterQueue",
+	"ElasticQuota":  "the quota of a namespace under the coscheduling plugin",
+	"ResourceQuota": "the quota of a namespace, for the pods of every scheduler",
+}
+
+func (v *View) queue(of *queues.Queue) queue {
+	q := queue{
+		ID: idOf(of.Kind, of.Namespace, of.Name), Queue: of, Title: of.Name, Explained: explained[of.Kind],
+		Stopped: of.StateReason != "",
+	}
+	resources := slices.Clone(of.Resources)
+	slices.SortStableFunc(resources, func(a, b queues.Resource) int {
+		return cmp.Compare(rank(a.Name), rank(b.Name))
+	})
+	for i := range resources {
+		q.Quotas = append(q.Quotas, quotaOf(of.Kind, &resources[i]))
+	}
+	q.Runs, q.MoreRun = v.jobs(of.Running)
+	q.Waits, q.MoreWait = v.jobs(of.Waiting)
+	q.Unseen = slices.ContainsFunc(of.Waiting, func(j queues.Job) bool { return j.Phase == "" })
+	for i := range v.List.Items {
+		if p := &v.List.Items[i]; leads(of, p) && v.Query.passes(p) {
+			q.ParentID = idOf(p.Kind, p.Namespace, p.Name)
+		}
+	}
+	return q
+}
+
+// leads reports whether the parent of a queue is another queue. The cohort of a ClusterQueue is none.
+func leads(of, to *queues.Queue) bool {
+	return of.Parent == to.Name && (of.Kind == "LocalQueue" && to.Kind == "ClusterQueue" ||
+		of.Kind == "Queue" && to.Kind == "Queue")
+}
+
+func (v *View) jobs(all []queues.Job) (shown []job, more int) {
+	for _, j := range all[:min(len(all), maxJobs)] {
+		shown = append(shown, job{j, v.Links.Job(j.Namespace, j.Name)})
+	}
+	return shown, len(all) - len(shown)
+}
+
+func idOf(kind, namespace, name string) string { return "queue-" + hash(kind, namespace, name) }
+
+// hash of texts, of which any can be in an id.
+func hash(texts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(texts, "\x00")))
+	return base64.RawURLEncoding.EncodeToString(sum[:9])
+}
+
+// Body is the frame of the page, with its fragments in it. The filter's choices are as they are now.
+func (v *View) Body(fragments []fragment.Fragment) (template.HTML, error) {
+	b := body{View: v, fragments: fragments}
+	for i := range v.List.Items {
+		if s := string(v.List.Items[i].Scheduler); s != "" {
+			b.Schedulers = append(b.Schedulers, s)
+		}
+		if n := v.List.Items[i].Namespace; n != "" {
+			b.Namespaces = append(b.Namespaces, n)
+		}
+	}
+	if v.Query.Scheduler != "" {
+		b.Schedulers = append(b.Schedulers, v.Query.Scheduler)
+	}
+	slices.Sort(b.Schedulers)
+	slices.Sort(b.Namespaces)
+	b.Schedulers, b.Namespaces = slices.Compact(b.Schedulers), slices.Compact(b.Namespaces)
+	b.Namespaces = b.Namespaces[:min(len(b.Namespaces), maxSuggestions)]
+	var out strings.Builder
+	if err := templates.ExecuteTemplate(&out, "queues", b); err != nil {
+		return "", err
+	}
+	return template.HTML(out.String()), nil
+}
+
+// maxSuggestions of a field of the filter.
+const maxSuggestions = 200
+
+// body is what the frame's template is given.
+type body struct {
+	*View
+	Schedulers, Namespaces []string
+	fragments              []fragment.Fragment
+}
+
+// Contents of a container.
+func (b body) Contents(in string) template.HTML { return fragment.Contents(b.fragments, in) }

@@ -1,0 +1,188 @@
+package placement
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// OnNode is a node and what is on it. It never changes.
+type OnNode struct {
+	Node
+	// Exists is false for a node that only its pods name: it is gone, or has not been seen yet.
+	Exists bool
+	// Pods that are ranks or hold GPUs: ranks by gang, role and index, then the others.
+	Pods []Pod
+}
+
+// Snapshot is what is known of a cluster at one moment. It never changes.
+type Snapshot struct {
+	// Version rises with every change of what follows. It means nothing to another process.
+	Version uint64
+	// Nodes by name, with those that exist no more and have pods.
+	Nodes []*OnNode
+	// NodesKnown and PodsKnown report whether all of them have been seen once.
+	NodesKnown, PodsKnown bool
+	// Problems with what is known, of nodes, then of pods: it is incomplete, or as it was some time ago.
+	Problems []Problem
+}
+
+// cluster keeps what is on the nodes of one cluster.
+type cluster struct {
+	name     string
+	counting Counting
+
+	mu    sync.Mutex
+	nodes map[string]*entry
+	// pods lead from their UID to the name of their node.
+	pods            map[types.UID]string
+	ofNodes, ofPods source
+	version         uint64
+	// snapshot of this version; nil after a change.
+	snapshot *Snapshot
+}
+
+// entry of a node, whose pods may come before it and leave after it.
+type entry struct {
+	node   Node
+	exists bool
+	pods   map[types.UID]Pod
+	// said is what snapshots have of it; nil after a change.
+	said *OnNode
+}
+
+func newCluster(name string, counting Counting) *cluster {
+	return &cluster{
+		name: name, counting: counting, nodes: map[string]*entry{}, pods: map[types.UID]string{},
+		ofNodes: source{what: "nodes", unknown: "which nodes and how many GPUs there are"},
+		ofPods:  source{what: "pods", unknown: "who holds which GPU"},
+	}
+}
+
+// view is the snapshot of the moment. It costs what has changed since the last one.
+func (c *cluster) view() *Snapshot {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.snapshot == nil {
+		c.snapshot = &Snapshot{
+			Version: c.version, NodesKnown: c.ofNodes.listed, PodsKnown: c.ofPods.listed, Nodes: c.list(),
+			Problems: slices.Concat(c.ofNodes.problems(c.name), c.ofPods.problems(c.name)),
+		}
+	}
+	return c.snapshot
+}
+
+// list the nodes. The caller holds the lock, as for all that follows here.
+func (c *cluster) list() []*OnNode {
+	all := make([]*OnNode, 0, len(c.nodes))
+	for name, e := range c.nodes {
+		if e.said == nil {
+			e.said = &OnNode{
+				Node: e.node, Exists: e.exists, Pods: slices.SortedFunc(maps.Values(e.pods), comparePods),
+			}
+			e.said.Name = name
+		}
+		all = append(all, e.said)
+	}
+	slices.SortFunc(all, func(a, b *OnNode) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+func (c *cluster) changed() {
+	c.version++
+	c.snapshot = nil
+}
+
+func (c *cluster) entry(name string) *entry {
+	e := c.nodes[name]
+	if e == nil {
+		e = &entry{pods: map[types.UID]Pod{}}
+		c.nodes[name] = e
+	}
+	e.said = nil
+	c.changed()
+	return e
+}
+
+func (c *cluster) setNode(n *corev1.Node) {
+	node := c.counting.nodeOf(n)
+	if e := c.nodes[n.Name]; e != nil && e.exists && e.node == node {
+		return // as for most updates: its kubelet reports every few minutes
+	}
+	e := c.entry(n.Name)
+	e.node, e.exists = node, true
+}
+
+func (c *cluster) dropNode(name string) {
+	if e := c.nodes[name]; e == nil || !e.exists {
+		return
+	}
+	e := c.entry(name)
+	e.node, e.exists = Node{}, false
+	c.forget(name)
+}
+
+// forget a node that does not exist and has no pods.
+func (c *cluster) forget(name string) {
+	if e := c.nodes[name]; !e.exists && len(e.pods) == 0 {
+		delete(c.nodes, name)
+	}
+}
+
+func (c *cluster) setPod(p *corev1.Pod) {
+	pod, kept := c.counting.podOf(p)
+	if !kept {
+		c.dropPod(p.UID)
+		return
+	}
+	was, known := c.pods[p.UID]
+	if known && was == p.Spec.NodeName && c.nodes[was].pods[p.UID] == pod {
+		return
+	}
+	if known && was != p.Spec.NodeName { // no API server lets that happen
+		c.dropPod(p.UID)
+	}
+	c.entry(p.Spec.NodeName).pods[p.UID] = pod
+	c.pods[p.UID] = p.Spec.NodeName
+}
+
+func (c *cluster) dropPod(uid types.UID) {
+	on, known := c.pods[uid]
+	if !known {
+		return
+	}
+	delete(c.pods, uid)
+	delete(c.entry(on).pods, uid)
+	c.forget(on)
+}
+
+// setNodes replaces all nodes, as at the start of a watch.
+func (c *cluster) setNodes(all []*corev1.Node) {
+	exist := make(map[string]bool, len(all))
+	for _, n := range all {
+		exist[n.Name] = true
+		c.setNode(n)
+	}
+	for name, e := range c.nodes {
+		if e.exists && !exist[name] {
+			c.dropNode(name)
+		}
+	}
+}
+
+func (c *cluster) setPods(all []*corev1.Pod) {
+	exist := make(map[types.UID]bool, len(all))
+	for _, p := range all {
+		exist[p.UID] = true
+		c.setPod(p)
+	}
+	for uid := range c.pods {
+		if !exist[uid] {
+			c.dropPod(uid)
+		}
+	}
+}
