@@ -252,7 +252,7 @@ var rules = map[string]rule{
 	},
 	board + "/queueview": {
 		reason: "the page of queues: what the API says of them",
-		ours:   []string{api, fragment, "pkg/queues", "pkg/server/problem", "pkg/server/rest"}, never: impurePage,
+		ours:   []string{api, fragment, "pkg/queues", "pkg/server/problem"}, never: impurePage,
 	},
 	board + "/accountview": {
 		reason: "the page of the accounting: what the API says of it",

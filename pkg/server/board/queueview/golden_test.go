@@ -12,7 +12,6 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/fragment"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/fragment/fragmenttest"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/goldentest"
-	"mlplatform.example.com/trainingjob-operator/pkg/server/rest"
 )
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -37,7 +36,7 @@ func high(j *queues.Job) { j.PriorityClass, j.Priority = "high", new(int32(1000)
 const gpu = "nvidia.com/gpu"
 
 // schedulers with a queue of each kind.
-func schedulers() rest.QueueList {
+func schedulers() queues.List {
 	waits := []queues.Job{
 		member("team-b", "gpt", v1alpha1.PhaseQueued, 64, high,
 			func(j *queues.Job) { j.Reason = "NotEnoughQuota" }),
@@ -51,7 +50,7 @@ func schedulers() rest.QueueList {
 		member("team-a", "llama-70b", v1alpha1.PhaseRunning, 16, high),
 		member("team-a", evil, v1alpha1.PhaseStarting, 0),
 	}
-	return rest.QueueList{Items: []queues.Queue{{
+	return queues.List{Items: []queues.Queue{{
 		Scheduler: v1alpha1.SchedulerKueue, Kind: "ClusterQueue", Name: "research", Parent: "all", State: "Active",
 		Resources: []queues.Resource{
 			{Name: "memory", Flavor: "h100", Guaranteed: new("1Ti"), Used: new("512Gi"), Borrowed: new("0"),
@@ -87,14 +86,14 @@ func schedulers() rest.QueueList {
 			{Name: "example.com/dongles"},
 		},
 		Running: runs[:1], RunningGPUs: 16,
-	}}, Unreadable: []rest.Unreadable{{
+	}}, Unreadable: []queues.Unreadable{{
 		Kind: "ClusterQueue", Detail: `clusterqueues.kueue.x-k8s.io is forbidden: User "jane" cannot list ` + evil,
 		Remedy: "ask an admin for the right",
 	}}}
 }
 
 // crowded is one queue with many jobs.
-func crowded() rest.QueueList {
+func crowded() queues.List {
 	q := queues.Queue{Scheduler: v1alpha1.SchedulerVolcano, Kind: "Queue", Name: "default", State: "Open"}
 	for i := range 1000 {
 		q.Waiting = append(q.Waiting, member("team-a", fmt.Sprintf("job-%04d", i), v1alpha1.PhaseQueued, 8))
@@ -104,7 +103,7 @@ func crowded() rest.QueueList {
 		q.Running = append(q.Running, member("team-b", fmt.Sprintf("run-%04d", i), v1alpha1.PhaseRunning, 1))
 		q.RunningGPUs++
 	}
-	return rest.QueueList{Items: []queues.Queue{q}}
+	return queues.List{Items: []queues.Queue{q}}
 }
 
 func rendered(t *testing.T, v View) ([]fragment.Fragment, string) {

@@ -13,7 +13,6 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/queues"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/fragment"
-	"mlplatform.example.com/trainingjob-operator/pkg/server/rest"
 )
 
 //go:embed templates
@@ -37,7 +36,7 @@ const maxJobs = 100
 type View struct {
 	Cluster string
 	// List is what rest.Server.Queues returns for the query's namespace; read only.
-	List  rest.QueueList
+	List  queues.List
 	Query Query
 	Links Links
 }
@@ -63,7 +62,7 @@ func (v *View) Fragments() ([]fragment.Fragment, error) {
 		id := "queue-unreadable-" + hash(u.Kind)
 		add("unreadable", "queue-notes", id, struct {
 			ID string
-			rest.Unreadable
+			queues.Unreadable
 		}{id, u})
 	}
 	shown := 0
