@@ -123,6 +123,27 @@ var rules = map[string]rule{
 		reason: "what a status or a record says has happened", ours: []string{api, "pkg/history"},
 		never: append(slices.Clone(impure), "sigs.k8s.io/..."),
 	},
+	"pkg/cost": {
+		reason: "what GPU time costs; knows no job", never: append(slices.Clone(notSmall), impure...),
+	},
+	"pkg/server/board/plaintext": {
+		reason: "what a program wrote, as text", never: append(slices.Clone(notSmall), impure...),
+	},
+	"pkg/server/board/jobview": {
+		reason: "a page is a function of what is known of a job",
+		ours: []string{
+			api, history, spec, "pkg/cost", "pkg/explain", "pkg/timeline", "pkg/server/board/fragment",
+			"pkg/server/board/plaintext",
+		},
+		never: impure,
+	},
+	"pkg/server/board/logview": {
+		reason: "what ranks have written; knows no cluster and no caller",
+		ours: []string{
+			api, spec, "pkg/server/board/fragment", "pkg/server/board/plaintext", "pkg/server/problem",
+		},
+		never: []string{"os/...", "k8s.io/client-go/...", "sigs.k8s.io/..."},
+	},
 	"pkg/queues": {
 		reason: "what every scheduler's queues say, by the types of their APIs alone",
 		ours:   []string{api, spec}, never: impure,
@@ -189,7 +210,7 @@ var rules = map[string]rule{
 	"pkg/server/rest": {
 		reason: "the API over HTTP: it decides nothing, and writes nothing but as its caller",
 		ours: []string{
-			api, spec, history, "pkg/explain", "pkg/timeline", "pkg/queues", "pkg/server/access",
+			api, spec, history, "pkg/cost", "pkg/explain", "pkg/timeline", "pkg/queues", "pkg/server/access",
 			"pkg/server/identity", "pkg/server/live", "pkg/server/problem", "pkg/server/store",
 		},
 	},
@@ -382,7 +403,7 @@ func matches(path string, patterns []string) bool {
 var pure = []string{
 	seam, "scheduler/volcano", "scheduler/native", "scheduler/kueue", "scheduler/coscheduling", checkpoint,
 	frameworks, spec, validation, render, observation, decision, status, core, convert, tfjobadmin, history,
-	contention, "pkg/preemption",
+	contention, "pkg/preemption", "pkg/cost", "pkg/server/board/jobview",
 	"bench/workload", "bench/simulated/scheduling",
 }
 
