@@ -36,6 +36,7 @@ const (
 	tfjobadmin  = "pkg/tfjobadmin"
 	history     = "pkg/history"
 	contention  = "pkg/contention"
+	fragment    = "pkg/server/board/fragment"
 )
 
 // Imports from elsewhere that would break what a package promises.
@@ -132,7 +133,7 @@ var rules = map[string]rule{
 	"pkg/server/board/jobview": {
 		reason: "a page is a function of what is known of a job",
 		ours: []string{
-			api, history, spec, "pkg/cost", "pkg/explain", "pkg/timeline", "pkg/server/board/fragment",
+			api, history, spec, "pkg/cost", "pkg/explain", "pkg/timeline", fragment,
 			"pkg/server/board/plaintext",
 		},
 		never: impure,
@@ -140,7 +141,7 @@ var rules = map[string]rule{
 	"pkg/server/board/logview": {
 		reason: "what ranks have written; knows no cluster and no caller",
 		ours: []string{
-			api, spec, "pkg/server/board/fragment", "pkg/server/board/plaintext", "pkg/server/problem",
+			api, spec, fragment, "pkg/server/board/plaintext", "pkg/server/problem",
 		},
 		never: []string{"os/...", "k8s.io/client-go/...", "sigs.k8s.io/..."},
 	},
@@ -229,6 +230,10 @@ var rules = map[string]rule{
 		reason: "what the cluster lets callers do", ours: []string{api, "pkg/metric", "pkg/server/identity"},
 	},
 	"pkg/server/shield": {reason: "knows no route and no caller", ours: []string{"pkg/metric"}},
+	fragment: {
+		reason: "what of a page has changed; knows no page", never: slices.Concat(timeless, notSmall),
+	},
+	fragment + "/fragmenttest": {reason: "what fragments promise, for tests", ours: []string{fragment}},
 
 	"cmd/operator": {
 		reason: "the only importer of concrete backends",
@@ -403,7 +408,7 @@ func matches(path string, patterns []string) bool {
 var pure = []string{
 	seam, "scheduler/volcano", "scheduler/native", "scheduler/kueue", "scheduler/coscheduling", checkpoint,
 	frameworks, spec, validation, render, observation, decision, status, core, convert, tfjobadmin, history,
-	contention, "pkg/preemption", "pkg/cost", "pkg/server/board/jobview",
+	contention, "pkg/preemption", fragment, "pkg/cost", "pkg/server/board/jobview",
 	"bench/workload", "bench/simulated/scheduling",
 }
 

@@ -80,7 +80,9 @@ func (k Kind) Says() string {
 }
 
 // Mark reports whether it is a moment, not a time.
-func (k Kind) Mark() bool { return slices.Index(kinds, k) >= slices.Index(kinds, Saved) || k == Resumed }
+func (k Kind) Mark() bool {
+	return slices.Index(kinds, k) >= slices.Index(kinds, Saved) || k == Resumed
+}
 
 // Bar is a time in which an attempt did one thing.
 type Bar struct {

@@ -16,6 +16,12 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"machine": machine, "moment": moment, "number": func(n int32) string { return number(int64(n)) },
 	"count": func(n int, thing string) string { return count(n, thing) }, "percent": percent,
 	"lane": laneTop, "height": laneHeight, "phaseClass": PhaseClass, "phase": phase, "bar": barOf, "add": add,
+	"margin": func() float64 { return laneMargin }, "inside": func() float64 { return 100 - laneMargin - edge },
+	"inner":       func(at float64) float64 { return within(at, laneMargin) },
+	"curveMargin": func() float64 { return curveMargin }, "anchor": anchor, "key": key,
+	"curveInside": func() float64 { return 100 - curveMargin - edge },
+	"curveInner":  func(at float64) float64 { return within(at, curveMargin) },
+	"last":        func(rows []CurveRow) CurveRow { return rows[len(rows)-1] },
 }).ParseFS(files, "templates/*.html"))
 
 // machine is a time as the attribute datetime has it.
@@ -25,6 +31,30 @@ func machine(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 func percent(v float64) string { return decimal100(v) + "%" }
 
 func phase(p v1alpha1.Phase) string { return known(string(p)) }
+
+// Margins of charts in percent of their width: left for labels, and at the right edge.
+const (
+	laneMargin  = 8
+	curveMargin = 13
+	edge        = 1
+)
+
+// within a chart is the place of what is in it.
+func within(at, margin float64) float64 { return margin + at*(100-margin-edge)/100 }
+
+// anchor of a label, so that it stays inside the chart.
+func anchor(at float64) string {
+	switch {
+	case at < 6:
+		return "start"
+	case at > 94:
+		return "end"
+	}
+	return "middle"
+}
+
+// key is how far down a bar of a height is in a legend's square.
+func key(high float64) float64 { return (16 - high) / 2 }
 
 func add(a, b float64) float64 { return a + b }
 

@@ -1,0 +1,19 @@
+// Package fragment answers one question: what of a page has changed since it was sent?
+//
+//	frame      layout and containers with ids; it never changes
+//	Fragment   an element in a container, which changes by itself
+//
+//	fragments now ──Diff──▶ Patch ──▶ browser
+//	State of what was sent ──┘
+//
+// A page is rendered as a frame with its fragments in it. Later the same fragments are rendered anew, and the
+// browser is sent a Patch: those that have changed, and the order of the containers whose order has changed.
+//
+// Invariants:
+//   - Applied to what a State describes, a Patch gives exactly the fragments that it was made of: it does not
+//     matter what happened between, nor how often.
+//   - A Patch has no fragment whose HTML is the same, and is empty where nothing has changed.
+//   - Equal pages have equal digests, in every process.
+//   - Containers are the frame's, and never in a fragment: an outer element that is replaced would take them
+//     along.
+package fragment

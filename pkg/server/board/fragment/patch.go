@@ -1,0 +1,85 @@
+package fragment
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// State is what a browser shows, without the HTML itself. The zero State shows nothing.
+type State struct {
+	order    map[string][]string // ids by container
+	versions map[string]string   // by id
+}
+
+// Patch turns one page into another.
+type Patch struct {
+	// Order has the ids of all fragments of those containers whose order has changed. Who applies it moves them
+	// there, and then removes from these containers what the order does not have.
+	Order map[string][]string `json:"order,omitempty"`
+	// Set has the elements that are new or have changed, by id, as Fragment.Element has them.
+	Set map[string]string `json:"set,omitempty"`
+}
+
+// Empty reports whether there is nothing to do.
+func (p Patch) Empty() bool { return len(p.Order) == 0 && len(p.Set) == 0 }
+
+// Encode the patch as JSON on one line.
+func (p Patch) Encode() ([]byte, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false) // it is no part of a page, and a third shorter so
+	if err := encoder.Encode(p); err != nil {
+		return nil, fmt.Errorf("encoding a patch: %w", err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// StateOf a page that has these fragments.
+func StateOf(all []Fragment) State {
+	s := State{order: map[string][]string{}, versions: make(map[string]string, len(all))}
+	for _, f := range all {
+		s.order[f.In] = append(s.order[f.In], f.ID)
+		s.versions[f.ID] = f.Version()
+	}
+	return s
+}
+
+// Diff returns what turns a page that was sent into what it is now, and the State after that. Neither the
+// State nor the fragments are changed.
+func Diff(sent State, now []Fragment) (Patch, State) {
+	next := StateOf(now)
+	p := Patch{Order: map[string][]string{}, Set: map[string]string{}}
+	for _, f := range now {
+		if sent.versions[f.ID] != next.versions[f.ID] {
+			p.Set[f.ID] = string(f.Element())
+		}
+	}
+	for in, order := range next.order {
+		if !slices.Equal(order, sent.order[in]) {
+			p.Order[in] = order
+		}
+	}
+	for in := range sent.order {
+		if _, has := next.order[in]; !has {
+			p.Order[in] = []string{}
+		}
+	}
+	return p, next
+}
+
+// Digest of a page: a browser whose page has the same one shows the same.
+func (s State) Digest() string {
+	h := sha256.New()
+	for _, in := range slices.Sorted(maps.Keys(s.order)) {
+		fmt.Fprintf(h, "%s\n", in) // no id has a space or a newline
+		for _, id := range s.order[in] {
+			fmt.Fprintf(h, " %s %s\n", id, s.versions[id])
+		}
+	}
+	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:16])
+}
