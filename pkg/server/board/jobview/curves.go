@@ -326,8 +326,13 @@ func rowOf(s *series) CurveRow {
 	return r
 }
 
-// value with four digits that matter.
-func value(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
+// value with four digits that matter, or as a whole number where that has more.
+func value(v float64) string {
+	if a := math.Abs(v); a >= 1000 && a < 1e12 {
+		return number(int64(math.Round(v)))
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64)
+}
 
 func alternative(m *metric, c *Curve) string {
 	var points int

@@ -53,13 +53,13 @@ func (s timescale) at(t time.Time) float64 {
 
 func (s timescale) contains(t time.Time) bool { return !t.Before(s.from) && !t.After(s.to) }
 
-// ticks at whole steps of the clock, UTC, at most 6.
+// ticks at whole steps of the clock, UTC, at most 8: as many labels as a phone has room for.
 func (s timescale) ticks() []Tick {
-	step := stepFor(s.to.Sub(s.from), 5)
+	step := stepFor(s.to.Sub(s.from), 7)
 	layout := "15:04"
 	switch {
 	case step < time.Minute:
-		layout = "15:04:05"
+		step, layout = stepFor(s.to.Sub(s.from), 4), "15:04:05"
 	case step >= day:
 		layout = "2 Jan"
 	}
