@@ -40,7 +40,7 @@ type used map[string]int64
 func costOf(in *Input) Cost {
 	c := Cost{Priced: len(in.Prices) > 0}
 	now := in.Now.Truncate(costStep)
-	ran, lost := used{}, used{}
+	ran := used{}
 	var assumed, ends int64
 	for _, s := range in.Record.Spans() {
 		if !s.Running {
@@ -60,21 +60,45 @@ func costOf(in *Input) Cost {
 		}
 		ran[s.GPUKind] += max(0, int64(to.Sub(s.From)/time.Second)) * s.GPUs
 	}
-	for _, p := range in.Record.Endings() {
-		lost[p.GPUKind] += p.Lost.GPUSeconds
-	}
 	for _, kind := range slices.Sorted(maps.Keys(ran)) {
 		if ran[kind] > 0 {
 			c.Rows = append(c.Rows, costRow(in, known(kind), used{kind: ran[kind]}))
 		}
 	}
-	c.Total, c.Lost = costRow(in, "all", ran), costRow(in, "lost", lost)
-	c.Notes = costNotes(assumed, ends)
+	c.Total, c.Lost = costRow(in, "", ran), lostRow(in, ran)
+	c.Notes = costNotes(assumed, ends, int64(in.Record.Job.Attempt)-int64(len(in.Record.Attempts)))
 	return c
 }
 
-func costNotes(assumed, ends int64) []string {
+// lostRow is what the operator has counted as lost. Its cost is known where it is known of which kind of GPU
+// it was: by the ends of attempts that the record has, or since there was only one.
+func lostRow(in *Input, ran used) CostRow {
+	var total, sum int64
+	if w := in.Record.Job.Work; w != nil {
+		total = w.LostGPUSeconds
+	}
+	lost := used{}
+	for _, e := range in.Record.Endings() {
+		lost[e.GPUKind] += e.Lost.GPUSeconds
+		sum += e.Lost.GPUSeconds
+	}
+	kinds := slices.Collect(maps.Keys(ran))
+	switch {
+	case sum == total:
+	case len(kinds) == 1:
+		lost = used{kinds[0]: total}
+	default:
+		return CostRow{GPUHours: hours(total), Cost: unknown}
+	}
+	return costRow(in, "", lost)
+}
+
+// costNotes on attempts whose GPUs are assumed, runs whose ends are not known, and attempts of which nothing is.
+func costNotes(assumed, ends, lacking int64) []string {
 	var notes []string
+	if lacking > 0 {
+		notes = append(notes, "Of "+count(lacking, "attempt")+" nothing is known: what they used is not counted.")
+	}
 	if assumed > 0 {
 		notes = append(notes, "Nobody saw "+count(assumed, "attempt")+
 			" run: their GPUs are taken to be those of the next.")

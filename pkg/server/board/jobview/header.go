@@ -85,12 +85,12 @@ func factsOf(in *Input) []Fact {
 	facts = append(facts, Fact{Name: "Created", At: &j.Created, Runs: true})
 	switch {
 	case j.Started != nil:
-		facts = append(facts, Fact{Name: "First ran", At: j.Started, Runs: true})
+		facts = append(facts, Fact{Name: "First ran", At: j.Started})
 	default:
 		facts = append(facts, Fact{Name: "First ran", Text: "not yet, as far as is known"})
 	}
 	if j.Completed != nil {
-		facts = append(facts, Fact{Name: "Finished", At: j.Completed, Runs: true})
+		facts = append(facts, Fact{Name: "Finished", At: j.Completed})
 	}
 	return append(facts,
 		Fact{Name: "Attempt", Text: attemptOf(j)},

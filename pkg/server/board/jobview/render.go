@@ -54,7 +54,7 @@ func anchor(at float64) string {
 }
 
 // key is how far down a bar of a height is in a legend's square.
-func key(high float64) float64 { return (16 - high) / 2 }
+func key(high float64) float64 { return (20 - high) / 2 }
 
 func add(a, b float64) float64 { return a + b }
 

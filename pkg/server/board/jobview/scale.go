@@ -16,10 +16,13 @@ type Tick struct {
 // scale maps values to percent along an axis.
 type scale struct{ min, max float64 }
 
+// tiny ranges are none: what is smaller cannot be divided any more.
+const tiny = 1e-300
+
 // scaleOf finite values, with room around them: a share of their range. Values that are all the same get
 // room on both sides.
 func scaleOf(low, high, room float64) scale {
-	if low == high {
+	if high-low < tiny {
 		around := math.Abs(low) / 10
 		if around == 0 {
 			around = 1
@@ -37,7 +40,7 @@ func scaleOf(low, high, room float64) scale {
 // at is where a value is, in percent.
 func (s scale) at(v float64) float64 {
 	// Halves first: the range of the largest numbers is not a number.
-	return 100 * (v/2 - s.min/2) / (s.max/2 - s.min/2)
+	return (v/2 - s.min/2) / (s.max/2 - s.min/2) * 100
 }
 
 // ticks that have labels. whole leaves out those between whole numbers.

@@ -268,12 +268,10 @@ var tales = map[string]func() Input{
 			st.CompletionTime = new(metav1.NewTime(t.now))
 		})
 		t.enter(0, v1alpha1.PhaseDraining, v1alpha1.ReasonRankFailed)
-		t.after(0, func(st *v1alpha1.TrainingJobStatus) {
-			work := *st.Work
-			work.LostSteps, work.LostSeconds, work.LostGPUSeconds = 350, 210, 3360
-			st.Work, st.Restarts = &work, 1
-			st.Workers, st.ReadyReplicas = nil, 0
-		})
+		work := *t.job.Status.Work
+		work.LostSteps, work.LostSeconds, work.LostGPUSeconds = 350, 210, 3360
+		t.job.Status.Work, t.job.Status.Restarts = &work, 1
+		t.job.Status.Workers, t.job.Status.ReadyReplicas = nil, 0
 		return t.enter(0.4, v1alpha1.PhaseFailed, v1alpha1.ReasonBackoffLimit).input()
 	},
 	"was-deleted": func() Input { return preemptedTwice("bert-large").deleted(30) },
@@ -366,7 +364,7 @@ func page(body string) string {
 	var b strings.Builder
 	b.WriteString("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>Job</title>\n" +
 		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n" +
-		"<link rel=\"stylesheet\" href=\"base.css\">\n<link rel=\"stylesheet\" href=\"../jobview.css\">\n" +
+		"<link rel=\"stylesheet\" href=\"../../static/board.css\">\n<link rel=\"stylesheet\" href=\"../jobview.css\">\n" +
 		"</head>\n<body>\n<main id=\"job\">\n")
 	b.WriteString(body)
 	b.WriteString("</main>\n</body>\n</html>\n")
