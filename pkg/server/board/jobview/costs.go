@@ -93,7 +93,8 @@ func lostRow(in *Input, ran used) CostRow {
 	return costRow(in, "", lost)
 }
 
-// costNotes on attempts whose GPUs are assumed, runs whose ends are not known, and attempts of which nothing is.
+// costNotes on attempts whose GPUs are assumed, runs whose ends are not known, and attempts of which nothing
+// is.
 func costNotes(assumed, ends, lacking int64) []string {
 	var notes []string
 	if lacking > 0 {

@@ -48,6 +48,8 @@ type Line struct {
 	Attempt int32
 	// Lost reports whether the steps had to be trained again.
 	Lost bool
+	// Dot reports whether it is one point alone.
+	Dot bool
 	// Path is the attribute d of a path, in the drawing's own units.
 	Path  string
 	Title string
@@ -159,12 +161,15 @@ func linesOf(in *Input, s *series, f *frame) []Line {
 	}
 	var lines []Line
 	if kept > 0 {
-		lines = append(lines, Line{s.attempt, false, path(s, s.points[:kept], f), who})
+		lines = append(lines, Line{
+			Attempt: s.attempt, Dot: kept == 1, Path: path(s, s.points[:kept], f), Title: who,
+		})
 	}
 	if kept < len(s.points) {
 		lost := s.points[max(0, kept-1):]
 		lines = append(lines, Line{
-			s.attempt, true, path(s, lost, f), who + ", steps that had to be trained again",
+			Attempt: s.attempt, Lost: true, Dot: len(lost) == 1, Path: path(s, lost, f),
+			Title: who + ", steps that had to be trained again",
 		})
 	}
 	return lines
@@ -183,8 +188,8 @@ func resumedBehind(in *Input, attempt int32) (int64, bool) {
 	return 0, false
 }
 
-// path through points, broken where a value between two was none that can be drawn. A point alone is a dot, by
-// the round ends of the line.
+// path through points, broken where a value between two was none that can be drawn. A point alone is a dot,
+// by the round ends of the line.
 func path(s *series, points []point, f *frame) string {
 	var b strings.Builder
 	pen, strange := false, s.strange

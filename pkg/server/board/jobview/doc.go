@@ -10,7 +10,7 @@
 //   - Names, messages and logs are text, whatever is in them.
 //   - Ages and other times that run are left to the page's script: the HTML has the time itself, so that it
 //     changes with the job alone. What grows with now, the chart of attempts and the cost, moves in steps.
-//   - Charts have no colours, only classes; their geometry is in attributes, since the content security policy
-//     forbids style attributes. Nothing is told by colour alone.
+//   - Charts have no colours, only classes; their geometry is in attributes, since the content security
+//     policy forbids style attributes. Nothing is told by colour alone.
 //   - Nothing here knows a client, a context or the clock.
 package jobview

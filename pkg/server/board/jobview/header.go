@@ -15,15 +15,15 @@ type Header struct {
 	Phase                    v1alpha1.Phase
 	// State says what the phase does not: that the job is being deleted, or is gone. Empty otherwise.
 	State string
-	// Facts in the order in which they are shown.
-	Facts    []Fact
-	Progress *Progress // nil: nothing has been reported
-	Notes    []string
-	Links    Links
+	// Properties in the order in which they are shown.
+	Properties []Property
+	Progress   *Progress // nil: nothing has been reported
+	Notes      []string
+	Links      Links
 }
 
-// Fact is one thing about a job.
-type Fact struct {
+// Property is one thing about a job.
+type Property struct {
 	Name string
 	// Text is empty where At says it all.
 	Text string
@@ -50,7 +50,7 @@ func headerOf(in *Input) Header {
 	j := &in.Record.Job
 	return Header{
 		Cluster: j.Cluster, Namespace: j.Namespace, Name: j.Name, Phase: j.Phase, State: stateOf(in),
-		Facts: factsOf(in), Progress: progressOf(in), Notes: in.Notes, Links: in.Links,
+		Properties: propertiesOf(in), Progress: progressOf(in), Notes: in.Notes, Links: in.Links,
 	}
 }
 
@@ -69,9 +69,9 @@ func stateOf(in *Input) string {
 	return ""
 }
 
-func factsOf(in *Input) []Fact {
+func propertiesOf(in *Input) []Property {
 	j := &in.Record.Job
-	facts := []Fact{
+	properties := []Property{
 		{Name: "Queue", Text: known(j.Queue), Href: in.Links.Queue},
 		{Name: "Priority", Text: cmp.Or(j.PriorityClass, "none")},
 		{Name: "User", Text: known(j.User)},
@@ -80,22 +80,22 @@ func factsOf(in *Input) []Fact {
 		{Name: "Scheduler", Text: known(string(j.Scheduler))},
 	}
 	if j.Framework != "" {
-		facts = append(facts, Fact{Name: "Framework", Text: string(j.Framework)})
+		properties = append(properties, Property{Name: "Framework", Text: string(j.Framework)})
 	}
-	facts = append(facts, Fact{Name: "Created", At: &j.Created, Runs: true})
+	properties = append(properties, Property{Name: "Created", At: &j.Created, Runs: true})
 	switch {
 	case j.Started != nil:
-		facts = append(facts, Fact{Name: "First ran", At: j.Started})
+		properties = append(properties, Property{Name: "First ran", At: j.Started})
 	default:
-		facts = append(facts, Fact{Name: "First ran", Text: "not yet, as far as is known"})
+		properties = append(properties, Property{Name: "First ran", Text: "not yet, as far as is known"})
 	}
 	if j.Completed != nil {
-		facts = append(facts, Fact{Name: "Finished", At: j.Completed})
+		properties = append(properties, Property{Name: "Finished", At: j.Completed})
 	}
-	return append(facts,
-		Fact{Name: "Attempt", Text: attemptOf(j)},
-		Fact{Name: "Resume point", Text: resumePointOf(in)},
-		Fact{Name: "Last checkpoint", Text: latestCheckpoint(in)},
+	return append(properties,
+		Property{Name: "Attempt", Text: attemptOf(j)},
+		Property{Name: "Resume point", Text: resumePointOf(in)},
+		Property{Name: "Last checkpoint", Text: latestCheckpoint(in)},
 	)
 }
 

@@ -115,8 +115,8 @@ func ranksOf(in *Input) Ranks {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Phase, b.Phase))
 	})
 	if n := counts[hidden]; n > 0 {
-		out.Notes = append(out.Notes, "The job's status lists at most 100 ranks, unhealthy ones first: the phase of "+
-			count(n, "rank")+" is not among them.")
+		out.Notes = append(out.Notes, "The job's status lists at most 100 ranks, unhealthy ones first: the phase "+
+			"of "+count(n, "rank")+" is not among them.")
 	}
 	out.Troubled, out.More = troubled(all, in.Live.Status.Phase)
 	out.Blocks = blocksOf(all)
@@ -141,7 +141,8 @@ func troubled(all []Rank, phase v1alpha1.Phase) ([]Rank, int) {
 	return list, 0
 }
 
-// allRanks of the current attempt, in their order. What is not listed of a role whose ranks are all ready runs.
+// allRanks of the current attempt, in their order. What is not listed of a role whose ranks are all ready
+// runs.
 func allRanks(in *Input) []Rank {
 	st := &in.Live.Status
 	type key struct {

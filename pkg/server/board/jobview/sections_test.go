@@ -16,8 +16,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/timeline"
 )
 
-// TestAnyHistoryIsAPage: whatever happens to a job, and whatever of it was seen, its page can be rendered, has
-// no number that is none, and no bar outside of its chart.
+// TestAnyHistoryIsAPage: whatever happens to a job, and whatever of it was seen, its page can be rendered,
+// has no number that is none, and no bar outside of its chart.
 func TestAnyHistoryIsAPage(t *testing.T) {
 	for seed := range uint64(40) {
 		played := historytest.Play(seed)
@@ -194,7 +194,9 @@ func TestUnknownIsNeverZero(t *testing.T) {
 
 // TestSmallSumsAreSaid as they are, not as nothing.
 func TestSmallSumsAreSaid(t *testing.T) {
-	for sum, want := range map[string]string{"0": "0.00", "1/1000": "0.001000", "1/3": "0.33", "2345/2": "1172.50"} {
+	for sum, want := range map[string]string{
+		"0": "0.00", "1/1000": "0.001000", "1/3": "0.33", "2345/2": "1172.50",
+	} {
 		r, _ := new(big.Rat).SetString(sum)
 		if got := money(r, "EUR"); got != want+"\u00A0EUR" {
 			t.Errorf("%s is said as %s", sum, got)

@@ -340,13 +340,15 @@ var tales = map[string]func() Input{
 func preemptedTwice(name string) *tale {
 	t := tell(name, 4).enter(0.1, v1alpha1.PhaseQueued, v1alpha1.ReasonQueued).runs(4, 1)
 	t.trains(0, 1800, 8000).preempted(1800, "a higher priority pod")
-	t.runs(9, 1).trains(1500, 2900, 8000).preempted(2900, "a workload due to prioritization in the ClusterQueue")
+	t.runs(9, 1).trains(1500, 2900, 8000)
+	t.preempted(2900, "a workload due to prioritization in the ClusterQueue")
 	return t.runs(21, 1).trains(2500, 4600, 8000)
 }
 
 // thousand ranks, of which a few have trouble.
 func thousandRanks() Input {
-	t := tell("gpt", 1000).enter(0.1, v1alpha1.PhaseQueued, v1alpha1.ReasonQueued).runs(3, 1).trains(0, 600, 8000)
+	t := tell("gpt", 1000).enter(0.1, v1alpha1.PhaseQueued, v1alpha1.ReasonQueued).runs(3, 1)
+	t.trains(0, 600, 8000)
 	in := t.input()
 	in.Ranks = slices.Clone(t.job.Status.Workers)
 	for i, phase := range map[int]string{17: "Failed", 130: "Pending", 131: "Pending", 605: "Missing"} {
@@ -364,7 +366,8 @@ func page(body string) string {
 	var b strings.Builder
 	b.WriteString("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>Job</title>\n" +
 		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n" +
-		"<link rel=\"stylesheet\" href=\"../../static/board.css\">\n<link rel=\"stylesheet\" href=\"../jobview.css\">\n" +
+		"<link rel=\"stylesheet\" href=\"../../static/board.css\">\n" +
+		"<link rel=\"stylesheet\" href=\"../jobview.css\">\n" +
 		"</head>\n<body>\n<main id=\"job\">\n")
 	b.WriteString(body)
 	b.WriteString("</main>\n</body>\n</html>\n")

@@ -19,11 +19,12 @@ type logs struct {
 	of map[spec.RankRef]string
 	// reader replaces those.
 	reader io.ReadCloser
+	// gate holds reads back until it is closed, where there is one.
+	gate chan struct{}
 
 	mu     sync.Mutex
 	asked  []Options
 	now    atomic.Int32 // how many are open
-	most   atomic.Int32
 	closed atomic.Int32
 }
 
@@ -38,15 +39,20 @@ func (l *logs) Open(_ context.Context, rank spec.RankRef, o Options) (io.ReadClo
 	if !has {
 		return nil, problem.New(problem.NotFound, "it has no pod", "ask again when the job runs")
 	}
-	n := l.now.Add(1)
-	for most := l.most.Load(); n > most && !l.most.CompareAndSwap(most, n); most = l.most.Load() {
-	}
+	l.now.Add(1)
 	return &opened{strings.NewReader(text), l}, nil
 }
 
 type opened struct {
 	*strings.Reader
 	of *logs
+}
+
+func (o *opened) Read(p []byte) (int, error) {
+	if o.of.gate != nil {
+		<-o.of.gate
+	}
+	return o.Reader.Read(p)
 }
 
 func (o *opened) Close() error {

@@ -35,19 +35,24 @@ func read(t *testing.T, from io.Reader) []Line {
 }
 
 func TestLines(t *testing.T) {
-	long := strings.Repeat("x", maxLine)
+	long, second := strings.Repeat("x", maxLine), epoch.Add(time.Second)
 	for name, c := range map[string]struct {
 		log  string
 		want []Line
 	}{
-		"times":           {at(1) + " a\n" + at(2) + " b b\n", []Line{{epoch.Add(time.Second), "a", 0}, {epoch.Add(2 * time.Second), "b b", 0}}},
-		"an empty line":   {at(1) + " \n", []Line{{epoch.Add(time.Second), "", 0}}},
-		"no time":         {"unable to read: x\n", []Line{{Text: "unable to read: x"}}},
-		"no end":          {"a\nb", []Line{{Text: "a"}, {Text: "b"}}},
-		"colours":         {at(1) + " \x1b[31mred\x1b[0m <b>\n", []Line{{epoch.Add(time.Second), "red <b>", 0}}},
-		"a progress bar":  {at(1) + " 1%\r2%\r3%\r\n", []Line{{epoch.Add(time.Second), "3%", 0}}},
-		"a long line":     {"a " + long + long + "\nb\n", []Line{{Text: "a " + long[2:], Cut: maxLine + 3}, {Text: "b"}}},
-		"a long progress": {at(1) + " " + strings.Repeat(long+"\r", 9) + "done\n", []Line{{epoch.Add(time.Second), "done", 0}}},
+		"times": {
+			at(1) + " a\n" + at(2) + " b b\n",
+			[]Line{{second, "a", 0}, {second.Add(time.Second), "b b", 0}},
+		},
+		"an empty line":  {at(1) + " \n", []Line{{second, "", 0}}},
+		"no time":        {"unable to read: x\n", []Line{{Text: "unable to read: x"}}},
+		"no end":         {"a\nb", []Line{{Text: "a"}, {Text: "b"}}},
+		"colours":        {at(1) + " \x1b[31mred\x1b[0m <b>\n", []Line{{second, "red <b>", 0}}},
+		"a progress bar": {at(1) + " 1%\r2%\r3%\r\n", []Line{{second, "3%", 0}}},
+		"a long line": {
+			"a " + long + long + "\nb\n", []Line{{Text: "a " + long[2:], Cut: maxLine + 3}, {Text: "b"}},
+		},
+		"a long progress": {at(1) + " " + strings.Repeat(long+"\r", 9) + "done\n", []Line{{second, "done", 0}}},
 	} {
 		for how, from := range map[string]io.Reader{
 			"at once": strings.NewReader(c.log), "by bytes": iotest.OneByteReader(strings.NewReader(c.log)),

@@ -145,7 +145,8 @@ func TestStreamLosesNoLine(t *testing.T) {
 	}
 }
 
-// TestStreamSendsAtOnce what there is, and comments while nothing is written; it ends when its reader is gone.
+// TestStreamSendsAtOnce what there is, and comments while nothing is written; it ends when its reader is
+// gone.
 func TestStreamSendsAtOnce(t *testing.T) {
 	written, write := io.Pipe()
 	closed := make(chan struct{})

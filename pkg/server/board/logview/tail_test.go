@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -61,21 +62,30 @@ func TestTailsAreOneLog(t *testing.T) {
 
 // TestManyTails are read a few at a time, within one bound for all of them.
 func TestManyTails(t *testing.T) {
-	from := &logs{of: map[spec.RankRef]string{}}
-	q := Query{All: true, Rank: worker(0), Lines: maxLinesEach}
-	ranks, next := q.Ranks(jobOf(1000))
-	for _, rank := range ranks {
-		from.of[rank] = strings.Repeat(at(1)+" "+strings.Repeat("y", 500)+"\n", maxLinesEach)
-	}
-	tails := ReadTails(t.Context(), from, ranks, q.Options())
-	size := 0
-	for _, l := range tails.Lines {
-		size += len(l.Text)
-	}
-	if size > maxBytes || len(tails.Missed) != maxRanks || next == nil || *next != worker(maxRanks) {
-		t.Errorf("%d bytes, %d ranks of which something is missing, next %v", size, len(tails.Missed), next)
-	}
-	if most := from.most.Load(); most > atOnce || from.closed.Load() != maxRanks {
-		t.Errorf("%d were open at the same time, %d were closed", most, from.closed.Load())
-	}
+	synctest.Test(t, func(t *testing.T) {
+		from := &logs{of: map[spec.RankRef]string{}, gate: make(chan struct{})}
+		q := Query{All: true, Rank: worker(0), Lines: maxLinesEach}
+		ranks, next := q.Ranks(jobOf(1000))
+		for _, rank := range ranks {
+			from.of[rank] = strings.Repeat(at(1)+" "+strings.Repeat("y", 500)+"\n", maxLinesEach)
+		}
+		read := make(chan Tails)
+		go func() { read <- ReadTails(t.Context(), from, ranks, q.Options()) }()
+		synctest.Wait()
+		if n := from.now.Load(); n != atOnce {
+			t.Errorf("%d are read at the same time", n)
+		}
+		close(from.gate)
+		tails := <-read
+		size := 0
+		for _, l := range tails.Lines {
+			size += len(l.Text)
+		}
+		if size > maxBytes || len(tails.Missed) != maxRanks || next == nil || *next != worker(maxRanks) {
+			t.Errorf("%d bytes, %d ranks of which something is missing, next %v", size, len(tails.Missed), next)
+		}
+		if n := from.closed.Load(); n != maxRanks {
+			t.Errorf("%d of %d were closed", n, maxRanks)
+		}
+	})
 }

@@ -26,7 +26,7 @@ func Line(line string) string {
 	if strings.IndexFunc(line, special) < 0 {
 		return line
 	}
-	line = escapes.ReplaceAllString(strings.ToValidUTF8(line, string(unicode.ReplacementChar)), "")
+	line = escapes.ReplaceAllString(line, "")
 	return strings.Map(func(r rune) rune {
 		if r != '\t' && special(r) && r != unicode.ReplacementChar {
 			return -1
@@ -47,5 +47,6 @@ func Text(text string) string {
 // special are the runes that Line must look at. Those that turn the direction of text around are among them:
 // they could make a line look like another one.
 func special(r rune) bool {
-	return r == unicode.ReplacementChar || unicode.IsControl(r) && r != '\t' || unicode.Is(unicode.Bidi_Control, r)
+	return r == unicode.ReplacementChar || unicode.IsControl(r) && r != '\t' ||
+		unicode.Is(unicode.Bidi_Control, r)
 }
