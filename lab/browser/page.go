@@ -2,12 +2,14 @@ package browser
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sync"
 
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // Page of a visitor.
@@ -71,12 +73,18 @@ func Value[T any](p *Page, expression string) (T, error) {
 	return value, nil
 }
 
-// Until an expression of JavaScript is true.
+// Until an expression of JavaScript is true, over any number of pages: one that is being left has no answer.
 func (p *Page) Until(expression string) error {
-	_, err := get(p, chromedp.Poll[bool](expression, chromedp.WithPollingInterval(interval),
-		chromedp.WithPollingTimeout(patience)))
+	last := errors.New("it is false")
+	err := wait.PollUntilContextTimeout(p.ctx, interval, patience, true, func(context.Context) (bool, error) {
+		is, err := Value[bool](p, "Boolean("+expression+")")
+		if err != nil {
+			last = err
+		}
+		return is, nil
+	})
 	if err != nil {
-		return fmt.Errorf("waiting until %.120s: %w", expression, err)
+		return fmt.Errorf("waiting until %.120s: %w; last: %w", expression, err, last)
 	}
 	return nil
 }
