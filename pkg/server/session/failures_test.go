@@ -274,7 +274,7 @@ func TestMissingSecrets(t *testing.T) {
 	overwrite(t, c.Login.ClientSecretFile, clientSecret)
 	b.login(r, issuer)
 	o.Config.URL = ""
-	if _, err := New(o); err == nil || !strings.Contains(err.Error(), "the URL is required") {
+	if _, err := New(o); err == nil || !strings.Contains(err.Error(), "board.url is required") {
 		t.Errorf("without a URL: %v", err)
 	}
 }
