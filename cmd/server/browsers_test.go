@@ -28,7 +28,9 @@ func TestBrowsersAreSentToLogin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ask := func(handler http.Handler, method, path, accept string, headers ...string) *httptest.ResponseRecorder {
+	ask := func(
+		handler http.Handler, method, path, accept string, headers ...string,
+	) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(method, path, strings.NewReader("token=x"))
 		r.Header.Set("Accept", accept)
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
@@ -55,6 +56,8 @@ type setting struct {
 	config   func(*Config)
 	// plain is without TLS.
 	plain bool
+	// listener of the server; nil: one of its own.
+	listener net.Listener
 }
 
 func newClock() *clocktesting.FakeClock { return clocktesting.NewFakeClock(time.Now()) }
@@ -86,10 +89,17 @@ func newReplica(t testing.TB, o setting) *replica {
 	}
 	var handler http.Handler
 	serve := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { handler.ServeHTTP(w, req) })
+	r.server = httptest.NewUnstartedServer(serve)
+	if o.listener != nil {
+		if err := r.server.Listener.Close(); err != nil {
+			t.Fatal(err)
+		}
+		r.server.Listener = o.listener
+	}
 	if o.plain {
-		r.server = httptest.NewServer(serve)
+		r.server.Start()
 	} else {
-		r.server = httptest.NewTLSServer(serve)
+		r.server.StartTLS()
 	}
 	c := Default()
 	c.URL = r.server.URL
