@@ -11,7 +11,7 @@ import (
 )
 
 // patience for one thing that a visitor does or waits for, on a machine that does much else.
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 // interval at which a page is looked at while something is waited for.
 const interval = 50 * time.Millisecond

@@ -7,7 +7,6 @@ import (
 	"os"
 	"sync"
 
-	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
@@ -95,16 +94,6 @@ func (p *Page) Click(selector string) error {
 		return fmt.Errorf("clicking %s: %w", selector, err)
 	}
 	return nil
-}
-
-// Offline cuts the page off from every server, or ends that.
-func (p *Page) Offline(off bool) error {
-	all := &network.Conditions{Offline: off, DownloadThroughput: -1, UploadThroughput: -1}
-	return p.Do(chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
-		_, err := chromedp.Call(ctx, network.EmulateNetworkConditionsByRule,
-			network.EmulateNetworkConditionsByRuleParams{MatchedNetworkConditions: []*network.Conditions{all}})
-		return err
-	}))
 }
 
 // Picture writes the whole page to a PNG file.

@@ -6,7 +6,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -46,6 +45,7 @@ metadata:
 spec:
   framework: pytorch
   image: example.com/trainer:1
+  command: [python, train.py]
   replicas: 2
   resources: {limits: {nvidia.com/gpu: 4}}
   runPolicy: {schedulingPolicy: {queue: default, minAvailable: %d}}
@@ -72,12 +72,21 @@ func (v *visitor) open(path string) {
 
 // row of the list of jobs in JavaScript: the first that has a text.
 func row(text string) string {
-	return fmt.Sprintf(`[...document.querySelectorAll('#jobs > tr')].find(r => r.textContent.includes(%q))`, text)
+	return fmt.Sprintf(`[...document.querySelectorAll('#jobs > tr')].find(r =>
+		r.textContent.includes(%q))`, text)
 }
 
-// TestBoard: a browser logs in by the one-time link, submits a job with a mistake and then without, follows it
-// without loading a page again, over a lost connection too, suspends it, and logs out. What the pages say is
-// what the API says, and nobody is kept out by how they say it.
+// value of an expression of JavaScript.
+func value[T any](v *visitor, expression string) T {
+	v.t.Helper()
+	got, err := browser.Value[T](v.Page, expression)
+	v.must(err)
+	return got
+}
+
+// TestBoard: a browser logs in by the one-time link, submits a job with a mistake and then without, follows
+// it without loading a page again, over a kill -9 of the server, suspends one, and logs out. What the pages
+// say is what the API says, and nobody is kept out by how they say it.
 func TestBoard(t *testing.T) {
 	link := filepath.Join(t.TempDir(), "link")
 	s := deployed(t, onVolcano(t), func(c *config.ServerConfiguration) {
@@ -152,9 +161,9 @@ func (v *visitor) submit() {
 	if !strings.Contains(text, "minAvailable") {
 		v.t.Errorf("the mistake is told as %q", text)
 	}
-	if typed, err := browser.Value[string](v.Page, `document.querySelector('#manifest').value`); err != nil ||
-		strings.TrimSpace(typed) != strings.TrimSpace(wrong) {
-		v.t.Errorf("what was typed is %q now, %v", typed, err)
+	if typed := value[string](v, `document.querySelector('#manifest').value`); strings.TrimSpace(typed) !=
+		strings.TrimSpace(wrong) {
+		v.t.Errorf("what was typed is %q now", typed)
 	}
 	enter(fmt.Sprintf(manifest, 2))
 	v.must(v.Until(`location.pathname.endsWith('/namespaces/clever/jobs/digits')`))
@@ -166,29 +175,29 @@ func (v *visitor) follow() {
 	v.must(v.Do(chromedp.Evaluate[chromedp.Void](`window.loaded = true`)))
 	v.must(v.Until(row("digits") + `?.querySelector('.phase').textContent === 'Running'`))
 	v.equalsAPI()
-	if broken, err := browser.Value[int](v.Page, `document.querySelectorAll('img').length`); err != nil || broken > 0 {
-		v.t.Errorf("%d images, %v", broken, err)
+	if images := value[int](v, `document.querySelectorAll('img').length`); images > 0 {
+		v.t.Errorf("%d images", images)
 	}
-	if said, err := browser.Value[string](v.Page, row("digits")+`.textContent`); err != nil ||
-		!strings.Contains(said, hostile) {
-		v.t.Errorf("the row says %q, %v", said, err)
+	if said := value[string](v, row("digits")+`.textContent`); !strings.Contains(said, hostile) {
+		v.t.Errorf("the row says %q", said)
 	}
-	if faults := v.Faults(); len(faults) > 1 { // the link that was used twice was answered by an error
-		v.t.Errorf("the browser complains: %s", strings.Join(faults, "\n"))
-	}
-
-	v.must(v.Offline(true))
+	v.s.kill(v.t)
 	v.must(v.Until(`document.querySelector('#connection').textContent !== ''`))
 	v.s.complete(v.t, "digits")
-	if still, err := browser.Value[string](v.Page, row("digits")+`.querySelector('.phase').textContent`); err != nil ||
-		still != "Running" {
-		v.t.Errorf("without a connection it shows %q, %v", still, err)
+	if still := value[string](v, row("digits")+`.querySelector('.phase').textContent`); still != "Running" {
+		v.t.Errorf("without a connection it shows %q", still)
 	}
-	v.must(v.Offline(false))
+	v.s.start(v.t)
 	v.must(v.Until(row("digits") + `?.querySelector('.phase').textContent === 'Succeeded'`))
 	v.must(v.Until(`document.querySelector('#connection').textContent === ''`))
-	if same, err := browser.Value[bool](v.Page, `window.loaded === true`); err != nil || !same {
-		v.t.Errorf("the page was loaded again, %v", err)
+	if !value[bool](v, `window.loaded === true`) {
+		v.t.Error("the page was loaded again")
+	}
+	// Answers that are errors, and a server that is away, are part of the story.
+	for _, fault := range v.Faults() {
+		if !strings.HasPrefix(fault, "network: Failed to load resource") {
+			v.t.Errorf("the browser complains: %s", fault)
+		}
 	}
 	if want := []string{v.s.api}; !slices.Equal(v.Hosts(), want) {
 		v.t.Errorf("the page has asked %v", v.Hosts())
@@ -201,17 +210,15 @@ func (v *visitor) equalsAPI() {
 		Phase, Queue string
 		GPUs, Gang   string
 	}
-	shown, err := browser.Value[figures](v.Page, `(r => ({
+	shown := value[figures](v, `(r => ({
 		Phase: r.querySelector('.phase').textContent, Queue: r.children[6].textContent.trim(),
 		GPUs: r.children[5].childNodes[0].textContent.trim(), Gang: r.children[5].querySelector('.of').textContent,
 	}))(`+row("digits")+`)`)
-	v.must(err)
-	told, err := browser.Value[figures](v.Page, `fetch('/api/v1/clusters/default/namespaces/clever/trainingjobs/digits')
+	told := value[figures](v, `fetch('/api/v1/clusters/default/namespaces/clever/trainingjobs/digits')
 		.then(r => r.json()).then(j => ({
 			Phase: j.status.phase, Queue: j.spec.runPolicy.schedulingPolicy.queue, GPUs: String(j.status.gpus),
 			Gang: j.status.gang,
 		}))`)
-	v.must(err)
 	if shown != told || told.GPUs != "8" {
 		v.t.Errorf("shown are %+v, and the API says %+v", shown, told)
 	}
@@ -220,9 +227,8 @@ func (v *visitor) equalsAPI() {
 // pages of the menu, the job's and the login's keep nobody out, on every screen and in both themes.
 func (v *visitor) pages(b *browser.Browser) {
 	v.open(board + "/jobs")
-	paths, err := browser.Value[[]string](v.Page,
+	paths := value[[]string](v,
 		`[...document.querySelectorAll('nav.menu a')].map(a => a.getAttribute('href'))`)
-	v.must(err)
 	job := board + "/namespaces/clever/jobs/digits"
 	paths = append(paths, job, job+"/yaml", job+"/delete", "/board/nothing")
 	if len(paths) < 6 {
@@ -258,9 +264,7 @@ func (v *visitor) inspect(name string) {
 			v.t.Errorf("%s: %s", name, violation)
 		}
 	}
-	over, err := browser.Value[int](v.Page, `document.documentElement.scrollWidth - innerWidth`)
-	v.must(err)
-	if over > 0 {
+	if over := value[int](v, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
 		v.t.Errorf("%s is %d pixels wider than the screen", name, over)
 	}
 	if *pictures != "" {
@@ -304,8 +308,8 @@ func (v *visitor) logOut() {
 	v.must(v.Click(`form[action="/logout"] button`))
 	v.must(v.Until(`location.pathname === '/login'`))
 	v.must(v.SetCookies(cookies)) // as somebody who has kept them
-	status, err := browser.Value[int](v.Page, `fetch('/api/v1/clusters').then(r => r.status)`)
-	if err != nil || status != http.StatusUnauthorized {
-		v.t.Errorf("who has logged out is answered with %d, %v", status, err)
+	v.open(board + "/jobs")
+	if at, err := v.URL(); err != nil || !strings.Contains(at, "/login?next=") {
+		v.t.Errorf("who has logged out is at %s, %v", at, err)
 	}
 }
