@@ -3,9 +3,11 @@ package main
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
+	"mlplatform.example.com/trainingjob-operator/pkg/framework"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
@@ -21,7 +23,7 @@ func (p *process) routeBoard(mux *http.ServeMux, api *rest.Server) error {
 	}
 	b, err := board.New(board.Options{
 		Jobs: api, Changes: api, Live: api, User: userOf, CSRF: csrfOf, BeginStream: shield.Stream,
-		UserKeys: p.config.UserKeys, GPU: p.config.GPUs[0], Log: p.log.WithName("board"),
+		UserKeys: p.config.UserKeys, GPU: formGPU(p.config.GPUs), Log: p.log.WithName("board"),
 		LongestStream: time.Duration(p.config.Limits.StreamSeconds) * time.Second,
 	})
 	if err != nil {
@@ -31,6 +33,20 @@ func (p *process) routeBoard(mux *http.ServeMux, api *rest.Server) error {
 	mux.Handle(board.Root, b)
 	mux.Handle("GET /{$}", http.RedirectHandler(board.Root, http.StatusFound))
 	return nil
+}
+
+// formGPU is the resource that the form for new jobs calls GPUs: NVIDIA's where it counts as one, else the
+// first that the configuration names, and not by a pattern; empty where there is none.
+func formGPU(counted framework.GPUs) string {
+	const common = "nvidia.com/gpu"
+	if counted.Counts(common) {
+		return common
+	}
+	i := slices.IndexFunc(counted, func(name string) bool { return !strings.ContainsAny(name, "*!") })
+	if i < 0 {
+		return ""
+	}
+	return counted[i]
 }
 
 // userOf a request, who can log out where a session brought the request.
