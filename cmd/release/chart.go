@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -92,7 +93,7 @@ func setFields(content []byte, fields map[string]string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	for field, value := range fields {
+	for _, field := range slices.Sorted(maps.Keys(fields)) { // of several that lack the same one is told
 		found, err := document.Pipe(kyaml.Lookup(strings.Split(field, ".")...))
 		if err != nil {
 			return nil, err
@@ -100,7 +101,7 @@ func setFields(content []byte, fields map[string]string) ([]byte, error) {
 		if found == nil {
 			return nil, fmt.Errorf("there is no %s, which a release sets", field)
 		}
-		found.YNode().SetString(value)
+		found.YNode().SetString(fields[field])
 	}
 	edited, err := document.String()
 	return []byte(edited), err
