@@ -18,7 +18,9 @@ type Store interface {
 	Samples(ctx context.Context, key history.Key, q store.SamplesQuery) ([]history.Sample, error)
 	// PendingRuns are the jobs of a cluster whose runs are not up to date, by UID, beginning behind one.
 	PendingRuns(ctx context.Context, cluster string, after types.UID, limit int) ([]store.PendingRun, error)
+	// SetRun keeps a run; the first RunID stays.
 	SetRun(ctx context.Context, run store.Run) error
+	Run(ctx context.Context, key history.Key) (store.Run, error)
 	// AcquireLease takes or renews a lease, and reports whether the holder has it until then.
 	AcquireLease(ctx context.Context, name, holder string, now, until time.Time) (bool, error)
 	// ReleaseLease gives it back, where the holder has it.

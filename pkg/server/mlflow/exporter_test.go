@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -61,14 +62,7 @@ func TestRunOfAJob(t *testing.T) {
 		t.Errorf("a job that had ended is annotated with %s", got)
 	}
 
-	runs, err := f.history.Run(t.Context(), history.Key{Cluster: clusterName, UID: "uid-of-bert"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	runs.State, runs.ExperimentID, runs.RunID = nil, "", "" // nobody knows what was sent
-	if err := f.history.SetRun(t.Context(), runs); err != nil {
-		t.Fatal(err)
-	}
+	f.history = newHistory(t) // nobody knows what was sent
 	j := newJob("bert")
 	j.Labels = map[string]string{"a": "b"} // so that something is pending
 	enter(j, 0, v1alpha1.PhaseQueued, 1, v1alpha1.ReasonQueued)
@@ -224,6 +218,38 @@ func TestTwoReplicas(t *testing.T) {
 				t.Errorf("%d runs, %d of which are deleted", len(f.mlflow.runs), len(f.mlflow.runs)-got)
 			}
 		})
+	}
+}
+
+// TestRunsAtTheSameTime: two replicas have each made the run of a job, since neither saw the other's. The one
+// that was kept first is the job's, and nothing is sent to the other, which goes.
+func TestRunsAtTheSameTime(t *testing.T) {
+	f := newFixture(t, newJob("bert"))
+	f.story("bert", func() {})
+	first := f.exporter(func(o *Options) { o.Store = always{o.Store} })
+	second := f.exporter(func(o *Options) { o.Store = always{o.Store} })
+	var others atomic.Bool
+	f.mlflow.before = func(call string, _ int) int {
+		if call == "runs/create" && others.CompareAndSwap(false, true) {
+			// The second has looked for a run and found none. Now the first does all of its work.
+			f.mlflow.mu.Unlock()
+			defer f.mlflow.mu.Lock()
+			f.converge(first)
+		}
+		return 0
+	}
+	f.converge(second)
+	kept, err := f.history.Run(t.Context(), history.Key{Cluster: clusterName, UID: "uid-of-bert"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(f.mlflow.runs) != 2 {
+		t.Errorf("%d runs were made: the story does not hold", len(f.mlflow.runs))
+	}
+	if got := f.mlflow.active(); len(got) != 1 || got[0].id != kept.RunID {
+		t.Errorf("%d runs are left; %s was kept", len(got), kept.RunID)
+	} else {
+		golden(t, "bert", got[0].text())
 	}
 }
 

@@ -37,6 +37,23 @@ type fixture struct {
 
 func newFixture(t testing.TB, jobs ...*v1alpha1.TrainingJob) *fixture {
 	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	objects := clientfake.NewClientBuilder().WithScheme(scheme)
+	for _, j := range jobs {
+		objects = objects.WithObjects(j.DeepCopy())
+	}
+	return &fixture{
+		t: t, clock: clocktesting.NewFakeClock(noon.Add(time.Hour)), cluster: objects.Build(), mlflow: newFake(t),
+		history: newHistory(t),
+	}
+}
+
+// newHistory knows nothing yet.
+func newHistory(t testing.TB) *store.Store {
+	t.Helper()
 	history, err := store.Open(t.Context(), store.Options{
 		DSN: "sqlite://" + filepath.Join(t.TempDir(), "history.db"),
 	})
@@ -48,18 +65,7 @@ func newFixture(t testing.TB, jobs ...*v1alpha1.TrainingJob) *fixture {
 			t.Error(err)
 		}
 	})
-	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	objects := clientfake.NewClientBuilder().WithScheme(scheme)
-	for _, j := range jobs {
-		objects = objects.WithObjects(j.DeepCopy())
-	}
-	return &fixture{
-		t: t, clock: clocktesting.NewFakeClock(noon.Add(time.Hour)), history: history, cluster: objects.Build(),
-		mlflow: newFake(t),
-	}
+	return history
 }
 
 // exporter of a replica; edit changes its options.

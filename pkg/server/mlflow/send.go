@@ -101,9 +101,27 @@ func (e *Exporter) ensureRun(ctx context.Context, s *sending, d *description) er
 		found = []string{made}
 		s.Tags, s.Status = d.tags, statusRunning
 	}
-	// Of several the same one is chosen by everybody.
 	s.run.RunID = slices.Min(found)
-	return e.save(ctx, s, false)
+	return e.agree(ctx, s)
+}
+
+// agree on one run with another replica that works on the job at the same time, which a lease cannot rule
+// out: a process that was stopped does not know that its lease has run out. The one that was kept first
+// counts; others are deleted when the job has ended.
+func (e *Exporter) agree(ctx context.Context, s *sending) error {
+	chosen := s.run.RunID
+	if err := e.save(ctx, s, false); err != nil {
+		return err
+	}
+	kept, err := e.store.Run(ctx, s.run.Key)
+	if err != nil {
+		return err
+	}
+	if kept.RunID != chosen {
+		s.run.RunID, s.run.ExperimentID = kept.RunID, kept.ExperimentID
+		s.progress = progress{} // nothing was sent to it from here, and to send twice changes nothing
+	}
+	return nil
 }
 
 // errRunDeleted: somebody deleted a run, and everything about it is refused.

@@ -322,4 +322,9 @@ func testRuns(t *testing.T, b backend) {
 	if got, err := s.Run(t.Context(), key); err != nil || got.Sent == 0 {
 		t.Errorf("sent goes back: %+v, %v", got, err)
 	}
+	run.ExperimentID, run.RunID = "8", "another"
+	must(t, s.SetRun(t.Context(), run))
+	if got, err := s.Run(t.Context(), key); err != nil || got.RunID != "abc" || got.ExperimentID != "7" {
+		t.Errorf("the first run does not stay: %+v, %v", got, err)
+	}
 }

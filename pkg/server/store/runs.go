@@ -68,8 +68,9 @@ func scanRun(rows *sql.Rows, run *Run, more ...any) error {
 	return nil
 }
 
-// SetRun keeps the run of a job, in place of what was kept. Sent never goes back. Error: ErrNotFound where
-// the job is not known.
+// SetRun keeps the run of a job, in place of what was kept. The first RunID stays, with its experiment: of
+// several keepers that have each made a run, all learn by Run which one counts. Sent never goes back. Error:
+// ErrNotFound where the job is not known.
 func (s *Store) SetRun(ctx context.Context, run Run) error {
 	return s.write(ctx, "recording a run", func(tx *sql.Tx) error {
 		result, err := tx.ExecContext(ctx, `UPDATE jobs SET sent = CASE WHEN sent < $3 THEN $3 ELSE sent END
@@ -84,8 +85,10 @@ func (s *Store) SetRun(ctx context.Context, run Run) error {
 		}
 		_, err = tx.ExecContext(ctx, `INSERT INTO runs (cluster, uid, experiment_id, run_id, state, updated)
 			VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (cluster, uid) DO UPDATE SET
-			experiment_id = excluded.experiment_id, run_id = excluded.run_id, state = excluded.state,
-			updated = excluded.updated`, run.Cluster, string(run.UID), run.ExperimentID, run.RunID,
+			experiment_id =
+				CASE WHEN runs.run_id = '' THEN excluded.experiment_id ELSE runs.experiment_id END,
+			run_id = CASE WHEN runs.run_id = '' THEN excluded.run_id ELSE runs.run_id END,
+			state = excluded.state, updated = excluded.updated`, run.Cluster, string(run.UID), run.ExperimentID, run.RunID,
 			string(run.State), max(0, run.Updated.Unix()))
 		return err
 	})
