@@ -88,8 +88,8 @@ func (s *Store) SetRun(ctx context.Context, run Run) error {
 			experiment_id =
 				CASE WHEN runs.run_id = '' THEN excluded.experiment_id ELSE runs.experiment_id END,
 			run_id = CASE WHEN runs.run_id = '' THEN excluded.run_id ELSE runs.run_id END,
-			state = excluded.state, updated = excluded.updated`, run.Cluster, string(run.UID), run.ExperimentID, run.RunID,
-			string(run.State), max(0, run.Updated.Unix()))
+			state = excluded.state, updated = excluded.updated`, run.Cluster, string(run.UID), run.ExperimentID,
+			run.RunID, string(run.State), max(0, run.Updated.Unix()))
 		return err
 	})
 }
