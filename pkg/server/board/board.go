@@ -13,7 +13,9 @@ import (
 	"k8s.io/utils/clock"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/board/clusterview"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/live"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/placement"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/rest"
 )
@@ -36,6 +38,12 @@ type Changes interface {
 	DeleteJob(ctx context.Context, in *rest.DeleteInput) (*rest.DeleteOutput, error)
 }
 
+// Placement knows which rank is on which node; *placement.Clusters does. It asks nobody's rights:
+// placement.Of takes of it what a reader may see.
+type Placement interface {
+	Snapshot(cluster string) (*placement.Snapshot, error)
+}
+
 // Live says when jobs change; *rest.Server does. It only wakes up: what is shown comes from Jobs.
 type Live interface {
 	// Follow the jobs of a cluster until close is called. The channel is closed when its reader does not keep
@@ -53,10 +61,11 @@ type User struct {
 
 // Options of a Board.
 type Options struct {
-	// Jobs, Changes and Live are required.
-	Jobs    Jobs
-	Changes Changes
-	Live    Live
+	// Jobs, Changes, Placement and Live are required.
+	Jobs      Jobs
+	Changes   Changes
+	Placement Placement
+	Live      Live
 	// User of a request. By default nobody is shown.
 	User func(*http.Request) User
 	// CSRF returns the token that forms of the request's caller bring along as CSRFField. Who authenticates the
@@ -92,20 +101,22 @@ type Board struct {
 	mux     *http.ServeMux
 	methods map[string][]string
 	rows    *rows
+	tiles   *clusterview.Tiles
 	static  *static
 }
 
 // New makes a Board. Its Handler expects the caller in the request's context.
 func New(o Options) (*Board, error) {
-	if o.Jobs == nil || o.Changes == nil || o.Live == nil {
-		return nil, errors.New("Jobs, Changes and Live are required")
+	if o.Jobs == nil || o.Changes == nil || o.Placement == nil || o.Live == nil {
+		return nil, errors.New("Jobs, Changes, Placement and Live are required")
 	}
 	files, err := newStatic()
 	if err != nil {
 		return nil, err
 	}
 	b := &Board{
-		Options: o, mux: http.NewServeMux(), methods: map[string][]string{}, rows: newRows(), static: files,
+		Options: o, mux: http.NewServeMux(), methods: map[string][]string{}, rows: newRows(),
+		tiles: &clusterview.Tiles{}, static: files,
 	}
 	b.complete()
 	b.routes()
@@ -151,7 +162,7 @@ const (
 
 func (b *Board) routes() {
 	b.handle(http.MethodGet, Root+"{$}", b.home)
-	b.handle(http.MethodGet, pathCluster, b.cluster)
+	b.page(pathCluster, page{render: b.clusterMap, watch: watchCluster})
 	b.page(pathJobs, page{render: b.jobs, watch: watchNamespace})
 	b.page(pathJob, page{render: b.job, watch: watchJob})
 	b.page(pathJob+"/yaml", page{render: b.yaml, watch: watchJob})
@@ -220,9 +231,4 @@ func (b *Board) home(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	http.Redirect(w, r, clusterURL(clusters[0].Name), http.StatusFound)
-}
-
-// cluster leads to its jobs.
-func (b *Board) cluster(w http.ResponseWriter, r *http.Request) {
-	http.Redirect(w, r, clusterURL(r.PathValue("cluster"))+"/jobs", http.StatusFound)
 }

@@ -37,6 +37,8 @@ type page struct {
 	watch func(*http.Request) live.Filter
 }
 
+func watchCluster(*http.Request) live.Filter { return live.Filter{} }
+
 func watchNamespace(r *http.Request) live.Filter {
 	return live.Filter{Namespace: strings.TrimSpace(r.URL.Query().Get("namespace"))}
 }

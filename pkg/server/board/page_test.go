@@ -8,6 +8,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/fragment/fragmenttest"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/placement"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 )
 
@@ -40,8 +41,12 @@ const jobPage = "/board/clusters/main/namespaces/a/jobs/bert"
 // is strict.
 func TestPagesAreStrict(t *testing.T) {
 	s := newServer(t, hostileJob())
+	s.api.nodes = []*placement.OnNode{onNode("node-1", s.api.jobs...)}
 	for path, status := range map[string]int{
-		mainJobs: http.StatusOK, mainJobs + "?q=%3Cscript%3E": http.StatusOK, jobPage: http.StatusOK,
+		mainMap: http.StatusOK, mainMap + "?view=table&node=%3Cscript%3E": http.StatusOK,
+		mainMap + "?%3Cscript%3E=1": http.StatusUnprocessableEntity,
+		mainJobs:                    http.StatusOK, mainJobs + "?q=%3Cscript%3E": http.StatusOK,
+		jobPage:                   http.StatusOK,
 		jobPage + "?done=suspend": http.StatusOK, jobPage + "/yaml": http.StatusOK,
 		jobPage + "/delete":           http.StatusOK,
 		"/board/clusters/main/submit": http.StatusOK, mainJobs + "?%3Cscript%3E=1": http.StatusUnprocessableEntity,
@@ -77,12 +82,9 @@ func TestPagesAreStrict(t *testing.T) {
 
 func TestHome(t *testing.T) {
 	s := newServer(t)
-	for path, to := range map[string]string{
-		"/board/": "/board/clusters/main", "/board/clusters/main": mainJobs,
-	} {
-		if got := s.get(path); got.StatusCode != http.StatusFound || got.Header.Get("Location") != to {
-			t.Errorf("%s: status %d to %s", path, got.StatusCode, got.Header.Get("Location"))
-		}
+	got := s.get("/board/")
+	if got.StatusCode != http.StatusFound || got.Header.Get("Location") != mainMap {
+		t.Errorf("status %d to %s", got.StatusCode, got.Header.Get("Location"))
 	}
 }
 
@@ -101,6 +103,9 @@ func TestStatic(t *testing.T) {
 			t.Errorf("%s: status %d, %v", file, got.StatusCode, got.Header)
 		}
 		other := strings.Replace(file, s.board.static.hash, "other", 1)
+		if strings.HasSuffix(file, ".css") {
+			contains(t, got, http.StatusOK, ":root {", ".g0 {", ".map ")
+		}
 		if got := s.get(other); got.StatusCode != http.StatusOK || got.Header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%s: status %d, %v", other, got.StatusCode, got.Header)
 		}
