@@ -231,6 +231,7 @@ var rules = map[string]rule{
 		reason: "pages of what the API says, as it lets their readers see it; it knows no client and no store",
 		ours: []string{
 			api, frameworks, "pkg/explain", history, fragment, palette, board + "/listview", board + "/clusterview",
+			board + "/queueview",
 			"pkg/server/identity", "pkg/server/live", "pkg/server/placement", "pkg/server/problem",
 			"pkg/server/rest", spec,
 		},

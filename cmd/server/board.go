@@ -44,7 +44,7 @@ func (p *process) routeBoard(mux *http.ServeMux, api *rest.Server) error {
 		return nil
 	}
 	b, err := board.New(board.Options{
-		Jobs: api, Changes: api, Placement: p.placement, Live: api, User: userOf, CSRF: csrfOf,
+		Jobs: api, Reports: api, Changes: api, Placement: p.placement, Live: api, User: userOf, CSRF: csrfOf,
 		BeginStream: shield.Stream,
 		UserKeys:    p.config.UserKeys, GPU: p.config.GPUs[0], Log: p.log.WithName("board"),
 		LongestStream: time.Duration(p.config.Limits.StreamSeconds) * time.Second,

@@ -31,6 +31,11 @@ type Jobs interface {
 	May(ctx context.Context, cluster string, do authorizationv1.ResourceAttributes) (bool, error)
 }
 
+// Reports are read as the context's caller; *rest.Server has them.
+type Reports interface {
+	Queues(ctx context.Context, in *rest.QueuesInput) (*rest.QueuesOutput, error)
+}
+
 // Changes are made as the context's caller; *rest.Server has them.
 type Changes interface {
 	CreateJob(ctx context.Context, in *rest.CreateInput) (*rest.CreateOutput, error)
@@ -61,8 +66,9 @@ type User struct {
 
 // Options of a Board.
 type Options struct {
-	// Jobs, Changes, Placement and Live are required.
+	// Jobs, Reports, Changes, Placement and Live are required.
 	Jobs      Jobs
+	Reports   Reports
 	Changes   Changes
 	Placement Placement
 	Live      Live
@@ -81,7 +87,7 @@ type Options struct {
 	Log logr.Logger
 	// Clock by default is the machine's.
 	Clock clock.WithTicker
-	// Interval is the least time between two updates of a page. Default: 1 s.
+	// Interval is the least time between two updates of a page; of some it is longer. Default: 1 s.
 	Interval time.Duration
 	// Recheck is how often a page is rendered anew though no job has changed: for rights, and for what live
 	// does not tell. Default: 5 s.
@@ -107,8 +113,8 @@ type Board struct {
 
 // New makes a Board. Its Handler expects the caller in the request's context.
 func New(o Options) (*Board, error) {
-	if o.Jobs == nil || o.Changes == nil || o.Placement == nil || o.Live == nil {
-		return nil, errors.New("Jobs, Changes, Placement and Live are required")
+	if o.Jobs == nil || o.Reports == nil || o.Changes == nil || o.Placement == nil || o.Live == nil {
+		return nil, errors.New("Jobs, Reports, Changes, Placement and Live are required")
 	}
 	files, err := newStatic()
 	if err != nil {
@@ -156,6 +162,7 @@ func (b *Board) complete() {
 const (
 	pathCluster = Root + "clusters/{cluster}"
 	pathJobs    = pathCluster + "/jobs"
+	pathQueues  = pathCluster + "/queues"
 	pathSubmit  = pathCluster + "/submit"
 	pathJob     = pathCluster + "/namespaces/{namespace}/jobs/{name}"
 )
@@ -164,6 +171,7 @@ func (b *Board) routes() {
 	b.handle(http.MethodGet, Root+"{$}", b.home)
 	b.page(pathCluster, page{render: b.clusterMap, watch: watchCluster})
 	b.page(pathJobs, page{render: b.jobs, watch: watchNamespace})
+	b.page(pathQueues, page{render: b.queues, watch: watchCluster, rest: 5 * time.Second})
 	b.page(pathJob, page{render: b.job, watch: watchJob})
 	b.page(pathJob+"/yaml", page{render: b.yaml, watch: watchJob})
 	b.handle(http.MethodGet, pathJob+"/manifest.yaml", b.manifest)

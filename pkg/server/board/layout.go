@@ -67,7 +67,8 @@ func (b *Board) layout(r *http.Request, title string) layout {
 		return l
 	}
 	for _, item := range []link{
-		{Name: "Map"}, {Name: "Jobs", Href: "/jobs"}, {Name: "Submit", Href: "/submit"},
+		{Name: "Map"}, {Name: "Jobs", Href: "/jobs"}, {Name: "Queues", Href: "/queues"},
+		{Name: "Submit", Href: "/submit"},
 	} {
 		item.Href = clusterURL(cluster) + item.Href
 		item.Current = r.URL.Path == item.Href

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/queues"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/fragment/fragmenttest"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/placement"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
@@ -42,10 +43,13 @@ const jobPage = "/board/clusters/main/namespaces/a/jobs/bert"
 func TestPagesAreStrict(t *testing.T) {
 	s := newServer(t, hostileJob())
 	s.api.nodes = []*placement.OnNode{onNode("node-1", s.api.jobs...)}
+	s.api.queues = []queues.Queue{{Kind: "Queue", Name: hostile}}
 	for path, status := range map[string]int{
 		mainMap: http.StatusOK, mainMap + "?view=table&node=%3Cscript%3E": http.StatusOK,
-		mainMap + "?%3Cscript%3E=1": http.StatusUnprocessableEntity,
-		mainJobs:                    http.StatusOK, mainJobs + "?q=%3Cscript%3E": http.StatusOK,
+		mainQueues: http.StatusOK, mainQueues + "?q=%3Cscript%3E": http.StatusOK,
+		mainQueues + "?%3Cscript%3E=1": http.StatusUnprocessableEntity,
+		mainMap + "?%3Cscript%3E=1":    http.StatusUnprocessableEntity,
+		mainJobs:                       http.StatusOK, mainJobs + "?q=%3Cscript%3E": http.StatusOK,
 		jobPage:                   http.StatusOK,
 		jobPage + "?done=suspend": http.StatusOK, jobPage + "/yaml": http.StatusOK,
 		jobPage + "/delete":           http.StatusOK,
@@ -104,7 +108,7 @@ func TestStatic(t *testing.T) {
 		}
 		other := strings.Replace(file, s.board.static.hash, "other", 1)
 		if strings.HasSuffix(file, ".css") {
-			contains(t, got, http.StatusOK, ":root {", ".g0 {", ".map ")
+			contains(t, got, http.StatusOK, ":root {", ".g0 {", ".map ", ".queues ")
 		}
 		if got := s.get(other); got.StatusCode != http.StatusOK || got.Header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%s: status %d, %v", other, got.StatusCode, got.Header)

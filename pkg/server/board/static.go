@@ -12,13 +12,14 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/clusterview"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/palette"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/board/queueview"
 )
 
 //go:embed static
 var staticFiles embed.FS
 
 // sheets of the pages, which board.css is served with: one file is one request, and their order is told.
-var sheets = []string{palette.CSS, clusterview.CSS}
+var sheets = []string{palette.CSS, clusterview.CSS, queueview.CSS}
 
 const staticRoot = Root + "static/"
 
