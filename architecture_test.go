@@ -231,7 +231,7 @@ var rules = map[string]rule{
 		reason: "pages of what the API says, as it lets their readers see it; it knows no client and no store",
 		ours: []string{
 			api, frameworks, "pkg/explain", history, fragment, palette, board + "/listview", board + "/clusterview",
-			board + "/queueview",
+			board + "/queueview", board + "/accountview", board + "/historyview",
 			"pkg/server/identity", "pkg/server/live", "pkg/server/placement", "pkg/server/problem",
 			"pkg/server/rest", spec,
 		},
@@ -255,6 +255,10 @@ var rules = map[string]rule{
 	board + "/queueview": {
 		reason: "the page of queues: what the API says of them",
 		ours:   []string{api, fragment, "pkg/queues", "pkg/server/problem"}, never: impurePage,
+	},
+	board + "/historyview": {
+		reason: "the list of past jobs: what the API says of them",
+		ours:   []string{api, fragment, history, "pkg/server/problem", "pkg/server/rest"}, never: impurePage,
 	},
 	board + "/accountview": {
 		reason: "the page of the accounting: what the API says of it",

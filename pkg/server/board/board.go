@@ -34,6 +34,10 @@ type Jobs interface {
 // Reports are read as the context's caller; *rest.Server has them.
 type Reports interface {
 	Queues(ctx context.Context, in *rest.QueuesInput) (*rest.QueuesOutput, error)
+	HistoryJobs(ctx context.Context, in *rest.HistoryInput) (*rest.HistoryJobsOutput, error)
+	Accounting(ctx context.Context, in *rest.AccountingInput) (*rest.Accounting, error)
+	// AccountingCSV fills in the period that it is of.
+	AccountingCSV(ctx context.Context, in *rest.AccountingInput) ([]byte, error)
 }
 
 // Changes are made as the context's caller; *rest.Server has them.
@@ -160,11 +164,15 @@ func (b *Board) complete() {
 
 // Paths of the board.
 const (
-	pathCluster = Root + "clusters/{cluster}"
-	pathJobs    = pathCluster + "/jobs"
-	pathQueues  = pathCluster + "/queues"
-	pathSubmit  = pathCluster + "/submit"
-	pathJob     = pathCluster + "/namespaces/{namespace}/jobs/{name}"
+	pathCluster    = Root + "clusters/{cluster}"
+	pathJobs       = pathCluster + "/jobs"
+	pathQueues     = pathCluster + "/queues"
+	pathAccounting = pathCluster + "/accounting"
+	pathCSV        = pathCluster + "/accounting.csv"
+	pathHistory    = pathCluster + "/history"
+	pathRecord     = pathHistory + "/{uid}"
+	pathSubmit     = pathCluster + "/submit"
+	pathJob        = pathCluster + "/namespaces/{namespace}/jobs/{name}"
 )
 
 func (b *Board) routes() {
@@ -172,6 +180,9 @@ func (b *Board) routes() {
 	b.page(pathCluster, page{render: b.clusterMap, watch: watchCluster})
 	b.page(pathJobs, page{render: b.jobs, watch: watchNamespace})
 	b.page(pathQueues, page{render: b.queues, watch: watchCluster, rest: 5 * time.Second})
+	b.page(pathAccounting, page{render: b.accounting, watch: watchNamespace, rest: 15 * time.Second})
+	b.handle(http.MethodGet, pathCSV, b.accountingCSV)
+	b.page(pathHistory, page{render: b.history, watch: watchNamespace, rest: 15 * time.Second})
 	b.page(pathJob, page{render: b.job, watch: watchJob})
 	b.page(pathJob+"/yaml", page{render: b.yaml, watch: watchJob})
 	b.handle(http.MethodGet, pathJob+"/manifest.yaml", b.manifest)

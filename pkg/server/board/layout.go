@@ -68,6 +68,7 @@ func (b *Board) layout(r *http.Request, title string) layout {
 	}
 	for _, item := range []link{
 		{Name: "Map"}, {Name: "Jobs", Href: "/jobs"}, {Name: "Queues", Href: "/queues"},
+		{Name: "History", Href: "/history"}, {Name: "Accounting", Href: "/accounting"},
 		{Name: "Submit", Href: "/submit"},
 	} {
 		item.Href = clusterURL(cluster) + item.Href

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/history"
 	"mlplatform.example.com/trainingjob-operator/pkg/queues"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/fragment/fragmenttest"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/placement"
@@ -44,18 +45,33 @@ func TestPagesAreStrict(t *testing.T) {
 	s := newServer(t, hostileJob())
 	s.api.nodes = []*placement.OnNode{onNode("node-1", s.api.jobs...)}
 	s.api.queues = []queues.Queue{{Kind: "Queue", Name: hostile}}
+	s.api.past = []history.Job{past(hostile, nil)}
+	s.api.past[0].UID, s.api.past[0].User, s.api.past[0].Message = "uid", hostile, hostile
 	for path, status := range map[string]int{
-		mainMap: http.StatusOK, mainMap + "?view=table&node=%3Cscript%3E": http.StatusOK,
-		mainQueues: http.StatusOK, mainQueues + "?q=%3Cscript%3E": http.StatusOK,
+		mainMap: http.StatusOK,
+		mainMap + "?view=table&node=%3Cscript%3E": http.StatusOK,
+		mainQueues:                     http.StatusOK,
+		mainQueues + "?q=%3Cscript%3E": http.StatusOK,
 		mainQueues + "?%3Cscript%3E=1": http.StatusUnprocessableEntity,
-		mainMap + "?%3Cscript%3E=1":    http.StatusUnprocessableEntity,
-		mainJobs:                       http.StatusOK, mainJobs + "?q=%3Cscript%3E": http.StatusOK,
-		jobPage:                   http.StatusOK,
-		jobPage + "?done=suspend": http.StatusOK, jobPage + "/yaml": http.StatusOK,
-		jobPage + "/delete":           http.StatusOK,
-		"/board/clusters/main/submit": http.StatusOK, mainJobs + "?%3Cscript%3E=1": http.StatusUnprocessableEntity,
-		"/board/%3Cscript%3E": http.StatusNotFound, "/board/clusters/%3Cscript%3E/jobs": http.StatusNotFound,
-		"/board/clusters/none/submit": http.StatusNotFound,
+		mainAccounting:                 http.StatusOK,
+		mainAccounting + "?by=job&namespace=%3Cscript%3E": http.StatusOK,
+		mainAccounting + "?%3Cscript%3E=1":                http.StatusUnprocessableEntity,
+		mainAccounting + ".csv?%3Cscript%3E=1":            http.StatusUnprocessableEntity,
+		mainHistory:                                       http.StatusOK,
+		mainHistory + "?user=%3Cscript%3E":                http.StatusOK,
+		mainHistory + "?%3Cscript%3E=1":                   http.StatusUnprocessableEntity,
+		mainMap + "?%3Cscript%3E=1":                       http.StatusUnprocessableEntity,
+		mainJobs:                                          http.StatusOK,
+		mainJobs + "?q=%3Cscript%3E":                      http.StatusOK,
+		jobPage:                                           http.StatusOK,
+		jobPage + "?done=suspend":                         http.StatusOK,
+		jobPage + "/yaml":                                 http.StatusOK,
+		jobPage + "/delete":                               http.StatusOK,
+		"/board/clusters/main/submit":                     http.StatusOK,
+		mainJobs + "?%3Cscript%3E=1":                      http.StatusUnprocessableEntity,
+		"/board/%3Cscript%3E":                             http.StatusNotFound,
+		"/board/clusters/%3Cscript%3E/jobs":               http.StatusNotFound,
+		"/board/clusters/none/submit":                     http.StatusNotFound,
 	} {
 		got := s.get(path)
 		contains(t, got, status, "<!doctype html>", "</html>", ">ann<", `action="/logout"`, `value="token"`)
@@ -108,7 +124,7 @@ func TestStatic(t *testing.T) {
 		}
 		other := strings.Replace(file, s.board.static.hash, "other", 1)
 		if strings.HasSuffix(file, ".css") {
-			contains(t, got, http.StatusOK, ":root {", ".g0 {", ".map ", ".queues ")
+			contains(t, got, http.StatusOK, ":root {", ".g0 {", ".map ", ".queues ", ".accounting ")
 		}
 		if got := s.get(other); got.StatusCode != http.StatusOK || got.Header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%s: status %d, %v", other, got.StatusCode, got.Header)

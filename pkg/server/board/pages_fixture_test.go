@@ -2,12 +2,16 @@ package board
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"time"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/history"
 	"mlplatform.example.com/trainingjob-operator/pkg/queues"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/placement"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/rest"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/store"
 )
 
 // pages is what the fake API says to the pages of a cluster.
@@ -15,6 +19,62 @@ type pages struct {
 	nodes []*placement.OnNode
 	// queues have the jobs of the api that run.
 	queues []queues.Queue
+	past   []history.Job
+	// gpuSeconds that queue research has used.
+	gpuSeconds int64
+	// reports that were asked for.
+	historyAsked    []*rest.HistoryInput
+	accountingAsked []*rest.AccountingInput
+}
+
+func (a *api) HistoryJobs(ctx context.Context, in *rest.HistoryInput) (*rest.HistoryJobsOutput, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.lists++
+	a.historyAsked = append(a.historyAsked, in)
+	if err := a.check(ctx, "list"); err != nil {
+		return nil, err
+	}
+	out := &rest.HistoryJobsOutput{}
+	out.Body.Items = slices.Clone(a.past)
+	if in.Continue == "" {
+		out.Body.Metadata.Continue = "older&"
+	}
+	return out, nil
+}
+
+func (a *api) Accounting(ctx context.Context, in *rest.AccountingInput) (*rest.Accounting, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.lists++
+	a.accountingAsked = append(a.accountingAsked, in)
+	if err := a.check(ctx, "list"); err != nil {
+		return nil, err
+	}
+	use := rest.Usage{Queue: "research", GPUSeconds: a.gpuSeconds, GPUHours: fmt.Sprint(a.gpuSeconds / 3600)}
+	if slices.Contains(in.By, store.ByJob) {
+		use.JobUID, use.JobName = "uid-bert", "bert"
+	}
+	return &rest.Accounting{
+		Cluster: in.Cluster, From: "2026-11-01", To: "2026-11-26", Time: now, By: in.By, Total: use,
+		Items: []rest.Usage{use},
+	}, nil
+}
+
+func (a *api) AccountingCSV(ctx context.Context, in *rest.AccountingInput) ([]byte, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.accountingAsked = append(a.accountingAsked, in)
+	if err := a.check(ctx, "list"); err != nil {
+		return nil, err
+	}
+	if in.From.IsZero() {
+		in.From = time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
+	}
+	if in.To.IsZero() {
+		in.To = time.Date(2026, 11, 26, 0, 0, 0, 0, time.UTC)
+	}
+	return []byte("queue,gpuHours\nresearch,1\n"), nil
 }
 
 func (a *api) Queues(ctx context.Context, in *rest.QueuesInput) (*rest.QueuesOutput, error) {

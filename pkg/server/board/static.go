@@ -10,6 +10,7 @@ import (
 	"path"
 	"strings"
 
+	"mlplatform.example.com/trainingjob-operator/pkg/server/board/accountview"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/clusterview"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/palette"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/queueview"
@@ -19,7 +20,7 @@ import (
 var staticFiles embed.FS
 
 // sheets of the pages, which board.css is served with: one file is one request, and their order is told.
-var sheets = []string{palette.CSS, clusterview.CSS, queueview.CSS}
+var sheets = []string{palette.CSS, clusterview.CSS, queueview.CSS, accountview.CSS}
 
 const staticRoot = Root + "static/"
 
