@@ -1,6 +1,7 @@
 package board
 
 import (
+	"html"
 	"net/http"
 	"regexp"
 	"strings"
@@ -184,4 +185,36 @@ func TestManifest(t *testing.T) {
 		t.Error(got.Header)
 	}
 	contains(t, s.get("/board/clusters/main/namespaces/a/jobs/none/yaml"), http.StatusNotFound, "no job none")
+}
+
+// TestLinks: no page leads to one that is not there.
+func TestLinks(t *testing.T) {
+	bert, next := newJob("a", "bert", running("trains")), newJob("a", "next", inPhase(v1alpha1.PhaseQueued))
+	s := newServer(t, bert, next)
+	s.api.nodes = []*placement.OnNode{onNode("node-1", bert)}
+	s.api.queues = []queues.Queue{{Kind: "Queue", Name: "research"}}
+	s.api.past = []history.Job{past("bert", nil), past("gpt", &now)}
+	links := regexp.MustCompile(`href="(/board/clusters/main[^"]*|\?[^"]*)"`)
+	followed := map[string]bool{}
+	for _, path := range []string{
+		mainMap, mainMap + "?view=table&node=node-1", mainJobs, mainQueues, mainAccounting + "?by=namespace,job",
+		mainHistory, jobPage,
+	} {
+		page := s.get(path)
+		contains(t, page, http.StatusOK)
+		for _, found := range links.FindAllStringSubmatch(page.body, -1) {
+			to := html.UnescapeString(found[1])
+			if strings.HasPrefix(to, "?") {
+				base, _, _ := strings.Cut(path, "?")
+				to = base + to
+			}
+			if got := s.get(to); got.StatusCode != http.StatusOK {
+				t.Errorf("%s leads to %s: status %d", path, to, got.StatusCode)
+			}
+			followed[to] = true
+		}
+	}
+	if len(followed) < 20 || !followed[mainHistory+"?continue=older%26"] {
+		t.Errorf("only %v were followed", followed)
+	}
 }
