@@ -172,6 +172,15 @@ test-server: build ## the server on both databases, a real API server, MLflow's 
 	bin/localcluster build
 	go test -tags cluster,long -count 1 -timeout 60m $(SERVER)
 
+# Packages of the pages for browsers, and of who logs in to them.
+BOARD = ./pkg/server/board/... ./pkg/server/session ./pkg/server/placement ./lab/browser ./test/server
+
+.PHONY: test-board
+test-board: build ## the board in a real browser, by a story on a real cluster (as root on Debian)
+	test/e2e/install.sh
+	bin/localcluster build
+	go test -tags cluster,long -count 1 -timeout 60m $(BOARD)
+
 UPGRADE_ON ?= volcano,native,coscheduling,kueue
 
 .PHONY: test-upgrade

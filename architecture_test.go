@@ -128,6 +128,26 @@ var rules = map[string]rule{
 		reason: "what a status or a record says has happened", ours: []string{api, "pkg/history"},
 		never: append(slices.Clone(impure), "sigs.k8s.io/..."),
 	},
+	"pkg/cost": {
+		reason: "what GPU time costs; knows no job", never: append(slices.Clone(notSmall), impure...),
+	},
+	"pkg/server/board/plaintext": {
+		reason: "what a program wrote, as text", never: append(slices.Clone(notSmall), impure...),
+	},
+	"pkg/server/board/jobview": {
+		reason: "a page is a function of what is known of a job",
+		ours: []string{
+			api, history, spec, "pkg/cost", "pkg/explain", "pkg/timeline", fragment, "pkg/server/board/plaintext",
+		},
+		never: []string{"context", "os/...", "net", "net/http/...", "k8s.io/client-go/...", "sigs.k8s.io/..."},
+	},
+	"pkg/server/board/logview": {
+		reason: "what ranks have written; knows no cluster and no caller",
+		ours: []string{
+			api, spec, fragment, "pkg/server/board/plaintext", "pkg/server/problem",
+		},
+		never: []string{"os/...", "k8s.io/client-go/...", "sigs.k8s.io/..."},
+	},
 	"pkg/queues": {
 		reason: "what every scheduler's queues say, by the types of their APIs alone",
 		ours:   []string{api, spec}, never: impure,
@@ -201,7 +221,7 @@ var rules = map[string]rule{
 	"pkg/server/rest": {
 		reason: "the API over HTTP: it decides nothing, and writes nothing but as its caller",
 		ours: []string{
-			api, spec, history, "pkg/explain", "pkg/timeline", "pkg/queuereader", "pkg/queues",
+			api, spec, history, "pkg/cost", "pkg/explain", "pkg/timeline", "pkg/queuereader", "pkg/queues",
 			"pkg/server/access", "pkg/server/identity", "pkg/server/live", "pkg/server/problem", "pkg/server/store",
 		},
 	},
@@ -446,7 +466,7 @@ var pure = []string{
 	seam, "scheduler/volcano", "scheduler/native", "scheduler/kueue", "scheduler/coscheduling", checkpoint,
 	frameworks, spec, validation, render, observation, decision, status, core, convert, tfjobadmin, history,
 	contention, "pkg/preemption", fragment, palette, board + "/listview", board + "/clusterview",
-	board + "/queueview", board + "/accountview",
+	board + "/queueview", board + "/accountview", board + "/jobview", "pkg/cost",
 	"bench/workload", "bench/simulated/scheduling",
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,8 +46,8 @@ func (p *process) routeBoard(mux *http.ServeMux, api *rest.Server) error {
 	}
 	b, err := board.New(board.Options{
 		Jobs: api, Reports: api, Changes: api, Placement: p.placement, Live: api, User: userOf, CSRF: csrfOf,
-		BeginStream: shield.Stream,
-		UserKeys:    p.config.UserKeys, GPU: p.config.GPUs[0], Log: p.log.WithName("board"),
+		BeginStream: shield.Stream, UserKeys: p.config.UserKeys, GPU: formGPU(p.config.GPUs),
+		Log:           p.log.WithName("board"),
 		LongestStream: time.Duration(p.config.Limits.StreamSeconds) * time.Second,
 	})
 	if err != nil {
@@ -56,6 +57,20 @@ func (p *process) routeBoard(mux *http.ServeMux, api *rest.Server) error {
 	mux.Handle(board.Root, b)
 	mux.Handle("GET /{$}", http.RedirectHandler(board.Root, http.StatusFound))
 	return nil
+}
+
+// formGPU is the resource that the form for new jobs calls GPUs: NVIDIA's where it counts as one, else the
+// first that the configuration names, and not by a pattern; empty where there is none.
+func formGPU(counted framework.GPUs) string {
+	const common = "nvidia.com/gpu"
+	if counted.Counts(common) {
+		return common
+	}
+	i := slices.IndexFunc(counted, func(name string) bool { return !strings.ContainsAny(name, "*!") })
+	if i < 0 {
+		return ""
+	}
+	return counted[i]
 }
 
 // userOf a request, who can log out where a session brought the request.

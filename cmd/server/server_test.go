@@ -24,6 +24,7 @@ import (
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"mlplatform.example.com/trainingjob-operator/pkg/framework"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/config"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/store"
 )
@@ -460,5 +461,22 @@ func TestBoardOfSession(t *testing.T) {
 	}
 	if w := do(http.MethodPost, submit, "do=show&name=bert&csrf="+token); w.Code != http.StatusOK {
 		t.Errorf("with the token: status %d: %s", w.Code, w.Body)
+	}
+}
+
+// TestFormGPU: a pattern is no resource that a job could ask for.
+func TestFormGPU(t *testing.T) {
+	for _, test := range []struct {
+		counted framework.GPUs
+		want    string
+	}{
+		{config.Default().GPUs, "nvidia.com/gpu"},
+		{framework.GPUs{"!nvidia.com/gpu", "*/gpu", "example.com/npu"}, "example.com/npu"},
+		{framework.GPUs{"amd.com/gpu", "nvidia.com/gpu"}, "nvidia.com/gpu"},
+		{framework.GPUs{"example.com/npu-*"}, ""},
+	} {
+		if got := formGPU(test.counted); got != test.want {
+			t.Errorf("of %q it is %q, want %q", test.counted, got, test.want)
+		}
 	}
 }

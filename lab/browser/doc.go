@@ -3,6 +3,7 @@
 //
 //	browser.go        the process, and visitors, each with cookies of its own
 //	page.go           what a visitor does and sees
+//	cookies.go        what makes one visitor another
 //	faults.go         what the browser complains of: exceptions, a violated policy, requests to other hosts
 //	accessibility.go  axe-core, which finds what keeps people from using a page
 //

@@ -2,12 +2,13 @@ package browser
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sync"
 
-	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // Page of a visitor.
@@ -71,12 +72,18 @@ func Value[T any](p *Page, expression string) (T, error) {
 	return value, nil
 }
 
-// Until an expression of JavaScript is true.
+// Until an expression of JavaScript is true, over any number of pages: one that is being left has no answer.
 func (p *Page) Until(expression string) error {
-	_, err := get(p, chromedp.Poll[bool](expression, chromedp.WithPollingInterval(interval),
-		chromedp.WithPollingTimeout(patience)))
+	last := errors.New("it is false")
+	err := wait.PollUntilContextTimeout(p.ctx, interval, patience, true, func(context.Context) (bool, error) {
+		is, err := Value[bool](p, "Boolean("+expression+")")
+		if err != nil {
+			last = err
+		}
+		return is, nil
+	})
 	if err != nil {
-		return fmt.Errorf("waiting until %.120s: %w", expression, err)
+		return fmt.Errorf("waiting until %.120s: %w; last: %w", expression, err, last)
 	}
 	return nil
 }
@@ -87,16 +94,6 @@ func (p *Page) Click(selector string) error {
 		return fmt.Errorf("clicking %s: %w", selector, err)
 	}
 	return nil
-}
-
-// Offline cuts the page off from every server, or ends that.
-func (p *Page) Offline(off bool) error {
-	all := &network.Conditions{Offline: off, DownloadThroughput: -1, UploadThroughput: -1}
-	return p.Do(chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
-		_, err := chromedp.Call(ctx, network.EmulateNetworkConditionsByRule,
-			network.EmulateNetworkConditionsByRuleParams{MatchedNetworkConditions: []*network.Conditions{all}})
-		return err
-	}))
 }
 
 // Picture writes the whole page to a PNG file.

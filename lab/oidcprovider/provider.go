@@ -51,6 +51,17 @@ type Options struct {
 	// Algorithm that signs the tokens: ES256 or RS256. Default: ES256.
 	Algorithm string
 	Users     []User
+	// Login is a client that logs the users in with a browser. None: nobody can.
+	Login *Client
+}
+
+// Client logs users in with a browser, by the authorization code flow with PKCE and with the scopes openid
+// and groups. It proves itself at the token endpoint by the Provider's Secret.
+type Client struct {
+	// ID of the client, which is no user's name.
+	ID string
+	// RedirectURI is where browsers are sent back to.
+	RedirectURI string
 }
 
 // Provider is an OpenID provider that runs.
@@ -75,6 +86,13 @@ type configuration struct {
 	Audience  string          `json:"audience"`
 	Algorithm string          `json:"algorithm"`
 	Clients   []configuredFor `json:"clients"`
+	Login     *loginFor       `json:"login,omitempty"`
+}
+
+type loginFor struct {
+	ID          string `json:"id"`
+	Secret      string `json:"secret"`
+	RedirectURI string `json:"redirectURI"`
 }
 
 type configuredFor struct {
@@ -149,6 +167,9 @@ func (p *Provider) write(config string, o Options, port int) error {
 	for _, u := range o.Users {
 		c.Clients = append(c.Clients, configuredFor{ID: u.Name, Secret: p.secret, Groups: u.Groups})
 	}
+	if o.Login != nil {
+		c.Login = &loginFor{ID: o.Login.ID, Secret: p.secret, RedirectURI: o.Login.RedirectURI}
+	}
 	data, err := json.Marshal(c)
 	if err != nil {
 		return fmt.Errorf("writing the OpenID provider's configuration: %w", err)
@@ -177,6 +198,9 @@ func (p *Provider) waitReady(ctx context.Context) error {
 	}
 	return err
 }
+
+// Secret of all clients.
+func (p *Provider) Secret() string { return p.secret }
 
 // Token returns a new token of a user. It is valid for ten minutes.
 func (p *Provider) Token(ctx context.Context, user string) (string, error) {

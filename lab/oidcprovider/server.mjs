@@ -1,5 +1,6 @@
 // An OpenID provider for tests. Its clients are users that get tokens by their own credentials: access tokens
-// (RFC 9068) whose claim sub is the client's name, and whose groups are its groups.
+// (RFC 9068) whose claim sub is the client's name, and whose groups are its groups. One more client, where there
+// is one, logs these users in with a browser, by the authorization code flow with PKCE; any password is good.
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
@@ -15,22 +16,44 @@ function newKeys() {
   return [of('ES256', 'ec', { namedCurve: 'P-256' }), of('RS256', 'rsa', { modulusLength: 2048 })];
 }
 
+function clients() {
+  const all = options.clients.map(({ id, secret, groups }) => ({
+    client_id: id, client_secret: secret, groups,
+    grant_types: ['client_credentials'], redirect_uris: [], response_types: [],
+  }));
+  if (options.login) {
+    all.push({
+      client_id: options.login.id, client_secret: options.login.secret,
+      grant_types: ['authorization_code'], redirect_uris: [options.login.redirectURI], response_types: ['code'],
+      id_token_signed_response_alg: options.algorithm,
+    });
+  }
+  return all;
+}
+
+function findAccount(ctx, id) {
+  const user = options.clients.find((client) => client.id === id);
+  return user && { accountId: id, claims: () => ({ sub: id, groups: user.groups ?? [] }) };
+}
+
 function newProvider() {
   return new Provider(options.issuer, {
     jwks: { keys: newKeys() },
-    clients: options.clients.map(({ id, secret, groups }) => ({
-      client_id: id, client_secret: secret, groups,
-      grant_types: ['client_credentials'], redirect_uris: [], response_types: [],
-    })),
+    clients: clients(),
+    findAccount,
+    claims: { openid: ['sub'], groups: ['groups'] },
+    conformIdTokenClaims: false, // the ID token has the groups
+    pkce: { required: () => true },
     extraClientMetadata: { properties: ['groups'] },
-    extraTokenClaims: (ctx) => ({ groups: ctx.oidc.client.groups }),
+    extraTokenClaims: (ctx) => (ctx.oidc.client.groups ? { groups: ctx.oidc.client.groups } : undefined),
     cookies: { keys: [randomUUID()] },
     features: {
       clientCredentials: { enabled: true },
-      devInteractions: { enabled: false },
+      devInteractions: { enabled: Boolean(options.login) },
       resourceIndicators: {
         enabled: true,
-        defaultResource: () => 'urn:test:server',
+        defaultResource: (ctx, client) => (client.grantTypes.includes('client_credentials')
+          ? 'urn:test:server' : undefined),
         getResourceServerInfo: () => ({
           audience: options.audience, scope: '', accessTokenFormat: 'jwt', accessTokenTTL: 600,
           jwt: { sign: { alg: options.algorithm } },

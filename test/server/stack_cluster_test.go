@@ -23,15 +23,20 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kruntime "k8s.io/apimachinery/pkg/runtime"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+	volcanov1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
 
+	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/config"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/tfjob"
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+	"mlplatform.example.com/trainingjob-operator/scheduler/volcano"
 	"mlplatform.example.com/trainingjob-operator/test/harness"
 )
 
@@ -54,8 +59,28 @@ func (s *stack) Write(b []byte) (int, error) {
 	return s.out.Write(b)
 }
 
-// deployed applies deploy/server, and builds the binary that its pod would run.
-func deployed(t *testing.T, c *harness.Cluster) *stack {
+// onVolcano starts a cluster of two nodes with Volcano and the operator.
+func onVolcano(t *testing.T) *harness.Cluster {
+	t.Helper()
+	c, err := harness.Start(t.Context(), harness.Options{
+		Root: root, Schedulers: []string{localcluster.SchedulerVolcano}, Nodes: 2,
+		Backends:    []scheduler.Backend{volcano.New(volcano.DefaultOptions())},
+		AddToScheme: []func(*kruntime.Scheme) error{volcanov1beta1.AddToScheme},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// deployed applies deploy/server, and builds the binary that its pod would run. What its configuration has
+// beside that of the pod can be changed.
+func deployed(t *testing.T, c *harness.Cluster, changes ...func(*config.ServerConfiguration)) *stack {
 	t.Helper()
 	addresses, release, err := harness.FreeAddresses(2)
 	if err != nil {
@@ -71,7 +96,7 @@ func deployed(t *testing.T, c *harness.Cluster) *stack {
 		s.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
 	shipped := s.apply(t)
-	s.configure(t, shipped)
+	s.configure(t, shipped, changes)
 	s.writeKubeconfig(t)
 	t.Cleanup(func() {
 		s.kill(t)
@@ -116,7 +141,7 @@ func (s *stack) apply(t *testing.T) string {
 }
 
 // configure the binary as it ships, but for what is this machine's and this story's.
-func (s *stack) configure(t *testing.T, shipped string) {
+func (s *stack) configure(t *testing.T, shipped string, changes []func(*config.ServerConfiguration)) {
 	t.Helper()
 	c, err := config.Parse([]byte(shipped))
 	if err != nil {
@@ -136,6 +161,9 @@ func (s *stack) configure(t *testing.T, shipped string) {
 		Image: "tensorflow/tensorflow:1.2.1", ImageDirs: []string{"/opt/jobs"},
 	}}
 	c.TFJob.Partitions = []tfjob.Partition{{Name: "clever"}}
+	for _, change := range changes {
+		change(&c)
+	}
 	text, err := yaml.Marshal(c)
 	if err != nil {
 		t.Fatal(err)
@@ -178,31 +206,37 @@ func (s *stack) person(t *testing.T, name string, may bool) string {
 	t.Helper()
 	s.create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "clever", Name: name}})
 	if may {
-		s.create(t, &rbacv1.Role{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "clever", Name: name},
-			Rules: []rbacv1.PolicyRule{{
-				APIGroups: []string{"mlplatform.example.com"}, Resources: []string{"trainingjobs"},
-				Verbs: []string{"get", "list", "watch", "create", "patch", "delete"},
-			}},
-		})
-		s.create(t, &rbacv1.RoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "clever", Name: name},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
-			Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "clever", Name: name}},
-		})
-		s.create(t, &rbacv1.ClusterRole{ // to see what the queues have
-			ObjectMeta: metav1.ObjectMeta{Name: "queues-" + name},
-			Rules: []rbacv1.PolicyRule{{
-				APIGroups: []string{"scheduling.volcano.sh"}, Resources: []string{"queues"}, Verbs: []string{"list"},
-			}},
-		})
-		s.create(t, &rbacv1.ClusterRoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: "queues-" + name},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "queues-" + name},
-			Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "clever", Name: name}},
-		})
+		s.letWork(t, name, rbacv1.Subject{Kind: "ServiceAccount", Namespace: "clever", Name: name})
 	}
 	return s.token(t, "clever", name, identity.DefaultAudience)
+}
+
+// letWork gives somebody the jobs of namespace clever, and sight of the queues.
+func (s *stack) letWork(t *testing.T, name string, who rbacv1.Subject) {
+	t.Helper()
+	s.create(t, &rbacv1.Role{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "clever", Name: name},
+		Rules: []rbacv1.PolicyRule{{
+			APIGroups: []string{"mlplatform.example.com"}, Resources: []string{"trainingjobs"},
+			Verbs: []string{"get", "list", "watch", "create", "patch", "delete"},
+		}},
+	})
+	s.create(t, &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "clever", Name: name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
+		Subjects:   []rbacv1.Subject{who},
+	})
+	s.create(t, &rbacv1.ClusterRole{ // to see what the queues have
+		ObjectMeta: metav1.ObjectMeta{Name: "queues-" + name},
+		Rules: []rbacv1.PolicyRule{{
+			APIGroups: []string{"scheduling.volcano.sh"}, Resources: []string{"queues"}, Verbs: []string{"list"},
+		}},
+	})
+	s.create(t, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "queues-" + name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "queues-" + name},
+		Subjects:   []rbacv1.Subject{who},
+	})
 }
 
 func (s *stack) create(t *testing.T, o client.Object) {

@@ -15,14 +15,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	kruntime "k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	volcanov1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
-	"mlplatform.example.com/trainingjob-operator/scheduler"
-	"mlplatform.example.com/trainingjob-operator/scheduler/volcano"
 	"mlplatform.example.com/trainingjob-operator/test/harness"
 )
 
@@ -56,20 +52,7 @@ const (
 // TestStory: a job that is submitted with curl runs to its end over a kill -9 of the server, is deleted, and
 // is in the history, in the dialect and in the accounting, for those alone whom kubectl would show it.
 func TestStory(t *testing.T) {
-	c, err := harness.Start(t.Context(), harness.Options{
-		Root: root, Schedulers: []string{localcluster.SchedulerVolcano}, Nodes: 2,
-		Backends:    []scheduler.Backend{volcano.New(volcano.DefaultOptions())},
-		AddToScheme: []func(*kruntime.Scheme) error{volcanov1beta1.AddToScheme},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	s := deployed(t, c)
+	s := deployed(t, onVolcano(t))
 	ann, stranger := s.person(t, "ann", true), s.person(t, "stranger", false)
 	s.start(t)
 	s.warns(t, ann)

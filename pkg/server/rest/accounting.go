@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/negotiation"
 
+	"mlplatform.example.com/trainingjob-operator/pkg/cost"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/store"
 )
 
@@ -67,7 +68,7 @@ type Usage struct {
 	Cost     *string  `json:"cost" nullable:"true" doc:"A decimal number in the currency; null where a kind of GPU has no price."`
 	Unpriced []string `json:"unpricedGPUKinds,omitempty" doc:"Kinds of GPU that were used and have no price."`
 
-	cost cost
+	cost cost.Cost
 }
 
 // AccountingOutput is an Accounting, as JSON or CSV.
@@ -183,7 +184,7 @@ func (s *Server) fold(by []store.Dimension, used []store.Usage) []Usage {
 		}
 		row := &rows[n]
 		row.add(&u)
-		row.cost.add(&u, s.Prices)
+		row.cost.Add(u.GPUSeconds, u.GPUKind, s.Prices)
 	}
 	slices.SortStableFunc(rows, func(a, b Usage) int {
 		return cmp.Or(strings.Compare(a.Day, b.Day), cmp.Compare(b.GPUSeconds, a.GPUSeconds))
@@ -222,10 +223,10 @@ func (u *Usage) sum(o *Usage) {
 		LostSeconds: o.LostSeconds, LostGPUSeconds: o.LostGPUSeconds, Jobs: o.Jobs, Attempts: o.Attempts,
 		Preemptions: o.Preemptions, Assumed: o.Assumed, UnknownEnds: o.UnknownEnds,
 	})
-	u.cost.join(&o.cost)
+	u.cost.Join(&o.cost)
 }
 
 // say what is computed from the sums.
 func (u *Usage) say() {
-	u.GPUHours, u.Cost, u.Unpriced = hours(u.GPUSeconds), u.cost.said(), u.cost.unpriced
+	u.GPUHours, u.Cost, u.Unpriced = cost.Hours(u.GPUSeconds), u.cost.Amount(), u.cost.Unpriced()
 }

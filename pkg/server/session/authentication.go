@@ -9,6 +9,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
 )
 
+var _ identity.Authenticator = (*Sessions)(nil)
+
 // Authenticate says who is calling: by explicit credentials where there are some, else by the cookie, which
 // counts for what changes something only with the CSRF token. The error is an *identity.Error.
 func (s *Sessions) Authenticate(r *http.Request) (identity.Identity, error) {

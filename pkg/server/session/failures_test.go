@@ -36,6 +36,8 @@ func TestLoginsThatFail(t *testing.T) {
 		back   func(l login, at string) string
 		status int
 		says   string
+		// strange: the browser has nothing of the login.
+		strange bool
 	}{
 		"nothing wrong": {reason: "the others fail for what they change", status: http.StatusSeeOther},
 		"wrong state": {reason: "another site had the browser go to the callback, with its own code",
@@ -48,12 +50,12 @@ func TestLoginsThatFail(t *testing.T) {
 				l.b.plant(l.replica, cookieLogin, "")
 				l.b.client.Jar = newBrowser(t).client.Jar
 				return at
-			}, status: 401, says: "did not begin in this browser"},
+			}, status: 401, says: "did not begin in this browser", strange: true},
 		"another browser, in which a login began": {reason: "likewise", back: func(l login, at string) string {
 			l.b.client.Jar = newBrowser(t).client.Jar
 			l.b.toCallback(l.replica, l.issuer, "")
 			return at
-		}, status: 401, says: "not the login that began last in this browser"},
+		}, status: 401, says: "not the login that began last in this browser", strange: true},
 		"expired": {reason: "a code and a browser that were left alone", back: func(l login, at string) string {
 			l.clock.Step(loginLasts)
 			return at
@@ -66,7 +68,7 @@ func TestLoginsThatFail(t *testing.T) {
 			back: func(l login, at string) string {
 				l.b.plant(l.replica, cookieLogin, "bm9uc2Vuc2U")
 				return at
-			}, status: 401, says: "cannot be read"},
+			}, status: 401, says: "cannot be read", strange: true},
 		"wrong nonce": {reason: "an ID token that was issued for another login is injected",
 			before: func(l login) { l.issuer.claims = map[string]any{"nonce": "another"} },
 			status: 401, says: "not of this login"},
@@ -148,6 +150,9 @@ func TestLoginsThatFail(t *testing.T) {
 			}
 			if has := l.b.cookie(l.replica, cookieSession) != ""; has != (tc.says == "") {
 				t.Errorf("%s: the browser has a session: %t", tc.reason, has)
+			}
+			if leads := strings.Contains(ended.body, "next=%2Fjobs"); leads != (tc.says != "" && !tc.strange) {
+				t.Errorf("%s: the next try leads to the page: %t", tc.reason, leads)
 			}
 			// Whatever came of it, the login is over.
 			if again := l.b.get(at); again.status != http.StatusUnauthorized {
@@ -274,7 +279,7 @@ func TestMissingSecrets(t *testing.T) {
 	overwrite(t, c.Login.ClientSecretFile, clientSecret)
 	b.login(r, issuer)
 	o.Config.URL = ""
-	if _, err := New(o); err == nil || !strings.Contains(err.Error(), "the URL is required") {
+	if _, err := New(o); err == nil || !strings.Contains(err.Error(), "board.url is required") {
 		t.Errorf("without a URL: %v", err)
 	}
 }

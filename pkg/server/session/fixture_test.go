@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
@@ -55,6 +56,8 @@ type setting struct {
 	config   func(*Config)
 	// plain is without TLS.
 	plain bool
+	// listener of the server; nil: one of its own.
+	listener net.Listener
 }
 
 func newClock() *clocktesting.FakeClock { return clocktesting.NewFakeClock(time.Now()) }
@@ -86,10 +89,17 @@ func newReplica(t testing.TB, o setting) *replica {
 	}
 	var handler http.Handler
 	serve := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { handler.ServeHTTP(w, req) })
+	r.server = httptest.NewUnstartedServer(serve)
+	if o.listener != nil {
+		if err := r.server.Listener.Close(); err != nil {
+			t.Fatal(err)
+		}
+		r.server.Listener = o.listener
+	}
 	if o.plain {
-		r.server = httptest.NewServer(serve)
+		r.server.Start()
 	} else {
-		r.server = httptest.NewTLSServer(serve)
+		r.server.StartTLS()
 	}
 	c := Default()
 	c.URL = r.server.URL
@@ -267,9 +277,18 @@ func (g got) says(words string) bool {
 // send a request as a browser that goes to a page; more are headers.
 func (b *browser) send(method, at string, body io.Reader, more ...string) got {
 	b.t.Helper()
-	r, err := http.NewRequest(method, at, body)
+	g, err := b.try(method, at, body, more...)
 	if err != nil {
 		b.t.Fatal(err)
+	}
+	return g
+}
+
+// try to send a request, also in a goroutine of its own.
+func (b *browser) try(method, at string, body io.Reader, more ...string) (got, error) {
+	r, err := http.NewRequest(method, at, body)
+	if err != nil {
+		return got{}, err
 	}
 	r.Header.Set("Accept", "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8")
 	if method == http.MethodPost {
@@ -282,18 +301,15 @@ func (b *browser) send(method, at string, body io.Reader, more ...string) got {
 	}
 	response, err := b.client.Do(r)
 	if err != nil {
-		b.t.Fatal(err)
+		return got{}, err
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		b.t.Fatal(err)
-	}
 	g := got{status: response.StatusCode, header: response.Header, body: string(text)}
-	if to, err := response.Location(); err == nil {
+	if to, none := response.Location(); none == nil {
 		g.location = to.String()
 	}
-	return g
+	return g, err
 }
 
 func (b *browser) get(at string, more ...string) got {

@@ -70,7 +70,7 @@ func (p page) write(w http.ResponseWriter, status int) {
 
 // tell a browser why it is not logged in, or not answered, and how to log in.
 func (s *Sessions) tell(w http.ResponseWriter, r *http.Request, err error) {
-	p := s.page(nextOf(r))
+	p := s.page(s.nextOf(r))
 	p.Title = "Not logged in"
 	known := &identity.Error{}
 	if !errors.As(err, &known) {
@@ -90,14 +90,18 @@ func (s *Sessions) tell(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 // nextOf a request is where a login leads that the page of its answer begins.
-func nextOf(r *http.Request) string {
+func (s *Sessions) nextOf(r *http.Request) string {
 	switch {
+	case r.URL.Path == CallbackPath: // which has failed: the next try leads to the same page
+		value, _ := s.cookies.value(r, cookieLogin)
+		p, _ := decodePending(value)
+		return localPath(p.Next)
 	case r.URL.Path == LoginPath && r.Method == http.MethodPost:
 		return localPath(r.PostFormValue(fieldNext))
 	case r.URL.Path == LoginPath:
 		return localPath(r.URL.Query().Get(fieldNext))
 	case safe(r.Method):
-		return localPath(r.URL.RequestURI()) // which is home for the paths of logins
+		return localPath(r.URL.RequestURI())
 	}
 	return home
 }

@@ -81,10 +81,10 @@ func New(o Options) (*Sessions, error) {
 	}
 	for _, issuer := range o.Identity.LoginIssuers() {
 		if o.Config.URL == "" {
-			return nil, errors.New("an issuer has login: the URL is required, to which it sends browsers back")
+			return nil, errors.New("an issuer has login: board.url is required, to which it sends browsers back")
 		}
 		if _, err := readSecret(issuer.Login().ClientSecretFile); err != nil {
-			return nil, fmt.Errorf("reading the client secret for %s: %w", issuer.URL(), err)
+			return nil, fmt.Errorf("reading login.clientSecretFile of the issuer %s: %w", issuer.URL(), err)
 		}
 	}
 	if o.Config.OneTimeLink.On() {

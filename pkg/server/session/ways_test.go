@@ -226,7 +226,10 @@ func TestLink(t *testing.T) {
 	let := make(chan bool, 8)
 	for range cap(let) {
 		guest := newBrowser(t)
-		all.Go(func() { let <- guest.get(at).status == http.StatusSeeOther })
+		all.Go(func() {
+			g, err := guest.try(http.MethodGet, at, nil)
+			let <- err == nil && g.status == http.StatusSeeOther
+		})
 	}
 	all.Wait()
 	close(let)
@@ -349,7 +352,13 @@ func TestStreamsEnd(t *testing.T) {
 	for _, r := range []*replica{here, there} {
 		cookie := r.cookies.name(cookieSession) + "=" + b.cookie(here, cookieSession)
 		listener := newBrowser(t)
-		go func() { ended <- listener.get(r.server.URL+"/stream", "Cookie", cookie) }()
+		go func() {
+			g, err := listener.try(http.MethodGet, r.server.URL+"/stream", nil, "Cookie", cookie)
+			if err != nil {
+				g.body = err.Error()
+			}
+			ended <- g
+		}()
 		<-r.entered
 	}
 	b.post(here.server.URL+LogoutPath, url.Values{CSRFField: {b.csrf(here)}})

@@ -1,0 +1,39 @@
+package browser
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+)
+
+// Cookies that the browser sends to the page's server, those that no script sees too.
+func (p *Page) Cookies() ([]*network.CookieParam, error) {
+	at, err := p.URL()
+	if err != nil {
+		return nil, fmt.Errorf("reading the page's URL: %w", err)
+	}
+	found, err := get(p, func(ctx context.Context, _ *chromedp.Target) (network.GetCookiesResult, error) {
+		return chromedp.Call(ctx, network.GetCookies, network.GetCookiesParams{URLs: []string{at}})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the cookies of %s: %w", at, err)
+	}
+	var all []*network.CookieParam
+	for _, c := range found.Cookies {
+		all = append(all, &network.CookieParam{
+			Name: c.Name, Value: c.Value, URL: at, Path: c.Path, Secure: c.Secure, HTTPOnly: c.HTTPOnly,
+			SameSite: c.SameSite,
+		})
+	}
+	return all, nil
+}
+
+// SetCookies gives the visitor those of another.
+func (p *Page) SetCookies(all []*network.CookieParam) error {
+	return p.Do(chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
+		_, err := chromedp.Call(ctx, network.SetCookies, network.SetCookiesParams{Cookies: all})
+		return err
+	}))
+}

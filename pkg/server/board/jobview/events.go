@@ -1,0 +1,125 @@
+package jobview
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/timeline"
+)
+
+// Bounds of the timeline.
+const (
+	shownEvents = 15
+	maxEvents   = 400
+)
+
+// Timeline is what has happened, the last first.
+type Timeline struct {
+	Shown, Older []Event
+	// Hidden is how many are older still.
+	Hidden int
+}
+
+// Event is one thing that has happened.
+type Event struct {
+	At    *time.Time // nil: unknown
+	Class string     // its kind, or its phase
+	Says  string
+	// Note is what is known beside it.
+	Note string
+}
+
+func timelineOf(in *Input) Timeline {
+	var t Timeline
+	for _, e := range slices.Backward(in.Timeline) {
+		if len(t.Shown) == maxEvents {
+			t.Hidden = len(in.Timeline) - maxEvents
+			break
+		}
+		t.Shown = append(t.Shown, eventOf(&e))
+	}
+	if len(t.Shown) > shownEvents {
+		t.Shown, t.Older = t.Shown[:shownEvents], t.Shown[shownEvents:]
+	}
+	return t
+}
+
+func eventOf(e *timeline.Entry) Event {
+	out := Event{At: e.Time, Class: "event-" + strings.ToLower(string(e.Kind)), Note: e.Message}
+	switch e.Kind {
+	case timeline.Created:
+		out.Says = "Created"
+	case timeline.PhaseEntered:
+		out.Class, out.Says, out.Note = PhaseClass(e.Phase), string(e.Phase), notes(
+			e.Reason, ofAttempt(e.Attempt), forSeconds(e.Seconds), e.Message)
+	case timeline.Preempted:
+		out.Says = "Preempted"
+		out.Note = notes(e.Reason, ofAttempt(e.Attempt), by(e.By), lostOf(e), e.Message)
+	case timeline.CheckpointSaved:
+		out.Says, out.Note = "Checkpoint"+atStep(e.Step), notes(ofAttempt(e.Attempt), e.URI, e.Message)
+	case timeline.Resumed:
+		out.Says, out.Note = "Resumed"+atStep(e.Step), notes(ofAttempt(e.Attempt), e.Message)
+	case timeline.RankFailed:
+		out.Says, out.Note = "A rank failed", notes(e.Reason, ofAttempt(e.Attempt), e.Message)
+	case timeline.Deleted:
+		out.Says = "Deleted"
+	case timeline.Gap:
+		out.Says = "Not known"
+	default: // a kind that is new
+		out.Says = string(e.Kind)
+	}
+	return out
+}
+
+// PhaseClass is the class of a phase; that of an unknown one where the operator has not looked yet.
+func PhaseClass(p v1alpha1.Phase) string {
+	switch p {
+	case v1alpha1.PhasePending, v1alpha1.PhaseQueued, v1alpha1.PhaseStarting, v1alpha1.PhaseRunning,
+		v1alpha1.PhaseDraining, v1alpha1.PhaseRestarting, v1alpha1.PhaseSuspended, v1alpha1.PhaseSucceeded,
+		v1alpha1.PhaseFailed:
+		return "phase-" + strings.ToLower(string(p))
+	}
+	return "phase-unknown"
+}
+
+// notes joined, without those that say nothing.
+func notes(all ...string) string {
+	return strings.Join(slices.DeleteFunc(all, func(s string) bool { return s == "" }), " · ")
+}
+
+func ofAttempt(n int32) string {
+	if n == 0 {
+		return ""
+	}
+	return "attempt " + number(int64(n))
+}
+
+func forSeconds(n *int64) string {
+	if n == nil {
+		return ""
+	}
+	return "for " + seconds(*n)
+}
+
+func atStep(step *int64) string {
+	if step == nil {
+		return ""
+	}
+	return " of step " + number(*step)
+}
+
+func by(who string) string {
+	if who == "" {
+		return "by whom is " + unknown
+	}
+	return "by " + who
+}
+
+func lostOf(e *timeline.Entry) string {
+	if e.LostSteps == nil || e.LostGPUSeconds == nil {
+		return "what it cost is " + unknown
+	}
+	return "lost " + count(*e.LostSteps, "step") + ", " + hours(*e.LostGPUSeconds) + " GPU-hours"
+}

@@ -1,0 +1,228 @@
+package jobview
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/explain"
+	"mlplatform.example.com/trainingjob-operator/pkg/history"
+	"mlplatform.example.com/trainingjob-operator/pkg/history/historytest"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/board/fragment/fragmenttest"
+	"mlplatform.example.com/trainingjob-operator/pkg/timeline"
+)
+
+// TestAnyHistoryIsAPage: whatever happens to a job, and whatever of it was seen, its page can be rendered,
+// has no number that is none, and no bar outside of its chart.
+func TestAnyHistoryIsAPage(t *testing.T) {
+	for seed := range uint64(40) {
+		played := historytest.Play(seed)
+		var r history.Record
+		for i, version := range played.Versions {
+			if seed%3 > 0 && i%int(2+seed%5) != 0 {
+				continue // this one was not seen
+			}
+			r = history.Merge(r, history.Of("lab", version, history.Options{}))
+		}
+		job := played.Versions[len(played.Versions)-1]
+		r = history.Merge(r, history.Of("lab", job, history.Options{}))
+		in := Input{
+			Record: r, Live: job, Samples: r.Samples, Explanation: new(explain.Of(job, played.End)),
+			Timeline: timeline.OfRecord(r), Now: played.End.Add(time.Duration(seed) * time.Minute),
+		}
+		if seed%4 == 0 {
+			in.Live, in.Explanation, in.By = nil, nil, ByTime
+		}
+		v := Of(in)
+		all, err := v.Fragments()
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		fragmenttest.Check(t, all)
+		for _, f := range all {
+			for _, bad := range []string{"NaN%", "Inf%", "NaN\"", "MNaN", "LNaN", `width="-`, "%!"} {
+				if strings.Contains(string(f.HTML), bad) {
+					t.Errorf("seed %d: %s has %s", seed, f.ID, bad)
+				}
+			}
+		}
+		for _, l := range v.Attempts.Lanes {
+			for _, b := range l.Bars {
+				if b.At < 0 || b.Width < 0 || b.At+b.Width > 100.001 {
+					t.Errorf("seed %d: a bar is at %v, %v wide", seed, b.At, b.Width)
+				}
+			}
+		}
+	}
+}
+
+// TestPagesAreCalm: while nothing happens to a job, only the chart of attempts and the cost change, and these
+// not every second.
+func TestPagesAreCalm(t *testing.T) {
+	changed := map[string]int{}
+	last := map[string]string{}
+	in := preemptedTwice("bert").input()
+	now := in.Now
+	for look := range 30 {
+		in.Now = now.Add(time.Duration(2*look) * time.Second)
+		in.Explanation = new(explain.Of(in.Live, in.Now))
+		v := Of(in)
+		all, err := v.Fragments()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range all {
+			if had, seen := last[f.ID]; seen && had != f.Version() {
+				changed[f.ID]++
+			}
+			last[f.ID] = f.Version()
+		}
+	}
+	if n := changed["job-attempts"]; n < 1 || n > 6 {
+		t.Errorf("the chart was sent %d times in a minute", n)
+	}
+	if n := changed["job-cost"]; n < 1 || n > 6 {
+		t.Errorf("the cost was sent %d times in a minute", n)
+	}
+	delete(changed, "job-attempts")
+	delete(changed, "job-cost")
+	if len(changed) > 0 {
+		t.Errorf("others have changed: %v", changed)
+	}
+}
+
+// TestThousandRanks: a rank that changes sends its block anew, not all; the others are quiet.
+func TestThousandRanks(t *testing.T) {
+	in := thousandRanks()
+	v := Of(in)
+	if n := len(v.Ranks.Blocks); n != 10 || v.Ranks.Total != 1000 {
+		t.Fatalf("%d blocks of %d ranks", n, v.Ranks.Total)
+	}
+	if n := len(v.Ranks.Troubled); n != 5 {
+		t.Errorf("%d ranks are troubled, want the five", n)
+	}
+	before, err := v.Fragments()
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.Ranks[250].Phase = "Failed"
+	v = Of(in)
+	after, err := v.Fragments()
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := 0
+	for i := range after {
+		if after[i].Version() != before[i].Version() {
+			size += len(after[i].HTML)
+		}
+	}
+	if size == 0 || size > 32<<10 {
+		t.Errorf("one rank sends %d bytes anew", size)
+	}
+	for _, f := range after {
+		if f.ID == "job-ranks-worker-200" && !strings.Contains(string(f.HTML),
+			`title="Worker 250: failed on gpu-251">250<span class="hidden"> failed</span>`) {
+			t.Errorf("its cell does not say so:\n%s", f.HTML)
+		}
+	}
+}
+
+// TestRanksThatAreNotListed: the status lists 100. Where all of a role are ready, the others run, too.
+func TestRanksThatAreNotListed(t *testing.T) {
+	phases := func(in Input) string {
+		v := Of(in)
+		var all []string
+		for _, c := range v.Ranks.Counts {
+			all = append(all, fmt.Sprintf("%d %s", c.Count, c.Says))
+		}
+		return strings.Join(all, ", ")
+	}
+	in := thousandRanks()
+	in.Ranks = nil
+	in.Live.Status.Workers = in.Live.Status.Workers[:100]
+	if got := phases(in); got != "1000 running" {
+		t.Errorf("all are ready, but %s", got)
+	}
+	counted := in.Live.Status.ReplicaStatuses[v1alpha1.RoleWorker]
+	counted.Ready = 999
+	in.Live.Status.ReplicaStatuses[v1alpha1.RoleWorker] = counted
+	if got := phases(in); got != "900 not listed, 100 running" {
+		t.Errorf("one is not ready, and %s", got)
+	}
+	in.Live.Status.Workers, in.Live.Status.ReplicaStatuses = nil, nil
+	if got := phases(in); got != "1000 no pod" {
+		t.Errorf("there is no pod, but %s", got)
+	}
+}
+
+// TestUnknownIsNeverZero: where a price, a loss or an end is not known, no cost is said.
+func TestUnknownIsNeverZero(t *testing.T) {
+	in := preemptedTwice("bert").input()
+	if c := costOf(&in); c.Total.Cost != "83.08\u00A0EUR" || c.Total.GPUHours != "28.75" {
+		t.Errorf("it cost %+v", c.Total)
+	}
+	if c := costOf(&in); c.Lost.Cost != "10.79\u00A0EUR" || c.Lost.GPUHours != "3.73" {
+		t.Errorf("what was lost cost %+v", c.Lost)
+	}
+	full := in.Record
+	in.Record.Counts = nil // as the API's answer has it
+	if c := costOf(&in); c.Lost.Cost != "10.79\u00A0EUR" {
+		t.Errorf("what was lost cost %+v", c.Lost)
+	}
+	in.Record.Attempts = append([]history.Attempt{}, full.Attempts...)
+	in.Record.Attempts[0].GPUKind = "NVIDIA-A100"
+	c := costOf(&in)
+	if c.Total.Cost != unknown || c.Lost.Cost != unknown || len(c.Rows) != 2 {
+		t.Errorf("of one kind the price is not known, but it cost %+v, and what was lost %+v", c.Total, c.Lost)
+	}
+	in.Record = full
+	in.Record.Preemptions = []history.Preemption{{Attempt: 1, Time: epoch, Reason: "NodeLost"}}
+	p := preemptionsOf(&in)
+	if p.Hidden != 1 || p.Rows[0].Cost != unknown || p.Rows[0].LostSteps != unknown || p.Rows[0].By != unknown {
+		t.Errorf("nothing is known of it but %+v", p)
+	}
+	in.Prices = map[string]*big.Rat{}
+	if html, _ := rendered(t, in); !strings.Contains(html, "no prices are configured") {
+		t.Error("that there are no prices is not said")
+	}
+}
+
+// TestSmallSumsAreSaid as they are, not as nothing.
+func TestSmallSumsAreSaid(t *testing.T) {
+	for sum, want := range map[string]string{
+		"0": "0.00", "1/1000": "0.001000", "1/3": "0.33", "2345/2": "1172.50",
+	} {
+		r, _ := new(big.Rat).SetString(sum)
+		if got := money(r, "EUR"); got != want+"\u00A0EUR" {
+			t.Errorf("%s is said as %s", sum, got)
+		}
+	}
+	if got := hours(9); got != "0.0025" {
+		t.Errorf("9 GPU-seconds are %s hours", got)
+	}
+}
+
+// TestInputIsNotChanged: records and jobs are shared with others.
+func TestInputIsNotChanged(t *testing.T) {
+	in := preemptedTwice("bert").input()
+	written := func() string {
+		text, err := json.Marshal([]any{in.Live, in.Record, in.Samples, in.Timeline, in.Explanation})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	before := written()
+	v := Of(in)
+	if _, err := v.Fragments(); err != nil {
+		t.Fatal(err)
+	}
+	if written() != before {
+		t.Error("it has changed")
+	}
+}

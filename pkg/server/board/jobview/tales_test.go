@@ -1,0 +1,375 @@
+package jobview
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"math/big"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/explain"
+	"mlplatform.example.com/trainingjob-operator/pkg/history"
+	"mlplatform.example.com/trainingjob-operator/pkg/timeline"
+)
+
+// epoch is when every job of the tales was created.
+var epoch = time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
+
+// tale is the history of a job as it is told, version by version.
+type tale struct {
+	job     *v1alpha1.TrainingJob
+	record  history.Record
+	now     time.Time
+	version int
+	seen    bool // whether the history sees what happens
+	options history.Options
+}
+
+// tell of a job of some ranks with 8 GPUs each.
+func tell(name string, ranks int32) *tale {
+	job := &v1alpha1.TrainingJob{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Namespace: "team-a", UID: "6f7c1a52", CreationTimestamp: metav1.NewTime(epoch),
+			Annotations: map[string]string{"owner": "ada@example.com"},
+		},
+		Spec: v1alpha1.TrainingJobSpec{Framework: v1alpha1.FrameworkPyTorch, Replicas: &ranks},
+	}
+	job.Spec.RunPolicy.SchedulingPolicy.Queue = "research"
+	job.Spec.RunPolicy.SchedulingPolicy.Scheduler = v1alpha1.SchedulerVolcano
+	job.Spec.RunPolicy.SchedulingPolicy.PriorityClass = "batch-low"
+	job.Status.Scheduling = &v1alpha1.SchedulingStatus{
+		Scheduler: v1alpha1.SchedulerVolcano, Queue: "research",
+	}
+	job.Status.Replicas, job.Status.GPUs = ranks, int64(ranks)*8
+	return &tale{job: job, now: epoch, seen: true, options: history.Options{
+		UserKeys: []string{"owner"},
+		GPUKind:  func(*v1alpha1.TrainingJob) string { return "NVIDIA-H100" },
+	}}
+}
+
+// after so much time something happens.
+func (t *tale) after(minutes float64, change func(*v1alpha1.TrainingJobStatus)) *tale {
+	t.now = t.now.Add(time.Duration(minutes * float64(time.Minute)))
+	change(&t.job.Status)
+	t.version++
+	t.job.ResourceVersion = fmt.Sprint(100 + t.version)
+	if t.seen {
+		t.record = history.Merge(t.record, history.Of("lab", t.job, t.options))
+	}
+	return t
+}
+
+// enter a phase.
+func (t *tale) enter(minutes float64, phase v1alpha1.Phase, reason string) *tale {
+	return t.after(minutes, func(st *v1alpha1.TrainingJobStatus) {
+		st.Phase = phase
+		st.Transitions = append(slices.Clone(st.Transitions), v1alpha1.Transition{
+			Time: metav1.NewTime(t.now), Phase: phase, Reason: reason,
+		})
+		if phase == v1alpha1.PhaseQueued && st.Attempt == 0 {
+			st.Attempt = 1
+		}
+	})
+}
+
+// runs after it was queued and started.
+func (t *tale) runs(queued, starting float64) *tale {
+	t.enter(queued, v1alpha1.PhaseStarting, v1alpha1.ReasonPlaced)
+	t.enter(starting, v1alpha1.PhaseRunning, v1alpha1.ReasonGangRunning)
+	return t.after(0, func(st *v1alpha1.TrainingJobStatus) {
+		if st.StartTime == nil {
+			st.StartTime = new(metav1.NewTime(t.now))
+		}
+		if st.Work == nil {
+			st.Work = &v1alpha1.WorkStatus{}
+		}
+		st.Workers = nil
+		for i := range st.Replicas {
+			st.Workers = append(st.Workers, v1alpha1.WorkerStatus{
+				Role: v1alpha1.RoleWorker, Index: i, PodName: fmt.Sprintf("%s-worker-%d", t.job.Name, i),
+				Phase: "Running", Node: fmt.Sprintf("gpu-%02d", i+1), StartTime: new(metav1.NewTime(t.now)),
+			})
+		}
+		st.ReadyReplicas = st.Replicas
+		st.ReplicaStatuses = map[v1alpha1.Role]v1alpha1.ReplicaStatus{
+			v1alpha1.RoleWorker: {Replicas: st.Replicas, Active: st.Replicas, Ready: st.Replicas},
+		}
+	})
+}
+
+// trains from a step to another, a report a minute.
+func (t *tale) trains(from, to, total int64) *tale {
+	const perMinute = 100
+	for step := from + perMinute; step <= to; step += perMinute {
+		t.after(1, func(st *v1alpha1.TrainingJobStatus) {
+			x := float64(step)
+			wave := 0.05 * math.Sin(x/130)
+			st.Progress = &v1alpha1.ProgressStatus{
+				Attempt: st.Attempt, Step: step, TotalSteps: total, Percent: new(int32(100 * step / total)),
+				Epoch: fmt.Sprintf("%.2f", x/1000), TotalEpochs: fmt.Sprint(total / 1000),
+				Metrics: map[string]string{
+					"loss":               fmt.Sprintf("%.4f", 0.4+4*math.Exp(-x/900)+wave),
+					"eval_loss":          fmt.Sprintf("%.4f", 0.55+4*math.Exp(-x/1000)),
+					"tokens_per_second":  fmt.Sprintf("%.0f", 41000+2500*math.Sin(x/700)),
+					"learning_rate":      fmt.Sprintf("%g", 3e-4*(1-x/float64(total+1))),
+					"which_shard_is_now": fmt.Sprintf("shard-%d", step%7),
+				},
+				ReportedTime: metav1.NewTime(t.now),
+			}
+			if t.job.Status.Phase == v1alpha1.PhaseRunning {
+				left := time.Duration(total-step) * time.Minute / perMinute
+				st.Progress.EstimatedCompletionTime = new(metav1.NewTime(t.now.Add(left)))
+			}
+			if step%500 == 0 {
+				st.Checkpoint = copyOf(st.Checkpoint)
+				st.Checkpoint.Latest = &v1alpha1.CheckpointPoint{
+					URI: fmt.Sprintf("pvc://ckpt/%s/step-%d", t.job.Name, step), Step: step,
+					Time: new(metav1.NewTime(t.now)),
+				}
+				st.Checkpoint.SaveSeconds = 21
+			}
+		})
+	}
+	return t
+}
+
+// copyOf is a copy: versions that were recorded do not change.
+func copyOf(c *v1alpha1.CheckpointStatus) *v1alpha1.CheckpointStatus {
+	if c == nil {
+		return &v1alpha1.CheckpointStatus{}
+	}
+	return c.DeepCopy()
+}
+
+// preempted at a step, and queued again.
+func (t *tale) preempted(step int64, by string) *tale {
+	t.enter(0.5, v1alpha1.PhaseDraining, v1alpha1.ReasonPreempted)
+	t.now = t.now.Add(40 * time.Second)
+	message := "Worker 1 on gpu-02 was preempted: preempting to accommodate " + by
+	st := &t.job.Status
+	st.Attempt++
+	st.Preemptions++
+	work := *st.Work
+	lost := step - latest(st)
+	work.Interruptions++
+	work.LostSteps += lost
+	work.LostSeconds += lost * 60 / 100
+	work.LostGPUSeconds += lost * 60 / 100 * st.GPUs
+	st.Work = &work
+	st.Checkpoint = copyOf(st.Checkpoint)
+	st.Checkpoint.ResumeFrom = st.Checkpoint.Latest
+	st.Checkpoint.SuggestedInterval = 390
+	st.Workers, st.ReadyReplicas, st.ReplicaStatuses = nil, 0, nil
+	st.Conditions = []metav1.Condition{{
+		Type: v1alpha1.ConditionPreempted, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonPreempted,
+		Message: message,
+	}}
+	return t.enter(0, v1alpha1.PhaseQueued, v1alpha1.ReasonPreempted)
+}
+
+func latest(st *v1alpha1.TrainingJobStatus) int64 {
+	if st.Checkpoint == nil || st.Checkpoint.Latest == nil {
+		return 0
+	}
+	return st.Checkpoint.Latest.Step
+}
+
+// input of the page at the end of the tale.
+func (t *tale) input() Input {
+	in := Input{
+		Record: t.record, Live: t.job, Samples: t.record.Samples, Now: t.now,
+		Explanation: new(explain.Of(t.job, t.now)), Timeline: timeline.OfRecord(t.record),
+		Prices: map[string]*big.Rat{"NVIDIA-H100": big.NewRat(289, 100)}, Currency: "EUR",
+		Links: Links{
+			Page: "/board/clusters/lab/namespaces/team-a/jobs/" + t.job.Name,
+			Logs: "/board/clusters/lab/namespaces/team-a/jobs/" + t.job.Name + "/logs",
+			YAML: "/board/clusters/lab/namespaces/team-a/jobs/" + t.job.Name + "/yaml",
+			Jobs: "/board/clusters/lab/namespaces/team-a/jobs", Queue: "/board/clusters/lab/queues",
+		},
+	}
+	return in
+}
+
+// deleted: the history alone knows it.
+func (t *tale) deleted(minutes float64) Input {
+	t.now = t.now.Add(time.Duration(minutes * float64(time.Minute)))
+	t.record = history.Merge(t.record, history.Gone(t.record.Job.Key, &t.now, nil))
+	in := t.input()
+	in.Live, in.Explanation, in.Timeline = nil, nil, timeline.OfRecord(t.record)
+	in.Now = t.now.Add(72 * time.Hour)
+	in.Links.Page, in.Links.Logs, in.Links.YAML = "/board/clusters/lab/history/6f7c1a52", "", ""
+	return in
+}
+
+// tales by name. Each is a page.
+var tales = map[string]func() Input{
+	"waits": func() Input {
+		t := tell("llama-sft", 4).enter(0.1, v1alpha1.PhaseQueued, v1alpha1.ReasonQueued)
+		t.after(12, func(st *v1alpha1.TrainingJobStatus) {
+			st.Scheduling.Blocker = &v1alpha1.Blocker{
+				Reason: v1alpha1.ReasonQuotaExceeded, Object: "queues.scheduling.volcano.sh/research",
+				Message: "the gang needs 32 nvidia.com/gpu, and 12 of 64 in the quota of queue research are free: " +
+					"team-a/bert uses 40, team-b/whisper uses 12",
+				Need: corev1.ResourceList{
+					"nvidia.com/gpu": resource.MustParse("32"), "memory": resource.MustParse("1536Gi"),
+				},
+				Free:         corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("12")},
+				NextStep:     "wait until 20 nvidia.com/gpu are released, or ask the queue's admin for more quota",
+				ObservedTime: new(metav1.NewTime(t.now)),
+			}
+			st.Scheduling.Preemption = &v1alpha1.PreemptionStatus{
+				Outcome: v1alpha1.PreemptionPlanned, VictimCount: 3, LossGPUSeconds: 9000,
+				ObservedTime: new(metav1.NewTime(t.now)),
+				Victims: []v1alpha1.PreemptionVictim{
+					{UID: "1", Attempt: 2, Name: "bert", GPUs: 16, Mode: v1alpha1.PreemptionSave,
+						EstimatedLossSeconds: 75, LossGPUSeconds: 1200},
+					{UID: "2", Attempt: 1, GPUs: 8, Mode: v1alpha1.PreemptionKill, EstimatedLossSeconds: 900,
+						LossGPUSeconds: 7200},
+				},
+			}
+		})
+		return t.input()
+	},
+	"runs": func() Input {
+		t := tell("bert-large", 8).enter(0.1, v1alpha1.PhaseQueued, v1alpha1.ReasonQueued).runs(3, 1)
+		t.trains(0, 3700, 8000)
+		t.job.Status.Workers[5].RestartCount = 2
+		return t.input()
+	},
+	"was-preempted-twice": func() Input { return preemptedTwice("bert-large").input() },
+	"was-preempted-twice-by-time": func() Input {
+		in := preemptedTwice("bert-large").input()
+		in.By = ByTime
+		return in
+	},
+	"failed": func() Input {
+		t := tell("vit", 2).enter(0.1, v1alpha1.PhaseQueued, v1alpha1.ReasonQueued).runs(1, 0.5)
+		t.trains(0, 800, 8000)
+		t.after(0.3, func(st *v1alpha1.TrainingJobStatus) {
+			p := st.Progress.DeepCopy()
+			p.Step, p.Metrics["loss"], p.ReportedTime = 850, "NaN", metav1.NewTime(t.now)
+			st.Progress = p
+		})
+		t.after(0.2, func(st *v1alpha1.TrainingJobStatus) {
+			st.LastFailure = &v1alpha1.FailureStatus{
+				Role: v1alpha1.RoleWorker, Index: 1, PodName: "vit-worker-1", Attempt: 1, Node: "gpu-02",
+				ExitCode: new(int32(1)), Reason: "Error", Time: new(metav1.NewTime(t.now)),
+				Message: "Traceback (most recent call last):\n  File \"/app/train.py\", line 88, in <module>\n" +
+					"\x1b[1;31mRuntimeError\x1b[0m: loss is NaN at step 850 in <script>alert('x')</script>\n",
+			}
+			st.Message = "a rank failed, and backoffLimit 0 is spent"
+			st.CompletionTime = new(metav1.NewTime(t.now))
+		})
+		t.enter(0, v1alpha1.PhaseDraining, v1alpha1.ReasonRankFailed)
+		work := *t.job.Status.Work
+		work.LostSteps, work.LostSeconds, work.LostGPUSeconds = 350, 210, 3360
+		t.job.Status.Work, t.job.Status.Restarts = &work, 1
+		t.job.Status.Workers, t.job.Status.ReadyReplicas = nil, 0
+		return t.enter(0.4, v1alpha1.PhaseFailed, v1alpha1.ReasonBackoffLimit).input()
+	},
+	"was-deleted": func() Input { return preemptedTwice("bert-large").deleted(30) },
+	"has-html-in-names": func() Input {
+		evil := `<img src=x onerror=alert(1)>"'&`
+		t := preemptedTwice("x")
+		t.after(1, func(st *v1alpha1.TrainingJobStatus) {
+			st.Message, st.Scheduling.Queue = evil, evil
+			st.Scheduling.Blocker = &v1alpha1.Blocker{
+				Reason: evil, Object: evil, Message: evil, NextStep: evil,
+				Need: corev1.ResourceList{corev1.ResourceName(evil): resource.MustParse("1")},
+			}
+			st.Workers[0].Node, st.Workers[0].Phase = evil, evil
+			st.Progress = st.Progress.DeepCopy()
+			st.Progress.Epoch, st.Progress.Metrics = evil, map[string]string{evil + " loss": "1"}
+			st.LastFailure = &v1alpha1.FailureStatus{PodName: evil, Reason: evil, Message: evil, Node: evil}
+		})
+		in := t.input()
+		in.Record.Job.Name, in.Record.Job.User, in.Record.Job.Namespace = evil, evil, evil
+		in.Record.Job.GPUKind, in.Record.Job.PriorityClass = evil, evil
+		for i := range in.Record.Preemptions {
+			in.Record.Preemptions[i].By, in.Record.Preemptions[i].Message = evil, evil
+			in.Record.Preemptions[i].Reason = evil
+		}
+		for i := range in.Record.Checkpoints {
+			in.Record.Checkpoints[i].URI = "javascript:" + evil
+		}
+		in.Record.Transitions[3].Phase = v1alpha1.Phase(evil)
+		in.Notes = []string{evil}
+		in.Currency = evil
+		return in
+	},
+	"has-unknowns": func() Input {
+		t := tell("mystery", 3)
+		t.job.Annotations = nil
+		t.options = history.Options{}
+		t.seen = false
+		t.enter(0.1, v1alpha1.PhaseQueued, v1alpha1.ReasonQueued)
+		for range 5 {
+			t.runs(2, 1).trains(0, 300, 8000)
+			t.preempted(300, "a pod")
+		}
+		t.runs(1, 1)
+		ts := t.job.Status.Transitions
+		t.job.Status.Transitions = ts[len(ts)-20:]
+		t.seen = true
+		t.after(1, func(st *v1alpha1.TrainingJobStatus) {
+			st.Progress, st.Checkpoint = &v1alpha1.ProgressStatus{
+				Attempt: st.Attempt, Step: 320, ReportedTime: metav1.NewTime(t.now),
+			}, nil
+			st.Workers = st.Workers[:1]
+			st.ReadyReplicas = 2
+			st.ReplicaStatuses = map[v1alpha1.Role]v1alpha1.ReplicaStatus{
+				v1alpha1.RoleWorker: {Replicas: 3, Active: 3, Ready: 2},
+			}
+			st.LastFailure = &v1alpha1.FailureStatus{PodName: "mystery-worker-2", Attempt: 4}
+		})
+		in := t.input()
+		in.Notes = []string{"The history has known this job since attempt 6 only."}
+		return in
+	},
+	"is-new": func() Input { return tell("fresh", 2).after(0, func(*v1alpha1.TrainingJobStatus) {}).input() },
+}
+
+// preemptedTwice and resumed each time.
+func preemptedTwice(name string) *tale {
+	t := tell(name, 4).enter(0.1, v1alpha1.PhaseQueued, v1alpha1.ReasonQueued).runs(4, 1)
+	t.trains(0, 1800, 8000).preempted(1800, "a higher priority pod")
+	t.runs(9, 1).trains(1500, 2900, 8000)
+	t.preempted(2900, "a workload due to prioritization in the ClusterQueue")
+	return t.runs(21, 1).trains(2500, 4600, 8000)
+}
+
+// thousand ranks, of which a few have trouble.
+func thousandRanks() Input {
+	t := tell("gpt", 1000).enter(0.1, v1alpha1.PhaseQueued, v1alpha1.ReasonQueued).runs(3, 1)
+	t.trains(0, 600, 8000)
+	in := t.input()
+	in.Ranks = slices.Clone(t.job.Status.Workers)
+	for i, phase := range map[int]string{17: "Failed", 130: "Pending", 131: "Pending", 605: "Missing"} {
+		in.Ranks[i].Phase = phase
+	}
+	in.Ranks[44].RestartCount = 3
+	return in
+}
+
+// taleNames in their order.
+func taleNames() []string { return slices.Sorted(maps.Keys(tales)) }
+
+// page of fragments, as a browser gets it.
+func page(body string) string {
+	var b strings.Builder
+	b.WriteString("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>Job</title>\n" +
+		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n" +
+		"<link rel=\"stylesheet\" href=\"../../static/board.css\">\n" +
+		"<link rel=\"stylesheet\" href=\"../jobview.css\">\n" +
+		"</head>\n<body>\n<main id=\"job\">\n")
+	b.WriteString(body)
+	b.WriteString("</main>\n</body>\n</html>\n")
+	return b.String()
+}

@@ -1,0 +1,80 @@
+package jobview
+
+import (
+	_ "embed"
+	"fmt"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/server/board/fragment"
+)
+
+// Container is the id of the frame's element that holds all fragments of the page.
+const Container = "job"
+
+// CSS of the page. It uses the custom properties of the board's own, and no colours beside them.
+//
+//go:embed jobview.css
+var CSS string
+
+// View is what the page of a job says.
+type View struct {
+	Header      Header
+	Reason      Reason
+	DryRun      *DryRun // nil: there is none
+	Attempts    Attempts
+	Curves      Curves
+	Checkpoints Checkpoints
+	Preemptions Preemptions
+	Cost        Cost
+	Ranks       Ranks
+	Timeline    Timeline
+}
+
+// Of makes the view of a job from what is known of it. The input is not changed.
+func Of(in Input) View {
+	return View{
+		Header: headerOf(&in), Reason: reasonOf(&in), DryRun: dryRunOf(&in), Attempts: attemptsOf(&in),
+		Curves: curvesOf(&in), Checkpoints: checkpointsOf(&in), Preemptions: preemptionsOf(&in),
+		Cost: costOf(&in), Ranks: ranksOf(&in), Timeline: timelineOf(&in),
+	}
+}
+
+// section of the page: the name of its template and its id.
+type section struct {
+	template, id string
+	data         any
+}
+
+// Fragments of the page, in their order, all of them in the Container. What does not apply to the job is left
+// out.
+func (v *View) Fragments() ([]fragment.Fragment, error) {
+	sections := []section{
+		{"header", "job-header", &v.Header}, {"reason", "job-reason", &v.Reason},
+	}
+	if v.DryRun != nil {
+		sections = append(sections, section{"dryrun", "job-dryrun", v.DryRun})
+	}
+	sections = append(sections, section{"attempts", "job-attempts", &v.Attempts},
+		section{"curves", "job-curves", &v.Curves})
+	for i := range v.Curves.Curves {
+		sections = append(sections, section{"curve", v.Curves.Curves[i].ID, &v.Curves.Curves[i]})
+	}
+	sections = append(sections, section{"preemptions", "job-preemptions", &v.Preemptions},
+		section{"cost", "job-cost", &v.Cost}, section{"checkpoints", "job-checkpoints", &v.Checkpoints})
+	if v.Ranks.Total > 0 {
+		sections = append(sections, section{"ranks", "job-ranks", &v.Ranks})
+	}
+	for i := range v.Ranks.Blocks {
+		sections = append(sections, section{"block", v.Ranks.Blocks[i].ID, &v.Ranks.Blocks[i]})
+	}
+	sections = append(sections, section{"timeline", "job-timeline", &v.Timeline})
+
+	all := make([]fragment.Fragment, 0, len(sections))
+	for _, s := range sections {
+		f, err := fragment.Render(pages, s.template, Container, s.id, s.data)
+		if err != nil {
+			return nil, fmt.Errorf("rendering a job: %w", err)
+		}
+		all = append(all, f)
+	}
+	return all, nil
+}

@@ -1,0 +1,159 @@
+package logview
+
+import (
+	"embed"
+	"fmt"
+	"html/template"
+	"strconv"
+	"strings"
+	"time"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+)
+
+// CSS and Script of the page. Without the script it shows the last lines, and is loaded anew by its reader.
+var (
+	//go:embed logview.css
+	CSS string
+	//go:embed logview.js
+	Script string
+)
+
+//go:embed templates
+var files embed.FS
+
+var pages = template.Must(template.ParseFS(files, "templates/*.html"))
+
+// Page of a job's logs.
+type Page struct {
+	Namespace, Name string
+	// Path of the page, and of the job's own.
+	Path, JobPath string
+	// Stream is the URL of the lines to come; empty: none are followed.
+	Stream string
+	Query  Query
+	Roles  []RoleChoice
+	// Most lines that can be asked for.
+	Most  int
+	Lines []ShownLine
+	// Notes are sentences about what is missing.
+	Notes []string
+	// Problems are why logs could not be read.
+	Problems []RankProblem
+	// One and Every are URLs: of one rank's log, and of the last lines of all. Next is that of the ranks behind
+	// those that are shown; empty: there are none.
+	One, Every, Next string
+	// Title of what is shown.
+	Title string
+}
+
+// RoleChoice is a role whose ranks can be chosen.
+type RoleChoice struct {
+	Name   v1alpha1.Role
+	Last   int32
+	Chosen bool
+}
+
+// ShownLine is a line as it is shown.
+type ShownLine struct {
+	// Rank whose it is; empty where one rank is shown.
+	Rank string
+	Time string // empty: it is not shown, or unknown
+	Text string
+	Cut  int64
+}
+
+// RankProblem is why a rank's log could not be read.
+type RankProblem struct {
+	Rank    string
+	Problem *problem.Problem
+}
+
+// PageOfOne is the page of the log of one rank. stream is the path of its stream.
+func PageOfOne(job *v1alpha1.TrainingJob, q Query, path, jobPath, stream string, t *Tail) Page {
+	p := pageOf(job, q, path, jobPath, maxLines)
+	p.Title = name(q.Rank)
+	for _, line := range t.Lines {
+		p.Lines = append(p.Lines, shown(line, "", q.Times))
+	}
+	if t.Missed {
+		p.Notes = append(p.Notes, "Earlier lines are left out: they are too large.")
+	}
+	if t.Problem != nil {
+		p.Problems = []RankProblem{{name(t.Rank), t.Problem}}
+	} else if !q.Previous {
+		p.Stream = q.URL(stream)
+		if after := t.Behind.String(); after != "" {
+			p.Stream += "&" + ParamAfter + "=" + after
+		}
+	}
+	return p
+}
+
+// PageOfAll is the page of the last lines of many ranks. ranks is how many were read, next the first that was
+// not.
+func PageOfAll(
+	job *v1alpha1.TrainingJob, q Query, path, jobPath string, t *Tails, ranks int, next *spec.RankRef,
+) Page {
+	p := pageOf(job, q, path, jobPath, maxLinesEach)
+	p.Title = fmt.Sprintf("The last lines of %d ranks", ranks)
+	if ranks == 1 {
+		p.Title = "The last lines of 1 rank"
+	}
+	for _, line := range t.Lines {
+		p.Lines = append(p.Lines, shown(line.Line, name(line.Rank), q.Times))
+	}
+	if len(t.Missed) > 0 {
+		var names []string
+		for _, rank := range t.Missed {
+			names = append(names, name(rank))
+		}
+		p.Notes = append(p.Notes, "Some of the lines are left out, since they are too large: "+
+			strings.Join(names, ", ")+".")
+	}
+	for _, failed := range t.Failed {
+		p.Problems = append(p.Problems, RankProblem{name(failed.Rank), failed.Problem})
+	}
+	if next != nil {
+		behind := q
+		behind.Rank = *next
+		p.Next = behind.URL(path)
+	}
+	return p
+}
+
+func pageOf(job *v1alpha1.TrainingJob, q Query, path, jobPath string, most int) Page {
+	p := Page{Namespace: job.Namespace, Name: job.Name, Path: path, JobPath: jobPath, Query: q, Most: most}
+	for _, role := range spec.Roles(job) {
+		p.Roles = append(p.Roles, RoleChoice{role.Name, role.Replicas - 1, role.Name == q.Rank.Role})
+	}
+	one, every := q, q
+	one.All, one.Lines = false, defaultLines
+	every.All, every.Lines, every.Previous = true, defaultLinesEach, false
+	if first, err := rankOf(job, "", ""); err == nil {
+		every.Rank = first
+	}
+	p.One, p.Every = one.URL(path), every.URL(path)
+	return p
+}
+
+func name(r spec.RankRef) string { return string(r.Role) + " " + strconv.Itoa(int(r.Index)) }
+
+func shown(l Line, rank string, times bool) ShownLine {
+	s := ShownLine{Rank: rank, Text: l.Text, Cut: l.Cut}
+	if times && !l.Time.IsZero() {
+		s.Time = l.Time.UTC().Format(time.RFC3339)
+	}
+	return s
+}
+
+// Body of the page, for a layout.
+func (p *Page) Body() (template.HTML, error) {
+	var b strings.Builder
+	if err := pages.ExecuteTemplate(&b, "logs", p); err != nil {
+		return "", fmt.Errorf("rendering logs: %w", err)
+	}
+	return template.HTML(b.String()), nil
+}

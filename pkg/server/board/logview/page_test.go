@@ -1,0 +1,83 @@
+package logview
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/server/board/fragment/fragmenttest"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+)
+
+// body of a page, checked for what the content security policy forbids.
+func body(t *testing.T, p Page) string {
+	t.Helper()
+	html, err := p.Body()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fragmenttest.Document(t, "<!doctype html><title>x</title><main>"+string(html)+"</main>")
+	return string(html)
+}
+
+// TestPageOfOne shows the last lines, and where the stream goes on. What was written stays text.
+func TestPageOfOne(t *testing.T) {
+	from := &logs{of: map[spec.RankRef]string{
+		worker(1): at(1) + " </pre><script>alert(1)</script>\n" + at(2) + " \x1b[32mok\n",
+	}}
+	q := Query{Rank: worker(1), Lines: 7, Times: true}
+	tail := ReadTail(t.Context(), from, q.Rank, q.Options(), maxBytes)
+	p := PageOfOne(jobOf(4), q, "/logs", "/job", "/stream", &tail)
+	html := body(t, p)
+	for _, want := range []string{
+		"<i>2026-03-02T09:00:01Z</i> &lt;/pre&gt;&lt;script&gt;alert(1)&lt;/script&gt;\n</span>",
+		`max="5000"`, `<option value="Worker" selected>Worker 0–3</option>`,
+		`href="/logs?all=true&amp;index=0&amp;lines=20`,
+	} {
+		if !strings.Contains(html, want) {
+			t.Errorf("it has no %s:\n%s", want, html)
+		}
+	}
+	stream, err := url.Parse(p.Stream)
+	if err != nil || stream.Path != "/stream" || stream.Query().Get(ParamAfter) != tail.Behind.String() {
+		t.Errorf("the stream is %s, want from %s on", p.Stream, tail.Behind)
+	}
+	if got, err := ParseQuery(jobOf(4), stream.Query()); err != nil || got != q {
+		t.Errorf("the stream asks for %+v, %v", got, err)
+	}
+	if from.asked[0].TailLines != 7 || from.asked[0].Follow {
+		t.Errorf("it was asked for %+v", from.asked[0])
+	}
+}
+
+// TestPageWithoutLog says why, and follows nothing.
+func TestPageWithoutLog(t *testing.T) {
+	q := Query{Rank: worker(0), Lines: 7}
+	tail := ReadTail(t.Context(), &logs{}, q.Rank, q.Options(), maxBytes)
+	p := PageOfOne(jobOf(4), q, "/logs", "/job", "/stream", &tail)
+	html := body(t, p)
+	if p.Stream != "" || !strings.Contains(html, "Worker 0: it has no pod. ask again when the job runs") {
+		t.Errorf("stream %q:\n%s", p.Stream, html)
+	}
+}
+
+// TestPageOfAll has the rank before each line, and leads on.
+func TestPageOfAll(t *testing.T) {
+	from := &logs{of: map[spec.RankRef]string{worker(0): at(1) + " a\n", worker(1): at(0) + " <b>\n"}}
+	q := Query{All: true, Rank: worker(0), Lines: 5}
+	ranks, next := q.Ranks(jobOf(70))
+	tails := ReadTails(t.Context(), from, ranks, q.Options())
+	p := PageOfAll(jobOf(70), q, "/logs", "/job", &tails, len(ranks), next)
+	html := body(t, p)
+	for _, want := range []string{
+		"<b>Worker 1</b> &lt;b&gt;\n</span><span class=\"line\"><b>Worker 0</b> a\n", "The last lines of 64 ranks",
+		"/logs?all=true&amp;index=64&amp;lines=5", "Worker 2: it has no pod", `max="200"`,
+	} {
+		if !strings.Contains(html, want) {
+			t.Errorf("it has no %s:\n%s", want, html)
+		}
+	}
+	if strings.Contains(html, "data-stream") {
+		t.Error("it follows one of them")
+	}
+}

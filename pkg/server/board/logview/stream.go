@@ -1,0 +1,179 @@
+package logview
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+)
+
+// Names of events.
+const (
+	eventLines   = "lines"
+	eventProblem = "problem"
+	eventEnd     = "end"
+)
+
+// Bounds of one event.
+const (
+	batchLines = 200
+	batchBytes = 64 << 10
+)
+
+// ParamAfter is the parameter of a stream's URL that has the position to go on from; the header Last-Event-ID
+// counts before it.
+const ParamAfter = "after"
+
+// Streams of logs.
+type Streams struct {
+	Clock clock.WithTicker
+	// Heartbeat is how often something is sent while nothing is written, so that a reader that is gone is
+	// noticed.
+	Heartbeat time.Duration
+	// WriteTimeout ends the stream of a reader that takes nothing.
+	WriteTimeout time.Duration
+}
+
+// batch of lines, or why there are no more.
+type batch struct {
+	lines []Line
+	err   error
+}
+
+// Serve what a rank writes, from the position that the request has on, else from the last lines that o asks
+// for, until the log ends, the request's context does, or the reader is gone. An error is returned where
+// nothing has been sent: it is the caller's to answer.
+func (s *Streams) Serve(
+	w http.ResponseWriter, r *http.Request, from Opener, rank spec.RankRef, o Options,
+) error {
+	after := r.Header.Get("Last-Event-ID")
+	if after == "" {
+		after = r.URL.Query().Get(ParamAfter)
+	}
+	start, err := ParsePosition(after)
+	if err != nil {
+		return err
+	}
+	o.Follow = !o.Previous
+	if !start.Time.IsZero() {
+		o.Since, o.TailLines = start.Time, -1
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel() // ends the reading below, too
+	log, err := from.Open(ctx, rank, o)
+	if err != nil {
+		return err
+	}
+	batches := make(chan batch) // nothing is read ahead: what the reader does not take waits in the cluster
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		readBatches(ctx, log, start, batches)
+	}()
+	// Reads of the log may not end with the context, but do when it is closed.
+	defer func() { _ = log.Close(); cancel(); <-done }()
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no") // nginx would keep it back
+	w.WriteHeader(http.StatusOK)
+	s.send(ctx, &events{w, http.NewResponseController(w), s.WriteTimeout}, start, batches)
+	return nil
+}
+
+// send batches until there are no more, or nobody takes them.
+func (s *Streams) send(ctx context.Context, to *events, at Position, batches <-chan batch) {
+	beat := s.Clock.NewTicker(s.Heartbeat)
+	defer beat.Stop()
+	if to.comment() != nil {
+		return
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-beat.C():
+			if to.comment() != nil {
+				return
+			}
+		case b := <-batches:
+			for _, line := range b.lines {
+				at = at.behind(line)
+			}
+			if len(b.lines) > 0 && to.event(eventLines, at.String(), map[string]any{"lines": b.lines}) != nil {
+				return
+			}
+			switch {
+			case b.err == nil:
+				continue
+			case errors.Is(b.err, io.EOF):
+				_ = to.event(eventEnd, at.String(), struct{}{})
+			case ctx.Err() == nil:
+				_ = to.event(eventProblem, at.String(), problem.Of(b.err))
+			}
+			return
+		}
+	}
+}
+
+// readBatches of a log: those lines together that need not be waited for.
+func readBatches(ctx context.Context, log io.Reader, start Position, to chan<- batch) {
+	skip := since{start: start}
+	r := newReader(log)
+	var b batch
+	size := 0
+	for b.err == nil {
+		line, err := r.next()
+		if b.err = err; err == nil && !skip.skips(line) {
+			b.lines = append(b.lines, line)
+			size += cost(line)
+		}
+		if b.err == nil && (len(b.lines) == 0 || len(b.lines) < batchLines && size < batchBytes && !r.waits()) {
+			continue
+		}
+		select {
+		case to <- b:
+		case <-ctx.Done():
+			return
+		}
+		b.lines, size = nil, 0
+	}
+}
+
+// events are written to a browser.
+type events struct {
+	writer     http.ResponseWriter
+	controller *http.ResponseController
+	timeout    time.Duration
+}
+
+func (e *events) event(name, id string, data any) error {
+	text, err := json.Marshal(data)
+	if err != nil {
+		return fmt.Errorf("encoding an event: %w", err)
+	}
+	if id != "" {
+		id = "id: " + id + "\n"
+	}
+	return e.write("event: " + name + "\n" + id + "data: " + string(text) + "\n\n")
+}
+
+func (e *events) comment() error { return e.write(":\n\n") }
+
+// write at once. The deadline is the connection's, by the machine's clock; one that cannot be set leaves the
+// server's own.
+func (e *events) write(s string) error {
+	_ = e.controller.SetWriteDeadline(time.Now().Add(e.timeout))
+	if _, err := io.WriteString(e.writer, s); err != nil {
+		return fmt.Errorf("writing an event: %w", err)
+	}
+	return e.controller.Flush()
+}

@@ -1,0 +1,120 @@
+package logview
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+)
+
+// Bounds of what is shown at once.
+const (
+	// maxBytes of text of a page.
+	maxBytes = 1 << 20
+	// atOnce is how many logs are read at the same time.
+	atOnce = 8
+)
+
+// Tail is the end of one rank's log.
+type Tail struct {
+	Rank  spec.RankRef
+	Lines []Line
+	// Missed reports whether earlier lines were left out since they are too large.
+	Missed bool
+	// Behind is the position behind the last line.
+	Behind Position
+	// Problem is why it could not be read, at all or to its end; nil: it was.
+	Problem *problem.Problem
+}
+
+// ReadTail reads the last lines of a rank: as many as o has, up to so many bytes of text.
+func ReadTail(ctx context.Context, from Opener, rank spec.RankRef, o Options, bytes int) Tail {
+	t := Tail{Rank: rank}
+	o.Follow = false
+	log, err := from.Open(ctx, rank, o)
+	if err != nil {
+		t.Problem = problem.Of(err)
+		return t
+	}
+	defer log.Close()
+	size := 0
+	for r := newReader(log); ; {
+		line, err := r.next()
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				t.Problem = problem.Of(err)
+			}
+			return t
+		}
+		t.Behind = t.Behind.behind(line)
+		t.Lines = append(t.Lines, line)
+		size += cost(line)
+		first := 0
+		for first < len(t.Lines)-1 && size > bytes {
+			size -= cost(t.Lines[first])
+			first++
+		}
+		if first > 0 {
+			t.Missed = true
+			t.Lines = slices.Delete(t.Lines, 0, first)
+		}
+	}
+}
+
+// cost of a line in memory, about.
+func cost(l Line) int { return len(l.Text) + 64 }
+
+// RankLine is a line and whose it is.
+type RankLine struct {
+	Rank spec.RankRef
+	Line
+}
+
+// Tails are the ends of several logs as one, in the order in which their lines were written, as far as the
+// nodes' clocks agree.
+type Tails struct {
+	Lines []RankLine
+	// Missed and Failed are the ranks of which something is missing, in their order.
+	Missed []spec.RankRef
+	Failed []Tail
+}
+
+// ReadTails reads the last lines of each rank.
+func ReadTails(ctx context.Context, from Opener, ranks []spec.RankRef, o Options) Tails {
+	all := make([]Tail, len(ranks))
+	var g errgroup.Group
+	g.SetLimit(atOnce)
+	for i, rank := range ranks {
+		g.Go(func() error {
+			all[i] = ReadTail(ctx, from, rank, o, maxBytes/len(ranks))
+			return nil
+		})
+	}
+	_ = g.Wait() // each tail has its own problem
+	var t Tails
+	for _, one := range all {
+		for _, line := range one.Lines {
+			t.Lines = append(t.Lines, RankLine{one.Rank, line})
+		}
+		if one.Missed {
+			t.Missed = append(t.Missed, one.Rank)
+		}
+		if one.Problem != nil {
+			one.Lines = nil
+			t.Failed = append(t.Failed, one)
+		}
+	}
+	// A line without a time stays behind the one before it: only whole times are compared.
+	for i := 1; i < len(t.Lines); i++ {
+		if t.Lines[i].Time.IsZero() && t.Lines[i].Rank == t.Lines[i-1].Rank {
+			t.Lines[i].Time = t.Lines[i-1].Time
+		}
+	}
+	slices.SortStableFunc(t.Lines, func(a, b RankLine) int { return a.Time.Compare(b.Time) })
+	return t
+}
