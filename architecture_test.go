@@ -196,8 +196,8 @@ var rules = map[string]rule{
 	"pkg/server/config": {
 		reason: "the server's file: each package's part is its own",
 		ours: []string{
-			api, frameworks, "pkg/server/access", "pkg/server/identity", "pkg/server/mlflow", "pkg/server/session",
-			"pkg/server/shield", "pkg/server/tfjob",
+			api, frameworks, "pkg/server/access", "pkg/server/identity", "pkg/server/mlflow", "pkg/server/placement",
+			"pkg/server/session", "pkg/server/shield", "pkg/server/tfjob",
 		},
 	},
 	history: {
@@ -250,8 +250,10 @@ var rules = map[string]rule{
 	"pkg/server/board": {
 		reason: "pages of what the API says, as it lets their readers see it; it knows no client and no store",
 		ours: []string{
-			api, frameworks, "pkg/explain", history, fragment, "pkg/server/board/listview", "pkg/server/identity",
-			"pkg/server/live", "pkg/server/problem", "pkg/server/rest", spec,
+			api, frameworks, "pkg/explain", history, fragment, palette, board + "/listview", board + "/clusterview",
+			board + "/queueview", board + "/accountview", board + "/historyview",
+			"pkg/server/identity", "pkg/server/live", "pkg/server/placement", "pkg/server/problem",
+			"pkg/server/rest", spec,
 		},
 		never: []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."},
 	},
@@ -273,6 +275,10 @@ var rules = map[string]rule{
 	board + "/queueview": {
 		reason: "the page of queues: what the API says of them",
 		ours:   []string{api, fragment, "pkg/queues", "pkg/server/problem"}, never: impurePage,
+	},
+	board + "/historyview": {
+		reason: "the list of past jobs: what the API says of them",
+		ours:   []string{api, fragment, history, "pkg/server/problem", "pkg/server/rest"}, never: impurePage,
 	},
 	board + "/accountview": {
 		reason: "the page of the accounting: what the API says of it",

@@ -77,6 +77,14 @@ func objectSchema(
 	properties := map[string]any{}
 	for i := range t.NumField() {
 		field := t.Field(i)
+		if field.Anonymous { // its keys are the outer object's
+			inner, err := objectSchema(field.Type, prefix, docs, keys)
+			if err != nil {
+				return nil, err
+			}
+			maps.Copy(properties, inner["properties"].(map[string]any))
+			continue
+		}
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		path := prefix + name
 		if name == "" {

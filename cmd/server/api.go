@@ -68,7 +68,7 @@ func (p *process) newSessions(who *identity.Authentication) (*session.Sessions, 
 		return nil, nil
 	}
 	s, err := session.New(session.Options{
-		Config: p.config.Board, Secure: !p.config.PlainHTTP(), Store: p.store, Identity: who,
+		Config: p.config.Board.Config, Secure: !p.config.PlainHTTP(), Store: p.store, Identity: who,
 		Problem: p.writeProblem, Clock: clock.RealClock{}, Registry: p.registry, Log: p.log.WithName("session"),
 	})
 	if err != nil {

@@ -9,12 +9,35 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/pkg/framework"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/config"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/placement"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/rest"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/session"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/shield"
 )
+
+// newPlacement follows what is on the nodes of the clusters for the board's map; nil where there is none.
+func (p *process) newPlacement() (*placement.Clusters, error) {
+	if !p.config.Board.Enabled || p.config.Listen.BindAddress == config.Off {
+		return nil, nil
+	}
+	sources := map[string]placement.Sources{}
+	for _, c := range p.clusters {
+		of, err := placement.NewSources(c.rest)
+		if err != nil {
+			return nil, fmt.Errorf("following the nodes of cluster %s: %w", c.name, err)
+		}
+		sources[c.name] = of
+	}
+	return placement.New(placement.Options{
+		Sources: sources, Log: p.log.WithName("placement"), Counting: placement.Counting{
+			GPUs: framework.GPUs(p.config.GPUs), KindLabels: p.config.GPUKindLabels,
+			TopologyLabels: p.config.Board.TopologyLabels,
+		},
+	}), nil
+}
 
 // routeBoard serves the web pages, where they are enabled, from the operations of the API.
 func (p *process) routeBoard(mux *http.ServeMux, api *rest.Server) error {
@@ -22,8 +45,9 @@ func (p *process) routeBoard(mux *http.ServeMux, api *rest.Server) error {
 		return nil
 	}
 	b, err := board.New(board.Options{
-		Jobs: api, Changes: api, Live: api, User: userOf, CSRF: csrfOf, BeginStream: shield.Stream,
-		UserKeys: p.config.UserKeys, GPU: formGPU(p.config.GPUs), Log: p.log.WithName("board"),
+		Jobs: api, Reports: api, Changes: api, Placement: p.placement, Live: api, User: userOf, CSRF: csrfOf,
+		BeginStream: shield.Stream, UserKeys: p.config.UserKeys, GPU: formGPU(p.config.GPUs),
+		Log:           p.log.WithName("board"),
 		LongestStream: time.Duration(p.config.Limits.StreamSeconds) * time.Second,
 	})
 	if err != nil {

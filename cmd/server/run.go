@@ -19,6 +19,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/config"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/live"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/mlflow"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/placement"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/recorder"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/store"
 )
@@ -33,6 +34,7 @@ type process struct {
 	clusters  []cluster
 	recorders []*recorder.Recorder
 	live      *live.Clusters
+	placement *placement.Clusters // nil where the board is off
 	callers   *callers
 	board     *board.Board // nil where it is off
 	registry  *prometheus.Registry
@@ -78,6 +80,12 @@ func (p *process) runnables() ([]runnable, error) {
 	p.live = p.newLive()
 	all = append(all, p.retention().run, p.live.Run)
 	var err error
+	if p.placement, err = p.newPlacement(); err != nil {
+		return nil, err
+	}
+	if p.placement != nil {
+		all = append(all, p.placement.Run)
+	}
 	if p.callers, err = p.newCallers(); err != nil {
 		return nil, err
 	}

@@ -306,6 +306,9 @@ current-context: c
 	if p.callers, err = p.newCallers(); err != nil {
 		t.Fatal(err)
 	}
+	if p.placement, err = p.newPlacement(); err != nil {
+		t.Fatal(err)
+	}
 	return p
 }
 
@@ -380,6 +383,23 @@ func TestBoard(t *testing.T) {
 	}
 	if w := get(handler, "/board/static/x/board.css", "text/css"); w.Code != http.StatusUnauthorized {
 		t.Errorf("without the board: status %d", w.Code)
+	}
+}
+
+// TestPlacement: nodes and pods of every cluster are followed where there is a board to show them.
+func TestPlacement(t *testing.T) {
+	p := newProcess(t)
+	s, err := p.placement.Snapshot("main")
+	if err != nil || s.NodesKnown || len(s.Problems) != 2 {
+		t.Errorf("got %+v, %v", s, err)
+	}
+	p.config.Board.Enabled = false
+	if p.placement, err = p.newPlacement(); p.placement != nil || err != nil {
+		t.Errorf("without a board: %v, %v", p.placement, err)
+	}
+	p.config.Board.Enabled, p.config.Listen.BindAddress = true, config.Off
+	if p.placement, err = p.newPlacement(); p.placement != nil || err != nil {
+		t.Errorf("without an API: %v, %v", p.placement, err)
 	}
 }
 

@@ -176,7 +176,7 @@ func TestSubmitErrors(t *testing.T) {
 	got := s.post(submitPage, "namespace", "team-a", "name", hostile, "workers", "4", "command", "train",
 		"framework", "jax", "manifest", "kept: 1", "do", "submit")
 	contains(t, got, http.StatusUnprocessableEntity,
-		`id="e-workers"><li>is too many <span class="remedy">ask for less</span>`,
+		`id="e-workers"><li>is too many: <span class="remedy">ask for less</span>`,
 		`id="e-command"><li>is no program`, `id="e-namespace"><li>is closed`,
 		`aria-invalid="true" aria-describedby="e-workers"`, `<code>spec.commander</code>`,
 		`<code>spec.runPolicy.schedulingPolicy.minAvailable</code>: exceeds the ranks`, "kept: 1",

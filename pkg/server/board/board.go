@@ -13,7 +13,9 @@ import (
 	"k8s.io/utils/clock"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/board/clusterview"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/live"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/placement"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/rest"
 )
@@ -29,11 +31,26 @@ type Jobs interface {
 	May(ctx context.Context, cluster string, do authorizationv1.ResourceAttributes) (bool, error)
 }
 
+// Reports are read as the context's caller; *rest.Server has them.
+type Reports interface {
+	Queues(ctx context.Context, in *rest.QueuesInput) (*rest.QueuesOutput, error)
+	HistoryJobs(ctx context.Context, in *rest.HistoryInput) (*rest.HistoryJobsOutput, error)
+	Accounting(ctx context.Context, in *rest.AccountingInput) (*rest.Accounting, error)
+	// AccountingCSV fills in the period that it is of.
+	AccountingCSV(ctx context.Context, in *rest.AccountingInput) ([]byte, error)
+}
+
 // Changes are made as the context's caller; *rest.Server has them.
 type Changes interface {
 	CreateJob(ctx context.Context, in *rest.CreateInput) (*rest.CreateOutput, error)
 	ActOnJob(ctx context.Context, action rest.Action, in *rest.ActionInput) (*rest.JobOutput, error)
 	DeleteJob(ctx context.Context, in *rest.DeleteInput) (*rest.DeleteOutput, error)
+}
+
+// Placement knows which rank is on which node; *placement.Clusters does. It asks nobody's rights:
+// placement.Of takes of it what a reader may see.
+type Placement interface {
+	Snapshot(cluster string) (*placement.Snapshot, error)
 }
 
 // Live says when jobs change; *rest.Server does. It only wakes up: what is shown comes from Jobs.
@@ -53,10 +70,12 @@ type User struct {
 
 // Options of a Board.
 type Options struct {
-	// Jobs, Changes and Live are required.
-	Jobs    Jobs
-	Changes Changes
-	Live    Live
+	// Jobs, Reports, Changes, Placement and Live are required.
+	Jobs      Jobs
+	Reports   Reports
+	Changes   Changes
+	Placement Placement
+	Live      Live
 	// User of a request. By default nobody is shown.
 	User func(*http.Request) User
 	// CSRF returns the token that forms of the request's caller bring along as CSRFField. Who authenticates the
@@ -72,7 +91,7 @@ type Options struct {
 	Log logr.Logger
 	// Clock by default is the machine's.
 	Clock clock.WithTicker
-	// Interval is the least time between two updates of a page. Default: 1 s.
+	// Interval is the least time between two updates of a page; of some it is longer. Default: 1 s.
 	Interval time.Duration
 	// Recheck is how often a page is rendered anew though no job has changed: for rights, and for what live
 	// does not tell. Default: 5 s.
@@ -92,20 +111,22 @@ type Board struct {
 	mux     *http.ServeMux
 	methods map[string][]string
 	rows    *rows
+	tiles   *clusterview.Tiles
 	static  *static
 }
 
 // New makes a Board. Its Handler expects the caller in the request's context.
 func New(o Options) (*Board, error) {
-	if o.Jobs == nil || o.Changes == nil || o.Live == nil {
-		return nil, errors.New("Jobs, Changes and Live are required")
+	if o.Jobs == nil || o.Reports == nil || o.Changes == nil || o.Placement == nil || o.Live == nil {
+		return nil, errors.New("Jobs, Reports, Changes, Placement and Live are required")
 	}
 	files, err := newStatic()
 	if err != nil {
 		return nil, err
 	}
 	b := &Board{
-		Options: o, mux: http.NewServeMux(), methods: map[string][]string{}, rows: newRows(), static: files,
+		Options: o, mux: http.NewServeMux(), methods: map[string][]string{}, rows: newRows(),
+		tiles: &clusterview.Tiles{}, static: files,
 	}
 	b.complete()
 	b.routes()
@@ -143,16 +164,25 @@ func (b *Board) complete() {
 
 // Paths of the board.
 const (
-	pathCluster = Root + "clusters/{cluster}"
-	pathJobs    = pathCluster + "/jobs"
-	pathSubmit  = pathCluster + "/submit"
-	pathJob     = pathCluster + "/namespaces/{namespace}/jobs/{name}"
+	pathCluster    = Root + "clusters/{cluster}"
+	pathJobs       = pathCluster + "/jobs"
+	pathQueues     = pathCluster + "/queues"
+	pathAccounting = pathCluster + "/accounting"
+	pathCSV        = pathCluster + "/accounting.csv"
+	pathHistory    = pathCluster + "/history"
+	pathRecord     = pathHistory + "/{uid}"
+	pathSubmit     = pathCluster + "/submit"
+	pathJob        = pathCluster + "/namespaces/{namespace}/jobs/{name}"
 )
 
 func (b *Board) routes() {
 	b.handle(http.MethodGet, Root+"{$}", b.home)
-	b.handle(http.MethodGet, pathCluster, b.cluster)
+	b.page(pathCluster, page{render: b.clusterMap, watch: watchCluster})
 	b.page(pathJobs, page{render: b.jobs, watch: watchNamespace})
+	b.page(pathQueues, page{render: b.queues, watch: watchCluster, rest: 5 * time.Second})
+	b.page(pathAccounting, page{render: b.accounting, watch: watchNamespace, rest: 15 * time.Second})
+	b.handle(http.MethodGet, pathCSV, b.accountingCSV)
+	b.page(pathHistory, page{render: b.history, watch: watchNamespace, rest: 15 * time.Second})
 	b.page(pathJob, page{render: b.job, watch: watchJob})
 	b.page(pathJob+"/yaml", page{render: b.yaml, watch: watchJob})
 	b.handle(http.MethodGet, pathJob+"/manifest.yaml", b.manifest)
@@ -220,9 +250,4 @@ func (b *Board) home(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	http.Redirect(w, r, clusterURL(clusters[0].Name), http.StatusFound)
-}
-
-// cluster leads to its jobs.
-func (b *Board) cluster(w http.ResponseWriter, r *http.Request) {
-	http.Redirect(w, r, clusterURL(r.PathValue("cluster"))+"/jobs", http.StatusFound)
 }

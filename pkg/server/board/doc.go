@@ -14,10 +14,14 @@
 //	stream.go     live updates
 //	problems.go   errors as pages
 //	static.go     style sheet, script and icon
+//	map.go                            where the gangs are
 //	jobs.go, rows.go                  the list of jobs
+//	queues.go                         the queues and quotas
+//	history.go, accounting.go         what has been
 //	job.go, yaml.go, actions.go       one job, and what can be done to it
 //	submit.go, form.go                new jobs
-//	fragment/, listview/              what is sent, and what is shown; pure
+//	fragment/                         what is sent; pure
+//	accountview/, clusterview/, historyview/, listview/, queueview/   what is shown; pure
 //
 // Invariants:
 //   - What a caller may not see or do, the API's operations refuse: each time a page is rendered, so that a

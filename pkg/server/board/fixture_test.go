@@ -53,6 +53,7 @@ type api struct {
 	followers map[chan live.Event]bool
 	follows   int
 	lists     int
+	pages
 }
 
 func (a *api) locked(do func()) {
@@ -117,7 +118,11 @@ func (a *api) GetJob(ctx context.Context, in *rest.GetInput) (*rest.JobOutput, e
 func (a *api) May(ctx context.Context, _ string, do authorizationv1.ResourceAttributes) (bool, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.check(ctx, do.Verb) == nil, a.away
+	verb := do.Verb
+	if do.Resource != "trainingjobs" {
+		verb += " " + do.Resource
+	}
+	return a.check(ctx, verb) == nil, a.away
 }
 
 func (a *api) ask(what string) ([]string, error) {
@@ -209,7 +214,8 @@ func newServer(t *testing.T, jobs ...*v1alpha1.TrainingJob) *server {
 	s.api = &api{jobs: jobs, denied: map[string]bool{}, followers: map[chan live.Event]bool{}}
 	var err error
 	s.board, err = New(Options{
-		Jobs: s.api, Changes: s.api, Live: s.api, Clock: s.clock, Log: logr.Discard(),
+		Jobs: s.api, Reports: s.api, Changes: s.api, Placement: s.api, Live: s.api,
+		Clock: s.clock, Log: logr.Discard(),
 		User: func(r *http.Request) User {
 			id, _ := identity.FromContext(r.Context())
 			return User{Name: id.Name, Logout: "/logout"}

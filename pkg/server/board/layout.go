@@ -66,7 +66,11 @@ func (b *Board) layout(r *http.Request, title string) layout {
 	if !known {
 		return l
 	}
-	for _, item := range []link{{Name: "Jobs", Href: "/jobs"}, {Name: "Submit", Href: "/submit"}} {
+	for _, item := range []link{
+		{Name: "Map"}, {Name: "Jobs", Href: "/jobs"}, {Name: "Queues", Href: "/queues"},
+		{Name: "History", Href: "/history"}, {Name: "Accounting", Href: "/accounting"},
+		{Name: "Submit", Href: "/submit"},
+	} {
 		item.Href = clusterURL(cluster) + item.Href
 		item.Current = r.URL.Path == item.Href
 		l.Menu = append(l.Menu, item)

@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"net/http"
 	"strings"
+	"time"
 
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/fragment"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
@@ -35,7 +36,12 @@ type page struct {
 	// watch says which jobs the page is about: it is rendered anew when one of them changes. Nil: it has no
 	// updates.
 	watch func(*http.Request) live.Filter
+	// rest is the least time between two updates, for pages that cost the cluster or the database more than
+	// the others; 0 for Options.Interval.
+	rest time.Duration
 }
+
+func watchCluster(*http.Request) live.Filter { return live.Filter{} }
 
 func watchNamespace(r *http.Request) live.Filter {
 	return live.Filter{Namespace: strings.TrimSpace(r.URL.Query().Get("namespace"))}

@@ -1,13 +1,17 @@
 package board
 
 import (
+	"html"
 	"net/http"
 	"regexp"
 	"strings"
 	"testing"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/history"
+	"mlplatform.example.com/trainingjob-operator/pkg/queues"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/fragment/fragmenttest"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/placement"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 )
 
@@ -40,13 +44,35 @@ const jobPage = "/board/clusters/main/namespaces/a/jobs/bert"
 // is strict.
 func TestPagesAreStrict(t *testing.T) {
 	s := newServer(t, hostileJob())
+	s.api.nodes = []*placement.OnNode{onNode("node-1", s.api.jobs...)}
+	s.api.queues = []queues.Queue{{Kind: "Queue", Name: hostile}}
+	s.api.past = []history.Job{past(hostile, nil)}
+	s.api.past[0].UID, s.api.past[0].User, s.api.past[0].Message = "uid", hostile, hostile
 	for path, status := range map[string]int{
-		mainJobs: http.StatusOK, mainJobs + "?q=%3Cscript%3E": http.StatusOK, jobPage: http.StatusOK,
-		jobPage + "?done=suspend": http.StatusOK, jobPage + "/yaml": http.StatusOK,
-		jobPage + "/delete":           http.StatusOK,
-		"/board/clusters/main/submit": http.StatusOK, mainJobs + "?%3Cscript%3E=1": http.StatusUnprocessableEntity,
-		"/board/%3Cscript%3E": http.StatusNotFound, "/board/clusters/%3Cscript%3E/jobs": http.StatusNotFound,
-		"/board/clusters/none/submit": http.StatusNotFound,
+		mainMap: http.StatusOK,
+		mainMap + "?view=table&node=%3Cscript%3E": http.StatusOK,
+		mainQueues:                     http.StatusOK,
+		mainQueues + "?q=%3Cscript%3E": http.StatusOK,
+		mainQueues + "?%3Cscript%3E=1": http.StatusUnprocessableEntity,
+		mainAccounting:                 http.StatusOK,
+		mainAccounting + "?by=job&namespace=%3Cscript%3E": http.StatusOK,
+		mainAccounting + "?%3Cscript%3E=1":                http.StatusUnprocessableEntity,
+		mainAccounting + ".csv?%3Cscript%3E=1":            http.StatusUnprocessableEntity,
+		mainHistory:                                       http.StatusOK,
+		mainHistory + "?user=%3Cscript%3E":                http.StatusOK,
+		mainHistory + "?%3Cscript%3E=1":                   http.StatusUnprocessableEntity,
+		mainMap + "?%3Cscript%3E=1":                       http.StatusUnprocessableEntity,
+		mainJobs:                                          http.StatusOK,
+		mainJobs + "?q=%3Cscript%3E":                      http.StatusOK,
+		jobPage:                                           http.StatusOK,
+		jobPage + "?done=suspend":                         http.StatusOK,
+		jobPage + "/yaml":                                 http.StatusOK,
+		jobPage + "/delete":                               http.StatusOK,
+		"/board/clusters/main/submit":                     http.StatusOK,
+		mainJobs + "?%3Cscript%3E=1":                      http.StatusUnprocessableEntity,
+		"/board/%3Cscript%3E":                             http.StatusNotFound,
+		"/board/clusters/%3Cscript%3E/jobs":               http.StatusNotFound,
+		"/board/clusters/none/submit":                     http.StatusNotFound,
 	} {
 		got := s.get(path)
 		contains(t, got, status, "<!doctype html>", "</html>", ">ann<", `action="/logout"`, `value="token"`)
@@ -77,12 +103,9 @@ func TestPagesAreStrict(t *testing.T) {
 
 func TestHome(t *testing.T) {
 	s := newServer(t)
-	for path, to := range map[string]string{
-		"/board/": "/board/clusters/main", "/board/clusters/main": mainJobs,
-	} {
-		if got := s.get(path); got.StatusCode != http.StatusFound || got.Header.Get("Location") != to {
-			t.Errorf("%s: status %d to %s", path, got.StatusCode, got.Header.Get("Location"))
-		}
+	got := s.get("/board/")
+	if got.StatusCode != http.StatusFound || got.Header.Get("Location") != mainMap {
+		t.Errorf("status %d to %s", got.StatusCode, got.Header.Get("Location"))
 	}
 }
 
@@ -101,6 +124,9 @@ func TestStatic(t *testing.T) {
 			t.Errorf("%s: status %d, %v", file, got.StatusCode, got.Header)
 		}
 		other := strings.Replace(file, s.board.static.hash, "other", 1)
+		if strings.HasSuffix(file, ".css") {
+			contains(t, got, http.StatusOK, ":root {", ".g0 {", ".map ", ".queues ", ".accounting ")
+		}
 		if got := s.get(other); got.StatusCode != http.StatusOK || got.Header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%s: status %d, %v", other, got.StatusCode, got.Header)
 		}
@@ -159,4 +185,36 @@ func TestManifest(t *testing.T) {
 		t.Error(got.Header)
 	}
 	contains(t, s.get("/board/clusters/main/namespaces/a/jobs/none/yaml"), http.StatusNotFound, "no job none")
+}
+
+// TestLinks: no page leads to one that is not there.
+func TestLinks(t *testing.T) {
+	bert, next := newJob("a", "bert", running("trains")), newJob("a", "next", inPhase(v1alpha1.PhaseQueued))
+	s := newServer(t, bert, next)
+	s.api.nodes = []*placement.OnNode{onNode("node-1", bert)}
+	s.api.queues = []queues.Queue{{Kind: "Queue", Name: "research"}}
+	s.api.past = []history.Job{past("bert", nil), past("gpt", &now)}
+	links := regexp.MustCompile(`href="(/board/clusters/main[^"]*|\?[^"]*)"`)
+	followed := map[string]bool{}
+	for _, path := range []string{
+		mainMap, mainMap + "?view=table&node=node-1", mainJobs, mainQueues, mainAccounting + "?by=namespace,job",
+		mainHistory, jobPage,
+	} {
+		page := s.get(path)
+		contains(t, page, http.StatusOK)
+		for _, found := range links.FindAllStringSubmatch(page.body, -1) {
+			to := html.UnescapeString(found[1])
+			if strings.HasPrefix(to, "?") {
+				base, _, _ := strings.Cut(path, "?")
+				to = base + to
+			}
+			if got := s.get(to); got.StatusCode != http.StatusOK {
+				t.Errorf("%s leads to %s: status %d", path, to, got.StatusCode)
+			}
+			followed[to] = true
+		}
+	}
+	if len(followed) < 20 || !followed[mainHistory+"?continue=older%26"] {
+		t.Errorf("only %v were followed", followed)
+	}
 }

@@ -8,10 +8,19 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
+	"strings"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/server/board/accountview"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/board/clusterview"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/board/palette"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/board/queueview"
 )
 
 //go:embed static
 var staticFiles embed.FS
+
+// sheets of the pages, which board.css is served with: one file is one request, and their order is told.
+var sheets = []string{palette.CSS, clusterview.CSS, queueview.CSS, accountview.CSS}
 
 const staticRoot = Root + "static/"
 
@@ -31,6 +40,9 @@ func newStatic() (*static, error) {
 		content, err := fs.ReadFile(staticFiles, path.Join("static", e.Name()))
 		if err != nil {
 			return nil, fmt.Errorf("reading the static files: %w", err)
+		}
+		if e.Name() == "board.css" {
+			content = append(content, "\n"+strings.Join(sheets, "\n")...)
 		}
 		s.files[e.Name()] = content
 		fmt.Fprintf(h, "%s %d\n", e.Name(), len(content))

@@ -107,9 +107,9 @@ func (v *viewer) begin(now []fragment.Fragment, state string) error {
 
 // run until the browser, or its time, is gone, or it may no longer see the page.
 func (v *viewer) run() {
-	b, ctx := v.board, v.request.Context()
+	b, ctx, interval := v.board, v.request.Context(), max(v.board.Interval, v.page.rest)
 	heartbeat, recheck := b.Clock.NewTicker(b.Heartbeat), b.Clock.NewTicker(b.Recheck)
-	end, due := b.Clock.NewTimer(b.LongestStream), b.Clock.NewTimer(b.Interval)
+	end, due := b.Clock.NewTimer(b.LongestStream), b.Clock.NewTimer(interval)
 	defer heartbeat.Stop()
 	defer recheck.Stop()
 	defer end.Stop()
@@ -144,7 +144,7 @@ func (v *viewer) run() {
 		if !v.update() {
 			return
 		}
-		due.Reset(b.Interval)
+		due.Reset(interval)
 		resting, changed = true, false
 	}
 }

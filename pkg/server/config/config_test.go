@@ -40,10 +40,11 @@ func TestParse(t *testing.T) {
 listen: {bindAddress: "0"}
 gpuKindLabels: []
 userKeys: []
+board: {topologyLabels: []}
 metrics: {secure: false}
 `, with(func(c *ServerConfiguration) {
 			c.Listen.BindAddress, c.Metrics.Secure = Off, false
-			c.GPUKindLabels, c.UserKeys = []string{}, []string{}
+			c.GPUKindLabels, c.UserKeys, c.Board.TopologyLabels = []string{}, []string{}, []string{}
 		})},
 		"everything": {"every key of the documentation is read", head + `
 listen: {bindAddress: ":8443", certificateDir: /certs}
@@ -78,9 +79,10 @@ health: {bindAddress: "127.0.0.1:9000"}
 				c.Listen = Listen{BindAddress: ":80", Insecure: true}
 			})},
 		"a login": {"the board's URL tells the issuer where browsers go back to",
-			head + loginAt + "board: {url: 'https://board.example.com', sessionHours: 8}",
+			head + loginAt + "board: {url: 'https://board.example.com', sessionHours: 8, topologyLabels: [rack]}",
 			with(func(c *ServerConfiguration) {
 				c.Board.URL, c.Board.SessionHours = "https://board.example.com", 8
+				c.Board.TopologyLabels = []string{"rack"}
 				c.Identity.OIDC = []identity.Issuer{{
 					URL: "https://sso.example.com", Audiences: []string{"a"}, Prefix: "corp:",
 					Login: identity.Login{ClientID: "board"},
@@ -168,7 +170,11 @@ func TestParseRefuses(t *testing.T) {
 		"a label with a space":     {head + "gpuKindLabels: ['a b']", "gpuKindLabels[0]"},
 		"a label twice":            {head + "gpuKindLabels: [a, a]", "gpuKindLabels[1]: Duplicate"},
 		"too many labels":          {head + "gpuKindLabels: " + many("l%d", 17), "gpuKindLabels: Too many"},
-		"an empty key of a user":   {head + "userKeys: ['']", "userKeys[0]"},
+		"a label of racks twice": {
+			head + "board: {topologyLabels: [rack, rack]}", "board.topologyLabels[1]: Duplicate"},
+		"too many labels of racks": {
+			head + "board: {topologyLabels: " + many("l%d", 17) + "}", "board.topologyLabels: Too many"},
+		"an empty key of a user": {head + "userKeys: ['']", "userKeys[0]"},
 		"reviews by a cluster that is not there": {
 			head + "clusters: [{name: a}]\nidentity: {tokenReview: {cluster: b}}", `tokenReview.cluster: Unsupported`},
 		"reviews by one that has no name": {head + "identity: {tokenReview: {cluster: b}}", `values: "default"`},

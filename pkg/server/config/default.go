@@ -6,6 +6,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/access"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/mlflow"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/placement"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/session"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/shield"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/tfjob"
@@ -23,7 +24,7 @@ func Default() ServerConfiguration {
 		GPUKindLabels: []string{"nvidia.com/gpu.product"},
 		UserKeys:      []string{v1alpha1.AnnotationUser},
 		Identity:      identity.Default(),
-		Board:         session.Default(),
+		Board:         Board{session.Default(), placement.DefaultTopologyLabels()},
 		Access:        access.Default(),
 		Limits:        shield.Default(),
 		TFJob:         tfjob.Default(),

@@ -64,7 +64,7 @@ type ServerConfiguration struct {
 	// Identity is who may call the API, and how callers prove who they are.
 	Identity identity.Config `json:"identity"`
 	// Board is the web pages, and how browsers log in to them.
-	Board session.Config `json:"board"`
+	Board Board `json:"board"`
 	// Access is how the server acts for its callers.
 	Access access.Config `json:"access"`
 	// Limits of what callers may send and ask.
@@ -77,6 +77,14 @@ type ServerConfiguration struct {
 	Metrics Metrics `json:"metrics"`
 	// Health is the endpoint of the probes /healthz and /readyz.
 	Health Health `json:"health"`
+}
+
+// Board is the web pages, and how browsers log in to them.
+type Board struct {
+	session.Config
+	// TopologyLabels are the labels of nodes that name where they are, such as a zone, a block or a rack; the
+	// first that a node has counts. The map groups nodes by them. With an empty list it does not. At most 16.
+	TopologyLabels []string `json:"topologyLabels"`
 }
 
 // Listen is where the REST API is served.

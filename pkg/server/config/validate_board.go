@@ -8,7 +8,7 @@ import (
 
 // validateBoard checks what board says against the rest of the file.
 func validateBoard(path *field.Path, c ServerConfiguration) field.ErrorList {
-	errs := c.Board.Validate(path)
+	errs := append(c.Board.Validate(path), validateKeys(path.Child("topologyLabels"), c.Board.TopologyLabels)...)
 	var logins *field.Path // the first
 	for n, issuer := range c.Identity.OIDC {
 		if issuer.Login.On() && logins == nil {

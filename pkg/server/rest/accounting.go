@@ -117,6 +117,7 @@ func (s *Server) accounting(ctx context.Context, in *AccountingInput) (*Accounti
 }
 
 // AccountingCSV sums what was used, for callers in the same process (inprocess.go), as the API has it in CSV.
+// It fills in the period of which that is.
 func (s *Server) AccountingCSV(ctx context.Context, in *AccountingInput) ([]byte, error) {
 	in.Accept = typeCSV
 	out, err := inProcess(ctx, s.accounting, in)

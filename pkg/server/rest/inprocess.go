@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -176,6 +177,16 @@ type parameter struct {
 	name     string // such as query.limit
 	required bool
 	schema   *huma.Schema
+	// timeFormat of a time; empty for RFC 3339.
+	timeFormat string
+}
+
+// written is a value as the request has it.
+func (p parameter) written(value any) any {
+	if t, is := value.(time.Time); is && p.timeFormat != "" {
+		return t.Format(p.timeFormat)
+	}
+	return value
 }
 
 // parameters by the type of input: they are read from its tags once.
@@ -201,7 +212,7 @@ func valid(in any) error {
 		if field.IsZero() && !p.required {
 			continue
 		}
-		text, err := json.Marshal(field.Interface())
+		text, err := json.Marshal(p.written(field.Interface()))
 		var plain any
 		if err == nil {
 			err = json.Unmarshal(text, &plain)
@@ -240,7 +251,7 @@ func parametersOf(t reflect.Type, within []int) []parameter {
 			}
 			schema := huma.SchemaFromField(huma.NewMapRegistry("#/", huma.DefaultSchemaNamer), f, "")
 			schema.PrecomputeMessages()
-			all = append(all, parameter{index, in + "." + name, in == "path", schema})
+			all = append(all, parameter{index, in + "." + name, in == "path", schema, f.Tag.Get("timeFormat")})
 		}
 	}
 	return all

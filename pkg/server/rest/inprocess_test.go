@@ -72,6 +72,26 @@ func TestInProcess(t *testing.T) {
 	}
 }
 
+// TestInProcessPeriod: days are held to the API's format of them, and CSV says of which days it is.
+func TestInProcessPeriod(t *testing.T) {
+	s := newServer(t)
+	ann, october := as(t.Context(), "ann"), time.Date(2026, 10, 1, 0, 0, 0, 0, time.UTC)
+	in := func() *AccountingInput {
+		return &AccountingInput{ClusterPath: ClusterPath{"main"}, From: october, To: october.AddDate(0, 1, 0)}
+	}
+	report, err := s.rest.Accounting(ann, in())
+	if err != nil || report.From != "2026-10-01" || report.To != "2026-11-01" {
+		t.Errorf("got %+v, %v", report, err)
+	}
+	of := &AccountingInput{ClusterPath: ClusterPath{"main"}}
+	if _, err := s.rest.AccountingCSV(ann, of); err != nil || of.From.IsZero() || of.To.IsZero() {
+		t.Errorf("it is of %v to %v, %v", of.From, of.To, err)
+	}
+	if _, err := s.rest.AccountingCSV(ann, in()); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestInProcessIsBounded: defaults and bounds are those of HTTP, and so are the words about them.
 func TestInProcessIsBounded(t *testing.T) {
 	s := newServer(t)

@@ -1,6 +1,7 @@
 // Package accountview answers one question: what does the page of a cluster's accounting show?
 //
 //	query.go     what of the page a URL asks for, what to ask of the API for it, and the URLs of others
+//	csv.go       what to ask of the API for the same as CSV
 //	view.go      one fragment for each row and one for the sum, and the frame
 //	amount.go    decimal numbers as people read them, exactly
 //	templates/   their HTML

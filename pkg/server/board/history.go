@@ -1,0 +1,41 @@
+package board
+
+import (
+	"net/http"
+	"net/url"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/server/board/historyview"
+)
+
+// history lists the jobs that have existed, of the namespaces in which the caller may list jobs.
+func (b *Board) history(r *http.Request) (view, error) {
+	q, err := historyview.ParseQuery(r.URL.Query())
+	if err != nil {
+		return view{}, err
+	}
+	cluster := r.PathValue("cluster")
+	out, err := b.Reports.HistoryJobs(r.Context(), q.Input(cluster))
+	if err != nil {
+		return view{}, err
+	}
+	v := &historyview.View{
+		Cluster: cluster, Jobs: out.Body.Items, Next: out.Body.Metadata.Continue, Query: q,
+		Links: historyview.Links{Job: jobLinks(cluster), Record: b.recordLinks(cluster)},
+	}
+	fragments, err := v.Fragments()
+	if err != nil {
+		return view{}, err
+	}
+	return view{title: "History", fragments: fragments, body: v.Body}, nil
+}
+
+// recordLinks are the paths of the pages of what is known of a cluster's jobs; none where no page has that
+// path.
+func (b *Board) recordLinks(cluster string) func(uid string) string {
+	return func(uid string) string {
+		if _, has := b.methods[pathRecord]; !has {
+			return ""
+		}
+		return clusterURL(cluster) + "/history/" + url.PathEscape(uid)
+	}
+}

@@ -1,0 +1,144 @@
+package historyview
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/rest"
+)
+
+const (
+	// maxText of one parameter, in bytes.
+	maxText = 253
+	// maxToken of the page before, in bytes, as the API has it.
+	maxToken = 1024
+)
+
+// phases in the order of a job's life. The history has no others.
+var phases = []v1alpha1.Phase{
+	v1alpha1.PhasePending, v1alpha1.PhaseQueued, v1alpha1.PhaseStarting, v1alpha1.PhaseRunning,
+	v1alpha1.PhaseDraining, v1alpha1.PhaseRestarting, v1alpha1.PhaseSuspended, v1alpha1.PhaseSucceeded,
+	v1alpha1.PhaseFailed,
+}
+
+// Query is what of the history is asked for. What is empty restricts nothing.
+type Query struct {
+	// Namespace, Queue, User and Name are exact.
+	Namespace, Queue, User, Name string
+	// Phases that jobs were last seen in.
+	Phases []v1alpha1.Phase
+	// Deleted is "true" for jobs that exist no more, "false" for those that are not known to be deleted.
+	Deleted string
+	// Continue is the API's token of a page; empty for the first.
+	Continue string
+}
+
+// ParseQuery reads the parameters of a URL. The error is a problem that names the parameter; one that the
+// page does not have is an error, too.
+func ParseQuery(values url.Values) (Query, error) {
+	var q Query
+	names := make([]string, 0, len(values))
+	for name := range values {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if err := q.parse(name, values[name]); err != nil {
+			return q, err
+		}
+	}
+	return q, nil
+}
+
+func (q *Query) parse(name string, values []string) (err error) {
+	value, most := strings.TrimSpace(strings.Join(values, ",")), maxText
+	if len(values) > 1 && name != "phase" {
+		return invalid(name, "it is there more than once", "give it once")
+	}
+	if name == "continue" {
+		most = maxToken
+	}
+	if len(value) > most {
+		return invalid(name, fmt.Sprintf("it has more than %d bytes", most), "give a shorter one")
+	}
+	switch name {
+	case "namespace":
+		q.Namespace = value
+	case "queue":
+		q.Queue = value
+	case "user":
+		q.User = value
+	case "name":
+		q.Name = value
+	case "phase":
+		q.Phases, err = parsePhases(value)
+	case "deleted":
+		if q.Deleted = value; value != "" && value != "true" && value != "false" {
+			err = invalid(name, fmt.Sprintf("it is %q", value), "give true or false, or leave it out")
+		}
+	case "continue":
+		q.Continue = value
+	default:
+		err = invalid(name, "the page does not have it", "leave it out")
+	}
+	return err
+}
+
+func invalid(parameter, detail, remedy string) error {
+	return problem.New(problem.Invalid, detail, remedy).About("query." + parameter)
+}
+
+// parsePhases that are separated by commas, in the order of a job's life.
+func parsePhases(value string) ([]v1alpha1.Phase, error) {
+	asked := map[v1alpha1.Phase]bool{}
+	for of := range strings.SplitSeq(value, ",") {
+		if of == "" {
+			continue
+		}
+		if !slices.Contains(phases, v1alpha1.Phase(of)) {
+			return nil, invalid("phase", fmt.Sprintf("there is no phase %q", of), "use some of "+join(phases))
+		}
+		asked[v1alpha1.Phase(of)] = true
+	}
+	return slices.DeleteFunc(slices.Clone(phases), func(p v1alpha1.Phase) bool { return !asked[p] }), nil
+}
+
+func join(all []v1alpha1.Phase) string {
+	texts := make([]string, 0, len(all))
+	for _, p := range all {
+		texts = append(texts, string(p))
+	}
+	return strings.Join(texts, ",")
+}
+
+// Input is what to ask of the API.
+func (q Query) Input(cluster string) *rest.HistoryInput {
+	return &rest.HistoryInput{
+		ClusterPath: rest.ClusterPath{Cluster: cluster}, Page: rest.Page{Continue: q.Continue},
+		Namespace: q.Namespace, Queue: q.Queue, User: q.User, Name: q.Name, Phase: q.Phases, Deleted: q.Deleted,
+	}
+}
+
+// URL of the page, relative to itself. ParseQuery reads its parameters.
+func (q Query) URL() string {
+	v := url.Values{}
+	for name, value := range map[string]string{
+		"namespace": q.Namespace, "queue": q.Queue, "user": q.User, "name": q.Name, "phase": join(q.Phases),
+		"deleted": q.Deleted, "continue": q.Continue,
+	} {
+		if value != "" {
+			v.Set(name, value)
+		}
+	}
+	return "?" + v.Encode()
+}
+
+// at the page of a token; at the first where it is empty.
+func (q Query) at(token string) Query {
+	q.Continue = token
+	return q
+}

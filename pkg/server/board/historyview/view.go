@@ -1,0 +1,143 @@
+package historyview
+
+import (
+	"embed"
+	"html/template"
+	"slices"
+	"strings"
+	"time"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/history"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/board/fragment"
+)
+
+//go:embed templates
+var files embed.FS
+
+var templates = template.Must(template.New("").Funcs(template.FuncMap{
+	"stamp": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+	"date":  func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") },
+}).ParseFS(files, "templates/*.html"))
+
+// View is the list of the jobs of a cluster that have existed.
+type View struct {
+	Cluster string
+	// Jobs of the page, as rest.Server.HistoryJobs returns them; read only.
+	Jobs []history.Job
+	// Next is the token of the next page; empty where there is none.
+	Next  string
+	Query Query
+	Links Links
+}
+
+// Links to other pages of the cluster.
+type Links struct {
+	// Job is the path of the page of a job that exists.
+	Job func(namespace, name string) string
+	// Record is the path of what is known of a job that has existed; empty where there is no such page.
+	Record func(uid string) string
+}
+
+// row is what is shown of one job.
+type row struct {
+	history.Job
+	ID, Href string
+	// Gone reports whether the job is known to be deleted.
+	Gone bool
+	// Ended is when it completed, or else was deleted; Before reports whether it was at some time before that.
+	Ended  *time.Time
+	Before bool
+}
+
+// Class of the phase in the style sheet.
+func (r row) Class() string { return "phase-" + strings.ToLower(string(r.Phase)) }
+
+func (v *View) row(job *history.Job) row {
+	r := row{Job: *job, ID: "past-" + string(job.UID), Gone: job.Deleted != nil || job.DeletedBefore != nil}
+	if r.Gone {
+		r.Href = v.Links.Record(string(job.UID))
+	} else {
+		r.Href = v.Links.Job(job.Namespace, job.Name)
+	}
+	switch {
+	case job.Completed != nil:
+		r.Ended = job.Completed
+	case job.Deleted != nil:
+		r.Ended = job.Deleted
+	case job.DeletedBefore != nil:
+		r.Ended, r.Before = job.DeletedBefore, true
+	}
+	return r
+}
+
+// Fragments of the page, in the containers of Body.
+func (v *View) Fragments() ([]fragment.Fragment, error) {
+	all := make([]fragment.Fragment, 0, len(v.Jobs)+1)
+	for i := range v.Jobs {
+		r := v.row(&v.Jobs[i])
+		f, err := fragment.Render(templates, "past", "past", r.ID, r)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, f)
+	}
+	pages := struct {
+		First, Next, All string
+		Number           int
+		Any              bool // whether something restricts the list
+	}{Number: len(v.Jobs), All: Query{}.URL(), Any: v.Query.URL() != Query{}.URL()}
+	if v.Query.Continue != "" {
+		pages.First = v.Query.at("").URL()
+	}
+	if v.Next != "" {
+		pages.Next = v.Query.at(v.Next).URL()
+	}
+	f, err := fragment.Render(templates, "pager", "past-pages", "past-pager", pages)
+	return append(all, f), err
+}
+
+// Body is the frame of the page, with its fragments in it. The filter's suggestions are of the jobs that are
+// shown when the page is made.
+func (v *View) Body(fragments []fragment.Fragment) (template.HTML, error) {
+	b := body{View: v, fragments: fragments}
+	for i := range v.Jobs {
+		b.Namespaces = append(b.Namespaces, v.Jobs[i].Namespace)
+		b.Queues = append(b.Queues, v.Jobs[i].Queue)
+		b.Users = append(b.Users, v.Jobs[i].User)
+	}
+	for _, of := range []*[]string{&b.Namespaces, &b.Queues, &b.Users} {
+		slices.Sort(*of)
+		*of = slices.DeleteFunc(slices.Compact(*of), func(s string) bool { return s == "" })
+	}
+	var out strings.Builder
+	if err := templates.ExecuteTemplate(&out, "history", b); err != nil {
+		return "", err
+	}
+	return template.HTML(out.String()), nil
+}
+
+// body is what the frame's template is given.
+type body struct {
+	*View
+	Namespaces, Queues, Users []string
+	fragments                 []fragment.Fragment
+}
+
+// Contents of a container.
+func (b body) Contents(in string) template.HTML { return fragment.Contents(b.fragments, in) }
+
+// choice of the filter.
+type choice struct {
+	Name    v1alpha1.Phase
+	Checked bool
+}
+
+// Choices of phases.
+func (b body) Choices() []choice {
+	var all []choice
+	for _, p := range phases {
+		all = append(all, choice{p, slices.Contains(b.Query.Phases, p)})
+	}
+	return all
+}

@@ -1,0 +1,70 @@
+package board
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/board/clusterview"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/board/listview"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/placement"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
+)
+
+// clusterMap is where the gangs are whose jobs the caller may list, and what is free.
+func (b *Board) clusterMap(r *http.Request) (view, error) {
+	q, err := clusterview.ParseQuery(r.URL.Query())
+	if err != nil {
+		return view{}, err
+	}
+	cluster := r.PathValue("cluster")
+	jobs, err := b.Jobs.VisibleJobs(r.Context(), cluster, "")
+	if err != nil {
+		return view{}, err
+	}
+	listsNodes, err := b.Jobs.May(r.Context(), cluster,
+		authorizationv1.ResourceAttributes{Verb: "list", Version: "v1", Resource: "nodes"})
+	if err != nil {
+		return view{}, err
+	}
+	snapshot, err := b.Placement.Snapshot(cluster)
+	if err != nil {
+		return view{}, placementError(cluster, err)
+	}
+	v := &clusterview.View{
+		Cluster: cluster, Query: q, Tiles: b.tiles,
+		Map: placement.Of(snapshot, placement.NewViewer(listsNodes, jobs), jobs),
+		Links: clusterview.Links{
+			Job: jobLinks(cluster), Waiting: waitingURL(cluster), Queues: clusterURL(cluster) + "/queues",
+		},
+	}
+	fragments, err := v.Fragments()
+	if err != nil {
+		return view{}, err
+	}
+	return view{title: "Map of " + cluster, fragments: fragments, body: v.Body}, nil
+}
+
+func placementError(cluster string, err error) error {
+	if errors.Is(err, placement.ErrUnknownCluster) {
+		return problem.Newf(problem.NotFound, "there is no cluster %s", cluster).About("path.cluster").
+			WithRemedy("begin at " + Root)
+	}
+	return err
+}
+
+// jobLinks are the paths of the pages of a cluster's jobs.
+func jobLinks(cluster string) func(namespace, name string) string {
+	return func(namespace, name string) string { return listview.JobURL(cluster, namespace, name) }
+}
+
+// waitingPhases are those of the jobs that the map says to wait (queues.Waits).
+const waitingPhases = string(listview.Unseen + "," + v1alpha1.PhasePending + "," + v1alpha1.PhaseQueued)
+
+// waitingURL is the list of the jobs that wait.
+func waitingURL(cluster string) string {
+	return clusterURL(cluster) + "/jobs?" + url.Values{"phase": {waitingPhases}}.Encode()
+}

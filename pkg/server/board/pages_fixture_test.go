@@ -1,0 +1,135 @@
+package board
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/history"
+	"mlplatform.example.com/trainingjob-operator/pkg/queues"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/placement"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/rest"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/store"
+)
+
+// pages is what the fake API says to the pages of a cluster.
+type pages struct {
+	nodes []*placement.OnNode
+	// queues have the jobs of the api that run.
+	queues []queues.Queue
+	past   []history.Job
+	// gpuSeconds that queue research has used.
+	gpuSeconds int64
+	// reports that were asked for.
+	historyAsked    []*rest.HistoryInput
+	accountingAsked []*rest.AccountingInput
+}
+
+func (a *api) HistoryJobs(ctx context.Context, in *rest.HistoryInput) (*rest.HistoryJobsOutput, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.lists++
+	a.historyAsked = append(a.historyAsked, in)
+	if err := a.check(ctx, "list"); err != nil {
+		return nil, err
+	}
+	out := &rest.HistoryJobsOutput{}
+	out.Body.Items = slices.Clone(a.past)
+	if in.Continue == "" {
+		out.Body.Metadata.Continue = "older&"
+	}
+	return out, nil
+}
+
+func (a *api) Accounting(ctx context.Context, in *rest.AccountingInput) (*rest.Accounting, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.lists++
+	a.accountingAsked = append(a.accountingAsked, in)
+	if err := a.check(ctx, "list"); err != nil {
+		return nil, err
+	}
+	use := rest.Usage{Queue: "research", GPUSeconds: a.gpuSeconds, GPUHours: fmt.Sprint(a.gpuSeconds / 3600)}
+	if slices.Contains(in.By, store.ByJob) {
+		use.JobUID, use.JobName = "uid-bert", "bert"
+	}
+	return &rest.Accounting{
+		Cluster: in.Cluster, From: "2026-11-01", To: "2026-11-26", Time: now, By: in.By, Total: use,
+		Items: []rest.Usage{use},
+	}, nil
+}
+
+func (a *api) AccountingCSV(ctx context.Context, in *rest.AccountingInput) ([]byte, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.accountingAsked = append(a.accountingAsked, in)
+	if err := a.check(ctx, "list"); err != nil {
+		return nil, err
+	}
+	if in.From.IsZero() {
+		in.From = time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
+	}
+	if in.To.IsZero() {
+		in.To = time.Date(2026, 11, 26, 0, 0, 0, 0, time.UTC)
+	}
+	return []byte("queue,gpuHours\nresearch,1\n"), nil
+}
+
+func (a *api) Queues(ctx context.Context, in *rest.QueuesInput) (*rest.QueuesOutput, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.lists++
+	a.asked = append(a.asked, "queues of "+in.Cluster+"/"+in.Namespace)
+	if err := a.check(ctx, "list queues"); err != nil {
+		return nil, err
+	}
+	out := &rest.QueuesOutput{}
+	for _, q := range a.queues {
+		for _, job := range a.jobs {
+			q.Running = append(q.Running, queues.Job{
+				Namespace: job.Namespace, Name: job.Name, Phase: job.Status.Phase, GPUs: job.Status.GPUs,
+			})
+		}
+		out.Body.Items = append(out.Body.Items, q)
+	}
+	return out, nil
+}
+
+func (a *api) Snapshot(string) (*placement.Snapshot, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return &placement.Snapshot{NodesKnown: true, PodsKnown: true, Nodes: slices.Clone(a.nodes)}, nil
+}
+
+// onNode is a node of 8 GPUs, with a rank of each of some jobs, which holds 2 of them.
+func onNode(name string, jobs ...*v1alpha1.TrainingJob) *placement.OnNode {
+	on := &placement.OnNode{Exists: true, Node: placement.Node{
+		Name: name, Kind: "H100", Capacity: 8, Allocatable: 8, Ready: true,
+	}}
+	for _, j := range jobs {
+		on.Pods = append(on.Pods, placement.Pod{
+			Job:  placement.Job{UID: j.UID, Namespace: j.Namespace, Name: j.Name},
+			Rank: placement.Rank{Role: "worker", GPUs: 2, State: placement.Running},
+		})
+	}
+	return on
+}
+
+// rendered is how often a page has asked for what it shows.
+func (a *api) rendered() (n int) {
+	a.locked(func() { n = a.lists })
+	return n
+}
+
+// isHeard reports whether all who follow have taken what has happened.
+func (a *api) isHeard() bool {
+	waiting := 0
+	a.locked(func() {
+		for changes := range a.followers {
+			waiting += len(changes)
+		}
+	})
+	return waiting == 0
+}

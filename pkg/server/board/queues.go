@@ -1,0 +1,31 @@
+package board
+
+import (
+	"net/http"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/server/board/queueview"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/rest"
+)
+
+// queues and quotas of a cluster that the caller may list, with the jobs in them that they may list.
+func (b *Board) queues(r *http.Request) (view, error) {
+	q, err := queueview.ParseQuery(r.URL.Query())
+	if err != nil {
+		return view{}, err
+	}
+	cluster := r.PathValue("cluster")
+	out, err := b.Reports.Queues(r.Context(), &rest.QueuesInput{
+		ClusterPath: rest.ClusterPath{Cluster: cluster}, Namespace: q.Namespace,
+	})
+	if err != nil {
+		return view{}, err
+	}
+	v := &queueview.View{
+		Cluster: cluster, List: out.Body, Query: q, Links: queueview.Links{Job: jobLinks(cluster)},
+	}
+	fragments, err := v.Fragments()
+	if err != nil {
+		return view{}, err
+	}
+	return view{title: "Queues", fragments: fragments, body: v.Body}, nil
+}
