@@ -250,8 +250,9 @@ var rules = map[string]rule{
 	"pkg/server/board": {
 		reason: "pages of what the API says, as it lets their readers see it; it knows no client and no store",
 		ours: []string{
-			api, frameworks, "pkg/explain", history, fragment, palette, board + "/listview", board + "/clusterview",
-			board + "/queueview", board + "/accountview", board + "/historyview",
+			api, frameworks, history, fragment, palette, board + "/listview", board + "/clusterview",
+			board + "/queueview", board + "/accountview", board + "/historyview", board + "/jobview",
+			board + "/logview",
 			"pkg/server/identity", "pkg/server/live", "pkg/server/placement", "pkg/server/problem",
 			"pkg/server/rest", spec,
 		},

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"time"
 
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/history"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/rest"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/shield"
@@ -23,7 +25,7 @@ func (p *process) routes() (http.Handler, error) {
 	})
 	api, err := rest.New(mux, rest.Options{
 		Version: version, Access: p.callers.access, Live: p.live, History: p.store, Prices: p.prices(),
-		Currency: p.config.Currency, Log: p.log.WithName("rest"), BeginStream: shield.Stream,
+		Currency: p.config.Currency, RecordOf: p.recordOf, Log: p.log.WithName("rest"), BeginStream: shield.Stream,
 		LongestStream: time.Duration(p.config.Limits.StreamSeconds) * time.Second,
 	})
 	if err != nil {
@@ -44,6 +46,17 @@ func (p *process) routes() (http.Handler, error) {
 			"see /api/v1/openapi.json and docs/tfjob.md for those that there are"))
 	})
 	return p.callers.handler(mux), nil
+}
+
+// recordOf a version of a job, as the cluster's recorder has it. A recorder knows the nodes by their labels,
+// which make kinds of GPUs.
+func (p *process) recordOf(cluster string, job *v1alpha1.TrainingJob) history.Record {
+	for _, r := range p.recorders {
+		if r.Cluster == cluster {
+			return r.RecordOf(job)
+		}
+	}
+	return history.Of(cluster, job, history.Options{UserKeys: p.config.UserKeys})
 }
 
 // prices of a GPU of a kind for an hour, exactly.

@@ -19,11 +19,14 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/cert"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/framework"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/config"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/store"
@@ -383,6 +386,25 @@ func TestBoard(t *testing.T) {
 	}
 	if w := get(handler, "/board/static/x/board.css", "text/css"); w.Code != http.StatusUnauthorized {
 		t.Errorf("without the board: status %d", w.Code)
+	}
+}
+
+// TestRecordOf: pages say of a job what the recorder of its cluster records.
+func TestRecordOf(t *testing.T) {
+	p := newProcess(t)
+	if _, err := p.newRecorder(p.clusters[0]); err != nil {
+		t.Fatal(err)
+	}
+	job := &v1alpha1.TrainingJob{}
+	job.UID, job.Annotations = "1", map[string]string{v1alpha1.AnnotationUser: "ada"}
+	job.Status.GPUs = 8
+	job.Spec.Resources.Requests = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8")}
+	j := p.recordOf("main", job).Job
+	if j.User != "ada" || j.GPUKind != "nvidia.com/gpu" || j.Cluster != "main" {
+		t.Errorf("got %+v", j)
+	}
+	if j := p.recordOf("other", job).Job; j.User != "ada" || j.GPUKind != "" {
+		t.Errorf("of a cluster that nobody records: %+v", j)
 	}
 }
 

@@ -20,7 +20,7 @@ func (b *Board) accounting(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	v := &accountview.View{Cluster: cluster, Accounting: *report, Query: q, Links: accountview.Links{
-		History: b.recordLinks(cluster), CSV: clusterURL(cluster) + "/accounting.csv",
+		History: recordLinks(cluster), CSV: clusterURL(cluster) + "/accounting.csv",
 	}}
 	fragments, err := v.Fragments()
 	if err != nil {

@@ -29,6 +29,7 @@ type Jobs interface {
 	VisibleJobs(ctx context.Context, cluster, namespace string) ([]*v1alpha1.TrainingJob, error)
 	GetJob(ctx context.Context, in *rest.GetInput) (*rest.JobOutput, error)
 	May(ctx context.Context, cluster string, do authorizationv1.ResourceAttributes) (bool, error)
+	Records
 }
 
 // Reports are read as the context's caller; *rest.Server has them.
@@ -110,6 +111,7 @@ type Board struct {
 	Options
 	mux     *http.ServeMux
 	methods map[string][]string
+	drawn   drawn
 	rows    *rows
 	tiles   *clusterview.Tiles
 	static  *static
@@ -183,7 +185,10 @@ func (b *Board) routes() {
 	b.page(pathAccounting, page{render: b.accounting, watch: watchNamespace, rest: 15 * time.Second})
 	b.handle(http.MethodGet, pathCSV, b.accountingCSV)
 	b.page(pathHistory, page{render: b.history, watch: watchNamespace, rest: 15 * time.Second})
+	b.page(pathRecord, page{render: b.pastJob})
 	b.page(pathJob, page{render: b.job, watch: watchJob})
+	b.page(pathJob+"/logs", page{render: b.logs})
+	b.handle(http.MethodGet, pathJob+"/logs/stream", b.followLog)
 	b.page(pathJob+"/yaml", page{render: b.yaml, watch: watchJob})
 	b.handle(http.MethodGet, pathJob+"/manifest.yaml", b.manifest)
 	for _, action := range []rest.Action{rest.Suspend, rest.Resume, rest.Restart} {

@@ -18,10 +18,12 @@
 //	jobs.go, rows.go                  the list of jobs
 //	queues.go                         the queues and quotas
 //	history.go, accounting.go         what has been
-//	job.go, yaml.go, actions.go       one job, and what can be done to it
+//	job.go, drawn.go                  one job, whether it exists or has existed
+//	yaml.go, logs.go, actions.go      its manifest, what its ranks have written, what can be done to it
 //	submit.go, form.go                new jobs
 //	fragment/                         what is sent; pure
-//	accountview/, clusterview/, historyview/, listview/, queueview/   what is shown; pure
+//	accountview/, clusterview/, historyview/, jobview/, listview/, queueview/   what is shown; pure
+//	logview/                          what ranks have written, by an opener of their logs
 //
 // Invariants:
 //   - What a caller may not see or do, the API's operations refuse: each time a page is rendered, so that a

@@ -53,6 +53,7 @@ type api struct {
 	followers map[chan live.Event]bool
 	follows   int
 	lists     int
+	keptRecords
 	pages
 }
 

@@ -20,7 +20,7 @@ func (b *Board) history(r *http.Request) (view, error) {
 	}
 	v := &historyview.View{
 		Cluster: cluster, Jobs: out.Body.Items, Next: out.Body.Metadata.Continue, Query: q,
-		Links: historyview.Links{Job: jobLinks(cluster), Record: b.recordLinks(cluster)},
+		Links: historyview.Links{Job: jobLinks(cluster), Record: recordLinks(cluster)},
 	}
 	fragments, err := v.Fragments()
 	if err != nil {
@@ -29,13 +29,9 @@ func (b *Board) history(r *http.Request) (view, error) {
 	return view{title: "History", fragments: fragments, body: v.Body}, nil
 }
 
-// recordLinks are the paths of the pages of what is known of a cluster's jobs; none where no page has that
-// path.
-func (b *Board) recordLinks(cluster string) func(uid string) string {
+// recordLinks are the paths of the pages of what is known of a cluster's jobs.
+func recordLinks(cluster string) func(uid string) string {
 	return func(uid string) string {
-		if _, has := b.methods[pathRecord]; !has {
-			return ""
-		}
 		return clusterURL(cluster) + "/history/" + url.PathEscape(uid)
 	}
 }

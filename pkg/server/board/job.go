@@ -2,21 +2,30 @@ package board
 
 import (
 	"context"
+	"fmt"
 	"html/template"
 	"net/http"
 	"net/url"
-	"strings"
+	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-	"mlplatform.example.com/trainingjob-operator/pkg/explain"
 	"mlplatform.example.com/trainingjob-operator/pkg/history"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/fragment"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/board/jobview"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/board/listview"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/rest"
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
+
+// Records are read as the context's caller; *rest.Server has them.
+type Records interface {
+	JobRecord(ctx context.Context, in *rest.JobPath) (*rest.JobRecord, error)
+	PastJobRecord(ctx context.Context, in *rest.HistoryPath) (*rest.JobRecord, error)
+	JobSamples(ctx context.Context, in *rest.HistoryPath) (*rest.JobSamples, error)
+	JobLogs(ctx context.Context, in *rest.JobPath) (*rest.JobLogs, error)
+}
 
 // jobPath of a request.
 func jobPath(r *http.Request) rest.JobPath {
@@ -44,6 +53,21 @@ func parameters(r *http.Request, known ...string) (url.Values, error) {
 	return query, nil
 }
 
+// parameterAxis says what curves are drawn by.
+const parameterAxis = "x"
+
+func axisOf(query url.Values) (jobview.Axis, error) {
+	switch by := jobview.Axis(query.Get(parameterAxis)); by {
+	case "":
+		return jobview.ByStep, nil
+	case jobview.ByStep, jobview.ByTime:
+		return by, nil
+	default:
+		return "", problem.Newf(problem.Invalid, "curves cannot be drawn by %q", by).
+			About("query." + parameterAxis).WithRemedy("use step or time")
+	}
+}
+
 // jobFrame is what does not change on the page of a job.
 type jobFrame struct {
 	Namespace, Name, URL string
@@ -56,47 +80,36 @@ type jobFrame struct {
 // Contents of a container.
 func (f jobFrame) Contents(in string) template.HTML { return fragment.Contents(f.fragments, in) }
 
-// jobHead is what a job does, and why.
-type jobHead struct {
-	explain.Explanation
-	// Phase is as the list of jobs has it.
-	PhaseClass            string
-	Deleting              bool
-	Queue, Priority, User string
-	Gang                  string
-	GPUs                  *int64
-	Created               string
-}
-
 // job is the page of one.
 func (b *Board) job(r *http.Request) (view, error) {
-	query, err := parameters(r, "done")
+	query, err := parameters(r, "done", parameterAxis)
 	if err != nil {
 		return view{}, err
 	}
-	f := jobFrame{
-		Namespace: r.PathValue("namespace"), Name: r.PathValue("name"), URL: jobURL(r), CSRFField: CSRFField,
-		CSRF: b.CSRF(r), Done: query.Get("done"),
+	by, err := axisOf(query)
+	if err != nil {
+		return view{}, err
 	}
+	f := jobFrame{URL: jobURL(r), CSRFField: CSRFField, CSRF: b.CSRF(r), Done: query.Get("done")}
 	if _, known := doneWords[f.Done]; f.Done != "" && !known {
 		return view{}, problem.New(problem.Invalid, "nothing is called so", "leave it out").About("query.done")
 	}
 	f.Done = doneWords[f.Done]
-	out, err := b.Jobs.GetJob(r.Context(), &rest.GetInput{JobPath: jobPath(r)})
+	at := jobPath(r)
+	known, err := b.Jobs.JobRecord(r.Context(), &at)
 	if err != nil {
 		return view{}, err
 	}
-	job := out.Body.TrainingJob()
-	head, err := fragment.Render(templates, "job-head", "head", "job-head", b.headOf(job))
+	actions, err := b.actions(r, known.Live)
 	if err != nil {
 		return view{}, err
 	}
-	actions, err := b.actions(r, job)
+	sections, err := b.sections(r, known, by, f.URL)
 	if err != nil {
 		return view{}, err
 	}
 	return view{
-		title: job.Namespace + "/" + job.Name, fragments: []fragment.Fragment{head, actions},
+		title: at.Namespace + "/" + at.Name, fragments: append([]fragment.Fragment{actions}, sections...),
 		body: func(fragments []fragment.Fragment) (template.HTML, error) {
 			f.fragments = fragments
 			return execute("job", f)
@@ -104,18 +117,120 @@ func (b *Board) job(r *http.Request) (view, error) {
 	}, nil
 }
 
-func (b *Board) headOf(job *v1alpha1.TrainingJob) jobHead {
-	h := jobHead{
-		Explanation: explain.Of(job, b.Clock.Now()), Deleting: job.DeletionTimestamp != nil,
-		Queue: history.QueueOf(job), Priority: spec.PriorityClass(job), User: history.UserOf(job, b.UserKeys),
-		Gang: job.Status.Gang, Created: stamp(job.CreationTimestamp.Time),
+// pastFrame is what is around the page of a job that the history has.
+type pastFrame struct {
+	jobFrame
+	// Deleted is when it was, and DeletedBefore when it was found gone; nil where that is unknown.
+	Deleted, DeletedBefore *time.Time
+}
+
+func (pastFrame) Stamp(t time.Time) string { return stamp(t) }
+
+// pastJob is the page of a job from its record alone.
+func (b *Board) pastJob(r *http.Request) (view, error) {
+	query, err := parameters(r, parameterAxis)
+	if err != nil {
+		return view{}, err
 	}
-	h.PhaseClass = "phase-unseen"
-	if h.Phase != "" {
-		h.PhaseClass = "phase-" + strings.ToLower(string(h.Phase))
-		h.GPUs = &job.Status.GPUs
+	by, err := axisOf(query)
+	if err != nil {
+		return view{}, err
 	}
-	return h
+	known, err := b.Jobs.PastJobRecord(r.Context(), historyPath(r.PathValue("cluster"), r.PathValue("uid")))
+	if err != nil {
+		return view{}, err
+	}
+	job := &known.Record.Job
+	f := pastFrame{
+		jobFrame: jobFrame{URL: listview.JobURL(job.Cluster, job.Namespace, job.Name)},
+		Deleted:  job.Deleted, DeletedBefore: job.DeletedBefore,
+	}
+	sections, err := b.sections(r, known, by, r.URL.EscapedPath())
+	if err != nil {
+		return view{}, err
+	}
+	return view{
+		title: job.Namespace + "/" + job.Name, fragments: sections,
+		body: func(fragments []fragment.Fragment) (template.HTML, error) {
+			f.fragments = fragments
+			return execute("past-job", f)
+		},
+	}, nil
+}
+
+func historyPath(cluster, uid string) *rest.HistoryPath {
+	return &rest.HistoryPath{ClusterPath: rest.ClusterPath{Cluster: cluster}, UID: uid}
+}
+
+// sections of a job's page, which all who may see the job share. Nothing in them depends on who asks.
+func (b *Board) sections(
+	r *http.Request, known *rest.JobRecord, by jobview.Axis, page string,
+) ([]fragment.Fragment, error) {
+	in := b.inputOf(known, by, page)
+	return b.drawn.of(in, known.Live != nil, func() ([]fragment.Fragment, bool, error) {
+		whole, err := b.addSamples(r, known, &in)
+		if err != nil {
+			return nil, false, err
+		}
+		v := jobview.Of(in)
+		fragments, err := v.Fragments()
+		return fragments, whole, err
+	})
+}
+
+// inputOf the page of a job, without the samples that the history has.
+func (b *Board) inputOf(known *rest.JobRecord, by jobview.Axis, page string) jobview.Input {
+	job := &known.Record.Job
+	in := jobview.Input{
+		Record: known.Record, Live: known.Live, Samples: known.Record.Samples, Explanation: known.Explanation,
+		Timeline: known.Timeline.Items, Prices: known.Prices, Currency: known.Currency,
+		Now: drawnAt(job, b.Clock.Now().UTC()), By: by,
+		Links: jobview.Links{Page: page, Jobs: clusterURL(job.Cluster) + "/jobs?namespace=" + job.Namespace},
+	}
+	if job.Queue != "" {
+		in.Links.Queue = clusterURL(job.Cluster) + "/queues?" + url.Values{"q": {job.Queue}}.Encode()
+	}
+	if known.Live != nil {
+		in.Links.Logs, in.Links.YAML = page+"/logs", page+"/yaml"
+	}
+	switch {
+	case known.Unread != nil:
+		in.Notes = append(in.Notes, "The history cannot be read now: this is what the job's status tells. "+
+			"Earlier attempts, their samples and their cost may be missing.")
+	case !known.Recorded:
+		in.Notes = append(in.Notes, "The history does not know the job yet: this is what its status tells.")
+	}
+	return in
+}
+
+// addSamples that the history has to those of the record. Where they cannot be read the page says so, and is
+// not whole.
+func (b *Board) addSamples(
+	r *http.Request, known *rest.JobRecord, in *jobview.Input,
+) (whole bool, err error) {
+	if !known.Recorded {
+		return true, nil
+	}
+	key := known.Record.Job.Key
+	ctx := r.Context()
+	reported, err := b.Jobs.JobSamples(ctx, historyPath(key.Cluster, string(key.UID)))
+	switch {
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case err != nil:
+		p := problem.Of(err)
+		b.log(r, p)
+		in.Notes = append(in.Notes, "What its trainer reported earlier cannot be read now: "+p.Error()+".")
+		return false, nil
+	}
+	if reported.Since > 0 {
+		in.Notes = append(in.Notes, fmt.Sprintf("The curves begin with attempt %d: those before have too many "+
+			"samples.", reported.Since))
+	}
+	in.Samples = history.Merge(known.Record, history.Record{
+		Job: history.Job{Key: key}, Samples: reported.Items,
+	}).Samples
+	return true, nil
 }
 
 // may reports whether the caller may do something to a job.

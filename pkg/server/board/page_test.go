@@ -198,7 +198,7 @@ func TestLinks(t *testing.T) {
 	followed := map[string]bool{}
 	for _, path := range []string{
 		mainMap, mainMap + "?view=table&node=node-1", mainJobs, mainQueues, mainAccounting + "?by=namespace,job",
-		mainHistory, jobPage,
+		mainHistory, jobPage, jobPage + "/logs", pastPage,
 	} {
 		page := s.get(path)
 		contains(t, page, http.StatusOK)

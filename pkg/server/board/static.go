@@ -12,6 +12,8 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/accountview"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/clusterview"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/board/jobview"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/board/logview"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/palette"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/queueview"
 )
@@ -20,7 +22,12 @@ import (
 var staticFiles embed.FS
 
 // sheets of the pages, which board.css is served with: one file is one request, and their order is told.
-var sheets = []string{palette.CSS, clusterview.CSS, queueview.CSS, accountview.CSS}
+var sheets = []string{
+	palette.CSS, clusterview.CSS, queueview.CSS, accountview.CSS, jobview.CSS, logview.CSS,
+}
+
+// scripts of the pages, which board.js is served with.
+var scripts = []string{logview.Script}
 
 const staticRoot = Root + "static/"
 
@@ -41,8 +48,11 @@ func newStatic() (*static, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading the static files: %w", err)
 		}
-		if e.Name() == "board.css" {
+		switch e.Name() {
+		case "board.css":
 			content = append(content, "\n"+strings.Join(sheets, "\n")...)
+		case "board.js":
+			content = append(content, "\n"+strings.Join(scripts, "\n")...)
 		}
 		s.files[e.Name()] = content
 		fmt.Fprintf(h, "%s %d\n", e.Name(), len(content))

@@ -165,7 +165,7 @@ func TestRightIsTakenAway(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t, newJob("a", "bert", running("secret plan")))
 			b := s.open("bob", path, "")
-			container := map[string]string{"list": "jobs", "get": "head"}[name]
+			container := map[string]string{"list": "jobs", "get": "job"}[name]
 			eventually(t, "the page is shown", b.shows(container, "secret plan"))
 			s.api.locked(func() { s.api.denied["bob "+name] = true })
 			s.soon("the stream ends", b.isOver)

@@ -40,13 +40,13 @@ func (r *Recorder) handler() toolscache.ResourceEventHandler {
 
 // saw a version of a job.
 func (r *Recorder) saw(job *v1alpha1.TrainingJob) {
-	r.pending.add(r.versionOf(job), versionKey(job))
+	r.pending.add(r.RecordOf(job), versionKey(job))
 	r.finalizers.saw(job)
 }
 
 // sawDeleted records that a job is gone, with the last version of it that was seen.
 func (r *Recorder) sawDeleted(job *v1alpha1.TrainingJob, unseen bool) {
-	record := r.versionOf(job)
+	record := r.RecordOf(job)
 	if job.DeletionTimestamp == nil { // without finalizers it is gone at once
 		now := r.now()
 		if unseen {
@@ -61,9 +61,10 @@ func (r *Recorder) sawDeleted(job *v1alpha1.TrainingJob, unseen bool) {
 	r.finalizers.gone(job)
 }
 
-// versionOf a job as a record. A deletion cannot be taken back: a job that waits for its finalizers is as
-// good as deleted, and every replica says the same time.
-func (r *Recorder) versionOf(job *v1alpha1.TrainingJob) history.Record {
+// RecordOf returns what one version of a job says, as it is recorded. A deletion cannot be taken back: a job
+// that waits for its finalizers is as good as deleted, and every replica says the same time. It may be called
+// at any time; before Run has read the nodes, the kind of GPU is the resource.
+func (r *Recorder) RecordOf(job *v1alpha1.TrainingJob) history.Record {
 	record := history.Of(r.Cluster, job, history.Options{GPUKind: r.gpuKind, UserKeys: r.UserKeys})
 	if at := job.DeletionTimestamp; at != nil {
 		deleted := at.UTC()

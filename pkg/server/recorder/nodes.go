@@ -76,7 +76,7 @@ func resourceOf(job *v1alpha1.TrainingJob, counted framework.GPUs) string {
 // most nodes, of equally many the first by name. It is empty where no node says.
 func (r *Recorder) product(job *v1alpha1.TrainingJob) string {
 	kind, votes := "", map[string]int{}
-	if len(r.GPUKindLabels) == 0 {
+	if len(r.GPUKindLabels) == 0 || !r.nodesRead.Load() {
 		return kind
 	}
 	for _, name := range job.Status.AllocatedNodes {

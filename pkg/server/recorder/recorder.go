@@ -73,6 +73,8 @@ type Recorder struct {
 	finalizers *finalizers
 	metrics    *metrics
 	synced     atomic.Bool
+	// nodesRead is false until the nodes' labels are in memory: until then the cache would wait for them.
+	nodesRead atomic.Bool
 }
 
 // New makes a Recorder, which does nothing until Run.
@@ -119,6 +121,7 @@ func (r *Recorder) follow(ctx context.Context) error {
 		if err := r.await(ctx, nodes.HasSynced); err != nil {
 			return err
 		}
+		r.nodesRead.Store(true)
 	}
 	jobs, err := r.Cache.GetInformer(ctx, &v1alpha1.TrainingJob{}, cache.BlockUntilSynced(false))
 	if err != nil {

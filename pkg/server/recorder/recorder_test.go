@@ -138,7 +138,7 @@ func (c fixedClock) Now() time.Time { return c.now }
 func TestGoneWhileAway(t *testing.T) {
 	f := newFixture(t)
 	known := func(name string) {
-		record := f.versionOf(job(name, 1))
+		record := f.RecordOf(job(name, 1))
 		if err := f.store.Record(t.Context(), []history.Record{record}); err != nil {
 			t.Fatal(err)
 		}
@@ -249,6 +249,19 @@ func TestGPUKind(t *testing.T) {
 		if got := f.product(j); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
+	}
+}
+
+// TestRecordOfBeforeRun: who asks for a record does not wait for nodes that may never be read.
+func TestRecordOfBeforeRun(t *testing.T) {
+	f := newFixture(t)
+	j := job("bert", 1, func(j *v1alpha1.TrainingJob) {
+		j.Status.AllocatedNodes, j.Status.GPUs = []string{"h1"}, 8
+		j.Spec.Resources.Requests = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8")}
+	})
+	f.Cache = nil // it is not asked
+	if got := f.RecordOf(j).Job.GPUKind; got != "nvidia.com/gpu" {
+		t.Errorf("kind %q", got)
 	}
 }
 

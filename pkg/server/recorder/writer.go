@@ -110,7 +110,7 @@ func (r *Recorder) readAgain(ctx context.Context, e *entry) bool {
 	if err := r.Cache.Get(ctx, key, job); err != nil || job.UID != e.uid {
 		return false
 	}
-	e.record, e.reread, e.version = r.versionOf(job), false, versionKey(job)
+	e.record, e.reread, e.version = r.RecordOf(job), false, versionKey(job)
 	return true
 }
 

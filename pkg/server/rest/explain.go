@@ -2,7 +2,6 @@ package rest
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"slices"
 
@@ -11,7 +10,6 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/explain"
 	"mlplatform.example.com/trainingjob-operator/pkg/history"
-	"mlplatform.example.com/trainingjob-operator/pkg/server/store"
 	"mlplatform.example.com/trainingjob-operator/pkg/timeline"
 )
 
@@ -49,28 +47,11 @@ func (s *Server) explain(ctx context.Context, in *JobPath) (*ExplainOutput, erro
 }
 
 func (s *Server) timeline(ctx context.Context, in *JobPath) (*TimelineOutput, error) {
-	job, err := s.job(ctx, *in)
+	r, err := s.jobRecord(ctx, in)
 	if err != nil {
 		return nil, err
 	}
-	now := history.Of(in.Cluster, job, history.Options{})
-	recorded, err := s.History.Job(ctx, now.Job.Key)
-	switch {
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case errors.Is(err, store.ErrNotFound):
-		return fromStatus(job), nil
-	case err != nil: // the status is an answer, too
-		s.Log.Error(err, "A timeline is told from the status alone", "namespace", in.Namespace, "job", in.Name)
-		return fromStatus(job), nil
-	}
-	return &TimelineOutput{timeline.Timeline{
-		Source: timeline.FromHistory, Items: withFailures(history.Merge(recorded, now), job),
-	}}, nil
-}
-
-func fromStatus(job *v1alpha1.TrainingJob) *TimelineOutput {
-	return &TimelineOutput{timeline.Timeline{Source: timeline.FromStatus, Items: timeline.Of(job)}}
+	return &TimelineOutput{r.Timeline}, nil
 }
 
 // withFailures adds what the history does not record: the failure that the status tells.

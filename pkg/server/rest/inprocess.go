@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"reflect"
 	"strconv"
 	"strings"
@@ -85,17 +84,25 @@ func (s *Server) JobTimeline(ctx context.Context, in *JobPath) (*TimelineOutput,
 	return inProcess(ctx, s.timeline, in)
 }
 
-// JobLog is what one rank has written. Where it is followed the reader ends as a stream over HTTP does, and
-// with the context. The caller must close it.
-func (s *Server) JobLog(ctx context.Context, in *LogsInput) (io.ReadCloser, error) {
-	if err := valid(in); err != nil {
-		return nil, err
-	}
-	log, err := s.openLog(ctx, in)
-	if err != nil {
-		return nil, err
-	}
-	return log.lines, nil
+// JobRecord is all that is known of a job that exists, but for its samples.
+func (s *Server) JobRecord(ctx context.Context, in *JobPath) (*JobRecord, error) {
+	return inProcess(ctx, s.jobRecord, in)
+}
+
+// PastJobRecord is all that the history alone knows of a job, but for its samples.
+func (s *Server) PastJobRecord(ctx context.Context, in *HistoryPath) (*JobRecord, error) {
+	return inProcess(ctx, s.pastJobRecord, in)
+}
+
+// JobSamples are all that the trainer of one has reported, of at most its last 24 attempts where there are
+// many.
+func (s *Server) JobSamples(ctx context.Context, in *HistoryPath) (*JobSamples, error) {
+	return inProcess(ctx, s.jobSamples, in)
+}
+
+// JobLogs opens the logs of one job's ranks as the caller.
+func (s *Server) JobLogs(ctx context.Context, in *JobPath) (*JobLogs, error) {
+	return inProcess(ctx, s.jobLogs, in)
 }
 
 // Queues with their use and their jobs.

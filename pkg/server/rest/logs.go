@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -44,7 +45,11 @@ func (s *Server) routeLogs() {
 }
 
 func (s *Server) logs(ctx context.Context, in *LogsInput) (*huma.StreamResponse, error) {
-	log, err := s.openLog(ctx, in)
+	job, err := s.job(ctx, in.JobPath)
+	if err != nil {
+		return nil, err
+	}
+	log, err := s.openLog(ctx, job, in, time.Time{})
 	if err != nil {
 		return nil, err
 	}
@@ -64,11 +69,40 @@ type openedLog struct {
 	while context.Context
 }
 
-func (s *Server) openLog(ctx context.Context, in *LogsInput) (*openedLog, error) {
-	job, err := s.job(ctx, in.JobPath)
+// JobLogs are the logs of one job's ranks, to those who may read them.
+type JobLogs struct {
+	// Job as it was when it was read. Its pods are looked up for each log.
+	Job *v1alpha1.TrainingJob
+	// Open what one rank has written; the input's path is not looked at. What was written before a time is left
+	// out, to the second; zero: nothing is. Where it is followed the reader ends as a stream over HTTP does, and
+	// with the context. The caller must close it.
+	Open func(ctx context.Context, in *LogsInput, since time.Time) (io.ReadCloser, error)
+}
+
+func (s *Server) jobLogs(ctx context.Context, in *JobPath) (*JobLogs, error) {
+	job, err := s.job(ctx, *in)
 	if err != nil {
 		return nil, err
 	}
+	at := *in
+	return &JobLogs{job, func(ctx context.Context, in *LogsInput, since time.Time) (io.ReadCloser, error) {
+		of := *in
+		of.JobPath = at
+		if err := valid(&of); err != nil {
+			return nil, err
+		}
+		log, err := s.openLog(ctx, job, &of, since)
+		if err != nil {
+			return nil, err
+		}
+		return log.lines, nil
+	}}, nil
+}
+
+// openLog of a rank of a job, without what was written before a time.
+func (s *Server) openLog(
+	ctx context.Context, job *v1alpha1.TrainingJob, in *LogsInput, since time.Time,
+) (*openedLog, error) {
 	rank, err := in.rank(job)
 	if err != nil {
 		return nil, err
@@ -103,7 +137,7 @@ func (s *Server) openLog(ctx context.Context, in *LogsInput) (*openedLog, error)
 		}
 		while = s.whileAllowed(ctx, s.mayLog(in, pod.Name))
 	}
-	lines, err := pods.GetLogs(pod.Name, in.options(container)).Stream(while)
+	lines, err := pods.GetLogs(pod.Name, in.options(container, since)).Stream(while)
 	if err != nil {
 		return nil, clusterError(in.Cluster, err)
 	}
@@ -163,14 +197,17 @@ func (in *LogsInput) containerOf(job *v1alpha1.TrainingJob, pod *corev1.Pod) (st
 		About("query.container").WithRemedy("use one of " + strings.Join(names, ", "))
 }
 
-func (in *LogsInput) options(container string) *corev1.PodLogOptions {
+func (in *LogsInput) options(container string, since time.Time) *corev1.PodLogOptions {
 	o := &corev1.PodLogOptions{
 		Container: container, Follow: in.Follow, Previous: in.Previous, Timestamps: in.Timestamps,
 	}
 	if in.TailLines >= 0 {
 		o.TailLines = &in.TailLines
 	}
-	if in.SinceSeconds > 0 {
+	switch { // the kubelet takes one of them
+	case !since.IsZero():
+		o.SinceTime = new(metav1.NewTime(since))
+	case in.SinceSeconds > 0:
 		o.SinceSeconds = &in.SinceSeconds
 	}
 	return o

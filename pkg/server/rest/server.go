@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/history"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/live"
@@ -60,6 +61,9 @@ type Options struct {
 	Access  Access
 	Live    Live
 	History History
+	// RecordOf returns what a version of a cluster's job says, as it is recorded. By default nothing is known of
+	// its kind of GPU and its user.
+	RecordOf func(cluster string, job *v1alpha1.TrainingJob) history.Record
 	// Prices of one GPU of a kind for an hour. The cost of other kinds is unknown.
 	Prices map[string]*big.Rat
 	// Currency of the prices.
@@ -109,6 +113,11 @@ func New(mux *http.ServeMux, o Options) (*Server, error) {
 func (s *Server) complete() {
 	if s.Clock == nil {
 		s.Clock = clock.RealClock{}
+	}
+	if s.RecordOf == nil {
+		s.RecordOf = func(cluster string, job *v1alpha1.TrainingJob) history.Record {
+			return history.Of(cluster, job, history.Options{})
+		}
 	}
 	if s.BeginStream == nil {
 		s.BeginStream = func(context.Context) error { return nil }

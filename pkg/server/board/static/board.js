@@ -72,9 +72,10 @@ function focusAgain(kept) {
 function replace(old, el) {
   const opened = [...old.querySelectorAll('details')].map((d) => d.open);
   [...el.querySelectorAll('details')].forEach((d, i) => { if (opened[i]) d.open = true; });
-  const from = [old.scrollTop, old.scrollLeft];
+  const parts = (of) => [of, ...of.querySelectorAll('.scroll')];
+  const from = parts(old).map((part) => [part.scrollTop, part.scrollLeft]);
   old.replaceWith(el);
-  [el.scrollTop, el.scrollLeft] = from;
+  parts(el).forEach((part, i) => { if (from[i]) [part.scrollTop, part.scrollLeft] = from[i]; });
 }
 function applyPatch(patch) {
   const fresh = new Map();

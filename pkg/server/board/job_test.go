@@ -1,0 +1,318 @@
+package board
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/history"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/board/fragment/fragmenttest"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
+)
+
+const pastPage = "/board/clusters/main/history/uid-bert"
+
+// waits for GPUs that others have.
+func waits(job *v1alpha1.TrainingJob) {
+	job.Status = v1alpha1.TrainingJobStatus{
+		Phase: v1alpha1.PhaseQueued, Attempt: 1, GPUs: 8, Scheduling: &v1alpha1.SchedulingStatus{
+			Blocker: &v1alpha1.Blocker{
+				Reason: "QuotaExceeded", Message: "the queue has 3 GPUs left",
+				Need: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8")},
+				Free: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("3")},
+			},
+		},
+		Transitions: []v1alpha1.Transition{
+			{Time: metav1.NewTime(now.Add(-time.Hour)), Phase: v1alpha1.PhaseQueued, Reason: "Queued"},
+		},
+	}
+}
+
+// trains in its second attempt.
+func trains(step int64, loss string) func(*v1alpha1.TrainingJob) {
+	return func(job *v1alpha1.TrainingJob) {
+		job.Spec.Framework, job.Spec.Replicas = v1alpha1.FrameworkPyTorch, new(int32(2))
+		job.Annotations = map[string]string{"owner": "ada@example.com"}
+		job.Status = v1alpha1.TrainingJobStatus{
+			Phase: v1alpha1.PhaseRunning, Attempt: 2, GPUs: 16, Replicas: 2, ReadyReplicas: 2,
+			Transitions: []v1alpha1.Transition{
+				{Time: metav1.NewTime(now.Add(-25 * time.Minute)), Phase: v1alpha1.PhaseDraining, Reason: "Preempted"},
+				{Time: metav1.NewTime(now.Add(-20 * time.Minute)), Phase: v1alpha1.PhaseQueued, Reason: "Preempted"},
+				{Time: metav1.NewTime(now.Add(-10 * time.Minute)), Phase: v1alpha1.PhaseRunning, Reason: "GangRunning"},
+			},
+			Progress: &v1alpha1.ProgressStatus{
+				Attempt: 2, Step: step, TotalSteps: 1000, Percent: new(int32(step / 10)),
+				ReportedTime: metav1.NewTime(now.Add(-time.Minute)), Metrics: map[string]string{"loss": loss},
+			},
+		}
+	}
+}
+
+// recordedBert is what the history has of the job bert: its first attempt, which its status tells nothing of.
+func recordedBert(edit ...func(*history.Record)) map[types.UID]history.Record {
+	r := history.Record{
+		Job: history.Job{
+			Key: history.Key{Cluster: "main", UID: "uid-bert"}, Namespace: "a", Name: "bert", ResourceVersion: "0",
+			Phase: v1alpha1.PhaseRunning, Queue: "research", User: "ada@example.com", Created: now.Add(-time.Hour),
+			Attempt: 1, GPUs: 16, GPUKind: "H100", Message: "it trained",
+		},
+		Attempts: []history.Attempt{
+			{Number: 1, Seen: true, ResourceVersion: "0", GPUs: 16, GPUKind: "H100", Replicas: 2},
+		},
+		Counts: []history.Counts{{Attempt: 1}},
+		Transitions: []history.Transition{
+			{Time: now.Add(-50 * time.Minute), Phase: v1alpha1.PhaseRunning, Reason: "GangRunning", Attempt: 1},
+			{Time: now.Add(-25 * time.Minute), Phase: v1alpha1.PhaseDraining, Reason: "Preempted", Attempt: 1},
+		},
+	}
+	for _, e := range edit {
+		e(&r)
+	}
+	return map[types.UID]history.Record{r.Job.UID: r}
+}
+
+func reported(attempt int32, step int64, loss string) history.Sample {
+	return history.Sample{
+		Attempt: attempt, Step: step, Time: now.Add(-time.Hour + time.Duration(step)*time.Second),
+		Metrics: map[string]string{"loss": loss},
+	}
+}
+
+// lacks reports an error for each part that is in a page.
+func lacks(t *testing.T, a answer, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if strings.Contains(a.body, part) {
+			t.Errorf("%q is in %s", part, a.body)
+		}
+	}
+}
+
+// TestWaitingJob: the page says why, with the arithmetic, and what the history does not know yet.
+func TestWaitingJob(t *testing.T) {
+	s := newServer(t, newJob("a", "bert", waits))
+	got := s.get(jobPage)
+	contains(t, got, http.StatusOK, `id="job" data-fragments`, "the queue has 3 GPUs left",
+		"<td>8</td><td>3</td>", ">5</td>", "No progress has been reported", `formaction="`+jobPage+`/suspend"`,
+		`href="`+jobPage+`/logs"`, `href="`+jobPage+`/yaml"`, "The history does not know the job yet")
+	fragmenttest.Document(t, got.body)
+	if s.api.sampled != 0 {
+		t.Error("samples are read of a job that is not recorded")
+	}
+}
+
+// TestRunningJob: what the history has and what the status says are one page.
+func TestRunningJob(t *testing.T) {
+	s := newServer(t, newJob("a", "bert", trains(500, "1.25")))
+	s.api.records = recordedBert()
+	s.api.samples = []history.Sample{reported(1, 100, "4.5"), reported(1, 200, "3.5"), reported(2, 400, "1.75")}
+	got := s.get(jobPage)
+	contains(t, got, http.StatusOK, `<progress max="100" value="50"`, "step 500 of 1", "ada@example.com",
+		"attempt 1 running", ">#2</text>", "loss by step: 4 values of 2 attempts, at first 4.5, at last 1.25",
+		"EUR", `href="`+jobPage+`?x=time"`, `href="/board/clusters/main/jobs?namespace=a"`)
+	lacks(t, got, "history does not know", "history cannot be read")
+	contains(t, s.get(jobPage+"?x=time"), http.StatusOK, `href="`+jobPage+`?x=step"`, "loss by")
+	contains(t, s.get(jobPage+"?x=colour"), http.StatusUnprocessableEntity, "query.x", "use step or time")
+	s.api.first = 2
+	s.clock.Step(time.Minute)
+	contains(t, s.get(jobPage), http.StatusOK, "The curves begin with attempt 2")
+}
+
+// TestHistoryAway: the live part of the page is there, and what is missing is said.
+func TestHistoryAway(t *testing.T) {
+	s := newServer(t, newJob("a", "bert", trains(500, "1.25")))
+	s.api.records = recordedBert()
+	s.api.unread = problem.New(problem.Unavailable, "the history cannot be read", "ask again")
+	got := s.get(jobPage)
+	contains(t, got, http.StatusOK, "step 500 of 1", "The history cannot be read now", ">#2</text>",
+		"loss by step: 1 value")
+	lacks(t, got, "attempt 1 running")
+	contains(t, s.get(pastPage), http.StatusServiceUnavailable, "the history cannot be read")
+	s.api.unread, s.api.unsampled = nil, errors.New("disk is away")
+	got = s.get(jobPage)
+	contains(t, got, http.StatusOK, "attempt 1 running", "What its trainer reported earlier cannot be read now")
+	lacks(t, got, "disk is away")
+	s.api.unsampled = nil
+	lacks(t, s.get(jobPage), "cannot be read now")
+}
+
+// TestPastJob: the page of a job that is gone is its record, and since when it is gone. It has nothing that
+// cannot be done any more.
+func TestPastJob(t *testing.T) {
+	s := newServer(t)
+	s.api.samples = []history.Sample{reported(1, 100, "4.5"), reported(1, 200, "3.5")}
+	gone := now.Add(-5 * time.Minute)
+	for name, tt := range map[string]struct {
+		edit func(*history.Record)
+		says string
+	}{
+		"deleted": {func(r *history.Record) { r.Job.Deleted = &gone },
+			`it was deleted <time datetime="2026-11-25T12:25:00Z">`},
+		"found gone": {func(r *history.Record) { r.Job.DeletedBefore = &gone }, "and when it was is unknown"},
+		"there still": {func(*history.Record) {},
+			`The job exists, as far as is known: <a href="` + jobPage + `">`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s.api.records = recordedBert(tt.edit)
+			got := s.get(pastPage)
+			contains(t, got, http.StatusOK, tt.says, "What was last said of it", "it trained", ">#1</text>",
+				"loss by step: 2 values", `href="`+pastPage+`?x=time"`)
+			lacks(t, got, "/suspend", "/delete", "/logs", "/yaml", "data-live")
+			fragmenttest.Document(t, got.body)
+		})
+	}
+	contains(t, s.get(pastPage+"?x=colour"), http.StatusUnprocessableEntity, "query.x")
+	contains(t, s.get(pastPage+"?done=x"), http.StatusUnprocessableEntity, "query.done")
+}
+
+// TestNoJob: what there is not, and what the caller may not see, are pages that say so.
+func TestNoJob(t *testing.T) {
+	s := newServer(t, newJob("a", "bert", trains(1, "1")))
+	s.api.records = recordedBert()
+	for path, says := range map[string]string{
+		"/board/clusters/main/namespaces/a/jobs/none":      "there is no job none",
+		"/board/clusters/main/namespaces/a/jobs/none/logs": "there is no job none",
+		"/board/clusters/main/history/none":                "no such job is known",
+	} {
+		contains(t, s.get(path), http.StatusNotFound, "<!doctype html>", says)
+	}
+	s.api.denied["ann get"] = true
+	for path, status := range map[string]int{
+		jobPage: http.StatusForbidden, jobPage + "/logs": http.StatusForbidden, pastPage: http.StatusNotFound,
+	} {
+		got := s.get(path)
+		contains(t, got, status, "<!doctype html>")
+		lacks(t, got, "ada@example.com")
+	}
+}
+
+// TestHostileRecord: what a job of the past is called, and what was reported of it, stay text.
+func TestHostileRecord(t *testing.T) {
+	s := newServer(t)
+	s.api.records = recordedBert(func(r *history.Record) {
+		r.Job.User, r.Job.Queue, r.Job.Message, r.Job.GPUKind = hostile, hostile, hostile, hostile
+		r.Preemptions = []history.Preemption{
+			{Attempt: 1, Time: now, Reason: hostile, By: hostile, Message: hostile},
+		}
+		r.Checkpoints = []history.Checkpoint{{URI: hostile, Step: 5}}
+	})
+	s.api.samples = []history.Sample{{Attempt: 1, Step: 1, Time: now, Metrics: map[string]string{hostile: "1"}}}
+	got := s.get(pastPage)
+	contains(t, got, http.StatusOK, "&lt;img src=x")
+	lacks(t, got, "<img")
+	fragmenttest.Document(t, got.body)
+}
+
+// TestOnlyChangedSectionsAreSent: of the page of a job what has changed, and of time that passes only what
+// moves with it.
+func TestOnlyChangedSectionsAreSent(t *testing.T) {
+	s := newServer(t, newJob("a", "bert", waits))
+	s.api.records = recordedBert()
+	b := s.open("ann", jobPage, "")
+	eventually(t, "the page is shown", b.shows("job", "the queue has 3 GPUs left"))
+	s.api.set("bert", func(job *v1alpha1.TrainingJob) {
+		blocked := *job.Status.Scheduling.Blocker
+		blocked.Message = "the queue has 2 GPUs left"
+		job.Status.Scheduling = &v1alpha1.SchedulingStatus{Blocker: &blocked}
+	})
+	s.soon("the change is shown", b.shows("job", "the queue has 2 GPUs left"))
+	last := b.patches()[len(b.patches())-1]
+	sent := slices.Sorted(maps.Keys(last.Set))
+	moving := []string{"job-attempts", "job-cost", "job-reason"}
+	for _, id := range sent {
+		if !slices.Contains(moving, id) {
+			t.Errorf("%s is sent", id)
+		}
+	}
+	if last.All || len(last.Order) != 0 || !slices.Contains(sent, "job-reason") {
+		t.Errorf("sent %v, order %v", sent, last.Order)
+	}
+}
+
+// TestButtonsFollowRights: a right that is taken away takes its button along, of a page that others share.
+func TestButtonsFollowRights(t *testing.T) {
+	s := newServer(t, newJob("a", "bert", trains(500, "1.25")))
+	ann, bob := s.open("ann", jobPage, ""), s.open("bob", jobPage, "")
+	eventually(t, "both see the buttons", func() bool {
+		return ann.shows("actions", "/suspend")() && bob.shows("actions", "/suspend")()
+	})
+	s.api.locked(func() { s.api.denied["bob patch"] = true })
+	s.soon("it is gone for one", func() bool { return !bob.shows("actions", "/suspend")() })
+	if !ann.shows("actions", "/suspend")() || !bob.shows("job", "step 500")() {
+		t.Error("more is gone")
+	}
+}
+
+// TestViewersShareDrawing: a page is drawn once for all who see it, and anew when it is another.
+func TestViewersShareDrawing(t *testing.T) {
+	s := newServer(t, newJob("a", "bert", trains(500, "1.25")))
+	s.api.records = recordedBert()
+	drawn := func() int64 { return s.board.drawn.rendered.Load() }
+	s.get(jobPage)
+	s.send(s.request(t.Context(), http.MethodGet, jobPage, "bob", nil))
+	if drawn() != 1 || s.api.sampled != 1 {
+		t.Errorf("drawn %d times, samples read %d times, want once", drawn(), s.api.sampled)
+	}
+	for n, change := range []func(){
+		func() { s.api.set("bert", trains(501, "1.25")) },
+		func() { s.api.records = recordedBert(func(r *history.Record) { r.Attempts[0].GPUs = 8 }) },
+		func() { s.clock.Step(5 * time.Second) },
+		func() { s.api.unread = problem.New(problem.Unavailable, "away", "wait") },
+	} {
+		change()
+		s.get(jobPage)
+		s.get(jobPage)
+		if want := int64(n + 2); drawn() != want {
+			t.Errorf("change %d: drawn %d times, want %d", n, drawn(), want)
+		}
+	}
+	before := drawn()
+	s.get(jobPage + "?x=time")
+	s.get(jobPage)
+	if drawn() != before+1 {
+		t.Errorf("another axis: drawn %d times, want %d", drawn(), before+1)
+	}
+}
+
+// TestDrawingFailsAlone: the reader who leaves while a page is drawn takes nobody along.
+func TestDrawingFailsAlone(t *testing.T) {
+	s := newServer(t, newJob("a", "bert", trains(500, "1.25")))
+	s.api.records = recordedBert()
+	s.api.samples = []history.Sample{reported(1, 100, "4.5")}
+	r := s.request(t.Context(), http.MethodGet, jobPage, "", nil)
+	gone, leave := context.WithCancel(identity.NewContext(t.Context(), identity.Identity{Name: "ann"}))
+	leave()
+	r = r.WithContext(gone)
+	r.SetPathValue("cluster", "main")
+	r.SetPathValue("namespace", "a")
+	r.SetPathValue("name", "bert")
+	if _, err := s.board.job(r); !errors.Is(err, context.Canceled) {
+		t.Errorf("of a reader who is gone: %v", err)
+	}
+	contains(t, s.get(jobPage), http.StatusOK, "loss by step: 2 values")
+}
+
+// TestDrawnAt: pages of jobs that go on are of whole steps of five seconds, others of whole minutes.
+func TestDrawnAt(t *testing.T) {
+	at := now.Add(59 * time.Second)
+	got := []time.Time{
+		drawnAt(&history.Job{Phase: v1alpha1.PhaseRunning}, at),
+		drawnAt(&history.Job{Phase: v1alpha1.PhaseFailed}, at),
+	}
+	if diff := cmp.Diff([]time.Time{now.Add(55 * time.Second), now}, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,218 @@
+package board
+
+import (
+	"bufio"
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/board/fragment/fragmenttest"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
+)
+
+const logsPage = jobPage + "/logs"
+
+// writing is a server with a job of two ranks, of which the first writes.
+func writing(t *testing.T) (*server, *pod) {
+	t.Helper()
+	s := newServer(t, newJob("a", "bert", trains(1, "1")))
+	p := newPod("step 1", "step 2 "+hostile, "step 3")
+	s.api.logs = map[string]*pod{"Worker 0": p}
+	return s, p
+}
+
+// TestLogsOfOneRank: the last lines, as text, and where to follow them from.
+func TestLogsOfOneRank(t *testing.T) {
+	s, _ := writing(t)
+	got := s.get(logsPage + "?lines=2&times=true")
+	contains(t, got, http.StatusOK, "Worker 0</h2>", "step 2 &lt;img", "2026-11-25T12:30:01Z",
+		`data-stream="`+logsPage+`/stream?index=0&amp;lines=2&amp;role=Worker&amp;times=true&amp;after=`)
+	lacks(t, got, "step 1", "<img", "data-live")
+	fragmenttest.Document(t, got.body)
+	contains(t, s.get(logsPage+"?index=7"), http.StatusUnprocessableEntity, "query.index")
+	contains(t, s.get(logsPage+"?colour=red"), http.StatusUnprocessableEntity, "query.colour")
+}
+
+// TestLogsOfAllRanks are one, with what could not be read; the job is read once for all of them.
+func TestLogsOfAllRanks(t *testing.T) {
+	s, _ := writing(t)
+	got := s.get(logsPage + "?all=true")
+	contains(t, got, http.StatusOK, "The last lines of 2 ranks", "<b>Worker 0</b> step 1", "Worker 1 has no pod",
+		"ask again when the job runs")
+	lacks(t, got, "data-stream")
+	if s.api.jobLogs != 1 {
+		t.Errorf("the job was read %d times", s.api.jobLogs)
+	}
+	s.api.logs["Worker 1"] = newPod("other 1")
+	contains(t, s.get(logsPage+"?all=true"), http.StatusOK, "<b>Worker 1</b> other 1")
+}
+
+// TestLogsWithoutPods: a job that waits has no logs, and the page says so.
+func TestLogsWithoutPods(t *testing.T) {
+	s := newServer(t, newJob("a", "bert", trains(1, "1"), inPhase(v1alpha1.PhaseQueued)))
+	for _, query := range []string{"", "?all=true"} {
+		got := s.get(logsPage + query)
+		contains(t, got, http.StatusOK, "Worker 0 has no pod: the job is Queued", `role="alert"`)
+		lacks(t, got, "data-stream", "Nothing was written")
+	}
+}
+
+// TestLogsAreGuarded: who may get a job may not get its logs by that.
+func TestLogsAreGuarded(t *testing.T) {
+	s, _ := writing(t)
+	s.api.denied["ann logs"] = true
+	for _, query := range []string{"", "?all=true"} {
+		got := s.get(logsPage + query)
+		contains(t, got, http.StatusOK, "ann cannot logs")
+		lacks(t, got, "step 1")
+	}
+}
+
+// reader of the stream of a log, as logview.js is one.
+type reader struct {
+	mu     sync.Mutex
+	events []event
+	over   bool
+	leave  context.CancelFunc
+}
+
+// followLog from a position on.
+func (s *server) followLog(path, after string) *reader {
+	s.t.Helper()
+	ctx, leave := context.WithCancel(s.t.Context())
+	l := &reader{leave: leave}
+	r := s.request(ctx, http.MethodGet, path, "ann", nil)
+	r.Header.Set("Accept", "text/event-stream")
+	r.Header.Set("Last-Event-ID", after)
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != "text/event-stream" {
+		s.t.Fatalf("status %d, %s", resp.StatusCode, resp.Header.Get("Content-Type"))
+	}
+	go func() {
+		defer resp.Body.Close()
+		var e event
+		for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+			key, value, _ := strings.Cut(lines.Text(), ": ")
+			switch key {
+			case "event":
+				e.name = value
+			case "id":
+				e.id = value
+			case "data":
+				e.data = value
+				l.mu.Lock()
+				l.events = append(l.events, e)
+				l.mu.Unlock()
+				e = event{}
+			}
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.over = true
+	}()
+	return l
+}
+
+// has text in its events of a name, and the id of the last one.
+func (l *reader) has(name, text string) func() bool {
+	return func() bool { return strings.Contains(l.all(name), text) }
+}
+
+func (l *reader) all(name string) (text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, e := range l.events {
+		if e.name == name {
+			text += e.data
+		}
+	}
+	return text
+}
+
+func (l *reader) isOver() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.over
+}
+
+// position behind the last event.
+func (l *reader) position() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.events[len(l.events)-1].id
+}
+
+// TestLogIsFollowed over a broken connection: what was written meanwhile comes, and nothing twice.
+func TestLogIsFollowed(t *testing.T) {
+	s, p := writing(t)
+	page := s.get(logsPage).body
+	_, after, _ := strings.Cut(page, `data-stream="`)
+	stream, _, _ := strings.Cut(after, `"`)
+	stream = strings.ReplaceAll(stream, "&amp;", "&")
+	first := s.followLog(stream, "")
+	p.write("step 4")
+	eventually(t, "the line comes", first.has("lines", "step 4"))
+	p.write("step 5")
+	eventually(t, "the next one comes, too", first.has("lines", "step 5"))
+	if text := first.all("lines"); strings.Contains(text, "step 3") {
+		t.Errorf("what the page shows comes again: %s", text)
+	}
+	first.leave()
+	eventually(t, "the connection is lost", first.isOver)
+	p.write("step 6", "step 7")
+	again := s.followLog(stream, first.position())
+	eventually(t, "what was missed comes", again.has("lines", "step 7"))
+	if text := again.all("lines"); !strings.Contains(text, "step 6") || strings.Contains(text, "step 5") {
+		t.Errorf("got %s", text)
+	}
+	s.api.locked(func() {
+		if want := now.Add(4 * time.Second); !s.api.since.Equal(want) {
+			t.Errorf("it is read from %v on, want %v", s.api.since, want)
+		}
+	})
+	p.end()
+	eventually(t, "the end is told", again.has("end", "{}"))
+	eventually(t, "the stream ends", again.isOver)
+}
+
+// TestLogCannotBeFollowed: why is told by a status.
+func TestLogCannotBeFollowed(t *testing.T) {
+	s, p := writing(t)
+	for name, tt := range map[string]struct {
+		query  string
+		prime  func()
+		status int
+	}{
+		"all ranks": {"?all=true", func() {}, http.StatusUnprocessableEntity},
+		"no rank":   {"?index=9", func() {}, http.StatusUnprocessableEntity},
+		"no pod":    {"?index=1", func() {}, http.StatusNotFound},
+		"position":  {"?after=x", func() {}, http.StatusUnprocessableEntity},
+		"too many":  {"", func() { s.board.BeginStream = tooMany }, http.StatusTooManyRequests},
+	} {
+		tt.prime()
+		p.end() // so that a stream that begins ends
+		r := s.request(t.Context(), http.MethodGet, logsPage+"/stream"+tt.query, "ann", nil)
+		r.Header.Set("Accept", "text/event-stream")
+		got := s.send(r)
+		if got.StatusCode != tt.status || got.Header.Get("Content-Type") != problem.MediaType {
+			t.Errorf("%s: status %d, %s", name, got.StatusCode, got.body)
+		}
+		s.board.BeginStream = allow
+	}
+}
+
+// TestFilesOfJobPages are part of the board's.
+func TestFilesOfJobPages(t *testing.T) {
+	s := newServer(t)
+	sheet := s.get(s.board.static.url("board.css"))
+	contains(t, sheet, http.StatusOK, "--ground:", "#job .facts", ".choose {")
+	script := s.get(s.board.static.url("board.js"))
+	contains(t, script, http.StatusOK, "function applyPatch", "log.dataset.stream")
+}
