@@ -13,7 +13,7 @@ spec:
     storage: true
     schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 Y
-kubectl wait --for=condition=Established crd/pytorchjobs.kubeflow.org --timeout=60s
+kubectl wait --for=condition=Established crd/pytorchjobs.kubeflow.org --timeout=300s
 cat > pytorchjob.yaml <<Y
 apiVersion: kubeflow.org/v1
 kind: PyTorchJob

@@ -6,7 +6,7 @@ kind: Queue
 metadata: {name: research}
 spec: {capability: {nvidia.com/gpu: 12}}
 Q
-kubectl wait queue.scheduling.volcano.sh/research --for=jsonpath='{.status.state}'=Open --timeout=60s
+kubectl wait queue.scheduling.volcano.sh/research --for=jsonpath='{.status.state}'=Open --timeout=300s
 # job <name> <ranks>
 job() {
   kubectl apply -f - <<Y
@@ -23,5 +23,5 @@ spec:
 Y
 }
 job holder 3
-kubectl wait tj/holder --for=condition=Running --timeout=60s
+kubectl wait tj/holder --for=condition=Running --timeout=300s
 job next 4

@@ -7,4 +7,4 @@ kubectl delete trainingjobs --all -n default
 kubectl delete trainingjobs --all -n team-b
 kubectl label namespace team-b pod-security.kubernetes.io/enforce-
 kubectl delete queues.scheduling.volcano.sh research small
-kubectl wait node/node-3 --for=condition=Ready --timeout=60s
+kubectl wait node/node-3 --for=condition=Ready --timeout=300s

@@ -47,7 +47,7 @@ cannot no-secret CreateContainerConfigError 'secret \"wandb\" not found'
 kubectl uncordon node-0 node-1 node-2 node-3
 
 job lost-node 1 8 '  nodeSelector: {kubernetes.io/hostname: node-3}'
-kubectl wait tj/lost-node --for=condition=Running --timeout=60s
+kubectl wait tj/lost-node --for=condition=Running --timeout=300s
 killed=localcluster.mlplatform.example.com/killed
 kubectl label node node-3 $killed=true
 kubectl patch lease node-3 -n kube-node-lease --type merge -p '{"metadata":{"labels":{"'$killed'":"true"}},
@@ -55,7 +55,7 @@ kubectl patch lease node-3 -n kube-node-lease --type merge -p '{"metadata":{"lab
 kubectl delete pod lost-node-worker-0 --wait=false
 
 job holder 3 2 '  runPolicy: {schedulingPolicy: {queue: research}}'
-kubectl wait tj/holder --for=condition=Running --timeout=60s
+kubectl wait tj/holder --for=condition=Running --timeout=300s
 job crashes 1 1 "$saves
   runPolicy: {backoffLimit: 0}"
 job forgets 1 1 "$saves"
@@ -88,6 +88,6 @@ spec:
   command: [torchrun, train.py]
   replicas: 2
 Y
-kubectl wait tj/forgets --for=condition=Running --timeout=60s
+kubectl wait tj/forgets --for=condition=Running --timeout=300s
 timeout 60 bash -c 'until kubectl get tj forgets -o jsonpath={.status.checkpoint.latest.step} | grep -q .; do :; done'
 kubectl delete pod forgets-worker-0
