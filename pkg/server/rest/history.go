@@ -63,7 +63,7 @@ type HistoryJobOutput struct{ Body HistoryRecord }
 type SamplesInput struct {
 	HistoryPath
 	Attempt  int32  `query:"attempt" minimum:"0" doc:"Only those of one attempt; 0 for all."`
-	Limit    int    `query:"limit" minimum:"1" maximum:"10000" default:"1000" doc:"How many samples the answer has at most."`
+	Limit    int    `query:"limit" minimum:"1" maximum:"2000" default:"1000" doc:"How many samples the answer has at most."`
 	Continue string `query:"continue" maxLength:"64" pattern:"^[0-9]+-[0-9]+$" doc:"The token metadata.continue of the page before."`
 }
 

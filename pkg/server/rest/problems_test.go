@@ -55,6 +55,9 @@ func TestProblems(t *testing.T) {
 			request{path: teamA + "/a%2F..%2Fb"}, problem.Invalid, "path.name", "pattern"},
 		"unknown parameter": {request{path: teamA + "?limi=1"}, problem.Invalid, "query.limi", "unknown"},
 		"limit of nothing":  {request{path: teamA + "?limit=0"}, problem.Invalid, "query.limit", ">= 1"},
+		"more samples than are read at once": {
+			request{path: "history/jobs/uid-old/samples?limit=2001"}, problem.Invalid, "query.limit", "<= 2000",
+		},
 		"limit too large": {
 			request{path: teamA + "?limit=501"},
 			problem.Invalid, "query.limit", "<= 500",
