@@ -93,7 +93,25 @@ func (s *Server) routeAccounting() {
 	}, s.accounting)
 }
 
+// accounting in the media type that the caller asks for.
 func (s *Server) accounting(ctx context.Context, in *AccountingInput) (*AccountingOutput, error) {
+	a, err := s.used(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	if negotiation.SelectQValue(in.Accept, []string{typeJSON, typeCSV}) == typeCSV {
+		body, err := encodeCSV(a)
+		return &AccountingOutput{typeCSV + "; charset=utf-8", "Accept", body}, err
+	}
+	body, err := json.Marshal(a)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the accounting: %w", err)
+	}
+	return &AccountingOutput{typeJSON, "Accept", body}, nil
+}
+
+// used sums what was used.
+func (s *Server) used(ctx context.Context, in *AccountingInput) (*Accounting, error) {
 	if err := s.known(in.Cluster); err != nil {
 		return nil, err
 	}
@@ -113,18 +131,7 @@ func (s *Server) accounting(ctx context.Context, in *AccountingInput) (*Accounti
 	if err != nil {
 		return nil, historyError(err)
 	}
-	return s.report(in, now, used)
-}
-
-// AccountingCSV sums what was used, for callers in the same process (inprocess.go), as the API has it in CSV.
-// It fills in the period of which that is.
-func (s *Server) AccountingCSV(ctx context.Context, in *AccountingInput) ([]byte, error) {
-	in.Accept = typeCSV
-	out, err := inProcess(ctx, s.accounting, in)
-	if err != nil {
-		return nil, err
-	}
-	return out.Body, nil
+	return s.report(in, now, used), nil
 }
 
 // complete fills in the period: this month until today.
@@ -138,9 +145,9 @@ func (in *AccountingInput) complete(now time.Time) {
 	}
 }
 
-// report in the media type that the caller asks for.
-func (s *Server) report(in *AccountingInput, now time.Time, used []store.Usage) (*AccountingOutput, error) {
-	a := Accounting{
+// report sums, with what they cost.
+func (s *Server) report(in *AccountingInput, now time.Time, used []store.Usage) *Accounting {
+	a := &Accounting{
 		Cluster: in.Cluster, From: in.From.Format(time.DateOnly), To: in.To.Format(time.DateOnly), Time: now,
 		By: append([]store.Dimension{}, in.By...), Items: s.fold(in.By, used),
 		Truncated: len(used) >= store.MaxUsages,
@@ -153,15 +160,7 @@ func (s *Server) report(in *AccountingInput, now time.Time, used []store.Usage) 
 		a.Items[i].say()
 	}
 	a.Total.say()
-	if negotiation.SelectQValue(in.Accept, []string{typeJSON, typeCSV}) == typeCSV {
-		body, err := encodeCSV(&a)
-		return &AccountingOutput{typeCSV + "; charset=utf-8", "Accept", body}, err
-	}
-	body, err := json.Marshal(a)
-	if err != nil {
-		return nil, fmt.Errorf("encoding the accounting: %w", err)
-	}
-	return &AccountingOutput{typeJSON, "Accept", body}, nil
+	return a
 }
 
 // fold kinds of GPU together where they are not told apart.

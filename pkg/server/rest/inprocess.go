@@ -57,11 +57,6 @@ func (s *Server) CreateJob(ctx context.Context, in *CreateInput) (*CreateOutput,
 	return inProcess(ctx, s.create, in)
 }
 
-// PatchJob changes one.
-func (s *Server) PatchJob(ctx context.Context, in *PatchInput) (*JobOutput, error) {
-	return inProcess(ctx, s.patch, in)
-}
-
 // DeleteJob deletes one.
 func (s *Server) DeleteJob(ctx context.Context, in *DeleteInput) (*DeleteOutput, error) {
 	return inProcess(ctx, s.delete, in)
@@ -72,16 +67,6 @@ func (s *Server) ActOnJob(ctx context.Context, action Action, in *ActionInput) (
 	return inProcess(ctx, func(ctx context.Context, in *ActionInput) (*JobOutput, error) {
 		return s.act(ctx, action, in)
 	}, in)
-}
-
-// ExplainJob says what one does.
-func (s *Server) ExplainJob(ctx context.Context, in *JobPath) (*ExplainOutput, error) {
-	return inProcess(ctx, s.explain, in)
-}
-
-// JobTimeline says what has happened to one.
-func (s *Server) JobTimeline(ctx context.Context, in *JobPath) (*TimelineOutput, error) {
-	return inProcess(ctx, s.timeline, in)
 }
 
 // JobRecord is all that is known of a job that exists, but for its samples.
@@ -115,33 +100,18 @@ func (s *Server) HistoryJobs(ctx context.Context, in *HistoryInput) (*HistoryJob
 	return inProcess(ctx, s.historyJobs, in)
 }
 
-// HistoryJob is what is known of one.
-func (s *Server) HistoryJob(ctx context.Context, in *HistoryPath) (*HistoryJobOutput, error) {
-	return inProcess(ctx, s.historyJob, in)
-}
-
-// HistoryTimeline says what had happened to one.
-func (s *Server) HistoryTimeline(ctx context.Context, in *HistoryPath) (*TimelineOutput, error) {
-	return inProcess(ctx, s.historyTimeline, in)
-}
-
-// HistorySamples are what the trainer of one has reported.
-func (s *Server) HistorySamples(ctx context.Context, in *SamplesInput) (*SamplesOutput, error) {
-	return inProcess(ctx, s.historySamples, in)
-}
-
-// Accounting sums what was used.
+// Accounting sums what was used. It fills in the period of which that is.
 func (s *Server) Accounting(ctx context.Context, in *AccountingInput) (*Accounting, error) {
-	in.Accept = typeJSON
-	out, err := inProcess(ctx, s.accounting, in)
+	return inProcess(ctx, s.used, in)
+}
+
+// AccountingCSV is the same as the API has it in CSV.
+func (s *Server) AccountingCSV(ctx context.Context, in *AccountingInput) ([]byte, error) {
+	a, err := s.Accounting(ctx, in)
 	if err != nil {
 		return nil, err
 	}
-	report := &Accounting{}
-	if err := json.Unmarshal(out.Body, report); err != nil {
-		return nil, fmt.Errorf("reading the accounting: %w", err)
-	}
-	return report, nil
+	return encodeCSV(a)
 }
 
 // Follow the changes of a cluster's jobs from now on, until close is called. The channel is closed when its

@@ -119,7 +119,7 @@ func TestInProcessIsBounded(t *testing.T) {
 			return err
 		}},
 		"two": {"namespaces/A/trainingjobs/-", func() error {
-			_, err := s.rest.ExplainJob(ann, &JobPath{NamespacePath{ClusterPath{"main"}, "A"}, "-"})
+			_, err := s.rest.GetJob(ann, &GetInput{JobPath: jobPath("A", "-")})
 			return err
 		}},
 	} {
