@@ -2,6 +2,7 @@ package board
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -248,5 +249,19 @@ func TestLineOf(t *testing.T) {
 	}
 	if lineOf("{", "spec") != 0 || lineOf("", "spec") != 0 {
 		t.Error("what is no YAML has lines")
+	}
+}
+
+// TestFormWithoutGPUs: where no resource is known to be GPUs the form asks for none.
+func TestFormWithoutGPUs(t *testing.T) {
+	has := func(gpu string) bool {
+		return slices.ContainsFunc(inputs(nil, gpu), func(i input) bool { return i.Key == fieldGPUs })
+	}
+	if !has("nvidia.com/gpu") || has("") {
+		t.Errorf("with a resource: %t, without: %t", has("nvidia.com/gpu"), has(""))
+	}
+	manifest, errs := fromForm(url.Values{fieldName: {"bert"}, fieldGPUs: {"8"}}, "")
+	if len(errs) > 0 || strings.Contains(string(manifest), "resources") {
+		t.Errorf("%v\n%s", errs, manifest)
 	}
 }

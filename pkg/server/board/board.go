@@ -86,7 +86,7 @@ type Options struct {
 	BeginStream func(context.Context) error
 	// UserKeys are the annotations and labels that name the user of a job.
 	UserKeys []string
-	// GPU is the resource that the form for new jobs calls GPUs.
+	// GPU is the resource that the form for new jobs calls GPUs. Without one it does not ask for any.
 	GPU string
 	// Log of what has failed without the caller's doing.
 	Log logr.Logger
@@ -147,9 +147,6 @@ func (b *Board) complete() {
 	}
 	if b.Clock == nil {
 		b.Clock = clock.RealClock{}
-	}
-	if b.GPU == "" {
-		b.GPU = "nvidia.com/gpu"
 	}
 	for _, d := range []struct {
 		of      *time.Duration

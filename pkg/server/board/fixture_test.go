@@ -215,6 +215,7 @@ func newServer(t *testing.T, jobs ...*v1alpha1.TrainingJob) *server {
 	s.api = &api{jobs: jobs, denied: map[string]bool{}, followers: map[chan live.Event]bool{}}
 	var err error
 	s.board, err = New(Options{
+		GPU:  "nvidia.com/gpu",
 		Jobs: s.api, Reports: s.api, Changes: s.api, Placement: s.api, Live: s.api,
 		Clock: s.clock, Log: logr.Discard(),
 		User: func(r *http.Request) User {

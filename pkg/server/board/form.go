@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -46,10 +47,10 @@ type input struct {
 	Errors      []problem.Error
 }
 
-// inputs of the form, in their order.
+// inputs of the form, in their order. gpu is the resource of GPUs; without one the form does not ask for any.
 func inputs(frameworks []string, gpu string) []input {
 	policy := "spec.runPolicy.schedulingPolicy."
-	return []input{
+	all := []input{
 		{Key: fieldName, Label: "Name", Paths: []string{"metadata.name", "path.name"}},
 		{Key: fieldFramework, Label: "Framework", Paths: []string{"spec.framework"}, Choices: frameworks},
 		{Key: fieldImage, Label: "Image", Paths: []string{"spec.image"}},
@@ -57,7 +58,7 @@ func inputs(frameworks []string, gpu string) []input {
 			Hint: "in words as a shell reads them; no shell runs it: python train.py --name 'a b'"},
 		{Key: fieldWorkers, Label: "Workers", Paths: []string{"spec.replicas"}, Number: true,
 			Hint: "ranks, which start together or not at all"},
-		{Key: fieldGPUs, Label: "GPUs of each", Paths: []string{"spec.resources.limits[" + gpu + "]"},
+		{Key: fieldGPUs, Label: "GPUs of each", Paths: []string{gpuPath(gpu)},
 			Number: true, Hint: gpu},
 		{Key: fieldCPU, Label: "CPU of each", Paths: []string{"spec.resources.requests.cpu"},
 			Hint: "such as 4 or 500m"},
@@ -66,77 +67,102 @@ func inputs(frameworks []string, gpu string) []input {
 		{Key: fieldQueue, Label: "Queue", Paths: []string{policy + "queue"}, Suggestions: "queues"},
 		{Key: fieldPriority, Label: "Priority class", Paths: []string{policy + "priorityClass"}},
 	}
+	return slices.DeleteFunc(all, func(i input) bool { return i.Key == fieldGPUs && gpu == "" })
 }
 
 // fromForm makes a manifest of what was typed. Errors are about what is no number or no command at all; the
 // rest is the API's to judge.
 func fromForm(values url.Values, gpu string) ([]byte, []problem.Error) {
-	var errs []problem.Error
-	get := func(key string) string { return strings.TrimSpace(values.Get(key)) }
-	wrong := func(path, detail, remedy string) {
-		errs = append(errs, problem.Error{Field: path, Detail: detail, Remedy: remedy})
-	}
-	spec, requests, limits := map[string]any{}, map[string]any{}, map[string]any{}
-	put := func(in map[string]any, key, value string) {
-		if value != "" {
-			in[key] = value
-		}
-	}
-	put(spec, "framework", get(fieldFramework))
-	put(spec, "image", get(fieldImage))
-	words, err := shellquote.Split(get(fieldCommand))
-	if err != nil {
-		wrong("spec.command", err.Error(), "close every quote")
-	} else if len(words) > 0 {
+	f := typed{values: values}
+	metadata, policy, spec := tree{}, tree{}, tree{}
+	metadata.put("namespace", f.text(fieldNamespace))
+	metadata.put("name", f.text(fieldName))
+	policy.put("queue", f.text(fieldQueue))
+	policy.put("priorityClass", f.text(fieldPriority))
+	spec.put("framework", f.text(fieldFramework))
+	spec.put("image", f.text(fieldImage))
+	if words := f.command(); len(words) > 0 {
 		spec["command"] = words
 	}
-	if text := get(fieldWorkers); text != "" {
-		n, err := strconv.ParseInt(text, 10, 32)
-		if err != nil {
-			wrong("spec.replicas", fmt.Sprintf("%q is no whole number", text), "give one from 1 to 10000")
-		}
-		spec["replicas"] = n
+	if f.text(fieldWorkers) != "" {
+		spec["replicas"] = f.workers()
 	}
-	for _, quantity := range []struct {
-		key, path, name string
-		in              map[string]any
-	}{
-		{fieldGPUs, "spec.resources.limits[" + gpu + "]", gpu, limits},
-		{fieldCPU, "spec.resources.requests.cpu", "cpu", requests},
-		{fieldMemory, "spec.resources.requests.memory", "memory", requests},
-	} {
-		text := get(quantity.key)
-		if _, err := resource.ParseQuantity(text); text != "" && err != nil {
-			wrong(quantity.path, fmt.Sprintf("%q is no quantity", text), "give a number, with a unit such as m or Gi")
-		}
-		put(quantity.in, quantity.name, text)
-	}
-	policy := map[string]any{}
-	put(policy, "queue", get(fieldQueue))
-	put(policy, "priorityClass", get(fieldPriority))
-	if len(policy) > 0 {
-		spec["runPolicy"] = map[string]any{"schedulingPolicy": policy}
-	}
-	resources := map[string]any{}
-	if len(requests) > 0 {
-		resources["requests"] = requests
-	}
-	if len(limits) > 0 {
-		resources["limits"] = limits
-	}
-	if len(resources) > 0 {
-		spec["resources"] = resources
-	}
-	metadata := map[string]any{}
-	put(metadata, "namespace", get(fieldNamespace))
-	put(metadata, "name", get(fieldName))
-	manifest, err := yaml.Marshal(map[string]any{
+	spec.hang("runPolicy", tree{}.hang("schedulingPolicy", policy))
+	spec.hang("resources", f.resources(gpu))
+	manifest, err := yaml.Marshal(tree{
 		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "TrainingJob", "metadata": metadata, "spec": spec,
 	})
 	if err != nil { // of strings and numbers
-		wrong("", err.Error(), "tell an admin")
+		f.wrong("", err.Error(), "tell an admin")
 	}
-	return manifest, errs
+	return manifest, f.errors
+}
+
+// typed is what was typed into the form, with what is wrong with it.
+type typed struct {
+	values url.Values
+	errors []problem.Error
+}
+
+func (f *typed) text(key string) string { return strings.TrimSpace(f.values.Get(key)) }
+
+func (f *typed) wrong(path, detail, remedy string) {
+	f.errors = append(f.errors, problem.Error{Field: path, Detail: detail, Remedy: remedy})
+}
+
+func (f *typed) command() []string {
+	words, err := shellquote.Split(f.text(fieldCommand))
+	if err != nil {
+		f.wrong("spec.command", err.Error(), "close every quote")
+	}
+	return words
+}
+
+func (f *typed) workers() int64 {
+	n, err := strconv.ParseInt(f.text(fieldWorkers), 10, 32)
+	if err != nil {
+		f.wrong("spec.replicas", fmt.Sprintf("%q is no whole number", f.text(fieldWorkers)),
+			"give one from 1 to 10000")
+	}
+	return n
+}
+
+// resources of each worker. gpu is the resource of GPUs; empty for none.
+func (f *typed) resources(gpu string) tree {
+	requests, limits := tree{}, tree{}
+	if gpu != "" {
+		limits.put(gpu, f.quantity(fieldGPUs, gpuPath(gpu)))
+	}
+	requests.put("cpu", f.quantity(fieldCPU, "spec.resources.requests.cpu"))
+	requests.put("memory", f.quantity(fieldMemory, "spec.resources.requests.memory"))
+	return tree{}.hang("requests", requests).hang("limits", limits)
+}
+
+func (f *typed) quantity(key, path string) string {
+	text := f.text(key)
+	if _, err := resource.ParseQuantity(text); text != "" && err != nil {
+		f.wrong(path, fmt.Sprintf("%q is no quantity", text), "give a number, with a unit such as m or Gi")
+	}
+	return text
+}
+
+// gpuPath is the API's field of the form's GPUs.
+func gpuPath(gpu string) string { return "spec.resources.limits[" + gpu + "]" }
+
+// tree of a manifest, without what nothing was typed for.
+type tree map[string]any
+
+func (t tree) put(key, value string) {
+	if value != "" {
+		t[key] = value
+	}
+}
+
+func (t tree) hang(key string, below tree) tree {
+	if len(below) > 0 {
+		t[key] = below
+	}
+	return t
 }
 
 // errorsOf a problem, at least one.
