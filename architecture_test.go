@@ -37,6 +37,7 @@ const (
 	board       = "pkg/server/board"
 	fragment    = board + "/fragment"
 	palette     = board + "/palette"
+	parameters  = board + "/parameters"
 )
 
 // Imports from elsewhere that would break what a package promises.
@@ -142,7 +143,7 @@ var rules = map[string]rule{
 	"pkg/server/board/logview": {
 		reason: "what ranks have written; knows no cluster and no caller",
 		ours: []string{
-			api, spec, fragment, "pkg/server/board/plaintext", "pkg/server/problem",
+			api, spec, fragment, "pkg/server/board/plaintext", parameters, "pkg/server/problem",
 		},
 		never: []string{"os/...", "k8s.io/client-go/...", "sigs.k8s.io/..."},
 	},
@@ -248,7 +249,7 @@ var rules = map[string]rule{
 	"pkg/server/board": {
 		reason: "pages of what the API says, as it lets their readers see it; it knows no client and no store",
 		ours: []string{
-			api, frameworks, history, fragment, palette, board + "/listview", board + "/clusterview",
+			api, frameworks, history, fragment, palette, parameters, board + "/listview", board + "/clusterview",
 			board + "/queueview", board + "/accountview", board + "/historyview", board + "/jobview",
 			board + "/logview",
 			"pkg/server/identity", "pkg/server/live", "pkg/server/placement", "pkg/server/problem",
@@ -258,31 +259,35 @@ var rules = map[string]rule{
 	},
 	"pkg/server/board/listview": {
 		reason: "what the page of jobs shows; knows no request",
-		ours:   []string{api, "pkg/explain", history, fragment, "pkg/server/problem", spec},
+		ours:   []string{api, "pkg/explain", history, fragment, parameters, "pkg/server/problem", spec},
 		never:  []string{"context", "os/...", "net/http", "k8s.io/client-go/...", "sigs.k8s.io/..."},
 	},
 	fragment + "/fragmenttest": {reason: "what fragments promise, for tests", ours: []string{fragment}},
 	board + "/goldentest": {
 		reason: "compares pages, for tests", ours: []string{fragment + "/fragmenttest"},
 	},
+	parameters: {
+		reason: "what a URL asks for; knows no page", ours: []string{"pkg/server/problem"}, never: impurePage,
+	},
 	palette: {reason: "what a gang looks like; knows no page", never: slices.Concat(timeless, notSmall)},
 	board + "/clusterview": {
 		reason: "the page of a map", ours: []string{
-			api, fragment, palette, "pkg/server/placement", "pkg/server/problem",
+			api, fragment, palette, "pkg/server/placement", parameters,
 		}, never: impurePage,
 	},
 	board + "/queueview": {
 		reason: "the page of queues: what the API says of them",
-		ours:   []string{api, fragment, "pkg/queues", "pkg/server/problem"}, never: impurePage,
+		ours:   []string{api, fragment, "pkg/queues", parameters}, never: impurePage,
 	},
 	board + "/historyview": {
 		reason: "the list of past jobs: what the API says of them",
-		ours:   []string{api, fragment, history, "pkg/server/problem", "pkg/server/rest"}, never: impurePage,
+		ours:   []string{api, fragment, history, parameters, "pkg/server/problem", "pkg/server/rest"},
+		never:  impurePage,
 	},
 	board + "/accountview": {
 		reason: "the page of the accounting: what the API says of it",
 		ours: []string{
-			fragment, "pkg/server/problem", "pkg/server/rest", "pkg/server/store",
+			fragment, parameters, "pkg/server/problem", "pkg/server/rest", "pkg/server/store",
 		}, never: impurePage,
 	},
 
@@ -464,8 +469,8 @@ func matches(path string, patterns []string) bool {
 var pure = []string{
 	seam, "scheduler/volcano", "scheduler/native", "scheduler/kueue", "scheduler/coscheduling", checkpoint,
 	frameworks, spec, validation, render, observation, decision, status, core, convert, tfjobadmin, history,
-	contention, "pkg/preemption", fragment, palette, board + "/listview", board + "/clusterview",
-	board + "/queueview", board + "/accountview", board + "/jobview", "pkg/cost",
+	contention, "pkg/preemption", fragment, palette, parameters, board + "/listview",
+	board + "/clusterview", board + "/queueview", board + "/accountview", board + "/jobview", "pkg/cost",
 	"bench/workload", "bench/simulated/scheduling",
 }
 

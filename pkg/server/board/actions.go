@@ -109,7 +109,7 @@ type deletion struct {
 }
 
 func (b *Board) confirmDelete(r *http.Request) (view, error) {
-	if _, err := parameters(r); err != nil {
+	if _, err := queryOf(r); err != nil {
 		return view{}, err
 	}
 	out, err := b.Jobs.GetJob(r.Context(), &rest.GetInput{JobPath: jobPath(r)})

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"html/template"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -15,6 +17,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/fragment"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/jobview"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/listview"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/board/parameters"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/rest"
 )
@@ -37,17 +40,12 @@ func jobPath(r *http.Request) rest.JobPath {
 	}
 }
 
-// parameters of a request are those that a page has. Others are an error.
-func parameters(r *http.Request, known ...string) (url.Values, error) {
+// queryOf a request has the parameters of a page alone. Others are an error.
+func queryOf(r *http.Request, known ...string) (url.Values, error) {
 	query := r.URL.Query()
-	for name := range query {
-		has := false
-		for _, k := range known {
-			has = has || k == name
-		}
-		if !has {
-			return nil, problem.New(problem.Invalid, "the page does not have it", "leave it out").
-				About("query." + name)
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		if !slices.Contains(known, name) {
+			return nil, parameters.Unknown(name)
 		}
 	}
 	return query, nil
@@ -63,8 +61,8 @@ func axisOf(query url.Values) (jobview.Axis, error) {
 	case jobview.ByStep, jobview.ByTime:
 		return by, nil
 	default:
-		return "", problem.Newf(problem.Invalid, "curves cannot be drawn by %q", by).
-			About("query." + parameterAxis).WithRemedy("use step or time")
+		return "", parameters.Invalid(parameterAxis, fmt.Sprintf("curves cannot be drawn by %q", by),
+			"use step or time")
 	}
 }
 
@@ -82,7 +80,7 @@ func (f jobFrame) Contents(in string) template.HTML { return fragment.Contents(f
 
 // job is the page of one.
 func (b *Board) job(r *http.Request) (view, error) {
-	query, err := parameters(r, "done", parameterAxis)
+	query, err := queryOf(r, "done", parameterAxis)
 	if err != nil {
 		return view{}, err
 	}
@@ -92,7 +90,7 @@ func (b *Board) job(r *http.Request) (view, error) {
 	}
 	f := jobFrame{URL: jobURL(r), CSRFField: CSRFField, CSRF: b.CSRF(r), Done: query.Get("done")}
 	if _, known := doneWords[f.Done]; f.Done != "" && !known {
-		return view{}, problem.New(problem.Invalid, "nothing is called so", "leave it out").About("query.done")
+		return view{}, parameters.Invalid("done", "nothing is called so", "leave it out")
 	}
 	f.Done = doneWords[f.Done]
 	at := jobPath(r)
@@ -128,7 +126,7 @@ func (pastFrame) Stamp(t time.Time) string { return stamp(t) }
 
 // pastJob is the page of a job from its record alone.
 func (b *Board) pastJob(r *http.Request) (view, error) {
-	query, err := parameters(r, parameterAxis)
+	query, err := queryOf(r, parameterAxis)
 	if err != nil {
 		return view{}, err
 	}

@@ -36,7 +36,7 @@ var logParameters = []string{"all", "role", "index", "previous", "lines", "times
 
 // logsOf the job of a request, and what of them is asked for.
 func (b *Board) logsOf(r *http.Request, more ...string) (*rest.JobLogs, logview.Query, error) {
-	values, err := parameters(r, append(more, logParameters...)...)
+	values, err := queryOf(r, append(more, logParameters...)...)
 	if err != nil {
 		return nil, logview.Query{}, err
 	}

@@ -73,7 +73,7 @@ func (b *Board) submission(r *http.Request, typed url.Values) submission {
 
 // submitPage without anything typed.
 func (b *Board) submitPage(r *http.Request) (view, error) {
-	if _, err := parameters(r); err != nil {
+	if _, err := queryOf(r); err != nil {
 		return view{}, err
 	}
 	if err := b.knownCluster(r); err != nil {

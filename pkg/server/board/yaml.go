@@ -14,7 +14,7 @@ import (
 
 // manifestOf a job as the cluster has it, without managed fields.
 func (b *Board) manifestOf(r *http.Request) ([]byte, error) {
-	if _, err := parameters(r); err != nil {
+	if _, err := queryOf(r); err != nil {
 		return nil, err
 	}
 	out, err := b.Jobs.GetJob(r.Context(), &rest.GetInput{JobPath: jobPath(r)})

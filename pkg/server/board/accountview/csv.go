@@ -3,10 +3,10 @@ package accountview
 import (
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
+	"mlplatform.example.com/trainingjob-operator/pkg/server/board/parameters"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/rest"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/store"
 )
@@ -16,20 +16,7 @@ import (
 // told apart and how long the period may be, the API says.
 func ParseCSV(cluster string, values url.Values) (*rest.AccountingInput, error) {
 	in := &rest.AccountingInput{ClusterPath: rest.ClusterPath{Cluster: cluster}}
-	names := make([]string, 0, len(values))
-	for name := range values {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		if len(values[name]) > 1 {
-			return nil, invalid(name, "it is there more than once", "give it once")
-		}
-		value := values.Get(name)
-		if len(value) > maxText {
-			return nil, invalid(name, fmt.Sprintf("it has more than %d bytes", maxText), "give a shorter one")
-		}
-		var err error
+	err := parameters.Reader{}.Each(values, func(name, value string) (err error) {
 		switch name {
 		case "from":
 			in.From, err = parseDay(name, value)
@@ -44,11 +31,12 @@ func ParseCSV(cluster string, values url.Values) (*rest.AccountingInput, error) 
 				}
 			}
 		default:
-			err = invalid(name, "the accounting does not have it", "leave it out")
+			err = parameters.Invalid(name, "the accounting does not have it", "leave it out")
 		}
-		if err != nil {
-			return nil, err
-		}
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	return in, nil
 }
@@ -61,7 +49,7 @@ func parseDay(name, value string) (time.Time, error) {
 	}
 	day, err := time.Parse(time.DateOnly, text)
 	if err != nil {
-		return day, invalid(name, fmt.Sprintf("it is %q", value), "write it as 2026-03-31")
+		return day, parameters.Invalid(name, fmt.Sprintf("it is %q", value), "write it as 2026-03-31")
 	}
 	return day, nil
 }

@@ -8,14 +8,12 @@ import (
 	"strings"
 	"time"
 
-	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/board/parameters"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/rest"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/store"
 )
 
 const (
-	// maxText of one parameter, in bytes.
-	maxText = 253
 	monthly = "2006-01"
 	// perPage rows.
 	perPage = 200
@@ -26,6 +24,9 @@ const (
 var dimensions = []store.Dimension{
 	store.ByDay, store.ByNamespace, store.ByQueue, store.ByUser, store.ByGPUKind, store.ByJob,
 }
+
+// reader of the parameters. What is told apart is joined by commas.
+var reader = parameters.Reader{Lists: []string{"by"}}
 
 // Query is what of the accounting is asked for.
 type Query struct {
@@ -44,34 +45,20 @@ type Query struct {
 // ParseQuery reads the parameters of a URL. The error is a problem that names the parameter; one that the
 // page does not have is an error, too. Without the parameter by, queues are told apart.
 func ParseQuery(values url.Values) (Query, error) {
-	q := Query{By: []store.Dimension{store.ByQueue}, Page: 1}
-	names := make([]string, 0, len(values))
-	for name := range values {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		if err := q.parse(name, values[name]); err != nil {
-			return q, err
-		}
+	q := &Query{By: []store.Dimension{store.ByQueue}, Page: 1}
+	if err := reader.Each(values, q.parse); err != nil {
+		return *q, err
 	}
 	switch {
 	case q.Month != "" && q.From+q.Last != "":
-		return q, invalid("month", "the days are given, too", "give either the month or the days")
+		return *q, parameters.Invalid("month", "the days are given, too", "give either the month or the days")
 	case q.From != "" && q.Last != "" && q.Last < q.From:
-		return q, invalid("last", "it is before the first day", "give a later one")
+		return *q, parameters.Invalid("last", "it is before the first day", "give a later one")
 	}
-	return q, nil
+	return *q, nil
 }
 
-func (q *Query) parse(name string, values []string) (err error) {
-	value := strings.TrimSpace(strings.Join(values, ","))
-	if len(values) > 1 && name != "by" {
-		return invalid(name, "it is there more than once", "give it once")
-	}
-	if len(value) > maxText {
-		return invalid(name, fmt.Sprintf("it has more than %d bytes", maxText), "give a shorter one")
-	}
+func (q *Query) parse(name, value string) (err error) {
 	switch name {
 	case "month":
 		q.Month, err = parseTime(name, value, monthly)
@@ -85,16 +72,13 @@ func (q *Query) parse(name string, values []string) (err error) {
 		q.By, err = parseBy(value)
 	case "page":
 		if q.Page, err = strconv.Atoi(value); err != nil || q.Page < 1 || q.Page > maxPage {
-			return invalid(name, fmt.Sprintf("it is %q", value), fmt.Sprintf("give a number from 1 to %d", maxPage))
+			return parameters.Invalid(name, fmt.Sprintf("it is %q", value),
+				fmt.Sprintf("give a number from 1 to %d", maxPage))
 		}
 	default:
-		err = invalid(name, "the page does not have it", "leave it out")
+		err = parameters.Unknown(name)
 	}
 	return err
-}
-
-func invalid(parameter, detail, remedy string) error {
-	return problem.New(problem.Invalid, detail, remedy).About("query." + parameter)
 }
 
 func parseTime(name, value, layout string) (string, error) {
@@ -102,7 +86,7 @@ func parseTime(name, value, layout string) (string, error) {
 		return "", nil
 	}
 	if t, err := time.Parse(layout, value); err != nil || t.Year() < 1970 {
-		return "", invalid(name, fmt.Sprintf("it is %q", value), "write it as "+strings.NewReplacer(
+		return "", parameters.Invalid(name, fmt.Sprintf("it is %q", value), "write it as "+strings.NewReplacer(
 			"2006", "2026", "01", "03", "02", "31").Replace(layout))
 	}
 	return value, nil
@@ -116,7 +100,7 @@ func parseBy(value string) ([]store.Dimension, error) {
 			continue
 		}
 		if !slices.Contains(dimensions, store.Dimension(of)) {
-			return nil, invalid("by", fmt.Sprintf("nothing is told apart by %q", of),
+			return nil, parameters.Invalid("by", fmt.Sprintf("nothing is told apart by %q", of),
 				fmt.Sprintf("use some of %s, or none", strings.Join(texts(dimensions), ",")))
 		}
 		asked[store.Dimension(of)] = true

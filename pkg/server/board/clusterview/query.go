@@ -3,13 +3,9 @@ package clusterview
 import (
 	"fmt"
 	"net/url"
-	"slices"
 
-	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/board/parameters"
 )
-
-// maxText of one parameter, in bytes: no name, label or UID of Kubernetes is longer.
-const maxText = 253
 
 // Query is what of the map is asked for.
 type Query struct {
@@ -27,19 +23,7 @@ type Query struct {
 // page does not have is an error, too.
 func ParseQuery(values url.Values) (Query, error) {
 	var q Query
-	names := make([]string, 0, len(values))
-	for name := range values {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		value := values.Get(name)
-		if len(values[name]) > 1 {
-			return q, invalid(name, "it is there more than once", "give it once")
-		}
-		if len(value) > maxText {
-			return q, invalid(name, fmt.Sprintf("it has more than %d bytes", maxText), "give a shorter one")
-		}
+	err := parameters.Reader{}.Each(values, func(name, value string) error {
 		switch name {
 		case "node":
 			q.Node = value
@@ -49,18 +33,15 @@ func ParseQuery(values url.Values) (Query, error) {
 			q.Kind = value
 		case "view":
 			if value != "" && value != "map" && value != "table" {
-				return q, invalid(name, fmt.Sprintf("there is no view %q", value), "use map or table")
+				return parameters.Invalid(name, fmt.Sprintf("there is no view %q", value), "use map or table")
 			}
 			q.Table = value == "table"
 		default:
-			return q, invalid(name, "the page does not have it", "leave it out")
+			return parameters.Unknown(name)
 		}
-	}
-	return q, nil
-}
-
-func invalid(parameter, detail, remedy string) error {
-	return problem.New(problem.Invalid, detail, remedy).About("query." + parameter)
+		return nil
+	})
+	return q, err
 }
 
 // URL of the page, relative to itself. ParseQuery reads its parameters.

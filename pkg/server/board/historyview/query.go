@@ -7,13 +7,11 @@ import (
 	"strings"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/board/parameters"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/rest"
 )
 
 const (
-	// maxText of one parameter, in bytes.
-	maxText = 253
 	// maxToken of the page before, in bytes, as the API has it.
 	maxToken = 1024
 )
@@ -24,6 +22,9 @@ var phases = []v1alpha1.Phase{
 	v1alpha1.PhaseDraining, v1alpha1.PhaseRestarting, v1alpha1.PhaseSuspended, v1alpha1.PhaseSucceeded,
 	v1alpha1.PhaseFailed,
 }
+
+// reader of the parameters. Phases are joined by commas.
+var reader = parameters.Reader{Lists: []string{"phase"}, Long: map[string]int{"continue": maxToken}}
 
 // Query is what of the history is asked for. What is empty restricts nothing.
 type Query struct {
@@ -40,31 +41,12 @@ type Query struct {
 // ParseQuery reads the parameters of a URL. The error is a problem that names the parameter; one that the
 // page does not have is an error, too.
 func ParseQuery(values url.Values) (Query, error) {
-	var q Query
-	names := make([]string, 0, len(values))
-	for name := range values {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		if err := q.parse(name, values[name]); err != nil {
-			return q, err
-		}
-	}
-	return q, nil
+	q := &Query{}
+	err := reader.Each(values, q.parse)
+	return *q, err
 }
 
-func (q *Query) parse(name string, values []string) (err error) {
-	value, most := strings.TrimSpace(strings.Join(values, ",")), maxText
-	if len(values) > 1 && name != "phase" {
-		return invalid(name, "it is there more than once", "give it once")
-	}
-	if name == "continue" {
-		most = maxToken
-	}
-	if len(value) > most {
-		return invalid(name, fmt.Sprintf("it has more than %d bytes", most), "give a shorter one")
-	}
+func (q *Query) parse(name, value string) (err error) {
 	switch name {
 	case "namespace":
 		q.Namespace = value
@@ -78,18 +60,14 @@ func (q *Query) parse(name string, values []string) (err error) {
 		q.Phases, err = parsePhases(value)
 	case "deleted":
 		if q.Deleted = value; value != "" && value != "true" && value != "false" {
-			err = invalid(name, fmt.Sprintf("it is %q", value), "give true or false, or leave it out")
+			err = parameters.Invalid(name, fmt.Sprintf("it is %q", value), "give true or false, or leave it out")
 		}
 	case "continue":
 		q.Continue = value
 	default:
-		err = invalid(name, "the page does not have it", "leave it out")
+		err = parameters.Unknown(name)
 	}
 	return err
-}
-
-func invalid(parameter, detail, remedy string) error {
-	return problem.New(problem.Invalid, detail, remedy).About("query." + parameter)
 }
 
 // parsePhases that are separated by commas, in the order of a job's life.
@@ -100,7 +78,8 @@ func parsePhases(value string) ([]v1alpha1.Phase, error) {
 			continue
 		}
 		if !slices.Contains(phases, v1alpha1.Phase(of)) {
-			return nil, invalid("phase", fmt.Sprintf("there is no phase %q", of), "use some of "+join(phases))
+			return nil, parameters.Invalid("phase", fmt.Sprintf("there is no phase %q", of),
+				"use some of "+join(phases))
 		}
 		asked[v1alpha1.Phase(of)] = true
 	}

@@ -8,15 +8,13 @@ import (
 	"strings"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/board/parameters"
 )
 
 // Bounds of a page.
 const (
 	defaultLimit = 100
 	maxLimit     = 500
-	// maxText of one parameter, in bytes. No name in Kubernetes is longer.
-	maxText = 253
 )
 
 // Unseen stands for the phase of jobs that no operator has looked at yet.
@@ -28,6 +26,9 @@ var phases = []v1alpha1.Phase{
 	v1alpha1.PhaseDraining, v1alpha1.PhaseRestarting, v1alpha1.PhaseSuspended, v1alpha1.PhaseSucceeded,
 	v1alpha1.PhaseFailed,
 }
+
+// reader of the parameters. Phases are joined by commas.
+var reader = parameters.Reader{Lists: []string{"phase"}}
 
 // Query is what of a list is asked for. What is empty restricts nothing.
 type Query struct {
@@ -47,26 +48,18 @@ type Query struct {
 // page does not have is an error, too.
 func ParseQuery(values url.Values) (Query, error) {
 	q := Query{Sort: sortAge, Limit: defaultLimit, Page: 1}
-	for _, name := range slices.Sorted(keys(values)) {
-		value := values.Get(name)
-		if len(values[name]) > 1 && name != "phase" {
-			return q, invalid(name, "it is there more than once", "give it once")
-		}
-		if len(value) > maxText {
-			return q, invalid(name, fmt.Sprintf("it has more than %d bytes", maxText), "give a shorter one")
-		}
-		var err error
+	err := reader.Each(values, func(name, value string) (err error) {
 		switch name {
 		case "namespace":
-			q.Namespace = strings.TrimSpace(value)
+			q.Namespace = value
 		case "queue":
-			q.Queue = strings.TrimSpace(value)
+			q.Queue = value
 		case "user":
-			q.User = strings.TrimSpace(value)
+			q.User = value
 		case "q":
-			q.Text = strings.TrimSpace(value)
+			q.Text = value
 		case "phase":
-			q.Phases, err = parsePhases(values[name])
+			q.Phases, err = parsePhases(value)
 		case "sort":
 			q.Sort, q.Descending, err = parseSort(value)
 		case "limit":
@@ -74,39 +67,23 @@ func ParseQuery(values url.Values) (Query, error) {
 		case "page":
 			q.Page, err = parseNumber(name, value, 1, 1_000_000)
 		default:
-			err = invalid(name, "the page does not have it", "leave it out")
+			err = parameters.Unknown(name)
 		}
-		if err != nil {
-			return q, err
-		}
-	}
-	return q, nil
+		return err
+	})
+	return q, err
 }
 
-func keys(values url.Values) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for name := range values {
-			if !yield(name) {
-				return
-			}
-		}
-	}
-}
-
-func invalid(parameter, detail, remedy string) error {
-	return problem.New(problem.Invalid, detail, remedy).About("query." + parameter)
-}
-
-// parsePhases are separated by commas, or given several times, in the order of a job's life.
-func parsePhases(values []string) ([]v1alpha1.Phase, error) {
+// parsePhases that are separated by commas, in the order of a job's life.
+func parsePhases(value string) ([]v1alpha1.Phase, error) {
 	asked := map[v1alpha1.Phase]bool{}
-	for _, value := range strings.Split(strings.Join(values, ","), ",") {
-		phase := v1alpha1.Phase(value)
-		if value == "" {
+	for of := range strings.SplitSeq(value, ",") {
+		phase := v1alpha1.Phase(of)
+		if of == "" {
 			continue
 		}
 		if !slices.Contains(phases, phase) {
-			return nil, invalid("phase", fmt.Sprintf("there is no phase %q", value),
+			return nil, parameters.Invalid("phase", fmt.Sprintf("there is no phase %q", of),
 				fmt.Sprintf("use some of %s", join(phases)))
 		}
 		asked[phase] = true
@@ -134,7 +111,7 @@ func parseSort(value string) (key string, descending bool, err error) {
 	}
 	key, descending = strings.CutPrefix(value, "-")
 	if _, known := compares[key]; !known {
-		return sortAge, false, invalid("sort", fmt.Sprintf("there is no column %q", key),
+		return sortAge, false, parameters.Invalid("sort", fmt.Sprintf("there is no column %q", key),
 			"use one of "+strings.Join(slices.Sorted(columnKeys), ", ")+`, with "-" before it for the other way round`)
 	}
 	return key, descending, nil
@@ -154,7 +131,7 @@ func parseNumber(name, value string, standby, most int) (int, error) {
 	}
 	n, err := strconv.Atoi(value)
 	if err != nil || n < 1 || n > most {
-		return standby, invalid(name, fmt.Sprintf("it is %q", value),
+		return standby, parameters.Invalid(name, fmt.Sprintf("it is %q", value),
 			fmt.Sprintf("give a number from 1 to %d", most))
 	}
 	return n, nil

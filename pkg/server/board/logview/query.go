@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/board/parameters"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
@@ -39,14 +40,14 @@ const (
 	paramPrevious, paramLines, times = "previous", "lines", "times"
 )
 
-var parameters = []string{paramAll, paramRole, paramIndex, paramPrevious, paramLines, times}
+var own = []string{paramAll, paramRole, paramIndex, paramPrevious, paramLines, times}
 
 // ParseQuery of a job's page of logs. Other parameters than these are the page's own, and are not looked at.
 // Its errors are problems that name the parameter.
 func ParseQuery(job *v1alpha1.TrainingJob, values url.Values) (Query, error) {
-	for _, name := range parameters {
+	for _, name := range own {
 		if len(values[name]) > 1 {
-			return Query{}, invalid(name, "it is there twice", "give it once")
+			return Query{}, parameters.Invalid(name, "it is there twice", "give it once")
 		}
 	}
 	var q Query
@@ -56,7 +57,8 @@ func ParseQuery(job *v1alpha1.TrainingJob, values url.Values) (Query, error) {
 		case "true":
 			*into = true
 		default:
-			return Query{}, invalid(name, fmt.Sprintf("%q is neither true nor false", v), "use one of the two")
+			return Query{}, parameters.Invalid(name, fmt.Sprintf("%q is neither true nor false", v),
+				"use one of the two")
 		}
 	}
 	var err error
@@ -68,14 +70,11 @@ func ParseQuery(job *v1alpha1.TrainingJob, values url.Values) (Query, error) {
 		fallback, most = defaultLinesEach, maxLinesEach
 	}
 	if q.Lines, err = whole(values.Get(paramLines), fallback); err != nil || q.Lines < 1 || q.Lines > most {
-		return Query{}, invalid(paramLines, fmt.Sprintf("%q is no number of lines", values.Get(paramLines)),
+		return Query{}, parameters.Invalid(paramLines,
+			fmt.Sprintf("%q is no number of lines", values.Get(paramLines)),
 			fmt.Sprintf("use one from 1 to %d", most))
 	}
 	return q, nil
-}
-
-func invalid(name, detail, remedy string) error {
-	return problem.New(problem.Invalid, detail, remedy).About("query." + name)
 }
 
 func whole(s string, fallback int64) (int64, error) {
@@ -100,12 +99,13 @@ func rankOf(job *v1alpha1.TrainingJob, role, index string) (spec.RankRef, error)
 		for _, r := range roles {
 			names = append(names, string(r.Name))
 		}
-		return spec.RankRef{}, invalid(paramRole, fmt.Sprintf("the job has no role %q", role),
+		return spec.RankRef{}, parameters.Invalid(paramRole, fmt.Sprintf("the job has no role %q", role),
 			"use one of "+strings.Join(names, ", "))
 	}
 	n, err := whole(index, 0)
 	if err != nil || n < 0 || n >= int64(roles[at].Replicas) {
-		return spec.RankRef{}, invalid(paramIndex, fmt.Sprintf("%q is no index of role %s", index, roles[at].Name),
+		return spec.RankRef{}, parameters.Invalid(paramIndex,
+			fmt.Sprintf("%q is no index of role %s", index, roles[at].Name),
 			fmt.Sprintf("use one from 0 to %d", roles[at].Replicas-1))
 	}
 	return spec.RankRef{Role: roles[at].Name, Index: int32(n)}, nil

@@ -3,15 +3,11 @@ package queueview
 import (
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 
 	"mlplatform.example.com/trainingjob-operator/pkg/queues"
-	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/board/parameters"
 )
-
-// maxText of one parameter, in bytes: no name of Kubernetes is longer.
-const maxText = 253
 
 // Query is what of the queues is asked for. What is empty restricts nothing.
 type Query struct {
@@ -29,19 +25,7 @@ type Query struct {
 // page does not have is an error, too.
 func ParseQuery(values url.Values) (Query, error) {
 	var q Query
-	names := make([]string, 0, len(values))
-	for name := range values {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		value := strings.TrimSpace(values.Get(name))
-		if len(values[name]) > 1 {
-			return q, invalid(name, "it is there more than once", "give it once")
-		}
-		if len(value) > maxText {
-			return q, invalid(name, fmt.Sprintf("it has more than %d bytes", maxText), "give a shorter one")
-		}
+	err := parameters.Reader{}.Each(values, func(name, value string) error {
 		switch name {
 		case "namespace":
 			q.Namespace = value
@@ -51,18 +35,15 @@ func ParseQuery(values url.Values) (Query, error) {
 			q.Text = value
 		case "busy":
 			if value != "" && value != "1" {
-				return q, invalid(name, fmt.Sprintf("it is %q", value), "give 1, or leave it out")
+				return parameters.Invalid(name, fmt.Sprintf("it is %q", value), "give 1, or leave it out")
 			}
 			q.Busy = value == "1"
 		default:
-			return q, invalid(name, "the page does not have it", "leave it out")
+			return parameters.Unknown(name)
 		}
-	}
-	return q, nil
-}
-
-func invalid(parameter, detail, remedy string) error {
-	return problem.New(problem.Invalid, detail, remedy).About("query." + parameter)
+		return nil
+	})
+	return q, err
 }
 
 // URL of the page, relative to itself. ParseQuery reads its parameters.

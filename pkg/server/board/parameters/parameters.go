@@ -1,0 +1,51 @@
+// Package parameters answers one question: what does the URL of a page ask for?
+//
+// Every page holds its parameters to the same rules: one that it does not have, that is there more than once
+// or that is too long is an error, which names it and says what to do. Nothing is ignored.
+package parameters
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
+)
+
+// MaxBytes of one parameter, unless a page says otherwise: no name, label or UID of Kubernetes is longer.
+const MaxBytes = 253
+
+// Reader of a page's parameters. The zero one has no exceptions.
+type Reader struct {
+	// Lists may be there more than once: their values are joined by commas.
+	Lists []string
+	// Long are those that may have more bytes than MaxBytes, with how many.
+	Long map[string]int
+}
+
+// Each calls read for every parameter, by name, without the spaces around its value. The first error ends it.
+func (r Reader) Each(values url.Values, read func(name, value string) error) error {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if len(values[name]) > 1 && !slices.Contains(r.Lists, name) {
+			return Invalid(name, "it is there more than once", "give it once")
+		}
+		value, most := strings.TrimSpace(strings.Join(values[name], ",")), max(MaxBytes, r.Long[name])
+		if len(value) > most {
+			return Invalid(name, fmt.Sprintf("it has more than %d bytes", most), "give a shorter one")
+		}
+		if err := read(name, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Unknown is the error of a parameter that the page does not have.
+func Unknown(name string) error { return Invalid(name, "the page does not have it", "leave it out") }
+
+// Invalid is the error of a parameter, with what to do about it.
+func Invalid(name, detail, remedy string) error {
+	return problem.New(problem.Invalid, detail, remedy).About("query." + name)
+}
