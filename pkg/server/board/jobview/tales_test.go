@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/big"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -360,16 +359,3 @@ func thousandRanks() Input {
 
 // taleNames in their order.
 func taleNames() []string { return slices.Sorted(maps.Keys(tales)) }
-
-// page of fragments, as a browser gets it.
-func page(body string) string {
-	var b strings.Builder
-	b.WriteString("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>Job</title>\n" +
-		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n" +
-		"<link rel=\"stylesheet\" href=\"../../static/board.css\">\n" +
-		"<link rel=\"stylesheet\" href=\"../jobview.css\">\n" +
-		"</head>\n<body>\n<main id=\"job\">\n")
-	b.WriteString(body)
-	b.WriteString("</main>\n</body>\n</html>\n")
-	return b.String()
-}
