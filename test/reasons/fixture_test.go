@@ -66,6 +66,19 @@ func (p *fixture) endHolder() {
 // quota limits the namespace's GPUs.
 func (p *fixture) quota(n string) { p.limit("gpus", "requests."+gpu, n) }
 
+// counted waits until the quota counts as many GPUs as in use. Its controller counts from a cache of pods,
+// which on a busy machine can be behind those that the API server has let in: it then lets in too many.
+func (p *fixture) counted(n string) {
+	p.Until("the quota counts "+n+" GPUs", func(ctx context.Context) (string, error) {
+		q := &corev1.ResourceQuota{}
+		err := p.Client.Get(ctx, client.ObjectKey{Namespace: p.Name, Name: "gpus"}, q)
+		if used := q.Status.Used["requests."+gpu]; used.Cmp(resource.MustParse(n)) != 0 {
+			return "it counts " + used.String(), err
+		}
+		return "", err
+	})
+}
+
 // limit a resource of the namespace by a quota.
 func (p *fixture) limit(name string, of corev1.ResourceName, n string) {
 	p.Create(&corev1.ResourceQuota{

@@ -105,7 +105,7 @@ var provocations = map[string]provocation{
 	},
 	"namespace's quota is used up": {
 		reason: v1alpha1.ReasonQuotaExceeded, on: both[1:], nodes: 2, object: "resourcequotas/gpus",
-		provoke: func(p *fixture) { p.quota("8"); p.holder(3, "2"); p.Job("bert", 2, "2") },
+		provoke: func(p *fixture) { p.quota("8"); p.holder(3, "2"); p.counted("6"); p.Job("bert", 2, "2") },
 		remove:  (*fixture).endHolder,
 	},
 	"more than the namespace's whole quota": {
