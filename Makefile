@@ -143,11 +143,11 @@ test: build ## every test, e2e in its short form (as root on Debian: it installs
 		grep -E '^ *--- FAIL|^FAIL|^panic|hangs' bin/$@-cluster.log; exit 1; }
 	go test -tags e2e -count 1 -v -timeout 30m -run '^TestInstall$$' ./test/install
 	go test -tags e2e -count 1 -v -timeout 40m ./test/e2e -args -reduced
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync \
-		test-demo-volcano test-demo-native test-demo-coscheduling test-demo-kueue
 
-test-demo-%:
-	bin/localcluster demo --scheduler $* --dir bin/$@ --down </dev/null
+.PHONY: pictures
+pictures: build ## docs/pictures, of the board while the demo is played (as root on Debian)
+	test/e2e/install.sh
+	go test -tags cluster -count 1 -run '^TestStory$$/^volcano$$' ./test/demo -args -pictures $(CURDIR)/docs/pictures
 
 .PHONY: e2e
 e2e: build ## trainers on a real kubelet, interrupted and resumed bit for bit (as root on Debian)

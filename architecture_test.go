@@ -353,8 +353,8 @@ var rules = map[string]rule{
 	"lab/debian": {reason: "filesystems of programs that are not ours"},
 	"lab/tools":  {reason: "programs of other people's"},
 	"lab/demo/...": {
-		reason: "drives the operator through the API and its file",
-		ours:   []string{api, "pkg/config", "lab/localcluster/...", "lab/demo/..."},
+		reason: "drives operator and server through the API and their files",
+		ours:   []string{api, "pkg/config", "pkg/server/config", "lab/localcluster/...", "lab/demo/..."},
 	},
 	"bench/...": {
 		reason: "drives the operator through the API and its file",

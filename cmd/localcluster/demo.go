@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -26,19 +27,19 @@ preempted as a whole by a gang of higher priority, and runs again.
 
 A cluster that is up and runs the scheduler is used, otherwise one is brought up.
 A cluster without it that an earlier demo left is ended first; one that "up" made
-is not touched. The cluster stays, with the operator, until "bin/localcluster down".
+is not touched. The cluster stays, with operator and server, until
+"bin/localcluster down". The server's board shows the story in a browser.
 
 Exit codes: 0 the story held, %d it did not, %d it could not be played.`, exitStory, exitError),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			self, err := os.Executable()
 			if err != nil {
-				return fmt.Errorf("finding the operator's binary: %w", err)
-			}
-			if options.Operator == "" {
-				options.Operator = filepath.Join(filepath.Dir(self), "operator")
+				return fmt.Errorf("finding the binaries: %w", err)
 			}
 			options.Trainers = self
+			options.Operator = cmp.Or(options.Operator, filepath.Join(filepath.Dir(self), "operator"))
+			options.Server = cmp.Or(options.Server, filepath.Join(filepath.Dir(self), "server"))
 			err = demo.Run(cmd.Context(), options)
 			if errors.Is(err, demo.ErrNotHeld) {
 				fmt.Fprintln(os.Stderr, "localcluster:", err)
@@ -53,12 +54,16 @@ Exit codes: 0 the story held, %d it did not, %d it could not be played.`, exitSt
 	flags.StringVar(&options.Scheduler, "scheduler", localcluster.SchedulerVolcano,
 		"gang scheduler to play on: volcano, native, coscheduling or kueue")
 	flags.StringVar(&options.Operator, "operator", "", "the operator's binary (default: beside this one)")
+	flags.StringVar(&options.Server, "server", "", "the server's binary (default: beside this one)")
 	flags.BoolVar(&options.Down, "down", false, "end what the demo started when the story is over")
 	return cmd
 }
 
-// withOperator lets a command deal with the operator that a demo left running before it does its own work.
-func withOperator(cmd *cobra.Command, deal func(*cobra.Command, *localcluster.Cluster) error) *cobra.Command {
+// withProcesses lets a command deal with what a demo left running beside the cluster before it does its own
+// work.
+func withProcesses(
+	cmd *cobra.Command, deal func(*cobra.Command, *localcluster.Cluster) error,
+) *cobra.Command {
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		cluster, err := localcluster.Open(cmd.Flag("dir").Value.String())
 		if errors.Is(err, localcluster.ErrNoCluster) {
@@ -72,18 +77,19 @@ func withOperator(cmd *cobra.Command, deal func(*cobra.Command, *localcluster.Cl
 	return cmd
 }
 
-// stopOperator ends the operator before the API server, whose client it is.
-func stopOperator(cmd *cobra.Command, cluster *localcluster.Cluster) error {
-	return demo.StopOperator(cmd.Context(), cluster)
+// stopProcesses ends the API server's clients before it.
+func stopProcesses(cmd *cobra.Command, cluster *localcluster.Cluster) error {
+	return demo.StopProcesses(cmd.Context(), cluster)
 }
 
-// tellOperator says whether the operator runs.
-func tellOperator(cmd *cobra.Command, cluster *localcluster.Cluster) error {
-	pid, err := demo.OperatorPID(cluster)
-	if err != nil || pid == 0 {
-		return err
+// tellProcesses says which run.
+func tellProcesses(cmd *cobra.Command, cluster *localcluster.Cluster) error {
+	all, err := demo.Processes(cluster)
+	for _, p := range all {
+		fmt.Fprintf(cmd.OutOrStdout(), "The %s runs (pid %d); its log: %s\n", p.Name, p.PID, p.Log)
 	}
-	log := filepath.Join(cluster.LogDir(), "operator.log")
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "The operator runs (pid %d); its log: %s\n\n", pid, log)
+	if len(all) > 0 {
+		fmt.Fprintln(cmd.OutOrStdout())
+	}
 	return err
 }

@@ -50,8 +50,8 @@ func newCommand() *cobra.Command {
 		SilenceErrors: true,
 	}
 	cmd.AddCommand(
-		upCommand(), withOperator(downCommand(), stopOperator), withOperator(statusCommand(), tellOperator),
-		buildCommand(), demoCommand(), trainersCommand(),
+		upCommand(), withProcesses(downCommand(), stopProcesses), withProcesses(statusCommand(), tellProcesses),
+		buildCommand(), demoCommand(), boardCommand(), trainersCommand(),
 	)
 	return cmd
 }

@@ -96,6 +96,15 @@ func (p *Page) Click(selector string) error {
 	return nil
 }
 
+// View writes what is on the screen to a PNG file.
+func (p *Page) View(path string) error {
+	png, err := get(p, chromedp.CaptureScreenshot())
+	if err != nil {
+		return fmt.Errorf("taking a picture: %w", err)
+	}
+	return os.WriteFile(path, png, 0o644)
+}
+
 // Picture writes the whole page to a PNG file.
 func (p *Page) Picture(path string) error {
 	png, err := get(p, chromedp.FullScreenshot(100))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster/filelock"
@@ -60,7 +59,7 @@ func (s clusterSource) bringUp(ctx context.Context) (demoCluster, error) {
 	if err != nil && !found {
 		return demoCluster{}, fmt.Errorf("bringing the cluster up: %w", err)
 	}
-	lock, err := filelock.Try(filepath.Join(cluster.LogDir(), "demo.lock"))
+	lock, err := filelock.Try(demoLock(cluster))
 	if err != nil {
 		return demoCluster{}, fmt.Errorf("another demo plays on this cluster: %w", err)
 	}
@@ -75,7 +74,7 @@ func (s clusterSource) replace(ctx context.Context, old demoCluster) (demoCluste
 		"The cluster in %s, which an earlier demo left, runs without scheduler %s: "+
 			"ending it and bringing up another.\n",
 		shortPath(old.Dir()), s.scheduler)
-	if err := StopOperator(ctx, old.Cluster); err != nil {
+	if err := StopProcesses(ctx, old.Cluster); err != nil {
 		return demoCluster{}, err
 	}
 	if err := old.Down(ctx); err != nil {

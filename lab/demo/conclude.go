@@ -52,10 +52,10 @@ func (s *session) explain(p *player, err error) error {
 			fmt.Fprintln(s.Out, wrap(head, text, 4))
 		}
 	}
-	return s.withLog(err)
+	return s.operator.withLog(err)
 }
 
-// leave ends the operator and the demo's own cluster if asked to, or says what keeps running and how to go
+// leave ends the processes and the demo's own cluster if asked to, or says what keeps running and how to go
 // on.
 func (s *session) leave(ctx context.Context, found bool, failure error) error {
 	if !s.Down {
@@ -70,17 +70,17 @@ func (s *session) leave(ctx context.Context, found bool, failure error) error {
 	const within = 2 * time.Minute
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
 	defer cancel()
-	if err := s.operator.stop(ctx); err != nil {
+	if err := stopAll(ctx, s.cluster.LogDir()); err != nil {
 		return err
 	}
 	if found {
-		fmt.Fprintln(s.Out, "The operator is stopped. The cluster was up before the demo and is left up.")
+		fmt.Fprintln(s.Out, "Operator and server are stopped. The cluster was up before the demo and is left up.")
 		return nil
 	}
 	if err := s.cluster.Down(ctx); err != nil {
 		return fmt.Errorf("taking the cluster down: %w", err)
 	}
-	fmt.Fprintln(s.Out, "The cluster and the operator are stopped.")
+	fmt.Fprintln(s.Out, "The cluster, the operator and the server are stopped.")
 	return nil
 }
 
@@ -89,7 +89,7 @@ func (s *session) tellNextSteps() {
 		fmt.Fprintln(s.Out, "\nThe cluster keeps running, without the operator:")
 	} else {
 		fmt.Fprintf(s.Out, `
-The cluster and the operator keep running. Look around:
+The cluster, the operator and the server keep running. Look around:
 
   export KUBECONFIG=%s
   alias kubectl=%s
@@ -100,11 +100,12 @@ The cluster and the operator keep running. Look around:
 	}
 	what, command := s.other()
 	fmt.Fprintf(s.Out, `
+  in a browser       %s
   logs               %s
   %-18s %s
   end it all         %s
 
-`, shortPath(s.cluster.LogDir()), what, command,
+`, localcluster.Command(s.cluster.Dir(), "board"), shortPath(s.cluster.LogDir()), what, command,
 		localcluster.DownCommand(s.cluster.Dir()))
 }
 

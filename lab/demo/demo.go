@@ -13,16 +13,18 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 )
 
-// Run brings a cluster up, plays the story on it and judges it. The cluster and the operator stay unless
-// Options.Down is set. The error is ErrNotHeld when the story was played to its end and did not hold; any
-// other means that it could not be played.
+// Run brings a cluster up, plays the story on it and judges it. The cluster stays, with operator and server,
+// unless Options.Down is set. The error is ErrNotHeld when the story was played to its end and did not hold;
+// any other means that it could not be played.
 func Run(ctx context.Context, o Options) error {
 	if _, known := schedulerKinds()[o.Scheduler]; !known {
 		known := slices.Sorted(maps.Keys(schedulerKinds()))
 		return fmt.Errorf("unknown scheduler %q; known are %v", o.Scheduler, known)
 	}
-	if _, err := os.Stat(o.Operator); err != nil {
-		return fmt.Errorf("finding the operator's binary: %w; make it with: make build", err)
+	for _, binary := range []string{o.Operator, o.Server} {
+		if _, err := os.Stat(binary); err != nil {
+			return fmt.Errorf("finding a binary: %w; make it with: make build", err)
+		}
 	}
 	root, err := findRoot()
 	if err != nil {
@@ -42,7 +44,7 @@ func Run(ctx context.Context, o Options) error {
 	defer cluster.lock.Close()
 	s := session{
 		Options: o, root: root, cluster: cluster.Cluster,
-		operator: operator{folder: cluster.LogDir(), path: o.Operator},
+		operator: newOperator(cluster.LogDir(), o.Operator), server: newServer(cluster.LogDir(), o.Server),
 	}
 	err = s.perform(ctx)
 	if ctx.Err() != nil {
@@ -51,19 +53,24 @@ func Run(ctx context.Context, o Options) error {
 	return errors.Join(err, s.leave(ctx, cluster.found, err))
 }
 
-// perform prepares the cluster, starts the operator, plays and judges.
+// perform prepares the cluster, starts operator and server, plays and judges.
 func (s *session) perform(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var tasks sync.WaitGroup
-	// The supervisor has to end first: it would start an operator again that is stopped.
+	// The supervisors have to end first: they would start again what is stopped.
 	defer tasks.Wait()
 	defer cancel()
 	if err := s.prepare(ctx); err != nil {
 		return err
 	}
 	// Buffered, since nobody reads them before the story begins.
-	restarts, failed := make(chan error, 64), make(chan error, 4)
-	if err := s.startOperator(ctx, &tasks, restarts, failed); err != nil {
+	endings, failed := make(chan ending, 64), make(chan error, 4)
+	keepers := keepers{tasks: &tasks, endings: endings, failed: failed}
+	if err := s.startOperator(ctx, keepers); err != nil {
+		return err
+	}
+	link, err := s.startServer(ctx, keepers)
+	if err != nil {
 		return err
 	}
 	// While the operator runs: it may have to remove finalizers in the namespace.
@@ -88,11 +95,11 @@ func (s *session) perform(ctx context.Context) error {
 		apply: func(ctx context.Context, file string) error {
 			return apply(ctx, s.client, filepath.Join(story, file), Namespace)
 		},
-		records: records, restarts: restarts, failed: failed,
+		records: records, endings: endings, failed: failed,
 		frame: frame{scheduler: s.Scheduler},
 	}
-	fmt.Fprintf(s.Out, "\nThree gangs of 24 GPUs meet on 4 nodes of 8. %s places them.\n\n",
-		schedulerTitle(s.Scheduler))
+	fmt.Fprintf(s.Out, "\nThree gangs of 24 GPUs meet on 4 nodes of 8. %s places them.\n"+
+		"In a browser, by a link that logs in once:\n\n  %s\n\n", schedulerTitle(s.Scheduler), link)
 	if err := p.play(ctx); err != nil {
 		return s.explain(p, err)
 	}

@@ -29,7 +29,7 @@ func script(t *testing.T, text string) string {
 
 func TestAKilledOperatorIsStartedAgain(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	o := operator{folder: t.TempDir(), path: script(t, "exec sleep 1000\n")}
+	o := newOperator(t.TempDir(), script(t, "exec sleep 1000\n"))
 	started, ended := make(chan *exec.Cmd), make(chan error, 10)
 	s := supervisor{
 		start: func() (*exec.Cmd, error) {
@@ -69,7 +69,7 @@ func TestAKilledOperatorIsStartedAgain(t *testing.T) {
 }
 
 func TestAnOperatorThatEndsAgainAndAgainIsGivenUp(t *testing.T) {
-	o := operator{folder: t.TempDir(), path: script(t, "echo no such scheduler\nexit 3\n")}
+	o := newOperator(t.TempDir(), script(t, "echo no such scheduler\nexit 3\n"))
 	ends := 0
 	err := supervisor{
 		start: func() (*exec.Cmd, error) { return o.start("kubeconfig") },
@@ -86,7 +86,7 @@ func TestAnOperatorThatEndsAgainAndAgainIsGivenUp(t *testing.T) {
 
 // A pid file of before must not make a stranger the operator: pid 1 is nobody's to stop.
 func TestAStrangerIsNotStopped(t *testing.T) {
-	o := operator{folder: t.TempDir()}
+	o := newOperator(t.TempDir(), "")
 	if err := os.WriteFile(o.pidFile(), []byte("1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -99,14 +99,14 @@ func TestAStrangerIsNotStopped(t *testing.T) {
 }
 
 func TestAClusterWithoutOperator(t *testing.T) {
-	if pid, err := (operator{folder: "no/such/folder"}).pid(); pid != 0 || err != nil {
+	if pid, err := newOperator("no/such/folder", "").pid(); pid != 0 || err != nil {
 		t.Errorf("pid %d, %v", pid, err)
 	}
 }
 
 // The operator must be able to read what is written for it.
 func TestConfiguration(t *testing.T) {
-	o := operator{folder: t.TempDir()}
+	o := newOperator(t.TempDir(), "")
 	if err := o.configure("native", "127.0.0.1:1234", "127.0.0.1:1235"); err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestConfiguration(t *testing.T) {
 
 // Linked again when the demo is played again: the cluster may be another one.
 func TestCertificatesAreLinked(t *testing.T) {
-	o := operator{folder: t.TempDir()}
+	o := newOperator(t.TempDir(), "")
 	for _, content := range []string{"one", "two"} {
 		pki := t.TempDir()
 		for _, name := range []string{"server.crt", "server.key", "ca.crt"} {

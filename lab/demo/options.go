@@ -20,11 +20,11 @@ type Options struct {
 	Modules string
 	// Scheduler is volcano, native, coscheduling or kueue.
 	Scheduler string
-	// Operator is the path of the operator's binary.
-	Operator string
+	// Operator and Server are the paths of their binaries.
+	Operator, Server string
 	// Trainers is localcluster's option of that name.
 	Trainers string
-	// Down ends the operator after the story, and the cluster if the demo brought it up.
+	// Down ends operator and server after the story, and the cluster if the demo brought it up.
 	Down bool
 	// In and Out decide between the live table and lines; the story goes to Out, progress to Progress.
 	In, Out  *os.File

@@ -7,10 +7,11 @@ import (
 	"strings"
 )
 
-// Folders of the repository that the demo reads.
+// Files of the repository that the demo reads.
 const (
 	storyFolder     = "examples/demo"
 	crdFolder       = "deploy/crd"
+	visitorFile     = "lab/demo/visitor.yaml"
 	admissionFolder = "deploy/admission"
 )
 

@@ -13,9 +13,9 @@ type player struct {
 	display display
 
 	records <-chan Record
-	// restarts has an element for each time the operator ended and is started again.
-	restarts <-chan error
-	// failed ends the story: a watch with a gap, an operator that does not stay up.
+	// endings has an element for each time that a process ended and is started again.
+	endings <-chan ending
+	// failed ends the story: a watch with a gap, a process that does not stay up.
 	failed <-chan error
 
 	frame   frame
@@ -58,9 +58,11 @@ func (p *player) playAct(ctx context.Context, i int, act Act) error {
 		select {
 		case r := <-p.records:
 			p.take(r)
-		case err := <-p.restarts:
-			p.frame.operatorRestarts++
-			p.display.note(p.now(), fmt.Sprintf("The operator ended (%v) and is started again.", exitError(err)))
+		case e := <-p.endings:
+			if e.name == operatorName {
+				p.frame.operatorRestarts++
+			}
+			p.display.note(p.now(), fmt.Sprintf("The %s ended (%v) and is started again.", e.name, exitError(e.err)))
 		case err := <-p.failed:
 			return err
 		case <-clocks.C:

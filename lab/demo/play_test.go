@@ -88,13 +88,16 @@ func TestAnActThatDoesNotEndIsNamed(t *testing.T) {
 }
 
 func TestRestartsOfTheOperatorAreCounted(t *testing.T) {
-	restarts := make(chan error)
+	endings := make(chan ending)
 	p := newPlayer(t, storyHistory(nil))
-	p.restarts = restarts
+	p.endings = endings
 	p.apply = func(_ context.Context, file string) error {
 		if file == "second.yaml" {
-			// Unbuffered: nothing more is recorded before it is taken.
-			go func() { restarts <- nil }()
+			// Unbuffered: nothing more is recorded before they are taken.
+			go func() {
+				endings <- ending{"server", nil} // is told, and not counted
+				endings <- ending{operatorName, nil}
+			}()
 		}
 		return nil
 	}

@@ -16,6 +16,7 @@ type session struct {
 	root     string
 	cluster  *localcluster.Cluster
 	operator operator
+	server   server
 	client   client.WithWatch
 }
 
@@ -23,9 +24,10 @@ func (s *session) storyFolder() string { return filepath.Join(s.root, storyFolde
 
 // prepare installs what the operator and the story need.
 func (s *session) prepare(ctx context.Context) error {
-	fmt.Fprintf(s.Progress, "Installing the CRD, starting the operator, emptying namespace %s.\n", Namespace)
-	// The operator of an earlier demo may be older than the binary, and has another configuration.
-	if err := s.operator.stop(ctx); err != nil {
+	fmt.Fprintf(s.Progress, "Installing the CRD, starting operator and server, emptying namespace %s.\n",
+		Namespace)
+	// Those of an earlier demo may be older than the binaries, and have another configuration.
+	if err := stopAll(ctx, s.cluster.LogDir()); err != nil {
 		return err
 	}
 	// A cluster that was up may have an older CRD.
@@ -37,5 +39,8 @@ func (s *session) prepare(ctx context.Context) error {
 		return err
 	}
 	s.client = c
+	if err := s.server.install(ctx, c, s.root); err != nil {
+		return err
+	}
 	return applyAll(ctx, c, filepath.Join(s.root, admissionFolder), "")
 }

@@ -83,7 +83,7 @@ func (e runElsewhere) key() string { return e.page + ": " + e.command }
 const serverRemoval = "removalOf(t, \"../../docs/server.md\")"
 
 var elsewhere = []runElsewhere{
-	{"README.md", "make demo", "Makefile", "bin/localcluster demo --scheduler $* --dir bin/$@ --down"},
+	{"README.md", "make demo", "test/demo/demo_cluster_test.go", `"demo", "--scheduler", scheduler, "--dir"`},
 	{"README.md", "make release", "test/install/release_test.go", `"go", "run", "./cmd/release", what`},
 	{"README.md", "kubectl apply --server-side -f dist/install.yaml", "test/install/install_test.go",
 		`a.kubectl("apply", "--server-side", "-k", a.overlay(tree))`},
@@ -98,7 +98,8 @@ var elsewhere = []runElsewhere{
 	{"docs/server.md", "kubectl patch trainingjob", "cmd/server/cluster_test.go", serverRemoval},
 	{"docs/upgrade.md", "kubectl get trainingjobs -A -o json | kubectl replace -f -",
 		"test/upgrade/scenario_cluster_test.go", `s.documented("docs/upgrade.md", "### How v1beta1 would come"`},
-	{"examples/demo/README.md", "kubectl apply -f examples/demo/", "Makefile", "test-demo-volcano"},
+	{"examples/demo/README.md", "kubectl apply -f examples/demo/", "test/demo/story_cluster_test.go",
+		"func TestStory("},
 }
 
 const (

@@ -1,0 +1,161 @@
+//go:build cluster
+
+package demo
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	lab "mlplatform.example.com/trainingjob-operator/lab/localcluster"
+)
+
+const root = "../.."
+
+// programs are built once, beside each other as in bin.
+var programs = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "demo-")
+	if err != nil {
+		return "", err
+	}
+	out, err := exec.Command("go", "build", "-C", root, "-o", dir+"/", "./cmd/localcluster", "./cmd/operator",
+		"./cmd/server").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("building the programs: %w\n%s", err, out)
+	}
+	return dir, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if dir, err := programs(); err == nil {
+		os.RemoveAll(dir)
+	}
+	os.Exit(code)
+}
+
+// demo that is being played.
+type demo struct {
+	localcluster, dir string
+	interrupt         func()
+	links             chan string
+	ended             chan struct{}
+	err               error // once ended
+
+	mu   sync.Mutex
+	said strings.Builder
+}
+
+// linkPattern is what the demo prints for a browser.
+var linkPattern = regexp.MustCompile(`^ +(http://127\.0\.0\.1:\d+/login\?once=\S+)$`)
+
+// play the demo on a scheduler. Its cluster goes with the test.
+func play(t *testing.T, scheduler string, more ...string) *demo {
+	t.Helper()
+	dir, err := programs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &demo{
+		localcluster: filepath.Join(dir, "localcluster"), dir: filepath.Join(t.TempDir(), "cluster"),
+		links: make(chan string, 1), ended: make(chan struct{}),
+	}
+	args := append([]string{"demo", "--scheduler", scheduler, "--dir", d.dir}, more...)
+	cmd := exec.Command(d.localcluster, args...)
+	cmd.Dir, cmd.Stderr = root, d
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	d.interrupt = func() { _ = cmd.Process.Signal(syscall.SIGINT) } // does nothing where it has ended
+	go func() {
+		defer close(d.ended)
+		for lines := bufio.NewScanner(io.TeeReader(out, d)); lines.Scan(); {
+			if link := linkPattern.FindStringSubmatch(lines.Text()); link != nil {
+				d.links <- link[1]
+			}
+		}
+		d.err = cmd.Wait()
+	}()
+	t.Cleanup(func() {
+		d.interrupt() // where the test ends before the demo
+		<-d.ended
+		if out, err := d.run("down", "--dir", d.dir); err != nil {
+			t.Errorf("ending the cluster: %v\n%s", err, out)
+		}
+		if t.Failed() {
+			t.Logf("the demo said:\n%s", d.output())
+		}
+	})
+	return d
+}
+
+func (d *demo) Write(b []byte) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.said.Write(b)
+}
+
+func (d *demo) output() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.said.String()
+}
+
+// run another command of localcluster.
+func (d *demo) run(args ...string) (string, error) {
+	cmd := exec.CommandContext(context.Background(), d.localcluster, args...)
+	cmd.Dir = root
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// link that the demo prints before its story begins.
+func (d *demo) link() (string, error) {
+	select {
+	case link := <-d.links:
+		return link, nil
+	case <-d.ended:
+		return "", errors.Join(errors.New("the demo has ended and printed no link"), d.err)
+	}
+}
+
+// TestInterrupted: who interrupts a demo that was to end everything finds nothing left.
+func TestInterrupted(t *testing.T) {
+	d := play(t, lab.SchedulerVolcano, "--down")
+	if _, err := d.link(); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := d.run("status", "--dir", d.dir); err != nil ||
+		!strings.Contains(out, "The operator runs") || !strings.Contains(out, "The server runs") {
+		t.Errorf("while it plays, status says %v:\n%s", err, out)
+	}
+	if out, err := d.run("board", "--dir", d.dir); err == nil || !strings.Contains(out, "is being played") {
+		t.Errorf("another link while it plays: %v\n%s", err, out)
+	}
+	d.interrupt()
+	<-d.ended
+	if d.err == nil {
+		t.Error("an interrupted demo says that its story held")
+	}
+	if out, err := d.run("status", "--dir", d.dir); err == nil || !strings.Contains(out, "There is no cluster") {
+		t.Errorf("afterwards status says %v:\n%s", err, out)
+	}
+	if out, err := d.run("board", "--dir", d.dir); err == nil || !strings.Contains(out, "play a demo") {
+		t.Errorf("a link to nothing: %v\n%s", err, out)
+	}
+}

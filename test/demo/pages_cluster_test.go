@@ -1,0 +1,102 @@
+//go:build cluster
+
+package demo
+
+import (
+	"testing"
+
+	"mlplatform.example.com/trainingjob-operator/lab/browser"
+)
+
+const cluster = "/board/clusters/default"
+
+// Scripts that write down what a page shows, whenever it changes.
+const (
+	// phases of every row of the list of jobs, each once in a row.
+	phases = `window.told = {}
+		new MutationObserver(look).observe(document.querySelector('#jobs'),
+			{subtree: true, childList: true, characterData: true, attributes: true})
+		function look() {
+			for (const row of document.querySelectorAll('#jobs > tr')) {
+				const name = row.querySelector('th a').textContent, phase = row.querySelector('.phase').textContent
+				const all = told[name] ??= []
+				if (all.at(-1) !== phase) all.push(phase)
+			}
+		}
+		look()`
+	// the most GPUs that each gang of the map has had, and that all had together.
+	holders = `window.most = {all: 0}
+		new MutationObserver(look).observe(document.querySelector('#main'),
+			{subtree: true, childList: true, characterData: true, attributes: true})
+		function look() {
+			let all = 0
+			for (const gang of document.querySelectorAll('#map-gangs > li:not(.rest)')) {
+				const name = gang.querySelector('a').textContent
+				const has = Number.parseInt(gang.querySelector('.amount').textContent)
+				most[name] = Math.max(most[name] ?? 0, has)
+				all += has
+			}
+			most.all = Math.max(most.all, all)
+		}
+		look()`
+	// what the page of a job said about why it waits, and with which numbers.
+	reasons = `window.said = []
+		new MutationObserver(look).observe(document.querySelector('#main'),
+			{subtree: true, childList: true, characterData: true, attributes: true})
+		function look() {
+			const of = selector => document.querySelector('#job-reason ' + selector)?.textContent ?? ''
+			const now = [of('.summary'), of('.arithmetic tbody')].join(' | ')
+			if (said.at(-1) !== now) said.push(now)
+		}
+		look()`
+)
+
+// visitor of the board.
+type visitor struct {
+	*browser.Page
+	t    *testing.T
+	host string
+}
+
+func (v *visitor) must(err error) {
+	v.t.Helper()
+	if err != nil {
+		v.t.Fatal(err)
+	}
+}
+
+func (v *visitor) open(path string) {
+	v.t.Helper()
+	v.must(v.Open(v.host + path))
+}
+
+// value of an expression of JavaScript.
+func value[T any](v *visitor, expression string) T {
+	v.t.Helper()
+	got, err := browser.Value[T](v.Page, expression)
+	v.must(err)
+	return got
+}
+
+// run a script on the page that is open.
+func (v *visitor) run(script string) {
+	v.t.Helper()
+	if !value[bool](v, "(() => {"+script+"; return true})()") {
+		v.t.Fatal("the script has not run")
+	}
+}
+
+// inspect the page that is open: it keeps nobody out, and fits its screen.
+func (v *visitor) inspect(what string) {
+	v.t.Helper()
+	found, err := v.Violations(v.t.Context())
+	v.must(err)
+	for _, violation := range found {
+		if violation.Serious() {
+			v.t.Errorf("%s: %s", what, violation)
+		}
+	}
+	if over := value[int](v, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
+		v.t.Errorf("%s is %d pixels wider than the screen", what, over)
+	}
+}
