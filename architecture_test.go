@@ -252,7 +252,7 @@ var rules = map[string]rule{
 			api, frameworks, history, fragment, palette, parameters, board + "/listview", board + "/clusterview",
 			board + "/queueview", board + "/accountview", board + "/historyview", board + "/jobview",
 			board + "/logview",
-			"pkg/server/identity", "pkg/server/live", "pkg/server/placement", "pkg/server/problem",
+			"pkg/metric", "pkg/server/identity", "pkg/server/live", "pkg/server/placement", "pkg/server/problem",
 			"pkg/server/rest", spec,
 		},
 		never: []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."},

@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"mlplatform.example.com/trainingjob-operator/pkg/server/access"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/board"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/mlflow"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/recorder"
@@ -39,7 +40,7 @@ func writeServerMetrics(out io.Writer) error {
 func serverMetricsSections() []metricsSection {
 	return []metricsSection{
 		{"Recording", recorder.MetricDescriptions()}, {"Callers", identity.MetricDescriptions()},
-		{"Browsers", session.MetricDescriptions()},
+		{"Browsers", session.MetricDescriptions()}, {"The board", board.MetricDescriptions()},
 		{"Acting for callers", access.MetricDescriptions()}, {"Limits", shield.MetricDescriptions()},
 		{"MLflow", mlflow.MetricDescriptions()},
 	}

@@ -47,7 +47,7 @@ func (p *process) routeBoard(mux *http.ServeMux, api *rest.Server) error {
 	b, err := board.New(board.Options{
 		Jobs: api, Reports: api, Changes: api, Placement: p.placement, Live: api, User: userOf, CSRF: csrfOf,
 		BeginStream: shield.Stream, UserKeys: p.config.UserKeys, GPU: formGPU(p.config.GPUs),
-		Log:           p.log.WithName("board"),
+		Registry: p.registry, Log: p.log.WithName("board"),
 		LongestStream: time.Duration(p.config.Limits.StreamSeconds) * time.Second,
 	})
 	if err != nil {

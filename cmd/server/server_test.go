@@ -163,7 +163,7 @@ func TestMissingCertificate(t *testing.T) {
 	if _, err := p.serveAPI(); err == nil || !strings.Contains(err.Error(), "listen.certificateDir") {
 		t.Errorf("got %v", err)
 	}
-	p.config.Listen = config.Listen{BindAddress: "203.0.113.1:1"}
+	p.config.Listen, p.registry = config.Listen{BindAddress: "203.0.113.1:1"}, prometheus.NewRegistry()
 	if _, err := p.serveAPI(); err == nil || !strings.Contains(err.Error(), "listen.bindAddress") {
 		t.Errorf("got %v", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/utils/clock"
 
@@ -90,6 +91,8 @@ type Options struct {
 	GPU string
 	// Log of what has failed without the caller's doing.
 	Log logr.Logger
+	// Registry of the metrics. By default nobody reads them.
+	Registry prometheus.Registerer
 	// Clock by default is the machine's.
 	Clock clock.WithTicker
 	// Interval is the least time between two updates of a page; of some it is longer. Default: 1 s.
@@ -115,6 +118,7 @@ type Board struct {
 	rows    *rows
 	tiles   *clusterview.Tiles
 	static  *static
+	metrics *metrics
 }
 
 // New makes a Board. Its Handler expects the caller in the request's context.
@@ -128,9 +132,12 @@ func New(o Options) (*Board, error) {
 	}
 	b := &Board{
 		Options: o, mux: http.NewServeMux(), methods: map[string][]string{}, rows: newRows(),
-		tiles: &clusterview.Tiles{}, static: files,
+		tiles: &clusterview.Tiles{}, static: files, metrics: newMetrics(),
 	}
 	b.complete()
+	if err := b.metrics.register(b.Registry); err != nil {
+		return nil, err
+	}
 	b.routes()
 	return b, nil
 }
@@ -144,6 +151,9 @@ func (b *Board) complete() {
 	}
 	if b.BeginStream == nil {
 		b.BeginStream = func(context.Context) error { return nil }
+	}
+	if b.Registry == nil {
+		b.Registry = prometheus.NewRegistry()
 	}
 	if b.Clock == nil {
 		b.Clock = clock.RealClock{}
@@ -176,24 +186,26 @@ const (
 
 func (b *Board) routes() {
 	b.handle(http.MethodGet, Root+"{$}", b.home)
-	b.page(pathCluster, page{render: b.clusterMap, watch: watchCluster})
-	b.page(pathJobs, page{render: b.jobs, watch: watchNamespace})
-	b.page(pathQueues, page{render: b.queues, watch: watchCluster, rest: 5 * time.Second})
-	b.page(pathAccounting, page{render: b.accounting, watch: watchNamespace, rest: 15 * time.Second})
+	b.page(pathCluster, page{name: "map", render: b.clusterMap, watch: watchCluster})
+	b.page(pathJobs, page{name: "jobs", render: b.jobs, watch: watchNamespace})
+	b.page(pathQueues, page{name: "queues", render: b.queues, watch: watchCluster, rest: 5 * time.Second})
+	b.page(pathAccounting, page{
+		name: "accounting", render: b.accounting, watch: watchNamespace, rest: 15 * time.Second,
+	})
 	b.handle(http.MethodGet, pathCSV, b.accountingCSV)
-	b.page(pathHistory, page{render: b.history, watch: watchNamespace, rest: 15 * time.Second})
-	b.page(pathRecord, page{render: b.pastJob})
-	b.page(pathJob, page{render: b.job, watch: watchJob})
-	b.page(pathJob+"/logs", page{render: b.logs})
+	b.page(pathHistory, page{name: "history", render: b.history, watch: watchNamespace, rest: 15 * time.Second})
+	b.page(pathRecord, page{name: "record", render: b.pastJob})
+	b.page(pathJob, page{name: "job", render: b.job, watch: watchJob})
+	b.page(pathJob+"/logs", page{name: pageLogs, render: b.logs})
 	b.handle(http.MethodGet, pathJob+"/logs/stream", b.followLog)
-	b.page(pathJob+"/yaml", page{render: b.yaml, watch: watchJob})
+	b.page(pathJob+"/yaml", page{name: "yaml", render: b.yaml, watch: watchJob})
 	b.handle(http.MethodGet, pathJob+"/manifest.yaml", b.manifest)
 	for _, action := range []rest.Action{rest.Suspend, rest.Resume, rest.Restart} {
 		b.change(pathJob+"/"+string(action), func(w http.ResponseWriter, r *http.Request) { b.act(w, r, action) })
 	}
-	b.page(pathJob+"/delete", page{render: b.confirmDelete})
+	b.page(pathJob+"/delete", page{name: "delete", render: b.confirmDelete})
 	b.change(pathJob+"/delete", b.delete)
-	b.page(pathSubmit, page{render: b.submitPage})
+	b.page(pathSubmit, page{name: "submit", render: b.submitPage})
 	b.change(pathSubmit, b.submit)
 	b.handle(http.MethodGet, b.static.pattern(), b.static.serve)
 	b.refuseOthers()

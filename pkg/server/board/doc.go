@@ -14,6 +14,7 @@
 //	stream.go     live updates
 //	problems.go   errors as pages
 //	static.go     style sheet, script and icon
+//	metrics.go    what is shown and sent, counted
 //	map.go                            where the gangs are
 //	jobs.go, rows.go                  the list of jobs
 //	queues.go                         the queues and quotas

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -49,17 +50,19 @@ type server struct {
 	api   *api
 	board *Board
 	clock *clocktesting.FakeClock
+
+	registry *prometheus.Registry
 }
 
 func newServer(t *testing.T, jobs ...*v1alpha1.TrainingJob) *server {
 	t.Helper()
-	s := &server{t: t, clock: clocktesting.NewFakeClock(now)}
+	s := &server{t: t, clock: clocktesting.NewFakeClock(now), registry: prometheus.NewRegistry()}
 	s.api = &api{jobs: jobs, denied: map[string]bool{}, followers: map[chan live.Event]bool{}}
 	var err error
 	s.board, err = New(Options{
 		GPU:  "nvidia.com/gpu",
 		Jobs: s.api, Reports: s.api, Changes: s.api, Placement: s.api, Live: s.api,
-		Clock: s.clock, Log: logr.Discard(),
+		Clock: s.clock, Log: logr.Discard(), Registry: s.registry,
 		User: func(r *http.Request) User {
 			id, _ := identity.FromContext(r.Context())
 			return User{Name: id.Name, Logout: "/logout"}

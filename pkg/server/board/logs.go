@@ -86,7 +86,9 @@ func (b *Board) followLog(w http.ResponseWriter, r *http.Request) {
 	}
 	if err == nil {
 		s := logview.Streams{Clock: b.Clock, Heartbeat: b.Heartbeat, WriteTimeout: writeTimeout}
-		err = s.Serve(w, r, opener{logs}, q.Rank, q.Options())
+		counted, end := b.metrics.streaming(pageLogs, w)
+		defer end()
+		err = s.Serve(counted, r, opener{logs}, q.Rank, q.Options())
 	}
 	if err != nil {
 		b.fail(w, r, err)

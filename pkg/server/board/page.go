@@ -31,6 +31,8 @@ type view struct {
 
 // page that can be asked for.
 type page struct {
+	// name of the page in metrics.
+	name string
 	// render the page as the request's caller. What the caller may not see is an error.
 	render func(*http.Request) (view, error)
 	// watch says which jobs the page is about: it is rendered anew when one of them changes. Nil: it has no
@@ -53,12 +55,15 @@ func watchJob(r *http.Request) live.Filter {
 
 // page answers GET of a path, with the page or its updates.
 func (b *Board) page(path string, p page) {
+	b.metrics.expect(p.name)
+	p.render = b.counted(p.name, p.render)
 	b.handle(http.MethodGet, path, func(w http.ResponseWriter, r *http.Request) {
 		if p.watch != nil && r.Method == http.MethodGet && r.URL.Query().Has(parameterLive) {
 			b.stream(w, r, p)
 			return
 		}
 		v, err := p.render(r)
+		b.metrics.answered(p.name, err)
 		if err != nil {
 			b.fail(w, r, err)
 			return

@@ -44,7 +44,7 @@ func (b *Board) stream(w http.ResponseWriter, r *http.Request, p page) {
 		b.fail(w, r, err)
 		return
 	}
-	v := &viewer{board: b, page: p, writer: w}
+	v := &viewer{board: b, page: p}
 	state := r.Header.Get("Last-Event-ID")
 	if state == "" {
 		state = r.URL.Query().Get(parameterState)
@@ -60,6 +60,9 @@ func (b *Board) stream(w http.ResponseWriter, r *http.Request, p page) {
 		b.fail(w, r, err)
 		return
 	}
+	counted, end := b.metrics.streaming(p.name, w)
+	defer end()
+	v.writer = counted
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("X-Accel-Buffering", "no") // nginx would keep it back
@@ -207,7 +210,11 @@ func (v *viewer) patch(p fragment.Patch) error {
 	if err != nil {
 		return err
 	}
-	return v.send(eventPatch, v.sent.Digest(), message)
+	if err := v.send(eventPatch, v.sent.Digest(), message); err != nil {
+		return err
+	}
+	v.board.metrics.updates.WithLabelValues(v.page.name).Inc()
+	return nil
 }
 
 // send an event, whose data is on one line.
