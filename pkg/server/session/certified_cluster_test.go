@@ -97,7 +97,7 @@ func TestCertifiedProvider(t *testing.T) {
 			c := startCertified(t, algorithm)
 			b := newBrowser(t)
 			at := c.signIn(b, "jane", "/board/?a=b")
-			kept := b.cookie(c.replica, cookieLogin)
+			kept := b.cookie(c.replica, loginAt(at))
 			if ended := b.get(at); ended.status != http.StatusSeeOther ||
 				ended.location != c.server.URL+"/board/?a=b" {
 				t.Fatalf("the callback: %+v", ended)
@@ -107,7 +107,7 @@ func TestCertifiedProvider(t *testing.T) {
 				t.Errorf("who is it: %+v", page)
 			}
 			other := newBrowser(t)
-			other.plant(c.replica, cookieLogin, kept)
+			other.plant(c.replica, loginAt(at), kept)
 			if again := other.get(at); again.status != http.StatusUnauthorized || !again.says("was used") {
 				t.Errorf("the code once more: %+v", again)
 			}

@@ -2,13 +2,14 @@ package session
 
 import (
 	"net/http"
+	"strings"
 	"time"
 )
 
 // The cookies, without their prefix.
 const (
 	cookieSession = "trainingjob-session"
-	cookieLogin   = "trainingjob-login"
+	cookieLogin   = "trainingjob-login" // followed by the beginning of the login's state
 )
 
 // cookies of this server's in browsers.
@@ -50,4 +51,15 @@ func (c cookies) value(r *http.Request, base string) (value string, count int) {
 		return "", len(all)
 	}
 	return all[0].Value, 1
+}
+
+// startingWith are the cookies of a request whose names, without their prefix, start so.
+func (c cookies) startingWith(r *http.Request, start string) map[string]string {
+	all := map[string]string{}
+	for _, cookie := range r.Cookies() {
+		if base, ours := strings.CutPrefix(cookie.Name, c.name("")); ours && strings.HasPrefix(base, start) {
+			all[base] = cookie.Value
+		}
+	}
+	return all
 }

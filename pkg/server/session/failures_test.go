@@ -42,12 +42,19 @@ func TestLoginsThatFail(t *testing.T) {
 		"nothing wrong": {reason: "the others fail for what they change", status: http.StatusSeeOther},
 		"wrong state": {reason: "another site had the browser go to the callback, with its own code",
 			back:   func(_ login, at string) string { return set(at, "state", encodeSecret(newSecret())) },
-			status: 401, says: "not the login that began last in this browser"},
+			status: 401, says: "did not begin in this browser", strange: true},
 		"no state": {reason: "likewise", back: func(_ login, at string) string { return set(at, "state", "") },
-			status: 401, says: "not the login that began last"},
+			status: 401, says: "did not begin in this browser", strange: true},
+		"a state that begins like this login's": {reason: "the cookie is found by the beginning alone",
+			back: func(_ login, at string) string {
+				u, err := url.Parse(at)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return set(at, "state", u.Query().Get("state")[:8]+encodeSecret(newSecret())[8:])
+			}, status: 401, says: "not the login that began in this browser"},
 		"another browser": {reason: "the victim is to be logged in as the attacker, or the attacker has the code",
 			back: func(l login, at string) string {
-				l.b.plant(l.replica, cookieLogin, "")
 				l.b.client.Jar = newBrowser(t).client.Jar
 				return at
 			}, status: 401, says: "did not begin in this browser", strange: true},
@@ -55,7 +62,7 @@ func TestLoginsThatFail(t *testing.T) {
 			l.b.client.Jar = newBrowser(t).client.Jar
 			l.b.toCallback(l.replica, l.issuer, "")
 			return at
-		}, status: 401, says: "not the login that began last in this browser", strange: true},
+		}, status: 401, says: "did not begin in this browser", strange: true},
 		"expired": {reason: "a code and a browser that were left alone", back: func(l login, at string) string {
 			l.clock.Step(loginLasts)
 			return at
@@ -66,7 +73,7 @@ func TestLoginsThatFail(t *testing.T) {
 		}, status: http.StatusSeeOther},
 		"a cookie of another making": {reason: "nothing is believed of what is not ours",
 			back: func(l login, at string) string {
-				l.b.plant(l.replica, cookieLogin, "bm9uc2Vuc2U")
+				l.b.plant(l.replica, loginAt(at), "bm9uc2Vuc2U")
 				return at
 			}, status: 401, says: "cannot be read", strange: true},
 		"wrong nonce": {reason: "an ID token that was issued for another login is injected",
@@ -176,12 +183,12 @@ func TestReplayedCode(t *testing.T) {
 	r := newReplica(t, setting{clock: fake, identity: noReviews(issuer.config("corp:"))})
 	b := newBrowser(t)
 	at := b.toCallback(r, issuer, "")
-	kept := b.cookie(r, cookieLogin)
+	kept := b.cookie(r, loginAt(at))
 	if ended := b.get(at); ended.status != http.StatusSeeOther {
 		t.Fatalf("the first time: %+v", ended)
 	}
 	attacker := newBrowser(t)
-	attacker.plant(r, cookieLogin, kept)
+	attacker.plant(r, loginAt(at), kept)
 	if again := attacker.get(at); again.status != http.StatusUnauthorized ||
 		!strings.Contains(again.body, "does not take the code: it is over, or was used") {
 		t.Errorf("the second time: %+v", again)

@@ -336,6 +336,15 @@ func (b *browser) toCallback(r *replica, i *fakeIssuer, next string) string {
 	return sent.location
 }
 
+// loginAt is the cookie of the login that the URL of a callback ends.
+func loginAt(callback string) string {
+	u, err := url.Parse(callback)
+	if err != nil {
+		return ""
+	}
+	return loginCookie(u.Query().Get("state"))
+}
+
 // login at an issuer.
 func (b *browser) login(r *replica, i *fakeIssuer) {
 	b.t.Helper()

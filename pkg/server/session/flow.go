@@ -3,8 +3,6 @@ package session
 import (
 	"context"
 	"crypto/subtle"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,33 +18,6 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
 )
 
-// pending is a login that has begun. It is in a cookie of the browser in which that was, and no other browser
-// can end it. Nothing in it is secret from that browser's user, who could have begun a login with anything.
-type pending struct {
-	Issuer string `json:"issuer"`
-	// State comes back from the issuer, and Nonce in its ID token. Verifier is sent with the code alone (PKCE).
-	State    string `json:"state"`
-	Nonce    string `json:"nonce"`
-	Verifier string `json:"verifier"`
-	// Next is the path to which the login leads.
-	Next string `json:"next"`
-	// Until when it must end, in seconds since 1970.
-	Until int64 `json:"until"`
-}
-
-func (p pending) encode() (string, error) {
-	data, err := json.Marshal(p)
-	return base64.RawURLEncoding.EncodeToString(data), err
-}
-
-func decodePending(text string) (p pending, ok bool) {
-	data, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil || json.Unmarshal(data, &p) != nil {
-		return pending{}, false
-	}
-	return p, p.State != "" && p.Nonce != "" && p.Verifier != ""
-}
-
 // begin a login at an issuer: the browser goes there.
 func (s *Sessions) begin(w http.ResponseWriter, r *http.Request, issuer *identity.LoginIssuer, next string) {
 	client, _, err := s.client(issuer)
@@ -58,12 +29,10 @@ func (s *Sessions) begin(w http.ResponseWriter, r *http.Request, issuer *identit
 		Issuer: issuer.URL(), State: encodeSecret(newSecret()), Nonce: encodeSecret(newSecret()),
 		Verifier: oauth2.GenerateVerifier(), Next: next, Until: s.clock.Now().Add(loginLasts).Unix(),
 	}
-	value, err := p.encode()
-	if err != nil {
+	if err := s.remember(w, r, p); err != nil {
 		s.finish(w, r, wayIssuer, s.unavailable(r.Context(), err))
 		return
 	}
-	s.cookies.set(w, cookieLogin, value, loginLasts)
 	http.Redirect(w, r, client.AuthCodeURL(p.State, oauth2.S256ChallengeOption(p.Verifier), oidc.Nonce(p.Nonce)),
 		http.StatusSeeOther)
 }
@@ -119,10 +88,13 @@ func readSecret(file string) (string, error) {
 
 // callback is where the issuer sends the browser back.
 func (s *Sessions) callback(w http.ResponseWriter, r *http.Request) {
-	value, count := s.cookies.value(r, cookieLogin)
-	s.cookies.remove(w, cookieLogin) // whatever comes of it, once
+	value := ""
+	if at := loginCookie(r.URL.Query().Get("state")); at != "" {
+		value, _ = s.cookies.value(r, at)
+		s.cookies.remove(w, at) // whatever comes of it, once
+	}
 	s.finish(w, r, wayIssuer, s.attempt(r, func() error {
-		p, issuer, err := s.pendingOf(value, count, r.URL.Query())
+		p, issuer, err := s.pendingOf(value, r.URL.Query())
 		if err != nil {
 			return err
 		}
@@ -135,20 +107,18 @@ func (s *Sessions) callback(w http.ResponseWriter, r *http.Request) {
 }
 
 // pendingOf is the login that an issuer's answer ends, with that issuer.
-func (s *Sessions) pendingOf(
-	value string, count int, answer url.Values,
-) (pending, *identity.LoginIssuer, error) {
+func (s *Sessions) pendingOf(value string, answer url.Values) (pending, *identity.LoginIssuer, error) {
 	const again = "log in again"
 	p, ok := decodePending(value)
 	switch {
-	case count == 0:
+	case value == "":
 		return p, nil, identity.Rejected("this login did not begin in this browser, or it is over", again)
 	case !ok:
 		return p, nil, identity.Rejected("what this browser knows of the login cannot be read", again)
 	case s.clock.Now().Unix() >= p.Until:
 		return p, nil, identity.Rejected("the login has taken more than ten minutes", again)
 	case subtle.ConstantTimeCompare([]byte(answer.Get("state")), []byte(p.State)) != 1:
-		return p, nil, identity.Rejected("this is not the login that began last in this browser", again)
+		return p, nil, identity.Rejected("this is not the login that began in this browser", again)
 	}
 	for _, issuer := range s.identity.LoginIssuers() {
 		if issuer.URL() == p.Issuer {

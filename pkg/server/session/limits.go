@@ -5,6 +5,9 @@ import "time"
 const (
 	// loginLasts is how long a user has for the issuer's page.
 	loginLasts = 10 * time.Minute
+	// loginsOfOne browser may be under way, in as many tabs. Some proxies take 8 KiB of cookies, which is what
+	// so many have at most.
+	loginsOfOne = 4
 	// linkLasts is how long the one-time link counts.
 	linkLasts = 10 * time.Minute
 

@@ -38,7 +38,8 @@ func TestLogin(t *testing.T) {
 	}
 	set := begun.header.Get("Set-Cookie")
 	const strict = `HttpOnly; Secure; SameSite=Lax$`
-	if !regexp.MustCompile(`^__Host-trainingjob-login=[\w-]+; Path=/; Max-Age=600; ` + strict).MatchString(set) {
+	if !regexp.MustCompile(`^__Host-trainingjob-login-[\w-]{8}=[\w-]+; Path=/; Max-Age=600; ` + strict).
+		MatchString(set) {
 		t.Errorf("the cookie of the login: %s", set)
 	}
 	back := b.get(begun.location)
@@ -50,7 +51,7 @@ func TestLogin(t *testing.T) {
 	cookies := strings.Join(ended.header.Values("Set-Cookie"), "\n")
 	if !regexp.MustCompile(`(?m)^__Host-trainingjob-session=[\w-]{43}; Path=/; Max-Age=43200; `+strict).
 		MatchString(cookies) ||
-		!strings.Contains(cookies, "__Host-trainingjob-login=; Path=/; Max-Age=0;") {
+		!strings.Contains(cookies, r.cookies.name(loginAt(back.location))+"=; Path=/; Max-Age=0;") {
 		t.Errorf("the cookies of the session:\n%s", cookies)
 	}
 	for _, replica := range []*replica{r, other} {

@@ -93,7 +93,7 @@ func (s *Sessions) tell(w http.ResponseWriter, r *http.Request, err error) {
 func (s *Sessions) nextOf(r *http.Request) string {
 	switch {
 	case r.URL.Path == CallbackPath: // which has failed: the next try leads to the same page
-		value, _ := s.cookies.value(r, cookieLogin)
+		value, _ := s.cookies.value(r, loginCookie(r.URL.Query().Get("state")))
 		p, _ := decodePending(value)
 		return localPath(p.Next)
 	case r.URL.Path == LoginPath && r.Method == http.MethodPost:

@@ -74,7 +74,7 @@ func TestOpenRedirects(t *testing.T) {
 	}
 	other := newBrowser(t)
 	at = other.toCallback(r, issuer, "/jobs")
-	p, ok := decodePending(other.cookie(r, cookieLogin))
+	p, ok := decodePending(other.cookie(r, loginAt(at)))
 	if !ok || p.Next != "/jobs" {
 		t.Fatalf("the cookie holds %+v", p)
 	}
@@ -83,7 +83,7 @@ func TestOpenRedirects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other.plant(r, cookieLogin, changed)
+	other.plant(r, loginAt(at), changed)
 	if ended := other.get(at); ended.location != r.server.URL+"/" {
 		t.Errorf("it leads to %s", ended.location)
 	}
