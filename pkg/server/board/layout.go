@@ -1,7 +1,9 @@
 package board
 
 import (
+	"crypto/sha256"
 	"embed"
+	"encoding/base64"
 	"html/template"
 	"net/http"
 	"net/url"
@@ -32,7 +34,10 @@ type layout struct {
 	Title string
 	board *Board
 	// Build is the hash of the static files: a page of another version says so.
-	Build    string
+	Build string
+	// Reader is a digest of who reads the page, in which session: a page whose updates are another reader's
+	// says so.
+	Reader   string
 	User     User
 	CSRF     string
 	Clusters []link
@@ -52,7 +57,7 @@ func (l layout) CSRFField() string { return CSRFField }
 
 // layout of an answer. Somebody whom the server does not know gets no menu: it names clusters.
 func (b *Board) layout(r *http.Request, title string) layout {
-	l := layout{Title: title, board: b, Build: b.static.hash, User: b.User(r), CSRF: b.CSRF(r)}
+	l := layout{Title: title, board: b, Build: b.static.hash, Reader: b.reader(r), User: b.User(r), CSRF: b.CSRF(r)}
 	cluster := r.PathValue("cluster")
 	clusters, err := b.Jobs.Clusters(r.Context())
 	if err != nil || !isKnown(r) {
@@ -76,6 +81,12 @@ func (b *Board) layout(r *http.Request, title string) layout {
 		l.Menu = append(l.Menu, item)
 	}
 	return l
+}
+
+// reader of a page, and the session: the forms of a page count in the session in which it was loaded alone.
+func (b *Board) reader(r *http.Request) string {
+	sum := sha256.Sum256([]byte(b.User(r).Name + "\x00" + b.CSRF(r)))
+	return base64.RawURLEncoding.EncodeToString(sum[:9])
 }
 
 // liveURL of a page: itself, as a stream.

@@ -14,7 +14,7 @@ import (
 // Names of events. An event's id is the digest of what the page shows once it is applied: a browser that
 // connects again sends the last one.
 const (
-	// eventHello is the first: the version of the board's files.
+	// eventHello is the first: the version of the board's files, and who reads.
 	eventHello = "hello"
 	// eventPatch is what has changed.
 	eventPatch = "patch"
@@ -96,8 +96,10 @@ func (v *viewer) follow() error {
 
 // begin with the whole page, unless that is what the browser shows.
 func (v *viewer) begin(now []fragment.Fragment, state string) error {
-	build, _ := json.Marshal(v.board.static.hash) // a string
-	if err := v.send(eventHello, "", build); err != nil {
+	hello, _ := json.Marshal(map[string]string{ // never fails
+		"build": v.board.static.hash, "reader": v.board.reader(v.request),
+	})
+	if err := v.send(eventHello, "", hello); err != nil {
 		return err
 	}
 	patch, next := fragment.Whole(now)

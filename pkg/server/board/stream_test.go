@@ -2,6 +2,7 @@ package board
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -275,5 +276,30 @@ func TestStreamRefused(t *testing.T) {
 		if len(s.api.followers) != 0 {
 			t.Errorf("%s: it is followed still", name)
 		}
+	}
+}
+
+// TestHello: a stream says whose it is, as the page does, and that somebody else is somebody else.
+func TestHello(t *testing.T) {
+	s := newServer(t, newJob("a", "bert"))
+	page := s.get(mainJobs).body
+	said := func(user string) (hello struct{ Build, Reader string }) {
+		b := s.open(user, mainJobs, "")
+		eventually(t, "it says hello", func() bool { _, has := b.last(eventHello); return has })
+		e, _ := b.last(eventHello)
+		if err := json.Unmarshal([]byte(e.data), &hello); err != nil {
+			t.Fatal(err)
+		}
+		b.end()
+		return hello
+	}
+	ann, joe := said("ann"), said("joe")
+	for name, want := range map[string]string{"build": ann.Build, "reader": ann.Reader} {
+		if meta := `<meta name="` + name + `" content="` + want + `">`; want == "" || !strings.Contains(page, meta) {
+			t.Errorf("the page has not %s: %.800s", meta, page)
+		}
+	}
+	if joe.Build != ann.Build || joe.Reader == ann.Reader {
+		t.Errorf("ann is %+v, joe is %+v", ann, joe)
 	}
 }

@@ -111,7 +111,7 @@ function applyPatch(patch) {
   document.dispatchEvent(new CustomEvent('board:patched', { detail: patch }));
 }
 
-const build = () => document.querySelector('meta[name=build]').content;
+const meta = (name) => document.querySelector(`meta[name=${name}]`).content;
 let source = null;
 let state = '';
 let retry = 0; // ms until the next attempt
@@ -140,7 +140,9 @@ function connect() {
     retry = 0;
     say('');
     showProblem(null);
-    if (JSON.parse(e.data) !== build()) showProblem({ title: 'There is a new version of this page' });
+    const { build, reader } = JSON.parse(e.data);
+    if (build !== meta('build')) showProblem({ title: 'There is a new version of this page' });
+    else if (reader !== meta('reader')) showProblem({ title: 'You have logged in anew since this page was loaded' });
   });
   source.addEventListener('patch', (e) => {
     state = e.lastEventId;
