@@ -65,9 +65,14 @@ type Screen struct {
 }
 
 // Visit opens an empty page for a visitor who has no cookies and has seen nothing. Close it.
-func (b *Browser) Visit(s Screen) (*Page, error) {
-	p := &Page{hosts: map[string]bool{}}
-	ctx, end := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext(), chromedp.WithListener(p.notice))
+func (b *Browser) Visit(s Screen) (*Page, error) { return open(b.ctx, s, chromedp.WithNewBrowserContext()) }
+
+// Tab opens another empty page of the same visitor, with the same cookies. Close it before the first.
+func (p *Page) Tab() (*Page, error) { return open(p.ctx, p.screen) }
+
+func open(parent context.Context, s Screen, options ...chromedp.ContextOption) (*Page, error) {
+	p := &Page{screen: s, hosts: map[string]bool{}}
+	ctx, end := chromedp.NewContext(parent, append(options, chromedp.WithListener(p.notice))...)
 	p.ctx, p.Close = ctx, end
 	// A deadline of the context's would be that of the page for good.
 	late := time.AfterFunc(patience, end)

@@ -30,6 +30,23 @@ func (p *Page) Cookies() ([]*network.CookieParam, error) {
 	return all, nil
 }
 
+// ForgetCookies that the browser would send to a URL.
+func (p *Page) ForgetCookies(at string) error {
+	return p.Do(chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
+		found, err := chromedp.Call(ctx, network.GetCookies, network.GetCookiesParams{URLs: []string{at}})
+		if err != nil {
+			return err
+		}
+		for _, c := range found.Cookies {
+			_, err := chromedp.Call(ctx, network.DeleteCookies, network.DeleteCookiesParams{Name: c.Name, URL: at})
+			if err != nil {
+				return fmt.Errorf("forgetting the cookie %s: %w", c.Name, err)
+			}
+		}
+		return nil
+	}))
+}
+
 // SetCookies gives the visitor those of another.
 func (p *Page) SetCookies(all []*network.CookieParam) error {
 	return p.Do(chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {

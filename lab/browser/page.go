@@ -16,7 +16,8 @@ type Page struct {
 	// Close the page, and forget the visitor.
 	Close context.CancelFunc
 
-	ctx context.Context
+	ctx    context.Context
+	screen Screen
 
 	mu     sync.Mutex
 	faults []string

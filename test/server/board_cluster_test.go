@@ -67,7 +67,7 @@ func (v *visitor) must(err error) {
 
 func (v *visitor) open(path string) {
 	v.t.Helper()
-	v.must(v.Open("http://" + v.s.api + path))
+	v.must(v.Open(v.s.origin + path))
 }
 
 // row of the list of jobs in JavaScript: the first that has a text.
@@ -243,7 +243,7 @@ func (v *visitor) pages(b *browser.Browser) {
 		w.must(w.SetCookies(cookies))
 		for _, path := range paths {
 			if path == "/board/nothing" {
-				if err := w.Open("http://" + v.s.api + path); err == nil {
+				if err := w.Open(v.s.origin + path); err == nil {
 					v.t.Error("there is a page that is not there")
 				}
 			} else {

@@ -47,6 +47,7 @@ type stack struct {
 	cluster       *harness.Cluster
 	binary, dir   string
 	api, health   string
+	origin        string // at which browsers reach it
 	configuration string
 	cmd           *exec.Cmd
 	mu            sync.Mutex
@@ -167,6 +168,9 @@ func (s *stack) configure(t *testing.T, shipped string, changes []func(*config.S
 	text, err := yaml.Marshal(c)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if s.origin = c.Board.URL; s.origin == "" {
+		s.origin = "http://" + s.api
 	}
 	s.configuration = filepath.Join(s.dir, "config.yaml")
 	if err := os.WriteFile(s.configuration, text, 0o600); err != nil {

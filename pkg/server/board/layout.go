@@ -57,7 +57,9 @@ func (l layout) CSRFField() string { return CSRFField }
 
 // layout of an answer. Somebody whom the server does not know gets no menu: it names clusters.
 func (b *Board) layout(r *http.Request, title string) layout {
-	l := layout{Title: title, board: b, Build: b.static.hash, Reader: b.reader(r), User: b.User(r), CSRF: b.CSRF(r)}
+	l := layout{
+		Title: title, board: b, Build: b.static.hash, Reader: b.reader(r), User: b.User(r), CSRF: b.CSRF(r),
+	}
 	cluster := r.PathValue("cluster")
 	clusters, err := b.Jobs.Clusters(r.Context())
 	if err != nil || !isKnown(r) {

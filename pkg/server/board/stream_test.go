@@ -295,7 +295,8 @@ func TestHello(t *testing.T) {
 	}
 	ann, joe := said("ann"), said("joe")
 	for name, want := range map[string]string{"build": ann.Build, "reader": ann.Reader} {
-		if meta := `<meta name="` + name + `" content="` + want + `">`; want == "" || !strings.Contains(page, meta) {
+		meta := `<meta name="` + name + `" content="` + want + `">`
+		if want == "" || !strings.Contains(page, meta) {
 			t.Errorf("the page has not %s: %.800s", meta, page)
 		}
 	}

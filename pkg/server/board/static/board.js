@@ -119,7 +119,7 @@ let timer = 0;
 let over = false;
 
 function say(text) { document.getElementById('connection').textContent = text; }
-function showProblem(problem) {
+function showProblem(problem, remedy = 'Reload') {
   const box = document.getElementById('problem');
   box.hidden = !problem;
   box.textContent = '';
@@ -127,7 +127,7 @@ function showProblem(problem) {
   box.append([problem.title, problem.detail, problem.remedy].filter(Boolean).join(': '));
   const again = document.createElement('a');
   again.href = location.href;
-  again.textContent = 'Reload';
+  again.textContent = remedy;
   box.append(' ', again);
 }
 function connect() {
@@ -162,7 +162,8 @@ function connect() {
 }
 // tell a problem; one that does not pass ends the updates.
 function tell(problem) {
-  showProblem(problem);
+  if (problem && problem.status === 401) showProblem({ title: 'You are logged out' }, 'Log in'); // who loads the page is asked
+  else showProblem(problem);
   if (!problem || ![401, 403, 404, 410, 422].includes(problem.status)) return;
   over = true;
   say('');
