@@ -65,7 +65,9 @@ type Screen struct {
 }
 
 // Visit opens an empty page for a visitor who has no cookies and has seen nothing. Close it.
-func (b *Browser) Visit(s Screen) (*Page, error) { return open(b.ctx, s, chromedp.WithNewBrowserContext()) }
+func (b *Browser) Visit(s Screen) (*Page, error) {
+	return open(b.ctx, s, chromedp.WithNewBrowserContext())
+}
 
 // Tab opens another empty page of the same visitor, with the same cookies. Close it before the first.
 func (p *Page) Tab() (*Page, error) { return open(p.ctx, p.screen) }

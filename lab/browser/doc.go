@@ -6,6 +6,7 @@
 //	cookies.go        what makes one visitor another
 //	faults.go         what the browser complains of: exceptions, a violated policy, requests to other hosts
 //	accessibility.go  axe-core, which finds what keeps people from using a page
+//	inspect.go        that, and a page that does not fit on its screen
 //
 // Chromium is Debian's package chromium, and axe-core is installed from package-lock.json. Neither is part of
 // the product.

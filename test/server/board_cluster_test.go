@@ -257,15 +257,10 @@ func (v *visitor) pages(b *browser.Browser) {
 // inspect the page that is open.
 func (v *visitor) inspect(name string) {
 	v.t.Helper()
-	found, err := v.Violations(v.t.Context())
+	found, err := v.Hindrances(v.t.Context())
 	v.must(err)
-	for _, violation := range found {
-		if violation.Serious() {
-			v.t.Errorf("%s: %s", name, violation)
-		}
-	}
-	if over := value[int](v, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
-		v.t.Errorf("%s is %d pixels wider than the screen", name, over)
+	for _, hindrance := range found {
+		v.t.Errorf("%s: %s", name, hindrance)
 	}
 	if *pictures != "" {
 		v.must(v.Picture(filepath.Join(*pictures, name+".png")))

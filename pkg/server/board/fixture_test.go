@@ -60,7 +60,7 @@ func newServer(t *testing.T, jobs ...*v1alpha1.TrainingJob) *server {
 	s.api = &api{jobs: jobs, denied: map[string]bool{}, followers: map[chan live.Event]bool{}}
 	var err error
 	s.board, err = New(Options{
-		GPU:  "nvidia.com/gpu",
+		GPU: "nvidia.com/gpu", UserKeys: []string{"owner"},
 		Jobs: s.api, Reports: s.api, Changes: s.api, Placement: s.api, Live: s.api,
 		Clock: s.clock, Log: logr.Discard(), Registry: s.registry,
 		User: func(r *http.Request) User {

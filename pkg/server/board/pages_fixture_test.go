@@ -17,11 +17,12 @@ import (
 // pages is what the fake API says to the pages of a cluster.
 type pages struct {
 	nodes []*placement.OnNode
-	// queues have the jobs of the api that run.
+	// queues have the jobs of the api that run, but for those that have jobs of their own.
 	queues []queues.Queue
 	past   []history.Job
-	// gpuSeconds that queue research has used.
+	// gpuSeconds that queue research has used; usage is what is told instead, where there is some.
 	gpuSeconds int64
+	usage      []rest.Usage
 	// reports that were asked for.
 	historyAsked    []*rest.HistoryInput
 	accountingAsked []*rest.AccountingInput
@@ -55,9 +56,17 @@ func (a *api) Accounting(ctx context.Context, in *rest.AccountingInput) (*rest.A
 	if slices.Contains(in.By, store.ByJob) {
 		use.JobUID, use.JobName = "uid-bert", "bert"
 	}
+	items := []rest.Usage{use}
+	if len(a.usage) > 0 {
+		items, use = a.usage, rest.Usage{Cost: new("40000000.25")}
+		for _, u := range items {
+			use.GPUSeconds, use.LostGPUSeconds = use.GPUSeconds+u.GPUSeconds, use.LostGPUSeconds+u.LostGPUSeconds
+			use.Jobs, use.Attempts = use.Jobs+u.Jobs, use.Attempts+u.Attempts
+		}
+	}
 	return &rest.Accounting{
 		Cluster: in.Cluster, From: "2026-11-01", To: "2026-11-26", Time: now, By: in.By, Total: use,
-		Items: []rest.Usage{use},
+		Items: items, Currency: "EUR",
 	}, nil
 }
 
@@ -86,8 +95,11 @@ func (a *api) Queues(ctx context.Context, in *rest.QueuesInput) (*rest.QueuesOut
 		return nil, err
 	}
 	out := &rest.QueuesOutput{}
-	for _, q := range a.queues {
+	for i, q := range a.queues {
 		for _, job := range a.jobs {
+			if len(a.queues[i].Running)+len(a.queues[i].Waiting) > 0 {
+				break
+			}
 			q.Running = append(q.Running, queues.Job{
 				Namespace: job.Namespace, Name: job.Name, Phase: job.Status.Phase, GPUs: job.Status.GPUs,
 			})
