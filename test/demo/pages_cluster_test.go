@@ -85,18 +85,3 @@ func (v *visitor) run(script string) {
 		v.t.Fatal("the script has not run")
 	}
 }
-
-// inspect the page that is open: it keeps nobody out, and fits its screen.
-func (v *visitor) inspect(what string) {
-	v.t.Helper()
-	found, err := v.Violations(v.t.Context())
-	v.must(err)
-	for _, violation := range found {
-		if violation.Serious() {
-			v.t.Errorf("%s: %s", what, violation)
-		}
-	}
-	if over := value[int](v, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
-		v.t.Errorf("%s is %d pixels wider than the screen", what, over)
-	}
-}

@@ -213,7 +213,11 @@ func (v *visitor) unharmed(what string) {
 	if want := []string{strings.TrimPrefix(v.host, "http://")}; !slices.Equal(v.Hosts(), want) {
 		v.t.Errorf("%s: the page has asked %v", what, v.Hosts())
 	}
-	v.inspect(what)
+	hindrances, err := v.Hindrances(v.t.Context())
+	v.must(err)
+	if len(hindrances) > 0 {
+		v.t.Errorf("%s: %s", what, strings.Join(hindrances, "\n"))
+	}
 }
 
 // again: who comes back later gets another link, and who is logged in stays so.
