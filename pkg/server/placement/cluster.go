@@ -29,6 +29,8 @@ type Snapshot struct {
 	NodesKnown, PodsKnown bool
 	// Problems with what is known, of nodes, then of pods: it is incomplete, or as it was some time ago.
 	Problems []Problem
+	// PodProblems are those of pods alone.
+	PodProblems []Problem
 }
 
 // cluster keeps what is on the nodes of one cluster.
@@ -43,7 +45,8 @@ type cluster struct {
 	ofNodes, ofPods source
 	version         uint64
 	// snapshot of this version; nil after a change.
-	snapshot *Snapshot
+	snapshot  *Snapshot
+	followers followers
 }
 
 // entry of a node, whose pods may come before it and leave after it.
@@ -58,6 +61,7 @@ type entry struct {
 func newCluster(name string, counting Counting) *cluster {
 	return &cluster{
 		name: name, counting: counting, nodes: map[string]*entry{}, pods: map[types.UID]string{},
+		followers: followers{},
 		ofNodes: source{what: "nodes", unknown: "which nodes and how many GPUs there are"},
 		ofPods:  source{what: "pods", unknown: "who holds which GPU"},
 	}
@@ -68,9 +72,10 @@ func (c *cluster) view() *Snapshot {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.snapshot == nil {
+		ofPods := c.ofPods.problems(c.name)
 		c.snapshot = &Snapshot{
 			Version: c.version, NodesKnown: c.ofNodes.listed, PodsKnown: c.ofPods.listed, Nodes: c.list(),
-			Problems: slices.Concat(c.ofNodes.problems(c.name), c.ofPods.problems(c.name)),
+			Problems: slices.Concat(c.ofNodes.problems(c.name), ofPods), PodProblems: ofPods,
 		}
 	}
 	return c.snapshot
@@ -148,6 +153,7 @@ func (c *cluster) setPod(p *corev1.Pod) {
 	}
 	c.entry(p.Spec.NodeName).pods[p.UID] = pod
 	c.pods[p.UID] = p.Spec.NodeName
+	c.followers.wake(pod.Job)
 }
 
 func (c *cluster) dropPod(uid types.UID) {
@@ -156,7 +162,9 @@ func (c *cluster) dropPod(uid types.UID) {
 		return
 	}
 	delete(c.pods, uid)
-	delete(c.entry(on).pods, uid)
+	e := c.entry(on)
+	c.followers.wake(e.pods[uid].Job)
+	delete(e.pods, uid)
 	c.forget(on)
 }
 

@@ -3,6 +3,7 @@ package placement
 import (
 	"cmp"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -37,6 +38,10 @@ type Rank struct {
 	GPUs int64
 	// State is empty where it is not known.
 	State RankState
+	// Ready is the pod's condition of that name, and Restarts how often the kubelet has restarted its
+	// containers. What a status says of ranks (Map.NodesKnown) has neither.
+	Ready    bool
+	Restarts int32
 }
 
 // Job whose ranks hold something.
@@ -63,6 +68,7 @@ func (c Counting) podOf(p *corev1.Pod) (Pod, bool) {
 		return pod, pod.GPUs > 0
 	}
 	pod.Job, pod.Role, pod.Index = job, p.Labels[v1alpha1.LabelKubeflowReplicaType], index
+	pod.Ready, pod.Restarts = isReady(p), restartsOf(p)
 	switch {
 	case p.DeletionTimestamp != nil:
 		pod.State = Ending
@@ -90,6 +96,20 @@ func jobOf(p *corev1.Pod) (job Job, index int32, is bool) {
 		return Job{}, 0, false
 	}
 	return Job{UID: owner.UID, Namespace: p.Namespace, Name: owner.Name}, int32(n), true
+}
+
+func isReady(p *corev1.Pod) bool {
+	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// restartsOf a pod, as the operator counts them in status.workers.
+func restartsOf(p *corev1.Pod) (n int32) {
+	for i := range p.Status.ContainerStatuses {
+		n += p.Status.ContainerStatuses[i].RestartCount
+	}
+	return n
 }
 
 // requestsOf a pod, as the scheduler counts them.
@@ -143,6 +163,14 @@ func (c Counting) trimPod(in any) (any, error) {
 	if pod.isRank() {
 		trimmed.DeletionTimestamp = p.DeletionTimestamp
 		trimmed.Labels, trimmed.OwnerReferences = p.Labels, p.OwnerReferences
+		if pod.Ready {
+			trimmed.Status.Conditions = []corev1.PodCondition{
+				{Type: corev1.PodReady, Status: corev1.ConditionTrue},
+			}
+		}
+		if pod.Restarts > 0 {
+			trimmed.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: pod.Restarts}}
+		}
 	}
 	return trimmed, nil
 }

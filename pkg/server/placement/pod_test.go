@@ -23,6 +23,21 @@ func TestPods(t *testing.T) {
 		"a rank": {
 			rank(func(*corev1.Pod) {}), &Pod{bert, Rank{Role: "worker", Index: 3, GPUs: 2, State: Running}},
 		},
+		"a rank that is ready and has restarted": {
+			rank(func(p *corev1.Pod) {
+				p.Status.Conditions = []corev1.PodCondition{
+					{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
+					{Type: corev1.PodReady, Status: corev1.ConditionTrue},
+				}
+				p.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: 2}, {RestartCount: 1}}
+			}),
+			&Pod{bert, Rank{Role: "worker", Index: 3, GPUs: 2, State: Running, Ready: true, Restarts: 3}},
+		},
+		"a rank that is not ready": {
+			rank(func(p *corev1.Pod) {
+				p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse}}
+			}), &Pod{bert, Rank{Role: "worker", Index: 3, GPUs: 2, State: Running}},
+		},
 		"a rank that starts": {
 			rank(func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending }),
 			&Pod{bert, Rank{Role: "worker", Index: 3, GPUs: 2, State: Starting}},
