@@ -137,6 +137,7 @@ var rules = map[string]rule{
 		reason: "a page is a function of what is known of a job",
 		ours: []string{
 			api, history, spec, "pkg/cost", "pkg/explain", "pkg/timeline", fragment, "pkg/server/board/plaintext",
+			"pkg/server/placement",
 		},
 		never: []string{"context", "os/...", "net", "net/http/...", "k8s.io/client-go/...", "sigs.k8s.io/..."},
 	},

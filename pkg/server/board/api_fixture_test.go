@@ -127,7 +127,24 @@ func (a *api) CreateJob(_ context.Context, in *rest.CreateInput) (*rest.CreateOu
 	return &rest.CreateOutput{Warning: warnings, Body: rest.NewJob(newJob(in.Namespace, "made"))}, err
 }
 
-func (a *api) Follow(string, live.Filter) (<-chan live.Event, func(), error) {
+// jobsLive tells of jobs, and ranksPlaced of ranks: both are called Follow.
+type (
+	jobsLive    struct{ *api }
+	ranksPlaced struct{ *api }
+)
+
+func (a ranksPlaced) Follow(_, namespace, name string) (<-chan struct{}, func(), error) {
+	changes := make(chan struct{}, 100)
+	a.locked(func() {
+		if a.placed == nil {
+			a.placed = map[string]chan struct{}{}
+		}
+		a.placed[namespace+"/"+name] = changes
+	})
+	return changes, func() {}, nil
+}
+
+func (a jobsLive) Follow(string, live.Filter) (<-chan live.Event, func(), error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.away != nil {

@@ -53,6 +53,8 @@ type Changes interface {
 // placement.Of takes of it what a reader may see.
 type Placement interface {
 	Snapshot(cluster string) (*placement.Snapshot, error)
+	// Follow the ranks of the job of a name until closeIt is called.
+	Follow(cluster, namespace, name string) (changes <-chan struct{}, closeIt func(), err error)
 }
 
 // Live says when jobs change; *rest.Server does. It only wakes up: what is shown comes from Jobs.
@@ -114,11 +116,12 @@ type Board struct {
 	Options
 	mux     *http.ServeMux
 	methods map[string][]string
-	drawn   drawn
-	rows    *rows
-	tiles   *clusterview.Tiles
-	static  *static
-	metrics *metrics
+	// drawn are the sections of jobs' pages, drawnRanks their ranks.
+	drawn, drawnRanks drawn
+	rows              *rows
+	tiles             *clusterview.Tiles
+	static            *static
+	metrics           *metrics
 }
 
 // New makes a Board. Its Handler expects the caller in the request's context.
@@ -194,11 +197,11 @@ func (b *Board) routes() {
 	})
 	b.handle(http.MethodGet, pathCSV, b.accountingCSV)
 	b.page(pathHistory, page{name: "history", render: b.history, watch: watchNamespace, rest: 15 * time.Second})
-	b.page(pathRecord, page{name: "record", render: b.pastJob})
-	b.page(pathJob, page{name: "job", render: b.job, watch: watchJob})
+	b.page(pathRecord, page{name: "record", render: b.pastJob, rest: 15 * time.Second})
+	b.page(pathJob, page{name: "job", render: b.job, watch: watchJob, ranks: true, gone: b.gone})
 	b.page(pathJob+"/logs", page{name: pageLogs, render: b.logs})
 	b.handle(http.MethodGet, pathJob+"/logs/stream", b.followLog)
-	b.page(pathJob+"/yaml", page{name: "yaml", render: b.yaml, watch: watchJob})
+	b.page(pathJob+"/yaml", page{name: "yaml", render: b.yaml, watch: watchJob, gone: b.gone})
 	b.handle(http.MethodGet, pathJob+"/manifest.yaml", b.manifest)
 	for _, action := range []rest.Action{rest.Suspend, rest.Resume, rest.Restart} {
 		b.change(pathJob+"/"+string(action), func(w http.ResponseWriter, r *http.Request) { b.act(w, r, action) })

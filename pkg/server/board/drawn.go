@@ -17,11 +17,11 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/jobview"
 )
 
-// maxDrawn pages are kept: those of a thousand ranks have some hundred kilobytes.
-const maxDrawn = 64
+// maxDrawn parts of pages are kept: a thousand ranks have some hundred kilobytes.
+const maxDrawn = 128
 
-// Pages of jobs are drawn as of these times, so that viewers share them. A job that has finished changes with
-// what the history learns late alone.
+// Pages of jobs are drawn as of these times, so that viewers share them. A job that has finished or is gone
+// changes with what the history learns late alone.
 const (
 	drawnEvery     = 5 * time.Second
 	drawnEveryDone = time.Minute
@@ -29,13 +29,14 @@ const (
 
 // drawnAt is the time as of which the page of a job is drawn.
 func drawnAt(job *history.Job, now time.Time) time.Time {
-	if job.Phase.Finished() {
+	if job.Phase.Finished() || job.Deleted != nil || job.DeletedBefore != nil {
 		return now.Truncate(drawnEveryDone)
 	}
 	return now.Truncate(drawnEvery)
 }
 
-// drawn are pages of jobs, which all who may see a job share. The zero one has none.
+// drawn are parts of the pages of jobs, which all share who may see the same of a job. The zero one has
+// none.
 type drawn struct {
 	mu   sync.Mutex
 	kept *lru.Cache
@@ -43,32 +44,39 @@ type drawn struct {
 	rendered atomic.Int64
 }
 
-// drawnKey names a page. Of each the last version is kept.
+// drawnKey names a part of a page. Of each the last version is kept.
 type drawnKey struct {
 	cluster string
 	uid     types.UID
-	live    bool // not that of the history
+	from    drawnFrom
 	by      jobview.Axis
 }
 
-// drawnPage is the last version of a page.
+// drawnFrom is what a part is drawn from.
+type drawnFrom int
+
+const (
+	drawnStatus drawnFrom = iota
+	// drawnRecord: the job is not asked.
+	drawnRecord
+	// drawnPods: the server's own watches are.
+	drawnPods
+)
+
+// drawnPage is the last version of a part.
 type drawnPage struct {
 	mu        sync.Mutex // while it is drawn: others wait for it
 	version   [sha256.Size]byte
 	fragments []fragment.Fragment
 }
 
-// of returns the page of a job from what is known of it, without its samples. A function draws it where the
-// last version is another, and reports whether the page is whole: others are not kept. Its errors are its
-// caller's alone.
+// of returns the version of a part of a page. A function draws it where the last one is another, and reports
+// whether it is whole: others are not kept. Its errors are its caller's alone.
 func (d *drawn) of(
-	in jobview.Input, live bool, draw func() (page []fragment.Fragment, whole bool, err error),
+	key drawnKey, version [sha256.Size]byte,
+	draw func() (part []fragment.Fragment, whole bool, err error),
 ) ([]fragment.Fragment, error) {
-	version, err := versionOf(&in)
-	if err != nil {
-		return nil, err
-	}
-	p := d.page(drawnKey{in.Record.Job.Cluster, in.Record.Job.UID, live, in.By})
+	p := d.page(key)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.version == version && p.fragments != nil {
@@ -99,8 +107,8 @@ func (d *drawn) page(key drawnKey) *drawnPage {
 	return p
 }
 
-// versionOf what a page is drawn from: the record has the positions of the job and of the history. The
-// explanation and the timeline follow from them and from the time.
+// versionOf what the sections of a page are drawn from, but for samples: the record has the positions of the
+// job and of the history. The explanation and the timeline follow from them and from the time.
 func versionOf(in *jobview.Input) ([sha256.Size]byte, error) {
 	record, err := json.Marshal(in.Record)
 	if err != nil {

@@ -61,7 +61,7 @@ func newServer(t *testing.T, jobs ...*v1alpha1.TrainingJob) *server {
 	var err error
 	s.board, err = New(Options{
 		GPU: "nvidia.com/gpu", UserKeys: []string{"owner"},
-		Jobs: s.api, Reports: s.api, Changes: s.api, Placement: s.api, Live: s.api,
+		Jobs: s.api, Reports: s.api, Changes: s.api, Placement: ranksPlaced{s.api}, Live: jobsLive{s.api},
 		Clock: s.clock, Log: logr.Discard(), Registry: s.registry,
 		User: func(r *http.Request) User {
 			id, _ := identity.FromContext(r.Context())

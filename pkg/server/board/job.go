@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 
@@ -80,7 +79,7 @@ func (f jobFrame) Contents(in string) template.HTML { return fragment.Contents(f
 
 // job is the page of one.
 func (b *Board) job(r *http.Request) (view, error) {
-	query, err := queryOf(r, "done", parameterAxis)
+	query, err := queryOf(r, "done", parameterAxis, parameterUID)
 	if err != nil {
 		return view{}, err
 	}
@@ -98,6 +97,9 @@ func (b *Board) job(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
+	if err := isOf(query, string(known.Live.UID)); err != nil {
+		return view{}, err
+	}
 	actions, err := b.actions(r, known.Live)
 	if err != nil {
 		return view{}, err
@@ -106,23 +108,19 @@ func (b *Board) job(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
+	ranks, err := b.ranks(r, known.Live, f.URL+"/logs")
+	if err != nil {
+		return view{}, err
+	}
 	return view{
-		title: at.Namespace + "/" + at.Name, fragments: append([]fragment.Fragment{actions}, sections...),
+		title: at.Namespace + "/" + at.Name, uid: known.Live.UID,
+		fragments: slices.Concat([]fragment.Fragment{actions}, sections, ranks),
 		body: func(fragments []fragment.Fragment) (template.HTML, error) {
 			f.fragments = fragments
 			return execute("job", f)
 		},
 	}, nil
 }
-
-// pastFrame is what is around the page of a job that the history has.
-type pastFrame struct {
-	jobFrame
-	// Deleted is when it was, and DeletedBefore when it was found gone; nil where that is unknown.
-	Deleted, DeletedBefore *time.Time
-}
-
-func (pastFrame) Stamp(t time.Time) string { return stamp(t) }
 
 // pastJob is the page of a job from its record alone.
 func (b *Board) pastJob(r *http.Request) (view, error) {
@@ -139,19 +137,18 @@ func (b *Board) pastJob(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	job := &known.Record.Job
-	f := pastFrame{
-		jobFrame: jobFrame{URL: listview.JobURL(job.Cluster, job.Namespace, job.Name)},
-		Deleted:  job.Deleted, DeletedBefore: job.DeletedBefore,
+	notice, err := b.pastNotice(job, listview.JobURL(job.Cluster, job.Namespace, job.Name))
+	if err != nil {
+		return view{}, err
 	}
 	sections, err := b.sections(r, known, by, r.URL.EscapedPath())
 	if err != nil {
 		return view{}, err
 	}
 	return view{
-		title: job.Namespace + "/" + job.Name, fragments: sections,
+		title: job.Namespace + "/" + job.Name, fragments: slices.Concat([]fragment.Fragment{notice}, sections),
 		body: func(fragments []fragment.Fragment) (template.HTML, error) {
-			f.fragments = fragments
-			return execute("past-job", f)
+			return execute("past-job", jobFrame{fragments: fragments})
 		},
 	}, nil
 }
@@ -165,7 +162,15 @@ func (b *Board) sections(
 	r *http.Request, known *rest.JobRecord, by jobview.Axis, page string,
 ) ([]fragment.Fragment, error) {
 	in := b.inputOf(known, by, page)
-	return b.drawn.of(in, known.Live != nil, func() ([]fragment.Fragment, bool, error) {
+	version, err := versionOf(&in)
+	if err != nil {
+		return nil, err
+	}
+	key := drawnKey{known.Record.Job.Cluster, known.Record.Job.UID, drawnStatus, by}
+	if known.Live == nil {
+		key.from = drawnRecord
+	}
+	return b.drawn.of(key, version, func() ([]fragment.Fragment, bool, error) {
 		whole, err := b.addSamples(r, known, &in)
 		if err != nil {
 			return nil, false, err

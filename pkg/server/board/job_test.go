@@ -163,14 +163,14 @@ func TestPastJob(t *testing.T) {
 			`it was deleted <time datetime="2026-11-25T12:25:00Z">`},
 		"found gone": {func(r *history.Record) { r.Job.DeletedBefore = &gone }, "and when it was is unknown"},
 		"there still": {func(*history.Record) {},
-			`The job exists, as far as is known: <a href="` + jobPage + `">`},
+			`The job exists, as far as is known: <a href="` + jobPage + `?uid=uid-bert">`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s.api.records = recordedBert(tt.edit)
 			got := s.get(pastPage)
 			contains(t, got, http.StatusOK, tt.says, "What was last said of it", "it trained", ">#1</text>",
 				"loss by step: 2 values", `href="`+pastPage+`?x=time"`)
-			lacks(t, got, "/suspend", "/delete", "/logs", "/yaml", "data-live")
+			lacks(t, got, "/suspend", "/delete", "/logs", "/yaml")
 			fragmenttest.Document(t, got.body)
 		})
 	}
@@ -261,10 +261,11 @@ func TestViewersShareDrawing(t *testing.T) {
 	s := newServer(t, newJob("a", "bert", trains(500, "1.25")))
 	s.api.records = recordedBert()
 	drawn := func() int64 { return s.board.drawn.rendered.Load() }
+	ranks := func() int64 { return s.board.drawnRanks.rendered.Load() }
 	s.get(jobPage)
 	s.send(s.request(t.Context(), http.MethodGet, jobPage, "bob", nil))
-	if drawn() != 1 || s.api.sampled != 1 {
-		t.Errorf("drawn %d times, samples read %d times, want once", drawn(), s.api.sampled)
+	if drawn() != 1 || ranks() != 1 || s.api.sampled != 1 {
+		t.Errorf("drawn %d times, ranks %d, samples read %d times, want once", drawn(), ranks(), s.api.sampled)
 	}
 	for n, change := range []func(){
 		func() { s.api.set("bert", trains(501, "1.25")) },
@@ -278,6 +279,9 @@ func TestViewersShareDrawing(t *testing.T) {
 		if want := int64(n + 2); drawn() != want {
 			t.Errorf("change %d: drawn %d times, want %d", n, drawn(), want)
 		}
+	}
+	if ranks() != 2 {
+		t.Errorf("ranks are drawn %d times, want anew with the job alone", ranks())
 	}
 	before := drawn()
 	s.get(jobPage + "?x=time")

@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/listview"
 )
 
@@ -91,10 +93,13 @@ func (b *Board) reader(r *http.Request) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:9])
 }
 
-// liveURL of a page: itself, as a stream.
-func liveURL(r *http.Request) string {
+// liveURL of a page: itself, as a stream, of the job of a UID where it shows one.
+func liveURL(r *http.Request, uid types.UID) string {
 	query := r.URL.Query()
 	query.Set(parameterLive, "1")
+	if uid != "" {
+		query.Set(parameterUID, string(uid))
+	}
 	return (&url.URL{Path: r.URL.Path, RawQuery: query.Encode()}).String()
 }
 

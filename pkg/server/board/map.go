@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"net/url"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
-
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/clusterview"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/listview"
@@ -25,8 +23,7 @@ func (b *Board) clusterMap(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	listsNodes, err := b.Jobs.May(r.Context(), cluster,
-		authorizationv1.ResourceAttributes{Verb: "list", Version: "v1", Resource: "nodes"})
+	listsNodes, err := b.mayListNodes(r.Context(), cluster)
 	if err != nil {
 		return view{}, err
 	}

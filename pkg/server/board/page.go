@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/fragment"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/live"
@@ -23,6 +25,11 @@ type view struct {
 	title string
 	// fragments may change while the page is shown.
 	fragments []fragment.Fragment
+	// stays says of an update that what is in other containers than those of the fragments stays as it is.
+	stays bool
+	// uid of the job that is shown, where it is one: the page's updates are of this one, whoever has its name
+	// then.
+	uid types.UID
 	// body is the frame with the fragments in it. Updates do not need it.
 	body func([]fragment.Fragment) (template.HTML, error)
 	// status of the answer; 0 is 200.
@@ -35,13 +42,19 @@ type page struct {
 	name string
 	// render the page as the request's caller. What the caller may not see is an error.
 	render func(*http.Request) (view, error)
-	// watch says which jobs the page is about: it is rendered anew when one of them changes. Nil: it has no
-	// updates.
+	// watch says which jobs the page is about: it is rendered anew when one of them changes.
 	watch func(*http.Request) live.Filter
+	// ranks reports whether it is about the ranks of the job that the path names, too.
+	ranks bool
 	// rest is the least time between two updates, for pages that cost the cluster or the database more than
-	// the others; 0 for Options.Interval.
+	// the others; 0 for Options.Interval. Without watch and rest a page has no updates.
 	rest time.Duration
+	// gone is the update that says what an error of render means where it is not the end of the page: its job
+	// was deleted. Nil: there is none.
+	gone func(*http.Request, error) (update view, is bool)
 }
+
+func (p *page) isLive() bool { return p.watch != nil || p.rest > 0 }
 
 func watchCluster(*http.Request) live.Filter { return live.Filter{} }
 
@@ -58,17 +71,17 @@ func (b *Board) page(path string, p page) {
 	b.metrics.expect(p.name)
 	p.render = b.counted(p.name, p.render)
 	b.handle(http.MethodGet, path, func(w http.ResponseWriter, r *http.Request) {
-		if p.watch != nil && r.Method == http.MethodGet && r.URL.Query().Has(parameterLive) {
+		if p.isLive() && r.Method == http.MethodGet && r.URL.Query().Has(parameterLive) {
 			b.stream(w, r, p)
 			return
 		}
 		v, err := p.render(r)
 		b.metrics.answered(p.name, err)
 		if err != nil {
-			b.fail(w, r, err)
+			b.failJob(w, r, err)
 			return
 		}
-		b.show(w, r, v, p.watch != nil)
+		b.show(w, r, v, p.isLive())
 	})
 }
 
@@ -82,7 +95,7 @@ func (b *Board) show(w http.ResponseWriter, r *http.Request, v view, isLive bool
 	}
 	l.Body = body
 	if isLive {
-		l.Live, l.State = liveURL(r), fragment.StateOf(v.fragments).Digest()
+		l.Live, l.State = liveURL(r, v.uid), fragment.StateOf(v.fragments).Digest()
 	}
 	b.write(w, r, v.status, l)
 }

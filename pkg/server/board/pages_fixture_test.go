@@ -17,6 +17,10 @@ import (
 // pages is what the fake API says to the pages of a cluster.
 type pages struct {
 	nodes []*placement.OnNode
+	// podProblems are why it is not known what is on the nodes.
+	podProblems []placement.Problem
+	// placed wakes up those who follow the ranks of a job: "a/bert".
+	placed map[string]chan struct{}
 	// queues have the jobs of the api that run, but for those that have jobs of their own.
 	queues []queues.Queue
 	past   []history.Job
@@ -37,7 +41,11 @@ func (a *api) HistoryJobs(ctx context.Context, in *rest.HistoryInput) (*rest.His
 		return nil, err
 	}
 	out := &rest.HistoryJobsOutput{}
-	out.Body.Items = slices.Clone(a.past)
+	for _, job := range a.past {
+		if in.Name == "" || in.Name == job.Name && in.Namespace == job.Namespace {
+			out.Body.Items = append(out.Body.Items, job)
+		}
+	}
 	if in.Continue == "" {
 		out.Body.Metadata.Continue = "older&"
 	}
@@ -112,7 +120,27 @@ func (a *api) Queues(ctx context.Context, in *rest.QueuesInput) (*rest.QueuesOut
 func (a *api) Snapshot(string) (*placement.Snapshot, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return &placement.Snapshot{NodesKnown: true, PodsKnown: true, Nodes: slices.Clone(a.nodes)}, nil
+	return &placement.Snapshot{
+		NodesKnown: true, PodsKnown: len(a.podProblems) == 0, Nodes: slices.Clone(a.nodes),
+		Problems: a.podProblems, PodProblems: a.podProblems,
+	}, nil
+}
+
+// place wakes up who follows the ranks of a job.
+func (a *api) place(job string, edit func()) {
+	a.locked(func() {
+		edit()
+		if changes := a.placed[job]; changes != nil {
+			changes <- struct{}{}
+		}
+	})
+}
+
+// rankOnNode is a node with one rank of a job that runs.
+func rankOnNode(node string, j *v1alpha1.TrainingJob, index int32) *placement.OnNode {
+	on := onNode(node, j)
+	on.Pods[0].Index, on.Pods[0].Ready = index, true
+	return on
 }
 
 // onNode is a node of 8 GPUs, with a rank of each of some jobs, which holds 2 of them.

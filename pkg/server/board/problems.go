@@ -24,9 +24,12 @@ func (b *Board) log(r *http.Request, p *problem.Problem) {
 	}
 }
 
+// wantsPage reports whether a browser asks, and not a program.
+func wantsPage(r *http.Request) bool { return strings.Contains(r.Header.Get("Accept"), "text/html") }
+
 // Problem answers a request for a page, as middleware before the board does, too.
 func (b *Board) Problem(w http.ResponseWriter, r *http.Request, p *problem.Problem) {
-	if !strings.Contains(r.Header.Get("Accept"), "text/html") {
+	if !wantsPage(r) {
 		problem.Write(w, r, p)
 		return
 	}

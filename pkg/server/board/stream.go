@@ -31,6 +31,8 @@ type viewer struct {
 	// events of live, which only wake up; nil while nothing is followed.
 	events <-chan live.Event
 	close  func()
+	// placed wakes up when a rank is bound, changes or ends; nil where the page shows none.
+	placed <-chan struct{}
 	// sent is what the browser shows.
 	sent fragment.State
 	// failing is the problem that the browser has been told.
@@ -55,7 +57,17 @@ func (b *Board) stream(w http.ResponseWriter, r *http.Request, p page) {
 		return
 	}
 	defer func() { v.close() }()
-	now, err := p.render(v.request)
+	if p.ranks {
+		changes, closeIt, err := b.Placement.Follow(r.PathValue("cluster"), r.PathValue("namespace"),
+			r.PathValue("name"))
+		if err != nil {
+			b.fail(w, r, placementError(r.PathValue("cluster"), err))
+			return
+		}
+		v.placed = changes
+		defer closeIt()
+	}
+	now, err := v.render()
 	if err != nil {
 		b.fail(w, r, err)
 		return
@@ -66,7 +78,7 @@ func (b *Board) stream(w http.ResponseWriter, r *http.Request, p page) {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("X-Accel-Buffering", "no") // nginx would keep it back
-	if err := v.begin(now.fragments, state); err == nil {
+	if err := v.begin(now, state); err == nil {
 		v.run()
 	}
 }
@@ -85,6 +97,10 @@ func withoutLive(r *http.Request) *http.Request {
 
 // follow the jobs that the page is about.
 func (v *viewer) follow() error {
+	if v.page.watch == nil {
+		v.close = func() {}
+		return nil
+	}
 	events, closeIt, err := v.board.Live.Follow(v.request.PathValue("cluster"), v.page.watch(v.request))
 	if err != nil {
 		v.events, v.close = nil, func() {}
@@ -94,16 +110,35 @@ func (v *viewer) follow() error {
 	return nil
 }
 
+// render the page, or what there is to say of a job that is gone.
+func (v *viewer) render() (view, error) {
+	now, err := v.page.render(v.request)
+	if err != nil && v.page.gone != nil {
+		if update, is := v.page.gone(v.request, err); is {
+			return update, nil
+		}
+	}
+	return now, err
+}
+
+// diff of what the browser shows and what it is to show.
+func diff(sent fragment.State, now view) (fragment.Patch, fragment.State) {
+	if now.stays {
+		return fragment.Part(sent, now.fragments)
+	}
+	return fragment.Diff(sent, now.fragments)
+}
+
 // begin with the whole page, unless that is what the browser shows.
-func (v *viewer) begin(now []fragment.Fragment, state string) error {
+func (v *viewer) begin(now view, state string) error {
 	hello, _ := json.Marshal(map[string]string{ // never fails
 		"build": v.board.static.hash, "reader": v.board.reader(v.request),
 	})
 	if err := v.send(eventHello, "", hello); err != nil {
 		return err
 	}
-	patch, next := fragment.Whole(now)
-	v.sent = next
+	patch, next := diff(fragment.State{}, now)
+	patch.All, v.sent = !now.stays, next
 	if state == next.Digest() {
 		return nil
 	}
@@ -134,6 +169,8 @@ func (v *viewer) run() {
 				v.events, v.close = nil, func() {}
 			}
 			changed = true
+		case <-v.placed:
+			changed = true
 		case <-recheck.C():
 			changed = true
 		case <-due.C():
@@ -161,7 +198,7 @@ func (v *viewer) update() bool {
 			return v.problem(err)
 		}
 	}
-	now, err := v.page.render(v.request)
+	now, err := v.render()
 	if err != nil {
 		return v.problem(err)
 	}
@@ -171,7 +208,7 @@ func (v *viewer) update() bool {
 			return false
 		}
 	}
-	patch, next := fragment.Diff(v.sent, now.fragments)
+	patch, next := diff(v.sent, now)
 	if v.sent = next; patch.Empty() {
 		return true
 	}

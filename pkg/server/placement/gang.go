@@ -41,8 +41,9 @@ func (f followers) wake(of Job) {
 	}
 }
 
-// Follow the ranks of the job of a name until closeIt is called: the channel has something when one of them is
-// bound, changes, or has ended. It only wakes up, and asks nobody's rights. The error is ErrUnknownCluster.
+// Follow the ranks of the job of a name until closeIt is called: the channel has something when one of them
+// is bound, changes, or has ended. It only wakes up, and asks nobody's rights. The error is
+// ErrUnknownCluster.
 func (c *Clusters) Follow(cluster, namespace, name string) (
 	changes <-chan struct{}, closeIt func(), err error,
 ) {

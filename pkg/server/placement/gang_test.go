@@ -11,7 +11,8 @@ import (
 // TestRanks of one job, by its UID: another of its name has others.
 func TestRanks(t *testing.T) {
 	c := known(
-		newNode("a"), newRank("team-a", "bert", "worker", 1, "b", 4), newRank("team-a", "bert", "worker", 0, "a", 4),
+		newNode("a"),
+		newRank("team-a", "bert", "worker", 1, "b", 4), newRank("team-a", "bert", "worker", 0, "a", 4),
 		newRank("team-a", "gpt", "worker", 0, "a", 2), newPod("team-a", "notebook", "a", 1),
 		newRank("team-b", "bert", "worker", 0, "a", 1, func(p *corev1.Pod) { p.OwnerReferences[0].UID = "other" }),
 	)

@@ -59,6 +59,18 @@ func Whole(now []Fragment) (Patch, State) {
 	return p, next
 }
 
+// Part returns what turns the containers of some fragments into what they are now, and leaves all others as
+// they are: the State after that has nothing of them.
+func Part(sent State, now []Fragment) (Patch, State) {
+	p, next := Diff(sent, now)
+	for in := range p.Order {
+		if _, has := next.order[in]; !has {
+			delete(p.Order, in)
+		}
+	}
+	return p, next
+}
+
 // Diff returns what turns a page that was sent into what it is now, and the State after that. Neither the
 // State nor the fragments are changed.
 func Diff(sent State, now []Fragment) (Patch, State) {

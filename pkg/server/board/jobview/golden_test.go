@@ -8,6 +8,12 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/goldentest"
 )
 
+// contents of the page's containers.
+func contents(all []fragment.Fragment) string {
+	ranks := fragment.Contents(all, RanksContainer)
+	return string(fragment.Contents(all, Container) + "<ul>\n" + ranks + "</ul>\n")
+}
+
 // rendered page of an input.
 func rendered(t *testing.T, in Input) (string, []fragment.Fragment) {
 	t.Helper()
@@ -16,8 +22,16 @@ func rendered(t *testing.T, in Input) (string, []fragment.Fragment) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if in.Live != nil {
+		ranks := RanksOf(ranksOf(&in))
+		cells, err := ranks.Fragments()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, cells...)
+	}
 	fragmenttest.Check(t, all)
-	html := "<!doctype html><title>Job</title>" + string(fragment.Contents(all, Container))
+	html := "<!doctype html><title>Job</title>" + contents(all)
 	fragmenttest.Document(t, html)
 	return html, all
 }
@@ -27,7 +41,7 @@ func TestTales(t *testing.T) {
 	for _, name := range taleNames() {
 		t.Run(name, func(t *testing.T) {
 			_, all := rendered(t, tales[name]())
-			goldentest.Compare(t, name, string(fragment.Contents(all, Container)), CSS)
+			goldentest.Compare(t, name, contents(all), CSS)
 		})
 	}
 }

@@ -23,9 +23,6 @@ type Input struct {
 	Explanation *explain.Explanation
 	// Timeline of the job, oldest first.
 	Timeline []timeline.Entry
-	// Ranks of the live job, where somebody has looked at its pods; nil: those that its status lists, which are
-	// at most 100.
-	Ranks []v1alpha1.WorkerStatus
 	// Prices of one GPU of a kind for an hour, in the Currency. Empty: none are configured.
 	Prices   map[string]*big.Rat
 	Currency string
@@ -51,7 +48,7 @@ const (
 type Links struct {
 	// Page is that of the job itself; the parameter x is added to it.
 	Page string
-	// Logs is the page of the job's logs; the parameters role and index are added to it.
+	// Logs is the page of the job's logs.
 	Logs string
 	// YAML of the job.
 	YAML string

@@ -2,13 +2,11 @@ package jobview
 
 import (
 	"encoding/json"
-	"fmt"
 	"math/big"
 	"strings"
 	"testing"
 	"time"
 
-	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/explain"
 	"mlplatform.example.com/trainingjob-operator/pkg/history"
 	"mlplatform.example.com/trainingjob-operator/pkg/history/historytest"
@@ -92,71 +90,6 @@ func TestPagesAreCalm(t *testing.T) {
 	delete(changed, "job-cost")
 	if len(changed) > 0 {
 		t.Errorf("others have changed: %v", changed)
-	}
-}
-
-// TestThousandRanks: a rank that changes sends its block anew, not all; the others are quiet.
-func TestThousandRanks(t *testing.T) {
-	in := thousandRanks()
-	v := Of(in)
-	if n := len(v.Ranks.Blocks); n != 10 || v.Ranks.Total != 1000 {
-		t.Fatalf("%d blocks of %d ranks", n, v.Ranks.Total)
-	}
-	if n := len(v.Ranks.Troubled); n != 5 {
-		t.Errorf("%d ranks are troubled, want the five", n)
-	}
-	before, err := v.Fragments()
-	if err != nil {
-		t.Fatal(err)
-	}
-	in.Ranks[250].Phase = "Failed"
-	v = Of(in)
-	after, err := v.Fragments()
-	if err != nil {
-		t.Fatal(err)
-	}
-	size := 0
-	for i := range after {
-		if after[i].Version() != before[i].Version() {
-			size += len(after[i].HTML)
-		}
-	}
-	if size == 0 || size > 32<<10 {
-		t.Errorf("one rank sends %d bytes anew", size)
-	}
-	for _, f := range after {
-		if f.ID == "job-ranks-worker-200" && !strings.Contains(string(f.HTML),
-			`title="Worker 250: failed on gpu-251">250<span class="hidden"> failed</span>`) {
-			t.Errorf("its cell does not say so:\n%s", f.HTML)
-		}
-	}
-}
-
-// TestRanksThatAreNotListed: the status lists 100. Where all of a role are ready, the others run, too.
-func TestRanksThatAreNotListed(t *testing.T) {
-	phases := func(in Input) string {
-		v := Of(in)
-		var all []string
-		for _, c := range v.Ranks.Counts {
-			all = append(all, fmt.Sprintf("%d %s", c.Count, c.Says))
-		}
-		return strings.Join(all, ", ")
-	}
-	in := thousandRanks()
-	in.Ranks = nil
-	in.Live.Status.Workers = in.Live.Status.Workers[:100]
-	if got := phases(in); got != "1000 running" {
-		t.Errorf("all are ready, but %s", got)
-	}
-	counted := in.Live.Status.ReplicaStatuses[v1alpha1.RoleWorker]
-	counted.Ready = 999
-	in.Live.Status.ReplicaStatuses[v1alpha1.RoleWorker] = counted
-	if got := phases(in); got != "900 not listed, 100 running" {
-		t.Errorf("one is not ready, and %s", got)
-	}
-	in.Live.Status.Workers, in.Live.Status.ReplicaStatuses = nil, nil
-	if got := phases(in); got != "1000 no pod" {
-		t.Errorf("there is no pod, but %s", got)
 	}
 }
 

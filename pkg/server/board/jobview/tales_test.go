@@ -15,7 +15,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/explain"
 	"mlplatform.example.com/trainingjob-operator/pkg/history"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/placement"
 	"mlplatform.example.com/trainingjob-operator/pkg/timeline"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
 // epoch is when every job of the tales was created.
@@ -344,17 +346,30 @@ func preemptedTwice(name string) *tale {
 	return t.runs(21, 1).trains(2500, 4600, 8000)
 }
 
-// thousand ranks, of which a few have trouble.
-func thousandRanks() Input {
+// ranksOf the live job of an input, as its status has them.
+func ranksOf(in *Input) RanksInput { return RanksInput{Job: in.Live, Logs: in.Links.Logs} }
+
+// followed are the ranks that the status lists, as somebody sees them who follows their pods.
+func followed(in *Input) RanksInput {
+	out := ranksOf(in)
+	out.Followed = true
+	for _, w := range in.Live.Status.Workers {
+		out.Placed = append(out.Placed, placement.RankOnNode{Node: w.Node, Rank: placement.Rank{
+			Role: spec.RoleKey(w.Role), Index: w.Index, State: placement.Running, Ready: true,
+			Restarts: w.RestartCount,
+		}})
+	}
+	return out
+}
+
+// thousandRanks of a job that runs.
+func thousandRanks() (Input, RanksInput) {
 	t := tell("gpt", 1000).enter(0.1, v1alpha1.PhaseQueued, v1alpha1.ReasonQueued).runs(3, 1)
 	t.trains(0, 600, 8000)
 	in := t.input()
-	in.Ranks = slices.Clone(t.job.Status.Workers)
-	for i, phase := range map[int]string{17: "Failed", 130: "Pending", 131: "Pending", 605: "Missing"} {
-		in.Ranks[i].Phase = phase
-	}
-	in.Ranks[44].RestartCount = 3
-	return in
+	out := followed(&in)
+	in.Live.Status.Workers = in.Live.Status.Workers[:100]
+	return in, out
 }
 
 // taleNames in their order.

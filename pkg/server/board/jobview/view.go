@@ -7,7 +7,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/fragment"
 )
 
-// Container is the id of the frame's element that holds all fragments of the page.
+// Container is the id of the frame's element that holds the sections of the page.
 const Container = "job"
 
 // CSS of the page. It uses the custom properties of the board's own, and no colours beside them.
@@ -15,7 +15,8 @@ const Container = "job"
 //go:embed jobview.css
 var CSS string
 
-// View is what the page of a job says.
+// View is what the page of a job says, but for its Ranks: these change by themselves, and what of them is
+// shown depends on the reader.
 type View struct {
 	Header      Header
 	Reason      Reason
@@ -25,7 +26,6 @@ type View struct {
 	Checkpoints Checkpoints
 	Preemptions Preemptions
 	Cost        Cost
-	Ranks       Ranks
 	Timeline    Timeline
 }
 
@@ -34,7 +34,7 @@ func Of(in Input) View {
 	return View{
 		Header: headerOf(&in), Reason: reasonOf(&in), DryRun: dryRunOf(&in), Attempts: attemptsOf(&in),
 		Curves: curvesOf(&in), Checkpoints: checkpointsOf(&in), Preemptions: preemptionsOf(&in),
-		Cost: costOf(&in), Ranks: ranksOf(&in), Timeline: timelineOf(&in),
+		Cost: costOf(&in), Timeline: timelineOf(&in),
 	}
 }
 
@@ -59,14 +59,8 @@ func (v *View) Fragments() ([]fragment.Fragment, error) {
 		sections = append(sections, section{"curve", v.Curves.Curves[i].ID, &v.Curves.Curves[i]})
 	}
 	sections = append(sections, section{"preemptions", "job-preemptions", &v.Preemptions},
-		section{"cost", "job-cost", &v.Cost}, section{"checkpoints", "job-checkpoints", &v.Checkpoints})
-	if v.Ranks.Total > 0 {
-		sections = append(sections, section{"ranks", "job-ranks", &v.Ranks})
-	}
-	for i := range v.Ranks.Blocks {
-		sections = append(sections, section{"block", v.Ranks.Blocks[i].ID, &v.Ranks.Blocks[i]})
-	}
-	sections = append(sections, section{"timeline", "job-timeline", &v.Timeline})
+		section{"cost", "job-cost", &v.Cost}, section{"checkpoints", "job-checkpoints", &v.Checkpoints},
+		section{"timeline", "job-timeline", &v.Timeline})
 
 	all := make([]fragment.Fragment, 0, len(sections))
 	for _, s := range sections {
