@@ -120,8 +120,10 @@ type Board struct {
 	drawn, drawnRanks drawn
 	rows              *rows
 	tiles             *clusterview.Tiles
-	static            *static
-	metrics           *metrics
+	// followed are the ranks whose logs callers follow together.
+	followed followed
+	static   *static
+	metrics  *metrics
 }
 
 // New makes a Board. Its Handler expects the caller in the request's context.

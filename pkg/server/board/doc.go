@@ -19,8 +19,10 @@
 //	jobs.go, rows.go                  the list of jobs
 //	queues.go                         the queues and quotas
 //	history.go, accounting.go         what has been
-//	job.go, drawn.go                  one job, whether it exists or has existed
-//	yaml.go, logs.go, actions.go      its manifest, what its ranks have written, what can be done to it
+//	job.go, ranks.go, drawn.go        one job, whether it exists or has existed
+//	gone.go                           a job that is deleted while it is shown, or that there is not
+//	yaml.go, logs.go, follow.go       its manifest, and what its ranks have written
+//	actions.go                        what can be done to it
 //	submit.go, form.go                new jobs
 //	fragment/                         what is sent; pure
 //	accountview/, clusterview/, historyview/, jobview/, listview/, queueview/   what is shown; pure
@@ -33,5 +35,6 @@
 //     forbids both.
 //   - Every page works without the script.
 //   - A browser that was away is brought to what is so now: nothing is kept for it, and nothing is missed.
+//   - A page of a job is of one UID: no other that takes its name is taken for it.
 //   - Every state is in the URL.
 package board

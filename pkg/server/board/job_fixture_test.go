@@ -102,6 +102,7 @@ func (a *api) JobSamples(ctx context.Context, in *rest.HistoryPath) (*rest.JobSa
 
 // pod of a rank, which writes a log.
 type pod struct {
+	uid   types.UID
 	mu    sync.Mutex
 	text  string
 	ended bool
@@ -193,13 +194,14 @@ func (a *api) JobLogs(ctx context.Context, in *rest.JobPath) (*rest.JobLogs, err
 	if err != nil {
 		return nil, err
 	}
-	open := func(ctx context.Context, in *rest.LogsInput, since time.Time) (io.ReadCloser, error) {
+	open := func(
+		ctx context.Context, in *rest.LogsInput, since func(types.UID) time.Time,
+	) (*rest.RankLog, error) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		if err := a.check(ctx, "logs"); err != nil {
 			return nil, err
 		}
-		a.since = since
 		if !in.Timestamps {
 			return nil, errors.New("lines without times have no position")
 		}
@@ -209,7 +211,8 @@ func (a *api) JobLogs(ctx context.Context, in *rest.JobPath) (*rest.JobLogs, err
 			return nil, problem.Newf(problem.NotFound, "%s %d has no pod: the job is %s", rank.Role, rank.Index,
 				job.Status.Phase).WithRemedy("ask again when the job runs")
 		}
-		return p.open(ctx, in, since), nil
+		a.since = since(p.uid)
+		return &rest.RankLog{ReadCloser: p.open(ctx, in, a.since), Pod: p.uid}, nil
 	}
 	return &rest.JobLogs{Job: job, Open: open}, nil
 }

@@ -3,9 +3,10 @@ package board
 import (
 	"context"
 	"html/template"
-	"io"
 	"net/http"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/fragment"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/logview"
@@ -24,11 +25,15 @@ const tailBytes = 1 << 20
 type opener struct{ *rest.JobLogs }
 
 // Open implements logview.Opener.
-func (o opener) Open(ctx context.Context, rank spec.RankRef, with logview.Options) (io.ReadCloser, error) {
-	return o.JobLogs.Open(ctx, &rest.LogsInput{
+func (o opener) Open(ctx context.Context, rank spec.RankRef, with logview.Options) (logview.Log, error) {
+	log, err := o.JobLogs.Open(ctx, &rest.LogsInput{
 		Role: rank.Role, Index: rank.Index, Follow: with.Follow, Previous: with.Previous,
 		TailLines: with.TailLines, Timestamps: true,
-	}, with.Since)
+	}, func(pod types.UID) time.Time { return with.Since(string(pod)) })
+	if err != nil {
+		return logview.Log{}, err
+	}
+	return logview.Log{ReadCloser: log.ReadCloser, Pod: string(log.Pod)}, nil
 }
 
 // logParameters are those of the page; its stream has the position, too.
@@ -42,6 +47,9 @@ func (b *Board) logsOf(r *http.Request, more ...string) (*rest.JobLogs, logview.
 	}
 	at := jobPath(r)
 	logs, err := b.Jobs.JobLogs(r.Context(), &at)
+	if err == nil {
+		err = isOf(values, string(logs.Job.UID))
+	}
 	if err != nil {
 		return nil, logview.Query{}, err
 	}
@@ -60,7 +68,7 @@ func (b *Board) logs(r *http.Request) (view, error) {
 	if q.All {
 		ranks, next := q.Ranks(job)
 		tails := logview.ReadTails(r.Context(), opener{logs}, ranks, q.Options())
-		page = logview.PageOfAll(job, q, path+"/logs", path, &tails, len(ranks), next)
+		page = logview.PageOfAll(job, q, path+"/logs", path, path+"/logs/stream", &tails, len(ranks), next)
 	} else {
 		tail := logview.ReadTail(r.Context(), opener{logs}, q.Rank, q.Options(), tailBytes)
 		page = logview.PageOfOne(job, q, path+"/logs", path, path+"/logs/stream", &tail)
@@ -74,21 +82,25 @@ func (b *Board) logs(r *http.Request) (view, error) {
 	}, nil
 }
 
-// followLog streams what one rank writes.
+// followLog streams what one rank writes, or what many do.
 func (b *Board) followLog(w http.ResponseWriter, r *http.Request) {
-	logs, q, err := b.logsOf(r, logview.ParamAfter)
-	if err == nil && q.All {
-		err = problem.New(problem.Invalid, "many ranks cannot be followed at once", "leave it out").
-			About("query.all")
+	logs, q, err := b.logsOf(r, logview.ParamAfter, logview.ParamUID)
+	if err == nil && q.All && q.Previous {
+		err = problem.New(problem.Invalid, "runs that are over cannot be followed", "leave one of the two out").
+			About("query.previous")
 	}
 	if err == nil {
 		err = b.BeginStream(r.Context())
 	}
 	if err == nil {
-		s := logview.Streams{Clock: b.Clock, Heartbeat: b.Heartbeat, WriteTimeout: writeTimeout}
+		s := &logview.Streams{Clock: b.Clock, Heartbeat: b.Heartbeat, WriteTimeout: writeTimeout}
 		counted, end := b.metrics.streaming(pageLogs, w)
 		defer end()
-		err = s.Serve(counted, r, opener{logs}, q.Rank, q.Options())
+		if q.All {
+			err = b.followTogether(counted, r, s, logs, &q)
+		} else {
+			err = s.Serve(counted, r, opener{logs}, q.Rank, q.Options())
+		}
 	}
 	if err != nil {
 		b.fail(w, r, err)

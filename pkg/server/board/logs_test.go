@@ -2,6 +2,7 @@ package board
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
@@ -30,7 +31,8 @@ func TestLogsOfOneRank(t *testing.T) {
 	s, _ := writing(t)
 	got := s.get(logsPage + "?lines=2&times=true")
 	contains(t, got, http.StatusOK, "Worker 0</h2>", "step 2 &lt;img", "2026-11-25T12:30:01Z",
-		`data-stream="`+logsPage+`/stream?index=0&amp;lines=2&amp;role=Worker&amp;times=true&amp;after=`)
+		`data-stream="`+logsPage+`/stream?index=0&amp;lines=2&amp;role=Worker&amp;times=true&amp;uid=uid-bert`+
+			`&amp;after=`)
 	lacks(t, got, "step 1", "<img", "data-live")
 	fragmenttest.Document(t, got.body)
 	contains(t, s.get(logsPage+"?index=7"), http.StatusUnprocessableEntity, "query.index")
@@ -41,9 +43,9 @@ func TestLogsOfOneRank(t *testing.T) {
 func TestLogsOfAllRanks(t *testing.T) {
 	s, _ := writing(t)
 	got := s.get(logsPage + "?all=true")
-	contains(t, got, http.StatusOK, "The last lines of 2 ranks", "<b>Worker 0</b> step 1", "Worker 1 has no pod",
+	contains(t, got, http.StatusOK, "2 ranks</h2>", `data-stream="`+logsPage+`/stream?all=true&amp;`,
+		"<b>Worker 0</b> step 1", "Worker 1 has no pod",
 		"ask again when the job runs")
-	lacks(t, got, "data-stream")
 	if s.api.jobLogs != 1 {
 		t.Errorf("the job was read %d times", s.api.jobLogs)
 	}
@@ -57,7 +59,10 @@ func TestLogsWithoutPods(t *testing.T) {
 	for _, query := range []string{"", "?all=true"} {
 		got := s.get(logsPage + query)
 		contains(t, got, http.StatusOK, "Worker 0 has no pod: the job is Queued", `role="alert"`)
-		lacks(t, got, "data-stream", "Nothing was written")
+		lacks(t, got, "Nothing was written")
+		if follows := strings.Contains(got.body, "data-stream"); follows != (query != "") {
+			t.Errorf("%q is followed: %v", query, follows)
+		}
 	}
 }
 
@@ -182,6 +187,56 @@ func TestLogIsFollowed(t *testing.T) {
 	eventually(t, "the stream ends", again.isOver)
 }
 
+// TestAllRanksAreFollowed as one log, over a broken connection. A rank that starts joins when the server sees
+// it, and the end of the job is told.
+func TestAllRanksAreFollowed(t *testing.T) {
+	s, p := writing(t)
+	p.uid = "pod-0"
+	page := s.get(logsPage + "?all=true").body
+	_, after, _ := strings.Cut(page, `data-stream="`)
+	stream, _, _ := strings.Cut(after, `"`)
+	stream = strings.ReplaceAll(stream, "&amp;", "&")
+	first := s.followLog(stream, "")
+	s.soon("the states are told", first.has("ranks",
+		`{"following":1,"of":2,"waiting":[{"rank":"Worker 1","why":"Worker 1 has no pod`))
+	other := newPod("other 1")
+	other.uid = "pod-1"
+	s.api.locked(func() {
+		s.api.logs["Worker 1"] = other
+		s.api.nodes = append(s.api.nodes, rankOnNode("node-1", s.api.jobs[0], 1))
+	})
+	s.soon("the other rank joins", first.has("lines",
+		`{"rank":"Worker 1","time":"2026-11-25T12:30:00Z","text":"other 1"}`))
+	p.write("step 4")
+	s.soon("the line comes", first.has("lines",
+		`"rank":"Worker 0","time":"2026-11-25T12:30:03Z","text":"step 4"`))
+	if text := first.all("lines"); strings.Contains(text, "step 3") {
+		t.Errorf("what the page shows comes again: %s", text)
+	}
+	position := ""
+	first.mu.Lock()
+	for _, e := range first.events {
+		position = cmp.Or(e.id, position)
+	}
+	first.mu.Unlock()
+	first.leave()
+	p.write("step 5")
+	again := s.followLog(stream, position)
+	s.soon("what was missed comes", again.has("lines", "step 5"))
+	if text := again.all("lines"); strings.Contains(text, "step 4") || strings.Contains(text, "other 1") {
+		t.Errorf("got %s", text)
+	}
+	p.end()
+	other.end()
+	s.api.set("bert", inPhase(v1alpha1.PhaseSucceeded))
+	s.soon("the end is told", again.has("end", "{}"))
+	eventually(t, "the stream ends, and is not counted any more", func() bool {
+		s.board.followed.mu.Lock()
+		defer s.board.followed.mu.Unlock()
+		return again.isOver() && len(s.board.followed.byCaller) == 0
+	})
+}
+
 // TestLogCannotBeFollowed: why is told by a status.
 func TestLogCannotBeFollowed(t *testing.T) {
 	s, p := writing(t)
@@ -190,11 +245,14 @@ func TestLogCannotBeFollowed(t *testing.T) {
 		prime  func()
 		status int
 	}{
-		"all ranks": {"?all=true", func() {}, http.StatusUnprocessableEntity},
-		"no rank":   {"?index=9", func() {}, http.StatusUnprocessableEntity},
-		"no pod":    {"?index=1", func() {}, http.StatusNotFound},
-		"position":  {"?after=x", func() {}, http.StatusUnprocessableEntity},
-		"too many":  {"", func() { s.board.BeginStream = tooMany }, http.StatusTooManyRequests},
+		"what is over of all ranks": {"?all=true&previous=true", func() {}, http.StatusUnprocessableEntity},
+		"positions":                 {"?all=true&after=x", func() {}, http.StatusUnprocessableEntity},
+		"another's":                 {"?uid=uid-other", func() {}, http.StatusNotFound},
+		"many":                      {"?all=true", tooManyRanks(s), http.StatusTooManyRequests},
+		"no rank":                   {"?index=9", func() {}, http.StatusUnprocessableEntity},
+		"no pod":                    {"?index=1", func() {}, http.StatusNotFound},
+		"position":                  {"?after=x", func() {}, http.StatusUnprocessableEntity},
+		"too many":                  {"", func() { s.board.BeginStream = tooMany }, http.StatusTooManyRequests},
 	} {
 		tt.prime()
 		p.end() // so that a stream that begins ends
@@ -205,6 +263,27 @@ func TestLogCannotBeFollowed(t *testing.T) {
 			t.Errorf("%s: status %d, %s", name, got.StatusCode, got.body)
 		}
 		s.board.BeginStream = allow
+	}
+}
+
+// tooManyRanks are followed by ann already.
+func tooManyRanks(s *server) func() {
+	return func() { s.board.followed.enter("ann", maxFollowed-1) }
+}
+
+// TestFollowedRanks of one caller are bounded, and those of another are theirs.
+func TestFollowedRanks(t *testing.T) {
+	var f followed
+	leave, entered := f.enter("ann", maxFollowed)
+	if _, more := f.enter("ann", 1); !entered || more {
+		t.Errorf("entered: %v, and more: %v", entered, more)
+	}
+	if _, entered := f.enter("bob", 1); !entered {
+		t.Error("one caller keeps out another")
+	}
+	leave()
+	if _, entered := f.enter("ann", 1); !entered {
+		t.Error("who has left is still counted")
 	}
 }
 

@@ -62,8 +62,8 @@ func newCluster(name string, counting Counting) *cluster {
 	return &cluster{
 		name: name, counting: counting, nodes: map[string]*entry{}, pods: map[types.UID]string{},
 		followers: followers{},
-		ofNodes: source{what: "nodes", unknown: "which nodes and how many GPUs there are"},
-		ofPods:  source{what: "pods", unknown: "who holds which GPU"},
+		ofNodes:   source{what: "nodes", unknown: "which nodes and how many GPUs there are"},
+		ofPods:    source{what: "pods", unknown: "who holds which GPU"},
 	}
 }
 

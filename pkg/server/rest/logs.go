@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
@@ -49,7 +50,7 @@ func (s *Server) logs(ctx context.Context, in *LogsInput) (*huma.StreamResponse,
 	if err != nil {
 		return nil, err
 	}
-	log, err := s.openLog(ctx, job, in, time.Time{})
+	log, err := s.openLog(ctx, job, in, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -65,18 +66,26 @@ func (s *Server) logs(ctx context.Context, in *LogsInput) (*huma.StreamResponse,
 // openedLog of a pod, and while it may be read.
 type openedLog struct {
 	pod   string
+	uid   types.UID
 	lines io.ReadCloser
 	while context.Context
+}
+
+// RankLog is what one rank writes, and the pod that writes it: the next one of the rank is on a node with
+// another clock.
+type RankLog struct {
+	io.ReadCloser
+	Pod types.UID
 }
 
 // JobLogs are the logs of one job's ranks, to those who may read them.
 type JobLogs struct {
 	// Job as it was when it was read. Its pods are looked up for each log.
 	Job *v1alpha1.TrainingJob
-	// Open what one rank has written; the input's path is not looked at. What was written before a time is left
-	// out, to the second; zero: nothing is. Where it is followed the reader ends as a stream over HTTP does, and
-	// with the context. The caller must close it.
-	Open func(ctx context.Context, in *LogsInput, since time.Time) (io.ReadCloser, error)
+	// Open what one rank has written; the input's path is not looked at. What its pod wrote before a time is
+	// left out, to the second; zero: nothing is. Where it is followed the reader ends as a stream over HTTP
+	// does, and with the context. The caller must close it.
+	Open func(ctx context.Context, in *LogsInput, since func(pod types.UID) time.Time) (*RankLog, error)
 }
 
 func (s *Server) jobLogs(ctx context.Context, in *JobPath) (*JobLogs, error) {
@@ -85,7 +94,9 @@ func (s *Server) jobLogs(ctx context.Context, in *JobPath) (*JobLogs, error) {
 		return nil, err
 	}
 	at := *in
-	return &JobLogs{job, func(ctx context.Context, in *LogsInput, since time.Time) (io.ReadCloser, error) {
+	open := func(
+		ctx context.Context, in *LogsInput, since func(types.UID) time.Time,
+	) (*RankLog, error) {
 		of := *in
 		of.JobPath = at
 		if err := valid(&of); err != nil {
@@ -95,13 +106,14 @@ func (s *Server) jobLogs(ctx context.Context, in *JobPath) (*JobLogs, error) {
 		if err != nil {
 			return nil, err
 		}
-		return log.lines, nil
-	}}, nil
+		return &RankLog{log.lines, log.uid}, nil
+	}
+	return &JobLogs{job, open}, nil
 }
 
-// openLog of a rank of a job, without what was written before a time.
+// openLog of a rank of a job, without what its pod wrote before a time; nil: nothing is left out.
 func (s *Server) openLog(
-	ctx context.Context, job *v1alpha1.TrainingJob, in *LogsInput, since time.Time,
+	ctx context.Context, job *v1alpha1.TrainingJob, in *LogsInput, since func(types.UID) time.Time,
 ) (*openedLog, error) {
 	rank, err := in.rank(job)
 	if err != nil {
@@ -137,11 +149,17 @@ func (s *Server) openLog(
 		}
 		while = s.whileAllowed(ctx, s.mayLog(in, pod.Name))
 	}
-	lines, err := pods.GetLogs(pod.Name, in.options(container, since)).Stream(while)
+	options := in.options(container)
+	if since != nil {
+		if from := since(pod.UID); !from.IsZero() { // the kubelet takes one of them
+			options.SinceTime, options.SinceSeconds = new(metav1.NewTime(from)), nil
+		}
+	}
+	lines, err := pods.GetLogs(pod.Name, options).Stream(while)
 	if err != nil {
 		return nil, clusterError(in.Cluster, err)
 	}
-	return &openedLog{pod.Name, lines, while}, nil
+	return &openedLog{pod.Name, pod.UID, lines, while}, nil
 }
 
 // rank that is asked for.
@@ -197,17 +215,14 @@ func (in *LogsInput) containerOf(job *v1alpha1.TrainingJob, pod *corev1.Pod) (st
 		About("query.container").WithRemedy("use one of " + strings.Join(names, ", "))
 }
 
-func (in *LogsInput) options(container string, since time.Time) *corev1.PodLogOptions {
+func (in *LogsInput) options(container string) *corev1.PodLogOptions {
 	o := &corev1.PodLogOptions{
 		Container: container, Follow: in.Follow, Previous: in.Previous, Timestamps: in.Timestamps,
 	}
 	if in.TailLines >= 0 {
 		o.TailLines = &in.TailLines
 	}
-	switch { // the kubelet takes one of them
-	case !since.IsZero():
-		o.SinceTime = new(metav1.NewTime(since))
-	case in.SinceSeconds > 0:
+	if in.SinceSeconds > 0 {
 		o.SinceSeconds = &in.SinceSeconds
 	}
 	return o

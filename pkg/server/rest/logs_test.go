@@ -73,7 +73,7 @@ func rank(name, owner string, containers ...string) *corev1.Pod {
 	pod := &corev1.Pod{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "team-a", Name: name,
+			Namespace: "team-a", Name: name, UID: types.UID("pod-" + name),
 			OwnerReferences: []metav1.OwnerReference{{UID: types.UID(owner), Controller: new(true)}},
 		},
 	}

@@ -204,9 +204,14 @@ func TestJobLogs(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.access.grant("ann") // the job cannot be read again
-	log, err := logs.Open(ann, &LogsInput{TailLines: 7, SinceSeconds: 60, Timestamps: true}, now)
+	in := &LogsInput{TailLines: 7, SinceSeconds: 60, Timestamps: true}
+	var asked types.UID
+	log, err := logs.Open(ann, in, func(pod types.UID) time.Time { asked = pod; return now })
 	if err != nil {
 		t.Fatal(err)
+	}
+	if log.Pod == "" || asked != log.Pod {
+		t.Errorf("it is the log of pod %q, and asked was %q", log.Pod, asked)
 	}
 	if err := log.Close(); err != nil {
 		t.Error(err)
@@ -216,7 +221,7 @@ func TestJobLogs(t *testing.T) {
 		t.Errorf("asked for %v", p.asked)
 	}
 	for _, in := range []*LogsInput{{Index: 1}, {Index: 9}, {TailLines: -5}} {
-		if _, err := logs.Open(ann, in, time.Time{}); err == nil {
+		if _, err := logs.Open(ann, in, nil); err == nil {
 			t.Errorf("%+v is opened", in)
 		}
 	}

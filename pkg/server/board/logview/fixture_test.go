@@ -28,19 +28,19 @@ type logs struct {
 	closed atomic.Int32
 }
 
-func (l *logs) Open(_ context.Context, rank spec.RankRef, o Options) (io.ReadCloser, error) {
+func (l *logs) Open(_ context.Context, rank spec.RankRef, o Options) (Log, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.asked = append(l.asked, o)
 	if l.reader != nil {
-		return l.reader, nil
+		return Log{ReadCloser: l.reader}, nil
 	}
 	text, has := l.of[rank]
 	if !has {
-		return nil, problem.New(problem.NotFound, "it has no pod", "ask again when the job runs")
+		return Log{}, problem.New(problem.NotFound, "it has no pod", "ask again when the job runs")
 	}
 	l.now.Add(1)
-	return &opened{strings.NewReader(text), l}, nil
+	return Log{ReadCloser: &opened{strings.NewReader(text), l}}, nil
 }
 
 type opened struct {

@@ -1,5 +1,5 @@
-// Follows the log of one rank: appends its lines, keeps a bounded number of them, and connects again from the
-// last position. The page without this script shows the last lines.
+// Follows the log of one rank, or of many together: appends their lines, keeps a bounded number of them, and
+// connects again from the last position. The page without this script shows the last lines.
 'use strict';
 
 document.addEventListener('DOMContentLoaded', () => {
@@ -9,6 +9,7 @@ document.addEventListener('DOMContentLoaded', () => {
   const state = document.getElementById('log-state');
   const follow = document.getElementById('log-follow');
   const times = 'times' in log.dataset;
+  const ranks = document.getElementById('log-ranks'); // where there are many
   let after = '';
   let retry = 0; // ms until the next attempt
   let timer = 0;
@@ -25,11 +26,30 @@ document.addEventListener('DOMContentLoaded', () => {
   function show(line) {
     const el = element('span', '');
     el.className = 'line';
+    if (line.rank) el.append(element('b', line.rank), ' ');
     if (times && line.time) el.append(element('i', line.time.replace(/\.\d+/, '')), ' ');
     el.append(line.text);
     if (line.cut) el.append(' ', element('em', `(${line.cut} bytes more)`));
     el.append('\n');
     return el;
+  }
+  // showRanks that have no log now, and why; many of them where the reader asks for them.
+  function showRanks(told) {
+    say(`following ${told.following} of ${told.of} ranks`);
+    const list = element('ul', '');
+    for (const r of told.waiting) {
+      const item = element('li', '');
+      item.append(element('b', r.rank), ' ', r.why);
+      list.append(item);
+    }
+    let shown = told.waiting.length ? list : '';
+    if (told.waiting.length > Number(ranks.dataset.most)) {
+      const old = ranks.querySelector('details');
+      shown = document.createElement('details');
+      shown.open = Boolean(old && old.open);
+      shown.append(element('summary', `${told.waiting.length} ranks have no log now`), list);
+    }
+    ranks.replaceChildren(shown);
   }
   function disconnect() {
     clearTimeout(timer);
@@ -47,25 +67,42 @@ document.addEventListener('DOMContentLoaded', () => {
     const url = new URL(log.dataset.stream, location.href);
     if (after) url.searchParams.set('after', after);
     source = new EventSource(url);
-    source.onopen = () => { retry = 0; say('following'); };
+    source.onopen = () => { retry = 0; say(ranks ? 'opening the logs…' : 'following'); };
     source.addEventListener('lines', (e) => {
       log.append(...JSON.parse(e.data).lines.map(show));
       after = e.lastEventId || after;
+      document.getElementById('log-empty')?.remove();
       while (log.childElementCount > keep) log.firstElementChild.remove();
       toEnd();
     });
+    if (ranks) source.addEventListener('ranks', (e) => showRanks(JSON.parse(e.data)));
     source.addEventListener('problem', (e) => {
       const problem = JSON.parse(e.data);
       end([problem.detail, problem.remedy].filter(Boolean).join(': '));
     });
-    source.addEventListener('end', () => end('The container has ended: nothing more will come.'));
+    source.addEventListener('end', () =>
+      end(`The ${ranks ? 'job' : 'container'} has ended: nothing more will come.`));
     source.onerror = () => {
+      const refused = source.readyState === EventSource.CLOSED;
       disconnect();
       if (over) return;
+      if (refused) askWhy(url);
       retry = Math.min(30000, Math.max(1000, retry * 2));
       say('connecting…');
       timer = setTimeout(connect, retry * (0.75 + Math.random() / 2));
     };
+  }
+  // askWhy a stream was refused: an EventSource does not say. What does not pass ends it.
+  async function askWhy(url) {
+    const ended = new AbortController();
+    try {
+      const answer = await fetch(url, { headers: { Accept: 'text/event-stream' }, signal: ended.signal });
+      if (answer.ok || answer.status >= 500) return;
+      const problem = await answer.json();
+      const text = [problem.detail, problem.remedy].filter(Boolean).join(': ');
+      if (answer.status === 429) say(text);
+      else end(text);
+    } catch { /* the next attempt finds out */ } finally { ended.abort(); }
   }
   follow.addEventListener('change', toEnd);
   document.addEventListener('visibilitychange', () => {

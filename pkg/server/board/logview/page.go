@@ -4,6 +4,7 @@ import (
 	"embed"
 	"fmt"
 	"html/template"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -71,6 +72,9 @@ type RankProblem struct {
 	Problem *problem.Problem
 }
 
+// Few ranks without a log are listed; more are, where their reader asks for them.
+func (p *Page) Few() int { return 4 }
+
 // PageOfOne is the page of the log of one rank. stream is the path of its stream.
 func PageOfOne(job *v1alpha1.TrainingJob, q Query, path, jobPath, stream string, t *Tail) Page {
 	p := pageOf(job, q, path, jobPath, maxLines)
@@ -84,23 +88,32 @@ func PageOfOne(job *v1alpha1.TrainingJob, q Query, path, jobPath, stream string,
 	if t.Problem != nil {
 		p.Problems = []RankProblem{{name(t.Rank), t.Problem}}
 	} else if !q.Previous {
-		p.Stream = q.URL(stream)
-		if after := t.Behind.String(); after != "" {
-			p.Stream += "&" + ParamAfter + "=" + after
-		}
+		p.Stream = streamURL(job, q, stream, t.Behind.String())
 	}
 	return p
+}
+
+// streamURL from a position on. The UID comes last.
+func streamURL(job *v1alpha1.TrainingJob, q Query, stream, after string) string {
+	at := q.URL(stream) + "&" + url.Values{ParamUID: {string(job.UID)}}.Encode()
+	if after != "" {
+		at += "&" + url.Values{ParamAfter: {after}}.Encode()
+	}
+	return at
 }
 
 // PageOfAll is the page of the last lines of many ranks. ranks is how many were read, next the first that was
 // not.
 func PageOfAll(
-	job *v1alpha1.TrainingJob, q Query, path, jobPath string, t *Tails, ranks int, next *spec.RankRef,
+	job *v1alpha1.TrainingJob, q Query, path, jobPath, stream string, t *Tails, ranks int, next *spec.RankRef,
 ) Page {
 	p := pageOf(job, q, path, jobPath, maxLinesEach)
-	p.Title = fmt.Sprintf("The last lines of %d ranks", ranks)
+	p.Title = fmt.Sprintf("%d ranks", ranks)
 	if ranks == 1 {
-		p.Title = "The last lines of 1 rank"
+		p.Title = "1 rank"
+	}
+	if next != nil || q.Rank != first(job) {
+		p.Title += " from " + name(q.Rank) + " on"
 	}
 	for _, line := range t.Lines {
 		p.Lines = append(p.Lines, shown(line.Line, name(line.Rank), q.Times))
@@ -112,6 +125,9 @@ func PageOfAll(
 		}
 		p.Notes = append(p.Notes, "Some of the lines are left out, since they are too large: "+
 			strings.Join(names, ", ")+".")
+	}
+	if !q.Previous {
+		p.Stream = streamURL(job, q, stream, t.Behind.String())
 	}
 	for _, failed := range t.Failed {
 		p.Problems = append(p.Problems, RankProblem{name(failed.Rank), failed.Problem})
@@ -132,9 +148,7 @@ func pageOf(job *v1alpha1.TrainingJob, q Query, path, jobPath string, most int) 
 	one, every := q, q
 	one.All, one.Lines = false, defaultLines
 	every.All, every.Lines, every.Previous = true, defaultLinesEach, false
-	if first, err := rankOf(job, "", ""); err == nil {
-		every.Rank = first
-	}
+	every.Rank = first(job)
 	p.One, p.Every = one.URL(path), every.URL(path)
 	return p
 }

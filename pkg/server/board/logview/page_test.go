@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/fragment/fragmenttest"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
@@ -67,17 +69,24 @@ func TestPageOfAll(t *testing.T) {
 	q := Query{All: true, Rank: worker(0), Lines: 5}
 	ranks, next := q.Ranks(jobOf(70))
 	tails := ReadTails(t.Context(), from, ranks, q.Options())
-	p := PageOfAll(jobOf(70), q, "/logs", "/job", &tails, len(ranks), next)
+	p := PageOfAll(jobOf(70), q, "/logs", "/job", "/stream", &tails, len(ranks), next)
 	html := body(t, p)
 	for _, want := range []string{
-		"<b>Worker 1</b> &lt;b&gt;\n</span><span class=\"line\"><b>Worker 0</b> a\n", "The last lines of 64 ranks",
-		"/logs?all=true&amp;index=64&amp;lines=5", "Worker 2: it has no pod", `max="200"`,
+		"<b>Worker 1</b> &lt;b&gt;\n</span><span class=\"line\"><b>Worker 0</b> a\n",
+		"64 ranks from Worker 0 on</h2>",
+		"/logs?all=true&amp;index=64&amp;lines=5", "<b>Worker 2</b> it has no pod", `max="200"`,
 	} {
 		if !strings.Contains(html, want) {
 			t.Errorf("it has no %s:\n%s", want, html)
 		}
 	}
-	if strings.Contains(html, "data-stream") {
-		t.Error("it follows one of them")
+	_, after, _ := strings.Cut(p.Stream, "&after=")
+	behind, err := ParsePositions(after, ranks)
+	if diff := cmp.Diff(tails.Behind, behind); err != nil || diff != "" || len(behind) != 2 {
+		t.Errorf("it is followed by %s from %v on, %v:\n%s", p.Stream, behind, err, diff)
+	}
+	q.Previous = true
+	if p := PageOfAll(jobOf(2), q, "/logs", "/job", "/stream", &tails, 2, nil); p.Stream != "" {
+		t.Error("what is over is followed")
 	}
 }

@@ -1,7 +1,8 @@
 package logview
 
 import (
-	"fmt"
+	"crypto/sha256"
+	"encoding/base32"
 	"strconv"
 	"strings"
 	"time"
@@ -13,6 +14,17 @@ import (
 type Position struct {
 	Time  time.Time
 	Count int64
+	// Pod is the tag of the pod that wrote the line: the rank's next one has another clock. Empty: unknown.
+	Pod string
+}
+
+// tagOf a pod tells it from the rank's others.
+func tagOf(pod string) string {
+	if pod == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(pod))
+	return strings.ToLower(base32.HexEncoding.EncodeToString(sum[:5]))
 }
 
 // ParsePosition of an event's id, or of the parameter of the same meaning; "" is the zero one.
@@ -20,21 +32,49 @@ func ParsePosition(s string) (Position, error) {
 	if s == "" {
 		return Position{}, nil
 	}
-	nano, count, _ := strings.Cut(s, "-")
-	at, err := strconv.ParseInt(nano, 10, 64)
-	n, err2 := strconv.ParseInt(count, 10, 64)
-	if err != nil || err2 != nil || n < 1 || at < 0 {
-		return Position{}, problem.Newf(problem.Invalid, "%q is no position of a log", s).About("query.after").
-			WithRemedy("leave it out: the log is read from its last lines on")
+	parts := strings.Split(s, "-")
+	if len(parts) != 2 && len(parts) != 3 {
+		return Position{}, noPosition(s)
 	}
-	return Position{time.Unix(0, at).UTC(), n}, nil
+	at, err := strconv.ParseInt(parts[0], 36, 64)
+	n, err2 := strconv.ParseInt(parts[1], 36, 64)
+	if err != nil || err2 != nil || n < 1 || at < 0 {
+		return Position{}, noPosition(s)
+	}
+	p := Position{Time: time.Unix(0, at).UTC(), Count: n}
+	if len(parts) == 3 {
+		p.Pod = parts[2]
+	}
+	return p, nil
+}
+
+func noPosition(s string) error {
+	return problem.Newf(problem.Invalid, "%.100q is no position of a log", s).About("query." + ParamAfter).
+		WithRemedy("leave it out: the log is read from its last lines on")
 }
 
 func (p Position) String() string {
 	if p.Time.IsZero() {
 		return ""
 	}
-	return fmt.Sprintf("%d-%d", p.Time.UnixNano(), p.Count)
+	s := strconv.FormatInt(p.Time.UnixNano(), 36) + "-" + strconv.FormatInt(p.Count, 36)
+	if p.Pod != "" {
+		s += "-" + p.Pod
+	}
+	return s
+}
+
+// in the log of a pod: before all lines of another one than that in which it is.
+func (p Position) in(pod string) Position {
+	switch tag := tagOf(pod); {
+	case tag == "" || tag == p.Pod:
+		return p
+	case p.Pod == "":
+		p.Pod = tag
+		return p
+	default:
+		return Position{Pod: tag}
+	}
 }
 
 // behind a line. A line without a time leaves it where it is, and so does one that is older: clocks are set.
@@ -43,9 +83,10 @@ func (p Position) behind(l Line) Position {
 	case l.Time.IsZero() || l.Time.Before(p.Time):
 		return p
 	case l.Time.Equal(p.Time):
-		return Position{p.Time, p.Count + 1}
+		p.Count++
+		return p
 	}
-	return Position{l.Time, 1}
+	return Position{l.Time, 1, p.Pod}
 }
 
 // since leaves out the lines that lie before a position, of a log that is read once more.

@@ -111,6 +111,15 @@ func rankOf(job *v1alpha1.TrainingJob, role, index string) (spec.RankRef, error)
 	return spec.RankRef{Role: roles[at].Name, Index: int32(n)}, nil
 }
 
+// first rank of a job.
+func first(job *v1alpha1.TrainingJob) spec.RankRef {
+	rank, err := rankOf(job, "", "")
+	if err != nil { // it has none
+		return spec.RankRef{}
+	}
+	return rank
+}
+
 // Ranks that are asked for, at most 64; next is the first behind them, nil where there is none.
 func (q *Query) Ranks(job *v1alpha1.TrainingJob) (ranks []spec.RankRef, next *spec.RankRef) {
 	if !q.All {

@@ -111,7 +111,7 @@ func TestPositions(t *testing.T) {
 			t.Errorf("behind line %d (-want +got):\n%s", n, diff)
 		}
 	}
-	for _, bad := range []string{"x", "5", "-1-2", "5-0", "5-x", "99999999999999999999-1"} {
+	for _, bad := range []string{"x", "5", "-1-2", "5-0", "5-!", "zzzzzzzzzzzzzzzz-1", "5-1-a-b"} {
 		if _, err := ParsePosition(bad); err == nil {
 			t.Errorf("%q is a position", bad)
 		}

@@ -32,6 +32,9 @@ const (
 // counts before it.
 const ParamAfter = "after"
 
+// ParamUID is the parameter that has the UID of the job: no other that takes its name is followed.
+const ParamUID = "uid"
+
 // Streams of logs.
 type Streams struct {
 	Clock clock.WithTicker
@@ -54,17 +57,13 @@ type batch struct {
 func (s *Streams) Serve(
 	w http.ResponseWriter, r *http.Request, from Opener, rank spec.RankRef, o Options,
 ) error {
-	after := r.Header.Get("Last-Event-ID")
-	if after == "" {
-		after = r.URL.Query().Get(ParamAfter)
-	}
-	start, err := ParsePosition(after)
+	start, err := ParsePosition(positionIn(r))
 	if err != nil {
 		return err
 	}
-	o.Follow = !o.Previous
+	o.Follow, o.After = !o.Previous, start
 	if !start.Time.IsZero() {
-		o.Since, o.TailLines = start.Time, -1
+		o.TailLines = -1
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel() // ends the reading below, too
@@ -72,21 +71,42 @@ func (s *Streams) Serve(
 	if err != nil {
 		return err
 	}
+	start = start.in(log.Pod)
 	batches := make(chan batch) // nothing is read ahead: what the reader does not take waits in the cluster
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		readBatches(ctx, log, start, batches)
+		readBatches(log, start, func(b batch) bool {
+			select {
+			case batches <- b:
+				return true
+			case <-ctx.Done():
+				return false
+			}
+		})
 	}()
 	// Reads of the log may not end with the context, but do when it is closed.
 	defer func() { _ = log.Close(); cancel(); <-done }()
+	s.send(ctx, begin(w, s.WriteTimeout), start, batches)
+	return nil
+}
+
+// positionIn a request: that of the last event that its browser had.
+func positionIn(r *http.Request) string {
+	if after := r.Header.Get("Last-Event-ID"); after != "" {
+		return after
+	}
+	return r.URL.Query().Get(ParamAfter)
+}
+
+// begin a stream of events.
+func begin(w http.ResponseWriter, timeout time.Duration) *events {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no") // nginx would keep it back
 	w.WriteHeader(http.StatusOK)
-	s.send(ctx, &events{w, http.NewResponseController(w), s.WriteTimeout}, start, batches)
-	return nil
+	return &events{w, http.NewResponseController(w), timeout}
 }
 
 // send batches until there are no more, or nobody takes them.
@@ -124,8 +144,9 @@ func (s *Streams) send(ctx context.Context, to *events, at Position, batches <-c
 	}
 }
 
-// readBatches of a log: those lines together that need not be waited for.
-func readBatches(ctx context.Context, log io.Reader, start Position, to chan<- batch) {
+// readBatches of a log behind a position: those lines together that need not be waited for. The last batch
+// has the error. It ends early where nobody takes them.
+func readBatches(log io.Reader, start Position, take func(batch) bool) {
 	skip := since{start: start}
 	r := newReader(log)
 	var b batch
@@ -139,9 +160,7 @@ func readBatches(ctx context.Context, log io.Reader, start Position, to chan<- b
 		if b.err == nil && (len(b.lines) == 0 || len(b.lines) < batchLines && size < batchBytes && !r.waits()) {
 			continue
 		}
-		select {
-		case to <- b:
-		case <-ctx.Done():
+		if !take(b) {
 			return
 		}
 		b.lines, size = nil, 0

@@ -140,7 +140,7 @@ func TestStreamLosesNoLine(t *testing.T) {
 		t.Errorf("(-written +read):\n%.2000s", diff)
 	}
 	if first, second := from.asked[0], from.asked[1]; first.TailLines != 50 || !first.Follow ||
-		second.TailLines != -1 || second.Since.IsZero() {
+		second.TailLines != -1 || second.After.Time.IsZero() {
 		t.Errorf("the logs were asked for %+v, then %+v", first, second)
 	}
 }

@@ -42,6 +42,7 @@ func ReadTail(ctx context.Context, from Opener, rank spec.RankRef, o Options, by
 		return t
 	}
 	defer log.Close()
+	t.Behind = t.Behind.in(log.Pod)
 	size := 0
 	for r := newReader(log); ; {
 		line, err := r.next()
@@ -79,6 +80,8 @@ type RankLine struct {
 // nodes' clocks agree.
 type Tails struct {
 	Lines []RankLine
+	// Behind are the positions behind the last lines.
+	Behind Positions
 	// Missed and Failed are the ranks of which something is missing, in their order.
 	Missed []spec.RankRef
 	Failed []Tail
@@ -96,8 +99,11 @@ func ReadTails(ctx context.Context, from Opener, ranks []spec.RankRef, o Options
 		})
 	}
 	_ = g.Wait() // each tail has its own problem
-	var t Tails
+	t := Tails{Behind: Positions{}}
 	for _, one := range all {
+		if !one.Behind.Time.IsZero() {
+			t.Behind[one.Rank] = one.Behind
+		}
 		for _, line := range one.Lines {
 			t.Lines = append(t.Lines, RankLine{one.Rank, line})
 		}

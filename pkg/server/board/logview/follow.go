@@ -1,0 +1,150 @@
+package logview
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+)
+
+// Delays after which a log that has ended, or that could not be opened, is tried again, unless somebody knows
+// earlier that it is worth it.
+const (
+	firstRetry = 2 * time.Second
+	lastRetry  = 30 * time.Second
+)
+
+// rankState is whether a rank's log is followed, and if not, why.
+type rankState struct {
+	following bool
+	why       string
+	// problem of opening it; nil where it has ended.
+	problem *problem.Problem
+}
+
+var ended = rankState{why: "its container has ended"}
+
+// rankNews is what a rank has written, or its new state.
+type rankNews struct {
+	rank  int
+	lines []Line
+	pod   string // tag of who wrote them
+	state *rankState
+}
+
+// rankFollower follows one rank over restarts of its container and over its pods.
+type rankFollower struct {
+	index int
+	rank  spec.RankRef
+	from  Opener
+	// opens bounds how many logs are opened at the same time.
+	opens chan struct{}
+	to    chan<- rankNews
+	clock clock.WithTicker
+	// again says that it is worth to try.
+	again chan struct{}
+	// options of the next log: from the position behind the last line that was read.
+	options Options
+}
+
+// run until the context ends.
+func (f *rankFollower) run(ctx context.Context) {
+	for delay, quiet := firstRetry, false; ; {
+		log, err := f.open(ctx)
+		if err == nil {
+			if !quiet {
+				f.say(ctx, rankState{following: true})
+			}
+			var lines int
+			if lines, err = f.read(ctx, log, quiet); lines > 0 {
+				delay = firstRetry
+			}
+		} else if p := problem.Of(err); p.Status < http.StatusInternalServerError {
+			f.options.TailLines = -1 // it has none yet: all that it will write is new
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		// What has ended is read again to see whether it has: until it writes it is as it was.
+		quiet = errors.Is(err, io.EOF)
+		f.say(ctx, stateOf(err))
+		timer := f.clock.NewTimer(delay)
+		select {
+		case <-ctx.Done():
+		case <-f.again:
+			delay, quiet = firstRetry, false
+		case <-timer.C():
+			delay = min(2*delay, lastRetry)
+		}
+		if timer.Stop(); ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+func stateOf(err error) rankState {
+	if errors.Is(err, io.EOF) {
+		return ended
+	}
+	p := problem.Of(err)
+	return rankState{why: p.Error(), problem: p}
+}
+
+func (f *rankFollower) open(ctx context.Context) (Log, error) {
+	select {
+	case f.opens <- struct{}{}:
+		defer func() { <-f.opens }()
+	case <-ctx.Done():
+		return Log{}, ctx.Err()
+	}
+	return f.from.Open(ctx, f.rank, f.options)
+}
+
+// read a log to its end, or until it fails. It returns how many lines were new.
+func (f *rankFollower) read(ctx context.Context, log Log, quiet bool) (lines int, err error) {
+	// Reads may not end with the context, but do when the log is closed.
+	stop := context.AfterFunc(ctx, func() { _ = log.Close() })
+	defer func() {
+		if stop() {
+			_ = log.Close()
+		}
+	}()
+	at := f.options.After.in(log.Pod)
+	readBatches(log, at, func(b batch) bool {
+		err = b.err
+		if len(b.lines) == 0 {
+			return true
+		}
+		if lines == 0 && quiet {
+			f.say(ctx, rankState{following: true})
+		}
+		lines += len(b.lines)
+		for _, l := range b.lines {
+			at = at.behind(l)
+		}
+		return f.send(ctx, rankNews{rank: f.index, lines: b.lines, pod: at.Pod})
+	})
+	if f.options.After = at; !at.Time.IsZero() {
+		f.options.TailLines = -1
+	}
+	return lines, err
+}
+
+func (f *rankFollower) say(ctx context.Context, s rankState) {
+	f.send(ctx, rankNews{rank: f.index, state: &s})
+}
+
+func (f *rankFollower) send(ctx context.Context, n rankNews) bool {
+	select {
+	case f.to <- n:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

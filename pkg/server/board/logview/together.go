@@ -1,0 +1,274 @@
+package logview
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+)
+
+// eventRanks says which ranks are followed, and why others are not.
+const eventRanks = "ranks"
+
+const (
+	// seenEvery is how often it is looked whether a rank may have a log now.
+	seenEvery = time.Second
+	// overEvery is how often it is asked whether the job is over, while no rank writes.
+	overEvery = 15 * time.Second
+)
+
+// Together are ranks that are followed as one.
+type Together struct {
+	Ranks []spec.RankRef
+	From  Opener
+	// Seen says something of each rank, which changes when it may have more to read: it was bound, or has
+	// restarted. It asks nobody. Nil, or without a rank: nothing is known.
+	Seen func() map[spec.RankRef]string
+	// Over reports whether nothing will be written any more. It may ask the cluster.
+	Over func(context.Context) bool
+}
+
+// together is one reader of them.
+type together struct {
+	*Together
+	streams   *Streams
+	to        *events
+	merger    *merger
+	positions Positions
+	states    []*rankState // nil: not known yet
+	changed   bool         // the states, since they were told
+}
+
+// ServeTogether streams what ranks write, as Serve does that of one: merged in the order of time. A rank that
+// has no log yet, whose container restarts, or whose pod is made anew, joins when it has one.
+func (s *Streams) ServeTogether(w http.ResponseWriter, r *http.Request, all *Together, o Options) error {
+	positions, err := ParsePositions(positionIn(r), all.Ranks)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel()
+	news, over := make(chan rankNews), make(chan struct{})
+	opens, followers := make(chan struct{}, atOnce), make([]*rankFollower, len(all.Ranks))
+	for i, rank := range all.Ranks {
+		f := &rankFollower{
+			index: i, rank: rank, from: all.From, opens: opens, to: news, clock: s.Clock,
+			again: make(chan struct{}, 1), options: o,
+		}
+		f.options.Follow, f.options.After = true, positions[rank]
+		if !f.options.After.Time.IsZero() {
+			f.options.TailLines = -1
+		}
+		followers[i] = f
+	}
+	var idle idleness
+	for _, f := range followers {
+		running.Go(func() { f.run(ctx) })
+	}
+	running.Go(func() { s.watch(ctx, all, followers, &idle, over) })
+	t := &together{
+		Together: all, streams: s, to: begin(w, s.WriteTimeout), merger: newMerger(len(all.Ranks)),
+		positions: positions, states: make([]*rankState, len(all.Ranks)),
+	}
+	t.run(ctx, news, &idle, over)
+	return nil
+}
+
+// idleness is whether no rank writes.
+type idleness struct {
+	mu sync.Mutex
+	is bool
+}
+
+func (i *idleness) set(is bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.is = is
+}
+
+func (i *idleness) get() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.is
+}
+
+// watch for ranks that may have more to read, and for the end of the job.
+func (s *Streams) watch(
+	ctx context.Context, all *Together, followers []*rankFollower, idle *idleness, over chan<- struct{},
+) {
+	look, ask := s.Clock.NewTicker(seenEvery), s.Clock.NewTicker(overEvery)
+	defer look.Stop()
+	defer ask.Stop()
+	seen := all.seen()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-look.C():
+			now := all.seen()
+			for _, f := range followers {
+				if now[f.rank] != seen[f.rank] {
+					select {
+					case f.again <- struct{}{}:
+					default:
+					}
+				}
+			}
+			seen = now
+		case <-ask.C():
+			if idle.get() && all.Over != nil && all.Over(ctx) {
+				close(over)
+				return
+			}
+		}
+	}
+}
+
+func (t *Together) seen() map[spec.RankRef]string {
+	if t.Seen == nil {
+		return nil
+	}
+	return t.Seen()
+}
+
+// run until there will be no more, or nobody takes it.
+func (t *together) run(ctx context.Context, news <-chan rankNews, idle *idleness, over <-chan struct{}) {
+	clock := t.streams.Clock
+	beat := clock.NewTicker(t.streams.Heartbeat)
+	defer beat.Stop()
+	if t.to.comment() != nil {
+		return
+	}
+	for {
+		lines, wait := t.merger.take(clock.Now())
+		switch {
+		case len(lines) > 0:
+			if t.sendLines(lines) != nil {
+				return
+			}
+			continue
+		case t.changed && t.settled():
+			idle.set(t.following() == 0)
+			if t.sendStates() != nil || t.refused() {
+				return
+			}
+		}
+		if !t.await(ctx, news, beat.C(), over, wait) {
+			return
+		}
+	}
+}
+
+// await what happens next, at most for a time; 0 is for ever. It reports whether to go on.
+func (t *together) await(
+	ctx context.Context, news <-chan rankNews, beat <-chan time.Time, over <-chan struct{}, wait time.Duration,
+) bool {
+	var ripe <-chan time.Time
+	if wait > 0 {
+		timer := t.streams.Clock.NewTimer(wait)
+		defer timer.Stop()
+		ripe = timer.C()
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case n := <-news:
+		t.take(n)
+	case <-ripe:
+	case <-beat:
+		return t.to.comment() == nil
+	case <-over:
+		_ = t.to.event(eventEnd, t.positions.String(), struct{}{})
+		return false
+	}
+	return true
+}
+
+func (t *together) take(n rankNews) {
+	if n.state == nil {
+		t.merger.put(n.rank, n.lines, n.pod, t.streams.Clock.Now())
+		return
+	}
+	if was := t.states[n.rank]; was == nil || was.following != n.state.following || was.why != n.state.why {
+		t.changed = true
+	}
+	t.states[n.rank] = n.state
+	t.merger.sources[n.rank] = silent
+	if n.state.following {
+		t.merger.sources[n.rank] = writing
+	}
+}
+
+// sentLine is a line and whose it is.
+type sentLine struct {
+	Rank string `json:"rank"`
+	Line
+}
+
+func (t *together) sendLines(lines []mergedLine) error {
+	sent := make([]sentLine, 0, len(lines))
+	for _, l := range lines {
+		rank := t.Ranks[l.rank]
+		at := t.positions[rank]
+		if at.Pod != l.pod {
+			at = Position{Pod: l.pod}
+		}
+		t.positions[rank] = at.behind(l.Line)
+		sent = append(sent, sentLine{name(rank), l.Line})
+	}
+	return t.to.event(eventLines, t.positions.String(), map[string]any{"lines": sent})
+}
+
+// settled reports whether every log was opened, or could not be.
+func (t *together) settled() bool {
+	for _, s := range t.states {
+		if s == nil {
+			return false
+		}
+	}
+	return true
+}
+
+func (t *together) following() (n int) {
+	for _, s := range t.states {
+		if s.following {
+			n++
+		}
+	}
+	return n
+}
+
+// waitingRank is one that has no log now.
+type waitingRank struct {
+	Rank string `json:"rank"`
+	Why  string `json:"why"`
+}
+
+func (t *together) sendStates() error {
+	t.changed = false
+	waiting := []waitingRank{}
+	for i, s := range t.states {
+		if !s.following {
+			waiting = append(waiting, waitingRank{name(t.Ranks[i]), s.why})
+		}
+	}
+	return t.to.event(eventRanks, "", map[string]any{
+		"following": t.following(), "of": len(t.states), "waiting": waiting,
+	})
+}
+
+// refused reports whether the reader may read none of the logs, and tells them.
+func (t *together) refused() bool {
+	for _, s := range t.states {
+		if s.problem == nil ||
+			s.problem.Status != http.StatusForbidden && s.problem.Status != http.StatusUnauthorized {
+			return false
+		}
+	}
+	_ = t.to.event(eventProblem, "", t.states[0].problem)
+	return true
+}

@@ -1,0 +1,492 @@
+package logview
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/clock"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+)
+
+// gangLogs are those of ranks that come, write and go.
+type gangLogs struct {
+	mu     sync.Mutex
+	pods   map[spec.RankRef]*writer
+	err    error // of all
+	opened []spec.RankRef
+	asked  []Options
+	open   atomic.Int32
+}
+
+// writer is a pod of a rank.
+type writer struct {
+	uid  string
+	text string
+	// ended: what it writes is all.
+	ended bool
+}
+
+func (g *gangLogs) set(rank int32, w *writer) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if w == nil {
+		delete(g.pods, worker(rank))
+		return
+	}
+	g.pods[worker(rank)] = w
+}
+
+func (g *gangLogs) Open(ctx context.Context, rank spec.RankRef, o Options) (Log, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.opened, g.asked = append(g.opened, rank), append(g.asked, o)
+	w, has := g.pods[rank]
+	switch {
+	case g.err != nil:
+		return Log{}, g.err
+	case !has:
+		return Log{}, problem.New(problem.NotFound, "it has no pod", "wait")
+	}
+	lines := strings.SplitAfter(w.text, "\n")
+	lines = lines[:len(lines)-1]
+	from := 0
+	if o.TailLines >= 0 {
+		from = max(0, len(lines)-int(o.TailLines))
+	}
+	for since := o.Since(w.uid).Truncate(time.Second); from < len(lines); from++ {
+		at, _, _ := strings.Cut(lines[from], " ")
+		if when, _ := time.Parse(time.RFC3339Nano, at); !when.Before(since) {
+			break
+		}
+	}
+	g.open.Add(1)
+	return Log{&gangLog{ctx: ctx, of: g, pod: w, at: len(strings.Join(lines[:from], ""))}, w.uid}, nil
+}
+
+type gangLog struct {
+	ctx    context.Context
+	of     *gangLogs
+	pod    *writer
+	at     int
+	closed atomic.Bool
+}
+
+func (l *gangLog) Read(p []byte) (int, error) {
+	for {
+		l.of.mu.Lock()
+		text, ended := l.pod.text, l.pod.ended
+		l.of.mu.Unlock()
+		switch {
+		case l.closed.Load():
+			return 0, errors.New("closed")
+		case l.at < len(text):
+			n := copy(p, text[l.at:])
+			l.at += n
+			return n, nil
+		case ended:
+			return 0, io.EOF
+		}
+		time.Sleep(50 * time.Millisecond) // of the test's bubble
+	}
+}
+
+func (l *gangLog) Close() error {
+	if !l.closed.Swap(true) {
+		l.of.open.Add(-1)
+	}
+	return nil
+}
+
+// screen takes the events of a stream.
+type screen struct {
+	http.ResponseWriter
+	mu     sync.Mutex
+	text   strings.Builder
+	stuck  chan struct{} // writes wait for its end, where it is set
+	onSend func(event)
+}
+
+func (s *screen) Write(p []byte) (int, error) {
+	if s.stuck != nil {
+		<-s.stuck
+	}
+	s.mu.Lock()
+	s.text.Write(p)
+	s.mu.Unlock()
+	if s.onSend != nil {
+		e, _ := eventsOf(strings.NewReader(string(p)))()
+		s.onSend(e)
+	}
+	return len(p), nil
+}
+
+func (s *screen) Flush() {}
+
+func (s *screen) events() []event {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []event
+	for next := eventsOf(strings.NewReader(s.text.String())); ; {
+		e, err := next()
+		if err != nil {
+			return all
+		}
+		if e.Name != "" {
+			all = append(all, e)
+		}
+	}
+}
+
+// lines that are shown, with their ranks.
+func (s *screen) lines(t *testing.T) []string {
+	var all []string
+	for _, e := range s.events() {
+		if e.Name == eventLines {
+			all = append(all, ranked(t, e)...)
+		}
+	}
+	return all
+}
+
+func ranked(t *testing.T, e event) []string {
+	var data struct {
+		Lines []struct{ Rank, Text string }
+	}
+	if err := json.Unmarshal([]byte(e.Data), &data); err != nil {
+		t.Fatalf("%+v: %v", e, err)
+	}
+	var all []string
+	for _, l := range data.Lines {
+		all = append(all, l.Rank+": "+l.Text)
+	}
+	return all
+}
+
+// last event of a name, or nothing.
+func (s *screen) last(name string) (last event) {
+	for _, e := range s.events() {
+		if e.Name == name {
+			last = e
+		}
+	}
+	return last
+}
+
+// follow ranks together in a bubble until leave is called.
+func follow(
+	t *testing.T, all *Together, o Options, after string, onSend func(event),
+) (s *screen, leave func()) {
+	t.Helper()
+	s = &screen{ResponseWriter: httptest.NewRecorder(), onSend: onSend}
+	return s, followOn(t, s, all, o, after)
+}
+
+func followOn(t *testing.T, s *screen, all *Together, o Options, after string) (leave func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/?"+ParamAfter+"="+after, nil)
+	streams := &Streams{Clock: clock.RealClock{}, Heartbeat: 15 * time.Second, WriteTimeout: patience}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := streams.ServeTogether(s, r, all, o); err != nil {
+			t.Error(err)
+		}
+	}()
+	return func() { cancel(); <-done }
+}
+
+func gangOf(n int32) []spec.RankRef {
+	var all []spec.RankRef
+	for i := range n {
+		all = append(all, worker(i))
+	}
+	return all
+}
+
+// line of a log, so many seconds after the epoch.
+func logged(seconds int, text string) string { return at(seconds) + " " + text + "\n" }
+
+// TestTogether: what ranks write is one log in the order of time, from the last lines on, and goes on.
+func TestTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &gangLogs{pods: map[spec.RankRef]*writer{
+			worker(0): {text: logged(0, "old") + logged(1, "a") + logged(4, "d")},
+			worker(1): {text: logged(2, "b") + logged(3, "c") + "and more\n"},
+		}}
+		s, leave := follow(t, &Together{Ranks: gangOf(3), From: g}, Options{TailLines: 3}, "", nil)
+		time.Sleep(time.Second)
+		want := []string{
+			"Worker 0: old", "Worker 0: a", "Worker 1: b", "Worker 1: c", "Worker 1: and more", "Worker 0: d",
+		}
+		if diff := cmp.Diff(want, s.lines(t)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if got, want := s.last(eventRanks).Data,
+			`{"following":2,"of":3,"waiting":[{"rank":"Worker 2","why":"it has no pod: wait"}]}`; got != want {
+			t.Errorf("told are %s", got)
+		}
+		g.mu.Lock()
+		g.pods[worker(1)].text += logged(5, "e")
+		g.mu.Unlock()
+		time.Sleep(time.Second)
+		if all := s.lines(t); all[len(all)-1] != "Worker 1: e" {
+			t.Errorf("the last line is %s", all[len(all)-1])
+		}
+		leave()
+		if n := g.open.Load(); n != 0 {
+			t.Errorf("%d logs are still open", n)
+		}
+	})
+}
+
+// TestTogetherLosesNoLine: a browser whose connection breaks after any event gets each line once, and those
+// of a rank in their order.
+func TestTogetherLosesNoLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const ranks, each = 5, 700
+		g := &gangLogs{pods: map[spec.RankRef]*writer{}}
+		want := map[string][]string{}
+		for rank := range int32(ranks) {
+			w := &writer{uid: fmt.Sprint("pod", rank), ended: true}
+			for i := range each {
+				text := fmt.Sprintf("line %d", i)
+				w.text += logged(i/3+int(rank), text) // three lines each have the same time
+				want[name(worker(rank))] = append(want[name(worker(rank))], text)
+			}
+			g.pods[worker(rank)] = w
+		}
+		all := &Together{Ranks: gangOf(ranks), From: g, Over: func(context.Context) bool { return true }}
+		got := map[string][]string{}
+		position, ended := "", false
+		for connections := 0; !ended; connections++ {
+			if connections > 200 {
+				t.Fatal("it does not come to an end")
+			}
+			lost := make(chan event, 1)
+			_, leave := follow(t, all, Options{TailLines: -1}, position, func(e event) {
+				if e.Name == eventLines || e.Name == eventEnd {
+					select {
+					case lost <- e:
+					default: // the connection is lost already
+					}
+				}
+			})
+			e := <-lost
+			leave()
+			if e.Name == eventEnd {
+				ended = true
+				continue
+			}
+			position = e.ID
+			for _, l := range ranked(t, e) {
+				rank, text, _ := strings.Cut(l, ": ")
+				got[rank] = append(got[rank], text)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-written +read):\n%.2000s", diff)
+		}
+	})
+}
+
+// TestRanksJoin when they have a log: a pod that starts, and a container that restarts.
+func TestRanksJoin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &gangLogs{pods: map[spec.RankRef]*writer{}}
+		var mu sync.Mutex
+		seen := map[spec.RankRef]string{}
+		all := &Together{Ranks: gangOf(2), From: g, Seen: func() map[spec.RankRef]string {
+			mu.Lock()
+			defer mu.Unlock()
+			return map[spec.RankRef]string{worker(0): seen[worker(0)]}
+		}}
+		see := func(what string) {
+			mu.Lock()
+			defer mu.Unlock()
+			seen[worker(0)] = what
+		}
+		s, leave := follow(t, all, Options{TailLines: 1}, "", nil)
+		defer leave()
+		time.Sleep(time.Minute) // by now it is tried every half minute
+		first := &writer{uid: "one", text: logged(10, "a") + logged(11, "b")}
+		g.set(0, first)
+		see("runs")
+		time.Sleep(2 * time.Second)
+		if diff := cmp.Diff([]string{"Worker 0: a", "Worker 0: b"}, s.lines(t)); diff != "" {
+			t.Fatalf("of a pod that is new (-want +got):\n%s", diff)
+		}
+		g.mu.Lock()
+		first.ended = true
+		g.mu.Unlock()
+		time.Sleep(time.Minute)
+		if told := s.last(eventRanks).Data; !strings.Contains(told, `"following":0`) ||
+			!strings.Contains(told, `"its container has ended"`) {
+			t.Errorf("of a container that has ended is told %s", told)
+		}
+		n := len(s.events())
+		time.Sleep(5 * time.Minute)
+		if more := s.events()[n:]; len(more) > 0 {
+			t.Errorf("while nothing happens there is %v", more)
+		}
+		g.set(0, &writer{uid: "one", text: first.text + logged(12, "c")})
+		see("restarted")
+		time.Sleep(2 * time.Second)
+		if diff := cmp.Diff([]string{"Worker 0: a", "Worker 0: b", "Worker 0: c"}, s.lines(t)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestNewPod of a rank, on a node whose clock is behind: nothing of it is left out, on the same connection
+// and on the next one.
+func TestNewPod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &gangLogs{pods: map[spec.RankRef]*writer{
+			worker(0): {uid: "one", text: logged(10, "a"), ended: true},
+		}}
+		all := &Together{Ranks: gangOf(1), From: g}
+		s, leave := follow(t, all, Options{TailLines: 5}, "", nil)
+		time.Sleep(time.Second)
+		g.set(0, &writer{uid: "two", text: logged(3, "x"), ended: true})
+		time.Sleep(time.Minute)
+		if diff := cmp.Diff([]string{"Worker 0: a", "Worker 0: x"}, s.lines(t)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		leave()
+		g.set(0, &writer{uid: "three", text: logged(2, "y")})
+		s, leave = follow(t, all, Options{TailLines: 5}, s.last(eventLines).ID, nil)
+		time.Sleep(time.Second)
+		leave()
+		if diff := cmp.Diff([]string{"Worker 0: y"}, s.lines(t)); diff != "" {
+			t.Errorf("on the next connection (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestTogetherAtItsReadersPace: what nobody takes is not read.
+func TestTogetherAtItsReadersPace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const ranks = 8
+		read := &endless{}
+		s := &screen{ResponseWriter: httptest.NewRecorder(), stuck: make(chan struct{})}
+		leave := followOn(t, s, &Together{Ranks: gangOf(ranks), From: read}, Options{}, "")
+		time.Sleep(time.Hour)
+		before := read.bytes.Load()
+		time.Sleep(time.Hour)
+		if n := read.bytes.Load(); n != before || n > ranks*(batchBytes+2*maxLine+64<<10) {
+			t.Errorf("%d bytes are read, and %d later", before, n)
+		}
+		close(s.stuck)
+		time.Sleep(time.Second)
+		if read.bytes.Load() == before {
+			t.Error("it does not go on")
+		}
+		leave()
+	})
+}
+
+// endless logs.
+type endless struct{ bytes atomic.Int64 }
+
+func (e *endless) Open(context.Context, spec.RankRef, Options) (Log, error) {
+	return Log{ReadCloser: e}, nil
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	time.Sleep(time.Millisecond) // of the bubble
+	n := copy(p, strings.Repeat(logged(1, strings.Repeat("x", 1000)), 8))
+	e.bytes.Add(int64(n))
+	return n, nil
+}
+
+func (*endless) Close() error { return nil }
+
+// TestTogetherEnds when the job is over, and when its reader may read none of the logs.
+func TestTogetherEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &gangLogs{pods: map[spec.RankRef]*writer{worker(0): {text: logged(1, "a"), ended: true}}}
+		over := atomic.Bool{}
+		all := &Together{Ranks: gangOf(2), From: g, Over: func(context.Context) bool { return over.Load() }}
+		s, leave := follow(t, all, Options{TailLines: 5}, "", nil)
+		time.Sleep(time.Minute)
+		if s.last(eventEnd).Name != "" {
+			t.Error("it ends while the job goes on")
+		}
+		over.Store(true)
+		time.Sleep(time.Minute)
+		if e := s.last(eventEnd); e.ID == "" || e.Data != "{}" {
+			t.Errorf("it ends with %+v", e)
+		}
+		leave()
+		g.err = problem.New(problem.Forbidden, "ann cannot get pods/log", "ask for the right")
+		s, leave = follow(t, all, Options{}, "", nil)
+		time.Sleep(time.Second)
+		if e := s.last(eventProblem); !strings.Contains(e.Data, "ann cannot get pods/log") {
+			t.Errorf("who may read nothing is told %+v", e)
+		}
+		leave()
+	})
+}
+
+// TestLogsAreOpenedInTurn: a few at the same time, and those that cannot be ever more seldom.
+func TestLogsAreOpenedInTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &gangLogs{pods: map[spec.RankRef]*writer{}}
+		_, leave := follow(t, &Together{Ranks: gangOf(maxRanks), From: g}, Options{}, "", nil)
+		time.Sleep(10 * time.Minute)
+		leave()
+		n := 0
+		for _, rank := range g.opened {
+			if rank == worker(7) {
+				n++
+			}
+		}
+		if n < 15 || n > 30 {
+			t.Errorf("a rank without a pod is tried %d times in 10 minutes", n)
+		}
+	})
+}
+
+// TestPositionsAreParsed as they were told, those of other ranks are not looked at, and what is none is
+// refused.
+func TestPositionsAreParsed(t *testing.T) {
+	ranks := gangOf(maxRanks)
+	told := Positions{}
+	for i, rank := range ranks {
+		told[rank] = Position{epoch.Add(time.Duration(i) * time.Second), 12, tagOf(fmt.Sprint(i))}
+	}
+	text := told.String()
+	got, err := ParsePositions(text, ranks)
+	if diff := cmp.Diff(told, got); diff != "" || err != nil {
+		t.Errorf("%v (-told +parsed):\n%s", err, diff)
+	}
+	if len(text) > 4<<10 {
+		t.Errorf("they have %d bytes", len(text))
+	}
+	if got, err = ParsePositions(text, ranks[:1]); len(got) != 1 || err != nil {
+		t.Errorf("of one rank: %v, %v", got, err)
+	}
+	for _, bad := range []string{"x", "worker0", "worker0.", "worker0.5", text + "_", "worker0.5-0"} {
+		if _, err := ParsePositions(bad, ranks); problem.Of(err).Status != http.StatusUnprocessableEntity {
+			t.Errorf("%.40q are positions: %v", bad, err)
+		}
+	}
+	if !slices.IsSorted(strings.Split(text, betweenRanks)) {
+		t.Error("the same positions are told in another way")
+	}
+}
