@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -40,6 +41,7 @@ func TestRanksOnNodes(t *testing.T) {
 // TestRankThatDies changes its own cell on the page, and the summary, without a change of the job.
 func TestRankThatDies(t *testing.T) {
 	s := placedServer(t)
+	s.board.Recheck = time.Hour // nothing but the rank itself wakes the page up
 	b := s.open("ann", jobPage, "")
 	eventually(t, "the ranks are there", b.shows("ranks", "Worker 1: running on node-2"))
 	gets := s.board.drawn.rendered.Load()

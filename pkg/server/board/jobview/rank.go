@@ -82,10 +82,13 @@ func (r *Rank) healthy() bool {
 // Trouble reports whether the cell must stand out.
 func (r *Rank) Trouble() bool { return !r.healthy() }
 
+// Runs reports whether its containers run, so that they were started at some time.
+func (r *Rank) Runs() bool { return r.Phase == string(corev1.PodRunning) || r.Phase == notReady }
+
 // ReadySays whether it is ready, in words.
 func (r *Rank) ReadySays() string {
 	switch {
-	case r.Phase != string(corev1.PodRunning) && r.Phase != notReady:
+	case !r.Runs():
 		return "no"
 	case r.Ready == nil:
 		return unknown

@@ -15,8 +15,8 @@ var files embed.FS
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"machine": machine, "moment": moment, "number": func(n int32) string { return number(int64(n)) },
 	"count": func(n int, thing string) string { return count(n, thing) }, "percent": percent,
-	"count32": count[int32],
-	"lane":    laneTop, "height": laneHeight, "phaseClass": PhaseClass, "phase": phase, "bar": barOf, "add": add,
+	"count32": count[int32], "odd": func(i int) bool { return i%2 == 1 },
+	"lane": laneTop, "height": laneHeight, "phaseClass": PhaseClass, "phase": phase, "bar": barOf, "add": add,
 	"margin": func() float64 { return laneMargin }, "inside": func() float64 { return 100 - laneMargin - edge },
 	"inner":       func(at float64) float64 { return within(at, laneMargin) },
 	"curveMargin": func() float64 { return curveMargin }, "anchor": anchor, "key": key,
