@@ -114,7 +114,22 @@ func (b *browser) take(e event) {
 		clear(b.containers)
 	}
 	maps.Copy(b.elements, p.Set)
+	for in, held := range b.containers {
+		b.containers[in] = slices.DeleteFunc(slices.Clone(held), func(id string) bool {
+			return slices.Contains(p.Gone, id)
+		})
+	}
 	maps.Copy(b.containers, p.Order)
+	for in, places := range p.Move {
+		for _, place := range places {
+			held := slices.DeleteFunc(b.containers[in], func(id string) bool { return id == place.ID })
+			at := slices.Index(held, place.Before)
+			if at < 0 {
+				at = len(held)
+			}
+			b.containers[in] = slices.Insert(held, at, place.ID)
+		}
+	}
 }
 
 // rows that are shown, in their order, and the text of all.
@@ -125,6 +140,13 @@ func (b *browser) shown(container string) (ids []string, html string) {
 		html += b.elements[id]
 	}
 	return b.containers[container], html
+}
+
+// element that was sent last of an id, wherever it is.
+func (b *browser) element(id string) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.elements[id]
 }
 
 // patches that were sent on the connection.

@@ -237,7 +237,7 @@ func TestOnlyChangedSectionsAreSent(t *testing.T) {
 			t.Errorf("%s is sent", id)
 		}
 	}
-	if last.All || len(last.Order) != 0 || !slices.Contains(sent, "job-reason") {
+	if last.All || len(last.Order)+len(last.Move) != 0 || !slices.Contains(sent, "job-reason") {
 		t.Errorf("sent %v, order %v", sent, last.Order)
 	}
 }

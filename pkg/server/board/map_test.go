@@ -60,7 +60,7 @@ func TestMapUpdates(t *testing.T) {
 	path := mainMap + "?kind=H100"
 	b := s.open("ann", path, s.digestOf(path))
 	s.api.set("next", func(job *v1alpha1.TrainingJob) { job.Status.Phase = v1alpha1.PhaseRunning })
-	s.soon("nobody waits", b.shows("map-waiting", "No gang waits"))
+	s.soon("nobody waits", func() bool { return strings.Contains(b.element("map-waits-all"), "No gang waits") })
 	if b.patches()[0].All {
 		t.Error("the whole map was sent to a browser that showed it")
 	}

@@ -67,13 +67,14 @@ func TestOnlyChangesAreSent(t *testing.T) {
 	s.soon("the change is shown", b.shows("jobs", "three"))
 	patches := b.patches()
 	last := patches[len(patches)-1]
-	if len(patches) != 2 || len(last.Set) != 1 || last.Set["job-uid-gpt"] == "" || len(last.Order) != 0 {
+	if len(patches) != 2 || len(last.Set) != 1 || last.Set["job-uid-gpt"] == "" ||
+		len(last.Order)+len(last.Move) != 0 {
 		t.Errorf("sent %+v", last)
 	}
 	s.api.change(func() { s.api.jobs = s.api.jobs[1:] })
 	s.soon("the row is gone", func() bool { return !b.shows("jobs", "bert")() })
 	last = b.patches()[len(b.patches())-1]
-	if !slices.Equal(last.Order["jobs"], []string{"job-uid-gpt"}) || last.Set["job-uid-gpt"] != "" {
+	if !slices.Equal(last.Gone, []string{"job-uid-bert"}) || last.Set["job-uid-gpt"] != "" {
 		t.Errorf("sent %+v", last)
 	}
 }

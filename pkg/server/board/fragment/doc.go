@@ -7,12 +7,14 @@
 //	State of what was sent ──┘
 //
 // A page is rendered as a frame with its fragments in it. Later the same fragments are rendered anew, and the
-// browser is sent a Patch: those that have changed, and the order of the containers whose order has changed.
+// browser is sent a Patch: those that have changed, and what is gone or has moved.
 //
 // Invariants:
 //   - Applied to what a State describes, a Patch gives exactly the fragments that it was made of: it does not
 //     matter what happened between, nor how often.
-//   - A Patch has no fragment whose HTML is the same, and is empty where nothing has changed.
+//   - A Patch has no fragment whose HTML is the same, and is empty where nothing has changed. It grows with
+//     what has changed, and not with the page: of a container it has the whole order only where that is
+//     shorter.
 //   - Equal pages have equal digests, in every process.
 //   - Containers are the frame's, and never in a fragment: an outer element that is replaced would take them
 //     along.

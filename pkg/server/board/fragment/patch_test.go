@@ -20,6 +20,7 @@ func element(in, id, text string) Fragment {
 
 func TestDiff(t *testing.T) {
 	a, b, c := element("list", "a", "1"), element("list", "b", "1"), element("list", "c", "1")
+	d := element("list", "d", "1")
 	set := func(all ...Fragment) map[string]string {
 		m := map[string]string{}
 		for _, f := range all {
@@ -28,6 +29,7 @@ func TestDiff(t *testing.T) {
 		return m
 	}
 	order := func(ids ...string) map[string][]string { return map[string][]string{"list": ids} }
+	move := func(places ...Move) map[string][]Move { return map[string][]Move{"list": places} }
 	changed := element("list", "b", "2")
 	for name, tt := range map[string]struct {
 		reason    string
@@ -40,19 +42,21 @@ func TestDiff(t *testing.T) {
 			Patch{Order: order("a"), Set: set(a)}},
 		"changed": {"the order is the same", []Fragment{a, b, c}, []Fragment{a, changed, c},
 			Patch{Set: set(changed)}},
-		"moved": {"moving needs no HTML", []Fragment{a, b}, []Fragment{b, a}, Patch{Order: order("b", "a")}},
+		"moved": {"moving needs no HTML", []Fragment{a, b}, []Fragment{b, a}, Patch{Move: move(Move{"b", "a"})}},
+		"moved far": {"only one has to move, whatever lies between", []Fragment{a, b, c, d}, []Fragment{b, c, d, a},
+			Patch{Move: move(Move{"a", ""})}},
+		"turned round": {"the whole order is shorter", []Fragment{a, b, c, d}, []Fragment{d, c, b, a},
+			Patch{Order: order("d", "c", "b", "a")}},
 		"added": {"only the new one is sent", []Fragment{a, c}, []Fragment{a, b, c},
-			Patch{Order: order("a", "b", "c"), Set: set(b)}},
-		"removed": {"the order says who is gone", []Fragment{a, b}, []Fragment{a}, Patch{Order: order("a")}},
-		"emptied": {"a container without fragments is one with an empty order", []Fragment{a}, nil,
-			Patch{Order: order()}},
+			Patch{Move: move(Move{"b", "c"}), Set: set(b)}},
+		"removed": {"the others stay", []Fragment{a, b}, []Fragment{a}, Patch{Gone: []string{"b"}}},
+		"emptied": {"a container need not be named", []Fragment{a}, nil, Patch{Gone: []string{"a"}}},
 		"elsewhere": {"an element moves with its HTML", []Fragment{a, b},
-			[]Fragment{a, element("other", "b", "1")},
-			Patch{Order: map[string][]string{"list": {"a"}, "other": {"b"}}}},
+			[]Fragment{a, element("other", "b", "1")}, Patch{Order: map[string][]string{"other": {"b"}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, state := Diff(StateOf(tt.sent), tt.now)
-			if got.Empty() != (len(tt.want.Order)+len(tt.want.Set) == 0) {
+			if got.Empty() != cmp.Equal(tt.want, Patch{}) {
 				t.Errorf("%s: Empty is %v", tt.reason, got.Empty())
 			}
 			if diff := cmp.Diff(tt.want, got, cmpopts.EquateEmpty()); diff != "" {
@@ -69,6 +73,7 @@ func TestDiff(t *testing.T) {
 type browser struct {
 	containers map[string][]string
 	elements   map[string]string
+	moves      int
 }
 
 func (b *browser) apply(t *testing.T, message []byte) {
@@ -78,21 +83,36 @@ func (b *browser) apply(t *testing.T, message []byte) {
 		t.Fatal(err)
 	}
 	maps.Copy(b.elements, p.Set)
-	for in := range b.containers {
-		if _, has := p.Order[in]; p.All && !has {
-			b.containers[in] = nil
-		}
+	for in, held := range b.containers {
+		b.containers[in] = slices.DeleteFunc(held, func(id string) bool {
+			return slices.Contains(p.Gone, id) || p.All && !slices.Contains(p.Order[in], id)
+		})
 	}
 	for in, order := range p.Order {
-		for other, held := range b.containers { // an element is in one container
-			b.containers[other] = slices.DeleteFunc(held, func(id string) bool {
-				return slices.Contains(order, id)
-			})
+		for i := range order {
+			b.put(in, order[len(order)-1-i], append(order, "")[len(order)-i])
 		}
-		b.containers[in] = order
+	}
+	for in, places := range p.Move {
+		for _, place := range places {
+			b.put(in, place.ID, place.Before)
+			b.moves++
+		}
 	}
 	held := slices.Concat(slices.Collect(maps.Values(b.containers))...)
 	maps.DeleteFunc(b.elements, func(id, _ string) bool { return !slices.Contains(held, id) })
+}
+
+// put an element before another; an element is in one container.
+func (b *browser) put(in, id, before string) {
+	for other, held := range b.containers {
+		b.containers[other] = slices.DeleteFunc(held, func(held string) bool { return held == id })
+	}
+	at := slices.Index(b.containers[in], before)
+	if at < 0 {
+		at = len(b.containers[in])
+	}
+	b.containers[in] = slices.Insert(b.containers[in], at, id)
 }
 
 // TestPatchesGiveThePage plays random pages, of which a browser misses some, and whose state is lost at
@@ -100,7 +120,7 @@ func (b *browser) apply(t *testing.T, message []byte) {
 func TestPatchesGiveThePage(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 17))
-		b := &browser{map[string][]string{}, map[string]string{}}
+		b := &browser{map[string][]string{}, map[string]string{}, 0}
 		var state State
 		for step := range 12 {
 			page := randomPage(r)
@@ -111,7 +131,6 @@ func TestPatchesGiveThePage(t *testing.T) {
 				continue
 			}
 			before := maps.Clone(b.elements)
-			orders := maps.Clone(b.containers)
 			lost := r.IntN(4) == 0
 			patch, next := Diff(state, page)
 			if lost {
@@ -123,13 +142,13 @@ func TestPatchesGiveThePage(t *testing.T) {
 			}
 			b.apply(t, message)
 			state = next
-			want := &browser{map[string][]string{}, map[string]string{}}
+			want := &browser{map[string][]string{}, map[string]string{}, 0}
 			for _, f := range page {
 				want.containers[f.In] = append(want.containers[f.In], f.ID)
 				want.elements[f.ID] = string(f.Element())
 			}
 			maps.DeleteFunc(b.containers, func(_ string, held []string) bool { return len(held) == 0 })
-			if diff := cmp.Diff(want, b, cmp.AllowUnexported(browser{})); diff != "" {
+			if diff := cmp.Diff(want, b, cmp.AllowUnexported(browser{}), ignoreMoves); diff != "" {
 				t.Fatalf("seed %d, step %d: %s", seed, step, diff)
 			}
 			if lost {
@@ -140,11 +159,33 @@ func TestPatchesGiveThePage(t *testing.T) {
 					t.Errorf("seed %d, step %d: %s was sent though it is the same", seed, step, id)
 				}
 			}
-			for in, order := range patch.Order {
-				if slices.Equal(orders[in], order) {
-					t.Errorf("seed %d, step %d: the order of %s was sent though it is the same", seed, step, in)
-				}
-			}
+		}
+	}
+}
+
+var ignoreMoves = cmpopts.IgnoreFields(browser{}, "moves")
+
+// TestFewMoves: however long a list is, what stays in its order is not touched.
+func TestFewMoves(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 5))
+	for n := range 200 {
+		var before []string
+		for i := range 100 {
+			before = append(before, fmt.Sprint(i))
+		}
+		now, moves := slices.Clone(before), 1+n%10
+		for range moves {
+			from, to := r.IntN(len(now)), r.IntN(len(now))
+			id := now[from]
+			now = slices.Insert(slices.Delete(now, from, from+1), to, id)
+		}
+		b := &browser{map[string][]string{"list": slices.Clone(before)}, map[string]string{}, 0}
+		places := moved(before, now)
+		for _, place := range places {
+			b.put("list", place.ID, place.Before)
+		}
+		if got := b.containers["list"]; !slices.Equal(got, now) || len(places) > moves {
+			t.Errorf("%d moves for %d, which give %v, want %v", len(places), moves, got, now)
 		}
 	}
 }

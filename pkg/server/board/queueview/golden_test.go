@@ -223,8 +223,9 @@ func TestOneQueueChanges(t *testing.T) {
 	list.Items[0].Waiting = list.Items[0].Waiting[1:]
 	after, _ := rendered(t, View{Cluster: "prod", List: list})
 	patch, _ := fragment.Diff(fragment.StateOf(before), after)
-	if len(patch.Set) != 1 || len(patch.Order) != 0 {
-		t.Errorf("%d elements are sent, and the order of %d containers", len(patch.Set), len(patch.Order))
+	if len(patch.Set) != 1 || len(patch.Order)+len(patch.Move) != 0 {
+		t.Errorf("%d elements are sent, and the order of %d containers", len(patch.Set),
+			len(patch.Order)+len(patch.Move))
 	}
 }
 

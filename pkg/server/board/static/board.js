@@ -50,65 +50,133 @@ function runTimes(within) {
   for (const el of within.querySelectorAll('time[data-time]')) runTime(el, now);
 }
 
-// Live updates: a patch has elements that are new or have changed, and the order of containers.
+// Live updates: a patch has elements that are new or have changed, and where they are (package fragment).
 function elementOf(html) {
   const template = document.createElement('template');
   template.innerHTML = html;
   return template.content.firstElementChild;
 }
-function focusedIn(el) {
-  const active = document.activeElement;
-  if (!active || active === document.body || !el.contains(active)) return null;
-  const all = [...el.querySelectorAll('a[href], button, input, summary, [tabindex]')];
-  return { id: el.id, index: all.indexOf(active) };
+
+// become makes an element like another, and touches only what differs: a browser lays out little then, and what
+// has the focus, is scrolled, opened or selected stays so.
+function become(old, el) {
+  for (const { name, value } of el.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+  for (const { name } of [...old.attributes]) {
+    const readers = name === 'open' && old.nodeName === 'DETAILS';
+    if (!el.hasAttribute(name) && !readers) old.removeAttribute(name);
+  }
+  const olds = [...old.childNodes];
+  const news = [...el.childNodes];
+  let from = 0;
+  while (from < Math.min(olds.length, news.length) && olds[from].isEqualNode(news[from])) from++;
+  let [end, newEnd] = [olds.length, news.length];
+  while (end > from && newEnd > from && olds[end - 1].isEqualNode(news[newEnd - 1])) [end, newEnd] = [end - 1, newEnd - 1];
+  becomeNodes(old, olds.slice(from, end), news.slice(from, newEnd), olds[end] || null);
 }
-function focusAgain(kept) {
-  const el = kept && document.getElementById(kept.id);
+// becomeNodes makes some of a box's nodes, those before the node after, like others.
+function becomeNodes(box, olds, news, after) {
+  const known = new Map(olds.map((old) => [keyOf(old), old]));
+  const wanted = new Set(news.map(keyOf));
+  known.delete('');
+  wanted.delete('');
+  const taken = new Set();
+  let at = 0; // of olds; those before it are where they belong, or gone
+  for (const node of news) {
+    const key = keyOf(node);
+    const stands = (old) => old.nodeName === node.nodeName && keyOf(old) === key;
+    for (; at < olds.length; at++) { // over what is not needed any more
+      if (taken.has(olds[at])) continue;
+      if (stands(olds[at]) || wanted.has(keyOf(olds[at]))) break;
+      olds[at].remove();
+    }
+    const place = at < olds.length ? olds[at] : after;
+    const old = at < olds.length && stands(place) ? place : known.get(key);
+    if (!old || taken.has(old) || !stands(old)) {
+      box.insertBefore(node, place);
+      continue;
+    }
+    taken.add(old);
+    if (old !== place) box.insertBefore(old, place);
+    if (old.nodeType === Node.ELEMENT_NODE) become(old, node);
+    else if (old.data !== node.data) old.data = node.data;
+  }
+  for (const old of olds.slice(at)) if (!taken.has(old)) old.remove();
+}
+// keyOf a node is by what it is known among its siblings again: its id, or the link of a line.
+function keyOf(node) {
+  if (node.nodeType !== Node.ELEMENT_NODE) return '';
+  const link = !node.id && (node.nodeName === 'LI' || node.nodeName === 'TR') && node.querySelector('a[href]');
+  return link ? link.getAttribute('href') : node.id;
+}
+
+// What moves loses the focus.
+const focusable = 'a[href], button, input, summary, [tabindex]';
+function keepingFocus(change) {
+  const holder = document.activeElement && document.activeElement.closest('[data-v]');
+  const at = holder && [...holder.querySelectorAll(focusable)].indexOf(document.activeElement);
+  change();
+  const el = holder && document.getElementById(holder.id);
   if (!el || el.contains(document.activeElement)) return;
-  const all = el.querySelectorAll('a[href], button, input, summary, [tabindex]');
-  const again = all[kept.index] || all[0] || (kept.index < 0 ? el : null);
+  const all = el.querySelectorAll(focusable);
+  const again = all[at] || all[0] || (at < 0 ? el : null);
   if (again) again.focus({ preventScroll: true });
 }
-function replace(old, el) {
-  const opened = [...old.querySelectorAll('details')].map((d) => d.open);
-  [...el.querySelectorAll('details')].forEach((d, i) => { if (opened[i]) d.open = true; });
-  const parts = (of) => [of, ...of.querySelectorAll('.scroll')];
-  const from = parts(old).map((part) => [part.scrollTop, part.scrollLeft]);
-  old.replaceWith(el);
-  parts(el).forEach((part, i) => { if (from[i]) [part.scrollTop, part.scrollLeft] = from[i]; });
+
+// A large patch is applied over several frames, so that a page that scrolls, or is typed into, goes on. A page that
+// is not seen has no frames, nor anything to lay out.
+const frameShare = 8; // ms
+function nextFrame() {
+  return new Promise((go) => {
+    const late = setTimeout(go, 100);
+    requestAnimationFrame(() => { clearTimeout(late); go(); });
+  });
 }
-function applyPatch(patch) {
-  const fresh = new Map();
-  const active = document.activeElement;
-  const holder = active && active.closest('[data-v]');
-  const kept = holder && focusedIn(holder);
-  for (const [id, html] of Object.entries(patch.set || {})) {
-    const el = elementOf(html);
-    const old = document.getElementById(id);
-    if (!el || (old && old.dataset.v === el.dataset.v)) continue;
-    runTimes(el);
-    if (old) replace(old, el);
-    else fresh.set(id, el);
+async function applyPatch(patch) {
+  const made = new Map();
+  const set = Object.entries(patch.set || {});
+  while (set.length) {
+    const end = document.hidden ? Infinity : performance.now() + frameShare;
+    keepingFocus(() => {
+      while (set.length && performance.now() < end) applyElement(...set.shift(), made);
+    });
+    if (set.length) await nextFrame();
   }
+  keepingFocus(() => arrange(patch, made));
+  document.dispatchEvent(new CustomEvent('board:patched', { detail: patch }));
+}
+function applyElement(id, html, made) {
+  const el = elementOf(html);
+  const old = document.getElementById(id);
+  if (!el || (old && old.dataset.v === el.dataset.v)) return;
+  runTimes(el);
+  if (!old) made.set(id, el);
+  else if (old.nodeName === el.nodeName) become(old, el);
+  else old.replaceWith(el);
+}
+// arrange what is there, and what was made, as a patch says.
+function arrange(patch, made) {
+  const byId = (id) => document.getElementById(id);
   const orders = patch.order || {};
   if (patch.all) {
-    for (const box of document.querySelectorAll('[data-fragments]')) if (!(box.id in orders)) box.replaceChildren();
-  }
-  const staying = new Set(Object.values(orders).flat());
-  for (const [container, ids] of Object.entries(orders)) {
-    const box = document.getElementById(container);
-    if (!box) continue;
-    for (const child of [...box.children]) if (!staying.has(child.id)) child.remove();
-    let at = box.firstElementChild;
-    for (const id of ids) {
-      const el = fresh.get(id) || document.getElementById(id);
-      if (!el) continue;
-      if (el === at) at = at.nextElementSibling;
-      else box.insertBefore(el, at);
+    const staying = new Set(Object.values(orders).flat());
+    for (const box of document.querySelectorAll('[data-fragments]')) {
+      for (const child of [...box.children]) if (!staying.has(child.id)) child.remove();
     }
   }
-  focusAgain(kept);
-  document.dispatchEvent(new CustomEvent('board:patched', { detail: patch }));
+  for (const id of patch.gone || []) if (byId(id)) byId(id).remove();
+  const move = (box, id, next) => {
+    const el = made.get(id) || byId(id);
+    if (el && (el.parentNode !== box || el.nextElementSibling !== next)) box.insertBefore(el, next);
+    return el || next;
+  };
+  for (const [container, ids] of Object.entries(orders)) {
+    const box = byId(container);
+    if (box) ids.reduceRight((next, id) => move(box, id, next), null);
+  }
+  for (const [container, places] of Object.entries(patch.move || {})) {
+    const box = byId(container);
+    for (const [id, before] of box ? places : []) move(box, id, before ? byId(before) : null);
+  }
 }
 
 const meta = (name) => document.querySelector(`meta[name=${name}]`).content;
@@ -130,6 +198,17 @@ function showProblem(problem, remedy = 'Reload') {
   again.textContent = remedy;
   box.append(' ', again);
 }
+// queue a patch behind those that are being applied. Once it is applied the page is in the state that it leads to;
+// where it cannot be, the next connection brings the whole page.
+let patches = Promise.resolve();
+function queue(patch, next) {
+  patches = patches.then(() => applyPatch(patch)).then(() => { state = next; }, (error) => {
+    reportError(error);
+    state = '';
+    disconnect();
+    timer = setTimeout(connect, 1000);
+  });
+}
 function connect() {
   clearTimeout(timer);
   if (source || over || document.hidden) return;
@@ -144,10 +223,7 @@ function connect() {
     if (build !== meta('build')) showProblem({ title: 'There is a new version of this page' });
     else if (reader !== meta('reader')) showProblem({ title: 'You have logged in anew since this page was loaded' });
   });
-  source.addEventListener('patch', (e) => {
-    state = e.lastEventId;
-    applyPatch(JSON.parse(e.data));
-  });
+  source.addEventListener('patch', (e) => queue(JSON.parse(e.data), e.lastEventId));
   source.addEventListener('problem', (e) => tell(JSON.parse(e.data)));
   source.onerror = () => {
     // Always anew, with the state that is shown now: a browser by itself gives up on some answers.
@@ -168,7 +244,7 @@ function tell(problem) {
   over = true;
   say('');
   disconnect();
-  if (problem.status === 401 || problem.status === 403) applyPatch({ all: true });
+  if (problem.status === 401 || problem.status === 403) queue({ all: true }, '');
 }
 // askWhy a stream was refused: an EventSource does not say.
 async function askWhy(url) {
