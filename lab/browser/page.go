@@ -106,8 +106,18 @@ func (p *Page) View(path string) error {
 	return os.WriteFile(path, png, 0o644)
 }
 
-// Picture writes the whole page to a PNG file.
+// whole makes a page lay out what is not on the screen, too: a picture of the whole page has it.
+const whole = `(() => {
+	const sheet = new CSSStyleSheet();
+	sheet.replaceSync('* { content-visibility: visible !important }');
+	document.adoptedStyleSheets.push(sheet);
+})()`
+
+// Picture writes the whole page to a PNG file. From then on all of it is laid out.
 func (p *Page) Picture(path string) error {
+	if err := p.Do(chromedp.Evaluate[chromedp.Void](whole)); err != nil {
+		return fmt.Errorf("showing all of a page: %w", err)
+	}
 	png, err := get(p, chromedp.FullScreenshot(100))
 	if err != nil {
 		return fmt.Errorf("taking a picture: %w", err)
