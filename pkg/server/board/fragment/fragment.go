@@ -13,7 +13,8 @@ import (
 type Fragment struct {
 	// ID of the element, unique in the page: letters, digits, "-", "_" and ".".
 	ID string
-	// In is the id of the container element that holds it; its order there is that of the slice.
+	// In is the id of the container element that holds it; its order there is that of the slice. It is one of the
+	// frame, or one that a fragment has: empty in its HTML, as <ul id="list" data-fragments></ul>.
 	In string
 	// HTML is exactly one element, whose first attribute is that id: <tr id="job-1">...</tr>. It is an element
 	// of HTML: of an SVG it is the whole, since a browser cannot parse parts of one by themselves.
@@ -61,6 +62,7 @@ func (f Fragment) Element() template.HTML {
 var (
 	ids   = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 	start = regexp.MustCompile(`^<[a-z][a-z0-9-]* id="([^"]*)"[\s/>]`)
+	holds = regexp.MustCompile(` id="([^"]*)" data-fragments>(</)?`)
 )
 
 // check what can be checked without parsing; fragmenttest checks the rest.
@@ -73,6 +75,14 @@ func (f Fragment) check() error {
 	case first == nil || first[1] != f.ID:
 		return fmt.Errorf("fragment %s: its HTML must begin with an element whose first attribute is "+
 			`id="%s", not with %.60q`, f.ID, f.ID, f.HTML)
+	}
+	if !strings.Contains(string(f.HTML), containerMark) {
+		return nil
+	}
+	for _, held := range holds.FindAllStringSubmatch(string(f.HTML), -1) {
+		if held[2] == "" {
+			return fmt.Errorf("fragment %s: its container %s is not empty", f.ID, held[1])
+		}
 	}
 	return nil
 }
@@ -92,20 +102,53 @@ func Check(all []Fragment) error {
 	}
 	for _, f := range all {
 		if seen[f.In] {
-			return fmt.Errorf("fragment %s is in the fragment %s: containers are the frame's", f.ID, f.In)
+			return fmt.Errorf("fragment %s is in the fragment %s, which is no container", f.ID, f.In)
 		}
 	}
 	return nil
 }
 
-// Contents of a container, as the frame's template puts them there.
+// containerMark is in the HTML of fragments that have containers. What users write cannot have it.
+const containerMark = " data-fragments>"
+
+// Contents of a container, as the frame's template puts them there, with those of the containers in them.
 func Contents(all []Fragment, in string) template.HTML {
-	var b strings.Builder
+	of := map[string][]Fragment{}
 	for _, f := range all {
-		if f.In == in {
-			b.WriteString(string(f.Element()))
-			b.WriteByte('\n')
-		}
+		of[f.In] = append(of[f.In], f)
 	}
+	var b strings.Builder
+	write(&b, of, in)
 	return template.HTML(b.String())
+}
+
+func write(b *strings.Builder, of map[string][]Fragment, in string) {
+	for _, f := range of[in] {
+		rest := string(f.Element())
+		for {
+			before, after, has := strings.Cut(rest, containerMark)
+			b.WriteString(before)
+			if !has {
+				break
+			}
+			b.WriteString(containerMark)
+			_, id, _ := cutLast(before, ` id="`)
+			id = strings.TrimSuffix(id, `"`)
+			if len(of[id]) > 0 {
+				b.WriteByte('\n')
+			}
+			write(b, of, id)
+			rest = after
+		}
+		b.WriteByte('\n')
+	}
+}
+
+// cutLast is strings.Cut at the last separator.
+func cutLast(s, separator string) (before, after string, found bool) {
+	i := strings.LastIndex(s, separator)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+len(separator):], true
 }

@@ -48,6 +48,8 @@ func TestCheck(t *testing.T) {
 		"right":  {"two elements in a container", []Fragment{a, element("list", "b", "")}, ""},
 		"twice":  {"the browser would change one of both", []Fragment{a, a}, "there twice"},
 		"nested": {"replacing a would remove b", []Fragment{a, element("a", "b", "")}, "in the fragment"},
+		"container": {"what is in a list of a fragment is there twice",
+			[]Fragment{{ID: "a", In: "list", HTML: `<p id="a"><b id="in-a" data-fragments>x</b></p>`}}, "not empty"},
 		"id": {"ids are used in selectors",
 			[]Fragment{{ID: `a"b`, In: "list", HTML: `<p id="a"b"></p>`}}, "an id has letters"},
 		"no container": {"likewise", []Fragment{{ID: "a", HTML: `<p id="a"></p>`}}, "is no id"},
@@ -68,6 +70,13 @@ func TestContents(t *testing.T) {
 	a, b, c := element("one", "a", ""), element("two", "b", ""), element("one", "c", "")
 	got := Contents([]Fragment{a, b, c}, "one")
 	if want := a.Element() + "\n" + c.Element() + "\n"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	outer := Fragment{ID: "outer", In: "one", HTML: `<div id="outer"><ul class="x" id="two" data-fragments></ul>` +
+		`<ol id="three" data-fragments></ol></div>`}
+	got = Contents([]Fragment{outer, b}, "one")
+	want := strings.Replace(string(outer.Element()), `></ul>`, ">\n"+string(b.Element())+"\n</ul>", 1) + "\n"
+	if string(got) != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -71,6 +71,12 @@ func (v *View) Fragments() ([]fragment.Fragment, error) {
 			shown++
 			q := v.queue(of)
 			add("queue", "queues", q.ID, q)
+			for _, j := range q.Waits {
+				add("waits", q.ID+"-waits", j.ID, j)
+			}
+			for _, j := range q.Runs {
+				add("runs", q.ID+"-runs", j.ID, j)
+			}
 		}
 	}
 	if shown == 0 {
@@ -97,8 +103,9 @@ type queue struct {
 	Unseen bool
 }
 
-// job in a queue.
+// job in a queue. Each is a fragment of its own, as a queue may have many.
 type job struct {
+	ID string
 	queues.Job
 	Href string
 }
@@ -124,8 +131,8 @@ func (v *View) queue(of *queues.Queue) queue {
 	for i := range resources {
 		q.Quotas = append(q.Quotas, quotaOf(of.Kind, &resources[i]))
 	}
-	q.Runs, q.MoreRun = v.jobs(of.Running)
-	q.Waits, q.MoreWait = v.jobs(of.Waiting)
+	q.Runs, q.MoreRun = v.jobs(q.ID, of.Running)
+	q.Waits, q.MoreWait = v.jobs(q.ID, of.Waiting)
 	q.Unseen = slices.ContainsFunc(of.Waiting, func(j queues.Job) bool { return j.Phase == "" })
 	for i := range v.List.Items {
 		if p := &v.List.Items[i]; leads(of, p) && v.Query.passes(p) {
@@ -141,9 +148,9 @@ func leads(of, to *queues.Queue) bool {
 		of.Kind == "Queue" && to.Kind == "Queue")
 }
 
-func (v *View) jobs(all []queues.Job) (shown []job, more int) {
+func (v *View) jobs(queue string, all []queues.Job) (shown []job, more int) {
 	for _, j := range all[:min(len(all), maxJobs)] {
-		shown = append(shown, job{j, v.Links.Job(j.Namespace, j.Name)})
+		shown = append(shown, job{queue + "-" + hash(j.Namespace, j.Name), j, v.Links.Job(j.Namespace, j.Name)})
 	}
 	return shown, len(all) - len(shown)
 }

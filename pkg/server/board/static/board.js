@@ -65,6 +65,7 @@ function become(old, el) {
     const readers = name === 'open' && old.nodeName === 'DETAILS';
     if (!el.hasAttribute(name) && !readers) old.removeAttribute(name);
   }
+  if (old.hasAttribute('data-fragments')) return; // what is in it are fragments of their own
   const olds = [...old.childNodes];
   const news = [...el.childNodes];
   let from = 0;
@@ -169,13 +170,17 @@ function arrange(patch, made) {
     if (el && (el.parentNode !== box || el.nextElementSibling !== next)) box.insertBefore(el, next);
     return el || next;
   };
+  const boxOf = (id) => { // which may be in an element that has no place yet
+    const box = byId(id);
+    return box || [...made.values()].map((el) => el.querySelector(`[id="${id}"]`)).find((found) => found);
+  };
   for (const [container, ids] of Object.entries(orders)) {
-    const box = byId(container);
+    const box = boxOf(container);
     if (box) ids.reduceRight((next, id) => move(box, id, next), null);
   }
   for (const [container, places] of Object.entries(patch.move || {})) {
-    const box = byId(container);
-    for (const [id, before] of box ? places : []) move(box, id, before ? byId(before) : null);
+    const box = boxOf(container);
+    for (const [id, before] of box ? places : []) move(box, id, before ? made.get(before) || byId(before) : null);
   }
 }
 
