@@ -148,11 +148,26 @@ type roleStatus struct {
 	allReady  bool
 	noneReady bool
 	succeeded spec.IndexSet
+	// othersRun: the ranks that a full list of the status leaves out are as healthy as its last one, which runs,
+	// and no rank has ended.
+	othersRun bool
+}
+
+// maxListed ranks are in a status: the least healthy ones.
+const maxListed = 100
+
+func othersRun(st *v1alpha1.TrainingJobStatus) bool {
+	for _, counted := range st.ReplicaStatuses {
+		if counted.Failed > 0 || counted.Succeeded > 0 {
+			return false
+		}
+	}
+	return len(st.Workers) == maxListed && st.Workers[maxListed-1].Phase == string(corev1.PodRunning)
 }
 
 func roleOf(role spec.Role, st *v1alpha1.TrainingJobStatus) roleStatus {
 	counted, known := st.ReplicaStatuses[role.Name]
-	of := roleStatus{n: role.Replicas, none: len(st.Workers) == 0}
+	of := roleStatus{n: role.Replicas, none: len(st.Workers) == 0, othersRun: othersRun(st)}
 	if known {
 		of.n, of.succeeded = counted.Replicas, spec.ParseIndexes(counted.SucceededIndexes)
 		of.allReady, of.noneReady = counted.Ready == counted.Replicas, counted.Ready == 0
@@ -170,7 +185,7 @@ func (r *Rank) fromStatus(w *v1alpha1.WorkerStatus, of *roleStatus) {
 		r.Phase = string(corev1.PodSucceeded)
 	case of.none:
 		r.Phase = missing
-	case of.allReady:
+	case of.allReady, of.othersRun:
 		r.Phase = string(corev1.PodRunning)
 	default:
 		r.Phase = hidden

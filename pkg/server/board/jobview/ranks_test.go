@@ -2,10 +2,12 @@ package jobview
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
@@ -143,7 +145,8 @@ func TestRanksOnNodes(t *testing.T) {
 }
 
 // TestRanksOfStatus: where nobody follows the pods, or not for this reader, what the status does not say is
-// said to be unknown. It lists 100; where all of a role are ready, the others run, too.
+// said to be unknown. It lists the 100 least healthy; where all of a role are ready, or the last of these runs,
+// the others run, too.
 func TestRanksOfStatus(t *testing.T) {
 	_, in := thousandRanks()
 	in.Followed, in.Placed, in.Notes = false, nil, []string{"You may not see the pods."}
@@ -158,13 +161,23 @@ func TestRanksOfStatus(t *testing.T) {
 		t.Errorf("all are ready, but %s, %s", got, ready())
 	}
 	counted := in.Job.Status.ReplicaStatuses[v1alpha1.RoleWorker]
-	set := func(n int32, succeeded string) {
-		counted.Ready, counted.SucceededIndexes = n, succeeded
+	set := func(n, ended int32, succeeded string) {
+		counted.Ready, counted.Succeeded, counted.SucceededIndexes = n, ended, succeeded
 		in.Job.Status.ReplicaStatuses[v1alpha1.RoleWorker] = counted
 	}
-	set(999, "")
+	set(999, 0, "")
+	if got := says(in); got != "1000 running" || ready() != "map[unknown:1000]" {
+		t.Errorf("one is not ready, and the healthiest are not listed, but %s, %s", got, ready())
+	}
+	in.Job.Status.Workers = slices.Clone(in.Job.Status.Workers)
+	in.Job.Status.Workers[99].Phase = string(corev1.PodPending)
+	if got := says(in); got != "900 not listed, 99 running, 1 pending" {
+		t.Errorf("what is not listed may be pending, but %s", got)
+	}
+	in.Job.Status.Workers[99].Phase = string(corev1.PodRunning)
+	set(998, 1, "")
 	if got := says(in); got != "900 not listed, 100 running" || ready() != "map[no:900 unknown:100]" {
-		t.Errorf("one is not ready, and %s, %s", got, ready())
+		t.Errorf("one has ended, and its pod may be listed still, but %s, %s", got, ready())
 	}
 	if notes := RanksOf(in).Notes; len(notes) != 2 || notes[0] != in.Notes[0] {
 		t.Errorf("notes are %q", notes)
@@ -172,7 +185,7 @@ func TestRanksOfStatus(t *testing.T) {
 	if r := RanksOf(in).Roles[0].Ranks[500]; r.RestartsSay() != unknown || r.Node != "" {
 		t.Errorf("nothing is known of %+v", r)
 	}
-	set(0, "900-999")
+	set(0, 100, "900-999")
 	if got := says(in); got != "800 not listed, 100 running, not ready, 100 succeeded" {
 		t.Errorf("some have ended, and %s", got)
 	}
