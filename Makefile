@@ -173,7 +173,7 @@ test-server: build ## the server on both databases, a real API server, MLflow's 
 	go test -tags cluster,long -count 1 -timeout 60m $(SERVER)
 
 # Packages of the pages for browsers, and of who logs in to them.
-BOARD = ./pkg/server/board/... ./pkg/server/session ./pkg/server/placement ./lab/browser ./test/server
+BOARD = ./pkg/server/board/... ./pkg/server/session ./pkg/server/placement ./lab/browser ./bench/board ./test/server
 
 .PHONY: test-board
 test-board: build ## the board in a real browser, by a story on a real cluster (as root on Debian)
@@ -274,6 +274,11 @@ test-peers: build ## a benchmark's stacks: what each does with gangs that lose r
 bench-history: bench-build ## pages and reports of a history with a million attempts, on SQLite and PostgreSQL (as root on Debian)
 	test/e2e/install.sh
 	bin/bench history $(BENCH_ARGS)
+
+.PHONY: bench-board
+bench-board: bench-build ## the board's pages of 1,000 jobs and 10,000 ranks in a browser, while jobs change (as root on Debian)
+	test/e2e/install.sh
+	bin/bench board $(BENCH_ARGS)
 
 .PHONY: bench-check
 bench-check: bench-build ## the harness itself: on this machine it must find what is 20% slower on purpose

@@ -364,6 +364,13 @@ var rules = map[string]rule{
 	"bench/history": {
 		reason: "asks the server's store", ours: []string{api, history, "pkg/server/store", "lab/postgres"},
 	},
+	"bench/board": {
+		reason: "shows the board what happens in its own process",
+		ours: []string{
+			api, history, "pkg/explain", "pkg/queues", "pkg/timeline", "pkg/server/identity", "pkg/server/live",
+			"pkg/server/placement", "pkg/server/problem", "pkg/server/rest", board, "lab/browser",
+		},
+	},
 	"bench/sim": {
 		reason: "plays the planner beside the schedulers' orders", never: impure,
 		ours: []string{seam, "pkg/preemption", "bench/stats", "bench/workload"},

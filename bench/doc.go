@@ -16,4 +16,6 @@
 //	stats/     what may be claimed from noisy times: pure
 //	report/    results as Markdown and plots: pure but for the files
 //	scale/     what size costs: a benchmark of its own, of the operator alone
+//	history/   how long a server's history takes to read: another
+//	board/     what the pages for browsers cost their readers: another
 package bench

@@ -25,7 +25,8 @@ func main() {
 		Use: "bench", Short: "Compare ways of running gangs on a local control plane with fake nodes",
 		SilenceUsage: true, SilenceErrors: true,
 	}
-	cmd.AddCommand(newRun(), newReport(), newList(), newCheck(), newScale(), newPreempt(), newHistory())
+	cmd.AddCommand(newRun(), newReport(), newList(), newCheck(), newScale(), newPreempt(), newHistory(),
+		newBoard())
 	if err := cmd.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)

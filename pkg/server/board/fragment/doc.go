@@ -16,6 +16,6 @@
 //     what has changed, and not with the page: of a container it has the whole order only where that is
 //     shorter.
 //   - Equal pages have equal digests, in every process.
-//   - A container is the frame's, or an element of a fragment that is empty in its HTML. What is in it changes
-//     by itself: who applies a patch leaves it alone when the outer fragment changes.
+//   - A container is the frame's, or an element of a fragment that is empty in its HTML. What is in it
+//     changes by itself: who applies a patch leaves it alone when the outer fragment changes.
 package fragment

@@ -13,8 +13,8 @@ import (
 type Fragment struct {
 	// ID of the element, unique in the page: letters, digits, "-", "_" and ".".
 	ID string
-	// In is the id of the container element that holds it; its order there is that of the slice. It is one of the
-	// frame, or one that a fragment has: empty in its HTML, as <ul id="list" data-fragments></ul>.
+	// In is the id of the container element that holds it; its order there is that of the slice. It is one of
+	// the frame, or one that a fragment has: empty in its HTML, as <ul id="list" data-fragments></ul>.
 	In string
 	// HTML is exactly one element, whose first attribute is that id: <tr id="job-1">...</tr>. It is an element
 	// of HTML: of an SVG it is the whole, since a browser cannot parse parts of one by themselves.

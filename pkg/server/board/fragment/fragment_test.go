@@ -72,8 +72,8 @@ func TestContents(t *testing.T) {
 	if want := a.Element() + "\n" + c.Element() + "\n"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	outer := Fragment{ID: "outer", In: "one", HTML: `<div id="outer"><ul class="x" id="two" data-fragments></ul>` +
-		`<ol id="three" data-fragments></ol></div>`}
+	outer := Fragment{ID: "outer", In: "one", HTML: `<div id="outer">` +
+		`<ul class="x" id="two" data-fragments></ul><ol id="three" data-fragments></ol></div>`}
 	got = Contents([]Fragment{outer, b}, "one")
 	want := strings.Replace(string(outer.Element()), `></ul>`, ">\n"+string(b.Element())+"\n</ul>", 1) + "\n"
 	if string(got) != want {

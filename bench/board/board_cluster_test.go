@@ -1,0 +1,167 @@
+//go:build cluster
+
+package board
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"mlplatform.example.com/trainingjob-operator/lab/browser"
+)
+
+func start(t *testing.T) *browser.Browser {
+	t.Helper()
+	b, err := browser.Start(context.Background()) // the test's own ends before it is stopped
+	must(t, err)
+	t.Cleanup(b.Stop)
+	return b
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// limits of an update in which 10 of 1,000 jobs change, by page: about twice of what it takes.
+var limits = map[string]struct{ bytes, touched int64 }{
+	"100 of 1,000 jobs":             {2_000, 70},
+	"500 of 1,000 jobs by progress": {8_000, 220},
+	"map of 10,000 ranks":           {18_000, 150},
+	"map as a table":                {16_000, 140},
+	"a job of 1,000 ranks":          {40_000, 700},
+	"5 queues of 1,000 jobs":        {12_000, 80},
+}
+
+// TestUpdatesAreSmall: an update is what has changed, and none is lost: a visit fails where the page is not
+// as if it were loaded then.
+func TestUpdatesAreSmall(t *testing.T) {
+	b := start(t)
+	for _, page := range Pages() {
+		t.Run(page.Name, func(t *testing.T) {
+			v := Visit{Page: page, Load: Load{Jobs: 10}, How: Live, Updates: 3}
+			r, err := v.run(t.Context(), b, FullSize)
+			must(t, err)
+			bytes, touched, limit := r.Bytes/3, r.Touched/3, limits[page.Name]
+			t.Logf("%d of %d bytes, %d of %d elements", bytes, r.Size, touched, r.Shown)
+			if bytes == 0 || bytes > limit.bytes || touched == 0 || touched > limit.touched {
+				t.Errorf("an update has %d bytes and touches %d elements, want at most %+v", bytes, touched, limit)
+			}
+		})
+	}
+}
+
+// TestUpdatesDoNotGrowWithThePage: what is sent and touched of a list is the same whether 20 or 500 of its
+// jobs are shown, where the one that changes is on both pages.
+func TestUpdatesDoNotGrowWithThePage(t *testing.T) {
+	b := start(t)
+	visit := func(path string) Result {
+		page := Page{Name: path, path: path, Every: time.Second}
+		v := Visit{Page: page, Load: Load{Storm: true}, How: Live, Updates: 4}
+		r, err := v.run(t.Context(), b, FullSize)
+		must(t, err)
+		return r
+	}
+	few, many := visit("/jobs?sort=-gpus&limit=20"), visit("/jobs?sort=-gpus&limit=500")
+	if many.Shown < 10*few.Shown {
+		t.Fatalf("the pages have %d and %d elements", few.Shown, many.Shown)
+	}
+	if many.Bytes > few.Bytes*3/2 || many.Touched > few.Touched*3/2 {
+		t.Errorf("%d bytes and %d elements on a short page, %d and %d on a long one", few.Bytes, few.Touched,
+			many.Bytes, many.Touched)
+	}
+}
+
+// TestElementsStay: what has not changed in a row that has is not replaced, so that it keeps the focus, and
+// what is selected in it.
+func TestElementsStay(t *testing.T) {
+	s, err := newSite(FullSize)
+	must(t, err)
+	t.Cleanup(s.end)
+	v := Visit{Page: Page{Name: "list", path: "/jobs?sort=-gpus", Every: time.Second}, How: Live, Updates: 4}
+	v.Load.Storm = true
+	p, err := v.open(start(t), s)
+	must(t, err)
+	t.Cleanup(p.Close)
+	must(t, do(p, `probe.begin()`))
+	must(t, do(p, `(() => {
+		window.row = document.querySelector('#jobs > tr');
+		window.link = row.querySelector('a');
+		link.focus();
+		getSelection().selectAllChildren(link);
+		window.phases = [];
+		document.addEventListener('board:patched',
+			() => phases.push(row.querySelector('.phase').textContent));
+	})()`))
+	must(t, v.follow(t.Context(), p, s))
+	stays, err := browser.Value[bool](p, `document.querySelector('#jobs > tr') === row &&
+		row.contains(link) && document.activeElement === link && getSelection().toString() === link.textContent`)
+	must(t, err)
+	phases, err := browser.Value[[]string](p, `phases`)
+	must(t, err)
+	if want := []string{"Draining", "Queued", "Starting", "Running"}; !stays || !slices.Equal(phases, want) {
+		t.Errorf("stays %v, over phases %v", stays, phases)
+	}
+}
+
+// TestNothingIsKept: what updates replace is collected. Half of the jobs change each time, so that what was kept
+// would soon be more than the page.
+func TestNothingIsKept(t *testing.T) {
+	b := start(t)
+	for _, page := range Pages() {
+		if page.Every > time.Second {
+			continue
+		}
+		t.Run(page.Name, func(t *testing.T) {
+			v := Visit{Page: page, Load: Load{Jobs: 500}, How: Live, Updates: 8}
+			r, err := v.run(t.Context(), b, FullSize)
+			must(t, err)
+			t.Logf("%d nodes, %d in a new page", r.After.Nodes, r.Anew.Nodes)
+			if r.After.Nodes > r.Anew.Nodes*3/2 {
+				t.Errorf("%d nodes, and %d in a new page", r.After.Nodes, r.Anew.Nodes)
+			}
+			if r.After.Listeners > r.Anew.Listeners {
+				t.Errorf("%d listeners, and %d in a new page", r.After.Listeners, r.Anew.Listeners)
+			}
+		})
+	}
+}
+
+// TestOutOfSight: a page that is not seen for a minute costs nothing, and is as it should be once it is seen
+// again.
+func TestOutOfSight(t *testing.T) {
+	s, err := newSite(FullSize)
+	must(t, err)
+	t.Cleanup(s.end)
+	v := Visit{Page: Pages()[0], Load: Loads()[1], How: Live}
+	p, err := v.open(start(t), s)
+	must(t, err)
+	t.Cleanup(p.Close)
+	must(t, p.Hide(true))
+	must(t, p.Until(`document.hidden`))
+	err = wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 5*time.Minute, true,
+		func(context.Context) (bool, error) { return s.api.following() == 0, nil })
+	must(t, err)
+	must(t, do(p, `probe.begin()`))
+	sent := s.sent.Load()
+	for range 3 {
+		s.api.change(v.Load)
+	}
+	must(t, do(p, `probe.pause()`))
+	if n := s.sent.Load() - sent; n > 0 {
+		t.Errorf("%d bytes were sent to a page that nobody sees", n)
+	}
+	counted, err := browser.Value[counts](p, `probe.end()`)
+	must(t, err)
+	if counted.Touched > 0 {
+		t.Errorf("%d elements of it were touched", counted.Touched)
+	}
+	must(t, p.Hide(false))
+	must(t, p.Until(`source && source.readyState === EventSource.OPEN`))
+	must(t, v.check(p))
+}
