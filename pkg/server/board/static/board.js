@@ -164,7 +164,11 @@ function arrange(patch, made) {
       for (const child of [...box.children]) if (!staying.has(child.id)) child.remove();
     }
   }
-  for (const id of patch.gone || []) if (byId(id)) byId(id).remove();
+  for (const el of (patch.gone || []).map(byId)) {
+    if (!el) continue;
+    if (el.nextSibling && el.nextSibling.nodeType === Node.TEXT_NODE) el.nextSibling.remove(); // the space behind it
+    el.remove();
+  }
   const move = (box, id, next) => {
     const el = made.get(id) || byId(id);
     if (el && (el.parentNode !== box || el.nextElementSibling !== next)) box.insertBefore(el, next);
