@@ -109,24 +109,37 @@ func TestElementsStay(t *testing.T) {
 	}
 }
 
-// TestNothingIsKept: what updates replace is collected. Half of the jobs change each time, so that what was kept
-// would soon be more than the page.
+// TestNothingIsKept: what updates replace is collected, so that a page which is open for days does not grow.
+// A browser may keep what the last of them has replaced.
 func TestNothingIsKept(t *testing.T) {
 	b := start(t)
 	for _, page := range Pages() {
-		if page.Every > time.Second {
-			continue
+		if page.Every > time.Second || page.Name == "map as a table" {
+			continue // the first rests, and the other has what the map has
 		}
 		t.Run(page.Name, func(t *testing.T) {
-			v := Visit{Page: page, Load: Load{Jobs: 500}, How: Live, Updates: 8}
-			r, err := v.run(t.Context(), b, FullSize)
+			s, err := newSite(FullSize)
 			must(t, err)
-			t.Logf("%d nodes, %d in a new page", r.After.Nodes, r.Anew.Nodes)
-			if r.After.Nodes > r.Anew.Nodes*3/2 {
-				t.Errorf("%d nodes, and %d in a new page", r.After.Nodes, r.Anew.Nodes)
+			t.Cleanup(s.end)
+			v := Visit{Page: page, Load: Load{Jobs: 300}, How: Live}
+			p, err := v.open(b, s)
+			must(t, err)
+			t.Cleanup(p.Close)
+			after := func(updates int) (touched, nodes int64) {
+				must(t, do(p, `probe.begin()`))
+				v.Updates = updates
+				must(t, v.follow(t.Context(), p, s))
+				counted, err := browser.Value[counts](p, `probe.end()`)
+				must(t, err)
+				m, err := p.Memory()
+				must(t, err)
+				return int64(counted.Touched), m.Nodes
 			}
-			if r.After.Listeners > r.Anew.Listeners {
-				t.Errorf("%d listeners, and %d in a new page", r.After.Listeners, r.Anew.Listeners)
+			_, before := after(3)
+			touched, nodes := after(9)
+			t.Logf("%d nodes, and %d after %d were touched", before, nodes, touched)
+			if nodes-before > touched/4 {
+				t.Errorf("%d nodes have become %d, while %d were touched", before, nodes, touched)
 			}
 		})
 	}

@@ -64,7 +64,9 @@
       const answer = await fetch(location.href);
       const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
       for (const box of document.querySelectorAll('[data-fragments]')) {
-        box.replaceChildren(...page.getElementById(box.id).childNodes);
+        if (!box.parentElement.closest('[data-fragments]')) { // what is in those comes with them
+          box.replaceChildren(...page.getElementById(box.id).childNodes);
+        }
       }
       runTimes(document);
       updated();

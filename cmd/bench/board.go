@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,10 +31,7 @@ and costs: beside the same page while nothing changes, and beside one that loads
 			}
 			o.Progress = cmd.ErrOrStderr()
 			results, err := board.Run(cmd.Context(), o)
-			if err != nil {
-				return err
-			}
-			return board.Print(cmd.OutOrStdout(), results)
+			return errors.Join(board.Print(cmd.OutOrStdout(), results), err)
 		},
 	}
 	cmd.Flags().IntVar(&o.Updates, "updates", 20, "updates of each page under each load, one a second")
