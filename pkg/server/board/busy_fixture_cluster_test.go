@@ -21,20 +21,20 @@ import (
 
 // What a busy cluster has.
 const (
-	fullJobs  = 500
-	fullGangs = 40 // of them on the nodes
-	fullNodes = 100
-	fullSums  = 200
+	busyJobs  = 500
+	busyGangs = 40 // of them on the nodes
+	busyNodes = 100
+	busySums  = 200
 )
 
 // Names as people give them, long ones among them.
 var (
-	fullNamespaces = []string{"team-a", "research-language-models", "vision", "an-agency-with-a-long-name"}
-	fullQueues     = []string{"research", "production", "root.europe.language-models.pretraining", ""}
-	fullUsers      = []string{"ada@example.com", "maximiliane.von-und-zu-hohenfels@research.example.com", ""}
-	fullModels     = []string{"bert", "llama-3-70b-pretraining-2026-11-run-07", "whisper-large", "t5",
+	busyNamespaces = []string{"team-a", "research-language-models", "vision", "an-agency-with-a-long-name"}
+	busyQueues     = []string{"research", "production", "root.europe.language-models.pretraining", ""}
+	busyUsers      = []string{"ada@example.com", "maximiliane.von-und-zu-hohenfels@research.example.com", ""}
+	busyModels     = []string{"bert", "llama-3-70b-pretraining-2026-11-run-07", "whisper-large", "t5",
 		"mixture-of-experts-with-64-experts-and-a-learned-router-ablation"}
-	fullPhases = []v1alpha1.Phase{
+	busyPhases = []v1alpha1.Phase{
 		v1alpha1.PhaseRunning, v1alpha1.PhaseQueued, v1alpha1.PhaseSucceeded, v1alpha1.PhaseRunning,
 		v1alpha1.PhaseFailed, v1alpha1.PhaseStarting, v1alpha1.PhaseSuspended, v1alpha1.PhaseDraining,
 		v1alpha1.PhaseRestarting, v1alpha1.PhasePending, "",
@@ -43,35 +43,35 @@ var (
 
 func nth[T any](all []T, i int) T { return all[i%len(all)] }
 
-// newFull is the fake API of a busy cluster.
-func newFull() *api {
+// newBusy is the fake API of a busy cluster.
+func newBusy() *api {
 	a := &api{}
-	for i := range fullJobs {
-		a.jobs = append(a.jobs, fullJob(i))
+	for i := range busyJobs {
+		a.jobs = append(a.jobs, busyJob(i))
 	}
-	a.nodes, a.queues, a.usage, a.past = fullMap(a.jobs[:fullGangs]), fullQuotas(a.jobs), fullUsage(), nil
+	a.nodes, a.queues, a.usage, a.past = busyMap(a.jobs[:busyGangs]), busyQuotas(a.jobs), busyUsage(), nil
 	a.logs = map[string]*pod{"Worker 0": newPod(
 		"step 1", strings.Repeat("a line that is longer than any screen, ", 20)+hostile,
 	)}
 	for i := range 100 {
-		a.past = append(a.past, fullPast(i))
+		a.past = append(a.past, busyPast(i))
 	}
 	return a
 }
 
-func fullName(i int) string { return fmt.Sprintf("%s-%d", nth(fullModels, i), i) }
+func busyName(i int) string { return fmt.Sprintf("%s-%d", nth(busyModels, i), i) }
 
-// fullJob is one of many; the first of them run.
-func fullJob(i int) *v1alpha1.TrainingJob {
-	phase := nth(fullPhases, i)
-	if i < fullGangs {
+// busyJob is one of many; the first of them run.
+func busyJob(i int) *v1alpha1.TrainingJob {
+	phase := nth(busyPhases, i)
+	if i < busyGangs {
 		phase = v1alpha1.PhaseRunning
 	}
-	job := newJob(nth(fullNamespaces, i/3), fullName(i), inPhase(phase))
+	job := newJob(nth(busyNamespaces, i/3), busyName(i), inPhase(phase))
 	job.CreationTimestamp = metav1.NewTime(now.Add(-time.Duration(i*i) * time.Minute))
-	job.Annotations = map[string]string{"owner": nth(fullUsers, i)}
+	job.Annotations = map[string]string{"owner": nth(busyUsers, i)}
 	policy := &job.Spec.RunPolicy.SchedulingPolicy
-	policy.Queue, policy.PriorityClass = nth(fullQueues, i), nth([]string{"", "high", "batch-preemptible"}, i)
+	policy.Queue, policy.PriorityClass = nth(busyQueues, i), nth([]string{"", "high", "batch-preemptible"}, i)
 	job.Spec.Framework, job.Spec.Replicas = v1alpha1.FrameworkPyTorch, new(int32(i%16+1))
 	if phase == "" {
 		return job
@@ -103,10 +103,10 @@ func fullJob(i int) *v1alpha1.TrainingJob {
 	return job
 }
 
-// fullMap has nodes of 8 GPUs in racks of two kinds, on which the gangs have 16 GPUs each.
-func fullMap(gangs []*v1alpha1.TrainingJob) []*placement.OnNode {
+// busyMap has nodes of 8 GPUs in racks of two kinds, on which the gangs have 16 GPUs each.
+func busyMap(gangs []*v1alpha1.TrainingJob) []*placement.OnNode {
 	var all []*placement.OnNode
-	for n := range fullNodes {
+	for n := range busyNodes {
 		on := &placement.OnNode{Exists: true, Node: placement.Node{
 			Name: fmt.Sprintf("gpu-%03d.rack-%d.example.com", n, n/20), Kind: "NVIDIA-H100-80GB-HBM3",
 			DomainKey: "example.com/rack", Domain: fmt.Sprintf("rack-%d", n/20),
@@ -138,8 +138,8 @@ func fullMap(gangs []*v1alpha1.TrainingJob) []*placement.OnNode {
 	return all
 }
 
-// fullQuotas of four schedulers.
-func fullQuotas(jobs []*v1alpha1.TrainingJob) []queues.Queue {
+// busyQuotas of four schedulers.
+func busyQuotas(jobs []*v1alpha1.TrainingJob) []queues.Queue {
 	member := func(i int) queues.Job {
 		j := jobs[i]
 		return queues.Job{
@@ -179,12 +179,12 @@ func fullQuotas(jobs []*v1alpha1.TrainingJob) []queues.Queue {
 	return all
 }
 
-func fullUsage() []rest.Usage {
+func busyUsage() []rest.Usage {
 	var all []rest.Usage
-	for i := range fullSums {
+	for i := range busySums {
 		u := rest.Usage{
-			Day: now.AddDate(0, 0, -i%25).Format(time.DateOnly), Namespace: nth(fullNamespaces, i),
-			Queue: nth(fullQueues, i/2), User: nth(fullUsers, i/3), GPUKind: "NVIDIA-H100-80GB-HBM3",
+			Day: now.AddDate(0, 0, -i%25).Format(time.DateOnly), Namespace: nth(busyNamespaces, i),
+			Queue: nth(busyQueues, i/2), User: nth(busyUsers, i/3), GPUKind: "NVIDIA-H100-80GB-HBM3",
 			QueuedSeconds: int64(i * 977), RunningSeconds: int64(i * 86400), GPUSeconds: int64(i) * 86400 * 64,
 			GPUHours:    fmt.Sprintf("%d.%02d", i*1536, i%100),
 			LostSeconds: int64(i * 60), LostGPUSeconds: int64(i * 3840),
@@ -199,10 +199,10 @@ func fullUsage() []rest.Usage {
 	return all
 }
 
-func fullPast(i int) history.Job {
-	j := past(fullName(i), nil)
-	j.UID, j.Namespace = types.UID(fmt.Sprint("uid-past-", i)), nth(fullNamespaces, i)
-	j.Phase, j.Queue, j.User = nth(fullPhases[:5], i), nth(fullQueues, i), nth(fullUsers, i)
+func busyPast(i int) history.Job {
+	j := past(busyName(i), nil)
+	j.UID, j.Namespace = types.UID(fmt.Sprint("uid-past-", i)), nth(busyNamespaces, i)
+	j.Phase, j.Queue, j.User = nth(busyPhases[:5], i), nth(busyQueues, i), nth(busyUsers, i)
 	j.GPUKind, j.Attempt, j.Preemptions = "NVIDIA-H100-80GB-HBM3", int32(i%4), int32(i%3)
 	j.Reason = nth([]string{"Succeeded", "BackoffLimitExceeded", "Preempted"}, i)
 	j.Message = "Worker 3 exited with 137: CUDA error: out of memory"

@@ -18,45 +18,45 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
 )
 
-var pictures = flag.String("pictures", "", "an existing folder for pictures of full pages")
+var busyPictures = flag.String("busy-pictures", "", "an existing folder for pictures of a busy cluster")
 
-// fullScreens on which every page is looked at, in both themes.
-var fullScreens = map[string]chromium.Screen{
+// busyScreens on which every page is looked at, in both themes.
+var busyScreens = map[string]chromium.Screen{
 	"wide-light":   {Width: 1280, Height: 800},
 	"wide-dark":    {Width: 1280, Height: 800, Dark: true},
 	"narrow-light": {Width: 400, Height: 800},
 	"narrow-dark":  {Width: 400, Height: 800, Dark: true},
 }
 
-// fullPages by what their pictures are called.
-var fullPages = map[string]string{
+// busyPages by what their pictures are called.
+var busyPages = map[string]string{
 	"map":        mainMap,
-	"map-gang":   mainMap + "?gang=uid-" + fullName(4) + "&node=gpu-008.rack-0.example.com",
+	"map-gang":   mainMap + "?gang=uid-" + busyName(4) + "&node=gpu-008.rack-0.example.com",
 	"map-table":  mainMap + "?view=table",
-	"jobs":       fmt.Sprintf("%s?limit=%d", mainJobs, fullJobs),
+	"jobs":       fmt.Sprintf("%s?limit=%d", mainJobs, busyJobs),
 	"queues":     mainQueues,
 	"history":    mainMap + "/history",
 	"accounting": mainAccounting + "?by=day,namespace,queue,user,gpuKind",
-	"job":        fullJobURL(4),
-	"waiting":    fullJobURL(45),
-	"logs":       fullJobURL(4) + "/logs",
-	"yaml":       fullJobURL(4) + "/yaml",
+	"job":        busyJobURL(4),
+	"waiting":    busyJobURL(45),
+	"logs":       busyJobURL(4) + "/logs",
+	"yaml":       busyJobURL(4) + "/yaml",
 	"nothing":    mainMap + "/nothing",
 }
 
-func fullJobURL(i int) string {
-	job := fullJob(i)
+func busyJobURL(i int) string {
+	job := busyJob(i)
 	return listview.JobURL("main", job.Namespace, job.Name)
 }
 
-// TestFullPages: pages of a busy cluster keep nobody out, on any screen and in both themes.
-func TestFullPages(t *testing.T) {
+// TestBusyPages: pages of a busy cluster keep nobody out, on any screen and in both themes.
+func TestBusyPages(t *testing.T) {
 	s := newServer(t)
-	full := newFull()
-	s.api.jobs, s.api.pages, s.api.logs = full.jobs, full.pages, full.logs
+	busy := newBusy()
+	s.api.jobs, s.api.pages, s.api.logs = busy.jobs, busy.pages, busy.logs
 	known := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.board.ServeHTTP(w, r.WithContext(identity.NewContext(r.Context(), identity.Identity{
-			Name: fullUsers[1],
+			Name: busyUsers[1],
 		})))
 	}))
 	t.Cleanup(known.Close)
@@ -65,7 +65,7 @@ func TestFullPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.Stop)
-	for name, screen := range fullScreens {
+	for name, screen := range busyScreens {
 		t.Run(name, func(t *testing.T) {
 			p, err := b.Visit(screen)
 			if err != nil {
@@ -73,7 +73,7 @@ func TestFullPages(t *testing.T) {
 			}
 			defer p.Close()
 			v := &looker{p, t, name}
-			for what, path := range fullPages {
+			for what, path := range busyPages {
 				if err := p.Open(known.URL + path); err != nil && what != "nothing" {
 					t.Fatal(err)
 				}
@@ -117,8 +117,8 @@ func (l *looker) look(what string) {
 	for _, hindrance := range found {
 		l.t.Errorf("%s: %.2000s", what, hindrance)
 	}
-	if *pictures != "" {
-		l.must(l.Picture(filepath.Join(*pictures, what+"-"+l.screen+".png")))
+	if *busyPictures != "" {
+		l.must(l.Picture(filepath.Join(*busyPictures, what+"-"+l.screen+".png")))
 	}
 }
 
