@@ -147,6 +147,22 @@ func (a *api) Follow(string, live.Filter) (<-chan live.Event, func(), error) {
 	}, nil
 }
 
+// placed is the api as one that knows which rank is on which node.
+type placed struct{ *api }
+
+// Follow all ranks, whosever they are, as the jobs.
+func (p placed) Follow(string, string, string) (<-chan struct{}, func(), error) {
+	changes := make(chan struct{}, 1)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.rankFollowers[changes] = struct{}{}
+	return changes, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.rankFollowers, changes)
+	}, nil
+}
+
 // following is how many pages are shown.
 func (a *api) following() int {
 	a.mu.Lock()

@@ -108,10 +108,16 @@ func (c *cluster) trainLarge(unready int) {
 	setProgress(st, st.Progress.Step+5)
 	setReady(st, st.Replicas-int32(unready))
 	st.Workers = nil
+	for _, index := range c.unready {
+		c.put(job, index, placement.Running)
+	}
+	c.unready = nil
 	for i := range unready {
 		index := (c.turn*37 + i) % int(st.Replicas)
+		c.unready = append(c.unready, index)
+		c.fail(job, index, c.turn)
 		st.Workers = append(st.Workers, v1alpha1.WorkerStatus{
-			Role: v1alpha1.RoleWorker, Index: int32(index), Phase: "Pending", RestartCount: int32(c.turn),
+			Role: v1alpha1.RoleWorker, Index: int32(index), Phase: "Running", RestartCount: int32(c.turn),
 			Node: c.nodes[c.at[job.UID][index]].Name, PodName: fmt.Sprintf("%s-worker-%d", job.Name, index),
 		})
 	}

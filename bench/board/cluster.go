@@ -59,7 +59,8 @@ type cluster struct {
 	// running, queued and ended are their UIDs, the longest first; the large job is in none of them.
 	running, queued, ended []types.UID
 	large                  types.UID
-	stage                  int // of the large job, in stages
+	stage                  int   // of the large job, in stages
+	unready                []int // ranks of the large job
 	// turn counts what each change begins with, so that all have theirs.
 	turn int
 	// nodes as the map has them, and what is on each of them; changed are to be told anew.
@@ -71,7 +72,8 @@ type cluster struct {
 	// record of the large job, as a history has it.
 	record history.Record
 
-	followers map[chan live.Event]struct{}
+	followers     map[chan live.Event]struct{}
+	rankFollowers map[chan struct{}]struct{}
 }
 
 // rankRef is a rank of a job on a node.
@@ -83,6 +85,7 @@ type rankRef struct {
 func newCluster(size Size) *cluster {
 	c := &cluster{
 		size: size, at: map[types.UID][]int{}, changed: map[int]bool{}, followers: map[chan live.Event]struct{}{},
+		rankFollowers: map[chan struct{}]struct{}{},
 	}
 	gpus := size.LargeRanks + (size.Running-1)*size.Ranks
 	for n := range (gpus+gpusPerNode-1)/gpusPerNode + 4 { // some are free
@@ -191,7 +194,7 @@ func recordOf(job *v1alpha1.TrainingJob) history.Record {
 	})
 }
 
-// put a rank on its node; an empty state takes it away.
+// put a rank on its node, ready where it runs; an empty state takes it away.
 func (c *cluster) put(job *v1alpha1.TrainingJob, index int, state placement.RankState) {
 	node := c.at[job.UID][index]
 	ref := rankRef{placement.Job{UID: job.UID, Namespace: job.Namespace, Name: job.Name}, int32(index)}
@@ -200,7 +203,19 @@ func (c *cluster) put(job *v1alpha1.TrainingJob, index int, state placement.Rank
 		delete(c.pods[node], ref)
 		return
 	}
-	c.pods[node][ref] = placement.Rank{Role: "worker", Index: ref.index, GPUs: 1, State: state}
+	c.pods[node][ref] = placement.Rank{
+		Role: "worker", Index: ref.index, GPUs: 1, State: state, Ready: state == placement.Running,
+	}
+}
+
+// fail the probes of a rank that runs, after so many restarts.
+func (c *cluster) fail(job *v1alpha1.TrainingJob, index, restarts int) {
+	c.put(job, index, placement.Running)
+	ref := rankRef{placement.Job{UID: job.UID, Namespace: job.Namespace, Name: job.Name}, int32(index)}
+	on := c.pods[c.at[job.UID][index]]
+	rank := on[ref]
+	rank.Ready, rank.Restarts = false, int32(restarts)
+	on[ref] = rank
 }
 
 // tell the map of the nodes that have changed, and all who follow.
@@ -221,6 +236,12 @@ func (c *cluster) tell() {
 		select {
 		case follower <- live.Event{}:
 		default: // it is awake
+		}
+	}
+	for follower := range c.rankFollowers {
+		select {
+		case follower <- struct{}{}:
+		default:
 		}
 	}
 }

@@ -25,7 +25,7 @@ var reader = identity.Identity{Name: "reader"}
 func newSite(size Size) (*site, error) {
 	s := &site{api: &api{cluster: newCluster(size)}}
 	b, err := board.New(board.Options{
-		Jobs: s.api, Reports: s.api, Changes: s.api, Placement: s.api, Live: s.api, Log: logr.Discard(),
+		Jobs: s.api, Reports: s.api, Changes: s.api, Placement: placed{s.api}, Live: s.api, Log: logr.Discard(),
 		UserKeys: []string{userKey}, User: func(*http.Request) board.User { return board.User{Name: reader.Name} },
 	})
 	if err != nil {

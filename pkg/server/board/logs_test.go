@@ -240,21 +240,22 @@ func TestAllRanksAreFollowed(t *testing.T) {
 // TestLogCannotBeFollowed: why is told by a status.
 func TestLogCannotBeFollowed(t *testing.T) {
 	s, p := writing(t)
+	asIs := func() (undo func()) { return func() {} }
 	for name, tt := range map[string]struct {
 		query  string
-		prime  func()
+		prime  func() (undo func())
 		status int
 	}{
-		"what is over of all ranks": {"?all=true&previous=true", func() {}, http.StatusUnprocessableEntity},
-		"positions":                 {"?all=true&after=x", func() {}, http.StatusUnprocessableEntity},
-		"another's":                 {"?uid=uid-other", func() {}, http.StatusNotFound},
-		"many":                      {"?all=true", tooManyRanks(s), http.StatusTooManyRequests},
-		"no rank":                   {"?index=9", func() {}, http.StatusUnprocessableEntity},
-		"no pod":                    {"?index=1", func() {}, http.StatusNotFound},
-		"position":                  {"?after=x", func() {}, http.StatusUnprocessableEntity},
-		"too many":                  {"", func() { s.board.BeginStream = tooMany }, http.StatusTooManyRequests},
+		"what is over of all ranks": {"?all=true&previous=true", asIs, http.StatusUnprocessableEntity},
+		"positions":                 {"?all=true&after=x", asIs, http.StatusUnprocessableEntity},
+		"another's":                 {"?uid=uid-other", asIs, http.StatusNotFound},
+		"many":                      {"?all=true", s.followTooMany, http.StatusTooManyRequests},
+		"no rank":                   {"?index=9", asIs, http.StatusUnprocessableEntity},
+		"no pod":                    {"?index=1", asIs, http.StatusNotFound},
+		"position":                  {"?after=x", asIs, http.StatusUnprocessableEntity},
+		"too many":                  {"", s.streamTooMany, http.StatusTooManyRequests},
 	} {
-		tt.prime()
+		undo := tt.prime()
 		p.end() // so that a stream that begins ends
 		r := s.request(t.Context(), http.MethodGet, logsPage+"/stream"+tt.query, "ann", nil)
 		r.Header.Set("Accept", "text/event-stream")
@@ -262,13 +263,20 @@ func TestLogCannotBeFollowed(t *testing.T) {
 		if got.StatusCode != tt.status || got.Header.Get("Content-Type") != problem.MediaType {
 			t.Errorf("%s: status %d, %s", name, got.StatusCode, got.body)
 		}
-		s.board.BeginStream = allow
+		undo()
 	}
 }
 
-// tooManyRanks are followed by ann already.
-func tooManyRanks(s *server) func() {
-	return func() { s.board.followed.enter("ann", maxFollowed-1) }
+// followTooMany has ann follow so many ranks that there are none left.
+func (s *server) followTooMany() (undo func()) {
+	undo, _ = s.board.followed.enter("ann", maxFollowed-1)
+	return undo
+}
+
+// streamTooMany has everybody's streams refused.
+func (s *server) streamTooMany() (undo func()) {
+	s.board.BeginStream = tooMany
+	return func() { s.board.BeginStream = allow }
 }
 
 // TestFollowedRanks of one caller are bounded, and those of another are theirs.

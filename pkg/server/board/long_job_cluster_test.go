@@ -50,7 +50,7 @@ func longServer(t *testing.T) (s *server, url string) {
 // open a page for a visitor.
 func open(t *testing.T, b *chromium.Browser, url, screen string) *looker {
 	t.Helper()
-	p, err := b.Visit(fullScreens[screen])
+	p, err := b.Visit(busyScreens[screen])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func startBrowser(t *testing.T) *chromium.Browser {
 func TestLongJobPages(t *testing.T) {
 	_, url := longServer(t)
 	b := startBrowser(t)
-	all := slices.Sorted(maps.Keys(fullScreens))
+	all := slices.Sorted(maps.Keys(busyScreens))
 	for name, page := range map[string]struct {
 		path string
 		on   []string

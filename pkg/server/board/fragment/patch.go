@@ -92,9 +92,9 @@ func Whole(now []Fragment) (Patch, State) {
 // they are: the State after that has nothing of them.
 func Part(sent State, now []Fragment) (Patch, State) {
 	p, next := Diff(sent, now)
-	for in := range p.Order {
+	for in, held := range sent.order {
 		if _, has := next.order[in]; !has {
-			delete(p.Order, in)
+			p.Gone = slices.DeleteFunc(p.Gone, func(id string) bool { return slices.Contains(held, id) })
 		}
 	}
 	return p, next

@@ -145,8 +145,8 @@ func TestRanksOnNodes(t *testing.T) {
 }
 
 // TestRanksOfStatus: where nobody follows the pods, or not for this reader, what the status does not say is
-// said to be unknown. It lists the 100 least healthy; where all of a role are ready, or the last of these runs,
-// the others run, too.
+// said to be unknown. It lists the 100 least healthy; where all of a role are ready, or the last of these
+// runs, the others run, too.
 func TestRanksOfStatus(t *testing.T) {
 	_, in := thousandRanks()
 	in.Followed, in.Placed, in.Notes = false, nil, []string{"You may not see the pods."}
