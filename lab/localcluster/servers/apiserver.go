@@ -28,7 +28,13 @@ func (c Config) APIServer() process.Process {
 		"--service-account-key-file=" + c.Files.AccountsKey(),
 		"--service-account-signing-key-file=" + c.Files.AccountsKey(),
 	}
-	if !c.RealNode {
+	if c.RealNode { // whose kubelet has the logs; nobody resolves its name
+		args = append(args,
+			"--kubelet-preferred-address-types=InternalIP",
+			"--kubelet-client-certificate="+c.Files.AdminCert(),
+			"--kubelet-client-key="+c.Files.AdminKey(),
+		)
+	} else {
 		// Pods on fake nodes need no token. With the plugin, a pod created right after its namespace is refused
 		// until the account "default" exists. kubectl create token works without it.
 		args = append(args, "--disable-admission-plugins=ServiceAccount")
