@@ -74,10 +74,10 @@ func run(ctx context.Context, m *testing.M) (code int, err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	e := &environment{dir: dir}
 	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", dir+"/",
-		"../../cmd/operator", "../../cmd/agent", "../../examples/gotrainer")
+		"../../cmd/operator", "../../cmd/agent", "../../cmd/server", "../../examples/gotrainer")
 	build.Env, build.Stderr = append(os.Environ(), "CGO_ENABLED=0"), os.Stderr
 	if err := build.Run(); err != nil {
-		return 1, fmt.Errorf("building the operator, the agent and the trainer: %w", err)
+		return 1, fmt.Errorf("building the operator, the agent, the server and the trainer: %w", err)
 	}
 	archives, err := images(ctx, dir)
 	if err != nil {
