@@ -63,10 +63,9 @@
     async reload() {
       const answer = await fetch(location.href);
       const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
-      for (const box of document.querySelectorAll('[data-fragments]')) {
-        if (!box.parentElement.closest('[data-fragments]')) { // what is in those comes with them
-          box.replaceChildren(...page.getElementById(box.id).childNodes);
-        }
+      const boxes = [...document.querySelectorAll('[data-fragments]')];
+      for (const box of boxes.filter((box) => !box.parentElement.closest('[data-fragments]'))) {
+        box.replaceChildren(...page.getElementById(box.id).childNodes); // with the boxes in them
       }
       runTimes(document);
       updated();
