@@ -4,7 +4,7 @@
 //	cluster.go, change.go   jobs, ranks, nodes and queues in this process, and what happens to them
 //	api.go                  what pkg/server/board asks of them, as the server's API answers it
 //	site.go                 the board over HTTP, which counts what it sends
-//	probe.js, reload.js     what is counted in the page; the page that loads itself anew, to compare with
+//	probe.js                what is counted in the page, and how one loads itself anew, to compare with
 //	visit.go, run.go        one page under one load in a Chromium; all of them
 //	report.go               the table
 //

@@ -19,8 +19,12 @@ func Print(out io.Writer, results []Result) error {
 		}
 		n := int64(max(1, r.Updates))
 		each := func(d time.Duration) string { return milliseconds(d / time.Duration(n)) }
-		fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %s ms | %s ms | %d of %d | %s ms | %d |\n",
-			r.Page.Name, r.Load.Name, r.How, thousands(r.Bytes/n), thousands(r.Touched/n), each(r.work(still)),
+		work := "-" // it cannot be told from what the page takes by itself
+		if w := r.work(still); w > 0 {
+			work = each(w) + " ms"
+		}
+		fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %s | %s ms | %d of %d | %s ms | %d |\n",
+			r.Page.Name, r.Load.Name, r.How, thousands(r.Bytes/n), thousands(r.Touched/n), work,
 			each(r.Blocked), r.LongFrames, r.Frames, milliseconds(r.Longest), r.After.Nodes-r.Anew.Nodes)
 	}
 	fmt.Fprintln(out)
