@@ -173,10 +173,11 @@ test-server: build ## the server on both databases, a real API server, MLflow's 
 	go test -tags cluster,long -count 1 -timeout 60m $(SERVER)
 
 # Packages of the pages for browsers, and of who logs in to them.
-BOARD = ./pkg/server/board/... ./pkg/server/session ./pkg/server/placement ./lab/browser ./bench/board ./test/server
+BOARD = ./pkg/server/board/... ./pkg/server/session ./pkg/server/placement ./lab/browser ./bench/board \
+	./test/server ./test/demo
 
 .PHONY: test-board
-test-board: build ## the board in a real browser, by a story on a real cluster (as root on Debian)
+test-board: build ## the board in a real browser, by stories on real clusters, and what it costs (as root on Debian)
 	test/e2e/install.sh
 	bin/localcluster build
 	go test -tags cluster,long -count 1 -timeout 60m $(BOARD)
