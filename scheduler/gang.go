@@ -28,6 +28,10 @@ type Gang struct {
 	Queue string
 	// PriorityClass applies to the group and its pods; empty means the cluster's default.
 	PriorityClass string
+	// WaitingClass is the class of the pods of a gang for which the scheduler is to preempt nobody, since the
+	// operator has others make room. It has PriorityClass's value and the preemption policy Never, and is empty
+	// for every other gang. Only a WaitingClasses backend is given one.
+	WaitingClass string
 	// Roles are in rank order, the leader first.
 	Roles []Role
 	// MinAvailable ranks start together or none does; 1 <= MinAvailable <= Ranks().
@@ -125,9 +129,13 @@ func (g Gang) NeedsRoleMinimums() bool {
 	return len(g.Roles) > 1 && g.MinAvailable < g.Ranks()
 }
 
-// JoinPriority sets the gang's priority class on a pod whose template names none.
+// JoinPriority sets the gang's priority class on a pod whose template names none, and its waiting class on
+// every pod.
 func (g Gang) JoinPriority(pod *corev1.Pod) {
-	if pod.Spec.PriorityClassName == "" {
+	switch {
+	case g.WaitingClass != "":
+		pod.Spec.PriorityClassName = g.WaitingClass
+	case pod.Spec.PriorityClassName == "":
 		pod.Spec.PriorityClassName = g.PriorityClass
 	}
 }

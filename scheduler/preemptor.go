@@ -11,6 +11,14 @@ type Preemptor interface {
 	MayPreempt(waiting, running Contender) bool
 }
 
+// WaitingClasses is a Preemptor whose scheduler preempts nobody for a gang whose pods have the preemption
+// policy Never, and places it all the same, at its priority, once there is room.
+type WaitingClasses interface {
+	Preemptor
+	// UsesWaitingClass reports whether the gang may have a WaitingClass; the answer never changes.
+	UsesWaitingClass() bool
+}
+
 // Contender is one of two gangs that contend for nodes.
 type Contender struct {
 	// Queue in the scheduler's sense; empty means the scheduler's default.

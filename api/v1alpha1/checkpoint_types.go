@@ -206,4 +206,17 @@ type WorkStatus struct {
 	// created, suspension included. Updated whenever a run ends.
 	// +optional
 	Goodput *int32 `json:"goodput,omitempty"`
+	// Asked is how often the trainer was asked to save so that the gang could make room for another, Saved how
+	// often nothing was lost then. AskedInVain counts the times since it last saved: a gang that was asked in vain
+	// is not asked again.
+	// +optional
+	Asked int32 `json:"asked,omitempty"`
+	// +optional
+	Saved int32 `json:"saved,omitempty"`
+	// +optional
+	AskedInVain int32 `json:"askedInVain,omitempty"`
+	// PreemptedLostGPUSeconds is the part of lostGPUSeconds that was lost so that others had room, where the
+	// operator had planned that (drain cause Brokered).
+	// +optional
+	PreemptedLostGPUSeconds int64 `json:"preemptedLostGPUSeconds,omitempty"`
 }

@@ -17,6 +17,9 @@ const (
 	ConditionRestarting = "Restarting"
 	// ConditionPreempted is True from the end of an attempt that was disrupted until the gang runs again.
 	ConditionPreempted = "Preempted"
+	// ConditionMakingRoom is True while others make room for the gang, by a plan of the operator's
+	// (status.scheduling.preemption.phase).
+	ConditionMakingRoom = "MakingRoom"
 	// ConditionSuspended is True while the job is suspended.
 	ConditionSuspended = "Suspended"
 	// ConditionInvalidSpec is True while the spec of a job that was queued before breaks a rule, or asks for
@@ -87,6 +90,10 @@ const (
 	ReasonSpecChanged = "SpecChanged"
 	// ReasonRestartRequested: the annotation mlplatform.example.com/restart has a new value.
 	ReasonRestartRequested = "RestartRequested"
+	// ReasonMakesRoom: the gang makes room for one of a higher priority, as the operator has planned.
+	ReasonMakesRoom = "MakesRoom"
+	// ReasonHandedOver: nobody could make room for the gang in time, and the scheduler preempts for it now.
+	ReasonHandedOver = "HandedOver"
 	// ReasonSuspended: runPolicy.suspend is true.
 	ReasonSuspended = "Suspended"
 	// ReasonResumed: runPolicy.suspend is no longer true, and the gang was submitted again.
@@ -130,6 +137,11 @@ const (
 	// ReasonSchedulerRests: the nodes have room for the gang, and its scheduler, which has rejected it, does
 	// not look; the operator wakes it.
 	ReasonSchedulerRests = "SchedulerRests"
+	// ReasonRoomReserved: others make room for a gang of a higher priority, and this one would take it.
+	ReasonRoomReserved = "RoomReserved"
+	// ReasonWaitingClassUnusable: the gang's priority class names a waiting class that cannot be one, so nobody
+	// is asked to make room.
+	ReasonWaitingClassUnusable = "WaitingClassUnusable"
 	// ReasonUnschedulable: the scheduler could not place a rank; the message is the scheduler's.
 	ReasonUnschedulable = "Unschedulable"
 	// ReasonQueueNotFound: no queue of that name exists.

@@ -46,12 +46,46 @@ const (
 	PreemptionKill PreemptionMode = "Kill"
 )
 
-// PreemptionStatus is whom the operator would have make room for a gang, at the least cost that it knows. It
-// appears, and changes between Planned and the other outcomes, at once; every other change is written as
-// rarely as those of the blocker's numbers.
+// PreemptionPhase is how far a plan is by which others make room for a gang.
+// +kubebuilder:validation:Enum=Asking;Releasing;Placing;HandedOver
+type PreemptionPhase string
+
+const (
+	// PreemptionAsking: its victims are asked to save, or waited for.
+	PreemptionAsking PreemptionPhase = "Asking"
+	// PreemptionReleasing: all of them are being ended.
+	PreemptionReleasing PreemptionPhase = "Releasing"
+	// PreemptionPlacing: none has a pod left, and the scheduler is to place the gang.
+	PreemptionPlacing PreemptionPhase = "Placing"
+	// PreemptionHandedOver: the operator has not found or made room. The attempt waits under its ordinary
+	// priority class, and the scheduler preempts for it as it does without the operator.
+	PreemptionHandedOver PreemptionPhase = "HandedOver"
+)
+
+// PreemptionStatus is whom the operator has make room for a gang, or would, at the least cost that it knows.
+// Without a phase nothing acts on it. It appears, and changes between Planned and the other outcomes, at once;
+// so does whatever is about a plan; every other change is written as rarely as those of the blocker's numbers.
 type PreemptionStatus struct {
 	// Outcome is what was found.
 	Outcome PreemptionOutcome `json:"outcome"`
+	// Phase of the plan; absent where there is none, and in a dry run.
+	// +optional
+	Phase PreemptionPhase `json:"phase,omitempty"`
+	// Round of the plan, from 1: others may take the room before the gang has it.
+	// +optional
+	Round int32 `json:"round,omitempty"`
+	// BlockedTime is since when the gang has been known to lack room. Absent in a dry run.
+	// +optional
+	BlockedTime *metav1.Time `json:"blockedTime,omitempty"`
+	// StartedTime is when the plan's first round began.
+	// +optional
+	StartedTime *metav1.Time `json:"startedTime,omitempty"`
+	// PhaseTime is when the phase began.
+	// +optional
+	PhaseTime *metav1.Time `json:"phaseTime,omitempty"`
+	// Deadline of the plan: all victims are ended then, saved or not.
+	// +optional
+	Deadline *metav1.Time `json:"deadline,omitempty"`
 	// Victims that make enough room together, the cheapest first; at most 64 of them. Each has a lower priority
 	// than the gang, and is the victim of no other gang that waits. Absent unless outcome is Planned.
 	// +optional
@@ -69,7 +103,7 @@ type PreemptionStatus struct {
 	ObservedTime *metav1.Time `json:"observedTime,omitempty"`
 }
 
-// PreemptionVictim is a running gang that would make room, and what its end would cost.
+// PreemptionVictim is a running gang that makes room, or would, and what its end would cost.
 type PreemptionVictim struct {
 	// UID of its job.
 	UID types.UID `json:"uid"`
@@ -82,6 +116,10 @@ type PreemptionVictim struct {
 	GPUs int64 `json:"gpus"`
 	// Mode is how it had best be ended.
 	Mode PreemptionMode `json:"mode"`
+	// AskTime is when it is asked to save, or ended where mode is Kill. Absent without a plan, and where that
+	// depends on what the victim does by itself.
+	// +optional
+	AskTime *metav1.Time `json:"askTime,omitempty"`
 	// EstimatedLossSeconds is the time that its training is set back: what it would train again, at most the
 	// operator's preemption.lossCapSeconds, and another start. In seconds.
 	EstimatedLossSeconds int64 `json:"estimatedLossSeconds"`

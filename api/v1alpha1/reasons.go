@@ -17,7 +17,8 @@ var reasons = []string{
 	ReasonNoNodeLargeEnough, ReasonExceedsCluster, ReasonInsufficientResources, ReasonVolumeUnbound,
 	ReasonImagePullFailed, ReasonContainerNotStarted, ReasonContainerCreating, ReasonCheckpointKnown,
 	ReasonNoCheckpoint, ReasonUnresolved, ReasonCheckpointLost, ReasonPlaceChanged, ReasonStepsRepeated,
-	ReasonStepsContinued, ReasonReportsOff, ReasonReportsOn,
+	ReasonStepsContinued, ReasonReportsOff, ReasonReportsOn, ReasonMakesRoom, ReasonHandedOver,
+	ReasonRoomReserved, ReasonWaitingClassUnusable,
 }
 
 // KnownReason reports whether a reason is one of this API's own. A scheduler may have others, which it writes

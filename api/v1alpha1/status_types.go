@@ -55,8 +55,9 @@ type TrainingJobStatus struct {
 	// RankRestarts is the part of restarts that containers of the current attempt spent under restartScope Rank.
 	// +optional
 	RankRestarts int32 `json:"rankRestarts,omitempty"`
-	// Preemptions counts the attempts that ended with a preemption, an eviction, a drain, a lost node, or a
-	// pod that its node rejected or somebody else deleted.
+	// Preemptions counts the attempts that ended with a preemption, by the scheduler or because the operator had
+	// the gang make room, an eviction, a drain, a lost node, or a pod that its node rejected or somebody else
+	// deleted.
 	// +optional
 	Preemptions int32 `json:"preemptions,omitempty"`
 	// Disruptions that ended attempts one after the other without progress, and the nodes that are excluded
@@ -128,8 +129,8 @@ type TrainingJobStatus struct {
 	// +optional
 	// +listType=atomic
 	Transitions []Transition `json:"transitions,omitempty"`
-	// Conditions by type: Created, Admitted, Ready, Running, Restarting, Preempted, Suspended, InvalidSpec,
-	// CheckpointUnknown, ResumeIgnored, ResumeNeedsReports, Succeeded, Failed. One that has never been True is
+	// Conditions by type: Created, Admitted, Ready, Running, Restarting, Preempted, MakingRoom, Suspended,
+	// InvalidSpec, CheckpointUnknown, ResumeIgnored, ResumeNeedsReports, Succeeded, Failed. One that has never been True is
 	// absent, but for Admitted.
 	// +optional
 	// +listType=map
@@ -223,8 +224,13 @@ type SchedulingStatus struct {
 	// Blocker is the one reason why the job does not run. Absent when nothing blocks it.
 	// +optional
 	Blocker *Blocker `json:"blocker,omitempty"`
-	// Preemption is whom the operator would have make room for the gang. Nothing acts on it. Present while the
-	// gang lacks room or quota, where the operator's configuration has preemption.mode DryRun.
+	// WaitingClass is the priority class of the current attempt's ranks, where that is not the job's own: one of
+	// the same value for which the scheduler preempts nobody, since the operator has others make room (see
+	// docs/preemption.md). Only where the operator's configuration has preemption.mode Broker.
+	// +optional
+	WaitingClass string `json:"waitingClass,omitempty"`
+	// Preemption is whom the operator has make room for the gang. Present while the gang lacks room or quota,
+	// where the operator's configuration has preemption.mode DryRun, with which nothing acts on it, or Broker.
 	// +optional
 	Preemption *PreemptionStatus `json:"preemption,omitempty"`
 }
@@ -298,7 +304,7 @@ type ExcludedNode struct {
 }
 
 // DrainCause is what ends an attempt.
-// +kubebuilder:validation:Enum=Failure;Disruption;Eviction;ScheduleTimeout;StartTimeout;SpecChange;RestartRequested;Suspend
+// +kubebuilder:validation:Enum=Failure;Disruption;Eviction;ScheduleTimeout;StartTimeout;SpecChange;RestartRequested;Suspend;Brokered;HandOver
 type DrainCause string
 
 const (
@@ -322,6 +328,12 @@ const (
 	CauseRestartRequested DrainCause = "RestartRequested"
 	// CauseSuspend: runPolicy.suspend became true.
 	CauseSuspend DrainCause = "Suspend"
+	// CauseBrokered: the gang makes room for one of a higher priority, as the operator has planned
+	// (preemption.mode Broker). It counts as a preemption, and spends no restart.
+	CauseBrokered DrainCause = "Brokered"
+	// CauseHandOver: the gang has waited in vain for others to make room. Its ranks, which hold nothing, are made
+	// again under the job's own priority class, so that the scheduler preempts for them. It counts as nothing.
+	CauseHandOver DrainCause = "HandOver"
 )
 
 // DrainStatus is why an attempt is being ended, and what is known of its last checkpoint.
@@ -359,6 +371,21 @@ type DrainStatus struct {
 	// missing.
 	// +optional
 	Resolve *ResolveStatus `json:"resolve,omitempty"`
+	// MakesRoom says for whom the gang makes room, where the cause is Brokered.
+	// +optional
+	MakesRoom *MakesRoomStatus `json:"makesRoom,omitempty"`
+}
+
+// MakesRoomStatus says for whom a gang makes room, and what that was expected to cost.
+type MakesRoomStatus struct {
+	// Name of the job. Absent where that is in another namespace.
+	// +optional
+	Name string `json:"name,omitempty"`
+	// Mode in which the gang is ended.
+	Mode PreemptionMode `json:"mode"`
+	// LossGPUSeconds is what its end was expected to cost, in GPU-seconds.
+	// +optional
+	LossGPUSeconds int64 `json:"lossGPUSeconds,omitempty"`
 }
 
 // ResolveStatus is a search of the volume by the pod <job>-resolve.

@@ -109,7 +109,7 @@ func lifecycle(c config.Lifecycle) *observation.Lifecycle {
 
 // planning is the configuration as the controller takes it; nil: nobody plans who makes room.
 func planning(c config.Preemption) *controller.Planning {
-	if c.Mode != config.PreemptionDryRun {
+	if c.Mode == config.PreemptionOff {
 		return nil
 	}
 	seconds := func(n int) time.Duration { return time.Duration(n) * time.Second }
@@ -118,6 +118,9 @@ func planning(c config.Preemption) *controller.Planning {
 		LossCap:      seconds(c.LossCapSeconds),
 		UnknownStart: seconds(c.UnknownStartSeconds),
 		MaxPlans:     c.MaxPlans,
+		MaxDelay:     seconds(c.MaxDelaySeconds),
+		Broker:       c.Mode == config.PreemptionBroker,
+		MaxRounds:    c.MaxRounds,
 	}
 }
 

@@ -46,6 +46,8 @@ type Cluster struct {
 	queues   queues
 	classes  map[string]schedulingv1.PriorityClass
 	objects  map[schema.GroupVersionKind]map[string]client.Object
+	// classesListed is set once the first list of the priority classes is in.
+	classesListed bool
 	// nodesSynced is set once the first list of the nodes is in; listed holds the scopes whose first list is in,
 	// of the pods and of each kind of objects.
 	nodesSynced bool
@@ -240,6 +242,22 @@ func (c *Cluster) priority(class string) int32 {
 		}
 	}
 	return 0
+}
+
+// Class returns a priority class, with its value, its policy and its annotations; false: there is none of that
+// name, or it is not known yet (see ClassesListed). Read-only.
+func (c *Cluster) Class(name string) (schedulingv1.PriorityClass, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	class, known := c.classes[name]
+	return class, known
+}
+
+// ClassesListed reports whether the priority classes are known.
+func (c *Cluster) ClassesListed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.classesListed
 }
 
 // Waiter returns a job as it stands among those that wait.

@@ -303,6 +303,7 @@ func (c *Cluster) SetClasses(all []schedulingv1.PriorityClass) {
 	for i := range all {
 		c.setClass(&all[i])
 	}
+	c.classesListed = true
 	c.queueAnew()
 }
 
@@ -315,7 +316,10 @@ func (c *Cluster) SetClass(p *schedulingv1.PriorityClass) {
 }
 
 func (c *Cluster) setClass(p *schedulingv1.PriorityClass) {
-	c.classes[p.Name] = schedulingv1.PriorityClass{Value: p.Value, GlobalDefault: p.GlobalDefault}
+	c.classes[p.Name] = schedulingv1.PriorityClass{
+		ObjectMeta: metav1.ObjectMeta{Name: p.Name, Annotations: p.Annotations},
+		Value:      p.Value, GlobalDefault: p.GlobalDefault, PreemptionPolicy: p.PreemptionPolicy,
+	}
 }
 
 // DropClass records that a priority class is gone.

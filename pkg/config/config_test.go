@@ -56,7 +56,9 @@ agent: {image: registry.example.com/agent:1, searchPriorityClass: search}
 mlflow: {trackingURI: "https://mlflow.example.com/tracking"}
 blockers: {nameOtherNamespaces: true}
 lifecycle: {keepPlaceSeconds: 60, startTimeoutSeconds: 600, forceDeleteAfterSeconds: 300}
-preemption: {mode: DryRun, minRunSeconds: 0, lossCapSeconds: 7200, unknownStartSeconds: 60, maxPlans: 2}
+preemption:
+  {mode: Broker, maxDelaySeconds: 60, minRunSeconds: 0, maxRounds: 2, lossCapSeconds: 7200,
+    unknownStartSeconds: 60, maxPlans: 2}
 workers: 3
 `, with(func(c *OperatorConfiguration) {
 			c.WatchNamespaces = []string{"team-a", "team-b"}
@@ -76,7 +78,10 @@ workers: 3
 			c.MLflow.TrackingURI = "https://mlflow.example.com/tracking"
 			c.Schedulers.Allowed = []string{"native", "kueue"}
 			c.Lifecycle = Lifecycle{KeepPlaceSeconds: 60, StartTimeoutSeconds: 600, ForceDeleteAfterSeconds: 300}
-			c.Preemption = Preemption{PreemptionDryRun, 0, 7200, 60, 2}
+			c.Preemption = Preemption{
+				Mode: PreemptionBroker, MaxDelaySeconds: 60, MinRunSeconds: 0, MaxRounds: 2, LossCapSeconds: 7200,
+				UnknownStartSeconds: 60, MaxPlans: 2,
+			}
 		})},
 	}
 	for name, tc := range tests {
@@ -142,8 +147,10 @@ func TestParseRefuses(t *testing.T) {
 		"forced too soon":       {head + "lifecycle: {forceDeleteAfterSeconds: 59}", "forceDeleteAfterSeconds"},
 		"a place kept too long": {head + "lifecycle: {keepPlaceSeconds: 86401}", "keepPlaceSeconds"},
 		"a negative time":       {head + "lifecycle: {startTimeoutSeconds: -1}", "startTimeoutSeconds"},
-		"an unknown mode of preemption": {head + "preemption: {mode: Broker}",
-			`preemption.mode: Unsupported value: "Broker": supported values: "Off", "DryRun"`},
+		"an unknown mode of preemption": {head + "preemption: {mode: Ask}",
+			`preemption.mode: Unsupported value: "Ask": supported values: "Off", "DryRun", "Broker"`},
+		"no delay":        {head + "preemption: {maxDelaySeconds: 0}", "preemption.maxDelaySeconds"},
+		"rounds for ever": {head + "preemption: {maxRounds: 11}", "preemption.maxRounds"},
 		"a bound on losses that tells nobody apart": {head + "preemption: {lossCapSeconds: 59}",
 			"preemption.lossCapSeconds: Invalid value: 59: must be from 60 to 86400 seconds"},
 		"a negative run":          {head + "preemption: {minRunSeconds: -1}", "preemption.minRunSeconds"},

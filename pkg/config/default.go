@@ -26,7 +26,8 @@ func Default() OperatorConfiguration {
 		GPUs:           framework.DefaultGPUs(),
 		Lifecycle:      Lifecycle{KeepPlaceSeconds: 120, StartTimeoutSeconds: 1800},
 		Preemption: Preemption{
-			Mode: PreemptionOff, MinRunSeconds: 600, LossCapSeconds: 3600, UnknownStartSeconds: 120, MaxPlans: 8,
+			Mode: PreemptionOff, MaxDelaySeconds: 120, MinRunSeconds: 600, MaxRounds: 3, MaxPlans: 8,
+			LossCapSeconds: 3600, UnknownStartSeconds: 120,
 		},
 		Workers: 10,
 	}

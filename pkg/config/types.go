@@ -280,15 +280,24 @@ type Lifecycle struct {
 	ForceDeleteAfterSeconds int `json:"forceDeleteAfterSeconds"`
 }
 
-// Preemption says whom gangs that lack room would have make some, at the least cost. docs/preemption.md says
-// how to read it.
+// Preemption says who makes room for gangs that lack some, at the least cost. docs/preemption.md says how to
+// read it, and what admins set on priority classes.
 type Preemption struct {
-	// Mode is Off, or DryRun: status.scheduling.preemption of a job that waits for room then says which running
-	// gangs of lower priority would make some at the least cost, and nothing acts on it.
+	// Mode is Off; or DryRun: status.scheduling.preemption of a job that waits for room then says which running
+	// gangs of lower priority would make some at the least cost, and nothing acts on it; or Broker: the operator
+	// has them save and make room, on Volcano and on Kubernetes' own gangs, for gangs whose priority class names
+	// a waiting class.
 	Mode PreemptionMode `json:"mode"`
+	// MaxDelaySeconds is how long a gang may be made to wait for others' saves, in seconds, from 1 to 3600. Then
+	// they are ended, saved or not. A priority class may say another time.
+	MaxDelaySeconds int `json:"maxDelaySeconds"`
 	// MinRunSeconds is how long a gang must have run to be named, in seconds, from 0 to 86400: it is named
-	// earlier where nobody else makes enough room, once the waiting gang has been queued for a minute.
+	// earlier where nobody else makes enough room, once the waiting gang has waited for half of maxDelaySeconds.
+	// A priority class may say another time.
 	MinRunSeconds int `json:"minRunSeconds"`
+	// MaxRounds is how often others make room for one attempt, from 1 to 10, where somebody else takes it first.
+	// Only with mode Broker.
+	MaxRounds int `json:"maxRounds"`
 	// LossCapSeconds is the most unsaved training that counts for a gang, in seconds, from 60 to 86400: no
 	// trainer makes itself dearer than that by never saving.
 	LossCapSeconds int `json:"lossCapSeconds"`
@@ -307,6 +316,7 @@ type PreemptionMode string
 const (
 	PreemptionOff    PreemptionMode = "Off"
 	PreemptionDryRun PreemptionMode = "DryRun"
+	PreemptionBroker PreemptionMode = "Broker"
 )
 
 // UnmarshalJSON reads a mode. In YAML 1.1, which Kubernetes' tools read, Off without quotes is the boolean

@@ -10,12 +10,19 @@ import (
 // leastLossCap in seconds: below a minute all gangs would cost the same, whatever they have not saved.
 const leastLossCap = 60
 
+// mostDelay and mostRounds: who waits for longer, or loses the room more often, is better served by the
+// scheduler.
+const (
+	mostDelay  = 3600
+	mostRounds = 10
+)
+
 // mostPlans at a time: a victim of one is none of another, and few gangs find room beside each other.
 const mostPlans = 64
 
 func validatePreemption(path *field.Path, p Preemption) field.ErrorList {
 	var errs field.ErrorList
-	modes := []PreemptionMode{PreemptionOff, PreemptionDryRun}
+	modes := []PreemptionMode{PreemptionOff, PreemptionDryRun, PreemptionBroker}
 	if !slices.Contains(modes, p.Mode) {
 		errs = append(errs, field.NotSupported(path.Child("mode"), p.Mode, modes))
 	}
@@ -25,6 +32,8 @@ func validatePreemption(path *field.Path, p Preemption) field.ErrorList {
 				fmt.Sprintf("must be from %d to %d%s", least, most, unit)))
 		}
 	}
+	check("maxDelaySeconds", p.MaxDelaySeconds, 1, mostDelay, " seconds")
+	check("maxRounds", p.MaxRounds, 1, mostRounds, "")
 	check("minRunSeconds", p.MinRunSeconds, 0, day, " seconds")
 	check("lossCapSeconds", p.LossCapSeconds, leastLossCap, day, " seconds")
 	check("unknownStartSeconds", p.UnknownStartSeconds, 0, day, " seconds")

@@ -26,7 +26,7 @@ type Cluster struct {
 
 // Choose says of every gang that lacks room who would make some. The statuses have no ObservedTime.
 func Choose(p preemption.Policy, c Cluster) map[preemption.Ref]*v1alpha1.PreemptionStatus {
-	r := newRound(p, c)
+	r := newRound(p, c, Waits)
 	said := map[preemption.Ref]*v1alpha1.PreemptionStatus{}
 	for _, j := range r.waiting {
 		choice := r.choose(j)
@@ -59,14 +59,14 @@ type holder struct {
 	contender scheduler.Contender
 }
 
-func newRound(p preemption.Policy, c Cluster) *round {
+func newRound(p preemption.Policy, c Cluster, waits func(*v1alpha1.TrainingJob) bool) *round {
 	r := &round{policy: p, now: c.Now, state: c.State, nodes: nodesOf(c.State)}
 	for i := range c.Jobs {
 		j := &c.Jobs[i]
 		switch {
 		case HoldsNodes(j.TrainingJob):
 			r.holders = append(r.holders, holder{j, runningGang(j), j.contender()})
-		case Waits(j.TrainingJob):
+		case waits(j.TrainingJob):
 			r.waiting = append(r.waiting, j)
 		}
 	}
@@ -104,15 +104,7 @@ func (r *round) choose(j *Job) preemption.Choice {
 		return preemption.Choice{For: j.ref(), Outcome: preemption.Busy}
 	}
 	r.looked++
-	waiting, nodes := waitingGang(j, r.state), r.nodes
-	if quota != nil {
-		waiting.Within = []string{quota.name}
-		nodes = append(slices.Clone(nodes), preemption.Node{Name: quota.name, Free: quota.free})
-	}
-	snapshot := preemption.Snapshot{
-		Now: r.now, Nodes: nodes, Running: r.runningFor(j, backend, quota), Plans: r.plans,
-		Waiting: []preemption.Waiting{waiting},
-	}
+	snapshot := r.snapshotFor(j, backend, quota)
 	choice := r.policy.Choose(snapshot)[0]
 	if choice.Outcome == preemption.Fits && len(r.plans) > 0 {
 		snapshot.Plans = nil
@@ -121,6 +113,19 @@ func (r *round) choose(j *Job) preemption.Choice {
 		}
 	}
 	return choice
+}
+
+// snapshotFor a preemptor, and the quota that it waits for.
+func (r *round) snapshotFor(j *Job, backend scheduler.Preemptor, quota *quota) preemption.Snapshot {
+	waiting, nodes := waitingGang(j, r.state), r.nodes
+	if quota != nil {
+		waiting.Within = []string{quota.name}
+		nodes = append(slices.Clone(nodes), preemption.Node{Name: quota.name, Free: quota.free})
+	}
+	return preemption.Snapshot{
+		Now: r.now, Nodes: nodes, Running: r.runningFor(j, backend, quota), Plans: r.plans,
+		Waiting: []preemption.Waiting{waiting},
+	}
 }
 
 // runningFor are the gangs that run as they concern a preemptor, and the quota that it waits for.

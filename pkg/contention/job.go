@@ -23,6 +23,10 @@ type Job struct {
 	Pods []*corev1.Pod
 	// Requests of one rank, by role (see RequestsOf).
 	Requests map[string]scheduler.Amounts
+	// Class is what its priority class says. The zero Class says nothing, and the policy holds.
+	Class Class
+	// Blocked is since when it has been known to lack room; zero: since it entered its phase.
+	Blocked time.Time
 	// Heard is when rank 0 last reported from the current attempt; zero: never.
 	Heard time.Time
 }
@@ -49,6 +53,14 @@ func (j *Job) scheduler() v1alpha1.SchedulerName {
 // contender is the job as its scheduler's backend judges it.
 func (j *Job) contender() scheduler.Contender {
 	return scheduler.Contender{Queue: spec.Queue(j.TrainingJob), Pods: j.Pods}
+}
+
+// blocked is since when it has been known to lack room.
+func (j *Job) blocked() time.Time {
+	if j.Blocked.IsZero() {
+		return j.since()
+	}
+	return j.Blocked
 }
 
 // since is when the job entered its phase.

@@ -32,7 +32,8 @@ func runningGang(j *Job) preemption.Running {
 		Holds: map[string]scheduler.Amounts{},
 		Ending: j.Status.Phase == v1alpha1.PhaseDraining || j.DeletionTimestamp != nil ||
 			spec.Suspended(j.TrainingJob),
-		Began: j.since(), Heard: j.Heard,
+		Began: j.since(), Heard: j.Heard, MinRun: j.Class.MinRun,
+		AskFailed: j.Status.Work != nil && j.Status.Work.AskedInVain > 0,
 	}
 	for _, pod := range j.Pods {
 		if pod.Spec.NodeName == "" || observation.Ended(pod) {

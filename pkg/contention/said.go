@@ -17,19 +17,22 @@ func (r *round) say(j *Job, c preemption.Choice) *v1alpha1.PreemptionStatus {
 	}
 	for _, v := range c.Plan.Victims {
 		st.LossGPUSeconds += v.GPUSeconds
-		if len(st.Victims) == maxVictims {
-			continue
+		if len(st.Victims) < maxVictims {
+			st.Victims = append(st.Victims, r.sayVictim(j, v))
 		}
-		i := slices.IndexFunc(r.holders, func(h holder) bool { return h.gang.Ref == v.Ref })
-		holder := r.holders[i]
-		victim := v1alpha1.PreemptionVictim{
-			UID: v.UID, Attempt: v.Attempt, GPUs: holder.gang.GPUs, Mode: v1alpha1.PreemptionMode(v.Mode),
-			EstimatedLossSeconds: int64((v.Lost + v.Restart).Seconds()), LossGPUSeconds: v.GPUSeconds,
-		}
-		if holder.job.Namespace == j.Namespace {
-			victim.Name = holder.job.Name
-		}
-		st.Victims = append(st.Victims, victim)
 	}
 	return st
+}
+
+func (r *round) sayVictim(j *Job, v preemption.Victim) v1alpha1.PreemptionVictim {
+	i := slices.IndexFunc(r.holders, func(h holder) bool { return h.gang.Ref == v.Ref })
+	holder := r.holders[i]
+	victim := v1alpha1.PreemptionVictim{
+		UID: v.UID, Attempt: v.Attempt, GPUs: holder.gang.GPUs, Mode: v1alpha1.PreemptionMode(v.Mode),
+		EstimatedLossSeconds: int64((v.Lost + v.Restart).Seconds()), LossGPUSeconds: v.GPUSeconds,
+	}
+	if holder.job.Namespace == j.Namespace {
+		victim.Name = holder.job.Name
+	}
+	return victim
 }

@@ -1,6 +1,7 @@
 package contention
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// maxDelay is how long a gang is taken to wait for others' saves. Within it a victim may finish or save by
+// maxDelay is how long a gang is taken to wait for others' saves, where nothing says how long. Within it a victim may finish or save by
 // itself; after half of it since the gang was queued nobody is protected any more.
 const maxDelay = 2 * time.Minute
 
@@ -27,7 +28,8 @@ func Waits(job *v1alpha1.TrainingJob) bool {
 // waitingGang describes a gang that lacks room.
 func waitingGang(j *Job, state scheduler.ClusterState) preemption.Waiting {
 	g := preemption.Waiting{
-		Ref: j.ref(), Value: j.Value, Since: j.CreationTimestamp.Time, Blocked: j.since(), MaxDelay: maxDelay,
+		Ref: j.ref(), Value: j.Value, Since: j.CreationTimestamp.Time, Blocked: j.blocked(),
+		MaxDelay: cmp.Or(j.Class.MaxDelay, maxDelay),
 	}
 	gang := render.Gang(j.TrainingJob, j.Status.Attempt, len(j.Pods) > 0)
 	state.Bound = boundRanks(gang, j.Pods)
@@ -66,7 +68,7 @@ const resourceQuotas = "resourcequotas/"
 // gives no amount, or one of something that ranks do not request, such as limits.
 func quotaOf(j *Job) (q *quota, known bool) {
 	b := j.Status.Scheduling.Blocker
-	if b.Reason != v1alpha1.ReasonQuotaExceeded {
+	if b == nil || b.Reason != v1alpha1.ReasonQuotaExceeded {
 		return nil, true
 	}
 	q = &quota{name: "quota " + b.Object, free: scheduler.AmountsOf(b.Free)}

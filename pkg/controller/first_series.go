@@ -16,12 +16,12 @@ var (
 	}
 	preemptionReasons = []string{
 		v1alpha1.ReasonPreempted, v1alpha1.ReasonEvicted, v1alpha1.ReasonNodeLost, v1alpha1.ReasonPodDeleted,
-		v1alpha1.ReasonPodVanished, metric.Other,
+		v1alpha1.ReasonPodVanished, v1alpha1.ReasonMakesRoom, metric.Other,
 	}
 	interruptionCauses = []v1alpha1.DrainCause{
 		v1alpha1.CauseFailure, v1alpha1.CauseDisruption, v1alpha1.CauseEviction, v1alpha1.CauseScheduleTimeout,
 		v1alpha1.CauseStartTimeout, v1alpha1.CauseSpecChange, v1alpha1.CauseRestartRequested,
-		v1alpha1.CauseSuspend,
+		v1alpha1.CauseSuspend, v1alpha1.CauseBrokered,
 	}
 )
 

@@ -89,6 +89,13 @@ func (g *gatherer) gather(ctx context.Context, job *v1alpha1.TrainingJob) (*obse
 	if s.Backend != nil && job.Status.Phase == v1alpha1.PhaseQueued {
 		s.Woken = wokenOf(s).Before(s.Now)
 	}
+	brokerAt, err := g.gatherBroker(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	if !brokerAt.IsZero() && (s.recheckAt.IsZero() || brokerAt.Before(s.recheckAt)) {
+		s.recheckAt = brokerAt
+	}
 	s.Why = g.explainer.explain(ctx, s)
 	s.Unplaceable = g.explainer.unplaceable(s)
 	return s, nil

@@ -30,6 +30,14 @@ const (
 	metricPlacementSeconds = "trainingjob_placement_seconds"
 	metricResumeSeconds    = "trainingjob_resume_seconds"
 
+	metricPreemptionPlans     = "trainingjob_preemption_plans_total"
+	metricPreemptionVictims   = "trainingjob_preemption_victims_total"
+	metricPreemptionEstimated = "trainingjob_preemption_estimated_gpu_seconds_total"
+	metricPreemptionLost      = "trainingjob_preemption_lost_gpu_seconds_total"
+	metricPreemptionDelay     = "trainingjob_preemption_delay_seconds"
+	metricPreemptionStolen    = "trainingjob_preemption_room_stolen_total"
+	metricUnusableClasses     = "trainingjob_preemption_unusable_classes_total"
+
 	metricReconciles = "trainingjob_operator_reconcile_duration_seconds"
 	metricErrors     = "trainingjob_operator_errors_total"
 )
@@ -57,6 +65,7 @@ func MetricDescriptions() []metric.Description {
 	all := lifeMetrics()
 	all = append(all, waitMetrics()...)
 	all = append(all, workMetrics()...)
+	all = append(all, preemptionMetrics()...)
 	return append(all, operatorMetrics()...)
 }
 
@@ -78,9 +87,9 @@ func lifeMetrics() []metric.Description {
 			Help: "Changes of phase, by the new phase and the reason. A reason that is not the operator's own is " +
 				"Other."},
 		{Name: metricPreemptions, Type: metric.Counter, Labels: []string{labelNamespace, labelQueue, labelReason},
-			Cardinality: "namespaces × queues × 6 reasons",
-			Help: "Attempts that ended because ranks were preempted, evicted, deleted or lost with their node, by " +
-				"the reason."},
+			Cardinality: "namespaces × queues × 7 reasons",
+			Help: "Attempts that ended because ranks were preempted, evicted, deleted or lost with their node, or " +
+				"because the gang made room for another, by the reason."},
 	}
 }
 
@@ -117,8 +126,30 @@ func workMetrics() []metric.Description {
 		ofQueue(metricLostSeconds, "Running time since the last complete checkpoint when an attempt ended."),
 		ofQueue(metricLostSteps, "Steps that were trained and must be trained again."),
 		{Name: metricInterruptions, Type: metric.Counter, Labels: []string{labelNamespace, labelQueue, "cause"},
-			Cardinality: "namespaces × queues × 8 causes",
+			Cardinality: "namespaces × queues × 9 causes",
 			Help:        "Attempts that ran and were ended before the job completed, by the cause."},
+	}
+}
+
+// preemptionMetrics are about room that others make as the operator has planned (preemption.mode Broker).
+func preemptionMetrics() []metric.Description {
+	counter := func(name, help string) metric.Description {
+		return metric.Description{Name: name, Type: metric.Counter, Cardinality: "1", Help: help}
+	}
+	return []metric.Description{
+		{Name: metricPreemptionPlans, Type: metric.Counter, Labels: []string{"outcome"},
+			Cardinality: "3 outcomes",
+			Help: "Gangs for which the operator had others make room or tried to, by what came of it: Placed, " +
+				"HandedOver to the scheduler, or Revoked since the gang was suspended or needed no more."},
+		{Name: metricPreemptionVictims, Type: metric.Counter, Labels: []string{"mode"}, Cardinality: "4 modes",
+			Help: "Gangs that made room, by how they were ended."},
+		counter(metricPreemptionEstimated, "GPU-seconds that the ends of these gangs were expected to cost, another "+
+			"start included."),
+		counter(metricPreemptionLost, "GPU-seconds of training that they lost."),
+		{Name: metricPreemptionDelay, Type: metric.Histogram, Cardinality: "1", Buckets: waitBuckets,
+			Help: "Time from when a gang was known to lack room until it was placed in the room that others had made."},
+		counter(metricPreemptionStolen, "Rounds after a plan's first one: others took the room, or it went."),
+		counter(metricUnusableClasses, "Attempts whose priority class names a waiting class that cannot be one."),
 	}
 }
 

@@ -46,6 +46,7 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 	m.statusWrites = m.counters[metricStatusWrites].WithLabelValues()
 	m.schedulerReports = m.counters[metricSchedulerReports].WithLabelValues()
 	m.reconciles = m.histograms[metricReconciles].WithLabelValues()
+	m.beginPreemptionSeries()
 	for _, t := range errorTypes { // a rate needs a zero before the first one
 		m.counters[metricErrors].WithLabelValues(string(t))
 	}

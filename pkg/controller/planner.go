@@ -38,22 +38,42 @@ type Planning struct {
 	UnknownStart time.Duration
 	// MaxPlans is for how many waiting gangs somebody is named at the same time.
 	MaxPlans int
+	// MaxDelay is how long a gang may be made to wait for others' saves.
+	MaxDelay time.Duration
+	// Broker carries the plans out, for gangs whose priority class names a waiting class; MaxRounds is how often
+	// room is made for one attempt. Without it nothing acts on a plan.
+	Broker    bool
+	MaxRounds int
 }
 
-// planPatience is how long a gang lacks room before others are looked at: most find it by themselves.
-const planPatience = 2 * time.Second
+const (
+	// planPatience is how long a gang lacks room before others are looked at: most find it by themselves. Where
+	// plans are carried out there is none, since a reason why a gang waits has stood for a while before it is
+	// written.
+	planPatience = 2 * time.Second
+	// placingTime is how long a scheduler may take to use the room that others have made.
+	placingTime = 30 * time.Second
+)
 
 func (o Planning) policy() preemption.Policy {
-	return preemption.Policy{
+	p := preemption.Policy{
 		MinRun: o.MinRun, LossCap: o.LossCap, UnknownStart: o.UnknownStart, MaxPlans: o.MaxPlans,
 		Heartbeat: decision.Heartbeat, Patience: planPatience,
 	}
+	if o.Broker {
+		p.Patience, p.MaxRounds, p.Placing = 0, o.MaxRounds, placingTime
+	}
+	return p
 }
 
 // planner finds out, beside the reconciles, whom the gangs that lack room would have make some, and keeps it
-// for their reconciles. It writes nothing. It is a manager.Runnable of the leader; one goroutine plans.
+// for their reconciles, as well as what those have to do about plans that are written down. It writes nothing. It is a manager.Runnable of the leader; one goroutine plans.
 type planner struct {
-	policy   preemption.Policy
+	policy preemption.Policy
+	// brokering: what is planned is carried out. defaults hold where a priority class does not say.
+	brokering bool
+	defaults  contention.Class
+
 	client   client.Reader
 	clock    clock.WithTicker
 	state    *clusterState
@@ -67,8 +87,9 @@ type planner struct {
 	// requests of the ranks of jobs: rendering each of a thousand anew in every pass would be most of its work.
 	requests map[types.UID]rankRequests
 
-	mu   sync.Mutex
-	said map[preemption.Ref]*v1alpha1.PreemptionStatus
+	mu      sync.Mutex
+	said    map[preemption.Ref]*v1alpha1.PreemptionStatus
+	brokers brokers
 }
 
 // reportTimes are what the planner must know of reports (see Reports).
@@ -90,6 +111,7 @@ func newPlanner(d dependencies, o Options, owned *ownedCache) *planner {
 	p := &planner{
 		policy: o.Planning.policy(), client: o.Client, clock: o.Clock, state: d.clusterState, owned: owned,
 		waiting: d.waiting, backends: o.Backends, wake: d.woken.wake,
+		brokering: o.Planning.Broker, defaults: contention.Class{MaxDelay: o.Planning.MaxDelay},
 	}
 	if o.Reports != nil {
 		p.reports = o.Reports
@@ -99,7 +121,7 @@ func newPlanner(d dependencies, o Options, owned *ownedCache) *planner {
 
 // Start implements manager.Runnable.
 func (p *planner) Start(ctx context.Context) error {
-	rest := planPeriod
+	rest := p.period()
 	for {
 		timer := p.clock.NewTimer(rest)
 		select {
@@ -114,28 +136,43 @@ func (p *planner) Start(ctx context.Context) error {
 			log.FromContext(ctx).Error(err, "Planning who would make room")
 		}
 		p.wake(ctx, wake)
-		rest = max(planPeriod, planShare*p.clock.Since(began))
+		rest = max(p.period(), planShare*p.clock.Since(began))
 	}
+}
+
+// period is the shortest time between two passes.
+func (p *planner) period() time.Duration {
+	if p.brokering {
+		return brokerPeriod
+	}
+	return planPeriod
 }
 
 // plan makes one pass. It returns the jobs that have something to write at once.
 func (p *planner) plan(ctx context.Context) ([]types.NamespacedName, error) {
 	if p.waiting.count() == 0 {
 		p.keep(nil)
+		if p.brokering {
+			return p.broker(contention.Cluster{}), nil
+		}
 		return nil, nil
 	}
 	state := p.state.State()
-	if !state.Complete {
+	if !state.Complete || p.brokering && !p.state.ClassesListed() {
 		return nil, nil
 	}
 	list := &v1alpha1.TrainingJobList{}
 	if err := p.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil { // nothing here changes them
 		return nil, fmt.Errorf("listing the jobs: %w", err)
 	}
-	jobs := p.contenders(list)
 	// In whole seconds a gang loses what its GPUs lose together, divided by their number.
 	now := p.clock.Now().Truncate(statusPrecision)
-	before := p.keep(contention.Choose(p.policy, contention.Cluster{Now: now, State: state, Jobs: jobs}))
+	jobs := p.contenders(list, now)
+	cluster := contention.Cluster{Now: now, State: state, Jobs: jobs}
+	if p.brokering {
+		return p.broker(cluster), nil
+	}
+	before := p.keep(contention.Choose(p.policy, cluster))
 	var wake []types.NamespacedName
 	for _, j := range jobs {
 		ref := preemption.Ref{UID: j.UID, Attempt: j.Status.Attempt}
@@ -175,14 +212,18 @@ func (p *planner) choice(job *v1alpha1.TrainingJob) *v1alpha1.PreemptionStatus {
 }
 
 // contenders are the jobs that lack room or hold nodes.
-func (p *planner) contenders(list *v1alpha1.TrainingJobList) []contention.Job {
+func (p *planner) contenders(list *v1alpha1.TrainingJobList, now time.Time) []contention.Job {
 	var jobs []contention.Job
 	requests := make(map[types.UID]rankRequests, len(p.requests))
 	for i := range list.Items {
 		job := &list.Items[i]
-		if contention.HoldsNodes(job) || contention.Waits(job) {
+		waits := contention.Waits
+		if p.brokering {
+			waits = contention.AwaitsBroker
+		}
+		if contention.HoldsNodes(job) || waits(job) {
 			requests[job.UID] = p.requestsOf(job)
-			jobs = append(jobs, p.contender(job, requests[job.UID].byRole))
+			jobs = append(jobs, p.contender(job, requests[job.UID].byRole, now))
 		}
 	}
 	p.requests = requests
@@ -190,11 +231,12 @@ func (p *planner) contenders(list *v1alpha1.TrainingJobList) []contention.Job {
 }
 
 func (p *planner) contender(
-	job *v1alpha1.TrainingJob, requests map[string]scheduler.Amounts,
+	job *v1alpha1.TrainingJob, requests map[string]scheduler.Amounts, now time.Time,
 ) contention.Job {
 	c := contention.Job{
 		TrainingJob: job, Requests: requests, Pods: p.podsOf(job.UID),
 		Value: p.state.Waiter(client.ObjectKeyFromObject(job), clusterJob(job)).Priority,
+		Class: p.classOf(job), Blocked: p.blockedSince(job, now),
 	}
 	if s := job.Status.Scheduling; s != nil {
 		for _, b := range p.backends {

@@ -74,6 +74,9 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, nil // its watch event starts the next reconcile
 	}
 	r.metrics.beginSeries(job)
+	if r.gatherer.planner.unknownClasses(job) {
+		return reconcile.Result{RequeueAfter: conflictRequeue}, nil
+	}
 	s, err := r.gatherer.gather(ctx, job)
 	if err != nil {
 		return reconcile.Result{}, err

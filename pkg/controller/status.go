@@ -43,6 +43,7 @@ func (w *statusWriter) write(ctx context.Context, job *v1alpha1.TrainingJob, pla
 	wrote, err := w.patch(ctx, job, plan.Status)
 	if wrote {
 		w.emit(job, plan.Events)
+		w.metrics.countEvents(plan.Events)
 		statusChange{w.metrics, job, &plan.Status, w.clock.Now(), w.states.emitOnce}.count()
 	}
 	return err

@@ -33,6 +33,7 @@ func (c statusChange) count() {
 	if n := c.to.Preemptions - c.job.Status.Preemptions; n > 0 {
 		c.counters[metricPreemptions].WithLabelValues(c.job.Namespace, c.inQueue(), c.drainReason()).Add(float64(n))
 	}
+	c.countPreemption()
 	c.observePlacement()
 	if c.to.Work != nil {
 		c.countWork()

@@ -1,6 +1,9 @@
 package preemption
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Mode says how a gang is ended.
 type Mode string
@@ -72,5 +75,5 @@ func save(g *Running) time.Duration {
 
 // protected reports whether a gang has not run for long enough to be preempted.
 func (p Policy) protected(g *Running, now time.Time) bool {
-	return now.Sub(g.Began) < max(p.MinRun, 2*(save(g)+p.start(g)))
+	return now.Sub(g.Began) < max(cmp.Or(g.MinRun, p.MinRun), 2*(save(g)+p.start(g)))
 }

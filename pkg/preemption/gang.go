@@ -28,6 +28,8 @@ type Running struct {
 	// Foreign gangs are beyond the preemptor's scheduler: it would not preempt them for anybody.
 	Foreign bool
 
+	// MinRun is how long it runs before it is preempted, if others can be; 0: as long as the Policy says.
+	MinRun time.Duration
 	// Began is when it began to run. Saved is when a commit of this attempt was last heard of, Heard when any
 	// report was; zero: never.
 	Began, Saved, Heard time.Time

@@ -7,6 +7,18 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
+// ClaimOf returns what the gang of an outstanding plan takes of each node, once its victims are gone, beside
+// what the other plans have claimed: a plan that was written down has it no more. It is nil where they do not
+// make enough room.
+func (w Snapshot) ClaimOf(plan Plan, waiting *Waiting) map[string]scheduler.Amounts {
+	others := slices.DeleteFunc(slices.Clone(w.Plans), func(o Plan) bool { return o.For == plan.For })
+	s := newSpace(left(w, others), waiting)
+	for _, g := range w.still(plan.Victims) {
+		s.add(s.shares(g.Holds), 1)
+	}
+	return s.claim()
+}
+
 // left is what the nodes have beyond what outstanding plans claim, once their victims are gone.
 func left(w Snapshot, outstanding []Plan) []Node {
 	more := map[string]scheduler.Amounts{}

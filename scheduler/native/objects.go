@@ -1,6 +1,7 @@
 package native
 
 import (
+	"cmp"
 	"fmt"
 
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
@@ -32,7 +33,7 @@ func (Backend) Objects(g scheduler.Gang) ([]client.Object, error) {
 			// validatePodGroup), so both get the class. Neither may name a preemption policy of its own: the
 			// admission plugin Priority takes it from the class, for pods always, for groups where the gate
 			// PodGroupPreemptionPolicy is on.
-			PriorityClassName: g.PriorityClass,
+			PriorityClassName: cmp.Or(g.WaitingClass, g.PriorityClass),
 		},
 	}}, nil
 }

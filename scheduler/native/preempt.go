@@ -3,8 +3,9 @@ package native
 import "mlplatform.example.com/trainingjob-operator/scheduler"
 
 var (
-	_ scheduler.GangPreemptor = Backend{}
-	_ scheduler.Preemptor     = Backend{}
+	_ scheduler.GangPreemptor  = Backend{}
+	_ scheduler.Preemptor      = Backend{}
+	_ scheduler.WaitingClasses = Backend{}
 )
 
 // PreemptsGangs implements scheduler.GangPreemptor: the disruption mode of the groups is All. kube-scheduler
@@ -18,3 +19,8 @@ func (Backend) PreemptsGangs() bool { return true }
 // MayPreempt implements scheduler.Preemptor: kube-scheduler ends whoever has a lower priority, in whatever
 // namespace.
 func (Backend) MayPreempt(_, _ scheduler.Contender) bool { return true }
+
+// UsesWaitingClass implements scheduler.WaitingClasses. The policy Never of any pod keeps kube-scheduler from
+// preempting for its gang, or that of the group where the gate PodGroupPreemptionPolicy is on
+// (framework/preemption/types.go, resolvePreemptionPolicy): so the group and its pods have the waiting class.
+func (Backend) UsesWaitingClass() bool { return true }

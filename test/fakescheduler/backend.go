@@ -1,6 +1,7 @@
 package fakescheduler
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 
@@ -24,7 +25,7 @@ const GPU corev1.ResourceName = "nvidia.com/gpu"
 // Backend implements the fake's dialect.
 type Backend struct{}
 
-var _ scheduler.Backend = Backend{}
+var _ scheduler.WaitingClasses = Backend{}
 
 // Name implements scheduler.Backend.
 func (Backend) Name() string { return Name }
@@ -58,8 +59,8 @@ func (Backend) Objects(g scheduler.Gang) ([]client.Object, error) {
 	if g.Queue != "" {
 		spec["queue"] = g.Queue
 	}
-	if g.PriorityClass != "" {
-		spec["priorityClassName"] = g.PriorityClass
+	if class := cmp.Or(g.WaitingClass, g.PriorityClass); class != "" {
+		spec["priorityClassName"] = class
 	}
 	u := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	u.SetGroupVersionKind(groupKind)
@@ -107,6 +108,13 @@ func (Backend) Read(g scheduler.Gang, objs []client.Object) scheduler.Verdict {
 	}
 	return v
 }
+
+// MayPreempt implements scheduler.Preemptor: priorities alone decide.
+func (Backend) MayPreempt(_, _ scheduler.Contender) bool { return true }
+
+// UsesWaitingClass implements scheduler.WaitingClasses: the class of the group decides, and its pods have the
+// same.
+func (Backend) UsesWaitingClass() bool { return true }
 
 func find(g scheduler.Gang, objs []client.Object) *unstructured.Unstructured {
 	for _, o := range objs {

@@ -18,11 +18,13 @@ const (
 	EvictsEqual Mutant = "EvictsEqual"
 	// IgnoresRoles counts any ranks towards the minimum, so that a gang can start without its leader.
 	IgnoresRoles Mutant = "IgnoresRoles"
+	// IgnoresNever preempts for gangs whose class has the preemption policy Never, too.
+	IgnoresNever Mutant = "IgnoresNever"
 )
 
 // Mutants lists every mutant.
 func Mutants() []Mutant {
-	return []Mutant{BindsPart, NeverReleases, LosesPriority, DropsGroup, EvictsEqual, IgnoresRoles}
+	return []Mutant{BindsPart, NeverReleases, LosesPriority, DropsGroup, EvictsEqual, IgnoresRoles, IgnoresNever}
 }
 
 // Option is behavior that a correct scheduler may show. Test suites must pass with it.

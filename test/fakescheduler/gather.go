@@ -127,6 +127,7 @@ func groupOf(u *unstructured.Unstructured, classes []schedulingv1.PriorityClass)
 	for _, c := range classes {
 		if c.Name == class || class == "" && c.GlobalDefault {
 			g.Priority = c.Value
+			g.Never = c.PreemptionPolicy != nil && *c.PreemptionPolicy == corev1.PreemptNever
 		}
 	}
 	return g

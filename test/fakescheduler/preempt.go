@@ -9,7 +9,7 @@ import (
 // below reports whether victim may be preempted for g.
 func (d *decider) below(g, victim Group) bool {
 	switch {
-	case victim.Key == g.Key, d.behavior.is(LosesPriority):
+	case victim.Key == g.Key, d.behavior.is(LosesPriority), g.Never && !d.behavior.is(IgnoresNever):
 		return false
 	case d.behavior.is(EvictsEqual):
 		return victim.Priority <= g.Priority

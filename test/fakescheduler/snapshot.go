@@ -41,8 +41,10 @@ type Group struct {
 	Key
 	Created  time.Time
 	Priority int32
-	Attempt  int64
-	Shares   []Share
+	// Never: nobody is preempted for it.
+	Never   bool
+	Attempt int64
+	Shares  []Share
 	// GPUs is the sum over the gang's minimum.
 	GPUs   int64
 	Status Status

@@ -109,6 +109,10 @@ func createRanks(o *observation.Observation, p *Plan) {
 		p.WakeAt(b.RetryTime)
 		return
 	}
+	if Held(o) {
+		p.WakeAt(o.Now.Add(heldRecheck))
+		return
+	}
 	if o.Verdict.Admission != scheduler.Go || LateRun(o) != "" {
 		return
 	}

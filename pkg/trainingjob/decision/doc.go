@@ -34,6 +34,9 @@
 //	    → Draining   when containers were restarted more often than backoffLimit (scope Rank)
 //	Queued, Starting, Running
 //	    → Draining   when the scheduler asks for the places of the gang's pods back
+//	Starting, Running
+//	    → Draining   when it is to make room for a gang of a higher priority, by a plan that is written
+//	                      down
 //	Queued
 //	    → Suspended  when suspend is true and there is no pod
 //	Queued, Starting, Running
@@ -48,6 +51,8 @@
 //	    → Starting   when at least minAvailable ranks are placed, for 5 s
 //	Queued
 //	    → Draining   when scheduleTimeoutSeconds have passed in the queue
+//	Queued
+//	    → Draining   when others have not made room for it, and the scheduler is to preempt for it
 //	Starting
 //	    → Draining   when it has been starting for longer than the operator's start timeout
 //	Draining

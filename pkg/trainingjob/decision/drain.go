@@ -17,6 +17,7 @@ func drain(
 	if old := o.Job.Status.Drain; old != nil { // only the cause has changed
 		d.CommandID, d.Deadline, d.Resolve = old.CommandID, old.Deadline, old.Resolve
 		d.Ran, d.CheckpointKnown, d.Completed = old.Ran, old.CheckpointKnown, old.Completed
+		d.MakesRoom = old.MakesRoom
 	}
 	p.Status.Drain = d
 	switch cause {

@@ -19,7 +19,7 @@ func settle(o *observation.Observation, p *Plan) Outcome {
 	switch drainCause(o.Job) {
 	case v1alpha1.CauseFailure:
 		p.Status.Restarts++
-	case v1alpha1.CauseDisruption, v1alpha1.CauseEviction:
+	case v1alpha1.CauseDisruption, v1alpha1.CauseEviction, v1alpha1.CauseBrokered:
 		p.Status.Preemptions++
 	}
 	return Outcome{Reason: drainReason(o.Job), Fresh: true, Settled: true, ResumePoint: pinned}

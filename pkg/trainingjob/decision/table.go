@@ -25,6 +25,7 @@ var (
 	restarting = []v1alpha1.Phase{v1alpha1.PhaseRestarting}
 	suspended  = []v1alpha1.Phase{v1alpha1.PhaseSuspended}
 	starting   = []v1alpha1.Phase{v1alpha1.PhaseStarting}
+	placed     = []v1alpha1.Phase{v1alpha1.PhaseStarting, v1alpha1.PhaseRunning}
 	running    = []v1alpha1.Phase{v1alpha1.PhaseRunning}
 	queued     = []v1alpha1.Phase{v1alpha1.PhaseQueued}
 	notRunning = []v1alpha1.Phase{v1alpha1.PhaseQueued, v1alpha1.PhaseStarting}
@@ -46,6 +47,7 @@ var table = []Transition{
 	{active, failedRank, v1alpha1.PhaseDraining, drainFailure},
 	{active, restartsSpent, v1alpha1.PhaseDraining, drainRestartsSpent},
 	{active, evicted, v1alpha1.PhaseDraining, drainEviction},
+	{placed, givesWay, v1alpha1.PhaseDraining, drainToMakeRoom},
 	{queued, wantsSuspendIdle, v1alpha1.PhaseSuspended, suspend},
 	{active, wantsSuspend, v1alpha1.PhaseDraining, drainSuspend},
 	{active, specChanged, v1alpha1.PhaseDraining, drainSpecChange},
@@ -53,6 +55,7 @@ var table = []Transition{
 	{notRunning, gangUp, v1alpha1.PhaseRunning, run},
 	{queued, placedSlowly, v1alpha1.PhaseStarting, start},
 	{queued, scheduleTimeout, v1alpha1.PhaseDraining, drainTimeout},
+	{queued, handsOver, v1alpha1.PhaseDraining, drainToHandOver},
 	{starting, startTimeout, v1alpha1.PhaseDraining, drainStartTimeout},
 
 	{draining, succeededBefore, v1alpha1.PhaseSucceeded, succeedAnyway},

@@ -60,9 +60,19 @@ type Snapshot struct {
 	// quota (see scheduler.Unplaceable); false where that is in doubt, or where waiting pods may bring nodes.
 	// It is called only while the job is queued, and at most once. It is pure. May be nil.
 	Unplaceable func() (scheduler.Explanation, bool)
-	// Preemption is whom the planner would have make room for the gang, without ObservedTime. Nil where it does
-	// not lack room, or nobody plans. Read-only.
+	// Preemption is whom the planner would have make room for the gang, or has, without ObservedTime. Nil where it
+	// does not lack room, or nobody plans. Read-only.
 	Preemption *v1alpha1.PreemptionStatus
+	// Brokers: the operator has others make room for gangs whose class asks for that.
+	Brokers bool
+	// WaitingClass is the one under which the ranks wait of an attempt that begins; empty: none. Where the job's
+	// class names one that cannot be used, WaitingClassProblem says why.
+	WaitingClass        string
+	WaitingClassProblem string
+	// GiveWay is set where the gang must make room for another one now.
+	GiveWay *GiveWay
+	// RoomReserved: the gang must not begin, since others make room for one of a higher priority.
+	RoomReserved bool
 	// CreateBackoff is set while the API server's last answer to a create was a rejection.
 	CreateBackoff *CreateBackoff
 	Now           time.Time
@@ -70,6 +80,17 @@ type Snapshot struct {
 
 // ManagedElsewhere reports whether somebody else than this operator runs the job and writes its status.
 func (s Snapshot) ManagedElsewhere() bool { return spec.ManagedElsewhere(s.Job) }
+
+// GiveWay is the order that a gang makes room for another one of a higher priority.
+type GiveWay struct {
+	// Name of that one's job; empty where it is in another namespace.
+	Name string
+	// Mode in which the gang is ended, at the latest at the Deadline.
+	Mode     v1alpha1.PreemptionMode
+	Deadline time.Time
+	// LossGPUSeconds that its end is expected to cost.
+	LossGPUSeconds int64
+}
 
 // NodeState is what a drain must know of a node.
 type NodeState struct {

@@ -21,6 +21,7 @@ func Gang(job *v1alpha1.TrainingJob, attempt int32, hasPods bool) scheduler.Gang
 		Attempt:       attempt,
 		Queue:         spec.Queue(job),
 		PriorityClass: policy.PriorityClass,
+		WaitingClass:  waitingClass(job, attempt),
 		MinAvailable:  spec.MinAvailable(job),
 		HasPods:       hasPods,
 		Dispatched:    spec.ManagedElsewhere(job),
@@ -46,6 +47,14 @@ func Gang(job *v1alpha1.TrainingJob, attempt int32, hasPods bool) scheduler.Gang
 	g.MinResources = atLeast(minResources(g.Roles), policy.MinResources)
 	g.MinResourcesGiven = len(policy.MinResources) > 0
 	return g
+}
+
+// waitingClass of an attempt's ranks: the status says it of the current one alone.
+func waitingClass(job *v1alpha1.TrainingJob, attempt int32) string {
+	if s := job.Status.Scheduling; s != nil && attempt == job.Status.Attempt {
+		return s.WaitingClass
+	}
+	return ""
 }
 
 // atLeast raises a list of resources to what the user gives. What ranks request is the floor: a smaller sum

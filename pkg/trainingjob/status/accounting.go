@@ -72,7 +72,24 @@ func recordLoss(o *observation.Observation, p *decision.Plan, now *v1alpha1.Chec
 	w.LostSteps += steps
 	w.LostSeconds += lost
 	w.LostGPUSeconds += lost * o.Job.Status.GPUs
+	if d := o.Job.Status.Drain; d != nil && d.Cause == v1alpha1.CauseBrokered {
+		w.PreemptedLostGPUSeconds += lost * o.Job.Status.GPUs
+		recordAnswer(w, d, steps == 0)
+	}
 	setGoodput(o, p)
+}
+
+// recordAnswer to a request to save, so that the gang could make room for another.
+func recordAnswer(w *v1alpha1.WorkStatus, d *v1alpha1.DrainStatus, saved bool) {
+	switch {
+	case d.CommandID == "":
+		return
+	case saved:
+		w.Saved, w.AskedInVain = w.Saved+1, 0
+	default:
+		w.AskedInVain++
+	}
+	w.Asked++
 }
 
 // lastRun of the attempt that is drained, if it ran.

@@ -117,7 +117,7 @@ func sameText(a, b *v1alpha1.Blocker) bool {
 // transient reasons end by themselves. Every other one is a warning, since somebody must act.
 var transient = []string{
 	v1alpha1.ReasonInsufficientResources, v1alpha1.ReasonQuotaExceeded, v1alpha1.ReasonWaitingBehind,
-	v1alpha1.ReasonSchedulerRests,
+	v1alpha1.ReasonSchedulerRests, v1alpha1.ReasonRoomReserved,
 	v1alpha1.ReasonWaitingInQueue, v1alpha1.ReasonUnschedulable, v1alpha1.ReasonNotJudged,
 	v1alpha1.ReasonTerminating, v1alpha1.ReasonAdmissionCheckPending,
 	v1alpha1.ReasonContainerCreating,

@@ -2,6 +2,7 @@ package status
 
 import (
 	"cmp"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,6 +37,7 @@ func Conditions(o *observation.Observation, p *decision.Plan, reason string) {
 	setAdmitted(o, p, reason)
 	setReady(o, p)
 	setPreempted(o, p)
+	setMakingRoom(o, p)
 	setResumeNeedsReports(o, p)
 	setInvalidSpec(o, p)
 }
@@ -121,11 +123,36 @@ func setPreempted(o *observation.Observation, p *decision.Plan) {
 	phase, d := p.Status.Phase, o.Job.Status.Drain
 	left := o.Job.Status.Phase == v1alpha1.PhaseDraining && phase != v1alpha1.PhaseDraining
 	switch {
-	case left && d != nil && (d.Cause == v1alpha1.CauseDisruption || d.Cause == v1alpha1.CauseEviction):
+	case left && d != nil && isPreemption(d.Cause):
 		p.SetCondition(o, v1alpha1.ConditionPreempted, true, d.Reason, d.Message)
 	case phase == v1alpha1.PhaseRunning, phase.Finished():
 		p.SetCondition(o, v1alpha1.ConditionPreempted, false, string(phase), p.Status.Message)
 	}
+}
+
+func isPreemption(cause v1alpha1.DrainCause) bool {
+	switch cause {
+	case v1alpha1.CauseDisruption, v1alpha1.CauseEviction, v1alpha1.CauseBrokered:
+		return true
+	}
+	return false
+}
+
+// setMakingRoom makes the condition true while a plan is carried out.
+func setMakingRoom(o *observation.Observation, p *decision.Plan) {
+	if s := p.Status.Scheduling; s != nil && s.Preemption != nil && outstanding(s.Preemption) {
+		p.SetCondition(o, v1alpha1.ConditionMakingRoom, true, string(s.Preemption.Phase), fmt.Sprintf(
+			"%s for the gang (round %d)", victimsMakeRoom(s.Preemption.VictimCount), s.Preemption.Round))
+		return
+	}
+	p.SetCondition(o, v1alpha1.ConditionMakingRoom, false, string(p.Status.Phase), "nobody makes room for the gang")
+}
+
+func victimsMakeRoom(n int32) string {
+	if n == 1 {
+		return "1 gang of a lower priority makes room"
+	}
+	return fmt.Sprintf("%d gangs of a lower priority make room", n)
 }
 
 // currentBlocker is the blocker in the plan's status; nil without one.

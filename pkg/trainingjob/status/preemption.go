@@ -14,10 +14,13 @@ import (
 // with each checkpoint. It reports whether it changed the status.
 func refreshPreemption(o *observation.Observation, p *decision.Plan, blockerWritten bool) bool {
 	next := o.Preemption
-	if next == nil || !observation.LacksRoom(&p.Status) {
+	if next == nil || !mayBeTold(&p.Status, next) {
 		return false
 	}
 	old := p.Status.Scheduling.Preemption
+	if outstanding(next) || old != nil && outstanding(old) {
+		return writePlan(o, p, next)
+	}
 	if old != nil && old.ObservedTime != nil {
 		if saysTheSame(old, next) {
 			return false
@@ -38,6 +41,42 @@ func refreshPreemption(o *observation.Observation, p *decision.Plan, blockerWrit
 	return true
 }
 
+// mayBeTold reports whether a queued gang waits for room. One that waits under a class of its own is told of a
+// plan whatever its reason: once there is room, it waits for its scheduler.
+func mayBeTold(st *v1alpha1.TrainingJobStatus, next *v1alpha1.PreemptionStatus) bool {
+	if st.Phase != v1alpha1.PhaseQueued || st.Scheduling == nil || next.Phase == v1alpha1.PreemptionHandedOver {
+		return false // to hand over is a transition
+	}
+	return st.Scheduling.WaitingClass != "" || observation.LacksRoom(st)
+}
+
+// outstanding reports whether a plan is carried out.
+func outstanding(p *v1alpha1.PreemptionStatus) bool {
+	return p.Phase != "" && p.Phase != v1alpha1.PreemptionHandedOver
+}
+
+// writePlan writes a plan down at once, wherever it differs: nobody acts on it before. It reports whether it
+// did.
+func writePlan(o *observation.Observation, p *decision.Plan, next *v1alpha1.PreemptionStatus) bool {
+	old := p.Status.Scheduling.Preemption
+	if old != nil && samePlan(old, next) {
+		return false
+	}
+	t, told := o.Time(), next.DeepCopy()
+	told.ObservedTime = &t
+	p.Status.Scheduling.Preemption = told
+	p.Note("preemption: %s, round %d, %s", told.Phase, told.Round,
+		observation.Plural(told.VictimCount, "victim"))
+	Conditions(o, p, "")
+	return true
+}
+
+// samePlan leaves out the times of what has not changed: a phase that is not written yet begins a second later
+// with every look at it.
+func samePlan(a, b *v1alpha1.PreemptionStatus) bool {
+	return a.Phase == b.Phase && a.Round == b.Round && saysTheSame(a, b)
+}
+
 func saysTheSame(a, b *v1alpha1.PreemptionStatus) bool {
 	return a.Outcome == b.Outcome && a.VictimCount == b.VictimCount && a.LossGPUSeconds == b.LossGPUSeconds &&
 		apiequality.Semantic.DeepEqual(a.Victims, b.Victims)
@@ -48,8 +87,8 @@ func saysTheSame(a, b *v1alpha1.PreemptionStatus) bool {
 func dropPreemption(o *observation.Observation, p *decision.Plan) {
 	st := &p.Status
 	if st.Scheduling == nil || st.Scheduling.Preemption == nil ||
-		o.Preemption != nil && observation.LacksRoom(st) {
-		return
+		o.Preemption != nil && mayBeTold(st, o.Preemption) || st.Scheduling.Preemption.Phase != "" {
+		return // of a plan, and of a hand-over, the next change of phase disposes
 	}
 	before := o.Job.Status.DeepCopy()
 	before.ObservedGeneration = st.ObservedGeneration

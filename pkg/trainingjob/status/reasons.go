@@ -69,6 +69,12 @@ func queuedBlocker(o *observation.Observation) (v1alpha1.Blocker, bool) {
 		return o.CreateBackoff.Blocker, true
 	case o.EnoughPlaced():
 		return v1alpha1.Blocker{}, false
+	case decision.Held(o):
+		return v1alpha1.Blocker{
+			Reason:   v1alpha1.ReasonRoomReserved,
+			Message:  "the gang waits until one of a higher priority has started, for which others make room",
+			NextStep: "nothing: it begins after that, where there is room",
+		}, true
 	}
 	if b, gated := gatedRanks(o); gated {
 		return b, true

@@ -1,0 +1,278 @@
+package contention
+
+import (
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/preemption"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+)
+
+// Orders are what follows from the plans of a moment.
+type Orders struct {
+	// Said is what the statuses of the gangs that wait for room are to have. A plan is acted upon only once it is
+	// there.
+	Said map[preemption.Ref]*v1alpha1.PreemptionStatus
+	// GiveWay are the victims whose time has come, by what is written down.
+	GiveWay map[preemption.Ref]Order
+	// Reserved is the room of every plan.
+	Reserved []Reservation
+}
+
+// Order to give way.
+type Order struct {
+	// For is the job that room is made for, and its attempt.
+	For     types.NamespacedName
+	Waiting preemption.Ref
+	// Mode in which the victim is ended, at the latest at the Deadline.
+	Mode     v1alpha1.PreemptionMode
+	Deadline time.Time
+	// LossGPUSeconds that its end is expected to cost.
+	LossGPUSeconds int64
+}
+
+// Reservation is the room that is made for a gang: nobody of a lower value begins there meanwhile.
+type Reservation struct {
+	For   preemption.Ref
+	Value int32
+	// Victims by the UIDs of their jobs, and Nodes that they leave or that the gang is to have.
+	Victims map[types.UID]bool
+	Nodes   map[string]bool
+}
+
+// AwaitsBroker reports whether the operator has others make room for a gang, or sees to it that the scheduler
+// does: its ranks wait under a class for which the scheduler ends nobody.
+func AwaitsBroker(job *v1alpha1.TrainingJob) bool {
+	s := job.Status.Scheduling
+	return job.Status.Phase == v1alpha1.PhaseQueued && s != nil && s.WaitingClass != "" &&
+		job.DeletionTimestamp == nil && !spec.Suspended(job) && !spec.ManagedElsewhere(job)
+}
+
+// Stands reports whether a plan still asks a victim to make room, by the status of the job that it is for.
+func Stands(job *v1alpha1.TrainingJob, waiting, victim preemption.Ref) bool {
+	if !AwaitsBroker(job) || job.UID != waiting.UID || job.Status.Attempt != waiting.Attempt {
+		return false
+	}
+	st := job.Status.Scheduling.Preemption
+	return st != nil && Outstanding(st.Phase) &&
+		slices.ContainsFunc(st.Victims, func(v v1alpha1.PreemptionVictim) bool { return refOf(&v) == victim })
+}
+
+// Broker carries the plans on that the statuses hold, and plans for the other gangs that await it.
+func Broker(p preemption.Policy, c Cluster) Orders {
+	b := &broker{
+		round: newRound(p, c, AwaitsBroker),
+		orders: Orders{
+			Said: map[preemption.Ref]*v1alpha1.PreemptionStatus{}, GiveWay: map[preemption.Ref]Order{},
+		},
+	}
+	var planned, unplanned []*Job
+	for _, j := range b.waiting {
+		if b.restore(j) {
+			planned = append(planned, j)
+		} else {
+			unplanned = append(unplanned, j)
+		}
+	}
+	for _, j := range planned {
+		b.advance(j)
+	}
+	for _, j := range unplanned {
+		if st := b.decide(j); st != nil {
+			b.orders.Said[j.ref()] = st
+		}
+	}
+	for i := range b.plans {
+		b.reserve(&b.plans[i])
+	}
+	return b.orders
+}
+
+type broker struct {
+	*round
+	orders Orders
+}
+
+// restore the plan that a job's status holds, if it has one.
+func (b *broker) restore(j *Job) bool {
+	plan, ok := planOf(j)
+	if !ok {
+		return false
+	}
+	b.plans = append(b.plans, plan)
+	snapshot := b.snapshot(j)
+	b.plans[len(b.plans)-1].Claim = snapshot.ClaimOf(plan, &snapshot.Waiting[0])
+	return true
+}
+
+// snapshot for a preemptor that awaits the broker. A quota that is not known does not limit it: whoever makes
+// room was chosen when it was.
+func (b *broker) snapshot(j *Job) preemption.Snapshot {
+	quota, known := quotaOf(j)
+	if !known {
+		quota = nil
+	}
+	backend, ok := j.Backend.(scheduler.Preemptor)
+	if !ok {
+		backend = nobodys{}
+	}
+	return b.snapshotFor(j, backend, quota)
+}
+
+// nobodys is the backend of a job whose scheduler is not served any more.
+type nobodys struct{ scheduler.Backend }
+
+func (nobodys) MayPreempt(_, _ scheduler.Contender) bool { return false }
+
+// advance a plan by a step.
+func (b *broker) advance(j *Job) {
+	i := slices.IndexFunc(b.plans, func(p preemption.Plan) bool { return p.For == j.ref() })
+	snapshot := b.snapshot(j)
+	if len(snapshot.Waiting[0].Needs) == 0 {
+		b.plans = slices.Delete(b.plans, i, i+1) // it is placed
+		return
+	}
+	written := j.Status.Scheduling.Preemption
+	step := b.policy.Advance(snapshot, b.plans[i])
+	if step.Ended != "" || !brokerable(j) || len(step.Plan.Victims) > maxVictims {
+		b.plans = slices.Delete(b.plans, i, i+1)
+		st := written.DeepCopy()
+		st.Phase = v1alpha1.PreemptionHandedOver
+		b.orders.Said[j.ref()] = st
+		return
+	}
+	b.plans[i] = step.Plan
+	b.orders.Said[j.ref()] = b.sayPlan(j, step.Plan)
+	for _, ref := range step.Yield {
+		// A victim that is not written down yet is not told.
+		at := slices.IndexFunc(written.Victims, func(v v1alpha1.PreemptionVictim) bool { return refOf(&v) == ref })
+		if at < 0 {
+			continue
+		}
+		v := &written.Victims[at]
+		b.orders.GiveWay[ref] = Order{
+			For: types.NamespacedName{Namespace: j.Namespace, Name: j.Name}, Waiting: j.ref(),
+			Mode: v.Mode, Deadline: step.Plan.Deadline, LossGPUSeconds: v.LossGPUSeconds,
+		}
+	}
+}
+
+// brokerable reports whether the operator may have others make room for a gang, by what its class says now.
+func brokerable(j *Job) bool {
+	uses, ok := j.Backend.(scheduler.WaitingClasses)
+	return ok && uses.UsesWaitingClass() && j.Class.WaitingClass == j.Status.Scheduling.WaitingClass
+}
+
+// decide what becomes of a gang without a plan; nil: nothing is to be said. Where nobody can be asked, or
+// nothing comes of it in time, its scheduler is to preempt for it as it does without the operator.
+func (b *broker) decide(j *Job) *v1alpha1.PreemptionStatus {
+	if !brokerable(j) {
+		return b.handOver(j, notPlanned)
+	}
+	if !lacksRoom(j) {
+		return nil
+	}
+	snapshot := b.snapshot(j)
+	if len(snapshot.Waiting[0].Needs) == 0 {
+		return nil // it is placed, and its status does not say so yet
+	}
+	choice := b.choose(j)
+	if choice.Outcome == preemption.NoCover && len(b.plans) > 0 {
+		snapshot.Plans = nil
+		if b.policy.Choose(snapshot)[0].Outcome != preemption.NoCover {
+			choice.Outcome = preemption.Busy // those who could make room for it do so for others
+		}
+	}
+	waited := b.now.Sub(j.blocked())
+	switch choice.Outcome {
+	case preemption.Planned:
+		if len(choice.Plan.Victims) > maxVictims {
+			return b.handOver(j, preemption.NoCover)
+		}
+		b.plans = append(b.plans, choice.Plan)
+		return b.sayPlan(j, choice.Plan)
+	case preemption.NoCover, notPlanned:
+		return b.handOver(j, choice.Outcome)
+	case preemption.Fits, preemption.Busy:
+		if waited >= snapshot.Waiting[0].MaxDelay {
+			return b.handOver(j, choice.Outcome)
+		}
+	}
+	return b.sayBlocked(j, choice.Outcome)
+}
+
+// lacksRoom reports whether preemption may help a gang: it lacks room, or its scheduler does not find the room
+// that the nodes seem to have.
+func lacksRoom(j *Job) bool {
+	blocker := j.Status.Scheduling.Blocker
+	if blocker == nil {
+		return false
+	}
+	switch blocker.Reason {
+	case v1alpha1.ReasonInsufficientResources, v1alpha1.ReasonQuotaExceeded, v1alpha1.ReasonUnschedulable,
+		v1alpha1.ReasonSchedulerRests:
+		return true
+	}
+	return false
+}
+
+func (b *broker) sayBlocked(j *Job, outcome preemption.Outcome) *v1alpha1.PreemptionStatus {
+	return &v1alpha1.PreemptionStatus{
+		Outcome: v1alpha1.PreemptionOutcome(outcome), BlockedTime: timeOf(j.blocked()),
+	}
+}
+
+func (b *broker) handOver(j *Job, outcome preemption.Outcome) *v1alpha1.PreemptionStatus {
+	st := b.sayBlocked(j, outcome)
+	st.Phase = v1alpha1.PreemptionHandedOver
+	return st
+}
+
+// reserve the room of a plan.
+func (b *broker) reserve(plan *preemption.Plan) {
+	i := slices.IndexFunc(b.waiting, func(j *Job) bool { return j.ref() == plan.For })
+	r := Reservation{
+		For: plan.For, Value: b.waiting[i].Value, Victims: map[types.UID]bool{}, Nodes: map[string]bool{},
+	}
+	for name := range plan.Claim {
+		r.Nodes[name] = true
+	}
+	for _, v := range plan.Victims {
+		r.Victims[v.UID] = true
+		for _, h := range b.holders {
+			if h.gang.Ref == v.Ref {
+				for name := range h.gang.Holds {
+					r.Nodes[name] = true
+				}
+			}
+		}
+	}
+	b.orders.Reserved = append(b.orders.Reserved, r)
+}
+
+// Holds reports whether a queued gang without pods must wait, lest it take the room that is made for another:
+// a victim, wherever it would begin, or one of a lower value that may begin on the same nodes.
+func (r *Reservation) Holds(j *Job, state scheduler.ClusterState) bool {
+	if r.Victims[j.UID] {
+		return true
+	}
+	if j.Value >= r.Value {
+		return false
+	}
+	for _, need := range waitingGang(j, state).Needs {
+		if slices.ContainsFunc(need.Nodes, func(node string) bool { return r.Nodes[node] }) {
+			return true
+		}
+	}
+	return false
+}
+
+func timeOf(t time.Time) *metav1.Time {
+	at := metav1.NewTime(t.Truncate(time.Second))
+	return &at
+}

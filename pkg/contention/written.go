@@ -1,0 +1,97 @@
+package contention
+
+import (
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/preemption"
+)
+
+// planOf reads the plan that a job's status holds; false: it holds none.
+func planOf(j *Job) (preemption.Plan, bool) {
+	st := j.Status.Scheduling.Preemption
+	if st == nil || !Outstanding(st.Phase) || st.StartedTime == nil || st.PhaseTime == nil || st.Deadline == nil {
+		return preemption.Plan{}, false
+	}
+	plan := preemption.Plan{
+		For: j.ref(), Phase: preemption.Phase(st.Phase), Round: max(1, int(st.Round)),
+		Began: st.StartedTime.Time, Since: st.PhaseTime.Time, Deadline: st.Deadline.Time,
+		Ready: st.Deadline.Time,
+	}
+	for i := range st.Victims {
+		v := &st.Victims[i]
+		victim := preemption.Victim{Ref: refOf(v), Price: preemption.Price{
+			Mode: preemption.Mode(v.Mode), Lost: time.Duration(v.EstimatedLossSeconds) * time.Second,
+			GPUSeconds: v.LossGPUSeconds,
+		}}
+		switch {
+		case v.AskTime == nil:
+		case v.Mode == v1alpha1.PreemptionSave:
+			victim.Ask = v.AskTime.Time
+		case v.Mode == v1alpha1.PreemptionKill:
+			plan.Ready = v.AskTime.Time
+		}
+		plan.Victims = append(plan.Victims, victim)
+	}
+	return plan, true
+}
+
+// Outstanding reports whether a plan in this phase is still carried out.
+func Outstanding(phase v1alpha1.PreemptionPhase) bool {
+	switch phase {
+	case v1alpha1.PreemptionAsking, v1alpha1.PreemptionReleasing, v1alpha1.PreemptionPlacing:
+		return true
+	}
+	return false
+}
+
+func refOf(v *v1alpha1.PreemptionVictim) preemption.Ref {
+	return preemption.Ref{UID: v.UID, Attempt: v.Attempt}
+}
+
+// sayPlan as the status of its gang's job has it. What is written of a victim stays: when the gang is gone,
+// nothing else tells of it.
+func (b *broker) sayPlan(j *Job, plan preemption.Plan) *v1alpha1.PreemptionStatus {
+	st := &v1alpha1.PreemptionStatus{
+		Outcome: v1alpha1.PreemptionPlanned, Phase: v1alpha1.PreemptionPhase(plan.Phase),
+		Round: int32(plan.Round), BlockedTime: timeOf(j.blocked()), StartedTime: timeOf(plan.Began),
+		PhaseTime: timeOf(plan.Since), Deadline: timeOf(plan.Deadline), VictimCount: int32(len(plan.Victims)),
+	}
+	for _, v := range plan.Victims {
+		st.LossGPUSeconds += v.GPUSeconds
+		if written := writtenVictim(j, v.Ref); written != nil {
+			st.Victims = append(st.Victims, *written.DeepCopy())
+			continue
+		}
+		victim := b.sayVictim(j, v)
+		victim.AskTime = askTime(&plan, &v)
+		st.Victims = append(st.Victims, victim)
+	}
+	return st
+}
+
+func writtenVictim(j *Job, ref preemption.Ref) *v1alpha1.PreemptionVictim {
+	st := j.Status.Scheduling.Preemption
+	if st == nil || !Outstanding(st.Phase) {
+		return nil
+	}
+	i := slices.IndexFunc(st.Victims, func(v v1alpha1.PreemptionVictim) bool { return refOf(&v) == ref })
+	if i < 0 {
+		return nil
+	}
+	return &st.Victims[i]
+}
+
+// askTime is when a victim is told to give way; nil where that depends on what it does by itself.
+func askTime(plan *preemption.Plan, v *preemption.Victim) *metav1.Time {
+	switch v.Mode {
+	case preemption.Save:
+		return timeOf(v.Ask)
+	case preemption.Kill:
+		return timeOf(plan.Ready)
+	}
+	return nil
+}

@@ -1,0 +1,245 @@
+package controller
+
+import (
+	"context"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/contention"
+	"mlplatform.example.com/trainingjob-operator/pkg/preemption"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+)
+
+const (
+	// brokerPeriod is the shortest time between two passes of a planner whose plans are carried out: a plan that
+	// is written down waits for the next one.
+	brokerPeriod = time.Second
+	// startPatience is how long a process that has just begun holds gangs back that it may have to hold, or whose
+	// classes it does not know, because it has not made its first pass.
+	startPatience = 30 * time.Second
+)
+
+// brokers is what a planner keeps whose plans are carried out. The planner's mutex guards it.
+type brokers struct {
+	orders contention.Orders
+	// passed is set once the orders are those of a pass.
+	passed bool
+	// began is when the process was first asked about a job.
+	began time.Time
+	// blocked is since when gangs have lacked room whose status does not say so yet.
+	blocked map[preemption.Ref]time.Time
+	// held are the jobs that were told that room is reserved: they are woken when that may be over.
+	held map[types.NamespacedName]bool
+}
+
+// broker makes a pass of a planner whose plans are carried out: what statuses hold is carried on. It returns
+// the jobs that have something to do at once.
+func (p *planner) broker(cluster contention.Cluster) []types.NamespacedName {
+	orders := contention.Broker(p.policy, cluster)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	wake := map[types.NamespacedName]bool{}
+	blocked := map[preemption.Ref]time.Time{}
+	for i := range cluster.Jobs {
+		j := &cluster.Jobs[i]
+		ref, name := preemption.Ref{UID: j.UID, Attempt: j.Status.Attempt}, client.ObjectKeyFromObject(j.TrainingJob)
+		if said := orders.Said[ref]; said != nil {
+			if at := said.BlockedTime; at != nil {
+				blocked[ref] = at.Time
+			}
+			wake[name] = isNewsOf(j.Status.Scheduling.Preemption, said)
+		}
+		if _, ordered := orders.GiveWay[ref]; ordered {
+			wake[name] = true
+		}
+	}
+	if over(p.brokers.orders.Reserved, orders.Reserved) {
+		for name := range p.brokers.held {
+			wake[name] = true
+		}
+		p.brokers.held = nil
+	}
+	p.said, p.brokers.orders, p.brokers.passed, p.brokers.blocked = orders.Said, orders, true, blocked
+	var names []types.NamespacedName
+	for name, now := range wake {
+		if now {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// isNewsOf reports whether a job has something to write at once: of a plan, whatever differs.
+func isNewsOf(written, said *v1alpha1.PreemptionStatus) bool {
+	if written == nil {
+		return true
+	}
+	return written.Phase != said.Phase || written.Round != said.Round ||
+		written.VictimCount != said.VictimCount || isNews(written, said)
+}
+
+// over reports whether some room is no longer reserved that was.
+func over(before, now []contention.Reservation) bool {
+	still := map[preemption.Ref]bool{}
+	for i := range now {
+		still[now[i].For] = true
+	}
+	for i := range before {
+		if !still[before[i].For] {
+			return true
+		}
+	}
+	return false
+}
+
+// blockedSince is since when a gang has lacked room: by its status, else by the last pass, else since now.
+func (p *planner) blockedSince(job *v1alpha1.TrainingJob, now time.Time) time.Time {
+	if !p.brokering || !contention.AwaitsBroker(job) {
+		return time.Time{}
+	}
+	if st := job.Status.Scheduling.Preemption; st != nil && st.BlockedTime != nil {
+		return st.BlockedTime.Time
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if at, known := p.brokers.blocked[preemption.Ref{UID: job.UID, Attempt: job.Status.Attempt}]; known {
+		return at
+	}
+	return now
+}
+
+// gatherBroker adds to a snapshot what others' plans ask of the gang, and the class under which its ranks wait.
+// What is not known yet, in a process that has just begun, holds the gang back for a moment; it then returns
+// when to ask again.
+func (g *gatherer) gatherBroker(ctx context.Context, s *observed) (again time.Time, err error) {
+	p := g.planner
+	if p == nil || !p.brokering {
+		return time.Time{}, nil
+	}
+	s.Brokers = true
+	if class := s.Job.Spec.RunPolicy.SchedulingPolicy.PriorityClass; class != "" {
+		said, problem := contention.ClassOf(class, p.state.Class, p.defaults)
+		if s.WaitingClass = said.WaitingClass; problem != nil {
+			s.WaitingClassProblem = problem.Message
+		}
+	}
+	if s.GiveWay, err = g.orderTo(ctx, s.Job); err != nil {
+		return time.Time{}, err
+	}
+	if s.Job.Status.Phase != v1alpha1.PhaseQueued || len(s.Pods) > 0 {
+		return time.Time{}, nil
+	}
+	ready, again := p.ready()
+	if !ready {
+		s.RoomReserved = true
+		return again, nil
+	}
+	j := p.contender(s.Job, nil, s.Now)
+	s.RoomReserved = p.reserves(&j)
+	return time.Time{}, nil
+}
+
+// unknownClasses reports whether a job's class must be known for what is decided now, and is not yet.
+func (p *planner) unknownClasses(job *v1alpha1.TrainingJob) bool {
+	if p == nil || !p.brokering || job.Spec.RunPolicy.SchedulingPolicy.PriorityClass == "" ||
+		p.state.ClassesListed() {
+		return false
+	}
+	switch job.Status.Phase {
+	case v1alpha1.PhaseRunning, v1alpha1.PhaseStarting, v1alpha1.PhaseSucceeded, v1alpha1.PhaseFailed:
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.clock.Now().Before(p.starts().Add(startPatience))
+}
+
+// starts is when the process was first asked. The caller holds the lock.
+func (p *planner) starts() time.Time {
+	if p.brokers.began.IsZero() {
+		p.brokers.began = p.clock.Now()
+	}
+	return p.brokers.began
+}
+
+// ready reports whether it is known whose room is reserved, or that has been waited for long enough; else when
+// to ask again.
+func (p *planner) ready() (bool, time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.clock.Now()
+	if p.brokers.passed || !now.Before(p.starts().Add(startPatience)) {
+		return true, time.Time{}
+	}
+	return false, now.Add(brokerPeriod)
+}
+
+// reserves reports whether a gang that has no pods must not begin.
+func (p *planner) reserves(j *contention.Job) bool {
+	p.mu.Lock()
+	reserved := p.brokers.orders.Reserved
+	p.mu.Unlock()
+	if len(reserved) == 0 {
+		return false
+	}
+	state := p.state.State()
+	for i := range reserved {
+		if reserved[i].Holds(j, state) {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			if p.brokers.held == nil {
+				p.brokers.held = map[types.NamespacedName]bool{}
+			}
+			p.brokers.held[client.ObjectKeyFromObject(j.TrainingJob)] = true
+			return true
+		}
+	}
+	return false
+}
+
+// orderTo give way, if there is one for a job. It asks the API server whether the plan still stands: nobody is
+// asked for a gang that waits no longer.
+func (g *gatherer) orderTo(ctx context.Context, job *v1alpha1.TrainingJob) (*observation.GiveWay, error) {
+	switch job.Status.Phase {
+	case v1alpha1.PhaseStarting, v1alpha1.PhaseRunning:
+	default:
+		return nil, nil
+	}
+	victim := preemption.Ref{UID: job.UID, Attempt: job.Status.Attempt}
+	g.planner.mu.Lock()
+	order, ordered := g.planner.brokers.orders.GiveWay[victim]
+	g.planner.mu.Unlock()
+	if !ordered {
+		return nil, nil
+	}
+	waiting := &v1alpha1.TrainingJob{}
+	if err := g.live.Get(ctx, order.For, waiting); apierrors.IsNotFound(err) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	if !contention.Stands(waiting, order.Waiting, victim) {
+		return nil, nil
+	}
+	way := &observation.GiveWay{
+		Mode: order.Mode, Deadline: order.Deadline, LossGPUSeconds: order.LossGPUSeconds,
+	}
+	if order.For.Namespace == job.Namespace {
+		way.Name = order.For.Name
+	}
+	return way, nil
+}
+
+// classOf a job, as the planner takes it.
+func (p *planner) classOf(job *v1alpha1.TrainingJob) contention.Class {
+	name := job.Spec.RunPolicy.SchedulingPolicy.PriorityClass
+	if !p.brokering || name == "" {
+		return contention.Class{}
+	}
+	class, _ := contention.ClassOf(name, p.state.Class, p.defaults)
+	return class
+}

@@ -1,0 +1,81 @@
+package controller
+
+import (
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/contention"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
+)
+
+// Outcomes of a plan, as a label.
+const (
+	planPlaced     = "Placed"
+	planHandedOver = "HandedOver"
+	planRevoked    = "Revoked"
+)
+
+// beginPreemptionSeries makes the series whose labels are known: a rate needs a zero before the first one.
+func (m *metrics) beginPreemptionSeries() {
+	for _, outcome := range []string{planPlaced, planHandedOver, planRevoked} {
+		m.counters[metricPreemptionPlans].WithLabelValues(outcome)
+	}
+	for _, mode := range []v1alpha1.PreemptionMode{
+		v1alpha1.PreemptionSave, v1alpha1.PreemptionNextCheckpoint, v1alpha1.PreemptionEndsByItself,
+		v1alpha1.PreemptionKill,
+	} {
+		m.counters[metricPreemptionVictims].WithLabelValues(string(mode))
+	}
+	for _, name := range []string{
+		metricPreemptionEstimated, metricPreemptionLost, metricPreemptionStolen, metricUnusableClasses,
+	} {
+		m.counters[name].WithLabelValues()
+	}
+}
+
+// countPreemption counts what has become of the operator's plans.
+func (c statusChange) countPreemption() {
+	from, to := preemptionOf(&c.job.Status), preemptionOf(c.to)
+	had := from != nil && contention.Outstanding(from.Phase)
+	switch left := c.job.Status.Phase == v1alpha1.PhaseQueued && c.to.Phase != v1alpha1.PhaseQueued; {
+	case left && c.to.Drain != nil && c.to.Drain.Cause == v1alpha1.CauseHandOver:
+		c.counters[metricPreemptionPlans].WithLabelValues(planHandedOver).Inc()
+	case left && had && (c.to.Phase == v1alpha1.PhaseStarting || c.to.Phase == v1alpha1.PhaseRunning):
+		c.counters[metricPreemptionPlans].WithLabelValues(planPlaced).Inc()
+		if at := from.BlockedTime; at != nil {
+			c.histograms[metricPreemptionDelay].WithLabelValues().Observe(max(0, c.now.Sub(at.Time).Seconds()))
+		}
+	case left && had:
+		c.counters[metricPreemptionPlans].WithLabelValues(planRevoked).Inc()
+	case had && to != nil && to.Round > from.Round:
+		c.counters[metricPreemptionStolen].WithLabelValues().Add(float64(to.Round - from.Round))
+	}
+	if d := c.to.Drain; d != nil && d.MakesRoom != nil && c.job.Status.Drain == nil {
+		c.counters[metricPreemptionVictims].WithLabelValues(string(d.MakesRoom.Mode)).Inc()
+		c.counters[metricPreemptionEstimated].WithLabelValues().Add(float64(max(0, d.MakesRoom.LossGPUSeconds)))
+	}
+	if lost := preemptedLoss(c.to) - preemptedLoss(&c.job.Status); lost > 0 {
+		c.counters[metricPreemptionLost].WithLabelValues().Add(float64(lost))
+	}
+}
+
+func preemptionOf(st *v1alpha1.TrainingJobStatus) *v1alpha1.PreemptionStatus {
+	if st.Scheduling == nil {
+		return nil
+	}
+	return st.Scheduling.Preemption
+}
+
+func preemptedLoss(st *v1alpha1.TrainingJobStatus) int64 {
+	if st.Work == nil {
+		return 0
+	}
+	return st.Work.PreemptedLostGPUSeconds
+}
+
+// countEvents counts what only an event tells of.
+func (m *metrics) countEvents(events []decision.Event) {
+	for _, e := range events {
+		if e.Reason == v1alpha1.ReasonWaitingClassUnusable {
+			m.counters[metricUnusableClasses].WithLabelValues().Inc()
+		}
+	}
+}
