@@ -87,8 +87,8 @@ func Broker(p preemption.Policy, c Cluster) Orders {
 			b.orders.Said[j.ref()] = st
 		}
 	}
-	for i := range b.plans {
-		b.reserve(&b.plans[i])
+	for _, plan := range slices.Concat(b.plans, b.ended) {
+		b.reserve(&plan)
 	}
 	return b.orders
 }
@@ -96,6 +96,8 @@ func Broker(p preemption.Policy, c Cluster) Orders {
 type broker struct {
 	*round
 	orders Orders
+	// ended are plans that are over, which is not written down yet: until then their room stays reserved.
+	ended []preemption.Plan
 }
 
 // restore the plan that a job's status holds, if it has one.
@@ -140,6 +142,7 @@ func (b *broker) advance(j *Job) {
 	written := j.Status.Scheduling.Preemption
 	step := b.policy.Advance(snapshot, b.plans[i])
 	if step.Ended != "" || !brokerable(j) || len(step.Plan.Victims) > maxVictims {
+		b.ended = append(b.ended, b.plans[i])
 		b.plans = slices.Delete(b.plans, i, i+1)
 		st := written.DeepCopy()
 		st.Phase = v1alpha1.PreemptionHandedOver
@@ -149,12 +152,10 @@ func (b *broker) advance(j *Job) {
 	b.plans[i] = step.Plan
 	b.orders.Said[j.ref()] = b.sayPlan(j, step.Plan)
 	for _, ref := range step.Yield {
-		// A victim that is not written down yet is not told.
-		at := slices.IndexFunc(written.Victims, func(v v1alpha1.PreemptionVictim) bool { return refOf(&v) == ref })
-		if at < 0 {
-			continue
+		v := writtenAs(j, &step.Plan, ref)
+		if v == nil {
+			continue // a victim that is not written down yet, as it is now, is not told
 		}
-		v := &written.Victims[at]
 		b.orders.GiveWay[ref] = Order{
 			For: types.NamespacedName{Namespace: j.Namespace, Name: j.Name}, Waiting: j.ref(),
 			Mode: v.Mode, Deadline: step.Plan.Deadline, LossGPUSeconds: v.LossGPUSeconds,
@@ -188,20 +189,14 @@ func (b *broker) decide(j *Job) *v1alpha1.PreemptionStatus {
 			choice.Outcome = preemption.Busy // those who could make room for it do so for others
 		}
 	}
-	waited := b.now.Sub(j.blocked())
-	switch choice.Outcome {
-	case preemption.Planned:
-		if len(choice.Plan.Victims) > maxVictims {
-			return b.handOver(j, preemption.NoCover)
-		}
+	// Whoever was not served by then waits for nobody else.
+	late := b.now.Sub(j.blocked()) >= snapshot.Waiting[0].MaxDelay
+	switch none := choice.Outcome == preemption.NoCover || choice.Outcome == notPlanned; {
+	case none, late, len(choice.Plan.Victims) > maxVictims:
+		return b.handOver(j, choice.Outcome)
+	case choice.Outcome == preemption.Planned:
 		b.plans = append(b.plans, choice.Plan)
 		return b.sayPlan(j, choice.Plan)
-	case preemption.NoCover, notPlanned:
-		return b.handOver(j, choice.Outcome)
-	case preemption.Fits, preemption.Busy:
-		if waited >= snapshot.Waiting[0].MaxDelay {
-			return b.handOver(j, choice.Outcome)
-		}
 	}
 	return b.sayBlocked(j, choice.Outcome)
 }

@@ -62,7 +62,7 @@ func (b *broker) sayPlan(j *Job, plan preemption.Plan) *v1alpha1.PreemptionStatu
 	}
 	for _, v := range plan.Victims {
 		st.LossGPUSeconds += v.GPUSeconds
-		if written := writtenVictim(j, v.Ref); written != nil {
+		if written := writtenAs(j, &plan, v.Ref); written != nil {
 			st.Victims = append(st.Victims, *written.DeepCopy())
 			continue
 		}
@@ -73,16 +73,22 @@ func (b *broker) sayPlan(j *Job, plan preemption.Plan) *v1alpha1.PreemptionStatu
 	return st
 }
 
-func writtenVictim(j *Job, ref preemption.Ref) *v1alpha1.PreemptionVictim {
-	st := j.Status.Scheduling.Preemption
-	if st == nil || !Outstanding(st.Phase) {
+// writtenAs is what the status says of a victim of a plan; nil where it says nothing, or something else: in
+// another round a gang may be a victim again, in another way.
+func writtenAs(j *Job, plan *preemption.Plan, ref preemption.Ref) *v1alpha1.PreemptionVictim {
+	was, ok := planOf(j)
+	if !ok {
 		return nil
 	}
-	i := slices.IndexFunc(st.Victims, func(v v1alpha1.PreemptionVictim) bool { return refOf(&v) == ref })
-	if i < 0 {
+	same := func(v preemption.Victim) bool { return v.Ref == ref }
+	now, then := slices.IndexFunc(plan.Victims, same), slices.IndexFunc(was.Victims, same)
+	if now < 0 || then < 0 || plan.Victims[now] != was.Victims[then] {
 		return nil
 	}
-	return &st.Victims[i]
+	if plan.Victims[now].Mode == preemption.Kill && !plan.Ready.Equal(was.Ready) && plan.Round != was.Round {
+		return nil
+	}
+	return &j.Status.Scheduling.Preemption.Victims[then]
 }
 
 // askTime is when a victim is told to give way; nil where that depends on what it does by itself.

@@ -250,6 +250,9 @@ func (p *planner) contender(
 			c.Heard = at
 		}
 	}
+	if c.Heard.IsZero() {
+		c.Heard = p.presumed(job)
+	}
 	return c
 }
 

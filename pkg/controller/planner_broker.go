@@ -143,6 +143,19 @@ func (g *gatherer) gatherBroker(ctx context.Context, s *observed) (again time.Ti
 	return time.Time{}, nil
 }
 
+// presumed is when a gang is taken to have reported that has not yet since this process leads, though its
+// attempt did before: as the process began. Otherwise whoever is planned for in these moments would have gangs
+// ended that were never asked.
+func (p *planner) presumed(job *v1alpha1.TrainingJob) time.Time {
+	if pr := job.Status.Progress; !p.brokering || p.reports == nil || pr == nil ||
+		pr.Attempt != job.Status.Attempt {
+		return time.Time{}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.starts()
+}
+
 // unknownClasses reports whether a job's class must be known for what is decided now, and is not yet.
 func (p *planner) unknownClasses(job *v1alpha1.TrainingJob) bool {
 	if p == nil || !p.brokering || job.Spec.RunPolicy.SchedulingPolicy.PriorityClass == "" ||

@@ -94,7 +94,9 @@ func (p Policy) choose(
 		return choice
 	}
 	lapses := waiting.Blocked.Add(waiting.MaxDelay / 2) // from then on nobody is protected
-	lesser := w.lesser(outstanding, waiting)
+	lesser := slices.DeleteFunc(w.lesser(outstanding, waiting), func(g *Running) bool {
+		return slices.ContainsFunc(already, func(v Victim) bool { return v.Ref == g.Ref })
+	})
 	open := lesser
 	if w.Now.Before(lapses) {
 		open = slices.DeleteFunc(slices.Clone(lesser), func(g *Running) bool { return p.protected(g, w.Now) })

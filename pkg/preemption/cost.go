@@ -33,7 +33,8 @@ const missedHeartbeats = 3
 
 // Cost of ending a gang at a time, by a deadline.
 func (p Policy) Cost(g *Running, now, deadline time.Time) Price {
-	if finishes := g.End; !finishes.IsZero() && !finishes.After(deadline) {
+	// Whoever should have finished and runs has said nothing of when it will.
+	if finishes := g.End; finishes.After(now) && !finishes.After(deadline) {
 		return Price{Mode: EndsByItself}
 	}
 	unsaved := g.Began

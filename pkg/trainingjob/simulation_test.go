@@ -42,6 +42,11 @@ type simulation struct {
 	woken            observation.Woken
 	waiting          int                        // jobs of the cluster
 	preemption       *v1alpha1.PreemptionStatus // nil: nobody plans
+	brokers          bool                       // the operator has others make room
+	waitingClass     string                     // of the job's class
+	classProblem     string                     // why that is none
+	giveWay          *observation.GiveWay       // nil: it need not make room
+	roomReserved     bool
 	createBackoff    *observation.CreateBackoff
 	agent            render.Agent
 	lifecycle        observation.Lifecycle
@@ -124,10 +129,15 @@ func (sim *simulation) snapshot() Snapshot {
 		Woken:            sim.woken,
 		Waiting:          sim.waiting,
 		Preemption:       sim.preemption,
+		Brokers:          sim.brokers,
+		WaitingClass:     sim.waitingClass,
+		GiveWay:          sim.giveWay,
+		RoomReserved:     sim.roomReserved,
 		NamedAttempt:     sim.namesOf,
 		Now:              sim.now,
 
-		MLflowTrackingURI: sim.mlflow,
+		MLflowTrackingURI:   sim.mlflow,
+		WaitingClassProblem: sim.classProblem,
 	}
 	for _, pod := range sim.pods {
 		if render.IsResolver(pod) {

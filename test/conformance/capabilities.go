@@ -39,6 +39,8 @@ const (
 	AddsRanks Capability = "AddsRanks"
 	// LimitsQueues gives the queues that jobs name a quota of GPUs.
 	LimitsQueues Capability = "LimitsQueues"
+	// MakesRoom preempts nobody for a gang while the operator has others save and make room for it.
+	MakesRoom Capability = "MakesRoom"
 )
 
 // Support says whether a scheduler has a capability, and why.

@@ -129,7 +129,29 @@ func newCluster(schedulers ...string) (*testCluster, error) {
 			return nil, err
 		}
 	}
+	for _, class := range brokerClasses() {
+		if err := c.client.Create(ctx, class); err != nil {
+			return nil, err
+		}
+	}
 	return c, nil
+}
+
+// brokerClasses are those of the scenarios in which the operator has others make room.
+func brokerClasses() []*schedulingv1.PriorityClass {
+	class := func(name, waits string, policy corev1.PreemptionPolicy) *schedulingv1.PriorityClass {
+		c := &schedulingv1.PriorityClass{
+			ObjectMeta: metav1.ObjectMeta{Name: name}, Value: priorityClasses[high], PreemptionPolicy: &policy,
+		}
+		if waits != "" {
+			c.Annotations = map[string]string{v1alpha1.AnnotationWaitingClass: waits}
+		}
+		return c
+	}
+	return []*schedulingv1.PriorityClass{
+		class(urgent, urgentWaits, corev1.PreemptLowerPriority), class(urgentWaits, "", corev1.PreemptNever),
+		class(misnamed, "conformance-nowhere", corev1.PreemptLowerPriority),
+	}
 }
 
 // simulateTrainers of every namespace, on volumes of this cluster.

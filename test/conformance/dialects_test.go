@@ -15,6 +15,7 @@ import (
 	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
@@ -55,6 +56,18 @@ type dialect struct {
 	pass time.Duration
 	// timeout of one step; 0 means stepTimeout.
 	timeout time.Duration
+	// planning is how the operator has others make room; nil: it does not.
+	planning *controller.Planning
+}
+
+// as the scenario is played.
+func (d *dialect) as(s Scenario) *dialect {
+	if !s.brokers {
+		return d
+	}
+	brokers := *d
+	brokers.planning = brokering
+	return &brokers
 }
 
 func volcanoDialect() *dialect {

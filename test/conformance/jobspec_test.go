@@ -77,9 +77,13 @@ func (a jobSpec) job(e *Env) *v1alpha1.TrainingJob {
 		}
 		return j
 	}
+	template := a.trains()
+	if e.dialect.planning != nil && e.dialect.behavior != nil {
+		e.onPool(&template.Spec)
+	}
 	if a.trainer != "" {
 		j.Spec.ReplicaSpecs = map[v1alpha1.Role]v1alpha1.ReplicaSpec{v1alpha1.RoleWorker: {
-			Replicas: ptr.To(a.ranks), Template: a.trains(),
+			Replicas: ptr.To(a.ranks), Template: template,
 		}}
 		j.Spec.Checkpoint = &v1alpha1.CheckpointSpec{
 			PVC: v1alpha1.CheckpointClaim{StorageClassName: ptr.To(localcluster.StorageClass), Retain: a.retain},
@@ -88,6 +92,7 @@ func (a jobSpec) job(e *Env) *v1alpha1.TrainingJob {
 	}
 	j.Spec.Image, j.Spec.Command, j.Spec.Replicas = image, command, ptr.To(a.ranks)
 	j.Spec.Resources = gpuRequests(a.gpus)
+	j.Spec.NodeSelector, j.Spec.Tolerations = template.Spec.NodeSelector, template.Spec.Tolerations
 	return j
 }
 

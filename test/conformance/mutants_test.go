@@ -38,7 +38,7 @@ func TestMutants(t *testing.T) {
 				}
 				d := fakeDialect(fakescheduler.Behavior{Mutants: []fakescheduler.Mutant{mutant}})
 				d.timeout = mutantTimeout
-				_, err := attemptScenario(inTime(t), cluster, d, s.steps, nil)
+				_, err := attemptScenario(inTime(t), cluster, d.as(s), s.steps, nil)
 				if err == nil {
 					t.Fatalf("scenario %s passes on a scheduler that %s", s.name, mutant)
 				}

@@ -133,6 +133,9 @@ func waitForNodes(ctx context.Context, cluster *testCluster, names map[string]in
 	})
 }
 
+// poolOf a node.
+func poolOf(node string) string { return strings.Split(strings.TrimPrefix(node, poolPrefix), "-")[0] }
+
 // poolClient shows a fake scheduler only its own nodes, without their taint, and its own namespace.
 type poolClient struct {
 	client.Client
@@ -144,8 +147,8 @@ func (c poolClient) List(ctx context.Context, list client.ObjectList, opts ...cl
 	switch l := list.(type) {
 	case *corev1.NodeList:
 		for name := range c.nodes {
-			pool := strings.Split(strings.TrimPrefix(name, poolPrefix), "-")[0]
-			if err := c.Client.List(ctx, l, append(opts, client.MatchingLabels{poolLabel: pool})...); err != nil {
+			pool := client.MatchingLabels{poolLabel: poolOf(name)}
+			if err := c.Client.List(ctx, l, append(opts, pool)...); err != nil {
 				return err
 			}
 			break

@@ -38,6 +38,7 @@ type operator struct {
 	backends  []scheduler.Backend
 	fallback  string
 	remark    func(string, ...any)
+	planning  *controller.Planning
 	// proxy stands in front of the report server; certificates is the folder of both.
 	proxy        *reportProxy
 	certificates string
@@ -166,7 +167,8 @@ func (o *operator) runOnce(ctx context.Context, transport *CrashTransport) error
 	}
 	err = controller.SetupWithManager(ctx, mgr, controller.Options{
 		Backends: o.backends, DefaultScheduler: o.fallback, Registry: registry, Reports: server.Store,
-		Agent: func() render.Agent { return server.Agent("registry.example.com/agent:1") },
+		Planning: o.planning,
+		Agent:    func() render.Agent { return server.Agent("registry.example.com/agent:1") },
 	})
 	if err != nil {
 		return err

@@ -14,17 +14,19 @@ type Scenario struct {
 	// promise in one sentence, logged when the scenario is played.
 	promise string
 	needs   []Capability
+	// brokers: the operator has others make room.
+	brokers bool
 	steps   []Step
 }
 
 // scenarios in the order in which they run. The cluster has 4 nodes with 8 GPUs each.
 func scenarios() []Scenario {
-	return []Scenario{
+	return append([]Scenario{
 		wholeGangWait, twoGangsOf60Percent, priorityOrder, priorityWins, priorityAtRest, priorityAfterAbsence,
 		submissionOrder, smallPassesLarge, preemptAndReturn, keepsItsPlace, belowReplicas,
 		eachRoleHasItsShare, refusesWhatItCannotSay, scheduleTimeout, suspendAndResume, suspendedFromTheStart,
 		deletionLeavesNothing, heldDeletion, lostRank, failedRank, queueQuota,
-	}
+	}, brokerScenarios()...)
 }
 
 var wholeGangWait = Scenario{

@@ -92,6 +92,7 @@ func runSuite(t *testing.T, d *dialect, crashes int) {
 
 func runScenario(t *testing.T, cluster *testCluster, d *dialect, s Scenario, crashes int) {
 	t.Log(s.promise)
+	d = d.as(s)
 	begin := time.Now()
 	undisturbed, err := attemptScenario(inTime(t), cluster, d, s.steps, nil)
 	if err != nil {

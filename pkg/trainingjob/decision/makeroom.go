@@ -3,8 +3,6 @@ package decision
 import (
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
@@ -28,21 +26,18 @@ var handsOver = Guard{"others have not made room for it, and the scheduler is to
 	}}
 
 func drainToMakeRoom(o *observation.Observation, p *Plan) Outcome {
-	order, whom := o.GiveWay, "a gang"
+	order, whom := o.GiveWay, "a job of another namespace"
 	if order.Name != "" {
-		whom = order.Name
+		whom = "job " + order.Name
 	}
 	outcome := drain(o, p, v1alpha1.CauseBrokered, v1alpha1.ReasonMakesRoom,
-		"makes room for %s of a higher priority", whom)
+		"makes room for %s, which has a higher priority", whom)
 	d := p.Status.Drain
 	d.MakesRoom = &v1alpha1.MakesRoomStatus{
 		Name: order.Name, Mode: order.Mode, LossGPUSeconds: order.LossGPUSeconds,
 	}
 	if order.Mode == v1alpha1.PreemptionSave && o.Now.Before(order.Deadline) {
-		requestSave(o, d)
-		if at := metav1.NewTime(order.Deadline); d.Deadline != nil && at.Before(d.Deadline) {
-			d.Deadline = &at
-		}
+		requestSaveUntil(o, d, order.Deadline)
 		outcome.Message = d.Message
 	}
 	p.Warning(outcome.Reason, "Drain", outcome.Message)

@@ -20,6 +20,12 @@ const Heartbeat = 10 * time.Second
 // a save and keeps the work since the last one. Only a rank 0 that is known to report is asked; any other
 // gets SIGTERM and its grace period.
 func requestSave(o *observation.Observation, d *v1alpha1.DrainStatus) {
+	requestSaveUntil(o, d, time.Time{})
+}
+
+// requestSaveUntil is requestSave where somebody waits for the ranks' end, for no longer than until a time; zero:
+// for as long as a save may take.
+func requestSaveUntil(o *observation.Observation, d *v1alpha1.DrainStatus, latest time.Time) {
 	c := spec.Checkpoints(o.Job)
 	st := &o.Job.Status
 	if c == nil || o.Agent.ReportURL == "" || st.Phase != v1alpha1.PhaseRunning || !canSave(o) {
@@ -29,6 +35,9 @@ func requestSave(o *observation.Observation, d *v1alpha1.DrainStatus) {
 		return
 	}
 	wait := Heartbeat + time.Duration(spec.OrDefault(c.GraceSeconds, spec.DefaultGraceSeconds))*time.Second
+	if now := o.Time(); !latest.IsZero() {
+		wait = max(0, min(wait, latest.Sub(now.Time)))
+	}
 	at := metav1.NewTime(o.Time().Add(wait))
 	d.CommandID, d.Deadline = fmt.Sprintf("drain-%d", st.Attempt), &at
 	d.Message += fmt.Sprintf("; a checkpoint is asked for first (at most %s)", wait)

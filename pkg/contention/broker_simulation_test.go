@@ -1,0 +1,344 @@
+package contention
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/preemption"
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+)
+
+// simulation is a cluster in memory of which the operator is the broker, a second at a time. It plays the
+// statuses, the trainers and the scheduler, logs what happens, and checks the invariants. Nothing is remembered
+// from one pass to the next but what statuses hold: every pass may be the first one of a new process.
+type simulation struct {
+	t      testing.TB
+	log    strings.Builder
+	policy preemption.Policy
+	now    time.Time
+	jobs   []*Job
+	nodes  []string
+	// foreign holds the GPUs that pods of others have, by node.
+	foreign map[string]int64
+	// ends is when a job that gives way has its last pod gone; mute are those that end at the deadline alone.
+	ends map[string]time.Time
+	mute map[string]bool
+	// rests: the scheduler places nobody. loses is asked whether the process dies before it carries out an order.
+	rests bool
+	loses func() bool
+	// asked are the victims of each attempt of a job, and when; handed are the attempts that were handed over.
+	asked  map[preemption.Ref][]string
+	handed map[preemption.Ref]bool
+	// written are the plans that statuses held before the pass.
+	written map[preemption.Ref]*v1alpha1.PreemptionStatus
+}
+
+var brokerPolicy = preemption.Policy{
+	MinRun: 10 * time.Minute, LossCap: time.Hour, UnknownStart: 2 * time.Minute, Heartbeat: 10 * time.Second,
+	MaxPlans: 8, MaxRounds: 3, Placing: 30 * time.Second,
+}
+
+func simulate(t testing.TB, nodes []string, jobs ...Job) *simulation {
+	s := &simulation{
+		t: t, policy: brokerPolicy, now: now, nodes: nodes, foreign: map[string]int64{},
+		ends: map[string]time.Time{}, mute: map[string]bool{}, loses: func() bool { return false },
+		asked: map[preemption.Ref][]string{}, handed: map[preemption.Ref]bool{},
+	}
+	for i := range jobs {
+		s.jobs = append(s.jobs, &jobs[i])
+	}
+	return s
+}
+
+// urgentJob waits under the waiting class of its own since now.
+func urgentJob(name string, value, ranks int32, edit ...func(*Job)) Job {
+	return jobOf(name, value, ranks, append([]func(*Job){
+		waits(0, v1alpha1.ReasonInsufficientResources), func(j *Job) {
+			j.Status.Scheduling.WaitingClass = "waits"
+			j.Class = Class{WaitingClass: "waits", MaxDelay: 2 * time.Minute}
+		},
+	}, edit...)...)
+}
+
+func (s *simulation) state() scheduler.ClusterState {
+	state := scheduler.ClusterState{Complete: true}
+	for _, name := range s.nodes {
+		state.Nodes = append(state.Nodes, node(name, 8-s.free(name)))
+	}
+	return state
+}
+
+func (s *simulation) free(name string) int64 {
+	free := 8 - s.foreign[name]
+	for _, j := range s.jobs {
+		for _, pod := range j.Pods {
+			if pod.Spec.NodeName == name {
+				free -= 8
+			}
+		}
+	}
+	return free
+}
+
+// pass of the planner, and what follows from it at once.
+func (s *simulation) pass() {
+	s.t.Helper()
+	cluster := Cluster{Now: s.now, State: s.state()}
+	s.written = map[preemption.Ref]*v1alpha1.PreemptionStatus{}
+	for _, j := range s.jobs {
+		if HoldsNodes(j.TrainingJob) {
+			j.Heard = s.now
+			if s.mute[j.Name] {
+				j.Heard = time.Time{}
+			}
+		}
+		if st := j.Status.Scheduling.Preemption; st != nil {
+			s.written[j.ref()] = st.DeepCopy()
+		}
+		cluster.Jobs = append(cluster.Jobs, *j)
+	}
+	orders := Broker(s.policy, cluster)
+	s.check(orders)
+	for _, ref := range slices.SortedFunc(maps.Keys(orders.GiveWay), byName) {
+		s.giveWay(ref, orders.GiveWay[ref])
+	}
+	for _, ref := range slices.SortedFunc(maps.Keys(orders.Said), byName) {
+		s.write(ref, orders.Said[ref])
+	}
+	s.schedule(orders)
+}
+
+func byName(a, b preemption.Ref) int { return cmp.Compare(a.UID, b.UID) }
+
+func (s *simulation) job(name string) *Job {
+	i := slices.IndexFunc(s.jobs, func(j *Job) bool { return j.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return s.jobs[i]
+}
+
+// giveWay has a victim save and end.
+func (s *simulation) giveWay(ref preemption.Ref, order Order) {
+	s.t.Helper()
+	v := s.job(string(ref.UID))
+	if v.Status.Phase == v1alpha1.PhaseDraining || s.loses() {
+		return
+	}
+	preemptor := s.job(order.For.Name)
+	if preemptor == nil || !Stands(preemptor.TrainingJob, order.Waiting, ref) {
+		s.t.Fatalf("%s gives way to %s, which does not wait for it", v.Name, order.For.Name)
+	}
+	s.logf("%s gives way to %s (%s)", v.Name, order.For.Name, order.Mode)
+	s.asked[order.Waiting] = append(s.asked[order.Waiting], v.Name)
+	v.enterAt(v1alpha1.PhaseDraining, s.now)
+	takes := time.Duration(0)
+	if order.Mode == v1alpha1.PreemptionSave {
+		takes = time.Duration(v.Status.Checkpoint.SaveSeconds) * time.Second
+		if s.mute[v.Name] {
+			takes = time.Hour
+		}
+	}
+	end := s.now.Add(takes)
+	if order.Deadline.Before(end) {
+		end = order.Deadline
+	}
+	s.ends[v.Name] = end
+}
+
+// write what the status is to have, and hand over where it says so.
+func (s *simulation) write(ref preemption.Ref, said *v1alpha1.PreemptionStatus) {
+	s.t.Helper()
+	j := s.job(string(ref.UID))
+	if s.loses() {
+		return
+	}
+	old := j.Status.Scheduling.Preemption
+	if said.Phase == v1alpha1.PreemptionHandedOver {
+		s.logf("%s is handed over (%s)", j.Name, said.Outcome)
+		s.handed[ref] = true
+		j.Status.Attempt++
+		j.Status.Scheduling.WaitingClass, j.Status.Scheduling.Preemption = "", nil
+		return
+	}
+	if old != nil && old.Phase == said.Phase && old.Round == said.Round && old.VictimCount == said.VictimCount &&
+		old.Outcome == said.Outcome {
+		return
+	}
+	j.Status.Scheduling.Preemption = said
+	var victims []string
+	for _, v := range said.Victims {
+		victims = append(victims, fmt.Sprintf("%s %s %d", v.UID, v.Mode, v.EstimatedLossSeconds))
+	}
+	s.logf("%s: %s %s, round %d: %s", j.Name, said.Outcome, said.Phase, said.Round, strings.Join(victims, ", "))
+}
+
+// schedule whoever finds room: by value, then in the order given.
+func (s *simulation) schedule(orders Orders) {
+	s.t.Helper()
+	queued := slices.DeleteFunc(slices.Clone(s.jobs), func(j *Job) bool {
+		return j.Status.Phase != v1alpha1.PhaseQueued
+	})
+	slices.SortStableFunc(queued, func(a, b *Job) int { return cmp.Compare(b.Value, a.Value) })
+	for _, j := range queued {
+		held := slices.ContainsFunc(orders.Reserved, func(r Reservation) bool { return r.Holds(j, s.state()) })
+		if !s.rests && !held {
+			s.place(j)
+		}
+	}
+}
+
+func (s *simulation) place(j *Job) {
+	s.t.Helper()
+	var on []string
+	for _, name := range s.nodes {
+		if s.free(name) == 8 && len(on) < int(*j.Spec.Replicas) {
+			on = append(on, name)
+		}
+	}
+	if len(on) < int(*j.Spec.Replicas) {
+		return
+	}
+	for _, r := range s.jobs {
+		for ref, victims := range s.asked {
+			if r.ref() == ref && r.Status.Phase == v1alpha1.PhaseQueued && slices.Contains(victims, j.Name) {
+				s.t.Fatalf("%s returns before %s has started:\n%s", j.Name, r.Name, s.log.String())
+			}
+		}
+	}
+	runs(0, on...)(j)
+	j.enterAt(v1alpha1.PhaseRunning, s.now)
+	j.Status.Scheduling.Preemption = nil
+	s.logf("%s runs on %s", j.Name, strings.Join(on, " "))
+}
+
+func (j *Job) enterAt(phase v1alpha1.Phase, at time.Time) {
+	j.Status.Phase = phase
+	j.Status.Transitions = []v1alpha1.Transition{{Time: metav1.NewTime(at), Phase: phase}}
+}
+
+// end those whose time has come.
+func (s *simulation) end() {
+	for _, j := range s.jobs {
+		at, ending := s.ends[j.Name]
+		if !ending || s.now.Before(at) {
+			continue
+		}
+		delete(s.ends, j.Name)
+		j.Pods, j.Status.Attempt = nil, j.Status.Attempt+1
+		j.enterAt(v1alpha1.PhaseQueued, s.now)
+		j.Status.Scheduling.Blocker = &v1alpha1.Blocker{Reason: v1alpha1.ReasonRoomReserved}
+		s.logf("%s has ended", j.Name)
+	}
+}
+
+// tick is a second.
+func (s *simulation) tick() {
+	s.t.Helper()
+	s.pass()
+	s.now = s.now.Add(time.Second)
+	s.end()
+}
+
+func (s *simulation) run(seconds int) {
+	s.t.Helper()
+	for range seconds {
+		s.tick()
+	}
+}
+
+// until a condition holds, for at most ten minutes.
+func (s *simulation) until(what string, is func() bool) {
+	s.t.Helper()
+	for range 600 {
+		if is() {
+			return
+		}
+		s.tick()
+	}
+	s.t.Fatalf("not %s:\n%s", what, s.log.String())
+}
+
+func (s *simulation) phaseIs(name string, phase v1alpha1.Phase) func() bool {
+	return func() bool { return s.job(name).Status.Phase == phase }
+}
+
+func (s *simulation) planIs(name string, phase v1alpha1.PreemptionPhase) func() bool {
+	return func() bool {
+		p := s.job(name).Status.Scheduling.Preemption
+		return p != nil && p.Phase == phase
+	}
+}
+
+func (s *simulation) drop(name string) {
+	s.jobs = slices.DeleteFunc(s.jobs, func(j *Job) bool { return j.Name == name })
+	s.logf("%s is deleted", name)
+}
+
+func (s *simulation) logf(format string, args ...any) {
+	fmt.Fprintf(&s.log, "%4.0f s  %s\n", s.now.Sub(now).Seconds(), fmt.Sprintf(format, args...))
+}
+
+// check the invariants of every pass.
+func (s *simulation) check(orders Orders) {
+	s.t.Helper()
+	taken := map[preemption.Ref]preemption.Ref{}
+	for _, j := range s.jobs {
+		said := orders.Said[j.ref()]
+		if said == nil || !Outstanding(said.Phase) {
+			continue
+		}
+		if int(said.Round) > s.policy.MaxRounds {
+			s.t.Fatalf("%s is in round %d", j.Name, said.Round)
+		}
+		if end := said.BlockedTime.Add(2 * j.Class.MaxDelay); said.Deadline.After(end) {
+			s.t.Fatalf("%s waits until %s, and was blocked at %s", j.Name, said.Deadline, said.BlockedTime)
+		}
+		if s.handed[j.ref()] {
+			s.t.Fatalf("%s was handed over, and has a plan", j.Name)
+		}
+		if before := s.written[j.ref()]; before != nil && Outstanding(before.Phase) &&
+			!before.Deadline.Equal(said.Deadline) {
+			s.t.Fatalf("the deadline of %s moves from %s to %s", j.Name, before.Deadline, said.Deadline)
+		}
+		for i := range said.Victims {
+			ref := refOf(&said.Victims[i])
+			if other, twice := taken[ref]; twice {
+				s.t.Fatalf("%s makes room for %s and %s", ref.UID, other.UID, j.Name)
+			}
+			taken[ref] = j.ref()
+			if v := s.job(string(ref.UID)); v != nil && v.Value >= j.Value {
+				s.t.Fatalf("%s makes room for %s, which is worth no more", v.Name, j.Name)
+			}
+		}
+	}
+	for ref, order := range orders.GiveWay {
+		written := s.written[order.Waiting]
+		if written == nil || !slices.ContainsFunc(written.Victims, func(v v1alpha1.PreemptionVictim) bool {
+			return refOf(&v) == ref
+		}) {
+			s.t.Fatalf("%s is to give way, and is not written down", ref.UID)
+		}
+		v := s.job(string(ref.UID))
+		if v.Status.Attempt != ref.Attempt {
+			s.t.Fatalf("%s is another attempt", v.Name)
+		}
+		if order.Mode == v1alpha1.PreemptionEndsByItself && s.now.Before(order.Deadline) {
+			s.t.Fatalf("%s would end by itself", v.Name)
+		}
+	}
+}
+
+// gpuPod is what somebody else runs.
+func (s *simulation) steal(name string) {
+	s.foreign[name] = 8
+	s.logf("somebody takes %s", name)
+}

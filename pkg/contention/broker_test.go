@@ -1,0 +1,242 @@
+package contention
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+)
+
+var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
+
+// saves in so many seconds, and last did half an hour ago.
+func saves(seconds int32) func(*Job) {
+	return func(j *Job) {
+		saved(30 * time.Minute)(j)
+		j.Status.Checkpoint.SaveSeconds = seconds
+	}
+}
+
+func finishesIn(d time.Duration) func(*Job) {
+	return func(j *Job) {
+		at := ago(-d)
+		j.Status.Progress = &v1alpha1.ProgressStatus{Attempt: 1, EstimatedCompletionTime: &at}
+	}
+}
+
+func minRun(d time.Duration) func(*Job) { return func(j *Job) { j.Class.MinRun = d } }
+
+var brokerHistories = map[string]func(testing.TB) *simulation{
+	"makes-room": func(t testing.TB) *simulation {
+		s := simulate(t, []string{"a", "b"}, jobOf("slow", 1, 1, runs(time.Hour, "a"), saves(30)),
+			jobOf("fast", 1, 1, runs(time.Hour, "b"), saves(10)), urgentJob("urgent", 9, 2))
+		s.until("it runs", s.phaseIs("urgent", v1alpha1.PhaseRunning))
+		s.run(10)
+		return s
+	},
+	"victim-does-not-return-first": func(t testing.TB) *simulation {
+		s := simulate(t, []string{"a"}, jobOf("low", 1, 1, runs(time.Hour, "a"), saves(10)),
+			urgentJob("urgent", 9, 1))
+		s.rests = true
+		s.until("there is room", s.planIs("urgent", v1alpha1.PreemptionPlacing))
+		s.rests = false
+		s.run(5)
+		return s
+	},
+	"room-stolen": func(t testing.TB) *simulation {
+		s := simulate(t, []string{"a", "b", "c"}, jobOf("first", 1, 1, runs(time.Hour, "a"), saves(5)),
+			jobOf("second", 1, 1, runs(time.Hour, "b"), saves(10)),
+			jobOf("third", 1, 1, runs(time.Hour, "c"), saves(15)), urgentJob("urgent", 9, 1))
+		for _, name := range []string{"a", "b"} {
+			s.rests = true
+			s.until("there is room", s.planIs("urgent", v1alpha1.PreemptionPlacing))
+			s.steal(name)
+			s.tick()
+			s.rests = false
+		}
+		s.until("it runs", s.phaseIs("urgent", v1alpha1.PhaseRunning))
+		return s
+	},
+	"rounds-end": func(t testing.TB) *simulation {
+		s := simulate(t, []string{"a", "b", "c", "d"}, jobOf("first", 1, 1, runs(time.Hour, "a"), saves(5)),
+			jobOf("second", 1, 1, runs(time.Hour, "b"), saves(10)),
+			jobOf("third", 1, 1, runs(time.Hour, "c"), saves(15)),
+			jobOf("fourth", 1, 1, runs(time.Hour, "d"), saves(20)), urgentJob("urgent", 9, 1))
+		s.rests = true
+		for _, name := range []string{"a", "b", "c"} {
+			s.until("there is room", s.planIs("urgent", v1alpha1.PreemptionPlacing))
+			s.steal(name)
+			s.tick()
+			s.tick()
+		}
+		return s
+	},
+	"is-not-placed": func(t testing.TB) *simulation {
+		s := simulate(t, []string{"a"}, jobOf("low", 1, 1, runs(time.Hour, "a"), saves(10)),
+			urgentJob("urgent", 9, 1))
+		s.rests = true
+		s.until("it is handed over", func() bool { return s.job("urgent").Status.Attempt == 2 })
+		s.rests = false
+		s.run(2)
+		return s
+	},
+	"nobody-can-be-asked": func(t testing.TB) *simulation {
+		s := simulate(t, []string{"a"}, jobOf("peer", 9, 1, runs(time.Hour, "a"), saves(10)),
+			urgentJob("urgent", 9, 1))
+		s.run(3)
+		return s
+	},
+	"revoked": func(t testing.TB) *simulation {
+		s := simulate(t, []string{"a", "b"}, jobOf("slow", 1, 1, runs(time.Hour, "a"), saves(30)),
+			jobOf("fast", 1, 1, runs(time.Hour, "b"), saves(10)), urgentJob("urgent", 9, 2))
+		s.until("one is asked", s.phaseIs("slow", v1alpha1.PhaseDraining))
+		s.drop("urgent")
+		s.until("it returns", s.phaseIs("slow", v1alpha1.PhaseRunning))
+		return s
+	},
+	"silent-trainer": func(t testing.TB) *simulation {
+		s := simulate(t, []string{"a"}, jobOf("low", 1, 1, runs(time.Hour, "a"), saves(10)),
+			urgentJob("urgent", 9, 1))
+		s.run(2)
+		s.mute["low"] = true // it was asked, and hears nothing
+		s.ends["low"] = s.ends["low"].Add(time.Hour)
+		if p := s.job("urgent").Status.Scheduling.Preemption; p != nil {
+			s.ends["low"] = p.Deadline.Time
+		}
+		s.until("it runs", s.phaseIs("urgent", v1alpha1.PhaseRunning))
+		return s
+	},
+	"victim-fails": func(t testing.TB) *simulation {
+		s := simulate(t, []string{"a", "b"}, jobOf("slow", 1, 1, runs(time.Hour, "a"), saves(30)),
+			jobOf("fast", 1, 1, runs(time.Hour, "b"), saves(10)), urgentJob("urgent", 9, 1))
+		s.run(2)
+		s.drop("fast") // of the two the cheaper
+		s.until("it runs", s.phaseIs("urgent", v1alpha1.PhaseRunning))
+		return s
+	},
+	"two-preemptors": func(t testing.TB) *simulation {
+		s := simulate(t, []string{"a", "b"}, jobOf("slow", 1, 1, runs(time.Hour, "a"), saves(30)),
+			jobOf("fast", 1, 1, runs(time.Hour, "b"), saves(10)), urgentJob("second", 8, 1),
+			urgentJob("first", 9, 1))
+		s.until("both run", func() bool {
+			return s.phaseIs("first", v1alpha1.PhaseRunning)() && s.phaseIs("second", v1alpha1.PhaseRunning)()
+		})
+		return s
+	},
+	"spares-finishing": func(t testing.TB) *simulation {
+		s := simulate(t, []string{"a", "b"}, jobOf("dear", 1, 1, runs(time.Hour, "a"), saves(10)),
+			jobOf("finishing", 1, 1, runs(time.Hour, "b"), finishesIn(20*time.Second)), urgentJob("urgent", 9, 1))
+		s.run(20)
+		s.drop("finishing")
+		s.until("it runs", s.phaseIs("urgent", v1alpha1.PhaseRunning))
+		return s
+	},
+	"min-run": func(t testing.TB) *simulation {
+		s := simulate(t, []string{"a"}, jobOf("young", 1, 1, runs(5*time.Minute, "a"), saves(10)),
+			urgentJob("urgent", 9, 1))
+		s.until("it runs", s.phaseIs("urgent", v1alpha1.PhaseRunning))
+		return s
+	},
+	"min-run-of-its-class": func(t testing.TB) *simulation {
+		s := simulate(t, []string{"a", "b"},
+			jobOf("guarded", 1, 1, runs(time.Hour, "a"), saves(5), minRun(2*time.Hour)),
+			jobOf("other", 1, 1, runs(time.Hour, "b"), saves(10)), urgentJob("urgent", 9, 1))
+		s.until("it runs", s.phaseIs("urgent", v1alpha1.PhaseRunning))
+		return s
+	},
+	"lower-job-is-held": func(t testing.TB) *simulation {
+		s := simulate(t, []string{"a", "b"}, jobOf("slow", 1, 1, runs(time.Hour, "a"), saves(40)),
+			jobOf("fast", 1, 1, runs(time.Hour, "b"), saves(10)), urgentJob("urgent", 9, 2),
+			jobOf("small", 1, 1, waits(0, v1alpha1.ReasonInsufficientResources)))
+		s.until("one has ended", s.phaseIs("fast", v1alpha1.PhaseQueued))
+		s.until("it runs", s.phaseIs("urgent", v1alpha1.PhaseRunning))
+		return s
+	},
+	"class-is-withdrawn": func(t testing.TB) *simulation {
+		s := simulate(t, []string{"a"}, jobOf("low", 1, 1, runs(time.Hour, "a"), saves(30)),
+			urgentJob("urgent", 9, 1))
+		s.run(1)
+		s.job("urgent").Class.WaitingClass = ""
+		s.run(2)
+		return s
+	},
+}
+
+func TestBrokerHistories(t *testing.T) {
+	for name, tell := range brokerHistories {
+		t.Run(name, func(t *testing.T) {
+			got := tell(t).log.String()
+			golden := filepath.Join("testdata", "broker", name+".txt")
+			if *update {
+				if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("it went another way (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestBrokerEnds plays random clusters in which processes die before they carry out an order, somebody takes
+// nodes, and jobs go. What the simulation checks holds throughout; in the end every gang that waited for others
+// runs, was handed over, or is gone.
+func TestBrokerEnds(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 12))
+	ran, handed := 0, 0
+	for range 400 {
+		var nodes []string
+		var jobs []Job
+		for i := range 2 + r.IntN(4) {
+			nodes = append(nodes, fmt.Sprint("n", i))
+			low := jobOf(fmt.Sprint("low", i), int32(r.IntN(4)), 1, runs(time.Duration(1+r.IntN(60))*time.Minute,
+				nodes[i]), saves(int32(1+r.IntN(40))))
+			if r.IntN(5) == 0 {
+				finishesIn(time.Duration(r.IntN(200)) * time.Second)(&low)
+			}
+			jobs = append(jobs, low)
+		}
+		for i := range 1 + r.IntN(2) {
+			jobs = append(jobs, urgentJob(fmt.Sprint("urgent", i), 4, int32(1+r.IntN(len(nodes)))))
+		}
+		s := simulate(t, nodes, jobs...)
+		s.loses = func() bool { return r.IntN(4) == 0 }
+		for range 300 {
+			s.tick()
+			if r.IntN(100) == 0 {
+				s.steal(nodes[r.IntN(len(nodes))])
+			}
+			if r.IntN(150) == 0 && len(s.jobs) > 1 {
+				s.drop(s.jobs[r.IntN(len(s.jobs))].Name)
+			}
+		}
+		for _, j := range s.jobs {
+			switch {
+			case j.Value < 4:
+			case j.Status.Phase == v1alpha1.PhaseRunning:
+				ran++
+			case j.Status.Attempt > 1:
+				handed++
+			default:
+				t.Fatalf("%s waits for ever:\n%s", j.Name, s.log.String())
+			}
+		}
+	}
+	t.Log(ran, handed)
+	if ran < 100 || handed < 50 {
+		t.Errorf("%d ran, %d were handed over", ran, handed)
+	}
+}

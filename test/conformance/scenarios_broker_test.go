@@ -1,0 +1,249 @@
+//go:build cluster
+
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/controller"
+)
+
+// Scenarios in which the operator has others make room (preemption.mode Broker) for gangs of class urgent, which
+// wait under urgentWaits. Those of class misnamed name a waiting class that does not exist.
+const (
+	urgent      = "conformance-urgent"
+	urgentWaits = "conformance-urgent-waits"
+	misnamed    = "conformance-misnamed"
+)
+
+// brokering is the operator's configuration in these scenarios. A gang that has just started is no longer
+// protected, once it has saved.
+var brokering = &controller.Planning{
+	LossCap: time.Hour, UnknownStart: time.Second, MaxPlans: 8, MaxDelay: 40 * time.Second, MaxRounds: 3,
+	Broker: true,
+}
+
+// A gang that has trained beyond its last checkpoint, and one that has not saved for long: with them the cost of
+// a preemption is known.
+const (
+	// answers: it has saved 100 steps of 150, and saves all of them within a second when it is asked.
+	answers = "steps=1000 rate=1000 every=100ms save=1s start=300ms stall-after=150 on-sigterm=die"
+	// hangs: the same, but its save takes ten seconds.
+	hangs = "steps=1000 rate=1000 every=100ms save=10s start=300ms stall-after=150 on-sigterm=die"
+)
+
+func brokerScenarios() []Scenario {
+	return []Scenario{
+		brokerMakesRoom, brokerEndsTheCheapest, brokerTwoPreemptors, brokerRevoked, brokerSilentTrainer,
+		brokerHandsOver, brokerMisnamedClass,
+	}
+}
+
+var brokerMakesRoom = Scenario{
+	name: "broker-makes-room",
+	promise: "a gang for which others make room runs in its first attempt; they have saved all, and do not " +
+		"return before it has started",
+	needs: []Capability{MakesRoom}, brokers: true,
+	steps: makesRoom(jobSpec{name: "low", ranks: 4, gpus: 8, class: low},
+		jobSpec{name: "high", ranks: 2, gpus: 8, class: urgent}),
+}
+
+// makesRoom is the cycle in which victim makes room for winner, waits whole, and runs again with all its work.
+func makesRoom(victim, winner jobSpec) []Step {
+	victim.trainer, victim.retain = answers, v1alpha1.DeleteClaim
+	return []Step{
+		submit(victim),
+		until(victim.name, runsWhole(victim.ranks), attempt(1), saved(saveSteps), trained(1, stallSteps)),
+		submit(winner),
+		until(winner.name, runsWhole(winner.ranks), attempt(1)),
+		until(victim.name, is(v1alpha1.PhaseQueued), attempt(2), holds(0), pinned(stallSteps),
+			condition(v1alpha1.ConditionPreempted, "True")),
+		now(winner.name, attempt(1), spent(0, 0), ranksOfClass(urgentWaits),
+			condition(v1alpha1.ConditionMakingRoom, "False")),
+		judged(victim.name),
+		neverBound(victim.name),
+		now(victim.name, waits(), holds(0), spent(0, 1), asked(1, 1), lostNothing()),
+		complete(winner.name),
+		until(winner.name, is(v1alpha1.PhaseSucceeded), holds(0), hasNoGroup()),
+		until(victim.name, runsWhole(victim.ranks), attempt(2), condition(v1alpha1.ConditionPreempted, "False")),
+		now(victim.name, spent(0, 1), neverFailed(), passed(v1alpha1.PhaseDraining), lostNothing()),
+	}
+}
+
+var brokerEndsTheCheapest = Scenario{
+	name: "broker-cheapest",
+	promise: "of two gangs that could make room the one whose end costs less does, whichever the scheduler " +
+		"would take; the other runs on",
+	needs: []Capability{MakesRoom}, brokers: true,
+	steps: []Step{
+		submit(jobSpec{name: "cheap", ranks: 2, gpus: 8, class: low, trainer: answers, retain: v1alpha1.DeleteClaim}),
+		until("cheap", runsWhole(2), saved(saveSteps), trained(1, stallSteps)),
+		aSecondLater(),
+		submit(jobSpec{name: "dear", ranks: 2, gpus: 8, class: low}), // it saves nothing, and is the younger
+		until("dear", runsWhole(2)),
+		submit(jobSpec{name: "high", ranks: 2, gpus: 8, class: urgent}),
+		until("high", runsWhole(2), attempt(1)),
+		until("cheap", is(v1alpha1.PhaseQueued), attempt(2), holds(0), pinned(stallSteps)),
+		now("cheap", spent(0, 1), asked(1, 1), lostNothing()),
+		now("dear", runsWhole(2), attempt(1), spent(0, 0)),
+	},
+}
+
+var brokerTwoPreemptors = Scenario{
+	name:    "broker-two-preemptors",
+	promise: "of two gangs that need room each has victims of its own, and nobody makes room twice",
+	needs:   []Capability{MakesRoom}, brokers: true,
+	steps: []Step{
+		submit(jobSpec{name: "a", ranks: 2, gpus: 8, class: low, trainer: answers, retain: v1alpha1.DeleteClaim}),
+		submit(jobSpec{name: "b", ranks: 2, gpus: 8, class: low, trainer: answers, retain: v1alpha1.DeleteClaim}),
+		until("a", runsWhole(2), saved(saveSteps), trained(1, stallSteps)),
+		until("b", runsWhole(2), saved(saveSteps), trained(1, stallSteps)),
+		submit(jobSpec{name: "first", ranks: 2, gpus: 8, class: urgent}),
+		submit(jobSpec{name: "second", ranks: 2, gpus: 8, class: urgent}),
+		until("first", runsWhole(2), attempt(1)),
+		until("second", runsWhole(2), attempt(1)),
+		until("a", is(v1alpha1.PhaseQueued), attempt(2), holds(0), pinned(stallSteps)),
+		until("b", is(v1alpha1.PhaseQueued), attempt(2), holds(0), pinned(stallSteps)),
+		now("a", spent(0, 1), asked(1, 1), lostNothing()),
+		now("b", spent(0, 1), asked(1, 1), lostNothing()),
+	},
+}
+
+var brokerRevoked = Scenario{
+	name: "broker-revoked",
+	promise: "when a gang for which others make room is gone, nobody else is asked, and whoever was returns at " +
+		"once",
+	needs: []Capability{MakesRoom}, brokers: true,
+	steps: []Step{
+		submit(jobSpec{name: "slow", ranks: 2, gpus: 8, class: low, trainer: hangs, retain: v1alpha1.DeleteClaim}),
+		submit(jobSpec{name: "fast", ranks: 2, gpus: 8, class: low, trainer: answers, retain: v1alpha1.DeleteClaim}),
+		until("slow", runsWhole(2), saved(saveSteps), trained(1, stallSteps)),
+		until("fast", runsWhole(2), saved(saveSteps), trained(1, stallSteps)),
+		submit(jobSpec{name: "high", ranks: 4, gpus: 8, class: urgent}),
+		until("slow", is(v1alpha1.PhaseDraining), reason(v1alpha1.ReasonMakesRoom)),
+		now("fast", runsWhole(2), attempt(1)), // all are to be ready together, and it is asked 9 s later
+		remove("high"),
+		nothingLeft("high"),
+		until("slow", runsWhole(2), attempt(2)),
+		now("slow", spent(0, 1), asked(1, 1), lostNothing()),
+		now("fast", runsWhole(2), attempt(1), spent(0, 0)),
+	},
+}
+
+var brokerSilentTrainer = Scenario{
+	name: "broker-silent-trainer",
+	promise: "a trainer that does not answer is ended when its time is over, resumes from its last checkpoint, " +
+		"and is known not to answer",
+	needs: []Capability{MakesRoom}, brokers: true,
+	steps: []Step{
+		submit(jobSpec{name: "low", ranks: 4, gpus: 8, class: low, trainer: answers, retain: v1alpha1.DeleteClaim}),
+		until("low", runsWhole(4), attempt(1), saved(saveSteps), trained(1, stallSteps)),
+		cutReports(true),
+		submit(jobSpec{name: "high", ranks: 2, gpus: 8, class: urgent}),
+		until("high", runsWhole(2), attempt(1)),
+		cutReports(false),
+		until("low", is(v1alpha1.PhaseQueued), attempt(2), holds(0), pinned(saveSteps)),
+		now("low", spent(0, 1), asked(1, 0)),
+	},
+}
+
+var brokerHandsOver = Scenario{
+	name: "broker-hands-over",
+	promise: "a gang for which nobody can be asked waits under its own class then, and runs once there is room; " +
+		"nothing is counted",
+	needs: []Capability{MakesRoom}, brokers: true,
+	steps: []Step{
+		submit(jobSpec{name: "peer", ranks: 4, gpus: 8, class: urgent}),
+		until("peer", runsWhole(4), attempt(1)),
+		submit(jobSpec{name: "high", ranks: 2, gpus: 8, class: urgent}),
+		until("high", is(v1alpha1.PhaseQueued), attempt(2), preemptionIs(v1alpha1.PreemptionHandedOver)),
+		judged("high"),
+		neverBound("high"),
+		now("peer", runsWhole(4), attempt(1), spent(0, 0)),
+		complete("peer"),
+		until("high", runsWhole(2), attempt(2)),
+		now("high", spent(0, 0), neverFailed(), ranksOfClass(urgent)),
+	},
+}
+
+var brokerMisnamedClass = Scenario{
+	name:    "broker-unusable-class",
+	promise: "the class of a gang names a waiting class that does not exist: its scheduler preempts, as without",
+	needs:   []Capability{MakesRoom}, brokers: true,
+	steps: append([]Step{
+		submit(jobSpec{name: "low", ranks: 4, gpus: 8, class: low}),
+		until("low", runsWhole(4), attempt(1)),
+		submit(jobSpec{name: "high", ranks: 2, gpus: 8, class: misnamed}),
+		until("high", runsWhole(2), attempt(1), ranksOfClass(misnamed)),
+		until("low", is(v1alpha1.PhaseQueued), attempt(2), holds(0)),
+	}, now("low", spent(0, 1), asked(0, 0))),
+}
+
+// asked expects how often the trainer was asked to save to make room, and how often it did.
+func asked(times, saves int32) Expectation {
+	say := fmt.Sprintf("was asked %d times to make room, and has saved %d times", times, saves)
+	return ofStatus(say, func(st *v1alpha1.TrainingJobStatus) string {
+		w := st.Work
+		if w == nil {
+			w = &v1alpha1.WorkStatus{}
+		}
+		return differs("asked/saved", fmt.Sprintf("%d/%d", w.Asked, w.Saved), fmt.Sprintf("%d/%d", times, saves))
+	})
+}
+
+func lostNothing() Expectation {
+	return ofStatus("has lost no step", func(st *v1alpha1.TrainingJobStatus) string {
+		if st.Work == nil {
+			return "the status has no work"
+		}
+		return differs("the number of lost steps", st.Work.LostSteps, 0)
+	})
+}
+
+func preemptionIs(phase v1alpha1.PreemptionPhase) Expectation {
+	return ofStatus("preemption is "+string(phase), func(st *v1alpha1.TrainingJobStatus) string {
+		if st.Scheduling == nil || st.Scheduling.Preemption == nil {
+			return "the status says nothing of a preemption"
+		}
+		return differs("the phase of its preemption", st.Scheduling.Preemption.Phase, phase)
+	})
+}
+
+// ranksOfClass expects that the pods have a priority class.
+func ranksOfClass(class string) Expectation {
+	return Expectation{"has ranks of class " + class, func(_ *Env, v *view, name string) string {
+		var classes []string
+		for _, p := range v.podsOf(name) {
+			classes = append(classes, p.Spec.PriorityClassName)
+		}
+		slices.Sort(classes)
+		return differs("the classes of its ranks", fmt.Sprint(slices.Compact(classes)), fmt.Sprint([]string{class}))
+	}}
+}
+
+// cutReports breaks every connection to the report server, or no longer.
+func cutReports(is bool) Step {
+	return Step{fmt.Sprintf("reports are cut off: %t", is), func(_ context.Context, e *Env) error {
+		if e.operator == nil {
+			return errors.New("there is no operator")
+		}
+		e.operator.proxy.cut(is)
+		return nil
+	}}
+}
+
+// onPool lets the ranks run on the nodes of the fake alone: the operator, which sees all nodes, plans who makes
+// room there.
+func (e *Env) onPool(spec *corev1.PodSpec) {
+	for name := range e.nodes {
+		spec.NodeSelector = map[string]string{poolLabel: poolOf(name)}
+	}
+	spec.Tolerations = []corev1.Toleration{{Key: poolLabel, Operator: corev1.TolerationOpExists}}
+}
