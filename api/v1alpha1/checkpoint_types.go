@@ -207,8 +207,8 @@ type WorkStatus struct {
 	// +optional
 	Goodput *int32 `json:"goodput,omitempty"`
 	// Asked is how often the trainer was asked to save so that the gang could make room for another, Saved how
-	// often nothing was lost then. AskedInVain counts the times since it last saved: a gang that was asked in vain
-	// is not asked again.
+	// often nothing was lost then. AskedInVain counts the times since it last saved: a gang that was asked in
+	// vain is not asked again.
 	// +optional
 	Asked int32 `json:"asked,omitempty"`
 	// +optional

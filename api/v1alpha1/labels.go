@@ -71,15 +71,15 @@ const AnnotationWoken = "mlplatform.example.com/woken"
 // Annotations that an admin puts on a PriorityClass, where the operator's configuration has preemption.mode
 // Broker.
 const (
-	// AnnotationWaitingClass on a PriorityClass names the one under which the ranks of its gangs wait, so that the
-	// scheduler preempts nobody for them while the operator has others make room. It has the same value, and
+	// AnnotationWaitingClass on a PriorityClass names the one under which the ranks of its gangs wait, so that
+	// the scheduler preempts nobody for them while the operator has others make room. It has the same value, and
 	// preemptionPolicy Never.
 	AnnotationWaitingClass = "mlplatform.example.com/waiting-class"
 	// AnnotationMaxDelay on a PriorityClass is how long its gangs may be made to wait for others' saves, in
 	// seconds.
 	AnnotationMaxDelay = "mlplatform.example.com/max-delay-seconds"
-	// AnnotationMinRun on a PriorityClass is how long its gangs run before they are asked to make room, if others
-	// can, in seconds.
+	// AnnotationMinRun on a PriorityClass is how long its gangs run before they are asked to make room, if
+	// others can, in seconds.
 	AnnotationMinRun = "mlplatform.example.com/min-run-seconds"
 )
 

@@ -63,8 +63,9 @@ const (
 )
 
 // PreemptionStatus is whom the operator has make room for a gang, or would, at the least cost that it knows.
-// Without a phase nothing acts on it. It appears, and changes between Planned and the other outcomes, at once;
-// so does whatever is about a plan; every other change is written as rarely as those of the blocker's numbers.
+// Without a phase nothing acts on it. It appears, and changes between Planned and the other outcomes, at
+// once; so does whatever is about a plan; every other change is written as rarely as those of the blocker's
+// numbers.
 type PreemptionStatus struct {
 	// Outcome is what was found.
 	Outcome PreemptionOutcome `json:"outcome"`

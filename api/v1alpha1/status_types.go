@@ -130,8 +130,8 @@ type TrainingJobStatus struct {
 	// +listType=atomic
 	Transitions []Transition `json:"transitions,omitempty"`
 	// Conditions by type: Created, Admitted, Ready, Running, Restarting, Preempted, MakingRoom, Suspended,
-	// InvalidSpec, CheckpointUnknown, ResumeIgnored, ResumeNeedsReports, Succeeded, Failed. One that has never been True is
-	// absent, but for Admitted.
+	// InvalidSpec, CheckpointUnknown, ResumeIgnored, ResumeNeedsReports, Succeeded, Failed. One that has never
+	// been True is absent, but for Admitted.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -331,8 +331,9 @@ const (
 	// CauseBrokered: the gang makes room for one of a higher priority, as the operator has planned
 	// (preemption.mode Broker). It counts as a preemption, and spends no restart.
 	CauseBrokered DrainCause = "Brokered"
-	// CauseHandOver: the gang has waited in vain for others to make room. Its ranks, which hold nothing, are made
-	// again under the job's own priority class, so that the scheduler preempts for them. It counts as nothing.
+	// CauseHandOver: the gang has waited in vain for others to make room. Its ranks, which hold nothing, are
+	// made again under the job's own priority class, so that the scheduler preempts for them. It counts as
+	// nothing.
 	CauseHandOver DrainCause = "HandOver"
 )
 

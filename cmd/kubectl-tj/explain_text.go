@@ -91,7 +91,14 @@ func sayPreemption(s *sheet, p *explain.Preemption) {
 	if p == nil {
 		return
 	}
-	s.say("Dry run", joined(": ", string(p.Outcome), p.Meaning))
+	label, acts := "Dry run", "nothing acts on it"
+	switch {
+	case p.Phase != "":
+		label, acts = "Room", fmt.Sprintf("round %d", p.Round)
+		s.say(label, joined(": ", string(p.Phase), p.Meaning))
+	default:
+		s.say(label, joined(": ", string(p.Outcome), p.Meaning))
+	}
 	if len(p.Victims) == 0 {
 		return
 	}
@@ -114,8 +121,8 @@ func sayPreemption(s *sheet, p *explain.Preemption) {
 		}
 	}
 	if p.LossGPUSeconds != nil {
-		s.sayf("", "%s in all, and %s of GPU time; nothing acts on it", count(int(p.VictimCount), "victim"),
-			lasting(*p.LossGPUSeconds))
+		s.sayf("", "%s in all, and %s of GPU time; %s", count(int(p.VictimCount), "victim"),
+			lasting(*p.LossGPUSeconds), acts)
 	}
 }
 

@@ -244,8 +244,8 @@ func (c *Cluster) priority(class string) int32 {
 	return 0
 }
 
-// Class returns a priority class, with its value, its policy and its annotations; false: there is none of that
-// name, or it is not known yet (see ClassesListed). Read-only.
+// Class returns a priority class, with its value, its policy and its annotations; false: there is none of
+// that name, or it is not known yet (see ClassesListed). Read-only.
 func (c *Cluster) Class(name string) (schedulingv1.PriorityClass, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

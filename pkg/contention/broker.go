@@ -15,8 +15,8 @@ import (
 
 // Orders are what follows from the plans of a moment.
 type Orders struct {
-	// Said is what the statuses of the gangs that wait for room are to have. A plan is acted upon only once it is
-	// there.
+	// Said is what the statuses of the gangs that wait for room are to have. A plan is acted upon only once it
+	// is there.
 	Said map[preemption.Ref]*v1alpha1.PreemptionStatus
 	// GiveWay are the victims whose time has come, by what is written down.
 	GiveWay map[preemption.Ref]Order
@@ -201,8 +201,8 @@ func (b *broker) decide(j *Job) *v1alpha1.PreemptionStatus {
 	return b.sayBlocked(j, choice.Outcome)
 }
 
-// lacksRoom reports whether preemption may help a gang: it lacks room, or its scheduler does not find the room
-// that the nodes seem to have.
+// lacksRoom reports whether preemption may help a gang: it lacks room, or its scheduler does not find the
+// room that the nodes seem to have.
 func lacksRoom(j *Job) bool {
 	blocker := j.Status.Scheduling.Blocker
 	if blocker == nil {

@@ -17,8 +17,9 @@ import (
 )
 
 // simulation is a cluster in memory of which the operator is the broker, a second at a time. It plays the
-// statuses, the trainers and the scheduler, logs what happens, and checks the invariants. Nothing is remembered
-// from one pass to the next but what statuses hold: every pass may be the first one of a new process.
+// statuses, the trainers and the scheduler, logs what happens, and checks the invariants. Nothing is
+// remembered from one pass to the next but what statuses hold: every pass may be the first one of a new
+// process.
 type simulation struct {
 	t      testing.TB
 	log    strings.Builder
@@ -31,7 +32,8 @@ type simulation struct {
 	// ends is when a job that gives way has its last pod gone; mute are those that end at the deadline alone.
 	ends map[string]time.Time
 	mute map[string]bool
-	// rests: the scheduler places nobody. loses is asked whether the process dies before it carries out an order.
+	// rests: the scheduler places nobody. loses is asked whether the process dies before it carries out an
+	// order.
 	rests bool
 	loses func() bool
 	// asked are the victims of each attempt of a job, and when; handed are the attempts that were handed over.

@@ -192,8 +192,8 @@ func TestBrokerHistories(t *testing.T) {
 }
 
 // TestBrokerEnds plays random clusters in which processes die before they carry out an order, somebody takes
-// nodes, and jobs go. What the simulation checks holds throughout; in the end every gang that waited for others
-// runs, was handed over, or is gone.
+// nodes, and jobs go. What the simulation checks holds throughout; in the end every gang that waited for
+// others runs, was handed over, or is gone.
 func TestBrokerEnds(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	ran, handed := 0, 0

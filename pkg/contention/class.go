@@ -44,8 +44,8 @@ func ProblemKinds() []string {
 // mostSeconds of an annotation: a day.
 const mostSeconds = 86400
 
-// ClassOf reads the annotations of a priority class; what it does not say is as in defaults. What is not valid
-// is as if it were not there, and nobody is asked for gangs of a class of which anything is not.
+// ClassOf reads the annotations of a priority class; what it does not say is as in defaults. What is not
+// valid is as if it were not there, and nobody is asked for gangs of a class of which anything is not.
 func ClassOf(
 	name string, classes func(name string) (schedulingv1.PriorityClass, bool), defaults Class,
 ) (Class, *Problem) {

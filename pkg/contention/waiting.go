@@ -15,8 +15,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// maxDelay is how long a gang is taken to wait for others' saves, where nothing says how long. Within it a victim may finish or save by
-// itself; after half of it since the gang was queued nobody is protected any more.
+// maxDelay is how long a gang is taken to wait for others' saves, where nothing says how long. Within it a
+// victim may finish or save by itself; after half of it since the gang was queued nobody is protected any
+// more.
 const maxDelay = 2 * time.Minute
 
 // Waits reports whether a gang lacks room, so that others could make some.

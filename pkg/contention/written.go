@@ -13,7 +13,8 @@ import (
 // planOf reads the plan that a job's status holds; false: it holds none.
 func planOf(j *Job) (preemption.Plan, bool) {
 	st := j.Status.Scheduling.Preemption
-	if st == nil || !Outstanding(st.Phase) || st.StartedTime == nil || st.PhaseTime == nil || st.Deadline == nil {
+	if st == nil || !Outstanding(st.Phase) ||
+		st.StartedTime == nil || st.PhaseTime == nil || st.Deadline == nil {
 		return preemption.Plan{}, false
 	}
 	plan := preemption.Plan{

@@ -143,11 +143,12 @@ func preemptionMetrics() []metric.Description {
 				"HandedOver to the scheduler, or Revoked since the gang was suspended or needed no more."},
 		{Name: metricPreemptionVictims, Type: metric.Counter, Labels: []string{"mode"}, Cardinality: "4 modes",
 			Help: "Gangs that made room, by how they were ended."},
-		counter(metricPreemptionEstimated, "GPU-seconds that the ends of these gangs were expected to cost, another "+
-			"start included."),
+		counter(metricPreemptionEstimated, "GPU-seconds that the ends of these gangs were expected to cost, "+
+			"another start included."),
 		counter(metricPreemptionLost, "GPU-seconds of training that they lost."),
 		{Name: metricPreemptionDelay, Type: metric.Histogram, Cardinality: "1", Buckets: waitBuckets,
-			Help: "Time from when a gang was known to lack room until it was placed in the room that others had made."},
+			Help: "Time from when a gang was known to lack room until it was placed in the room that others had " +
+				"made."},
 		counter(metricPreemptionStolen, "Rounds after a plan's first one: others took the room, or it went."),
 		counter(metricUnusableClasses, "Attempts whose priority class names a waiting class that cannot be one."),
 	}

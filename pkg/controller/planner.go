@@ -67,7 +67,8 @@ func (o Planning) policy() preemption.Policy {
 }
 
 // planner finds out, beside the reconciles, whom the gangs that lack room would have make some, and keeps it
-// for their reconciles, as well as what those have to do about plans that are written down. It writes nothing. It is a manager.Runnable of the leader; one goroutine plans.
+// for their reconciles, as well as what those have to do about plans that are written down. It writes
+// nothing. It is a manager.Runnable of the leader; one goroutine plans.
 type planner struct {
 	policy preemption.Policy
 	// brokering: what is planned is carried out. defaults hold where a priority class does not say.

@@ -18,8 +18,8 @@ const (
 	// brokerPeriod is the shortest time between two passes of a planner whose plans are carried out: a plan that
 	// is written down waits for the next one.
 	brokerPeriod = time.Second
-	// startPatience is how long a process that has just begun holds gangs back that it may have to hold, or whose
-	// classes it does not know, because it has not made its first pass.
+	// startPatience is how long a process that has just begun holds gangs back that it may have to hold, or
+	// whose classes it does not know, because it has not made its first pass.
 	startPatience = 30 * time.Second
 )
 
@@ -46,7 +46,8 @@ func (p *planner) broker(cluster contention.Cluster) []types.NamespacedName {
 	blocked := map[preemption.Ref]time.Time{}
 	for i := range cluster.Jobs {
 		j := &cluster.Jobs[i]
-		ref, name := preemption.Ref{UID: j.UID, Attempt: j.Status.Attempt}, client.ObjectKeyFromObject(j.TrainingJob)
+		ref := preemption.Ref{UID: j.UID, Attempt: j.Status.Attempt}
+		name := client.ObjectKeyFromObject(j.TrainingJob)
 		if said := orders.Said[ref]; said != nil {
 			if at := said.BlockedTime; at != nil {
 				blocked[ref] = at.Time
@@ -112,9 +113,9 @@ func (p *planner) blockedSince(job *v1alpha1.TrainingJob, now time.Time) time.Ti
 	return now
 }
 
-// gatherBroker adds to a snapshot what others' plans ask of the gang, and the class under which its ranks wait.
-// What is not known yet, in a process that has just begun, holds the gang back for a moment; it then returns
-// when to ask again.
+// gatherBroker adds to a snapshot what others' plans ask of the gang, and the class under which its ranks
+// wait. What is not known yet, in a process that has just begun, holds the gang back for a moment; it then
+// returns when to ask again.
 func (g *gatherer) gatherBroker(ctx context.Context, s *observed) (again time.Time, err error) {
 	p := g.planner
 	if p == nil || !p.brokering {
@@ -144,8 +145,8 @@ func (g *gatherer) gatherBroker(ctx context.Context, s *observed) (again time.Ti
 }
 
 // presumed is when a gang is taken to have reported that has not yet since this process leads, though its
-// attempt did before: as the process began. Otherwise whoever is planned for in these moments would have gangs
-// ended that were never asked.
+// attempt did before: as the process began. Otherwise whoever is planned for in these moments would have
+// gangs ended that were never asked.
 func (p *planner) presumed(job *v1alpha1.TrainingJob) time.Time {
 	if pr := job.Status.Progress; !p.brokering || p.reports == nil || pr == nil ||
 		pr.Attempt != job.Status.Attempt {
@@ -179,8 +180,8 @@ func (p *planner) starts() time.Time {
 	return p.brokers.began
 }
 
-// ready reports whether it is known whose room is reserved, or that has been waited for long enough; else when
-// to ask again.
+// ready reports whether it is known whose room is reserved, or that has been waited for long enough; else
+// when to ask again.
 func (p *planner) ready() (bool, time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -214,8 +215,8 @@ func (p *planner) reserves(j *contention.Job) bool {
 	return false
 }
 
-// orderTo give way, if there is one for a job. It asks the API server whether the plan still stands: nobody is
-// asked for a gang that waits no longer.
+// orderTo give way, if there is one for a job. It asks the API server whether the plan still stands: nobody
+// is asked for a gang that waits no longer.
 func (g *gatherer) orderTo(ctx context.Context, job *v1alpha1.TrainingJob) (*observation.GiveWay, error) {
 	switch job.Status.Phase {
 	case v1alpha1.PhaseStarting, v1alpha1.PhaseRunning:
@@ -251,7 +252,7 @@ func (g *gatherer) orderTo(ctx context.Context, job *v1alpha1.TrainingJob) (*obs
 func (p *planner) classOf(job *v1alpha1.TrainingJob) contention.Class {
 	name := job.Spec.RunPolicy.SchedulingPolicy.PriorityClass
 	if !p.brokering || name == "" {
-		return contention.Class{}
+		return p.defaults
 	}
 	class, _ := contention.ClassOf(name, p.state.Class, p.defaults)
 	return class

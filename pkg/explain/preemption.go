@@ -8,11 +8,16 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// Preemption is the operator's dry run: whose end would make room for the gang, and what that would cost.
-// Nothing acts on it.
+// Preemption is whose end makes room for the gang, or would, and what that costs. Without a phase nothing
+// acts on it: it is a dry run, or nobody can be asked yet.
 type Preemption struct {
 	Outcome v1alpha1.PreemptionOutcome `json:"outcome"`
-	// Meaning of the outcome; empty for one that this version does not know.
+	// Phase of the plan, and its Round; empty where there is none.
+	Phase v1alpha1.PreemptionPhase `json:"phase,omitempty"`
+	Round int32                    `json:"round,omitempty"`
+	// Deadline at which all victims are ended, saved or not; nil without a plan.
+	Deadline *time.Time `json:"deadline,omitempty"`
+	// Meaning of the phase, else of the outcome; empty for one that this version does not know.
 	Meaning string `json:"meaning,omitempty"`
 	// Victims that make enough room together, the cheapest first; the status lists at most 64.
 	Victims []Victim `json:"victims,omitempty"`
@@ -54,6 +59,15 @@ var outcomes = map[v1alpha1.PreemptionOutcome]string{
 		"waits for a quota of which the operator does not know what is left",
 }
 
+// planPhases are those of a plan by what they mean.
+var planPhases = map[v1alpha1.PreemptionPhase]string{
+	v1alpha1.PreemptionAsking:    "the victims are asked to save, or waited for, and are ended together",
+	v1alpha1.PreemptionReleasing: "the victims are being ended",
+	v1alpha1.PreemptionPlacing:   "the victims are gone: it is for the scheduler to place the gang",
+	v1alpha1.PreemptionHandedOver: "nobody could make room in time: the scheduler preempts for the gang as it " +
+		"does by itself",
+}
+
 // modes in which a victim ends, in words.
 var modes = map[v1alpha1.PreemptionMode]string{
 	v1alpha1.PreemptionSave:           "it is asked for a checkpoint first",
@@ -68,7 +82,10 @@ func preemptionOf(p *v1alpha1.PreemptionStatus) *Preemption {
 	}
 	out := &Preemption{
 		Outcome: p.Outcome, Meaning: outcomes[p.Outcome], VictimCount: p.VictimCount,
-		Observed: timeOf(p.ObservedTime),
+		Phase: p.Phase, Round: p.Round, Deadline: timeOf(p.Deadline), Observed: timeOf(p.ObservedTime),
+	}
+	if p.Phase != "" {
+		out.Meaning = planPhases[p.Phase]
 	}
 	if p.Outcome == v1alpha1.PreemptionPlanned {
 		out.LossGPUSeconds = new(p.LossGPUSeconds)

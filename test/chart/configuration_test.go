@@ -43,11 +43,11 @@ func keysOf(t reflect.Type, at ...string) []key {
 func probes(of reflect.Type) []any {
 	switch of {
 	case reflect.TypeFor[int]():
-		return []any{-1, 0, 1, 59, 60, 100, 101, 86400, 86401, 1.5, "1", nil}
+		return []any{-1, 0, 1, 10, 11, 59, 60, 100, 101, 3600, 3601, 86400, 86401, 1.5, "1", nil}
 	case reflect.TypeFor[bool]():
 		return []any{true, false, "true", 1}
 	case reflect.TypeFor[config.PreemptionMode]():
-		return []any{"Off", "DryRun", "off", "false", "", true, false, 0, nil}
+		return []any{"Off", "DryRun", "Broker", "off", "false", "", true, false, 0, nil}
 	case reflect.TypeFor[[]corev1.Toleration]():
 		var list []any
 		for _, text := range tolerations {

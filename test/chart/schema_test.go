@@ -42,8 +42,8 @@ func TestRefuses(t *testing.T) {
 			"at '/reports/enabled': value must be false"},
 		"a certificate without TLS": {"monitoring: {certificate: {source: secret}}\n" + config +
 			"metrics: {secure: false}}", "at '/config/metrics/secure'"},
-		"a mode of another version": {config + "preemption: {mode: Broker}}",
-			"at '/config/preemption/mode': value must be one of 'Off', 'DryRun', false"},
+		"a mode of another version": {config + "preemption: {mode: Ask}}",
+			"at '/config/preemption/mode': value must be one of 'Off', 'DryRun', 'Broker', false"},
 		"two leaders":                  {config + "leaderElection: {enabled: false}}", "at '/replicas'"},
 		"a misspelt key of the server": {"server: {config: {price: []}}", "'price' not allowed"},
 		"a misspelt key within a list": {"server: {config: {prices: [{kind: a}]}}", "'kind' not allowed"},

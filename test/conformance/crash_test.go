@@ -73,6 +73,34 @@ func TestCrashAtEveryWriteOfAResume(t *testing.T) {
 	crashOnReal(t, unreported)
 }
 
+// TestCrashAtEveryWriteOfABroker does the same where a gang makes room for another, as the operator has
+// planned: whichever process died when, it saves first, is ended once, and does not return before the other
+// has started.
+func TestCrashAtEveryWriteOfABroker(t *testing.T) {
+	t.Parallel()
+	winner := jobSpec{name: "high", ranks: 2, gpus: 8, class: urgent}
+	makes := crashSteps{"makes room", makesRoom(loser, winner), []string{
+		"PATCH trainingjobs/high/status", // the plan
+		"PATCH trainingjobs/high/status Running", "PATCH trainingjobs/low/status Draining",
+		"PATCH trainingjobs/low/status Queued", "PATCH trainingjobs/low/status Running", "POST pods", "DELETE pods",
+	}}
+	if fake := fakeDialect(fakescheduler.Behavior{}); crashPlan.Includes(fake.name) {
+		t.Run("fake", func(t *testing.T) {
+			crashEverywhere(t, sharedCluster(t), fake.as(brokerMakesRoom), makes)
+		})
+	}
+	for _, d := range []*dialect{nativeDialect(), volcanoDialect()} {
+		if crashPlan.Includes(d.name) {
+			t.Run(d.name, func(t *testing.T) {
+				cluster := clusterOf(t, d)
+				cluster.realNodesLock.Lock()
+				defer cluster.realNodesLock.Unlock()
+				crashEverywhere(t, cluster, d.as(brokerMakesRoom), makes)
+			})
+		}
+	}
+}
+
 // evictsPart of a gang at a time: the operator has to end the rest of the gang.
 func evictsPart() *dialect {
 	return fakeDialect(fakescheduler.Behavior{Options: []fakescheduler.Option{fakescheduler.EvictsPart}})

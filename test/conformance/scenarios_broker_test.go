@@ -15,8 +15,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/controller"
 )
 
-// Scenarios in which the operator has others make room (preemption.mode Broker) for gangs of class urgent, which
-// wait under urgentWaits. Those of class misnamed name a waiting class that does not exist.
+// Scenarios in which the operator has others make room (preemption.mode Broker) for gangs of class urgent,
+// which wait under urgentWaits. Those of class misnamed name a waiting class that does not exist.
 const (
 	urgent      = "conformance-urgent"
 	urgentWaits = "conformance-urgent-waits"
@@ -30,8 +30,8 @@ var brokering = &controller.Planning{
 	Broker: true,
 }
 
-// A gang that has trained beyond its last checkpoint, and one that has not saved for long: with them the cost of
-// a preemption is known.
+// A gang that has trained beyond its last checkpoint, and one that has not saved for long: with them the cost
+// of a preemption is known.
 const (
 	// answers: it has saved 100 steps of 150, and saves all of them within a second when it is asked.
 	answers = "steps=1000 rate=1000 every=100ms save=1s start=300ms stall-after=150 on-sigterm=die"
@@ -55,7 +55,8 @@ var brokerMakesRoom = Scenario{
 		jobSpec{name: "high", ranks: 2, gpus: 8, class: urgent}),
 }
 
-// makesRoom is the cycle in which victim makes room for winner, waits whole, and runs again with all its work.
+// makesRoom is the cycle in which victim makes room for winner, waits whole, and runs again with all its
+// work.
 func makesRoom(victim, winner jobSpec) []Step {
 	victim.trainer, victim.retain = answers, v1alpha1.DeleteClaim
 	return []Step{
@@ -83,7 +84,7 @@ var brokerEndsTheCheapest = Scenario{
 		"would take; the other runs on",
 	needs: []Capability{MakesRoom}, brokers: true,
 	steps: []Step{
-		submit(jobSpec{name: "cheap", ranks: 2, gpus: 8, class: low, trainer: answers, retain: v1alpha1.DeleteClaim}),
+		submit(saver("cheap", 2, answers)),
 		until("cheap", runsWhole(2), saved(saveSteps), trained(1, stallSteps)),
 		aSecondLater(),
 		submit(jobSpec{name: "dear", ranks: 2, gpus: 8, class: low}), // it saves nothing, and is the younger
@@ -101,8 +102,8 @@ var brokerTwoPreemptors = Scenario{
 	promise: "of two gangs that need room each has victims of its own, and nobody makes room twice",
 	needs:   []Capability{MakesRoom}, brokers: true,
 	steps: []Step{
-		submit(jobSpec{name: "a", ranks: 2, gpus: 8, class: low, trainer: answers, retain: v1alpha1.DeleteClaim}),
-		submit(jobSpec{name: "b", ranks: 2, gpus: 8, class: low, trainer: answers, retain: v1alpha1.DeleteClaim}),
+		submit(saver("a", 2, answers)),
+		submit(saver("b", 2, answers)),
 		until("a", runsWhole(2), saved(saveSteps), trained(1, stallSteps)),
 		until("b", runsWhole(2), saved(saveSteps), trained(1, stallSteps)),
 		submit(jobSpec{name: "first", ranks: 2, gpus: 8, class: urgent}),
@@ -118,12 +119,12 @@ var brokerTwoPreemptors = Scenario{
 
 var brokerRevoked = Scenario{
 	name: "broker-revoked",
-	promise: "when a gang for which others make room is gone, nobody else is asked, and whoever was returns at " +
-		"once",
+	promise: "when a gang for which others make room is gone, nobody else is asked, and whoever was returns " +
+		"at once",
 	needs: []Capability{MakesRoom}, brokers: true,
 	steps: []Step{
-		submit(jobSpec{name: "slow", ranks: 2, gpus: 8, class: low, trainer: hangs, retain: v1alpha1.DeleteClaim}),
-		submit(jobSpec{name: "fast", ranks: 2, gpus: 8, class: low, trainer: answers, retain: v1alpha1.DeleteClaim}),
+		submit(saver("slow", 2, hangs)),
+		submit(saver("fast", 2, answers)),
 		until("slow", runsWhole(2), saved(saveSteps), trained(1, stallSteps)),
 		until("fast", runsWhole(2), saved(saveSteps), trained(1, stallSteps)),
 		submit(jobSpec{name: "high", ranks: 4, gpus: 8, class: urgent}),
@@ -139,11 +140,11 @@ var brokerRevoked = Scenario{
 
 var brokerSilentTrainer = Scenario{
 	name: "broker-silent-trainer",
-	promise: "a trainer that does not answer is ended when its time is over, resumes from its last checkpoint, " +
-		"and is known not to answer",
+	promise: "a trainer that does not answer is ended when its time is over, resumes from its last " +
+		"checkpoint, and is known not to answer",
 	needs: []Capability{MakesRoom}, brokers: true,
 	steps: []Step{
-		submit(jobSpec{name: "low", ranks: 4, gpus: 8, class: low, trainer: answers, retain: v1alpha1.DeleteClaim}),
+		submit(saver("low", 4, answers)),
 		until("low", runsWhole(4), attempt(1), saved(saveSteps), trained(1, stallSteps)),
 		cutReports(true),
 		submit(jobSpec{name: "high", ranks: 2, gpus: 8, class: urgent}),
@@ -156,8 +157,8 @@ var brokerSilentTrainer = Scenario{
 
 var brokerHandsOver = Scenario{
 	name: "broker-hands-over",
-	promise: "a gang for which nobody can be asked waits under its own class then, and runs once there is room; " +
-		"nothing is counted",
+	promise: "a gang for which nobody can be asked waits under its own class then, and runs once there is " +
+		"room; nothing is counted",
 	needs: []Capability{MakesRoom}, brokers: true,
 	steps: []Step{
 		submit(jobSpec{name: "peer", ranks: 4, gpus: 8, class: urgent}),
@@ -184,6 +185,13 @@ var brokerMisnamedClass = Scenario{
 		until("high", runsWhole(2), attempt(1), ranksOfClass(misnamed)),
 		until("low", is(v1alpha1.PhaseQueued), attempt(2), holds(0)),
 	}, now("low", spent(0, 1), asked(0, 0))),
+}
+
+// saver is a gang of low priority that trains.
+func saver(name string, ranks int32, trainer string) jobSpec {
+	return jobSpec{
+		name: name, ranks: ranks, gpus: 8, class: low, trainer: trainer, retain: v1alpha1.DeleteClaim,
+	}
 }
 
 // asked expects how often the trainer was asked to save to make room, and how often it did.
@@ -239,8 +247,8 @@ func cutReports(is bool) Step {
 	}}
 }
 
-// onPool lets the ranks run on the nodes of the fake alone: the operator, which sees all nodes, plans who makes
-// room there.
+// onPool lets the ranks run on the nodes of the fake alone: the operator, which sees all nodes, plans who
+// makes room there.
 func (e *Env) onPool(spec *corev1.PodSpec) {
 	for name := range e.nodes {
 		spec.NodeSelector = map[string]string{poolLabel: poolOf(name)}

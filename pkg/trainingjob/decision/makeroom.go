@@ -44,8 +44,9 @@ func drainToMakeRoom(o *observation.Observation, p *Plan) Outcome {
 	return outcome
 }
 
-// drainToHandOver: the ranks, which hold nothing, are made again under the job's own class. That begins another
-// attempt, as every other change of the class does: neither a pod's class nor a group's can be changed.
+// drainToHandOver: the ranks, which hold nothing, are made again under the job's own class. That begins
+// another attempt, as every other change of the class does: neither a pod's class nor a group's can be
+// changed.
 func drainToHandOver(o *observation.Observation, p *Plan) Outcome {
 	message := "others could not make room in time: the ranks are made again, so that the scheduler preempts"
 	if !o.Brokers {
@@ -83,8 +84,8 @@ func handedOver(o *observation.Observation) *v1alpha1.PreemptionStatus {
 	}
 }
 
-// Held is the verdict on a gang that must not begin, whatever its scheduler says: others make room for one of a
-// higher priority.
+// Held is the verdict on a gang that must not begin, whatever its scheduler says: others make room for one of
+// a higher priority.
 func Held(o *observation.Observation) bool {
 	return o.RoomReserved && o.Job.Status.Phase == v1alpha1.PhaseQueued && len(o.Live) == 0
 }

@@ -23,8 +23,8 @@ func requestSave(o *observation.Observation, d *v1alpha1.DrainStatus) {
 	requestSaveUntil(o, d, time.Time{})
 }
 
-// requestSaveUntil is requestSave where somebody waits for the ranks' end, for no longer than until a time; zero:
-// for as long as a save may take.
+// requestSaveUntil is requestSave where somebody waits for the ranks' end, for no longer than until a time;
+// zero: for as long as a save may take.
 func requestSaveUntil(o *observation.Observation, d *v1alpha1.DrainStatus, latest time.Time) {
 	c := spec.Checkpoints(o.Job)
 	st := &o.Job.Status

@@ -60,8 +60,8 @@ type Snapshot struct {
 	// quota (see scheduler.Unplaceable); false where that is in doubt, or where waiting pods may bring nodes.
 	// It is called only while the job is queued, and at most once. It is pure. May be nil.
 	Unplaceable func() (scheduler.Explanation, bool)
-	// Preemption is whom the planner would have make room for the gang, or has, without ObservedTime. Nil where it
-	// does not lack room, or nobody plans. Read-only.
+	// Preemption is whom the planner would have make room for the gang, or has, without ObservedTime. Nil where
+	// it does not lack room, or nobody plans. Read-only.
 	Preemption *v1alpha1.PreemptionStatus
 	// Brokers: the operator has others make room for gangs whose class asks for that.
 	Brokers bool

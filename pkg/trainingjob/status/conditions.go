@@ -145,7 +145,8 @@ func setMakingRoom(o *observation.Observation, p *decision.Plan) {
 			"%s for the gang (round %d)", victimsMakeRoom(s.Preemption.VictimCount), s.Preemption.Round))
 		return
 	}
-	p.SetCondition(o, v1alpha1.ConditionMakingRoom, false, string(p.Status.Phase), "nobody makes room for the gang")
+	p.SetCondition(o, v1alpha1.ConditionMakingRoom, false, string(p.Status.Phase),
+		"nobody makes room for the gang")
 }
 
 func victimsMakeRoom(n int32) string {

@@ -41,8 +41,8 @@ func refreshPreemption(o *observation.Observation, p *decision.Plan, blockerWrit
 	return true
 }
 
-// mayBeTold reports whether a queued gang waits for room. One that waits under a class of its own is told of a
-// plan whatever its reason: once there is room, it waits for its scheduler.
+// mayBeTold reports whether a queued gang waits for room. One that waits under a class of its own is told of
+// a plan whatever its reason: once there is room, it waits for its scheduler.
 func mayBeTold(st *v1alpha1.TrainingJobStatus, next *v1alpha1.PreemptionStatus) bool {
 	if st.Phase != v1alpha1.PhaseQueued || st.Scheduling == nil || next.Phase == v1alpha1.PreemptionHandedOver {
 		return false // to hand over is a transition
@@ -71,8 +71,8 @@ func writePlan(o *observation.Observation, p *decision.Plan, next *v1alpha1.Pree
 	return true
 }
 
-// samePlan leaves out the times of what has not changed: a phase that is not written yet begins a second later
-// with every look at it.
+// samePlan leaves out the times of what has not changed: a phase that is not written yet begins a second
+// later with every look at it.
 func samePlan(a, b *v1alpha1.PreemptionStatus) bool {
 	return a.Phase == b.Phase && a.Round == b.Round && saysTheSame(a, b)
 }

@@ -6,9 +6,11 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// DryRun is whom the operator would have make room. Nothing acts on it.
+// DryRun is whom the operator has make room, or would.
 type DryRun struct {
 	Outcome string // in words
+	// Acts: it is carried out.
+	Acts    bool
 	Victims []Victim
 	// Hidden victims are not listed.
 	Hidden   int
@@ -39,6 +41,13 @@ var outcomes = map[v1alpha1.PreemptionOutcome]string{
 		"is left of its quota is unknown.",
 }
 
+var planPhases = map[v1alpha1.PreemptionPhase]string{
+	v1alpha1.PreemptionAsking:     "These gangs are asked to save, and make room for it.",
+	v1alpha1.PreemptionReleasing:  "These gangs are being ended to make room for it.",
+	v1alpha1.PreemptionPlacing:    "These gangs have made room: it is for the scheduler to place it.",
+	v1alpha1.PreemptionHandedOver: "Nobody could make room in time: the scheduler preempts for it.",
+}
+
 var modes = map[v1alpha1.PreemptionMode]string{
 	v1alpha1.PreemptionSave:           "asked for a checkpoint first",
 	v1alpha1.PreemptionNextCheckpoint: "after the checkpoint that it is about to write",
@@ -53,6 +62,9 @@ func dryRunOf(in *Input) *DryRun {
 	}
 	p := in.Live.Status.Scheduling.Preemption
 	d := &DryRun{Outcome: outcomes[p.Outcome], Hidden: max(0, int(p.VictimCount)-len(p.Victims))}
+	if p.Phase != "" {
+		d.Outcome, d.Acts = planPhases[p.Phase], true
+	}
 	if d.Outcome == "" { // one that is new
 		d.Outcome = string(p.Outcome)
 	}
