@@ -206,13 +206,14 @@ type WorkStatus struct {
 	// created, suspension included. Updated whenever a run ends.
 	// +optional
 	Goodput *int32 `json:"goodput,omitempty"`
-	// Asked is how often the trainer was asked to save so that the gang could make room for another, Saved how
-	// often nothing was lost then. AskedInVain counts the times since it last saved: a gang that was asked in
-	// vain is not asked again.
+	// Asked is how often the trainer was asked to save so that the gang could make room for another.
 	// +optional
 	Asked int32 `json:"asked,omitempty"`
+	// Saved is how often nothing was lost then.
 	// +optional
 	Saved int32 `json:"saved,omitempty"`
+	// AskedInVain is how often in a row something was, since nothing last was. A gang that was asked in vain is
+	// ended without being asked the next time.
 	// +optional
 	AskedInVain int32 `json:"askedInVain,omitempty"`
 	// PreemptedLostGPUSeconds is the part of lostGPUSeconds that was lost so that others had room, where the

@@ -19,6 +19,7 @@ type gang struct {
 	status   Status
 	shares   []Share
 	extra    int   // ranks above the minimum
+	never    bool  // it preempts nobody
 	gpus     int64 // of each rank, default 1
 	// pods by rank: "" is unbound, a node's name is bound. A suffix gives the state: "-" being deleted,
 	// "!" failed, "+" succeeded. Ranks without an entry do not exist.
@@ -39,7 +40,7 @@ func snapshot(nodes []int64, gangs ...gang) Snapshot {
 		}
 		group := Group{
 			Key: Key{"ns", g.name}, Priority: g.priority, Attempt: g.attempt, Status: g.status, Shares: g.shares,
-			Created: time.Unix(1000-int64(g.age), 0),
+			Created: time.Unix(1000-int64(g.age), 0), Never: g.never,
 		}
 		group.GPUs = group.minMember() * g.gpus
 		s.Groups = append(s.Groups, group)
@@ -301,6 +302,22 @@ func decideCases() map[string]decideCase {
 				gang{name: "next", shares: workers(1), status: is(Invited), pods: []string{""}}),
 			behavior: Behavior{Mutants: []Mutant{EvictsEqual}},
 			want:     []string{"evict low-worker-0", "evict low-worker-1", "next is Invited Unschedulable"},
+		},
+		"a class that preempts nobody": {
+			reason: "it waits until there is room",
+			snapshot: snapshot([]int64{1, 1}, low, gang{
+				name: "high", priority: 9, never: true, shares: workers(1), status: is(Invited), pods: []string{""},
+			}),
+			want: []string{"high is Invited Unschedulable"},
+		},
+		"IgnoresNever": {
+			reason: "it preempts all the same",
+			snapshot: snapshot([]int64{1, 1}, low, gang{
+				name: "high", priority: 9, never: true, shares: workers(1), status: is(Invited), pods: []string{""},
+			}),
+			behavior: Behavior{Mutants: []Mutant{IgnoresNever}},
+			want: []string{"evict low-worker-0", "evict low-worker-1", "high is Invited Unschedulable",
+				"low is Placed BelowMinimum"},
 		},
 		"IgnoresRoles": {
 			reason: "two workers start without their leader",
