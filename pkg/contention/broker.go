@@ -182,7 +182,10 @@ func (b *broker) decide(j *Job) *v1alpha1.PreemptionStatus {
 	if len(snapshot.Waiting[0].Needs) == 0 {
 		return nil // it is placed, and its status does not say so yet
 	}
-	choice := b.choose(j)
+	choice := preemption.Choice{For: j.ref(), Outcome: preemption.Busy} // room comes without a plan
+	if !snapshot.FitsSoon(&snapshot.Waiting[0]) {
+		choice = b.choose(j)
+	}
 	if choice.Outcome == preemption.NoCover && len(b.plans) > 0 {
 		snapshot.Plans = nil
 		if b.policy.Choose(snapshot)[0].Outcome != preemption.NoCover {

@@ -124,9 +124,7 @@ func (g *gatherer) gatherBroker(ctx context.Context, s *observed) (again time.Ti
 	s.Brokers = true
 	if class := s.Job.Spec.RunPolicy.SchedulingPolicy.PriorityClass; class != "" {
 		said, problem := contention.ClassOf(class, p.state.Class, p.defaults)
-		if s.WaitingClass = said.WaitingClass; problem != nil {
-			s.WaitingClassProblem = problem.Message
-		}
+		s.WaitingClass, s.WaitingClassProblem = said.WaitingClass, problem
 	}
 	if s.GiveWay, err = g.orderTo(ctx, s.Job); err != nil {
 		return time.Time{}, err

@@ -124,12 +124,33 @@ func (p Policy) nextRound(w Snapshot, others []Plan, waiting *Waiting, plan Plan
 		return g != nil && !g.Ending && !plan.yields(&v, g, w.Now)
 	})
 	if plan.Round < p.MaxRounds && w.Now.Before(plan.Deadline) {
-		c := p.choose(w, others, waiting, plan.Deadline, already)
-		if c.Outcome == Planned {
+		already = append(already, w.orphans(others, already)...)
+		switch c := p.choose(w, others, waiting, plan.Deadline, already); c.Outcome {
+		case Planned:
 			c.Plan.Round, c.Plan.Began = plan.Round+1, plan.Began
 			return w.wait(c.Plan)
+		case Fits: // with what those give back that end anyway
+			plan.Victims, plan.Phase, plan.Since = already, Releasing, w.Now
+			plan.Round++
+			plan.Claim = w.ClaimOf(plan, waiting)
+			return w.wait(plan)
 		}
 	}
 	plan.Victims = already
 	return Step{Plan: plan, Ended: HandedOver}
+}
+
+// orphans are being ended for nobody who waits any more: the gang that they made room for was placed elsewhere,
+// in the room that others had made for this one, or is gone.
+func (w Snapshot) orphans(outstanding []Plan, already []Victim) []Victim {
+	var list []Victim
+	for i := range w.Running {
+		g := &w.Running[i]
+		taken := slices.ContainsFunc(outstanding, func(p Plan) bool { return p.has(g.Ref) }) ||
+			slices.ContainsFunc(already, func(v Victim) bool { return v.Ref == g.Ref })
+		if g.Ending && !taken {
+			list = append(list, Victim{Ref: g.Ref, Price: Price{Mode: EndsByItself}})
+		}
+	}
+	return list
 }

@@ -19,6 +19,16 @@ func (w Snapshot) ClaimOf(plan Plan, waiting *Waiting) map[string]scheduler.Amou
 	return s.claim()
 }
 
+// FitsSoon reports whether a gang without a plan fits into what is free and into what those leave who end
+// anyway, and for nobody else.
+func (w Snapshot) FitsSoon(waiting *Waiting) bool {
+	s := newSpace(left(w, w.Plans), waiting)
+	for _, g := range w.still(w.orphans(w.Plans, nil)) {
+		s.add(s.shares(g.Holds), 1)
+	}
+	return s.fits()
+}
+
 // left is what the nodes have beyond what outstanding plans claim, once their victims are gone.
 func left(w Snapshot, outstanding []Plan) []Node {
 	more := map[string]scheduler.Amounts{}
