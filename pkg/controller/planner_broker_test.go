@@ -305,3 +305,28 @@ func TestUnusableClass(t *testing.T) {
 		t.Errorf("%f are counted, %+v", n, f.job().Status.Scheduling)
 	}
 }
+
+// TestNewProcessPresumesReports: a process that has just begun has heard of nobody, and takes those to listen
+// whose attempt has reported before: else it would have gangs ended that were never asked.
+func TestNewProcessPresumesReports(t *testing.T) {
+	f := crowdedFixture(t, brokering)
+	p := f.r.gatherer.planner
+	p.reports = reportedAt{}
+	job, _ := lowJob("fresh", "a", time.Minute)
+	if c := p.contender(job, nil, f.clock.Now()); !c.Heard.IsZero() {
+		t.Errorf("it has never reported, and was heard at %s", c.Heard)
+	}
+	job.Status.Progress = &v1alpha1.ProgressStatus{Attempt: 1}
+	began := f.clock.Now()
+	if c := p.contender(job, nil, began); !c.Heard.Equal(began) {
+		t.Errorf("it is taken to have been heard at %s", c.Heard)
+	}
+	f.clock.Step(time.Minute)
+	if c := p.contender(job, nil, f.clock.Now()); !c.Heard.Equal(began) {
+		t.Errorf("a minute later it is taken to have been heard at %s", c.Heard)
+	}
+	job.Status.Attempt = 2
+	if c := p.contender(job, nil, f.clock.Now()); !c.Heard.IsZero() {
+		t.Errorf("another attempt has reported, and it was heard at %s", c.Heard)
+	}
+}

@@ -110,6 +110,8 @@ var brokerStories = map[string]story{
 		sim.tell("they are gone, and nothing blocks it any more: the plan goes on")
 		sim.preemption = planOf(v1alpha1.PreemptionAsking, 2)
 		sim.tell("somebody has taken the room: another round")
+		sim.preemption = planOf(v1alpha1.PreemptionAsking, 3)
+		sim.tell("and another, of the same victims")
 		sim.preemption = nil
 		sim.bindAndStart()
 		sim.tell("it is placed: with the phase the plan goes")
