@@ -15,6 +15,7 @@ import (
 
 func TestClassOf(t *testing.T) {
 	never, lower := corev1.PreemptNever, corev1.PreemptLowerPriority
+	const notSeconds = "must be a number from 1 to 86400"
 	defaults := Class{MaxDelay: time.Minute}
 	waits := func(value int32, policy *corev1.PreemptionPolicy) schedulingv1.PriorityClass {
 		return schedulingv1.PriorityClass{Value: value, PreemptionPolicy: policy}
@@ -47,11 +48,11 @@ func TestClassOf(t *testing.T) {
 			map[string]schedulingv1.PriorityClass{"waits": waits(9, nil)}, defaults, "does not have preemptionPolicy Never"},
 		"no number": {"nobody is asked for a class of which anything is wrong",
 			with(v1alpha1.AnnotationMaxDelay, "2m"),
-			map[string]schedulingv1.PriorityClass{"waits": waits(9, &never)}, defaults, "must be a number from 1 to 86400"},
+			map[string]schedulingv1.PriorityClass{"waits": waits(9, &never)}, defaults, notSeconds},
 		"no time": {"a victim could not save", with(v1alpha1.AnnotationMaxDelay, "0"),
-			map[string]schedulingv1.PriorityClass{"waits": waits(9, &never)}, defaults, "must be a number from 1 to 86400"},
+			map[string]schedulingv1.PriorityClass{"waits": waits(9, &never)}, defaults, notSeconds},
 		"two days": {"", with(v1alpha1.AnnotationMinRun, "172800"),
-			map[string]schedulingv1.PriorityClass{"waits": waits(9, &never)}, defaults, "must be a number from 1 to 86400"},
+			map[string]schedulingv1.PriorityClass{"waits": waits(9, &never)}, defaults, notSeconds},
 	} {
 		t.Run(name, func(t *testing.T) {
 			classes := func(name string) (schedulingv1.PriorityClass, bool) {

@@ -4,7 +4,7 @@
 //	informers -> ownedCache: what exists, by owner UID, overlaid by our own writes
 //	                 |           jobStates: what one reconcile remembers for the next
 //	                 v                   v
-//	planner: who would make room, every few seconds (off by default)
+//	planner: who makes room, or would, every few seconds (off by default)
 //	                 v
 //	gatherer -> Snapshot -> trainingjob.Decide -> Plan -> writer: group, network, deletes, creates
 //	                                                   -> statusWriter: status, once; events, metrics
@@ -14,7 +14,8 @@
 // Invariants:
 //   - A reconcile reads caches only. The exceptions are what a write must know for certain (the job before
 //     the first create of an attempt and before its gang is released, an object before it is applied or where
-//     it holds a name), an object that the watch does not show for long, and claims.
+//     it holds a name), an object that the watch does not show for long, claims, and the job for which another one
+//     is to make room.
 //   - A plan with a transition writes the status and nothing else; the reconcile that its watch event starts
 //     does the rest.
 //   - Every write goes through the one client.Client that the Reconciler was given, or through its event

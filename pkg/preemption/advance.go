@@ -140,8 +140,8 @@ func (p Policy) nextRound(w Snapshot, others []Plan, waiting *Waiting, plan Plan
 	return Step{Plan: plan, Ended: HandedOver}
 }
 
-// orphans are being ended for nobody who waits any more: the gang that they made room for was placed elsewhere,
-// in the room that others had made for this one, or is gone.
+// orphans are being ended for nobody who waits any more: the gang that they made room for was placed
+// elsewhere, in the room that others had made for this one, or is gone.
 func (w Snapshot) orphans(outstanding []Plan, already []Victim) []Victim {
 	var list []Victim
 	for i := range w.Running {
