@@ -34,6 +34,4 @@ const (
 	ReasonWaitingBehind = "WaitingBehind"
 	// ReasonSchedulerRests: the nodes have room, and the scheduler, which has rejected the gang, does not look.
 	ReasonSchedulerRests = "SchedulerRests"
-	// ReasonRoomReserved: others make room for a gang of a higher priority, and this one would take it.
-	ReasonRoomReserved = "RoomReserved"
 )

@@ -28,8 +28,8 @@
 //     that use the same quota help it. Where it is not known what the quota has left, nobody is named.
 //   - No more than Considered gangs are looked at in one pass, so that its cost is bounded however many wait.
 //   - A victim in another namespace than the preemptor has no name.
-//   - Only a victim that is written down, as it is planned now, is to give way; a plan that has ended reserves
-//     its room until that is written, too.
+//   - Only a victim that is written down, as it is planned now, is to give way; a plan that has ended
+//     reserves its room until that is written, too.
 //   - A gang waits for the broker for no longer than its delay before a plan begins, and for that long after
 //     it: then, and wherever nobody can be asked, its scheduler is to preempt for it.
 package contention

@@ -14,8 +14,8 @@
 // Invariants:
 //   - A reconcile reads caches only. The exceptions are what a write must know for certain (the job before
 //     the first create of an attempt and before its gang is released, an object before it is applied or where
-//     it holds a name), an object that the watch does not show for long, claims, and the job for which another one
-//     is to make room.
+//     it holds a name), an object that the watch does not show for long, claims, and the job for which
+//     another one is to make room.
 //   - A plan with a transition writes the status and nothing else; the reconcile that its watch event starts
 //     does the rest.
 //   - Every write goes through the one client.Client that the Reconciler was given, or through its event

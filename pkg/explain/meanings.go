@@ -45,6 +45,7 @@ var meanings = map[string]string{
 	v1alpha1.ReasonWaitingInQueue:        "the scheduler has looked at the gang and serves others first",
 	v1alpha1.ReasonWaitingBehind:         "there is room, and others of the queue are served first",
 	v1alpha1.ReasonSchedulerRests:        "the nodes have room, and the scheduler does not look again yet",
+	v1alpha1.ReasonRoomReserved:          "others make room for a gang of a higher priority, which comes first",
 	v1alpha1.ReasonUnschedulable:         "the scheduler finds no place for the whole gang",
 	v1alpha1.ReasonQueueNotFound:         "the queue does not exist",
 	v1alpha1.ReasonQueueClosed:           "the queue admits nothing",

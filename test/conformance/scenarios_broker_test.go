@@ -37,12 +37,14 @@ const (
 	answers = "steps=1000 rate=1000 every=100ms save=1s start=300ms stall-after=150 on-sigterm=die"
 	// hangs: the same, but its save takes ten seconds.
 	hangs = "steps=1000 rate=1000 every=100ms save=10s start=300ms stall-after=150 on-sigterm=die"
+	// crawls: the same, but its save takes twenty seconds.
+	crawls = "steps=1000 rate=1000 every=100ms save=20s start=300ms stall-after=150 on-sigterm=die"
 )
 
 func brokerScenarios() []Scenario {
 	return []Scenario{
-		brokerMakesRoom, brokerEndsTheCheapest, brokerTwoPreemptors, brokerRevoked, brokerSilentTrainer,
-		brokerHandsOver, brokerMisnamedClass,
+		brokerMakesRoom, brokerHoldsOthers, brokerEndsTheCheapest, brokerTwoPreemptors, brokerRevoked,
+		brokerSilentTrainer, brokerHandsOver, brokerMisnamedClass,
 	}
 }
 
@@ -75,6 +77,29 @@ func makesRoom(victim, winner jobSpec) []Step {
 		until(winner.name, is(v1alpha1.PhaseSucceeded), holds(0), hasNoGroup()),
 		until(victim.name, runsWhole(victim.ranks), attempt(2), condition(v1alpha1.ConditionPreempted, "False")),
 		now(victim.name, spent(0, 1), neverFailed(), passed(v1alpha1.PhaseDraining), lostNothing()),
+	}
+}
+
+var brokerHoldsOthers = Scenario{
+	name: "broker-holds-others",
+	promise: "while others make room for a gang, one of a lower priority does not begin there, and says " +
+		"why; it runs after that",
+	needs: []Capability{MakesRoom}, brokers: true,
+	steps: holdsOthers(),
+}
+
+func holdsOthers() []Step {
+	return []Step{
+		submit(saver("slow", 4, crawls)),
+		until("slow", runsWhole(4), saved(saveSteps), trained(1, stallSteps)),
+		submit(jobSpec{name: "high", ranks: 2, gpus: 8, class: urgent}),
+		until("slow", is(v1alpha1.PhaseDraining), reason(v1alpha1.ReasonMakesRoom)),
+		submit(jobSpec{name: "small", ranks: 1, gpus: 8, class: low}),
+		until("small", is(v1alpha1.PhaseQueued), hasNoPods(), blockedBy(v1alpha1.ReasonRoomReserved)),
+		until("high", runsWhole(2), attempt(1)),
+		until("small", runsWhole(1), attempt(1)),
+		until("slow", is(v1alpha1.PhaseQueued), attempt(2), holds(0), pinned(stallSteps)),
+		now("slow", spent(0, 1), asked(1, 1), lostNothing()),
 	}
 }
 
@@ -203,6 +228,15 @@ func asked(times, saves int32) Expectation {
 			w = &v1alpha1.WorkStatus{}
 		}
 		return differs("asked/saved", fmt.Sprintf("%d/%d", w.Asked, w.Saved), fmt.Sprintf("%d/%d", times, saves))
+	})
+}
+
+func blockedBy(why string) Expectation {
+	return ofStatus("waits for "+why, func(st *v1alpha1.TrainingJobStatus) string {
+		if st.Scheduling == nil || st.Scheduling.Blocker == nil {
+			return "the status names no blocker"
+		}
+		return differs("the blocker", st.Scheduling.Blocker.Reason, why)
 	})
 }
 

@@ -17,6 +17,7 @@ import (
 // and function, which names the reason.
 var elsewhere = map[string]string{
 	"ReasonAdmissionCheckPending":   "test/quotas/kueue_test.go admissionCheck",
+	"ReasonRoomReserved":            "test/conformance/scenarios_broker_test.go holdsOthers",
 	"ReasonSchedulingGated":         "test/quotas/kueue_multikueue_test.go gatedRanks",
 	"ReasonWaitingBehind":           "test/quotas/kueue_test.go strictOrder",
 	"kueue.ReasonDeactivated":       "scheduler/kueue/cluster_test.go TestProtocol",
@@ -46,7 +47,8 @@ var changes = []string{
 	"ReasonNoCheckpoint",
 	"ReasonUnresolved", "ReasonCheckpointLost", "ReasonPlaceChanged", "ReasonStepsRepeated",
 	"ReasonStepsContinued", "ReasonSpecValid", "ReasonStartTimeout", "ReasonReportsOff", "ReasonReportsOn",
-	"ReasonAccepted", "ReasonRanksReady", "ReasonRanksNotReady",
+	"ReasonAccepted", "ReasonRanksReady", "ReasonRanksNotReady", "ReasonMakesRoom", "ReasonHandedOver",
+	"ReasonWaitingClassUnusable",
 }
 
 // Every reason has a test on a real scheduler, and no list has a superfluous entry.
