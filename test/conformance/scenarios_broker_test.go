@@ -231,15 +231,6 @@ func asked(times, saves int32) Expectation {
 	})
 }
 
-func blockedBy(why string) Expectation {
-	return ofStatus("waits for "+why, func(st *v1alpha1.TrainingJobStatus) string {
-		if st.Scheduling == nil || st.Scheduling.Blocker == nil {
-			return "the status names no blocker"
-		}
-		return differs("the blocker", st.Scheduling.Blocker.Reason, why)
-	})
-}
-
 func lostNothing() Expectation {
 	return ofStatus("has lost no step", func(st *v1alpha1.TrainingJobStatus) string {
 		if st.Work == nil {
