@@ -100,12 +100,20 @@ type broker struct {
 	ended []preemption.Plan
 }
 
-// restore the plan that a job's status holds, if it has one.
+// restore the plan that a job's status holds, or is about to, if it has one. Two processes that both believed to
+// lead may have written the same victim down twice: it is the first one's.
 func (b *broker) restore(j *Job) bool {
 	plan, ok := planOf(j)
 	if !ok {
-		return false
+		if plan, ok = readPlan(j, j.Proposed); !ok {
+			return false
+		}
 	}
+	plan.Victims = slices.DeleteFunc(plan.Victims, func(v preemption.Victim) bool {
+		return slices.ContainsFunc(b.plans, func(other preemption.Plan) bool {
+			return slices.ContainsFunc(other.Victims, func(o preemption.Victim) bool { return o.Ref == v.Ref })
+		})
+	})
 	b.plans = append(b.plans, plan)
 	snapshot := b.snapshot(j)
 	b.plans[len(b.plans)-1].Claim = snapshot.ClaimOf(plan, &snapshot.Waiting[0])
@@ -139,14 +147,11 @@ func (b *broker) advance(j *Job) {
 		b.plans = slices.Delete(b.plans, i, i+1) // it is placed
 		return
 	}
-	written := j.Status.Scheduling.Preemption
 	step := b.policy.Advance(snapshot, b.plans[i])
 	if step.Ended != "" || !brokerable(j) || len(step.Plan.Victims) > maxVictims {
 		b.ended = append(b.ended, b.plans[i])
 		b.plans = slices.Delete(b.plans, i, i+1)
-		st := written.DeepCopy()
-		st.Phase = v1alpha1.PreemptionHandedOver
-		b.orders.Said[j.ref()] = st
+		b.orders.Said[j.ref()] = b.handOver(j, preemption.Planned)
 		return
 	}
 	b.plans[i] = step.Plan

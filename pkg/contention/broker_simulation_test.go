@@ -39,6 +39,8 @@ type simulation struct {
 	// asked are the victims of each attempt of a job, and when; handed are the attempts that were handed over.
 	asked  map[preemption.Ref][]string
 	handed map[preemption.Ref]bool
+	// said is what the last pass has; a process that dies forgets it.
+	said map[preemption.Ref]*v1alpha1.PreemptionStatus
 	// written are the plans that statuses held before the pass.
 	written map[preemption.Ref]*v1alpha1.PreemptionStatus
 }
@@ -105,10 +107,14 @@ func (s *simulation) pass() {
 		if st := j.Status.Scheduling.Preemption; st != nil {
 			s.written[j.ref()] = st.DeepCopy()
 		}
+		j.Proposed = s.said[j.ref()]
 		cluster.Jobs = append(cluster.Jobs, *j)
 	}
 	orders := Broker(s.policy, cluster)
 	s.check(orders)
+	if s.said = orders.Said; s.loses() {
+		s.said = nil
+	}
 	for _, ref := range slices.SortedFunc(maps.Keys(orders.GiveWay), byName) {
 		s.giveWay(ref, orders.GiveWay[ref])
 	}

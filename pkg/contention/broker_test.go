@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
@@ -207,6 +208,33 @@ func TestBrokerHistories(t *testing.T) {
 				t.Errorf("it went another way (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestProposalStays: prices change, and another pass would choose other victims, but the job's reconcile may be
+// about to write down what the one before has proposed; and a victim that two statuses name is the first one's.
+func TestProposalStays(t *testing.T) {
+	a, b := jobOf("a", 1, 1, runs(time.Hour, "a"), saves(10)), jobOf("b", 1, 1, runs(time.Hour, "b"), saves(30))
+	urgent := urgentJob("urgent", 9, 1)
+	cluster := func() Cluster { return Cluster{Now: now, State: full("a", "b"), Jobs: []Job{a, b, urgent}} }
+	a.Heard, b.Heard = now, now
+	first := Broker(brokerPolicy, cluster()).Said[urgent.ref()]
+	a.Status.Checkpoint.SaveSeconds = 40 // now the dearer one
+	urgent.Proposed = first
+	if diff := cmp.Diff(first, Broker(brokerPolicy, cluster()).Said[urgent.ref()]); diff != "" {
+		t.Errorf("the proposal has changed (-first +second):\n%s", diff)
+	}
+	other := urgentJob("other", 9, 1)
+	urgent.Status.Scheduling.Preemption, other.Status.Scheduling.Preemption = first, first.DeepCopy()
+	orders := Broker(brokerPolicy, Cluster{Now: now, State: full("a", "b"), Jobs: []Job{a, b, urgent, other}})
+	got := map[types.UID]int{}
+	for _, said := range orders.Said {
+		for _, v := range said.Victims {
+			got[v.UID]++
+		}
+	}
+	if got["a"] != 1 || got["b"] != 1 {
+		t.Errorf("the victims are %v", got)
 	}
 }
 

@@ -11,8 +11,9 @@ import (
 )
 
 // planOf reads the plan that a job's status holds; false: it holds none.
-func planOf(j *Job) (preemption.Plan, bool) {
-	st := j.Status.Scheduling.Preemption
+func planOf(j *Job) (preemption.Plan, bool) { return readPlan(j, j.Status.Scheduling.Preemption) }
+
+func readPlan(j *Job, st *v1alpha1.PreemptionStatus) (preemption.Plan, bool) {
 	if st == nil || !Outstanding(st.Phase) ||
 		st.StartedTime == nil || st.PhaseTime == nil || st.Deadline == nil {
 		return preemption.Plan{}, false

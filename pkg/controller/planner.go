@@ -239,6 +239,9 @@ func (p *planner) contender(
 		Value: p.state.Waiter(client.ObjectKeyFromObject(job), clusterJob(job)).Priority,
 		Class: p.classOf(job), Blocked: p.blockedSince(job, now),
 	}
+	if p.brokering {
+		c.Proposed = p.choice(job)
+	}
 	if s := job.Status.Scheduling; s != nil {
 		for _, b := range p.backends {
 			if b.Name() == string(s.Scheduler) {
