@@ -100,8 +100,8 @@ type broker struct {
 	ended []preemption.Plan
 }
 
-// restore the plan that a job's status holds, or is about to, if it has one. Two processes that both believed to
-// lead may have written the same victim down twice: it is the first one's.
+// restore the plan that a job's status holds, or is about to, if it has one. Two processes that both believed
+// to lead may have written the same victim down twice: it is the first one's.
 func (b *broker) restore(j *Job) bool {
 	plan, ok := planOf(j)
 	if !ok {
@@ -174,6 +174,10 @@ func brokerable(j *Job) bool {
 	return ok && uses.UsesWaitingClass() && j.Class.WaitingClass == j.Status.Scheduling.WaitingClass
 }
 
+// sure is how long nobody can be asked before the scheduler is to preempt: a node that is not ready for a
+// moment is no reason.
+const sure = 5 * time.Second
+
 // decide what becomes of a gang without a plan; nil: nothing is to be said. Where nobody can be asked, or
 // nothing comes of it in time, its scheduler is to preempt for it as it does without the operator.
 func (b *broker) decide(j *Job) *v1alpha1.PreemptionStatus {
@@ -197,9 +201,11 @@ func (b *broker) decide(j *Job) *v1alpha1.PreemptionStatus {
 			choice.Outcome = preemption.Busy // those who could make room for it do so for others
 		}
 	}
+	waited := b.now.Sub(j.blocked())
 	// Whoever was not served by then waits for nobody else.
-	late := b.now.Sub(j.blocked()) >= snapshot.Waiting[0].MaxDelay
-	switch none := choice.Outcome == preemption.NoCover || choice.Outcome == notPlanned; {
+	late := waited >= snapshot.Waiting[0].MaxDelay
+	none := (choice.Outcome == preemption.NoCover || choice.Outcome == notPlanned) && waited >= sure
+	switch {
 	case none, late, len(choice.Plan.Victims) > maxVictims:
 		return b.handOver(j, choice.Outcome)
 	case choice.Outcome == preemption.Planned:

@@ -91,7 +91,7 @@ var brokerHistories = map[string]func(testing.TB) *simulation{
 	"nobody-can-be-asked": func(t testing.TB) *simulation {
 		s := simulate(t, []string{"a"}, jobOf("peer", 9, 1, runs(time.Hour, "a"), saves(10)),
 			urgentJob("urgent", 9, 1))
-		s.run(3)
+		s.run(7)
 		return s
 	},
 	"revoked": func(t testing.TB) *simulation {
@@ -211,8 +211,9 @@ func TestBrokerHistories(t *testing.T) {
 	}
 }
 
-// TestProposalStays: prices change, and another pass would choose other victims, but the job's reconcile may be
-// about to write down what the one before has proposed; and a victim that two statuses name is the first one's.
+// TestProposalStays: prices change, and another pass would choose other victims, but the job's reconcile may
+// be about to write down what the one before has proposed; and a victim that two statuses name is the first
+// one's.
 func TestProposalStays(t *testing.T) {
 	a, b := jobOf("a", 1, 1, runs(time.Hour, "a"), saves(10)), jobOf("b", 1, 1, runs(time.Hour, "b"), saves(30))
 	urgent := urgentJob("urgent", 9, 1)

@@ -25,8 +25,8 @@ type Job struct {
 	Requests map[string]scheduler.Amounts
 	// Class is what its priority class says. The zero Class says nothing, and the policy holds.
 	Class Class
-	// Proposed is what the pass before has said of it. A plan that is not written down yet must not become another
-	// one: the job's reconcile may be about to write it.
+	// Proposed is what the pass before has said of it. A plan that is not written down yet must not become
+	// another one: the job's reconcile may be about to write it.
 	Proposed *v1alpha1.PreemptionStatus
 	// Blocked is since when it has been known to lack room; zero: since it entered its phase.
 	Blocked time.Time
