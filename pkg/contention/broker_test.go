@@ -122,6 +122,14 @@ var brokerHistories = map[string]func(testing.TB) *simulation{
 		s.until("it runs", s.phaseIs("urgent", v1alpha1.PhaseRunning))
 		return s
 	},
+	"stale-node": func(t testing.TB) *simulation {
+		s := simulate(t, []string{"a"}, jobOf("low", 1, 1, runs(time.Hour, "a"), saves(10)),
+			urgentJob("urgent", 9, 1))
+		s.until("it is asked", s.phaseIs("low", v1alpha1.PhaseDraining))
+		s.ends["low"] = s.now.Add(time.Hour) // its node does not answer
+		s.until("it is handed over", func() bool { return s.job("urgent").Status.Attempt == 2 })
+		return s
+	},
 	"two-preemptors": func(t testing.TB) *simulation {
 		s := simulate(t, []string{"a", "b"}, jobOf("slow", 1, 1, runs(time.Hour, "a"), saves(30)),
 			jobOf("fast", 1, 1, runs(time.Hour, "b"), saves(10)), urgentJob("second", 8, 1),

@@ -47,6 +47,9 @@ func (p Policy) Advance(w Snapshot, plan Plan) Step {
 	if plan.Phase == Releasing && len(w.still(plan.Victims)) == 0 {
 		plan.Phase, plan.Since = Placing, w.Now
 	}
+	if over := p.overdue(w, &plan); plan.Phase == Releasing && !w.Now.Before(over) {
+		return Step{Plan: plan, Ended: HandedOver}
+	}
 	if plan.Phase != Placing {
 		return w.wait(plan)
 	}
@@ -57,6 +60,16 @@ func (p Policy) Advance(w Snapshot, plan Plan) Step {
 		return Step{Plan: plan, Again: over}
 	}
 	return Step{Plan: plan, Ended: HandedOver}
+}
+
+// overdue is when victims that still have pods are waited for no longer: they should have ended by the
+// deadline and their grace, and hang on a node that does not answer.
+func (p Policy) overdue(w Snapshot, plan *Plan) time.Time {
+	var grace time.Duration
+	for _, g := range w.still(plan.Victims) {
+		grace = max(grace, g.Grace)
+	}
+	return plan.Deadline.Add(grace + p.Placing)
 }
 
 // wait for victims, and name those whose time has come.
