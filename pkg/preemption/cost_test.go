@@ -38,6 +38,7 @@ func TestCost(t *testing.T) {
 		"should have saved":     {func(g *Running) { unasked(g); g.NextSave = now }, Kill, 8 * (600 + 50)},
 		"ends by itself":        {func(g *Running) { g.End = deadline }, EndsByItself, 0},
 		"ends too late":         {func(g *Running) { g.End = deadline.Add(s) }, Save, 8 * (20 + 50)},
+		"should have ended":     {func(g *Running) { g.End = now }, Save, 8 * (20 + 50)},
 		"a clock has gone back": {func(g *Running) { g.Saved = now.Add(5 * s) }, Save, 8 * 50},
 	} {
 		g := base
