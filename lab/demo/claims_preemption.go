@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -19,9 +20,10 @@ type preemption struct {
 	ranks int64
 	// picked are the ranks that the scheduler picked, by UID. The operator is to end the others.
 	picked map[string]bool
-	// evicted: the scheduler picked no rank and asked for the whole gang's places.
-	evicted bool
-	began   time.Time
+	// evicted: the scheduler picked no rank, and the whole gang's places were asked for; brokered: by the
+	// operator.
+	evicted, brokered bool
+	began             time.Time
 	// released is when the last GPU came back, zero if never.
 	released time.Time
 	// outlived is a rank that ended by itself after the preemption, "" for none.
@@ -47,7 +49,7 @@ func findPreemption(h History) preemption {
 		}
 		if j := r.Job; j != nil && j.Name == a.job && j.Attempt == a.number && j.Evicted {
 			begin()
-			p.evicted = true
+			p.evicted, p.brokered = true, p.brokered || j.Brokered
 		}
 		if r.Pod == nil {
 			return nil
@@ -82,7 +84,7 @@ func preemptedWhole(h History) (string, error) {
 	p := findPreemption(h)
 	if !p.evicted && len(p.picked) == 0 {
 		return "", notShown("the scheduler picked no rank of it (condition DisruptionTarget), " +
-			"nor did it ask for the whole gang's places")
+			"nor did anybody ask for the whole gang's places")
 	}
 	if want := h.end().Jobs[second].Ranks; p.ranks < want {
 		return "", notShown("only %d of its %d ranks held GPUs when the first was picked", p.ranks, want)
@@ -104,11 +106,11 @@ func preemptedWhole(h History) (string, error) {
 	}
 	others := p.ranks - int64(len(p.picked))
 	if saved != nil {
-		return fmt.Sprintf("the scheduler asked for all its places back, its %d ranks saved step %d and left",
+		return fmt.Sprintf("%s asked for all its places back, its %d ranks saved step %d and left", p.asker(),
 			p.ranks, saved.Step), nil
 	}
 	if p.evicted && len(p.picked) == 0 {
-		return fmt.Sprintf("the scheduler asked for all its places back, the operator ended its %d ranks",
+		return fmt.Sprintf("%s asked for all its places back, the operator ended its %d ranks", p.asker(),
 			p.ranks), nil
 	}
 	if others == 0 {
@@ -116,6 +118,35 @@ func preemptedWhole(h History) (string, error) {
 	}
 	return fmt.Sprintf("the scheduler picked %d of its %d ranks, the operator ended the other %d",
 		len(p.picked), p.ranks, others), nil
+}
+
+func (p preemption) asker() string {
+	if p.brokered {
+		return "the operator"
+	}
+	return "the scheduler"
+}
+
+// savedFirst checks that the operator had the gang save what it had trained before its ranks were ended.
+func savedFirst(h History) (string, error) {
+	p, r := findPreemption(h), findResumption(h)
+	saved := p.savedAndLeft(h)
+	switch {
+	case !p.brokered:
+		return "", errors.New("the operator did not ask it to make room")
+	case saved == nil:
+		return "", errors.New("it saved nothing more once it was asked")
+	case p.known != nil && r.trained <= p.known.Step:
+		return "", notShown("it had trained nothing since its last checkpoint")
+	case r.work.LostSteps > 0:
+		return "", fmt.Errorf("it lost %d steps all the same", r.work.LostSteps)
+	}
+	before := "none"
+	if p.known != nil {
+		before = fmt.Sprintf("step %d", p.known.Step)
+	}
+	return fmt.Sprintf("its last checkpoint was %s; asked, it saved step %d, and 0 steps are lost", before,
+		saved.Step), nil
 }
 
 // savedAndLeft is what the gang saved, in the middle of its training, when its places were asked for; nil

@@ -12,7 +12,7 @@ import (
 
 // conclude prints the verdict and the figures. It returns ErrNotHeld when a claim did not hold.
 func (s *session) conclude(p *player) error {
-	summary := summarise(p.history)
+	summary := summarise(p.history, s.brokered())
 	summary.Scheduler, summary.OperatorRestarts = s.Scheduler, p.frame.operatorRestarts
 	summary.Writes = s.countWrites(p.started)
 	summary.print(s.Out)

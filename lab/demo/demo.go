@@ -21,6 +21,9 @@ func Run(ctx context.Context, o Options) error {
 		known := slices.Sorted(maps.Keys(schedulerKinds()))
 		return fmt.Errorf("unknown scheduler %q; known are %v", o.Scheduler, known)
 	}
+	if err := o.validatePreemption(); err != nil {
+		return err
+	}
 	for _, binary := range []string{o.Operator, o.Server} {
 		if _, err := os.Stat(binary); err != nil {
 			return fmt.Errorf("finding a binary: %w; make it with: make build", err)
@@ -82,7 +85,7 @@ func (s *session) perform(ctx context.Context) error {
 	}
 	story := s.storyFolder()
 	for _, folder := range []string{filepath.Dir(story), story} {
-		if err := applyAll(ctx, s.client, folder, Namespace, filesOf(Story())...); err != nil {
+		if err := applyAll(ctx, s.client, folder, Namespace, filesOf(Story(s.brokered()))...); err != nil {
 			return err
 		}
 	}
@@ -91,7 +94,7 @@ func (s *session) perform(ctx context.Context) error {
 		return err
 	}
 	p := &player{
-		acts: Story(), display: newDisplay(s.In, s.Out),
+		acts: Story(s.brokered()), display: newDisplay(s.In, s.Out),
 		apply: func(ctx context.Context, file string) error {
 			return apply(ctx, s.client, filepath.Join(story, file), Namespace)
 		},

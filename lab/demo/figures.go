@@ -13,7 +13,7 @@ type Figures struct {
 	ToBound, FitToBound time.Duration
 	// Ran is from then until its last rank gave its GPUs back; negative while it runs.
 	Ran time.Duration
-	// Preempted is true when the scheduler picked a rank of it or asked for all its places.
+	// Preempted is true when the scheduler picked a rank of it, or all its places were asked for.
 	Preempted bool
 }
 

@@ -53,6 +53,20 @@ func TestRecords(t *testing.T) {
 				Name: "first", Ranks: 1, Phase: v1alpha1.PhaseDraining, Reason: "Preempted", Message: "all are ended",
 			}},
 		},
+		"a job that makes room": {
+			watch.Modified,
+			&v1alpha1.TrainingJob{
+				ObjectMeta: metav1.ObjectMeta{Name: "first", ResourceVersion: "7"},
+				Status: v1alpha1.TrainingJobStatus{
+					Phase: v1alpha1.PhaseDraining,
+					Drain: &v1alpha1.DrainStatus{Reason: "MakesRoom", Cause: v1alpha1.CauseBrokered},
+				},
+			},
+			Record{Revision: 7, Time: now, Job: &JobState{
+				Name: "first", Ranks: 1, Phase: v1alpha1.PhaseDraining, Reason: "MakesRoom", Evicted: true,
+				Brokered: true,
+			}},
+		},
 		"a job that trains, in the full form": {
 			watch.Modified,
 			&v1alpha1.TrainingJob{

@@ -21,12 +21,16 @@ func newOperator(folder, path string) operator { return operator{process{operato
 func (o operator) certificates() string { return filepath.Join(o.folder, "reports") }
 
 // configure it. There is no leader election: after a killed operator, the next one would wait for its lease.
-func (o operator) configure(scheduler, healthAddress, reportAddress string) error {
+// With brokered it has gangs of a lower priority make room, by the annotations of examples/demo.
+func (o operator) configure(scheduler string, brokered bool, healthAddress, reportAddress string) error {
 	c := config.Default()
 	c.LeaderElection.Enabled = false
 	c.Metrics = config.Metrics{BindAddress: config.Off}
 	c.Health.BindAddress = healthAddress
 	c.DefaultScheduler = scheduler
+	if brokered {
+		c.Preemption.Mode = config.PreemptionBroker
+	}
 	// The local cluster serves it, and gangs that Kueue admits start whole.
 	c.Schedulers.Kueue.Binder = config.BinderNative
 	// It is never pulled: the simulated trainers play the agent too.

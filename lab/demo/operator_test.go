@@ -107,7 +107,7 @@ func TestAClusterWithoutOperator(t *testing.T) {
 // The operator must be able to read what is written for it.
 func TestConfiguration(t *testing.T) {
 	o := newOperator(t.TempDir(), "")
-	if err := o.configure("native", "127.0.0.1:1234", "127.0.0.1:1235"); err != nil {
+	if err := o.configure("native", true, "127.0.0.1:1234", "127.0.0.1:1235"); err != nil {
 		t.Fatal(err)
 	}
 	got, err := config.Load(o.config())
@@ -115,7 +115,7 @@ func TestConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.DefaultScheduler != "native" || got.Health.BindAddress != "127.0.0.1:1234" ||
-		got.LeaderElection.Enabled {
+		got.LeaderElection.Enabled || got.Preemption.Mode != config.PreemptionBroker {
 		t.Errorf("%+v", got)
 	}
 	if r := got.Reports; !r.On() || r.BindAddress != "127.0.0.1:1235" || r.URL != "https://127.0.0.1:1235" ||
@@ -180,7 +180,7 @@ func TestWritesAreCountedByJob(t *testing.T) {
 // The story's numbers are those of the files.
 func TestStoryFiles(t *testing.T) {
 	for scheduler := range schedulerKinds() {
-		for _, file := range filesOf(Story()) {
+		for _, file := range filesOf(Story(false)) {
 			path := filepath.Join("..", "..", storyFolder, scheduler, file)
 			objects, err := readObjects(path)
 			if err != nil {

@@ -2,9 +2,12 @@ package demo
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 )
@@ -20,6 +23,9 @@ type Options struct {
 	Modules string
 	// Scheduler is volcano, native, coscheduling or kueue.
 	Scheduler string
+	// Preemption says who chooses whom urgent takes the place of; empty: the operator where it can, see
+	// PreemptionBy.
+	Preemption PreemptionBy
 	// Operator and Server are the paths of their binaries.
 	Operator, Server string
 	// Trainers is localcluster's option of that name.
@@ -29,6 +35,39 @@ type Options struct {
 	// In and Out decide between the live table and lines; the story goes to Out, progress to Progress.
 	In, Out  *os.File
 	Progress io.Writer
+}
+
+// PreemptionBy says who chooses the gang that makes room for another.
+type PreemptionBy string
+
+const (
+	// ByOperator: the operator has it save first, where the scheduler lets it.
+	ByOperator PreemptionBy = "operator"
+	// ByScheduler: the scheduler takes ranks, as it does for everybody.
+	ByScheduler PreemptionBy = "scheduler"
+)
+
+// brokers are the schedulers under which the operator has gangs make room.
+func brokers() []string { return []string{localcluster.SchedulerVolcano, localcluster.SchedulerNative} }
+
+// brokered reports whether the operator has gangs make room.
+func (o Options) brokered() bool {
+	return o.Preemption != ByScheduler && slices.Contains(brokers(), o.Scheduler)
+}
+
+// validatePreemption refuses what the scheduler cannot do.
+func (o Options) validatePreemption() error {
+	switch o.Preemption {
+	case "", ByScheduler:
+		return nil
+	case ByOperator:
+		if !o.brokered() {
+			return fmt.Errorf("--preemption operator: the operator has gangs make room on %s, and not on %s; "+
+				"leave it out", strings.Join(brokers(), " and "), o.Scheduler)
+		}
+		return nil
+	}
+	return fmt.Errorf("--preemption %s: known are %s and %s", o.Preemption, ByOperator, ByScheduler)
 }
 
 // clusterCreator marks the clusters that a demo brings up. A demo ends no others.

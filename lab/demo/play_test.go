@@ -23,7 +23,7 @@ func newPlayer(t *testing.T, h History) *player {
 		}
 	}()
 	return &player{
-		acts: Story(), display: lineLog{io.Discard}, records: records,
+		acts: Story(false), display: lineLog{io.Discard}, records: records,
 		apply: func(context.Context, string) error { return nil },
 	}
 }

@@ -56,7 +56,8 @@ func jobState(job *v1alpha1.TrainingJob, deleted bool) *JobState {
 	}
 	if drain := status.Drain; drain != nil {
 		s.Reason = drain.Reason
-		s.Evicted = drain.Cause == v1alpha1.CauseEviction
+		s.Brokered = drain.Cause == v1alpha1.CauseBrokered
+		s.Evicted = s.Brokered || drain.Cause == v1alpha1.CauseEviction
 	}
 	if p := status.Progress; p != nil {
 		s.Progress = &Progress{Attempt: p.Attempt, Step: p.Step, Total: p.TotalSteps}

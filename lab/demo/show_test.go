@@ -52,7 +52,7 @@ func upTo(last string) *ClusterState {
 
 func frameAt(w *ClusterState, act int) frame {
 	s := frame{scheduler: "volcano", elapsed: 83 * time.Second, state: w}
-	for i, a := range Story() {
+	for i, a := range Story(false) {
 		line := actLine{title: a.Title}
 		switch {
 		case i < act:
@@ -129,14 +129,14 @@ func TestLines(t *testing.T) {
 
 func TestSummary(t *testing.T) {
 	var out bytes.Buffer
-	s := summarise(storyHistory(nil))
+	s := summarise(storyHistory(nil), false)
 	s.Writes = map[string]int{first: 13, second: 27, urgent: 13}
 	s.print(&out)
 	out.WriteString("\n### the others keep their GPUs for ever\n\n")
 	s = summarise(storyHistory(map[string]func(*historyBuilder){
 		"second drains": nil, "second returns": nil, "second waits again": nil,
 		"second starts again": nil, "second trains again": nil, "second ends": nil,
-	}))
+	}), false)
 	s.OperatorRestarts = 2
 	s.print(&out)
 	golden(t, "summary.txt", out.String())

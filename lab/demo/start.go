@@ -41,7 +41,7 @@ func (s *session) startOperator(ctx context.Context, k keepers) error {
 	if err := s.operator.linkCertificates(s.cluster.ServingFiles()); err != nil {
 		return err
 	}
-	if err := s.operator.configure(s.Scheduler, address, reports); err != nil {
+	if err := s.operator.configure(s.Scheduler, s.brokered(), address, reports); err != nil {
 		return err
 	}
 	return k.start(ctx, s.operator.process, s.cluster.Kubeconfig(), address, "/readyz")

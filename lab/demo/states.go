@@ -35,9 +35,9 @@ type JobState struct {
 	Queue                          string
 	// Reason and Message say why it waits or drains.
 	Reason, Message string
-	// Evicted is true when its scheduler asks for its places back and leaves it to the operator to end its
-	// ranks.
-	Evicted bool
+	// Evicted is true when its places are asked for, and it is left to the operator to end its ranks. Brokered:
+	// it was the operator that asked, and not its scheduler.
+	Evicted, Brokered bool
 
 	// Progress is what its trainer said last, Latest the newest complete checkpoint that is known, ResumeFrom
 	// what the attempt resumes from; nil: nothing.

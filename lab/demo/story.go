@@ -18,10 +18,14 @@ type Act struct {
 	Within time.Duration
 }
 
-// Story is the acts in their order. Over looks at the state alone, so the next act begins as soon as it
-// can, whatever was late.
-func Story() []Act {
+// Story is the acts in their order; brokered: where the operator has second make room. Over looks at the
+// state alone, so the next act begins as soon as it can, whatever was late.
+func Story(brokered bool) []Act {
 	const patience = 3 * time.Minute
+	preemption := "urgent has priority: it preempts second whole"
+	if brokered {
+		preemption = "urgent has priority: second saves, then makes room"
+	}
 	return []Act{
 		{
 			Title: "first wants 24 of 32 GPUs: it starts", Apply: "first.yaml", Within: patience,
@@ -47,7 +51,7 @@ func Story() []Act {
 			},
 		},
 		{
-			Title: "urgent has priority: it preempts second whole", Apply: "urgent.yaml", Within: patience,
+			Title: preemption, Apply: "urgent.yaml", Within: patience,
 			Over: func(state *ClusterState) bool {
 				return reached(state, urgent, v1alpha1.PhaseRunning) &&
 					(state.Jobs[second].Attempt > 1 || state.Jobs[second].Phase.Finished())

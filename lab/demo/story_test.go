@@ -10,7 +10,7 @@ import (
 func TestActsEndWithWhatTheyShow(t *testing.T) {
 	ends := []string{"first starts", "second waits", "second starts", "second trains", "urgent starts",
 		"second starts again", "second ends"}
-	acts := Story()
+	acts := Story(false)
 	if len(acts) != len(ends) {
 		t.Fatalf("%d acts, %d ends", len(acts), len(ends))
 	}
@@ -56,7 +56,7 @@ func TestActsEndWhenTheStoryHasGoneWrong(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if !Story()[test.act].Over(test.state) {
+			if !Story(false)[test.act].Over(test.state) {
 				t.Errorf("the act goes on, but %s", test.reason)
 			}
 		})

@@ -25,8 +25,8 @@ type Summary struct {
 }
 
 // summarise makes the summary of a history.
-func summarise(h History) Summary {
-	s := Summary{Findings: Verdict(h), Figures: measure(h), Jobs: h.end().Jobs, Release: -1}
+func summarise(h History, brokered bool) Summary {
+	s := Summary{Findings: Verdict(h, brokered), Figures: measure(h), Jobs: h.end().Jobs, Release: -1}
 	if p := findPreemption(h); !p.released.IsZero() {
 		s.Release = p.released.Sub(p.began)
 	}

@@ -27,7 +27,7 @@ const (
 )
 
 func TestTheStoryAsItShouldGoHolds(t *testing.T) {
-	findings := Verdict(storyHistory(nil))
+	findings := Verdict(storyHistory(nil), false)
 	for _, f := range findings {
 		if !f.Held {
 			t.Errorf("%s: %s", f.Claim, f.Detail)
@@ -39,7 +39,7 @@ func TestTheStoryAsItShouldGoHolds(t *testing.T) {
 }
 
 func TestNothingSeenIsNothingShown(t *testing.T) {
-	for _, f := range Verdict(History{}) {
+	for _, f := range Verdict(History{}, false) {
 		if f.Held {
 			t.Errorf("%s: held in an empty history", f.Claim)
 		}
@@ -352,7 +352,7 @@ func TestViolations(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			broken := map[string]string{}
-			for _, f := range Verdict(storyHistory(test.instead)) {
+			for _, f := range Verdict(storyHistory(test.instead), false) {
 				if !f.Held {
 					broken[f.Claim] = f.Detail
 				}
@@ -376,14 +376,14 @@ func TestViolations(t *testing.T) {
 // Watches of different kinds are delivered in any order; revisions bring them into the one in which they
 // happened.
 func TestTheOrderOfDeliveryDoesNotMatter(t *testing.T) {
-	want := Verdict(storyHistory(nil))
+	want := Verdict(storyHistory(nil), false)
 	for seed := range uint64(20) {
 		h := storyHistory(nil)
 		rand.New(rand.NewPCG(seed, 0)).Shuffle(len(h.Records), func(i, j int) {
 			h.Records[i], h.Records[j] = h.Records[j], h.Records[i]
 		})
 		h.sort()
-		if diff := cmp.Diff(want, Verdict(h)); diff != "" {
+		if diff := cmp.Diff(want, Verdict(h, false)); diff != "" {
 			t.Fatalf("seed %d (-want +got):\n%s", seed, diff)
 		}
 	}
@@ -453,7 +453,7 @@ func TestAGangThatSavesBeforeItGoesLosesNothing(t *testing.T) {
 		claimResumed:   "at step 190 of 1000; attempt 2 trained on from there, up to step 1000",
 		claimCost:      "0 steps, 0 GPU-seconds; it ran again after 16 s",
 	}
-	for _, f := range Verdict(storyHistory(story)) {
+	for _, f := range Verdict(storyHistory(story), false) {
 		if !f.Held {
 			t.Errorf("%s: %s", f.Claim, f.Detail)
 		}
@@ -474,7 +474,7 @@ func TestAGangThatTrainsToItsEndKeptItsGPUs(t *testing.T) {
 		t.job(second, func(j *JobState) { j.Progress, j.Latest = &Progress{1, 1000, 1000}, saved(1, 1000) })
 		t.each(second, 1, 0, 6, succeeded)
 	})
-	for _, f := range Verdict(storyHistory(story)) {
+	for _, f := range Verdict(storyHistory(story), false) {
 		const want = "second-worker-0 kept its GPUs until it ended by itself"
 		if f.Claim == claimPreempted && (f.Held || f.Detail != want) {
 			t.Errorf("held %t: %q, want %q", f.Held, f.Detail, want)
@@ -512,7 +512,7 @@ func TestTheStoryUnderAQuota(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			for _, f := range Verdict(storyHistory(underQuota(test.ending))) {
+			for _, f := range Verdict(storyHistory(underQuota(test.ending)), false) {
 				switch {
 				case f.Claim == claimPreempted && test.preempted != "":
 					if f.Held || !strings.Contains(f.Detail, test.preempted) {

@@ -44,8 +44,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// demo that is being played.
-type demo struct {
+// played is a demo that is being played.
+type played struct {
 	localcluster, dir string
 	interrupt         func()
 	links             chan string
@@ -60,13 +60,13 @@ type demo struct {
 var linkPattern = regexp.MustCompile(`^ +(http://127\.0\.0\.1:\d+/login\?once=\S+)$`)
 
 // play the demo on a scheduler. Its cluster goes with the test.
-func play(t *testing.T, scheduler string, more ...string) *demo {
+func play(t *testing.T, scheduler string, more ...string) *played {
 	t.Helper()
 	dir, err := programs()
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &demo{
+	d := &played{
 		localcluster: filepath.Join(dir, "localcluster"), dir: filepath.Join(t.TempDir(), "cluster"),
 		links: make(chan string, 1), ended: make(chan struct{}),
 	}
@@ -104,20 +104,20 @@ func play(t *testing.T, scheduler string, more ...string) *demo {
 	return d
 }
 
-func (d *demo) Write(b []byte) (int, error) {
+func (d *played) Write(b []byte) (int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.said.Write(b)
 }
 
-func (d *demo) output() string {
+func (d *played) output() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.said.String()
 }
 
 // run another command of localcluster.
-func (d *demo) run(args ...string) (string, error) {
+func (d *played) run(args ...string) (string, error) {
 	cmd := exec.CommandContext(context.Background(), d.localcluster, args...)
 	cmd.Dir = root
 	out, err := cmd.CombinedOutput()
@@ -125,7 +125,7 @@ func (d *demo) run(args ...string) (string, error) {
 }
 
 // link that the demo prints before its story begins.
-func (d *demo) link() (string, error) {
+func (d *played) link() (string, error) {
 	select {
 	case link := <-d.links:
 		return link, nil

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"mlplatform.example.com/trainingjob-operator/lab/browser"
+	"mlplatform.example.com/trainingjob-operator/lab/demo"
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 )
 
@@ -32,13 +33,24 @@ var story = map[string][]string{
 // TestStory: pages that are loaded once tell the story of the demo on every scheduler, and end with the
 // figures of the API.
 func TestStory(t *testing.T) {
-	for _, scheduler := range []string{
-		localcluster.SchedulerVolcano, localcluster.SchedulerNative,
-		localcluster.SchedulerCoscheduling, localcluster.SchedulerKueue,
+	for _, test := range []struct {
+		scheduler string
+		oldWay    bool // the scheduler takes ranks, where the operator could have the gang make room
+		saves     bool // before it goes
+	}{
+		{scheduler: localcluster.SchedulerVolcano, saves: true},
+		{scheduler: localcluster.SchedulerNative, saves: true},
+		{scheduler: localcluster.SchedulerVolcano, oldWay: true},
+		{scheduler: localcluster.SchedulerCoscheduling},
+		{scheduler: localcluster.SchedulerKueue, saves: true},
 	} {
-		t.Run(scheduler, func(t *testing.T) {
+		name, flags := test.scheduler, []string(nil)
+		if test.oldWay {
+			name, flags = name+"-old-way", []string{"--preemption", string(demo.ByScheduler)}
+		}
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := play(t, scheduler)
+			d := play(t, test.scheduler, flags...)
 			b := open(t)
 			jobs := d.visit(t, b)
 			mapped := jobs.another(b, browser.Screen{Width: 1280, Height: 560})
@@ -62,7 +74,7 @@ func TestStory(t *testing.T) {
 			jobs.toldTheStory()
 			mapped.showedTheGangs()
 			waits.saidWhy()
-			waits.equalsAPI()
+			waits.equalsAPI(test.saves)
 			for name, v := range map[string]*visitor{"jobs": jobs, "map": mapped, "job": waits} {
 				v.unharmed(name)
 			}
@@ -86,7 +98,7 @@ func open(t *testing.T) *browser.Browser {
 }
 
 // visit the board by the link that the demo prints.
-func (d *demo) visit(t *testing.T, b *browser.Browser) *visitor {
+func (d *played) visit(t *testing.T, b *browser.Browser) *visitor {
 	t.Helper()
 	link, err := d.link()
 	if err != nil {
@@ -171,8 +183,9 @@ func (v *visitor) saidWhy() {
 	}
 }
 
-// equalsAPI: the figures of the job's page are those of the API.
-func (v *visitor) equalsAPI() {
+// equalsAPI: the figures of the job's page are those of the API, and a gang that saved before it went lost
+// nothing.
+func (v *visitor) equalsAPI(saved bool) {
 	v.t.Helper()
 	type figures struct {
 		Phase, Attempt string
@@ -199,7 +212,7 @@ func (v *visitor) equalsAPI() {
 			Checkpoint: number(document.querySelector('#job-checkpoints tbody th').textContent),
 		}
 	})()`)
-	if shown != told || told.Attempt != "2" || told.Preemptions != 1 {
+	if shown != told || told.Attempt != "2" || told.Preemptions != 1 || (told.LostSteps == 0) != saved {
 		v.t.Errorf("shown are %+v, and the API says %+v", shown, told)
 	}
 }
@@ -221,7 +234,7 @@ func (v *visitor) unharmed(what string) {
 }
 
 // again: who comes back later gets another link, and who is logged in stays so.
-func (d *demo) again(t *testing.T, v *visitor) {
+func (d *played) again(t *testing.T, v *visitor) {
 	t.Helper()
 	out, err := d.run("board", "--dir", d.dir)
 	if err != nil {
