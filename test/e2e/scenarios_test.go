@@ -32,6 +32,8 @@ type scenario struct {
 	saves bool
 	// asked: the operator asks for a checkpoint before it ends any rank.
 	asked bool
+	// brokered: it chooses the gang, too, and nothing may be lost.
+	brokered bool
 	// restarts and preemptions in the final status.
 	restarts, preemptions int32
 }
@@ -48,6 +50,10 @@ func scenarios() []scenario {
 		},
 		{reduced: true, program: pytorch(), scheduler: v1alpha1.SchedulerVolcano, name: "preempted",
 			interrupt: preempt, saves: true, preemptions: 1},
+		{reduced: true, program: pytorch(), scheduler: v1alpha1.SchedulerVolcano, name: "makes-room",
+			interrupt: makeRoom, saves: true, asked: true, brokered: true, preemptions: 1},
+		{program: pytorch(), scheduler: v1alpha1.SchedulerNative, name: "makes-room",
+			interrupt: makeRoom, saves: true, asked: true, brokered: true, preemptions: 1},
 		{
 			program: pytorch(), scheduler: v1alpha1.SchedulerVolcano, name: "ignores-its-resume", args: ignore,
 			interrupt: preempt, broken: true, saves: true, preemptions: 1,
@@ -107,6 +113,12 @@ func scenarios() []scenario {
 // preempt the gang and then remove the preemptor.
 func preempt(j *training) int64 {
 	j.preempt().remove()
+	return 0
+}
+
+// makeRoom for a gang for which the scheduler preempts nobody.
+func makeRoom(j *training) int64 {
+	j.preemptAs(brokeredPriority).remove()
 	return 0
 }
 
@@ -273,6 +285,9 @@ func (s scenario) play(t *testing.T, e *environment, whole []line) {
 	}
 	if s.saves && last-from > 1 {
 		t.Errorf("a trainer that saves lost %d steps", last-from)
+	}
+	if w := status.Work; s.brokered && (last != from || w.LostSteps != 0 || w.Asked != 1 || w.Saved != 1) {
+		t.Errorf("it made room at step %d, and resumed from %d: %+v", last, from, w)
 	}
 	if s.asked != asked(lines) {
 		t.Errorf("asked for a checkpoint by a command is %t, want %t", asked(lines), s.asked)

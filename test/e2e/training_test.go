@@ -127,10 +127,16 @@ func (j *training) gang(image string, command []string) *v1alpha1.TrainingJob {
 // preempt submits a gang of higher priority that needs the whole node, until it is removed.
 func (j *training) preempt() *training {
 	j.t.Helper()
+	return j.preemptAs(highPriority)
+}
+
+// preemptAs a gang of a priority class.
+func (j *training) preemptAs(class string) *training {
+	j.t.Helper()
 	high := j.newTraining(j.t, program{}, j.scheduler, j.name+"-high")
 	job := high.gang(busyboxImage, []string{"/busybox", "sh", "-c",
 		"trap 'exit 0' TERM; while :; do /busybox sleep 1; done"})
-	job.Spec.RunPolicy.SchedulingPolicy.PriorityClass = highPriority
+	job.Spec.RunPolicy.SchedulingPolicy.PriorityClass = class
 	if err := j.client.Create(j.t.Context(), job); err != nil {
 		j.t.Fatal(err)
 	}
