@@ -18,6 +18,7 @@ var notByOthers = []string{
 	v1alpha1.ReasonRankFailed, v1alpha1.ReasonPermanentFailure, v1alpha1.ReasonBackoffLimit,
 	v1alpha1.ReasonScheduleTimeout, v1alpha1.ReasonStartTimeout, v1alpha1.ReasonSpecChanged,
 	v1alpha1.ReasonRestartRequested, v1alpha1.ReasonSuspended, v1alpha1.ReasonDrained,
+	v1alpha1.ReasonHandedOver,
 }
 
 func byOthers(reason string) bool { return reason != "" && !slices.Contains(notByOthers, reason) }
@@ -50,9 +51,14 @@ func preemptionsOf(st *v1alpha1.TrainingJobStatus, transitions []Transition) []P
 // (sigs.k8s.io/kueue/pkg/scheduler/preemption). The operator adds "(and 2 ranks more)" and a clause.
 var accommodated = regexp.MustCompile(`\bto accommodate (.+?)(?: \(and \d+ ranks? more\))?(?:;|$)`)
 
+// madeRoom is the same in the operator's own words, where it chose the gang (decision, drainToMakeRoom).
+var madeRoom = regexp.MustCompile(`^makes room for (.+?), which has a higher priority`)
+
 func by(message string) string {
-	if m := accommodated.FindStringSubmatch(message); m != nil {
-		return m[1]
+	for _, pattern := range []*regexp.Regexp{accommodated, madeRoom} {
+		if m := pattern.FindStringSubmatch(message); m != nil {
+			return m[1]
+		}
 	}
 	return ""
 }

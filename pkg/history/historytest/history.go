@@ -270,6 +270,9 @@ var causes = []v1alpha1.DrainStatus{
 		Message: "bert-worker-0: preempting to accommodate a higher priority pod (and 1 rank more); all are ended"},
 	{Cause: v1alpha1.CauseDisruption, Reason: v1alpha1.ReasonNodeLost, Message: "node gpu-1 is lost"},
 	{Cause: v1alpha1.CauseEviction, Reason: "QueueStopped", Message: "kueue takes the gang's places back"},
+	{Cause: v1alpha1.CauseBrokered, Reason: v1alpha1.ReasonMakesRoom,
+		Message: "makes room for job urgent, which has a higher priority"},
+	{Cause: v1alpha1.CauseHandOver, Reason: v1alpha1.ReasonHandedOver, Message: "others could not make room"},
 	{Cause: v1alpha1.CauseSuspend, Reason: v1alpha1.ReasonSuspended, Message: "suspending"},
 	{Cause: v1alpha1.CauseSpecChange, Reason: v1alpha1.ReasonSpecChanged, Message: "the spec has changed"},
 	{Cause: v1alpha1.CauseScheduleTimeout, Reason: v1alpha1.ReasonScheduleTimeout, Message: "not placed"},
@@ -309,7 +312,8 @@ func (l *History) settle(chance int) {
 		c.ResumeFrom = c.Latest
 	}
 	l.Truth.Reasons[st.Attempt] = d.Reason
-	if d.Cause == v1alpha1.CauseDisruption || d.Cause == v1alpha1.CauseEviction {
+	switch d.Cause {
+	case v1alpha1.CauseDisruption, v1alpha1.CauseEviction, v1alpha1.CauseBrokered:
 		st.Preemptions++
 		l.Truth.Preempted[st.Attempt] = d.Message
 		l.setPreempted(metav1.ConditionTrue, d.Reason, d.Message)
