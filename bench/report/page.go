@@ -12,6 +12,7 @@ import (
 	"text/template"
 	"time"
 
+	"mlplatform.example.com/trainingjob-operator/bench/chart"
 	"mlplatform.example.com/trainingjob-operator/bench/result"
 	"mlplatform.example.com/trainingjob-operator/bench/stats"
 )
@@ -55,7 +56,7 @@ func newPage(r result.Results) (page, error) {
 			return page{}, err
 		}
 		for _, f := range all {
-			s.Plots = append(s.Plots, plotRef{f.file, f.caption})
+			s.Plots = append(s.Plots, plotRef{f.File, f.Caption})
 		}
 		p.Sections = append(p.Sections, s)
 	}
@@ -169,22 +170,5 @@ func plain(text string) string {
 }
 
 func wrapForTerminal(text string) string {
-	return wrap(plain(text), func(line string) bool { return len([]rune(line)) <= terminalColumns })
-}
-
-// wrap text at words to lines that fit; a word that does not fit has a line of its own.
-func wrap(text string, fits func(line string) bool) string {
-	var lines []string
-	line := ""
-	for _, word := range strings.Fields(text) {
-		switch {
-		case line == "":
-			line = word
-		case !fits(line + " " + word):
-			lines, line = append(lines, line), word
-		default:
-			line += " " + word
-		}
-	}
-	return strings.Join(append(lines, line), "\n")
+	return chart.Wrap(plain(text), func(line string) bool { return len([]rune(line)) <= terminalColumns })
 }

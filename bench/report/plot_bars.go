@@ -9,14 +9,16 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"mlplatform.example.com/trainingjob-operator/bench/chart"
 )
 
 // byStack makes a panel with one row a stack, the first on top. Of several, only the leftmost has names,
 // which say where runs were cut.
 func (p played) byStack(title, x string, named bool) *plot.Plot {
-	panel := newPanel(title, x, "")
+	panel := chart.NewPanel(title, x, "")
 	lines := plotter.NewGrid()
-	lines.Vertical.Color, lines.Horizontal.Color = gridColor, nil
+	lines.Vertical.Color, lines.Horizontal.Color = chart.GridColor, nil
 	panel.Add(lines)
 	names := make([]string, len(p.stacks))
 	for i, s := range p.stacks {
@@ -48,9 +50,7 @@ func plotWrites(p played, _ palette) (figure, bool) {
 		return figure{}, false
 	}
 	panel := p.byStack("", "API writes per job", true)
-	f := figure{
-		kind: "writes", panels: [][]*plot.Plot{{panel}}, height: p.height(),
-	}
+	f := figure{kind: "writes", Figure: chart.Figure{Panels: [][]*plot.Plot{{panel}}, Height: p.height()}}
 	var below *plotter.BarChart
 	for i, clients := range clientsOf(rows) {
 		values := make(plotter.Values, len(rows))
@@ -61,18 +61,18 @@ func plotWrites(p played, _ palette) (figure, bool) {
 				}
 			}
 		}
-		entry := legendEntry{name: clients[0], fill: otherColor}
-		if i < len(partColors) {
-			entry.fill = partColors[i]
+		entry := chart.Entry{Name: clients[0], Fill: chart.Other}
+		if i < len(chart.Parts) {
+			entry.Fill = chart.Parts[i]
 		} else if len(clients) > 1 {
-			entry.name = others
+			entry.Name = others
 		}
-		bars := &plotter.BarChart{Values: values, Width: barWidth, Color: entry.fill, Horizontal: true}
+		bars := &plotter.BarChart{Values: values, Width: barWidth, Color: entry.Fill, Horizontal: true}
 		if below != nil {
 			bars.StackOn(below)
 		}
 		panel.Add(bars)
-		f.legend = append(f.legend, entry)
+		f.Legend = append(f.Legend, entry)
 		below = bars
 	}
 	return f, true
@@ -95,7 +95,7 @@ func clientsOf(rows []breakdown) [][]string {
 	})
 	var groups [][]string
 	for i, name := range names {
-		if i <= len(partColors) {
+		if i <= len(chart.Parts) {
 			groups = append(groups, nil)
 		}
 		last := len(groups) - 1
@@ -124,9 +124,7 @@ func plotLost(p played, look palette) (figure, bool) {
 		timeAxis(&resumed.X, seconds)
 		panels = append(panels, resumed)
 	}
-	return figure{
-		kind: "lost", panels: [][]*plot.Plot{panels}, height: p.height(),
-	}, some
+	return figure{kind: "lost", Figure: chart.Figure{Panels: [][]*plot.Plot{panels}, Height: p.height()}}, some
 }
 
 // rounds of a measure, a ring each.
@@ -136,6 +134,6 @@ func (p played) rounds(s stackRuns, i int, of measure, scale float64) *plotter.S
 		points = append(points, plotter.XY{X: of(p.Workload, run).Low * scale, Y: float64(p.row(i))})
 	}
 	return &plotter.Scatter{XYs: points, GlyphStyle: draw.GlyphStyle{
-		Color: textColor, Radius: vg.Points(2.5), Shape: ringGlyph{},
+		Color: chart.Ink, Radius: vg.Points(2.5), Shape: ringGlyph{},
 	}}
 }

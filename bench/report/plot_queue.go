@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"mlplatform.example.com/trainingjob-operator/bench/chart"
 	"mlplatform.example.com/trainingjob-operator/bench/stats"
 )
 
@@ -34,7 +35,7 @@ func plotQueueDelay(p played, look palette) (figure, bool) {
 		timeAxis(&panel.X, seconds)
 	}
 	return figure{
-		kind: "queue-delay", panels: [][]*plot.Plot{panels}, height: p.height(),
+		kind: "queue-delay", Figure: chart.Figure{Panels: [][]*plot.Plot{panels}, Height: p.height()},
 	}, len(panels) > 0
 }
 
@@ -81,7 +82,7 @@ type ringGlyph struct{}
 func (ringGlyph) DrawGlyph(c *draw.Canvas, style draw.GlyphStyle, at vg.Point) {
 	draw.CircleGlyph{}.DrawGlyph(c, style, at)
 	style.Radius *= 0.6
-	c.SetColor(white)
+	c.SetColor(chart.White)
 	draw.CircleGlyph{}.DrawGlyph(c, style, at)
 }
 
@@ -95,29 +96,31 @@ func plotUse(p played, look palette) (figure, bool) {
 		if p.GPUs == 0 || len(c.BusyGPUs) == 0 {
 			continue
 		}
-		panel := newPanel(s.Name, "", "")
-		panel.Add(backGrid())
+		panel := chart.NewPanel(s.Name, "", "")
+		panel.Add(chart.BackGrid())
 		share := 100 / float64(p.GPUs)
 		if len(c.HeldGPUs) > 0 {
 			taken := make([]int, len(c.BusyGPUs))
 			for i, busy := range c.BusyGPUs {
 				taken[i] = busy + c.HeldGPUs[i]
 			}
-			panel.Add(area(step(taken, c.Seconds, share, look[s.Name]), heldColor))
+			panel.Add(area(step(taken, c.Seconds, share, look[s.Name]), chart.Held))
 		}
 		panel.Add(area(step(c.BusyGPUs, c.Seconds, share, look[s.Name]), look[s.Name].color))
 		panel.X.Min, panel.X.Max, panel.Y.Min, panel.Y.Max = 0, end, 0, 100
-		panel.X.Tick.Marker, panel.Y.Tick.Marker = roundTicks(4), roundTicks(4)
+		panel.X.Tick.Marker, panel.Y.Tick.Marker = chart.RoundTicks(4), chart.RoundTicks(4)
 		panels = append(panels, panel)
 	}
 	if len(panels) == 0 {
 		return figure{}, false
 	}
-	rows := grid(panels)
+	rows := chart.Grid(panels)
 	labelEdges(rows, "time (s)", "GPUs (%)")
 	return figure{
-		kind: "gpu-use", beyond: beyond, panels: rows, height: vg.Length(len(rows))*1.75*vg.Inch + 1.1*vg.Inch,
-		legend: []legendEntry{{name: "incomplete gangs", fill: heldColor}},
+		kind: "gpu-use", beyond: beyond, Figure: chart.Figure{
+			Panels: rows, Height: vg.Length(len(rows))*1.75*vg.Inch + 1.1*vg.Inch,
+			Legend: []chart.Entry{{Name: "incomplete gangs", Fill: chart.Held}},
+		},
 	}, true
 }
 

@@ -7,34 +7,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/plot"
 
+	"mlplatform.example.com/trainingjob-operator/bench/chart"
 	"mlplatform.example.com/trainingjob-operator/bench/result"
 	"mlplatform.example.com/trainingjob-operator/bench/stats"
 )
-
-func TestTicks(t *testing.T) {
-	for name, tc := range map[string]struct {
-		reason    string
-		ticks     plot.Ticker
-		low, high float64
-		want      string
-	}{
-		"round":    {"multiples of 20", roundTicks(6), 0, 105, "0 20 40 60 80 100"},
-		"few":      {"multiples of 50", roundTicks(4), 0, 105, "0 50 100"},
-		"small":    {"multiples of a tenth", roundTicks(6), 0, 0.5, "0 0.1 0.2 0.3 0.4 0.5"},
-		"negative": {"not -0", roundTicks(6), -0.6, 3, "0 1 2 3"},
-		"nothing":  {"no range", roundTicks(6), 3, 3, ""},
-		"log":      {"1, 2 and 5", logTicks{}, 1, 60, "1 2 5 10 20 50"},
-		"long log": {"1 alone has a label", logTicks{}, 1, 2000, "1   10   100   1000 "},
-	} {
-		var labels []string
-		for _, tick := range tc.ticks.Ticks(tc.low, tc.high) {
-			labels = append(labels, tick.Label)
-		}
-		if got := strings.Join(labels, " "); got != tc.want {
-			t.Errorf("%s: %q, want %q: %s", name, got, tc.want, tc.reason)
-		}
-	}
-}
 
 // TestTimeAxis: times that spread widely are on a logarithmic axis.
 func TestTimeAxis(t *testing.T) {
@@ -48,7 +24,7 @@ func TestTimeAxis(t *testing.T) {
 		"zeros":   {"no logarithm of 0", []float64{0.01, 0.01, 5, 6}, true},
 		"nothing": {"nothing to show", nil, false},
 	} {
-		panel := newPanel("", "", "")
+		panel := chart.NewPanel("", "", "")
 		panel.X.Max = 300
 		timeAxis(&panel.X, tc.seconds)
 		if _, log := panel.X.Scale.(plot.LogScale); log != tc.log || log && panel.X.Min <= 0 {
@@ -71,8 +47,8 @@ func TestFiguresWhereThereIsData(t *testing.T) {
 		var kinds []string
 		for _, f := range all {
 			kinds = append(kinds, f.kind)
-			if f.title != p.Question || strings.ContainsAny(f.caption, "\n") || len(f.caption) < 50 {
-				t.Errorf("%s has title %q and caption %q", f.file, f.title, f.caption)
+			if f.Title != p.Question || strings.ContainsAny(f.Caption, "\n") || len(f.Caption) < 50 {
+				t.Errorf("%s has title %q and caption %q", f.File, f.Title, f.Caption)
 			}
 		}
 		if diff := cmp.Diff(want[p.Name], kinds); diff != "" {

@@ -8,12 +8,22 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 
+	"mlplatform.example.com/trainingjob-operator/bench/chart"
 	"mlplatform.example.com/trainingjob-operator/bench/result"
 	"mlplatform.example.com/trainingjob-operator/bench/stats"
 )
 
 // shownPoints of a line at most: more than a panel has columns of pixels are not seen.
 const shownPoints = 600
+
+// figure is one plot of the report.
+type figure struct {
+	chart.Figure
+	// kind is the name of its caption, and with the workload's name that of its files.
+	kind string
+	// beyond are the stacks that go on after the end of the time axis.
+	beyond []string
+}
 
 // figures of a workload for which there is data.
 func figures(p played, look palette) ([]figure, error) {
@@ -32,7 +42,7 @@ func figures(p played, look palette) ([]figure, error) {
 		if err := render(&caption, f.kind, f.beyond); err != nil {
 			return nil, err
 		}
-		f.file, f.title, f.caption = p.Name+"-"+f.kind, p.Question, caption.String()
+		f.File, f.Title, f.Caption = p.Name+"-"+f.kind, p.Question, caption.String()
 		all = append(all, f)
 	}
 	return all, nil
@@ -86,8 +96,8 @@ func plotCurves(p played, look palette) (figure, bool) {
 		{"admitted", func(c result.Curves) []int { return c.Admitted }},
 		{"bound", func(c result.Curves) []int { return c.Bound }},
 	} {
-		panel := newPanel(kind.title, "time (s)", "gangs")
-		panel.Add(backGrid())
+		panel := chart.NewPanel(kind.title, "time (s)", "gangs")
+		panel.Add(chart.BackGrid())
 		lines := 0
 		for _, s := range p.drawingOrder() {
 			run := s.typical()
@@ -102,8 +112,9 @@ func plotCurves(p played, look palette) (figure, bool) {
 		}
 	}
 	return figure{
-		kind: "curves", beyond: beyond, panels: [][]*plot.Plot{panels}, legend: p.legend(look),
-		height: 4.2 * vg.Inch,
+		kind: "curves", beyond: beyond, Figure: chart.Figure{
+			Panels: [][]*plot.Plot{panels}, Legend: p.legend(look), Height: 4.2 * vg.Inch,
+		},
 	}, len(panels) > 0
 }
 
@@ -126,10 +137,10 @@ func (p played) drawingOrder() []stackRuns {
 }
 
 // legend of all stacks as lines.
-func (p played) legend(look palette) []legendEntry {
-	var all []legendEntry
+func (p played) legend(look palette) []chart.Entry {
+	var all []chart.Entry
 	for _, s := range p.stacks {
-		all = append(all, legendEntry{name: s.Name, line: look[s.Name].line})
+		all = append(all, chart.Entry{Name: s.Name, Line: look[s.Name].line})
 	}
 	return all
 }
@@ -146,15 +157,9 @@ func step(values []int, seconds []float64, scale float64, l look) *plotter.Line 
 	return &plotter.Line{XYs: points, StepStyle: plotter.PostStep, LineStyle: l.line}
 }
 
-func backGrid() *plotter.Grid {
-	g := plotter.NewGrid()
-	g.Horizontal.Color, g.Vertical.Color = gridColor, gridColor
-	return g
-}
-
 func plotBoundCDF(p played, look palette) (figure, bool) {
-	panel := newPanel("", "time from submission to all ranks bound (s)", "share of gangs (%)")
-	panel.Add(backGrid())
+	panel := chart.NewPanel("", "time from submission to all ranks bound (s)", "share of gangs (%)")
+	panel.Add(chart.BackGrid())
 	var all []float64
 	for _, s := range p.drawingOrder() {
 		var times []stats.Bounds
@@ -177,7 +182,9 @@ func plotBoundCDF(p played, look palette) (figure, bool) {
 	panel.Y.Min, panel.Y.Max = 0, 100
 	timeAxis(&panel.X, all)
 	return figure{
-		kind: "bound-cdf", panels: [][]*plot.Plot{{panel}}, legend: p.legend(look), height: 5 * vg.Inch,
+		kind: "bound-cdf", Figure: chart.Figure{
+			Panels: [][]*plot.Plot{{panel}}, Legend: p.legend(look), Height: 5 * vg.Inch,
+		},
 	}, true
 }
 

@@ -42,7 +42,7 @@ func Write(dir string, r result.Results) error {
 			return err
 		}
 		for _, f := range all {
-			if err := f.save(plots); err != nil {
+			if err := f.Save(plots); err != nil {
 				return err
 			}
 		}
