@@ -361,6 +361,10 @@ var rules = map[string]rule{
 		reason: "drives the operator through the API and its file",
 		ours:   []string{api, "bench/...", "pkg/config", "lab/localcluster/..."},
 	},
+	"bench/calibrate": {
+		reason: "plays jobs whose trainers are simulated",
+		ours:   []string{api, "bench/...", "lab/localcluster/...", "lab/simtrainer"},
+	},
 	"bench/history": {
 		reason: "asks the server's store", ours: []string{api, history, "pkg/server/store", "lab/postgres"},
 	},

@@ -32,6 +32,8 @@ type Options struct {
 	Dir, Name string
 	// Elect makes it acquire the lease before it acts, as one of several must.
 	Elect bool
+	// Agent is the image of the agent, without which no job may have checkpoints.
+	Agent string
 	// ReadyWithin bounds its start. Default: a minute.
 	ReadyWithin time.Duration
 }
@@ -87,7 +89,7 @@ func (o Options) configure(file, health, profiles string) error {
 	c.LeaderElection = config.LeaderElection{Enabled: o.Elect, Namespace: metav1.NamespaceDefault}
 	c.Metrics.BindAddress = config.Off
 	c.Health.BindAddress, c.Profiles.BindAddress = health, profiles
-	c.DefaultScheduler = o.Scheduler
+	c.DefaultScheduler, c.Agent.Image = o.Scheduler, o.Agent
 	c.Schedulers.Kueue.Binder = config.BinderNative
 	text, err := yaml.Marshal(c)
 	if err != nil {

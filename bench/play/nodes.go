@@ -20,8 +20,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster/objects"
 )
 
-// fakeNodes are the nodes of a workload. Processors and memory never run out before GPUs do.
-func fakeNodes(count, gpus int) []*corev1.Node {
+// FakeNodes are the nodes of a workload. Processors and memory never run out before GPUs do.
+func FakeNodes(count, gpus int) []*corev1.Node {
 	return objects.FakeNodes(count, gpus, resource.MustParse("1000"), resource.MustParse("4Ti"))
 }
 
@@ -33,7 +33,7 @@ func shapeNodes(ctx context.Context, clients kubernetes.Interface, count, gpus i
 		return fmt.Errorf("listing nodes: %w", err)
 	}
 	wanted := map[string]*corev1.Node{}
-	for _, node := range fakeNodes(count, gpus) {
+	for _, node := range FakeNodes(count, gpus) {
 		wanted[node.Name] = node
 	}
 	for i := range have.Items {
@@ -81,7 +81,7 @@ func gpusOf(node *corev1.Node) *resource.Quantity {
 func (r *recorder) failNodes(ctx context.Context) error {
 	var back sync.WaitGroup
 	defer back.Wait()
-	nodes := fakeNodes(r.workload.Nodes, r.workload.GPUsPerNode)
+	nodes := FakeNodes(r.workload.Nodes, r.workload.GPUsPerNode)
 	for _, failure := range r.workload.Failures {
 		if r.sleepUntil(ctx, failure.At) != nil {
 			return nil // the run is over

@@ -20,7 +20,8 @@ var (
 	cheapest = Way{Name: "cheapest", Order: Youngest, Policy: &Defaults}
 	asked    = Way{Name: "asked", Order: Youngest, Policy: &Defaults, MaxDelay: MaxDelay}
 	stock    = []Way{
-		{Name: "random", Order: Random}, {Name: "youngest", Order: Youngest}, {Name: "native", Order: Native},
+		{Name: "random", Order: Random}, {Name: "youngest", Order: Youngest}, {Name: "kueue", Order: Kueue},
+		{Name: "native", Order: Native},
 		{Name: "volcano", Order: Volcano}, {Name: "coscheduling", Order: Coscheduling},
 	}
 )

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math/rand/v2"
 	"slices"
-	"time"
 )
 
 // Order is how victims are chosen.
@@ -14,18 +13,27 @@ type Order string
 const (
 	// Random: any gangs of lower value until the preemptor fits.
 	Random Order = "random"
-	// Youngest is Kueue's: least valuable first, then who was admitted last; those that are not needed are
-	// spared in the reverse order (pkg/scheduler/preemption v0.19.1: CandidatesOrdering, fillBackWorkloads).
+	// Youngest first: the least valuable, then who was admitted last, until the gang fits; those that are not
+	// needed are spared in the reverse order.
 	Youngest Order = "youngest"
+	// Kueue's is the same by its quota, which knows no nodes (pkg/scheduler/preemption v0.19.1:
+	// CandidatesOrdering, fillBackWorkloads). Where the nodes have no room then, the scheduler that binds the
+	// gang preempts, too: Native, with the operator's schedulers.kueue.binder "native".
+	Kueue Order = "kueue"
 	// Native is Kubernetes 1.37's for gangs: the preemptor is placed as if there were nobody of lower value, and
 	// who is in its way there is taken, but for those that fit beside it, the largest and oldest first
-	// (pkg/scheduler/framework/preemption: selectVictimsOnDomain, MoreImportantVictim).
+	// (pkg/scheduler/framework/preemption: selectVictimsOnDomain, MoreImportantVictim). Of nodes that are
+	// equally good it takes the first: a lot is drawn only where there are extenders (schedule_one.go,
+	// Randomizer).
 	Native Order = "native"
-	// Volcano's: for each rank the first node by score on which lesser pods are enough, of these the least
-	// valuable first (pkg/scheduler/actions/preempt v1.14.1, normalPreempt).
+	// Volcano's: for each rank the first node on which lesser pods are enough, of these those of the gangs with
+	// the most GPUs first, then of the youngest (pkg/scheduler/actions/preempt v1.14.1, normalPreempt;
+	// BuildVictimsPriorityQueue with the plugin drf). Nodes that are full score alike, and keep the order in
+	// which they were found: that of the cluster, but for the race of those that look at them at the same time.
 	Volcano Order = "volcano"
 	// Coscheduling's is kube-scheduler's for single pods: for each rank the node with the fewest victims, then
-	// the one whose victims started last (pickOneNodeForPreemption).
+	// the one whose victims started last, then any (pickOneNodeForPreemption). On each node those are spared
+	// that fit beside the rank, the oldest first (SelectVictimsOnNode in scheduler-plugins v0.34.7).
 	Coscheduling Order = "coscheduling"
 )
 
@@ -36,12 +44,14 @@ func (o Order) choose(free nodes, lesser []*run, g *Job, r *rand.Rand) []*run {
 		return untilItFits(free, shuffled(lesser, r), g)
 	case Youngest:
 		return untilItFits(free, youngest(lesser), g)
+	case Kueue:
+		return byQuota(free, lesser, g)
 	case Native:
 		return inTheWay(free, lesser, g)
 	case Volcano:
-		return nodeByNode(free, lesser, g, r.Perm(len(free)))
+		return rankByRank(free, lesser, g, r, (*board).firstNode)
 	}
-	return nodeByNode(free, lesser, g, nil)
+	return rankByRank(free, lesser, g, r, (*board).fewestVictims)
 }
 
 func shuffled(list []*run, r *rand.Rand) []*run {
@@ -80,6 +90,42 @@ func untilItFits(free nodes, list []*run, g *Job) []*run {
 		free.add(taken[i].on, taken[i].GPUs, 1)
 	}
 	return taken
+}
+
+// byQuota takes the youngest until the sum of all GPUs is enough, and then who is in the way on the nodes.
+func byQuota(free nodes, lesser []*run, g *Job) []*run {
+	quota := nodes{0}
+	for _, n := range free {
+		quota[0] += n
+	}
+	var taken []*run
+	if !quota.fits(g.Ranks, g.GPUs) {
+		var pooled []*run
+		for _, v := range youngest(lesser) {
+			pooled = append(pooled, &run{Job: v.Job, on: map[int]int{0: v.Ranks}})
+		}
+		for _, p := range untilItFits(quota, pooled, g) {
+			i := slices.IndexFunc(lesser, func(v *run) bool { return v.Job == p.Job })
+			taken = append(taken, lesser[i])
+		}
+		if taken == nil {
+			return nil
+		}
+	}
+	free = slices.Clone(free)
+	for _, v := range taken {
+		free.add(v.on, v.GPUs, 1)
+	}
+	if free.fits(g.Ranks, g.GPUs) {
+		return taken
+	}
+	more := inTheWay(free, slices.DeleteFunc(slices.Clone(lesser), func(v *run) bool {
+		return slices.Contains(taken, v)
+	}), g)
+	if more == nil {
+		return nil
+	}
+	return append(taken, more...)
 }
 
 // inTheWay places the gang on the emptiest nodes, and spares who fits beside it.
@@ -131,72 +177,4 @@ func beside(free nodes, v *run) bool {
 		}
 	}
 	return true
-}
-
-// nodeByNode takes single ranks, and with each its whole gang: on the first node of an order where they are
-// enough; without an order on the node that needs fewest.
-func nodeByNode(free nodes, lesser []*run, g *Job, order []int) []*run {
-	free = slices.Clone(free)
-	on := map[int][]*run{}
-	for _, v := range youngest(lesser) {
-		for i := range v.on {
-			on[i] = append(on[i], v)
-		}
-	}
-	gone := map[*run]bool{}
-	var victims []*run
-	for range g.Ranks {
-		node, chosen := pick(free, on, gone, g.GPUs, order)
-		if node < 0 {
-			return nil
-		}
-		for _, v := range chosen {
-			gone[v] = true
-			victims = append(victims, v)
-			free.add(v.on, v.GPUs, 1)
-		}
-		free[node] -= g.GPUs
-	}
-	return victims
-}
-
-// pick a node for one rank, and whom it takes there; -1 where there is none. A node with room comes first.
-func pick(free nodes, on map[int][]*run, gone map[*run]bool, gpus int64, order []int) (int, []*run) {
-	if i := slices.IndexFunc(free, func(n int64) bool { return n >= gpus }); i >= 0 {
-		return i, nil
-	}
-	for _, i := range order {
-		if chosen, enough, _ := take(free[i], on[i], i, gone, gpus); enough {
-			return i, chosen
-		}
-	}
-	best, victims, last := -1, []*run(nil), time.Duration(0)
-	for i := range free {
-		chosen, enough, earliest := take(free[i], on[i], i, gone, gpus)
-		fewer := len(chosen) < len(victims) || len(chosen) == len(victims) && earliest > last
-		if enough && (best < 0 || fewer) {
-			best, victims, last = i, chosen, earliest
-		}
-	}
-	return best, victims
-}
-
-// take ranks on a node until one of the preemptor's fits.
-func take(free int64, on []*run, node int, gone map[*run]bool, gpus int64) (
-	chosen []*run, enough bool, earliest time.Duration,
-) {
-	for _, v := range on {
-		if free >= gpus {
-			break
-		}
-		if gone[v] {
-			continue
-		}
-		free += int64(v.on[node]) * v.GPUs
-		chosen = append(chosen, v)
-		if earliest == 0 || v.began < earliest {
-			earliest = v.began
-		}
-	}
-	return chosen, free >= gpus, earliest
 }
