@@ -42,6 +42,7 @@ func (p *simulation) plan() {
 	for _, c := range p.way.Policy.Choose(p.snapshot()) {
 		if c.Outcome == preemption.Planned {
 			p.plans = append(p.plans, c.Plan)
+			p.waitingFor(c.Plan.For).planned = p.now
 			p.at(p.now, func() {}) // the next pass carries it out
 			p.result.Plans++
 		}
@@ -77,7 +78,8 @@ func (p *simulation) carryOut(step preemption.Step) {
 	}
 }
 
-// yield ends a victim: after a save where it is asked for one, which it hears of within a heartbeat.
+// yield ends a victim: after a save where it is asked for one, which it hears of within a heartbeat, but by
+// the plan's deadline.
 func (p *simulation) yield(w *waiting, plan *preemption.Plan, ref preemption.Ref) {
 	r := p.running[idOf(ref)]
 	if r == nil || r.asked >= 0 {
@@ -87,7 +89,8 @@ func (p *simulation) yield(w *waiting, plan *preemption.Plan, ref preemption.Ref
 	i := slices.IndexFunc(plan.Victims, func(v preemption.Victim) bool { return v.Ref == ref })
 	if plan.Victims[i].Mode == preemption.Save {
 		p.result.Asked++
-		p.saveAndEnd(r, p.now+time.Duration(p.random.Float64()*float64(p.way.Policy.Heartbeat)))
+		from := p.now + time.Duration(p.random.Float64()*float64(p.way.Policy.Heartbeat))
+		p.saveAndEnd(r, from, plan.Deadline.Sub(epoch))
 		return
 	}
 	p.kill(r)
@@ -157,15 +160,21 @@ func (p *simulation) snapshot() preemption.Snapshot {
 func (p *simulation) describe(r *run) preemption.Running {
 	g := preemption.Running{
 		Ref: refOf(r.ID, p.attempt[r.ID]), Value: r.Value, GPUs: r.Total(), Ending: r.asked >= 0,
-		Holds: map[string]scheduler.Amounts{}, Began: epoch.Add(r.began), Saved: epoch.Add(r.lastSave(p.now)),
+		Holds: r.holds, Began: epoch.Add(r.began), Saved: epoch.Add(r.lastSave(p.now)),
 		Save: r.Save, Start: r.Start, Grace: max(r.Save, 30*time.Second), NextSave: epoch.Add(p.nextSave(r)),
 		End: epoch.Add(r.finishes()), AskFailed: !r.Listens || p.way.MaxDelay == 0,
 	}
 	if r.Listens {
 		g.Heard = epoch.Add(p.now)
 	}
-	for i, ranks := range r.on {
-		g.Holds[p.names[i]] = scheduler.Amounts{gpu: int64(ranks) * r.GPUs}
-	}
 	return g
+}
+
+// holds of ranks on nodes, for the planner.
+func (p *simulation) holds(on map[int]int, gpus int64) map[string]scheduler.Amounts {
+	held := map[string]scheduler.Amounts{}
+	for i, ranks := range on {
+		held[p.names[i]] = scheduler.Amounts{gpu: int64(ranks) * gpus}
+	}
+	return held
 }

@@ -6,11 +6,12 @@
 //	trace.go     the gangs of a trace, repeated until they fill the cluster
 //	training.go  how far a run is, and what it has saved, at any time
 //	nodes.go     which GPUs are free, and where a gang fits
-//	victims.go   whom the schedulers take, modelled on their sources
+//	victims.go   whom the schedulers take, modelled on their sources; victims_by_rank.go: rank by rank
+//	situation.go one preemption that a real scheduler was seen to make; agreement.go: whether the model does so
 //	broker.go    carries out what pkg/preemption plans
 //	run.go       the events
 //	result.go    what was lost, what was idle, and who waited for how long
-//	sweep.go     all ways over many seeds and clusters, with intervals
+//	sweep.go     all ways over many seeds; line.go: what they say of one, with intervals
 //
 // It is no model of a scheduler's queue: gangs are served by value and age, and a smaller one may start
 // before a larger one that does not fit. Only the choice of victims, and whether they are asked, differs.

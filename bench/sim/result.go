@@ -10,11 +10,15 @@ type Result struct {
 	// saved on demand, and what victims had left for the preemptor until it started.
 	Lost, Restart, Idle time.Duration
 	Preemptions         int
+	// Useful is the work that was done, and not lost again, when gangs ceased to arrive.
+	Useful time.Duration
 	// Waits for a first start, and times from arrival to the end, by value.
 	Waits, Completions map[int32][]time.Duration
 
 	// Plans that were made, gangs that were asked to save, and plans that were handed over.
 	Plans, Asked, HandedOver int
+	// Asking is the longest time from when a plan was made until the last of its victims had ended.
+	Asking time.Duration
 }
 
 // Waste is all of it.

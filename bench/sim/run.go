@@ -33,6 +33,8 @@ type waiting struct {
 	claim map[int]int
 	// freed is what its victims had, and since when that waits for it.
 	freed []freed
+	// planned is when the planner chose for it.
+	planned time.Duration
 	// handedOver: the planner has given up on this attempt.
 	handedOver bool
 }
@@ -56,8 +58,10 @@ type simulation struct {
 	plans  []preemption.Plan
 	events events
 	added  int
-	random *rand.Rand
-	result Result
+	// finished is the work of all gangs that have finished.
+	finished time.Duration
+	random   *rand.Rand
+	result   Result
 }
 
 // Play gangs on a cluster, until all have finished.
@@ -81,7 +85,27 @@ func newSimulation(s Shape, jobs []Job, way Way, seed uint64) *simulation {
 		j := &jobs[i]
 		p.at(j.Arrives, func() { p.queue(&waiting{Job: j, blocked: -1}) })
 	}
+	if s.For > 0 {
+		p.at(s.For, p.sumUseful)
+	}
 	return p
+}
+
+// sumUseful adds what all gangs have done so far to what those that have finished did.
+func (p *simulation) sumUseful() {
+	sum := p.finished
+	for _, r := range p.running {
+		until := p.now
+		if r.asked >= 0 {
+			until = r.asked
+		}
+		done, _ := r.at(until)
+		sum += time.Duration(r.Total()) * done
+	}
+	for _, w := range p.waiting {
+		sum += time.Duration(w.Total()) * w.base
+	}
+	p.result.Useful = sum
 }
 
 // step plays all that happens at the next time; false: nothing does any more.
@@ -171,11 +195,15 @@ func (p *simulation) start(w *waiting, on map[int]int) {
 	p.free.add(on, w.GPUs, -1)
 	p.attempt[w.ID] = w.attempts + 1
 	r := &run{Job: w.Job, base: w.base, began: p.now, on: on, asked: -1}
+	if p.way.Policy != nil {
+		r.holds = p.holds(on, w.GPUs)
+	}
 	p.running[w.ID] = r
 	p.result.started(w, p.now)
 	p.at(r.finishes(), func() {
 		if p.running[w.ID] == r && r.asked < 0 {
 			p.end(r)
+			p.finished += time.Duration(w.Total()) * w.Work
 			p.result.finished(w.Job, p.now)
 		}
 	})
@@ -188,6 +216,9 @@ func (p *simulation) end(r *run) {
 	if w := p.ending[r.ID]; w != nil {
 		delete(p.ending, r.ID)
 		w.freed = append(w.freed, freed{r.Total(), p.now})
+		if p.way.Policy != nil && !w.handedOver {
+			p.result.Asking = max(p.result.Asking, p.now-w.planned)
+		}
 	}
 }
 
@@ -217,7 +248,7 @@ func (p *simulation) preempt(w *waiting) {
 // kill a run: it saves first if it does so when it is told to end.
 func (p *simulation) kill(r *run) {
 	if r.SavesAtEnd {
-		p.saveAndEnd(r, p.now)
+		p.saveAndEnd(r, p.now, p.now+r.Save)
 		return
 	}
 	done, saved := r.at(p.now)
@@ -226,15 +257,20 @@ func (p *simulation) kill(r *run) {
 	p.at(p.now, func() { p.end(r); p.resume(r, saved) })
 }
 
-// saveAndEnd from a time on.
-func (p *simulation) saveAndEnd(r *run, from time.Duration) {
+// saveAndEnd from a time on. A save that is not done by another time is lost.
+func (p *simulation) saveAndEnd(r *run, from, by time.Duration) {
 	if from >= r.finishes() { // it finishes before that
 		return
 	}
 	r.asked = from
-	done, _ := r.at(from)
-	p.result.idle(r.Total(), r.Save)
-	p.at(from+r.Save, func() { p.end(r); p.resume(r, done) })
+	done, saved := r.at(from)
+	ends, resumes := from+r.Save, done
+	if by < ends {
+		ends, resumes = max(from, by), saved
+		p.result.lost(r, done-saved)
+	}
+	p.result.idle(r.Total(), ends-from)
+	p.at(ends, func() { p.end(r); p.resume(r, resumes) })
 }
 
 func (p *simulation) resume(r *run, saved time.Duration) {

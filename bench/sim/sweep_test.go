@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"strings"
 	"testing"
 	"time"
 )
@@ -9,17 +8,26 @@ import (
 func TestSweep(t *testing.T) {
 	s := busy
 	s.For = 24 * time.Hour
-	lines := Sweep(s, func(seed uint64) []Job { return Generate(s, seed) }, Ways(), 4)
-	var out strings.Builder
-	if err := Write(&out, lines); err != nil {
-		t.Fatal(err)
+	const seeds = 4
+	c := Sweep(s, func(seed uint64) []Job { return Generate(s, seed) }, Ways(), seeds)
+	if len(c.Lines) != len(Ways()) || c.Noise.Pairs != seeds || c.Noise.Factor < 1 {
+		t.Fatalf("%d ways, noise %+v", len(c.Lines), c.Noise)
 	}
-	for _, way := range Ways() {
-		if !strings.Contains(out.String(), "| "+way.Name+" ") {
-			t.Errorf("nothing is said of %s:\n%s", way.Name, out.String())
+	first := c.Lines[0]
+	same := first.Lost.Median.Low == 1 && first.Low.Median.Low == 1 && first.Delay.Median.Low == 0
+	if !same || first.Lost.N != seeds {
+		t.Errorf("the first way, compared with itself: %+v", first)
+	}
+	for _, l := range c.Lines {
+		used := l.Goodput.Median.Low + l.LostShare + l.RestartShare + l.IdleShare
+		if l.Goodput.Median.Low < 50 || used > 100 {
+			t.Errorf("%s: goodput %.1f%%, and %.1f%% with what is wasted", l.Way, l.Goodput.Median.Low, used)
 		}
-	}
-	if l := lines[0]; l.Lost.Median.Low != 1 || l.Lost.N != 4 || l.Delay != 0 || l.Low != 1 {
-		t.Errorf("the first way, compared with itself: %+v", l)
+		if l.Asking > MaxDelay {
+			t.Errorf("%s: somebody was asked for %s, want at most %s", l.Way, l.Asking, MaxDelay)
+		}
+		if n := l.Completions[High]; n.P50 > n.P95 || n.P95 > n.P99 || n.P99 > n.Max || n.Mean == 0 {
+			t.Errorf("%s: completions %+v", l.Way, n)
+		}
 	}
 }

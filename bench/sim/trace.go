@@ -19,7 +19,8 @@ func TraceOptions(s Shape, first, rows int) workload.TraceOptions {
 
 // Repeat the gangs of a trace until they have a shape's load: copies of it arrive in random phases of the
 // shape's time, which wraps around; of the last one only a part does. Which gangs are of high value is drawn,
-// since traces do not say it. When they save and start is the shape's. The same seed makes the same gangs.
+// since traces do not say it. When they save and start is the shape's. The load is what falls into that time:
+// a trace has gangs that would take weeks. The same seed makes the same gangs.
 func Repeat(w workload.Workload, s Shape, seed uint64) []Job {
 	r := rand.New(rand.NewPCG(seed, 4))
 	span := s.For
@@ -42,7 +43,8 @@ func Repeat(w workload.Workload, s Shape, seed uint64) []Job {
 				j.Value = High
 			}
 			jobs = append(jobs, j)
-			if used += float64(j.Total()) * j.Work.Seconds(); used >= capacity {
+			within := min(j.Work, span-j.Arrives)
+			if used += float64(j.Total()) * within.Seconds(); used >= capacity {
 				break
 			}
 		}

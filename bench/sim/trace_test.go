@@ -25,7 +25,7 @@ func TestRepeat(t *testing.T) {
 	var work time.Duration
 	shapes, high := map[int64]int{}, 0
 	for _, j := range jobs {
-		work += time.Duration(j.Total()) * j.Work
+		work += time.Duration(j.Total()) * min(j.Work, s.For-j.Arrives)
 		shapes[j.Total()]++
 		if j.Value == High {
 			high++

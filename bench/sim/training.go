@@ -1,6 +1,10 @@
 package sim
 
-import "time"
+import (
+	"time"
+
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+)
 
 // run is one attempt of a job.
 type run struct {
@@ -10,6 +14,8 @@ type run struct {
 	began time.Duration
 	// on is how many of the ranks each node has.
 	on map[int]int
+	// holds is the same for the planner, where there is one.
+	holds map[string]scheduler.Amounts
 	// asked is when it stops to save and end; negative while it is not asked.
 	asked time.Duration
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mlplatform.example.com/trainingjob-operator/bench/preempt"
 	"mlplatform.example.com/trainingjob-operator/bench/sim"
 	"mlplatform.example.com/trainingjob-operator/bench/workload"
 )
@@ -36,21 +37,23 @@ loses with the same gangs.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	flags, s := cmd.Flags(), &o.shape
-	flags.IntVar(&s.Nodes, "nodes", 64, "nodes of 8 GPUs")
-	flags.DurationVar(&s.For, "for", 72*time.Hour, "how long gangs arrive")
-	flags.Float64Var(&s.Load, "load", 1.1, "their work, as a share of what the GPUs can do")
-	flags.Float64Var(&s.High, "high", 0.25, "share of gangs that may preempt others, from 0 to 1")
+	*s = preempt.Base()
+	flags.IntVar(&s.Nodes, "nodes", s.Nodes, "nodes of 8 GPUs")
+	flags.DurationVar(&s.For, "for", s.For, "how long gangs arrive")
+	flags.Float64Var(&s.Load, "load", s.Load, "their work, as a share of what the GPUs can do")
+	flags.Float64Var(&s.High, "high", s.High, "share of gangs that may preempt others, from 0 to 1")
 	flags.DurationSliceVar(&o.intervals, "interval",
 		[]time.Duration{10 * time.Minute, 30 * time.Minute, time.Hour},
 		"between two checkpoints; each is played alone")
-	flags.DurationVar(&s.Save, "save", 30*time.Second, "how long a checkpoint takes")
-	flags.DurationVar(&s.Start, "start", 2*time.Minute, "how long a start takes until the first step")
-	flags.Float64Var(&s.Cooperation, "cooperation", 1, "share of gangs that save when they are asked")
-	flags.Float64Var(&s.SaveAtEnd, "save-at-end", 0, "share of gangs that save when they are told to end")
+	flags.DurationVar(&s.Save, "save", s.Save, "how long a checkpoint takes")
+	flags.DurationVar(&s.Start, "start", s.Start, "how long a start takes until the first step")
+	flags.Float64Var(&s.Cooperation, "cooperation", s.Cooperation, "share of gangs that save when asked")
+	flags.Float64Var(&s.SaveAtEnd, "save-at-end", s.SaveAtEnd, "share of gangs that save when told to end")
 	flags.StringVar(&o.trace, "trace", "", "play the gangs of a trace, a CSV file (see bench/README.md), in "+
 		"place of random ones; it is repeated in other phases until the load is reached")
 	flags.IntSliceVar(&o.rows, "rows", []int{0, 0}, "of the trace: the first row, and how many; 0,0: all")
 	flags.IntVar(&o.seeds, "seeds", 20, "how often, each time with other gangs")
+	cmd.AddCommand(newPreemptReport())
 	return cmd
 }
 
@@ -86,7 +89,6 @@ func (o preemptOptions) run(cmd *cobra.Command) error {
 	if err := o.validate(); err != nil {
 		return err
 	}
-	o.shape.GPUsPerNode = 8
 	gangs, err := o.gangs()
 	if err != nil {
 		return err
@@ -95,7 +97,7 @@ func (o preemptOptions) run(cmd *cobra.Command) error {
 		o.shape.Interval = interval
 		out := cmd.OutOrStdout()
 		fmt.Fprintf(out, "\nA checkpoint every %s:\n\n", interval)
-		if err := sim.Write(out, sim.Sweep(o.shape, gangs(o.shape), sim.Ways(), o.seeds)); err != nil {
+		if err := preempt.Write(out, sim.Sweep(o.shape, gangs(o.shape), sim.Ways(), o.seeds)); err != nil {
 			return err
 		}
 	}
