@@ -85,10 +85,7 @@ func (r Results) waste() chart.Figure {
 
 // orders compares all ways on other clusters and gangs.
 func (r Results) orders() chart.Figure {
-	points := []Point{r.Intervals.Points[1], r.Large}
-	for _, p := range r.Traces {
-		points = append(points, p)
-	}
+	points := append([]Point{r.Intervals.Points[1], r.Large}, r.Traces...)
 	points[0].Label = "64 nodes, random gangs"
 	var panels []*plot.Plot
 	for i, p := range points {

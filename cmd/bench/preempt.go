@@ -27,9 +27,9 @@ func newPreempt() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "preempt", Short: "Simulate what each way to choose victims loses, and what asking them first saves",
 		Long: `Preempt plays random gangs on a simulated cluster, the same for every way, and compares what is lost:
-the schedulers' own orders of victims, modelled on their sources, and pkg/preemption, a planner on which the
-operator does not act yet. Nothing but the choice of victims differs. A ratio of 1 is what the first way
-loses with the same gangs.`,
+the schedulers' own orders of victims, modelled on their sources, and pkg/preemption, the operator's planner
+(preemption.mode in its configuration). Nothing but the choice of victims differs. A ratio of 1 is what the
+first way loses with the same gangs.`,
 		Example: `  bench preempt
   bench preempt --nodes 1000 --interval 10m,1h --cooperation 0.5
   bench preempt --trace trace2.csv --rows 2044,228 --load 0.8`,
