@@ -222,6 +222,11 @@ crash: build ## the operator killed at every write of two cycles, resumable (CRA
 	go test -tags cluster -run '^TestCrashAtEveryWrite' -count 1 -v -timeout 240m ./test/conformance \
 		-args $(CRASH_ARGS) -crash-on=$(CRASH_ON)
 
+.PHONY: test-preemption
+test-preemption: build ## gangs that make room for others, on all schedulers that let them, with the operator killed
+	go test -tags cluster -count 1 -v -timeout 150m ./test/conformance -args -broker-all \
+		-test.run '^TestScenariosOn/^scenarios$$/^broker-|^TestCrashAtEveryWriteOfABroker$$'
+
 .PHONY: crash-matrix
 crash-matrix: build ## the same in every scenario, on the fake (hours; CRASH_SHARD=1/4)
 	go test -tags cluster -run '^TestScenariosOnFake$$' -count 1 -v -timeout 480m ./test/conformance \

@@ -5,6 +5,7 @@ package conformance
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"slices"
 	"time"
@@ -13,6 +14,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller"
+	"mlplatform.example.com/trainingjob-operator/test/fakescheduler"
 )
 
 // Scenarios in which the operator has others make room (preemption.mode Broker) for gangs of class urgent,
@@ -40,6 +42,24 @@ const (
 	// crawls: the same, but its save takes twenty seconds.
 	crawls = "steps=1000 rate=1000 every=100ms save=20s start=300ms stall-after=150 on-sigterm=die"
 )
+
+var brokerAll = flag.Bool("broker-all", false,
+	"play the scenarios of the broker on every scheduler, and with the operator killed, as make "+
+		"test-preemption does")
+
+// brokerInFull: these scenarios wait for real saves and for deadlines, and would double the time of the
+// suite.
+func brokerInFull() bool { return *brokerAll || *crashPoints == "all" }
+
+// brokerInShort is what is played of a scenario otherwise: all of them on the fake, and the first on every
+// real scheduler. Only that one is played with crashes, on the fake.
+func brokerInShort(d *dialect, s Scenario, crashes int) (withCrashes int, left bool) {
+	fake, first := d.name == fakescheduler.Name, s.name == brokerMakesRoom.name
+	if fake && first {
+		return crashes, false
+	}
+	return 0, !fake && (d.behavior != nil || !first)
+}
 
 func brokerScenarios() []Scenario {
 	return []Scenario{
