@@ -224,8 +224,9 @@ crash: build ## the operator killed at every write of two cycles, resumable (CRA
 
 .PHONY: test-preemption
 test-preemption: build ## gangs that make room for others, on all schedulers that let them, with the operator killed
-	go test -tags cluster -count 1 -v -timeout 150m ./test/conformance -args -broker-all \
-		-test.run '^TestScenariosOn/^scenarios$$/^broker-|^TestCrashAtEveryWriteOfABroker$$'
+	go test -tags cluster -count 1 -v -timeout 150m \
+		-run '^TestScenariosOn/^scenarios$$/^broker-|^TestCrashAtEveryWriteOfABroker$$' \
+		./test/conformance -args -broker-all
 
 .PHONY: crash-matrix
 crash-matrix: build ## the same in every scenario, on the fake (hours; CRASH_SHARD=1/4)

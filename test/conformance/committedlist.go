@@ -12,14 +12,22 @@ type Outcome struct {
 	Scenario string
 	// Lacking says why the scenario does not apply; it is empty if the scenario ran.
 	Lacking string
+	// Target of make that plays the scenario, where make test leaves it out.
+	Target string
 }
+
+// leftTo is before the Target in a list.
+const leftTo = "left to make "
 
 // Line returns the outcome's line in the committed list.
 func (o Outcome) Line() string {
-	if o.Lacking == "" {
-		return o.Scenario + ": ran"
+	switch {
+	case o.Lacking != "":
+		return o.Scenario + ": not applicable: " + o.Lacking
+	case o.Target != "":
+		return o.Scenario + ": " + leftTo + o.Target
 	}
-	return o.Scenario + ": not applicable: " + o.Lacking
+	return o.Scenario + ": ran"
 }
 
 // CompareList compares what ran with a committed list, so that every omission passes a review. With update it

@@ -8,7 +8,7 @@ import (
 
 func TestCompareList(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "list.txt")
-	ran := []Outcome{{Scenario: "b"}, {Scenario: "a", Lacking: "it cannot"}}
+	ran := []Outcome{{Scenario: "b"}, {Scenario: "a", Lacking: "it cannot"}, {Scenario: "d", Target: "it"}}
 	if err := CompareList(path, ran, false); err == nil {
 		t.Error("a list that is not committed passes")
 	}
@@ -22,6 +22,10 @@ func TestCompareList(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(),
 		"committed, and did not happen: a: not applicable: it cannot") {
 		t.Errorf("a scenario that is missing: %v", err)
+	}
+	err = CompareList(path, append(ran[:2:2], Outcome{Scenario: "d"}), false)
+	if err == nil || !strings.Contains(err.Error(), "committed, and did not happen: d: left to make it") {
+		t.Errorf("a scenario that is said to be left out: %v", err)
 	}
 	err = CompareList(path, append(ran, Outcome{Scenario: "c"}), false)
 	if err == nil || !strings.Contains(err.Error(), "happened, and is not committed: c: ran") {

@@ -112,7 +112,7 @@ func (d *document) footnoteList() string {
 // scenarioTable shows by the committed lists which scenarios each scheduler plays.
 func (d *document) scenarioTable() (string, error) {
 	header := []string{"Scenario"}
-	ran := map[string][]bool{}
+	cells := map[string][]string{}
 	for i, s := range d.schedulers {
 		header = append(header, s.Name)
 		list, err := ReadMap("testdata/scenarios-" + s.Name + ".txt")
@@ -120,21 +120,29 @@ func (d *document) scenarioTable() (string, error) {
 			return "", err
 		}
 		for name, outcome := range list {
-			if ran[name] == nil {
-				ran[name] = make([]bool, len(d.schedulers))
+			if cells[name] == nil {
+				cells[name] = make([]string, len(d.schedulers))
 			}
-			ran[name][i] = outcome == "ran"
+			cells[name][i] = heldBy(outcome)
 		}
 	}
 	rows := [][]string{header}
-	for _, name := range slices.Sorted(maps.Keys(ran)) {
-		row := []string{name}
-		for _, held := range ran[name] {
-			row = append(row, map[bool]string{true: "held", false: "n/a"}[held])
-		}
-		rows = append(rows, row)
+	for _, name := range slices.Sorted(maps.Keys(cells)) {
+		rows = append(rows, append([]string{name}, cells[name]...))
 	}
 	return table(rows), nil
+}
+
+// heldBy says in a table what a line of a committed list does.
+func heldBy(outcome string) string {
+	target, left := strings.CutPrefix(outcome, leftTo)
+	switch {
+	case left:
+		return "held by `make " + target + "`"
+	case outcome == "ran":
+		return "held"
+	}
+	return "n/a"
 }
 
 // table in Markdown, without a newline at its end.

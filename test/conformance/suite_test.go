@@ -68,16 +68,21 @@ func runSuite(t *testing.T, d *dialect, crashes int) {
 	t.Run("scenarios", func(t *testing.T) {
 		for _, s := range scenarios() {
 			if _, why := d.capabilities.Lacks(s.needs); why != "" {
-				outcomes = append(outcomes, Outcome{s.name, why})
+				outcomes = append(outcomes, Outcome{Scenario: s.name, Lacking: why})
 				continue
 			}
-			outcomes = append(outcomes, Outcome{Scenario: s.name})
-			crashes, left := crashes, false
-			if s.brokers && !brokerInFull() {
-				crashes, left = brokerInShort(d, s, crashes)
+			outcome, crashes := Outcome{Scenario: s.name}, crashes
+			if s.brokers {
+				inShort, left := brokerInShort(d, s, crashes)
+				if left {
+					outcome.Target = "test-preemption"
+				}
+				if !brokerInFull() {
+					crashes = inShort
+				}
 			}
-			if left {
-				t.Logf("%s is left to make test-preemption", s.name)
+			outcomes = append(outcomes, outcome)
+			if outcome.Target != "" && !brokerInFull() {
 				continue
 			}
 			t.Run(s.name, func(t *testing.T) {
