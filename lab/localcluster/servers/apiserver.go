@@ -28,17 +28,7 @@ func (c Config) APIServer() process.Process {
 		"--service-account-key-file=" + c.Files.AccountsKey(),
 		"--service-account-signing-key-file=" + c.Files.AccountsKey(),
 	}
-	if c.RealNode { // whose kubelet has the logs; nobody resolves its name
-		args = append(args,
-			"--kubelet-preferred-address-types=InternalIP",
-			"--kubelet-client-certificate="+c.Files.AdminCert(),
-			"--kubelet-client-key="+c.Files.AdminKey(),
-		)
-	} else {
-		// Pods on fake nodes need no token. With the plugin, a pod created right after its namespace is refused
-		// until the account "default" exists. kubectl create token works without it.
-		args = append(args, "--disable-admission-plugins=ServiceAccount")
-	}
+	args = append(args, c.nodeFlags()...)
 	args = append(args,
 		"--allow-privileged=true",
 		// Measurements are to find the limits of schedulers, not of the API server.
@@ -70,6 +60,20 @@ func (c Config) APIServer() process.Process {
 		Ports:  []int{port},
 		Health: layout.LocalURL(port, "/readyz"),
 	}
+}
+
+// nodeFlags of kube-apiserver follow from what the nodes are.
+func (c Config) nodeFlags() []string {
+	if c.RealNode { // whose kubelet has the logs; nobody resolves its name
+		return []string{
+			"--kubelet-preferred-address-types=InternalIP",
+			"--kubelet-client-certificate=" + c.Files.AdminCert(),
+			"--kubelet-client-key=" + c.Files.AdminKey(),
+		}
+	}
+	// Pods on fake nodes need no token. With the plugin, a pod created right after its namespace is refused
+	// until the account "default" exists. kubectl create token works without it.
+	return []string{"--disable-admission-plugins=ServiceAccount"}
 }
 
 // apiServerAddress is the address that it listens on. A real node reaches it over the network.

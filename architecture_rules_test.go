@@ -1,0 +1,376 @@
+package architecture
+
+import "slices"
+
+// Packages that several rules name. "/..." stands for a package and everything below it.
+const (
+	api         = "api/v1alpha1"
+	seam        = "scheduler"
+	checkpoint  = "pkg/checkpoint"
+	frameworks  = "pkg/framework"
+	core        = "pkg/trainingjob"
+	spec        = core + "/spec"
+	validation  = core + "/validation"
+	render      = core + "/render"
+	observation = core + "/observation"
+	decision    = core + "/decision"
+	status      = core + "/status"
+	convert     = "pkg/convert"
+	tfjobadmin  = "pkg/tfjobadmin"
+	history     = "pkg/history"
+	contention  = "pkg/contention"
+	board       = "pkg/server/board"
+	fragment    = board + "/fragment"
+	palette     = board + "/palette"
+	parameters  = board + "/parameters"
+)
+
+// Imports from elsewhere that would break what a package promises.
+var (
+	impure = []string{
+		"context", "os/...", "net/...", "k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/pkg/manager/...",
+		"sigs.k8s.io/controller-runtime/pkg/cache/...",
+	}
+	// Of controller-runtime the dialects use client.Object; the core has it from scheduler.
+	notCore = append(slices.Clone(impure), "sigs.k8s.io/controller-runtime/...")
+	// Neither the seam nor a framework has anything to do with time.
+	timeless = append(slices.Clone(impure), "time")
+	// A page is a function of what it is given; it reads URLs.
+	impurePage = slices.DeleteFunc(slices.Clone(notCore), func(p string) bool { return p == "net/..." })
+	notSmall   = []string{"k8s.io/...", "sigs.k8s.io/...", "github.com/...", "golang.org/..."}
+)
+
+// rule says what a package may import of this module, and what it may never import from elsewhere.
+type rule struct {
+	reason string
+	ours   []string
+	never  []string
+}
+
+// rules by package. The most exact key counts; a package without a rule fails the test. Test files are
+// exempt.
+var rules = map[string]rule{
+	api:        {reason: "types and vocabulary only"},
+	checkpoint: {reason: "the contract of trainer, agent and operator", never: slices.Concat(impure, notSmall)},
+	frameworks: {reason: "what each framework's ranks need", never: slices.Concat(notCore, timeless)},
+
+	seam:                {reason: "knows no TrainingJob, no dialect, no client, no clock", never: timeless},
+	"scheduler/volcano": {reason: "one dialect", ours: []string{seam}, never: impure},
+	"scheduler/native":  {reason: "one dialect", ours: []string{seam}, never: impure},
+	"scheduler/kueue": {
+		reason: "one dialect, by the types of its API alone", ours: []string{seam},
+		never: append(slices.Clone(impure), "sigs.k8s.io/kueue/pkg/...", "sigs.k8s.io/kueue/cmd/..."),
+	},
+	"scheduler/coscheduling": {
+		reason: "one dialect, by the types of its API alone", ours: []string{seam},
+		never: append(slices.Clone(impure),
+			"sigs.k8s.io/scheduler-plugins/pkg/...", "sigs.k8s.io/scheduler-plugins/apis/config/..."),
+	},
+	"scheduler/schedulertest": {reason: "the contract of a dialect", ours: []string{seam}},
+
+	spec: {reason: "what the spec means", ours: []string{api, checkpoint, frameworks}, never: notCore},
+	validation: {
+		reason: "whether it makes sense", ours: []string{api, checkpoint, frameworks, spec}, never: notCore,
+	},
+	render: {
+		reason: "what it looks like", ours: []string{api, checkpoint, frameworks, seam, spec}, never: notCore,
+	},
+	observation: {
+		reason: "what is seen",
+		ours:   []string{api, checkpoint, frameworks, seam, spec, validation, render}, never: notCore,
+	},
+	decision: {
+		reason: "what is decided", ours: []string{api, checkpoint, seam, spec, render, observation}, never: notCore,
+	},
+	status: {
+		reason: "what is said", ours: []string{api, checkpoint, seam, spec, observation, decision}, never: notCore,
+	},
+	core: {
+		reason: "puts the rooms together", ours: []string{observation, decision, status}, never: notCore,
+	},
+	core + "/internal/jobtest": {reason: "jobs for the core's tests", ours: []string{api}},
+
+	convert: {
+		reason: "another system's document to a job",
+		ours:   []string{api, checkpoint, frameworks, spec, validation, tfjobadmin}, never: notCore,
+	},
+	tfjobadmin: {
+		reason: "what a document of TFJob-admin says", ours: []string{api, frameworks, spec}, never: notCore,
+	},
+	"pkg/server/tfjob": {
+		reason: "calls in a foreign dialect, as the caller; knows no store",
+		ours: []string{
+			api, frameworks, history, "pkg/server/identity", "pkg/server/problem", spec, validation,
+			tfjobadmin,
+		},
+	},
+	"pkg/explain": {
+		reason: "what a status says of why a job does not run", ours: []string{api},
+		never: append(slices.Clone(impure), "sigs.k8s.io/..."),
+	},
+	"pkg/timeline": {
+		reason: "what a status or a record says has happened", ours: []string{api, "pkg/history"},
+		never: append(slices.Clone(impure), "sigs.k8s.io/..."),
+	},
+	"pkg/cost": {
+		reason: "what GPU time costs; knows no job", never: append(slices.Clone(notSmall), impure...),
+	},
+	"pkg/server/board/plaintext": {
+		reason: "what a program wrote, as text", never: append(slices.Clone(notSmall), impure...),
+	},
+	"pkg/server/board/jobview": {
+		reason: "a page is a function of what is known of a job",
+		ours: []string{
+			api, history, spec, "pkg/cost", "pkg/explain", "pkg/timeline", fragment, "pkg/server/board/plaintext",
+			"pkg/server/placement",
+		},
+		never: []string{"context", "os/...", "net", "net/http/...", "k8s.io/client-go/...", "sigs.k8s.io/..."},
+	},
+	"pkg/server/board/logview": {
+		reason: "what ranks have written; knows no cluster and no caller",
+		ours: []string{
+			api, spec, fragment, "pkg/server/board/plaintext", parameters, "pkg/server/problem",
+		},
+		never: []string{"os/...", "k8s.io/client-go/...", "sigs.k8s.io/..."},
+	},
+	"pkg/queues": {
+		reason: "what every scheduler's queues say, by the types of their APIs alone",
+		ours:   []string{api, spec}, never: impure,
+	},
+	"pkg/queuereader": {
+		reason: "lists what queues are made of, as its caller", ours: []string{"pkg/queues"},
+		never: []string{"os/..."},
+	},
+	"pkg/allowance": {
+		reason: "how often somebody may do something; knows no request",
+		never:  slices.Concat(impure, []string{"k8s.io/api/...", "sigs.k8s.io/..."}),
+	},
+	"pkg/memorylimit": {reason: "knows a process and its container", never: notSmall},
+	"pkg/boundedlistener": {
+		reason: "knows connections, not what they say", never: []string{"sigs.k8s.io/...", "k8s.io/client-go/..."},
+	},
+	"pkg/metric": {
+		reason: "what a number is called; knows no job and no registry", never: slices.Concat(impure, []string{
+			"k8s.io/...", "sigs.k8s.io/...",
+		}),
+	},
+	"pkg/jobmetrics": {
+		reason: "a function of the jobs in a cache; knows no reconcile",
+		ours:   []string{api, frameworks, "pkg/metric", spec, render, observation},
+	},
+	"pkg/operatormetrics": {reason: "knows no job", ours: []string{"pkg/metric"}},
+	"pkg/clusterstate":    {reason: "knows clusters and gangs, not jobs", ours: []string{seam}},
+	"pkg/preemption": {
+		reason: "who makes room for whom: knows gangs and room, no job", ours: []string{seam}, never: notCore,
+	},
+	contention: {
+		reason: "what the planner says of jobs",
+		ours:   []string{api, seam, "pkg/preemption", spec, render, observation}, never: notCore,
+	},
+	"pkg/controller": {
+		reason: "the shell knows no dialect",
+		ours: []string{
+			api, seam, "pkg/clusterstate", "pkg/metric", core, spec, render, observation, decision, contention,
+			"pkg/preemption",
+		},
+	},
+	"pkg/server/recorder": {
+		reason: "follows jobs and gives their records to a store; knows no database and no request",
+		ours:   []string{api, seam, frameworks, "pkg/history", "pkg/metric", render},
+	},
+	"pkg/server/config": {
+		reason: "the server's file: each package's part is its own",
+		ours: []string{
+			api, frameworks, "pkg/server/access", "pkg/server/identity", "pkg/server/mlflow", "pkg/server/placement",
+			"pkg/server/session", "pkg/server/shield", "pkg/server/tfjob",
+		},
+	},
+	history: {
+		reason: "what is known of a job, from versions of it", ours: []string{api, spec}, never: notCore,
+	},
+	history + "/historytest": {reason: "histories of jobs, for tests", ours: []string{api}, never: notCore},
+	"pkg/config":             {reason: "the operator's file", ours: []string{api, frameworks}},
+	"pkg/image": {
+		reason: "images of any files", never: []string{"os/exec", "k8s.io/...", "sigs.k8s.io/..."},
+	},
+	"pkg/server/mlflow": {
+		reason: "sends the history to a tracking server; knows no request", ours: []string{
+			api, history, "pkg/metric", "pkg/server/store", spec,
+		},
+	},
+	"pkg/server/problem": {reason: "how an error is told; knows no route and no job"},
+	"pkg/server/live":    {reason: "which jobs there are; knows nobody who asks", ours: []string{api}},
+	"pkg/server/placement": {
+		reason: "which rank is where; knows no request", ours: []string{api, frameworks, "pkg/queues", spec},
+	},
+	"pkg/server/rest": {
+		reason: "the API over HTTP: it decides nothing, and writes nothing but as its caller",
+		ours: []string{
+			api, spec, history, "pkg/cost", "pkg/explain", "pkg/timeline", "pkg/queuereader", "pkg/queues",
+			"pkg/server/access", "pkg/server/identity", "pkg/server/live", "pkg/server/problem", "pkg/server/store",
+		},
+	},
+	"pkg/server/store": {reason: "the history in a database", ours: []string{api, history}},
+	"pkg/reportclient": {reason: "part of a small binary", ours: []string{checkpoint}, never: notSmall},
+	"pkg/reportserver": {
+		reason: "takes reports; knows no scheduler and no controller",
+		ours: []string{
+			api, "pkg/allowance", "pkg/boundedlistener", "pkg/metric", checkpoint, spec, render, observation, decision,
+		},
+	},
+	"pkg/server/identity": {
+		reason: "who is calling; knows no route and no job", ours: []string{"pkg/allowance", "pkg/metric"},
+	},
+	"pkg/server/session": {
+		reason: "which browser is whose; knows no job and no page but that of the login",
+		ours:   []string{"pkg/allowance", "pkg/metric", "pkg/server/identity", "pkg/server/store"},
+	},
+	"pkg/server/access": {
+		reason: "what the cluster lets callers do", ours: []string{api, "pkg/metric", "pkg/server/identity"},
+	},
+	"pkg/server/shield": {reason: "knows no route and no caller", ours: []string{"pkg/metric"}},
+	fragment: {
+		reason: "what of a page has changed; knows no page", never: slices.Concat(timeless, notSmall),
+	},
+	"pkg/server/board": {
+		reason: "pages of what the API says, as it lets their readers see it; it knows no client and no store",
+		ours: []string{
+			api, frameworks, history, fragment, palette, parameters, board + "/listview", board + "/clusterview",
+			board + "/queueview", board + "/accountview", board + "/historyview", board + "/jobview",
+			board + "/logview",
+			"pkg/metric", "pkg/server/identity", "pkg/server/live", "pkg/server/placement", "pkg/server/problem",
+			"pkg/server/rest", spec,
+		},
+		never: []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."},
+	},
+	"pkg/server/board/listview": {
+		reason: "what the page of jobs shows; knows no request",
+		ours:   []string{api, "pkg/explain", history, fragment, parameters, "pkg/server/problem", spec},
+		never:  []string{"context", "os/...", "net/http", "k8s.io/client-go/...", "sigs.k8s.io/..."},
+	},
+	fragment + "/fragmenttest": {reason: "what fragments promise, for tests", ours: []string{fragment}},
+	board + "/goldentest": {
+		reason: "compares pages, for tests", ours: []string{fragment + "/fragmenttest"},
+	},
+	parameters: {
+		reason: "what a URL asks for; knows no page", ours: []string{"pkg/server/problem"}, never: impurePage,
+	},
+	palette: {reason: "what a gang looks like; knows no page", never: slices.Concat(timeless, notSmall)},
+	board + "/clusterview": {
+		reason: "the page of a map", ours: []string{
+			api, fragment, palette, "pkg/server/placement", parameters,
+		}, never: impurePage,
+	},
+	board + "/queueview": {
+		reason: "the page of queues: what the API says of them",
+		ours:   []string{api, fragment, "pkg/queues", parameters}, never: impurePage,
+	},
+	board + "/historyview": {
+		reason: "the list of past jobs: what the API says of them",
+		ours:   []string{api, fragment, history, parameters, "pkg/server/problem", "pkg/server/rest"},
+		never:  impurePage,
+	},
+	board + "/accountview": {
+		reason: "the page of the accounting: what the API says of it",
+		ours: []string{
+			fragment, parameters, "pkg/server/problem", "pkg/server/rest", "pkg/server/store",
+		}, never: impurePage,
+	},
+
+	"cmd/operator": {
+		reason: "the only importer of concrete backends",
+		ours: []string{
+			api, seam, "scheduler/volcano", "scheduler/native", "scheduler/kueue", "scheduler/coscheduling",
+			"pkg/boundedlistener", "pkg/config", "pkg/controller", "pkg/jobmetrics", "pkg/memorylimit",
+			"pkg/operatormetrics",
+			"pkg/reportserver", render, observation,
+		},
+	},
+	"cmd/server": {
+		reason: "the only importer of everything below pkg/server",
+		ours: []string{
+			api, frameworks, "pkg/boundedlistener", "pkg/history", "pkg/memorylimit", "pkg/metric", "pkg/queues",
+			"pkg/server/...",
+		},
+	},
+	"cmd/kubectl-tj": {
+		reason: "a command for users: it knows no controller",
+		ours:   []string{api, convert, "pkg/explain", "pkg/timeline", "pkg/queuereader", "pkg/queues"},
+	},
+
+	"cmd/agent": {reason: "a small binary", ours: []string{checkpoint, "pkg/reportclient"}, never: notSmall},
+	"cmd/crd-postprocess": {
+		reason: "a generator: it knows YAML and what ranks are given", ours: []string{frameworks, spec},
+	},
+	"cmd/docs-gen": {
+		reason: "a generator: it asks what it documents",
+		ours: []string{
+			"pkg/config", "pkg/controller", "pkg/jobmetrics", "pkg/metric", "pkg/operatormetrics", "pkg/reportserver",
+			"pkg/server/...", "scheduler/volcano", "scheduler/coscheduling",
+		},
+	},
+	"cmd/release": {
+		reason: "a build-time program: it builds ours and knows none", ours: []string{"pkg/image"},
+	},
+	"cmd/bench":        {reason: "a command of the benchmark", ours: []string{"bench/..."}},
+	"cmd/localcluster": {reason: "a command of the laboratory", ours: []string{"lab/..."}},
+
+	"lab/localcluster/...": {
+		reason: "knows clusters, not jobs", ours: []string{"lab/localcluster/...", "pkg/image"},
+	},
+	"lab/prometheus": {
+		reason: "knows a Prometheus, not what it scrapes", ours: []string{"lab/localcluster/..."},
+	},
+	"lab/npm":     {reason: "programs of Node.js, for tests", ours: []string{"lab/localcluster/..."}},
+	"lab/browser": {reason: "knows a browser, not the pages", ours: []string{"lab/npm"}},
+	"lab/oidcprovider": {
+		reason: "knows an OpenID provider, not who asks it", ours: []string{"lab/localcluster/...", "lab/npm"},
+	},
+	"lab/simtrainer": {
+		reason: "plays pods; knows the contract and no job",
+		ours:   []string{api, checkpoint, "lab/localcluster/...", "pkg/reportclient"},
+	},
+	"lab/fasttrackml": {
+		reason: "knows a server of MLflow's API, not what is in it", ours: []string{"lab/localcluster/..."},
+	},
+	"lab/postgres": {
+		reason: "knows a PostgreSQL, not what is in it", ours: []string{"lab/localcluster/..."},
+	},
+	"lab/debian": {reason: "filesystems of programs that are not ours"},
+	"lab/tools":  {reason: "programs of other people's"},
+	"lab/demo/...": {
+		reason: "drives operator and server through the API and their files",
+		ours:   []string{api, "pkg/config", "pkg/server/config", "lab/localcluster/...", "lab/demo/..."},
+	},
+	"bench/...": {
+		reason: "drives the operator through the API and its file",
+		ours:   []string{api, "bench/...", "pkg/config", "lab/localcluster/..."},
+	},
+	"bench/calibrate": {
+		reason: "plays jobs whose trainers are simulated",
+		ours:   []string{api, "bench/...", "lab/localcluster/...", "lab/simtrainer"},
+	},
+	"bench/history": {
+		reason: "asks the server's store", ours: []string{api, history, "pkg/server/store", "lab/postgres"},
+	},
+	"bench/board": {
+		reason: "shows the board what happens in its own process",
+		ours: []string{
+			api, history, "pkg/explain", "pkg/queues", "pkg/timeline", "pkg/server/identity", "pkg/server/live",
+			"pkg/server/placement", "pkg/server/problem", "pkg/server/rest", board, "lab/browser",
+		},
+	},
+	"bench/sim": {
+		reason: "plays the planner beside the schedulers' orders", never: impure,
+		ours: []string{seam, "pkg/preemption", "bench/stats", "bench/workload"},
+	},
+	"bench/workload":             {reason: "which gangs arrive when, as data", never: impure},
+	"bench/simulated/scheduling": {reason: "what a scheduler decides, and never does", never: timeless},
+	"examples/gotrainer": {
+		reason: "what training code has to know", ours: []string{checkpoint}, never: notSmall,
+	},
+	"test/fakescheduler": {reason: "a scheduler of its own", ours: []string{seam}},
+	"test/...": {
+		reason: "tests from outside", ours: []string{api, "lab/...", "pkg/...", "scheduler/...", "test/..."},
+	},
+}
