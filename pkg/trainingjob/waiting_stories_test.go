@@ -183,6 +183,18 @@ var waitingStories = map[string]story{
 		sim.start()
 		sim.narrate("all ranks run")
 	}},
+	"slow-start-in-a-burst": {jobtest.New(2), func(sim *simulation) {
+		sim.waiting = 100
+		sim.narrate("applied, as one of many")
+		sim.bind()
+		sim.narrate("placed")
+		sim.advance(14 * time.Second)
+		sim.narrate("the nodes are behind with all of them: not worth a write")
+		sim.advance(2 * time.Second)
+		sim.narrate("this one is late")
+		sim.start()
+		sim.narrate("all ranks run")
+	}},
 	"image-cannot-be-pulled": {jobtest.New(2), func(sim *simulation) {
 		sim.narrate("a job is applied")
 		sim.bind()

@@ -48,7 +48,7 @@
 //	Queued, Starting
 //	    → Running    when at least minAvailable ranks run
 //	Queued
-//	    → Starting   when at least minAvailable ranks are placed, for 5 s
+//	    → Starting   when at least minAvailable ranks are placed, for 5 s (20 s in a burst)
 //	Queued
 //	    → Draining   when scheduleTimeoutSeconds have passed in the queue
 //	Queued

@@ -80,10 +80,9 @@ var (
 	gangUp = Guard{"at least minAvailable ranks run",
 		func(o *observation.Observation) bool { return o.EnoughUp() }}
 
-	// Starting is worth a write only when it lasts: a gang that runs within StatusDelay goes from Queued to
-	// Running.
-	placedSlowly = Guard{"at least minAvailable ranks are placed, for 5 s",
-		func(o *observation.Observation) bool { return o.EnoughPlaced() && o.Settled() }}
+	// Starting is worth a write only when it lasts: a gang that runs soon goes from Queued to Running.
+	placedSlowly = Guard{"at least minAvailable ranks are placed, for 5 s (20 s in a burst)",
+		func(o *observation.Observation) bool { return o.EnoughPlaced() && !o.Now.Before(o.PlacedSlowlyAt()) }}
 
 	scheduleTimeout = Guard{"scheduleTimeoutSeconds have passed in the queue",
 		func(o *observation.Observation) bool {

@@ -147,6 +147,19 @@ func (o *Observation) Settled() bool { return !o.Now.Before(o.SettlesAt()) }
 // SettlesAt is when the job will have settled.
 func (o *Observation) SettlesAt() time.Time { return o.ChangedAt().Add(StatusDelay) }
 
+// While a burst of gangs is placed, the nodes and the operator are behind with all of them: that ranks have
+// nodes and do not run yet is told a second later for every ten jobs that are queued, and 15 s at most.
+const (
+	startDelayPerJob = time.Second / 10
+	maxStartDelay    = 15 * time.Second
+)
+
+// PlacedSlowlyAt is when a queued gang whose ranks are placed, and do not change, is told to be starting.
+func (o *Observation) PlacedSlowlyAt() time.Time {
+	delay := min(time.Duration(o.Waiting)*startDelayPerJob, maxStartDelay).Truncate(time.Second)
+	return o.SettlesAt().Add(delay)
+}
+
 // ChangedAt is when a pod of the job or its phase changed last. A pod whose clock runs ahead has changed now.
 func (o *Observation) ChangedAt() time.Time {
 	changed := o.changed

@@ -70,13 +70,16 @@ func refreshBlocker(o *observation.Observation, p *decision.Plan) bool {
 }
 
 // lookForReason reports whether a queued job has waited long enough to ask why. Pods that come and go are
-// mostly the end of the wait, and a job that starts at once asks for no reason.
+// mostly the end of the wait, a job that starts at once asks for no reason, and one that has its nodes has
+// none.
 func lookForReason(o *observation.Observation, p *decision.Plan) bool {
 	switch {
 	case len(p.Create) > 0:
 		p.WakeAt(o.Now.Add(observation.StatusDelay))
 	case !o.Settled():
 		p.WakeAt(o.SettlesAt())
+	case o.EnoughPlaced():
+		p.WakeAt(o.PlacedSlowlyAt())
 	default:
 		return true
 	}

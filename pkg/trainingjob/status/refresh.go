@@ -73,7 +73,13 @@ func followRun(o *observation.Observation, p *decision.Plan) bool {
 // of a queued job, of which no rank runs, not before a burst would be over.
 func countsDue(o *observation.Observation) time.Time {
 	due, over := o.SettlesAt(), o.PhaseSince().Add(burstDelay(o))
-	if o.Job.Status.Phase == v1alpha1.PhaseQueued && over.After(due) {
+	if o.Job.Status.Phase != v1alpha1.PhaseQueued {
+		return due
+	}
+	if o.EnoughPlaced() {
+		due = o.PlacedSlowlyAt()
+	}
+	if over.After(due) {
 		return over
 	}
 	return due
