@@ -69,6 +69,7 @@ func run() error {
 	ctrl.SetLogger(logger)
 	klog.SetLogger(logger) // client-go logs with klog
 
+	memorylimit.BoundHeadroom(os.Getenv)
 	if err := memorylimit.Follow(memoryVariable, os.Getenv); err != nil {
 		return err
 	}

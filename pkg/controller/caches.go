@@ -31,7 +31,7 @@ func CacheOptions(namespaces ...string) cache.Options {
 	return cache.Options{
 		DefaultNamespaces:    within,
 		DefaultLabelSelector: labels.NewSelector().Add(*ours),
-		DefaultTransform:     cache.TransformStripManagedFields(),
+		DefaultTransform:     transformOther,
 		ByObject: map[client.Object]cache.ByObject{
 			&v1alpha1.TrainingJob{}: {Label: labels.Everything(), Transform: transformJob},
 			&corev1.Node{}:          {Label: labels.Everything(), Transform: transformNode},
@@ -46,6 +46,16 @@ func transformJob(in any) (any, error) {
 	if job, ok := in.(*v1alpha1.TrainingJob); ok {
 		job.ManagedFields = nil
 		delete(job.Annotations, corev1.LastAppliedConfigAnnotation)
+		share(job)
+	}
+	return in, nil
+}
+
+// transformOther drops who wrote what.
+func transformOther(in any) (any, error) {
+	if o, ok := in.(client.Object); ok {
+		o.SetManagedFields(nil)
+		share(o)
 	}
 	return in, nil
 }
@@ -73,6 +83,7 @@ func transformNode(in any) (any, error) {
 func transformPod(in any) (any, error) {
 	if pod, ok := in.(*corev1.Pod); ok {
 		trimPod(pod)
+		share(pod)
 	}
 	return in, nil
 }

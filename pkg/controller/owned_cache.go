@@ -55,11 +55,28 @@ type ownedObjects struct {
 	// delivered is what the informers delivered last.
 	delivered map[types.UID]ownedObject
 	// assumed is what we wrote and the informers do not show yet.
-	assumed map[types.UID]assumedObject
+	assumed sparse[assumedObject]
 	// deleted is when we deleted what the informers do not show as terminating yet.
-	deleted map[types.UID]time.Time
+	deleted sparse[time.Time]
 	// departed pods as they last were, trimmed.
-	departed map[types.UID]*corev1.Pod
+	departed sparse[*corev1.Pod]
+}
+
+// sparse is a map by UID that is empty most of the time, and then takes no memory: Go's own keep the room that
+// they once had.
+type sparse[V any] map[types.UID]V
+
+func (s *sparse[V]) set(uid types.UID, v V) {
+	if *s == nil {
+		*s = sparse[V]{}
+	}
+	(*s)[uid] = v
+}
+
+func (s *sparse[V]) drop(uid types.UID) {
+	if delete(*s, uid); len(*s) == 0 {
+		*s = nil
+	}
 }
 
 func newOwnedCache(c clock.PassiveClock, onGone func(client.Object)) *ownedCache {
@@ -104,12 +121,7 @@ func (c *ownedCache) closeTracked(name types.NamespacedName, keep types.UID) {
 func (c *ownedCache) job(uid types.UID) *ownedObjects {
 	o, ok := c.jobs[uid]
 	if !ok {
-		o = &ownedObjects{
-			delivered: map[types.UID]ownedObject{},
-			assumed:   map[types.UID]assumedObject{},
-			deleted:   map[types.UID]time.Time{},
-			departed:  map[types.UID]*corev1.Pod{},
-		}
+		o = &ownedObjects{delivered: map[types.UID]ownedObject{}}
 		c.jobs[uid] = o
 	}
 	return o
@@ -158,10 +170,10 @@ func (c *ownedCache) observe(gvk schema.GroupVersionKind, obj client.Object) {
 	uid := obj.GetUID()
 	o.delivered[uid] = ownedObject{gvk: gvk, object: obj}
 	if a, ok := o.assumed[uid]; ok && !olderThan(obj.GetResourceVersion(), a.object.GetResourceVersion()) {
-		delete(o.assumed, uid)
+		o.assumed.drop(uid)
 	}
 	if obj.GetDeletionTimestamp() != nil {
-		delete(o.deleted, uid)
+		o.deleted.drop(uid)
 	}
 }
 
@@ -180,10 +192,10 @@ func (c *ownedCache) observeGone(obj client.Object) {
 	}
 	uid := obj.GetUID()
 	delete(o.delivered, uid)
-	delete(o.assumed, uid)
-	delete(o.deleted, uid)
+	o.assumed.drop(uid)
+	o.deleted.drop(uid)
 	if pod, ok := obj.(*corev1.Pod); ok && len(o.departed) < maxDeparted {
-		o.departed[uid] = trimDeparted(pod)
+		o.departed.set(uid, trimDeparted(pod))
 	}
 	if !o.tracked && len(o.delivered) == 0 {
 		c.drop(owner)
@@ -202,7 +214,7 @@ func (c *ownedCache) assume(job types.UID, gvk schema.GroupVersionKind, obj clie
 	if d, ok := o.delivered[uid]; ok && !olderThan(d.object.GetResourceVersion(), obj.GetResourceVersion()) {
 		return
 	}
-	o.assumed[uid] = assumedObject{ownedObject: ownedObject{gvk: gvk, object: obj}, since: c.clock.Now()}
+	o.assumed.set(uid, assumedObject{ownedObject: ownedObject{gvk: gvk, object: obj}, since: c.clock.Now()})
 }
 
 // assumeDeleted takes the UID of an object that we deleted.
@@ -216,7 +228,7 @@ func (c *ownedCache) assumeDeleted(job, uid types.UID) {
 	_, delivered := o.delivered[uid]
 	_, assumed := o.assumed[uid]
 	if delivered || assumed {
-		o.deleted[uid] = c.clock.Now()
+		o.deleted.set(uid, c.clock.Now())
 	}
 }
 
@@ -225,8 +237,8 @@ func (c *ownedCache) dropAssumed(job, uid types.UID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if o, ok := c.jobs[job]; ok {
-		delete(o.assumed, uid)
-		delete(o.deleted, uid)
+		o.assumed.drop(uid)
+		o.deleted.drop(uid)
 	}
 }
 
@@ -284,7 +296,7 @@ func (o *ownedObjects) withDeletion(obj ownedObject, now time.Time) ownedObject 
 		return obj
 	}
 	if now.Sub(at) >= assumedTimeout {
-		delete(o.deleted, obj.object.GetUID())
+		o.deleted.drop(obj.object.GetUID())
 		return obj
 	}
 	terminating := obj.object.DeepCopyObject().(client.Object)
@@ -311,7 +323,7 @@ func (c *ownedCache) departedPods(job types.UID, attempt string) []*corev1.Pod {
 	var pods []*corev1.Pod
 	for uid, pod := range o.departed {
 		if pod.Labels[v1alpha1.LabelAttempt] != attempt {
-			delete(o.departed, uid)
+			o.departed.drop(uid)
 			continue
 		}
 		pods = append(pods, pod)

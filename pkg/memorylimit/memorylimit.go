@@ -1,4 +1,5 @@
-// Package memorylimit keeps a process below the memory limit of its container.
+// Package memorylimit bounds the memory of a process: by the limit of its container, and by how much garbage
+// may gather.
 package memorylimit
 
 import (
