@@ -98,8 +98,9 @@ type TrainingJobStatus struct {
 	// Scheduling is where the gang is queued, and what blocks it.
 	// +optional
 	Scheduling *SchedulingStatus `json:"scheduling,omitempty"`
-	// Progress that rank 0's trainer reported. It is written at most every 20 seconds, and at once with a new
-	// complete checkpoint or a change of phase.
+	// Progress that rank 0's trainer reported. It is written at most every 20 seconds, and where more than 1,000
+	// jobs run the more rarely the more do, up to every 5 minutes; at once with a new complete checkpoint or a
+	// change of phase.
 	// +optional
 	Progress *ProgressStatus `json:"progress,omitempty"`
 	// Checkpoint is the latest complete checkpoint, and the one that the current attempt resumed from.

@@ -79,7 +79,7 @@ func newFixture(t testing.TB, job *v1alpha1.TrainingJob, objects ...client.Objec
 	}
 	f.dependencies = dependencies{
 		uncached: uncachedReader{f}, recorder: recorder{f}, metrics: metrics,
-		waiting:      &waitingJobs{},
+		counts:       &jobCounts{},
 		availability: newAvailability(nil, f.clock, f.options.Backends, ""),
 		jitter:       func(d time.Duration) time.Duration { return d },
 	}

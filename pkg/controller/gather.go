@@ -28,7 +28,7 @@ type gatherer struct {
 	clock        clock.PassiveClock
 	owned        *ownedCache
 	states       *jobStates
-	waiting      *waitingJobs
+	counts       *jobCounts
 	availability *availability
 	// clusterObjects is nil where no backend is ClusterAware.
 	clusterObjects *clusterObjects
@@ -60,9 +60,10 @@ func (g *gatherer) gather(ctx context.Context, job *v1alpha1.TrainingJob) (*obse
 		GPUTolerations:    g.gpuTolerations,
 		MLflowTrackingURI: g.mlflowTrackingURI,
 		// What is decided from Now must be the same after the status made a round trip through the API server.
-		Now:       g.clock.Now().Truncate(statusPrecision),
-		Lifecycle: g.lifecycle,
-		Waiting:   g.waiting.count(),
+		Now:         g.clock.Now().Truncate(statusPrecision),
+		Lifecycle:   g.lifecycle,
+		Waiting:     int(g.counts.waiting.Load()),
+		RunningJobs: int(g.counts.running.Load()),
 
 		Preemption: g.planner.choice(job),
 	}}

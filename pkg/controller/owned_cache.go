@@ -62,7 +62,7 @@ type ownedObjects struct {
 	departed sparse[*corev1.Pod]
 }
 
-// sparse is a map by UID that is empty most of the time, and then takes no memory: Go's own keep the room that
+// sparse is a map by UID that is empty most of the time, and then takes no memory: Go's own keep room that
 // they once had.
 type sparse[V any] map[types.UID]V
 

@@ -79,7 +79,7 @@ type planner struct {
 	clock    clock.WithTicker
 	state    *clusterState
 	owned    *ownedCache
-	waiting  *waitingJobs
+	counts   *jobCounts
 	backends []scheduler.Backend
 	// reports is nil where nobody receives any.
 	reports reportTimes
@@ -111,7 +111,7 @@ func newPlanner(d dependencies, o Options, owned *ownedCache) *planner {
 	}
 	p := &planner{
 		policy: o.Planning.policy(), client: o.Client, clock: o.Clock, state: d.clusterState, owned: owned,
-		waiting: d.waiting, backends: o.Backends, wake: d.woken.wake,
+		counts: d.counts, backends: o.Backends, wake: d.woken.wake,
 		brokering: o.Planning.Broker, defaults: contention.Class{MaxDelay: o.Planning.MaxDelay},
 	}
 	if o.Reports != nil {
@@ -151,7 +151,7 @@ func (p *planner) period() time.Duration {
 
 // plan makes one pass. It returns the jobs that have something to write at once.
 func (p *planner) plan(ctx context.Context) ([]types.NamespacedName, error) {
-	if p.waiting.count() == 0 {
+	if p.counts.waiting.Load() == 0 {
 		p.keep(nil)
 		if p.brokering {
 			return p.broker(contention.Cluster{}), nil

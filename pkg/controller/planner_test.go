@@ -67,7 +67,7 @@ func crowdedFixture(t *testing.T, planning *Planning) *fixture {
 	state.SetClass(&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 1000})
 	state.SetPod(freshPod)
 	state.SetPod(stalePod)
-	f.dependencies.waiting.n.Store(1)
+	f.dependencies.counts.waiting.Store(1)
 	return f
 }
 
@@ -110,7 +110,7 @@ func TestDryRun(t *testing.T) {
 	f.plan()
 	f.wants("after a minute they are", "patch TrainingJob/status bert")
 
-	f.dependencies.waiting.n.Store(0)
+	f.dependencies.counts.waiting.Store(0)
 	if wake := f.plan(); len(wake) != 0 || f.r.gatherer.planner.choice(f.job()) != nil {
 		t.Errorf("nobody waits, and %v are woken", wake)
 	}
@@ -204,11 +204,11 @@ func TestPlannerIsIdle(t *testing.T) {
 	f := crowdedFixture(t, dryRun)
 	p := f.r.gatherer.planner
 	p.client = nobody{}
-	p.waiting.n.Store(0)
+	p.counts.waiting.Store(0)
 	if _, err := p.plan(t.Context()); err != nil {
 		t.Error("nobody waits:", err)
 	}
-	p.waiting.n.Store(1)
+	p.counts.waiting.Store(1)
 	p.state = &clusterState{Cluster: clusterstate.New(jobKind.Kind)}
 	if _, err := p.plan(t.Context()); err != nil {
 		t.Error("the cluster is not known:", err)
@@ -306,8 +306,8 @@ func BenchmarkPlan(b *testing.B) {
 		}
 		list.Items = append(list.Items, *job)
 	}
-	p.client, p.waiting = listed{list: list}, &waitingJobs{}
-	p.waiting.n.Store(contention.Considered)
+	p.client, p.counts = listed{list: list}, &jobCounts{}
+	p.counts.waiting.Store(contention.Considered)
 	for b.Loop() {
 		if _, err := p.plan(b.Context()); err != nil {
 			b.Fatal(err)

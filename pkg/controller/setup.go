@@ -140,7 +140,7 @@ func setup(ctx context.Context, mgr manager.Manager, o Options) (*Reconciler, er
 	}
 	d.autoscaler.detect(ctx) // before any reconcile: what is not known yet would create pods in vain
 	return r, errors.Join(mgr.Add(d.availability), mgr.Add(d.clusterState), mgr.Add(d.autoscaler),
-		d.waiting.follow(mgr))
+		d.counts.follow(mgr))
 }
 
 // dependencies of the Reconciler that need a manager, or a substitute in tests.
@@ -149,7 +149,7 @@ type dependencies struct {
 	recorder       events.EventRecorder
 	metrics        *metrics
 	states         *jobStates
-	waiting        *waitingJobs
+	counts         *jobCounts
 	availability   *availability
 	autoscaler     *autoscaler
 	clusterState   *clusterState
@@ -163,7 +163,7 @@ func newDependencies(mgr manager.Manager, o Options) (dependencies, error) {
 		uncached: mgr.GetAPIReader(),
 		recorder: mgr.GetEventRecorder(v1alpha1.OperatorName),
 		states:   newJobStates(),
-		waiting:  &waitingJobs{},
+		counts:   &jobCounts{},
 		woken:    make(waker),
 		jitter:   func(d time.Duration) time.Duration { return wait.Jitter(d, 0.3) },
 	}
@@ -199,7 +199,7 @@ func newReconciler(d dependencies, o Options) *Reconciler {
 		reports: o.Reports,
 		gatherer: &gatherer{
 			client: o.Client, live: live, clock: o.Clock, owned: owned, states: d.states,
-			waiting: d.waiting, availability: d.availability, clusterObjects: d.clusterObjects,
+			counts: d.counts, availability: d.availability, clusterObjects: d.clusterObjects,
 			planner: newPlanner(d, o, owned),
 			explainer: &explainer{
 				state: d.clusterState, states: d.states, live: live, autoscaler: d.autoscaler,

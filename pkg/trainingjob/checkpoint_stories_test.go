@@ -191,6 +191,17 @@ var checkpointStories = map[string]story{
 		sim.narrate("now it goes on where it should")
 		sim.logCheckpoints()
 	}},
+	"checkpoint-progress-among-5000": {jobtest.New(2, jobtest.Checkpoints), func(sim *simulation) {
+		sim.running = 5000
+		trainTo250(sim)
+		sim.postReport(251)
+		sim.narrate("the trainer goes on")
+		sim.advance(25 * time.Second)
+		sim.postReport(260)
+		sim.narrate("one of few jobs would tell it by now")
+		sim.advance(80 * time.Second)
+		sim.narrate("so does one of many")
+	}},
 	"checkpoint-place-changed": {jobtest.New(2, jobtest.Checkpoints), func(sim *simulation) {
 		trainTo250(sim)
 		sim.podsLinger = true

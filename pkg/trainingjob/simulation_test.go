@@ -40,7 +40,7 @@ type simulation struct {
 	explanation      *scheduler.Explanation // nil: the cluster's state does not tell why the gang waits
 	unplaceable      *scheduler.Explanation // nil: some node may take its ranks
 	woken            observation.Woken
-	waiting          int                        // jobs of the cluster
+	waiting, running int                        // jobs of the cluster
 	preemption       *v1alpha1.PreemptionStatus // nil: nobody plans
 	brokers          bool                       // the operator has others make room
 	waitingClass     string                     // of the job's class
@@ -128,6 +128,7 @@ func (sim *simulation) snapshot() Snapshot {
 		CreateBackoff:    sim.createBackoff,
 		Woken:            sim.woken,
 		Waiting:          sim.waiting,
+		RunningJobs:      sim.running,
 		Preemption:       sim.preemption,
 		Brokers:          sim.brokers,
 		WaitingClass:     sim.waitingClass,

@@ -54,6 +54,8 @@ type Snapshot struct {
 	Why func() (scheduler.Explanation, bool)
 	// Waiting is the number of jobs that are queued, of which each asks why now and then.
 	Waiting int
+	// RunningJobs is the number of jobs that run, of which each tells now and then how far it is.
+	RunningJobs int
 	// Woken is how the scheduler was woken for this gang so far.
 	Woken Woken
 	// Unplaceable explains that no node can ever take a rank of the gang, so that its pods would only hold

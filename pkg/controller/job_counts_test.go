@@ -1,0 +1,38 @@
+package controller
+
+import (
+	"testing"
+
+	"k8s.io/client-go/tools/cache"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+)
+
+func TestJobCounts(t *testing.T) {
+	in := func(phase v1alpha1.Phase) *v1alpha1.TrainingJob {
+		return &v1alpha1.TrainingJob{Status: v1alpha1.TrainingJobStatus{Phase: phase}}
+	}
+	waits, runs := in(v1alpha1.PhaseQueued), in(v1alpha1.PhaseRunning)
+	c := &jobCounts{}
+	for i, step := range []struct {
+		do               func()
+		waiting, running int64
+	}{
+		{func() { c.OnAdd(waits, true) }, 1, 0},
+		{func() { c.OnAdd(runs, true) }, 1, 1},
+		{func() { c.OnAdd(in(""), false) }, 1, 1},
+		{func() { c.OnUpdate(in(""), waits) }, 2, 1},
+		{func() { c.OnUpdate(waits, waits) }, 2, 1},
+		{func() { c.OnUpdate(waits, runs) }, 1, 2},
+		{func() { c.OnDelete(runs) }, 1, 1},
+		{func() { c.OnDelete(cache.DeletedFinalStateUnknown{Obj: waits}) }, 0, 1},
+		{func() { c.OnAdd("no job", false) }, 0, 1},
+	} {
+		step.do()
+		waiting, running := c.waiting.Load(), c.running.Load()
+		if waiting != step.waiting || running != step.running {
+			t.Fatalf("after step %d %d jobs wait and %d run, want %d and %d", i, waiting, running, step.waiting,
+				step.running)
+		}
+	}
+}
