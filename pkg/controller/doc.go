@@ -26,5 +26,5 @@
 //
 // The files, from the bottom up: kinds and errors; the owned-object cache, the job states and what the API
 // server rejects; gather and explain; writer, objects, network, claims, pods, sync_status and apply; status;
-// reconcile; and the wiring in caches, handlers, watches and setup.
+// reconcile; and the wiring in caches, share, job_counts, handlers, watches and setup.
 package controller
