@@ -51,7 +51,7 @@ func transformJob(in any) (any, error) {
 	return in, nil
 }
 
-// transformOther drops who wrote what.
+// transformOther drops who wrote what, and shares what other objects say, too.
 func transformOther(in any) (any, error) {
 	if o, ok := in.(client.Object); ok {
 		o.SetManagedFields(nil)

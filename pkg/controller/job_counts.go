@@ -32,30 +32,27 @@ func (c *jobCounts) follow(mgr manager.Manager) error {
 }
 
 // OnAdd implements cache.ResourceEventHandler, as do the others.
-func (c *jobCounts) OnAdd(job any, _ bool) { c.add(job, 1) }
+func (c *jobCounts) OnAdd(job any, _ bool) { c.change(nil, job) }
 
-func (c *jobCounts) OnUpdate(before, after any) {
-	c.add(before, -1)
-	c.add(after, 1)
-}
+func (c *jobCounts) OnUpdate(before, after any) { c.change(before, after) }
 
 func (c *jobCounts) OnDelete(job any) {
 	if unknown, ok := job.(cache.DeletedFinalStateUnknown); ok {
 		job = unknown.Obj
 	}
-	c.add(job, -1)
+	c.change(job, nil)
 }
 
-// add n to the number that a job is counted in.
-func (c *jobCounts) add(o any, n int64) {
-	job, ok := o.(*v1alpha1.TrainingJob)
-	if !ok {
-		return
+// change each number in one step: a job that stays in its phase is counted at every moment.
+func (c *jobCounts) change(before, after any) {
+	c.waiting.Add(isIn(v1alpha1.PhaseQueued, after) - isIn(v1alpha1.PhaseQueued, before))
+	c.running.Add(isIn(v1alpha1.PhaseRunning, after) - isIn(v1alpha1.PhaseRunning, before))
+}
+
+// isIn is 1 for a job in the phase, else 0.
+func isIn(phase v1alpha1.Phase, o any) int64 {
+	if job, ok := o.(*v1alpha1.TrainingJob); ok && job.Status.Phase == phase {
+		return 1
 	}
-	switch job.Status.Phase {
-	case v1alpha1.PhaseQueued:
-		c.waiting.Add(n)
-	case v1alpha1.PhaseRunning:
-		c.running.Add(n)
-	}
+	return 0
 }

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"sync"
 	"testing"
 
 	"k8s.io/client-go/tools/cache"
@@ -33,6 +34,32 @@ func TestJobCounts(t *testing.T) {
 		if waiting != step.waiting || running != step.running {
 			t.Fatalf("after step %d %d jobs wait and %d run, want %d and %d", i, waiting, running, step.waiting,
 				step.running)
+		}
+	}
+}
+
+// TestJobCountsWhileAJobChanges: a job that waits is counted at every moment of an update. For a planner that
+// sees none, nobody waits, and what others do to make room is called off.
+func TestJobCountsWhileAJobChanges(t *testing.T) {
+	waits := &v1alpha1.TrainingJob{Status: v1alpha1.TrainingJobStatus{Phase: v1alpha1.PhaseQueued}}
+	c := &jobCounts{}
+	c.OnAdd(waits, false)
+	var updates sync.WaitGroup
+	updates.Go(func() {
+		for range 1_000_000 {
+			c.OnUpdate(waits, waits)
+		}
+	})
+	done := make(chan struct{})
+	go func() { updates.Wait(); close(done) }()
+	for {
+		if n := c.waiting.Load(); n != 1 {
+			t.Fatalf("%d jobs wait, want 1", n)
+		}
+		select {
+		case <-done:
+			return
+		default:
 		}
 	}
 }

@@ -228,3 +228,17 @@ func TestOverdueWritesAreNamed(t *testing.T) {
 		t.Errorf("it is named, and still there until the API server was asked; got %v", overdue)
 	}
 }
+
+// TestSparse: what was there once takes no room.
+func TestSparse(t *testing.T) {
+	var s sparse[int]
+	s.drop("a")
+	s.set("a", 1)
+	s.set("b", 2)
+	if s.drop("a"); s == nil || s["b"] != 2 {
+		t.Errorf("with one left: %v", s)
+	}
+	if s.drop("b"); s != nil {
+		t.Errorf("with none left: %v", s)
+	}
+}

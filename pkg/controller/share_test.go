@@ -45,8 +45,11 @@ func decoded() *v1alpha1.TrainingJob {
 // TestShare: what is cached says the same as what was decoded, in less memory.
 func TestShare(t *testing.T) {
 	a, b := decoded(), decoded()
-	share(a)
-	share(b)
+	for _, job := range []*v1alpha1.TrainingJob{a, b} {
+		if _, err := transformJob(job); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if diff := cmp.Diff(decoded(), a); diff != "" {
 		t.Errorf("the job has changed (-decoded +cached):\n%s", diff)
 	}

@@ -51,6 +51,6 @@ func awaitPercent(t *testing.T, ok func(int) bool) {
 			t.Fatalf("it stays at %d percent", p)
 		}
 		runtime.GC()
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Millisecond) // the runtime says nowhere when it has cleaned up
 	}
 }

@@ -13,9 +13,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 )
 
-// The shortest time between two writes of progress. A transition or a new checkpoint carries it at once. All
-// jobs together tell how far they are 50 times a second at most, with 1,000 and with 10,000 of them, which
-// costs the API server a third of a processor.
+// The shortest time between two writes of progress. A transition or a new checkpoint carries it at once. Up
+// to 15,000 jobs together tell how far they are 50 times a second at most, which costs the API server a third
+// of a processor; of more, each does so every 5 minutes.
 const (
 	minReportDelay    = 20 * time.Second
 	reportDelayPerJob = time.Second / 50
