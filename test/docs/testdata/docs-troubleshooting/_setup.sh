@@ -32,9 +32,11 @@ queue research 12
 queue small 4
 
 # No kubelet pulls images on fake nodes: these pods wait for a node until they have the state that a kubelet gives.
+# Not on node-3, which lost-node needs whole.
 kubectl cordon node-0 node-1 node-2 node-3
-job bad-image 1 1
-job no-secret 1 1
+here='  nodeSelector: {kubernetes.io/hostname: node-0}'
+job bad-image 1 1 "$here"
+job no-secret 1 1 "$here"
 cannot() {
   timeout 60 bash -c "until kubectl get pod $1-worker-0 -o name; do :; done"
   kubectl patch pod "$1-worker-0" --subresource=status --type merge -p '{"status":{
