@@ -42,6 +42,9 @@ type Framework struct {
 	// Names are plain file names; contents are text, at most 64 KiB (MaxFileBytes) in all, because
 	// annotations of the pod carry them. Nil if the framework has no files, and then there is no FilesDir.
 	Files func(Gang, Rank) map[string]string
+
+	// reserved is what Reserved returns where the job is elastic and where not, once that is known.
+	reserved map[bool][]string
 }
 
 // KnowsRole reports whether a job of the framework may have ranks of a role.

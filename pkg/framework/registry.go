@@ -1,10 +1,17 @@
 package framework
 
-import "strings"
+import (
+	"slices"
+	"strings"
+	"sync"
+)
 
 // All returns every framework, sorted by name, except that custom, the fallback, is last. The CRD, messages
 // and docs/api.md list them in this order.
-func All() []Framework {
+func All() []Framework { return slices.Clone(all()) }
+
+// all is made once: every pass over a job asks for its framework and what that reserves.
+var all = sync.OnceValue(func() []Framework {
 	named := []Framework{
 		jax(),
 		mpi(),
@@ -13,12 +20,16 @@ func All() []Framework {
 		tensorflow(),
 		xgboost(),
 	}
-	return append(named, custom(named))
-}
+	every := append(named, custom(named))
+	for i := range every {
+		every[i].reserved = map[bool][]string{false: every[i].Reserved(false), true: every[i].Reserved(true)}
+	}
+	return every
+})
 
 // Get returns the framework of a name, as in spec.framework, and reports whether there is one.
 func Get(name string) (Framework, bool) {
-	for _, f := range All() {
+	for _, f := range all() {
 		if f.Name == name {
 			return f, true
 		}
@@ -29,7 +40,7 @@ func Get(name string) (Framework, bool) {
 // Names returns the names of All, in its order.
 func Names() []string {
 	var names []string
-	for _, f := range All() {
+	for _, f := range all() {
 		names = append(names, f.Name)
 	}
 	return names
@@ -38,7 +49,7 @@ func Names() []string {
 // ElasticNames returns the names of the frameworks that know spec.elasticPolicy.
 func ElasticNames() []string {
 	var names []string
-	for _, f := range All() {
+	for _, f := range all() {
 		if f.Elastic {
 			names = append(names, f.Name)
 		}

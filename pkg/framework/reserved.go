@@ -15,8 +15,11 @@ var defaults = []string{
 // Reserved lists the variables that tell a rank who it is and where the others are, sorted: a job must not
 // set them. elastic asks for those of a job with spec.elasticPolicy. They are what Env gives to any rank of a
 // gang that has two ranks of each role, with two GPUs each, whoever made its MPI, without what is only a
-// default.
+// default. The list must not be changed.
 func (f Framework) Reserved(elastic bool) []string {
+	if names, known := f.reserved[elastic]; known {
+		return names
+	}
 	if f.Env == nil {
 		return nil
 	}
