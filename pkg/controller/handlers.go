@@ -6,53 +6,138 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
 // podBatch is how long a reconcile waits for more events of pods: the ranks of a gang are created, bound and
 // started together, and one reconcile serves all of them.
 const podBatch = 25 * time.Millisecond
 
-// batchingQueue delays what is added by podBatch, unless it is queued already.
-type batchingQueue struct{ queue }
+// Priorities of requests. Where ten thousand jobs wait, what a scheduler tells of all of them keeps every
+// worker busy for a minute or two: what a user has asked for, a transition that is to be carried out and a
+// rank that ends must not stand in that line.
+const (
+	urgent  = 10
+	usual   = 0
+	initial = handler.LowPriority // the first list of a process
+)
 
-func (q batchingQueue) Add(req reconcile.Request) { q.AddAfter(req, podBatch) }
+// enqueue a job, unless it is queued already with that priority.
+func enqueue(q queue, job types.NamespacedName, priority int, after time.Duration) {
+	req := reconcile.Request{NamespacedName: job}
+	if prioritized, ok := q.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
+		prioritized.AddWithOpts(priorityqueue.AddOpts{Priority: &priority, After: after}, req)
+		return
+	}
+	q.AddAfter(req, after)
+}
+
+// jobHandler enqueues jobs.
+type jobHandler struct{}
+
+func (jobHandler) Create(_ context.Context, e event.TypedCreateEvent[*v1alpha1.TrainingJob], q queue) {
+	priority := urgent
+	if e.IsInInitialList {
+		priority = priorityAtStart(e.Object)
+	}
+	enqueue(q, client.ObjectKeyFromObject(e.Object), priority, 0)
+}
+
+// priorityAtStart is a job's when the operator starts: first comes what was asked while there was none, then
+// the jobs that hold nodes.
+func priorityAtStart(job *v1alpha1.TrainingJob) int {
+	switch phase := job.Status.Phase; {
+	case job.Status.ObservedGeneration != job.Generation || !job.DeletionTimestamp.IsZero():
+		return urgent
+	case phase == v1alpha1.PhaseQueued || phase.Finished():
+		return initial
+	}
+	return usual
+}
+
+func (jobHandler) Update(_ context.Context, e event.TypedUpdateEvent[*v1alpha1.TrainingJob], q queue) {
+	priority := usual
+	if askedOrMoved(e.ObjectOld, e.ObjectNew) {
+		priority = urgent
+	}
+	enqueue(q, client.ObjectKeyFromObject(e.ObjectNew), priority, 0)
+}
+
+// askedOrMoved reports whether more has changed than what the status tells meanwhile.
+func askedOrMoved(before, after *v1alpha1.TrainingJob) bool {
+	return before.UID != after.UID || before.Generation != after.Generation ||
+		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
+		before.Status.Phase != after.Status.Phase || before.Status.Attempt != after.Status.Attempt
+}
+
+func (jobHandler) Delete(_ context.Context, e event.TypedDeleteEvent[*v1alpha1.TrainingJob], q queue) {
+	enqueue(q, client.ObjectKeyFromObject(e.Object), urgent, 0)
+}
+
+func (jobHandler) Generic(context.Context, event.TypedGenericEvent[*v1alpha1.TrainingJob], queue) {}
 
 // ownedHandler puts an object into the owned-object cache before it enqueues the owner, so that the reconcile
 // sees it.
 type ownedHandler struct {
-	handler.EventHandler
 	gvk   schema.GroupVersionKind
 	owned *ownedCache
 }
 
-func (h *ownedHandler) Create(ctx context.Context, e event.CreateEvent, q queue) {
+func (h *ownedHandler) Create(_ context.Context, e event.CreateEvent, q queue) {
 	h.owned.observe(h.gvk, e.Object)
-	h.EventHandler.Create(ctx, e, h.batching(q))
+	priority := urgency(e.Object)
+	if e.IsInInitialList {
+		priority = initial
+	}
+	h.enqueue(q, e.Object, priority)
 }
 
-func (h *ownedHandler) Update(ctx context.Context, e event.UpdateEvent, q queue) {
+func (h *ownedHandler) Update(_ context.Context, e event.UpdateEvent, q queue) {
 	before, _ := ownerUID(e.ObjectOld)
 	if after, _ := ownerUID(e.ObjectNew); before != after {
 		h.owned.observeGone(e.ObjectOld)
+		h.enqueue(q, e.ObjectOld, urgent)
 	}
 	h.owned.observe(h.gvk, e.ObjectNew)
-	h.EventHandler.Update(ctx, e, h.batching(q))
+	h.enqueue(q, e.ObjectNew, urgency(e.ObjectNew))
 }
 
-func (h *ownedHandler) Delete(ctx context.Context, e event.DeleteEvent, q queue) {
+// Delete acts at once: what is gone comes with no others to wait for.
+func (h *ownedHandler) Delete(_ context.Context, e event.DeleteEvent, q queue) {
 	h.owned.observeGone(e.Object)
-	h.EventHandler.Delete(ctx, e, q)
+	if _, ok := ownerUID(e.Object); ok {
+		enqueue(q, ownerName(e.Object), urgent, 0)
+	}
 }
 
-// batching batches the events of pods; deletions and everything else are acted upon at once.
-func (h *ownedHandler) batching(q queue) queue {
-	if h.gvk == podKind {
-		return batchingQueue{q}
+func (h *ownedHandler) Generic(context.Context, event.GenericEvent, queue) {}
+
+// enqueue the job that controls an object. EnqueueRequestForOwner would ask for the scope of the owner's kind
+// with every event.
+func (h *ownedHandler) enqueue(q queue, obj client.Object, priority int) {
+	if _, ok := ownerUID(obj); !ok {
+		return
 	}
-	return q
+	var after time.Duration
+	if h.gvk == podKind {
+		after = podBatch
+	}
+	enqueue(q, ownerName(obj), priority, after)
+}
+
+// urgency of an object that exists: those that end, and the ranks that have a node.
+func urgency(obj client.Object) int {
+	if pod, ok := obj.(*corev1.Pod); ok && pod.Spec.NodeName != "" || obj.GetDeletionTimestamp() != nil {
+		return urgent
+	}
+	return usual
 }
 
 // nodeHandler enqueues the jobs that have pods on a node that becomes ready or ceases to be, appears or is
@@ -81,6 +166,6 @@ func (h nodeHandler) Generic(context.Context, event.TypedGenericEvent[*corev1.No
 
 func (h nodeHandler) enqueue(node *corev1.Node, q queue) {
 	for _, name := range h.owned.jobsOnNode(node.Name) {
-		q.Add(reconcile.Request{NamespacedName: name})
+		enqueue(q, name, urgent, 0)
 	}
 }

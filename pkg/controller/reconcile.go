@@ -123,7 +123,7 @@ func (r *Reconciler) settle(s *observed, plan trainingjob.Plan, err error) (reco
 	var rejected *rejection
 	switch {
 	case err == nil:
-		return reconcile.Result{RequeueAfter: r.untilWake(s, plan)}, nil
+		return reconcile.Result{RequeueAfter: r.untilWake(s, plan), Priority: new(usual)}, nil
 	case isOnly(err, func(e error) bool { return errors.As(e, &rejected) }):
 		return r.silently(err, rejectionRequeue)
 	case isOnly(err, isConflict):

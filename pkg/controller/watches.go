@@ -52,7 +52,7 @@ type watches struct {
 // start watches what every cluster serves.
 func (w *watches) start(woken waker) error {
 	cache := w.mgr.GetCache()
-	jobs := source.Kind[client.Object](cache, &v1alpha1.TrainingJob{}, &handler.EnqueueRequestForObject{})
+	jobs := source.Kind(cache, &v1alpha1.TrainingJob{}, jobHandler{})
 	return errors.Join(
 		w.controller.Watch(jobs),
 		w.controller.Watch(source.Kind(cache, &corev1.Node{}, nodeHandler{owned: w.owned})),
@@ -95,8 +95,6 @@ func (w *watches) source(gvk schema.GroupVersionKind) (*awaitableSource, error) 
 	if err != nil {
 		return nil, err
 	}
-	toOwner := handler.EnqueueRequestForOwner(
-		w.mgr.GetScheme(), w.mgr.GetRESTMapper(), &v1alpha1.TrainingJob{}, handler.OnlyControllerOwner())
-	feed := &ownedHandler{gvk: gvk, owned: w.owned, EventHandler: toOwner}
+	feed := &ownedHandler{gvk: gvk, owned: w.owned}
 	return newAwaitableSource(source.Kind[client.Object](w.mgr.GetCache(), empty, feed)), nil
 }

@@ -1,0 +1,112 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	volcano "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+)
+
+// TestUrgentFirst: where a thousand jobs are to be looked at, what a user asks for and what happens to ranks
+// with a node is served first, and what only tells why a job waits is served in its turn.
+func TestUrgentFirst(t *testing.T) {
+	job := func(change func(*v1alpha1.TrainingJob)) *v1alpha1.TrainingJob {
+		j := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "mine", UID: "mine"}}
+		j.Status.Phase = v1alpha1.PhaseQueued
+		if change != nil {
+			change(j)
+		}
+		return j
+	}
+	owner := metav1.ObjectMeta{Namespace: "default", Name: "mine-worker-0", UID: "owned",
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(),
+			Kind: jobKind.Kind, Name: "mine", UID: "mine", Controller: new(true)}}}
+	pod := func(node string) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: owner, Spec: corev1.PodSpec{NodeName: node}}
+	}
+	ending := pod("")
+	ending.DeletionTimestamp = &metav1.Time{Time: start}
+	jobs := jobHandler{}
+	spec := func(j *v1alpha1.TrainingJob) { j.Generation++ }
+	attempt := func(j *v1alpha1.TrainingJob) { j.Status.Attempt++ }
+	message := func(j *v1alpha1.TrainingJob) { j.Status.Message = "waiting" }
+	changed := func(change func(*v1alpha1.TrainingJob)) func(queue) {
+		return func(q queue) {
+			jobs.Update(t.Context(), event.TypedUpdateEvent[*v1alpha1.TrainingJob]{
+				ObjectOld: job(nil), ObjectNew: job(change)}, q)
+		}
+	}
+	starting := func(change func(*v1alpha1.TrainingJob)) func(queue) {
+		return func(q queue) {
+			jobs.Create(t.Context(), event.TypedCreateEvent[*v1alpha1.TrainingJob]{
+				Object: job(change), IsInInitialList: true}, q)
+		}
+	}
+	owned := newOwnedCache(clock.RealClock{}, func(client.Object) {})
+	pods := &ownedHandler{gvk: podKind, owned: owned}
+	updated := func(p *corev1.Pod) func(queue) {
+		return func(q queue) { pods.Update(t.Context(), event.UpdateEvent{ObjectOld: pod(""), ObjectNew: p}, q) }
+	}
+	for name, c := range map[string]struct {
+		event func(queue)
+		first bool
+	}{
+		"a job is created": {first: true, event: func(q queue) {
+			jobs.Create(t.Context(), event.TypedCreateEvent[*v1alpha1.TrainingJob]{Object: job(nil)}, q)
+		}},
+		"a job waits when the operator starts":  {event: starting(nil)},
+		"a job was changed when there was none": {first: true, event: starting(spec)},
+		"a job is changed":                      {first: true, event: changed(spec)},
+		"a job has a new attempt":               {first: true, event: changed(attempt)},
+		"a job tells why it waits":              {event: changed(message)},
+		"a pod gets a node":                     {first: true, event: updated(pod("node-0"))},
+		"a pod that waits ends":                 {first: true, event: updated(ending)},
+		"a pod is told why it waits":            {event: updated(pod(""))},
+		"a pod is gone": {first: true, event: func(q queue) {
+			pods.Delete(t.Context(), event.DeleteEvent{Object: pod("node-0")}, q)
+		}},
+		"a group may have its pods": {event: func(q queue) {
+			groups := &ownedHandler{gvk: volcano.SchemeGroupVersion.WithKind("PodGroup"), owned: owned}
+			group := &volcano.PodGroup{ObjectMeta: owner}
+			groups.Update(t.Context(), event.UpdateEvent{ObjectOld: group, ObjectNew: group}, q)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := priorityqueue.New[reconcile.Request]("test")
+			defer q.ShutDown()
+			const others = 1000
+			for i := range others {
+				enqueue(q, types.NamespacedName{Name: fmt.Sprint(i)}, usual, 0)
+			}
+			c.event(q)
+			if err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true,
+				func(context.Context) (bool, error) { return q.Len() > others, nil }); err != nil {
+				t.Fatalf("%d of %d are ready: %v", q.Len(), others+1, err)
+			}
+			want := others
+			if c.first {
+				want = 0
+			}
+			for n := range others + 1 {
+				req, _, _ := q.GetWithPriority()
+				q.Done(req)
+				if req.Name == "mine" && n != want {
+					t.Errorf("it is served after %d others, want %d", n, want)
+				}
+			}
+		})
+	}
+}
