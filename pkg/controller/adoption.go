@@ -59,7 +59,7 @@ func (g *gatherer) gatherAdoption(ctx context.Context, s *observed) error {
 	if err != nil {
 		return err
 	}
-	s.adoption.object = &ownedObject{gvk: gvk, object: object}
+	s.adoption.object = new(newOwnedObject(gvk, object))
 	return nil
 }
 

@@ -89,7 +89,7 @@ func (w *writer) applyGroup(ctx context.Context, s *observed, action decision.Gr
 // unkeptGroups are those that go when their job finishes.
 func unkeptGroups(s *observed) []ownedObject {
 	return slices.DeleteFunc(slices.Clone(s.groups), func(o ownedObject) bool {
-		return isKeptFinished(s.Backend, o.gvk)
+		return isKeptFinished(s.Backend, o.gvk())
 	})
 }
 

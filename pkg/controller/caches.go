@@ -106,10 +106,22 @@ func trimPod(pod *corev1.Pod) {
 		ObservedGeneration: pod.Status.ObservedGeneration,
 		PodIPs:             pod.Status.PodIPs,
 		Phase:              pod.Status.Phase, Reason: pod.Status.Reason, Message: pod.Status.Message,
-		Conditions:            slices.Clone(pod.Status.Conditions),
+		Conditions:            trimConditions(pod.Status.Conditions),
 		InitContainerStatuses: trimContainers(pod.Status.InitContainerStatuses),
 		ContainerStatuses:     trimContainers(pod.Status.ContainerStatuses),
 	}
+}
+
+// readConditions are the conditions of pods that decisions read. Initialized and ContainersReady change with
+// these.
+var readConditions = []corev1.PodConditionType{
+	corev1.PodScheduled, corev1.PodReady, corev1.DisruptionTarget, corev1.PodReadyToStartContainers,
+}
+
+func trimConditions(all []corev1.PodCondition) []corev1.PodCondition {
+	return slices.DeleteFunc(slices.Clone(all), func(c corev1.PodCondition) bool {
+		return !slices.Contains(readConditions, c.Type)
+	})
 }
 
 func trimContainers(list []corev1.ContainerStatus) []corev1.ContainerStatus {

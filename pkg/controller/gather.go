@@ -111,13 +111,13 @@ func (g *gatherer) recheckOverdue(ctx context.Context, job *v1alpha1.TrainingJob
 		return next, nil
 	}
 	for _, o := range overdue {
-		live, err := g.live.object(ctx, o.gvk, o.object.GetName(), job.Namespace)
+		live, err := g.live.object(ctx, o.gvk(), o.object.GetName(), job.Namespace)
 		if err != nil && !apierrors.IsNotFound(err) {
 			return time.Time{}, err
 		}
 		g.owned.dropAssumed(job.UID, o.object.GetUID())
 		if err == nil && live.GetUID() == o.object.GetUID() {
-			g.owned.assume(job.UID, o.gvk, live)
+			g.owned.assume(job.UID, o.gvk(), live)
 		}
 	}
 	_, next = g.owned.overdueAssumed(job.UID)
@@ -132,9 +132,9 @@ func (g *gatherer) gatherOwned(s *observed) {
 			s.Resolvers = append(s.Resolvers, pod)
 		case ok:
 			s.Pods = append(s.Pods, pod)
-		case o.gvk == serviceKind:
+		case o.gvk() == serviceKind:
 			s.services = append(s.services, o)
-		case o.gvk == sliceKind:
+		case o.gvk() == sliceKind:
 			s.slices = append(s.slices, o)
 		default:
 			s.groups = append(s.groups, o)

@@ -180,7 +180,7 @@ func TestNamesThatSomebodyChangesAreRestored(t *testing.T) {
 			if err := f.store.Get(t.Context(), key, &have); err != nil {
 				t.Fatal(err)
 			}
-			if !namedSo([]ownedObject{{gvk: sliceKind, object: &have}}, []*slice{want}) {
+			if !namedSo([]ownedObject{newOwnedObject(sliceKind, &have)}, []*slice{want}) {
 				t.Errorf("got %+v, want %+v", have, want)
 			}
 		})

@@ -45,7 +45,7 @@ func (w *writer) ensure(
 
 func find(existing []ownedObject, gvk schema.GroupVersionKind, name string) client.Object {
 	for _, o := range existing {
-		if o.gvk == gvk && o.object.GetName() == name {
+		if o.gvk() == gvk && o.object.GetName() == name {
 			return o.object
 		}
 	}
@@ -177,11 +177,11 @@ func (w *writer) deleteObject(ctx context.Context, job *v1alpha1.TrainingJob, o 
 	obj := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Name: o.object.GetName(), Namespace: o.object.GetNamespace(),
 	}}
-	obj.SetGroupVersionKind(o.gvk)
+	obj.SetGroupVersionKind(o.gvk())
 	err := w.client.Delete(ctx, obj, client.Preconditions{UID: &uid},
 		client.PropagationPolicy(metav1.DeletePropagationBackground))
 	if err != nil && !isGoneOrReplaced(err) {
-		return fmt.Errorf("deleting %s %s: %w", o.gvk.Kind, obj.Name, err)
+		return fmt.Errorf("deleting %s %s: %w", o.gvk().Kind, obj.Name, err)
 	}
 	w.owned.assumeDeleted(job.UID, uid)
 	return nil

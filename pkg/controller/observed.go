@@ -54,7 +54,7 @@ func objectsOf(b scheduler.Backend, owned []ownedObject) []client.Object {
 	}
 	var objects []client.Object
 	for _, o := range owned {
-		if slices.Contains(b.Kinds(), o.gvk) {
+		if slices.Contains(b.Kinds(), o.gvk()) {
 			objects = append(objects, o.object)
 		}
 	}

@@ -168,7 +168,7 @@ func (c *ownedCache) observe(gvk schema.GroupVersionKind, obj client.Object) {
 		c.named(owner, ownerName(obj))
 	}
 	uid := obj.GetUID()
-	o.delivered[uid] = ownedObject{gvk: gvk, object: obj}
+	o.delivered[uid] = newOwnedObject(gvk, obj)
 	if a, ok := o.assumed[uid]; ok && !olderThan(obj.GetResourceVersion(), a.object.GetResourceVersion()) {
 		o.assumed.drop(uid)
 	}
@@ -214,7 +214,7 @@ func (c *ownedCache) assume(job types.UID, gvk schema.GroupVersionKind, obj clie
 	if d, ok := o.delivered[uid]; ok && !olderThan(d.object.GetResourceVersion(), obj.GetResourceVersion()) {
 		return
 	}
-	o.assumed.set(uid, assumedObject{ownedObject: ownedObject{gvk: gvk, object: obj}, since: c.clock.Now()})
+	o.assumed.set(uid, assumedObject{ownedObject: newOwnedObject(gvk, obj), since: c.clock.Now()})
 }
 
 // assumeDeleted takes the UID of an object that we deleted.
@@ -308,7 +308,7 @@ func (o *ownedObjects) withDeletion(obj ownedObject, now time.Time) ownedObject 
 		pod.Generation++
 	}
 	terminating.SetDeletionTimestamp(&metav1.Time{Time: at})
-	return ownedObject{gvk: obj.gvk, object: terminating}
+	return ownedObject{kind: obj.kind, object: terminating}
 }
 
 // departedPods returns the deleted pods of an attempt in the order in which they went, and drops those of

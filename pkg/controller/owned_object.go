@@ -2,6 +2,7 @@ package controller
 
 import (
 	"time"
+	"unique"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,9 +13,17 @@ import (
 
 // ownedObject is one object that a job owns.
 type ownedObject struct {
-	gvk    schema.GroupVersionKind
+	// kind of the object. A handle is a sixth of what it stands for, and there are eight in the smallest map.
+	kind   unique.Handle[schema.GroupVersionKind]
 	object client.Object
 }
+
+func newOwnedObject(gvk schema.GroupVersionKind, object client.Object) ownedObject {
+	return ownedObject{kind: unique.Make(gvk), object: object}
+}
+
+// gvk is the object's kind.
+func (o ownedObject) gvk() schema.GroupVersionKind { return o.kind.Value() }
 
 // pod returns the object as a pod; false: it is none.
 func (o ownedObject) pod() (*corev1.Pod, bool) {

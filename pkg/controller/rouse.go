@@ -55,7 +55,7 @@ func roused(s *observed, rester scheduler.Rester) []ownedObject {
 	if kind == scheduler.PodKind {
 		for _, pod := range s.Pods {
 			if pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && !observation.Ended(pod) {
-				targets = append(targets, ownedObject{gvk: kind, object: pod})
+				targets = append(targets, newOwnedObject(kind, pod))
 			}
 		}
 		return targets
@@ -65,7 +65,7 @@ func roused(s *observed, rester scheduler.Rester) []ownedObject {
 			continue
 		}
 		if group := find(s.groups, kind, wanted.GetName()); group != nil && group.GetDeletionTimestamp() == nil {
-			targets = append(targets, ownedObject{gvk: kind, object: group})
+			targets = append(targets, newOwnedObject(kind, group))
 		}
 	}
 	return targets
@@ -74,7 +74,7 @@ func roused(s *observed, rester scheduler.Rester) []ownedObject {
 func (w *writer) noteWoken(
 	ctx context.Context, job *v1alpha1.TrainingJob, o ownedObject, woken observation.Woken,
 ) error {
-	obj, err := newObject(w.client.Scheme(), o.gvk)
+	obj, err := newObject(w.client.Scheme(), o.gvk())
 	if err != nil {
 		return err
 	}
@@ -88,13 +88,13 @@ func (w *writer) noteWoken(
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("waking the scheduler by %s %s: %w", o.gvk.Kind, obj.GetName(), err)
+		return fmt.Errorf("waking the scheduler by %s %s: %w", o.gvk().Kind, obj.GetName(), err)
 	}
 	if pod, ok := obj.(*corev1.Pod); ok {
 		trimPod(pod)
 	}
 	obj.SetManagedFields(nil)
-	w.owned.assume(job.UID, o.gvk, obj)
+	w.owned.assume(job.UID, o.gvk(), obj)
 	return nil
 }
 

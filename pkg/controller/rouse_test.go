@@ -109,9 +109,9 @@ func TestBinderIsWokenByItsOwnGroup(t *testing.T) {
 		o.SetGroupVersionKind(kind)
 		o.SetName("bert-1")
 		s.Gang.Wanted = append(s.Gang.Wanted, o)
-		s.groups = append(s.groups, ownedObject{gvk: kind, object: o})
+		s.groups = append(s.groups, newOwnedObject(kind, o))
 	}
-	if got := roused(&s, resting{by: groupKind}); len(got) != 1 || got[0].gvk != groupKind {
+	if got := roused(&s, resting{by: groupKind}); len(got) != 1 || got[0].gvk() != groupKind {
 		t.Errorf("it changes %v", got)
 	}
 	deleted := metav1.Now()

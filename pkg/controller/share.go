@@ -1,23 +1,25 @@
 package controller
 
 import (
+	"encoding/json"
 	"reflect"
 	"unique"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/utils/lru"
 )
 
-// maxShared is the longest string that is shared, in bytes. Names and reasons are shorter; programs and their
-// arguments seldom equal those of another job.
+// maxShared is the longest string that is shared, in bytes. Names and reasons are shorter; programs and
+// their arguments seldom equal those of another job.
 const maxShared = 64
 
 var requirements = reflect.TypeFor[corev1.ResourceRequirements]()
 
-// share lets everything below an object that is about to be cached refer to memory that it has in common with
-// other objects: strings such as the kinds of owners, the names of labels and what conditions say, of which
-// decoding makes new ones for every object; and limits that are what is requested. Nobody changes what is
-// cached.
+// share lets everything below an object that is about to be cached refer to memory that it has in common
+// with other objects: strings such as the kinds of owners, the names of labels and what conditions say, and
+// small maps such as amounts of resources, of which decoding makes new ones for every object; and limits
+// that are what is requested. Nobody changes what is cached.
 func share(object any) { shareBelow(reflect.ValueOf(object)) }
 
 func shareBelow(v reflect.Value) {
@@ -61,7 +63,8 @@ func shareInSlice(v reflect.Value) {
 	}
 }
 
-// shareInMap replaces keys and values, which have to be put in anew.
+// shareInMap replaces keys and values, which have to be put in anew, and then the whole map by one that
+// says the same.
 func shareInMap(v reflect.Value) {
 	if v.Len() == 0 || v.Type().Key().Kind() != reflect.String {
 		return
@@ -75,7 +78,39 @@ func shareInMap(v reflect.Value) {
 		shareBelow(value)
 		anew.SetMapIndex(key, value)
 	}
-	v.Set(anew)
+	v.Set(common(anew))
+}
+
+const (
+	// maxCommon is how many maps are remembered: more than the kinds of requests, counts of ranks and
+	// labels that the jobs of a cluster come in, and little memory where every one is different.
+	maxCommon = 1024
+	// maxCommonJSON is the longest map that is compared with those, in bytes of its JSON.
+	maxCommonJSON = 256
+)
+
+// commonMaps are those that were lately part of objects, by what they say. A map of Go has room for eight
+// entries, which for amounts of resources is 640 bytes; most have one or two, and ten thousand jobs say the
+// same few things.
+var commonMaps = lru.New(maxCommon)
+
+type saying struct {
+	kind reflect.Type
+	json string
+}
+
+// common is the map that others with the same content refer to.
+func common(m reflect.Value) reflect.Value {
+	text, err := json.Marshal(m.Interface())
+	if err != nil || len(text) > maxCommonJSON {
+		return m
+	}
+	key := saying{m.Type(), string(text)}
+	if had, ok := commonMaps.Get(key); ok {
+		return had.(reflect.Value)
+	}
+	commonMaps.Add(key, m)
+	return m
 }
 
 func shareRequests(r *corev1.ResourceRequirements) {

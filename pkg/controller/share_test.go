@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"unsafe"
@@ -81,9 +82,12 @@ func TestShare(t *testing.T) {
 	if n := cap(a.Spec.ReplicaSpecs[v1alpha1.RoleWorker].Template.Spec.Containers); n != 1 {
 		t.Errorf("there is room for %d containers, of which 1 exists", n)
 	}
-	requests := of(a).Resources.Requests
-	requests["cpu"] = resource.MustParse("1")
-	if _, same := of(a).Resources.Limits["cpu"]; !same {
+	address := func(amounts corev1.ResourceList) uintptr { return reflect.ValueOf(amounts).Pointer() }
+	requests := address(of(a).Resources.Requests)
+	if address(of(a).Resources.Limits) != requests {
 		t.Error("requests and limits that are equal are there twice")
+	}
+	if address(of(b).Resources.Requests) != requests {
+		t.Error("requests that are equal in two jobs are there twice")
 	}
 }

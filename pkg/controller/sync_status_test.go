@@ -111,7 +111,7 @@ func TestGroupOfADeletedJobIsReleasedWithItsLastPod(t *testing.T) {
 	f.wants("and nothing is left to do")
 	if left := f.r.owned.jobsNamed(types.NamespacedName{Namespace: "default", Name: "bert"}); len(left) > 0 {
 		// The Service is the garbage collector's.
-		if all := f.r.owned.objects(left[0]); len(all) != 1 || all[0].gvk != serviceKind {
+		if all := f.r.owned.objects(left[0]); len(all) != 1 || all[0].gvk() != serviceKind {
 			t.Errorf("the cache still has %v", all)
 		}
 	}

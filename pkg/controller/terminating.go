@@ -41,7 +41,7 @@ func (w *writer) endTerminating(
 			continue
 		}
 		for _, o := range owned {
-			if slices.Contains(b.Kinds(), o.gvk) && o.object.GetDeletionTimestamp() == nil {
+			if slices.Contains(b.Kinds(), o.gvk()) && o.object.GetDeletionTimestamp() == nil {
 				errs = append(errs, w.deleteObject(ctx, job, o))
 			}
 		}

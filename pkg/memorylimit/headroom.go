@@ -6,16 +6,13 @@ import (
 	"runtime/metrics"
 )
 
-// How many bytes may be allocated until the next collection of garbage. By Go's default that is as much as is
-// live, which is little for a small heap, whose collections then cost a fifth of all processor time, and much
-// for one that holds ten thousand jobs, which then takes twice the memory that it needs.
-const (
-	minHeadroom = 64 << 20
-	maxHeadroom = 96 << 20
-)
+// headroom is how many bytes may be allocated until the next collection of garbage. By Go's default that is
+// as much as is live, which is little for a small heap, whose collections then cost a fifth of all
+// processor time, and much for one that holds ten thousand jobs, which then takes twice the memory that it
+// needs.
+const headroom = 48 << 20
 
-// BoundHeadroom lets the heap grow by minHeadroom at least, and by maxHeadroom at most, between two
-// collections. An admin's own GOGC counts instead.
+// BoundHeadroom lets the heap grow by headroom between two collections. An admin's own GOGC counts instead.
 func BoundHeadroom(getenv func(string) string) {
 	if getenv("GOGC") != "" {
 		return
@@ -26,10 +23,7 @@ func BoundHeadroom(getenv func(string) string) {
 }
 
 // percentFor is Go's measure of headroom, in percent of the bytes that are live.
-func percentFor(live uint64) int {
-	live = max(live, 1<<20)
-	return int(100 * min(max(live, minHeadroom), maxHeadroom) / live)
-}
+func percentFor(live uint64) int { return int(100 * headroom / max(live, 1<<20)) }
 
 // liveBytes are those that the last collection has found in use.
 func liveBytes() uint64 {

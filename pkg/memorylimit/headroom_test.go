@@ -10,10 +10,10 @@ import (
 func TestPercentFor(t *testing.T) {
 	const mebibyte = 1 << 20
 	for live, want := range map[uint64]int{
-		0:              6400, // a process that has just begun
-		25 * mebibyte:  256,
-		80 * mebibyte:  100,
-		300 * mebibyte: 32,
+		0:              4800, // a process that has just begun
+		24 * mebibyte:  200,
+		48 * mebibyte:  100,
+		480 * mebibyte: 10,
 	} {
 		if got := percentFor(live); got != want {
 			t.Errorf("%d MiB live: %d percent, want %d", live/mebibyte, got, want)
