@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"mlplatform.example.com/trainingjob-operator/bench/play"
@@ -28,19 +29,20 @@ type Benchmark struct {
 }
 
 // Run plays the steps of the plan that the results do not have yet, and after each of them saves the results
-// and writes the report. A scheduler on which a step broke is played no larger. When ctx ends, the step under
-// way is dropped; that is no error.
+// and writes the report. Where a scheduler broke, larger steps end before that phase. When ctx ends, the step
+// under way is dropped; that is no error.
 func (b *Benchmark) Run(ctx context.Context, results *Results) error {
 	for _, p := range b.Plan {
 		if results.has(p.Scheduler, p.Size) {
 			continue
 		}
-		if broken, ok := results.brokenBelow(p.Scheduler, p.Size); ok {
-			fmt.Fprintf(b.Progress, "%s: %d jobs are left out: with %d it broke\n", p.Scheduler, p.Size.Jobs(),
-				broken.Jobs())
+		phases := results.bearable(p.Scheduler, p.Size)
+		if len(phases) == 0 {
+			fmt.Fprintf(b.Progress, "%s: %d jobs are left out: with fewer it broke at once\n", p.Scheduler,
+				p.Size.Jobs())
 			continue
 		}
-		s, err := b.play(ctx, p.Scheduler, p.Size)
+		s, err := b.play(ctx, p.Scheduler, p.Size, phases)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -55,19 +57,22 @@ func (b *Benchmark) Run(ctx context.Context, results *Results) error {
 	return nil
 }
 
-// brokenBelow is a smaller size at which something broke.
-func (r *Results) brokenBelow(scheduler string, size Size) (Size, bool) {
+// bearable are the phases before those in which something broke at a smaller size.
+func (r *Results) bearable(scheduler string, size Size) []string {
+	names := phaseNames()
 	for _, s := range r.Steps {
-		if s.Scheduler == scheduler && s.Broke != "" && s.Size.Jobs() < size.Jobs() {
-			return s.Size, true
+		if s.Scheduler == scheduler && s.BrokeIn != "" && s.Size.Jobs() < size.Jobs() {
+			names = names[:min(len(names), slices.Index(phaseNames(), s.BrokeIn))]
 		}
 	}
-	return Size{}, false
+	return names
 }
 
 // play a step. What the operator and the scheduler fail to do is a result; an error means that the benchmark
 // cannot go on.
-func (b *Benchmark) play(ctx context.Context, scheduler string, size Size) (result Step, err error) {
+func (b *Benchmark) play(
+	ctx context.Context, scheduler string, size Size, phases []string,
+) (result Step, err error) {
 	dir, err := os.MkdirTemp("", "bench-")
 	if err != nil {
 		return result, err
@@ -84,8 +89,12 @@ func (b *Benchmark) play(ctx context.Context, scheduler string, size Size) (resu
 		return result, errors.Join(err, s.keepLogs())
 	}
 	for _, phase := range s.phases() {
+		if !slices.Contains(phases, phase.name) {
+			break
+		}
 		err := s.measure(ctx, phase)
 		if errors.Is(err, errBound) {
+			result.BrokeIn = phase.name
 			result.Broke = fmt.Sprintf("%s: not within %s: %s", phase.name, phase.bound, s.seen.phases())
 			break
 		}

@@ -34,14 +34,20 @@ func costs() []cost {
 		{"operator's memory when idle, MB", memoryIn(operatorProgram, Idle), true},
 		{"operator's memory at most, MB", memory(operatorProgram), true},
 		{"API server's memory at most, MB", memory(apiServerProgram), true},
-		{"preempting: ms until a victim's last rank is gone, p50", answer(0.5), true},
-		{"the same, worst", answer(1), true},
 		{"restart: s until ready", ready(Restart), true},
 		{"restart: s until a new job is queued", seconds(Restart), true},
 		{"restart: operator's writes", restartWrites, false},
 		{"failover: s until a new job is queued", ready(Failover), false},
 		{"restart and failover: ranks lost", disturbed(func(p Phase) int { return p.Lost }), false},
 		{"restart and failover: ranks created", disturbed(func(p Phase) int { return p.Again }), false},
+		{"preempting: s until the gang has its nodes, p50", from(Preempt, func(p Phase) (float64, bool) {
+			return quantile(0.5, p.Entries)
+		}), true},
+		{"preempting: gangs that got to it", from(Preempt, func(p Phase) (float64, bool) {
+			return float64(len(p.Entries)), true
+		}), false},
+		{"preempting: ms until a victim's last rank is gone, p50", answer(0.5), true},
+		{"the same, worst", answer(1), true},
 	}
 }
 
@@ -139,12 +145,17 @@ func memory(program string) func(Step) (float64, bool) {
 // answer is a quantile of the answers to preemptions, in milliseconds.
 func answer(q float64) func(Step) (float64, bool) {
 	return from(Preempt, func(p Phase) (float64, bool) {
-		var all []stats.Bounds
-		for _, seconds := range p.Answers {
-			all = append(all, stats.Exactly(1000*seconds))
-		}
-		return stats.Quantile(q, all).Low, len(all) > 0
+		seconds, known := quantile(q, p.Answers)
+		return 1000 * seconds, known
 	})
+}
+
+func quantile(q float64, values []float64) (float64, bool) {
+	var all []stats.Bounds
+	for _, v := range values {
+		all = append(all, stats.Exactly(v))
+	}
+	return stats.Quantile(q, all).Low, len(all) > 0
 }
 
 // disturbed counts ranks in the phases in which nothing should have happened to any.

@@ -3,12 +3,14 @@ package scale
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/bench/measure"
 	"mlplatform.example.com/trainingjob-operator/bench/play"
 	"mlplatform.example.com/trainingjob-operator/bench/workload"
+	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 )
 
 // phase of a step, as it is played.
@@ -36,9 +38,9 @@ func (s *step) phases() []phase {
 		{Fill, size.Gangs, 30 * time.Minute, play.SettledFor, s.fill},
 		{Queue, size.Waiting, 45 * time.Minute, play.SettledFor, s.queue},
 		{Idle, size.Jobs(), s.Idle + time.Minute, 0, s.idle},
-		{Preempt, len(size.preempting()), 30 * time.Minute, play.SettledFor, s.preempt},
 		{Restart, size.Jobs(), 10 * time.Minute, play.SettledFor, s.restart},
 		{Failover, size.Jobs(), 10 * time.Minute, play.SettledFor, s.failover},
+		{Preempt, len(size.preempting()), 20 * time.Minute, 0, s.preempt},
 	}
 }
 
@@ -55,9 +57,19 @@ func (s *step) queue(ctx context.Context, _ *Phase, _ *measure.Usage) error {
 	if err := s.submit(ctx, s.result.Size.waiting()); err != nil {
 		return err
 	}
+	pods := s.result.Size.Ranks()
+	if podsWait(s.result.Scheduler) {
+		pods += s.result.Size.Waiting // with one rank each
+	}
 	return s.until(ctx, Queue, func() bool {
-		return s.seen.count[v1alpha1.PhaseQueued] == s.result.Size.Waiting
+		return s.seen.count[v1alpha1.PhaseQueued] == s.result.Size.Waiting && s.seen.ranks.total() >= pods
 	})
+}
+
+// podsWait reports whether a scheduler gets to see the pods of jobs that wait. It may be long until it asks
+// for them, and jobs that lack them are not queued for good.
+func podsWait(scheduler string) bool {
+	return scheduler != localcluster.SchedulerKueue && scheduler != Simulated
 }
 
 func (s *step) idle(ctx context.Context, _ *Phase, _ *measure.Usage) error {
@@ -70,10 +82,17 @@ func (s *step) idle(ctx context.Context, _ *Phase, _ *measure.Usage) error {
 	}
 }
 
-// preempt lets one gang after the other take the place of one that runs.
+// enough time to see how preemptions are answered: schedulers that look at every gang that waits before they
+// look at the next one that came take minutes for each.
+const enough = 5 * time.Minute
+
+// preempt lets one gang after the other take the place of one that runs, until they have, or there was enough
+// time.
 func (s *step) preempt(ctx context.Context, result *Phase, _ *measure.Usage) error {
 	s.seen.answers() // those before do not count
+	began := time.Now()
 	for _, high := range s.result.Size.preempting() {
+		submitted := time.Now()
 		if err := s.submit(ctx, []workload.Gang{high}); err != nil {
 			return err
 		}
@@ -82,7 +101,12 @@ func (s *step) preempt(ctx context.Context, result *Phase, _ *measure.Usage) err
 		}); err != nil {
 			return err
 		}
+		result.Entries = append(result.Entries, time.Since(submitted).Seconds())
+		if time.Since(began) > enough {
+			break
+		}
 	}
+	slices.Sort(result.Entries)
 	result.Answers = s.seen.answers()
 	return nil
 }

@@ -83,6 +83,9 @@ func (r *ranks) running(gang string, n int) bool {
 	return len(r.placed[gang]) == n && r.ending[gang] == nil
 }
 
+// total of the ranks that ever were.
+func (r *ranks) total() int { return len(r.seen) }
+
 // sortedSeconds of durations.
 func sortedSeconds(all []time.Duration) []float64 {
 	seconds := make([]float64, len(all))

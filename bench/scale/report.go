@@ -26,12 +26,12 @@ func (r *Results) Markdown() string {
 control plane that is short of them.
 
 A step fills a cluster of nodes with %d GPUs each with gangs of %d ranks, and then its queue with jobs that
-ask for a whole node each. It is left alone for a while. Then gangs of high priority come one after the other,
-up to %d, and each takes the GPUs of one that runs. Then the operator is killed and started again, and at last
-the leader of two is killed. **Grows as** is the exponent e of jobs^e, by least squares over the logarithms of
-all sizes; 0 for what costs the same whatever the size. "-" is unknown.
+ask for a whole node each. It is left alone for a while. Then the operator is killed and started again, and
+then the leader of two is killed. At last gangs of high priority come one after the other, up to %d or as many
+as come within %s, and each takes the GPUs of one that runs. **Grows as** is the exponent e of jobs^e, by
+least squares over the logarithms of all sizes; 0 for what costs the same whatever the size. "-" is unknown.
 `, r.Machine.Processors, r.Machine.CPU, float64(r.Machine.MemoryBytes)/(1<<30), r.Machine.Go,
-		r.Machine.Commit, GPUsPerNode, ranksPerGang, preemptions)
+		r.Machine.Commit, GPUsPerNode, ranksPerGang, preemptions, enough)
 	for _, scheduler := range r.schedulers() {
 		fmt.Fprintf(&b, "\n## %s\n\n", scheduler)
 		if scheduler == Simulated {

@@ -36,11 +36,11 @@ func TestMarkdown(t *testing.T) {
 					Name: Idle, Seconds: 60, CPU: map[string]float64{"operator": 0.6, "etcd": 5.4},
 					PeakMemory: map[string]int64{"operator": int64(grown * 9e3)},
 				},
-				Phase{Name: Preempt, Answers: []float64{0.1, 0.2, 0.9}},
 				Phase{Name: Restart, ReadySeconds: 2, Seconds: 3, Again: 1},
-				Phase{Name: Failover, ReadySeconds: 16, Lost: 1})
+				Phase{Name: Failover, ReadySeconds: 16, Lost: 1},
+				Phase{Name: Preempt, Answers: []float64{0.1, 0.2, 0.9}, Entries: []float64{2, 3, 40}})
 		} else {
-			s.Broke = "idle: not within 2m0s"
+			s.BrokeIn, s.Broke = Idle, "idle: not within 2m0s"
 		}
 		r.Steps = append(r.Steps, s)
 	}
@@ -57,6 +57,8 @@ func TestMarkdown(t *testing.T) {
 		"| operator's memory at most, MB | 27.5 | 55 | 110 | 1.00 |",
 		"| preempting: ms until a victim's last rank is gone, p50 | 200 | 200 | - | - |",
 		"| the same, worst | 900 | 900 | - | - |",
+		"| preempting: s until the gang has its nodes, p50 | 3 | 3 | - | - |",
+		"| preempting: gangs that got to it | 3 | 3 | - |  |",
 		"| failover: s until a new job is queued | 16 | 16 | - |  |",
 		"| restart and failover: ranks lost | 1 | 1 | - |  |",
 		"| restart and failover: ranks created | 1 | 1 | - |  |",
@@ -68,17 +70,23 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
-// A scheduler on which a step broke is played no larger, and what was played is not played again.
+// Where a scheduler broke, larger steps end before that phase, and what was played is not played again.
 func TestWhatIsLeftOut(t *testing.T) {
 	small, large := Size{Nodes: 1, Gangs: 1, Waiting: 1}, Size{Nodes: 2, Gangs: 2, Waiting: 2}
 	r := Results{Steps: []Step{
-		{Scheduler: "kueue", Size: small, Broke: "queue"}, {Scheduler: "native", Size: small},
+		{Scheduler: "kueue", Size: small, BrokeIn: Idle}, {Scheduler: "native", Size: small},
+		{Scheduler: "coscheduling", Size: small, BrokeIn: Fill}, {Scheduler: "volcano", Size: large, BrokeIn: Fill},
 	}}
-	if _, broken := r.brokenBelow("kueue", large); !broken {
-		t.Error("kueue is played although it broke")
-	}
-	if _, broken := r.brokenBelow("native", large); broken {
-		t.Error("native is not played although it is not what broke")
+	for scheduler, want := range map[string][]string{
+		"kueue": {Fill, Queue}, "native": phaseNames(), "coscheduling": {}, "volcano": phaseNames(),
+	} {
+		size := large
+		if scheduler == "volcano" {
+			size = small // it broke with more
+		}
+		if diff := cmp.Diff(want, r.bearable(scheduler, size)); diff != "" {
+			t.Errorf("what is played on %s (-want +got):\n%s", scheduler, diff)
+		}
 	}
 	if !r.has("native", small) || r.has("native", large) {
 		t.Error("what was played is wrong")
@@ -90,7 +98,7 @@ func TestWhatIsLeftOut(t *testing.T) {
 	if err := r.save(dir); err != nil {
 		t.Fatal(err)
 	}
-	if had, err := Load(dir); err != nil || !had.has("native", small) || had.Steps[0].Broke != "queue" {
+	if had, err := Load(dir); err != nil || !had.has("native", small) || had.Steps[0].BrokeIn != Idle {
 		t.Errorf("saved and loaded: %+v, %v", had, err)
 	}
 }

@@ -27,8 +27,10 @@ type Step struct {
 	Size      Size   `json:"size"`
 	// Phases that were played, in this order; all of them where nothing broke.
 	Phases []Phase `json:"phases"`
-	// Broke says what did not come within its time, after which nothing more was played; "" for nothing.
-	Broke string `json:"broke,omitempty"`
+	// BrokeIn is the phase in which something did not come within its time, after which nothing more was played;
+	// "" for none. Broke says what.
+	BrokeIn string `json:"brokeIn,omitempty"`
+	Broke   string `json:"broke,omitempty"`
 }
 
 // Names of phases, in the order in which they are played.
@@ -39,13 +41,17 @@ const (
 	Queue = "queue"
 	// Idle: nothing happens, see Benchmark.Idle.
 	Idle = "idle"
-	// Preempt: gangs of high priority are submitted one after the other, each as soon as the last one runs.
-	Preempt = "preempt"
 	// Restart: the operator is killed, and started again.
 	Restart = "restart"
 	// Failover: of two operators the one that leads is killed.
 	Failover = "failover"
+	// Preempt: gangs of high priority are submitted one after the other, each as soon as the last one runs. It
+	// comes last, since how long it takes is up to the scheduler.
+	Preempt = "preempt"
 )
+
+// phaseNames in the order in which they are played.
+func phaseNames() []string { return []string{Fill, Queue, Idle, Restart, Failover, Preempt} }
 
 // Phase of a step.
 type Phase struct {
@@ -65,6 +71,8 @@ type Phase struct {
 	// Answers to preemptions in seconds, sorted: from the first end of a rank of a victim until its last rank
 	// was gone.
 	Answers []float64 `json:"answers,omitempty"`
+	// Entries of the gangs that preempt in seconds, sorted: from the submission until the last rank had a node.
+	Entries []float64 `json:"entries,omitempty"`
 	// Lost ranks ended, and Again ranks were created, of gangs that nothing should have happened to.
 	Lost  int `json:"lost"`
 	Again int `json:"again"`

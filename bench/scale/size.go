@@ -24,7 +24,8 @@ const (
 	GPUsPerNode = 8
 	// ranksPerGang, each with a GPU.
 	ranksPerGang = 8
-	// preemptions at every size: the answer to the worst of them is what a percentile would hide.
+	// preemptions at every size, where the scheduler gets to as many: the answer to the worst of them is what a
+	// percentile would hide.
 	preemptions = 25
 )
 
@@ -36,7 +37,7 @@ var (
 )
 
 // Parts of the full size that are played unless others are asked for.
-func Parts() []int { return []int{8, 4, 2, 1} }
+func Parts() []int { return []int{8, 3, 1} }
 
 // Part is one n-th of a scheduler's full size; 1 <= n <= 100.
 func Part(scheduler string, n int) (Size, error) {

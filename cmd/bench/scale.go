@@ -26,7 +26,7 @@ func newScale() *cobra.Command {
 		Use: "scale", Short: "Find out how large a cluster and its queue can become, and what that costs",
 		Long: `Scale fills clusters of several sizes with gangs and their queues with jobs, and measures what the
 operator and the control plane need for it: to start the gangs, to queue the jobs, when nothing happens, when
-gangs are preempted, when the operator is killed, and when the leader of two is. What was played by the same
+the operator is killed, when the leader of two is, and when gangs are preempted. What was played by the same
 commit is not played again. The full size has 1,000 nodes, 8,000 ranks and 10,000 waiting jobs. On the
 scheduler "` + scale.Simulated + `" everything but the operator is simulated, and the full size
 is 10,000 nodes, 80,000 ranks and 90,000 waiting jobs. All of it takes hours on 2 processors.`,
