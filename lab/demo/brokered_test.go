@@ -95,7 +95,7 @@ func TestPreemptionBy(t *testing.T) {
 		{"volcano", ByScheduler, false, ""},
 		{"native", ByOperator, true, ""},
 		{"kueue", "", false, ""},
-		{"kueue", ByOperator, false, "on volcano and native, and not on kueue"},
+		{"kueue", ByOperator, false, "on volcano, native, coscheduling, and not on kueue"},
 		{"native", "nobody", true, "known are operator and scheduler"},
 	} {
 		o := Options{Scheduler: test.scheduler, Preemption: test.by}

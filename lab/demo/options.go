@@ -48,7 +48,11 @@ const (
 )
 
 // brokers are the schedulers under which the operator has gangs make room.
-func brokers() []string { return []string{localcluster.SchedulerVolcano, localcluster.SchedulerNative} }
+func brokers() []string {
+	return []string{
+		localcluster.SchedulerVolcano, localcluster.SchedulerNative, localcluster.SchedulerCoscheduling,
+	}
+}
 
 // brokered reports whether the operator has gangs make room.
 func (o Options) brokered() bool {
@@ -63,7 +67,7 @@ func (o Options) validatePreemption() error {
 	case ByOperator:
 		if !o.brokered() {
 			return fmt.Errorf("--preemption operator: the operator has gangs make room on %s, and not on %s; "+
-				"leave it out", strings.Join(brokers(), " and "), o.Scheduler)
+				"leave it out", strings.Join(brokers(), ", "), o.Scheduler)
 		}
 		return nil
 	}

@@ -285,8 +285,8 @@ type Lifecycle struct {
 type Preemption struct {
 	// Mode is Off; or DryRun: status.scheduling.preemption of a job that waits for room then says which running
 	// gangs of lower priority would make some at the least cost, and nothing acts on it; or Broker: the operator
-	// has them save and make room, on Volcano and on Kubernetes' own gangs, for gangs whose priority class names
-	// a waiting class.
+	// has them save and make room, on every scheduler but Kueue, for gangs whose priority class names a waiting
+	// class.
 	Mode PreemptionMode `json:"mode"`
 	// MaxDelaySeconds is how long a gang may be made to wait for others' saves, in seconds, from 1 to 3600. Then
 	// they are ended, saved or not. A priority class may say another time.

@@ -41,7 +41,7 @@ func TestStory(t *testing.T) {
 		{scheduler: localcluster.SchedulerVolcano, saves: true},
 		{scheduler: localcluster.SchedulerNative, saves: true},
 		{scheduler: localcluster.SchedulerVolcano, oldWay: true},
-		{scheduler: localcluster.SchedulerCoscheduling},
+		{scheduler: localcluster.SchedulerCoscheduling, saves: true},
 		{scheduler: localcluster.SchedulerKueue, saves: true},
 	} {
 		name, flags := test.scheduler, []string(nil)
