@@ -34,9 +34,11 @@ const probePrefix = "probe-"
 // phases in the order in which they are played.
 func (s *step) phases() []phase {
 	size := s.result.Size
+	// A scheduler with ten thousand gangs to look at is silent for a minute before it tells of them.
+	queued := play.SettledFor + min(time.Duration(size.Jobs())*5*time.Millisecond, time.Minute)
 	return []phase{
 		{Fill, size.Gangs, 30 * time.Minute, play.SettledFor, s.fill},
-		{Queue, size.Waiting, 45 * time.Minute, play.SettledFor, s.queue},
+		{Queue, size.Waiting, 45 * time.Minute, queued, s.queue},
 		{Idle, size.Jobs(), s.Idle + time.Minute, 0, s.idle},
 		{Restart, size.Jobs(), 10 * time.Minute, play.SettledFor, s.restart},
 		{Failover, size.Jobs(), 10 * time.Minute, play.SettledFor, s.failover},
