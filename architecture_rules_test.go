@@ -145,6 +145,10 @@ var rules = map[string]rule{
 		reason: "how often somebody may do something; knows no request",
 		never:  slices.Concat(impure, []string{"k8s.io/api/...", "sigs.k8s.io/..."}),
 	},
+	"pkg/turn": {
+		reason: "the order in which jobs are looked at; knows only their names",
+		never:  []string{"k8s.io/api/...", "sigs.k8s.io/controller-runtime/pkg/client", "os/..."},
+	},
 	"pkg/memorylimit": {reason: "knows a process and its container", never: notSmall},
 	"pkg/boundedlistener": {
 		reason: "knows connections, not what they say", never: []string{"sigs.k8s.io/...", "k8s.io/client-go/..."},
@@ -171,7 +175,7 @@ var rules = map[string]rule{
 		reason: "the shell knows no dialect",
 		ours: []string{
 			api, seam, "pkg/clusterstate", "pkg/metric", core, spec, render, observation, decision, contention,
-			"pkg/preemption",
+			"pkg/preemption", "pkg/turn",
 		},
 	},
 	"pkg/server/recorder": {
@@ -215,7 +219,8 @@ var rules = map[string]rule{
 	"pkg/reportserver": {
 		reason: "takes reports; knows no scheduler and no controller",
 		ours: []string{
-			api, "pkg/allowance", "pkg/boundedlistener", "pkg/metric", checkpoint, spec, render, observation, decision,
+			api, "pkg/allowance", "pkg/boundedlistener", "pkg/metric", "pkg/turn", checkpoint, spec, render,
+			observation, decision,
 		},
 	},
 	"pkg/server/identity": {

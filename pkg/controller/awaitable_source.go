@@ -3,12 +3,10 @@ package controller
 import (
 	"context"
 
-	"k8s.io/client-go/util/workqueue"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
-)
 
-type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	"mlplatform.example.com/trainingjob-operator/pkg/turn"
+)
 
 // awaitableSource is a source whose WaitForSync may be called before Start: a controller that does not run
 // yet keeps a source until it does.
@@ -21,7 +19,7 @@ func newAwaitableSource(s source.SyncingSource) *awaitableSource {
 	return &awaitableSource{SyncingSource: s, started: make(chan struct{})}
 }
 
-func (s *awaitableSource) Start(ctx context.Context, q queue) error {
+func (s *awaitableSource) Start(ctx context.Context, q turn.Queue) error {
 	defer close(s.started)
 	return s.SyncingSource.Start(ctx, q)
 }

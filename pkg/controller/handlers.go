@@ -6,48 +6,26 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/turn"
 )
 
 // podBatch is how long a reconcile waits for more events of pods: the ranks of a gang are created, bound and
 // started together, and one reconcile serves all of them.
 const podBatch = 25 * time.Millisecond
 
-// Priorities of requests. Where ten thousand jobs wait, what a scheduler tells of all of them keeps every
-// worker busy for a minute or two: what a user has asked for, a transition that is to be carried out and a
-// rank that ends must not stand in that line.
-const (
-	urgent  = 10
-	usual   = 0
-	initial = handler.LowPriority // the first list of a process
-)
-
-// enqueue a job, unless it is queued already with that priority.
-func enqueue(q queue, job types.NamespacedName, priority int, after time.Duration) {
-	req := reconcile.Request{NamespacedName: job}
-	if prioritized, ok := q.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
-		prioritized.AddWithOpts(priorityqueue.AddOpts{Priority: &priority, After: after}, req)
-		return
-	}
-	q.AddAfter(req, after)
-}
-
 // jobHandler enqueues jobs.
 type jobHandler struct{}
 
-func (jobHandler) Create(_ context.Context, e event.TypedCreateEvent[*v1alpha1.TrainingJob], q queue) {
-	priority := urgent
+func (jobHandler) Create(_ context.Context, e event.TypedCreateEvent[*v1alpha1.TrainingJob], q turn.Queue) {
+	priority := turn.Urgent
 	if e.IsInInitialList {
 		priority = priorityAtStart(e.Object)
 	}
-	enqueue(q, client.ObjectKeyFromObject(e.Object), priority, 0)
+	turn.Take(q, client.ObjectKeyFromObject(e.Object), priority, 0)
 }
 
 // priorityAtStart is a job's when the operator starts: first comes what was asked while there was none, then
@@ -55,19 +33,19 @@ func (jobHandler) Create(_ context.Context, e event.TypedCreateEvent[*v1alpha1.T
 func priorityAtStart(job *v1alpha1.TrainingJob) int {
 	switch phase := job.Status.Phase; {
 	case job.Status.ObservedGeneration != job.Generation || !job.DeletionTimestamp.IsZero():
-		return urgent
+		return turn.Urgent
 	case phase == v1alpha1.PhaseQueued || phase.Finished():
-		return initial
+		return turn.AtStart
 	}
-	return usual
+	return turn.Usual
 }
 
-func (jobHandler) Update(_ context.Context, e event.TypedUpdateEvent[*v1alpha1.TrainingJob], q queue) {
-	priority := usual
+func (jobHandler) Update(_ context.Context, e event.TypedUpdateEvent[*v1alpha1.TrainingJob], q turn.Queue) {
+	priority := turn.Usual
 	if askedOrMoved(e.ObjectOld, e.ObjectNew) {
-		priority = urgent
+		priority = turn.Urgent
 	}
-	enqueue(q, client.ObjectKeyFromObject(e.ObjectNew), priority, 0)
+	turn.Take(q, client.ObjectKeyFromObject(e.ObjectNew), priority, 0)
 }
 
 // askedOrMoved reports whether more has changed than what the status tells meanwhile.
@@ -77,11 +55,12 @@ func askedOrMoved(before, after *v1alpha1.TrainingJob) bool {
 		before.Status.Phase != after.Status.Phase || before.Status.Attempt != after.Status.Attempt
 }
 
-func (jobHandler) Delete(_ context.Context, e event.TypedDeleteEvent[*v1alpha1.TrainingJob], q queue) {
-	enqueue(q, client.ObjectKeyFromObject(e.Object), urgent, 0)
+func (jobHandler) Delete(_ context.Context, e event.TypedDeleteEvent[*v1alpha1.TrainingJob], q turn.Queue) {
+	turn.Take(q, client.ObjectKeyFromObject(e.Object), turn.Urgent, 0)
 }
 
-func (jobHandler) Generic(context.Context, event.TypedGenericEvent[*v1alpha1.TrainingJob], queue) {}
+func (jobHandler) Generic(context.Context, event.TypedGenericEvent[*v1alpha1.TrainingJob], turn.Queue) {
+}
 
 // ownedHandler puts an object into the owned-object cache before it enqueues the owner, so that the reconcile
 // sees it.
@@ -90,38 +69,38 @@ type ownedHandler struct {
 	owned *ownedCache
 }
 
-func (h *ownedHandler) Create(_ context.Context, e event.CreateEvent, q queue) {
+func (h *ownedHandler) Create(_ context.Context, e event.CreateEvent, q turn.Queue) {
 	h.owned.observe(h.gvk, e.Object)
 	priority := urgency(e.Object)
 	if e.IsInInitialList {
-		priority = initial
+		priority = turn.AtStart
 	}
 	h.enqueue(q, e.Object, priority)
 }
 
-func (h *ownedHandler) Update(_ context.Context, e event.UpdateEvent, q queue) {
+func (h *ownedHandler) Update(_ context.Context, e event.UpdateEvent, q turn.Queue) {
 	before, _ := ownerUID(e.ObjectOld)
 	if after, _ := ownerUID(e.ObjectNew); before != after {
 		h.owned.observeGone(e.ObjectOld)
-		h.enqueue(q, e.ObjectOld, urgent)
+		h.enqueue(q, e.ObjectOld, turn.Urgent)
 	}
 	h.owned.observe(h.gvk, e.ObjectNew)
 	h.enqueue(q, e.ObjectNew, urgency(e.ObjectNew))
 }
 
 // Delete acts at once: what is gone comes with no others to wait for.
-func (h *ownedHandler) Delete(_ context.Context, e event.DeleteEvent, q queue) {
+func (h *ownedHandler) Delete(_ context.Context, e event.DeleteEvent, q turn.Queue) {
 	h.owned.observeGone(e.Object)
 	if _, ok := ownerUID(e.Object); ok {
-		enqueue(q, ownerName(e.Object), urgent, 0)
+		turn.Take(q, ownerName(e.Object), turn.Urgent, 0)
 	}
 }
 
-func (h *ownedHandler) Generic(context.Context, event.GenericEvent, queue) {}
+func (h *ownedHandler) Generic(context.Context, event.GenericEvent, turn.Queue) {}
 
 // enqueue the job that controls an object. EnqueueRequestForOwner would ask for the scope of the owner's kind
 // with every event.
-func (h *ownedHandler) enqueue(q queue, obj client.Object, priority int) {
+func (h *ownedHandler) enqueue(q turn.Queue, obj client.Object, priority int) {
 	if _, ok := ownerUID(obj); !ok {
 		return
 	}
@@ -129,15 +108,15 @@ func (h *ownedHandler) enqueue(q queue, obj client.Object, priority int) {
 	if h.gvk == podKind {
 		after = podBatch
 	}
-	enqueue(q, ownerName(obj), priority, after)
+	turn.Take(q, ownerName(obj), priority, after)
 }
 
 // urgency of an object that exists: those that end, and the ranks that have a node.
 func urgency(obj client.Object) int {
 	if pod, ok := obj.(*corev1.Pod); ok && pod.Spec.NodeName != "" || obj.GetDeletionTimestamp() != nil {
-		return urgent
+		return turn.Urgent
 	}
-	return usual
+	return turn.Usual
 }
 
 // nodeHandler enqueues the jobs that have pods on a node that becomes ready or ceases to be, appears or is
@@ -146,26 +125,26 @@ type nodeHandler struct {
 	owned *ownedCache
 }
 
-func (h nodeHandler) Create(_ context.Context, e event.TypedCreateEvent[*corev1.Node], q queue) {
+func (h nodeHandler) Create(_ context.Context, e event.TypedCreateEvent[*corev1.Node], q turn.Queue) {
 	if !e.IsInInitialList {
 		h.enqueue(e.Object, q)
 	}
 }
 
-func (h nodeHandler) Update(_ context.Context, e event.TypedUpdateEvent[*corev1.Node], q queue) {
+func (h nodeHandler) Update(_ context.Context, e event.TypedUpdateEvent[*corev1.Node], q turn.Queue) {
 	if nodeReady(e.ObjectOld) != nodeReady(e.ObjectNew) {
 		h.enqueue(e.ObjectNew, q)
 	}
 }
 
-func (h nodeHandler) Delete(_ context.Context, e event.TypedDeleteEvent[*corev1.Node], q queue) {
+func (h nodeHandler) Delete(_ context.Context, e event.TypedDeleteEvent[*corev1.Node], q turn.Queue) {
 	h.enqueue(e.Object, q)
 }
 
-func (h nodeHandler) Generic(context.Context, event.TypedGenericEvent[*corev1.Node], queue) {}
+func (h nodeHandler) Generic(context.Context, event.TypedGenericEvent[*corev1.Node], turn.Queue) {}
 
-func (h nodeHandler) enqueue(node *corev1.Node, q queue) {
+func (h nodeHandler) enqueue(node *corev1.Node, q turn.Queue) {
 	for _, name := range h.owned.jobsOnNode(node.Name) {
-		enqueue(q, name, urgent, 0)
+		turn.Take(q, name, turn.Urgent, 0)
 	}
 }

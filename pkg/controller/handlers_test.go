@@ -18,6 +18,7 @@ import (
 	volcano "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/turn"
 )
 
 // TestUrgentFirst: where a thousand jobs are to be looked at, what a user asks for and what happens to ranks
@@ -43,28 +44,30 @@ func TestUrgentFirst(t *testing.T) {
 	spec := func(j *v1alpha1.TrainingJob) { j.Generation++ }
 	attempt := func(j *v1alpha1.TrainingJob) { j.Status.Attempt++ }
 	message := func(j *v1alpha1.TrainingJob) { j.Status.Message = "waiting" }
-	changed := func(change func(*v1alpha1.TrainingJob)) func(queue) {
-		return func(q queue) {
+	changed := func(change func(*v1alpha1.TrainingJob)) func(turn.Queue) {
+		return func(q turn.Queue) {
 			jobs.Update(t.Context(), event.TypedUpdateEvent[*v1alpha1.TrainingJob]{
 				ObjectOld: job(nil), ObjectNew: job(change)}, q)
 		}
 	}
-	starting := func(change func(*v1alpha1.TrainingJob)) func(queue) {
-		return func(q queue) {
+	starting := func(change func(*v1alpha1.TrainingJob)) func(turn.Queue) {
+		return func(q turn.Queue) {
 			jobs.Create(t.Context(), event.TypedCreateEvent[*v1alpha1.TrainingJob]{
 				Object: job(change), IsInInitialList: true}, q)
 		}
 	}
 	owned := newOwnedCache(clock.RealClock{}, func(client.Object) {})
 	pods := &ownedHandler{gvk: podKind, owned: owned}
-	updated := func(p *corev1.Pod) func(queue) {
-		return func(q queue) { pods.Update(t.Context(), event.UpdateEvent{ObjectOld: pod(""), ObjectNew: p}, q) }
+	updated := func(p *corev1.Pod) func(turn.Queue) {
+		return func(q turn.Queue) {
+			pods.Update(t.Context(), event.UpdateEvent{ObjectOld: pod(""), ObjectNew: p}, q)
+		}
 	}
 	for name, c := range map[string]struct {
-		event func(queue)
+		event func(turn.Queue)
 		first bool
 	}{
-		"a job is created": {first: true, event: func(q queue) {
+		"a job is created": {first: true, event: func(q turn.Queue) {
 			jobs.Create(t.Context(), event.TypedCreateEvent[*v1alpha1.TrainingJob]{Object: job(nil)}, q)
 		}},
 		"a job waits when the operator starts":  {event: starting(nil)},
@@ -75,10 +78,10 @@ func TestUrgentFirst(t *testing.T) {
 		"a pod gets a node":                     {first: true, event: updated(pod("node-0"))},
 		"a pod that waits ends":                 {first: true, event: updated(ending)},
 		"a pod is told why it waits":            {event: updated(pod(""))},
-		"a pod is gone": {first: true, event: func(q queue) {
+		"a pod is gone": {first: true, event: func(q turn.Queue) {
 			pods.Delete(t.Context(), event.DeleteEvent{Object: pod("node-0")}, q)
 		}},
-		"a group may have its pods": {event: func(q queue) {
+		"a group may have its pods": {event: func(q turn.Queue) {
 			groups := &ownedHandler{gvk: volcano.SchemeGroupVersion.WithKind("PodGroup"), owned: owned}
 			group := &volcano.PodGroup{ObjectMeta: owner}
 			groups.Update(t.Context(), event.UpdateEvent{ObjectOld: group, ObjectNew: group}, q)
@@ -89,7 +92,7 @@ func TestUrgentFirst(t *testing.T) {
 			defer q.ShutDown()
 			const others = 1000
 			for i := range others {
-				enqueue(q, types.NamespacedName{Name: fmt.Sprint(i)}, usual, 0)
+				turn.Take(q, types.NamespacedName{Name: fmt.Sprint(i)}, turn.Usual, 0)
 			}
 			c.event(q)
 			if err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true,

@@ -15,6 +15,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
+	"mlplatform.example.com/trainingjob-operator/pkg/turn"
 )
 
 const (
@@ -123,7 +124,7 @@ func (r *Reconciler) settle(s *observed, plan trainingjob.Plan, err error) (reco
 	var rejected *rejection
 	switch {
 	case err == nil:
-		return reconcile.Result{RequeueAfter: r.untilWake(s, plan), Priority: new(usual)}, nil
+		return reconcile.Result{RequeueAfter: r.untilWake(s, plan), Priority: new(turn.Usual)}, nil
 	case isOnly(err, func(e error) bool { return errors.As(e, &rejected) }):
 		return r.silently(err, rejectionRequeue)
 	case isOnly(err, isConflict):

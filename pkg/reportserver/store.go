@@ -6,14 +6,13 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"mlplatform.example.com/trainingjob-operator/pkg/allowance"
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/pkg/turn"
 )
 
 const (
@@ -37,9 +36,9 @@ type Store struct {
 	clock clock.PassiveClock
 	mu    sync.Mutex
 	jobs  *lru.Cache
-	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
-	// waiting are the jobs to wake once there is a queue.
-	waiting map[types.NamespacedName]bool
+	queue turn.Queue
+	// waiting are the jobs to wake once there is a queue, with their priority.
+	waiting map[types.NamespacedName]int
 }
 
 type entry struct {
@@ -54,17 +53,16 @@ type entry struct {
 }
 
 func newStore(c clock.PassiveClock) *Store {
-	return &Store{clock: c, jobs: lru.New(maxJobs), waiting: map[types.NamespacedName]bool{}}
+	return &Store{clock: c, jobs: lru.New(maxJobs), waiting: map[types.NamespacedName]int{}}
 }
 
 // Start gives the Store the controller's queue.
-func (s *Store) Start(_ context.Context,
-	queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+func (s *Store) Start(_ context.Context, queue turn.Queue) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.queue = queue
-	for name := range s.waiting {
-		queue.Add(reconcile.Request{NamespacedName: name})
+	for name, priority := range s.waiting {
+		turn.Take(queue, name, priority, 0)
 	}
 	clear(s.waiting)
 	return nil
@@ -119,23 +117,27 @@ func (s *Store) add(name types.NamespacedName, job types.UID, r *checkpoint.Repo
 	e.untold = max(e.untold, news)
 	switch {
 	case unwritten && e.untold == noNews: // the reconciler knows it, and has not written it
-		s.wake(name)
+		s.wake(name, turn.Urgent)
 		return
 	case unwritten:
 		e.untold = urgent
 	}
 	due := e.untold > noNews && now.Sub(e.lastTold) >= wakeInterval
+	priority := turn.Usual
+	if e.untold == urgent {
+		priority = turn.Urgent
+	}
 	if due || e.untold == urgent && e.urgent.Take(now) {
 		e.told, e.lastTold, e.untold = e.received, now, noNews
-		s.wake(name)
+		s.wake(name, priority)
 	}
 }
 
 // wake never blocks: the queue is unbounded and holds each job once.
-func (s *Store) wake(name types.NamespacedName) {
+func (s *Store) wake(name types.NamespacedName, priority int) {
 	if s.queue == nil {
-		s.waiting[name] = true
+		s.waiting[name] = max(s.waiting[name], priority)
 		return
 	}
-	s.queue.Add(reconcile.Request{NamespacedName: name})
+	turn.Take(s.queue, name, priority, 0)
 }
