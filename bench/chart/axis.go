@@ -53,8 +53,11 @@ func (most RoundTicks) Ticks(low, high float64) []plot.Tick {
 }
 
 func tickLabel(v float64) string {
-	if v == 0 {
+	switch {
+	case v == 0:
 		return "0" // and not -0
+	case math.Abs(v) >= 1e4 && math.Abs(v) < 1e7: // people do not count in exponents up to there
+		return strconv.FormatFloat(v, 'f', 0, 64)
 	}
 	return strconv.FormatFloat(v, 'g', 4, 64)
 }

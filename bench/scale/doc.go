@@ -11,5 +11,5 @@
 //	benchmark.go  all steps
 //	result.go     what is left of them, as data; costs.go what the report tells of it
 //	fit.go        how a cost grows: pure
-//	report.go     the page
+//	report.go     the page; plots.go its curves
 package scale

@@ -10,8 +10,11 @@ import (
 	"mlplatform.example.com/trainingjob-operator/bench/result"
 )
 
-// Report writes report.md beside the results.
+// Report writes report.md and its plots beside the results.
 func (r *Results) Report(dir string) error {
+	if err := r.savePlots(dir); err != nil {
+		return err
+	}
 	return result.WriteWhole(filepath.Join(dir, "report.md"), []byte(r.Markdown()))
 }
 
@@ -30,8 +33,10 @@ ask for a whole node each. It is left alone for a while. Then the operator is ki
 then the leader of two is killed. At last gangs of high priority come one after the other, up to %d or as many
 as come within %s, and each takes the GPUs of one that runs. **Grows as** is the exponent e of jobs^e, by
 least squares over the logarithms of all sizes; 0 for what costs the same whatever the size. "-" is unknown.
+
+![Six costs over the number of jobs, a line for each scheduler](%s/scale.png)
 `, r.Machine.Processors, r.Machine.CPU, float64(r.Machine.MemoryBytes)/(1<<30), r.Machine.Go,
-		r.Machine.Commit, GPUsPerNode, ranksPerGang, preemptions, enough)
+		r.Machine.Commit, GPUsPerNode, ranksPerGang, preemptions, enough, plotsFolder)
 	for _, scheduler := range r.schedulers() {
 		fmt.Fprintf(&b, "\n## %s\n\n", scheduler)
 		if scheduler == Simulated {

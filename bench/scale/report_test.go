@@ -1,6 +1,9 @@
 package scale
 
 import (
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,6 +46,16 @@ func TestMarkdown(t *testing.T) {
 			s.BrokeIn, s.Broke = Idle, "idle: not within 2m0s"
 		}
 		r.Steps = append(r.Steps, s)
+	}
+	dir := t.TempDir()
+	if err := r.Report(dir); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(slices.Concat(r.curves().Panels...)); n != len(drawn) {
+		t.Errorf("%d of %d costs have a curve", n, len(drawn))
+	}
+	if plot, err := os.Stat(filepath.Join(dir, "plots", "scale.png")); err != nil || plot.Size() < 10_000 {
+		t.Errorf("the curves: %v, %v", plot, err)
 	}
 	text := r.Markdown()
 	for _, want := range []string{
