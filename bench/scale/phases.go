@@ -20,8 +20,8 @@ type phase struct {
 	jobs int
 	// bound is when it counts as broken.
 	bound time.Duration
-	// still is how long nothing may be written until what follows late from it is over; zero: it is not waited
-	// for.
+	// still is how long the operator may write nothing until what follows late from it is over; zero: it is not
+	// waited for.
 	still time.Duration
 	// play it. A phase that ends a program reads anew what was used before, since a program takes its share
 	// along when it ends.
@@ -154,7 +154,7 @@ func (s *step) failover(ctx context.Context, result *Phase, before *measure.Usag
 	if err := s.startOperator(ctx, "follower", true); err != nil {
 		return err
 	}
-	if err := play.AwaitQuiet(ctx, s.cluster.AuditLog(), play.SettledFor, time.Minute); err != nil {
+	if err := s.awaitCalm(ctx, play.SettledFor); err != nil {
 		return err
 	}
 	if err := s.killOperator("leader"); err != nil {
