@@ -93,6 +93,29 @@ var brokerStories = map[string]story{
 		sim.giveWay = nil
 		sim.narrate("all are gone")
 	}},
+	"broker-victim-loses-a-rank": {jobtest.New(2, jobtest.Checkpoints), func(sim *simulation) {
+		trainTo250(sim)
+		giveWay(sim, v1alpha1.PreemptionSave, 2*time.Minute)
+		sim.narrate("it is to make room")
+		sim.podsLinger = true
+		sim.removePod("bert-worker-1")
+		sim.narrate("a peer is gone: rank 0 would wait for it for ever, and nobody waits for its save")
+		sim.terminate(exited(143), "bert-worker-0")
+		sim.giveWay = nil
+		sim.narrate("all are gone")
+	}},
+	"broker-victim-loses-a-rank-unseen": {jobtest.New(2, jobtest.Checkpoints), func(sim *simulation) {
+		trainTo250(sim)
+		giveWay(sim, v1alpha1.PreemptionSave, 2*time.Minute)
+		sim.narrate("it is to make room")
+		sim.podsLinger = true
+		sim.removePod("bert-worker-1")
+		sim.departed = nil
+		sim.narrate("a peer has gone while no operator ran: the gang is too few to save")
+		sim.terminate(exited(143), "bert-worker-0")
+		sim.giveWay = nil
+		sim.narrate("all are gone")
+	}},
 	"broker-makes-room": {jobtest.New(2, inClass), func(sim *simulation) {
 		broker(sim)
 		sim.tell("it is queued, and its ranks wait under another class")

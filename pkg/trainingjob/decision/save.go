@@ -2,6 +2,7 @@ package decision
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -55,12 +56,21 @@ func saving(o *observation.Observation) (time.Time, bool) {
 	return d.Deadline.Time, true
 }
 
-// canSave reports whether rank 0 runs and no other rank has failed or is being ended. The others would hang
-// in their next collective operation.
+// canSave reports whether rank 0 runs and no other rank has failed, is being ended, or has gone. The others
+// would hang in their next collective operation.
 func canSave(o *observation.Observation) bool {
 	rank := o.Reporter()
 	return rank != nil && rank.State == observation.RankRunning &&
-		o.Count(observation.RankFailed, observation.RankEnding) == 0
+		o.Count(observation.RankFailed, observation.RankEnding) == 0 &&
+		!slices.ContainsFunc(o.Ranks, departed) && !tooFew(o)
+}
+
+func departed(r observation.Rank) bool { return r.State == observation.RankMissing && r.Departed != nil }
+
+// tooFew reports whether fewer ranks are left than must run together, whatever has become of the others: an
+// operator that was away does not know.
+func tooFew(o *observation.Observation) bool {
+	return o.Job.Status.Revision == spec.Revision(o.Job) && !o.EnoughUp()
 }
 
 // Answer is the answer to a report of the job's current attempt. It depends on nothing but what is persisted,
