@@ -139,18 +139,24 @@ func newCluster(schedulers ...string) (*testCluster, error) {
 
 // brokerClasses are those of the scenarios in which the operator has others make room.
 func brokerClasses() []*schedulingv1.PriorityClass {
-	class := func(name, waits string, policy corev1.PreemptionPolicy) *schedulingv1.PriorityClass {
-		c := &schedulingv1.PriorityClass{
-			ObjectMeta: metav1.ObjectMeta{Name: name}, Value: priorityClasses[high], PreemptionPolicy: &policy,
+	class := func(
+		name, as string, policy corev1.PreemptionPolicy, annotations map[string]string,
+	) *schedulingv1.PriorityClass {
+		return &schedulingv1.PriorityClass{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: annotations}, Value: priorityClasses[as],
+			PreemptionPolicy: &policy,
 		}
-		if waits != "" {
-			c.Annotations = map[string]string{v1alpha1.AnnotationWaitingClass: waits}
-		}
-		return c
 	}
+	waits := func(name string) map[string]string {
+		return map[string]string{v1alpha1.AnnotationWaitingClass: name}
+	}
+	hour := map[string]string{v1alpha1.AnnotationMinRun: "3600"}
 	return []*schedulingv1.PriorityClass{
-		class(urgent, urgentWaits, corev1.PreemptLowerPriority), class(urgentWaits, "", corev1.PreemptNever),
-		class(misnamed, "conformance-nowhere", corev1.PreemptLowerPriority),
+		class(urgent, high, corev1.PreemptLowerPriority, waits(urgentWaits)),
+		class(urgentWaits, high, corev1.PreemptNever, nil),
+		class(misnamed, high, corev1.PreemptLowerPriority, waits("conformance-nowhere")),
+		class(thief, top, corev1.PreemptNever, nil),
+		class(sheltered, low, corev1.PreemptLowerPriority, hour),
 	}
 }
 

@@ -62,10 +62,10 @@ func brokerInShort(d *dialect, s Scenario, crashes int) (withCrashes int, left b
 }
 
 func brokerScenarios() []Scenario {
-	return []Scenario{
+	return append([]Scenario{
 		brokerMakesRoom, brokerHoldsOthers, brokerEndsTheCheapest, brokerTwoPreemptors, brokerRevoked,
 		brokerSilentTrainer, brokerHandsOver, brokerMisnamedClass,
-	}
+	}, brokerHazards()...)
 }
 
 var brokerMakesRoom = Scenario{

@@ -1,0 +1,210 @@
+//go:build cluster
+
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+)
+
+// Scenarios in which something comes between a plan and the gang that it is for.
+
+// Classes of gangs that stand in a plan's way: thief is worth more than urgent and preempts nobody; gangs of
+// class sheltered, which are worth what those of class low are, run for an hour before they are asked, if
+// others can be.
+const (
+	thief     = "conformance-thief"
+	sheltered = "conformance-sheltered"
+)
+
+const (
+	// tears: it has saved 100 steps of 150, and its next save, for which it is asked, never becomes complete.
+	tears = answers + " torn-at=150"
+	// strolls: it has saved 100 steps of 150, and saves all of them within three seconds when it is asked.
+	strolls = "steps=1000 rate=1000 every=100ms save=3s start=300ms stall-after=150 on-sigterm=die"
+	// finishes in about 15 s.
+	finishes = "steps=300 rate=20 every=2s save=500ms start=300ms"
+)
+
+func brokerHazards() []Scenario {
+	return []Scenario{
+		brokerRoomStolen, brokerNodeLost, brokerTornSave, brokerVictimFails, brokerSparesFinishing, brokerMinRun,
+		brokerForeignPreemptor,
+	}
+}
+
+var brokerRoomStolen = Scenario{
+	name: "broker-room-stolen",
+	promise: "when the room that was made goes to a gang that is worth more, others make room again; neither " +
+		"loses anything",
+	needs: []Capability{MakesRoom, ServesByPriority}, brokers: true,
+	steps: []Step{
+		submit(saver("a", 2, answers)),
+		submit(saver("b", 2, answers)),
+		until("a", runsWhole(2), saved(saveSteps), trained(1, stallSteps)),
+		until("b", runsWhole(2), saved(saveSteps), trained(1, stallSteps)),
+		submit(jobSpec{name: "thief", ranks: 2, gpus: 8, class: thief}),
+		until("thief", is(v1alpha1.PhaseQueued), blockedBy(v1alpha1.ReasonInsufficientResources)),
+		submit(jobSpec{name: "high", ranks: 2, gpus: 8, class: urgent}),
+		until("thief", runsWhole(2)),
+		until("high", runsWhole(2), attempt(1)),
+		now("high", spent(0, 0), ranksOfClass(urgentWaits)),
+		now("thief", runsWhole(2), attempt(1), spent(0, 0)),
+		until("a", is(v1alpha1.PhaseQueued), attempt(2), holds(0), pinned(stallSteps)),
+		until("b", is(v1alpha1.PhaseQueued), attempt(2), holds(0), pinned(stallSteps)),
+		now("a", spent(0, 1), asked(1, 1), lostNothing()),
+		now("b", spent(0, 1), asked(1, 1), lostNothing()),
+	},
+}
+
+var brokerNodeLost = Scenario{
+	name: "broker-stale-node",
+	promise: "when a node takes no ranks any more on which room is being made, somebody else makes room " +
+		"elsewhere; neither loses anything",
+	needs: []Capability{MakesRoom}, brokers: true,
+	steps: []Step{
+		submit(saver("a", 2, answers)),
+		submit(saver("b", 2, answers)),
+		until("a", runsWhole(2), saved(saveSteps), trained(1, stallSteps)),
+		until("b", runsWhole(2), saved(saveSteps), trained(1, stallSteps)),
+		submit(jobSpec{name: "high", ranks: 2, gpus: 8, class: urgent}),
+		untilOne([2]string{"a", "b"}, []Expectation{is(v1alpha1.PhaseDraining)}, func(first, other string) []Step {
+			return []Step{
+				cordonNodeOf(first),
+				until("high", runsWhole(2), attempt(1)),
+				until(first, is(v1alpha1.PhaseQueued), attempt(2), holds(0), pinned(stallSteps)),
+				until(other, is(v1alpha1.PhaseQueued), attempt(2), holds(0), pinned(stallSteps)),
+				now(first, spent(0, 1), asked(1, 1), lostNothing()),
+				now(other, spent(0, 1), asked(1, 1), lostNothing()),
+			}
+		}),
+	},
+}
+
+var brokerTornSave = Scenario{
+	name: "broker-torn-save",
+	promise: "a save that never becomes complete makes room all the same; the gang resumes from the one " +
+		"before, and is known not to have saved",
+	needs: []Capability{MakesRoom}, brokers: true,
+	steps: []Step{
+		submit(saver("low", 4, tears)),
+		until("low", runsWhole(4), attempt(1), saved(saveSteps), trained(1, stallSteps)),
+		submit(jobSpec{name: "high", ranks: 2, gpus: 8, class: urgent}),
+		until("high", runsWhole(2), attempt(1)),
+		until("low", is(v1alpha1.PhaseQueued), attempt(2), holds(0), pinned(saveSteps)),
+		now("low", spent(0, 1), asked(1, 0)),
+	},
+}
+
+var brokerVictimFails = Scenario{
+	name: "broker-victim-fails",
+	promise: "a gang that loses a rank while it saves for another is ended at once, and has met one " +
+		"preemption and no failure",
+	needs: []Capability{MakesRoom}, brokers: true,
+	steps: []Step{
+		submit(saver("low", 4, crawls)),
+		until("low", runsWhole(4), attempt(1), saved(saveSteps), trained(1, stallSteps)),
+		submit(jobSpec{name: "high", ranks: 2, gpus: 8, class: urgent}),
+		until("low", is(v1alpha1.PhaseDraining), reason(v1alpha1.ReasonMakesRoom)),
+		deletePod("low-worker-1"),
+		until("high", runsWhole(2), attempt(1)),
+		until("low", is(v1alpha1.PhaseQueued), attempt(2), holds(0), pinned(saveSteps)),
+		now("low", spent(0, 1), neverFailed(), asked(1, 0)),
+	},
+}
+
+var brokerSparesFinishing = Scenario{
+	name: "broker-spares-finishing",
+	promise: "a gang that is about to finish is waited for: it succeeds, nobody is asked, and the other takes " +
+		"its room",
+	needs: []Capability{MakesRoom}, brokers: true,
+	steps: []Step{
+		submit(jobSpec{name: "dear", ranks: 2, gpus: 8, class: low}),
+		until("dear", runsWhole(2)),
+		submit(saver("ends", 2, finishes)),
+		until("ends", runsWhole(2), expectsAnEnd()),
+		submit(jobSpec{name: "high", ranks: 2, gpus: 8, class: urgent}),
+		until("ends", is(v1alpha1.PhaseSucceeded)),
+		now("ends", attempt(1), spent(0, 0), asked(0, 0)),
+		until("high", runsWhole(2), attempt(1)),
+		now("dear", runsWhole(2), attempt(1), spent(0, 0)),
+	},
+}
+
+var brokerMinRun = Scenario{
+	name:    "broker-min-run",
+	promise: "a gang that its class shelters runs on while others can make room, though that costs more",
+	needs:   []Capability{MakesRoom}, brokers: true,
+	steps: []Step{
+		submit(jobSpec{name: "young", ranks: 2, gpus: 8, class: sheltered, trainer: answers,
+			retain: v1alpha1.DeleteClaim}),
+		submit(saver("dear", 2, strolls)), // a gang is sheltered for twice its save in any case
+		until("young", runsWhole(2), saved(saveSteps), trained(1, stallSteps)),
+		until("dear", runsWhole(2), saved(saveSteps), trained(1, stallSteps)),
+		submit(jobSpec{name: "high", ranks: 2, gpus: 8, class: urgent}),
+		until("high", runsWhole(2), attempt(1)),
+		until("dear", is(v1alpha1.PhaseQueued), attempt(2), holds(0), pinned(stallSteps)),
+		now("dear", spent(0, 1), asked(1, 1), lostNothing()),
+		now("young", runsWhole(2), attempt(1), spent(0, 0), asked(0, 0)),
+	},
+}
+
+var brokerForeignPreemptor = Scenario{
+	name: "broker-foreign-preemptor",
+	promise: "a gang whose class names no waiting class is none of the broker's business: its scheduler " +
+		"preempts as ever",
+	needs: []Capability{MakesRoom}, brokers: true,
+	steps: []Step{
+		submit(jobSpec{name: "low", ranks: 4, gpus: 8, class: low}),
+		until("low", runsWhole(4), attempt(1)),
+		submit(jobSpec{name: "high", ranks: 2, gpus: 8, class: high}),
+		until("high", runsWhole(2), attempt(1), ranksOfClass(high)),
+		until("low", is(v1alpha1.PhaseQueued), attempt(2), holds(0)),
+		now("low", spent(0, 1), asked(0, 0)),
+	},
+}
+
+// expectsAnEnd expects that it is known when the training will be complete.
+func expectsAnEnd() Expectation {
+	return ofStatus("knows when it will finish", func(st *v1alpha1.TrainingJobStatus) string {
+		if st.Progress == nil || st.Progress.EstimatedCompletionTime == nil {
+			return "there is no estimate of its end"
+		}
+		return ""
+	})
+}
+
+// cordonNodeOf cordons the node of a rank of a gang until the scenario is over.
+func cordonNodeOf(name string) Step {
+	return Step{"a node of " + name + " is cordoned", func(ctx context.Context, e *Env) error {
+		pods := &corev1.PodList{}
+		if err := e.cluster.client.List(ctx, pods, client.InNamespace(e.namespace),
+			client.MatchingLabels{v1alpha1.LabelJobName: name}); err != nil {
+			return err
+		}
+		if len(pods.Items) == 0 || pods.Items[0].Spec.NodeName == "" {
+			return errors.New("none of its ranks has a node")
+		}
+		node := pods.Items[0].Spec.NodeName
+		e.later(func(ctx context.Context) error { return e.cordon(ctx, node, false) })
+		return e.cordon(ctx, node, true)
+	}}
+}
+
+func (e *Env) cordon(ctx context.Context, name string, is bool) error {
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		node := &corev1.Node{}
+		if err := e.cluster.client.Get(ctx, client.ObjectKey{Name: name}, node); err != nil {
+			return fmt.Errorf("reading node %s: %w", name, err)
+		}
+		node.Spec.Unschedulable = is
+		return e.cluster.client.Update(ctx, node)
+	})
+}
