@@ -65,7 +65,9 @@ func canSave(o *observation.Observation) bool {
 		!slices.ContainsFunc(o.Ranks, departed) && !tooFew(o)
 }
 
-func departed(r observation.Rank) bool { return r.State == observation.RankMissing && r.Departed != nil }
+func departed(r observation.Rank) bool {
+	return r.State == observation.RankMissing && r.Departed != nil
+}
 
 // tooFew reports whether fewer ranks are left than must run together, whatever has become of the others: an
 // operator that was away does not know.
