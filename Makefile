@@ -277,6 +277,10 @@ test-peers: build ## a benchmark's stacks: what each does with gangs that lose r
 	go test -tags cluster -count 1 -v -timeout 60m ./bench/stack
 	go test -tags cluster -count 1 -v -timeout 60m -run '^TestPreempted$$' ./bench/rounds -args -preempted=raw,ours
 
+.PHONY: bench-preemption
+bench-preemption: bench-build ## preemptions on real schedulers, with and without asking the victims to save first (hours)
+	bin/bench preempt play $(BENCH_ARGS)
+
 .PHONY: bench-history
 bench-history: bench-build ## pages and reports of a history with a million attempts, on SQLite and PostgreSQL (as root on Debian)
 	test/e2e/install.sh

@@ -351,9 +351,9 @@ var rules = map[string]rule{
 		reason: "drives the operator through the API and its file",
 		ours:   []string{api, "bench/...", "pkg/config", "lab/localcluster/..."},
 	},
-	"bench/calibrate": {
+	"bench/situations": {
 		reason: "plays jobs whose trainers are simulated",
-		ours:   []string{api, "bench/...", "lab/localcluster/...", "lab/simtrainer"},
+		ours:   []string{api, "bench/...", "pkg/config", "lab/localcluster/...", "lab/simtrainer"},
 	},
 	"bench/history": {
 		reason: "asks the server's store", ours: []string{api, history, "pkg/server/store", "lab/postgres"},

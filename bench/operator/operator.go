@@ -34,8 +34,28 @@ type Options struct {
 	Elect bool
 	// Agent is the image of the agent, without which no job may have checkpoints.
 	Agent string
+	// Preemption of its configuration; the default is none.
+	Preemption config.Preemption
+	// Certificates of the server that receives reports; there is none without them.
+	Certificates Certificates
 	// ReadyWithin bounds its start. Default: a minute.
 	ReadyWithin time.Duration
+}
+
+// Certificates are the paths of a server's certificate, its key, and the certificate of their authority.
+type Certificates struct{ Cert, Key, Authority string }
+
+// link them below a folder, under the names that the operator expects.
+func (c Certificates) link(folder string) error {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return fmt.Errorf("making the folder of certificates: %w", err)
+	}
+	for name, target := range map[string]string{"tls.crt": c.Cert, "tls.key": c.Key, "ca.crt": c.Authority} {
+		if err := os.Symlink(target, filepath.Join(folder, name)); err != nil {
+			return fmt.Errorf("linking %s: %w", name, err)
+		}
+	}
+	return nil
 }
 
 // Process is an operator that runs.
@@ -91,6 +111,20 @@ func (o Options) configure(file, health, profiles string) error {
 	c.Health.BindAddress, c.Profiles.BindAddress = health, profiles
 	c.DefaultScheduler, c.Agent.Image = o.Scheduler, o.Agent
 	c.Schedulers.Kueue.Binder = config.BinderNative
+	if o.Preemption.Mode != "" {
+		c.Preemption = o.Preemption
+	}
+	if o.Certificates.Cert != "" {
+		reports, err := freeAddress()
+		if err != nil {
+			return err
+		}
+		c.Reports.BindAddress, c.Reports.URL = reports, "https://"+reports
+		c.Reports.CertificateDir = filepath.Join(o.Dir, o.Name+"-certificates")
+		if err := o.Certificates.link(c.Reports.CertificateDir); err != nil {
+			return err
+		}
+	}
 	text, err := yaml.Marshal(c)
 	if err != nil {
 		return fmt.Errorf("encoding the operator's configuration: %w", err)

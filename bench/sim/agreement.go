@@ -11,7 +11,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/bench/stats"
 )
 
-// records of bench/calibrate, one of each scheduler.
+// records of bench/situations, one of each scheduler.
 //
 //go:embed records/*.json
 var records embed.FS

@@ -6,7 +6,7 @@ import "testing"
 // two nodes that were equally good, where the model has the first.
 var others = map[string]int{"native": 2}
 
-// TestTheModelsDoWhatTheSchedulersDid, in situations that bench/calibrate has recorded.
+// TestTheModelsDoWhatTheSchedulersDid, in situations that bench/situations has recorded.
 func TestTheModelsDoWhatTheSchedulersDid(t *testing.T) {
 	all, err := Agreements()
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Record is what a real scheduler did in situations that bench/calibrate has played.
+// Record is what a real scheduler did in situations that bench/situations has played.
 type Record struct {
 	Scheduler string `json:"scheduler"`
 	// Versions of its programs.

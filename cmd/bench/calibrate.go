@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mlplatform.example.com/trainingjob-operator/bench/calibrate"
+	"mlplatform.example.com/trainingjob-operator/bench/situations"
 	"mlplatform.example.com/trainingjob-operator/bench/stack"
 )
 
@@ -42,10 +42,9 @@ func (o calibrateOptions) run(cmd *cobra.Command) error {
 		return fmt.Errorf("--nodes is %d and --situations %d: they must be above 0", o.nodes, o.situations)
 	}
 	for _, scheduler := range o.schedulers {
-		c := &calibrate.Calibration{
-			Scheduler: scheduler, Nodes: o.nodes, Situations: o.situations, Seed: o.seed,
-			Progress: cmd.ErrOrStderr(),
-		}
+		c := &situations.Calibration{Situations: o.situations, Ground: situations.Ground{
+			Scheduler: scheduler, Nodes: o.nodes, Seed: o.seed, Progress: cmd.ErrOrStderr(),
+		}}
 		var err error
 		if c.Operator, c.CRDs, c.Out, err = o.binaries.paths(); err != nil {
 			return err

@@ -53,7 +53,7 @@ first way loses with the same gangs.`,
 		"place of random ones; it is repeated in other phases until the load is reached")
 	flags.IntSliceVar(&o.rows, "rows", []int{0, 0}, "of the trace: the first row, and how many; 0,0: all")
 	flags.IntVar(&o.seeds, "seeds", 20, "how often, each time with other gangs")
-	cmd.AddCommand(newPreemptReport())
+	cmd.AddCommand(newPreemptReport(), newPreemptPlay())
 	return cmd
 }
 

@@ -1,4 +1,4 @@
-package calibrate
+package situations
 
 import (
 	"maps"
@@ -26,10 +26,10 @@ func TestNodesAreNumberedAsTheyAreMade(t *testing.T) {
 }
 
 func TestShapes(t *testing.T) {
-	c := &Calibration{Nodes: 12}
+	g := &Ground{Nodes: 12}
 	want := []struct{ ranks, gpus int }{{1, 1}, {1, 2}, {1, 4}, {1, 8}, {2, 8}, {3, 8}}
 	for nth := range 2 * sizes {
-		ranks, gpus := c.shape(nth)
+		ranks, gpus := g.shape(nth)
 		if w := want[nth%sizes]; ranks != w.ranks || gpus != w.gpus {
 			t.Errorf("size %d is %d ranks of %d GPUs, want %+v", nth, ranks, gpus, w)
 		}
@@ -38,7 +38,7 @@ func TestShapes(t *testing.T) {
 
 // TestARecordGoesOn where programs and nodes are the same.
 func TestARecordGoesOn(t *testing.T) {
-	c := &Calibration{Scheduler: "native", Nodes: 12, Out: t.TempDir()}
+	c := &Calibration{Ground: Ground{Scheduler: "native", Nodes: 12, Out: t.TempDir()}}
 	versions := map[string]string{"kubernetes": "v1"}
 	fresh, err := c.begun(versions)
 	if err != nil || len(fresh.Situations) != 0 || !maps.Equal(fresh.Versions, versions) {
@@ -59,7 +59,7 @@ func TestARecordGoesOn(t *testing.T) {
 		"more nodes":    {"the model knows one number of them", 16, versions, 0},
 		"other version": {"it may do something else", 12, map[string]string{"kubernetes": "v2"}, 0},
 	} {
-		again := &Calibration{Scheduler: "native", Nodes: tc.nodes, Out: c.Out}
+		again := &Calibration{Ground: Ground{Scheduler: "native", Nodes: tc.nodes, Out: c.Out}}
 		if got, err := again.begun(tc.versions); err != nil || len(got.Situations) != tc.want {
 			t.Errorf("%s: %d situations: %v, want %d: %s", name, len(got.Situations), err, tc.want, tc.reason)
 		}

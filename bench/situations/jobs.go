@@ -1,4 +1,4 @@
-package calibrate
+package situations
 
 import (
 	"context"
@@ -33,31 +33,42 @@ type gang struct {
 const sizes = 6
 
 // shape of the nth size: less than a node or whole nodes, and at most a quarter of them.
-func (c *Calibration) shape(nth int) (ranks, gpus int) {
+func (g *Ground) shape(nth int) (ranks, gpus int) {
 	total := 1 << (nth % sizes)
 	if total <= gpusPerNode {
 		return 1, total
 	}
-	return min(total/gpusPerNode, max(1, c.Nodes/4)), gpusPerNode
+	return min(total/gpusPerNode, max(1, g.Nodes/4)), gpusPerNode
 }
 
-// trainer loses what it has not saved when it is told to end; it saves after 3 to 12 s.
-func trainer(r *rand.Rand) string {
-	const shortest, spread = 3, 10
-	return fmt.Sprintf("steps=100000000 rate=10 every=%ds save=100ms start=1s on-sigterm=die",
-		shortest+r.IntN(spread))
+// rate of all trainers, in steps a second.
+const rate = 10
+
+// savesOften loses what it has not saved when it is told to end; it saves after 3 to 12 s.
+func savesOften(r *rand.Rand) string { return savesEvery(3+r.IntN(10), "100ms") }
+
+// savesEvery so many seconds, and loses the rest when it is told to end.
+func savesEvery(seconds int, save string) string {
+	return fmt.Sprintf("steps=100000000 rate=%d every=%ds save=%s start=1s on-sigterm=die", rate, seconds, save)
 }
 
-// submit a gang; with a trainer it has checkpoints.
-func (on *cluster) submit(ctx context.Context, g workload.Gang, trainer string) error {
+// trains makes a job one whose trainer is simulated, and saves checkpoints.
+func trains(trainer string) func(*v1alpha1.TrainingJob) {
+	return func(job *v1alpha1.TrainingJob) {
+		workers := job.Spec.ReplicaSpecs[v1alpha1.RoleWorker]
+		workers.Template.Annotations = map[string]string{localcluster.AnnotationTrainer: trainer}
+		job.Spec.ReplicaSpecs[v1alpha1.RoleWorker] = workers
+		job.Spec.Checkpoint = &v1alpha1.CheckpointSpec{
+			PVC: v1alpha1.CheckpointClaim{StorageClassName: new(localcluster.StorageClass)},
+		}
+	}
+}
+
+// submit a gang, as its job is changed.
+func (on *cluster) submit(ctx context.Context, g workload.Gang, change func(*v1alpha1.TrainingJob)) error {
 	for _, object := range on.jobs.Render(namespace, g) {
-		if job, ok := object.(*v1alpha1.TrainingJob); ok && trainer != "" {
-			workers := job.Spec.ReplicaSpecs[v1alpha1.RoleWorker]
-			workers.Template.Annotations = map[string]string{localcluster.AnnotationTrainer: trainer}
-			job.Spec.ReplicaSpecs[v1alpha1.RoleWorker] = workers
-			job.Spec.Checkpoint = &v1alpha1.CheckpointSpec{
-				PVC: v1alpha1.CheckpointClaim{StorageClassName: new(localcluster.StorageClass)},
-			}
+		if job, ok := object.(*v1alpha1.TrainingJob); ok {
+			change(job)
 		}
 		if err := on.api.Create(ctx, object); err != nil {
 			return fmt.Errorf("submitting %s: %w", g.Name, err)

@@ -1,9 +1,10 @@
-package calibrate
+package situations
 
 import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"mlplatform.example.com/trainingjob-operator/bench/sim"
@@ -12,11 +13,18 @@ import (
 
 // filler makes gangs of low priority.
 type filler struct {
-	*Calibration
+	*Ground
 	on     *cluster
 	random *rand.Rand
-	gangs  []gang
-	made   int
+	// trainer of the next gang.
+	trainer func(*rand.Rand) string
+	gangs   []gang
+	made    int
+}
+
+// newFiller goes on where so many situations were played before: gangs are others then.
+func newFiller(g *Ground, on *cluster, played uint64, trainer func(*rand.Rand) string) *filler {
+	return &filler{Ground: g, on: on, random: rand.New(rand.NewPCG(g.Seed, played)), trainer: trainer}
 }
 
 // fill the cluster until several random gangs in a row find no room. One comes after the other, each in a
@@ -47,7 +55,7 @@ func (f *filler) add(ctx context.Context, ranks, gpus int) error {
 		Name: fmt.Sprintf("low-%03d", f.made), Ranks: ranks, GPUs: gpus, Priority: workload.PriorityLow,
 	}
 	f.say("filling: " + g.Name)
-	if err := f.on.submit(ctx, g, trainer(f.random)); err != nil {
+	if err := f.on.submit(ctx, g, trains(f.trainer(f.random))); err != nil {
 		return err
 	}
 	if err := f.on.until(ctx, g.Name+" runs", func(v view) bool { return v.runs(g) }); err != nil {
@@ -73,4 +81,20 @@ func (f *filler) before(ctx context.Context, ranks, gpus int) (sim.Situation, er
 		s.Running = append(s.Running, placed)
 	}
 	return s, nil
+}
+
+// Of so many nodes one loses its gangs after each situation, so that others come, large ones among them.
+const emptied = 3
+
+// replace those that have to go, and all that are on some nodes.
+func (f *filler) replace(ctx context.Context, gone []string, s sim.Situation) error {
+	for _, node := range f.random.Perm(f.Nodes)[:f.Nodes/emptied] {
+		for i, g := range f.gangs {
+			if s.Running[i].On[node] > 0 && !slices.Contains(gone, g.Name) {
+				gone = append(gone, g.Name)
+			}
+		}
+	}
+	f.gangs = slices.DeleteFunc(f.gangs, func(g gang) bool { return slices.Contains(gone, g.Name) })
+	return f.on.remove(ctx, gone)
 }

@@ -1,9 +1,10 @@
-package calibrate
+package situations
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,10 +21,30 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster/objects"
 	"mlplatform.example.com/trainingjob-operator/lab/simtrainer"
+	"mlplatform.example.com/trainingjob-operator/pkg/config"
 )
 
 // namespace of all jobs.
-const namespace = "calibrate"
+const namespace = "situations"
+
+const gpusPerNode = 8
+
+// Ground is what situations are played on.
+type Ground struct {
+	Scheduler string
+	// Nodes of 8 GPUs.
+	Nodes int
+	// Seed of the gangs. Who is placed where is the scheduler's, and differs from one time to the next.
+	Seed uint64
+	// Operator is the path of its binary, CRDs that of their folder, and Out that of the folder of records.
+	Operator, CRDs, Out string
+	Progress            io.Writer
+
+	// preemption of the operator's configuration; nil: nobody is asked to make room, and nobody to save.
+	preemption *config.Preemption
+}
+
+func (g *Ground) say(what string) { fmt.Fprintf(g.Progress, "%s: %s\n", g.Scheduler, what) }
 
 // cluster is where situations are played.
 type cluster struct {
@@ -38,24 +59,24 @@ type cluster struct {
 }
 
 // up starts all of it.
-func (c *Calibration) up(ctx context.Context, dir string) (*cluster, error) {
-	jobs, ok := stack.Ours(c.Scheduler).(stack.Renderer)
+func (g *Ground) up(ctx context.Context, dir string) (*cluster, error) {
+	jobs, ok := stack.Ours(g.Scheduler).(stack.Renderer)
 	if !ok {
 		return nil, errors.New("TrainingJobs are not said as data")
 	}
 	on := &cluster{
 		jobs: jobs, volume: filepath.Join(dir, "volume.json"), stopTrainers: func() error { return nil },
 	}
-	if err := c.begin(ctx, dir, on); err != nil {
+	if err := g.begin(ctx, dir, on); err != nil {
 		return nil, errors.Join(err, on.down(ctx))
 	}
 	return on, nil
 }
 
-func (c *Calibration) begin(ctx context.Context, dir string, on *cluster) (err error) {
-	c.say("starting a cluster")
+func (g *Ground) begin(ctx context.Context, dir string, on *cluster) (err error) {
+	g.say("starting a cluster")
 	options := localcluster.Options{
-		Dir: filepath.Join(dir, "cluster"), Creator: "bench", Nodes: -1, Attached: true, CRDs: []string{c.CRDs},
+		Dir: filepath.Join(dir, "cluster"), Creator: "bench", Nodes: -1, Attached: true, CRDs: []string{g.CRDs},
 	}
 	on.jobs.Cluster(&options)
 	if on.Cluster, err = localcluster.Up(ctx, options); err != nil {
@@ -78,25 +99,34 @@ func (c *Calibration) begin(ctx context.Context, dir string, on *cluster) (err e
 		return fmt.Errorf("making a client: %w", err)
 	}
 	// One after the other: schedulers that look at nodes in the order in which they came then do so by number.
-	for _, node := range play.FakeNodes(c.Nodes, gpusPerNode) {
+	for _, node := range play.FakeNodes(g.Nodes, gpusPerNode) {
 		if err := objects.CreateNodes(ctx, clients, []*corev1.Node{node}); err != nil {
 			return err
 		}
 	}
-	if err := play.Ground(ctx, clients, namespace, c.Nodes, gpusPerNode); err != nil {
+	if err := play.Ground(ctx, clients, namespace, g.Nodes, gpusPerNode); err != nil {
 		return err
 	}
 	queues, err := stack.NewClient(on.jobs, stack.ClientConfig(config, "bench"))
 	if err != nil {
 		return err
 	}
-	if err := queues.Prepare(ctx, namespace, c.Nodes*gpusPerNode); err != nil {
+	if err := queues.Prepare(ctx, namespace, g.Nodes*gpusPerNode); err != nil {
 		return err
 	}
-	on.operator, err = operator.Start(ctx, operator.Options{
-		Binary: c.Operator, Kubeconfig: on.Kubeconfig(), Scheduler: c.Scheduler, Dir: dir, Name: "operator",
+	return g.startOperator(ctx, dir, on)
+}
+
+func (g *Ground) startOperator(ctx context.Context, dir string, on *cluster) (err error) {
+	o := operator.Options{
+		Binary: g.Operator, Kubeconfig: on.Kubeconfig(), Scheduler: g.Scheduler, Dir: dir, Name: "operator",
 		Agent: "example.com/agent:1", // no fake node runs it
-	})
+	}
+	if g.preemption != nil {
+		o.Preemption = *g.preemption
+		o.Certificates.Cert, o.Certificates.Key, o.Certificates.Authority = on.ServingFiles()
+	}
+	on.operator, err = operator.Start(ctx, o)
 	return err
 }
 

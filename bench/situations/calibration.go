@@ -1,37 +1,24 @@
-package calibrate
+package situations
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"mlplatform.example.com/trainingjob-operator/bench/result"
 	"mlplatform.example.com/trainingjob-operator/bench/sim"
 )
 
-const gpusPerNode = 8
-
-// Calibration of one scheduler.
+// Calibration of the models of one scheduler.
 type Calibration struct {
-	Scheduler string
-	// Nodes of 8 GPUs, and how many Situations are played.
-	Nodes, Situations int
-	// Seed of the gangs. Who is placed where is the scheduler's, and differs from one time to the next.
-	Seed uint64
-	// Operator is the path of its binary, CRDs that of their folder, and Out that of the folder of records.
-	Operator, CRDs, Out string
-	Progress            io.Writer
+	Ground
+	// Situations are how many are played.
+	Situations int
 }
-
-// Of so many nodes one loses its gangs after each situation, so that others come, large ones among them.
-const emptied = 3
 
 // Run writes the record after each situation. One that was interrupted goes on with the same versions and
 // nodes, until it has so many situations; gangs are others then.
@@ -50,9 +37,7 @@ func (c *Calibration) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	f := &filler{
-		Calibration: c, on: on, random: rand.New(rand.NewPCG(c.Seed, uint64(len(record.Situations)))),
-	}
+	f := newFiller(&c.Ground, on, uint64(len(record.Situations)), savesOften)
 	for len(record.Situations) < c.Situations {
 		if err := f.fill(ctx); err != nil {
 			return err
@@ -70,19 +55,6 @@ func (c *Calibration) Run(ctx context.Context) (err error) {
 		}
 	}
 	return nil
-}
-
-// replace those that have to go, and all that are on some nodes.
-func (f *filler) replace(ctx context.Context, gone []string, s sim.Situation) error {
-	for _, node := range f.random.Perm(f.Nodes)[:f.Nodes/emptied] {
-		for i, g := range f.gangs {
-			if s.Running[i].On[node] > 0 && !slices.Contains(gone, g.Name) {
-				gone = append(gone, g.Name)
-			}
-		}
-	}
-	f.gangs = slices.DeleteFunc(f.gangs, func(g gang) bool { return slices.Contains(gone, g.Name) })
-	return f.on.remove(ctx, gone)
 }
 
 // begun is the record of an earlier run of the same programs, or an empty one.
@@ -116,5 +88,3 @@ func (c *Calibration) save(r sim.Record) error {
 	}
 	return result.WriteWhole(c.file(), append(text, '\n'))
 }
-
-func (c *Calibration) say(what string) { fmt.Fprintf(c.Progress, "%s: %s\n", c.Scheduler, what) }

@@ -1,4 +1,4 @@
-package calibrate
+package situations
 
 import (
 	"context"
@@ -26,7 +26,7 @@ func (f *filler) play(ctx context.Context, nth int) (sim.Situation, []string, er
 		Name: fmt.Sprintf("high-%03d", nth), Ranks: s.Ranks, GPUs: int(s.GPUs), Priority: workload.PriorityHigh,
 	}
 	f.say(fmt.Sprintf("situation %d: %d x %d GPUs", nth, high.Ranks, high.GPUs))
-	if err := f.on.submit(ctx, high, ""); err != nil {
+	if err := f.on.submit(ctx, high, func(*v1alpha1.TrainingJob) {}); err != nil {
 		return s, nil, err
 	}
 	var after view

@@ -1,0 +1,87 @@
+package situations
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"mlplatform.example.com/trainingjob-operator/bench/result"
+)
+
+// played is a record in which the scheduler's way loses 4 to 8 s of 8 GPUs, and asking loses a tenth of a
+// second once.
+func played() Record {
+	r := Record{Scheduler: "volcano", Nodes: 12}
+	for i := range 10 {
+		lost := 4 + float64(i%5)
+		r.Preemptions = append(r.Preemptions,
+			Preemption{Way: Taken, GPUs: 8, WaitedSeconds: 2, Victims: []Victim{{GPUs: 8, LostSeconds: lost}}},
+			Preemption{Way: Asked, GPUs: 8, WaitedSeconds: 12, Victims: []Victim{{GPUs: 8, Asked: true, Saved: true}}})
+	}
+	last := &r.Preemptions[len(r.Preemptions)-1]
+	last.Victims[0].LostSeconds, last.Victims[0].Saved, last.HandedOver = 0.1, false, true
+	return r
+}
+
+func TestOutcome(t *testing.T) {
+	r := played()
+	taken, asked := r.outcome(Taken), r.outcome(Asked)
+	if taken.preemptions != 10 || taken.victims != 10 || taken.asked != 0 || mean(taken.lost) != 48 {
+		t.Errorf("the scheduler's way: %+v", taken)
+	}
+	if asked.asked != 10 || asked.saved != 9 || asked.handedOver != 1 || math.Abs(mean(asked.lost)-0.08) > 1e-9 {
+		t.Errorf("asking first: %+v", asked)
+	}
+}
+
+func TestRatioOfMeans(t *testing.T) {
+	of, over := []float64{1, 2, 3}, []float64{10, 20, 30}
+	ratio, low, high, known := ratioOfMeans(of, over)
+	if !known || ratio != 0.1 || low >= ratio || high <= ratio {
+		t.Errorf("%v from %v to %v, %t", ratio, low, high, known)
+	}
+	again, lowAgain, highAgain, _ := ratioOfMeans(of, over)
+	if again != ratio || lowAgain != low || highAgain != high {
+		t.Error("it differs from one time to the next")
+	}
+	for name, over := range map[string][]float64{"one value": {1}, "nothing lost": {0, 0, 0}} {
+		if _, _, _, known := ratioOfMeans(of, over); known {
+			t.Errorf("%s: something is said", name)
+		}
+	}
+}
+
+func TestReport(t *testing.T) {
+	r := played()
+	text := markdown(result.Machine{Processors: 2}, []Record{r, {Scheduler: "native"}})
+	for _, want := range []string{
+		"## volcano, 12 nodes", "| preemptions | 10 | 10 |", "| of these saved all | 0 | 9 |",
+		"| handed over to the scheduler | 0 | 1 |", "at most 0.1, **met**", "It adds 10.0 s", "16 s, **met**",
+		"The longest wait is 12.0 s", "## native", "nothing can be said",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the report lacks %q:\n%s", want, text)
+		}
+	}
+	for i := range r.Preemptions {
+		if p := &r.Preemptions[i]; p.Way == Asked {
+			p.WaitedSeconds, p.Victims[0].LostSeconds = 70, 2
+		}
+	}
+	if text := markdown(result.Machine{}, []Record{r}); strings.Count(text, "**missed**") != 3 {
+		t.Errorf("what is missed is not said:\n%s", text)
+	}
+}
+
+// TestContinues: what other programs or nodes did is not gone on with.
+func TestContinues(t *testing.T) {
+	r := Record{Nodes: 12, Versions: map[string]string{"volcano": "v1"}}
+	if !r.continues(Record{Nodes: 12, Versions: map[string]string{"volcano": "v1"}}) {
+		t.Error("the same is begun anew")
+	}
+	for _, other := range []Record{{Nodes: 12, Versions: map[string]string{"volcano": "v2"}}, {Nodes: 4}} {
+		if r.continues(other) {
+			t.Errorf("something else is gone on with: %+v", other)
+		}
+	}
+}
