@@ -206,6 +206,11 @@ type WorkStatus struct {
 	// created, suspension included. Updated whenever a run ends.
 	// +optional
 	Goodput *int32 `json:"goodput,omitempty"`
+	// StartSeconds is how long the last start took, from Running to the first new step, in seconds, rounded up.
+	// Only where the operator's configuration has preemption.mode DryRun or Broker, which count it among what a
+	// preemption costs.
+	// +optional
+	StartSeconds int64 `json:"startSeconds,omitempty"`
 	// Asked is how often the trainer was asked to save so that the gang could make room for another.
 	// +optional
 	Asked int32 `json:"asked,omitempty"`

@@ -301,8 +301,8 @@ type Preemption struct {
 	// LossCapSeconds is the most unsaved training that counts for a gang, in seconds, from 60 to 86400: no
 	// trainer makes itself dearer than that by never saving.
 	LossCapSeconds int `json:"lossCapSeconds"`
-	// UnknownStartSeconds is what another start of a gang is taken to cost, in seconds, from 0 to 86400: the
-	// time until it trains again, for each of its GPUs.
+	// UnknownStartSeconds is what another start of a gang is taken to cost whose last one was not measured, in
+	// seconds, from 0 to 86400: the time until it trains again, for each of its GPUs.
 	UnknownStartSeconds int `json:"unknownStartSeconds"`
 	// MaxPlans is for how many waiting gangs somebody is named at the same time, from 1 to 64: those of the
 	// highest priority, of these the oldest.

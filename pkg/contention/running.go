@@ -42,6 +42,9 @@ func runningGang(j *Job) preemption.Running {
 		hold(g.Holds, pod.Spec.NodeName, j.Requests[pod.Labels[scheduler.LabelRole]])
 		g.Grace = max(g.Grace, graceOf(pod))
 	}
+	if w := j.Status.Work; w != nil {
+		g.Start = time.Duration(w.StartSeconds) * time.Second
+	}
 	describeSaves(j, &g)
 	if p := j.Status.Progress; p != nil && p.Attempt == j.Status.Attempt && p.EstimatedCompletionTime != nil {
 		g.End = p.EstimatedCompletionTime.Time

@@ -50,6 +50,9 @@ func TestRunningGang(t *testing.T) {
 				g.Save, g.Saved, g.NextSave = 20*time.Second, now.Add(-10*time.Minute), now.Add(5*time.Minute)
 				g.Heard = now.Add(-5 * time.Second)
 			})},
+		"has started": {"another start costs what the last one did", []func(*Job){func(j *Job) {
+			j.Status.Work = &v1alpha1.WorkStatus{StartSeconds: 90}
+		}}, with(func(g *preemption.Running) { g.Start = 90 * time.Second })},
 		"resumed, not saved": {"the checkpoint is that of the attempt before", []func(*Job){saved(2 * time.Hour)},
 			with(func(g *preemption.Running) { g.Save = 20 * time.Second })},
 		"takes no checkpoints any more": {"what it once saved is not resumed from", []func(*Job){

@@ -65,6 +65,7 @@ func (g *gatherer) gather(ctx context.Context, job *v1alpha1.TrainingJob) (*obse
 		Waiting:     int(g.counts.waiting.Load()),
 		RunningJobs: int(g.counts.running.Load()),
 
+		Plans:      g.planner != nil,
 		Preemption: g.planner.choice(job),
 	}}
 	g.gatherOwned(s)

@@ -65,6 +65,8 @@ type Snapshot struct {
 	// Preemption is whom the planner would have make room for the gang, or has, without ObservedTime. Nil where
 	// it does not lack room, or nobody plans. Read-only.
 	Preemption *v1alpha1.PreemptionStatus
+	// Plans: somebody plans who would make room, and must know what another start costs.
+	Plans bool
 	// Brokers: the operator has others make room for gangs whose class asks for that.
 	Brokers bool
 	// WaitingClass is the one under which the ranks wait of an attempt that begins; empty: none. Where the job's

@@ -39,8 +39,26 @@ func RecordProgress(o *observation.Observation, p *decision.Plan, now bool) bool
 			return false
 		}
 	}
+	recordStart(o, p, old)
 	p.Status.Progress = next
 	return true
+}
+
+// recordStart measures how long the gang took to train something, where somebody plans by it: with the first
+// progress that tells of a step of this attempt's own. What it has trained since is taken off, at the speed
+// that the trainer claims; it cannot have begun before the gang ran.
+func recordStart(o *observation.Observation, p *decision.Plan, told *v1alpha1.ProgressStatus) {
+	r := o.Checkpoints.Report
+	if !o.Plans || r == nil || r.FirstStep == nil || r.Step <= *r.FirstStep ||
+		o.Job.Status.Phase != v1alpha1.PhaseRunning {
+		return
+	}
+	if told != nil && told.Attempt == r.Attempt && told.Step > *r.FirstStep {
+		return // it was measured then
+	}
+	ran := r.Received.Sub(o.PhaseSince()).Seconds()
+	took := ran - float64(r.Step-*r.FirstStep)*r.StepSeconds
+	work(p).StartSeconds = int64(math.Ceil(min(max(took, 0), max(ran, 0))))
 }
 
 // progress of the current attempt by its report and its termination message; nil when nothing is known that

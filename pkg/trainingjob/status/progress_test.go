@@ -9,6 +9,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 )
 
@@ -71,6 +72,58 @@ func TestReportedProgress(t *testing.T) {
 			t.Errorf("%s: %s (-want +got):\n%s", name, c.reason, diff)
 		}
 	}
+}
+
+// TestRecordStart: a start is measured once, from Running to the first step that the attempt trained.
+func TestRecordStart(t *testing.T) {
+	began := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
+	after := func(seconds int, step int64, perStep float64) *observation.Reported {
+		return &observation.Reported{
+			Report:   checkpoint.Report{Attempt: 2, FirstStep: new(int64(200)), Step: step, StepSeconds: perStep},
+			Received: began.Add(time.Duration(seconds) * time.Second),
+		}
+	}
+	const before = 7
+	trained := after(60, 220, 0.5)
+	for name, c := range map[string]struct {
+		reason string
+		report *observation.Reported
+		told   *v1alpha1.ProgressStatus
+		off    bool
+		phase  v1alpha1.Phase
+		want   int64
+	}{
+		"trains":           {reason: "60 s, of which 20 steps took 10", report: trained, want: 50},
+		"rounded":          {reason: "up", report: after(60, 201, 0.5), want: 60},
+		"nothing new":      {reason: "it has trained nothing", report: after(60, 200, 0.5), want: before},
+		"told before":      {reason: "it was measured then", report: trained, told: of(2, 210), want: before},
+		"told it resumed":  {reason: "of no new step", report: trained, told: of(2, 200), want: 50},
+		"attempt before":   {reason: "its steps are others", report: trained, told: of(1, 250), want: 50},
+		"claims too much":  {reason: "it began after the gang ran", report: after(60, 220, 1e6), want: 0},
+		"nobody plans":     {reason: "the status stays as it was", report: trained, off: true, want: before},
+		"is being ended":   {reason: "the phase began later", report: trained, phase: "Draining", want: before},
+		"has said nothing": {reason: "there is no report", want: before},
+	} {
+		job := &v1alpha1.TrainingJob{}
+		job.Status.Phase = v1alpha1.PhaseRunning
+		if c.phase != "" {
+			job.Status.Phase = c.phase
+		}
+		job.Status.Transitions = []v1alpha1.Transition{{Phase: job.Status.Phase, Time: metav1.NewTime(began)}}
+		o := &observation.Observation{Snapshot: observation.Snapshot{Job: job, Plans: !c.off}}
+		o.Checkpoints.Report = c.report
+		p := &decision.Plan{}
+		p.Status.Work = &v1alpha1.WorkStatus{StartSeconds: before}
+		recordStart(o, p, c.told)
+		if got := p.Status.Work.StartSeconds; got != c.want {
+			t.Errorf("%s: %d s, want %d: %s", name, got, c.want, c.reason)
+		}
+	}
+}
+
+// of is the progress of an attempt.
+func of(attempt int32, step int64) *v1alpha1.ProgressStatus {
+	return &v1alpha1.ProgressStatus{Attempt: attempt, Step: step}
 }
 
 // TestFinalProgress: the termination message makes up for a last report that was lost.
