@@ -28,17 +28,20 @@ type phase struct {
 	play func(ctx context.Context, result *Phase, before *measure.Usage) error
 }
 
+// told is how long the operator writes nothing once it has told all of the jobs that wait: it holds back for
+// up to a minute what every gang of a burst could be told, and schedulers with ten thousand gangs to look at
+// are silent for as long.
+const told = 65 * time.Second
+
 // probePrefix begins the names of jobs that show that an operator works. They wait like the others.
 const probePrefix = "probe-"
 
 // phases in the order in which they are played.
 func (s *step) phases() []phase {
 	size := s.result.Size
-	// A scheduler with ten thousand gangs to look at is silent for a minute before it tells of them.
-	queued := play.SettledFor + min(time.Duration(size.Jobs())*5*time.Millisecond, time.Minute)
 	return []phase{
 		{Fill, size.Gangs, 30 * time.Minute, play.SettledFor, s.fill},
-		{Queue, size.Waiting, 45 * time.Minute, queued, s.queue},
+		{Queue, size.Waiting, 45 * time.Minute, told, s.queue},
 		{Idle, size.Jobs(), s.Idle + time.Minute, 0, s.idle},
 		{Restart, size.Jobs(), 10 * time.Minute, play.SettledFor, s.restart},
 		{Failover, size.Jobs(), 10 * time.Minute, play.SettledFor, s.failover},
