@@ -166,6 +166,27 @@ type CheckpointStatus struct {
 	// and the job was interrupted.
 	// +optional
 	SuggestedInterval int32 `json:"suggestedInterval,omitempty"`
+	// Ahead is the last save that the trainer was asked for while it trains on, because a gang of a higher
+	// priority waited that might soon take its place. Only where the operator's configuration has
+	// preemption.mode Broker.
+	// +optional
+	Ahead *SaveAheadStatus `json:"ahead,omitempty"`
+}
+
+// SaveAheadStatus is a request to save and to train on.
+type SaveAheadStatus struct {
+	// Attempt whose trainer is asked.
+	Attempt int32 `json:"attempt"`
+	// CommandID of the request.
+	CommandID string `json:"commandID"`
+	// Time of the request.
+	Time metav1.Time `json:"time"`
+	// AfterStep is the step of the latest complete checkpoint then. A later one answers the request.
+	// +optional
+	AfterStep int64 `json:"afterStep,omitempty"`
+	// Name of the job that waits. Absent where that is in another namespace.
+	// +optional
+	Name string `json:"name,omitempty"`
 }
 
 // CheckpointPoint is one complete checkpoint.

@@ -20,6 +20,8 @@ type Orders struct {
 	Said map[preemption.Ref]*v1alpha1.PreemptionStatus
 	// GiveWay are the victims whose time has come, by what is written down.
 	GiveWay map[preemption.Ref]Order
+	// SaveAhead are the gangs that are to save and to train on, and the job that may soon take their place.
+	SaveAhead map[preemption.Ref]types.NamespacedName
 	// Reserved is the room of every plan.
 	Reserved []Reservation
 }
@@ -69,6 +71,7 @@ func Broker(p preemption.Policy, c Cluster) Orders {
 		round: newRound(p, c, AwaitsBroker),
 		orders: Orders{
 			Said: map[preemption.Ref]*v1alpha1.PreemptionStatus{}, GiveWay: map[preemption.Ref]Order{},
+			SaveAhead: map[preemption.Ref]types.NamespacedName{},
 		},
 	}
 	var planned, unplanned []*Job
@@ -87,6 +90,9 @@ func Broker(p preemption.Policy, c Cluster) Orders {
 			b.orders.Said[j.ref()] = st
 		}
 	}
+	for _, j := range unplanned {
+		b.endanger(j)
+	}
 	for _, plan := range slices.Concat(b.plans, b.ended) {
 		b.reserve(&plan)
 	}
@@ -96,6 +102,8 @@ func Broker(p preemption.Policy, c Cluster) Orders {
 type broker struct {
 	*round
 	orders Orders
+	// endangering counts the gangs without a plan of which it was asked whom they endanger.
+	endangering int
 	// ended are plans that are over, which is not written down yet: until then their room stays reserved.
 	ended []preemption.Plan
 }

@@ -47,7 +47,7 @@ type simulation struct {
 
 var brokerPolicy = preemption.Policy{
 	MinRun: 10 * time.Minute, LossCap: time.Hour, UnknownStart: 2 * time.Minute, Heartbeat: 10 * time.Second,
-	MaxPlans: 8, MaxRounds: 3, Placing: 30 * time.Second,
+	MaxPlans: 8, MaxRounds: 3, Placing: 30 * time.Second, MeanRun: time.Hour,
 }
 
 func simulate(t testing.TB, nodes []string, jobs ...Job) *simulation {
@@ -118,6 +118,9 @@ func (s *simulation) pass() {
 	for _, ref := range slices.SortedFunc(maps.Keys(orders.GiveWay), byName) {
 		s.giveWay(ref, orders.GiveWay[ref])
 	}
+	for _, ref := range slices.SortedFunc(maps.Keys(orders.SaveAhead), byName) {
+		s.saveAhead(ref, orders.SaveAhead[ref].Name)
+	}
 	for _, ref := range slices.SortedFunc(maps.Keys(orders.Said), byName) {
 		s.write(ref, orders.Said[ref])
 	}
@@ -160,6 +163,22 @@ func (s *simulation) giveWay(ref preemption.Ref, order Order) {
 		end = order.Deadline
 	}
 	s.ends[v.Name] = end
+}
+
+// saveAhead has a gang save and train on.
+func (s *simulation) saveAhead(ref preemption.Ref, waiting string) {
+	s.t.Helper()
+	g, preemptor := s.job(string(ref.UID)), s.job(waiting)
+	if g.Value >= preemptor.Value || g.Status.Phase != v1alpha1.PhaseRunning {
+		s.t.Fatalf("%s saves ahead for %s: it is %s, and worth %d", g.Name, waiting, g.Status.Phase, g.Value)
+	}
+	if s.loses() {
+		return
+	}
+	at := metav1.NewTime(s.now)
+	g.Status.Checkpoint.Ahead = &v1alpha1.SaveAheadStatus{Attempt: ref.Attempt, Time: at}
+	g.Status.Checkpoint.Latest.Time = &at
+	s.logf("%s saves ahead, since %s waits", g.Name, waiting)
 }
 
 // write what the status is to have, and hand over where it says so.

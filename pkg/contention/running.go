@@ -75,6 +75,10 @@ func describeSaves(j *Job, g *preemption.Running) {
 		return
 	}
 	g.Save = time.Duration(st.SaveSeconds) * time.Second
+	g.Optimum = time.Duration(st.SuggestedInterval) * time.Second
+	if ahead := st.Ahead; ahead != nil && ahead.Attempt == j.Status.Attempt {
+		g.AskedAhead = ahead.Time.Time
+	}
 	if st.Latest == nil || st.Latest.Time == nil || !st.Latest.Time.After(g.Began) {
 		return
 	}

@@ -36,6 +36,7 @@ const (
 	metricPreemptionLost      = "trainingjob_preemption_lost_gpu_seconds_total"
 	metricPreemptionDelay     = "trainingjob_preemption_delay_seconds"
 	metricPreemptionStolen    = "trainingjob_preemption_room_stolen_total"
+	metricSavesAhead          = "trainingjob_preemption_saves_ahead_total"
 	metricUnusableClasses     = "trainingjob_preemption_unusable_classes_total"
 
 	metricReconciles = "trainingjob_operator_reconcile_duration_seconds"
@@ -150,6 +151,8 @@ func preemptionMetrics() []metric.Description {
 			Help: "Time from when a gang was known to lack room until it was placed in the room that others had " +
 				"made."},
 		counter(metricPreemptionStolen, "Rounds after a plan's first one: others took the room, or it went."),
+		counter(metricSavesAhead, "Gangs asked to save and to train on, since one of a higher priority waited "+
+			"that might take their place."),
 		counter(metricUnusableClasses, "Attempts whose priority class names a waiting class that cannot be one."),
 	}
 }

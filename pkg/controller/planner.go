@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -40,6 +41,8 @@ type Planning struct {
 	MaxPlans int
 	// MaxDelay is how long a gang may be made to wait for others' saves.
 	MaxDelay time.Duration
+	// MeanRun stands for the time between two interruptions of a gang that never had one; default an hour.
+	MeanRun time.Duration
 	// Broker carries the plans out, for gangs whose priority class names a waiting class; MaxRounds is how often
 	// room is made for one attempt. Without it nothing acts on a plan.
 	Broker    bool
@@ -53,12 +56,14 @@ const (
 	planPatience = 2 * time.Second
 	// placingTime is how long a scheduler may take to use the room that others have made.
 	placingTime = 30 * time.Second
+	// defaultMeanRun is a rough guess: with a save of half a minute gangs in danger save every 8 minutes.
+	defaultMeanRun = time.Hour
 )
 
 func (o Planning) policy() preemption.Policy {
 	p := preemption.Policy{
 		MinRun: o.MinRun, LossCap: o.LossCap, UnknownStart: o.UnknownStart, MaxPlans: o.MaxPlans,
-		Heartbeat: decision.Heartbeat, Patience: planPatience,
+		Heartbeat: decision.Heartbeat, Patience: planPatience, MeanRun: cmp.Or(o.MeanRun, defaultMeanRun),
 	}
 	if o.Broker {
 		p.Patience, p.MaxRounds, p.Placing = 0, o.MaxRounds, placingTime

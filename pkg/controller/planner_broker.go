@@ -54,7 +54,9 @@ func (p *planner) broker(cluster contention.Cluster) []types.NamespacedName {
 			}
 			wake[name] = isNewsOf(j.Status.Scheduling.Preemption, said)
 		}
-		if _, ordered := orders.GiveWay[ref]; ordered {
+		_, goes := orders.GiveWay[ref]
+		_, saves := orders.SaveAhead[ref]
+		if goes || saves {
 			wake[name] = true
 		}
 	}
@@ -126,6 +128,7 @@ func (g *gatherer) gatherBroker(ctx context.Context, s *observed) (again time.Ti
 		said, problem := contention.ClassOf(class, p.state.Class, p.defaults)
 		s.WaitingClass, s.WaitingClassProblem = said.WaitingClass, problem
 	}
+	s.SaveAhead = p.aheadOf(s.Job)
 	if s.GiveWay, err = g.orderTo(ctx, s.Job); err != nil {
 		return time.Time{}, err
 	}
@@ -211,6 +214,20 @@ func (p *planner) reserves(j *contention.Job) bool {
 		}
 	}
 	return false
+}
+
+// aheadOf returns for whom a gang is to save ahead, if it is; nil: for nobody.
+func (p *planner) aheadOf(job *v1alpha1.TrainingJob) *observation.SaveAhead {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	waiting, ordered := p.brokers.orders.SaveAhead[preemption.Ref{UID: job.UID, Attempt: job.Status.Attempt}]
+	switch {
+	case !ordered:
+		return nil
+	case waiting.Namespace != job.Namespace:
+		return &observation.SaveAhead{} // tenants do not learn what others run
+	}
+	return &observation.SaveAhead{Name: waiting.Name}
 }
 
 // orderTo give way, if there is one for a job. It asks the API server whether the plan still stands: nobody

@@ -25,7 +25,8 @@ func (m *metrics) beginPreemptionSeries() {
 		m.counters[metricPreemptionVictims].WithLabelValues(string(mode))
 	}
 	for _, name := range []string{
-		metricPreemptionEstimated, metricPreemptionLost, metricPreemptionStolen, metricUnusableClasses,
+		metricPreemptionEstimated, metricPreemptionLost, metricPreemptionStolen, metricSavesAhead,
+		metricUnusableClasses,
 	} {
 		m.counters[name].WithLabelValues()
 	}
@@ -52,6 +53,9 @@ func (c statusChange) countPreemption() {
 		c.counters[metricPreemptionVictims].WithLabelValues(string(d.MakesRoom.Mode)).Inc()
 		c.counters[metricPreemptionEstimated].WithLabelValues().Add(float64(max(0, d.MakesRoom.LossGPUSeconds)))
 	}
+	if id := aheadOf(c.to); id != "" && id != aheadOf(&c.job.Status) {
+		c.counters[metricSavesAhead].WithLabelValues().Inc()
+	}
 	if lost := preemptedLoss(c.to) - preemptedLoss(&c.job.Status); lost > 0 {
 		c.counters[metricPreemptionLost].WithLabelValues().Add(float64(lost))
 	}
@@ -62,6 +66,14 @@ func preemptionOf(st *v1alpha1.TrainingJobStatus) *v1alpha1.PreemptionStatus {
 		return nil
 	}
 	return st.Scheduling.Preemption
+}
+
+// aheadOf is the ID of the last request to save ahead; "" where there was none.
+func aheadOf(st *v1alpha1.TrainingJobStatus) string {
+	if st.Checkpoint == nil || st.Checkpoint.Ahead == nil {
+		return ""
+	}
+	return st.Checkpoint.Ahead.CommandID
 }
 
 func preemptedLoss(st *v1alpha1.TrainingJobStatus) int64 {

@@ -26,6 +26,11 @@ func TestPlansAreCounted(t *testing.T) {
 		}
 		return s
 	}
+	ahead := func(id string) v1alpha1.TrainingJobStatus {
+		s := then(v1alpha1.PhaseRunning, "")
+		s.Checkpoint = &v1alpha1.CheckpointStatus{Ahead: &v1alpha1.SaveAheadStatus{CommandID: id}}
+		return s
+	}
 	victim := then(v1alpha1.PhaseDraining, v1alpha1.CauseBrokered)
 	victim.Drain.MakesRoom = &v1alpha1.MakesRoomStatus{Mode: v1alpha1.PreemptionSave, LossGPUSeconds: 240}
 	gone := inQueue(v1alpha1.TrainingJobStatus{Phase: v1alpha1.PhaseQueued, Attempt: 2})
@@ -55,6 +60,9 @@ func TestPlansAreCounted(t *testing.T) {
 		"handed over before": {"the attempt after that is no plan", []change{
 			{waits(v1alpha1.PreemptionHandedOver, 0), then(v1alpha1.PhaseRunning, "")},
 		}, map[string]float64{}},
+		"asked to save ahead": {"once for each request", []change{
+			{then(v1alpha1.PhaseRunning, ""), ahead("a")}, {ahead("a"), ahead("a")}, {ahead("a"), ahead("b")},
+		}, map[string]float64{"saves_ahead_total[]": 2}},
 		"a victim": {"counts when it begins to end, and what it lost when that is known", []change{
 			{then(v1alpha1.PhaseRunning, ""), victim}, {victim, victim}, {victim, gone},
 		}, map[string]float64{

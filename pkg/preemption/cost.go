@@ -2,6 +2,7 @@ package preemption
 
 import (
 	"cmp"
+	"math"
 	"time"
 )
 
@@ -53,6 +54,27 @@ func (p Policy) Cost(g *Running, now, deadline time.Time) Price {
 }
 
 func (p Policy) capped(unsaved time.Duration) time.Duration { return min(max(0, unsaved), p.LossCap) }
+
+// SavesAhead reports whether a gang that may soon have to go is to save now, and to train on: it has neither
+// saved nor been asked to for as long as loses it the least time to saves and interruptions together.
+func (p Policy) SavesAhead(g *Running, now time.Time) bool {
+	last := g.Began
+	for _, at := range []time.Time{g.Saved, g.AskedAhead} {
+		if at.After(last) {
+			last = at
+		}
+	}
+	return p.listens(g, now) && now.Sub(last) >= p.optimum(g)
+}
+
+// optimum between two saves, by Young (1974) and Daly (2006); at least as long as one takes.
+func (p Policy) optimum(g *Running) time.Duration {
+	between := g.Optimum
+	if between == 0 {
+		between = time.Duration(math.Sqrt(2*save(g).Seconds()*p.MeanRun.Seconds()) * float64(time.Second))
+	}
+	return max(between, save(g))
+}
 
 // listens reports whether a gang may be expected to save when it is asked.
 func (p Policy) listens(g *Running, now time.Time) bool {

@@ -48,3 +48,35 @@ func TestCost(t *testing.T) {
 		}
 	}
 }
+
+// TestSavesAhead: a gang in danger saves as often as loses it least, whatever it was asked before.
+func TestSavesAhead(t *testing.T) {
+	const s = time.Second
+	p := policy
+	p.MeanRun = time.Hour
+	base := Running{ // an optimum of sqrt(2 * 20 s * 3600 s), 379 s
+		Began: now.Add(-1000 * s), Saved: now.Add(-400 * s), Heard: now.Add(-10 * s), Save: 20 * s, Grace: 30 * s,
+	}
+	for name, test := range map[string]struct {
+		change func(*Running)
+		want   bool
+	}{
+		"long ago":            {func(*Running) {}, true},
+		"has saved":           {func(g *Running) { g.Saved = now.Add(-300 * s) }, false},
+		"never saved":         {func(g *Running) { g.Saved = time.Time{} }, true},
+		"has just begun":      {func(g *Running) { g.Saved, g.Began = time.Time{}, now.Add(-300*s) }, false},
+		"was asked":           {func(g *Running) { g.AskedAhead = now.Add(-300 * s) }, false},
+		"was asked long ago":  {func(g *Running) { g.AskedAhead = now.Add(-380 * s) }, true},
+		"is interrupted more": {func(g *Running) { g.Saved, g.Optimum = now.Add(-100*s), 90*s }, true},
+		"saves for longer":    {func(g *Running) { g.Saved, g.Optimum = now.Add(-20*s), 5*s }, true},
+		"is still saving":     {func(g *Running) { g.Saved, g.Optimum = now.Add(-19*s), 5*s }, false},
+		"is silent":           {func(g *Running) { g.Heard = now.Add(-30 * s) }, false},
+		"did not save":        {func(g *Running) { g.AskFailed = true }, false},
+	} {
+		g := base
+		test.change(&g)
+		if got := p.SavesAhead(&g, now); got != test.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}

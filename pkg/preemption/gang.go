@@ -36,6 +36,10 @@ type Running struct {
 	// Save is how long its last save took, Start how long its last start, from Running to the first new step;
 	// 0 where that is not known. Grace is how long it may take to end.
 	Save, Start, Grace time.Duration
+	// Optimum is the time between two saves with which it loses least, 0 where that is not known. AskedAhead is
+	// when it was last asked to save and to train on; zero: never.
+	Optimum    time.Duration
+	AskedAhead time.Time
 	// AskFailed is true where it was asked to save and the ask did not end in a commit.
 	AskFailed bool
 	// NextSave is when it is expected to save by itself, End when it is expected to finish; zero where that is
@@ -81,6 +85,8 @@ type Policy struct {
 	LossCap time.Duration
 	// UnknownStart stands for the start of a gang that never trained a step.
 	UnknownStart time.Duration
+	// MeanRun stands for the time between two interruptions of a gang that never had one.
+	MeanRun time.Duration
 	// Heartbeat is the longest time that a command takes to reach a gang.
 	Heartbeat time.Duration
 	// Patience is how long a gang lacks room before others are asked to make some: most find it by themselves.

@@ -40,6 +40,35 @@ var brokerStories = map[string]story{
 		sim.logWork()
 		sim.logAnswers()
 	}},
+	"broker-saves-ahead": {jobtest.New(2, jobtest.Checkpoints), func(sim *simulation) {
+		trainTo250(sim)
+		sim.ahead = &observation.SaveAhead{Name: "urgent"}
+		sim.narrate("another job waits that may soon take its place")
+		sim.logAhead()
+		sim.advance(time.Second)
+		sim.narrate("it still does a second later: once is enough")
+		sim.postReport(260, func(r *checkpoint.Report) { r.DeliveredID = aheadID(sim) })
+		sim.narrate("the trainer has heard of it")
+		s := sim.saveCheckpoint(260)
+		sim.postReport(262, withCommit(s), func(r *checkpoint.Report) {
+			r.CommandID, r.DeliveredID = aheadID(sim), aheadID(sim)
+		})
+		sim.ahead = nil
+		sim.narrate("it has saved, and trains on")
+		sim.logAhead()
+		sim.preempt(sim.rankNames()...)
+		sim.narrate("it is preempted: little is lost")
+		sim.logCheckpoints()
+		sim.logWork()
+		sim.logAnswers()
+	}},
+	"broker-saves-ahead-of-a-stranger": {jobtest.New(2, jobtest.Checkpoints), func(sim *simulation) {
+		trainTo250(sim)
+		sim.exit(1, "bert-worker-1")
+		sim.ahead = &observation.SaveAhead{}
+		sim.narrate("a rank has failed: nobody is asked for anything")
+		sim.logAhead()
+	}},
 	"broker-victim-does-not-answer": {jobtest.New(2, jobtest.Checkpoints), func(sim *simulation) {
 		trainTo250(sim)
 		giveWay(sim, v1alpha1.PreemptionSave, 15*time.Second)
@@ -232,6 +261,17 @@ func (sim *simulation) logClass() {
 	of := sim.snapshot().Gang.Gang.WaitingClass
 	sim.logf("= waiting class %q (gang %q), preemption phase %q, MakingRoom %s", class, of, phase, making)
 }
+
+// logAhead logs what the trainer is asked to do while it trains on.
+func (sim *simulation) logAhead() {
+	sim.logCommand()
+	if cs := sim.job.Status.Checkpoint; cs != nil && cs.Ahead != nil {
+		sim.logf("= ahead: %s of attempt %d, after step %d, for %q", cs.Ahead.CommandID, cs.Ahead.Attempt,
+			cs.Ahead.AfterStep, cs.Ahead.Name)
+	}
+}
+
+func aheadID(sim *simulation) string { return sim.job.Status.Checkpoint.Ahead.CommandID }
 
 // logAnswers logs how often the trainer was asked to make room.
 func (sim *simulation) logAnswers() {

@@ -46,6 +46,7 @@ type simulation struct {
 	waitingClass     string                     // of the job's class
 	classProblem     string                     // why that is none
 	giveWay          *observation.GiveWay       // nil: it need not make room
+	ahead            *observation.SaveAhead     // nil: nobody endangers it
 	roomReserved     bool
 	createBackoff    *observation.CreateBackoff
 	agent            render.Agent
@@ -133,6 +134,7 @@ func (sim *simulation) snapshot() Snapshot {
 		Brokers:          sim.brokers,
 		WaitingClass:     sim.waitingClass,
 		GiveWay:          sim.giveWay,
+		SaveAhead:        sim.ahead,
 		RoomReserved:     sim.roomReserved,
 		NamedAttempt:     sim.namesOf,
 		Now:              sim.now,

@@ -36,7 +36,7 @@ const (
 func brokerHazards() []Scenario {
 	return []Scenario{
 		brokerRoomStolen, brokerNodeLost, brokerTornSave, brokerVictimFails, brokerSparesFinishing, brokerMinRun,
-		brokerForeignPreemptor,
+		brokerForeignPreemptor, brokerSavesAhead,
 	}
 }
 
@@ -169,6 +169,34 @@ var brokerForeignPreemptor = Scenario{
 		until("low", is(v1alpha1.PhaseQueued), attempt(2), holds(0)),
 		now("low", spent(0, 1), asked(0, 0)),
 	},
+}
+
+var brokerSavesAhead = Scenario{
+	name: "broker-saves-ahead",
+	promise: "a gang that is sheltered saves while the other waits, and trains on; when it makes room in the " +
+		"end, it has lost nothing",
+	needs: []Capability{MakesRoom}, brokers: true,
+	steps: []Step{
+		submit(jobSpec{name: "young", ranks: 4, gpus: 8, class: sheltered, trainer: answers,
+			retain: v1alpha1.DeleteClaim}),
+		until("young", runsWhole(4), saved(saveSteps), trained(1, stallSteps)),
+		submit(jobSpec{name: "high", ranks: 2, gpus: 8, class: urgent}),
+		until("young", runsWhole(4), attempt(1), saved(stallSteps), askedAhead("high")),
+		until("high", runsWhole(2), attempt(1)),
+		until("young", is(v1alpha1.PhaseQueued), attempt(2), holds(0), pinned(stallSteps)),
+		now("young", spent(0, 1), asked(1, 1), lostNothing()),
+	},
+}
+
+// askedAhead expects that the trainer was asked to save and to train on.
+func askedAhead(waiting string) Expectation {
+	say := "was asked to save ahead, for " + waiting
+	return ofStatus(say, func(st *v1alpha1.TrainingJobStatus) string {
+		if st.Checkpoint == nil || st.Checkpoint.Ahead == nil {
+			return "it was not asked to save ahead"
+		}
+		return differs("the job that it was asked for", st.Checkpoint.Ahead.Name, waiting)
+	})
 }
 
 // expectsAnEnd expects that it is known when the training will be complete.

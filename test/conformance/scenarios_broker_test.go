@@ -29,7 +29,7 @@ const (
 // protected, once it has saved.
 var brokering = &controller.Planning{
 	LossCap: time.Hour, UnknownStart: time.Second, MaxPlans: 8, MaxDelay: 40 * time.Second, MaxRounds: 3,
-	Broker: true,
+	MeanRun: time.Second, Broker: true,
 }
 
 // A gang that has trained beyond its last checkpoint, and one that has not saved for long: with them the cost

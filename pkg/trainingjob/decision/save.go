@@ -27,12 +27,8 @@ func requestSave(o *observation.Observation, d *v1alpha1.DrainStatus) {
 // requestSaveUntil is requestSave where somebody waits for the ranks' end, for no longer than until a time;
 // zero: for as long as a save may take.
 func requestSaveUntil(o *observation.Observation, d *v1alpha1.DrainStatus, latest time.Time) {
-	c := spec.Checkpoints(o.Job)
-	st := &o.Job.Status
-	if c == nil || o.Agent.ReportURL == "" || st.Phase != v1alpha1.PhaseRunning || !canSave(o) {
-		return
-	}
-	if o.Checkpoints.Report == nil && (st.Progress == nil || st.Progress.Attempt != st.Attempt) {
+	c, st := spec.Checkpoints(o.Job), &o.Job.Status
+	if !CanBeAsked(o) {
 		return
 	}
 	wait := Heartbeat + time.Duration(spec.OrDefault(c.GraceSeconds, spec.DefaultGraceSeconds))*time.Second
@@ -42,6 +38,25 @@ func requestSaveUntil(o *observation.Observation, d *v1alpha1.DrainStatus, lates
 	at := metav1.NewTime(o.Time().Add(wait))
 	d.CommandID, d.Deadline = fmt.Sprintf("drain-%d", st.Attempt), &at
 	d.Message += fmt.Sprintf("; a checkpoint is asked for first (at most %s)", wait)
+}
+
+// CanBeAsked reports whether rank 0 is known to report, and the gang can save.
+func CanBeAsked(o *observation.Observation) bool {
+	st := &o.Job.Status
+	return spec.Checkpoints(o.Job) != nil && o.Agent.ReportURL != "" && st.Phase == v1alpha1.PhaseRunning &&
+		canSave(o) &&
+		(o.Checkpoints.Report != nil || st.Progress != nil && st.Progress.Attempt == st.Attempt)
+}
+
+// Ahead returns the request to save and to train on that the current attempt has not answered; nil: there is
+// none. The checkpoint answers it, whatever the trainer says.
+func Ahead(st *v1alpha1.TrainingJobStatus) *v1alpha1.SaveAheadStatus {
+	cs := st.Checkpoint
+	if st.Phase != v1alpha1.PhaseRunning || cs == nil || cs.Ahead == nil || cs.Ahead.Attempt != st.Attempt ||
+		cs.Latest != nil && cs.Latest.Step > cs.Ahead.AfterStep {
+		return nil
+	}
+	return cs.Ahead
 }
 
 // saving reports whether the ranks are left running until the trainer has saved, and until when.
@@ -85,6 +100,9 @@ func Answer(job *v1alpha1.TrainingJob) checkpoint.Answer {
 	if c := spec.Checkpoints(job); c != nil {
 		settings := spec.CheckpointSettings(c)
 		a.Settings, a.RetainLast = &settings, spec.OrDefault(c.KeepLast, 0)
+	}
+	if ahead := Ahead(&job.Status); ahead != nil {
+		a.Command, a.ID = checkpoint.CommandCheckpoint, ahead.CommandID
 	}
 	if d := job.Status.Drain; job.Status.Phase == v1alpha1.PhaseDraining && d != nil && d.CommandID != "" {
 		a.Command, a.ID = checkpoint.CommandCheckpointAndExit, d.CommandID

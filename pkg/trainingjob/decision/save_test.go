@@ -20,12 +20,29 @@ func TestAnswer(t *testing.T) {
 		Command: checkpoint.CommandCheckpointAndExit, ID: "drain-3", Deadline: &deadline.Time,
 		Attempt: 3, MinIntervalSeconds: 10,
 	}
+	ahead := func(attempt int32, latest int64) v1alpha1.TrainingJobStatus {
+		return v1alpha1.TrainingJobStatus{Phase: v1alpha1.PhaseRunning, Checkpoint: &v1alpha1.CheckpointStatus{
+			Ahead:  &v1alpha1.SaveAheadStatus{Attempt: attempt, CommandID: "ahead-3-1", AfterStep: 200},
+			Latest: &v1alpha1.CheckpointPoint{Step: latest},
+		}}
+	}
+	saveAndGoOn := checkpoint.Answer{
+		Command: checkpoint.CommandCheckpoint, ID: "ahead-3-1", Attempt: 3, MinIntervalSeconds: 10,
+	}
+	drained := ahead(3, 200)
+	drained.Phase, drained.Drain = v1alpha1.PhaseDraining, drain
 	for name, c := range map[string]struct {
 		status v1alpha1.TrainingJobStatus
 		want   checkpoint.Answer
 	}{
-		"running": {v1alpha1.TrainingJobStatus{Phase: v1alpha1.PhaseRunning}, none},
-		"asked":   {v1alpha1.TrainingJobStatus{Phase: v1alpha1.PhaseDraining, Drain: drain}, asked},
+		"asked to save and to train on":      {ahead(3, 200), saveAndGoOn},
+		"has saved since":                    {ahead(3, 201), none},
+		"the attempt before was asked":       {ahead(2, 200), none},
+		"asked to go before it has answered": {drained, asked},
+		"running":                            {v1alpha1.TrainingJobStatus{Phase: v1alpha1.PhaseRunning}, none},
+		"asked": {
+			v1alpha1.TrainingJobStatus{Phase: v1alpha1.PhaseDraining, Drain: drain}, asked,
+		},
 		"ended without being asked": {
 			v1alpha1.TrainingJobStatus{Phase: v1alpha1.PhaseDraining, Drain: &v1alpha1.DrainStatus{}}, none,
 		},

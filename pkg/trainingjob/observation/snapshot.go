@@ -75,6 +75,8 @@ type Snapshot struct {
 	WaitingClassProblem string
 	// GiveWay is set where the gang must make room for another one now.
 	GiveWay *GiveWay
+	// SaveAhead is set where the gang is to save and to train on.
+	SaveAhead *SaveAhead
 	// RoomReserved: the gang must not begin, since others make room for one of a higher priority.
 	RoomReserved bool
 	// CreateBackoff is set while the API server's last answer to a create was a rejection.
@@ -94,6 +96,12 @@ type GiveWay struct {
 	Deadline time.Time
 	// LossGPUSeconds that its end is expected to cost.
 	LossGPUSeconds int64
+}
+
+// SaveAhead says that a gang may soon have to make room for another one.
+type SaveAhead struct {
+	// Name of that one's job; empty where it is in another namespace.
+	Name string
 }
 
 // NodeState is what a drain must know of a node.

@@ -24,6 +24,7 @@ func Refresh(o *observation.Observation, p *decision.Plan) {
 	st.RankRestarts, st.Restarts = o.RankRestarts(), o.Restarts()
 	news := RecordCheckpoints(o, p)
 	news = RecordDrain(o, p) || news
+	news = saveAhead(o, p) || news
 	news = RecordProgress(o, p, news) || news
 	if st.Phase == v1alpha1.PhaseRunning {
 		st.Message = o.Running(st)
