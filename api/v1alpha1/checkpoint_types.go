@@ -246,4 +246,11 @@ type WorkStatus struct {
 	// operator had planned that (drain cause Brokered).
 	// +optional
 	PreemptedLostGPUSeconds int64 `json:"preemptedLostGPUSeconds,omitempty"`
+	// RoomMade is how often others made room for the gang, as the operator had planned.
+	// +optional
+	RoomMade int32 `json:"roomMade,omitempty"`
+	// RoomSeconds from when the gang was known to lack room until it was placed where others had made some, of
+	// all these times together.
+	// +optional
+	RoomSeconds int64 `json:"roomSeconds,omitempty"`
 }

@@ -3,6 +3,7 @@ package v1alpha1
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Phase is where the gang is in its life cycle. The documentation of pkg/trainingjob has the table of
@@ -380,9 +381,11 @@ type DrainStatus struct {
 
 // MakesRoomStatus says for whom a gang makes room, and what that was expected to cost.
 type MakesRoomStatus struct {
-	// Name of the job. Absent where that is in another namespace.
+	// Name of the job, and its UID. Absent where that is in another namespace.
 	// +optional
 	Name string `json:"name,omitempty"`
+	// +optional
+	UID types.UID `json:"uid,omitempty"`
 	// Mode in which the gang is ended.
 	Mode PreemptionMode `json:"mode"`
 	// LossGPUSeconds is what its end was expected to cost, in GPU-seconds.

@@ -258,7 +258,7 @@ func (g *gatherer) orderTo(ctx context.Context, job *v1alpha1.TrainingJob) (*obs
 		Mode: order.Mode, Deadline: order.Deadline, LossGPUSeconds: order.LossGPUSeconds,
 	}
 	if order.For.Namespace == job.Namespace {
-		way.Name = order.For.Name
+		way.Name, way.UID = order.For.Name, order.Waiting.UID
 	}
 	return way, nil
 }

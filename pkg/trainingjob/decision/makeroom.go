@@ -34,7 +34,7 @@ func drainToMakeRoom(o *observation.Observation, p *Plan) Outcome {
 		"makes room for %s, which has a higher priority", whom)
 	d := p.Status.Drain
 	d.MakesRoom = &v1alpha1.MakesRoomStatus{
-		Name: order.Name, Mode: order.Mode, LossGPUSeconds: order.LossGPUSeconds,
+		Name: order.Name, UID: order.UID, Mode: order.Mode, LossGPUSeconds: order.LossGPUSeconds,
 	}
 	if order.Mode == v1alpha1.PreemptionSave && o.Now.Before(order.Deadline) {
 		requestSaveUntil(o, d, order.Deadline)

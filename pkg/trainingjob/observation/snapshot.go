@@ -4,6 +4,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
@@ -89,8 +90,9 @@ func (s Snapshot) ManagedElsewhere() bool { return spec.ManagedElsewhere(s.Job) 
 
 // GiveWay is the order that a gang makes room for another one of a higher priority.
 type GiveWay struct {
-	// Name of that one's job; empty where it is in another namespace.
+	// Name of that one's job, and its UID; empty where it is in another namespace.
 	Name string
+	UID  types.UID
 	// Mode in which the gang is ended, at the latest at the Deadline.
 	Mode     v1alpha1.PreemptionMode
 	Deadline time.Time

@@ -25,6 +25,11 @@ func RecordWork(o *observation.Observation, p *decision.Plan, outcome decision.O
 			w.ResumeSeconds += seconds(o.Now.Sub(ended))
 		}
 	}
+	if since, made := roomMade(o.Job, to); made {
+		w := work(p)
+		w.RoomMade++
+		w.RoomSeconds += seconds(o.Now.Sub(since))
+	}
 	if from != to && from == v1alpha1.PhaseRunning {
 		work(p).RunningSeconds += secondsSince(o, v1alpha1.PhaseRunning)
 		setGoodput(o, p)
@@ -32,6 +37,19 @@ func RecordWork(o *observation.Observation, p *decision.Plan, outcome decision.O
 	if outcome.Settled {
 		recordLoss(o, p, outcome.ResumePoint)
 	}
+}
+
+// roomMade reports whether a job that enters a phase is placed while others make room for it, or have, and
+// since when it lacked some.
+func roomMade(job *v1alpha1.TrainingJob, to v1alpha1.Phase) (since time.Time, made bool) {
+	if job.Status.Phase != v1alpha1.PhaseQueued || to != v1alpha1.PhaseStarting && to != v1alpha1.PhaseRunning {
+		return since, false
+	}
+	s := job.Status.Scheduling
+	if s == nil || s.Preemption == nil || s.Preemption.BlockedTime == nil || !outstanding(s.Preemption) {
+		return since, false
+	}
+	return s.Preemption.BlockedTime.Time, true
 }
 
 // interrupted reports whether the gang that runs now ran before and has been ended since, and when; a

@@ -173,3 +173,31 @@ func TestSuggestedInterval(t *testing.T) {
 		}
 	}
 }
+
+// TestRoomMade: a gang that is placed while it has a plan has had room made, since it lacked some.
+func TestRoomMade(t *testing.T) {
+	at := metav1.NewTime(time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC))
+	for name, c := range map[string]struct {
+		reason   string
+		from, to v1alpha1.Phase
+		phase    v1alpha1.PreemptionPhase
+		want     bool
+	}{
+		"placed":          {"its victims have gone", "Queued", "Running", v1alpha1.PreemptionPlacing, true},
+		"starts":          {"it has its nodes", "Queued", "Starting", v1alpha1.PreemptionReleasing, true},
+		"runs after that": {"it was counted", "Starting", "Running", v1alpha1.PreemptionPlacing, false},
+		"a dry run":       {"nobody made room", "Queued", "Running", "", false},
+		"handed over":     {"its scheduler did", "Queued", "Running", v1alpha1.PreemptionHandedOver, false},
+		"suspended":       {"it waits no longer", "Queued", "Suspended", v1alpha1.PreemptionAsking, false},
+	} {
+		job := &v1alpha1.TrainingJob{}
+		job.Status.Phase = c.from
+		job.Status.Scheduling = &v1alpha1.SchedulingStatus{
+			Preemption: &v1alpha1.PreemptionStatus{Phase: c.phase, BlockedTime: &at},
+		}
+		since, made := roomMade(job, c.to)
+		if made != c.want || made && !since.Equal(at.Time) {
+			t.Errorf("%s: %t since %s: %s", name, made, since, c.reason)
+		}
+	}
+}
