@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/util/retry"
@@ -45,11 +46,7 @@ var brokerRoomStolen = Scenario{
 	promise: "when the room that was made goes to a gang that is worth more, others make room again; neither " +
 		"loses anything",
 	needs: []Capability{MakesRoom, ServesByPriority}, brokers: true,
-	steps: []Step{
-		submit(saver("a", 2, answers)),
-		submit(saver("b", 2, answers)),
-		until("a", runsWhole(2), saved(saveSteps), trained(1, stallSteps)),
-		until("b", runsWhole(2), saved(saveSteps), trained(1, stallSteps)),
+	steps: slices.Concat(train(saver("a", 2, answers), saver("b", 2, answers)), []Step{
 		submit(jobSpec{name: "thief", ranks: 2, gpus: 8, class: thief}),
 		until("thief", is(v1alpha1.PhaseQueued), blockedBy(v1alpha1.ReasonInsufficientResources)),
 		submit(jobSpec{name: "high", ranks: 2, gpus: 8, class: urgent}),
@@ -57,11 +54,7 @@ var brokerRoomStolen = Scenario{
 		until("high", runsWhole(2), attempt(1)),
 		now("high", spent(0, 0), ranksOfClass(urgentWaits)),
 		now("thief", runsWhole(2), attempt(1), spent(0, 0)),
-		until("a", is(v1alpha1.PhaseQueued), attempt(2), holds(0), pinned(stallSteps)),
-		until("b", is(v1alpha1.PhaseQueued), attempt(2), holds(0), pinned(stallSteps)),
-		now("a", spent(0, 1), asked(1, 1), lostNothing()),
-		now("b", spent(0, 1), asked(1, 1), lostNothing()),
-	},
+	}, madeRoom("a", "b")),
 }
 
 var brokerNodeLost = Scenario{
@@ -69,23 +62,14 @@ var brokerNodeLost = Scenario{
 	promise: "when a node takes no ranks any more on which room is being made, somebody else makes room " +
 		"elsewhere; neither loses anything",
 	needs: []Capability{MakesRoom}, brokers: true,
-	steps: []Step{
-		submit(saver("a", 2, answers)),
-		submit(saver("b", 2, answers)),
-		until("a", runsWhole(2), saved(saveSteps), trained(1, stallSteps)),
-		until("b", runsWhole(2), saved(saveSteps), trained(1, stallSteps)),
+	steps: append(train(saver("a", 2, answers), saver("b", 2, answers)),
 		submit(jobSpec{name: "high", ranks: 2, gpus: 8, class: urgent}),
 		untilOne([2]string{"a", "b"}, []Expectation{is(v1alpha1.PhaseDraining)}, func(first, other string) []Step {
-			return []Step{
+			return slices.Concat([]Step{
 				cordonNodeOf(first),
 				until("high", runsWhole(2), attempt(1)),
-				until(first, is(v1alpha1.PhaseQueued), attempt(2), holds(0), pinned(stallSteps)),
-				until(other, is(v1alpha1.PhaseQueued), attempt(2), holds(0), pinned(stallSteps)),
-				now(first, spent(0, 1), asked(1, 1), lostNothing()),
-				now(other, spent(0, 1), asked(1, 1), lostNothing()),
-			}
-		}),
-	},
+			}, madeRoom(first, other))
+		})),
 }
 
 var brokerTornSave = Scenario{
@@ -142,18 +126,11 @@ var brokerMinRun = Scenario{
 	name:    "broker-min-run",
 	promise: "a gang that its class shelters runs on while others can make room, though that costs more",
 	needs:   []Capability{MakesRoom}, brokers: true,
-	steps: []Step{
-		submit(jobSpec{name: "young", ranks: 2, gpus: 8, class: sheltered, trainer: answers,
-			retain: v1alpha1.DeleteClaim}),
-		submit(saver("dear", 2, strolls)), // a gang is sheltered for twice its save in any case
-		until("young", runsWhole(2), saved(saveSteps), trained(1, stallSteps)),
-		until("dear", runsWhole(2), saved(saveSteps), trained(1, stallSteps)),
+	// A gang is sheltered for twice its save in any case.
+	steps: slices.Concat(train(shelteredSaver("young", 2), saver("dear", 2, strolls)), []Step{
 		submit(jobSpec{name: "high", ranks: 2, gpus: 8, class: urgent}),
 		until("high", runsWhole(2), attempt(1)),
-		until("dear", is(v1alpha1.PhaseQueued), attempt(2), holds(0), pinned(stallSteps)),
-		now("dear", spent(0, 1), asked(1, 1), lostNothing()),
-		now("young", runsWhole(2), attempt(1), spent(0, 0), asked(0, 0)),
-	},
+	}, madeRoom("dear"), []Step{now("young", runsWhole(2), attempt(1), spent(0, 0), asked(0, 0))}),
 }
 
 var brokerForeignPreemptor = Scenario{
@@ -176,16 +153,17 @@ var brokerSavesAhead = Scenario{
 	promise: "a gang that is sheltered saves while the other waits, and trains on; when it makes room in the " +
 		"end, it has lost nothing",
 	needs: []Capability{MakesRoom}, brokers: true,
-	steps: []Step{
-		submit(jobSpec{name: "young", ranks: 4, gpus: 8, class: sheltered, trainer: answers,
-			retain: v1alpha1.DeleteClaim}),
-		until("young", runsWhole(4), saved(saveSteps), trained(1, stallSteps)),
+	steps: slices.Concat(train(shelteredSaver("young", 4)), []Step{
 		submit(jobSpec{name: "high", ranks: 2, gpus: 8, class: urgent}),
 		until("young", runsWhole(4), attempt(1), saved(stallSteps), askedAhead("high")),
 		until("high", runsWhole(2), attempt(1)),
-		until("young", is(v1alpha1.PhaseQueued), attempt(2), holds(0), pinned(stallSteps)),
-		now("young", spent(0, 1), asked(1, 1), lostNothing()),
-	},
+	}, madeRoom("young")),
+}
+
+func shelteredSaver(name string, ranks int32) jobSpec {
+	g := saver(name, ranks, answers)
+	g.class = sheltered
+	return g
 }
 
 // askedAhead expects that the trainer was asked to save and to train on.

@@ -146,20 +146,12 @@ var brokerTwoPreemptors = Scenario{
 	name:    "broker-two-preemptors",
 	promise: "of two gangs that need room each has victims of its own, and nobody makes room twice",
 	needs:   []Capability{MakesRoom}, brokers: true,
-	steps: []Step{
-		submit(saver("a", 2, answers)),
-		submit(saver("b", 2, answers)),
-		until("a", runsWhole(2), saved(saveSteps), trained(1, stallSteps)),
-		until("b", runsWhole(2), saved(saveSteps), trained(1, stallSteps)),
+	steps: slices.Concat(train(saver("a", 2, answers), saver("b", 2, answers)), []Step{
 		submit(jobSpec{name: "first", ranks: 2, gpus: 8, class: urgent}),
 		submit(jobSpec{name: "second", ranks: 2, gpus: 8, class: urgent}),
 		until("first", runsWhole(2), attempt(1)),
 		until("second", runsWhole(2), attempt(1)),
-		until("a", is(v1alpha1.PhaseQueued), attempt(2), holds(0), pinned(stallSteps)),
-		until("b", is(v1alpha1.PhaseQueued), attempt(2), holds(0), pinned(stallSteps)),
-		now("a", spent(0, 1), asked(1, 1), lostNothing()),
-		now("b", spent(0, 1), asked(1, 1), lostNothing()),
-	},
+	}, madeRoom("a", "b")),
 }
 
 var brokerRevoked = Scenario{
@@ -167,11 +159,7 @@ var brokerRevoked = Scenario{
 	promise: "when a gang for which others make room is gone, nobody else is asked, and whoever was returns " +
 		"at once",
 	needs: []Capability{MakesRoom}, brokers: true,
-	steps: []Step{
-		submit(saver("slow", 2, hangs)),
-		submit(saver("fast", 2, answers)),
-		until("slow", runsWhole(2), saved(saveSteps), trained(1, stallSteps)),
-		until("fast", runsWhole(2), saved(saveSteps), trained(1, stallSteps)),
+	steps: append(train(saver("slow", 2, hangs), saver("fast", 2, answers)),
 		submit(jobSpec{name: "high", ranks: 4, gpus: 8, class: urgent}),
 		until("slow", is(v1alpha1.PhaseDraining), reason(v1alpha1.ReasonMakesRoom)),
 		now("fast", runsWhole(2), attempt(1)), // all are to be ready together, and it is asked 9 s later
@@ -179,8 +167,7 @@ var brokerRevoked = Scenario{
 		nothingLeft("high"),
 		until("slow", runsWhole(2), attempt(2)),
 		now("slow", spent(0, 1), asked(1, 1), lostNothing()),
-		now("fast", runsWhole(2), attempt(1), spent(0, 0)),
-	},
+		now("fast", runsWhole(2), attempt(1), spent(0, 0))),
 }
 
 var brokerSilentTrainer = Scenario{
@@ -237,6 +224,29 @@ func saver(name string, ranks int32, trainer string) jobSpec {
 	return jobSpec{
 		name: name, ranks: ranks, gpus: 8, class: low, trainer: trainer, retain: v1alpha1.DeleteClaim,
 	}
+}
+
+// train submits gangs, and waits until each has trained beyond its last checkpoint.
+func train(gangs ...jobSpec) []Step {
+	var steps []Step
+	for _, g := range gangs {
+		steps = append(steps, submit(g))
+	}
+	for _, g := range gangs {
+		steps = append(steps, until(g.name, runsWhole(g.ranks), saved(saveSteps), trained(1, stallSteps)))
+	}
+	return steps
+}
+
+// madeRoom expects gangs that have made room once to wait with all of their work.
+func madeRoom(names ...string) []Step {
+	var steps []Step
+	for _, name := range names {
+		steps = append(steps,
+			until(name, is(v1alpha1.PhaseQueued), attempt(2), holds(0), pinned(stallSteps)),
+			now(name, spent(0, 1), asked(1, 1), lostNothing()))
+	}
+	return steps
 }
 
 // asked expects how often the trainer was asked to save to make room, and how often it did.
