@@ -53,7 +53,7 @@ func (c statusChange) countPreemption() {
 		c.counters[metricPreemptionVictims].WithLabelValues(string(d.MakesRoom.Mode)).Inc()
 		c.counters[metricPreemptionEstimated].WithLabelValues().Add(float64(max(0, d.MakesRoom.LossGPUSeconds)))
 	}
-	if id := aheadOf(c.to); id != "" && id != aheadOf(&c.job.Status) {
+	if id := askedAhead(c.to); id != "" && id != askedAhead(&c.job.Status) {
 		c.counters[metricSavesAhead].WithLabelValues().Inc()
 	}
 	if lost := preemptedLoss(c.to) - preemptedLoss(&c.job.Status); lost > 0 {
@@ -68,8 +68,8 @@ func preemptionOf(st *v1alpha1.TrainingJobStatus) *v1alpha1.PreemptionStatus {
 	return st.Scheduling.Preemption
 }
 
-// aheadOf is the ID of the last request to save ahead; "" where there was none.
-func aheadOf(st *v1alpha1.TrainingJobStatus) string {
+// askedAhead is the ID of the last request to save ahead; "" where there was none.
+func askedAhead(st *v1alpha1.TrainingJobStatus) string {
 	if st.Checkpoint == nil || st.Checkpoint.Ahead == nil {
 		return ""
 	}
