@@ -381,9 +381,10 @@ type DrainStatus struct {
 
 // MakesRoomStatus says for whom a gang makes room, and what that was expected to cost.
 type MakesRoomStatus struct {
-	// Name of the job, and its UID. Absent where that is in another namespace.
+	// Name of the job. Absent where that is in another namespace.
 	// +optional
 	Name string `json:"name,omitempty"`
+	// UID of the job. Absent where that is in another namespace.
 	// +optional
 	UID types.UID `json:"uid,omitempty"`
 	// Mode in which the gang is ended.

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -51,6 +52,7 @@ func (jobHandler) Update(_ context.Context, e event.TypedUpdateEvent[*v1alpha1.T
 // askedOrMoved reports whether more has changed than what the status tells meanwhile.
 func askedOrMoved(before, after *v1alpha1.TrainingJob) bool {
 	return before.UID != after.UID || before.Generation != after.Generation ||
+		!maps.Equal(before.Labels, after.Labels) || !maps.Equal(before.Annotations, after.Annotations) ||
 		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
 		before.Status.Phase != after.Status.Phase || before.Status.Attempt != after.Status.Attempt
 }
@@ -71,7 +73,7 @@ type ownedHandler struct {
 
 func (h *ownedHandler) Create(_ context.Context, e event.CreateEvent, q turn.Queue) {
 	h.owned.observe(h.gvk, e.Object)
-	priority := urgency(e.Object)
+	priority := h.urgency(e.Object)
 	if e.IsInInitialList {
 		priority = turn.AtStart
 	}
@@ -85,7 +87,7 @@ func (h *ownedHandler) Update(_ context.Context, e event.UpdateEvent, q turn.Que
 		h.enqueue(q, e.ObjectOld, turn.Urgent)
 	}
 	h.owned.observe(h.gvk, e.ObjectNew)
-	h.enqueue(q, e.ObjectNew, urgency(e.ObjectNew))
+	h.enqueue(q, e.ObjectNew, h.urgency(e.ObjectNew))
 }
 
 // Delete acts at once: what is gone comes with no others to wait for.
@@ -111,9 +113,13 @@ func (h *ownedHandler) enqueue(q turn.Queue, obj client.Object, priority int) {
 	turn.Take(q, ownerName(obj), priority, after)
 }
 
-// urgency of an object that exists: those that end, and the ranks that have a node.
-func urgency(obj client.Object) int {
-	if pod, ok := obj.(*corev1.Pod); ok && pod.Spec.NodeName != "" || obj.GetDeletionTimestamp() != nil {
+// urgency of an object that exists: those that end, the ranks that have a node, and whatever else a gang has
+// of which some do. By its Workload Kueue asks a gang for its places.
+func (h *ownedHandler) urgency(obj client.Object) int {
+	owner, _ := ownerUID(obj)
+	pod, isPod := obj.(*corev1.Pod)
+	if isPod && pod.Spec.NodeName != "" || !isPod && h.owned.holdsNodes(owner) ||
+		obj.GetDeletionTimestamp() != nil {
 		return turn.Urgent
 	}
 	return turn.Usual

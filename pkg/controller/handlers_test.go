@@ -43,6 +43,8 @@ func TestUrgentFirst(t *testing.T) {
 	jobs := jobHandler{}
 	spec := func(j *v1alpha1.TrainingJob) { j.Generation++ }
 	attempt := func(j *v1alpha1.TrainingJob) { j.Status.Attempt++ }
+	restart := func(j *v1alpha1.TrainingJob) { j.Annotations = map[string]string{"restart": "now"} }
+	queue := func(j *v1alpha1.TrainingJob) { j.Labels = map[string]string{"queue": "research"} }
 	message := func(j *v1alpha1.TrainingJob) { j.Status.Message = "waiting" }
 	changed := func(change func(*v1alpha1.TrainingJob)) func(turn.Queue) {
 		return func(q turn.Queue) {
@@ -63,6 +65,17 @@ func TestUrgentFirst(t *testing.T) {
 			pods.Update(t.Context(), event.UpdateEvent{ObjectOld: pod(""), ObjectNew: p}, q)
 		}
 	}
+	runs, waiting := newOwnedCache(clock.RealClock{}, nil), newOwnedCache(clock.RealClock{}, nil)
+	runs.observe(podKind, pod("node-0"))
+	waiting.observe(podKind, pod(""))
+	groupOf := func(owned *ownedCache) func(turn.Queue) {
+		return func(q turn.Queue) {
+			groups := &ownedHandler{gvk: volcano.SchemeGroupVersion.WithKind("PodGroup"), owned: owned}
+			group := &volcano.PodGroup{ObjectMeta: owner}
+			group.UID = "group"
+			groups.Update(t.Context(), event.UpdateEvent{ObjectOld: group, ObjectNew: group}, q)
+		}
+	}
 	for name, c := range map[string]struct {
 		event func(turn.Queue)
 		first bool
@@ -74,6 +87,8 @@ func TestUrgentFirst(t *testing.T) {
 		"a job was changed when there was none": {first: true, event: starting(spec)},
 		"a job is changed":                      {first: true, event: changed(spec)},
 		"a job has a new attempt":               {first: true, event: changed(attempt)},
+		"a restart is asked for":                {first: true, event: changed(restart)},
+		"a queue is named":                      {first: true, event: changed(queue)},
 		"a job tells why it waits":              {event: changed(message)},
 		"a pod gets a node":                     {first: true, event: updated(pod("node-0"))},
 		"a pod that waits ends":                 {first: true, event: updated(ending)},
@@ -81,11 +96,8 @@ func TestUrgentFirst(t *testing.T) {
 		"a pod is gone": {first: true, event: func(q turn.Queue) {
 			pods.Delete(t.Context(), event.DeleteEvent{Object: pod("node-0")}, q)
 		}},
-		"a group may have its pods": {event: func(q turn.Queue) {
-			groups := &ownedHandler{gvk: volcano.SchemeGroupVersion.WithKind("PodGroup"), owned: owned}
-			group := &volcano.PodGroup{ObjectMeta: owner}
-			groups.Update(t.Context(), event.UpdateEvent{ObjectOld: group, ObjectNew: group}, q)
-		}},
+		"a group may have its pods":                {event: groupOf(waiting)},
+		"a gang that runs is asked for its places": {first: true, event: groupOf(runs)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			q := priorityqueue.New[reconcile.Request]("test")

@@ -369,16 +369,25 @@ func (c *ownedCache) jobsOnNode(node string) []types.NamespacedName {
 	defer c.mu.Unlock()
 	var names []types.NamespacedName
 	for _, o := range c.jobs {
-		if o.tracked && o.onNode(node) {
+		if o.tracked && o.hasPod(func(on string) bool { return on == node }) {
 			names = append(names, o.name)
 		}
 	}
 	return names
 }
 
-func (o *ownedObjects) onNode(node string) bool {
+// holdsNodes reports whether a pod of a job has a node.
+func (c *ownedCache) holdsNodes(job types.UID) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	o, ok := c.jobs[job]
+	return ok && o.hasPod(func(on string) bool { return on != "" })
+}
+
+// hasPod reports whether the node of one of the job's pods is as asked; "" stands for none.
+func (o *ownedObjects) hasPod(on func(node string) bool) bool {
 	for _, d := range o.delivered {
-		if pod, ok := d.pod(); ok && pod.Spec.NodeName == node {
+		if pod, ok := d.pod(); ok && on(pod.Spec.NodeName) {
 			return true
 		}
 	}
