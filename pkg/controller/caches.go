@@ -2,6 +2,7 @@ package controller
 
 import (
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -119,9 +120,26 @@ var readConditions = []corev1.PodConditionType{
 }
 
 func trimConditions(all []corev1.PodCondition) []corev1.PodCondition {
-	return slices.DeleteFunc(slices.Clone(all), func(c corev1.PodCondition) bool {
+	kept := slices.DeleteFunc(slices.Clone(all), func(c corev1.PodCondition) bool {
 		return !slices.Contains(readConditions, c.Type)
 	})
+	for i := range kept {
+		kept[i].Message = cut(kept[i].Message)
+	}
+	return kept
+}
+
+// maxMessage is how much is kept of what a scheduler says of a pod, in bytes. What the nodes lack comes first
+// and is short. Behind it scheduler-plugins names every node on which it found no victims for the pod: 30 KB
+// for each pod that waits, with a thousand nodes.
+const maxMessage = 1024
+
+func cut(message string) string {
+	if len(message) <= maxMessage {
+		return message
+	}
+	// A copy: a part would keep the whole text.
+	return strings.ToValidUTF8(strings.Clone(message[:maxMessage-3]), "") + "..."
 }
 
 func trimContainers(list []corev1.ContainerStatus) []corev1.ContainerStatus {
