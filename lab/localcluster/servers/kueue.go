@@ -60,8 +60,6 @@ func (c Config) kueue() process.Process {
 		Args: []string{
 			"--kubeconfig=" + c.Files.Kubeconfig(),
 			"--config=" + c.Files.KueueConfiguration(),
-			// An aggregated API, which nobody uses here.
-			"--feature-gates=VisibilityOnDemand=false",
 			"--zap-log-level=2",
 		},
 		Log:    c.Files.Log(ProcessKueue),

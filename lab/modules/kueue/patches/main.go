@@ -45,6 +45,7 @@ func run(folder string) error {
 	for _, file := range files {
 		for name, send := range map[string]func(context.Context, client.Client, *kueue.Workload, clock.Clock) error{
 			"handback": handBack, "finish": finished, "ready": ready, "reclaim": reclaim,
+			"open": openGate,
 		} {
 			content, err := os.ReadFile(file)
 			if err != nil {
@@ -53,6 +54,9 @@ func run(folder string) error {
 			wl := &kueue.Workload{}
 			if err := yaml.UnmarshalStrict(content, wl); err != nil {
 				return err
+			}
+			if waits := wl.Status.Admission == nil; waits != (name == "open") {
+				continue
 			}
 			sent := &sink{}
 			if err := send(context.Background(), sent, wl, now); err != nil {
@@ -98,6 +102,13 @@ func ready(ctx context.Context, c client.Client, wl *kueue.Workload, clk clock.C
 	return workload.SetConditionAndUpdate(ctx, c, wl, kueue.WorkloadPodsReady, metav1.ConditionTrue,
 		kueue.WorkloadStarted,
 		"All pods reached readiness and the workload is running", constants.JobControllerName, clk)
+}
+
+// openGate is what an owner of a preemption gate does (pkg/controller/admissionchecks/multikueue).
+func openGate(ctx context.Context, c client.Client, wl *kueue.Workload, clk clock.Clock) error {
+	return patching.PatchAdmissionStatus(ctx, c, wl, clk, func(wl *kueue.Workload) (bool, error) {
+		return workload.OpenPreemptionGate(wl, wl.Spec.PreemptionGates[0].Name, metav1.NewTime(clk.Now())), nil
+	})
 }
 
 func reclaim(ctx context.Context, c client.Client, wl *kueue.Workload, _ clock.Clock) error {
