@@ -32,6 +32,9 @@ type Gang struct {
 	// operator has others make room. It has PriorityClass's value and the preemption policy Never, and is empty
 	// for every other gang. Only a WaitingClasses backend is given one.
 	WaitingClass string
+	// PreemptionGate keeps the scheduler from ending others for the gang before GangStatus.MayPreempt. Only a
+	// PreemptionGates backend is given one.
+	PreemptionGate bool
 	// Roles are in rank order, the leader first.
 	Roles []Role
 	// MinAvailable ranks start together or none does; 1 <= MinAvailable <= Ranks().

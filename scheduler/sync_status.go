@@ -41,6 +41,11 @@ type GangStatus struct {
 	// message.
 	Finished, Success bool
 	Message           string
+	// MayPreempt is true when the scheduler may end others for a gang that waits behind a PreemptionGate.
+	MayPreempt bool
+	// Spare says whether a PreemptionGates backend's scheduler had better end others of the same value than a
+	// gang that runs; nil while that is not known.
+	Spare *bool
 	// Now is the time for conditions, in whole seconds.
 	Now metav1.Time
 }

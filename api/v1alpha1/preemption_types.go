@@ -6,7 +6,7 @@ import (
 )
 
 // PreemptionOutcome is what was found for a gang that lacks room.
-// +kubebuilder:validation:Enum=Planned;Fits;OnlyProtected;NoCover;Busy;Patience;NotPlanned
+// +kubebuilder:validation:Enum=Planned;Fits;OnlyProtected;NoCover;Busy;Patience;NotPlanned;GateIgnored
 type PreemptionOutcome string
 
 const (
@@ -29,6 +29,9 @@ const (
 	// PreemptionNotPlanned: nobody is looked for. Its scheduler alone decides who makes room, as Kueue does, or
 	// it waits for a quota of which the operator does not know what is left.
 	PreemptionNotPlanned PreemptionOutcome = "NotPlanned"
+	// PreemptionGateIgnored: the scheduler takes no notice of the gang's preemption gate, and preempts as it
+	// does without the operator.
+	PreemptionGateIgnored PreemptionOutcome = "GateIgnored"
 )
 
 // PreemptionMode is how a victim had best be ended.
@@ -58,7 +61,8 @@ const (
 	// PreemptionPlacing: none has a pod left, and the scheduler is to place the gang.
 	PreemptionPlacing PreemptionPhase = "Placing"
 	// PreemptionHandedOver: the operator has not found or made room. The attempt waits under its ordinary
-	// priority class, and the scheduler preempts for it as it does without the operator.
+	// priority class, or its preemption gate is open, and the scheduler preempts for it as it does without the
+	// operator.
 	PreemptionHandedOver PreemptionPhase = "HandedOver"
 )
 

@@ -231,6 +231,11 @@ type SchedulingStatus struct {
 	// docs/preemption.md). Only where the operator's configuration has preemption.mode Broker.
 	// +optional
 	WaitingClass string `json:"waitingClass,omitempty"`
+	// PreemptionGate is true where the scheduler ends nobody for the current attempt before the operator lets it
+	// (see docs/preemption.md): Kueue, with its feature gates for that. Only where the operator's configuration
+	// has preemption.mode Broker.
+	// +optional
+	PreemptionGate bool `json:"preemptionGate,omitempty"`
 	// Preemption is whom the operator has make room for the gang. Present while the gang lacks room or quota,
 	// where the operator's configuration has preemption.mode DryRun, with which nothing acts on it, or Broker.
 	// +optional

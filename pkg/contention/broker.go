@@ -22,6 +22,10 @@ type Orders struct {
 	GiveWay map[preemption.Ref]Order
 	// SaveAhead are the gangs that are to save and to train on, and the job that may soon take their place.
 	SaveAhead map[preemption.Ref]types.NamespacedName
+	// Spare are the gangs that their scheduler had better not end, where it ends others as well.
+	Spare map[preemption.Ref]bool
+	// Overruled are the gangs for which their scheduler ends others than those that the plan has.
+	Overruled map[preemption.Ref]bool
 	// Reserved is the room of every plan.
 	Reserved []Reservation
 }
@@ -48,10 +52,10 @@ type Reservation struct {
 }
 
 // AwaitsBroker reports whether the operator has others make room for a gang, or sees to it that the scheduler
-// does: its ranks wait under a class for which the scheduler ends nobody.
+// does: its ranks wait under a class for which the scheduler ends nobody, or its group behind a gate.
 func AwaitsBroker(job *v1alpha1.TrainingJob) bool {
 	s := job.Status.Scheduling
-	return job.Status.Phase == v1alpha1.PhaseQueued && s != nil && s.WaitingClass != "" &&
+	return job.Status.Phase == v1alpha1.PhaseQueued && s != nil && (s.WaitingClass != "" || s.PreemptionGate) &&
 		job.DeletionTimestamp == nil && !spec.Suspended(job) && !spec.ManagedElsewhere(job)
 }
 
@@ -71,14 +75,19 @@ func Broker(p preemption.Policy, c Cluster) Orders {
 		round: newRound(p, c, AwaitsBroker),
 		orders: Orders{
 			Said: map[preemption.Ref]*v1alpha1.PreemptionStatus{}, GiveWay: map[preemption.Ref]Order{},
-			SaveAhead: map[preemption.Ref]types.NamespacedName{},
+			SaveAhead: map[preemption.Ref]types.NamespacedName{}, Spare: map[preemption.Ref]bool{},
+			Overruled: map[preemption.Ref]bool{},
 		},
 	}
+	gates := contests{b, map[string]bool{}}
 	var planned, unplanned []*Job
 	for _, j := range b.waiting {
-		if b.restore(j) {
+		switch {
+		case j.gated():
+			b.orders.say(j, gates.advance(j))
+		case b.restore(j):
 			planned = append(planned, j)
-		} else {
+		default:
 			unplanned = append(unplanned, j)
 		}
 	}
@@ -86,9 +95,7 @@ func Broker(p preemption.Policy, c Cluster) Orders {
 		b.advance(j)
 	}
 	for _, j := range unplanned {
-		if st := b.decide(j); st != nil {
-			b.orders.Said[j.ref()] = st
-		}
+		b.orders.say(j, b.decide(j))
 	}
 	for _, j := range unplanned {
 		b.endanger(j)
@@ -97,6 +104,12 @@ func Broker(p preemption.Policy, c Cluster) Orders {
 		b.reserve(&plan)
 	}
 	return b.orders
+}
+
+func (o *Orders) say(j *Job, st *v1alpha1.PreemptionStatus) {
+	if st != nil {
+		o.Said[j.ref()] = st
+	}
 }
 
 type broker struct {

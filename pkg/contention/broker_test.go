@@ -200,22 +200,27 @@ var brokerHistories = map[string]func(testing.TB) *simulation{
 func TestBrokerHistories(t *testing.T) {
 	for name, tell := range brokerHistories {
 		t.Run(name, func(t *testing.T) {
-			got := tell(t).log.String()
-			golden := filepath.Join("testdata", "broker", name+".txt")
-			if *update {
-				if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("it went another way (-want +got):\n%s", diff)
-			}
+			compareHistory(t, "broker", name, tell(t).log.String())
 		})
+	}
+}
+
+// compareHistory with the one that is written down.
+func compareHistory(t *testing.T, folder, name, got string) {
+	t.Helper()
+	golden := filepath.Join("testdata", folder, name+".txt")
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("it went another way (-want +got):\n%s", diff)
 	}
 }
 

@@ -20,6 +20,8 @@
 //	class.go    what a priority class says of the room that its gangs are made, and make
 //	broker.go   plans that are carried out, from one pass to the next
 //	written.go  a plan as a status holds it
+//	ahead.go    who saves ahead, since a gang waits that may soon take the place
+//	gated.go    gangs whose scheduler decides by quotas, and is told whom to spare
 //
 // # Rules
 //

@@ -17,7 +17,7 @@ type Job struct {
 	*v1alpha1.TrainingJob
 	// Backend of the scheduler that its attempt was given to; nil where this operator has none of that name.
 	Backend scheduler.Backend
-	// Value of its priority class.
+	// Value of its priority class, or by which its scheduler's quotas have it.
 	Value int32
 	// Pods that exist of its ranks.
 	Pods []*corev1.Pod
@@ -30,6 +30,9 @@ type Job struct {
 	Proposed *v1alpha1.PreemptionStatus
 	// Blocked is since when it has been known to lack room; zero: since it entered its phase.
 	Blocked time.Time
+	// Contest is the gang's part in the contest for its scheduler's quotas; nil where its scheduler decides
+	// otherwise, or that is not known.
+	Contest *scheduler.Contest
 	// Heard is when rank 0 last reported from the current attempt; zero: never.
 	Heard time.Time
 }
@@ -60,6 +63,9 @@ func (j *Job) contender() scheduler.Contender {
 
 // blocked is since when it has been known to lack room.
 func (j *Job) blocked() time.Time {
+	if j.gated() && j.Contest != nil {
+		return j.Contest.GateSince.Time
+	}
 	if j.Blocked.IsZero() {
 		return j.since()
 	}

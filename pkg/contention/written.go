@@ -97,9 +97,16 @@ func writtenAs(j *Job, plan *preemption.Plan, ref preemption.Ref) *v1alpha1.Pree
 func askTime(plan *preemption.Plan, v *preemption.Victim) *metav1.Time {
 	switch v.Mode {
 	case preemption.Save:
-		return timeOf(v.Ask)
+		return known(v.Ask)
 	case preemption.Kill:
-		return timeOf(plan.Ready)
+		return known(plan.Ready)
 	}
 	return nil
+}
+
+func known(t time.Time) *metav1.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return timeOf(t)
 }

@@ -37,6 +37,7 @@ const (
 	metricPreemptionDelay     = "trainingjob_preemption_delay_seconds"
 	metricPreemptionStolen    = "trainingjob_preemption_room_stolen_total"
 	metricSavesAhead          = "trainingjob_preemption_saves_ahead_total"
+	metricOverruledPlans      = "trainingjob_preemption_overruled_total"
 	metricUnusableClasses     = "trainingjob_preemption_unusable_classes_total"
 
 	metricReconciles = "trainingjob_operator_reconcile_duration_seconds"
@@ -139,9 +140,10 @@ func preemptionMetrics() []metric.Description {
 	}
 	return []metric.Description{
 		{Name: metricPreemptionPlans, Type: metric.Counter, Labels: []string{"outcome"},
-			Cardinality: "3 outcomes",
+			Cardinality: "4 outcomes",
 			Help: "Gangs for which the operator had others make room or tried to, by what came of it: Placed, " +
-				"HandedOver to the scheduler, or Revoked since the gang was suspended or needed no more."},
+				"HandedOver to the scheduler, GateIgnored by a scheduler that does not know of preemption gates, or " +
+				"Revoked since the gang was suspended or needed no more."},
 		{Name: metricPreemptionVictims, Type: metric.Counter, Labels: []string{"mode"}, Cardinality: "4 modes",
 			Help: "Gangs that made room, by how they were ended."},
 		counter(metricPreemptionEstimated, "GPU-seconds that the ends of these gangs were expected to cost, "+
@@ -153,6 +155,8 @@ func preemptionMetrics() []metric.Description {
 		counter(metricPreemptionStolen, "Rounds after a plan's first one: others took the room, or it went."),
 		counter(metricSavesAhead, "Gangs asked to save and to train on, since one of a higher priority waited "+
 			"that might take their place."),
+		counter(metricOverruledPlans, "Plans behind a preemption gate of which the scheduler ended none of the "+
+			"victims, but others: Kueue may have its feature gate PriorityBoost off."),
 		counter(metricUnusableClasses, "Attempts whose priority class names a waiting class that cannot be one."),
 	}
 }

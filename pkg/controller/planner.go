@@ -89,6 +89,8 @@ type planner struct {
 	// reports is nil where nobody receives any.
 	reports reportTimes
 	wake    func(context.Context, []types.NamespacedName)
+	// overruled counts a plan for which a scheduler ends others.
+	overruled func()
 
 	// requests of the ranks of jobs: rendering each of a thousand anew in every pass would be most of its work.
 	requests map[types.UID]rankRequests
@@ -117,6 +119,7 @@ func newPlanner(d dependencies, o Options, owned *ownedCache) *planner {
 	p := &planner{
 		policy: o.Planning.policy(), client: o.Client, clock: o.Clock, state: d.clusterState, owned: owned,
 		counts: d.counts, backends: o.Backends, wake: d.woken.wake,
+		overruled: func() { d.metrics.counters[metricOverruledPlans].WithLabelValues().Inc() },
 		brokering: o.Planning.Broker, defaults: contention.Class{MaxDelay: o.Planning.MaxDelay},
 	}
 	if o.Reports != nil {
@@ -254,6 +257,7 @@ func (p *planner) contender(
 			}
 		}
 	}
+	p.joinContest(&c)
 	if p.reports != nil {
 		if attempt, at, known := p.reports.Reported(job.UID); known && attempt == job.Status.Attempt {
 			c.Heard = at

@@ -12,6 +12,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/contention"
 	"mlplatform.example.com/trainingjob-operator/pkg/preemption"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
 const (
@@ -56,8 +57,11 @@ func (p *planner) broker(cluster contention.Cluster) []types.NamespacedName {
 		}
 		_, goes := orders.GiveWay[ref]
 		_, saves := orders.SaveAhead[ref]
-		if goes || saves {
+		if goes || saves || orders.Spare[ref] != p.brokers.orders.Spare[ref] {
 			wake[name] = true
+		}
+		if orders.Overruled[ref] && !p.brokers.orders.Overruled[ref] {
+			p.overruled()
 		}
 	}
 	if over(p.brokers.orders.Reserved, orders.Reserved) {
@@ -74,6 +78,18 @@ func (p *planner) broker(cluster contention.Cluster) []types.NamespacedName {
 		}
 	}
 	return names
+}
+
+// joinContest describes a gang's part in the contest for quotas, where its scheduler decides by these.
+func (p *planner) joinContest(c *contention.Job) {
+	gates, ok := c.Backend.(scheduler.PreemptionGates)
+	if !ok || !p.brokering {
+		return
+	}
+	contest, known := gates.Contest(objectsOf(c.Backend, p.owned.objects(c.UID)), c.Requests, p.state.State())
+	if known {
+		c.Contest, c.Value = &contest, contest.Value
+	}
 }
 
 // isNewsOf reports whether a job has something to write at once: of a plan, whatever differs.
@@ -121,6 +137,7 @@ func (p *planner) blockedSince(job *v1alpha1.TrainingJob, now time.Time) time.Ti
 func (g *gatherer) gatherBroker(ctx context.Context, s *observed) (again time.Time, err error) {
 	p := g.planner
 	if p == nil || !p.brokering {
+		s.Spare = new(bool) // whoever was spared by a process that brokered is so no longer
 		return time.Time{}, nil
 	}
 	s.Brokers = true
@@ -128,7 +145,7 @@ func (g *gatherer) gatherBroker(ctx context.Context, s *observed) (again time.Ti
 		said, problem := contention.ClassOf(class, p.state.Class, p.defaults)
 		s.WaitingClass, s.WaitingClassProblem = said.WaitingClass, problem
 	}
-	s.SaveAhead = p.aheadOf(s.Job)
+	s.SaveAhead, s.Spare = p.aheadOf(s.Job), p.sparesOf(s.Job)
 	if s.GiveWay, err = g.orderTo(ctx, s.Job); err != nil {
 		return time.Time{}, err
 	}
@@ -228,6 +245,17 @@ func (p *planner) aheadOf(job *v1alpha1.TrainingJob) *observation.SaveAhead {
 		return &observation.SaveAhead{} // tenants do not learn what others run
 	}
 	return &observation.SaveAhead{Name: waiting.Name}
+}
+
+// sparesOf says whether a gang is to be spared; nil before the first pass.
+func (p *planner) sparesOf(job *v1alpha1.TrainingJob) *bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.brokers.passed {
+		return nil
+	}
+	spare := p.brokers.orders.Spare[preemption.Ref{UID: job.UID, Attempt: job.Status.Attempt}]
+	return &spare
 }
 
 // orderTo give way, if there is one for a job. It asks the API server whether the plan still stands: nobody

@@ -11,11 +11,12 @@ const (
 	planPlaced     = "Placed"
 	planHandedOver = "HandedOver"
 	planRevoked    = "Revoked"
+	planIgnored    = "GateIgnored"
 )
 
 // beginPreemptionSeries makes the series whose labels are known: a rate needs a zero before the first one.
 func (m *metrics) beginPreemptionSeries() {
-	for _, outcome := range []string{planPlaced, planHandedOver, planRevoked} {
+	for _, outcome := range []string{planPlaced, planHandedOver, planRevoked, planIgnored} {
 		m.counters[metricPreemptionPlans].WithLabelValues(outcome)
 	}
 	for _, mode := range []v1alpha1.PreemptionMode{
@@ -26,7 +27,7 @@ func (m *metrics) beginPreemptionSeries() {
 	}
 	for _, name := range []string{
 		metricPreemptionEstimated, metricPreemptionLost, metricPreemptionStolen, metricSavesAhead,
-		metricUnusableClasses,
+		metricOverruledPlans, metricUnusableClasses,
 	} {
 		m.counters[name].WithLabelValues()
 	}
@@ -46,6 +47,12 @@ func (c statusChange) countPreemption() {
 		}
 	case left && had:
 		c.counters[metricPreemptionPlans].WithLabelValues(planRevoked).Inc()
+	case !left && handedOver(to) && !handedOver(from):
+		outcome := planHandedOver
+		if to.Outcome == v1alpha1.PreemptionGateIgnored {
+			outcome = planIgnored
+		}
+		c.counters[metricPreemptionPlans].WithLabelValues(outcome).Inc()
 	case had && to != nil && to.Round > from.Round:
 		c.counters[metricPreemptionStolen].WithLabelValues().Add(float64(to.Round - from.Round))
 	}
@@ -59,6 +66,10 @@ func (c statusChange) countPreemption() {
 	if lost := preemptedLoss(c.to) - preemptedLoss(&c.job.Status); lost > 0 {
 		c.counters[metricPreemptionLost].WithLabelValues().Add(float64(lost))
 	}
+}
+
+func handedOver(p *v1alpha1.PreemptionStatus) bool {
+	return p != nil && p.Phase == v1alpha1.PreemptionHandedOver
 }
 
 func preemptionOf(st *v1alpha1.TrainingJobStatus) *v1alpha1.PreemptionStatus {

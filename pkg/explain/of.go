@@ -23,7 +23,7 @@ func Of(job *v1alpha1.TrainingJob, now time.Time) Explanation {
 	if s := st.Scheduling; s != nil {
 		e.Scheduler, e.Queue = s.Scheduler, s.Queue
 		e.Blocker, e.Arithmetic = blockerOf(s.Blocker), arithmeticOf(s.Blocker)
-		e.Preemption = preemptionOf(s.Preemption)
+		e.Preemption = preemptionOf(s)
 	}
 	if n := len(st.Transitions); n > 0 && st.Transitions[n-1].Phase == st.Phase {
 		e.Since = timeOf(&st.Transitions[n-1].Time)

@@ -57,6 +57,8 @@ var outcomes = map[v1alpha1.PreemptionOutcome]string{
 	v1alpha1.PreemptionPatience: "it has lacked room for a moment only",
 	v1alpha1.PreemptionNotPlanned: "nobody is looked for: its scheduler alone decides who makes room, or it " +
 		"waits for a quota of which the operator does not know what is left",
+	v1alpha1.PreemptionGateIgnored: "its scheduler takes no notice of the gang's preemption gate: Kueue has " +
+		"its feature gate MultiKueueOrchestratedPreemption off",
 }
 
 // planPhases are those of a plan by what they mean.
@@ -68,6 +70,26 @@ var planPhases = map[v1alpha1.PreemptionPhase]string{
 		"does by itself",
 }
 
+// gatedPhases are the same of a gang behind a preemption gate, whose scheduler ends the victims.
+var gatedPhases = map[v1alpha1.PreemptionPhase]string{
+	v1alpha1.PreemptionAsking: "its scheduler would preempt: others of the victims' priority are marked as " +
+		"spared, so that it takes these",
+	v1alpha1.PreemptionReleasing:  "its scheduler may preempt: the victims are to save and to end",
+	v1alpha1.PreemptionPlacing:    "the victims are gone: it is for the scheduler to let the gang in",
+	v1alpha1.PreemptionHandedOver: "its scheduler preempts for the gang by its own order",
+}
+
+// meaningOf the phase of a plan, else of its outcome.
+func meaningOf(p *v1alpha1.PreemptionStatus, gated bool) string {
+	switch {
+	case p.Phase == "", p.Outcome == v1alpha1.PreemptionGateIgnored:
+		return outcomes[p.Outcome]
+	case gated:
+		return gatedPhases[p.Phase]
+	}
+	return planPhases[p.Phase]
+}
+
 // modes in which a victim ends, in words.
 var modes = map[v1alpha1.PreemptionMode]string{
 	v1alpha1.PreemptionSave:           "it is asked for a checkpoint first",
@@ -76,16 +98,14 @@ var modes = map[v1alpha1.PreemptionMode]string{
 	v1alpha1.PreemptionKill:           "it ends as it stands, and loses all since its last checkpoint",
 }
 
-func preemptionOf(p *v1alpha1.PreemptionStatus) *Preemption {
+func preemptionOf(s *v1alpha1.SchedulingStatus) *Preemption {
+	p := s.Preemption
 	if p == nil {
 		return nil
 	}
 	out := &Preemption{
-		Outcome: p.Outcome, Meaning: outcomes[p.Outcome], VictimCount: p.VictimCount,
+		Outcome: p.Outcome, Meaning: meaningOf(p, s.PreemptionGate), VictimCount: p.VictimCount,
 		Phase: p.Phase, Round: p.Round, Deadline: timeOf(p.Deadline), Observed: timeOf(p.ObservedTime),
-	}
-	if p.Phase != "" {
-		out.Meaning = planPhases[p.Phase]
 	}
 	if p.Outcome == v1alpha1.PreemptionPlanned {
 		out.LossGPUSeconds = new(p.LossGPUSeconds)

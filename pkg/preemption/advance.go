@@ -159,7 +159,7 @@ func (w Snapshot) orphans(outstanding []Plan, already []Victim) []Victim {
 	var list []Victim
 	for i := range w.Running {
 		g := &w.Running[i]
-		taken := slices.ContainsFunc(outstanding, func(p Plan) bool { return p.has(g.Ref) }) ||
+		taken := slices.ContainsFunc(outstanding, func(p Plan) bool { return p.Has(g.Ref) }) ||
 			slices.ContainsFunc(already, func(v Victim) bool { return v.Ref == g.Ref })
 		if g.Ending && !taken {
 			list = append(list, Victim{Ref: g.Ref, Price: Price{Mode: EndsByItself}})

@@ -313,13 +313,13 @@ func TestANodeIsLost(t *testing.T) {
 	w := full(slow, fast, other, old("last", 2, 0)).waits("w", 5, 2, time.Minute)
 	p := play(t, w)
 	p.tick()
-	if _, asked := p.asked[Ref{"slow", 1}]; !asked || p.plan.has(Ref{"other", 1}) {
+	if _, asked := p.asked[Ref{"slow", 1}]; !asked || p.plan.Has(Ref{"other", 1}) {
 		t.Fatalf("asked were %v for %+v", p.asked, p.plan)
 	}
 	p.drop(Ref{"fast", 1})
 	p.w.Nodes = slices.DeleteFunc(slices.Clone(p.w.Nodes), func(n Node) bool { return n.Name == "node-of-fast" })
 	p.phase(Placing)
-	if !p.plan.has(Ref{"slow", 1}) || !p.plan.has(Ref{"other", 1}) || p.plan.has(Ref{"last", 1}) ||
+	if !p.plan.Has(Ref{"slow", 1}) || !p.plan.Has(Ref{"other", 1}) || p.plan.Has(Ref{"last", 1}) ||
 		p.plan.Round != 2 {
 		t.Errorf("%+v", p.plan)
 	}

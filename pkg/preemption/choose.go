@@ -121,7 +121,7 @@ func (w Snapshot) lesser(outstanding []Plan, waiting *Waiting) []*Running {
 	var list []*Running
 	for i := range w.Running {
 		g := &w.Running[i]
-		taken := func(plan Plan) bool { return plan.has(g.Ref) }
+		taken := func(plan Plan) bool { return plan.Has(g.Ref) }
 		if g.Value < waiting.Value && !g.Foreign && !g.Ending && !slices.ContainsFunc(outstanding, taken) {
 			list = append(list, g)
 		}

@@ -42,8 +42,8 @@ type Victim struct {
 	Ask time.Time
 }
 
-// has reports whether a gang is a victim.
-func (p *Plan) has(g Ref) bool {
+// Has reports whether a gang is a victim.
+func (p *Plan) Has(g Ref) bool {
 	return slices.ContainsFunc(p.Victims, func(v Victim) bool { return v.Ref == g })
 }
 

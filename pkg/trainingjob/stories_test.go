@@ -26,7 +26,7 @@ func TestStories(t *testing.T) {
 	for _, stories := range []map[string]story{
 		waitingStories, lifecycleStories, disruptionStories, failureStories, checkpointStories, searchStories,
 		workStories, endingStories, firstStories, boundStories, invalidStories, roleStories,
-		mpiStories, policyStories, mlflowStories, preemptionStories, brokerStories,
+		mpiStories, policyStories, mlflowStories, preemptionStories, brokerStories, gateStories,
 	} {
 		for name, s := range stories {
 			t.Run(name, func(t *testing.T) { playStory(t, name, s) })

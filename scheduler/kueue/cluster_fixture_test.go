@@ -32,11 +32,15 @@ type testCluster struct {
 	cluster *localcluster.Cluster
 }
 
-func newTestCluster(t *testing.T) *testCluster {
+func newTestCluster(t *testing.T) *testCluster { return newTestClusterOf(t, "") }
+
+// newTestClusterOf is one whose Kueue has another configuration than the tested one.
+func newTestClusterOf(t *testing.T, configuration string) *testCluster {
 	c, err := localcluster.Up(t.Context(), localcluster.Options{
 		Dir: filepath.Join(t.TempDir(), "cluster"), Schedulers: []string{localcluster.SchedulerKueue},
 		Attached: true, Progress: t.Output(),
-		CRDs: []string{"../../deploy/crd"},
+		CRDs:           []string{"../../deploy/crd"},
+		Configurations: map[string]string{localcluster.SchedulerKueue: configuration},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ package kueue_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -180,7 +181,7 @@ func (p *testJob) update(desired *kueuev1beta2.Workload, mine []client.Object) {
 			continue
 		}
 		after := before.DeepCopy()
-		after.Annotations = desired.Annotations
+		maps.Copy(after.Annotations, desired.Annotations)
 		active := after.Spec.Active
 		after.Spec = desired.Spec
 		after.Spec.Active = active

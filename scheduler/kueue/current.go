@@ -108,6 +108,7 @@ func hasTopology(g scheduler.Gang, wl *kueuev1beta2.Workload) bool {
 func keepSettled(spec *kueuev1beta2.WorkloadSpec, before kueuev1beta2.WorkloadSpec) {
 	spec.QueueName = before.QueueName
 	spec.MaximumExecutionTimeSeconds = before.MaximumExecutionTimeSeconds
+	spec.PreemptionGates = before.PreemptionGates // an open one has served; Kueue closes it at the next eviction
 	for i := range spec.PodSets {
 		if i < len(before.PodSets) {
 			spec.PodSets[i].TopologyRequest = before.PodSets[i].TopologyRequest

@@ -1,6 +1,8 @@
 package kueue
 
 import (
+	"cmp"
+
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
@@ -17,7 +19,10 @@ var _ scheduler.StatusSyncer = Backend{}
 //	finished, being deleted, job gone,   once no pod is left: remove the finalizer, finish, or hand the
 //	job over, evicted                    quota back
 //	admitted where its pods cannot run   finish, so that others get the quota
-//	otherwise                            PodsReady, then reclaimablePods
+//	otherwise                            the preemption gate, the mark of one that is spared, PodsReady, then
+//	                                     reclaimablePods
+//
+// The mark goes before anything else of a Workload that is evicted: in the queue it would pass its equals.
 func (b Backend) SyncStatus(
 	g scheduler.Gang, status scheduler.GangStatus, objs []client.Object,
 ) []scheduler.Write {
@@ -41,6 +46,8 @@ func nextWrite(
 	switch {
 	case wl.DeletionTimestamp != nil && !isTrue(wl, kueuev1beta2.WorkloadQuotaReserved):
 		return finalizerWrite(wl) // it has no quota that pods could use
+	case evicted && !status.Gone && marked(wl):
+		return unmarkWrite(wl)
 	case releasing && status.PodsLeft > 0:
 		return nil // the pods use the quota
 	case ended:
@@ -73,7 +80,7 @@ func nextWrite(
 			return finishWrite(wl, reasonFailedToStart, why, status.Now)
 		}
 	}
-	if w := podsReadyWrite(wl, status); w != nil {
+	if w := cmp.Or(gateWrite(wl, status), spareWrite(wl, status), podsReadyWrite(wl, status)); w != nil {
 		return w
 	}
 	return reclaimWrite(g, status, wl)

@@ -40,6 +40,7 @@ func TestWritesAreKueuesOwn(t *testing.T) {
 			status: scheduler.GangStatus{PodsLeft: 4, Running: true, Ready: true, Now: now},
 			change: notEvicted,
 		},
+		"open": {status: scheduler.GangStatus{MayPreempt: true, Now: now}},
 		"reclaim": {
 			status: scheduler.GangStatus{
 				PodsLeft: 3, Over: true, Ended: map[string]int32{"Worker": 1}, Now: now,
@@ -103,6 +104,7 @@ func readWorkload(t *testing.T, name string) (*kueuev1beta2.Workload, scheduler.
 		t.Fatal(err)
 	}
 	g := gang()
+	g.PreemptionGate = len(wl.Spec.PreemptionGates) > 0
 	wl.Name, wl.Spec = kueue.WorkloadName(g), only(t, g).Spec
 	return wl, g
 }

@@ -48,6 +48,9 @@ func waitingVerdict(g scheduler.Gang, wl *kueuev1beta2.Workload) scheduler.Verdi
 		// Kueue has said nothing new since handBackWrite returned the quota with the message of the eviction.
 		return evictedVerdict(g, wl)
 	}
+	if gate, _ := gateOf(wl); gate == scheduler.GateBlocks {
+		return gatedVerdict()
+	}
 	v := scheduler.Verdict{
 		Judged: true, Reason: c.Reason, Message: stableMessage(c.Message),
 		NextStep: waitingStep(g, wl, c.Reason),
@@ -61,6 +64,16 @@ func waitingVerdict(g scheduler.Gang, wl *kueuev1beta2.Workload) scheduler.Verdi
 		}
 	}
 	return v
+}
+
+// gatedVerdict returns the verdict on a Workload for which Kueue would preempt.
+func gatedVerdict() scheduler.Verdict {
+	return scheduler.Verdict{
+		Judged: true, Reason: scheduler.ReasonQuotaExceeded,
+		Message: "others hold the quota, and Kueue would preempt them; it waits until the operator has found " +
+			"out whose end costs least",
+		NextStep: "wait: status.scheduling.preemption says who is to make room",
+	}
 }
 
 // checksPendingVerdict returns the verdict on a Workload that has quota but is not admitted: what every open

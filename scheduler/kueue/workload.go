@@ -42,6 +42,7 @@ func newWorkload(g scheduler.Gang) (*kueuev1beta2.Workload, error) {
 			PriorityClassRef:            ref,
 			Priority:                    value,
 			MaximumExecutionTimeSeconds: maxExecutionTime(g),
+			PreemptionGates:             preemptionGates(g),
 		},
 	}
 	if before != nil && isSettled(before) {

@@ -41,6 +41,8 @@ const (
 	LimitsQueues Capability = "LimitsQueues"
 	// MakesRoom preempts nobody for a gang while the operator has others save and make room for it.
 	MakesRoom Capability = "MakesRoom"
+	// AsksWhomToEnd waits before it preempts for a gang until the operator says whom it had better spare.
+	AsksWhomToEnd Capability = "AsksWhomToEnd"
 )
 
 // Support says whether a scheduler has a capability, and why.

@@ -52,9 +52,9 @@ var brokerAll = flag.Bool("broker-all", false,
 func brokerInFull() bool { return *brokerAll || *crashPoints == "all" }
 
 // brokerInShort is what is played of a scenario otherwise: all of them on the fake, and the first on every
-// real scheduler. Only that one is played with crashes, on the fake.
+// real scheduler that has it. Only that one is played with crashes, on the fake.
 func brokerInShort(d *dialect, s Scenario, crashes int) (withCrashes int, left bool) {
-	fake, first := d.name == fakescheduler.Name, s.name == brokerMakesRoom.name
+	fake, first := d.name == fakescheduler.Name, s.name == brokerMakesRoom.name || s.name == gateCheapest.name
 	if fake && first {
 		return crashes, false
 	}
@@ -62,10 +62,10 @@ func brokerInShort(d *dialect, s Scenario, crashes int) (withCrashes int, left b
 }
 
 func brokerScenarios() []Scenario {
-	return append([]Scenario{
+	return slices.Concat([]Scenario{
 		brokerMakesRoom, brokerHoldsOthers, brokerEndsTheCheapest, brokerTwoPreemptors, brokerRevoked,
 		brokerSilentTrainer, brokerHandsOver, brokerMisnamedClass,
-	}, brokerHazards()...)
+	}, brokerHazards(), gateScenarios())
 }
 
 var brokerMakesRoom = Scenario{

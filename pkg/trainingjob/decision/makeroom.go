@@ -61,16 +61,31 @@ func drainToHandOver(o *observation.Observation, p *Plan) Outcome {
 // waitingClass of an attempt that begins. The attempt after a hand-over waits under the job's own class.
 func waitingClass(o *observation.Observation, p *Plan) string {
 	uses, ok := o.Backend.(scheduler.WaitingClasses)
-	switch {
-	case !ok || !uses.UsesWaitingClass() || drainCause(o.Job) == v1alpha1.CauseHandOver:
+	if !ok || !uses.UsesWaitingClass() || drainCause(o.Job) == v1alpha1.CauseHandOver {
 		return ""
-	case o.WaitingClassProblem != "":
+	}
+	tellUnusable(o, p)
+	return o.WaitingClass
+}
+
+// preemptionGate of an attempt that begins: closed where the job's class names a waiting class. Its ranks
+// keep their own, since they exist once it has quota.
+func preemptionGate(o *observation.Observation, p *Plan) bool {
+	takes, ok := o.Backend.(scheduler.PreemptionGates)
+	if !ok || !o.Brokers || !o.Gang.Known() || !takes.TakesPreemptionGate(*o.Gang.Gang) {
+		return false
+	}
+	tellUnusable(o, p)
+	return o.WaitingClass != ""
+}
+
+func tellUnusable(o *observation.Observation, p *Plan) {
+	if o.WaitingClassProblem != "" {
 		p.Events = append(p.Events, Event{
 			Warning: true, Reason: v1alpha1.ReasonWaitingClassUnusable, Action: "Queue",
 			Message: o.WaitingClassProblem + ": nobody is asked to make room for the gang",
 		})
 	}
-	return o.WaitingClass
 }
 
 // handedOver is what a gang's status says of its preemption once its scheduler is to preempt for it.

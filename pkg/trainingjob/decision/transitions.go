@@ -108,7 +108,7 @@ func startAttempt(o *observation.Observation, p *Plan) {
 		Blocker: &v1alpha1.Blocker{
 			Reason: v1alpha1.ReasonNotJudged, Message: "the scheduler has just been told of the gang",
 		},
-		WaitingClass: waitingClass(o, p), Preemption: handedOver(o),
+		WaitingClass: waitingClass(o, p), Preemption: handedOver(o), PreemptionGate: preemptionGate(o, p),
 	}
 	if len(o.GPUTolerations) > 0 {
 		if roles := render.RolesWithGPUs(o.Job, o.GPUs); len(roles) > 0 {

@@ -78,6 +78,9 @@ type Snapshot struct {
 	GiveWay *GiveWay
 	// SaveAhead is set where the gang is to save and to train on.
 	SaveAhead *SaveAhead
+	// Spare says whether the scheduler had better end others of the same priority than this gang; nil where that
+	// is not known yet.
+	Spare *bool
 	// RoomReserved: the gang must not begin, since others make room for one of a higher priority.
 	RoomReserved bool
 	// CreateBackoff is set while the API server's last answer to a create was a rejection.

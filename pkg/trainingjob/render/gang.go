@@ -23,8 +23,10 @@ func Gang(job *v1alpha1.TrainingJob, attempt int32, hasPods bool) scheduler.Gang
 		PriorityClass: policy.PriorityClass,
 		WaitingClass:  waitingClass(job, attempt),
 		MinAvailable:  spec.MinAvailable(job),
-		HasPods:       hasPods,
-		Dispatched:    spec.ManagedElsewhere(job),
+
+		PreemptionGate: hasPreemptionGate(job, attempt),
+		HasPods:        hasPods,
+		Dispatched:     spec.ManagedElsewhere(job),
 
 		ScheduleTimeoutSeconds: policy.ScheduleTimeoutSeconds,
 		JobLabels:              job.Labels,
@@ -55,6 +57,11 @@ func waitingClass(job *v1alpha1.TrainingJob, attempt int32) string {
 		return s.WaitingClass
 	}
 	return ""
+}
+
+func hasPreemptionGate(job *v1alpha1.TrainingJob, attempt int32) bool {
+	s := job.Status.Scheduling
+	return s != nil && attempt == job.Status.Attempt && s.PreemptionGate
 }
 
 // atLeast raises a list of resources to what the user gives. What ranks request is the floor: a smaller sum

@@ -23,6 +23,9 @@ func GangStatus(o *observation.Observation) scheduler.GangStatus {
 		Success:  phase == v1alpha1.PhaseSucceeded,
 		Message:  o.Job.Status.Message,
 		Now:      o.Time(),
+
+		MayPreempt: mayPreempt(o),
+		Spare:      o.Spare,
 	}
 	if phase == v1alpha1.PhaseRunning {
 		s.Running = true
@@ -40,6 +43,26 @@ func GangStatus(o *observation.Observation) scheduler.GangStatus {
 		}
 	}
 	return s
+}
+
+// mayPreempt reports whether a gang's preemption gate is to be open: its plan has been written down and
+// prepared, or nobody makes plans for it any more.
+func mayPreempt(o *observation.Observation) bool {
+	s := o.Job.Status.Scheduling
+	if o.Job.Status.Phase != v1alpha1.PhaseQueued || s == nil || !s.PreemptionGate {
+		return false
+	}
+	if !o.Brokers {
+		return true
+	}
+	if s.Preemption == nil {
+		return false
+	}
+	switch s.Preemption.Phase {
+	case v1alpha1.PreemptionReleasing, v1alpha1.PreemptionPlacing, v1alpha1.PreemptionHandedOver:
+		return true
+	}
+	return false
 }
 
 // MirroredGangStatus is the same of a gang that another cluster runs, from the status that its scheduler

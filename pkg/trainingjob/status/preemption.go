@@ -14,11 +14,16 @@ import (
 // with each checkpoint. It reports whether it changed the status.
 func refreshPreemption(o *observation.Observation, p *decision.Plan, blockerWritten bool) bool {
 	next := o.Preemption
+	if s := p.Status.Scheduling; next == nil && !o.Brokers && s != nil && s.PreemptionGate {
+		next = &v1alpha1.PreemptionStatus{ // the admin has switched the broker off, and the gate is open
+			Outcome: v1alpha1.PreemptionNotPlanned, Phase: v1alpha1.PreemptionHandedOver,
+		}
+	}
 	if next == nil || !mayBeTold(&p.Status, next) {
 		return false
 	}
 	old := p.Status.Scheduling.Preemption
-	if outstanding(next) || old != nil && outstanding(old) {
+	if next.Phase != "" || old != nil && old.Phase != "" {
 		return writePlan(o, p, next)
 	}
 	if old != nil && old.ObservedTime != nil {
@@ -41,13 +46,17 @@ func refreshPreemption(o *observation.Observation, p *decision.Plan, blockerWrit
 	return true
 }
 
-// mayBeTold reports whether a queued gang waits for room. One that waits under a class of its own is told of
-// a plan whatever its reason: once there is room, it waits for its scheduler.
+// mayBeTold reports whether a queued gang waits for room. One that waits under a class of its own, or behind
+// a gate, is told of a plan whatever its reason: once there is room, it waits for its scheduler.
 func mayBeTold(st *v1alpha1.TrainingJobStatus, next *v1alpha1.PreemptionStatus) bool {
-	if st.Phase != v1alpha1.PhaseQueued || st.Scheduling == nil || next.Phase == v1alpha1.PreemptionHandedOver {
-		return false // to hand over is a transition
+	s := st.Scheduling
+	if st.Phase != v1alpha1.PhaseQueued || s == nil {
+		return false
 	}
-	return st.Scheduling.WaitingClass != "" || observation.LacksRoom(st)
+	if next.Phase == v1alpha1.PreemptionHandedOver {
+		return s.PreemptionGate // else to hand over is a transition
+	}
+	return s.WaitingClass != "" || s.PreemptionGate || observation.LacksRoom(st)
 }
 
 // outstanding reports whether a plan is carried out.

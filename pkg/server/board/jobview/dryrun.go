@@ -39,6 +39,8 @@ var outcomes = map[v1alpha1.PreemptionOutcome]string{
 	v1alpha1.PreemptionPatience:      "It has not lacked room for long: nobody is looked for yet.",
 	v1alpha1.PreemptionNotPlanned: "Nobody is looked for: its scheduler alone decides who makes room, or what " +
 		"is left of its quota is unknown.",
+	v1alpha1.PreemptionGateIgnored: "Its scheduler takes no notice of its preemption gate, and preempts by " +
+		"itself.",
 }
 
 var planPhases = map[v1alpha1.PreemptionPhase]string{
@@ -46,6 +48,14 @@ var planPhases = map[v1alpha1.PreemptionPhase]string{
 	v1alpha1.PreemptionReleasing:  "These gangs are being ended to make room for it.",
 	v1alpha1.PreemptionPlacing:    "These gangs have made room: it is for the scheduler to place it.",
 	v1alpha1.PreemptionHandedOver: "Nobody could make room in time: the scheduler preempts for it.",
+}
+
+// gatedPhases are those of a gang behind a preemption gate.
+var gatedPhases = map[v1alpha1.PreemptionPhase]string{
+	v1alpha1.PreemptionAsking:     "Others are being marked as spared, so that its scheduler ends these gangs.",
+	v1alpha1.PreemptionReleasing:  "Its scheduler may end these gangs now.",
+	v1alpha1.PreemptionPlacing:    "These gangs have made room: it is for the scheduler to let it in.",
+	v1alpha1.PreemptionHandedOver: "Its scheduler preempts for it by its own order.",
 }
 
 var modes = map[v1alpha1.PreemptionMode]string{
@@ -62,8 +72,11 @@ func dryRunOf(in *Input) *DryRun {
 	}
 	p := in.Live.Status.Scheduling.Preemption
 	d := &DryRun{Outcome: outcomes[p.Outcome], Hidden: max(0, int(p.VictimCount)-len(p.Victims))}
-	if p.Phase != "" {
+	if p.Phase != "" && p.Outcome != v1alpha1.PreemptionGateIgnored {
 		d.Outcome, d.Acts = planPhases[p.Phase], true
+		if in.Live.Status.Scheduling.PreemptionGate {
+			d.Outcome = gatedPhases[p.Phase]
+		}
 	}
 	if d.Outcome == "" { // one that is new
 		d.Outcome = string(p.Outcome)

@@ -1,0 +1,136 @@
+package kueue
+
+import (
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"mlplatform.example.com/trainingjob-operator/scheduler"
+)
+
+var _ scheduler.PreemptionGates = Backend{}
+
+// Contest implements scheduler.PreemptionGates. A gang takes part by the quotas of its own ClusterQueue; what
+// that may borrow, and whom Kueue would preempt in the rest of its cohort, is left to Kueue.
+func (Backend) Contest(
+	group []client.Object, requests map[string]scheduler.Amounts, s scheduler.ClusterState,
+) (scheduler.Contest, bool) {
+	wl := contender(group)
+	if wl == nil {
+		return scheduler.Contest{}, false
+	}
+	c := scheduler.Contest{Value: effectivePriority(wl), Spared: boosted(wl)}
+	if a := wl.Status.Admission; a != nil {
+		c.Queue, c.Holds = string(a.ClusterQueue), held(a)
+		c.Preempted = isTrue(wl, kueuev1beta2.WorkloadPreempted)
+		if reserved := conditionOf(wl, kueuev1beta2.WorkloadQuotaReserved); reserved != nil {
+			c.Reserved = reserved.LastTransitionTime
+		}
+		return c, !c.Reserved.IsZero()
+	}
+	q, known := newQueues(s)
+	local := q.local[client.ObjectKey{Namespace: wl.Namespace, Name: string(wl.Spec.QueueName)}]
+	if !known || local == nil {
+		return c, false
+	}
+	queue := q.cluster[string(local.Spec.ClusterQueue)]
+	if queue == nil {
+		return c, false
+	}
+	c.Queue, c.Free = queue.Name, freeByFlavor(queue)
+	c.Needs = quotaNeeds(wl, requests, queue)
+	c.Gate, c.GateSince = gateOf(wl)
+	return c, true
+}
+
+// contender returns the Workload that has quota, else the oldest that stays.
+func contender(group []client.Object) *kueuev1beta2.Workload {
+	var waits *kueuev1beta2.Workload
+	for _, wl := range workloadsIn(group) {
+		switch {
+		case wl.Status.Admission != nil:
+			return wl
+		case waits == nil && isKept(wl) && !isTrue(wl, kueuev1beta2.WorkloadFinished):
+			waits = wl
+		}
+	}
+	return waits
+}
+
+// effectivePriority is the number by which Kueue compares Workloads (pkg/util/priority, EffectivePriority),
+// without a boost of the operator's.
+func effectivePriority(wl *kueuev1beta2.Workload) int32 {
+	value := ptr.Deref(wl.Spec.Priority, 0)
+	if by, err := strconv.ParseInt(wl.Annotations[boostAnnotation], 10, 32); err == nil && !marked(wl) {
+		value += int32(by)
+	}
+	return value
+}
+
+// held is what an admission takes of each flavor.
+func held(a *kueuev1beta2.Admission) map[string]scheduler.Amounts {
+	holds := map[string]scheduler.Amounts{}
+	for _, set := range a.PodSetAssignments {
+		for name, n := range scheduler.AmountsOf(set.ResourceUsage) {
+			flavor := string(set.Flavors[name])
+			if holds[flavor] == nil {
+				holds[flavor] = scheduler.Amounts{}
+			}
+			holds[flavor][name] += n
+		}
+	}
+	return holds
+}
+
+// freeByFlavor is what the ClusterQueue has left of its own quotas. A flavor belongs to one resource group.
+func freeByFlavor(c *kueuev1beta2.ClusterQueue) map[string]scheduler.Amounts {
+	free := map[string]scheduler.Amounts{}
+	for _, group := range c.Spec.ResourceGroups {
+		for _, name := range group.CoveredResources {
+			for _, quota := range flavorQuotas(name, c) {
+				if free[quota.flavor] == nil {
+					free[quota.flavor] = scheduler.Amounts{}
+				}
+				free[quota.flavor][name] = quota.free
+			}
+		}
+	}
+	return free
+}
+
+// quotaNeeds are what the ranks of each pod set request of each resource group together: Kueue takes all of
+// it from one flavor.
+func quotaNeeds(
+	wl *kueuev1beta2.Workload, requests map[string]scheduler.Amounts, c *kueuev1beta2.ClusterQueue,
+) []scheduler.QuotaNeed {
+	var needs []scheduler.QuotaNeed
+	for _, set := range wl.Spec.PodSets {
+		for _, group := range c.Spec.ResourceGroups {
+			need := scheduler.QuotaNeed{Requests: scheduler.Amounts{}}
+			for role, ofRank := range requests {
+				if podSetName(scheduler.Role{Name: role}) == set.Name {
+					addCovered(need.Requests, ofRank, int64(set.Count), group.CoveredResources)
+				}
+			}
+			for _, flavor := range group.Flavors {
+				need.Flavors = append(need.Flavors, string(flavor.Name))
+			}
+			if len(need.Requests) > 0 {
+				needs = append(needs, need)
+			}
+		}
+	}
+	return needs
+}
+
+func addCovered(to, ofRank scheduler.Amounts, ranks int64, covered []corev1.ResourceName) {
+	for name, n := range ofRank {
+		if n > 0 && slices.Contains(covered, name) {
+			to[name] += n * ranks
+		}
+	}
+}
