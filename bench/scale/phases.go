@@ -45,7 +45,7 @@ func (s *step) phases() []phase {
 		{Idle, size.Jobs(), s.Idle + time.Minute, 0, s.idle},
 		{Restart, size.Jobs(), 10 * time.Minute, play.SettledFor, s.restart},
 		{Failover, size.Jobs(), 10 * time.Minute, play.SettledFor, s.failover},
-		{Preempt, len(size.preempting()), 20 * time.Minute, 0, s.preempt},
+		{Preempt, len(size.preempting()), 2 * enough, 0, s.preempt},
 	}
 }
 
@@ -92,24 +92,26 @@ func (s *step) idle(ctx context.Context, _ *Phase, _ *measure.Usage) error {
 const enough = 5 * time.Minute
 
 // preempt lets one gang after the other take the place of one that runs, until they have, or there was enough
-// time.
+// time: then how the victims so far were answered is told, and that fewer gangs got to it.
 func (s *step) preempt(ctx context.Context, result *Phase, _ *measure.Usage) error {
 	s.seen.answers() // those before do not count
-	began := time.Now()
+	within, cancel := context.WithTimeout(ctx, enough)
+	defer cancel()
 	for _, high := range s.result.Size.preempting() {
 		submitted := time.Now()
 		if err := s.submit(ctx, []workload.Gang{high}); err != nil {
 			return err
 		}
-		if err := s.until(ctx, Preempt, func() bool { // and whoever lost a rank has lost all
+		err := s.until(within, Preempt, func() bool { // and whoever lost a rank has lost all
 			return s.seen.ranks.running(high.Name, high.Ranks) && len(s.seen.ranks.ending) == 0
-		}); err != nil {
+		})
+		if within.Err() != nil && ctx.Err() == nil {
+			break
+		}
+		if err != nil {
 			return err
 		}
 		result.Entries = append(result.Entries, time.Since(submitted).Seconds())
-		if time.Since(began) > enough {
-			break
-		}
 	}
 	slices.Sort(result.Entries)
 	result.Answers = s.seen.answers()
