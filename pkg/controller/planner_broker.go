@@ -80,10 +80,11 @@ func (p *planner) broker(cluster contention.Cluster) []types.NamespacedName {
 	return names
 }
 
-// joinContest describes a gang's part in the contest for quotas, where its scheduler decides by these.
+// joinContest describes a gang's part in the contest for quotas, where its scheduler decides by these: of one
+// that holds some, or waits behind a gate.
 func (p *planner) joinContest(c *contention.Job) {
 	gates, ok := c.Backend.(scheduler.PreemptionGates)
-	if !ok || !p.brokering {
+	if !ok || !p.brokering || !contention.HoldsNodes(c.TrainingJob) && !contention.AwaitsBroker(c.TrainingJob) {
 		return
 	}
 	contest, known := gates.Contest(objectsOf(c.Backend, p.owned.objects(c.UID)), c.Requests, p.state.State())

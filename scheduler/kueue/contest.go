@@ -32,12 +32,7 @@ func (Backend) Contest(
 		}
 		return c, !c.Reserved.IsZero()
 	}
-	q, known := newQueues(s)
-	local := q.local[client.ObjectKey{Namespace: wl.Namespace, Name: string(wl.Spec.QueueName)}]
-	if !known || local == nil {
-		return c, false
-	}
-	queue := q.cluster[string(local.Spec.ClusterQueue)]
+	queue := clusterQueueOf(wl, s)
 	if queue == nil {
 		return c, false
 	}
@@ -59,6 +54,23 @@ func contender(group []client.Object) *kueuev1beta2.Workload {
 		}
 	}
 	return waits
+}
+
+// clusterQueueOf returns the ClusterQueue in which a Workload waits; nil: none that is known. It makes no
+// index of the queues, since it is asked for every gang that waits.
+func clusterQueueOf(wl *kueuev1beta2.Workload, s scheduler.ClusterState) *kueuev1beta2.ClusterQueue {
+	for _, o := range s.Objects[localQueueKind] {
+		local, ok := o.(*kueuev1beta2.LocalQueue)
+		if !ok || local.Namespace != wl.Namespace || local.Name != string(wl.Spec.QueueName) {
+			continue
+		}
+		for _, o := range s.Objects[clusterQueueKind] {
+			if queue, ok := o.(*kueuev1beta2.ClusterQueue); ok && queue.Name == string(local.Spec.ClusterQueue) {
+				return queue
+			}
+		}
+	}
+	return nil
 }
 
 // effectivePriority is the number by which Kueue compares Workloads (pkg/util/priority, EffectivePriority),
