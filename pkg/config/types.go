@@ -285,7 +285,7 @@ type Lifecycle struct {
 type Preemption struct {
 	// Mode is Off; or DryRun: status.scheduling.preemption of a job that waits for room then says which running
 	// gangs of lower priority would make some at the least cost, and nothing acts on it; or Broker: the operator
-	// has them save and make room, on every scheduler but Kueue, for gangs whose priority class names a waiting
+	// has them save and make room, or tells Kueue whom to spare, for gangs whose priority class names a waiting
 	// class.
 	Mode PreemptionMode `json:"mode"`
 	// MaxDelaySeconds is how long a gang may be made to wait for others' saves, in seconds, from 1 to 3600. Then
