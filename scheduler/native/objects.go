@@ -30,12 +30,22 @@ func (Backend) Objects(g scheduler.Gang) ([]client.Object, error) {
 			// all.
 			DisruptionMode: &schedulingv1beta1.DisruptionMode{All: &schedulingv1beta1.AllDisruptionMode{}},
 			// A group whose pods have another priority than the group is never tried (schedule_one_podgroup.go,
-			// validatePodGroup), so both get the class. Neither may name a preemption policy of its own: the
-			// admission plugin Priority takes it from the class, for pods always, for groups where the gate
-			// PodGroupPreemptionPolicy is on.
+			// validatePodGroup), so both get the class.
 			PriorityClassName: cmp.Or(g.WaitingClass, g.PriorityClass),
+			PreemptionPolicy:  preemptionPolicy(g),
 		},
 	}}, nil
+}
+
+// preemptionPolicy of a group that waits under a class of its own. Where the gate PodGroupPreemptionPolicy is
+// on, the API server first gives a group that names none the policy PreemptLowerPriority
+// (pkg/apis/scheduling/v1beta1/defaults.go), and then refuses it, since its class says Never
+// (plugin/pkg/admission/priority): it has to name what the class says. Where the gate is off that is dropped.
+func preemptionPolicy(g scheduler.Gang) *schedulingv1beta1.PreemptionPolicy {
+	if g.WaitingClass == "" {
+		return nil
+	}
+	return new(schedulingv1beta1.PreemptNever)
 }
 
 // find returns the group of this attempt, or nil. Those of earlier attempts say nothing about it.

@@ -22,5 +22,6 @@ func (Backend) MayPreempt(_, _ scheduler.Contender) bool { return true }
 
 // UsesWaitingClass implements scheduler.WaitingClasses. The policy Never of any pod keeps kube-scheduler from
 // preempting for its gang, or that of the group where the gate PodGroupPreemptionPolicy is on
-// (framework/preemption/types.go, resolvePreemptionPolicy): so the group and its pods have the waiting class.
+// (framework/preemption/types.go, resolvePreemptionPolicy): so the group and its pods have the waiting class,
+// and the group its policy (see preemptionPolicy).
 func (Backend) UsesWaitingClass() bool { return true }
