@@ -125,9 +125,12 @@ func (c *contests) carryOn(j *Job, plan preemption.Plan) *v1alpha1.PreemptionSta
 	}
 	switch plan.Phase {
 	case preemption.Asking:
+		if _, written := planOf(j); !written {
+			break // nobody acts on it before
+		}
 		spared := c.spared(j, &plan)
 		marked := !slices.ContainsFunc(spared, func(h *holder) bool { return !h.job.Contest.Spared })
-		if c.orders.spare(spared); marked && c.isWritten(j) || elapsed >= sure {
+		if c.orders.spare(spared); marked || elapsed >= sure {
 			enter(preemption.Releasing)
 		}
 	case preemption.Releasing:
@@ -152,12 +155,6 @@ func (c *contests) carryOn(j *Job, plan preemption.Plan) *v1alpha1.PreemptionSta
 		}
 	}
 	return c.sayPlan(j, plan)
-}
-
-// isWritten reports whether a job's status holds its plan: nobody acts on it before.
-func (c *contests) isWritten(j *Job) bool {
-	_, written := planOf(j)
-	return written
 }
 
 // spared are the gangs that the scheduler would end before some victim of a plan, though they are of the same

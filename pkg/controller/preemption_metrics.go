@@ -47,7 +47,7 @@ func (c statusChange) countPreemption() {
 		}
 	case left && had:
 		c.counters[metricPreemptionPlans].WithLabelValues(planRevoked).Inc()
-	case !left && handedOver(to) && !handedOver(from):
+	case c.job.Status.Phase == c.to.Phase && handedOver(to) && !handedOver(from): // its gate is open
 		outcome := planHandedOver
 		if to.Outcome == v1alpha1.PreemptionGateIgnored {
 			outcome = planIgnored

@@ -36,6 +36,8 @@ func TestPlansAreCounted(t *testing.T) {
 	gone := inQueue(v1alpha1.TrainingJobStatus{Phase: v1alpha1.PhaseQueued, Attempt: 2})
 	gone.Work = &v1alpha1.WorkStatus{PreemptedLostGPUSeconds: 30}
 	asking := waits(v1alpha1.PreemptionAsking, 1)
+	unseen := waits(v1alpha1.PreemptionHandedOver, 0)
+	unseen.Scheduling.Preemption.Outcome = v1alpha1.PreemptionGateIgnored
 	tests := map[string]struct {
 		reason  string
 		changes []change
@@ -50,6 +52,7 @@ func TestPlansAreCounted(t *testing.T) {
 		}, map[string]float64{"room_stolen_total[]": 1}},
 		"handed over": {"with a plan", []change{
 			{asking, then(v1alpha1.PhaseDraining, v1alpha1.CauseHandOver)},
+			{then(v1alpha1.PhaseDraining, v1alpha1.CauseHandOver), waits(v1alpha1.PreemptionHandedOver, 0)},
 		}, map[string]float64{"plans_total[outcome=HandedOver]": 1}},
 		"handed over at once": {"without one", []change{
 			{then(v1alpha1.PhaseQueued, ""), then(v1alpha1.PhaseDraining, v1alpha1.CauseHandOver)},
@@ -60,6 +63,12 @@ func TestPlansAreCounted(t *testing.T) {
 		"handed over before": {"the attempt after that is no plan", []change{
 			{waits(v1alpha1.PreemptionHandedOver, 0), then(v1alpha1.PhaseRunning, "")},
 		}, map[string]float64{}},
+		"gate opened": {"in the same attempt, and once", []change{
+			{asking, waits(v1alpha1.PreemptionHandedOver, 0)},
+			{waits(v1alpha1.PreemptionHandedOver, 0), waits(v1alpha1.PreemptionHandedOver, 0)},
+		}, map[string]float64{"plans_total[outcome=HandedOver]": 1}},
+		"gate ignored": {"by its scheduler", []change{{then(v1alpha1.PhaseQueued, ""), unseen}},
+			map[string]float64{"plans_total[outcome=GateIgnored]": 1}},
 		"asked to save ahead": {"once for each request", []change{
 			{then(v1alpha1.PhaseRunning, ""), ahead("a")}, {ahead("a"), ahead("a")}, {ahead("a"), ahead("b")},
 		}, map[string]float64{"saves_ahead_total[]": 2}},
