@@ -196,15 +196,26 @@ func evidence(a Attempt) Attempt {
 	return a
 }
 
-// joinCounts is the union of two sets. Versions of one attempt agree; if they do not, the greater counts.
+// joinCounts is the union of two sets. Versions of one attempt agree but on the room that was made, which
+// grows while it waits; if they do not, the greater counts.
 func joinCounts(a, b []Counts) []Counts {
 	all := slices.Concat(a, b)
 	slices.SortFunc(all, func(a, b Counts) int {
 		return cmp.Or(cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(b.Preemptions, a.Preemptions),
 			cmp.Compare(b.Lost.GPUSeconds, a.Lost.GPUSeconds), cmp.Compare(b.Lost.Seconds, a.Lost.Seconds),
-			cmp.Compare(b.Lost.Steps, a.Lost.Steps))
+			cmp.Compare(b.Lost.Steps, a.Lost.Steps), cmp.Compare(b.Yielded.Asked, a.Yielded.Asked),
+			cmp.Compare(b.Yielded.Saved, a.Yielded.Saved),
+			cmp.Compare(b.Yielded.LostGPUSeconds, a.Yielded.LostGPUSeconds))
 	})
-	return slices.CompactFunc(all, func(a, b Counts) bool { return a.Attempt == b.Attempt })
+	joined := all[:0]
+	for _, c := range all {
+		if n := len(joined); n > 0 && joined[n-1].Attempt == c.Attempt {
+			joined[n-1].Room = joined[n-1].Room.later(c.Room)
+			continue
+		}
+		joined = append(joined, c)
+	}
+	return joined
 }
 
 // earliest of two times, of which either may be unknown.

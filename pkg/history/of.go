@@ -140,7 +140,10 @@ func countsOf(st *v1alpha1.TrainingJobStatus) []Counts {
 	if st.Attempt == 0 || st.Phase == v1alpha1.PhaseFailed {
 		return nil
 	}
-	return []Counts{{Attempt: st.Attempt, Preemptions: st.Preemptions, Lost: lossOf(st.Work)}}
+	return []Counts{{
+		Attempt: st.Attempt, Preemptions: st.Preemptions, Lost: lossOf(st.Work), Yielded: yieldedOf(st.Work),
+		Room: roomOf(st.Work),
+	}}
 }
 
 func lossOf(w *v1alpha1.WorkStatus) Loss {

@@ -85,7 +85,7 @@ func concludePreemptions(r *Record, of map[int32][]Transition) {
 		if a.Ended != nil {
 			p.Time = *a.Ended
 		}
-		p.Lost = a.Lost
+		p.Lost, p.Answer = a.Lost, answer(r, a.Number, p.Reason)
 		r.Preemptions = append(r.Preemptions, p)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/history/historytest"
 )
 
 const histories = 100
@@ -169,11 +170,55 @@ func (l played) holds(t *testing.T, r Record) {
 		if p.Lost != nil && *p.Lost != Loss(l.Truth.Lost[p.Attempt]) {
 			t.Errorf("the preemption of attempt %d cost %v, not %v", p.Attempt, l.Truth.Lost[p.Attempt], *p.Lost)
 		}
+		if was := l.answer(p.Attempt); p.Answer != "" && p.Answer != was {
+			t.Errorf("attempt %d answered %s, not %s", p.Attempt, was, p.Answer)
+		}
 	}
+	l.addsUp(t, r)
 	for _, s := range r.Samples {
 		if !l.Truth.Sampled[s.Attempt][s.Step] {
 			t.Errorf("attempt %d reported no step %d", s.Attempt, s.Step)
 		}
+	}
+}
+
+// answer of an attempt that made room for another; empty for any other.
+func (l played) answer(attempt int32) Answer {
+	y, yielded := l.Truth.Yielded[attempt]
+	switch {
+	case !yielded:
+		return ""
+	case y.Saved > 0:
+		return AnswerSaved
+	case y.Asked > 0:
+		return AnswerInVain
+	}
+	return AnswerNotAsked
+}
+
+// addsUp: however few versions were seen, all that the job counts is told of, and on no attempt too much.
+func (l played) addsUp(t *testing.T, r Record) {
+	t.Helper()
+	var lost Loss
+	var yielded Yielded
+	for _, e := range r.Endings() {
+		lost.Steps += e.Lost.Steps
+		lost.Seconds += e.Lost.Seconds
+		lost.GPUSeconds += e.Lost.GPUSeconds
+		yielded.Asked += e.Yielded.Asked
+		yielded.Saved += e.Yielded.Saved
+		yielded.LostGPUSeconds += e.Yielded.LostGPUSeconds
+	}
+	var room Room
+	for _, p := range r.Grants() {
+		room.Made += p.Room.Made
+		room.Seconds += p.Room.Seconds
+		if p.Attempt > r.Job.Attempt {
+			t.Errorf("room for attempt %d of %d", p.Attempt, r.Job.Attempt)
+		}
+	}
+	if w := r.Job.Work; lost != lossOf(w) || yielded != yieldedOf(w) || room != roomOf(w) {
+		t.Errorf("it tells of %+v, %+v and %+v; the job has counted %+v", lost, yielded, room, w)
 	}
 }
 
@@ -190,6 +235,16 @@ func (l played) isWhole(t *testing.T, r Record) {
 	messages := map[int32]string{}
 	for _, p := range r.Preemptions {
 		messages[p.Attempt] = p.Message
+		if p.Answer != l.answer(p.Attempt) {
+			t.Errorf("attempt %d answered %s, the record says %s", p.Attempt, l.answer(p.Attempt), p.Answer)
+		}
+	}
+	rooms := map[int32]historytest.Room{}
+	for _, p := range r.Grants() {
+		rooms[p.Attempt] = historytest.Room(p.Room)
+	}
+	if diff := cmp.Diff(l.Truth.Room, rooms); diff != "" {
+		t.Errorf("room that was made (-happened +recorded):\n%s", diff)
 	}
 	if diff := cmp.Diff(l.Truth.Preempted, messages); diff != "" {
 		t.Errorf("preemptions (-happened +recorded):\n%s", diff)

@@ -113,8 +113,11 @@ type Counts struct {
 	Attempt int32 `json:"attempt"`
 	// Preemptions are the attempts before this one that disruptions ended.
 	Preemptions int32 `json:"preemptions"`
-	// Lost by the ends of all attempts before this one.
-	Lost Loss `json:"lost"`
+	// Lost and Yielded by the ends of all attempts before this one.
+	Lost    Loss    `json:"lost"`
+	Yielded Yielded `json:"yielded,omitzero"`
+	// Room that others had made until the job was last seen in this attempt.
+	Room Room `json:"room,omitzero"`
 }
 
 // Transition is one change of phase.
@@ -142,6 +145,8 @@ type Preemption struct {
 	Message string `json:"message,omitempty"`
 	// Lost is what it cost: the Lost of the attempt.
 	Lost *Loss `json:"lost,omitempty"`
+	// Answer of the trainer, where the operator chose the gang to make room for another.
+	Answer Answer `json:"answer,omitempty" enum:"Saved,InVain,NotAsked"`
 }
 
 // Sample is what a trainer reported at one step. A step that is reported again replaces the earlier one.

@@ -1,7 +1,6 @@
 package history
 
 import (
-	"slices"
 	"time"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
@@ -104,35 +103,36 @@ type Ending struct {
 	// Attempt is the last of those that ended.
 	Attempt int32
 	// Time at which it began to end, or else the next one was first heard of.
-	Time time.Time
-	Lost Loss
+	Time    time.Time
+	Lost    Loss
+	Yielded Yielded
 	// Queue and GPUKind of the attempt, as a Span has them.
 	Queue, GPUKind string
 }
 
-// Endings are all losses that were counted, in order. Their sum is what the job had lost when it was last
-// seen, however few of its versions were.
+// Endings are all losses that were counted, and all requests to save first, in order. Their sum is what the
+// job had lost when it was last seen, however few of its versions were.
 func (r *Record) Endings() []Ending {
 	counts := r.Counts
 	if len(counts) == 0 || counts[0].Attempt > 1 {
 		counts = append([]Counts{{Attempt: 1}}, counts...)
 	}
 	if r.Job.Phase == v1alpha1.PhaseFailed {
-		final := Counts{Attempt: r.Job.Attempt + 1, Lost: lossOf(r.Job.Work)}
+		final := Counts{Attempt: r.Job.Attempt + 1, Lost: lossOf(r.Job.Work), Yielded: yieldedOf(r.Job.Work)}
 		counts = append(counts[:len(counts):len(counts)], final)
 	}
 	var endings []Ending
 	for i := 1; i < len(counts); i++ {
-		l := counts[i].Lost.minus(counts[i-1].Lost)
-		if l == (Loss{}) {
+		before, after := counts[i-1], counts[i]
+		e := Ending{
+			Attempt: after.Attempt - 1, Lost: after.Lost.minus(before.Lost),
+			Yielded: after.Yielded.minus(before.Yielded),
+		}
+		if e.Lost == (Loss{}) && e.Yielded == (Yielded{}) {
 			continue
 		}
-		e := Ending{Attempt: counts[i].Attempt - 1, Lost: l, Queue: r.Job.Queue, GPUKind: r.Job.GPUKind}
 		e.Time = r.endOf(e.Attempt)
-		if at := slices.IndexFunc(r.Attempts, func(a Attempt) bool { return a.Number == e.Attempt }); at >= 0 {
-			made := madeOf(r, at)
-			e.Queue, e.GPUKind = made.Queue, made.GPUKind
-		}
+		e.Queue, e.GPUKind = r.madeIn(e.Attempt)
 		endings = append(endings, e)
 	}
 	return endings

@@ -44,6 +44,9 @@ type Truth struct {
 	GPUs map[int32][]int64
 	// Sampled steps.
 	Sampled map[int32]map[int64]bool
+	// Yielded by the end of an attempt so that others had room, and Room that others made for one.
+	Yielded map[int32]Yielded
+	Room    map[int32]Room
 }
 
 // Transition and the attempt in which it happened.
@@ -54,6 +57,18 @@ type Transition struct {
 
 // Loss of the end of an attempt.
 type Loss struct{ Steps, Seconds, GPUSeconds int64 }
+
+// Yielded is how often a trainer was asked to save and did, and the GPU-seconds that were lost all the same.
+type Yielded struct {
+	Asked, Saved   int32
+	LostGPUSeconds int64
+}
+
+// Room is how often others made room, and for how many seconds the gang had lacked it.
+type Room struct {
+	Made    int32
+	Seconds int64
+}
 
 // Play a history. Some are over, and some go on. Many are longer than what a status keeps.
 func Play(seed uint64) *History {
@@ -72,6 +87,7 @@ func newHistory(seed uint64) *History {
 	l.Truth = Truth{
 		Lost: map[int32]Loss{}, Preempted: map[int32]string{}, Reasons: map[int32]string{},
 		GPUs: map[int32][]int64{}, Sampled: map[int32]map[int64]bool{},
+		Yielded: map[int32]Yielded{}, Room: map[int32]Room{},
 	}
 	l.job = &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{
 		Name: "bert", Namespace: "team-a", UID: types.UID(fmt.Sprintf("uid-%d", seed)), ResourceVersion: "7",
@@ -201,6 +217,7 @@ func (l *History) wait(chance int) {
 	case 0, 1:
 		l.enter(v1alpha1.PhaseSuspended, v1alpha1.ReasonSuspended)
 	case 2, 3:
+		l.roomMade()
 		l.enter(v1alpha1.PhaseStarting, v1alpha1.ReasonPlaced)
 	case 4, 5:
 		l.drain()
@@ -208,8 +225,21 @@ func (l *History) wait(chance int) {
 		l.job.Status.Message = fmt.Sprintf("waits behind %d others", l.rng.IntN(9))
 		l.write()
 	default:
+		l.roomMade()
 		l.enter(v1alpha1.PhaseRunning, v1alpha1.ReasonGangRunning)
 	}
+}
+
+// roomMade is that others, now and then, have made room for the gang that is placed.
+func (l *History) roomMade() {
+	if l.rng.IntN(2) == 0 {
+		return
+	}
+	r := Room{Made: 1, Seconds: l.rng.Int64N(120)}
+	w := l.work()
+	w.RoomMade, w.RoomSeconds = w.RoomMade+r.Made, w.RoomSeconds+r.Seconds
+	had := l.Truth.Room[l.job.Status.Attempt] // it may have been suspended while it started
+	l.Truth.Room[l.job.Status.Attempt] = Room{Made: had.Made + r.Made, Seconds: had.Seconds + r.Seconds}
 }
 
 func (l *History) run(chance int) {
@@ -302,7 +332,11 @@ func (l *History) settle(chance int) {
 		l.enter(v1alpha1.PhaseSucceeded, v1alpha1.ReasonCompleted)
 		return
 	}
-	l.lose(Loss{Steps: l.rng.Int64N(3), Seconds: l.rng.Int64N(60), GPUSeconds: l.rng.Int64N(600)})
+	lost := Loss{Steps: l.rng.Int64N(3), Seconds: l.rng.Int64N(60), GPUSeconds: l.rng.Int64N(600)}
+	l.lose(lost)
+	if d.Cause == v1alpha1.CauseBrokered {
+		l.yield(lost)
+	}
 	st.Drain = nil
 	if d.Cause == v1alpha1.CauseFailure && chance == 2 {
 		l.enter(v1alpha1.PhaseFailed, v1alpha1.ReasonBackoffLimit)
@@ -334,12 +368,32 @@ func (l *History) settle(chance int) {
 func (l *History) lose(lost Loss) {
 	st := &l.job.Status
 	l.Truth.Lost[st.Attempt] = lost
-	if st.Work == nil {
-		st.Work = &v1alpha1.WorkStatus{}
+	w := l.work()
+	w.LostSteps += lost.Steps
+	w.LostSeconds += lost.Seconds
+	w.LostGPUSeconds += lost.GPUSeconds
+}
+
+// yield to another gang. Not every trainer is asked to save first.
+func (l *History) yield(lost Loss) {
+	y := Yielded{LostGPUSeconds: lost.GPUSeconds}
+	if l.rng.IntN(3) > 0 {
+		y.Asked = 1
+		if lost.Steps == 0 {
+			y.Saved = 1
+		}
 	}
-	st.Work.LostSteps += lost.Steps
-	st.Work.LostSeconds += lost.Seconds
-	st.Work.LostGPUSeconds += lost.GPUSeconds
+	l.Truth.Yielded[l.job.Status.Attempt] = y
+	w := l.work()
+	w.Asked, w.Saved = w.Asked+y.Asked, w.Saved+y.Saved
+	w.PreemptedLostGPUSeconds += y.LostGPUSeconds
+}
+
+func (l *History) work() *v1alpha1.WorkStatus {
+	if l.job.Status.Work == nil {
+		l.job.Status.Work = &v1alpha1.WorkStatus{}
+	}
+	return l.job.Status.Work
 }
 
 // lastEntry is the index of the last entry into a phase; -1 where there is none.

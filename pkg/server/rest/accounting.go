@@ -65,6 +65,12 @@ type Usage struct {
 	Assumed        int64  `json:"assumed,omitempty" doc:"Attempts that nobody saw, whose GPUs are taken to be those of the next."`
 	UnknownEnds    int64  `json:"unknownEnds,omitempty" doc:"Times of which the end is unknown; they are not counted."`
 
+	Asked                   int64 `json:"asked" doc:"How often trainers were asked to save, so that their gangs could make room for others."`
+	Saved                   int64 `json:"saved" doc:"How often nothing was lost then."`
+	PreemptedLostGPUSeconds int64 `json:"preemptedLostGPUSeconds" doc:"The part of lostGPUSeconds that was lost so that others had room, as the operator had planned it."`
+	RoomMade                int64 `json:"roomMade" doc:"How often others made room, as the operator had planned it."`
+	RoomSeconds             int64 `json:"roomSeconds" doc:"How long gangs had lacked room until others had made some."`
+
 	Cost     *string  `json:"cost" nullable:"true" doc:"A decimal number in the currency; null where a kind of GPU has no price."`
 	Unpriced []string `json:"unpricedGPUKinds,omitempty" doc:"Kinds of GPU that were used and have no price."`
 
@@ -213,6 +219,11 @@ func (u *Usage) add(o *store.Usage) {
 	u.Preemptions += o.Preemptions
 	u.Assumed += o.Assumed
 	u.UnknownEnds += o.UnknownEnds
+	u.Asked += o.Asked
+	u.Saved += o.Saved
+	u.PreemptedLostGPUSeconds += o.PreemptedLostGPUSeconds
+	u.RoomMade += o.RoomMade
+	u.RoomSeconds += o.RoomSeconds
 }
 
 // sum of rows.
@@ -220,7 +231,9 @@ func (u *Usage) sum(o *Usage) {
 	u.add(&store.Usage{
 		QueuedSeconds: o.QueuedSeconds, RunningSeconds: o.RunningSeconds, GPUSeconds: o.GPUSeconds,
 		LostSeconds: o.LostSeconds, LostGPUSeconds: o.LostGPUSeconds, Jobs: o.Jobs, Attempts: o.Attempts,
-		Preemptions: o.Preemptions, Assumed: o.Assumed, UnknownEnds: o.UnknownEnds,
+		Preemptions: o.Preemptions, Assumed: o.Assumed, UnknownEnds: o.UnknownEnds, Asked: o.Asked,
+		Saved: o.Saved, PreemptedLostGPUSeconds: o.PreemptedLostGPUSeconds, RoomMade: o.RoomMade,
+		RoomSeconds: o.RoomSeconds,
 	})
 	u.cost.Join(&o.cost)
 }

@@ -28,7 +28,8 @@ var columns = map[store.Dimension]struct {
 // figures follow the dimensions.
 var figures = []string{
 	"queued_seconds", "running_seconds", "gpu_seconds", "gpu_hours", "lost_seconds", "lost_gpu_seconds", "jobs",
-	"attempts", "preemptions", "cost", "currency", "unpriced_gpu_kinds",
+	"attempts", "preemptions", "asked", "saved", "preempted_lost_gpu_seconds", "room_made", "room_seconds",
+	"cost", "currency", "unpriced_gpu_kinds",
 }
 
 // encodeCSV has a line for each item, without the total, which programs would count twice.
@@ -56,7 +57,10 @@ func encodeCSV(a *Accounting) ([]byte, error) {
 			line = append(line, strconv.FormatInt(n, 10))
 		}
 		line = append(line, u.GPUHours)
-		for _, n := range []int64{u.LostSeconds, u.LostGPUSeconds, u.Jobs, u.Attempts, u.Preemptions} {
+		for _, n := range []int64{
+			u.LostSeconds, u.LostGPUSeconds, u.Jobs, u.Attempts, u.Preemptions, u.Asked, u.Saved,
+			u.PreemptedLostGPUSeconds, u.RoomMade, u.RoomSeconds,
+		} {
 			line = append(line, strconv.FormatInt(n, 10))
 		}
 		lines = append(lines, append(line, cost, a.Currency, harmless(strings.Join(u.Unpriced, " "))))

@@ -117,15 +117,18 @@ func TestAccounting(t *testing.T) {
 	s := newServer(t)
 	s.past.usages = []store.Usage{
 		{Queue: "q1", GPUKind: "H100", GPUSeconds: 1, RunningSeconds: 1, Jobs: 1},
-		{Queue: "q1", GPUKind: "free", GPUSeconds: 3599, RunningSeconds: 10, Jobs: 2},
-		{Queue: "q2", GPUKind: "A1", GPUSeconds: 7200, LostGPUSeconds: 5},
+		{Queue: "q1", GPUKind: "free", GPUSeconds: 3599, RunningSeconds: 10, Jobs: 2, RoomMade: 2, RoomSeconds: 30},
+		{Queue: "q2", GPUKind: "A1", GPUSeconds: 7200, LostGPUSeconds: 5, Asked: 3, Saved: 2,
+			PreemptedLostGPUSeconds: 4},
 		{Queue: "q3", GPUKind: "", QueuedSeconds: 9},
 	}
 	var got Accounting
 	s.do(request{path: "accounting?by=queue&from=2026-11-01&to=2026-11-03"}).decode(t, 200, &got)
 	want := []Usage{
-		{Queue: "q2", GPUSeconds: 7200, GPUHours: "2.0000", LostGPUSeconds: 5, Unpriced: []string{"A1"}},
-		{Queue: "q1", GPUSeconds: 3600, GPUHours: "1.0000", RunningSeconds: 11, Jobs: 3, Cost: new("0.000694")},
+		{Queue: "q2", GPUSeconds: 7200, GPUHours: "2.0000", LostGPUSeconds: 5, Unpriced: []string{"A1"}, Asked: 3,
+			Saved: 2, PreemptedLostGPUSeconds: 4},
+		{Queue: "q1", GPUSeconds: 3600, GPUHours: "1.0000", RunningSeconds: 11, Jobs: 3, Cost: new("0.000694"),
+			RoomMade: 2, RoomSeconds: 30},
 		{Queue: "q3", QueuedSeconds: 9, GPUHours: "0.0000", Cost: new("0.000000")},
 	}
 	compare := cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".cost" }, cmp.Ignore())
@@ -134,7 +137,7 @@ func TestAccounting(t *testing.T) {
 	}
 	total := Usage{
 		GPUSeconds: 10800, GPUHours: "3.0000", RunningSeconds: 11, Jobs: 3, LostGPUSeconds: 5, QueuedSeconds: 9,
-		Unpriced: []string{"A1"},
+		Unpriced: []string{"A1"}, Asked: 3, Saved: 2, PreemptedLostGPUSeconds: 4, RoomMade: 2, RoomSeconds: 30,
 	}
 	if diff := cmp.Diff(total, got.Total, compare); diff != "" || got.Currency != "EUR" || got.Truncated {
 		t.Errorf("total of %+v (-want +got):\n%s", got, diff)
@@ -168,7 +171,8 @@ func TestCSV(t *testing.T) {
 	s := newServer(t)
 	s.past.usages = []store.Usage{
 		{Day: date("2026-11-02"), User: `=HYPERLINK("x")`, JobUID: "u", JobName: "bert", Namespace: "team-a",
-			GPUKind: "H100", GPUSeconds: 7200, RunningSeconds: 3600},
+			GPUKind: "H100", GPUSeconds: 7200, RunningSeconds: 3600, LostGPUSeconds: 6, Asked: 3, Saved: 2,
+			PreemptedLostGPUSeconds: 5, RoomMade: 1, RoomSeconds: 40},
 		{Day: date("2026-11-02"), User: "ann", GPUKind: "-A1", GPUSeconds: 1},
 	}
 	for accept, want := range map[string]string{
@@ -187,11 +191,12 @@ func TestCSV(t *testing.T) {
 	}
 	want := [][]string{
 		{"day", "user", "job_namespace", "job_name", "job_uid", "queued_seconds", "running_seconds", "gpu_seconds",
-			"gpu_hours", "lost_seconds", "lost_gpu_seconds", "jobs", "attempts", "preemptions", "cost", "currency",
-			"unpriced_gpu_kinds"},
-		{"2026-11-02", `'=HYPERLINK("x")`, "team-a", "bert", "u", "0", "3600", "7200", "2.0000", "0", "0", "0", "0",
-			"0", "5.000000", "EUR", ""},
-		{"2026-11-02", "ann", "", "", "", "0", "0", "1", "0.0003", "0", "0", "0", "0", "0", "", "EUR", "'-A1"},
+			"gpu_hours", "lost_seconds", "lost_gpu_seconds", "jobs", "attempts", "preemptions", "asked", "saved",
+			"preempted_lost_gpu_seconds", "room_made", "room_seconds", "cost", "currency", "unpriced_gpu_kinds"},
+		{"2026-11-02", `'=HYPERLINK("x")`, "team-a", "bert", "u", "0", "3600", "7200", "2.0000", "0", "6", "0", "0",
+			"0", "3", "2", "5", "1", "40", "5.000000", "EUR", ""},
+		{"2026-11-02", "ann", "", "", "", "0", "0", "1", "0.0003", "0", "0", "0", "0", "0", "0", "0", "0", "0", "0",
+			"", "EUR", "'-A1"},
 	}
 	if diff := cmp.Diff(want, lines); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -75,6 +75,12 @@ type Usage struct {
 	Assumed int64
 	// UnknownEnds are times of waiting or running of which the end is unknown. They are not counted.
 	UnknownEnds int64
+
+	// Asked is how often trainers were asked to save, so that their gangs could make room for others, Saved how
+	// often nothing was lost then, and PreemptedLostGPUSeconds the part of LostGPUSeconds that was lost so.
+	Asked, Saved, PreemptedLostGPUSeconds int64
+	// RoomMade is how often others made room, and RoomSeconds how long gangs had lacked it until then.
+	RoomMade, RoomSeconds int64
 }
 
 // Accounting reports what was used, by day if that is asked for, then the most GPU-seconds first.
@@ -351,6 +357,8 @@ func (u *Usage) set(c *counters) {
 	u.LostSeconds, u.LostGPUSeconds = c[lostSeconds], c[lostGPUSeconds]
 	u.Jobs, u.Attempts, u.Preemptions = c[jobs], c[attempts], c[preemptions]
 	u.Assumed, u.UnknownEnds = c[assumed], c[unknownEnds]
+	u.Asked, u.Saved, u.PreemptedLostGPUSeconds = c[asked], c[saved], c[preemptedLostGPUSeconds]
+	u.RoomMade, u.RoomSeconds = c[roomMade], c[roomSeconds]
 }
 
 func compareUsages(a, b Usage) int {

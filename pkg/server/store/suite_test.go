@@ -208,8 +208,16 @@ func testUsageIsTheSum(t *testing.T, b backend) {
 	s := open(t, b.database(t))
 	rng := rand.New(rand.NewPCG(3, 22))
 	var all []history.Record
+	var counted v1alpha1.WorkStatus
 	for seed := range uint64(20) {
-		all = append(all, played(seed)...)
+		rs := played(seed)
+		all = append(all, rs...)
+		if w := rs[len(rs)-1].Job.Work; w != nil {
+			counted.LostGPUSeconds += w.LostGPUSeconds
+			counted.Asked, counted.Saved = counted.Asked+w.Asked, counted.Saved+w.Saved
+			counted.PreemptedLostGPUSeconds += w.PreemptedLostGPUSeconds
+			counted.RoomMade, counted.RoomSeconds = counted.RoomMade+w.RoomMade, counted.RoomSeconds+w.RoomSeconds
+		}
 	}
 	rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	for len(all) > 0 {
@@ -222,7 +230,15 @@ func testUsageIsTheSum(t *testing.T, b backend) {
 		Cluster: "lab", From: day(-1), To: day(30), Now: day(30), By: []Dimension{ByUser},
 	})
 	if must(t, err); len(used) != 1 || used[0].Jobs != 20 || used[0].User != "ada" || used[0].GPUSeconds == 0 {
-		t.Errorf("used: %+v", used)
+		t.Fatalf("used: %+v", used)
+	}
+	reported := v1alpha1.WorkStatus{
+		LostGPUSeconds: used[0].LostGPUSeconds, Asked: int32(used[0].Asked), Saved: int32(used[0].Saved),
+		PreemptedLostGPUSeconds: used[0].PreemptedLostGPUSeconds, RoomMade: int32(used[0].RoomMade),
+		RoomSeconds: used[0].RoomSeconds,
+	}
+	if diff := cmp.Diff(counted, reported); diff != "" || counted.Saved == 0 || counted.RoomMade == 0 {
+		t.Errorf("reported (-counted by the jobs +reported):\n%s", diff)
 	}
 }
 

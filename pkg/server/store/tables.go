@@ -56,15 +56,21 @@ var children = []table{
 	},
 	{
 		name: "counts", key: []string{"attempt"},
-		columns: []string{"preemptions", "lost_steps", "lost_seconds", "lost_gpu_seconds"},
+		columns: []string{
+			"preemptions", "lost_steps", "lost_seconds", "lost_gpu_seconds", "asked", "saved",
+			"preempted_lost_gpu_seconds", "room_made", "room_seconds",
+		},
 		rows: func(r *history.Record) []row {
 			return rowsOf(r.Counts, func(c history.Counts) row {
-				return append(row{c.Attempt, c.Preemptions}, loss(&c.Lost)...)
+				return append(append(row{c.Attempt, c.Preemptions}, loss(&c.Lost)...),
+					c.Yielded.Asked, c.Yielded.Saved, c.Yielded.LostGPUSeconds, c.Room.Made, c.Room.Seconds)
 			})
 		},
 		scan: func(s *scanner, r *history.Record) {
 			c := history.Counts{Attempt: s.int32(), Preemptions: s.int32()}
 			c.Lost = *s.loss()
+			c.Yielded = history.Yielded{Asked: s.int32(), Saved: s.int32(), LostGPUSeconds: s.int()}
+			c.Room = history.Room{Made: s.int32(), Seconds: s.int()}
 			r.Counts = append(r.Counts, c)
 		},
 	},
@@ -84,16 +90,19 @@ var children = []table{
 	{
 		name: "preemptions", key: []string{"attempt"},
 		columns: []string{
-			"at", "reason", "caused_by", "message", "lost_steps", "lost_seconds", "lost_gpu_seconds",
+			"at", "reason", "caused_by", "message", "answer", "lost_steps", "lost_seconds", "lost_gpu_seconds",
 		},
 		rows: func(r *history.Record) []row {
 			return rowsOf(r.Preemptions, func(p history.Preemption) row {
-				return append(row{p.Attempt, p.Time.Unix(), p.Reason, p.By, p.Message}, loss(p.Lost)...)
+				return append(row{
+					p.Attempt, p.Time.Unix(), p.Reason, p.By, p.Message, string(p.Answer),
+				}, loss(p.Lost)...)
 			})
 		},
 		scan: func(s *scanner, r *history.Record) {
 			r.Preemptions = append(r.Preemptions, history.Preemption{
-				Attempt: s.int32(), Time: *s.time(), Reason: s.text(), By: s.text(), Message: s.text(), Lost: s.loss(),
+				Attempt: s.int32(), Time: *s.time(), Reason: s.text(), By: s.text(), Message: s.text(),
+				Answer: history.Answer(s.text()), Lost: s.loss(),
 			})
 		},
 	},

@@ -35,7 +35,7 @@ type usageKey struct {
 }
 
 // counters are what is summed up, in the order of counterNames.
-type counters [10]int64
+type counters [15]int64
 
 const (
 	queuedSeconds = iota
@@ -48,6 +48,11 @@ const (
 	preemptions
 	assumed
 	unknownEnds
+	asked
+	saved
+	preemptedLostGPUSeconds
+	roomMade
+	roomSeconds
 )
 
 var (
@@ -56,7 +61,8 @@ var (
 	}
 	counterNames = []string{
 		"queued_seconds", "running_seconds", "gpu_seconds", "lost_seconds", "lost_gpu_seconds", "jobs", "attempts",
-		"preemptions", "assumed", "unknown_ends",
+		"preemptions", "assumed", "unknown_ends", "asked", "saved", "preempted_lost_gpu_seconds", "room_made",
+		"room_seconds",
 	}
 )
 
@@ -126,6 +132,14 @@ func usageOf(r *history.Record) usages {
 		k := key(e.Queue, e.GPUKind)
 		count(k, e.Time, lostSeconds, e.Lost.Seconds)
 		count(k, e.Time, lostGPUSeconds, e.Lost.GPUSeconds)
+		count(k, e.Time, asked, int64(e.Yielded.Asked))
+		count(k, e.Time, saved, int64(e.Yielded.Saved))
+		count(k, e.Time, preemptedLostGPUSeconds, e.Yielded.LostGPUSeconds)
+	}
+	for _, p := range r.Grants() {
+		k := key(p.Queue, p.GPUKind)
+		count(k, p.Time, roomMade, int64(p.Room.Made))
+		count(k, p.Time, roomSeconds, p.Room.Seconds)
 	}
 	return inAllGrains(u)
 }

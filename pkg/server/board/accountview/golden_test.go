@@ -133,6 +133,7 @@ func TestPages(t *testing.T) {
 		"all":       {byAll(), "month=2026-03&by=job,day,namespace,user,gpuKind"},
 		"days":      {byDay(), "from=2026-03-01&last=2026-03-31&by=day"},
 		"one-sum":   {accounting(nil, used(3_600_000)), "by=none&namespace=team-a"},
+		"made-room": {madeRoom(), "by=none"},
 		"nothing":   {accounting([]store.Dimension{store.ByQueue}), "month=2026-03"},
 		"no-prices": {noPrices(), "by=namespace&namespace=team-a"},
 		"many":      {manyRows(), ""},
@@ -151,6 +152,14 @@ func TestPages(t *testing.T) {
 			t.Errorf("%s: a name is not text", name)
 		}
 	}
+}
+
+// madeRoom is a month in which gangs made room for others.
+func madeRoom() rest.Accounting {
+	a := accounting(nil, used(3_600_000))
+	a.Total.RoomMade, a.Total.RoomSeconds = 1200, 54_000
+	a.Total.Asked, a.Total.Saved, a.Total.PreemptedLostGPUSeconds = 1300, 1299, 20
+	return a
 }
 
 func noPrices() rest.Accounting {

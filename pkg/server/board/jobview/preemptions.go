@@ -22,6 +22,8 @@ type PreemptionRow struct {
 	// By is who caused it, in the scheduler's words.
 	By      string
 	Message string
+	// Saved is whether it saved first; empty where the operator did not choose the gang.
+	Saved string
 	// What it cost, or that it is unknown.
 	LostSteps, LostTime, GPUHours, Cost string
 }
@@ -44,7 +46,7 @@ func preemptionsOf(in *Input) Preemptions {
 func preemptionRow(in *Input, p *history.Preemption, kinds map[int32]string) PreemptionRow {
 	row := PreemptionRow{
 		Attempt: p.Attempt, Time: p.Time, Reason: p.Reason, By: known(p.By), Message: p.Message,
-		LostSteps: unknown, LostTime: unknown, GPUHours: unknown, Cost: unknown,
+		Saved: saved[p.Answer], LostSteps: unknown, LostTime: unknown, GPUHours: unknown, Cost: unknown,
 	}
 	if p.Lost == nil {
 		return row
@@ -57,4 +59,10 @@ func preemptionRow(in *Input, p *history.Preemption, kinds map[int32]string) Pre
 	row.GPUHours = hours(p.Lost.GPUSeconds)
 	row.Cost = price(in, used{kind: p.Lost.GPUSeconds})
 	return row
+}
+
+// saved says what a trainer answered when it was asked to save first.
+var saved = map[history.Answer]string{
+	history.AnswerSaved: "saved first", history.AnswerInVain: "asked to save, in vain",
+	history.AnswerNotAsked: "not asked to save",
 }

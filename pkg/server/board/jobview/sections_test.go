@@ -119,6 +119,10 @@ func TestUnknownIsNeverZero(t *testing.T) {
 	if p.Hidden != 1 || p.Rows[0].Cost != unknown || p.Rows[0].LostSteps != unknown || p.Rows[0].By != unknown {
 		t.Errorf("nothing is known of it but %+v", p)
 	}
+	in.Record.Preemptions[0].Answer = history.AnswerInVain
+	if html, _ := rendered(t, in); !strings.Contains(html, "NodeLost (asked to save, in vain)") {
+		t.Error("that it was asked to save first is not said")
+	}
 	in.Prices = map[string]*big.Rat{}
 	if html, _ := rendered(t, in); !strings.Contains(html, "no prices are configured") {
 		t.Error("that there are no prices is not said")

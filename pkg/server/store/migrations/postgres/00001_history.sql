@@ -55,13 +55,18 @@ CREATE TABLE attempts (
 );
 
 CREATE TABLE counts (
-	cluster          TEXT COLLATE "C" NOT NULL,
-	uid              TEXT COLLATE "C" NOT NULL,
-	attempt          BIGINT  NOT NULL,
-	preemptions      BIGINT  NOT NULL,
-	lost_steps       BIGINT  NOT NULL,
-	lost_seconds     BIGINT  NOT NULL,
-	lost_gpu_seconds BIGINT  NOT NULL,
+	cluster                    TEXT COLLATE "C" NOT NULL,
+	uid                        TEXT COLLATE "C" NOT NULL,
+	attempt                    BIGINT  NOT NULL,
+	preemptions                BIGINT  NOT NULL,
+	lost_steps                 BIGINT  NOT NULL,
+	lost_seconds               BIGINT  NOT NULL,
+	lost_gpu_seconds           BIGINT  NOT NULL,
+	asked                      BIGINT  NOT NULL,
+	saved                      BIGINT  NOT NULL,
+	preempted_lost_gpu_seconds BIGINT  NOT NULL,
+	room_made                  BIGINT  NOT NULL,
+	room_seconds               BIGINT  NOT NULL,
 	PRIMARY KEY (cluster, uid, attempt),
 	FOREIGN KEY (cluster, uid) REFERENCES jobs (cluster, uid) ON DELETE CASCADE
 );
@@ -86,6 +91,7 @@ CREATE TABLE preemptions (
 	reason           TEXT COLLATE "C" NOT NULL,
 	caused_by        TEXT COLLATE "C" NOT NULL,
 	message          TEXT COLLATE "C" NOT NULL,
+	answer           TEXT COLLATE "C" NOT NULL, -- empty: unknown, or the scheduler chose the gang
 	lost_steps       BIGINT,
 	lost_seconds     BIGINT,
 	lost_gpu_seconds BIGINT,
@@ -133,24 +139,29 @@ CREATE TABLE runs (
 -- 5 and 6 the same by user, too, but not by queue; 7 by day and everything. It has all but what still goes on, and
 -- stays when jobs are pruned, but for grain 7.
 CREATE TABLE usage (
-	cluster          TEXT COLLATE "C" NOT NULL,
-	grain            BIGINT  NOT NULL,
-	start            BIGINT  NOT NULL, -- of the day or the month
-	namespace        TEXT COLLATE "C" NOT NULL,
-	queue            TEXT COLLATE "C" NOT NULL,
-	gpu_kind         TEXT COLLATE "C" NOT NULL,
-	user_name        TEXT COLLATE "C" NOT NULL,
-	uid              TEXT COLLATE "C" NOT NULL,
-	queued_seconds   BIGINT  NOT NULL,
-	running_seconds  BIGINT  NOT NULL,
-	gpu_seconds      BIGINT  NOT NULL,
-	lost_seconds     BIGINT  NOT NULL,
-	lost_gpu_seconds BIGINT  NOT NULL,
-	jobs             BIGINT  NOT NULL,
-	attempts         BIGINT  NOT NULL,
-	preemptions      BIGINT  NOT NULL,
-	assumed          BIGINT  NOT NULL,
-	unknown_ends     BIGINT  NOT NULL,
+	cluster                    TEXT COLLATE "C" NOT NULL,
+	grain                      BIGINT  NOT NULL,
+	start                      BIGINT  NOT NULL, -- of the day or the month
+	namespace                  TEXT COLLATE "C" NOT NULL,
+	queue                      TEXT COLLATE "C" NOT NULL,
+	gpu_kind                   TEXT COLLATE "C" NOT NULL,
+	user_name                  TEXT COLLATE "C" NOT NULL,
+	uid                        TEXT COLLATE "C" NOT NULL,
+	queued_seconds             BIGINT  NOT NULL,
+	running_seconds            BIGINT  NOT NULL,
+	gpu_seconds                BIGINT  NOT NULL,
+	lost_seconds               BIGINT  NOT NULL,
+	lost_gpu_seconds           BIGINT  NOT NULL,
+	jobs                       BIGINT  NOT NULL,
+	attempts                   BIGINT  NOT NULL,
+	preemptions                BIGINT  NOT NULL,
+	assumed                    BIGINT  NOT NULL,
+	unknown_ends               BIGINT  NOT NULL,
+	asked                      BIGINT  NOT NULL,
+	saved                      BIGINT  NOT NULL,
+	preempted_lost_gpu_seconds BIGINT  NOT NULL,
+	room_made                  BIGINT  NOT NULL,
+	room_seconds               BIGINT  NOT NULL,
 	PRIMARY KEY (cluster, grain, start, namespace, queue, gpu_kind, user_name, uid)
 );
 CREATE INDEX usage_job ON usage (cluster, uid) WHERE grain = 7;

@@ -55,13 +55,18 @@ CREATE TABLE attempts (
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE counts (
-	cluster          TEXT    NOT NULL,
-	uid              TEXT    NOT NULL,
-	attempt          INTEGER NOT NULL,
-	preemptions      INTEGER NOT NULL,
-	lost_steps       INTEGER NOT NULL,
-	lost_seconds     INTEGER NOT NULL,
-	lost_gpu_seconds INTEGER NOT NULL,
+	cluster                    TEXT    NOT NULL,
+	uid                        TEXT    NOT NULL,
+	attempt                    INTEGER NOT NULL,
+	preemptions                INTEGER NOT NULL,
+	lost_steps                 INTEGER NOT NULL,
+	lost_seconds               INTEGER NOT NULL,
+	lost_gpu_seconds           INTEGER NOT NULL,
+	asked                      INTEGER NOT NULL,
+	saved                      INTEGER NOT NULL,
+	preempted_lost_gpu_seconds INTEGER NOT NULL,
+	room_made                  INTEGER NOT NULL,
+	room_seconds               INTEGER NOT NULL,
 	PRIMARY KEY (cluster, uid, attempt),
 	FOREIGN KEY (cluster, uid) REFERENCES jobs (cluster, uid) ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
@@ -86,6 +91,7 @@ CREATE TABLE preemptions (
 	reason           TEXT    NOT NULL,
 	caused_by        TEXT    NOT NULL,
 	message          TEXT    NOT NULL,
+	answer           TEXT    NOT NULL, -- empty: unknown, or the scheduler chose the gang
 	lost_steps       INTEGER,
 	lost_seconds     INTEGER,
 	lost_gpu_seconds INTEGER,
@@ -133,24 +139,29 @@ CREATE TABLE runs (
 -- 5 and 6 the same by user, too, but not by queue; 7 by day and everything. It has all but what still goes on, and
 -- stays when jobs are pruned, but for grain 7.
 CREATE TABLE usage (
-	cluster          TEXT    NOT NULL,
-	grain            INTEGER NOT NULL,
-	start            INTEGER NOT NULL, -- of the day or the month
-	namespace        TEXT    NOT NULL,
-	queue            TEXT    NOT NULL,
-	gpu_kind         TEXT    NOT NULL,
-	user_name        TEXT    NOT NULL,
-	uid              TEXT    NOT NULL,
-	queued_seconds   INTEGER NOT NULL,
-	running_seconds  INTEGER NOT NULL,
-	gpu_seconds      INTEGER NOT NULL,
-	lost_seconds     INTEGER NOT NULL,
-	lost_gpu_seconds INTEGER NOT NULL,
-	jobs             INTEGER NOT NULL,
-	attempts         INTEGER NOT NULL,
-	preemptions      INTEGER NOT NULL,
-	assumed          INTEGER NOT NULL,
-	unknown_ends     INTEGER NOT NULL,
+	cluster                    TEXT    NOT NULL,
+	grain                      INTEGER NOT NULL,
+	start                      INTEGER NOT NULL, -- of the day or the month
+	namespace                  TEXT    NOT NULL,
+	queue                      TEXT    NOT NULL,
+	gpu_kind                   TEXT    NOT NULL,
+	user_name                  TEXT    NOT NULL,
+	uid                        TEXT    NOT NULL,
+	queued_seconds             INTEGER NOT NULL,
+	running_seconds            INTEGER NOT NULL,
+	gpu_seconds                INTEGER NOT NULL,
+	lost_seconds               INTEGER NOT NULL,
+	lost_gpu_seconds           INTEGER NOT NULL,
+	jobs                       INTEGER NOT NULL,
+	attempts                   INTEGER NOT NULL,
+	preemptions                INTEGER NOT NULL,
+	assumed                    INTEGER NOT NULL,
+	unknown_ends               INTEGER NOT NULL,
+	asked                      INTEGER NOT NULL,
+	saved                      INTEGER NOT NULL,
+	preempted_lost_gpu_seconds INTEGER NOT NULL,
+	room_made                  INTEGER NOT NULL,
+	room_seconds               INTEGER NOT NULL,
 	PRIMARY KEY (cluster, grain, start, namespace, queue, gpu_kind, user_name, uid)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX usage_job ON usage (cluster, uid) WHERE grain = 7;

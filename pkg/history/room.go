@@ -1,0 +1,132 @@
+package history
+
+import (
+	"slices"
+	"time"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+)
+
+// Yielded is what a gang gave so that others had room, as the operator had planned it.
+type Yielded struct {
+	// Asked is how often the trainer was asked to save first, and Saved how often nothing was lost then.
+	Asked int32 `json:"asked"`
+	Saved int32 `json:"saved"`
+	// LostGPUSeconds are a part of the losses.
+	LostGPUSeconds int64 `json:"lostGPUSeconds"`
+}
+
+// Room is what others gave, as the operator had planned it.
+type Room struct {
+	// Made is how often they made room.
+	Made int32 `json:"made"`
+	// Seconds from when the gang was known to lack room until it was placed.
+	Seconds int64 `json:"seconds"`
+}
+
+// Answer of a trainer that may be asked to save before its gang makes room for another.
+type Answer string
+
+// Answers. Empty: it is unknown, or the operator did not choose the gang.
+const (
+	AnswerSaved    Answer = "Saved"    // asked, and nothing was lost
+	AnswerInVain   Answer = "InVain"   // asked, and something was
+	AnswerNotAsked Answer = "NotAsked" // it would not have paid, or the trainer does not answer
+)
+
+func yieldedOf(w *v1alpha1.WorkStatus) Yielded {
+	if w == nil {
+		return Yielded{}
+	}
+	return Yielded{Asked: w.Asked, Saved: w.Saved, LostGPUSeconds: w.PreemptedLostGPUSeconds}
+}
+
+func roomOf(w *v1alpha1.WorkStatus) Room {
+	if w == nil {
+		return Room{}
+	}
+	return Room{Made: w.RoomMade, Seconds: w.RoomSeconds}
+}
+
+func (y Yielded) minus(o Yielded) Yielded {
+	return Yielded{
+		Asked: y.Asked - o.Asked, Saved: y.Saved - o.Saved, LostGPUSeconds: y.LostGPUSeconds - o.LostGPUSeconds,
+	}
+}
+
+// later of two counts, which only grow.
+func (r Room) later(o Room) Room {
+	return Room{Made: max(r.Made, o.Made), Seconds: max(r.Seconds, o.Seconds)}
+}
+
+// answer of the trainer at the end of an attempt, by what had been counted before and after.
+func answer(r *Record, number int32, reason string) Answer {
+	before, knownBefore := countsAt(r, number)
+	after, knownAfter := countsAt(r, number+1)
+	if reason != v1alpha1.ReasonMakesRoom || !knownBefore || !knownAfter {
+		return ""
+	}
+	switch y := after.Yielded.minus(before.Yielded); {
+	case y.Asked == 0:
+		return AnswerNotAsked
+	case y.Saved > 0:
+		return AnswerSaved
+	}
+	return AnswerInVain
+}
+
+// Grant is room that others made for an attempt, or for several that were not seen one by one.
+type Grant struct {
+	// Attempt is the last of those for which it was made.
+	Attempt int32
+	// Time at which the attempt was placed, or else was first heard of.
+	Time time.Time
+	Room Room
+	// Queue and GPUKind of the attempt, as a Span has them.
+	Queue, GPUKind string
+}
+
+// Grants are all the room that was made, in order. Their sum is what the job had been given when it was last
+// seen, however few of its versions were.
+func (r *Record) Grants() []Grant {
+	counts := slices.Clone(r.Counts)
+	if r.Job.Work != nil { // a job that has failed has no counts of its last attempt
+		counts = joinCounts(counts, []Counts{{Attempt: r.Job.Attempt, Room: roomOf(r.Job.Work)}})
+	}
+	var grants []Grant
+	var had Room
+	for _, c := range counts {
+		more := Room{Made: c.Room.Made - had.Made, Seconds: c.Room.Seconds - had.Seconds}
+		had = c.Room
+		if more == (Room{}) {
+			continue
+		}
+		g := Grant{Attempt: c.Attempt, Room: more, Time: r.placedAt(c.Attempt)}
+		g.Queue, g.GPUKind = r.madeIn(c.Attempt)
+		grants = append(grants, g)
+	}
+	return grants
+}
+
+// placedAt is when an attempt got its nodes, or else was first heard of, or else the job was created.
+func (r *Record) placedAt(number int32) time.Time {
+	of := ofAttempts(r.Transitions)[number]
+	if t, placed := entered(of, v1alpha1.PhaseStarting, v1alpha1.PhaseRunning); placed {
+		return t.Time
+	}
+	if len(of) > 0 {
+		return of[0].Time
+	}
+	return r.endOf(number - 1)
+}
+
+// madeIn is the queue and the kind of GPU of an attempt, as a Span has them; the job's where nothing is known
+// of the attempt.
+func (r *Record) madeIn(number int32) (queue, kind string) {
+	at := slices.IndexFunc(r.Attempts, func(a Attempt) bool { return a.Number == number })
+	if at < 0 {
+		return r.Job.Queue, r.Job.GPUKind
+	}
+	made := madeOf(r, at)
+	return made.Queue, made.GPUKind
+}
