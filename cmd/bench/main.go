@@ -19,6 +19,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop)  // the second Ctrl-C ends it at once, as where a simulation is under way
 	log.SetLogger(logr.Discard()) // what goes wrong is returned
 	klog.SetLogger(logr.Discard())
 	cmd := &cobra.Command{
