@@ -2,6 +2,9 @@
 //
 //	query.go     what of the page a URL asks for, and the URLs of others
 //	view.go      the fragments of the page, and its frame
+//	totals.go    what the cluster has and who uses it, by kind of GPU
+//	gangs.go     the legend of those who hold GPUs, and who waits for some
+//	nodes.go     the nodes, as tiles or as a table, and the one that is looked at
 //	tile.go      one node, as a drawing
 //	words.go     the same in words
 //	kept.go      what is rendered once
