@@ -23,7 +23,7 @@ RELEASE_URL ?= https://downloads.example.com/trainingjob-operator/$(VERSION)
 help: ## this list
 	@awk '/^##@ /{printf "\n%s\n", substr($$0, 5)} \
 		match($$0, /^[a-z0-9-]+:.*## /){target = $$0; sub(/:.*/, "", target); \
-		printf "  %-14s %s\n", target, substr($$0, RLENGTH + 1)}' Makefile
+		printf "  %-16s %s\n", target, substr($$0, RLENGTH + 1)}' Makefile
 
 ##@ Build
 
@@ -227,6 +227,14 @@ test-preemption: build ## gangs that make room for others, on all schedulers tha
 	go test -tags cluster -count 1 -v -timeout 150m \
 		-run '^TestScenariosOn/^scenarios$$/^broker-|^TestCrashAtEveryWriteOfABroker$$' \
 		./test/conformance -args -broker-all
+
+.PHONY: crash-preemption
+crash-preemption: build ## the operator killed at every write while gangs make room, resumable (hours; CRASH_SHARD=1/4)
+	go test -tags cluster -count 1 -v -timeout 480m -parallel 8 -run '^TestScenariosOnFake$$/^scenarios$$/^broker-' \
+		./test/conformance -args $(CRASH_ARGS) -crash-on=fake
+	go test -tags cluster -count 1 -v -timeout 480m \
+		-run '^TestScenariosOn(Volcano|Native)$$/^scenarios$$/^broker-(hands-over|silent-trainer|cheapest)$$' \
+		./test/conformance -args $(CRASH_ARGS) -crash-on=volcano,native
 
 .PHONY: crash-matrix
 crash-matrix: build ## the same in every scenario, on the fake (hours; CRASH_SHARD=1/4)
