@@ -1,8 +1,10 @@
 package scale
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -63,26 +65,15 @@ to do.
 
 `
 
-// schedulers in the order in which they were played.
+// schedulers that were played on, in the order of Schedulers.
 func (r *Results) schedulers() []string {
-	var names []string
-	seen := map[string]bool{}
-	for _, s := range r.Steps {
-		if !seen[s.Scheduler] {
-			seen[s.Scheduler] = true
-			names = append(names, s.Scheduler)
-		}
-	}
-	return names
+	return slices.DeleteFunc(Schedulers(), func(name string) bool { return len(r.of(name)) == 0 })
 }
 
+// of a scheduler, the smallest first.
 func (r *Results) of(scheduler string) []Step {
-	var steps []Step
-	for _, s := range r.Steps {
-		if s.Scheduler == scheduler {
-			steps = append(steps, s)
-		}
-	}
+	steps := slices.DeleteFunc(slices.Clone(r.Steps), func(s Step) bool { return s.Scheduler != scheduler })
+	slices.SortStableFunc(steps, func(a, b Step) int { return cmp.Compare(a.Size.Jobs(), b.Size.Jobs()) })
 	return steps
 }
 

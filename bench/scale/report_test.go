@@ -47,6 +47,7 @@ func TestMarkdown(t *testing.T) {
 		}
 		r.Steps = append(r.Steps, s)
 	}
+	slices.Reverse(r.Steps) // whatever was played first
 	dir := t.TempDir()
 	if err := r.Report(dir); err != nil {
 		t.Fatal(err)
