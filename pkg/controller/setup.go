@@ -220,12 +220,18 @@ func newReconciler(d dependencies, o Options) *Reconciler {
 	}
 }
 
+// firstLists is how long the first lists of all kinds may take together; after that the operator ends, and
+// says which did not come. controller-runtime's 2 minutes are too short for a hundred thousand jobs on a busy
+// API server: one operator after the other would list them in vain.
+const firstLists = 15 * time.Minute
+
 func newController(mgr manager.Manager, r *Reconciler, workers int) (controller.Controller, error) {
 	c, err := controller.New("trainingjob", mgr, controller.Options{
 		Reconciler:              r,
 		MaxConcurrentReconciles: workers,
 		SkipNameValidation:      new(true), // a process may start a second manager after the first has ended
 		EnableWarmup:            new(true), // a standby's owned-object cache is warm when it is elected
+		CacheSyncTimeout:        firstLists,
 		// An API server that was away for long is found again within half a minute; the default is a quarter of an
 		// hour.
 		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](

@@ -10,9 +10,17 @@ import (
 // as much as is live, which is little for a small heap, whose collections then cost a fifth of all
 // processor time, and much for one that holds ten thousand jobs, which then takes twice the memory that it
 // needs.
-const headroom = 48 << 20
+//
+// A larger heap has at least a quarter of what is live: each collection looks at all of that, so with less
+// the cost of each byte that is allocated would grow with the heap. With a hundred thousand jobs it did, and
+// the operator could not start any more.
+const (
+	headroom     = 48 << 20
+	leastPercent = 25
+)
 
-// BoundHeadroom lets the heap grow by headroom between two collections. An admin's own GOGC counts instead.
+// BoundHeadroom lets the heap grow by the headroom between two collections. An admin's own GOGC counts
+// instead.
 func BoundHeadroom(getenv func(string) string) {
 	if getenv("GOGC") != "" {
 		return
@@ -23,7 +31,7 @@ func BoundHeadroom(getenv func(string) string) {
 }
 
 // percentFor is Go's measure of headroom, in percent of the bytes that are live.
-func percentFor(live uint64) int { return int(100 * headroom / max(live, 1<<20)) }
+func percentFor(live uint64) int { return max(leastPercent, int(100*headroom/max(live, 1<<20))) }
 
 // liveBytes are those that the last collection has found in use.
 func liveBytes() uint64 {

@@ -13,7 +13,9 @@ func TestPercentFor(t *testing.T) {
 		0:              4800, // a process that has just begun
 		24 * mebibyte:  200,
 		48 * mebibyte:  100,
-		480 * mebibyte: 10,
+		160 * mebibyte: 30,
+		480 * mebibyte: 25,
+		10 << 30:       25, // and not 0, with which nothing but collections would happen
 	} {
 		if got := percentFor(live); got != want {
 			t.Errorf("%d MiB live: %d percent, want %d", live/mebibyte, got, want)
