@@ -135,13 +135,16 @@ func (o Options) configure(file, health, profiles string) error {
 	return nil
 }
 
+// ErrNotReady is the operator's own failure to start.
+var ErrNotReady = errors.New("the operator did not become ready, see its log")
+
 func (p *Process) awaitReady(ctx context.Context, url string, within time.Duration) error {
-	return wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, within, true,
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, within, true,
 		func(ctx context.Context) (bool, error) {
 			select {
 			case err := <-p.done:
 				p.done <- err
-				return false, fmt.Errorf("the operator ended before it was ready, see its log: %w", err)
+				return false, fmt.Errorf("it ended: %w", err)
 			default:
 			}
 			req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -154,6 +157,10 @@ func (p *Process) awaitReady(ctx context.Context, url string, within time.Durati
 			}
 			return resp.StatusCode == http.StatusOK, resp.Body.Close()
 		})
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrNotReady, err)
 }
 
 // Stop asks the operator to end, and waits for it.

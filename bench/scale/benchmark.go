@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"mlplatform.example.com/trainingjob-operator/bench/operator"
 	"mlplatform.example.com/trainingjob-operator/bench/play"
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster/progress"
 )
@@ -93,9 +94,8 @@ func (b *Benchmark) play(
 			break
 		}
 		err := s.measure(ctx, phase)
-		if errors.Is(err, errBound) {
-			result.BrokeIn = phase.name
-			result.Broke = fmt.Sprintf("%s: not within %s: %s", phase.name, phase.bound, s.seen.phases())
+		if errors.Is(err, errBound) || errors.Is(err, operator.ErrNotReady) {
+			result.BrokeIn, result.Broke = phase.name, s.broke(phase, err)
 			break
 		}
 		if err != nil {
@@ -117,6 +117,14 @@ func (b *Benchmark) play(
 	}
 	fmt.Fprintf(b.Progress, "%s: %s after %s\n", subject, what, time.Since(began).Round(time.Second))
 	return result, nil
+}
+
+// broke says what a phase failed of.
+func (s *step) broke(phase phase, err error) string {
+	if errors.Is(err, operator.ErrNotReady) {
+		return fmt.Sprintf("%s: %v", phase.name, err)
+	}
+	return fmt.Sprintf("%s: not within %s: %s", phase.name, phase.bound, s.seen.phases())
 }
 
 // keepHeap keeps a profile of the operator's memory where the results are.
