@@ -219,7 +219,7 @@ CRASH_ARGS   = -crash-points=all -crash-shard=$(CRASH_SHARD) -crash-progress=$(C
 
 .PHONY: crash
 crash: build ## the operator killed at every write of two cycles, resumable (CRASH_ON=volcano CRASH_SHARD=1/4)
-	go test -tags cluster -run '^TestCrashAtEveryWrite' -count 1 -v -timeout 240m ./test/conformance \
+	go test -tags cluster -run '^TestCrashAtEveryWrite' -count 1 -v -timeout 240m -parallel 12 ./test/conformance \
 		-args $(CRASH_ARGS) -crash-on=$(CRASH_ON)
 
 .PHONY: test-preemption

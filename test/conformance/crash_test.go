@@ -54,7 +54,7 @@ func TestCrashAtEveryWrite(t *testing.T) {
 			crashEverywhere(t, sharedCluster(t), evictsPart(), returns())
 		})
 	}
-	crashOnReal(t, returns())
+	crashOnReal(t, returns(), realDialects()...)
 }
 
 // TestCrashAtEveryWriteOfAResume does the same with checkpoints: the next attempt resumes from the newest
@@ -70,7 +70,7 @@ func TestCrashAtEveryWriteOfAResume(t *testing.T) {
 			t.Run("fake", func(t *testing.T) { crashEverywhere(t, sharedCluster(t), fake, resumes("dies", dies)) })
 		}
 	}
-	crashOnReal(t, unreported)
+	crashOnReal(t, unreported, realDialects()...)
 }
 
 // TestCrashAtEveryWriteOfABroker does the same where a gang makes room for another, as the operator has
@@ -93,16 +93,7 @@ func TestCrashAtEveryWriteOfABroker(t *testing.T) {
 			crashEverywhere(t, sharedCluster(t), fake.as(brokerMakesRoom), makes)
 		})
 	}
-	for _, d := range []*dialect{nativeDialect(), volcanoDialect()} {
-		if crashPlan.Includes(d.name) {
-			t.Run(d.name, func(t *testing.T) {
-				cluster := clusterOf(t, d)
-				cluster.realNodesLock.Lock()
-				defer cluster.realNodesLock.Unlock()
-				crashEverywhere(t, cluster, d.as(brokerMakesRoom), makes)
-			})
-		}
-	}
+	crashOnReal(t, makes, nativeDialect().as(brokerMakesRoom), volcanoDialect().as(brokerMakesRoom))
 }
 
 // evictsPart of a gang at a time: the operator has to end the rest of the gang.
@@ -110,10 +101,13 @@ func evictsPart() *dialect {
 	return fakeDialect(fakescheduler.Behavior{Options: []fakescheduler.Option{fakescheduler.EvictsPart}})
 }
 
-func crashOnReal(t *testing.T, c crashSteps) {
-	for _, d := range []*dialect{nativeDialect(), volcanoDialect(), coschedulingDialect(), kueueDialect()} {
+// crashOnReal plays the cycle on real schedulers, side by side: it waits for timers more than it computes.
+// One test at a time has a scheduler's cluster.
+func crashOnReal(t *testing.T, c crashSteps, on ...*dialect) {
+	for _, d := range on {
 		if crashPlan.Includes(d.name) {
 			t.Run(d.name, func(t *testing.T) {
+				t.Parallel()
 				cluster := clusterOf(t, d)
 				cluster.realNodesLock.Lock()
 				defer cluster.realNodesLock.Unlock()

@@ -70,6 +70,11 @@ func (d *dialect) as(s Scenario) *dialect {
 	return &brokers
 }
 
+// realDialects are those of the real schedulers.
+func realDialects() []*dialect {
+	return []*dialect{nativeDialect(), volcanoDialect(), coschedulingDialect(), kueueDialect()}
+}
+
 func volcanoDialect() *dialect {
 	return &dialect{
 		name: volcano.Name, backend: volcano.New(volcano.DefaultOptions()),
