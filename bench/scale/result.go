@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"mlplatform.example.com/trainingjob-operator/bench/measure"
 	"mlplatform.example.com/trainingjob-operator/bench/result"
 )
 
@@ -63,8 +64,9 @@ type Phase struct {
 	// CPU seconds and peaks of memory in bytes, by program, until nothing more was written.
 	CPU        map[string]float64 `json:"cpu"`
 	PeakMemory map[string]int64   `json:"peakMemory"`
-	// Writes to the API by client, until then.
-	Writes map[string]int `json:"writes"`
+	// Writes to the API by client, until then, and those of the operator by what they were.
+	Writes         map[string]int `json:"writes"`
+	OperatorWrites measure.Writes `json:"operatorWrites,omitempty"`
 	// ReadySeconds until the operator that was started said that it was ready; in Failover, from the end of the
 	// leader until the other one had queued a new job.
 	ReadySeconds float64 `json:"readySeconds,omitempty"`

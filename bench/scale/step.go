@@ -180,7 +180,7 @@ func (s *step) measure(ctx context.Context, phase phase) error {
 	if err != nil {
 		return err
 	}
-	result.Writes = map[string]int{}
+	result.Writes, result.OperatorWrites = map[string]int{}, writes[operatorProgram]
 	for agent, by := range writes {
 		for _, n := range by {
 			result.Writes[agent] += n
