@@ -221,8 +221,8 @@ func newReconciler(d dependencies, o Options) *Reconciler {
 }
 
 // firstLists is how long the first lists of all kinds may take together; after that the operator ends, and
-// says which did not come. controller-runtime's 2 minutes are too short for a hundred thousand jobs on a busy
-// API server: one operator after the other would list them in vain.
+// says which did not come. controller-runtime's 2 minutes were too short for one of two operators that began
+// at once with a hundred thousand jobs, on two processors beside a simulated API server.
 const firstLists = 15 * time.Minute
 
 func newController(mgr manager.Manager, r *Reconciler, workers int) (controller.Controller, error) {

@@ -101,8 +101,8 @@ func evictsPart() *dialect {
 	return fakeDialect(fakescheduler.Behavior{Options: []fakescheduler.Option{fakescheduler.EvictsPart}})
 }
 
-// crashOnReal plays the cycle on real schedulers, side by side: it waits for timers more than it computes.
-// One test at a time has a scheduler's cluster.
+// crashOnReal plays the cycle on real schedulers. Kueue has a cluster of its own, the others share one and
+// take turns on its nodes: to play them side by side, run a process for each (CRASH_ON).
 func crashOnReal(t *testing.T, c crashSteps, on ...*dialect) {
 	for _, d := range on {
 		if crashPlan.Includes(d.name) {

@@ -136,10 +136,10 @@ func usageOf(r *history.Record) usages {
 		count(k, e.Time, saved, int64(e.Yielded.Saved))
 		count(k, e.Time, preemptedLostGPUSeconds, e.Yielded.LostGPUSeconds)
 	}
-	for _, p := range r.Grants() {
-		k := key(p.Queue, p.GPUKind)
-		count(k, p.Time, roomMade, int64(p.Room.Made))
-		count(k, p.Time, roomSeconds, p.Room.Seconds)
+	for _, g := range r.Grants() {
+		k := key(g.Queue, g.GPUKind)
+		count(k, g.Time, roomMade, int64(g.Room.Made))
+		count(k, g.Time, roomSeconds, g.Room.Seconds)
 	}
 	return inAllGrains(u)
 }
