@@ -52,6 +52,8 @@ type Cluster struct {
 	// of the pods and of each kind of objects.
 	nodesSynced bool
 	listed      map[schema.GroupVersionKind]map[string]bool
+	// followed are the kinds that Explainers ask for.
+	followed map[schema.GroupVersionKind]bool
 
 	// state as State returned it last; stale marks the parts that have changed since.
 	state scheduler.ClusterState
@@ -112,6 +114,7 @@ func New(jobKind string, namespaces ...string) *Cluster {
 		queues:     queues{},
 		classes:    map[string]schedulingv1.PriorityClass{},
 		listed:     map[schema.GroupVersionKind]map[string]bool{},
+		followed:   map[schema.GroupVersionKind]bool{},
 		objects:    map[schema.GroupVersionKind]map[string]client.Object{},
 	}
 	c.state.Partial = len(namespaces) > 0
@@ -154,6 +157,19 @@ func (c *Cluster) EmptyNodes() ([]scheduler.Node, bool) {
 		}
 	}
 	return c.empty, c.complete()
+}
+
+// Known reports whether everything is known that is to be seen: nodes, bound pods, jobs, priority classes and
+// what Explainers ask for.
+func (c *Cluster) Known() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for gvk := range c.followed {
+		if !c.allListed(gvk) {
+			return false
+		}
+	}
+	return c.complete() && c.classesListed
 }
 
 // complete reports whether every node and every pod that is to be seen is known. The caller holds the lock.

@@ -79,6 +79,27 @@ func TestObjectsOfNamespaces(t *testing.T) {
 	}
 }
 
+// TestKnown: what an Explainer asks for counts as well as nodes, pods and classes.
+func TestKnown(t *testing.T) {
+	c := New("TrainingJob", "team-a", "team-b")
+	gvk := schema.GroupVersionKind{Group: "kueue.x-k8s.io", Version: "v1beta2", Kind: "LocalQueue"}
+	c.follow(gvk)
+	for _, learn := range []func(){
+		c.NodesSynced,
+		func() { c.SetClasses(nil) },
+		func() { c.SetPods("team-a", nil) }, func() { c.SetPods("team-b", nil) },
+		func() { c.SetObjects(gvk, "team-a", nil) }, func() { c.SetObjects(gvk, "team-b", nil) },
+	} {
+		if c.Known() {
+			t.Fatal("it is all known before the last list is in")
+		}
+		learn()
+	}
+	if !c.Known() {
+		t.Error("something is unknown after the last list")
+	}
+}
+
 // explainer asks for a kind.
 type explainer struct{ scheduler.Explainer }
 

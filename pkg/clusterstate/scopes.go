@@ -25,6 +25,13 @@ func (c *Cluster) setListed(gvk schema.GroupVersionKind, namespace string) {
 	c.listed[gvk][namespace] = true
 }
 
+// follow records that objects of a kind are to be seen.
+func (c *Cluster) follow(gvk schema.GroupVersionKind) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.followed[gvk] = true
+}
+
 // allListed reports whether of a kind everything that is to be seen is known. The caller holds the lock.
 func (c *Cluster) allListed(gvk schema.GroupVersionKind) bool {
 	listed := c.listed[gvk]

@@ -98,6 +98,7 @@ func (s *Sources) Follow(e scheduler.Explainer, gvk schema.GroupVersionKind) err
 		}
 	}
 	s.followed[gvk] = f
+	s.cluster.follow(gvk)
 	if s.ctx != nil {
 		s.runFollowed(gvk, f)
 	}

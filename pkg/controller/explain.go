@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,6 +31,15 @@ type explainer struct {
 	autoscaler *autoscaler
 	// nameOthers lets an explanation name jobs of other namespaces.
 	nameOthers bool
+	// since when this process follows the cluster.
+	since time.Time
+}
+
+// clusterUnknown returns the Snapshot's. Where something can never be listed, it is true for as long as the
+// first lists may take.
+func (e *explainer) clusterUnknown(s *observed) bool {
+	return e.state != nil && s.Job.Status.Phase == v1alpha1.PhaseQueued &&
+		s.Now.Sub(e.since) < firstLists && !e.state.Known()
 }
 
 // explain returns the Snapshot's Why; nil: the job does not wait for its scheduler. Nothing is computed until

@@ -71,6 +71,28 @@ func TestGangThatNoNodeCanTakeHoldsNothing(t *testing.T) {
 	f.wants("and goes before a rank had it", "delete Pod bert-worker-0", "delete Pod bert-worker-1")
 }
 
+// TestReasonUntilTheClusterIsKnown: a process that has just begun tells no other reason than the one before
+// it until it has seen what that one saw; where it never sees that, for a while.
+func TestReasonUntilTheClusterIsKnown(t *testing.T) {
+	f := newFixture(t, largeBert("8"))
+	state := f.withNodes(NodeAutoscalerPresent, "8")
+	state.SetClasses(nil)
+	f.wants("it is queued", queued...)
+	f.sync()
+	f.wants("its pods ask for a node", created...)
+	f.sync()
+	f.clock.Step(10 * time.Second)
+	f.wants("it says why", "patch TrainingJob/status bert", "event ExceedsCluster")
+
+	f.dependencies.clusterState.Cluster = clusterstate.New(jobKind.Kind)
+	f.restart()
+	f.sync()
+	f.clock.Step(firstLists - time.Second)
+	f.wants("another process, which knows neither nodes nor pods yet, has nothing to say")
+	f.clock.Step(time.Second)
+	f.wants("but once it should know them", "patch TrainingJob/status bert", "event NotJudged")
+}
+
 // TestPodsBringNodes: where the cluster grows, waiting pods are what makes it grow.
 func TestPodsBringNodes(t *testing.T) {
 	f := newFixture(t, largeBert("9"))

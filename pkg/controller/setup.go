@@ -203,7 +203,7 @@ func newReconciler(d dependencies, o Options) *Reconciler {
 			planner: newPlanner(d, o, owned),
 			explainer: &explainer{
 				state: d.clusterState, states: d.states, live: live, autoscaler: d.autoscaler,
-				nameOthers: o.NameOtherNamespaces,
+				nameOthers: o.NameOtherNamespaces, since: o.Clock.Now(),
 			},
 			agent: o.Agent, reports: o.Reports, lifecycle: o.lifecycle(), gpus: o.GPUs,
 			gpuTolerations: o.GPUTolerations, mlflowTrackingURI: o.MLflowTrackingURI,

@@ -110,3 +110,42 @@ func TestQueueFollowsTheSpec(t *testing.T) {
 		t.Errorf("queue %q, attempt %d", got, sim.job.Status.Attempt)
 	}
 }
+
+// TestAReasonOutlivesTheProcessThatFoundIt: a process that does not know the cluster yet tells no other
+// reason than the one before it did: each of thousands of jobs would cost two writes, and two more when the
+// process knows better. Where none was told, what it knows is more than nothing.
+func TestAReasonOutlivesTheProcessThatFoundIt(t *testing.T) {
+	behind := &scheduler.Explanation{Reason: scheduler.ReasonWaitingBehind, Message: "2 jobs wait before it"}
+	waits := func() *simulation {
+		sim := newSimulation(t, jobtest.New(4))
+		sim.verdict = scheduler.Verdict{Admission: scheduler.Hold}
+		sim.explanation = noGPUs
+		sim.converge()
+		return sim
+	}
+	lateEnough := func(sim *simulation) {
+		sim.advance(time.Hour)
+		sim.converge()
+	}
+
+	sim := waits()
+	lateEnough(sim)
+	writes := sim.statusWrites
+	sim.clusterUnknown, sim.explanation = true, behind
+	lateEnough(sim)
+	if b := sim.job.Status.Scheduling.Blocker; sim.statusWrites != writes || b.Reason != noGPUs.Reason {
+		t.Errorf("%d writes while the cluster was unknown, and it says %q", sim.statusWrites-writes, b.Reason)
+	}
+	sim.clusterUnknown = false
+	lateEnough(sim)
+	if b := sim.job.Status.Scheduling.Blocker; b.Reason != behind.Reason {
+		t.Errorf("says %q, want %q as soon as the cluster is known", b.Reason, behind.Reason)
+	}
+
+	sim = waits()
+	sim.clusterUnknown = true
+	lateEnough(sim)
+	if b := sim.job.Status.Scheduling.Blocker; b.Reason != noGPUs.Reason {
+		t.Errorf("says %q where none was told, want %q", b.Reason, noGPUs.Reason)
+	}
+}

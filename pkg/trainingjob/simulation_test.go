@@ -41,6 +41,7 @@ type simulation struct {
 	unplaceable      *scheduler.Explanation // nil: some node may take its ranks
 	woken            observation.Woken
 	waiting, running int                        // jobs of the cluster
+	clusterUnknown   bool                       // by this process, yet
 	preemption       *v1alpha1.PreemptionStatus // nil: nobody plans
 	brokers          bool                       // the operator has others make room
 	waitingClass     string                     // of the job's class
@@ -130,6 +131,7 @@ func (sim *simulation) snapshot() Snapshot {
 		Woken:            sim.woken,
 		Waiting:          sim.waiting,
 		RunningJobs:      sim.running,
+		ClusterUnknown:   sim.clusterUnknown,
 		Preemption:       sim.preemption,
 		Brokers:          sim.brokers,
 		WaitingClass:     sim.waitingClass,

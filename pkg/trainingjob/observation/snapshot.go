@@ -53,6 +53,9 @@ type Snapshot struct {
 	// more than the rest of a decision, so it is called only while the job waits, and at most once. It is
 	// pure. May be nil.
 	Why func() (scheduler.Explanation, bool)
+	// ClusterUnknown: this process has begun a while ago and does not know the state of the cluster yet, so that
+	// Why may not know what the process before it knew.
+	ClusterUnknown bool
 	// Waiting is the number of jobs that are queued, of which each asks why now and then.
 	Waiting int
 	// RunningJobs is the number of jobs that run, of which each tells now and then how far it is.

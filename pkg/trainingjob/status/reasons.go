@@ -107,6 +107,9 @@ func invalidSpec(o *observation.Observation) (v1alpha1.Blocker, bool) {
 
 // waitReason of a gang that waits for its scheduler alone.
 func waitReason(o *observation.Observation) v1alpha1.Blocker {
+	if told := toldBlocker(o.Job); o.ClusterUnknown && told != nil {
+		return *told // by the process before this one; a part of the cluster would give another reason
+	}
 	if o.Why != nil {
 		if e, known := o.Why(); known {
 			if e.Reason == v1alpha1.ReasonSchedulerRests {
@@ -131,6 +134,14 @@ func waitReason(o *observation.Observation) v1alpha1.Blocker {
 		}
 	}
 	return v1alpha1.Blocker{Reason: v1alpha1.ReasonWaitingInQueue, Message: "not placed yet " + state}
+}
+
+// toldBlocker is the reason of a job's wait that was told last; nil: none was.
+func toldBlocker(job *v1alpha1.TrainingJob) *v1alpha1.Blocker {
+	if s := job.Status.Scheduling; s != nil && s.Blocker != nil && s.Blocker.ObservedTime != nil {
+		return s.Blocker
+	}
+	return nil
 }
 
 func times(n int) string {
