@@ -258,7 +258,7 @@ type MLflowStatus struct {
 
 // Blocker is the one reason why a job waits. Blockers with the same reason and object are the same one: its
 // other fields are refreshed at most once a minute, and more rarely where more than 2,000 jobs wait: with
-// 10,000 every 5 minutes.
+// 10,000 every 5 minutes. That a gang no longer lacks room is told once the room has lasted for 5 seconds.
 type Blocker struct {
 	// Reason as one CamelCase word.
 	Reason string `json:"reason"`

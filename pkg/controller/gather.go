@@ -99,6 +99,7 @@ func (g *gatherer) gather(ctx context.Context, job *v1alpha1.TrainingJob) (*obse
 		s.recheckAt = brokerAt
 	}
 	s.Why = g.explainer.explain(ctx, s)
+	s.OtherReason = g.states.otherReason(job.UID)
 	s.ClusterUnknown = g.explainer.clusterUnknown(s)
 	s.Unplaceable = g.explainer.unplaceable(s)
 	return s, nil

@@ -49,6 +49,8 @@ type jobState struct {
 	// from it: an admission plugin changed it, so applying the same at every reconcile would never end.
 	mutatedByAdmission map[types.UID]string
 	backoff            *createBackoff
+	// otherReason is that of the last decision; see the Plan's.
+	otherReason *observation.OtherReason
 }
 
 // createBackoff is the Snapshot's CreateBackoff with what the shell must know of the rejection. It belongs to
@@ -258,6 +260,19 @@ func (s *jobStates) setBackoff(job types.UID, b *createBackoff) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state(job).backoff = b
+}
+
+// otherReason of the last decision; nil: it met none.
+func (s *jobStates) otherReason(job types.UID) *observation.OtherReason {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state(job).otherReason
+}
+
+func (s *jobStates) setOtherReason(job types.UID, o *observation.OtherReason) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state(job).otherReason = o
 }
 
 // objectGone takes an owned object that is gone. Where it held a name that the job of its owner's name needs,

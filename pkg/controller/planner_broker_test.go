@@ -160,7 +160,7 @@ func TestBroker(t *testing.T) {
 		t.Fatalf("it is %+v", st)
 	}
 	f.plan()
-	f.wants("there is room", "patch TrainingJob/status bert", "event NotJudged")
+	f.wants("there is room", "patch TrainingJob/status bert")
 	for range 3 {
 		for _, did := range f.reconcileJob("fresh") {
 			if did == "create Pod fresh-worker-0" {

@@ -83,6 +83,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, err
 	}
 	plan := trainingjob.Decide(s.Snapshot)
+	r.states.setOtherReason(job.UID, plan.OtherReason)
 	if logger := log.FromContext(ctx).V(1); len(plan.Notes) > 0 {
 		logger.Info("Decided", "phase", plan.Status.Phase, "notes", plan.Notes)
 	}

@@ -111,6 +111,36 @@ func TestQueueFollowsTheSpec(t *testing.T) {
 	}
 }
 
+// TestRoomForAMoment: between the end of one gang and the beginning of the next, all that wait have room.
+func TestRoomForAMoment(t *testing.T) {
+	sim := newSimulation(t, jobtest.New(4))
+	sim.verdict = scheduler.Verdict{Admission: scheduler.Hold}
+	behind := &scheduler.Explanation{Reason: scheduler.ReasonWaitingBehind, Message: "2 jobs wait before it"}
+	says := func(after time.Duration, why *scheduler.Explanation, writes int, want string) {
+		t.Helper()
+		before := sim.statusWrites
+		sim.advance(after)
+		sim.explanation = why
+		sim.converge()
+		if got := sim.job.Status.Scheduling.Blocker.Reason; got != want || sim.statusWrites != before+writes {
+			t.Errorf("says %s after %d writes, want %s after %d", got, sim.statusWrites-before, want, writes)
+		}
+	}
+	lacks, waits := noGPUs.Reason, behind.Reason
+	says(0, noGPUs, 1, v1alpha1.ReasonNotJudged) // as every attempt begins
+	says(time.Hour, noGPUs, 1, lacks)
+	for range 3 {
+		says(time.Minute, behind, 0, lacks)
+		if want := sim.now.Add(observation.StatusDelay); !sim.wake.Equal(want) {
+			t.Errorf("looks again at %s, want %s", sim.wake, want)
+		}
+		says(observation.StatusDelay-time.Second, noGPUs, 0, lacks)
+	}
+	says(time.Minute, behind, 0, lacks)
+	says(observation.StatusDelay, behind, 1, waits)
+	says(time.Second, noGPUs, 1, lacks) // that it cannot begin need not last
+}
+
 // TestAReasonOutlivesTheProcessThatFoundIt: a process that does not know the cluster yet tells no other
 // reason than the one before it did: each of thousands of jobs would cost two writes, and two more when the
 // process knows better. Where none was told, what it knows is more than nothing.
@@ -138,6 +168,7 @@ func TestAReasonOutlivesTheProcessThatFoundIt(t *testing.T) {
 	}
 	sim.clusterUnknown = false
 	lateEnough(sim)
+	lateEnough(sim) // room must last
 	if b := sim.job.Status.Scheduling.Blocker; b.Reason != behind.Reason {
 		t.Errorf("says %q, want %q as soon as the cluster is known", b.Reason, behind.Reason)
 	}

@@ -41,6 +41,7 @@ type simulation struct {
 	unplaceable      *scheduler.Explanation // nil: some node may take its ranks
 	woken            observation.Woken
 	waiting, running int                        // jobs of the cluster
+	otherReason      *observation.OtherReason   // of the last decision
 	clusterUnknown   bool                       // by this process, yet
 	preemption       *v1alpha1.PreemptionStatus // nil: nobody plans
 	brokers          bool                       // the operator has others make room
@@ -132,6 +133,7 @@ func (sim *simulation) snapshot() Snapshot {
 		Waiting:          sim.waiting,
 		RunningJobs:      sim.running,
 		ClusterUnknown:   sim.clusterUnknown,
+		OtherReason:      sim.otherReason,
 		Preemption:       sim.preemption,
 		Brokers:          sim.brokers,
 		WaitingClass:     sim.waitingClass,
@@ -183,6 +185,7 @@ func (sim *simulation) reconcile() bool {
 	}
 	snapshot := sim.snapshot()
 	plan := Decide(snapshot)
+	sim.otherReason = plan.OtherReason
 	sim.checkPlan(plan)
 	if plan.Group == decision.Apply && !snapshot.Gang.Computed {
 		sim.t.Errorf("the plan applies a group whose objects were not computed")

@@ -40,6 +40,9 @@ type Plan struct {
 	Resolve bool
 	// Rouse: the scheduler must be woken, and this recorded on what it hears of (see scheduler.Rester).
 	Rouse *observation.Woken
+	// OtherReason is to be remembered until the next decision: it may replace the reason that was told, if it
+	// lasts. Nil: there is none.
+	OtherReason *observation.OtherReason
 	// DeleteJob: the job's time to live is over.
 	DeleteJob bool
 	// Wake is when time alone changes the answer; zero: never.

@@ -56,6 +56,8 @@ type Snapshot struct {
 	// ClusterUnknown: this process has begun a while ago and does not know the state of the cluster yet, so that
 	// Why may not know what the process before it knew.
 	ClusterUnknown bool
+	// OtherReason is the Plan's of the decision before this one.
+	OtherReason *OtherReason
 	// Waiting is the number of jobs that are queued, of which each asks why now and then.
 	Waiting int
 	// RunningJobs is the number of jobs that run, of which each tells now and then how far it is.
@@ -93,6 +95,12 @@ type Snapshot struct {
 
 // ManagedElsewhere reports whether somebody else than this operator runs the job and writes its status.
 func (s Snapshot) ManagedElsewhere() bool { return spec.ManagedElsewhere(s.Job) }
+
+// OtherReason is one for which a gang seems to wait since a while, where another one was told.
+type OtherReason struct {
+	Reason string
+	Since  time.Time
+}
 
 // GiveWay is the order that a gang makes room for another one of a higher priority.
 type GiveWay struct {

@@ -55,7 +55,11 @@ func refreshBlocker(o *observation.Observation, p *decision.Plan) bool {
 	if told && sameText(old, &now) {
 		return false
 	}
-	if due := blockerDue(o, old, now.Reason, same); o.Now.Before(due) {
+	due := blockerDue(o, old, now.Reason, same)
+	if blocked && meetsRoom(old, now) {
+		due = latest(due, roomLastsAt(o, p, now.Reason))
+	}
+	if o.Now.Before(due) {
 		p.WakeAt(due)
 		return false
 	}
@@ -110,6 +114,43 @@ func blockerDue(o *observation.Observation, old *v1alpha1.Blocker, reason string
 		return o.PhaseSince().Add(BlockerRefresh)
 	}
 	return old.ObservedTime.Add(blockerRefresh(o))
+}
+
+// meetsRoom reports whether a gang that was told that it lacks room seems to lack none.
+func meetsRoom(old *v1alpha1.Blocker, now v1alpha1.Blocker) bool {
+	if old == nil || old.ObservedTime == nil {
+		return false
+	}
+	switch old.Reason {
+	case v1alpha1.ReasonInsufficientResources, v1alpha1.ReasonQuotaExceeded:
+		return slices.Contains(withRoom, now.Reason)
+	}
+	return false
+}
+
+// withRoom are reasons why gangs wait for which there is room. SchedulerRests is none of them: it says that
+// the room has been there for a while.
+var withRoom = []string{
+	v1alpha1.ReasonWaitingBehind, v1alpha1.ReasonNotJudged, v1alpha1.ReasonWaitingInQueue,
+	v1alpha1.ReasonUnschedulable,
+}
+
+// roomLastsAt is when the room has lasted for long enough. Between the end of one gang and the beginning of
+// the next there is room for a moment, for all that wait: to tell each of them so, and then that it lacks
+// room after all, takes four writes.
+func roomLastsAt(o *observation.Observation, p *decision.Plan, reason string) time.Time {
+	p.OtherReason = o.OtherReason
+	if p.OtherReason == nil || p.OtherReason.Reason != reason {
+		p.OtherReason = &observation.OtherReason{Reason: reason, Since: o.Now}
+	}
+	return p.OtherReason.Since.Add(observation.StatusDelay)
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 func sameText(a, b *v1alpha1.Blocker) bool {
