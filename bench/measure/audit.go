@@ -3,6 +3,7 @@ package measure
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -21,14 +22,31 @@ type AuditLog struct {
 	offset int64
 }
 
-// NewAuditLog starts at the current end of the log.
+// NewAuditLog starts at the current end of the log, with the line that is being written: a file grows page by
+// page, so that it may end within a line.
 func NewAuditLog(path string) (*AuditLog, error) {
-	info, err := os.Stat(path)
+	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("finding the audit log: %w", err)
+		return nil, fmt.Errorf("opening the audit log: %w", err)
 	}
-	return &AuditLog{path: path, offset: info.Size()}, nil
+	defer f.Close()
+	end, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil, fmt.Errorf("seeking in the audit log: %w", err)
+	}
+	tail := make([]byte, min(end, maxLine))
+	if _, err := f.ReadAt(tail, end-int64(len(tail))); err != nil {
+		return nil, fmt.Errorf("reading the end of the audit log: %w", err)
+	}
+	whole := bytes.LastIndexByte(tail, '\n') + 1
+	if whole == 0 && end > maxLine {
+		return nil, fmt.Errorf("the last %d bytes of the audit log %s are no line", maxLine, path)
+	}
+	return &AuditLog{path: path, offset: end - int64(len(tail)-whole)}, nil
 }
+
+// maxLine is more than a line of the log has: it is of writes alone, without what was written.
+const maxLine = 1 << 20
 
 // Since returns the writes that were answered since the last call, keyed by the first part of the client's
 // user agent ("operator" of "operator/v1"). Rejected writes count too: they cost as much.
