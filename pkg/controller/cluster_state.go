@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -21,15 +20,13 @@ type clusterState struct {
 	*clusterstate.Cluster
 	sources *clusterstate.Sources
 	mgr     manager.Manager
-	wake    func(context.Context, []types.NamespacedName)
+	wake    waker
 	// changed and nodesChanged hold one token while a change has not been acted upon: many changes make one
 	// wake-up.
 	changed, nodesChanged chan struct{}
 }
 
-func newClusterState(
-	mgr manager.Manager, namespaces []string, wake func(context.Context, []types.NamespacedName),
-) (*clusterState, error) {
+func newClusterState(mgr manager.Manager, namespaces []string, wake waker) (*clusterState, error) {
 	// A client of its own: the manager's cache holds only what carries our label.
 	c, err := client.NewWithWatch(mgr.GetConfig(), client.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
@@ -92,9 +89,9 @@ func (s *clusterState) Start(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-s.changed:
-			s.wake(ctx, s.Waiting())
+			s.wake.wakeAll(ctx, s.Waiting())
 		case <-s.nodesChanged:
-			s.wake(ctx, s.WaitingForNodes())
+			s.wake.wake(ctx, s.WaitingForNodes())
 		}
 	}
 }

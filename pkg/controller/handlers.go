@@ -36,7 +36,7 @@ func priorityAtStart(job *v1alpha1.TrainingJob) int {
 	case job.Status.ObservedGeneration != job.Generation || !job.DeletionTimestamp.IsZero():
 		return turn.Urgent
 	case phase == v1alpha1.PhaseQueued || phase.Finished():
-		return turn.AtStart
+		return turn.Last
 	}
 	return turn.Usual
 }
@@ -75,7 +75,7 @@ func (h *ownedHandler) Create(_ context.Context, e event.CreateEvent, q turn.Que
 	h.owned.observe(h.gvk, e.Object)
 	priority := h.urgency(e.Object)
 	if e.IsInInitialList {
-		priority = turn.AtStart
+		priority = turn.Last
 	}
 	h.enqueue(q, e.Object, priority)
 }

@@ -125,3 +125,27 @@ func TestUrgentFirst(t *testing.T) {
 		})
 	}
 }
+
+// TestAllThatWaitComeLast: where a queue is changed, or a process begins, every job that waits looks again.
+func TestAllThatWaitComeLast(t *testing.T) {
+	q := priorityqueue.New[reconcile.Request]("test")
+	defer q.ShutDown()
+	woken := make(waker)
+	if err := woken.source().Start(t.Context(), q); err != nil {
+		t.Fatal(err)
+	}
+	named := func(name string) []types.NamespacedName { return []types.NamespacedName{{Name: name}} }
+	woken.wakeAll(t.Context(), named("all"))
+	woken.wake(t.Context(), named("one"))
+	if err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true,
+		func(context.Context) (bool, error) { return q.Len() == 2, nil }); err != nil {
+		t.Fatalf("%d of 2 are ready: %v", q.Len(), err)
+	}
+	for _, want := range []string{"one", "all"} {
+		req, _, _ := q.GetWithPriority()
+		q.Done(req)
+		if req.Name != want {
+			t.Errorf("%s is served, want %s", req.Name, want)
+		}
+	}
+}

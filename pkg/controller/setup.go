@@ -171,7 +171,7 @@ func newDependencies(mgr manager.Manager, o Options) (dependencies, error) {
 	if d.metrics, err = newMetrics(o.Registry); err != nil {
 		return d, err
 	}
-	if d.clusterState, err = newClusterState(mgr, o.Namespaces, d.woken.wake); err != nil {
+	if d.clusterState, err = newClusterState(mgr, o.Namespaces, d.woken); err != nil {
 		return d, err
 	}
 	if len(clusterKinds(o.Backends...)) > 0 {

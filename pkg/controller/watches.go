@@ -14,9 +14,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/turn"
 )
 
 // syncTimeout bounds the first list of a kind that has appeared: without the right to list it, that list
@@ -24,19 +26,42 @@ import (
 const syncTimeout = time.Minute
 
 // waker carries jobs to the queue for which no object's event tells that they must be reconciled.
-type waker chan event.GenericEvent
+type waker chan event.TypedGenericEvent[awakened]
+
+// awakened is a job and the priority of its turn.
+type awakened struct {
+	job      types.NamespacedName
+	priority int
+}
 
 // wake enqueues jobs. It blocks until the controller runs, or ctx ends.
 func (w waker) wake(ctx context.Context, jobs []types.NamespacedName) {
+	w.enqueue(ctx, jobs, turn.Usual)
+}
+
+// wakeAll enqueues all jobs that wait, after whatever happens to a single one: a gang that comes, or that is
+// let in, would stand behind them for minutes where they are many.
+func (w waker) wakeAll(ctx context.Context, jobs []types.NamespacedName) {
+	w.enqueue(ctx, jobs, turn.Last)
+}
+
+func (w waker) enqueue(ctx context.Context, jobs []types.NamespacedName, priority int) {
 	for _, name := range jobs {
-		job := &v1alpha1.TrainingJob{}
-		job.Namespace, job.Name = name.Namespace, name.Name
 		select {
-		case w <- event.GenericEvent{Object: job}:
+		case w <- event.TypedGenericEvent[awakened]{Object: awakened{job: name, priority: priority}}:
 		case <-ctx.Done():
 			return
 		}
 	}
+}
+
+// source of the jobs for the controller.
+func (w waker) source() source.TypedSource[reconcile.Request] {
+	return source.TypedChannel(w, handler.TypedFuncs[awakened, reconcile.Request]{
+		GenericFunc: func(_ context.Context, e event.TypedGenericEvent[awakened], q turn.Queue) {
+			turn.Take(q, e.Object.job, e.Object.priority, 0)
+		},
+	})
 }
 
 // watches connects informers with the owned-object cache and the queue.
@@ -56,7 +81,7 @@ func (w *watches) start(woken waker) error {
 	return errors.Join(
 		w.controller.Watch(jobs),
 		w.controller.Watch(source.Kind(cache, &corev1.Node{}, nodeHandler{owned: w.owned})),
-		w.controller.Watch(source.Channel(woken, &handler.EnqueueRequestForObject{})),
+		w.controller.Watch(woken.source()),
 		w.add(podKind),
 		w.add(serviceKind),
 		w.add(sliceKind),

@@ -17,8 +17,8 @@ import (
 const (
 	Urgent = 10
 	Usual  = 0
-	// AtStart is that of what a process lists first.
-	AtStart = handler.LowPriority
+	// Last is that of what a process lists first, and of all that wait where something may concern them all.
+	Last = handler.LowPriority
 )
 
 // Queue of a controller.
