@@ -40,14 +40,14 @@ func costs() []cost {
 		{"failover: s until a new job is queued", ready(Failover), false},
 		{"restart and failover: ranks lost", disturbed(func(p Phase) int { return p.Lost }), false},
 		{"restart and failover: ranks created", disturbed(func(p Phase) int { return p.Again }), false},
-		{"preempting: s until the gang has its nodes, p50", from(Preempt, func(p Phase) (float64, bool) {
-			return quantile(0.5, p.Entries)
-		}), true},
+		{"preempting: s until the gang has its nodes, p50", entry(0.5), true},
+		{"preempting: s until the gang has its nodes, worst", entry(1), false},
 		{"preempting: gangs that got to it", from(Preempt, func(p Phase) (float64, bool) {
 			return float64(len(p.Entries)), true
 		}), false},
 		{"preempting: ms until a victim's last rank is gone, p50", answer(0.5), true},
-		{"the same, worst", answer(1), true},
+		{"preempting: ms until a victim's last rank is gone, worst", answer(1), true},
+		{"preempting: operator's writes per gang", writesPerJob(Preempt, operatorProgram), false},
 	}
 }
 
@@ -140,6 +140,11 @@ func memory(program string) func(Step) (float64, bool) {
 		}
 		return float64(most) / 1e6, most > 0
 	}
+}
+
+// entry is a quantile of the seconds until gangs of high priority had their nodes.
+func entry(q float64) func(Step) (float64, bool) {
+	return from(Preempt, func(p Phase) (float64, bool) { return quantile(q, p.Entries) })
 }
 
 // answer is a quantile of the answers to preemptions, in milliseconds.

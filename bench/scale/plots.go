@@ -24,7 +24,7 @@ var drawn = []struct{ row, title string }{
 	{"queueing: operator's writes per job", "operator's writes per job that waits"},
 	{"operator's memory at most, MB", "operator's memory at most (MB)"},
 	{"API server's memory at most, MB", "API server's memory at most (MB)"},
-	{"the same, worst", "worst answer to a preemption (ms)"},
+	{"preempting: ms until a victim's last rank is gone, worst", "worst answer to a preemption (ms)"},
 }
 
 // curves over the number of jobs: a line for each scheduler.
@@ -43,10 +43,16 @@ func (r *Results) curves() chart.Figure {
 	var panels []*plot.Plot
 	for _, d := range drawn {
 		for _, c := range costs() {
-			if c.title == d.row {
-				panels = append(panels, r.panel(c, d.title, schedulers))
+			if c.title != d.row {
+				continue
+			}
+			if panel := r.panel(c, d.title, schedulers); panel != nil {
+				panels = append(panels, panel)
 			}
 		}
+	}
+	for len(panels)%columns > 0 { // rows are of one length
+		panels = append(panels, nil)
 	}
 	f.Panels = slices.Collect(slices.Chunk(panels, columns))
 	return f

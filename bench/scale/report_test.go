@@ -25,11 +25,14 @@ func TestMarkdown(t *testing.T) {
 		s := Step{Scheduler: "native", Size: size, Phases: []Phase{
 			{
 				Name: Fill, Jobs: size.Gangs, Seconds: grown / 100,
-				CPU: map[string]float64{"operator": 0.02 * float64(size.Gangs)},
+				CPU: map[string]float64{
+					"operator": 0.02 * float64(size.Gangs), "kube-apiserver": 0.1 * float64(size.Gangs),
+				},
 			},
 			{
 				Name: Queue, Jobs: size.Waiting, Seconds: grown / 50,
-				PeakMemory: map[string]int64{"operator": int64(grown * 1e4)},
+				CPU:        map[string]float64{"operator": 0.01 * float64(size.Waiting)},
+				PeakMemory: map[string]int64{"operator": int64(grown * 1e4), "kube-apiserver": int64(grown * 1e5)},
 				Writes:     map[string]int{"operator": 6 * size.Waiting, "bench": size.Waiting},
 			},
 		}}
@@ -41,7 +44,10 @@ func TestMarkdown(t *testing.T) {
 				},
 				Phase{Name: Restart, ReadySeconds: 2, Seconds: 3, Again: 1},
 				Phase{Name: Failover, ReadySeconds: 16, Lost: 1},
-				Phase{Name: Preempt, Answers: []float64{0.1, 0.2, 0.9}, Entries: []float64{2, 3, 40}})
+				Phase{
+					Name: Preempt, Jobs: 3, Answers: []float64{0.1, 0.2, 0.9}, Entries: []float64{2, 3, 40},
+					Writes: map[string]int{"operator": 90},
+				})
 		} else {
 			s.BrokeIn, s.Broke = Idle, "idle: not within 2m0s"
 		}
@@ -52,8 +58,8 @@ func TestMarkdown(t *testing.T) {
 	if err := r.Report(dir); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(slices.Concat(r.curves().Panels...)); n != len(drawn) {
-		t.Errorf("%d of %d costs have a curve", n, len(drawn))
+	if panels := slices.Concat(r.curves().Panels...); len(panels) != len(drawn) || slices.Contains(panels, nil) {
+		t.Errorf("of %d costs these have a curve: %v", len(drawn), panels)
 	}
 	if plot, err := os.Stat(filepath.Join(dir, "plots", "scale.png")); err != nil || plot.Size() < 10_000 {
 		t.Errorf("the curves: %v, %v", plot, err)
@@ -70,9 +76,11 @@ func TestMarkdown(t *testing.T) {
 		"| operator's memory when idle, MB | 24.8 | 49.5 | - | - |",
 		"| operator's memory at most, MB | 27.5 | 55 | 110 | 1.00 |",
 		"| preempting: ms until a victim's last rank is gone, p50 | 200 | 200 | - | - |",
-		"| the same, worst | 900 | 900 | - | - |",
+		"| preempting: ms until a victim's last rank is gone, worst | 900 | 900 | - | - |",
 		"| preempting: s until the gang has its nodes, p50 | 3 | 3 | - | - |",
+		"| preempting: s until the gang has its nodes, worst | 40 | 40 | - |  |",
 		"| preempting: gangs that got to it | 3 | 3 | - |  |",
+		"| preempting: operator's writes per gang | 30 | 30 | - |  |",
 		"| failover: s until a new job is queued | 16 | 16 | - |  |",
 		"| restart and failover: ranks lost | 1 | 1 | - |  |",
 		"| restart and failover: ranks created | 1 | 1 | - |  |",
