@@ -83,7 +83,12 @@ func TestObjectsOfNamespaces(t *testing.T) {
 func TestKnown(t *testing.T) {
 	c := New("TrainingJob", "team-a", "team-b")
 	gvk := schema.GroupVersionKind{Group: "kueue.x-k8s.io", Version: "v1beta2", Kind: "LocalQueue"}
-	c.follow(gvk)
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(gvk, meta.RESTScopeNamespace)
+	sources := NewSources(c, fake.NewClientBuilder().WithRESTMapper(mapper).Build(), func() {})
+	if err := sources.Follow(explainer{}, gvk); err != nil {
+		t.Fatal(err)
+	}
 	for _, learn := range []func(){
 		c.NodesSynced,
 		func() { c.SetClasses(nil) },

@@ -5,11 +5,13 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/clusterstate"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 )
 
 // withNodes gives the fixture's operator a cluster state of nodes with so many GPUs each.
@@ -139,4 +141,23 @@ func TestClaimsAreReadRarely(t *testing.T) {
 	idle(0, "and stays so")
 	f.clock.Step(boundClaimFor)
 	idle(1, "until it is old news")
+}
+
+// TestRoomThatLastsIsTold: what a decision has met once is remembered until the next.
+func TestRoomThatLastsIsTold(t *testing.T) {
+	f := crowdedFixture(t, nil)
+	f.dependencies.clusterState.SetClasses([]schedulingv1.PriorityClass{
+		{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 1000},
+	})
+	f.sync()
+	f.wants("it is queued", queued...)
+	f.wants("its rank waits", created[:3]...)
+	f.sync()
+	f.clock.Step(10 * time.Second)
+	f.wants("it says why", "patch TrainingJob/status bert", "event InsufficientResources")
+	f.sync()
+	f.dependencies.clusterState.DropPod(bertName.Namespace, "uid-pod-fresh")
+	f.wants("there is room, for a moment perhaps")
+	f.clock.Step(observation.StatusDelay)
+	f.wants("it has lasted", "patch TrainingJob/status bert", "event NotJudged")
 }

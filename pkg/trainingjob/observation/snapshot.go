@@ -53,8 +53,8 @@ type Snapshot struct {
 	// more than the rest of a decision, so it is called only while the job waits, and at most once. It is
 	// pure. May be nil.
 	Why func() (scheduler.Explanation, bool)
-	// ClusterUnknown: this process has begun a while ago and does not know the state of the cluster yet, so that
-	// Why may not know what the process before it knew.
+	// ClusterUnknown: this process began a short while ago and does not know the state of the cluster yet, so
+	// that Why may not know what the process before it knew.
 	ClusterUnknown bool
 	// OtherReason is the Plan's of the decision before this one.
 	OtherReason *OtherReason
@@ -96,7 +96,7 @@ type Snapshot struct {
 // ManagedElsewhere reports whether somebody else than this operator runs the job and writes its status.
 func (s Snapshot) ManagedElsewhere() bool { return spec.ManagedElsewhere(s.Job) }
 
-// OtherReason is one for which a gang seems to wait since a while, where another one was told.
+// OtherReason is the reason for which a gang has seemed to wait, Since when, although another one was told.
 type OtherReason struct {
 	Reason string
 	Since  time.Time
