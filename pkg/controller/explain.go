@@ -132,7 +132,7 @@ func waitsForNodes(job *v1alpha1.TrainingJob) bool {
 // long ago is not read again (see claimFor). What cannot be read is left out.
 func (e *explainer) claims(ctx context.Context, s *observed) []scheduler.Claim {
 	ts := s.Job.Status.Transitions
-	if n := len(ts); n == 0 || s.Now.Sub(ts[n-1].Time.Time) < observation.StatusDelay {
+	if n := len(ts); n == 0 || s.Now.Sub(ts[n-1].Time.Time) < observation.ReasonDelay(s.Job) {
 		return nil // a job that starts at once needs no explanation
 	}
 	var claims []scheduler.Claim

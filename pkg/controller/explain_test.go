@@ -103,13 +103,38 @@ func TestPodsBringNodes(t *testing.T) {
 	f.wants("its pods ask for a node", created...)
 }
 
-// TestClaimsAreReadRarely: every change of a pod, a node or a quota reconciles the jobs that wait.
-func TestClaimsAreReadRarely(t *testing.T) {
-	job := bert(2)
+func mountsClaim(job *v1alpha1.TrainingJob) *v1alpha1.TrainingJob {
 	job.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
 		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"},
 	}}}
-	f := newFixture(t, job)
+	return job
+}
+
+// TestClaimsAreReadBeforeOthersMakeRoom: nobody ends for a gang that waits for a claim.
+func TestClaimsAreReadBeforeOthersMakeRoom(t *testing.T) {
+	for class, reads := range map[string]int{"": 0, "high-waits": 1} {
+		f := newFixture(t, mountsClaim(bert(2)))
+		f.withNodes(NodeAutoscalerAbsent, "8")
+		f.wants("it is queued", queued...)
+		job := f.job()
+		job.Status.Scheduling.WaitingClass = class
+		if err := f.store.Status().Update(t.Context(), job); err != nil {
+			t.Fatal(err)
+		}
+		f.sync()
+		f.clock.Step(3 * time.Second)
+		if _, _, err := f.reconcile(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if f.claimReads != reads {
+			t.Errorf("under waiting class %q: read %d times, want %d", class, f.claimReads, reads)
+		}
+	}
+}
+
+// TestClaimsAreReadRarely: every change of a pod, a node or a quota reconciles the jobs that wait.
+func TestClaimsAreReadRarely(t *testing.T) {
+	f := newFixture(t, mountsClaim(bert(2)))
 	f.withNodes(NodeAutoscalerAbsent, "8")
 	f.dependencies.states.now = f.clock.Now
 	f.wants("it is queued", queued...)

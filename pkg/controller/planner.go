@@ -51,7 +51,7 @@ type Planning struct {
 
 const (
 	// planPatience is how long a gang lacks room before others are looked at: most find it by themselves. Where
-	// plans are carried out there is none, since a reason why a gang waits has stood for a while before it is
+	// plans are carried out there is none, since a reason why a gang waits has stood for as long before it is
 	// written.
 	planPatience = 2 * time.Second
 	// placingTime is how long a scheduler may take to use the room that others have made.

@@ -141,6 +141,31 @@ func TestRoomForAMoment(t *testing.T) {
 	says(time.Second, noGPUs, 1, lacks) // that it cannot begin need not last
 }
 
+// TestAGangForWhichOthersMakeRoomWaitsLess: others are asked once it is written that the gang lacks room.
+func TestAGangForWhichOthersMakeRoomWaitsLess(t *testing.T) {
+	toldAfter := func(begin func(*simulation)) time.Duration {
+		sim := newSimulation(t, jobtest.New(2, inClass))
+		begin(sim)
+		queued := sim.now
+		for sim.job.Status.Scheduling.Blocker.Reason != noGPUs.Reason {
+			if sim.now.Sub(queued) > time.Minute {
+				t.Fatal("a minute after it was queued nothing is told")
+			}
+			sim.advance(time.Second)
+			sim.converge()
+		}
+		return sim.now.Sub(queued)
+	}
+	withoutBroker := func(sim *simulation) {
+		broker(sim)
+		sim.job.Status.Scheduling.WaitingClass = ""
+	}
+	if with, without := toldAfter(broker), toldAfter(withoutBroker); with != 2*time.Second ||
+		without != observation.StatusDelay {
+		t.Errorf("told after %s, without a broker after %s; want 2s and %s", with, without, observation.StatusDelay)
+	}
+}
+
 // TestAReasonOutlivesTheProcessThatFoundIt: a process that does not know the cluster yet tells no other
 // reason than the one before it did: each of thousands of jobs would cost two writes, and two more when the
 // process knows better. Where none was told, what it knows is more than nothing.

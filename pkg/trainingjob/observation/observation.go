@@ -141,6 +141,22 @@ func agentMissing(job *v1alpha1.TrainingJob) *v1alpha1.Blocker {
 // are soon followed by a transition, which carries them at no extra cost.
 const StatusDelay = 5 * time.Second
 
+// brokeredDelay is how long one stands for which others are to make room: they are asked once it is written,
+// and each second is one of the gang's wait.
+const brokeredDelay = 2 * time.Second
+
+// ReasonDelay is how long the reason why a job waits must stand before it is written.
+func ReasonDelay(job *v1alpha1.TrainingJob) time.Duration {
+	s := job.Status.Scheduling
+	if job.Status.Phase == v1alpha1.PhaseQueued && s != nil && s.WaitingClass != "" {
+		return brokeredDelay
+	}
+	return StatusDelay
+}
+
+// ReasonStandsAt is when no pod will have changed for ReasonDelay.
+func (o *Observation) ReasonStandsAt() time.Time { return o.ChangedAt().Add(ReasonDelay(o.Job)) }
+
 // Settled reports whether no pod has changed for StatusDelay.
 func (o *Observation) Settled() bool { return !o.Now.Before(o.SettlesAt()) }
 

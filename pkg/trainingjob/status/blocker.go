@@ -79,9 +79,9 @@ func refreshBlocker(o *observation.Observation, p *decision.Plan) bool {
 func lookForReason(o *observation.Observation, p *decision.Plan) bool {
 	switch {
 	case len(p.Create) > 0:
-		p.WakeAt(o.Now.Add(observation.StatusDelay))
-	case !o.Settled():
-		p.WakeAt(o.SettlesAt())
+		p.WakeAt(o.Now.Add(observation.ReasonDelay(o.Job)))
+	case o.Now.Before(o.ReasonStandsAt()):
+		p.WakeAt(o.ReasonStandsAt())
 	case o.EnoughPlaced():
 		p.WakeAt(o.PlacedSlowlyAt())
 	default:
@@ -109,7 +109,7 @@ func blockerDue(o *observation.Observation, old *v1alpha1.Blocker, reason string
 	case !same && reason == v1alpha1.ReasonWaitingBehind:
 		return o.PhaseSince().Add(burstDelay(o))
 	case !same:
-		return o.SettlesAt()
+		return o.ReasonStandsAt()
 	case old.ObservedTime == nil:
 		return o.PhaseSince().Add(BlockerRefresh)
 	}
