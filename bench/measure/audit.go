@@ -51,41 +51,8 @@ const maxLine = 1 << 20
 // Since returns the writes that were answered since the last call, keyed by the first part of the client's
 // user agent ("operator" of "operator/v1"). Rejected writes count too: they cost as much.
 func (l *AuditLog) Since() (map[string]Writes, error) {
-	f, err := os.Open(l.path)
-	if err != nil {
-		return nil, fmt.Errorf("opening the audit log: %w", err)
-	}
-	defer f.Close()
-	if _, err := f.Seek(l.offset, io.SeekStart); err != nil {
-		return nil, fmt.Errorf("seeking in the audit log: %w", err)
-	}
-	writes, read, err := count(f)
-	l.offset += read
-	return writes, err
-}
-
-// count reads complete lines; a line that is still being written is left for the next call.
-func count(r io.Reader) (map[string]Writes, int64, error) {
 	byAgent := map[string]Writes{}
-	var read int64
-	lines := bufio.NewReaderSize(r, 1<<20)
-	for {
-		line, err := lines.ReadBytes('\n')
-		if err == io.EOF {
-			return byAgent, read, nil
-		}
-		if err != nil {
-			return byAgent, read, fmt.Errorf("reading the audit log: %w", err)
-		}
-		read += int64(len(line))
-		var e auditv1.Event
-		if err := json.Unmarshal(line, &e); err != nil {
-			return byAgent, read, fmt.Errorf("reading an audit event: %w", err)
-		}
-		if e.Stage != auditv1.StageResponseComplete || e.ObjectRef == nil {
-			continue
-		}
-		agent, _, _ := strings.Cut(e.UserAgent, "/")
+	err := l.Each(func(agent string, e *auditv1.Event) {
 		if byAgent[agent] == nil {
 			byAgent[agent] = Writes{}
 		}
@@ -94,5 +61,45 @@ func count(r io.Reader) (map[string]Writes, int64, error) {
 			what += "/" + e.ObjectRef.Subresource
 		}
 		byAgent[agent][what]++
+	})
+	return byAgent, err
+}
+
+// Each calls a function for each of the writes that Since would count, with the client that it is of.
+func (l *AuditLog) Each(do func(agent string, e *auditv1.Event)) error {
+	f, err := os.Open(l.path)
+	if err != nil {
+		return fmt.Errorf("opening the audit log: %w", err)
+	}
+	defer f.Close()
+	if _, err := f.Seek(l.offset, io.SeekStart); err != nil {
+		return fmt.Errorf("seeking in the audit log: %w", err)
+	}
+	read, err := each(f, do)
+	l.offset += read
+	return err
+}
+
+// each reads complete lines; a line that is still being written is left for the next call.
+func each(r io.Reader, do func(agent string, e *auditv1.Event)) (read int64, err error) {
+	lines := bufio.NewReaderSize(r, 1<<20)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if err == io.EOF {
+			return read, nil
+		}
+		if err != nil {
+			return read, fmt.Errorf("reading the audit log: %w", err)
+		}
+		read += int64(len(line))
+		var e auditv1.Event
+		if err := json.Unmarshal(line, &e); err != nil {
+			return read, fmt.Errorf("reading an audit event: %w", err)
+		}
+		if e.Stage != auditv1.StageResponseComplete || e.ObjectRef == nil {
+			continue
+		}
+		agent, _, _ := strings.Cut(e.UserAgent, "/")
+		do(agent, &e)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestCount(t *testing.T) {
+func TestSince(t *testing.T) {
 	event := func(stage, verb, agent, ref string) string {
 		return fmt.Sprintf(`{"stage":%q,"verb":%q,"userAgent":%q,"objectRef":{%s}}`, stage, verb, agent, ref)
 	}
@@ -22,7 +22,12 @@ func TestCount(t *testing.T) {
 		event("ResponseComplete", "create", "raw/burst", `"resource":"podgroups"`),
 		`{"stage":"ResponseComplete","verb":"cre`,
 	}, "\n")
-	got, read, err := count(strings.NewReader(log))
+	path := filepath.Join(t.TempDir(), "audit.log")
+	if err := os.WriteFile(path, []byte(log), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l := &AuditLog{path: path}
+	got, err := l.Since()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,8 +38,8 @@ func TestCount(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
 	}
-	if want := int64(strings.LastIndex(log, "\n") + 1); read != want {
-		t.Errorf("read %d bytes, want %d: half a line is left for the next call", read, want)
+	if want := int64(strings.LastIndex(log, "\n") + 1); l.offset != want {
+		t.Errorf("read %d bytes, want %d: half a line is left for the next call", l.offset, want)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/bench/measure"
 	"mlplatform.example.com/trainingjob-operator/bench/result"
 	"mlplatform.example.com/trainingjob-operator/bench/sim"
 	"mlplatform.example.com/trainingjob-operator/bench/stack"
@@ -145,6 +146,10 @@ func (f *filler) compare(
 	}
 	p.GPUs = int64(high.Ranks * high.GPUs)
 	f.say(fmt.Sprintf("preemption %d of %d GPUs, %s", nth+1, p.GPUs, p.Way))
+	log, err := measure.NewAuditLog(f.on.AuditLog())
+	if err != nil {
+		return p, s, nil, err
+	}
 	submitted := time.Now()
 	if err := f.on.submit(ctx, high, func(job *v1alpha1.TrainingJob) {
 		if p.Way == Asked {
@@ -158,26 +163,45 @@ func (f *filler) compare(
 	}
 	p.WaitedSeconds = time.Since(submitted).Seconds()
 	var after view
-	if err := f.on.until(ctx, "nobody ends", func(v view) bool {
+	if err := f.on.until(ctx, "nobody ends, and who was ended knows why it waits", func(v view) bool {
 		after = v
-		return v.runs(high) && f.settled(v)
+		return v.runs(high) && f.settled(v) && f.told(v)
 	}); err != nil {
 		return p, s, nil, err
 	}
+	writes, err := operatorWrites(log)
+	if err != nil {
+		return p, s, nil, err
+	}
+	p.Writes = about(high.Name, writes)
 	p.HandedOver = p.Way == Asked && after.jobs[high.Name].Status.Attempt > 1
 	gone = []string{high.Name}
 	for _, g := range f.gangs {
 		if status := after.jobs[g.Name].Status; status.Attempt > 1 {
 			gone = append(gone, g.Name)
-			p.Victims = append(p.Victims, victimOf(g.Gang, &status))
+			p.Victims = append(p.Victims, victimOf(g.Gang, &status, about(g.Name, writes)))
 		}
 	}
 	return p, s, gone, nil
 }
 
+// told: of every gang that waits its status says why. Before that the operator has something to write.
+func (f *filler) told(v view) bool {
+	for _, g := range f.gangs {
+		status := v.jobs[g.Name].Status
+		if status.Phase != v1alpha1.PhaseQueued {
+			continue
+		}
+		if b := status.Scheduling.Blocker; b == nil || b.ObservedTime == nil {
+			return false
+		}
+	}
+	return true
+}
+
 // victimOf a preemption, as its status tells after it.
-func victimOf(g workload.Gang, status *v1alpha1.TrainingJobStatus) Victim {
-	v := Victim{GPUs: int64(g.Ranks * g.GPUs)}
+func victimOf(g workload.Gang, status *v1alpha1.TrainingJobStatus, writes int) Victim {
+	v := Victim{GPUs: int64(g.Ranks * g.GPUs), Writes: writes}
 	if w := status.Work; w != nil {
 		v.LostSeconds, v.Asked, v.Saved = float64(w.LostSteps)/rate, w.Asked > 0, w.Saved > 0
 	}

@@ -76,7 +76,8 @@ func (g *Ground) up(ctx context.Context, dir string) (*cluster, error) {
 func (g *Ground) begin(ctx context.Context, dir string, on *cluster) (err error) {
 	g.say("starting a cluster")
 	options := localcluster.Options{
-		Dir: filepath.Join(dir, "cluster"), Creator: "bench", Nodes: -1, Attached: true, CRDs: []string{g.CRDs},
+		Dir: filepath.Join(dir, "cluster"), Creator: "bench", Nodes: -1, Audit: true, Attached: true,
+		CRDs: []string{g.CRDs},
 	}
 	on.jobs.Cluster(&options)
 	if on.Cluster, err = localcluster.Up(ctx, options); err != nil {
@@ -119,7 +120,7 @@ func (g *Ground) begin(ctx context.Context, dir string, on *cluster) (err error)
 
 func (g *Ground) startOperator(ctx context.Context, dir string, on *cluster) (err error) {
 	o := operator.Options{
-		Binary: g.Operator, Kubeconfig: on.Kubeconfig(), Scheduler: g.Scheduler, Dir: dir, Name: "operator",
+		Binary: g.Operator, Kubeconfig: on.Kubeconfig(), Scheduler: g.Scheduler, Dir: dir, Name: operatorProgram,
 		Agent: "example.com/agent:1", // no fake node runs it
 	}
 	if g.preemption != nil {

@@ -34,8 +34,10 @@ type Preemption struct {
 	// WaitedSeconds from its submission until all of its ranks ran.
 	WaitedSeconds float64 `json:"waitedSeconds"`
 	// HandedOver: the operator gave up, and the scheduler preempted.
-	HandedOver bool     `json:"handedOver,omitempty"`
-	Victims    []Victim `json:"victims"`
+	HandedOver bool `json:"handedOver,omitempty"`
+	// Writes of the operator about the gang, until those that were ended knew why they wait.
+	Writes  int      `json:"writes"`
+	Victims []Victim `json:"victims"`
 }
 
 // Victim of a preemption.
@@ -46,6 +48,8 @@ type Victim struct {
 	// Asked to save first, and Saved all.
 	Asked bool `json:"asked,omitempty"`
 	Saved bool `json:"saved,omitempty"`
+	// Writes of the operator about it, in the same time.
+	Writes int `json:"writes"`
 }
 
 // continues reports whether a record is one of the same programs and nodes.
@@ -65,6 +69,8 @@ func (p *Preemption) lostGPUSeconds() float64 {
 // outcome of all preemptions in one way.
 type outcome struct {
 	preemptions, victims, asked, saved, handedOver int
+	// writes of the operator about the gangs that came, and about those that were ended.
+	writes, victimWrites int
 	// lost GPU-seconds and waited seconds of each preemption.
 	lost, waited []float64
 }
@@ -78,7 +84,9 @@ func (r *Record) outcome(way Way) outcome {
 		}
 		o.preemptions++
 		o.victims += len(p.Victims)
+		o.writes += p.Writes
 		for _, v := range p.Victims {
+			o.victimWrites += v.Writes
 			if v.Asked {
 				o.asked++
 			}
@@ -93,6 +101,17 @@ func (r *Record) outcome(way Way) outcome {
 	}
 	return o
 }
+
+// moreWrites that one way takes than another, for each gang that is ended: about it, and its share of those
+// about the gang that came.
+func (o *outcome) moreWrites(than *outcome) float64 {
+	victims := float64(max(1, o.victims))
+	return each(o.victimWrites, o.victims) - each(than.victimWrites, than.victims) +
+		(each(o.writes, o.preemptions)-each(than.writes, than.preemptions))*float64(o.preemptions)/victims
+}
+
+// each of n has so much of a sum; 0 where there is none.
+func each(sum, n int) float64 { return float64(sum) / float64(max(1, n)) }
 
 // mean of some values; 0 of none.
 func mean(values []float64) float64 {

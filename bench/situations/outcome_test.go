@@ -15,8 +15,12 @@ func played() Record {
 	for i := range 10 {
 		lost := 4 + float64(i%5)
 		r.Preemptions = append(r.Preemptions,
-			Preemption{Way: Taken, GPUs: 8, WaitedSeconds: 2, Victims: []Victim{{GPUs: 8, LostSeconds: lost}}},
-			Preemption{Way: Asked, GPUs: 8, WaitedSeconds: 12, Victims: []Victim{{GPUs: 8, Asked: true, Saved: true}}})
+			Preemption{Way: Taken, GPUs: 8, WaitedSeconds: 2, Writes: 10, Victims: []Victim{
+				{GPUs: 8, LostSeconds: lost, Writes: 7}, {Writes: 5},
+			}},
+			Preemption{Way: Asked, GPUs: 8, WaitedSeconds: 12, Writes: 13, Victims: []Victim{
+				{GPUs: 8, Asked: true, Saved: true, Writes: 8}, {Writes: 5}, {Writes: 5},
+			}})
 	}
 	last := &r.Preemptions[len(r.Preemptions)-1]
 	last.Victims[0].LostSeconds, last.Victims[0].Saved, last.HandedOver = 0.1, false, true
@@ -26,11 +30,24 @@ func played() Record {
 func TestOutcome(t *testing.T) {
 	r := played()
 	taken, asked := r.outcome(Taken), r.outcome(Asked)
-	if taken.preemptions != 10 || taken.victims != 10 || taken.asked != 0 || mean(taken.lost) != 48 {
+	if taken.preemptions != 10 || taken.victims != 20 || taken.asked != 0 || mean(taken.lost) != 48 {
 		t.Errorf("the scheduler's way: %+v", taken)
 	}
 	if asked.asked != 10 || asked.saved != 9 || asked.handedOver != 1 || math.Abs(mean(asked.lost)-0.08) > 1e-9 {
 		t.Errorf("asking first: %+v", asked)
+	}
+	// Each victim has 6 writes both ways, and 3 more about the gang that came are shared by 3.
+	if more := asked.moreWrites(&taken); more != 1 || taken.moreWrites(&taken) != 0 {
+		t.Errorf("%v writes more", more)
+	}
+}
+
+func TestWritesAboutAGang(t *testing.T) {
+	byName := map[string]int{
+		"low-01": 1, "low-01-worker-0": 10, "low-01.18a2": 100, "low-010": 1000, "high-01": 10000,
+	}
+	if n := about("low-01", byName); n != 111 {
+		t.Errorf("counted %d, want 111", n)
 	}
 }
 
@@ -57,6 +74,7 @@ func TestReport(t *testing.T) {
 	for _, want := range []string{
 		"## volcano, 12 nodes", "| preemptions | 10 | 10 |", "| of these saved all | 0 | 9 |",
 		"| handed over to the scheduler | 0 | 1 |", "at most 0.1, **met**", "It adds 10.0 s", "16 s, **met**",
+		"| the operator's writes about each gang that came, mean | 10 | 13 |", "takes 1.0 writes", "2, **met**",
 		"The longest wait is 12.0 s", "## native", "nothing can be said",
 	} {
 		if !strings.Contains(text, want) {
@@ -65,10 +83,10 @@ func TestReport(t *testing.T) {
 	}
 	for i := range r.Preemptions {
 		if p := &r.Preemptions[i]; p.Way == Asked {
-			p.WaitedSeconds, p.Victims[0].LostSeconds = 70, 2
+			p.WaitedSeconds, p.Victims[0].LostSeconds, p.Writes = 70, 2, 20
 		}
 	}
-	if text := markdown(result.Machine{}, []Record{r}); strings.Count(text, "**missed**") != 3 {
+	if text := markdown(result.Machine{}, []Record{r}); strings.Count(text, "**missed**") != 4 {
 		t.Errorf("what is missed is not said:\n%s", text)
 	}
 }

@@ -20,6 +20,7 @@ func Report(dir string, machine result.Machine, records []Record) (string, error
 const (
 	mostLost  = 0.1
 	mostAdded = saveSeconds + 15
+	mostMore  = 2
 )
 
 func markdown(m result.Machine, records []Record) string {
@@ -67,6 +68,10 @@ func (r *Record) section(b *strings.Builder) {
 		}
 		return slices.Max(o.waited)
 	}))
+	row("the operator's writes about each gang that came, mean",
+		number(func(o *outcome) float64 { return each(o.writes, o.preemptions) }))
+	row("and about each that was ended",
+		number(func(o *outcome) float64 { return each(o.victimWrites, o.victims) }))
 	r.targets(b, &taken, &asked)
 }
 
@@ -85,6 +90,9 @@ func (r *Record) targets(b *strings.Builder, taken, asked *outcome) {
 	bound := maxDelay.Seconds() + slices.Max(taken.waited)
 	fmt.Fprintf(b, "- The longest wait is %.1f s; wanted: at most the bound and what the scheduler itself "+
 		"takes, %.0f s, **%s**.\n", longest, bound, verdict(longest <= bound))
+	more := asked.moreWrites(taken)
+	fmt.Fprintf(b, "- It takes %.1f writes of the operator more for each gang that is ended; wanted: at most "+
+		"%d, **%s**.\n", more, mostMore, verdict(more <= mostMore))
 }
 
 func verdict(met bool) string {
