@@ -102,12 +102,10 @@ func (r *Record) outcome(way Way) outcome {
 	return o
 }
 
-// moreWrites that one way takes than another, for each gang that is ended: about it, and its share of those
-// about the gang that came.
-func (o *outcome) moreWrites(than *outcome) float64 {
-	victims := float64(max(1, o.victims))
-	return each(o.victimWrites, o.victims) - each(than.victimWrites, than.victims) +
-		(each(o.writes, o.preemptions)-each(than.writes, than.preemptions))*float64(o.preemptions)/victims
+// moreWrites that one way takes than another: about each gang that is ended, and about each that comes.
+func (o *outcome) moreWrites(than *outcome) (ended, came float64) {
+	return each(o.victimWrites, o.victims) - each(than.victimWrites, than.victims),
+		each(o.writes, o.preemptions) - each(than.writes, than.preemptions)
 }
 
 // each of n has so much of a sum; 0 where there is none.

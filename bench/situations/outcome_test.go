@@ -19,7 +19,7 @@ func played() Record {
 				{GPUs: 8, LostSeconds: lost, Writes: 7}, {Writes: 5},
 			}},
 			Preemption{Way: Asked, GPUs: 8, WaitedSeconds: 12, Writes: 13, Victims: []Victim{
-				{GPUs: 8, Asked: true, Saved: true, Writes: 8}, {Writes: 5}, {Writes: 5},
+				{GPUs: 8, Asked: true, Saved: true, Writes: 9}, {Writes: 7}, {Writes: 5},
 			}})
 	}
 	last := &r.Preemptions[len(r.Preemptions)-1]
@@ -36,9 +36,8 @@ func TestOutcome(t *testing.T) {
 	if asked.asked != 10 || asked.saved != 9 || asked.handedOver != 1 || math.Abs(mean(asked.lost)-0.08) > 1e-9 {
 		t.Errorf("asking first: %+v", asked)
 	}
-	// Each victim has 6 writes both ways, and 3 more about the gang that came are shared by 3.
-	if more := asked.moreWrites(&taken); more != 1 || taken.moreWrites(&taken) != 0 {
-		t.Errorf("%v writes more", more)
+	if ended, came := asked.moreWrites(&taken); ended != 1 || came != 3 {
+		t.Errorf("%v writes more about each that ended, %v about each that came; want 1 and 3", ended, came)
 	}
 }
 
@@ -74,7 +73,8 @@ func TestReport(t *testing.T) {
 	for _, want := range []string{
 		"## volcano, 12 nodes", "| preemptions | 10 | 10 |", "| of these saved all | 0 | 9 |",
 		"| handed over to the scheduler | 0 | 1 |", "at most 0.1, **met**", "It adds 10.0 s", "16 s, **met**",
-		"| the operator's writes about each gang that came, mean | 10 | 13 |", "takes 1.0 writes", "2, **met**",
+		"| the operator's writes about each gang that came, mean | 10 | 13 |",
+		"takes 1.0 writes", "2, **met**", "takes 3.0 more",
 		"The longest wait is 12.0 s", "## native", "nothing can be said",
 	} {
 		if !strings.Contains(text, want) {
@@ -83,7 +83,7 @@ func TestReport(t *testing.T) {
 	}
 	for i := range r.Preemptions {
 		if p := &r.Preemptions[i]; p.Way == Asked {
-			p.WaitedSeconds, p.Victims[0].LostSeconds, p.Writes = 70, 2, 20
+			p.WaitedSeconds, p.Victims[0].LostSeconds, p.Victims[0].Writes = 70, 2, 20
 		}
 	}
 	if text := markdown(result.Machine{}, []Record{r}); strings.Count(text, "**missed**") != 4 {

@@ -90,9 +90,10 @@ func (r *Record) targets(b *strings.Builder, taken, asked *outcome) {
 	bound := maxDelay.Seconds() + slices.Max(taken.waited)
 	fmt.Fprintf(b, "- The longest wait is %.1f s; wanted: at most the bound and what the scheduler itself "+
 		"takes, %.0f s, **%s**.\n", longest, bound, verdict(longest <= bound))
-	more := asked.moreWrites(taken)
-	fmt.Fprintf(b, "- It takes %.1f writes of the operator more for each gang that is ended; wanted: at most "+
-		"%d, **%s**.\n", more, mostMore, verdict(more <= mostMore))
+	ended, came := asked.moreWrites(taken)
+	fmt.Fprintf(b, "- It takes %.1f writes of the operator more about each gang that is ended; wanted: at most "+
+		"%d, **%s**. About the gang that comes it takes %.1f more: why it waits, and what becomes of the plan.\n",
+		ended, mostMore, verdict(ended <= mostMore), came)
 }
 
 func verdict(met bool) string {
