@@ -169,7 +169,7 @@ var rules = map[string]rule{
 	},
 	contention: {
 		reason: "what the planner says of jobs",
-		ours:   []string{api, seam, "pkg/preemption", spec, render, observation}, never: notCore,
+		ours:   []string{api, seam, frameworks, "pkg/preemption", spec, render, observation}, never: notCore,
 	},
 	"pkg/controller": {
 		reason: "the shell knows no dialect",

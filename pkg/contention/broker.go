@@ -147,12 +147,58 @@ func (b *broker) snapshot(j *Job) preemption.Snapshot {
 	quota, known := quotaOf(j)
 	if !known {
 		quota = nil
+	} else if quota != nil {
+		b.giveBack(j, quota)
 	}
 	backend, ok := j.Backend.(scheduler.Preemptor)
 	if !ok {
 		backend = nobodys{}
 	}
 	return b.snapshotFor(j, backend, quota)
+}
+
+// giveBack adds to what a quota has left what a gang's victims hold of it no longer: the amounts are the
+// blocker's, and mostly from before they ended. Where they are newer the quota seems larger than it is, which
+// the scheduler finds out. What is no GPU does not limit the gang from then on: nothing says how much of it
+// they had.
+func (b *broker) giveBack(j *Job, q *quota) {
+	st := j.Status.Scheduling.Preemption
+	if st == nil || !Outstanding(st.Phase) {
+		return
+	}
+	for i := range st.Victims {
+		v := &st.Victims[i]
+		back := v.GPUs - b.holds(refOf(v))
+		for name := range q.free {
+			switch {
+			case back <= 0:
+			case b.gpus.Counts(name):
+				q.free[name] += back
+			default:
+				delete(q.free, name)
+			}
+		}
+	}
+}
+
+// holds is how many GPUs a victim has: all of them until it ends.
+func (b *broker) holds(ref preemption.Ref) (gpus int64) {
+	i := slices.IndexFunc(b.holders, func(h holder) bool { return h.gang.Ref == ref })
+	if i < 0 {
+		return 0
+	}
+	g := &b.holders[i].gang
+	if !g.Ending {
+		return g.GPUs
+	}
+	for _, amounts := range g.Holds {
+		for name, n := range amounts {
+			if b.gpus.Counts(name) {
+				gpus += n
+			}
+		}
+	}
+	return gpus
 }
 
 // nobodys is the backend of a job whose scheduler is not served any more.

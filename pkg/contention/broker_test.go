@@ -34,6 +34,8 @@ func finishesIn(d time.Duration) func(*Job) {
 
 func minRun(d time.Duration) func(*Job) { return func(j *Job) { j.Class.MinRun = d } }
 
+func blockedNow(j *Job) { j.enter(v1alpha1.PhaseQueued, 0) }
+
 var brokerHistories = map[string]func(testing.TB) *simulation{
 	"makes-room": func(t testing.TB) *simulation {
 		s := simulate(t, []string{"a", "b"}, jobOf("slow", 1, 1, runs(time.Hour, "a"), saves(30)),
@@ -47,6 +49,21 @@ var brokerHistories = map[string]func(testing.TB) *simulation{
 			urgentJob("urgent", 9, 1))
 		s.rests = true
 		s.until("there is room", s.planIs("urgent", v1alpha1.PreemptionPlacing))
+		s.rests = false
+		s.run(5)
+		return s
+	},
+	"quota-read-before": func(t testing.TB) *simulation {
+		// What the quota has left is what the gang was told before anybody ended.
+		s := simulate(t, []string{"a", "b"}, jobOf("low", 1, 1, runs(time.Hour, "a"), saves(10), queue("research")),
+			jobOf("soon", 1, 1, runs(time.Hour, "b"), finishesIn(100*time.Second), queue("research")),
+			urgentJob("urgent", 9, 2, lacksQuota("queues/research", "0"), blockedNow, queue("research")))
+		s.until("there is a plan", s.planIs("urgent", v1alpha1.PreemptionAsking))
+		s.until("the other has gone", func() bool { return s.job("low").Status.Phase == v1alpha1.PhaseQueued })
+		s.run(5)
+		s.rests = true
+		s.until("there is room", s.planIs("urgent", v1alpha1.PreemptionPlacing))
+		s.run(5)
 		s.rests = false
 		s.run(5)
 		return s

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/framework"
 	"mlplatform.example.com/trainingjob-operator/pkg/preemption"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
@@ -22,6 +23,8 @@ type Cluster struct {
 	State scheduler.ClusterState
 	// Jobs of which HoldsNodes or Waits is true; others are not looked at.
 	Jobs []Job
+	// GPUs are the resources that count as such.
+	GPUs framework.GPUs
 }
 
 // Choose says of every gang that lacks room who would make some. The statuses have no ObservedTime.
@@ -41,6 +44,7 @@ func Choose(p preemption.Policy, c Cluster) map[preemption.Ref]*v1alpha1.Preempt
 // round of choices, each from what the ones before have left.
 type round struct {
 	policy  preemption.Policy
+	gpus    framework.GPUs
 	now     time.Time
 	state   scheduler.ClusterState
 	nodes   []preemption.Node
@@ -60,7 +64,7 @@ type holder struct {
 }
 
 func newRound(p preemption.Policy, c Cluster, waits func(*v1alpha1.TrainingJob) bool) *round {
-	r := &round{policy: p, now: c.Now, state: c.State, nodes: nodesOf(c.State)}
+	r := &round{policy: p, gpus: c.GPUs, now: c.Now, state: c.State, nodes: nodesOf(c.State)}
 	for i := range c.Jobs {
 		j := &c.Jobs[i]
 		switch {

@@ -79,6 +79,7 @@ type planner struct {
 	// brokering: what is planned is carried out. defaults hold where a priority class does not say.
 	brokering bool
 	defaults  contention.Class
+	gpus      []string
 
 	client   client.Reader
 	clock    clock.WithTicker
@@ -120,7 +121,7 @@ func newPlanner(d dependencies, o Options, owned *ownedCache) *planner {
 		policy: o.Planning.policy(), client: o.Client, clock: o.Clock, state: d.clusterState, owned: owned,
 		counts: d.counts, backends: o.Backends, wake: d.woken.wake,
 		overruled: func() { d.metrics.counters[metricOverruledPlans].WithLabelValues().Inc() },
-		brokering: o.Planning.Broker, defaults: contention.Class{MaxDelay: o.Planning.MaxDelay},
+		brokering: o.Planning.Broker, defaults: contention.Class{MaxDelay: o.Planning.MaxDelay}, gpus: o.GPUs,
 	}
 	if o.Reports != nil {
 		p.reports = o.Reports
@@ -177,7 +178,7 @@ func (p *planner) plan(ctx context.Context) ([]types.NamespacedName, error) {
 	// In whole seconds a gang loses what its GPUs lose together, divided by their number.
 	now := p.clock.Now().Truncate(statusPrecision)
 	jobs := p.contenders(list, now)
-	cluster := contention.Cluster{Now: now, State: state, Jobs: jobs}
+	cluster := contention.Cluster{Now: now, State: state, Jobs: jobs, GPUs: p.gpus}
 	if p.brokering {
 		return p.broker(cluster), nil
 	}
