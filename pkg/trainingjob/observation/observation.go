@@ -31,7 +31,8 @@ type Observation struct {
 	Lost        []Loss
 	Failed      []Failure
 	Checkpoints Checkpoints
-	// changed is the latest time at which a pod says that something about it changed; zero without pods.
+	// changed is the latest time at which a pod says that something about it changed, or its deletion was asked
+	// for; zero without pods.
 	changed time.Time
 }
 
@@ -46,8 +47,11 @@ func Of(s Snapshot) *Observation {
 		roleMinima: spec.RoleMinima(s.Job),
 	}
 	for _, pod := range s.Pods {
-		if t := lastChange(pod); t.After(o.changed) {
-			o.changed = t
+		deletion, _ := deletionAsked(pod)
+		for _, t := range []time.Time{lastChange(pod), deletion} {
+			if t.After(o.changed) {
+				o.changed = t
+			}
 		}
 	}
 	if s.Job.Status.Phase.Finished() {
