@@ -173,13 +173,13 @@ func (f *filler) compare(
 	if err != nil {
 		return p, s, nil, err
 	}
-	p.Writes = about(high.Name, writes)
+	p.Writes = about(high.Name, submitted, writes)
 	p.HandedOver = p.Way == Asked && after.jobs[high.Name].Status.Attempt > 1
 	gone = []string{high.Name}
 	for _, g := range f.gangs {
 		if status := after.jobs[g.Name].Status; status.Attempt > 1 {
 			gone = append(gone, g.Name)
-			p.Victims = append(p.Victims, victimOf(g.Gang, &status, about(g.Name, writes)))
+			p.Victims = append(p.Victims, victimOf(g.Gang, &status, about(g.Name, endedAt(&status), writes)))
 		}
 	}
 	return p, s, gone, nil

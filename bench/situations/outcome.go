@@ -48,7 +48,7 @@ type Victim struct {
 	// Asked to save first, and Saved all.
 	Asked bool `json:"asked,omitempty"`
 	Saved bool `json:"saved,omitempty"`
-	// Writes of the operator about it, in the same time.
+	// Writes of the operator about it since it began to end, until then.
 	Writes int `json:"writes"`
 }
 

@@ -4,7 +4,11 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/bench/result"
 )
 
@@ -42,11 +46,18 @@ func TestOutcome(t *testing.T) {
 }
 
 func TestWritesAboutAGang(t *testing.T) {
-	byName := map[string]int{
-		"low-01": 1, "low-01-worker-0": 10, "low-01.18a2": 100, "low-010": 1000, "high-01": 10000,
+	at := func(seconds int64) time.Time { return time.Unix(seconds, 0) }
+	writes := []write{
+		{"low-01", at(9)}, {"low-01", at(10)}, {"low-01-worker-0", at(10)}, {"low-01.18a2", at(12)},
+		{"low-010", at(12)}, {"high-01", at(12)},
 	}
-	if n := about("low-01", byName); n != 111 {
-		t.Errorf("counted %d, want 111", n)
+	began := endedAt(&v1alpha1.TrainingJobStatus{Transitions: []v1alpha1.Transition{
+		{Phase: v1alpha1.PhaseDraining, Time: metav1.NewTime(at(1))},
+		{Phase: v1alpha1.PhaseDraining, Time: metav1.NewTime(at(10))},
+		{Phase: v1alpha1.PhaseQueued, Time: metav1.NewTime(at(11))},
+	}})
+	if n := about("low-01", began, writes); n != 3 {
+		t.Errorf("counted %d, want 3: since it began to end", n)
 	}
 }
 
