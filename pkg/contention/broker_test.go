@@ -68,6 +68,16 @@ var brokerHistories = map[string]func(testing.TB) *simulation{
 		s.run(5)
 		return s
 	},
+	"room-stolen-before-the-protected": func(t testing.TB) *simulation {
+		s := simulate(t, []string{"a", "b"}, jobOf("first", 1, 1, runs(time.Hour, "a"), saves(5)),
+			jobOf("young", 1, 1, runs(time.Minute, "b"), saves(10)), urgentJob("urgent", 9, 1))
+		s.rests = true
+		s.until("there is room", s.planIs("urgent", v1alpha1.PreemptionPlacing))
+		s.rests = false
+		s.steal("a")
+		s.until("it runs", s.phaseIs("urgent", v1alpha1.PhaseRunning))
+		return s
+	},
 	"room-stolen": func(t testing.TB) *simulation {
 		s := simulate(t, []string{"a", "b", "c"}, jobOf("first", 1, 1, runs(time.Hour, "a"), saves(5)),
 			jobOf("second", 1, 1, runs(time.Hour, "b"), saves(10)),

@@ -138,7 +138,14 @@ func (p Policy) nextRound(w Snapshot, others []Plan, waiting *Waiting, plan Plan
 	})
 	if plan.Round < p.MaxRounds && w.Now.Before(plan.Deadline) {
 		already = append(already, w.orphans(others, already)...)
-		switch c := p.choose(w, others, waiting, plan.Deadline, already); c.Outcome {
+		c := p.choose(w, others, waiting, plan.Deadline, already)
+		if c.Outcome == OnlyProtected {
+			// The scheduler would take those who have begun of late as well, and ask nobody.
+			unprotecting := *waiting
+			unprotecting.Blocked = w.Now.Add(-waiting.MaxDelay)
+			c = p.choose(w, others, &unprotecting, plan.Deadline, already)
+		}
+		switch c.Outcome {
 		case Planned:
 			c.Plan.Round, c.Plan.Began = plan.Round+1, plan.Began
 			return w.wait(c.Plan)
