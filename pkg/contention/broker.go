@@ -158,9 +158,9 @@ func (b *broker) snapshot(j *Job) preemption.Snapshot {
 }
 
 // giveBack adds to what a quota has left what a gang's victims hold of it no longer: the amounts are the
-// blocker's, and mostly from before they ended. Where they are newer the quota seems larger than it is, which
-// the scheduler finds out. What is no GPU does not limit the gang from then on: nothing says how much of it
-// they had.
+// blocker's, and mostly from before they ended. Where they are newer, or a victim was of another queue, the
+// quota seems larger than it is, which the scheduler finds out. What is no GPU does not limit the gang from
+// then on: nothing says how much of it they had.
 func (b *broker) giveBack(j *Job, q *quota) {
 	st := j.Status.Scheduling.Preemption
 	if st == nil || !Outstanding(st.Phase) {

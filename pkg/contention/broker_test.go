@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
 var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
@@ -326,5 +327,35 @@ func TestBrokerEnds(t *testing.T) {
 	t.Log(ran, handed)
 	if ran < 40 || handed < 20 {
 		t.Errorf("%d ran, %d were handed over", ran, handed)
+	}
+}
+
+// TestGiveBack: a quota has more left than a blocker says by what victims hold no longer, and by no more.
+func TestGiveBack(t *testing.T) {
+	ending := func(j *Job) { j.enter(v1alpha1.PhaseDraining, 0) }
+	oneLeft := func(j *Job) { j.Pods = j.Pods[:1] }
+	for name, c := range map[string]struct {
+		low  Job
+		want scheduler.Amounts
+	}{
+		"it runs": {jobOf("low", 1, 2, runs(time.Hour, "a", "b")), scheduler.Amounts{gpu: 4, "cpu": 9}},
+		"it has begun to end": {
+			jobOf("low", 1, 2, runs(time.Hour, "a", "b"), ending), scheduler.Amounts{gpu: 4, "cpu": 9},
+		},
+		"a rank is left": {
+			jobOf("low", 1, 2, runs(time.Hour, "a", "b"), ending, oneLeft), scheduler.Amounts{gpu: 12},
+		},
+		"it is gone": {jobOf("low", 1, 2, enters(v1alpha1.PhaseQueued)), scheduler.Amounts{gpu: 20}},
+	} {
+		urgent := urgentJob("urgent", 9, 2)
+		urgent.Status.Scheduling.Preemption = &v1alpha1.PreemptionStatus{
+			Phase: v1alpha1.PreemptionAsking, Victims: []v1alpha1.PreemptionVictim{{UID: "low", Attempt: 1, GPUs: 16}},
+		}
+		b := &broker{round: newRound(brokerPolicy, Cluster{Jobs: []Job{c.low, urgent}}, AwaitsBroker)}
+		q := &quota{free: scheduler.Amounts{gpu: 4, "cpu": 9}}
+		b.giveBack(&urgent, q)
+		if diff := cmp.Diff(c.want, q.free); diff != "" {
+			t.Errorf("%s: left (-want +got):\n%s", name, diff)
+		}
 	}
 }

@@ -175,11 +175,7 @@ func TestRoomThatLastsIsTold(t *testing.T) {
 		{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 1000},
 	})
 	f.sync()
-	f.wants("it is queued", queued...)
-	f.wants("its rank waits", created[:3]...)
-	f.sync()
-	f.clock.Step(10 * time.Second)
-	f.wants("it says why", "patch TrainingJob/status bert", "event InsufficientResources")
+	f.untilItLacksRoom()
 	f.sync()
 	f.dependencies.clusterState.DropPod(bertName.Namespace, "uid-pod-fresh")
 	f.wants("there is room, for a moment perhaps")

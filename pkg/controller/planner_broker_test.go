@@ -69,12 +69,18 @@ func brokeredFixture(t *testing.T) *fixture {
 	f.settleLow()
 	f.plan()
 	f.sync()
+	f.untilItLacksRoom()
+	return f
+}
+
+// untilItLacksRoom has bert queued, its rank made, and told that it lacks room.
+func (f *fixture) untilItLacksRoom() {
+	f.t.Helper()
 	f.wants("it is queued", queued...)
 	f.wants("its rank waits", created[:3]...)
 	f.sync()
 	f.clock.Step(10 * time.Second)
 	f.wants("it says why", "patch TrainingJob/status bert", "event InsufficientResources")
-	return f
 }
 
 // settleLow makes of the two jobs that run one of low and one of high priority, without checkpoints, whose

@@ -145,8 +145,8 @@ func agentMissing(job *v1alpha1.TrainingJob) *v1alpha1.Blocker {
 // are soon followed by a transition, which carries them at no extra cost.
 const StatusDelay = 5 * time.Second
 
-// brokeredDelay is how long one stands for which others are to make room: they are asked once it is written,
-// and each second is one of the gang's wait.
+// brokeredDelay is how long the reason must stand why a gang waits for which others are to make room: they
+// are asked once it is written, and each second is one of the gang's wait.
 const brokeredDelay = 2 * time.Second
 
 // ReasonDelay is how long the reason why a job waits must stand before it is written.
