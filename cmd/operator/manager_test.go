@@ -16,3 +16,19 @@ func TestDefaultLifecycle(t *testing.T) {
 		t.Errorf("the configuration's defaults differ from the core's (-core +configuration):\n%s", diff)
 	}
 }
+
+// TestPreemptionIsOff: where the configuration does not ask for it nobody plans who makes room, nor acts.
+func TestPreemptionIsOff(t *testing.T) {
+	c := config.Default().Preemption
+	if got := planning(c); got != nil {
+		t.Errorf("by default the controller plans: %+v", got)
+	}
+	c.Mode = config.PreemptionDryRun
+	if got := planning(c); got == nil || got.Broker {
+		t.Errorf("a dry run plans, and does not act: %+v", got)
+	}
+	c.Mode = config.PreemptionBroker
+	if got := planning(c); got == nil || !got.Broker {
+		t.Errorf("a broker does both: %+v", got)
+	}
+}

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -244,13 +245,14 @@ func TestReportsCostFewWrites(t *testing.T) {
 	}
 }
 
-// foundStep300 is the answer of a search that found the checkpoint of step 300.
-func foundStep300(t *testing.T) string {
+// foundStep is the answer of a search that found a checkpoint of a job's first attempt.
+func foundStep(t testing.TB, job string, step int64) string {
 	t.Helper()
 	message, err := checkpoint.Encode(checkpoint.Termination{
 		Reason: checkpoint.ExitResolved, Attempt: 1, Phase: checkpoint.PhaseResolved,
 		Checkpoint: &checkpoint.Save{
-			State: checkpoint.SaveCommitted, URI: "pvc://bert-checkpoints/attempt-1/step-300", Step: 300,
+			State: checkpoint.SaveCommitted, Step: step,
+			URI: fmt.Sprintf("pvc://%s-checkpoints/attempt-1/step-%d", job, step),
 		},
 	})
 	if err != nil {
@@ -279,7 +281,7 @@ func TestSearchIsNoRank(t *testing.T) {
 	f.setPods(func(p *corev1.Pod) {
 		p.Status.Phase = corev1.PodSucceeded
 		p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{
-			Terminated: &corev1.ContainerStateTerminated{Message: foundStep300(t)},
+			Terminated: &corev1.ContainerStateTerminated{Message: foundStep(t, "bert", 300)},
 		}}}
 	})
 	f.sync()

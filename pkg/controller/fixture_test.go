@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,10 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
-	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	testingclock "k8s.io/utils/clock/testing"
@@ -26,7 +27,10 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
+	"mlplatform.example.com/trainingjob-operator/scheduler/coscheduling"
+	"mlplatform.example.com/trainingjob-operator/scheduler/kueue"
 	"mlplatform.example.com/trainingjob-operator/scheduler/native"
+	"mlplatform.example.com/trainingjob-operator/scheduler/volcano"
 )
 
 // fixture is a Reconciler over an object store whose every write is noted and can be rejected. It proves what
@@ -45,6 +49,8 @@ type fixture struct {
 	mu sync.Mutex
 	// did lists writes and events in order.
 	did []string
+	// full, where set, is told every write that was not rejected, with what it carries, as YAML.
+	full func(write string, carries any)
 	// reject answers a write with an error, where it returns one.
 	reject func(write string) error
 	// cached, where set, is what a cached read of the job returns; uncached the same for the API reader.
@@ -52,27 +58,40 @@ type fixture struct {
 	// claimReads counts the live reads of claims.
 	claimReads int
 	delivered  map[types.UID]client.Object
+	// made counts the objects that had a UID, without its number.
+	made map[string]int
 }
 
 var start = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func newFixture(t testing.TB, job *v1alpha1.TrainingJob, objects ...client.Object) *fixture {
 	t.Helper()
+	return newFixtureOn(t, native.New(native.Options{}), append(objects, job)...)
+}
+
+// newFixtureOn is a fixture of another scheduler than native.
+func newFixtureOn(t testing.TB, backend scheduler.Backend, objects ...client.Object) *fixture {
+	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, v1alpha1.AddToScheme, volcano.AddToScheme, coscheduling.AddToScheme,
+		kueue.AddToScheme,
+	} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
 	}
-	f := &fixture{t: t, clock: testingclock.NewFakeClock(start), delivered: map[types.UID]client.Object{}}
-	f.store = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(job).WithObjects(append(objects,
-		job)...).Build()
+	f := &fixture{
+		t: t, clock: testingclock.NewFakeClock(start), delivered: map[types.UID]client.Object{},
+		made: map[string]int{},
+	}
+	f.store = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.TrainingJob{}).
+		WithObjects(objects...).Build()
 	f.registry = prometheus.NewRegistry()
 	metrics, err := newMetrics(f.registry)
 	if err != nil {
 		t.Fatal(err)
 	}
-	backend := native.New(native.Options{})
 	f.options = Options{
 		Client:   interceptor.NewClient(f.store.(client.WithWatch), f.interceptors()),
 		Backends: []scheduler.Backend{backend}, Clock: f.clock, Parallel: 4,
@@ -83,7 +102,9 @@ func newFixture(t testing.TB, job *v1alpha1.TrainingJob, objects ...client.Objec
 		availability: newAvailability(nil, f.clock, f.options.Backends, ""),
 		jitter:       func(d time.Duration) time.Duration { return d },
 	}
-	f.dependencies.availability.served[backend.Kinds()[0]] = true
+	for _, kind := range append(backend.Kinds(), clusterKinds(backend)...) {
+		f.dependencies.availability.served[kind] = true
+	}
 	f.restart()
 	return f
 }
@@ -101,7 +122,7 @@ func (f *fixture) interceptors() interceptor.Funcs {
 		Delete: func(
 			ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption,
 		) error {
-			if err := f.recordWrite("delete", obj, ""); err != nil {
+			if err := f.recordWrite("delete", obj, "", deletion(opts)); err != nil {
 				return err
 			}
 			return c.Delete(ctx, obj, opts...)
@@ -109,7 +130,7 @@ func (f *fixture) interceptors() interceptor.Funcs {
 		Patch: func(
 			ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption,
 		) error {
-			if err := f.recordWrite("patch", obj, ""); err != nil {
+			if err := f.recordWrite("patch", obj, "", patchOf(patch, obj)); err != nil {
 				return err
 			}
 			return c.Patch(ctx, obj, patch, opts...)
@@ -117,7 +138,7 @@ func (f *fixture) interceptors() interceptor.Funcs {
 		Apply: func(
 			ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, opts ...client.ApplyOption,
 		) error {
-			if err := f.record("apply"); err != nil {
+			if err := f.record("apply", obj); err != nil {
 				return err
 			}
 			return c.Apply(ctx, obj, opts...)
@@ -126,7 +147,7 @@ func (f *fixture) interceptors() interceptor.Funcs {
 			ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch,
 			opts ...client.SubResourcePatchOption,
 		) error {
-			if err := f.recordWrite("patch", obj, "/"+sub); err != nil {
+			if err := f.recordWrite("patch", obj, "/"+sub, patchOf(patch, obj)); err != nil {
 				return err
 			}
 			return c.SubResource(sub).Patch(ctx, obj, patch, opts...)
@@ -150,10 +171,10 @@ func (f *fixture) get(
 func (f *fixture) create(
 	ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption,
 ) error {
-	if err := f.recordWrite("create", obj, ""); err != nil {
+	if err := f.recordWrite("create", obj, "", obj); err != nil {
 		return err
 	}
-	obj.SetUID(types.UID("uid-" + obj.GetName() + "-" + kindOf(f.r, obj)))
+	obj.SetUID(f.newUID(obj))
 	obj.SetCreationTimestamp(metav1.NewTime(f.clock.Now()))
 	return c.Create(ctx, obj, opts...)
 }
@@ -166,11 +187,36 @@ func kindOf(r *Reconciler, obj client.Object) string {
 	return gvk.Kind
 }
 
-func (f *fixture) recordWrite(verb string, obj client.Object, sub string) error {
-	return f.record(fmt.Sprintf("%s %s%s %s", verb, kindOf(f.r, obj), sub, obj.GetName()))
+// newUID is one that no object of that kind and name has had.
+func (f *fixture) newUID(obj client.Object) types.UID {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	uid := "uid-" + obj.GetName() + "-" + kindOf(f.r, obj)
+	if f.made[uid]++; f.made[uid] > 1 {
+		uid = fmt.Sprint(uid, "-", f.made[uid])
+	}
+	return types.UID(uid)
 }
 
-func (f *fixture) record(what string) error {
+// deletion is what a deletion asks for beside the object's name.
+func deletion(opts []client.DeleteOption) *metav1.DeleteOptions {
+	return (&client.DeleteOptions{}).ApplyOptions(opts).AsDeleteOptions()
+}
+
+// patchOf is a patch as it goes over the wire.
+func patchOf(patch client.Patch, obj client.Object) any {
+	data, err := patch.Data(obj)
+	if err != nil {
+		return err.Error()
+	}
+	return json.RawMessage(data)
+}
+
+func (f *fixture) recordWrite(verb string, obj client.Object, sub string, carries any) error {
+	return f.record(fmt.Sprintf("%s %s%s %s", verb, kindOf(f.r, obj), sub, obj.GetName()), carries)
+}
+
+func (f *fixture) record(what string, carries any) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.reject != nil {
@@ -180,6 +226,9 @@ func (f *fixture) record(what string) error {
 		}
 	}
 	f.did = append(f.did, what)
+	if f.full != nil {
+		f.full(what, carries)
+	}
 	return nil
 }
 
@@ -215,20 +264,20 @@ func (f *fixture) wants(reason string, want ...string) reconcile.Result {
 func (f *fixture) sync() {
 	f.t.Helper()
 	now := map[types.UID]client.Object{}
-	for _, list := range []client.ObjectList{
-		&corev1.PodList{}, &corev1.ServiceList{}, &discoveryv1.EndpointSliceList{},
-		&schedulingv1beta1.PodGroupList{},
-	} {
+	for _, gvk := range f.watched() {
+		list, err := newList(f.store.Scheme(), gvk)
+		if err != nil {
+			f.t.Fatal(err)
+		}
 		if err := f.store.List(f.t.Context(), list); err != nil {
 			f.t.Fatal(err)
 		}
-		if err := eachItem(list, func(obj client.Object) {
-			gvk, _ := f.store.GroupVersionKindFor(obj)
+		_ = meta.EachListItem(list, func(o runtime.Object) error {
+			obj := o.(client.Object)
 			f.r.owned.observe(gvk, obj)
 			now[obj.GetUID()] = obj
-		}); err != nil {
-			f.t.Fatal(err)
-		}
+			return nil
+		})
 	}
 	for uid, obj := range f.delivered {
 		if now[uid] == nil {
@@ -238,28 +287,13 @@ func (f *fixture) sync() {
 	f.delivered = now
 }
 
-func eachItem(list client.ObjectList, do func(client.Object)) error {
-	switch l := list.(type) {
-	case *corev1.PodList:
-		for i := range l.Items {
-			do(&l.Items[i])
-		}
-	case *corev1.ServiceList:
-		for i := range l.Items {
-			do(&l.Items[i])
-		}
-	case *discoveryv1.EndpointSliceList:
-		for i := range l.Items {
-			do(&l.Items[i])
-		}
-	case *schedulingv1beta1.PodGroupList:
-		for i := range l.Items {
-			do(&l.Items[i])
-		}
-	default:
-		return fmt.Errorf("no items known of %T", list)
+// watched are the kinds of what a job owns.
+func (f *fixture) watched() []schema.GroupVersionKind {
+	kinds := []schema.GroupVersionKind{podKind, serviceKind, sliceKind}
+	for _, backend := range f.options.Backends {
+		kinds = append(kinds, backend.Kinds()...)
 	}
-	return nil
+	return kinds
 }
 
 // setPods changes every pod of the job, as a scheduler and a kubelet would.
@@ -270,8 +304,13 @@ func (f *fixture) setPods(change func(*corev1.Pod)) {
 	if err := f.store.List(f.t.Context(), pods, ofJob); err != nil {
 		f.t.Fatal(err)
 	}
-	for i := range pods.Items {
-		pod := &pods.Items[i]
+	f.changePods(pods.Items, change)
+}
+
+func (f *fixture) changePods(pods []corev1.Pod, change func(*corev1.Pod)) {
+	f.t.Helper()
+	for i := range pods {
+		pod := &pods[i]
 		change(pod)
 		status := pod.Status
 		if err := f.store.Update(f.t.Context(), pod); err != nil {
@@ -286,8 +325,14 @@ func (f *fixture) setPods(change func(*corev1.Pod)) {
 
 func (f *fixture) job() *v1alpha1.TrainingJob {
 	f.t.Helper()
+	return f.jobNamed(bertName.Name)
+}
+
+func (f *fixture) jobNamed(name string) *v1alpha1.TrainingJob {
+	f.t.Helper()
 	job := &v1alpha1.TrainingJob{}
-	if err := f.store.Get(f.t.Context(), bertName, job); err != nil {
+	key := types.NamespacedName{Namespace: bertName.Namespace, Name: name}
+	if err := f.store.Get(f.t.Context(), key, job); err != nil {
 		f.t.Fatal(err)
 	}
 	return job
@@ -317,8 +362,10 @@ func (u uncachedReader) List(context.Context, client.ObjectList, ...client.ListO
 
 type recorder struct{ *fixture }
 
-func (r recorder) Eventf(_, _ runtime.Object, _, reason, _, _ string, _ ...any) {
-	_ = r.record("event " + reason)
+func (r recorder) Eventf(of, _ runtime.Object, kind, reason, action, note string, args ...any) {
+	_ = r.record("event "+reason, map[string]string{
+		"of": of.(client.Object).GetName(), "type": kind, "action": action, "note": fmt.Sprintf(note, args...),
+	})
 }
 
 // bert is a job of n ranks for the native scheduler.

@@ -54,12 +54,7 @@ func (f *fixture) reconcileJob(name string) []string {
 
 func (f *fixture) statusOf(name string) *v1alpha1.TrainingJobStatus {
 	f.t.Helper()
-	job := &v1alpha1.TrainingJob{}
-	key := types.NamespacedName{Namespace: bertName.Namespace, Name: name}
-	if err := f.store.Get(f.t.Context(), key, job); err != nil {
-		f.t.Fatal(err)
-	}
-	return &job.Status
+	return &f.jobNamed(name).Status
 }
 
 // brokeredFixture has bert queued under its waiting class, and known to lack room.
@@ -88,11 +83,7 @@ func (f *fixture) untilItLacksRoom() {
 func (f *fixture) settleLow() {
 	f.t.Helper()
 	for _, name := range []string{"fresh", "stale"} {
-		job := &v1alpha1.TrainingJob{}
-		key := types.NamespacedName{Namespace: bertName.Namespace, Name: name}
-		if err := f.store.Get(f.t.Context(), key, job); err != nil {
-			f.t.Fatal(err)
-		}
+		job := f.jobNamed(name)
 		job.Spec.Checkpoint, job.Status.Checkpoint = nil, nil
 		if name == "stale" {
 			job.Spec.RunPolicy.SchedulingPolicy.PriorityClass = "high"
