@@ -81,7 +81,7 @@ func (e environment) answersSearch(t *testing.T, namespace string) {
 			return client.IgnoreNotFound(err) == nil, err.Error()
 		}
 		search.Status.Phase = corev1.PodSucceeded
-		ended := &corev1.ContainerStateTerminated{Message: foundStep(t, "bert", 300)}
+		ended := &corev1.ContainerStateTerminated{Message: foundStep300(t)}
 		search.Status.ContainerStatuses = []corev1.ContainerStatus{{
 			Name: search.Spec.Containers[0].Name, State: corev1.ContainerState{Terminated: ended},
 		}}

@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -245,15 +244,19 @@ func TestReportsCostFewWrites(t *testing.T) {
 	}
 }
 
-// foundStep is the answer of a search that found a checkpoint of a job's first attempt.
-func foundStep(t testing.TB, job string, step int64) string {
+// foundStep300 is the answer of a search that found the checkpoint of step 300.
+func foundStep300(t *testing.T) string {
+	t.Helper()
+	return resolved(t, 1, &checkpoint.Save{
+		State: checkpoint.SaveCommitted, URI: "pvc://bert-checkpoints/attempt-1/step-300", Step: 300,
+	})
+}
+
+// resolved is the answer of the search after an attempt.
+func resolved(t testing.TB, attempt int32, found *checkpoint.Save) string {
 	t.Helper()
 	message, err := checkpoint.Encode(checkpoint.Termination{
-		Reason: checkpoint.ExitResolved, Attempt: 1, Phase: checkpoint.PhaseResolved,
-		Checkpoint: &checkpoint.Save{
-			State: checkpoint.SaveCommitted, Step: step,
-			URI: fmt.Sprintf("pvc://%s-checkpoints/attempt-1/step-%d", job, step),
-		},
+		Reason: checkpoint.ExitResolved, Attempt: attempt, Phase: checkpoint.PhaseResolved, Checkpoint: found,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -281,7 +284,7 @@ func TestSearchIsNoRank(t *testing.T) {
 	f.setPods(func(p *corev1.Pod) {
 		p.Status.Phase = corev1.PodSucceeded
 		p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{
-			Terminated: &corev1.ContainerStateTerminated{Message: foundStep(t, "bert", 300)},
+			Terminated: &corev1.ContainerStateTerminated{Message: foundStep300(t)},
 		}}}
 	})
 	f.sync()

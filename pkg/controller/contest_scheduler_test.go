@@ -1,11 +1,13 @@
 package controller
 
 import (
+	"encoding/json"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 	volcanov1beta1 "volcano.sh/apis/pkg/apis/scheduling/v1beta1"
@@ -111,7 +113,7 @@ func (c *contest) changeGroup(name string, change func(client.Object)) {
 			continue
 		}
 		change(group)
-		if err := c.store.Update(c.t.Context(), group); err != nil {
+		if err := c.store.Status().Update(c.t.Context(), group); err != nil {
 			c.t.Fatal(err)
 		}
 		return
@@ -126,6 +128,37 @@ func (c *contest) setCondition(
 	p.Status.Conditions = append(slices.DeleteFunc(p.Status.Conditions, of), corev1.PodCondition{
 		Type: kind, Status: status, Reason: reason, Message: message, LastTransitionTime: c.at(),
 	})
+}
+
+// applyWorkload stores what is applied to a Workload's status. The store itself knows no schema of it, and
+// would replace the conditions of others.
+func (c *contest) applyWorkload(config runtime.ApplyConfiguration) error {
+	sent, err := json.Marshal(config)
+	if err != nil {
+		return err
+	}
+	applied, wl := &kueuev1beta2.Workload{}, &kueuev1beta2.Workload{}
+	if err := json.Unmarshal(sent, applied); err != nil {
+		return err
+	}
+	if err := c.store.Get(c.t.Context(), client.ObjectKeyFromObject(applied), wl); err != nil {
+		return err
+	}
+	for _, condition := range applied.Status.Conditions {
+		meta.SetStatusCondition(&wl.Status.Conditions, condition)
+	}
+	if meta.FindStatusCondition(applied.Status.Conditions, kueuev1beta2.WorkloadQuotaReserved) != nil {
+		wl.Status.Admission = applied.Status.Admission // as who decides on the admission
+	}
+	if err := c.store.Status().Update(c.t.Context(), wl); err != nil {
+		return err
+	}
+	wl.SetGroupVersionKind(applied.GroupVersionKind())
+	answer, err := json.Marshal(wl)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(answer, config)
 }
 
 func admit(wl *kueuev1beta2.Workload, at metav1.Time) {

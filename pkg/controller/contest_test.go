@@ -50,9 +50,10 @@ func newContest(t *testing.T, backend scheduler.Backend, planning *Planning) *co
 	c.options.Agent = func() render.Agent {
 		return render.Agent{Image: "agent", ReportURL: "https://operator.example.com/reports", Audience: "reports"}
 	}
-	c.full = c.write
+	c.full, c.applyStatus = c.write, c.applyWorkload
 	c.dependencies.clusterObjects = &clusterObjects{cluster: storedCluster{store: c.store}}
 	c.state = c.withNodes(NodeAutoscalerAbsent, "8")
+	c.dependencies.counts.waiting.Store(1)
 	setClasses(c.state, highWaits)
 	c.state.SetClass(&low)
 	return c
@@ -167,10 +168,11 @@ func (c *contest) changeRanks(name string, change func(*corev1.Pod)) {
 	c.changePods(ranks, change)
 }
 
-// found ends the search of a job's volume, which has found the checkpoint of a step.
-func (c *contest) found(name string, step int64) {
+// search ends the search of a job's volume: it has found the checkpoint that was reported last.
+func (c *contest) search(name string) {
 	c.t.Helper()
-	message := foundStep(c.t, name, step)
+	job := c.jobNamed(name)
+	message := resolved(c.t, job.Status.Attempt, c.reports[job.UID].Checkpoint)
 	searches := slices.DeleteFunc(c.podsOf(name), func(p corev1.Pod) bool { return !render.IsResolver(&p) })
 	c.changePods(searches, func(p *corev1.Pod) {
 		p.Status.Phase = corev1.PodSucceeded

@@ -49,8 +49,10 @@ type fixture struct {
 	mu sync.Mutex
 	// did lists writes and events in order.
 	did []string
-	// full, where set, is told every write that was not rejected, with what it carries, as YAML.
+	// full, where set, is told every write that was not rejected, and what it carries.
 	full func(write string, carries any)
+	// applyStatus, where set, stores what is applied to a status, in place of the store itself.
+	applyStatus func(runtime.ApplyConfiguration) error
 	// reject answers a write with an error, where it returns one.
 	reject func(write string) error
 	// cached, where set, is what a cached read of the job returns; uncached the same for the API reader.
@@ -85,7 +87,15 @@ func newFixtureOn(t testing.TB, backend scheduler.Backend, objects ...client.Obj
 		t: t, clock: testingclock.NewFakeClock(start), delivered: map[types.UID]client.Object{},
 		made: map[string]int{},
 	}
-	f.store = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.TrainingJob{}).
+	withStatus := []client.Object{&v1alpha1.TrainingJob{}}
+	for _, kind := range backend.Kinds() {
+		group, err := newObject(scheme, kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		withStatus = append(withStatus, group)
+	}
+	f.store = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(withStatus...).
 		WithObjects(objects...).Build()
 	f.registry = prometheus.NewRegistry()
 	metrics, err := newMetrics(f.registry)
@@ -152,6 +162,18 @@ func (f *fixture) interceptors() interceptor.Funcs {
 			}
 			return c.SubResource(sub).Patch(ctx, obj, patch, opts...)
 		},
+		SubResourceApply: func(
+			ctx context.Context, c client.Client, sub string, obj runtime.ApplyConfiguration,
+			opts ...client.SubResourceApplyOption,
+		) error {
+			if err := f.record("apply/"+sub, obj); err != nil {
+				return err
+			}
+			if f.applyStatus != nil {
+				return f.applyStatus(obj)
+			}
+			return c.SubResource(sub).Apply(ctx, obj, opts...)
+		},
 	}
 }
 
@@ -203,7 +225,7 @@ func deletion(opts []client.DeleteOption) *metav1.DeleteOptions {
 	return (&client.DeleteOptions{}).ApplyOptions(opts).AsDeleteOptions()
 }
 
-// patchOf is a patch as it goes over the wire.
+// patchOf is the body of a patch.
 func patchOf(patch client.Patch, obj client.Object) any {
 	data, err := patch.Data(obj)
 	if err != nil {
