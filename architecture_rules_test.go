@@ -145,6 +145,10 @@ var rules = map[string]rule{
 		reason: "how often somebody may do something; knows no request",
 		never:  slices.Concat(impure, []string{"k8s.io/api/...", "sigs.k8s.io/..."}),
 	},
+	"pkg/panics": {
+		reason: "the panic of a step as a value; knows no job",
+		never:  slices.Concat(impure, []string{"k8s.io/...", "sigs.k8s.io/..."}),
+	},
 	"pkg/turn": {
 		reason: "the order in which jobs are looked at; knows only their names",
 		never:  []string{"k8s.io/api/...", "sigs.k8s.io/controller-runtime/pkg/client", "os/..."},
@@ -169,13 +173,15 @@ var rules = map[string]rule{
 	},
 	contention: {
 		reason: "what the planner says of jobs",
-		ours:   []string{api, seam, frameworks, "pkg/preemption", spec, render, observation}, never: notCore,
+		ours: []string{
+			api, seam, frameworks, "pkg/panics", "pkg/preemption", spec, render, observation,
+		}, never: notCore,
 	},
 	"pkg/controller": {
 		reason: "the shell knows no dialect",
 		ours: []string{
 			api, seam, "pkg/clusterstate", "pkg/metric", core, spec, render, observation, decision, contention,
-			"pkg/preemption", "pkg/turn",
+			"pkg/panics", "pkg/preemption", "pkg/turn",
 		},
 	},
 	"pkg/server/recorder": {

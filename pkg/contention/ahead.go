@@ -26,8 +26,8 @@ func (b *broker) endanger(j *Job) {
 	policy.MaxPlans = len(b.plans) + 1
 	choice := policy.Choose(snapshot)[0]
 	for _, v := range choice.Plan.Victims {
-		i := slices.IndexFunc(b.holders, func(h holder) bool { return h.gang.Ref == v.Ref })
-		if v.Mode == preemption.Save && policy.SavesAhead(&b.holders[i].gang, b.now) {
+		h := b.holderOf(v.Ref)
+		if h != nil && v.Mode == preemption.Save && policy.SavesAhead(&h.gang, b.now) {
 			b.orders.SaveAhead[v.Ref] = types.NamespacedName{Namespace: j.Namespace, Name: j.Name}
 		}
 	}

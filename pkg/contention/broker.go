@@ -82,26 +82,28 @@ func Broker(p preemption.Policy, c Cluster) Orders {
 	gates := contests{b, map[string]bool{}}
 	var planned, unplanned []*Job
 	for _, j := range b.waiting {
-		switch {
-		case j.gated():
-			b.orders.say(j, gates.advance(j))
-		case b.restore(j):
-			planned = append(planned, j)
-		default:
-			unplanned = append(unplanned, j)
-		}
+		b.serve(&gates, j, func() {
+			switch {
+			case j.gated():
+				b.orders.say(j, gates.advance(j))
+			case b.restore(j):
+				planned = append(planned, j)
+			default:
+				unplanned = append(unplanned, j)
+			}
+		})
 	}
 	for _, j := range planned {
-		b.advance(j)
+		b.serve(&gates, j, func() { b.advance(j) })
 	}
 	for _, j := range unplanned {
-		b.orders.say(j, b.decide(j))
+		b.serve(&gates, j, func() { b.orders.say(j, b.decide(j)) })
 	}
 	for _, j := range unplanned {
-		b.endanger(j)
+		b.guard(j, func() { b.endanger(j) })
 	}
 	for _, plan := range slices.Concat(b.plans, b.ended) {
-		b.reserve(&plan)
+		b.reservePlan(&plan)
 	}
 	return b.orders
 }
@@ -121,14 +123,18 @@ type broker struct {
 	ended []preemption.Plan
 }
 
-// restore the plan that a job's status holds, or is about to, if it has one. Two processes that both believed
-// to lead may have written the same victim down twice: it is the first one's.
+// restore the plan that a job's status holds, or is about to, if it has one. A victim of a plan that is not
+// written yet is dropped once it is gone: the plan never asked it. Two processes that both believed to lead
+// may have written the same victim down twice: it is the first one's.
 func (b *broker) restore(j *Job) bool {
 	plan, ok := planOf(j)
 	if !ok {
 		if plan, ok = readPlan(j, j.Proposed); !ok {
 			return false
 		}
+		plan.Victims = slices.DeleteFunc(plan.Victims, func(v preemption.Victim) bool {
+			return b.holderOf(v.Ref) == nil
+		})
 	}
 	plan.Victims = slices.DeleteFunc(plan.Victims, func(v preemption.Victim) bool {
 		return slices.ContainsFunc(b.plans, func(other preemption.Plan) bool {
@@ -183,11 +189,11 @@ func (b *broker) giveBack(j *Job, q *quota) {
 
 // holds is how many GPUs a victim has: all of them until it ends.
 func (b *broker) holds(ref preemption.Ref) (gpus int64) {
-	i := slices.IndexFunc(b.holders, func(h holder) bool { return h.gang.Ref == ref })
-	if i < 0 {
+	h := b.holderOf(ref)
+	if h == nil {
 		return 0
 	}
-	g := &b.holders[i].gang
+	g := &h.gang
 	if !g.Ending {
 		return g.GPUs
 	}
@@ -309,22 +315,19 @@ func (b *broker) handOver(j *Job, outcome preemption.Outcome) *v1alpha1.Preempti
 	return st
 }
 
-// reserve the room of a plan.
-func (b *broker) reserve(plan *preemption.Plan) {
-	i := slices.IndexFunc(b.waiting, func(j *Job) bool { return j.ref() == plan.For })
+// reserve the room of a plan for a job.
+func (b *broker) reserve(j *Job, plan *preemption.Plan) {
 	r := Reservation{
-		For: plan.For, Value: b.waiting[i].Value, Victims: map[types.UID]bool{}, Nodes: map[string]bool{},
+		For: plan.For, Value: j.Value, Victims: map[types.UID]bool{}, Nodes: map[string]bool{},
 	}
 	for name := range plan.Claim {
 		r.Nodes[name] = true
 	}
 	for _, v := range plan.Victims {
 		r.Victims[v.UID] = true
-		for _, h := range b.holders {
-			if h.gang.Ref == v.Ref {
-				for name := range h.gang.Holds {
-					r.Nodes[name] = true
-				}
+		if h := b.holderOf(v.Ref); h != nil {
+			for name := range h.gang.Holds {
+				r.Nodes[name] = true
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
@@ -36,6 +37,9 @@ type simulation struct {
 	// order.
 	rests bool
 	loses func() bool
+	// losesWrites: no status is written, and the process lives on. down are nodes that failed, until when.
+	losesWrites bool
+	down        map[string]time.Time
 	// asked are the victims of each attempt of a job, and when; handed are the attempts that were handed over.
 	asked  map[preemption.Ref][]string
 	handed map[preemption.Ref]bool
@@ -53,7 +57,8 @@ var brokerPolicy = preemption.Policy{
 func simulate(t testing.TB, nodes []string, jobs ...Job) *simulation {
 	s := &simulation{
 		t: t, policy: brokerPolicy, now: now, nodes: nodes, foreign: map[string]int64{},
-		ends: map[string]time.Time{}, mute: map[string]bool{}, loses: func() bool { return false },
+		down: map[string]time.Time{}, ends: map[string]time.Time{}, mute: map[string]bool{},
+		loses: func() bool { return false },
 		asked: map[preemption.Ref][]string{}, handed: map[preemption.Ref]bool{},
 	}
 	for i := range jobs {
@@ -75,10 +80,14 @@ func urgentJob(name string, value, ranks int32, edit ...func(*Job)) Job {
 func (s *simulation) state() scheduler.ClusterState {
 	state := scheduler.ClusterState{Complete: true}
 	for _, name := range s.nodes {
-		state.Nodes = append(state.Nodes, node(name, 8-s.free(name)))
+		if s.up(name) {
+			state.Nodes = append(state.Nodes, node(name, 8-s.free(name)))
+		}
 	}
 	return state
 }
+
+func (s *simulation) up(name string) bool { return !s.now.Before(s.down[name]) }
 
 func (s *simulation) free(name string) int64 {
 	free := 8 - s.foreign[name]
@@ -100,7 +109,7 @@ func (s *simulation) pass() {
 	for _, j := range s.jobs {
 		if HoldsNodes(j.TrainingJob) {
 			j.Heard = s.now
-			if s.mute[j.Name] {
+			if s.mute[j.Name] || j.Status.Checkpoint == nil {
 				j.Heard = time.Time{}
 			}
 		}
@@ -185,7 +194,7 @@ func (s *simulation) saveAhead(ref preemption.Ref, waiting string) {
 func (s *simulation) write(ref preemption.Ref, said *v1alpha1.PreemptionStatus) {
 	s.t.Helper()
 	j := s.job(string(ref.UID))
-	if s.loses() {
+	if s.losesWrites || s.loses() {
 		return
 	}
 	old := j.Status.Scheduling.Preemption
@@ -227,7 +236,7 @@ func (s *simulation) place(j *Job) {
 	s.t.Helper()
 	var on []string
 	for _, name := range s.nodes {
-		if s.free(name) == 8 && len(on) < int(*j.Spec.Replicas) {
+		if s.up(name) && s.free(name) == 8 && len(on) < int(*j.Spec.Replicas) {
 			on = append(on, name)
 		}
 	}
@@ -259,11 +268,28 @@ func (s *simulation) end() {
 		if !ending || s.now.Before(at) {
 			continue
 		}
-		delete(s.ends, j.Name)
-		j.Pods, j.Status.Attempt = nil, j.Status.Attempt+1
-		j.enterAt(v1alpha1.PhaseQueued, s.now)
-		j.Status.Scheduling.Blocker = &v1alpha1.Blocker{Reason: v1alpha1.ReasonRoomReserved}
+		s.requeue(j)
 		s.logf("%s has ended", j.Name)
+	}
+}
+
+// requeue a gang whose last pod has gone.
+func (s *simulation) requeue(j *Job) {
+	delete(s.ends, j.Name)
+	j.Pods, j.Status.Attempt = nil, j.Status.Attempt+1
+	j.enterAt(v1alpha1.PhaseQueued, s.now)
+	j.Status.Scheduling.Blocker = &v1alpha1.Blocker{Reason: v1alpha1.ReasonRoomReserved}
+}
+
+// failNode takes a node away for some time. The gang on it ends.
+func (s *simulation) failNode(name string, lasts time.Duration) {
+	s.down[name] = s.now.Add(lasts)
+	s.logf("node %s fails", name)
+	for _, j := range s.jobs {
+		if slices.ContainsFunc(j.Pods, func(p *corev1.Pod) bool { return p.Spec.NodeName == name }) {
+			s.requeue(j)
+			s.logf("%s has lost a rank", j.Name)
+		}
 	}
 }
 

@@ -142,6 +142,38 @@ var brokerHistories = map[string]func(testing.TB) *simulation{
 		s.until("it runs", s.phaseIs("urgent", v1alpha1.PhaseRunning))
 		return s
 	},
+	"killed-victim-is-gone-and-room-stolen": func(t testing.TB) *simulation {
+		s := simulate(t, []string{"a", "b"}, jobOf("first", 1, 1, runs(20*time.Minute, "a")),
+			jobOf("second", 2, 1, runs(time.Hour, "b"), saves(10)), urgentJob("urgent", 9, 1))
+		s.rests = true
+		s.until("there is room", s.planIs("urgent", v1alpha1.PreemptionPlacing))
+		s.drop("first")
+		s.rests = false
+		s.steal("a")
+		s.until("it runs", s.phaseIs("urgent", v1alpha1.PhaseRunning))
+		return s
+	},
+	"killed-victim-is-gone-and-node-fails": func(t testing.TB) *simulation {
+		s := simulate(t, []string{"a", "b"}, jobOf("first", 1, 1, runs(20*time.Minute, "a")),
+			jobOf("second", 2, 1, runs(time.Hour, "b")), urgentJob("urgent", 9, 1))
+		s.rests = true
+		s.until("there is room", s.planIs("urgent", v1alpha1.PreemptionPlacing))
+		s.rests = false
+		s.failNode("a", time.Hour)
+		s.until("it runs", s.phaseIs("urgent", v1alpha1.PhaseRunning))
+		return s
+	},
+	"proposed-victim-ends": func(t testing.TB) *simulation {
+		s := simulate(t, []string{"a", "b"}, jobOf("slow", 1, 1, runs(time.Hour, "a"), saves(30)),
+			jobOf("fast", 1, 1, runs(time.Hour, "b"), saves(10)), urgentJob("urgent", 9, 2))
+		s.losesWrites = true
+		s.tick()
+		s.drop("fast")
+		s.tick()
+		s.losesWrites = false
+		s.until("it runs", s.phaseIs("urgent", v1alpha1.PhaseRunning))
+		return s
+	},
 	"victim-fails": func(t testing.TB) *simulation {
 		s := simulate(t, []string{"a", "b"}, jobOf("slow", 1, 1, runs(time.Hour, "a"), saves(30)),
 			jobOf("fast", 1, 1, runs(time.Hour, "b"), saves(10)), urgentJob("urgent", 9, 1))
@@ -280,9 +312,10 @@ func TestProposalStays(t *testing.T) {
 	}
 }
 
-// TestBrokerEnds plays random clusters in which processes die before they carry out an order, somebody takes
-// nodes, and jobs go. What the simulation checks holds throughout; in the end every gang that waited for
-// others runs, was handed over, or is gone.
+// TestBrokerEnds plays random clusters with victims of every mode. Processes die before they carry out an
+// order, writes are lost, foreign pods take nodes, nodes fail with the gangs on them, and users delete jobs.
+// The simulation checks its invariants in every pass. In the end each gang that waited for others runs, was
+// handed over, or is deleted.
 func TestBrokerEnds(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	ran, handed := 0, 0
@@ -292,9 +325,14 @@ func TestBrokerEnds(t *testing.T) {
 		for i := range 2 + r.IntN(4) {
 			nodes = append(nodes, fmt.Sprint("n", i))
 			low := jobOf(fmt.Sprint("low", i), int32(r.IntN(4)), 1, runs(time.Duration(1+r.IntN(60))*time.Minute,
-				nodes[i]), saves(int32(1+r.IntN(40))))
-			if r.IntN(5) == 0 {
+				nodes[i]))
+			switch r.IntN(5) { // modes Save, EndsByItself and, without checkpoints, Kill
+			case 0:
 				finishesIn(time.Duration(r.IntN(200)) * time.Second)(&low)
+			case 1, 2:
+				saves(int32(1 + r.IntN(40)))(&low)
+			case 3:
+				saved(time.Duration(1+r.IntN(20)) * time.Minute)(&low) // mode NextCheckpoint where it is silent
 			}
 			jobs = append(jobs, low)
 		}
@@ -303,8 +341,14 @@ func TestBrokerEnds(t *testing.T) {
 		}
 		s := simulate(t, nodes, jobs...)
 		s.loses = func() bool { return r.IntN(4) == 0 }
+		for _, j := range s.jobs {
+			s.mute[j.Name] = r.IntN(6) == 0
+		}
 		for range 300 {
 			s.tick()
+			if r.IntN(120) == 0 {
+				s.failNode(nodes[r.IntN(len(nodes))], time.Duration(5+r.IntN(60))*time.Second)
+			}
 			if r.IntN(100) == 0 {
 				s.steal(nodes[r.IntN(len(nodes))])
 			}

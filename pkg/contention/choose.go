@@ -8,6 +8,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/framework"
+	"mlplatform.example.com/trainingjob-operator/pkg/panics"
 	"mlplatform.example.com/trainingjob-operator/pkg/preemption"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
@@ -25,6 +26,9 @@ type Cluster struct {
 	Jobs []Job
 	// GPUs are the resources that count as such.
 	GPUs framework.GPUs
+	// Recovered receives the panic of a step that concerns one job; the pass continues with the others. nil:
+	// panics are not recovered.
+	Recovered func(*v1alpha1.TrainingJob, *panics.Panic)
 }
 
 // Choose says of every gang that lacks room who would make some. The statuses have no ObservedTime.
@@ -32,11 +36,13 @@ func Choose(p preemption.Policy, c Cluster) map[preemption.Ref]*v1alpha1.Preempt
 	r := newRound(p, c, Waits)
 	said := map[preemption.Ref]*v1alpha1.PreemptionStatus{}
 	for _, j := range r.waiting {
-		choice := r.choose(j)
-		if choice.Outcome == preemption.Planned {
-			r.plans = append(r.plans, choice.Plan)
-		}
-		said[j.ref()] = r.say(j, choice)
+		r.guard(j, func() {
+			choice := r.choose(j)
+			if choice.Outcome == preemption.Planned {
+				r.plans = append(r.plans, choice.Plan)
+			}
+			said[j.ref()] = r.say(j, choice)
+		})
 	}
 	return said
 }
@@ -53,6 +59,8 @@ type round struct {
 	plans   []preemption.Plan
 	// looked counts the gangs for which somebody was looked for.
 	looked int
+	// recovered is Cluster.Recovered.
+	recovered func(*v1alpha1.TrainingJob, *panics.Panic)
 }
 
 // holder is a job whose gang holds nodes.
@@ -63,16 +71,29 @@ type holder struct {
 	contender scheduler.Contender
 }
 
+// holderOf returns the holder of an attempt of a gang; nil where that attempt holds nodes no longer.
+func (r *round) holderOf(ref preemption.Ref) *holder {
+	i := slices.IndexFunc(r.holders, func(h holder) bool { return h.gang.Ref == ref })
+	if i < 0 {
+		return nil
+	}
+	return &r.holders[i]
+}
+
 func newRound(p preemption.Policy, c Cluster, waits func(*v1alpha1.TrainingJob) bool) *round {
-	r := &round{policy: p, gpus: c.GPUs, now: c.Now, state: c.State, nodes: nodesOf(c.State)}
+	r := &round{
+		policy: p, gpus: c.GPUs, now: c.Now, state: c.State, nodes: nodesOf(c.State), recovered: c.Recovered,
+	}
 	for i := range c.Jobs {
 		j := &c.Jobs[i]
-		switch {
-		case HoldsNodes(j.TrainingJob):
-			r.holders = append(r.holders, holder{j, runningGang(j), j.contender()})
-		case waits(j.TrainingJob):
-			r.waiting = append(r.waiting, j)
-		}
+		r.guard(j, func() {
+			switch {
+			case HoldsNodes(j.TrainingJob):
+				r.holders = append(r.holders, holder{j, runningGang(j), j.contender()})
+			case waits(j.TrainingJob):
+				r.waiting = append(r.waiting, j)
+			}
+		})
 	}
 	// As the planner serves them; it is asked about one at a time, since victims depend on the preemptor.
 	slices.SortFunc(r.waiting, func(a, b *Job) int {

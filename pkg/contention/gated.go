@@ -78,14 +78,6 @@ func (c *contests) planOf(j *Job) (preemption.Plan, bool) {
 	return plan, ok
 }
 
-func (c *contests) holderOf(ref preemption.Ref) *holder {
-	i := slices.IndexFunc(c.holders, func(h holder) bool { return h.gang.Ref == ref })
-	if i < 0 {
-		return nil
-	}
-	return &c.holders[i]
-}
-
 // decide who is to make room for a gang for which its scheduler would preempt.
 func (c *contests) decide(j *Job, waited time.Duration) *v1alpha1.PreemptionStatus {
 	snapshot := c.snapshot(j)

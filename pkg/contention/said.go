@@ -1,8 +1,6 @@
 package contention
 
 import (
-	"slices"
-
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/preemption"
 )
@@ -17,16 +15,15 @@ func (r *round) say(j *Job, c preemption.Choice) *v1alpha1.PreemptionStatus {
 	}
 	for _, v := range c.Plan.Victims {
 		st.LossGPUSeconds += v.GPUSeconds
-		if len(st.Victims) < maxVictims {
-			st.Victims = append(st.Victims, r.sayVictim(j, v))
+		if holder := r.holderOf(v.Ref); holder != nil && len(st.Victims) < maxVictims {
+			st.Victims = append(st.Victims, victimStatus(j, holder, v))
 		}
 	}
 	return st
 }
 
-func (r *round) sayVictim(j *Job, v preemption.Victim) v1alpha1.PreemptionVictim {
-	i := slices.IndexFunc(r.holders, func(h holder) bool { return h.gang.Ref == v.Ref })
-	holder := r.holders[i]
+// victimStatus describes a victim that holds nodes. It names the victim only to jobs of its own namespace.
+func victimStatus(j *Job, holder *holder, v preemption.Victim) v1alpha1.PreemptionVictim {
 	victim := v1alpha1.PreemptionVictim{
 		UID: v.UID, Attempt: v.Attempt, GPUs: holder.gang.GPUs, Mode: v1alpha1.PreemptionMode(v.Mode),
 		EstimatedLossSeconds: int64((v.Lost + v.Restart).Seconds()), LossGPUSeconds: v.GPUSeconds,

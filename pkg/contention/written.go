@@ -55,7 +55,7 @@ func refOf(v *v1alpha1.PreemptionVictim) preemption.Ref {
 }
 
 // sayPlan as the status of its gang's job has it. What is written of a victim stays: when the gang is gone,
-// nothing else tells of it.
+// nothing else describes it. A victim that is gone and was never written is left out.
 func (b *broker) sayPlan(j *Job, plan preemption.Plan) *v1alpha1.PreemptionStatus {
 	st := &v1alpha1.PreemptionStatus{
 		Outcome: v1alpha1.PreemptionPlanned, Phase: v1alpha1.PreemptionPhase(plan.Phase),
@@ -64,15 +64,33 @@ func (b *broker) sayPlan(j *Job, plan preemption.Plan) *v1alpha1.PreemptionStatu
 	}
 	for _, v := range plan.Victims {
 		st.LossGPUSeconds += v.GPUSeconds
-		if written := writtenAs(j, &plan, v.Ref); written != nil {
-			st.Victims = append(st.Victims, *written.DeepCopy())
-			continue
+		written, holder := writtenAs(j, &plan, v.Ref), b.holderOf(v.Ref)
+		switch {
+		case written == nil && holder == nil:
+			written = writtenVictim(j, v.Ref)
+		case written == nil:
+			victim := victimStatus(j, holder, v)
+			victim.AskTime = askTime(&plan, &v)
+			written = &victim
 		}
-		victim := b.sayVictim(j, v)
-		victim.AskTime = askTime(&plan, &v)
-		st.Victims = append(st.Victims, victim)
+		if written != nil {
+			st.Victims = append(st.Victims, *written.DeepCopy())
+		}
 	}
 	return st
+}
+
+// writtenVictim is the entry of a victim in the status of a job; nil where there is none.
+func writtenVictim(j *Job, ref preemption.Ref) *v1alpha1.PreemptionVictim {
+	st := j.Status.Scheduling.Preemption
+	if st == nil {
+		return nil
+	}
+	i := slices.IndexFunc(st.Victims, func(v v1alpha1.PreemptionVictim) bool { return refOf(&v) == ref })
+	if i < 0 {
+		return nil
+	}
+	return &st.Victims[i]
 }
 
 // writtenAs is what the status says of a victim of a plan; nil where it says nothing, or something else: in

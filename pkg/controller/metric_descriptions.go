@@ -42,6 +42,7 @@ const (
 
 	metricReconciles = "trainingjob_operator_reconcile_duration_seconds"
 	metricErrors     = "trainingjob_operator_errors_total"
+	metricPanics     = "trainingjob_operator_panics_total"
 )
 
 // Labels. The queue and the priority are what users have written: see metrics.queue and metrics.priority.
@@ -172,6 +173,9 @@ func operatorMetrics() []metric.Description {
 			Help:    "Time that one reconcile of a job takes."},
 		{Name: metricErrors, Type: metric.Counter, Labels: []string{"error_type"},
 			Cardinality: "6 types", Help: errorTypesHelp},
+		{Name: metricPanics, Type: metric.Counter, Labels: []string{"activity"}, Cardinality: "2 activities",
+			Help: "Panics that the operator recovered from while it reconciled one job or planned preemptions " +
+				"(plan). Each is a bug."},
 		counter(metricPodsCreated, "Pods created."),
 		counter(metricPodsDeleted, "Pods deleted by the operator."),
 		counter(metricStatusWrites, "Writes of a TrainingJob's status."),

@@ -47,6 +47,9 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 	m.schedulerReports = m.counters[metricSchedulerReports].WithLabelValues()
 	m.reconciles = m.histograms[metricReconciles].WithLabelValues()
 	m.beginPreemptionSeries()
+	for _, activity := range []string{reconciling, planning} {
+		m.counters[metricPanics].WithLabelValues(activity)
+	}
 	for _, t := range errorTypes { // a rate needs a zero before the first one
 		m.counters[metricErrors].WithLabelValues(string(t))
 	}

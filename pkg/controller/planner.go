@@ -15,6 +15,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/contention"
+	"mlplatform.example.com/trainingjob-operator/pkg/panics"
 	"mlplatform.example.com/trainingjob-operator/pkg/preemption"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
@@ -92,6 +93,7 @@ type planner struct {
 	wake    func(context.Context, []types.NamespacedName)
 	// overruled counts a plan for which a scheduler ends others.
 	overruled func()
+	panics    *panicReporter
 
 	// requests of the ranks of jobs: rendering each of a thousand anew in every pass would be most of its work.
 	requests map[types.UID]rankRequests
@@ -113,7 +115,7 @@ type rankRequests struct {
 }
 
 // newPlanner returns a planner; nil: the options ask for none.
-func newPlanner(d dependencies, o Options, owned *ownedCache) *planner {
+func newPlanner(d dependencies, o Options, owned *ownedCache, reporter *panicReporter) *planner {
 	if o.Planning == nil {
 		return nil
 	}
@@ -122,6 +124,7 @@ func newPlanner(d dependencies, o Options, owned *ownedCache) *planner {
 		counts: d.counts, backends: o.Backends, wake: d.woken.wake,
 		overruled: func() { d.metrics.counters[metricOverruledPlans].WithLabelValues().Inc() },
 		brokering: o.Planning.Broker, defaults: contention.Class{MaxDelay: o.Planning.MaxDelay}, gpus: o.GPUs,
+		panics: reporter,
 	}
 	if o.Reports != nil {
 		p.reports = o.Reports
@@ -141,12 +144,29 @@ func (p *planner) Start(ctx context.Context) error {
 		case <-timer.C():
 		}
 		began := p.clock.Now()
+		p.pass(ctx)
+		rest = max(p.period(), planShare*p.clock.Since(began))
+	}
+}
+
+// pass makes one pass and wakes the jobs that have something to do. Neither an error nor a panic stops the
+// next pass.
+func (p *planner) pass(ctx context.Context) {
+	if caught := panics.Catch(func() {
 		wake, err := p.plan(ctx)
 		if err != nil && ctx.Err() == nil {
-			log.FromContext(ctx).Error(err, "Planning who would make room")
+			log.FromContext(ctx).Error(err, "Planning preemptions")
 		}
 		p.wake(ctx, wake)
-		rest = max(p.period(), planShare*p.clock.Since(began))
+	}); caught != nil {
+		p.panics.report(ctx, nil, planning, caught)
+	}
+}
+
+// recovered reports the panic of a step of a pass that concerns one job.
+func (p *planner) recovered(ctx context.Context) func(*v1alpha1.TrainingJob, *panics.Panic) {
+	return func(job *v1alpha1.TrainingJob, caught *panics.Panic) {
+		p.panics.report(ctx, job, planning, caught)
 	}
 }
 
@@ -177,8 +197,10 @@ func (p *planner) plan(ctx context.Context) ([]types.NamespacedName, error) {
 	}
 	// In whole seconds a gang loses what its GPUs lose together, divided by their number.
 	now := p.clock.Now().Truncate(statusPrecision)
-	jobs := p.contenders(list, now)
-	cluster := contention.Cluster{Now: now, State: state, Jobs: jobs, GPUs: p.gpus}
+	jobs := p.contenders(ctx, list, now)
+	cluster := contention.Cluster{
+		Now: now, State: state, Jobs: jobs, GPUs: p.gpus, Recovered: p.recovered(ctx),
+	}
 	if p.brokering {
 		return p.broker(cluster), nil
 	}
@@ -221,8 +243,10 @@ func (p *planner) choice(job *v1alpha1.TrainingJob) *v1alpha1.PreemptionStatus {
 	return p.said[preemption.Ref{UID: job.UID, Attempt: job.Status.Attempt}]
 }
 
-// contenders are the jobs that lack room or hold nodes.
-func (p *planner) contenders(list *v1alpha1.TrainingJobList, now time.Time) []contention.Job {
+// contenders are the jobs that lack room or hold nodes. A job whose description panics is left out.
+func (p *planner) contenders(
+	ctx context.Context, list *v1alpha1.TrainingJobList, now time.Time,
+) []contention.Job {
 	var jobs []contention.Job
 	requests := make(map[types.UID]rankRequests, len(p.requests))
 	for i := range list.Items {
@@ -231,9 +255,14 @@ func (p *planner) contenders(list *v1alpha1.TrainingJobList, now time.Time) []co
 		if p.brokering {
 			waits = contention.AwaitsBroker
 		}
-		if contention.HoldsNodes(job) || waits(job) {
+		if !contention.HoldsNodes(job) && !waits(job) {
+			continue
+		}
+		if caught := panics.Catch(func() {
 			requests[job.UID] = p.requestsOf(job)
 			jobs = append(jobs, p.contender(job, requests[job.UID].byRole, now))
+		}); caught != nil {
+			p.panics.report(ctx, job, planning, caught)
 		}
 	}
 	p.requests = requests

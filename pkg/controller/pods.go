@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -49,15 +48,16 @@ func (w *writer) createPods(
 		}
 		ranks = ranks[1:]
 	}
-	errs := make([]error, len(ranks))
 	var stop atomic.Bool
-	workqueue.ParallelizeUntil(ctx, w.parallel, len(ranks), func(i int) {
+	errs := w.each(ctx, len(ranks), func(i int) error {
 		if stop.Load() || ctx.Err() != nil { // a lost lease cancels creates
-			return
+			return nil
 		}
-		if errs[i] = w.createRank(ctx, s, ranks[i], attempt); errs[i] != nil {
+		err := w.createRank(ctx, s, ranks[i], attempt)
+		if err != nil {
 			stop.Store(true)
 		}
+		return err
 	})
 	for i := range errs {
 		errs[i] = w.rejectionOf(s, errs[i])
@@ -135,11 +135,9 @@ func (w *writer) livePods(job types.UID) int64 {
 func (w *writer) deletePods(
 	ctx context.Context, job *v1alpha1.TrainingJob, deletions []decision.PodDeletion,
 ) error {
-	errs := make([]error, len(deletions))
-	workqueue.ParallelizeUntil(ctx, w.parallel, len(deletions), func(i int) {
-		errs[i] = w.deletePod(ctx, job, deletions[i])
-	})
-	return firstOf(errs)
+	return firstOf(w.each(ctx, len(deletions), func(i int) error {
+		return w.deletePod(ctx, job, deletions[i])
+	}))
 }
 
 func (w *writer) deletePod(ctx context.Context, job *v1alpha1.TrainingJob, d decision.PodDeletion) error {

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/panics"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob"
 	"mlplatform.example.com/trainingjob-operator/pkg/turn"
 )
@@ -40,12 +41,18 @@ type Reconciler struct {
 	writer   *writer
 	status   *statusWriter
 	metrics  *metrics
+	panics   *panicReporter
 }
 
 // Reconcile implements reconcile.Reconciler.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	began := r.clock.Now()
-	result, err := r.reconcile(ctx, req)
+	var result reconcile.Result
+	var err error
+	if caught := panics.Catch(func() { result, err = r.reconcile(ctx, req) }); caught != nil {
+		err = caught
+	}
+	r.reportPanic(ctx, req.NamespacedName, err)
 	r.metrics.reconciled(r.clock.Since(began))
 	r.metrics.failed(err)
 	return result, err

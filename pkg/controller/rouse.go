@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -40,9 +39,8 @@ func (w *writer) rouse(ctx context.Context, s *observed, woken *observation.Woke
 	}
 	log.FromContext(ctx).Info("Waking the scheduler: the nodes have room for the gang, and it does not look",
 		"scheduler", s.Backend.Name(), "time", woken.Times)
-	errs := make([]error, len(targets))
-	workqueue.ParallelizeUntil(ctx, w.parallel, len(targets), func(i int) {
-		errs[i] = w.noteWoken(ctx, s.Job, targets[i], *woken)
+	errs := w.each(ctx, len(targets), func(i int) error {
+		return w.noteWoken(ctx, s.Job, targets[i], *woken)
 	})
 	w.metrics.counters[metricSchedulerWakes].WithLabelValues(s.Backend.Name()).Inc()
 	return errors.Join(errs...)

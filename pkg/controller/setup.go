@@ -194,13 +194,15 @@ func newDependencies(mgr manager.Manager, o Options) (dependencies, error) {
 func newReconciler(d dependencies, o Options) *Reconciler {
 	live := liveReader{Reader: d.uncached, scheme: o.Client.Scheme()}
 	owned := newOwnedCache(o.Clock, d.states.objectGone)
+	reporter := &panicReporter{recorder: d.recorder, states: d.states, metrics: d.metrics}
 	return &Reconciler{
+		panics: reporter,
 		client: o.Client, clock: o.Clock, owned: owned, states: d.states, availability: d.availability,
 		reports: o.Reports,
 		gatherer: &gatherer{
 			client: o.Client, live: live, clock: o.Clock, owned: owned, states: d.states,
 			counts: d.counts, availability: d.availability, clusterObjects: d.clusterObjects,
-			planner: newPlanner(d, o, owned),
+			planner: newPlanner(d, o, owned, reporter),
 			explainer: &explainer{
 				state: d.clusterState, states: d.states, live: live, autoscaler: d.autoscaler,
 				nameOthers: o.NameOtherNamespaces, since: o.Clock.Now(),
