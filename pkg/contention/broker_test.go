@@ -2,8 +2,6 @@ package contention
 
 import (
 	"flag"
-	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
@@ -309,68 +307,6 @@ func TestProposalStays(t *testing.T) {
 	}
 	if got["a"] != 1 || got["b"] != 1 {
 		t.Errorf("the victims are %v", got)
-	}
-}
-
-// TestBrokerEnds plays random clusters with victims of every mode. Processes die before they carry out an
-// order, writes are lost, foreign pods take nodes, nodes fail with the gangs on them, and users delete jobs.
-// The simulation checks its invariants in every pass. In the end each gang that waited for others runs, was
-// handed over, or is deleted.
-func TestBrokerEnds(t *testing.T) {
-	r := rand.New(rand.NewPCG(11, 12))
-	ran, handed := 0, 0
-	for range 150 {
-		var nodes []string
-		var jobs []Job
-		for i := range 2 + r.IntN(4) {
-			nodes = append(nodes, fmt.Sprint("n", i))
-			low := jobOf(fmt.Sprint("low", i), int32(r.IntN(4)), 1, runs(time.Duration(1+r.IntN(60))*time.Minute,
-				nodes[i]))
-			switch r.IntN(5) { // modes Save, EndsByItself and, without checkpoints, Kill
-			case 0:
-				finishesIn(time.Duration(r.IntN(200)) * time.Second)(&low)
-			case 1, 2:
-				saves(int32(1 + r.IntN(40)))(&low)
-			case 3:
-				saved(time.Duration(1+r.IntN(20)) * time.Minute)(&low) // mode NextCheckpoint where it is silent
-			}
-			jobs = append(jobs, low)
-		}
-		for i := range 1 + r.IntN(2) {
-			jobs = append(jobs, urgentJob(fmt.Sprint("urgent", i), 4, int32(1+r.IntN(len(nodes)))))
-		}
-		s := simulate(t, nodes, jobs...)
-		s.loses = func() bool { return r.IntN(4) == 0 }
-		for _, j := range s.jobs {
-			s.mute[j.Name] = r.IntN(6) == 0
-		}
-		for range 300 {
-			s.tick()
-			if r.IntN(120) == 0 {
-				s.failNode(nodes[r.IntN(len(nodes))], time.Duration(5+r.IntN(60))*time.Second)
-			}
-			if r.IntN(100) == 0 {
-				s.steal(nodes[r.IntN(len(nodes))])
-			}
-			if r.IntN(150) == 0 && len(s.jobs) > 1 {
-				s.drop(s.jobs[r.IntN(len(s.jobs))].Name)
-			}
-		}
-		for _, j := range s.jobs {
-			switch {
-			case j.Value < 4:
-			case j.Status.Phase == v1alpha1.PhaseRunning:
-				ran++
-			case j.Status.Attempt > 1:
-				handed++
-			default:
-				t.Fatalf("%s waits for ever:\n%s", j.Name, s.log.String())
-			}
-		}
-	}
-	t.Log(ran, handed)
-	if ran < 40 || handed < 20 {
-		t.Errorf("%d ran, %d were handed over", ran, handed)
 	}
 }
 

@@ -1,0 +1,135 @@
+package contention
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+)
+
+// randomCluster has a gang of low priority on each node, with victims of every mode, and one or two gangs
+// that wait for others.
+func randomCluster(t testing.TB, r *rand.Rand) *simulation {
+	var nodes []string
+	var jobs []Job
+	for i := range 2 + r.IntN(4) {
+		nodes = append(nodes, fmt.Sprint("n", i))
+		low := jobOf(fmt.Sprint("low", i), int32(r.IntN(4)), 1,
+			runs(time.Duration(1+r.IntN(60))*time.Minute, nodes[i]))
+		switch r.IntN(5) {
+		case 0:
+			finishesIn(time.Duration(r.IntN(200)) * time.Second)(&low)
+		case 1, 2:
+			saves(int32(1 + r.IntN(40)))(&low)
+		case 3: // a silent trainer that saves by itself
+			saved(time.Duration(1+r.IntN(20)) * time.Minute)(&low)
+		}
+		jobs = append(jobs, low) // one without checkpoints is killed
+	}
+	for i := range 1 + r.IntN(2) {
+		jobs = append(jobs, urgentJob(fmt.Sprint("urgent", i), 4, int32(1+r.IntN(len(nodes)))))
+	}
+	s := simulate(t, nodes, jobs...)
+	s.loses = func() bool { return r.IntN(4) == 0 }
+	for _, j := range s.jobs {
+		s.mute[j.Name] = r.IntN(6) == 0
+	}
+	return s
+}
+
+// playRandom plays a random cluster for five minutes. Processes die before they carry out an order, writes
+// are lost, foreign pods take nodes, nodes fail with the gangs on them, and users delete jobs. The simulation
+// checks its invariants in every pass. In the end each gang that waited for others runs, was handed over, or
+// is deleted; the counts of the first two are returned.
+func playRandom(t testing.TB, r *rand.Rand) (ran, handed int) {
+	t.Helper()
+	s := randomCluster(t, r)
+	for range 300 {
+		s.tick()
+		if r.IntN(120) == 0 {
+			s.failNode(s.nodes[r.IntN(len(s.nodes))], time.Duration(5+r.IntN(60))*time.Second)
+		}
+		if r.IntN(100) == 0 {
+			s.steal(s.nodes[r.IntN(len(s.nodes))])
+		}
+		if r.IntN(150) == 0 && len(s.jobs) > 1 {
+			s.drop(s.jobs[r.IntN(len(s.jobs))].Name)
+		}
+	}
+	for _, j := range s.jobs {
+		switch {
+		case j.Value < 4:
+		case j.Status.Phase == v1alpha1.PhaseRunning:
+			ran++
+		case j.Status.Attempt > 1:
+			handed++
+		default:
+			t.Fatalf("%s neither runs nor was handed over:\n%s", j.Name, s.log.String())
+		}
+	}
+	return ran, handed
+}
+
+func TestBrokerEnds(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 12))
+	ran, handed := 0, 0
+	for range 150 {
+		more, others := playRandom(t, r)
+		ran, handed = ran+more, handed+others
+	}
+	t.Log(ran, handed)
+	if ran < 40 || handed < 20 {
+		t.Errorf("%d ran, %d were handed over", ran, handed)
+	}
+}
+
+func FuzzBrokerHistories(f *testing.F) {
+	f.Add(uint64(1), uint64(2))
+	f.Fuzz(func(t *testing.T, a, b uint64) { playRandom(t, rand.New(rand.NewPCG(a, b))) })
+}
+
+// FuzzWrittenPlans: the broker reads plans from statuses, which others can write. It panics on none, and
+// orders nothing about a gang that the plan does not name.
+func FuzzWrittenPlans(f *testing.F) {
+	a, b := jobOf("a", 1, 1, runs(time.Hour, "a"), saves(10)), jobOf("b", 1, 1, runs(time.Hour, "b"))
+	for _, waiting := range []Job{
+		urgentJob("urgent", 9, 2), urgentJob("urgent", 9, 1, of(v1alpha1.SchedulerNative)),
+	} {
+		cluster := Cluster{Now: now, State: full("a", "b"), Jobs: []Job{a, b, waiting}}
+		for _, st := range Broker(brokerPolicy, cluster).Said {
+			plan, err := json.Marshal(st)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(plan, false)
+			f.Add(plan, true)
+		}
+	}
+	f.Add([]byte(`{"phase":"Placing","round":-1,"victims":[{"uid":"gone","attempt":7,"mode":"Kill"}],`+
+		`"startedTime":"2026-11-25T12:00:00Z","phaseTime":"2026-11-25T12:00:00Z",`+
+		`"deadline":"2026-11-25T12:02:00Z"}`), false)
+	f.Fuzz(func(t *testing.T, data []byte, proposed bool) {
+		st := &v1alpha1.PreemptionStatus{}
+		if json.Unmarshal(data, st) != nil {
+			return
+		}
+		urgent := urgentJob("urgent", 9, 2)
+		if urgent.Proposed = st; !proposed {
+			urgent.Proposed, urgent.Status.Scheduling.Preemption = nil, st
+		}
+		orders := Broker(brokerPolicy, Cluster{
+			Now: now, State: full("a", "b"), Jobs: []Job{a, b, urgent, urgentJob("other", 8, 1)},
+		})
+		for ref := range orders.GiveWay {
+			if !slices.ContainsFunc(st.Victims, func(v v1alpha1.PreemptionVictim) bool {
+				return refOf(&v) == ref
+			}) {
+				t.Errorf("%v is to end, and no plan names it", ref)
+			}
+		}
+	})
+}
