@@ -92,7 +92,8 @@ var rules = map[string]rule{
 
 	convert: {
 		reason: "another system's document to a job",
-		ours:   []string{api, checkpoint, frameworks, spec, validation, tfjobadmin}, never: notCore,
+		ours:   []string{api, checkpoint, frameworks, "pkg/boundedyaml", spec, validation, tfjobadmin},
+		never:  notCore,
 	},
 	tfjobadmin: {
 		reason: "what a document of TFJob-admin says", ours: []string{api, frameworks, spec}, never: notCore,
@@ -144,6 +145,9 @@ var rules = map[string]rule{
 	"pkg/allowance": {
 		reason: "how often somebody may do something; knows no request",
 		never:  slices.Concat(impure, []string{"k8s.io/api/...", "sigs.k8s.io/..."}),
+	},
+	"pkg/boundedyaml": {
+		reason: "what a document expands to; knows no job", never: slices.Concat(impure, []string{"k8s.io/..."}),
 	},
 	"pkg/panics": {
 		reason: "the panic of a step as a value; knows no job",
@@ -216,7 +220,8 @@ var rules = map[string]rule{
 	"pkg/server/rest": {
 		reason: "the API over HTTP: it decides nothing, and writes nothing but as its caller",
 		ours: []string{
-			api, spec, history, "pkg/cost", "pkg/explain", "pkg/timeline", "pkg/queuereader", "pkg/queues",
+			api, spec, history, "pkg/boundedyaml", "pkg/cost", "pkg/explain", "pkg/timeline",
+			"pkg/queuereader", "pkg/queues",
 			"pkg/server/access", "pkg/server/identity", "pkg/server/live", "pkg/server/problem", "pkg/server/store",
 		},
 	},
@@ -249,8 +254,8 @@ var rules = map[string]rule{
 			api, frameworks, history, fragment, palette, parameters, board + "/listview", board + "/clusterview",
 			board + "/queueview", board + "/accountview", board + "/historyview", board + "/jobview",
 			board + "/logview",
-			"pkg/metric", "pkg/server/identity", "pkg/server/live", "pkg/server/placement", "pkg/server/problem",
-			"pkg/server/rest", spec,
+			"pkg/boundedyaml", "pkg/metric", "pkg/server/identity", "pkg/server/live", "pkg/server/placement",
+			"pkg/server/problem", "pkg/server/rest", spec,
 		},
 		never: []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."},
 	},

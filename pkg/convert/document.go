@@ -13,7 +13,8 @@ import (
 
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	kjson "sigs.k8s.io/json"
-	"sigs.k8s.io/yaml"
+
+	"mlplatform.example.com/trainingjob-operator/pkg/boundedyaml"
 )
 
 const (
@@ -57,7 +58,7 @@ func Split(data []byte) ([]Document, error) {
 		return nil, fmt.Errorf("the file has %d bytes, more than %d", len(data), MaxBytes)
 	}
 	var docs []Document
-	number := 0
+	number, input := 0, boundedyaml.Input{}
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
 	for {
 		part, err := reader.Read()
@@ -66,7 +67,7 @@ func Split(data []byte) ([]Document, error) {
 		} else if err != nil {
 			return nil, fmt.Errorf("document %d: %w", number+1, err)
 		}
-		values, err := parse(part)
+		values, err := parse(part, &input)
 		if err != nil {
 			return nil, fmt.Errorf("document %d: %w", number+1, err)
 		}
@@ -88,7 +89,7 @@ func Split(data []byte) ([]Document, error) {
 }
 
 // parse returns the values of one part of a file as JSON; none where there are but comments.
-func parse(part []byte) ([][]byte, error) {
+func parse(part []byte, input *boundedyaml.Input) ([][]byte, error) {
 	trimmed := bytes.TrimSpace(part)
 	if bytes.HasPrefix(trimmed, []byte("{")) || bytes.HasPrefix(trimmed, []byte("[")) {
 		values, jsonErr := parseJSON(trimmed)
@@ -96,7 +97,7 @@ func parse(part []byte) ([][]byte, error) {
 			return values, nil
 		}
 		// YAML's flow style looks alike. In brackets, what follows the first value is an error.
-		wrapped, err := yaml.YAMLToJSONStrict(slices.Concat([]byte("["), part, []byte("\n]")))
+		wrapped, err := input.ToJSON(slices.Concat([]byte("["), part, []byte("\n]")))
 		var one []json.RawMessage
 		if err != nil || json.Unmarshal(wrapped, &one) != nil || len(one) != 1 {
 			return nil, jsonErr
@@ -105,7 +106,7 @@ func parse(part []byte) ([][]byte, error) {
 	}
 	var values [][]byte
 	for _, document := range documentEnd.Split(string(part), -1) { // of which YAMLToJSON would read the first
-		value, err := yaml.YAMLToJSONStrict([]byte(document))
+		value, err := input.ToJSON([]byte(document))
 		if err != nil {
 			return nil, err
 		}

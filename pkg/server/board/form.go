@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/boundedyaml"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 )
 
@@ -259,7 +260,7 @@ func namespaceOf(manifest string) string {
 			Namespace string `json:"namespace"`
 		} `json:"metadata"`
 	}
-	if yaml.Unmarshal([]byte(manifest), &of) != nil {
+	if boundedyaml.Unmarshal([]byte(manifest), &of) != nil {
 		return ""
 	}
 	return of.Metadata.Namespace

@@ -10,11 +10,11 @@ import (
 	"strings"
 
 	kjson "sigs.k8s.io/json"
-	"sigs.k8s.io/yaml"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/boundedyaml"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 )
 
@@ -95,7 +95,7 @@ func asJSON(body []byte, contentType string) ([]byte, error) {
 	mediaType, _, err := mime.ParseMediaType(contentType)
 	switch {
 	case err == nil && (mediaType == typeYAML || mediaType == "application/x-yaml" || mediaType == "text/yaml"):
-		converted, err := yaml.YAMLToJSONStrict(body)
+		converted, err := new(boundedyaml.Input).ToJSON(body)
 		if err != nil {
 			return nil, problem.Newf(problem.Malformed, "the body is no YAML: %v", err).About("body").
 				WithRemedy("send one TrainingJob")
