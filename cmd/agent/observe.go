@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"log"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
@@ -34,6 +36,8 @@ type observer struct {
 	// were not at the scan before.
 	whole     map[string]bool
 	committed []string
+	// settled are the whole saves that have stopped changing.
+	settled settled
 	// announced: the attempt's directory is there. retainedFor is what retention was last done for.
 	announced   bool
 	retainedFor commits
@@ -179,14 +183,20 @@ func (o *observer) scan() error {
 		return err
 	}
 	if o.scanned && print == o.lastPrint {
+		o.settled.look(o.clock.Now())
 		o.retainIfDue(v)
 		return nil
 	}
-	found, err := o.scanner.list(scanRequest{base: o.opts.base, dir: rel, jobUID: o.opts.jobUID})
+	// Which parts a save has is known from the saves of all attempts.
+	found, err := o.scanner.list(scanRequest{base: o.opts.base, dir: ".", jobUID: o.opts.jobUID})
 	if err != nil {
 		return err
 	}
 	o.lastPrint, o.scanned = print, true
+	o.settled.scan(found, o.clock.Now())
+	found = slices.DeleteFunc(found, func(f checkpoint.Found) bool {
+		return !isBelow(f.Path, filepath.ToSlash(rel))
+	})
 	o.trackUnfinished(found)
 	o.trackCommits(found)
 	o.consider(checkpoint.Choose(found, nil))
@@ -199,15 +209,27 @@ func (o *observer) scan() error {
 func (o *observer) trackUnfinished(found []checkpoint.Found) {
 	firstSeen := map[string]time.Time{}
 	for _, f := range found {
-		at, ok := o.firstSeen[f.Path]
+		at, ok := o.sinceWhen(&f)
 		if !ok && f.State != checkpoint.Complete {
 			at, ok = o.clock.Now(), true
 		}
 		if ok {
-			firstSeen[f.Path] = at
+			for _, root := range append(f.Roots(), f.Path) {
+				firstSeen[root] = at
+			}
 		}
 	}
 	o.firstSeen = firstSeen
+}
+
+// sinceWhen returns when a part of a save was first seen unfinished.
+func (o *observer) sinceWhen(f *checkpoint.Found) (at time.Time, ok bool) {
+	for _, root := range append(f.Roots(), f.Path) {
+		if seen, known := o.firstSeen[root]; known && (!ok || seen.Before(at)) {
+			at, ok = seen, true
+		}
+	}
+	return at, ok
 }
 
 // trackCommits remembers what became whole last, for retention: no clock and no name can be wrong about that.
@@ -228,8 +250,9 @@ func (o *observer) trackCommits(found []checkpoint.Found) {
 	}
 }
 
-// consider records the newest complete checkpoint, if it is a new one.
+// consider records the newest complete checkpoint, if it is a new one. One without a step is never committed.
 func (o *observer) consider(c checkpoint.Choice) {
+	c = withoutUnordered(c)
 	passedOver := o.opts.passedOver(c.PassedOver)
 	o.state.mu.Lock()
 	o.state.passedOver = passedOver
@@ -245,7 +268,7 @@ func (o *observer) consider(c checkpoint.Choice) {
 		return
 	}
 	save := checkpoint.Save{URI: uri, Step: c.Point.Step, Bytes: c.Found.Bytes}
-	if at, ok := o.firstSeen[c.Found.Path]; ok {
+	if at, ok := o.sinceWhen(c.Found); ok {
 		save.DurationSeconds = min(max(o.clock.Now().Sub(at).Seconds(), 0), 1e7)
 	}
 	o.recordCommit(save, c.Found.Layout)
@@ -263,3 +286,14 @@ func (o *observer) recordCommit(save checkpoint.Save, layout checkpoint.Layout) 
 	o.log.Printf("checkpoint of step %d is complete: %s", save.Step, save.URI)
 	o.state.signalNews()
 }
+
+// withoutUnordered passes over a chosen checkpoint that has no step.
+func withoutUnordered(c checkpoint.Choice) checkpoint.Choice {
+	if c.Found != nil && c.Found.Unordered {
+		c.PassedOver = append([]checkpoint.Found{*c.Found}, c.PassedOver...)
+		c.Found, c.Point = nil, nil
+	}
+	return c
+}
+
+func isBelow(p, dir string) bool { return dir == "." || p == dir || strings.HasPrefix(p, dir+"/") }

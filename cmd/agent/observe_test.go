@@ -39,6 +39,13 @@ func newObserverFixture(t *testing.T, change func(*options)) *observerFixture {
 
 func (s *observerFixture) status(text string) { writeFile(s.t, s.opts.statusFile, text) }
 
+// settle observes until what is on the volume counts as unchanged.
+func (s *observerFixture) settle() {
+	s.observe()
+	s.c.jump(s.c.Now().Add(settleTime))
+	s.observe()
+}
+
 func (s *observerFixture) report() checkpoint.Report { return s.state.report(2) }
 
 func TestHalfWrittenStatusKeepsTheLastOne(t *testing.T) {
@@ -212,7 +219,7 @@ func TestRetention(t *testing.T) {
 	os.Symlink(filepath.Dir(precious), filepath.Join(old, "step-10", "link"))
 	for _, step := range []int64{40, 50} {
 		save(s.opts.dir, step, "x")
-		s.observe()
+		s.settle()
 	}
 	save(s.opts.dir, 45, "x")
 	os.Remove(filepath.Join(s.opts.dir, "step-45", "model.pt")) // torn, or being written
@@ -248,7 +255,7 @@ func TestRetentionKeepsTheLastCommit(t *testing.T) {
 			}
 		}
 		if step != 5 {
-			s.observe()
+			s.settle()
 		}
 	}
 	for step, want := range map[int64]bool{100: false, 200: false, 5: true, 300: true} {
@@ -264,7 +271,7 @@ func TestFormerAttemptDeletesNothingThatIsPinned(t *testing.T) {
 	train := func(s *observerFixture, steps ...int64) {
 		for _, step := range steps {
 			save(s.opts.dir, step, "x")
-			s.observe()
+			s.settle()
 		}
 	}
 	left := func(s *observerFixture) (names string) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
@@ -14,7 +15,7 @@ import (
 // whole one.
 const deletingPrefix = ".trainingjob-deleting-"
 
-// retain deletes the checkpoints that checkpoint.Retain names, over all attempts of the job.
+// retain deletes the saves that checkpoint.Retain names, over all attempts of the job.
 func (o *observer) retain(v volume, due commits) error {
 	keep, err := o.opts.keep()
 	if err != nil {
@@ -26,24 +27,44 @@ func (o *observer) retain(v volume, due commits) error {
 		return fmt.Errorf("deleting nothing: attempt %d has begun, this is attempt %d", later, o.opts.attempt)
 	}
 	keep.Last = due.keepLast
-	keep.Committed = o.committed
+	keep.Committed, keep.MustSettle = o.committed, true
 	keep.MustConfirm, keep.Confirmed = o.opts.server.url != "", due.confirmedStep()
 	found, err := o.scanner.list(scanRequest{base: o.opts.base, dir: ".", jobUID: o.opts.jobUID})
 	if err != nil {
 		return err
 	}
+	keep.Settled = o.settled.paths(found)
+	newer := checkpoint.Choose(found, nil).PassedOver
+	if slices.ContainsFunc(newer, func(f checkpoint.Found) bool { return f.MissingPart }) {
+		o.retainedFor = commits{} // the part may appear: try again at the next look
+	}
 	var errs []error
 	for _, f := range checkpoint.Retain(found, keep) {
-		hidden := path.Join(path.Dir(f.Path), deletingPrefix+path.Base(f.Path))
-		if err := v.root.Rename(f.Path, hidden); err != nil {
-			errs = append(errs, err)
-		}
+		errs = append(errs, hide(v, f.Roots()))
 	}
 	return errors.Join(append(errs, sweep(v))...)
 }
 
-// retainIfDue deletes old checkpoints after each commit, after the operator has acknowledged it, and after an
-// edit of how many are kept.
+// hide renames all parts of a save, or none of them.
+func hide(v volume, roots []string) error {
+	for i, root := range roots {
+		err := v.root.Rename(root, hidden(root))
+		if err == nil {
+			continue
+		}
+		errs := []error{err}
+		for _, done := range roots[:i] {
+			errs = append(errs, v.root.Rename(hidden(done), done))
+		}
+		return errors.Join(errs...)
+	}
+	return nil
+}
+
+func hidden(p string) string { return path.Join(path.Dir(p), deletingPrefix+path.Base(p)) }
+
+// retainIfDue deletes old saves after a newer one has settled, after the operator has acknowledged a
+// commit, and after an edit of how many are kept.
 //
 // An agent whose attempt is over (its node is cut off, its trainer still saves) must not delete what the next
 // attempt resumes from. With a report server it deletes nothing as new as the last commit that the operator
@@ -51,11 +72,11 @@ func (o *observer) retain(v volume, due commits) error {
 // newer. Without one, the next attempt's directory tells it.
 func (o *observer) retainIfDue(v volume) {
 	due := o.state.commits()
-	due.keepLast = o.state.retainLast(o.opts.keepLast)
+	due.keepLast, due.settled = o.state.retainLast(o.opts.keepLast), o.settled.changes
 	if due.keepLast == 0 || due.uri == "" || due == o.retainedFor {
 		return
 	}
-	o.retainedFor = due
+	o.retainedFor = due // retain may reset it
 	o.noteProblem("retention", o.retain(v, due))
 }
 

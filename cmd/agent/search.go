@@ -23,6 +23,7 @@ func search(sc *scanner, o *resolveOptions) (checkpoint.Report, error) {
 		if err != nil {
 			return report, fmt.Errorf("looking at %s: %w", volume.base, err)
 		}
+		choice = withoutUnordered(choice)
 		for _, f := range choice.PassedOver {
 			skipped = append(skipped, skippedOn(volume, f))
 		}

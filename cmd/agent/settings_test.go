@@ -49,13 +49,13 @@ func TestRetentionFollowsTheOperator(t *testing.T) {
 	s := newObserverFixture(t, nil)
 	for _, step := range []int64{10, 20, 30} {
 		save(s.opts.dir, step, "x")
-		s.observe()
+		s.settle()
 	}
 	if !exists(filepath.Join(s.opts.dir, "step-10")) {
 		t.Fatal("a checkpoint was deleted, and nobody had asked for that")
 	}
 	s.state.setRetain(1)
-	s.observe()
+	s.settle()
 	if exists(filepath.Join(s.opts.dir, "step-20")) || !exists(filepath.Join(s.opts.dir, "step-30")) {
 		t.Error("the edit was not carried out")
 	}

@@ -105,6 +105,8 @@ type commits struct {
 	confirmed   int64
 	// keepLast is how many are left of them.
 	keepLast int
+	// settled counts the saves that have settled.
+	settled int
 }
 
 func (c commits) confirmedStep() *int64 {

@@ -26,7 +26,7 @@ type Choice struct {
 // than pinned, it is Lost.
 //
 // Where none is complete it takes, of those that only lack a step, the one that the latest attempt committed
-// last. Its Point has step 0: training goes on from at least there.
+// last. Its Point has step 0. The agent does not report it as committed: it lists it as passed over.
 func Choose(found []Found, pinned *Point) Choice {
 	var c Choice
 	if c.Found = newest(found, func(f *Found) bool { return f.State == Complete }); c.Found == nil {

@@ -20,10 +20,12 @@
 //     jumps changes nothing. Only where nothing tells a step does the time of the commit decide.
 //  3. Retain never names the pinned resume point, the newest complete checkpoint, what was committed last,
 //     anything as new as the Last-th complete one, anything that cannot be ordered, or anything that may
-//     still be written.
-//  4. Bytes from outside are bounded before they are parsed, and so is every number in them.
+//     still be written. It names whole saves.
+//  4. A part of a save never stands for the save: one that is torn or missing makes the save Torn.
+//  5. Bytes from outside are bounded before they are parsed, and so is every number in them.
 //
 // The messages are in messages.go, their parsers in parse.go. Bounds are struct tags, from which
-// schema/*.json is rendered. The scanner reads a volume; layout_*.go judges the checkpoints of one framework
-// each, format_*.go checks one file format each. The page for users is docs/checkpoints.md.
+// schema/*.json is rendered. The scanner reads a volume, and saves.go joins the parts that it finds to saves.
+// layout_*.go judges the checkpoints of one framework each, format_*.go checks one file format each. The page
+// for users is docs/checkpoints.md.
 package checkpoint

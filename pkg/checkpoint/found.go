@@ -19,20 +19,26 @@ const (
 	Unknown State = "Unknown"
 )
 
-// Found is a checkpoint, or the remains of one, as Scan found it.
+// Found is a save, or the remains of one, as Scan found it.
 type Found struct {
-	// Path below the root of the scan, slash-separated as in fs.FS.
+	// Path below the root of the scan, slash-separated as in fs.FS: the directory that carries the step, or
+	// the checkpoint itself. Of siblings of one step it is the first by name. The nearest directory above
+	// all of them holds other steps too, so its path would not tell which one to load.
 	Path   string
 	Layout Layout
 	State  State
+	// Parts of the save, by path, if it has parts below Path or beside it.
+	Parts []Part `json:",omitempty"`
 	// Why it is not complete; at most 256 bytes.
 	Why string
 	// Step of the training, -1 if nothing tells it.
 	Step int64
 	// Attempt whose directory it lies in, 0 if none.
 	Attempt int32
+	// MissingPart: it is Torn because other saves have a part that it lacks.
+	MissingPart bool `json:",omitempty"`
 	// Unordered: every file is there and whole, but nothing tells its step, so it is Unknown. Nothing that is
-	// Unordered is deleted, and a gang resumes from it only where nothing is Complete.
+	// Unordered is deleted or reported as committed. Choose names it only where nothing is Complete.
 	Unordered bool
 	// CommittedAt is when its newest file was last written, by the clock of the writer or of the file server.
 	// It orders only what is Unordered, and keeps what was committed last from being deleted.

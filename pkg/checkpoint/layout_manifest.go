@@ -14,7 +14,6 @@ func isManifest(d *listing) bool { return d.has(ManifestName) }
 // checkManifest checks a checkpoint of our own format, which docs/checkpoints.md describes: every file that
 // the manifest names is there with its size and, with Options.Sums, its sum.
 func (s *scanner) checkManifest(d *listing, f *Found) error {
-	f.Step = noStep
 	data, err := s.read(d.at(ManifestName), MaxManifestBytes)
 	if err != nil {
 		return err

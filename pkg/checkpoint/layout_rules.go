@@ -1,5 +1,7 @@
 package checkpoint
 
+import "slices"
+
 // LayoutRule documents how a layout is recognized and judged. A test keeps docs/checkpoints.md in step with
 // it.
 type LayoutRule struct {
@@ -62,13 +64,20 @@ var LayoutRules = []LayoutRule{
 		"in the file's name", false,
 	},
 	{
-		LayoutLightning, "a file `*.ckpt`",
-		"the zip is not cut short", "in the file's name, else `global_step` in the file", false,
+		LayoutLightning, "a file or a directory `*.ckpt`",
+		"the zip is not cut short (a directory: as TorchDCP or DeepSpeed)",
+		"in the name, else `global_step` in the file", false,
 	},
 	{
 		LayoutTorchSave, "a file `*.pt` or `*.pth` without a manifest",
 		"never: nothing says which files belong together. Write a manifest.", "in the file's name", false,
 	},
+}
+
+// removable reports whether the agent may delete a save: it may delete each of its parts.
+func (f *Found) removable() bool {
+	isKept := func(p Part) bool { return !removable(p.Layout) }
+	return removable(f.Layout) && !slices.ContainsFunc(f.Parts, isKept)
 }
 
 func removable(l Layout) bool {

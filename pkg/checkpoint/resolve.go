@@ -13,17 +13,35 @@ func Resolve(fsys fs.FS, dir string, opts Options, pinned *Point) (Choice, error
 	}
 	for {
 		c := Choose(found, pinned)
-		if c.Found == nil || !sums || c.Found.Layout != LayoutManifest {
+		if c.Found == nil || !sums {
 			return c, nil
 		}
 		s := &scanner{fsys: fsys, opts: Options{JobUID: opts.JobUID, Sums: true}}
-		d, err := s.list(c.Found.Path)
-		if err == nil {
-			err = s.checkManifest(d, c.Found)
-		}
-		if err == nil {
+		if err := s.checkSums(c.Found); err == nil {
 			return c, nil
+		} else {
+			c.Found.setState(err) // c.Found points into found, so the next choice passes over it
 		}
-		c.Found.setState(err) // c.Found points into found, so the next choice passes over it
 	}
+}
+
+// checkSums checks every part of a save that has a manifest again, with its sums.
+func (s *scanner) checkSums(f *Found) error {
+	parts := f.Parts
+	if len(parts) == 0 {
+		parts = []Part{{Path: f.Path, Layout: f.Layout}}
+	}
+	for _, p := range parts {
+		if p.Layout != LayoutManifest {
+			continue
+		}
+		d, err := s.list(p.Path)
+		if err == nil {
+			err = s.checkManifest(d, &Found{Path: p.Path})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -8,7 +8,7 @@ import (
 
 // Keep says what Retain must not name.
 type Keep struct {
-	// Last is how many complete checkpoints to keep. Below 1, nothing may be deleted.
+	// Last is how many complete saves to keep. Below 1, nothing may be deleted.
 	Last int
 	// Pinned is the path of the resume point; empty if there is none.
 	Pinned string
@@ -19,13 +19,22 @@ type Keep struct {
 	// nothing as new is named. nil: none has been. It counts only if MustConfirm.
 	Confirmed   *int64
 	MustConfirm bool
+	// Settled are the paths of the saves that have been whole and unchanged for long enough: only they
+	// count towards Last, so that nothing is deleted for a save that may still change. It counts only if
+	// MustSettle.
+	Settled    []string
+	MustSettle bool
 	// Committed are the paths that the caller saw become complete last. It needs no clock for that.
 	Committed []string
 }
 
-// Retain names the checkpoints that may be deleted, oldest first: those older than the Last-th complete one
-// that are complete, or that an earlier attempt left torn. It considers only removable layouts (see
-// LayoutRules), and never a checkpoint that contains, or is contained in, another one or Pinned.
+// Retain names the saves that may be deleted, oldest first: those older than the Last-th complete one that
+// are complete, or that an earlier attempt left torn. A save is deleted with all of its Roots. Retain
+// considers only removable layouts (see LayoutRules), and never a save that contains, or is contained in,
+// another one or Pinned.
+//
+// While a save at or above the Last-th complete one lacks a part, Retain names nothing: the older saves show
+// which part that is.
 //
 // The step decides what is old. Whatever the steps say, what cannot be ordered by them stays, and so does
 // what was committed last: a program may begin its steps anew, or change how it names its checkpoints.
@@ -39,6 +48,12 @@ func Retain(found []Found, keep Keep) []Found {
 	if len(complete) <= keep.Last {
 		return nil
 	}
+	if keep.MustSettle {
+		complete = slices.DeleteFunc(complete, func(f Found) bool { return !slices.Contains(keep.Settled, f.Path) })
+	}
+	if len(complete) < keep.Last {
+		return nil
+	}
 	before := complete[keep.Last-1].Step
 	if keep.MustConfirm {
 		if keep.Confirmed == nil {
@@ -46,13 +61,16 @@ func Retain(found []Found, keep Keep) []Found {
 		}
 		before = min(before, *keep.Confirmed)
 	}
+	if slices.ContainsFunc(sorted, func(f Found) bool { return f.MissingPart && f.Step >= before }) {
+		return nil
+	}
 	last, nested := committedLast(sorted), nestedPaths(sorted)
 	var out []Found
 	for _, f := range slices.Backward(sorted) {
 		old := f.Step >= 0 && f.Step < before
 		abandoned := f.State == Torn && f.Attempt > 0 && f.Attempt < keep.Attempt
-		if old && !f.WrongJob && removable(f.Layout) && (f.State == Complete || abandoned) &&
-			f.Path != "." && !overlap(f.Path, keep.Pinned) && !nested[f.Path] &&
+		if old && !f.WrongJob && f.removable() && (f.State == Complete || abandoned) &&
+			f.Path != "." && !overlap(&f, keep.Pinned) && !nested[f.Path] &&
 			!last[f.Path] && !slices.Contains(keep.Committed, f.Path) {
 			out = append(out, f)
 		}
@@ -86,24 +104,32 @@ func committedLast(found []Found) map[string]bool {
 	return last
 }
 
-// nestedPaths are the paths of checkpoints that contain, or are contained in, another one.
+// nestedPaths are the paths of the saves that contain, or are contained in, another one.
 func nestedPaths(found []Found) map[string]bool {
-	paths := map[string]bool{}
+	owners := map[string]string{}
 	for _, f := range found {
-		paths[f.Path] = true
+		for _, root := range f.Roots() {
+			owners[root] = f.Path
+		}
 	}
 	nested := map[string]bool{}
-	for p := range paths {
+	for p, owner := range owners {
 		for above := p; above != "."; {
-			if above = path.Dir(above); paths[above] {
-				nested[above], nested[p] = true, true
+			above = path.Dir(above)
+			if other, ok := owners[above]; ok {
+				nested[other], nested[owner] = true, true
 			}
 		}
 	}
 	return nested
 }
 
-func overlap(a, b string) bool { return b != "" && (within(a, b) || within(b, a)) }
+// overlap reports whether a path lies in a save, or contains a part of it.
+func overlap(f *Found, p string) bool {
+	return p != "" && slices.ContainsFunc(f.Roots(), func(root string) bool {
+		return within(root, p) || within(p, root)
+	})
+}
 
 func within(p, dir string) bool {
 	return p == dir || dir == "." || len(p) > len(dir) && p[:len(dir)] == dir && p[len(dir)] == '/'

@@ -9,13 +9,17 @@ import (
 	"strings"
 )
 
-// Scan finds the checkpoints below dir ("." for all of fsys), complete or not, newest first: by step, then by
-// attempt, then by path. It does not follow links.
+// Scan finds the saves below dir ("." for all of fsys), complete or not, newest first: by step, then by
+// attempt, then by path. A save may have several parts. Scan does not follow links.
 func Scan(fsys fs.FS, dir string, opts Options) ([]Found, error) {
 	s := &scanner{fsys: fsys, opts: opts}
 	found, err := s.walk(dir, 0)
 	if err != nil {
 		return nil, fmt.Errorf("looking for checkpoints: %w", err)
+	}
+	found = joinSaves(found)
+	for i := range found {
+		found[i].judge()
 	}
 	slices.SortFunc(found, newestFirst)
 	return found, nil
@@ -93,18 +97,13 @@ func (s *scanner) findShared(d *listing) (found []Found, taken map[string]bool, 
 	return found, taken, nil
 }
 
-// finish fills in what all layouts have in common. A complete checkpoint without a step cannot be ordered
-// among the others, so it is Unknown.
+// finish fills in what all layouts have in common.
 func (s *scanner) finish(f Found) (Found, error) {
 	if s.found++; s.found > maxFound {
 		return f, errTooManyFound
 	}
 	if f.Attempt == 0 {
 		f.Attempt = AttemptOf(f.Path)
-	}
-	if f.State == Complete && f.Step < 0 {
-		f.State, f.Unordered = Unknown, true
-		f.Why = "nothing says its step: put the step into its name (step-1200), or write a " + ManifestName
 	}
 	if f.Bytes == 0 {
 		total, err := s.total(f.Path, 0)
@@ -114,4 +113,16 @@ func (s *scanner) finish(f Found) (Found, error) {
 		f.Bytes, f.CommittedAt = total.bytes, total.newest
 	}
 	return f, nil
+}
+
+// judge completes the state of a save. A complete one without a step cannot be ordered among the others, so
+// it is Unknown. A directory NAME.ckpt is Lightning's, in whatever form its strategy writes.
+func (f *Found) judge() {
+	if strings.HasSuffix(f.Path, ".ckpt") {
+		f.Layout = LayoutLightning
+	}
+	if f.State == Complete && f.Step < 0 {
+		f.State, f.Unordered = Unknown, true
+		f.Why = "nothing says its step: put the step into its name (step-1200), or write a " + ManifestName
+	}
 }
