@@ -119,10 +119,10 @@ func (c *callers) handler(next http.Handler) http.Handler {
 	if c.sessions != nil {
 		authenticated = c.sessions.Middleware
 	}
-	known := authenticated(c.shield.PerCaller(next))
+	known, unknown := authenticated(c.shield.PerCaller(next)), c.shield.Open(next)
 	return c.shield.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if open[r.URL.Path] || c.sessions != nil && (session.Open(r.URL.Path) || board.Open(r.URL.Path)) {
-			next.ServeHTTP(w, r)
+			unknown.ServeHTTP(w, r)
 			return
 		}
 		known.ServeHTTP(w, r)

@@ -28,6 +28,11 @@ var adminConnections = boundedlistener.Bounds{
 	Strangers: 64, StrangersPerAddress: 16, Known: 1, KnownPerClient: 1, NewPerSecond: 10, Burst: 100,
 }
 
+// apiConnections are as many as an ingress needs, which is one address, and as the process has memory for.
+var apiConnections = boundedlistener.Bounds{
+	Strangers: 8192, StrangersPerAddress: 4096, Known: 1, KnownPerClient: 1, NewPerSecond: 200, Burst: 2000,
+}
+
 // serveAPI at listen.bindAddress.
 func (p *process) serveAPI() ([]runnable, error) {
 	c := p.config.Listen
@@ -45,6 +50,7 @@ func (p *process) serveAPI() ([]runnable, error) {
 	if err := p.offerLink(listener.Addr()); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
+	listener = boundedlistener.New(listener, apiConnections, clock.RealClock{})
 	server := &http.Server{Handler: handler}
 	p.callers.shield.Limit(server)
 	if c.CertificateDir == "" {

@@ -36,6 +36,7 @@ const (
 	reasonCaller   = "caller_rate"
 	reasonBusy     = "busy"
 	reasonMany     = "caller_requests"
+	reasonOpen     = "open_requests"
 	reasonStreams  = "streams"
 	reasonSize     = "size"
 	reasonOrigin   = "origin"
@@ -53,9 +54,13 @@ func tooMany(reason, remedy, format string, args ...any) *Error {
 	}
 }
 
-// reject answers a request that is not handled.
+// reject answers a request that is not handled. Over HTTP/1 the server would otherwise wait for the request's
+// body before it sends the answer, since the connection could not be used again.
 func (s *Shield) reject(w http.ResponseWriter, r *http.Request, e *Error) {
 	s.metrics.rejected.WithLabelValues(e.reason).Inc()
+	if r.ProtoMajor == 1 && r.ContentLength != 0 {
+		w.Header().Set("Connection", "close")
+	}
 	if e.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(e.RetryAfter.Seconds()))))
 	}

@@ -21,7 +21,7 @@ func MetricDescriptions() []metric.Description {
 		},
 		{
 			Name: "trainingjob_server_requests_rejected_total", Type: metric.Counter, Labels: []string{"reason"},
-			Cardinality: "8", Help: "Requests that were not handled, or not to their end, by what was exceeded.",
+			Cardinality: "9", Help: "Requests that were not handled, or not to their end, by what was exceeded.",
 		},
 		{
 			Name: "trainingjob_server_panics_total", Type: metric.Counter, Cardinality: "1",

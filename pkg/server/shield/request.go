@@ -52,6 +52,18 @@ func (q *request) of(caller string) {
 	q.leave = append(q.leave, func() { q.shield.perCaller.leave(caller) })
 }
 
+// toOpen moves the request from the pool of all to that of the open paths, and shortens its time.
+func (q *request) toOpen(leave func()) {
+	q.leaveCounts()
+	q.leave = append(q.leave, leave)
+	limit := time.Duration(q.shield.config.RequestSeconds) * time.Second
+	q.timer.Stop()
+	q.until(min(limit, openLimit))
+	now, c := q.shield.clock.Now(), http.NewResponseController(q.answer.ResponseWriter)
+	_ = c.SetReadDeadline(now.Add(min(limit, openRead)))
+	_ = c.SetWriteDeadline(now.Add(min(limit, openLimit) + writeGrace))
+}
+
 func (q *request) end() {
 	q.timer.Stop()
 	q.cancel(nil)

@@ -21,6 +21,12 @@ const (
 	idleTimeout    = 2 * time.Minute
 	// writeGrace is what is left to tell a client that its time is over.
 	writeGrace = 5 * time.Second
+	// openRequests are those on open paths that are handled at the same time, in all and of one address. A proxy
+	// or a load balancer is one address.
+	openRequests, openRequestsPerAddress = 128, 64
+	// openRead is the time in which a request on an open path must be sent, and openLimit that in which it is
+	// handled: a login may wait for its issuer.
+	openRead, openLimit = 5 * time.Second, 15 * time.Second
 	// streamWrite is the time in which a client must take what a stream sends.
 	streamWrite = 30 * time.Second
 )
@@ -51,6 +57,7 @@ type Shield struct {
 	addresses *rates
 	callers   *rates
 	requests  *counts // by nothing; each caller's by perCaller
+	open      *counts // on open paths, by address
 	perCaller *counts
 	streams   *counts
 	origins   *http.CrossOriginProtection
@@ -67,6 +74,7 @@ func New(o Options) (*Shield, error) {
 		config: c, write: o.Problem, address: o.Address, caller: o.Caller, clock: o.Clock, log: o.Log,
 		addresses: newRates(c.AddressRate), callers: newRates(c.CallerRate),
 		requests:  newCounts(c.Requests, c.Requests),
+		open:      newCounts(openRequests, openRequestsPerAddress),
 		perCaller: newCounts(math.MaxInt, c.RequestsPerCaller),
 		streams:   newCounts(c.Streams, c.StreamsPerCaller),
 		origins:   http.NewCrossOriginProtection(),
@@ -150,6 +158,36 @@ func (s *Shield) admit(r *http.Request) *Error {
 		}
 	}
 	return nil
+}
+
+// Open lets next handle requests on paths that need no caller. They have a pool of their own, so that clients
+// that stall, and that nobody knows, take no place of the requests of known callers.
+func (s *Shield) Open(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		address := s.address(r)
+		together, ofAddress := s.open.enter(address)
+		switch {
+		case !ofAddress:
+			s.reject(w, r, tooMany(reasonOpen, "wait for the answers, and send the request again",
+				"%d requests of this address without a login are handled already", openRequestsPerAddress))
+			return
+		case !together:
+			s.reject(w, r, &Error{
+				Status: http.StatusServiceUnavailable, RetryAfter: time.Second, reason: reasonOpen,
+				Detail: fmt.Sprintf("the server handles %d requests without a login already", openRequests),
+				Remedy: "send the request again",
+			})
+			return
+		}
+		leave := func() { s.open.leave(address) }
+		q, ok := r.Context().Value(requestKey{}).(*request)
+		if !ok { // outside of Handler nothing bounds its time
+			defer leave()
+		} else {
+			q.toOpen(leave)
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // PerCaller lets next handle what its caller may ask at this time.
