@@ -7,6 +7,8 @@ TOOLS     := bin/tools
 # Programs that ship are static, and so are the tests': the memory limit of the agent's child counts what it
 # reserves, and each thread of a program with C's library reserves 72 MiB.
 export CGO_ENABLED := 0
+# Tests build as the programs do: the two would otherwise compile every package twice.
+export GOFLAGS := $(strip $(shell go env GOFLAGS) -trimpath)
 # With these tags every file is compiled.
 TAGS      := cluster,e2e,long
 # The packages with tests against a real control plane, in reverse order: the longest must not start last. Those of
@@ -29,7 +31,7 @@ help: ## this list
 
 .PHONY: build
 build: ## bin/operator, bin/server, bin/agent, bin/localcluster and bin/kubectl-tj, each a static binary
-	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/operator ./cmd/server ./cmd/localcluster \
+	go build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/operator ./cmd/server ./cmd/localcluster \
 		./cmd/agent ./cmd/kubectl-tj
 
 .PHONY: generate
@@ -55,7 +57,7 @@ generate: $(TOOLS)/built ## deepcopy code, CRD, RBAC, policies, alerts, the char
 
 $(TOOLS)/built: lab/modules/tools/go.mod lab/modules/tools/go.sum
 	@mkdir -p $(TOOLS)
-	go -C lab/modules/tools build -trimpath -o $(CURDIR)/$(TOOLS)/ tool
+	go -C lab/modules/tools build -o $(CURDIR)/$(TOOLS)/ tool
 	@touch $@
 
 # A version of the chart is a semantic version: that of the tag, else one before the first.
@@ -262,7 +264,7 @@ BENCH_ARGS ?=
 
 .PHONY: bench-build
 bench-build: build
-	go build -trimpath -o bin/bench ./cmd/bench
+	go build -o bin/bench ./cmd/bench
 
 .PHONY: bench
 bench: bench-build ## the operator, raw pods and other operators compared: report in bench/results
