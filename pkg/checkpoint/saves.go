@@ -104,15 +104,19 @@ func carrierOf(f *Found) (dir string, step int64) {
 
 // standsAlone reports whether a save has no siblings. Lightning puts all state into one .ckpt, next to
 // copies of it, unless a directory of the step contains it; torch.save files have no order to judge; a
-// temporary directory is a copy that its writer did not rename.
+// temporary directory is a copy that its writer did not rename; and programs copy good saves to a place whose
+// name has the word best, which other saves do not have.
 func standsAlone(f *Found) bool {
 	name := path.Base(f.Path)
 	if strings.HasSuffix(name, ".ckpt") {
 		carrier, _ := carrierOf(&Found{Path: f.Path, Step: f.Step})
 		return carrier == ""
 	}
-	return f.Layout == LayoutTorchSave || strings.HasPrefix(name, "tmp-") || strings.Contains(name, ".tmp")
+	return f.Layout == LayoutTorchSave || bestCopy.MatchString(f.Path) ||
+		strings.HasPrefix(name, "tmp-") || strings.Contains(name, ".tmp")
 }
+
+var bestCopy = regexp.MustCompile(`(?i)(^|[^a-z])best([^a-z]|$)`)
 
 // combine returns the save that consists of some parts or saves. It is Torn if one of them is.
 func combine(some []Found, at string, step int64) Found {

@@ -71,6 +71,10 @@ func TestASaveIsJudgedWithAllItsParts(t *testing.T) {
 			tree{"epoch=0-step=100.ckpt": torchSave(nil), "best/epoch=0-step=100.ckpt": torchSave(nil)[:50]},
 			"epoch=0-step=100.ckpt", 100, 1,
 		},
+		"copies of the best saves": {
+			dcpTree().under("step-100").and(dcpTree().under("best/step-100"), dcpTree().under("step-200"),
+				dcpTree().under("step-300")), "step-300", 300, 0,
+		},
 		"a temporary directory of the same step": {
 			hf.files.and(hfTree(200).under("tmp-checkpoint-200")), "checkpoint-200", 200, 1,
 		},
