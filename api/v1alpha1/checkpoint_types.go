@@ -70,6 +70,14 @@ type CheckpointSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=86400
 	GraceSeconds *int32 `json:"graceSeconds,omitempty"`
+	// ResumeFrom is the checkpoint that the next attempt resumes from instead of the latest one: the URI of a
+	// checkpoint of this job, as status.checkpoint shows it, or on a volume its step. The job resumes from it
+	// once. Later attempts resume from what they save after it, and the checkpoints that earlier attempts
+	// saved after it no longer count. May change while the job is Suspended or Queued. At most 1024 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|[1-9][0-9]{0,14}|(pvc|s3|gs|az|abfss)://[A-Za-z0-9._=+@,~/-]+)$')",message="neither a step nor a checkpoint's URI: write a number such as '1200', or a URI of status.checkpoint"
+	ResumeFrom string `json:"resumeFrom,omitempty"`
 }
 
 // SecretReference names a Secret in the namespace of the job.
@@ -155,9 +163,24 @@ type CheckpointStatus struct {
 	// +optional
 	Latest *CheckpointPoint `json:"latest,omitempty"`
 	// ResumeFrom is what every rank of the current attempt resumes from. Absent: it starts from scratch. It
-	// is fixed when the attempt begins, and only moves forward unless the checkpoint itself is lost.
+	// is fixed when the attempt begins, and only moves forward unless the checkpoint itself is lost, is passed
+	// over, or spec.checkpoint.resumeFrom names an older one.
 	// +optional
 	ResumeFrom *CheckpointPoint `json:"resumeFrom,omitempty"`
+	// FailedStarts is how many attempts in a row failed before their first step on resumeFrom.
+	// +optional
+	FailedStarts int32 `json:"failedStarts,omitempty"`
+	// PassedOver are complete checkpoints that the job no longer resumes from, the latest first; at most 8.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	PassedOver []PassedOverCheckpoint `json:"passedOver,omitempty"`
+	// Branch says from where the training was last taken up again behind its latest checkpoint.
+	// +optional
+	Branch *CheckpointBranch `json:"branch,omitempty"`
+	// Requested is the spec.checkpoint.resumeFrom that was last looked for.
+	// +optional
+	Requested *RequestedCheckpoint `json:"requested,omitempty"`
 	// SaveSeconds is how long the last measured save took, in seconds, rounded up.
 	// +optional
 	SaveSeconds int32 `json:"saveSeconds,omitempty"`
@@ -187,6 +210,39 @@ type SaveAheadStatus struct {
 	// Name of the job that waits. Absent where that is in another namespace.
 	// +optional
 	Name string `json:"name,omitempty"`
+}
+
+// PassedOverCheckpoint is a complete checkpoint that the job no longer resumes from.
+type PassedOverCheckpoint struct {
+	// URI of the checkpoint.
+	URI string `json:"uri"`
+	// Step after which it was saved.
+	Step int64 `json:"step"`
+	// Reason as one CamelCase word: FailedStarts, where attempts failed before their first step on it.
+	Reason string `json:"reason"`
+	// Message is one sentence about what happened.
+	Message string `json:"message"`
+}
+
+// PassedOverFailedStarts is the reason of a checkpoint on which attempts failed before their first step.
+const PassedOverFailedStarts = "FailedStarts"
+
+// CheckpointBranch is a step from which an attempt trained again although earlier attempts had saved later
+// steps. What they saved after it no longer counts.
+type CheckpointBranch struct {
+	// Attempt that was the first to resume from the step.
+	Attempt int32 `json:"attempt"`
+	// Step that it resumed from.
+	Step int64 `json:"step"`
+}
+
+// RequestedCheckpoint is what became of a spec.checkpoint.resumeFrom.
+type RequestedCheckpoint struct {
+	// ResumeFrom as the spec had it.
+	ResumeFrom string `json:"resumeFrom"`
+	// Problem says why the job cannot resume from it. Absent: an attempt did.
+	// +optional
+	Problem string `json:"problem,omitempty"`
 }
 
 // CheckpointPoint is one complete checkpoint.

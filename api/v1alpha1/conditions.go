@@ -105,7 +105,7 @@ const (
 	// ReasonRankReplaced: under restartScope Rank, the pod of a lost rank is deleted to make way for its
 	// replacement.
 	ReasonRankReplaced = "RankReplaced"
-	// ReasonResolving: the volume is being searched for the latest complete checkpoint.
+	// ReasonResolving: the volume is being searched for the checkpoint to resume from.
 	ReasonResolving = "Resolving"
 )
 

@@ -375,8 +375,8 @@ type DrainStatus struct {
 	// Completed is true once rank 0 has reported that every step is trained, and exited 0.
 	// +optional
 	Completed bool `json:"completed,omitempty"`
-	// Resolve is the search of the volume for the latest complete checkpoint, where rank 0's last report is
-	// missing.
+	// Resolve is the search of the volume for the next resume point: where rank 0's last report is missing,
+	// where the last resume point is in doubt, and for spec.checkpoint.resumeFrom.
 	// +optional
 	Resolve *ResolveStatus `json:"resolve,omitempty"`
 	// MakesRoom says for whom the gang makes room, where the cause is Brokered.
@@ -405,6 +405,13 @@ type ResolveStatus struct {
 	Try int32 `json:"try"`
 	// Deadline after which the last reported checkpoint is taken instead.
 	Deadline metav1.Time `json:"deadline"`
+	// OlderThan is the step of a resume point on which attempts failed before their first step: an older
+	// checkpoint is preferred.
+	// +optional
+	OlderThan *int64 `json:"olderThan,omitempty"`
+	// Only is the spec.checkpoint.resumeFrom that is looked for. Absent: the latest complete checkpoint is.
+	// +optional
+	Only string `json:"only,omitempty"`
 }
 
 // FailureStatus is the last failure of a rank.

@@ -48,18 +48,45 @@ func newObserver(o *options, s *state, c clock, l *log.Logger) *observer {
 		firstSeen: map[string]time.Time{}}
 }
 
+// firstStepPoll is how often the status file is looked at until it tells the first step. A trainer that
+// ignores its resume point must be seen before it has caught up with it.
+const firstStepPoll = 20 * time.Millisecond
+
 // run observes until stop is closed, and then once more.
 func (o *observer) run(stop <-chan struct{}) {
+	next := o.clock.After(o.opts.poll)
 	for {
+		var soon <-chan time.Time
+		if o.awaitsFirstStep() {
+			soon = o.clock.After(firstStepPoll)
+		}
 		select {
 		case <-stop:
 			o.nextScan = time.Time{}
 			o.observe()
 			return
-		case <-o.clock.After(o.opts.poll):
+		case <-soon:
+			// Only a whole status counts here: this look may come while it is written.
+			if data, err := readBounded(o.opts.statusFile, checkpoint.MaxStatusBytes); err == nil {
+				if status, err := checkpoint.ParseStatus(data); err == nil {
+					o.setStatus(status)
+				}
+			}
+		case <-next:
 			o.observe()
+			next = o.clock.After(o.opts.poll)
 		}
 	}
+}
+
+// awaitsFirstStep reports whether the trainer has a resume point, and has not told its first step yet.
+func (o *observer) awaitsFirstStep() bool {
+	if o.opts.rank != 0 || o.opts.pinned == "" || o.opts.statusFile == "" {
+		return false
+	}
+	o.state.mu.Lock()
+	defer o.state.mu.Unlock()
+	return o.state.firstStep == nil
 }
 
 func (o *observer) observe() {

@@ -87,6 +87,34 @@ func TestFirstStepIsTheFirstTrained(t *testing.T) {
 	}
 }
 
+// TestFirstStepIsSeenBeforeItIsOvertaken: a trainer that ignores its resume point may have caught up with it
+// before the next regular look.
+func TestFirstStepIsSeenBeforeItIsOvertaken(t *testing.T) {
+	s := newObserverFixture(t, func(o *options) {
+		o.pinned, o.poll = "pvc://claim/bert/attempt-1/step-300", time.Hour
+	})
+	s.clock = wallClock{}
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() { defer close(done); s.run(stop) }()
+	defer func() { close(stop); <-done }()
+	wait := func(what string, seen func(checkpoint.Report) bool) {
+		t.Helper()
+		for deadline := time.Now().Add(time.Minute); !seen(s.report()); time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%s: %+v", what, s.report())
+			}
+		}
+	}
+	s.status(`{"step":0,"phase":"Starting"}`)
+	wait("it starts", func(r checkpoint.Report) bool { return r.Phase == checkpoint.PhaseStarting })
+	s.status(`{"st`)
+	s.status(`{"step":5,"phase":"Training"}`)
+	wait("it begins", func(r checkpoint.Report) bool { return r.FirstStep != nil && *r.FirstStep == 5 })
+	if p := s.report().Problem; p != "" {
+		t.Errorf("a status that was half written is a problem: %s", p)
+	}
+}
+
 func TestInvalidStatus(t *testing.T) {
 	s := newObserverFixture(t, nil)
 	for _, text := range []string{"", "\x00", strings.Repeat("a", 1<<20), `{"step":1e99}`, `{"step":-1}`, `[]`,

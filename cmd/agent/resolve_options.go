@@ -18,7 +18,9 @@ type resolveOptions struct {
 	jobUID  string
 	attempt int32
 	// sums: compare the SHA-256 of the files.
-	sums           bool
+	sums bool
+	// selection of the checkpoints that may be chosen.
+	selection      checkpoint.Selection
 	server         server
 	terminationLog string
 }
@@ -38,6 +40,7 @@ func parseResolve(args []string, env func(string) string, stderr io.Writer) (*re
 	f.StringVar(&attempt, "attempt", env(checkpoint.EnvAttempt), "the attempt that asks")
 	f.BoolVar(&o.sums, "sums", true,
 		"compare the SHA-256 of the chosen checkpoint's files, where a manifest has them")
+	o.selection.Flags(f)
 	f.StringVar(&o.terminationLog, "termination-log", defaultTerminationLog,
 		"where the result goes too; empty: nowhere")
 	if err := f.Parse(args); err != nil {

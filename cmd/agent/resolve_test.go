@@ -54,6 +54,48 @@ func TestResolve(t *testing.T) {
 	}
 }
 
+// TestResolveSelects: --branch, --older-than and --only say which checkpoints may be chosen.
+func TestResolveSelects(t *testing.T) {
+	dir := t.TempDir()
+	save(filepath.Join(dir, "attempt-1"), 100, "x")
+	save(filepath.Join(dir, "attempt-1"), 200, "x")
+	os.Remove(filepath.Join(dir, "attempt-1/step-200/model.pt"))
+	save(filepath.Join(dir, "attempt-1"), 300, "x")
+	save(filepath.Join(dir, "attempt-3"), 150, "x")
+	for args, want := range map[string]int64{
+		"":                               300,
+		"--older-than=300":               150,
+		"--older-than=100":               300, // nothing is older
+		"--branch=3:100":                 150,
+		"--branch=4:120":                 100,
+		"--branch=3:100 --older-than=50": 150,
+		"--only=100":                     100,
+		"--only=200":                     -1,
+		"--only=250":                     -1,
+		"--only=pvc://claim/bert/attempt-1/step-300":                300,
+		"--only=pvc://claim/bert/attempt-1/step-3":                  -1,
+		"--only=pvc://other/bert/attempt-1/step-300":                -1,
+		"--branch=3:100 --only=pvc://claim/bert/attempt-1/step-300": 300,
+	} {
+		all := append([]string{"--volume", dir + "=pvc://claim/bert", "--termination-log", ""},
+			strings.Fields(args)...)
+		code, r, errs := resolve(t, all...)
+		if code != 0 || r == nil {
+			t.Fatalf("%s: %d, %s", args, code, errs)
+		}
+		got := int64(-1)
+		if r.Checkpoint != nil {
+			got = r.Checkpoint.Step
+		}
+		if got != want {
+			t.Errorf("%s: step %d, want %d", args, got, want)
+		}
+		if args == "--only=200" && (len(r.PassedOver) != 1 || !strings.HasSuffix(r.PassedOver[0].URI, "step-200")) {
+			t.Errorf("%s: passed over %+v", args, r.PassedOver)
+		}
+	}
+}
+
 func TestResolveComparesSums(t *testing.T) {
 	dir := t.TempDir()
 	save(dir, 100, "x")

@@ -33,6 +33,8 @@ type scanRequest struct {
 	jobUID    string
 	// resolve: choose the newest complete checkpoint instead of listing all; sums: and compare its SHA-256.
 	resolve, sums bool
+	// selection of the saves that may be chosen.
+	selection checkpoint.Selection
 }
 
 // scanAnswer is a child's answer, or why there is none.
@@ -71,8 +73,13 @@ func childCommand(r scanRequest) (*exec.Cmd, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding this program: %w", err)
 	}
+	selection, err := json.Marshal(r.selection)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the selection: %w", err)
+	}
 	cmd := exec.Command(self, scanCommand, "--base="+r.base, "--dir="+r.dir, "--job-uid="+r.jobUID,
-		fmt.Sprintf("--resolve=%t", r.resolve), fmt.Sprintf("--sums=%t", r.sums))
+		fmt.Sprintf("--resolve=%t", r.resolve), fmt.Sprintf("--sums=%t", r.sums),
+		"--select="+string(selection))
 	cmd.Env = []string{} // it needs nothing of the trainer's, whose environment holds credentials
 	return cmd, nil
 }

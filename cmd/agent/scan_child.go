@@ -36,6 +36,9 @@ func scanChild(args []string, stdout, stderr io.Writer) int {
 	f.StringVar(&r.dir, "dir", ".", "path below it to scan")
 	f.StringVar(&r.jobUID, "job-uid", "", "the job's UID")
 	f.BoolVar(&r.resolve, "resolve", false, "choose the newest complete checkpoint")
+	f.Func("select", "what may be chosen, in JSON", func(text string) error {
+		return json.Unmarshal([]byte(text), &r.selection)
+	})
 	f.BoolVar(&r.sums, "sums", false, "compare its SHA-256")
 	if err := f.Parse(args); err != nil {
 		return 2
@@ -63,7 +66,7 @@ func scanHere(r scanRequest) (scanAnswer, error) {
 		return scanAnswer{}, err
 	}
 	defer v.Close()
-	opts := checkpoint.Options{JobUID: r.jobUID, Sums: r.sums}
+	opts := checkpoint.Options{JobUID: r.jobUID, Sums: r.sums, Selection: r.selection}
 	if !r.resolve {
 		found, err := checkpoint.Scan(v, r.dir, opts)
 		return scanAnswer{Found: found}, err

@@ -12,14 +12,30 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 )
 
-// search returns the latest complete checkpoint of all volumes, as a report. A volume that cannot be read
-// fails the search: the latest checkpoint might be on it.
+// search returns the latest complete checkpoint of all volumes that the options allow, as a report. If
+// nothing is older than Selection.OlderThan, newer ones are allowed too.
 func search(sc *scanner, o *resolveOptions) (checkpoint.Report, error) {
+	report, err := searchSelection(sc, o, o.selection)
+	if err == nil && report.Checkpoint == nil && o.selection.OlderThan != nil {
+		selection := o.selection
+		selection.OlderThan = nil
+		return searchSelection(sc, o, selection)
+	}
+	return report, err
+}
+
+// searchSelection searches all volumes. A volume that cannot be read fails the search: the latest checkpoint
+// might be on it.
+func searchSelection(
+	sc *scanner, o *resolveOptions, selection checkpoint.Selection,
+) (checkpoint.Report, error) {
 	report := checkpoint.Report{Attempt: o.attempt, Phase: checkpoint.PhaseResolved}
 	var best *checkpoint.Found
 	var skipped []skippedCheckpoint
 	for _, volume := range o.volumes {
-		choice, err := searchVolume(sc, volume, checkpoint.Options{JobUID: o.jobUID, Sums: o.sums})
+		choice, err := searchVolume(sc, volume, scanRequest{
+			base: volume.base, dir: ".", jobUID: o.jobUID, sums: o.sums, selection: selection,
+		})
 		if err != nil {
 			return report, fmt.Errorf("looking at %s: %w", volume.base, err)
 		}
@@ -67,8 +83,13 @@ func latestSkipped(all []skippedCheckpoint, best *checkpoint.Found) []checkpoint
 
 // searchVolume searches one volume. The trainer makes its directory with its first save: if only the
 // directory is missing, and not the volume above it, there is no checkpoint.
-func searchVolume(sc *scanner, volume location, opts checkpoint.Options) (checkpoint.Choice, error) {
-	choice, err := sc.choose(scanRequest{base: volume.base, dir: ".", jobUID: opts.JobUID, sums: opts.Sums})
+func searchVolume(sc *scanner, volume location, r scanRequest) (checkpoint.Choice, error) {
+	if uri := r.selection.URI; uri != "" {
+		if r.selection.Path = volume.pathOf(uri); r.selection.Path == "" {
+			return checkpoint.Choice{}, nil // it is on another volume
+		}
+	}
+	choice, err := sc.choose(r)
 	if errors.Is(err, fs.ErrNotExist) {
 		above := filepath.Dir(volume.base)
 		if info, statErr := os.Stat(above); statErr == nil && info.IsDir() && above != "/" {

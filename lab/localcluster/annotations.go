@@ -36,6 +36,7 @@ const (
 	//	stall-after=150      after so many steps of each attempt it stops training, until the annotation says
 	//	                     something else: a change is followed at once
 	//	torn-at=700          the first save at or after this step never becomes complete
+	//	cannot-load=900      what attempt 1 saved at or after this step is complete, but cannot be loaded
 	AnnotationTrainer = "localcluster.mlplatform.example.com/trainer"
 )
 

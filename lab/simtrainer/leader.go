@@ -82,11 +82,17 @@ func (l *leader) newTrainer() Trainer {
 	config := Config{Spec: l.rank.Spec, Attempt: l.rank.Attempt, Every: l.rank.saveEvery(l.rank.Spec)}
 	if l.rank.Resume != "" {
 		from, ok := l.state.Find(l.rank.Location, l.rank.Resume)
-		if !ok || !from.Complete {
+		problem := ""
+		switch damaged := l.rank.Spec.CannotLoad; {
+		case !ok || !from.Complete:
+			problem = "no complete checkpoint at "
+		case damaged > 0 && from.Attempt == 1 && from.Step >= damaged:
+			problem = "cannot load the checkpoint at "
+		}
+		if problem != "" {
 			t := NewTrainer(config, now)
 			t.Exit = &Exit{
-				At: now, Code: 1, Reason: checkpoint.ExitExited,
-				Log: "no complete checkpoint at " + l.rank.Location.uri(l.rank.Resume),
+				At: now, Code: 1, Reason: checkpoint.ExitExited, Log: problem + l.rank.Location.uri(l.rank.Resume),
 			}
 			return t
 		}
@@ -107,7 +113,7 @@ func (l *leader) checkpoints() checkpointView {
 	if l.rank.Location.URI == "" {
 		return checkpointView{}
 	}
-	return viewCheckpoints(l.state, l.rank.Location, l.rank.Attempt, l.rank.ObjectStore)
+	return viewCheckpoints(l.state, l.rank.Location, OfAttempt(l.rank.Attempt), l.rank.ObjectStore)
 }
 
 // enqueue keeps a command of an answer for the trainer. It reports whether the command is new.

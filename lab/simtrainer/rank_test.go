@@ -151,7 +151,8 @@ func TestReadResolver(t *testing.T) {
 		Args: []string{"resolve", "--volume=/checkpoints=pvc://bert-checkpoints/", "--attempt=3", "--job-uid=uid"},
 	}}}
 	got, err := readResolver(pod)
-	if diff := cmp.Diff(Resolver{Location{"team-a", "pvc://bert-checkpoints", "uid"}, 3}, got); diff != "" ||
+	want := Resolver{Location: Location{"team-a", "pvc://bert-checkpoints", "uid"}, Attempt: 3}
+	if diff := cmp.Diff(want, got); diff != "" ||
 		err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}

@@ -17,6 +17,16 @@ import (
 type Resolver struct {
 	Location Location
 	Attempt  int32
+	// Selection of the checkpoints that may be chosen.
+	Selection checkpoint.Selection
+}
+
+// allowed returns what a selection allows.
+func (r Resolver) allowed(s checkpoint.Selection) func(Checkpoint) bool {
+	s.Path = strings.TrimPrefix(s.URI, r.Location.URI+"/")
+	return func(c Checkpoint) bool {
+		return s.Allows(&checkpoint.Found{Path: c.Path, Attempt: c.Attempt, Step: c.Step})
+	}
 }
 
 // readResolver parses the arguments of such a pod.
@@ -31,6 +41,8 @@ func readResolver(pod *corev1.Pod) (Resolver, error) {
 	f.SetOutput(io.Discard)
 	volume, attempt := f.String("volume", "", ""), f.Int("attempt", 1, "")
 	uid := f.String("job-uid", environment(c)[checkpoint.EnvJobUID], "")
+	var selection checkpoint.Selection
+	selection.Flags(f)
 	if err := f.Parse(args[at+1:]); err != nil {
 		return Resolver{}, err
 	}
@@ -42,5 +54,5 @@ func readResolver(pod *corev1.Pod) (Resolver, error) {
 	if err != nil {
 		return Resolver{}, fmt.Errorf("volume: %w", err)
 	}
-	return Resolver{Location{pod.Namespace, uri.String(), *uid}, int32(*attempt)}, nil
+	return Resolver{Location{pod.Namespace, uri.String(), *uid}, int32(*attempt), selection}, nil
 }

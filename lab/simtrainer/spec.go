@@ -49,6 +49,8 @@ type Spec struct {
 	StallAfter int64 `json:"stallAfter,omitempty"`
 	// TornAt: the first save at or after this step never becomes complete; 0: all become complete.
 	TornAt int64 `json:"tornAt,omitempty"`
+	// CannotLoad: what attempt 1 saved at or after this step is complete, but cannot be loaded; 0: all can be.
+	CannotLoad int64 `json:"cannotLoad,omitempty"`
 }
 
 // keys of the annotation, each with its parser.
@@ -88,12 +90,14 @@ var keys = map[string]func(*Spec, string) error{
 	},
 	"stall-after": func(s *Spec, v string) (err error) { s.StallAfter, err = parseWhole(v, 1, 1<<53); return },
 	"torn-at":     func(s *Spec, v string) (err error) { s.TornAt, err = parseWhole(v, 1, 1<<53); return },
+	"cannot-load": func(s *Spec, v string) (err error) { s.CannotLoad, err = parseWhole(v, 1, 1<<53); return },
 }
 
 // keyNames lists the keys in the order in which they are documented.
 var keyNames = []string{
 	"steps", "rate", "every", "save", "start", "on-sigterm", "ignore-resume",
 	"fail-at", "exit-code", "fail-attempts", "stall-after", "torn-at",
+	"cannot-load",
 }
 
 // ParseSpec parses an annotation. Its errors say what to write instead.

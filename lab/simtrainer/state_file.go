@@ -184,14 +184,21 @@ func (f *StateFile) Find(at Location, path string) (Checkpoint, bool) {
 	return Checkpoint{}, false
 }
 
-// Newest returns the newest complete checkpoint of an attempt, or of all attempts if it is 0, and the newer
-// torn ones, newest first.
-func (f *StateFile) Newest(at Location, attempt int32) (newest *Checkpoint, passedOver []Checkpoint) {
+// OfAttempt allows the checkpoints of one attempt.
+func OfAttempt(attempt int32) func(Checkpoint) bool {
+	return func(c Checkpoint) bool { return c.Attempt == attempt }
+}
+
+// Newest returns the newest complete checkpoint of those that are allowed, and the newer torn ones, newest
+// first.
+func (f *StateFile) Newest(
+	at Location, allowed func(Checkpoint) bool,
+) (newest *Checkpoint, passedOver []Checkpoint) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, c := range f.state.Checkpoints[at.key()] {
 		switch {
-		case attempt != 0 && c.Attempt != attempt:
+		case !allowed(c):
 		case c.Complete:
 			return &c, slices.DeleteFunc(passedOver, func(p Checkpoint) bool { return p.Step <= c.Step })
 		default:

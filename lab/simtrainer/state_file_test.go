@@ -48,7 +48,7 @@ func summarize(f *StateFile, at Location) string {
 		}
 		out = append(out, c.Path[len("attempt-"):]+" "+state)
 	}
-	newest, passed := f.Newest(at, 0)
+	newest, passed := f.Newest(at, func(Checkpoint) bool { return true })
 	out = append(out, "newest none")
 	if newest != nil {
 		out[len(out)-1] = "newest " + newest.Path[len("attempt-"):]
@@ -134,7 +134,7 @@ func TestNewestOfOneAttempt(t *testing.T) {
 	f := openStateFile(t, filepath.Join(t.TempDir(), "volume.json"))
 	store(t, f, attempt(1, 0), location, 3, endsAt(100))
 	store(t, f, attempt(2, 100), location, 3, beginsAt(150))
-	if newest, passed := f.Newest(location, 2); newest != nil || len(passed) != 1 {
+	if newest, passed := f.Newest(location, OfAttempt(2)); newest != nil || len(passed) != 1 {
 		t.Errorf("of attempt 2: %v and %v; the agent looks at its own attempt only", newest, passed)
 	}
 	if c, ok := f.Find(location, "attempt-1/step-0000000100"); !ok || c.Step != 100 || !c.Complete {

@@ -15,9 +15,11 @@ type checkpointView struct {
 	passedOver []checkpoint.Passed
 }
 
-// viewCheckpoints views the checkpoints of one attempt, or of all attempts if it is 0.
-func viewCheckpoints(f *StateFile, at Location, attempt int32, objectStore bool) checkpointView {
-	newest, torn := f.Newest(at, attempt)
+// viewCheckpoints views the checkpoints that are allowed.
+func viewCheckpoints(
+	f *StateFile, at Location, allowed func(Checkpoint) bool, objectStore bool,
+) checkpointView {
+	newest, torn := f.Newest(at, allowed)
 	var view checkpointView
 	if newest != nil {
 		committed := newest.Time.UTC().Truncate(time.Second)
@@ -79,7 +81,12 @@ func resolverTerminationOf(f *StateFile, pod *corev1.Pod) checkpoint.Termination
 			Reason: checkpoint.ExitFailed, ExitCode: 2, Problem: checkpoint.Printable(err.Error(), 512),
 		}
 	}
-	view := viewCheckpoints(f, r.Location, 0, false)
+	view := viewCheckpoints(f, r.Location, r.allowed(r.Selection), false)
+	if older := r.Selection.OlderThan; older != nil && view.checkpoint == nil {
+		any := r.Selection
+		any.OlderThan = nil
+		view = viewCheckpoints(f, r.Location, r.allowed(any), false)
+	}
 	return checkpoint.Termination{
 		Reason: checkpoint.ExitResolved, Attempt: r.Attempt, Phase: checkpoint.PhaseResolved,
 		Checkpoint: view.checkpoint, Layout: view.layout, PassedOver: view.passedOver,

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"path"
 	"regexp"
 	"strconv"
 	"strings"
@@ -67,6 +68,21 @@ func namedStepOf(name string) int64 {
 		step = n
 	}
 	return step
+}
+
+// StepOf returns the step that the last names of a path tell, -1 if none does: its own, or that of a
+// directory above it.
+func StepOf(p string) int64 {
+	for ; p != "." && p != "/"; p = path.Dir(p) {
+		name := path.Base(p)
+		if attemptDir.MatchString(name) {
+			break
+		}
+		if step := stepOf(name); step != noStep {
+			return step
+		}
+	}
+	return noStep
 }
 
 func withoutSuffix(name string) string {

@@ -1,9 +1,13 @@
 package checkpoint
 
-import "io/fs"
+import (
+	"io/fs"
+	"slices"
+)
 
-// Resolve chooses the newest complete checkpoint of all attempts below dir. With Options.Sums it reads only
-// the chosen checkpoint's bytes: if a sum is wrong, it chooses again without that checkpoint.
+// Resolve chooses the newest complete checkpoint of all attempts below dir that Options.Selection allows. It
+// ignores the others. With Options.Sums it reads only the chosen checkpoint's bytes: if a sum is wrong, it
+// chooses again without that checkpoint.
 func Resolve(fsys fs.FS, dir string, opts Options, pinned *Point) (Choice, error) {
 	sums := opts.Sums
 	opts.Sums = false
@@ -11,6 +15,7 @@ func Resolve(fsys fs.FS, dir string, opts Options, pinned *Point) (Choice, error
 	if err != nil {
 		return Choice{}, err
 	}
+	found = slices.DeleteFunc(found, func(f Found) bool { return !opts.Selection.Allows(&f) })
 	for {
 		c := Choose(found, pinned)
 		if c.Found == nil || !sums {

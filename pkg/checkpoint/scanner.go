@@ -25,6 +25,8 @@ type Options struct {
 	JobUID string
 	// Sums also compares the SHA-256 of files whose manifest has one. It reads all of their bytes.
 	Sums bool
+	// Selection of the saves that Resolve may choose. Scan lists all.
+	Selection Selection
 }
 
 // scanner reads the tree of one Scan within its bounds.

@@ -63,5 +63,5 @@ var meanings = map[string]string{
 	v1alpha1.ReasonContainerNotStarted:   "a container cannot start",
 	v1alpha1.ReasonContainerCreating:     "containers are being created",
 	v1alpha1.ReasonNodeLost:              "a node does not answer, and a rank on it may still run",
-	v1alpha1.ReasonResolving:             "the volume is searched for the latest complete checkpoint",
+	v1alpha1.ReasonResolving:             "the volume is searched for the checkpoint to resume from",
 }

@@ -30,7 +30,9 @@
 //     to see changes nothing. Exit code 0 of a rank that was told to end is a loss, in every job.
 //  5. Succeeded and Failed absorb; finished and suspended jobs hold nothing.
 //  6. Nothing is written when nothing changed.
-//  7. Resume points only move forward, and a checkpoint that is not complete is never one.
+//  7. Resume points only move forward, and a checkpoint that is not complete is never one. They move back
+//     where a checkpoint is lost, is passed over since attempts failed on it, or the user chooses an older
+//     one.
 //  8. Host names never lead from one attempt to ranks of another; once all ranks of a gang have an address,
 //     they lead to all of them.
 package trainingjob

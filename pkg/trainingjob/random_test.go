@@ -1,6 +1,7 @@
 package trainingjob
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -23,12 +24,14 @@ import (
 // At the end everything works, and the job must succeed, or fail where its failures allow nothing else.
 func TestInvariantsHoldInRandomHistories(t *testing.T) {
 	ends, reasons, resumed := map[v1alpha1.Phase]int{}, map[string]int{}, 0
+	chosen := 0
 	for seed := range uint64(400) {
 		sim := randomHistory(t, seed)
 		ends[sim.job.Status.Phase]++
 		for reason, n := range sim.resumeReasons {
 			reasons[reason] += n
 		}
+		chosen += sim.chosen
 		for _, path := range sim.resumePaths {
 			if path != "" {
 				resumed++
@@ -38,8 +41,11 @@ func TestInvariantsHoldInRandomHistories(t *testing.T) {
 			t.Fatalf("seed %d:\n%s", seed, sim.log.String())
 		}
 	}
-	t.Logf("ends: %v; attempts that resumed: %d; resume points by reason of CheckpointUnknown: %v",
-		ends, resumed, reasons)
+	t.Logf("ends: %v; attempts that resumed: %d; resume points by reason of CheckpointUnknown: %v; "+
+		"chosen by the user: %d", ends, resumed, reasons, chosen)
+	if chosen == 0 {
+		t.Error("the user chose no resume point: the histories prove little")
+	}
 	for _, reason := range []string{"", v1alpha1.ReasonUnresolved, v1alpha1.ReasonNoCheckpoint} {
 		if reasons[reason] == 0 || resumed == 0 {
 			t.Errorf("%d attempts resumed, resume points %v: "+
@@ -165,12 +171,29 @@ func (sim *simulation) randomEvent(rng *rand.Rand) int32 {
 	case n == 9:
 		setSuspend(sim, rng.IntN(3) == 0)
 		sim.logf("suspend %t", *sim.job.Spec.RunPolicy.Suspend)
+		sim.chooseResumePoint(rng)
 	case n == 10:
 		sim.removeTerminating()
 	default:
 		sim.advance(time.Duration(rng.IntN(20)) * time.Second)
 	}
 	return 0
+}
+
+// chooseResumePoint sets spec.checkpoint.resumeFrom while that may change, mostly to the step of a
+// checkpoint.
+func (sim *simulation) chooseResumePoint(rng *rand.Rand) {
+	st := sim.job.Status
+	mayChange := st.Phase == v1alpha1.PhaseSuspended || st.Phase == v1alpha1.PhaseQueued
+	if !mayChange || st.Attempt == 0 || len(sim.volume) == 0 || spec.Checkpoints(sim.job) == nil {
+		return
+	}
+	step := sim.volume[rng.IntN(len(sim.volume))].step
+	if rng.IntN(4) == 0 {
+		step++
+	}
+	setResumeFrom(sim, fmt.Sprint(step))
+	sim.logf("resumeFrom %d", step)
 }
 
 // obeySIGTERM ends ranks that were told to end, mostly with exit code 0: by a deletion, or by the answer to a
@@ -225,6 +248,12 @@ func (sim *simulation) randomTraining(rng *rand.Rand) {
 	if first == nil || first.Status.Phase != corev1.PodRunning {
 		return
 	}
+	if st := sim.job.Status; sim.trainedAttempt != st.Attempt {
+		sim.trainedAttempt = st.Attempt
+		if branchOf(st).BranchAttempt == st.Attempt {
+			sim.trainedStep = resumeStep(st)
+		}
+	}
 	sim.trainedStep += rng.Int64N(50)
 	var edit []func(*checkpoint.Report)
 	if rng.IntN(3) == 0 {
@@ -251,6 +280,9 @@ func (sim *simulation) runToTheEnd() {
 	sim.verdict = scheduler.Verdict{Admission: scheduler.Go}
 	sim.unplaceable, sim.explanation = nil, nil
 	setSuspend(sim, false)
+	if spec.Checkpoints(sim.job) != nil {
+		setResumeFrom(sim, "")
+	}
 	for range 60 {
 		sim.removeTerminating()
 		sim.converge()

@@ -12,6 +12,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
 // What the trainer saves, what its agent reports, and what a search of the volume finds.
@@ -57,7 +58,13 @@ func (sim *simulation) newestComplete(match func(savedCheckpoint) bool) *savedCh
 	return best
 }
 
-func ofAnyAttempt(savedCheckpoint) bool { return true }
+// allowedBy is what a selection allows.
+func allowedBy(selection checkpoint.Selection) func(savedCheckpoint) bool {
+	return func(s savedCheckpoint) bool {
+		path := strings.TrimPrefix(s.uri(), "pvc://bert-checkpoints/")
+		return selection.Allows(&checkpoint.Found{Path: path, Attempt: s.attempt, Step: s.step})
+	}
+}
 
 // postReport is a report of rank 0's agent. What it does not change is as in the attempt's report before.
 func (sim *simulation) postReport(step int64, edit ...func(*checkpoint.Report)) {
@@ -112,12 +119,21 @@ func (sim *simulation) finishSearch() {
 	message := checkpoint.Termination{
 		Reason: checkpoint.ExitResolved, Attempt: sim.job.Status.Attempt, Phase: checkpoint.PhaseResolved,
 	}
-	best := sim.newestComplete(ofAnyAttempt)
+	selection, err := spec.Selection(sim.job)
+	if err != nil {
+		sim.t.Fatal(err)
+	}
+	selection.Path = strings.TrimPrefix(selection.URI, "pvc://bert-checkpoints/")
+	best := sim.newestComplete(allowedBy(selection))
+	if best == nil && selection.OlderThan != nil {
+		selection.OlderThan = nil
+		best = sim.newestComplete(allowedBy(selection))
+	}
 	if best != nil {
 		message.Checkpoint = best.commit()
 	}
 	for _, s := range sim.volume {
-		if s.torn && (best == nil || s.step > best.step) {
+		if s.torn && allowedBy(selection)(s) && (best == nil || s.step > best.step) {
 			message.PassedOver = append(message.PassedOver, checkpoint.Passed{
 				URI: s.uri(), Why: "model.pt is shorter than the manifest says",
 			})
@@ -176,6 +192,18 @@ func (sim *simulation) logCheckpoints() {
 		}
 	}
 	sim.logf("= latest=%s resumeFrom=%s %s", step(cs.Latest), step(cs.ResumeFrom), strings.Join(conditions, " "))
+	if cs.FailedStarts > 0 {
+		sim.logf("= failedStarts=%d", cs.FailedStarts)
+	}
+	for _, c := range cs.PassedOver {
+		sim.logf("= passed over: step %d (%s: %s)", c.Step, c.Reason, c.Message)
+	}
+	if b := cs.Branch; b != nil {
+		sim.logf("= attempts from %d on continue from step %d", b.Attempt, b.Step)
+	}
+	if r := cs.Requested; r != nil {
+		sim.logf("= requested: %s %s", r.ResumeFrom, r.Problem)
+	}
 }
 
 // conditionReason is the reason of a condition that is true; "" for any other.

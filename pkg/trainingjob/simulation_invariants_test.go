@@ -130,7 +130,12 @@ func (sim *simulation) checkResumePoint(to v1alpha1.TrainingJobStatus) {
 	}
 	from := sim.job.Status
 	was, is := resumeStep(from), resumeStep(to)
-	if is < was {
+	if r := requested(to); r != requested(from) && r != "" && to.Checkpoint.Requested.Problem == "" {
+		if sim.chosen++; r != fmt.Sprint(is) && r != to.Checkpoint.ResumeFrom.URI {
+			sim.t.Errorf("the user chose %s, and attempt %d resumes from step %d", r, to.Attempt, is)
+		}
+	}
+	if is < was && !wentBack(from, to) {
 		sim.t.Errorf("invariant 7: the resume point went back from step %d to %d", was, is)
 	}
 	if is != was && to.Attempt == from.Attempt && !to.Phase.Finished() {
@@ -142,10 +147,35 @@ func (sim *simulation) checkResumePoint(to v1alpha1.TrainingJobStatus) {
 	}
 	unknown := conditionReason(to, v1alpha1.ConditionCheckpointUnknown)
 	sim.resumeReasons[unknown]++
-	best := sim.newestComplete(ofAnyAttempt)
+	best := sim.newestComplete(allowedBy(branchOf(to)))
 	if best != nil && best.step != is && unknown != v1alpha1.ReasonUnresolved {
 		sim.t.Errorf("attempt %d resumes from step %d, the newest complete checkpoint is of step %d, "+
 			"and nobody says so", to.Attempt, is, best.step)
+	}
+}
+
+// requested is the resume point that the user asked for and that was looked for.
+func requested(st v1alpha1.TrainingJobStatus) string {
+	if st.Checkpoint == nil || st.Checkpoint.Requested == nil {
+		return ""
+	}
+	return st.Checkpoint.Requested.ResumeFrom
+}
+
+// wentBack reports whether the training goes back to an older checkpoint on purpose: to the newest complete
+// one that the branch allows.
+func wentBack(from, to v1alpha1.TrainingJobStatus) bool {
+	was, is := branchOf(from), branchOf(to)
+	return is != was && is.BranchAttempt > from.Attempt && is.BranchStep == resumeStep(to)
+}
+
+// branchOf a status as a search is told of it.
+func branchOf(st v1alpha1.TrainingJobStatus) checkpoint.Selection {
+	if st.Checkpoint == nil || st.Checkpoint.Branch == nil {
+		return checkpoint.Selection{}
+	}
+	return checkpoint.Selection{
+		BranchAttempt: st.Checkpoint.Branch.Attempt, BranchStep: st.Checkpoint.Branch.Step,
 	}
 }
 

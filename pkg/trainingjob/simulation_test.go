@@ -70,6 +70,10 @@ type simulation struct {
 	mlflow string
 	// resumePaths that the ranks were given, by attempt.
 	resumePaths map[int32]string
+	// chosen counts the resume points that the user chose.
+	chosen int
+	// trainedAttempt is the attempt that trained trainedStep.
+	trainedAttempt int32
 	// resumeReasons counts the settled resume points by the reason of CheckpointUnknown; "" where it is not
 	// true.
 	resumeReasons map[string]int

@@ -177,7 +177,7 @@ func everything() *v1alpha1.TrainingJob {
 	s.Monitoring = &v1alpha1.MonitoringSpec{Port: ptr.To[int32](8000)}
 	s.Checkpoint = &v1alpha1.CheckpointSpec{
 		Enabled: ptr.To(true), Storage: v1alpha1.StoragePVC, Path: "/ckpt", Interval: ptr.To[int32](60),
-		KeepLast: ptr.To[int32](2), GraceSeconds: ptr.To[int32](60),
+		KeepLast: ptr.To[int32](2), ResumeFrom: "1200", GraceSeconds: ptr.To[int32](60),
 		PVC: v1alpha1.CheckpointClaim{ClaimName: "models"},
 	}
 	s.RestartPolicy, s.BackoffLimit = v1alpha1.RestartOnFailure, ptr.To[int32](4)

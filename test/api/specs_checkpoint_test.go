@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -95,6 +96,26 @@ func checkpointSpecs() map[string]spec {
 			reason: "a preemption must end",
 			edit:   checkpoints(v1alpha1.CheckpointSpec{GraceSeconds: ptr.To[int32](604800)}),
 			fields: []string{at + "graceSeconds"}, says: "86400",
+		},
+		"resumeFrom a step": {reason: "it is looked for on the volume",
+			edit: checkpoints(v1alpha1.CheckpointSpec{ResumeFrom: "1200"})},
+		"resumeFrom a URI": {reason: "status.checkpoint shows it",
+			edit: checkpoints(v1alpha1.CheckpointSpec{ResumeFrom: "pvc://bert-checkpoints/attempt-1/step-1200"})},
+		"resumeFrom a path": {
+			reason: "a path is not what the status shows",
+			edit:   checkpoints(v1alpha1.CheckpointSpec{ResumeFrom: "/checkpoints/attempt-1/step-1200"}),
+			fields: []string{at + "resumeFrom"}, says: "neither a step nor a checkpoint's URI",
+		},
+		"resumeFrom of a thousand bytes": {
+			reason: "no URI of a job is as long",
+			edit:   checkpoints(v1alpha1.CheckpointSpec{ResumeFrom: "pvc://a/" + strings.Repeat("b", 2000)}),
+			fields: []string{at + "resumeFrom"}, says: "1024",
+		},
+		"resumeFrom a step on an object store": {
+			reason: "only the trainer can look there",
+			edit: checkpoints(v1alpha1.CheckpointSpec{Storage: v1alpha1.StorageS3, URI: "s3://models/bert",
+				ResumeFrom: "1200"}),
+			fields: []string{at + "resumeFrom"}, says: "write the checkpoint's URI",
 		},
 		"a relative path": {
 			reason: "it cannot be mounted", edit: checkpoints(v1alpha1.CheckpointSpec{Path: "checkpoints"}),

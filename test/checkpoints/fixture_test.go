@@ -46,7 +46,9 @@ func newFixture(t *testing.T, s v1alpha1.SchedulerName, nodes int) *fixture {
 }
 
 // train creates the gang on a volume of its own and waits until it has a first checkpoint.
-func (s *fixture) train(steps int, trainer string) *v1alpha1.TrainingJob {
+func (s *fixture) train(
+	steps int, trainer string, edits ...func(*v1alpha1.TrainingJob),
+) *v1alpha1.TrainingJob {
 	s.T.Helper()
 	volume := &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: s.Name},
@@ -70,6 +72,9 @@ func (s *fixture) train(steps int, trainer string) *v1alpha1.TrainingJob {
 		grace := int32(60)
 		j.Spec.Checkpoint = &v1alpha1.CheckpointSpec{GraceSeconds: &grace}
 		play(j, fmt.Sprintf("steps=%d rate=%d %s", steps, rate, trainer))
+		for _, edit := range edits {
+			edit(j)
+		}
 	})
 	var first *v1alpha1.TrainingJob
 	s.until("it has a checkpoint", func(j *v1alpha1.TrainingJob) string {
@@ -232,7 +237,7 @@ func (s *fixture) left(j *v1alpha1.TrainingJob) (newest simtrainer.Checkpoint, t
 		s.T.Fatal(err)
 	}
 	found, torn := v.Newest(simtrainer.Location{Namespace: s.Name, URI: "pvc://" + low + "-checkpoints",
-		JobUID: string(j.UID)}, 1)
+		JobUID: string(j.UID)}, simtrainer.OfAttempt(1))
 	if found == nil {
 		s.T.Fatalf("attempt 1 left no complete checkpoint; torn: %v", torn)
 	}

@@ -83,5 +83,7 @@
 //	Restarting
 //	    → Queued     when the backoff is over, a scheduler is there and the spec is valid
 //	Suspended
+//	    → Draining   when it is to be resumed, and from a checkpoint that spec.checkpoint.resumeFrom names
+//	Suspended
 //	    → Queued     when suspend is no longer true, a scheduler is there and the spec is valid
 package decision

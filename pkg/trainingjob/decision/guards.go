@@ -40,6 +40,8 @@ var (
 		func(o *observation.Observation) bool { return spec.Suspended(o.Job) && len(o.Pods) == 0 }}
 	wantsResume = Guard{"suspend is no longer true, a scheduler is there and the spec is valid",
 		func(o *observation.Observation) bool { return !spec.Suspended(o.Job) && canStart(o) }}
+	mustLook = Guard{"it is to be resumed, and from a checkpoint that spec.checkpoint.resumeFrom names",
+		func(o *observation.Observation) bool { return wantsResume.Holds(o) && spec.OpenRequest(o.Job) != "" }}
 
 	specChanged = Guard{"the spec is valid and not the one the attempt was made from (a resize)",
 		func(o *observation.Observation) bool {

@@ -1,6 +1,7 @@
 package decision
 
 import (
+	"math"
 	"time"
 
 	"k8s.io/utils/ptr"
@@ -25,6 +26,7 @@ func countDisruption(o *observation.Observation, p *Plan) {
 	default:
 		in = ptr.Deref(o.Job.Status.Disruptions, in)
 	}
+	in.Step = min(in.Step, highestStep(p))
 	if p.Status.Disruptions != nil {
 		in.ExcludedNodes = p.Status.Disruptions.ExcludedNodes
 	}
@@ -84,6 +86,16 @@ func bestStep(job *v1alpha1.TrainingJob) int64 {
 		best = max(best, cs.ResumeFrom.Step)
 	}
 	return best
+}
+
+// highestStep is the step from which on an attempt makes progress: the resume point where the training went
+// back to one.
+func highestStep(p *Plan) int64 {
+	cs := p.Status.Checkpoint
+	if cs == nil || cs.Branch == nil || cs.Branch.Attempt != p.Status.Attempt+1 {
+		return math.MaxInt64
+	}
+	return cs.Branch.Step
 }
 
 // lastRun is how long the gang that is drained ran, by the job's history; 0 where it did not.

@@ -14,24 +14,23 @@ import (
 )
 
 // pin settles, once no rank of the attempt is left, what the next one resumes from: the same for every rank,
-// and never behind what this one resumed from, unless that is lost. It returns the resume point; nil: the
-// beginning.
+// and never behind what this one resumed from, unless that is lost or passed over, or the user asks for an
+// older one. It returns the resume point; nil: the beginning.
 func pin(o *observation.Observation, p *Plan) *v1alpha1.CheckpointPoint {
 	if spec.Checkpoints(o.Job) == nil {
 		return nil
 	}
 	cs := p.Checkpoint()
-	if result := o.Checkpoints.Resolved; result != nil {
-		cs.Latest = foundPoint(cs.Latest, result)
-		for _, passed := range result.PassedOver {
-			p.Warning("CheckpointPassedOver", "Resolve",
-				fmt.Sprintf("%s is not complete: %s", passed.URI, passed.Why))
-		}
-	}
 	before := cs.ResumeFrom
+	wentBack := chooseLatest(o, p)
 	cs.ResumeFrom = cs.Latest.DeepCopy()
-	lost := before != nil && (cs.ResumeFrom == nil || cs.ResumeFrom.Step < before.Step)
-	attempt, searched := o.Job.Status.Attempt, o.Checkpoints.Resolved != nil
+	cs.FailedStarts = 0
+	if before != nil && cs.ResumeFrom != nil && cs.ResumeFrom.URI == before.URI {
+		cs.FailedStarts = failedStarts(o)
+		warnOfFailedStarts(o, p)
+	}
+	lost := !wentBack && before != nil && (cs.ResumeFrom == nil || cs.ResumeFrom.Step < before.Step)
+	attempt, searched := o.Job.Status.Attempt, searchResult(o) != nil
 	switch {
 	case lost:
 		setUnknown(o, p, v1alpha1.ReasonCheckpointLost, fmt.Sprintf(
@@ -52,6 +51,39 @@ func pin(o *observation.Observation, p *Plan) *v1alpha1.CheckpointPoint {
 			"training "+resumption(p))
 	}
 	return cs.ResumeFrom
+}
+
+// chooseLatest makes the checkpoint that the next attempt resumes from the latest one. It reports whether the
+// training goes back to it on purpose.
+func chooseLatest(o *observation.Observation, p *Plan) (wentBack bool) {
+	cs, result := p.Checkpoint(), searchResult(o)
+	request := spec.OpenRequest(o.Job)
+	if cs.Requested != nil && o.Job.Spec.Checkpoint.ResumeFrom == "" {
+		cs.Requested = nil
+	}
+	switch {
+	case request != "":
+		takeRequested(o, p, request)
+		return cs.Requested.Problem == ""
+	case result == nil:
+		return false
+	case passOver(o, p, result):
+		wentBack = true
+	default:
+		cs.Latest = foundPoint(cs.Latest, result)
+	}
+	for _, passed := range result.PassedOver {
+		p.Warning("CheckpointPassedOver", "Resolve", fmt.Sprintf("%s is not complete: %s", passed.URI, passed.Why))
+	}
+	return wentBack
+}
+
+// searchResult is what the search found, unless it was for a checkpoint that the user no longer asks for.
+func searchResult(o *observation.Observation) *checkpoint.Termination {
+	if s := Search(o.Job); s != nil && s.Only != "" && s.Only != spec.OpenRequest(o.Job) {
+		return nil
+	}
+	return o.Checkpoints.Resolved
 }
 
 // foundPoint is what a search found, with the time of the commit where it is the checkpoint that is known
@@ -122,19 +154,6 @@ func terminationRead(o *observation.Observation) bool {
 // known too, and nothing speaks against the checkpoint that it resumed from.
 func terminationSuffices(o *observation.Observation) bool {
 	return terminationRead(o) && !unresolved(o.Job) && !suspect(o)
-}
-
-// suspect reports whether the attempt failed before it trained a step, on a checkpoint that may have been
-// damaged since it was called complete. Such a checkpoint must not be tried until backoffLimit is spent.
-func suspect(o *observation.Observation) bool {
-	st := &o.Job.Status
-	if drainCause(o.Job) != v1alpha1.CauseFailure || st.Checkpoint == nil || st.Checkpoint.ResumeFrom == nil ||
-		!spec.OnVolume(o.Job.Spec.Checkpoint) {
-		return false
-	}
-	from, latest, step := st.Checkpoint.ResumeFrom, st.Checkpoint.Latest, o.Checkpoints.Step
-	trained := st.Progress != nil && st.Progress.Attempt == st.Attempt || step != nil && *step > from.Step
-	return !trained && latest != nil && latest.Step == from.Step
 }
 
 // unresolved reports whether an earlier attempt may have saved a checkpoint that is not known because the

@@ -32,12 +32,14 @@ func Search(job *v1alpha1.TrainingJob) *v1alpha1.ResolveStatus {
 }
 
 // resumePointKnown reports, once no rank is left, whether the next attempt's resume point can be pinned: rank
-// 0's termination message was read, or it never ran, or the volume was searched, or the search has taken too
-// long.
+// 0's termination message was read, or it never ran, and the user asks for no checkpoint; or the volume was
+// searched, or the search has taken too long.
 func resumePointKnown(o *observation.Observation) bool {
 	c := spec.Checkpoints(o.Job)
-	if c == nil || !spec.OnVolume(c) || !hasRun(o) || terminationSuffices(o) || o.Checkpoints.Resolved != nil ||
-		o.Agent.Image == "" {
+	if c == nil || !spec.OnVolume(c) || o.Checkpoints.Resolved != nil || o.Agent.Image == "" {
+		return true
+	}
+	if spec.OpenRequest(o.Job) == "" && (!hasRun(o) || terminationSuffices(o)) {
 		return true
 	}
 	s := Search(o.Job)
@@ -48,16 +50,25 @@ func resumePointKnown(o *observation.Observation) bool {
 // exists.
 func beginSearch(o *observation.Observation, p *Plan) Outcome {
 	deadline := metav1.NewTime(o.Time().Add(searchTime))
-	p.Status.Drain.Resolve = &v1alpha1.ResolveStatus{Try: 1, Deadline: deadline}
-	why := "rank 0 ended without a last word"
+	request, older := spec.OpenRequest(o.Job), olderThan(o)
+	p.Status.Drain.Resolve = &v1alpha1.ResolveStatus{
+		Try: 1, Deadline: deadline, Only: request, OlderThan: older,
+	}
+	why, what := "rank 0 ended without a last word", "the latest complete checkpoint"
 	switch {
+	case request != "":
+		why, what = "spec.checkpoint.resumeFrom is "+request, "it"
+	case older != nil:
+		why = fmt.Sprintf("%d attempts in a row failed before they trained a step on the checkpoint of step %d",
+			failedStarts(o), *older)
+		what = "an older one"
 	case terminationRead(o) && suspect(o):
 		why = fmt.Sprintf("attempt %d failed before it trained a step, on a checkpoint that may be torn by now",
 			o.Job.Status.Attempt)
 	case terminationRead(o):
 		why = "an earlier attempt ended without a last word"
 	}
-	message := why + ": the volume is searched for the latest complete checkpoint"
+	message := why + ": the volume is searched for " + what
 	p.Normal(v1alpha1.ReasonResolving, "Resolve", message)
 	return Outcome{Reason: v1alpha1.ReasonResolving, Message: message}
 }
@@ -92,6 +103,6 @@ func actSearch(o *observation.Observation, p *Plan) {
 	}
 	if len(o.Resolvers) == 0 {
 		p.Resolve = true
-		p.Note("search the volume for the latest complete checkpoint (try %d)", s.Try)
+		p.Note("search the volume for the checkpoint to resume from (try %d)", s.Try)
 	}
 }

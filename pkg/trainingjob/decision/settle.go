@@ -73,6 +73,11 @@ func settleQueue(o *observation.Observation, p *Plan) Outcome {
 		outcome.Message = fmt.Sprintf("attempt %d waits until the spec is valid%s", p.Status.Attempt,
 			andResumes(o.Job, p))
 		return outcome
+	case requestRefused(p):
+		p.Status.Revision = o.Revision // so that every edit begins another attempt
+		outcome.Message = fmt.Sprintf("attempt %d waits: it cannot resume from spec.checkpoint.resumeFrom (%s)",
+			p.Status.Attempt, o.Job.Spec.Checkpoint.ResumeFrom)
+		return outcome
 	case o.Backend == nil:
 		p.Status.Revision = o.Revision
 		outcome.Message = fmt.Sprintf("attempt %d waits for its scheduler%s", p.Status.Attempt,

@@ -72,6 +72,7 @@ var table = []Transition{
 	{restarting, wantsSuspend, v1alpha1.PhaseSuspended, suspend},
 	{restarting, backoffOver, v1alpha1.PhaseQueued, queueAgain},
 
+	{suspended, mustLook, v1alpha1.PhaseDraining, drainToLook},
 	{suspended, wantsResume, v1alpha1.PhaseQueued, resume},
 }
 

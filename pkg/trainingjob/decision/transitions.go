@@ -119,6 +119,7 @@ func startAttempt(o *observation.Observation, p *Plan) {
 
 func suspend(o *observation.Observation, p *Plan) Outcome {
 	p.Status.Scheduling = nil
+	forgetProblem(p)
 	p.Status.MPI = nil // whose Secret is lost gets another key so
 	const message = "suspended: no rank runs, no quota is held"
 	p.Normal(v1alpha1.ReasonSuspended, "Suspend", message)

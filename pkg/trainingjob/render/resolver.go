@@ -25,10 +25,11 @@ func ResolveTry(job *v1alpha1.TrainingJob) int32 {
 	return 0
 }
 
-// Resolver is the pod that searches the job's volume for the latest complete checkpoint between two attempts.
+// Resolver is the pod that searches the job's volume for the checkpoint to resume from between two attempts.
 // It is no rank and no part of the gang: the cluster's default scheduler places it where the job's own pods
 // may run, as the job's user, without its rights, its token, its priority or GPUs, and with the volume
-// mounted read-only. It fails when spec.checkpoint.uri is invalid.
+// mounted read-only. It fails when spec.checkpoint.uri or resumeFrom
+// is invalid.
 //
 // A search must never preempt a gang, so it does not have the job's PriorityClass. It is not starved for
 // ever either: it ends at its deadline, and the job goes on from the last checkpoint that was reported.
@@ -40,6 +41,10 @@ func Resolver(job *v1alpha1.TrainingJob, agent Agent) (*corev1.Pod, error) {
 	dir, err := spec.CheckpointBase(job)
 	if err != nil {
 		return nil, fmt.Errorf("naming the checkpoint directory: %w", err)
+	}
+	selection, err := spec.Selection(job)
+	if err != nil {
+		return nil, fmt.Errorf("naming the checkpoint to look for: %w", err)
 	}
 	roles := spec.Roles(job)
 	reporter, _ := spec.Reporter(roles)
@@ -64,10 +69,10 @@ func Resolver(job *v1alpha1.TrainingJob, agent Agent) (*corev1.Pod, error) {
 			EnableServiceLinks:           new(false),
 			Containers: []corev1.Container{{
 				Name: agentContainer, Image: agent.Image,
-				Args: []string{
+				Args: append([]string{
 					"resolve", "--volume=" + dir + "=" + base.String(), "--attempt=" + attempt,
 					"--job-uid=" + string(job.UID),
-				},
+				}, selection.Args()...),
 				Resources:                resolverResources(),
 				VolumeMounts:             []corev1.VolumeMount{mount},
 				SecurityContext:          agentSecurityContext(trainer.SecurityContext, template.SecurityContext),

@@ -142,6 +142,34 @@ func OwnsCheckpoint(job *v1alpha1.TrainingJob, uri string) bool {
 	return err == nil && u.Under(base) && u != base
 }
 
+// OpenRequest returns the spec.checkpoint.resumeFrom that the next attempt is to resume from; "" if there is
+// none, or if it was looked for already.
+func OpenRequest(job *v1alpha1.TrainingJob) string {
+	c, cs := Checkpoints(job), job.Status.Checkpoint
+	if c == nil || cs != nil && cs.Requested != nil && cs.Requested.ResumeFrom == c.ResumeFrom {
+		return ""
+	}
+	return c.ResumeFrom
+}
+
+// Selection says which of the checkpoints on the job's volume a search may choose. It fails when the search
+// is for a checkpoint that is neither a step nor a URI.
+func Selection(job *v1alpha1.TrainingJob) (checkpoint.Selection, error) {
+	var s checkpoint.Selection
+	if cs := job.Status.Checkpoint; cs != nil && cs.Branch != nil {
+		s.BranchAttempt, s.BranchStep = cs.Branch.Attempt, cs.Branch.Step
+	}
+	d := job.Status.Drain
+	if d == nil || d.Resolve == nil {
+		return s, nil
+	}
+	s.OlderThan = d.Resolve.OlderThan
+	if d.Resolve.Only == "" {
+		return s, nil
+	}
+	return s.Only(d.Resolve.Only)
+}
+
 // ContractEnv are the variables of docs/checkpoints.md. They are the same in every rank, so a user cannot set
 // them.
 var ContractEnv = []string{

@@ -19,6 +19,7 @@ const (
 	maxInterval     = 7 * 24 * 3600 // seconds
 	maxKeepLast     = 1000
 	maxGraceSeconds = 24 * 3600
+	maxResumeFrom   = 1024
 )
 
 var mountPath = regexp.MustCompile(`^(/[A-Za-z0-9_][A-Za-z0-9._=+@,~-]*)+$`)
@@ -37,7 +38,8 @@ func validateCheckpoint(job *v1alpha1.TrainingJob, path *field.Path) field.Error
 		inRange(path.Child("keepLast"), c.KeepLast, 1, maxKeepLast),
 		inRange(path.Child("graceSeconds"), c.GraceSeconds, 1, maxGraceSeconds),
 		validateClaim(&c.PVC, path.Child("pvc")),
-		validateStorage(c, path))
+		validateStorage(c, path),
+		validateResumeFrom(c, path.Child("resumeFrom")))
 	if spec.Checkpoints(job) == nil {
 		return errs
 	}
@@ -45,6 +47,27 @@ func validateCheckpoint(job *v1alpha1.TrainingJob, path *field.Path) field.Error
 		errs = append(errs, validateTrainer(job, t)...)
 	}
 	return errs
+}
+
+var resumeFrom = regexp.MustCompile(
+	`^(0|[1-9][0-9]{0,14}|(pvc|s3|gs|az|abfss)://[A-Za-z0-9._=+@,~/-]+)$`)
+
+// validateResumeFrom checks the form of a resume point. What it names is found when the next attempt begins.
+func validateResumeFrom(c *v1alpha1.CheckpointSpec, path *field.Path) field.ErrorList {
+	isURI := strings.Contains(c.ResumeFrom, "://")
+	switch {
+	case c.ResumeFrom == "":
+		return nil
+	case len(c.ResumeFrom) > maxResumeFrom:
+		return field.ErrorList{field.TooLong(path, "", maxResumeFrom)}
+	case !resumeFrom.MatchString(c.ResumeFrom):
+		return field.ErrorList{field.Invalid(path, "", "neither a step nor a checkpoint's URI: "+
+			"write a number such as '1200', or a URI of status.checkpoint")}
+	case !isURI && !spec.OnVolume(c):
+		return field.ErrorList{field.Invalid(path, c.ResumeFrom, "the operator cannot look for a step on an "+
+			"object store: write the checkpoint's URI")}
+	}
+	return nil
 }
 
 // validateClaim checks the claim that the operator makes, or the name of the one that the user brings.
