@@ -133,6 +133,10 @@ const (
 type ProgressStatus struct {
 	// Attempt that reported it.
 	Attempt int32 `json:"attempt"`
+	// Start identifies the start of rank 0's trainer that reported it, under restartScope Rank: there it may
+	// start again inside an attempt, from the latest checkpoint.
+	// +optional
+	Start string `json:"start,omitempty"`
 	// Percent of totalSteps that are trained, from 0 to 100. Absent where the total is unknown.
 	// +optional
 	Percent *int32 `json:"percent,omitempty"`

@@ -33,6 +33,16 @@ func (c *fakeClock) After(d time.Duration) <-chan time.Time {
 	return ch
 }
 
+// tickingClock is a fake clock on which every wait is over at once.
+type tickingClock struct{ *fakeClock }
+
+func (c tickingClock) After(d time.Duration) <-chan time.Time {
+	c.jump(c.Now().Add(d))
+	ch := make(chan time.Time, 1)
+	ch <- c.Now()
+	return ch
+}
+
 func (c *fakeClock) jump(to time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

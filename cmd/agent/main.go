@@ -26,6 +26,7 @@ import (
 const usage = `usage:
   agent install DIR                copy this program to DIR/agent
   agent run [flags] -- CMD ARGS    run a trainer; see agent run --help
+  agent resume                     print what a process that starts now resumes from
   agent resolve [flags]            find the latest complete checkpoint; see agent resolve --help
   agent mpi-launcher [flags] -- CMD ARGS   run mpirun once all workers answer
   agent mpi-worker [flags] -- CMD ARGS     run sshd
@@ -60,6 +61,8 @@ func dispatch(args []string, env func(string) string, stdout, stderr io.Writer) 
 		return 0
 	case "run":
 		return runCommand(args[1:], env, stderr)
+	case "resume":
+		return resumeCommand(args[1:], env, stdout, stderr)
 	case "resolve":
 		return resolveCommand(args[1:], env, stdout, stderr)
 	case mpiLauncherCommand, mpiWorkerCommand:

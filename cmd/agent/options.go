@@ -26,6 +26,9 @@ type options struct {
 	attempt     int32
 	rank        int
 	grace, poll time.Duration
+	// askResume: the latest resume point is asked for before the trainer starts. A rank that starts again
+	// inside an attempt has an older one in its environment.
+	askResume bool
 	// signalGroup sends signals to the trainer's whole process group.
 	signalGroup bool
 	// checkpointSignal is sent to the trainer with each command; 0: none.
@@ -90,6 +93,8 @@ func runFlags(f *flag.FlagSet, env func(string) string, o *options, text *unpars
 		"the job's UID: manifests with another one are not ours")
 	f.StringVar(&o.pinned, "resume-from", env(checkpoint.EnvResume),
 		"the resume point, which retention never deletes")
+	f.BoolVar(&o.askResume, "ask-resume", false,
+		"ask the operator for the latest resume point before the trainer starts")
 	f.StringVar(&text.attempt, "attempt", env(checkpoint.EnvAttempt), "the attempt's number")
 	f.StringVar(&text.rank, "rank", env("RANK"), "the rank: only rank 0 looks at checkpoints and reports")
 	f.StringVar(&text.grace, "grace", env(checkpoint.EnvGrace), "seconds between SIGTERM and SIGKILL")

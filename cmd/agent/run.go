@@ -80,6 +80,12 @@ func (r *runner) run() int {
 	defer signal.Stop(signals)
 	defer signal.Stop(children)
 
+	if r.opts.askResume && r.opts.server.url != "" {
+		r.state.start = newStart()
+		if ended := r.askResume(signals); ended != 0 {
+			return r.endedBeforeStart(ended)
+		}
+	}
 	stderr, err := r.start()
 	if err != nil {
 		return r.notStarted(err)
@@ -117,6 +123,18 @@ func (r *runner) start() (*stderrTail, error) {
 	defer w.Close()
 	r.trainer, err = startTrainer(r.opts.command, w)
 	return tail, err
+}
+
+// endedBeforeStart is the exit code of a trainer that a signal ended before it was started.
+func (r *runner) endedBeforeStart(s syscall.Signal) int {
+	code := 128 + int(s)
+	t := checkpoint.Termination{
+		Reason: checkpoint.ExitSignaled, ExitCode: int32(code), Signal: signalName(s), Attempt: r.opts.attempt,
+	}
+	if err := writeTermination(r.opts.terminationLog, t); err != nil {
+		r.log.Print(err)
+	}
+	return code
 }
 
 func (r *runner) notStarted(err error) int {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/rand"
 	"maps"
 	"slices"
 	"strings"
@@ -12,6 +13,9 @@ import (
 // state is what the agent knows of the trainer. The observer writes it; the reports and the termination
 // message are made from it.
 type state struct {
+	// start identifies this start of the trainer, where it may start again inside its attempt; else empty.
+	start string
+
 	mu     sync.Mutex
 	status *checkpoint.Status
 	// firstStep that the trainer reported after it had started to train.
@@ -34,6 +38,9 @@ type state struct {
 func newState() *state {
 	return &state{problems: map[string]string{}, news: make(chan struct{}, 1)}
 }
+
+// newStart returns an identifier that no other start has.
+func newStart() string { return strings.ToLower(rand.Text()) }
 
 func (s *state) signalNews() {
 	select {
@@ -134,7 +141,8 @@ func (s *state) report(attempt int32) checkpoint.Report {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := checkpoint.Report{
-		Attempt: attempt, Phase: checkpoint.PhaseStarting, FirstStep: s.firstStep, Checkpoint: s.commit,
+		Attempt: attempt, Start: s.start, Phase: checkpoint.PhaseStarting, FirstStep: s.firstStep,
+		Checkpoint:  s.commit,
 		Layout:      s.layout,
 		DeliveredID: s.deliveredID, PassedOver: s.passedOver, Problem: s.problemText(),
 	}

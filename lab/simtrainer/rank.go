@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,6 +30,8 @@ type Rank struct {
 	// agent knows only what the trainer says.
 	Location    Location
 	ObjectStore bool
+	// Start identifies the start of the trainer, where it may start again inside an attempt.
+	Start string
 	// Resume is the checkpoint to resume from, as a path below the location; empty is a fresh start.
 	Resume string
 	// Every is CHECKPOINT_INTERVAL_SECONDS, Keep CHECKPOINT_KEEP_LAST, Grace TRAININGJOB_GRACE_SECONDS.
@@ -57,7 +60,11 @@ func readRank(pod *corev1.Pod) (Rank, error) {
 	index := trainerIndex(pod)
 	container := &pod.Spec.Containers[index]
 	env := environment(container)
-	r := Rank{Spec: spec, Container: index, Wrapped: isWrapped(container), Gang: gangOf(pod)}
+	start := ""
+	if slices.Contains(slices.Concat(container.Command, container.Args), "--ask-resume") {
+		start = string(pod.UID)
+	}
+	r := Rank{Start: start, Spec: spec, Container: index, Wrapped: isWrapped(container), Gang: gangOf(pod)}
 	var errs []error
 	count := func(name string, def, low, high int64) int64 {
 		if env[name] == "" {

@@ -144,14 +144,17 @@ func (s *Simulator) finishLeader(ctx context.Context, pod *corev1.Pod, l *leader
 	return s.wakeGang(ctx, l.rank.Gang)
 }
 
-// runFollower simulates any other rank: it trains with rank 0, and ends as rank 0 does.
+// runFollower simulates any other rank: it trains with rank 0, and ends as rank 0 does. Where ranks start
+// again alone, it waits for the next rank 0 unless the training is complete.
 func (s *Simulator) runFollower(ctx context.Context, pod *corev1.Pod, rank Rank) (ctrl.Result, error) {
 	leaderPod, err := s.cluster.leaderPod(ctx, rank.Gang)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
 	now := s.clock.Now()
-	if exit := s.leaderExit(rank.Gang, leaderPod); exit != nil && !startedAfter(pod, exit.At) {
+	exit := s.leaderExit(rank.Gang, leaderPod)
+	waits := rank.Start != "" && exit != nil && exit.Reason != checkpoint.ExitCompleted
+	if exit != nil && !waits && !startedAfter(pod, exit.At) {
 		exit := followerExit(*exit)
 		return ctrl.Result{}, s.kubelet.endRank(ctx, pod, rank, exit, terminationOf(exit, rank.Attempt))
 	}
@@ -160,7 +163,6 @@ func (s *Simulator) runFollower(ctx context.Context, pod *corev1.Pod, rank Rank)
 		return ctrl.Result{}, nil
 	}
 	graceEnd := terminated.Add(rank.Grace)
-	var exit *Exit
 	switch on := rank.Spec.OnSIGTERM; {
 	case on == Die:
 		exit = &Exit{At: now, Code: 128 + 15, Reason: checkpoint.ExitSignaled, Signal: "SIGTERM"}

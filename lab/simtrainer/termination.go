@@ -47,7 +47,7 @@ func viewCheckpoints(
 func reportOf(t Trainer, now time.Time, r Rank, view checkpointView, delivered string) checkpoint.Report {
 	status, first := t.Status(now)
 	return checkpoint.Report{
-		Attempt: r.Attempt, Phase: status.Phase, Step: status.Step, TotalSteps: status.TotalSteps,
+		Attempt: r.Attempt, Start: r.Start, Phase: status.Phase, Step: status.Step, TotalSteps: status.TotalSteps,
 		StepSeconds: status.StepSeconds, Metrics: status.Metrics, FirstStep: first,
 		Checkpoint: view.checkpoint, Layout: view.layout, PassedOver: view.passedOver,
 		CommandID: status.CommandID, DeliveredID: delivered,

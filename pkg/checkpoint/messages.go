@@ -93,6 +93,10 @@ type Settings struct {
 // Answer.RetainLast. An older one would refuse an answer with them.
 const HeaderSettings = "Trainingjob-Settings"
 
+// HeaderResume in a report's request, with the value "1", says that the sender only asks for
+// Answer.ResumeFrom. Any rank may ask, and the report is not kept.
+const HeaderResume = "Trainingjob-Resume"
+
 // Manifest lists a checkpoint's files. Its presence marks the checkpoint complete, because it is written
 // last: temporary file, fsync, rename.
 type Manifest struct {
@@ -124,7 +128,10 @@ type Report struct {
 	TotalEpochs float64           `json:"totalEpochs,omitempty" rule:"min=0,max=1000000000"`
 	StepSeconds float64           `json:"stepSeconds,omitempty" rule:"min=0,max=1000000"`
 	Metrics     map[string]Metric `json:"metrics,omitempty" rule:"maxItems=32,keys=metric"`
-	// FirstStep is the first step that this attempt's trainer named in a phase other than Starting. A trainer
+	// Start identifies one start of the trainer, where a rank may start again inside an attempt (restartScope
+	// Rank). The steps of another start may be lower.
+	Start string `json:"start,omitempty" rule:"maxLen=64,pattern=id"`
+	// FirstStep is the first step that this trainer named in a phase other than Starting. A trainer
 	// whose first step is below the resume point's has ignored it. Absent until then.
 	FirstStep *int64 `json:"firstStep,omitempty" rule:"min=0,max=9007199254740992"`
 	// Checkpoint is the newest one. A commit is repeated in every later report.
@@ -160,6 +167,9 @@ type Answer struct {
 	// RetainLast is how many complete checkpoints the agent leaves on the volume; absent with Settings: it
 	// deletes none.
 	RetainLast int32 `json:"retainLast,omitempty" rule:"min=1,max=1000"`
+	// ResumeFrom is what a rank that starts now resumes from, as its trainer sees it; empty: it starts from
+	// scratch. Absent where the sender did not ask for it (see HeaderResume).
+	ResumeFrom *string `json:"resumeFrom,omitempty" rule:"maxLen=1024,pattern=printable"`
 	// MinIntervalSeconds to wait before the next report, unless a checkpoint is committed or the trainer
 	// ends.
 	MinIntervalSeconds int32 `json:"minIntervalSeconds,omitempty" rule:"min=1,max=3600"`

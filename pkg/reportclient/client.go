@@ -39,10 +39,30 @@ type Client struct {
 // Post sends one report. An error says what the server rejects, or why it cannot be reached, and never
 // repeats the token.
 func (c *Client) Post(ctx context.Context, r checkpoint.Report) (*checkpoint.Answer, error) {
+	return c.post(ctx, r, checkpoint.HeaderSettings)
+}
+
+// AskResume asks what a rank that starts now resumes from, as its trainer sees it; empty: it starts from
+// scratch.
+func (c *Client) AskResume(ctx context.Context, attempt int32) (string, error) {
+	report := checkpoint.Report{Attempt: attempt, Phase: checkpoint.PhaseStarting}
+	answer, err := c.post(ctx, report, checkpoint.HeaderResume)
+	switch {
+	case err != nil:
+		return "", err
+	case answer.ResumeFrom == nil:
+		return "", errors.New("the operator does not tell the resume point: update it")
+	}
+	return *answer.ResumeFrom, nil
+}
+
+// post sends a report with a header that says what the answer may hold.
+func (c *Client) post(ctx context.Context, r checkpoint.Report, header string) (*checkpoint.Answer, error) {
 	req, err := c.request(ctx, r)
 	if err != nil {
 		return nil, err
 	}
+	req.Header.Set(header, "1")
 	if err := c.trust(); err != nil {
 		return nil, fmt.Errorf("reading the CA: %w", err)
 	}
@@ -81,7 +101,6 @@ func (c *Client) request(ctx context.Context, r checkpoint.Report) (*http.Reques
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Authorization", "Bearer "+token)
 	req.Header.Set("User-Agent", c.UserAgent)
-	req.Header.Set(checkpoint.HeaderSettings, "1")
 	return req, nil
 }
 

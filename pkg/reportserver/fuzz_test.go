@@ -77,8 +77,9 @@ func FuzzHandler(f *testing.F) {
 }
 
 // FuzzMerge plays a history of reports and checks after each what the package promises: within an attempt
-// steps and commits only move forward, the attempt too, what is said once stays, and a report that arrives
-// again changes nothing but the time. What the Store has told is never ahead of what it has received.
+// commits only move forward, the attempt too, and within a start its steps; what is said once stays, the
+// start before the last does not return, and a report that arrives again changes nothing but the time. What
+// the Store has told is never ahead of what it has received.
 //
 //	go test ./pkg/reportserver -run '^$' -fuzz FuzzMerge -fuzztime 1m -fuzzminimizetime 5x
 func FuzzMerge(f *testing.F) {
@@ -109,7 +110,8 @@ func FuzzMerge(f *testing.F) {
 			known = next
 			store.add(types.NamespacedName{Name: "bert"}, "uid-bert", r, over, false)
 			if told, ok := store.Latest("uid-bert"); ok && (told.Attempt > known.report.Attempt ||
-				told.Attempt == known.report.Attempt && told.Step > known.report.Step) {
+				told.Attempt == known.report.Attempt && told.Start == known.report.Start &&
+					told.Step > known.report.Step) {
 				t.Fatalf("told %+v, received %+v", told, known.report)
 			}
 		}
@@ -140,7 +142,9 @@ func fuzzedReport(bits uint32) (r *checkpoint.Report, attemptOver bool) {
 	if take(3) == 1 {
 		withCommand([]string{"a", "b"}[take(2)])(r)
 	}
-	return r, take(5) == 1
+	over := take(5) == 1
+	r.Start = []string{"", "a", "b"}[take(3)]
+	return r, over
 }
 
 func expectForward(t *testing.T, before, after received) {
@@ -156,6 +160,11 @@ func expectForward(t *testing.T, before, after received) {
 	case a == nil || a.Attempt < b.Attempt:
 		t.Fatalf("the attempt goes from %+v to %+v", b, a)
 	case a.Attempt > b.Attempt:
+	case a.Start != b.Start:
+		returns := before.former != "" && a.Start == before.former
+		if returns || after.former != b.Start || after.formerStep != b.Step {
+			t.Fatalf("start %q returns, or its steps are lost: from %+v to %+v", before.former, before, after)
+		}
 	case a.Step < b.Step, b.FirstStep != nil && a.FirstStep == nil, b.CommandID != "" && a.CommandID == "":
 		t.Fatalf("the report goes from %+v to %+v", b, a)
 	}

@@ -11,10 +11,12 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/allowance"
 	"mlplatform.example.com/trainingjob-operator/pkg/boundedlistener"
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
 // Path that reports are posted to, below the configured URL.
@@ -77,6 +79,9 @@ func (h *handler) handle(w http.ResponseWriter, req *http.Request) ([]byte, *rej
 	if rejected != nil {
 		return nil, rejected
 	}
+	if asksToResume(req) {
+		return h.resumePoint(from)
+	}
 	return h.answer(req.Context(), from, report, req.Header.Get(checkpoint.HeaderSettings) == "1")
 }
 
@@ -117,8 +122,8 @@ func (h *handler) authenticate(req *http.Request) (podIdentity, *rejection) {
 	if err != nil {
 		address = req.RemoteAddr
 	}
-	// An event is used up before the review, for many requests may arrive at the same time, and given back for
-	// a good token alone: whoever hangs up has caused a review too.
+	// An event is used up before the review, for many requests may arrive at the same time, and given back
+	// for a good token alone: whoever hangs up has caused a review too.
 	if !h.addresses.Take(address, h.clock.Now()) {
 		return podIdentity{}, reject(http.StatusTooManyRequests, resultRate,
 			"too many tokens of this address were not accepted: send the pod's projected token").after(retryRate)
@@ -162,9 +167,29 @@ func (h *handler) receive(
 	if rejected := checkReport(from, report); rejected != nil {
 		return reportingPod{}, nil, rejected
 	}
+	switch {
+	case asksToResume(req):
+		return from, report, nil
+	case from.onlyAsks:
+		return reportingPod{}, nil, forbid(id, "is not the rank that reports, which is %s", rankZeroPod(from.job))
+	}
 	unwritten := !decision.Acknowledged(from.job, report)
 	h.store.add(client.ObjectKeyFromObject(from.job), from.job.UID, report, from.attemptOver(), unwritten)
 	return from, report, nil
+}
+
+func asksToResume(req *http.Request) bool { return req.Header.Get(checkpoint.HeaderResume) == "1" }
+
+// resumePoint answers a rank that starts. Only what is persisted counts: a later attempt resumes from there
+// or from something newer.
+func (h *handler) resumePoint(from reportingPod) ([]byte, *rejection) {
+	path, err := spec.ResumePath(from.job)
+	if err != nil {
+		return nil, unprocessable("resumeFrom", "cannot be told: "+err.Error(), "see spec.checkpoint of the job")
+	}
+	return h.encode(from.job, checkpoint.Answer{
+		Command: checkpoint.CommandNone, Attempt: from.job.Status.Attempt, ResumeFrom: &path,
+	})
 }
 
 // answer a report that is stored. If it has a commit, the answer waits until the commit is persisted. Without
@@ -189,6 +214,10 @@ func (h *handler) answer(
 	if !settings {
 		answer.Settings, answer.RetainLast = nil, 0
 	}
+	return h.encode(job, answer)
+}
+
+func (h *handler) encode(job *v1alpha1.TrainingJob, answer checkpoint.Answer) ([]byte, *rejection) {
 	data, err := checkpoint.Encode(answer)
 	if err != nil {
 		h.log.Error(err, "Encoding the answer to a report", "job", client.ObjectKeyFromObject(job))

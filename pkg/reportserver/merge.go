@@ -12,8 +12,12 @@ import (
 // a new one.
 type received struct {
 	// report is the newest one of the newest attempt; nil: none yet. FirstStep, CommandID and DeliveredID
-	// are sent once, and kept in the later reports of the attempt.
+	// are sent once, and kept in the later reports of the attempt's start.
 	report *checkpoint.Report
+	// former is the start before the report's in the same attempt, and formerStep what it last reported. Its
+	// reports may still arrive.
+	former     string
+	formerStep int64
 	// time of the last report of that attempt, also of one without news.
 	time time.Time
 	// commit is the newest one of the newest attempt that has one; nil: none yet.
@@ -32,7 +36,7 @@ func (k received) latest() (observation.Reported, bool) {
 	if k.report == nil {
 		return observation.Reported{}, false
 	}
-	latest := observation.Reported{Report: *k.report, Received: k.time}
+	latest := observation.Reported{Report: *k.report, Received: k.time, FormerStep: k.formerStep}
 	// A later report of the attempt may have carried an older commit, or none.
 	if k.commit != nil && k.commit.attempt == latest.Attempt {
 		save := k.commit.Save
@@ -72,9 +76,19 @@ func (k received) merge(r *checkpoint.Report, attemptOver bool, now time.Time) (
 	if attemptOver || k.report != nil && k.report.Attempt > r.Attempt {
 		return k, news
 	}
+	if r.Start != "" && r.Start == k.former {
+		return k, news
+	}
 	k.time = now
 	if k.report != nil && olderThan(r, k.report) {
 		return k, news
+	}
+	switch known := k.report; {
+	case known == nil:
+	case known.Attempt != r.Attempt:
+		k.former, k.formerStep = "", 0
+	case known.Start != r.Start:
+		k.former, k.formerStep = known.Start, known.Step
 	}
 	next := inherit(r, k.report)
 	news = max(news, newsIn(next, k.report))
@@ -99,16 +113,16 @@ func (c *commit) newerThan(known *commit) bool {
 
 // olderThan reports whether r precedes known. r is of the same attempt or of a later one.
 func olderThan(r, known *checkpoint.Report) bool {
-	if r.Attempt != known.Attempt {
+	if r.Attempt != known.Attempt || r.Start != known.Start {
 		return r.Attempt < known.Attempt
 	}
 	reopens := known.Phase == checkpoint.PhaseCompleted && r.Phase != checkpoint.PhaseCompleted
 	return r.Step < known.Step || r.Step == known.Step && reopens
 }
 
-// inherit copies the fields that are sent once from an earlier report of the same attempt.
+// inherit copies the fields that are sent once from an earlier report of the same start.
 func inherit(r, known *checkpoint.Report) *checkpoint.Report {
-	if known == nil || known.Attempt != r.Attempt {
+	if known == nil || known.Attempt != r.Attempt || known.Start != r.Start {
 		return r
 	}
 	next := *r
@@ -125,7 +139,7 @@ func inherit(r, known *checkpoint.Report) *checkpoint.Report {
 }
 
 func newsIn(next, known *checkpoint.Report) urgency {
-	if known == nil || known.Attempt != next.Attempt {
+	if known == nil || known.Attempt != next.Attempt || known.Start != next.Start {
 		known = &checkpoint.Report{}
 	}
 	switch {

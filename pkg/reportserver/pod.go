@@ -24,8 +24,10 @@ type reportingPod struct {
 	job *v1alpha1.TrainingJob
 	// attempt of the pod.
 	attempt int32
-	// resolver is true for the pod that searches the volume for checkpoints, and false for rank 0.
+	// resolver is true for the pod that searches the volume for checkpoints, and false for a rank.
 	resolver bool
+	// onlyAsks is true for a rank that does not report. It may ask for its resume point.
+	onlyAsks bool
 }
 
 // attemptOver reports whether a later attempt has replaced the pod's.
@@ -71,8 +73,8 @@ func jobReference(id podIdentity, pod *corev1.Pod) (*metav1.OwnerReference, *rej
 	return owner, nil
 }
 
-// reportingPodOf rejects pods of the job that are neither the rank that reports (rank 0, see spec.Reporter)
-// nor the resolver.
+// reportingPodOf rejects pods of the job that are neither the rank that reports (rank 0, see spec.Reporter),
+// nor the resolver, nor a rank that may ask for its resume point.
 func reportingPodOf(id podIdentity, pod *corev1.Pod, job *v1alpha1.TrainingJob) (reportingPod, *rejection) {
 	attempt, err := strconv.ParseInt(pod.Labels[v1alpha1.LabelAttempt], 10, 32)
 	if err != nil || attempt < 1 {
@@ -85,6 +87,8 @@ func reportingPodOf(id podIdentity, pod *corev1.Pod, job *v1alpha1.TrainingJob) 
 	case pod.Name == rankZero && isRank:
 	case pod.Labels[v1alpha1.LabelComponent] == v1alpha1.ComponentResolver && !isRank:
 		p.resolver = true
+	case isRank && spec.AsksToResume(job):
+		p.onlyAsks = true
 	default:
 		return reportingPod{}, forbid(id, "is not the rank that reports, which is %s", rankZero)
 	}

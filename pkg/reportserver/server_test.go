@@ -21,6 +21,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/boundedlistener"
 	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
 var (
@@ -375,6 +376,44 @@ func TestUntrustedCertificate(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRanksAskForTheirResumePoint: under restart scope Rank every rank may ask, and nothing that it sends is
+// kept.
+func TestRanksAskForTheirResumePoint(t *testing.T) {
+	e := newEnvironment(t)
+	r := post(`{"attempt":2,"phase":"Starting"}`)
+	r.token, r.header = "bert-worker-1", http.Header{checkpoint.HeaderResume: {"1"}}
+	e.expect(r, http.StatusForbidden, "is not the rank that reports")
+
+	change(e, "bert", func(job *v1alpha1.TrainingJob) {
+		job.Spec.RunPolicy.RestartScope = v1alpha1.ScopeRank
+		job.Status.Checkpoint = nil
+	})
+	e.clock.Step(time.Minute)
+	e.expect(r, http.StatusOK, `"resumeFrom":""`)
+	base, err := spec.CheckpointURI(e.cache.find(new(*v1alpha1.TrainingJob), "bert").(*v1alpha1.TrainingJob))
+	if err != nil {
+		t.Fatal(err)
+	}
+	change(e, "bert", func(job *v1alpha1.TrainingJob) {
+		job.Status.Checkpoint = &v1alpha1.CheckpointStatus{
+			ResumeFrom: &v1alpha1.CheckpointPoint{URI: base.String() + "/attempt-1/step-100", Step: 100},
+			Latest:     &v1alpha1.CheckpointPoint{URI: base.String() + "/attempt-2/step-900", Step: 900},
+		}
+	})
+	for _, rank := range []string{"bert-worker-0", "bert-worker-1"} {
+		e.clock.Step(time.Minute)
+		r.token = rank
+		e.expect(r, http.StatusOK, `attempt-2/step-900"`)
+	}
+	if _, known := e.store.Latest("uid-bert"); known {
+		t.Error("the question is kept as a report")
+	}
+
+	e.clock.Step(time.Minute)
+	r.token, r.header = "bert-worker-1", nil
+	e.expect(r, http.StatusForbidden, "is not the rank that reports")
 }
 
 // TestSettingsReachWhoKnowsThem: an agent of a former operator, which runs on beside a newer operator,

@@ -42,6 +42,10 @@ func withCommand(id string) func(*checkpoint.Report) {
 	return func(r *checkpoint.Report) { r.CommandID = id }
 }
 
+func withStart(id string) func(*checkpoint.Report) {
+	return func(r *checkpoint.Report) { r.Start = id }
+}
+
 // TestMerge merges the reports of one job, and checks what is known then and how urgent the last report is.
 func TestMerge(t *testing.T) {
 	type known struct {
@@ -49,6 +53,7 @@ func TestMerge(t *testing.T) {
 		Step          int64
 		Phase         checkpoint.Phase
 		FirstStep     int64
+		Former        int64
 		Command       string
 		Commit        string
 		Urgency       urgency
@@ -121,6 +126,17 @@ func TestMerge(t *testing.T) {
 		"replayed: before the command": {"it stays carried out",
 			[]*checkpoint.Report{report(2, 9, withCommand("a")), report(2, 9)}, false,
 			known{Attempt: 2, Step: 9, Phase: "Training", Command: "a", Urgency: noNews, Alive: true}},
+		"another start": {"its steps are lower, and its first step is its own",
+			[]*checkpoint.Report{report(2, 9, withStart("a"), withFirstStep(1), withCommit(6)),
+				report(2, 7, withStart("b"), withFirstStep(7))}, false,
+			known{Attempt: 2, Step: 7, Phase: "Training", FirstStep: 7, Former: 9, Commit: "2/6", Urgency: urgent,
+				Alive: true, Newest: true}},
+		"replayed: the former start": {"it is over", []*checkpoint.Report{report(2, 9, withStart("a")),
+			report(2, 7, withStart("b")), report(2, 9, withStart("a"), withCommit(8))}, false,
+			known{Attempt: 2, Step: 7, Phase: "Training", Former: 9, Commit: "2/8", Urgency: deferrable}},
+		"the next attempt after another start": {"", []*checkpoint.Report{report(2, 9, withStart("a")),
+			report(2, 7, withStart("b")), report(3, 8, withStart("c"))}, false,
+			known{Attempt: 3, Step: 8, Phase: "Training", Urgency: deferrable, Alive: true, Newest: true}},
 		"the resolver": {"no progress, no commit of an attempt: its result is its pod's termination message",
 			[]*checkpoint.Report{report(2, 9, withCommit(8)), report(2, 0, withPhase("Resolved"), withCommit(4))},
 			false,
@@ -138,7 +154,7 @@ func TestMerge(t *testing.T) {
 				k, news = k.merge(r, tc.attemptOver && i == len(tc.reports)-1, start.Add(time.Duration(i+1)*time.Second))
 			}
 			end, last := start.Add(time.Duration(len(tc.reports))*time.Second), tc.reports[len(tc.reports)-1]
-			got := known{Urgency: news, Alive: k.time.Equal(end)}
+			got := known{Urgency: news, Alive: k.time.Equal(end), Former: k.formerStep}
 			if r := k.report; r != nil {
 				got.Attempt, got.Step, got.Phase, got.Command, got.Newest = r.Attempt, r.Step, r.Phase, r.CommandID,
 					cmp.Equal(r, last)

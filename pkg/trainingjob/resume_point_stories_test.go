@@ -183,6 +183,46 @@ var resumePointStories = map[string]story{
 		sim.narrate("now the volume can be read")
 		runAgain(sim)
 	}},
+	"rank-resumes-inside-its-attempt": {jobtest.New(2, jobtest.Checkpoints, func(j *v1alpha1.TrainingJob) {
+		j.Spec.RunPolicy.RestartScope = v1alpha1.ScopeRank
+		j.Spec.RunPolicy.SchedulingPolicy.MinAvailable = new(int32(1))
+	}), func(sim *simulation) {
+		runGang(sim)
+		start := func(id string) func(*checkpoint.Report) {
+			return func(r *checkpoint.Report) { r.Start = id }
+		}
+		s := sim.saveCheckpoint(200)
+		sim.postReport(205, start("one"), withCommit(s))
+		sim.narrate("rank 0 saves step 200")
+		sim.advance(30 * time.Second)
+		sim.postReport(250)
+		sim.narrate("and trains on")
+		sim.preempt("bert-worker-0")
+		sim.removeTerminating()
+		sim.narrate("its node is drained: its successor is given step 200")
+		sim.bindAndStart("bert-worker-0")
+		first := int64(201)
+		sim.postReport(202, start("two"), func(r *checkpoint.Report) { r.FirstStep = &first })
+		sim.narrate("and trains from there: 50 steps again")
+		sim.logCheckpoints()
+		sim.logWork()
+		first = 0
+		sim.postReport(3, start("three"), func(r *checkpoint.Report) { r.FirstStep = &first })
+		sim.narrate("its container starts again, and ignores what it is told")
+		sim.logCheckpoints()
+		sim.logWork()
+	}},
+	"rank-cannot-ask-without-reports": {jobtest.New(2, jobtest.Checkpoints, func(j *v1alpha1.TrainingJob) {
+		j.Spec.RunPolicy.RestartScope = v1alpha1.ScopeRank
+	}), func(sim *simulation) {
+		sim.agent.ReportURL = ""
+		sim.narrate("there is no report server")
+		for _, c := range sim.job.Status.Conditions {
+			if c.Type == v1alpha1.ConditionResumeNeedsReports {
+				sim.logf("= %s %s: %s", c.Type, c.Status, c.Message)
+			}
+		}
+	}},
 	"resume-from-of-a-new-job": {jobtest.New(2, jobtest.Checkpoints, func(j *v1alpha1.TrainingJob) {
 		j.Spec.Checkpoint.ResumeFrom = "200"
 	}), func(sim *simulation) {

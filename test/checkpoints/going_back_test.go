@@ -6,8 +6,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
@@ -108,4 +110,44 @@ func TestResumeFrom(t *testing.T) {
 	if got := s.Reaches(low, v1alpha1.PhaseRunning).Status; got.Restarts != 0 || got.Preemptions != 0 {
 		t.Errorf("%d restarts and %d preemptions for what the user asked for", got.Restarts, got.Preemptions)
 	}
+}
+
+// TestRankResumes: under restart scope Rank, rank 0 is replaced inside its attempt. It resumes from the
+// latest checkpoint, and the status shows the steps that it trains, and those that it trains again.
+func TestRankResumes(t *testing.T) {
+	t.Parallel()
+	s := newFixture(t, v1alpha1.SchedulerVolcano, ranks)
+	s.train(forever, saves+" on-sigterm=die", func(j *v1alpha1.TrainingJob) {
+		j.Spec.RunPolicy.RestartScope = v1alpha1.ScopeRank
+		j.Spec.RunPolicy.SchedulingPolicy.MinAvailable = new(int32(1))
+	})
+	var before *v1alpha1.TrainingJob
+	s.until("it is behind a checkpoint", func(j *v1alpha1.TrainingJob) string {
+		before = j
+		if p := j.Status.Progress; p == nil || p.Start == "" || p.Step <= j.Status.Checkpoint.Latest.Step {
+			return "it is not"
+		}
+		return ""
+	})
+	s.Delete(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: low + "-worker-0", Namespace: s.Name}})
+	s.until("its successor trains", func(j *v1alpha1.TrainingJob) string {
+		if j.Status.Attempt != 1 {
+			t.Fatalf("it is in attempt %d: %s", j.Status.Attempt, j.Status.Message)
+		}
+		if j.Status.Progress.Start == before.Status.Progress.Start {
+			return "it does not"
+		}
+		return ""
+	})
+	job := s.job(low)
+	after := job[len(job)-1].Status
+	pods, _ := s.now(low, 1)
+	from := resumeOf(pods[low+"-worker-0"])
+	if !strings.Contains(from, "/attempt-1/step-") {
+		t.Errorf("its successor is told to resume from %q", from)
+	}
+	if after.Work == nil || after.Work.LostSteps <= 0 {
+		t.Errorf("no step was lost: %+v", after.Work)
+	}
+	t.Logf("resumes from %s, lost %d steps", from, after.Work.LostSteps)
 }

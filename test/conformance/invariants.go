@@ -13,6 +13,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
@@ -192,7 +193,9 @@ func (c *checker) checkCreation(pod *corev1.Pod) {
 		c.violation("pod %s is created for attempt %d while attempt %d is persisted", pod.Name, attempt,
 			job.Status.Attempt)
 	}
-	if told, ok := ResumeOf(pod); ok && told != ResumePath(job) {
+	// Under scope Rank a commit may be persisted while the pod is created.
+	gang := spec.Scope(job) == v1alpha1.ScopeGang
+	if told, ok := ResumeOf(pod); ok && gang && told != ResumePath(job) {
 		c.violation("pod %s is told to resume from %q while %q is persisted", pod.Name, told, ResumePath(job))
 	}
 	first := true

@@ -157,7 +157,7 @@ func resumed(name string, ranks int32, end ending) Step {
 			}
 			claim := spec.ClaimName(job)
 			newest, _ := volume.Newest(simtrainer.Location{Namespace: e.namespace, URI: "pvc://" + claim,
-				JobUID: string(job.UID)}, 1)
+				JobUID: string(job.UID)}, simtrainer.OfAttempt(1))
 			if newest == nil {
 				return errors.New("attempt 1 left no complete checkpoint")
 			}

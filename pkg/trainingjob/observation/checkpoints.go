@@ -23,8 +23,10 @@ type Checkpoints struct {
 	SaveSeconds float64
 	// Report of the current attempt; nil when there is none.
 	Report *Reported
-	// Step at which the trainer ended, by its termination message; nil where it did not say.
-	Step *int64
+	// Step at which the trainer ended, by its termination message; nil where it did not say, or has started
+	// again in the same attempt and reports. FormerStep is the last one that is known of an earlier start.
+	Step       *int64
+	FormerStep int64
 	// Ran: rank 0's trainer has started.
 	Ran bool
 	// Known: rank 0's termination message was read, and its agent saw the whole volume.
@@ -48,7 +50,7 @@ func checkpointsOf(s *Snapshot, ranks *Attempt, lost []Loss) Checkpoints {
 	}
 	// The reports of a former attempt are over: its resume point was settled from more than them.
 	if r := s.Report; r != nil && r.Attempt == s.Job.Status.Attempt && r.Phase != checkpoint.PhaseResolved {
-		c.Report = r
+		c.Report, c.FormerStep = r, r.FormerStep
 		c.consider(s.Job, r.Checkpoint, r.Received)
 	}
 	c.readRankZero(s, ranks, lost)
@@ -119,7 +121,11 @@ func (c *Checkpoints) readTermination(s *Snapshot, t termination) {
 		return
 	}
 	c.consider(s.Job, message.Checkpoint, t.FinishedAt.Time)
-	c.Step = message.Step
+	if restarted := c.Report != nil && c.Report.Start != ""; restarted && !t.final && message.Step != nil {
+		c.FormerStep = max(c.FormerStep, *message.Step)
+	} else {
+		c.Step = message.Step
+	}
 	if !t.final {
 		return
 	}

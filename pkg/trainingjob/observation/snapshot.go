@@ -141,4 +141,6 @@ type Reported struct {
 	checkpoint.Report
 	// Received is when the operator received it, by the operator's clock.
 	Received time.Time
+	// FormerStep is the last step that an earlier start of the attempt reported; 0: there was none.
+	FormerStep int64
 }

@@ -64,9 +64,10 @@ func wrap(job *v1alpha1.TrainingJob, pod *corev1.Pod, attempt, number int32, age
 	if err != nil {
 		return err
 	}
-	trainer.Command = slices.Concat(agentCommand(c, trainer, number), trainer.Command)
+	asks := agent.ReportURL != "" && spec.AsksToResume(job)
+	trainer.Command = slices.Concat(agentCommand(c, trainer, number, asks), trainer.Command)
 	mountCheckpoints(job, &pod.Spec, trainer)
-	if agent.ReportURL != "" && number == 0 { // rank 0 reports for the whole gang
+	if agent.ReportURL != "" && (number == 0 || asks) { // rank 0 reports for the whole gang
 		env = append(env, reportEnv(agent)...)
 		mountToken(&pod.Spec, trainer, agent)
 	}
@@ -92,8 +93,13 @@ func install(job *v1alpha1.TrainingJob, pod *corev1.Pod, agent Agent) {
 func isContractEnv(e corev1.EnvVar) bool { return slices.Contains(spec.ContractEnv, e.Name) }
 
 // agentCommand is what precedes the trainer's own command.
-func agentCommand(c *v1alpha1.CheckpointSpec, trainer *corev1.Container, number int32) []string {
+func agentCommand(
+	c *v1alpha1.CheckpointSpec, trainer *corev1.Container, number int32, asks bool,
+) []string {
 	run := []string{agentDir + "/agent", "run", "--rank=" + strconv.Itoa(int(number))}
+	if asks {
+		run = append(run, "--ask-resume")
+	}
 	if c.KeepLast != nil {
 		run = append(run, "--retain")
 	}
@@ -161,7 +167,8 @@ func ordinary(list corev1.ResourceList) corev1.ResourceList {
 	return out
 }
 
-// checkpointEnv is the environment of docs/checkpoints.md, the same in every rank of an attempt.
+// checkpointEnv is the environment of docs/checkpoints.md, the same in every rank of an attempt, except for
+// the resume point under restart scope Rank.
 func checkpointEnv(job *v1alpha1.TrainingJob, attempt int32) ([]corev1.EnvVar, error) {
 	c := spec.Checkpoints(job)
 	dir, err := spec.CheckpointDir(job, attempt)

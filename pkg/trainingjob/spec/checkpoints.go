@@ -115,13 +115,33 @@ func CheckpointDir(job *v1alpha1.TrainingJob, attempt int32) (string, error) {
 	return fmt.Sprintf("%s/attempt-%d", base, attempt), err
 }
 
-// ResumePath is the pinned resume point as the trainer sees it; "" when there is none.
-func ResumePath(job *v1alpha1.TrainingJob) (string, error) {
+// ResumePoint is what a rank that starts now resumes from; nil: it starts from scratch. It is the pinned
+// resume point of the attempt. Under restart scope Rank, where a rank may start again inside the attempt,
+// it is the latest checkpoint.
+func ResumePoint(job *v1alpha1.TrainingJob) *v1alpha1.CheckpointPoint {
 	st := job.Status.Checkpoint
-	if st == nil || st.ResumeFrom == nil {
+	switch {
+	case st == nil:
+		return nil
+	case Scope(job) == v1alpha1.ScopeRank && st.Latest != nil &&
+		(st.ResumeFrom == nil || st.Latest.Step > st.ResumeFrom.Step):
+		return st.Latest
+	}
+	return st.ResumeFrom
+}
+
+// AsksToResume reports whether the agents of a job ask for the resume point at each start.
+func AsksToResume(job *v1alpha1.TrainingJob) bool {
+	return Checkpoints(job) != nil && Scope(job) == v1alpha1.ScopeRank
+}
+
+// ResumePath is ResumePoint as the trainer sees it; "" when there is none.
+func ResumePath(job *v1alpha1.TrainingJob) (string, error) {
+	point := ResumePoint(job)
+	if point == nil {
 		return "", nil
 	}
-	u, err := checkpoint.ParseURI(st.ResumeFrom.URI)
+	u, err := checkpoint.ParseURI(point.URI)
 	if err != nil || !OnVolume(job.Spec.Checkpoint) {
 		return u.String(), err
 	}

@@ -52,10 +52,15 @@ func RecordDrain(o *observation.Observation, p *decision.Plan) bool {
 // covers. It reports whether the condition changed.
 func recordResume(o *observation.Observation, p *decision.Plan) bool {
 	st, report := &o.Job.Status, o.Checkpoints.Report
-	if report == nil || report.FirstStep == nil || st.Checkpoint == nil || st.Checkpoint.ResumeFrom == nil {
+	if report == nil || report.FirstStep == nil || spec.ResumePoint(o.Job) == nil {
 		return false
 	}
-	first, from := *report.FirstStep, st.Checkpoint.ResumeFrom.Step
+	// Under scope Rank each start is judged once, when it is new: its own saves move the resume point.
+	pr := st.Progress
+	if report.Start != "" && pr != nil && pr.Attempt == st.Attempt && pr.Start == report.Start {
+		return false
+	}
+	first, from := *report.FirstStep, resumeStep(o.Job)
 	was := meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionResumeIgnored)
 	switch ignored := first < from; {
 	case ignored && !was:

@@ -42,20 +42,26 @@ func Conditions(o *observation.Observation, p *decision.Plan, reason string) {
 	setInvalidSpec(o, p)
 }
 
-// setResumeNeedsReports warns of an object store while reports are off. Volumes are searched between two
-// attempts, but the operator holds no credentials of an object store: it knows what rank 0 has said, and a
-// rank whose node is lost says nothing.
+// setResumeNeedsReports warns of an object store, and of restart scope Rank, while reports are off. Volumes
+// are searched between two attempts, but the operator holds no credentials of an object store: it knows
+// what rank 0 has said, and a rank whose node is lost says nothing.
 func setResumeNeedsReports(o *observation.Observation, p *decision.Plan) {
 	c := spec.Checkpoints(o.Job)
-	if c == nil || spec.OnVolume(c) || o.Agent.ReportURL != "" || p.Status.Phase.Finished() {
+	asks := spec.AsksToResume(o.Job)
+	if c == nil || spec.OnVolume(c) && !asks || o.Agent.ReportURL != "" || p.Status.Phase.Finished() {
 		p.SetCondition(o, v1alpha1.ConditionResumeNeedsReports, false, v1alpha1.ReasonReportsOn,
 			"nothing that the operator must know is lost with a node")
 		return
 	}
-	const message = "the operator has no report server, and searches no object store: " +
+	message := "the operator has no report server, and searches no object store: " +
 		"when the node of rank 0 is lost, the job resumes from the last known checkpoint, " +
 		"or starts from the beginning; " +
 		"use storage pvc, or ask the admin to turn reports on (deploy/reports)"
+	if asks {
+		message = "the operator has no report server: a rank that starts again alone cannot ask for the latest " +
+			"checkpoint, and resumes from the one of its attempt, or starts from the beginning; " +
+			"set restartScope Gang, or ask the admin to turn reports on (deploy/reports)"
+	}
 	if !meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionResumeNeedsReports) {
 		p.Warning(v1alpha1.ConditionResumeNeedsReports, "Resume", message)
 	}

@@ -11,6 +11,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
 // The shortest time between two writes of progress. A transition or a new checkpoint carries it at once. Up
@@ -33,7 +34,11 @@ func RecordProgress(o *observation.Observation, p *decision.Plan, now bool) bool
 	if next == nil || old != nil && sameProgress(old, next) {
 		return false
 	}
-	if old != nil && !now {
+	newStart := old != nil && old.Start != next.Start && next.Start != "" // it is judged once (recordResume)
+	if newStart && old.Attempt == next.Attempt {
+		recordRestart(o, p, old)
+	}
+	if old != nil && !now && !newStart {
 		if due := old.ReportedTime.Add(reportDelay(o)); o.Now.Before(due) {
 			p.WakeAt(due)
 			return false
@@ -42,6 +47,27 @@ func RecordProgress(o *observation.Observation, p *decision.Plan, now bool) bool
 	recordStart(o, p, old)
 	p.Status.Progress = next
 	return true
+}
+
+// recordRestart counts what rank 0 must train again after it has started again inside the attempt, which ends
+// nothing else: from its resume point, or from its first step where it ignores that, to the last step of its
+// earlier start. It is part of the write that tells of the new start, so that it is counted once.
+func recordRestart(o *observation.Observation, p *decision.Plan, old *v1alpha1.ProgressStatus) {
+	from := resumeStep(o.Job)
+	if first := o.Checkpoints.Report.FirstStep; first != nil {
+		from = min(from, *first)
+	}
+	if lost := max(old.Step, o.Checkpoints.FormerStep) - from; lost > 0 {
+		work(p).LostSteps += lost
+	}
+}
+
+// resumeStep is the step of what a rank that starts now resumes from; 0 where it starts from scratch.
+func resumeStep(job *v1alpha1.TrainingJob) int64 {
+	if point := spec.ResumePoint(job); point != nil {
+		return point.Step
+	}
+	return 0
 }
 
 // recordStart measures how long the gang took to train something, where somebody plans by it: with the first
@@ -90,7 +116,8 @@ func finalProgress(
 		return reported
 	}
 	return &v1alpha1.ProgressStatus{
-		Attempt: attempt, Step: *step, TotalSteps: known.TotalSteps, TotalEpochs: known.TotalEpochs,
+		Attempt: attempt, Start: known.Start, Step: *step,
+		TotalSteps: known.TotalSteps, TotalEpochs: known.TotalEpochs,
 		Percent: percentOf(*step, known.TotalSteps), ReportedTime: o.Time(),
 	}
 }
@@ -110,7 +137,7 @@ func reportedProgress(r *observation.Reported) *v1alpha1.ProgressStatus {
 		return nil
 	}
 	s := &v1alpha1.ProgressStatus{
-		Attempt: r.Attempt, Step: r.Step, TotalSteps: r.TotalSteps,
+		Attempt: r.Attempt, Start: r.Start, Step: r.Step, TotalSteps: r.TotalSteps,
 		Epoch: epoch(r.Epoch), TotalEpochs: epoch(r.TotalEpochs),
 		ReportedTime: metav1.NewTime(r.Received.Truncate(time.Second)),
 	}
@@ -139,6 +166,6 @@ func epoch(e float64) string {
 
 // sameProgress reports whether two say the same. Times are left out, since they differ with every report.
 func sameProgress(a, b *v1alpha1.ProgressStatus) bool {
-	return a.Attempt == b.Attempt && a.Step == b.Step && a.TotalSteps == b.TotalSteps && a.Epoch == b.Epoch &&
-		a.TotalEpochs == b.TotalEpochs && maps.Equal(a.Metrics, b.Metrics)
+	return a.Attempt == b.Attempt && a.Start == b.Start && a.Step == b.Step && a.TotalSteps == b.TotalSteps &&
+		a.Epoch == b.Epoch && a.TotalEpochs == b.TotalEpochs && maps.Equal(a.Metrics, b.Metrics)
 }
