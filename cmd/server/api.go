@@ -11,6 +11,7 @@ import (
 	clientrest "k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	"mlplatform.example.com/trainingjob-operator/pkg/boundedlistener"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/access"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
@@ -119,7 +120,7 @@ func (c *callers) handler(next http.Handler) http.Handler {
 	if c.sessions != nil {
 		authenticated = c.sessions.Middleware
 	}
-	known, unknown := authenticated(c.shield.PerCaller(next)), c.shield.Open(next)
+	known, unknown := authenticated(c.shield.PerCaller(vouch(next))), c.shield.Open(next)
 	return c.shield.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if open[r.URL.Path] || c.sessions != nil && (session.Open(r.URL.Path) || board.Open(r.URL.Path)) {
 			unknown.ServeHTTP(w, r)
@@ -127,6 +128,17 @@ func (c *callers) handler(next http.Handler) http.Handler {
 		}
 		known.ServeHTTP(w, r)
 	}))
+}
+
+// vouch makes the connection of a known caller a known one. Its owner is its address, because the users
+// behind an ingress share connections.
+func vouch(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !boundedlistener.Vouch(r.Context(), identity.Address(r)) {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // fail answers with what has gone wrong, and logs what the client is not told.

@@ -46,7 +46,8 @@ func (p *process) routeBoard(mux *http.ServeMux, api *rest.Server) error {
 	}
 	b, err := board.New(board.Options{
 		Jobs: api, Reports: api, Changes: api, Placement: p.placement, Live: api, User: userOf, CSRF: csrfOf,
-		BeginStream: shield.Stream, UserKeys: p.config.UserKeys, GPU: formGPU(p.config.GPUs),
+		BeginStream: shield.Stream, BeginDecoding: shield.Decode,
+		UserKeys: p.config.UserKeys, GPU: formGPU(p.config.GPUs),
 		Registry: p.registry, Log: p.log.WithName("board"),
 		LongestStream: time.Duration(p.config.Limits.StreamSeconds) * time.Second,
 	})

@@ -26,6 +26,7 @@ func (p *process) routes() (http.Handler, error) {
 	api, err := rest.New(mux, rest.Options{
 		Version: version, Access: p.callers.access, Live: p.live, History: p.store, Prices: p.prices(),
 		Currency: p.config.Currency, RecordOf: p.recordOf, Log: p.log.WithName("rest"), BeginStream: shield.Stream,
+		BeginDecoding: shield.Decode,
 		LongestStream: time.Duration(p.config.Limits.StreamSeconds) * time.Second,
 	})
 	if err != nil {

@@ -28,9 +28,16 @@ var adminConnections = boundedlistener.Bounds{
 	Strangers: 64, StrangersPerAddress: 16, Known: 1, KnownPerClient: 1, NewPerSecond: 10, Burst: 100,
 }
 
-// apiConnections are as many as an ingress needs, which is one address, and as the process has memory for.
+// apiConnections bound the memory of connections. One that stalls after the largest header takes about
+// 200 KiB, so that all of them take about 300 MiB.
+//
+// An ingress is one address. Its connections become known with the first request of a known caller, and then
+// no flood cuts them: there are places for the defaults of limits.requests and limits.streams. Beyond that a
+// connection closes after its answer, so that users behind the ingress keep their streams. A stranger that
+// does not attack is done within milliseconds. One too many therefore cuts the oldest of its address: a
+// server that rejected the newest would reject everyone while stalled connections hold all places.
 var apiConnections = boundedlistener.Bounds{
-	Strangers: 8192, StrangersPerAddress: 4096, Known: 1, KnownPerClient: 1, NewPerSecond: 200, Burst: 2000,
+	Strangers: 512, StrangersPerAddress: 256, Known: 1024, KnownPerClient: 1024, NewPerSecond: 200, Burst: 2000,
 }
 
 // serveAPI at listen.bindAddress.
@@ -51,7 +58,7 @@ func (p *process) serveAPI() ([]runnable, error) {
 		return nil, errors.Join(err, listener.Close())
 	}
 	listener = boundedlistener.New(listener, apiConnections, clock.RealClock{})
-	server := &http.Server{Handler: handler}
+	server := &http.Server{Handler: handler, ConnContext: boundedlistener.ConnContext}
 	p.callers.shield.Limit(server)
 	if c.CertificateDir == "" {
 		p.log.Info("The API is plain HTTP", "address", c.BindAddress)

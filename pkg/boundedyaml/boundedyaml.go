@@ -1,13 +1,16 @@
 // Package boundedyaml reads YAML from outside. Aliases let a document of a few kilobytes stand for gigabytes,
 // and the usual libraries write each alias out. This package computes what the aliases of an input expand to
-// before anything expands them.
+// before anything expands them. It also bounds the nodes of an input before it parses them, because a node of
+// two bytes takes hundreds of bytes of memory.
 package boundedyaml
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	goyaml "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/yaml"
@@ -19,18 +22,48 @@ const MaxExpansion = 4 << 20
 // nodeBytes is what a decoded node takes beside its text, in bytes.
 const nodeBytes = 32
 
+// maxErrorBytes of an error.
+const maxErrorBytes = 4 << 10
+
 // maxDepth of a document, in nodes below each other. The libraries have the same bound.
 const maxDepth = 10_000
 
-// Input counts what the aliases in the documents of one input have added so far. The zero Input is ready.
-type Input struct{ added int64 }
+// Input counts what the documents of one input have so far. The zero Input is ready.
+type Input struct {
+	// MaxNodes of the input, by the estimate of Nodes. Default: the constant of this name.
+	MaxNodes int
+
+	nodes int
+	added int64 // by aliases, in bytes
+}
 
 // ToJSON converts one document of the input to JSON. A key that stands twice in a mapping is an error.
 func (in *Input) ToJSON(document []byte) ([]byte, error) {
 	if err := in.check(document); err != nil {
 		return nil, err
 	}
-	return yaml.YAMLToJSONStrict(document)
+	converted, err := yaml.YAMLToJSONStrict(document)
+	return converted, shorten(err)
+}
+
+// shorten an error that lists thousands of mistakes.
+func shorten(err error) error {
+	if err == nil || len(err.Error()) <= maxErrorBytes {
+		return err
+	}
+	return fmt.Errorf("%s…", strings.ToValidUTF8(err.Error()[:maxErrorBytes], ""))
+}
+
+// Parse returns the root of an input of one document, with positions. Aliases are not expanded.
+func Parse(document []byte) (*goyaml.Node, error) {
+	if err := new(Input).count(document); err != nil {
+		return nil, err
+	}
+	root := &goyaml.Node{}
+	if err := goyaml.Unmarshal(document, root); err != nil {
+		return nil, err
+	}
+	return root, nil
 }
 
 // Unmarshal decodes an input of one document.
@@ -41,9 +74,21 @@ func Unmarshal(document []byte, into any) error {
 	return yaml.Unmarshal(document, into)
 }
 
-// check returns an error if the aliases of the input expand to more than MaxExpansion. Its cost grows with
-// the document, and not with what that expands to.
+// count returns an error if the input has more than MaxNodes.
+func (in *Input) count(document []byte) error {
+	most := cmp.Or(in.MaxNodes, MaxNodes)
+	if in.nodes += Nodes(document); in.nodes > most {
+		return errNodes(most)
+	}
+	return nil
+}
+
+// check returns an error if the input has too many nodes, or if its aliases expand to more than MaxExpansion.
+// Its cost grows with the document, and not with what that expands to.
 func (in *Input) check(document []byte) error {
+	if err := in.count(document); err != nil {
+		return err
+	}
 	if !bytes.ContainsRune(document, '*') {
 		return nil // it has no alias
 	}

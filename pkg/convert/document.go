@@ -20,6 +20,8 @@ import (
 const (
 	// MaxBytes is the most that a file may have, in bytes.
 	MaxBytes = 8 << 20
+	// maxNodes of a file. Only the user who runs the command has to pay for them: about 500 MB of memory.
+	maxNodes = 2_000_000
 	// maxDocuments of a file.
 	maxDocuments = 1000
 )
@@ -58,7 +60,7 @@ func Split(data []byte) ([]Document, error) {
 		return nil, fmt.Errorf("the file has %d bytes, more than %d", len(data), MaxBytes)
 	}
 	var docs []Document
-	number, input := 0, boundedyaml.Input{}
+	number, input := 0, boundedyaml.Input{MaxNodes: maxNodes}
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
 	for {
 		part, err := reader.Read()

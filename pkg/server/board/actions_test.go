@@ -1,6 +1,7 @@
 package board
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
+	"mlplatform.example.com/trainingjob-operator/pkg/boundedyaml"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/fragment/fragmenttest"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 )
@@ -238,17 +240,42 @@ func TestSubmitManifest(t *testing.T) {
 	}
 }
 
+// TestManifestsWait: the board decodes a manifest only after BeginDecoding has let it.
+func TestManifestsWait(t *testing.T) {
+	s := newServer(t)
+	begun, left := 0, 0
+	s.board.BeginDecoding = func(context.Context, int) (func(), error) {
+		begun++
+		if begun == 3 {
+			return nil, problem.New(problem.Unavailable, "too many large bodies", "wait")
+		}
+		return func() { left++ }, nil
+	}
+	s.api.refuses = problem.New(problem.Invalid, "is bad", "")
+	got := s.post(submitPage, "manifest", manifest, "do", "check-manifest")
+	if contains(t, got, http.StatusUnprocessableEntity, "is bad"); begun != 2 || left != 2 {
+		t.Errorf("begun %d times, ended %d times", begun, left)
+	}
+	got = s.post(submitPage, "manifest", manifest, "do", "check-manifest")
+	contains(t, got, http.StatusServiceUnavailable, "too many large bodies")
+}
+
 func TestLineOf(t *testing.T) {
+	document, err := boundedyaml.Parse([]byte(manifest))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for field, want := range map[string]int{
 		"spec": 5, "spec.resources.limits[nvidia.com/gpu]": 9, "spec.resources.limits.cpu": 8,
 		"spec.env[0].name": 11, "spec.env[7]": 10, "metadata.labels": 2, "status": 0, "": 0,
 	} {
-		if got := lineOf(manifest, field); got != want {
+		if got := lineOf(document, field); got != want {
 			t.Errorf("%s is in line %d, want %d", field, got, want)
 		}
 	}
-	if lineOf("{", "spec") != 0 || lineOf("", "spec") != 0 {
-		t.Error("what is no YAML has lines")
+	empty, err := boundedyaml.Parse(nil)
+	if err != nil || lineOf(empty, "spec") != 0 || lineOf(nil, "spec") != 0 {
+		t.Errorf("an empty document has lines, %v", err)
 	}
 }
 

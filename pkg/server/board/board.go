@@ -87,6 +87,9 @@ type Options struct {
 	CSRF func(*http.Request) string
 	// BeginStream is called before a stream begins, and its error is the answer instead. By default any may.
 	BeginStream func(context.Context) error
+	// BeginDecoding is called before a document of some nodes is decoded, and leave when it is no longer needed.
+	// The error is the answer instead. By default any document is decoded at once.
+	BeginDecoding func(ctx context.Context, nodes int) (leave func(), err error)
 	// UserKeys are the annotations and labels that name the user of a job.
 	UserKeys []string
 	// GPU is the resource that the form for new jobs calls GPUs. Without one it does not ask for any.
@@ -156,6 +159,9 @@ func (b *Board) complete() {
 	}
 	if b.BeginStream == nil {
 		b.BeginStream = func(context.Context) error { return nil }
+	}
+	if b.BeginDecoding == nil {
+		b.BeginDecoding = func(context.Context, int) (func(), error) { return func() {}, nil }
 	}
 	if b.Registry == nil {
 		b.Registry = prometheus.NewRegistry()

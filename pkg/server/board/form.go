@@ -2,6 +2,7 @@ package board
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"net/url"
 	"slices"
@@ -203,11 +204,10 @@ func sameField(path, field string) int {
 	return 0
 }
 
-// lineOf a field in a YAML document, from 1: that of the deepest part of the field that is there. 0 where
-// nothing is, or where the document is no YAML.
-func lineOf(manifest, field string) int {
-	var document goyaml.Node
-	if goyaml.Unmarshal([]byte(manifest), &document) != nil || len(document.Content) == 0 {
+// lineOf returns the line of a field in a YAML document, from 1: that of the deepest part of the field that
+// the document has. It returns 0 if it has none, or if the document is nil.
+func lineOf(document *goyaml.Node, field string) int {
+	if document == nil || len(document.Content) == 0 {
 		return 0
 	}
 	line, node := 0, document.Content[0]
@@ -253,17 +253,22 @@ func partsOf(field string) []string {
 	return parts
 }
 
-// namespaceOf a manifest; empty where it names none, or cannot be read.
-func namespaceOf(manifest string) string {
+// namespaceOf returns the namespace of a manifest. It is empty if the manifest has none or cannot be decoded.
+func (b *Board) namespaceOf(ctx context.Context, manifest []byte) (string, error) {
+	leave, err := b.BeginDecoding(ctx, boundedyaml.Weight(manifest))
+	if err != nil {
+		return "", err
+	}
+	defer leave()
 	var of struct {
 		Metadata struct {
 			Namespace string `json:"namespace"`
 		} `json:"metadata"`
 	}
-	if boundedyaml.Unmarshal([]byte(manifest), &of) != nil {
-		return ""
+	if boundedyaml.Unmarshal(manifest, &of) != nil {
+		return "", nil // creating the job reports it
 	}
-	return of.Metadata.Namespace
+	return of.Metadata.Namespace, nil
 }
 
 // warningTexts of headers as RFC 7234 has them.

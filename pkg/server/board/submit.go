@@ -1,6 +1,7 @@
 package board
 
 import (
+	"context"
 	"fmt"
 	"html/template"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"mlplatform.example.com/trainingjob-operator/pkg/boundedyaml"
 	"mlplatform.example.com/trainingjob-operator/pkg/framework"
 	"mlplatform.example.com/trainingjob-operator/pkg/history"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/fragment"
@@ -136,7 +138,11 @@ func (b *Board) submit(w http.ResponseWriter, r *http.Request) {
 		manifest = made
 	case doCheckManifest, doSubmitManifest:
 		if at == "" {
-			at = namespaceOf(s.Manifest)
+			var err error
+			if at, err = b.namespaceOf(r.Context(), manifest); err != nil {
+				b.fail(w, r, err)
+				return
+			}
 		}
 	default:
 		b.fail(w, r, problem.Newf(problem.Invalid, "there is no button %q", do).About("form.do").
@@ -147,7 +153,10 @@ func (b *Board) submit(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		p := problem.Of(err)
 		b.log(r, p)
-		s.blame(p, do == doCheckManifest || do == doSubmitManifest)
+		if err := b.blame(r.Context(), &s, p, do == doCheckManifest || do == doSubmitManifest); err != nil {
+			b.fail(w, r, err)
+			return
+		}
 		b.show(w, r, s.view(p.Status), false)
 		return
 	}
@@ -175,20 +184,27 @@ func (b *Board) create(r *http.Request, namespace string, manifest []byte, check
 }
 
 // blame what was typed for a problem.
-func (s *submission) blame(p *problem.Problem, manifest bool) {
+func (b *Board) blame(ctx context.Context, s *submission, p *problem.Problem, manifest bool) error {
 	above := []input{s.Namespace}
 	others := beside(above, errorsOf(p))
 	s.Namespace = above[0]
 	if !manifest {
 		s.OtherErrors = beside(s.Inputs, others)
-		return
+		return nil
 	}
+	leave, err := b.BeginDecoding(ctx, boundedyaml.Weight([]byte(s.Manifest)))
+	if err != nil {
+		return err
+	}
+	defer leave()
+	document, _ := boundedyaml.Parse([]byte(s.Manifest)) // of an error the problem is about
 	for _, e := range append(others, s.Namespace.Errors...) {
-		line := lineOf(s.Manifest, e.Field)
+		line := lineOf(document, e.Field)
 		if line > 0 || !slices.Contains(s.Namespace.Errors, e) {
 			s.ManifestErrors = append(s.ManifestErrors, lineError{e, line})
 		}
 	}
+	return nil
 }
 
 // String of an error, as it is shown.

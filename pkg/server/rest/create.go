@@ -45,7 +45,7 @@ func (s *Server) create(ctx context.Context, in *CreateInput) (*CreateOutput, er
 	if err != nil {
 		return nil, err
 	}
-	job, err := decode(in.RawBody, in.ContentType, in.Namespace)
+	job, err := s.decode(ctx, in)
 	if err != nil {
 		return nil, err
 	}
@@ -63,6 +63,35 @@ func (s *Server) create(ctx context.Context, in *CreateInput) (*CreateOutput, er
 			"{cluster}", in.Cluster, "{namespace}", in.Namespace, "{name}", job.Name).Replace(named)
 	}
 	return out, nil
+}
+
+func (s *Server) decode(ctx context.Context, in *CreateInput) (*v1alpha1.TrainingJob, error) {
+	leave, err := s.beginDecoding(ctx, in.RawBody, in.ContentType)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	return decode(in.RawBody, in.ContentType, in.Namespace)
+}
+
+// beginDecoding waits until a body may be decoded. Bodies in JSON have the bound of those in YAML, because an
+// empty object in a list takes more memory than a node of YAML.
+func (s *Server) beginDecoding(ctx context.Context, body []byte, contentType string) (func(), error) {
+	nodes := boundedyaml.Nodes(body)
+	if nodes > boundedyaml.MaxNodes {
+		return nil, problem.Newf(problem.TooLarge, "the body has more than %d values", boundedyaml.MaxNodes).
+			About("body").WithRemedy("send fewer")
+	}
+	if isYAML(contentType) {
+		nodes = boundedyaml.Weight(body)
+	}
+	return s.BeginDecoding(ctx, nodes)
+}
+
+// isYAML reports whether a content type is one of YAML.
+func isYAML(contentType string) bool {
+	mediaType, _, err := mime.ParseMediaType(contentType)
+	return err == nil && (mediaType == typeYAML || mediaType == "application/x-yaml" || mediaType == "text/yaml")
 }
 
 // decode reads a TrainingJob that is to be created in a namespace. Nothing that it has is ignored.
@@ -94,7 +123,7 @@ func decode(body []byte, contentType, namespace string) (*v1alpha1.TrainingJob, 
 func asJSON(body []byte, contentType string) ([]byte, error) {
 	mediaType, _, err := mime.ParseMediaType(contentType)
 	switch {
-	case err == nil && (mediaType == typeYAML || mediaType == "application/x-yaml" || mediaType == "text/yaml"):
+	case isYAML(contentType):
 		converted, err := new(boundedyaml.Input).ToJSON(body)
 		if err != nil {
 			return nil, problem.Newf(problem.Malformed, "the body is no YAML: %v", err).About("body").

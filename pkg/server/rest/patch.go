@@ -29,6 +29,22 @@ func (s *Server) patch(ctx context.Context, in *PatchInput) (*JobOutput, error) 
 	if err != nil {
 		return nil, err
 	}
+	mediaType, body, err := s.check(ctx, in, only)
+	if err != nil {
+		return nil, err
+	}
+	return s.send(ctx, in.JobPath, client.RawPatch(mediaType, body), only, in.DryRun)
+}
+
+// check decodes a patch, and returns its type and what the cluster is sent.
+func (s *Server) check(
+	ctx context.Context, in *PatchInput, only precondition,
+) (types.PatchType, []byte, error) {
+	leave, err := s.beginDecoding(ctx, in.RawBody, in.ContentType)
+	if err != nil {
+		return "", nil, err
+	}
+	defer leave()
 	mediaType, _, _ := mime.ParseMediaType(in.ContentType)
 	var body []byte
 	switch mediaType {
@@ -40,10 +56,7 @@ func (s *Server) patch(ctx context.Context, in *PatchInput) (*JobOutput, error) 
 		err = problem.Newf(problem.UnsupportedMediaType, "a patch is not taken as %q", in.ContentType).
 			About("header.Content-Type").WithRemedy("send " + typeMergePatch + " or " + typeJSONPatch)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return s.send(ctx, in.JobPath, client.RawPatch(types.PatchType(mediaType), body), only, in.DryRun)
+	return types.PatchType(mediaType), body, err
 }
 
 // send a patch as the caller.

@@ -80,6 +80,9 @@ type Options struct {
 	LongestStream time.Duration
 	// BeginStream is called before a stream begins, and its error is the answer instead. By default any may.
 	BeginStream func(context.Context) error
+	// BeginDecoding is called before a document of some nodes is decoded, and leave when it is no longer needed.
+	// The error is the answer instead. By default any document is decoded at once.
+	BeginDecoding func(ctx context.Context, nodes int) (leave func(), err error)
 	// WriteTimeout is how long a stream waits for its reader to take what was written. Default: 20 s.
 	WriteTimeout time.Duration
 }
@@ -121,6 +124,9 @@ func (s *Server) complete() {
 	}
 	if s.BeginStream == nil {
 		s.BeginStream = func(context.Context) error { return nil }
+	}
+	if s.BeginDecoding == nil {
+		s.BeginDecoding = func(context.Context, int) (func(), error) { return func() {}, nil }
 	}
 	for _, d := range []struct {
 		of      *time.Duration

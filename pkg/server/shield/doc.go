@@ -10,6 +10,7 @@
 //	           a time; sizes of URL, headers and body; other sites' requests from browsers; a time limit
 //	PerCaller  requests of a caller in a second and at a time
 //
+// A handler that decodes a document calls Decode first, which bounds the memory of all requests that decode.
 // A handler whose answer has no end, such as server-sent events, calls Stream: its request then has no time
 // limit but that of streams, and counts among these.
 //

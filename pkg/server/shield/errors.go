@@ -54,13 +54,9 @@ func tooMany(reason, remedy, format string, args ...any) *Error {
 	}
 }
 
-// reject answers a request that is not handled. Over HTTP/1 the server would otherwise wait for the request's
-// body before it sends the answer, since the connection could not be used again.
+// reject answers a request that is not handled.
 func (s *Shield) reject(w http.ResponseWriter, r *http.Request, e *Error) {
 	s.metrics.rejected.WithLabelValues(e.reason).Inc()
-	if r.ProtoMajor == 1 && r.ContentLength != 0 {
-		w.Header().Set("Connection", "close")
-	}
 	if e.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(e.RetryAfter.Seconds()))))
 	}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -127,5 +128,37 @@ func TestOpenPool(t *testing.T) {
 	}
 	if n := f.open.now(); n != 0 {
 		t.Errorf("%v places are still taken", n)
+	}
+}
+
+// TestUnreadBodies: an answer other than success ends a connection of HTTP/1 whose request has a body that
+// the handler did not read.
+func TestUnreadBodies(t *testing.T) {
+	f := newFixture(t, nil)
+	for name, tc := range map[string]struct {
+		status int
+		read   bool
+		body   string
+		major  int
+		want   string
+	}{
+		"a 401":                {http.StatusUnauthorized, false, "a", 1, "close"},
+		"a redirect":           {http.StatusSeeOther, false, "a", 1, "close"},
+		"a 401 without a body": {http.StatusUnauthorized, false, "", 1, ""},
+		"a 401 of HTTP/2":      {http.StatusUnauthorized, false, "a", 2, ""},
+		"a body that is read":  {http.StatusBadRequest, true, "a", 1, ""},
+		"success":              {http.StatusOK, false, "a", 1, ""},
+	} {
+		h := f.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if tc.read {
+				_, _ = io.ReadAll(r.Body)
+			}
+			w.WriteHeader(tc.status)
+		}))
+		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(tc.body))
+		r.ProtoMajor = tc.major
+		if got := send(h, r).Header().Get("Connection"); got != tc.want {
+			t.Errorf("%s: Connection is %q, want %q", name, got, tc.want)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package shield
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"runtime/debug"
 	"time"
@@ -109,16 +110,41 @@ func Stream(ctx context.Context) error {
 	return nil
 }
 
+// body of a request.
+type body struct {
+	io.ReadCloser
+	// pending: it is HTTP/1, and has not been read to its end.
+	pending bool
+}
+
+func newBody(r *http.Request) *body {
+	return &body{ReadCloser: r.Body, pending: r.ProtoMajor == 1 && r.ContentLength != 0}
+}
+
+// Read is io.Reader's.
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if errors.Is(err, io.EOF) {
+		b.pending = false
+	}
+	return n, err
+}
+
 // answer knows whether it has begun, and renews the deadline of a stream's writes.
 type answer struct {
 	http.ResponseWriter
+	body   *body
 	clock  clock.PassiveClock
 	begun  bool
 	stream bool
 }
 
-// WriteHeader is http.ResponseWriter's.
+// WriteHeader is http.ResponseWriter's. A rejection whose request has a body that was not read, such as a
+// 401, ends the connection: the server would otherwise wait for the body before it sends the answer.
 func (a *answer) WriteHeader(status int) {
+	if status >= http.StatusMultipleChoices && a.body.pending {
+		a.Header().Set("Connection", "close")
+	}
 	if status >= http.StatusOK { // others are told in advance
 		a.begun = true
 	}

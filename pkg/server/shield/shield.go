@@ -60,6 +60,7 @@ type Shield struct {
 	open      *counts // on open paths, by address
 	perCaller *counts
 	streams   *counts
+	decoding  decoding
 	origins   *http.CrossOriginProtection
 	metrics   *metrics
 }
@@ -77,6 +78,7 @@ func New(o Options) (*Shield, error) {
 		open:      newCounts(openRequests, openRequestsPerAddress),
 		perCaller: newCounts(math.MaxInt, c.RequestsPerCaller),
 		streams:   newCounts(c.Streams, c.StreamsPerCaller),
+		decoding:  newDecoding(),
 		origins:   http.NewCrossOriginProtection(),
 	}
 	var errs []error
@@ -98,7 +100,7 @@ func (s *Shield) Limit(server *http.Server) {
 func (s *Shield) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		setStrict(w.Header(), r.TLS != nil)
-		answer := &answer{ResponseWriter: w, clock: s.clock}
+		answer := &answer{ResponseWriter: w, clock: s.clock, body: newBody(r)}
 		defer s.recover(answer, r)
 		if err := s.admit(r); err != nil {
 			s.reject(answer, r, err)
@@ -114,7 +116,8 @@ func (s *Shield) Handler(next http.Handler) http.Handler {
 		}
 		q := &request{shield: s, answer: answer, leave: []func(){func() { s.requests.leave("") }}}
 		defer q.end()
-		r.Body = http.MaxBytesReader(w, r.Body, s.config.BodyBytes)
+		answer.body.ReadCloser = http.MaxBytesReader(w, r.Body, s.config.BodyBytes)
+		r.Body = answer.body
 		ctx := q.begin(r.Context())
 		next.ServeHTTP(answer, r.WithContext(ctx))
 		if !answer.begun && late(ctx) {
