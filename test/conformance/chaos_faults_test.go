@@ -78,7 +78,7 @@ func (c *chaos) hitPod(ctx context.Context, do func(*corev1.Pod) error) (string,
 	if err != nil {
 		return "", err
 	}
-	pod, ok := pick(c.random, pods)
+	pod, ok := pick(c.random, aimAtPlan(c, pods, podIsPlanned))
 	if !ok {
 		return "", nil
 	}
@@ -105,7 +105,7 @@ func (c *chaos) failRank(ctx context.Context) (string, error) {
 			ranks = append(ranks, pod)
 		}
 	}
-	rank, ok := pick(c.random, ranks)
+	rank, ok := pick(c.random, aimAtPlan(c, ranks, podIsPlanned))
 	if !ok {
 		return "", nil
 	}
@@ -217,7 +217,7 @@ func (c *chaos) hitJob(ctx context.Context, do func(name string) error) (string,
 	if err != nil {
 		return "", err
 	}
-	job, ok := pick(c.random, jobs)
+	job, ok := pick(c.random, aimAtPlan(c, jobs, jobIsPlanned))
 	if !ok {
 		return "", nil
 	}

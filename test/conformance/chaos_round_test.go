@@ -39,6 +39,10 @@ var errNotCalm = fmt.Errorf("not within %s", calmTimeout)
 type chaos struct {
 	*Env
 	random *rand.Rand
+	// broker draws the parts that jobs and faults take in preemption by the broker; nil: the broker is off.
+	broker *rand.Rand
+	// amid counts the faults that hit while the operator carried out a plan.
+	amid Tally
 	// jobs counts those that were submitted; deleted and failed hold the names of those that a fault deleted, or
 	// of which it has failed a rank.
 	jobs            int
@@ -58,9 +62,10 @@ type repair struct {
 	do    func(context.Context) error
 }
 
-func newChaos(e *Env, random *rand.Rand) *chaos {
+func newChaos(e *Env, random, broker *rand.Rand) *chaos {
 	return &chaos{
-		Env: e, random: random, deleted: map[string]bool{}, failed: map[string]bool{}, broken: map[string]bool{},
+		Env: e, random: random, broker: broker, amid: Tally{}, deleted: map[string]bool{},
+		failed: map[string]bool{}, broken: map[string]bool{},
 		anew: map[string]bool{}, hits: Tally{},
 	}
 }
@@ -77,17 +82,33 @@ func (c *chaos) populate(ctx context.Context) error {
 			unfinished++
 		}
 	}
-	for ; unfinished < chaosPopulation; unfinished++ {
-		if err := c.cluster.client.Create(ctx, c.drawJob()); err != nil {
+	population := chaosPopulation
+	if c.broker != nil {
+		population = brokerPopulation
+	}
+	for ; unfinished < population; unfinished++ {
+		job := c.drawJob(needsVictim(v))
+		if err := c.cluster.client.Create(ctx, job); err != nil {
 			return err
 		}
+		v.jobs[job.Name] = job
 	}
 	return nil
 }
 
-// drawJob returns a job of one to four ranks, of one of three priorities. Half of them train with
+// drawJob returns the next job, with its part in preemption by the broker if
+// that is on.
+func (c *chaos) drawJob(victim bool) *v1alpha1.TrainingJob {
+	job := c.drawShape()
+	if c.broker != nil {
+		joinBroker(job, c.broker, victim)
+	}
+	return job
+}
+
+// drawShape returns a job of one to four ranks, of one of three priorities. Half of them train with
 // checkpoints, the others run for a while and exit 0; half of those do so at SIGTERM too.
-func (c *chaos) drawJob() *v1alpha1.TrainingJob {
+func (c *chaos) drawShape() *v1alpha1.TrainingJob {
 	c.jobs++
 	a := jobSpec{
 		name: fmt.Sprintf("gang-%d", c.jobs), ranks: 1 + c.random.Int32N(4),
@@ -123,6 +144,7 @@ func (c *chaos) strike(ctx context.Context, fault Fault) error {
 	if err := c.populate(ctx); err != nil {
 		return err
 	}
+	plans, _ := c.planned()
 	hit, err := c.faults()[fault](ctx)
 	if unanswered(err) {
 		hit, err = "", nil
@@ -132,12 +154,19 @@ func (c *chaos) strike(ctx context.Context, fault Fault) error {
 	}
 	if hit != "" {
 		c.hits[fault]++
+		if len(plans) > 0 {
+			c.amid[fault]++
+		}
 		c.recorder.remark("fault %d, %s: %s", c.hits.Total(), fault, hit)
 	}
 	if err := c.operator.problem(); err != nil {
 		return err
 	}
-	return c.pause(ctx, time.Duration(c.random.Int64N(int64(chaosPause))))
+	pause := time.Duration(c.random.Int64N(int64(chaosPause)))
+	if c.broker != nil {
+		pause *= c.slowness()
+	}
+	return c.pause(ctx, pause)
 }
 
 // mend something after 2 to 9 more faults.
@@ -269,7 +298,10 @@ func (c *chaos) checkFinal(ctx context.Context) error {
 }
 
 func (c *chaos) result() roundResult {
-	r := roundResult{hits: c.hits, jobs: c.jobs, deleted: len(c.deleted), kills: c.hits[KillOperator]}
+	r := roundResult{
+		hits: c.hits, amid: c.amid, broker: TallyBroker(c.recorder.soFar()),
+		jobs: c.jobs, deleted: len(c.deleted), kills: c.hits[KillOperator],
+	}
 	c.recorder.mu.Lock()
 	defer c.recorder.mu.Unlock()
 	for _, job := range c.recorder.view.jobs {
@@ -317,7 +349,7 @@ func (c *chaos) unbroken() []string {
 	if len(names) < 3 {
 		return nil
 	}
-	return names
+	return aimAtPlan(c, names, nodeIsPlanned)
 }
 
 // livePod is one that has not ended, of a job that lives.

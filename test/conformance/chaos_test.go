@@ -29,6 +29,7 @@ var (
 	chaosSeed   = flag.Uint64("chaos-seed", 1, "what is drawn for the faults and the jobs they meet")
 	chaosOn     = flag.String("chaos-on", "all", "schedulers, separated by commas")
 	chaosKinds  = flag.String("chaos-kinds", "all", "faults to choose from, separated by commas")
+	chaosBroker = flag.Bool("chaos-broker", false, "preempt by the broker for a part of the jobs")
 )
 
 func TestChaosOnVolcano(t *testing.T) { t.Parallel(); runChaos(t, volcanoDialect()) }
@@ -59,17 +60,19 @@ func runChaos(t *testing.T, d *dialect) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if *chaosBroker {
+		d = d.brokers()
+	}
 	cluster := clusterOf(t, d)
 	cluster.realNodesLock.Lock()
 	defer cluster.realNodesLock.Unlock()
 	ctx, hits, begin, violated := inTime(t), Tally{}, time.Now(), 0
+	amid, broker := Tally{}, BrokerTally{}
 	for round := 0; hits.Total() < *chaosFaults; round++ {
-		random := rand.New(rand.NewPCG(*chaosSeed, uint64(round)))
 		faults := max(fewestInRound, min(faultsInRound, *chaosFaults-hits.Total()))
-		ended, err := chaosRound(ctx, cluster, d, random, faults, kinds)
-		for fault, n := range ended.hits {
-			hits[fault] += n
-		}
+		ended, err := chaosRound(ctx, cluster, d, uint64(round), faults, kinds)
+		hits, amid = addCounts(hits, ended.hits), addCounts(amid, ended.amid)
+		broker.Add(ended.broker)
 		if err != nil {
 			t.Errorf("round %d of seed %d: %v", round, *chaosSeed, err)
 			if violated++; violated == mostViolated || errors.Is(err, errNotCalm) || ctx.Err() != nil {
@@ -83,29 +86,47 @@ func runChaos(t *testing.T, d *dialect) {
 		}
 	}
 	t.Logf("faults by kind: %s", hits)
+	if !*chaosBroker {
+		return
+	}
+	t.Logf("broker: %s", broker)
+	t.Logf("faults during a plan: %d, by kind: %s", amid.Total(), amid)
+	if err := broker.CheckActive(hits.Total()); err != nil {
+		t.Error(err)
+	}
 }
 
 // roundResult is what a round saw.
 type roundResult struct {
-	hits                                   Tally
+	// amid are those of hits that came while the operator carried out a plan of the broker.
+	hits, amid                             Tally
+	broker                                 BrokerTally
 	jobs, succeeded, deleted               int
 	preemptions, restarts, attempts, kills int
 }
 
 func (r roundResult) String() string {
-	return fmt.Sprintf("%d jobs: %d succeeded, %d deleted; %d attempts, %d preemptions, %d restarts spent; "+
+	s := fmt.Sprintf("%d jobs: %d succeeded, %d deleted; %d attempts, %d preemptions, %d restarts spent; "+
 		"the operator died %d times", r.jobs, r.succeeded, r.deleted, r.attempts, r.preemptions, r.restarts,
 		r.kills)
+	if *chaosBroker {
+		s += "; broker: " + r.broker.String()
+	}
+	return s
 }
 
 // chaosRound plays n faults in a namespace of its own. Its error includes the history.
-func chaosRound(ctx context.Context, cluster *testCluster, d *dialect, random *rand.Rand, n int,
+func chaosRound(ctx context.Context, cluster *testCluster, d *dialect, round uint64, n int,
 	kinds []Fault) (result roundResult, err error) {
 	e, err := newEnv(ctx, cluster, d, nil)
 	if err != nil {
 		return result, fmt.Errorf("preparing: %w", err)
 	}
-	c := newChaos(e, random)
+	random, broker := rand.New(rand.NewPCG(*chaosSeed, round)), (*rand.Rand)(nil)
+	if *chaosBroker {
+		broker = rand.New(rand.NewPCG(*chaosSeed, brokerStream+round))
+	}
+	c := newChaos(e, random, broker)
 	stop := c.remindKWOK(context.WithoutCancel(ctx))
 	defer stop()
 	for _, fault := range PlanFaults(random, n, kinds) {
@@ -125,6 +146,9 @@ func chaosRound(ctx context.Context, cluster *testCluster, d *dialect, random *r
 	}
 	if err == nil {
 		err = e.violationsOf(c.rules())
+	}
+	if err == nil && *chaosBroker {
+		err = c.brokerViolations()
 	}
 	if err != nil {
 		// Once more in the end, since what reads a long log often keeps its tail.

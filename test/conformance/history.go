@@ -119,8 +119,20 @@ func describe(obj client.Object) string {
 		st := o.Status
 		line := fmt.Sprintf("job %s: %s attempt=%d gang=%s restarts=%d preemptions=%d", o.Name,
 			cmp.Or(string(st.Phase), "new"), st.Attempt, cmp.Or(st.Gang, "-"), st.Restarts, st.Preemptions)
+		if class := o.Spec.RunPolicy.SchedulingPolicy.PriorityClass; class != "" {
+			line += " class=" + class
+		}
 		if s := st.Scheduling; s != nil && s.Blocker != nil {
 			line += " blocker=" + s.Blocker.Reason
+		}
+		if s := st.Scheduling; s != nil && s.Preemption != nil {
+			line += fmt.Sprintf(" plan=%s/%s", s.Preemption.Outcome, s.Preemption.Phase)
+			for _, v := range s.Preemption.Victims {
+				line += fmt.Sprintf(",%s/%d", v.Name, v.Attempt)
+			}
+		}
+		if d := st.Drain; d != nil {
+			line += " drain=" + string(d.Cause)
 		}
 		if c := st.Checkpoint; c != nil && c.Latest != nil {
 			line += fmt.Sprintf(" saved=%d", c.Latest.Step)
