@@ -71,9 +71,9 @@ type CheckpointSpec struct {
 	// +kubebuilder:validation:Maximum=86400
 	GraceSeconds *int32 `json:"graceSeconds,omitempty"`
 	// ResumeFrom is the checkpoint that the next attempt resumes from instead of the latest one: the URI of a
-	// checkpoint of this job, as status.checkpoint shows it, or on a volume its step. The job resumes from it
-	// once. Later attempts resume from what they save after it, and the checkpoints that earlier attempts
-	// saved after it no longer count. May change while the job is Suspended or Queued. At most 1024 characters.
+	// checkpoint of this job, as in status.checkpoint, or on a volume its step. It applies once: later attempts
+	// resume from the checkpoints that they save after it, and later checkpoints of earlier attempts no longer
+	// count. It can change while the job is Suspended or Queued. At most 1024 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|[1-9][0-9]{0,14}|(pvc|s3|gs|az|abfss)://[A-Za-z0-9._=+@,~/-]+)$')",message="neither a step nor a checkpoint's URI: write a number such as '1200', or a URI of status.checkpoint"
@@ -179,10 +179,10 @@ type CheckpointStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	PassedOver []PassedOverCheckpoint `json:"passedOver,omitempty"`
-	// Branch says from where the training was last taken up again behind its latest checkpoint.
+	// Branch is where the training last went back to an older checkpoint.
 	// +optional
 	Branch *CheckpointBranch `json:"branch,omitempty"`
-	// Requested is the spec.checkpoint.resumeFrom that was last looked for.
+	// Requested is the spec.checkpoint.resumeFrom that the operator last searched for.
 	// +optional
 	Requested *RequestedCheckpoint `json:"requested,omitempty"`
 	// SaveSeconds is how long the last measured save took, in seconds, rounded up.
@@ -231,20 +231,20 @@ type PassedOverCheckpoint struct {
 // PassedOverFailedStarts is the reason of a checkpoint on which attempts failed before their first step.
 const PassedOverFailedStarts = "FailedStarts"
 
-// CheckpointBranch is a step from which an attempt trained again although earlier attempts had saved later
-// steps. What they saved after it no longer counts.
+// CheckpointBranch is a step that the training went back to. Later checkpoints of earlier attempts no longer
+// count.
 type CheckpointBranch struct {
-	// Attempt that was the first to resume from the step.
+	// Attempt that went back.
 	Attempt int32 `json:"attempt"`
 	// Step that it resumed from.
 	Step int64 `json:"step"`
 }
 
-// RequestedCheckpoint is what became of a spec.checkpoint.resumeFrom.
+// RequestedCheckpoint is a spec.checkpoint.resumeFrom, and the outcome of the search for it.
 type RequestedCheckpoint struct {
 	// ResumeFrom as the spec had it.
 	ResumeFrom string `json:"resumeFrom"`
-	// Problem says why the job cannot resume from it. Absent: an attempt did.
+	// Problem is why the job cannot resume from it. Absent: the next attempt resumed from it.
 	// +optional
 	Problem string `json:"problem,omitempty"`
 }

@@ -409,7 +409,8 @@ type ResolveStatus struct {
 	// checkpoint is preferred.
 	// +optional
 	OlderThan *int64 `json:"olderThan,omitempty"`
-	// Only is the spec.checkpoint.resumeFrom that is looked for. Absent: the latest complete checkpoint is.
+	// Only is the spec.checkpoint.resumeFrom to search for. Absent: the search is for the latest complete
+	// checkpoint.
 	// +optional
 	Only string `json:"only,omitempty"`
 }

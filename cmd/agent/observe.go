@@ -48,7 +48,7 @@ func newObserver(o *options, s *state, c clock, l *log.Logger) *observer {
 		firstSeen: map[string]time.Time{}}
 }
 
-// firstStepPoll is how often the status file is looked at until it tells the first step. A trainer that
+// firstStepPoll is how often the status file is looked at until it has the first step. A trainer that
 // ignores its resume point must be seen before it has caught up with it.
 const firstStepPoll = 20 * time.Millisecond
 
@@ -79,7 +79,7 @@ func (o *observer) run(stop <-chan struct{}) {
 	}
 }
 
-// awaitsFirstStep reports whether the trainer has a resume point, and has not told its first step yet.
+// awaitsFirstStep reports whether the trainer has a resume point, and has not reported its first step yet.
 func (o *observer) awaitsFirstStep() bool {
 	if o.opts.rank != 0 || o.opts.pinned == "" || o.opts.statusFile == "" {
 		return false

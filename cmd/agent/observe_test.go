@@ -97,19 +97,14 @@ func TestFirstStepIsSeenBeforeItIsOvertaken(t *testing.T) {
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() { defer close(done); s.run(stop) }()
 	defer func() { close(stop); <-done }()
-	wait := func(what string, seen func(checkpoint.Report) bool) {
-		t.Helper()
-		for deadline := time.Now().Add(time.Minute); !seen(s.report()); time.Sleep(time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("%s: %+v", what, s.report())
-			}
-		}
-	}
 	s.status(`{"step":0,"phase":"Starting"}`)
-	wait("it starts", func(r checkpoint.Report) bool { return r.Phase == checkpoint.PhaseStarting })
+	eventually(t, "it starts", func() bool { return s.report().Phase == checkpoint.PhaseStarting })
 	s.status(`{"st`)
 	s.status(`{"step":5,"phase":"Training"}`)
-	wait("it begins", func(r checkpoint.Report) bool { return r.FirstStep != nil && *r.FirstStep == 5 })
+	eventually(t, "it begins at step 5", func() bool {
+		first := s.report().FirstStep
+		return first != nil && *first == 5
+	})
 	if p := s.report().Problem; p != "" {
 		t.Errorf("a status that was half written is a problem: %s", p)
 	}

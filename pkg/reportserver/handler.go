@@ -123,7 +123,7 @@ func (h *handler) authenticate(req *http.Request) (podIdentity, *rejection) {
 		address = req.RemoteAddr
 	}
 	// An event is used up before the review, for many requests may arrive at the same time, and given back
-	// for a good token alone: whoever hangs up has caused a review too.
+	// for a good token alone: a client that hangs up has caused a review too.
 	if !h.addresses.Take(address, h.clock.Now()) {
 		return podIdentity{}, reject(http.StatusTooManyRequests, resultRate,
 			"too many tokens of this address were not accepted: send the pod's projected token").after(retryRate)
@@ -185,7 +185,7 @@ func asksToResume(req *http.Request) bool { return req.Header.Get(checkpoint.Hea
 func (h *handler) resumePoint(from reportingPod) ([]byte, *rejection) {
 	path, err := spec.ResumePath(from.job)
 	if err != nil {
-		return nil, unprocessable("resumeFrom", "cannot be told: "+err.Error(), "see spec.checkpoint of the job")
+		return nil, unprocessable("resumeFrom", "has no path: "+err.Error(), "see spec.checkpoint of the job")
 	}
 	return h.encode(from.job, checkpoint.Answer{
 		Command: checkpoint.CommandNone, Attempt: from.job.Status.Attempt, ResumeFrom: &path,

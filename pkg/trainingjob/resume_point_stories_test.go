@@ -101,6 +101,42 @@ var resumePointStories = map[string]story{
 		sim.narrate("the third one trains, and fails: the count begins again")
 		sim.logCheckpoints()
 	}},
+	"resume-point-is-cleared-by-a-disruption": {jobtest.New(2, jobtest.Checkpoints), func(sim *simulation) {
+		trainTo300(sim)
+		failBeforeTheFirstStep(sim, "the attempt fails before its first step")
+		runAgain(sim)
+		sim.podsLinger = true
+		sim.terminate(checkpoint.Termination{
+			Reason: checkpoint.ExitExited, ExitCode: 1, Phase: checkpoint.PhaseStarting,
+		}, "bert-worker-0", "bert-worker-1")
+		sim.narrate("a second time: an older checkpoint is looked for")
+		sim.mark("DeletionByTaintManager", "the node is not ready", "bert-worker-1")
+		sim.finishSearch()
+		sim.narrate("the search ends, and the operator sees that the node of rank 1 failed: the resume point stays")
+		sim.logCheckpoints()
+	}},
+	"resume-point-passed-over-and-progress": {jobtest.New(2, jobtest.Checkpoints), func(sim *simulation) {
+		runGang(sim)
+		sim.saveCheckpoint(200)
+		s := sim.saveCheckpoint(300)
+		sim.postReport(350, withCommit(s))
+		sim.loseAllPods()
+		sim.converge()
+		sim.finishSearch()
+		sim.narrate("the node dies at step 350")
+		runAgain(sim)
+		failBeforeTheFirstStep(sim, "no rank can load step 300")
+		runAgain(sim)
+		failBeforeTheFirstStep(sim, "a second time")
+		runAgain(sim)
+		sim.log.Reset()
+		sim.postReport(250)
+		sim.converge()
+		sim.loseAllPods()
+		sim.converge()
+		sim.finishSearch()
+		sim.narrate("the node dies at step 250: that is progress since step 200, so no backoff follows")
+	}},
 	"resume-from-a-step": {jobtest.New(2, jobtest.Checkpoints), func(sim *simulation) {
 		trainTo300(sim)
 		suspendWhole(sim)
@@ -208,7 +244,7 @@ var resumePointStories = map[string]story{
 		sim.logWork()
 		first = 0
 		sim.postReport(3, start("three"), func(r *checkpoint.Report) { r.FirstStep = &first })
-		sim.narrate("its container starts again, and ignores what it is told")
+		sim.narrate("its container starts again, and ignores its resume point")
 		sim.logCheckpoints()
 		sim.logWork()
 	}},

@@ -169,7 +169,7 @@ func wentBack(from, to v1alpha1.TrainingJobStatus) bool {
 	return is != was && is.BranchAttempt > from.Attempt && is.BranchStep == resumeStep(to)
 }
 
-// branchOf a status as a search is told of it.
+// branchOf returns the branch of a status, as a search gets it.
 func branchOf(st v1alpha1.TrainingJobStatus) checkpoint.Selection {
 	if st.Checkpoint == nil || st.Checkpoint.Branch == nil {
 		return checkpoint.Selection{}

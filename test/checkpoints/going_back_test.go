@@ -144,7 +144,7 @@ func TestRankResumes(t *testing.T) {
 	pods, _ := s.now(low, 1)
 	from := resumeOf(pods[low+"-worker-0"])
 	if !strings.Contains(from, "/attempt-1/step-") {
-		t.Errorf("its successor is told to resume from %q", from)
+		t.Errorf("its successor resumes from %q", from)
 	}
 	if after.Work == nil || after.Work.LostSteps <= 0 {
 		t.Errorf("no step was lost: %+v", after.Work)

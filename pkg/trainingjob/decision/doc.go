@@ -66,8 +66,7 @@
 //	    → Succeeded  when every pod has ended, none by its own failure, and rank 0 said that every step is
 //	                      trained and exited 0
 //	Draining
-//	    → Draining   when every pod has ended, and rank 0 has not said what it saved: its volume is
-//	                      searched
+//	    → Draining   when every pod has ended, and a search of the volume must find the resume point
 //	Draining
 //	    → Draining   when searching the volume has failed, and not for the last time
 //	Draining
@@ -83,7 +82,7 @@
 //	Restarting
 //	    → Queued     when the backoff is over, a scheduler is there and the spec is valid
 //	Suspended
-//	    → Draining   when it is to be resumed, and from a checkpoint that spec.checkpoint.resumeFrom names
+//	    → Draining   when the job resumes, and spec.checkpoint.resumeFrom names a checkpoint to search for
 //	Suspended
 //	    → Queued     when suspend is no longer true, a scheduler is there and the spec is valid
 package decision

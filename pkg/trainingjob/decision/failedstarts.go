@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	// maxFailedStarts is how many attempts in a row may fail before their first step on one resume point,
-	// until an older one is preferred. One such failure may have another cause.
+	// maxFailedStarts attempts in a row that fail before their first step make the operator prefer an older
+	// resume point. One such failure may have another cause.
 	maxFailedStarts = 2
 	// maxPassedOver bounds the checkpoints that the status names as passed over.
 	maxPassedOver = 8
 )
 
 // failedStart reports whether the attempt failed before it trained a step on its resume point. A disruption
-// tells nothing about the resume point.
+// is no evidence against the resume point.
 func failedStart(o *observation.Observation) bool {
 	st := &o.Job.Status
 	if drainCause(o.Job) != v1alpha1.CauseFailure || st.Checkpoint == nil || st.Checkpoint.ResumeFrom == nil {
@@ -55,7 +55,7 @@ func suspect(o *observation.Observation) bool {
 	return failedStart(o) && spec.OnVolume(o.Job.Spec.Checkpoint)
 }
 
-// olderThan is the step that a search must stay below if it can; nil: there is no such step.
+// olderThan returns the step below which a search prefers checkpoints, nil for a search of all.
 func olderThan(o *observation.Observation) *int64 {
 	if !suspect(o) || failedStarts(o) < maxFailedStarts {
 		return nil
@@ -63,8 +63,8 @@ func olderThan(o *observation.Observation) *int64 {
 	return new(o.Job.Status.Checkpoint.ResumeFrom.Step)
 }
 
-// passOver gives up the resume point for an older checkpoint that a search found. It reports whether there is
-// one.
+// passOver replaces the resume point by an older checkpoint that the search found. It reports whether the
+// search found one.
 func passOver(o *observation.Observation, p *Plan, result *checkpoint.Termination) bool {
 	search, found := Search(o.Job), result.Checkpoint
 	if search == nil || search.OlderThan == nil || found == nil || found.Step >= *search.OlderThan {
@@ -86,7 +86,8 @@ func passOver(o *observation.Observation, p *Plan, result *checkpoint.Terminatio
 	return true
 }
 
-// warnOfFailedStarts names a resume point that attempt after attempt fails on, where nothing older is known.
+// warnOfFailedStarts records an event about a resume point that several attempts failed on and that has no
+// replacement.
 func warnOfFailedStarts(o *observation.Observation, p *Plan) {
 	n, from := failedStarts(o), p.Checkpoint().ResumeFrom
 	if n < maxFailedStarts || !failedStart(o) {

@@ -40,7 +40,7 @@ var (
 		func(o *observation.Observation) bool { return spec.Suspended(o.Job) && len(o.Pods) == 0 }}
 	wantsResume = Guard{"suspend is no longer true, a scheduler is there and the spec is valid",
 		func(o *observation.Observation) bool { return !spec.Suspended(o.Job) && canStart(o) }}
-	mustLook = Guard{"it is to be resumed, and from a checkpoint that spec.checkpoint.resumeFrom names",
+	requestOpen = Guard{"the job resumes, and spec.checkpoint.resumeFrom names a checkpoint to search for",
 		func(o *observation.Observation) bool { return wantsResume.Holds(o) && spec.OpenRequest(o.Job) != "" }}
 
 	specChanged = Guard{"the spec is valid and not the one the attempt was made from (a resize)",
@@ -120,7 +120,7 @@ var (
 			return len(o.Live) == 0 && drainCause(o.Job) != v1alpha1.CauseFailure &&
 				(o.Checkpoints.Completed || d != nil && d.Completed)
 		}}
-	saveUnknown = Guard{"every pod has ended, and rank 0 has not said what it saved: its volume is searched",
+	resumePointUnknown = Guard{"every pod has ended, and a search of the volume must find the resume point",
 		func(o *observation.Observation) bool {
 			return len(o.Live) == 0 && o.Job.Status.Drain != nil && Search(o.Job) == nil && !resumePointKnown(o)
 		}}

@@ -88,8 +88,8 @@ func bestStep(job *v1alpha1.TrainingJob) int64 {
 	return best
 }
 
-// highestStep is the step from which on an attempt makes progress: the resume point where the training went
-// back to one.
+// highestStep returns the step above which an attempt makes progress after the training went back, else the
+// largest integer.
 func highestStep(p *Plan) int64 {
 	cs := p.Status.Checkpoint
 	if cs == nil || cs.Branch == nil || cs.Branch.Attempt != p.Status.Attempt+1 {

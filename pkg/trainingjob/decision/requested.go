@@ -11,14 +11,15 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// drainToLook: nothing runs, but a search belongs to phase Draining.
-func drainToLook(o *observation.Observation, p *Plan) Outcome {
+// drainToSearch begins phase Draining, to which a search belongs. No rank runs.
+func drainToSearch(o *observation.Observation, p *Plan) Outcome {
 	return drain(o, p, v1alpha1.CauseSpecChange, v1alpha1.ReasonSpecChanged,
-		"spec.checkpoint.resumeFrom is %s: the checkpoint is looked for", spec.OpenRequest(o.Job))
+		"spec.checkpoint.resumeFrom is %s: the operator searches for it", spec.OpenRequest(o.Job))
 }
 
-// takeRequested makes the requested checkpoint the latest one, or records why that is not possible. Then no
-// attempt starts until the spec is changed: the user asked for this checkpoint and no other.
+// takeRequested sets the requested checkpoint as the latest one, or records the problem with it. With a
+// problem no attempt starts until the user changes the spec, because the user requested this checkpoint and
+// no other.
 func takeRequested(o *observation.Observation, p *Plan, request string) {
 	cs := p.Checkpoint()
 	point, problem := requestedPoint(o, request)
@@ -36,8 +37,8 @@ func takeRequested(o *observation.Observation, p *Plan, request string) {
 		"by spec.checkpoint.resumeFrom, training resumes from step %d (%s)", point.Step, point.URI))
 }
 
-// requestedPoint is the checkpoint that a request names, or the problem with it. Only the trainer sees an
-// object store, so a URI there is taken as it is.
+// requestedPoint returns the checkpoint that a request names, or the problem with it. Only the trainer can
+// read an object store, so the operator accepts a URI there unchecked.
 func requestedPoint(o *observation.Observation, request string) (*v1alpha1.CheckpointPoint, string) {
 	if !spec.OnVolume(o.Job.Spec.Checkpoint) {
 		u, err := checkpoint.ParseURI(request)
@@ -49,9 +50,9 @@ func requestedPoint(o *observation.Observation, request string) (*v1alpha1.Check
 	result, search := searchResult(o), Search(o.Job)
 	switch {
 	case search == nil || search.Only != request:
-		return nil, "the volume was not searched for it: to look for it again, suspend and resume the job"
+		return nil, "the volume was not searched for it: to search again, suspend and resume the job"
 	case result == nil:
-		return nil, "the volume could not be searched for it: to look for it again, suspend and resume the job"
+		return nil, "the volume could not be searched for it: to search again, suspend and resume the job"
 	case result.Checkpoint != nil:
 		return observation.PointOf(result.Checkpoint, time.Time{}), ""
 	case len(result.PassedOver) > 0:
@@ -60,19 +61,19 @@ func requestedPoint(o *observation.Observation, request string) (*v1alpha1.Check
 	return nil, "the volume has no such checkpoint"
 }
 
-// goBack makes a checkpoint the latest one. What earlier attempts saved after it no longer counts.
+// goBack sets an older checkpoint as the latest one. Later checkpoints of earlier attempts no longer count.
 func goBack(o *observation.Observation, cs *v1alpha1.CheckpointStatus, point *v1alpha1.CheckpointPoint) {
 	cs.Latest = point
 	cs.Branch = &v1alpha1.CheckpointBranch{Attempt: o.Job.Status.Attempt + 1, Step: point.Step}
 }
 
-// requestRefused reports whether no attempt can resume from what the user asked for.
+// requestRefused reports whether the requested checkpoint has a problem.
 func requestRefused(p *Plan) bool {
 	cs := p.Status.Checkpoint
 	return cs != nil && cs.Requested != nil && cs.Requested.Problem != ""
 }
 
-// forgetProblem lets a request be looked for again when a suspended job is resumed.
+// forgetProblem makes the operator search again when the user resumes the suspended job.
 func forgetProblem(p *Plan) {
 	if requestRefused(p) {
 		p.Status.Checkpoint.Requested = nil

@@ -53,8 +53,8 @@ func pin(o *observation.Observation, p *Plan) *v1alpha1.CheckpointPoint {
 	return cs.ResumeFrom
 }
 
-// chooseLatest makes the checkpoint that the next attempt resumes from the latest one. It reports whether the
-// training goes back to it on purpose.
+// chooseLatest sets the latest checkpoint, which the next attempt resumes from. It reports whether the
+// training goes back on purpose.
 func chooseLatest(o *observation.Observation, p *Plan) (wentBack bool) {
 	cs, result := p.Checkpoint(), searchResult(o)
 	request := spec.OpenRequest(o.Job)
@@ -78,9 +78,13 @@ func chooseLatest(o *observation.Observation, p *Plan) (wentBack bool) {
 	return wentBack
 }
 
-// searchResult is what the search found, unless it was for a checkpoint that the user no longer asks for.
+// searchResult returns what the search found. It returns nil if the reason for the search is gone: the user
+// has withdrawn the request, or a disruption proves to be why the attempt failed.
 func searchResult(o *observation.Observation) *checkpoint.Termination {
-	if s := Search(o.Job); s != nil && s.Only != "" && s.Only != spec.OpenRequest(o.Job) {
+	s := Search(o.Job)
+	withdrawn := s != nil && s.Only != "" && s.Only != spec.OpenRequest(o.Job)
+	cleared := s != nil && s.OlderThan != nil && olderThan(o) == nil
+	if withdrawn || cleared {
 		return nil
 	}
 	return o.Checkpoints.Resolved

@@ -62,7 +62,7 @@ var table = []Transition{
 	{draining, disruptionSeen, v1alpha1.PhaseDraining, upgradeDrain},
 	{draining, failedFirst, v1alpha1.PhaseDraining, blameOther},
 	{draining, completed, v1alpha1.PhaseSucceeded, succeedDrained},
-	{draining, saveUnknown, v1alpha1.PhaseDraining, beginSearch},
+	{draining, resumePointUnknown, v1alpha1.PhaseDraining, beginSearch},
 	{draining, searchFailed, v1alpha1.PhaseDraining, searchAgain},
 	{draining, drained(causeIs(v1alpha1.CauseSuspend)), v1alpha1.PhaseSuspended, settleSuspend},
 	{draining, drained(permanent), v1alpha1.PhaseFailed, settleFailed},
@@ -72,7 +72,7 @@ var table = []Transition{
 	{restarting, wantsSuspend, v1alpha1.PhaseSuspended, suspend},
 	{restarting, backoffOver, v1alpha1.PhaseQueued, queueAgain},
 
-	{suspended, mustLook, v1alpha1.PhaseDraining, drainToLook},
+	{suspended, requestOpen, v1alpha1.PhaseDraining, drainToSearch},
 	{suspended, wantsResume, v1alpha1.PhaseQueued, resume},
 }
 

@@ -1,14 +1,12 @@
 package observation
 
 import (
-	"fmt"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
-	"mlplatform.example.com/trainingjob-operator/pkg/checkpoint"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/validation"
@@ -52,7 +50,7 @@ func DescribeGang(
 	if job.Status.Phase.Finished() {
 		return g
 	}
-	g.Invalid = append(validation.Validate(job), requestErrors(job)...)
+	g.Invalid = append(validation.Validate(job), validation.ValidateRequest(job)...)
 	if backend != nil {
 		g.describe(job, backend, pods, existing, clusterObjects)
 	}
@@ -69,35 +67,6 @@ func DescribeGang(
 	}
 	g.Gang = &made
 	return g
-}
-
-// requestErrors says why no attempt can resume from spec.checkpoint.resumeFrom, as far as it is known.
-func requestErrors(job *v1alpha1.TrainingJob) field.ErrorList {
-	c := spec.Checkpoints(job)
-	if c == nil || c.ResumeFrom == "" {
-		return nil
-	}
-	refuse := func(format string, args ...any) field.ErrorList {
-		at := field.NewPath("spec", "checkpoint", "resumeFrom")
-		return field.ErrorList{field.Invalid(at, c.ResumeFrom, fmt.Sprintf(format, args...))}
-	}
-	const remedy = "set it to a complete checkpoint of this job, or remove it to resume from the latest one"
-	uri, err := checkpoint.ParseURI(c.ResumeFrom)
-	isURI := err == nil
-	switch cs := job.Status.Checkpoint; {
-	case job.Status.Attempt == 0:
-		return refuse("the job is new and has no checkpoint: remove it, and see 'Continue what another job has " +
-			"trained' in docs/checkpoints.md")
-	case isURI && !spec.OwnsCheckpoint(job, c.ResumeFrom):
-		base, _ := spec.CheckpointURI(job)
-		return refuse("the job's checkpoints lie below %s, and this one does not: %s", base, remedy)
-	case isURI && !spec.OnVolume(c) && checkpoint.StepOf(uri.Path) < 0:
-		return refuse("its name tells no step, and the operator does not look at an object store: "+
-			"write a URI that ends in a step, such as %s", uri.String()+"/step-1200")
-	case cs != nil && cs.Requested != nil && cs.Requested.Problem != "" && spec.OpenRequest(job) == "":
-		return refuse("%s: %s", cs.Requested.Problem, remedy)
-	}
-	return nil
 }
 
 // describe renders what the backend must know of the job, unless it is invalid.

@@ -17,6 +17,35 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
+// TestRanksAskToResume: under restart scope Rank every rank has what it needs to ask the report server; in
+// a gang that restarts whole only rank 0 has, and it does not ask.
+func TestRanksAskToResume(t *testing.T) {
+	for scope, want := range map[v1alpha1.RestartScope][]bool{
+		v1alpha1.ScopeRank: {true, true}, v1alpha1.ScopeGang: {true, false},
+	} {
+		job := jobtest.New(2, jobtest.Checkpoints, func(j *v1alpha1.TrainingJob) {
+			j.Spec.RunPolicy.RestartScope = scope
+		})
+		for i, canReport := range want {
+			pod, err := Pod(job, worker(int32(i)), 1, nil, Agent{Image: "agent:1", ReportURL: "https://reports"}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := spec.Framework(job).Trainer(&pod.Spec)
+			hasURL := slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool {
+				return e.Name == checkpoint.EnvReportURL
+			})
+			hasToken := slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool {
+				return m.Name == tokenVolume
+			})
+			asks := slices.Contains(c.Command, "--ask-resume")
+			if hasURL != canReport || hasToken != canReport || asks != (scope == v1alpha1.ScopeRank) {
+				t.Errorf("scope %s, rank %d: URL %t, token %t, asks %t", scope, i, hasURL, hasToken, asks)
+			}
+		}
+	}
+}
+
 // TestAgentRequestsNothing: what a rank requests of its node, and so what the gang requests of its queue, is
 // the same with the agent.
 func TestAgentRequestsNothing(t *testing.T) {

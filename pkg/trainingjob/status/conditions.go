@@ -43,8 +43,8 @@ func Conditions(o *observation.Observation, p *decision.Plan, reason string) {
 }
 
 // setResumeNeedsReports warns of an object store, and of restart scope Rank, while reports are off. Volumes
-// are searched between two attempts, but the operator holds no credentials of an object store: it knows
-// what rank 0 has said, and a rank whose node is lost says nothing.
+// are searched between two attempts, but the operator has no credentials for an object store: it knows only
+// what rank 0 reported, and a rank whose node is lost reports nothing.
 func setResumeNeedsReports(o *observation.Observation, p *decision.Plan) {
 	c := spec.Checkpoints(o.Job)
 	asks := spec.AsksToResume(o.Job)

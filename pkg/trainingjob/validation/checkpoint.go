@@ -52,7 +52,7 @@ func validateCheckpoint(job *v1alpha1.TrainingJob, path *field.Path) field.Error
 var resumeFrom = regexp.MustCompile(
 	`^(0|[1-9][0-9]{0,14}|(pvc|s3|gs|az|abfss)://[A-Za-z0-9._=+@,~/-]+)$`)
 
-// validateResumeFrom checks the form of a resume point. What it names is found when the next attempt begins.
+// validateResumeFrom checks the form of a resume point.
 func validateResumeFrom(c *v1alpha1.CheckpointSpec, path *field.Path) field.ErrorList {
 	isURI := strings.Contains(c.ResumeFrom, "://")
 	switch {
@@ -64,8 +64,38 @@ func validateResumeFrom(c *v1alpha1.CheckpointSpec, path *field.Path) field.Erro
 		return field.ErrorList{field.Invalid(path, "", "neither a step nor a checkpoint's URI: "+
 			"write a number such as '1200', or a URI of status.checkpoint")}
 	case !isURI && !spec.OnVolume(c):
-		return field.ErrorList{field.Invalid(path, c.ResumeFrom, "the operator cannot look for a step on an "+
-			"object store: write the checkpoint's URI")}
+		return field.ErrorList{field.Invalid(path, c.ResumeFrom, "the operator cannot search an object store "+
+			"for a step: write the checkpoint's URI")}
+	}
+	return nil
+}
+
+// ValidateRequest returns why no attempt can resume from spec.checkpoint.resumeFrom, as far as the status
+// shows it. Validate checks only the spec, as the CRD's schema does.
+func ValidateRequest(job *v1alpha1.TrainingJob) field.ErrorList {
+	c := spec.Checkpoints(job)
+	if c == nil || c.ResumeFrom == "" {
+		return nil
+	}
+	refuse := func(format string, args ...any) field.ErrorList {
+		at := field.NewPath("spec", "checkpoint", "resumeFrom")
+		return field.ErrorList{field.Invalid(at, c.ResumeFrom, fmt.Sprintf(format, args...))}
+	}
+	const remedy = "set it to a complete checkpoint of this job, or remove it to resume from the latest one"
+	uri, err := checkpoint.ParseURI(c.ResumeFrom)
+	isURI := err == nil
+	switch cs := job.Status.Checkpoint; {
+	case job.Status.Attempt == 0:
+		return refuse("the job is new and has no checkpoint: remove it, and see 'Continue what another job has " +
+			"trained' in docs/checkpoints.md")
+	case isURI && !spec.OwnsCheckpoint(job, c.ResumeFrom):
+		base, _ := spec.CheckpointURI(job)
+		return refuse("the job's checkpoints lie below %s, and this one does not: %s", base, remedy)
+	case isURI && !spec.OnVolume(c) && checkpoint.StepOf(uri.Path) < 0:
+		return refuse("the name has no step, and the operator does not read object stores: "+
+			"write a URI that ends in a step, such as %s", uri.String()+"/step-1200")
+	case cs != nil && cs.Requested != nil && cs.Requested.Problem != "" && spec.OpenRequest(job) == "":
+		return refuse("%s: %s", cs.Requested.Problem, remedy)
 	}
 	return nil
 }

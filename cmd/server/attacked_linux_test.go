@@ -39,7 +39,7 @@ const (
 // TestAttackedServer is the server of the other tests, in a process of its own, whose memory they measure.
 func TestAttackedServer(t *testing.T) {
 	if os.Getenv(attackedVariable) == "" {
-		t.Skip("it serves other tests")
+		return // the other tests start it
 	}
 	if err := memorylimit.Follow(memoryVariable, os.Getenv); err != nil {
 		t.Fatal(err)
@@ -179,7 +179,7 @@ func startAttacked(t *testing.T) *attacked {
 func (a *attacked) peakMemory() int64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", a.process.Pid))
 	if err != nil {
-		a.t.Skip("no /proc on this machine: ", err)
+		a.t.Fatal(err)
 	}
 	_, rest, _ := strings.Cut(string(status), "VmHWM:")
 	kibibytes, err := strconv.ParseInt(strings.Fields(rest + " -")[0], 10, 64)
