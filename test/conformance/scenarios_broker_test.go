@@ -136,6 +136,8 @@ var brokerEndsTheCheapest = Scenario{
 		until("dear", runsWhole(2)),
 		submit(jobSpec{name: "high", ranks: 2, gpus: 8, class: urgent}),
 		until("high", runsWhole(2), attempt(1)),
+		// A scheduler that preempts by itself ends dear, whether or not the broker has chosen cheap by then.
+		now("dear", runsWhole(2), attempt(1), spent(0, 0)),
 		until("cheap", is(v1alpha1.PhaseQueued), attempt(2), holds(0), pinned(stallSteps)),
 		now("cheap", spent(0, 1), asked(1, 1), lostNothing()),
 		now("dear", runsWhole(2), attempt(1), spent(0, 0)),
