@@ -39,7 +39,7 @@ func (s session) plays(b block) bool {
 
 // sessions in the order in which they are played. Those that remove what others need come last.
 var sessions = []session{
-	{page: "README.md", sections: []string{"you-train-models"}, on: onVolcano},
+	{page: "README.md", sections: []string{"submit-a-job"}, on: onVolcano},
 	{page: "docs/first-job.md", on: onVolcano, long: true},
 	{page: "docs/troubleshooting.md", on: onVolcano},
 	{page: "docs/quotas.md", sections: []string{"volcano"}, on: onVolcano, long: true},
@@ -115,8 +115,7 @@ func (e exception) key() string { return e.page + ": " + e.command }
 
 var exceptions = []exception{
 	{"README.md", "make test", "it is what runs these tests"},
-	{"README.md", "make bench", "it takes an hour; bench/ tests its parts"},
-	{"docs/benchmarks.md", "make bench", "as in README.md"},
+	{"docs/benchmarks.md", "make bench", "it takes an hour; bench/ tests its parts"},
 	{"docs/install.md",
 		"helm upgrade trainingjob-operator deploy/chart --install --namespace trainingjob-system --take-ownership",
 		"its last words stand for the values of the reader; test/chart compares what both ways install"},
