@@ -64,8 +64,7 @@ func runChaos(t *testing.T, d *dialect) {
 		d = d.brokers()
 	}
 	cluster := clusterOf(t, d)
-	cluster.realNodesLock.Lock()
-	defer cluster.realNodesLock.Unlock()
+	defer cluster.takeTurn(d)()
 	ctx, hits, begin, violated := inTime(t), Tally{}, time.Now(), 0
 	amid, broker := Tally{}, BrokerTally{}
 	for round := 0; hits.Total() < *chaosFaults; round++ {

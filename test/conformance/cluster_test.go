@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -44,9 +43,10 @@ type testCluster struct {
 	certificates, volume string
 	// stopTrainers ends the simulation of the trainers.
 	stopTrainers func() error
-	// realNodesLock guards the nodes on which real schedulers place ranks: one scheduler uses them at a time,
-	// for one scenario. Scenarios on the fake have nodes of their own and run in parallel.
-	realNodesLock sync.Mutex
+	// fakePools are for scenarios on the fake, which run in parallel; each real scheduler has a pool of its
+	// own.
+	fakePools nodePools
+	realPools realPools
 }
 
 // Kueue has a cluster of its own, because its webhooks see every pod. Its scenarios run in parallel with
@@ -111,7 +111,7 @@ func newCluster(schedulers ...string) (*testCluster, error) {
 	c := &testCluster{
 		Cluster: local, dir: dir,
 		certificates: filepath.Join(dir, "certificates"), volume: filepath.Join(dir, "volume.json"),
-		stopTrainers: func() error { return nil },
+		stopTrainers: func() error { return nil }, fakePools: nodePools{free: make(chan nodePool, mostPools)},
 	}
 	startedMu.Lock()
 	started = append(started, c)
@@ -176,22 +176,6 @@ func stopClusters() error {
 		errs = append(errs, c.stopTrainers(), c.Down(context.Background()), os.RemoveAll(c.dir))
 	}
 	return errors.Join(errs...)
-}
-
-// realNodes maps the nodes on which real schedulers place ranks to their GPUs.
-func (c *testCluster) realNodes(ctx context.Context) (map[string]int64, error) {
-	nodes := &corev1.NodeList{}
-	if err := c.client.List(ctx, nodes); err != nil {
-		return nil, err
-	}
-	capacity := map[string]int64{}
-	for i := range nodes.Items {
-		n := &nodes.Items[i]
-		if !strings.HasPrefix(n.Name, poolPrefix) {
-			capacity[n.Name] = n.Status.Allocatable.Name(GPU, "").Value()
-		}
-	}
-	return capacity, nil
 }
 
 // scheme knows every kind that the operator and the tests use, except the fake's groups, which are

@@ -101,16 +101,14 @@ func evictsPart() *dialect {
 	return fakeDialect(fakescheduler.Behavior{Options: []fakescheduler.Option{fakescheduler.EvictsPart}})
 }
 
-// crashOnReal plays the cycle on real schedulers. Kueue has a cluster of its own, the others share one and
-// take turns on its nodes: to play them side by side, run a process for each (CRASH_ON).
+// crashOnReal plays the cycle on real schedulers, side by side.
 func crashOnReal(t *testing.T, c crashSteps, on ...*dialect) {
 	for _, d := range on {
 		if crashPlan.Includes(d.name) {
 			t.Run(d.name, func(t *testing.T) {
 				t.Parallel()
 				cluster := clusterOf(t, d)
-				cluster.realNodesLock.Lock()
-				defer cluster.realNodesLock.Unlock()
+				defer cluster.takeTurn(d)()
 				crashEverywhere(t, cluster, d, c)
 			})
 		}

@@ -31,8 +31,7 @@ const elasticQuota = "../../examples/quotas/coscheduling/elasticquota.yaml"
 func TestElasticQuotaOnCoscheduling(t *testing.T) {
 	t.Parallel()
 	cluster := sharedCluster(t)
-	cluster.realNodesLock.Lock()
-	defer cluster.realNodesLock.Unlock()
+	defer cluster.takeTurn(coschedulingDialect())()
 	_, err := attemptScenario(inTime(t), cluster, coschedulingDialect(), []Step{
 		applyQuota(),
 		untilQuotaCounts(),

@@ -30,9 +30,9 @@ type Env struct {
 	cluster   *testCluster
 	dialect   *dialect
 	namespace string
-	nodes     map[string]int64
-	recorder  *recorder
-	operator  *operator
+	nodePool
+	recorder *recorder
+	operator *operator
 	// stopFake ends the fake scheduler; nil for real ones.
 	stopFake func()
 	// noted describes jobs that the scenario deletes before its end.
@@ -114,19 +114,19 @@ func (e *Env) later(f func(context.Context) error) { e.undo = append(e.undo, f) 
 
 func (e *Env) takeNodes(ctx context.Context) (err error) {
 	if e.dialect.behavior == nil {
-		e.nodes, err = e.cluster.realNodes(ctx)
+		e.nodePool, err = e.cluster.realPools.of(e.dialect).get(ctx, e.cluster)
 		return err
 	}
-	if e.nodes, err = sharedPools.take(ctx, e.cluster); err != nil {
+	if e.nodePool, err = e.cluster.fakePools.take(ctx, e.cluster); err != nil {
 		return err
 	}
-	e.later(func(context.Context) error { sharedPools.put(e.nodes); return nil })
+	e.later(func(context.Context) error { e.cluster.fakePools.put(e.nodePool); return nil })
 	return nil
 }
 
 func (e *Env) startFake() {
 	ctx, stop := context.WithCancel(context.Background())
-	s := fakescheduler.New(poolClient{e.cluster.client, e.namespace, e.nodes},
+	s := fakescheduler.New(poolClient{e.cluster.client, e.namespace, e.pool},
 		fakescheduler.Config{Behavior: *e.dialect.behavior})
 	done := make(chan struct{})
 	go func() { defer close(done); runFake(ctx, s, e.recorder) }()

@@ -21,10 +21,7 @@ func TestLeavesVictimsToTheirScheduler(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cluster := clusterOf(t, tc.dialect)
-			if tc.dialect.behavior == nil {
-				cluster.realNodesLock.Lock()
-				defer cluster.realNodesLock.Unlock()
-			}
+			defer cluster.takeTurn(tc.dialect)()
 			got, err := attemptScenario(inTime(t), cluster, tc.dialect, cycle(loser, winner), nil)
 			if err != nil {
 				t.Fatal(err)

@@ -73,15 +73,13 @@ func (a jobSpec) job(e *Env) *v1alpha1.TrainingJob {
 		j.Spec.ReplicaSpecs = map[v1alpha1.Role]v1alpha1.ReplicaSpec{}
 		for _, r := range a.roles {
 			j.Spec.ReplicaSpecs[r.role] = v1alpha1.ReplicaSpec{Replicas: ptr.To(r.ranks),
-				Template: podTemplate(r.gpus)}
+				Template: podTemplate(e, r.gpus)}
 		}
 		return j
 	}
-	template := a.trains()
-	if e.dialect.planning != nil && e.dialect.behavior != nil {
-		e.onPool(&template.Spec)
-	}
+	template := podTemplate(e, a.gpus)
 	if a.trainer != "" {
+		template.Annotations = map[string]string{localcluster.AnnotationTrainer: a.trainer}
 		j.Spec.ReplicaSpecs = map[v1alpha1.Role]v1alpha1.ReplicaSpec{v1alpha1.RoleWorker: {
 			Replicas: ptr.To(a.ranks), Template: template,
 		}}
@@ -92,14 +90,8 @@ func (a jobSpec) job(e *Env) *v1alpha1.TrainingJob {
 	}
 	j.Spec.Image, j.Spec.Command, j.Spec.Replicas = image, command, ptr.To(a.ranks)
 	j.Spec.Resources = gpuRequests(a.gpus)
-	j.Spec.NodeSelector, j.Spec.Tolerations = template.Spec.NodeSelector, template.Spec.Tolerations
+	j.Spec.NodeSelector = template.Spec.NodeSelector
 	return j
-}
-
-func (a jobSpec) trains() corev1.PodTemplateSpec {
-	t := podTemplate(a.gpus)
-	t.Annotations = map[string]string{localcluster.AnnotationTrainer: a.trainer}
-	return t
 }
 
 const image = "example.com/trainer:1"
@@ -111,8 +103,12 @@ func gpuRequests(n int32) corev1.ResourceRequirements {
 		resource.DecimalSI)}}
 }
 
-func podTemplate(gpus int32) corev1.PodTemplateSpec {
-	return corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{
-		Name: "trainer", Image: image, Command: command, Resources: gpuRequests(gpus),
-	}}}}
+// podTemplate is that of a rank, which runs on the nodes of its environment alone.
+func podTemplate(e *Env, gpus int32) corev1.PodTemplateSpec {
+	return corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+		NodeSelector: map[string]string{poolLabel: e.pool},
+		Containers: []corev1.Container{{
+			Name: "trainer", Image: image, Command: command, Resources: gpuRequests(gpus),
+		}},
+	}}
 }

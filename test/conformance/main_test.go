@@ -25,8 +25,8 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)
 	}
-	// Every test may begin. Those that play on real schedulers take the nodes in turns, and those on the fake
-	// wait for one of its pools: neither keeps the other from being played.
+	// Every test may begin. Those on one real scheduler take turns, and those on the fake wait for one of its
+	// pools: neither delays the others.
 	if parallel := flag.Lookup("test.parallel").Value; parallel.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
 		if err := parallel.Set("1000"); err != nil {
 			panic(err)

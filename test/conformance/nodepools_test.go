@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -26,40 +25,92 @@ const (
 	gpusPerNode = 8
 )
 
-const (
-	poolPrefix = "pool-"
-	poolLabel  = "conformance.mlplatform.example.com/pool"
-)
+// poolLabel has the name of a node's pool. Ranks run on the nodes of one pool alone (see podTemplate).
+const poolLabel = "conformance.mlplatform.example.com/pool"
 
 // mostPools is how many scenarios play on fakes at a time. They mostly wait, so there are more than
 // processors.
 const mostPools = 6
 
-// nodePools are sets of nodes on which fake schedulers work in parallel. Each scheduler sees one pool and one
-// namespace. A taint keeps real schedulers off the nodes.
+// nodePool is a set of nodes that one scenario at a time uses.
+type nodePool struct {
+	pool string
+	// nodes maps their names to their GPUs.
+	nodes map[string]int64
+}
+
+// realPool has the nodes on which a real scheduler places ranks. The lock is for its user: a real scheduler
+// plays one scenario at a time, while the others play theirs.
+type realPool struct {
+	sync.Mutex
+	name string
+	made nodePool
+}
+
+// get the nodes, and make them at the first call. The caller has the lock.
+func (p *realPool) get(ctx context.Context, cluster *testCluster) (nodePool, error) {
+	if p.made.pool != "" {
+		return p.made, nil
+	}
+	made, err := newPool(ctx, cluster, p.name)
+	if err == nil {
+		p.made = made
+	}
+	return made, err
+}
+
+// realPools has a pool for each real scheduler of a cluster.
+type realPools struct {
+	mu    sync.Mutex
+	pools map[string]*realPool
+}
+
+func (r *realPools) of(d *dialect) *realPool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.pools == nil {
+		r.pools = map[string]*realPool{}
+	}
+	if r.pools[d.name] == nil {
+		r.pools[d.name] = &realPool{name: d.name}
+	}
+	return r.pools[d.name]
+}
+
+// takeTurn waits until the nodes of a real scheduler are free, and returns the function that releases them.
+// Scenarios on the fake wait for a pool when they begin (nodePools).
+func (c *testCluster) takeTurn(d *dialect) (release func()) {
+	if d.behavior != nil {
+		return func() {}
+	}
+	pool := c.realPools.of(d)
+	pool.Lock()
+	return pool.Unlock
+}
+
+// nodePools are sets of nodes on which fake schedulers work in parallel. Each sees one pool and one
+// namespace.
 type nodePools struct {
-	free chan map[string]int64
+	free chan nodePool
 
 	mu sync.Mutex
 	// named counts the pools that were begun, and usable those that were not given up since.
 	named, usable int
 }
 
-var sharedPools = &nodePools{free: make(chan map[string]int64, mostPools)}
-
 // take a pool; make one if none is free and there are not yet mostPools, else wait. The caller puts it back
-// once every pod is gone.
-func (c *nodePools) take(ctx context.Context, cluster *testCluster) (map[string]int64, error) {
+// once every pod is deleted.
+func (c *nodePools) take(ctx context.Context, cluster *testCluster) (nodePool, error) {
 	number, ok := c.begin()
 	if !ok {
 		select {
 		case pool := <-c.free:
 			return pool, nil
 		case <-ctx.Done():
-			return nil, fmt.Errorf("waiting for a pool of nodes: %w", context.Cause(ctx))
+			return nodePool{}, fmt.Errorf("waiting for a pool of nodes: %w", context.Cause(ctx))
 		}
 	}
-	pool, err := newPool(ctx, cluster, number)
+	pool, err := newPool(ctx, cluster, strconv.Itoa(number))
 	if err != nil {
 		c.mu.Lock()
 		c.usable--
@@ -80,21 +131,21 @@ func (c *nodePools) begin() (number int, ok bool) {
 	return c.named, true
 }
 
-func newPool(ctx context.Context, cluster *testCluster, number int) (map[string]int64, error) {
-	pool := map[string]int64{}
+func newPool(ctx context.Context, cluster *testCluster, name string) (nodePool, error) {
+	p := nodePool{name, map[string]int64{}}
 	for i := range nodeCount {
-		name := fmt.Sprintf("%s%d-node-%d", poolPrefix, number, i)
-		pool[name] = gpusPerNode
-		if err := cluster.client.Create(ctx, poolNode(name, number)); err != nil {
-			return nil, err
+		node := poolNode(fmt.Sprintf("pool-%s-node-%d", name, i), name)
+		p.nodes[node.Name] = gpusPerNode
+		if err := cluster.client.Create(ctx, node); err != nil {
+			return p, err
 		}
 	}
-	return pool, waitForNodes(ctx, cluster, pool)
+	return p, waitForNodes(ctx, cluster, p.nodes)
 }
 
-func (c *nodePools) put(pool map[string]int64) { c.free <- pool }
+func (c *nodePools) put(pool nodePool) { c.free <- pool }
 
-func poolNode(name string, pool int) *corev1.Node {
+func poolNode(name, pool string) *corev1.Node {
 	capacity := corev1.ResourceList{
 		GPU:                   *resource.NewQuantity(gpusPerNode, resource.DecimalSI),
 		corev1.ResourceCPU:    resource.MustParse("96"),
@@ -103,10 +154,9 @@ func poolNode(name string, pool int) *corev1.Node {
 	}
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: name, Labels: map[string]string{poolLabel: strconv.Itoa(pool)},
+			Name: name, Labels: map[string]string{poolLabel: pool},
 			Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"}, // KWOK simulates its kubelet
 		},
-		Spec:   corev1.NodeSpec{Taints: []corev1.Taint{{Key: poolLabel, Effect: corev1.TaintEffectNoSchedule}}},
 		Status: corev1.NodeStatus{Capacity: capacity, Allocatable: capacity},
 	}
 }
@@ -125,7 +175,7 @@ func waitForNodes(ctx context.Context, cluster *testCluster, names map[string]in
 			for _, c := range node.Status.Conditions {
 				ready = ready || c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 			}
-			if !ready || len(node.Spec.Taints) > 1 {
+			if !ready || len(node.Spec.Taints) > 0 {
 				return false, nil
 			}
 		}
@@ -133,30 +183,16 @@ func waitForNodes(ctx context.Context, cluster *testCluster, names map[string]in
 	})
 }
 
-// poolOf a node.
-func poolOf(node string) string { return strings.Split(strings.TrimPrefix(node, poolPrefix), "-")[0] }
-
-// poolClient shows a fake scheduler only its own nodes, without their taint, and its own namespace.
+// poolClient shows a fake scheduler only its own nodes and its own namespace.
 type poolClient struct {
 	client.Client
-	namespace string
-	nodes     map[string]int64
+	namespace, pool string
 }
 
 func (c poolClient) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
-	switch l := list.(type) {
+	switch list.(type) {
 	case *corev1.NodeList:
-		for name := range c.nodes {
-			pool := client.MatchingLabels{poolLabel: poolOf(name)}
-			if err := c.Client.List(ctx, l, append(opts, pool)...); err != nil {
-				return err
-			}
-			break
-		}
-		for i := range l.Items {
-			l.Items[i].Spec.Taints = nil
-		}
-		return nil
+		opts = append(opts, client.MatchingLabels{poolLabel: c.pool})
 	case *corev1.PodList, *unstructured.UnstructuredList:
 		opts = append(opts, client.InNamespace(c.namespace))
 	}

@@ -10,8 +10,6 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/controller"
 	"mlplatform.example.com/trainingjob-operator/test/fakescheduler"
@@ -302,13 +300,4 @@ func cutReports(is bool) Step {
 		e.operator.proxy.cut(is)
 		return nil
 	}}
-}
-
-// onPool lets the ranks run on the nodes of the fake alone: the operator, which sees all nodes, plans who
-// makes room there.
-func (e *Env) onPool(spec *corev1.PodSpec) {
-	for name := range e.nodes {
-		spec.NodeSelector = map[string]string{poolLabel: poolOf(name)}
-	}
-	spec.Tolerations = []corev1.Toleration{{Key: poolLabel, Operator: corev1.TolerationOpExists}}
 }

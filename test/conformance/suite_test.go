@@ -53,16 +53,16 @@ func TestScenariosOnKueue(t *testing.T) {
 	runSuite(t, kueueDialect(), crashesOnReal)
 }
 
-// runSuite plays every scenario whose needs the scheduler meets, once undisturbed and once with a number of
-// crashes of the operator. The committed list has the others with the reason.
+// runSuite plays every scenario whose needs the scheduler meets, once undisturbed and, without -short, once
+// with a number of crashes of the operator. The committed list has the others with the reason.
 func runSuite(t *testing.T, d *dialect, crashes int) {
 	cluster := clusterOf(t, d)
 	if err := d.capabilities.Check(); err != nil {
 		t.Fatal(err)
 	}
-	if d.behavior == nil {
-		cluster.realNodesLock.Lock()
-		defer cluster.realNodesLock.Unlock()
+	defer cluster.takeTurn(d)()
+	if testing.Short() {
+		crashes = 0
 	}
 	var outcomes []Outcome
 	t.Run("scenarios", func(t *testing.T) {
