@@ -30,6 +30,8 @@ type Benchmark struct {
 	// APIServerShare of the time is what the API server has: it is stopped for the rest of every tenth of a
 	// second, as the kernel does with a program that has used up its quota of processor time. 0: always.
 	APIServerShare float64
+	// Cold leaves out the run that warms the machine up. For those who read counters and not times.
+	Cold bool
 	// Operator is the binary of the TrainingJob operator, CRDs the folder of its kinds.
 	Operator, CRDs string
 	// Out is the folder of the results.
@@ -51,7 +53,7 @@ func (b *Benchmark) Run(ctx context.Context, results *result.Results) error {
 		if len(missing) == 0 {
 			continue
 		}
-		if !warm {
+		if !warm && !b.Cold {
 			b.warmUp(ctx, b.Stacks[t.Stack], smallest(missing))
 			warm = true
 		}

@@ -20,7 +20,7 @@ const root = "../.."
 
 // arrivalTime is how long the jobs of either number take to arrive, so that what is done now and then is done
 // as often for each of them.
-const arrivalTime = time.Minute
+const arrivalTime = 20 * time.Second
 
 // queueing is a workload of jobs with one rank each, of which half run and the others wait.
 func queueing(jobs int) workload.Workload {
@@ -62,7 +62,7 @@ func workFor(t *testing.T, binary string, w workload.Workload) work {
 	t.Setenv("GOCOVERDIR", counters) // the operator's process inherits it
 	b := &rounds.Benchmark{
 		Stacks:    []stack.Stack{stack.Ours(localcluster.SchedulerVolcano)},
-		Workloads: []workload.Workload{w}, Rounds: 1,
+		Workloads: []workload.Workload{w}, Rounds: 1, Cold: true,
 		Operator: binary, CRDs: abs(t, "deploy/crd"), Out: t.TempDir(), Progress: t.Output(),
 	}
 	results := b.Results()

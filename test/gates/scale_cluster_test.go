@@ -21,6 +21,7 @@ func TestSmallSimulatedScale(t *testing.T) { playSmall(t, scale.Simulated) }
 // writes nothing while nothing happens, and no rank notices that it was killed or that another one leads.
 func playSmall(t *testing.T, scheduler string) {
 	t.Helper()
+	t.Parallel() // most of the time they wait until nothing is written
 	binary := filepath.Join(t.TempDir(), "operator")
 	command(t, root, "go", "build", "-o", binary, "./cmd/operator")
 	size := scale.Size{Nodes: 10, Gangs: 10, Waiting: 40}
