@@ -11,10 +11,6 @@ export CGO_ENABLED := 0
 export GOFLAGS := $(strip $(shell go env GOFLAGS) -trimpath)
 # With these tags every file is compiled.
 TAGS      := cluster,e2e,long
-# The packages with tests against a real control plane, in reverse order: the longest must not start last. Those of
-# bench/stack are left out: they build the programs that a benchmark compares with ours, which nothing else needs.
-CLUSTER    = $(shell grep -rl --include='*_test.go' '^//go:build cluster' . | xargs -n1 dirname | \
-	grep -vx ./bench/stack | sort -ru)
 # Where generate writes; verify sets it to a temporary directory.
 OUT       ?= .
 # Where the images of a release will be pulled from, with the path before their names, and its other files.
@@ -116,7 +112,7 @@ verify: $(TOOLS)/built ## formatting, vet, staticcheck, generated files, krew, d
 			diff -u "$$f" "$$tmp/$$f" || { echo "$$f is out of date: run make generate"; exit 1; }; \
 		done
 	@$(call krew,cmd/release/testdata/tj.yaml)
-	go test -count=1 . # it reads files that are not part of the test cache's key
+	go test -count=1 . ./test/ci # they read files that are not part of the test cache's key
 
 .PHONY: vulncheck
 vulncheck: $(TOOLS)/built ## known vulnerabilities in code that the commands reach (asks Go's database)
@@ -125,26 +121,29 @@ vulncheck: $(TOOLS)/built ## known vulnerabilities in code that the commands rea
 .PHONY: test-unit
 test-unit: ## tests that need nothing but Go
 	go test ./...
-	@echo; echo "make test also runs test/install, test/e2e and, against a real control plane:"
-	@printf '  %s\n' $(CLUSTER)
+	@echo; echo "Tests with real schedulers and containers: make test, make test-all (see test/tiers.yaml)"
 
 .PHONY: test-docs
 test-docs: build $(TOOLS)/built ## every command of README.md, docs/ and examples/, on every scheduler
 	test/e2e/install.sh
 	go test -tags cluster,long -count 1 -v -timeout 60m ./test/docs
 
-# Two cluster packages run beside each other: each has clusters of its own, and mostly waits.
+# test/tiers.yaml lists what each of these runs.
 .PHONY: test
-test: build ## every test, e2e in its short form (as root on Debian: it installs packages)
-	test/e2e/install.sh
-	bin/localcluster build --real-node
-	go test $$(go list ./... | grep -vxF "$$(go list $(CLUSTER))")
-	@# What has failed is told once more in the end: the packages print much, and in any order.
-	@set -o pipefail; go test -tags cluster -p 2 -timeout 40m $(CLUSTER) 2>&1 | tee bin/$@-cluster.log || { \
-		echo "failed; the whole output is in bin/$@-cluster.log:"; \
-		grep -E '^ *--- FAIL|^FAIL|^panic|hangs' bin/$@-cluster.log; exit 1; }
-	go test -tags e2e -count 1 -v -timeout 30m -run '^TestInstall$$' ./test/install
-	go test -tags e2e -count 1 -v -timeout 40m ./test/e2e -args -reduced
+test: build ## the tests of every landing, on real schedulers and a real kubelet (as root on Debian: it installs packages)
+	go run ./test/ci test
+
+.PHONY: test-all
+test-all: build ## those and every part of the others
+	go run ./test/ci all
+
+.PHONY: test-part
+test-part: build ## one part of the others (PART=reasons)
+	go run ./test/ci part '$(PART)'
+
+.PHONY: test-landing
+test-landing: build ## the parts that .ci/run has time for
+	go run ./test/ci landing
 
 .PHONY: pictures
 pictures: build ## docs/pictures, of the board while the demo is played (as root on Debian)

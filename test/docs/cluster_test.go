@@ -14,6 +14,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 	"mlplatform.example.com/trainingjob-operator/lab/simtrainer"
+	"mlplatform.example.com/trainingjob-operator/lab/tools"
 	"mlplatform.example.com/trainingjob-operator/pkg/config"
 	"mlplatform.example.com/trainingjob-operator/test/harness"
 )
@@ -157,10 +158,14 @@ func (l *lab) fill(dir string) error {
 	if err != nil {
 		return err
 	}
+	helm, err := tools.Path(repository, "helm")
+	if err != nil {
+		return err
+	}
 	return errors.Join(
 		os.Symlink(l.Kubectl(), filepath.Join(programs, "kubectl")),
 		os.Symlink("/usr/bin/python3", filepath.Join(programs, "python3")), // Debian's has Debian's packages
-		os.Symlink(filepath.Join(repository, "bin/tools/helm"), filepath.Join(programs, "helm")),
+		os.Symlink(helm, filepath.Join(programs, "helm")),
 		os.WriteFile(filepath.Join(dir, "kubeconfig"), kubeconfig, 0o600),
 	)
 }
