@@ -66,7 +66,8 @@ var rules = map[string]rule{
 		never: append(slices.Clone(impure),
 			"sigs.k8s.io/scheduler-plugins/pkg/...", "sigs.k8s.io/scheduler-plugins/apis/config/..."),
 	},
-	"scheduler/schedulertest": {reason: "the contract of a dialect", ours: []string{seam}},
+	"scheduler/schedulertest":       {reason: "the contract of a dialect", ours: []string{seam}},
+	"scheduler/schedulertest/stubs": {reason: "parts of backends for tests", ours: []string{seam}},
 
 	spec: {reason: "what the spec means", ours: []string{api, checkpoint, frameworks}, never: notCore},
 	validation: {

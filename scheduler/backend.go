@@ -7,8 +7,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Backend speaks one scheduler's dialect. It is pure: no client, no clock, and it changes none of its
-// arguments but the pod of Join.
+// Backend translates gangs into one scheduler's dialect. It is pure: no client, no clock, and it changes none
+// of its arguments but the pod of Join. What only some dialects can do is in Capabilities.
 type Backend interface {
 	// Name is the value of spec.runPolicy.schedulingPolicy.scheduler that selects this backend.
 	Name() string
@@ -27,22 +27,9 @@ type Backend interface {
 	// UID of their owner, in no particular order, and may be left over from an earlier attempt, edited by
 	// hand or absent.
 	Read(Gang, []client.Object) Verdict
+	// Traits returns what the operator must know of the dialect; the answer never changes.
+	Traits() Traits
 	// Join makes a rendered pod a member of the gang: schedulerName, labels, annotations, scheduling group
 	// and placement. It is idempotent.
 	Join(*corev1.Pod, Gang, Verdict)
-}
-
-// Installer is a Backend whose scheduler takes more than "install it": it says what an admin does so that the
-// cluster serves the dialect's kinds, as a phrase that can follow a semicolon.
-type Installer interface {
-	HowToInstall() string
-}
-
-// ClusterAware is a Backend that reads more than the gang's own objects, such as the flavours that a quota is
-// divided into.
-type ClusterAware interface {
-	Backend
-	// ClusterKinds are the cluster-scoped kinds whose objects the backend finds in Gang.ClusterObjects, in
-	// every call.
-	ClusterKinds() []schema.GroupVersionKind
 }

@@ -1,22 +1,6 @@
 package scheduler
 
-import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-)
-
-// PreemptionGates is a Backend whose scheduler decides by quotas of its own whom it ends, and can be told two
-// things about that: it ends nobody for a gang whose gate is closed, and admits it all the same once it fits;
-// and of gangs of one value it ends those last that are spared. Both may be switched off in the scheduler,
-// which then takes no notice.
-type PreemptionGates interface {
-	StatusSyncer
-	// TakesPreemptionGate reports whether the gang's group may have a gate; the answer never changes.
-	TakesPreemptionGate(Gang) bool
-	// Contest describes how a gang takes part in the contest for quotas, by its group's objects and what one
-	// rank of each role requests; false: its group does not exist, or the quotas are not known.
-	Contest(group []client.Object, requests map[string]Amounts, s ClusterState) (Contest, bool)
-}
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // Contest is a gang's part in the contest for the quotas of a queue.
 type Contest struct {

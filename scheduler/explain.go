@@ -51,7 +51,7 @@ func groupTerminating(w *waitingGang) (Explanation, bool) {
 
 // dialectReason asks the backend, if it is an Explainer.
 func dialectReason(w *waitingGang) (Explanation, bool) {
-	if e, ok := w.backend.(Explainer); ok {
+	if e := Of(w.backend).Explainer; e != nil {
 		return e.Explain(w.gang, w.objects, w.cluster)
 	}
 	return Explanation{}, false

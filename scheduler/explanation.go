@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -24,23 +23,6 @@ type Explanation struct {
 	Message, NextStep string
 	// Need and Free are the amounts of the resource that is short.
 	Need, Free corev1.ResourceList
-}
-
-// Explainer is a Backend that knows reasons of its own: a queue that is missing or closed, a quota that is
-// used up, an admission check that is pending. Reasons that hold for any scheduler (nodes, volumes, the order
-// of waiting) are the business of the function Explain, which also works for a Backend that is no Explainer.
-type Explainer interface {
-	Backend
-	// StateKinds are the kinds whose objects Explain reads from ClusterState.Objects. They are watched where
-	// the cluster serves them and the backend's own Kinds.
-	StateKinds() []schema.GroupVersionKind
-	// Matters reports whether a change of such an object may change a reason, and not only its numbers; if
-	// so, all waiting jobs are reconciled at once. Before is nil for a new object, after for one that is
-	// gone.
-	Matters(before, after client.Object) bool
-	// Explain returns why the gang waits, from its own objects and the state of the cluster, and false when
-	// this dialect knows no reason. It is called only while a job waits.
-	Explain(Gang, []client.Object, ClusterState) (Explanation, bool)
 }
 
 // waitingGang is a gang that waits, with everything that may explain why.

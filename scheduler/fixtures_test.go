@@ -17,7 +17,8 @@ const gpu corev1.ResourceName = "nvidia.com/gpu"
 // plainBackend is a Backend that is no Explainer.
 type plainBackend struct{ scheduler.Backend }
 
-func (plainBackend) Name() string { return "plain" }
+func (plainBackend) Name() string             { return "plain" }
+func (plainBackend) Traits() scheduler.Traits { return scheduler.Traits{} }
 
 // explainingBackend is an Explainer that always gives the same reason.
 type explainingBackend struct{ plainBackend }
@@ -35,7 +36,7 @@ func (explainingBackend) Explain(
 // restingBackend is a Rester whose scheduler always rests.
 type restingBackend struct{ plainBackend }
 
-func (restingBackend) Rests(scheduler.Gang, []client.Object, scheduler.ClusterState) (string, bool) {
+func (restingBackend) NeedsWake(scheduler.Gang, []client.Object, scheduler.ClusterState) (string, bool) {
 	return "it rests", true
 }
 func (restingBackend) WokenBy() schema.GroupVersionKind { return schema.GroupVersionKind{} }

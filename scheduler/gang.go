@@ -50,7 +50,7 @@ type Gang struct {
 	ScheduleTimeoutSeconds *int32
 	// JobLabels and JobAnnotations are the job's own, for dialects that keep settings there. Read-only.
 	JobLabels, JobAnnotations map[string]string
-	// ClusterObjects are all objects of the kinds that a ClusterAware backend names; nil for other backends.
+	// ClusterObjects are all objects of the kinds in Traits.ClusterKinds; nil for a backend that names none.
 	// Read-only.
 	ClusterObjects Objects
 	// Existing are those of the gang's objects that exist, as Read gets them. A dialect whose group may change

@@ -8,15 +8,6 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 )
 
-// PodsFirst is a Backend whose scheduler judges a gang by its pods, which therefore exist before it is let
-// in. Pods that no node can ever take would use up a namespace's quota for as long as they wait, and starve
-// gangs that fit (see Unplaceable).
-type PodsFirst interface {
-	Backend
-	// PodsBeforeAdmission reports whether it is so as the backend is configured.
-	PodsBeforeAdmission() bool
-}
-
 // Unplaceable explains that a rank which the gang cannot start without fits on no node, even on an empty one:
 // it is too large, or a node selector, an affinity or a taint keeps it off. Waiting pods cannot change that;
 // only the nodes can, or the job. It returns false as soon as there is a doubt:

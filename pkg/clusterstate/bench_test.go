@@ -89,4 +89,6 @@ func heap() int64 {
 
 type mute struct{ scheduler.Backend }
 
+func (mute) Traits() scheduler.Traits { return scheduler.Traits{} }
+
 func (mute) Name() string { return "mute" }

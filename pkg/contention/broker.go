@@ -156,9 +156,9 @@ func (b *broker) snapshot(j *Job) preemption.Snapshot {
 	} else if quota != nil {
 		b.giveBack(j, quota)
 	}
-	backend, ok := j.Backend.(scheduler.Preemptor)
-	if !ok {
-		backend = nobodys{}
+	backend := scheduler.Of(j.Backend).Preemptor
+	if backend == nil {
+		backend = noPreemptor{}
 	}
 	return b.snapshotFor(j, backend, quota)
 }
@@ -207,10 +207,10 @@ func (b *broker) holds(ref preemption.Ref) (gpus int64) {
 	return gpus
 }
 
-// nobodys is the backend of a job whose scheduler is not served any more.
-type nobodys struct{ scheduler.Backend }
+// noPreemptor is the backend of a job whose scheduler is not served any more.
+type noPreemptor struct{ scheduler.Backend }
 
-func (nobodys) MayPreempt(_, _ scheduler.Contender) bool { return false }
+func (noPreemptor) MayPreempt(_, _ scheduler.Contender) bool { return false }
 
 // advance a plan by a step.
 func (b *broker) advance(j *Job) {
@@ -243,8 +243,7 @@ func (b *broker) advance(j *Job) {
 
 // brokerable reports whether the operator may have others make room for a gang, by what its class says now.
 func brokerable(j *Job) bool {
-	uses, ok := j.Backend.(scheduler.WaitingClasses)
-	return ok && uses.UsesWaitingClass() && j.Class.WaitingClass == j.Status.Scheduling.WaitingClass
+	return scheduler.Of(j.Backend).WaitingClasses && j.Class.WaitingClass == j.Status.Scheduling.WaitingClass
 }
 
 // sure is how long nobody can be asked before the scheduler is to preempt: a node that is not ready for a

@@ -120,10 +120,10 @@ const notPlanned = preemption.Outcome(v1alpha1.PreemptionNotPlanned)
 
 // choose for one gang.
 func (r *round) choose(j *Job) preemption.Choice {
-	backend, decidable := j.Backend.(scheduler.Preemptor)
+	backend := scheduler.Of(j.Backend).Preemptor
 	quota, known := quotaOf(j)
 	switch {
-	case !decidable || !known:
+	case backend == nil || !known:
 		return preemption.Choice{For: j.ref(), Outcome: notPlanned}
 	case r.looked == Considered || len(r.plans) >= r.policy.MaxPlans:
 		return preemption.Choice{For: j.ref(), Outcome: preemption.Busy}

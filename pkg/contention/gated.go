@@ -57,8 +57,7 @@ const ignored = preemption.Outcome(v1alpha1.PreemptionGateIgnored)
 
 // gateable reports whether the operator may have the scheduler wait for a gang, by what its class says now.
 func gateable(j *Job) bool {
-	_, ok := j.Backend.(scheduler.PreemptionGates)
-	return ok && j.Class.WaitingClass != ""
+	return scheduler.Of(j.Backend).QuotaSystem != nil && j.Class.WaitingClass != ""
 }
 
 // planOf a gang: what its status holds, or is about to. One whose victims are not the same gangs any more is

@@ -17,7 +17,7 @@ import (
 // hold only what carries our label.
 const adoptionRecheck = 10 * time.Second
 
-// adoption is the object that a gang names and the job does not own yet (see scheduler.Adopter).
+// adoption is the object that a gang names and the job does not own yet (see scheduler.QuotaSystem).
 type adoption struct {
 	// waits: the gang names an object that the job does not own.
 	waits bool
@@ -40,11 +40,11 @@ func (a adoption) objects() []client.Object {
 
 // gatherAdoption reads the object that the gang names, unless the job owns it already.
 func (g *gatherer) gatherAdoption(ctx context.Context, s *observed) error {
-	a, ok := s.Backend.(scheduler.Adopter)
-	if !ok || s.Gang.Gang == nil || s.Job.Status.Phase == v1alpha1.PhaseSuspended {
+	quotas := scheduler.Of(s.Backend).QuotaSystem
+	if quotas == nil || s.Gang.Gang == nil || s.Job.Status.Phase == v1alpha1.PhaseSuspended {
 		return nil
 	}
-	gvk, name := a.Adopts(*s.Gang.Gang)
+	gvk, name := quotas.Adopts(*s.Gang.Gang)
 	if name == "" || find(s.groups, gvk, name) != nil {
 		return nil
 	}

@@ -11,12 +11,16 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 	"mlplatform.example.com/trainingjob-operator/scheduler/native"
+	"mlplatform.example.com/trainingjob-operator/scheduler/schedulertest/stubs"
 )
 
 const prebuiltGroup = "made-for-bert"
 
 // adoptingBackend has gangs whose group somebody else makes.
-type adoptingBackend struct{ native.Backend }
+type adoptingBackend struct {
+	native.Backend
+	stubs.NoQuotas
+}
 
 func (b adoptingBackend) Adopts(scheduler.Gang) (schema.GroupVersionKind, string) {
 	return b.Kinds()[0], prebuiltGroup
@@ -32,7 +36,7 @@ func (b adoptingBackend) Objects(g scheduler.Gang) ([]client.Object, error) {
 
 func newAdoptingFixture(t *testing.T, groups ...client.Object) *fixture {
 	f := newFixture(t, bert(2), groups...)
-	f.r.availability.backends = []scheduler.Backend{adoptingBackend{native.New(native.Options{})}}
+	f.r.availability.backends = []scheduler.Backend{adoptingBackend{Backend: native.New(native.Options{})}}
 	f.wants("queued", queued...)
 	return f
 }

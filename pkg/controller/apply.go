@@ -35,10 +35,10 @@ func (w *writer) apply(ctx context.Context, s *observed, plan trainingjob.Plan) 
 	if plan.Resolve {
 		created = w.createResolver(ctx, s)
 	}
-	roused := w.rouse(ctx, s, plan.Rouse)
+	woken := w.wakeScheduler(ctx, s, plan.WakeScheduler)
 	// Before the status is written: quota that others wait for is handed back whatever becomes of our own
 	// bookkeeping.
-	err := errors.Join(withoutWaiting(ready), deleted, created, roused, w.syncStatus(ctx, s, plan.GangStatus))
+	err := errors.Join(withoutWaiting(ready), deleted, created, woken, w.syncStatus(ctx, s, plan.GangStatus))
 	var rejected *rejection
 	switch {
 	case errors.As(err, &rejected):
@@ -95,8 +95,7 @@ func unkeptGroups(s *observed) []ownedObject {
 
 // isKeptFinished reports whether a group of the kind stays with its finished job, as part of its history.
 func isKeptFinished(b scheduler.Backend, gvk schema.GroupVersionKind) bool {
-	_, syncs := b.(scheduler.StatusSyncer)
-	return syncs && gvk == b.Kinds()[0]
+	return scheduler.Of(b).QuotaSystem != nil && gvk == b.Kinds()[0]
 }
 
 // hasRetried reports whether the plan, which was applied without an error, contained the write that was

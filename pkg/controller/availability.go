@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -114,8 +115,8 @@ func (a *availability) allows(name string) bool {
 // for none.
 func (a *availability) dispatcher(managedBy string) string {
 	for _, b := range a.backends {
-		if d, ok := b.(scheduler.Dispatcher); ok && d.ManagedBy() == managedBy {
-			return d.Name()
+		if by := scheduler.Of(b).ManagedBy; by != "" && by == managedBy {
+			return b.Name()
 		}
 	}
 	return ""
@@ -140,7 +141,7 @@ func requiredKinds(b scheduler.Backend) []schema.GroupVersionKind {
 
 // stateKinds are those that an Explainer wants to see beside its own; a cluster need not serve them.
 func stateKinds(b scheduler.Backend) []schema.GroupVersionKind {
-	if e, ok := b.(scheduler.Explainer); ok {
+	if e := scheduler.Of(b).Explainer; e != nil {
 		return e.StateKinds()
 	}
 	return nil
@@ -156,10 +157,7 @@ func noScheduler(kinds []string) *v1alpha1.Blocker {
 }
 
 func notServed(b scheduler.Backend, kinds []string) *v1alpha1.Blocker {
-	install := "install scheduler " + b.Name()
-	if i, ok := b.(scheduler.Installer); ok {
-		install = i.HowToInstall()
-	}
+	install := cmp.Or(scheduler.Of(b).Installation, "install scheduler "+b.Name())
 	return &v1alpha1.Blocker{
 		Reason:   v1alpha1.ReasonSchedulerMissing,
 		Message:  "the cluster does not serve " + strings.Join(kinds, ", "),
@@ -241,8 +239,8 @@ func (a *availability) discover(ctx context.Context) error {
 
 // followStateKinds follows the state kinds that are served, of a backend that is available.
 func (a *availability) followStateKinds(b scheduler.Backend) error {
-	e, ok := b.(scheduler.Explainer)
-	if !ok || a.follow == nil || !a.isAvailable(b) {
+	e := scheduler.Of(b).Explainer
+	if e == nil || a.follow == nil || !a.isAvailable(b) {
 		return nil
 	}
 	for _, gvk := range e.StateKinds() {

@@ -21,9 +21,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// clusterObjects caches the cluster-scoped objects that ClusterAware backends must see. The cache is its own:
-// the manager's holds only what carries our label, and would not start while one of these kinds is not
-// served.
+// clusterObjects caches the cluster-scoped objects that backends must see (scheduler.Traits). The cache is
+// its own: the manager's holds only what carries our label, and would not start while one of these kinds is
+// not served.
 type clusterObjects struct {
 	cluster cluster.Cluster
 	// allJobs returns the names of all jobs.
@@ -92,9 +92,7 @@ func (c *clusterObjects) list(
 func clusterKinds(backends ...scheduler.Backend) []schema.GroupVersionKind {
 	var kinds []schema.GroupVersionKind
 	for _, b := range backends {
-		if c, ok := b.(scheduler.ClusterAware); ok {
-			kinds = append(kinds, c.ClusterKinds()...)
-		}
+		kinds = append(kinds, scheduler.Of(b).ClusterKinds...)
 	}
 	return kinds
 }

@@ -85,8 +85,7 @@ func boundRanks(s *observed) map[string]int32 {
 // unplaceable returns the Snapshot's Unplaceable; nil: the gang's pods must exist all the same, or do not
 // exist before its scheduler has let it in.
 func (e *explainer) unplaceable(s *observed) func() (scheduler.Explanation, bool) {
-	first, ok := s.Backend.(scheduler.PodsFirst)
-	if e.state == nil || !ok || !first.PodsBeforeAdmission() || !e.autoscaler.knownAbsent() ||
+	if e.state == nil || !scheduler.Of(s.Backend).PodsFirst || !e.autoscaler.knownAbsent() ||
 		len(s.gang().Roles) == 0 || s.Job.Status.Phase != v1alpha1.PhaseQueued {
 		return nil
 	}

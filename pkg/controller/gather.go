@@ -30,7 +30,7 @@ type gatherer struct {
 	states       *jobStates
 	counts       *jobCounts
 	availability *availability
-	// clusterObjects is nil where no backend is ClusterAware.
+	// clusterObjects is nil where no backend has ClusterKinds.
 	clusterObjects *clusterObjects
 	explainer      *explainer
 	// planner is nil where nobody plans who makes room.

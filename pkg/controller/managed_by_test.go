@@ -11,6 +11,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 	"mlplatform.example.com/trainingjob-operator/scheduler/native"
+	"mlplatform.example.com/trainingjob-operator/scheduler/schedulertest/stubs"
 )
 
 const dispatcherName = "example.com/dispatcher"
@@ -18,10 +19,13 @@ const dispatcherName = "example.com/dispatcher"
 // dispatchingBackend has the gangs of some jobs run in another cluster. It records what it is told.
 type dispatchingBackend struct {
 	native.Backend
+	stubs.NoQuotas
 	told *[]scheduler.GangStatus
 }
 
-func (dispatchingBackend) ManagedBy() string { return dispatcherName }
+func (dispatchingBackend) Traits() scheduler.Traits {
+	return scheduler.Traits{ManagedBy: dispatcherName}
+}
 
 func (b dispatchingBackend) SyncStatus(
 	_ scheduler.Gang, status scheduler.GangStatus, _ []client.Object,
@@ -36,7 +40,8 @@ func newManagedFixture(t *testing.T, managedBy string) (*fixture, *[]scheduler.G
 	job.Spec.RunPolicy.TTLSecondsAfterFinished = new(int32(60))
 	told := &[]scheduler.GangStatus{}
 	f := newFixture(t, job)
-	f.r.availability.backends = []scheduler.Backend{dispatchingBackend{native.New(native.Options{}), told}}
+	backend := dispatchingBackend{Backend: native.New(native.Options{}), told: told}
+	f.r.availability.backends = []scheduler.Backend{backend}
 	return f, told
 }
 

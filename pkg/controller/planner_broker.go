@@ -83,11 +83,12 @@ func (p *planner) broker(cluster contention.Cluster) []types.NamespacedName {
 // joinContest describes a gang's part in the contest for quotas, where its scheduler decides by these: of one
 // that holds some, or waits behind a gate.
 func (p *planner) joinContest(c *contention.Job) {
-	gates, ok := c.Backend.(scheduler.PreemptionGates)
-	if !ok || !p.brokering || !contention.HoldsNodes(c.TrainingJob) && !contention.AwaitsBroker(c.TrainingJob) {
+	quotas := scheduler.Of(c.Backend).QuotaSystem
+	if quotas == nil || !p.brokering ||
+		!contention.HoldsNodes(c.TrainingJob) && !contention.AwaitsBroker(c.TrainingJob) {
 		return
 	}
-	contest, known := gates.Contest(objectsOf(c.Backend, p.owned.objects(c.UID)), c.Requests, p.state.State())
+	contest, known := quotas.Contest(objectsOf(c.Backend, p.owned.objects(c.UID)), c.Requests, p.state.State())
 	if known {
 		c.Contest, c.Value = &contest, contest.Value
 	}

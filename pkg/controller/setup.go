@@ -213,7 +213,7 @@ func newReconciler(d dependencies, o Options) *Reconciler {
 		writer: &writer{
 			client: o.Client, live: live, clock: o.Clock, owned: owned, states: d.states,
 			metrics: d.metrics, parallel: o.Parallel, jitter: d.jitter,
-			rouses: flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(rousesPerSecond, rouseBurst, o.Clock),
+			wakes: flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(wakesPerSecond, wakeBurst, o.Clock),
 		},
 		status: &statusWriter{
 			client: o.Client, recorder: d.recorder, states: d.states, metrics: d.metrics, clock: o.Clock,

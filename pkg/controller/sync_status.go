@@ -21,10 +21,10 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// syncStatus tells the scheduler the status of the gang, where its backend is a StatusSyncer.
+// syncStatus reports the status of the gang to the scheduler, where its backend is a QuotaSystem.
 func (w *writer) syncStatus(ctx context.Context, s *observed, status scheduler.GangStatus) error {
-	syncer, ok := s.Backend.(scheduler.StatusSyncer)
-	if !ok {
+	quotas := scheduler.Of(s.Backend).QuotaSystem
+	if quotas == nil {
 		return nil
 	}
 	objs := s.groupObjects()
@@ -33,7 +33,7 @@ func (w *writer) syncStatus(ctx context.Context, s *observed, status scheduler.G
 	}
 	gang := s.gang()
 	objs = append(objs, gang.ClusterObjects...)
-	return w.tellScheduler(ctx, s.Job.UID, syncer.SyncStatus(gang, status, objs))
+	return w.tellScheduler(ctx, s.Job.UID, quotas.SyncStatus(gang, status, objs))
 }
 
 // releaseGone tells the schedulers that the jobs which had the name are gone, or are going: otherwise a
@@ -64,8 +64,8 @@ func (w *writer) releaseJob(
 		}
 	}
 	for _, b := range backends {
-		syncer, ok := b.(scheduler.StatusSyncer)
-		if !ok {
+		quotas := scheduler.Of(b).QuotaSystem
+		if quotas == nil {
 			continue
 		}
 		objs := objectsOf(b, owned)
@@ -77,7 +77,7 @@ func (w *writer) releaseJob(
 		}
 		owner := metav1.NewControllerRef(&metav1.ObjectMeta{Name: name.Name, UID: uid}, jobKind)
 		gang := scheduler.Gang{Name: name.Name, Namespace: name.Namespace, Owner: *owner}
-		if err := w.tellScheduler(ctx, uid, syncer.SyncStatus(gang, status, objs)); err != nil {
+		if err := w.tellScheduler(ctx, uid, quotas.SyncStatus(gang, status, objs)); err != nil {
 			return err
 		}
 	}

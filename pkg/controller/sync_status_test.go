@@ -11,12 +11,16 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 	"mlplatform.example.com/trainingjob-operator/scheduler/native"
+	"mlplatform.example.com/trainingjob-operator/scheduler/schedulertest/stubs"
 )
 
 const finalizer, endMessage = "example.com/guards-quota", "example.com/told"
 
-// finalizerBackend is a StatusSyncer whose groups carry a finalizer of ours and record how the gang ended.
-type finalizerBackend struct{ native.Backend }
+// finalizerBackend is a QuotaSystem whose groups carry a finalizer of ours and record how the gang ended.
+type finalizerBackend struct {
+	native.Backend
+	stubs.NoQuotas
+}
 
 func (b finalizerBackend) Objects(g scheduler.Gang) ([]client.Object, error) {
 	objs, err := b.Backend.Objects(g)
@@ -50,7 +54,7 @@ func (b finalizerBackend) SyncStatus(
 
 func newFinalizerFixture(t *testing.T) *fixture {
 	f := newFixture(t, bert(2))
-	f.r.availability.backends = []scheduler.Backend{finalizerBackend{native.New(native.Options{})}}
+	f.r.availability.backends = []scheduler.Backend{finalizerBackend{Backend: native.New(native.Options{})}}
 	f.wants("queued", queued...)
 	f.wants("created", "create PodGroup bert-1", "create Service bert", "create Pod bert-worker-0",
 		"create Pod bert-worker-1")

@@ -17,7 +17,7 @@ import (
 // its groups. The garbage collector begins only when the job is gone, and a finalizer of anybody's may hold
 // it for long; its scheduler is told at once, and would give the places of ranks that run on to others.
 //
-// A group that must be told how its gang ended goes with the job (see scheduler.StatusSyncer): it is released
+// A group that must be told how its gang ended goes with the job (see scheduler.QuotaSystem): it is released
 // once no pod is left. Nothing is ended of a job that is deleted with --cascade=orphan.
 func (w *writer) endTerminating(
 	ctx context.Context, backends []scheduler.Backend, job *v1alpha1.TrainingJob,
@@ -37,7 +37,7 @@ func (w *writer) endTerminating(
 	}
 	var errs []error
 	for _, b := range backends {
-		if _, told := b.(scheduler.StatusSyncer); told {
+		if scheduler.Of(b).QuotaSystem != nil {
 			continue
 		}
 		for _, o := range owned {

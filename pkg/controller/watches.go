@@ -69,7 +69,7 @@ type watches struct {
 	mgr        manager.Manager
 	controller controller.Controller
 	owned      *ownedCache
-	// clusterObjects is nil where no backend is ClusterAware; clusterKinds are theirs.
+	// clusterObjects is nil where no backend has ClusterKinds; clusterKinds are theirs.
 	clusterObjects *clusterObjects
 	clusterKinds   []schema.GroupVersionKind
 }
@@ -111,7 +111,7 @@ func (w *watches) addAndSync(ctx context.Context, gvk schema.GroupVersionKind) e
 	return src.WaitForSync(ctx)
 }
 
-// source of a kind that jobs own, or that ClusterAware backends must see.
+// source of a kind that jobs own, or that backends must see.
 func (w *watches) source(gvk schema.GroupVersionKind) (*awaitableSource, error) {
 	if slices.Contains(w.clusterKinds, gvk) {
 		return w.clusterObjects.source(gvk, w.mgr.GetScheme())

@@ -26,8 +26,8 @@ type writer struct {
 	metrics *metrics
 	// parallel bounds the creates, and the deletes, of one reconcile.
 	parallel int
-	// rouses bounds how often schedulers are woken.
-	rouses flowcontrol.PassiveRateLimiter
+	// wakes bounds how often schedulers are woken.
+	wakes flowcontrol.PassiveRateLimiter
 	// jitter spreads retries; a field, so that tests can make it the identity.
 	jitter func(time.Duration) time.Duration
 }

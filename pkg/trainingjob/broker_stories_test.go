@@ -216,7 +216,9 @@ var brokerStories = map[string]story{
 type waitingBackend struct{ stubBackend }
 
 func (waitingBackend) MayPreempt(_, _ scheduler.Contender) bool { return true }
-func (waitingBackend) UsesWaitingClass() bool                   { return true }
+func (waitingBackend) Traits() scheduler.Traits {
+	return scheduler.Traits{WaitingClasses: true}
+}
 
 func inClass(j *v1alpha1.TrainingJob) { j.Spec.RunPolicy.SchedulingPolicy.PriorityClass = "high" }
 

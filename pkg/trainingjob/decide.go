@@ -29,7 +29,7 @@ func Decide(s Snapshot) Plan {
 		transition(o, p, t)
 	} else {
 		decision.Act(o, p)
-		decision.Rouse(o, p)
+		decision.WakeScheduler(o, p)
 		status.Refresh(o, p)
 		p.GangStatus = status.GangStatus(o)
 	}

@@ -5,21 +5,23 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/internal/jobtest"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
+	"mlplatform.example.com/trainingjob-operator/scheduler/schedulertest/stubs"
 )
 
 // dispatcher is a backend whose scheduler runs gangs in other clusters.
-type dispatcher struct{ stubBackend }
+type dispatcher struct {
+	stubBackend
+	stubs.NoQuotas
+}
 
-func (dispatcher) ManagedBy() string { return v1alpha1.ManagedByMultiKueue }
-func (dispatcher) SyncStatus(scheduler.Gang, scheduler.GangStatus, []client.Object) []scheduler.Write {
-	return nil
+func (dispatcher) Traits() scheduler.Traits {
+	return scheduler.Traits{ManagedBy: v1alpha1.ManagedByMultiKueue}
 }
 
 func TestManagedElsewhere(t *testing.T) {

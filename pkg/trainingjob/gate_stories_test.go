@@ -4,11 +4,11 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/internal/jobtest"
 	"mlplatform.example.com/trainingjob-operator/scheduler"
+	"mlplatform.example.com/trainingjob-operator/scheduler/schedulertest/stubs"
 )
 
 // Gangs whose scheduler ends nobody for them before the operator lets it.
@@ -62,17 +62,12 @@ var gateStories = map[string]story{
 }
 
 // gateBackend is a dialect whose groups may have a gate.
-type gateBackend struct{ stubBackend }
+type gateBackend struct {
+	stubBackend
+	stubs.NoQuotas
+}
 
-func (gateBackend) SyncStatus(scheduler.Gang, scheduler.GangStatus, []client.Object) []scheduler.Write {
-	return nil
-}
 func (gateBackend) TakesPreemptionGate(scheduler.Gang) bool { return true }
-func (gateBackend) Contest(
-	[]client.Object, map[string]scheduler.Amounts, scheduler.ClusterState,
-) (scheduler.Contest, bool) {
-	return scheduler.Contest{}, false
-}
 
 func behindGate(sim *simulation) {
 	sim.brokers, sim.waitingClass, sim.backend = true, "high-waits", gateBackend{}

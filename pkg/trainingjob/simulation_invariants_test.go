@@ -28,7 +28,7 @@ func (sim *simulation) checkPlan(plan Plan) {
 		sim.t.Errorf("a transition must commit alone, it creates %d and deletes %d pods",
 			len(plan.Create), len(plan.Delete))
 	}
-	if r := plan.Rouse; r != nil && (plan.Transition || st.Phase != v1alpha1.PhaseQueued ||
+	if r := plan.WakeScheduler; r != nil && (plan.Transition || st.Phase != v1alpha1.PhaseQueued ||
 		sim.now.Sub(sim.woken.Last) < 10*time.Second) {
 		sim.t.Errorf("wakes the scheduler in phase %s, last at %s, now %s", st.Phase, sim.woken.Last, sim.now)
 	}

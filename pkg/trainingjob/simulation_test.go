@@ -238,11 +238,11 @@ func (sim *simulation) carryOut(plan Plan) bool {
 		sim.createResolver()
 		changed = true
 	}
-	if plan.Rouse != nil {
+	if plan.WakeScheduler != nil {
 		if sim.crashesNow() {
 			return true
 		}
-		sim.woken = *plan.Rouse
+		sim.woken = *plan.WakeScheduler
 		changed = true
 	}
 	if plan.DeleteJob {
@@ -343,8 +343,8 @@ func (sim *simulation) logf(format string, args ...any) { fmt.Fprintf(&sim.log, 
 // ranks of a gang that it preempts.
 type attemptBackend struct{ stubBackend }
 
-func (attemptBackend) Name() string        { return "native" }
-func (attemptBackend) PreemptsGangs() bool { return true }
+func (attemptBackend) Name() string             { return "native" }
+func (attemptBackend) Traits() scheduler.Traits { return scheduler.Traits{PreemptsGangs: true} }
 func (attemptBackend) Objects(g scheduler.Gang) ([]client.Object, error) {
 	g.Name = fmt.Sprintf("%s-%d", g.Name, g.Attempt)
 	return stubBackend{}.Objects(g)
@@ -354,6 +354,7 @@ func (attemptBackend) Objects(g scheduler.Gang) ([]client.Object, error) {
 type stubBackend struct{}
 
 func (stubBackend) Name() string                            { return "volcano" }
+func (stubBackend) Traits() scheduler.Traits                { return scheduler.Traits{} }
 func (stubBackend) Kinds() []schema.GroupVersionKind        { return nil }
 func (stubBackend) Validate(scheduler.Gang) field.ErrorList { return nil }
 func (stubBackend) Read(scheduler.Gang, []client.Object) scheduler.Verdict {

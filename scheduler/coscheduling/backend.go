@@ -24,8 +24,6 @@ type Options struct {
 // Backend speaks the dialect of scheduler-plugins' Coscheduling.
 type Backend struct{ options Options }
 
-var _ scheduler.PodsFirst = Backend{}
-
 // New returns a backend with the given options.
 func New(o Options) Backend {
 	if o.SchedulerName == "" {
@@ -37,8 +35,15 @@ func New(o Options) Backend {
 // Name implements scheduler.Backend.
 func (Backend) Name() string { return Name }
 
-// PodsBeforeAdmission implements scheduler.PodsFirst: a gang is judged rank by rank.
-func (Backend) PodsBeforeAdmission() bool { return true }
+// Traits implements scheduler.Backend. A gang is judged rank by rank, and so by its pods.
+//
+// WaitingClasses: the policy Never of a pod keeps the plugins from preempting for it
+// (capacityscheduling/capacity_scheduling.go, PodEligibleToPreemptOthers; kube-scheduler's DefaultPreemption
+// does the same). Gangs are ordered by their pods' priority (coscheduling/coscheduling.go, Less), and the
+// waiting class has the same priority.
+func (Backend) Traits() scheduler.Traits {
+	return scheduler.Traits{PodsFirst: true, WaitingClasses: true}
+}
 
 var podGroupKind = schedulingv1alpha1.SchemeGroupVersion.WithKind("PodGroup")
 

@@ -28,7 +28,7 @@ type Backend struct {
 	manageAll bool
 }
 
-var _ scheduler.ClusterAware = Backend{}
+var _ scheduler.QuotaSystem = Backend{}
 
 // New returns a backend with the given options.
 func New(o Options) Backend {
@@ -54,10 +54,18 @@ func (b Backend) Kinds() []schema.GroupVersionKind {
 	return kinds
 }
 
-// ClusterKinds implements scheduler.ClusterAware. The flavors determine the nodes of an admitted gang, and
-// the classes its numeric priority, which the creator of a Workload must resolve.
-func (Backend) ClusterKinds() []schema.GroupVersionKind {
-	return []schema.GroupVersionKind{resourceFlavorKind, workloadPriorityClassKind, priorityClassKind}
+// clusterKinds: the flavors determine the nodes of an admitted gang, and the classes its numeric priority,
+// which the creator of a Workload must resolve.
+var clusterKinds = []schema.GroupVersionKind{resourceFlavorKind, workloadPriorityClassKind, priorityClassKind}
+
+// Traits implements scheduler.Backend. MultiKueue finds a Workload's job by its controller reference, and the
+// job must carry the value of ManagedBy (pkg/controller/admissionchecks/multikueue/externalframeworks,
+// IsJobManagedByKueue). Kueue itself deletes no pod; its binder may preempt.
+func (b Backend) Traits() scheduler.Traits {
+	return scheduler.Traits{
+		ClusterKinds: clusterKinds, ManagedBy: kueuev1beta2.MultiKueueControllerName,
+		PreemptsGangs: scheduler.Of(b.binder).PreemptsGangs,
+	}
 }
 
 // AddToScheme registers the dialect's kinds; those of the binder are registered by its own package.

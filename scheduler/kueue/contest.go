@@ -12,9 +12,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-var _ scheduler.PreemptionGates = Backend{}
-
-// Contest implements scheduler.PreemptionGates. A gang takes part by the quotas of its own ClusterQueue; what
+// Contest implements scheduler.QuotaSystem. A gang takes part by the quotas of its own ClusterQueue; what
 // that may borrow, and whom Kueue would preempt in the rest of its cohort, is left to Kueue.
 func (Backend) Contest(
 	group []client.Object, requests map[string]scheduler.Amounts, s scheduler.ClusterState,

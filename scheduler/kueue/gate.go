@@ -14,7 +14,7 @@ import (
 // gateName is the gate by which the operator keeps Kueue from preempting for a Workload.
 const gateName = "mlplatform.example.com/make-room"
 
-// TakesPreemptionGate implements scheduler.PreemptionGates. The spec of a prebuilt Workload is its maker's,
+// TakesPreemptionGate implements scheduler.QuotaSystem. The spec of a prebuilt Workload is its maker's,
 // and a gang that another cluster runs is placed there.
 func (Backend) TakesPreemptionGate(g scheduler.Gang) bool {
 	return prebuiltName(g) == "" && !g.Dispatched

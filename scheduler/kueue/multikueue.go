@@ -8,18 +8,11 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-var _ scheduler.Dispatcher = Backend{}
-
 // elsewherePatience is how long an evicted Workload of a dispatched gang keeps its quota for ranks that still
 // run in another cluster. MultiKueue deletes the job there as soon as the quota is handed back, and with it
 // the time in which the gang saves. After that the mirrored status is believed to be that of a cluster that
 // is lost: the ranks there are held to the quota of their own cluster, not to this one's.
 const elsewherePatience = 5 * time.Minute
-
-// ManagedBy implements scheduler.Dispatcher. MultiKueue finds a Workload's job by its controller reference,
-// and the job must carry this value (pkg/controller/admissionchecks/multikueue/externalframeworks,
-// IsJobManagedByKueue).
-func (Backend) ManagedBy() string { return kueuev1beta2.MultiKueueControllerName }
 
 // waitsForOtherCluster reports whether the quota of an evicted Workload is still in use in another cluster.
 func waitsForOtherCluster(wl *kueuev1beta2.Workload, status scheduler.GangStatus) bool {

@@ -13,8 +13,6 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-var _ scheduler.Adopter = Backend{}
-
 // PrebuiltWorkload is the annotation, and the label, of a job that names the Workload which somebody else has
 // made for it, such as MultiKueue for the jobs that it dispatches to a cluster. Which of the two Kueue writes
 // depends on its feature gate WorkloadIdentifierAnnotations, on by default, and on the length of the name
@@ -38,7 +36,7 @@ func prebuiltName(g scheduler.Gang) string {
 	return g.JobLabels[PrebuiltWorkload]
 }
 
-// Adopts implements scheduler.Adopter.
+// Adopts implements scheduler.QuotaSystem.
 func (Backend) Adopts(g scheduler.Gang) (schema.GroupVersionKind, string) {
 	return workloadKind, prebuiltName(g)
 }

@@ -18,7 +18,7 @@ func TestPreemptsGangs(t *testing.T) {
 		"a binder that preempts ranks": {coscheduling.New(coscheduling.Options{}), false},
 		"kube-scheduler without gangs": {nil, false},
 	} {
-		if got := kueue.New(kueue.Options{Binder: tc.binder}).PreemptsGangs(); got != tc.want {
+		if got := kueue.New(kueue.Options{Binder: tc.binder}).Traits().PreemptsGangs; got != tc.want {
 			t.Errorf("%s: got %t, want %t", name, got, tc.want)
 		}
 	}

@@ -9,9 +9,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-var _ scheduler.StatusSyncer = Backend{}
-
-// SyncStatus implements scheduler.StatusSyncer. It returns at most one write for each Workload, because every
+// SyncStatus implements scheduler.QuotaSystem. It returns at most one write for each Workload, because every
 // write raises the resourceVersion that the next one must name. The order of the cases is that of Kueue's own
 // reconciler, except that an eviction precedes what is optional (Kueue's issue 14811): nothing may keep quota
 // from those who wait for it.

@@ -21,11 +21,6 @@ type Options struct {
 // Backend speaks the dialect of kube-scheduler.
 type Backend struct{ options Options }
 
-var (
-	_ scheduler.PodsFirst = Backend{}
-	_ scheduler.Installer = Backend{}
-)
-
 // New returns a backend with the given options.
 func New(o Options) Backend {
 	if o.SchedulerName == "" {
@@ -37,22 +32,33 @@ func New(o Options) Backend {
 // Name implements scheduler.Backend.
 func (Backend) Name() string { return Name }
 
-// PodsBeforeAdmission implements scheduler.PodsFirst: no gang is judged before its pods exist.
-func (Backend) PodsBeforeAdmission() bool { return true }
+// Traits implements scheduler.Backend. No gang is judged before its pods exist.
+//
+// PreemptsGangs: the disruption mode of the groups is All. kube-scheduler counts on being alone in this
+// (framework/preemption/executor.go, prepareCandidateAsync): it deletes its last victim by name, after all
+// the others. If that rank did not exist any more, kube-scheduler would delete the rank of the next attempt,
+// which has the same name. The end of a victim that held a node also wakes the preemptor. Without it, the
+// preemptor would be tried again only after podMaxInUnschedulablePodsDuration, five minutes.
+//
+// WaitingClasses: the policy Never of any pod keeps kube-scheduler from preempting for its gang. Where the
+// gate PodGroupPreemptionPolicy is on, the policy of the group does (framework/preemption/types.go,
+// resolvePreemptionPolicy). So the group and its pods have the waiting class, and the group has its policy
+// (see preemptionPolicy).
+func (Backend) Traits() scheduler.Traits {
+	return scheduler.Traits{
+		Installation: "turn on Kubernetes' own gang scheduling (Kubernetes 1.37 or later: " +
+			"--runtime-config=scheduling.k8s.io/v1beta1=true on the API server, and the feature gate " +
+			"GenericWorkload on the API server, the controller manager and the scheduler; 1.36 serves only " +
+			"v1alpha2, see docs/schedulers.md)",
+		PodsFirst: true, PreemptsGangs: true, WaitingClasses: true,
+	}
+}
 
 var podGroupKind = schedulingv1beta1.SchemeGroupVersion.WithKind("PodGroup")
 
 // Kinds implements scheduler.Backend.
 func (Backend) Kinds() []schema.GroupVersionKind {
 	return []schema.GroupVersionKind{podGroupKind}
-}
-
-// HowToInstall implements scheduler.Installer.
-func (Backend) HowToInstall() string {
-	return "turn on Kubernetes' own gang scheduling (Kubernetes 1.37 or later: " +
-		"--runtime-config=scheduling.k8s.io/v1beta1=true on the API server, and the feature gate " +
-		"GenericWorkload on the API server, the controller manager and the scheduler; 1.36 serves only " +
-		"v1alpha2, see docs/schedulers.md)"
 }
 
 // AddToScheme registers the dialect's kinds.

@@ -17,7 +17,7 @@
 //
 // A preempted pod carries DisruptionTarget=True, reason PreemptionByScheduler
 // (framework/preemption/executor.go). The same condition is defined for groups, but nothing in v1.37.1 sets
-// it. A gang is preempted whole, and kube-scheduler ends all its ranks itself (see Backend.PreemptsGangs).
+// it. A gang is preempted whole, and kube-scheduler ends all its ranks itself (see Backend.Traits).
 //
 // What the dialect cannot do, and what the operator does instead:
 //

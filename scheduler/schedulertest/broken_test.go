@@ -14,6 +14,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 	"mlplatform.example.com/trainingjob-operator/scheduler/schedulertest"
+	"mlplatform.example.com/trainingjob-operator/scheduler/schedulertest/stubs"
 )
 
 // model is the smallest backend that keeps every promise, in an invented dialect on ConfigMaps: data.min is
@@ -24,11 +25,19 @@ type model struct {
 	read     func(scheduler.Gang, []client.Object, scheduler.Verdict) scheduler.Verdict
 	join     func(*corev1.Pod, scheduler.Gang)
 	validate func(scheduler.Gang) field.ErrorList
+	traits   func() scheduler.Traits
 }
 
 const groupAnnotation = "model.example.com/group"
 
 func (model) Name() string { return "model" }
+
+func (m model) Traits() scheduler.Traits {
+	if m.traits != nil {
+		return m.traits()
+	}
+	return scheduler.Traits{}
+}
 
 func (m model) Kinds() []schema.GroupVersionKind {
 	if m.kinds != nil {
@@ -90,9 +99,10 @@ func (m model) Join(pod *corev1.Pod, g scheduler.Gang, _ scheduler.Verdict) {
 	}
 }
 
-// syncingModel is a model that is a StatusSyncer.
+// syncingModel is a model that is a QuotaSystem.
 type syncingModel struct {
 	model
+	stubs.NoQuotas
 	sync func([]client.Object) []scheduler.Write
 }
 
@@ -290,6 +300,10 @@ func TestEachCheckCanFail(t *testing.T) {
 					field.Forbidden(field.NewPath(scheduler.PathQueue), "there are no queues"),
 				}
 			}},
+		},
+		schedulertest.TraitsHold: {
+			reason: "waits under other classes, and leaves open which gangs it preempts",
+			broken: model{traits: func() scheduler.Traits { return scheduler.Traits{WaitingClasses: true} }},
 		},
 		schedulertest.SyncsPurely: {
 			reason: "writes into what it was given",

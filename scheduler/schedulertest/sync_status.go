@@ -33,18 +33,18 @@ func gangStatuses() []scheduler.GangStatus {
 
 // syncCheck checks SyncStatus for one gang in one status; objs returns fresh copies of the gang's objects.
 type syncCheck func(
-	s scheduler.StatusSyncer, g scheduler.Gang, status scheduler.GangStatus, objs func() []client.Object,
+	s scheduler.QuotaSystem, g scheduler.Gang, status scheduler.GangStatus, objs func() []client.Object,
 )
 
-// syncs calls f with every accepted sample in every group state and status, if the backend is a StatusSyncer.
+// syncs calls f with every accepted sample in every group state and status, if the backend is a QuotaSystem.
 func (v *verifier) syncs(f syncCheck) {
-	syncer, ok := v.backend.(scheduler.StatusSyncer)
-	if !ok {
+	quotas := scheduler.Of(v.backend).QuotaSystem
+	if quotas == nil {
 		return
 	}
 	v.groupStates(func(g scheduler.Gang, s GroupState) {
 		for _, status := range gangStatuses() {
-			f(syncer, g, status, func() []client.Object {
+			f(quotas, g, status, func() []client.Object {
 				objs := v.objectsIn(g, s, 1)
 				for i, o := range objs {
 					o.SetUID(g.Owner.UID + "-group")
@@ -59,7 +59,7 @@ func (v *verifier) syncs(f syncCheck) {
 // syncsPurely: the objects come from the cache, which others read.
 func syncsPurely(v *verifier) {
 	v.syncs(func(
-		s scheduler.StatusSyncer, g scheduler.Gang, status scheduler.GangStatus, objs func() []client.Object,
+		s scheduler.QuotaSystem, g scheduler.Gang, status scheduler.GangStatus, objs func() []client.Object,
 	) {
 		given := objs()
 		before := document(given)
@@ -83,7 +83,7 @@ func syncsPurely(v *verifier) {
 // name is known.
 func syncsWhatExists(v *verifier) {
 	v.syncs(func(
-		s scheduler.StatusSyncer, g scheduler.Gang, status scheduler.GangStatus, objs func() []client.Object,
+		s scheduler.QuotaSystem, g scheduler.Gang, status scheduler.GangStatus, objs func() []client.Object,
 	) {
 		if status.Gone {
 			g = scheduler.Gang{Name: g.Name, Namespace: g.Namespace, Owner: g.Owner}

@@ -34,6 +34,7 @@ const (
 	ReadsPlain      Promise = "reasons are one CamelCase word, messages one line"
 	ValidateHelps   Promise = "validation errors have a path and a remedy"
 	ValidateAgrees  Promise = "the plainest gang is accepted"
+	TraitsHold      Promise = "traits are the same every time and agree with each other"
 	SyncsPurely     Promise = "status writes are the same every time and change no object"
 	SyncsWhatExists Promise = "status writes go only to objects of the gang that exist"
 )

@@ -23,7 +23,7 @@ func checks() []check {
 		{ReadsNothing, readsNothing}, {ReadsLeftover, readsLeftover}, {ReadsStrange, readsStrange},
 		{ReadsStable, readsStable}, {ReadsPlain, readsPlain}, {ValidateHelps, validateHelps},
 		{ValidateAgrees, validateAgrees},
-		{SyncsPurely, syncsPurely}, {SyncsWhatExists, syncsWhatExists},
+		{TraitsHold, traitsHold}, {SyncsPurely, syncsPurely}, {SyncsWhatExists, syncsWhatExists},
 	}
 }
 

@@ -33,8 +33,6 @@ func DefaultOptions() Options {
 // Backend speaks Volcano's dialect.
 type Backend struct{ options Options }
 
-var _ scheduler.PodsFirst = Backend{}
-
 // New returns a backend with the given options.
 func New(o Options) Backend {
 	if o.SchedulerName == "" {
@@ -46,9 +44,16 @@ func New(o Options) Backend {
 // Name implements scheduler.Backend.
 func (Backend) Name() string { return Name }
 
-// PodsBeforeAdmission implements scheduler.PodsFirst. Without the action enqueue, which preemption needs
-// absent, Volcano makes every group Inqueue at once and judges its pods.
-func (Backend) PodsBeforeAdmission() bool { return true }
+// Traits implements scheduler.Backend. Without the action enqueue, which would rule out preemption, Volcano
+// makes every group Inqueue at once and judges its pods.
+//
+// WaitingClasses: the policy counts by pod (actions/preempt/preempt.go, taskEligibleToPreempt;
+// reclaim/reclaim.go). The order of gangs follows the class of their group (cache/cache.go, Snapshot), which
+// stays the job's own. The gang that comes first gets capacity before it is free: allocate counts what is
+// being released (actions/allocate/allocate.go).
+func (Backend) Traits() scheduler.Traits {
+	return scheduler.Traits{PodsFirst: true, WaitingClasses: true}
+}
 
 var podGroupKind = schedulingv1beta1.SchemeGroupVersion.WithKind("PodGroup")
 

@@ -11,7 +11,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-var _ scheduler.WaitingClasses = Backend{}
+var _ scheduler.Preemptor = Backend{}
 
 // MayPreempt implements scheduler.Preemptor: the action preempt ends pods of the preemptor's own queue
 // (actions/preempt/preempt.go). Between queues the action reclaim takes back what a queue deserves, whatever
@@ -20,12 +20,6 @@ func (Backend) MayPreempt(waiting, running scheduler.Contender) bool {
 	return cmp.Or(waiting.Queue, defaultQueue) == cmp.Or(running.Queue, defaultQueue) &&
 		!slices.ContainsFunc(running.Pods, exempt)
 }
-
-// UsesWaitingClass implements scheduler.WaitingClasses. The policy counts by pod (actions/preempt/preempt.go,
-// taskEligibleToPreempt; reclaim/reclaim.go), and the order of gangs by the class of their group
-// (cache/cache.go, Snapshot), which stays the job's own. Room that is released goes to the gang that comes
-// first, before it is free: allocate counts what is being released (actions/allocate/allocate.go).
-func (Backend) UsesWaitingClass() bool { return true }
 
 // exempt reports whether a pod is not to be preempted (api/pod_info.go, GetPodPreemptable): the annotation
 // comes before the label, and a value that is no boolean exempts, too.

@@ -40,7 +40,7 @@ type dialect struct {
 	// queueLabel is the label by which jobs must name a queue. Jobs that name none get defaultQueue, which
 	// has every GPU.
 	queueLabel string
-	// clusterObjects are what the backend reads of the cluster besides its groups (scheduler.ClusterAware).
+	// clusterObjects are what the backend reads of the cluster besides its groups (scheduler.Traits).
 	clusterObjects []client.Object
 	// released reports whether a group uses no quota any more and remains only as a record; nil if no group
 	// does.

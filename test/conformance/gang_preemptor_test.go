@@ -8,7 +8,7 @@ import (
 )
 
 // TestLeavesVictimsToTheirScheduler: where the scheduler ends all ranks of a gang that it preempts, the
-// operator deletes none (see scheduler.GangPreemptor). It deletes those that the fake leaves.
+// operator deletes none (see scheduler.Traits). It deletes those that the fake leaves.
 func TestLeavesVictimsToTheirScheduler(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

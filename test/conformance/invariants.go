@@ -23,7 +23,7 @@ type Rules struct {
 	Capacity map[string]int64
 	// Backend that reads the groups.
 	Backend scheduler.Backend
-	// ClusterObjects are what the backend reads of the cluster besides its groups (scheduler.ClusterAware).
+	// ClusterObjects are what the backend reads of the cluster besides its groups (scheduler.Traits).
 	ClusterObjects []client.Object
 	// Races is how long after the scheduler has taken its invitation back, or after the last pod of an attempt
 	// has gone, a pod may still be created: what was sent before the watch told of it is on its way. Scenarios

@@ -25,7 +25,7 @@ const GPU corev1.ResourceName = "nvidia.com/gpu"
 // Backend implements the fake's dialect.
 type Backend struct{}
 
-var _ scheduler.WaitingClasses = Backend{}
+var _ scheduler.Preemptor = Backend{}
 
 // Name implements scheduler.Backend.
 func (Backend) Name() string { return Name }
@@ -112,9 +112,9 @@ func (Backend) Read(g scheduler.Gang, objs []client.Object) scheduler.Verdict {
 // MayPreempt implements scheduler.Preemptor: priorities alone decide.
 func (Backend) MayPreempt(_, _ scheduler.Contender) bool { return true }
 
-// UsesWaitingClass implements scheduler.WaitingClasses: the class of the group decides, and its pods have the
-// same.
-func (Backend) UsesWaitingClass() bool { return true }
+// Traits implements scheduler.Backend. The class of the group decides about preemption, and its pods have the
+// same one.
+func (Backend) Traits() scheduler.Traits { return scheduler.Traits{WaitingClasses: true} }
 
 func find(g scheduler.Gang, objs []client.Object) *unstructured.Unstructured {
 	for _, o := range objs {

@@ -23,8 +23,7 @@ func Dispatched(s observation.Snapshot) *Plan {
 		p.warnOnce(b.Reason, "Dispatch", b.Message+"; "+b.NextStep)
 		return p
 	}
-	d, ok := s.Backend.(scheduler.Dispatcher)
-	if !ok || d.ManagedBy() != s.Job.Spec.ManagedBy {
+	if by := scheduler.Of(s.Backend).ManagedBy; by == "" || by != s.Job.Spec.ManagedBy {
 		return p
 	}
 	switch errs := s.Gang.Errors(); {

@@ -60,8 +60,7 @@ func drainToHandOver(o *observation.Observation, p *Plan) Outcome {
 
 // waitingClass of an attempt that begins. The attempt after a hand-over waits under the job's own class.
 func waitingClass(o *observation.Observation, p *Plan) string {
-	uses, ok := o.Backend.(scheduler.WaitingClasses)
-	if !ok || !uses.UsesWaitingClass() || drainCause(o.Job) == v1alpha1.CauseHandOver {
+	if !scheduler.Of(o.Backend).WaitingClasses || drainCause(o.Job) == v1alpha1.CauseHandOver {
 		return ""
 	}
 	tellUnusable(o, p)
@@ -71,8 +70,8 @@ func waitingClass(o *observation.Observation, p *Plan) string {
 // preemptionGate of an attempt that begins: closed where the job's class names a waiting class. Its ranks
 // keep their own, since they exist once it has quota.
 func preemptionGate(o *observation.Observation, p *Plan) bool {
-	takes, ok := o.Backend.(scheduler.PreemptionGates)
-	if !ok || !o.Brokers || !o.Gang.Known() || !takes.TakesPreemptionGate(*o.Gang.Gang) {
+	quotas := scheduler.Of(o.Backend).QuotaSystem
+	if quotas == nil || !o.Brokers || !o.Gang.Known() || !quotas.TakesPreemptionGate(*o.Gang.Gang) {
 		return false
 	}
 	tellUnusable(o, p)

@@ -25,7 +25,7 @@ type Plan struct {
 	Transition bool
 	// Group says whether the gang's objects must exist.
 	Group GroupAction
-	// GangStatus is what a scheduler.StatusSyncer is told of the gang, once the group is as planned.
+	// GangStatus is what a scheduler.QuotaSystem receives of the gang, once the group is as planned.
 	GangStatus scheduler.GangStatus
 	// Service says whether the headless Service must exist.
 	Service GroupAction
@@ -38,8 +38,8 @@ type Plan struct {
 	Create []spec.RankRef
 	// Resolve: the pod that searches the volume must be created (see render.Resolver).
 	Resolve bool
-	// Rouse: the scheduler must be woken, and this recorded on what it hears of (see scheduler.Rester).
-	Rouse *observation.Woken
+	// WakeScheduler: the scheduler must be woken, and this is recorded on what it watches (see scheduler.Waker).
+	WakeScheduler *observation.Woken
 	// OtherReason is to be remembered until the next decision: it may replace the reason that was told, if it
 	// lasts. Nil: there is none.
 	OtherReason *observation.OtherReason

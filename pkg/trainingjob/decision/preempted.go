@@ -18,15 +18,14 @@ const (
 )
 
 // awaitsPreemptor reports whether the scheduler that preempted the gang has not yet ended every rank that
-// holds a node, and until when it is left to do so (see scheduler.GangPreemptor).
+// holds a node, and until when it is left to do so (see scheduler.Traits).
 func awaitsPreemptor(o *observation.Observation) (time.Time, bool) {
 	until := o.PhaseSince().Add(preemptorTime + time.Duration(o.Total())*preemptorTimePerRank)
 	if drainCause(o.Job) != v1alpha1.CauseDisruption || drainReason(o.Job) != v1alpha1.ReasonPreempted ||
 		!o.Now.Before(until) {
 		return time.Time{}, false
 	}
-	preemptor, ok := o.Backend.(scheduler.GangPreemptor)
-	if !ok || !preemptor.PreemptsGangs() {
+	if !scheduler.Of(o.Backend).PreemptsGangs {
 		return time.Time{}, false
 	}
 	for _, pod := range o.Live {

@@ -41,7 +41,7 @@ func (g Gang) Errors() field.ErrorList {
 }
 
 // DescribeGang validates a job and renders its gang for a backend, which may be nil. existing are the gang's
-// objects, clusterObjects what a scheduler.ClusterAware backend asked for. A finished job has no gang.
+// objects, clusterObjects those of its scheduler.Traits.ClusterKinds. A finished job has no gang.
 func DescribeGang(
 	job *v1alpha1.TrainingJob, backend scheduler.Backend, pods []*corev1.Pod,
 	existing, clusterObjects scheduler.Objects,

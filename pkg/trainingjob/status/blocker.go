@@ -36,7 +36,7 @@ func refreshBlocker(o *observation.Observation, p *decision.Plan) bool {
 		return false
 	}
 	queued := st.Phase == v1alpha1.PhaseQueued
-	if queued && (!lookForReason(o, p) || decision.Roused(o, p)) {
+	if queued && (!lookForReason(o, p) || decision.JustWoken(o, p)) {
 		return false
 	}
 	old := currentBlocker(p)

@@ -12,7 +12,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// GangStatus is what a scheduler.StatusSyncer is told of the gang: what its pods do now, and how the job
+// GangStatus is what a scheduler.QuotaSystem receives of the gang: what its pods do now, and how the job
 // ended. It is for plans without a transition, since a scheduler must hear of persisted phases only.
 func GangStatus(o *observation.Observation) scheduler.GangStatus {
 	phase := o.Job.Status.Phase

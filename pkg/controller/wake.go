@@ -18,23 +18,23 @@ import (
 // All gangs of the cluster together wake their schedulers no more often than this: room that appears may be
 // room for thousands of small gangs, each of which would have its scheduler woken.
 const (
-	rousesPerSecond = 1
-	rouseBurst      = 20
+	wakesPerSecond = 1
+	wakeBurst      = 20
 )
 
-// rouseOwner owns the annotation that wakes a scheduler. It is not the owner of what is applied, since an
+// wakeOwner owns the annotation that wakes a scheduler. It is not the owner of what is applied, since an
 // apply takes away what its owner no longer sends.
-const rouseOwner = v1alpha1.OperatorName + "-wake"
+const wakeOwner = v1alpha1.OperatorName + "-wake"
 
-// rouse wakes a scheduler that rests: it notes on what the scheduler hears of that it was woken. One that may
-// not be woken now is tried again at the plan's Wake.
-func (w *writer) rouse(ctx context.Context, s *observed, woken *observation.Woken) error {
-	rester, ok := s.Backend.(scheduler.Rester)
-	if woken == nil || !ok {
+// wakeScheduler wakes a scheduler that rests: it annotates objects that the scheduler watches. If the limit
+// is reached it is tried again at the plan's Wake.
+func (w *writer) wakeScheduler(ctx context.Context, s *observed, woken *observation.Woken) error {
+	waker := scheduler.Of(s.Backend).Waker
+	if woken == nil || waker == nil {
 		return nil
 	}
-	targets := roused(s, rester)
-	if len(targets) == 0 || !w.rouses.TryAccept() {
+	targets := wakeTargets(s, waker)
+	if len(targets) == 0 || !w.wakes.TryAccept() {
 		return nil
 	}
 	log.FromContext(ctx).Info("Waking the scheduler: the nodes have room for the gang, and it does not look",
@@ -46,10 +46,10 @@ func (w *writer) rouse(ctx context.Context, s *observed, woken *observation.Woke
 	return errors.Join(errs...)
 }
 
-// roused returns the objects of which a change wakes the scheduler: the gang's group, or its waiting pods.
-func roused(s *observed, rester scheduler.Rester) []ownedObject {
+// wakeTargets returns the objects whose change wakes the scheduler: the gang's group, or its waiting pods.
+func wakeTargets(s *observed, waker scheduler.Waker) []ownedObject {
 	var targets []ownedObject
-	kind := rester.WokenBy()
+	kind := waker.WokenBy()
 	if kind == scheduler.PodKind {
 		for _, pod := range s.Pods {
 			if pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && !observation.Ended(pod) {
@@ -81,7 +81,7 @@ func (w *writer) noteWoken(
 	// With the UID, which cannot change, another object of the name is left alone.
 	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil,
 		`{"metadata":{"uid":%q,"annotations":{%q:%q}}}`, o.object.GetUID(), v1alpha1.AnnotationWoken, woken))
-	err = w.client.Patch(ctx, obj, patch, client.FieldOwner(rouseOwner))
+	err = w.client.Patch(ctx, obj, patch, client.FieldOwner(wakeOwner))
 	if isGoneOrReplaced(err) {
 		return nil
 	}

@@ -5,21 +5,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// StatusSyncer is a Backend whose scheduler must be told what becomes of a gang: that its pods are ready,
-// that it has ended, that the last pod of an evicted gang is gone. The scheduler of any other Backend watches
-// the pods itself.
-//
-// A finished job keeps the objects of such a dialect, because what they say is part of its history. A job
-// that is suspended or gave up its place in the queue does not.
-type StatusSyncer interface {
-	Backend
-	// SyncStatus returns the writes, in order, that bring those of the gang's objects that exist up to date;
-	// none when they are. It is pure and safe against crashes: it is called in every reconcile, and what was
-	// written and read back is not written again. It removes the operator's finalizer from an object that is
-	// being deleted or whose job is gone.
-	SyncStatus(Gang, GangStatus, []client.Object) []Write
-}
-
 // GangStatus is what has become of a gang.
 type GangStatus struct {
 	// Gone is true when the job no longer exists or another job has its name. The Gang then holds only Name,
@@ -43,8 +28,8 @@ type GangStatus struct {
 	Message           string
 	// MayPreempt is true when the scheduler may end others for a gang that waits behind a PreemptionGate.
 	MayPreempt bool
-	// Spare says whether a PreemptionGates backend's scheduler had better end others of the same value than a
-	// gang that runs; nil while that is not known.
+	// Spare: a QuotaSystem's scheduler should preempt others of the same value before this running gang; nil
+	// while that is not known.
 	Spare *bool
 	// Now is the time for conditions, in whole seconds.
 	Now metav1.Time

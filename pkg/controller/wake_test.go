@@ -25,7 +25,7 @@ type resting struct {
 	by schema.GroupVersionKind
 }
 
-func (r resting) Rests(g scheduler.Gang, _ []client.Object, _ scheduler.ClusterState) (string, bool) {
+func (r resting) NeedsWake(g scheduler.Gang, _ []client.Object, _ scheduler.ClusterState) (string, bool) {
 	return "it rests", g.HasPods && (r.by != scheduler.PodKind || g.Woken == 0)
 }
 func (r resting) WokenBy() schema.GroupVersionKind { return r.by }
@@ -92,7 +92,7 @@ func TestSchedulerIsWokenByPods(t *testing.T) {
 
 func TestWakingIsBoundedOverAllGangs(t *testing.T) {
 	f := newRestingFixture(t, groupKind)
-	f.r.writer.rouses = flowcontrol.NewFakeNeverRateLimiter()
+	f.r.writer.wakes = flowcontrol.NewFakeNeverRateLimiter()
 	f.clock.Step(10 * time.Second)
 	result := f.wants("others were woken just now")
 	if result.RequeueAfter <= 0 || result.RequeueAfter > 10*time.Second {
@@ -111,12 +111,12 @@ func TestBinderIsWokenByItsOwnGroup(t *testing.T) {
 		s.Gang.Wanted = append(s.Gang.Wanted, o)
 		s.groups = append(s.groups, newOwnedObject(kind, o))
 	}
-	if got := roused(&s, resting{by: groupKind}); len(got) != 1 || got[0].gvk() != groupKind {
+	if got := wakeTargets(&s, resting{by: groupKind}); len(got) != 1 || got[0].gvk() != groupKind {
 		t.Errorf("it changes %v", got)
 	}
 	deleted := metav1.Now()
 	s.groups[1].object.SetDeletionTimestamp(&deleted)
-	if got := roused(&s, resting{by: groupKind}); len(got) != 0 {
+	if got := wakeTargets(&s, resting{by: groupKind}); len(got) != 0 {
 		t.Errorf("a group that is being deleted wakes nobody, and it changes %v", got)
 	}
 }

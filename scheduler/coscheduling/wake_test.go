@@ -9,7 +9,7 @@ import (
 )
 
 // Only a gang that was rejected is woken: one that was not tried yet is in the scheduler's queue.
-func TestRests(t *testing.T) {
+func TestNeedsWake(t *testing.T) {
 	b := coscheduling.New(coscheduling.Options{})
 	for name, tc := range map[string]struct {
 		messages []string
@@ -25,8 +25,8 @@ func TestRests(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := schedulertest.Gang()
 			g.HasPods, g.UnschedulableMessages = true, tc.messages
-			if _, got := b.Rests(g, nil, scheduler.ClusterState{}); got != tc.want {
-				t.Errorf("rests: %t", got)
+			if _, got := b.NeedsWake(g, nil, scheduler.ClusterState{}); got != tc.want {
+				t.Errorf("needs to be woken: %t", got)
 			}
 		})
 	}

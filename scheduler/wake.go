@@ -4,23 +4,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
-
-// Rester is a Backend whose scheduler may rest beside room for a gang: it has rejected the gang, and of what
-// makes it try again it hears only a part. The operator then wakes it by a change of an object that it does
-// hear of.
-type Rester interface {
-	Backend
-	// Rests says why the scheduler may not try the gang again by itself, as a sentence whose subject is the
-	// scheduler, and false if it tries often or has not rejected the gang. It is asked only about gangs for
-	// which the nodes have room.
-	Rests(Gang, []client.Object, ClusterState) (string, bool)
-	// WokenBy is the kind of the objects of which the scheduler hears that they change: one of Kinds, any change
-	// of the gang's group; or PodKind, any change of a waiting pod, for that pod alone.
-	WokenBy() schema.GroupVersionKind
-}
 
 // PodKind is the kind of what every scheduler binds.
 var PodKind = corev1.SchemeGroupVersion.WithKind("Pod")
@@ -29,12 +13,12 @@ var PodKind = corev1.SchemeGroupVersion.WithKind("Pod")
 // it, does not look. Where the operator does not see all pods it may be wrong about the room, and wakes a
 // scheduler in vain, seldom: never to wake it could leave the gang waiting for ever.
 func schedulerRests(w *waitingGang) (Explanation, bool) {
-	rester, ok := w.backend.(Rester)
-	if !ok || !w.hasRoom() {
+	waker := Of(w.backend).Waker
+	if waker == nil || !w.hasRoom() {
 		return Explanation{}, false
 	}
-	why, rests := rester.Rests(w.gang, w.objects, w.cluster)
-	if !rests {
+	why, needs := waker.NeedsWake(w.gang, w.objects, w.cluster)
+	if !needs {
 		return Explanation{}, false
 	}
 	return Explanation{

@@ -5,9 +5,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 )
 
-// Rouse plans to wake a scheduler that has rejected the gang and does not look although the nodes have room.
-// Everything else that keeps the gang waiting comes first.
-func Rouse(o *observation.Observation, p *Plan) {
+// WakeScheduler plans to wake a scheduler that has rejected the gang and does not try again although the
+// nodes have room. Everything else that keeps the gang waiting comes first.
+func WakeScheduler(o *observation.Observation, p *Plan) {
 	if !rests(o, p) {
 		return
 	}
@@ -16,12 +16,12 @@ func Rouse(o *observation.Observation, p *Plan) {
 		return
 	}
 	woken := o.Woken.Again(o.Now)
-	p.Rouse = &woken
+	p.WakeScheduler = &woken
 	p.Note("wake the scheduler: the nodes have room, and it does not look")
 	p.WakeAt(o.Now.Add(observation.StatusDelay))
 }
 
-// rests reports whether the scheduler rests beside room for the gang.
+// rests reports whether the scheduler rests although the nodes have room for the gang.
 func rests(o *observation.Observation, p *Plan) bool {
 	if o.Job.Status.Phase != v1alpha1.PhaseQueued || o.Backend == nil || o.Why == nil || len(o.Live) == 0 ||
 		len(p.Create) > 0 || len(p.Delete) > 0 || !o.Settled() || o.EnoughPlaced() {
@@ -31,18 +31,18 @@ func rests(o *observation.Observation, p *Plan) bool {
 	return known && e.Reason == v1alpha1.ReasonSchedulerRests
 }
 
-// Roused reports whether the scheduler was woken only now and has not had the time to act, which it mostly
-// does: until then there is nothing to say.
-func Roused(o *observation.Observation, p *Plan) bool {
+// JustWoken reports whether the scheduler was woken only now and has not had the time to act. It mostly does
+// act, so until then the status reports no reason.
+func JustWoken(o *observation.Observation, p *Plan) bool {
 	if !rests(o, p) {
 		return false
 	}
-	told := o.Woken.Last.Add(observation.StatusDelay)
-	if p.Rouse == nil && !o.Now.Before(told) {
+	reportAt := o.Woken.Last.Add(observation.StatusDelay)
+	if p.WakeScheduler == nil && !o.Now.Before(reportAt) {
 		return false
 	}
-	if p.Rouse == nil {
-		p.WakeAt(told)
+	if p.WakeScheduler == nil {
+		p.WakeAt(reportAt)
 	}
 	return true
 }

@@ -10,8 +10,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler/schedulertest"
 )
 
-// A binder rests beside room for a gang that Kueue has admitted as it does for any other.
-func TestRests(t *testing.T) {
+// A binder may rest although a gang fits that Kueue has admitted, as it does for any other gang.
+func TestNeedsWake(t *testing.T) {
 	coscheduler := coscheduling.New(coscheduling.Options{})
 	for name, tc := range map[string]struct {
 		binder scheduler.Backend
@@ -21,7 +21,7 @@ func TestRests(t *testing.T) {
 		"the binder rests":        {binder: coscheduler, want: true},
 		"no pods":                 {binder: coscheduler, edit: func(g *scheduler.Gang) { g.HasPods = false }},
 		"pods of another cluster": {binder: coscheduler, edit: func(g *scheduler.Gang) { g.Dispatched = true }},
-		"a binder that hears":     {binder: native.New(native.Options{})},
+		"a binder that watches":   {binder: native.New(native.Options{})},
 		"no binder":               {},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -33,11 +33,11 @@ func TestRests(t *testing.T) {
 			if tc.edit != nil {
 				tc.edit(&g)
 			}
-			if why, got := b.Rests(g, nil, scheduler.ClusterState{}); got != tc.want {
-				t.Errorf("rests: %t, %s", got, why)
+			if why, got := b.NeedsWake(g, nil, scheduler.ClusterState{}); got != tc.want {
+				t.Errorf("needs to be woken: %t, %s", got, why)
 			}
 			if by := b.WokenBy(); tc.want && by != coscheduler.Kinds()[0] {
-				t.Errorf("woken by %s, of which the binder does not hear", by)
+				t.Errorf("woken by %s, which the binder does not watch", by)
 			}
 		})
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // Volcano tries every gang in every session: only what it counted of a claim before it was bound stays.
-func TestRests(t *testing.T) {
+func TestNeedsWake(t *testing.T) {
 	claims := []scheduler.Claim{{Name: "data", Exists: true, Bound: true}}
 	rejected := []schedulingv1beta1.PodGroupCondition{unschedulable(1)}
 	for name, tc := range map[string]struct {
@@ -40,9 +40,9 @@ func TestRests(t *testing.T) {
 				t.Fatal(err)
 			}
 			objs[0].(*schedulingv1beta1.PodGroup).Status = inqueue(tc.conditions...)
-			_, got := b.Rests(g, []client.Object{objs[0]}, scheduler.ClusterState{Claims: tc.claims})
+			_, got := b.NeedsWake(g, []client.Object{objs[0]}, scheduler.ClusterState{Claims: tc.claims})
 			if got != tc.want {
-				t.Errorf("rests: %t", got)
+				t.Errorf("needs to be woken: %t", got)
 			}
 		})
 	}
