@@ -1,6 +1,9 @@
 package sim
 
-import "testing"
+import (
+	"bytes"
+	"testing"
+)
 
 // others are situations in which a scheduler took others than its model can: native twice took the second of
 // two nodes that were equally good, where the model has the first.
@@ -20,6 +23,27 @@ func TestTheModelsDoWhatTheSchedulersDid(t *testing.T) {
 			a.Scheduler, a.Same, a.Situations, a.GPUs, a.Lost, a.Total)
 		if !a.Agrees() || a.Situations-a.Same > others[a.Scheduler] {
 			t.Errorf("the model of %s takes others", a.Scheduler)
+		}
+	}
+}
+
+// TestRecordsAreEncoded: the files are as bench calibrate writes them.
+func TestRecordsAreEncoded(t *testing.T) {
+	all, err := Records()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range all {
+		want, err := r.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := records.ReadFile("records/" + r.Scheduler + ".json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("%s.json is not encoded by Record.Encode", r.Scheduler)
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"bytes"
+	"encoding/json"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -14,6 +16,26 @@ type Record struct {
 	Nodes       int               `json:"nodes"`
 	GPUsPerNode int64             `json:"gpusPerNode"`
 	Situations  []Situation       `json:"situations"`
+}
+
+// Encode returns the record as JSON with a line for each situation.
+func (r Record) Encode() ([]byte, error) {
+	lines := make([][]byte, 0, len(r.Situations))
+	for _, s := range r.Situations {
+		line, err := json.Marshal(s)
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, line)
+	}
+	r.Situations = []Situation{}
+	head, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	begin, end, _ := bytes.Cut(head, []byte("[]"))
+	return slices.Concat(begin, []byte("[\n"), bytes.Join(lines, []byte(",\n")), []byte("\n]"), end,
+		[]byte("\n")), nil
 }
 
 // Situation is who ran when a gang of higher value lacked room, and whom the scheduler took for it.

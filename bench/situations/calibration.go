@@ -82,9 +82,9 @@ func (c *Calibration) begun(versions map[string]string) (sim.Record, error) {
 func (c *Calibration) file() string { return filepath.Join(c.Out, c.Scheduler+".json") }
 
 func (c *Calibration) save(r sim.Record) error {
-	text, err := json.MarshalIndent(r, "", " ")
+	text, err := r.Encode()
 	if err != nil {
-		return fmt.Errorf("encoding what the scheduler did: %w", err)
+		return fmt.Errorf("encoding the record of %s: %w", c.Scheduler, err)
 	}
-	return result.WriteWhole(c.file(), append(text, '\n'))
+	return result.WriteWhole(c.file(), text)
 }
