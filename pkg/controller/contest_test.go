@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -19,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
-	"sigs.k8s.io/yaml"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/clusterstate"
@@ -38,6 +38,8 @@ type contest struct {
 	reports reportsOf
 	jobs    []string
 	log     strings.Builder
+	// traces of preemption by the operator in what was written.
+	traces []string
 }
 
 func newContest(t *testing.T, backend scheduler.Backend, planning *Planning) *contest {
@@ -59,17 +61,60 @@ func newContest(t *testing.T, backend scheduler.Backend, planning *Planning) *co
 	return c
 }
 
-// write logs one write in full.
+// write logs one write in a line, and what in it belongs to preemption by the operator.
 func (c *contest) write(what string, carries any) {
-	carried, err := json.Marshal(carries)
+	raw, err := json.Marshal(carries)
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	text, err := yaml.JSONToYAML(carried)
-	if err != nil {
+	var content any
+	if err := json.Unmarshal(raw, &content); err != nil {
 		c.t.Fatal(err)
 	}
-	fmt.Fprintf(&c.log, "--- %s\n%s", what, text)
+	line := what
+	for _, path := range [][]string{
+		{"status", "phase"}, {"status", "attempt"}, {"spec", "priorityClassName"},
+		{"spec", "priorityClassRef", "name"},
+	} {
+		if value, found, _ := unstructured.NestedFieldNoCopy(object(content), path...); found {
+			line += fmt.Sprintf(" %s=%v", strings.Join(path[1:], "."), value)
+		}
+	}
+	fmt.Fprintln(&c.log, line)
+	for _, trace := range brokerTraces("", content) {
+		c.traces = append(c.traces, what+": "+trace)
+	}
+}
+
+func object(content any) map[string]any {
+	o, _ := content.(map[string]any)
+	return o
+}
+
+// brokerTraces are the fields of a write that only an operator that chooses victims sets.
+func brokerTraces(path string, content any) (traces []string) {
+	switch content := content.(type) {
+	case map[string]any:
+		for key, value := range content {
+			at := path + "." + key
+			switch {
+			case slices.Contains([]string{"waitingClass", "preemptionGate", "preemptionGates", "preemption"}, key),
+				key == "preemptionPolicy" && value == string(corev1.PreemptNever):
+				traces = append(traces, at)
+			default:
+				traces = append(traces, brokerTraces(at, value)...)
+			}
+		}
+	case []any:
+		for _, value := range content {
+			traces = append(traces, brokerTraces(path, value)...)
+		}
+	case string:
+		if content == "high-waits" || content == string(v1alpha1.CauseBrokered) {
+			traces = append(traces, path+"="+content)
+		}
+	}
+	return traces
 }
 
 // settle reconciles every job until nothing is written any more.

@@ -19,10 +19,10 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
 
-// TestOffIsAsBefore plays a contest in which the operator could have others make room, with that off. What
-// it writes then is in testdata/off, byte for byte: an operator that knew no such thing (f679f2b8) has
-// written the files, so that a change that must change them has another reason.
-func TestOffIsAsBefore(t *testing.T) {
+// TestPreemptionOffWritesNothingNew plays a contest in which the operator could choose victims, with
+// preemption.mode Off. No write has a field that belongs to it, and the writes are those in testdata/off, one
+// in each line.
+func TestPreemptionOffWritesNothingNew(t *testing.T) {
 	for _, backend := range []scheduler.Backend{
 		native.New(native.Options{}), volcano.New(volcano.Options{}), coscheduling.New(coscheduling.Options{}),
 		kueue.New(kueue.Options{}),
@@ -45,30 +45,37 @@ func TestOffIsAsBefore(t *testing.T) {
 			if diff := cmp.Diff(string(before), off); diff != "" {
 				t.Errorf("(-before +now):\n%s", diff)
 			}
-			couldBeOtherwise(t, backend)
+			if len(c.traces) > 0 {
+				t.Errorf("written although preemption is off: %q", c.traces)
+			}
+			verifyModesDiffer(t, backend)
 		})
 	}
 }
 
-// couldBeOtherwise plays the contest until one waits for the place of bert, with that on: a dry run tells
-// that bert would make room. As the broker the operator asks bert, or has Kueue preempt nobody meanwhile.
-func couldBeOtherwise(t *testing.T, backend scheduler.Backend) {
+// verifyModesDiffer plays the contest in the other modes until a gang waits for bert's nodes. In a dry run
+// the status names bert as the victim. As the broker the operator requests a checkpoint of bert, or closes
+// the gate behind which Kueue does not preempt.
+func verifyModesDiffer(t *testing.T, backend scheduler.Backend) {
 	t.Helper()
 	dry, broker := newContest(t, backend, dryRun), newContest(t, backend, brokering)
 	dry.untilOneWaits()
 	broker.untilOneWaits()
-	told, asked := dry.jobNamed("urgent").Status.Scheduling, broker.jobNamed("urgent").Status.Scheduling
+	if len(broker.traces) == 0 {
+		t.Error("the broker writes no field by which its writes could be recognized")
+	}
+	planned, asked := dry.jobNamed("urgent").Status.Scheduling, broker.jobNamed("urgent").Status.Scheduling
 	if backend.Name() == kueue.Name {
-		if !asked.PreemptionGate || told.PreemptionGate {
-			t.Errorf("only a broker has Kueue preempt nobody: %+v, and without %+v", asked, told)
+		if !asked.PreemptionGate || planned.PreemptionGate {
+			t.Errorf("only a broker closes Kueue's gate: %+v, and without %+v", asked, planned)
 		}
 		return
 	}
-	if p := told.Preemption; p == nil || len(p.Victims) != 1 || p.Victims[0].Name != "bert" || p.Phase != "" {
-		t.Errorf("a dry run tells of %+v", p)
+	if p := planned.Preemption; p == nil || len(p.Victims) != 1 || p.Victims[0].Name != "bert" || p.Phase != "" {
+		t.Errorf("a dry run plans %+v", p)
 	}
 	if p := asked.Preemption; p == nil || len(p.Victims) != 1 || p.Victims[0].AskTime == nil {
-		t.Errorf("a broker tells of %+v", p)
+		t.Errorf("a broker plans %+v", p)
 	}
 	if d := broker.jobNamed("bert").Status.Drain; d == nil || d.Cause != v1alpha1.CauseBrokered {
 		t.Errorf("a broker asks bert: %+v", d)
