@@ -19,7 +19,7 @@ const (
 	quoted    = "../../docs/preemption.md"
 )
 
-// TestTheCommittedReport says of the small shape what the code gives, and its tables are whole.
+// TestTheCommittedReport checks that the report has the results of the small shape, and complete tables.
 func TestTheCommittedReport(t *testing.T) {
 	text, err := os.ReadFile(committed)
 	if err != nil {
@@ -30,7 +30,7 @@ func TestTheCommittedReport(t *testing.T) {
 		"the table of the small shape": Main(small.Comparison), "its A/A": noise(small.Comparison),
 	} {
 		if !strings.Contains(string(text), want) {
-			t.Errorf("the report lacks %s; `bench preempt report` writes it anew:\n%s", name, want)
+			t.Errorf("the report lacks %s; run `bench preempt report`:\n%s", name, want)
 		}
 	}
 	checkTables(t, string(text))
@@ -43,7 +43,7 @@ func TestTheCommittedReport(t *testing.T) {
 	}
 }
 
-// TestThePageQuotesTheReport: each row below the heading about the simulation is one of the report's.
+// TestThePageQuotesTheReport checks that the report has each row below the heading about the simulation.
 func TestThePageQuotesTheReport(t *testing.T) {
 	report, err := os.ReadFile(committed)
 	if err != nil {
@@ -53,7 +53,7 @@ func TestThePageQuotesTheReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, found := strings.Cut(string(page), "\n## What that would save, simulated\n")
+	_, section, found := strings.Cut(string(page), "\n## Simulated savings\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	rows := 0
 	for line := range strings.Lines(section) {

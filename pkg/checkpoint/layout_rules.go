@@ -2,12 +2,12 @@ package checkpoint
 
 import "slices"
 
-// LayoutRule documents how a layout is recognized and judged. A test keeps docs/checkpoints.md in step with
-// it.
+// LayoutRule documents how the agent recognizes a layout and decides whether a checkpoint is complete. A test
+// compares docs/checkpoints.md with it.
 type LayoutRule struct {
 	Layout Layout
-	// LooksLike is how the layout is recognized, CompleteWhen what a complete checkpoint satisfies, StepFrom
-	// where its step is found.
+	// LooksLike describes how the agent recognizes the layout, CompleteWhen what a complete checkpoint
+	// satisfies, and StepFrom where its step is.
 	LooksLike, CompleteWhen, StepFrom string
 	// Removable reports whether the agent may delete such a checkpoint to keep only the last few: it has a
 	// directory of its own, no other program relies on it, and it cannot be the one marked as the best model
@@ -25,52 +25,52 @@ var LayoutRules = []LayoutRule{
 	},
 	{
 		LayoutOrbax, "a directory with `_CHECKPOINT_METADATA` or `commit_success.txt`",
-		"no temporary name, a commit time (or a commit file), every item exists, " +
-			"every `manifest.ocdbt` has the right length and checksum, no data file is empty",
+		"no temporary name; a commit time or a commit file; every item exists; " +
+			"every `manifest.ocdbt` has the right length and checksum; no data file is empty",
 		"in the directory's name", false,
 	},
 	{
 		LayoutHuggingFace, "a directory `checkpoint-N` of the Trainer",
-		"`trainer_state.json` says step N, all weight shards of the index exist and are whole, " +
-			"optimizer and random states are whole",
+		"`trainer_state.json` has step N, all weight shards of the index are intact, " +
+			"and so are the optimizer and random states",
 		"in the directory's name", false,
 	},
 	{
 		LayoutTorchDCP, "a directory with `.metadata` or `*.distcp`",
-		"`.metadata` is whole, and every `.distcp` file that it names exists and is as long as it says",
+		"`.metadata` is intact, and every `.distcp` file that it names has the length that it lists",
 		"in the directory's name", true,
 	},
 	{
 		LayoutMegatron, "`iter_NNNNNNN` next to `latest_checkpointed_iteration.txt`",
-		"the tracker has reached it, and every tensor, pipeline and expert rank has whole files " +
+		"the tracker has reached it, and every tensor, pipeline and expert rank has intact files " +
 			"(in the distributed form: as TorchDCP, plus `common.pt`)",
 		"in the directory's name", true,
 	},
 	{
 		LayoutDeepSpeed, "a directory with `*_states.pt` next to `latest`",
 		"`latest` has reached it, and every model and ZeRO shard that `dp_world_size` and `mp_world_size` imply " +
-			"exists and is whole",
+			"is intact",
 		"in the directory's name", true,
 	},
 	{
 		LayoutTensorFlow, "`NAME-N.index` with `NAME-N.data-…`",
-		"the index is whole, and every data shard exists and is as long as the index says",
+		"the index is intact, and every data shard has the length that the index lists",
 		"in the file's name", false,
 	},
 	{
 		LayoutKeras, "a file `*.keras` or `*.weights.h5`",
-		"the zip is not cut short and has its three members; " +
+		"the zip is not truncated and has its three members; " +
 			"the HDF5 file reaches its end-of-file address and is not open for writing",
 		"in the file's name", false,
 	},
 	{
 		LayoutLightning, "a file or a directory `*.ckpt`",
-		"the zip is not cut short (a directory: as TorchDCP or DeepSpeed)",
+		"the zip is not truncated (a directory: as TorchDCP or DeepSpeed)",
 		"in the name, else `global_step` in the file", false,
 	},
 	{
 		LayoutTorchSave, "a file `*.pt` or `*.pth` without a manifest",
-		"never: nothing says which files belong together. Write a manifest.", "in the file's name", false,
+		"never, because the files of a save are not listed: write a manifest", "in the file's name", false,
 	},
 }
 

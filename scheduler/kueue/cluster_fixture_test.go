@@ -134,15 +134,15 @@ func (s *testCluster) stop(t *testing.T, policy kueuev1beta2.StopPolicy) {
 	s.must(t, s.client.Patch(t.Context(), after, client.MergeFrom(queue)))
 }
 
-// runRecipe runs the script of docs/kueue.md for a cluster whose operator is gone.
+// runRecipe runs the script of docs/quotas.md for a cluster without the operator.
 func (s *testCluster) runRecipe(t *testing.T) {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/kueue.md")
+	text, err := os.ReadFile("../../docs/quotas.md")
 	s.must(t, err)
 	_, script, found := strings.Cut(string(text), "```sh\n")
 	script, _, closed := strings.Cut(script, "```")
 	if !found || !closed {
-		t.Fatal("docs/kueue.md has no script")
+		t.Fatal("docs/quotas.md has no script")
 	}
 	run := exec.CommandContext(t.Context(), "sh", "-ec", script)
 	run.Env = append(os.Environ(), "KUBECONFIG="+s.cluster.Kubeconfig(),

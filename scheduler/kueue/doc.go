@@ -65,7 +65,7 @@
 //     minAvailable.
 //   - It does not free a Workload whose owner is gone but still referenced: SyncStatus finishes it. The
 //     finalizer kueue.x-k8s.io/resource-in-use, Kueue's own, keeps the quota of a deleted Workload until its
-//     pods are gone. Somebody must remove it: docs/kueue.md says how where the operator is gone.
+//     pods are gone. docs/quotas.md shows how to remove it without the operator.
 //   - Its objectRetentionPolicies delete the jobs that Kueue deactivated, of its own integrations only: the
 //     operator deletes no job for it.
 package kueue

@@ -39,10 +39,10 @@ const (
 	AddsRanks Capability = "AddsRanks"
 	// LimitsQueues gives the queues that jobs name a quota of GPUs.
 	LimitsQueues Capability = "LimitsQueues"
-	// MakesRoom preempts nobody for a gang while the operator has others save and make room for it.
+	// MakesRoom does not preempt for a gang while the operator requests saves from its victims and stops them.
 	MakesRoom Capability = "MakesRoom"
-	// AsksWhomToEnd waits before it preempts for a gang until the operator says whom it had better spare.
-	AsksWhomToEnd Capability = "AsksWhomToEnd"
+	// HasPreemptionGate delays the preemption for a gang until the operator has chosen the victims.
+	HasPreemptionGate Capability = "HasPreemptionGate"
 )
 
 // Support says whether a scheduler has a capability, and why.

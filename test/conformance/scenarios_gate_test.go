@@ -26,7 +26,7 @@ var gateCheapest = Scenario{
 	name: "gate-cheapest",
 	promise: "of two gangs of one class the one whose end costs less is preempted, though the scheduler " +
 		"would take the younger; it has saved all, and no mark stays at the other",
-	needs: []Capability{AsksWhomToEnd}, brokers: true,
+	needs: []Capability{HasPreemptionGate}, brokers: true,
 	steps: []Step{
 		submit(saver("cheap", 2, answers)),
 		until("cheap", runsWhole(2), saved(saveSteps), trained(1, stallSteps)),
@@ -48,7 +48,7 @@ var gateForeignBooster = Scenario{
 	name: "gate-foreign-booster",
 	promise: "a boost that somebody else has given a gang counts as the scheduler counts it, and the operator " +
 		"leaves it as it is",
-	needs: []Capability{AsksWhomToEnd}, brokers: true,
+	needs: []Capability{HasPreemptionGate}, brokers: true,
 	steps: []Step{
 		submit(saver("first", 2, answers)),
 		until("first", runsWhole(2), saved(saveSteps), trained(1, stallSteps)),
@@ -67,7 +67,7 @@ var gateHandsOver = Scenario{
 	name: "gate-hands-over",
 	promise: "where only gangs could make room that are sheltered, the scheduler preempts for the gang when " +
 		"half of its time is over, in its first attempt",
-	needs: []Capability{AsksWhomToEnd}, brokers: true,
+	needs: []Capability{HasPreemptionGate}, brokers: true,
 	steps: []Step{
 		submit(jobSpec{name: "low", ranks: 4, gpus: 8, class: sheltered}),
 		until("low", runsWhole(4)),

@@ -44,7 +44,8 @@ func TestEveryCommandIsRun(t *testing.T) {
 	}
 }
 
-// uncovered says which commands of blocks nobody runs, and marks what it has found in the lists.
+// uncovered returns a problem for each command that no test runs, and marks the entries of the lists that it
+// used.
 func uncovered(blocks []block, used map[string]bool) (problems []string) {
 	for _, b := range blocks {
 		commands := b.commands()
@@ -71,7 +72,7 @@ func uncovered(blocks []block, used map[string]bool) (problems []string) {
 					continue
 				}
 				problems = append(problems, fmt.Sprintf(
-					"%s: nobody runs %q: write a session in sessions_test.go, name the test that runs it, or make an "+
+					"%s: no test runs %q: write a session in sessions_test.go, name the test that runs it, or make an "+
 						"exception", b.place(), line))
 			}
 		}
@@ -79,7 +80,7 @@ func uncovered(blocks []block, used map[string]bool) (problems []string) {
 	return problems
 }
 
-// excused reports whether a test elsewhere runs the command, or nobody needs to.
+// excused reports whether a test elsewhere runs the command, or no test needs to.
 func excused(page, line string) (key string, ok bool) {
 	for _, e := range elsewhere {
 		if e.page == page && strings.HasPrefix(strings.TrimSpace(line), e.command) {

@@ -59,7 +59,7 @@ func TestEveryPhaseHasAStatus(t *testing.T) {
 		phase, _, _ := strings.Cut(name, "-")
 		phases[phase] = true
 		if _, ok := statuses[name]; !ok {
-			t.Errorf("nobody judges %s", file)
+			t.Errorf("%s has no expected health", file)
 		}
 		j := readStatus(t, name)
 		if got, _, _ := unstructured.NestedString(j, "status", "phase"); got != phase && phase != "None" {
@@ -91,7 +91,7 @@ func TestArgoHealth(t *testing.T) {
 		t.Fatal(err)
 	}
 	if health, _ := argoHealth(t, script, changed); health != "Progressing" {
-		t.Errorf("a change that nobody has seen is %s", health)
+		t.Errorf("a change that the operator has not processed is %s", health)
 	}
 }
 

@@ -77,7 +77,7 @@ func TestEtcdRestoredFromABackup(t *testing.T) {
 	r.shell("kubectl get trainingjobs --all-namespaces --sort-by=.metadata.creationTimestamp")
 	r.shell("kubectl annotate trainingjobs --all --all-namespaces --overwrite " +
 		"mlplatform.example.com/restart=restored")
-	r.until("trains", "has started anew", func(j *v1alpha1.TrainingJob) bool {
+	r.until("trains", "has restarted", func(j *v1alpha1.TrainingJob) bool {
 		return running(j) && j.Status.Attempt >= 2
 	})
 	j := r.get("trains")

@@ -21,7 +21,7 @@ const (
 	onVolcano clusterName = "volcano"
 	// onKueue has Kueue, with Kubernetes' own gangs as its binder.
 	onKueue clusterName = "kueue"
-	// onDryRun has Volcano, and the operator says who would make room.
+	// onDryRun has Volcano, and the operator plans preemptions.
 	onDryRun clusterName = "dry run"
 )
 
@@ -46,8 +46,11 @@ var sessions = []session{
 	{page: "docs/quotas.md", sections: []string{"scheduler-plugins"}, on: onVolcano, long: true},
 	{page: "docs/quotas.md", sections: []string{"kubernetes-own-gangs"}, on: onVolcano, long: true},
 	{page: "docs/quotas.md", sections: []string{"kueue"}, on: onKueue, long: true},
-	{page: "docs/priorities.md", on: onVolcano, long: true},
-	{page: "docs/preemption.md", on: onDryRun, long: true},
+	{
+		page: "docs/preemption.md", sections: []string{"give-jobs-a-priority", "example-a-preempted-gang"},
+		on: onVolcano, long: true,
+	},
+	{page: "docs/preemption.md", sections: []string{"read-a-plan"}, on: onDryRun, long: true},
 	{page: "docs/gitops.md", on: onVolcano, long: true},
 	{page: "docs/convert.md", on: onVolcano, long: true},
 	{page: "docs/kubectl-tj.md", on: onVolcano, long: true},
@@ -56,7 +59,7 @@ var sessions = []session{
 	{page: "docs/admission.md", on: onVolcano, long: true},
 	{page: "examples/README.md", on: onVolcano, long: true},
 	{page: "examples/quotas/kueue/README.md", on: onKueue, long: true},
-	{page: "docs/kueue.md", on: onKueue, long: true},
+	{page: "docs/quotas.md", sections: []string{"remove-the-operator"}, on: onKueue, long: true},
 	{page: "docs/install.md", sections: []string{"with-helm", "remove"}, on: onVolcano, long: true},
 }
 

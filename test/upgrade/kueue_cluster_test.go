@@ -15,12 +15,12 @@ import (
 )
 
 // absence of the operator under Kueue, while jobs are deleted: their Workloads keep the quota, until an admin
-// lets them go as docs/kueue.md says, or until an operator is back. It returns that operator.
+// releases them as in docs/quotas.md, or until an operator is back. It returns that operator.
 func (s *stage) absence(o *operator) *operator {
 	s.t.Helper()
 	s.stop(o)
 	used := s.abandon("training-0")
-	s.shell(s.documented("docs/kueue.md", removeFromKueue, "```sh\n"))
+	s.shell(s.documented("docs/quotas.md", removeFromKueue, "```sh\n"))
 	s.released("training-0", used)
 	used = s.abandon("resumed-0")
 	next := s.start(o.release)

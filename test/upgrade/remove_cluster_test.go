@@ -26,7 +26,7 @@ func (s *stage) bare() inventory {
 	return found
 }
 
-// removeFromKueue is the heading in docs/kueue.md.
+// removeFromKueue is the heading in docs/quotas.md.
 const removeFromKueue = "## Remove the operator"
 
 // remove the operator with the commands that the documentation gives, and nothing else.
@@ -34,7 +34,7 @@ func (s *stage) remove(o *operator) {
 	s.t.Helper()
 	page, heading := "docs/install.md", "## Remove with kubectl"
 	if s.scheduler == localcluster.SchedulerKueue {
-		page, heading = "docs/kueue.md", removeFromKueue
+		page, heading = "docs/quotas.md", removeFromKueue
 	}
 	for line := range strings.Lines(s.documented(page, heading, "```\n")) {
 		if strings.Contains(line, "deploy/operator") && o.cmd.ProcessState == nil {
