@@ -29,7 +29,7 @@ func runLimited(t *testing.T, binary string, cluster *localcluster.Cluster, c cl
 	if err := c.Create(t.Context(), elsewhere); err != nil {
 		t.Fatal(err)
 	}
-	// Whether there is an autoscaler such an operator cannot see: docs/install.md.
+	// Such an operator cannot detect every autoscaler: docs/install.md.
 	o := start(t, binary, cluster, c, "watchNamespaces: [team-a]\nnodeAutoscaler: absent\n")
 	o.ready(t)
 	runLifecycles(t, c, "team-a")

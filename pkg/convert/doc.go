@@ -15,5 +15,5 @@
 // would refuse is an error that names the field.
 //
 // The package is pure: it reads no file, calls no API and knows no clock, so a document always gives the
-// same result. docs/convert.md has a table for each source.
+// same result. docs/migrate.md has a table for each source.
 package convert

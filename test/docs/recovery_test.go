@@ -20,7 +20,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// TestEtcdRestoredFromABackup plays docs/disaster-recovery.md: a backup of etcd, an hour of history, the
+// TestEtcdRestoredFromABackup plays docs/operate.md: a backup of etcd, an hour of history, the
 // restoration, and what the page tells the admin to do after it.
 func TestEtcdRestoredFromABackup(t *testing.T) {
 	r := &recovery{lab: startLab(t, onVolcano), t: t}

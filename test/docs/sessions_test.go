@@ -52,7 +52,7 @@ var sessions = []session{
 	},
 	{page: "docs/preemption.md", sections: []string{"read-a-plan"}, on: onDryRun, long: true},
 	{page: "docs/gitops.md", on: onVolcano, long: true},
-	{page: "docs/convert.md", on: onVolcano, long: true},
+	{page: "docs/migrate.md", on: onVolcano, long: true},
 	{page: "docs/kubectl-tj.md", on: onVolcano, long: true},
 	{page: "docs/schedulers.md", on: onVolcano, long: true},
 	{page: "docs/security.md", on: onVolcano, long: true},
@@ -60,7 +60,10 @@ var sessions = []session{
 	{page: "examples/README.md", on: onVolcano, long: true},
 	{page: "examples/quotas/kueue/README.md", on: onKueue, long: true},
 	{page: "docs/quotas.md", sections: []string{"remove-the-operator"}, on: onKueue, long: true},
-	{page: "docs/install.md", sections: []string{"with-helm", "remove"}, on: onVolcano, long: true},
+	{
+		page: "docs/install.md", sections: []string{"install-with-helm", "remove-with-helm"}, on: onVolcano,
+		long: true,
+	},
 }
 
 // sessionFor a block; a session of the section comes before one of the whole page.
@@ -90,17 +93,17 @@ var elsewhere = []runElsewhere{
 	{"README.md", "make release", "test/install/release_test.go", `"go", "run", "./cmd/release", what`},
 	{"README.md", "kubectl apply --server-side -f dist/install.yaml", "test/install/install_test.go",
 		`a.kubectl("apply", "--server-side", "-k", a.overlay(tree))`},
-	{"docs/disaster-recovery.md", "kubectl get trainingjobs", "test/docs/recovery_test.go",
+	{"docs/operate.md", "kubectl get trainingjobs", "test/docs/recovery_test.go",
 		"kubectl get trainingjobs --all-namespaces --sort-by=.metadata.creationTimestamp"},
-	{"docs/disaster-recovery.md", "kubectl annotate trainingjobs", "test/docs/recovery_test.go",
+	{"docs/operate.md", "kubectl annotate trainingjobs", "test/docs/recovery_test.go",
 		"kubectl annotate trainingjobs --all --all-namespaces --overwrite "},
 	{"docs/install.md", "kubectl delete trainingjobs", removalTest, removeWithKubectl},
 	{"docs/install.md", "kubectl delete -k deploy/operator", removalTest, removeWithKubectl},
 	{"docs/install.md", "kubectl delete -f deploy/admission -f deploy/crd", removalTest, removeWithKubectl},
 	{"docs/server.md", "kubectl get trainingjobs --all-namespaces", "cmd/server/cluster_test.go", serverRemoval},
 	{"docs/server.md", "kubectl patch trainingjob", "cmd/server/cluster_test.go", serverRemoval},
-	{"docs/upgrade.md", "kubectl get trainingjobs -A -o json | kubectl replace -f -",
-		"test/upgrade/scenario_cluster_test.go", `s.documented("docs/upgrade.md", "### How v1beta1 would come"`},
+	{"docs/install.md", "kubectl get trainingjobs -A -o json | kubectl replace -f -",
+		"test/upgrade/scenario_cluster_test.go", `s.documented("docs/install.md", "### Plan for v1beta1"`},
 	{"examples/demo/README.md", "kubectl apply -f examples/demo/", "test/demo/story_cluster_test.go",
 		"func TestStory("},
 }
@@ -122,8 +125,8 @@ var exceptions = []exception{
 	{"docs/install.md",
 		"helm upgrade trainingjob-operator deploy/chart --install --namespace trainingjob-system --take-ownership",
 		"its last words stand for the values of the reader; test/chart compares what both ways install"},
-	{"docs/upgrade.md", "kubectl patch crd trainingjobs.mlplatform.example.com --subresource=status",
+	{"docs/install.md", "kubectl patch crd trainingjobs.mlplatform.example.com --subresource=status",
 		"there is no v1beta1 yet; an API server refuses a stored version that the CRD has not"},
-	{"docs/disaster-recovery.md", "etcdutl", "the lab builds no etcdutl; recovery_test.go restores a cold copy"},
+	{"docs/operate.md", "etcdutl", "the lab builds no etcdutl; recovery_test.go restores a cold copy"},
 	{"examples/demo/README.md", "kubectl get tj -w", "it has no end; the demo watches in its place"},
 }

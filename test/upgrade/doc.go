@@ -1,6 +1,6 @@
 // Package upgrade tests what an admin is promised of another version of the operator: no rank restarts,
 // nothing is written beyond what differs, no resume point is lost, and the way back is open; a removal leaves
-// nothing and frees the quotas; and the API changes by its rule alone. docs/upgrade.md tells it to admins.
+// nothing and frees the quotas; and the API changes by its rule alone. docs/install.md lists the guarantees.
 //
 // The other version is the commit in the file from: its operator is built, and its manifests applied, from
 // what git archive gives of it. Write another commit of main there when that is to be upgraded from.

@@ -169,12 +169,12 @@ func (s *stage) unchanged(when string, o *operator, before snapshot, mark int64,
 		len(before.objects))
 }
 
-// storeAgain has every job written once, as docs/upgrade.md says of another stored version: it starts
+// storeAgain has every job written once, as docs/install.md says of another stored version: it starts
 // nothing.
 func (s *stage) storeAgain(o *operator) {
 	s.t.Helper()
 	before, mark := s.snapshot(), s.mark()
-	command, _, _ := strings.Cut(s.documented("docs/upgrade.md", "### How v1beta1 would come", "   ```\n"), "\n")
+	command, _, _ := strings.Cut(s.documented("docs/install.md", "### Plan for v1beta1", "   ```\n"), "\n")
 	s.shell(command)
 	added := s.proveItActs(o)
 	if stored := tally(s.allWritesSince(mark))["update trainingjobs"]; stored != len(before.jobs) {

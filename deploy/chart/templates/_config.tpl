@@ -1,6 +1,6 @@
 {{/*
-The operator's configuration file: the values' block config, and what the chart knows of its own: where it
-mounts certificates, the Service's name and the agent's image. What the block says counts instead.
+The operator's configuration file: the values' block config, which overrides what the chart sets: the
+certificate directories, the Service's name and the agent's image.
 */}}
 {{- define "trainingjob.config" -}}
 {{- $c := deepCopy .Values.config }}
@@ -22,7 +22,7 @@ mounts certificates, the Service's name and the agent's image. What the block sa
 {{- toYaml $c }}
 {{- end }}
 
-{{/* A bind address of the configuration; the operator's default where none is said. Takes root, of, default. */}}
+{{/* A bind address of the configuration, or the operator's default. Takes root, of, default. */}}
 {{- define "trainingjob.bindAddress" -}}
 {{- (index (include "trainingjob.config" .root | fromYaml) .of | default dict).bindAddress | default .default -}}
 {{- end }}

@@ -18,7 +18,7 @@ mounts the certificate and the database. What the block says counts instead.
 {{- toYaml $c }}
 {{- end }}
 
-{{/* A bind address of the server's configuration; its default where none is said. Takes root, of, default. */}}
+{{/* A bind address of the server's configuration, or its default. Takes root, of, default. */}}
 {{- define "trainingjob.serverAddress" -}}
 {{- (index (include "trainingjob.serverConfig" .root | fromYaml) .of | default dict).bindAddress | default .default -}}
 {{- end }}
