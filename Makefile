@@ -46,7 +46,6 @@ generate: $(TOOLS)/built ## deepcopy code, CRD, RBAC, policies, alerts, the char
 	go run ./cmd/docs-gen configuration > $(OUT)/docs/configuration.md
 	go run ./cmd/docs-gen metrics > $(OUT)/docs/metrics.md
 	go run ./cmd/docs-gen server-configuration > $(OUT)/docs/server-configuration.md
-	go run ./cmd/docs-gen server-metrics > $(OUT)/docs/server-metrics.md
 	go run ./cmd/docs-gen openapi > $(OUT)/docs/openapi.json
 	go run ./cmd/docs-gen values-schema > $(OUT)/deploy/chart/values.schema.json
 	go run ./cmd/docs-gen prometheus-rule > $(OUT)/deploy/monitoring/prometheus_rule.yaml

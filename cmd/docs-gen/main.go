@@ -1,10 +1,9 @@
-// Command docs-gen writes the reference pages that are made from code, and the schema of the Helm chart's
-// values:
+// Command docs-gen writes the reference pages that are generated from code, and the schema of the Helm
+// chart's values:
 //
 //	go run ./cmd/docs-gen configuration > docs/configuration.md
 //	go run ./cmd/docs-gen metrics > docs/metrics.md
 //	go run ./cmd/docs-gen server-configuration > docs/server-configuration.md
-//	go run ./cmd/docs-gen server-metrics > docs/server-metrics.md
 //	go run ./cmd/docs-gen openapi > docs/openapi.json
 //	go run ./cmd/docs-gen values-schema > deploy/chart/values.schema.json
 //	go run ./cmd/docs-gen prometheus-rule > deploy/monitoring/prometheus_rule.yaml
@@ -20,11 +19,10 @@ import (
 
 const usage = `usage:
   docs-gen configuration         every key of the operator's configuration, from pkg/config
-  docs-gen metrics               every metric of the operator, from the packages that make them
+  docs-gen metrics               every metric of the operator and the server, from their packages
   docs-gen server-configuration  every key of the server's configuration, from pkg/server
-  docs-gen server-metrics        every metric of the server, from the packages that make them
   docs-gen openapi               the contract of the server's REST API, from pkg/server/rest
-  docs-gen values-schema         what the Helm chart's values may be, from both configurations
+  docs-gen values-schema         the schema of the Helm chart's values, from both configurations
   docs-gen prometheus-rule       the rules of deploy/monitoring as an object of the Prometheus Operator
 `
 
@@ -47,8 +45,6 @@ func run(args []string, out io.Writer) error {
 		return writeMetrics(out)
 	case "server-configuration":
 		return writeServerConfiguration(out, newComments("."))
-	case "server-metrics":
-		return writeServerMetrics(out)
 	case "openapi":
 		return writeOpenAPI(out)
 	case "values-schema":

@@ -120,10 +120,11 @@ func TestMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, row := range []string{
-		"| `trainingjob_reports_total` | counter | `result` | 15 results | ",
-		"| `trainingjob_loss` | gauge | `namespace`, `trainingjob` | at most one for each job | ",
-		"| `trainingjob_resume_seconds` | histogram | `namespace`, `queue` | namespaces × queues × 21 | ",
-		"| `trainingjob_operator_reconcile_duration_seconds` | histogram |  | 19 | ",
+		"| `trainingjob_reports_total` | counter by `result` | 15 results | ",
+		"| `trainingjob_loss` | gauge by `namespace`, `trainingjob` | up to jobs | ",
+		"| `trainingjob_resume_seconds` | histogram by `namespace`, `queue` | namespaces × queues × 21 | ",
+		"| `trainingjob_operator_reconcile_duration_seconds` | histogram | 19 | ",
+		"| `trainingjob_server_panics_total` | counter | 1 | ",
 	} {
 		if !strings.Contains(out.String(), row) {
 			t.Errorf("%q is missing in:\n%s", row, out.String())

@@ -24,10 +24,10 @@ const (
 var containerPrograms = []program{
 	{pkg: "cmd/operator", image: operatorImage, user: nonRoot},
 	{pkg: "cmd/server", image: serverImage, user: nonRoot},
-	// The agent reads the trainer's files, so it is who the trainer is. The pod says who that is, and where it
-	// leaves that to the trainer's image, nobody but that image knows: then only root, without capabilities,
-	// reads the private files of the many trainers that are root (docs/security.md, "The search for
-	// checkpoints"). Where root is forbidden, the operator gives the agent another user.
+	// The agent reads the trainer's files, so it must run as the trainer's user. The pod sets that user, or the
+	// trainer's image does. In the second case only root, without capabilities, reads the private files of the
+	// many trainers that run as root (docs/security.md, "Checkpoint searches"). If root is forbidden, the
+	// operator sets another user for the agent.
 	{pkg: "cmd/agent", image: agentImage},
 }
 

@@ -85,8 +85,8 @@ var errorTypes = []errorType{
 	errorConflict, errorStale, errorRejected, errorTerminating, errorAPI, errorInternal,
 }
 
-const errorTypesHelp = "Reconciles that met an error, by its type: conflict and stale resolve themselves, " +
-	"rejected becomes the job's blocker, terminating ends with the namespace, api is the API server's, " +
+const errorTypesHelp = "Reconciles with an error, by type: conflict and stale resolve on retry, " +
+	"rejected becomes the job's blocker, terminating ends with the namespace, api comes from the API server, " +
 	"internal is a bug."
 
 // typesOf lists the types of the errors joined in err, each once. That the operator is told to end is none.

@@ -76,23 +76,22 @@ func MetricDescriptions() []metric.Description {
 func lifeMetrics() []metric.Description {
 	return []metric.Description{
 		{Name: metricCreated, Type: metric.Counter, Labels: []string{labelNamespace}, Cardinality: perNamespace,
-			Help: "Jobs that the operator has seen for the first time."},
+			Help: "New jobs."},
 		{Name: metricCompleted, Type: metric.Counter, Labels: []string{labelNamespace}, Cardinality: perNamespace,
-			Help: "Jobs that have succeeded."},
+			Help: "Succeeded jobs."},
 		{Name: metricFailed, Type: metric.Counter, Labels: []string{labelNamespace, labelReason},
 			Cardinality: "namespaces × 4 reasons",
-			Help:        "Jobs that have failed for good, by the reason."},
+			Help:        "Failed jobs, by reason."},
 		{Name: metricDuration, Type: metric.Histogram, Labels: []string{labelNamespace, "state"},
 			Cardinality: "namespaces × 2 phases", Buckets: prometheus.ExponentialBuckets(60, 2, 16), // 1 min to 23 d
-			Help: "Time from when a job first ran until it finished, by its last phase."},
+			Help: "Time from a job's first start of running until it finished, by final phase."},
 		{Name: metricTransitions, Type: metric.Counter, Labels: []string{"phase", labelReason},
 			Cardinality: "about 60 pairs of phase and reason",
-			Help: "Changes of phase, by the new phase and the reason. A reason that is not the operator's own is " +
-				"Other."},
+			Help:        "Phase changes, by new phase and reason. Other stands for reasons of other components."},
 		{Name: metricPreemptions, Type: metric.Counter, Labels: []string{labelNamespace, labelQueue, labelReason},
 			Cardinality: "namespaces × queues × 7 reasons",
 			Help: "Attempts that ended because ranks were preempted, evicted, deleted or lost with their node, or " +
-				"because the gang made room for another, by the reason."},
+				"because the gang yielded to another, by reason."},
 	}
 }
 
@@ -102,13 +101,13 @@ func waitMetrics() []metric.Description {
 	return []metric.Description{
 		{Name: metricQueuedSeconds, Type: metric.Histogram, Labels: append(queue, labelPriority),
 			Cardinality: perPriority, Buckets: waitBuckets,
-			Help: "Time from Queued until at least minAvailable ranks run, of every attempt that gets there."},
+			Help: "Time from Queued until at least minAvailable ranks run."},
 		{Name: metricPlacementSeconds, Type: metric.Histogram, Labels: queue, Cardinality: perQueue,
 			Buckets: waitBuckets,
-			Help:    "Time from Queued until all ranks of an attempt first hold a node."},
+			Help:    "Time from Queued until all ranks of an attempt hold a node."},
 		{Name: metricResumeSeconds, Type: metric.Histogram, Labels: queue, Cardinality: perQueue,
 			Buckets: waitBuckets,
-			Help:    "Time from the beginning of an interruption until the gang runs again."},
+			Help:    "Time from the start of an interruption until the gang runs again."},
 	}
 }
 
@@ -121,16 +120,16 @@ func workMetrics() []metric.Description {
 		}
 	}
 	return []metric.Description{
-		ofQueue(metricRunningSeconds, "Running time of attempts that ended. What of it is not lost is goodput."),
-		ofQueue(metricGPUSeconds, "The running seconds multiplied by the GPUs of the gang."),
+		ofQueue(metricRunningSeconds, "Running time of ended attempts."),
+		ofQueue(metricGPUSeconds, "Running seconds multiplied by the GPUs of the gang."),
 		ofQueue(metricUsefulGPUSeconds,
-			"Of the running GPU-seconds those whose work was kept, counted when it is known where the job goes on."),
-		ofQueue(metricLostGPUSeconds, "The lost seconds multiplied by the GPUs of the gang."),
-		ofQueue(metricLostSeconds, "Running time since the last complete checkpoint when an attempt ended."),
-		ofQueue(metricLostSteps, "Steps that were trained and must be trained again."),
+			"Running GPU-seconds whose work was kept, counted once the resume point is known."),
+		ofQueue(metricLostGPUSeconds, "Lost seconds multiplied by the GPUs of the gang."),
+		ofQueue(metricLostSeconds, "Running time of ended attempts since their last complete checkpoint."),
+		ofQueue(metricLostSteps, "Steps that must be trained again."),
 		{Name: metricInterruptions, Type: metric.Counter, Labels: []string{labelNamespace, labelQueue, "cause"},
 			Cardinality: "namespaces × queues × 9 causes",
-			Help:        "Attempts that ran and were ended before the job completed, by the cause."},
+			Help:        "Running attempts that ended before the job completed, by cause."},
 	}
 }
 
@@ -142,23 +141,22 @@ func preemptionMetrics() []metric.Description {
 	return []metric.Description{
 		{Name: metricPreemptionPlans, Type: metric.Counter, Labels: []string{"outcome"},
 			Cardinality: "4 outcomes",
-			Help: "Gangs for which the operator had others make room or tried to, by what came of it: Placed, " +
-				"HandedOver to the scheduler, GateIgnored by a scheduler that does not know of preemption gates, or " +
-				"Revoked since the gang was suspended or needed no more."},
+			Help: "Preemption plans, by outcome: Placed, HandedOver to the scheduler, GateIgnored by a scheduler " +
+				"without preemption gates, or Revoked because the gang no longer needed the capacity."},
 		{Name: metricPreemptionVictims, Type: metric.Counter, Labels: []string{"mode"}, Cardinality: "4 modes",
-			Help: "Gangs that made room, by how they were ended."},
-		counter(metricPreemptionEstimated, "GPU-seconds that the ends of these gangs were expected to cost, "+
-			"another start included."),
-		counter(metricPreemptionLost, "GPU-seconds of training that they lost."),
+			Help: "Victims of these plans, by how the operator stopped them."},
+		counter(metricPreemptionEstimated, "Expected cost of these victims in GPU-seconds, including the restart."),
+		counter(metricPreemptionLost, "GPU-seconds of training that these victims lost."),
 		{Name: metricPreemptionDelay, Type: metric.Histogram, Cardinality: "1", Buckets: waitBuckets,
-			Help: "Time from when a gang was known to lack room until it was placed in the room that others had " +
-				"made."},
-		counter(metricPreemptionStolen, "Rounds after a plan's first one: others took the room, or it went."),
-		counter(metricSavesAhead, "Gangs asked to save and to train on, since one of a higher priority waited "+
-			"that might take their place."),
-		counter(metricOverruledPlans, "Plans behind a preemption gate of which the scheduler ended none of the "+
-			"victims, but others: Kueue may have its feature gate PriorityBoost off."),
-		counter(metricUnusableClasses, "Attempts whose priority class names a waiting class that cannot be one."),
+			Help: "Time from when the operator found that a gang does not fit until its placement on capacity that " +
+				"victims freed."},
+		counter(metricPreemptionStolen, "Further rounds of a plan, because other pods took the freed "+
+			"capacity or it disappeared."),
+		counter(metricSavesAhead, "Checkpoint requests to running gangs that a waiting gang of higher "+
+			"priority could preempt. The gangs keep training."),
+		counter(metricOverruledPlans, "Plans with a preemption gate for which the scheduler chose other victims: "+
+			"Kueue's feature gate PriorityBoost can be off."),
+		counter(metricUnusableClasses, "Attempts whose priority class names an invalid waiting class."),
 	}
 }
 
@@ -170,18 +168,18 @@ func operatorMetrics() []metric.Description {
 	return []metric.Description{
 		{Name: metricReconciles, Type: metric.Histogram, Cardinality: "1",
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 16), // 1 ms to 33 s
-			Help:    "Time that one reconcile of a job takes."},
+			Help:    "Duration of one reconcile of a job."},
 		{Name: metricErrors, Type: metric.Counter, Labels: []string{"error_type"},
 			Cardinality: "6 types", Help: errorTypesHelp},
 		{Name: metricPanics, Type: metric.Counter, Labels: []string{"activity"}, Cardinality: "2 activities",
 			Help: "Panics that the operator recovered from while it reconciled one job or planned preemptions " +
 				"(plan). Each is a bug."},
-		counter(metricPodsCreated, "Pods created."),
-		counter(metricPodsDeleted, "Pods deleted by the operator."),
-		counter(metricStatusWrites, "Writes of a TrainingJob's status."),
-		counter(metricSchedulerReports, "Writes that tell a scheduler the status of a gang."),
+		counter(metricPodsCreated, "Pods that the operator created."),
+		counter(metricPodsDeleted, "Pods that the operator deleted."),
+		counter(metricStatusWrites, "Status writes of TrainingJobs."),
+		counter(metricSchedulerReports, "Writes that report the status of a gang to a scheduler."),
 		{Name: metricSchedulerWakes, Type: metric.Counter, Labels: []string{"scheduler"},
 			Cardinality: "4 schedulers",
-			Help:        "Times that a scheduler was woken for a gang for which the nodes had room."},
+			Help:        "Times that the operator woke a scheduler for a gang that fits."},
 	}
 }

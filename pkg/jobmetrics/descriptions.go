@@ -44,7 +44,7 @@ const (
 
 const (
 	perJob     = "jobs"
-	oncePerJob = "at most one for each job"
+	oncePerJob = "up to jobs"
 )
 
 // SumDescriptions are the sums over all jobs, in the order of reading.
@@ -52,11 +52,11 @@ func SumDescriptions() []metric.Description {
 	return []metric.Description{
 		{Name: nameJobs, Type: metric.Gauge, Labels: []string{labelNamespace, labelState},
 			Cardinality: "namespaces × 9 phases",
-			Help:        "Jobs that exist, by phase."},
+			Help:        "Jobs, by phase."},
 		{Name: nameBlockedJobs, Type: metric.Gauge, Labels: []string{labelNamespace, labelReason},
 			Cardinality: "namespaces × about 30 reasons",
-			Help: "Jobs that do not run, by the reason of their blocker. A reason that is not the operator's own " +
-				"is Other."},
+			Help: "Jobs that do not run, by the reason of their blocker. Other stands for reasons of other " +
+				"components."},
 	}
 }
 
@@ -68,16 +68,16 @@ func JobDescriptions() []metric.Description {
 			Cardinality: oncePerJob, Help: help,
 		}
 	}
-	state := ofJob(nameState, "1 for the phase that the job is in.")
+	state := ofJob(nameState, "1 for the current phase.")
 	state.Labels, state.Cardinality = []string{labelNamespace, "name", labelState}, perJob
-	info := ofJob(nameInfo, "1, with what a job names: its queue, priority class, scheduler and framework.",
+	info := ofJob(nameInfo, "1, with the queue, priority class, scheduler and framework.",
 		"queue", "priority", "scheduler", "framework")
 	info.Cardinality = perJob
-	since := ofJob(nameStateSince, "When the job entered its phase.", labelState)
+	since := ofJob(nameStateSince, "Time at which the job entered its phase.", labelState)
 	since.Cardinality = perJob
-	attempts := ofJob(nameAttempts, "Attempts of the job that were begun, whatever ended the ones before.")
+	attempts := ofJob(nameAttempts, "Started attempts.")
 	attempts.Type = metric.Counter
-	condition := ofJob(nameCondition, "1 for each condition of the job that is true.", "condition")
+	condition := ofJob(nameCondition, "1 for each true condition.", "condition")
 	condition.Cardinality = "jobs × 13 conditions"
 	ranks := ofJob(nameRankInfo, "1 for each rank of a gang that holds nodes, with its pod.", "worker", "pod")
 	ranks.Cardinality = "ranks that hold nodes, up to metrics.jobs.rankLimit"
@@ -87,21 +87,21 @@ func JobDescriptions() []metric.Description {
 		condition, attempts,
 		ofJob(nameAllocatedGPUs, "GPUs of the ranks that hold a node."),
 		ofJob(nameAllocatedWorkers, "Ranks that hold a node."),
-		ofJob(nameProgressPercent, "Percent of all steps that are trained, from 0 to 100."),
-		ofJob(nameCurrentEpoch, "Epoch that is being trained; may be a fraction."),
-		ofJob(nameCurrentStep, "Step that was trained last, counted over all attempts."),
-		ofJob(nameStepDuration, "How long one step takes, by the expected end of the training."),
-		ofJob(nameLastProgress, "When the operator received the last report that told of progress."),
-		ofJob(nameLoss, "The metric loss of the last report, where it is a finite number."),
-		ofJob(nameAccuracy, "The metric accuracy of the last report, where it is a finite number."),
-		ofJob(nameCheckpointInterval, "Interval between checkpoints that the trainer is told."),
-		ofJob(nameLastCheckpoint, "When the latest complete checkpoint was written, by its writer's clock."),
+		ofJob(nameProgressPercent, "Trained steps in percent of all steps."),
+		ofJob(nameCurrentEpoch, "Current epoch; can be a fraction."),
+		ofJob(nameCurrentStep, "Latest trained step, over all attempts."),
+		ofJob(nameStepDuration, "Duration of one step, derived from the estimated end of training."),
+		ofJob(nameLastProgress, "Time at which the operator received the last report with progress."),
+		ofJob(nameLoss, "Metric loss of the last report, if finite."),
+		ofJob(nameAccuracy, "Metric accuracy of the last report, if finite."),
+		ofJob(nameCheckpointInterval, "Checkpoint interval that the operator sets for the trainer."),
+		ofJob(nameLastCheckpoint, "Time of the latest complete checkpoint, by the clock of its writer."),
 		ofJob(nameGoodput,
-			"Running time that was not lost, out of the time since the job was created, when a run last ended."),
+			"Share of the time since creation that was running and not lost, when a run last ended."),
 		ranks,
 		{Name: nameJobsLeftOut, Type: metric.Gauge, Cardinality: "1",
-			Help: "Jobs that have no series here, because there are more than metrics.jobs.limit."},
+			Help: "Jobs without series, because there are more than metrics.jobs.limit."},
 		{Name: nameRanksLeftOut, Type: metric.Gauge, Cardinality: "1",
-			Help: "Ranks that have no series here, because there are more than metrics.jobs.rankLimit."},
+			Help: "Ranks without series, because there are more than metrics.jobs.rankLimit."},
 	}
 }

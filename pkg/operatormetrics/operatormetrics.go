@@ -28,12 +28,11 @@ const (
 func Descriptions() []metric.Description {
 	return []metric.Description{
 		{Name: nameLeading, Type: metric.Gauge, Cardinality: "1",
-			Help: "1 on the replica that acts, 0 on one that stands by."},
+			Help: "1 on the leader, 0 on standby replicas."},
 		{Name: nameBuild, Type: metric.Gauge, Labels: []string{"version"}, Cardinality: "1",
-			Help: "1, with the version of the operator."},
+			Help: "1, with the operator's version."},
 		{Name: nameCertificate, Type: metric.Gauge, Labels: []string{"certificate"}, Cardinality: "3 certificates",
-			Help: "When a certificate ends that the operator uses: of the metrics, of the report server, and of the " +
-				"CA that ranks trust."},
+			Help: "Expiry of a certificate: of the metrics, of the report server, or of the CA that ranks trust."},
 	}
 }
 

@@ -20,14 +20,14 @@ func reportsMetric() metric.Description {
 	return metric.Description{
 		Name: "trainingjob_reports_total", Type: metric.Counter, Labels: []string{labelResult},
 		Cardinality: "15 results",
-		Help:        "Reports of the ranks, by result: taken, unwritten (to be sent again), or why it was refused.",
+		Help:        "Reports of ranks, by result: taken, unwritten (the rank retries), or the refusal reason.",
 	}
 }
 
 func handlingMetric() metric.Description {
 	return metric.Description{
 		Name: "trainingjob_report_duration_seconds", Type: metric.Histogram, Cardinality: "1",
-		Help:    "Time until a report is stored or rejected, without the wait for the write of its commit.",
+		Help:    "Time until a report is stored or rejected, without the wait for its commit to be written.",
 		Buckets: prometheus.ExponentialBuckets(0.0001, 4, 9), // 0.1 ms to 6.5 s
 	}
 }

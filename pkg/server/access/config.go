@@ -4,21 +4,20 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Config is how the server acts for its callers.
+// Config configures how the server acts for its callers.
 type Config struct {
-	// WideImpersonation has the server act although it may impersonate anybody for everything: the right
-	// impersonate, which deploy/server/rbac_wide.yaml grants. Clusters without constrained impersonation, which
-	// Kubernetes has since 1.36, need it. A server that has this right without being told so does not act.
+	// WideImpersonation lets the server act with the unconstrained right impersonate, which
+	// deploy/server/rbac_wide.yaml grants. Clusters before Kubernetes 1.36 need it.
 	WideImpersonation bool `json:"wideImpersonation"`
-	// CallsPerSecond that the server makes to each cluster for one caller, from 1 to 1000; others wait. Twice as
-	// many may be made at once.
+	// CallsPerSecond to each cluster for one caller, from 1 to 1000, with a burst of twice as many. Further
+	// calls wait.
 	CallsPerSecond int `json:"callsPerSecond"`
 }
 
-// maxCallsPerSecond bounds what one caller can do to an API server.
+// maxCallsPerSecond limits the load of one caller on an API server.
 const maxCallsPerSecond = 1000
 
-// Default is the configuration where nothing is said.
+// Default returns the default configuration.
 func Default() Config { return Config{CallsPerSecond: 50} }
 
 // Validate returns what is wrong with a configuration, by field below path.

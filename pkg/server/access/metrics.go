@@ -14,13 +14,12 @@ func MetricDescriptions() []metric.Description {
 		{
 			Name: "trainingjob_server_acting", Type: metric.Gauge, Labels: []string{"cluster"},
 			Cardinality: "clusters",
-			Help: "1 where the server's own rights let it act for its callers, 0 where /readyz/acting says why they " +
-				"do not.",
+			Help:        "1 if the server's rights let it act for callers; otherwise /readyz/acting has the reason.",
 		},
 		{
 			Name: "trainingjob_server_access_reviews_total", Type: metric.Counter,
 			Labels: []string{"cluster", "result"}, Cardinality: "clusters × 4",
-			Help: "Questions what a caller may do, by their result: those that were asked before are cached.",
+			Help: "Checks of a caller's rights, by result; repeated checks are cached.",
 		},
 	}
 }

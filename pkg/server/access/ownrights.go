@@ -31,7 +31,7 @@ func (t ownRights) RoundTrip(r *http.Request) (*http.Response, error) {
 	if message, is := impersonationDenied(response.Header.Get("Content-Type"), body); is {
 		response.Body.Close()
 		return nil, insufficient("ask an admin to grant the server's account what deploy/server/rbac.yaml grants; "+
-			"docs/server-access.md has more", "the server may not do this for you: %s", message)
+			"docs/server.md has more", "the server may not do this for you: %s", message)
 	}
 	response.Body = struct {
 		io.Reader

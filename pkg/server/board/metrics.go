@@ -23,28 +23,26 @@ func MetricDescriptions() []metric.Description {
 		{
 			Name: "trainingjob_server_board_pages_total", Type: metric.Counter, Labels: []string{"page", "result"},
 			Cardinality: pageNames + " × 3",
-			Help: "Pages of the board that were asked for: shown, refused for what was asked or who asked, or " +
-				"failed. Their updates are not among them.",
+			Help:        "Requests for pages, without updates, by result: shown, refused (bad request) or failed.",
 		},
 		{
 			Name: "trainingjob_server_board_streams", Type: metric.Gauge, Labels: page, Cardinality: pageNames,
-			Help: "Streams of updates that are open now: pages of the board that browsers show.",
+			Help: "Open update streams, one for each open page.",
 		},
 		{
 			Name: "trainingjob_server_board_render_duration_seconds", Type: metric.Histogram, Labels: page,
-			Cardinality: pageNames, Help: "How long it took to find out what a page shows, for the page and for " +
-				"each look whether that has changed.",
+			Cardinality: pageNames, Help: "Duration of rendering a page, initially and for each check for " +
+				"changes.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		},
 		{
 			Name: "trainingjob_server_board_updates_total", Type: metric.Counter, Labels: page,
 			Cardinality: pageNames,
-			Help: "Changes of what a page shows that were sent to browsers. What logs go on with is not " +
-				"counted.",
+			Help:        "Updates that were sent to browsers, without log lines.",
 		},
 		{
 			Name: "trainingjob_server_board_stream_bytes_total", Type: metric.Counter, Labels: page,
-			Cardinality: pageNames, Help: "Bytes that streams have sent to browsers, those of logs among them.",
+			Cardinality: pageNames, Help: "Bytes that streams have sent, including logs.",
 		},
 	}
 }

@@ -14,7 +14,7 @@ func MetricDescriptions() []metric.Description {
 	return []metric.Description{{
 		Name: "trainingjob_server_authentications_total", Type: metric.Counter,
 		Labels: []string{"source", "result"}, Cardinality: "at most 4 × 5",
-		Help: "Requests by the way in which they say who is calling, and whether that was accepted.",
+		Help: "Requests, by authentication method and result.",
 	}}
 }
 

@@ -10,32 +10,27 @@ import (
 
 // Config says which tracking server has the runs of the jobs.
 type Config struct {
-	// URL of the tracking server, without /api: http or https, a host, an optional port and an optional path,
-	// such as https://mlflow.example.com. The ranks are told by the operator's configuration
-	// (mlflow.trackingURI), under another name perhaps. By default there is none, and nothing is sent.
+	// URL of the tracking server without /api, such as https://mlflow.example.com: http or https, with
+	// optional port and path. By default the server sends nothing.
 	URL string `json:"url,omitempty"`
-	// TokenFile is the absolute path of a file with a bearer token, such as a key of a mounted secret. It is
-	// read for every request.
+	// TokenFile is the absolute path of a file with a bearer token, read for every request.
 	TokenFile string `json:"tokenFile,omitempty"`
-	// BasicAuthDir is the absolute path of a directory with the files username and password, such as a mounted
-	// secret of type kubernetes.io/basic-auth. They are read for every request. Instead of tokenFile.
+	// BasicAuthDir is the absolute path of a directory with the files username and password, read for every
+	// request. It replaces tokenFile.
 	BasicAuthDir string `json:"basicAuthDir,omitempty"`
-	// CAFile is the absolute path of a file with the certificates, in PEM, of the authorities that may have
-	// signed the tracking server's. It is read when the server starts. By default they are the system's.
+	// CAFile is the absolute path of the PEM file of CAs for the tracking server's certificate, read at
+	// startup. By default the CAs of the system.
 	CAFile string `json:"caFile,omitempty"`
-	// Insecure sends the credentials over plain HTTP too, where everybody on the way can read them. On a
-	// loopback address that is always allowed.
+	// Insecure allows credentials over plain HTTP. A loopback address always does.
 	Insecure bool `json:"insecure"`
-	// ParameterPrefix stands before the names of the parameters that are made of hyperparameters: at most 50
-	// letters, digits and characters of "_-. /". A parameter never changes, and a trainer that logs one of the
-	// same name with another spelling of its value, as True for true, is refused by the tracking server. With a
-	// prefix, such as "job/", the two never meet. None by default.
+	// ParameterPrefix of parameter names from hyperparameters, such as "job/": at most 50 letters, digits and
+	// characters of "_-. /". It avoids conflicts with parameters of the trainer. By default none.
 	ParameterPrefix string `json:"parameterPrefix,omitempty"`
-	// RequestsPerSecond to the tracking server, at most, from 1 to 1000.
+	// RequestsPerSecond to the tracking server, from 1 to 1000.
 	RequestsPerSecond int `json:"requestsPerSecond"`
 }
 
-// DefaultConfig is the configuration of a server that sends nothing.
+// DefaultConfig returns the configuration of a server that sends nothing.
 func DefaultConfig() Config { return Config{RequestsPerSecond: 50} }
 
 // On reports whether there is a tracking server.

@@ -32,24 +32,24 @@ const (
 func MetricDescriptions() []metric.Description {
 	return []metric.Description{
 		{Name: nameAway, Type: metric.Gauge, Cardinality: "1",
-			Help: "1 while MLflow, or the history, cannot be used: what is to be sent waits in the history."},
+			Help: "1 while MLflow or the history is unavailable. Data waits in the history."},
 		{Name: namePending, Type: metric.Gauge, Cardinality: "1",
-			Help: "Jobs whose runs are not up to date. 0 in a replica that does not send."},
+			Help: "Jobs whose runs are not up to date; 0 on a replica that does not send."},
 		{Name: nameLag, Type: metric.Gauge, Cardinality: "1",
-			Help: "For how long the longest of them has been waiting, as this process has seen."},
+			Help: "Longest waiting time of these jobs in this process."},
 		{Name: nameDelay, Type: metric.Histogram, Cardinality: "1",
-			Help:    "How long after a trainer's report it was sent, of the last one in each answer of the history.",
+			Help:    "Time from a trainer's report until it is sent, for the last report of each batch.",
 			Buckets: []float64{1, 2.5, 5, 10, 30, 60, 300, 1800, 7200, 86400}},
 		{Name: nameRequests, Type: metric.Counter, Labels: []string{"call", "result"}, Cardinality: "8 × statuses",
-			Help: "Requests to MLflow, by call and HTTP status; error where there was no answer."},
+			Help: "Requests to MLflow, by call and HTTP status, or error without an answer."},
 		{Name: nameDuration, Type: metric.Histogram, Cardinality: "1",
-			Help:    "How long MLflow took for a request.",
+			Help:    "Duration of requests to MLflow.",
 			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}},
 		{Name: nameFailures, Type: metric.Counter, Cardinality: "1",
-			Help: "Attempts at one job that failed while others did not. They are made again."},
+			Help: "Failed attempts to send one job. The server retries them."},
 		{Name: nameRefused, Type: metric.Counter, Labels: []string{"kind"}, Cardinality: "5",
-			Help: "What MLflow does not take, and is left out: parameters and tags, values of metrics that are no " +
-				"numbers, experiments that cannot be named so, and second runs of a job, which were deleted."},
+			Help: "Data that MLflow refuses and the server omits, by kind: parameters, tags, metric values that are " +
+				"not numbers, invalid experiment names, and deleted second runs of a job."},
 	}
 }
 

@@ -34,7 +34,7 @@ func ofModel(m *huma.ErrorModel) *Problem {
 	case m.Status == http.StatusRequestEntityTooLarge:
 		p.Remedy = "send less"
 	case m.Status == http.StatusBadRequest && len(all) == 0:
-		p.Remedy = "send the body that docs/rest.md describes"
+		p.Remedy = "send the body that docs/server.md describes"
 	case m.Status == http.StatusNotAcceptable:
 		p.Detail, p.Remedy = "no media type of the header Accept is served here", "accept application/json"
 	}

@@ -128,7 +128,7 @@ func (f *finalizers) next(ctx context.Context) bool {
 		return true
 	}
 	f.metrics.finalizerFailures.Inc()
-	f.Log.Error(err, "It is tried again", "cluster", f.Cluster, "job", key)
+	f.Log.Error(err, "Retrying", "cluster", f.Cluster, "job", key)
 	f.queue.AddRateLimited(key)
 	return true
 }

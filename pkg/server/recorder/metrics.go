@@ -31,25 +31,24 @@ func MetricDescriptions() []metric.Description {
 		return metric.Description{Name: name, Type: t, Help: help, Cardinality: cardinality,
 			Labels: append([]string{labelCluster}, labels...)}
 	}
-	duration := of(nameDuration, metric.Histogram, "How long a write of a batch to the database took.",
+	duration := of(nameDuration, metric.Histogram, "Duration of writing a batch to the database.",
 		"clusters")
 	duration.Buckets = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
 	return []metric.Description{
-		of(nameSynced, metric.Gauge, "1 once all jobs of the cluster have been seen since the server started, "+
-			"and those that were deleted before have been found.", "clusters"),
-		of(namePending, metric.Gauge, "Jobs with something that is not in the database yet.", "clusters"),
-		of(nameLag, metric.Gauge, "How long ago the oldest change was seen that is not in the database yet; 0 "+
-			"where all are.", "clusters"),
-		of(nameRecords, metric.Counter, "Records of jobs that were written. One may hold several versions.",
+		of(nameSynced, metric.Gauge, "1 once the server has listed all jobs since its start "+
+			"and found the deleted ones.", "clusters"),
+		of(namePending, metric.Gauge, "Jobs with changes that are not in the database yet.", "clusters"),
+		of(nameLag, metric.Gauge, "Age of the oldest change that is not in the database yet, or 0.", "clusters"),
+		of(nameRecords, metric.Counter, "Written job records. A record can hold several versions.",
 			"clusters"),
-		of(nameFailures, metric.Counter, "Writes to the database that failed. They are tried again.", "clusters"),
+		of(nameFailures, metric.Counter, "Failed database writes. The server retries them.", "clusters"),
 		duration,
-		of(nameShed, metric.Counter, "What was given up for want of memory while the database was away: versions "+
-			"of live jobs, whose latest is written later, and all but the deletion of deleted jobs.", "clusters × 2",
-			"what"),
-		of(nameFinalizers, metric.Counter, "Finalizers that were added and removed.", "clusters × 2", "action"),
+		of(nameShed, metric.Counter, "Data that the server dropped to save memory while the database was "+
+			"unavailable: versions (older ones of live jobs) and deleted (all but the deletion of a job).",
+			"clusters × 2", "what"),
+		of(nameFinalizers, metric.Counter, "Finalizers added and removed.", "clusters × 2", "action"),
 		of(nameFinalizerFailures, metric.Counter,
-			"Finalizers that could not be added or removed. It is tried again.", "clusters"),
+			"Failures to add or remove a finalizer. The server retries them.", "clusters"),
 	}
 }
 

@@ -175,7 +175,7 @@ func (r *Recorder) untilDone(ctx context.Context, what string, do func(context.C
 // complain of the first of many failures, and of every twelfth: once a minute at the longest delay.
 func (r *Recorder) complain(err error, what string, failures int) {
 	if failures == 1 || failures%12 == 0 {
-		r.Log.Error(err, "It is tried again", "while", what, "cluster", r.Cluster, "failures", failures)
+		r.Log.Error(err, "Retrying", "while", what, "cluster", r.Cluster, "failures", failures)
 	}
 }
 

@@ -5,7 +5,7 @@
 //	                   ├─ lists, changes as they happen ─▶ Live ─┐
 //	                   └─ what is over, what was used ─▶ History ─┴─▶ Access.Visible ─▶ answer
 //
-// docs/rest.md describes the API, docs/openapi.json is its contract; both are held by tests.
+// docs/server.md describes the API, docs/openapi.json is its contract; both are held by tests.
 //
 //	server.go       what a Server needs, and its routes
 //	openapi.go      the document, and schema.go TrainingJobs in it

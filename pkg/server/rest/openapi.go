@@ -38,7 +38,7 @@ var (
 const about = `TrainingJobs of the configured clusters: what there is, what happens, and what has been.
 
 Every call is made with the caller's own rights in the cluster. Errors are problems of RFC 9457 with the field
-that is wrong and a remedy. docs/rest.md has the whole of it.`
+that is wrong and a remedy. docs/server.md has the details.`
 
 // configuration of huma: only JSON, our problems, and none of its own paths.
 func configuration(version string) huma.Config {

@@ -10,9 +10,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/problem"
 )
 
-// TestPage: docs/rest.md has every path and every type of problem, and no other path.
+// TestPage: docs/server.md has every path and every type of problem, and no other path.
 func TestPage(t *testing.T) {
-	text, err := os.ReadFile("../../../docs/rest.md")
+	text, err := os.ReadFile("../../../docs/server.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,31 +11,30 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
 )
 
-// Config is the board, and how browsers log in to it.
+// Config configures the board and browser logins.
 type Config struct {
-	// Enabled serves the board and lets browsers log in.
+	// Enabled serves the board and allows browser logins.
 	Enabled bool `json:"enabled"`
-	// URL at which browsers reach the server, such as https://trainingjobs.example.com: without a path; https,
-	// or http on a loopback address. The issuers must know <url>/login/callback as redirect URI. Required where
-	// an issuer has login.
+	// URL at which browsers reach the server, such as https://trainingjobs.example.com: without a path; http
+	// only on a loopback address. The issuers need <url>/login/callback as redirect URI. Required with login
+	// of an issuer.
 	URL string `json:"url,omitempty"`
-	// SessionHours after which a browser must log in again, from 1 to 168. Until then its user has the groups
-	// that it had at the login. A session that was made from a token ends with the token at the latest.
+	// SessionHours until a browser must log in again, from 1 to 168. Groups are those of the login.
 	SessionHours int `json:"sessionHours"`
-	// OneTimeLink is a link that logs a browser of this machine in without a password, for demonstrations.
+	// OneTimeLink is a link that logs in one browser of this machine without a password, for demonstrations.
 	OneTimeLink OneTimeLink `json:"oneTimeLink,omitzero"`
 }
 
-// OneTimeLink is written when the server starts: it counts once, for ten minutes. Only where the API listens
-// on a loopback address.
+// OneTimeLink is a login link that the server writes at startup. It works once, within ten minutes, and only
+// if the API listens on a loopback address.
 type OneTimeLink struct {
-	// User as whom whoever opens the link is logged in, by the whole name that RoleBindings have. It may not
-	// begin with "system:". Required.
+	// User that the one-time link logs in, spelled as in RoleBindings. It must not begin with "system:".
+	// Required.
 	User string `json:"user,omitempty"`
 	// Groups of that user. None may begin with "system:".
 	Groups []string `json:"groups,omitempty"`
-	// File is the absolute path of a file in a folder that exists, into which the link is written, for its owner
-	// alone. By default it is printed on the standard output.
+	// File is the absolute path of a file in an existing directory, which receives the link. By default
+	// standard output.
 	File string `json:"file,omitempty"`
 }
 
@@ -44,7 +43,7 @@ func (l OneTimeLink) On() bool { return l.User != "" }
 
 const maxHours = 7 * 24
 
-// Default is the configuration where nothing is said.
+// Default returns the default configuration.
 func Default() Config { return Config{Enabled: true, SessionHours: 12} }
 
 // Validate returns what is wrong with a configuration, by field below path.
@@ -68,8 +67,8 @@ func validateURL(path *field.Path, text string) field.ErrorList {
 		return field.ErrorList{field.Invalid(path, field.OmitValueType{},
 			"must be https://<host>[:<port>] and nothing else: the server serves the root of a host")}
 	case u.Scheme == "http" && !isLoopback(u.Hostname()):
-		return field.ErrorList{field.Invalid(path, text, "must be https: whoever is on the way could take the "+
-			"browsers' sessions. Plain http is accepted on a loopback address, such as http://localhost:8080")}
+		return field.ErrorList{field.Invalid(path, text, "must be https: on plain http the network can read "+
+			"the browsers' sessions. A loopback address can use http, such as http://localhost:8080")}
 	}
 	return nil
 }
@@ -83,7 +82,7 @@ func (l OneTimeLink) validate(path *field.Path) field.ErrorList {
 	if !l.On() {
 		if len(l.Groups) > 0 || l.File != "" {
 			return field.ErrorList{field.Required(path.Child("user"),
-				"name the user whom the link logs in, or leave oneTimeLink out")}
+				"name the user that the link logs in, or remove oneTimeLink")}
 		}
 		return nil
 	}

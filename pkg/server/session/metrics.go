@@ -17,18 +17,16 @@ func MetricDescriptions() []metric.Description {
 		{
 			Name: "trainingjob_server_logins_total", Type: metric.Counter, Labels: []string{"way", "result"},
 			Cardinality: "at most 3 × 4",
-			Help:        "Logins of browsers that have ended, by the way and the result.",
+			Help:        "Completed browser logins, by method and result.",
 		},
 		{
 			Name: "trainingjob_server_session_authentications_total", Type: metric.Counter,
 			Labels: []string{"result"}, Cardinality: "at most 4",
-			Help: "Requests that came by a browser's session, by whether it was accepted; forged is without the " +
-				"session's CSRF token.",
+			Help: "Requests with a browser session, by result; forged means without its CSRF token.",
 		},
 		{
 			Name: "trainingjob_server_sessions", Type: metric.Gauge, Cardinality: "1",
-			Help: "Sessions of browsers that are not over, of all replicas; absent while the database does not " +
-				"answer.",
+			Help: "Open browser sessions of all replicas; absent while the database is unavailable.",
 		},
 	}
 }

@@ -8,32 +8,29 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Config is how much the server lets itself be asked. Each replica counts for itself.
+// Config limits requests. Each replica counts separately.
 type Config struct {
-	// BodyBytes that a request may have, from 1024 to 16777216. The API server takes 3 MiB at most.
+	// BodyBytes of a request, from 1024 to 16777216. The API server accepts at most 3 MiB.
 	BodyBytes int64 `json:"bodyBytes"`
-	// RequestSeconds in which a request must be sent, handled and its answer read, from 1 to 600.
+	// RequestSeconds to send, handle and answer a request, from 1 to 600.
 	RequestSeconds int `json:"requestSeconds"`
-	// Requests that are handled at the same time, from 1 to 100000; others are answered with 503.
+	// Requests at the same time, from 1 to 100000. The server answers others with 503.
 	Requests int `json:"requests"`
-	// RequestsPerCaller that are handled at the same time, from 1 to 100000; others are answered with 429.
+	// RequestsPerCaller at the same time, from 1 to 100000. The server answers others with 429.
 	RequestsPerCaller int `json:"requestsPerCaller"`
-	// Streams, such as those of events, that are open at the same time, from 1 to 100000.
+	// Streams, such as those of events, at the same time, from 1 to 100000.
 	Streams int `json:"streams"`
-	// StreamsPerCaller that are open at the same time, from 1 to 100000.
+	// StreamsPerCaller at the same time, from 1 to 100000.
 	StreamsPerCaller int `json:"streamsPerCaller"`
-	// StreamSeconds after which a stream ends, from 60 to 86400. Its client connects again, and must then prove
-	// again who it is.
+	// StreamSeconds until a stream ends, from 60 to 86400. The client then connects and authenticates again.
 	StreamSeconds int `json:"streamSeconds"`
-	// AddressRate is how many requests a second one IPv4 address, or one IPv6 network of 64 bits, may send, from
-	// 1 to 100000; four times as many may come at once. A proxy or a load balancer is one address.
+	// AddressRate is requests a second of an IPv4 address or IPv6 /64 network, from 1 to 100000; bursts of
+	// four times as many.
 	AddressRate int `json:"addressRate"`
-	// CallerRate is how many requests a second one caller may send, from 1 to 100000; four times as many may
-	// come at once.
+	// CallerRate is requests a second of a caller, from 1 to 100000; bursts of four times as many.
 	CallerRate int `json:"callerRate"`
-	// TrustedOrigins are other sites whose pages may send requests that change something, such as
-	// https://portal.example.com. At most 64. Pages of any other site are refused, as their visitors' browsers
-	// would send the visitors' credentials.
+	// TrustedOrigins are other sites whose pages can send changes, such as https://portal.example.com, at
+	// most 64.
 	TrustedOrigins []string `json:"trustedOrigins,omitempty"`
 }
 
@@ -49,7 +46,7 @@ const (
 	burstOfSecond = 4
 )
 
-// Default is the configuration where nothing is said.
+// Default returns the default configuration.
 func Default() Config {
 	return Config{
 		BodyBytes: 2 << 20, RequestSeconds: 30, Requests: 500, RequestsPerCaller: 20, Streams: 500,

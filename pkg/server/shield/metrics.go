@@ -13,19 +13,19 @@ func MetricDescriptions() []metric.Description {
 	return []metric.Description{
 		{
 			Name: "trainingjob_server_requests_in_flight", Type: metric.Gauge, Cardinality: "1",
-			Help: "Requests that are handled now, without streams.",
+			Help: "Requests in progress, without streams.",
 		},
 		{
 			Name: "trainingjob_server_streams", Type: metric.Gauge, Cardinality: "1",
-			Help: "Streams that are open now.",
+			Help: "Open streams.",
 		},
 		{
 			Name: "trainingjob_server_requests_rejected_total", Type: metric.Counter, Labels: []string{"reason"},
-			Cardinality: "9", Help: "Requests that were not handled, or not to their end, by what was exceeded.",
+			Cardinality: "9", Help: "Requests rejected or cut off, by exceeded limit.",
 		},
 		{
 			Name: "trainingjob_server_panics_total", Type: metric.Counter, Cardinality: "1",
-			Help: "Mistakes of the server that ended a request; the log has their stacks.",
+			Help: "Panics that ended a request; the log has the stack traces.",
 		},
 	}
 }
