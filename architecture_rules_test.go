@@ -93,8 +93,10 @@ var rules = map[string]rule{
 
 	convert: {
 		reason: "another system's document to a job",
-		ours:   []string{api, checkpoint, frameworks, "pkg/boundedyaml", spec, validation, tfjobadmin},
-		never:  notCore,
+		ours: []string{
+			api, checkpoint, frameworks, "pkg/boundedyaml", "pkg/schedulers", spec, validation, tfjobadmin,
+		},
+		never: notCore,
 	},
 	tfjobadmin: {
 		reason: "what a document of TFJob-admin says", ours: []string{api, frameworks, spec}, never: notCore,
@@ -204,7 +206,8 @@ var rules = map[string]rule{
 		reason: "what is known of a job, from versions of it", ours: []string{api, spec}, never: notCore,
 	},
 	history + "/historytest": {reason: "histories of jobs, for tests", ours: []string{api}, never: notCore},
-	"pkg/config":             {reason: "the operator's file", ours: []string{api, frameworks}},
+	"pkg/config":             {reason: "the operator's file", ours: []string{api, frameworks, "pkg/schedulers"}},
+	"pkg/schedulers":         {reason: "a list, as data", ours: []string{api}, never: notCore},
 	"pkg/image": {
 		reason: "images of any files", never: []string{"os/exec", "k8s.io/...", "sigs.k8s.io/..."},
 	},
@@ -323,17 +326,17 @@ var rules = map[string]rule{
 		reason: "a generator: it asks what it documents",
 		ours: []string{
 			"pkg/config", "pkg/controller", "pkg/jobmetrics", "pkg/metric", "pkg/operatormetrics", "pkg/reportserver",
-			"pkg/server/...", "scheduler/volcano", "scheduler/coscheduling",
+			"pkg/schedulers", "pkg/server/...", "scheduler/volcano", "scheduler/coscheduling",
 		},
 	},
 	"cmd/release": {
 		reason: "a build-time program: it builds ours and knows none", ours: []string{"pkg/image"},
 	},
-	"cmd/bench":        {reason: "a command of the benchmark", ours: []string{"bench/..."}},
-	"cmd/localcluster": {reason: "a command of the laboratory", ours: []string{"lab/..."}},
+	"cmd/bench":        {reason: "a command of the benchmark", ours: []string{"bench/...", "pkg/schedulers"}},
+	"cmd/localcluster": {reason: "a command of the laboratory", ours: []string{"lab/...", "pkg/schedulers"}},
 
 	"lab/localcluster/...": {
-		reason: "knows clusters, not jobs", ours: []string{"lab/localcluster/...", "pkg/image"},
+		reason: "knows clusters, not jobs", ours: []string{"lab/localcluster/...", "pkg/image", "pkg/schedulers"},
 	},
 	"lab/prometheus": {
 		reason: "knows a Prometheus, not what it scrapes", ours: []string{"lab/localcluster/..."},
@@ -357,15 +360,19 @@ var rules = map[string]rule{
 	"lab/tools":  {reason: "programs of other people's"},
 	"lab/demo/...": {
 		reason: "drives operator and server through the API and their files",
-		ours:   []string{api, "pkg/config", "pkg/server/config", "lab/localcluster/...", "lab/demo/..."},
+		ours: []string{
+			api, "pkg/config", "pkg/schedulers", "pkg/server/config", "lab/localcluster/...", "lab/demo/...",
+		},
 	},
 	"bench/...": {
 		reason: "drives the operator through the API and its file",
-		ours:   []string{api, "bench/...", "pkg/config", "lab/localcluster/..."},
+		ours:   []string{api, "bench/...", "pkg/config", "pkg/schedulers", "lab/localcluster/..."},
 	},
 	"bench/situations": {
 		reason: "plays jobs whose trainers are simulated",
-		ours:   []string{api, "bench/...", "pkg/config", "lab/localcluster/...", "lab/simtrainer"},
+		ours: []string{
+			api, "bench/...", "pkg/config", "pkg/schedulers", "lab/localcluster/...", "lab/simtrainer",
+		},
 	},
 	"bench/history": {
 		reason: "asks the server's store", ours: []string{api, history, "pkg/server/store", "lab/postgres"},

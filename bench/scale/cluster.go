@@ -10,13 +10,14 @@ import (
 	"mlplatform.example.com/trainingjob-operator/bench/simulated"
 	"mlplatform.example.com/trainingjob-operator/bench/stack"
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
+	"mlplatform.example.com/trainingjob-operator/pkg/schedulers"
 )
 
 // Simulated is the name of the scheduler with which the whole cluster is simulated, see package simulated.
 const Simulated = "simulated"
 
 // Schedulers that steps are played on: all of a local cluster's, then the simulated one.
-func Schedulers() []string { return append(stack.Schedulers(), Simulated) }
+func Schedulers() []string { return append(schedulers.Names(), Simulated) }
 
 // dialectOf the operator and its groups on a scheduler.
 func dialectOf(scheduler string) string {

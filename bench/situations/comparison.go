@@ -22,8 +22,8 @@ import (
 	"mlplatform.example.com/trainingjob-operator/bench/sim"
 	"mlplatform.example.com/trainingjob-operator/bench/stack"
 	"mlplatform.example.com/trainingjob-operator/bench/workload"
-	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
 	"mlplatform.example.com/trainingjob-operator/pkg/config"
+	"mlplatform.example.com/trainingjob-operator/pkg/schedulers"
 )
 
 // Comparison of two ways to make room on one scheduler, in turns, on the same cluster.
@@ -31,13 +31,6 @@ type Comparison struct {
 	Ground
 	// Preemptions are how many are played in each way.
 	Preemptions int
-}
-
-// Brokers are the schedulers on which the operator can have gangs make room.
-func Brokers() []string {
-	return []string{
-		localcluster.SchedulerVolcano, localcluster.SchedulerNative, localcluster.SchedulerCoscheduling,
-	}
 }
 
 // Trainers save for a second after 10 to 40 s.
@@ -63,8 +56,9 @@ const (
 // Run writes the record after each preemption. One that was interrupted goes on with the same versions and
 // nodes.
 func (c *Comparison) Run(ctx context.Context) (r Record, err error) {
-	if !slices.Contains(Brokers(), c.Scheduler) {
-		return r, fmt.Errorf("on %s the operator has no gangs make room; it does on %v", c.Scheduler, Brokers())
+	if !slices.Contains(schedulers.Brokers(), c.Scheduler) {
+		return r, fmt.Errorf("the operator does not choose victims on %s; it does on %v", c.Scheduler,
+			schedulers.Brokers())
 	}
 	// Gangs live for less than a minute here: nobody is sheltered, and a start is known to take a second.
 	c.preemption = &config.Preemption{

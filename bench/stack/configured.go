@@ -10,6 +10,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/bench/result"
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
+	"mlplatform.example.com/trainingjob-operator/pkg/schedulers"
 )
 
 // Configuration of a scheduler that somebody compares with the one that ships.
@@ -34,9 +35,9 @@ func ParseConfiguration(text string) (Configuration, error) {
 		return Configuration{}, fmt.Errorf("the name %q in %q has more than lower case letters, digits and dashes",
 			name, text)
 	}
-	if !slices.Contains(Schedulers(), scheduler) {
+	if !slices.Contains(schedulers.Names(), scheduler) {
 		return Configuration{}, fmt.Errorf("%q in %q is no scheduler: take one of %s", scheduler, text,
-			strings.Join(Schedulers(), ", "))
+			strings.Join(schedulers.Names(), ", "))
 	}
 	path, err := filepath.Abs(file)
 	if err != nil {

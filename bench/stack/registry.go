@@ -5,25 +5,17 @@ import (
 	"slices"
 	"strings"
 
-	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
+	"mlplatform.example.com/trainingjob-operator/pkg/schedulers"
 )
-
-// Schedulers that ours and raw run on.
-func Schedulers() []string {
-	return []string{
-		localcluster.SchedulerVolcano, localcluster.SchedulerNative, localcluster.SchedulerCoscheduling,
-		localcluster.SchedulerKueue,
-	}
-}
 
 // All stacks, the floors first: the bounds of the others follow from theirs. The programs of the peers have
 // the limits of a profile.
 func All(profile Profile) []Stack {
 	var stacks []Stack
-	for _, s := range Schedulers() {
+	for _, s := range schedulers.Names() {
 		stacks = append(stacks, Raw(s))
 	}
-	for _, s := range Schedulers() {
+	for _, s := range schedulers.Names() {
 		stacks = append(stacks, Ours(s))
 	}
 	for _, peer := range peers(profile) {

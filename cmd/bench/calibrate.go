@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mlplatform.example.com/trainingjob-operator/bench/situations"
-	"mlplatform.example.com/trainingjob-operator/bench/stack"
+	"mlplatform.example.com/trainingjob-operator/pkg/schedulers"
 )
 
 // calibrateOptions are the flags of calibrate.
@@ -29,7 +29,7 @@ bench/sim compares its models with the records.`,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	flags := cmd.Flags()
-	flags.StringSliceVar(&o.schedulers, "scheduler", stack.Schedulers(), "schedulers to play on")
+	flags.StringSliceVar(&o.schedulers, "scheduler", schedulers.Names(), "schedulers to play on")
 	flags.IntVar(&o.nodes, "nodes", 12, "nodes of 8 GPUs")
 	flags.IntVar(&o.situations, "situations", 30, "preemptions on each scheduler")
 	flags.Uint64Var(&o.seed, "seed", 1, "of the gangs; where they are placed is the scheduler's choice")

@@ -7,6 +7,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/bench/rounds"
 	"mlplatform.example.com/trainingjob-operator/bench/situations"
+	"mlplatform.example.com/trainingjob-operator/pkg/schedulers"
 )
 
 // preemptPlayOptions are the flags of preempt play.
@@ -31,7 +32,7 @@ scheduler.`,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	flags := cmd.Flags()
-	flags.StringSliceVar(&o.schedulers, "scheduler", situations.Brokers(), "schedulers to play on")
+	flags.StringSliceVar(&o.schedulers, "scheduler", schedulers.Brokers(), "schedulers to play on")
 	flags.IntVar(&o.nodes, "nodes", 12, "nodes of 8 GPUs")
 	flags.IntVar(&o.preemptions, "preemptions", 30, "in each way, on each scheduler")
 	flags.Uint64Var(&o.seed, "seed", 1, "of the gangs; where they are placed is the scheduler's choice")

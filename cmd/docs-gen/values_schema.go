@@ -13,18 +13,20 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"mlplatform.example.com/trainingjob-operator/pkg/config"
+	"mlplatform.example.com/trainingjob-operator/pkg/schedulers"
 	serverconfig "mlplatform.example.com/trainingjob-operator/pkg/server/config"
 )
 
 //go:embed values.schema.yaml
-var valuesSchema []byte
+var valuesSchema string
 
-// schemaParts is values.schema.yaml: what the types of pkg/config do not say.
+// schemaParts is values.schema.yaml: what the types of pkg/config do not say. $schedulers in it stands for
+// the names in pkg/schedulers.
 type schemaParts struct {
 	// Schema of the chart's values without their block config.
 	Schema map[string]any `json:"schema"`
-	// Keys of the configuration, by path, with what their values must be beside their type; ServerKeys those of
-	// the server's.
+	// Keys of the configuration, by path, with what their values must be beside their type; ServerKeys
+	// those of the server's.
 	Keys       map[string]map[string]any `json:"keys"`
 	ServerKeys map[string]map[string]any `json:"serverKeys"`
 	// Rules between keys of the configuration.
@@ -35,7 +37,8 @@ type schemaParts struct {
 // and descriptions of pkg/config, server.config those of pkg/server/config.
 func writeValuesSchema(out io.Writer, docs *comments) error {
 	var parts schemaParts
-	if err := yaml.UnmarshalStrict(valuesSchema, &parts); err != nil {
+	content := strings.ReplaceAll(valuesSchema, "$schedulers", strings.Join(schedulers.Names(), ", "))
+	if err := yaml.UnmarshalStrict([]byte(content), &parts); err != nil {
 		return fmt.Errorf("reading values.schema.yaml: %w", err)
 	}
 	properties, ok := parts.Schema["properties"].(map[string]any)

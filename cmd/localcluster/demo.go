@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"mlplatform.example.com/trainingjob-operator/lab/demo"
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
+	"mlplatform.example.com/trainingjob-operator/pkg/schedulers"
 )
 
 // exitStory is demo's exit code when the story was played to its end and did not hold.
@@ -52,7 +54,7 @@ Exit codes: 0 the story held, %d it did not, %d it could not be played.`, exitSt
 	addModulesFlag(cmd, &options.Modules)
 	flags := cmd.Flags()
 	flags.StringVar(&options.Scheduler, "scheduler", localcluster.SchedulerVolcano,
-		"gang scheduler to play on: volcano, native, coscheduling or kueue")
+		"gang scheduler to play on: "+strings.Join(schedulers.Names(), ", "))
 	flags.StringVar((*string)(&options.Preemption), "preemption", "",
 		"who chooses whom the urgent gang takes the place of: operator, which has it save first, but not on\n"+
 			"kueue; or scheduler, the old way (default: the operator where it can)")

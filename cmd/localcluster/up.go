@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
+	"mlplatform.example.com/trainingjob-operator/pkg/schedulers"
 )
 
 func upCommand() *cobra.Command {
@@ -42,10 +43,7 @@ stay until "bin/localcluster down".`,
 	}
 	addDirFlag(cmd, &options.Dir)
 	flags := cmd.Flags()
-	defaultSchedulers := []string{
-		localcluster.SchedulerVolcano, localcluster.SchedulerNative, localcluster.SchedulerCoscheduling,
-	}
-	flags.StringSliceVar(&options.Schedulers, "scheduler", defaultSchedulers, "gang schedulers to run")
+	flags.StringSliceVar(&options.Schedulers, "scheduler", schedulers.Together(), "gang schedulers to run")
 	flags.StringSliceVar(&options.AddOns, "add-on", nil,
 		"operators to run beside them: training-operator (Kubeflow's, on volcano), jobset")
 	flags.IntVar(&options.Nodes, "nodes", 4, "number of fake nodes")

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
+	"mlplatform.example.com/trainingjob-operator/pkg/schedulers"
 )
 
 // ErrNotHeld is returned by Run when the story was played and did not hold.
@@ -47,16 +48,9 @@ const (
 	ByScheduler PreemptionBy = "scheduler"
 )
 
-// brokers are the schedulers under which the operator has gangs make room.
-func brokers() []string {
-	return []string{
-		localcluster.SchedulerVolcano, localcluster.SchedulerNative, localcluster.SchedulerCoscheduling,
-	}
-}
-
-// brokered reports whether the operator has gangs make room.
+// brokered reports whether the operator chooses the victims.
 func (o Options) brokered() bool {
-	return o.Preemption != ByScheduler && slices.Contains(brokers(), o.Scheduler)
+	return o.Preemption != ByScheduler && slices.Contains(schedulers.Brokers(), o.Scheduler)
 }
 
 // validatePreemption refuses what the scheduler cannot do.
@@ -67,7 +61,7 @@ func (o Options) validatePreemption() error {
 	case ByOperator:
 		if !o.brokered() {
 			return fmt.Errorf("--preemption operator: the operator has gangs make room on %s, and not on %s; "+
-				"leave it out", strings.Join(brokers(), ", "), o.Scheduler)
+				"leave it out", strings.Join(schedulers.Brokers(), ", "), o.Scheduler)
 		}
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster"
+	"mlplatform.example.com/trainingjob-operator/pkg/schedulers"
 )
 
 // schedulerKinds are the schedulers that the story can be played on, each with a kind that a cluster serves
@@ -27,15 +28,8 @@ func schedulerKinds() map[string]schema.GroupVersionKind {
 
 // schedulerTitle is the scheduler's name in texts.
 func schedulerTitle(name string) string {
-	switch name {
-	case localcluster.SchedulerVolcano:
-		return "Volcano"
-	case localcluster.SchedulerCoscheduling:
-		return "scheduler-plugins' Coscheduling"
-	case localcluster.SchedulerKueue:
-		return "Kueue"
-	}
-	return "Kubernetes' own scheduler"
+	e, _ := schedulers.Find(name)
+	return e.Title
 }
 
 // servesScheduler reports whether the cluster runs the scheduler. Without it, the jobs would wait forever.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"mlplatform.example.com/trainingjob-operator/lab/localcluster/servers"
+	"mlplatform.example.com/trainingjob-operator/pkg/schedulers"
 )
 
 // Schedulers that Up knows. The default kube-scheduler runs in every cluster, since plain pods need it;
@@ -109,11 +110,6 @@ type Options struct {
 	Progress io.Writer
 }
 
-// defaultSchedulers leaves Kueue out, which needs root or user namespaces.
-func defaultSchedulers() []string {
-	return []string{SchedulerVolcano, SchedulerNative, SchedulerCoscheduling}
-}
-
 // withDefaults returns the options with every default filled in, or says what is wrong with them.
 func (o Options) withDefaults() (Options, error) {
 	if o.Dir == "" {
@@ -144,7 +140,7 @@ func (o Options) withDefaults() (Options, error) {
 // withExtensionDefaults concerns the schedulers, the add-ons and their settings.
 func (o Options) withExtensionDefaults() (Options, error) {
 	if len(o.Schedulers) == 0 {
-		o.Schedulers = defaultSchedulers()
+		o.Schedulers = schedulers.Together()
 	}
 	o.Schedulers = sets.List(sets.New(o.Schedulers...))
 	known := servers.SchedulerNames()

@@ -9,6 +9,7 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/framework"
+	"mlplatform.example.com/trainingjob-operator/pkg/schedulers"
 )
 
 // Validate returns what is wrong with a configuration, by field.
@@ -55,18 +56,13 @@ func (c OperatorConfiguration) Validate() field.ErrorList {
 	return errs
 }
 
-var knownSchedulers = []string{
-	string(v1alpha1.SchedulerVolcano), string(v1alpha1.SchedulerKueue), string(v1alpha1.SchedulerNative),
-	string(v1alpha1.SchedulerCoscheduling),
-}
-
 func validateDefaultScheduler(path *field.Path, c OperatorConfiguration) field.ErrorList {
 	name, allowed := c.SchedulerOfUnnamed(), c.Schedulers.Allowed
 	switch {
 	case name == "":
 		return nil
-	case !slices.Contains(knownSchedulers, name):
-		return field.ErrorList{field.NotSupported(path, name, knownSchedulers)}
+	case !slices.Contains(schedulers.Names(), name):
+		return field.ErrorList{field.NotSupported(path, name, schedulers.Names())}
 	case c.Schedulers.Kueue.ManageJobsWithoutQueueName && name != string(v1alpha1.SchedulerKueue):
 		return field.ErrorList{field.Invalid(path, name,
 			"schedulers.kueue.manageJobsWithoutQueueName gives jobs that name no scheduler to Kueue: remove one of "+
@@ -90,8 +86,8 @@ func validateAllowed(path *field.Path, allowed []string) field.ErrorList {
 	var errs field.ErrorList
 	for i, name := range allowed {
 		switch {
-		case !slices.Contains(knownSchedulers, name):
-			errs = append(errs, field.NotSupported(path.Index(i), name, knownSchedulers))
+		case !slices.Contains(schedulers.Names(), name):
+			errs = append(errs, field.NotSupported(path.Index(i), name, schedulers.Names()))
 		case slices.Contains(allowed[:i], name):
 			errs = append(errs, field.Duplicate(path.Index(i), name))
 		}

@@ -9,17 +9,27 @@ import (
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/framework"
+	"mlplatform.example.com/trainingjob-operator/pkg/schedulers"
 )
 
-// schedulers by the schedulerName that pods have for them. The empty one is Kubernetes' own, whose gangs must
-// be asked for.
-var schedulers = map[string]v1alpha1.SchedulerName{
-	"volcano": v1alpha1.SchedulerVolcano, "scheduler-plugins-scheduler": v1alpha1.SchedulerCoscheduling,
-	corev1.DefaultSchedulerName: "",
+// schedulerOfPods returns the scheduler of pods with a schedulerName, and false for one that is unknown. It
+// is empty for Kubernetes' own scheduler, which treats pods as a gang only if the user chooses that.
+func schedulerOfPods(name string) (v1alpha1.SchedulerName, bool) {
+	for _, e := range schedulers.All() {
+		switch {
+		case name == corev1.DefaultSchedulerName:
+			return "", true
+		case name == e.PodSchedulerName:
+			return e.Name, true
+		}
+	}
+	return "", false
 }
 
-// queueKeys are the labels and annotations by which a pod names its queue.
-var queueKeys = []string{v1alpha1.LabelKueueQueue, v1alpha1.AnnotationVolcanoQueue}
+// isQueueKey reports whether a label or annotation names a queue.
+func isQueueKey(key string) bool {
+	return slices.ContainsFunc(schedulers.All(), func(e schedulers.Entry) bool { return key == e.QueueKey })
+}
 
 // groupKeys are the prefixes of keys by which a scheduler finds a pod's group. The TrainingJob API refuses
 // them in templates (pkg/trainingjob/validation/admission.go), topologies of Kueue's left out.
@@ -94,7 +104,7 @@ func (c *conversion) drop(path *field.Path, value *string, why string) {
 
 // scheduler asks the job's scheduler for what a pod's schedulerName says.
 func (c *conversion) scheduler(job *v1alpha1.TrainingJob, name string, path *field.Path) {
-	scheduler, known := schedulers[name]
+	scheduler, known := schedulerOfPods(name)
 	policy := &job.Spec.RunPolicy.SchedulingPolicy
 	switch {
 	case !known:
@@ -132,7 +142,7 @@ func (c *conversion) groupMetadata(
 			continue
 		}
 		policy, value := &job.Spec.RunPolicy.SchedulingPolicy, from[key]
-		switch isQueue := slices.Contains(queueKeys, key); {
+		switch isQueue := isQueueKey(key); {
 		case isQueue && (policy.Queue == "" || policy.Queue == value):
 			policy.Queue = value
 		case isQueue:
