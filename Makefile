@@ -4,21 +4,21 @@ SCHEDULER ?= volcano
 VERSION   := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS   := -s -w -X main.version=$(VERSION)
 TOOLS     := bin/tools
-# Programs that ship are static, and so are the tests': the memory limit of the agent's child counts what it
-# reserves, and each thread of a program with C's library reserves 72 MiB.
+# All programs and tests are static. The memory limit of the agent's child counts reserved memory, and each thread
+# of a program with C's library reserves 72 MiB.
 export CGO_ENABLED := 0
-# Tests build as the programs do: the two would otherwise compile every package twice.
+# Tests use the same flags as the programs, so that Go compiles every package only once.
 export GOFLAGS := $(strip $(shell go env GOFLAGS) -trimpath)
 # With these tags every file is compiled.
 TAGS      := cluster,e2e,long
 # Where generate writes; verify sets it to a temporary directory.
 OUT       ?= .
-# Where the images of a release will be pulled from, with the path before their names, and its other files.
+# Where nodes pull the images of a release from (with the path before their names), and where its other files are.
 REGISTRY    ?= registry.example.com
 RELEASE_URL ?= https://downloads.example.com/trainingjob-operator/$(VERSION)
 
 .PHONY: help
-help: ## this list
+help: ## list the targets
 	@awk '/^##@ /{printf "\n%s\n", substr($$0, 5)} \
 		match($$0, /^[a-z0-9-]+:.*## /){target = $$0; sub(/:.*/, "", target); \
 		printf "  %-16s %s\n", target, substr($$0, RLENGTH + 1)}' Makefile
@@ -55,7 +55,7 @@ $(TOOLS)/built: lab/modules/tools/go.mod lab/modules/tools/go.sum
 	go -C lab/modules/tools build -o $(CURDIR)/$(TOOLS)/ tool
 	@touch $@
 
-# A version of the chart is a semantic version: that of the tag, else one before the first.
+# The chart needs a semantic version: that of the tag, otherwise 0.0.0 with the commit.
 CHART_VERSION ?= $(if $(filter v%,$(VERSION)),$(patsubst v%,%,$(VERSION)),0.0.0-g$(VERSION))
 
 .PHONY: chart
@@ -65,22 +65,22 @@ chart: $(TOOLS)/built ## bin/trainingjob-operator-<version>.tgz, the Helm chart
 ##@ Deploy
 
 NAMESPACE ?= trainingjob-system
-# Of the chart, such as --values my.yaml --set image.repository=...
+# Values of the chart, such as --values my.yaml --set image.repository=...
 VALUES    ?=
-# lab/operator.yaml serves on this machine alone, and needs no lease.
+# lab/operator.yaml serves only on this machine and needs no lease.
 CONFIG    ?= lab/operator.yaml
 
 .PHONY: install
-install: $(TOOLS)/built ## the operator, or another version of it, into the cluster of your kubeconfig (VALUES="--values my.yaml")
+install: $(TOOLS)/built ## install or upgrade the operator in the cluster of your kubeconfig (VALUES="--values my.yaml")
 	$(TOOLS)/helm upgrade trainingjob-operator deploy/chart --install --namespace $(NAMESPACE) --create-namespace --wait $(VALUES)
 
 .PHONY: run
-run: build ## the operator on this machine, for the cluster of your kubeconfig, which needs the CRD (CONFIG=lab/operator.yaml)
+run: build ## run the operator on this machine for the cluster of your kubeconfig, which needs the CRD (CONFIG=lab/operator.yaml)
 	bin/operator --config $(CONFIG) --zap-devel
 
 ##@ Release
 
-# Another Go would make other bytes of the same commit.
+# Another version of Go would build different bytes from the same commit.
 images release: export GOTOOLCHAIN := $(shell sed -n 's/^toolchain //p' go.mod)
 
 .PHONY: images
@@ -95,13 +95,13 @@ release: $(TOOLS)/built ## dist: images, manifests, kubectl plugin, SBOMs, check
 		--helm $(CURDIR)/$(TOOLS)/helm
 	@$(call krew,dist/tj.yaml)
 
-# krew's own opinion of a manifest; it is told only where it is bad.
-krew = said=$$($(TOOLS)/validate-krew-manifest -skip-install -manifest $(1) 2>&1) || { echo "$$said"; exit 1; }
+# Validates a manifest with krew's tool, and prints its output only if the manifest is invalid.
+krew = output=$$($(TOOLS)/validate-krew-manifest -skip-install -manifest $(1) 2>&1) || { echo "$$output"; exit 1; }
 
 ##@ Test
 
 .PHONY: verify
-verify: $(TOOLS)/built ## formatting, vet, staticcheck, generated files, krew, direction of imports, length of lines
+verify: $(TOOLS)/built ## check formatting, vet, staticcheck, generated files, krew, direction of imports, length of lines
 	@files=$$(gofmt -l $$(go list -f '{{.Dir}}' -tags $(TAGS) ./...)); \
 		if [ -n "$$files" ]; then echo "run gofmt -w on:" $$files; exit 1; fi
 	go vet ./... && go vet -tags $(TAGS) ./... # test-unit compiles without tags
@@ -111,14 +111,14 @@ verify: $(TOOLS)/built ## formatting, vet, staticcheck, generated files, krew, d
 			diff -u "$$f" "$$tmp/$$f" || { echo "$$f is out of date: run make generate"; exit 1; }; \
 		done
 	@$(call krew,cmd/release/testdata/tj.yaml)
-	go test -count=1 . ./test/ci # they read files that are not part of the test cache's key
+	go test -count=1 . ./test/ci # these tests read files that the key of the test cache does not include
 
 .PHONY: vulncheck
-vulncheck: $(TOOLS)/built ## known vulnerabilities in code that the commands reach (asks Go's database)
+vulncheck: $(TOOLS)/built ## known vulnerabilities in code that the commands use (queries Go's database)
 	$(TOOLS)/govulncheck ./cmd/...
 
 .PHONY: test-unit
-test-unit: ## tests that need nothing but Go
+test-unit: ## tests that need only Go
 	go test ./...
 	@echo; echo "Tests with real schedulers and containers: make test, make test-all (see test/tiers.yaml)"
 
@@ -129,15 +129,15 @@ test-docs: build $(TOOLS)/built ## every command of README.md, docs/ and example
 
 # test/tiers.yaml lists what each of these runs.
 .PHONY: test
-test: build ## the tests of every landing, on real schedulers and a real kubelet (as root on Debian: it installs packages)
+test: build ## the tests of every change, on real schedulers and a real kubelet (as root on Debian: it installs packages)
 	go run ./test/ci test
 
 .PHONY: test-all
-test-all: build ## those and every part of the others
+test-all: build ## make test, and every part of the other tests
 	go run ./test/ci all
 
 .PHONY: test-part
-test-part: build ## one part of the others (PART=reasons)
+test-part: build ## one part of the other tests (PART=reasons)
 	go run ./test/ci part '$(PART)'
 
 .PHONY: test-landing
@@ -145,24 +145,24 @@ test-landing: build ## the parts that .ci/run has time for
 	go run ./test/ci landing
 
 .PHONY: pictures
-pictures: build ## docs/pictures, of the board while the demo is played (as root on Debian)
+pictures: build ## screenshots of the board during the demo, in docs/pictures (as root on Debian)
 	test/e2e/install.sh
 	go test -tags cluster -count 1 -run '^TestStory$$/^volcano$$' ./test/demo -args -pictures $(CURDIR)/docs/pictures
 
 .PHONY: e2e
-e2e: build ## trainers on a real kubelet, interrupted and resumed bit for bit (as root on Debian)
+e2e: build ## trainers on a real kubelet that are interrupted and resume bit for bit (as root on Debian)
 	test/e2e/install.sh
 	bin/localcluster build --real-node
 	go test -tags e2e -count 1 -v -timeout 30m -run '^TestInstall$$' ./test/install
 	go test -tags e2e -count 1 -v -timeout 120m ./test/e2e
 
 .PHONY: test-operate
-test-operate: build ## two releases on a real kubelet: installed by Helm, watched, upgraded, taken back, removed (as root on Debian)
+test-operate: build ## two releases on a real kubelet: install with Helm, monitor, upgrade, roll back, remove (as root on Debian)
 	test/e2e/install.sh
 	bin/localcluster build --real-node
 	go test -tags e2e -count 1 -v -timeout 60m -run '^TestOperate$$' ./test/install
 
-# Packages of the server and of what it is made of.
+# Packages of the server and its dependencies.
 SERVER = ./pkg/history/... ./pkg/explain ./pkg/timeline ./pkg/queues ./pkg/tfjobadmin ./pkg/server/... ./cmd/server \
 	./lab/postgres ./lab/fasttrackml ./lab/oidcprovider ./bench/history ./test/server
 
@@ -172,12 +172,12 @@ test-server: build ## the server on both databases, a real API server, MLflow's 
 	bin/localcluster build
 	go test -tags cluster,long -count 1 -timeout 60m $(SERVER)
 
-# Packages of the pages for browsers, and of who logs in to them.
+# Packages of the board and its login.
 BOARD = ./pkg/server/board/... ./pkg/server/session ./pkg/server/placement ./lab/browser ./bench/board \
 	./test/server ./test/demo
 
 .PHONY: test-board
-test-board: build ## the board in a real browser, by stories on real clusters, and what it costs (as root on Debian)
+test-board: build ## the board in a real browser on real clusters, and its load (as root on Debian)
 	test/e2e/install.sh
 	bin/localcluster build
 	go test -tags cluster,long -count 1 -timeout 60m $(BOARD)
@@ -185,23 +185,23 @@ test-board: build ## the board in a real browser, by stories on real clusters, a
 UPGRADE_ON ?= volcano,native,coscheduling,kueue
 
 .PHONY: test-upgrade
-test-upgrade: build ## forty gangs outlive an upgrade and the way back, and a removal leaves nothing (UPGRADE_ON=volcano)
+test-upgrade: build ## forty gangs during an upgrade and a rollback, and a complete removal (UPGRADE_ON=volcano)
 	go test -tags cluster -count 1 -v -timeout 120m ./test/upgrade -args -upgrade.full -upgrade.on=$(UPGRADE_ON)
 
 .PHONY: race
-race: build ## the product and the tools under Go's race detector (needs a C compiler)
-	@# The race detector takes several times the memory and allocates, so the tests that bound these are left out, and
-	@# TestPeers as above.
+race: build ## operator, server and tools with Go's race detector (needs a C compiler)
+	@# The race detector needs several times the memory and allocates. Therefore the tests that limit these are skipped.
+	@# TestPeers has its own target (test-peers).
 	CGO_ENABLED=1 go test -race -tags cluster -timeout 40m -skip '^(TestUnderAttack|TestMemoryOfTheChildIsLimited|TestAllocationsOfDecide|TestPeers)$$' \
 		./api/... ./cmd/... ./pkg/... ./scheduler/... ./bench/...
 	CGO_ENABLED=1 go test -race -tags cluster -timeout 40m -run '(OnFake|WithOptions|Mutants)$$' ./test/conformance
 
 FUZZTIME ?= 1m
-# The packages with fuzz targets; which targets they have, their test binaries say.
+# The packages with fuzz targets. Their test binaries list the targets.
 FUZZED    = $(shell grep -rlE --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u)
 
 .PHONY: fuzz
-fuzz: ## every fuzz target of the repository for FUZZTIME (1m)
+fuzz: ## run every fuzz target for FUZZTIME (1m)
 	@for package in $(FUZZED); do \
 		targets=$$(go test -list '^Fuzz' $$package) || exit 1; \
 		for target in $$(echo "$$targets" | grep '^Fuzz'); do \
@@ -212,24 +212,24 @@ fuzz: ## every fuzz target of the repository for FUZZTIME (1m)
 
 CRASH_ON    ?= fake,volcano,native,coscheduling,kueue
 CRASH_SHARD ?= 1/1
-# Which tree a crash run has played: a change to any file starts it anew.
+# The source tree of a crash run: a change to any file restarts it.
 CRASH_TREE   = $(shell find . \( -path ./bin -o -path ./dist -o -path ./.localcluster -o -path ./bench/results -o -name .git \) -prune \
 	-o -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum | cut -c1-16)
 CRASH_ARGS   = -crash-points=all -crash-shard=$(CRASH_SHARD) -crash-progress=$(CURDIR)/bin/$@/$(CRASH_TREE)
 
 .PHONY: crash
-crash: build ## the operator killed at every write of two cycles, resumable (CRASH_ON=volcano CRASH_SHARD=1/4)
+crash: build ## kill the operator at every write of two cycles, resumable (CRASH_ON=volcano CRASH_SHARD=1/4)
 	go test -tags cluster -run '^TestCrashAtEveryWrite' -count 1 -v -timeout 240m -parallel 12 ./test/conformance \
 		-args $(CRASH_ARGS) -crash-on=$(CRASH_ON)
 
 .PHONY: test-preemption
-test-preemption: build ## gangs that make room for others, on all schedulers that let them, with the operator killed
+test-preemption: build ## preemption by the operator on all schedulers that support it, with crashes of the operator
 	go test -tags cluster -count 1 -v -timeout 150m \
 		-run '^TestScenariosOn/^scenarios$$/^broker-|^TestCrashAtEveryWriteOfABroker$$' \
 		./test/conformance -args -broker-all
 
 .PHONY: crash-preemption
-crash-preemption: build ## the operator killed at every write while gangs make room, resumable (hours; CRASH_SHARD=1/4)
+crash-preemption: build ## kill the operator at every write of a preemption, resumable (hours; CRASH_SHARD=1/4)
 	go test -tags cluster -count 1 -v -timeout 480m -parallel 8 -run '^TestScenariosOnFake$$/^scenarios$$/^broker-' \
 		./test/conformance -args $(CRASH_ARGS) -crash-on=fake
 	go test -tags cluster -count 1 -v -timeout 480m \
@@ -237,7 +237,7 @@ crash-preemption: build ## the operator killed at every write while gangs make r
 		./test/conformance -args $(CRASH_ARGS) -crash-on=volcano,native
 
 .PHONY: crash-matrix
-crash-matrix: build ## the same in every scenario, on the fake (hours; CRASH_SHARD=1/4)
+crash-matrix: build ## kill the operator at every write of every scenario, on the fake scheduler (hours; CRASH_SHARD=1/4)
 	go test -tags cluster -run '^TestScenariosOnFake$$' -count 1 -v -timeout 480m ./test/conformance \
 		-args $(CRASH_ARGS) -crash-on=fake
 
@@ -245,7 +245,7 @@ SEED   ?= 1
 FAULTS ?= 1000
 
 .PHONY: chaos
-chaos: build ## random gangs while everything around them dies (SEED=1 SCHEDULER=volcano FAULTS=1000 CHAOS_BROKER=1)
+chaos: build ## random gangs with random faults of all components (SEED=1 SCHEDULER=volcano FAULTS=1000 CHAOS_BROKER=1)
 	go test -tags cluster -run '^TestChaosOn' -count 1 -v -timeout 600m ./test/conformance \
 		-args -chaos-seed=$(SEED) -chaos-on=$(SCHEDULER) -chaos-faults=$(FAULTS) \
 		$(if $(filter-out 0 false,$(CHAOS_BROKER)),-chaos-broker)
@@ -258,7 +258,7 @@ demo: build ## a gang waits, preempts and resumes (SCHEDULER=volcano|native|cosc
 
 ##@ Benchmark
 
-# --stack, --workload, --rounds and so on, see bench/README.md.
+# Flags such as --stack, --workload and --rounds, see bench/README.md.
 BENCH_ARGS ?=
 
 .PHONY: bench-build
@@ -266,7 +266,7 @@ bench-build: build
 	go build -o bin/bench ./cmd/bench
 
 .PHONY: bench
-bench: bench-build ## the operator, raw pods and other operators compared: report in bench/results
+bench: bench-build ## compare the operator, raw pods and other operators: report in bench/results
 	bin/bench run $(BENCH_ARGS)
 
 .PHONY: bench-quick
@@ -278,20 +278,20 @@ bench-full: bench-build ## every workload on every stack, 7 rounds, resumable (h
 	bin/bench run --set full --rounds 7 --cut 5 --resume --out bench/results/full $(BENCH_ARGS)
 
 .PHONY: bench-scale
-bench-scale: bench-build ## what 11,000 jobs with 8,000 ranks cost on every scheduler, and 100,000 with 80,000 on a simulated API (hours)
+bench-scale: bench-build ## the load of 11,000 jobs with 8,000 ranks on every scheduler, and of 100,000 with 80,000 on a simulated API (hours)
 	bin/bench scale $(BENCH_ARGS)
 
 .PHONY: test-peers
-test-peers: build ## a benchmark's stacks: what each does with gangs that lose ranks or are preempted
+test-peers: build ## how each benchmark stack handles gangs that lose ranks or are preempted
 	go test -tags cluster -count 1 -v -timeout 60m ./bench/stack
 	go test -tags cluster -count 1 -v -timeout 60m -run '^TestPreempted$$' ./bench/rounds -args -preempted=raw,ours
 
 .PHONY: bench-preemption
-bench-preemption: bench-build ## preemptions on real schedulers, with and without asking the victims to save first (hours)
+bench-preemption: bench-build ## preemptions on real schedulers, with and without a request to save first (hours)
 	bin/bench preempt play $(BENCH_ARGS)
 
 .PHONY: bench-history
-bench-history: bench-build ## pages and reports of a history with a million attempts, on SQLite and PostgreSQL (as root on Debian)
+bench-history: bench-build ## load pages and reports of a history with a million attempts, on SQLite and PostgreSQL (as root on Debian)
 	test/e2e/install.sh
 	bin/bench history $(BENCH_ARGS)
 
@@ -301,9 +301,9 @@ bench-board: bench-build ## the board's pages of 1,000 jobs and 10,000 ranks in 
 	bin/bench board $(BENCH_ARGS)
 
 .PHONY: bench-check
-bench-check: bench-build ## the harness itself: on this machine it must find what is 20% slower on purpose
+bench-check: bench-build ## test the harness: it must detect a stack that is slowed by 20%
 	bin/bench check $(BENCH_ARGS)
 
 .PHONY: bench-attack
-bench-attack: ## the report server under eleven attacks: its peak memory, and what becomes of honest reports (Linux)
+bench-attack: ## the report server under eleven attacks: its peak memory, and its handling of honest reports (Linux)
 	go test -count 1 -v -timeout 15m -run '^TestUnderAttack$$' ./pkg/reportserver -args -attack.full

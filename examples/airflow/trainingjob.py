@@ -1,7 +1,7 @@
-"""Submits a TrainingJob and waits for it, with nothing but Kubernetes' Python client.
+"""Submits a TrainingJob and waits for it. It needs only Kubernetes' Python client.
 
-trainingjob_dag.py calls it from Airflow. Every function takes a CustomObjectsApi, so that a hook's connection
-or a test's can be passed.
+trainingjob_dag.py calls it from Airflow. Every function takes a CustomObjectsApi, so that a caller can pass its
+own connection.
 """
 
 import argparse
@@ -16,11 +16,11 @@ NOT_FOUND, CONFLICT = 404, 409
 
 
 class Failed(Exception):
-    """The job has failed; the text is its own message."""
+    """The job has failed. The text is the message of its status."""
 
 
 def submit(api, namespace, job):
-    """Creates the job, or finds the one that an earlier try of the same task has created. Returns its UID."""
+    """Creates the job, or finds the job that an earlier try of the same task created. Returns its UID."""
     try:
         made = api.create_namespaced_custom_object(GROUP, VERSION, namespace, PLURAL, job)
     except client.exceptions.ApiException as e:
@@ -31,29 +31,29 @@ def submit(api, namespace, job):
 
 
 def state(job):
-    """What a job's status means: (done, text). Raises Failed."""
+    """Returns (done, text) for a job. Raises Failed if the job has failed."""
     status = job.get("status", {})
-    phase, message = status.get("phase", "new"), status.get("message", "the operator has not seen it yet")
+    phase, message = status.get("phase", "new"), status.get("message", "the operator has not processed it yet")
     if phase == "Failed":
         raise Failed(message)
     return phase == "Succeeded", f"{phase}: {message}"
 
 
 def poll(api, namespace, name, uid=None):
-    """Asks once: (done, text). Raises Failed, also when the job is gone or is another one of that name."""
+    """Reads the job once and returns (done, text). Raises Failed if it failed, was deleted or was recreated."""
     try:
         job = api.get_namespaced_custom_object(GROUP, VERSION, namespace, PLURAL, name)
     except client.exceptions.ApiException as e:
         if e.status != NOT_FOUND:
             raise
-        raise Failed(f"job {namespace}/{name} is gone") from e
+        raise Failed(f"job {namespace}/{name} does not exist") from e
     if uid and job["metadata"]["uid"] != uid:
-        raise Failed(f"job {namespace}/{name} is another one: somebody has deleted and created it")
+        raise Failed(f"job {namespace}/{name} has another UID: it was deleted and recreated")
     return state(job)
 
 
 def delete(api, namespace, name):
-    """Deletes the job; its checkpoints stay. One that is gone is no error."""
+    """Deletes the job but not its checkpoints. Does not fail if the job does not exist."""
     try:
         api.delete_namespaced_custom_object(GROUP, VERSION, namespace, PLURAL, name)
     except client.exceptions.ApiException as e:
@@ -62,7 +62,7 @@ def delete(api, namespace, name):
 
 
 def wait(api, namespace, name, timeout, every=5.0):
-    """Polls until the job has succeeded, and prints what changes. Raises Failed or TimeoutError."""
+    """Polls until the job has succeeded, and prints changes. Raises Failed or TimeoutError."""
     last, end = None, time.monotonic() + timeout
     while time.monotonic() < end:
         done, text = poll(api, namespace, name)

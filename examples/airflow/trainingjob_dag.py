@@ -1,7 +1,7 @@
-"""How does Airflow train every night, and wait without holding a worker?
+"""How does Airflow train every night, and wait without occupying a worker?
 
 Copy it with trainingjob.py and job.json into the folder of DAGs. It needs the provider cncf.kubernetes, and a
-connection whose account may create, get and delete trainingjobs in the namespace.
+connection whose account can create, get and delete trainingjobs in the namespace.
 """
 
 import copy
@@ -26,7 +26,7 @@ def api():
 
 @dag(schedule="@daily", start_date=pendulum.datetime(2026, 1, 1), catchup=False)
 def train_nightly():
-    # A retry would train anew; the job restarts and resumes by itself (backoffLimit).
+    # Airflow needs no retries: the operator restarts the job, and the job resumes (backoffLimit).
     @task(retries=0)
     def submit(ds_nodash=None):
         job = copy.deepcopy(JOB)

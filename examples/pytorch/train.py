@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Trains a small network on several ranks. It can be stopped at any moment and resumes bit for bit.
+"""Trains a small network on several ranks. You can stop it at any time; it resumes bit for bit.
 
-An interrupted training yields the same numbers as an uninterrupted one, because
+An interrupted training computes the same numbers as an uninterrupted one, because
   - the random batch of a step depends only on the seed, the step and the rank, not on the steps before it;
   - the gradients are summed in one flat all-reduce. torch's DistributedDataParallel sums them in buckets,
-    whose order it changes after the first step of a process: a resumed run then rounds differently in about
+    and changes their order after the first step of a process. A resumed run then rounds differently in about
     half of its steps;
   - one thread computes, and the optimizer's state is part of the checkpoint.
 
@@ -59,7 +59,7 @@ class Trainer:
         self.step = 0
         self.saved = None
         self.carried_out = ""
-        # While it is free, model, optimizer and step belong together, so that whoever takes it can save.
+        # While this lock is free, model, optimizer and step are consistent: a thread that acquires it can save.
         self.whole = threading.Lock()
 
     def resume(self):
@@ -72,7 +72,7 @@ class Trainer:
         self.step = self.saved = state["step"]
 
     def save(self, why):
-        """Rank 0 calls it with the lock held. The manifest, written last, makes the checkpoint complete."""
+        """Saves a checkpoint; only rank 0 calls it, with the lock held. The manifest, written last, completes it."""
         if self.saved == self.step or not self.dir:
             return
         where = os.path.join(self.dir, "step-%010d" % self.step)
@@ -92,14 +92,14 @@ class Trainer:
         self.log(event="save", step=self.step, why=why)
 
     def current_interval(self):
-        """Of checkpoints, in seconds, as the job says now: it may be edited while this attempt runs."""
+        """Returns the current checkpoint interval in seconds, which users can change during an attempt."""
         try:
             with open(self.settings_file) as f:
                 return json.load(f)["intervalSeconds"]
         except (OSError, ValueError, KeyError):
             return self.interval
 
-    def tell(self, phase, loss=None):
+    def report(self, phase, loss=None):
         if not self.status_file or self.rank != 0:
             return
         status = {"step": self.step, "totalSteps": self.args.steps, "phase": phase}
@@ -110,9 +110,9 @@ class Trainer:
         write(self.status_file, json.dumps(status).encode(), sync=False)
 
     def listen(self):
-        """Obeys SIGTERM and commands, in a thread of its own, and saves the last complete step. The main thread
-        cannot: it hangs in the all-reduce when another rank is gone, and Python runs signal handlers in no other
-        thread."""
+        """Handles SIGTERM and commands in its own thread, and saves the last complete step. The main thread
+        cannot do this: it hangs in the all-reduce when another rank has stopped, and Python runs signal handlers
+        only in the main thread."""
         while True:
             asked = signal.sigtimedwait([signal.SIGTERM], 0.2)
             command = {}
@@ -130,7 +130,7 @@ class Trainer:
                 if self.rank == 0 and not self.args.die_at_once:
                     self.save("signal" if asked is not None else "command " + command["id"])
                     self.carried_out = command.get("id", self.carried_out)
-                    self.tell("Training")
+                    self.report("Training")
                 if asked is not None or command.get("command") == "CheckpointAndExit":
                     os._exit(0)
 
@@ -144,7 +144,7 @@ class Trainer:
                 f.write(line + "\n")
 
     def gradients(self):
-        """Sums the gradients of all ranks in one flat all-reduce; the top of this file says why."""
+        """Sums the gradients of all ranks in one flat all-reduce; see the top of this file."""
         flat = torch.cat([p.grad.reshape(-1) for p in self.model.parameters()])
         dist.all_reduce(flat)
         flat /= self.world
@@ -157,7 +157,7 @@ class Trainer:
         target = torch.linspace(-1, 1, 32)
         last_save = time.monotonic()
         self.log(event="start", step=self.step, resumed=os.environ.get("RESUME_FROM_CHECKPOINT", ""))
-        self.tell("Training")
+        self.report("Training")
         while self.step < self.args.steps:
             g = torch.Generator().manual_seed((self.args.seed * 1_000_003 + self.step) * 1_000 + self.rank)
             x = torch.randn(16, 32, generator=g)
@@ -168,7 +168,7 @@ class Trainer:
             try:
                 self.gradients()
                 dist.all_reduce(mean)
-            except RuntimeError as e:  # another rank is gone
+            except RuntimeError as e:  # another rank has stopped
                 with self.whole:
                     if self.rank == 0 and not self.args.die_at_once:
                         self.save("peer")
@@ -182,7 +182,7 @@ class Trainer:
                 if self.rank == 0 and time.monotonic() - last_save >= self.current_interval():
                     self.save("interval")
                     last_save = time.monotonic()
-                self.tell("Training", mean)
+                self.report("Training", mean)
             if self.attempt == 1 or self.step < 50:
                 time.sleep(self.args.step_seconds)
         with self.whole:
@@ -192,20 +192,20 @@ class Trainer:
             for p in self.model.parameters():
                 weights.update(p.detach().numpy().tobytes())
             self.log(event="end", step=self.step, weights=weights.hexdigest())
-            self.tell("Completed")
+            self.report("Completed")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--step-seconds", type=float, default=0,
-                        help="pause after each step of the first attempt, so that there is time to interrupt it, and after the"
-                        " first 50 steps of any, so that one that wrongly begins at 0 is seen to")
-    parser.add_argument("--log", default="", help="file that rank 0 appends its losses to, besides its output")
+                        help="pause after each step of the first attempt, for tests that interrupt it, and after the first 50"
+                        " steps of every attempt, for tests that detect a wrong start at 0")
+    parser.add_argument("--log", default="", help="file to which rank 0 also appends its losses")
     parser.add_argument("--width", type=int, default=64)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--die-at-once", action="store_true", help="on SIGTERM do not save: a trainer that does not cooperate")
-    parser.add_argument("--ignore-resume", action="store_true", help="start at step 0 always: a trainer that is broken, for tests")
+    parser.add_argument("--die-at-once", action="store_true", help="do not save on SIGTERM, for tests")
+    parser.add_argument("--ignore-resume", action="store_true", help="always start at step 0, for tests")
     args = parser.parse_args()
     trainer = Trainer(args)
     threading.Thread(target=trainer.listen, daemon=True).start()
@@ -216,9 +216,8 @@ def main():
         dist.barrier()  # no rank leaves while another still needs it
     except RuntimeError:
         pass  # another rank has left already: every step is trained
-    # A normal exit of the interpreter would end the listening thread inside torch's C++ code, which
-    # occasionally aborts the process ("terminate called without an active exception"): a rank that finished
-    # its training would fail.
+    # A normal exit of the interpreter stops the listening thread inside torch's C++ code. That occasionally
+    # aborts the process ("terminate called without an active exception"), and a finished rank would fail.
     sys.stdout.flush()
     os._exit(0)
 

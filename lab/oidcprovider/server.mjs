@@ -1,6 +1,6 @@
-// An OpenID provider for tests. Its clients are users that get tokens by their own credentials: access tokens
-// (RFC 9068) whose claim sub is the client's name, and whose groups are its groups. One more client, where there
-// is one, logs these users in with a browser, by the authorization code flow with PKCE; any password is good.
+// An OpenID provider for tests. Its clients are users that get access tokens (RFC 9068) with their credentials. The
+// claim sub is the client's name, and groups are its groups. An optional further client logs these users in with a
+// browser (authorization code flow with PKCE); every password is valid.
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
@@ -65,7 +65,7 @@ function newProvider() {
 
 let handle = newProvider();
 createServer({ cert: readFileSync(options.cert), key: readFileSync(options.key) }, (request, response) => {
-  if (request.method === 'POST' && request.url === '/rotate') { // other keys, from now on
+  if (request.method === 'POST' && request.url === '/rotate') { // switches to new keys
     handle = newProvider();
     response.writeHead(204).end();
     return;

@@ -1,9 +1,8 @@
 #!/bin/bash
-# The first process of a node with a real kubelet. The caller has given it process,
-# mount and network namespaces of its own. It ends when the first of its children has
-# ended, and the kernel then ends whatever else runs in the namespaces: containers,
-# their mounts and their network leave no trace. Killing it is like cutting the
-# node's power.
+# The first process of a node with a real kubelet. The caller starts it in its own
+# process, mount and network namespaces. It exits when the first of its children has
+# ended. The kernel then kills the other processes in the namespaces and removes
+# mounts and network. Killing this process is like cutting the node's power.
 #
 #   node.sh FOLDER ADDRESS GATEWAY COREDNS KUBELET KUBELET-ARGUMENT...
 set -euo pipefail
@@ -13,7 +12,7 @@ trap 'exit 0' TERM INT
 
 mount --make-rprivate /
 mount -t proc proc /proc
-# containerd, runc and the network plugins of this node share no state with the machine's.
+# containerd, runc and the network plugins share no state with those of the machine.
 mount -t tmpfs tmpfs /run
 socket=/run/containerd.sock
 
@@ -32,7 +31,7 @@ for image in "$folder"/images/*.tar; do
 done
 "$coredns" -conf "$folder/Corefile" &
 "$@" &
-# A trapped signal ends the wait, too.
+# A trapped signal also ends the wait.
 wait -n
 echo "one of the node's processes has ended" >&2
 exit 1

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Adds up over the ranks that are there, under torchrun, again and again.
+"""Repeats an all-reduce over the present ranks, under torchrun.
 
-Worker 0 notes each size of the gang that it has seen. The first attempt ends when the gang was whole, has lost
-a rank, and is whole again; any other one as soon as all have added up once.
+Worker 0 records each size of the gang. The first attempt ends when the gang was complete, has lost a rank, and is
+complete again. Other attempts end after one all-reduce.
 """
 
 import os
@@ -14,7 +14,7 @@ import torch.distributed as dist
 
 whole = int(sys.argv[1])
 first = os.environ["TRAININGJOB_ATTEMPT"] == "1"
-notes = "/tmp/sizes"  # of this container: its processes are restarted, it is not
+notes = "/tmp/sizes"  # in the container's file system: torchrun restarts processes, not the container
 
 dist.init_process_group("gloo")
 size = dist.get_world_size()
@@ -29,7 +29,7 @@ if os.environ["POD_NAME"].endswith("-worker-0"):
 else:
     done = True
 
-while True:  # all ranks must be done: only Worker 0 ever says that they are not
+while True:  # all ranks must be done; only Worker 0 can report otherwise
     total = torch.tensor([1.0, 1.0 if done else 0.0])
     dist.all_reduce(total)
     assert total[0].item() == size, (total, size)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Meets the other ranks of a gang over TCP, and adds up what all of them say.
+"""Connects to the other ranks of a gang over TCP, and adds up their numbers.
 
-It knows of the others only what the framework that it is given (tensorflow, jax, mxnet) reads from its
-environment, and goes the same way as that framework: with a list of all (TensorFlow), or by way of one that all
-register with (JAX's coordinator, MXNet's scheduler). Ranks that train exit 0 when every other rank has answered
-with its number and the sum is right. The others serve until they are ended, as parameter servers do.
+It finds the other ranks like the given framework (tensorflow, jax, mxnet) and reads only the environment that the
+framework reads: a list of all ranks (TensorFlow), or the address of one rank with which all register (JAX's
+coordinator, MXNet's scheduler). Ranks that train exit 0 when every other rank has sent its number and the sum is
+correct. The others serve until the operator stops them, like parameter servers.
 """
 
 import json
@@ -19,7 +19,7 @@ PATIENCE = 300  # seconds until every rank must have been found
 
 
 def dial(host, port):
-    """Connects, and waits until the name is known and somebody listens."""
+    """Connects, and waits until the name resolves and the port is open."""
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
@@ -41,7 +41,7 @@ def ask(host, port, question):
 
 
 def serve(server, answer):
-    """Answers every line in a thread of its own, and counts the answers that have been sent."""
+    """Answers every line in its own thread, and counts the answers."""
     answered = threading.Semaphore(0)
 
     def talk(s):
@@ -60,7 +60,7 @@ def serve(server, answer):
 
 
 def host_rendezvous(port, count):
-    """Waits until so many ranks have registered, and tells each of them where all are."""
+    """Waits until count ranks have registered, and sends all addresses to each of them."""
     known, complete = {}, threading.Condition()
 
     def register(member, s):
@@ -87,7 +87,7 @@ def mesh(name, members, server):
     want = len(order) * (len(order) + 1) // 2
     if total != want:
         sys.exit("the numbers of %s add up to %d, not to %d" % (order, total, want))
-    for _ in range(len(order) - 1):  # nobody leaves before all others have asked
+    for _ in range(len(order) - 1):  # no rank exits before all others have asked
         if not answered.acquire(timeout=PATIENCE):
             sys.exit("not all of %s have asked" % order)
     print("met %d ranks: %s" % (len(order), order), flush=True)
@@ -101,7 +101,7 @@ def register(name, host, port):
 
 
 def wait_for_ever():
-    """Serves until it is told to end. A first process of a container dies of no signal that it does not handle."""
+    """Serves until a signal. The first process of a container ignores signals that it does not handle."""
     while True:
         signal.pause()
 

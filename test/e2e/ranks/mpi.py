@@ -1,4 +1,4 @@
-"""MPI by ctypes, since the libraries that Debian's openmpi-bin and mpich bring need no compiler then."""
+"""MPI with ctypes, so that the libraries of Debian's openmpi-bin and mpich need no compiler."""
 
 import ctypes
 import os
@@ -31,11 +31,11 @@ def allreduce(value):
 
 
 def end():
-    """Nothing may be said over MPI after it.
+    """Ends MPI for this process. No other function may be called afterwards.
 
-    MPICH 4.0.2 over UCX closes connections in MPI_Finalize: now and then one process waits for the other's
-    answer to that, and the other, which is through, for its word at the process manager. Hydra takes a process
-    that exits 0 without it for one that has ended well.
+    MPI_Finalize of MPICH 4.0.2 over UCX closes connections and sometimes deadlocks: one process waits for the
+    other's answer, and the other waits at the process manager. Without MPI_Finalize, Hydra accepts a process that
+    exits 0.
     """
     allreduce(0.0)
     if _open_mpi:

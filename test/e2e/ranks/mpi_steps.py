@@ -1,6 +1,6 @@
-"""Adds up over all processes of MPI, step by step, and saves at SIGTERM and in the end.
+"""Computes a sum over all processes of MPI in each step, and saves at SIGTERM and at the end.
 
-The state is the sum of all steps' sums: one that was lost or done twice shows in it.
+The state is the sum of all steps, so that a lost or repeated step changes it.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ def replace(path, text):
     os.rename(path + ".tmp", path)
 
 
-def tell(phase):
+def report(phase):
     if rank == 0:
         replace(os.environ["TRAININGJOB_STATUS_FILE"], json.dumps({"step": step, "totalSteps": steps, "phase": phase}))
 
@@ -54,16 +54,16 @@ def save():
 while step < steps:
     if mpi.allreduce(1.0 if asked else 0.0):  # all processes stop after the same step
         save()
-        tell("Training")
+        report("Training")
         print("rank %d: saved step %d" % (rank, step), flush=True)
         sys.exit(0)
     state += mpi.allreduce((rank + 1) * (step + 1))
     step += 1
-    tell("Training")
+    report("Training")
     if attempt == 1:
         time.sleep(0.1)
 save()
-tell("Completed")
+report("Completed")
 mpi.end()
 if state != size * (size + 1) / 2 * steps * (steps + 1) / 2:
     sys.exit("rank %d: the sum of %d steps is %s" % (rank, steps, state))

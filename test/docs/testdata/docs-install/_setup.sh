@@ -1,4 +1,4 @@
-# Helm installs the CRD and the policies; no image runs on fake nodes, so the pod of helm test ends by itself.
+# Helm installs the CRD and the policies. Fake nodes run no images, so a policy ends the pod of helm test.
 kubectl delete -f deploy/admission -f deploy/crd
 kubectl delete clusterrole,clusterrolebinding trainingjob-operator
 kubectl delete namespace trainingjob-system --timeout=2m

@@ -1,4 +1,4 @@
-# The link that the page makes completes the names of jobs, and queues.
+# The link that the page creates completes the names of jobs and queues.
 PATH=$HOME/bin:$PATH kubectl __complete tj explain '' | grep -x holder
 PATH=$HOME/bin:$PATH kubectl __complete tj queues res | grep -x research
 rm ~/bin/kubectl_complete-tj

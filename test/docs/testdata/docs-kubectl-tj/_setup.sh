@@ -1,4 +1,4 @@
-# A queue of which one job holds half, and another wants more than is left.
+# One job uses half of a queue, and another needs more than the rest.
 kubectl create configmap trainers -n kube-public --from-literal=holder="steps=100000 rate=20"
 kubectl apply -f - <<Q
 apiVersion: scheduling.volcano.sh/v1beta1

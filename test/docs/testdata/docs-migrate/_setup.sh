@@ -1,4 +1,4 @@
-# PyTorchJob as Kubeflow serves it, but for its schema.
+# Kubeflow's PyTorchJob, without its schema.
 kubectl apply -f - <<Y
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition

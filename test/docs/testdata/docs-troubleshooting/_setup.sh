@@ -1,4 +1,4 @@
-# Jobs in every situation of the page, side by side.
+# A job for every situation of the page.
 # job <name> <ranks> <GPUs of each> [more lines of the spec]
 job() {
   kubectl apply -f - <<Y
@@ -31,8 +31,8 @@ kubectl create configmap trainers -n kube-public \
 queue research 12
 queue small 4
 
-# No kubelet pulls images on fake nodes: these pods wait for a node until they have the state that a kubelet gives.
-# Not on node-3, which lost-node needs whole.
+# Fake nodes pull no images: this script sets the status of these pods before they are scheduled. They do not use
+# node-3, because lost-node needs all of it.
 kubectl cordon node-0 node-1 node-2 node-3
 here='  nodeSelector: {kubernetes.io/hostname: node-0}'
 job bad-image 1 1 "$here"
@@ -76,7 +76,7 @@ kubectl create -f - <<Y
 apiVersion: v1
 kind: Pod
 metadata: {name: taken-worker-0}
-spec: {schedulerName: nobody, containers: [{name: c, image: example.com/c}]}
+spec: {schedulerName: absent, containers: [{name: c, image: example.com/c}]}
 Y
 job taken 2 1
 kubectl label --overwrite namespace team-b pod-security.kubernetes.io/enforce=restricted
