@@ -1,12 +1,12 @@
 package v1alpha1
 
-// Condition types of a TrainingJob. Only the operator writes them. One that has never been True is absent,
-// but for Admitted.
+// Condition types of a TrainingJob. Only the operator writes them. Conditions other than Admitted are absent
+// until they are first True.
 const (
 	// ConditionCreated is True once the operator has accepted the job: its spec is valid.
 	ConditionCreated = "Created"
-	// ConditionReady is True while every rank is ready or has succeeded. Running needs minAvailable ranks alone,
-	// and no readiness.
+	// ConditionReady is True while every rank is ready or has succeeded. Running needs only minAvailable
+	// ranks, and no readiness.
 	ConditionReady = "Ready"
 	// ConditionAdmitted is True while minAvailable ranks of the current attempt are placed. While it is
 	// False, its reason is the blocker's.
@@ -17,16 +17,16 @@ const (
 	ConditionRestarting = "Restarting"
 	// ConditionPreempted is True from the end of an attempt that was disrupted until the gang runs again.
 	ConditionPreempted = "Preempted"
-	// ConditionMakingRoom is True while others make room for the gang, by a plan of the operator's
+	// ConditionMakingRoom is True while the operator frees capacity for the gang by a preemption plan
 	// (status.scheduling.preemption.phase).
 	ConditionMakingRoom = "MakingRoom"
 	// ConditionSuspended is True while the job is suspended.
 	ConditionSuspended = "Suspended"
-	// ConditionInvalidSpec is True while the spec of a job that was queued before breaks a rule, or asks for
-	// what its scheduler cannot do. The current attempt goes on as it was made, and no other one is started.
+	// ConditionInvalidSpec is True while the spec of a job that was queued before is invalid or not supported
+	// by its scheduler. The current attempt continues unchanged, and the operator starts no other.
 	ConditionInvalidSpec = "InvalidSpec"
-	// ConditionCheckpointUnknown is True where the last attempt's newest checkpoint is not known. Training
-	// resumes from the last one that was reported, or starts from scratch.
+	// ConditionCheckpointUnknown is True if the last attempt's newest checkpoint is not known. Training
+	// resumes from the last reported one, or starts from scratch.
 	ConditionCheckpointUnknown = "CheckpointUnknown"
 	// ConditionResumeIgnored is True while the trainer repeats steps from before its resume point.
 	ConditionResumeIgnored = "ResumeIgnored"
@@ -45,20 +45,20 @@ const (
 	ReasonQueued = "Queued"
 	// ReasonPlaced: at least minAvailable ranks are bound to nodes.
 	ReasonPlaced = "Placed"
-	// ReasonAccepted: the spec is valid. It is a reason of the condition Created alone.
+	// ReasonAccepted: the spec is valid. Only for the condition Created.
 	ReasonAccepted = "Accepted"
-	// ReasonRanksReady: every rank is ready or has succeeded. It is a reason of the condition Ready alone, as is
+	// ReasonRanksReady: every rank is ready or has succeeded. Only for the condition Ready, like
 	// ReasonRanksNotReady.
 	ReasonRanksReady = "RanksReady"
 	// ReasonRanksNotReady: a rank is neither ready nor has succeeded.
 	ReasonRanksNotReady = "RanksNotReady"
 	// ReasonGangRunning: at least minAvailable ranks run.
 	ReasonGangRunning = "GangRunning"
-	// ReasonCompleted: the leader, or else every Worker, exited 0 before anybody told it to end, or rank 0
+	// ReasonCompleted: the leader, or else every Worker, exited 0 before the operator stopped it, or rank 0
 	// reported that every step is trained.
 	ReasonCompleted = "Completed"
-	// ReasonInvalidSpec: the spec breaks a rule, or asks for what its scheduler cannot do. A job that was never
-	// queued fails for it; any other waits, with this as its blocker.
+	// ReasonInvalidSpec: the spec is invalid or not supported by its scheduler. A job that was never queued
+	// fails; any other waits, with this as its blocker.
 	ReasonInvalidSpec = "InvalidSpec"
 	// ReasonSpecValid: the spec, which was invalid, has been corrected.
 	ReasonSpecValid = "SpecValid"
@@ -72,15 +72,15 @@ const (
 	ReasonPermanentFailure = "PermanentFailure"
 	// ReasonPreempted: the scheduler preempted a rank.
 	ReasonPreempted = "Preempted"
-	// ReasonEvicted: a rank was evicted, by a drain or by its kubelet, or rejected by its kubelet, or the
-	// scheduler demands the gang's quota back.
+	// ReasonEvicted: a drain or the kubelet evicted a rank, the kubelet rejected it, or the scheduler
+	// reclaims the gang's quota.
 	ReasonEvicted = "Evicted"
-	// ReasonNodeLost: the node of a rank is gone or does not answer. Also the reason of a blocker, while a pod's
-	// deletion hangs on such a node.
+	// ReasonNodeLost: the node of a rank was deleted or does not answer. Also a blocker's reason while a
+	// pod's deletion waits for such a node.
 	ReasonNodeLost = "NodeLost"
-	// ReasonPodDeleted: somebody else deleted the pod of a rank.
+	// ReasonPodDeleted: another client deleted the pod of a rank.
 	ReasonPodDeleted = "PodDeleted"
-	// ReasonPodVanished: the pod of a rank is gone, and nothing says why.
+	// ReasonPodVanished: the pod of a rank no longer exists, for an unknown reason.
 	ReasonPodVanished = "PodVanished"
 	// ReasonScheduleTimeout: the gang was queued for longer than scheduleTimeoutSeconds.
 	ReasonScheduleTimeout = "ScheduleTimeout"
@@ -90,9 +90,10 @@ const (
 	ReasonSpecChanged = "SpecChanged"
 	// ReasonRestartRequested: the annotation mlplatform.example.com/restart has a new value.
 	ReasonRestartRequested = "RestartRequested"
-	// ReasonMakesRoom: the gang makes room for one of a higher priority, as the operator has planned.
+	// ReasonMakesRoom: the operator preempts the gang for one of a higher priority.
 	ReasonMakesRoom = "MakesRoom"
-	// ReasonHandedOver: nobody could make room for the gang in time, and the scheduler preempts for it now.
+	// ReasonHandedOver: the operator freed no capacity for the gang in time, and the scheduler preempts for
+	// it now.
 	ReasonHandedOver = "HandedOver"
 	// ReasonSuspended: runPolicy.suspend is true.
 	ReasonSuspended = "Suspended"
@@ -100,12 +101,12 @@ const (
 	ReasonResumed = "Resumed"
 	// ReasonBackoffOver: the backoff after a restart is over, and the gang was submitted again.
 	ReasonBackoffOver = "BackoffOver"
-	// ReasonDrained: the attempt has ended, and nothing recorded why.
+	// ReasonDrained: the attempt has ended for an unknown reason.
 	ReasonDrained = "Drained"
-	// ReasonRankReplaced: under restartScope Rank, the pod of a lost rank is deleted to make way for its
+	// ReasonRankReplaced: under restartScope Rank, the operator deletes the pod of a lost rank and creates a
 	// replacement.
 	ReasonRankReplaced = "RankReplaced"
-	// ReasonResolving: the volume is being searched for the checkpoint to resume from.
+	// ReasonResolving: the operator searches the volume for the checkpoint to resume from.
 	ReasonResolving = "Resolving"
 )
 
@@ -118,8 +119,7 @@ const (
 	// ReasonAgentNotConfigured: a job with checkpoints needs the agent's image, and the operator's
 	// configuration names none.
 	ReasonAgentNotConfigured = "AgentNotConfigured"
-	// ReasonNameTaken: an object of somebody else has the name that a pod, Service or group of the job must
-	// have.
+	// ReasonNameTaken: another controller owns an object whose name a pod, Service or group of the job needs.
 	ReasonNameTaken = "NameTaken"
 	// ReasonPodRejected: the API server rejects a rank's pod.
 	ReasonPodRejected = "PodRejected"
@@ -128,19 +128,20 @@ const (
 	ReasonGroupRejected = "GroupRejected"
 	// ReasonTerminating: pods of the previous attempt still exist.
 	ReasonTerminating = "Terminating"
-	// ReasonNotJudged: the scheduler has not said anything about the gang yet.
+	// ReasonNotJudged: the scheduler has not reported on the gang yet.
 	ReasonNotJudged = "NotJudged"
-	// ReasonWaitingInQueue: the scheduler has seen the gang and not placed it, without a reason that is known.
+	// ReasonWaitingInQueue: the scheduler has seen the gang and not placed it, for an unknown reason.
 	ReasonWaitingInQueue = "WaitingInQueue"
-	// ReasonWaitingBehind: the gang would fit, and others are served first.
+	// ReasonWaitingBehind: the gang would fit, but others come first.
 	ReasonWaitingBehind = "WaitingBehind"
-	// ReasonSchedulerRests: the nodes have room for the gang, and its scheduler, which has rejected it, does
-	// not look; the operator wakes it.
+	// ReasonSchedulerRests: the nodes have capacity for the gang, but its scheduler rejected the gang and
+	// does not retry. The operator wakes it.
 	ReasonSchedulerRests = "SchedulerRests"
-	// ReasonRoomReserved: others make room for a gang of a higher priority, and this one would take it.
+	// ReasonRoomReserved: the operator reserves freed capacity for a gang of a higher priority, and this gang
+	// would use it.
 	ReasonRoomReserved = "RoomReserved"
-	// ReasonWaitingClassUnusable: the gang's priority class names a waiting class that cannot be one, so nobody
-	// is asked to make room.
+	// ReasonWaitingClassUnusable: the gang's priority class names an unusable waiting class, so the operator
+	// preempts no gang.
 	ReasonWaitingClassUnusable = "WaitingClassUnusable"
 	// ReasonUnschedulable: the scheduler could not place a rank; the message is the scheduler's.
 	ReasonUnschedulable = "Unschedulable"
@@ -150,13 +151,13 @@ const (
 	ReasonQueueClosed = "QueueClosed"
 	// ReasonQuotaExceeded: too little is left of a queue's or namespace's quota.
 	ReasonQuotaExceeded = "QuotaExceeded"
-	// ReasonExceedsQuota: the gang is larger than the whole quota, and can never start.
+	// ReasonExceedsQuota: the gang is larger than the total quota, and can never start.
 	ReasonExceedsQuota = "ExceedsQuota"
-	// ReasonAdmissionCheckPending: quota is reserved, and an admission check has not agreed yet.
+	// ReasonAdmissionCheckPending: quota is reserved, and an admission check has not passed yet.
 	ReasonAdmissionCheckPending = "AdmissionCheckPending"
 	// ReasonPriorityClassNotFound: no priority class of that name exists.
 	ReasonPriorityClassNotFound = "PriorityClassNotFound"
-	// ReasonSchedulingGated: a rank's pod has a scheduling gate that its scheduler did not ask for.
+	// ReasonSchedulingGated: a rank's pod has a scheduling gate that its scheduler did not request.
 	ReasonSchedulingGated = "SchedulingGated"
 	// ReasonNoNodeMatches: node selectors, affinity and taints leave no node.
 	ReasonNoNodeMatches = "NoNodeMatches"
@@ -170,11 +171,11 @@ const (
 	ReasonVolumeUnbound = "VolumeUnbound"
 	// ReasonImagePullFailed: ranks hold nodes, and an image cannot be pulled there.
 	ReasonImagePullFailed = "ImagePullFailed"
-	// ReasonContainerNotStarted: ranks hold nodes, and a container of theirs does not start, such as one that
-	// refers to a Secret which is missing.
+	// ReasonContainerNotStarted: ranks hold nodes, and one of their containers does not start, such as one
+	// that refers to a missing Secret.
 	ReasonContainerNotStarted = "ContainerNotStarted"
-	// ReasonContainerCreating: ranks hold nodes that have been preparing their volumes, networks and images for
-	// half a minute, and name no error.
+	// ReasonContainerCreating: ranks hold nodes that have prepared volumes, networks and images for half a
+	// minute without an error.
 	ReasonContainerCreating = "ContainerCreating"
 )
 
@@ -187,9 +188,9 @@ const (
 	// ReasonUnresolved: rank 0's last report is missing and the volume could not be searched, so a newer
 	// checkpoint may exist.
 	ReasonUnresolved = "Unresolved"
-	// ReasonCheckpointLost: the checkpoint that the last attempt resumed from is gone or torn.
+	// ReasonCheckpointLost: the checkpoint that the last attempt resumed from was deleted or is incomplete.
 	ReasonCheckpointLost = "CheckpointLost"
-	// ReasonPlaceChanged: spec.checkpoint names another place than the one where the job's checkpoints are.
+	// ReasonPlaceChanged: spec.checkpoint names another place than that of the job's checkpoints.
 	ReasonPlaceChanged = "PlaceChanged"
 	// ReasonStepsRepeated: the trainer repeats steps from before its resume point.
 	ReasonStepsRepeated = "StepsRepeated"

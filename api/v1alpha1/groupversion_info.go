@@ -1,8 +1,4 @@
-// Package v1alpha1 is the TrainingJob API, mlplatform.example.com/v1alpha1: what an ML engineer writes in
-// YAML, and what `kubectl get tj` shows of it.
-//
-// It holds types, validation markers and the vocabulary of reasons, labels and annotations. It has no
-// behavior beyond accessors, and imports nothing of this module.
+// Package v1alpha1 is the TrainingJob API: types, validation markers, reasons, labels and annotations.
 //
 // +kubebuilder:object:generate=true
 // +groupName=mlplatform.example.com

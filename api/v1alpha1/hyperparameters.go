@@ -5,12 +5,11 @@ import (
 	"encoding/json"
 )
 
-// HyperparameterValue is a text, a number or a boolean, as its JSON: `"adam"`, `0.001`, `true`. What the API
-// server stores may be anything, since no schema can say "one of the three": Scalar tells. What is no JSON is
-// taken for a text.
+// HyperparameterValue is a string, a number or a boolean, as JSON: `"adam"`, `0.001`, `true`. The CRD schema
+// cannot enforce this; use Scalar. Invalid JSON counts as a string.
 type HyperparameterValue string
 
-// TextHyperparameter is the value of a text.
+// TextHyperparameter returns the value for a string.
 func TextHyperparameter(text string) HyperparameterValue {
 	data, err := json.Marshal(text)
 	if err != nil { // a string can always be encoded
@@ -19,7 +18,7 @@ func TextHyperparameter(text string) HyperparameterValue {
 	return HyperparameterValue(data)
 }
 
-// UnmarshalJSON takes whatever stands there. It never fails: one job that cannot be decoded would keep the
+// UnmarshalJSON accepts any value. It never fails, since one job that cannot be decoded would prevent the
 // operator from listing all others.
 func (v *HyperparameterValue) UnmarshalJSON(data []byte) error {
 	var text string
@@ -36,7 +35,7 @@ func (v *HyperparameterValue) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// MarshalJSON returns the value as it stands in the spec.
+// MarshalJSON returns the value as in the spec.
 func (v HyperparameterValue) MarshalJSON() ([]byte, error) {
 	if json.Valid([]byte(v)) {
 		return []byte(v), nil
@@ -44,8 +43,8 @@ func (v HyperparameterValue) MarshalJSON() ([]byte, error) {
 	return json.Marshal(string(v))
 }
 
-// Scalar returns a text as it is, or a number or a boolean as it is written; false for null, a list or an
-// object.
+// Scalar returns a string decoded, or a number or a boolean as written. It returns false for null, a list or
+// an object.
 func (v HyperparameterValue) Scalar() (string, bool) {
 	switch {
 	case v == "", !json.Valid([]byte(v)):

@@ -1,6 +1,6 @@
 package v1alpha1
 
-// Labels on every pod of a job; LabelJobName also on everything else that the operator creates.
+// Labels on every pod of a job. LabelJobName is also on every other object that the operator creates.
 const (
 	// LabelJobName is short so that `kubectl logs -l trainingjob=bert` is easy to type.
 	LabelJobName = "trainingjob"
@@ -10,10 +10,10 @@ const (
 	LabelComponent = "mlplatform.example.com/component"
 	// LabelFrameworkVersion is spec.frameworkVersion, on the pods of ranks.
 	LabelFrameworkVersion = "mlplatform.example.com/framework-version"
-	// LabelTry numbers what is tried again within an attempt, such as the search of a volume.
+	// LabelTry numbers retries within an attempt, such as those of the search of a volume.
 	LabelTry = "mlplatform.example.com/try"
-	// LabelJobUID marks the claim that was created for a job's checkpoints. The claim outlives the job and
-	// has no owner reference that could say so.
+	// LabelJobUID marks the claim that the operator created for a job's checkpoints. The claim outlives the
+	// job and has no owner reference.
 	LabelJobUID = "mlplatform.example.com/job-uid"
 
 	// ComponentResolver searches a volume for the latest complete checkpoint.
@@ -32,7 +32,7 @@ const (
 // OperatorName is the value of LabelKubeflowOperatorName and the field owner of server-side applies.
 const OperatorName = "trainingjob-operator"
 
-// Values of spec.managedBy. All others belong to controllers that this operator does not know.
+// Values of spec.managedBy. All others belong to other controllers.
 const (
 	// ManagedByOperator is this operator; an absent value means the same.
 	ManagedByOperator = "mlplatform.example.com/trainingjob-operator"
@@ -44,48 +44,45 @@ const (
 const (
 	// AnnotationRestart restarts the gang once whenever its value changes.
 	AnnotationRestart = "mlplatform.example.com/restart"
-	// LabelKueueQueue names the queue where spec.runPolicy.schedulingPolicy.queue does not.
+	// LabelKueueQueue names the queue if spec.runPolicy.schedulingPolicy.queue does not.
 	LabelKueueQueue = "kueue.x-k8s.io/queue-name"
 	// LabelKueuePriority names the WorkloadPriorityClass of a job whose scheduler is kueue.
 	LabelKueuePriority = "kueue.x-k8s.io/priority-class"
-	// AnnotationUser names the user whom the job is for, where somebody else creates it or its history must tell
-	// it. The operator does not read it.
+	// AnnotationUser names the user that the job is for, if another account creates it or its history must
+	// record it. The operator does not read it.
 	AnnotationUser = "mlplatform.example.com/user"
-	// AnnotationVolcanoQueue names the queue where neither the spec nor LabelKueueQueue does.
+	// AnnotationVolcanoQueue names the queue if neither the spec nor LabelKueueQueue does.
 	AnnotationVolcanoQueue = "scheduling.volcano.sh/queue-name"
-	// AnnotationMLflowExperiment names the experiment of the job's run in MLflow; by default it is that of the
-	// namespace's name.
+	// AnnotationMLflowExperiment names the experiment of the job's run in MLflow; default: the namespace.
 	AnnotationMLflowExperiment = "mlplatform.example.com/mlflow-experiment"
 )
 
-// AnnotationMLflowRunID on a TrainingJob names its run in MLflow. The server writes it, which makes the run,
-// or a user whose ranks are to go on with a run of their own. The ranks of an attempt are given the run that
-// is known before the first of them exists.
+// AnnotationMLflowRunID names a TrainingJob's run in MLflow. The server creates the run and writes the
+// annotation, or a user writes it to continue a run. The ranks of an attempt get the run that is known before
+// the first of them exists.
 const AnnotationMLflowRunID = "mlplatform.example.com/mlflow-run-id"
 
-// AnnotationWoken on a gang's group or waiting pods says how often, and when last, the operator has changed
-// them so that the scheduler tries the gang again: it has rejected the gang, and does not look although the
-// nodes have room.
+// AnnotationWoken on a gang's group or waiting pods records how often, and when last, the operator changed
+// them so that the scheduler retries a gang that it rejected although the nodes have capacity.
 const AnnotationWoken = "mlplatform.example.com/woken"
 
 // Annotations that an admin puts on a PriorityClass, where the operator's configuration has preemption.mode
 // Broker.
 const (
-	// AnnotationWaitingClass on a PriorityClass names the one under which the ranks of its gangs wait, so that
-	// the scheduler preempts nobody for them while the operator has others make room. It has the same value, and
-	// preemptionPolicy Never.
+	// AnnotationWaitingClass on a PriorityClass names the class of its waiting gangs, for which the scheduler
+	// preempts no pods while the operator frees capacity. It has the same value, and preemptionPolicy Never.
 	AnnotationWaitingClass = "mlplatform.example.com/waiting-class"
-	// AnnotationMaxDelay on a PriorityClass is how long its gangs may be made to wait for others' saves, in
-	// seconds.
+	// AnnotationMaxDelay on a PriorityClass is the maximum time in seconds that its gangs wait for victims to
+	// save.
 	AnnotationMaxDelay = "mlplatform.example.com/max-delay-seconds"
-	// AnnotationMinRun on a PriorityClass is how long its gangs run before they are asked to make room, if
-	// others can, in seconds.
+	// AnnotationMinRun on a PriorityClass is how long in seconds its gangs run before the operator preempts
+	// them, if there are other victims.
 	AnnotationMinRun = "mlplatform.example.com/min-run-seconds"
 )
 
-// AnnotationHyperparameters on a pod holds spec.hyperparameters as JSON. The kubelet makes a file of it.
+// AnnotationHyperparameters on a pod holds spec.hyperparameters as JSON. The kubelet writes it to a file.
 const AnnotationHyperparameters = "mlplatform.example.com/hyperparameters"
 
-// AnnotationFilePrefix begins the annotations on a pod that hold the files of its framework, each followed by
-// the name of the file.
+// AnnotationFilePrefix is the prefix of the pod annotations that hold the files of its framework. The name of
+// the file follows it.
 const AnnotationFilePrefix = "mlplatform.example.com/file-"

@@ -21,7 +21,6 @@ var reasons = []string{
 	ReasonRoomReserved, ReasonWaitingClassUnusable,
 }
 
-// KnownReason reports whether a reason is one of this API's own. A scheduler may have others, which it writes
-// into objects that others may write too: where the number of different reasons must be bounded, as that of a
-// metric's series, those are not told apart.
+// KnownReason reports whether a reason belongs to this API. Schedulers have others, which other clients can
+// write. Callers that must bound the number of reasons, such as for the series of a metric, group those.
 func KnownReason(reason string) bool { return slices.Contains(reasons, reason) }

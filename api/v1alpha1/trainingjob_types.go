@@ -4,7 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TrainingJob is a gang of ranks that train one model: all of them run, or none.
+// TrainingJob is a gang of ranks that train one model. Either all ranks start, or none does.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=trainingjobs,singular=trainingjob,shortName={tj,trainjob},categories={all}
@@ -26,12 +26,9 @@ type TrainingJob struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is the training that is to run.
+	// Spec of the training.
 	Spec TrainingJobSpec `json:"spec"`
-	// Status is what the operator last observed. Only the operator writes it.
-	//
-	// It is atomic, since one writer needs no record of who owns which of its fields: the API server would keep
-	// that, larger than the status itself, at every write.
+	// Status is the state that the operator last observed. Only the operator writes it.
 	// +optional
 	// +structType=atomic
 	Status TrainingJobStatus `json:"status,omitzero"`

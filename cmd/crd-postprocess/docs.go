@@ -7,46 +7,54 @@ import (
 	"strings"
 )
 
-// docs are the sections of the API's reference that the rules are the source of: crd-ref-docs knows the
-// types only.
+// docs returns the sections of the API reference that come from the rules. crd-ref-docs generates the others
+// from the types.
 func (f *rulesFile) docs() string {
 	return f.ruleDocs() + f.changeDocs() + f.Bounds.docs()
 }
 
 func (f *rulesFile) ruleDocs() string {
-	var b strings.Builder
-	fmt.Fprint(&b, "\n## Rules between fields\n\nThe API server refuses what breaks one of them.\n\n",
-		"| Field | What to change |\n| --- | --- |\n")
+	var messages []string
+	fields := map[string][]string{} // by message
 	for _, r := range f.Rules {
 		if strings.Contains(r.Rule, "oldSelf") || strings.Contains(r.Rule, "$(finished)") {
 			continue // it limits changes: the next section
 		}
-		path := strings.Trim(r.At+"."+r.Field, ".")
-		fmt.Fprintf(&b, "| `%s` | %s |\n", path, strings.NewReplacer("|", `\|`, "<", "&lt;").Replace(r.Message))
+		if fields[r.Message] == nil {
+			messages = append(messages, r.Message)
+		}
+		fields[r.Message] = append(fields[r.Message], strings.Trim(r.At+"."+r.Field, "."))
+	}
+	var b strings.Builder
+	fmt.Fprint(&b, "\n## Rules between fields\n\n",
+		"The API server rejects a job that breaks one of these rules.\n\n",
+		"| Field | Error message |\n| --- | --- |\n")
+	for _, m := range messages {
+		fmt.Fprintf(&b, "| %s | %s |\n", codes("", fields[m]),
+			strings.NewReplacer("|", `\|`, "<", "&lt;").Replace(m))
 	}
 	fmt.Fprintf(&b, "| %s | belong to the simple form and cannot stand beside replicaSpecs |\n",
 		codes("spec.", f.SimpleForm))
-	fmt.Fprint(&b, "\nLabels and annotations, which the CRD's rules cannot see, are checked by the ",
-		"ValidatingAdmissionPolicy in\ndeploy/admission.\n")
+	fmt.Fprint(&b, "\nThe ValidatingAdmissionPolicy in deploy/admission checks labels and annotations.\n")
 	return b.String()
 }
 
 func (f *rulesFile) changeDocs() string {
 	rows := []struct{ fields, when string }{
-		{"the roles (keys of `replicaSpecs`)", "never: pods are named after them"},
+		{"the roles (keys of `replicaSpecs`)", "never"},
 		{codes("", f.Changes.Finished), "always"},
 		{codes("", slices.Concat(f.Changes.Running, []string{"replicaSpecs.*.replicas"})),
-			"until the job has finished, also while it runs"},
+			"until the job has finished"},
 		{codes("", f.Changes.Suspended), "while the job is Suspended, Pending or new"},
 		{"all others", "while the job is Suspended, Queued, Pending or new"},
 	}
 	var b strings.Builder
-	fmt.Fprint(&b, "\n## What may change when\n\n| Fields of the spec | May change |\n| --- | --- |\n")
+	fmt.Fprint(&b, "\n## When fields can change\n\n| Fields of the spec | Can change |\n| --- | --- |\n")
 	for _, row := range rows {
 		fmt.Fprintf(&b, "| %s | %s |\n", row.fields, row.when)
 	}
-	fmt.Fprint(&b, "\nA job that runs is changed in two steps: suspend it (`runPolicy.suspend: true`), ",
-		"wait until its phase is\nSuspended, then apply the change together with `suspend: false`.\n")
+	fmt.Fprint(&b, "\nTo change other fields of a running job, set `runPolicy.suspend: true`, ",
+		"wait for phase Suspended, and apply the\nchange with `suspend: false`.\n")
 	return b.String()
 }
 

@@ -5,9 +5,10 @@
 
 {{ .Doc }}
 
-Begin with [TrainingJob](#trainingjob), [TrainingJobSpec](#trainingjobspec) and [TrainingJobStatus](#trainingjobstatus); the
-other types follow in alphabetical order, the [rules between fields](#rules-between-fields) and [what may change
-when](#what-may-change-when) at the end. `kubectl explain trainingjob.spec` says the same in a terminal.
+Start with [TrainingJobSpec](#trainingjobspec) and [TrainingJobStatus](#trainingjobstatus). The other types follow in
+alphabetical order. The end of the page lists the [rules between fields](#rules-between-fields), [when fields can
+change](#when-fields-can-change) and [bounds](#bounds). `kubectl explain trainingjob.spec` shows the same
+descriptions.
 
 {{ range .SortedTypes }}{{ if or (eq .Name "TrainingJob") (eq .Name "TrainingJobSpec") (eq .Name "TrainingJobStatus") }}
 {{- template "type" . }}{{ end }}{{ end }}

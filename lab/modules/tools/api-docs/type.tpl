@@ -10,20 +10,21 @@ A {{ .UnderlyingType.Name }}.
 In: {{ range $i, $r := .SortedReferences }}{{ if $i }}, {{ end }}{{ markdownRenderTypeLink $r }}{{ end }}
 {{ end }}
 {{- if .Members }}
-| Field | Type | Description | Bounds |
-| --- | --- | --- | --- |
-{{ if .GVK }}| `apiVersion` | string | `{{ .GVK.Group }}/{{ .GVK.Version }}` | |
-| `kind` | string | `{{ .GVK.Kind }}` | |
+| Field | Description |
+| --- | --- |
+{{ if .GVK }}| `apiVersion` _string_ | `{{ .GVK.Group }}/{{ .GVK.Version }}` |
+| `kind` _string_ | `{{ .GVK.Kind }}` |
 {{ end -}}
 {{ range .Members -}}
-| `{{ .Name }}` | {{ markdownRenderType .Type }} | {{ template "type_members" . }} | {{ range .Validation }}{{ if and (ne . "Optional: {}") (ne (printf "%.4s" .) "Enum") (ne (printf "%.4s" .) "XVal") }}{{ markdownRenderFieldDoc . }} {{ end }}{{ end }}|
+| `{{ .Name }}` _{{ markdownRenderType .Type }}_ | {{ template "type_members" . }} |
 {{ end -}}
 {{ end }}
 {{- if .EnumValues }}
 | Value | Meaning |
 | --- | --- |
 {{ range .EnumValues -}}
-| `{{ .Name }}` | {{ markdownRenderFieldDoc .Doc }} |
+{{ $doc := regexReplaceAll "^[A-Za-z0-9]+:? (is |means that |means )?" (markdownRenderFieldDoc .Doc | trimSuffix "<br />" | replace "<br />" " ") "" -}}
+| `{{ .Name }}` | {{ substr 0 1 $doc | upper }}{{ substr 1 -1 $doc }} |
 {{ end -}}
 {{ end }}
 {{ end -}}

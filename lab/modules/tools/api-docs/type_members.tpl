@@ -1,8 +1,9 @@
 {{- define "type_members" -}}
 {{- $field := . -}}
 {{- if eq $field.Name "metadata" -}}
-Name, namespace, labels, annotations. The name becomes host names: see the rules.
+Standard metadata. The name becomes part of host names.
 {{- else -}}
-{{ markdownRenderFieldDoc $field.Doc }}
+{{- $doc := regexReplaceAll "^[A-Za-z0-9]+ (is|are) " (markdownRenderFieldDoc $field.Doc | trimSuffix "<br />" | replace "<br />" " ") "" -}}
+{{ substr 0 1 $doc | upper }}{{ substr 1 -1 $doc }}
 {{- end -}}
 {{- end -}}
