@@ -2,8 +2,7 @@ package jobview
 
 import (
 	"math"
-
-	"gonum.org/v1/plot"
+	"strconv"
 )
 
 // Tick of an axis.
@@ -43,24 +42,55 @@ func (s scale) at(v float64) float64 {
 	return (v/2 - s.min/2) / (s.max/2 - s.min/2) * 100
 }
 
-// ticks that have labels. whole leaves out those between whole numbers.
+// mostSteps is into how many steps the ticks divide an axis at most.
+const mostSteps = 5
+
+// step is the distance between ticks: 1, 2 or 5 times a power of ten, and at most half of the range. It is 0
+// for a range in which floating point numbers have no such ticks.
+func (s scale) step() float64 {
+	least := (s.max - s.min) / mostSteps
+	power := math.Pow(10, math.Floor(math.Log10(least)))
+	for _, factor := range []float64{1, 2, 5, 10} {
+		if step := factor * power; step >= least && s.min+step > s.min && s.max-step < s.max {
+			return step
+		}
+	}
+	return 0
+}
+
+// ticks returns the ticks of the axis. With whole it leaves out those between whole numbers.
 func (s scale) ticks(whole bool) []Tick {
 	if s.max <= s.min || math.IsInf(s.max-s.min, 0) {
 		return nil
 	}
+	step := s.step()
+	if step == 0 {
+		return nil
+	}
 	var ticks []Tick
-	for _, t := range (plot.DefaultTicks{}).Ticks(s.min, s.max) {
-		if t.Label == "" || t.Value < s.min || t.Value > s.max {
-			continue
+	for i, first := 0, math.Ceil(s.min/step); i <= mostSteps; i++ {
+		v := (first + float64(i)) * step
+		switch {
+		case v > s.max:
+			return ticks
+		case !whole:
+			ticks = append(ticks, Tick{s.at(v), label(v, step)})
+		case v == math.Trunc(v) && math.Abs(v) < 1<<62:
+			ticks = append(ticks, Tick{s.at(v), number(int64(v))})
 		}
-		label := t.Label
-		if whole {
-			if t.Value != math.Trunc(t.Value) || math.Abs(t.Value) >= 1<<62 {
-				continue
-			}
-			label = number(int64(t.Value))
-		}
-		ticks = append(ticks, Tick{s.at(t.Value), label})
 	}
 	return ticks
+}
+
+// label of a value that is a multiple of the step: without the digits that rounding has added.
+func label(v, step float64) string {
+	digits := 1
+	if v != 0 {
+		digits += int(math.Floor(math.Log10(math.Abs(v))+1e-9) - math.Floor(math.Log10(step)+1e-9))
+	}
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', max(digits, 1), 64), 64)
+	if err != nil { // it is too large
+		rounded = v
+	}
+	return strconv.FormatFloat(rounded, 'g', -1, 64)
 }

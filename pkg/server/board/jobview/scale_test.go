@@ -2,6 +2,7 @@ package jobview
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 )
@@ -42,6 +43,33 @@ func TestTicksOfStepsAreWhole(t *testing.T) {
 	}
 	if n := len(scaleOf(0, 100, 0).ticks(true)); n < 2 {
 		t.Errorf("an axis has %d labels", n)
+	}
+}
+
+func TestTicks(t *testing.T) {
+	for name, c := range map[string]struct {
+		min, max float64
+		want     []string
+	}{
+		"tenths":           {0, 0.5, []string{"0", "0.1", "0.2", "0.3", "0.4", "0.5"}},
+		"halves":           {1.9, 4.1, []string{"2", "2.5", "3", "3.5", "4"}},
+		"across zero":      {-1.1, 1.1, []string{"-1", "-0.5", "0", "0.5", "1"}},
+		"a large offset":   {1000.1, 1000.5, []string{"1000.1", "1000.2", "1000.3", "1000.4", "1000.5"}},
+		"small":            {0, 3e-5, []string{"0", "1e-05", "2e-05", "3e-05"}},
+		"large":            {0, 4e7, []string{"0", "1e+07", "2e+07", "3e+07", "4e+07"}},
+		"next to another":  {1, math.Nextafter(1, 2), nil},
+		"no range":         {1, 1, nil},
+		"an endless range": {math.Inf(-1), math.Inf(1), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, tick := range (scale{c.min, c.max}).ticks(false) {
+				got = append(got, tick.Label)
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
 	}
 }
 

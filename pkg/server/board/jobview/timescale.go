@@ -4,7 +4,7 @@ import "time"
 
 const day = 24 * time.Hour
 
-// steps of a clock that people read easily. DefaultTicks would have tenths.
+// steps of a clock that people read easily..
 var steps = []time.Duration{
 	time.Second, 5 * time.Second, 10 * time.Second, 15 * time.Second, 30 * time.Second,
 	time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 30 * time.Minute,
