@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/yaml"
 )
 
@@ -79,7 +81,11 @@ func installCRD(
 	ctx context.Context, definitions dynamic.ResourceInterface, definition *unstructured.Unstructured,
 ) error {
 	options := metav1.ApplyOptions{FieldManager: fieldOwner, Force: true}
-	_, err := definitions.Apply(ctx, definition.GetName(), definition, options)
+	// On a busy machine the API server gives up on a request that it has not completed in time.
+	err := retry.OnError(retry.DefaultBackoff, apierrors.IsTimeout, func() error {
+		_, err := definitions.Apply(ctx, definition.GetName(), definition, options)
+		return err
+	})
 	if err != nil {
 		return err
 	}
