@@ -13,12 +13,12 @@ import (
 	"mlplatform.example.com/trainingjob-operator/scheduler"
 )
 
-// endTerminating ends what a job that is being deleted has in the cluster: its ranks, and after the last one
-// its groups. The garbage collector begins only when the job is gone, and a finalizer of anybody's may hold
-// it for long; its scheduler is told at once, and would give the places of ranks that run on to others.
+// endTerminating stops the ranks of a job that is being deleted, and then deletes its groups. The garbage
+// collector begins only when the job is deleted, which any finalizer can delay. A scheduler that learns of
+// the deletion earlier would give the capacity of running ranks to others.
 //
-// A group that must be told how its gang ended goes with the job (see scheduler.QuotaSystem): it is released
-// once no pod is left. Nothing is ended of a job that is deleted with --cascade=orphan.
+// The groups of a scheduler.QuotaSystem stay until the job is deleted: their quota is released once no pod is
+// left. Nothing is deleted for a job that is deleted with --cascade=orphan.
 func (w *writer) endTerminating(
 	ctx context.Context, backends []scheduler.Backend, job *v1alpha1.TrainingJob,
 ) error {

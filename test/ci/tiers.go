@@ -103,6 +103,9 @@ func (t Tiers) check() error {
 		if len(r.Packages) == 0 {
 			errs = append(errs, errors.New("a run names no packages"))
 		}
+		if len(r.Packages) > 1 && len(r.Args) > 0 {
+			errs = append(errs, fmt.Errorf("args %q are for a run of one package: others reject the flags", r.Args))
+		}
 		for _, pattern := range []string{r.Tests, r.Skip} {
 			if _, err := regexp.Compile(pattern); err != nil {
 				errs = append(errs, err)

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 const root = "../.."
@@ -51,6 +53,27 @@ func TestEveryTestIsRun(t *testing.T) {
 			return test.pkg == l.Package && (l.Test == "" || test.name == l.Test)
 		}) {
 			t.Errorf("test/tiers.yaml: leftOut: there is no test %s %s", l.Package, l.Test)
+		}
+	}
+}
+
+func TestTiersAreChecked(t *testing.T) {
+	part := Part{Name: "a", Took: metav1.Duration{Duration: 1}, Paths: []string{"api/"}}
+	run := func(r Run) Tiers { return Tiers{Test: Tier{Runs: []Run{r}}} }
+	for name, tc := range map[string]struct {
+		tiers Tiers
+		valid bool
+	}{
+		"args of one package":   {run(Run{Packages: []string{"./a"}, Args: []string{"-x"}}), true},
+		"args of two packages":  {run(Run{Packages: []string{"./a", "./b"}, Args: []string{"-x"}}), false},
+		"no packages":           {run(Run{}), false},
+		"no regular expression": {run(Run{Packages: []string{"./a"}, Skip: "("}), false},
+		"a part":                {Tiers{Parts: []Part{part}}, true},
+		"two parts of a name":   {Tiers{Parts: []Part{part, part}}, false},
+		"a part without paths":  {Tiers{Parts: []Part{{Name: "a", Took: part.Took}}}, false},
+	} {
+		if err := tc.tiers.check(); (err == nil) != tc.valid {
+			t.Errorf("%s: valid %t, got %v", name, tc.valid, err)
 		}
 	}
 }
