@@ -14,6 +14,7 @@ const (
 	render      = core + "/render"
 	observation = core + "/observation"
 	decision    = core + "/decision"
+	account     = core + "/account"
 	status      = core + "/status"
 	convert     = "pkg/convert"
 	tfjobadmin  = "pkg/tfjobadmin"
@@ -83,11 +84,15 @@ var rules = map[string]rule{
 	decision: {
 		reason: "what is decided", ours: []string{api, checkpoint, seam, spec, render, observation}, never: notCore,
 	},
+	account: {
+		reason: "what is counted and carried to the next reconcile",
+		ours:   []string{api, spec, observation, decision}, never: notCore,
+	},
 	status: {
-		reason: "what is said", ours: []string{api, checkpoint, seam, spec, observation, decision}, never: notCore,
+		reason: "what a user reads", ours: []string{api, seam, spec, observation, decision}, never: notCore,
 	},
 	core: {
-		reason: "puts the rooms together", ours: []string{observation, decision, status}, never: notCore,
+		reason: "puts the rooms together", ours: []string{observation, decision, account, status}, never: notCore,
 	},
 	core + "/internal/jobtest": {reason: "jobs for the core's tests", ours: []string{api}},
 

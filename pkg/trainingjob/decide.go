@@ -3,6 +3,7 @@ package trainingjob
 import (
 	"cmp"
 
+	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/account"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/decision"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/status"
@@ -11,45 +12,89 @@ import (
 type (
 	// Snapshot is everything that Decide may depend on.
 	Snapshot = observation.Snapshot
-	// Plan is what is to be done.
+	// Plan is the result of Decide.
 	Plan = decision.Plan
 )
 
-// Decide says what is to be done for a job, from what is known of it. It is pure: the same snapshot gives the
-// same plan, and a plan that was carried out in part or not at all leads to the same end.
-func Decide(s Snapshot) Plan {
+// Decide plans the next actions and the status of a job from what is known of it. It is pure: the same
+// snapshot gives the same plan, and a plan that was carried out in part or not at all leads to the same end.
+func Decide(s Snapshot) Plan { return decide(s, nil) }
+
+// draft is a plan that the steps fill in.
+type draft struct {
+	o *observation.Observation
+	p *Plan
+	// transition is nil when the job stays in its phase.
+	transition *decision.Transition
+	outcome    decision.Outcome
+	// adopted, waits and counted report that a step changed what is written at once.
+	adopted, waits, counted bool
+}
+
+// step fills in a part of a draft. It writes only the fields of the status that its room owns (owners.go).
+type step struct {
+	room room
+	do   func(*draft)
+}
+
+// enterSteps change the phase. Only the status is written; what follows from it happens in the next
+// reconcile.
+var enterSteps = []step{
+	{decisionRoom, func(d *draft) { d.transition.Enter(d.p) }},
+	{accountRoom, func(d *draft) {
+		account.RecordCheckpoints(d.o, d.p)
+		account.RecordProgress(d.o, d.p, true)
+	}},
+	{decisionRoom, func(d *draft) { d.outcome = d.transition.Apply(d.o, d.p) }},
+	{accountRoom, func(d *draft) { account.Conclude(d.o, d.p, d.outcome) }},
+	{statusRoom, func(d *draft) { status.Conclude(d.o, d.p, d.outcome) }},
+}
+
+// staySteps plan for a job that stays in its phase. A reason why the job waits, and what ranks reported of
+// their checkpoints, are written when they are due and take the counts along.
+var staySteps = []step{
+	{decisionRoom, func(d *draft) {
+		decision.Act(d.o, d.p)
+		decision.WakeScheduler(d.o, d.p)
+		d.adopted = decision.Follow(d.o, d.p)
+	}},
+	{statusRoom, func(d *draft) { d.waits = status.RefreshWait(d.o, d.p) }},
+	{accountRoom, func(d *draft) { d.counted = account.Refresh(d.o, d.p) }},
+	{decisionRoom, func(d *draft) { d.counted = decision.SaveAhead(d.o, d.p) || d.counted }},
+	{accountRoom, func(d *draft) { d.counted = account.RecordProgress(d.o, d.p, d.counted) || d.counted }},
+	{statusRoom, func(d *draft) { status.Refresh(d.o, d.p) }},
+	{noRoom, func(d *draft) {
+		if !d.adopted && !d.waits && !d.counted {
+			status.HoldBack(d.o, d.p)
+		}
+	}},
+	{statusRoom, func(d *draft) { status.DropPreemption(d.o, d.p) }},
+}
+
+// decide is Decide. watch, unless nil, carries out each step.
+func decide(s Snapshot, watch func(step, *draft)) Plan {
 	if s.ManagedElsewhere() {
 		p := decision.Dispatched(s)
 		p.GangStatus = status.MirroredGangStatus(s.Job, s.Now)
 		return *p
 	}
-	o := observation.Of(s)
-	p := decision.NewPlan(o)
-	if t := decision.Next(o); t != nil {
-		transition(o, p, t)
+	d := &draft{o: observation.Of(s)}
+	d.p, d.transition = decision.NewPlan(d.o), decision.Next(d.o)
+	steps := staySteps
+	if d.transition != nil {
+		steps = enterSteps
+	}
+	if watch == nil {
+		watch = func(s step, d *draft) { s.do(d) }
+	}
+	for _, s := range steps {
+		watch(s, d)
+	}
+	if t := d.transition; t != nil {
+		from := cmp.Or(string(d.o.Job.Status.Phase), "new")
+		d.p.Note("%s → %s (%s): %s", from, t.To, d.outcome.Reason, d.outcome.Message)
 	} else {
-		decision.Act(o, p)
-		decision.WakeScheduler(o, p)
-		status.Refresh(o, p)
-		p.GangStatus = status.GangStatus(o)
+		d.p.GangStatus = status.GangStatus(d.o)
 	}
-	return *p
-}
-
-// transition plans a change of phase. Only the status is written; what follows from it happens in the next
-// reconcile.
-func transition(o *observation.Observation, p *Plan, t *decision.Transition) {
-	t.Enter(p)
-	status.RecordCheckpoints(o, p)
-	status.RecordProgress(o, p, true)
-	outcome := t.Apply(o, p)
-	status.RecordDrain(o, p)
-	status.RecordWork(o, p, outcome)
-	if len(o.Rejected) == 0 {
-		status.Count(o, p, outcome.Fresh)
-	}
-	p.Status.Message = cmp.Or(outcome.Message, p.Status.Message)
-	status.Conditions(o, p, outcome.Reason)
-	from := cmp.Or(string(o.Job.Status.Phase), "new")
-	p.Note("%s → %s (%s): %s", from, t.To, outcome.Reason, outcome.Message)
+	return *d.p
 }

@@ -14,8 +14,9 @@
 //	render       what does the job look like in the cluster?
 //	observation  what is seen of the job?
 //	decision     what is to be done now? (the table of transitions, and the plan)
-//	status       what may be said of the job?
-//	trainingjob  Decide: all of it, once per reconcile
+//	account      what is counted and carried to the next reconcile?
+//	status       what does a user read of the job?
+//	trainingjob  Decide: all of it, once per reconcile; owners.go: which room writes which field of the status
 //
 // A plan that is carried out in part, twice or not at all leads to the same end, because every reconcile
 // starts from what is there. The invariants (random_test.go tries to break them):

@@ -188,7 +188,7 @@ func (sim *simulation) reconcile() bool {
 		return false
 	}
 	snapshot := sim.snapshot()
-	plan := Decide(snapshot)
+	plan := decide(snapshot, sim.checkOwners)
 	sim.otherReason = plan.OtherReason
 	sim.checkPlan(plan)
 	if plan.Group == decision.Apply && !snapshot.Gang.Computed {

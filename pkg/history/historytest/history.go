@@ -19,8 +19,8 @@ import (
 // Epoch is when every job was created.
 var Epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// History of a job, as the operator writes it (pkg/trainingjob/decision: table.go, settle.go and history.go;
-// pkg/trainingjob/status: accounting.go and conditions.go).
+// History of a job, as the operator writes it (pkg/trainingjob: decision/table.go, settle.go and history.go;
+// account/work.go; status/conditions.go).
 type History struct {
 	// Versions of the job in their order, the first without a status.
 	Versions []*v1alpha1.TrainingJob

@@ -4,8 +4,8 @@
 //	Observation ──Next──▶ a Transition: only the status is written; effects follow later
 //	              └─none─▶ Act: group, Service, deletions, creations
 //
-// A transition decides these fields of the status: phase, attempt, drain, counters, times, revision,
-// scheduler, resume point and history. What a user reads beside them is written by package status.
+// A transition decides phase, attempt, drain, times, revision, resume point, how the gang is submitted, and
+// history. Packages account and status write the other fields of the status: owners.go has the list.
 //
 // # Transitions
 //

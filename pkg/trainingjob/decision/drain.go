@@ -13,13 +13,11 @@ import (
 func drain(
 	o *observation.Observation, p *Plan, cause v1alpha1.DrainCause, reason, format string, args ...any,
 ) Outcome {
-	d := &v1alpha1.DrainStatus{Cause: cause, Reason: reason, Message: fmt.Sprintf(format, args...)}
-	if old := o.Job.Status.Drain; old != nil { // only the cause has changed
-		d.CommandID, d.Deadline, d.Resolve = old.CommandID, old.Deadline, old.Resolve
-		d.Ran, d.CheckpointKnown, d.Completed = old.Ran, old.CheckpointKnown, old.Completed
-		d.MakesRoom = old.MakesRoom
+	if p.Status.Drain == nil { // else only the cause changes
+		p.Status.Drain = &v1alpha1.DrainStatus{}
 	}
-	p.Status.Drain = d
+	d := p.Status.Drain
+	d.Cause, d.Reason, d.Message, d.Permanent = cause, reason, fmt.Sprintf(format, args...), false
 	switch cause {
 	case v1alpha1.CauseEviction, v1alpha1.CauseSuspend, v1alpha1.CauseSpecChange, v1alpha1.CauseRestartRequested:
 		requestSave(o, d)
@@ -57,9 +55,9 @@ func lossMessage(lost []observation.Loss) string {
 }
 
 func drainRestartsSpent(o *observation.Observation, p *Plan) Outcome {
-	p.Status.Restarts, p.Status.RankRestarts = o.Restarts(), o.ContainerRestarts()
 	outcome := drain(o, p, v1alpha1.CauseFailure, v1alpha1.ReasonBackoffLimit,
-		"containers were restarted %d times, backoffLimit is %d", p.Status.Restarts, spec.BackoffLimit(o.Job))
+		"containers were restarted %d times, backoffLimit is %d", o.Restarts(), spec.BackoffLimit(o.Job))
+	outcome.RestartsSpent = true
 	p.Status.Drain.Permanent = true
 	p.Warning(outcome.Reason, "Drain", outcome.Message)
 	return outcome

@@ -79,7 +79,7 @@ func passOver(o *observation.Observation, p *Plan, result *checkpoint.Terminatio
 	}
 	cs.PassedOver = append([]v1alpha1.PassedOverCheckpoint{passed}, cs.PassedOver...)
 	cs.PassedOver = cs.PassedOver[:min(len(cs.PassedOver), maxPassedOver)]
-	goBack(o, cs, foundPoint(cs.Latest, result))
+	goBack(o, cs, found.Step)
 	p.Warning("CheckpointPassedOver", "Resume", fmt.Sprintf("the checkpoint of step %d (%s) is passed over: %s;"+
 		" training resumes from step %d; to try it again, set spec.checkpoint.resumeFrom", bad.Step, bad.URI,
 		message, found.Step))

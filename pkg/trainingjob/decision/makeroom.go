@@ -87,17 +87,6 @@ func tellUnusable(o *observation.Observation, p *Plan) {
 	}
 }
 
-// handedOver is what a gang's status says of its preemption once its scheduler is to preempt for it.
-func handedOver(o *observation.Observation) *v1alpha1.PreemptionStatus {
-	if drainCause(o.Job) != v1alpha1.CauseHandOver {
-		return nil
-	}
-	at := o.Time()
-	return &v1alpha1.PreemptionStatus{
-		Outcome: v1alpha1.PreemptionNotPlanned, Phase: v1alpha1.PreemptionHandedOver, PhaseTime: &at,
-	}
-}
-
 // Held is the verdict on a gang that must not begin, whatever its scheduler says: others make room for one of
 // a higher priority.
 func Held(o *observation.Observation) bool {

@@ -21,6 +21,22 @@ func mlflowOf(o *observation.Observation) *v1alpha1.MLflowStatus {
 	}
 }
 
+// Follow adopts in the status what may change while an attempt goes on: the MLflow run of a gang that was
+// queued before its run was known, and the hash of an unchanged spec, which differs between two versions of
+// the operator. It reports whether it did the first.
+func Follow(o *observation.Observation, p *Plan) bool {
+	st := &p.Status
+	if !o.SpecChanged() && !st.Phase.Finished() && st.Attempt > 0 {
+		st.Revision = o.Revision
+	}
+	run := LateRun(o)
+	if run == "" || o.SpecInvalid() {
+		return false
+	}
+	st.MLflow.RunID = run
+	return true
+}
+
 // LateRun is the run of a gang that was queued before its run was known, as that of most first attempts: it
 // is made when the server learns of the job. "" where there is none, or where a rank of the attempt exists:
 // the others must be told the same. No rank is created while there is one, so that the status has it first.

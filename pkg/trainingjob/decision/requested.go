@@ -17,24 +17,25 @@ func drainToSearch(o *observation.Observation, p *Plan) Outcome {
 		"spec.checkpoint.resumeFrom is %s: the operator searches for it", spec.OpenRequest(o.Job))
 }
 
-// takeRequested sets the requested checkpoint as the latest one, or records the problem with it. With a
+// takeRequested returns the requested checkpoint, or records the problem with it and returns nil. With a
 // problem no attempt starts until the user changes the spec, because the user requested this checkpoint and
 // no other.
-func takeRequested(o *observation.Observation, p *Plan, request string) {
+func takeRequested(o *observation.Observation, p *Plan, request string) *v1alpha1.CheckpointPoint {
 	cs := p.Checkpoint()
 	point, problem := requestedPoint(o, request)
 	cs.Requested = &v1alpha1.RequestedCheckpoint{ResumeFrom: request, Problem: problem}
 	if problem != "" {
 		p.Warning(v1alpha1.ReasonInvalidSpec, "Resume", fmt.Sprintf(
 			"spec.checkpoint.resumeFrom is %s: %s", request, problem))
-		return
+		return nil
 	}
-	goBack(o, cs, point)
+	goBack(o, cs, point.Step)
 	cs.PassedOver = slices.DeleteFunc(cs.PassedOver, func(c v1alpha1.PassedOverCheckpoint) bool {
 		return c.URI == point.URI
 	})
 	p.Normal("ResumePointChosen", "Resume", fmt.Sprintf(
 		"by spec.checkpoint.resumeFrom, training resumes from step %d (%s)", point.Step, point.URI))
+	return point
 }
 
 // requestedPoint returns the checkpoint that a request names, or the problem with it. Only the trainer can
@@ -61,10 +62,9 @@ func requestedPoint(o *observation.Observation, request string) (*v1alpha1.Check
 	return nil, "the volume has no such checkpoint"
 }
 
-// goBack sets an older checkpoint as the latest one. Later checkpoints of earlier attempts no longer count.
-func goBack(o *observation.Observation, cs *v1alpha1.CheckpointStatus, point *v1alpha1.CheckpointPoint) {
-	cs.Latest = point
-	cs.Branch = &v1alpha1.CheckpointBranch{Attempt: o.Job.Status.Attempt + 1, Step: point.Step}
+// goBack records that the next attempt resumes from an older checkpoint: later ones no longer count.
+func goBack(o *observation.Observation, cs *v1alpha1.CheckpointStatus, step int64) {
+	cs.Branch = &v1alpha1.CheckpointBranch{Attempt: o.Job.Status.Attempt + 1, Step: step}
 }
 
 // requestRefused reports whether the requested checkpoint has a problem.

@@ -22,8 +22,8 @@ func pin(o *observation.Observation, p *Plan) *v1alpha1.CheckpointPoint {
 	}
 	cs := p.Checkpoint()
 	before := cs.ResumeFrom
-	wentBack := chooseLatest(o, p)
-	cs.ResumeFrom = cs.Latest.DeepCopy()
+	latest, wentBack := chooseLatest(o, p)
+	cs.ResumeFrom = latest.DeepCopy()
 	cs.FailedStarts = 0
 	if before != nil && cs.ResumeFrom != nil && cs.ResumeFrom.URI == before.URI {
 		cs.FailedStarts = failedStarts(o)
@@ -53,29 +53,30 @@ func pin(o *observation.Observation, p *Plan) *v1alpha1.CheckpointPoint {
 	return cs.ResumeFrom
 }
 
-// chooseLatest sets the latest checkpoint, which the next attempt resumes from. It reports whether the
-// training goes back on purpose.
-func chooseLatest(o *observation.Observation, p *Plan) (wentBack bool) {
+// chooseLatest returns the checkpoint that the next attempt resumes from, nil for the beginning, and whether
+// the training goes back on purpose.
+func chooseLatest(o *observation.Observation, p *Plan) (latest *v1alpha1.CheckpointPoint, wentBack bool) {
 	cs, result := p.Checkpoint(), searchResult(o)
+	latest = cs.Latest
 	request := spec.OpenRequest(o.Job)
 	if cs.Requested != nil && o.Job.Spec.Checkpoint.ResumeFrom == "" {
 		cs.Requested = nil
 	}
 	switch {
 	case request != "":
-		takeRequested(o, p, request)
-		return cs.Requested.Problem == ""
+		if point := takeRequested(o, p, request); point != nil {
+			return point, true
+		}
+		return latest, false
 	case result == nil:
-		return false
-	case passOver(o, p, result):
-		wentBack = true
-	default:
-		cs.Latest = foundPoint(cs.Latest, result)
+		return latest, false
 	}
+	wentBack = passOver(o, p, result)
+	latest = foundPoint(latest, result)
 	for _, passed := range result.PassedOver {
 		p.Warning("CheckpointPassedOver", "Resolve", fmt.Sprintf("%s is not complete: %s", passed.URI, passed.Why))
 	}
-	return wentBack
+	return latest, wentBack
 }
 
 // searchResult returns what the search found. It returns nil if the reason for the search is gone: the user
@@ -125,20 +126,17 @@ func andResumes(job *v1alpha1.TrainingJob, p *Plan) string {
 	return "; it " + resumption(p)
 }
 
-// dropForeignCheckpoints drops checkpoints that lie where spec.checkpoint no longer points: no rank could
-// read them.
-func dropForeignCheckpoints(o *observation.Observation, p *Plan) {
+// dropForeignResumePoint drops a resume point that lies where spec.checkpoint no longer points: no rank could
+// read it.
+func dropForeignResumePoint(o *observation.Observation, p *Plan) {
 	cs := p.Status.Checkpoint
 	if spec.Checkpoints(o.Job) == nil || cs == nil {
 		return
 	}
 	if from := cs.ResumeFrom; from != nil && !spec.OwnsCheckpoint(o.Job, from.URI) {
-		cs.ResumeFrom, cs.Latest = nil, nil
+		cs.ResumeFrom = nil
 		setUnknown(o, p, v1alpha1.ReasonPlaceChanged, fmt.Sprintf(
 			"spec.checkpoint has changed, and %s does not lie there: training %s", from.URI, resumption(p)))
-	}
-	if l := cs.Latest; l != nil && !spec.OwnsCheckpoint(o.Job, l.URI) {
-		cs.Latest = nil
 	}
 }
 

@@ -59,6 +59,25 @@ func Ahead(st *v1alpha1.TrainingJobStatus) *v1alpha1.SaveAheadStatus {
 	return cs.Ahead
 }
 
+// SaveAhead records that the trainer is asked to save and to train on; the answer to its next report is read
+// from there. It reports whether it did.
+func SaveAhead(o *observation.Observation, p *Plan) bool {
+	st := &p.Status
+	if o.SaveAhead == nil || !CanBeAsked(o) || Ahead(st) != nil {
+		return false
+	}
+	cs := p.Checkpoint()
+	cs.Ahead = &v1alpha1.SaveAheadStatus{
+		Attempt: st.Attempt, CommandID: fmt.Sprintf("ahead-%d-%d", st.Attempt, o.Now.Unix()), Time: o.Time(),
+		Name: o.SaveAhead.Name,
+	}
+	if cs.Latest != nil {
+		cs.Ahead.AfterStep = cs.Latest.Step
+	}
+	p.Note("asked to save ahead of a preemption: %s", cs.Ahead.CommandID)
+	return true
+}
+
 // saving reports whether the ranks are left running until the trainer has saved, and until when.
 func saving(o *observation.Observation) (time.Time, bool) {
 	d := o.Job.Status.Drain

@@ -17,17 +17,14 @@ func settle(o *observation.Observation, p *Plan) Outcome {
 	countDisruption(o, p)
 	p.Status.Attempt++
 	switch drainCause(o.Job) {
-	case v1alpha1.CauseFailure:
-		p.Status.Restarts++
 	case v1alpha1.CauseDisruption, v1alpha1.CauseEviction, v1alpha1.CauseBrokered:
 		p.Status.Preemptions++
 	}
-	return Outcome{Reason: drainReason(o.Job), Fresh: true, Settled: true, ResumePoint: pinned}
+	return Outcome{Reason: drainReason(o.Job), NewAttempt: true, Settled: true, ResumePoint: pinned}
 }
 
 func settleSuspend(o *observation.Observation, p *Plan) Outcome {
 	settled := settle(o, p)
-	p.Status.ReplicaStatuses, p.Status.Workers = nil, nil
 	outcome := suspend(o, p)
 	settled.Reason, settled.Message = outcome.Reason, outcome.Message
 	return settled
@@ -51,13 +48,12 @@ func settleBackoff(o *observation.Observation, p *Plan) Outcome {
 	delay := backoff(o)
 	outcome := settle(o, p)
 	st := &p.Status
-	st.ReplicaStatuses, st.Workers = nil, nil
 	at := metav1.NewTime(o.Time().Add(delay))
 	st.NextAttemptTime = &at
 	outcome.Message = fmt.Sprintf("attempt %d follows after a backoff of %s%s%s", st.Attempt, delay,
 		keepPlace(o, p, delay), andResumes(o.Job, p))
 	if drainCause(o.Job) == v1alpha1.CauseFailure {
-		outcome.Message += fmt.Sprintf("; restart %d of %d", st.Restarts, spec.BackoffLimit(o.Job))
+		outcome.Message += fmt.Sprintf("; restart %d of %d", o.Job.Status.Restarts+1, spec.BackoffLimit(o.Job))
 	}
 	if d := st.Disruptions; d != nil && drainCause(o.Job) == v1alpha1.CauseDisruption {
 		outcome.Message += fmt.Sprintf("; it was disrupted %d times in a row without progress", d.InARow)
@@ -85,6 +81,7 @@ func settleQueue(o *observation.Observation, p *Plan) Outcome {
 		return outcome
 	}
 	startAttempt(o, p)
+	outcome.Submitted = true
 	outcome.Message = fmt.Sprintf("requeued whole at %s as attempt %d%s",
 		o.SchedulerAndQueue(), p.Status.Attempt, andResumes(o.Job, p))
 	p.Normal("Requeued", "Queue", outcome.Message)

@@ -98,7 +98,6 @@ func (t *Transition) Enter(p *Plan) {
 		p.Status.NextAttemptTime = nil
 	}
 	if p.Status.Scheduling != nil {
-		p.Status.Scheduling.Blocker, p.Status.Scheduling.Preemption = nil, nil
 		p.Status.Scheduling.KeepsPlace = false
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/observation"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/render"
-	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
 // What the table's rows write beside the phase. Each returns the transition's reason and message, and adds
@@ -53,11 +52,8 @@ func wait(o *observation.Observation, p *Plan) Outcome {
 	if o.SchedulerProblem != nil {
 		b = *o.SchedulerProblem
 	}
-	t := o.Time()
-	b.ObservedTime = &t
-	p.Status.Scheduling = &v1alpha1.SchedulingStatus{Queue: spec.Queue(o.Job), Blocker: &b}
 	p.Warning(b.Reason, "Queue", b.Message+"; "+b.NextStep)
-	return Outcome{Reason: b.Reason, Message: b.Message}
+	return Outcome{Reason: b.Reason, Message: b.Message, Blocker: &b}
 }
 
 // queue hands the gang to its scheduler. Pods may be created for the attempt that is written here, and for no
@@ -67,7 +63,8 @@ func queue(o *observation.Observation, p *Plan) Outcome {
 	p.Status.Attempt = max(1, p.Status.Attempt)
 	startAttempt(o, p)
 	return Outcome{
-		Reason: v1alpha1.ReasonQueued, Message: "queued at " + o.SchedulerAndQueue(), Fresh: true,
+		Reason: v1alpha1.ReasonQueued, Message: "queued at " + o.SchedulerAndQueue(), NewAttempt: true,
+		Submitted: true,
 	}
 }
 
@@ -76,7 +73,7 @@ func queueAgain(o *observation.Observation, p *Plan) Outcome {
 	message := fmt.Sprintf("queued again at %s as attempt %d%s", o.SchedulerAndQueue(), p.Status.Attempt,
 		andResumes(o.Job, p))
 	p.Normal(v1alpha1.ReasonQueued, "Queue", message)
-	return Outcome{Reason: v1alpha1.ReasonBackoffOver, Message: message, Fresh: true}
+	return Outcome{Reason: v1alpha1.ReasonBackoffOver, Message: message, NewAttempt: true, Submitted: true}
 }
 
 func resume(o *observation.Observation, p *Plan) Outcome {
@@ -85,7 +82,7 @@ func resume(o *observation.Observation, p *Plan) Outcome {
 	message := fmt.Sprintf("resumed: queued at %s as attempt %d%s", o.SchedulerAndQueue(), p.Status.Attempt,
 		andResumes(o.Job, p))
 	p.Normal(v1alpha1.ReasonResumed, "Queue", message)
-	return Outcome{Reason: v1alpha1.ReasonResumed, Message: message, Fresh: true}
+	return Outcome{Reason: v1alpha1.ReasonResumed, Message: message, NewAttempt: true, Submitted: true}
 }
 
 // startAttempt records what the attempt is made from, and clears what concerned only the last one.
@@ -96,19 +93,12 @@ func startAttempt(o *observation.Observation, p *Plan) {
 	st.GPUs = render.GPUs(o.Job, o.GPUs)
 	st.Revision = o.Revision
 	st.RestartRequest = o.Job.Annotations[v1alpha1.AnnotationRestart]
-	st.RankRestarts = 0
 	st.MLflow = mlflowOf(o)
 	readmitNodes(o, p)
-	st.ReplicaStatuses, st.Workers = nil, nil
-	dropForeignCheckpoints(o, p)
+	dropForeignResumePoint(o, p)
 	st.Scheduling = &v1alpha1.SchedulingStatus{
-		Scheduler: v1alpha1.SchedulerName(o.Backend.Name()), Queue: spec.Queue(o.Job),
-		Group: o.Gang.GroupName(o.Backend, st.Attempt),
-		// Every attempt begins with this. It is assumed and not observed, so no event tells of it.
-		Blocker: &v1alpha1.Blocker{
-			Reason: v1alpha1.ReasonNotJudged, Message: "the scheduler has just been told of the gang",
-		},
-		WaitingClass: waitingClass(o, p), Preemption: handedOver(o), PreemptionGate: preemptionGate(o, p),
+		Scheduler: v1alpha1.SchedulerName(o.Backend.Name()), Group: o.Gang.GroupName(o.Backend, st.Attempt),
+		WaitingClass: waitingClass(o, p), PreemptionGate: preemptionGate(o, p),
 	}
 	if len(o.GPUTolerations) > 0 {
 		if roles := render.RolesWithGPUs(o.Job, o.GPUs); len(roles) > 0 {

@@ -13,3 +13,8 @@ func LacksRoom(st *v1alpha1.TrainingJobStatus) bool {
 	}
 	return false
 }
+
+// IsOutstanding reports whether a preemption plan is being carried out.
+func IsOutstanding(p *v1alpha1.PreemptionStatus) bool {
+	return p.Phase != "" && p.Phase != v1alpha1.PreemptionHandedOver
+}

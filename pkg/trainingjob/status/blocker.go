@@ -180,7 +180,7 @@ func writeBlocker(o *observation.Observation, p *decision.Plan, b v1alpha1.Block
 	if st.Phase != v1alpha1.PhaseRunning {
 		st.Message = "waiting: " + b.Message
 	}
-	Conditions(o, p, "")
+	setConditions(o, p, "")
 	if told {
 		return
 	}

@@ -25,9 +25,9 @@ var ofPhase = []struct {
 	{v1alpha1.ConditionFailed, v1alpha1.PhaseFailed},
 }
 
-// Conditions derives the conditions from the phase and the blocker. reason is the transition's; "" without
+// setConditions derives the conditions from the phase and the blocker. reason is the transition's; "" without
 // one.
-func Conditions(o *observation.Observation, p *decision.Plan, reason string) {
+func setConditions(o *observation.Observation, p *decision.Plan, reason string) {
 	phase, message := p.Status.Phase, p.Status.Message
 	reason = cmp.Or(reason, string(phase)) // without a transition only the blocker has changed
 	for _, c := range ofPhase {
@@ -146,7 +146,7 @@ func isPreemption(cause v1alpha1.DrainCause) bool {
 
 // setMakingRoom makes the condition true while a plan is carried out.
 func setMakingRoom(o *observation.Observation, p *decision.Plan) {
-	if s := p.Status.Scheduling; s != nil && s.Preemption != nil && outstanding(s.Preemption) {
+	if s := p.Status.Scheduling; s != nil && s.Preemption != nil && observation.IsOutstanding(s.Preemption) {
 		p.SetCondition(o, v1alpha1.ConditionMakingRoom, true, string(s.Preemption.Phase), fmt.Sprintf(
 			"%s for the gang (round %d)", victimsMakeRoom(s.Preemption.VictimCount), s.Preemption.Round))
 		return

@@ -59,11 +59,6 @@ func mayBeTold(st *v1alpha1.TrainingJobStatus, next *v1alpha1.PreemptionStatus) 
 	return s.WaitingClass != "" || s.PreemptionGate || observation.LacksRoom(st)
 }
 
-// outstanding reports whether a plan is carried out.
-func outstanding(p *v1alpha1.PreemptionStatus) bool {
-	return p.Phase != "" && p.Phase != v1alpha1.PreemptionHandedOver
-}
-
 // writePlan writes a plan down at once, wherever it differs: nobody acts on it before. It reports whether it
 // did.
 func writePlan(o *observation.Observation, p *decision.Plan, next *v1alpha1.PreemptionStatus) bool {
@@ -76,7 +71,7 @@ func writePlan(o *observation.Observation, p *decision.Plan, next *v1alpha1.Pree
 	p.Status.Scheduling.Preemption = told
 	p.Note("preemption: %s, round %d, %s", told.Phase, told.Round,
 		observation.Plural(told.VictimCount, "victim"))
-	Conditions(o, p, "")
+	setConditions(o, p, "")
 	return true
 }
 
@@ -91,9 +86,19 @@ func saysTheSame(a, b *v1alpha1.PreemptionStatus) bool {
 		apiequality.Semantic.DeepEqual(a.Victims, b.Victims)
 }
 
-// dropPreemption removes what was told of a preemption once the gang lacks no room any more, or nobody plans.
+// handedOver is the preemption status of a gang for which its scheduler preempts from now on; nil for others.
+func handedOver(o *observation.Observation) *v1alpha1.PreemptionStatus {
+	if d := o.Job.Status.Drain; d == nil || d.Cause != v1alpha1.CauseHandOver {
+		return nil
+	}
+	return &v1alpha1.PreemptionStatus{
+		Outcome: v1alpha1.PreemptionNotPlanned, Phase: v1alpha1.PreemptionHandedOver, PhaseTime: new(o.Time()),
+	}
+}
+
+// DropPreemption removes what was told of a preemption once the gang lacks no room any more, or nobody plans.
 // That alone is no reason for a write.
-func dropPreemption(o *observation.Observation, p *decision.Plan) {
+func DropPreemption(o *observation.Observation, p *decision.Plan) {
 	st := &p.Status
 	if st.Scheduling == nil || st.Scheduling.Preemption == nil ||
 		o.Preemption != nil && mayBeTold(st, o.Preemption) || st.Scheduling.Preemption.Phase != "" {

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"cmp"
 	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -11,38 +12,58 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// Refresh updates a status that makes no transition. A reason why the job waits, and what ranks said of their
-// checkpoints, are written when they are due and take the counts along; counts alone wait longer, since a
-// transition mostly carries them. What is not due yet asks for a wake-up instead.
-func Refresh(o *observation.Observation, p *decision.Plan) {
+// Conclude describes a transition.
+func Conclude(o *observation.Observation, p *decision.Plan, outcome decision.Outcome) {
 	st := &p.Status
-	told := followQueue(o, p)
-	told = followRun(o, p) || told
-	blocker := refreshBlocker(o, p)
-	told = refreshPreemption(o, p, blocker) || blocker || told
-	Count(o, p, false)
-	st.RankRestarts, st.Restarts = o.RankRestarts(), o.Restarts()
-	news := RecordCheckpoints(o, p)
-	news = RecordDrain(o, p) || news
-	news = saveAhead(o, p) || news
-	news = RecordProgress(o, p, news) || news
-	if st.Phase == v1alpha1.PhaseRunning {
+	if outcome.Blocker != nil && st.Scheduling == nil {
+		st.Scheduling = &v1alpha1.SchedulingStatus{Queue: spec.Queue(o.Job)}
+	}
+	if s := st.Scheduling; s != nil {
+		s.Blocker, s.Preemption = outcome.Blocker.DeepCopy(), nil
+		if s.Blocker != nil {
+			s.Blocker.ObservedTime = new(o.Time())
+		}
+		if outcome.Submitted {
+			s.Queue, s.Preemption = spec.Queue(o.Job), handedOver(o)
+			// Every attempt begins with this. It is assumed and not observed, so no event reports it.
+			s.Blocker = &v1alpha1.Blocker{
+				Reason: v1alpha1.ReasonNotJudged, Message: "the gang has been submitted to the scheduler",
+			}
+		}
+	}
+	st.Message = cmp.Or(outcome.Message, st.Message)
+	setConditions(o, p, outcome.Reason)
+}
+
+// RefreshWait updates why a job waits that makes no transition. It reports whether it changed the status.
+func RefreshWait(o *observation.Observation, p *decision.Plan) bool {
+	moved := followQueue(o, p)
+	blocked := refreshBlocker(o, p)
+	return refreshPreemption(o, p, blocked) || blocked || moved
+}
+
+// Refresh updates what follows from the counts.
+func Refresh(o *observation.Observation, p *decision.Plan) {
+	if st := &p.Status; st.Phase == v1alpha1.PhaseRunning {
 		st.Message = o.Running(st)
 	}
 	setInvalidSpec(o, p)
 	setReady(o, p)
-	if !o.SpecChanged() && !o.Job.Status.Phase.Finished() && st.Attempt > 0 {
-		st.Revision = o.Revision // else an attempt that a former operator began would end with the next edit
+}
+
+// HoldBack restores the job's status until counts are due that nothing else carries, and asks for a wake-up
+// then: a transition mostly carries them.
+func HoldBack(o *observation.Observation, p *decision.Plan) {
+	due, st := countsDue(o), &p.Status
+	if !o.Now.Before(due) {
+		return
 	}
-	if due := countsDue(o); !news && !told && o.Now.Before(due) {
-		unchanged := *o.Job.Status.DeepCopy()
-		unchanged.ObservedGeneration = st.ObservedGeneration
-		if !apiequality.Semantic.DeepEqual(*st, unchanged) {
-			*st = unchanged
-			p.WakeAt(due)
-		}
+	unchanged := *o.Job.Status.DeepCopy()
+	unchanged.ObservedGeneration = st.ObservedGeneration
+	if !apiequality.Semantic.DeepEqual(*st, unchanged) {
+		*st = unchanged
+		p.WakeAt(due)
 	}
-	dropPreemption(o, p)
 }
 
 // followQueue shows the queue of a gang that moved to another one while it waits: no new attempt begins with
@@ -56,17 +77,6 @@ func followQueue(o *observation.Observation, p *decision.Plan) bool {
 		return false
 	}
 	st.Scheduling.Queue = queue
-	return true
-}
-
-// followRun records the run in MLflow of a gang that was queued before its run was known. It reports whether
-// it did.
-func followRun(o *observation.Observation, p *decision.Plan) bool {
-	run := decision.LateRun(o)
-	if run == "" || o.SpecInvalid() {
-		return false
-	}
-	p.Status.MLflow.RunID = run
 	return true
 }
 

@@ -1,4 +1,4 @@
-package status
+package account
 
 import (
 	"fmt"
@@ -35,8 +35,8 @@ func samePoint(cs *v1alpha1.CheckpointStatus, point *v1alpha1.CheckpointPoint) b
 	return cs != nil && cs.Latest != nil && cs.Latest.URI == point.URI && cs.Latest.Step == point.Step
 }
 
-// RecordDrain writes what a drain must know after the pods are gone. It reports whether any of it is new.
-func RecordDrain(o *observation.Observation, p *decision.Plan) bool {
+// recordDrain writes what a drain must know after the pods are gone. It reports whether any of it is new.
+func recordDrain(o *observation.Observation, p *decision.Plan) bool {
 	d := p.Status.Drain
 	if d == nil || p.Status.Phase != v1alpha1.PhaseDraining {
 		return false

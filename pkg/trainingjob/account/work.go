@@ -1,4 +1,4 @@
-package status
+package account
 
 import (
 	"math"
@@ -12,10 +12,10 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// RecordWork adds up in status.work what a change of phase ends: time in the queue, time that the gang ran,
+// recordWork adds up in status.work what a change of phase ends: time in the queue, time that the gang ran,
 // and, when a drained attempt is settled, the work that is lost. It is part of the write that makes the
 // change, so that everything is counted once however often it is observed.
-func RecordWork(o *observation.Observation, p *decision.Plan, outcome decision.Outcome) {
+func recordWork(o *observation.Observation, p *decision.Plan, outcome decision.Outcome) {
 	from, to := o.Job.Status.Phase, p.Status.Phase
 	if from != to && to == v1alpha1.PhaseRunning {
 		w := work(p)
@@ -46,7 +46,8 @@ func roomMade(job *v1alpha1.TrainingJob, to v1alpha1.Phase) (since time.Time, ma
 		return since, false
 	}
 	s := job.Status.Scheduling
-	if s == nil || s.Preemption == nil || s.Preemption.BlockedTime == nil || !outstanding(s.Preemption) {
+	if s == nil || s.Preemption == nil || s.Preemption.BlockedTime == nil ||
+		!observation.IsOutstanding(s.Preemption) {
 		return since, false
 	}
 	return s.Preemption.BlockedTime.Time, true

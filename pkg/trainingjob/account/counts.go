@@ -1,4 +1,4 @@
-package status
+package account
 
 import (
 	"fmt"
@@ -15,9 +15,9 @@ import (
 // maxWorkers bounds status.workers, so that a job of 5,000 ranks stays a small object.
 const maxWorkers = 100
 
-// Count fills in everything that is counted over the ranks. With fresh an attempt begins, and all its ranks
-// are missing: what is seen of them belongs to the last one.
-func Count(o *observation.Observation, p *decision.Plan, fresh bool) {
+// countRanks fills in everything that is counted over the ranks. All ranks of a new attempt are missing: the
+// observed pods belong to the former one.
+func countRanks(o *observation.Observation, p *decision.Plan, newAttempt bool) {
 	if o.Job.Status.Phase.Finished() {
 		return // how the ranks ended was counted when the job finished; their pods may be gone since
 	}
@@ -30,7 +30,7 @@ func Count(o *observation.Observation, p *decision.Plan, fresh bool) {
 	for i := range o.Ranks {
 		r := &o.Ranks[i]
 		rs := st.ReplicaStatuses[r.Role]
-		if fresh {
+		if newAttempt {
 			rs.Pending++
 		} else {
 			countRank(&rs, r, over)
@@ -55,7 +55,7 @@ func Count(o *observation.Observation, p *decision.Plan, fresh bool) {
 		st.Gang = fmt.Sprintf("%d/%d", up, n)
 	}
 	st.Workers, st.AllocatedNodes = nil, nil
-	if !fresh {
+	if !newAttempt {
 		st.Workers, st.AllocatedNodes = workers(o), allocatedNodes(o)
 	}
 }

@@ -1,4 +1,4 @@
-package status
+package account
 
 import (
 	"testing"
@@ -61,7 +61,7 @@ func TestResumption(t *testing.T) {
 		o := &observation.Observation{Snapshot: observation.Snapshot{Job: job, Now: begin.Add(10 * time.Second)}}
 		p := decision.NewPlan(o)
 		p.Status.Phase = running
-		RecordWork(o, p, decision.Outcome{})
+		recordWork(o, p, decision.Outcome{})
 		got := int64(-1)
 		if p.Status.Work.Resumptions > 0 {
 			got = p.Status.Work.ResumeSeconds
@@ -108,7 +108,7 @@ func TestNothingIsLostTwice(t *testing.T) {
 		o := &observation.Observation{Snapshot: observation.Snapshot{Job: job, Now: begin.Add(310 * time.Second)}}
 		p := decision.NewPlan(o)
 		p.Status.Phase = v1alpha1.PhaseQueued
-		RecordWork(o, p, decision.Outcome{Settled: true, ResumePoint: c.now})
+		recordWork(o, p, decision.Outcome{Settled: true, ResumePoint: c.now})
 		if got := p.Status.Work.LostSeconds; got != c.want {
 			t.Errorf("%s: %d s of 280 are lost, want %d", name, got, c.want)
 		}
@@ -147,7 +147,7 @@ func TestTornSaveTellsOfItsSteps(t *testing.T) {
 		o := &observation.Observation{Snapshot: observation.Snapshot{Job: job, Now: at(30).Time}}
 		p := decision.NewPlan(o)
 		p.Status.Phase = v1alpha1.PhaseQueued
-		RecordWork(o, p, decision.Outcome{Settled: true, ResumePoint: c.now})
+		recordWork(o, p, decision.Outcome{Settled: true, ResumePoint: c.now})
 		if got := p.Status.Work.LostSteps; got != c.want {
 			t.Errorf("%s: %d steps are lost, want %d", name, got, c.want)
 		}
