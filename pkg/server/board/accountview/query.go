@@ -18,6 +18,8 @@ const (
 	// perPage rows.
 	perPage = 200
 	maxPage = 1000
+	// none is the value of the parameter by for one sum.
+	none = "none"
 )
 
 // dimensions in the order of columns.
@@ -92,28 +94,10 @@ func parseTime(name, value, layout string) (string, error) {
 	return value, nil
 }
 
-// parseBy what is told apart, separated by commas; "none" is nothing.
+// parseBy returns the dimensions that are separated by commas; "none" is no dimension.
 func parseBy(value string) ([]store.Dimension, error) {
-	asked := map[store.Dimension]bool{}
-	for of := range strings.SplitSeq(value, ",") {
-		if of == "" || of == "none" {
-			continue
-		}
-		if !slices.Contains(dimensions, store.Dimension(of)) {
-			return nil, parameters.Invalid("by", fmt.Sprintf("nothing is told apart by %q", of),
-				fmt.Sprintf("use some of %s, or none", strings.Join(texts(dimensions), ",")))
-		}
-		asked[store.Dimension(of)] = true
-	}
-	return slices.DeleteFunc(slices.Clone(dimensions), func(d store.Dimension) bool { return !asked[d] }), nil
-}
-
-func texts(all []store.Dimension) []string {
-	text := make([]string, 0, len(all))
-	for _, d := range all {
-		text = append(text, string(d))
-	}
-	return text
+	by, err := parameters.ParseList("by", value, append(slices.Clone(dimensions), none))
+	return slices.DeleteFunc(by, func(d store.Dimension) bool { return d == none }), err
 }
 
 // Input is what to ask of the API.
@@ -138,14 +122,9 @@ func (q Query) Input(cluster string) *rest.AccountingInput {
 
 // values of the parameters, without those that are as by default.
 func (q Query) values() url.Values {
-	v := url.Values{}
-	for name, value := range map[string]string{
+	v := parameters.Values(map[string]string{
 		"month": q.Month, "from": q.From, "last": q.Last, "namespace": q.Namespace, "by": q.by(),
-	} {
-		if value != "" {
-			v.Set(name, value)
-		}
-	}
+	})
 	if q.Page > 1 {
 		v.Set("page", strconv.Itoa(q.Page))
 	}
@@ -156,11 +135,11 @@ func (q Query) values() url.Values {
 func (q Query) by() string {
 	switch {
 	case len(q.By) == 0:
-		return "none"
+		return none
 	case slices.Equal(q.By, []store.Dimension{store.ByQueue}):
 		return ""
 	}
-	return strings.Join(texts(q.By), ",")
+	return parameters.Join(q.By)
 }
 
 // URL of the page, relative to itself. ParseQuery reads its parameters.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/fragment"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/board/parameters"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/rest"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/store"
 )
@@ -68,14 +69,15 @@ func (v *View) Fragments() ([]fragment.Fragment, error) {
 	if len(a.By) == 0 {
 		return all, failed
 	}
-	first := min(len(a.Items), (v.Query.Page-1)*perPage)
-	last := min(len(a.Items), first+perPage)
+	pager := parameters.NewPager(len(a.Items), perPage, v.Query.Page, func(page int) string {
+		return v.Query.at(page).URL()
+	})
 	most := v.most()
-	for i := range a.Items[first:last] {
-		r := v.row(&a.Items[first+i], most)
+	for i := range a.Items[pager.First-1 : pager.Last] {
+		r := v.row(&a.Items[pager.First-1+i], most)
 		add("row", "accounting-rows", r.ID, r)
 	}
-	add("pager", "accounting-pages", "accounting-pager", v.pager(first, last))
+	add("pager", "accounting-pages", "accounting-pager", pager)
 	return all, failed
 }
 
@@ -171,23 +173,6 @@ func (v *View) columns() []store.Dimension {
 	})
 }
 
-// pager is where a page stands among the rows.
-type pager struct {
-	First, Last, Total int
-	Previous, Next     string
-}
-
-func (v *View) pager(first, last int) pager {
-	p := pager{First: first + 1, Last: last, Total: len(v.Accounting.Items)}
-	if pages := max(1, (p.Total+perPage-1)/perPage); v.Query.Page > 1 {
-		p.Previous = v.Query.at(min(v.Query.Page-1, pages)).URL()
-	}
-	if last < p.Total {
-		p.Next = v.Query.at(v.Query.Page + 1).URL()
-	}
-	return p
-}
-
 // hash of texts, of which any can be in an id.
 func hash(texts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(texts, "\x00")))
@@ -245,12 +230,6 @@ func (b body) Months() []link {
 	}
 }
 
-// choice of a dimension.
-type choice struct {
-	Key, Name string
-	Checked   bool
-}
-
 // names of dimensions.
 var names = map[store.Dimension]string{
 	store.ByDay: "Day", store.ByNamespace: "Namespace", store.ByQueue: "Queue", store.ByUser: "User",
@@ -258,10 +237,10 @@ var names = map[store.Dimension]string{
 }
 
 // Choices of what is told apart.
-func (b body) Choices() []choice {
-	var all []choice
-	for _, d := range dimensions {
-		all = append(all, choice{string(d), names[d], slices.Contains(b.Query.By, d)})
+func (b body) Choices() []parameters.Choice {
+	all := parameters.Choices(dimensions, b.Query.By)
+	for i, d := range dimensions {
+		all[i].Name = names[d]
 	}
 	return all
 }
@@ -285,7 +264,7 @@ func (b body) CSV() string {
 	values.Set("from", b.Accounting.From)
 	values.Set("to", b.Accounting.To)
 	if len(b.Accounting.By) > 0 {
-		values.Set("by", strings.Join(texts(b.Accounting.By), ","))
+		values.Set("by", parameters.Join(b.Accounting.By))
 	}
 	return b.Links.CSV + "?" + values.Encode()
 }

@@ -3,8 +3,6 @@ package historyview
 import (
 	"fmt"
 	"net/url"
-	"slices"
-	"strings"
 
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/parameters"
@@ -57,7 +55,7 @@ func (q *Query) parse(name, value string) (err error) {
 	case "name":
 		q.Name = value
 	case "phase":
-		q.Phases, err = parsePhases(value)
+		q.Phases, err = parameters.ParseList(name, value, phases)
 	case "deleted":
 		if q.Deleted = value; value != "" && value != "true" && value != "false" {
 			err = parameters.Invalid(name, fmt.Sprintf("it is %q", value), "give true or false, or leave it out")
@@ -70,30 +68,6 @@ func (q *Query) parse(name, value string) (err error) {
 	return err
 }
 
-// parsePhases that are separated by commas, in the order of a job's life.
-func parsePhases(value string) ([]v1alpha1.Phase, error) {
-	asked := map[v1alpha1.Phase]bool{}
-	for of := range strings.SplitSeq(value, ",") {
-		if of == "" {
-			continue
-		}
-		if !slices.Contains(phases, v1alpha1.Phase(of)) {
-			return nil, parameters.Invalid("phase", fmt.Sprintf("there is no phase %q", of),
-				"use some of "+join(phases))
-		}
-		asked[v1alpha1.Phase(of)] = true
-	}
-	return slices.DeleteFunc(slices.Clone(phases), func(p v1alpha1.Phase) bool { return !asked[p] }), nil
-}
-
-func join(all []v1alpha1.Phase) string {
-	texts := make([]string, 0, len(all))
-	for _, p := range all {
-		texts = append(texts, string(p))
-	}
-	return strings.Join(texts, ",")
-}
-
 // Input is what to ask of the API.
 func (q Query) Input(cluster string) *rest.HistoryInput {
 	return &rest.HistoryInput{
@@ -104,16 +78,10 @@ func (q Query) Input(cluster string) *rest.HistoryInput {
 
 // URL of the page, relative to itself. ParseQuery reads its parameters.
 func (q Query) URL() string {
-	v := url.Values{}
-	for name, value := range map[string]string{
-		"namespace": q.Namespace, "queue": q.Queue, "user": q.User, "name": q.Name, "phase": join(q.Phases),
-		"deleted": q.Deleted, "continue": q.Continue,
-	} {
-		if value != "" {
-			v.Set(name, value)
-		}
-	}
-	return "?" + v.Encode()
+	return "?" + parameters.Values(map[string]string{
+		"namespace": q.Namespace, "queue": q.Queue, "user": q.User, "name": q.Name,
+		"phase": parameters.Join(q.Phases), "deleted": q.Deleted, "continue": q.Continue,
+	}).Encode()
 }
 
 // at the page of a token; at the first where it is empty.

@@ -3,13 +3,12 @@ package historyview
 import (
 	"embed"
 	"html/template"
-	"slices"
 	"strings"
 	"time"
 
-	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 	"mlplatform.example.com/trainingjob-operator/pkg/history"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/fragment"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/board/parameters"
 )
 
 //go:embed templates
@@ -106,9 +105,8 @@ func (v *View) Body(fragments []fragment.Fragment) (template.HTML, error) {
 		b.Queues = append(b.Queues, v.Jobs[i].Queue)
 		b.Users = append(b.Users, v.Jobs[i].User)
 	}
-	for _, of := range []*[]string{&b.Namespaces, &b.Queues, &b.Users} {
-		slices.Sort(*of)
-		*of = slices.DeleteFunc(slices.Compact(*of), func(s string) bool { return s == "" })
+	for _, values := range []*[]string{&b.Namespaces, &b.Queues, &b.Users} {
+		*values = parameters.Suggestions(*values)
 	}
 	var out strings.Builder
 	if err := templates.ExecuteTemplate(&out, "history", b); err != nil {
@@ -127,17 +125,5 @@ type body struct {
 // Contents of a container.
 func (b body) Contents(in string) template.HTML { return fragment.Contents(b.fragments, in) }
 
-// choice of the filter.
-type choice struct {
-	Name    v1alpha1.Phase
-	Checked bool
-}
-
 // Choices of phases.
-func (b body) Choices() []choice {
-	var all []choice
-	for _, p := range phases {
-		all = append(all, choice{p, slices.Contains(b.Query.Phases, p)})
-	}
-	return all
-}
+func (b body) Choices() []parameters.Choice { return parameters.Choices(phases, b.Query.Phases) }

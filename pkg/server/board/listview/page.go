@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"embed"
 	"html/template"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/explain"
 	"mlplatform.example.com/trainingjob-operator/pkg/history"
 	"mlplatform.example.com/trainingjob-operator/pkg/server/board/fragment"
+	"mlplatform.example.com/trainingjob-operator/pkg/server/board/parameters"
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
@@ -161,28 +161,21 @@ func (l *List) Fragments() ([]fragment.Fragment, error) {
 	if err != nil {
 		return nil, err
 	}
-	first := min(len(jobs), (l.Query.Page-1)*l.Query.Limit)
-	last := min(len(jobs), first+l.Query.Limit)
-	for _, job := range jobs[first:last] {
+	p := parameters.NewPager(len(jobs), l.Query.Limit, l.Query.Page, func(page int) string {
+		return l.Query.at(page).URL()
+	})
+	for _, job := range jobs[p.First-1 : p.Last] {
 		row, err := l.Row(job)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, row)
 	}
-	p := pager{First: first + 1, Last: last, Total: len(jobs), Page: l.Query.Page}
-	p.Pages = max(1, (len(jobs)+l.Query.Limit-1)/l.Query.Limit)
-	if p.Page > 1 {
-		p.Previous = l.Query.at(min(p.Page-1, p.Pages)).URL()
-	}
-	if p.Page < p.Pages {
-		p.Next = l.Query.at(p.Page + 1).URL()
-	}
 	f, err := fragment.Render(templates, "pager", "pages", "pager", p)
 	if err != nil {
 		return nil, err
 	}
-	if all = append(all, f); first < last {
+	if all = append(all, f); p.First <= p.Last {
 		return all, nil
 	}
 	note := struct {
@@ -196,12 +189,6 @@ func (l *List) Fragments() ([]fragment.Fragment, error) {
 	}
 	f, err = fragment.Render(templates, "note", "notes", "nothing", note)
 	return append(all, f), err
-}
-
-// pager is where a page stands in its list.
-type pager struct {
-	First, Last, Total, Page, Pages int
-	Previous, Next                  string
 }
 
 // count of the jobs of a phase.
@@ -238,31 +225,23 @@ func (l *List) counts(of map[v1alpha1.Phase]int) ([]fragment.Fragment, error) {
 	return rendered, nil
 }
 
-// maxSuggestions of a field of the filter.
-const maxSuggestions = 200
-
 // Body is the frame of the page, with its fragments in it. They are shown as they are when the page is made;
 // the filter's suggestions stay so.
 func (l *List) Body(fragments []fragment.Fragment) (template.HTML, error) {
 	b := body{List: l, fragments: fragments}
-	namespaces, queues, users := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, job := range l.Jobs {
-		namespaces[job.Namespace] = true
-		queues[history.QueueOf(job)] = true
-		users[history.UserOf(job, l.UserKeys)] = true
+		b.Namespaces = append(b.Namespaces, job.Namespace)
+		b.Queues = append(b.Queues, history.QueueOf(job))
+		b.Users = append(b.Users, history.UserOf(job, l.UserKeys))
 	}
-	b.Namespaces, b.Queues, b.Users = suggestions(namespaces), suggestions(queues), suggestions(users)
+	for _, values := range []*[]string{&b.Namespaces, &b.Queues, &b.Users} {
+		*values = parameters.Suggestions(*values)
+	}
 	var out strings.Builder
 	if err := templates.ExecuteTemplate(&out, "jobs", b); err != nil {
 		return "", err
 	}
 	return template.HTML(out.String()), nil
-}
-
-func suggestions(of map[string]bool) []string {
-	delete(of, "")
-	all := slices.Sorted(maps.Keys(of))
-	return all[:min(len(all), maxSuggestions)]
 }
 
 // body is what the frame's template is given.
@@ -275,20 +254,8 @@ type body struct {
 // Contents of a container.
 func (b body) Contents(in string) template.HTML { return fragment.Contents(b.fragments, in) }
 
-// Phase of the filter.
-type phaseChoice struct {
-	Name    v1alpha1.Phase
-	Checked bool
-}
-
-// PhaseChoices of the filter.
-func (b body) PhaseChoices() []phaseChoice {
-	var all []phaseChoice
-	for _, phase := range phases {
-		all = append(all, phaseChoice{phase, slices.Contains(b.Query.Phases, phase)})
-	}
-	return all
-}
+// Choices of phases.
+func (b body) Choices() []parameters.Choice { return parameters.Choices(phases, b.Query.Phases) }
 
 // column of the table.
 type column struct {

@@ -59,7 +59,7 @@ func ParseQuery(values url.Values) (Query, error) {
 		case "q":
 			q.Text = value
 		case "phase":
-			q.Phases, err = parsePhases(value)
+			q.Phases, err = parameters.ParseList(name, value, phases)
 		case "sort":
 			q.Sort, q.Descending, err = parseSort(value)
 		case "limit":
@@ -72,37 +72,6 @@ func ParseQuery(values url.Values) (Query, error) {
 		return err
 	})
 	return q, err
-}
-
-// parsePhases that are separated by commas, in the order of a job's life.
-func parsePhases(value string) ([]v1alpha1.Phase, error) {
-	asked := map[v1alpha1.Phase]bool{}
-	for of := range strings.SplitSeq(value, ",") {
-		phase := v1alpha1.Phase(of)
-		if of == "" {
-			continue
-		}
-		if !slices.Contains(phases, phase) {
-			return nil, parameters.Invalid("phase", fmt.Sprintf("there is no phase %q", of),
-				fmt.Sprintf("use some of %s", join(phases)))
-		}
-		asked[phase] = true
-	}
-	var all []v1alpha1.Phase
-	for _, phase := range phases {
-		if asked[phase] {
-			all = append(all, phase)
-		}
-	}
-	return all, nil
-}
-
-func join(all []v1alpha1.Phase) string {
-	texts := make([]string, 0, len(all))
-	for _, phase := range all {
-		texts = append(texts, string(phase))
-	}
-	return strings.Join(texts, ",")
 }
 
 func parseSort(value string) (key string, descending bool, err error) {
@@ -139,14 +108,10 @@ func parseNumber(name, value string, standby, most int) (int, error) {
 
 // Values are the parameters of the query, without those that are as by default. ParseQuery reads them.
 func (q Query) Values() url.Values {
-	v := url.Values{}
-	for name, value := range map[string]string{
-		"namespace": q.Namespace, "queue": q.Queue, "user": q.User, "q": q.Text, "phase": join(q.Phases),
-	} {
-		if value != "" {
-			v.Set(name, value)
-		}
-	}
+	v := parameters.Values(map[string]string{
+		"namespace": q.Namespace, "queue": q.Queue, "user": q.User, "q": q.Text,
+		"phase": parameters.Join(q.Phases),
+	})
 	if q.Descending {
 		v.Set("sort", "-"+q.Sort)
 	} else if q.Sort != sortAge {

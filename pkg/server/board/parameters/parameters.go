@@ -42,6 +42,41 @@ func (r Reader) Each(values url.Values, read func(name, value string) error) err
 	return nil
 }
 
+// ParseList returns the values that are separated by commas, in the order of known. Any other one is an error.
+func ParseList[T ~string](name, value string, known []T) ([]T, error) {
+	var chosen []T
+	for v := range strings.SplitSeq(value, ",") {
+		if v != "" && !slices.Contains(known, T(v)) {
+			return nil, Invalid(name, fmt.Sprintf("there is no %s %q", name, v), "use some of "+Join(known))
+		}
+		chosen = append(chosen, T(v))
+	}
+	return slices.DeleteFunc(slices.Clone(known), func(v T) bool { return !slices.Contains(chosen, v) }), nil
+}
+
+// Join returns the parameter that ParseList parses.
+func Join[T ~string](values []T) string {
+	var b strings.Builder
+	for i, v := range values {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(string(v))
+	}
+	return b.String()
+}
+
+// Values returns the parameters that are not empty.
+func Values(all map[string]string) url.Values {
+	values := url.Values{}
+	for name, value := range all {
+		if value != "" {
+			values.Set(name, value)
+		}
+	}
+	return values
+}
+
 // Unknown is the error of a parameter that the page does not have.
 func Unknown(name string) error { return Invalid(name, "the page does not have it", "leave it out") }
 
