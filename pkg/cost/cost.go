@@ -1,7 +1,7 @@
 // Package cost answers one question: what does the use of GPUs cost?
 //
-// The API's accounting and the pages of the board sum it up with the same code, exactly, and round at the end
-// alone. A kind of GPU without a price makes a cost unknown, never lower.
+// The API's accounting and the board use the same code. Sums are exact and rounded only at the end.
+// A kind of GPU without a price makes a cost unknown, never lower.
 package cost
 
 import (
@@ -9,20 +9,19 @@ import (
 	"slices"
 )
 
-// Digits behind the point of what is said, to which a half is rounded up.
+// Digits after the decimal point; a half is rounded up.
 const (
 	digits     = 6
 	hourDigits = 4
 )
 
-// Cost is exact until it is said. The zero one is of nothing.
+// Cost is an exact sum. The zero value is 0.
 type Cost struct {
 	sum      big.Rat
 	unpriced []string
 }
 
-// Add what the use of GPUs of a kind cost, for so many GPU-seconds. prices are of one GPU of a kind for an
-// hour.
+// Add adds the cost of GPU-seconds of one kind of GPU. prices are per GPU-hour, by kind.
 func (c *Cost) Add(gpuSeconds int64, kind string, prices map[string]*big.Rat) {
 	if gpuSeconds == 0 {
 		return
@@ -47,7 +46,8 @@ func (c *Cost) Join(o *Cost) {
 	c.unpriced = slices.Compact(c.unpriced)
 }
 
-// Amount is the cost as a decimal number of 6 digits behind the point; nil where a part of it is unknown.
+// Amount returns the cost as a decimal number with 6 digits after the point, or nil if a part of it is
+// unknown.
 func (c *Cost) Amount() *string {
 	if len(c.unpriced) > 0 {
 		return nil
@@ -55,8 +55,8 @@ func (c *Cost) Amount() *string {
 	return new(c.sum.FloatString(digits))
 }
 
-// Unpriced are the kinds of GPU without a price that were used, sorted.
+// Unpriced returns the used kinds of GPU that have no price, sorted.
 func (c *Cost) Unpriced() []string { return c.unpriced }
 
-// Hours are seconds as a decimal number of hours, of 4 digits behind the point.
+// Hours returns seconds as a decimal number of hours, with 4 digits after the point.
 func Hours(seconds int64) string { return big.NewRat(seconds, 3600).FloatString(hourDigits) }

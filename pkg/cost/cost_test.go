@@ -8,8 +8,8 @@ import (
 
 var prices = map[string]*big.Rat{"A": big.NewRat(1, 3), "free": new(big.Rat)}
 
-// TestCostIsExactUntilItIsSaid: three thirds are one, not 0.999999.
-func TestCostIsExactUntilItIsSaid(t *testing.T) {
+// TestCostIsExactUntilAmount: three thirds are 1, not 0.999999.
+func TestCostIsExactUntilAmount(t *testing.T) {
 	var c Cost
 	for range 3 {
 		var part Cost
@@ -22,7 +22,7 @@ func TestCostIsExactUntilItIsSaid(t *testing.T) {
 	}
 }
 
-// TestUnpricedUseIsUnknown: it is neither left out nor free, however the parts are joined.
+// TestUnpricedUseIsUnknown: the cost is unknown in whatever order the parts are joined.
 func TestUnpricedUseIsUnknown(t *testing.T) {
 	var c, o Cost
 	c.Add(1, "A", prices)
@@ -32,7 +32,7 @@ func TestUnpricedUseIsUnknown(t *testing.T) {
 	o.Add(1, "new", prices)
 	c.Join(&o)
 	if got := c.Amount(); got != nil {
-		t.Errorf("it costs %s", *got)
+		t.Errorf("the cost is %s", *got)
 	}
 	if want := []string{"new", "old"}; !slices.Equal(want, c.Unpriced()) {
 		t.Errorf("%q have no price, want %q", c.Unpriced(), want)

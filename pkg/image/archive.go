@@ -16,9 +16,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 )
 
-// What tools read the name of an image in an archive from. The first has the whole name, for containerd
-// (github.com/containerd/containerd/images, AnnotationImageName), the second the tag (OCI image
-// specification, annotations).
+// Annotations from which tools read the name of an image in an archive: containerd reads the full name
+// (github.com/containerd/containerd/images, AnnotationImageName), others the tag (OCI image specification).
 const (
 	annotationImageName = "io.containerd.image.name"
 	annotationRefName   = "org.opencontainers.image.ref.name"
@@ -30,14 +29,14 @@ type blob struct {
 	open func() (io.ReadCloser, error)
 }
 
-// WriteArchive writes an index under its whole name, with registry and tag, as the tar of an OCI image
-// layout. modified is the time of the tar's entries.
+// WriteArchive writes an index as the tar of an OCI image layout, named by ref, which must have a registry
+// and a tag. modified is the time of the tar's entries.
 func WriteArchive(w io.Writer, ref string, index v1.ImageIndex, modified time.Time) error {
 	tag, err := name.NewTag(ref, name.StrictValidation)
 	if err != nil {
 		return fmt.Errorf("naming image %s: %w", ref, err)
 	}
-	// The layout's own index names what is in it; ours is an entry there, since a layout may hold several.
+	// A layout's own index lists its images; ours is one entry of it.
 	layout := mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: index, Descriptor: v1.Descriptor{
 		Annotations: map[string]string{annotationImageName: ref, annotationRefName: tag.TagStr()},
 	}})

@@ -1,8 +1,7 @@
-// Package image makes container images from files, without a registry and without a container engine. It
-// knows nothing of the programs in them. The same files give the same digest on any machine: nothing of the
-// machine, the user or the clock gets in.
+// Package image builds container images from files, without a registry and without a container engine. The
+// same files give the same digest on any machine: nothing of the machine, the user or the clock is included.
 //
-//	files ──▶ Image, one for each platform ──▶ Index ──▶ WriteArchive: a file that skopeo, crane and ctr take
+//	files ──▶ Image, one for each platform ──▶ Index ──▶ WriteArchive: a file that skopeo, crane and ctr read
 package image
 
 import (
@@ -23,7 +22,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// File of an image. It belongs to root.
+// File of an image, owned by root.
 type File struct {
 	Path    string // absolute
 	Mode    fs.FileMode
@@ -32,17 +31,16 @@ type File struct {
 
 // Image of one platform.
 type Image struct {
-	// Architecture of its Linux, as Go names it.
+	// Architecture, as Go names it; the system is Linux.
 	Architecture string
-	// Layers are tar files of this machine, the lowest first.
+	// Layers are paths of local tar files, the lowest first.
 	Layers []string
-	// Files of the uppermost layer, in any order.
+	// Files of the top layer, in any order.
 	Files []File
 	// Entrypoint, Env and Labels as in the OCI image specification. Env has a PATH already.
 	Entrypoint, Env []string
 	Labels          map[string]string
-	// User is a number, with which the kubelet can tell that it is not root; empty: root, unless the pod says
-	// who it is.
+	// User is a numeric UID, so that the kubelet can check runAsNonRoot; empty: root, unless the pod sets it.
 	User string
 	// Created is the time of the image and of its files; zero: none.
 	Created time.Time
@@ -50,7 +48,7 @@ type Image struct {
 	Compression int
 }
 
-// Index of images, one for each architecture, which all carry the annotations.
+// Index returns an index of images, one per architecture. The index and the images carry the annotations.
 func Index(images []Image, annotations map[string]string) (v1.ImageIndex, error) {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, i := range images {
@@ -119,7 +117,7 @@ func (i Image) layers() ([]v1.Layer, error) {
 	return append(layers, upper), nil
 }
 
-// tarOf the files, sorted by path. Folders are left out: whoever unpacks a layer creates those that it lacks.
+// tarOf returns a tar of the files, sorted by path. It has no folders: unpacking creates them.
 func tarOf(files []File, modified time.Time) ([]byte, error) {
 	files = slices.SortedFunc(slices.Values(files), func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
 	var content bytes.Buffer

@@ -21,7 +21,7 @@ const ref = "registry.example.com/team/program:v1"
 
 var created = time.Unix(1700000000, 0)
 
-// program is an image of two architectures. The order of its files is not told.
+// program is an image of two architectures, with files in any order.
 func program(files ...File) []Image {
 	var images []Image
 	for _, arch := range []string{"amd64", "arm64"} {
@@ -78,8 +78,8 @@ func open(t *testing.T, archive []byte) v1.ImageIndex {
 	return index
 }
 
-// TestSameFilesSameArchive: neither the order of the files nor the time zone gets into an archive, and their
-// content does.
+// TestSameFilesSameArchive: the order of the files and the time zone do not change an archive; their content
+// does.
 func TestSameFilesSameArchive(t *testing.T) {
 	a, b := File{"/a", 0o644, []byte("a")}, File{"/b", 0o644, []byte("b")}
 	want := archive(t, program(a, b))
@@ -100,8 +100,8 @@ func TestSameFilesSameArchive(t *testing.T) {
 	}
 }
 
-// TestArchive reads an archive as crane does: it is a valid layout with one index of both architectures,
-// which is named for containerd, and whose images say how they run.
+// TestArchive reads an archive as crane does: a valid layout with one index of both architectures, named for
+// containerd, with configured images.
 func TestArchive(t *testing.T) {
 	index := open(t, archive(t, program()))
 	if err := validate.Index(index); err != nil {
@@ -180,7 +180,7 @@ func checkImage(t *testing.T, image v1.Image, arch string) {
 	}
 }
 
-// TestLayersBelow: the files are above the layers that are given, and replace files of theirs.
+// TestLayersBelow: the files are above the given layers and replace their files.
 func TestLayersBelow(t *testing.T) {
 	base, err := tarOf([]File{{"/program", 0o644, []byte("of the base")}}, created)
 	if err != nil {
@@ -203,8 +203,7 @@ func TestLayersBelow(t *testing.T) {
 	checkImage(t, built, "amd64")
 }
 
-// TestUnnamed: an archive without a registry or a tag would be imported under another name than it is asked
-// for.
+// TestUnnamed: a name without a registry or a tag is an error, since the import would give it another name.
 func TestUnnamed(t *testing.T) {
 	index, err := Index(program(), nil)
 	if err != nil {

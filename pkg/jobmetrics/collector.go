@@ -18,13 +18,13 @@ type Options struct {
 	Jobs client.Reader
 	// Leading is closed when this replica leads, and its cache is filled.
 	Leading <-chan struct{}
-	// GPUs are what counts as such; none: the default ones.
+	// GPUs are the resources that count as GPUs; empty: the default.
 	GPUs framework.GPUs
-	// Limit of jobs that have series, and RankLimit of ranks.
+	// Limit is the maximum number of jobs with series, RankLimit that of ranks.
 	Limit, RankLimit int
 }
 
-// collector makes metrics of what read returns when it is scraped.
+// collector converts what read returns to metrics on each scrape.
 type collector struct {
 	Options
 	read         func(Options, []*v1alpha1.TrainingJob) []series
@@ -36,14 +36,14 @@ type described struct {
 	kind prometheus.ValueType
 }
 
-// NewSums makes the collector of the sums over all jobs.
+// NewSums returns the collector of the sums over all jobs.
 func NewSums(o Options) prometheus.Collector {
 	return newCollector(o, SumDescriptions(), func(_ Options, jobs []*v1alpha1.TrainingJob) []series {
 		return sums(jobs)
 	})
 }
 
-// NewJobs makes the collector of the series of each job.
+// NewJobs returns the collector of the series of each job.
 func NewJobs(o Options) prometheus.Collector { return newCollector(o, JobDescriptions(), jobSeries) }
 
 func newCollector(
@@ -56,7 +56,7 @@ func newCollector(
 	return c
 }
 
-// jobSeries are the series of all jobs, and how much the limits leave out.
+// jobSeries returns the series of all jobs, and the numbers of jobs and ranks that the limits leave out.
 func jobSeries(o Options, all []*v1alpha1.TrainingJob) []series {
 	jobs := kept(all, o.Limit)
 	var list []series
@@ -78,7 +78,7 @@ func (c *collector) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. A replica that does not lead has nothing to say.
+// Collect implements prometheus.Collector. A replica that does not lead sends nothing.
 func (c *collector) Collect(to chan<- prometheus.Metric) {
 	select {
 	case <-c.Leading:
@@ -89,7 +89,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	if err != nil {
 		for _, d := range c.descriptions {
 			to <- prometheus.NewInvalidMetric(d.desc, err)
-			return // one says it
+			return // one metric carries the error
 		}
 	}
 	for _, s := range c.read(c.Options, jobs) {
@@ -102,7 +102,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// list reads all jobs, which are the cache's own: nobody may change them.
+// list returns all jobs. They belong to the cache: read only.
 func (c *collector) list() ([]*v1alpha1.TrainingJob, error) {
 	list := &v1alpha1.TrainingJobList{}
 	if err := c.Jobs.List(context.Background(), list, client.UnsafeDisableDeepCopy); err != nil {

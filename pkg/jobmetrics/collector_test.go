@@ -31,7 +31,7 @@ func at(seconds int) metav1.Time {
 	return metav1.NewTime(start.Add(time.Duration(seconds) * time.Second))
 }
 
-// cached is a cache that holds these jobs.
+// cached is a cache with these jobs.
 type cached struct {
 	client.Reader
 	jobs []v1alpha1.TrainingJob
@@ -47,14 +47,14 @@ func (c *cached) List(_ context.Context, into client.ObjectList, opts ...client.
 	return c.err
 }
 
-// options of collectors that read these jobs, on a replica that leads.
+// options of collectors that read these jobs, on the leading replica.
 func options(c *cached) Options {
 	leading := make(chan struct{})
 	close(leading)
 	return Options{Jobs: c, Leading: leading, Limit: 100, RankLimit: 100}
 }
 
-// scrape returns what a collector serves. The registry compares it with what is described.
+// scrape returns the output of a collector. The registry compares it with the descriptions.
 func scrape(t *testing.T, c prometheus.Collector) string {
 	t.Helper()
 	code, text := tryScrape(t, c)
@@ -92,7 +92,7 @@ func job(name string, phase v1alpha1.Phase, since int) v1alpha1.TrainingJob {
 	return j
 }
 
-// running is a job that trains, with all that a job can tell.
+// running is a job that trains, with every field that a metric reads.
 func running() v1alpha1.TrainingJob {
 	j := job("bert", v1alpha1.PhaseRunning, 60)
 	j.Labels = map[string]string{v1alpha1.LabelKueuePriority: "high"}
@@ -126,7 +126,7 @@ func queued(name, reason string) v1alpha1.TrainingJob {
 	return j
 }
 
-// everyKind of job: what a golden file shows.
+// everyKind returns the jobs of the golden file.
 func everyKind() []v1alpha1.TrainingJob {
 	fresh := v1alpha1.TrainingJob{}
 	fresh.Namespace, fresh.Name, fresh.CreationTimestamp = "team-b", "fresh", at(10)
@@ -178,8 +178,8 @@ func TestEveryDescriptionIsServed(t *testing.T) {
 	}
 }
 
-// TestForgetsJobsWithTheirDeletion, and counts nothing of what was.
-func TestForgetsJobsWithTheirDeletion(t *testing.T) {
+// TestDeletedJobHasNoSeries: the series of a job end with its deletion.
+func TestDeletedJobHasNoSeries(t *testing.T) {
 	jobs := &cached{jobs: everyKind()}
 	series, sums := NewJobs(options(jobs)), NewSums(options(jobs))
 	scrape(t, series)
@@ -193,8 +193,8 @@ func TestForgetsJobsWithTheirDeletion(t *testing.T) {
 	}
 }
 
-// TestOnlyTheLeaderAnswers: else two replicas would count each job twice.
-func TestOnlyTheLeaderAnswers(t *testing.T) {
+// TestOnlyLeaderHasSeries: two replicas would count each job twice.
+func TestOnlyLeaderHasSeries(t *testing.T) {
 	o := options(&cached{jobs: everyKind()})
 	leading := make(chan struct{})
 	o.Leading = leading
@@ -208,7 +208,7 @@ func TestOnlyTheLeaderAnswers(t *testing.T) {
 	}
 }
 
-// TestUnreadableCache: no series at all must not look like no jobs.
+// TestUnreadableCache: the scrape fails; an empty answer would mean that there are no jobs.
 func TestUnreadableCache(t *testing.T) {
 	o := options(&cached{err: errors.New("the cache is not started")})
 	if code, text := tryScrape(t, NewJobs(o)); code != http.StatusInternalServerError ||

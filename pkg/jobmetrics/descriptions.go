@@ -33,8 +33,8 @@ const (
 	nameRanksLeftOut       = "trainingjob_ranks_left_out"
 )
 
-// Labels. Those of the series of a job are namespace and trainingjob, but for trainingjob_state, whose source
-// says name.
+// Labels. The series of a job have namespace and trainingjob; trainingjob_state has name instead, as in its
+// source.
 const (
 	labelNamespace = "namespace"
 	labelJob       = "trainingjob"
@@ -47,7 +47,7 @@ const (
 	oncePerJob = "up to jobs"
 )
 
-// SumDescriptions are the sums over all jobs, in the order of reading.
+// SumDescriptions are the sums over all jobs, in the order of the documentation.
 func SumDescriptions() []metric.Description {
 	return []metric.Description{
 		{Name: nameJobs, Type: metric.Gauge, Labels: []string{labelNamespace, labelState},
@@ -60,7 +60,7 @@ func SumDescriptions() []metric.Description {
 	}
 }
 
-// JobDescriptions are the series of each job, in the order of reading.
+// JobDescriptions are the series of each job, in the order of the documentation.
 func JobDescriptions() []metric.Description {
 	ofJob := func(name, help string, more ...string) metric.Description {
 		return metric.Description{

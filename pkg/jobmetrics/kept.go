@@ -7,8 +7,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// kept are the jobs that have series, at most limit: those that have not finished, and of these, and of the
-// others, the youngest.
+// kept returns at most limit jobs: unfinished ones first, then the youngest.
 func kept(jobs []*v1alpha1.TrainingJob, limit int) []*v1alpha1.TrainingJob {
 	sorted := slices.Clone(jobs)
 	slices.SortFunc(sorted, func(a, b *v1alpha1.TrainingJob) int {

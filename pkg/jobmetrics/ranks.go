@@ -7,9 +7,9 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/trainingjob/spec"
 )
 
-// rankSeries names the pods of the ranks of gangs that hold nodes: what joins a rank with what is measured
-// of its pod, such as the use of its GPUs. At most limit ranks have one; it returns how many are left out.
-// A name of a rank says its role, for several roles may have an index 0.
+// rankSeries returns one series for each rank that holds a node, with the name of its pod. It joins a rank
+// with the metrics of its pod, such as GPU utilization. At most limit ranks have one; leftOut is the number
+// of the others. The name of a rank has its role, since several roles can have an index 0.
 func rankSeries(jobs []*v1alpha1.TrainingJob, limit int) (list []series, leftOut int) {
 	for _, job := range jobs {
 		if !holdsNodes(job) {
@@ -17,9 +17,9 @@ func rankSeries(jobs []*v1alpha1.TrainingJob, limit int) (list []series, leftOut
 		}
 		for _, role := range spec.RoleOrder {
 			ranks := int(job.Status.ReplicaStatuses[role].Replicas)
-			told := min(ranks, limit-len(list))
-			leftOut += ranks - told
-			for i := range told {
+			shown := min(ranks, limit-len(list))
+			leftOut += ranks - shown
+			for i := range shown {
 				name := fmt.Sprintf("%s-%d", spec.RoleKey(role), i)
 				pod := spec.PodName(job.Name, spec.RankRef{Role: role, Index: int32(i)})
 				list = append(list, series{nameRankInfo, 1, []string{job.Namespace, job.Name, name, pod}})

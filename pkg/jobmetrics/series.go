@@ -45,7 +45,7 @@ func seriesOf(job *v1alpha1.TrainingJob, gpus framework.GPUs) []series {
 	return o.list
 }
 
-// describe says what the job is and where it stands.
+// describe adds the series of the job's identity and phase.
 func (o *ofJob) describe() {
 	job, st := o.job, &o.job.Status
 	phase := string(phaseOf(job))
@@ -70,7 +70,7 @@ func (o *ofJob) describe() {
 	}
 }
 
-// conditions that a series may name. Whoever may write the status may write others into it.
+// conditions that a series can have. Users who can write the status can write other types, which are ignored.
 var conditions = []string{
 	v1alpha1.ConditionCreated, v1alpha1.ConditionReady, v1alpha1.ConditionAdmitted, v1alpha1.ConditionRunning,
 	v1alpha1.ConditionRestarting, v1alpha1.ConditionPreempted, v1alpha1.ConditionSuspended,
@@ -78,8 +78,8 @@ var conditions = []string{
 	v1alpha1.ConditionResumeNeedsReports, v1alpha1.ConditionSucceeded, v1alpha1.ConditionFailed,
 }
 
-// addAllocation says what the job's ranks hold. The ranks of a job that another cluster runs are counted
-// there.
+// addAllocation adds what the job's ranks hold. For a job that runs in another cluster, that cluster counts
+// it.
 func (o *ofJob) addAllocation(gpus framework.GPUs) {
 	if spec.ManagedElsewhere(o.job) {
 		return
@@ -91,7 +91,7 @@ func (o *ofJob) addAllocation(gpus framework.GPUs) {
 	}
 	o.add(nameAllocatedWorkers, float64(ranks))
 	held := o.job.Status.GPUs
-	if ranks != o.job.Status.Replicas && held > 0 { // else the status has counted them
+	if ranks != o.job.Status.Replicas && held > 0 { // otherwise the status has counted them
 		held = render.GPUsOfRanks(o.job, placed, gpus)
 	}
 	o.add(nameAllocatedGPUs, float64(held))
@@ -115,15 +115,15 @@ func (o *ofJob) addProgress() {
 	o.addNumber(nameAccuracy, p.Metrics["accuracy"])
 }
 
-// addNumber adds what a trainer has written, where it is a finite number. What is not (NaN, words) has no
-// series: a sum over jobs would not be a number either.
+// addNumber adds a number that the trainer reported, if finite. NaN or text has no series, since it would
+// spoil sums over jobs.
 func (o *ofJob) addNumber(name, text string) {
 	if n, err := strconv.ParseFloat(text, 64); err == nil && !math.IsNaN(n) && !math.IsInf(n, 0) {
 		o.add(name, n)
 	}
 }
 
-// stepDuration in seconds, from when the last step should be trained.
+// stepDuration returns the seconds per step, derived from the estimated end of training.
 func stepDuration(p *v1alpha1.ProgressStatus) (float64, bool) {
 	left := p.TotalSteps - p.Step
 	if p.EstimatedCompletionTime == nil || left <= 0 {
@@ -143,7 +143,7 @@ func (o *ofJob) addCheckpoints() {
 	}
 }
 
-// phaseOf a job; one that the operator has not looked at yet is Pending.
+// phaseOf returns the phase of a job; Pending before the operator has set one.
 func phaseOf(job *v1alpha1.TrainingJob) v1alpha1.Phase {
 	if job.Status.Phase == "" {
 		return v1alpha1.PhasePending
@@ -151,7 +151,7 @@ func phaseOf(job *v1alpha1.TrainingJob) v1alpha1.Phase {
 	return job.Status.Phase
 }
 
-// since when the job is in its phase.
+// since returns when the job entered its phase.
 func since(job *v1alpha1.TrainingJob) metav1.Time {
 	if n := len(job.Status.Transitions); n > 0 {
 		return job.Status.Transitions[n-1].Time
@@ -159,7 +159,7 @@ func since(job *v1alpha1.TrainingJob) metav1.Time {
 	return job.CreationTimestamp
 }
 
-// blockedBy is the reason why a job does not run; "" when nothing blocks it.
+// blockedBy returns the reason why a job does not run, or "".
 func blockedBy(job *v1alpha1.TrainingJob) string {
 	s := job.Status.Scheduling
 	switch {

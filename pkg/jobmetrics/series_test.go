@@ -14,7 +14,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// values of the series of a job, by name and the labels after its own.
+// values returns the series of a job, keyed by name and the labels after the job's own.
 func values(j *v1alpha1.TrainingJob) map[string]float64 {
 	all := map[string]float64{}
 	for _, s := range seriesOf(j, nil) {
@@ -23,7 +23,7 @@ func values(j *v1alpha1.TrainingJob) map[string]float64 {
 	return all
 }
 
-// TestEveryPhaseIsSummed that the API allows.
+// TestEveryPhaseIsSummed: each phase of the API has a sum.
 func TestEveryPhaseIsSummed(t *testing.T) {
 	const crd = "../../deploy/crd/mlplatform.example.com_trainingjobs.yaml"
 	data, err := os.ReadFile(crd)
@@ -44,8 +44,8 @@ func TestEveryPhaseIsSummed(t *testing.T) {
 	}
 }
 
-// TestForeignText: what a trainer or a user has written neither fails a scrape nor becomes a number or a
-// reason that it is not.
+// TestForeignText: text of a trainer or user fails no scrape, and becomes neither a number nor a known
+// reason.
 func TestForeignText(t *testing.T) {
 	for text, finite := range map[string]bool{
 		"0.5": true, "1e-3": true, "-7": true, "NaN": false, "inf": false, "-Inf": false, "1e400": false,
@@ -82,7 +82,7 @@ func TestStepDuration(t *testing.T) {
 	}
 }
 
-// TestLimitKeepsUnfinishedAndYoungJobs, and says how many have no series.
+// TestLimitKeepsUnfinishedAndYoungJobs: the limit keeps these first and counts the others.
 func TestLimitKeepsUnfinishedAndYoungJobs(t *testing.T) {
 	var jobs []v1alpha1.TrainingJob
 	for i := range 4 {
@@ -125,7 +125,7 @@ func pointers(jobs []v1alpha1.TrainingJob) []*v1alpha1.TrainingJob {
 	return list
 }
 
-// TestRanks: each rank of a gang that holds nodes is named with its pod, up to the limit.
+// TestRanks: each rank that holds a node has a series with its pod, up to the limit.
 func TestRanks(t *testing.T) {
 	starting := job("gang", v1alpha1.PhaseStarting, 0)
 	starting.Status.ReplicaStatuses = map[v1alpha1.Role]v1alpha1.ReplicaStatus{
@@ -150,7 +150,7 @@ func TestRanks(t *testing.T) {
 	}
 }
 
-// BenchmarkScrape of a thousand jobs.
+// BenchmarkScrape scrapes a thousand jobs.
 func BenchmarkScrape(b *testing.B) {
 	jobs := make([]v1alpha1.TrainingJob, 1000)
 	for i := range jobs {

@@ -2,15 +2,15 @@ package jobmetrics
 
 import "mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 
-// phases that a job may be in.
+// phases of a job.
 var phases = []v1alpha1.Phase{
 	v1alpha1.PhasePending, v1alpha1.PhaseQueued, v1alpha1.PhaseStarting, v1alpha1.PhaseRunning,
 	v1alpha1.PhaseDraining, v1alpha1.PhaseRestarting, v1alpha1.PhaseSuspended, v1alpha1.PhaseSucceeded,
 	v1alpha1.PhaseFailed,
 }
 
-// sums over all jobs. A namespace that has jobs has a number for every phase: where none runs, a query
-// must say 0, and not that nothing is known.
+// sums over all jobs. A namespace with jobs has a number for every phase, so that queries return 0 and not an
+// empty result.
 func sums(jobs []*v1alpha1.TrainingJob) []series {
 	type key struct{ name, namespace, value string }
 	counts := map[key]int{}

@@ -1,7 +1,7 @@
-// Package queuereader answers one question: what of the objects that queues are made of may somebody list?
+// Package queuereader answers one question: which of the objects that make up queues may a user list?
 //
 // It lists every kind of pkg/queues with a client that acts as its caller, for the server and the kubectl
-// plugin. A kind that cannot be listed takes nothing away from the others.
+// plugin. A kind that cannot be listed does not affect the others.
 package queuereader
 
 import (
@@ -20,36 +20,36 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/queues"
 )
 
-// listsAtOnce of one Read.
+// listsAtOnce is the number of parallel requests of one Read.
 const listsAtOnce = 8
 
-// Reader of what queues are made of.
+// Reader lists the objects of queues.
 type Reader struct {
 	Client client.Reader
-	// Namespace of which what has one is listed; empty for all.
+	// Namespace of namespaced objects; empty for all.
 	Namespace string
-	// Others are namespaces that are asked one by one where what has a namespace may not be listed in all.
+	// Others are namespaces to list one by one if namespaced objects cannot be listed in all at once.
 	Others []string
-	// Skips reports whether an error leaves out its kind, beside that it is not served or not allowed. nil: no
-	// other does.
+	// Skips reports whether an error skips its kind. Kinds that are not served or not allowed are always
+	// skipped. nil: no others.
 	Skips func(error) bool
 }
 
-// Skipped is a kind that was left out, or was listed in some namespaces alone.
+// Skipped is a kind that was skipped, or listed only in some namespaces.
 type Skipped struct {
 	Kind string
-	// Err is why.
+	// Err is the cause.
 	Err error
-	// Partly: it was listed in those of the Others in which it may be.
+	// Partly: the kind was listed in those of the Others that allow it.
 	Partly bool
 }
 
-// NotServed reports whether the cluster does not serve the kind, so that it has no objects of it.
+// NotServed reports whether the cluster does not serve the kind, and so has no objects of it.
 func (s Skipped) NotServed() bool { return notServed(s.Err) }
 
 func notServed(err error) bool { return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) }
 
-// read is one Read that goes on.
+// read is one running Read.
 type read struct {
 	Reader
 	mu      sync.Mutex
@@ -57,7 +57,7 @@ type read struct {
 	skipped []Skipped
 }
 
-// Read lists all kinds. What was skipped is sorted by kind.
+// Read lists all kinds. The skipped ones are sorted by kind.
 func (r Reader) Read(ctx context.Context) (queues.Objects, []Skipped, error) {
 	all := &read{Reader: r}
 	g, ctx := errgroup.WithContext(ctx)
@@ -70,7 +70,7 @@ func (r Reader) Read(ctx context.Context) (queues.Objects, []Skipped, error) {
 	return all.objects, all.skipped, err
 }
 
-// list one kind.
+// list lists one kind.
 func (r *read) list(ctx context.Context, list client.ObjectList) error {
 	var in client.InNamespace
 	if namespaced(list) {
@@ -91,13 +91,13 @@ func (r *read) list(ctx context.Context, list client.ObjectList) error {
 	return nil
 }
 
-// listEach of the other namespaces, and reports whether it may list in any.
+// listEach lists the other namespaces, and reports whether any allowed it.
 func (r *read) listEach(ctx context.Context, list client.ObjectList) bool {
 	some := false
 	for _, namespace := range r.Others {
 		one, ok := reflect.New(reflect.TypeOf(list).Elem()).Interface().(client.ObjectList)
 		if !ok || r.Client.List(ctx, one, client.InNamespace(namespace)) != nil {
-			continue // what may not be listed in any is said with the error of all
+			continue // the error of the list in all namespaces is reported
 		}
 		r.mu.Lock()
 		r.objects.Add(one)
@@ -107,7 +107,7 @@ func (r *read) listEach(ctx context.Context, list client.ObjectList) bool {
 	return some
 }
 
-// KindOf the items of a list.
+// KindOf returns the kind of the items of a list.
 func KindOf(list client.ObjectList) string {
 	return strings.TrimSuffix(reflect.TypeOf(list).Elem().Name(), "List")
 }

@@ -27,7 +27,8 @@ var (
 	errAway      = errors.New("away")
 )
 
-// TestRead: a kind that cannot be listed takes nothing from the others, and is named; another error ends it.
+// TestRead: a kind that cannot be listed is reported and does not affect the others; another error ends the
+// Read.
 func TestRead(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := queues.AddToScheme(scheme); err != nil {
@@ -71,17 +72,17 @@ func TestRead(t *testing.T) {
 			}, "research", []string{"ResourceQuota"}, nil,
 		},
 		"not served": {
-			"is told apart from forbidden", Reader{}, func(kind, _ string) error {
+			"differs from forbidden", Reader{}, func(kind, _ string) error {
 				return map[string]error{"Queue": errNotServed, "ElasticQuota": errForbidden}[kind]
 			}, "a b c", []string{"ElasticQuota", "Queue not served"}, nil,
 		},
 		"skipped by the caller": {
-			"who knows more errors", Reader{Skips: func(err error) bool { return errors.Is(err, errAway) }},
+			"by its own rule", Reader{Skips: func(err error) bool { return errors.Is(err, errAway) }},
 			func(kind, _ string) error { return map[string]error{"Queue": errAway}[kind] },
 			"a b c", []string{"Queue"}, nil,
 		},
 		"an error": {
-			"is none of a kind's", Reader{},
+			"that skips no kind", Reader{},
 			func(kind, _ string) error { return map[string]error{"Queue": errAway}[kind] }, "", nil, errAway,
 		},
 	} {

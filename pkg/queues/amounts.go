@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// names of all resources that any of the lists has, sorted.
+// names of all resources in any of the lists, sorted.
 func names(lists ...corev1.ResourceList) []corev1.ResourceName {
 	all := map[corev1.ResourceName]bool{}
 	for _, list := range lists {
@@ -19,7 +19,7 @@ func names(lists ...corev1.ResourceList) []corev1.ResourceName {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// amount of a resource in a list; nil where it has none.
+// amount of a resource in a list; nil if absent.
 func amount(list corev1.ResourceList, name corev1.ResourceName) *string {
 	q, ok := list[name]
 	if !ok {
@@ -38,7 +38,7 @@ func free(limit, used resource.Quantity) *string {
 	return new(left.String())
 }
 
-// freeOf is nil where one of the lists does not have the resource.
+// freeOf is free for one resource; nil if a list lacks it.
 func freeOf(limits, used corev1.ResourceList, name corev1.ResourceName) *string {
 	limit, limited := limits[name]
 	is, known := used[name]

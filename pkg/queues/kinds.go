@@ -25,8 +25,8 @@ func AddToScheme(s *runtime.Scheme) error {
 	return nil
 }
 
-// Lists are empty lists of all kinds of Objects, to be filled by a client. A kind that the cluster does not
-// serve, or that the caller may not list, stays empty.
+// Lists returns an empty list of each kind of Objects, for a client to fill. A kind that the cluster does not
+// serve or the caller may not list stays empty.
 func Lists() []client.ObjectList {
 	return []client.ObjectList{
 		&volcanov1beta1.QueueList{}, &kueuev1beta2.ClusterQueueList{}, &kueuev1beta2.LocalQueueList{},
@@ -35,7 +35,7 @@ func Lists() []client.ObjectList {
 	}
 }
 
-// Add the items of one of the Lists.
+// Add adds the items of one of the Lists.
 func (o *Objects) Add(list client.ObjectList) {
 	switch l := list.(type) {
 	case *volcanov1beta1.QueueList:

@@ -59,7 +59,7 @@ func localQueues(objects Objects, in members) []Queue {
 	return all
 }
 
-// kueueState is Active, Inactive, or the policy by which an admin has stopped the queue.
+// kueueState is Active, Inactive, or the policy with which an admin stopped the queue.
 func kueueState(
 	stop *kueuev1beta2.StopPolicy, conditions []metav1.Condition, active string,
 ) (state, reason string) {
@@ -76,7 +76,7 @@ func kueueState(
 	return "Inactive", c.Message
 }
 
-// kueueResources: what is reserved counts as used, since nobody else can have it.
+// kueueResources counts reserved amounts as used, since no other workload can use them.
 func kueueResources(from *kueuev1beta2.ClusterQueue) []Resource {
 	type key struct {
 		flavor kueuev1beta2.ResourceFlavorReference
@@ -96,7 +96,7 @@ func kueueResources(from *kueuev1beta2.ClusterQueue) []Resource {
 					Name: string(quota.Name), Flavor: string(flavor.Name), Guaranteed: new(quota.NominalQuota.String()),
 				}
 				limit, limited := kueueLimit(quota, from.Spec.CohortName != "")
-				r.Unlimited = !limited // but by what its cohort has
+				r.Unlimited = !limited // but for the limits of its cohort
 				if limited {
 					r.Limit = new(limit.String())
 				}
@@ -113,7 +113,7 @@ func kueueResources(from *kueuev1beta2.ClusterQueue) []Resource {
 	return all
 }
 
-// kueueLimit is the nominal quota with what may be borrowed. Without a cohort there is nobody to borrow from.
+// kueueLimit is the nominal quota plus the borrowing limit. Without a cohort nothing can be borrowed.
 func kueueLimit(quota kueuev1beta2.ResourceQuota, cohort bool) (limit resource.Quantity, limited bool) {
 	limit = quota.NominalQuota.DeepCopy()
 	switch {

@@ -17,8 +17,8 @@ type member struct {
 	waits     bool
 }
 
-// members are the jobs that hold or want a part of a queue, in the order in which they are served: those that
-// have ended, are suspended or go are none.
+// members are the jobs that hold or want a part of a queue, in the order in which the queue serves them.
+// Ended, suspended and deleted jobs are excluded.
 type members []member
 
 func newMembers(objects Objects, jobs []v1alpha1.TrainingJob) members {
@@ -54,8 +54,8 @@ func newMembers(objects Objects, jobs []v1alpha1.TrainingJob) members {
 	return all
 }
 
-// Waits reports whether a job waits for a part of its queue: it neither holds one, nor has it ended, nor is
-// it suspended.
+// Waits reports whether a job waits for a part of its queue: it holds none, and is neither ended nor
+// suspended.
 func Waits(j *v1alpha1.TrainingJob) bool {
 	waits, _ := standing(j)
 	return waits
@@ -78,7 +78,7 @@ func standing(j *v1alpha1.TrainingJob) (waits, holds bool) {
 	return false, false
 }
 
-// compare puts first what is served first.
+// compare sorts jobs in the order in which a queue serves them.
 func compare(a, b Job) int {
 	value := func(j Job) int64 {
 		if j.Priority == nil {
@@ -91,7 +91,7 @@ func compare(a, b Job) int {
 		strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 }
 
-// put into a queue the jobs that are in it.
+// put adds to a queue the jobs that are in it.
 func (all members) put(q *Queue, is func(member) bool) {
 	for _, p := range all {
 		switch {

@@ -15,7 +15,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// Objects of a cluster, as far as it serves their kinds and the caller may list them.
+// Objects of a cluster, of the kinds that it serves and the caller may list.
 type Objects struct {
 	VolcanoQueues           []volcanov1beta1.Queue
 	ClusterQueues           []kueuev1beta2.ClusterQueue
@@ -26,10 +26,10 @@ type Objects struct {
 	WorkloadPriorityClasses []kueuev1beta2.WorkloadPriorityClass
 }
 
-// List of the queues that somebody may list, as the server and the plugin answer.
+// List of the queues that a user may list.
 type List struct {
 	Items []Queue `json:"items" nullable:"false" doc:"By scheduler, kind, namespace and name. The jobs in them are those that the caller may list."`
-	// Unreadable kinds of which there may be some.
+	// Unreadable kinds; the cluster may have objects of them.
 	Unreadable []Unreadable `json:"unreadable,omitempty" doc:"Kinds that could not be listed, of which there may be some all the same."`
 }
 
@@ -51,16 +51,15 @@ type Queue struct {
 	Name      string `json:"name"`
 	// Parent queue: Volcano's parent, the ClusterQueue of a LocalQueue, the cohort of a ClusterQueue.
 	Parent string `json:"parent,omitempty"`
-	// State as its scheduler has it, such as Open or Closed; empty: unknown. StateReason says why it admits
-	// nothing.
+	// State in the scheduler's words, such as Open or Closed; empty: unknown. StateReason is why the queue
+	// admits nothing.
 	State       string     `json:"state,omitempty"`
 	StateReason string     `json:"stateReason,omitempty"`
 	Resources   []Resource `json:"resources,omitempty"`
-	// Running are the jobs that hold a part of it, Waiting those that want one, the next first.
+	// Running are the jobs that hold a part of it; Waiting those that want one, the next to be served first.
 	Running []Job `json:"running,omitempty"`
 	Waiting []Job `json:"waiting,omitempty"`
-	// RunningGPUs and WaitingGPUs are the sums of theirs. A job that its operator has not looked at yet counts
-	// none.
+	// RunningGPUs and WaitingGPUs are the sums over these jobs. A job without a status counts 0.
 	RunningGPUs int64 `json:"runningGPUs"`
 	WaitingGPUs int64 `json:"waitingGPUs"`
 }
@@ -70,18 +69,19 @@ type Resource struct {
 	Name string `json:"name"`
 	// Flavor of Kueue, such as a kind of node; empty elsewhere.
 	Flavor string `json:"flavor,omitempty"`
-	// Limit that its use never exceeds; nil: unlimited where Unlimited is true, else unknown.
+	// Limit of its use; nil: unlimited if Unlimited is true, else unknown.
 	Limit     *string `json:"limit,omitempty"`
 	Unlimited bool    `json:"unlimited,omitempty"`
-	// Guaranteed is what it can always have: Volcano's guarantee, an ElasticQuota's min, Kueue's nominal quota.
+	// Guaranteed is what it can always use: Volcano's guarantee, an ElasticQuota's min, Kueue's nominal
+	// quota.
 	Guaranteed *string `json:"guaranteed,omitempty"`
-	// Deserved is what it gives up to others only while it does not use it: Volcano's deserved.
+	// Deserved is what it lends only while it does not use it: Volcano's deserved.
 	Deserved *string `json:"deserved,omitempty"`
-	// Used by all that its scheduler counts, which may be more than TrainingJobs; nil: not known.
+	// Used by everything that its scheduler counts, not only TrainingJobs; nil: unknown.
 	Used *string `json:"used,omitempty"`
-	// Borrowed of Used, from other queues.
+	// Borrowed is the part of Used that comes from other queues.
 	Borrowed *string `json:"borrowed,omitempty"`
-	// Free is Limit less Used, at least 0; nil where one of them is.
+	// Free is Limit less Used, at least 0; nil if one of them is nil.
 	Free *string `json:"free,omitempty"`
 }
 
@@ -91,7 +91,7 @@ type Job struct {
 	Name      string         `json:"name"`
 	Phase     v1alpha1.Phase `json:"phase"`
 	GPUs      int64          `json:"gpus"`
-	// PriorityClass that it names; Priority is its value, nil where no such class is known.
+	// PriorityClass of the job; Priority is its value, nil if there is no such class.
 	PriorityClass string    `json:"priorityClass,omitempty"`
 	Priority      *int32    `json:"priority,omitempty"`
 	Created       time.Time `json:"created"`

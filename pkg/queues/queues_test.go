@@ -32,7 +32,7 @@ func named(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: namespace, Name: name}
 }
 
-// job of 4 GPUs, created in a minute of an hour.
+// job of 4 GPUs, created at a minute of the hour.
 func job(
 	namespace, name string, scheduler v1alpha1.SchedulerName, queue string, phase v1alpha1.Phase, class string,
 	minute int,
@@ -47,7 +47,7 @@ func job(
 	return j
 }
 
-// text of queues, a line for each of their parts.
+// text of queues, one line for each of their parts.
 func text(queues []Queue) string {
 	var lines []string
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
@@ -226,7 +226,7 @@ coscheduling ElasticQuota a/eq parent= state=
 	}
 }
 
-// TestLists: what they are filled with arrives.
+// TestLists: Add accepts each of the Lists.
 func TestLists(t *testing.T) {
 	var o Objects
 	for _, l := range Lists() {

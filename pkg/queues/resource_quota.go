@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// resourceQuotas that bound what pods request. A ResourceQuota admits pods in the order in which they are
-// created, of every scheduler; the jobs of its namespace are listed by priority all the same.
+// resourceQuotas returns the quotas that bound requests of pods. A ResourceQuota admits pods of every
+// scheduler in the order of their creation; the jobs are still listed by priority.
 func resourceQuotas(objects Objects, in members) []Queue {
 	var all []Queue
 	for i := range objects.ResourceQuotas {
@@ -32,7 +32,7 @@ func resourceQuotas(objects Objects, in members) []Queue {
 	return all
 }
 
-// requestOf is the resource whose requests a key of a ResourceQuota bounds.
+// requestOf returns the resource whose requests a key of a ResourceQuota bounds.
 func requestOf(key corev1.ResourceName) (string, bool) {
 	if key == corev1.ResourceCPU || key == corev1.ResourceMemory {
 		return string(key), true

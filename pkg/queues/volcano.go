@@ -31,7 +31,7 @@ func volcanoQueues(objects Objects, in members) []Queue {
 	return all
 }
 
-// volcanoResources: what has no capability is unlimited, and what is not allocated is not used.
+// volcanoResources: a resource without a capability is unlimited; one that is not allocated has 0 used.
 func volcanoResources(from *volcanov1beta1.Queue) []Resource {
 	capability, used := from.Spec.Capability, from.Status.Allocated
 	var all []Resource

@@ -12,13 +12,13 @@ import (
 type Source string
 
 const (
-	// FromHistory: what the server has recorded, with what the job's status adds.
+	// FromHistory: the record in the history, completed from the job's status.
 	FromHistory Source = "history"
 	// FromStatus: the job's status alone, which keeps the last 20 transitions.
 	FromStatus Source = "status"
 )
 
-// Timeline is what has happened to a job, as the server and the plugin answer.
+// Timeline is what has happened to a job.
 type Timeline struct {
 	Source Source  `json:"source" enum:"history,status" doc:"history: what the server has recorded. status: what the job's own status keeps, since the history does not know the job yet or cannot be read."`
 	Items  []Entry `json:"items" nullable:"false" doc:"The oldest first."`
@@ -30,51 +30,50 @@ type Kind string
 const (
 	// Created: the job was created.
 	Created Kind = "Created"
-	// PhaseEntered: the job entered Phase, for Reason.
+	// PhaseEntered: the job entered Phase because of Reason.
 	PhaseEntered Kind = "Phase"
-	// Preempted: an attempt ended by somebody else's doing.
+	// Preempted: the scheduler, an admin or another job ended an attempt.
 	Preempted Kind = "Preempted"
-	// CheckpointSaved: a complete checkpoint became known.
+	// CheckpointSaved: the operator learned of a complete checkpoint.
 	CheckpointSaved Kind = "Checkpoint"
 	// Resumed: an attempt began with a checkpoint.
 	Resumed Kind = "Resumed"
 	// RankFailed: a rank failed; only the last one is known.
 	RankFailed Kind = "RankFailed"
-	// Deleted: the job was deleted; Message says so where only a time before which it was is known.
+	// Deleted: the job was deleted. If only an upper bound of the time is known, Message states that.
 	Deleted Kind = "Deleted"
-	// Gap: what happened here is not known any more.
+	// Gap: events are missing here.
 	Gap Kind = "Gap"
 )
 
-// Entry is one thing that has happened.
+// Entry is one event.
 type Entry struct {
-	// Time is nil where it is unknown; the entry then stands where it must have happened.
+	// Time is nil if unknown; the position of the entry is still right.
 	Time    *time.Time     `json:"time,omitempty"`
 	Kind    Kind           `json:"kind"`
 	Phase   v1alpha1.Phase `json:"phase,omitempty"`
 	Reason  string         `json:"reason,omitempty"`
 	Message string         `json:"message,omitempty"`
-	// Attempt is 0 where it is unknown, or none is meant.
+	// Attempt is 0 if it is unknown or the event belongs to no attempt.
 	Attempt int32 `json:"attempt,omitempty"`
-	// Seconds that the job was in Phase; nil while it is, or where it is unknown.
+	// Seconds that the job was in Phase; nil while it is in it, or if unknown.
 	Seconds *int64 `json:"seconds,omitempty"`
 	// Step and URI of a checkpoint.
 	Step *int64 `json:"step,omitempty"`
 	URI  string `json:"uri,omitempty"`
-	// By is who caused a preemption, in the scheduler's words; empty: unknown.
+	// By names the preemptor, in the scheduler's words; empty: unknown.
 	By string `json:"by,omitempty"`
-	// LostSteps and LostGPUSeconds are what a preemption cost; nil where that is unknown.
+	// LostSteps and LostGPUSeconds are the cost of a preemption; nil if unknown.
 	LostSteps      *int64 `json:"lostSteps,omitempty"`
 	LostGPUSeconds *int64 `json:"lostGPUSeconds,omitempty"`
 }
 
-// rank of what happened in the same second.
+// rank orders entries of the same second.
 var rank = map[Kind]int{
 	Created: 0, Gap: 1, CheckpointSaved: 2, RankFailed: 3, Preempted: 4, PhaseEntered: 5, Resumed: 6, Deleted: 7,
 }
 
-// merge puts entries with a time among those of phases, which are in the order in which they happened, and
-// those without one where their attempt is.
+// merge inserts others into phases, which are in order of time. An entry without a time follows its attempt.
 func merge(phases, others []Entry) []Entry {
 	all := slices.Clone(phases)
 	slices.SortStableFunc(others, func(a, b Entry) int {
@@ -86,8 +85,8 @@ func merge(phases, others []Entry) []Entry {
 	return all
 }
 
-// position is behind everything that came before the entry; of one without a time, behind its attempt, and
-// where that is not known either, at the end.
+// position returns the index after all earlier entries. An entry without a time comes after its attempt, or
+// last if the attempt is unknown.
 func position(all []Entry, e Entry) int {
 	reached := func(o Entry) bool { return o.Attempt != 0 && o.Attempt <= e.Attempt }
 	if e.Time == nil && !slices.ContainsFunc(all, reached) {
@@ -107,7 +106,7 @@ func position(all []Entry, e Entry) int {
 	return at
 }
 
-// compareTimes has the unknown ones last.
+// compareTimes sorts unknown times last.
 func compareTimes(a, b *time.Time) int {
 	switch {
 	case a == nil && b == nil:
@@ -120,7 +119,7 @@ func compareTimes(a, b *time.Time) int {
 	return a.Compare(*b)
 }
 
-// withDurations says how long each phase was, where the next one is known to have followed it.
+// withDurations sets the duration of each phase whose successor is known.
 func withDurations(phases []Entry) []Entry {
 	for i := range phases {
 		next := i + 1

@@ -11,10 +11,10 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/history"
 )
 
-// kept is how many transitions a status has at most (v1alpha1.TrainingJobStatus.Transitions).
+// kept is the maximum number of transitions in a status (v1alpha1.TrainingJobStatus.Transitions).
 const kept = 20
 
-// Of says what the status of a job knows.
+// Of returns the entries of a job's status.
 func Of(job *v1alpha1.TrainingJob) []Entry {
 	st := &job.Status
 	var phases []Entry
@@ -47,7 +47,7 @@ func Of(job *v1alpha1.TrainingJob) []Entry {
 	return merge(gapless(phases, len(st.Transitions) < kept), others)
 }
 
-// gapless gives the phases their durations where no transition can be missing.
+// gapless sets the durations of the phases if no transition can be missing.
 func gapless(phases []Entry, complete bool) []Entry {
 	if !complete {
 		return phases
@@ -55,7 +55,7 @@ func gapless(phases []Entry, complete bool) []Entry {
 	return withDurations(phases)
 }
 
-// lastQueued is when the current attempt was queued, if the status still says.
+// lastQueued returns when the current attempt was queued, or nil if the status does not have it.
 func lastQueued(st *v1alpha1.TrainingJobStatus) *time.Time {
 	for i := len(st.Transitions) - 1; i >= 0; i-- {
 		if st.Transitions[i].Phase == v1alpha1.PhaseQueued {
@@ -78,7 +78,7 @@ func failure(f *v1alpha1.FailureStatus) string {
 	return strings.Join(parts, " ")
 }
 
-// OfRecord says what the history knows of a job.
+// OfRecord returns the entries of a job's record in the history.
 func OfRecord(r history.Record) []Entry {
 	var phases []Entry
 	for _, t := range r.Transitions {
@@ -118,8 +118,8 @@ func OfRecord(r history.Record) []Entry {
 	return merge(phases, others)
 }
 
-// withGaps puts an entry wherever the attempt of a transition is unknown, or one attempt is missing: there
-// the status had dropped what lies between.
+// withGaps inserts an entry where the attempt of a transition is unknown or an attempt is missing: the status
+// had dropped the transitions between.
 func withGaps(phases []Entry) []Entry {
 	var all []Entry
 	attempt := int32(1)

@@ -17,7 +17,7 @@ func at(minute int) metav1.Time {
 	return metav1.NewTime(time.Date(2026, 11, 25, 12, minute, 0, 0, time.UTC))
 }
 
-// text of a list, an entry a line.
+// text returns a list, one entry per line.
 func text(entries []Entry) string {
 	var lines []string
 	for _, e := range entries {
@@ -74,7 +74,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestFullStatus: one that may have dropped something says so, and no longer how long a phase was.
+// TestFullStatus: a status that may have dropped transitions has a gap and no durations of phases.
 func TestFullStatus(t *testing.T) {
 	job := &v1alpha1.TrainingJob{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: at(0)}}
 	for i := range kept {
@@ -87,7 +87,7 @@ func TestFullStatus(t *testing.T) {
 	}
 	for _, e := range entries {
 		if e.Seconds != nil {
-			t.Errorf("how long it was is not known: %+v", e)
+			t.Errorf("the duration is unknown: %+v", e)
 		}
 	}
 }
