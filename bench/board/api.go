@@ -25,7 +25,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/timeline"
 )
 
-// api is what the board asks of a cluster. Its one reader may see everything and change nothing.
+// api is the API of the cluster for the board. Its one user may read everything and change nothing.
 type api struct {
 	*cluster
 	unserved
@@ -92,7 +92,7 @@ func (a *api) JobSamples(_ context.Context, in *rest.HistoryPath) (*rest.JobSamp
 	return &rest.JobSamples{Items: slices.Clone(a.record.Samples)}, nil
 }
 
-// Queues of Volcano, and the jobs in them.
+// Queues returns Volcano queues and their jobs.
 func (a *api) Queues(context.Context, *rest.QueuesInput) (*rest.QueuesOutput, error) {
 	a.mu.Lock()
 	shared := slices.Clone(a.jobs)
@@ -133,10 +133,10 @@ func (a *api) Snapshot(string) (*placement.Snapshot, error) {
 	}, nil
 }
 
-// Follow all jobs, whatever the filter: the large one changes each time, and the page of no other is
-// measured.
+// Follow sends every change, whatever the filter: the large job changes each time, and no page of another job
+// is measured.
 func (a *api) Follow(string, live.Filter) (<-chan live.Event, func(), error) {
-	changes := make(chan live.Event, 1) // which wakes up, and tells nothing
+	changes := make(chan live.Event, 1) // each value only wakes the page up
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.followers[changes] = struct{}{}
@@ -147,10 +147,10 @@ func (a *api) Follow(string, live.Filter) (<-chan live.Event, func(), error) {
 	}, nil
 }
 
-// placed is the api as one that knows which rank is on which node.
+// placed adds the placement of ranks to the api.
 type placed struct{ *api }
 
-// Follow all ranks, whosever they are, as the jobs.
+// Follow sends every change of ranks, as for jobs.
 func (p placed) Follow(string, string, string) (<-chan struct{}, func(), error) {
 	changes := make(chan struct{}, 1)
 	p.mu.Lock()
@@ -163,14 +163,14 @@ func (p placed) Follow(string, string, string) (<-chan struct{}, func(), error) 
 	}, nil
 }
 
-// following is how many pages are shown.
+// following is the number of open pages.
 func (a *api) following() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return len(a.followers)
 }
 
-// largeJob is where the large job is.
+// largeJob returns the name of the large job.
 func (a *api) largeJob() (namespace, name string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -178,7 +178,7 @@ func (a *api) largeJob() (namespace, name string) {
 	return job.Namespace, job.Name
 }
 
-// unserved are the operations of pages that are not measured.
+// unserved has the operations of pages that are not measured.
 type unserved struct{}
 
 func (unserved) refuse(what string) error {

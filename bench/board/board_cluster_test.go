@@ -15,7 +15,7 @@ import (
 
 func start(t *testing.T) *browser.Browser {
 	t.Helper()
-	b, err := browser.Start(context.Background()) // the test's own ends before it is stopped
+	b, err := browser.Start(context.Background()) // the context of the test would end first
 	must(t, err)
 	t.Cleanup(b.Stop)
 	return b
@@ -28,7 +28,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// limits of an update in which 10 of 1,000 jobs change, by page: about twice of what it takes.
+// limits of an update in which 10 of 1,000 jobs change, by page: about twice what was measured.
 var limits = map[string]struct{ bytes, touched int64 }{
 	"100 of 1,000 jobs":             {2_000, 70},
 	"500 of 1,000 jobs by progress": {8_000, 220},
@@ -38,8 +38,8 @@ var limits = map[string]struct{ bytes, touched int64 }{
 	"5 queues of 1,000 jobs":        {12_000, 80},
 }
 
-// TestUpdatesAreSmall: an update is what has changed, and none is lost: a visit fails where the page is not
-// as if it were loaded then.
+// TestUpdatesAreSmall: an update has only what changed, and none is lost: a visit fails if the page differs
+// from a newly loaded one.
 func TestUpdatesAreSmall(t *testing.T) {
 	b := start(t)
 	for _, page := range Pages() {
@@ -56,8 +56,8 @@ func TestUpdatesAreSmall(t *testing.T) {
 	}
 }
 
-// TestUpdatesDoNotGrowWithThePage: what is sent and touched of a list is the same whether 20 or 500 of its
-// jobs are shown, where the one that changes is on both pages.
+// TestUpdatesDoNotGrowWithThePage: an update of a list is as large with 500 shown jobs as with 20, if both
+// pages show the changed job.
 func TestUpdatesDoNotGrowWithThePage(t *testing.T) {
 	b := start(t)
 	visit := func(path string) Result {
@@ -77,8 +77,8 @@ func TestUpdatesDoNotGrowWithThePage(t *testing.T) {
 	}
 }
 
-// TestElementsStay: what has not changed in a row that has is not replaced, so that it keeps the focus, and
-// what is selected in it.
+// TestElementsStay: an update keeps the unchanged elements of a changed row, so that focus and selection
+// stay.
 func TestElementsStay(t *testing.T) {
 	s, err := newSite(FullSize)
 	must(t, err)
@@ -109,13 +109,13 @@ func TestElementsStay(t *testing.T) {
 	}
 }
 
-// TestNothingIsKept: what updates replace is collected, so that a page which is open for days does not grow.
-// What a browser keeps of the last of them differs from time to time.
-func TestNothingIsKept(t *testing.T) {
+// TestReplacedNodesAreCollected: a page that is open for days does not grow. How many of the last replaced
+// nodes a browser keeps varies.
+func TestReplacedNodesAreCollected(t *testing.T) {
 	b := start(t)
 	for _, page := range Pages() {
 		if page.Every > time.Second || page.Name == "map as a table" {
-			continue // the first rests, and the other has what the map has
+			continue // the first seldom changes, and the table has the data of the map
 		}
 		t.Run(page.Name, func(t *testing.T) {
 			s, err := newSite(FullSize)
@@ -138,16 +138,15 @@ func TestNothingIsKept(t *testing.T) {
 			_, before := after(3)
 			touched, nodes := after(9)
 			t.Logf("%d nodes, and %d after %d were touched", before, nodes, touched)
-			if nodes-before > touched { // of one that is replaced and kept, several are
+			if nodes-before > touched { // a replaced element that is kept holds several nodes
 				t.Errorf("%d nodes have become %d, while %d were touched", before, nodes, touched)
 			}
 		})
 	}
 }
 
-// TestOutOfSight: a page that is not seen for a minute costs nothing, and is as it should be once it is seen
-// again.
-func TestOutOfSight(t *testing.T) {
+// TestHiddenPage: a page that is hidden for a minute costs nothing, and is up to date when it is shown again.
+func TestHiddenPage(t *testing.T) {
 	s, err := newSite(FullSize)
 	must(t, err)
 	t.Cleanup(s.end)
@@ -167,7 +166,7 @@ func TestOutOfSight(t *testing.T) {
 	}
 	must(t, do(p, `probe.pause()`))
 	if n := s.sent.Load() - sent; n > 0 {
-		t.Errorf("%d bytes were sent to a page that nobody sees", n)
+		t.Errorf("%d bytes were sent to a hidden page", n)
 	}
 	counted, err := browser.Value[counts](p, `probe.end()`)
 	must(t, err)

@@ -17,11 +17,11 @@ import (
 // Load is what changes at once.
 type Load struct {
 	Name string
-	// Jobs that change: those that run report progress, and lose a rank or get it back; of those that wait the
-	// reason changes. One in 20 ends, and makes room for one that waits. As many ranks of the large job are
-	// not ready, at most as its status lists.
+	// Jobs that change: running ones report progress, and lose or regain a rank; queued ones get another
+	// reason. One in 20 ends, and a queued one starts. As many ranks of the large job are not ready, up to
+	// those that its status lists.
 	Jobs int
-	// Storm ends all ranks of the large job, and starts them again.
+	// Storm ends all ranks of the large job and starts them again.
 	Storm bool
 }
 
@@ -31,7 +31,7 @@ func (c *cluster) change(load Load) {
 	defer c.mu.Unlock()
 	c.turn++
 	for i := range load.Jobs {
-		if i%5 < 3 { // as many as run
+		if i%5 < 3 { // the share of running jobs
 			c.train(i)
 		} else {
 			c.stay(i)
@@ -46,20 +46,20 @@ func (c *cluster) change(load Load) {
 	if load.Storm {
 		c.storm()
 	}
-	c.tell()
+	c.publish()
 }
 
-// take the job of a turn out of some.
+// take returns one of the jobs, by turn.
 func (c *cluster) take(from []types.UID, i int) *v1alpha1.TrainingJob {
 	return c.next(c.find(from[(c.turn*31+i)%len(from)]))
 }
 
-// train a job that runs a little further. A rank of it is gone, or back.
+// train makes progress in a running job. It loses or regains a rank.
 func (c *cluster) train(i int) {
 	job := c.take(c.running, i)
 	st := &job.Status
 	setProgress(st, st.Progress.Step+250)
-	ready := st.Replicas - st.ReadyReplicas // 0 or 1, the other way round
+	ready := st.Replicas - st.ReadyReplicas // 0 or 1, toggled
 	index := len(c.at[job.UID]) - 1
 	if ready == 0 {
 		c.put(job, index, "")
@@ -71,15 +71,15 @@ func (c *cluster) train(i int) {
 	c.set(job)
 }
 
-// stay in the queue, for another reason.
+// stay changes the reason of a queued job.
 func (c *cluster) stay(i int) {
 	job := c.take(c.queued, i)
 	enqueue(job, c.turn+i)
 	c.set(job)
 }
 
-// replace the job that has run longest by the one that has waited longest. The one that ended first is
-// deleted, and a new one is submitted.
+// replace ends the job that has run longest and starts the one that has waited longest. The oldest ended job
+// is deleted, and a new one is submitted.
 func (c *cluster) replace() {
 	old, next := c.next(c.find(c.running[0])), c.next(c.find(c.queued[0]))
 	c.end(old)
@@ -98,7 +98,7 @@ func (c *cluster) replace() {
 	c.ended = append(slices.Clone(c.ended[1:]), old.UID)
 }
 
-// trainLarge lets the large job go on while some of its ranks are not ready, other ones each time.
+// trainLarge makes progress in the large job. Each time other ranks are not ready.
 func (c *cluster) trainLarge(unready int) {
 	job := c.next(c.find(c.large))
 	st := &job.Status
@@ -125,7 +125,7 @@ func (c *cluster) trainLarge(unready int) {
 	c.set(job)
 }
 
-// list the first ranks that are not listed, as far as a status lists them.
+// list the first ranks that the status does not list, up to its limit.
 func (c *cluster) list(job *v1alpha1.TrainingJob, phase string) {
 	st := &job.Status
 	listed := map[int32]bool{}
@@ -142,7 +142,7 @@ func (c *cluster) list(job *v1alpha1.TrainingJob, phase string) {
 	}
 }
 
-// stages of a storm: what all ranks are in, on the map and in the status.
+// stages of a storm: the state of all ranks, on the map and in the status.
 var stages = []struct {
 	phase  v1alpha1.Phase
 	reason string
@@ -155,7 +155,7 @@ var stages = []struct {
 	{v1alpha1.PhaseRunning, v1alpha1.ReasonGangRunning, placement.Running, "Running"},
 }
 
-// storm takes the large job to its next stage.
+// storm moves the large job to its next stage.
 func (c *cluster) storm() {
 	stage := stages[c.stage%len(stages)]
 	c.stage++
@@ -180,7 +180,7 @@ func (c *cluster) storm() {
 	c.set(job)
 }
 
-// maxTransitions that a status keeps.
+// maxTransitions in a status.
 const maxTransitions = 20
 
 func enter(st *v1alpha1.TrainingJobStatus, phase v1alpha1.Phase, reason string) {
@@ -191,7 +191,7 @@ func enter(st *v1alpha1.TrainingJobStatus, phase v1alpha1.Phase, reason string) 
 	st.Transitions = all[max(0, len(all)-maxTransitions):]
 }
 
-// start a job whose ranks have their nodes.
+// start a job on the nodes of its ranks.
 func (c *cluster) start(job *v1alpha1.TrainingJob) {
 	st := &job.Status
 	st.Replicas, st.GPUs, st.Attempt = *job.Spec.Replicas, int64(*job.Spec.Replicas), 1
@@ -208,7 +208,7 @@ func (c *cluster) start(job *v1alpha1.TrainingJob) {
 	c.list(job, "Running")
 }
 
-// end a job, and take its ranks from their nodes.
+// end a job and remove its ranks from their nodes.
 func (c *cluster) end(job *v1alpha1.TrainingJob) {
 	st := &job.Status
 	st.Replicas, st.GPUs, st.Attempt = *job.Spec.Replicas, int64(*job.Spec.Replicas), 1
@@ -221,7 +221,7 @@ func (c *cluster) end(job *v1alpha1.TrainingJob) {
 	}
 }
 
-// enqueue a job, which waits for a reason that a number chooses.
+// enqueue a job with a reason that n chooses.
 func enqueue(job *v1alpha1.TrainingJob, n int) {
 	st := &job.Status
 	if st.Phase != v1alpha1.PhaseQueued {

@@ -17,21 +17,21 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/placement"
 )
 
-// clusterName is in the URLs.
+// clusterName in the URLs.
 const clusterName = "main"
 
-// Size of a cluster. The others of its jobs are queued, but for a few that have ended.
+// Size of a cluster. Jobs that do not run are queued, except for a few that have ended.
 type Size struct {
-	// Jobs that there are, of which Running run, the large one among them.
+	// Jobs in total; Running of them run, including the large one.
 	Jobs, Running int
-	// LargeRanks of the large job, Ranks of all others, each with one GPU.
+	// LargeRanks is the number of ranks of the large job, Ranks that of each other job, with one GPU each.
 	LargeRanks, Ranks int
 }
 
-// FullSize is what the board promises to bear: 1,000 jobs, and 10,000 ranks on 1,250 nodes.
+// FullSize is the documented limit of the board: 1,000 jobs, and 10,000 ranks on 1,250 nodes.
 var FullSize = Size{Jobs: 1000, Running: 601, LargeRanks: 1000, Ranks: 15}
 
-// gpusPerNode, and nodes in a rack.
+// gpusPerNode, and nodes per rack.
 const (
 	gpusPerNode  = 8
 	nodesPerRack = 32
@@ -40,14 +40,14 @@ const (
 	totalSteps   = 50_000
 )
 
-// Queues by their names, and the priority classes of jobs.
+// Names of queues and priority classes.
 var (
 	queueNames = []string{"research", "vision", "speech", "robotics", "platform"}
 	priorities = []string{"batch-low", "batch", "interactive"}
 	users      = []string{"ada", "grace", "edsger", "barbara", "donald", "leslie", "frances"}
 )
 
-// cluster is what there is, and who waits for changes of it.
+// cluster has the objects and the pages that follow them.
 type cluster struct {
 	size Size
 
@@ -56,20 +56,20 @@ type cluster struct {
 	made    int
 	// jobs by namespace and name. A version of a job never changes.
 	jobs []*v1alpha1.TrainingJob
-	// running, queued and ended are their UIDs, the longest first; the large job is in none of them.
+	// running, queued and ended are UIDs, the oldest first, without the large job.
 	running, queued, ended []types.UID
 	large                  types.UID
 	stage                  int   // of the large job, in stages
 	unready                []int // ranks of the large job
-	// turn counts what each change begins with, so that all have theirs.
+	// turn rotates the jobs that changes begin with.
 	turn int
-	// nodes as the map has them, and what is on each of them; changed are to be told anew.
+	// nodes of the map, with their ranks; changed ones are to be sent.
 	nodes   []*placement.OnNode
 	pods    []map[rankRef]placement.Rank
 	changed map[int]bool
 	// at is the node of each rank of a job.
 	at map[types.UID][]int
-	// record of the large job, as a history has it.
+	// record of the large job in the history.
 	record history.Record
 
 	followers     map[chan live.Event]struct{}
@@ -88,7 +88,7 @@ func newCluster(size Size) *cluster {
 		rankFollowers: map[chan struct{}]struct{}{},
 	}
 	gpus := size.LargeRanks + (size.Running-1)*size.Ranks
-	for n := range (gpus+gpusPerNode-1)/gpusPerNode + 4 { // some are free
+	for n := range (gpus+gpusPerNode-1)/gpusPerNode + 4 { // some stay free
 		c.nodes = append(c.nodes, &placement.OnNode{Exists: true, Node: placement.Node{
 			Name: fmt.Sprintf("gpu-%04d", n), Kind: kindOf(n), DomainKey: "example.com/rack",
 			Domain: fmt.Sprintf("rack-%02d", n/nodesPerRack), Capacity: gpusPerNode, Allocatable: gpusPerNode,
@@ -124,11 +124,11 @@ func newCluster(size Size) *cluster {
 		c.jobs = append(c.jobs, job)
 	}
 	slices.SortFunc(c.jobs, compareJobs)
-	c.tell()
+	c.publish()
 	return c
 }
 
-// kindOf the GPUs of a node: racks of one kind, and of another.
+// kindOf returns the kind of GPU of a node, which depends on its rack.
 func kindOf(node int) string {
 	if node/nodesPerRack%3 == 2 {
 		return "NVIDIA-A100-SXM4-80GB"
@@ -140,7 +140,7 @@ func compareJobs(a, b *v1alpha1.TrainingJob) int {
 	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 }
 
-// newJob that no operator has looked at. Each is as old as its number says.
+// newJob returns a job without a status. Its age depends on its number.
 func (c *cluster) newJob() *v1alpha1.TrainingJob {
 	n := c.made
 	c.made++
@@ -170,7 +170,7 @@ func (c *cluster) next(job *v1alpha1.TrainingJob) *v1alpha1.TrainingJob {
 	return job
 }
 
-// set a version of a job that is there, or a new job.
+// set a new version of a job, or a new job.
 func (c *cluster) set(job *v1alpha1.TrainingJob) {
 	i, known := slices.BinarySearchFunc(c.jobs, job, compareJobs)
 	if !known {
@@ -194,7 +194,7 @@ func recordOf(job *v1alpha1.TrainingJob) history.Record {
 	})
 }
 
-// put a rank on its node, ready where it runs; an empty state takes it away.
+// put a rank on its node, ready if it runs; an empty state removes it.
 func (c *cluster) put(job *v1alpha1.TrainingJob, index int, state placement.RankState) {
 	node := c.at[job.UID][index]
 	ref := rankRef{placement.Job{UID: job.UID, Namespace: job.Namespace, Name: job.Name}, int32(index)}
@@ -208,7 +208,7 @@ func (c *cluster) put(job *v1alpha1.TrainingJob, index int, state placement.Rank
 	}
 }
 
-// fail the probes of a rank that runs, after so many restarts.
+// fail the probes of a running rank, after that many restarts.
 func (c *cluster) fail(job *v1alpha1.TrainingJob, index, restarts int) {
 	c.put(job, index, placement.Running)
 	ref := rankRef{placement.Job{UID: job.UID, Namespace: job.Namespace, Name: job.Name}, int32(index)}
@@ -218,8 +218,8 @@ func (c *cluster) fail(job *v1alpha1.TrainingJob, index, restarts int) {
 	on[ref] = rank
 }
 
-// tell the map of the nodes that have changed, and all who follow.
-func (c *cluster) tell() {
+// publish the changed nodes and wake all followers.
+func (c *cluster) publish() {
 	for n := range c.changed {
 		on := &placement.OnNode{Exists: true, Node: c.nodes[n].Node}
 		for ref, rank := range c.pods[n] {
@@ -235,7 +235,7 @@ func (c *cluster) tell() {
 	for follower := range c.followers {
 		select {
 		case follower <- live.Event{}:
-		default: // it is awake
+		default: // already awake
 		}
 	}
 	for follower := range c.rankFollowers {

@@ -1,7 +1,7 @@
-// What a page costs its reader, counted from begin to end. It runs before the page's own script.
+// Counters of a page's cost, from begin to end. It runs before the page's own script.
 'use strict';
 (() => {
-  const long = 50; // ms: what people notice
+  const long = 50; // ms: noticeable
   let counts = null;
   const none = () => ({ updates: 0, touched: 0, frames: 0, longFrames: 0, longest: 0, blocked: 0 });
   const size = (node) => (node.nodeType === Node.ELEMENT_NODE ? 1 + node.getElementsByTagName('*').length : 0);
@@ -10,7 +10,7 @@
   new MutationObserver((records) => {
     if (!counts) return;
     for (const { type, target, addedNodes, removedNodes } of records) {
-      if (clock(target)) continue; // each second, on a page that nobody updates, too
+      if (clock(target)) continue; // once a second, even without updates
       if (type === 'childList') for (const node of [...addedNodes, ...removedNodes]) counts.touched += size(node);
       else counts.touched++;
     }
@@ -38,7 +38,7 @@
     for (const entry of list.getEntries()) if (counts) counts.blocked += entry.blockingDuration;
   }).observe({ type: 'long-animation-frame' });
 
-  // What is shown, but for the times that run, and the space between fragments.
+  // The content, without relative times and the space between fragments.
   const shown = (of) => {
     const copy = of.querySelector('main').cloneNode(true);
     for (const time of copy.querySelectorAll('time[data-time]')) {
@@ -50,7 +50,7 @@
   };
   window.probe = {
     begin() { counts = none(); },
-    // after a number of updates it goes on.
+    // it resolves after a number of updates.
     async after(updates) { while (counts.updates < updates) await new Promise((wake) => { waiting.push(wake); }); },
     pause() { return new Promise((go) => { setTimeout(go, 500); }); },
     get updates() { return counts.updates; },
@@ -59,7 +59,7 @@
       counts = null;
       return all;
     },
-    // reload does what a page without updates would: it asks for itself, and shows that.
+    // reload fetches the page and shows it, like a page without updates.
     async reload() {
       const answer = await fetch(location.href);
       const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
@@ -70,7 +70,7 @@
       runTimes(document);
       updated();
     },
-    // stale says what the page shows that it would not show if it were loaded now; empty for nothing.
+    // stale returns content that a newly loaded page would not have, or an empty string.
     async stale() {
       const answer = await fetch(location.href);
       const page = new DOMParser().parseFromString(await answer.text(), 'text/html');

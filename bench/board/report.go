@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// Print the results as a table of Markdown. What a page costs by itself, as measured while nothing changed,
-// is taken off what an update costs.
+// Print writes the results as a Markdown table. The cost of the page without changes is subtracted.
 func Print(out io.Writer, results []Result) error {
 	fmt.Fprint(out, "| Page | changes at once | shown by | bytes | touched | main thread | blocked "+
 		"| frames over 50 ms | longest | nodes beyond a new page's |\n"+
@@ -19,19 +18,19 @@ func Print(out io.Writer, results []Result) error {
 		}
 		n := int64(max(1, r.Updates))
 		each := func(d time.Duration) string { return milliseconds(d / time.Duration(n)) }
-		work := "-" // it cannot be told from what the page takes by itself
+		work := "-" // too small to measure
 		if w := r.work(still); w > 0 {
 			work = each(w) + " ms"
 		}
 		fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %s | %s ms | %d of %d | %s ms | %d |\n",
 			r.Page.Name, r.Load.Name, r.How, thousands(r.Bytes/n), thousands(r.Touched/n), work,
-			each(r.Blocked), r.LongFrames, r.Frames, milliseconds(r.Longest), r.After.Nodes-r.Anew.Nodes)
+			each(r.Blocked), r.LongFrames, r.Frames, milliseconds(r.Longest), r.After.Nodes-r.Fresh.Nodes)
 	}
 	fmt.Fprintln(out)
 	return printRatios(out, results)
 }
 
-// work of the main thread beyond that of the same page in the same time while nothing changes.
+// work of the main thread beyond that of the same page without changes in the same time.
 func (r *Result) work(still Result) time.Duration {
 	if r.How == Still || still.Elapsed == 0 {
 		return r.Cost.Task
@@ -40,7 +39,8 @@ func (r *Result) work(still Result) time.Duration {
 	return max(0, r.Cost.Task-time.Duration(idle))
 }
 
-// printRatios of each page by the board to the page that loads itself anew, under the same load.
+// printRatios writes, for each page, the ratio of the board to a page that reloads itself, under the same
+// load.
 func printRatios(out io.Writer, results []Result) error {
 	fmt.Fprint(out, "| Page | changes at once | bytes | touched | main thread |\n|---|---|--:|--:|--:|\n")
 	var still, live Result
@@ -71,7 +71,7 @@ func milliseconds(d time.Duration) string {
 	return fmt.Sprintf("%.0f", float64(d)/float64(time.Millisecond))
 }
 
-// thousands are apart.
+// thousands are separated.
 func thousands(n int64) string {
 	if n < 1000 {
 		return fmt.Sprint(n)

@@ -9,7 +9,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/lab/browser"
 )
 
-// Pages that are measured.
+// Pages to measure.
 func Pages() []Page {
 	return []Page{
 		{Name: "100 of 1,000 jobs", path: "/jobs", Every: time.Second},
@@ -34,13 +34,13 @@ type Options struct {
 	Size  Size
 	Pages []Page
 	Loads []Load
-	// Updates of each visit; of pages that rest longer, as many as in the same time, and 4 at least.
+	// Updates of each visit; a page with longer intervals has as many as fit in the same time, at least 4.
 	Updates int
-	// Progress is written to after each visit.
+	// Progress receives a line after each visit.
 	Progress io.Writer
 }
 
-// Run all pages under all loads, each after the page that nothing happens to.
+// Run measures all pages under all loads, each after the same page without changes.
 func Run(ctx context.Context, o Options) ([]Result, error) {
 	b, err := browser.Start(ctx)
 	if err != nil {

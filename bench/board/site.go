@@ -11,15 +11,15 @@ import (
 	"mlplatform.example.com/trainingjob-operator/pkg/server/identity"
 )
 
-// site is the board over HTTP, at a free port of this machine.
+// site is the board over HTTP, at a free local port.
 type site struct {
 	*httptest.Server
 	api *api
-	// sent are the bytes of all answers so far, but for the board's files.
+	// sent bytes of all answers, without static files.
 	sent atomic.Int64
 }
 
-// reader is who looks at the pages.
+// reader is the user of the pages.
 var reader = identity.Identity{Name: "reader"}
 
 func newSite(size Size) (*site, error) {
@@ -40,7 +40,7 @@ func newSite(size Size) (*site, error) {
 	return s, nil
 }
 
-// counted is an answer whose bytes are added up.
+// counted is an answer whose bytes are counted.
 type counted struct {
 	http.ResponseWriter
 	sent *atomic.Int64
@@ -52,7 +52,7 @@ func (c *counted) Write(of []byte) (int, error) {
 	return n, err
 }
 
-// Unwrap is for http.ResponseController, which flushes.
+// Unwrap lets http.ResponseController flush.
 func (c *counted) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
 // end the streams, and then the server.

@@ -14,17 +14,17 @@ import (
 //go:embed probe.js
 var probe string
 
-// Page of the board that is measured.
+// Page of the board to measure.
 type Page struct {
 	Name string
-	// path below the cluster's; empty for the map's. large is the page of the large job.
+	// path below the cluster's; empty for the map. large is the page of the large job.
 	path  string
 	large bool
 	// Every is the time between two updates.
 	Every time.Duration
 }
 
-// How a page follows what happens.
+// How a page follows changes.
 type How string
 
 // Ways to follow.
@@ -33,38 +33,38 @@ const (
 	Still How = "nothing changes"
 	// Live: by the board's stream.
 	Live How = "board"
-	// Reload: the page asks for itself and shows that, as one without updates would, once in the same time.
+	// Reload: the page reloads itself once per update, as a page without updates would.
 	Reload How = "reload"
 )
 
 // Visit is one page under one load.
 type Visit struct {
 	Page Page
-	Load Load // of Still none
+	Load Load // unused for Still
 	How  How
 	// Updates that the page shows.
 	Updates int
 }
 
-// Result of a visit: sums over all of its updates.
+// Result of a visit: sums over all updates.
 type Result struct {
 	Visit
-	// Elapsed on the clock.
+	// Elapsed wall-clock time.
 	Elapsed time.Duration
 	// Bytes that were sent.
 	Bytes int64
-	// Touched are the elements that were added or removed, and texts and attributes that were changed.
+	// Touched is the number of added and removed elements, and of changed texts and attributes.
 	Touched int64
-	// Cost on the processor, and how long frames of more than 50 ms kept the main thread from the reader.
+	// Cost of the processor, and how long frames over 50 ms blocked the main thread.
 	Cost    browser.Cost
 	Blocked time.Duration
 	// Frames that were shown, those that took more than 50 ms, and the longest.
 	Frames, LongFrames int
 	Longest            time.Duration
-	// After the visit the page has this in memory, and Anew is what one has that is opened then. Shown are the
-	// elements of the document, and Size are the bytes of its HTML.
-	After, Anew browser.Memory
-	Shown, Size int64
+	// Memory of the page after the visit, and of a newly opened one. Shown is the number of elements of the
+	// document, Size the bytes of its HTML.
+	After, Fresh browser.Memory
+	Shown, Size  int64
 }
 
 // counts of probe.js.
@@ -152,7 +152,7 @@ func (v Visit) follow(ctx context.Context, p *browser.Page, s *site) error {
 	pace := time.NewTicker(v.Page.Every)
 	defer pace.Stop()
 	for n := range v.Updates {
-		seen, err := browser.Value[int](p, `probe.updates`) // before it can be one more
+		seen, err := browser.Value[int](p, `probe.updates`) // before the next update
 		if err != nil {
 			return err
 		}
@@ -179,19 +179,19 @@ func (v Visit) follow(ctx context.Context, p *browser.Page, s *site) error {
 	return nil
 }
 
-// do something in the page that has no value.
+// do evaluates an expression without a value.
 func do(p *browser.Page, expression string) error {
 	_, err := browser.Value[bool](p, `Promise.resolve(`+expression+`).then(() => true)`)
 	return err
 }
 
-// check that no update was lost: a page that was kept up to date is as one that is loaded now.
+// check that no update was lost: the page must equal a newly loaded one.
 func (v Visit) check(p *browser.Page) error {
 	if v.How == Reload {
-		return nil // it is as old as its last loading
+		return nil // as old as its last load
 	}
 	stale, err := "unknown", error(nil)
-	for range 20 { // what changes with the clock may be under way
+	for range 20 { // texts that depend on the clock can be changing
 		if stale, err = browser.Value[string](p, `probe.stale()`); err != nil || stale == "" {
 			break
 		}
@@ -208,7 +208,7 @@ func (v Visit) check(p *browser.Page) error {
 	return nil
 }
 
-// remember what is in memory, beside that of the same page opened anew.
+// remember the memory of the page, and of the same page opened again.
 func (r *Result) remember(b *browser.Browser, s *site, p *browser.Page) (err error) {
 	if r.After, err = p.Memory(); err != nil {
 		return err
@@ -221,11 +221,11 @@ func (r *Result) remember(b *browser.Browser, s *site, p *browser.Page) (err err
 		return err
 	}
 	r.Size = s.sent.Load() - sent
-	anew, err := r.open(b, s)
+	fresh, err := r.open(b, s)
 	if err != nil {
 		return err
 	}
-	defer anew.Close()
-	r.Anew, err = anew.Memory()
+	defer fresh.Close()
+	r.Fresh, err = fresh.Memory()
 	return err
 }

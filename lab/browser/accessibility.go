@@ -30,7 +30,7 @@ type Violation struct {
 	} `json:"nodes"`
 }
 
-// Serious reports whether it keeps some people from using the page.
+// Serious reports whether it keeps some users from using the page.
 func (v Violation) Serious() bool { return v.Impact == "serious" || v.Impact == "critical" }
 
 func (v Violation) String() string {
@@ -42,7 +42,7 @@ func (v Violation) String() string {
 	return s.String()
 }
 
-// Violations that axe-core finds on the page as it is.
+// Violations that axe-core finds on the page.
 func (p *Page) Violations(ctx context.Context) ([]Violation, error) {
 	folder, err := npm.Install(ctx, "browser", files)
 	if err != nil {
@@ -52,9 +52,9 @@ func (p *Page) Violations(ctx context.Context) ([]Violation, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading axe-core: %w", err)
 	}
-	// By the debugger, which the page's policy does not bind.
+	// The debugger is not bound by the page's policy.
 	if _, err := get(p, chromedp.Evaluate[chromedp.Void](string(axe))); err != nil {
-		return nil, fmt.Errorf("bringing axe-core to the page: %w", err)
+		return nil, fmt.Errorf("loading axe-core into the page: %w", err)
 	}
 	return Value[[]Violation](p, "axe.run(document, {resultTypes: ['violations']}).then(r => r.violations)")
 }

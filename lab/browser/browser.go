@@ -10,19 +10,19 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// patience for one thing that a visitor does or waits for, on a machine that does much else.
+// patience is the timeout of one action or wait, on a busy machine.
 const patience = 2 * time.Minute
 
-// interval at which a page is looked at while something is waited for.
+// interval between polls.
 const interval = 50 * time.Millisecond
 
-// Browser is a Chromium that runs.
+// Browser is a running Chromium.
 type Browser struct {
 	ctx  context.Context
 	stop []context.CancelFunc
 }
 
-// Start Chromium. It ends with the context, or by Stop.
+// Start starts Chromium. It ends with the context, or by Stop.
 func Start(ctx context.Context) (*Browser, error) {
 	path, err := exec.LookPath("chromium")
 	if err != nil {
@@ -30,10 +30,10 @@ func Start(ctx context.Context) (*Browser, error) {
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path),
-		chromedp.NoSandbox, // it needs what containers and root have not; the pages are our own
+		chromedp.NoSandbox, // containers and root lack what it needs; the pages are ours
 		chromedp.WSURLReadTimeout(patience),
-		chromedp.IgnoreCertErrors, // of servers that made theirs a moment ago
-		// Nothing but the pages: no updates, no lists of bad sites.
+		chromedp.IgnoreCertErrors, // the servers have self-signed certificates
+		// No traffic but that of pages: no updates, no block lists.
 		chromedp.Flag("disable-component-update", true),
 		chromedp.Flag("disable-domain-reliability", true),
 		chromedp.Flag("no-pings", true),
@@ -57,14 +57,14 @@ func (b *Browser) Stop() {
 	}
 }
 
-// Screen is what a visitor looks at, in CSS pixels.
+// Screen of a visitor, in CSS pixels.
 type Screen struct {
 	Width, Height int64
-	// Dark is whether the visitor prefers dark pages.
+	// Dark reports whether the visitor prefers dark pages.
 	Dark bool
 }
 
-// Visit opens an empty page for a visitor who has no cookies and has seen nothing. Close it.
+// Visit opens an empty page for a new visitor without cookies or cache. Close it.
 func (b *Browser) Visit(s Screen) (*Page, error) {
 	return open(b.ctx, s, chromedp.WithNewBrowserContext())
 }
@@ -76,7 +76,7 @@ func open(parent context.Context, s Screen, options ...chromedp.ContextOption) (
 	p := &Page{screen: s, hosts: map[string]bool{}}
 	ctx, end := chromedp.NewContext(parent, append(options, chromedp.WithListener(p.notice))...)
 	p.ctx, p.Close = ctx, end
-	// A deadline of the context's would be that of the page for good.
+	// A timeout of the context would apply to all later actions of the page.
 	late := time.AfterFunc(patience, end)
 	defer late.Stop()
 	if err := chromedp.Do(ctx, chromedp.EmulateViewport(s.Width, s.Height), prefers(s.Dark)); err != nil {
@@ -86,7 +86,7 @@ func open(parent context.Context, s Screen, options ...chromedp.ContextOption) (
 	return p, nil
 }
 
-// prefers dark pages, or light ones.
+// prefers sets dark or light pages.
 func prefers(dark bool) chromedp.Action[chromedp.Void] {
 	scheme := "light"
 	if dark {

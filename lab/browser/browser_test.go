@@ -14,11 +14,11 @@ import (
 )
 
 const page = `<!doctype html><html lang="en"><head><title>A page</title></head><body><main><h1>A page</h1>
-<p id="said">nothing</p><button id="ask">Ask</button>%s
+<p id="answer">nothing</p><button id="ask">Ask</button>%s
 <script src="/script.js"></script></main></body></html>`
 
 const script = `document.querySelector('#ask').addEventListener('click', async () => {
-  document.querySelector('#said').textContent = await (await fetch('/answer')).text()
+  document.querySelector('#answer').textContent = await (await fetch('/answer')).text()
 })`
 
 func serve(t *testing.T, more string) string {
@@ -73,8 +73,8 @@ func TestVisit(t *testing.T) {
 	at := serve(t, "")
 	must(t, p.Open(at+"/"))
 	must(t, p.Click("#ask"))
-	must(t, p.Until(`document.querySelector('#said').textContent === 'something'`))
-	text, err := p.Text("#said")
+	must(t, p.Until(`document.querySelector('#answer').textContent === 'something'`))
+	text, err := p.Text("#answer")
 	must(t, err)
 	if text != "something" {
 		t.Errorf("text %q", text)
@@ -87,7 +87,7 @@ func TestVisit(t *testing.T) {
 	}
 }
 
-// TestFaults: what a clean page has not is seen on one that is not clean.
+// TestFaults: a clean page has no faults, and each fault of another page is found.
 func TestFaults(t *testing.T) {
 	b := start(t)
 	clean := visit(t, b, wide)

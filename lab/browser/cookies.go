@@ -8,7 +8,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Cookies that the browser sends to the page's server, those that no script sees too.
+// Cookies that the browser sends to the page's server, including those hidden from scripts.
 func (p *Page) Cookies() ([]*network.CookieParam, error) {
 	at, err := p.URL()
 	if err != nil {
@@ -30,7 +30,7 @@ func (p *Page) Cookies() ([]*network.CookieParam, error) {
 	return all, nil
 }
 
-// ForgetCookies that the browser would send to a URL.
+// ForgetCookies deletes the cookies that the browser would send to a URL.
 func (p *Page) ForgetCookies(at string) error {
 	return p.Do(chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
 		found, err := chromedp.Call(ctx, network.GetCookies, network.GetCookiesParams{URLs: []string{at}})
@@ -40,14 +40,14 @@ func (p *Page) ForgetCookies(at string) error {
 		for _, c := range found.Cookies {
 			_, err := chromedp.Call(ctx, network.DeleteCookies, network.DeleteCookiesParams{Name: c.Name, URL: at})
 			if err != nil {
-				return fmt.Errorf("forgetting the cookie %s: %w", c.Name, err)
+				return fmt.Errorf("deleting the cookie %s: %w", c.Name, err)
 			}
 		}
 		return nil
 	}))
 }
 
-// SetCookies gives the visitor those of another.
+// SetCookies gives the visitor the cookies of another.
 func (p *Page) SetCookies(all []*network.CookieParam) error {
 	return p.Do(chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
 		_, err := chromedp.Call(ctx, network.SetCookies, network.SetCookiesParams{Cookies: all})

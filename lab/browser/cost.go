@@ -14,28 +14,28 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Cost of a page since it was opened, on the processor of its main thread.
+// Cost of a page since it was opened, in time of its main thread.
 type Cost struct {
-	// Script, Style, Layout are parts of Task, which is all that the thread did.
+	// Script, Style and Layout are parts of Task, the total.
 	Script, Style, Layout, Task time.Duration
 }
 
-// Less what it was before.
+// Less returns the difference to an earlier cost.
 func (c Cost) Less(before Cost) Cost {
 	return Cost{
 		c.Script - before.Script, c.Style - before.Style, c.Layout - before.Layout, c.Task - before.Task,
 	}
 }
 
-// Memory of a page, without what nobody refers to.
+// Memory of a page, without unreachable objects.
 type Memory struct {
-	// Nodes of the DOM, those that are no longer in the document among them. Listeners of events.
+	// Nodes of the DOM, also detached ones, and event listeners.
 	Nodes, Listeners int64
 	// Heap of JavaScript, in bytes.
 	Heap int64
 }
 
-// Prepare a script for every page that is opened from now on. It runs before the page's own.
+// Prepare runs a script in every page that is opened later, before the page's own.
 func (p *Page) Prepare(script string) error {
 	return p.Do(chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
 		_, err := chromedp.Call(ctx, page.AddScriptToEvaluateOnNewDocument,
@@ -54,11 +54,11 @@ func (p *Page) Cost() (Cost, error) {
 	}, err
 }
 
-// Memory now, after everything is collected that nobody refers to.
+// Memory after garbage collection.
 func (p *Page) Memory() (Memory, error) {
 	var m Memory
 	counted, err := get(p, func(ctx context.Context, _ *chromedp.Target) (memory.GetDOMCountersResult, error) {
-		// What one collection frees refers to what the next one frees.
+		// One collection can make more objects unreachable.
 		for range 3 {
 			if _, err := chromedp.Call(ctx, heapprofiler.CollectGarbage, cdp.Empty{}); err != nil {
 				return memory.GetDOMCountersResult{}, err
@@ -73,10 +73,10 @@ func (p *Page) Memory() (Memory, error) {
 	return Memory{counted.Nodes, counted.JsEventListeners, int64(all["JSHeapUsedSize"])}, err
 }
 
-// metrics by their names.
+// metrics by name.
 func (p *Page) metrics() (map[string]float64, error) {
 	result, err := get(p, func(ctx context.Context, _ *chromedp.Target) (performance.GetMetricsResult, error) {
-		// The time of the thread, not that of the clock: the machine may do much else.
+		// Time of the thread, not of the clock: the machine can be busy.
 		of := performance.EnableParams{TimeDomain: performance.EnableTimeDomainThreadTicks}
 		if _, err := chromedp.Call(ctx, performance.Enable, of); err != nil {
 			return performance.GetMetricsResult{}, err
@@ -93,7 +93,7 @@ func (p *Page) metrics() (map[string]float64, error) {
 	return all, nil
 }
 
-// Hide the page's window, or show it again.
+// Hide hides the page's window, or shows it again.
 func (p *Page) Hide(hidden bool) error {
 	state := browser.WindowStateNormal
 	if hidden {

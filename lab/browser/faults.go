@@ -11,7 +11,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// notice what the browser complains of, and whom it asks.
+// notice records errors of the browser and the hosts of requests.
 func (p *Page) notice(event any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -19,7 +19,7 @@ func (p *Page) notice(event any) {
 	case *runtime.EventExceptionThrown:
 		p.faults = append(p.faults, (&chromedp.ExceptionError{ExceptionDetails: e.ExceptionDetails}).Error())
 	case *log.EventEntryAdded:
-		// Violations of a policy are such entries too.
+		// Violations of a policy are such entries, too.
 		if e.Entry.Level == log.EntryLevelError {
 			p.faults = append(p.faults, fmt.Sprintf("%s: %s %s", e.Entry.Source, e.Entry.Text, e.Entry.URL))
 		}

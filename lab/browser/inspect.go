@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Hindrances are what keeps people from using the page as it is: serious violations of axe-core's rules, and
-// that the page is wider than the screen.
+// Hindrances are barriers to using the page: serious violations of axe-core's rules, and a page that is wider
+// than the screen.
 func (p *Page) Hindrances(ctx context.Context) ([]string, error) {
 	found, err := p.Violations(ctx)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 
 // Page of a visitor.
 type Page struct {
-	// Close the page, and forget the visitor.
+	// Close closes the page and deletes the visitor's data.
 	Close context.CancelFunc
 
 	ctx    context.Context
@@ -24,21 +24,21 @@ type Page struct {
 	hosts  map[string]bool
 }
 
-// Do some of chromedp's actions, one after the other.
+// Do runs actions of chromedp, one after the other.
 func (p *Page) Do(actions ...chromedp.Action[chromedp.Void]) error {
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
 	return chromedp.Do(ctx, actions...)
 }
 
-// get what an action finds.
+// get returns the result of an action.
 func get[T any](p *Page, action chromedp.Action[T]) (T, error) {
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
 	return chromedp.Run(ctx, action)
 }
 
-// Open a URL and wait until it is loaded. The error has the status where that is not 200.
+// Open opens a URL and waits until it is loaded. A status other than 200 is an error.
 func (p *Page) Open(url string) error {
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
@@ -55,7 +55,7 @@ func (p *Page) Open(url string) error {
 // URL of the page.
 func (p *Page) URL() (string, error) { return get(p, chromedp.Location()) }
 
-// Text that a reader sees in the first element of a selector, once there is one.
+// Text returns the visible text of the first element that matches, once there is one.
 func (p *Page) Text(selector string) (string, error) {
 	text, err := get(p, chromedp.Text(chromedp.CSS(selector)))
 	if err != nil {
@@ -64,7 +64,7 @@ func (p *Page) Text(selector string) (string, error) {
 	return text, nil
 }
 
-// Value of an expression of JavaScript, as JSON has it. A promise is waited for.
+// Value returns the value of a JavaScript expression, decoded from JSON. It waits for a promise.
 func Value[T any](p *Page, expression string) (T, error) {
 	value, err := get(p, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 	if err != nil {
@@ -73,7 +73,7 @@ func Value[T any](p *Page, expression string) (T, error) {
 	return value, nil
 }
 
-// Until an expression of JavaScript is true, over any number of pages: one that is being left has no answer.
+// Until waits until a JavaScript expression is true, also across page loads.
 func (p *Page) Until(expression string) error {
 	last := errors.New("it is false")
 	err := wait.PollUntilContextTimeout(p.ctx, interval, patience, true, func(context.Context) (bool, error) {
@@ -89,7 +89,7 @@ func (p *Page) Until(expression string) error {
 	return nil
 }
 
-// Click what a selector finds first.
+// Click clicks the first element that matches.
 func (p *Page) Click(selector string) error {
 	if err := p.Do(chromedp.Click(chromedp.CSS(selector))); err != nil {
 		return fmt.Errorf("clicking %s: %w", selector, err)
@@ -97,7 +97,7 @@ func (p *Page) Click(selector string) error {
 	return nil
 }
 
-// View writes what is on the screen to a PNG file.
+// View writes the visible part of the page to a PNG file.
 func (p *Page) View(path string) error {
 	png, err := get(p, chromedp.CaptureScreenshot())
 	if err != nil {
@@ -106,14 +106,14 @@ func (p *Page) View(path string) error {
 	return os.WriteFile(path, png, 0o644)
 }
 
-// whole makes a page lay out what is not on the screen, too: a picture of the whole page has it.
+// whole makes a page lay out its invisible parts, for a picture of the entire page.
 const whole = `(() => {
 	const sheet = new CSSStyleSheet();
 	sheet.replaceSync('* { content-visibility: visible !important }');
 	document.adoptedStyleSheets.push(sheet);
 })()`
 
-// Picture writes the whole page to a PNG file. From then on all of it is laid out.
+// Picture writes the entire page to a PNG file. The page stays laid out entirely.
 func (p *Page) Picture(path string) error {
 	if err := p.Do(chromedp.Evaluate[chromedp.Void](whole)); err != nil {
 		return fmt.Errorf("showing all of a page: %w", err)
