@@ -13,25 +13,25 @@ import (
 
 // Bounds of what is kept for subscribers.
 const (
-	// kept changes, after any of which a subscription can begin.
+	// kept is the number of past changes after which a subscription can begin.
 	kept = 4096
-	// queued changes that a subscriber may be behind.
+	// queued is the number of changes that a subscriber can lag behind.
 	queued = 1024
 )
 
-// Cluster is the jobs of one cluster, and the last changes of them.
+// Cluster holds the jobs of one cluster and their latest changes.
 type Cluster struct {
 	name      string
 	informers Informers
 	synced    atomic.Bool
-	// process tells the positions of this process from those of others.
+	// process distinguishes positions of this process from those of others.
 	process string
 
 	mu   sync.Mutex
 	jobs []*v1alpha1.TrainingJob // by namespace and name
 	// sequence of the last change. The first is 1.
 	sequence uint64
-	// changes are the last ones: the change n is at (n-1) % kept.
+	// changes are the latest ones: change n is at (n-1) % kept.
 	changes     []Event
 	subscribers map[*Subscription]struct{}
 	closed      bool
@@ -75,7 +75,7 @@ func compareJobs(a, b *v1alpha1.TrainingJob) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-// set a job that was added or has changed. What an informer only shows again is no change.
+// set a job that was added or has changed. It ignores resyncs of an informer.
 func (c *Cluster) set(job *v1alpha1.TrainingJob) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,7 +85,7 @@ func (c *Cluster) set(job *v1alpha1.TrainingJob) {
 		c.jobs = slices.Insert(c.jobs, i, job)
 		c.changed(Added, job)
 		return
-	case c.jobs[i].UID != job.UID: // the deletion of the former one was missed
+	case c.jobs[i].UID != job.UID: // the informer missed the deletion of the former one
 		c.changed(Deleted, c.jobs[i])
 		c.changed(Added, job)
 	case c.jobs[i].ResourceVersion != job.ResourceVersion:
@@ -105,7 +105,7 @@ func (c *Cluster) remove(job *v1alpha1.TrainingJob) {
 	c.changed(Deleted, job)
 }
 
-// changed tells the subscribers. The caller holds the lock.
+// changed notifies the subscribers. The caller holds the lock.
 func (c *Cluster) changed(what Change, job *v1alpha1.TrainingJob) {
 	c.sequence++
 	e := Event{Change: what, Job: job, Position: c.position(), encoded: &encoding{}}
@@ -120,14 +120,14 @@ func (c *Cluster) changed(what Change, job *v1alpha1.TrainingJob) {
 		}
 		select {
 		case s.events <- e:
-		default: // it does not keep up
+		default: // it lags too far behind
 			c.drop(s)
 		}
 	}
 }
 
-// since returns the changes after a position, or false where it does not know them all. The caller holds the
-// lock.
+// since returns the changes after a position, or false if some of them are no longer kept. The caller holds
+// the lock.
 func (c *Cluster) since(after string, filter Filter) ([]Event, bool) {
 	from, ok := c.parse(after)
 	if !ok || from > c.sequence || c.sequence-from > uint64(len(c.changes)) {

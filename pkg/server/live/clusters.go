@@ -17,7 +17,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// Errors that callers tell apart.
+// Errors that callers handle differently.
 var (
 	// ErrUnknownCluster: no cluster of this name is configured.
 	ErrUnknownCluster = errors.New("no such cluster")
@@ -25,19 +25,19 @@ var (
 	ErrNotSynced = errors.New("the cluster's jobs have not been read yet")
 )
 
-// Informers of a cluster. A cache.Cache is one; its owner starts it. Its objects should have no managed
-// fields (cache.TransformStripManagedFields): nobody reads them here.
+// Informers of a cluster, such as a cache.Cache. The caller starts it. Its objects should have no managed
+// fields (cache.TransformStripManagedFields), which are unused here.
 type Informers interface {
 	GetInformer(ctx context.Context, obj client.Object, opts ...cache.InformerGetOption) (cache.Informer, error)
 }
 
-// Clusters are the jobs of all clusters.
+// Clusters holds the jobs of all clusters.
 type Clusters struct {
 	clusters map[string]*Cluster
 	log      logr.Logger
 }
 
-// New makes Clusters of informers by the clusters' names. They know nothing until Run.
+// New returns Clusters for informers by cluster name. They have no jobs before Run.
 func New(informers map[string]Informers, log logr.Logger) *Clusters {
 	all := &Clusters{clusters: map[string]*Cluster{}, log: log}
 	for name, from := range informers {
@@ -46,8 +46,7 @@ func New(informers map[string]Informers, log logr.Logger) *Clusters {
 	return all
 }
 
-// Run follows the jobs until the context ends. An error of a cluster never ends it: it is logged, and the
-// cluster is tried again.
+// Run follows the jobs until the context ends. It logs the error of a cluster and tries that cluster again.
 func (c *Clusters) Run(ctx context.Context) error {
 	var g errgroup.Group
 	for _, cluster := range c.clusters {
@@ -59,7 +58,7 @@ func (c *Clusters) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// View of a cluster's jobs. Errors: ErrUnknownCluster, ErrNotSynced.
+// View returns a cluster's jobs. Errors: ErrUnknownCluster, ErrNotSynced.
 func (c *Clusters) View(cluster string) (View, error) {
 	of, known := c.clusters[cluster]
 	if !known {
@@ -68,9 +67,9 @@ func (c *Clusters) View(cluster string) (View, error) {
 	return of.view()
 }
 
-// Subscribe to the changes of a cluster's jobs that the filter lets through, after a position: that of a
-// View or of an Event. Where that is empty, of another process, or too long ago, the subscription begins with
-// the jobs as they are. The caller must Close it. Errors: ErrUnknownCluster, ErrNotSynced.
+// Subscribe to the changes of a cluster's jobs that pass the filter, after the position of a View or an
+// Event. If that is empty, of another process or too old, the subscription begins with the current jobs. The
+// caller must Close it. Errors: ErrUnknownCluster, ErrNotSynced.
 func (c *Clusters) Subscribe(cluster string, filter Filter, after string) (*Subscription, error) {
 	of, known := c.clusters[cluster]
 	if !known {
@@ -85,13 +84,13 @@ func (c *Clusters) Synced(cluster string) bool {
 	return known && of.synced.Load()
 }
 
-// Delays between attempts to follow a cluster that is away.
+// Delays between attempts to follow an unreachable cluster.
 const (
 	firstDelay   = 100 * time.Millisecond
 	longestDelay = 5 * time.Second
 )
 
-// run follows a cluster, however long it takes to reach it.
+// run follows a cluster, however long it is unreachable.
 func (c *Cluster) run(ctx context.Context, log logr.Logger) {
 	defer c.closeAll()
 	failures := 0
@@ -102,14 +101,14 @@ func (c *Cluster) run(ctx context.Context, log logr.Logger) {
 			return true, nil
 		}
 		if failures++; failures == 1 || failures%12 == 0 { // once a minute at the longest delay
-			log.Error(err, "The cluster is tried again", "failures", failures)
+			log.Error(err, "Failed to follow a cluster; retrying", "failures", failures)
 		}
 		return false, nil
-	}) // it ends with the context alone
+	}) // only the end of the context ends it
 	<-ctx.Done()
 }
 
-// follow registers the handler, which is done once, and waits until all jobs have been seen.
+// follow registers the handler once, and waits until it has received all jobs.
 func (c *Cluster) follow(ctx context.Context) error {
 	informer, err := c.informers.GetInformer(ctx, &v1alpha1.TrainingJob{}, cache.BlockUntilSynced(false))
 	if err != nil {

@@ -1,19 +1,18 @@
-// Package live answers one question: which TrainingJobs are there now, and what changes about them?
+// Package live answers one question: which TrainingJobs exist now, and what changes about them?
 //
-// It follows the jobs of every cluster by that cluster's informers, which others share:
+// It follows the jobs of each cluster with that cluster's informers, which others share:
 //
 //	informer ──▶ Cluster ──▶ View          all jobs at one moment, by namespace and name
 //	                     └─▶ Subscription  every change after a moment, in order
 //
-// A Position is a moment of one process. Resource versions cannot take its place: after a lost connection an
-// informer tells the changes that it missed in any order, so that a subscriber that has seen the highest
-// version may not have seen all lower ones.
+// A Position is a moment of one process. A resource version cannot replace it: after a lost connection an
+// informer sends missed changes in any order. A subscriber with the highest version can then lack lower ones.
 //
 // Invariants:
-//   - A View and the beginning of a Subscription are taken under the same lock as changes are applied:
-//     between them nothing is missed.
-//   - A subscriber that does not keep up is dropped. It holds up nobody, and memory is bounded.
-//   - Jobs are shared with the informers and with all readers. Nobody changes them.
-//   - A cluster that is away, or that has no TrainingJobs yet, keeps no other waiting.
-//   - Nothing here knows who may see what.
+//   - A View and the beginning of a Subscription are taken under the lock under which changes are applied:
+//     no change between them is missed.
+//   - A subscriber that lags too far behind is dropped. It blocks no other, and memory is bounded.
+//   - Jobs are shared with the informers and with all readers: read only.
+//   - An unreachable cluster, or one without the CRD, does not delay the others.
+//   - Nothing here checks the rights of users.
 package live

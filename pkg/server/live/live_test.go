@@ -21,7 +21,7 @@ import (
 	"mlplatform.example.com/trainingjob-operator/api/v1alpha1"
 )
 
-// informers of a source, or of a cluster that is away.
+// informers of a source, or of an unreachable cluster.
 type informers struct {
 	informer toolscache.SharedIndexInformer
 	away     error
@@ -57,7 +57,7 @@ func until(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// run Clusters of which "here" has a source.
+// run starts Clusters; "here" has a source.
 func run(t *testing.T) (*Clusters, *fcache.FakeControllerSource) {
 	source, here := newSource(t)
 	c := New(map[string]Informers{"here": here}, logr.Discard())
@@ -66,7 +66,7 @@ func run(t *testing.T) (*Clusters, *fcache.FakeControllerSource) {
 	return c, source
 }
 
-func said(e Event) string {
+func text(e Event) string {
 	return fmt.Sprintf("%s %s/%s %s", e.Change, e.Job.Namespace, e.Job.Name, e.Job.UID)
 }
 
@@ -80,7 +80,7 @@ func next(t *testing.T, s *Subscription, n int) []string {
 			if !open {
 				t.Fatalf("the stream has ended after %v", all)
 			}
-			all = append(all, said(e))
+			all = append(all, text(e))
 		case <-time.After(time.Minute):
 			t.Fatalf("nothing follows %v", all)
 		}
@@ -98,7 +98,7 @@ func subscribe(t *testing.T, c *Clusters, filter Filter, after string) *Subscrip
 	return s
 }
 
-// TestChanges: what happens to jobs is told in order, and a view has what is left of them.
+// TestChanges: subscribers receive changes in order, and a view has the remaining jobs.
 func TestChanges(t *testing.T) {
 	c, source := run(t)
 	all := subscribe(t, c, Filter{}, "")
@@ -132,7 +132,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// TestResume: a subscriber misses nothing after a position of this process, and begins anew after any other.
+// TestResume: a subscriber misses nothing after a position of this process, and starts over after any other.
 func TestResume(t *testing.T) {
 	c, source := run(t)
 	first := subscribe(t, c, Filter{}, "")
@@ -162,7 +162,7 @@ func TestResume(t *testing.T) {
 		s := subscribe(t, c, of.filter, of.after)
 		var missed []string
 		for _, e := range s.Missed {
-			missed = append(missed, said(e))
+			missed = append(missed, text(e))
 		}
 		if diff := cmp.Diff(of.missed, missed); diff != "" || s.Reset != of.reset || len(s.Jobs) != of.jobs {
 			t.Errorf("%s: reset %v, %d jobs (-want +got):\n%s", name, s.Reset, len(s.Jobs), diff)
@@ -170,7 +170,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestManyChanges: the last changes are kept, and no more; each subscriber gets those after its own position.
+// TestManyChanges: only the latest changes are kept; each subscriber gets those after its own position.
 func TestManyChanges(t *testing.T) {
 	c := newCluster("here", nil)
 	c.synced.Store(true)
@@ -197,7 +197,8 @@ func TestManyChanges(t *testing.T) {
 	}
 }
 
-// TestSlowSubscriber: one that does not keep up is dropped, and can begin where it stopped; others go on.
+// TestSlowSubscriber: a subscriber that lags too far behind is dropped and can resume; others are not
+// affected.
 func TestSlowSubscriber(t *testing.T) {
 	c := newCluster("here", nil)
 	c.synced.Store(true)
@@ -221,16 +222,16 @@ func TestSlowSubscriber(t *testing.T) {
 	if got != queued {
 		t.Errorf("it got %d events before it was dropped, want %d", got, queued)
 	}
-	slow.Close() // a second time, in effect
+	slow.Close() // closing twice is allowed
 	if again, err := c.subscribe(Filter{}, last); err != nil || again.Reset || len(again.Missed) != 2 {
 		t.Errorf("it begins again with %+v, %v", again, err)
 	}
-	if e := <-elsewhere.Events(); said(e) != "added b/y 2" {
-		t.Errorf("the other one got %s", said(e))
+	if e := <-elsewhere.Events(); text(e) != "added b/y 2" {
+		t.Errorf("the other one got %s", text(e))
 	}
 }
 
-// TestMissedDeletion: after a lost connection a name can be another job's.
+// TestMissedDeletion: after a lost connection a name can belong to another job.
 func TestMissedDeletion(t *testing.T) {
 	c := newCluster("here", nil)
 	c.synced.Store(true)
@@ -241,7 +242,7 @@ func TestMissedDeletion(t *testing.T) {
 	}
 	c.set(job("a", "x", "1", "1")) // a resync
 	c.handler().OnUpdate(job("a", "x", "1", "1"), job("a", "x", "2",
-		"5")) // deleted and made anew
+		"5")) // deleted and created again
 	c.handler().OnDelete(toolscache.DeletedFinalStateUnknown{Obj: job("a", "x", "1", "1")}) // the former, late
 	c.handler().OnDelete(toolscache.DeletedFinalStateUnknown{Obj: job("a", "x", "2", "5")})
 	want := []string{"deleted a/x 1", "added a/x 2", "deleted a/x 2"}
@@ -250,8 +251,8 @@ func TestMissedDeletion(t *testing.T) {
 	}
 }
 
-// TestClusterAway: it is tried again and again, says that it is not synced, and harms no other.
-func TestClusterAway(t *testing.T) {
+// TestUnreachableCluster: the server retries it, reports that it is not synced, and serves the others.
+func TestUnreachableCluster(t *testing.T) {
 	source, here := newSource(t)
 	away := &informers{away: errors.New("connection refused")}
 	c := New(map[string]Informers{"here": here, "away": away}, logr.Discard())
@@ -297,7 +298,7 @@ func TestEnd(t *testing.T) {
 	}
 }
 
-// TestEncoded: an event is encoded once for all.
+// TestEncoded: an event is encoded once for all subscribers.
 func TestEncoded(t *testing.T) {
 	c := newCluster("here", nil)
 	c.synced.Store(true)

@@ -22,7 +22,7 @@ const (
 // Event is one change of a job.
 type Event struct {
 	Change Change
-	// Job as it is after the change; as it was last seen where it is deleted. Shared: read only.
+	// Job after the change; for a deletion its last known state. Shared: read only.
 	Job *v1alpha1.TrainingJob
 	// Position after the change.
 	Position string
@@ -36,14 +36,14 @@ type encoding struct {
 	err  error
 }
 
-// Encoded is what a function makes of the job. It is called once for all subscribers, which must give the
-// same function.
+// Encoded returns the job as encode encodes it. All subscribers share the result, so all must pass the same
+// function.
 func (e Event) Encoded(encode func(*v1alpha1.TrainingJob) ([]byte, error)) ([]byte, error) {
 	e.encoded.once.Do(func() { e.encoded.data, e.encoded.err = encode(e.Job) })
 	return e.encoded.data, e.encoded.err
 }
 
-// Filter of jobs. What is empty lets everything through.
+// Filter of jobs. Empty fields match all.
 type Filter struct {
 	Namespace, Name string
 }
@@ -54,8 +54,8 @@ func (f Filter) passes(job *v1alpha1.TrainingJob) bool {
 
 // Subscription is the changes of jobs from a moment on.
 type Subscription struct {
-	// Reset reports whether the subscription begins anew: with Jobs, that the filter lets through, as they are
-	// at Position. Otherwise it begins with Missed, the changes since the position that was asked for.
+	// Reset reports whether the subscription starts over, with the matching Jobs at Position. Otherwise it
+	// begins with Missed: the changes since the requested position.
 	Reset    bool
 	Jobs     []*v1alpha1.TrainingJob
 	Missed   []Event
@@ -66,8 +66,8 @@ type Subscription struct {
 	events  chan Event
 }
 
-// Events follow what the subscription begins with. The channel is closed when the subscriber has not kept up,
-// and when the process ends.
+// Events after the beginning of the subscription. The channel is closed when the subscriber lags too far
+// behind, and when the process ends.
 func (s *Subscription) Events() <-chan Event { return s.events }
 
 // Close ends the subscription.
@@ -102,7 +102,7 @@ func (c *Cluster) subscribe(filter Filter, after string) (*Subscription, error) 
 // position of the last change. The caller holds the lock.
 func (c *Cluster) position() string { return c.process + "-" + strconv.FormatUint(c.sequence, 10) }
 
-// parse a position of this process.
+// parse returns the sequence of a position of this process.
 func (c *Cluster) parse(position string) (uint64, bool) {
 	process, sequence, _ := strings.Cut(position, "-")
 	n, err := strconv.ParseUint(sequence, 10, 64)
